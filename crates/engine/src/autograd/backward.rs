@@ -1,0 +1,201 @@
+//! `backward` and gradients of chosen tensors.
+
+use crate::error::OrRaise;
+use crate::interp::{Node, Sweep, SweepOptions};
+use crate::location;
+use crate::tensor::Value;
+use crate::{Error, ErrorKind, Shape, Tensor, catch};
+use std::panic::Location;
+use std::sync::Arc;
+
+/// How `backward` treats the reverse graph.
+///
+/// ```
+/// use wengert::prelude::*;
+/// let x = Tensor::from([1.0, 2.0, 3.0]).require_grad();
+/// let y = &x * &x;
+/// y.backward_with(Backward::new().seed(&Tensor::from([10.0, 1.0, 0.1])));
+/// assert!(x.grad().unwrap().all_close(&Tensor::from([20.0, 4.0, 0.6]), 1e-15));
+/// ```
+#[derive(Clone, Default)]
+pub struct Backward {
+    seeds: Vec<Tensor>,
+    retain_graph: bool,
+    create_graph: bool,
+}
+
+impl Backward {
+    /// The usual: a scalar output, the graph is used up.
+    pub fn new() -> Backward {
+        Backward::default()
+    }
+
+    /// Starts from this cotangent; call once for each output.
+    pub fn seed(mut self, seed: &Tensor) -> Backward {
+        self.seeds.push(seed.clone());
+        self
+    }
+
+    /// Leaves the graph for another `backward`.
+    pub fn retain_graph(mut self) -> Backward {
+        self.retain_graph = true;
+        self
+    }
+
+    /// Records the backward pass itself, so that gradients can be differentiated again.
+    pub fn create_graph(mut self) -> Backward {
+        self.create_graph = true;
+        self
+    }
+
+    fn sweep_options(&self) -> SweepOptions {
+        SweepOptions { keep: self.retain_graph || self.create_graph, create_graph: self.create_graph }
+    }
+}
+
+impl Tensor {
+    /// Computes the gradient of this scalar for every leaf that it depends on, and adds it to their
+    /// [`grad`](Tensor::grad).
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    /// let (x, y) = (Tensor::from(2.0).require_grad(), Tensor::from(3.0).require_grad());
+    /// (&x * &y + x.sin()).backward();
+    /// assert_eq!(y.grad().unwrap().item(), 2.0);
+    /// ```
+    #[track_caller]
+    pub fn backward(&self) {
+        self.backward_with(Backward::new());
+    }
+
+    /// [`backward`](Tensor::backward) with a seed or with the graph kept.
+    #[track_caller]
+    pub fn backward_with(&self, options: Backward) {
+        let line = location::resolve(Location::caller());
+        let _scope = location::scope(line);
+        run_backward(self, &options).map_err(|error| error.at(line)).or_raise();
+    }
+}
+
+fn run_backward(output: &Tensor, options: &Backward) -> Result<(), Error> {
+    let seeds = seeds("backward", &[output], options)?;
+    let root = root("backward", output)?;
+    let mut sweep = Sweep::prepare(std::iter::once(root), None, options.sweep_options())?;
+    sweep.seed(root, seeds.into_iter().next().expect("one output, one seed"));
+    let swept = sweep.run()?;
+    let slots = swept.leaves.into_iter().filter_map(|leaf| {
+        leaf.node.extras(|extras| extras.slot.upgrade()).flatten().map(|slot| (slot, leaf.cotangent))
+    });
+    let mut committed: Vec<Shape> = Vec::new();
+    for (slot, cotangent) in slots.chain(swept.retained) {
+        let shape = Shape::from(cotangent.shape());
+        if let Err(error) = catch(|| slot.commit(cotangent)) {
+            let message = format!(
+                "a hook failed after {} leaves had received their gradients {committed:?}: {}",
+                committed.len(),
+                error.message()
+            );
+            return Err(Error::new(ErrorKind::Hook, "backward", message));
+        }
+        committed.push(shape);
+    }
+    Ok(())
+}
+
+/// The gradients of `outputs` (scalars) for `inputs`, leaves or intermediates; nothing is accumulated. Inputs that the
+/// outputs do not depend on give zeros.
+///
+/// ```
+/// use wengert::{autograd, prelude::*};
+/// let x = Tensor::from(2.0).require_grad();
+/// let y = &x * &x;
+/// let z = &y * 3.0;
+/// assert_eq!(autograd::grad(&[&z], &[&x, &y]), [Tensor::from(12.0), Tensor::from(3.0)]);
+/// ```
+#[track_caller]
+pub fn grad(outputs: &[&Tensor], inputs: &[&Tensor]) -> Vec<Tensor> {
+    let gradients = grad_with(outputs, inputs, Backward::new());
+    gradients
+        .into_iter()
+        .zip(inputs)
+        .map(|(gradient, input)| gradient.unwrap_or_else(|| input.full_like(0.0)))
+        .collect()
+}
+
+/// [`grad`] with seeds or with the graph kept; inputs that the outputs do not depend on give `None`.
+///
+/// ```
+/// use wengert::{autograd, prelude::*};
+/// let x = Tensor::from(2.0).require_grad();
+/// let y = &x * &x * &x;
+/// let dx = autograd::grad_with(&[&y], &[&x], Backward::new().create_graph()).remove(0).unwrap();
+/// let ddx = autograd::grad(&[&dx], &[&x]).remove(0);
+/// assert_eq!(ddx.item(), 12.0);
+/// ```
+#[track_caller]
+pub fn grad_with(outputs: &[&Tensor], inputs: &[&Tensor], options: Backward) -> Vec<Option<Tensor>> {
+    let line = location::resolve(Location::caller());
+    let _scope = location::scope(line);
+    run_grad(outputs, inputs, &options).map_err(|error| error.at(line)).or_raise()
+}
+
+fn run_grad(outputs: &[&Tensor], inputs: &[&Tensor], options: &Backward) -> Result<Vec<Option<Tensor>>, Error> {
+    let targets = inputs.iter().map(|input| root("grad", input).cloned()).collect::<Result<Vec<_>, _>>()?;
+    let seeds = seeds("grad", outputs, options)?;
+    let roots = outputs.iter().map(|output| root("grad", output)).collect::<Result<Vec<_>, _>>()?;
+    let mut sweep = Sweep::prepare(roots.iter().copied(), Some(&targets), options.sweep_options())?;
+    for (root, seed) in roots.iter().zip(seeds) {
+        sweep.seed(root, seed);
+    }
+    let swept = sweep.run()?;
+    Ok(targets.iter().map(|target| swept.targets.get(&target.id()).cloned().flatten()).collect())
+}
+
+fn root<'t>(caller: &str, output: &'t Tensor) -> Result<&'t Arc<Node>, Error> {
+    if let Value::Tracer(tracer) = &output.value {
+        let message = format!("a tensor inside {} does not belong to the imperative tape", tracer.level.name);
+        return Err(Error::new(ErrorKind::WrongLevel, caller, message)
+            .help("inside a transform, differentiate with wengert::grad(f) instead"));
+    }
+    output.link.as_ref().ok_or_else(|| {
+        let message = format!("the tensor of {} does not require a gradient", output.spec());
+        let help = match output.dtype().is_float() {
+            true => "call require_grad() on an input before computing, outside no_grad",
+            false => "integers and booleans carry no gradient; convert the inputs with .cast(DType::F64)",
+        };
+        Error::new(ErrorKind::NoGradient, caller, message).help(help)
+    })
+}
+
+fn seeds(caller: &str, outputs: &[&Tensor], options: &Backward) -> Result<Vec<Tensor>, Error> {
+    for output in outputs {
+        root(caller, output)?;
+    }
+    if options.seeds.is_empty() {
+        return outputs.iter().map(|output| unit_seed(caller, output)).collect();
+    }
+    if options.seeds.len() != outputs.len() {
+        let message = format!("{} seeds for {} outputs", options.seeds.len(), outputs.len());
+        return Err(Error::new(ErrorKind::Argument, caller, message).help("call .seed(..) once for each output"));
+    }
+    let check = |(output, seed): (&&Tensor, &Tensor)| {
+        if seed.spec() != output.spec() {
+            let message = format!("the seed is {}, the output {}", seed.spec(), output.spec());
+            let shapes = vec![Shape::from(seed.shape()), Shape::from(output.shape())];
+            return Err(Error::new(ErrorKind::Shape(shapes), caller, message)
+                .help("a seed has the shape and dtype of its output"));
+        }
+        Ok(if options.create_graph { seed.clone() } else { seed.plain() })
+    };
+    outputs.iter().zip(&options.seeds).map(check).collect()
+}
+
+fn unit_seed(caller: &str, output: &Tensor) -> Result<Tensor, Error> {
+    if output.elements() == 1 {
+        return Ok(output.full_like(1.0));
+    }
+    let shape = Shape::from(output.shape());
+    let message = format!("the output has shape {shape}, so it has many gradients");
+    Err(Error::new(ErrorKind::SeedNeeded(shape), caller, message)
+        .help("reduce it, as in y.sum().backward(), or pass a seed: y.backward_with(Backward::new().seed(&s))"))
+}

@@ -1,0 +1,239 @@
+//! Leaves, gradient slots and hooks.
+
+use crate::error::OrRaise;
+use crate::interp::{Node, Role};
+use crate::location::Line;
+use crate::primitive::Primitive;
+use crate::tensor::Value;
+use crate::{Error, ErrorKind, Tensor};
+use std::panic::Location;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// A function on complete adjoints.
+pub(crate) type Hook = Arc<dyn Fn(&Tensor) -> Option<Tensor> + Send + Sync>;
+
+/// A function on committed gradients.
+type AccumulateHook = Arc<dyn Fn(&Tensor) + Send + Sync>;
+
+/// Where `backward` puts a tensor's gradient. User handles own it; the graph refers to it weakly.
+#[derive(Default)]
+pub(crate) struct GradientSlot {
+    gradient: Mutex<Option<Tensor>>,
+    after: Mutex<Vec<AccumulateHook>>,
+    /// Set once the leaf's handle was updated under grad mode; the second such update of one handle warns.
+    pub updated: AtomicBool,
+}
+
+impl GradientSlot {
+    fn gradient(&self) -> MutexGuard<'_, Option<Tensor>> {
+        self.gradient.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Adds to the gradient and runs the post-accumulate hooks.
+    pub fn commit(&self, contribution: Tensor) {
+        {
+            let mut gradient = self.gradient();
+            *gradient = Some(match gradient.take() {
+                Some(sum) => sum.accumulated(&contribution),
+                None => contribution,
+            });
+        }
+        let hooks = self.after.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        if !hooks.is_empty() {
+            let gradient = self.gradient().clone().expect("just committed");
+            hooks.iter().for_each(|hook| hook(&gradient));
+        }
+    }
+}
+
+/// Removes its hook when asked to; dropping the handle leaves the hook in place.
+pub struct HookHandle {
+    node: Arc<Node>,
+    hook: Hook,
+}
+
+impl HookHandle {
+    /// Removes the hook.
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    /// let x = Tensor::from(1.0).require_grad();
+    /// let handle = x.register_hook(|_| panic!("never called"));
+    /// handle.remove();
+    /// (&x * 2.0).backward();
+    /// ```
+    pub fn remove(self) {
+        self.node.extras(|extras| extras.hooks.retain(|hook| !Arc::ptr_eq(hook, &self.hook)));
+    }
+}
+
+impl Tensor {
+    /// This tensor as a leaf whose gradient `backward` computes.
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    /// let x = Tensor::from(3.0).require_grad();
+    /// assert!(x.requires_grad() && x.is_leaf());
+    /// ```
+    #[track_caller]
+    pub fn require_grad(self) -> Tensor {
+        self.try_require_grad(Location::caller()).or_raise()
+    }
+
+    fn try_require_grad(self, line: Line) -> Result<Tensor, Error> {
+        if !self.dtype().is_float() {
+            let message = format!("a tensor of {} carries no gradient", self.spec());
+            return Err(Error::new(ErrorKind::NoGradient, "require_grad", message)
+                .help("convert it first, for example with .cast(DType::F64)"));
+        }
+        if let Value::Tracer(tracer) = &self.value {
+            let message = format!("a tensor inside {} cannot become a leaf", tracer.level.name);
+            return Err(Error::new(ErrorKind::WrongLevel, "require_grad", message)
+                .help("make the tensor an input of the transformed function"));
+        }
+        if self.requires_grad() {
+            return Ok(self);
+        }
+        let (node, slot) = (Node::leaf(line), Arc::new(GradientSlot::default()));
+        node.extras_or_new(|extras| extras.slot = Arc::downgrade(&slot));
+        Ok(Tensor { value: self.value, link: Some(node), slot: Some(slot) })
+    }
+
+    /// Whether `backward` reaches this tensor.
+    pub fn requires_grad(&self) -> bool {
+        self.link.is_some()
+    }
+
+    /// Whether this is a tensor that a gradient was asked for, or that no recorded operation made.
+    pub fn is_leaf(&self) -> bool {
+        self.link.as_ref().is_none_or(|node| node.role() == Role::Leaf)
+    }
+
+    /// The gradient that `backward` accumulated, if any.
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    /// let x = Tensor::from(3.0).require_grad();
+    /// assert!(x.grad().is_none());
+    /// (&x * 2.0).backward();
+    /// assert_eq!(x.grad().unwrap().item(), 2.0);
+    /// ```
+    pub fn grad(&self) -> Option<Tensor> {
+        self.slot.as_ref().and_then(|slot| slot.gradient().clone())
+    }
+
+    /// Forgets the accumulated gradient.
+    pub fn zero_grad(&self) {
+        self.set_grad(None);
+    }
+
+    /// Replaces the accumulated gradient.
+    #[track_caller]
+    pub fn set_grad(&self, gradient: Option<Tensor>) {
+        if let Some(gradient) = gradient.as_ref().filter(|gradient| gradient.spec() != self.spec()) {
+            let message = format!("a gradient of {} for a tensor of {}", gradient.spec(), self.spec());
+            Error::new(ErrorKind::Shape(vec![]), "set_grad", message).raise();
+        }
+        if let Some(slot) = &self.slot {
+            *slot.gradient() = gradient;
+        }
+    }
+
+    /// Keeps the gradient of an intermediate: after `backward`, [`grad`](Tensor::grad) has it.
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    /// let x = Tensor::from(3.0).require_grad();
+    /// let y = (&x * &x).retain_grad();
+    /// (&y * 2.0).backward();
+    /// assert_eq!(y.grad().unwrap().item(), 2.0);
+    /// ```
+    #[track_caller]
+    pub fn retain_grad(mut self) -> Tensor {
+        let Some(node) = &self.link else {
+            Error::new(ErrorKind::NoGradient, "retain_grad", "the tensor requires no gradient")
+                .help("call require_grad() on an input of the computation")
+                .raise()
+        };
+        if self.slot.is_none() {
+            let slot = node.extras(|extras| extras.slot.upgrade()).flatten().unwrap_or_default();
+            node.extras_or_new(|extras| extras.slot = Arc::downgrade(&slot));
+            self.slot = Some(slot);
+        }
+        self
+    }
+
+    /// Runs `hook` with the complete adjoint of this tensor, once in each `backward`; what it returns replaces it.
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    /// let x = Tensor::from(3.0).require_grad();
+    /// let y = &x * &x;
+    /// y.register_hook(|adjoint| Some(adjoint * 10.0));
+    /// y.backward();
+    /// assert_eq!(x.grad().unwrap().item(), 60.0);
+    /// ```
+    #[track_caller]
+    pub fn register_hook(&self, hook: impl Fn(&Tensor) -> Option<Tensor> + Send + Sync + 'static) -> HookHandle {
+        let Some(node) = &self.link else {
+            Error::new(
+                ErrorKind::NoGradient,
+                "register_hook",
+                "the tensor requires no gradient, so no adjoint comes by",
+            )
+            .help("call require_grad() on an input of the computation")
+            .raise()
+        };
+        let hook: Hook = Arc::new(hook);
+        node.extras_or_new(|extras| extras.hooks.push(hook.clone()));
+        HookHandle { node: node.clone(), hook }
+    }
+
+    /// Runs `hook` with the accumulated gradient each time `backward` has added to it.
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    /// let x = Tensor::from(3.0).require_grad();
+    /// x.register_accumulate_hook(|gradient| assert_eq!(gradient.item(), 2.0));
+    /// (&x * 2.0).backward();
+    /// ```
+    #[track_caller]
+    pub fn register_accumulate_hook(&self, hook: impl Fn(&Tensor) + Send + Sync + 'static) {
+        let Some(slot) = &self.slot else {
+            Error::new(ErrorKind::NoGradient, "register_accumulate_hook", "the tensor has no gradient of its own")
+                .help("only leaves and tensors with retain_grad() accumulate one")
+                .raise()
+        };
+        slot.after.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::new(hook));
+    }
+
+    /// The primitive that made this tensor, if it was recorded.
+    pub fn made_by(&self) -> Option<&'static dyn Primitive> {
+        let node = self.link.as_ref()?;
+        match node.role() {
+            Role::Leaf => None,
+            Role::Operation => Some(node.op()),
+            Role::Output(_) => node.edges()[0].as_ref().map(|call| call.op()),
+        }
+    }
+
+    /// A handle updated under grad mode becomes an intermediate: the leaf it was stays in the graph, without a handle.
+    pub(crate) fn leaf_updated(slot: &GradientSlot, line: Line) {
+        if slot.updated.swap(true, Ordering::Relaxed) {
+            warn_once(line);
+        }
+    }
+}
+
+fn warn_once(line: Line) {
+    static WARNED: AtomicBool = AtomicBool::new(false);
+    if !WARNED.swap(true, Ordering::Relaxed) {
+        eprintln!(
+            "wengert: a leaf is updated repeatedly under grad mode at {}:{}; every update becomes part of the graph and \
+             the handle loses its gradient. Update parameters inside no_grad(|| ..) or with an optimiser.",
+            line.file(),
+            line.line()
+        );
+    }
+}

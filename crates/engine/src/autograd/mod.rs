@@ -1,0 +1,12 @@
+//! The imperative interface: leaves, `backward`, hooks, modes and tape listings.
+
+mod backward;
+mod leaf;
+pub(crate) mod modes;
+mod tape;
+
+pub use backward::{Backward, grad, grad_with};
+pub use leaf::HookHandle;
+pub(crate) use leaf::{GradientSlot, Hook};
+pub use modes::{Guarded, detect_anomaly, enable_grad, no_grad, record_values};
+pub use tape::{Tape, TapeRow};

@@ -1,0 +1,137 @@
+//! Modes of the current thread: stopped gradients, recorded values, anomaly detection.
+
+use crate::interp::Level;
+use crate::location::{self, Line};
+use std::cell::{Cell, RefCell};
+
+/// Gradients are recorded at every level.
+const OPEN: u64 = u64::MAX;
+
+thread_local! {
+    /// Levels up to this one are stopped, unless it is [`OPEN`].
+    static STOPPED: Cell<u64> = const { Cell::new(OPEN) };
+    static RECORDS_VALUES: Cell<bool> = const { Cell::new(false) };
+    static ANOMALY: Cell<bool> = const { Cell::new(false) };
+    static GUARDED: RefCell<Vec<Guarded>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Sets a thread-local for the time of a call, also when it panics.
+fn during<T: Copy + 'static, R>(key: &'static std::thread::LocalKey<Cell<T>>, value: T, f: impl FnOnce() -> R) -> R {
+    struct Restore<T: Copy + 'static>(&'static std::thread::LocalKey<Cell<T>>, T);
+    impl<T: Copy + 'static> Drop for Restore<T> {
+        fn drop(&mut self) {
+            self.0.set(self.1);
+        }
+    }
+    let _restore = Restore(key, key.replace(value));
+    f()
+}
+
+/// Runs `f` without recording: nothing it computes passes a gradient, in reverse or forward mode, at any level open now.
+/// Transforms started inside `f` differentiate as usual.
+///
+/// ```
+/// use wengert::prelude::*;
+/// let x = Tensor::from(2.0).require_grad();
+/// let y = no_grad(|| &x * &x);
+/// assert!(!y.requires_grad());
+/// assert_eq!(no_grad(|| grad(|x: &Tensor| x * x)(&x)).item(), 4.0);
+/// ```
+pub fn no_grad<R>(f: impl FnOnce() -> R) -> R {
+    during(&STOPPED, Level::newest(), f)
+}
+
+/// Runs `f` with recording on again inside [`no_grad`].
+///
+/// ```
+/// use wengert::prelude::*;
+/// let x = Tensor::from(2.0).require_grad();
+/// let y = no_grad(|| enable_grad(|| &x * &x));
+/// assert!(y.requires_grad());
+/// ```
+pub fn enable_grad<R>(f: impl FnOnce() -> R) -> R {
+    during(&STOPPED, OPEN, f)
+}
+
+/// Whether operations on leaves are recorded now.
+#[inline]
+pub(crate) fn records_tape() -> bool {
+    STOPPED.get() == OPEN
+}
+
+/// Whether gradients of `level` are stopped now.
+#[inline]
+pub(crate) fn stops(level: u64) -> bool {
+    let stopped = STOPPED.get();
+    stopped != OPEN && level <= stopped
+}
+
+/// Runs `f` while every record keeps its value, its adjoint and what each edge contributed, for
+/// [`Tape`](crate::autograd::Tape) listings.
+///
+/// ```
+/// use wengert::prelude::*;
+/// let x = Tensor::from(3.0).require_grad();
+/// let y = record_values(|| {
+///     let y = &x * &x;
+///     y.backward_with(Backward::new().retain_graph());
+///     y
+/// });
+/// let tape = Tape::of(&y);
+/// assert_eq!(tape.rows().last().unwrap().value.as_ref().unwrap().item(), 9.0);
+/// ```
+pub fn record_values<R>(f: impl FnOnce() -> R) -> R {
+    during(&RECORDS_VALUES, true, f)
+}
+
+#[inline]
+pub(crate) fn records_values() -> bool {
+    RECORDS_VALUES.get()
+}
+
+/// A gradient of zero that met an infinite or NaN slope and stayed zero.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Guarded {
+    /// The line of the operation with that slope.
+    pub line: Line,
+    /// How many elements were concerned.
+    pub count: usize,
+}
+
+/// Runs `f` and stops with an error at the first operation, forward or backward, that makes a NaN out of numbers without
+/// one; its message has the operation and the line. Returns the result and where zero gradients met infinite slopes.
+///
+/// ```
+/// use wengert::prelude::*;
+/// let x = Tensor::from([0.0, 1.0]).require_grad();
+/// let error = catch(|| detect_anomaly(|| (&x - 1.0).log())).unwrap_err();
+/// assert_eq!(error.operation(), "log");
+///
+/// let (_, guarded) = detect_anomaly(|| x.gt(0.0).where_(&x.log(), 0.0).sum().backward());
+/// assert_eq!(guarded[0].count, 1);
+/// ```
+pub fn detect_anomaly<R>(f: impl FnOnce() -> R) -> (R, Vec<Guarded>) {
+    let outer = GUARDED.take();
+    let result = during(&ANOMALY, true, f);
+    (result, GUARDED.replace(outer))
+}
+
+#[inline]
+pub(crate) fn detects_anomalies() -> bool {
+    ANOMALY.get()
+}
+
+/// Whether a sweep must look at what rules produce.
+#[inline]
+pub(crate) fn is_special() -> bool {
+    ANOMALY.get() || RECORDS_VALUES.get()
+}
+
+/// Notes zero gradients that met infinite slopes at the current line.
+pub(crate) fn note_guarded(count: usize, line: Line) {
+    let line = location::shown(location::resolve(line));
+    GUARDED.with_borrow_mut(|list| match list.iter_mut().find(|entry| entry.line == line) {
+        Some(entry) => entry.count += count,
+        None => list.push(Guarded { line, count }),
+    });
+}

@@ -1,0 +1,161 @@
+//! The Wengert list of a result, for people to read.
+
+use crate::Tensor;
+use crate::interp::{Node, Role};
+use crate::location::{self, Line};
+use rustc_hash::FxHashMap;
+use std::fmt;
+use std::sync::Arc;
+
+/// One record of the list.
+#[derive(Clone, Debug)]
+pub struct TapeRow {
+    /// `v3`: its place in the list.
+    pub name: String,
+    /// The operation with its attributes, or `leaf`.
+    pub operation: String,
+    /// Names of the operands; `-` where no gradient flows.
+    pub operands: Vec<String>,
+    /// The value, if values were recorded.
+    pub value: Option<Tensor>,
+    /// What the rule keeps, with the numbers while they are held.
+    pub saved: Vec<(String, Option<Tensor>)>,
+    /// The derivative rule in words.
+    pub rule: String,
+    /// The complete adjoint, if values were recorded and `backward` has run.
+    pub adjoint: Option<Tensor>,
+    /// What this record contributed to the adjoint of each operand, likewise.
+    pub contributions: Vec<Option<Tensor>>,
+    /// The user's line.
+    pub line: Line,
+}
+
+/// The records that a tensor depends on, oldest first.
+///
+/// ```
+/// use wengert::prelude::*;
+/// let x = Tensor::from(2.0).require_grad();
+/// let tape = Tape::of(&(x.sin() * 3.0));
+/// assert_eq!(tape.rows().len(), 3);
+/// assert_eq!(tape.rows()[1].operation, "sin");
+/// println!("{tape}");
+/// ```
+#[derive(Clone, Debug)]
+pub struct Tape {
+    rows: Vec<TapeRow>,
+}
+
+impl Tape {
+    /// The list below `output`; values and adjoints are there if [`record_values`](crate::autograd::record_values) was on.
+    pub fn of(output: &Tensor) -> Tape {
+        let mut nodes: Vec<&Arc<Node>> = Vec::new();
+        let mut seen: FxHashMap<u64, usize> = FxHashMap::default();
+        let mut stack: Vec<&Arc<Node>> = output.link.iter().collect();
+        while let Some(node) = stack.pop() {
+            if seen.insert(node.id(), 0).is_none() {
+                nodes.push(node);
+                stack.extend(node.edges().iter().flatten());
+            }
+        }
+        nodes.sort_by_key(|node| node.id());
+        for (place, node) in nodes.iter().enumerate() {
+            seen.insert(node.id(), place);
+        }
+        let name = |node: &Arc<Node>| format!("v{}", seen[&node.id()] + 1);
+        Tape { rows: nodes.iter().map(|node| row(node, &name)).collect() }
+    }
+
+    /// The records, oldest first.
+    pub fn rows(&self) -> &[TapeRow] {
+        &self.rows
+    }
+}
+
+fn row(node: &Arc<Node>, name: &dyn Fn(&Arc<Node>) -> String) -> TapeRow {
+    let (operation, rule, operand_count) = match node.role() {
+        Role::Leaf => ("leaf".to_string(), String::new(), 0),
+        Role::Output(position) => (format!("output {position}"), String::new(), 1),
+        Role::Operation => {
+            let op = node.op();
+            (format!("{}{}", op.name(), node.attrs()), op.rule_text().to_string(), op.operands())
+        }
+    };
+    let operands =
+        node.edges()[..operand_count].iter().map(|edge| edge.as_ref().map_or_else(|| "-".to_string(), name)).collect();
+    let mut row = TapeRow {
+        name: name(node),
+        operation,
+        operands,
+        value: None,
+        saved: node.saved_values(),
+        rule,
+        adjoint: None,
+        contributions: Vec::new(),
+        line: location::shown(node.line),
+    };
+    node.extras(|extras| {
+        row.value = extras.value.as_ref().map(Tensor::plain);
+        row.adjoint = extras.adjoint.as_ref().map(Tensor::plain);
+        row.contributions = extras.contributions.iter().map(|c| c.as_ref().map(Tensor::plain)).collect();
+    });
+    row
+}
+
+impl Tensor {
+    /// Prints the Wengert list below this tensor.
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    /// let x = Tensor::from(2.0).require_grad();
+    /// (&x * &x).print_tape();
+    /// ```
+    pub fn print_tape(&self) {
+        print!("{}", Tape::of(self));
+    }
+}
+
+fn short(tensor: &Option<Tensor>) -> String {
+    match tensor {
+        None => String::new(),
+        Some(tensor) if tensor.elements() <= 4 => tensor.to_string().replace('\n', ""),
+        Some(tensor) => tensor.spec().to_string(),
+    }
+}
+
+impl fmt::Display for Tape {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let header = ["name", "operation", "value", "saved", "rule", "adjoint", "contributions"];
+        let cells = |row: &TapeRow| {
+            let saved = row.saved.iter().map(|(name, value)| match short(value) {
+                text if text.is_empty() => name.clone(),
+                text => format!("{name} = {text}"),
+            });
+            let contributions = row.operands.iter().zip(&row.contributions).filter_map(|(operand, contribution)| {
+                contribution.as_ref().map(|_| format!("{operand} += {}", short(contribution)))
+            });
+            [
+                row.name.clone(),
+                format!("{} {}", row.operation, row.operands.join(" ")).trim_end().to_string(),
+                short(&row.value),
+                saved.collect::<Vec<_>>().join(", "),
+                row.rule.clone(),
+                short(&row.adjoint),
+                contributions.collect::<Vec<_>>().join(", "),
+            ]
+        };
+        let mut table = vec![header.map(String::from)];
+        table.extend(self.rows.iter().map(cells));
+        let used: Vec<usize> =
+            (0..header.len()).filter(|&column| table[1..].iter().any(|row| !row[column].is_empty())).collect();
+        let width = |column: usize| table.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
+        for (number, row) in table.iter().enumerate() {
+            let line: Vec<String> = used.iter().map(|&column| format!("{:<1$}", row[column], width(column))).collect();
+            writeln!(f, "{}", line.join("  ").trim_end())?;
+            if number == 0 {
+                let rules: Vec<String> = used.iter().map(|&column| "-".repeat(width(column))).collect();
+                writeln!(f, "{}", rules.join("  "))?;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,336 @@
+//! The reverse sweep: play the rules backward.
+//!
+//! Creation order is a topological order, so the newest record with a cotangent has all its contributions; the sweep takes
+//! it, runs its rule and hands the results down. A first walk reserves every record, so that a graph that was already
+//! used up is found before anything is accumulated. Leaves are collected and committed by the caller at the end.
+
+use super::window::Window;
+use super::{Node, Role, bind_owned};
+use crate::autograd::{Hook, modes};
+use crate::location;
+use crate::primitive::{Adjoints, Gradient, Mask};
+use crate::{Error, ErrorKind, Tensor};
+use rustc_hash::FxHashMap;
+use std::sync::Arc;
+
+/// How a sweep treats the graph.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct SweepOptions {
+    /// Leave saved values in place for another sweep.
+    pub keep: bool,
+    /// Give saved values their place in the imperative graph, so that the sweep itself is recorded.
+    pub create_graph: bool,
+}
+
+/// The complete cotangent of a leaf or target.
+pub(crate) struct Contribution<'g> {
+    pub node: &'g Arc<Node>,
+    pub cotangent: Tensor,
+}
+
+struct Pending<'g> {
+    node: &'g Arc<Node>,
+    adjoints: Adjoints,
+}
+
+/// One reverse sweep over the graph below some roots.
+pub(crate) struct Sweep<'g> {
+    options: SweepOptions,
+    window: Window,
+    pending: Vec<Pending<'g>>,
+    free: Vec<usize>,
+    leaves: Vec<(&'g Arc<Node>, Option<Tensor>)>,
+    leaf_places: FxHashMap<u64, usize>,
+    /// Only these matter, if given; complete cotangents are collected here.
+    targets: Option<FxHashMap<u64, Option<Tensor>>>,
+}
+
+impl<'g> Sweep<'g> {
+    /// Walks the graph below `roots` and reserves it; an error leaves it as it was.
+    pub fn prepare(
+        roots: impl Iterator<Item = &'g Arc<Node>> + Clone,
+        targets: Option<&[Arc<Node>]>,
+        options: SweepOptions,
+    ) -> Result<Sweep<'g>, Error> {
+        let top = roots.clone().map(|node| node.id()).max().unwrap_or(0);
+        let mut sweep = Sweep {
+            options,
+            window: Window::below(top),
+            pending: Vec::new(),
+            free: Vec::new(),
+            leaves: Vec::new(),
+            leaf_places: FxHashMap::default(),
+            targets: targets.map(|nodes| nodes.iter().map(|node| (node.id(), None)).collect()),
+        };
+        sweep.reserve(roots)?;
+        Ok(sweep)
+    }
+
+    /// Every record below `roots` once, until `visit` says stop.
+    fn walk(
+        window: &mut Window,
+        roots: impl Iterator<Item = &'g Arc<Node>>,
+        mut visit: impl FnMut(&'g Arc<Node>) -> bool,
+    ) -> Option<&'g Arc<Node>> {
+        let mut stack: Vec<&'g Arc<Node>> = roots.filter(|node| node.role() != Role::Leaf).collect();
+        while let Some(node) = stack.pop() {
+            if !window.see(node.id()) {
+                continue;
+            }
+            if !visit(node) {
+                return Some(node);
+            }
+            stack.extend(node.edges().iter().flatten().filter(|edge| edge.role() != Role::Leaf));
+        }
+        None
+    }
+
+    /// Reserves every record below `roots`; with targets, finds those that lead to one.
+    fn reserve(&mut self, roots: impl Iterator<Item = &'g Arc<Node>> + Clone) -> Result<(), Error> {
+        let mut visited: Vec<&'g Arc<Node>> = Vec::new();
+        let (keep, listing) = (self.options.keep, self.targets.is_some());
+        let refused = Sweep::walk(&mut self.window, roots.clone(), |node| {
+            if listing {
+                visited.push(node);
+            }
+            if keep { !node.is_consumed() } else { node.consume() }
+        });
+        if let Some(refused) = refused {
+            if !keep {
+                // The same walk again reaches the same records in the same order.
+                Sweep::walk(&mut Window::below(self.window.top()), roots, |node| {
+                    let mine = !Arc::ptr_eq(node, refused);
+                    if mine {
+                        node.release();
+                    }
+                    mine
+                });
+            }
+            return Err(freed(refused));
+        }
+        let Some(targets) = &self.targets else { return Ok(()) };
+        visited.sort_unstable_by_key(|node| node.id());
+        for node in visited {
+            let leads = node.edges().iter().flatten().any(|edge| match edge.role() {
+                Role::Leaf => targets.contains_key(&edge.id()),
+                _ => self.window.is_needed(edge.id()),
+            });
+            if leads || targets.contains_key(&node.id()) {
+                self.window.need(node.id());
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds to the cotangent of a root.
+    pub fn seed(&mut self, root: &'g Arc<Node>, cotangent: Tensor) {
+        self.deposit(root, 0, Gradient::Dense(cotangent));
+    }
+
+    fn is_wanted(&mut self, node: &Arc<Node>) -> bool {
+        match &self.targets {
+            None => true,
+            Some(targets) if node.role() == Role::Leaf => targets.contains_key(&node.id()),
+            Some(_) => self.window.is_needed(node.id()),
+        }
+    }
+
+    fn deposit(&mut self, node: &'g Arc<Node>, output: usize, gradient: Gradient) {
+        if node.role() == Role::Leaf {
+            let place = *self.leaf_places.entry(node.id()).or_insert_with(|| {
+                self.leaves.push((node, None));
+                self.leaves.len() - 1
+            });
+            accumulate(&mut self.leaves[place].1, gradient);
+            return;
+        }
+        let place = match self.window.pending(node.id()) {
+            Some(place) => place,
+            None => {
+                let place = self.free.pop().unwrap_or(self.pending.len());
+                let entry = Pending { node, adjoints: Adjoints::new() };
+                match self.pending.get_mut(place) {
+                    Some(used) => *used = entry,
+                    None => self.pending.push(entry),
+                }
+                self.window.set_pending(node.id(), place);
+                place
+            }
+        };
+        let adjoints = &mut self.pending[place].adjoints;
+        if adjoints.len() <= output {
+            adjoints.resize_with(output + 1, || None);
+        }
+        accumulate(&mut adjoints[output], gradient);
+    }
+
+    /// Plays every rule once, newest record first; returns what the leaves received, in the order they were met.
+    pub fn run(mut self) -> Result<Swept<'g>, Error> {
+        let _line = location::inherit(None);
+        let mut retained = Vec::new();
+        while let Some(place) = self.window.pop_newest() {
+            let node = self.pending[place].node;
+            let mut adjoints = std::mem::take(&mut self.pending[place].adjoints);
+            self.free.push(place);
+            if node.is_decorated() {
+                decorate(node, &mut adjoints, &mut retained)?;
+            }
+            if let Some(target) = self.targets.as_mut().and_then(|targets| targets.get_mut(&node.id())) {
+                *target = adjoints[0].clone();
+            }
+            match node.role() {
+                Role::Leaf => unreachable!("leaves are never pending"),
+                Role::Output(position) => {
+                    let parent = node.edges()[0].as_ref().expect("an output has its call");
+                    if let Some(adjoint) = adjoints.pop().flatten() {
+                        self.deposit(parent, position, Gradient::Dense(adjoint));
+                    }
+                }
+                Role::Operation => self.pull_back(node, adjoints)?,
+            }
+        }
+        let mut leaves = Vec::with_capacity(self.leaves.len());
+        for (node, cotangent) in self.leaves {
+            let mut adjoints = Adjoints::from_iter([cotangent]);
+            if node.is_decorated() {
+                decorate(node, &mut adjoints, &mut retained)?;
+            }
+            let Some(cotangent) = adjoints.pop().flatten() else { continue };
+            if let Some(target) = self.targets.as_mut().and_then(|targets| targets.get_mut(&node.id())) {
+                *target = Some(cotangent.clone());
+            }
+            leaves.push(Contribution { node, cotangent });
+        }
+        Ok(Swept { leaves, retained, targets: self.targets.unwrap_or_default() })
+    }
+
+    #[inline]
+    fn pull_back(&mut self, node: &'g Arc<Node>, mut adjoints: Adjoints) -> Result<(), Error> {
+        let op = node.op();
+        let edges = node.edges();
+        let needed = match self.targets {
+            None => node.wanted(),
+            Some(_) => Mask::of(edges.len(), |i| edges[i].is_some())
+                .iter()
+                .filter(|&i| edges[i].as_ref().is_some_and(|edge| self.is_wanted(edge)))
+                .fold(Mask::NONE, Mask::with),
+        };
+        if needed.is_empty() {
+            return Ok(());
+        }
+        if node.has_several_outputs() {
+            adjoints.resize_with(op.outputs(node.attrs()), || None);
+        }
+        location::set_inherited(node.line);
+        let rule = node.rule(needed, self.options.keep, self.options.create_graph.then_some(node));
+        let gradients = op.vjp(&rule, adjoints);
+        drop(rule);
+        if modes::is_special() {
+            inspect(node, &gradients)?;
+        }
+        for (position, gradient) in gradients.into_iter().enumerate() {
+            if let (Some(Some(edge)), true) = (edges.get(position), needed.has(position)) {
+                if !matches!(gradient, Gradient::Zero) {
+                    self.deposit(edge, 0, gradient);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What a sweep found.
+pub(crate) struct Swept<'g> {
+    pub leaves: Vec<Contribution<'g>>,
+    /// Complete adjoints of intermediates whose gradient the user keeps.
+    pub retained: Vec<(Arc<crate::autograd::GradientSlot>, Tensor)>,
+    pub targets: FxHashMap<u64, Option<Tensor>>,
+}
+
+fn accumulate(sum: &mut Option<Tensor>, gradient: Gradient) {
+    *sum = match (sum.take(), gradient) {
+        (sum, Gradient::Zero) => sum,
+        (None, Gradient::Dense(tensor)) => Some(tensor),
+        (Some(sum), Gradient::Dense(tensor)) => Some(sum.accumulated(&tensor)),
+        (sum, Gradient::Patch { op, attrs, values, spec }) => {
+            let base = sum.unwrap_or_else(|| Tensor::constant(0.0, &spec));
+            let values: smallvec::SmallVec<[&Tensor; 2]> = values.iter().collect();
+            Some(bind_owned(op, attrs, base, &values))
+        }
+    };
+}
+
+/// Hooks see the complete adjoint once and may replace it; kept gradients and recorded values see what hooks left.
+fn decorate(
+    node: &Arc<Node>,
+    adjoints: &mut Adjoints,
+    retained: &mut Vec<(Arc<crate::autograd::GradientSlot>, Tensor)>,
+) -> Result<(), Error> {
+    let Some(adjoint) = adjoints.first_mut().and_then(Option::as_mut) else { return Ok(()) };
+    let hooks: Vec<Hook> = node.extras(|extras| extras.hooks.clone()).unwrap_or_default();
+    for hook in hooks {
+        let _line = location::inherit(None);
+        if let Some(replacement) = hook(adjoint) {
+            if replacement.spec() != adjoint.spec() {
+                let message = format!("a hook returned {} for an adjoint of {}", replacement.spec(), adjoint.spec());
+                return Err(Error::new(ErrorKind::Hook, "backward", message)
+                    .at(node.line)
+                    .help("return a tensor of the same shape and dtype, or None to leave it unchanged"));
+            }
+            *adjoint = replacement;
+        }
+    }
+    node.extras(|extras| {
+        if extras.value.is_some() {
+            extras.adjoint = Some(adjoint.clone());
+        }
+        if node.role() != Role::Leaf {
+            retained.extend(extras.slot.upgrade().map(|slot| (slot, adjoint.clone())));
+        }
+    });
+    Ok(())
+}
+
+/// Anomaly mode and value recording look at what each rule produced.
+fn inspect(node: &Arc<Node>, gradients: &[Gradient]) -> Result<(), Error> {
+    let tensors: Vec<Option<Tensor>> = gradients
+        .iter()
+        .map(|gradient| match gradient {
+            Gradient::Zero => None,
+            Gradient::Dense(tensor) => Some(tensor.clone()),
+            Gradient::Patch { op, attrs, values, spec } => {
+                let mut operands = vec![Tensor::constant(0.0, spec)];
+                operands.extend(values.iter().cloned());
+                Some(super::bind1(*op, attrs.clone(), &operands.iter().collect::<Vec<_>>()))
+            }
+        })
+        .collect();
+    if modes::detects_anomalies() {
+        for (position, tensor) in tensors.iter().enumerate() {
+            if tensor.as_ref().is_some_and(Tensor::has_nan) {
+                let message = format!("its rule produced NaN in the gradient of operand {position}");
+                return Err(Error::new(ErrorKind::Anomaly, node.op().name(), message)
+                    .at(node.line)
+                    .help("look for a value at the border of the operation's domain on this line"));
+            }
+        }
+    }
+    node.extras(|extras| {
+        if extras.value.is_some() {
+            extras.contributions = tensors;
+        }
+    });
+    Ok(())
+}
+
+fn freed(node: &Node) -> Error {
+    let name = match node.role() {
+        Role::Operation => node.op().name(),
+        _ => "output",
+    };
+    let line = location::shown(node.line);
+    let message =
+        format!("the reverse graph was already used up (at {name}, {}:{}:{})", line.file(), line.line(), line.column());
+    Error::new(ErrorKind::GraphFreed, "backward", message)
+        .help("keep it in the first call: y.backward_with(Backward::new().retain_graph())")
+}

@@ -1,0 +1,120 @@
+//! The identifiers below a sweep's newest record, as bits and small numbers in pages that are made when touched.
+//!
+//! Records of one graph lie close together, so a page is dense; a record kept from long ago costs one entry of the page
+//! directory per 4096 identifiers in between, not a bit each.
+
+const PAGE: usize = 4096;
+const WORDS: usize = PAGE / 64;
+
+struct Page {
+    seen: [u64; WORDS],
+    needed: [u64; WORDS],
+    pending: [u64; WORDS],
+    /// For a pending identifier: its place in the sweep's list.
+    place: [u32; PAGE],
+}
+
+/// Bits and places for every identifier from `top` downward.
+pub(super) struct Window {
+    top: u64,
+    pages: Vec<Option<Box<Page>>>,
+    /// Nothing is pending above this distance from the top.
+    cursor: usize,
+}
+
+impl Window {
+    pub fn below(top: u64) -> Window {
+        Window { top, pages: Vec::new(), cursor: 0 }
+    }
+
+    pub fn top(&self) -> u64 {
+        self.top
+    }
+
+    #[inline]
+    fn locate(&mut self, id: u64) -> (&mut Page, usize) {
+        let distance = (self.top - id) as usize;
+        let page = distance / PAGE;
+        if page >= self.pages.len() {
+            self.pages.resize_with(page + 1, || None);
+        }
+        let page = self.pages[page].get_or_insert_with(|| {
+            Box::new(Page { seen: [0; WORDS], needed: [0; WORDS], pending: [0; WORDS], place: [0; PAGE] })
+        });
+        (page, distance % PAGE)
+    }
+
+    /// Marks as seen; false if it was already.
+    #[inline]
+    pub fn see(&mut self, id: u64) -> bool {
+        let (page, at) = self.locate(id);
+        let (word, bit) = (&mut page.seen[at / 64], 1 << (at % 64));
+        let new = *word & bit == 0;
+        *word |= bit;
+        new
+    }
+
+    pub fn need(&mut self, id: u64) {
+        let (page, at) = self.locate(id);
+        page.needed[at / 64] |= 1 << (at % 64);
+    }
+
+    pub fn is_needed(&mut self, id: u64) -> bool {
+        let (page, at) = self.locate(id);
+        page.needed[at / 64] >> (at % 64) & 1 == 1
+    }
+
+    /// The place of a pending identifier.
+    #[inline]
+    pub fn pending(&mut self, id: u64) -> Option<usize> {
+        let (page, at) = self.locate(id);
+        (page.pending[at / 64] >> (at % 64) & 1 == 1).then_some(page.place[at] as usize)
+    }
+
+    #[inline]
+    pub fn set_pending(&mut self, id: u64, place: usize) {
+        debug_assert!((self.top - id) as usize >= self.cursor, "a consumer is older than what it consumes");
+        let (page, at) = self.locate(id);
+        page.pending[at / 64] |= 1 << (at % 64);
+        page.place[at] = place as u32;
+    }
+
+    /// Takes the place of the newest pending identifier: all its consumers are newer, so they are done.
+    #[inline]
+    pub fn pop_newest(&mut self) -> Option<usize> {
+        loop {
+            let (page_number, at) = (self.cursor / PAGE, self.cursor % PAGE);
+            match self.pages.get_mut(page_number)? {
+                None => self.cursor = (page_number + 1) * PAGE,
+                Some(page) => {
+                    let rest = page.pending[at / 64] >> (at % 64);
+                    if rest == 0 {
+                        self.cursor = (self.cursor / 64 + 1) * 64;
+                        continue;
+                    }
+                    self.cursor += rest.trailing_zeros() as usize;
+                    let at = self.cursor % PAGE;
+                    page.pending[at / 64] &= !(1 << (at % 64));
+                    return Some(page.place[at] as usize);
+                }
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pops_newest_first_across_pages_and_gaps() {
+        let mut window = Window::below(1_000_000);
+        let ids = [1_000_000, 999_999, 995_904, 995_903, 700_000, 3];
+        for (place, &id) in ids.iter().enumerate().rev() {
+            window.set_pending(id, place);
+        }
+        assert_eq!(window.pending(995_903), Some(3));
+        let order: Vec<usize> = std::iter::from_fn(|| window.pop_newest()).collect();
+        assert_eq!(order, [0, 1, 2, 3, 4, 5]);
+    }
+}

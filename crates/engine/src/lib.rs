@@ -1,0 +1,30 @@
+//! Tensors and everything that differentiates them.
+//!
+//! A set of primitives (`ops`), each with all its rules, and a set of interpreters (`interp`): evaluation, reverse tape,
+//! forward tangents, batching and tracing. `bind` joins the two. Users reach this crate through `wengert`.
+
+pub mod autograd;
+mod error;
+mod interp;
+mod location;
+mod ops;
+pub mod primitive;
+pub mod program;
+mod tensor;
+mod transform;
+pub mod tree;
+
+pub use error::{Error, ErrorKind, catch};
+pub use location::Line;
+pub use tensor::{DType, Nested, Scalar, Shape, SliceMut, Tensor};
+pub use transform::{Compiled, Pullback, compile, grad, jvp, value_and_grad, vjp, vmap};
+pub use tree::{Tree, TreePath};
+
+/// How many threads kernels use; results are the same bits for every number.
+pub use wengert_kernels::threads::{set_threads, threads};
+
+/// Operands of arithmetic: tensors, references to them, and Rust numbers.
+pub use ops::{Operand, Select, Selection};
+
+/// The key of a random stream.
+pub use ops::Key;

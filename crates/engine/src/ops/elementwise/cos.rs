@@ -1,0 +1,30 @@
+//! cos - cosine.   y = cos x,   dy = -sin x dx.   Domain: all reals; NaN at the infinities.
+
+use super::super::elementwise_rule::{elementwise, slope};
+use crate::Tensor;
+use crate::interp::bind1;
+use crate::primitive::Attrs;
+
+impl Tensor {
+    /// The cosine of every element, in radians.
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    /// assert_eq!(Tensor::from(0.0).cos().item(), 1.0);
+    /// ```
+    #[track_caller]
+    pub fn cos(&self) -> Tensor {
+        bind1(&COS, Attrs::new(), &[self])
+    }
+}
+
+elementwise! {
+    COS = "cos",
+    value: |x| x.cos(),
+    slopes: [slope!(|x: operand 0| -x.sin())],
+    rule: "dx = -sin(x) dy",
+    reference: |x| (std::f64::consts::FRAC_PI_2 - x).sin(),
+    domain: Reals,
+    edges: &[(0.0, 1.0), (f64::INFINITY, f64::NAN)],
+    jet: Slope,
+}

@@ -1,0 +1,29 @@
+//! mul - product of two tensors, element by element.   z = x y,   dz = y dx + x dy.   Domain: all reals and whole numbers
+//! (wrapping). Written `x * y`.
+
+use super::super::elementwise_rule::{elementwise, slope};
+use crate::Tensor;
+
+impl Tensor {
+    /// Every element times itself.
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    /// assert_eq!(Tensor::from([2.0, -3.0]).square(), Tensor::from([4.0, 9.0]));
+    /// ```
+    #[track_caller]
+    pub fn square(&self) -> Tensor {
+        self * self
+    }
+}
+
+elementwise! {
+    MUL = "mul",
+    value: |x, y| x * y,
+    integer: |x, y| x.wrapping_mul(y),
+    slopes: [slope!(|y: operand 1| y), slope!(|x: operand 0| x)],
+    rule: "dx = y dz, dy = x dz",
+    reference: |x, y| if y == 0.0 { 0.0 * x } else { x / (1.0 / y) },
+    domain: Reals,
+    jet: Bilinear,
+}

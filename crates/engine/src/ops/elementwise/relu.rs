@@ -1,0 +1,118 @@
+//! relu - rectifier.   y = max(x, 0),   dy = dx where x > 0, else 0.   At the kink the subgradient of least norm: relu'(0) = 0.
+//!
+//! The rule keeps one bit an element, not the operand: n/8 bytes.
+
+use crate::interp::bind1;
+use crate::primitive::{
+    Adjoints, Attrs, Case, Dependency, Device, Gradient, Gradients, Jet, Mask, Outputs, Primitive, Rule, Sample, Saves,
+    Spec, SpecRef, Specs, expect_float,
+};
+use crate::{DType, Error, Shape, Tensor};
+use smallvec::smallvec;
+use wengert_kernels::dtype::Compute;
+use wengert_kernels::map::{Stored, loop1, map};
+use wengert_kernels::view::{Out, View};
+
+impl Tensor {
+    /// Every element, or 0 where it is negative.
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    /// assert_eq!(Tensor::from([-1.0, 2.0]).relu(), Tensor::from([0.0, 2.0]));
+    /// ```
+    #[track_caller]
+    pub fn relu(&self) -> Tensor {
+        bind1(&RELU, Attrs::new(), &[self])
+    }
+}
+
+/// The primitive `relu`.
+pub static RELU: Relu = Relu;
+
+/// See the module.
+pub struct Relu;
+
+fn rectify<T: Compute + Stored>(x: View<'_>, out: Out<'_>) {
+    // Written so that NaN stays NaN.
+    map::<T, T, 1>([x], out, &|[x]: [&[T]; 1], out: &mut [T]| {
+        loop1(x, out, |x| if x <= T::ZERO { T::ZERO } else { x })
+    });
+}
+
+impl Primitive for Relu {
+    fn name(&self) -> &'static str {
+        "relu"
+    }
+
+    fn operands(&self) -> usize {
+        1
+    }
+
+    fn infer(&self, _attrs: &Attrs, operands: &[SpecRef<'_>]) -> Result<Specs, Error> {
+        expect_float("relu", operands[0].dtype)?;
+        Ok(smallvec![operands[0].to_spec()])
+    }
+
+    fn eval(&self, _device: Device, _attrs: &Attrs, operands: &[&Tensor], outputs: &[Spec]) -> Result<Outputs, Error> {
+        let run = if outputs[0].dtype == DType::F64 { rectify::<f64> } else { rectify::<f32> };
+        Ok(smallvec![Tensor::build(&outputs[0], |out| run(operands[0].value.view(), out)).0])
+    }
+
+    fn saves(&self, _attrs: &Attrs, _wanted: Mask) -> Saves {
+        Saves::NOTHING.residual()
+    }
+
+    fn residual(&'static self, _attrs: &Attrs, operands: &[&Tensor], _outputs: &[&Tensor]) -> Tensor {
+        operands[0].pack_positive()
+    }
+
+    fn vjp(&'static self, rule: &Rule<'_>, mut cotangents: Adjoints) -> Gradients {
+        let Some(g) = cotangents.pop().flatten() else { return Gradients::new() };
+        smallvec![Gradient::Dense(g.select_bits(rule.residual()))]
+    }
+
+    fn jvp(&'static self, rule: &Rule<'_>, tangents: &[Option<Tensor>]) -> Adjoints {
+        smallvec![tangents[0].as_ref().map(|tangent| tangent.select_bits(rule.residual()))]
+    }
+
+    fn batch(
+        &'static self,
+        attrs: &Attrs,
+        _size: usize,
+        operands: &[Tensor],
+        _batched: Mask,
+    ) -> Result<Outputs, Error> {
+        Ok(smallvec![bind1(self, attrs.clone(), &[&operands[0]])])
+    }
+
+    fn dependency(&self) -> Dependency {
+        Dependency::Elementwise
+    }
+
+    fn jet(&self) -> Jet {
+        Jet::Linear
+    }
+
+    fn rule_text(&self) -> &'static str {
+        "dx = dy where x > 0"
+    }
+
+    fn cases(&self) -> Vec<Case> {
+        let reference = |s: &[Sample]| {
+            let data: Vec<f64> = s[0].data.iter().map(|x| (x + x.abs()) / 2.0).collect();
+            vec![Sample::new(s[0].shape.clone(), data)]
+        };
+        let case = |shape: Shape| {
+            Case::new(format!("shape {shape}"), Attrs::new(), [Sample::wave(shape.clone(), 0.4)], reference)
+        };
+        let kink = Sample::new([4], [0.0, -0.0, f64::NAN, -3.0]);
+        vec![
+            case(Shape::from([])),
+            case(Shape::from([19])),
+            case(Shape::from([3, 2])),
+            case(Shape::from([0])),
+            Case::new("kink and NaN", Attrs::new(), [kink], |_| vec![Sample::new([4], [0.0, 0.0, f64::NAN, 0.0])])
+                .values_only(),
+        ]
+    }
+}

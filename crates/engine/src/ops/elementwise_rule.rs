@@ -1,0 +1,443 @@
+//! The rule shape *elementwise*: y = f(x) element by element, dy = f'(x) dx.
+//!
+//! Value and slopes are written once, as expressions. The macros paste each into native loops for f64 and f32, into the
+//! fused loop `g * slope`, and into Tensor operations for higher order, so a new function is one line.
+
+use crate::autograd::modes;
+use crate::interp::bind1;
+use crate::primitive::{
+    Adjoints, Attrs, Case, Dependency, Device, Gradient, Gradients, Jet, Mask, Outputs, Primitive, Rule, Sample, Saves,
+    Spec, SpecRef, Specs, expect_float, expect_same_dtype,
+};
+use crate::tensor::Value;
+use crate::{DType, Error, ErrorKind, Shape, Tensor};
+use smallvec::{SmallVec, smallvec};
+use std::sync::Arc;
+use wengert_kernels::view::{Out, View};
+
+/// An elementwise primitive of one or two operands.
+pub struct Elementwise {
+    pub(crate) name: &'static str,
+    pub(crate) rule_text: &'static str,
+    pub(crate) f64: Loops<f64>,
+    pub(crate) f32: Loops<f32>,
+    /// Absent where whole numbers make no sense.
+    pub(crate) i64: Option<Loops<i64>>,
+    /// One for each operand.
+    pub(crate) slopes: &'static [Slope],
+    pub(crate) jet: Jet,
+    /// The value in plain f64, by another formula than the kernel's.
+    pub(crate) reference: fn(f64, f64) -> f64,
+    pub(crate) domain: Domain,
+    /// Points where the value is prescribed: borders, infinities.
+    pub(crate) edges: &'static [(f64, f64)],
+}
+
+/// Where random test points may lie.
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) enum Domain {
+    Reals,
+    Positive,
+}
+
+/// The value in one native type; unary functions ignore the second operand.
+pub(crate) struct Loops<T> {
+    pub one: fn(T, T) -> T,
+    pub many: fn(&[View<'_>], Out<'_>),
+    pub in_place: Option<fn(&mut [T], &[usize], &View<'_>)>,
+}
+
+/// The derivative for one operand.
+pub(crate) enum Slope {
+    One,
+    MinusOne,
+    Expression(SlopeExpression),
+}
+
+/// A slope computed from one saved tensor, or from two.
+pub(crate) struct SlopeExpression {
+    pub saves: Saves,
+    /// The saved tensors in the order of the expression's names.
+    pub saved: for<'r> fn(&'r Rule<'_>) -> SmallVec<[&'r Tensor; 2]>,
+    pub tensor: fn(&[&Tensor]) -> Tensor,
+    pub f64: SlopeLoops<f64>,
+    pub f32: SlopeLoops<f32>,
+}
+
+/// `g * slope`, 0 where g is 0.
+pub(crate) struct SlopeLoops<T> {
+    pub one: fn(T, T, T) -> T,
+    pub many: fn(View<'_>, &[View<'_>], Out<'_>),
+}
+
+/// Makes the slope of an expression in Tensor operations.
+pub(crate) trait IntoSlope {
+    fn into_slope(self) -> Tensor;
+}
+impl IntoSlope for Tensor {
+    fn into_slope(self) -> Tensor {
+        self
+    }
+}
+impl IntoSlope for &Tensor {
+    fn into_slope(self) -> Tensor {
+        self.clone()
+    }
+}
+
+/// The argument itself inside its domain, NaN below: gradients outside a domain are NaN like values.
+pub(crate) trait NanBelow {
+    type Output;
+    fn nan_below(self, border: f64) -> Self::Output;
+}
+impl NanBelow for f64 {
+    type Output = f64;
+    fn nan_below(self, border: f64) -> f64 {
+        if self < border { f64::NAN } else { self }
+    }
+}
+impl NanBelow for f32 {
+    type Output = f32;
+    fn nan_below(self, border: f64) -> f32 {
+        if self < border as f32 { f32::NAN } else { self }
+    }
+}
+impl NanBelow for &Tensor {
+    type Output = Tensor;
+    fn nan_below(self, border: f64) -> Tensor {
+        self.lt(border).where_(f64::NAN, self)
+    }
+}
+
+/// `slope!(one)`, `slope!(minus_one)`, `slope!(|y: output 0| 1.0 - y * y)`, `slope!(|x: operand 0, y: operand 1| ..)`.
+macro_rules! slope {
+    (one) => { $crate::ops::elementwise_rule::Slope::One };
+    (minus_one) => { $crate::ops::elementwise_rule::Slope::MinusOne };
+    (|$a:ident: $ka:ident $ia:literal| $expression:expr) => {
+        $crate::ops::elementwise_rule::Slope::Expression($crate::ops::elementwise_rule::SlopeExpression {
+            saves: $crate::primitive::Saves::NOTHING.$ka($ia),
+            saved: |rule| smallvec::smallvec![rule.$ka($ia)],
+            tensor: |saved| { let $a = saved[0]; $crate::ops::elementwise_rule::IntoSlope::into_slope($expression) },
+            f64: slope!(@loops f64, |$a| $expression),
+            f32: slope!(@loops f32, |$a| $expression),
+        })
+    };
+    (|$a:ident: $ka:ident $ia:literal, $b:ident: $kb:ident $ib:literal| $expression:expr) => {
+        $crate::ops::elementwise_rule::Slope::Expression($crate::ops::elementwise_rule::SlopeExpression {
+            saves: $crate::primitive::Saves::NOTHING.$ka($ia).$kb($ib),
+            saved: |rule| smallvec::smallvec![rule.$ka($ia), rule.$kb($ib)],
+            tensor: |saved| {
+                let ($a, $b) = (saved[0], saved[1]);
+                $crate::ops::elementwise_rule::IntoSlope::into_slope($expression)
+            },
+            f64: slope!(@loops f64, |$a, $b| $expression),
+            f32: slope!(@loops f32, |$a, $b| $expression),
+        })
+    };
+    (@loops $t:ty, |$a:ident| $expression:expr) => {
+        $crate::ops::elementwise_rule::SlopeLoops::<$t> {
+            one: |g, $a, _| if g == 0.0 { 0.0 } else { g * ($expression) },
+            many: |g, saved, out| {
+                let body = |[g, a]: [&[$t]; 2], out: &mut [$t]| {
+                    wengert_kernels::map::loop2(g, a, out, |g: $t, $a: $t| if g == 0.0 { 0.0 } else { g * ($expression) })
+                };
+                wengert_kernels::map::map::<$t, $t, 2>([g, saved[0]], out, &body)
+            },
+        }
+    };
+    (@loops $t:ty, |$a:ident, $b:ident| $expression:expr) => {
+        $crate::ops::elementwise_rule::SlopeLoops::<$t> {
+            one: |g, $a, $b| if g == 0.0 { 0.0 } else { g * ($expression) },
+            many: |g, saved, out| {
+                let body = |[g, a, b]: [&[$t]; 3], out: &mut [$t]| {
+                    wengert_kernels::map::loop3(g, a, b, out, |g: $t, $a: $t, $b: $t| {
+                        if g == 0.0 { 0.0 } else { g * ($expression) }
+                    })
+                };
+                wengert_kernels::map::map::<$t, $t, 3>([g, saved[0], saved[1]], out, &body)
+            },
+        }
+    };
+}
+pub(crate) use slope;
+
+/// The loops of one value expression in one native type.
+macro_rules! loops {
+    ($t:ty, |$x:ident| $value:expr) => {
+        $crate::ops::elementwise_rule::Loops::<$t> {
+            one: |$x, _| $value,
+            many: |inputs, out| {
+                let body = |[x]: [&[$t]; 1], out: &mut [$t]| wengert_kernels::map::loop1(x, out, |$x: $t| $value);
+                wengert_kernels::map::map::<$t, $t, 1>([inputs[0]], out, &body)
+            },
+            in_place: None,
+        }
+    };
+    ($t:ty, |$x:ident, $y:ident| $value:expr) => {
+        $crate::ops::elementwise_rule::Loops::<$t> {
+            one: |$x, $y| $value,
+            many: |inputs, out| {
+                let body = |[x, y]: [&[$t]; 2], out: &mut [$t]| {
+                    wengert_kernels::map::loop2(x, y, out, |$x: $t, $y: $t| $value)
+                };
+                wengert_kernels::map::map::<$t, $t, 2>([inputs[0], inputs[1]], out, &body)
+            },
+            in_place: Some(|target, shape, other| {
+                let body =
+                    |x: &mut [$t], [y]: [&[$t]; 1]| wengert_kernels::map::loop2_in_place(x, y, |$x: $t, $y: $t| $value);
+                wengert_kernels::map::map_in_place::<$t, 1>(target, shape, [*other], &body)
+            }),
+        }
+    };
+}
+pub(crate) use loops;
+
+/// One elementwise primitive: the value, a slope for each operand, the rule in words, and an independent reference.
+macro_rules! elementwise {
+    (
+        $static:ident = $name:literal,
+        value: |$($x:ident),+| $value:expr,
+        $(integer: |$($i:ident),+| $integer:expr,)?
+        slopes: [$($slope:expr),+],
+        rule: $rule:literal,
+        reference: |$($r:pat_param),+| $reference:expr,
+        domain: $domain:ident,
+        $(edges: $edges:expr,)?
+        jet: $jet:ident $(,)?
+    ) => {
+        #[doc = concat!("The primitive `", $name, "`.")]
+        pub static $static: $crate::ops::elementwise_rule::Elementwise = $crate::ops::elementwise_rule::Elementwise {
+            name: $name,
+            rule_text: $rule,
+            f64: $crate::ops::elementwise_rule::loops!(f64, |$($x),+| $value),
+            f32: $crate::ops::elementwise_rule::loops!(f32, |$($x),+| $value),
+            i64: elementwise!(@integer $(|$($i),+| $integer)?),
+            slopes: &[$($slope),+],
+            jet: $crate::primitive::Jet::$jet,
+            reference: elementwise!(@reference |$($r),+| $reference),
+            domain: $crate::ops::elementwise_rule::Domain::$domain,
+            edges: elementwise!(@edges $($edges)?),
+        };
+    };
+    (@integer) => { None };
+    (@integer |$($i:ident),+| $integer:expr) => {
+        Some($crate::ops::elementwise_rule::loops!(i64, |$($i),+| $integer))
+    };
+    (@reference |$x:pat_param| $reference:expr) => { |$x: f64, _: f64| $reference };
+    (@reference |$x:pat_param, $y:pat_param| $reference:expr) => { |$x: f64, $y: f64| $reference };
+    (@edges) => { &[] };
+    (@edges $edges:expr) => { $edges };
+}
+pub(crate) use elementwise;
+
+/// `cotangent * slope`, zero where the cotangent is zero: one fused kernel on numbers, Tensor operations otherwise.
+#[inline]
+fn scaled(slope: &'static SlopeExpression, rule: &Rule<'_>, g: Tensor) -> Tensor {
+    let saved = (slope.saved)(rule);
+    if !g.is_plain() || !saved.iter().all(|tensor| tensor.is_plain()) || modes::detects_anomalies() {
+        return g.guarded_mul(&(slope.tensor)(&saved));
+    }
+    let single = |tensor: &Tensor| match &tensor.value {
+        Value::One(one) => Some(one.bits),
+        _ => None,
+    };
+    let last = *saved.last().expect("a slope expression has a saved tensor");
+    if let (Value::One(one), Some(a), Some(b)) = (&g.value, single(saved[0]), single(last)) {
+        let bits = match one.dtype {
+            DType::F64 => (slope.f64.one)(f64::from_bits(one.bits), f64::from_bits(a), f64::from_bits(b)).to_bits(),
+            DType::F32 => {
+                let read = |bits: u64| f32::from_bits(bits as u32);
+                u64::from((slope.f32.one)(read(one.bits), read(a), read(b)).to_bits())
+            }
+            _ => return fused(slope, &g, &saved),
+        };
+        return Tensor::one(bits, one.dtype, one.rank as usize);
+    }
+    fused(slope, &g, &saved)
+}
+
+fn fused(slope: &SlopeExpression, g: &Tensor, saved: &[&Tensor]) -> Tensor {
+    let many = if g.dtype() == DType::F64 { slope.f64.many } else { slope.f32.many };
+    let views: SmallVec<[View<'_>; 2]> = saved.iter().map(|tensor| tensor.value.view()).collect();
+    Tensor::build(&g.spec(), |out| many(g.value.view(), &views, out)).0
+}
+
+impl Elementwise {
+    #[inline]
+    fn derivative(&'static self, rule: &Rule<'_>, position: usize, g: Tensor) -> Tensor {
+        match &self.slopes[position] {
+            Slope::One => g,
+            Slope::MinusOne => -g,
+            Slope::Expression(slope) => scaled(slope, rule, g),
+        }
+    }
+}
+
+impl Primitive for Elementwise {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn operands(&self) -> usize {
+        self.slopes.len()
+    }
+
+    #[inline]
+    fn infer(&self, _attrs: &Attrs, operands: &[SpecRef<'_>]) -> Result<Specs, Error> {
+        let first = operands[0];
+        if self.i64.is_none() {
+            expect_float(self.name, first.dtype)?;
+        }
+        if let Some(second) = operands.get(1) {
+            expect_same_dtype(self.name, first.dtype, second.dtype)?;
+            expect_same_shape(self.name, first, *second)?;
+        }
+        if first.dtype == DType::Bool {
+            return Err(Error::new(ErrorKind::DType(vec![DType::Bool]), self.name, "truth values have no arithmetic")
+                .help("convert them first, for example with .cast(DType::I64)"));
+        }
+        Ok(smallvec![first.to_spec()])
+    }
+
+    #[inline]
+    fn eval(&self, _device: Device, _attrs: &Attrs, operands: &[&Tensor], outputs: &[Spec]) -> Result<Outputs, Error> {
+        if let (Value::One(x), Value::One(y)) = (&operands[0].value, &operands[operands.len() - 1].value) {
+            let bits = match x.dtype {
+                DType::F64 => Some((self.f64.one)(f64::from_bits(x.bits), f64::from_bits(y.bits)).to_bits()),
+                DType::F32 => {
+                    let read = |bits: u64| f32::from_bits(bits as u32);
+                    Some(u64::from((self.f32.one)(read(x.bits), read(y.bits)).to_bits()))
+                }
+                _ => None,
+            };
+            if let Some(bits) = bits {
+                return Ok(smallvec![Tensor::one(bits, x.dtype, x.rank as usize)]);
+            }
+        }
+        let many = match outputs[0].dtype.compute() {
+            DType::F64 => self.f64.many,
+            DType::F32 => self.f32.many,
+            _ => self.i64.as_ref().expect("the shape rule refused integers").many,
+        };
+        let views: SmallVec<[View<'_>; 2]> = operands.iter().map(|operand| operand.value.view()).collect();
+        Ok(smallvec![Tensor::build(&outputs[0], |out| many(&views, out)).0])
+    }
+
+    fn eval_in_place(&self, _attrs: &Attrs, target: &mut Tensor, rest: &[&Tensor]) -> Result<bool, Error> {
+        let [other] = rest else { return Ok(false) };
+        let Value::Array(array) = &mut target.value else { return Ok(false) };
+        let array = Arc::get_mut(array).expect("the driver found it unique");
+        let (shape, other) = (&array.layout.shape, other.value.view());
+        const UNIQUE: &str = "the driver found it unique";
+        match (array.dtype, self.f64.in_place, self.f32.in_place) {
+            (DType::F64, Some(run), _) => run(array.block.as_mut_slice().expect(UNIQUE), shape, &other),
+            (DType::F32, _, Some(run)) => run(array.block.as_mut_slice().expect(UNIQUE), shape, &other),
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
+    #[inline]
+    fn saves(&self, _attrs: &Attrs, wanted: Mask) -> Saves {
+        let mut saves = Saves::NOTHING;
+        for (position, slope) in self.slopes.iter().enumerate() {
+            if let (Slope::Expression(slope), true) = (slope, wanted.has(position)) {
+                saves = saves.and(slope.saves);
+            }
+        }
+        saves
+    }
+
+    #[inline]
+    fn vjp(&'static self, rule: &Rule<'_>, mut cotangents: Adjoints) -> Gradients {
+        let Some(g) = cotangents.pop().flatten() else { return Gradients::new() };
+        let gradient = |position: usize, g: Tensor| match rule.wants(position) {
+            true => Gradient::Dense(self.derivative(rule, position, g)),
+            false => Gradient::Zero,
+        };
+        match self.slopes.len() {
+            1 => smallvec![gradient(0, g)],
+            _ => {
+                let first = gradient(0, g.clone());
+                smallvec![first, gradient(1, g)]
+            }
+        }
+    }
+
+    fn jvp(&'static self, rule: &Rule<'_>, tangents: &[Option<Tensor>]) -> Adjoints {
+        let parts = tangents.iter().enumerate().filter_map(|(position, tangent)| {
+            tangent.as_ref().map(|tangent| self.derivative(rule, position, tangent.clone()))
+        });
+        smallvec![parts.reduce(|a, b| a + b)]
+    }
+
+    fn batch(&'static self, attrs: &Attrs, size: usize, operands: &[Tensor], batched: Mask) -> Result<Outputs, Error> {
+        let aligned: SmallVec<[Tensor; 2]> = align_batch(size, operands, batched);
+        let aligned: SmallVec<[&Tensor; 2]> = aligned.iter().collect();
+        Ok(smallvec![bind1(self, attrs.clone(), &aligned)])
+    }
+
+    fn dependency(&self) -> Dependency {
+        Dependency::Elementwise
+    }
+
+    fn jet(&self) -> Jet {
+        self.jet
+    }
+
+    fn rule_text(&self) -> &'static str {
+        self.rule_text
+    }
+
+    fn cases(&self) -> Vec<Case> {
+        let reference = self.reference;
+        let whole = move |samples: &[Sample]| {
+            let second = samples.last().expect("an operand");
+            let data: Vec<f64> = samples[0].data.iter().zip(&second.data).map(|(&x, &y)| reference(x, y)).collect();
+            vec![Sample::new(samples[0].shape.clone(), data).of(samples[0].dtype)]
+        };
+        let sample = |shape: Shape, phase: f64| match self.domain {
+            Domain::Reals => Sample::wave(shape, phase),
+            Domain::Positive => Sample::positive(shape, phase),
+        };
+        let operands = |shape: Shape| -> Vec<Sample> {
+            (0..self.slopes.len()).map(|operand| sample(shape.clone(), operand as f64 + 0.3)).collect()
+        };
+        let mut cases: Vec<Case> = [Shape::from([]), Shape::from([7]), Shape::from([2, 3]), Shape::from([0, 2])]
+            .into_iter()
+            .map(|shape| Case::new(format!("shape {shape}"), Attrs::new(), operands(shape), whole))
+            .collect();
+        if !self.edges.is_empty() {
+            let (points, values): (Vec<f64>, Vec<f64>) = self.edges.iter().copied().unzip();
+            let expected = Sample::new([values.len()], values);
+            let points = vec![Sample::new([points.len()], points)];
+            let edge = Case::new("edges", Attrs::new(), points, move |_| vec![expected.clone()]);
+            cases.push(edge.values_only());
+        }
+        if self.i64.is_some() {
+            let whole_numbers = (0..self.slopes.len())
+                .map(|operand| Sample::integers([4], [3, -2, 7, 1 + operand as i64]))
+                .collect::<Vec<_>>();
+            cases.push(Case::new("integers", Attrs::new(), whole_numbers, whole).values_only());
+        }
+        cases
+    }
+}
+
+fn expect_same_shape(name: &str, a: SpecRef<'_>, b: SpecRef<'_>) -> Result<(), Error> {
+    if a.shape == b.shape {
+        return Ok(());
+    }
+    let (left, right) = (Shape::from(a.shape), Shape::from(b.shape));
+    let message = format!("shapes {left} and {right} differ");
+    Err(Error::new(ErrorKind::Shape(vec![left, right]), name, message))
+}
+
+/// Every operand with the batch in front: unbatched ones are repeated without copying.
+pub(crate) fn align_batch(size: usize, operands: &[Tensor], batched: Mask) -> SmallVec<[Tensor; 2]> {
+    let align = |(position, operand): (usize, &Tensor)| match batched.has(position) {
+        true => operand.clone(),
+        false => operand.broadcast_to(Shape::from(operand.shape()).prepended(size)),
+    };
+    operands.iter().enumerate().map(align).collect()
+}

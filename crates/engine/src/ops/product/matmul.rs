@@ -1,0 +1,202 @@
+//! matmul - matrix product.   C = A B,   dC = dA B + A dB,   so Abar = Cbar B^T and Bbar = A^T Cbar.   Leading axes are a batch and
+//! broadcast; a vector on either side is a row or a column that disappears. Transposed operands are never copied.
+
+use crate::interp::bind1;
+use crate::ops::elementwise_rule::align_batch;
+use crate::primitive::{
+    Adjoints, Attrs, Case, Cost, Dependency, Device, Gradient, Gradients, Jet, Mask, Outputs, Primitive, Rule, Sample,
+    Saves, Spec, SpecRef, Specs, expect_same_dtype, streaming_cost,
+};
+use crate::tensor::broadcast;
+use crate::{DType, Error, ErrorKind, Shape, Tensor};
+use smallvec::smallvec;
+use wengert_kernels::matmul::{Matrix, Product, matmul_many};
+use wengert_kernels::view::View;
+
+impl Tensor {
+    /// The matrix product, of vectors, matrices or batches of them.
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    /// let a = Tensor::from([[1.0, 2.0], [3.0, 4.0]]);
+    /// assert_eq!(a.matmul(&Tensor::from([1.0, 10.0])), Tensor::from([21.0, 43.0]));
+    /// ```
+    #[track_caller]
+    pub fn matmul(&self, other: &Tensor) -> Tensor {
+        let row = if self.rank() == 1 { self.unsqueeze(0) } else { self.clone() };
+        let column = if other.rank() == 1 { other.unsqueeze(1) } else { other.clone() };
+        let (a, b) = batched_alike(&row, &column);
+        let product = bind1(&MATMUL, Attrs::new(), &[&a, &b]);
+        if self.rank() != 1 && other.rank() != 1 {
+            return product;
+        }
+        let mut shape = product.shape().to_vec();
+        if other.rank() == 1 {
+            shape.pop();
+        }
+        if self.rank() == 1 {
+            shape.remove(shape.len() - 1 - usize::from(other.rank() != 1));
+        }
+        product.reshape(shape)
+    }
+}
+
+/// Both sides with the same leading axes, if they broadcast; if not, the shape rule says so.
+fn batched_alike(a: &Tensor, b: &Tensor) -> (Tensor, Tensor) {
+    let (m, n) = (a.rank(), b.rank());
+    if m < 2 || n < 2 || a.shape()[..m - 2] == b.shape()[..n - 2] {
+        return (a.clone(), b.clone());
+    }
+    let Some(lead) = broadcast(&a.shape()[..m - 2], &b.shape()[..n - 2]) else { return (a.clone(), b.clone()) };
+    let full = |x: &Tensor| -> Shape { lead.iter().chain(&x.shape()[x.rank() - 2..]).copied().collect() };
+    (a.broadcast_to(full(a)), b.broadcast_to(full(b)))
+}
+
+/// The primitive `matmul`.
+pub static MATMUL: Matmul = Matmul;
+
+/// See the module.
+pub struct Matmul;
+
+/// The matrices along the last two axes of a view, one for each leading index.
+fn matrices<'a, T: Product>(view: &View<'a>) -> Vec<Matrix<'a, T>> {
+    let (lead, last) = view.shape.split_at(view.shape.len() - 2);
+    let (lead_strides, strides) = view.strides.split_at(lead.len());
+    Sample::indices(lead)
+        .iter()
+        .map(|index| {
+            let skipped: isize = index.iter().zip(lead_strides).map(|(&i, stride)| i as isize * stride).sum();
+            Matrix {
+                data: bytemuck::cast_slice(&view.bytes[..view.bytes.len() / size_of::<T>() * size_of::<T>()]),
+                offset: (view.offset + skipped) as usize,
+                rows: last[0],
+                cols: last[1],
+                row_stride: strides[0],
+                col_stride: strides[1],
+            }
+        })
+        .collect()
+}
+
+fn multiply<T: Product>(a: &Tensor, b: &Tensor, spec: &Spec) -> Tensor {
+    let (a, b) = (a.cast(T::DTYPE), b.cast(T::DTYPE));
+    let wide = Spec { dtype: T::DTYPE, ..spec.clone() };
+    let (a, b) = (a.value.view(), b.value.view());
+    let pairs: Vec<_> = matrices::<T>(&a).into_iter().zip(matrices::<T>(&b)).collect();
+    Tensor::build(&wide, |out| matmul_many(&pairs, bytemuck::cast_slice_mut(out.bytes))).0.cast(spec.dtype)
+}
+
+impl Primitive for Matmul {
+    fn name(&self) -> &'static str {
+        "matmul"
+    }
+
+    fn operands(&self) -> usize {
+        2
+    }
+
+    fn infer(&self, _attrs: &Attrs, operands: &[SpecRef<'_>]) -> Result<Specs, Error> {
+        let (a, b) = (operands[0], operands[1]);
+        let shapes = || vec![Shape::from(a.shape), Shape::from(b.shape)];
+        let wrong = |message: String| Error::new(ErrorKind::Shape(shapes()), "matmul", message);
+        let (m, n) = (a.shape.len(), b.shape.len());
+        if m < 2 || n < 2 {
+            let message = format!("needs vectors or matrices, got {} x {}", shapes()[0], shapes()[1]);
+            return Err(wrong(message).help("multiply by a number with *"));
+        }
+        let (inner, other) = (a.shape[m - 1], b.shape[n - 2]);
+        if inner != other {
+            let help = format!(
+                "the right side transposed has shape {}",
+                b.shape[..n - 2].iter().chain(b.shape[n - 2..].iter().rev()).copied().collect::<Shape>()
+            );
+            let message =
+                format!("inner dimensions differ: {} x {} ({inner} against {other})", shapes()[0], shapes()[1]);
+            return Err(wrong(message).help(help));
+        }
+        if a.shape[..m - 2] != b.shape[..n - 2] {
+            return Err(wrong(format!("the leading axes of {} and {} do not broadcast", shapes()[0], shapes()[1])));
+        }
+        expect_same_dtype("matmul", a.dtype, b.dtype)?;
+        if a.dtype == DType::Bool {
+            return Err(Error::new(ErrorKind::DType(vec![a.dtype]), "matmul", "truth values have no arithmetic"));
+        }
+        let shape = a.shape[..m - 1].iter().chain(&b.shape[n - 1..]).copied().collect();
+        Ok(smallvec![Spec { shape, dtype: a.dtype }])
+    }
+
+    fn eval(&self, _device: Device, _attrs: &Attrs, operands: &[&Tensor], outputs: &[Spec]) -> Result<Outputs, Error> {
+        let run = match outputs[0].dtype.compute() {
+            DType::F64 => multiply::<f64>,
+            DType::F32 => multiply::<f32>,
+            _ => multiply::<i64>,
+        };
+        Ok(smallvec![run(&operands[0].plain(), &operands[1].plain(), &outputs[0])])
+    }
+
+    fn saves(&self, _attrs: &Attrs, wanted: Mask) -> Saves {
+        let saves = if wanted.has(0) { Saves::NOTHING.operand(1) } else { Saves::NOTHING };
+        if wanted.has(1) { saves.operand(0) } else { saves }
+    }
+
+    fn vjp(&'static self, rule: &Rule<'_>, mut cotangents: Adjoints) -> Gradients {
+        let Some(g) = cotangents.pop().flatten() else { return Gradients::new() };
+        let left = || Gradient::Dense(g.matmul(&rule.operand(1).t()));
+        let right = || Gradient::Dense(rule.operand(0).t().matmul(&g));
+        smallvec![
+            if rule.wants(0) { left() } else { Gradient::Zero },
+            if rule.wants(1) { right() } else { Gradient::Zero },
+        ]
+    }
+
+    fn jvp(&'static self, rule: &Rule<'_>, tangents: &[Option<Tensor>]) -> Adjoints {
+        let left = tangents[0].as_ref().map(|da| da.matmul(rule.operand(1)));
+        let right = tangents[1].as_ref().map(|db| rule.operand(0).matmul(db));
+        smallvec![left.into_iter().chain(right).reduce(|a, b| a + b)]
+    }
+
+    fn batch(&'static self, attrs: &Attrs, size: usize, operands: &[Tensor], batched: Mask) -> Result<Outputs, Error> {
+        let aligned = align_batch(size, operands, batched);
+        Ok(smallvec![bind1(self, attrs.clone(), &[&aligned[0], &aligned[1]])])
+    }
+
+    fn cost(&self, _attrs: &Attrs, operands: &[SpecRef<'_>], outputs: &[Spec]) -> Cost {
+        let inner = operands[0].shape.last().copied().unwrap_or(0);
+        Cost { flops: 2.0 * (outputs[0].shape.elements() * inner) as f64, ..streaming_cost(operands, outputs) }
+    }
+
+    fn dependency(&self) -> Dependency {
+        Dependency::Dense
+    }
+
+    fn jet(&self) -> Jet {
+        Jet::Bilinear
+    }
+
+    fn rule_text(&self) -> &'static str {
+        "dA = dC B^T, dB = A^T dC"
+    }
+
+    fn cases(&self) -> Vec<Case> {
+        let case = |a: Shape, b: Shape| {
+            let operands = [Sample::wave(a.clone(), 0.25), Sample::wave(b.clone(), 0.65)];
+            Case::new(format!("{a} x {b}"), Attrs::new(), operands, move |s| {
+                let (rank, inner) = (a.rank(), a[a.rank() - 1]);
+                let to: Shape = a[..rank - 1].iter().chain(&b[rank - 1..]).copied().collect();
+                vec![Sample::build(to, |i| {
+                    let (lead, row, column) = (&i[..rank - 2], i[rank - 2], i[rank - 1]);
+                    let term =
+                        |k: usize| s[0].at(&[lead, &[row, k]].concat()) * s[1].at(&[lead, &[k, column]].concat());
+                    (0..inner).map(term).sum()
+                })]
+            })
+        };
+        vec![
+            case(Shape::from([2, 3]), Shape::from([3, 4])),
+            case(Shape::from([1, 1]), Shape::from([1, 1])),
+            case(Shape::from([2, 3, 2]), Shape::from([2, 2, 1])),
+            case(Shape::from([2, 0]), Shape::from([0, 3])),
+            case(Shape::from([0, 2]), Shape::from([2, 3])),
+        ]
+    }
+}

@@ -1,0 +1,158 @@
+//! uniform - random numbers in [0, 1).   y[i] = Philox(key, i).   No derivative. The key is an operand, so a program draws new numbers
+//! when it is given a new key; the same key gives the same numbers, on every machine and for any number of threads.
+
+use crate::interp::bind1;
+use crate::primitive::{Attrs, Case, Device, Mask, Outputs, Primitive, Sample, Spec, SpecRef, Specs};
+use crate::{DType, Error, ErrorKind, Shape, Tensor};
+use smallvec::smallvec;
+use wengert_kernels::random;
+
+/// The key of a random stream: two words in a tensor, so that it can be an input of compiled and batched functions.
+///
+/// ```
+/// use wengert::prelude::*;
+/// let mut key = Key::new(42);
+/// let a = key.next().uniform([3], DType::F64);
+/// let b = key.next().uniform([3], DType::F64);
+/// assert_ne!(a, b);
+/// assert_eq!(Key::new(42).next().uniform([3], DType::F64), a);
+/// ```
+#[derive(Clone, Debug)]
+pub struct Key {
+    tensor: Tensor,
+    used: u64,
+}
+
+impl Key {
+    /// The key of a seed.
+    pub fn new(seed: u64) -> Key {
+        Key::from_tensor(Tensor::from([seed as i64, 0]))
+    }
+
+    /// The key held by a tensor of two i64 words.
+    pub fn from_tensor(tensor: Tensor) -> Key {
+        Key { tensor, used: 0 }
+    }
+
+    /// The two words, for functions that take a key as an input.
+    pub fn tensor(&self) -> &Tensor {
+        &self.tensor
+    }
+
+    /// A fresh key, independent of all others drawn from this one.
+    #[track_caller]
+    #[allow(clippy::should_implement_trait, reason = "a key never ends; `next` reads best at the call")]
+    pub fn next(&mut self) -> Key {
+        self.used += 1;
+        let words = self.tensor.to_vec::<i64>();
+        let (key, stream) = random::split(words[0] as u64, words[1] as u64, self.used as usize)[self.used as usize - 1];
+        Key::from_tensor(Tensor::from([key as i64, stream as i64]))
+    }
+
+    /// Numbers in [0, 1).
+    #[track_caller]
+    pub fn uniform(&self, shape: impl Into<Shape>, dtype: DType) -> Tensor {
+        let attrs = Attrs::new().with_sizes("shape", shape.into().iter()).with_dtype("dtype", dtype);
+        bind1(&UNIFORM, attrs, &[&self.tensor])
+    }
+}
+
+/// The primitive `uniform`.
+pub static UNIFORM: Uniform = Uniform;
+
+/// See the module.
+pub struct Uniform;
+
+impl Primitive for Uniform {
+    fn name(&self) -> &'static str {
+        "uniform"
+    }
+
+    fn operands(&self) -> usize {
+        1
+    }
+
+    fn attributes(&self) -> &'static [&'static str] {
+        &["shape", "dtype"]
+    }
+
+    /// A batch of keys gives a batch of results: the key's leading axes come first.
+    fn infer(&self, attrs: &Attrs, operands: &[SpecRef<'_>]) -> Result<Specs, Error> {
+        let key = operands[0];
+        if key.dtype != DType::I64 || key.shape.last() != Some(&2) {
+            let message = format!("a key is i64[2], got {}", key.to_spec());
+            return Err(Error::new(ErrorKind::DType(vec![key.dtype]), "uniform", message)
+                .help("make keys with Key::new(seed) and key.next()"));
+        }
+        if !attrs.dtype("dtype").is_float() {
+            let message = format!("numbers in [0, 1) of {} are all 0", attrs.dtype("dtype"));
+            return Err(Error::new(ErrorKind::DType(vec![attrs.dtype("dtype")]), "uniform", message));
+        }
+        let shape = key.shape[..key.shape.len() - 1].iter().chain(attrs.sizes("shape").iter()).copied().collect();
+        Ok(smallvec![Spec { shape, dtype: attrs.dtype("dtype") }])
+    }
+
+    fn eval(&self, _device: Device, attrs: &Attrs, operands: &[&Tensor], outputs: &[Spec]) -> Result<Outputs, Error> {
+        let keys = operands[0].plain().to_vec::<i64>();
+        let each = attrs.sizes("shape").elements().max(1);
+        let wide = Spec { dtype: outputs[0].dtype.compute(), ..outputs[0].clone() };
+        let (numbers, ()) = Tensor::build(&wide, |out| {
+            let parts = out.bytes.chunks_mut(each * out.dtype.size());
+            for (words, part) in keys.chunks_exact(2).zip(parts) {
+                let (key, stream) = (words[0] as u64, words[1] as u64);
+                match out.dtype {
+                    DType::F64 => random::uniform_f64(key, stream, bytemuck::cast_slice_mut(part)),
+                    _ => random::uniform_f32(key, stream, bytemuck::cast_slice_mut(part)),
+                }
+            }
+        });
+        Ok(smallvec![numbers.cast(outputs[0].dtype)])
+    }
+
+    fn differentiable(&self) -> bool {
+        false
+    }
+
+    fn batch(
+        &'static self,
+        attrs: &Attrs,
+        _size: usize,
+        operands: &[Tensor],
+        _batched: Mask,
+    ) -> Result<Outputs, Error> {
+        Ok(smallvec![bind1(self, attrs.clone(), &[&operands[0]])])
+    }
+
+    fn cases(&self) -> Vec<Case> {
+        let attrs = Attrs::new().with_sizes("shape", &[3]).with_dtype("dtype", DType::F64);
+        vec![
+            Case::new("known numbers", attrs.clone(), [Sample::integers([2], [7, 0])], |_| vec![philox_sample(7, 0)])
+                .values_only(),
+            Case::new("a batch of keys", attrs, [Sample::integers([2, 2], [7, 0, 1, 5])], |_| {
+                let data = [philox_sample(7, 0).data, philox_sample(1, 5).data].concat();
+                vec![Sample::new([2, 3], data)]
+            })
+            .values_only(),
+        ]
+    }
+}
+
+/// Three numbers of a stream by the published algorithm, written out in the plainest way.
+fn philox_sample(key: u64, stream: u64) -> Sample {
+    let block = |counter: u64| {
+        let mut c = [counter as u32, (counter >> 32) as u32, stream as u32, (stream >> 32) as u32];
+        let mut k = [key as u32, (key >> 32) as u32];
+        for _ in 0..10 {
+            let (a, b) = (0xD251_1F53u64 * u64::from(c[0]), 0xCD9E_8D57u64 * u64::from(c[2]));
+            c = [(b >> 32) as u32 ^ c[1] ^ k[0], b as u32, (a >> 32) as u32 ^ c[3] ^ k[1], a as u32];
+            k = [k[0].wrapping_add(0x9E37_79B9), k[1].wrapping_add(0xBB67_AE85)];
+        }
+        c
+    };
+    let number = |i: u64| {
+        let words = block(i / 2);
+        let (low, high) = (words[(i % 2) as usize * 2], words[(i % 2) as usize * 2 + 1]);
+        ((u64::from(high) << 32 | u64::from(low)) >> 11) as f64 / (1u64 << 53) as f64
+    };
+    Sample::new([3], (0..3).map(number).collect::<Vec<_>>())
+}

@@ -1,0 +1,172 @@
+//! Attributes: the plain parameters of a primitive, hashable and printed.
+
+use crate::Shape;
+use std::fmt;
+use std::sync::Arc;
+use wengert_kernels::DType;
+
+/// One attribute's value.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Attr {
+    /// A whole number or an axis.
+    Int(i64),
+    /// Axes, sizes or positions.
+    Ints(Vec<i64>),
+    /// A dtype.
+    DType(DType),
+    /// One of a few words, such as a relation.
+    Word(String),
+    /// A real number, by its bits so that it can be hashed.
+    Real(u64),
+}
+
+impl fmt::Display for Attr {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Attr::Int(value) => write!(f, "{value}"),
+            Attr::Ints(values) => write!(f, "{values:?}"),
+            Attr::DType(dtype) => write!(f, "{dtype}"),
+            Attr::Word(word) => write!(f, "{word}"),
+            Attr::Real(bits) => write!(f, "{:?}", f64::from_bits(*bits)),
+        }
+    }
+}
+
+/// The attributes of one call, by name, in the order the primitive declares them.
+///
+/// ```
+/// use wengert::primitive::Attrs;
+/// let attrs = Attrs::new().with_ints("axes", [0, 2]).with_int("step", 1);
+/// assert_eq!(attrs.to_string(), "[axes=[0, 2], step=1]");
+/// assert_eq!(attrs.ints("axes"), &[0, 2]);
+/// ```
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Attrs(Option<Arc<Vec<(&'static str, Attr)>>>);
+
+impl Attrs {
+    /// No attributes.
+    pub const fn new() -> Attrs {
+        Attrs(None)
+    }
+
+    /// With one more attribute.
+    pub fn with(self, name: &'static str, value: Attr) -> Attrs {
+        let mut list = self.0.map_or_else(Vec::new, Arc::unwrap_or_clone);
+        match list.iter_mut().find(|(known, _)| *known == name) {
+            Some(entry) => entry.1 = value,
+            None => list.push((name, value)),
+        }
+        Attrs(Some(Arc::new(list)))
+    }
+
+    /// With a whole number.
+    pub fn with_int(self, name: &'static str, value: i64) -> Attrs {
+        self.with(name, Attr::Int(value))
+    }
+
+    /// With a list of whole numbers.
+    pub fn with_ints(self, name: &'static str, values: impl IntoIterator<Item = i64>) -> Attrs {
+        self.with(name, Attr::Ints(values.into_iter().collect()))
+    }
+
+    /// With a list of sizes or axes.
+    pub fn with_sizes<'a>(self, name: &'static str, values: impl IntoIterator<Item = &'a usize>) -> Attrs {
+        self.with_ints(name, values.into_iter().map(|&size| size as i64))
+    }
+
+    /// With a dtype.
+    pub fn with_dtype(self, name: &'static str, dtype: DType) -> Attrs {
+        self.with(name, Attr::DType(dtype))
+    }
+
+    /// With a word.
+    pub fn with_word(self, name: &'static str, word: impl Into<String>) -> Attrs {
+        self.with(name, Attr::Word(word.into()))
+    }
+
+    /// With a real number.
+    pub fn with_real(self, name: &'static str, value: f64) -> Attrs {
+        self.with(name, Attr::Real(value.to_bits()))
+    }
+
+    /// The attributes in order.
+    pub fn iter(&self) -> impl Iterator<Item = &(&'static str, Attr)> {
+        self.0.iter().flat_map(|list| list.iter())
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_none()
+    }
+
+    fn get(&self, name: &str) -> &Attr {
+        match self.iter().find(|(known, _)| *known == name) {
+            Some((_, value)) => value,
+            None => panic!("attribute '{name}' is missing from {self}"),
+        }
+    }
+
+    /// The whole number called `name`.
+    pub fn int(&self, name: &str) -> i64 {
+        match self.get(name) {
+            Attr::Int(value) => *value,
+            other => panic!("attribute '{name}' is {other}, not a whole number"),
+        }
+    }
+
+    /// The checked axis called `name`.
+    pub fn axis(&self, name: &str) -> usize {
+        self.int(name) as usize
+    }
+
+    /// The list called `name`.
+    pub fn ints(&self, name: &str) -> &[i64] {
+        match self.get(name) {
+            Attr::Ints(values) => values,
+            other => panic!("attribute '{name}' is {other}, not a list"),
+        }
+    }
+
+    /// The list called `name`, as sizes or axes.
+    pub fn sizes(&self, name: &str) -> Shape {
+        self.ints(name).iter().map(|&value| value as usize).collect()
+    }
+
+    /// The dtype called `name`.
+    pub fn dtype(&self, name: &str) -> DType {
+        match self.get(name) {
+            Attr::DType(dtype) => *dtype,
+            other => panic!("attribute '{name}' is {other}, not a dtype"),
+        }
+    }
+
+    /// The word called `name`.
+    pub fn word(&self, name: &str) -> &str {
+        match self.get(name) {
+            Attr::Word(word) => word,
+            other => panic!("attribute '{name}' is {other}, not a word"),
+        }
+    }
+
+    /// The real number called `name`.
+    pub fn real(&self, name: &str) -> f64 {
+        match self.get(name) {
+            Attr::Real(bits) => f64::from_bits(*bits),
+            other => panic!("attribute '{name}' is {other}, not a real number"),
+        }
+    }
+}
+
+impl fmt::Display for Attrs {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.is_empty() {
+            return Ok(());
+        }
+        f.write_str("[")?;
+        for (position, (name, value)) in self.iter().enumerate() {
+            let comma = if position == 0 { "" } else { ", " };
+            write!(f, "{comma}{name}={value}")?;
+        }
+        f.write_str("]")
+    }
+}

@@ -1,0 +1,352 @@
+//! A primitive: an operation with all its rules.
+//!
+//! One trait serves every interpreter. A rule is written with `Tensor` operations, so it can be run, taped, traced and
+//! batched unchanged; therefore it never reads a value. There are no privileged operations: a user's own operation
+//! implements the same trait and is bound the same way.
+
+mod attrs;
+mod case;
+mod rule;
+
+pub use attrs::{Attr, Attrs};
+pub use case::{Case, Sample};
+pub(crate) use rule::Kept;
+pub use rule::{Rule, Saves};
+
+pub use crate::interp::{bind, bind1};
+pub use crate::ops::{PRIMITIVES, SOURCES, find};
+use crate::{DType, Error, ErrorKind, Shape, Tensor};
+use smallvec::SmallVec;
+
+/// Where a tensor's numbers live.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+#[non_exhaustive]
+pub enum Device {
+    /// The memory of this machine.
+    #[default]
+    Cpu,
+}
+
+/// What is known of a tensor before it has numbers.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Spec {
+    /// The sizes of its axes.
+    pub shape: Shape,
+    /// The kind of its numbers.
+    pub dtype: DType,
+}
+
+impl Spec {
+    /// A spec from its parts.
+    ///
+    /// ```
+    /// use wengert::{prelude::*, primitive::Spec};
+    /// assert_eq!(Spec::new([2, 3], DType::F32).to_string(), "f32[2, 3]");
+    /// ```
+    pub fn new(shape: impl Into<Shape>, dtype: DType) -> Spec {
+        Spec { shape: shape.into(), dtype }
+    }
+
+    /// The borrowed form.
+    pub fn as_ref(&self) -> SpecRef<'_> {
+        SpecRef { shape: &self.shape, dtype: self.dtype }
+    }
+
+    /// The bytes that its numbers take.
+    pub fn bytes(&self) -> usize {
+        self.shape.elements() * self.dtype.size()
+    }
+}
+
+impl std::fmt::Display for Spec {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}{}", self.dtype, self.shape)
+    }
+}
+
+/// A borrowed [`Spec`], which costs nothing to make.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SpecRef<'a> {
+    /// The sizes of its axes.
+    pub shape: &'a [usize],
+    /// The kind of its numbers.
+    pub dtype: DType,
+}
+
+impl SpecRef<'_> {
+    /// The owned form.
+    pub fn to_spec(self) -> Spec {
+        Spec { shape: Shape::from(self.shape), dtype: self.dtype }
+    }
+}
+
+/// The results of one call; nearly always one.
+pub type Outputs = SmallVec<[Tensor; 1]>;
+
+/// The specs of the results of one call.
+pub type Specs = SmallVec<[Spec; 1]>;
+
+/// The tangents or cotangents of a call's results; `None` is a zero that need not be touched.
+pub type Adjoints = SmallVec<[Option<Tensor>; 1]>;
+
+/// The gradients of a call's operands.
+pub type Gradients = SmallVec<[Gradient; 2]>;
+
+/// What a rule contributes to the cotangent of one operand.
+#[derive(Debug)]
+pub enum Gradient {
+    /// Nothing: a structural zero.
+    Zero,
+    /// A tensor of the operand's shape.
+    Dense(Tensor),
+    /// A part of the operand: `op(base, values..)` with the operand's cotangent so far, or zeros of `spec`, as base. The
+    /// base is handed over, so a loop that takes an array apart is linear and not quadratic.
+    Patch {
+        /// A primitive that adds to its first operand, such as `slice_add`.
+        op: &'static dyn Primitive,
+        /// Its attributes.
+        attrs: Attrs,
+        /// Its other operands.
+        values: SmallVec<[Tensor; 2]>,
+        /// What the first operand is when nothing has arrived yet.
+        spec: Spec,
+    },
+}
+
+/// A set of operand or output positions.
+#[derive(Clone, Copy, PartialEq, Eq, Default)]
+pub struct Mask(u64);
+
+impl Mask {
+    /// No position.
+    pub const NONE: Mask = Mask(0);
+
+    /// The positions for which `f` holds.
+    #[inline]
+    pub fn of(count: usize, f: impl Fn(usize) -> bool) -> Mask {
+        let mut bits = 0;
+        for position in 0..count {
+            bits |= u64::from(f(position)) << position;
+        }
+        Mask(bits)
+    }
+
+    /// Only `position`.
+    pub const fn only(position: usize) -> Mask {
+        Mask(1 << position)
+    }
+
+    /// Whether `position` is in it.
+    #[inline]
+    pub const fn has(self, position: usize) -> bool {
+        self.0 >> position & 1 == 1
+    }
+
+    /// With `position` added.
+    #[inline]
+    pub const fn with(self, position: usize) -> Mask {
+        Mask(self.0 | 1 << position)
+    }
+
+    /// In either.
+    #[inline]
+    pub const fn or(self, other: Mask) -> Mask {
+        Mask(self.0 | other.0)
+    }
+
+    /// Whether it is empty.
+    pub const fn is_empty(self) -> bool {
+        self.0 == 0
+    }
+
+    /// How many positions it has.
+    pub const fn count(self) -> usize {
+        self.0.count_ones() as usize
+    }
+
+    /// The positions, ascending.
+    pub fn iter(self) -> impl Iterator<Item = usize> {
+        (0..64).filter(move |&position| self.has(position))
+    }
+}
+
+impl std::fmt::Debug for Mask {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_set().entries(self.iter()).finish()
+    }
+}
+
+/// The work of one call.
+#[derive(Clone, Copy, Debug, PartialEq, Default)]
+pub struct Cost {
+    /// Arithmetic operations.
+    pub flops: f64,
+    /// Bytes read and written.
+    pub bytes: f64,
+}
+
+/// Which operand elements an output element depends on; sparsity patterns are propagated by it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Dependency {
+    /// Output element i depends on element i of every operand.
+    Elementwise,
+    /// Every output element is a copy of one operand element or a constant.
+    Movement,
+    /// Output elements depend on the operand elements along the reduced axes.
+    Reduction,
+    /// Every output element may depend on everything.
+    Dense,
+    /// Outputs do not depend differentiably on anything.
+    None,
+}
+
+/// How Taylor coefficients pass through.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Jet {
+    /// Coefficient by coefficient: the operation is linear.
+    Linear,
+    /// The product rule over coefficients.
+    Bilinear,
+    /// By the differential equation that the slope gives.
+    Slope,
+    /// By repeated tangents.
+    Nested,
+    /// Only the value passes.
+    Constant,
+}
+
+/// An operation with all its rules.
+///
+/// Rules are handed exactly what [`saves`](Primitive::saves) declares, so the tape can free the rest. Positions of
+/// operands and outputs are at most 64. A primitive is a static: rules that bind it again take `&'static self`.
+pub trait Primitive: Send + Sync + 'static {
+    /// The name in programs, errors and documents.
+    fn name(&self) -> &'static str;
+
+    /// How many operands a call has.
+    fn operands(&self) -> usize;
+
+    /// The names of its attributes, in printing order.
+    fn attributes(&self) -> &'static [&'static str] {
+        &[]
+    }
+
+    /// How many outputs a call has.
+    fn outputs(&self, _attrs: &Attrs) -> usize {
+        1
+    }
+
+    /// The shape and dtype rule: what comes out, or why it cannot.
+    fn infer(&self, attrs: &Attrs, operands: &[SpecRef<'_>]) -> Result<Specs, Error>;
+
+    /// Computes the outputs on `device`; operands have passed [`infer`](Primitive::infer), which gave `outputs`.
+    fn eval(&self, device: Device, attrs: &Attrs, operands: &[&Tensor], outputs: &[Spec]) -> Result<Outputs, Error>;
+
+    /// Computes the output into `target`, the first operand, which nobody else can see; `false` if it cannot be done.
+    fn eval_in_place(&self, _attrs: &Attrs, _target: &mut Tensor, _rest: &[&Tensor]) -> Result<bool, Error> {
+        Ok(false)
+    }
+
+    /// Which values and shapes the rules need when gradients of the operands `wanted` are asked for.
+    fn saves(&self, _attrs: &Attrs, _wanted: Mask) -> Saves {
+        Saves::NOTHING
+    }
+
+    /// The non-differentiable value that [`Saves::residual`] asks for: a mask or indices.
+    fn residual(&'static self, _attrs: &Attrs, _operands: &[&Tensor], _outputs: &[&Tensor]) -> Tensor {
+        panic!("{} declares a residual and does not compute it", self.name())
+    }
+
+    /// Whether a gradient can pass at all.
+    fn differentiable(&self) -> bool {
+        true
+    }
+
+    /// Cotangents of the outputs to gradients of the wanted operands.
+    fn vjp(&'static self, _rule: &Rule<'_>, _cotangents: Adjoints) -> Gradients {
+        if self.differentiable() {
+            missing_rule(self.name(), "vjp", "differentiated in reverse mode").raise();
+        }
+        Gradients::new()
+    }
+
+    /// Tangents of the operands to tangents of the outputs.
+    fn jvp(&'static self, rule: &Rule<'_>, _tangents: &[Option<Tensor>]) -> Adjoints {
+        if self.differentiable() {
+            missing_rule(self.name(), "jvp", "differentiated in forward mode").raise();
+        }
+        (0..self.outputs(rule.attrs)).map(|_| None).collect()
+    }
+
+    /// The same call on operands that carry a batch of `size` along axis 0 where `batched` says so; every output carries
+    /// it along axis 0.
+    fn batch(
+        &'static self,
+        _attrs: &Attrs,
+        _size: usize,
+        _operands: &[Tensor],
+        _batched: Mask,
+    ) -> Result<Outputs, Error> {
+        Err(missing_rule(self.name(), "batch", "batched"))
+    }
+
+    /// The work of one call.
+    fn cost(&self, _attrs: &Attrs, operands: &[SpecRef<'_>], outputs: &[Spec]) -> Cost {
+        streaming_cost(operands, outputs)
+    }
+
+    /// How its outputs depend on its operands.
+    fn dependency(&self) -> Dependency {
+        if self.differentiable() { Dependency::Dense } else { Dependency::None }
+    }
+
+    /// How Taylor coefficients pass through it.
+    fn jet(&self) -> Jet {
+        if self.differentiable() { Jet::Nested } else { Jet::Constant }
+    }
+
+    /// The derivative in a few words, for tape listings and documents.
+    fn rule_text(&self) -> &'static str {
+        if self.differentiable() { "" } else { "no gradient" }
+    }
+
+    /// What [`check`](https://docs.rs/wengert-testkit) tests it on.
+    fn cases(&self) -> Vec<Case>;
+}
+
+impl std::fmt::Debug for dyn Primitive {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+fn missing_rule(name: &str, rule: &str, what: &str) -> Error {
+    Error::new(ErrorKind::MissingRule, name, format!("the operation has no {rule} rule, so it cannot be {what}"))
+        .help(format!("implement `{rule}` for it"))
+}
+
+/// One flop per output element, everything read and written once.
+pub fn streaming_cost(operands: &[SpecRef<'_>], outputs: &[Spec]) -> Cost {
+    let read: usize = operands.iter().map(|spec| spec.shape.iter().product::<usize>() * spec.dtype.size()).sum();
+    let written: usize = outputs.iter().map(Spec::bytes).sum();
+    let flops: usize = outputs.iter().map(|spec| spec.shape.elements()).sum();
+    Cost { flops: flops as f64, bytes: (read + written) as f64 }
+}
+
+/// The error of two dtypes that should be one, naming the cast.
+pub fn expect_same_dtype(name: &str, a: DType, b: DType) -> Result<(), Error> {
+    if a == b {
+        return Ok(());
+    }
+    Err(Error::new(ErrorKind::DType(vec![a, b]), name, format!("dtypes differ: {a} and {b}"))
+        .help(format!("convert one side, for example with .cast(DType::{b:?})")))
+}
+
+/// The error of a dtype without derivatives in an operation on real numbers.
+pub fn expect_float(name: &str, dtype: DType) -> Result<(), Error> {
+    if dtype.is_float() {
+        return Ok(());
+    }
+    Err(Error::new(ErrorKind::DType(vec![dtype]), name, format!("needs a floating-point tensor, got {dtype}"))
+        .help("convert it first, for example with .cast(DType::F64)"))
+}

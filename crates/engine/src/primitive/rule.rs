@@ -1,0 +1,188 @@
+//! What a derivative rule is given: exactly what its primitive declared.
+
+use super::{Attrs, Mask, Outputs, Primitive, Spec};
+use crate::{DType, Shape, Tensor};
+use smallvec::SmallVec;
+use std::cell::Cell;
+
+/// What a primitive keeps from the forward pass for its rules.
+///
+/// A saved value is an operand, an output, or a non-differentiable residual; anything else would silently break second
+/// derivatives. A shape is kept where the rule needs no numbers.
+///
+/// ```
+/// use wengert::primitive::Saves;
+/// let saves = Saves::NOTHING.operand(0).shape(1);
+/// assert!(saves.operands.has(0) && saves.shapes.has(1) && !saves.residual);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Saves {
+    /// Operands whose values are kept.
+    pub operands: Mask,
+    /// Outputs whose values are kept.
+    pub outputs: Mask,
+    /// Operands whose shape and dtype are kept.
+    pub shapes: Mask,
+    /// Whether the primitive's residual is kept.
+    pub residual: bool,
+}
+
+impl Saves {
+    /// The rules need nothing but the cotangent.
+    pub const NOTHING: Saves = Saves { operands: Mask::NONE, outputs: Mask::NONE, shapes: Mask::NONE, residual: false };
+
+    /// And the value of operand `position`.
+    pub const fn operand(self, position: usize) -> Saves {
+        Saves { operands: self.operands.with(position), ..self }
+    }
+
+    /// And the value of output `position`.
+    pub const fn output(self, position: usize) -> Saves {
+        Saves { outputs: self.outputs.with(position), ..self }
+    }
+
+    /// And the shape and dtype of operand `position`.
+    pub const fn shape(self, position: usize) -> Saves {
+        Saves { shapes: self.shapes.with(position), ..self }
+    }
+
+    /// And the residual.
+    pub const fn residual(self) -> Saves {
+        Saves { residual: true, ..self }
+    }
+
+    /// What either needs.
+    pub const fn and(self, other: Saves) -> Saves {
+        Saves {
+            operands: self.operands.or(other.operands),
+            outputs: self.outputs.or(other.outputs),
+            shapes: self.shapes.or(other.shapes),
+            residual: self.residual || other.residual,
+        }
+    }
+
+    /// How many slots the tape needs for it.
+    pub(crate) fn count(self) -> usize {
+        self.operands.count() + self.outputs.count() + self.shapes.count() + usize::from(self.residual)
+    }
+}
+
+/// One thing a rule was given.
+#[derive(Clone, Debug)]
+pub(crate) enum Kept {
+    Value(Tensor),
+    Shape(Spec),
+}
+
+/// The view that a rule has of the call it differentiates.
+pub struct Rule<'a> {
+    /// The name of the operation, for errors.
+    pub name: &'static str,
+    /// The attributes of the call.
+    pub attrs: &'a Attrs,
+    wanted: Mask,
+    saves: Saves,
+    kept: SmallVec<[Kept; 2]>,
+    read: Cell<Mask>,
+}
+
+impl<'a> Rule<'a> {
+    /// From everything the forward pass knows, keeping what `op` declares for `wanted`.
+    pub fn new(
+        op: &'static dyn Primitive,
+        attrs: &'a Attrs,
+        operands: &[&Tensor],
+        outputs: &Outputs,
+        wanted: Mask,
+    ) -> Rule<'a> {
+        let saves = op.saves(attrs, wanted);
+        let mut kept = SmallVec::new();
+        kept.extend(saves.operands.iter().map(|i| Kept::Value(operands[i].clone())));
+        kept.extend(saves.shapes.iter().map(|i| Kept::Shape(operands[i].spec())));
+        kept.extend(saves.outputs.iter().map(|i| Kept::Value(outputs[i].clone())));
+        if saves.residual {
+            let outputs: SmallVec<[&Tensor; 2]> = outputs.iter().collect();
+            kept.push(Kept::Value(op.residual(attrs, operands, &outputs)));
+        }
+        Rule::from_parts(op.name(), attrs, wanted, saves, kept)
+    }
+
+    /// From what was kept, in the order operands, shapes, outputs, residual.
+    pub(crate) fn from_parts(
+        name: &'static str,
+        attrs: &'a Attrs,
+        wanted: Mask,
+        saves: Saves,
+        kept: SmallVec<[Kept; 2]>,
+    ) -> Rule<'a> {
+        debug_assert_eq!(saves.count(), kept.len());
+        Rule { name, attrs, wanted, saves, kept, read: Cell::new(Mask::NONE) }
+    }
+
+    /// Whether the gradient of operand `position` is asked for (in a jvp: whether it has a tangent).
+    #[inline]
+    pub fn wants(&self, position: usize) -> bool {
+        self.wanted.has(position)
+    }
+
+    fn value(&self, place: usize) -> &Tensor {
+        self.read.set(self.read.get().with(place));
+        match &self.kept[place] {
+            Kept::Value(tensor) => tensor,
+            Kept::Shape(_) => unreachable!("places of values hold values"),
+        }
+    }
+
+    fn place(&self, set: Mask, before: usize, position: usize, what: &str) -> usize {
+        assert!(set.has(position), "{}: the rule reads {what} {position}, which `saves` does not declare", self.name);
+        before + set.iter().take_while(|&earlier| earlier < position).count()
+    }
+
+    /// The saved value of operand `position`.
+    #[inline]
+    pub fn operand(&self, position: usize) -> &Tensor {
+        self.value(self.place(self.saves.operands, 0, position, "operand"))
+    }
+
+    /// The saved value of output `position`.
+    #[inline]
+    pub fn output(&self, position: usize) -> &Tensor {
+        let before = self.saves.operands.count() + self.saves.shapes.count();
+        self.value(self.place(self.saves.outputs, before, position, "output"))
+    }
+
+    /// The spec of operand `position`, whose shape was saved.
+    pub fn spec(&self, position: usize) -> &Spec {
+        let place = self.place(self.saves.shapes, self.saves.operands.count(), position, "the shape of operand");
+        self.read.set(self.read.get().with(place));
+        match &self.kept[place] {
+            Kept::Shape(spec) => spec,
+            Kept::Value(_) => unreachable!("places of shapes hold shapes"),
+        }
+    }
+
+    /// The shape of operand `position`, which was saved.
+    pub fn shape(&self, position: usize) -> &Shape {
+        &self.spec(position).shape
+    }
+
+    /// The dtype of operand `position`, whose shape was saved.
+    pub fn dtype(&self, position: usize) -> DType {
+        self.spec(position).dtype
+    }
+
+    /// The saved residual.
+    pub fn residual(&self) -> &Tensor {
+        assert!(self.saves.residual, "{}: the rule reads a residual that `saves` does not declare", self.name);
+        self.value(self.kept.len() - 1)
+    }
+
+    /// What was declared and never read, in words; a minimal declaration leaves nothing.
+    pub fn unread(&self) -> Vec<String> {
+        let names = (self.saves.operands.iter().map(|i| format!("operand {i}")))
+            .chain(self.saves.shapes.iter().map(|i| format!("shape of operand {i}")))
+            .chain(self.saves.outputs.iter().map(|i| format!("output {i}")))
+            .chain(self.saves.residual.then(|| "residual".to_string()));
+        names.enumerate().filter(|(place, _)| !self.read.get().has(*place)).map(|(_, name)| name).collect()
+    }
+}

@@ -1,0 +1,71 @@
+//! Building a program equation by equation.
+
+use super::{Equation, Program, Var};
+use crate::Tensor;
+use crate::location::Line;
+use crate::primitive::{Attrs, Primitive, Spec};
+use crate::tensor::Value;
+use rustc_hash::FxHashMap;
+use std::sync::Arc;
+
+/// A program under construction.
+#[derive(Default)]
+pub(crate) struct Builder {
+    program: Program,
+    /// Captured arrays and tracers by address, so that one tensor is one variable; the capture keeps the address alive.
+    captured: FxHashMap<(usize, u64), Var>,
+}
+
+impl Builder {
+    /// A new variable.
+    pub fn var(&mut self, spec: Spec) -> Var {
+        self.program.specs.push(spec);
+        Var(self.program.specs.len() as u32 - 1)
+    }
+
+    /// A new input.
+    pub fn input(&mut self, spec: Spec) -> Var {
+        let var = self.var(spec);
+        self.program.inputs.push(var);
+        var
+    }
+
+    /// The variable of a tensor from outside.
+    pub fn capture(&mut self, tensor: &Tensor) -> Var {
+        let link = tensor.link.as_ref().map_or(0, |node| node.id());
+        let address = match &tensor.value {
+            Value::One(_) => None,
+            Value::Array(array) => Some((Arc::as_ptr(array) as usize, link)),
+            Value::Tracer(tracer) => Some((Arc::as_ptr(tracer) as usize, link)),
+        };
+        if let Some(var) = address.and_then(|address| self.captured.get(&address)) {
+            return *var;
+        }
+        let var = self.var(tensor.spec());
+        self.program.captures.push((var, Tensor { slot: None, ..tensor.clone() }));
+        if let Some(address) = address {
+            self.captured.insert(address, var);
+        }
+        var
+    }
+
+    /// Appends an equation and returns what it defines.
+    pub fn push(
+        &mut self,
+        op: &'static dyn Primitive,
+        attrs: Attrs,
+        inputs: Vec<Var>,
+        outputs: &[Spec],
+        line: Line,
+    ) -> Vec<Var> {
+        let outputs: Vec<Var> = outputs.iter().map(|spec| self.var(spec.clone())).collect();
+        self.program.equations.push(Equation { op, attrs, inputs, outputs: outputs.clone(), line: Some(line) });
+        outputs
+    }
+
+    /// The finished program.
+    pub fn finish(&mut self, outputs: Vec<Var>) -> Program {
+        self.captured.clear();
+        Program { outputs, ..std::mem::take(&mut self.program) }
+    }
+}

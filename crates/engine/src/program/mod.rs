@@ -1,0 +1,86 @@
+//! Programs: a computation staged once, in static single assignment form.
+//!
+//! A program is a list of equations over typed variables. It is built by tracing or by parsing its text, verified, and
+//! evaluated by binding its equations again, so every transform works through it.
+
+mod build;
+mod evaluate;
+mod parse;
+mod print;
+mod verify;
+
+pub(crate) use build::Builder;
+
+use crate::Tensor;
+use crate::location::Line;
+use crate::primitive::{Attrs, Primitive, Spec};
+
+/// A variable: an index into a program's table of specs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Var(u32);
+
+impl Var {
+    fn index(self) -> usize {
+        self.0 as usize
+    }
+}
+
+/// One call: `outputs = op[attrs](inputs)`.
+#[derive(Clone)]
+pub struct Equation {
+    /// The primitive.
+    pub op: &'static dyn Primitive,
+    /// Its attributes.
+    pub attrs: Attrs,
+    /// Its operands.
+    pub inputs: Vec<Var>,
+    /// What it defines.
+    pub outputs: Vec<Var>,
+    /// The user's line it was traced from; text has none.
+    pub line: Option<Line>,
+}
+
+/// A staged computation.
+///
+/// ```
+/// use wengert::prelude::*;
+/// let program = compile(|x: &Tensor| x.sin() * 2.0).program(&Tensor::from([1.0, 2.0]));
+/// let text = program.to_string();
+/// assert_eq!(Program::parse(&text).unwrap().to_string(), text);
+/// ```
+#[derive(Clone, Default)]
+pub struct Program {
+    specs: Vec<Spec>,
+    inputs: Vec<Var>,
+    /// Tensors captured while tracing: plain numbers, or tensors of other levels that receive gradients.
+    captures: Vec<(Var, Tensor)>,
+    equations: Vec<Equation>,
+    outputs: Vec<Var>,
+}
+
+impl Program {
+    /// Shape and dtype of a variable.
+    pub fn spec(&self, var: Var) -> &Spec {
+        &self.specs[var.index()]
+    }
+
+    /// The variables that a call provides.
+    pub fn inputs(&self) -> &[Var] {
+        &self.inputs
+    }
+
+    /// The variables that a call returns.
+    pub fn outputs(&self) -> &[Var] {
+        &self.outputs
+    }
+
+    /// The equations in order.
+    pub fn equations(&self) -> &[Equation] {
+        &self.equations
+    }
+
+    /// Tensors captured while tracing: constants, and tensors that require gradients, which receive them.
+    pub fn captures(&self) -> &[(Var, Tensor)] {
+        &self.captures
+    }
+}

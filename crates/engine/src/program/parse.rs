@@ -1,0 +1,193 @@
+//! Reading a program's text.
+
+use super::{Equation, Program, Var};
+use crate::ops;
+use crate::primitive::{Attr, Attrs, Primitive, Spec};
+use crate::{DType, Error, ErrorKind, Shape, Tensor};
+use rustc_hash::FxHashMap;
+
+impl Program {
+    /// The program of this text, verified.
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    /// let error = Program::parse("program(a: f64[]) {\n  b: f64[] = frobnicate(a)\n  return b\n}").unwrap_err();
+    /// assert!(error.to_string().contains("line 2: there is no primitive 'frobnicate'"));
+    /// ```
+    pub fn parse(text: &str) -> Result<Program, Error> {
+        Program::parse_with(text, &[])
+    }
+
+    /// The program of this text, which may use primitives of your own.
+    pub fn parse_with(text: &str, extra: &[&'static dyn Primitive]) -> Result<Program, Error> {
+        let mut reader = Reader { program: Program::default(), names: FxHashMap::default(), extra };
+        let mut finished = false;
+        for (number, line) in text.lines().enumerate() {
+            let line = line.split("//").next().unwrap_or("").trim();
+            if line.is_empty() {
+                continue;
+            }
+            let at =
+                |message: String| Error::new(ErrorKind::Program, "parse", format!("line {}: {message}", number + 1));
+            if finished && line != "}" {
+                return Err(at(format!("'{line}' after the return")));
+            }
+            finished |= reader.line(line).map_err(at)?;
+        }
+        if !finished {
+            return Err(Error::new(ErrorKind::Program, "parse", "the program has no return"));
+        }
+        reader.program.verify()?;
+        Ok(reader.program)
+    }
+}
+
+struct Reader<'a> {
+    program: Program,
+    names: FxHashMap<String, Var>,
+    extra: &'a [&'static dyn Primitive],
+}
+
+impl Reader<'_> {
+    /// Reads one line; true for the return.
+    fn line(&mut self, line: &str) -> Result<bool, String> {
+        if let Some(rest) = line.strip_prefix("program") {
+            let inside = between(rest, '(', ')')?;
+            self.program.inputs = self.declare(inside)?;
+        } else if let Some(rest) = line.strip_prefix("const ") {
+            let (declared, numbers) = rest.split_once('=').ok_or("a constant needs '= numbers'")?;
+            let var = self.declare(declared)?[0];
+            let tensor = constant(numbers, self.program.spec(var))?;
+            self.program.captures.push((var, tensor));
+        } else if line.starts_with("capture ") {
+            return Err("a captured tensor lives in the process that traced it; pass it as an input".into());
+        } else if let Some(rest) = line.strip_prefix("return") {
+            self.program.outputs = self.known(rest)?;
+            return Ok(true);
+        } else {
+            self.equation(line)?;
+        }
+        Ok(false)
+    }
+
+    fn equation(&mut self, line: &str) -> Result<(), String> {
+        let (declared, call) = line.split_once(" = ").ok_or("expected 'name: type = operation(operands)'")?;
+        let name_end = call.find(['[', '(']).ok_or("expected an operation and its operands in parentheses")?;
+        let (name, rest) = call.split_at(name_end);
+        let op = (self.extra.iter().copied().find(|op| op.name() == name.trim()))
+            .or_else(|| ops::find(name.trim()))
+            .ok_or_else(|| format!("there is no primitive '{}'", name.trim()))?;
+        let (attrs, operands) = match rest.starts_with('[') {
+            true => {
+                let end = closing(rest)?;
+                (attributes(op, &rest[1..end])?, &rest[end + 1..])
+            }
+            false => (Attrs::new(), rest),
+        };
+        let inputs = self.known(between(operands, '(', ')')?)?;
+        let outputs = self.declare(declared)?;
+        self.program.equations.push(Equation { op, attrs, inputs, outputs, line: None });
+        Ok(())
+    }
+
+    /// `a: f64[2], b: i64[]`
+    fn declare(&mut self, text: &str) -> Result<Vec<Var>, String> {
+        split(text)
+            .map(|entry| {
+                let (name, spec) = entry.split_once(':').ok_or_else(|| format!("'{entry}' needs a type"))?;
+                let var = Var(self.program.specs.len() as u32);
+                self.program.specs.push(spec_of(spec.trim())?);
+                match self.names.insert(name.trim().to_string(), var) {
+                    None => Ok(var),
+                    Some(_) => Err(format!("'{}' is defined twice", name.trim())),
+                }
+            })
+            .collect()
+    }
+
+    fn known(&self, text: &str) -> Result<Vec<Var>, String> {
+        split(text)
+            .map(|name| self.names.get(name).copied().ok_or_else(|| format!("'{name}' is not defined")))
+            .collect()
+    }
+}
+
+/// Entries between commas that are outside brackets.
+fn split(text: &str) -> impl Iterator<Item = &str> {
+    let mut depth = 0;
+    text.split(move |c| {
+        depth += i32::from(c == '[') - i32::from(c == ']');
+        c == ',' && depth == 0
+    })
+    .map(str::trim)
+    .filter(|entry| !entry.is_empty())
+}
+
+fn between(text: &str, open: char, close: char) -> Result<&str, String> {
+    let start = text.find(open).ok_or_else(|| format!("expected '{open}'"))?;
+    let end = text.rfind(close).filter(|end| *end > start).ok_or_else(|| format!("expected '{close}'"))?;
+    Ok(&text[start + 1..end])
+}
+
+/// The position of the bracket that closes the first one.
+fn closing(text: &str) -> Result<usize, String> {
+    let mut depth = 0;
+    for (position, c) in text.char_indices() {
+        depth += i32::from(c == '[') - i32::from(c == ']');
+        if depth == 0 {
+            return Ok(position);
+        }
+    }
+    Err("expected ']'".into())
+}
+
+fn spec_of(text: &str) -> Result<Spec, String> {
+    let start = text.find('[').ok_or_else(|| format!("'{text}' is not a type such as f64[2, 3]"))?;
+    let dtype = DType::from_name(&text[..start]).ok_or_else(|| format!("'{}' is not a dtype", &text[..start]))?;
+    let sizes: Result<Shape, _> = split(between(text, '[', ']')?).map(str::parse::<usize>).collect();
+    Ok(Spec { shape: sizes.map_err(|_| format!("'{text}' has a size that is not a number"))?, dtype })
+}
+
+fn constant(text: &str, spec: &Spec) -> Result<Tensor, String> {
+    let words: Vec<&str> = text.split_whitespace().collect();
+    if words.len() != spec.shape.elements() {
+        return Err(format!("{} numbers for {spec}", words.len()));
+    }
+    let bad = |word: &str| format!("'{word}' is not a number");
+    match spec.dtype {
+        DType::I64 => {
+            let numbers: Result<Vec<i64>, _> = words.iter().map(|w| w.parse().map_err(|_| bad(w))).collect();
+            Ok(Tensor::from_vec(numbers?, spec.shape.clone()))
+        }
+        dtype => {
+            let numbers: Result<Vec<f64>, _> = words.iter().map(|w| w.parse().map_err(|_| bad(w))).collect();
+            Ok(Tensor::from_vec(numbers?, spec.shape.clone()).cast(dtype))
+        }
+    }
+}
+
+fn attributes(op: &'static dyn Primitive, text: &str) -> Result<Attrs, String> {
+    split(text).try_fold(Attrs::new(), |attrs, entry| {
+        let (name, value) = entry.split_once('=').ok_or_else(|| format!("attribute '{entry}' needs a value"))?;
+        let known = op.attributes().iter().find(|known| **known == name.trim());
+        let name = known.ok_or_else(|| format!("{} has no attribute '{}'", op.name(), name.trim()))?;
+        Ok(attrs.with(name, attribute(value.trim())?))
+    })
+}
+
+fn attribute(text: &str) -> Result<Attr, String> {
+    if text.starts_with('[') {
+        let numbers: Result<Vec<i64>, _> = split(between(text, '[', ']')?).map(str::parse).collect();
+        return numbers.map(Attr::Ints).map_err(|_| format!("'{text}' is not a list of whole numbers"));
+    }
+    if let Ok(number) = text.parse::<i64>() {
+        return Ok(Attr::Int(number));
+    }
+    if let Some(dtype) = DType::from_name(text) {
+        return Ok(Attr::DType(dtype));
+    }
+    match text.parse::<f64>() {
+        Ok(number) => Ok(Attr::Real(number.to_bits())),
+        Err(_) => Ok(Attr::Word(text.to_string())),
+    }
+}

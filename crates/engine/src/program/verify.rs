@@ -1,0 +1,67 @@
+//! The invariants of a program.
+
+use super::{Equation, Program, Var};
+use crate::primitive::SpecRef;
+use crate::{Error, ErrorKind};
+
+fn wrong<T>(message: String) -> Result<T, Error> {
+    Err(Error::new(ErrorKind::Program, "verify", message))
+}
+
+impl Program {
+    /// Every variable is defined once and before its use, attributes are the primitive's own, and every equation defines
+    /// what its primitive's shape rule says.
+    pub fn verify(&self) -> Result<(), Error> {
+        let mut defined = vec![false; self.specs.len()];
+        let define = |var: &Var, defined: &mut Vec<bool>| match defined.get_mut(var.index()) {
+            None => wrong(format!("{var} has no spec")),
+            Some(true) => wrong(format!("{var} is defined twice")),
+            Some(seen) => {
+                *seen = true;
+                Ok(())
+            }
+        };
+        for var in self.inputs.iter().chain(self.captures.iter().map(|(var, _)| var)) {
+            define(var, &mut defined)?;
+        }
+        for (var, tensor) in &self.captures {
+            if *self.spec(*var) != tensor.spec() {
+                return wrong(format!("{var} is declared {} and captured as {}", self.spec(*var), tensor.spec()));
+            }
+        }
+        for equation in &self.equations {
+            self.verify_equation(equation, &defined)?;
+            for var in &equation.outputs {
+                define(var, &mut defined)?;
+            }
+        }
+        match self.outputs.iter().find(|var| !defined[var.index()]) {
+            Some(var) => wrong(format!("{var} is returned and never defined")),
+            None => Ok(()),
+        }
+    }
+
+    fn verify_equation(&self, equation: &Equation, defined: &[bool]) -> Result<(), Error> {
+        let name = equation.op.name();
+        if let Some(var) = equation.inputs.iter().find(|var| !defined.get(var.index()).is_some_and(|seen| *seen)) {
+            return wrong(format!("{name} reads {var} before it is defined"));
+        }
+        if equation.inputs.len() != equation.op.operands() {
+            return wrong(format!("{name} takes {} operands, got {}", equation.op.operands(), equation.inputs.len()));
+        }
+        let given: Vec<&str> = equation.attrs.iter().map(|(name, _)| *name).collect();
+        let known = equation.op.attributes();
+        if given != known {
+            return wrong(format!("{name} has the attributes {known:?}, got {given:?}"));
+        }
+        let operands: Vec<SpecRef<'_>> = equation.inputs.iter().map(|var| self.spec(*var).as_ref()).collect();
+        let expected = equation.op.infer(&equation.attrs, &operands)?;
+        let declared: Vec<_> = equation.outputs.iter().map(|var| self.spec(*var).clone()).collect();
+        if expected[..] != declared[..] {
+            let text =
+                |specs: &[crate::primitive::Spec]| specs.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+            return wrong(format!("{name} gives {}, declared as {}", text(&expected), text(&declared)));
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,213 @@
+//! From Rust data and back.
+
+use super::{DType, Shape, Tensor};
+use crate::error::OrRaise;
+use crate::primitive::Spec;
+use crate::{Error, ErrorKind};
+use half::{bf16, f16};
+use wengert_kernels::dtype::Compute;
+use wengert_kernels::map;
+use wengert_kernels::view::Out;
+
+mod sealed {
+    pub trait Sealed {}
+}
+
+/// A Rust number that a tensor can hold.
+pub trait Scalar: sealed::Sealed + Copy + 'static {
+    /// Its dtype.
+    const DTYPE: DType;
+    /// Its bytes, little endian, in the low end of a word.
+    fn to_bits64(self) -> u64;
+    /// The number that [`to_bits64`](Scalar::to_bits64) gave.
+    fn from_bits64(bits: u64) -> Self;
+}
+
+macro_rules! scalars {
+    ($($rust:ty => $dtype:ident, |$x:ident| $to:expr, |$bits:ident| $from:expr;)*) => {$(
+        impl sealed::Sealed for $rust {}
+        impl Scalar for $rust {
+            const DTYPE: DType = DType::$dtype;
+            #[inline]
+            fn to_bits64(self) -> u64 { let $x = self; $to }
+            #[inline]
+            fn from_bits64($bits: u64) -> $rust { $from }
+        }
+        impl Nested for $rust {
+            type Scalar = $rust;
+            fn collect(&self, depth: usize, shape: &mut Vec<usize>, data: &mut Vec<$rust>) -> Result<(), Error> {
+                debug_assert!(depth == shape.len());
+                data.push(*self);
+                Ok(())
+            }
+            fn depth() -> usize { 0 }
+        }
+    )*};
+}
+
+scalars! {
+    f64 => F64, |x| x.to_bits(), |bits| f64::from_bits(bits);
+    f32 => F32, |x| u64::from(x.to_bits()), |bits| f32::from_bits(bits as u32);
+    bf16 => BF16, |x| u64::from(x.to_bits()), |bits| bf16::from_bits(bits as u16);
+    f16 => F16, |x| u64::from(x.to_bits()), |bits| f16::from_bits(bits as u16);
+    i64 => I64, |x| x as u64, |bits| bits as i64;
+    i32 => I32, |x| u64::from(x as u32), |bits| bits as u32 as i32;
+    u8 => U8, |x| u64::from(x), |bits| bits as u8;
+    bool => Bool, |x| u64::from(x), |bits| bits as u8 != 0;
+}
+
+/// Rust data that becomes a tensor: a number, or arrays, slices and vectors of them to any depth.
+pub trait Nested {
+    /// The number at the bottom.
+    type Scalar: Scalar;
+    /// Appends the numbers row-major and checks that the nesting is rectangular.
+    fn collect(&self, depth: usize, shape: &mut Vec<usize>, data: &mut Vec<Self::Scalar>) -> Result<(), Error>;
+    /// How many axes the nesting has.
+    fn depth() -> usize;
+}
+
+fn collect_row<T: Nested>(
+    row: &[T],
+    depth: usize,
+    shape: &mut Vec<usize>,
+    data: &mut Vec<T::Scalar>,
+) -> Result<(), Error> {
+    if shape.len() == depth {
+        shape.push(row.len());
+    } else if shape[depth] != row.len() {
+        let message = format!("rows along axis {depth} have {} and {} entries", shape[depth], row.len());
+        return Err(Error::new(ErrorKind::Argument, "from", message).help("all rows must be equally long"));
+    }
+    row.iter().try_for_each(|entry| entry.collect(depth + 1, shape, data))
+}
+
+macro_rules! nested {
+    ($([$($generics:tt)*] $container:ty;)*) => {$(
+        impl<$($generics)*> Nested for $container {
+            type Scalar = T::Scalar;
+            fn collect(&self, depth: usize, shape: &mut Vec<usize>, data: &mut Vec<T::Scalar>) -> Result<(), Error> {
+                collect_row(&self[..], depth, shape, data)
+            }
+            fn depth() -> usize { T::depth() + 1 }
+        }
+    )*};
+}
+
+nested! {
+    [T: Nested, const N: usize] [T; N];
+    [T: Nested, const N: usize] &[T; N];
+    [T: Nested] &[T];
+    [T: Nested] Vec<T>;
+    [T: Nested] &Vec<T>;
+}
+
+impl<T: Nested> From<T> for Tensor {
+    #[track_caller]
+    fn from(nested: T) -> Tensor {
+        let (mut shape, mut data) = (Vec::new(), Vec::new());
+        nested.collect(0, &mut shape, &mut data).or_raise();
+        shape.resize(T::depth(), 0);
+        Tensor::try_from_vec(data, shape).or_raise()
+    }
+}
+
+impl Tensor {
+    /// A tensor from row-major numbers and a shape.
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    /// let x = Tensor::from_vec(vec![1.0, 2.0, 3.0, 4.0], [2, 2]);
+    /// assert_eq!(x, Tensor::from([[1.0, 2.0], [3.0, 4.0]]));
+    /// ```
+    #[track_caller]
+    pub fn from_vec<T: Scalar>(data: Vec<T>, shape: impl Into<Shape>) -> Tensor {
+        Tensor::try_from_vec(data, shape).or_raise()
+    }
+
+    /// A tensor from row-major numbers and a shape, or why they do not fit.
+    pub fn try_from_vec<T: Scalar>(data: Vec<T>, shape: impl Into<Shape>) -> Result<Tensor, Error> {
+        let shape = shape.into();
+        if shape.elements() != data.len() {
+            let message = format!("{} numbers do not fill shape {shape} of {} elements", data.len(), shape.elements());
+            return Err(Error::new(ErrorKind::Shape(vec![shape]), "from_vec", message));
+        }
+        let (tensor, ()) = Tensor::build(&Spec { shape, dtype: T::DTYPE }, |out| {
+            let size = T::DTYPE.size();
+            for (place, number) in out.bytes.chunks_exact_mut(size).zip(&data) {
+                place.copy_from_slice(&number.to_bits64().to_le_bytes()[..size]);
+            }
+        });
+        Ok(tensor)
+    }
+
+    /// All numbers, row-major.
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    /// assert_eq!(Tensor::from([[1i64, 2], [3, 4]]).t().to_vec::<i64>(), [1, 3, 2, 4]);
+    /// ```
+    #[track_caller]
+    pub fn to_vec<T: Scalar>(&self) -> Vec<T> {
+        self.try_to_vec().or_raise()
+    }
+
+    /// All numbers, row-major, or why they cannot be read.
+    pub fn try_to_vec<T: Scalar>(&self) -> Result<Vec<T>, Error> {
+        let value = self.numbers("to_vec")?;
+        let (dtype, wanted) = (value.spec_ref().dtype, T::DTYPE);
+        if dtype != wanted {
+            let message = format!("the numbers are {dtype}, not {wanted}");
+            return Err(Error::new(ErrorKind::DType(vec![dtype, wanted]), "to_vec", message)
+                .help(format!("read them with to_vec::<{dtype}>() or convert with .cast(DType::{wanted:?})")));
+        }
+        let view = value.view();
+        let size = dtype.size();
+        let mut copy = vec![0u8; view.len() * size];
+        map::copy(view, Out { dtype, bytes: &mut copy });
+        let read = |bytes: &[u8]| {
+            let mut word = [0; 8];
+            word[..size].copy_from_slice(bytes);
+            T::from_bits64(u64::from_le_bytes(word))
+        };
+        Ok(copy.chunks_exact(size).map(read).collect())
+    }
+
+    /// All numbers, row-major, converted to f64.
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    /// assert_eq!(Tensor::from([1i64, 2]).to_f64_vec(), [1.0, 2.0]);
+    /// ```
+    #[track_caller]
+    pub fn to_f64_vec(&self) -> Vec<f64> {
+        let value = self.numbers("to_f64_vec").or_raise();
+        let view = value.view();
+        let mut numbers = vec![0.0; view.len()];
+        map::copy(view, Out { dtype: DType::F64, bytes: bytemuck::cast_slice_mut(&mut numbers) });
+        numbers
+    }
+}
+
+/// Reads all numbers of a tensor, converted, for kernels without a strided form.
+pub(crate) fn collect<T: Compute>(tensor: &Tensor) -> Vec<T> {
+    let view = tensor.value.view();
+    let mut numbers = vec![T::ZERO; view.len()];
+    map::copy(view, Out { dtype: T::DTYPE, bytes: bytemuck::cast_slice_mut(&mut numbers) });
+    numbers
+}
+
+/// Equal shape, dtype and numbers; NaN equals nothing, as for floats.
+impl PartialEq for Tensor {
+    fn eq(&self, other: &Tensor) -> bool {
+        self.spec() == other.spec()
+            && match self.dtype() {
+                DType::I64 | DType::I32 | DType::U8 | DType::Bool => collect_read::<i64>(self) == collect_read(other),
+                _ => self.to_f64_vec() == other.to_f64_vec(),
+            }
+    }
+}
+
+#[track_caller]
+fn collect_read<T: Compute>(tensor: &Tensor) -> Vec<T> {
+    collect(&Tensor::from(tensor.numbers("==").or_raise().clone()))
+}

@@ -1,0 +1,181 @@
+//! Mutation: `&mut` methods that are always right.
+//!
+//! A tensor is a value. An update writes in place when nobody else holds the memory and copies otherwise, so a value saved
+//! for backward is never overwritten and aliases never observe each other's writes. Under grad mode the handle moves on to
+//! the new value's place in the graph; inside `no_grad` a leaf stays the leaf it was.
+
+use super::{Layout, Shape, Tensor, Value};
+use crate::autograd::modes;
+use crate::error::OrRaise;
+use crate::interp::{bind_owned, bind1};
+use crate::location;
+use crate::ops::elementwise::{add::ADD, div::DIV, mul::MUL, sub::SUB};
+use crate::ops::movement::slice::{Part, Selection};
+use crate::ops::movement::{slice_add::SLICE_ADD, slice_assign::SLICE_ASSIGN};
+use crate::ops::{Operand, common_shape};
+use crate::primitive::{Attrs, Primitive};
+use crate::{DType, Error, ErrorKind};
+use smallvec::SmallVec;
+use std::ops::{AddAssign, DivAssign, MulAssign, SubAssign};
+use std::panic::Location;
+use std::sync::Arc;
+use wengert_kernels::dtype::Compute;
+
+impl Tensor {
+    /// Replaces this value by `op(value, rest..)`; the memory is handed over, so it can be reused.
+    #[track_caller]
+    fn update(&mut self, op: &'static dyn Primitive, attrs: Attrs, rest: &[&Tensor]) {
+        {
+            // A failing update must leave the handle as it was, so it fails here.
+            let operands = std::iter::once(&*self).chain(rest.iter().copied());
+            let specs: SmallVec<[_; 4]> = operands.map(|operand| operand.value.spec_ref()).collect();
+            op.infer(&attrs, &specs).or_raise();
+        }
+        let records = modes::records_tape();
+        if matches!(self.value, Value::Tracer(_)) {
+            let updated = {
+                let operands: SmallVec<[&Tensor; 4]> = std::iter::once(&*self).chain(rest.iter().copied()).collect();
+                bind1(op, attrs, &operands)
+            };
+            *self = updated;
+            return;
+        }
+        let placeholder = Value::One(super::One { bits: 0, dtype: DType::F64, rank: 0 });
+        let mut old = Tensor::from(std::mem::replace(&mut self.value, placeholder));
+        if !records && self.is_leaf() {
+            self.value = bind_owned(op, attrs, old, rest).value;
+            return;
+        }
+        let slot = self.slot.take();
+        old.link = self.link.take().filter(|_| records);
+        *self = bind_owned(op, attrs, old, rest);
+        if let Some(slot) = slot {
+            Tensor::leaf_updated(&slot, location::resolve(Location::caller()));
+        }
+    }
+}
+
+macro_rules! assigning {
+    ($trait:ident, $method:ident, $op:ident) => {
+        impl<T: Operand> $trait<T> for Tensor {
+            #[track_caller]
+            fn $method(&mut self, other: T) {
+                let other = other.tensor(self.dtype());
+                let shape = common_shape($op.name(), self, &other);
+                if shape[..] != *self.shape() {
+                    let (left, right) = (Shape::from(self.shape()), Shape::from(other.shape()));
+                    let message = format!("an update cannot change shape {left} to {shape}");
+                    Error::new(ErrorKind::Shape(vec![left, right]), $op.name(), message)
+                        .help("write x = x + y instead, or sum the right side to the shape of the left")
+                        .raise();
+                }
+                self.update(&$op, Attrs::new(), &[&other.broadcast_to(shape)]);
+            }
+        }
+    };
+}
+
+assigning!(AddAssign, add_assign, ADD);
+assigning!(SubAssign, sub_assign, SUB);
+assigning!(MulAssign, mul_assign, MUL);
+assigning!(DivAssign, div_assign, DIV);
+
+/// A part of a tensor that is about to be written.
+///
+/// ```
+/// use wengert::prelude::*;
+/// let mut x = Tensor::zeros([2, 3]);
+/// x.slice_mut((1, ..)).assign(&Tensor::from([1.0, 2.0, 3.0]));
+/// x.slice_mut((.., 0)).add(10.0);
+/// assert_eq!(x, Tensor::from([[10.0, 0.0, 0.0], [11.0, 2.0, 3.0]]));
+/// ```
+pub struct SliceMut<'a> {
+    tensor: &'a mut Tensor,
+    part: Part,
+}
+
+impl SliceMut<'_> {
+    #[track_caller]
+    fn write(self, op: &'static dyn Primitive, values: impl Operand) {
+        let values = values.tensor(self.tensor.dtype());
+        let values = values.broadcast_to(self.part.shape.clone()).reshape(self.part.full_shape());
+        self.tensor.update(op, self.part.attrs(), &[&values]);
+    }
+
+    /// Writes these values, repeated as needed.
+    #[track_caller]
+    pub fn assign(self, values: impl Operand) {
+        self.write(&SLICE_ASSIGN, values);
+    }
+
+    /// Adds these values, repeated as needed.
+    #[track_caller]
+    pub fn add(self, values: impl Operand) {
+        self.write(&SLICE_ADD, values);
+    }
+}
+
+impl Tensor {
+    /// The part of the tensor named by a position or range for each leading axis, to be written.
+    #[track_caller]
+    pub fn slice_mut(&mut self, selection: impl Selection) -> SliceMut<'_> {
+        let part = Part::of(self.shape(), selection).or_raise();
+        SliceMut { tensor: self, part }
+    }
+
+    /// Writes one element, or the values of a part: index assignment.
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    /// let mut x = Tensor::zeros([2, 2]);
+    /// x.set((0, 1), 5.0);
+    /// assert_eq!(x, Tensor::from([[0.0, 5.0], [0.0, 0.0]]));
+    /// ```
+    #[track_caller]
+    pub fn set(&mut self, selection: impl Selection, values: impl Operand) {
+        self.slice_mut(selection).assign(values);
+    }
+
+    /// Writes `values` over (or adds them to) a part of memory that the driver found to be unique.
+    pub(crate) fn update_part(&mut self, part: impl FnOnce(&Layout) -> Layout, values: &Tensor, add: bool) {
+        let Value::Array(array) = &mut self.value else { unreachable!("single elements are replaced whole") };
+        let array = Arc::get_mut(array).expect("the driver found it unique");
+        let layout = part(&array.layout);
+        let dtype = array.dtype;
+        let bytes = array.block.bytes_mut().expect("the driver found it unique");
+        match dtype.compute() {
+            DType::F64 => write_part::<f64>(dtype, bytes, &layout, values, add),
+            DType::F32 => write_part::<f32>(dtype, bytes, &layout, values, add),
+            _ => write_part::<i64>(dtype, bytes, &layout, values, add),
+        }
+    }
+}
+
+fn write_part<T: Compute>(dtype: DType, bytes: &mut [u8], layout: &Layout, values: &Tensor, add: bool) {
+    let values = super::convert::collect::<T>(values);
+    let (size, rank) = (dtype.size(), layout.shape.rank());
+    let row = layout.shape.last().copied().unwrap_or(1);
+    let stride = layout.strides.last().copied().unwrap_or(0);
+    let mut index = vec![0usize; rank];
+    for values in values.chunks(row.max(1)) {
+        let place: isize = layout.strides.iter().zip(&index).map(|(stride, &i)| stride * i as isize).sum();
+        for (j, &value) in values.iter().enumerate() {
+            let at = (layout.offset + place + stride * j as isize) as usize * size;
+            let target = &mut bytes[at..at + size];
+            let mut sum = [value];
+            if add {
+                let mut old = [T::ZERO];
+                T::load(dtype, target, &mut old);
+                sum[0] = old[0] + value;
+            }
+            T::store(&sum, dtype, target);
+        }
+        for axis in (0..rank.saturating_sub(1)).rev() {
+            index[axis] += 1;
+            if index[axis] < layout.shape[axis] {
+                break;
+            }
+            index[axis] = 0;
+        }
+    }
+}

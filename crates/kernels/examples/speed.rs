@@ -1,0 +1,273 @@
+//! Times of the kernels: `cargo run --release -p wengert-kernels --example speed`.
+//!
+//! Each line is the best of several rounds, so other load on the machine disturbs little.
+
+use std::hint::black_box;
+use std::time::Instant;
+use wengert_kernels::*;
+
+/// Nanoseconds of one call: the best of 15 rounds of about 2 ms each.
+fn time(mut body: impl FnMut()) -> f64 {
+    let warm_up = Instant::now();
+    let mut calls = 0.0;
+    while calls < 2.0 || (warm_up.elapsed().as_micros() < 2000 && calls < 1e6) {
+        body();
+        calls += 1.0;
+    }
+    let repeats = (2e-3 / (warm_up.elapsed().as_secs_f64() / calls)).clamp(1.0, 1e6) as usize;
+    (0..15)
+        .map(|_| {
+            let start = Instant::now();
+            for _ in 0..repeats {
+                body();
+            }
+            start.elapsed().as_secs_f64() * 1e9 / repeats as f64
+        })
+        .fold(f64::INFINITY, f64::min)
+}
+
+fn row(name: &str, nanoseconds: f64, elements: usize) {
+    println!("{name:44} {nanoseconds:14.1} ns {:10.3} ns/element", nanoseconds / elements as f64);
+}
+
+fn row_major(shape: &[usize]) -> Vec<isize> {
+    (0..shape.len()).map(|i| shape[i + 1..].iter().product::<usize>() as isize).collect()
+}
+
+fn view<'a, T: Element>(data: &'a [T], shape: &'a [usize], strides: &'a [isize]) -> View<'a> {
+    View { dtype: T::DTYPE, bytes: bytemuck::cast_slice(data), offset: 0, shape, strides }
+}
+
+fn out<T: Element>(data: &mut [T]) -> Out<'_> {
+    Out { dtype: T::DTYPE, bytes: bytemuck::cast_slice_mut(data) }
+}
+
+fn memory() {
+    for bytes in [8, 64, 4096, 100_000, 8 << 20] {
+        row(
+            &format!("Block: allocate and free {bytes} bytes"),
+            time(|| drop(black_box(Block::new(black_box(bytes))))),
+            1,
+        );
+    }
+    let mut held: Vec<Block> = Vec::with_capacity(1000);
+    let nanoseconds = time(|| {
+        held.extend((0..1000).map(|_| Block::new(black_box(64))));
+        held.clear();
+    });
+    row("Block: 1000 of 64 bytes held, then freed", nanoseconds, 1000);
+    let block = Block::new(64);
+    row("Block: clone and drop", time(|| drop(black_box(block.clone()))), 1);
+}
+
+fn regions() {
+    for n in [2, 4] {
+        set_threads(n);
+        row(
+            &format!("for_each_tile: 16 empty tiles, {n} threads"),
+            time(|| {
+                for_each_tile(16, &|tile| {
+                    black_box(tile);
+                })
+            }),
+            1,
+        );
+        let nanoseconds = time(|| {
+            for_each_tile(2, &|_| {
+                let start = Instant::now();
+                while start.elapsed().as_micros() < 20 {}
+            });
+        });
+        row(&format!("for_each_tile: 2 tiles of 20 us, {n} threads"), nanoseconds, 1);
+    }
+    set_threads(2);
+    let mut total = 0.0;
+    for _ in 0..50 {
+        std::thread::sleep(std::time::Duration::from_millis(2));
+        let start = Instant::now();
+        for_each_tile(2, &|tile| {
+            black_box(tile);
+        });
+        total += start.elapsed().as_secs_f64();
+    }
+    row("for_each_tile: 2 empty tiles, workers asleep", total / 50.0 * 1e9, 1);
+}
+
+fn elementwise() {
+    for length in [1usize, 16, 1024, 16 * 1024, 1 << 20, 1 << 24] {
+        let (a, b) = (vec![1f32; length], vec![2f32; length]);
+        let mut c = vec![0f32; length];
+        let shape = [length];
+        let add = |[a, b]: [&[f32]; 2], c: &mut [f32]| loop2(a, b, c, |a, b| a + b);
+        row(
+            &format!("map: f32 add, {length}"),
+            time(|| map([view(&a, &shape, &[1]), view(&b, &shape, &[1])], out(&mut c), &add)),
+            length,
+        );
+        row(
+            &format!("map: f32 add a scalar, {length}"),
+            time(|| map([view(&a, &shape, &[1]), view(&b, &shape, &[0])], out(&mut c), &add)),
+            length,
+        );
+    }
+    let (a, b) = (vec![1f32; 1 << 20], vec![2f32; 1 << 20]);
+    let mut c = vec![0f32; 1 << 20];
+    let shape = [1024, 1024];
+    let add = |[a, b]: [&[f32]; 2], c: &mut [f32]| loop2(a, b, c, |a, b| a + b);
+    for (name, strides) in [("a row", [0, 1]), ("a column", [1, 0]), ("a transpose", [1, 1024])] {
+        let nanoseconds = time(|| map([view(&a, &shape, &[1024, 1]), view(&b, &shape, &strides)], out(&mut c), &add));
+        row(&format!("map: f32 add {name}, 1024x1024"), nanoseconds, 1 << 20);
+    }
+    let (x, mut y) = (vec![1f32; 1024], vec![0f32; 1024]);
+    row(
+        "loop1: f32 polynomial, 1024",
+        time(|| loop1(black_box(&x), &mut y, |x| ((x * 0.5 + 0.25) * x + 0.125) * x + 1.0)),
+        1024,
+    );
+    row("loop2: f32 add, 1024", time(|| loop2(black_box(&x), black_box(&x), &mut y, |x, y| x + y)), 1024);
+}
+
+fn copies() {
+    for side in [1000usize, 1024, 4096] {
+        let (x, mut y) = (Block::new(side * side * 4), Block::new(side * side * 4));
+        let y = y.as_mut_slice::<f32>().unwrap();
+        row(
+            &format!("copy: f32 transpose, {side}x{side}"),
+            time(|| copy(view(x.as_slice::<f32>(), &[side, side], &[1, side as isize]), out(y))),
+            side * side,
+        );
+    }
+    let length = 1 << 20;
+    let x = vec![1f32; length];
+    let mut y = vec![0f32; length];
+    let mut half = vec![0u16; length];
+    row("copy: f32 contiguous, 2^20", time(|| copy(view(&x, &[length], &[1]), out(&mut y))), length);
+    for dtype in [DType::BF16, DType::F16] {
+        let narrow =
+            time(|| copy(view(&x, &[length], &[1]), Out { dtype, bytes: bytemuck::cast_slice_mut(&mut half) }));
+        row(&format!("copy: f32 to {dtype}, 2^20"), narrow, length);
+        let halves = View { dtype, bytes: bytemuck::cast_slice(&half), offset: 0, shape: &[length], strides: &[1] };
+        row(&format!("copy: {dtype} to f32, 2^20"), time(|| copy(halves, out(&mut y))), length);
+    }
+}
+
+fn reductions() {
+    let cases: [(&[usize], &[bool]); 11] = [
+        (&[], &[]),
+        (&[16], &[true]),
+        (&[16, 16], &[false, true]),
+        (&[1 << 10], &[true]),
+        (&[1 << 20], &[true]),
+        (&[1 << 24], &[true]),
+        (&[1024, 1024], &[false, true]),
+        (&[1024, 1024], &[true, false]),
+        (&[1 << 17, 8], &[true, false]),
+        (&[1 << 17, 8], &[false, true]),
+        (&[64, 128, 128], &[false, true, false]),
+    ];
+    for (shape, reduced) in cases {
+        let length = shape.iter().product();
+        let x = vec![1f32; length];
+        let kept = shape.iter().zip(reduced).filter(|&(_, &r)| !r).map(|(&size, _)| size).product();
+        let mut y = vec![0f32; kept];
+        let strides = row_major(shape);
+        row(
+            &format!("sum: f32 {shape:?} over {reduced:?}"),
+            time(|| reduce::sum(view(&x, shape, &strides), reduced, out(&mut y))),
+            length,
+        );
+    }
+    let x: Vec<f32> = (0..1 << 20).map(|i| ((i * 7919) % 10007) as f32).collect();
+    let (mut values, mut indices) = (vec![0f32; 1024], vec![0; 1024]);
+    for axis in [0, 1] {
+        let nanoseconds =
+            time(|| reduce::max(view(&x, &[1024, 1024], &[1024, 1]), axis, out(&mut values), &mut indices));
+        row(&format!("max: f32 1024x1024 over axis {axis}"), nanoseconds, 1 << 20);
+    }
+}
+
+fn products() {
+    for n in [2usize, 4, 6, 8, 16, 32, 64, 128, 256, 512, 1024] {
+        let a = vec![1f32; n * n];
+        let m = Matrix { data: &a, offset: 0, rows: n, cols: n, row_stride: n as isize, col_stride: 1 };
+        let mut c = vec![0f32; n * n];
+        for threads in [1, 2] {
+            set_threads(threads);
+            let nanoseconds = time(|| matmul(m, m, &mut c));
+            println!(
+                "matmul: f32 {n}x{n}, {threads} threads {nanoseconds:14.0} ns {:8.1} GFLOP/s",
+                2.0 * (n * n * n) as f64 / nanoseconds
+            );
+        }
+    }
+    for (m, n, k) in [(64usize, 128usize, 784usize), (784, 128, 64), (512, 512, 64), (128, 10, 60000)] {
+        let (a, b) = (vec![1f32; m * k], vec![1f32; k * n]);
+        let a = Matrix { data: &a, offset: 0, rows: m, cols: k, row_stride: k as isize, col_stride: 1 };
+        let b = Matrix { data: &b, offset: 0, rows: k, cols: n, row_stride: n as isize, col_stride: 1 };
+        let mut c = vec![0f32; m * n];
+        for threads in [1, 2] {
+            set_threads(threads);
+            let nanoseconds = time(|| matmul(a, b, &mut c));
+            println!(
+                "matmul: f32 {m}x{k} by {k}x{n}, {threads} threads {nanoseconds:14.0} ns {:8.1} GFLOP/s",
+                2.0 * (m * n * k) as f64 / nanoseconds
+            );
+        }
+    }
+    set_threads(2);
+}
+
+fn others() {
+    let mut x = vec![0f32; 1 << 20];
+    row("uniform_f32, 2^20", time(|| uniform_f32(1, 2, &mut x)), 1 << 20);
+    let mut x = vec![0f64; 1 << 20];
+    row("uniform_f64, 2^20", time(|| uniform_f64(1, 2, &mut x)), 1 << 20);
+    let table = vec![1f32; 50_000 * 128];
+    let index: Vec<i64> = (0..4096).map(|i| (i * 7919) % 50_000).collect();
+    let mut y = vec![0f32; 4096 * 128];
+    let rows = view(&index, &[4096, 128], &[1, 0]);
+    row(
+        "gather: 4096 rows of 128",
+        time(|| gather(view(&table, &[50_000, 128], &[128, 1]), 0, rows, out(&mut y)).unwrap()),
+        4096 * 128,
+    );
+    let mut target = vec![0f32; 50_000 * 128];
+    row(
+        "scatter_add: 4096 rows of 128",
+        time(|| scatter_add(&mut target, &[50_000, 128], 0, rows, view(&y, &[4096, 128], &[128, 1])).unwrap()),
+        4096 * 128,
+    );
+    let mut bits = vec![0; 1 << 17];
+    let x = vec![1f32; 1 << 20];
+    let mut y = vec![0f32; 1 << 20];
+    row("pack_positive, 1024x1024", time(|| pack_positive(view(&x, &[1024, 1024], &[1024, 1]), &mut bits)), 1 << 20);
+    row(
+        "select_bits, 1024x1024",
+        time(|| select_bits(view(&x, &[1024, 1024], &[1024, 1]), view(&bits, &[1024, 128], &[128, 1]), out(&mut y))),
+        1 << 20,
+    );
+    let n = 100;
+    let mut a = vec![0f64; n * n];
+    uniform_f64(3, 4, &mut a);
+    let (mut u, mut s, mut vt) = (a.clone(), vec![0.0; n], a.clone());
+    row("svd: f64 100x100", time(|| svd(&a, n, n, &mut u, &mut s, &mut vt)), n * n);
+}
+
+fn main() {
+    set_threads(2);
+    let wanted: Vec<String> = std::env::args().skip(1).collect();
+    let groups: [(&str, fn()); 7] = [
+        ("memory", memory),
+        ("regions", regions),
+        ("elementwise", elementwise),
+        ("copies", copies),
+        ("reductions", reductions),
+        ("products", products),
+        ("others", others),
+    ];
+    for (name, group) in groups {
+        if wanted.is_empty() || wanted.iter().any(|wanted| wanted == name) {
+            group();
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! What gather and scatter share: rows of the innermost axis and checked indices.
+
+use super::OutOfRange;
+use crate::map::{Reader, TILE, walk};
+use crate::view::View;
+use smallvec::SmallVec;
+
+/// The walk over an indexed tensor in the order of the index tensor.
+pub(super) struct Rows {
+    /// The index's sizes without the innermost axis.
+    pub(super) shape: SmallVec<[usize; 6]>,
+    /// The tensor's strides along those axes, 0 along the indexed one.
+    pub(super) strides: SmallVec<[isize; 6]>,
+    /// Elements of a row.
+    pub(super) columns: usize,
+    /// The tensor's stride along a row, 0 when that is the indexed axis.
+    pub(super) column_stride: isize,
+    /// The tensor's stride along the indexed axis.
+    pub(super) axis_stride: isize,
+    /// The tensor's length along the indexed axis.
+    pub(super) length: usize,
+    /// One index for each whole row: the index is broadcast along it, and another axis is indexed.
+    pub(super) one_index_per_row: bool,
+}
+
+impl Rows {
+    /// Panics unless the index fits the tensor of `shape` and `strides`.
+    pub(super) fn new(shape: &[usize], strides: &[isize], axis: usize, index: &View<'_>, operation: &str) -> Rows {
+        let rank = shape.len();
+        assert!(axis < rank, "{operation}: axis {axis} of shape {shape:?}");
+        assert!(index.dtype.is_integer(), "{operation}: the index must be of an integer dtype, not {}", index.dtype);
+        assert!(
+            index.shape.len() == rank && (0..rank).all(|i| i == axis || index.shape[i] <= shape[i]),
+            "{operation}: an index of shape {:?} does not fit {shape:?} along axis {axis}",
+            index.shape
+        );
+        let inner = rank - 1;
+        let mut along: SmallVec<[isize; 6]> = strides.into();
+        along[axis] = 0;
+        Rows {
+            shape: index.shape[..inner].into(),
+            column_stride: along[inner],
+            columns: index.shape[inner],
+            strides: along[..inner].into(),
+            axis_stride: strides[axis],
+            length: shape[axis],
+            one_index_per_row: axis != inner && (index.strides[inner] == 0 || index.shape[inner] == 1),
+        }
+    }
+
+    /// The index as a position, or the error for row-major position `position`.
+    #[inline(always)]
+    pub(super) fn check(&self, index: i64, position: usize) -> Result<isize, OutOfRange> {
+        if (index as u64) < self.length as u64 {
+            Ok(index as isize)
+        } else {
+            Err(OutOfRange { index, position, length: self.length })
+        }
+    }
+
+    /// The first index in row-major order that is out of range.
+    pub(super) fn check_all(&self, index: &Reader<'_, i64>, count: usize) -> Result<(), OutOfRange> {
+        let mut first = None;
+        for start in (0..count).step_by(64 * TILE) {
+            walk(std::array::from_ref(index), start, (64 * TILE).min(count - start), &mut |tile, [indices]| {
+                let length = self.length as u64;
+                let bad = indices.iter().fold(false, |bad, &index| bad | (index as u64 >= length));
+                if bad && first.is_none() {
+                    let errors =
+                        indices.iter().enumerate().map(|(i, &index)| self.check(index, start + tile.start + i));
+                    first = errors.into_iter().find_map(Result::err);
+                }
+            });
+        }
+        first.map_or(Ok(()), Err)
+    }
+}

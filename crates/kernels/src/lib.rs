@@ -1,0 +1,44 @@
+//! Loops over slices: the lowest layer of Wengert.
+//!
+//! Everything here works on plain memory: bytes with a [`DType`], a shape and strides ([`View`]), never on tensors.
+//! All `unsafe` of the project lives in this crate.
+//!
+//! | module | what it holds |
+//! |---|---|
+//! | [`dtype`] | element types and conversions between them |
+//! | [`pool`] | [`Block`]: pooled, aligned, reference-counted memory |
+//! | [`threads`] | a fork-join pool that never runs foreign work |
+//! | [`view`] | strided inputs and contiguous outputs |
+//! | [`map`](mod@map) | elementwise loops over tiles, copies and conversions |
+//! | [`reduce`] | sums and maxima |
+//! | [`matmul`](mod@matmul) | matrix products |
+//! | [`index`] | gather and scatter along one axis |
+//! | [`bits`] | one-bit masks |
+//! | [`svd`](mod@svd) | the singular value decomposition |
+//! | [`random`] | counter-based random numbers |
+//!
+//! Bits never depend on the number of threads: work is split into tiles whose size is a function of the shape alone.
+
+pub mod bits;
+pub mod dtype;
+pub mod index;
+pub mod map;
+pub mod matmul;
+pub mod pool;
+pub mod random;
+pub mod reduce;
+mod simd;
+pub mod svd;
+pub mod threads;
+pub mod view;
+
+pub use bits::{pack_positive, select_bits};
+pub use dtype::{Compute, DType, Element, convert_bits};
+pub use index::{OutOfRange, gather, scatter_add};
+pub use map::{Stored, copy, loop1, loop1_in_place, loop2, loop2_in_place, loop3, loop4, map, map_in_place};
+pub use matmul::{Matrix, Product, matmul, matmul_many};
+pub use pool::{Block, PoolStatistics};
+pub use random::{philox, split, uniform_f32, uniform_f64};
+pub use svd::svd;
+pub use threads::{for_each_chunk, for_each_tile, set_threads};
+pub use view::{Out, View};

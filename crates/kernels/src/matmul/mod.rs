@@ -1,0 +1,138 @@
+//! Matrix products `C = A B`: `c[i][j] = sum over k of a[i][k] * b[k][j]`.
+//!
+//! Large products are cut into tiles whose size is a function of the shape; each tile is one single-threaded product,
+//! so bits do not depend on the number of threads. Integers wrap around.
+
+mod matrix;
+mod product;
+
+pub use matrix::Matrix;
+pub use product::Product;
+
+use crate::threads::{Disjoint, for_each_chunk, for_each_tile};
+
+/// Floating-point operations below which a region costs more than it saves.
+const PARALLEL_WORK: usize = 2_000_000;
+
+/// Work of a tile that is large enough to be cut again on machines with many cores.
+const LARGE_TILE_WORK: usize = 64_000_000;
+
+fn work(rows: usize, cols: usize, depth: usize) -> usize {
+    rows.saturating_mul(cols).saturating_mul(depth).saturating_mul(2)
+}
+
+/// `out = a * b`, where `out` is row-major with `a.rows * b.cols` elements and is overwritten.
+///
+/// ```
+/// use wengert_kernels::{Matrix, matmul};
+/// let a = Matrix { data: &[1.0, 2.0, 3.0, 4.0], offset: 0, rows: 2, cols: 2, row_stride: 2, col_stride: 1 };
+/// let transpose = Matrix { row_stride: 1, col_stride: 2, ..a };
+/// let mut out = [0.0; 4];
+/// matmul(a, transpose, &mut out);
+/// assert_eq!(out, [5.0, 11.0, 11.0, 25.0]);
+/// ```
+pub fn matmul<T: Product>(a: Matrix<'_, T>, b: Matrix<'_, T>, out: &mut [T]) {
+    expect_sizes(&a, &b, out.len(), 1);
+    a.expect_bounds();
+    b.expect_bounds();
+    multiply(a, b, out);
+}
+
+/// Many products of equal sizes; the results follow each other in `out`.
+///
+/// ```
+/// use wengert_kernels::{Matrix, matmul_many};
+/// let row = Matrix { data: &[1, 2, 3, 4], offset: 0, rows: 1, cols: 2, row_stride: 2, col_stride: 1 };
+/// let column = Matrix { data: &[5, 6], offset: 0, rows: 2, cols: 1, row_stride: 1, col_stride: 1 };
+/// let mut out = [0i64; 2];
+/// matmul_many(&[(row, column), (Matrix { offset: 2, ..row }, column)], &mut out);
+/// assert_eq!(out, [17, 39]);
+/// ```
+pub fn matmul_many<T: Product>(pairs: &[(Matrix<'_, T>, Matrix<'_, T>)], out: &mut [T]) {
+    let Some((a, b)) = pairs.first() else {
+        return assert!(out.is_empty(), "matmul_many: no products for {} outputs", out.len());
+    };
+    expect_sizes(a, b, out.len(), pairs.len());
+    for (other_a, other_b) in pairs {
+        assert!(
+            (other_a.rows, other_a.cols, other_b.rows, other_b.cols) == (a.rows, a.cols, b.rows, b.cols),
+            "matmul_many: products of different sizes"
+        );
+        other_a.expect_bounds();
+        other_b.expect_bounds();
+    }
+    let each = a.rows * b.cols;
+    if each == 0 {
+        return;
+    }
+    let one = work(a.rows, b.cols, a.cols);
+    if one >= LARGE_TILE_WORK / 2 {
+        for ((a, b), out) in pairs.iter().zip(out.chunks_exact_mut(each)) {
+            multiply(*a, *b, out);
+        }
+        return;
+    }
+    let all = one.saturating_mul(pairs.len());
+    let group = if all < PARALLEL_WORK { pairs.len() } else { (PARALLEL_WORK / 2).div_ceil(one.max(1)) };
+    for_each_chunk(out, group * each, &|index, out| {
+        for ((a, b), out) in pairs[index * group..].iter().zip(out.chunks_exact_mut(each)) {
+            // SAFETY: bounds and sizes were checked above; `out` is row-major with `each` elements.
+            unsafe { T::multiply(*a, *b, out.as_mut_ptr(), b.cols) };
+        }
+    });
+}
+
+fn expect_sizes<T>(a: &Matrix<'_, T>, b: &Matrix<'_, T>, length: usize, count: usize) {
+    assert_eq!(a.cols, b.rows, "matmul: {}x{} times {}x{}", a.rows, a.cols, b.rows, b.cols);
+    assert_eq!(length, a.rows * b.cols * count, "matmul: the output must hold {count} times {}x{}", a.rows, b.cols);
+}
+
+/// Sizes and bounds are checked.
+fn multiply<T: Product>(a: Matrix<'_, T>, b: Matrix<'_, T>, out: &mut [T]) {
+    let (rows, cols) = (a.rows, b.cols);
+    if rows == 0 || cols == 0 {
+        return;
+    }
+    let (tile_rows, tile_cols) = tile_size(rows, cols, a.cols);
+    if (tile_rows, tile_cols) == (rows, cols) {
+        // SAFETY: sizes and bounds are checked; `out` is row-major.
+        return unsafe { T::multiply(a, b, out.as_mut_ptr(), cols) };
+    }
+    let across = cols.div_ceil(tile_cols);
+    let out = Disjoint::new(out);
+    for_each_tile(rows.div_ceil(tile_rows) * across, &|tile| {
+        let (row, col) = (tile / across * tile_rows, tile % across * tile_cols);
+        let a = a.some_rows(row, tile_rows.min(rows - row));
+        let b = b.some_cols(col, tile_cols.min(cols - col));
+        // SAFETY: parts of checked matrices; tiles write disjoint elements of `out`, all inside it.
+        unsafe { T::multiply(a, b, out.pointer(row * cols + col), cols) };
+    });
+}
+
+/// Halves the longer side while the work is worth it: first to give few cores enough tiles, then, for large tiles, many.
+fn tile_size(rows: usize, cols: usize, depth: usize) -> (usize, usize) {
+    if work(rows, cols, depth) <= PARALLEL_WORK {
+        return (rows, cols);
+    }
+    let (mut tile_rows, mut tile_cols) = (rows, cols);
+    loop {
+        let tiles = rows.div_ceil(tile_rows) * cols.div_ceil(tile_cols);
+        let tile = work(tile_rows, tile_cols, depth);
+        let worth_cutting = (tiles < 8 && tile > PARALLEL_WORK) || (tiles < 256 && tile > LARGE_TILE_WORK);
+        if !worth_cutting {
+            return (tile_rows, tile_cols);
+        }
+        let (fewer_rows, fewer_cols) =
+            (tile_rows.div_ceil(2).next_multiple_of(16), tile_cols.div_ceil(2).next_multiple_of(64));
+        if fewer_cols < tile_cols && (tile_cols >= tile_rows || fewer_rows >= tile_rows) {
+            tile_cols = fewer_cols;
+        } else if fewer_rows < tile_rows {
+            tile_rows = fewer_rows;
+        } else {
+            return (tile_rows, tile_cols);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

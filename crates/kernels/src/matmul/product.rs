@@ -1,0 +1,147 @@
+//! One product on one thread: the `gemm` crate for floats, plain loops for integers and small matrices.
+
+use super::Matrix;
+use crate::dtype::Compute;
+use crate::simd::vectorised;
+use std::mem::MaybeUninit;
+
+/// Multiplications up to which plain loops beat the packing of `gemm`.
+const SMALL: usize = 1500;
+
+/// A compute type that matrices can be multiplied in: `f32`, `f64` or `i64`.
+///
+/// ```
+/// fn needs_product<T: wengert_kernels::Product>() {}
+/// needs_product::<f32>();
+/// needs_product::<i64>();
+/// ```
+pub trait Product: Compute {
+    /// `sum + a * b`; integers wrap around.
+    #[doc(hidden)]
+    fn multiply_add(sum: Self, a: Self, b: Self) -> Self;
+
+    /// Writes `a * b` to the rows `out`, `out + row_step`, ..
+    ///
+    /// # Safety
+    /// `a` and `b` lie within their data and `a.cols == b.rows`; for each row `i < a.rows` the elements
+    /// `out[i * row_step..][..b.cols]` are valid for writes and nobody else accesses them.
+    #[doc(hidden)]
+    unsafe fn multiply(a: Matrix<'_, Self>, b: Matrix<'_, Self>, out: *mut Self, row_step: usize);
+}
+
+macro_rules! product_by_gemm {
+    ($($float:ty),*) => { $(impl Product for $float {
+        #[inline(always)]
+        fn multiply_add(sum: $float, a: $float, b: $float) -> $float {
+            sum + a * b
+        }
+
+        unsafe fn multiply(a: Matrix<'_, Self>, b: Matrix<'_, Self>, out: *mut Self, row_step: usize) {
+            if a.rows.saturating_mul(b.cols).saturating_mul(a.cols) <= SMALL && is_small(&b, row_step) {
+                // SAFETY: the rows follow each other without gaps, and the caller owns them.
+                return multiply_small(a, b, unsafe { std::slice::from_raw_parts_mut(out, a.rows * b.cols) });
+            }
+            // SAFETY: all three operands are valid for the given sizes and strides (the caller's promise), and the
+            // output is not read (`read_dst` is false).
+            unsafe {
+                gemm::gemm(
+                    a.rows, b.cols, a.cols,
+                    out, 1, row_step as isize, false,
+                    a.start(), a.col_stride, a.row_stride,
+                    b.start(), b.col_stride, b.row_stride,
+                    0.0, 1.0, false, false, false,
+                    gemm::Parallelism::None,
+                );
+            }
+        }
+    })* };
+}
+product_by_gemm!(f32, f64);
+
+/// Elements of the right side, padded to whole lanes, that a small product may have.
+const PACKED: usize = 2048;
+const LANES: usize = 8;
+
+fn is_small<T>(b: &Matrix<'_, T>, row_step: usize) -> bool {
+    row_step == b.cols && b.cols <= PACKED && b.rows <= PACKED && b.cols.next_multiple_of(LANES) * b.rows <= PACKED
+}
+
+vectorised! {
+    /// The right side is packed on the stack in blocks of eight columns; sums stay in registers.
+    fn multiply_small[T: Product](a: Matrix<'_, T>, b: Matrix<'_, T>, out: &mut [T]) {
+        let mut packed = [MaybeUninit::<[T; LANES]>::uninit(); PACKED / LANES];
+        for col in (0..b.cols).step_by(LANES) {
+            let width = LANES.min(b.cols - col);
+            let packed = &mut packed[..b.rows];
+            for (k, slot) in packed.iter_mut().enumerate() {
+                let start = b.offset as isize + k as isize * b.row_stride + col as isize * b.col_stride;
+                let mut row = [T::ZERO; LANES];
+                for (j, value) in row[..width].iter_mut().enumerate() {
+                    *value = b.data[(start + j as isize * b.col_stride) as usize];
+                }
+                slot.write(row);
+            }
+            for (i, out) in out.chunks_exact_mut(b.cols).enumerate() {
+                let mut at = a.offset as isize + i as isize * a.row_stride;
+                let mut sums = [T::ZERO; LANES];
+                for row in packed.iter() {
+                    // SAFETY: all of `packed` was written above.
+                    let row = unsafe { row.assume_init_ref() };
+                    let factor = a.data[at as usize];
+                    for (sum, &b) in sums.iter_mut().zip(row) {
+                        *sum = T::multiply_add(*sum, factor, b);
+                    }
+                    at += a.col_stride;
+                }
+                out[col..col + width].copy_from_slice(&sums[..width]);
+            }
+        }
+    }
+}
+
+impl Product for i64 {
+    #[inline(always)]
+    fn multiply_add(sum: i64, a: i64, b: i64) -> i64 {
+        sum.wrapping_add(a.wrapping_mul(b))
+    }
+
+    unsafe fn multiply(a: Matrix<'_, i64>, b: Matrix<'_, i64>, out: *mut i64, row_step: usize) {
+        // SAFETY: passed on from the caller.
+        unsafe { multiply_by_rows(a, b, out, row_step) };
+    }
+}
+
+/// `c[i] = sum over k of a[i][k] * b[k]`, row by row, so that dense rows of `b` are read in order.
+///
+/// # Safety
+/// As for [`Product::multiply`].
+unsafe fn multiply_by_rows<T: Product>(a: Matrix<'_, T>, b: Matrix<'_, T>, out: *mut T, row_step: usize) {
+    for i in 0..a.rows {
+        // SAFETY: the caller owns these elements; one row is borrowed at a time.
+        let row = unsafe { std::slice::from_raw_parts_mut(out.add(i * row_step), b.cols) };
+        multiply_row(a.some_rows(i, 1), b, row);
+    }
+}
+
+vectorised! {
+    fn multiply_row[T: Product](a: Matrix<'_, T>, b: Matrix<'_, T>, out: &mut [T]) {
+        out.fill(T::ZERO);
+        let (mut factor_at, mut row_at) = (a.offset as isize, b.offset as isize);
+        for _ in 0..b.rows {
+            let factor = a.data[factor_at as usize];
+            if b.col_stride == 1 {
+                for (out, &b) in out.iter_mut().zip(&b.data[row_at as usize..]) {
+                    *out = T::multiply_add(*out, factor, b);
+                }
+            } else {
+                let mut at = row_at;
+                for out in out.iter_mut() {
+                    *out = T::multiply_add(*out, factor, b.data[at as usize]);
+                    at += b.col_stride;
+                }
+            }
+            factor_at += a.col_stride;
+            row_at += b.row_stride;
+        }
+    }
+}

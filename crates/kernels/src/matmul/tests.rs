@@ -1,0 +1,148 @@
+use super::*;
+use crate::set_threads;
+use crate::view::samples::Numbers;
+
+/// A random layout (row-major, column-major, gaps, reversed, broadcast) over small integers.
+struct Operand<T> {
+    data: Vec<T>,
+    offset: usize,
+    strides: (isize, isize),
+}
+
+impl<T: Product> Operand<T> {
+    fn random(rows: usize, cols: usize, numbers: &mut Numbers) -> Operand<T> {
+        let gap = numbers.below(3);
+        let (mut row, mut col) = match numbers.below(3) {
+            0 => ((cols + gap) as isize, 1),
+            1 => (1, (rows + gap) as isize),
+            _ => ((2 * cols + gap) as isize, 2),
+        };
+        match numbers.below(8) {
+            0 => row = 0,
+            1 => col = 0,
+            _ => {}
+        }
+        let mut offset = numbers.below(3) as isize;
+        if numbers.below(4) == 0 {
+            offset += row * rows.saturating_sub(1) as isize;
+            row = -row;
+        }
+        if numbers.below(4) == 0 {
+            offset += col * cols.saturating_sub(1) as isize;
+            col = -col;
+        }
+        let reach = |stride: isize, size: usize| stride.max(0) as usize * size.saturating_sub(1);
+        let length = offset as usize + reach(row, rows) + reach(col, cols) + 1;
+        let data = (0..length).map(|_| T::from_f64(numbers.below(19) as f64 - 9.0)).collect();
+        Operand { data, offset: offset as usize, strides: (row, col) }
+    }
+
+    fn matrix(&self, rows: usize, cols: usize) -> Matrix<'_, T> {
+        Matrix {
+            data: &self.data,
+            offset: self.offset,
+            rows,
+            cols,
+            row_stride: self.strides.0,
+            col_stride: self.strides.1,
+        }
+    }
+}
+
+fn naive<T: Product>(a: Matrix<'_, T>, b: Matrix<'_, T>) -> Vec<T> {
+    let mut out = Vec::new();
+    for i in 0..a.rows {
+        for j in 0..b.cols {
+            let total: i64 = (0..a.cols).map(|k| (a.get(i, k).to_f64() * b.get(k, j).to_f64()) as i64).sum();
+            out.push(T::from_f64(total as f64));
+        }
+    }
+    out
+}
+
+fn products_equal_naive_loops<T: Product>() {
+    let mut numbers = Numbers::new(11);
+    let sizes = [0, 1, 2, 3, 7, 8, 17, 33, 64];
+    for _ in 0..300 {
+        let [m, n, k] = [(); 3].map(|()| sizes[numbers.below(sizes.len())]);
+        let (a, b) = (Operand::<T>::random(m, k, &mut numbers), Operand::<T>::random(k, n, &mut numbers));
+        let (a, b) = (a.matrix(m, k), b.matrix(k, n));
+        let mut out = vec![T::from_f64(77.0); m * n];
+        matmul(a, b, &mut out);
+        assert_eq!(out, naive(a, b), "{m}x{k}x{n}");
+    }
+}
+
+#[test]
+fn f32_products_equal_naive_loops() {
+    products_equal_naive_loops::<f32>();
+}
+
+#[test]
+fn f64_products_equal_naive_loops() {
+    products_equal_naive_loops::<f64>();
+}
+
+#[test]
+fn i64_products_equal_naive_loops_and_wrap() {
+    products_equal_naive_loops::<i64>();
+    let a = Matrix { data: &[i64::MAX], offset: 0, rows: 1, cols: 1, row_stride: 1, col_stride: 1 };
+    let mut out = [0];
+    matmul(a, a, &mut out);
+    assert_eq!(out, [1]);
+}
+
+#[test]
+fn tiled_products_have_the_same_bits_for_every_thread_count() {
+    for (m, n, k) in [(257, 130, 300), (64, 1000, 200), (1000, 16, 500), (520, 516, 64)] {
+        let mut numbers = Numbers::new(m as u32);
+        let data: Vec<f32> = (0..m * k + k * n).map(|_| numbers.next() as f32 / 4e9 - 0.5).collect();
+        let a = Matrix { data: &data, offset: 0, rows: m, cols: k, row_stride: k as isize, col_stride: 1 };
+        let b = Matrix { data: &data, offset: m * k, rows: k, cols: n, row_stride: n as isize, col_stride: 1 };
+        let mut first: Option<Vec<f32>> = None;
+        for threads in [1, 2, 3, 7] {
+            set_threads(threads);
+            let mut out = vec![f32::NAN; m * n];
+            matmul(a, b, &mut out);
+            let first = first.get_or_insert_with(|| out.clone());
+            assert!(first.iter().zip(&out).all(|(x, y)| x.to_bits() == y.to_bits()), "{threads} threads");
+        }
+        for (i, j) in [(0, 0), (m - 1, n - 1), (m / 2, n / 3)] {
+            let exact: f64 = (0..k).map(|p| a.get(i, p) as f64 * b.get(p, j) as f64).sum();
+            assert!((first.as_ref().unwrap()[i * n + j] as f64 - exact).abs() < 1e-4);
+        }
+    }
+}
+
+#[test]
+fn many_products_equal_single_ones() {
+    let mut numbers = Numbers::new(3);
+    for (count, m, n, k) in
+        [(0, 2, 2, 2), (1, 3, 3, 3), (50, 4, 5, 6), (40, 33, 40, 50), (3, 300, 300, 200), (5, 0, 3, 3), (4, 3, 3, 0)]
+    {
+        let operands: Vec<_> = (0..count)
+            .map(|_| (Operand::<f64>::random(m, k, &mut numbers), Operand::<f64>::random(k, n, &mut numbers)))
+            .collect();
+        let pairs: Vec<_> = operands.iter().map(|(a, b)| (a.matrix(m, k), b.matrix(k, n))).collect();
+        let mut out = vec![5.0; count * m * n];
+        matmul_many(&pairs, &mut out);
+        for (index, (a, b)) in pairs.iter().enumerate() {
+            assert_eq!(out[index * m * n..][..m * n], naive(*a, *b));
+        }
+    }
+}
+
+#[test]
+fn tiles_are_a_function_of_the_shape_and_small_products_are_one_tile() {
+    assert_eq!(tile_size(32, 32, 32), (32, 32));
+    let (rows, cols) = tile_size(1024, 1024, 1024);
+    assert!(1024usize.div_ceil(rows) * 1024usize.div_ceil(cols) >= 8);
+}
+
+#[test]
+#[should_panic(expected = "leaves its 4 elements")]
+fn a_matrix_beyond_its_data_is_refused() {
+    let a = Matrix { data: &[1.0f32; 4], offset: 0, rows: 2, cols: 3, row_stride: 3, col_stride: 1 };
+    let b = Matrix { rows: 3, cols: 1, ..a };
+    matmul(a, b, &mut [0.0; 2]);
+}

@@ -1,0 +1,69 @@
+//! Size classes: 64, 128, 192, 256, then two per power of two (384, 512, 768, 1024, ..) up to 32 KiB.
+//!
+//! At most a third of a block is slack above 256 bytes.
+
+/// The largest size that comes from a class.
+pub(super) const SMALL_LIMIT: usize = 32 * 1024;
+
+/// The number of classes.
+pub(super) const CLASSES: usize = 18;
+
+/// The class of blocks that belong to no class.
+pub(super) const LARGE: u32 = u32::MAX;
+
+/// The smallest class whose capacity is at least `bytes <= SMALL_LIMIT`.
+#[inline]
+pub(super) fn of(bytes: usize) -> usize {
+    let last = bytes.saturating_sub(1);
+    if last < 256 {
+        return last / 64;
+    }
+    let exponent = last.ilog2() as usize;
+    4 + (exponent - 8) * 2 + ((last >> (exponent - 1)) & 1)
+}
+
+/// Bytes of data in a block of each class.
+pub(super) static CAPACITY: [usize; CLASSES] = {
+    let mut table = [0; CLASSES];
+    let mut class = 0;
+    while class < CLASSES {
+        table[class] = capacity(class);
+        class += 1;
+    }
+    table
+};
+
+/// How many blocks of each class move between a thread's list and the shared one at a time: about 256 KiB.
+pub(super) static BATCH: [usize; CLASSES] = {
+    let mut table = [0; CLASSES];
+    let mut class = 0;
+    while class < CLASSES {
+        let count = (256 << 10) / capacity(class);
+        table[class] = if count > 512 { 512 } else { count };
+        class += 1;
+    }
+    table
+};
+
+const fn capacity(class: usize) -> usize {
+    if class < 4 {
+        return (class + 1) * 64;
+    }
+    let power = 256 << ((class - 4) / 2);
+    if class.is_multiple_of(2) { power + power / 2 } else { power * 2 }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_size_gets_the_smallest_class_that_fits() {
+        for bytes in 0..=SMALL_LIMIT {
+            let class = of(bytes);
+            assert!(class < CLASSES && capacity(class) >= bytes, "{bytes}");
+            assert!(class == 0 || capacity(class - 1) < bytes, "{bytes}");
+        }
+        assert_eq!(capacity(CLASSES - 1), SMALL_LIMIT);
+    }
+}

@@ -1,0 +1,29 @@
+//! What stands before the data of every block.
+
+use std::sync::atomic::AtomicUsize;
+
+/// Bytes before the data: one cache line, so that the data is aligned to 64 too.
+pub(super) const HEADER: usize = 64;
+
+/// The bookkeeping of one block. `next` is meaningful while the block is on a list, `count` and `length` while it is not.
+#[repr(C, align(64))]
+pub(super) struct Header {
+    pub(super) count: AtomicUsize,
+    /// Bytes the user asked for, at most `capacity`.
+    pub(super) length: usize,
+    /// Bytes after the header.
+    pub(super) capacity: usize,
+    /// Index of the size class, or [`super::class::LARGE`].
+    pub(super) class: u32,
+    /// The next free block of the same list.
+    pub(super) next: *mut Header,
+}
+
+const _: () = assert!(size_of::<Header>() == HEADER);
+
+impl Header {
+    /// The header of a block on no list.
+    pub(super) fn new(capacity: usize, class: u32) -> Header {
+        Header { count: AtomicUsize::new(0), length: 0, capacity, class, next: std::ptr::null_mut() }
+    }
+}

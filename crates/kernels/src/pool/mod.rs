@@ -1,0 +1,210 @@
+//! Memory: reference-counted blocks, 64-byte aligned, recycled through per-thread lists.
+//!
+//! A block is `[header: 64 bytes][data]`; the header holds the count, the length, the capacity and the size class,
+//! so a [`Block`] is one word. Data up to 32 KiB comes from 2 MiB chunks cut into size classes (kept for ever),
+//! larger data from the system through a bounded cache. A free block belongs to exactly one list.
+//!
+//! Every byte is initialised: fresh memory is zero, recycled memory holds old data.
+
+mod class;
+mod header;
+mod large;
+mod local;
+mod shared;
+mod statistics;
+mod system;
+
+pub use statistics::{PoolStatistics, reset_peak, statistics};
+
+use crate::dtype::Element;
+use class::SMALL_LIMIT;
+use header::{HEADER, Header};
+use std::fmt;
+use std::ptr::NonNull;
+use std::sync::atomic::{Ordering, fence};
+
+/// A shared piece of memory, aligned to 64 bytes. One word; cloning counts up, dropping counts down.
+///
+/// ```
+/// use wengert_kernels::Block;
+/// let mut block = Block::new(16);
+/// block.as_mut_slice::<f64>().unwrap().copy_from_slice(&[1.0, 2.0]);
+/// let shared = block.clone();
+/// assert!(block.bytes_mut().is_none());
+/// assert_eq!(shared.as_slice::<f64>(), [1.0, 2.0]);
+/// assert_eq!(size_of::<Option<Block>>(), size_of::<usize>());
+/// ```
+#[repr(transparent)]
+pub struct Block {
+    header: NonNull<Header>,
+}
+
+// SAFETY: the count is atomic, and the data is only written through `bytes_mut`, which needs the only reference.
+unsafe impl Send for Block {}
+// SAFETY: `&Block` gives read access and clones, both safe from many threads.
+unsafe impl Sync for Block {}
+
+impl Block {
+    /// A block of `bytes` bytes with arbitrary (initialised) contents. Panics when memory runs out.
+    ///
+    /// ```
+    /// let block = wengert_kernels::Block::new(100);
+    /// assert_eq!(block.len(), 100);
+    /// assert_eq!(block.bytes().as_ptr() as usize % 64, 0);
+    /// ```
+    #[inline]
+    pub fn new(bytes: usize) -> Block {
+        let header = if bytes <= SMALL_LIMIT { local::take(class::of(bytes)) } else { large::take(bytes) };
+        // SAFETY: `take` returns a live header that no list and no other block refers to.
+        unsafe {
+            (*header.as_ptr()).length = bytes;
+            (*header.as_ptr()).count.store(1, Ordering::Relaxed);
+        }
+        Block { header }
+    }
+
+    /// The number of bytes asked for.
+    ///
+    /// ```
+    /// assert_eq!(wengert_kernels::Block::new(3).len(), 3);
+    /// ```
+    #[inline]
+    pub fn len(&self) -> usize {
+        // SAFETY: the header lives as long as this reference is counted; `length` is only written in `new`.
+        unsafe { (*self.header.as_ptr()).length }
+    }
+
+    /// True for a block of zero bytes.
+    ///
+    /// ```
+    /// assert!(wengert_kernels::Block::new(0).is_empty());
+    /// ```
+    #[inline]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    #[inline]
+    fn data(&self) -> *mut u8 {
+        // SAFETY: every block has `HEADER` bytes before its data, in one allocation.
+        unsafe { self.header.as_ptr().cast::<u8>().add(HEADER) }
+    }
+
+    /// The contents.
+    ///
+    /// ```
+    /// assert_eq!(wengert_kernels::Block::new(5).bytes().len(), 5);
+    /// ```
+    #[inline]
+    pub fn bytes(&self) -> &[u8] {
+        // SAFETY: `len <= capacity` initialised bytes follow the header; writers need the only reference, mutably.
+        unsafe { std::slice::from_raw_parts(self.data(), self.len()) }
+    }
+
+    /// True when this is the only reference, so the contents may be overwritten.
+    ///
+    /// ```
+    /// let block = wengert_kernels::Block::new(8);
+    /// assert!(block.is_unique());
+    /// let other = block.clone();
+    /// assert!(!block.is_unique());
+    /// ```
+    #[inline]
+    pub fn is_unique(&self) -> bool {
+        // SAFETY: the header lives as long as this reference is counted.
+        // Acquire pairs with the release in `drop`: reads through dropped references happened before.
+        unsafe { (*self.header.as_ptr()).count.load(Ordering::Acquire) == 1 }
+    }
+
+    /// The contents for writing, or `None` when the block is shared.
+    ///
+    /// ```
+    /// let mut block = wengert_kernels::Block::new(1);
+    /// block.bytes_mut().unwrap()[0] = 7;
+    /// assert_eq!(block.bytes(), [7]);
+    /// ```
+    #[inline]
+    pub fn bytes_mut(&mut self) -> Option<&mut [u8]> {
+        if !self.is_unique() {
+            return None;
+        }
+        // SAFETY: as in `bytes`; the only reference is borrowed mutably for the life of the slice.
+        Some(unsafe { std::slice::from_raw_parts_mut(self.data(), self.len()) })
+    }
+
+    /// The contents as elements. Panics when the length is no multiple of the element size.
+    ///
+    /// ```
+    /// assert_eq!(wengert_kernels::Block::new(8).as_slice::<f32>().len(), 2);
+    /// ```
+    #[inline]
+    pub fn as_slice<T: Element>(&self) -> &[T] {
+        bytemuck::cast_slice(self.bytes())
+    }
+
+    /// The contents as elements for writing, or `None` when the block is shared.
+    ///
+    /// ```
+    /// let mut block = wengert_kernels::Block::new(8);
+    /// block.as_mut_slice::<i32>().unwrap().fill(3);
+    /// assert_eq!(block.as_slice::<i32>(), [3, 3]);
+    /// ```
+    #[inline]
+    pub fn as_mut_slice<T: Element>(&mut self) -> Option<&mut [T]> {
+        self.bytes_mut().map(bytemuck::cast_slice_mut)
+    }
+
+    /// True when both refer to the same memory.
+    ///
+    /// ```
+    /// let block = wengert_kernels::Block::new(8);
+    /// assert!(block.same(&block.clone()));
+    /// assert!(!block.same(&wengert_kernels::Block::new(8)));
+    /// ```
+    #[inline]
+    pub fn same(&self, other: &Block) -> bool {
+        self.header == other.header
+    }
+}
+
+impl Clone for Block {
+    #[inline]
+    fn clone(&self) -> Block {
+        // SAFETY: the header lives as long as this reference is counted.
+        // Relaxed: the new reference is made from one that keeps the block alive.
+        let before = unsafe { (*self.header.as_ptr()).count.fetch_add(1, Ordering::Relaxed) };
+        assert!(before < usize::MAX / 2, "a block has too many references");
+        Block { header: self.header }
+    }
+}
+
+impl Drop for Block {
+    #[inline]
+    fn drop(&mut self) {
+        // SAFETY: the header lives as long as this reference is counted.
+        let count = unsafe { &(*self.header.as_ptr()).count };
+        // The holder of the only reference needs no read-modify-write: nobody else can count up.
+        if count.load(Ordering::Acquire) != 1 {
+            if count.fetch_sub(1, Ordering::Release) != 1 {
+                return;
+            }
+            fence(Ordering::Acquire);
+        }
+        // SAFETY: the last reference is gone, so the header can go to a list; its class says which kind it is.
+        unsafe {
+            match (*self.header.as_ptr()).class {
+                class::LARGE => large::give(self.header),
+                small => local::give(self.header, small as usize),
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Block {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "Block({} bytes at {:p})", self.len(), self.data())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,95 @@
+//! The lists shared by all threads, and the chunks that small blocks are cut from.
+//!
+//! Visited once per batch, so one mutex is enough.
+
+use super::class::{CAPACITY, CLASSES};
+use super::header::{HEADER, Header};
+use super::system::{self, HUGE_PAGE};
+use std::ptr::{NonNull, null_mut};
+use std::sync::{Mutex, MutexGuard};
+
+struct Shared {
+    /// Free blocks of each class, linked by `next`.
+    heads: [*mut Header; CLASSES],
+    /// The uncut rest of the newest chunk.
+    cursor: *mut u8,
+    room: usize,
+    /// Data bytes of all blocks ever cut.
+    cut_bytes: usize,
+}
+
+// SAFETY: the pointers are owned by the lists: nobody else refers to a free block.
+unsafe impl Send for Shared {}
+
+static SHARED: Mutex<Shared> =
+    Mutex::new(Shared { heads: [null_mut(); CLASSES], cursor: null_mut(), room: 0, cut_bytes: 0 });
+
+/// The lists stay consistent when running out of memory panics, so poison is ignored.
+fn lock() -> MutexGuard<'static, Shared> {
+    SHARED.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
+/// A chain of between one and `wanted` blocks of `class`, and its length.
+pub(super) fn take(class: usize, wanted: usize) -> (NonNull<Header>, usize) {
+    let mut shared = lock();
+    let Some(first) = NonNull::new(shared.heads[class]) else {
+        return shared.cut(class, wanted);
+    };
+    let mut last = first;
+    let mut count = 1;
+    // SAFETY: blocks on the list are live headers linked by `next`, ending in null, and ours while locked.
+    unsafe {
+        while count < wanted
+            && let Some(next) = NonNull::new((*last.as_ptr()).next)
+        {
+            last = next;
+            count += 1;
+        }
+        shared.heads[class] = (*last.as_ptr()).next;
+        (*last.as_ptr()).next = null_mut();
+    }
+    (first, count)
+}
+
+/// Puts the chain from `first` to `last` on the list of `class`.
+///
+/// # Safety
+/// The chain consists of free blocks of `class`, linked by `next`, on no other list.
+pub(super) unsafe fn give(class: usize, first: NonNull<Header>, last: NonNull<Header>) {
+    let mut shared = lock();
+    // SAFETY: `last` is a live header that the caller hands over.
+    unsafe { (*last.as_ptr()).next = shared.heads[class] };
+    shared.heads[class] = first.as_ptr();
+}
+
+/// Data bytes of all small blocks, free or not.
+pub(super) fn cut_bytes() -> usize {
+    lock().cut_bytes
+}
+
+impl Shared {
+    /// Cuts up to `wanted` blocks off the chunk, taking a fresh chunk when not even one fits.
+    fn cut(&mut self, class: usize, wanted: usize) -> (NonNull<Header>, usize) {
+        let capacity = CAPACITY[class];
+        let step = HEADER + capacity;
+        if self.room < step {
+            let chunk = system::chunk().unwrap_or_else(|| system::out_of_memory(HUGE_PAGE));
+            (self.cursor, self.room) = (chunk.as_ptr(), HUGE_PAGE);
+        }
+        let count = wanted.min(self.room / step);
+        let mut first = null_mut();
+        for index in (0..count).rev() {
+            // SAFETY: `count * step <= room` bytes from the cursor on are zeroed, uncut, and aligned to 64.
+            unsafe {
+                let header = self.cursor.add(index * step).cast::<Header>();
+                header.write(Header { next: first, ..Header::new(capacity, class as u32) });
+                first = header;
+            }
+        }
+        // SAFETY: stays within the chunk or one past its end.
+        self.cursor = unsafe { self.cursor.add(count * step) };
+        self.room -= count * step;
+        self.cut_bytes += count * capacity;
+        (NonNull::new(first).expect("a chunk holds at least one block"), count)
+    }
+}

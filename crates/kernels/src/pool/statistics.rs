@@ -1,0 +1,82 @@
+//! Counting bytes without slowing allocation down.
+//!
+//! Large blocks count exactly. Small ones gather in their thread up to 64 KiB before they are reported, so with other
+//! threads running the numbers may lag by 64 KiB a thread; those of the calling thread are exact, except that a peak
+//! between two reports may be missed by as much.
+
+use super::{large, local, shared};
+use std::sync::atomic::{AtomicIsize, Ordering};
+
+static SMALL: AtomicIsize = AtomicIsize::new(0);
+static LARGE: AtomicIsize = AtomicIsize::new(0);
+static PEAK: AtomicIsize = AtomicIsize::new(0);
+
+/// What the pool holds, in bytes of data (headers not counted).
+///
+/// ```
+/// use wengert_kernels::{Block, pool};
+/// let before = pool::statistics().live_bytes;
+/// let block = Block::new(1 << 20);
+/// assert!(pool::statistics().live_bytes >= before + block.len());
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct PoolStatistics {
+    /// Capacity of the blocks in use.
+    pub live_bytes: usize,
+    /// The largest `live_bytes` since the start or the last [`reset_peak`].
+    pub peak_bytes: usize,
+    /// Capacity of the free blocks that wait to be used again.
+    pub cached_bytes: usize,
+}
+
+/// The state of the pool now.
+///
+/// ```
+/// let now = wengert_kernels::pool::statistics();
+/// assert!(now.peak_bytes >= now.live_bytes);
+/// ```
+pub fn statistics() -> PoolStatistics {
+    local::report();
+    let small = SMALL.load(Ordering::Relaxed).max(0) as usize;
+    let live_bytes = live();
+    PoolStatistics {
+        live_bytes,
+        peak_bytes: live_bytes.max(PEAK.load(Ordering::Relaxed).max(0) as usize),
+        cached_bytes: shared::cut_bytes().saturating_sub(small) + large::cached_bytes(),
+    }
+}
+
+/// Starts a new peak at what is live now.
+///
+/// ```
+/// use wengert_kernels::{Block, pool};
+/// drop(Block::new(8 << 20));
+/// pool::reset_peak();
+/// let now = pool::statistics();
+/// assert!(now.peak_bytes < now.live_bytes + (8 << 20));
+/// ```
+pub fn reset_peak() {
+    local::report();
+    PEAK.store(live() as isize, Ordering::Relaxed);
+}
+
+fn live() -> usize {
+    (SMALL.load(Ordering::Relaxed) + LARGE.load(Ordering::Relaxed)).max(0) as usize
+}
+
+pub(super) fn add_small(change: isize) {
+    SMALL.fetch_add(change, Ordering::Relaxed);
+    raise_peak(change);
+}
+
+pub(super) fn add_large(change: isize) {
+    LARGE.fetch_add(change, Ordering::Relaxed);
+    raise_peak(change);
+}
+
+fn raise_peak(change: isize) {
+    if change > 0 {
+        PEAK.fetch_max(live() as isize, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,112 @@
+//! Zeroed memory from the operating system, in huge pages where that helps.
+
+use std::alloc::{Layout, alloc_zeroed, dealloc};
+use std::ptr::NonNull;
+
+/// The size and alignment of a huge page.
+pub(super) const HUGE_PAGE: usize = 2 << 20;
+
+/// From this size on memory is mapped directly and aligned for huge pages.
+const MAPPED: usize = 4 << 20;
+
+/// Rounds a total size up so that freed memory fits later requests of nearly the same size.
+pub(super) fn round(bytes: usize) -> Option<usize> {
+    let unit = if bytes < 1 << 20 {
+        4 << 10
+    } else if bytes < MAPPED {
+        64 << 10
+    } else {
+        HUGE_PAGE
+    };
+    bytes.checked_next_multiple_of(unit).filter(|&total| total <= isize::MAX as usize)
+}
+
+fn layout(bytes: usize) -> Layout {
+    let align = if bytes >= HUGE_PAGE { HUGE_PAGE } else { 64 };
+    Layout::from_size_align(bytes, align).expect("sizes are rounded and bounded by `round`")
+}
+
+/// `bytes` zero bytes (a result of [`round`]); aligned to a huge page when mapped, else to 64.
+pub(super) fn allocate(bytes: usize) -> Option<NonNull<u8>> {
+    #[cfg(all(target_os = "linux", not(miri)))]
+    if bytes >= MAPPED {
+        return mapped::allocate(bytes);
+    }
+    // SAFETY: the size is not zero.
+    NonNull::new(unsafe { alloc_zeroed(layout(bytes)) })
+}
+
+/// Gives memory back.
+///
+/// # Safety
+/// `pointer` came from `allocate(bytes)` and nothing refers to it any more.
+pub(super) unsafe fn release(pointer: NonNull<u8>, bytes: usize) {
+    #[cfg(all(target_os = "linux", not(miri)))]
+    if bytes >= MAPPED {
+        // SAFETY: passed on from the caller.
+        return unsafe { mapped::release(pointer, bytes) };
+    }
+    // SAFETY: `allocate` used the same layout.
+    unsafe { dealloc(pointer.as_ptr(), layout(bytes)) }
+}
+
+/// One zeroed chunk of [`HUGE_PAGE`] bytes, aligned to its size, that is never released.
+pub(super) fn chunk() -> Option<NonNull<u8>> {
+    #[cfg(all(target_os = "linux", not(miri)))]
+    return mapped::allocate(HUGE_PAGE);
+    #[cfg(not(all(target_os = "linux", not(miri))))]
+    return allocate(HUGE_PAGE);
+}
+
+#[cfg(all(target_os = "linux", not(miri)))]
+mod mapped {
+    use super::HUGE_PAGE;
+    use std::ptr::NonNull;
+
+    /// Maps one huge page too much, then unmaps what lies outside the aligned part.
+    pub(super) fn allocate(bytes: usize) -> Option<NonNull<u8>> {
+        let total = bytes.checked_add(HUGE_PAGE)?;
+        // SAFETY: a private anonymous mapping at an address of the kernel's choice touches no existing memory.
+        let start = unsafe {
+            libc::mmap(
+                std::ptr::null_mut(),
+                total,
+                libc::PROT_READ | libc::PROT_WRITE,
+                libc::MAP_PRIVATE | libc::MAP_ANONYMOUS | libc::MAP_NORESERVE,
+                -1,
+                0,
+            )
+        };
+        if start == libc::MAP_FAILED {
+            return None;
+        }
+        let before = start.align_offset(HUGE_PAGE);
+        let after = HUGE_PAGE - before;
+        // SAFETY: `before + bytes + after == total`; the three parts lie in the new mapping, and only the outer two,
+        // which nobody has seen yet, are unmapped. `madvise` is a hint.
+        unsafe {
+            let aligned = start.byte_add(before);
+            if before > 0 {
+                libc::munmap(start, before);
+            }
+            if after > 0 {
+                libc::munmap(aligned.byte_add(bytes), after);
+            }
+            libc::madvise(aligned, bytes, libc::MADV_HUGEPAGE);
+            NonNull::new(aligned.cast())
+        }
+    }
+
+    /// # Safety
+    /// `pointer` came from `allocate(bytes)` and nothing refers to it any more.
+    pub(super) unsafe fn release(pointer: NonNull<u8>, bytes: usize) {
+        // SAFETY: the whole mapping made by `allocate` is unmapped, once.
+        unsafe { libc::munmap(pointer.as_ptr().cast(), bytes) };
+    }
+}
+
+/// Panics with the size that could not be had.
+#[cold]
+pub(super) fn out_of_memory(bytes: usize) -> ! {
+    panic!("out of memory: the system cannot provide a block of {bytes} bytes")
+}

@@ -1,0 +1,112 @@
+use super::*;
+use std::sync::mpsc;
+
+#[test]
+fn data_is_aligned_and_as_long_as_asked_for_every_size() {
+    for bytes in (0..5000).chain([32768, 32769, 100_000, 3 << 20, 5 << 20, (5 << 20) + 1]) {
+        let mut block = Block::new(bytes);
+        assert_eq!(block.len(), bytes);
+        assert_eq!(block.bytes().as_ptr() as usize % 64, 0);
+        block.bytes_mut().unwrap().fill(0xa5);
+        assert!(block.bytes().iter().all(|&byte| byte == 0xa5));
+    }
+}
+
+#[test]
+fn blocks_in_use_never_overlap() {
+    let mut blocks: Vec<(Block, u8)> = Vec::new();
+    let mut state = 1u32;
+    for round in 0..20_000 {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        let bytes = 1 + (state >> 8) as usize % if round % 50 == 0 { 200_000 } else { 3000 };
+        let mut block = Block::new(bytes);
+        let mark = (state >> 24) as u8;
+        block.bytes_mut().unwrap().fill(mark);
+        blocks.push((block, mark));
+        if blocks.len() > 200 {
+            let (block, mark) = blocks.swap_remove((state >> 4) as usize % 200);
+            assert!(block.bytes().iter().all(|&byte| byte == mark));
+        }
+    }
+}
+
+#[test]
+fn a_dropped_block_is_used_again() {
+    let first = Block::new(1000);
+    let address = first.bytes().as_ptr();
+    drop(first);
+    assert_eq!(Block::new(1000).bytes().as_ptr(), address);
+    let first = Block::new(7 << 20);
+    let address = first.bytes().as_ptr();
+    drop(first);
+    assert_eq!(Block::new((7 << 20) - 1000).bytes().as_ptr(), address);
+}
+
+#[test]
+fn sharing_blocks_writing_and_the_last_drop_allows_it_again() {
+    let mut block = Block::new(64);
+    let other = block.clone();
+    assert!(block.same(&other) && !block.is_unique());
+    assert!(block.bytes_mut().is_none() && block.as_mut_slice::<f32>().is_none());
+    drop(other);
+    assert!(block.bytes_mut().is_some());
+}
+
+#[test]
+fn blocks_travel_between_threads_that_allocate_and_threads_that_free() {
+    let (sender, receiver) = mpsc::channel::<(Block, u8)>();
+    let receiver = std::sync::Mutex::new(receiver);
+    std::thread::scope(|scope| {
+        for seed in 0..3u8 {
+            let sender = sender.clone();
+            scope.spawn(move || {
+                for round in 0..5000usize {
+                    let mut block = Block::new(8 + (round * 37) % 2000 + if round % 500 == 0 { 1 << 20 } else { 0 });
+                    let mark = seed.wrapping_add(round as u8);
+                    block.bytes_mut().unwrap().fill(mark);
+                    sender.send((block.clone(), mark)).unwrap();
+                    assert_eq!(block.bytes()[0], mark);
+                }
+            });
+        }
+        drop(sender);
+        for _ in 0..2 {
+            scope.spawn(|| {
+                loop {
+                    let message = receiver.lock().unwrap().recv();
+                    let Ok((block, mark)) = message else { break };
+                    assert!(block.bytes().iter().all(|&byte| byte == mark));
+                }
+            });
+        }
+    });
+}
+
+#[test]
+fn blocks_can_be_dropped_while_their_thread_ends() {
+    struct Keeper(#[allow(dead_code)] std::cell::RefCell<Vec<Block>>);
+    impl Drop for Keeper {
+        fn drop(&mut self) {
+            self.0.borrow_mut().push(Block::new(48));
+        }
+    }
+    thread_local! { static KEEPER: Keeper = const { Keeper(std::cell::RefCell::new(Vec::new())) }; }
+    for _ in 0..4 {
+        std::thread::spawn(|| {
+            // Registered before the pool's own lists, so it is dropped after them.
+            KEEPER.with(|keeper| {
+                let mut blocks = keeper.0.borrow_mut();
+                blocks.extend((0..500).map(|i| Block::new(i * 10)));
+            });
+        })
+        .join()
+        .unwrap();
+    }
+}
+
+#[test]
+fn running_out_of_memory_names_the_bytes() {
+    let panic = std::panic::catch_unwind(|| Block::new(usize::MAX / 2)).unwrap_err();
+    let message = panic.downcast_ref::<String>().unwrap();
+    assert!(message.contains(&(usize::MAX / 2).to_string()), "{message}");
+}

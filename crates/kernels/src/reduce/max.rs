@@ -1,0 +1,150 @@
+//! `values[k] = max over one axis of x`, and where it is.
+//!
+//! The first index among equals wins (0.0 and -0.0 are equal); a NaN beats every number, the first NaN beats the rest.
+
+use super::arrange::{Arrangement, for_each_group};
+use crate::dtype::{Compute, DType};
+use crate::map::{Reader, Scratch, TILE};
+use crate::simd::vectorised;
+use crate::threads::Disjoint;
+use crate::view::{Out, View};
+
+/// The maximum along `axis` and its index there; both outputs have the other axes in order.
+///
+/// The axis must not be empty.
+///
+/// ```
+/// use wengert_kernels::{DType, Out, View, reduce};
+/// let x = [1.0f32, 5.0, 5.0, 4.0, f32::NAN, 6.0];
+/// let x = View { dtype: DType::F32, bytes: bytemuck::bytes_of(&x), offset: 0, shape: &[2, 3], strides: &[3, 1] };
+/// let (mut values, mut indices) = ([0.0f32; 2], [0; 2]);
+/// reduce::max(x, 1, Out { dtype: DType::F32, bytes: bytemuck::bytes_of_mut(&mut values) }, &mut indices);
+/// assert_eq!(indices, [1, 1]);
+/// assert!(values[0] == 5.0 && values[1].is_nan());
+/// ```
+pub fn max(input: View<'_>, axis: usize, values: Out<'_>, indices: &mut [i64]) {
+    assert!(axis < input.shape.len(), "max: axis {axis} of shape {:?}", input.shape);
+    let outputs = input.shape.iter().enumerate().filter(|&(i, _)| i != axis).map(|(_, &size)| size).product();
+    values.expect_length(outputs, "max");
+    assert_eq!(indices.len(), outputs, "max: one index per output");
+    if outputs == 0 {
+        return;
+    }
+    assert!(input.shape[axis] > 0, "max: axis {axis} of shape {:?} is empty", input.shape);
+    match input.dtype.compute() {
+        DType::F64 => max_as::<f64>(input, axis, values, indices),
+        DType::F32 => max_as::<f32>(input, axis, values, indices),
+        _ => max_as::<i64>(input, axis, values, indices),
+    }
+}
+
+fn max_as<T: Compute>(input: View<'_>, axis: usize, values: Out<'_>, indices: &mut [i64]) {
+    let arrangement = Arrangement::new(&input, |i| i == axis);
+    let reader = Reader::<T>::new(arrangement.view(&input));
+    let Arrangement { outer, length, inner, .. } = arrangement;
+    let Out { dtype, bytes } = values;
+    let size = dtype.size();
+    let (bytes, indices) = (Disjoint::new(bytes), Disjoint::new(indices));
+    let blocks = inner.div_ceil(TILE);
+    for_each_group(outer * blocks, length * inner.min(TILE), &|tasks| {
+        let mut scratch = Scratch::new();
+        let mut best = Scratch::new();
+        for task in tasks {
+            let (o, first) = (task / blocks, task % blocks * TILE);
+            let count = TILE.min(inner - first);
+            let output = o * inner + first;
+            // SAFETY: tasks cover disjoint outputs.
+            let (indices, bytes) = unsafe { (indices.range(output, count), bytes.range(output * size, count * size)) };
+            let best = best.slice(count);
+            if inner == 1 {
+                (best[0], indices[0]) = max_of_row(&reader, o * length, length, &mut scratch);
+            } else {
+                max_of_columns(&reader, o * length * inner + first, (length, inner), best, indices, &mut scratch);
+            }
+            T::store(best, dtype, bytes);
+        }
+    });
+}
+
+#[allow(clippy::eq_op)]
+#[inline(always)]
+fn is_nan<T: Compute>(value: T) -> bool {
+    value != value
+}
+
+/// True when a later `value` replaces `best`.
+#[inline(always)]
+fn beats<T: Compute>(value: T, best: T) -> bool {
+    value > best || (is_nan(value) && !is_nan(best))
+}
+
+fn max_of_row<T: Compute>(reader: &Reader<'_, T>, start: usize, length: usize, scratch: &mut Scratch<T>) -> (T, i64) {
+    let step = if reader.is_direct() { length } else { TILE };
+    let mut found: Option<(T, i64)> = None;
+    for begin in (0..length).step_by(step) {
+        let tile = reader.tile(start + begin, step.min(length - begin), scratch);
+        let index = arg_max(tile);
+        let value = tile[index];
+        if found.is_none_or(|(best, _)| beats(value, best)) {
+            found = Some((value, (begin + index) as i64));
+        }
+    }
+    found.expect("the axis is not empty")
+}
+
+const LANES: usize = 32;
+
+vectorised! {
+    /// First the value, in lanes; then the first place where it stands.
+    fn arg_max[T: Compute](values: &[T]) -> usize {
+        let mut lanes = [values[0]; LANES];
+        let mut nan = false;
+        let (chunks, tail) = values.as_chunks::<LANES>();
+        for chunk in chunks {
+            let mut odd = false;
+            for (lane, &value) in lanes.iter_mut().zip(chunk) {
+                *lane = if value > *lane { value } else { *lane };
+                odd |= is_nan(value);
+            }
+            nan |= odd;
+        }
+        for (lane, &value) in lanes.iter_mut().zip(tail) {
+            *lane = if value > *lane { value } else { *lane };
+            nan |= is_nan(value);
+        }
+        let best = lanes.iter().fold(lanes[0], |best, &lane| if lane > best { lane } else { best });
+        let wanted = |value: &T| if nan { is_nan(*value) } else { *value == best };
+        let near = values
+            .chunks(LANES)
+            .position(|chunk| chunk.iter().fold(false, |any, value| any | wanted(value)))
+            .unwrap_or(0)
+            * LANES;
+        near + values[near..].iter().position(wanted).unwrap_or(0)
+    }
+}
+
+vectorised! {
+    fn update[T: Compute](best: &mut [T], indices: &mut [i64], row: &[T], position: i64) {
+        for ((best, index), &value) in best.iter_mut().zip(indices).zip(row) {
+            let wins = beats(value, *best);
+            *best = if wins { value } else { *best };
+            *index = if wins { position } else { *index };
+        }
+    }
+}
+
+fn max_of_columns<T: Compute>(
+    reader: &Reader<'_, T>,
+    start: usize,
+    (length, inner): (usize, usize),
+    best: &mut [T],
+    indices: &mut [i64],
+    scratch: &mut Scratch<T>,
+) {
+    best.copy_from_slice(reader.tile(start, best.len(), scratch));
+    indices.fill(0);
+    for position in 1..length {
+        let row = reader.tile(start + position * inner, best.len(), scratch);
+        update(best, indices, row, position as i64);
+    }
+}

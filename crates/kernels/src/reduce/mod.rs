@@ -1,0 +1,14 @@
+//! Reductions over axes: sums and maxima.
+//!
+//! Axes are arranged as `[outer, length, inner]` with `length` reduced, so that memory is read in its own order; then
+//! a row kernel (`inner = 1`) or a column kernel runs. Partial results are cut by shape, never by thread count.
+
+mod arrange;
+mod max;
+mod sum;
+
+pub use max::max;
+pub use sum::sum;
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,211 @@
+//! The protocol between the caller of a region and the workers.
+//!
+//! One word holds the state: `epoch (32 bits) | OPEN | WAITING | workers inside`. The caller writes the job, then opens
+//! the region by storing a new epoch. A worker enters by counting itself in with a compare-exchange of the whole word, so it can only enter
+//! the epoch it saw, while it is open. The caller claims tiles too; when none are left it closes the region and waits for
+//! the count to reach zero. After that no worker can touch the job: it is safe to return, and to overwrite the job.
+//!
+//! Nobody waits for a worker to wake up: a worker that comes late finds the region closed.
+
+use super::threads;
+use std::any::Any;
+use std::cell::UnsafeCell;
+use std::hint::spin_loop;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Condvar, Mutex, MutexGuard};
+
+const OPEN: u64 = 1 << 31;
+const WAITING: u64 = 1 << 30;
+const INSIDE: u64 = WAITING - 1;
+
+/// Pauses before a worker without work, or a caller without tiles, goes to sleep: a few microseconds.
+const WORKER_SPINS: usize = 100;
+const CALLER_SPINS: usize = 200;
+
+/// Keeps words that different threads write out of each other's cache lines.
+#[repr(align(128))]
+struct Apart<T>(T);
+
+static STATE: Apart<AtomicU64> = Apart(AtomicU64::new(0));
+/// The next unclaimed tile.
+static NEXT: Apart<AtomicUsize> = Apart(AtomicUsize::new(0));
+/// Held by the caller of the running region.
+static BUSY: Apart<AtomicBool> = Apart(AtomicBool::new(false));
+static SLEEPERS: Apart<AtomicUsize> = Apart(AtomicUsize::new(0));
+static JOB: JobSlot = JobSlot(UnsafeCell::new(None));
+static PANIC: Mutex<Option<Box<dyn Any + Send>>> = Mutex::new(None);
+/// Guards going to sleep; both condition variables belong to it.
+static SLEEP: Mutex<()> = Mutex::new(());
+static WORK_CAME: Condvar = Condvar::new();
+static REGION_LEFT: Condvar = Condvar::new();
+static SPAWNED: AtomicUsize = AtomicUsize::new(0);
+
+#[derive(Clone, Copy)]
+struct Job {
+    tiles: usize,
+    /// Alive while the region runs; its real lifetime is that of the call of [`run`].
+    body: &'static (dyn Fn(usize) + Sync),
+}
+
+struct JobSlot(UnsafeCell<Option<Job>>);
+
+// SAFETY: written by the holder of BUSY while the region is closed and empty, read by workers inside an open region.
+unsafe impl Sync for JobSlot {}
+
+fn epoch(state: u64) -> u32 {
+    (state >> 32) as u32
+}
+
+/// Nothing is left inconsistent by a panic while one of these locks is held.
+fn lock<T>(mutex: &'static Mutex<T>) -> MutexGuard<'static, T> {
+    mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
+/// Runs a region and returns true, or returns false at once when another region is running.
+pub(super) fn run(tiles: usize, body: &(dyn Fn(usize) + Sync)) -> bool {
+    if BUSY.0.compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed).is_err() {
+        return false;
+    }
+    let workers = threads() - 1;
+    if SPAWNED.load(Ordering::Relaxed) < workers {
+        spawn(workers);
+    }
+    // SAFETY: only the lifetime changes. Workers use the body only while inside the region, and this function
+    // neither returns nor unwinds before all have left.
+    let body = unsafe { std::mem::transmute::<&(dyn Fn(usize) + Sync), &'static (dyn Fn(usize) + Sync)>(body) };
+    let job = Job { tiles, body };
+    // SAFETY: BUSY is held and the previous region was closed and left, so nobody else accesses the slot.
+    unsafe { *JOB.0.get() = Some(job) };
+    NEXT.0.store(0, Ordering::Relaxed);
+    let next_epoch = epoch(STATE.0.load(Ordering::Relaxed)).wrapping_add(1);
+    STATE.0.store((next_epoch as u64) << 32 | OPEN, Ordering::SeqCst);
+    wake_workers(workers.min(tiles - 1));
+
+    run_tiles(job);
+
+    STATE.0.fetch_and(!OPEN, Ordering::AcqRel);
+    wait_until_left();
+    let panic = lock(&PANIC).take();
+    BUSY.0.store(false, Ordering::Release);
+    if let Some(payload) = panic {
+        resume_unwind(payload);
+    }
+    true
+}
+
+/// Claims tiles until none are left. A panic is kept (the first one) and the other tiles still run.
+fn run_tiles(job: Job) {
+    loop {
+        let tile = NEXT.0.fetch_add(1, Ordering::Relaxed);
+        if tile >= job.tiles {
+            return;
+        }
+        if let Err(payload) = catch_unwind(AssertUnwindSafe(|| (job.body)(tile))) {
+            lock(&PANIC).get_or_insert(payload);
+        }
+    }
+}
+
+/// Sleepers are counted before they look at the state for the last time, and the state was stored before this load:
+/// one of the two sees the other.
+fn wake_workers(wanted: usize) {
+    if SLEEPERS.0.load(Ordering::SeqCst) == 0 {
+        return;
+    }
+    drop(lock(&SLEEP));
+    // A surplus worker (after the thread count was lowered) could swallow a single notice.
+    if wanted == 1 && SPAWNED.load(Ordering::Relaxed) == 1 {
+        WORK_CAME.notify_one();
+    } else if SPAWNED.load(Ordering::Relaxed) < threads() && wanted < SPAWNED.load(Ordering::Relaxed) {
+        for _ in 0..wanted {
+            WORK_CAME.notify_one();
+        }
+    } else {
+        WORK_CAME.notify_all();
+    }
+}
+
+fn wait_until_left() {
+    for _ in 0..CALLER_SPINS {
+        if STATE.0.load(Ordering::Acquire) & INSIDE == 0 {
+            return;
+        }
+        spin_loop();
+    }
+    let mut guard = lock(&SLEEP);
+    let mut state = STATE.0.fetch_or(WAITING, Ordering::AcqRel);
+    while state & INSIDE != 0 {
+        guard = REGION_LEFT.wait(guard).unwrap_or_else(|poisoned| poisoned.into_inner());
+        state = STATE.0.load(Ordering::Acquire);
+    }
+}
+
+/// A thread that cannot be started is done without: the caller runs what nobody else does.
+#[cold]
+fn spawn(workers: usize) {
+    while SPAWNED.load(Ordering::Relaxed) < workers {
+        let index = SPAWNED.load(Ordering::Relaxed);
+        let builder = std::thread::Builder::new().name(format!("wengert-{}", index + 1));
+        if builder.spawn(move || work(index)).is_err() {
+            return;
+        }
+        SPAWNED.store(index + 1, Ordering::Relaxed);
+    }
+}
+
+/// The life of worker `index`: wait for an epoch not seen before, enter it if it is still open, leave.
+fn work(index: usize) {
+    let mut seen = 0;
+    loop {
+        seen = wait_for_epoch(seen);
+        if index + 1 < threads() && enter(seen) {
+            // SAFETY: inside an open region the job is written and stays until everyone has left.
+            let job = unsafe { *JOB.0.get() };
+            run_tiles(job.expect("the job is written before the region opens"));
+            leave();
+        }
+    }
+}
+
+fn wait_for_epoch(seen: u32) -> u32 {
+    let fresh = || {
+        let state = STATE.0.load(Ordering::SeqCst);
+        (state & OPEN != 0 && epoch(state) != seen).then(|| epoch(state))
+    };
+    for _ in 0..WORKER_SPINS {
+        if let Some(epoch) = fresh() {
+            return epoch;
+        }
+        spin_loop();
+    }
+    let mut guard = lock(&SLEEP);
+    SLEEPERS.0.fetch_add(1, Ordering::SeqCst);
+    let epoch = loop {
+        match fresh() {
+            Some(epoch) => break epoch,
+            None => guard = WORK_CAME.wait(guard).unwrap_or_else(|poisoned| poisoned.into_inner()),
+        }
+    };
+    SLEEPERS.0.fetch_sub(1, Ordering::SeqCst);
+    epoch
+}
+
+/// Counts this worker into region `wanted`, unless that is closed.
+fn enter(wanted: u32) -> bool {
+    STATE
+        .0
+        .fetch_update(Ordering::AcqRel, Ordering::Acquire, |state| {
+            (epoch(state) == wanted && state & OPEN != 0).then_some(state + 1)
+        })
+        .is_ok()
+}
+
+fn leave() {
+    let before = STATE.0.fetch_sub(1, Ordering::AcqRel);
+    if before & WAITING != 0 && before & INSIDE == 1 {
+        // The caller holds the lock from before it announced its wait until it sleeps.
+        drop(lock(&SLEEP));
+        REGION_LEFT.notify_one();
+    }
+}

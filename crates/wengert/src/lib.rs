@@ -1,0 +1,29 @@
+//! Reverse-mode automatic differentiation for Rust.
+//!
+//! Write ordinary Rust on [`Tensor`]s; ask for derivatives with [`grad`], [`vjp`], [`jvp`], batch with [`vmap`], stage with
+//! [`compile`]: they compose in any order. Or work imperatively with `require_grad` and `backward`.
+//!
+//! ```
+//! use wengert::prelude::*;
+//! let f = |(x1, x2): &(Tensor, Tensor)| x1 * x2 + x1.sin();
+//! let (d1, d2) = grad(f)(&(Tensor::from(2.0), Tensor::from(3.0)));
+//! assert_eq!(d1.item(), 3.0 + 2.0f64.cos());
+//! assert_eq!(d2.item(), 2.0);
+//! ```
+
+pub use wengert_derive::Tree;
+pub use wengert_engine::{
+    Compiled, DType, Error, ErrorKind, Key, Line, Nested, Operand, Pullback, Scalar, Select, Selection, Shape,
+    SliceMut, Tensor, Tree, TreePath, autograd, catch, compile, grad, jvp, primitive, program, set_threads, threads,
+    tree, value_and_grad, vjp, vmap,
+};
+
+/// Everything a program usually needs.
+pub mod prelude {
+    pub use crate::autograd::{Backward, Tape, detect_anomaly, enable_grad, no_grad, record_values};
+    pub use crate::program::Program;
+    pub use crate::{
+        Compiled, DType, Error, ErrorKind, Key, Operand, Pullback, Shape, Tensor, Tree, TreePath, catch, compile, grad,
+        jvp, value_and_grad, vjp, vmap,
+    };
+}
