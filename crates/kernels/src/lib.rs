@@ -7,7 +7,7 @@
 //! |---|---|
 //! | [`dtype`] | element types and conversions between them |
 //! | [`pool`] | [`Block`]: pooled, aligned, reference-counted memory |
-//! | [`threads`] | a fork-join pool that never runs foreign work |
+//! | [`threads`](mod@threads) | a fork-join pool that never runs foreign work |
 //! | [`view`] | strided inputs and contiguous outputs |
 //! | [`map`](mod@map) | elementwise loops over tiles, copies and conversions |
 //! | [`reduce`] | sums and maxima |
@@ -40,5 +40,5 @@ pub use matmul::{Matrix, Product, matmul, matmul_many};
 pub use pool::{Block, PoolStatistics};
 pub use random::{philox, split, uniform_f32, uniform_f64};
 pub use svd::svd;
-pub use threads::{for_each_chunk, for_each_tile, set_threads};
+pub use threads::{for_each_chunk, for_each_tile, set_threads, threads};
 pub use view::{Out, View};

@@ -1,19 +1,32 @@
 //! Evaluation: run the kernel.
 
-use crate::primitive::{Attrs, Outputs, Primitive, SpecRef};
+use crate::primitive::{Attrs, Outputs, Primitive, SpecRef, Specs};
 use crate::tensor::Value;
-use crate::{Error, Tensor};
-use smallvec::SmallVec;
+use crate::autograd::modes;
+use crate::{Error, ErrorKind, Tensor};
+use smallvec::{SmallVec, smallvec};
 use std::sync::Arc;
 
-fn specs<'a>(operands: &[&'a Tensor]) -> SmallVec<[SpecRef<'a>; 4]> {
-    operands.iter().map(|operand| operand.value.spec_ref()).collect()
+/// The shape rule; calls of one and two operands, nearly all, need no list.
+#[inline]
+fn infer(op: &'static dyn Primitive, attrs: &Attrs, operands: &[&Tensor]) -> Result<Specs, Error> {
+    match operands {
+        [x] => op.infer(attrs, &[x.value.spec_ref()]),
+        [x, y] => op.infer(attrs, &[x.value.spec_ref(), y.value.spec_ref()]),
+        _ => {
+            let specs: SmallVec<[SpecRef<'_>; 4]> = operands.iter().map(|operand| operand.value.spec_ref()).collect();
+            op.infer(attrs, &specs)
+        }
+    }
 }
 
 /// The outputs, without a place in any graph.
 #[inline]
 pub(super) fn apply(op: &'static dyn Primitive, attrs: &Attrs, operands: &[&Tensor]) -> Result<Outputs, Error> {
-    let expected = op.infer(attrs, &specs(operands))?;
+    if let Some(output) = op.eval_direct(operands) {
+        return checked(op, operands, smallvec![output]);
+    }
+    let expected = infer(op, attrs, operands)?;
     let device = operands.first().map_or_else(Default::default, |operand| operand.device());
     let mut outputs = op.eval(device, attrs, operands, &expected)?;
     for output in &mut outputs {
@@ -25,6 +38,17 @@ pub(super) fn apply(op: &'static dyn Primitive, attrs: &Attrs, operands: &[&Tens
         "{}: the kernel's outputs {outputs:?} are not what the shape rule says: {expected:?}",
         op.name()
     );
+    checked(op, operands, outputs)
+}
+
+/// Anomaly mode stops at the first operation that makes a NaN.
+#[inline]
+fn checked(op: &'static dyn Primitive, operands: &[&Tensor], outputs: Outputs) -> Result<Outputs, Error> {
+    if modes::detects_anomalies() && outputs.iter().any(Tensor::has_nan) && !operands.iter().any(|x| x.has_nan()) {
+        let message = "it produced NaN from numbers without one".to_string();
+        return Err(Error::new(ErrorKind::Anomaly, op.name(), message)
+            .help("an operand lies outside the operation's domain, or infinities cancel"));
+    }
     Ok(outputs)
 }
 
@@ -35,9 +59,20 @@ pub(super) fn apply_in_place(
     mut target: Tensor,
     rest: &[&Tensor],
 ) -> Result<Tensor, Error> {
-    let expected = {
-        let operands: SmallVec<[&Tensor; 4]> = std::iter::once(&target).chain(rest.iter().copied()).collect();
-        op.infer(attrs, &specs(&operands))?
+    if let [other] = rest {
+        if op.update_direct(&mut target, other) {
+            return Ok(target);
+        }
+        if let Some(output) = op.eval_direct(&[&target, other]) {
+            return Ok(output);
+        }
+    }
+    let expected = match rest {
+        [other] => infer(op, attrs, &[&target, other])?,
+        _ => {
+            let operands: SmallVec<[&Tensor; 4]> = std::iter::once(&target).chain(rest.iter().copied()).collect();
+            infer(op, attrs, &operands)?
+        }
     };
     let fits = expected.len() == 1 && expected[0].shape[..] == *target.shape() && expected[0].dtype == target.dtype();
     if fits && is_writable(&mut target) && op.eval_in_place(attrs, &mut target, rest)? {
@@ -51,7 +86,7 @@ pub(super) fn apply_in_place(
 fn is_writable(target: &mut Tensor) -> bool {
     match &mut target.value {
         Value::Array(array) => match Arc::get_mut(array) {
-            Some(array) => array.block.is_unique() && array.layout.offset == 0 && array.layout.is_contiguous(),
+            Some(array) => array.dense && array.block.is_unique(),
             None => false,
         },
         _ => false,

@@ -6,7 +6,7 @@
 use crate::Tensor;
 use crate::autograd::{GradientSlot, Hook};
 use crate::location::Line;
-use crate::primitive::{Attrs, Kept, Mask, Outputs, Primitive, Rule, Saves, Spec};
+use crate::primitive::{Attrs, Kept, Mask, Primitive, Rule, Saves, Spec};
 use crate::tensor::Value;
 use smallvec::SmallVec;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -101,21 +101,24 @@ impl Saved {
     }
 
     /// Only the numbers: level 0 finds the graph again through its edges.
+    #[inline]
     fn keep_value(tensor: &Tensor) -> Saved {
         Saved::Held(tensor.value.clone())
     }
 
+    #[inline]
     fn restore(self) -> Kept {
         match self {
             Saved::Held(value) => Kept::Value(Tensor::from(value)),
             Saved::Linked(tensor) => Kept::Value(*tensor),
-            Saved::Shape(spec) => Kept::Shape(*spec),
+            Saved::Shape(spec) => Kept::Shape(spec),
             Saved::Nothing => unreachable!("a consumed record is never read"),
         }
     }
 }
 
 impl Node {
+    #[inline]
     fn build(role: Role, call: Call, line: Line, edges: Edges, saved: SavedList) -> Arc<Node> {
         let role = match role {
             Role::Operation => 0,
@@ -149,13 +152,14 @@ impl Node {
     }
 
     /// A call. `imperative` calls save bare numbers.
+    #[inline]
     pub fn operation<'e>(
         op: &'static dyn Primitive,
         attrs: Attrs,
         line: Line,
         edge: impl Fn(usize) -> Option<&'e Arc<Node>>,
         operands: &[&Tensor],
-        outputs: &Outputs,
+        outputs: &[Tensor],
         imperative: bool,
     ) -> Arc<Node> {
         let wanted = Mask::of(operands.len(), |position| edge(position).is_some());
@@ -240,6 +244,7 @@ impl Node {
 
     /// The rule's view of the call, for the gradients `needed`; the saved values are moved out of a record that is used
     /// up. `attach` gives an operand or output its place in the graph again.
+    #[inline]
     pub fn rule(&self, needed: Mask, keep: bool, attach: Option<&Arc<Node>>) -> Rule<'_> {
         let (op, attrs) = (self.op(), self.attrs());
         let saves = op.saves(attrs, self.wanted());
@@ -319,7 +324,7 @@ fn save(
     attrs: &Attrs,
     saves: Saves,
     operands: &[&Tensor],
-    outputs: &Outputs,
+    outputs: &[Tensor],
     keep: fn(&Tensor) -> Saved,
 ) -> SavedList {
     let residual = saves.residual.then(|| {
@@ -329,14 +334,22 @@ fn save(
         let operands: SmallVec<[&Tensor; 2]> = operands.iter().collect();
         Saved::Held(op.residual(attrs, &operands, &outputs).value)
     });
-    let mut list = (saves.operands.iter().map(|i| keep(operands[i])))
-        .chain(saves.shapes.iter().map(|i| Saved::Shape(Box::new(operands[i].spec()))))
-        .chain(saves.outputs.iter().map(|i| keep(&outputs[i])))
-        .chain(residual);
-    match saves.count() {
-        0..=2 => SavedList::Two([list.next().unwrap_or(Saved::Nothing), list.next().unwrap_or(Saved::Nothing)]),
-        _ => SavedList::Many(list.collect()),
-    }
+    let mut two = [Saved::Nothing, Saved::Nothing];
+    let mut many = Vec::new();
+    let (count, mut place) = (saves.count(), 0);
+    let mut push = |saved: Saved| {
+        if count <= 2 {
+            two[place] = saved;
+            place += 1;
+        } else {
+            many.push(saved);
+        }
+    };
+    saves.operands.iter().for_each(|i| push(keep(operands[i])));
+    saves.shapes.iter().for_each(|i| push(Saved::Shape(Box::new(operands[i].spec()))));
+    saves.outputs.iter().for_each(|i| push(keep(&outputs[i])));
+    residual.into_iter().for_each(push);
+    if count <= 2 { SavedList::Two(two) } else { SavedList::Many(many.into_boxed_slice()) }
 }
 
 /// Saved operands continue along the record's edges, saved outputs at the record itself.
@@ -388,8 +401,13 @@ impl Drop for Node {
 fn push_edges(edges: Edges, stack: &mut SmallVec<[Arc<Node>; 4]>) {
     match edges {
         Edges::Two([a, b]) => {
-            stack.extend(a);
-            stack.extend(b);
+            // `extend` with an option costs more than the two tests.
+            if let Some(a) = a {
+                stack.push(a);
+            }
+            if let Some(b) = b {
+                stack.push(b);
+            }
         }
         Edges::Many(edges) => stack.extend(edges.into_iter().flatten()),
     }

@@ -8,7 +8,7 @@ use super::window::Window;
 use super::{Node, Role, bind_owned};
 use crate::autograd::{Hook, modes};
 use crate::location;
-use crate::primitive::{Adjoints, Gradient, Mask};
+use crate::primitive::{Adjoints, Gradient, Mask, Patch};
 use crate::{Error, ErrorKind, Tensor};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
@@ -158,7 +158,9 @@ impl<'g> Sweep<'g> {
             }
         };
         let adjoints = &mut self.pending[place].adjoints;
-        if adjoints.len() <= output {
+        if adjoints.is_empty() && output == 0 {
+            adjoints.push(None);
+        } else if adjoints.len() <= output {
             adjoints.resize_with(output + 1, || None);
         }
         accumulate(&mut adjoints[output], gradient);
@@ -252,7 +254,8 @@ fn accumulate(sum: &mut Option<Tensor>, gradient: Gradient) {
         (sum, Gradient::Zero) => sum,
         (None, Gradient::Dense(tensor)) => Some(tensor),
         (Some(sum), Gradient::Dense(tensor)) => Some(sum.accumulated(&tensor)),
-        (sum, Gradient::Patch { op, attrs, values, spec }) => {
+        (sum, Gradient::Patch(patch)) => {
+            let Patch { op, attrs, values, spec } = *patch;
             let base = sum.unwrap_or_else(|| Tensor::constant(0.0, &spec));
             let values: smallvec::SmallVec<[&Tensor; 2]> = values.iter().collect();
             Some(bind_owned(op, attrs, base, &values))
@@ -298,10 +301,10 @@ fn inspect(node: &Arc<Node>, gradients: &[Gradient]) -> Result<(), Error> {
         .map(|gradient| match gradient {
             Gradient::Zero => None,
             Gradient::Dense(tensor) => Some(tensor.clone()),
-            Gradient::Patch { op, attrs, values, spec } => {
-                let mut operands = vec![Tensor::constant(0.0, spec)];
-                operands.extend(values.iter().cloned());
-                Some(super::bind1(*op, attrs.clone(), &operands.iter().collect::<Vec<_>>()))
+            Gradient::Patch(patch) => {
+                let mut operands = vec![Tensor::constant(0.0, &patch.spec)];
+                operands.extend(patch.values.iter().cloned());
+                Some(super::bind1(patch.op, patch.attrs.clone(), &operands.iter().collect::<Vec<_>>()))
             }
         })
         .collect();

@@ -34,6 +34,20 @@ pub(super) fn apply_imperative(
     Ok(outputs)
 }
 
+/// Records a call whose only output is known already; shortcuts belong to differentiable primitives.
+#[inline]
+pub(super) fn record_one(
+    op: &'static dyn Primitive,
+    attrs: Attrs,
+    operands: &[&Tensor],
+    output: Tensor,
+    line: Line,
+) -> Tensor {
+    let outputs = std::slice::from_ref(&output);
+    let node = Node::operation(op, attrs, line, |i| operands[i].link.as_ref(), operands, outputs, true);
+    Tensor { link: Some(node), ..output }
+}
+
 /// Records an update of memory that is handed over; a rule that needs the old value makes it a copy.
 pub(super) fn apply_in_place(
     op: &'static dyn Primitive,

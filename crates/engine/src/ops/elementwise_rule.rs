@@ -9,10 +9,11 @@ use crate::primitive::{
     Adjoints, Attrs, Case, Dependency, Device, Gradient, Gradients, Jet, Mask, Outputs, Primitive, Rule, Sample, Saves,
     Spec, SpecRef, Specs, expect_float, expect_same_dtype,
 };
-use crate::tensor::Value;
+use crate::tensor::{Array, Value};
 use crate::{DType, Error, ErrorKind, Shape, Tensor};
 use smallvec::{SmallVec, smallvec};
 use std::sync::Arc;
+use wengert_kernels::dtype::Element;
 use wengert_kernels::view::{Out, View};
 
 /// An elementwise primitive of one or two operands.
@@ -40,9 +41,14 @@ pub(crate) enum Domain {
     Positive,
 }
 
+/// Up to this many elements a call is mostly overhead, so the shortcuts past views and tiles matter.
+const DIRECT: usize = 1024;
+
 /// The value in one native type; unary functions ignore the second operand.
 pub(crate) struct Loops<T> {
     pub one: fn(T, T) -> T,
+    pub slices: fn(&[T], &[T], &mut [T]),
+    pub update: Option<fn(&mut [T], &[T])>,
     pub many: fn(&[View<'_>], Out<'_>),
     pub in_place: Option<fn(&mut [T], &[usize], &View<'_>)>,
 }
@@ -67,6 +73,7 @@ pub(crate) struct SlopeExpression {
 /// `g * slope`, 0 where g is 0.
 pub(crate) struct SlopeLoops<T> {
     pub one: fn(T, T, T) -> T,
+    pub slices: fn(&[T], &[T], &[T], &mut [T]),
     pub many: fn(View<'_>, &[View<'_>], Out<'_>),
 }
 
@@ -137,6 +144,9 @@ macro_rules! slope {
     (@loops $t:ty, |$a:ident| $expression:expr) => {
         $crate::ops::elementwise_rule::SlopeLoops::<$t> {
             one: |g, $a, _| if g == 0.0 { 0.0 } else { g * ($expression) },
+            slices: |g, a, _, out| {
+                wengert_kernels::map::loop2(g, a, out, |g: $t, $a: $t| if g == 0.0 { 0.0 } else { g * ($expression) })
+            },
             many: |g, saved, out| {
                 let body = |[g, a]: [&[$t]; 2], out: &mut [$t]| {
                     wengert_kernels::map::loop2(g, a, out, |g: $t, $a: $t| if g == 0.0 { 0.0 } else { g * ($expression) })
@@ -148,6 +158,11 @@ macro_rules! slope {
     (@loops $t:ty, |$a:ident, $b:ident| $expression:expr) => {
         $crate::ops::elementwise_rule::SlopeLoops::<$t> {
             one: |g, $a, $b| if g == 0.0 { 0.0 } else { g * ($expression) },
+            slices: |g, a, b, out| {
+                wengert_kernels::map::loop3(g, a, b, out, |g: $t, $a: $t, $b: $t| {
+                    if g == 0.0 { 0.0 } else { g * ($expression) }
+                })
+            },
             many: |g, saved, out| {
                 let body = |[g, a, b]: [&[$t]; 3], out: &mut [$t]| {
                     wengert_kernels::map::loop3(g, a, b, out, |g: $t, $a: $t, $b: $t| {
@@ -166,6 +181,8 @@ macro_rules! loops {
     ($t:ty, |$x:ident| $value:expr) => {
         $crate::ops::elementwise_rule::Loops::<$t> {
             one: |$x, _| $value,
+            slices: |x, _, out| wengert_kernels::map::loop1(x, out, |$x: $t| $value),
+            update: None,
             many: |inputs, out| {
                 let body = |[x]: [&[$t]; 1], out: &mut [$t]| wengert_kernels::map::loop1(x, out, |$x: $t| $value);
                 wengert_kernels::map::map::<$t, $t, 1>([inputs[0]], out, &body)
@@ -176,6 +193,8 @@ macro_rules! loops {
     ($t:ty, |$x:ident, $y:ident| $value:expr) => {
         $crate::ops::elementwise_rule::Loops::<$t> {
             one: |$x, $y| $value,
+            slices: |x, y, out| wengert_kernels::map::loop2(x, y, out, |$x: $t, $y: $t| $value),
+            update: Some(|x, y| wengert_kernels::map::loop2_in_place(x, y, |$x: $t, $y: $t| $value)),
             many: |inputs, out| {
                 let body = |[x, y]: [&[$t]; 2], out: &mut [$t]| {
                     wengert_kernels::map::loop2(x, y, out, |$x: $t, $y: $t| $value)
@@ -237,29 +256,47 @@ fn scaled(slope: &'static SlopeExpression, rule: &Rule<'_>, g: Tensor) -> Tensor
     if !g.is_plain() || !saved.iter().all(|tensor| tensor.is_plain()) || modes::detects_anomalies() {
         return g.guarded_mul(&(slope.tensor)(&saved));
     }
-    let single = |tensor: &Tensor| match &tensor.value {
-        Value::One(one) => Some(one.bits),
-        _ => None,
-    };
-    let last = *saved.last().expect("a slope expression has a saved tensor");
-    if let (Value::One(one), Some(a), Some(b)) = (&g.value, single(saved[0]), single(last)) {
-        let bits = match one.dtype {
-            DType::F64 => (slope.f64.one)(f64::from_bits(one.bits), f64::from_bits(a), f64::from_bits(b)).to_bits(),
+    let (first, last) = (saved[0], saved[saved.len() - 1]);
+    match (&g.value, &first.value, &last.value) {
+        (Value::One(g), Value::One(a), Value::One(b)) => match g.dtype {
+            DType::F64 => {
+                let read = f64::from_bits;
+                let bits = (slope.f64.one)(read(g.bits), read(a.bits), read(b.bits)).to_bits();
+                Tensor::one(bits, g.dtype, g.rank as usize)
+            }
             DType::F32 => {
                 let read = |bits: u64| f32::from_bits(bits as u32);
-                u64::from((slope.f32.one)(read(one.bits), read(a), read(b)).to_bits())
+                let bits = (slope.f32.one)(read(g.bits), read(a.bits), read(b.bits)).to_bits();
+                Tensor::one(u64::from(bits), g.dtype, g.rank as usize)
             }
-            _ => return fused(slope, &g, &saved),
-        };
-        return Tensor::one(bits, one.dtype, one.rank as usize);
+            _ => fused(slope, &Tensor::from(Value::One(*g)), &saved),
+        },
+        (Value::Array(x), Value::Array(a), Value::Array(b)) if x.length <= DIRECT && x.is_like(a) && x.is_like(b) => {
+            match x.dtype {
+                DType::F64 => x.new_like(|out| (slope.f64.slices)(x.slice(), a.slice(), b.slice(), out)),
+                DType::F32 => x.new_like(|out| (slope.f32.slices)(x.slice(), a.slice(), b.slice(), out)),
+                _ => fused(slope, &g, &saved),
+            }
+        }
+        _ => fused(slope, &g, &saved),
     }
-    fused(slope, &g, &saved)
+}
+
+fn update_slice<T: Element>(x: &mut Array, y: &Array, update: fn(&mut [T], &[T])) -> bool {
+    let length = x.length;
+    match x.block.as_mut_slice() {
+        Some(target) => {
+            update(&mut target[..length], y.slice());
+            true
+        }
+        None => false,
+    }
 }
 
 fn fused(slope: &SlopeExpression, g: &Tensor, saved: &[&Tensor]) -> Tensor {
     let many = if g.dtype() == DType::F64 { slope.f64.many } else { slope.f32.many };
-    let views: SmallVec<[View<'_>; 2]> = saved.iter().map(|tensor| tensor.value.view()).collect();
-    Tensor::build(&g.spec(), |out| many(g.value.view(), &views, out)).0
+    let (first, last) = (saved[0].value.view(), saved[saved.len() - 1].value.view());
+    Tensor::build(&g.spec(), |out| many(g.value.view(), &[first, last], out)).0
 }
 
 impl Elementwise {
@@ -301,26 +338,50 @@ impl Primitive for Elementwise {
 
     #[inline]
     fn eval(&self, _device: Device, _attrs: &Attrs, operands: &[&Tensor], outputs: &[Spec]) -> Result<Outputs, Error> {
-        if let (Value::One(x), Value::One(y)) = (&operands[0].value, &operands[operands.len() - 1].value) {
-            let bits = match x.dtype {
-                DType::F64 => Some((self.f64.one)(f64::from_bits(x.bits), f64::from_bits(y.bits)).to_bits()),
-                DType::F32 => {
-                    let read = |bits: u64| f32::from_bits(bits as u32);
-                    Some(u64::from((self.f32.one)(read(x.bits), read(y.bits)).to_bits()))
-                }
-                _ => None,
-            };
-            if let Some(bits) = bits {
-                return Ok(smallvec![Tensor::one(bits, x.dtype, x.rank as usize)]);
-            }
-        }
         let many = match outputs[0].dtype.compute() {
             DType::F64 => self.f64.many,
             DType::F32 => self.f32.many,
             _ => self.i64.as_ref().expect("the shape rule refused integers").many,
         };
-        let views: SmallVec<[View<'_>; 2]> = operands.iter().map(|operand| operand.value.view()).collect();
-        Ok(smallvec![Tensor::build(&outputs[0], |out| many(&views, out)).0])
+        let (first, last) = (operands[0].value.view(), operands[operands.len() - 1].value.view());
+        Ok(smallvec![Tensor::build(&outputs[0], |out| many(&[first, last], out)).0])
+    }
+
+    #[inline]
+    fn eval_direct(&self, operands: &[&Tensor]) -> Option<Tensor> {
+        match (&operands[0].value, &operands[operands.len() - 1].value) {
+            (Value::One(x), Value::One(y)) if x.dtype == y.dtype && x.rank == y.rank => {
+                let bits = match x.dtype {
+                    DType::F64 => (self.f64.one)(f64::from_bits(x.bits), f64::from_bits(y.bits)).to_bits(),
+                    DType::F32 => {
+                        let read = |bits: u64| f32::from_bits(bits as u32);
+                        u64::from((self.f32.one)(read(x.bits), read(y.bits)).to_bits())
+                    }
+                    _ => return None,
+                };
+                Some(Tensor::one(bits, x.dtype, x.rank as usize))
+            }
+            (Value::Array(x), Value::Array(y)) if x.length <= DIRECT && x.is_like(y) => match x.dtype {
+                DType::F64 => Some(x.new_like(|out| (self.f64.slices)(x.slice(), y.slice(), out))),
+                DType::F32 => Some(x.new_like(|out| (self.f32.slices)(x.slice(), y.slice(), out))),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    #[inline]
+    fn update_direct(&self, target: &mut Tensor, other: &Tensor) -> bool {
+        let (Value::Array(x), Value::Array(y)) = (&mut target.value, &other.value) else { return false };
+        if x.length > DIRECT || !x.is_like(y) {
+            return false;
+        }
+        let Some(x) = Arc::get_mut(x) else { return false };
+        match (x.dtype, self.f64.update, self.f32.update) {
+            (DType::F64, Some(update), _) => update_slice(x, y, update),
+            (DType::F32, _, Some(update)) => update_slice(x, y, update),
+            _ => false,
+        }
     }
 
     fn eval_in_place(&self, _attrs: &Attrs, target: &mut Tensor, rest: &[&Tensor]) -> Result<bool, Error> {

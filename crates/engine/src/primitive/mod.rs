@@ -101,16 +101,20 @@ pub enum Gradient {
     Dense(Tensor),
     /// A part of the operand: `op(base, values..)` with the operand's cotangent so far, or zeros of `spec`, as base. The
     /// base is handed over, so a loop that takes an array apart is linear and not quadratic.
-    Patch {
-        /// A primitive that adds to its first operand, such as `slice_add`.
-        op: &'static dyn Primitive,
-        /// Its attributes.
-        attrs: Attrs,
-        /// Its other operands.
-        values: SmallVec<[Tensor; 2]>,
-        /// What the first operand is when nothing has arrived yet.
-        spec: Spec,
-    },
+    Patch(Box<Patch>),
+}
+
+/// A contribution to a part of a cotangent.
+#[derive(Debug)]
+pub struct Patch {
+    /// A primitive that adds to its first operand, such as `slice_add`.
+    pub op: &'static dyn Primitive,
+    /// Its attributes.
+    pub attrs: Attrs,
+    /// Its other operands.
+    pub values: SmallVec<[Tensor; 2]>,
+    /// What the first operand is when nothing has arrived yet.
+    pub spec: Spec,
 }
 
 /// A set of operand or output positions.
@@ -165,8 +169,20 @@ impl Mask {
     }
 
     /// The positions, ascending.
+    #[inline]
     pub fn iter(self) -> impl Iterator<Item = usize> {
-        (0..64).filter(move |&position| self.has(position))
+        let mut rest = self.0;
+        std::iter::from_fn(move || {
+            let position = rest.trailing_zeros() as usize;
+            rest &= rest.wrapping_sub(1);
+            (position < 64).then_some(position)
+        })
+    }
+
+    /// How many of its positions come before `position`.
+    #[inline]
+    pub const fn before(self, position: usize) -> usize {
+        (self.0 & ((1 << position) - 1)).count_ones() as usize
     }
 }
 
@@ -241,6 +257,18 @@ pub trait Primitive: Send + Sync + 'static {
 
     /// Computes the outputs on `device`; operands have passed [`infer`](Primitive::infer), which gave `outputs`.
     fn eval(&self, device: Device, attrs: &Attrs, operands: &[&Tensor], outputs: &[Spec]) -> Result<Outputs, Error>;
+
+    /// A shortcut past shape rule and kernel for small calls on operands that are alike; `None` where there is none.
+    #[inline]
+    fn eval_direct(&self, _operands: &[&Tensor]) -> Option<Tensor> {
+        None
+    }
+
+    /// The same for an update of `target`, if nobody else can see it.
+    #[inline]
+    fn update_direct(&self, _target: &mut Tensor, _other: &Tensor) -> bool {
+        false
+    }
 
     /// Computes the output into `target`, the first operand, which nobody else can see; `false` if it cannot be done.
     fn eval_in_place(&self, _attrs: &Attrs, _target: &mut Tensor, _rest: &[&Tensor]) -> Result<bool, Error> {

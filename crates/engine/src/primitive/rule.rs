@@ -71,7 +71,7 @@ impl Saves {
 #[derive(Clone, Debug)]
 pub(crate) enum Kept {
     Value(Tensor),
-    Shape(Spec),
+    Shape(Box<Spec>),
 }
 
 /// The view that a rule has of the call it differentiates.
@@ -98,7 +98,7 @@ impl<'a> Rule<'a> {
         let saves = op.saves(attrs, wanted);
         let mut kept = SmallVec::new();
         kept.extend(saves.operands.iter().map(|i| Kept::Value(operands[i].clone())));
-        kept.extend(saves.shapes.iter().map(|i| Kept::Shape(operands[i].spec())));
+        kept.extend(saves.shapes.iter().map(|i| Kept::Shape(Box::new(operands[i].spec()))));
         kept.extend(saves.outputs.iter().map(|i| Kept::Value(outputs[i].clone())));
         if saves.residual {
             let outputs: SmallVec<[&Tensor; 2]> = outputs.iter().collect();
@@ -108,6 +108,7 @@ impl<'a> Rule<'a> {
     }
 
     /// From what was kept, in the order operands, shapes, outputs, residual.
+    #[inline]
     pub(crate) fn from_parts(
         name: &'static str,
         attrs: &'a Attrs,
@@ -125,6 +126,7 @@ impl<'a> Rule<'a> {
         self.wanted.has(position)
     }
 
+    #[inline]
     fn value(&self, place: usize) -> &Tensor {
         self.read.set(self.read.get().with(place));
         match &self.kept[place] {
@@ -133,9 +135,10 @@ impl<'a> Rule<'a> {
         }
     }
 
+    #[inline]
     fn place(&self, set: Mask, before: usize, position: usize, what: &str) -> usize {
         assert!(set.has(position), "{}: the rule reads {what} {position}, which `saves` does not declare", self.name);
-        before + set.iter().take_while(|&earlier| earlier < position).count()
+        before + set.before(position)
     }
 
     /// The saved value of operand `position`.

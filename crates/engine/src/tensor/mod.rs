@@ -21,6 +21,7 @@ use crate::primitive::{Device, Spec, SpecRef};
 use crate::{Error, ErrorKind};
 use std::sync::Arc;
 pub use wengert_kernels::DType;
+use wengert_kernels::dtype::Element;
 use wengert_kernels::pool::Block;
 use wengert_kernels::view::{Out, View};
 
@@ -64,8 +65,44 @@ pub(crate) struct One {
 /// Several elements, or none, in a shared block of memory.
 pub(crate) struct Array {
     pub dtype: DType,
-    pub layout: Layout,
+    /// Row-major from the start of the block.
+    pub dense: bool,
+    pub length: usize,
+    /// Shared by results of one shape: most operations keep it.
+    pub layout: Arc<Layout>,
     pub block: Block,
+}
+
+impl Array {
+    fn value(dtype: DType, layout: Layout, block: Block) -> Value {
+        let (dense, length) = (layout.offset == 0 && layout.is_contiguous(), layout.shape.elements());
+        Value::Array(Arc::new(Array { dtype, dense, length, layout: Arc::new(layout), block }))
+    }
+
+    /// The elements in order, for arrays that are dense.
+    #[inline]
+    pub fn slice<T: Element>(&self) -> &[T] {
+        debug_assert!(self.dense);
+        &self.block.as_slice()[..self.length]
+    }
+
+    /// Whether two dense arrays of one dtype have one shape.
+    #[inline]
+    pub fn is_like(&self, other: &Array) -> bool {
+        self.dense
+            && other.dense
+            && self.dtype == other.dtype
+            && (Arc::ptr_eq(&self.layout, &other.layout) || self.layout.shape == other.layout.shape)
+    }
+
+    /// A new array of this one's dtype and shape, which `fill` writes.
+    #[inline]
+    pub fn new_like<T: Element>(&self, fill: impl FnOnce(&mut [T])) -> Tensor {
+        let mut block = Block::new(self.length * size_of::<T>());
+        fill(block.as_mut_slice().expect("a new block is unique"));
+        let (dtype, length, layout) = (self.dtype, self.length, self.layout.clone());
+        Tensor::from(Value::Array(Arc::new(Array { dtype, dense: true, length, layout, block })))
+    }
 }
 
 const MOST_AXES: usize = 64;
@@ -175,7 +212,7 @@ impl Tensor {
             bits[..size].copy_from_slice(&block.bytes()[start..start + size]);
             return Tensor::one(u64::from_le_bytes(bits), dtype, layout.shape.rank());
         }
-        Tensor::from(Value::Array(Arc::new(Array { dtype, layout, block })))
+        Tensor::from(Array::value(dtype, layout, block))
     }
 
     #[inline]
@@ -193,8 +230,7 @@ impl Tensor {
         }
         let mut block = Block::new(spec.bytes());
         let result = fill(Out { dtype, bytes: block.bytes_mut().expect("a new block is unique") });
-        let layout = Layout::contiguous(spec.shape.clone());
-        (Tensor::from(Value::Array(Arc::new(Array { dtype, layout, block }))), result)
+        (Tensor::from(Array::value(dtype, Layout::contiguous(spec.shape.clone()), block)), result)
     }
 
     /// Another view of the same memory.

@@ -12,8 +12,16 @@ use std::ops::Deref;
 /// assert_eq!(shape.elements(), 6);
 /// assert_eq!(shape.to_string(), "[2, 3]");
 /// ```
-#[derive(Clone, PartialEq, Eq, Hash, Default)]
+#[derive(PartialEq, Eq, Hash, Default)]
 pub struct Shape(SmallVec<[usize; 4]>);
+
+/// A copy of the sizes at once; the derived one goes through an iterator.
+impl Clone for Shape {
+    #[inline]
+    fn clone(&self) -> Shape {
+        Shape(SmallVec::from_slice(&self.0))
+    }
+}
 
 impl Shape {
     /// How many elements a tensor of this shape has.

@@ -1,6 +1,6 @@
 //! Elementwise work over tiles.
 //!
-//! The output is walked in fixed tiles of [`TILE`] elements. Every input hands its part of a tile to the body as a
+//! The output is walked in fixed tiles of 1024 elements. Every input hands its part of a tile to the body as a
 //! contiguous slice: its own memory where layout and dtype allow, else a scratch tile filled by one mechanism for
 //! strides, broadcasting and dtype conversion. So a body is a plain loop over slices and decides nothing.
 

@@ -133,6 +133,17 @@ fn many_products_equal_single_ones() {
 }
 
 #[test]
+fn an_empty_inner_dimension_gives_zeros_at_any_width() {
+    for cols in [1, 9, 5000] {
+        let a = Matrix::<f32> { data: &[], offset: 0, rows: 3, cols: 0, row_stride: 0, col_stride: 1 };
+        let b = Matrix { rows: 0, cols, ..a };
+        let mut out = vec![f32::NAN; 3 * cols];
+        matmul(a, b, &mut out);
+        assert!(out.iter().all(|&x| x == 0.0));
+    }
+}
+
+#[test]
 fn tiles_are_a_function_of_the_shape_and_small_products_are_one_tile() {
     assert_eq!(tile_size(32, 32, 32), (32, 32));
     let (rows, cols) = tile_size(1024, 1024, 1024);

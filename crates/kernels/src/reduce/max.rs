@@ -6,7 +6,7 @@ use super::arrange::{Arrangement, for_each_group};
 use crate::dtype::{Compute, DType};
 use crate::map::{Reader, Scratch, TILE};
 use crate::simd::vectorised;
-use crate::threads::Disjoint;
+use crate::threads::{Disjoint, REGION_TILE, for_each_chunk};
 use crate::view::{Out, View};
 
 /// The maximum along `axis` and its index there; both outputs have the other axes in order.
@@ -44,6 +44,14 @@ fn max_as<T: Compute>(input: View<'_>, axis: usize, values: Out<'_>, indices: &m
     let Arrangement { outer, length, inner, .. } = arrangement;
     let Out { dtype, bytes } = values;
     let size = dtype.size();
+    if inner == 1 && length > REGION_TILE {
+        for (o, (bytes, index)) in bytes.chunks_exact_mut(size).zip(indices).enumerate() {
+            let (value, position) = max_of_long_row(&reader, o * length, length);
+            T::store(&[value], dtype, bytes);
+            *index = position;
+        }
+        return;
+    }
     let (bytes, indices) = (Disjoint::new(bytes), Disjoint::new(indices));
     let blocks = inner.div_ceil(TILE);
     for_each_group(outer * blocks, length * inner.min(TILE), &|tasks| {
@@ -90,6 +98,21 @@ fn max_of_row<T: Compute>(reader: &Reader<'_, T>, start: usize, length: usize, s
         }
     }
     found.expect("the axis is not empty")
+}
+
+/// Parts of a region tile each; an earlier part wins among equals.
+fn max_of_long_row<T: Compute>(reader: &Reader<'_, T>, start: usize, length: usize) -> (T, i64) {
+    let mut parts = vec![(T::ZERO, 0); length.div_ceil(REGION_TILE)];
+    for_each_chunk(&mut parts, 1, &|index, part| {
+        let begin = index * REGION_TILE;
+        let count = REGION_TILE.min(length - begin);
+        let (value, position) = max_of_row(reader, start + begin, count, &mut Scratch::new());
+        part[0] = (value, begin as i64 + position);
+    });
+    parts
+        .into_iter()
+        .reduce(|best, part| if beats(part.0, best.0) { part } else { best })
+        .expect("the axis is not empty")
 }
 
 const LANES: usize = 32;

@@ -126,7 +126,7 @@ fn infinities_and_nans_reach_the_sum() {
 #[test]
 fn max_equals_a_plain_loop_with_first_index_and_first_nan() {
     for seed in 0..400 {
-        let mut shape = random_shape(seed, if seed % 9 == 0 { 50 } else { 6 });
+        let mut shape = random_shape(seed, if seed % 9 == 0 { 14 } else { 6 });
         shape.push(1 + seed as usize % 40);
         let mut numbers = Numbers::new(seed);
         let axis = numbers.below(shape.len());
@@ -167,4 +167,26 @@ fn max_equals_a_plain_loop_with_first_index_and_first_nan() {
             assert_eq!(indices[i], index, "{dtype} {shape:?} axis {axis}");
         }
     }
+}
+
+#[test]
+fn max_of_a_long_axis_finds_the_first_of_equals_and_the_first_nan_for_every_thread_count() {
+    let mut x = vec![0f32; 200_003];
+    for peak in [199_999, 70_000, 30_001] {
+        x[peak] = 5.0;
+        let view =
+            View { dtype: DType::F32, bytes: bytemuck::cast_slice(&x), offset: 0, shape: &[200_003], strides: &[1] };
+        for threads in [1, 2, 7] {
+            set_threads(threads);
+            let (mut value, mut index) = ([0f32], [0]);
+            max(view, 0, Out { dtype: DType::F32, bytes: bytemuck::bytes_of_mut(&mut value) }, &mut index);
+            assert_eq!((value, index), ([5.0], [peak as i64]));
+        }
+    }
+    x[180_000] = f32::NAN;
+    x[100_000] = f32::NAN;
+    let view = View { dtype: DType::F32, bytes: bytemuck::cast_slice(&x), offset: 0, shape: &[200_003], strides: &[1] };
+    let (mut value, mut index) = ([0f32], [0]);
+    max(view, 0, Out { dtype: DType::F32, bytes: bytemuck::bytes_of_mut(&mut value) }, &mut index);
+    assert!(value[0].is_nan() && index == [100_000]);
 }

@@ -114,10 +114,9 @@ fn wake_workers(wanted: usize) {
         return;
     }
     drop(lock(&SLEEP));
-    // A surplus worker (after the thread count was lowered) could swallow a single notice.
-    if wanted == 1 && SPAWNED.load(Ordering::Relaxed) == 1 {
-        WORK_CAME.notify_one();
-    } else if SPAWNED.load(Ordering::Relaxed) < threads() && wanted < SPAWNED.load(Ordering::Relaxed) {
+    // After the thread count was lowered a surplus worker could swallow a single notice.
+    let spawned = SPAWNED.load(Ordering::Relaxed);
+    if wanted < spawned && spawned < threads() {
         for _ in 0..wanted {
             WORK_CAME.notify_one();
         }

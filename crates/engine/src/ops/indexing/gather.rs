@@ -6,7 +6,7 @@ use crate::interp::bind1;
 use crate::ops::elementwise_rule::align_batch;
 use crate::ops::reduction::sum::checked_axis;
 use crate::primitive::{
-    Adjoints, Attrs, Case, Dependency, Device, Gradient, Gradients, Jet, Mask, Outputs, Primitive, Rule, Sample, Saves,
+    Adjoints, Attrs, Case, Dependency, Device, Gradient, Gradients, Jet, Mask, Outputs, Patch, Primitive, Rule, Sample, Saves,
     Spec, SpecRef, Specs,
 };
 use crate::{Error, ErrorKind, Shape, Tensor};
@@ -94,12 +94,12 @@ impl Primitive for Gather {
 
     fn vjp(&'static self, rule: &Rule<'_>, mut cotangents: Adjoints) -> Gradients {
         let Some(g) = cotangents.pop().flatten() else { return Gradients::new() };
-        let patch = Gradient::Patch {
+        let patch = Gradient::Patch(Box::new(Patch {
             op: &SCATTER_ADD,
             attrs: rule.attrs.clone(),
             values: smallvec![rule.operand(1).clone(), g],
             spec: rule.spec(0).clone(),
-        };
+        }));
         smallvec![patch, Gradient::Zero]
     }
 

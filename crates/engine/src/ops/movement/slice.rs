@@ -4,7 +4,7 @@
 use super::slice_add::SLICE_ADD;
 use crate::interp::bind1;
 use crate::primitive::{
-    Adjoints, Attrs, Case, Cost, Dependency, Device, Gradient, Gradients, Jet, Mask, Outputs, Primitive, Rule, Sample,
+    Adjoints, Attrs, Case, Cost, Dependency, Device, Gradient, Gradients, Jet, Mask, Outputs, Patch, Primitive, Rule, Sample,
     Saves, Spec, SpecRef, Specs,
 };
 use crate::{Error, ErrorKind, Shape, Tensor};
@@ -232,12 +232,12 @@ impl Primitive for Slice {
 
     fn vjp(&'static self, rule: &Rule<'_>, mut cotangents: Adjoints) -> Gradients {
         let Some(g) = cotangents.pop().flatten() else { return Gradients::new() };
-        smallvec![Gradient::Patch {
+        smallvec![Gradient::Patch(Box::new(Patch {
             op: &SLICE_ADD,
             attrs: rule.attrs.clone(),
             values: smallvec![g],
             spec: rule.spec(0).clone()
-        }]
+        }))]
     }
 
     fn jvp(&'static self, rule: &Rule<'_>, tangents: &[Option<Tensor>]) -> Adjoints {

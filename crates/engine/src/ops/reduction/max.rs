@@ -5,7 +5,7 @@ use super::sum::checked_axis;
 use crate::interp::bind;
 use crate::ops::indexing::scatter_add::SCATTER_ADD;
 use crate::primitive::{
-    Adjoints, Attrs, Case, Dependency, Device, Gradient, Gradients, Mask, Outputs, Primitive, Rule, Sample, Saves,
+    Adjoints, Attrs, Case, Dependency, Device, Gradient, Gradients, Mask, Outputs, Patch, Primitive, Rule, Sample, Saves,
     Spec, SpecRef, Specs,
 };
 use crate::{DType, Error, ErrorKind, Shape, Tensor};
@@ -81,12 +81,12 @@ impl Primitive for Max {
     fn vjp(&'static self, rule: &Rule<'_>, mut cotangents: Adjoints) -> Gradients {
         let Some(g) = cotangents[0].take() else { return Gradients::new() };
         let axis = rule.attrs.axis("axis");
-        smallvec![Gradient::Patch {
+        smallvec![Gradient::Patch(Box::new(Patch {
             op: &SCATTER_ADD,
             attrs: rule.attrs.clone(),
             values: smallvec![rule.output(1).unsqueeze(axis), g.unsqueeze(axis)],
             spec: rule.spec(0).clone(),
-        }]
+        }))]
     }
 
     fn jvp(&'static self, rule: &Rule<'_>, tangents: &[Option<Tensor>]) -> Adjoints {

@@ -1,0 +1,88 @@
+//! A chain of tiny products: what one recorded operation costs, forward, backward and in memory.
+
+use std::hint::black_box;
+use std::time::Instant;
+use wengert::prelude::*;
+
+/// Times in nanoseconds per operation; the peak of resident memory.
+struct Measured {
+    forward: f64,
+    backward: f64,
+    drop: f64,
+    resident: u64,
+}
+
+pub fn run(json: bool, most: usize) {
+    for elements in [1, 32] {
+        if std::env::var("ELEMENTS").is_ok_and(|e| e != elements.to_string()) { continue; }
+        for ops in [1_000, 100_000, 1_000_000, 10_000_000] {
+            if ops > most {
+                continue;
+            }
+            let measured = chain(elements, ops);
+            let Measured { forward, backward, drop, resident } = measured;
+            if json {
+                let line = serde_json::json!({
+                    "bench": "chain", "elements": elements, "ops": ops,
+                    "forward_ns": rounded(forward), "backward_ns": rounded(backward), "drop_ns": rounded(drop),
+                    "rss_bytes": resident,
+                });
+                println!("{line}");
+            } else {
+                println!(
+                    "{elements:>3} elements {ops:>9} ops: forward {forward:6.1} ns, backward {backward:6.1} ns, \
+                     drop {drop:5.1} ns, {:.0} MB resident",
+                    resident as f64 / 1e6
+                );
+            }
+        }
+    }
+}
+
+fn rounded(nanoseconds: f64) -> f64 {
+    (nanoseconds * 10.0).round() / 10.0
+}
+
+/// The medians over enough repetitions to fill about a second, at least three.
+fn chain(elements: usize, ops: usize) -> Measured {
+    let repetitions = (4_000_000 / ops).clamp(3, 2_000).min(std::env::var("REPS").ok().and_then(|r| r.parse().ok()).unwrap_or(9999));
+    let shape: Vec<usize> = if elements == 1 { vec![] } else { vec![elements] };
+    let x = Tensor::full(shape.clone(), 0.999_999_9f32).contiguous().require_grad();
+    let seed = Tensor::full(shape, 1f32).contiguous();
+    let (mut forward, mut backward, mut drop) = (Vec::new(), Vec::new(), Vec::new());
+    reset_peak();
+    for _ in 0..repetitions {
+        let start = Instant::now();
+        let mut y = x.clone();
+        for _ in 0..ops {
+            y = &y * &x;
+        }
+        forward.push(start.elapsed().as_nanos() as f64 / ops as f64);
+        let start = Instant::now();
+        y.backward_with(Backward::new().seed(&seed));
+        backward.push(start.elapsed().as_nanos() as f64 / ops as f64);
+        black_box(x.grad());
+        x.zero_grad();
+        let start = Instant::now();
+        std::mem::drop(y);
+        drop.push(start.elapsed().as_nanos() as f64 / ops as f64);
+    }
+    Measured { forward: median(forward), backward: median(backward), drop: median(drop), resident: peak() }
+}
+
+fn median(mut times: Vec<f64>) -> f64 {
+    times.sort_by(f64::total_cmp);
+    times[times.len() / 2]
+}
+
+/// Lets the kernel forget the peak of resident memory so far, where it can.
+fn reset_peak() {
+    let _ = std::fs::write("/proc/self/clear_refs", "5");
+}
+
+/// The peak of resident memory in bytes; 0 where it is not known.
+fn peak() -> u64 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let line = status.lines().find(|line| line.starts_with("VmHWM:")).unwrap_or_default();
+    line.split_whitespace().nth(1).and_then(|kilobytes| kilobytes.parse::<u64>().ok()).unwrap_or(0) * 1024
+}

@@ -1,0 +1,4 @@
+//! x
+pub mod digits;
+pub mod network;
+pub mod training;

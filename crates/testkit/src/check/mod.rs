@@ -1,0 +1,179 @@
+//! `check`: everything about one primitive, from its cases.
+//!
+//! A part of the check is one function in one of the files here. It compares; it never decides what is worth checking:
+//! that is decided below, once, from what the primitive and the case say of themselves.
+
+mod batching;
+mod derivatives;
+mod saves;
+mod staging;
+mod structure;
+mod subject;
+mod values;
+
+use crate::report::{Aspect, Failure, Report};
+use crate::{numeric, report};
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use subject::Subject;
+use wengert::prelude::*;
+use wengert::primitive::{Dependency, Primitive};
+
+/// Checks a primitive on its cases.
+///
+/// # Panics
+/// If anything is wrong, with a list of it.
+///
+/// ```
+/// use wengert::primitive::find;
+/// wengert_testkit::check(find("matmul").unwrap());
+/// ```
+#[track_caller]
+pub fn check(op: &'static dyn Primitive) -> Report {
+    try_check(op).unwrap_or_else(|failures| {
+        let lines: Vec<String> = failures.iter().take(SHOWN).map(|failure| format!("\n  {failure}")).collect();
+        let more = failures.len().saturating_sub(SHOWN);
+        let rest = if more > 0 { format!("\n  and {more} more") } else { String::new() };
+        panic!("{} is wrong in {} ways:{}{rest}", op.name(), failures.len(), lines.concat())
+    })
+}
+
+/// How many failures a panic shows.
+const SHOWN: usize = 30;
+
+/// Checks a primitive on its cases; what is wrong comes back as a list.
+///
+/// ```
+/// use wengert::primitive::find;
+/// assert!(wengert_testkit::try_check(find("svd").unwrap()).is_ok());
+/// ```
+pub fn try_check(op: &'static dyn Primitive) -> Result<Report, Vec<Failure>> {
+    let mut trial = Trial { report: Report::new(op), failures: Vec::new(), label: String::new(), seen: Vec::new() };
+    trial.part(Aspect::Structure, |trial| structure::identity(trial, op));
+    let cases = op.cases();
+    let mut derived = false;
+    for case in &cases {
+        trial.label.clone_from(&case.label);
+        trial.part(Aspect::Structure, |trial| structure::declarations(trial, op, case));
+        let mut subject = None;
+        trial.part(Aspect::Value, |trial| subject = values::value(trial, op, case));
+        if let Some(subject) = subject {
+            derived |= subject.is_derivable();
+            check_case(&mut trial, &subject);
+        }
+        trial.end_case();
+    }
+    trial.label.clear();
+    trial.part(Aspect::Structure, |trial| {
+        trial.holds(Aspect::Structure, !cases.is_empty(), || "there is no case".into());
+        trial.holds(Aspect::Structure, derived || !op.differentiable(), || {
+            "it is differentiable, and no case is smooth with f64 results, so no derivative was checked".into()
+        });
+    });
+    trial.end_case();
+    match trial.failures.is_empty() {
+        true => Ok(trial.report),
+        false => Err(trial.failures),
+    }
+}
+
+fn check_case(trial: &mut Trial, subject: &Subject<'_>) {
+    trial.part(Aspect::Structure, |trial| structure::errors(trial, subject));
+    trial.part(Aspect::Dtypes, |trial| values::dtypes(trial, subject));
+    trial.part(Aspect::Strided, |trial| values::strided(trial, subject));
+    trial.part(Aspect::Batch, |trial| batching::values(trial, subject));
+    trial.part(Aspect::Compiled, |trial| staging::compiled_value(trial, subject));
+    if subject.floats.is_empty() {
+        return;
+    }
+    if !subject.op.differentiable() {
+        trial.part(Aspect::Structure, |trial| structure::no_gradient(trial, subject));
+        return;
+    }
+    // At kinks and borders the rules must still agree with each other, and keep zeros.
+    trial.part(Aspect::Compiled, |trial| staging::compiled_gradient(trial, subject));
+    trial.part(Aspect::Saves, |trial| saves::saves(trial, subject));
+    if subject.is_derivable() || subject.op.dependency() == Dependency::Elementwise {
+        trial.part(Aspect::ZeroCotangent, |trial| saves::zero_cotangent(trial, subject));
+    }
+    if !subject.is_derivable() {
+        return;
+    }
+    trial.part(Aspect::Structure, |trial| structure::classes(trial, subject));
+    trial.part(Aspect::Dtypes, |trial| values::gradient_dtypes(trial, subject));
+    trial.part(Aspect::Strided, |trial| values::strided_gradient(trial, subject));
+    trial.part(Aspect::Jvp, |trial| derivatives::jvp(trial, subject));
+    trial.part(Aspect::Vjp, |trial| derivatives::vjp(trial, subject));
+    trial.part(Aspect::SecondOrder, |trial| derivatives::second_order(trial, subject));
+    trial.part(Aspect::Batch, |trial| batching::gradients(trial, subject));
+    trial.part(Aspect::Imperative, |trial| staging::imperative(trial, subject));
+}
+
+/// A check under way: what was compared, and what differed.
+pub(crate) struct Trial {
+    report: Report,
+    failures: Vec<Failure>,
+    label: String,
+    /// The aspects that the current case exercised.
+    seen: Vec<Aspect>,
+}
+
+impl Trial {
+    /// Runs one part; an error or a panic in it is a failure of `aspect`.
+    fn part(&mut self, aspect: Aspect, body: impl FnOnce(&mut Trial)) {
+        if let Err(message) = quietly(|| body(self)) {
+            self.fail(aspect, message);
+        }
+    }
+
+    fn fail(&mut self, aspect: Aspect, message: String) {
+        let (operation, case) = (self.report.name(), self.label.clone());
+        self.failures.push(report::Failure { operation, case, aspect, message });
+    }
+
+    /// Notes whether something holds.
+    fn holds(&mut self, aspect: Aspect, holds: bool, message: impl FnOnce() -> String) {
+        self.report.count_comparison(aspect);
+        if !self.seen.contains(&aspect) {
+            self.seen.push(aspect);
+        }
+        if !holds {
+            self.fail(aspect, message());
+        }
+    }
+
+    /// Notes whether two tensors agree to `tolerance`, relative to the larger of 1 and each number.
+    fn same(&mut self, aspect: Aspect, what: &str, got: &Tensor, expected: &Tensor, tolerance: f64) {
+        let found = numeric::difference(got, expected, tolerance);
+        self.holds(aspect, found.is_none(), || format!("{what} {}", found.unwrap_or_default()));
+    }
+
+    /// Notes whether two lists of tensors agree.
+    fn all_same(&mut self, aspect: Aspect, what: &str, got: &[Tensor], expected: &[Tensor], tolerance: f64) {
+        self.holds(aspect, got.len() == expected.len(), || {
+            format!("{what}: {} tensors, should be {}", got.len(), expected.len())
+        });
+        for (position, (got, expected)) in got.iter().zip(expected).enumerate() {
+            self.same(aspect, &format!("{what} {position}"), got, expected, tolerance);
+        }
+    }
+
+    fn end_case(&mut self) {
+        for aspect in self.seen.drain(..) {
+            self.report.count_case(aspect);
+        }
+    }
+}
+
+/// The result of `f`, or what it stopped with: a typed error, or any other panic.
+fn quietly<T>(f: impl FnOnce() -> T) -> Result<T, String> {
+    match catch_unwind(AssertUnwindSafe(|| catch(f))) {
+        Ok(Ok(value)) => Ok(value),
+        Ok(Err(error)) => Err(format!("stopped with the error: {error}")),
+        Err(panic) => Err(format!("panicked: {}", panic_text(&*panic))),
+    }
+}
+
+fn panic_text(panic: &(dyn std::any::Any + Send)) -> &str {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("without a message")
+}

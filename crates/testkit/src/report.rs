@@ -1,0 +1,164 @@
+//! What a check looked at, and what it found.
+
+use std::fmt;
+use wengert::primitive::Primitive;
+
+/// One thing that is checked of a primitive.
+///
+/// ```
+/// use wengert_testkit::Aspect;
+/// assert_eq!(Aspect::SecondOrder.to_string(), "second order");
+/// assert_eq!(Aspect::ALL.len(), 12);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Aspect {
+    /// Names, attributes, counts, costs, declared classes; errors are typed.
+    Structure,
+    /// Outputs equal the reference, in shape, dtype and numbers; in place too.
+    Value,
+    /// Values and derivatives in the other dtypes.
+    Dtypes,
+    /// Values and derivatives of transposed, stepped and repeated operands.
+    Strided,
+    /// Tangents equal finite differences.
+    Jvp,
+    /// Cotangents are the transpose of tangents.
+    Vjp,
+    /// Derivatives of derivatives: forward and reverse in all four orders, and finite differences.
+    SecondOrder,
+    /// `vmap` equals a loop.
+    Batch,
+    /// Staged equals eager; the program's text reads back.
+    Compiled,
+    /// `backward` equals `vjp`; `create_graph` equals `grad` of `grad`.
+    Imperative,
+    /// What is saved suffices and is minimal.
+    Saves,
+    /// A zero cotangent stays zero, whatever the slope.
+    ZeroCotangent,
+}
+
+impl Aspect {
+    /// Every aspect, in the order of the columns of the coverage table.
+    pub const ALL: [Aspect; 12] = [
+        Aspect::Structure,
+        Aspect::Value,
+        Aspect::Dtypes,
+        Aspect::Strided,
+        Aspect::Jvp,
+        Aspect::Vjp,
+        Aspect::SecondOrder,
+        Aspect::Batch,
+        Aspect::Compiled,
+        Aspect::Imperative,
+        Aspect::Saves,
+        Aspect::ZeroCotangent,
+    ];
+
+    /// Whether only an operation with a gradient has it.
+    fn needs_gradient(self) -> bool {
+        matches!(self, Aspect::Jvp | Aspect::Vjp | Aspect::SecondOrder | Aspect::Saves | Aspect::ZeroCotangent)
+            || self == Aspect::Imperative
+    }
+}
+
+impl fmt::Display for Aspect {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(match self {
+            Aspect::Structure => "structure",
+            Aspect::Value => "value",
+            Aspect::Dtypes => "dtypes",
+            Aspect::Strided => "strided",
+            Aspect::Jvp => "jvp",
+            Aspect::Vjp => "vjp",
+            Aspect::SecondOrder => "second order",
+            Aspect::Batch => "batch",
+            Aspect::Compiled => "compiled",
+            Aspect::Imperative => "imperative",
+            Aspect::Saves => "saves",
+            Aspect::ZeroCotangent => "zero cotangent",
+        })
+    }
+}
+
+/// One thing that is wrong with a primitive.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Failure {
+    /// The primitive.
+    pub operation: &'static str,
+    /// The label of the case, empty for what concerns no case.
+    pub case: String,
+    /// What was being checked.
+    pub aspect: Aspect,
+    /// What was expected and what came.
+    pub message: String,
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let case = if self.case.is_empty() { String::new() } else { format!(" ({})", self.case) };
+        write!(f, "{}{case}: {}: {}", self.operation, self.aspect, self.message)
+    }
+}
+
+/// What a check exercised.
+///
+/// ```
+/// use wengert::primitive::find;
+/// use wengert_testkit::{Aspect, check};
+/// let report = check(find("compare").unwrap());
+/// assert_eq!(report.cases(Aspect::Jvp), 0);
+/// assert_eq!(report.hole(Aspect::Jvp), Some("no gradient"));
+/// assert_eq!(report.hole(Aspect::Value), None);
+/// ```
+#[derive(Clone, Debug)]
+pub struct Report {
+    name: &'static str,
+    differentiable: bool,
+    counts: [Count; Aspect::ALL.len()],
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Count {
+    cases: usize,
+    comparisons: usize,
+}
+
+impl Report {
+    pub(crate) fn new(op: &'static dyn Primitive) -> Report {
+        Report { name: op.name(), differentiable: op.differentiable(), counts: Default::default() }
+    }
+
+    /// The primitive's name.
+    pub fn name(&self) -> &'static str {
+        self.name
+    }
+
+    /// In how many cases the aspect was exercised.
+    pub fn cases(&self, aspect: Aspect) -> usize {
+        self.counts[aspect as usize].cases
+    }
+
+    /// How many comparisons were made for the aspect.
+    pub fn comparisons(&self, aspect: Aspect) -> usize {
+        self.counts[aspect as usize].comparisons
+    }
+
+    /// Why the aspect was not exercised; `None` if it was.
+    pub fn hole(&self, aspect: Aspect) -> Option<&'static str> {
+        match aspect {
+            _ if self.cases(aspect) > 0 => None,
+            _ if aspect.needs_gradient() && !self.differentiable => Some("no gradient"),
+            Aspect::Dtypes => Some("one dtype"),
+            _ => Some("no case"),
+        }
+    }
+
+    pub(crate) fn count_case(&mut self, aspect: Aspect) {
+        self.counts[aspect as usize].cases += 1;
+    }
+
+    pub(crate) fn count_comparison(&mut self, aspect: Aspect) {
+        self.counts[aspect as usize].comparisons += 1;
+    }
+}
