@@ -15,6 +15,8 @@ pub const CLASSES: usize = 10;
 const HELD_OUT: usize = 360;
 /// The darkest pixel.
 const INK: u8 = 16;
+/// How much a disturbed pixel may be wrong.
+const NOISE: f64 = 0.3;
 
 /// Images with their labels.
 #[derive(Clone)]
@@ -62,5 +64,50 @@ impl Digits {
             let rows = start..(start + size).min(self.count());
             Digits { images: self.images.slice(rows.clone()), labels: self.labels.slice(rows) }
         })
+    }
+
+    /// Every image moved by up to half a pixel each way and made noisy, so that a network cannot learn single pixels.
+    pub fn disturbed(&self, key: &mut Key) -> Digits {
+        let count = self.count();
+        let mut images = self.images.reshape([count, SIDE, SIDE]);
+        for _ in ["down", "across"] {
+            let distance = key.next().uniform([count, 1, 1], DType::F32) - 0.5;
+            images = moved(&images, &distance).permute(&[0, 2, 1]);
+        }
+        let noise = (key.next().uniform([count, PIXELS], DType::F32) * 2.0 - 1.0) * NOISE;
+        Digits { images: images.reshape([count, PIXELS]) + noise, labels: self.labels.clone() }
+    }
+}
+
+/// Images moved along axis 1 by at most one pixel: linear between neighbours, paper beyond the border.
+fn moved(images: &Tensor, distance: &Tensor) -> Tensor {
+    let mut padded = Tensor::full([images.shape()[0], SIDE + 2, SIDE], 0f32);
+    padded.set((.., 1..SIDE + 1), images);
+    let (before, after) = (padded.slice((.., ..SIDE)), padded.slice((.., 2..)));
+    let (forward, backward) = (distance.relu(), (-distance).relu());
+    images * (1.0 - &forward - &backward) + before * forward + after * backward
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_whole_pixel_moves_rows_and_loses_those_beyond_the_border() {
+        let images = Digits::load().0.images.slice(..3).reshape([3, SIDE, SIDE]);
+        let down = moved(&images, &Tensor::full([3, 1, 1], 1f32));
+        assert_eq!(down.slice((.., 1..)), images.slice((.., ..SIDE - 1)));
+        assert_eq!(down.slice((.., 0)).sum().item(), 0.0);
+        let up = moved(&images, &Tensor::full([3, 1, 1], -1f32));
+        assert_eq!(up.slice((.., ..SIDE - 1)), images.slice((.., 1..)));
+    }
+
+    #[test]
+    fn disturbed_digits_keep_their_labels_and_are_the_same_for_the_same_key() {
+        let digits = Digits::load().1;
+        let (one, two) = (digits.disturbed(&mut Key::new(3)), digits.disturbed(&mut Key::new(3)));
+        assert_eq!(one.images, two.images);
+        assert_eq!(one.labels, digits.labels);
+        assert_ne!(one.images, digits.images);
     }
 }

@@ -1,11 +1,9 @@
 //! Evaluation: run the kernel.
 
-use crate::primitive::{Attrs, Outputs, Primitive, SpecRef, Specs};
-use crate::tensor::Value;
 use crate::autograd::modes;
+use crate::primitive::{Attrs, Outputs, Primitive, SpecRef, Specs};
 use crate::{Error, ErrorKind, Tensor};
 use smallvec::{SmallVec, smallvec};
-use std::sync::Arc;
 
 /// The shape rule; calls of one and two operands, nearly all, need no list.
 #[inline]
@@ -75,20 +73,9 @@ pub(super) fn apply_in_place(
         }
     };
     let fits = expected.len() == 1 && expected[0].shape[..] == *target.shape() && expected[0].dtype == target.dtype();
-    if fits && is_writable(&mut target) && op.eval_in_place(attrs, &mut target, rest)? {
+    if fits && target.unique_bytes().is_some() && op.eval_in_place(attrs, &mut target, rest)? {
         return Ok(target);
     }
     let operands: SmallVec<[&Tensor; 4]> = std::iter::once(&target).chain(rest.iter().copied()).collect();
     Ok(op.eval(target.device(), attrs, &operands, &expected)?.pop().expect("one output"))
-}
-
-/// Unique memory in row-major order: a write through it is seen by nobody else.
-fn is_writable(target: &mut Tensor) -> bool {
-    match &mut target.value {
-        Value::Array(array) => match Arc::get_mut(array) {
-            Some(array) => array.dense && array.block.is_unique(),
-            None => false,
-        },
-        _ => false,
-    }
 }

@@ -9,11 +9,9 @@ use crate::primitive::{
     Adjoints, Attrs, Case, Dependency, Device, Gradient, Gradients, Jet, Mask, Outputs, Primitive, Rule, Sample, Saves,
     Spec, SpecRef, Specs, expect_float, expect_same_dtype,
 };
-use crate::tensor::{Array, Value};
+use crate::tensor::Value;
 use crate::{DType, Error, ErrorKind, Shape, Tensor};
 use smallvec::{SmallVec, smallvec};
-use std::sync::Arc;
-use wengert_kernels::dtype::Element;
 use wengert_kernels::view::{Out, View};
 
 /// An elementwise primitive of one or two operands.
@@ -40,9 +38,6 @@ pub(crate) enum Domain {
     Reals,
     Positive,
 }
-
-/// Up to this many elements a call is mostly overhead, so the shortcuts past views and tiles matter.
-const DIRECT: usize = 1024;
 
 /// The value in one native type; unary functions ignore the second operand.
 pub(crate) struct Loops<T> {
@@ -251,7 +246,7 @@ pub(crate) use elementwise;
 
 /// `cotangent * slope`, zero where the cotangent is zero: one fused kernel on numbers, Tensor operations otherwise.
 #[inline]
-fn scaled(slope: &'static SlopeExpression, rule: &Rule<'_>, g: Tensor) -> Tensor {
+fn scaled(slope: &'static SlopeExpression, rule: &Rule<'_>, g: &Tensor) -> Tensor {
     let saved = (slope.saved)(rule);
     if !g.is_plain() || !saved.iter().all(|tensor| tensor.is_plain()) || modes::detects_anomalies() {
         return g.guarded_mul(&(slope.tensor)(&saved));
@@ -271,25 +266,14 @@ fn scaled(slope: &'static SlopeExpression, rule: &Rule<'_>, g: Tensor) -> Tensor
             }
             _ => fused(slope, &Tensor::from(Value::One(*g)), &saved),
         },
-        (Value::Array(x), Value::Array(a), Value::Array(b)) if x.length <= DIRECT && x.is_like(a) && x.is_like(b) => {
-            match x.dtype {
+        (Value::Dense(x), Value::Dense(a), Value::Dense(b)) if x.is_like(a) && x.is_like(b) && x.is_short() => {
+            match x.dtype() {
                 DType::F64 => x.new_like(|out| (slope.f64.slices)(x.slice(), a.slice(), b.slice(), out)),
                 DType::F32 => x.new_like(|out| (slope.f32.slices)(x.slice(), a.slice(), b.slice(), out)),
-                _ => fused(slope, &g, &saved),
+                _ => fused(slope, g, &saved),
             }
         }
-        _ => fused(slope, &g, &saved),
-    }
-}
-
-fn update_slice<T: Element>(x: &mut Array, y: &Array, update: fn(&mut [T], &[T])) -> bool {
-    let length = x.length;
-    match x.block.as_mut_slice() {
-        Some(target) => {
-            update(&mut target[..length], y.slice());
-            true
-        }
-        None => false,
+        _ => fused(slope, g, &saved),
     }
 }
 
@@ -301,9 +285,9 @@ fn fused(slope: &SlopeExpression, g: &Tensor, saved: &[&Tensor]) -> Tensor {
 
 impl Elementwise {
     #[inline]
-    fn derivative(&'static self, rule: &Rule<'_>, position: usize, g: Tensor) -> Tensor {
+    fn derivative(&'static self, rule: &Rule<'_>, position: usize, g: &Tensor) -> Tensor {
         match &self.slopes[position] {
-            Slope::One => g,
+            Slope::One => g.clone(),
             Slope::MinusOne => -g,
             Slope::Expression(slope) => scaled(slope, rule, g),
         }
@@ -361,7 +345,7 @@ impl Primitive for Elementwise {
                 };
                 Some(Tensor::one(bits, x.dtype, x.rank as usize))
             }
-            (Value::Array(x), Value::Array(y)) if x.length <= DIRECT && x.is_like(y) => match x.dtype {
+            (Value::Dense(x), Value::Dense(y)) if x.is_like(y) && x.is_short() => match x.dtype() {
                 DType::F64 => Some(x.new_like(|out| (self.f64.slices)(x.slice(), y.slice(), out))),
                 DType::F32 => Some(x.new_like(|out| (self.f32.slices)(x.slice(), y.slice(), out))),
                 _ => None,
@@ -372,27 +356,25 @@ impl Primitive for Elementwise {
 
     #[inline]
     fn update_direct(&self, target: &mut Tensor, other: &Tensor) -> bool {
-        let (Value::Array(x), Value::Array(y)) = (&mut target.value, &other.value) else { return false };
-        if x.length > DIRECT || !x.is_like(y) {
+        let (Value::Dense(x), Value::Dense(y)) = (&mut target.value, &other.value) else { return false };
+        if !x.is_like(y) || !x.is_short() {
             return false;
         }
-        let Some(x) = Arc::get_mut(x) else { return false };
-        match (x.dtype, self.f64.update, self.f32.update) {
-            (DType::F64, Some(update), _) => update_slice(x, y, update),
-            (DType::F32, _, Some(update)) => update_slice(x, y, update),
+        match (x.dtype(), self.f64.update, self.f32.update) {
+            (DType::F64, Some(update), _) => x.slice_mut().map(|x| update(x, y.slice())).is_some(),
+            (DType::F32, _, Some(update)) => x.slice_mut().map(|x| update(x, y.slice())).is_some(),
             _ => false,
         }
     }
 
     fn eval_in_place(&self, _attrs: &Attrs, target: &mut Tensor, rest: &[&Tensor]) -> Result<bool, Error> {
         let [other] = rest else { return Ok(false) };
-        let Value::Array(array) = &mut target.value else { return Ok(false) };
-        let array = Arc::get_mut(array).expect("the driver found it unique");
-        let (shape, other) = (&array.layout.shape, other.value.view());
+        let (spec, other) = (target.spec(), other.value.view());
         const UNIQUE: &str = "the driver found it unique";
-        match (array.dtype, self.f64.in_place, self.f32.in_place) {
-            (DType::F64, Some(run), _) => run(array.block.as_mut_slice().expect(UNIQUE), shape, &other),
-            (DType::F32, _, Some(run)) => run(array.block.as_mut_slice().expect(UNIQUE), shape, &other),
+        let bytes = target.unique_bytes().expect(UNIQUE);
+        match (spec.dtype, self.f64.in_place, self.f32.in_place) {
+            (DType::F64, Some(run), _) => run(bytemuck::cast_slice_mut(bytes), &spec.shape, &other),
+            (DType::F32, _, Some(run)) => run(bytemuck::cast_slice_mut(bytes), &spec.shape, &other),
             _ => return Ok(false),
         }
         Ok(true)
@@ -412,23 +394,21 @@ impl Primitive for Elementwise {
     #[inline]
     fn vjp(&'static self, rule: &Rule<'_>, mut cotangents: Adjoints) -> Gradients {
         let Some(g) = cotangents.pop().flatten() else { return Gradients::new() };
-        let gradient = |position: usize, g: Tensor| match rule.wants(position) {
-            true => Gradient::Dense(self.derivative(rule, position, g)),
+        let gradient = |position: usize| match rule.wants(position) {
+            true => Gradient::Dense(self.derivative(rule, position, &g)),
             false => Gradient::Zero,
         };
         match self.slopes.len() {
-            1 => smallvec![gradient(0, g)],
-            _ => {
-                let first = gradient(0, g.clone());
-                smallvec![first, gradient(1, g)]
-            }
+            1 => smallvec![gradient(0)],
+            _ => smallvec![gradient(0), gradient(1)],
         }
     }
 
     fn jvp(&'static self, rule: &Rule<'_>, tangents: &[Option<Tensor>]) -> Adjoints {
-        let parts = tangents.iter().enumerate().filter_map(|(position, tangent)| {
-            tangent.as_ref().map(|tangent| self.derivative(rule, position, tangent.clone()))
-        });
+        let parts = tangents
+            .iter()
+            .enumerate()
+            .filter_map(|(position, tangent)| tangent.as_ref().map(|tangent| self.derivative(rule, position, tangent)));
         smallvec![parts.reduce(|a, b| a + b)]
     }
 

@@ -35,6 +35,7 @@ impl Builder {
         let link = tensor.link.as_ref().map_or(0, |node| node.id());
         let address = match &tensor.value {
             Value::One(_) => None,
+            Value::Dense(dense) => Some((dense.address(), link)),
             Value::Array(array) => Some((Arc::as_ptr(array) as usize, link)),
             Value::Tracer(tracer) => Some((Arc::as_ptr(tracer) as usize, link)),
         };

@@ -19,6 +19,7 @@ use crate::error::OrRaise;
 use crate::interp::{Node, Tracer};
 use crate::primitive::{Device, Spec, SpecRef};
 use crate::{Error, ErrorKind};
+use std::borrow::Cow;
 use std::sync::Arc;
 pub use wengert_kernels::DType;
 use wengert_kernels::dtype::Element;
@@ -50,6 +51,7 @@ pub struct Tensor {
 #[derive(Clone)]
 pub(crate) enum Value {
     One(One),
+    Dense(Dense),
     Array(Arc<Array>),
     Tracer(Arc<Tracer>),
 }
@@ -62,46 +64,84 @@ pub(crate) struct One {
     pub rank: u8,
 }
 
-/// Several elements, or none, in a shared block of memory.
+/// Several elements, or none, in any layout over a shared block of memory.
 pub(crate) struct Array {
     pub dtype: DType,
-    /// Row-major from the start of the block.
-    pub dense: bool,
-    pub length: usize,
-    /// Shared by results of one shape: most operations keep it.
-    pub layout: Arc<Layout>,
+    pub layout: Layout,
     pub block: Block,
 }
 
-impl Array {
-    fn value(dtype: DType, layout: Layout, block: Block) -> Value {
-        let (dense, length) = (layout.offset == 0 && layout.is_contiguous(), layout.shape.elements());
-        Value::Array(Arc::new(Array { dtype, dense, length, layout: Arc::new(layout), block }))
+/// Vectors and matrices in row-major order: the block holds the shape beside the numbers, so that a result is one
+/// allocation. The block's mark is `rank << 8 | dtype`, its words are `[rows, columns, 1]`: the last `rank` sizes, and
+/// shifted by one their strides.
+#[derive(Clone)]
+pub(crate) struct Dense(Block);
+
+impl Dense {
+    const MOST_AXES: usize = 2;
+
+    #[inline]
+    fn new(dtype: DType, shape: &[usize]) -> Dense {
+        let (rows, columns) = match *shape {
+            [columns] => (1, columns),
+            [rows, columns] => (rows, columns),
+            _ => unreachable!("only vectors and matrices are dense"),
+        };
+        let mark = (shape.len() as u32) << 8 | dtype as u32;
+        Dense(Block::labelled(rows * columns * dtype.size(), mark, [rows, columns, 1]))
     }
 
-    /// The elements in order, for arrays that are dense.
+    #[inline]
+    pub fn dtype(&self) -> DType {
+        DType::ALL[(self.0.mark() & 0xff) as usize]
+    }
+
+    #[inline]
+    pub fn shape(&self) -> &[usize] {
+        let rank = (self.0.mark() >> 8) as usize;
+        &self.0.words()[2 - rank..2]
+    }
+
+    #[inline]
+    fn strides(&self) -> &[isize] {
+        let rank = (self.0.mark() >> 8) as usize;
+        bytemuck::cast_slice(&self.0.words()[3 - rank..])
+    }
+
+    /// Whether dtype and shape are the same.
+    #[inline]
+    pub fn is_like(&self, other: &Dense) -> bool {
+        self.0.mark() == other.0.mark() && self.0.words() == other.0.words()
+    }
+
+    /// Up to this many elements a call is mostly overhead, so shortcuts past views and tiles matter.
+    #[inline]
+    pub fn is_short(&self) -> bool {
+        self.0.len() <= 8 * 1024
+    }
+
     #[inline]
     pub fn slice<T: Element>(&self) -> &[T] {
-        debug_assert!(self.dense);
-        &self.block.as_slice()[..self.length]
+        self.0.as_slice()
     }
 
-    /// Whether two dense arrays of one dtype have one shape.
+    /// Where it lies: two tensors with one address are one value.
+    pub fn address(&self) -> usize {
+        self.0.bytes().as_ptr() as usize
+    }
+
+    /// The elements for writing, if nobody else can see them.
     #[inline]
-    pub fn is_like(&self, other: &Array) -> bool {
-        self.dense
-            && other.dense
-            && self.dtype == other.dtype
-            && (Arc::ptr_eq(&self.layout, &other.layout) || self.layout.shape == other.layout.shape)
+    pub fn slice_mut<T: Element>(&mut self) -> Option<&mut [T]> {
+        self.0.as_mut_slice()
     }
 
-    /// A new array of this one's dtype and shape, which `fill` writes.
+    /// A new tensor of this dtype and shape, which `fill` writes.
     #[inline]
     pub fn new_like<T: Element>(&self, fill: impl FnOnce(&mut [T])) -> Tensor {
-        let mut block = Block::new(self.length * size_of::<T>());
+        let mut block = Block::labelled(self.0.len(), self.0.mark(), *self.0.words());
         fill(block.as_mut_slice().expect("a new block is unique"));
-        let (dtype, length, layout) = (self.dtype, self.length, self.layout.clone());
-        Tensor::from(Value::Array(Arc::new(Array { dtype, dense: true, length, layout, block })))
+        Tensor::from(Value::Dense(Dense(block)))
     }
 }
 
@@ -114,6 +154,7 @@ impl Value {
     pub fn spec_ref(&self) -> SpecRef<'_> {
         match self {
             Value::One(one) => SpecRef { shape: &ONES[..one.rank as usize], dtype: one.dtype },
+            Value::Dense(dense) => SpecRef { shape: dense.shape(), dtype: dense.dtype() },
             Value::Array(array) => SpecRef { shape: &array.layout.shape, dtype: array.dtype },
             Value::Tracer(tracer) => SpecRef { shape: &tracer.spec.shape, dtype: tracer.spec.dtype },
         }
@@ -129,6 +170,13 @@ impl Value {
                 offset: 0,
                 shape: &ONES[..one.rank as usize],
                 strides: &ZEROS[..one.rank as usize],
+            },
+            Value::Dense(dense) => View {
+                dtype: dense.dtype(),
+                bytes: dense.0.bytes(),
+                offset: 0,
+                shape: dense.shape(),
+                strides: dense.strides(),
             },
             Value::Array(array) => View {
                 dtype: array.dtype,
@@ -212,7 +260,7 @@ impl Tensor {
             bits[..size].copy_from_slice(&block.bytes()[start..start + size]);
             return Tensor::one(u64::from_le_bytes(bits), dtype, layout.shape.rank());
         }
-        Tensor::from(Array::value(dtype, layout, block))
+        Tensor::from(Value::Array(Arc::new(Array { dtype, layout, block })))
     }
 
     #[inline]
@@ -228,35 +276,58 @@ impl Tensor {
             let result = fill(Out { dtype, bytes: &mut bytemuck::bytes_of_mut(&mut bits)[..dtype.size()] });
             return (Tensor::one(bits, dtype, spec.shape.rank()), result);
         }
+        if (1..=Dense::MOST_AXES).contains(&spec.shape.rank()) {
+            let mut dense = Dense::new(dtype, &spec.shape);
+            let result = fill(Out { dtype, bytes: dense.0.bytes_mut().expect("a new block is unique") });
+            return (Tensor::from(Value::Dense(dense)), result);
+        }
         let mut block = Block::new(spec.bytes());
         let result = fill(Out { dtype, bytes: block.bytes_mut().expect("a new block is unique") });
-        (Tensor::from(Array::value(dtype, Layout::contiguous(spec.shape.clone()), block)), result)
+        (Tensor::from_array(dtype, Layout::contiguous(spec.shape.clone()), block), result)
+    }
+
+    /// Layout and memory; a single element has none, and a tracer has no numbers.
+    fn memory(&self) -> Option<(Cow<'_, Layout>, &Block)> {
+        match &self.value {
+            Value::Dense(dense) => Some((Cow::Owned(Layout::contiguous(Shape::from(dense.shape()))), &dense.0)),
+            Value::Array(array) => Some((Cow::Borrowed(&array.layout), &array.block)),
+            Value::One(_) | Value::Tracer(_) => None,
+        }
     }
 
     /// Another view of the same memory.
     pub(crate) fn with_layout(&self, change: impl FnOnce(&Layout) -> Layout) -> Tensor {
-        match &self.value {
-            Value::One(one) => {
-                let layout = change(&Layout::contiguous(Shape::from(self.shape())));
-                if layout.shape.elements() == 1 {
-                    return Tensor::one(one.bits, one.dtype, layout.shape.rank());
-                }
-                let mut block = Block::new(8);
-                let bytes = block.bytes_mut().expect("a new block is unique");
-                bytes.copy_from_slice(&one.bits.to_le_bytes());
-                Tensor::from_array(one.dtype, layout, block)
+        let dtype = self.dtype();
+        if let Some((layout, block)) = self.memory() {
+            return Tensor::from_array(dtype, change(&layout), block.clone());
+        }
+        let Value::One(one) = &self.value else { unreachable!("views are made of numbers") };
+        let layout = change(&Layout::contiguous(Shape::from(self.shape())));
+        if layout.shape.elements() == 1 {
+            return Tensor::one(one.bits, dtype, layout.shape.rank());
+        }
+        let mut block = Block::new(8);
+        block.bytes_mut().expect("a new block is unique").copy_from_slice(&one.bits.to_le_bytes());
+        Tensor::from_array(dtype, layout, block)
+    }
+
+    /// The bytes of row-major memory that nobody else can see.
+    pub(crate) fn unique_bytes(&mut self) -> Option<&mut [u8]> {
+        match &mut self.value {
+            Value::Dense(dense) => dense.0.bytes_mut(),
+            Value::Array(array) => {
+                let array = Arc::get_mut(array)?;
+                let dense = array.layout.offset == 0 && array.layout.is_contiguous();
+                let length = array.layout.shape.elements() * array.dtype.size();
+                array.block.bytes_mut().filter(|_| dense).map(|bytes| &mut bytes[..length])
             }
-            Value::Array(array) => Tensor::from_array(array.dtype, change(&array.layout), array.block.clone()),
-            Value::Tracer(_) => unreachable!("views are made of numbers"),
+            Value::One(_) | Value::Tracer(_) => None,
         }
     }
 
     /// Whether the memory can be seen in another layout without copying.
     pub(crate) fn layout_allows(&self, change: impl FnOnce(&Layout) -> Option<Layout>) -> bool {
-        match &self.value {
-            Value::Array(array) => change(&array.layout).is_some(),
-            _ => true,
-        }
+        self.memory().is_none_or(|(layout, _)| change(&layout).is_some())
     }
 
     /// Whether the numbers lie row-major without gaps.
@@ -318,8 +389,8 @@ impl Tensor {
 
     /// Whether two handles share one buffer, which no writer can tell from outside; for tests of copy-on-write.
     pub fn shares_memory_with(&self, other: &Tensor) -> bool {
-        match (&self.value, &other.value) {
-            (Value::Array(a), Value::Array(b)) => a.block.same(&b.block),
+        match (self.memory(), other.memory()) {
+            (Some((_, a)), Some((_, b))) => a.same(b),
             _ => false,
         }
     }

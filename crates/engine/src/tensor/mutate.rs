@@ -18,7 +18,6 @@ use crate::{DType, Error, ErrorKind};
 use smallvec::SmallVec;
 use std::ops::{AddAssign, DivAssign, MulAssign, SubAssign};
 use std::panic::Location;
-use std::sync::Arc;
 use wengert_kernels::dtype::Compute;
 
 impl Tensor {
@@ -138,11 +137,9 @@ impl Tensor {
 
     /// Writes `values` over (or adds them to) a part of memory that the driver found to be unique.
     pub(crate) fn update_part(&mut self, part: impl FnOnce(&Layout) -> Layout, values: &Tensor, add: bool) {
-        let Value::Array(array) = &mut self.value else { unreachable!("single elements are replaced whole") };
-        let array = Arc::get_mut(array).expect("the driver found it unique");
-        let layout = part(&array.layout);
-        let dtype = array.dtype;
-        let bytes = array.block.bytes_mut().expect("the driver found it unique");
+        let spec = self.spec();
+        let (dtype, layout) = (spec.dtype, part(&Layout::contiguous(spec.shape)));
+        let bytes = self.unique_bytes().expect("the driver found it unique");
         match dtype.compute() {
             DType::F64 => write_part::<f64>(dtype, bytes, &layout, values, add),
             DType::F32 => write_part::<f32>(dtype, bytes, &layout, values, add),

@@ -15,6 +15,9 @@ pub(super) struct Header {
     pub(super) capacity: usize,
     /// Index of the size class, or [`super::class::LARGE`].
     pub(super) class: u32,
+    /// The owner's mark and words, written once in `Block::labelled`.
+    pub(super) mark: u32,
+    pub(super) words: [usize; 3],
     /// The next free block of the same list.
     pub(super) next: *mut Header,
 }
@@ -24,6 +27,14 @@ const _: () = assert!(size_of::<Header>() == HEADER);
 impl Header {
     /// The header of a block on no list.
     pub(super) fn new(capacity: usize, class: u32) -> Header {
-        Header { count: AtomicUsize::new(0), length: 0, capacity, class, next: std::ptr::null_mut() }
+        Header {
+            count: AtomicUsize::new(0),
+            length: 0,
+            capacity,
+            class,
+            mark: 0,
+            words: [0; 3],
+            next: std::ptr::null_mut(),
+        }
     }
 }

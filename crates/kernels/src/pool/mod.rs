@@ -63,6 +63,37 @@ impl Block {
         Block { header }
     }
 
+    /// A block with a mark and three words of the owner's beside its data, which cost nothing: the header has room.
+    ///
+    /// ```
+    /// let block = wengert_kernels::Block::labelled(16, 7, [1, 2, 3]);
+    /// assert_eq!((block.mark(), block.words()), (7, &[1, 2, 3]));
+    /// ```
+    #[inline]
+    pub fn labelled(bytes: usize, mark: u32, words: [usize; 3]) -> Block {
+        let block = Block::new(bytes);
+        // SAFETY: the block is new, so nobody else reads its header.
+        unsafe {
+            (*block.header.as_ptr()).mark = mark;
+            (*block.header.as_ptr()).words = words;
+        }
+        block
+    }
+
+    /// The mark given at creation; arbitrary for a block without a label.
+    #[inline]
+    pub fn mark(&self) -> u32 {
+        // SAFETY: the header lives as long as this reference is counted; the mark is only written in `labelled`.
+        unsafe { (*self.header.as_ptr()).mark }
+    }
+
+    /// The words given at creation; arbitrary for a block without a label.
+    #[inline]
+    pub fn words(&self) -> &[usize; 3] {
+        // SAFETY: as for `mark`.
+        unsafe { &(*self.header.as_ptr()).words }
+    }
+
     /// The number of bytes asked for.
     ///
     /// ```

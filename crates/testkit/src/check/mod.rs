@@ -11,8 +11,8 @@ mod structure;
 mod subject;
 mod values;
 
+use crate::numeric;
 use crate::report::{Aspect, Failure, Report};
-use crate::{numeric, report};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use subject::Subject;
 use wengert::prelude::*;
@@ -127,7 +127,7 @@ impl Trial {
 
     fn fail(&mut self, aspect: Aspect, message: String) {
         let (operation, case) = (self.report.name(), self.label.clone());
-        self.failures.push(report::Failure { operation, case, aspect, message });
+        self.failures.push(Failure { operation, case, aspect, message });
     }
 
     /// Notes whether something holds.

@@ -2,7 +2,7 @@
 
 use super::Trial;
 use super::subject::{Subject, pick};
-use crate::numeric::{difference, direction, directions, epsilon, norm_difference};
+use crate::numeric::{directions, epsilon, norm_difference};
 use crate::report::Aspect;
 use wengert::Select;
 use wengert::prelude::*;
@@ -130,10 +130,7 @@ pub(super) fn gradient_dtypes(trial: &mut Trial, subject: &Subject<'_>) {
         let derive = |base: &[Tensor], u: &[Tensor]| {
             let (x, base) = (pick(base, &subject.floats), base.to_vec());
             let f = |x: &Vec<Tensor>| {
-                pick(
-                    &subject.call(&super::subject::replaced(&base, &subject.floats, x)),
-                    &subject.float_outputs,
-                )
+                pick(&subject.call(&super::subject::replaced(&base, &subject.floats, x)), &subject.float_outputs)
             };
             let (u, v) = (u.to_vec(), directions(&x, 0.45));
             let both = |x: &Vec<Tensor>| {
@@ -151,7 +148,10 @@ pub(super) fn gradient_dtypes(trial: &mut Trial, subject: &Subject<'_>) {
         let (eager, staged) = derive(&all, &u);
         let (right, _) = derive(&wide, &right_u);
         for (how, (tangents, gradients)) in [("eager", eager), ("compiled", staged)] {
-            let pairs = [("tangent", &tangents, &right.0, &outputs), ("gradient", &gradients, &right.1, &pick(&all, &subject.floats))];
+            let pairs = [
+                ("tangent", &tangents, &right.0, &outputs),
+                ("gradient", &gradients, &right.1, &pick(&all, &subject.floats)),
+            ];
             for (what, got, right, like) in pairs {
                 for (position, ((got, right), like)) in got.iter().zip(right).zip(like).enumerate() {
                     // A dtype is compared first: the numbers are compared after rounding to it.
@@ -264,6 +264,7 @@ pub(super) fn strided_gradient(trial: &mut Trial, subject: &Subject<'_>) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::numeric::{difference, direction};
 
     #[test]
     fn layouts_hold_the_same_numbers_in_other_places() {

@@ -6,8 +6,8 @@ use crate::interp::bind1;
 use crate::ops::elementwise_rule::align_batch;
 use crate::ops::reduction::sum::checked_axis;
 use crate::primitive::{
-    Adjoints, Attrs, Case, Dependency, Device, Gradient, Gradients, Jet, Mask, Outputs, Patch, Primitive, Rule, Sample, Saves,
-    Spec, SpecRef, Specs,
+    Adjoints, Attrs, Case, Dependency, Device, Gradient, Gradients, Jet, Mask, Outputs, Patch, Primitive, Rule, Sample,
+    Saves, Spec, SpecRef, Specs,
 };
 use crate::{Error, ErrorKind, Shape, Tensor};
 use smallvec::smallvec;

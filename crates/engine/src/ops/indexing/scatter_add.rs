@@ -9,10 +9,8 @@ use crate::primitive::{
     Adjoints, Attrs, Case, Dependency, Device, Gradient, Gradients, Jet, Mask, Outputs, Primitive, Rule, Sample, Saves,
     Spec, SpecRef, Specs, expect_same_dtype,
 };
-use crate::tensor::Value;
 use crate::{DType, Error, ErrorKind, Shape, Tensor};
 use smallvec::smallvec;
-use std::sync::Arc;
 use wengert_kernels::index::scatter_add;
 
 impl Tensor {
@@ -81,14 +79,12 @@ impl Primitive for ScatterAdd {
     }
 
     fn eval_in_place(&self, attrs: &Attrs, target: &mut Tensor, rest: &[&Tensor]) -> Result<bool, Error> {
-        let Value::Array(array) = &mut target.value else { return Ok(false) };
-        let array = Arc::get_mut(array).expect("the driver found it unique");
         let (axis, index, values) = (attrs.axis("axis"), rest[0].value.view(), rest[1].value.view());
-        let shape = &array.layout.shape;
-        const UNIQUE: &str = "the driver found it unique";
-        let result = match array.dtype {
-            DType::F64 => scatter_add::<f64>(array.block.as_mut_slice().expect(UNIQUE), shape, axis, index, values),
-            DType::F32 => scatter_add::<f32>(array.block.as_mut_slice().expect(UNIQUE), shape, axis, index, values),
+        let spec = target.spec();
+        let bytes = target.unique_bytes().expect("the driver found it unique");
+        let result = match spec.dtype {
+            DType::F64 => scatter_add::<f64>(bytemuck::cast_slice_mut(bytes), &spec.shape, axis, index, values),
+            DType::F32 => scatter_add::<f32>(bytemuck::cast_slice_mut(bytes), &spec.shape, axis, index, values),
             _ => return Ok(false),
         };
         result.map(|()| true).map_err(|wrong| out_of_range("scatter_add", axis, wrong))

@@ -4,8 +4,8 @@
 use super::slice_add::SLICE_ADD;
 use crate::interp::bind1;
 use crate::primitive::{
-    Adjoints, Attrs, Case, Cost, Dependency, Device, Gradient, Gradients, Jet, Mask, Outputs, Patch, Primitive, Rule, Sample,
-    Saves, Spec, SpecRef, Specs,
+    Adjoints, Attrs, Case, Cost, Dependency, Device, Gradient, Gradients, Jet, Mask, Outputs, Patch, Primitive, Rule,
+    Sample, Saves, Spec, SpecRef, Specs,
 };
 use crate::{Error, ErrorKind, Shape, Tensor};
 use smallvec::smallvec;

@@ -5,8 +5,8 @@ use super::sum::checked_axis;
 use crate::interp::bind;
 use crate::ops::indexing::scatter_add::SCATTER_ADD;
 use crate::primitive::{
-    Adjoints, Attrs, Case, Dependency, Device, Gradient, Gradients, Mask, Outputs, Patch, Primitive, Rule, Sample, Saves,
-    Spec, SpecRef, Specs,
+    Adjoints, Attrs, Case, Dependency, Device, Gradient, Gradients, Mask, Outputs, Patch, Primitive, Rule, Sample,
+    Saves, Spec, SpecRef, Specs,
 };
 use crate::{DType, Error, ErrorKind, Shape, Tensor};
 use smallvec::smallvec;

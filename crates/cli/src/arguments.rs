@@ -1,0 +1,56 @@
+//! What can be asked on the command line.
+
+use crate::training::Plan;
+use clap::{Parser, Subcommand};
+use std::path::PathBuf;
+
+/// Reverse-mode automatic differentiation: a tour, and the pages of the operations
+#[derive(Debug, Parser)]
+#[command(name = "wengert", version)]
+pub struct Arguments {
+    #[command(subcommand)]
+    command: Option<Command>,
+}
+
+impl Arguments {
+    /// What was asked for; nothing asks for the tour.
+    pub fn command(self) -> Command {
+        self.command.unwrap_or(Command::Tour { quick: false })
+    }
+}
+
+/// One request.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Show a Wengert list, the transforms, and a network that learns (the default)
+    Tour {
+        /// Train for fewer epochs
+        #[arg(long)]
+        quick: bool,
+    },
+    /// Show the Wengert list of y = x1 x2 + sin x1 with every value, adjoint and contribution
+    Tape,
+    /// Train a small network on handwritten digits and test it
+    Train {
+        /// How often every image is seen
+        #[arg(long, value_name = "N", default_value_t = Plan::FULL.epochs as u32, value_parser = clap::value_parser!(u32).range(1..))]
+        epochs: u32,
+        /// The seed of weights, order and noise
+        #[arg(long, value_name = "N", default_value_t = Plan::FULL.seed)]
+        seed: u64,
+    },
+    /// List the primitive operations, or tell all about one
+    Ops {
+        /// The name of a primitive, such as matmul
+        name: Option<String>,
+    },
+    /// Write the pages of the operations
+    Docs {
+        /// Only tell which pages are stale, missing or extra; exit with 1 if there are any
+        #[arg(long)]
+        check: bool,
+        /// Where the pages are [default: docs/ops]
+        #[arg(value_name = "DIR")]
+        directory: Option<PathBuf>,
+    },
+}

@@ -1,0 +1,154 @@
+//! Everything the documents say about a primitive, from its file and its trait.
+
+use crate::header::Header;
+use crate::methods::{Method, methods};
+use wengert::primitive::{Attrs, Case, Dependency, Jet, Mask, Primitive, SOURCES, Saves, Spec, SpecRef};
+
+/// One primitive, described.
+pub struct Facts {
+    /// Its name.
+    pub name: &'static str,
+    /// The folder of its file.
+    pub family: &'static str,
+    /// What the file says at its top.
+    pub header: Header,
+    /// What users call.
+    pub methods: Vec<Method>,
+    /// The derivative rule in words; empty if the primitive tells none.
+    pub rule: &'static str,
+    /// Label and text of the other properties, in the order of the page.
+    pub properties: Vec<(&'static str, String)>,
+    /// What the rule keeps when every real operand is differentiated.
+    pub saves: String,
+}
+
+impl Facts {
+    /// Every primitive, in the order of the documents.
+    ///
+    /// ```
+    /// use wengert_cli::facts::Facts;
+    /// let tanh = Facts::all().into_iter().find(|facts| facts.name == "tanh").unwrap();
+    /// assert_eq!(tanh.saves, "the output");
+    /// assert_eq!(tanh.header.formula(), "y = tanh x,   dy = (1 - y^2) dx");
+    /// ```
+    pub fn all() -> Vec<Facts> {
+        SOURCES.iter().map(|&(op, family, source)| Facts::of(op, family, source)).collect()
+    }
+
+    fn of(op: &'static dyn Primitive, family: &'static str, source: &str) -> Facts {
+        let example = Example::of(op);
+        let saves = example.saves(op);
+        let mut properties = vec![
+            ("operands", op.operands().to_string()),
+            ("outputs", op.outputs(&example.attrs).to_string()),
+            ("attributes", example.attributes(op)),
+            ("saved values", saves.clone()),
+        ];
+        properties.extend(example.saves_by_operand(op).map(|text| ("", text)));
+        properties.push(("cost", example.cost(op)));
+        properties.push(("dependency", dependency(op.dependency()).to_string()));
+        properties.push(("Taylor mode", jet(op.jet()).to_string()));
+        let (name, rule) = (op.name(), op.rule_text());
+        Facts { name, family, header: Header::parse(name, source), methods: methods(source), rule, properties, saves }
+    }
+}
+
+/// The families in order, each with its primitives.
+pub fn families(all: &[Facts]) -> Vec<(&'static str, &[Facts])> {
+    all.chunk_by(|a, b| a.family == b.family).map(|facts| (facts[0].family, facts)).collect()
+}
+
+/// A call to ask the trait about: what saves and costs are depends on attributes and shapes.
+struct Example {
+    attrs: Attrs,
+    operands: Vec<Spec>,
+}
+
+impl Example {
+    /// The first test case.
+    fn of(op: &dyn Primitive) -> Example {
+        let spec_of = |case: &Case| case.operands.iter().map(|s| Spec::new(s.shape.clone(), s.dtype)).collect();
+        match op.cases().first() {
+            Some(case) => Example { attrs: case.attrs.clone(), operands: spec_of(case) },
+            None => Example { attrs: Attrs::new(), operands: Vec::new() },
+        }
+    }
+
+    fn attributes(&self, op: &dyn Primitive) -> String {
+        match op.attributes() {
+            [] => "none".to_string(),
+            names => format!("{}, as in {}{}", names.join(", "), op.name(), self.attrs),
+        }
+    }
+
+    fn is_real(&self, position: usize) -> bool {
+        self.operands.get(position).is_some_and(|spec| spec.dtype.is_float())
+    }
+
+    fn saves_for(&self, op: &dyn Primitive, wanted: Mask) -> String {
+        saves_text(op.saves(&self.attrs, wanted), op.operands(), op.outputs(&self.attrs))
+    }
+
+    fn saves(&self, op: &dyn Primitive) -> String {
+        self.saves_for(op, Mask::of(op.operands(), |position| self.is_real(position)))
+    }
+
+    /// One line for each operand, if it matters which of them is differentiated.
+    fn saves_by_operand(&self, op: &dyn Primitive) -> impl Iterator<Item = String> {
+        let real: Vec<usize> = (0..op.operands()).filter(|&position| self.is_real(position)).collect();
+        let alone: Vec<String> = real.iter().map(|&position| self.saves_for(op, Mask::only(position))).collect();
+        let all = self.saves(op);
+        let matters = alone.iter().any(|saves| *saves != all);
+        let lines = real
+            .into_iter()
+            .zip(alone)
+            .map(|(position, saves)| format!("{saves}, if only operand {position} is differentiated"));
+        lines.filter(move |_| matters)
+    }
+
+    /// Whether the work is nothing, one pass over the numbers, or more; told from the size of the example.
+    fn cost(&self, op: &dyn Primitive) -> String {
+        let operands: Vec<SpecRef<'_>> = self.operands.iter().map(Spec::as_ref).collect();
+        let Ok(outputs) = op.infer(&self.attrs, &operands) else { return "unknown".to_string() };
+        let cost = op.cost(&self.attrs, &operands, &outputs);
+        let elements: usize = self.operands.iter().chain(&outputs).map(|spec| spec.shape.elements()).sum();
+        let class = match (cost.flops, cost.bytes) {
+            (0.0, 0.0) => "free: nothing is computed or copied",
+            (flops, _) if flops > elements as f64 => "computing: more arithmetic than numbers read and written",
+            _ => "streaming: every number is read or written once",
+        };
+        class.to_string()
+    }
+}
+
+fn saves_text(saves: Saves, operands: usize, outputs: usize) -> String {
+    let operand = |i: usize| if operands == 1 { "the operand".to_string() } else { format!("operand {i}") };
+    let output = |i: usize| if outputs == 1 { "the output".to_string() } else { format!("output {i}") };
+    let shape = |i: usize| if operands == 1 { "the shape".to_string() } else { format!("the shape of operand {i}") };
+    let parts = (saves.operands.iter().map(operand))
+        .chain(saves.outputs.iter().map(output))
+        .chain(saves.shapes.iter().map(shape))
+        .chain(saves.residual.then(|| "a residual of bits or whole numbers".to_string()));
+    let parts: Vec<String> = parts.collect();
+    if parts.is_empty() { "nothing".to_string() } else { parts.join(", ") }
+}
+
+fn dependency(dependency: Dependency) -> &'static str {
+    match dependency {
+        Dependency::Elementwise => "elementwise: output i depends on element i of every operand",
+        Dependency::Movement => "movement: every output is a copy of one element, or a constant",
+        Dependency::Reduction => "reduction: outputs depend on the elements along the reduced axes",
+        Dependency::Dense => "dense: every output may depend on everything",
+        Dependency::None => "none: no output depends differentiably on anything",
+    }
+}
+
+fn jet(jet: Jet) -> &'static str {
+    match jet {
+        Jet::Linear => "linear: coefficient by coefficient",
+        Jet::Bilinear => "bilinear: the product rule over coefficients",
+        Jet::Slope => "slope: by the differential equation that the slope gives",
+        Jet::Nested => "nested: by repeated tangents",
+        Jet::Constant => "constant: only the value passes",
+    }
+}

@@ -1,0 +1,80 @@
+//! The methods that an operation's file gives to users, read from its text.
+
+/// A public method with its documentation.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Method {
+    /// `Tensor::tanh`.
+    pub path: String,
+    /// `fn tanh(&self) -> Tensor`.
+    pub signature: String,
+    /// The lines of its documentation.
+    pub documentation: Vec<String>,
+}
+
+/// The documented methods of `Tensor`, and of public types that the file declares.
+///
+/// ```
+/// let source = "impl Tensor {\n    /// The sine.\n    #[track_caller]\n    pub fn sin(&self) -> Tensor {\n    }\n}\n";
+/// let methods = wengert_cli::methods::methods(source);
+/// assert_eq!(methods[0].path, "Tensor::sin");
+/// assert_eq!(methods[0].signature, "fn sin(&self) -> Tensor");
+/// assert_eq!(methods[0].documentation, ["The sine."]);
+/// ```
+pub fn methods(source: &str) -> Vec<Method> {
+    let mut methods = Vec::new();
+    let mut owner: Option<&str> = None;
+    let mut documentation: Vec<String> = Vec::new();
+    let mut lines = source.lines();
+    while let Some(line) = lines.next() {
+        if let Some(rest) = line.strip_prefix("impl ") {
+            owner = rest.strip_suffix(" {").filter(|name| is_public(source, name));
+        } else if line == "}" {
+            owner = None;
+        }
+        let Some(name) = owner else { continue };
+        let inner = line.trim_start();
+        if let Some(text) = inner.strip_prefix("///") {
+            documentation.push(text.strip_prefix(' ').unwrap_or(text).to_string());
+        } else if let Some(start) = inner.strip_prefix("pub fn ").filter(|_| !documentation.is_empty()) {
+            // A long signature ends on the line of its opening brace.
+            let mut signature = format!("fn {start}");
+            while !signature.ends_with('{') {
+                let Some(more) = lines.next() else { break };
+                signature = format!("{signature} {}", more.trim());
+            }
+            let signature = signature.trim_end_matches([' ', '{']).replace("( ", "(").replace(", )", ")");
+            let end = start.find(['(', '<']).unwrap_or(start.len());
+            let path = format!("{name}::{}", &start[..end]);
+            methods.push(Method { path, signature, documentation: std::mem::take(&mut documentation) });
+        } else if !inner.starts_with("#[") {
+            documentation.clear();
+        }
+    }
+    methods
+}
+
+fn is_public(source: &str, name: &str) -> bool {
+    let declares = |line: &str| {
+        let rest = line.strip_prefix("pub struct ").and_then(|rest| rest.strip_prefix(name));
+        rest.is_some_and(|rest| !rest.starts_with(|c: char| c.is_alphanumeric() || c == '_'))
+    };
+    name == "Tensor" || source.lines().any(declares)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn private_types_and_undocumented_methods_are_left_out() {
+        let source = "pub(crate) struct Part;\nimpl Part {\n    /// Hidden.\n    pub fn of() {\n    }\n}\n\
+                      impl Tensor {\n    pub fn bare(&self) {\n    }\n    /// Inner.\n    pub(crate) fn inner(&self) {\n    }\n}\n";
+        assert_eq!(methods(source), []);
+    }
+
+    #[test]
+    fn a_long_signature_is_joined() {
+        let source = "impl Tensor {\n    /// Adds.\n    pub fn add_at(\n        &self,\n        axis: isize,\n    ) -> Tensor {\n    }\n}\n";
+        assert_eq!(methods(source)[0].signature, "fn add_at(&self, axis: isize) -> Tensor");
+    }
+}

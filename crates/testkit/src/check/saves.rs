@@ -1,0 +1,143 @@
+//! The rules themselves: they read what they declared, all of it and nothing else, and keep zeros.
+
+use super::Trial;
+use super::subject::{Subject, pick};
+use crate::numeric::{directions, zeros_like};
+use crate::report::Aspect;
+use wengert::prelude::*;
+use wengert::primitive::{Adjoints, Dependency, Gradient, Gradients, Mask, Outputs, Rule, bind1};
+
+/// A rule's contribution as a tensor, or `None` where there is nothing.
+fn dense(gradient: &Gradient) -> Option<Tensor> {
+    match gradient {
+        Gradient::Zero => None,
+        Gradient::Dense(tensor) => Some(tensor.clone()),
+        Gradient::Patch(patch) => {
+            let base = Tensor::constant(0.0, &patch.spec);
+            let operands: Vec<&Tensor> = std::iter::once(&base).chain(&patch.values).collect();
+            Some(bind1(patch.op, patch.attrs.clone(), &operands))
+        }
+    }
+}
+
+/// Every set of these positions, without the empty one.
+fn subsets(positions: &[usize]) -> Vec<Mask> {
+    let set = |bits: usize| {
+        let chosen = positions.iter().enumerate().filter(|(place, _)| bits >> place & 1 == 1);
+        chosen.fold(Mask::NONE, |mask, (_, &position)| mask.with(position))
+    };
+    (1..1usize << positions.len()).map(set).collect()
+}
+
+/// For each set of wanted gradients, the rules read all that `saves` declares for it, and nothing else: reading more
+/// panics. They answer for the operands that were asked for, in their specs, and never for whole numbers.
+pub(super) fn saves(trial: &mut Trial, subject: &Subject<'_>) {
+    let here = Aspect::Saves;
+    let operands: Vec<&Tensor> = subject.operands.iter().collect();
+    let outputs: Outputs = subject.outputs.iter().cloned().collect();
+    for wanted in subsets(&subject.floats) {
+        let attrs = &subject.case.attrs;
+        let rule = Rule::new(subject.op, attrs, &operands, &outputs, wanted);
+        if subject.op.saves(attrs, wanted).residual {
+            let dtype = subject.op.residual(attrs, &operands, &outputs.iter().collect::<Vec<_>>()).dtype();
+            trial.holds(here, !dtype.is_float(), || {
+                format!("the residual is {dtype}: a saved number that is neither operand nor output has no derivative")
+            });
+        }
+        for given in subsets(&subject.float_outputs) {
+            let cotangent = |position: usize| given.has(position).then(|| subject.cotangents[position].clone());
+            let gradients = subject.op.vjp(&rule, (0..outputs.len()).map(cotangent).collect());
+            answers(trial, subject, wanted, &gradients);
+        }
+        let v = directions(&subject.operands, 0.5);
+        let tangents: Vec<Option<Tensor>> =
+            (0..operands.len()).map(|position| wanted.has(position).then(|| v[position].clone())).collect();
+        let derived = subject.op.jvp(&rule, &tangents);
+        trial.holds(here, derived.len() == outputs.len(), || {
+            format!("jvp gives {} tangents for {} outputs", derived.len(), outputs.len())
+        });
+        for (position, tangent) in derived.iter().enumerate() {
+            let right = tangent.as_ref().is_none_or(|tangent| tangent.spec() == outputs[position].spec());
+            trial.holds(here, right, || format!("the tangent of output {position} has another shape or dtype"));
+        }
+        let unread = rule.unread();
+        trial.holds(here, unread.is_empty(), || {
+            format!("for the gradients of operands {wanted:?} it saves what no rule reads: {}", unread.join(", "))
+        });
+    }
+}
+
+fn answers(trial: &mut Trial, subject: &Subject<'_>, wanted: Mask, gradients: &Gradients) {
+    let here = Aspect::Saves;
+    trial.holds(here, gradients.len() <= subject.operands.len(), || "vjp gives more gradients than operands".into());
+    for (position, operand) in subject.operands.iter().enumerate() {
+        let gradient = gradients.get(position).and_then(dense);
+        match (&gradient, operand.dtype().is_float()) {
+            (Some(_), false) => {
+                trial.fail(here, format!("vjp gives a gradient to operand {position}, {}", operand.spec()))
+            }
+            (Some(gradient), true) => {
+                trial.holds(here, gradient.spec() == operand.spec() || !wanted.has(position), || {
+                    format!("the gradient of operand {position}, {}, is {}", operand.spec(), gradient.spec())
+                })
+            }
+            (None, _) => {}
+        }
+    }
+}
+
+/// A cotangent of zeros gives zeros and a tangent of zeros gives zeros, whatever the slope: by the rule, staged and
+/// batched; and for an elementwise operation, a zero at one element does so at that element.
+pub(super) fn zero_cotangent(trial: &mut Trial, subject: &Subject<'_>) {
+    let here = Aspect::ZeroCotangent;
+    let (floats, outputs) = (&subject.floats, &subject.float_outputs);
+    if outputs.is_empty() {
+        return;
+    }
+    let f = subject.function(floats, outputs);
+    let x = subject.at(floats);
+    let y = pick(&subject.outputs, outputs);
+    let all_zero = |tensors: &[Tensor]| tensors.iter().all(|tensor| tensor.to_f64_vec().iter().all(|g| *g == 0.0));
+    let zeros = zeros_like(&y);
+    let still = zeros_like(&x);
+
+    rule_keeps_zero(trial, subject);
+    let pulled = |x: &Vec<Tensor>| vjp(&f, x).1.call(&zeros);
+    trial.holds(here, all_zero(&compile(pulled).call(&x)), || "compiled, a zero cotangent gives something else".into());
+    let pushed = |x: &Vec<Tensor>| jvp(&f, x, &still).1;
+    trial.holds(here, all_zero(&pushed(&x)), || "a zero tangent gives something else".into());
+    trial.holds(here, all_zero(&compile(pushed).call(&x)), || "compiled, a zero tangent gives something else".into());
+    let one: Vec<Tensor> = x.iter().map(|x| x.unsqueeze(0)).collect();
+    trial.holds(here, all_zero(&vmap(pulled)(&one)), || "batched, a zero cotangent gives something else".into());
+
+    if subject.op.dependency() != Dependency::Elementwise {
+        return;
+    }
+    let even = |tensor: &Tensor| {
+        let numbers = (0..tensor.elements()).map(|i| f64::from(i % 2 == 1)).collect();
+        Tensor::from_vec::<f64>(numbers, tensor.shape()).cast(tensor.dtype())
+    };
+    let gradients = vjp(&f, &x).1.call(&y.iter().map(even).collect());
+    let kept = |gradient: &Tensor| gradient.to_f64_vec().iter().step_by(2).all(|g| *g == 0.0);
+    trial.holds(here, gradients.iter().all(kept), || {
+        format!(
+            "where a cotangent is zero, gradients are {:?}",
+            gradients.iter().map(Tensor::to_f64_vec).collect::<Vec<_>>()
+        )
+    });
+}
+
+fn rule_keeps_zero(trial: &mut Trial, subject: &Subject<'_>) {
+    let operands: Vec<&Tensor> = subject.operands.iter().collect();
+    let outputs: Outputs = subject.outputs.iter().cloned().collect();
+    let wanted = subject.floats.iter().fold(Mask::NONE, |mask, &position| mask.with(position));
+    let rule = Rule::new(subject.op, &subject.case.attrs, &operands, &outputs, wanted);
+    let zero = |output: &Tensor| output.dtype().is_float().then(|| output.full_like(0.0));
+    let cotangents: Adjoints = outputs.iter().map(zero).collect();
+    for (position, gradient) in subject.op.vjp(&rule, cotangents).iter().enumerate() {
+        let numbers = dense(gradient).map(|tensor| tensor.to_f64_vec()).unwrap_or_default();
+        trial.holds(Aspect::ZeroCotangent, numbers.iter().all(|g| *g == 0.0), || {
+            format!("a zero cotangent gives operand {position} the gradient {numbers:?}")
+        });
+    }
+}
