@@ -22,10 +22,21 @@ enum Bench {
         #[arg(long, default_value_t = 10_000_000)]
         most: usize,
     },
+    /// One chain of `overhead`, in this process.
+    Chain {
+        /// Elements of each tensor.
+        elements: usize,
+        /// Operations in the chain.
+        ops: usize,
+        /// A JSON object.
+        #[arg(long)]
+        json: bool,
+    },
 }
 
 fn main() {
     match Arguments::parse().bench {
         Bench::Overhead { json, most } => overhead::run(json, most),
+        Bench::Chain { elements, ops, json } => overhead::run_one(elements, ops, json),
     }
 }

@@ -1,6 +1,7 @@
 //! A chain of tiny products: what one recorded operation costs, forward, backward and in memory.
 
 use std::hint::black_box;
+use std::process::Command;
 use std::time::Instant;
 use wengert::prelude::*;
 
@@ -12,34 +13,35 @@ struct Measured {
     resident: u64,
 }
 
+/// Every chain in a process of its own, so that its memory is its own.
 pub fn run(json: bool, most: usize) {
     for elements in [1, 32] {
-        for ops in [1_000, 100_000, 1_000_000, 10_000_000] {
-            if ops > most {
-                continue;
-            }
-            let measured = chain(elements, ops);
-            let Measured { forward, backward, drop, resident } = measured;
+        for ops in [1_000, 100_000, 1_000_000, 10_000_000].into_iter().filter(|ops| *ops <= most) {
+            let mut command = Command::new(std::env::current_exe().expect("a running program has a path"));
+            command.args(["chain", &elements.to_string(), &ops.to_string()]);
             if json {
-                let line = serde_json::json!({
-                    "bench": "chain", "elements": elements, "ops": ops,
-                    "forward_ns": rounded(forward), "backward_ns": rounded(backward), "drop_ns": rounded(drop),
-                    "rss_bytes": resident,
-                });
-                println!("{line}");
-            } else {
-                println!(
-                    "{elements:>3} elements {ops:>9} ops: forward {forward:6.1} ns, backward {backward:6.1} ns, \
-                     drop {drop:5.1} ns, {:.0} MB resident",
-                    resident as f64 / 1e6
-                );
+                command.arg("--json");
             }
+            let status = command.status().expect("the benchmark starts itself");
+            assert!(status.success(), "the chain of {ops} operations on {elements} elements failed: {status}");
         }
     }
 }
 
-fn rounded(nanoseconds: f64) -> f64 {
-    (nanoseconds * 10.0).round() / 10.0
+/// One chain in this process.
+pub fn run_one(elements: usize, ops: usize, json: bool) {
+    let Measured { forward, backward, drop, resident } = chain(elements, ops);
+    if json {
+        println!(
+            r#"{{"bench":"chain","elements":{elements},"ops":{ops},"forward_ns":{forward:.1},"backward_ns":{backward:.1},"drop_ns":{drop:.1},"rss_bytes":{resident}}}"#
+        );
+    } else {
+        println!(
+            "{elements:>3} elements {ops:>9} ops: forward {forward:6.1} ns, backward {backward:6.1} ns, \
+             drop {drop:5.1} ns, {:.0} MB resident",
+            resident as f64 / 1e6
+        );
+    }
 }
 
 /// The medians over enough repetitions to fill about a second, at least three.

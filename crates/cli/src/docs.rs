@@ -136,8 +136,8 @@ fn page(facts: &Facts) -> String {
     }
     text += "\n## Rules\n\n| | |\n|---|---|\n";
     text += &format!("| reverse rule | {} |\n", code(facts.rule));
-    for (label, value) in &facts.properties {
-        text += &format!("| {label} | {} |\n", cell(value));
+    for (label, lines) in &facts.properties {
+        text += &format!("| {label} | {} |\n", cell(&lines.join("<br>")));
     }
     if !facts.methods.is_empty() {
         text += "\n## Methods\n";
@@ -161,8 +161,9 @@ fn index(all: &[Facts]) -> String {
         text += &format!("\n## {family}\n\n| name | formula | reverse rule | saved values |\n|---|---|---|---|\n");
         for facts in members {
             let formulas: Vec<String> = facts.header.formulas.iter().map(|formula| code(formula)).collect();
-            let (name, formulas, rule) = (facts.name, formulas.join("<br>"), code(facts.rule));
-            text += &format!("| [{name}]({name}.md) | {formulas} | {rule} | {} |\n", cell(&facts.saves));
+            let formula = if formulas.is_empty() { cell(&facts.summary()) } else { formulas.join("<br>") };
+            let (name, rule) = (facts.name, code(facts.rule));
+            text += &format!("| [{name}]({name}.md) | {formula} | {rule} | {} |\n", cell(&facts.saves));
         }
     }
     text
@@ -181,7 +182,27 @@ fn highlighted(documentation: &[String]) -> String {
             inside = !inside;
             text += if inside { "```rust\n" } else { "```\n" };
         } else if !(inside && (line == "#" || line.starts_with("# "))) {
-            text += &format!("{line}\n");
+            text += &if inside { line.clone() } else { without_paths(line) };
+            text += "\n";
+        }
+    }
+    text
+}
+
+/// Links to items, as in ``[`t`](Tensor::t)``, mean something to rustdoc only: their text remains.
+fn without_paths(line: &str) -> String {
+    let mut text = line.to_string();
+    let mut from = 0;
+    while let Some(middle) = text[from..].find("](").map(|at| from + at) {
+        let open = text[..middle].rfind('[');
+        let close = text[middle..].find(')').map(|at| middle + at);
+        from = middle + 2;
+        if let (Some(open), Some(close)) = (open, close)
+            && text[middle + 2..close].contains("::")
+        {
+            text.replace_range(middle..=close, "");
+            text.remove(open);
+            from = middle - 1;
         }
     }
     text
@@ -199,4 +220,16 @@ fn cell(text: &str) -> String {
 fn capital(text: &str) -> String {
     let mut letters = text.chars();
     letters.next().map_or_else(String::new, |first| first.to_uppercase().chain(letters).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn links_to_items_become_their_text_and_other_links_stay() {
+        let line = "See [`t`](Tensor::t), [the guide](guide.md) and [`a`](crate::a).";
+        assert_eq!(without_paths(line), "See `t`, [the guide](guide.md) and `a`.");
+        assert_eq!(without_paths("an open ]( stays"), "an open ]( stays");
+    }
 }

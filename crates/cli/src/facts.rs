@@ -16,20 +16,26 @@ pub struct Facts {
     pub methods: Vec<Method>,
     /// The derivative rule in words; empty if the primitive tells none.
     pub rule: &'static str,
-    /// Label and text of the other properties, in the order of the page.
-    pub properties: Vec<(&'static str, String)>,
+    /// Label and lines of the other properties, in the order of the page.
+    pub properties: Vec<(&'static str, Vec<String>)>,
     /// What the rule keeps when every real operand is differentiated.
     pub saves: String,
 }
 
 impl Facts {
+    /// The formula on one line, or what the operation is if its file gives none.
+    pub fn summary(&self) -> String {
+        let Header { title, formulas, .. } = &self.header;
+        if formulas.is_empty() { title.clone() } else { formulas.join(",   ") }
+    }
+
     /// Every primitive, in the order of the documents.
     ///
     /// ```
     /// use wengert_cli::facts::Facts;
     /// let tanh = Facts::all().into_iter().find(|facts| facts.name == "tanh").unwrap();
     /// assert_eq!(tanh.saves, "the output");
-    /// assert_eq!(tanh.header.formula(), "y = tanh x,   dy = (1 - y^2) dx");
+    /// assert_eq!(tanh.summary(), "y = tanh x,   dy = (1 - y^2) dx");
     /// ```
     pub fn all() -> Vec<Facts> {
         SOURCES.iter().map(|&(op, family, source)| Facts::of(op, family, source)).collect()
@@ -38,16 +44,15 @@ impl Facts {
     fn of(op: &'static dyn Primitive, family: &'static str, source: &str) -> Facts {
         let example = Example::of(op);
         let saves = example.saves(op);
-        let mut properties = vec![
-            ("operands", op.operands().to_string()),
-            ("outputs", op.outputs(&example.attrs).to_string()),
-            ("attributes", example.attributes(op)),
-            ("saved values", saves.clone()),
+        let properties = vec![
+            ("operands", vec![op.operands().to_string()]),
+            ("outputs", vec![op.outputs(&example.attrs).to_string()]),
+            ("attributes", vec![example.attributes(op)]),
+            ("saved values", [saves.clone()].into_iter().chain(example.saves_by_operand(op)).collect()),
+            ("cost", vec![example.cost(op).to_string()]),
+            ("dependency", vec![dependency(op.dependency()).to_string()]),
+            ("Taylor mode", vec![jet(op.jet()).to_string()]),
         ];
-        properties.extend(example.saves_by_operand(op).map(|text| ("", text)));
-        properties.push(("cost", example.cost(op)));
-        properties.push(("dependency", dependency(op.dependency()).to_string()));
-        properties.push(("Taylor mode", jet(op.jet()).to_string()));
         let (name, rule) = (op.name(), op.rule_text());
         Facts { name, family, header: Header::parse(name, source), methods: methods(source), rule, properties, saves }
     }
@@ -107,17 +112,16 @@ impl Example {
     }
 
     /// Whether the work is nothing, one pass over the numbers, or more; told from the size of the example.
-    fn cost(&self, op: &dyn Primitive) -> String {
+    fn cost(&self, op: &dyn Primitive) -> &'static str {
         let operands: Vec<SpecRef<'_>> = self.operands.iter().map(Spec::as_ref).collect();
-        let Ok(outputs) = op.infer(&self.attrs, &operands) else { return "unknown".to_string() };
+        let Ok(outputs) = op.infer(&self.attrs, &operands) else { return "unknown" };
         let cost = op.cost(&self.attrs, &operands, &outputs);
         let elements: usize = self.operands.iter().chain(&outputs).map(|spec| spec.shape.elements()).sum();
-        let class = match (cost.flops, cost.bytes) {
+        match (cost.flops, cost.bytes) {
             (0.0, 0.0) => "free: nothing is computed or copied",
             (flops, _) if flops > elements as f64 => "computing: more arithmetic than numbers read and written",
             _ => "streaming: every number is read or written once",
-        };
-        class.to_string()
+        }
     }
 }
 

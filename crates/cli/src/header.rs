@@ -43,11 +43,6 @@ impl Header {
         }
         Header { title, formulas, remarks: fields.collect::<Vec<_>>().join(" "), paragraphs }
     }
-
-    /// The formulas on one line.
-    pub fn formula(&self) -> String {
-        self.formulas.join(",   ")
-    }
 }
 
 /// `exp` of a line that begins `exp - exponential`.
@@ -96,7 +91,8 @@ mod tests {
     fn operations_that_share_a_file_have_their_own_paragraph() {
         let source = "//! sinh - one.   y = sinh x.\n//! cosh - two.   y = cosh x.\n//!\n//! Both are fine.\n";
         let header = Header::parse("cosh", source);
-        assert_eq!((header.title.as_str(), header.formula().as_str()), ("two", "y = cosh x"));
+        assert_eq!(header.title, "two");
+        assert_eq!(header.formulas, ["y = cosh x"]);
         assert_eq!(header.paragraphs, [["Both are fine."]]);
     }
 

@@ -11,7 +11,7 @@ pub fn list() -> String {
     let mut text = format!("{} primitives; `wengert ops NAME` tells all about one.\n", all.len());
     let width = all.iter().map(|facts| facts.name.len()).max().unwrap_or(0);
     for (family, members) in families(&all) {
-        let row = |facts: &Facts| [format!("{:<width$}", facts.name), facts.header.formula()];
+        let row = |facts: &Facts| [format!("{:<width$}", facts.name), facts.summary()];
         let rows: Vec<[String; 2]> = members.iter().map(row).collect();
         text += &format!("\n{family}\n{}", columns(2, &rows));
     }
@@ -49,7 +49,10 @@ fn one(facts: &Facts) -> String {
         text += &format!("\n{}\n", paragraph.join("\n"));
     }
     let mut rows = vec![["reverse rule".to_string(), facts.rule.to_string()]];
-    rows.extend(facts.properties.iter().map(|(label, value)| [label.to_string(), value.clone()]));
+    for (label, lines) in &facts.properties {
+        let labels = std::iter::once(*label).chain(std::iter::repeat(""));
+        rows.extend(labels.zip(lines).map(|(label, line)| [label.to_string(), line.clone()]));
+    }
     text += &format!("\n{}", columns(2, &rows));
     if !facts.methods.is_empty() {
         let rows: Vec<[String; 2]> =

@@ -91,9 +91,6 @@ fn answers(trial: &mut Trial, subject: &Subject<'_>, wanted: Mask, gradients: &G
 pub(super) fn zero_cotangent(trial: &mut Trial, subject: &Subject<'_>) {
     let here = Aspect::ZeroCotangent;
     let (floats, outputs) = (&subject.floats, &subject.float_outputs);
-    if outputs.is_empty() {
-        return;
-    }
     let f = subject.function(floats, outputs);
     let x = subject.at(floats);
     let y = pick(&subject.outputs, outputs);

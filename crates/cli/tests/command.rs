@@ -1,0 +1,150 @@
+//! The command as a user meets it.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+fn wengert(arguments: &[&str]) -> Output {
+    let output = Command::new(env!("CARGO_BIN_EXE_wengert")).args(arguments).output();
+    output.expect("the command starts")
+}
+
+fn succeeds(arguments: &[&str]) -> String {
+    let output = wengert(arguments);
+    assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    // No progress bar where nobody watches.
+    assert_eq!(String::from_utf8_lossy(&output.stderr), "");
+    String::from_utf8(output.stdout).expect("the output is text")
+}
+
+fn fails(arguments: &[&str], code: i32) -> String {
+    let output = wengert(arguments);
+    assert_eq!(output.status.code(), Some(code), "{arguments:?}");
+    String::from_utf8(output.stderr).expect("the message is text")
+}
+
+/// A directory of its own for one test, removed afterwards.
+struct Scratch(PathBuf);
+
+impl Scratch {
+    fn new(name: &str) -> Scratch {
+        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+        let _ = std::fs::remove_dir_all(&path);
+        std::fs::create_dir_all(&path).expect("the scratch directory can be made");
+        Scratch(path)
+    }
+
+    fn path(&self) -> &str {
+        self.0.to_str().expect("the path is text")
+    }
+}
+
+impl Drop for Scratch {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+#[test]
+fn tape_lists_every_value_adjoint_and_contribution() {
+    let text = succeeds(&["tape"]);
+    let forward = ["v3  mul v1 v2  6 ", "v1 = 2, v2 = 3", "v4  sin v1     0.9092974268256817  v1 = 2"];
+    let backward = ["v3 += 1,  v4 += 1", "v1 += -0.4161468365471424", "v1 += 3,  v2 += 2", "v1  2.5838531634528574"];
+    let results = ["y      = 6.909297426825682\n", "dy/dx1 = 2.5838531634528574\n", "dy/dx2 = 2\n"];
+    for part in forward.iter().chain(&backward).chain(&results) {
+        assert!(text.contains(part), "'{part}' is not in\n{text}");
+    }
+    assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
+}
+
+#[test]
+fn tour_shows_list_transforms_and_training() {
+    let text = succeeds(&["tour", "--quick"]);
+    for part in
+        ["dy/dx1 = 2.5838531634528574", "program(a: f64[], b: f64[])", "vmap(grad(f))", "test accuracy", "read as"]
+    {
+        assert!(text.contains(part), "'{part}' is not in\n{text}");
+    }
+    assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
+}
+
+#[test]
+fn train_is_repeatable_and_its_seed_matters() {
+    let losses = |seed: &str| {
+        let text = succeeds(&["train", "--epochs", "2", "--seed", seed]);
+        text.lines().filter(|line| line.trim_start().starts_with(['1', '2'])).map(String::from).collect::<Vec<_>>()
+    };
+    assert_eq!(losses("3").len(), 2);
+    assert_eq!(losses("3"), losses("3"));
+    assert_ne!(losses("3"), losses("4"));
+}
+
+#[test]
+fn train_rejects_numbers_that_make_no_sense() {
+    assert!(fails(&["train", "--epochs", "0"], 2).contains("0 is not in 1.."));
+    assert!(fails(&["train", "--seed", "-1"], 2).contains("-1"));
+    assert!(fails(&["trian"], 2).contains("train"));
+}
+
+#[test]
+fn ops_lists_every_primitive_and_has_a_page_for_each() {
+    let list = succeeds(&["ops"]);
+    for primitive in wengert::primitive::PRIMITIVES {
+        let name = primitive.name();
+        let line = list.lines().find(|line| line.split_whitespace().next() == Some(name));
+        let line = line.unwrap_or_else(|| panic!("{name} is not in\n{list}"));
+        assert!(line.trim() != name, "{name} is listed without a word");
+        let page = wengert_cli::ops_page::page(name).expect("every primitive has a page");
+        assert!(page.starts_with(&format!("{name} - ")), "{page}");
+        assert!(page.contains(primitive.rule_text()), "{page}");
+    }
+}
+
+#[test]
+fn an_unknown_operation_is_a_usage_error_that_names_the_nearest() {
+    let message = fails(&["ops", "matmull"], 2);
+    assert!(message.contains("no primitive is called 'matmull'"), "{message}");
+    assert!(message.contains("nearest: matmul"), "{message}");
+    assert!(fails(&["ops", "nosuch"], 2).contains("nearest: "));
+}
+
+#[test]
+fn docs_repairs_what_check_reports() {
+    let scratch = Scratch::new("docs_repairs_what_check_reports");
+    succeeds(&["docs", scratch.path()]);
+    succeeds(&["docs", "--check", scratch.path()]);
+
+    let file = |name: &str| scratch.0.join(name);
+    let page = std::fs::read_to_string(file("add.md")).expect("the page was written");
+    std::fs::write(file("add.md"), page.clone() + "more").expect("the page can be changed");
+    std::fs::write(file("gone.md"), &page).expect("a page can be added");
+    std::fs::write(file("notes.md"), "mine").expect("a note can be added");
+    std::fs::remove_file(file("sub.md")).expect("a page can be removed");
+    let output = wengert(&["docs", "--check", scratch.path()]);
+    assert_eq!(output.status.code(), Some(1));
+    let report = String::from_utf8_lossy(&output.stdout).into_owned();
+    let words: Vec<&str> = report.lines().filter_map(|line| line.split_whitespace().next()).collect();
+    assert_eq!(words, ["stale", "extra", "missing"], "{report}");
+
+    assert!(succeeds(&["docs", scratch.path()]).contains("2 files written, 1 removed"));
+    succeeds(&["docs", "--check", scratch.path()]);
+    assert!(file("notes.md").exists(), "a file that somebody wrote stays");
+}
+
+#[test]
+fn docs_never_replaces_a_file_that_somebody_wrote() {
+    let scratch = Scratch::new("docs_never_replaces_a_file_that_somebody_wrote");
+    let readme = scratch.0.join("README.md");
+    std::fs::write(&readme, "mine").expect("a file can be written");
+    assert!(fails(&["docs", scratch.path()], 1).contains("was not generated by"));
+    assert_eq!(std::fs::read_to_string(&readme).expect("it is still there"), "mine");
+    assert!(!scratch.0.join("add.md").exists(), "a refused request changes nothing");
+}
+
+#[test]
+fn docs_without_a_place_to_write_is_a_usage_error() {
+    let scratch = Scratch::new("docs_without_a_place_to_write_is_a_usage_error");
+    let output = Command::new(env!("CARGO_BIN_EXE_wengert")).arg("docs").current_dir(&scratch.0).output();
+    let output = output.expect("the command starts");
+    assert_eq!(output.status.code(), Some(2));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("there is no directory docs/ops here"));
+}
