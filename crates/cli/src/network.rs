@@ -61,7 +61,7 @@ impl Network {
     }
 }
 
-/// The mean of -log softmax(logits)[label], shifted by each row's maximum so that nothing overflows.
+/// The mean of `-log softmax(logits)[label]`, shifted by each row's maximum so that nothing overflows.
 ///
 /// ```
 /// use wengert::prelude::*;

@@ -83,9 +83,9 @@ impl Error {
         self
     }
 
-    /// Sets the line, unless a nearer one is known already.
+    /// Sets the line, unless a nearer one is known already; a line of ours is replaced by the nearest of the user's.
     pub fn at(mut self, line: Line) -> Error {
-        self.0.line.get_or_insert(line);
+        self.0.line.get_or_insert_with(|| location::shown(line));
         self
     }
 
@@ -111,7 +111,7 @@ impl Error {
 
     /// The user's line, if it is known.
     pub fn line(&self) -> Option<Line> {
-        self.0.line.map(location::shown)
+        self.0.line
     }
 
     /// Panics with this error; inside [`catch`], silently returns it there.

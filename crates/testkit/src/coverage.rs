@@ -3,18 +3,31 @@
 use crate::{Aspect, Report, check};
 use wengert::primitive::PRIMITIVES;
 
-/// The Markdown table of all built-in primitives, one row each: in how many cases every aspect was exercised, or why it
-/// was not.
+const HEADER: &str = "\
+# Coverage
+
+What `wengert_testkit::check` exercised of every primitive: in how many of its cases, or why not. Written by
+`WENGERT_BLESS=1 cargo test -p wengert-testkit --test coverage`; the same test fails when this page is stale.
+";
+
+/// The coverage page in Markdown: a table with one row for each built-in primitive, which says in how many cases every
+/// aspect was exercised, or why it was not.
 ///
 /// # Panics
 /// If a primitive is wrong.
+///
+/// ```
+/// let page = wengert_testkit::coverage();
+/// assert!(page.contains("| primitive | structure | value |"));
+/// assert!(page.contains("\n| matmul | "));
+/// ```
 #[track_caller]
 pub fn coverage() -> String {
     let reports: Vec<Report> = PRIMITIVES.iter().map(|op| check(*op)).collect();
     let titles: Vec<String> = Aspect::ALL.iter().map(Aspect::to_string).collect();
-    let mut table = format!("| primitive | {} |\n|---|{}\n", titles.join(" | "), "--:|".repeat(titles.len()));
-    reports.iter().for_each(|report| table += &row(report));
-    table
+    let mut page = format!("{HEADER}\n| primitive | {} |\n|---|{}\n", titles.join(" | "), "--:|".repeat(titles.len()));
+    reports.iter().for_each(|report| page += &row(report));
+    page
 }
 
 /// One row of the table.

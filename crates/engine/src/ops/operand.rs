@@ -79,13 +79,14 @@ pub(crate) fn binary(op: &'static dyn Primitive, attrs: Attrs, a: &Tensor, b: &T
 /// The broadcast shape, or an error that shows both.
 #[track_caller]
 pub(crate) fn common_shape(name: &str, a: &Tensor, b: &Tensor) -> Shape {
-    broadcast(a.shape(), b.shape()).unwrap_or_else(|| {
-        let (left, right) = (Shape::from(a.shape()), Shape::from(b.shape()));
-        let message = format!("shapes {left} and {right} do not broadcast");
-        let help = match left.iter().rev().eq(right.iter()) && left.rank() == 2 {
-            true => "one side transposed has the shape of the other".to_string(),
-            false => "sizes must agree from the last axis backward, or be 1; reshape one side".to_string(),
-        };
-        Error::new(ErrorKind::Shape(vec![left, right]), name, message).help(help).raise()
-    })
+    if let Some(shape) = broadcast(a.shape(), b.shape()) {
+        return shape;
+    }
+    let (left, right) = (Shape::from(a.shape()), Shape::from(b.shape()));
+    let message = format!("shapes {left} and {right} do not broadcast");
+    let help = match left.iter().rev().eq(right.iter()) && left.rank() == 2 {
+        true => "one side transposed has the shape of the other",
+        false => "sizes must agree from the last axis backward, or be 1; reshape one side",
+    };
+    Error::new(ErrorKind::Shape(vec![left, right]), name, message).help(help).raise()
 }

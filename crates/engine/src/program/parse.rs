@@ -29,8 +29,11 @@ impl Program {
             }
             let at =
                 |message: String| Error::new(ErrorKind::Program, "parse", format!("line {}: {message}", number + 1));
-            if finished && line != "}" {
-                return Err(at(format!("'{line}' after the return")));
+            if finished {
+                match line {
+                    "}" => continue,
+                    _ => return Err(at(format!("'{line}' after the return"))),
+                }
             }
             finished |= reader.line(line).map_err(at)?;
         }

@@ -81,6 +81,22 @@ pub(super) fn vjp(trial: &mut Trial, subject: &Subject<'_>) {
     }
 }
 
+/// Outside the domain of a function of one number, where its value is NaN, so is its gradient, whatever formula the slope
+/// has.
+pub(super) fn outside(trial: &mut Trial, subject: &Subject<'_>) {
+    let ([x], [y]) = (&subject.floats[..], &subject.float_outputs[..]) else { return };
+    let (x, outputs) = (subject.at(&[*x]), subject.outputs[*y].to_f64_vec());
+    let (y, pullback) = wengert::vjp(subject.function(&subject.floats, &subject.float_outputs), &x);
+    let gradients = pullback.call(&vec![y[0].full_like(1.0)])[0].to_f64_vec();
+    for ((x, y), gradient) in x[0].to_f64_vec().iter().zip(&outputs).zip(gradients) {
+        if y.is_nan() && !x.is_nan() {
+            trial.holds(Aspect::Vjp, gradient.is_nan(), || {
+                format!("at {x:?}, outside the domain, the value is NaN and the gradient {gradient:?}")
+            });
+        }
+    }
+}
+
 /// The product of the Hessian with a direction, by finite differences of the gradient and in all orders of forward and
 /// reverse mode.
 pub(super) fn second_order(trial: &mut Trial, subject: &Subject<'_>) {

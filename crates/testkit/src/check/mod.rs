@@ -5,6 +5,8 @@
 
 mod batching;
 mod derivatives;
+mod dtypes;
+mod layouts;
 mod saves;
 mod staging;
 mod structure;
@@ -63,13 +65,10 @@ pub fn try_check(op: &'static dyn Primitive) -> Result<Report, Vec<Failure>> {
         trial.end_case();
     }
     trial.label.clear();
-    trial.part(Aspect::Structure, |trial| {
-        trial.holds(Aspect::Structure, !cases.is_empty(), || "there is no case".into());
-        trial.holds(Aspect::Structure, derived || !op.differentiable(), || {
-            "it is differentiable, and no case is smooth with f64 results, so no derivative was checked".into()
-        });
+    trial.holds(Aspect::Structure, !cases.is_empty(), || "there is no case".into());
+    trial.holds(Aspect::Structure, derived || !op.differentiable(), || {
+        "it is differentiable, and no case is smooth with f64 results, so no derivative was checked".into()
     });
-    trial.end_case();
     match trial.failures.is_empty() {
         true => Ok(trial.report),
         false => Err(trial.failures),
@@ -78,8 +77,8 @@ pub fn try_check(op: &'static dyn Primitive) -> Result<Report, Vec<Failure>> {
 
 fn check_case(trial: &mut Trial, subject: &Subject<'_>) {
     trial.part(Aspect::Structure, |trial| structure::errors(trial, subject));
-    trial.part(Aspect::Dtypes, |trial| values::dtypes(trial, subject));
-    trial.part(Aspect::Strided, |trial| values::strided(trial, subject));
+    trial.part(Aspect::Dtypes, |trial| dtypes::values(trial, subject));
+    trial.part(Aspect::Strided, |trial| layouts::values(trial, subject));
     trial.part(Aspect::Batch, |trial| batching::values(trial, subject));
     trial.part(Aspect::Compiled, |trial| staging::compiled_value(trial, subject));
     if subject.floats.is_empty() {
@@ -95,6 +94,9 @@ fn check_case(trial: &mut Trial, subject: &Subject<'_>) {
     // At kinks and borders the rules must still agree with each other, and keep zeros.
     trial.part(Aspect::Compiled, |trial| staging::compiled_gradient(trial, subject));
     trial.part(Aspect::Saves, |trial| saves::saves(trial, subject));
+    if subject.op.dependency() == Dependency::Elementwise {
+        trial.part(Aspect::Vjp, |trial| derivatives::outside(trial, subject));
+    }
     if subject.is_derivable() || subject.op.dependency() == Dependency::Elementwise {
         trial.part(Aspect::ZeroCotangent, |trial| saves::zero_cotangent(trial, subject));
     }
@@ -102,8 +104,8 @@ fn check_case(trial: &mut Trial, subject: &Subject<'_>) {
         return;
     }
     trial.part(Aspect::Structure, |trial| structure::classes(trial, subject));
-    trial.part(Aspect::Dtypes, |trial| values::gradient_dtypes(trial, subject));
-    trial.part(Aspect::Strided, |trial| values::strided_gradient(trial, subject));
+    trial.part(Aspect::Dtypes, |trial| dtypes::derivatives(trial, subject));
+    trial.part(Aspect::Strided, |trial| layouts::derivatives(trial, subject));
     trial.part(Aspect::Jvp, |trial| derivatives::jvp(trial, subject));
     trial.part(Aspect::Vjp, |trial| derivatives::vjp(trial, subject));
     trial.part(Aspect::SecondOrder, |trial| derivatives::second_order(trial, subject));

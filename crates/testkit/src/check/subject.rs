@@ -19,6 +19,16 @@ pub(crate) struct Subject<'a> {
     pub cotangents: Vec<Tensor>,
 }
 
+/// Derivatives at one point.
+pub(crate) struct Derived {
+    /// Of the float outputs along given tangents.
+    pub tangents: Vec<Tensor>,
+    /// Of the float operands from given cotangents.
+    pub gradients: Vec<Tensor>,
+    /// Of the gradients along the tangents.
+    pub second: Vec<Tensor>,
+}
+
 fn floats(tensors: &[Tensor]) -> Vec<usize> {
     (0..tensors.len()).filter(|&position| tensors[position].dtype().is_float()).collect()
 }
@@ -81,6 +91,15 @@ impl<'a> Subject<'a> {
     /// Some outputs as a function of some operands; the other operands are captured.
     pub fn function(&self, active: &[usize], outputs: &[usize]) -> impl Fn(&Vec<Tensor>) -> Vec<Tensor> {
         move |x: &Vec<Tensor>| pick(&self.call(&replaced(&self.operands, active, x)), outputs)
+    }
+
+    /// The derivatives of all float outputs by all float operands at `operands`, for cotangents `u` and tangents `v`.
+    pub fn derive(&self, operands: &[Tensor], u: &[Tensor], v: &[Tensor]) -> Derived {
+        let (u, v) = (u.to_vec(), v.to_vec());
+        let f = |x: &Vec<Tensor>| pick(&self.call(&replaced(operands, &self.floats, x)), &self.float_outputs);
+        let x = pick(operands, &self.floats);
+        let pulled = |x: &Vec<Tensor>| vjp(f, x).1.call(&u);
+        Derived { tangents: jvp(f, &x, &v).1, gradients: pulled(&x), second: jvp(pulled, &x, &v).1 }
     }
 
     /// A scalar of all float outputs y, `sum(w y + 0.3 y^2)`: its cotangent `w + 0.6 y` moves with the operands, so a

@@ -33,8 +33,9 @@ impl Tensor {
     #[track_caller]
     pub fn sum_axes(&self, axes: &[isize]) -> Tensor {
         use crate::error::OrRaise;
-        let mut axes: Vec<usize> =
-            axes.iter().map(|&axis| checked_axis("sum", axis, self.shape()).or_raise()).collect();
+        let checked: Result<Vec<usize>, Error> =
+            axes.iter().map(|&axis| checked_axis("sum", axis, self.shape())).collect();
+        let mut axes = checked.or_raise();
         axes.sort_unstable();
         bind1(&SUM, Attrs::new().with_sizes("axes", &axes), &[self])
     }

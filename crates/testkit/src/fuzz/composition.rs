@@ -1,0 +1,261 @@
+//! A program over a growing list of values: its steps, and how they run.
+
+use std::fmt;
+use wengert::prelude::*;
+use wengert::primitive::{Attrs, Primitive, bind};
+
+/// How far an earlier value moves the operand of a case: cases stay inside their domain.
+const REACH: f64 = 0.1;
+
+/// One step; a number is the position of an earlier value.
+#[derive(Clone)]
+pub(super) enum Step {
+    /// A primitive on the operands of one of its cases, moved by earlier values.
+    Call { op: &'static dyn Primitive, attrs: Attrs, operands: Vec<Tensor>, sources: Vec<usize> },
+    /// a b + sin a, one side broadcast or resampled.
+    Mix(usize, usize),
+    /// Where a is greater than b, one thing, elsewhere another.
+    Mask(usize, usize),
+    /// Updates a copy in place: a part assigned, a part added to, the whole scaled.
+    Mutate { target: usize, part: Vec<std::ops::Range<i64>>, values: usize },
+    /// Elements at the positions of the maxima along an axis, added elsewhere.
+    Choose { of: usize, axis: isize },
+    /// Times random numbers of the key that is an input.
+    Noise(usize),
+    /// a times b, b held constant.
+    Hold(usize, usize),
+    /// To f32 and back.
+    Round(usize),
+    /// The gradient of an inner function at b, which depends on a.
+    InnerGrad(usize, usize),
+    /// The tangent of an inner function at b along a.
+    InnerJvp(usize, usize),
+    /// An inner function of every row of a, which captures b.
+    InnerMap(usize, usize),
+    /// A compiled inner function of a, which captures b.
+    InnerCompiled(usize, usize),
+}
+
+impl fmt::Debug for Step {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Step::Call { op, attrs, sources, .. } => write!(f, "{}{attrs} of its case moved by {sources:?}", op.name()),
+            Step::Mix(a, b) => write!(f, "mix v{a}, v{b}"),
+            Step::Mask(a, b) => write!(f, "mask v{a}, v{b}"),
+            Step::Mutate { target, part, values } => write!(f, "mutate v{target} at {part:?} by v{values}"),
+            Step::Choose { of, axis } => write!(f, "choose of v{of} along {axis}"),
+            Step::Noise(a) => write!(f, "noise on v{a}"),
+            Step::Hold(a, b) => write!(f, "v{a} times v{b} held"),
+            Step::Round(a) => write!(f, "round v{a} to f32"),
+            Step::InnerGrad(a, b) => write!(f, "inner grad at v{b} with v{a}"),
+            Step::InnerJvp(a, b) => write!(f, "inner jvp at v{b} along v{a}"),
+            Step::InnerMap(a, b) => write!(f, "inner vmap over v{a} with v{b}"),
+            Step::InnerCompiled(a, b) => write!(f, "inner compile of v{a} with v{b}"),
+        }
+    }
+}
+
+/// A random program: inputs, then steps; its result is a weighted sum of all its values.
+///
+/// ```
+/// use wengert_testkit::fuzz::Composition;
+/// let composition = Composition::random(1, 5);
+/// let x = composition.inputs();
+/// assert_eq!(composition.run(x).shape(), [0usize; 0]);
+/// ```
+#[derive(Clone)]
+pub struct Composition {
+    pub(super) seed: u64,
+    /// Float tensors, and last the key of a random stream.
+    pub(super) inputs: Vec<Tensor>,
+    pub(super) steps: Vec<Step>,
+}
+
+impl fmt::Display for Composition {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let specs: Vec<String> = self.inputs.iter().map(|input| input.spec().to_string()).collect();
+        writeln!(f, "composition of seed {}, inputs {}", self.seed, specs.join(", "))?;
+        self.steps.iter().enumerate().try_for_each(|(number, step)| writeln!(f, "  step {number}: {step:?}"))
+    }
+}
+
+/// A bounded value of the same slope near zero.
+fn tame(x: &Tensor) -> Tensor {
+    (x * 0.5).tanh() * 2.0
+}
+
+/// `x` in another shape: repeated where it is one number, resampled where it has several.
+fn fit(x: &Tensor, shape: &[usize]) -> Tensor {
+    let (from, to) = (x.elements(), shape.iter().product::<usize>());
+    match (from, to) {
+        _ if x.shape() == shape => x.clone(),
+        (0, _) | (_, 0) => Tensor::zeros(shape),
+        (1, _) => x.reshape(Shape::default()).broadcast_to(shape),
+        _ => {
+            let index: Vec<i64> = (0..to).map(|i| (i * 5 % from) as i64).collect();
+            x.reshape([from]).gather(0, &Tensor::from(index)).reshape(shape)
+        }
+    }
+}
+
+/// What does not move when the inputs do: recorded on a first run, given back on later ones, so that finite differences
+/// see what derivatives see.
+enum Held<'a> {
+    Recording(Vec<Tensor>),
+    Replaying(&'a [Tensor], usize),
+}
+
+/// A run under way.
+pub(super) struct Run<'a> {
+    pub values: Vec<Tensor>,
+    key: Tensor,
+    held: Held<'a>,
+}
+
+impl Run<'_> {
+    fn hold(&mut self, x: Tensor) -> Tensor {
+        match &mut self.held {
+            Held::Recording(list) => {
+                list.push(x.clone());
+                x
+            }
+            Held::Replaying(list, next) => {
+                *next += 1;
+                list[*next - 1].clone()
+            }
+        }
+    }
+
+    fn two(&self, a: usize, b: usize) -> (Tensor, Tensor) {
+        let a = self.values[a].clone();
+        let b = fit(&self.values[b], a.shape());
+        (a, b)
+    }
+
+    fn call(&mut self, op: &'static dyn Primitive, attrs: &Attrs, operands: &[Tensor], sources: &[usize]) {
+        let moved = |(operand, source): (&Tensor, &usize)| match operand.dtype().is_float() {
+            true => operand + fit(&self.values[*source], operand.shape()) * REACH,
+            false => operand.clone(),
+        };
+        let operands: Vec<Tensor> = operands.iter().zip(sources).map(moved).collect();
+        for output in bind(op, attrs.clone(), &operands.iter().collect::<Vec<_>>()) {
+            let moves = op.differentiable() && output.dtype().is_float();
+            let output = if moves { output } else { self.hold(output) };
+            self.values.push(tame(&output.cast(DType::F64)));
+        }
+    }
+
+    pub fn step(&mut self, step: &Step) {
+        let value = match step {
+            Step::Call { op, attrs, operands, sources } => return self.call(*op, attrs, operands, sources),
+            Step::Mix(a, b) => {
+                let (a, b) = self.two(*a, *b);
+                &a * b + a.sin()
+            }
+            Step::Mask(a, b) => {
+                let (a, b) = self.two(*a, *b);
+                a.gt(&b).where_(&a * 1.5, b.cos())
+            }
+            Step::Mutate { target, part, values } => {
+                let mut y = self.values[*target].clone();
+                let chosen: Vec<wengert::Select> = part.iter().map(|range| range.clone().into()).collect();
+                let shape: Vec<usize> = part.iter().map(|range| (range.end - range.start) as usize).collect();
+                let values = fit(&self.values[*values], &shape);
+                y.slice_mut(&chosen[..]).assign(&values);
+                y += &self.values[*target];
+                y.slice_mut(&chosen[..]).add(values.sin());
+                y *= 0.7;
+                y
+            }
+            Step::Choose { of, axis } => {
+                let x = self.values[*of].clone();
+                let (values, positions) = x.max_along(*axis);
+                let positions = self.hold(positions).unsqueeze(*axis as usize);
+                let others = x.cos().gather(*axis, &positions);
+                x.scatter_add(*axis, &positions, &(others * values.unsqueeze(*axis as usize)))
+            }
+            Step::Noise(a) => {
+                let a = self.values[*a].clone();
+                let noise = Key::from_tensor(self.key.clone()).uniform(a.shape(), DType::F64);
+                a * (noise + 0.5)
+            }
+            Step::Hold(a, b) => {
+                let (a, b) = self.two(*a, *b);
+                let held = self.hold(b.sin().detach());
+                a * held
+            }
+            Step::Round(a) => self.values[*a].cast(DType::F32).cast(DType::F64),
+            Step::InnerGrad(a, b) => {
+                let (a, b) = self.two(*a, *b);
+                grad(|t: &Tensor| (t.sin() * &a * t).sum())(&b)
+            }
+            Step::InnerJvp(a, b) => {
+                let (a, b) = self.two(*a, *b);
+                jvp(|t: &Tensor| t.sin() * t + &a, &b, &a).1
+            }
+            Step::InnerMap(a, b) => {
+                let (a, b) = (self.values[*a].clone(), self.values[*b].clone());
+                vmap(|row: &Tensor| row.tanh() * fit(&b, row.shape()).cos())(&a)
+            }
+            Step::InnerCompiled(a, b) => {
+                let (a, b) = self.two(*a, *b);
+                compile(|t: &Tensor| t.sin() * &b + t).call(&a)
+            }
+        };
+        self.values.push(tame(&value));
+    }
+
+    /// A weighted sum of all values: nothing that was computed is dead.
+    fn total(&self) -> Tensor {
+        let used = self.values.iter().enumerate().filter(|(_, value)| value.elements() > 0);
+        let terms = used.map(|(number, value)| value.mean() * (1.0 + 0.3 * (number % 3) as f64));
+        terms.reduce(|a, b| a + b).expect("an input")
+    }
+}
+
+impl Composition {
+    pub(super) fn start<'a>(x: &[Tensor], held: Option<&'a [Tensor]>) -> Run<'a> {
+        let (key, values) = x.split_last().expect("the key is the last input");
+        let held = held.map_or(Held::Recording(Vec::new()), |held| Held::Replaying(held, 0));
+        Run { values: values.to_vec(), key: key.clone(), held }
+    }
+
+    /// A point to run it at: float tensors, and last a key.
+    pub fn inputs(&self) -> &[Tensor] {
+        &self.inputs
+    }
+
+    /// The result for these inputs.
+    pub fn run(&self, x: &[Tensor]) -> Tensor {
+        let mut run = Composition::start(x, None);
+        self.steps.iter().for_each(|step| run.step(step));
+        run.total()
+    }
+
+    /// What does not move with the inputs, at these inputs.
+    pub(super) fn held(&self, x: &[Tensor]) -> Vec<Tensor> {
+        let mut run = Composition::start(x, None);
+        self.steps.iter().for_each(|step| run.step(step));
+        match run.held {
+            Held::Recording(list) => list,
+            Held::Replaying(..) => unreachable!("started as a recording"),
+        }
+    }
+
+    /// The result for these inputs, with what does not move taken from elsewhere.
+    pub(super) fn run_holding(&self, x: &[Tensor], held: &[Tensor]) -> Tensor {
+        let mut run = Composition::start(x, Some(held));
+        self.steps.iter().for_each(|step| run.step(step));
+        run.total()
+    }
+
+    /// The first steps of it.
+    pub(super) fn truncated(&self, steps: usize) -> Composition {
+        Composition { steps: self.steps[..steps].to_vec(), ..self.clone() }
+    }
+
+    /// Whether it rounds to f32 somewhere: agreement is then that of f32.
+    pub(super) fn is_rounded(&self) -> bool {
+        self.steps.iter().any(|step| matches!(step, Step::Round(_)))
+    }
+}

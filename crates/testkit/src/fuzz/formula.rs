@@ -1,0 +1,155 @@
+//! Random scalar programs with an exact reference.
+
+use super::{HyperDual, Random};
+use std::fmt;
+use wengert::prelude::*;
+
+/// The functions of a formula: a name, the tensor operation and the same on hyper-dual numbers.
+struct Function {
+    name: &'static str,
+    tensor: fn(&Tensor, &Tensor) -> Tensor,
+    dual: fn(HyperDual, HyperDual) -> HyperDual,
+}
+
+/// A positive number that moves with x.
+fn positive(x: &Tensor) -> Tensor {
+    x * x + 0.5
+}
+
+fn positive_dual(x: HyperDual) -> HyperDual {
+    x * x + HyperDual::constant(0.5)
+}
+
+macro_rules! functions {
+    ($($name:literal: |$a:pat_param, $b:pat_param| $tensor:expr, $dual:expr;)*) => {
+        &[$(Function { name: $name, tensor: |$a, $b| $tensor, dual: |$a, $b| $dual },)*]
+    };
+}
+
+static FUNCTIONS: &[Function] = functions! {
+    "add": |a, b| a + b, a + b;
+    "sub": |a, b| a - b, a - b;
+    "mul": |a, b| a * b, a * b;
+    "div": |a, b| a / positive(b), a / positive_dual(b);
+    "guarded_mul": |a, b| a.guarded_mul(b), a * b;
+    "neg": |a, _| -a, -a;
+    "recip": |a, _| positive(a).recip(), positive_dual(a).recip();
+    "sqrt": |a, _| positive(a).sqrt(), positive_dual(a).sqrt();
+    "exp": |a, _| a.exp(), a.exp();
+    "log": |a, _| positive(a).log(), positive_dual(a).log();
+    "sin": |a, _| a.sin(), a.sin();
+    "cos": |a, _| a.cos(), a.cos();
+    "tanh": |a, _| a.tanh(), a.tanh();
+    "relu": |a, _| a.relu(), a.relu();
+};
+
+/// A scalar program of two inputs.
+///
+/// ```
+/// use wengert_testkit::fuzz::Formula;
+/// let formula = Formula::random(3, 8);
+/// println!("{formula}");
+/// formula.verify().unwrap();
+/// ```
+pub struct Formula {
+    seed: u64,
+    points: [Vec<f64>; 2],
+    /// (function, operand, operand)
+    steps: Vec<(usize, usize, usize)>,
+}
+
+impl fmt::Display for Formula {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "formula of seed {}: v0, v1 = inputs", self.seed)?;
+        for (number, (function, a, b)) in self.steps.iter().enumerate() {
+            writeln!(f, "  v{} = sin({}(v{a}, v{b}))", number + 2, FUNCTIONS[*function].name)?;
+        }
+        Ok(())
+    }
+}
+
+impl Formula {
+    /// The formula of a seed.
+    pub fn random(seed: u64, steps: usize) -> Formula {
+        let mut random = Random::new(seed);
+        let points = [random.reals(3), random.reals(3)];
+        let step = |number: usize, random: &mut Random| {
+            let known = number + 2;
+            // Recent values more often, so that formulas are deep.
+            let recent = |random: &mut Random| known - 1 - random.below(known.min(4));
+            (random.below(FUNCTIONS.len()), recent(random), random.below(known))
+        };
+        let steps = (0..steps).map(|number| step(number, &mut random)).collect();
+        Formula { seed, points, steps }
+    }
+
+    /// The names of the primitives it uses.
+    pub fn names(&self) -> impl Iterator<Item = &'static str> {
+        self.steps.iter().map(|(function, _, _)| FUNCTIONS[*function].name)
+    }
+
+    fn run<T: Clone>(&self, inputs: [T; 2], apply: impl Fn(&Function, &T, &T) -> T) -> T {
+        let mut values = inputs.to_vec();
+        for (function, a, b) in &self.steps {
+            let value = apply(&FUNCTIONS[*function], &values[*a], &values[*b]);
+            values.push(value);
+        }
+        values.pop().expect("two inputs at least")
+    }
+
+    fn tensor(&self, x: &(Tensor, Tensor)) -> Tensor {
+        self.run([x.0.clone(), x.1.clone()], |function, a, b| (function.tensor)(a, b).sin())
+    }
+
+    /// The value, both slopes and one entry of the second derivative, at one point.
+    fn dual(&self, point: usize, row: usize, column: usize) -> HyperDual {
+        let input = |at: usize| HyperDual {
+            value: self.points[at][point],
+            first: f64::from(at == row),
+            second: f64::from(at == column),
+            both: 0.0,
+        };
+        self.run([input(0), input(1)], |function, &a, &b| (function.dual)(a, b).sin())
+    }
+
+    /// Values, gradients and second derivatives equal those of hyper-dual numbers: for single numbers, for several at
+    /// once, eager and compiled.
+    pub fn verify(&self) -> Result<(), String> {
+        let count = self.points[0].len();
+        let whole = (Tensor::from(&self.points[0]), Tensor::from(&self.points[1]));
+        let single = |at: usize| (whole.0.slice(at), whole.1.slice(at));
+        for (row, column) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
+            let side = |pair: &(Tensor, Tensor), at: usize| if at == 0 { pair.0.clone() } else { pair.1.clone() };
+            let slope = |x: &(Tensor, Tensor)| side(&grad(|x: &(Tensor, Tensor)| self.tensor(x).sum())(x), row);
+            let curvature = |x: &(Tensor, Tensor)| side(&grad(|x: &(Tensor, Tensor)| slope(x).sum())(x), column);
+            let all = |x: &(Tensor, Tensor)| {
+                let one = |at: usize| side(x, at).full_like(f64::from(at == row));
+                let (value, tangent) = jvp(|x: &(Tensor, Tensor)| self.tensor(x), x, &(one(0), one(1)));
+                vec![value, tangent, slope(x), curvature(x)]
+            };
+            let staged = compile(all);
+            let (together, compiled) = (all(&whole), staged.call(&whole));
+            for point in 0..count {
+                let dual = self.dual(point, row, column);
+                let right = [dual.value, dual.first, dual.first, dual.both];
+                let alone = all(&single(point));
+                for (what, right) in ["value", "jvp", "grad", "second derivative"].iter().zip(right).enumerate() {
+                    let (index, (what, right)) = (what, (right.0, right.1));
+                    let numbers = [
+                        ("alone", alone[index].item()),
+                        ("together", together[index].slice(point).item()),
+                        ("compiled", compiled[index].slice(point).item()),
+                    ];
+                    for (how, number) in numbers {
+                        if (number - right).abs() > 1e-9 * right.abs().max(1.0) {
+                            return Err(format!(
+                                "{self}{how}, {what} at point {point} by {row}, {column} is {number:?}, should be {right:?}"
+                            ));
+                        }
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+}

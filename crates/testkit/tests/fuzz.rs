@@ -1,0 +1,40 @@
+//! Random programs: every transform agrees with every other.
+
+use std::collections::BTreeMap;
+use wengert::primitive::PRIMITIVES;
+use wengert_testkit::fuzz::{Composition, Formula, verify};
+
+#[test]
+fn all_transforms_agree_on_random_compositions() {
+    const PROGRAMS: u64 = 150;
+    let (mut uses, mut numeric, mut failures) = (BTreeMap::new(), 0, Vec::new());
+    for seed in 0..PROGRAMS {
+        match verify(&Composition::random(seed, 6 + seed as usize % 7)) {
+            Ok(verified) => {
+                numeric += u64::from(verified.numeric);
+                verified.primitives.into_iter().for_each(|name| *uses.entry(name).or_insert(0usize) += 1);
+            }
+            Err(message) => failures.push(format!("\nseed {seed}: {message}")),
+        }
+    }
+    assert!(failures.is_empty(), "{} of {PROGRAMS} disagree:{}", failures.len(), failures.concat());
+    println!("{uses:?}\nfinite differences in {numeric} of {PROGRAMS}");
+    assert!(numeric * 10 >= PROGRAMS * 7, "finite differences were compared in {numeric} of {PROGRAMS} only");
+    for op in PRIMITIVES.iter().filter(|op| op.differentiable()) {
+        let count = uses.get(op.name()).copied().unwrap_or(0);
+        assert!(count >= 10, "{} was used {count} times only", op.name());
+    }
+}
+
+#[test]
+fn random_formulas_agree_with_hyper_dual_numbers() {
+    let mut used = Vec::new();
+    for seed in 0..200 {
+        let formula = Formula::random(seed, 4 + seed as usize % 12);
+        formula.verify().unwrap();
+        used.extend(formula.names());
+    }
+    for name in ["add", "sub", "mul", "div", "neg", "recip", "sqrt", "exp", "log", "sin", "cos", "tanh", "relu"] {
+        assert!(used.iter().filter(|used| **used == name).count() >= 20, "{name} was hardly used");
+    }
+}

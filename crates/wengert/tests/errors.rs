@@ -1,0 +1,273 @@
+//! Errors have the operation, the shapes, the user's line and a suggestion; a failing call changes nothing.
+
+use wengert::autograd;
+use wengert::prelude::*;
+
+/// The error of `f`, whose line must be in this file.
+#[track_caller]
+fn error_of<T>(f: impl FnOnce() -> T) -> Error {
+    let error = catch(f).err().expect("this call must fail");
+    let line = error.line().expect("an error has the user's line");
+    assert!(line.file().ends_with("errors.rs"), "{error}");
+    error
+}
+
+macro_rules! here {
+    ($call:expr) => {
+        (line!(), error_of(|| $call))
+    };
+}
+
+#[test]
+fn a_product_of_unequal_inner_sizes_shows_shapes_line_and_help() {
+    let (a, b) = (Tensor::zeros([64, 128]), Tensor::zeros([100, 10]));
+    let (line, error) = here!(a.matmul(&b));
+    let text = error.to_string();
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(lines[0], "matmul: inner dimensions differ: [64, 128] x [100, 10] (128 against 100)");
+    assert!(lines[1].starts_with("  at ") && lines[1].contains(&format!("errors.rs:{line}:")), "{text}");
+    assert_eq!(lines[2], "  help: the right side transposed has shape [10, 100]");
+    assert_eq!(error.kind(), &ErrorKind::Shape(vec![Shape::from([64, 128]), Shape::from([100, 10])]));
+}
+
+#[test]
+fn shapes_that_do_not_broadcast() {
+    let (line, error) = here!(Tensor::zeros([2, 3]) + Tensor::zeros([4]));
+    assert_eq!(error.operation(), "add");
+    assert_eq!(error.message(), "shapes [2, 3] and [4] do not broadcast");
+    assert_eq!(error.line().unwrap().line(), line);
+    assert!(error.suggestion().is_some());
+}
+
+#[test]
+fn two_dtypes_name_the_cast() {
+    let error = error_of(|| Tensor::from(1.0f32) * Tensor::from(1.0f64));
+    assert_eq!(error.message(), "dtypes differ: f32 and f64");
+    assert!(error.suggestion().unwrap().contains(".cast(DType::F64)"));
+    let error = error_of(|| Tensor::from([1i64, 2]) * 0.5);
+    assert!(error.to_string().contains("0.5 does not fit a tensor of i64"), "{error}");
+    let error = error_of(|| Tensor::from([1i64, 2]).exp());
+    assert!(error.to_string().contains("exp: needs a floating-point tensor, got i64"), "{error}");
+}
+
+#[test]
+fn many_outputs_without_a_seed() {
+    let x = Tensor::from([1.0, 2.0, 3.0]).require_grad();
+    let y = x.square();
+    let error = error_of(|| y.backward());
+    assert_eq!(error.kind(), &ErrorKind::SeedNeeded(Shape::from([3])));
+    assert!(error.message().contains("shape [3]"), "{error}");
+    assert!(error.suggestion().unwrap().contains("backward_with(Backward::new().seed(&s))"));
+    // Nothing was used up: the right call still works.
+    y.backward_with(Backward::new().seed(&Tensor::ones([3])));
+    assert_eq!(x.grad().unwrap(), Tensor::from([2.0, 4.0, 6.0]));
+}
+
+#[test]
+fn a_seed_of_the_wrong_shape_names_both() {
+    let x = Tensor::from([1.0, 2.0, 3.0]).require_grad();
+    let y = x.square();
+    let error = error_of(|| y.backward_with(Backward::new().seed(&Tensor::ones([2]))));
+    assert!(error.message().contains("the seed is f64[2], the output f64[3]"), "{error}");
+    assert!(x.grad().is_none());
+    let error = error_of(|| y.backward_with(Backward::new().seed(&Tensor::full([3], 1f32))));
+    assert!(error.message().contains("f32[3]") && error.message().contains("f64[3]"), "{error}");
+}
+
+#[test]
+fn a_second_backward_names_the_flag_and_leaves_gradients() {
+    let x = Tensor::from(3.0).require_grad();
+    let trunk = x.square();
+    let (a, b) = (&trunk * 2.0, &trunk * 5.0);
+    a.backward();
+    let before = x.grad().unwrap();
+    let error = error_of(|| a.backward());
+    assert_eq!(error.kind(), &ErrorKind::GraphFreed);
+    assert!(error.suggestion().unwrap().contains("retain_graph()"));
+    // A graph that shares a used-up part fails before anything is added, and keeps what it did not use.
+    let error = error_of(|| (&b + &x * 7.0).backward());
+    assert_eq!(error.kind(), &ErrorKind::GraphFreed);
+    assert_eq!(x.grad().unwrap(), before);
+    let other = x.exp();
+    let mixed = &b + &other;
+    error_of(|| mixed.backward());
+    other.backward();
+    assert_eq!(x.grad().unwrap().item(), 12.0 + 3.0f64.exp());
+}
+
+#[test]
+fn integers_carry_no_gradient() {
+    let error = error_of(|| Tensor::from([1i64, 2]).require_grad());
+    assert_eq!(error.kind(), &ErrorKind::NoGradient);
+    assert!(error.message().contains("i64[2]"), "{error}");
+    let error = error_of(|| Tensor::from([1i64, 2]).sum().backward());
+    assert!(error.suggestion().unwrap().contains("integers"), "{error}");
+    let x = Tensor::from(1.0).require_grad();
+    let error = error_of(|| autograd::grad(&[&x.square()], &[&Tensor::from(2.0)]));
+    assert!(error.message().contains("does not require a gradient"), "{error}");
+    // In a tree they are members without gradient, not errors.
+    let (dx, di) = grad(|(x, i): &(Tensor, Tensor)| x.gather(0, i).sum())(&(
+        Tensor::from([1.0, 2.0, 3.0]),
+        Tensor::from([2i64, 2]),
+    ));
+    assert_eq!(dx, Tensor::from([0.0, 0.0, 2.0]));
+    assert_eq!(di, Tensor::from([0i64, 0]));
+}
+
+#[test]
+fn a_tensor_of_a_closed_level_names_where_it_was_made() {
+    use std::cell::RefCell;
+    let kept = RefCell::new(None);
+    let made = line!() + 2;
+    grad(|x: &Tensor| {
+        let leaked = x.square();
+        *kept.borrow_mut() = Some(leaked.clone());
+        leaked
+    })(&Tensor::from(2.0));
+    let leaked = kept.take().unwrap();
+    let (line, error) = here!(&leaked + 1.0);
+    assert_eq!(error.kind(), &ErrorKind::LevelClosed);
+    assert!(error.message().contains(&format!("errors.rs:{made}:")), "{error}");
+    assert!(error.message().contains("in the grad at"), "{error}");
+    assert_eq!(error.line().unwrap().line(), line);
+    assert_eq!(leaked.item(), 4.0, "its value can still be read");
+}
+
+#[test]
+fn the_imperative_tape_refuses_tensors_of_transforms() {
+    let error = error_of(|| {
+        grad(|x: &Tensor| {
+            x.square().backward();
+            x.clone()
+        })(&Tensor::from(2.0))
+    });
+    assert_eq!(error.kind(), &ErrorKind::WrongLevel);
+    assert!(error.suggestion().unwrap().contains("wengert::grad"));
+}
+
+#[test]
+fn traced_and_batched_values_cannot_be_read() {
+    let error = error_of(|| {
+        compile(|x: &Tensor| if x.item() > 0.0 { x.clone() } else { -x }).call(&Tensor::from(1.0))
+    });
+    assert_eq!(error.kind(), &ErrorKind::Traced);
+    assert!(error.suggestion().unwrap().contains("where_"), "{error}");
+    let error = error_of(|| vmap(|x: &Tensor| if x.item() > 0.0 { x.clone() } else { -x })(&Tensor::from([1.0])));
+    assert_eq!(error.kind(), &ErrorKind::Traced);
+    // Derivatives follow the executed branch, whose values can be read.
+    let absolute = |x: &Tensor| if x.item() > 0.0 { x.clone() } else { -x };
+    assert_eq!(grad(absolute)(&Tensor::from(-2.0)).item(), -1.0);
+    assert_eq!(jvp(absolute, &Tensor::from(-2.0), &Tensor::from(1.0)).1.item(), -1.0);
+}
+
+#[test]
+fn a_gradient_of_a_non_scalar_function() {
+    let error = error_of(|| grad(|x: &Tensor| x.square())(&Tensor::from([1.0, 2.0])));
+    assert!(error.message().contains("f64[2], not one real number"), "{error}");
+    assert!(error.suggestion().unwrap().contains("vjp"));
+}
+
+#[test]
+fn batches_of_different_sizes_name_the_paths() {
+    let f = vmap(|(a, b): &(Tensor, Tensor)| a * b);
+    let error = error_of(|| f(&(Tensor::zeros([3]), Tensor::zeros([4]))));
+    assert!(error.message().contains("'0' has a batch of 3, '1' one of 4"), "{error}");
+    let error = error_of(|| f(&(Tensor::zeros([3]), Tensor::from(1.0))));
+    assert!(error.message().contains("'1' is a scalar"), "{error}");
+}
+
+#[test]
+fn positions_and_axes_out_of_range() {
+    let x = Tensor::zeros([2, 3]);
+    let error = error_of(|| x.slice((0, 5)));
+    assert!(error.to_string().contains("slice: position 5 is outside axis 1 of shape [2, 3]"), "{error}");
+    let error = error_of(|| x.sum_axes(&[2]));
+    assert!(error.to_string().contains("sum: axis 2 is not one of the 2 axes of shape [2, 3]"), "{error}");
+    let error = error_of(|| x.gather(1, &Tensor::from([[0i64], [7]])));
+    assert!(error.to_string().contains("gather: index 7 (element 1 of the index tensor) is outside axis 1 of length 3"));
+    let error = error_of(|| x.reshape([5]));
+    assert!(error.to_string().contains("reshape: shape [2, 3] of 6 elements does not become [5] of 5"), "{error}");
+    let error = error_of(|| Tensor::zeros([0]).max_along(0));
+    assert!(error.to_string().contains("max: axis 0 of shape [0] is empty"), "{error}");
+    let error = error_of(|| Tensor::from_vec(vec![1.0, 2.0], [3]));
+    assert!(error.to_string().contains("from_vec: 2 numbers do not fill shape [3]"), "{error}");
+    let error = error_of(|| Tensor::from(vec![vec![1.0], vec![1.0, 2.0]]));
+    assert!(error.to_string().contains("rows along axis 1 have 1 and 2 entries"), "{error}");
+    let error = error_of(|| x.item());
+    assert!(error.to_string().contains("item: needs one element, got shape [2, 3]"), "{error}");
+    let error = error_of(|| x.to_vec::<f32>());
+    assert!(error.to_string().contains("the numbers are f64, not f32"), "{error}");
+}
+
+#[test]
+fn a_failing_update_leaves_the_tensor() {
+    let mut x = Tensor::from([1.0, 2.0]).require_grad();
+    error_of(|| x += Tensor::from([1.0, 2.0, 3.0]));
+    let mut y = x.clone();
+    let error = catch(|| y += Tensor::from([[1.0, 2.0], [3.0, 4.0]])).unwrap_err();
+    assert!(error.message().contains("an update cannot change shape [2] to [2, 2]"), "{error}");
+    assert_eq!(x, Tensor::from([1.0, 2.0]));
+    x.square().sum().backward();
+    assert_eq!(x.grad().unwrap(), Tensor::from([2.0, 4.0]));
+}
+
+#[test]
+fn a_line_lost_by_a_function_pointer_is_the_nearest_scope() {
+    let line = line!() + 1;
+    let f = grad(|x: &Tensor| [x.clone()].iter().map(|x| Tensor::gather(x, 0, &Tensor::from([9i64]))).fold(x.sum(), |a, b| a + b.sum()));
+    let error = catch(|| f(&Tensor::from([1.0, 2.0]))).unwrap_err();
+    assert_eq!(error.line().unwrap().line(), line, "{error}");
+    let f = grad(|x: &Tensor| Some(x.clone()).map(Tensor::t_of_vector).unwrap());
+    let error = error_of(|| f(&Tensor::from([1.0, 2.0])));
+    assert_eq!(error.operation(), "transpose");
+}
+
+/// A function used by pointer, whose own line is lost.
+trait Lost {
+    fn t_of_vector(self) -> Tensor;
+}
+
+impl Lost for Tensor {
+    fn t_of_vector(self) -> Tensor {
+        [self].iter().map(Tensor::t).next().unwrap()
+    }
+}
+
+#[test]
+fn an_uncaught_error_panics_with_its_text() {
+    let payload = std::panic::catch_unwind(|| Tensor::zeros([2]) + Tensor::zeros([3])).unwrap_err();
+    let text = payload.downcast_ref::<String>().expect("a panic message");
+    assert!(text.contains("add: shapes [2] and [3] do not broadcast") && text.contains("errors.rs:"), "{text}");
+}
+
+#[test]
+fn a_hook_that_fails_leaves_gradients_untouched() {
+    let x = Tensor::from(2.0).require_grad();
+    let y = x.square();
+    y.register_hook(|_| Some(Tensor::from([1.0, 2.0])));
+    let error = error_of(|| y.backward());
+    assert_eq!(error.kind(), &ErrorKind::Hook);
+    assert!(error.message().contains("returned f64[2] for an adjoint of f64[]"), "{error}");
+    assert!(x.grad().is_none());
+    // After accumulation has begun, the error says how far it came.
+    let (a, b) = (Tensor::from(1.0).require_grad(), Tensor::from([1.0, 2.0]).require_grad());
+    a.register_accumulate_hook(|_| Error::new(ErrorKind::Hook, "mine", "no more").raise());
+    b.register_accumulate_hook(|_| Error::new(ErrorKind::Hook, "mine", "no more").raise());
+    let error = error_of(|| (b.sum() * &a).backward());
+    assert!(error.message().contains("after 0 leaves") && error.message().contains("no more"), "{error}");
+}
+
+#[test]
+fn programs_that_cannot_be_read() {
+    let parse = |text: &str| Program::parse(text).unwrap_err().to_string();
+    assert!(parse("").contains("the program has no return"));
+    assert!(parse("program(a: f64[]) {\n  b: f64[] = add(a, c)\n  return b\n}").contains("line 2: 'c' is not defined"));
+    let text = parse("program(a: f64[]) {\n  b: f32[] = neg(a)\n  return b\n}");
+    assert!(text.contains("neg gives f64[], declared as f32[]"), "{text}");
+    assert!(parse("program(a: f64[]) {\n  b: f64[] = sum[axis=[0]](a)\n  return b\n}").contains("sum has no attribute 'axis'"));
+    assert!(parse("program(a: f99[]) {\n  return a\n}").contains("'f99' is not a dtype"));
+    assert!(parse("program(a: f64[]) {\n  b: f64[] = add(a)\n  return b\n}").contains("add takes 2 operands, got 1"));
+    assert!(parse("program(a: f64[]) {\n  b: f64[2] = broadcast(a)\n  return b\n}").contains("broadcast has the attributes"));
+    let program = Program::parse("program(a: f64[]) {\n  return a\n}").unwrap();
+    assert!(program.evaluate(&[Tensor::from(1f32)]).unwrap_err().to_string().contains("input 0 is f32[], the program takes f64[]"));
+}
