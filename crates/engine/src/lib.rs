@@ -4,6 +4,7 @@
 //! forward tangents, batching and tracing. `bind` joins the two. Users reach this crate through `wengert`.
 
 pub mod autograd;
+mod bind;
 mod error;
 mod interp;
 mod location;

@@ -129,14 +129,18 @@ pub fn uniform_f32(key: u64, stream: u64, out: &mut [f32]) {
 /// assert_ne!(keys[0], keys[1]);
 /// ```
 pub fn split(key: u64, stream: u64, n: usize) -> Vec<(u64, u64)> {
-    let [low, high] = halves(stream);
-    (0..n as u64)
-        .map(|i| {
-            let [first, second] = halves(i);
-            let [a, b, c, d] = philox([first, second, low, high], halves(key ^ SPLIT));
-            (a as u64 | (b as u64) << 32, c as u64 | (d as u64) << 32)
-        })
-        .collect()
+    (0..n as u64).map(|i| child(key, stream, i)).collect()
+}
+
+/// The `i`-th pair of [`split`].
+///
+/// ```
+/// assert_eq!(wengert_kernels::random::child(1, 2, 2), wengert_kernels::split(1, 2, 3)[2]);
+/// ```
+pub fn child(key: u64, stream: u64, i: u64) -> (u64, u64) {
+    let ([first, second], [low, high]) = (halves(i), halves(stream));
+    let [a, b, c, d] = philox([first, second, low, high], halves(key ^ SPLIT));
+    (a as u64 | (b as u64) << 32, c as u64 | (d as u64) << 32)
 }
 
 #[cfg(test)]

@@ -86,11 +86,52 @@ fn an_assigned_part_gets_the_gradient_and_what_was_there_gets_none() {
 #[test]
 fn every_assigning_operator_has_gradients() {
     let x = Tensor::from([1.0, 2.0]);
-    check(|x| { let mut y = x.clone(); y += x; y.sum() }, &x, &Tensor::from([2.0, 2.0]));
-    check(|x| { let mut y = x.clone(); y -= x * 3.0; y.sum() }, &x, &Tensor::from([-2.0, -2.0]));
-    check(|x| { let mut y = x.clone(); y *= x; y.sum() }, &x, &Tensor::from([2.0, 4.0]));
-    check(|x| { let mut y = x.square(); y /= x; y.sum() }, &x, &Tensor::from([1.0, 1.0]));
-    check(|x| { let mut y = x.clone(); y *= 4.0; y += x.sum(); y.sum() }, &x, &Tensor::from([6.0, 6.0]));
+    check(
+        |x| {
+            let mut y = x.clone();
+            y += x;
+            y.sum()
+        },
+        &x,
+        &Tensor::from([2.0, 2.0]),
+    );
+    check(
+        |x| {
+            let mut y = x.clone();
+            y -= x * 3.0;
+            y.sum()
+        },
+        &x,
+        &Tensor::from([-2.0, -2.0]),
+    );
+    check(
+        |x| {
+            let mut y = x.clone();
+            y *= x;
+            y.sum()
+        },
+        &x,
+        &Tensor::from([2.0, 4.0]),
+    );
+    check(
+        |x| {
+            let mut y = x.square();
+            y /= x;
+            y.sum()
+        },
+        &x,
+        &Tensor::from([1.0, 1.0]),
+    );
+    check(
+        |x| {
+            let mut y = x.clone();
+            y *= 4.0;
+            y += x.sum();
+            y.sum()
+        },
+        &x,
+        &Tensor::from([6.0, 6.0]),
+    );
 }
 
 #[test]

@@ -59,7 +59,13 @@ impl Primitive for Softclip {
         Adjoints::from_iter([tangents[0].as_ref().map(|tangent| tangent.guarded_mul(&slope))])
     }
 
-    fn batch(&'static self, attrs: &Attrs, _size: usize, operands: &[Tensor], _batched: Mask) -> Result<Outputs, Error> {
+    fn batch(
+        &'static self,
+        attrs: &Attrs,
+        _size: usize,
+        operands: &[Tensor],
+        _batched: Mask,
+    ) -> Result<Outputs, Error> {
         Ok(Outputs::from_iter([bind1(self, attrs.clone(), &[&operands[0]])]))
     }
 

@@ -252,9 +252,10 @@ fn named_parameters_of_a_network_have_gradients_of_their_shapes() {
     }
     // Per-example gradients in a batch average to the gradient.
     let rows = (x.reshape([16, 1, 10]), y.reshape([16, 1, 1]));
-    let each = vmap(|(x, y): &(Tensor, Tensor)| {
-        grad(|network: &Network| (network.forward(x) - y).square().mean())(&network)
-    })(&rows);
+    let each =
+        vmap(|(x, y): &(Tensor, Tensor)| grad(|network: &Network| (network.forward(x) - y).square().mean())(&network))(
+            &rows,
+        );
     for (each, whole) in each.leaves().iter().zip(gradient.leaves()) {
         let mean = each.sum_axes(&[0]) / 16.0;
         assert!(mean.all_close(whole, 1e-12));
@@ -270,16 +271,15 @@ fn a_teacher_gets_no_gradient_by_no_grad_or_by_detach() {
         let target = no_grad(|| teacher.forward(&x));
         distance(student.forward(&x), target)
     };
-    let by_detach = |teacher: &Network, student: &Network| {
-        distance(student.forward(&x), teacher.forward(&x).detach())
-    };
+    let by_detach = |teacher: &Network, student: &Network| distance(student.forward(&x), teacher.forward(&x).detach());
     type Loss<'a> = &'a dyn Fn(&Network, &Network) -> Tensor;
     let expected = {
         let target = teacher.forward(&x);
         grad(|student: &Network| distance(student.forward(&x), target.clone()))(&student)
     };
     for loss in [&by_no_grad as Loss<'_>, &by_detach] {
-        let (t, s) = (teacher.map_leaves(|l| l.clone().require_grad()), student.map_leaves(|l| l.clone().require_grad()));
+        let (t, s) =
+            (teacher.map_leaves(|l| l.clone().require_grad()), student.map_leaves(|l| l.clone().require_grad()));
         loss(&t, &s).backward();
         assert!(t.leaves().iter().all(|leaf| leaf.grad().is_none()));
         for (leaf, expected) in s.leaves().iter().zip(expected.leaves()) {

@@ -7,7 +7,7 @@ use crate::{Error, Shape, Tensor};
 use smallvec::SmallVec;
 use std::sync::Arc;
 
-pub(super) fn apply(
+pub(crate) fn apply(
     level: &Arc<Level>,
     size: usize,
     op: &'static dyn Primitive,

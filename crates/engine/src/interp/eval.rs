@@ -20,7 +20,7 @@ fn infer(op: &'static dyn Primitive, attrs: &Attrs, operands: &[&Tensor]) -> Res
 
 /// The outputs, without a place in any graph.
 #[inline]
-pub(super) fn apply(op: &'static dyn Primitive, attrs: &Attrs, operands: &[&Tensor]) -> Result<Outputs, Error> {
+pub(crate) fn apply(op: &'static dyn Primitive, attrs: &Attrs, operands: &[&Tensor]) -> Result<Outputs, Error> {
     if let Some(output) = op.eval_direct(operands) {
         return checked(op, operands, smallvec![output]);
     }
@@ -51,7 +51,7 @@ fn checked(op: &'static dyn Primitive, operands: &[&Tensor], outputs: Outputs) -
 }
 
 /// The output written over `target` where nobody else can see that, otherwise a new one.
-pub(super) fn apply_in_place(
+pub(crate) fn apply_in_place(
     op: &'static dyn Primitive,
     attrs: &Attrs,
     mut target: Tensor,

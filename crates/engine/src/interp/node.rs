@@ -362,10 +362,10 @@ fn attach_to_graph(this: &Arc<Node>, saves: Saves, kept: &mut SmallVec<[Kept; 2]
     }
     let before = saves.operands.count() + saves.shapes.count();
     for (place, position) in saves.outputs.iter().enumerate() {
-        if let Kept::Value(tensor) = &mut kept[before + place] {
-            if tensor.dtype().is_float() {
-                tensor.link = Some(this.op_output(position));
-            }
+        if let Kept::Value(tensor) = &mut kept[before + place]
+            && tensor.dtype().is_float()
+        {
+            tensor.link = Some(this.op_output(position));
         }
     }
 }

@@ -5,8 +5,9 @@
 //! used up is found before anything is accumulated. Leaves are collected and committed by the caller at the end.
 
 use super::window::Window;
-use super::{Node, Role, bind_owned};
+use super::{Node, Role};
 use crate::autograd::{Hook, modes};
+use crate::bind::{bind_owned, bind1};
 use crate::location;
 use crate::primitive::{Adjoints, Gradient, Mask, Patch};
 use crate::{Error, ErrorKind, Tensor};
@@ -231,10 +232,11 @@ impl<'g> Sweep<'g> {
             inspect(node, &gradients)?;
         }
         for (position, gradient) in gradients.into_iter().enumerate() {
-            if let (Some(Some(edge)), true) = (edges.get(position), needed.has(position)) {
-                if !matches!(gradient, Gradient::Zero) {
-                    self.deposit(edge, 0, gradient);
-                }
+            if let Some(Some(edge)) = edges.get(position)
+                && needed.has(position)
+                && !matches!(gradient, Gradient::Zero)
+            {
+                self.deposit(edge, 0, gradient);
             }
         }
         Ok(())
@@ -304,7 +306,7 @@ fn inspect(node: &Arc<Node>, gradients: &[Gradient]) -> Result<(), Error> {
             Gradient::Patch(patch) => {
                 let mut operands = vec![Tensor::constant(0.0, &patch.spec)];
                 operands.extend(patch.values.iter().cloned());
-                Some(super::bind1(patch.op, patch.attrs.clone(), &operands.iter().collect::<Vec<_>>()))
+                Some(bind1(patch.op, patch.attrs.clone(), &operands.iter().collect::<Vec<_>>()))
             }
         })
         .collect();

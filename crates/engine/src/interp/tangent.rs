@@ -1,13 +1,14 @@
 //! The forward interpreter: compute below, and push tangents along.
 
-use super::{Content, Level, Tracer, try_bind};
+use super::{Content, Level, Tracer};
+use crate::bind::try_bind;
 use crate::location::{self, Line};
 use crate::primitive::{Attrs, Mask, Outputs, Primitive, Rule};
 use crate::{Error, Tensor};
 use smallvec::SmallVec;
 use std::sync::Arc;
 
-pub(super) fn apply(
+pub(crate) fn apply(
     level: &Arc<Level>,
     op: &'static dyn Primitive,
     attrs: Attrs,

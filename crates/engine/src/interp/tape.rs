@@ -1,7 +1,8 @@
 //! The reverse interpreter: compute below, and record what the rules will need.
 
-use super::{Content, Level, Node, Role, Tracer, eval, try_bind};
+use super::{Content, Level, Node, Role, Tracer, eval};
 use crate::autograd::modes;
+use crate::bind::try_bind;
 use crate::location::Line;
 use crate::primitive::{Attrs, Mask, Outputs, Primitive};
 use crate::{Error, Tensor};
@@ -10,7 +11,7 @@ use std::sync::Arc;
 
 /// Records on the imperative tape, whose tensors are numbers with a link.
 #[inline]
-pub(super) fn apply_imperative(
+pub(crate) fn apply_imperative(
     op: &'static dyn Primitive,
     attrs: Attrs,
     operands: &[&Tensor],
@@ -36,7 +37,7 @@ pub(super) fn apply_imperative(
 
 /// Records a call whose only output is known already; shortcuts belong to differentiable primitives.
 #[inline]
-pub(super) fn record_one(
+pub(crate) fn record_one(
     op: &'static dyn Primitive,
     attrs: Attrs,
     operands: &[&Tensor],
@@ -49,7 +50,7 @@ pub(super) fn record_one(
 }
 
 /// Records an update of memory that is handed over; a rule that needs the old value makes it a copy.
-pub(super) fn apply_in_place(
+pub(crate) fn apply_in_place(
     op: &'static dyn Primitive,
     attrs: Attrs,
     mut target: Tensor,
@@ -86,7 +87,7 @@ fn record_values(node: &Arc<Node>, operands: &[&Tensor], output: &Tensor) {
 }
 
 /// Records for one transform, whose tensors are tracers over tensors of lower level.
-pub(super) fn apply(
+pub(crate) fn apply(
     level: &Arc<Level>,
     op: &'static dyn Primitive,
     attrs: Attrs,

@@ -8,7 +8,7 @@ use crate::{Error, Tensor};
 use smallvec::SmallVec;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-pub(super) fn apply(
+pub(crate) fn apply(
     level: &Arc<Level>,
     builder: &Mutex<Builder>,
     op: &'static dyn Primitive,

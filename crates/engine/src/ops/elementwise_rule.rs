@@ -4,7 +4,7 @@
 //! fused loop `g * slope`, and into Tensor operations for higher order, so a new function is one line.
 
 use crate::autograd::modes;
-use crate::interp::bind1;
+use crate::bind::bind1;
 use crate::primitive::{
     Adjoints, Attrs, Case, Dependency, Device, Gradient, Gradients, Jet, Mask, Outputs, Primitive, Rule, Sample, Saves,
     Spec, SpecRef, Specs, expect_float, expect_same_dtype,

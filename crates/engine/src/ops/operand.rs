@@ -1,6 +1,6 @@
 //! What arithmetic accepts: tensors, references and Rust numbers.
 
-use crate::interp::bind1;
+use crate::bind::bind1;
 use crate::primitive::{Attrs, Primitive};
 use crate::tensor::broadcast;
 use crate::{DType, Error, ErrorKind, Shape, Tensor};

@@ -13,7 +13,7 @@ pub use case::{Case, Sample};
 pub(crate) use rule::Kept;
 pub use rule::{Rule, Saves};
 
-pub use crate::interp::{bind, bind1};
+pub use crate::bind::{bind, bind1};
 pub use crate::ops::{PRIMITIVES, SOURCES, find};
 use crate::{DType, Error, ErrorKind, Shape, Tensor};
 use smallvec::SmallVec;

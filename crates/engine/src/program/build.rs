@@ -12,8 +12,9 @@ use std::sync::Arc;
 #[derive(Default)]
 pub(crate) struct Builder {
     program: Program,
-    /// Captured arrays and tracers by address, so that one tensor is one variable; the capture keeps the address alive.
-    captured: FxHashMap<(usize, u64), Var>,
+    /// Captured tensors by identity, so that one tensor is one variable: numbers by their bits, others by an address that the
+    /// capture keeps alive, both with their place in the imperative graph.
+    captured: FxHashMap<(u64, u64, u64), Var>,
 }
 
 impl Builder {
@@ -33,20 +34,18 @@ impl Builder {
     /// The variable of a tensor from outside.
     pub fn capture(&mut self, tensor: &Tensor) -> Var {
         let link = tensor.link.as_ref().map_or(0, |node| node.id());
-        let address = match &tensor.value {
-            Value::One(_) => None,
-            Value::Dense(dense) => Some((dense.address(), link)),
-            Value::Array(array) => Some((Arc::as_ptr(array) as usize, link)),
-            Value::Tracer(tracer) => Some((Arc::as_ptr(tracer) as usize, link)),
+        let identity = match &tensor.value {
+            Value::One(one) => (one.bits, u64::from(one.rank) << 8 | one.dtype as u64, link),
+            Value::Dense(dense) => (dense.address() as u64, u64::MAX, link),
+            Value::Array(array) => (Arc::as_ptr(array) as u64, u64::MAX, link),
+            Value::Tracer(tracer) => (Arc::as_ptr(tracer) as u64, u64::MAX, link),
         };
-        if let Some(var) = address.and_then(|address| self.captured.get(&address)) {
+        if let Some(var) = self.captured.get(&identity) {
             return *var;
         }
         let var = self.var(tensor.spec());
         self.program.captures.push((var, Tensor { slot: None, ..tensor.clone() }));
-        if let Some(address) = address {
-            self.captured.insert(address, var);
-        }
+        self.captured.insert(identity, var);
         var
     }
 

@@ -1,7 +1,7 @@
 //! Evaluation by binding every equation again: the inputs may be of any level.
 
 use super::Program;
-use crate::interp::try_bind;
+use crate::bind::try_bind;
 use crate::location::{self, Line};
 use crate::{Error, ErrorKind, Tensor};
 use smallvec::SmallVec;

@@ -6,8 +6,8 @@
 
 use super::{Layout, Shape, Tensor, Value};
 use crate::autograd::modes;
+use crate::bind::{bind_owned, bind1};
 use crate::error::OrRaise;
-use crate::interp::{bind_owned, bind1};
 use crate::location;
 use crate::ops::elementwise::{add::ADD, div::DIV, mul::MUL, sub::SUB};
 use crate::ops::movement::slice::{Part, Selection};

@@ -1,7 +1,7 @@
 //! Arithmetic operators on tensors, references and Rust numbers.
 
 use super::Tensor;
-use crate::interp::bind_owned;
+use crate::bind::bind_owned;
 use crate::ops::elementwise::{add::ADD, div::DIV, mul::MUL, neg::NEG, sub::SUB};
 use crate::ops::{Operand, binary};
 use crate::primitive::Attrs;
@@ -51,7 +51,7 @@ impl Neg for &Tensor {
     type Output = Tensor;
     #[track_caller]
     fn neg(self) -> Tensor {
-        crate::interp::bind1(&NEG, Attrs::new(), &[self])
+        crate::bind::bind1(&NEG, Attrs::new(), &[self])
     }
 }
 

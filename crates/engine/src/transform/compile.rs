@@ -1,7 +1,7 @@
 //! Staging: trace once for each signature, then run the program.
 
 use crate::error::OrRaise;
-use crate::interp::{Level, LevelKind, lift_trace, trace_variable};
+use crate::interp::{Level, LevelKind, trace};
 use crate::location::{self, Line};
 use crate::primitive::Spec;
 use crate::program::{Builder, Program};
@@ -91,12 +91,12 @@ impl<X: Tree, Y: Tree, F: Fn(&X) -> Y> Compiled<X, Y, F> {
         let lock = || builder.lock().unwrap_or_else(PoisonError::into_inner);
         let symbolic = x.map_leaves(|leaf| {
             let var = lock().input(leaf.spec());
-            lift_trace(&level.0, var, leaf.spec(), self.line)
+            trace::lift(&level.0, var, leaf.spec(), self.line)
         });
         let output = (self.function)(&symbolic);
         let mut vars = Vec::new();
         for leaf in output.leaves() {
-            vars.push(trace_variable(&level.0, builder, leaf, self.line));
+            vars.push(trace::variable(&level.0, builder, leaf, self.line));
         }
         let program = lock().finish(vars);
         if cfg!(debug_assertions) {

@@ -2,7 +2,7 @@
 
 use super::expect_like;
 use crate::error::OrRaise;
-use crate::interp::{Content, Level, LevelKind, Tracer, lift_tangent};
+use crate::interp::{Content, Level, LevelKind, Tracer, tangent};
 use crate::location;
 use crate::{Tensor, Tree};
 use std::panic::Location;
@@ -27,7 +27,7 @@ pub fn jvp<X: Tree, Y: Tree>(f: impl FnOnce(&X) -> Y, x: &X, dx: &X) -> (Y, Y) {
         let tangent = tangents[position].clone();
         position += 1;
         match leaf.dtype().is_float() {
-            true => lift_tangent(&level.0, leaf, tangent, line),
+            true => tangent::lift(&level.0, leaf, tangent, line),
             false => leaf.clone(),
         }
     });

@@ -2,7 +2,7 @@
 
 use super::expect_like;
 use crate::error::OrRaise;
-use crate::interp::{Content, Level, LevelKind, Node, Sweep, SweepOptions, Tracer, lift_reverse};
+use crate::interp::{Content, Level, LevelKind, Node, Sweep, SweepOptions, Tracer, tape};
 use crate::location::{self, Line};
 use crate::{Error, Tensor, Tree};
 use std::panic::Location;
@@ -51,7 +51,7 @@ pub(super) fn record<X: Tree, Y: Tree>(
         }
         let node = Node::leaf(line);
         leaves.push(Some(node.clone()));
-        lift_reverse(&level.0, leaf, node, line)
+        tape::lift(&level.0, leaf, node, line)
     });
     let mut roots = Vec::new();
     let mut lower = |leaf: &Tensor| match Tracer::at(leaf, &level.0) {

@@ -1,6 +1,6 @@
 //! Batching: one call for many inputs.
 
-use crate::interp::{Content, Level, LevelKind, Tracer, lift_batch};
+use crate::interp::{Content, Level, LevelKind, Tracer, batch};
 use crate::location;
 use crate::{Error, ErrorKind, Shape, Tree};
 use std::panic::Location;
@@ -20,7 +20,7 @@ pub fn vmap<X: Tree, Y: Tree>(f: impl Fn(&X) -> Y) -> impl Fn(&X) -> Y {
         let _scope = location::scope(line);
         let size = batch_size(x).unwrap_or_else(|error| error.at(line).raise());
         let level = Level::open("vmap", LevelKind::Batch { size }, line);
-        let y = f(&x.map_leaves(|leaf| lift_batch(&level.0, leaf, line)));
+        let y = f(&x.map_leaves(|leaf| batch::lift(&level.0, leaf, line)));
         y.map_leaves(|leaf| match Tracer::at(leaf, &level.0) {
             Some(Content::Batch { values }) => values.clone(),
             _ => leaf.broadcast_to(Shape::from(leaf.shape()).prepended(size)),

@@ -54,7 +54,7 @@ pub(super) fn values(trial: &mut Trial, subject: &Subject<'_>) {
             trial.all_same(HERE, &what, &got, &stack_each(&looped), CLOSE);
         }
         let none: Vec<Tensor> = stacked(subject, &batched, 1).iter().map(|stack| stack.slice(0..0)).collect();
-        let nothing: Vec<Tensor> = subject.outputs.iter().map(|output| stack(&[output.clone()]).slice(0..0)).collect();
+        let nothing: Vec<Tensor> = subject.outputs.iter().map(|output| output.unsqueeze(0).slice(0..0)).collect();
         let what = format!("an empty batch over operands {batched:?}, output");
         trial.all_same(HERE, &what, &mapped(&none), &nothing, 0.0);
     }

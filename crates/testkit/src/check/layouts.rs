@@ -39,11 +39,13 @@ fn repeated(x: &Tensor) -> Option<Tensor> {
     (x.rank() >= 1 && x.shape()[0] > 1 && x.elements() > 0).then(|| x.slice(0..1).broadcast_to(x.shape()))
 }
 
+/// The same numbers in another layout, if there is one for this shape.
+type Rearrange = fn(&Tensor) -> Option<Tensor>;
+
 /// The same tensors, each alone and then all in another layout.
 fn rearranged(tensors: &[Tensor]) -> Vec<(String, Vec<Tensor>)> {
     let mut all = Vec::new();
-    let ways: [(&str, fn(&Tensor) -> Option<Tensor>); 2] = [("transposed", transposed), ("stepped", stepped)];
-    for (how, other) in ways {
+    for (how, other) in [("transposed", transposed as Rearrange), ("stepped", stepped)] {
         let others: Vec<Option<Tensor>> = tensors.iter().map(other).collect();
         for (position, other) in others.iter().enumerate() {
             let with = |other: &Tensor| replaced(tensors, &[position], std::slice::from_ref(other));

@@ -134,7 +134,7 @@ impl Primitive for Cube {
 
     fn cases(&self) -> Vec<Case> {
         let case = |shape: Shape| {
-            Case::new(format!("shape {shape}"), Attrs::new(), [Sample::wave(shape.clone(), 0.4)], |s| {
+            Case::new(format!("shape {shape}"), Attrs::new(), [Sample::wave(shape, 0.4)], |s| {
                 let data: Vec<f64> = s[0].data.iter().map(|x| x.powi(3)).collect();
                 vec![Sample::new(s[0].shape.clone(), data)]
             })

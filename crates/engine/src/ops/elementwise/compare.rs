@@ -4,7 +4,7 @@
 
 use super::super::elementwise_rule::align_batch;
 use super::super::operand::{Operand, binary};
-use crate::interp::bind1;
+use crate::bind::bind1;
 use crate::primitive::{
     Attrs, Case, Device, Mask, Outputs, Primitive, Sample, Spec, SpecRef, Specs, expect_same_dtype,
 };
@@ -131,7 +131,7 @@ impl Primitive for Compare {
         };
         vec![
             case("lt", |x, y| x - y < 0.0),
-            case("le", |x, y| x < y || x == y),
+            case("le", |x, y| x - y <= 0.0),
             case("gt", |x, y| y < x),
             case("ge", |x, y| y <= x),
             case("eq", |x, y| x == y),

@@ -3,7 +3,7 @@
 
 use super::super::elementwise_rule::{NanBelow, elementwise, slope};
 use crate::Tensor;
-use crate::interp::bind1;
+use crate::bind::bind1;
 use crate::primitive::Attrs;
 
 impl Tensor {

@@ -2,7 +2,7 @@
 
 use super::super::elementwise_rule::{elementwise, slope};
 use crate::Tensor;
-use crate::interp::bind1;
+use crate::bind::bind1;
 use crate::primitive::Attrs;
 
 impl Tensor {

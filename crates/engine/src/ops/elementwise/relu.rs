@@ -2,7 +2,7 @@
 //!
 //! The rule keeps one bit an element, not the operand: n/8 bytes.
 
-use crate::interp::bind1;
+use crate::bind::bind1;
 use crate::primitive::{
     Adjoints, Attrs, Case, Dependency, Device, Gradient, Gradients, Jet, Mask, Outputs, Primitive, Rule, Sample, Saves,
     Spec, SpecRef, Specs, expect_float,
@@ -102,9 +102,8 @@ impl Primitive for Relu {
             let data: Vec<f64> = s[0].data.iter().map(|x| (x + x.abs()) / 2.0).collect();
             vec![Sample::new(s[0].shape.clone(), data)]
         };
-        let case = |shape: Shape| {
-            Case::new(format!("shape {shape}"), Attrs::new(), [Sample::wave(shape.clone(), 0.4)], reference)
-        };
+        let case =
+            |shape: Shape| Case::new(format!("shape {shape}"), Attrs::new(), [Sample::wave(shape, 0.4)], reference);
         let kink = Sample::new([4], [0.0, -0.0, f64::NAN, -3.0]);
         vec![
             case(Shape::from([])),

@@ -3,7 +3,7 @@
 
 use super::super::elementwise_rule::align_batch;
 use super::super::operand::{Operand, common_shape};
-use crate::interp::bind1;
+use crate::bind::bind1;
 use crate::primitive::{
     Adjoints, Attrs, Case, Dependency, Device, Gradient, Gradients, Jet, Mask, Outputs, Primitive, Rule, Sample, Saves,
     Spec, SpecRef, Specs, expect_same_dtype,
@@ -11,7 +11,7 @@ use crate::primitive::{
 use crate::{DType, Error, ErrorKind, Shape, Tensor};
 use smallvec::{SmallVec, smallvec};
 use wengert_kernels::dtype::Compute;
-use wengert_kernels::map::{loop3, map};
+use wengert_kernels::map::{Stored, loop3, map};
 use wengert_kernels::view::{Out, View};
 
 impl Tensor {
@@ -40,10 +40,7 @@ pub static WHERE: Where = Where;
 /// See the module.
 pub struct Where;
 
-fn choose<T: Compute>(views: [View<'_>; 3], out: Out<'_>)
-where
-    T: wengert_kernels::map::Stored,
-{
+fn choose<T: Compute + Stored>(views: [View<'_>; 3], out: Out<'_>) {
     map::<T, T, 3>(views, out, &|[c, a, b]: [&[T]; 3], out: &mut [T]| {
         loop3(c, a, b, out, |c, a, b| if c != T::ZERO { a } else { b })
     });

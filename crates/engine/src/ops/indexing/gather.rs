@@ -2,7 +2,7 @@
 //! transpose adds; indices that repeat accumulate, in order. An index outside the axis is an error.
 
 use super::scatter_add::SCATTER_ADD;
-use crate::interp::bind1;
+use crate::bind::bind1;
 use crate::ops::elementwise_rule::align_batch;
 use crate::ops::reduction::sum::checked_axis;
 use crate::primitive::{
@@ -127,7 +127,7 @@ impl Primitive for Gather {
     fn cases(&self) -> Vec<Case> {
         let case = |shape: Shape, axis: usize, index: Sample| {
             let attrs = Attrs::new().with_int("axis", axis as i64);
-            let operands = [Sample::wave(shape.clone(), 0.15), index.clone()];
+            let operands = [Sample::wave(shape.clone(), 0.15), index];
             Case::new(format!("{shape} along {axis}"), attrs, operands, move |s| {
                 let source = |i: &[usize]| {
                     let mut source = i.to_vec();

@@ -2,7 +2,7 @@
 //! others,   dy likewise.   Repeated places accumulate in order. The transpose of gather; updates in place where it may.
 
 use super::gather::{expect_index, out_of_range};
-use crate::interp::bind1;
+use crate::bind::bind1;
 use crate::ops::elementwise_rule::align_batch;
 use crate::ops::reduction::sum::checked_axis;
 use crate::primitive::{

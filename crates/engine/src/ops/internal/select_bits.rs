@@ -2,7 +2,7 @@
 
 use super::super::elementwise_rule::align_batch;
 use super::pack_positive::packed;
-use crate::interp::bind1;
+use crate::bind::bind1;
 use crate::primitive::{
     Adjoints, Attrs, Case, Dependency, Device, Gradient, Gradients, Jet, Mask, Outputs, Primitive, Rule, Sample, Saves,
     Spec, SpecRef, Specs, expect_float,

@@ -1,6 +1,6 @@
 //! stop_gradient - the same value, through which no gradient passes, at any level.   y = x,   dy = 0.   Written `x.detach()`.
 
-use crate::interp::bind1;
+use crate::bind::bind1;
 use crate::primitive::{Attrs, Case, Cost, Device, Mask, Outputs, Primitive, Sample, Spec, SpecRef, Specs};
 use crate::{Error, Tensor};
 use smallvec::smallvec;

@@ -1,7 +1,7 @@
 //! broadcast - repetition along axes of size one and missing leading axes.   y = x repeated,   dy = dx repeated.   Its transpose
 //! is the sum over what was repeated. Nothing is copied: repeated axes have stride 0.
 
-use crate::interp::bind1;
+use crate::bind::bind1;
 use crate::primitive::{
     Adjoints, Attrs, Case, Cost, Dependency, Device, Gradient, Gradients, Jet, Mask, Outputs, Primitive, Rule, Sample,
     Saves, Spec, SpecRef, Specs,

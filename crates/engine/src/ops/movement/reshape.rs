@@ -1,7 +1,7 @@
 //! reshape - another shape of as many elements, in row-major order.   y = x,   dy = dx.   Copies only where strides cannot
 //! express the result.
 
-use crate::interp::bind1;
+use crate::bind::bind1;
 use crate::primitive::{
     Adjoints, Attrs, Case, Cost, Dependency, Device, Gradient, Gradients, Jet, Mask, Outputs, Primitive, Rule, Sample,
     Saves, Spec, SpecRef, Specs,

@@ -2,7 +2,7 @@
 //! into the cotangent that is already there. Nothing is copied.
 
 use super::slice_add::SLICE_ADD;
-use crate::interp::bind1;
+use crate::bind::bind1;
 use crate::primitive::{
     Adjoints, Attrs, Case, Cost, Dependency, Device, Gradient, Gradients, Jet, Mask, Outputs, Patch, Primitive, Rule,
     Sample, Saves, Spec, SpecRef, Specs,

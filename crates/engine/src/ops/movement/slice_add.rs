@@ -2,7 +2,7 @@
 
 use super::super::elementwise_rule::align_batch;
 use super::slice::{SLICE, batched_part, inside, part_shape, sample_parts};
-use crate::interp::bind1;
+use crate::bind::bind1;
 use crate::primitive::{
     Adjoints, Attrs, Case, Dependency, Device, Gradient, Gradients, Jet, Mask, Outputs, Primitive, Rule, Sample, Saves,
     Spec, SpecRef, Specs, expect_same_dtype,

@@ -1,7 +1,7 @@
 //! transpose - axes in another order.   y[i] = x[permuted i],   dy likewise.   Its transpose is the inverse permutation. Nothing is
 //! copied.
 
-use crate::interp::bind1;
+use crate::bind::bind1;
 use crate::primitive::{
     Adjoints, Attrs, Case, Cost, Dependency, Device, Gradient, Gradients, Jet, Mask, Outputs, Primitive, Rule, Sample,
     Spec, SpecRef, Specs,

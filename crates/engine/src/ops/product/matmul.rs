@@ -1,7 +1,7 @@
 //! matmul - matrix product.   C = A B,   dC = dA B + A dB,   so Abar = Cbar B^T and Bbar = A^T Cbar.   Leading axes are a batch and
 //! broadcast; a vector on either side is a row or a column that disappears. Transposed operands are never copied.
 
-use crate::interp::bind1;
+use crate::bind::bind1;
 use crate::ops::elementwise_rule::align_batch;
 use crate::primitive::{
     Adjoints, Attrs, Case, Cost, Dependency, Device, Gradient, Gradients, Jet, Mask, Outputs, Primitive, Rule, Sample,

@@ -3,11 +3,11 @@
 //! With P = U^T dA V and F_ij = 1 / (s_j^2 - s_i^2) off the diagonal, 0 on it:
 //! ds = diag P,   dU = U (F * (P S + S P^T)) + (1 - U U^T) dA V S^-1,   dV = V (F * (S P + P^T S)) + (1 - V V^T) dA^T U S^-1.
 //!
-//! Singular values alone are differentiable everywhere they are distinct from each other in sign conventions; the vectors
-//! need distinct, non-zero singular values: their derivative is infinite where two coincide. The entry of largest magnitude
-//! in each column of U is positive.
+//! The derivative of the singular values alone never divides, so it is finite everywhere; where two coincide or one is 0 it
+//! is a subgradient. The vectors need distinct, non-zero singular values: their derivative is infinite where two coincide.
+//! The entry of largest magnitude in each column of U is positive.
 
-use crate::interp::bind;
+use crate::bind::bind;
 use crate::primitive::{
     Adjoints, Attrs, Case, Cost, Device, Gradient, Gradients, Mask, Outputs, Primitive, Rule, Sample, Saves, Spec,
     SpecRef, Specs, expect_float, streaming_cost,

@@ -1,7 +1,7 @@
 //! uniform - random numbers in [0, 1).   y[i] = Philox(key, i).   No derivative. The key is an operand, so a program draws new numbers
 //! when it is given a new key; the same key gives the same numbers, on every machine and for any number of threads.
 
-use crate::interp::bind1;
+use crate::bind::bind1;
 use crate::primitive::{Attrs, Case, Device, Mask, Outputs, Primitive, Sample, Spec, SpecRef, Specs};
 use crate::{DType, Error, ErrorKind, Shape, Tensor};
 use smallvec::smallvec;
@@ -43,9 +43,9 @@ impl Key {
     #[track_caller]
     #[allow(clippy::should_implement_trait, reason = "a key never ends; `next` reads best at the call")]
     pub fn next(&mut self) -> Key {
-        self.used += 1;
         let words = self.tensor.to_vec::<i64>();
-        let (key, stream) = random::split(words[0] as u64, words[1] as u64, self.used as usize)[self.used as usize - 1];
+        let (key, stream) = random::child(words[0] as u64, words[1] as u64, self.used);
+        self.used += 1;
         Key::from_tensor(Tensor::from([key as i64, stream as i64]))
     }
 

@@ -2,7 +2,7 @@
 //! position that is returned: the first among equals; a NaN wins. The maximum of nothing is an error.
 
 use super::sum::checked_axis;
-use crate::interp::bind;
+use crate::bind::bind;
 use crate::ops::indexing::scatter_add::SCATTER_ADD;
 use crate::primitive::{
     Adjoints, Attrs, Case, Dependency, Device, Gradient, Gradients, Mask, Outputs, Patch, Primitive, Rule, Sample,
@@ -127,7 +127,7 @@ impl Primitive for Max {
                 };
                 let value = |i: &[usize]| s[0].at(&[&i[..axis], &[best(i)], &i[axis..]].concat());
                 let positions = Sample::build(to.clone(), |i| best(i) as f64).of(DType::I64);
-                vec![Sample::build(to.clone(), value), positions]
+                vec![Sample::build(to, value), positions]
             })
         };
         vec![

@@ -2,7 +2,7 @@
 //!
 //! Half-precision sums accumulate in f32 or wider, f32 sums pairwise or wider; the order is fixed, whatever the threads.
 
-use crate::interp::bind1;
+use crate::bind::bind1;
 use crate::primitive::{
     Adjoints, Attrs, Case, Cost, Dependency, Device, Gradient, Gradients, Jet, Mask, Outputs, Primitive, Rule, Sample,
     Saves, Spec, SpecRef, Specs, streaming_cost,

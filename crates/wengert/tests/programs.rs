@@ -1,0 +1,100 @@
+//! Programs as text: what tracing gives, read back and evaluated. `WENGERT_BLESS=1` rewrites the files.
+
+use std::fs;
+use std::path::Path;
+use wengert::prelude::*;
+
+/// The program of `f` is the file's text; the text parses, verifies, prints the same and computes what `f` computes.
+fn traced<X: Tree, Y: Tree>(name: &str, f: impl Fn(&X) -> Y, x: X) {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/programs/{name}.txt"));
+    let program = compile(&f).program(&x);
+    let text = program.to_string();
+    if std::env::var_os("WENGERT_BLESS").is_some() {
+        fs::write(&path, &text).unwrap();
+    }
+    let expected = fs::read_to_string(&path).unwrap_or_default();
+    assert_eq!(text, expected, "{name}: WENGERT_BLESS=1 cargo test -p wengert --test programs accepts the new text");
+    let parsed = Program::parse(&text).unwrap();
+    assert_eq!(parsed.to_string(), text);
+    let inputs: Vec<Tensor> = x.leaves().into_iter().cloned().collect();
+    let outputs = parsed.evaluate(&inputs).unwrap();
+    for (output, expected) in outputs.iter().zip(f(&x).leaves()) {
+        assert!(output.all_close(expected, 1e-14), "{name}");
+    }
+}
+
+#[test]
+fn the_classic_function() {
+    let f = |(x1, x2): &(Tensor, Tensor)| x1 * x2 + x1.sin();
+    traced("classic", f, (Tensor::from(2.0), Tensor::from(3.0)));
+    traced("classic_gradient", grad(f), (Tensor::from(2.0), Tensor::from(3.0)));
+}
+
+#[test]
+fn a_batch_of_gradients() {
+    let f = vmap(grad(|x: &Tensor| (x.tanh() * 2.0).sum()));
+    traced("batched_gradient", f, Tensor::from([[1.0, 2.0], [3.0, 4.0]]));
+}
+
+#[test]
+fn attributes_constants_and_several_outputs() {
+    let f = |x: &Tensor| {
+        let (values, positions) = x.max_along(1);
+        let weights = Tensor::from([0.1, 1e-300, f64::INFINITY]).slice(0..2);
+        (values * weights, positions, x.permute(&[1, 0]).slice((0..2, 1)))
+    };
+    traced("several_outputs", f, Tensor::from([[1.0, 5.0, 2.0], [7.0, 0.0, 3.0]]));
+}
+
+#[test]
+fn constants_read_back_exactly() {
+    let f = |x: &Tensor| (x + Tensor::from(0.1) + f64::MIN_POSITIVE, Tensor::from(0.1f32), Tensor::from([i64::MAX, -1]), Tensor::from([true, false]));
+    traced("constants", f, Tensor::from(1.0));
+}
+
+#[test]
+fn random_numbers_take_their_key_as_an_input() {
+    let f = |key: &Tensor| Key::from_tensor(key.clone()).uniform([2], DType::F64);
+    traced("random", f, Key::new(7).tensor().clone());
+    let staged = compile(f);
+    let (a, b) = (staged.call(Key::new(1).tensor()), staged.call(Key::new(2).tensor()));
+    assert_ne!(a, b, "a new key draws new numbers from the same program");
+    assert_eq!(staged.signatures(), 1);
+    // Under vmap a batch of keys draws different numbers, a captured key the same for every element.
+    let keys = Tensor::from([[1i64, 0], [2, 0]]);
+    let different = vmap(f)(&keys);
+    assert_eq!(different.slice(0), a);
+    assert_eq!(different.slice(1), b);
+    let key = Key::new(1);
+    let same = vmap(|x: &Tensor| x + key.uniform([2], DType::F64))(&Tensor::zeros([2]));
+    assert_eq!((same.slice(0), same.slice(1)), (a.clone(), a));
+}
+
+#[test]
+fn each_signature_is_traced_once() {
+    use std::cell::Cell;
+    let calls = Cell::new(0);
+    let f = compile(|x: &Tensor| {
+        calls.set(calls.get() + 1);
+        x * 2.0
+    });
+    for _ in 0..3 {
+        assert_eq!(f.call(&Tensor::from([1.0, 2.0])), Tensor::from([2.0, 4.0]));
+    }
+    assert_eq!(calls.get(), 1);
+    f.call(&Tensor::from([1.0, 2.0, 3.0]));
+    f.call(&Tensor::from([1.0f32, 2.0]));
+    assert_eq!((calls.get(), f.signatures()), (3, 3));
+}
+
+#[test]
+fn a_program_that_captures_a_running_transform_is_not_kept() {
+    let outer = |x: &Tensor| {
+        let inner = compile(|y: &Tensor| x * y);
+        inner.call(&Tensor::from(3.0)) + inner.call(&Tensor::from(4.0))
+    };
+    assert_eq!(grad(outer)(&Tensor::from(2.0)).item(), 7.0);
+    assert_eq!(grad(outer)(&Tensor::from(5.0)).item(), 7.0);
+    assert_eq!(vmap(grad(outer))(&Tensor::from([2.0, 5.0])), Tensor::from([7.0, 7.0]));
+    assert_eq!(compile(grad(outer)).call(&Tensor::from(2.0)).item(), 7.0);
+}

@@ -1,0 +1,79 @@
+//! The directions of the house: what a part may not name, and where `unsafe` may stand.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn sources(folder: &str) -> Vec<(String, String)> {
+    let (mut folders, mut found) = (vec![root().join(folder)], Vec::new());
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|ending| ending == "rs") {
+                found.push((path.display().to_string(), fs::read_to_string(&path).unwrap()));
+            }
+        }
+    }
+    assert!(!found.is_empty(), "{folder} has sources");
+    found
+}
+
+/// No line of code (comments aside) under `folder` contains one of `words`.
+fn absent(folder: &str, words: &[&str]) {
+    for (path, text) in sources(folder) {
+        for (number, line) in text.lines().enumerate() {
+            let code = line.split("//").next().unwrap_or("");
+            let word = words.iter().find(|word| code.contains(**word));
+            assert!(word.is_none(), "{path}:{}: `{}` may not be named here", number + 1, word.unwrap());
+        }
+    }
+}
+
+#[test]
+fn interpreters_never_name_an_operation() {
+    absent("crates/engine/src/interp", &["crate::ops", "ops::"]);
+}
+
+#[test]
+fn operations_never_name_an_interpreter() {
+    absent("crates/engine/src/ops", &["interp::", "Tracer", "Sweep", "LevelKind"]);
+}
+
+#[test]
+fn kernels_know_no_tensor() {
+    absent("crates/kernels/src", &["wengert_engine", "Tensor", "Primitive"]);
+}
+
+#[test]
+fn users_of_the_facade_touch_nothing_below_it() {
+    for folder in ["crates/cli/src", "crates/testkit/src", "bench/src"] {
+        absent(folder, &["wengert_engine", "wengert_kernels"]);
+    }
+}
+
+#[test]
+fn unsafe_code_stands_only_in_kernels() {
+    for folder in ["crates/engine", "crates/derive", "crates/wengert/src", "crates/cli", "crates/testkit", "bench"] {
+        absent(folder, &["unsafe {", "unsafe fn", "unsafe impl"]);
+    }
+}
+
+#[test]
+fn every_operation_file_is_registered() {
+    let registry = fs::read_to_string(root().join("crates/engine/src/ops/mod.rs")).unwrap();
+    for (path, text) in sources("crates/engine/src/ops") {
+        let path = Path::new(&path);
+        let family = path.parent().unwrap().file_name().unwrap().to_str().unwrap();
+        if family == "ops" {
+            continue;
+        }
+        let module = path.file_stem().unwrap().to_str().unwrap();
+        assert!(registry.contains(&format!("        {module}: ")), "{family}/{module}.rs has no line in ops/mod.rs");
+        assert!(text.starts_with("//! "), "{family}/{module}.rs has no header");
+    }
+}
