@@ -1,15 +1,24 @@
 //! Random programs: every transform agrees with every other.
+//!
+//! `WENGERT_FUZZ=5000 cargo test -p wengert-testkit --test fuzz` tries that many; a seed that fails is printed with its
+//! program, cut after the first step that fails.
 
 use std::collections::BTreeMap;
 use wengert::primitive::PRIMITIVES;
 use wengert_testkit::fuzz::{Composition, Formula, verify};
 
+/// How many programs to try.
+fn programs(usual: u64) -> u64 {
+    let asked = std::env::var("WENGERT_FUZZ").ok();
+    asked.map_or(usual, |number| number.parse().expect("WENGERT_FUZZ is a number of programs"))
+}
+
 #[test]
 fn all_transforms_agree_on_random_compositions() {
-    const PROGRAMS: u64 = 150;
+    let programs = programs(300);
     let (mut uses, mut numeric, mut failures) = (BTreeMap::new(), 0, Vec::new());
-    for seed in 0..PROGRAMS {
-        match verify(&Composition::random(seed, 6 + seed as usize % 7)) {
+    for seed in 0..programs {
+        match verify(&Composition::random(seed, 6 + seed as usize % 9)) {
             Ok(verified) => {
                 numeric += u64::from(verified.numeric);
                 verified.primitives.into_iter().for_each(|name| *uses.entry(name).or_insert(0usize) += 1);
@@ -17,9 +26,9 @@ fn all_transforms_agree_on_random_compositions() {
             Err(message) => failures.push(format!("\nseed {seed}: {message}")),
         }
     }
-    assert!(failures.is_empty(), "{} of {PROGRAMS} disagree:{}", failures.len(), failures.concat());
-    println!("{uses:?}\nfinite differences in {numeric} of {PROGRAMS}");
-    assert!(numeric * 10 >= PROGRAMS * 7, "finite differences were compared in {numeric} of {PROGRAMS} only");
+    assert!(failures.is_empty(), "{} of {programs} disagree:{}", failures.len(), failures.concat());
+    println!("{uses:?}\nfinite differences in {numeric} of {programs}");
+    assert!(numeric * 10 >= programs * 7, "finite differences were compared in {numeric} of {programs} only");
     for op in PRIMITIVES.iter().filter(|op| op.differentiable()) {
         let count = uses.get(op.name()).copied().unwrap_or(0);
         assert!(count >= 10, "{} was used {count} times only", op.name());
@@ -29,7 +38,7 @@ fn all_transforms_agree_on_random_compositions() {
 #[test]
 fn random_formulas_agree_with_hyper_dual_numbers() {
     let mut used = Vec::new();
-    for seed in 0..200 {
+    for seed in 0..programs(200) {
         let formula = Formula::random(seed, 4 + seed as usize % 12);
         formula.verify().unwrap();
         used.extend(formula.names());

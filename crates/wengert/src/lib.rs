@@ -27,3 +27,11 @@ pub mod prelude {
         jvp, value_and_grad, vjp, vmap,
     };
 }
+
+#[doc = include_str!("../../../docs/guide.md")]
+pub mod guide {}
+
+/// The README's examples run as tests too.
+#[cfg(doctest)]
+#[doc = include_str!("../../../README.md")]
+struct Readme;
