@@ -190,3 +190,49 @@ fn taking_an_array_apart_is_linear() {
     sum.backward();
     assert_eq!(x.grad().unwrap(), Tensor::full([n], 2.0));
 }
+
+#[test]
+fn a_training_loop_that_forgets_no_grad_is_warned_once() {
+    const NAME: &str = "a_training_loop_that_forgets_no_grad_is_warned_once";
+    match std::env::var("WENGERT_WARNING").as_deref() {
+        Ok("forgets") => {
+            let mut w = Tensor::from(1.0).require_grad();
+            for _ in 0..4 {
+                w *= 0.5;
+            }
+            assert!(w.grad().is_none());
+        }
+        Ok("accumulates") => {
+            // The leaf keeps another handle, so nothing is lost.
+            let x = Tensor::from(1.0).require_grad();
+            let mut sum = x.clone();
+            for _ in 0..4 {
+                sum += &x;
+            }
+            sum.backward();
+            assert_eq!(x.grad().unwrap().item(), 5.0);
+        }
+        _ => {
+            let warnings = |case: &str| {
+                let output = std::process::Command::new(std::env::current_exe().unwrap())
+                    .args(["--exact", NAME, "--nocapture"])
+                    .env("WENGERT_WARNING", case)
+                    .output()
+                    .unwrap();
+                assert!(output.status.success());
+                String::from_utf8(output.stderr).unwrap().matches("Update parameters inside no_grad").count()
+            };
+            assert_eq!((warnings("forgets"), warnings("accumulates")), (1, 0));
+        }
+    }
+}
+
+#[test]
+fn tensors_cross_threads() {
+    fn send_and_sync<T: Send + Sync + Clone>() {}
+    send_and_sync::<Tensor>();
+    let x = Tensor::from([1.0, 2.0]).require_grad();
+    let y = std::thread::scope(|scope| scope.spawn(|| x.square().sum()).join().unwrap());
+    std::thread::spawn(move || y.backward()).join().unwrap();
+    assert_eq!(x.grad().unwrap(), Tensor::from([2.0, 4.0]));
+}

@@ -21,11 +21,21 @@ type AccumulateHook = Arc<dyn Fn(&Tensor) + Send + Sync>;
 pub(crate) struct GradientSlot {
     gradient: Mutex<Option<Tensor>>,
     after: Mutex<Vec<AccumulateHook>>,
-    /// Set once the leaf's handle was updated under grad mode; the second such update of one handle warns.
-    pub updated: AtomicBool,
+    /// The slot of a handle that was the only one of its leaf until an update under grad mode: no gradient can reach it.
+    orphaned: bool,
 }
 
 impl GradientSlot {
+    /// What an update under grad mode makes of a handle's slot. A leaf whose only handle is updated can never be asked for its
+    /// gradient again; if that handle is updated once more, a training loop has forgotten `no_grad`.
+    pub fn updated(slot: Arc<GradientSlot>, line: Line) -> Option<Arc<GradientSlot>> {
+        if slot.orphaned {
+            warn_once(line);
+        }
+        let only = Arc::strong_count(&slot) == 1;
+        only.then(|| Arc::new(GradientSlot { orphaned: true, ..GradientSlot::default() }))
+    }
+
     fn gradient(&self) -> MutexGuard<'_, Option<Tensor>> {
         self.gradient.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -156,7 +166,7 @@ impl Tensor {
                 .help("call require_grad() on an input of the computation")
                 .raise()
         };
-        if self.slot.is_none() {
+        if self.slot.as_ref().is_none_or(|slot| slot.orphaned) {
             let slot = node.extras(|extras| extras.slot.upgrade()).flatten().unwrap_or_default();
             node.extras_or_new(|extras| extras.slot = Arc::downgrade(&slot));
             self.slot = Some(slot);
@@ -218,20 +228,14 @@ impl Tensor {
         }
     }
 
-    /// A handle updated under grad mode becomes an intermediate: the leaf it was stays in the graph, without a handle.
-    pub(crate) fn leaf_updated(slot: &GradientSlot, line: Line) {
-        if slot.updated.swap(true, Ordering::Relaxed) {
-            warn_once(line);
-        }
-    }
 }
 
 fn warn_once(line: Line) {
     static WARNED: AtomicBool = AtomicBool::new(false);
     if !WARNED.swap(true, Ordering::Relaxed) {
         eprintln!(
-            "wengert: a leaf is updated repeatedly under grad mode at {}:{}; every update becomes part of the graph and \
-             the handle loses its gradient. Update parameters inside no_grad(|| ..) or with an optimiser.",
+            "wengert: the only handle of a leaf is updated repeatedly under grad mode at {}:{}: every update becomes part of \
+             the graph, and the leaf's gradient can no longer be read. Update parameters inside no_grad(|| ..).",
             line.file(),
             line.line()
         );

@@ -5,7 +5,7 @@
 //! the new value's place in the graph; inside `no_grad` a leaf stays the leaf it was.
 
 use super::{Layout, Shape, Tensor, Value};
-use crate::autograd::modes;
+use crate::autograd::{GradientSlot, modes};
 use crate::bind::{bind_owned, bind1};
 use crate::error::OrRaise;
 use crate::location;
@@ -49,7 +49,7 @@ impl Tensor {
         old.link = self.link.take().filter(|_| records);
         *self = bind_owned(op, attrs, old, rest);
         if let Some(slot) = slot {
-            Tensor::leaf_updated(&slot, location::resolve(Location::caller()));
+            self.slot = GradientSlot::updated(slot, location::shown(location::resolve(Location::caller())));
         }
     }
 }

@@ -11,19 +11,32 @@ const REACH: f64 = 0.1;
 #[derive(Clone)]
 pub(super) enum Step {
     /// A primitive on the operands of one of its cases, moved by earlier values.
-    Call { op: &'static dyn Primitive, attrs: Attrs, operands: Vec<Tensor>, sources: Vec<usize> },
+    Call {
+        op: &'static dyn Primitive,
+        attrs: Attrs,
+        operands: Vec<Tensor>,
+        sources: Vec<usize>,
+    },
     /// a b + sin a, one side broadcast or resampled.
     Mix(usize, usize),
     /// Where a is greater than b, one thing, elsewhere another.
     Mask(usize, usize),
     /// Updates a copy in place: a part assigned, a part added to, the whole scaled.
-    Mutate { target: usize, part: Vec<std::ops::Range<i64>>, values: usize },
+    Mutate {
+        target: usize,
+        part: Vec<std::ops::Range<i64>>,
+        values: usize,
+    },
     /// Elements at the positions of the maxima along an axis, added elsewhere.
-    Choose { of: usize, axis: isize },
+    Choose {
+        of: usize,
+        axis: isize,
+    },
     /// Times random numbers of the key that is an input.
     Noise(usize),
-    /// a times b, b held constant.
+    /// a times b, b held constant: detached, or computed where gradients stop.
     Hold(usize, usize),
+    NoGrad(usize, usize),
     /// To f32 and back.
     Round(usize),
     /// The gradient of an inner function at b, which depends on a.
@@ -32,6 +45,10 @@ pub(super) enum Step {
     InnerJvp(usize, usize),
     /// An inner function of every row of a, which captures b.
     InnerMap(usize, usize),
+    /// The gradient of an inner function at every row of a, which captures b.
+    InnerMapGrad(usize, usize),
+    /// A pullback of an inner function at b, called twice.
+    InnerPullback(usize, usize),
     /// A compiled inner function of a, which captures b.
     InnerCompiled(usize, usize),
 }
@@ -46,10 +63,13 @@ impl fmt::Debug for Step {
             Step::Choose { of, axis } => write!(f, "choose of v{of} along {axis}"),
             Step::Noise(a) => write!(f, "noise on v{a}"),
             Step::Hold(a, b) => write!(f, "v{a} times v{b} held"),
+            Step::NoGrad(a, b) => write!(f, "v{a} times v{b} without gradient"),
             Step::Round(a) => write!(f, "round v{a} to f32"),
             Step::InnerGrad(a, b) => write!(f, "inner grad at v{b} with v{a}"),
             Step::InnerJvp(a, b) => write!(f, "inner jvp at v{b} along v{a}"),
             Step::InnerMap(a, b) => write!(f, "inner vmap over v{a} with v{b}"),
+            Step::InnerMapGrad(a, b) => write!(f, "inner vmap of grad over v{a} with v{b}"),
+            Step::InnerPullback(a, b) => write!(f, "inner pullback at v{b} of v{a}"),
             Step::InnerCompiled(a, b) => write!(f, "inner compile of v{a} with v{b}"),
         }
     }
@@ -164,8 +184,11 @@ impl Run<'_> {
                 y.slice_mut(&chosen[..]).assign(&values);
                 y += &self.values[*target];
                 y.slice_mut(&chosen[..]).add(values.sin());
+                let before = y.clone();
                 y *= 0.7;
-                y
+                y -= before.sin();
+                y /= 1.5;
+                y + before
             }
             Step::Choose { of, axis } => {
                 let x = self.values[*of].clone();
@@ -184,6 +207,11 @@ impl Run<'_> {
                 let held = self.hold(b.sin().detach());
                 a * held
             }
+            Step::NoGrad(a, b) => {
+                let (a, b) = self.two(*a, *b);
+                let held = self.hold(no_grad(|| b.sin()));
+                a * held
+            }
             Step::Round(a) => self.values[*a].cast(DType::F32).cast(DType::F64),
             Step::InnerGrad(a, b) => {
                 let (a, b) = self.two(*a, *b);
@@ -196,6 +224,15 @@ impl Run<'_> {
             Step::InnerMap(a, b) => {
                 let (a, b) = (self.values[*a].clone(), self.values[*b].clone());
                 vmap(|row: &Tensor| row.tanh() * fit(&b, row.shape()).cos())(&a)
+            }
+            Step::InnerMapGrad(a, b) => {
+                let (a, b) = (self.values[*a].clone(), self.values[*b].clone());
+                vmap(grad(|row: &Tensor| (row.sin() * fit(&b, row.shape()) * row).sum()))(&a)
+            }
+            Step::InnerPullback(a, b) => {
+                let (a, b) = self.two(*a, *b);
+                let (_, pullback) = vjp(|t: &Tensor| t.cos() * &a, &b);
+                pullback.call(&b) + pullback.call(&a.sin())
             }
             Step::InnerCompiled(a, b) => {
                 let (a, b) = self.two(*a, *b);

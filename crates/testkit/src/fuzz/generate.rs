@@ -59,7 +59,7 @@ fn call(op: &'static dyn Primitive, run: &Run<'_>, random: &mut Random) -> Step 
 fn special(run: &Run<'_>, random: &mut Random) -> Step {
     let (a, b) = (source(run, random), source(run, random));
     let rows = |x: &Tensor| x.rank() > 0 && x.elements() > 0;
-    match random.below(20) {
+    match random.below(24) {
         0..=3 => Step::Mix(a, b),
         4 | 5 => Step::Mask(a, b),
         6..=8 => {
@@ -76,10 +76,13 @@ fn special(run: &Run<'_>, random: &mut Random) -> Step {
         }
         11 => Step::Noise(a),
         12 => Step::Hold(a, b),
-        13 => Step::Round(a),
-        14 | 15 => Step::InnerGrad(a, b),
-        16 => Step::InnerJvp(a, b),
-        17 | 18 => Step::InnerMap(source_that(run, random, rows), b),
+        13 => Step::NoGrad(a, b),
+        14 => Step::Round(a),
+        15 | 16 => Step::InnerGrad(a, b),
+        17 => Step::InnerJvp(a, b),
+        18 | 19 => Step::InnerMap(source_that(run, random, rows), b),
+        20 => Step::InnerMapGrad(source_that(run, random, rows), b),
+        21 => Step::InnerPullback(a, b),
         _ => Step::InnerCompiled(a, b),
     }
 }
