@@ -95,7 +95,10 @@ fn dispatch(op: &'static dyn Primitive, attrs: Attrs, operands: &[&Tensor], line
     let level = level.clone();
     check_open(operands)?;
     if modes::stops(level.id) && op.differentiable() {
-        let stopped: SmallVec<[Tensor; 4]> = operands.iter().map(|operand| operand.detach()).collect();
+        let stopped: SmallVec<[Tensor; 4]> = operands
+            .iter()
+            .map(|operand| if operand.dtype().is_float() { operand.detach() } else { (*operand).clone() })
+            .collect();
         let stopped: SmallVec<[&Tensor; 4]> = stopped.iter().collect();
         return apply_at(&level, op, attrs, &stopped, line);
     }

@@ -16,7 +16,7 @@ What `wengert_testkit::check` exercised of every primitive: in how many of its c
 /// # Panics
 /// If a primitive is wrong.
 ///
-/// ```
+/// ```no_run
 /// let page = wengert_testkit::coverage();
 /// assert!(page.contains("| primitive | structure | value |"));
 /// assert!(page.contains("\n| matmul | "));
@@ -35,8 +35,8 @@ pub fn coverage() -> String {
 /// ```
 /// use wengert::primitive::find;
 /// use wengert_testkit::{check, row};
-/// let row = row(&check(find("uniform").unwrap()));
-/// assert!(row.starts_with("| uniform | "));
+/// let row = row(&check(find("compare").unwrap()));
+/// assert!(row.starts_with("| compare | "));
 /// assert!(row.contains("no gradient"));
 /// ```
 pub fn row(report: &Report) -> String {

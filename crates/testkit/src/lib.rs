@@ -12,6 +12,7 @@
 //! assert!(report.cases(Aspect::SecondOrder) > 0);
 //! ```
 
+mod caught;
 mod check;
 mod coverage;
 pub mod fuzz;

@@ -15,7 +15,7 @@ fn programs(usual: u64) -> u64 {
 
 #[test]
 fn all_transforms_agree_on_random_compositions() {
-    let programs = programs(300);
+    let programs = programs(120);
     let (mut uses, mut numeric, mut failures) = (BTreeMap::new(), 0, Vec::new());
     for seed in 0..programs {
         match verify(&Composition::random(seed, 6 + seed as usize % 9)) {
@@ -38,7 +38,7 @@ fn all_transforms_agree_on_random_compositions() {
 #[test]
 fn random_formulas_agree_with_hyper_dual_numbers() {
     let mut used = Vec::new();
-    for seed in 0..programs(200) {
+    for seed in 0..programs(120) {
         let formula = Formula::random(seed, 4 + seed as usize % 12);
         formula.verify().unwrap();
         used.extend(formula.names());

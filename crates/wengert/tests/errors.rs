@@ -200,6 +200,17 @@ fn positions_and_axes_out_of_range() {
 }
 
 #[test]
+fn shapes_that_no_tensor_can_have() {
+    let error = error_of(|| Tensor::zeros([1 << 40, 1 << 40]));
+    assert!(error.to_string().contains("full: shape [1099511627776, 1099511627776] has more elements"), "{error}");
+    let error = error_of(|| Tensor::from(1.0).broadcast_to([1 << 32, 1 << 32]));
+    assert!(error.to_string().contains("broadcast: shape [4294967296, 4294967296] has more elements"), "{error}");
+    let error = error_of(|| Tensor::from(1.0).reshape(vec![1; 65]));
+    assert!(error.to_string().contains("reshape: a shape of 65 axes is more than the 64"), "{error}");
+    assert_eq!(Tensor::zeros([1 << 40, 0, 1 << 40]).elements(), 0);
+}
+
+#[test]
 fn a_failing_update_leaves_the_tensor() {
     let mut x = Tensor::from([1.0, 2.0]).require_grad();
     error_of(|| x += Tensor::from([1.0, 2.0, 3.0]));

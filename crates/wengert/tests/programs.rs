@@ -48,7 +48,14 @@ fn attributes_constants_and_several_outputs() {
 
 #[test]
 fn constants_read_back_exactly() {
-    let f = |x: &Tensor| (x + Tensor::from(0.1) + f64::MIN_POSITIVE, Tensor::from(0.1f32), Tensor::from([i64::MAX, -1]), Tensor::from([true, false]));
+    let f = |x: &Tensor| {
+        (
+            x + Tensor::from(0.1) + f64::MIN_POSITIVE,
+            Tensor::from(0.1f32),
+            Tensor::from([i64::MAX, -1]),
+            Tensor::from([true, false]),
+        )
+    };
     traced("constants", f, Tensor::from(1.0));
 }
 

@@ -227,7 +227,6 @@ impl Tensor {
             Role::Output(_) => node.edges()[0].as_ref().map(|call| call.op()),
         }
     }
-
 }
 
 fn warn_once(line: Line) {

@@ -164,8 +164,10 @@ impl Node {
     ) -> Arc<Node> {
         let wanted = Mask::of(operands.len(), |position| edge(position).is_some());
         let saves = op.saves(&attrs, wanted);
-        let keep = if imperative { Saved::keep_value } else { Saved::keep };
-        let saved = save(op, &attrs, saves, operands, outputs, keep);
+        let saved = match imperative {
+            true => save(op, &attrs, saves, operands, outputs, Saved::keep_value),
+            false => save(op, &attrs, saves, operands, outputs, Saved::keep),
+        };
         let edges = match operands.len() {
             0..=2 => Edges::Two([edge_at(&edge, operands, 0), edge_at(&edge, operands, 1)]),
             _ => Edges::Many((0..operands.len()).map(|position| edge(position).cloned()).collect()),
@@ -319,13 +321,14 @@ fn edge_at<'e>(
     if position < operands.len() { edge(position).cloned() } else { None }
 }
 
+#[inline]
 fn save(
     op: &'static dyn Primitive,
     attrs: &Attrs,
     saves: Saves,
     operands: &[&Tensor],
     outputs: &[Tensor],
-    keep: fn(&Tensor) -> Saved,
+    keep: impl Fn(&Tensor) -> Saved,
 ) -> SavedList {
     let residual = saves.residual.then(|| {
         let outputs: SmallVec<[&Tensor; 2]> = outputs.iter().collect();
@@ -334,22 +337,50 @@ fn save(
         let operands: SmallVec<[&Tensor; 2]> = operands.iter().collect();
         Saved::Held(op.residual(attrs, &operands, &outputs).value)
     });
-    let mut two = [Saved::Nothing, Saved::Nothing];
-    let mut many = Vec::new();
-    let (count, mut place) = (saves.count(), 0);
-    let mut push = |saved: Saved| {
-        if count <= 2 {
-            two[place] = saved;
-            place += 1;
+    let mut list = SavedBuilder::new(saves.count());
+    for position in saves.operands.iter() {
+        list.push(keep(operands[position]));
+    }
+    for position in saves.shapes.iter() {
+        list.push(Saved::Shape(Box::new(operands[position].spec())));
+    }
+    for position in saves.outputs.iter() {
+        list.push(keep(&outputs[position]));
+    }
+    if let Some(residual) = residual {
+        list.push(residual);
+    }
+    list.finish()
+}
+
+/// Up to two saved values stand in the record itself.
+struct SavedBuilder {
+    two: [Saved; 2],
+    many: Vec<Saved>,
+    count: usize,
+    place: usize,
+}
+
+impl SavedBuilder {
+    #[inline]
+    fn new(count: usize) -> SavedBuilder {
+        SavedBuilder { two: [Saved::Nothing, Saved::Nothing], many: Vec::new(), count, place: 0 }
+    }
+
+    #[inline]
+    fn push(&mut self, saved: Saved) {
+        if self.count <= 2 {
+            self.two[self.place] = saved;
+            self.place += 1;
         } else {
-            many.push(saved);
+            self.many.push(saved);
         }
-    };
-    saves.operands.iter().for_each(|i| push(keep(operands[i])));
-    saves.shapes.iter().for_each(|i| push(Saved::Shape(Box::new(operands[i].spec()))));
-    saves.outputs.iter().for_each(|i| push(keep(&outputs[i])));
-    residual.into_iter().for_each(push);
-    if count <= 2 { SavedList::Two(two) } else { SavedList::Many(many.into_boxed_slice()) }
+    }
+
+    #[inline]
+    fn finish(self) -> SavedList {
+        if self.count <= 2 { SavedList::Two(self.two) } else { SavedList::Many(self.many.into_boxed_slice()) }
+    }
 }
 
 /// Saved operands continue along the record's edges, saved outputs at the record itself.

@@ -127,6 +127,7 @@ impl Tensor {
     /// A tensor from row-major numbers and a shape, or why they do not fit.
     pub fn try_from_vec<T: Scalar>(data: Vec<T>, shape: impl Into<Shape>) -> Result<Tensor, Error> {
         let shape = shape.into();
+        shape.check("from_vec")?;
         if shape.elements() != data.len() {
             let message = format!("{} numbers do not fill shape {shape} of {} elements", data.len(), shape.elements());
             return Err(Error::new(ErrorKind::Shape(vec![shape]), "from_vec", message));

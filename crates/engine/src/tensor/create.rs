@@ -1,6 +1,7 @@
 //! Creation without data.
 
 use super::{DType, Layout, Shape, Tensor, Value};
+use crate::error::OrRaise;
 use crate::primitive::Spec;
 use wengert_kernels::convert_bits;
 
@@ -11,6 +12,7 @@ impl Tensor {
     /// use wengert::prelude::*;
     /// assert_eq!(Tensor::full([2], 3.0f32), Tensor::from([3.0f32, 3.0]));
     /// ```
+    #[track_caller]
     pub fn full<T: super::Scalar>(shape: impl Into<Shape>, number: T) -> Tensor {
         Tensor::splat(number.to_bits64(), T::DTYPE, shape.into())
     }
@@ -21,6 +23,7 @@ impl Tensor {
     /// use wengert::prelude::*;
     /// assert_eq!(Tensor::zeros([3]).to_vec::<f64>(), [0.0; 3]);
     /// ```
+    #[track_caller]
     pub fn zeros(shape: impl Into<Shape>) -> Tensor {
         Tensor::full(shape, 0.0)
     }
@@ -31,6 +34,7 @@ impl Tensor {
     /// use wengert::prelude::*;
     /// assert_eq!(Tensor::ones([3]).to_vec::<f64>(), [1.0; 3]);
     /// ```
+    #[track_caller]
     pub fn ones(shape: impl Into<Shape>) -> Tensor {
         Tensor::full(shape, 1.0)
     }
@@ -56,6 +60,7 @@ impl Tensor {
     }
 
     /// `number` in `spec`'s dtype and shape.
+    #[track_caller]
     pub fn constant(number: f64, spec: &Spec) -> Tensor {
         Tensor::splat(convert_bits(number.to_bits(), DType::F64, spec.dtype), spec.dtype, spec.shape.clone())
     }
@@ -66,11 +71,14 @@ impl Tensor {
     /// use wengert::prelude::*;
     /// assert_eq!(Tensor::from([1.5f32, 2.5]).full_like(7.0), Tensor::from([7.0f32, 7.0]));
     /// ```
+    #[track_caller]
     pub fn full_like(&self, number: f64) -> Tensor {
         Tensor::constant(number, &self.spec())
     }
 
+    #[track_caller]
     fn splat(bits: u64, dtype: DType, shape: Shape) -> Tensor {
+        shape.check("full").or_raise();
         let one = Tensor::one(bits, dtype, 0);
         if shape.rank() == 0 { one } else { one.with_layout(|layout| layout.broadcast(&shape)) }
     }

@@ -12,6 +12,7 @@ pub use mutate::SliceMut;
 pub use shape::Shape;
 
 pub(crate) use convert::collect;
+use shape::MOST_AXES;
 pub(crate) use shape::{Layout, broadcast};
 
 use crate::autograd::GradientSlot;
@@ -145,7 +146,6 @@ impl Dense {
     }
 }
 
-const MOST_AXES: usize = 64;
 static ONES: [usize; MOST_AXES] = [1; MOST_AXES];
 static ZEROS: [isize; MOST_AXES] = [0; MOST_AXES];
 
@@ -226,7 +226,7 @@ impl Tensor {
 
     /// How many elements there are.
     pub fn elements(&self) -> usize {
-        self.shape().iter().product()
+        shape::elements(self.shape())
     }
 
     /// Where the numbers live.

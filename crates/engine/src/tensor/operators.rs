@@ -4,7 +4,7 @@ use super::Tensor;
 use crate::bind::bind_owned;
 use crate::ops::elementwise::{add::ADD, div::DIV, mul::MUL, neg::NEG, sub::SUB};
 use crate::ops::{Operand, binary};
-use crate::primitive::Attrs;
+use crate::primitive::{Attrs, Primitive};
 use std::ops::{Add, Div, Mul, Neg, Sub};
 
 /// The right side is anything that is an operand: one impl, so that the result's type is known before the literal's.
@@ -66,7 +66,15 @@ impl Neg for Tensor {
 impl Tensor {
     /// This sum with one more term, in place where nobody else holds it.
     #[inline]
-    pub(crate) fn accumulated(self, term: &Tensor) -> Tensor {
+    pub(crate) fn accumulated(mut self, term: &Tensor) -> Tensor {
+        if self.is_plain() && term.is_plain() {
+            if ADD.update_direct(&mut self, term) {
+                return self;
+            }
+            if let Some(sum) = ADD.eval_direct(&[&self, term]) {
+                return sum;
+            }
+        }
         bind_owned(&ADD, Attrs::new(), self, &[term])
     }
 

@@ -1,8 +1,12 @@
 //! Shapes, and the layouts that place their elements in memory.
 
+use crate::{Error, ErrorKind};
 use smallvec::SmallVec;
 use std::fmt;
 use std::ops::Deref;
+
+/// The most axes a tensor can have.
+pub(crate) const MOST_AXES: usize = 64;
 
 /// The sizes of a tensor's axes; a scalar has none.
 ///
@@ -34,6 +38,16 @@ impl Shape {
         self.0.len()
     }
 
+    /// The error of a shape that no tensor can have.
+    pub(crate) fn check(&self, name: &str) -> Result<(), Error> {
+        let message = match (self.rank() > MOST_AXES, self.elements() > isize::MAX as usize / 8) {
+            (true, _) => format!("a shape of {} axes is more than the {MOST_AXES} a tensor can have", self.rank()),
+            (_, true) => format!("shape {self} has more elements than memory can hold"),
+            _ => return Ok(()),
+        };
+        Err(Error::new(ErrorKind::Shape(vec![self.clone()]), name, message))
+    }
+
     /// The shape without the axes that `dropped` marks.
     pub(crate) fn without(&self, dropped: &[bool]) -> Shape {
         self.iter().zip(dropped).filter(|(_, dropped)| !**dropped).map(|(&size, _)| size).collect()
@@ -50,9 +64,12 @@ impl Shape {
     }
 }
 
-/// The product of the sizes.
+/// The product of the sizes; one that no machine could hold stays the largest number instead of wrapping to a small one.
 pub(crate) fn elements(sizes: &[usize]) -> usize {
-    sizes.iter().product()
+    match sizes.contains(&0) {
+        true => 0,
+        false => sizes.iter().fold(1, |product: usize, &size| product.saturating_mul(size)),
+    }
 }
 
 impl Deref for Shape {

@@ -2,6 +2,7 @@
 
 use super::Trial;
 use super::subject::Subject;
+use crate::caught::panic_text;
 use crate::numeric::{directions, moved};
 use crate::report::Aspect;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -60,14 +61,15 @@ pub(super) fn errors(trial: &mut Trial, subject: &Subject<'_>) {
                     trial
                         .holds(HERE, !mute, || format!("with {spec} as operand {position} the error explains nothing"));
                 }
-                Err(panic) => trial
-                    .fail(HERE, format!("with {spec} as operand {position} it panics: {}", super::panic_text(&*panic))),
+                Err(panic) => {
+                    trial.fail(HERE, format!("with {spec} as operand {position} it panics: {}", panic_text(&*panic)))
+                }
             }
         }
     }
 }
 
-/// Nothing passes a gradient through an operation that has none.
+/// Nothing passes a gradient through an operation that has none, or that gives whole numbers.
 pub(super) fn no_gradient(trial: &mut Trial, subject: &Subject<'_>) {
     let (floats, all) = (&subject.floats, (0..subject.outputs.len()).collect::<Vec<_>>());
     let f = subject.function(floats, &all);

@@ -4,7 +4,10 @@ use super::{HyperDual, Random};
 use std::fmt;
 use wengert::prelude::*;
 
-/// The functions of a formula: a name, the tensor operation and the same on hyper-dual numbers.
+/// The inputs of a formula.
+type Pair = (Tensor, Tensor);
+
+/// A function of a formula: a name, the tensor operation and the same on hyper-dual numbers.
 struct Function {
     name: &'static str,
     tensor: fn(&Tensor, &Tensor) -> Tensor,
@@ -97,7 +100,7 @@ impl Formula {
         values.pop().expect("two inputs at least")
     }
 
-    fn tensor(&self, x: &(Tensor, Tensor)) -> Tensor {
+    fn tensor(&self, x: &Pair) -> Tensor {
         self.run([x.0.clone(), x.1.clone()], |function, a, b| (function.tensor)(a, b).sin())
     }
 
@@ -112,40 +115,37 @@ impl Formula {
         self.run([input(0), input(1)], |function, &a, &b| (function.dual)(a, b).sin())
     }
 
+    /// The value, the tangent and the slope along input `row`, and the derivative of that slope by input `column`.
+    fn derivatives(&self, x: &Pair, row: usize, column: usize) -> Vec<Tensor> {
+        let side = |pair: &Pair, at: usize| if at == 0 { pair.0.clone() } else { pair.1.clone() };
+        let one = |at: usize| side(x, at).full_like(f64::from(at == row));
+        let slope = |x: &Pair| side(&grad(|x: &Pair| self.tensor(x).sum())(x), row);
+        let (value, tangent) = jvp(|x: &Pair| self.tensor(x), x, &(one(0), one(1)));
+        vec![value, tangent, slope(x), side(&grad(|x: &Pair| slope(x).sum())(x), column)]
+    }
+
     /// Values, gradients and second derivatives equal those of hyper-dual numbers: for single numbers, for several at
-    /// once, eager and compiled.
+    /// once, and compiled.
     pub fn verify(&self) -> Result<(), String> {
-        let count = self.points[0].len();
         let whole = (Tensor::from(&self.points[0]), Tensor::from(&self.points[1]));
-        let single = |at: usize| (whole.0.slice(at), whole.1.slice(at));
         for (row, column) in [(0, 0), (0, 1), (1, 0), (1, 1)] {
-            let side = |pair: &(Tensor, Tensor), at: usize| if at == 0 { pair.0.clone() } else { pair.1.clone() };
-            let slope = |x: &(Tensor, Tensor)| side(&grad(|x: &(Tensor, Tensor)| self.tensor(x).sum())(x), row);
-            let curvature = |x: &(Tensor, Tensor)| side(&grad(|x: &(Tensor, Tensor)| slope(x).sum())(x), column);
-            let all = |x: &(Tensor, Tensor)| {
-                let one = |at: usize| side(x, at).full_like(f64::from(at == row));
-                let (value, tangent) = jvp(|x: &(Tensor, Tensor)| self.tensor(x), x, &(one(0), one(1)));
-                vec![value, tangent, slope(x), curvature(x)]
-            };
-            let staged = compile(all);
-            let (together, compiled) = (all(&whole), staged.call(&whole));
-            for point in 0..count {
+            let together = self.derivatives(&whole, row, column);
+            let compiled = compile(|x: &Pair| self.derivatives(x, row, column)).call(&whole);
+            for point in 0..self.points[0].len() {
+                let alone = self.derivatives(&(whole.0.slice(point), whole.1.slice(point)), row, column);
                 let dual = self.dual(point, row, column);
                 let right = [dual.value, dual.first, dual.first, dual.both];
-                let alone = all(&single(point));
-                for (what, right) in ["value", "jvp", "grad", "second derivative"].iter().zip(right).enumerate() {
-                    let (index, (what, right)) = (what, (right.0, right.1));
+                for (place, what) in ["value", "tangent", "slope", "second derivative"].into_iter().enumerate() {
                     let numbers = [
-                        ("alone", alone[index].item()),
-                        ("together", together[index].slice(point).item()),
-                        ("compiled", compiled[index].slice(point).item()),
+                        ("alone", alone[place].item()),
+                        ("together", together[place].slice(point).item()),
+                        ("compiled", compiled[place].slice(point).item()),
                     ];
-                    for (how, number) in numbers {
-                        if (number - right).abs() > 1e-9 * right.abs().max(1.0) {
-                            return Err(format!(
-                                "{self}{how}, {what} at point {point} by {row}, {column} is {number:?}, should be {right:?}"
-                            ));
-                        }
+                    let right = right[place];
+                    let far = |number: f64| (number - right).abs() > 1e-9 * right.abs().max(1.0);
+                    if let Some((how, number)) = numbers.into_iter().find(|(_, number)| far(*number)) {
+                        let of = format!("{what} by inputs {row}, {column} at point {point}");
+                        return Err(format!("{self}{how}, the {of} is {number:?}, should be {right:?}"));
                     }
                 }
             }

@@ -3,7 +3,7 @@
 use super::Random;
 use super::composition::{Composition, Run, Step};
 use wengert::prelude::*;
-use wengert::primitive::{PRIMITIVES, Primitive, Sample};
+use wengert::primitive::{Case, PRIMITIVES, Primitive, Sample};
 
 impl Composition {
     /// The composition of a seed.
@@ -13,16 +13,14 @@ impl Composition {
             let count = shape.iter().product();
             Tensor::from_vec(random.reals(count), shape)
         };
-        let shapes: [&[usize]; 4] = [&[3], &[2, 3], &[], &[2, 2, 2]];
-        let inputs = vec![
-            float(shapes[1], &mut random),
-            float(shapes[random.clone().below(4)], &mut random),
-            Tensor::from([seed as i64, 3]),
-        ];
+        let first = float(&[2, 3], &mut random);
+        let shape: &[usize] = [&[3][..], &[2, 3], &[], &[2, 2, 2]][random.below(4)];
+        let second = float(shape, &mut random);
+        let inputs = vec![first, second, Tensor::from([seed as i64, 3])];
         let mut run = Composition::start(&inputs, None);
         let mut chosen = Vec::new();
         for number in 0..steps {
-            // A new primitive takes its turn: every one appears, whatever the seed.
+            // Primitives take turns, so that each appears as often as any other.
             let step = match number % 2 {
                 0 => call(PRIMITIVES[(seed as usize + number / 2 * 7) % PRIMITIVES.len()], &run, &mut random),
                 _ => special(&run, &mut random),
@@ -46,10 +44,15 @@ fn source_that(run: &Run<'_>, random: &mut Random, fits: impl Fn(&Tensor) -> boo
     tries.into_iter().find(|&place| fits(&run.values[place])).unwrap_or(0)
 }
 
-/// A primitive on one of its smooth cases; of one without a gradient, any case.
+/// A primitive on one of its smooth cases; of one without a gradient, any case. Empty cases cut a program in two, so they
+/// are rare.
 fn call(op: &'static dyn Primitive, run: &Run<'_>, random: &mut Random) -> Step {
     let mut cases = op.cases();
     cases.retain(|case| case.smooth || !op.differentiable());
+    let has_numbers = |case: &Case| case.operands.iter().all(|operand| !operand.data.is_empty());
+    if random.below(6) > 0 && cases.iter().any(has_numbers) {
+        cases.retain(has_numbers);
+    }
     let case = cases.swap_remove(random.below(cases.len()));
     let operands: Vec<Tensor> = case.operands.iter().map(|sample: &Sample| sample.tensor(DType::F64)).collect();
     let sources = operands.iter().map(|_| source(run, random)).collect();

@@ -65,6 +65,7 @@ impl Primitive for Broadcast {
 
     fn infer(&self, attrs: &Attrs, operands: &[SpecRef<'_>]) -> Result<Specs, Error> {
         let (x, shape) = (operands[0], attrs.sizes("shape"));
+        shape.check("broadcast")?;
         if tensor::broadcast(x.shape, &shape).as_ref() != Some(&shape) {
             let from = Shape::from(x.shape);
             let message = format!("shape {from} does not broadcast to {shape}");

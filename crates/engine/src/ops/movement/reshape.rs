@@ -66,6 +66,7 @@ impl Primitive for Reshape {
 
     fn infer(&self, attrs: &Attrs, operands: &[SpecRef<'_>]) -> Result<Specs, Error> {
         let (from, shape) = (Shape::from(operands[0].shape), attrs.sizes("shape"));
+        shape.check("reshape")?;
         if from.elements() != shape.elements() {
             let message =
                 format!("shape {from} of {} elements does not become {shape} of {}", from.elements(), shape.elements());
