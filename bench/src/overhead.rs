@@ -33,7 +33,7 @@ pub fn run_one(elements: usize, ops: usize, json: bool) {
     let Measured { forward, backward, drop, resident } = chain(elements, ops);
     if json {
         println!(
-            r#"{{"bench":"chain","elements":{elements},"ops":{ops},"forward_ns":{forward:.1},"backward_ns":{backward:.1},"drop_ns":{drop:.1},"rss_bytes":{resident}}}"#
+            r#"{{"bench":"chain","elements":{elements},"ops":{ops},"forward_ns":{forward:.1},"backward_ns":{backward:.1},"rss_bytes":{resident}}}"#
         );
     } else {
         println!(

@@ -5,11 +5,11 @@
 
 use crate::autograd::modes;
 use crate::error::OrRaise;
-use crate::interp::{Level, LevelKind, batch, eval, tangent, tape, trace};
+use crate::interp::{Content, Level, LevelKind, Tracer, batch, eval, tangent, tape, trace};
 use crate::location::{self, Line};
 use crate::primitive::{Attrs, Outputs, Primitive};
 use crate::tensor::Value;
-use crate::{Error, Tensor};
+use crate::{Error, ErrorKind, Tensor};
 use smallvec::SmallVec;
 use std::panic::Location;
 use std::sync::Arc;
@@ -26,6 +26,7 @@ use std::sync::Arc;
 #[track_caller]
 pub fn bind(op: &'static dyn Primitive, attrs: Attrs, operands: &[&Tensor]) -> Outputs {
     let line = location::resolve(Location::caller());
+    let _scope = location::scope(line);
     try_bind(op, attrs, operands, line).or_raise()
 }
 
@@ -35,16 +36,24 @@ pub fn bind(op: &'static dyn Primitive, attrs: Attrs, operands: &[&Tensor]) -> O
 pub fn bind1(op: &'static dyn Primitive, attrs: Attrs, operands: &[&Tensor]) -> Tensor {
     let line = location::resolve(Location::caller());
     // A shortcut only answers for operands that hold numbers, so no tracer is among them.
-    if let Some(output) = op.eval_direct(operands) {
-        if modes::is_special() {
-            return try_bind(op, attrs, operands, line).or_raise().pop().expect("one output");
-        }
-        return match modes::records_tape() && operands.iter().any(|operand| operand.link.is_some()) {
+    if let Some(output) = op.eval_direct(operands).filter(|_| !modes::is_special()) {
+        let linked = operands.iter().any(|operand| operand.link.is_some());
+        return match linked && modes::records_tape() && op.differentiable() {
             true => tape::record_one(op, attrs, operands, output, line),
             false => output,
         };
     }
-    try_bind(op, attrs, operands, line).or_raise().pop().expect("one output")
+    let _scope = location::scope(line);
+    only(op, try_bind(op, attrs, operands, line)).or_raise()
+}
+
+fn only(op: &'static dyn Primitive, outputs: Result<Outputs, Error>) -> Result<Tensor, Error> {
+    let mut outputs = outputs?;
+    match outputs.len() {
+        1 => Ok(outputs.pop().expect("one output")),
+        count => Err(Error::new(ErrorKind::Argument, op.name(), format!("has {count} outputs, not one"))
+            .help("apply it with `bind`, which returns all outputs")),
+    }
 }
 
 /// Applies a primitive whose first operand is handed over and may be updated in place; one output.
@@ -52,9 +61,11 @@ pub fn bind1(op: &'static dyn Primitive, attrs: Attrs, operands: &[&Tensor]) -> 
 pub(crate) fn bind_owned(op: &'static dyn Primitive, attrs: Attrs, target: Tensor, rest: &[&Tensor]) -> Tensor {
     let line = location::resolve(Location::caller());
     let has_tracer = |tensor: &Tensor| matches!(tensor.value, Value::Tracer(_));
-    if has_tracer(&target) || rest.iter().any(|operand| has_tracer(operand)) {
+    let any_tracer = has_tracer(&target) || rest.iter().any(|operand| has_tracer(operand));
+    // Anomaly mode compares what went in with what came out, so nothing is written over.
+    if any_tracer || modes::detects_anomalies() {
         let operands: SmallVec<[&Tensor; 4]> = std::iter::once(&target).chain(rest.iter().copied()).collect();
-        return try_bind(op, attrs, &operands, line).or_raise().pop().expect("one output");
+        return only(op, try_bind(op, attrs, &operands, line)).or_raise();
     }
     let linked = target.link.is_some() || rest.iter().any(|operand| operand.link.is_some());
     let result = match linked && modes::records_tape() {
@@ -75,6 +86,10 @@ pub(crate) fn try_bind(
 
 #[inline]
 fn dispatch(op: &'static dyn Primitive, attrs: Attrs, operands: &[&Tensor], line: Line) -> Result<Outputs, Error> {
+    if operands.len() != op.operands() {
+        let message = format!("takes {} operands, got {}", op.operands(), operands.len());
+        return Err(Error::new(ErrorKind::Argument, op.name(), message));
+    }
     let mut highest: Option<&Arc<Level>> = None;
     let mut linked = false;
     for operand in operands {
@@ -92,17 +107,34 @@ fn dispatch(op: &'static dyn Primitive, attrs: Attrs, operands: &[&Tensor], line
             false => eval::apply(op, &attrs, operands),
         };
     };
-    let level = level.clone();
     check_open(operands)?;
     if modes::stops(level.id) && op.differentiable() {
-        let stopped: SmallVec<[Tensor; 4]> = operands
-            .iter()
-            .map(|operand| if operand.dtype().is_float() { operand.detach() } else { (*operand).clone() })
-            .collect();
-        let stopped: SmallVec<[&Tensor; 4]> = stopped.iter().collect();
-        return apply_at(&level, op, attrs, &stopped, line);
+        return apply_stopped(&level.clone(), op, attrs, operands, line);
     }
-    apply_at(&level, op, attrs, operands, line)
+    apply_at(&level.clone(), op, attrs, operands, line)
+}
+
+/// Under `no_grad` a derivative level is not there; a trace stages that its gradients stop; a batch has none to stop.
+fn apply_stopped(
+    level: &Arc<Level>,
+    op: &'static dyn Primitive,
+    attrs: Attrs,
+    operands: &[&Tensor],
+    line: Line,
+) -> Result<Outputs, Error> {
+    let stopped: SmallVec<[Tensor; 4]> = operands
+        .iter()
+        .map(|operand| match (Tracer::at(operand, level), &level.kind) {
+            (Some(Content::Reverse { primal, .. } | Content::Tangent { primal, .. }), _) => primal.clone(),
+            (Some(_), LevelKind::Trace(_)) if operand.dtype().is_float() => operand.detach(),
+            _ => (*operand).clone(),
+        })
+        .collect();
+    let stopped: SmallVec<[&Tensor; 4]> = stopped.iter().collect();
+    match level.kind {
+        LevelKind::Reverse | LevelKind::Tangent => try_bind(op, attrs, &stopped, line),
+        LevelKind::Batch { .. } | LevelKind::Trace(_) => apply_at(level, op, attrs, &stopped, line),
+    }
 }
 
 fn apply_at(

@@ -24,6 +24,11 @@ pub use tree::{Tree, TreePath};
 /// How many threads kernels use; results are the same bits for every number.
 pub use wengert_kernels::threads::{set_threads, threads};
 
+/// What the memory pool holds.
+pub mod memory {
+    pub use wengert_kernels::pool::{PoolStatistics, reset_peak, statistics};
+}
+
 /// Operands of arithmetic: tensors, references to them, and Rust numbers.
 pub use ops::{Operand, Select, Selection};
 

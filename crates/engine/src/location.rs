@@ -51,6 +51,11 @@ pub(crate) fn inherit(line: Option<Line>) -> Restore {
     Restore(&INHERITED, INHERITED.replace(line))
 }
 
+/// Whether a rule is running.
+pub(crate) fn is_inherited() -> bool {
+    INHERITED.get().is_some()
+}
+
 /// Replaces the inherited line, inside a region guarded by [`inherit`].
 #[inline]
 pub(crate) fn set_inherited(line: Line) {

@@ -211,7 +211,62 @@ fn shapes_that_no_tensor_can_have() {
 }
 
 #[test]
+fn numbers_that_do_not_fit_an_integer_tensor() {
+    assert_eq!((Tensor::from([0i64]) + 9007199254740993i64).to_vec::<i64>(), [9007199254740993]);
+    for (error, number) in [
+        (error_of(|| Tensor::from([1u8]) + 300), "300"),
+        (error_of(|| Tensor::from([0u8]).gt(-1)), "-1"),
+        (error_of(|| Tensor::from([0i32]) + 3_000_000_000i64), "3000000000"),
+        (error_of(|| Tensor::from([0i64]) + f64::INFINITY), "inf"),
+    ] {
+        assert!(error.message().contains(&format!("the number {number} does not fit")), "{error}");
+    }
+    let x = Tensor::from([1.0, 2.0, 3.0]);
+    for error in [error_of(|| x.slice(usize::MAX)), error_of(|| x.slice(0..usize::MAX))] {
+        assert!(error.message().contains("is outside axis 0 of shape [3]"), "{error}");
+    }
+    let error = error_of(|| x.matmul(&Tensor::zeros([5])));
+    assert_eq!(error.message(), "inner dimensions differ: [3] x [5]");
+    let error = error_of(|| x.sum_to([2]));
+    assert_eq!(error.operation(), "sum_to");
+}
+
+#[test]
+fn public_calls_check_what_they_are_given() {
+    use wengert::primitive::{Attrs, bind, bind1, find};
+    let x = Tensor::from([1.0, 2.0]);
+    let (add, sum, max) = (find("add").unwrap(), find("sum").unwrap(), find("max").unwrap());
+    let error = error_of(|| bind(add, Attrs::new(), &[&x]));
+    assert!(error.message().contains("takes 2 operands, got 1"), "{error}");
+    assert_eq!(error_of(|| bind1(add, Attrs::new(), &[&x])).operation(), "add");
+    let error = error_of(|| bind1(sum, Attrs::new(), &[&x]));
+    assert!(error.message().contains("attribute 'axes' is missing"), "{error}");
+    let error = error_of(|| bind1(max, Attrs::new().with_int("axis", 0), &[&x]));
+    assert!(error.message().contains("has 2 outputs, not one"), "{error}");
+    let error = error_of(|| x.set_grad(Some(x.clone())));
+    assert_eq!(error.kind(), &ErrorKind::NoGradient);
+}
+
+#[test]
+fn comparing_symbolic_tensors_names_the_comparison() {
+    let line = line!() + 1;
+    let same = |x: &Tensor| if *x == Tensor::from(1.0) { -x } else { x.clone() };
+    let error = error_of(|| vmap(same)(&Tensor::from([1.0])));
+    assert_eq!((error.operation(), error.line().unwrap().line()), ("==", line), "{error}");
+}
+
+#[test]
 fn a_failing_update_leaves_the_tensor() {
+    let leaked = std::cell::RefCell::new(None);
+    grad(|x: &Tensor| {
+        *leaked.borrow_mut() = Some(x * 1.0);
+        x.sum()
+    })(&Tensor::from([1.0, 2.0]));
+    let mut kept = Tensor::from([1.0, 2.0]).require_grad();
+    let error = error_of(|| kept += leaked.borrow().as_ref().unwrap());
+    assert_eq!(error.kind(), &ErrorKind::LevelClosed);
+    assert_eq!(kept, Tensor::from([1.0, 2.0]));
+    assert!(kept.requires_grad() && kept.is_leaf());
     let mut x = Tensor::from([1.0, 2.0]).require_grad();
     error_of(|| x += Tensor::from([1.0, 2.0, 3.0]));
     let mut y = x.clone();
@@ -246,12 +301,13 @@ fn a_hook_that_fails_leaves_gradients_untouched() {
     assert_eq!(error.kind(), &ErrorKind::Hook);
     assert!(error.message().contains("returned f64[2] for an adjoint of f64[]"), "{error}");
     assert!(x.grad().is_none());
-    // After accumulation has begun, the error says how far it came.
+    // After accumulation has begun, the error says how far it came; a plain panic of a hook is a failure too.
     let (a, b) = (Tensor::from(1.0).require_grad(), Tensor::from([1.0, 2.0]).require_grad());
-    a.register_accumulate_hook(|_| Error::new(ErrorKind::Hook, "mine", "no more").raise());
-    b.register_accumulate_hook(|_| Error::new(ErrorKind::Hook, "mine", "no more").raise());
+    b.register_accumulate_hook(|_| panic!("no more"));
     let error = error_of(|| (b.sum() * &a).backward());
-    assert!(error.message().contains("after 0 leaves") && error.message().contains("no more"), "{error}");
+    assert_eq!(error.kind(), &ErrorKind::Hook);
+    assert!(error.message().contains("after 2 leaves") && error.message().contains("no more"), "{error}");
+    assert!(a.grad().is_some() && b.grad().is_some());
 }
 
 #[test]
@@ -271,6 +327,19 @@ fn programs_that_cannot_be_read() {
         parse("program(a: f64[]) {\n  b: f64[2] = broadcast(a)\n  return b\n}")
             .contains("broadcast has the attributes")
     );
+    let body = |line: &str| parse(&format!("program(a: f64[2]) {{\n  {line}\n  return a\n}}"));
+    assert!(body("b: f16[2] = cast[dtype=zzz](a)").contains("'dtype' is zzz, not a dtype"));
+    assert!(body("b: f64[] = sum[axes=0](a)").contains("'axes' is 0, not a list"));
+    assert!(body("b: f64[], c: i64[] = max[axis=-1](a)").contains("not an axis counted from the front"));
+    assert!(body("const = 3").contains("a constant has one name"));
+    assert!(body("const b: f64[4294967296, 4294967296] = 1.0").contains("more elements than memory can hold"));
+    assert!(body("b: f64[2] = sin(a) nonsense").contains("expected operands in parentheses"));
+    let huge_step =
+        "program(a: f64[2]) {\n  b: f64[1] = slice[start=[1], stop=[2], step=[9223372036854775807]](a)\n  return b\n}";
+    let last = Program::parse(huge_step).unwrap().evaluate(&[Tensor::from([1.0, 2.0])]).unwrap();
+    assert_eq!(last[0], Tensor::from([2.0]));
+    assert!(parse("program(a: f64[]) {\n  return a\n").contains("no closing brace"));
+    assert!(parse("program(a: f64[]) {\n  return a\n}\n}").contains("after the return"));
     let program = Program::parse("program(a: f64[]) {\n  return a\n}").unwrap();
     assert!(
         program

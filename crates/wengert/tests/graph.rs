@@ -151,16 +151,20 @@ fn resident() -> usize {
     pages.split_whitespace().nth(1).and_then(|pages| pages.parse::<usize>().ok()).unwrap_or(0) * 4096
 }
 
+/// Runs the named test again in a process of its own, where nothing else runs; true inside that process.
+fn alone(name: &str) -> bool {
+    if std::env::var_os("WENGERT_ALONE").is_some() {
+        return true;
+    }
+    let mut command = std::process::Command::new(std::env::current_exe().unwrap());
+    let status = command.args(["--exact", name]).env("WENGERT_ALONE", "1").status().unwrap();
+    assert!(status.success(), "{name}");
+    false
+}
+
 #[test]
 fn loops_that_only_go_forward_do_not_grow() {
-    // Other tests of this file run beside this one, so what is measured is a process of its own.
-    if std::env::var_os("WENGERT_ALONE").is_none() {
-        let status = std::process::Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "loops_that_only_go_forward_do_not_grow", "--nocapture"])
-            .env("WENGERT_ALONE", "1")
-            .status()
-            .unwrap();
-        assert!(status.success());
+    if !alone("loops_that_only_go_forward_do_not_grow") {
         return;
     }
     let x = Tensor::from([0.1, 0.2, 0.3]).require_grad();
@@ -188,6 +192,7 @@ fn loops_that_only_go_forward_do_not_grow() {
     forward(10_000);
     create_graph(10_000);
     let before = resident();
+    assert!(before > 0, "resident memory is known");
     forward(1_000_000);
     create_graph(500_000);
     let after = resident();
@@ -231,6 +236,10 @@ fn eight_threads_differentiate_one_retained_graph_and_agree() {
 
 #[test]
 fn results_are_the_same_bits_for_every_number_of_pool_threads() {
+    // The pool is one for the process: beside other tests a region could run on its caller alone.
+    if !alone("results_are_the_same_bits_for_every_number_of_pool_threads") {
+        return;
+    }
     let compute = || {
         let x = Key::new(3).uniform([300, 400], DType::F32).require_grad();
         let w = Key::new(4).uniform([400, 300], DType::F32).require_grad();
@@ -249,15 +258,119 @@ fn results_are_the_same_bits_for_every_number_of_pool_threads() {
         .into();
     wengert::set_threads(machine);
     assert!(results.windows(2).all(|pair| pair[0] == pair[1]));
+    assert!(results[0][0].iter().any(|bits| *bits != results[0][0][0]), "the numbers differ among themselves");
 }
 
 #[test]
 fn a_dropped_leaf_takes_its_gradient_with_it() {
+    let kept = Tensor::from(2.0).require_grad();
     let y = {
-        let x = Tensor::from(3.0).require_grad();
-        &x * &x
+        let dropped = Tensor::from(3.0).require_grad();
+        &dropped * &kept
     };
     y.backward();
+    assert_eq!(kept.grad().unwrap().item(), 3.0);
+}
+
+#[test]
+fn a_saved_output_of_several_is_found_again_under_create_graph() {
+    let a = Tensor::from([[2.0, 0.3], [0.1, 1.0]]).require_grad();
+    let (u, s, _) = a.svd();
+    let y = u.slice((0, 0)) * u.slice((1, 0));
+    let da = autograd::grad_with(&[&y], &[&a], Backward::new().create_graph()).remove(0).unwrap();
+    // The gradient has 1 / (s_j^2 - s_i^2) in it, so it depends on the s that the user holds.
+    let ds = autograd::grad_with(&[&da.square().sum()], &[&s], Backward::new().retain_graph()).remove(0);
+    assert!(ds.expect("a gradient").to_f64_vec().iter().all(|g| g.abs() > 1e-6));
+}
+
+#[test]
+fn a_sweep_that_keeps_beside_one_that_consumes_gets_a_typed_error_or_the_right_gradient() {
+    for _ in 0..100 {
+        let x = Tensor::from([0.5, 1.5]).require_grad();
+        let y = (0..30).fold(x.clone(), |y, _| (&y * &x).tanh()).sum();
+        let expected = autograd::grad_with(&[&y], &[&x], Backward::new().retain_graph()).remove(0).unwrap();
+        std::thread::scope(|scope| {
+            scope.spawn(|| y.backward());
+            scope.spawn(|| {
+                match catch(|| autograd::grad_with(&[&y], &[&x], Backward::new().retain_graph()).remove(0)) {
+                    Ok(found) => assert_eq!(found.unwrap(), expected),
+                    Err(error) => assert_eq!(error.kind(), &ErrorKind::GraphFreed),
+                }
+            });
+        });
+        assert_eq!(x.grad().unwrap(), expected);
+    }
+}
+
+#[test]
+fn a_hook_that_computes_with_leaves_does_not_record_the_sweep() {
+    let (x, scale) = (Tensor::from(2.0).require_grad(), Tensor::from(10.0).require_grad());
+    for _ in 0..3 {
+        let y = &x * 3.0;
+        let scale = scale.clone();
+        y.register_hook(move |g| Some(g * &scale));
+        y.backward();
+    }
+    let gradient = x.grad().unwrap();
+    assert_eq!(gradient.item(), 90.0);
+    assert!(!gradient.requires_grad());
+    // The other way round: asked for, the graph is created inside no_grad too.
+    let y = &x * &x;
+    x.zero_grad();
+    no_grad(|| y.backward_with(Backward::new().create_graph()));
+    assert!(x.grad().unwrap().requires_grad());
+}
+
+#[test]
+fn recorded_values_do_not_keep_their_own_graph_alive() {
+    let token = Arc::new(());
+    let watched = Arc::downgrade(&token);
+    {
+        let x = Tensor::from(2.0).require_grad();
+        record_values(|| {
+            let y = &x * &x;
+            let z = &y * &x;
+            z.register_hook(move |_| {
+                let _held = &token;
+                None
+            });
+            z.backward_with(Backward::new().create_graph());
+        });
+    }
+    assert!(watched.upgrade().is_none());
+}
+
+#[test]
+fn what_no_grad_computes_inside_a_transform_outlives_it() {
+    let average = std::cell::RefCell::new(Tensor::from(0.0));
+    let gradient = grad(|x: &Tensor| {
+        let mut average = average.borrow_mut();
+        let next = no_grad(|| &*average * 0.9 + x * 0.1);
+        *average = next;
+        x * x
+    });
+    assert_eq!(gradient(&Tensor::from(10.0)).item(), 20.0);
+    assert_eq!(gradient(&Tensor::from(10.0)).item(), 20.0);
+    assert!((average.borrow().item() - 1.9).abs() < 1e-15);
+    assert_eq!((&*average.borrow() * 2.0).item(), 3.8);
+}
+
+#[test]
+fn tape_rows_of_several_outputs_and_of_updates_have_their_values() {
+    let x = Tensor::from([[1.0, 5.0], [7.0, 2.0]]).require_grad();
+    let y = record_values(|| {
+        let mut y = x.clone();
+        y += 1.0;
+        let y = y.max_along(1).0.sum();
+        y.backward_with(Backward::new().retain_graph());
+        y
+    });
+    let tape = Tape::of(&y);
+    let row = |operation: &str| tape.rows().iter().find(|row| row.operation.starts_with(operation)).unwrap();
+    assert_eq!(row("leaf").value.as_ref().unwrap(), &x.detach());
+    assert_eq!(row("output 0").value.as_ref().unwrap(), &Tensor::from([6.0, 8.0]));
+    assert_eq!(row("output 0").adjoint.as_ref().unwrap(), &Tensor::from([1.0, 1.0]));
+    assert_eq!(row("max").contributions[0].as_ref().unwrap(), &Tensor::from([[0.0, 1.0], [1.0, 0.0]]));
 }
 
 #[test]
@@ -320,6 +433,14 @@ fn anomalies_name_the_operation_and_the_line() {
     let error = catch(|| detect_anomaly(|| x.sqrt())).unwrap_err();
     assert_eq!((error.operation(), error.line().unwrap().line()), ("sqrt", line));
     assert_eq!(error.kind(), &ErrorKind::Anomaly);
+    let mut infinite = Tensor::from([f64::INFINITY, 1.0]);
+    let error = catch(|| detect_anomaly(|| infinite *= Tensor::from([0.0, 1.0]))).unwrap_err();
+    assert_eq!(error.operation(), "mul");
+    assert_eq!(infinite, Tensor::from([f64::INFINITY, 1.0]), "a failing update leaves the tensor");
+    let zero = Tensor::from(0.0).require_grad();
+    let y = zero.square().sqrt();
+    let error = catch(|| detect_anomaly(|| y.backward())).unwrap_err();
+    assert_eq!(error.operation(), "mul", "the user's operation, not one of its rule");
     // Outside anomaly mode NaN is a value like any other.
     assert!(x.sqrt().to_f64_vec()[0].is_nan());
     let zero = Tensor::from([0.0, 4.0]).require_grad();
@@ -338,9 +459,36 @@ fn transforms_work_inside_the_imperative_tape() {
     assert_eq!(dx.item(), 30.0);
     dx.backward();
     assert_eq!(w.grad().unwrap().item(), 10.0);
-    // A compiled function hoists a captured leaf, which receives its gradient.
+}
+
+#[test]
+fn a_compiled_function_gives_captured_leaves_their_gradients_every_time() {
+    let w = Tensor::from([[1.0, 2.0], [3.0, 4.0]]).require_grad();
+    let bare = compile(|x: &Tensor| x.matmul(&w).sum());
+    let derived = compile(|x: &Tensor| x.matmul(&(w.t() * 2.0)).sum());
+    let x = Tensor::ones([1, 2]);
+    no_grad(|| (bare.call(&x), derived.call(&x)));
+    for step in 1..=3 {
+        bare.call(&x).backward();
+        assert_eq!(w.grad().unwrap(), Tensor::full([2, 2], f64::from(step)));
+    }
     w.zero_grad();
-    let staged = compile(|x: &Tensor| &w * x);
-    staged.call(&Tensor::from(7.0)).backward();
-    assert_eq!(w.grad().unwrap().item(), 7.0);
+    for step in 1..=3 {
+        derived.call(&x).backward();
+        assert_eq!(w.grad().unwrap(), Tensor::full([2, 2], 2.0 * f64::from(step)));
+    }
+}
+
+#[test]
+fn a_compiled_function_sees_an_updated_leaf() {
+    let w = std::cell::RefCell::new(Tensor::from(0.0).require_grad());
+    let f = compile(|x: &Tensor| (x * &*w.borrow() - 6.0).square().sum());
+    for _ in 0..50 {
+        f.call(&Tensor::from(2.0)).backward();
+        let mut w = w.borrow_mut();
+        let step = w.grad().unwrap() * 0.1;
+        no_grad(|| *w -= step);
+        w.zero_grad();
+    }
+    assert!((w.borrow().item() - 3.0).abs() < 1e-6, "{}", w.borrow());
 }

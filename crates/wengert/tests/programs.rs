@@ -72,6 +72,10 @@ fn random_numbers_take_their_key_as_an_input() {
     let different = vmap(f)(&keys);
     assert_eq!(different.slice(0), a);
     assert_eq!(different.slice(1), b);
+    // A key from outside would freeze its numbers in the program.
+    let frozen = compile(|x: &Tensor| x + Key::new(1).uniform([2], DType::F64));
+    let error = catch(|| frozen.call(&Tensor::zeros([2]))).unwrap_err();
+    assert!(error.operation() == "uniform" && error.suggestion().unwrap().contains("an input"), "{error}");
     let key = Key::new(1);
     let same = vmap(|x: &Tensor| x + key.uniform([2], DType::F64))(&Tensor::zeros([2]));
     assert_eq!((same.slice(0), same.slice(1)), (a.clone(), a));
@@ -104,4 +108,33 @@ fn a_program_that_captures_a_running_transform_is_not_kept() {
     assert_eq!(grad(outer)(&Tensor::from(5.0)).item(), 7.0);
     assert_eq!(vmap(grad(outer))(&Tensor::from([2.0, 5.0])), Tensor::from([7.0, 7.0]));
     assert_eq!(compile(grad(outer)).call(&Tensor::from(2.0)).item(), 7.0);
+}
+
+#[test]
+fn random_numbers_stay_below_one_in_every_dtype() {
+    for dtype in [DType::F64, DType::F32, DType::BF16, DType::F16] {
+        let numbers = Key::new(9).uniform([100_000], dtype).to_f64_vec();
+        assert!(numbers.iter().all(|x| (0.0..1.0).contains(x)), "{dtype}");
+        let mean = numbers.iter().sum::<f64>() / 1e5;
+        assert!((mean - 0.5).abs() < 5e-3, "{dtype}: {mean}");
+    }
+}
+
+#[test]
+fn half_precision_means_do_not_overflow() {
+    for dtype in [DType::F16, DType::BF16] {
+        let x = Tensor::full([70_000], 0.5).cast(dtype);
+        assert_eq!(x.mean().item(), 0.5);
+        let slope = grad(|x: &Tensor| x.mean())(&x).slice(0).item();
+        assert!((slope * 70_000.0 - 1.0).abs() < 0.01, "{slope}");
+    }
+}
+
+#[test]
+fn a_repeated_number_larger_than_memory_prints() {
+    assert_eq!(Tensor::from(1.0).broadcast_to([1 << 40]).to_string(), "[1., 1., 1., ..., 1., 1., 1.]");
+    assert_eq!(Tensor::from([[1.0, 2.5], [f64::NAN, -3.0]]).to_string(), "[[ 1., 2.5],\n [NaN, -3.]]");
+    assert_eq!(Tensor::zeros([2, 0]).to_string(), "[[],\n []]");
+    assert_eq!(Tensor::from(true).to_string(), "true");
+    assert_eq!(Tensor::from(i64::MAX).to_string(), "9223372036854775807");
 }

@@ -1,11 +1,13 @@
 //! `backward` and gradients of chosen tensors.
 
+use super::modes;
 use crate::error::OrRaise;
-use crate::interp::{Node, Sweep, SweepOptions};
+use crate::interp::{Node, Sweep, SweepOptions, Swept};
 use crate::location;
 use crate::tensor::Value;
-use crate::{Error, ErrorKind, Shape, Tensor, catch};
-use std::panic::Location;
+use crate::{Error, ErrorKind, Shape, Tensor};
+use std::any::Any;
+use std::panic::{AssertUnwindSafe, Location};
 use std::sync::Arc;
 
 /// How `backward` treats the reverse graph.
@@ -48,6 +50,11 @@ impl Backward {
         self
     }
 
+    /// A backward pass that is to be differentiated is recorded, also when called inside `no_grad`.
+    fn run<'g>(&self, sweep: Sweep<'g>) -> Result<Swept<'g>, Error> {
+        if self.create_graph { modes::enable_grad(|| sweep.run()) } else { sweep.run() }
+    }
+
     fn sweep_options(&self) -> SweepOptions {
         SweepOptions { keep: self.retain_graph || self.create_graph, create_graph: self.create_graph }
     }
@@ -82,24 +89,31 @@ fn run_backward(output: &Tensor, options: &Backward) -> Result<(), Error> {
     let root = root("backward", output)?;
     let mut sweep = Sweep::prepare(std::iter::once(root), None, options.sweep_options())?;
     sweep.seed(root, seeds.into_iter().next().expect("one output, one seed"));
-    let swept = sweep.run()?;
+    let swept = options.run(sweep)?;
     let slots = swept.leaves.into_iter().filter_map(|leaf| {
         leaf.node.extras(|extras| extras.slot.upgrade()).flatten().map(|slot| (slot, leaf.cotangent))
     });
     let mut committed: Vec<Shape> = Vec::new();
     for (slot, cotangent) in slots.chain(swept.retained) {
         let shape = Shape::from(cotangent.shape());
-        if let Err(error) = catch(|| slot.commit(cotangent)) {
+        if let Err(payload) = std::panic::catch_unwind(AssertUnwindSafe(|| slot.commit(cotangent))) {
+            committed.push(shape);
             let message = format!(
-                "a hook failed after {} leaves had received their gradients {committed:?}: {}",
+                "a hook failed after {} leaves had received their gradients, of shapes {committed:?}: {}",
                 committed.len(),
-                error.message()
+                panic_text(payload.as_ref())
             );
             return Err(Error::new(ErrorKind::Hook, "backward", message));
         }
         committed.push(shape);
     }
     Ok(())
+}
+
+fn panic_text(payload: &(dyn Any + Send)) -> String {
+    let text = payload.downcast_ref::<Error>().map(|error| error.message().to_string());
+    let text = text.or_else(|| payload.downcast_ref::<String>().cloned());
+    text.or_else(|| payload.downcast_ref::<&str>().map(ToString::to_string)).unwrap_or_else(|| "a panic".to_string())
 }
 
 /// The gradients of `outputs` (scalars) for `inputs`, leaves or intermediates; nothing is accumulated. Inputs that the
@@ -147,7 +161,7 @@ fn run_grad(outputs: &[&Tensor], inputs: &[&Tensor], options: &Backward) -> Resu
     for (root, seed) in roots.iter().zip(seeds) {
         sweep.seed(root, seed);
     }
-    let swept = sweep.run()?;
+    let swept = options.run(sweep)?;
     Ok(targets.iter().map(|target| swept.targets.get(&target.id()).cloned().flatten()).collect())
 }
 

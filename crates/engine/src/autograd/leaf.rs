@@ -5,9 +5,9 @@ use crate::interp::{Node, Role};
 use crate::location::Line;
 use crate::primitive::Primitive;
 use crate::tensor::Value;
-use crate::{Error, ErrorKind, Tensor};
+use crate::{Error, ErrorKind, Shape, Tensor};
 use std::panic::Location;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// A function on complete adjoints.
@@ -21,11 +21,22 @@ type AccumulateHook = Arc<dyn Fn(&Tensor) + Send + Sync>;
 pub(crate) struct GradientSlot {
     gradient: Mutex<Option<Tensor>>,
     after: Mutex<Vec<AccumulateHook>>,
+    /// How often the leaf's value was replaced inside `no_grad`.
+    version: AtomicU64,
     /// The slot of a handle that was the only one of its leaf until an update under grad mode: no gradient can reach it.
     orphaned: bool,
 }
 
 impl GradientSlot {
+    pub fn version(&self) -> u64 {
+        self.version.load(Ordering::Acquire)
+    }
+
+    /// The leaf has a new value; programs that captured the old one are out of date.
+    pub fn advance(&self) {
+        self.version.fetch_add(1, Ordering::Release);
+    }
+
     /// What an update under grad mode makes of a handle's slot. A leaf whose only handle is updated can never be asked for its
     /// gradient again; if that handle is updated once more, a training loop has forgotten `no_grad`.
     pub fn updated(slot: Arc<GradientSlot>, line: Line) -> Option<Arc<GradientSlot>> {
@@ -44,10 +55,8 @@ impl GradientSlot {
     pub fn commit(&self, contribution: Tensor) {
         {
             let mut gradient = self.gradient();
-            *gradient = Some(match gradient.take() {
-                Some(sum) => sum.accumulated(&contribution),
-                None => contribution,
-            });
+            let sum = gradient.take();
+            *gradient = Some(sum.map_or_else(|| contribution.clone(), |sum| sum.accumulated(&contribution)));
         }
         let hooks = self.after.lock().unwrap_or_else(PoisonError::into_inner).clone();
         if !hooks.is_empty() {
@@ -143,10 +152,15 @@ impl Tensor {
     pub fn set_grad(&self, gradient: Option<Tensor>) {
         if let Some(gradient) = gradient.as_ref().filter(|gradient| gradient.spec() != self.spec()) {
             let message = format!("a gradient of {} for a tensor of {}", gradient.spec(), self.spec());
-            Error::new(ErrorKind::Shape(vec![]), "set_grad", message).raise();
+            let shapes = vec![Shape::from(gradient.shape()), Shape::from(self.shape())];
+            Error::new(ErrorKind::Shape(shapes), "set_grad", message).raise();
         }
-        if let Some(slot) = &self.slot {
-            *slot.gradient() = gradient;
+        match self.slot.as_ref().filter(|slot| !slot.orphaned) {
+            Some(slot) => *slot.gradient() = gradient,
+            None if gradient.is_none() => {}
+            None => Error::new(ErrorKind::NoGradient, "set_grad", "the tensor has no gradient of its own")
+                .help("only leaves and tensors with retain_grad() have one")
+                .raise(),
         }
     }
 
@@ -210,7 +224,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn register_accumulate_hook(&self, hook: impl Fn(&Tensor) + Send + Sync + 'static) {
-        let Some(slot) = &self.slot else {
+        let Some(slot) = self.slot.as_ref().filter(|slot| !slot.orphaned) else {
             Error::new(ErrorKind::NoGradient, "register_accumulate_hook", "the tensor has no gradient of its own")
                 .help("only leaves and tensors with retain_grad() accumulate one")
                 .raise()

@@ -11,8 +11,20 @@ thread_local! {
     /// Levels up to this one are stopped, unless it is [`OPEN`].
     static STOPPED: Cell<u64> = const { Cell::new(OPEN) };
     static RECORDS_VALUES: Cell<bool> = const { Cell::new(false) };
+    static TRACING: Cell<bool> = const { Cell::new(false) };
     static ANOMALY: Cell<bool> = const { Cell::new(false) };
     static GUARDED: RefCell<Vec<Guarded>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Runs a function that is being traced. Its operations on leaves are recorded whatever the mode of the caller: the program
+/// outlives it.
+pub(crate) fn tracing<R>(f: impl FnOnce() -> R) -> R {
+    during(&TRACING, true, || enable_grad(f))
+}
+
+/// Whether this thread runs a function that is being traced.
+pub(crate) fn is_tracing() -> bool {
+    TRACING.get()
 }
 
 /// Sets a thread-local for the time of a call, also when it panics.

@@ -14,4 +14,4 @@ mod window;
 
 pub(crate) use level::{Content, Level, LevelKind, Tracer};
 pub(crate) use node::{Node, Role};
-pub(crate) use sweep::{Sweep, SweepOptions};
+pub(crate) use sweep::{Sweep, SweepOptions, Swept};

@@ -90,6 +90,9 @@ pub(crate) struct Extras {
     pub value: Option<Tensor>,
     pub adjoint: Option<Tensor>,
     pub contributions: Vec<Option<Tensor>>,
+    pub records_values: bool,
+    /// The records of a call's several outputs, so that a saved output is re-attached where the user's handle is.
+    pub outputs: Vec<Weak<Node>>,
 }
 
 impl Saved {
@@ -106,13 +109,14 @@ impl Saved {
         Saved::Held(tensor.value.clone())
     }
 
+    /// `None` if another sweep used it up meanwhile.
     #[inline]
-    fn restore(self) -> Kept {
+    fn restore(self) -> Option<Kept> {
         match self {
-            Saved::Held(value) => Kept::Value(Tensor::from(value)),
-            Saved::Linked(tensor) => Kept::Value(*tensor),
-            Saved::Shape(spec) => Kept::Shape(spec),
-            Saved::Nothing => unreachable!("a consumed record is never read"),
+            Saved::Held(value) => Some(Kept::Value(Tensor::from(value))),
+            Saved::Linked(tensor) => Some(Kept::Value(*tensor)),
+            Saved::Shape(spec) => Some(Kept::Shape(spec)),
+            Saved::Nothing => None,
         }
     }
 }
@@ -141,7 +145,7 @@ impl Node {
     }
 
     /// Output `position` of the call `of`.
-    pub fn output(of: &Arc<Node>, position: usize) -> Arc<Node> {
+    fn output(of: &Arc<Node>, position: usize) -> Arc<Node> {
         Node::build(
             Role::Output(position),
             NO_CALL,
@@ -245,9 +249,9 @@ impl Node {
     }
 
     /// The rule's view of the call, for the gradients `needed`; the saved values are moved out of a record that is used
-    /// up. `attach` gives an operand or output its place in the graph again.
+    /// up. `attach` gives an operand or output its place in the graph again. `None` if another sweep used the record up.
     #[inline]
-    pub fn rule(&self, needed: Mask, keep: bool, attach: Option<&Arc<Node>>) -> Rule<'_> {
+    pub fn rule(&self, needed: Mask, keep: bool, attach: Option<&Arc<Node>>) -> Option<Rule<'_>> {
         let (op, attrs) = (self.op(), self.attrs());
         let saves = op.saves(attrs, self.wanted());
         let mut kept: SmallVec<[Kept; 2]> = SmallVec::new();
@@ -259,13 +263,13 @@ impl Node {
             };
             for saved in &mut list[..saves.count()] {
                 let saved = if keep { saved.clone() } else { std::mem::replace(saved, Saved::Nothing) };
-                kept.push(saved.restore());
+                kept.push(saved.restore()?);
             }
         }
         if let Some(this) = attach {
             attach_to_graph(this, saves, &mut kept);
         }
-        Rule::from_parts(op.name(), attrs, needed, saves, kept)
+        Some(Rule::from_parts(op.name(), attrs, needed, saves, kept))
     }
 
     /// Reads or changes what few records have, if this one has any.
@@ -396,18 +400,27 @@ fn attach_to_graph(this: &Arc<Node>, saves: Saves, kept: &mut SmallVec<[Kept; 2]
         if let Kept::Value(tensor) = &mut kept[before + place]
             && tensor.dtype().is_float()
         {
-            tensor.link = Some(this.op_output(position));
+            tensor.link = Some(this.output_record(position));
         }
     }
 }
 
 impl Node {
     /// The record that stands for output `position` of this call.
-    fn op_output(self: &Arc<Node>, position: usize) -> Arc<Node> {
-        match self.has_several_outputs() {
-            true => Node::output(self, position),
-            false => self.clone(),
+    pub fn output_record(self: &Arc<Node>, position: usize) -> Arc<Node> {
+        if !self.has_several_outputs() {
+            return self.clone();
         }
+        self.extras_or_new(|extras| {
+            if extras.outputs.len() <= position {
+                extras.outputs.resize_with(position + 1, Weak::new);
+            }
+            extras.outputs[position].upgrade().unwrap_or_else(|| {
+                let output = Node::output(self, position);
+                extras.outputs[position] = Arc::downgrade(&output);
+                output
+            })
+        })
     }
 
     /// Calls with several differentiable outputs have one record for each of them above their own.

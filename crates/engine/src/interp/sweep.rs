@@ -6,7 +6,7 @@
 
 use super::window::Window;
 use super::{Node, Role};
-use crate::autograd::{Hook, modes};
+use crate::autograd::{GradientSlot, Hook, modes};
 use crate::bind::{bind_owned, bind1};
 use crate::location;
 use crate::primitive::{Adjoints, Gradient, Mask, Patch};
@@ -176,7 +176,7 @@ impl<'g> Sweep<'g> {
             let mut adjoints = std::mem::take(&mut self.pending[place].adjoints);
             self.free.push(place);
             if node.is_decorated() {
-                decorate(node, &mut adjoints, &mut retained)?;
+                decorate(node, &mut adjoints, &mut retained, self.options.create_graph)?;
             }
             if let Some(target) = self.targets.as_mut().and_then(|targets| targets.get_mut(&node.id())) {
                 *target = adjoints[0].clone();
@@ -196,7 +196,7 @@ impl<'g> Sweep<'g> {
         for (node, cotangent) in self.leaves {
             let mut adjoints = Adjoints::from_iter([cotangent]);
             if node.is_decorated() {
-                decorate(node, &mut adjoints, &mut retained)?;
+                decorate(node, &mut adjoints, &mut retained, self.options.create_graph)?;
             }
             let Some(cotangent) = adjoints.pop().flatten() else { continue };
             if let Some(target) = self.targets.as_mut().and_then(|targets| targets.get_mut(&node.id())) {
@@ -225,7 +225,8 @@ impl<'g> Sweep<'g> {
             adjoints.resize_with(op.outputs(node.attrs()), || None);
         }
         location::set_inherited(node.line);
-        let rule = node.rule(needed, self.options.keep, self.options.create_graph.then_some(node));
+        let attach = self.options.create_graph.then_some(node);
+        let rule = node.rule(needed, self.options.keep, attach).ok_or_else(|| freed(node))?;
         let gradients = op.vjp(&rule, adjoints);
         drop(rule);
         if modes::is_special() {
@@ -247,7 +248,7 @@ impl<'g> Sweep<'g> {
 pub(crate) struct Swept<'g> {
     pub leaves: Vec<Contribution<'g>>,
     /// Complete adjoints of intermediates whose gradient the user keeps.
-    pub retained: Vec<(Arc<crate::autograd::GradientSlot>, Tensor)>,
+    pub retained: Vec<(Arc<GradientSlot>, Tensor)>,
     pub targets: FxHashMap<u64, Option<Tensor>>,
 }
 
@@ -269,7 +270,8 @@ fn accumulate(sum: &mut Option<Tensor>, gradient: Gradient) {
 fn decorate(
     node: &Arc<Node>,
     adjoints: &mut Adjoints,
-    retained: &mut Vec<(Arc<crate::autograd::GradientSlot>, Tensor)>,
+    retained: &mut Vec<(Arc<GradientSlot>, Tensor)>,
+    create_graph: bool,
 ) -> Result<(), Error> {
     let Some(adjoint) = adjoints.first_mut().and_then(Option::as_mut) else { return Ok(()) };
     let hooks: Vec<Hook> = node.extras(|extras| extras.hooks.clone()).unwrap_or_default();
@@ -282,12 +284,14 @@ fn decorate(
                     .at(node.line)
                     .help("return a tensor of the same shape and dtype, or None to leave it unchanged"));
             }
-            *adjoint = replacement;
+            // A hook may compute with leaves; unless the sweep is recorded, the adjoint goes on as numbers.
+            *adjoint = if create_graph { replacement } else { replacement.plain() };
         }
     }
     node.extras(|extras| {
-        if extras.value.is_some() {
-            extras.adjoint = Some(adjoint.clone());
+        // A call of several outputs has its values and adjoints at their records.
+        if extras.records_values && extras.value.is_some() {
+            extras.adjoint = Some(adjoint.plain());
         }
         if node.role() != Role::Leaf {
             retained.extend(extras.slot.upgrade().map(|slot| (slot, adjoint.clone())));
@@ -321,8 +325,8 @@ fn inspect(node: &Arc<Node>, gradients: &[Gradient]) -> Result<(), Error> {
         }
     }
     node.extras(|extras| {
-        if extras.value.is_some() {
-            extras.contributions = tensors;
+        if extras.records_values {
+            extras.contributions = tensors.into_iter().map(|tensor| tensor.map(|tensor| tensor.plain())).collect();
         }
     });
     Ok(())

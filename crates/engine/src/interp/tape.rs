@@ -1,6 +1,6 @@
 //! The reverse interpreter: compute below, and record what the rules will need.
 
-use super::{Content, Level, Node, Role, Tracer, eval};
+use super::{Content, Level, Node, Tracer, eval};
 use crate::autograd::modes;
 use crate::bind::try_bind;
 use crate::location::Line;
@@ -22,15 +22,14 @@ pub(crate) fn apply_imperative(
         return Ok(outputs);
     }
     let node = Node::operation(op, attrs, line, |i| operands[i].link.as_ref(), operands, &outputs, true);
-    if modes::records_values() {
-        record_values(&node, operands, &outputs[0]);
-    }
-    if outputs.len() == 1 {
-        outputs[0].link = Some(node);
-        return Ok(outputs);
-    }
     for (position, output) in outputs.iter_mut().enumerate().filter(|(_, output)| output.dtype().is_float()) {
-        output.link = Some(Node::output(&node, position));
+        output.link = Some(node.output_record(position));
+    }
+    if modes::records_values() {
+        let leaf = |operand: &&&Tensor| operand.link.is_some() && operand.is_leaf();
+        operands.iter().filter(leaf).for_each(|operand| record_value(operand));
+        node.extras_or_new(|extras| extras.records_values = true);
+        outputs.iter().for_each(record_value);
     }
     Ok(outputs)
 }
@@ -49,7 +48,7 @@ pub(crate) fn record_one(
     Tensor { link: Some(node), ..output }
 }
 
-/// Records an update of memory that is handed over; a rule that needs the old value makes it a copy.
+/// Records an update of memory that is handed over; a rule or a listing that needs the old value makes it a copy.
 pub(crate) fn apply_in_place(
     op: &'static dyn Primitive,
     attrs: Attrs,
@@ -60,7 +59,7 @@ pub(crate) fn apply_in_place(
     let link = target.link.take();
     let edge = |i: usize| if i == 0 { link.as_ref() } else { rest[i - 1].link.as_ref() };
     let saves = op.saves(&attrs, Mask::of(rest.len() + 1, |i| edge(i).is_some()));
-    if saves.operands.has(0) || saves.residual {
+    if saves.operands.has(0) || saves.residual || modes::records_values() {
         target.link = link;
         let operands: SmallVec<[&Tensor; 4]> = std::iter::once(&target).chain(rest.iter().copied()).collect();
         return Ok(apply_imperative(op, attrs, &operands, line)?.pop().expect("one output"));
@@ -69,20 +68,17 @@ pub(crate) fn apply_in_place(
     // Only the shape of the first operand can be asked for, and that did not change.
     let operands: SmallVec<[&Tensor; 4]> = std::iter::once(&outputs[0]).chain(rest.iter().copied()).collect();
     let node = Node::operation(op, attrs, line, edge, &operands, &outputs, true);
-    if modes::records_values() {
-        record_values(&node, rest, &outputs[0]);
-    }
     Ok(Tensor { value: outputs[0].value.clone(), link: Some(node), slot: None })
 }
 
-/// The listing of the tape shows leaves too, which no operation made.
+/// Keeps the value for the listing of the tape, which shows leaves too.
 #[cold]
-fn record_values(node: &Arc<Node>, operands: &[&Tensor], output: &Tensor) {
-    node.extras_or_new(|extras| extras.value = Some(output.clone()));
-    for operand in operands {
-        if let Some(leaf) = operand.link.as_ref().filter(|link| link.role() == Role::Leaf) {
-            leaf.extras_or_new(|extras| extras.value.get_or_insert_with(|| operand.plain()).clone());
-        }
+fn record_value(tensor: &Tensor) {
+    if let Some(node) = &tensor.link {
+        node.extras_or_new(|extras| {
+            extras.records_values = true;
+            extras.value.get_or_insert_with(|| tensor.plain());
+        });
     }
 }
 
@@ -107,9 +103,8 @@ pub(crate) fn apply(
         return Ok(outputs);
     }
     let node = Node::operation(op, attrs, line, |i| parts[i].1, &primals, &outputs, false);
-    let several = outputs.len() > 1;
     for (position, output) in outputs.iter_mut().enumerate().filter(|(_, output)| output.dtype().is_float()) {
-        let node = if several { Node::output(&node, position) } else { node.clone() };
+        let node = node.output_record(position);
         *output = lift(level, output, node, line);
     }
     Ok(outputs)

@@ -7,7 +7,7 @@ use crate::autograd::modes;
 use crate::bind::bind1;
 use crate::primitive::{
     Adjoints, Attrs, Case, Dependency, Device, Gradient, Gradients, Jet, Mask, Outputs, Primitive, Rule, Sample, Saves,
-    Spec, SpecRef, Specs, expect_float, expect_same_dtype,
+    Spec, SpecRef, Specs, expect_arithmetic, expect_float, expect_same_dtype,
 };
 use crate::tensor::Value;
 use crate::{DType, Error, ErrorKind, Shape, Tensor};
@@ -313,10 +313,7 @@ impl Primitive for Elementwise {
             expect_same_dtype(self.name, first.dtype, second.dtype)?;
             expect_same_shape(self.name, first, *second)?;
         }
-        if first.dtype == DType::Bool {
-            return Err(Error::new(ErrorKind::DType(vec![DType::Bool]), self.name, "truth values have no arithmetic")
-                .help("convert them first, for example with .cast(DType::I64)"));
-        }
+        expect_arithmetic(self.name, first.dtype)?;
         Ok(smallvec![first.to_spec()])
     }
 
@@ -333,6 +330,9 @@ impl Primitive for Elementwise {
 
     #[inline]
     fn eval_direct(&self, operands: &[&Tensor]) -> Option<Tensor> {
+        if operands.len() != self.slopes.len() {
+            return None;
+        }
         match (&operands[0].value, &operands[operands.len() - 1].value) {
             (Value::One(x), Value::One(y)) if x.dtype == y.dtype && x.rank == y.rank => {
                 let bits = match x.dtype {

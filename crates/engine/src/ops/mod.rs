@@ -69,6 +69,7 @@ primitives! {
     }
     random {
         uniform: UNIFORM;
+        split_key: SPLIT_KEY;
     }
     internal {
         guarded_mul: GUARDED_MUL;

@@ -42,27 +42,51 @@ impl Operand for &Tensor {
 }
 
 macro_rules! number_operands {
-    ($($number:ty),*) => {$(
+    ($($number:ty => $literal:ident as $wide:ty),*) => {$(
         impl Operand for $number {
             fn own_dtype(&self) -> Option<DType> { None }
             #[track_caller]
-            fn tensor(&self, dtype: DType) -> Cow<'_, Tensor> { Cow::Owned(literal(*self as f64, dtype)) }
+            fn tensor(&self, dtype: DType) -> Cow<'_, Tensor> { Cow::Owned($literal(*self as $wide, dtype)) }
         }
     )*};
 }
 
-number_operands!(f64, f32, i64, i32);
+number_operands!(f64 => real as f64, f32 => real as f64, i64 => whole as i64, i32 => whole as i64);
 
 /// A rank-0 tensor; a fraction does not fit an integer tensor.
 #[track_caller]
-fn literal(number: f64, dtype: DType) -> Tensor {
-    if !dtype.is_float() && number.fract() != 0.0 {
-        let message = format!("the number {number} does not fit a tensor of {dtype}");
-        Error::new(ErrorKind::DType(vec![DType::F64, dtype]), "literal", message)
-            .help("convert the tensor first, for example with .cast(DType::F64)")
-            .raise();
+fn real(number: f64, dtype: DType) -> Tensor {
+    if dtype.is_float() {
+        return Tensor::one(convert_bits(number.to_bits(), DType::F64, dtype), dtype, 0);
     }
-    Tensor::one(convert_bits(number.to_bits(), DType::F64, dtype), dtype, 0)
+    // Between -2^63 and 2^63 a whole f64 is a whole i64.
+    match number.fract() == 0.0 && number.abs() < 9.2e18 {
+        true => whole(number as i64, dtype),
+        false => does_not_fit(number, dtype),
+    }
+}
+
+/// A rank-0 tensor; a whole number must lie in the range of an integer tensor.
+#[track_caller]
+fn whole(number: i64, dtype: DType) -> Tensor {
+    let fits = match dtype {
+        DType::I32 => i32::try_from(number).is_ok(),
+        DType::U8 => u8::try_from(number).is_ok(),
+        DType::Bool => number == 0 || number == 1,
+        _ => true,
+    };
+    if !fits {
+        does_not_fit(number, dtype);
+    }
+    Tensor::one(convert_bits(number as u64, DType::I64, dtype), dtype, 0)
+}
+
+#[track_caller]
+fn does_not_fit(number: impl std::fmt::Display, dtype: DType) -> ! {
+    let message = format!("the number {number} does not fit a tensor of {dtype}");
+    Error::new(ErrorKind::DType(vec![dtype]), "literal", message)
+        .help("convert the tensor first, for example with .cast(DType::F64)")
+        .raise()
 }
 
 /// Binds a two-operand elementwise primitive after broadcasting both sides to one shape.

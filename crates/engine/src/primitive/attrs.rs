@@ -1,6 +1,6 @@
 //! Attributes: the plain parameters of a primitive, hashable and printed.
 
-use crate::Shape;
+use crate::{Error, ErrorKind, Shape};
 use std::fmt;
 use std::sync::Arc;
 use wengert_kernels::DType;
@@ -102,7 +102,7 @@ impl Attrs {
     fn get(&self, name: &str) -> &Attr {
         match self.iter().find(|(known, _)| *known == name) {
             Some((_, value)) => value,
-            None => panic!("attribute '{name}' is missing from {self}"),
+            None => wrong(format!("attribute '{name}' is missing")),
         }
     }
 
@@ -110,33 +110,40 @@ impl Attrs {
     pub fn int(&self, name: &str) -> i64 {
         match self.get(name) {
             Attr::Int(value) => *value,
-            other => panic!("attribute '{name}' is {other}, not a whole number"),
+            other => wrong(format!("attribute '{name}' is {other}, not a whole number")),
         }
     }
 
-    /// The checked axis called `name`.
+    /// The axis called `name`, counted from the front.
     pub fn axis(&self, name: &str) -> usize {
-        self.int(name) as usize
+        match usize::try_from(self.int(name)) {
+            Ok(axis) => axis,
+            Err(_) => wrong(format!("attribute '{name}' is {}, not an axis counted from the front", self.int(name))),
+        }
     }
 
     /// The list called `name`.
     pub fn ints(&self, name: &str) -> &[i64] {
         match self.get(name) {
             Attr::Ints(values) => values,
-            other => panic!("attribute '{name}' is {other}, not a list"),
+            other => wrong(format!("attribute '{name}' is {other}, not a list")),
         }
     }
 
     /// The list called `name`, as sizes or axes.
     pub fn sizes(&self, name: &str) -> Shape {
-        self.ints(name).iter().map(|&value| value as usize).collect()
+        let size = |value: &i64| match usize::try_from(*value) {
+            Ok(size) => size,
+            Err(_) => wrong(format!("attribute '{name}' has {value}, which is not a size")),
+        };
+        self.ints(name).iter().map(size).collect()
     }
 
     /// The dtype called `name`.
     pub fn dtype(&self, name: &str) -> DType {
         match self.get(name) {
             Attr::DType(dtype) => *dtype,
-            other => panic!("attribute '{name}' is {other}, not a dtype"),
+            other => wrong(format!("attribute '{name}' is {other}, not a dtype")),
         }
     }
 
@@ -144,7 +151,7 @@ impl Attrs {
     pub fn word(&self, name: &str) -> &str {
         match self.get(name) {
             Attr::Word(word) => word,
-            other => panic!("attribute '{name}' is {other}, not a word"),
+            other => wrong(format!("attribute '{name}' is {other}, not a word")),
         }
     }
 
@@ -152,9 +159,14 @@ impl Attrs {
     pub fn real(&self, name: &str) -> f64 {
         match self.get(name) {
             Attr::Real(bits) => f64::from_bits(*bits),
-            other => panic!("attribute '{name}' is {other}, not a real number"),
+            other => wrong(format!("attribute '{name}' is {other}, not a real number")),
         }
     }
+}
+
+/// Attributes are checked by those who make them; a program's text may still have wrong ones.
+fn wrong<T>(message: String) -> T {
+    Error::new(ErrorKind::Argument, "attributes", message).raise()
 }
 
 impl fmt::Display for Attrs {

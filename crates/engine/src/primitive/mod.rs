@@ -338,7 +338,7 @@ pub trait Primitive: Send + Sync + 'static {
         if self.differentiable() { "" } else { "no gradient" }
     }
 
-    /// What [`check`](https://docs.rs/wengert-testkit) tests it on.
+    /// What `wengert_testkit::check` tests it on.
     fn cases(&self) -> Vec<Case>;
 }
 
@@ -368,6 +368,15 @@ pub fn expect_same_dtype(name: &str, a: DType, b: DType) -> Result<(), Error> {
     }
     Err(Error::new(ErrorKind::DType(vec![a, b]), name, format!("dtypes differ: {a} and {b}"))
         .help(format!("convert one side, for example with .cast(DType::{b:?})")))
+}
+
+/// The error of truth values in an operation on numbers.
+pub fn expect_arithmetic(name: &str, dtype: DType) -> Result<(), Error> {
+    if dtype != DType::Bool {
+        return Ok(());
+    }
+    Err(Error::new(ErrorKind::DType(vec![dtype]), name, "truth values have no arithmetic")
+        .help("convert them first, for example with .cast(DType::I64)"))
 }
 
 /// The error of a dtype without derivatives in an operation on real numbers.

@@ -3,7 +3,7 @@
 use super::{Equation, Program, Var};
 use crate::ops;
 use crate::primitive::{Attr, Attrs, Primitive, Spec};
-use crate::{DType, Error, ErrorKind, Shape, Tensor};
+use crate::{DType, Error, ErrorKind, Shape, Tensor, catch};
 use rustc_hash::FxHashMap;
 
 impl Program {
@@ -21,7 +21,7 @@ impl Program {
     /// The program of this text, which may use primitives of your own.
     pub fn parse_with(text: &str, extra: &[&'static dyn Primitive]) -> Result<Program, Error> {
         let mut reader = Reader { program: Program::default(), names: FxHashMap::default(), extra };
-        let mut finished = false;
+        let (mut finished, mut closed) = (false, false);
         for (number, line) in text.lines().enumerate() {
             let line = line.split("//").next().unwrap_or("").trim();
             if line.is_empty() {
@@ -29,18 +29,18 @@ impl Program {
             }
             let at =
                 |message: String| Error::new(ErrorKind::Program, "parse", format!("line {}: {message}", number + 1));
-            if finished {
-                match line {
-                    "}" => continue,
-                    _ => return Err(at(format!("'{line}' after the return"))),
-                }
+            match (line, finished, closed) {
+                ("}", true, false) => closed = true,
+                (_, true, _) => return Err(at(format!("'{line}' after the return"))),
+                _ => finished |= reader.line(line).map_err(at)?,
             }
-            finished |= reader.line(line).map_err(at)?;
         }
-        if !finished {
-            return Err(Error::new(ErrorKind::Program, "parse", "the program has no return"));
+        if !finished || !closed {
+            let missing = if finished { "closing brace" } else { "return" };
+            return Err(Error::new(ErrorKind::Program, "parse", format!("the program has no {missing}")));
         }
-        reader.program.verify()?;
+        // Attributes of the wrong kind raise where they are read.
+        catch(|| reader.program.verify())??;
         Ok(reader.program)
     }
 }
@@ -55,16 +55,19 @@ impl Reader<'_> {
     /// Reads one line; true for the return.
     fn line(&mut self, line: &str) -> Result<bool, String> {
         if let Some(rest) = line.strip_prefix("program") {
-            let inside = between(rest, '(', ')')?;
-            self.program.inputs = self.declare(inside)?;
+            let rest = rest.trim_end().strip_suffix('{').ok_or("the first line ends with '{'")?;
+            if !self.program.specs.is_empty() || !self.program.equations.is_empty() {
+                return Err("a program begins once, before everything else".into());
+            }
+            self.program.inputs = self.declare(parenthesised(rest)?)?;
         } else if let Some(rest) = line.strip_prefix("const ") {
             let (declared, numbers) = rest.split_once('=').ok_or("a constant needs '= numbers'")?;
-            let var = self.declare(declared)?[0];
+            let [var] = self.declare(declared)?[..] else { return Err("a constant has one name".into()) };
             let tensor = constant(numbers, self.program.spec(var))?;
             self.program.captures.push((var, tensor));
         } else if line.starts_with("capture ") {
             return Err("a captured tensor lives in the process that traced it; pass it as an input".into());
-        } else if let Some(rest) = line.strip_prefix("return") {
+        } else if let Some(rest) = line.strip_prefix("return ").or((line == "return").then_some("")) {
             self.program.outputs = self.known(rest)?;
             return Ok(true);
         } else {
@@ -87,7 +90,7 @@ impl Reader<'_> {
             }
             false => (Attrs::new(), rest),
         };
-        let inputs = self.known(between(operands, '(', ')')?)?;
+        let inputs = self.known(parenthesised(operands)?)?;
         let outputs = self.declare(declared)?;
         self.program.equations.push(Equation { op, attrs, inputs, outputs, line: None });
         Ok(())
@@ -126,10 +129,10 @@ fn split(text: &str) -> impl Iterator<Item = &str> {
     .filter(|entry| !entry.is_empty())
 }
 
-fn between(text: &str, open: char, close: char) -> Result<&str, String> {
-    let start = text.find(open).ok_or_else(|| format!("expected '{open}'"))?;
-    let end = text.rfind(close).filter(|end| *end > start).ok_or_else(|| format!("expected '{close}'"))?;
-    Ok(&text[start + 1..end])
+/// What stands between the parentheses that are all of `text`.
+fn parenthesised(text: &str) -> Result<&str, String> {
+    let inside = text.trim().strip_prefix('(').and_then(|text| text.strip_suffix(')'));
+    inside.ok_or_else(|| format!("expected operands in parentheses, found '{}'", text.trim()))
 }
 
 /// The position of the bracket that closes the first one.
@@ -147,8 +150,12 @@ fn closing(text: &str) -> Result<usize, String> {
 fn spec_of(text: &str) -> Result<Spec, String> {
     let start = text.find('[').ok_or_else(|| format!("'{text}' is not a type such as f64[2, 3]"))?;
     let dtype = DType::from_name(&text[..start]).ok_or_else(|| format!("'{}' is not a dtype", &text[..start]))?;
-    let sizes: Result<Shape, _> = split(between(text, '[', ']')?).map(str::parse::<usize>).collect();
-    Ok(Spec { shape: sizes.map_err(|_| format!("'{text}' has a size that is not a number"))?, dtype })
+    let inside = text[start..].strip_prefix('[').and_then(|text| text.strip_suffix(']'));
+    let inside = inside.ok_or_else(|| format!("'{text}' is not a type such as f64[2, 3]"))?;
+    let sizes: Result<Shape, _> = split(inside).map(str::parse::<usize>).collect();
+    let shape = sizes.map_err(|_| format!("'{text}' has a size that is not a number"))?;
+    shape.check("parse").map_err(|error| error.message().to_string())?;
+    Ok(Spec { shape, dtype })
 }
 
 fn constant(text: &str, spec: &Spec) -> Result<Tensor, String> {
@@ -180,7 +187,9 @@ fn attributes(op: &'static dyn Primitive, text: &str) -> Result<Attrs, String> {
 
 fn attribute(text: &str) -> Result<Attr, String> {
     if text.starts_with('[') {
-        let numbers: Result<Vec<i64>, _> = split(between(text, '[', ']')?).map(str::parse).collect();
+        let inside = text.strip_prefix('[').and_then(|text| text.strip_suffix(']'));
+        let inside = inside.ok_or_else(|| format!("'{text}' is not a list"))?;
+        let numbers: Result<Vec<i64>, _> = split(inside).map(str::parse).collect();
         return numbers.map(Attr::Ints).map_err(|_| format!("'{text}' is not a list of whole numbers"));
     }
     if let Ok(number) = text.parse::<i64>() {

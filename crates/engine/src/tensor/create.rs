@@ -45,7 +45,9 @@ impl Tensor {
     /// use wengert::prelude::*;
     /// assert_eq!(Tensor::eye(2), Tensor::from([[1.0, 0.0], [0.0, 1.0]]));
     /// ```
+    #[track_caller]
     pub fn eye(size: usize) -> Tensor {
+        Shape::from([size, size]).check("eye").or_raise();
         Tensor::from_vec((0..size * size).map(|i| f64::from(i % (size + 1) == 0)).collect(), [size, size])
     }
 

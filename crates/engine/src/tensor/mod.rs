@@ -276,11 +276,12 @@ impl Tensor {
             let result = fill(Out { dtype, bytes: &mut bytemuck::bytes_of_mut(&mut bits)[..dtype.size()] });
             return (Tensor::one(bits, dtype, spec.shape.rank()), result);
         }
-        if (1..=Dense::MOST_AXES).contains(&spec.shape.rank()) {
+        if (1..=Dense::MOST_AXES).contains(&spec.shape.rank()) && spec.shape.check("allocate").is_ok() {
             let mut dense = Dense::new(dtype, &spec.shape);
             let result = fill(Out { dtype, bytes: dense.0.bytes_mut().expect("a new block is unique") });
             return (Tensor::from(Value::Dense(dense)), result);
         }
+        spec.shape.check("allocate").or_raise();
         let mut block = Block::new(spec.bytes());
         let result = fill(Out { dtype, bytes: block.bytes_mut().expect("a new block is unique") });
         (Tensor::from_array(dtype, Layout::contiguous(spec.shape.clone()), block), result)

@@ -31,18 +31,24 @@ impl Tensor {
             op.infer(&attrs, &specs).or_raise();
         }
         let records = modes::records_tape();
-        if matches!(self.value, Value::Tracer(_)) {
+        let stays_leaf = !records && self.link.is_some() && self.is_leaf();
+        let is_tracer = |tensor: &Tensor| matches!(tensor.value, Value::Tracer(_));
+        if is_tracer(self) || rest.iter().any(|operand| is_tracer(operand)) || modes::detects_anomalies() {
+            // This call can still fail, so the old value is not handed over.
             let updated = {
                 let operands: SmallVec<[&Tensor; 4]> = std::iter::once(&*self).chain(rest.iter().copied()).collect();
                 bind1(op, attrs, &operands)
             };
-            *self = updated;
+            match stays_leaf && !is_tracer(&updated) {
+                true => self.replace_leaf_value(updated.value),
+                false => *self = updated,
+            }
             return;
         }
         let placeholder = Value::One(super::One { bits: 0, dtype: DType::F64, rank: 0 });
         let mut old = Tensor::from(std::mem::replace(&mut self.value, placeholder));
-        if !records && self.is_leaf() {
-            self.value = bind_owned(op, attrs, old, rest).value;
+        if stays_leaf {
+            self.replace_leaf_value(bind_owned(op, attrs, old, rest).value);
             return;
         }
         let slot = self.slot.take();
@@ -50,6 +56,13 @@ impl Tensor {
         *self = bind_owned(op, attrs, old, rest);
         if let Some(slot) = slot {
             self.slot = GradientSlot::updated(slot, location::shown(location::resolve(Location::caller())));
+        }
+    }
+
+    fn replace_leaf_value(&mut self, value: Value) {
+        self.value = value;
+        if let Some(slot) = &self.slot {
+            slot.advance();
         }
     }
 }
@@ -97,6 +110,11 @@ impl SliceMut<'_> {
     #[track_caller]
     fn write(self, op: &'static dyn Primitive, values: impl Operand) {
         let values = values.tensor(self.tensor.dtype());
+        if common_shape("slice_mut", &values, &Tensor::zeros(&self.part.shape)) != self.part.shape {
+            let (given, part) = (Shape::from(values.shape()), self.part.shape);
+            let message = format!("values of shape {given} do not fit a part of shape {part}");
+            Error::new(ErrorKind::Shape(vec![given, part]), "slice_mut", message).raise();
+        }
         let values = values.broadcast_to(self.part.shape.clone()).reshape(self.part.full_shape());
         self.tensor.update(op, self.part.attrs(), &[&values]);
     }

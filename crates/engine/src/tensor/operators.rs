@@ -99,6 +99,7 @@ impl Tensor {
         let close = |(x, y): (&f64, &f64)| {
             x == y || (x.is_nan() && y.is_nan()) || (x - y).abs() <= tolerance * x.abs().max(y.abs()).max(1.0)
         };
-        self.shape() == other.shape() && self.to_f64_vec().iter().zip(&other.to_f64_vec()).all(close)
+        let (a, b) = (self.read("all_close"), other.read("all_close"));
+        a.shape() == b.shape() && a.to_f64_vec().iter().zip(&b.to_f64_vec()).all(close)
     }
 }

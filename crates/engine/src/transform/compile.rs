@@ -1,5 +1,6 @@
 //! Staging: trace once for each signature, then run the program.
 
+use crate::autograd::modes::tracing;
 use crate::error::OrRaise;
 use crate::interp::{Level, LevelKind, trace};
 use crate::location::{self, Line};
@@ -22,6 +23,13 @@ struct Staged<Y> {
     program: Program,
     /// A tree of the output's structure; its leaves are replaced by results.
     output: Y,
+    /// The versions of captured leaves: an updated leaf has another value, so the function is traced again.
+    versions: Vec<u64>,
+}
+
+fn leaf_versions(program: &Program) -> Vec<u64> {
+    let leaves = program.captures().iter().filter_map(|(_, tensor)| tensor.link.as_ref());
+    leaves.map(|leaf| leaf.extras(|extras| extras.slot.upgrade()).flatten().map_or(0, |slot| slot.version())).collect()
 }
 
 /// A function that is traced once for each signature of its input.
@@ -33,7 +41,9 @@ pub struct Compiled<X, Y, F> {
 }
 
 /// Stages `f`: its Rust code runs once for each new signature of shapes, dtypes and static fields; calls run the recorded
-/// program. Captured tensors are constants, except those that require gradients, which receive them.
+/// program. Captured tensors are constants of the program, except leaves that require gradients: they receive them, and the
+/// function is traced again when one was updated inside `no_grad`. Plain Rust values, and tensors behind a `RefCell` that do not
+/// require gradients, are frozen at the first call: make what changes an input.
 ///
 /// ```
 /// use wengert::prelude::*;
@@ -61,7 +71,9 @@ impl<X: Tree, Y: Tree, F: Fn(&X) -> Y> Compiled<X, Y, F> {
     }
 
     /// The program of this input's signature.
+    #[track_caller]
     pub fn program(&self, x: &X) -> Program {
+        let _scope = location::scope(location::resolve(Location::caller()));
         self.staged(x).program.clone()
     }
 
@@ -73,12 +85,15 @@ impl<X: Tree, Y: Tree, F: Fn(&X) -> Y> Compiled<X, Y, F> {
     fn staged(&self, x: &X) -> Arc<Staged<Y>> {
         let specs = x.leaves().into_iter().map(Tensor::spec).collect();
         let signature = Signature { structure: x.structure(), specs };
-        if let Some(staged) = self.cache.lock().unwrap_or_else(PoisonError::into_inner).get(&signature) {
-            return staged.clone();
+        let cached = self.cache.lock().unwrap_or_else(PoisonError::into_inner).get(&signature).cloned();
+        if let Some(staged) = cached.filter(|staged| staged.versions == leaf_versions(&staged.program)) {
+            return staged;
         }
         let staged = Arc::new(self.trace(x));
-        // A program that captured a tensor of a running transform is good for this call only.
-        let reusable = staged.program.captures().iter().all(|(_, tensor)| !matches!(tensor.value, Value::Tracer(_)));
+        // A program that captured a tensor of a running transform, or one that was computed from a leaf, is good for this
+        // call only.
+        let reusable = |tensor: &Tensor| !matches!(tensor.value, Value::Tracer(_)) && tensor.is_leaf();
+        let reusable = staged.program.captures().iter().all(|(_, tensor)| reusable(tensor));
         if reusable {
             self.cache.lock().unwrap_or_else(PoisonError::into_inner).insert(signature, staged.clone());
         }
@@ -93,7 +108,7 @@ impl<X: Tree, Y: Tree, F: Fn(&X) -> Y> Compiled<X, Y, F> {
             let var = lock().input(leaf.spec());
             trace::lift(&level.0, var, leaf.spec(), self.line)
         });
-        let output = (self.function)(&symbolic);
+        let output = tracing(|| (self.function)(&symbolic));
         let mut vars = Vec::new();
         for leaf in output.leaves() {
             vars.push(trace::variable(&level.0, builder, leaf, self.line));
@@ -102,6 +117,7 @@ impl<X: Tree, Y: Tree, F: Fn(&X) -> Y> Compiled<X, Y, F> {
         if cfg!(debug_assertions) {
             program.verify().or_raise();
         }
-        Staged { program, output }
+        let versions = leaf_versions(&program);
+        Staged { program, output, versions }
     }
 }

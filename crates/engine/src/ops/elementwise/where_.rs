@@ -29,8 +29,7 @@ impl Tensor {
         let (a, b) = (a.tensor(dtype), b.tensor(dtype));
         let values = common_shape("where", &a, &b);
         let shape = common_shape("where", self, &a.broadcast_to(&values));
-        let operands = [self, &a, &b].map(|operand| operand.broadcast_to(&shape));
-        bind1(&WHERE, Attrs::new(), &operands.each_ref())
+        bind1(&WHERE, Attrs::new(), &[&self.broadcast_to(&shape), &a.broadcast_to(&shape), &b.broadcast_to(&shape)])
     }
 }
 

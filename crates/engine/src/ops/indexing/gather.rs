@@ -3,6 +3,7 @@
 
 use super::scatter_add::SCATTER_ADD;
 use crate::bind::bind1;
+use crate::error::OrRaise;
 use crate::ops::elementwise_rule::align_batch;
 use crate::ops::reduction::sum::checked_axis;
 use crate::primitive::{
@@ -23,7 +24,6 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn gather(&self, axis: isize, index: &Tensor) -> Tensor {
-        use crate::error::OrRaise;
         let axis = checked_axis("gather", axis, self.shape()).or_raise();
         bind1(&GATHER, Attrs::new().with_int("axis", axis as i64), &[self, index])
     }

@@ -3,11 +3,12 @@
 
 use super::gather::{expect_index, out_of_range};
 use crate::bind::bind1;
+use crate::error::OrRaise;
 use crate::ops::elementwise_rule::align_batch;
 use crate::ops::reduction::sum::checked_axis;
 use crate::primitive::{
     Adjoints, Attrs, Case, Dependency, Device, Gradient, Gradients, Jet, Mask, Outputs, Primitive, Rule, Sample, Saves,
-    Spec, SpecRef, Specs, expect_same_dtype,
+    Spec, SpecRef, Specs, expect_arithmetic, expect_same_dtype,
 };
 use crate::{DType, Error, ErrorKind, Shape, Tensor};
 use smallvec::smallvec;
@@ -24,7 +25,6 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn scatter_add(&self, axis: isize, index: &Tensor, values: &Tensor) -> Tensor {
-        use crate::error::OrRaise;
         let axis = checked_axis("scatter_add", axis, self.shape()).or_raise();
         bind1(&SCATTER_ADD, Attrs::new().with_int("axis", axis as i64), &[self, index, values])
     }
@@ -53,6 +53,7 @@ impl Primitive for ScatterAdd {
         let (x, index, values) = (operands[0], operands[1], operands[2]);
         expect_index("scatter_add", attrs, x.shape, index)?;
         expect_same_dtype("scatter_add", x.dtype, values.dtype)?;
+        expect_arithmetic("scatter_add", x.dtype)?;
         if index.shape != values.shape {
             let shapes = vec![Shape::from(index.shape), Shape::from(values.shape)];
             let message = format!("the index has shape {}, the values {}", shapes[0], shapes[1]);

@@ -2,7 +2,7 @@
 
 use crate::bind::bind1;
 use crate::primitive::{Attrs, Case, Device, Mask, Outputs, Primitive, Sample, Spec, SpecRef, Specs, expect_float};
-use crate::{DType, Error, Shape, Tensor};
+use crate::{DType, Error, ErrorKind, Shape, Tensor};
 use smallvec::smallvec;
 use wengert_kernels::bits;
 
@@ -40,6 +40,11 @@ impl Primitive for PackPositive {
 
     fn infer(&self, _attrs: &Attrs, operands: &[SpecRef<'_>]) -> Result<Specs, Error> {
         expect_float("pack_positive", operands[0].dtype)?;
+        if operands[0].shape.is_empty() {
+            let message = "a scalar has no last axis to pack along";
+            return Err(Error::new(ErrorKind::Shape(vec![Shape::default()]), "pack_positive", message)
+                .help("reshape it to [1]"));
+        }
         Ok(smallvec![Spec::new(packed(operands[0].shape), DType::U8)])
     }
 

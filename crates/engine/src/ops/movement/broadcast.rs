@@ -34,6 +34,11 @@ impl Tensor {
     #[track_caller]
     pub fn sum_to(&self, shape: impl Into<Shape>) -> Tensor {
         let shape = shape.into();
+        if tensor::broadcast(&shape, self.shape()).is_none_or(|common| common[..] != *self.shape()) {
+            let from = Shape::from(self.shape());
+            let message = format!("shape {shape} does not broadcast to {from}, so {from} does not sum to it");
+            Error::new(ErrorKind::Shape(vec![from, shape]), "sum_to", message).raise();
+        }
         let missing = self.rank() - shape.rank();
         let repeated = |axis: &usize| *axis < missing || shape[axis - missing] != self.shape()[*axis];
         let axes: Vec<isize> = (0..self.rank()).filter(repeated).map(|axis| axis as isize).collect();

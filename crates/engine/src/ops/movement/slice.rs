@@ -3,6 +3,7 @@
 
 use super::slice_add::SLICE_ADD;
 use crate::bind::bind1;
+use crate::error::OrRaise;
 use crate::primitive::{
     Adjoints, Attrs, Case, Cost, Dependency, Device, Gradient, Gradients, Jet, Mask, Outputs, Patch, Primitive, Rule,
     Sample, Saves, Spec, SpecRef, Specs,
@@ -36,26 +37,31 @@ impl From<RangeFull> for Select {
 macro_rules! selects {
     ($($int:ty),*) => {$(
         impl From<$int> for Select {
-            fn from(at: $int) -> Select { Select::At(at as i64) }
+            fn from(at: $int) -> Select { Select::At(position(at)) }
         }
         impl From<Range<$int>> for Select {
             fn from(range: Range<$int>) -> Select {
-                Select::Range { start: Some(range.start as i64), stop: Some(range.end as i64), step: 1 }
+                Select::Range { start: Some(position(range.start)), stop: Some(position(range.end)), step: 1 }
             }
         }
         impl From<RangeFrom<$int>> for Select {
             fn from(range: RangeFrom<$int>) -> Select {
-                Select::Range { start: Some(range.start as i64), stop: None, step: 1 }
+                Select::Range { start: Some(position(range.start)), stop: None, step: 1 }
             }
         }
         impl From<RangeTo<$int>> for Select {
             fn from(range: RangeTo<$int>) -> Select {
-                Select::Range { start: None, stop: Some(range.end as i64), step: 1 }
+                Select::Range { start: None, stop: Some(position(range.end)), step: 1 }
             }
         }
     )*};
 }
 selects!(i32, i64, usize, isize);
+
+/// A position too large for i64 is outside every axis; it must not wrap to one from the end.
+fn position(at: impl TryInto<i64>) -> i64 {
+    at.try_into().unwrap_or(i64::MAX)
+}
 
 /// Selections for the leading axes: one, a tuple of them, or a slice of [`Select`]; the other axes are taken whole.
 pub trait Selection {
@@ -125,7 +131,7 @@ impl Part {
             let size = shape[axis] as i64;
             let from_end = |position: i64| if position < 0 { position + size } else { position };
             let (start, stop, step) = match select {
-                Select::At(at) => (from_end(at), from_end(at) + 1, 1),
+                Select::At(at) => (from_end(at), from_end(at).saturating_add(1), 1),
                 Select::Range { start, stop, step } => {
                     (from_end(start.unwrap_or(0)), from_end(stop.unwrap_or(size)), step)
                 }
@@ -136,8 +142,11 @@ impl Part {
                     Select::Range { .. } => format!("range {start}..{stop} by {step}"),
                 };
                 let message = format!("{what} is outside axis {axis} of shape {whole}");
-                return Err(Error::new(ErrorKind::Range, "slice", message)
-                    .help(format!("positions along this axis go from 0 to {}, or -{size} to -1", size - 1)));
+                let help = match size {
+                    0 => "the axis is empty".to_string(),
+                    _ => format!("positions along this axis go from 0 to {}, or -{size} to -1", size - 1),
+                };
+                return Err(Error::new(ErrorKind::Range, "slice", message).help(help));
             }
             if !matches!(select, Select::At(_)) {
                 kept.push(length(start, stop, step));
@@ -152,7 +161,7 @@ impl Part {
 }
 
 fn length(start: i64, stop: i64, step: i64) -> usize {
-    ((stop - start + step - 1) / step).max(0) as usize
+    if stop <= start { 0 } else { ((stop - start - 1) / step + 1) as usize }
 }
 
 /// The shape of the part that `attrs` names, checked against `shape`.
@@ -191,7 +200,6 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn slice(&self, selection: impl Selection) -> Tensor {
-        use crate::error::OrRaise;
         let part = Part::of(self.shape(), selection).or_raise();
         bind1(&SLICE, part.attrs(), &[self]).reshape(part.shape)
     }

@@ -5,7 +5,7 @@ use super::slice::{SLICE, batched_part, inside, part_shape, sample_parts};
 use crate::bind::bind1;
 use crate::primitive::{
     Adjoints, Attrs, Case, Dependency, Device, Gradient, Gradients, Jet, Mask, Outputs, Primitive, Rule, Sample, Saves,
-    Spec, SpecRef, Specs, expect_same_dtype,
+    Spec, SpecRef, Specs, expect_arithmetic, expect_same_dtype,
 };
 use crate::tensor::Layout;
 use crate::{Error, ErrorKind, Shape, Tensor};
@@ -33,6 +33,7 @@ impl Primitive for SliceAdd {
     fn infer(&self, attrs: &Attrs, operands: &[SpecRef<'_>]) -> Result<Specs, Error> {
         let (x, part) = (operands[0], operands[1]);
         expect_same_dtype("slice_add", x.dtype, part.dtype)?;
+        expect_arithmetic("slice_add", x.dtype)?;
         let expected = part_shape("slice_add", attrs, x.shape)?;
         if expected[..] != *part.shape {
             let shapes = vec![expected, Shape::from(part.shape)];

@@ -5,7 +5,7 @@ use crate::bind::bind1;
 use crate::ops::elementwise_rule::align_batch;
 use crate::primitive::{
     Adjoints, Attrs, Case, Cost, Dependency, Device, Gradient, Gradients, Jet, Mask, Outputs, Primitive, Rule, Sample,
-    Saves, Spec, SpecRef, Specs, expect_same_dtype, streaming_cost,
+    Saves, Spec, SpecRef, Specs, expect_arithmetic, expect_same_dtype, streaming_cost,
 };
 use crate::tensor::broadcast;
 use crate::{DType, Error, ErrorKind, Shape, Tensor};
@@ -23,6 +23,14 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn matmul(&self, other: &Tensor) -> Tensor {
+        if let ([.., inner], [first, ..]) = (self.shape(), other.shape())
+            && (self.rank() == 1 || other.rank() == 1)
+            && *inner != if other.rank() == 1 { *first } else { other.shape()[other.rank() - 2] }
+        {
+            let (left, right) = (Shape::from(self.shape()), Shape::from(other.shape()));
+            let message = format!("inner dimensions differ: {left} x {right}");
+            Error::new(ErrorKind::Shape(vec![left, right]), "matmul", message).raise();
+        }
         let row = if self.rank() == 1 { self.unsqueeze(0) } else { self.clone() };
         let column = if other.rank() == 1 { other.unsqueeze(1) } else { other.clone() };
         let (a, b) = batched_alike(&row, &column);
@@ -42,6 +50,7 @@ impl Tensor {
 }
 
 /// Both sides with the same leading axes, if they broadcast; if not, the shape rule says so.
+#[track_caller]
 fn batched_alike(a: &Tensor, b: &Tensor) -> (Tensor, Tensor) {
     let (m, n) = (a.rank(), b.rank());
     if m < 2 || n < 2 || a.shape()[..m - 2] == b.shape()[..n - 2] {
@@ -62,20 +71,24 @@ pub struct Matmul;
 fn matrices<'a, T: Product>(view: &View<'a>) -> Vec<Matrix<'a, T>> {
     let (lead, last) = view.shape.split_at(view.shape.len() - 2);
     let (lead_strides, strides) = view.strides.split_at(lead.len());
-    Sample::indices(lead)
-        .iter()
-        .map(|index| {
-            let skipped: isize = index.iter().zip(lead_strides).map(|(&i, stride)| i as isize * stride).sum();
-            Matrix {
-                data: bytemuck::cast_slice(&view.bytes[..view.bytes.len() / size_of::<T>() * size_of::<T>()]),
-                offset: (view.offset + skipped) as usize,
-                rows: last[0],
-                cols: last[1],
-                row_stride: strides[0],
-                col_stride: strides[1],
-            }
-        })
-        .collect()
+    let data = bytemuck::cast_slice(&view.bytes[..view.bytes.len() / size_of::<T>() * size_of::<T>()]);
+    let offset = |mut number: usize| {
+        let mut offset = view.offset;
+        for (&size, stride) in lead.iter().zip(lead_strides).rev() {
+            offset += (number % size) as isize * stride;
+            number /= size;
+        }
+        offset as usize
+    };
+    let matrix = |number: usize| Matrix {
+        data,
+        offset: offset(number),
+        rows: last[0],
+        cols: last[1],
+        row_stride: strides[0],
+        col_stride: strides[1],
+    };
+    (0..lead.iter().product()).map(matrix).collect()
 }
 
 fn multiply<T: Product>(a: &Tensor, b: &Tensor, spec: &Spec) -> Tensor {
@@ -118,9 +131,7 @@ impl Primitive for Matmul {
             return Err(wrong(format!("the leading axes of {} and {} do not broadcast", shapes()[0], shapes()[1])));
         }
         expect_same_dtype("matmul", a.dtype, b.dtype)?;
-        if a.dtype == DType::Bool {
-            return Err(Error::new(ErrorKind::DType(vec![a.dtype]), "matmul", "truth values have no arithmetic"));
-        }
+        expect_arithmetic("matmul", a.dtype)?;
         let shape = a.shape[..m - 1].iter().chain(&b.shape[n - 1..]).copied().collect();
         Ok(smallvec![Spec { shape, dtype: a.dtype }])
     }
@@ -156,6 +167,12 @@ impl Primitive for Matmul {
     }
 
     fn batch(&'static self, attrs: &Attrs, size: usize, operands: &[Tensor], batched: Mask) -> Result<Outputs, Error> {
+        // One matrix on the right for the whole batch: the rows of all elements make one product.
+        if let ([batch, rows, inner], false) = (operands[0].shape(), batched.has(1)) {
+            let stacked = operands[0].reshape([batch * rows, *inner]);
+            let product = bind1(self, attrs.clone(), &[&stacked, &operands[1]]);
+            return Ok(smallvec![product.reshape([*batch, *rows, operands[1].shape()[1]])]);
+        }
         let aligned = align_batch(size, operands, batched);
         Ok(smallvec![bind1(self, attrs.clone(), &[&aligned[0], &aligned[1]])])
     }

@@ -81,9 +81,10 @@ fn scale_rows(s: &Tensor, x: &Tensor) -> Tensor {
     s.unsqueeze(s.rank()) * x
 }
 
-/// The part of `x` outside the span of the orthonormal columns of `q`.
-fn outside(q: &Tensor, x: &Tensor) -> Tensor {
-    x - q.matmul(&q.t().matmul(x))
+/// The part of `x` outside the span of the orthonormal columns of `q`; a square `q` spans everything.
+fn outside(q: &Tensor, x: &Tensor) -> Option<Tensor> {
+    let [.., rows, columns] = *q.shape() else { unreachable!("q is a matrix") };
+    (rows != columns).then(|| x - q.matmul(&q.t().matmul(x)))
 }
 
 impl Primitive for Svd {
@@ -139,14 +140,14 @@ impl Primitive for Svd {
         }
         if let Some(gu) = gu {
             let inner = u.t().matmul(gu);
-            middle.push(scale_columns(&(differences(s) * (&inner - inner.t())), s));
-            terms.push(scale_columns(&outside(u, gu), &s.recip()).matmul(vt));
+            middle.push(scale_columns(&(&inner - inner.t()).guarded_mul(&differences(s)), s));
+            terms.extend(outside(u, gu).map(|rest| scale_columns(&rest, &s.recip()).matmul(vt)));
         }
         if let Some(gvt) = gvt {
             let (v, gv) = (vt.t(), gvt.t());
             let inner = vt.matmul(&gv);
-            middle.push(scale_rows(s, &(differences(s) * (&inner - inner.t()))));
-            terms.push(u.matmul(&scale_columns(&outside(&v, &gv), &s.recip()).t()));
+            middle.push(scale_rows(s, &(&inner - inner.t()).guarded_mul(&differences(s))));
+            terms.extend(outside(&v, &gv).map(|rest| u.matmul(&scale_columns(&rest, &s.recip()).t())));
         }
         let middle = middle.into_iter().reduce(|a, b| a + b).map(|middle| u.matmul(&middle).matmul(vt));
         let gradient = middle.into_iter().chain(terms).reduce(|a, b| a + b);
@@ -161,10 +162,14 @@ impl Primitive for Svd {
         let identity = Tensor::eye(s.shape()[s.rank() - 1]).cast(s.dtype());
         let ds = (&p * identity).sum_axes(&[-1]);
         let f = differences(s);
-        let du = u.matmul(&(&f * (scale_columns(&p, s) + scale_rows(s, &p.t()))))
-            + scale_columns(&outside(u, &da.matmul(&v)), &s.recip());
-        let dv = v.matmul(&(&f * (scale_rows(s, &p) + scale_columns(&p.t(), s))))
-            + scale_columns(&outside(&v, &da.t().matmul(u)), &s.recip());
+        let with_rest = |inside: Tensor, rest: Option<Tensor>| match rest {
+            Some(rest) => inside + scale_columns(&rest, &s.recip()),
+            None => inside,
+        };
+        let du = u.matmul(&(scale_columns(&p, s) + scale_rows(s, &p.t())).guarded_mul(&f));
+        let du = with_rest(du, outside(u, &da.matmul(&v)));
+        let dv = v.matmul(&(scale_rows(s, &p) + scale_columns(&p.t(), s)).guarded_mul(&f));
+        let dv = with_rest(dv, outside(&v, &da.t().matmul(u)));
         Adjoints::from_vec(vec![Some(du), Some(ds), Some(dv.t())])
     }
 

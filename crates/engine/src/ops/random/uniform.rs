@@ -1,6 +1,8 @@
 //! uniform - random numbers in [0, 1).   y[i] = Philox(key, i).   No derivative. The key is an operand, so a program draws new numbers
 //! when it is given a new key; the same key gives the same numbers, on every machine and for any number of threads.
 
+use super::split_key::SPLIT_KEY;
+use crate::autograd::modes;
 use crate::bind::bind1;
 use crate::primitive::{Attrs, Case, Device, Mask, Outputs, Primitive, Sample, Spec, SpecRef, Specs};
 use crate::{DType, Error, ErrorKind, Shape, Tensor};
@@ -16,6 +18,13 @@ use wengert_kernels::random;
 /// let b = key.next().uniform([3], DType::F64);
 /// assert_ne!(a, b);
 /// assert_eq!(Key::new(42).next().uniform([3], DType::F64), a);
+///
+/// // In a compiled function the key is an input.
+/// let draw = compile(|key: &Tensor| {
+///     let mut key = Key::from_tensor(key.clone());
+///     key.next().uniform([3], DType::F64) + key.next().uniform([3], DType::F64)
+/// });
+/// assert_eq!(draw.call(Key::new(42).tensor()), a + b);
 /// ```
 #[derive(Clone, Debug)]
 pub struct Key {
@@ -43,18 +52,36 @@ impl Key {
     #[track_caller]
     #[allow(clippy::should_implement_trait, reason = "a key never ends; `next` reads best at the call")]
     pub fn next(&mut self) -> Key {
-        let words = self.tensor.to_vec::<i64>();
-        let (key, stream) = random::child(words[0] as u64, words[1] as u64, self.used);
+        let attrs = Attrs::new().with_int("index", self.used as i64);
         self.used += 1;
-        Key::from_tensor(Tensor::from([key as i64, stream as i64]))
+        Key::from_tensor(bind1(&SPLIT_KEY, attrs, &[&self.tensor]))
     }
 
     /// Numbers in [0, 1).
     #[track_caller]
     pub fn uniform(&self, shape: impl Into<Shape>, dtype: DType) -> Tensor {
+        if modes::is_tracing() && self.tensor.is_plain() {
+            Error::new(
+                ErrorKind::Traced,
+                "uniform",
+                "a key from outside would freeze its numbers in the compiled program",
+            )
+            .help("make the key an input of the compiled function: Key::from_tensor(key.clone())")
+            .raise();
+        }
         let attrs = Attrs::new().with_sizes("shape", shape.into().iter()).with_dtype("dtype", dtype);
         bind1(&UNIFORM, attrs, &[&self.tensor])
     }
+}
+
+/// The shape rule of keys: i64 with two words along the last axis.
+pub(crate) fn expect_key(name: &str, key: SpecRef<'_>) -> Result<(), Error> {
+    if key.dtype == DType::I64 && key.shape.last() == Some(&2) {
+        return Ok(());
+    }
+    let message = format!("a key is i64[2], got {}", key.to_spec());
+    Err(Error::new(ErrorKind::DType(vec![key.dtype]), name, message)
+        .help("make keys with Key::new(seed) and key.next()"))
 }
 
 /// The primitive `uniform`.
@@ -79,16 +106,14 @@ impl Primitive for Uniform {
     /// A batch of keys gives a batch of results: the key's leading axes come first.
     fn infer(&self, attrs: &Attrs, operands: &[SpecRef<'_>]) -> Result<Specs, Error> {
         let key = operands[0];
-        if key.dtype != DType::I64 || key.shape.last() != Some(&2) {
-            let message = format!("a key is i64[2], got {}", key.to_spec());
-            return Err(Error::new(ErrorKind::DType(vec![key.dtype]), "uniform", message)
-                .help("make keys with Key::new(seed) and key.next()"));
-        }
+        expect_key("uniform", key)?;
         if !attrs.dtype("dtype").is_float() {
             let message = format!("numbers in [0, 1) of {} are all 0", attrs.dtype("dtype"));
             return Err(Error::new(ErrorKind::DType(vec![attrs.dtype("dtype")]), "uniform", message));
         }
-        let shape = key.shape[..key.shape.len() - 1].iter().chain(attrs.sizes("shape").iter()).copied().collect();
+        let shape: Shape =
+            key.shape[..key.shape.len() - 1].iter().chain(attrs.sizes("shape").iter()).copied().collect();
+        shape.check("uniform")?;
         Ok(smallvec![Spec { shape, dtype: attrs.dtype("dtype") }])
     }
 
@@ -102,7 +127,11 @@ impl Primitive for Uniform {
                 let (key, stream) = (words[0] as u64, words[1] as u64);
                 match out.dtype {
                     DType::F64 => random::uniform_f64(key, stream, bytemuck::cast_slice_mut(part)),
-                    _ => random::uniform_f32(key, stream, bytemuck::cast_slice_mut(part)),
+                    _ => {
+                        let numbers: &mut [f32] = bytemuck::cast_slice_mut(part);
+                        random::uniform_f32(key, stream, numbers);
+                        truncate(numbers, outputs[0].dtype);
+                    }
                 }
             }
         });
@@ -137,6 +166,16 @@ impl Primitive for Uniform {
     }
 }
 
+/// Cuts the numbers to what a narrower dtype can hold: rounding could make them 1.
+fn truncate(numbers: &mut [f32], dtype: DType) {
+    let steps = match dtype {
+        DType::BF16 => 256.0,
+        DType::F16 => 2048.0,
+        _ => return,
+    };
+    numbers.iter_mut().for_each(|number| *number = (*number * steps).floor() / steps);
+}
+
 /// Three numbers of a stream by the published algorithm, written out in the plainest way.
 fn philox_sample(key: u64, stream: u64) -> Sample {
     let block = |counter: u64| {
@@ -150,8 +189,10 @@ fn philox_sample(key: u64, stream: u64) -> Sample {
         c
     };
     let number = |i: u64| {
-        let words = block(i / 2);
-        let (low, high) = (words[(i % 2) as usize * 2], words[(i % 2) as usize * 2 + 1]);
+        // Sixteen blocks stand side by side: number i is a double word of block i/32*16 + i%16.
+        let words = block(i / 32 * 16 + i % 16);
+        let half = (i / 16 % 2) as usize * 2;
+        let (low, high) = (words[half], words[half + 1]);
         ((u64::from(high) << 32 | u64::from(low)) >> 11) as f64 / (1u64 << 53) as f64
     };
     Sample::new([3], (0..3).map(number).collect::<Vec<_>>())

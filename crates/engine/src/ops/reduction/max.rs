@@ -3,6 +3,7 @@
 
 use super::sum::checked_axis;
 use crate::bind::bind;
+use crate::error::OrRaise;
 use crate::ops::indexing::scatter_add::SCATTER_ADD;
 use crate::primitive::{
     Adjoints, Attrs, Case, Dependency, Device, Gradient, Gradients, Mask, Outputs, Patch, Primitive, Rule, Sample,
@@ -23,7 +24,6 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn max_along(&self, axis: isize) -> (Tensor, Tensor) {
-        use crate::error::OrRaise;
         let axis = checked_axis("max", axis, self.shape()).or_raise();
         let mut outputs = bind(&MAX, Attrs::new().with_int("axis", axis as i64), &[self]).into_iter();
         let (values, positions) = (outputs.next(), outputs.next());
@@ -56,7 +56,7 @@ impl Primitive for Max {
 
     fn infer(&self, attrs: &Attrs, operands: &[SpecRef<'_>]) -> Result<Specs, Error> {
         let x = operands[0];
-        let axis = checked_axis("max", attrs.int("axis") as isize, x.shape)?;
+        let axis = checked_axis("max", attrs.axis("axis") as isize, x.shape)?;
         if x.shape[axis] == 0 {
             let shape = Shape::from(x.shape);
             let message = format!("axis {axis} of shape {shape} is empty, so it has no maximum");

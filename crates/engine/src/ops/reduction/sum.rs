@@ -3,9 +3,10 @@
 //! Half-precision sums accumulate in f32 or wider, f32 sums pairwise or wider; the order is fixed, whatever the threads.
 
 use crate::bind::bind1;
+use crate::error::OrRaise;
 use crate::primitive::{
     Adjoints, Attrs, Case, Cost, Dependency, Device, Gradient, Gradients, Jet, Mask, Outputs, Primitive, Rule, Sample,
-    Saves, Spec, SpecRef, Specs, streaming_cost,
+    Saves, Spec, SpecRef, Specs, expect_arithmetic, expect_float, streaming_cost,
 };
 use crate::{DType, Error, ErrorKind, Shape, Tensor};
 use smallvec::smallvec;
@@ -32,7 +33,6 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn sum_axes(&self, axes: &[isize]) -> Tensor {
-        use crate::error::OrRaise;
         let checked: Result<Vec<usize>, Error> =
             axes.iter().map(|&axis| checked_axis("sum", axis, self.shape())).collect();
         let mut axes = checked.or_raise();
@@ -48,7 +48,12 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn mean(&self) -> Tensor {
-        self.sum() / self.elements() as f64
+        expect_float("mean", self.dtype()).or_raise();
+        match self.dtype() {
+            // The sum and the count may both be beyond a half-precision number.
+            half @ (DType::BF16 | DType::F16) => self.cast(DType::F32).mean().cast(half),
+            _ => self.sum() / self.elements() as f64,
+        }
     }
 }
 
@@ -61,7 +66,9 @@ pub(crate) fn checked_axis(name: &str, axis: isize, shape: &[usize]) -> Result<u
     }
     let shape = Shape::from(shape);
     let message = format!("axis {axis} is not one of the {rank} axes of shape {shape}");
-    Err(Error::new(ErrorKind::Range, name, message).help(format!("axes go from {} to {}", -rank, rank - 1)))
+    let help =
+        if rank == 0 { "a scalar has no axes".into() } else { format!("axes go from {} to {}", -rank, rank - 1) };
+    Err(Error::new(ErrorKind::Range, name, message).help(help))
 }
 
 /// The primitive `sum`.
@@ -95,10 +102,7 @@ impl Primitive for Sum {
             let message = format!("axes {axes} are not distinct axes of shape {}", Shape::from(x.shape));
             return Err(Error::new(ErrorKind::Range, "sum", message));
         }
-        if x.dtype == DType::Bool {
-            return Err(Error::new(ErrorKind::DType(vec![x.dtype]), "sum", "truth values have no arithmetic")
-                .help("count them with .cast(DType::I64).sum()"));
-        }
+        expect_arithmetic("sum", x.dtype)?;
         let shape = Shape::from(x.shape).without(&reduced(attrs, x.shape.len()));
         Ok(smallvec![Spec { shape, dtype: x.dtype }])
     }
