@@ -40,7 +40,7 @@ fn value(model: &Model) -> Tensor {
         };
     }
     for _ in 0..model.exponent {
-        y = y * model.extra.as_ref().unwrap().as_ref();
+        y *= model.extra.as_ref().unwrap().as_ref();
     }
     y + &model.tables["a"] * &model.tables["b"]
 }

@@ -444,10 +444,18 @@ impl Primitive for Elementwise {
         let operands = |shape: Shape| -> Vec<Sample> {
             (0..self.slopes.len()).map(|operand| sample(shape.clone(), operand as f64 + 0.3)).collect()
         };
-        let mut cases: Vec<Case> = [Shape::from([]), Shape::from([7]), Shape::from([2, 3]), Shape::from([0, 2])]
-            .into_iter()
-            .map(|shape| Case::new(format!("shape {shape}"), Attrs::new(), operands(shape), whole))
-            .collect();
+        let case = |shape: Shape| Case::new(format!("shape {shape}"), Attrs::new(), operands(shape), whole);
+        // One element inline, short and long rows, more axes than are held dense, nothing, and enough for several tiles.
+        let mut cases = vec![
+            case(Shape::from([])),
+            case(Shape::from([1, 1])),
+            case(Shape::from([7])),
+            case(Shape::from([2, 3])),
+            case(Shape::from([2, 1, 3])),
+            case(Shape::from([0, 2])),
+            case(Shape::from([3, 400])),
+            case(Shape::from([40_000])).values_only(),
+        ];
         if !self.edges.is_empty() {
             let (points, values): (Vec<f64>, Vec<f64>) = self.edges.iter().copied().unzip();
             let expected = Sample::new([values.len()], values);

@@ -52,8 +52,7 @@ primitives! {
         reshape: RESHAPE;
         transpose: TRANSPOSE;
         slice: SLICE;
-        slice_add: SLICE_ADD;
-        slice_assign: SLICE_ASSIGN;
+        slice_update: SLICE_ADD SLICE_ASSIGN;
     }
     reduction {
         sum: SUM;

@@ -11,7 +11,7 @@ use crate::error::OrRaise;
 use crate::location;
 use crate::ops::elementwise::{add::ADD, div::DIV, mul::MUL, sub::SUB};
 use crate::ops::movement::slice::{Part, Selection};
-use crate::ops::movement::{slice_add::SLICE_ADD, slice_assign::SLICE_ASSIGN};
+use crate::ops::movement::slice_update::{SLICE_ADD, SLICE_ASSIGN};
 use crate::ops::{Operand, common_shape};
 use crate::primitive::{Attrs, Primitive};
 use crate::{DType, Error, ErrorKind};

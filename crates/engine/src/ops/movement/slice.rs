@@ -1,7 +1,7 @@
 //! slice - part of a tensor.   y = x[start : stop : step] along every axis,   dy likewise.   Its transpose adds into zeros, or
 //! into the cotangent that is already there. Nothing is copied.
 
-use super::slice_add::SLICE_ADD;
+use super::slice_update::SLICE_ADD;
 use crate::bind::bind1;
 use crate::error::OrRaise;
 use crate::primitive::{
