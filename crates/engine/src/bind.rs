@@ -36,12 +36,14 @@ pub fn bind(op: &'static dyn Primitive, attrs: Attrs, operands: &[&Tensor]) -> O
 pub fn bind1(op: &'static dyn Primitive, attrs: Attrs, operands: &[&Tensor]) -> Tensor {
     let line = location::resolve(Location::caller());
     // A shortcut only answers for operands that hold numbers, so no tracer is among them.
-    if let Some(output) = op.eval_direct(operands).filter(|_| !modes::is_special()) {
+    if !modes::is_special()
+        && let Some(output) = op.eval_direct(operands)
+    {
         let linked = operands.iter().any(|operand| operand.link.is_some());
-        return match linked && modes::records_tape() && op.differentiable() {
-            true => tape::record_one(op, attrs, operands, output, line),
-            false => output,
-        };
+        if linked && modes::records_tape() && op.differentiable() {
+            return tape::record_one(op, attrs, operands, output, line);
+        }
+        return output;
     }
     let _scope = location::scope(line);
     only(op, try_bind(op, attrs, operands, line)).or_raise()

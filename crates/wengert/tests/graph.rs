@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex};
 use wengert::autograd;
 use wengert::prelude::*;
 use wengert::primitive::{
-    Adjoints, Attrs, Case, Device, Gradient, Gradients, Mask, Outputs, Primitive, Rule, Spec, SpecRef, Specs, bind1,
+    Attrs, Case, Device, Gradient, Gradients, Mask, Outputs, Primitive, Rule, Spec, SpecRef, Specs, bind1,
 };
 
 /// A small generator, so that a failure can be repeated from its seed.
@@ -36,9 +36,9 @@ impl Primitive for Counted {
     fn eval(&self, _: Device, _: &Attrs, operands: &[&Tensor], _: &[Spec]) -> Result<Outputs, Error> {
         Ok(Outputs::from_iter([operands[0] + operands[1]]))
     }
-    fn vjp(&'static self, _: &Rule<'_>, mut cotangents: Adjoints) -> Gradients {
+    fn vjp(&'static self, _: &Rule<'_>, cotangents: &mut [Option<Tensor>]) -> Gradients {
         PULLBACKS.fetch_add(1, Ordering::Relaxed);
-        let g = cotangents.pop().flatten().expect("the only output has a cotangent");
+        let g = cotangents[0].take().expect("the only output has a cotangent");
         Gradients::from_iter([Gradient::Dense(g.clone()), Gradient::Dense(g)])
     }
     fn batch(&'static self, _: &Attrs, _: usize, _: &[Tensor], _: Mask) -> Result<Outputs, Error> {

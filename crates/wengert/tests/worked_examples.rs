@@ -130,7 +130,7 @@ fn a_variable_used_for_new_values() {
     let f = |x: &Tensor| {
         let mut x = x.clone();
         x = &x * &x;
-        x = x + 1.0;
+        x += 1.0;
         x
     };
     assert_eq!(f(&Tensor::from(2.0)).item(), 5.0);

@@ -55,8 +55,10 @@ impl GradientSlot {
     pub fn commit(&self, contribution: Tensor) {
         {
             let mut gradient = self.gradient();
-            let sum = gradient.take();
-            *gradient = Some(sum.map_or_else(|| contribution.clone(), |sum| sum.accumulated(&contribution)));
+            match gradient.as_mut() {
+                Some(sum) => sum.accumulate(&contribution),
+                None => *gradient = Some(contribution),
+            }
         }
         let hooks = self.after.lock().unwrap_or_else(PoisonError::into_inner).clone();
         if !hooks.is_empty() {

@@ -149,10 +149,10 @@ impl<'g> Sweep<'g> {
             Some(place) => place,
             None => {
                 let place = self.free.pop().unwrap_or(self.pending.len());
-                let entry = Pending { node, adjoints: Adjoints::new() };
                 match self.pending.get_mut(place) {
-                    Some(used) => *used = entry,
-                    None => self.pending.push(entry),
+                    // Its adjoints were cleared after use.
+                    Some(used) => used.node = node,
+                    None => self.pending.push(Pending { node, adjoints: Adjoints::new() }),
                 }
                 self.window.set_pending(node.id(), place);
                 place
@@ -173,24 +173,24 @@ impl<'g> Sweep<'g> {
         let mut retained = Vec::new();
         while let Some(place) = self.window.pop_newest() {
             let node = self.pending[place].node;
-            let mut adjoints = std::mem::take(&mut self.pending[place].adjoints);
-            self.free.push(place);
             if node.is_decorated() {
-                decorate(node, &mut adjoints, &mut retained, self.options.create_graph)?;
+                decorate(node, &mut self.pending[place].adjoints, &mut retained, self.options.create_graph)?;
             }
             if let Some(target) = self.targets.as_mut().and_then(|targets| targets.get_mut(&node.id())) {
-                *target = adjoints[0].clone();
+                *target = self.pending[place].adjoints[0].clone();
             }
             match node.role() {
                 Role::Leaf => unreachable!("leaves are never pending"),
                 Role::Output(position) => {
                     let parent = node.edges()[0].as_ref().expect("an output has its call");
-                    if let Some(adjoint) = adjoints.pop().flatten() {
+                    if let Some(adjoint) = self.pending[place].adjoints[0].take() {
                         self.deposit(parent, position, Gradient::Dense(adjoint));
                     }
+                    self.pending[place].adjoints.clear();
                 }
-                Role::Operation => self.pull_back(node, adjoints)?,
+                Role::Operation => self.pull_back(node, place)?,
             }
+            self.free.push(place);
         }
         let mut leaves = Vec::with_capacity(self.leaves.len());
         for (node, cotangent) in self.leaves {
@@ -208,7 +208,7 @@ impl<'g> Sweep<'g> {
     }
 
     #[inline]
-    fn pull_back(&mut self, node: &'g Arc<Node>, mut adjoints: Adjoints) -> Result<(), Error> {
+    fn pull_back(&mut self, node: &'g Arc<Node>, place: usize) -> Result<(), Error> {
         let op = node.op();
         let edges = node.edges();
         let needed = match self.targets {
@@ -219,16 +219,20 @@ impl<'g> Sweep<'g> {
                 .fold(Mask::NONE, Mask::with),
         };
         if needed.is_empty() {
+            self.pending[place].adjoints.clear();
             return Ok(());
         }
+        let adjoints = &mut self.pending[place].adjoints;
         if node.has_several_outputs() {
             adjoints.resize_with(op.outputs(node.attrs()), || None);
         }
         location::set_inherited(node.line);
         let attach = self.options.create_graph.then_some(node);
-        let rule = node.rule(needed, self.options.keep, attach).ok_or_else(|| freed(node))?;
+        let Some(rule) = node.rule(needed, self.options.keep, attach) else { return Err(freed(node)) };
         let gradients = op.vjp(&rule, adjoints);
         drop(rule);
+        // What the rule did not take is not kept until the place is used again.
+        adjoints.clear();
         if modes::is_special() {
             inspect(node, &gradients)?;
         }
@@ -252,18 +256,21 @@ pub(crate) struct Swept<'g> {
     pub targets: FxHashMap<u64, Option<Tensor>>,
 }
 
+#[inline]
 fn accumulate(sum: &mut Option<Tensor>, gradient: Gradient) {
-    *sum = match (sum.take(), gradient) {
-        (sum, Gradient::Zero) => sum,
-        (None, Gradient::Dense(tensor)) => Some(tensor),
-        (Some(sum), Gradient::Dense(tensor)) => Some(sum.accumulated(&tensor)),
-        (sum, Gradient::Patch(patch)) => {
+    match gradient {
+        Gradient::Zero => {}
+        Gradient::Dense(tensor) => match sum {
+            Some(sum) => sum.accumulate(&tensor),
+            None => *sum = Some(tensor),
+        },
+        Gradient::Patch(patch) => {
             let Patch { op, attrs, values, spec } = *patch;
-            let base = sum.unwrap_or_else(|| Tensor::constant(0.0, &spec));
+            let base = sum.take().unwrap_or_else(|| Tensor::constant(0.0, &spec));
             let values: smallvec::SmallVec<[&Tensor; 2]> = values.iter().collect();
-            Some(bind_owned(op, attrs, base, &values))
+            *sum = Some(bind_owned(op, attrs, base, &values));
         }
-    };
+    }
 }
 
 /// Hooks see the complete adjoint once and may replace it; kept gradients and recorded values see what hooks left.

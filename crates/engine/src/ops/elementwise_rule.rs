@@ -392,8 +392,8 @@ impl Primitive for Elementwise {
     }
 
     #[inline]
-    fn vjp(&'static self, rule: &Rule<'_>, mut cotangents: Adjoints) -> Gradients {
-        let Some(g) = cotangents.pop().flatten() else { return Gradients::new() };
+    fn vjp(&'static self, rule: &Rule<'_>, cotangents: &mut [Option<Tensor>]) -> Gradients {
+        let Some(g) = cotangents[0].take() else { return Gradients::new() };
         let gradient = |position: usize| match rule.wants(position) {
             true => Gradient::Dense(self.derivative(rule, position, &g)),
             false => Gradient::Zero,

@@ -290,8 +290,8 @@ pub trait Primitive: Send + Sync + 'static {
         true
     }
 
-    /// Cotangents of the outputs to gradients of the wanted operands.
-    fn vjp(&'static self, _rule: &Rule<'_>, _cotangents: Adjoints) -> Gradients {
+    /// Cotangents of the outputs, which are handed over, to gradients of the wanted operands.
+    fn vjp(&'static self, _rule: &Rule<'_>, _cotangents: &mut [Option<Tensor>]) -> Gradients {
         if self.differentiable() {
             missing_rule(self.name(), "vjp", "differentiated in reverse mode").raise();
         }

@@ -1,6 +1,6 @@
 //! Arithmetic operators on tensors, references and Rust numbers.
 
-use super::Tensor;
+use super::{DType, Tensor};
 use crate::bind::bind_owned;
 use crate::ops::elementwise::{add::ADD, div::DIV, mul::MUL, neg::NEG, sub::SUB};
 use crate::ops::{Operand, binary};
@@ -64,18 +64,20 @@ impl Neg for Tensor {
 }
 
 impl Tensor {
-    /// This sum with one more term, in place where nobody else holds it.
+    /// Adds one more term to this sum, in place where nobody else holds it.
     #[inline]
-    pub(crate) fn accumulated(mut self, term: &Tensor) -> Tensor {
+    pub(crate) fn accumulate(&mut self, term: &Tensor) {
         if self.is_plain() && term.is_plain() {
-            if ADD.update_direct(&mut self, term) {
-                return self;
+            if ADD.update_direct(self, term) {
+                return;
             }
-            if let Some(sum) = ADD.eval_direct(&[&self, term]) {
-                return sum;
+            if let Some(sum) = ADD.eval_direct(&[self, term]) {
+                *self = sum;
+                return;
             }
         }
-        bind_owned(&ADD, Attrs::new(), self, &[term])
+        let sum = std::mem::replace(self, Tensor::one(0, DType::F64, 0));
+        *self = bind_owned(&ADD, Attrs::new(), sum, &[term]);
     }
 
     /// Whether any element is NaN; symbolic tensors have none.

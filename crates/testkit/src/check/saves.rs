@@ -5,7 +5,7 @@ use super::subject::{Subject, pick};
 use crate::numeric::{directions, zeros_like};
 use crate::report::Aspect;
 use wengert::prelude::*;
-use wengert::primitive::{Adjoints, Dependency, Gradient, Gradients, Mask, Outputs, Rule, bind1};
+use wengert::primitive::{Dependency, Gradient, Gradients, Mask, Outputs, Rule, bind1};
 
 /// A rule's contribution as a tensor, or `None` where there is nothing.
 fn dense(gradient: &Gradient) -> Option<Tensor> {
@@ -46,7 +46,8 @@ pub(super) fn saves(trial: &mut Trial, subject: &Subject<'_>) {
         }
         for given in subsets(&subject.float_outputs) {
             let cotangent = |position: usize| given.has(position).then(|| subject.cotangents[position].clone());
-            let gradients = subject.op.vjp(&rule, (0..outputs.len()).map(cotangent).collect());
+            let mut given: Vec<Option<Tensor>> = (0..outputs.len()).map(cotangent).collect();
+            let gradients = subject.op.vjp(&rule, &mut given);
             answers(trial, subject, wanted, &gradients);
         }
         let v = directions(&subject.operands, 0.5);
@@ -132,8 +133,8 @@ fn rule_keeps_zero(trial: &mut Trial, subject: &Subject<'_>) {
     let wanted = subject.floats.iter().fold(Mask::NONE, |mask, &position| mask.with(position));
     let rule = Rule::new(subject.op, &subject.case.attrs, &operands, &outputs, wanted);
     let zero = |output: &Tensor| output.dtype().is_float().then(|| output.full_like(0.0));
-    let cotangents: Adjoints = outputs.iter().map(zero).collect();
-    for (position, gradient) in subject.op.vjp(&rule, cotangents).iter().enumerate() {
+    let mut cotangents: Vec<Option<Tensor>> = outputs.iter().map(zero).collect();
+    for (position, gradient) in subject.op.vjp(&rule, &mut cotangents).iter().enumerate() {
         let numbers = dense(gradient).map(|tensor| tensor.to_f64_vec()).unwrap_or_default();
         trial.holds(Aspect::ZeroCotangent, numbers.iter().all(|g| *g == 0.0), || {
             format!("a zero cotangent gives operand {position} the gradient {numbers:?}")

@@ -109,8 +109,8 @@ impl Primitive for Cube {
         (operands[0] * operands[0] * 3.0).detach()
     }
 
-    fn vjp(&'static self, rule: &Rule<'_>, mut cotangents: Adjoints) -> Gradients {
-        let Some(g) = cotangents.pop().flatten() else { return Gradients::new() };
+    fn vjp(&'static self, rule: &Rule<'_>, cotangents: &mut [Option<Tensor>]) -> Gradients {
+        let Some(g) = cotangents[0].take() else { return Gradients::new() };
         let g = if self.mistake == Mistake::DetachedCotangent { g.detach() } else { g };
         let gradient = g.guarded_mul(&self.slope(rule));
         one(match self.mistake {
@@ -178,8 +178,8 @@ impl Primitive for Root {
         Saves::NOTHING.output(0)
     }
 
-    fn vjp(&'static self, rule: &Rule<'_>, mut cotangents: Adjoints) -> Gradients {
-        cotangents.pop().flatten().map_or_else(Gradients::new, |g| one(self.derivative(rule, &g)))
+    fn vjp(&'static self, rule: &Rule<'_>, cotangents: &mut [Option<Tensor>]) -> Gradients {
+        cotangents[0].take().map_or_else(Gradients::new, |g| one(self.derivative(rule, &g)))
     }
 
     fn jvp(&'static self, rule: &Rule<'_>, tangents: &[Option<Tensor>]) -> Adjoints {
@@ -249,8 +249,8 @@ impl Primitive for Column {
         Saves::NOTHING.shape(0)
     }
 
-    fn vjp(&'static self, rule: &Rule<'_>, mut cotangents: Adjoints) -> Gradients {
-        let Some(g) = cotangents.pop().flatten() else { return Gradients::new() };
+    fn vjp(&'static self, rule: &Rule<'_>, cotangents: &mut [Option<Tensor>]) -> Gradients {
+        let Some(g) = cotangents[0].take() else { return Gradients::new() };
         let axis = rule.attrs.axis("axis");
         let axis = if self.mistake == Mistake::Axis { 1 - axis } else { axis };
         one(g.unsqueeze(axis).broadcast_to(rule.shape(0)))

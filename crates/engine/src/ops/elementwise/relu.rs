@@ -66,8 +66,8 @@ impl Primitive for Relu {
         operands[0].pack_positive()
     }
 
-    fn vjp(&'static self, rule: &Rule<'_>, mut cotangents: Adjoints) -> Gradients {
-        let Some(g) = cotangents.pop().flatten() else { return Gradients::new() };
+    fn vjp(&'static self, rule: &Rule<'_>, cotangents: &mut [Option<Tensor>]) -> Gradients {
+        let Some(g) = cotangents[0].take() else { return Gradients::new() };
         smallvec![Gradient::Dense(g.select_bits(rule.residual()))]
     }
 

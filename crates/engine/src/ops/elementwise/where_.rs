@@ -84,8 +84,8 @@ impl Primitive for Where {
         Saves::NOTHING.operand(0)
     }
 
-    fn vjp(&'static self, rule: &Rule<'_>, mut cotangents: Adjoints) -> Gradients {
-        let Some(g) = cotangents.pop().flatten() else { return Gradients::new() };
+    fn vjp(&'static self, rule: &Rule<'_>, cotangents: &mut [Option<Tensor>]) -> Gradients {
+        let Some(g) = cotangents[0].take() else { return Gradients::new() };
         let c = rule.operand(0);
         let side = |wanted: bool, a: &dyn Fn() -> Tensor| if wanted { Gradient::Dense(a()) } else { Gradient::Zero };
         smallvec![

@@ -92,8 +92,8 @@ impl Primitive for Gather {
         Saves::NOTHING.operand(1).shape(0)
     }
 
-    fn vjp(&'static self, rule: &Rule<'_>, mut cotangents: Adjoints) -> Gradients {
-        let Some(g) = cotangents.pop().flatten() else { return Gradients::new() };
+    fn vjp(&'static self, rule: &Rule<'_>, cotangents: &mut [Option<Tensor>]) -> Gradients {
+        let Some(g) = cotangents[0].take() else { return Gradients::new() };
         let patch = Gradient::Patch(Box::new(Patch {
             op: &SCATTER_ADD,
             attrs: rule.attrs.clone(),

@@ -97,8 +97,8 @@ impl Primitive for ScatterAdd {
         if wanted.has(0) { index } else { index.shape(0) }
     }
 
-    fn vjp(&'static self, rule: &Rule<'_>, mut cotangents: Adjoints) -> Gradients {
-        let Some(g) = cotangents.pop().flatten() else { return Gradients::new() };
+    fn vjp(&'static self, rule: &Rule<'_>, cotangents: &mut [Option<Tensor>]) -> Gradients {
+        let Some(g) = cotangents[0].take() else { return Gradients::new() };
         let values = match rule.wants(2) {
             true => Gradient::Dense(g.gather(rule.attrs.int("axis") as isize, rule.operand(1))),
             false => Gradient::Zero,

@@ -56,8 +56,8 @@ impl Primitive for SelectBits {
         Saves::NOTHING.operand(1)
     }
 
-    fn vjp(&'static self, rule: &Rule<'_>, mut cotangents: Adjoints) -> Gradients {
-        let Some(g) = cotangents.pop().flatten() else { return Gradients::new() };
+    fn vjp(&'static self, rule: &Rule<'_>, cotangents: &mut [Option<Tensor>]) -> Gradients {
+        let Some(g) = cotangents[0].take() else { return Gradients::new() };
         smallvec![Gradient::Dense(g.select_bits(rule.operand(1))), Gradient::Zero]
     }
 

@@ -238,8 +238,8 @@ impl Primitive for Slice {
         Saves::NOTHING.shape(0)
     }
 
-    fn vjp(&'static self, rule: &Rule<'_>, mut cotangents: Adjoints) -> Gradients {
-        let Some(g) = cotangents.pop().flatten() else { return Gradients::new() };
+    fn vjp(&'static self, rule: &Rule<'_>, cotangents: &mut [Option<Tensor>]) -> Gradients {
+        let Some(g) = cotangents[0].take() else { return Gradients::new() };
         smallvec![Gradient::Patch(Box::new(Patch {
             op: &SLICE_ADD,
             attrs: rule.attrs.clone(),

@@ -89,8 +89,8 @@ impl Primitive for SliceUpdate {
         if wanted.has(0) { Saves::NOTHING } else { Saves::NOTHING.shape(0) }
     }
 
-    fn vjp(&'static self, rule: &Rule<'_>, mut cotangents: Adjoints) -> Gradients {
-        let Some(g) = cotangents.pop().flatten() else { return Gradients::new() };
+    fn vjp(&'static self, rule: &Rule<'_>, cotangents: &mut [Option<Tensor>]) -> Gradients {
+        let Some(g) = cotangents[0].take() else { return Gradients::new() };
         let part = match rule.wants(1) {
             true => Gradient::Dense(bind1(&SLICE, rule.attrs.clone(), &[&g])),
             false => Gradient::Zero,

@@ -87,8 +87,8 @@ impl Primitive for Transpose {
         Ok(smallvec![operands[0].with_layout(|layout| layout.permuted(&permutation))])
     }
 
-    fn vjp(&'static self, rule: &Rule<'_>, mut cotangents: Adjoints) -> Gradients {
-        let Some(g) = cotangents.pop().flatten() else { return Gradients::new() };
+    fn vjp(&'static self, rule: &Rule<'_>, cotangents: &mut [Option<Tensor>]) -> Gradients {
+        let Some(g) = cotangents[0].take() else { return Gradients::new() };
         smallvec![Gradient::Dense(g.permute(&inverse(&rule.attrs.sizes("permutation"))))]
     }
 

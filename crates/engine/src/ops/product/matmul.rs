@@ -150,8 +150,8 @@ impl Primitive for Matmul {
         if wanted.has(1) { saves.operand(0) } else { saves }
     }
 
-    fn vjp(&'static self, rule: &Rule<'_>, mut cotangents: Adjoints) -> Gradients {
-        let Some(g) = cotangents.pop().flatten() else { return Gradients::new() };
+    fn vjp(&'static self, rule: &Rule<'_>, cotangents: &mut [Option<Tensor>]) -> Gradients {
+        let Some(g) = cotangents[0].take() else { return Gradients::new() };
         let left = || Gradient::Dense(g.matmul(&rule.operand(1).t()));
         let right = || Gradient::Dense(rule.operand(0).t().matmul(&g));
         smallvec![

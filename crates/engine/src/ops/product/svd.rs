@@ -129,9 +129,9 @@ impl Primitive for Svd {
         Saves::NOTHING.output(0).output(1).output(2)
     }
 
-    fn vjp(&'static self, rule: &Rule<'_>, cotangents: Adjoints) -> Gradients {
+    fn vjp(&'static self, rule: &Rule<'_>, cotangents: &mut [Option<Tensor>]) -> Gradients {
         let (u, s, vt) = (rule.output(0), rule.output(1), rule.output(2));
-        let [gu, gs, gvt] = &cotangents[..] else { unreachable!("three outputs") };
+        let [gu, gs, gvt] = cotangents else { unreachable!("three outputs") };
         // The middle factor between U and V^T; only what has a cotangent is touched.
         let mut middle: Vec<Tensor> = Vec::new();
         let mut terms: Vec<Tensor> = Vec::new();

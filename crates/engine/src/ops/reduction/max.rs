@@ -78,7 +78,7 @@ impl Primitive for Max {
         Saves::NOTHING.shape(0).output(1)
     }
 
-    fn vjp(&'static self, rule: &Rule<'_>, mut cotangents: Adjoints) -> Gradients {
+    fn vjp(&'static self, rule: &Rule<'_>, cotangents: &mut [Option<Tensor>]) -> Gradients {
         let Some(g) = cotangents[0].take() else { return Gradients::new() };
         let axis = rule.attrs.axis("axis");
         smallvec![Gradient::Patch(Box::new(Patch {
