@@ -42,6 +42,7 @@ primitives! {
         sin: SIN;
         cos: COS;
         tanh: TANH;
+        sigmoid: SIGMOID;
         relu: RELU;
         where_: WHERE;
         compare: COMPARE;
