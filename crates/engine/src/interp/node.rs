@@ -6,17 +6,33 @@
 use crate::Tensor;
 use crate::autograd::{GradientSlot, Hook};
 use crate::location::Line;
-use crate::primitive::{Attrs, Kept, Mask, Primitive, Rule, Saves, Spec};
-use crate::tensor::Value;
+use crate::primitive::{Attrs, Held, Kept, Mask, Primitive, Rule, Saved, Saves};
 use smallvec::SmallVec;
+use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-static NEXT: AtomicU64 = AtomicU64::new(1);
+/// Identifiers are handed to threads in runs of this many.
+const RUN: u64 = 64;
 
-/// A fresh identifier, larger than all before.
-fn next_id() -> u64 {
-    NEXT.fetch_add(1, Ordering::Relaxed)
+/// The first identifier that no thread has been handed.
+static NEXT: AtomicU64 = AtomicU64::new(RUN);
+
+thread_local! {
+    /// The next identifier of this thread; a multiple of [`RUN`] when its run is used up.
+    static MINE: Cell<u64> = const { Cell::new(0) };
+}
+
+/// A fresh identifier, larger than `newest`: a record is younger than what it leads to, whoever made that. A new run lies
+/// above every run before it, so a shared counter is touched once in a run.
+#[inline]
+fn next_id(newest: u64) -> u64 {
+    let mut id = MINE.get();
+    if id.is_multiple_of(RUN) || id <= newest {
+        id = NEXT.fetch_add(RUN, Ordering::Relaxed) + 1;
+    }
+    MINE.set(id + 1);
+    id
 }
 
 /// What a record stands for.
@@ -68,19 +84,6 @@ enum SavedList {
     Many(Box<[Saved]>),
 }
 
-/// One thing kept from the forward pass.
-#[derive(Clone)]
-pub(crate) enum Saved {
-    /// Nothing was asked for, or it has been used up.
-    Nothing,
-    /// The numbers, or a tensor of a lower level.
-    Held(Value),
-    /// A tensor with a place in the imperative graph, saved by a level above it.
-    Linked(Box<Tensor>),
-    /// Shape and dtype only.
-    Shape(Box<Spec>),
-}
-
 /// What few records have.
 #[derive(Default)]
 pub(crate) struct Extras {
@@ -95,30 +98,10 @@ pub(crate) struct Extras {
     pub outputs: Vec<Weak<Node>>,
 }
 
-impl Saved {
-    fn keep(tensor: &Tensor) -> Saved {
-        match tensor.link {
-            None => Saved::Held(tensor.value.clone()),
-            Some(_) => Saved::Linked(Box::new(Tensor { slot: None, ..tensor.clone() })),
-        }
-    }
-
-    /// Only the numbers: level 0 finds the graph again through its edges.
-    #[inline]
-    fn keep_value(tensor: &Tensor) -> Saved {
-        Saved::Held(tensor.value.clone())
-    }
-
-    /// `None` if another sweep used it up meanwhile.
-    #[inline]
-    fn restore(self) -> Option<Kept> {
-        match self {
-            Saved::Held(value) => Some(Kept::Value(Tensor::from(value))),
-            Saved::Linked(tensor) => Some(Kept::Value(*tensor)),
-            Saved::Shape(spec) => Some(Kept::Shape(spec)),
-            Saved::Nothing => None,
-        }
-    }
+/// The largest identifier that edges lead to.
+#[inline]
+fn newest_of(edges: &[Option<Arc<Node>>]) -> u64 {
+    edges.iter().flatten().fold(0, |newest, node| newest.max(node.id()))
 }
 
 impl Node {
@@ -129,7 +112,11 @@ impl Node {
             Role::Leaf => 1,
             Role::Output(position) => 2 + position as u64,
         };
-        let tag = AtomicU64::new(next_id() << ID_SHIFT | role);
+        let newest = match &edges {
+            Edges::Two(edges) => newest_of(edges),
+            Edges::Many(edges) => newest_of(edges),
+        };
+        let tag = AtomicU64::new(next_id(newest) << ID_SHIFT | role);
         Arc::new(Node { tag, call, line, edges, state: Mutex::new(State { saved, extras: None }) })
     }
 
@@ -272,6 +259,19 @@ impl Node {
         Some(Rule::from_parts(op.name(), attrs, needed, saves, kept))
     }
 
+    /// Gives the gradients by the operation's shortcut, if it has one for these numbers. What was kept is read where it
+    /// stands; a record that is used up lets go of it.
+    #[inline]
+    pub fn pull_directly(&self, keep: bool, cotangent: &Tensor, give: &mut dyn FnMut(usize, Tensor)) -> bool {
+        let mut state = self.state();
+        let SavedList::Two(list) = &mut state.saved else { return false };
+        let given = self.op().vjp_direct(self.wanted(), cotangent, Held(list), give);
+        if given && !keep {
+            *list = [Saved::Nothing, Saved::Nothing];
+        }
+        given
+    }
+
     /// Reads or changes what few records have, if this one has any.
     pub fn extras<R>(&self, f: impl FnOnce(&mut Extras) -> R) -> Option<R> {
         self.state().extras.as_mut().map(|extras| f(extras))
@@ -341,50 +341,25 @@ fn save(
         let operands: SmallVec<[&Tensor; 2]> = operands.iter().collect();
         Saved::Held(op.residual(attrs, &operands, &outputs).value)
     });
-    let mut list = SavedBuilder::new(saves.count());
-    for position in saves.operands.iter() {
-        list.push(keep(operands[position]));
+    let places = || {
+        (saves.operands.iter().map(|position| keep(operands[position])))
+            .chain(saves.shapes.iter().map(|position| Saved::Shape(Box::new(operands[position].spec()))))
+            .chain(saves.outputs.iter().map(|position| keep(&outputs[position])))
+            .chain(residual)
+    };
+    // Nearly all calls save operands and nothing else, or one output.
+    let only_operands = saves == Saves { operands: saves.operands, ..Saves::NOTHING };
+    let mut positions = saves.operands.iter();
+    let mut next_operand = || positions.next().map_or(Saved::Nothing, |position| keep(operands[position]));
+    if only_operands && saves.operands.count() <= 2 {
+        return SavedList::Two([next_operand(), next_operand()]);
     }
-    for position in saves.shapes.iter() {
-        list.push(Saved::Shape(Box::new(operands[position].spec())));
+    let mut list = places();
+    if saves.count() <= 2 {
+        let mut next = || list.next().unwrap_or(Saved::Nothing);
+        return SavedList::Two([next(), next()]);
     }
-    for position in saves.outputs.iter() {
-        list.push(keep(&outputs[position]));
-    }
-    if let Some(residual) = residual {
-        list.push(residual);
-    }
-    list.finish()
-}
-
-/// Up to two saved values stand in the record itself.
-struct SavedBuilder {
-    two: [Saved; 2],
-    many: Vec<Saved>,
-    count: usize,
-    place: usize,
-}
-
-impl SavedBuilder {
-    #[inline]
-    fn new(count: usize) -> SavedBuilder {
-        SavedBuilder { two: [Saved::Nothing, Saved::Nothing], many: Vec::new(), count, place: 0 }
-    }
-
-    #[inline]
-    fn push(&mut self, saved: Saved) {
-        if self.count <= 2 {
-            self.two[self.place] = saved;
-            self.place += 1;
-        } else {
-            self.many.push(saved);
-        }
-    }
-
-    #[inline]
-    fn finish(self) -> SavedList {
-        if self.count <= 2 { SavedList::Two(self.two) } else { SavedList::Many(self.many.into_boxed_slice()) }
-    }
+    SavedList::Many(list.collect())
 }
 
 /// Saved operands continue along the record's edges, saved outputs at the record itself.

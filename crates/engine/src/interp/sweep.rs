@@ -207,6 +207,28 @@ impl<'g> Sweep<'g> {
         Ok(Swept { leaves, retained, targets: self.targets.unwrap_or_default() })
     }
 
+    /// The operation's shortcut, where nobody looks at or records what the rule does.
+    #[inline]
+    fn pull_directly(&mut self, node: &'g Arc<Node>, place: usize, needed: Mask) -> bool {
+        if self.options.create_graph || modes::is_special() || needed != node.wanted() {
+            return false;
+        }
+        let [cotangent] = &mut self.pending[place].adjoints[..] else { return false };
+        // A cotangent that is itself differentiated goes through the rule.
+        let Some(cotangent) = cotangent.take_if(|cotangent| cotangent.is_plain()) else { return false };
+        let (keep, edges) = (self.options.keep, node.edges());
+        let given = node.pull_directly(keep, &cotangent, &mut |position, gradient| {
+            if let Some(edge) = &edges[position] {
+                self.deposit(edge, 0, Gradient::Dense(gradient));
+            }
+        });
+        match given {
+            true => self.pending[place].adjoints.clear(),
+            false => self.pending[place].adjoints[0] = Some(cotangent),
+        }
+        given
+    }
+
     #[inline]
     fn pull_back(&mut self, node: &'g Arc<Node>, place: usize) -> Result<(), Error> {
         let op = node.op();
@@ -220,6 +242,9 @@ impl<'g> Sweep<'g> {
         };
         if needed.is_empty() {
             self.pending[place].adjoints.clear();
+            return Ok(());
+        }
+        if self.pull_directly(node, place, needed) {
             return Ok(());
         }
         let adjoints = &mut self.pending[place].adjoints;

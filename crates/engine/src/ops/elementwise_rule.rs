@@ -5,9 +5,10 @@
 
 use crate::autograd::modes;
 use crate::bind::bind1;
+use crate::ops::elementwise::neg::NEG;
 use crate::primitive::{
-    Adjoints, Attrs, Case, Dependency, Device, Gradient, Gradients, Jet, Mask, Outputs, Primitive, Rule, Sample, Saves,
-    Spec, SpecRef, Specs, expect_arithmetic, expect_float, expect_same_dtype,
+    Adjoints, Attrs, Case, Dependency, Device, Gradient, Gradients, Held, Jet, Mask, Outputs, Primitive, Rule, Sample,
+    Saves, Spec, SpecRef, Specs, expect_arithmetic, expect_float, expect_same_dtype,
 };
 use crate::tensor::Value;
 use crate::{DType, Error, ErrorKind, Shape, Tensor};
@@ -57,12 +58,36 @@ pub(crate) enum Slope {
 
 /// A slope computed from one saved tensor, or from two.
 pub(crate) struct SlopeExpression {
-    pub saves: Saves,
-    /// The saved tensors in the order of the expression's names.
-    pub saved: for<'r> fn(&'r Rule<'_>) -> SmallVec<[&'r Tensor; 2]>,
+    /// What the expression's names stand for.
+    pub sources: &'static [Source],
     pub tensor: fn(&[&Tensor]) -> Tensor,
     pub f64: SlopeLoops<f64>,
     pub f32: SlopeLoops<f32>,
+}
+
+/// A saved tensor that a slope is computed from.
+#[derive(Clone, Copy)]
+pub(crate) enum Source {
+    Operand(usize),
+    Output(usize),
+}
+
+impl Source {
+    fn of<'r>(self, rule: &'r Rule<'_>) -> &'r Tensor {
+        match self {
+            Source::Operand(position) => rule.operand(position),
+            Source::Output(position) => rule.output(position),
+        }
+    }
+
+    /// Where it stands among what `saves` asked for; elementwise operations save no shapes.
+    #[inline]
+    fn place(self, saves: Saves) -> usize {
+        match self {
+            Source::Operand(position) => saves.operands.before(position),
+            Source::Output(position) => saves.operands.count() + saves.outputs.before(position),
+        }
+    }
 }
 
 /// `g * slope`, 0 where g is 0.
@@ -117,8 +142,7 @@ macro_rules! slope {
     (minus_one) => { $crate::ops::elementwise_rule::Slope::MinusOne };
     (|$a:ident: $ka:ident $ia:literal| $expression:expr) => {
         $crate::ops::elementwise_rule::Slope::Expression($crate::ops::elementwise_rule::SlopeExpression {
-            saves: $crate::primitive::Saves::NOTHING.$ka($ia),
-            saved: |rule| smallvec::smallvec![rule.$ka($ia)],
+            sources: &[slope!(@source $ka $ia)],
             tensor: |saved| { let $a = saved[0]; $crate::ops::elementwise_rule::IntoSlope::into_slope($expression) },
             f64: slope!(@loops f64, |$a| $expression),
             f32: slope!(@loops f32, |$a| $expression),
@@ -126,8 +150,7 @@ macro_rules! slope {
     };
     (|$a:ident: $ka:ident $ia:literal, $b:ident: $kb:ident $ib:literal| $expression:expr) => {
         $crate::ops::elementwise_rule::Slope::Expression($crate::ops::elementwise_rule::SlopeExpression {
-            saves: $crate::primitive::Saves::NOTHING.$ka($ia).$kb($ib),
-            saved: |rule| smallvec::smallvec![rule.$ka($ia), rule.$kb($ib)],
+            sources: &[slope!(@source $ka $ia), slope!(@source $kb $ib)],
             tensor: |saved| {
                 let ($a, $b) = (saved[0], saved[1]);
                 $crate::ops::elementwise_rule::IntoSlope::into_slope($expression)
@@ -136,6 +159,8 @@ macro_rules! slope {
             f32: slope!(@loops f32, |$a, $b| $expression),
         })
     };
+    (@source operand $position:literal) => { $crate::ops::elementwise_rule::Source::Operand($position) };
+    (@source output $position:literal) => { $crate::ops::elementwise_rule::Source::Output($position) };
     (@loops $t:ty, |$a:ident| $expression:expr) => {
         $crate::ops::elementwise_rule::SlopeLoops::<$t> {
             one: |g, $a, _| if g == 0.0 { 0.0 } else { g * ($expression) },
@@ -247,33 +272,42 @@ pub(crate) use elementwise;
 /// `cotangent * slope`, zero where the cotangent is zero: one fused kernel on numbers, Tensor operations otherwise.
 #[inline]
 fn scaled(slope: &'static SlopeExpression, rule: &Rule<'_>, g: &Tensor) -> Tensor {
-    let saved = (slope.saved)(rule);
+    let saved: SmallVec<[&Tensor; 2]> = slope.sources.iter().map(|source| source.of(rule)).collect();
     if !g.is_plain() || !saved.iter().all(|tensor| tensor.is_plain()) || modes::detects_anomalies() {
         return g.guarded_mul(&(slope.tensor)(&saved));
     }
-    let (first, last) = (saved[0], saved[saved.len() - 1]);
-    match (&g.value, &first.value, &last.value) {
-        (Value::One(g), Value::One(a), Value::One(b)) => match g.dtype {
-            DType::F64 => {
-                let read = f64::from_bits;
-                let bits = (slope.f64.one)(read(g.bits), read(a.bits), read(b.bits)).to_bits();
-                Tensor::one(bits, g.dtype, g.rank as usize)
-            }
-            DType::F32 => {
-                let read = |bits: u64| f32::from_bits(bits as u32);
-                let bits = (slope.f32.one)(read(g.bits), read(a.bits), read(b.bits)).to_bits();
-                Tensor::one(u64::from(bits), g.dtype, g.rank as usize)
-            }
-            _ => fused(slope, &Tensor::from(Value::One(*g)), &saved),
-        },
+    match scaled_directly(slope, &g.value, &saved[0].value, &saved[saved.len() - 1].value) {
+        Some(product) => product,
+        None => fused(slope, g, &saved),
+    }
+}
+
+/// The same for one element and for short rows that are alike, past views and tiles.
+#[inline]
+fn scaled_directly(slope: &SlopeExpression, g: &Value, a: &Value, b: &Value) -> Option<Tensor> {
+    match (g, a, b) {
+        (Value::One(g), Value::One(a), Value::One(b)) => {
+            let bits = match g.dtype {
+                DType::F64 => {
+                    let read = f64::from_bits;
+                    (slope.f64.one)(read(g.bits), read(a.bits), read(b.bits)).to_bits()
+                }
+                DType::F32 => {
+                    let read = |bits: u64| f32::from_bits(bits as u32);
+                    u64::from((slope.f32.one)(read(g.bits), read(a.bits), read(b.bits)).to_bits())
+                }
+                _ => return None,
+            };
+            Some(Tensor::one(bits, g.dtype, g.rank as usize))
+        }
         (Value::Dense(x), Value::Dense(a), Value::Dense(b)) if x.is_like(a) && x.is_like(b) && x.is_short() => {
             match x.dtype() {
-                DType::F64 => x.new_like(|out| (slope.f64.slices)(x.slice(), a.slice(), b.slice(), out)),
-                DType::F32 => x.new_like(|out| (slope.f32.slices)(x.slice(), a.slice(), b.slice(), out)),
-                _ => fused(slope, g, &saved),
+                DType::F64 => Some(x.new_like(|out| (slope.f64.slices)(x.slice(), a.slice(), b.slice(), out))),
+                DType::F32 => Some(x.new_like(|out| (slope.f32.slices)(x.slice(), a.slice(), b.slice(), out))),
+                _ => None,
             }
         }
-        _ => fused(slope, g, &saved),
+        _ => None,
     }
 }
 
@@ -385,7 +419,12 @@ impl Primitive for Elementwise {
         let mut saves = Saves::NOTHING;
         for (position, slope) in self.slopes.iter().enumerate() {
             if let (Slope::Expression(slope), true) = (slope, wanted.has(position)) {
-                saves = saves.and(slope.saves);
+                for source in slope.sources {
+                    saves = match *source {
+                        Source::Operand(position) => saves.operand(position),
+                        Source::Output(position) => saves.output(position),
+                    };
+                }
             }
         }
         saves
@@ -402,6 +441,28 @@ impl Primitive for Elementwise {
             1 => smallvec![gradient(0)],
             _ => smallvec![gradient(0), gradient(1)],
         }
+    }
+
+    #[inline]
+    fn vjp_direct(&self, wanted: Mask, g: &Tensor, held: Held<'_>, give: &mut dyn FnMut(usize, Tensor)) -> bool {
+        let saves = self.saves(&Attrs::new(), wanted);
+        let alike = |value: Option<&Value>| value.is_some_and(|value| g.value.is_short_like(value));
+        if !(0..saves.count()).all(|place| alike(held.value(place))) || !alike(Some(&g.value)) {
+            return false;
+        }
+        for position in wanted.iter() {
+            let gradient = match &self.slopes[position] {
+                Slope::Expression(slope) => {
+                    let [first, last] = [slope.sources[0], slope.sources[slope.sources.len() - 1]];
+                    let at = |source: Source| held.value(source.place(saves)).expect("everything held is alike");
+                    scaled_directly(slope, &g.value, at(first), at(last)).expect("what is alike is short")
+                }
+                Slope::One => g.clone(),
+                Slope::MinusOne => NEG.eval_direct(&[g]).expect("what is alike is short"),
+            };
+            give(position, gradient);
+        }
+        true
     }
 
     fn jvp(&'static self, rule: &Rule<'_>, tangents: &[Option<Tensor>]) -> Adjoints {

@@ -7,11 +7,14 @@
 mod attrs;
 mod case;
 mod rule;
+mod saved;
 
 pub use attrs::{Attr, Attrs};
 pub use case::{Case, Sample};
 pub(crate) use rule::Kept;
 pub use rule::{Rule, Saves};
+pub use saved::Held;
+pub(crate) use saved::Saved;
 
 pub use crate::bind::{bind, bind1};
 pub use crate::ops::{PRIMITIVES, SOURCES, find};
@@ -296,6 +299,19 @@ pub trait Primitive: Send + Sync + 'static {
             missing_rule(self.name(), "vjp", "differentiated in reverse mode").raise();
         }
         Gradients::new()
+    }
+
+    /// A shortcut past rule and tape: gives the gradients of the operands `wanted` from the cotangent of the only output,
+    /// where it and everything saved are small and alike; false, and nothing given, where there is no shortcut.
+    #[inline]
+    fn vjp_direct(
+        &self,
+        _wanted: Mask,
+        _cotangent: &Tensor,
+        _held: Held<'_>,
+        _give: &mut dyn FnMut(usize, Tensor),
+    ) -> bool {
+        false
     }
 
     /// Tangents of the operands to tangents of the outputs.

@@ -150,6 +150,18 @@ static ONES: [usize; MOST_AXES] = [1; MOST_AXES];
 static ZEROS: [isize; MOST_AXES] = [0; MOST_AXES];
 
 impl Value {
+    /// Whether shortcuts past views and tiles take both: one element, or short rows of one shape, in f64 or f32.
+    #[inline]
+    pub fn is_short_like(&self, other: &Value) -> bool {
+        match (self, other) {
+            (Value::One(a), Value::One(b)) => a.dtype == b.dtype && matches!(a.dtype, DType::F64 | DType::F32),
+            (Value::Dense(a), Value::Dense(b)) => {
+                a.is_like(b) && a.is_short() && matches!(a.dtype(), DType::F64 | DType::F32)
+            }
+            _ => false,
+        }
+    }
+
     #[inline]
     pub fn spec_ref(&self) -> SpecRef<'_> {
         match self {

@@ -1,0 +1,60 @@
+//! What a record keeps from the forward pass.
+
+use super::Spec;
+use super::rule::Kept;
+use crate::Tensor;
+use crate::tensor::Value;
+
+/// One thing kept from the forward pass.
+#[derive(Clone)]
+pub(crate) enum Saved {
+    /// Nothing was asked for, or it has been used up.
+    Nothing,
+    /// The numbers, or a tensor of a lower level.
+    Held(Value),
+    /// A tensor with a place in the imperative graph, saved by a level above it.
+    Linked(Box<Tensor>),
+    /// Shape and dtype only.
+    Shape(Box<Spec>),
+}
+
+impl Saved {
+    pub fn keep(tensor: &Tensor) -> Saved {
+        match tensor.link {
+            None => Saved::Held(tensor.value.clone()),
+            Some(_) => Saved::Linked(Box::new(Tensor { slot: None, ..tensor.clone() })),
+        }
+    }
+
+    /// Only the numbers: level 0 finds the graph again through its edges.
+    #[inline]
+    pub fn keep_value(tensor: &Tensor) -> Saved {
+        Saved::Held(tensor.value.clone())
+    }
+
+    /// `None` if another sweep used it up meanwhile.
+    #[inline]
+    pub fn restore(self) -> Option<Kept> {
+        match self {
+            Saved::Held(value) => Some(Kept::Value(Tensor::from(value))),
+            Saved::Linked(tensor) => Some(Kept::Value(*tensor)),
+            Saved::Shape(spec) => Some(Kept::Shape(spec)),
+            Saved::Nothing => None,
+        }
+    }
+}
+
+/// What a record kept, read where it stands, in the order operands, shapes, outputs, residual.
+#[derive(Clone, Copy)]
+pub struct Held<'a>(pub(crate) &'a [Saved]);
+
+impl<'a> Held<'a> {
+    /// The numbers at `place`, if that is what it holds.
+    #[inline]
+    pub(crate) fn value(self, place: usize) -> Option<&'a Value> {
+        match self.0.get(place) {
+            Some(Saved::Held(value)) => Some(value),
+            _ => None,
+        }
+    }
+}
