@@ -88,7 +88,7 @@ pub(crate) fn try_bind(
 
 #[inline]
 fn dispatch(op: &'static dyn Primitive, attrs: Attrs, operands: &[&Tensor], line: Line) -> Result<Outputs, Error> {
-    if operands.len() != op.operands() {
+    if !op.accepts(operands.len()) {
         let message = format!("takes {} operands, got {}", op.operands(), operands.len());
         return Err(Error::new(ErrorKind::Argument, op.name(), message));
     }

@@ -11,6 +11,7 @@ mod location;
 mod ops;
 pub mod primitive;
 pub mod program;
+mod rules;
 mod tensor;
 mod transform;
 pub mod tree;

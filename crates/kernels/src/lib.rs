@@ -35,7 +35,9 @@ pub mod view;
 pub use bits::{pack_positive, select_bits};
 pub use dtype::{Compute, DType, Element, convert_bits};
 pub use index::{OutOfRange, gather, scatter_add};
-pub use map::{Stored, copy, loop1, loop1_in_place, loop2, loop2_in_place, loop3, loop4, map, map_in_place};
+pub use map::{
+    Stored, copy, loop1, loop1_in_place, loop2, loop2_in_place, loop3, loop3_in_place, loop4, map, map_in_place,
+};
 pub use matmul::{Matrix, Product, matmul, matmul_many};
 pub use pool::{Block, PoolStatistics};
 pub use random::{philox, split, uniform_f32, uniform_f64};

@@ -77,7 +77,7 @@ fn row(node: &Arc<Node>, name: &dyn Fn(&Arc<Node>) -> String) -> TapeRow {
         Role::Output(position) => (format!("output {position}"), String::new(), 1),
         Role::Operation => {
             let op = node.op();
-            (format!("{}{}", op.name(), node.attrs()), op.rule_text().to_string(), op.operands())
+            (format!("{}{}", op.name(), node.attrs()), op.rule_text().to_string(), node.operand_count())
         }
     };
     let operands =

@@ -224,6 +224,15 @@ impl Node {
         }
     }
 
+    /// How many operands the call had; a call of any number has at least two.
+    pub fn operand_count(&self) -> usize {
+        match &self.edges {
+            Edges::Two(_) if self.op().accepts(2) => 2,
+            Edges::Two(_) => self.op().operands(),
+            Edges::Many(edges) => edges.len(),
+        }
+    }
+
     /// Which operands have an edge: what was wanted when the call was recorded.
     #[inline]
     pub fn wanted(&self) -> Mask {

@@ -43,6 +43,13 @@ impl Sample {
         sample
     }
 
+    /// Floats between `low` and `high`.
+    pub fn within(low: f64, high: f64, shape: impl Into<Shape>, phase: f64) -> Sample {
+        let mut sample = Sample::wave(shape, phase);
+        sample.data.iter_mut().for_each(|x| *x = 0.5 * (low + high) + 0.25 * (high - low) * *x);
+        sample
+    }
+
     /// Whole numbers, which carry no gradient.
     pub fn integers(shape: impl Into<Shape>, data: impl IntoIterator<Item = i64>) -> Sample {
         let data: Vec<f64> = data.into_iter().map(|value| value as f64).collect();

@@ -245,6 +245,11 @@ pub trait Primitive: Send + Sync + 'static {
     /// How many operands a call has.
     fn operands(&self) -> usize;
 
+    /// Whether a call may have `count` operands; an operation of any number, such as concat, has at least `operands()`.
+    fn accepts(&self, count: usize) -> bool {
+        count == self.operands()
+    }
+
     /// The names of its attributes, in printing order.
     fn attributes(&self) -> &'static [&'static str] {
         &[]

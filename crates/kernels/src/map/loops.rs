@@ -55,6 +55,14 @@ vectorised! {
     }
 }
 
+vectorised! {
+    fn update3[T: Copy, B: Copy, C: Copy, F: Fn(T, B, C) -> T](target: &mut [T], b: &[B], c: &[C], f: F) {
+        for ((target, &b), &c) in target.iter_mut().zip(b).zip(c) {
+            *target = f(*target, b, c);
+        }
+    }
+}
+
 #[inline(always)]
 fn expect_equal(expected: usize, lengths: &[usize]) {
     assert!(lengths.iter().all(|&length| length == expected), "loop over slices of lengths {lengths:?} and {expected}");
@@ -142,4 +150,17 @@ pub fn loop1_in_place<T: Copy>(target: &mut [T], f: impl Fn(T) -> T) {
 pub fn loop2_in_place<T: Copy, B: Copy>(target: &mut [T], b: &[B], f: impl Fn(T, B) -> T) {
     expect_equal(target.len(), &[b.len()]);
     update2(target, b, f);
+}
+
+/// `target[i] = f(target[i], b[i], c[i])`. Panics unless the lengths are equal.
+///
+/// ```
+/// let mut x = [1.0, 2.0];
+/// wengert_kernels::map::loop3_in_place(&mut x, &[10.0, 20.0], &[3.0, 3.0], |x, y, z| (x + y) * z);
+/// assert_eq!(x, [33.0, 66.0]);
+/// ```
+#[inline]
+pub fn loop3_in_place<T: Copy, B: Copy, C: Copy>(target: &mut [T], b: &[B], c: &[C], f: impl Fn(T, B, C) -> T) {
+    expect_equal(target.len(), &[b.len(), c.len()]);
+    update3(target, b, c, f);
 }

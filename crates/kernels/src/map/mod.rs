@@ -9,7 +9,7 @@ mod loops;
 mod reader;
 
 pub use copy::copy;
-pub use loops::{loop1, loop1_in_place, loop2, loop2_in_place, loop3, loop4};
+pub use loops::{loop1, loop1_in_place, loop2, loop2_in_place, loop3, loop3_in_place, loop4};
 pub(crate) use reader::{Reader, Scratch, TILE, walk};
 use reader::{direct_inputs, with_whole};
 

@@ -44,11 +44,15 @@ fn source_that(run: &Run<'_>, random: &mut Random, fits: impl Fn(&Tensor) -> boo
     tries.into_iter().find(|&place| fits(&run.values[place])).unwrap_or(0)
 }
 
-/// A primitive on one of its smooth cases; of one without a gradient, any case. Empty cases cut a program in two, so they
+/// A primitive on one of its smooth cases; of one without a gradient, any case, finite ones first. Empty cases cut a program in two, so they
 /// are rare.
 fn call(op: &'static dyn Primitive, run: &Run<'_>, random: &mut Random) -> Step {
     let mut cases = op.cases();
+    let finite = |case: &Case| case.operands.iter().all(|operand| operand.data.iter().all(|x| x.is_finite()));
     cases.retain(|case| case.smooth || !op.differentiable());
+    if cases.iter().any(finite) {
+        cases.retain(finite);
+    }
     let has_numbers = |case: &Case| case.operands.iter().all(|operand| !operand.data.is_empty());
     if random.below(6) > 0 && cases.iter().any(has_numbers) {
         cases.retain(has_numbers);

@@ -1,7 +1,7 @@
 //! add - sum of two tensors.   z = x + y,   dz = dx + dy.   Domain: all reals and whole numbers (wrapping).
 //! Written `x + y`.
 
-use super::super::elementwise_rule::{elementwise, slope};
+use crate::ops::prelude::*;
 
 elementwise! {
     ADD = "add",

@@ -1,12 +1,6 @@
 //! cast - another dtype.   y = x converted,   dy = dx converted.   Float to integer truncates toward zero and stops the gradient.
 
-use crate::bind::bind1;
-use crate::primitive::{
-    Adjoints, Attrs, Case, Dependency, Device, Gradient, Gradients, Jet, Mask, Outputs, Primitive, Rule, Sample, Saves,
-    Spec, SpecRef, Specs,
-};
-use crate::{DType, Error, Tensor};
-use smallvec::smallvec;
+use crate::ops::prelude::*;
 use wengert_kernels::map::copy;
 
 impl Tensor {

@@ -2,14 +2,7 @@
 //! differentiated. Written `x.lt(y)`, `le`, `gt`, `ge`, `equal`, `not_equal`; anything compared with NaN is false, but
 //! `not_equal`.
 
-use super::super::elementwise_rule::align_batch;
-use super::super::operand::{Operand, binary};
-use crate::bind::bind1;
-use crate::primitive::{
-    Attrs, Case, Device, Mask, Outputs, Primitive, Sample, Spec, SpecRef, Specs, expect_same_dtype,
-};
-use crate::{DType, Error, ErrorKind, Shape, Tensor};
-use smallvec::{SmallVec, smallvec};
+use crate::ops::prelude::*;
 use wengert_kernels::dtype::Compute;
 use wengert_kernels::map::{loop2, map};
 use wengert_kernels::view::{Out, View};

@@ -1,9 +1,6 @@
 //! cos - cosine.   y = cos x,   dy = -sin x dx.   Domain: all reals; NaN at the infinities.
 
-use super::super::elementwise_rule::{elementwise, slope};
-use crate::Tensor;
-use crate::bind::bind1;
-use crate::primitive::Attrs;
+use crate::ops::prelude::*;
 
 impl Tensor {
     /// The cosine of every element, in radians.
@@ -20,8 +17,8 @@ impl Tensor {
 
 elementwise! {
     COS = "cos",
-    value: |x| x.cos(),
-    slopes: [slope!(|x: operand 0| -x.sin())],
+    value: |x| cos(x),
+    slopes: [slope!(|x: operand 0| -sin(x))],
     rule: "dx = -sin(x) dy",
     reference: |x| (std::f64::consts::FRAC_PI_2 - x).sin(),
     domain: Reals,

@@ -1,7 +1,7 @@
 //! div - quotient of two tensors.   z = x / y,   dz = (dx - z dy) / y.   Domain: y != 0; x/0 is infinite or NaN.
 //! Written `x / y`.
 
-use super::super::elementwise_rule::{elementwise, slope};
+use crate::ops::prelude::*;
 
 elementwise! {
     DIV = "div",

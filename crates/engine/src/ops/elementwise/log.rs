@@ -1,10 +1,7 @@
 //! log - natural logarithm.   y = ln x,   dy = dx / x.   Domain: x > 0; log 0 is -infinity with an infinite slope; value and
 //! gradient are NaN for x < 0, where the textbook slope would be finite.
 
-use super::super::elementwise_rule::{NanBelow, elementwise, slope};
-use crate::Tensor;
-use crate::bind::bind1;
-use crate::primitive::Attrs;
+use crate::ops::prelude::*;
 
 impl Tensor {
     /// The natural logarithm of every element.
@@ -21,8 +18,8 @@ impl Tensor {
 
 elementwise! {
     LOG = "log",
-    value: |x| x.ln(),
-    slopes: [slope!(|x: operand 0| 1.0 / x.nan_below(0.0))],
+    value: |x| log(x),
+    slopes: [slope!(|x: operand 0| 1.0 / nan_below(x, 0.0))],
     rule: "dx = dy / x",
     reference: |x| x.log2() * std::f64::consts::LN_2,
     domain: Positive,

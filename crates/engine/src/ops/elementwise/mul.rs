@@ -1,8 +1,7 @@
 //! mul - product of two tensors, element by element.   z = x y,   dz = y dx + x dy.   Domain: all reals and whole numbers
 //! (wrapping). Written `x * y`.
 
-use super::super::elementwise_rule::{elementwise, slope};
-use crate::Tensor;
+use crate::ops::prelude::*;
 
 impl Tensor {
     /// Every element times itself.

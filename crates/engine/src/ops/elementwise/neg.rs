@@ -1,9 +1,6 @@
 //! neg - the opposite.   y = -x,   dy = -dx.   Domain: all reals and whole numbers.
 
-use super::super::elementwise_rule::{elementwise, slope};
-use crate::Tensor;
-use crate::bind::bind1;
-use crate::primitive::Attrs;
+use crate::ops::prelude::*;
 
 impl Tensor {
     /// The opposite of every element.

@@ -1,9 +1,6 @@
 //! recip - reciprocal.   y = 1/x,   dy = -y^2 dx.   Domain: x != 0; 1/0 is infinite.
 
-use super::super::elementwise_rule::{elementwise, slope};
-use crate::Tensor;
-use crate::bind::bind1;
-use crate::primitive::Attrs;
+use crate::ops::prelude::*;
 
 impl Tensor {
     /// One over every element.

@@ -2,13 +2,7 @@
 //!
 //! The rule keeps one bit an element, not the operand: n/8 bytes.
 
-use crate::bind::bind1;
-use crate::primitive::{
-    Adjoints, Attrs, Case, Dependency, Device, Gradient, Gradients, Jet, Mask, Outputs, Primitive, Rule, Sample, Saves,
-    Spec, SpecRef, Specs, expect_float,
-};
-use crate::{DType, Error, Shape, Tensor};
-use smallvec::smallvec;
+use crate::ops::prelude::*;
 use wengert_kernels::dtype::Compute;
 use wengert_kernels::map::{Stored, loop1, map};
 use wengert_kernels::view::{Out, View};

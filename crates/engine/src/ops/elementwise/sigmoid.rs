@@ -1,9 +1,6 @@
 //! sigmoid - logistic function.   y = 1 / (1 + e^-x),   dy = y (1 - y) dx.   Domain: all reals.
 
-use super::super::elementwise_rule::{elementwise, slope};
-use crate::Tensor;
-use crate::bind::bind1;
-use crate::primitive::Attrs;
+use crate::ops::prelude::*;
 
 impl Tensor {
     /// The logistic function of every element.
@@ -20,7 +17,7 @@ impl Tensor {
 
 elementwise! {
     SIGMOID = "sigmoid",
-    value: |x| 1.0 / (1.0 + (-x).exp()),
+    value: |x| sigmoid(x),
     slopes: [slope!(|y: output 0| y * (1.0 - y))],
     rule: "dx = y (1 - y) dy",
     reference: |x| 0.5 + 0.5 * (0.5 * x).tanh(),

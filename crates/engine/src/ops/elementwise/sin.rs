@@ -1,9 +1,6 @@
 //! sin - sine.   y = sin x,   dy = cos x dx.   Domain: all reals; NaN at the infinities.
 
-use super::super::elementwise_rule::{elementwise, slope};
-use crate::Tensor;
-use crate::bind::bind1;
-use crate::primitive::Attrs;
+use crate::ops::prelude::*;
 
 impl Tensor {
     /// The sine of every element, in radians.
@@ -20,8 +17,8 @@ impl Tensor {
 
 elementwise! {
     SIN = "sin",
-    value: |x| x.sin(),
-    slopes: [slope!(|x: operand 0| x.cos())],
+    value: |x| sin(x),
+    slopes: [slope!(|x: operand 0| cos(x))],
     rule: "dx = cos(x) dy",
     reference: |x| (std::f64::consts::FRAC_PI_2 - x).cos(),
     domain: Reals,

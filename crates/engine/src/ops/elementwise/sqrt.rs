@@ -1,9 +1,6 @@
 //! sqrt - square root.   y = sqrt x,   dy = dx / (2 y).   Domain: x >= 0, NaN outside; the slope at 0 is infinite.
 
-use super::super::elementwise_rule::{elementwise, slope};
-use crate::Tensor;
-use crate::bind::bind1;
-use crate::primitive::Attrs;
+use crate::ops::prelude::*;
 
 impl Tensor {
     /// The square root of every element.
@@ -20,7 +17,7 @@ impl Tensor {
 
 elementwise! {
     SQRT = "sqrt",
-    value: |x| x.sqrt(),
+    value: |x| sqrt(x),
     slopes: [slope!(|y: output 0| 0.5 / y)],
     rule: "dx = dy / (2 y)",
     reference: |x| x.powf(0.5),

@@ -1,9 +1,6 @@
 //! tanh - hyperbolic tangent.   y = tanh x,   dy = (1 - y^2) dx.   Domain: all reals.
 
-use super::super::elementwise_rule::{elementwise, slope};
-use crate::Tensor;
-use crate::bind::bind1;
-use crate::primitive::Attrs;
+use crate::ops::prelude::*;
 
 impl Tensor {
     /// The hyperbolic tangent of every element.
@@ -20,7 +17,7 @@ impl Tensor {
 
 elementwise! {
     TANH = "tanh",
-    value: |x| x.tanh(),
+    value: |x| tanh(x),
     slopes: [slope!(|y: output 0| 1.0 - y * y)],
     rule: "dx = (1 - y^2) dy",
     reference: |x| 1.0 - 2.0 / ((2.0 * x).exp() + 1.0),

@@ -1,15 +1,7 @@
 //! where - choice by a mask.   y = a where c is true, else b,   dy = da where c, else db.   The side not chosen gets gradient 0,
 //! whatever its slope. Written `c.where_(a, b)`.
 
-use super::super::elementwise_rule::align_batch;
-use super::super::operand::{Operand, common_shape};
-use crate::bind::bind1;
-use crate::primitive::{
-    Adjoints, Attrs, Case, Dependency, Device, Gradient, Gradients, Jet, Mask, Outputs, Primitive, Rule, Sample, Saves,
-    Spec, SpecRef, Specs, expect_same_dtype,
-};
-use crate::{DType, Error, ErrorKind, Shape, Tensor};
-use smallvec::{SmallVec, smallvec};
+use crate::ops::prelude::*;
 use wengert_kernels::dtype::Compute;
 use wengert_kernels::map::{Stored, loop3, map};
 use wengert_kernels::view::{Out, View};

@@ -2,16 +2,9 @@
 //! transpose adds; indices that repeat accumulate, in order. An index outside the axis is an error.
 
 use super::scatter_add::SCATTER_ADD;
-use crate::bind::bind1;
 use crate::error::OrRaise;
-use crate::ops::elementwise_rule::align_batch;
+use crate::ops::prelude::*;
 use crate::ops::reduction::sum::checked_axis;
-use crate::primitive::{
-    Adjoints, Attrs, Case, Dependency, Device, Gradient, Gradients, Jet, Mask, Outputs, Patch, Primitive, Rule, Sample,
-    Saves, Spec, SpecRef, Specs,
-};
-use crate::{Error, ErrorKind, Shape, Tensor};
-use smallvec::smallvec;
 use wengert_kernels::index::{self, OutOfRange};
 
 impl Tensor {

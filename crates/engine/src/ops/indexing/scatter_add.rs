@@ -2,16 +2,9 @@
 //! others,   dy likewise.   Repeated places accumulate in order. The transpose of gather; updates in place where it may.
 
 use super::gather::{expect_index, out_of_range};
-use crate::bind::bind1;
 use crate::error::OrRaise;
-use crate::ops::elementwise_rule::align_batch;
+use crate::ops::prelude::*;
 use crate::ops::reduction::sum::checked_axis;
-use crate::primitive::{
-    Adjoints, Attrs, Case, Dependency, Device, Gradient, Gradients, Jet, Mask, Outputs, Primitive, Rule, Sample, Saves,
-    Spec, SpecRef, Specs, expect_arithmetic, expect_same_dtype,
-};
-use crate::{DType, Error, ErrorKind, Shape, Tensor};
-use smallvec::smallvec;
 use wengert_kernels::index::scatter_add;
 
 impl Tensor {

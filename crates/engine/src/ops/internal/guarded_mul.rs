@@ -4,11 +4,8 @@
 //! right where a first one vanishes. Rules use it for elementwise slopes, never inside contractions. Its price: at 0,
 //! sqrt(x)^2 has gradient 0 where NaN or 1 might be argued.
 
-use super::super::elementwise_rule::{elementwise, slope};
-use super::super::operand::binary;
 use crate::autograd::modes;
-use crate::primitive::Attrs;
-use crate::{Shape, Tensor};
+use crate::ops::prelude::*;
 use std::panic::Location;
 
 impl Tensor {

@@ -1,9 +1,6 @@
 //! pack_positive - where x > 0, one bit an element along the last axis.   No derivative. The residual of relu.
 
-use crate::bind::bind1;
-use crate::primitive::{Attrs, Case, Device, Mask, Outputs, Primitive, Sample, Spec, SpecRef, Specs, expect_float};
-use crate::{DType, Error, ErrorKind, Shape, Tensor};
-use smallvec::smallvec;
+use crate::ops::prelude::*;
 use wengert_kernels::bits;
 
 impl Tensor {

@@ -1,14 +1,7 @@
 //! select_bits - elements whose bit is set.   y = x where the bit is 1, else 0,   dy = dx where the bit is 1.
 
-use super::super::elementwise_rule::align_batch;
 use super::pack_positive::packed;
-use crate::bind::bind1;
-use crate::primitive::{
-    Adjoints, Attrs, Case, Dependency, Device, Gradient, Gradients, Jet, Mask, Outputs, Primitive, Rule, Sample, Saves,
-    Spec, SpecRef, Specs, expect_float,
-};
-use crate::{DType, Error, ErrorKind, Shape, Tensor};
-use smallvec::smallvec;
+use crate::ops::prelude::*;
 use wengert_kernels::bits;
 
 impl Tensor {

@@ -1,9 +1,6 @@
 //! stop_gradient - the same value, through which no gradient passes, at any level.   y = x,   dy = 0.   Written `x.detach()`.
 
-use crate::bind::bind1;
-use crate::primitive::{Attrs, Case, Cost, Device, Mask, Outputs, Primitive, Sample, Spec, SpecRef, Specs};
-use crate::{Error, Tensor};
-use smallvec::smallvec;
+use crate::ops::prelude::*;
 
 impl Tensor {
     /// The same value as a constant: no gradient passes, in reverse or forward mode.

@@ -1,13 +1,8 @@
 //! broadcast - repetition along axes of size one and missing leading axes.   y = x repeated,   dy = dx repeated.   Its transpose
 //! is the sum over what was repeated. Nothing is copied: repeated axes have stride 0.
 
-use crate::bind::bind1;
-use crate::primitive::{
-    Adjoints, Attrs, Case, Cost, Dependency, Device, Gradient, Gradients, Jet, Mask, Outputs, Primitive, Rule, Sample,
-    Saves, Spec, SpecRef, Specs,
-};
-use crate::{Error, ErrorKind, Shape, Tensor, tensor};
-use smallvec::smallvec;
+use crate::ops::prelude::*;
+use crate::tensor;
 
 impl Tensor {
     /// Repeats axes of size one, and adds leading axes, up to `shape`.

@@ -1,14 +1,8 @@
 //! reshape - another shape of as many elements, in row-major order.   y = x,   dy = dx.   Copies only where strides cannot
 //! express the result.
 
-use crate::bind::bind1;
-use crate::primitive::{
-    Adjoints, Attrs, Case, Cost, Dependency, Device, Gradient, Gradients, Jet, Mask, Outputs, Primitive, Rule, Sample,
-    Saves, Spec, SpecRef, Specs,
-};
+use crate::ops::prelude::*;
 use crate::tensor::Layout;
-use crate::{Error, ErrorKind, Shape, Tensor};
-use smallvec::smallvec;
 
 impl Tensor {
     /// The same elements in another shape.

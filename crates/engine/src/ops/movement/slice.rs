@@ -2,14 +2,8 @@
 //! into the cotangent that is already there. Nothing is copied.
 
 use super::slice_update::SLICE_ADD;
-use crate::bind::bind1;
 use crate::error::OrRaise;
-use crate::primitive::{
-    Adjoints, Attrs, Case, Cost, Dependency, Device, Gradient, Gradients, Jet, Mask, Outputs, Patch, Primitive, Rule,
-    Sample, Saves, Spec, SpecRef, Specs,
-};
-use crate::{Error, ErrorKind, Shape, Tensor};
-use smallvec::smallvec;
+use crate::ops::prelude::*;
 use std::ops::{Range, RangeFrom, RangeFull, RangeTo};
 
 /// What is taken of one axis.

@@ -3,16 +3,9 @@
 //! slice_assign - replacement of a part.   y = x with y[part] = v,   dy likewise.   What is overwritten gets gradient 0. Written
 //! `x.slice_mut(..).assign(v)`.
 
-use super::super::elementwise_rule::align_batch;
 use super::slice::{SLICE, batched_part, inside, part_shape, sample_parts};
-use crate::bind::bind1;
-use crate::primitive::{
-    Adjoints, Attrs, Case, Device, Gradient, Gradients, Jet, Mask, Outputs, Primitive, Rule, Sample, Saves, Spec,
-    SpecRef, Specs, expect_arithmetic, expect_same_dtype,
-};
+use crate::ops::prelude::*;
 use crate::tensor::Layout;
-use crate::{Error, ErrorKind, Shape, Tensor};
-use smallvec::smallvec;
 use wengert_kernels::map::copy;
 
 /// The primitive `slice_add`.

@@ -1,13 +1,7 @@
 //! transpose - axes in another order.   y[i] = x[permuted i],   dy likewise.   Its transpose is the inverse permutation. Nothing is
 //! copied.
 
-use crate::bind::bind1;
-use crate::primitive::{
-    Adjoints, Attrs, Case, Cost, Dependency, Device, Gradient, Gradients, Jet, Mask, Outputs, Primitive, Rule, Sample,
-    Spec, SpecRef, Specs,
-};
-use crate::{Error, ErrorKind, Shape, Tensor};
-use smallvec::smallvec;
+use crate::ops::prelude::*;
 
 impl Tensor {
     /// Axis `i` of the result is axis `permutation[i]` of this tensor.
@@ -43,7 +37,7 @@ impl Tensor {
 }
 
 /// The primitive `transpose`.
-pub static TRANSPOSE: Transpose = Transpose;
+pub static TRANSPOSE: LinearOp<Transpose> = LinearOp::NEW;
 
 /// See the module.
 pub struct Transpose;
@@ -56,21 +50,14 @@ fn inverse(permutation: &[usize]) -> Vec<usize> {
     inverse
 }
 
-impl Primitive for Transpose {
-    fn name(&self) -> &'static str {
-        "transpose"
-    }
+impl Linear for Transpose {
+    const NAME: &'static str = "transpose";
+    const ATTRIBUTES: &'static [&'static str] = &["permutation"];
+    const RULE: &'static str = "dx = dy with the inverse permutation";
+    const IS_VIEW: bool = true;
 
-    fn operands(&self) -> usize {
-        1
-    }
-
-    fn attributes(&self) -> &'static [&'static str] {
-        &["permutation"]
-    }
-
-    fn infer(&self, attrs: &Attrs, operands: &[SpecRef<'_>]) -> Result<Specs, Error> {
-        let (x, permutation) = (operands[0], attrs.sizes("permutation"));
+    fn infer(attrs: &Attrs, x: SpecRef<'_>) -> Result<Spec, Error> {
+        let permutation = attrs.sizes("permutation");
         let mut sorted = permutation.to_vec();
         sorted.sort_unstable();
         if !sorted.into_iter().eq(0..x.shape.len()) {
@@ -79,52 +66,24 @@ impl Primitive for Transpose {
             return Err(Error::new(ErrorKind::Range, "transpose", message).help("name every axis from 0 once"));
         }
         let shape = permutation.iter().map(|&axis| x.shape[axis]).collect();
-        Ok(smallvec![Spec { shape, dtype: x.dtype }])
+        Ok(Spec { shape, dtype: x.dtype })
     }
 
-    fn eval(&self, _device: Device, attrs: &Attrs, operands: &[&Tensor], _outputs: &[Spec]) -> Result<Outputs, Error> {
-        let permutation = attrs.sizes("permutation");
-        Ok(smallvec![operands[0].with_layout(|layout| layout.permuted(&permutation))])
+    fn eval(attrs: &Attrs, x: &Tensor, _output: &Spec) -> Result<Tensor, Error> {
+        Ok(x.with_layout(|layout| layout.permuted(&attrs.sizes("permutation"))))
     }
 
-    fn vjp(&'static self, rule: &Rule<'_>, cotangents: &mut [Option<Tensor>]) -> Gradients {
-        let Some(g) = cotangents[0].take() else { return Gradients::new() };
-        smallvec![Gradient::Dense(g.permute(&inverse(&rule.attrs.sizes("permutation"))))]
+    fn transpose(rule: &Rule<'_>, g: Tensor) -> Gradient {
+        Gradient::Dense(g.permute(&inverse(&rule.attrs.sizes("permutation"))))
     }
 
-    fn jvp(&'static self, rule: &Rule<'_>, tangents: &[Option<Tensor>]) -> Adjoints {
-        smallvec![tangents[0].as_ref().map(|tangent| tangent.permute(&rule.attrs.sizes("permutation")))]
+    fn batch(_op: &'static dyn Primitive, attrs: &Attrs, _size: usize, x: &Tensor) -> Tensor {
+        let inner = attrs.sizes("permutation");
+        let permutation: Shape = std::iter::once(0).chain(inner.iter().map(|&axis| axis + 1)).collect();
+        x.permute(&permutation)
     }
 
-    fn batch(
-        &'static self,
-        attrs: &Attrs,
-        _size: usize,
-        operands: &[Tensor],
-        _batched: Mask,
-    ) -> Result<Outputs, Error> {
-        let permutation: Shape =
-            std::iter::once(0).chain(attrs.sizes("permutation").iter().map(|&axis| axis + 1)).collect();
-        Ok(smallvec![operands[0].permute(&permutation)])
-    }
-
-    fn cost(&self, _attrs: &Attrs, _operands: &[SpecRef<'_>], _outputs: &[Spec]) -> Cost {
-        Cost::default()
-    }
-
-    fn dependency(&self) -> Dependency {
-        Dependency::Movement
-    }
-
-    fn jet(&self) -> Jet {
-        Jet::Linear
-    }
-
-    fn rule_text(&self) -> &'static str {
-        "dx = dy with the inverse permutation"
-    }
-
-    fn cases(&self) -> Vec<Case> {
+    fn cases() -> Vec<Case> {
         let case = |shape: Shape, permutation: Shape| {
             let attrs = Attrs::new().with_sizes("permutation", permutation.iter());
             Case::new(format!("{shape} by {permutation}"), attrs, [Sample::wave(shape.clone(), 0.2)], move |s| {

@@ -1,15 +1,9 @@
 //! matmul - matrix product.   C = A B,   dC = dA B + A dB,   so Abar = Cbar B^T and Bbar = A^T Cbar.   Leading axes are a batch and
 //! broadcast; a vector on either side is a row or a column that disappears. Transposed operands are never copied.
 
-use crate::bind::bind1;
-use crate::ops::elementwise_rule::align_batch;
-use crate::primitive::{
-    Adjoints, Attrs, Case, Cost, Dependency, Device, Gradient, Gradients, Jet, Mask, Outputs, Primitive, Rule, Sample,
-    Saves, Spec, SpecRef, Specs, expect_arithmetic, expect_same_dtype, streaming_cost,
-};
+use crate::ops::prelude::*;
+use crate::primitive::streaming_cost;
 use crate::tensor::broadcast;
-use crate::{DType, Error, ErrorKind, Shape, Tensor};
-use smallvec::smallvec;
 use wengert_kernels::matmul::{Matrix, Product, matmul_many};
 use wengert_kernels::view::View;
 

@@ -7,14 +7,9 @@
 //! is a subgradient. The vectors need distinct, non-zero singular values: their derivative is infinite where two coincide.
 //! The entry of largest magnitude in each column of U is positive.
 
-use crate::bind::bind;
-use crate::primitive::{
-    Adjoints, Attrs, Case, Cost, Device, Gradient, Gradients, Mask, Outputs, Primitive, Rule, Sample, Saves, Spec,
-    SpecRef, Specs, expect_float, streaming_cost,
-};
+use crate::ops::prelude::*;
+use crate::primitive::streaming_cost;
 use crate::tensor::collect;
-use crate::{DType, Error, ErrorKind, Shape, Tensor};
-use smallvec::smallvec;
 use wengert_kernels::dtype::Compute;
 
 impl Tensor {

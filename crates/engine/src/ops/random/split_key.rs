@@ -2,10 +2,7 @@
 //! and of every number drawn from it. Written `key.next()`.
 
 use super::uniform::expect_key;
-use crate::bind::bind1;
-use crate::primitive::{Attrs, Case, Device, Mask, Outputs, Primitive, Sample, Spec, SpecRef, Specs};
-use crate::{DType, Error, Tensor};
-use smallvec::smallvec;
+use crate::ops::prelude::*;
 use wengert_kernels::random;
 
 /// The primitive `split_key`.

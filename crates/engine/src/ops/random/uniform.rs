@@ -3,10 +3,7 @@
 
 use super::split_key::SPLIT_KEY;
 use crate::autograd::modes;
-use crate::bind::bind1;
-use crate::primitive::{Attrs, Case, Device, Mask, Outputs, Primitive, Sample, Spec, SpecRef, Specs};
-use crate::{DType, Error, ErrorKind, Shape, Tensor};
-use smallvec::smallvec;
+use crate::ops::prelude::*;
 use wengert_kernels::random;
 
 /// The key of a random stream: two words in a tensor, so that it can be an input of compiled and batched functions.

@@ -2,15 +2,9 @@
 //! position that is returned: the first among equals; a NaN wins. The maximum of nothing is an error.
 
 use super::sum::checked_axis;
-use crate::bind::bind;
 use crate::error::OrRaise;
 use crate::ops::indexing::scatter_add::SCATTER_ADD;
-use crate::primitive::{
-    Adjoints, Attrs, Case, Dependency, Device, Gradient, Gradients, Mask, Outputs, Patch, Primitive, Rule, Sample,
-    Saves, Spec, SpecRef, Specs,
-};
-use crate::{DType, Error, ErrorKind, Shape, Tensor};
-use smallvec::smallvec;
+use crate::ops::prelude::*;
 use wengert_kernels::reduce;
 
 impl Tensor {

@@ -2,14 +2,9 @@
 //!
 //! Half-precision sums accumulate in f32 or wider, f32 sums pairwise or wider; the order is fixed, whatever the threads.
 
-use crate::bind::bind1;
 use crate::error::OrRaise;
-use crate::primitive::{
-    Adjoints, Attrs, Case, Cost, Dependency, Device, Gradient, Gradients, Jet, Mask, Outputs, Primitive, Rule, Sample,
-    Saves, Spec, SpecRef, Specs, expect_arithmetic, expect_float, streaming_cost,
-};
-use crate::{DType, Error, ErrorKind, Shape, Tensor};
-use smallvec::smallvec;
+use crate::ops::prelude::*;
+use crate::primitive::streaming_cost;
 use wengert_kernels::reduce;
 
 impl Tensor {

@@ -1,0 +1,466 @@
+//! The rule shape *elementwise*: y = f(x) element by element, dy = f'(x) dx.
+//!
+//! Value and slopes are written once, as expressions ([`elementwise!`](super::elementwise), [`slope!`](super::slope)).
+//! The macros paste each into native loops for f64 and f32, into the fused loop `g * slope`, and into Tensor operations
+//! for higher order, so a new function is one line. Parameters are real attributes of the call, such as the slope of
+//! leaky_relu.
+
+use super::align_batch;
+use crate::autograd::modes;
+use crate::bind::bind1;
+use crate::ops::elementwise::neg::NEG;
+use crate::primitive::{
+    Adjoints, Attrs, Case, Dependency, Device, Gradient, Gradients, Held, Jet, Mask, Outputs, Primitive, Rule, Sample,
+    Saves, Spec, SpecRef, Specs, expect_arithmetic, expect_float, expect_same_dtype,
+};
+use crate::tensor::Value;
+use crate::{DType, Error, ErrorKind, Shape, Tensor};
+use smallvec::{SmallVec, smallvec};
+use wengert_kernels::dtype::Compute;
+use wengert_kernels::map::{Stored, map, map_in_place};
+use wengert_kernels::view::{Out, View};
+
+/// An elementwise primitive of one or two operands.
+pub struct Elementwise {
+    pub(crate) name: &'static str,
+    pub(crate) rule_text: &'static str,
+    /// The names of its real attributes, at most two.
+    pub(crate) parameters: &'static [&'static str],
+    /// Values of the parameters that tests try.
+    pub(crate) tried: Parameters<f64>,
+    pub(crate) f64: Loops<f64>,
+    pub(crate) f32: Loops<f32>,
+    /// Absent where whole numbers make no sense.
+    pub(crate) i64: Option<Loops<i64>>,
+    /// One for each operand.
+    pub(crate) slopes: &'static [Slope],
+    pub(crate) jet: Jet,
+    /// The value in plain f64, by another formula than the kernel's.
+    pub(crate) reference: fn(f64, f64, Parameters<f64>) -> f64,
+    pub(crate) domain: Domain,
+    /// Points where the value is prescribed: borders, infinities.
+    pub(crate) edges: &'static [(f64, f64)],
+}
+
+/// The real attributes of one call; missing ones are 0.
+pub(crate) type Parameters<T> = [T; 2];
+
+/// Where random test points may lie.
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) enum Domain {
+    Reals,
+    Positive,
+    Within(f64, f64),
+}
+
+/// The value in one native type; unary functions ignore the second operand.
+pub(crate) struct Loops<T> {
+    pub one: fn(T, T, Parameters<T>) -> T,
+    pub slices: fn(&[T], &[T], &mut [T], Parameters<T>),
+    /// Over the first of two operands.
+    pub update: Option<fn(&mut [T], &[T], Parameters<T>)>,
+}
+
+impl<T: Compute + Stored> Loops<T> {
+    fn run(&self, inputs: &[View<'_>], out: Out<'_>, p: Parameters<T>) {
+        let slices = self.slices;
+        match *inputs {
+            [x] => map::<T, T, 1>([x], out, &|[x]: [&[T]; 1], out: &mut [T]| slices(x, x, out, p)),
+            [x, y] => map::<T, T, 2>([x, y], out, &|[x, y]: [&[T]; 2], out: &mut [T]| slices(x, y, out, p)),
+            _ => unreachable!("elementwise operations have one or two operands"),
+        }
+    }
+
+    fn run_in_place(&self, target: &mut [u8], shape: &[usize], other: View<'_>, p: Parameters<T>) -> bool {
+        let Some(update) = self.update else { return false };
+        let body = |x: &mut [T], [y]: [&[T]; 1]| update(x, y, p);
+        map_in_place::<T, 1>(bytemuck::cast_slice_mut(target), shape, [other], &body);
+        true
+    }
+}
+
+/// The derivative for one operand.
+pub(crate) enum Slope {
+    Zero,
+    One,
+    MinusOne,
+    Expression(SlopeExpression),
+}
+
+/// A slope computed from one saved tensor, or from two.
+pub(crate) struct SlopeExpression {
+    /// What the expression's names stand for.
+    pub sources: &'static [Source],
+    pub tensor: fn(&[&Tensor], Parameters<f64>) -> Tensor,
+    pub f64: SlopeLoops<f64>,
+    pub f32: SlopeLoops<f32>,
+}
+
+/// A saved tensor that a slope is computed from.
+#[derive(Clone, Copy)]
+pub(crate) enum Source {
+    Operand(usize),
+    Output(usize),
+}
+
+impl Source {
+    fn of<'r>(self, rule: &'r Rule<'_>) -> &'r Tensor {
+        match self {
+            Source::Operand(position) => rule.operand(position),
+            Source::Output(position) => rule.output(position),
+        }
+    }
+
+    /// Where it stands among what `saves` asked for; elementwise operations save no shapes.
+    #[inline]
+    fn place(self, saves: Saves) -> usize {
+        match self {
+            Source::Operand(position) => saves.operands.before(position),
+            Source::Output(position) => saves.operands.count() + saves.outputs.before(position),
+        }
+    }
+}
+
+/// `g * slope`, 0 where g is 0.
+pub(crate) struct SlopeLoops<T> {
+    pub one: fn(T, T, T, Parameters<T>) -> T,
+    pub slices: fn(&[T], &[T], &[T], &mut [T], Parameters<T>),
+    /// Over the cotangent.
+    pub update: fn(&mut [T], &[T], &[T], Parameters<T>),
+}
+
+impl<T: Compute + Stored> SlopeLoops<T> {
+    fn run(&self, g: View<'_>, saved: &[View<'_>], out: Out<'_>, p: Parameters<T>) {
+        let slices = self.slices;
+        match *saved {
+            [a] => map::<T, T, 2>([g, a], out, &|[g, a]: [&[T]; 2], out: &mut [T]| slices(g, a, a, out, p)),
+            [a, b] => map::<T, T, 3>([g, a, b], out, &|[g, a, b]: [&[T]; 3], out: &mut [T]| slices(g, a, b, out, p)),
+            _ => unreachable!("a slope has one or two sources"),
+        }
+    }
+
+    fn run_in_place(&self, g: &mut [u8], shape: &[usize], saved: &[View<'_>], p: Parameters<T>) {
+        let (g, update): (&mut [T], _) = (bytemuck::cast_slice_mut(g), self.update);
+        match *saved {
+            [a] => map_in_place::<T, 1>(g, shape, [a], &|g: &mut [T], [a]: [&[T]; 1]| update(g, a, a, p)),
+            [a, b] => map_in_place::<T, 2>(g, shape, [a, b], &|g: &mut [T], [a, b]: [&[T]; 2]| update(g, a, b, p)),
+            _ => unreachable!("a slope has one or two sources"),
+        }
+    }
+}
+
+/// `cotangent * slope`, zero where the cotangent is zero: one fused kernel on numbers, over the cotangent where nobody
+/// else holds it; Tensor operations otherwise.
+#[inline]
+fn scaled(slope: &'static SlopeExpression, rule: &Rule<'_>, mut g: Tensor, p: Parameters<f64>) -> Tensor {
+    let saved: SmallVec<[&Tensor; 2]> = slope.sources.iter().map(|source| source.of(rule)).collect();
+    if !g.is_plain() || !saved.iter().all(|tensor| tensor.is_plain()) || modes::detects_anomalies() {
+        return g.guarded_mul(&(slope.tensor)(&saved, p));
+    }
+    if let Some(product) = scaled_directly(slope, &g.value, &saved[0].value, &saved[saved.len() - 1].value, p) {
+        return product;
+    }
+    let views: SmallVec<[View<'_>; 2]> = saved.iter().map(|tensor| tensor.value.view()).collect();
+    let spec = g.spec();
+    match (spec.dtype, g.unique_bytes()) {
+        (DType::F64, Some(bytes)) => slope.f64.run_in_place(bytes, &spec.shape, &views, p),
+        (DType::F32, Some(bytes)) => slope.f32.run_in_place(bytes, &spec.shape, &views, narrow(p)),
+        (DType::F64, None) => g = Tensor::build(&spec, |out| slope.f64.run(g.value.view(), &views, out, p)).0,
+        _ => g = Tensor::build(&spec, |out| slope.f32.run(g.value.view(), &views, out, narrow(p))).0,
+    }
+    g
+}
+
+fn narrow(p: Parameters<f64>) -> Parameters<f32> {
+    p.map(|value| value as f32)
+}
+
+/// The same for one element and for short rows that are alike, past views and tiles.
+#[inline]
+fn scaled_directly(slope: &SlopeExpression, g: &Value, a: &Value, b: &Value, p: Parameters<f64>) -> Option<Tensor> {
+    match (g, a, b) {
+        (Value::One(g), Value::One(a), Value::One(b)) => {
+            let bits = match g.dtype {
+                DType::F64 => {
+                    let read = f64::from_bits;
+                    (slope.f64.one)(read(g.bits), read(a.bits), read(b.bits), p).to_bits()
+                }
+                DType::F32 => {
+                    let read = |bits: u64| f32::from_bits(bits as u32);
+                    u64::from((slope.f32.one)(read(g.bits), read(a.bits), read(b.bits), narrow(p)).to_bits())
+                }
+                _ => return None,
+            };
+            Some(Tensor::one(bits, g.dtype, g.rank as usize))
+        }
+        (Value::Dense(x), Value::Dense(a), Value::Dense(b)) if x.is_like(a) && x.is_like(b) && x.is_short() => {
+            match x.dtype() {
+                DType::F64 => Some(x.new_like(|out| (slope.f64.slices)(x.slice(), a.slice(), b.slice(), out, p))),
+                DType::F32 => {
+                    Some(x.new_like(|out| (slope.f32.slices)(x.slice(), a.slice(), b.slice(), out, narrow(p))))
+                }
+                _ => None,
+            }
+        }
+        _ => None,
+    }
+}
+
+impl Elementwise {
+    /// `None` is a zero.
+    #[inline]
+    fn derivative(&'static self, rule: &Rule<'_>, position: usize, g: Tensor) -> Option<Tensor> {
+        match &self.slopes[position] {
+            Slope::Zero => None,
+            Slope::One => Some(g),
+            Slope::MinusOne => Some(-g),
+            Slope::Expression(slope) => Some(scaled(slope, rule, g, self.values_of(rule.attrs))),
+        }
+    }
+
+    /// The values of its parameters in one call.
+    #[inline]
+    fn values_of(&self, attrs: &Attrs) -> Parameters<f64> {
+        let mut values = [0.0; 2];
+        for (value, name) in values.iter_mut().zip(self.parameters) {
+            *value = attrs.real(name);
+        }
+        values
+    }
+}
+
+impl Primitive for Elementwise {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn operands(&self) -> usize {
+        self.slopes.len()
+    }
+
+    fn attributes(&self) -> &'static [&'static str] {
+        self.parameters
+    }
+
+    #[inline]
+    fn infer(&self, _attrs: &Attrs, operands: &[SpecRef<'_>]) -> Result<Specs, Error> {
+        let first = operands[0];
+        if self.i64.is_none() {
+            expect_float(self.name, first.dtype)?;
+        }
+        if let Some(second) = operands.get(1) {
+            expect_same_dtype(self.name, first.dtype, second.dtype)?;
+            expect_same_shape(self.name, first, *second)?;
+        }
+        expect_arithmetic(self.name, first.dtype)?;
+        Ok(smallvec![first.to_spec()])
+    }
+
+    #[inline]
+    fn eval(&self, _device: Device, attrs: &Attrs, operands: &[&Tensor], outputs: &[Spec]) -> Result<Outputs, Error> {
+        let p = self.values_of(attrs);
+        let views: SmallVec<[View<'_>; 2]> = operands.iter().map(|operand| operand.value.view()).collect();
+        let run = |out: Out<'_>| match out.dtype.compute() {
+            DType::F64 => self.f64.run(&views, out, p),
+            DType::F32 => self.f32.run(&views, out, narrow(p)),
+            _ => {
+                let loops = self.i64.as_ref().expect("the shape rule refused integers");
+                loops.run(&views, out, p.map(|value| value as i64));
+            }
+        };
+        Ok(smallvec![Tensor::build(&outputs[0], run).0])
+    }
+
+    #[inline]
+    fn eval_direct(&self, operands: &[&Tensor]) -> Option<Tensor> {
+        if operands.len() != self.slopes.len() || !self.parameters.is_empty() {
+            return None;
+        }
+        match (&operands[0].value, &operands[operands.len() - 1].value) {
+            (Value::One(x), Value::One(y)) if x.dtype == y.dtype && x.rank == y.rank => {
+                let bits = match x.dtype {
+                    DType::F64 => (self.f64.one)(f64::from_bits(x.bits), f64::from_bits(y.bits), [0.0; 2]).to_bits(),
+                    DType::F32 => {
+                        let read = |bits: u64| f32::from_bits(bits as u32);
+                        u64::from((self.f32.one)(read(x.bits), read(y.bits), [0.0; 2]).to_bits())
+                    }
+                    _ => return None,
+                };
+                Some(Tensor::one(bits, x.dtype, x.rank as usize))
+            }
+            (Value::Dense(x), Value::Dense(y)) if x.is_like(y) && x.is_short() => match x.dtype() {
+                DType::F64 => Some(x.new_like(|out| (self.f64.slices)(x.slice(), y.slice(), out, [0.0; 2]))),
+                DType::F32 => Some(x.new_like(|out| (self.f32.slices)(x.slice(), y.slice(), out, [0.0; 2]))),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    #[inline]
+    fn update_direct(&self, target: &mut Tensor, other: &Tensor) -> bool {
+        let (Value::Dense(x), Value::Dense(y)) = (&mut target.value, &other.value) else { return false };
+        if !x.is_like(y) || !x.is_short() || !self.parameters.is_empty() {
+            return false;
+        }
+        match (x.dtype(), self.f64.update, self.f32.update) {
+            (DType::F64, Some(update), _) => x.slice_mut().map(|x| update(x, y.slice(), [0.0; 2])).is_some(),
+            (DType::F32, _, Some(update)) => x.slice_mut().map(|x| update(x, y.slice(), [0.0; 2])).is_some(),
+            _ => false,
+        }
+    }
+
+    fn eval_in_place(&self, attrs: &Attrs, target: &mut Tensor, rest: &[&Tensor]) -> Result<bool, Error> {
+        let [other] = rest else { return Ok(false) };
+        let (p, spec, other) = (self.values_of(attrs), target.spec(), other.value.view());
+        let bytes = target.unique_bytes().expect("the driver found it unique");
+        Ok(match spec.dtype {
+            DType::F64 => self.f64.run_in_place(bytes, &spec.shape, other, p),
+            DType::F32 => self.f32.run_in_place(bytes, &spec.shape, other, narrow(p)),
+            _ => false,
+        })
+    }
+
+    #[inline]
+    fn saves(&self, _attrs: &Attrs, wanted: Mask) -> Saves {
+        let mut saves = Saves::NOTHING;
+        for (position, slope) in self.slopes.iter().enumerate() {
+            if let (Slope::Expression(slope), true) = (slope, wanted.has(position)) {
+                for source in slope.sources {
+                    saves = match *source {
+                        Source::Operand(position) => saves.operand(position),
+                        Source::Output(position) => saves.output(position),
+                    };
+                }
+            }
+        }
+        saves
+    }
+
+    #[inline]
+    fn vjp(&'static self, rule: &Rule<'_>, cotangents: &mut [Option<Tensor>]) -> Gradients {
+        let Some(mut g) = cotangents[0].take() else { return Gradients::new() };
+        let last = self.slopes.len() - 1;
+        let mut gradients = Gradients::new();
+        for position in 0..=last {
+            // The last may write over the cotangent.
+            let mine =
+                if position == last { std::mem::replace(&mut g, Tensor::one(0, DType::F64, 0)) } else { g.clone() };
+            let gradient = if rule.wants(position) { self.derivative(rule, position, mine) } else { None };
+            gradients.push(gradient.map_or(Gradient::Zero, Gradient::Dense));
+        }
+        gradients
+    }
+
+    #[inline]
+    fn vjp_direct(&self, wanted: Mask, g: &Tensor, held: Held<'_>, give: &mut dyn FnMut(usize, Tensor)) -> bool {
+        if !self.parameters.is_empty() {
+            return false;
+        }
+        let saves = self.saves(&Attrs::new(), wanted);
+        let alike = |value: Option<&Value>| value.is_some_and(|value| g.value.is_short_like(value));
+        if !(0..saves.count()).all(|place| alike(held.value(place))) || !alike(Some(&g.value)) {
+            return false;
+        }
+        for position in wanted.iter() {
+            let gradient = match &self.slopes[position] {
+                Slope::Expression(slope) => {
+                    let [first, last] = [slope.sources[0], slope.sources[slope.sources.len() - 1]];
+                    let at = |source: Source| held.value(source.place(saves)).expect("everything held is alike");
+                    scaled_directly(slope, &g.value, at(first), at(last), [0.0; 2]).expect("what is alike is short")
+                }
+                Slope::Zero => continue,
+                Slope::One => g.clone(),
+                Slope::MinusOne => NEG.eval_direct(&[g]).expect("what is alike is short"),
+            };
+            give(position, gradient);
+        }
+        true
+    }
+
+    fn jvp(&'static self, rule: &Rule<'_>, tangents: &[Option<Tensor>]) -> Adjoints {
+        let parts = tangents
+            .iter()
+            .enumerate()
+            .filter_map(|(position, tangent)| self.derivative(rule, position, tangent.clone()?));
+        smallvec![parts.reduce(|a, b| a + b)]
+    }
+
+    fn batch(&'static self, attrs: &Attrs, size: usize, operands: &[Tensor], batched: Mask) -> Result<Outputs, Error> {
+        let aligned: SmallVec<[Tensor; 2]> = align_batch(size, operands, batched);
+        let aligned: SmallVec<[&Tensor; 2]> = aligned.iter().collect();
+        Ok(smallvec![bind1(self, attrs.clone(), &aligned)])
+    }
+
+    /// A function that is constant between its jumps has no gradient to pass.
+    #[inline]
+    fn differentiable(&self) -> bool {
+        !self.slopes.iter().all(|slope| matches!(slope, Slope::Zero))
+    }
+
+    fn dependency(&self) -> Dependency {
+        if self.differentiable() { Dependency::Elementwise } else { Dependency::None }
+    }
+
+    fn jet(&self) -> Jet {
+        self.jet
+    }
+
+    fn rule_text(&self) -> &'static str {
+        self.rule_text
+    }
+
+    fn cases(&self) -> Vec<Case> {
+        let (reference, p) = (self.reference, self.tried);
+        let attrs =
+            self.parameters.iter().zip(p).fold(Attrs::new(), |attrs, (name, value)| attrs.with_real(name, value));
+        let whole = move |samples: &[Sample]| {
+            let second = samples.last().expect("an operand");
+            let data: Vec<f64> = samples[0].data.iter().zip(&second.data).map(|(&x, &y)| reference(x, y, p)).collect();
+            vec![Sample::new(samples[0].shape.clone(), data).of(samples[0].dtype)]
+        };
+        let sample = |shape: Shape, phase: f64| match self.domain {
+            Domain::Reals => Sample::wave(shape, phase),
+            Domain::Positive => Sample::positive(shape, phase),
+            Domain::Within(low, high) => Sample::within(low, high, shape, phase),
+        };
+        let operands = |shape: Shape| -> Vec<Sample> {
+            (0..self.slopes.len()).map(|operand| sample(shape.clone(), operand as f64 + 0.3)).collect()
+        };
+        let case = |shape: Shape| Case::new(format!("shape {shape}"), attrs.clone(), operands(shape), whole);
+        // One element inline, short and long rows, more axes than are held dense, nothing, and enough for several tiles.
+        let mut cases = vec![
+            case(Shape::from([])),
+            case(Shape::from([1, 1])),
+            case(Shape::from([7])),
+            case(Shape::from([2, 3])),
+            case(Shape::from([2, 1, 3])),
+            case(Shape::from([0, 2])),
+            case(Shape::from([3, 400])),
+            case(Shape::from([40_000])).values_only(),
+        ];
+        if !self.edges.is_empty() {
+            let (points, values): (Vec<f64>, Vec<f64>) = self.edges.iter().copied().unzip();
+            let expected = Sample::new([values.len()], values);
+            let points = vec![Sample::new([points.len()], points)];
+            let edge = Case::new("edges", attrs.clone(), points, move |_| vec![expected.clone()]);
+            cases.push(edge.values_only());
+        }
+        if self.i64.is_some() {
+            let whole_numbers = (0..self.slopes.len())
+                .map(|operand| Sample::integers([4], [3, -2, 7, 1 + operand as i64]))
+                .collect::<Vec<_>>();
+            cases.push(Case::new("integers", attrs.clone(), whole_numbers, whole).values_only());
+        }
+        cases
+    }
+}
+
+fn expect_same_shape(name: &str, a: SpecRef<'_>, b: SpecRef<'_>) -> Result<(), Error> {
+    if a.shape == b.shape {
+        return Ok(());
+    }
+    let (left, right) = (Shape::from(a.shape), Shape::from(b.shape));
+    let message = format!("shapes {left} and {right} differ");
+    Err(Error::new(ErrorKind::Shape(vec![left, right]), name, message))
+}

@@ -1,0 +1,152 @@
+//! The macros that make an elementwise primitive from expressions.
+//!
+//! Expressions are mathematics: `exp(x)`, `1.0 - y * y`, `above(x, 0.0, 1.0, alpha)`. Their functions come from
+//! [`formula::native`](super::formula::native) in loops and from [`formula::tensor`](super::formula::tensor) in rules.
+
+/// `slope!(zero)`, `slope!(one)`, `slope!(minus_one)`, `slope!(|y: output 0| 1.0 - y * y)`,
+/// `slope!(|x: operand 0, y: operand 1| ..)`, and with parameters `slope!(|x: operand 0; alpha| ..)`.
+macro_rules! slope {
+    (zero) => { $crate::rules::Slope::Zero };
+    (one) => { $crate::rules::Slope::One };
+    (minus_one) => { $crate::rules::Slope::MinusOne };
+    (|$a:ident: $ka:ident $ia:literal $(; $($p:ident),+)?| $expression:expr) => {
+        $crate::rules::slope!(@make [$ka $ia] |$a, _unused| [$($($p),+)?] $expression)
+    };
+    (|$a:ident: $ka:ident $ia:literal, $b:ident: $kb:ident $ib:literal $(; $($p:ident),+)?| $expression:expr) => {
+        $crate::rules::slope!(@make [$ka $ia, $kb $ib] |$a, $b| [$($($p),+)?] $expression)
+    };
+    (@make [$($kind:ident $place:literal),+] |$a:ident, $b:ident| [$($p:ident),*] $expression:expr) => {
+        $crate::rules::Slope::Expression($crate::rules::SlopeExpression {
+            sources: &[$($crate::rules::slope!(@source $kind $place)),+],
+            tensor: |saved, p| {
+                #[allow(unused_imports)]
+                use $crate::rules::formula::tensor::*;
+                let ($a, $b) = (saved[0], saved[saved.len() - 1]);
+                $crate::rules::parameters!(p; $($p),*);
+                $crate::rules::formula::IntoSlope::into_slope($expression)
+            },
+            f64: $crate::rules::slope!(@loops f64, |$a, $b| [$($p),*] $expression),
+            f32: $crate::rules::slope!(@loops f32, |$a, $b| [$($p),*] $expression),
+        })
+    };
+    (@source operand $position:literal) => { $crate::rules::Source::Operand($position) };
+    (@source output $position:literal) => { $crate::rules::Source::Output($position) };
+    (@loops $t:ty, |$a:ident, $b:ident| [$($p:ident),*] $expression:expr) => {
+        $crate::rules::SlopeLoops::<$t> {
+            one: |g, $a, $b, p| $crate::rules::slope!(@body g, p; [$($p),*] $expression),
+            slices: |g, a, b, out, p| wengert_kernels::map::loop3(g, a, b, out, #[inline(always)] |g: $t, $a: $t, $b: $t| {
+                $crate::rules::slope!(@body g, p; [$($p),*] $expression)
+            }),
+            update: |g, a, b, p| wengert_kernels::map::loop3_in_place(g, a, b, #[inline(always)] |g: $t, $a: $t, $b: $t| {
+                $crate::rules::slope!(@body g, p; [$($p),*] $expression)
+            }),
+        }
+    };
+    (@body $g:ident, $v:ident; [$($p:ident),*] $expression:expr) => {{
+        #[allow(unused_imports)]
+        use $crate::rules::formula::native::*;
+        $crate::rules::parameters!($v; $($p),*);
+        if $g == 0.0 { 0.0 } else { $g * ($expression) }
+    }};
+}
+pub(crate) use slope;
+
+/// Names the parameters of a call.
+macro_rules! parameters {
+    ($values:expr;) => {
+        let _ = $values;
+    };
+    ($values:expr; $a:ident) => {
+        let [$a, _] = $values;
+    };
+    ($values:expr; $a:ident, $b:ident) => {
+        let [$a, $b] = $values;
+    };
+}
+pub(crate) use parameters;
+
+/// The loops of one value expression in one native type.
+macro_rules! loops {
+    ($t:ty, |$x:ident| [$($p:ident),*] $value:expr) => {
+        $crate::rules::Loops::<$t> {
+            one: |$x, _, p| $crate::rules::loops!(@body p; [$($p),*] $value),
+            slices: |x, _, out, p| wengert_kernels::map::loop1(x, out, #[inline(always)] |$x: $t| {
+                $crate::rules::loops!(@body p; [$($p),*] $value)
+            }),
+            update: None,
+        }
+    };
+    ($t:ty, |$x:ident, $y:ident| [$($p:ident),*] $value:expr) => {
+        $crate::rules::Loops::<$t> {
+            one: |$x, $y, p| $crate::rules::loops!(@body p; [$($p),*] $value),
+            slices: |x, y, out, p| wengert_kernels::map::loop2(x, y, out, #[inline(always)] |$x: $t, $y: $t| {
+                $crate::rules::loops!(@body p; [$($p),*] $value)
+            }),
+            update: Some(|x, y, p| wengert_kernels::map::loop2_in_place(x, y, #[inline(always)] |$x: $t, $y: $t| {
+                $crate::rules::loops!(@body p; [$($p),*] $value)
+            })),
+        }
+    };
+    (@body $v:ident; [$($p:ident),*] $value:expr) => {{
+        #[allow(unused_imports)]
+        use $crate::rules::formula::native::*;
+        $crate::rules::parameters!($v; $($p),*);
+        $value
+    }};
+}
+pub(crate) use loops;
+
+/// One elementwise primitive: parameters, the value, a slope for each operand, the rule in words, and an independent
+/// reference.
+macro_rules! elementwise {
+    (
+        $static:ident = $name:literal,
+        $(parameters: [$($p:ident = $tried:expr),+],)?
+        value: |$($x:ident),+| $value:expr,
+        $(integer: |$($i:ident),+| $integer:expr,)?
+        slopes: [$($slope:expr),+],
+        rule: $rule:literal,
+        reference: |$($r:pat_param),+| $reference:expr,
+        domain: $domain:expr,
+        $(edges: $edges:expr,)?
+        jet: $jet:ident $(,)?
+    ) => {
+        #[doc = concat!("The primitive `", $name, "`.")]
+        pub static $static: $crate::rules::Elementwise = {
+            #[allow(unused_imports)]
+            use $crate::rules::Domain::*;
+            $crate::rules::Elementwise {
+                name: $name,
+                rule_text: $rule,
+                parameters: &[$($(stringify!($p)),+)?],
+                tried: $crate::rules::elementwise!(@tried $($($tried),+)?),
+                f64: $crate::rules::elementwise!(@loops f64, [$($($p),+)?] |$($x),+| $value),
+                f32: $crate::rules::elementwise!(@loops f32, [$($($p),+)?] |$($x),+| $value),
+                i64: $crate::rules::elementwise!(@integer [$($($p),+)?] $(|$($i),+| $integer)?),
+                slopes: &[$($slope),+],
+                jet: $crate::primitive::Jet::$jet,
+                reference: $crate::rules::elementwise!(@reference [$($($p),+)?] |$($r),+| $reference),
+                domain: $domain,
+                edges: $crate::rules::elementwise!(@edges $($edges)?),
+            }
+        };
+    };
+    (@tried) => { [0.0, 0.0] };
+    (@tried $a:expr) => { [$a, 0.0] };
+    (@tried $a:expr, $b:expr) => { [$a, $b] };
+    (@loops $t:ty, $p:tt |$x:ident| $value:expr) => { $crate::rules::loops!($t, |$x| $p $value) };
+    (@loops $t:ty, $p:tt |$x:ident, $y:ident| $value:expr) => { $crate::rules::loops!($t, |$x, $y| $p $value) };
+    (@integer $p:tt) => { None };
+    (@integer $p:tt |$($i:ident),+| $integer:expr) => {
+        Some($crate::rules::elementwise!(@loops i64, $p |$($i),+| $integer))
+    };
+    (@reference [$($p:ident),*] |$x:pat_param| $reference:expr) => {
+        |$x: f64, _: f64, p| { $crate::rules::parameters!(p; $($p),*); $reference }
+    };
+    (@reference [$($p:ident),*] |$x:pat_param, $y:pat_param| $reference:expr) => {
+        |$x: f64, $y: f64, p| { $crate::rules::parameters!(p; $($p),*); $reference }
+    };
+    (@edges) => { &[] };
+    (@edges $edges:expr) => { $edges };
+}
+pub(crate) use elementwise;
