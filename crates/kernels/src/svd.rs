@@ -7,11 +7,14 @@
 //! first among equals) is positive.
 
 use crate::dtype::Compute;
-use crate::linalg::{Part, Reflectors, dot, largest_entry, multiply};
+use crate::linalg::{Part, Reflectors, dot, eigenpairs, largest_entry, multiply};
 use crate::simd::vectorised;
 
 /// Convergence is quadratic: ten sweeps are many.
 const SWEEPS: usize = 60;
+
+/// Orders up to which sweeps alone are faster than a guess before them.
+const SMALL: usize = 12;
 
 /// Decomposes the row-major `m x n` matrix `a`: `u` is `m x k`, `s` has `k` elements in descending order, `vt` is
 /// `k x n`, with `k = min(m, n)`. An input that is not finite fills everything with NaN.
@@ -93,8 +96,12 @@ fn decompose(columns: &[f64], height: usize, count: usize) -> Factors {
             rows[i * count + j] = triangle[j * height + i];
         }
     }
-    let mut turns = vec![0.0; count * count];
-    turns.iter_mut().step_by(count + 1).for_each(|x| *x = 1.0);
+    let mut turns = first_turns(&rows, count);
+    if count > SMALL {
+        let triangle = std::mem::replace(&mut rows, vec![0.0; count * count]);
+        let square = |data| Part::new(data, count, count, count);
+        multiply(square(&turns), square(&triangle), 1.0, false, &mut rows, count);
+    }
     orthogonalise_rows(&mut rows, &mut turns, count);
 
     let lengths: Vec<f64> = rows.chunks_exact(count).map(norm).collect();
@@ -119,6 +126,25 @@ fn decompose(columns: &[f64], height: usize, count: usize) -> Factors {
     let (turns, q) = (Part::new(&turns_in_order, count, count, count), Part::new(&q, count, height, height));
     multiply(turns, q, 1.0, false, &mut left, height);
     Factors { left, singular: order.iter().map(|&j| lengths[j]).collect(), right }
+}
+
+/// A guess of the rotations: the eigenvectors of `R R^T`, the largest first. They are good to `eps` times the square of
+/// the condition, which spares most of the sweeps; the sweeps that are left give the accuracy.
+fn first_turns(rows: &[f64], count: usize) -> Vec<f64> {
+    let mut turns = vec![0.0; count * count];
+    turns.iter_mut().step_by(count + 1).for_each(|x| *x = 1.0);
+    if count <= SMALL {
+        return turns;
+    }
+    let part = Part::new(rows, count, count, count);
+    let mut gram = vec![0.0; count * count];
+    multiply(part, part.transposed(), 1.0, false, &mut gram, count);
+    if let Ok((values, vectors)) = eigenpairs(gram, count) {
+        for (turn, from) in turns.chunks_exact_mut(count).zip(descending(&values)) {
+            turn.copy_from_slice(&vectors[from * count..][..count]);
+        }
+    }
+    turns
 }
 
 /// Turns rows in pairs, the rows of `turns` alongside, until all are orthogonal.

@@ -74,34 +74,53 @@ vectorised! {
         // Row j holds column j of L, as far as it is known.
         let mut columns = [[T::ZERO; PANEL]; PANEL];
         let mut reciprocals = [T::ZERO; PANEL];
-        for (i, row) in rows.iter_mut().enumerate() {
-            let mut sums = *row;
-            let known = i.min(width);
-            for j in 0..known {
-                let x = sums[j] * reciprocals[j];
-                row[j] = x;
-                let (column, sums) = (columns[j].as_chunks::<LANES>().0, sums.as_chunks_mut::<LANES>().0);
-                for lane in j / LANES..width.div_ceil(LANES) {
-                    for e in 0..LANES {
-                        sums[lane][e] = sums[lane][e] - x * column[lane][e];
-                    }
-                }
-                if i < width {
-                    // After its last use with this row: the diagonal needs its own square.
-                    columns[j][i] = x;
-                    let sums = sums.as_flattened_mut();
-                    sums[i] = sums[i] - x * x;
-                }
+        let (head, below) = rows.split_at_mut(width);
+        for i in 0..width {
+            let row = &mut head[i];
+            eliminate([row], &columns, &reciprocals, i, width);
+            let mut pivot = row[i];
+            for j in 0..i {
+                columns[j][i] = row[j];
+                pivot = pivot - row[j] * row[j];
             }
-            if i < width {
-                let pivot = sums[i];
-                if !(pivot > T::ZERO && pivot - pivot == T::ZERO) {
-                    return Some(i);
-                }
-                row[i] = pivot.root();
-                reciprocals[i] = T::ONE / row[i];
+            if !(pivot > T::ZERO && pivot - pivot == T::ZERO) {
+                return Some(i);
             }
+            row[i] = pivot.root();
+            reciprocals[i] = T::ONE / row[i];
+        }
+        let (quads, rest) = below.as_chunks_mut::<4>();
+        for quad in quads {
+            eliminate(quad.each_mut(), &columns, &reciprocals, width, width);
+        }
+        for row in rest {
+            eliminate([row], &columns, &reciprocals, width, width);
         }
         None
+    }
+}
+
+/// `x_j = (a_j - sum over p < j of x_p l_jp) / l_jj` for `j < known`, in several rows at once: each is a chain of
+/// dependent steps.
+#[inline(always)]
+fn eliminate<T: Real, const ROWS: usize>(
+    mut rows: [&mut [T; PANEL]; ROWS],
+    columns: &[[T; PANEL]; PANEL],
+    reciprocals: &[T; PANEL],
+    known: usize,
+    width: usize,
+) {
+    for j in 0..known {
+        let column = columns[j].as_chunks::<LANES>().0;
+        for row in &mut rows {
+            let x = row[j] * reciprocals[j];
+            let lanes = row.as_chunks_mut::<LANES>().0;
+            for lane in j / LANES..width.div_ceil(LANES) {
+                for e in 0..LANES {
+                    lanes[lane][e] = lanes[lane][e] - x * column[lane][e];
+                }
+            }
+            row[j] = x;
+        }
     }
 }

@@ -2,7 +2,8 @@
 //!
 //! With `p = t A v` and `w = p - (t / 2) (p^T v) v` a reflection of both sides is `A -= v w^T + w v^T`. That pass over
 //! the matrix also forms the product with the next `v`, so the matrix is read and written once per reflection.
-//! QL steps rotate neighbouring rows of `V^T`; the row that two rotations share stays in registers.
+//! QL steps rotate neighbouring rows of `V^T`. Rotations are gathered over many steps and then applied to a few columns
+//! at a time, which fit in the nearest cache; the row that two rotations share stays in registers.
 
 use super::batch::{expect_finite, expect_length, for_each_matrix};
 use super::part::{dot, dot_inline, subtract};
@@ -42,9 +43,7 @@ pub fn eigh<T: Real>(a: &[T], [batch, n]: [usize; 2], values: &mut [T], vectors:
 }
 
 fn decompose<T: Real>(a: Vec<T>, n: usize, unscale: T, values: &mut [T], vectors: &mut [T]) -> Result<(), Reason> {
-    let Tridiagonal { mut diagonal, mut beside, reflectors } = tridiagonalise(a, n);
-    let mut rows = reflectors.product(n);
-    diagonalise(&mut diagonal, &mut beside, &mut rows)?;
+    let (diagonal, rows) = eigenpairs(a, n)?;
     let mut order: Vec<usize> = (0..n).collect();
     order.sort_by(|&i, &j| diagonal[i].to_f64().total_cmp(&diagonal[j].to_f64()));
     for (j, &from) in order.iter().enumerate() {
@@ -57,6 +56,14 @@ fn decompose<T: Real>(a: Vec<T>, n: usize, unscale: T, values: &mut [T], vectors
         }
     }
     Ok(())
+}
+
+/// Eigenvalues of a symmetric matrix of moderate scale, in no order, and the vectors as rows.
+pub(crate) fn eigenpairs<T: Real>(a: Vec<T>, n: usize) -> Result<(Vec<T>, Vec<T>), Reason> {
+    let Tridiagonal { mut diagonal, mut beside, reflectors } = tridiagonalise(a, n);
+    let mut rows = reflectors.product(n);
+    diagonalise(&mut diagonal, &mut beside, &mut rows)?;
+    Ok((diagonal, rows))
 }
 
 struct Tridiagonal<T> {
@@ -120,7 +127,7 @@ const STEPS: usize = 40;
 fn diagonalise<T: Real>(d: &mut [T], e: &mut [T], vectors: &mut [T]) -> Result<(), Reason> {
     let n = d.len();
     let two = T::ONE + T::ONE;
-    let mut rotations = vec![(T::ONE, T::ZERO); n];
+    let mut rotations = Rotations { steps: Vec::new(), turns: Vec::new() };
     // Far below the rounding of the matrix; without it numbers near underflow could turn in circles.
     let nothing = T::EPSILON * T::EPSILON * (largest_entry(d).magnitude() + largest_entry(e).magnitude());
     let mut steps = 0;
@@ -138,6 +145,7 @@ fn diagonalise<T: Real>(d: &mut [T], e: &mut [T], vectors: &mut [T]) -> Result<(
                 e[last] = T::ZERO;
                 d[first..=last].reverse();
                 e[first..last].reverse();
+                rotations.apply(vectors, n);
                 reverse_rows(&mut vectors[first * n..(last + 1) * n], n);
             }
             known_last = Some(last);
@@ -166,16 +174,20 @@ fn diagonalise<T: Real>(d: &mut [T], e: &mut [T], vectors: &mut [T]) -> Result<(
                 p = sine * r;
                 d[i + 1] = g + p;
                 g = cosine * r - b;
-                rotations[i] = (cosine, sine);
+                rotations.turns.push((cosine, sine));
             }
             if stop == first {
                 d[first] = d[first] - p;
                 e[first] = g;
             }
             e[last] = T::ZERO;
-            rotate_rows(&mut vectors[stop * n..(last + 1) * n], n, &rotations[stop..last]);
+            rotations.steps.push((stop, last));
+            if rotations.turns.len() >= GATHERED * n {
+                rotations.apply(vectors, n);
+            }
         }
     }
+    rotations.apply(vectors, n);
     Ok(())
 }
 
@@ -196,38 +208,55 @@ fn hypotenuse<T: Real>(x: T, y: T) -> T {
     large * (T::ONE + ratio * ratio).root()
 }
 
-vectorised! {
-    /// Rotation `i` turns rows `i` and `i + 1`; the last comes first.
-    fn rotate_rows[T: Real](rows: &mut [T], n: usize, rotations: &[(T, T)]) {
-        let mut column = 0;
-        while column + 32 <= n {
-            rotate_columns::<T, 32>(rows, n, column, rotations);
-            column += 32;
+/// Rotations that are gathered before they are applied, in multiples of the order of the matrix.
+const GATHERED: usize = 16;
+
+/// Steps `(first, last)`, each with a rotation for the rows `i` and `i + 1` for `i` from `last - 1` down to `first`.
+struct Rotations<T> {
+    steps: Vec<(usize, usize)>,
+    turns: Vec<(T, T)>,
+}
+
+impl<T: Real> Rotations<T> {
+    /// Turns the rows and forgets the rotations.
+    fn apply(&mut self, rows: &mut [T], n: usize) {
+        if n <= 8 {
+            rotate(rows, &mut vec![[T::ZERO; 8]; n], &self.steps, &self.turns);
+        } else {
+            rotate(rows, &mut vec![[T::ZERO; 16]; n], &self.steps, &self.turns);
         }
-        while column + 8 <= n {
-            rotate_columns::<T, 8>(rows, n, column, rotations);
-            column += 8;
-        }
-        while column < n {
-            rotate_columns::<T, 1>(rows, n, column, rotations);
-            column += 1;
-        }
+        self.steps.clear();
+        self.turns.clear();
     }
 }
 
-#[inline(always)]
-fn rotate_columns<T: Real, const LANES: usize>(rows: &mut [T], n: usize, column: usize, rotations: &[(T, T)]) {
-    let place = |row: usize| row * n + column..row * n + column + LANES;
-    let mut carried = [T::ZERO; LANES];
-    carried.copy_from_slice(&rows[place(rotations.len())]);
-    for (i, &(cosine, sine)) in rotations.iter().enumerate().rev() {
-        let mut upper = [T::ZERO; LANES];
-        upper.copy_from_slice(&rows[place(i)]);
-        let lower = &mut rows[place(i + 1)];
-        for e in 0..LANES {
-            lower[e] = sine * upper[e] + cosine * carried[e];
-            carried[e] = cosine * upper[e] - sine * carried[e];
+vectorised! {
+    /// `columns` is scratch memory with one entry per row.
+    fn rotate[T: Real, const LANES: usize](rows: &mut [T], columns: &mut [[T; LANES]], steps: &[(usize, usize)], turns: &[(T, T)]) {
+        let n = columns.len();
+        for start in (0..n).step_by(LANES) {
+            let width = LANES.min(n - start);
+            for (column, row) in columns.iter_mut().zip(rows.chunks_exact(n)) {
+                column[..width].copy_from_slice(&row[start..start + width]);
+            }
+            let mut turns = turns.iter();
+            for &(first, last) in steps {
+                let block = &mut columns[first..=last];
+                let mut carried = block[last - first];
+                for (i, &(cosine, sine)) in (0..last - first).rev().zip(turns.by_ref()) {
+                    let upper = block[i];
+                    let mut lower = [T::ZERO; LANES];
+                    for e in 0..LANES {
+                        lower[e] = sine * upper[e] + cosine * carried[e];
+                        carried[e] = cosine * upper[e] - sine * carried[e];
+                    }
+                    block[i + 1] = lower;
+                }
+                block[0] = carried;
+            }
+            for (column, row) in columns.iter().zip(rows.chunks_exact_mut(n)) {
+                row[start..start + width].copy_from_slice(&column[..width]);
+            }
         }
     }
-    rows[place(0)].copy_from_slice(&carried);
 }

@@ -37,6 +37,7 @@ pub use real::Real;
 pub use svd::svd;
 pub use triangular::{Triangular, solve_triangular};
 
+pub(crate) use eigh::eigenpairs;
 pub(crate) use part::{Part, dot, multiply, transpose};
 pub(crate) use qr::Reflectors;
 pub(crate) use real::largest_entry;
