@@ -83,7 +83,7 @@ vectorised! {
                 columns[j][i] = row[j];
                 pivot = pivot - row[j] * row[j];
             }
-            if !(pivot > T::ZERO && pivot - pivot == T::ZERO) {
+            if !(pivot > T::ZERO && pivot.finite()) {
                 return Some(i);
             }
             row[i] = pivot.root();

@@ -124,14 +124,6 @@ vectorised! {
 
 vectorised! {
     pub(super) fn all_finite[T: Real](a: &[T]) -> bool {
-        // x - x is zero exactly for finite x.
-        let mut sums = [T::ZERO; LANES];
-        let (chunks, tail) = a.as_chunks::<LANES>();
-        for chunk in chunks {
-            for i in 0..LANES {
-                sums[i] = sums[i] + (chunk[i] - chunk[i]);
-            }
-        }
-        tail.iter().chain(&sums).all(|&x| x - x == T::ZERO)
+        a.iter().fold(true, |all, x| all & x.finite())
     }
 }

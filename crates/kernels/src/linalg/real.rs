@@ -24,6 +24,9 @@ pub trait Real: Product {
     /// The absolute value.
     fn magnitude(self) -> Self;
 
+    /// Whether this is neither NaN nor infinite.
+    fn finite(self) -> bool;
+
     /// This magnitude with the sign of `sign`.
     fn with_sign_of(self, sign: Self) -> Self;
 
@@ -56,6 +59,11 @@ macro_rules! real {
         #[inline(always)]
         fn magnitude(self) -> Self {
             self.abs()
+        }
+
+        #[inline(always)]
+        fn finite(self) -> bool {
+            self.is_finite()
         }
 
         #[inline(always)]

@@ -355,7 +355,7 @@ fn failures_name_the_matrix_and_the_pivot_and_leave_the_others_alone() {
 }
 
 fn check_not_finite<T: Real>() {
-    let all_nan = |out: &[&[T]]| out.iter().all(|out| out.iter().all(|&x| x != x));
+    let all_nan = |out: &[&[T]]| out.iter().all(|out| out.iter().all(|x| x.to_f64().is_nan()));
     for n in [1, 2, 9, 40] {
         for bad in [f64::NAN, f64::INFINITY, f64::NEG_INFINITY] {
             for place in [0, n * n / 2 / n * n, n * n - 1] {
@@ -374,7 +374,7 @@ fn check_not_finite<T: Real>() {
                 let _ = solve_triangular(&a, &square(), [1, n, n], Triangular::UPPER, &mut u);
                 // Right-hand sides that are not finite pass through.
                 assert!(solve(&to::<T>(&identity(n)), &a, [1, n, n], false, &mut u).is_ok());
-                assert!(u[place] - u[place] != T::ZERO);
+                assert!(!u[place].finite());
             }
         }
     }
