@@ -1,7 +1,6 @@
 //! Residuals, orthogonality and status on awkward matrices, in both types; the reference products are plain `f64` loops.
 
 use super::*;
-use crate::threads::set_threads;
 use crate::view::samples::Numbers;
 
 /// Allowed residuals are this many times `eps * n * size`.
@@ -398,45 +397,5 @@ fn the_largest_and_smallest_numbers_terminate() {
         assert!(eigh(&a, [1, 9], &mut s, &mut v).is_ok());
         expect_close::<f64>(&product(&flip(&v, 9, 9), &v, 9, 9, 9), &identity(9), 9, 1.0, "eigh");
         assert!(svd(&a, [1, 9, 9], false, &mut u, &mut s, &mut v).is_ok());
-    }
-}
-
-fn every_output<T: Real>(n: usize, batch: usize) -> Vec<Vec<f64>> {
-    let mut a = random(batch * n * n, 12);
-    for matrix in a.chunks_exact_mut(n * n) {
-        matrix.iter_mut().step_by(n + 1).for_each(|x| *x += n as f64);
-    }
-    let a = to::<T>(&a);
-    let out = || vec![T::ZERO; batch * n * n];
-    let (mut pivots, mut short) = (vec![0; batch * n], vec![T::ZERO; batch * n]);
-    let mut results = Vec::new();
-    let mut keep = |status: Status, outs: &[&[T]]| {
-        assert!(status.is_ok());
-        outs.iter().for_each(|out| results.push(from(out)));
-    };
-    let (mut x, mut y) = (out(), out());
-    keep(lu(&a, [batch, n, n], &mut x, &mut pivots, &mut short[..batch]), &[&x, &short[..batch]]);
-    keep(solve(&a, &a, [batch, n, n], true, &mut x), &[&x]);
-    keep(inv(&a, [batch, n], &mut x), &[&x]);
-    keep(solve_triangular(&a, &a, [batch, n, n], Triangular::UPPER, &mut x), &[&x]);
-    keep(cholesky(&a, [batch, n], &mut x), &[&x]);
-    keep(qr(&a, [batch, n, n], false, &mut x, &mut y), &[&x, &y]);
-    keep(eigh(&a, [batch, n], &mut short, &mut x), &[&short, &x]);
-    keep(svd(&a, [batch, n, n], false, &mut x, &mut short, &mut y), &[&x, &short, &y]);
-    results
-}
-
-#[test]
-fn bits_do_not_depend_on_the_number_of_threads() {
-    for (n, batch) in [(8, 400), (33, 20)] {
-        set_threads(1);
-        let (single, double) = (every_output::<f32>(n, batch), every_output::<f64>(n, batch));
-        for threads in [1, 2, 3, 7] {
-            set_threads(threads);
-            assert!(single == every_output::<f32>(n, batch) && double == every_output::<f64>(n, batch), "{threads}");
-        }
-        // Nor on the place in the batch.
-        let first = every_output::<f64>(n, 1);
-        assert!(first.iter().zip(&double).all(|(one, many)| one[..] == many[..one.len()]));
     }
 }
