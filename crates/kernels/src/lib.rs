@@ -13,8 +13,9 @@
 //! | [`reduce`] | sums and maxima |
 //! | [`matmul`](mod@matmul) | matrix products |
 //! | [`index`] | gather and scatter along one axis |
+//! | [`linalg`] | LU, Cholesky, QR, eigenvalues, singular values and systems of batches of matrices |
 //! | [`bits`] | one-bit masks |
-//! | [`svd`](mod@svd) | the singular value decomposition |
+//! | [`svd`](mod@svd) | the singular value decomposition of one matrix |
 //! | [`random`] | counter-based random numbers |
 //!
 //! Bits never depend on the number of threads: work is split into tiles whose size is a function of the shape alone.
@@ -22,6 +23,7 @@
 pub mod bits;
 pub mod dtype;
 pub mod index;
+pub mod linalg;
 pub mod map;
 pub mod matmul;
 pub mod pool;

@@ -1,0 +1,111 @@
+//! The two types that decompositions compute in.
+
+use crate::matmul::Product;
+
+/// `f32` or `f64`: a compute type with roots.
+///
+/// ```
+/// use wengert_kernels::linalg::Real;
+/// fn hypotenuse<T: Real>(x: T, y: T) -> T { (x * x + y * y).root() }
+/// assert_eq!(hypotenuse(3f32, 4.0), 5.0);
+/// ```
+pub trait Real: Product {
+    /// The distance from 1 to the next larger number.
+    const EPSILON: Self;
+    /// Not a number.
+    const NAN: Self;
+    /// The largest power of two that scaling uses; its reciprocal is a normal number.
+    #[doc(hidden)]
+    const LARGEST_SCALE: i32;
+
+    /// The square root.
+    fn root(self) -> Self;
+
+    /// The absolute value.
+    fn magnitude(self) -> Self;
+
+    /// Whether this is neither NaN nor infinite.
+    fn finite(self) -> bool;
+
+    /// This magnitude with the sign of `sign`.
+    fn with_sign_of(self, sign: Self) -> Self;
+
+    /// `out = keep * out + factor * a * b` with `(rows, cols, depth)` and strides `(row, column)` in elements.
+    ///
+    /// # Safety
+    /// The operands are valid for these sizes and strides, and nobody else accesses `out`.
+    #[doc(hidden)]
+    unsafe fn gemm(
+        sizes: (usize, usize, usize),
+        out: (*mut Self, isize),
+        keep: bool,
+        a: (*const Self, isize, isize),
+        b: (*const Self, isize, isize),
+        factor: Self,
+    );
+}
+
+macro_rules! real {
+    ($($float:ident, $scale:expr;)*) => { $(impl Real for $float {
+        const EPSILON: Self = $float::EPSILON;
+        const NAN: Self = $float::NAN;
+        const LARGEST_SCALE: i32 = $scale;
+
+        #[inline(always)]
+        fn root(self) -> Self {
+            self.sqrt()
+        }
+
+        #[inline(always)]
+        fn magnitude(self) -> Self {
+            self.abs()
+        }
+
+        #[inline(always)]
+        fn finite(self) -> bool {
+            self.is_finite()
+        }
+
+        #[inline(always)]
+        fn with_sign_of(self, sign: Self) -> Self {
+            self.copysign(sign)
+        }
+
+        unsafe fn gemm(
+            (rows, cols, depth): (usize, usize, usize),
+            (out, out_step): (*mut Self, isize),
+            keep: bool,
+            (a, a_row, a_col): (*const Self, isize, isize),
+            (b, b_row, b_col): (*const Self, isize, isize),
+            factor: Self,
+        ) {
+            // SAFETY: the caller's promise; `out` is read only when it is kept.
+            unsafe {
+                gemm::gemm(
+                    rows, cols, depth,
+                    out, 1, out_step, keep,
+                    a, a_col, a_row,
+                    b, b_col, b_row,
+                    1.0, factor, false, false, false,
+                    gemm::Parallelism::None,
+                );
+            }
+        }
+    })* };
+}
+real! { f32, 120; f64, 1000; }
+
+/// The entry of largest magnitude, the first among equals; 0 when there is none.
+pub(crate) fn largest_entry<T: Real>(a: &[T]) -> T {
+    a.iter().fold(T::ZERO, |most, &x| if x.magnitude() > most.magnitude() { x } else { most })
+}
+
+/// The power of two that brings the largest magnitude of `a` near 1, and its reciprocal: scaling by them is exact.
+pub(super) fn scale_of<T: Real>(a: &[T]) -> (T, T) {
+    let largest = largest_entry(a).magnitude();
+    if largest == T::ZERO {
+        return (T::ONE, T::ONE);
+    }
+    let exponent = (largest.to_f64().log2().floor() as i32).clamp(-T::LARGEST_SCALE, T::LARGEST_SCALE);
+    (T::from_f64(2f64.powi(-exponent)), T::from_f64(2f64.powi(exponent)))
+}
