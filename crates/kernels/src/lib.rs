@@ -12,6 +12,7 @@
 //! | [`map`](mod@map) | elementwise loops over tiles, copies and conversions |
 //! | [`reduce`] | sums and maxima |
 //! | [`matmul`](mod@matmul) | matrix products |
+//! | [`conv`] | convolutions, their gradients, patches as columns |
 //! | [`index`] | gather and scatter along one axis |
 //! | [`bits`] | one-bit masks |
 //! | [`svd`](mod@svd) | the singular value decomposition |
@@ -20,6 +21,7 @@
 //! Bits never depend on the number of threads: work is split into tiles whose size is a function of the shape alone.
 
 pub mod bits;
+pub mod conv;
 pub mod dtype;
 pub mod index;
 pub mod map;
@@ -33,6 +35,7 @@ pub mod threads;
 pub mod view;
 
 pub use bits::{pack_positive, select_bits};
+pub use conv::{Convolution, Convolve};
 pub use dtype::{Compute, DType, Element, convert_bits};
 pub use index::{OutOfRange, gather, scatter_add};
 pub use map::{Stored, copy, loop1, loop1_in_place, loop2, loop2_in_place, loop3, loop4, map, map_in_place};
