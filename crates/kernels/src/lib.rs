@@ -13,6 +13,7 @@
 //! | [`reduce`] | sums and maxima |
 //! | [`matmul`](mod@matmul) | matrix products |
 //! | [`conv`] | convolutions, their gradients, patches as columns |
+//! | [`pooling`] | maxima and averages over windows of images |
 //! | [`index`] | gather and scatter along one axis |
 //! | [`bits`] | one-bit masks |
 //! | [`svd`](mod@svd) | the singular value decomposition |
@@ -27,6 +28,7 @@ pub mod index;
 pub mod map;
 pub mod matmul;
 pub mod pool;
+pub mod pooling;
 pub mod random;
 pub mod reduce;
 mod simd;
@@ -41,6 +43,7 @@ pub use index::{OutOfRange, gather, scatter_add};
 pub use map::{Stored, copy, loop1, loop1_in_place, loop2, loop2_in_place, loop3, loop4, map, map_in_place};
 pub use matmul::{Matrix, Product, matmul, matmul_many};
 pub use pool::{Block, PoolStatistics};
+pub use pooling::{AdaptivePooling, Pooling, gather_planes, scatter_planes};
 pub use random::{philox, split, uniform_f32, uniform_f64};
 pub use svd::svd;
 pub use threads::{for_each_chunk, for_each_tile, set_threads, threads};

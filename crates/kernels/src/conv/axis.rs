@@ -5,6 +5,7 @@
 //! `stride * q + r <- q + (r + before - k * dilation) / stride` for the taps `k` where that division is exact.
 
 use smallvec::SmallVec;
+use std::ops::Range;
 
 /// Target positions that read the source with the same taps.
 #[derive(Debug)]
@@ -103,4 +104,11 @@ impl Axis {
         let last = self.classes.iter().flat_map(|class| &class.taps).map(|tap| tap.offset).max().unwrap_or(0);
         (count.saturating_sub(1) * self.step + last + 1).min(self.extent)
     }
+}
+
+/// The positions `q < output` at which `q * stride + shift` lies among the elements `before..before + input`.
+pub(crate) fn inside(output: usize, stride: usize, shift: usize, before: usize, input: usize) -> Range<usize> {
+    let begin = before.saturating_sub(shift).div_ceil(stride).min(output);
+    let end = (input + before).saturating_sub(shift).div_ceil(stride).min(output);
+    begin..end.max(begin)
 }

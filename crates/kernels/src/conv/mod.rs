@@ -16,6 +16,7 @@ mod unfold;
 mod weights;
 mod wide;
 
+pub(crate) use axis::inside;
 pub use kernel::Convolve;
 
 use gather::Gather;

@@ -4,6 +4,7 @@
 //! `x[n][c][i] = sum over q * stride + k * dilation - before == i of columns[n][c, k][q]`, summed in the order of `k`.
 
 use super::Convolution;
+use super::axis::inside;
 use crate::dtype::Compute;
 use crate::map::loop2_in_place;
 use crate::threads::{REGION_TILE, for_each_chunk};
@@ -99,9 +100,7 @@ impl Convolution {
     /// The positions of an axis at which tap `k` lies inside the input.
     fn inside(&self, axis: usize, k: usize, output: usize) -> Range<usize> {
         let shift = k * self.dilation[axis];
-        let begin = self.before[axis].saturating_sub(shift).div_ceil(self.stride[axis]);
-        let end = (self.input[axis] + self.before[axis]).saturating_sub(shift).div_ceil(self.stride[axis]);
-        begin..end.min(output)
+        inside(output, self.stride[axis], shift, self.before[axis], self.input[axis])
     }
 
     fn for_each_run(&self, mut each: impl FnMut(Run)) {
