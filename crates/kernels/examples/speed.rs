@@ -217,6 +217,59 @@ fn products() {
     set_threads(2);
 }
 
+fn convolutions() {
+    let square = |kernel: usize, batch, channels, outputs, side| Convolution {
+        kernel: [1, kernel, kernel],
+        ..Convolution::new(batch, channels, outputs, [1, side, side])
+    };
+    let same = |case: Convolution| {
+        let border = case.kernel.map(|size| size / 2);
+        Convolution { before: border, after: border, ..case }
+    };
+    let cases = [
+        ("3x3, 64x1x28x28 to 32", square(3, 64, 1, 32, 28)),
+        ("3x3, 64x32x26x26 to 64", square(3, 64, 32, 64, 26)),
+        ("3x3 padded, 16x64x56x56 to 64", same(square(3, 16, 64, 64, 56))),
+        (
+            "3x3 padded stride 2, 16x64x56x56 to 128",
+            Convolution { stride: [1, 2, 2], ..same(square(3, 16, 64, 128, 56)) },
+        ),
+        ("3x3 padded, 16x512x7x7 to 512", same(square(3, 16, 512, 512, 7))),
+        ("1x1, 16x256x14x14 to 256", square(1, 16, 256, 256, 14)),
+        ("7x7 padded stride 2, 4x3x224x224 to 64", Convolution { stride: [1, 2, 2], ..same(square(7, 4, 3, 64, 224)) }),
+        ("3x3 padded, 1x64x56x56 to 64", same(square(3, 1, 64, 64, 56))),
+        ("3x3 padded depthwise, 16x128x56x56", Convolution { groups: 128, ..same(square(3, 16, 128, 128, 56)) }),
+    ];
+    let numbers = |length: usize| {
+        let mut values = vec![0f32; length];
+        uniform_f32(1, length as u64, &mut values);
+        values
+    };
+    for (name, case) in cases {
+        let size = |sizes: [usize; 3]| sizes.iter().product::<usize>();
+        let weights = case.outputs * (case.channels / case.groups) * size(case.kernel);
+        let x = numbers(case.batch * case.channels * size(case.input));
+        let w = numbers(weights);
+        let y = numbers(case.batch * case.outputs * size(case.output()));
+        let (mut dx, mut dw, mut out) = (x.clone(), w.clone(), y.clone());
+        let work = 2.0 * (y.len() / case.outputs.max(1) * weights) as f64;
+        for threads in [1, 2] {
+            set_threads(threads);
+            let forward = time(|| case.forward(&x, &w, &mut out));
+            let input = time(|| case.input_gradient(&y, &w, &mut dx));
+            let weight = time(|| case.weight_gradient(&x, &y, &mut dw));
+            for (kernel, nanoseconds) in [("forward", forward), ("input gradient", input), ("weight gradient", weight)]
+            {
+                println!(
+                    "conv {kernel}: {name}, {threads} threads {:10.3} ms {:8.1} GFLOP/s",
+                    nanoseconds / 1e6,
+                    work / nanoseconds
+                );
+            }
+        }
+    }
+}
+
 fn others() {
     let mut x = vec![0f32; 1 << 20];
     row("uniform_f32, 2^20", time(|| uniform_f32(1, 2, &mut x)), 1 << 20);
@@ -256,13 +309,14 @@ fn others() {
 fn main() {
     set_threads(2);
     let wanted: Vec<String> = std::env::args().skip(1).collect();
-    let groups: [(&str, fn()); 7] = [
+    let groups: [(&str, fn()); 8] = [
         ("memory", memory),
         ("regions", regions),
         ("elementwise", elementwise),
         ("copies", copies),
         ("reductions", reductions),
         ("products", products),
+        ("convolutions", convolutions),
         ("others", others),
     ];
     for (name, group) in groups {

@@ -12,6 +12,8 @@
 //! | [`map`](mod@map) | elementwise loops over tiles, copies and conversions |
 //! | [`reduce`] | sums and maxima |
 //! | [`matmul`](mod@matmul) | matrix products |
+//! | [`conv`] | convolutions, their gradients, patches as columns |
+//! | [`pooling`] | maxima and averages over windows of images |
 //! | [`index`] | gather and scatter along one axis |
 //! | [`linalg`] | LU, Cholesky, QR, eigenvalues, singular values and systems of batches of matrices |
 //! | [`bits`] | one-bit masks |
@@ -21,12 +23,14 @@
 //! Bits never depend on the number of threads: work is split into tiles whose size is a function of the shape alone.
 
 pub mod bits;
+pub mod conv;
 pub mod dtype;
 pub mod index;
 pub mod linalg;
 pub mod map;
 pub mod matmul;
 pub mod pool;
+pub mod pooling;
 pub mod random;
 pub mod reduce;
 mod simd;
@@ -35,6 +39,7 @@ pub mod threads;
 pub mod view;
 
 pub use bits::{pack_positive, select_bits};
+pub use conv::{Convolution, Convolve};
 pub use dtype::{Compute, DType, Element, convert_bits};
 pub use index::{OutOfRange, gather, scatter_add};
 pub use map::{
@@ -42,6 +47,7 @@ pub use map::{
 };
 pub use matmul::{Matrix, Product, matmul, matmul_many};
 pub use pool::{Block, PoolStatistics};
+pub use pooling::{AdaptivePooling, Pooling, gather_planes, scatter_planes};
 pub use random::{philox, split, uniform_f32, uniform_f64};
 pub use svd::svd;
 pub use threads::{for_each_chunk, for_each_tile, set_threads, threads};

@@ -1,0 +1,190 @@
+//! Gathers and the gradient of the weights for groups with few target channels, such as depthwise ones: vector lanes are
+//! positions of the last axis.
+//!
+//! The source is always copied: with a stride, elements of a row that one tap reads then lie next to each other, and runs
+//! may read beyond the end of a row.
+
+use super::gather::{Combination, Gather};
+use super::source::Source;
+use super::{Convolve, wide::channel_steps};
+use crate::matmul::Product;
+use crate::pool::Block;
+use crate::simd::vectorised;
+use crate::threads::Disjoint;
+
+/// The longest run of positions whose sums stay in registers.
+const RUN: usize = 32;
+
+pub(super) fn gather<T: Convolve>(gather: &Gather, x: &[T], w: &[T], out: &mut [T]) {
+    let slabs = gather.slabs(size_of::<T>());
+    let axes = &gather.axes;
+    let source = Source::copied(axes, slabs.rows, axes[2].step);
+    let combinations = gather.combinations();
+    let steps: Vec<Vec<usize>> =
+        combinations.iter().map(|combination| channel_steps(gather, combination, &source)).collect();
+    let depth = steps.iter().map(Vec::len).max().unwrap_or(0);
+    let target = Disjoint::new(out);
+    let group_size = gather.channels * gather.source_plane();
+    gather.for_each_task(gather.batch * gather.groups * slabs.count, &|task| {
+        let (slab, place) = (task % slabs.count, task / slabs.count);
+        let rows = slab * slabs.rows..(slab + 1) * slabs.rows;
+        let mut scratch = Block::new((gather.channels * source.plane + RUN + depth) * size_of::<T>());
+        let scratch = scratch.as_mut_slice::<T>().expect("a new block is not shared");
+        let (copy, weights) = scratch.split_at_mut(gather.channels * source.plane + RUN);
+        source.fill(axes, rows.start * axes[0].step, &x[place * group_size..], gather.channels, copy);
+        for (combination, steps) in combinations.iter().zip(&steps) {
+            for lane in 0..gather.lanes {
+                let weights = &mut weights[..steps.len()];
+                pick_weights(gather, combination, &source, place % gather.groups, lane, w, weights);
+                let first = (place * gather.lanes + lane) * gather.target_plane();
+                let write = |at: usize, sums: &[T], stretch: usize| {
+                    // SAFETY: every task writes the rows of its own slab, image and group, one run at a time.
+                    let run = unsafe { target.range(first + at, (sums.len() - 1) * stretch + 1) };
+                    if stretch == 1 {
+                        return run.copy_from_slice(sums);
+                    }
+                    for (slot, &sum) in run.iter_mut().step_by(stretch).zip(sums) {
+                        *slot = sum;
+                    }
+                };
+                if axes[2].target > RUN / 2 {
+                    fill_plane::<T, RUN>(gather, combination, &source, rows.clone(), copy, steps, weights, &write);
+                } else {
+                    fill_plane::<T, { RUN / 2 }>(
+                        gather,
+                        combination,
+                        &source,
+                        rows.clone(),
+                        copy,
+                        steps,
+                        weights,
+                        &write,
+                    );
+                }
+            }
+        }
+    });
+}
+
+/// The weights of one lane in the order of the steps.
+fn pick_weights<T: Convolve>(
+    gather: &Gather,
+    combination: &Combination,
+    source: &Source,
+    group: usize,
+    lane: usize,
+    w: &[T],
+    picked: &mut [T],
+) {
+    let mut slots = picked.iter_mut();
+    for channel in 0..gather.channels {
+        let from = &w[gather.weight(group, lane, channel)..];
+        gather.for_each_tap(combination, source, |kernel, _| {
+            *slots.next().expect("a weight per step") = from[kernel];
+        });
+    }
+}
+
+#[allow(clippy::too_many_arguments)]
+fn fill_plane<T: Convolve, const N: usize>(
+    gather: &Gather,
+    combination: &Combination,
+    source: &Source,
+    rows: std::ops::Range<usize>,
+    x: &[T],
+    steps: &[usize],
+    weights: &[T],
+    write: &impl Fn(usize, &[T], usize),
+) {
+    let axes = &gather.axes;
+    let [a, b, c] = [0, 1, 2].map(|i| &axes[i].classes[combination.classes[i]]);
+    let mut sums = [T::ZERO; N];
+    for q0 in rows.start..rows.end.min(a.count) {
+        for q1 in 0..b.count {
+            let row = (q0 - rows.start) * axes[0].step * source.strides[0] + q1 * axes[1].step * source.strides[1];
+            let line = (a.first + q0 * a.stretch) * axes[1].target + b.first + q1 * b.stretch;
+            let line = line * axes[2].target + c.first;
+            for q2 in (0..c.count).step_by(N) {
+                let count = N.min(c.count - q2);
+                sum_run::<T, N>(&x[row + q2..], steps, weights, &mut sums);
+                write(line + q2 * c.stretch, &sums[..count], c.stretch);
+            }
+        }
+    }
+}
+
+vectorised! {
+    /// `sums[i] = sum over j of weights[j] * x[steps[j] + i]`.
+    fn sum_run[T: Product, const N: usize](x: &[T], steps: &[usize], weights: &[T], sums: &mut [T; N]) {
+        let mut lanes = [T::ZERO; N];
+        for (&step, &weight) in steps.iter().zip(weights) {
+            let run: &[T; N] = x[step..].first_chunk().expect("the copy has room for a run behind its end");
+            for (lane, &x) in lanes.iter_mut().zip(run) {
+                *lane = T::multiply_add(*lane, weight, x);
+            }
+        }
+        *sums = lanes;
+    }
+}
+
+/// Lanes of the sums of one weight; they are added at the end.
+const LANES: usize = 16;
+
+pub(super) fn weight_gradient<T: Convolve>(gather: &Gather, x: &[T], g: &[T], out: &mut [T]) {
+    let axes = &gather.axes;
+    let source = Source::copied(axes, axes[0].target, axes[2].step);
+    let combination = &gather.combinations()[0];
+    let mut steps = channel_steps(gather, combination, &source);
+    steps.truncate(gather.kernel());
+    let (kernel, plane, target_plane) = (gather.kernel(), gather.source_plane(), gather.target_plane());
+    let target = Disjoint::new(out);
+    // Every task owns its weights, so no sums meet.
+    gather.for_each_task(gather.groups * gather.channels, &|task| {
+        let (group, channel) = (task / gather.channels, task % gather.channels);
+        let weights = gather.lanes * kernel;
+        let mut scratch = Block::new((source.plane + weights * LANES) * size_of::<T>());
+        let (copy, sums) = scratch.as_mut_slice::<T>().expect("a new block is not shared").split_at_mut(source.plane);
+        sums.fill(T::ZERO);
+        let (sums, _) = sums.as_chunks_mut::<LANES>();
+        for image in 0..gather.batch {
+            let place = image * gather.groups + group;
+            source.fill(axes, 0, &x[(place * gather.channels + channel) * plane..], 1, copy);
+            for (lane, sums) in sums.chunks_exact_mut(kernel).enumerate() {
+                let g = &g[(place * gather.lanes + lane) * target_plane..][..target_plane];
+                for (line, g) in g.chunks_exact(axes[2].target).enumerate() {
+                    let (q0, q1) = (line / axes[1].target, line % axes[1].target);
+                    let row = q0 * axes[0].step * source.strides[0] + q1 * axes[1].step * source.strides[1];
+                    add_products(&copy[row..], &steps, g, sums);
+                }
+            }
+        }
+        for (lane, sums) in sums.chunks_exact(kernel).enumerate() {
+            // SAFETY: every task writes the weights of its own group and channel.
+            let weights = unsafe { target.range(gather.weight(group, lane, channel), kernel) };
+            for (weight, sums) in weights.iter_mut().zip(sums) {
+                *weight = sums.iter().fold(T::ZERO, |a, &b| a + b);
+            }
+        }
+    });
+}
+
+vectorised! {
+    /// `sums[j] += g . x[steps[j]..]`, lane by lane.
+    fn add_products[T: Product](x: &[T], steps: &[usize], g: &[T], sums: &mut [[T; LANES]]) {
+        let (chunks, tail) = g.as_chunks::<LANES>();
+        for (&step, sums) in steps.iter().zip(sums) {
+            let run = &x[step..][..g.len()];
+            let (pieces, rest) = run.as_chunks::<LANES>();
+            let mut lanes = *sums;
+            for (g, x) in chunks.iter().zip(pieces) {
+                for l in 0..LANES {
+                    lanes[l] = T::multiply_add(lanes[l], g[l], x[l]);
+                }
+            }
+            for l in 0..tail.len() {
+                lanes[l] = T::multiply_add(lanes[l], tail[l], rest[l]);
+            }
+            *sums = lanes;
+        }
+    }
+}

@@ -1,0 +1,189 @@
+//! The gradient of the weights for groups with many outputs: vector lanes are outputs.
+//!
+//! `sums[c, k][o] += sum over q of x[c][q * stride + k * dilation - before] * g[o][q]`. The batch is cut into fixed parts,
+//! each with its own sums, which are added in order at the end. A panel of positions of `g` is transposed to `[q][o]` and
+//! stays in the first-level cache while all taps run over it.
+
+use super::gather::{Gather, PARALLEL_WORK, TASKS};
+use super::kernel::{Convolve, ROWS, transpose};
+use super::source::Source;
+use super::wide::{Panels, channel_steps};
+use crate::map::loop2_in_place;
+use crate::pool::Block;
+use crate::threads::Disjoint;
+
+/// Positions of a panel.
+const POSITIONS: usize = 192;
+
+/// Bytes that the sums of all parts may have together.
+const SUM_BYTES: usize = 64 << 20;
+
+/// How the sums are cut: a function of the shape alone.
+struct Cut {
+    /// Parts of the batch.
+    parts: usize,
+    /// Channels of a chunk, and chunks of a group.
+    channels: usize,
+    chunks: usize,
+    /// Rows of the sums of a chunk (a row per channel and tap, then padding) and elements of a row.
+    rows: usize,
+    columns: usize,
+}
+
+impl Cut {
+    fn new(gather: &Gather, element: usize, columns: usize) -> Cut {
+        let whole = gather.groups * gather.channels * gather.kernel() * columns * element;
+        let parts = match gather.work < PARALLEL_WORK {
+            true => 1,
+            false => gather.batch.min(TASKS).min((SUM_BYTES / whole.max(1)).max(1)),
+        };
+        let wanted = if gather.work < PARALLEL_WORK { 1 } else { TASKS.div_ceil(parts * gather.groups) };
+        let channels = gather.channels.div_ceil(wanted.min(gather.channels));
+        let chunks = gather.channels.div_ceil(channels);
+        Cut { parts, channels, chunks, rows: (channels * gather.kernel()).next_multiple_of(ROWS), columns }
+    }
+
+    fn size(&self) -> usize {
+        self.rows * self.columns
+    }
+}
+
+pub(super) fn weight_gradient<T: Convolve>(gather: &Gather, x: &[T], g: &[T], out: &mut [T]) {
+    let panels = Panels::new::<T>(gather.lanes);
+    let cut = Cut::new(gather, size_of::<T>(), panels.padded);
+    let slabs = gather.slabs(size_of::<T>());
+    let source = Source::new(&gather.axes, slabs.rows);
+    let combination = &gather.combinations()[0];
+    let mut taps = channel_steps(gather, combination, &source);
+    taps.truncate(cut.channels * gather.kernel());
+    taps.resize(cut.rows, 0);
+    let (taps, _) = taps.as_chunks::<ROWS>();
+
+    let sets = gather.groups * cut.chunks;
+    let mut block = Block::new(cut.parts * sets * cut.size() * size_of::<T>());
+    let sums = block.as_mut_slice::<T>().expect("a new block is not shared");
+    let shared = Disjoint::new(sums);
+    gather.for_each_task(cut.parts * sets, &|task| {
+        let (set, part) = (task % sets, task / sets);
+        let (group, chunk) = (set / cut.chunks, set % cut.chunks);
+        // SAFETY: every task has its own sums.
+        let sums = unsafe { shared.range(task * cut.size(), cut.size()) };
+        sums.fill(T::ZERO);
+        let channels = chunk * cut.channels..((chunk + 1) * cut.channels).min(gather.channels);
+        // A last chunk with fewer channels runs fewer tiles of taps.
+        let taps = &taps[..(channels.len() * gather.kernel()).div_ceil(ROWS)];
+        let part = part * gather.batch / cut.parts..(part + 1) * gather.batch / cut.parts;
+        accumulate(gather, &source, slabs.rows, panels, part, group, channels, taps, x, g, sums);
+    });
+
+    let length = out.len();
+    let shared = Disjoint::new(out);
+    let (first, others) = sums.split_at_mut(sets * cut.size());
+    let first = Disjoint::new(first);
+    gather.for_each_task(sets, &|set| {
+        let (group, chunk) = (set / cut.chunks, set % cut.chunks);
+        // SAFETY: every task adds up its own sums.
+        let sums = unsafe { first.range(set * cut.size(), cut.size()) };
+        for part in others.chunks_exact(sets * cut.size()) {
+            loop2_in_place(sums, &part[set * cut.size()..][..cut.size()], |a, b| a + b);
+        }
+        let channel = chunk * cut.channels;
+        let rows = cut.channels.min(gather.channels - channel) * gather.kernel();
+        let step = gather.channels * gather.kernel();
+        let at = gather.weight(group, 0, channel);
+        // The last row of the chunk ends inside the output, so every pointer below does.
+        assert!(at + (gather.lanes - 1) * step + rows <= length);
+        // SAFETY: the sums have `rows` rows of at least `lanes` elements; the output has `lanes` rows of `step`
+        // elements, of which this task alone writes `rows`.
+        unsafe { transpose(sums.as_ptr(), cut.columns, (rows, gather.lanes), shared.pointer(at), step, rows) };
+    });
+}
+
+/// Adds the products of some images, one group and some of its channels to `sums[c, k][o]`.
+#[allow(clippy::too_many_arguments)]
+fn accumulate<T: Convolve>(
+    gather: &Gather,
+    source: &Source,
+    slab: usize,
+    panels: Panels,
+    images: std::ops::Range<usize>,
+    group: usize,
+    channels: std::ops::Range<usize>,
+    taps: &[[usize; ROWS]],
+    x: &[T],
+    g: &[T],
+    sums: &mut [T],
+) {
+    let axes = &gather.axes;
+    let (plane, target_plane) = (gather.source_plane(), gather.target_plane());
+    let line = axes[1].target * axes[2].target;
+    let mut copy = Block::new(if source.in_place { 0 } else { channels.len() * source.plane * size_of::<T>() });
+    let mut right = Block::new(POSITIONS * panels.padded * size_of::<T>());
+    let right = right.as_mut_slice::<T>().expect("a new block is not shared");
+    let mut steps = [0; POSITIONS];
+    for image in images {
+        let g = &g[(image * gather.groups + group) * gather.lanes * target_plane..][..gather.lanes * target_plane];
+        let x = &x[((image * gather.groups + group) * gather.channels + channels.start) * plane..];
+        for row in (0..axes[0].target).step_by(slab) {
+            let first = row * axes[0].step;
+            let x = if source.in_place {
+                &x[source.base + first * source.strides[0]..]
+            } else {
+                let copy = copy.as_mut_slice::<T>().expect("a block of this task is not shared");
+                source.fill(axes, first, x, channels.len(), copy);
+                &*copy
+            };
+            let end = (row + slab).min(axes[0].target) * line;
+            for begin in (row * line..end).step_by(POSITIONS) {
+                let count = POSITIONS.min(end - begin);
+                locate(gather, source, row, begin, &mut steps[..count]);
+                for (first, width, used) in panels.iter() {
+                    let panel = &mut right[first * POSITIONS..][..width * POSITIONS];
+                    let g = &g[first * target_plane + begin..];
+                    // SAFETY: `g` has `used` rows of a plane from here on, of which `count` elements are read.
+                    unsafe { transpose(g.as_ptr(), target_plane, (used, count), panel.as_mut_ptr(), width, width) };
+                    for (tile, taps) in taps.iter().enumerate() {
+                        let sums = &mut sums[tile * ROWS * panels.padded + first..];
+                        assert!(sums.len() >= (ROWS - 1) * panels.padded + width);
+                        debug_assert!(taps.iter().all(|tap| steps[..count].iter().all(|step| tap + step < x.len())));
+                        // SAFETY: taps and positions of a gather lie in its padded source, the panel has a row per
+                        // position, and `sums` a row for each of the `ROWS` taps.
+                        unsafe {
+                            let panel = panel.as_ptr();
+                            T::accumulate(
+                                x.as_ptr(),
+                                taps,
+                                &steps[..count],
+                                panel,
+                                width,
+                                sums.as_mut_ptr(),
+                                panels.padded,
+                                false,
+                            );
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Where in the source of a slab that begins at target row `row` the positions from `begin` on start to read.
+fn locate(gather: &Gather, source: &Source, row: usize, begin: usize, steps: &mut [usize]) {
+    let axes = &gather.axes;
+    let (mut q2, rest) = (begin % axes[2].target, begin / axes[2].target);
+    let (mut q1, mut q0) = (rest % axes[1].target, rest / axes[1].target);
+    for step in steps {
+        *step =
+            (q0 - row) * axes[0].step * source.strides[0] + q1 * axes[1].step * source.strides[1] + q2 * axes[2].step;
+        q2 += 1;
+        if q2 == axes[2].target {
+            q2 = 0;
+            q1 += 1;
+            if q1 == axes[1].target {
+                q1 = 0;
+                q0 += 1;
+            }
+        }
+    }
+}

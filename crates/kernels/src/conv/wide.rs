@@ -1,0 +1,273 @@
+//! Gathers for groups with many target channels: vector lanes are channels of the target.
+//!
+//! The weights are packed once into panels `[tap][lane]`. A task takes one slab of one image and group (or several small
+//! images); each tile of 12 positions runs over all taps with its sums in registers and is then transposed into the planes
+//! of the target. Every sum is one chain over all taps, so bits do not depend on how positions are cut into tiles.
+
+use super::gather::{Combination, Gather};
+use super::kernel::{Convolve, MOST_LANES, PADDED_ROWS, ROWS, transpose};
+use super::source::Source;
+use crate::pool::Block;
+use crate::threads::{Disjoint, for_each_tile};
+
+/// Positions that several small images together should have.
+const POSITIONS: usize = 8 * ROWS;
+
+/// The lanes of a group in panels: full ones, then one of half or full width.
+#[derive(Clone, Copy)]
+pub(super) struct Panels {
+    pub(super) lanes: usize,
+    pub(super) padded: usize,
+    pub(super) full: usize,
+}
+
+impl Panels {
+    pub(super) fn new<T: Convolve>(lanes: usize) -> Panels {
+        Panels { lanes, padded: lanes.next_multiple_of(T::LANES / 2), full: T::LANES }
+    }
+
+    /// `(first lane, width, lanes in use)` of each panel.
+    pub(super) fn iter(self) -> impl Iterator<Item = (usize, usize, usize)> {
+        (0..self.padded).step_by(self.full).map(move |first| {
+            let width = self.full.min(self.padded - first);
+            (first, width, width.min(self.lanes - first))
+        })
+    }
+}
+
+pub(super) fn gather<T: Convolve>(gather: &Gather, x: &[T], w: &[T], out: &mut [T]) {
+    let slabs = gather.slabs(size_of::<T>());
+    let source = Source::new(&gather.axes, slabs.rows);
+    let combinations = gather.combinations();
+    let panels = Panels::new::<T>(gather.lanes);
+    let packed = pack(gather, &combinations, panels, w);
+    let packed = packed.as_slice::<T>();
+    let steps: Vec<Vec<usize>> =
+        combinations.iter().map(|combination| channel_steps(gather, combination, &source)).collect();
+
+    let plane = gather.target_plane();
+    let images = if slabs.count == 1 { POSITIONS.div_ceil(plane).min(gather.batch) } else { 1 };
+    let target = Disjoint::new(out);
+    let tasks = gather.batch.div_ceil(images) * gather.groups * slabs.count;
+    gather.for_each_task(tasks, &|task| {
+        let (slab, rest) = (task % slabs.count, task / slabs.count);
+        let (group, chunk) = (rest % gather.groups, rest / gather.groups);
+        let task = Task {
+            gather,
+            source: &source,
+            combinations: &combinations,
+            steps: &steps,
+            panels,
+            group,
+            rows: slab * slabs.rows..(slab + 1) * slabs.rows,
+            images: chunk * images..((chunk + 1) * images).min(gather.batch),
+        };
+        task.run(x, packed, &target);
+    });
+}
+
+/// The weights of every group and combination as panels `[channel, tap][lane]`, one after the other.
+fn pack<T: Convolve>(gather: &Gather, combinations: &[Combination], panels: Panels, w: &[T]) -> Block {
+    let depth = gather.channels * combinations.iter().map(|combination| combination.taps).sum::<usize>();
+    let group_size = depth * panels.padded;
+    let mut block = Block::new(gather.groups * group_size * size_of::<T>());
+    let packed = Disjoint::new(block.as_mut_slice::<T>().expect("a new block is not shared"));
+    let list: Vec<_> = panels.iter().collect();
+    let pack_panel = |task: usize| {
+        let (group, (first, width, used)) = (task / list.len(), list[task % list.len()]);
+        let mut at = group * group_size;
+        for combination in combinations {
+            let depth = gather.channels * combination.taps;
+            // SAFETY: every task writes the panels of its own group and lanes.
+            let panel = unsafe { packed.range(at + first * depth, depth * width) };
+            at += depth * panels.padded;
+            if !gather.transposed {
+                let from = &w[gather.weight(group, first, 0)..][..used * depth];
+                // SAFETY: `from` has `used` rows of `depth` weights, `panel` `depth` rows of `width >= used`.
+                unsafe { transpose(from.as_ptr(), depth, (used, depth), panel.as_mut_ptr(), width, width) };
+                continue;
+            }
+            let mut rows = panel.chunks_exact_mut(width);
+            let anywhere = Source::copied(&gather.axes, 1, 1);
+            for channel in 0..gather.channels {
+                let from = &w[gather.weight(group, first, channel)..];
+                gather.for_each_tap(combination, &anywhere, |kernel, _| {
+                    let row = rows.next().expect("a panel has a row for every channel and tap");
+                    for (lane, value) in row[..used].iter_mut().enumerate() {
+                        *value = from[lane * gather.kernel() + kernel];
+                    }
+                    row[used..].fill(T::ZERO);
+                });
+            }
+        }
+    };
+    let tasks = gather.groups * list.len();
+    if gather.groups * group_size < crate::threads::PARALLEL_ELEMENTS {
+        (0..tasks).for_each(pack_panel);
+    } else {
+        for_each_tile(tasks, &pack_panel);
+    }
+    block
+}
+
+/// Where the source is read for each channel and tap, from the position of a target element on.
+pub(super) fn channel_steps(gather: &Gather, combination: &Combination, source: &Source) -> Vec<usize> {
+    let mut steps = Vec::with_capacity(gather.channels * combination.taps);
+    for channel in 0..gather.channels {
+        gather.for_each_tap(combination, source, |_, offset| steps.push(channel * source.plane + offset));
+    }
+    steps
+}
+
+/// One slab of one group, of one or several images.
+struct Task<'a> {
+    gather: &'a Gather,
+    source: &'a Source,
+    combinations: &'a [Combination],
+    steps: &'a [Vec<usize>],
+    panels: Panels,
+    group: usize,
+    rows: std::ops::Range<usize>,
+    images: std::ops::Range<usize>,
+}
+
+impl Task<'_> {
+    fn run<T: Convolve>(&self, x: &[T], packed: &[T], target: &Disjoint<'_, T>) {
+        let Task { gather, source, group, .. } = *self;
+        let first_row = self.rows.start * gather.axes[0].step;
+        let image_size = gather.groups * gather.channels * gather.source_plane();
+        let group_at = |image: usize| image * image_size + group * gather.channels * gather.source_plane();
+        let copy_size = gather.channels * source.plane;
+        let copied = (!source.in_place).then(|| {
+            let mut block = Block::new(self.images.len() * copy_size * size_of::<T>());
+            let copies = block.as_mut_slice::<T>().expect("a new block is not shared");
+            for (image, copy) in self.images.clone().zip(copies.chunks_exact_mut(copy_size)) {
+                source.fill(&gather.axes, first_row, &x[group_at(image)..], gather.channels, copy);
+            }
+            block
+        });
+        let (x, image_step) = match &copied {
+            Some(block) => (block.as_slice::<T>(), copy_size),
+            None => (&x[group_at(self.images.start) + source.base + first_row * source.strides[0]..], image_size),
+        };
+        let depth: usize = self.steps.iter().map(Vec::len).sum();
+        let mut packed = &packed[group * depth * self.panels.padded..];
+        for (combination, steps) in self.combinations.iter().zip(self.steps) {
+            for (first, width, used) in self.panels.iter() {
+                let panel = &packed[first * steps.len()..][..steps.len() * width];
+                self.positions(combination, image_step, |rows, targets, count| {
+                    // SAFETY: positions and steps of a gather lie in its padded source; the panel has a row per step.
+                    unsafe { tile(x, rows, steps, panel, width, target, targets, count, first..first + used, self) };
+                });
+            }
+            packed = &packed[steps.len() * self.panels.padded..];
+        }
+    }
+
+    /// Calls `tile(source positions, target positions, count)` for every `ROWS` positions of a combination.
+    fn positions(
+        &self,
+        combination: &Combination,
+        image_step: usize,
+        mut tile: impl FnMut(&[usize; ROWS], &[usize; ROWS], usize),
+    ) {
+        let axes = &self.gather.axes;
+        let [a, b, c] = [0, 1, 2].map(|i| &axes[i].classes[combination.classes[i]]);
+        let strides = self.source.strides;
+        let image_size = self.gather.groups * self.gather.lanes * self.gather.target_plane();
+        let (mut rows, mut targets, mut count) = ([0; ROWS], [0; ROWS], 0);
+        for (index, image) in self.images.clone().enumerate() {
+            for q0 in self.rows.start..self.rows.end.min(a.count) {
+                for q1 in 0..b.count {
+                    let row = index * image_step
+                        + (q0 - self.rows.start) * axes[0].step * strides[0]
+                        + q1 * axes[1].step * strides[1];
+                    let line = (a.first + q0 * a.stretch) * axes[1].target + b.first + q1 * b.stretch;
+                    let line = image * image_size + line * axes[2].target + c.first;
+                    for q2 in 0..c.count {
+                        rows[count] = row + q2 * axes[2].step;
+                        targets[count] = line + q2 * c.stretch;
+                        count += 1;
+                        if count == ROWS {
+                            tile(&rows, &targets, ROWS);
+                            count = 0;
+                        }
+                    }
+                }
+            }
+        }
+        if count > 0 {
+            let any = rows[0];
+            rows[count..].fill(any);
+            tile(&rows, &targets, count);
+        }
+    }
+}
+
+/// Asks for the cache line at `place`, to be written soon.
+#[inline(always)]
+fn prefetch<T>(place: *mut T) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: a hint without effect on memory, available on every x86-64 processor.
+    unsafe {
+        std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_ET0 }>(place.cast())
+    };
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = place;
+}
+
+/// One tile of sums, written to the target.
+///
+/// # Safety
+/// `x` is valid at every `rows[i] + steps[j]`, and nobody else accesses the target positions of these lanes.
+#[allow(clippy::too_many_arguments)]
+#[inline]
+unsafe fn tile<T: Convolve>(
+    x: &[T],
+    rows: &[usize; ROWS],
+    steps: &[usize],
+    panel: &[T],
+    width: usize,
+    target: &Disjoint<'_, T>,
+    targets: &[usize; ROWS],
+    count: usize,
+    lanes: std::ops::Range<usize>,
+    task: &Task<'_>,
+) {
+    let mut sums = [[T::ZERO; MOST_LANES]; PADDED_ROWS];
+    debug_assert!(steps.iter().max().is_none_or(|step| rows.iter().all(|row| row + step < x.len())));
+    let plane = task.gather.target_plane();
+    let first = (task.group * task.gather.lanes + lanes.start) * plane;
+    // The lines to be written are far away; fetching them now hides behind the sums.
+    for lane in 0..lanes.len() {
+        prefetch(target.pointer(first + lane * plane + targets[0]));
+    }
+    // SAFETY: the caller's promise for `x`; the panel has `width` lanes per step; `sums` has room for every panel.
+    unsafe {
+        T::accumulate(x.as_ptr(), rows, steps, panel.as_ptr(), width, sums.as_mut_ptr().cast(), MOST_LANES, true);
+    }
+    let side = T::LANES / 2;
+    let used = lanes.len();
+    if count == ROWS && targets[ROWS - 1] == targets[0] + ROWS - 1 {
+        let blocks = || (0..ROWS).step_by(side).flat_map(|row| (0..used).step_by(side).map(move |lane| (row, lane)));
+        let done = blocks().all(|(row, lane)| {
+            let at = first + lane * plane + targets[0] + row;
+            let (rows, cols) = (side.min(used - lane), side.min(ROWS - row));
+            // SAFETY: the sums have whole blocks; the last element written lies in the target (`pointer` checks it), and
+            // these positions of these lanes belong to this tile alone.
+            unsafe {
+                target.pointer(at + (rows - 1) * plane + cols - 1);
+                T::transpose_block(sums[row].as_ptr().add(lane), MOST_LANES, target.pointer(at), plane, rows, cols)
+            }
+        });
+        if done {
+            return;
+        }
+    }
+    for lane in 0..used {
+        for i in 0..count {
+            // SAFETY: these positions of this lane belong to this tile alone.
+            unsafe { *target.pointer(first + lane * plane + targets[i]) = sums[i][lane] };
+        }
+    }
+}
