@@ -13,6 +13,7 @@
 //! | [`reduce`] | sums and maxima |
 //! | [`matmul`](mod@matmul) | matrix products |
 //! | [`index`] | gather and scatter along one axis |
+//! | [`rows`] | softmax, cross-entropy and normalisations along rows |
 //! | [`bits`] | one-bit masks |
 //! | [`svd`](mod@svd) | the singular value decomposition |
 //! | [`random`] | counter-based random numbers |
@@ -27,6 +28,7 @@ pub mod matmul;
 pub mod pool;
 pub mod random;
 pub mod reduce;
+pub mod rows;
 mod simd;
 pub mod svd;
 pub mod threads;

@@ -7,6 +7,7 @@ mod arrange;
 mod max;
 mod sum;
 
+pub(crate) use arrange::for_each_group;
 pub use max::max;
 pub use sum::sum;
 
