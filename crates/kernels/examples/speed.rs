@@ -217,6 +217,78 @@ fn products() {
     set_threads(2);
 }
 
+fn matrix_rows() {
+    use wengert_kernels::rows::*;
+    for (rows, n) in [(1024usize, 65usize), (8192, 10), (1024, 1024), (64, 50_000)] {
+        let mut x = vec![0f32; rows * n];
+        uniform_f32(1, 2, &mut x);
+        let (mut y, mut dx) = (x.clone(), x.clone());
+        let (mut a, mut b) = (vec![0f32; rows], vec![0f32; rows]);
+        let (mut dgain, mut dbias) = (vec![0f32; n], vec![0f32; n]);
+        let mut line = |name: &str, nanoseconds| row(&format!("{name}: f32 {rows}x{n}"), nanoseconds, rows * n);
+        line("softmax", time(|| softmax(&x, n, &mut y)));
+        line("softmax_gradient", time(|| softmax_gradient(&y, &x, n, &mut dx)));
+        line("logsumexp", time(|| logsumexp(&x, n, &mut a)));
+        let targets = vec![1; rows];
+        let target = CrossEntropy { targets: &targets, ignored: None, smoothing: 0.0, weights: None };
+        line("cross_entropy", time(|| cross_entropy(&x, n, target, &mut a, &mut b).unwrap()));
+        line("cross_entropy_gradient", time(|| cross_entropy_gradient(&x, n, target, &b, &a, &mut dx)));
+        let affine = Affine { gain: Some(&x[..n]), bias: Some(&x[..n]) };
+        line("layer_norm", time(|| layer_norm(&x, n, affine, 1e-5, &mut y, &mut a, &mut b)));
+        let nanoseconds = time(|| {
+            let to = NormGradient { dx: &mut dx, dgain: Some(&mut dgain), dbias: Some(&mut dbias) };
+            layer_norm_gradient(&x, n, affine.gain, &a, &b, &y, to);
+        });
+        line("layer_norm_gradient", nanoseconds);
+    }
+}
+
+fn attentions() {
+    use wengert_kernels::attention::*;
+    for (batches, heads, tokens, width) in [(8usize, 8usize, 128usize, 32usize), (1, 8, 4096, 64), (32, 8, 16, 32)] {
+        let length = batches * tokens * 3 * heads * width;
+        let mut x = vec![0f32; length];
+        uniform_f32(1, 2, &mut x);
+        let spacing = heads * width;
+        let place =
+            |i: usize| Place { offset: i * spacing, batch: tokens * 3 * spacing, head: width, token: 3 * spacing };
+        let out_place = Place { offset: 0, batch: tokens * spacing, head: width, token: spacing };
+        let (mut y, mut lse, mut dx) = (vec![0f32; length / 3], vec![0f32; batches * heads * tokens], x.clone());
+        for causal in [true, false] {
+            let sizes = Attention {
+                batches,
+                heads,
+                queries: tokens,
+                keys: tokens,
+                width,
+                value_width: width,
+                scale: (width as f32).sqrt().recip(),
+                causal,
+                mask: None,
+            };
+            let [q, k, v] = [0, 1, 2].map(|i| Heads { data: &x, place: place(i) });
+            let operations = 4.0 * (batches * heads * tokens * tokens * width) as f64 / if causal { 2.0 } else { 1.0 };
+            let line = |name: &str, nanoseconds: f64, operations: f64| {
+                println!(
+                    "{name}: f32 {batches}x{heads}x{tokens}x{width} causal {causal:5} {:10.3} ms {:8.1} GFLOP/s",
+                    nanoseconds / 1e6,
+                    operations / nanoseconds
+                );
+            };
+            let nanoseconds =
+                time(|| attention(&sizes, q, k, v, HeadsMut { data: &mut y, place: out_place }, &mut lse));
+            line("attention", nanoseconds, operations);
+            let saved = Saved { q, k, v, out: Heads { data: &y, place: out_place }, lse: &lse };
+            let g = saved.out;
+            let nanoseconds = time(|| {
+                let to = AttentionGradient::Together { data: &mut dx, place: place(0), spacing };
+                attention_gradient(&sizes, saved, g, to);
+            });
+            line("attention_gradient", nanoseconds, 2.5 * operations);
+        }
+    }
+}
+
 fn others() {
     let mut x = vec![0f32; 1 << 20];
     row("uniform_f32, 2^20", time(|| uniform_f32(1, 2, &mut x)), 1 << 20);
@@ -256,13 +328,15 @@ fn others() {
 fn main() {
     set_threads(2);
     let wanted: Vec<String> = std::env::args().skip(1).collect();
-    let groups: [(&str, fn()); 7] = [
+    let groups: [(&str, fn()); 9] = [
         ("memory", memory),
         ("regions", regions),
         ("elementwise", elementwise),
         ("copies", copies),
         ("reductions", reductions),
         ("products", products),
+        ("rows", matrix_rows),
+        ("attention", attentions),
         ("others", others),
     ];
     for (name, group) in groups {

@@ -14,12 +14,14 @@
 //! | [`matmul`](mod@matmul) | matrix products |
 //! | [`index`] | gather and scatter along one axis |
 //! | [`rows`] | softmax, cross-entropy and normalisations along rows |
+//! | [`attention`](mod@attention) | scaled dot-product attention without a matrix of scores |
 //! | [`bits`] | one-bit masks |
 //! | [`svd`](mod@svd) | the singular value decomposition |
 //! | [`random`] | counter-based random numbers |
 //!
 //! Bits never depend on the number of threads: work is split into tiles whose size is a function of the shape alone.
 
+pub mod attention;
 pub mod bits;
 pub mod dtype;
 pub mod index;

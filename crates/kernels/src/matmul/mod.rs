@@ -8,6 +8,7 @@ mod product;
 
 pub use matrix::Matrix;
 pub use product::Product;
+pub(crate) use product::ScaledProduct;
 
 use crate::threads::{Disjoint, for_each_chunk, for_each_tile};
 

@@ -1,7 +1,7 @@
 //! The two floating-point types that row kernels compute in.
 
 use super::exponential::{exp_f32, exp_f64};
-use crate::matmul::Product;
+use crate::matmul::ScaledProduct;
 
 /// `f32` or `f64`, with what formulas over rows need. Other dtypes are converted by the caller.
 ///
@@ -10,7 +10,8 @@ use crate::matmul::Product;
 /// needs_float::<f32>();
 /// needs_float::<f64>();
 /// ```
-pub trait Float: Product {
+#[allow(private_bounds)]
+pub trait Float: ScaledProduct {
     /// Infinity.
     #[doc(hidden)]
     const INFINITY: Self;

@@ -23,16 +23,18 @@ pub(crate) fn max_of<T: Float>(values: &[T]) -> T {
             *lane = larger(*lane, value);
         }
     }
-    let best = lanes.iter().fold(-T::INFINITY, |best, &lane| larger(best, lane));
-    tail.iter().fold(best, |best, &value| larger(best, value))
+    for (lane, &value) in lanes.iter_mut().zip(tail) {
+        *lane = larger(*lane, value);
+    }
+    halves(lanes, larger)
 }
 
 #[inline(always)]
-fn halves<T: Float>(mut lanes: [T; LANES]) -> T {
+fn halves<T: Float>(mut lanes: [T; LANES], join: impl Fn(T, T) -> T) -> T {
     let mut half = LANES / 2;
     while half > 0 {
         for i in 0..half {
-            lanes[i] = lanes[i] + lanes[i + half];
+            lanes[i] = join(lanes[i], lanes[i + half]);
         }
         half /= 2;
     }
@@ -55,7 +57,7 @@ pub(crate) fn sum_block<T: Float>(values: &[T]) -> T {
     for (lane, &value) in lanes.iter_mut().zip(tail) {
         *lane = *lane + value;
     }
-    halves(lanes)
+    halves(lanes, |a, b| a + b)
 }
 
 /// `sum of a[i] * b[i]` over at most [`BLOCK`] elements.
@@ -74,7 +76,7 @@ pub(crate) fn dot_block<T: Float>(a: &[T], b: &[T]) -> T {
     for ((lane, &a), &b) in lanes.iter_mut().zip(a_tail).zip(b_tail) {
         *lane = *lane + a * b;
     }
-    halves(lanes)
+    halves(lanes, |a, b| a + b)
 }
 
 /// The sum of a row of any length.

@@ -18,6 +18,7 @@ pub use norm::{Affine, NormGradient, layer_norm, layer_norm_gradient, rms_norm, 
 pub use softmax::{log_softmax, log_softmax_gradient, logsumexp, logsumexp_gradient, softmax, softmax_gradient};
 
 pub(crate) use float::finite_or_zero;
+pub(crate) use fold::{dot_of, max_of, sum_block};
 
 /// How much dearer than a plain element one with an exponential is, when deciding about threads.
 const EXPONENTIAL: usize = 4;
