@@ -97,13 +97,15 @@ vectorised! {
     /// Turns scores into `e^(score - largest)`, 0 where the key is not seen.
     pub(super) fn absorb[T: Float](block: &Block, causal: bool, scores: &mut [T], running: &mut Running<T>) {
         for (row, scores) in scores.chunks_exact_mut(block.keys.len()).enumerate() {
-            let (seen, hidden) = scores.split_at_mut(block.seen(causal, row));
-            hidden.fill(T::ZERO);
+            hide(&mut scores[block.seen(causal, row)..]);
             let before = running.largest[row];
-            let largest = max_of(seen);
+            let largest = max_of(scores);
             let largest = if largest > before { largest } else { before };
             let shift = finite_or_zero(largest);
-            let sum = exponentials_in_place(seen, shift);
+            for score in scores.iter_mut() {
+                *score = (*score - shift).exp();
+            }
+            let sum = sum_block(scores);
             let correction = (before - shift).exp();
             running.largest[row] = largest;
             running.correction[row] = correction;
@@ -112,22 +114,21 @@ vectorised! {
     }
 }
 
+/// Minus infinity rather than a shorter loop: rows of one length are all vectors, and `e^-inf` is 0.
 #[inline(always)]
-fn exponentials_in_place<T: Float>(values: &mut [T], shift: T) -> T {
-    for value in values.iter_mut() {
-        *value = (*value - shift).exp();
+fn hide<T: Float>(scores: &mut [T]) {
+    for score in scores {
+        *score = -T::INFINITY;
     }
-    sum_block(values)
 }
 
 vectorised! {
     /// Turns scores into `p = e^(score - lse)`, 0 where the key is not seen and in rows that see none.
     pub(super) fn probabilities[T: Float](block: &Block, causal: bool, scores: &mut [T], lse: &[T]) {
         for (row, (scores, &lse)) in scores.chunks_exact_mut(block.keys.len()).zip(lse).enumerate() {
-            let (seen, hidden) = scores.split_at_mut(block.seen(causal, row));
-            hidden.fill(T::ZERO);
+            hide(&mut scores[block.seen(causal, row)..]);
             let lse = if lse == -T::INFINITY { T::INFINITY } else { lse };
-            for score in seen {
+            for score in scores {
                 *score = (*score - lse).exp();
             }
         }

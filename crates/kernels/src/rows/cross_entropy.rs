@@ -4,7 +4,7 @@
 //! `dx[c] = g (softmax(x)[c] W - q[c] w[c])`. Rows whose target is the ignored index have loss 0 and gradient 0.
 
 use super::fold::{BLOCK, sum_block};
-use super::softmax::logsumexp_of;
+use super::softmax::logsumexp_rows;
 use super::{EXPONENTIAL, Float};
 use crate::index::OutOfRange;
 use crate::reduce::for_each_group;
@@ -100,9 +100,9 @@ pub fn cross_entropy<T: Float>(
 vectorised! {
     fn loss_rows[T: Float](x: &[T], n: usize, target: CrossEntropy<'_, T>, loss: &mut [T], lse: &mut [T]) {
         let mut scratch = [T::ZERO; BLOCK];
+        logsumexp_rows(x, n, lse);
         for (row, (loss, lse)) in loss.iter_mut().zip(lse).enumerate() {
             let (x, class) = (&x[row * n..][..n], target.targets[row]);
-            *lse = logsumexp_of(x, &mut scratch);
             *loss = T::ZERO;
             if target.ignored != Some(class) {
                 let (own, every, _) = target.parts(class as usize, n, T::ZERO);

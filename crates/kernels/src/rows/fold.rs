@@ -1,4 +1,5 @@
-//! Sums and maxima of one row, to be inlined into vectorised loops.
+//! Sums and maxima of one row, to be inlined into vectorised loops. They are plain `for` loops: the closure of an
+//! `Iterator::fold` may stay a call into code of the baseline instruction set.
 //!
 //! Blocks of 1024 elements add up in 32 lanes, the lanes in halves, the blocks in `f64`: an `f32` sum over any length
 //! carries the error of about 40 additions.
@@ -14,7 +15,11 @@ const LANES: usize = 32;
 pub(crate) fn max_of<T: Float>(values: &[T]) -> T {
     let larger = |a: T, b: T| if b > a { b } else { a };
     if values.len() < LANES {
-        return values.iter().fold(-T::INFINITY, |best, &value| larger(best, value));
+        let mut best = -T::INFINITY;
+        for &value in values {
+            best = larger(best, value);
+        }
+        return best;
     }
     let mut lanes = [-T::INFINITY; LANES];
     let (chunks, tail) = values.as_chunks::<LANES>();
@@ -26,11 +31,12 @@ pub(crate) fn max_of<T: Float>(values: &[T]) -> T {
     for (lane, &value) in lanes.iter_mut().zip(tail) {
         *lane = larger(*lane, value);
     }
-    halves(lanes, larger)
+    max_lanes(&lanes)
 }
 
 #[inline(always)]
-fn halves<T: Float>(mut lanes: [T; LANES], join: impl Fn(T, T) -> T) -> T {
+fn halves<T: Float>(lanes: &[T; LANES], join: impl Fn(T, T) -> T) -> T {
+    let mut lanes = *lanes;
     let mut half = LANES / 2;
     while half > 0 {
         for i in 0..half {
@@ -41,11 +47,28 @@ fn halves<T: Float>(mut lanes: [T; LANES], join: impl Fn(T, T) -> T) -> T {
     lanes[0]
 }
 
+/// Not inlined, so that the lanes are whole vectors until they are stored: otherwise the compiler takes them apart in
+/// the loop, to suit the shuffles of this sum.
+#[inline(never)]
+fn add_lanes<T: Float>(lanes: &[T; LANES]) -> T {
+    halves(lanes, |a, b| a + b)
+}
+
+/// Not inlined, for the same reason.
+#[inline(never)]
+fn max_lanes<T: Float>(lanes: &[T; LANES]) -> T {
+    halves(lanes, |a, b| if b > a { b } else { a })
+}
+
 /// The sum of at most [`BLOCK`] elements.
 #[inline(always)]
 pub(crate) fn sum_block<T: Float>(values: &[T]) -> T {
     if values.len() < LANES {
-        return values.iter().fold(T::ZERO, |sum, &value| sum + value);
+        let mut sum = T::ZERO;
+        for &value in values {
+            sum = sum + value;
+        }
+        return sum;
     }
     let mut lanes = [T::ZERO; LANES];
     let (chunks, tail) = values.as_chunks::<LANES>();
@@ -57,14 +80,18 @@ pub(crate) fn sum_block<T: Float>(values: &[T]) -> T {
     for (lane, &value) in lanes.iter_mut().zip(tail) {
         *lane = *lane + value;
     }
-    halves(lanes, |a, b| a + b)
+    add_lanes(&lanes)
 }
 
 /// `sum of a[i] * b[i]` over at most [`BLOCK`] elements.
 #[inline(always)]
 pub(crate) fn dot_block<T: Float>(a: &[T], b: &[T]) -> T {
     if a.len() < LANES {
-        return a.iter().zip(b).fold(T::ZERO, |sum, (&a, &b)| sum + a * b);
+        let mut sum = T::ZERO;
+        for (&a, &b) in a.iter().zip(b) {
+            sum = sum + a * b;
+        }
+        return sum;
     }
     let mut lanes = [T::ZERO; LANES];
     let ((a, a_tail), (b, b_tail)) = (a.as_chunks::<LANES>(), b.as_chunks::<LANES>());
@@ -76,36 +103,80 @@ pub(crate) fn dot_block<T: Float>(a: &[T], b: &[T]) -> T {
     for ((lane, &a), &b) in lanes.iter_mut().zip(a_tail).zip(b_tail) {
         *lane = *lane + a * b;
     }
-    halves(lanes, |a, b| a + b)
+    add_lanes(&lanes)
 }
 
 /// The sum of a row of any length.
 #[inline(always)]
 pub(crate) fn sum_of<T: Float>(values: &[T]) -> f64 {
-    values.chunks(BLOCK).fold(0.0, |sum, block| sum + sum_block(block).to_f64())
+    let mut sum = 0.0;
+    for block in values.chunks(BLOCK) {
+        sum += sum_block(block).to_f64();
+    }
+    sum
 }
 
 /// `sum of a[i] * b[i]` over a row of any length.
 #[inline(always)]
 pub(crate) fn dot_of<T: Float>(a: &[T], b: &[T]) -> f64 {
-    a.chunks(BLOCK).zip(b.chunks(BLOCK)).fold(0.0, |sum, (a, b)| sum + dot_block(a, b).to_f64())
-}
-
-/// `out[i] = e^(x[i] - shift)`; returns the sum.
-#[inline(always)]
-pub(crate) fn exponentials<T: Float>(x: &[T], shift: T, out: &mut [T]) -> f64 {
     let mut sum = 0.0;
-    for (x, out) in x.chunks(BLOCK).zip(out.chunks_mut(BLOCK)) {
-        for (out, &x) in out.iter_mut().zip(x) {
-            *out = (x - shift).exp();
-        }
-        sum += sum_block(out).to_f64();
+    for (a, b) in a.chunks(BLOCK).zip(b.chunks(BLOCK)) {
+        sum += dot_block(a, b).to_f64();
     }
     sum
 }
 
-/// `sum of e^(x[i] - shift)`.
+/// Rows shorter than this are exponentiated several at a time.
+const SHORT: usize = 256;
+
+/// How many rows of `n` elements [`exponentials`] and [`sums_of_exponentials`] take at a time.
 #[inline(always)]
-pub(crate) fn sum_of_exponentials<T: Float>(x: &[T], shift: T, scratch: &mut [T; BLOCK]) -> f64 {
-    x.chunks(BLOCK).fold(0.0, |sum, x| sum + exponentials(x, shift, &mut scratch[..x.len()]))
+pub(crate) fn rows_at_once(n: usize) -> usize {
+    if n < SHORT { BLOCK / n.max(1) } else { 1 }
+}
+
+/// `out = e^(x - shift of its row)`, for at most [`rows_at_once`] rows of `n` elements.
+#[inline(always)]
+pub(crate) fn exponentials<T: Float>(x: &[T], n: usize, shifts: &[T], out: &mut [T]) {
+    if n < SHORT {
+        for ((x, out), &shift) in x.chunks_exact(n).zip(out.chunks_exact_mut(n)).zip(shifts) {
+            for (out, &x) in out.iter_mut().zip(x) {
+                *out = x - shift;
+            }
+        }
+        for out in out {
+            *out = out.exp();
+        }
+    } else {
+        let shift = shifts[0];
+        for (out, &x) in out.iter_mut().zip(x) {
+            *out = (x - shift).exp();
+        }
+    }
+}
+
+/// `sums[row] = sum of e^(x - shift)`, for at most [`rows_at_once`] rows of `n` elements.
+#[inline(always)]
+pub(crate) fn sums_of_exponentials<T: Float>(
+    x: &[T],
+    n: usize,
+    shifts: &[T],
+    scratch: &mut [T; BLOCK],
+    sums: &mut [f64],
+) {
+    if n < SHORT {
+        let scratch = &mut scratch[..x.len()];
+        exponentials(x, n, shifts, scratch);
+        for (sum, row) in sums.iter_mut().zip(scratch.chunks_exact(n)) {
+            *sum = sum_block(row).to_f64();
+        }
+    } else {
+        let mut sum = 0.0;
+        for x in x.chunks(BLOCK) {
+            let scratch = &mut scratch[..x.len()];
+            exponentials(x, SHORT, shifts, scratch);
+            sum += sum_block(scratch).to_f64();
+        }
+        sums[0] = sum;
+    }
 }

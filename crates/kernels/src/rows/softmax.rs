@@ -5,7 +5,7 @@
 //! logsumexp `g e^(x - y)`. A row of minus infinities has logsumexp minus infinity (and gradient 0) and softmax NaN;
 //! a row with infinity has logsumexp infinity and softmax NaN; NaN spreads over its row.
 
-use super::fold::{BLOCK, dot_of, exponentials, max_of, sum_of, sum_of_exponentials};
+use super::fold::{BLOCK, dot_of, exponentials, max_of, rows_at_once, sum_of, sums_of_exponentials};
 use super::{EXPONENTIAL, Float, count_rows, finite_or_zero};
 use crate::reduce::for_each_group;
 use crate::simd::vectorised;
@@ -38,11 +38,18 @@ pub fn softmax<T: Float>(x: &[T], n: usize, out: &mut [T]) {
 
 vectorised! {
     fn softmax_rows[T: Float](x: &[T], n: usize, out: &mut [T]) {
-        for (x, out) in x.chunks_exact(n).zip(out.chunks_exact_mut(n)) {
-            let sum = exponentials(x, max_of(x), out);
-            let factor = T::from_f64(1.0 / sum);
-            for out in out {
-                *out = *out * factor;
+        let mut shifts = [T::ZERO; BLOCK];
+        let group = rows_at_once(n) * n;
+        for (x, out) in x.chunks(group).zip(out.chunks_mut(group)) {
+            for (shift, x) in shifts.iter_mut().zip(x.chunks_exact(n)) {
+                *shift = max_of(x);
+            }
+            exponentials(x, n, &shifts, out);
+            for out in out.chunks_exact_mut(n) {
+                let factor = T::from_f64(1.0 / sum_of(out));
+                for out in out {
+                    *out = *out * factor;
+                }
             }
         }
     }
@@ -87,12 +94,18 @@ pub fn log_softmax<T: Float>(x: &[T], n: usize, out: &mut [T]) {
 
 vectorised! {
     fn log_softmax_rows[T: Float](x: &[T], n: usize, out: &mut [T]) {
-        let mut scratch = [T::ZERO; BLOCK];
-        for (x, out) in x.chunks_exact(n).zip(out.chunks_exact_mut(n)) {
-            let largest = max_of(x);
-            let rest = T::from_f64(sum_of_exponentials(x, largest, &mut scratch).ln());
-            for (out, &x) in out.iter_mut().zip(x) {
-                *out = (x - largest) - rest;
+        let (mut scratch, mut shifts, mut sums) = ([T::ZERO; BLOCK], [T::ZERO; BLOCK], [0.0; BLOCK]);
+        let group = rows_at_once(n) * n;
+        for (x, out) in x.chunks(group).zip(out.chunks_mut(group)) {
+            for (shift, x) in shifts.iter_mut().zip(x.chunks_exact(n)) {
+                *shift = max_of(x);
+            }
+            sums_of_exponentials(x, n, &shifts, &mut scratch, &mut sums);
+            for (((x, out), &shift), &sum) in x.chunks_exact(n).zip(out.chunks_exact_mut(n)).zip(&shifts).zip(&sums) {
+                let rest = T::from_f64(sum.ln());
+                for (out, &x) in out.iter_mut().zip(x) {
+                    *out = (x - shift) - rest;
+                }
             }
         }
     }
@@ -142,19 +155,22 @@ pub fn logsumexp<T: Float>(x: &[T], n: usize, out: &mut [T]) {
 }
 
 vectorised! {
-    fn logsumexp_rows[T: Float](x: &[T], n: usize, out: &mut [T]) {
-        let mut scratch = [T::ZERO; BLOCK];
-        for (row, out) in out.iter_mut().enumerate() {
-            *out = logsumexp_of(&x[row * n..][..n], &mut scratch);
+    /// One row after the other; for `n = 0` as well.
+    pub(super) fn logsumexp_rows[T: Float](x: &[T], n: usize, out: &mut [T]) {
+        let (mut scratch, mut shifts, mut sums) = ([T::ZERO; BLOCK], [T::ZERO; BLOCK], [0.0; BLOCK]);
+        for (group, out) in out.chunks_mut(rows_at_once(n)).enumerate() {
+            let x = &x[group * rows_at_once(n) * n..][..out.len() * n];
+            for (row, shift) in shifts[..out.len()].iter_mut().enumerate() {
+                *shift = finite_or_zero(max_of(&x[row * n..][..n]));
+            }
+            if n > 0 {
+                sums_of_exponentials(x, n, &shifts, &mut scratch, &mut sums);
+            }
+            for ((out, &shift), &sum) in out.iter_mut().zip(&shifts).zip(&sums) {
+                *out = T::from_f64(shift.to_f64() + sum.ln());
+            }
         }
     }
-}
-
-/// `ln(sum(e^x))` of one row.
-#[inline(always)]
-pub(super) fn logsumexp_of<T: Float>(x: &[T], scratch: &mut [T; BLOCK]) -> T {
-    let shift = finite_or_zero(max_of(x));
-    T::from_f64(shift.to_f64() + sum_of_exponentials(x, shift, scratch).ln())
 }
 
 /// `dx = g[row] * e^(x - y[row])` along rows of `n` elements, where `y = logsumexp(x)`; 0 where `y` is minus infinity.
