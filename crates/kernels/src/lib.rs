@@ -10,11 +10,14 @@
 //! | [`threads`](mod@threads) | a fork-join pool that never runs foreign work |
 //! | [`view`] | strided inputs and contiguous outputs |
 //! | [`map`](mod@map) | elementwise loops over tiles, copies and conversions |
-//! | [`reduce`] | sums and maxima |
+//! | [`reduce`] | sums, maxima and minima |
 //! | [`matmul`](mod@matmul) | matrix products |
 //! | [`index`] | gather and scatter along one axis |
 //! | [`rows`] | softmax, cross-entropy and normalisations along rows |
 //! | [`attention`](mod@attention) | scaled dot-product attention without a matrix of scores |
+//! | [`scan`] | running sums, products and extremes along an axis |
+//! | [`extremes`] | maxima, minima, products, any and all along an axis |
+//! | [`order`] | sorting, selecting and searching |
 //! | [`bits`] | one-bit masks |
 //! | [`svd`](mod@svd) | the singular value decomposition |
 //! | [`random`] | counter-based random numbers |
@@ -24,13 +27,16 @@
 pub mod attention;
 pub mod bits;
 pub mod dtype;
+pub mod extremes;
 pub mod index;
 pub mod map;
 pub mod matmul;
+pub mod order;
 pub mod pool;
 pub mod random;
 pub mod reduce;
 pub mod rows;
+pub mod scan;
 mod simd;
 pub mod svd;
 pub mod threads;
