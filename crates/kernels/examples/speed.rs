@@ -200,7 +200,8 @@ fn products() {
             );
         }
     }
-    for (m, n, k) in [(64usize, 128usize, 784usize), (784, 128, 64), (512, 512, 64), (128, 10, 60000)] {
+    for (m, n, k) in [(64usize, 128usize, 784usize), (784, 128, 64), (512, 512, 64), (128, 10, 60000), (8, 8, 1 << 20)]
+    {
         let (a, b) = (vec![1f32; m * k], vec![1f32; k * n]);
         let a = Matrix { data: &a, offset: 0, rows: m, cols: k, row_stride: k as isize, col_stride: 1 };
         let b = Matrix { data: &b, offset: 0, rows: k, cols: n, row_stride: n as isize, col_stride: 1 };
@@ -225,7 +226,7 @@ fn matrix_rows() {
         let (mut y, mut dx) = (x.clone(), x.clone());
         let (mut a, mut b) = (vec![0f32; rows], vec![0f32; rows]);
         let (mut dgain, mut dbias) = (vec![0f32; n], vec![0f32; n]);
-        let mut line = |name: &str, nanoseconds| row(&format!("{name}: f32 {rows}x{n}"), nanoseconds, rows * n);
+        let line = |name: &str, nanoseconds| row(&format!("{name}: f32 {rows}x{n}"), nanoseconds, rows * n);
         line("softmax", time(|| softmax(&x, n, &mut y)));
         line("softmax_gradient", time(|| softmax_gradient(&y, &x, n, &mut dx)));
         line("logsumexp", time(|| logsumexp(&x, n, &mut a)));
@@ -289,6 +290,38 @@ fn attentions() {
     }
 }
 
+fn axes() {
+    let side = 1024usize;
+    let mut x = vec![0f32; side * side];
+    uniform_f32(1, 2, &mut x);
+    let (mut y, mut indices) = (x.clone(), vec![0i64; side * side]);
+    let shape = |inner: bool| if inner { [1, side, side] } else { [side, side, 1] };
+    for inner in [false, true] {
+        let shape = shape(inner);
+        let line = |name: &str, nanoseconds| row(&format!("{name}: f32 {shape:?}"), nanoseconds, side * side);
+        line("cumsum", time(|| scan::cumsum(&x, shape, false, &mut y)));
+        line("cumprod", time(|| scan::cumprod(&x, shape, false, &mut y)));
+        line("cummax", time(|| scan::cummax(&x, shape, &mut y, &mut indices)));
+        line("logcumsumexp", time(|| scan::logcumsumexp(&x, shape, false, &mut y)));
+        line("argmin", time(|| extremes::argmin(&x, shape, &mut indices[..side])));
+        line("prod", time(|| extremes::prod(&x, shape, &mut y[..side])));
+        line("all", time(|| extremes::all(&x, shape, bytemuck::cast_slice_mut(&mut y[..side / 4]))));
+    }
+    row("cumsum: f32 [1, 2^20, 1]", time(|| scan::cumsum(&x, [1, 1 << 20, 1], false, &mut y)), 1 << 20);
+    let line = |name: &str, nanoseconds| row(name, nanoseconds, side * side);
+    line("sort: f32 1024x1024", time(|| order::sort(&x, side, false, &mut y, &mut indices)));
+    line(
+        "topk: f32 1024x1024, 50",
+        time(|| order::topk(&x, side, 50, true, &mut y[..50 * side], &mut indices[..50 * side])),
+    );
+    line("unique: f32 2^20", time(|| drop(black_box(order::unique(&x)))));
+    y.sort_by(f32::total_cmp);
+    line("searchsorted: f32 2^20 in 1024", time(|| order::searchsorted(&y[..side], side, &x, 1, false, &mut indices)));
+    let wide: Vec<f64> = x.iter().map(|&x| x as f64).collect();
+    let mut sorted = wide.clone();
+    line("sort: f64 1024x1024", time(|| order::sort(&wide, side, false, &mut sorted, &mut indices)));
+}
+
 fn others() {
     let mut x = vec![0f32; 1 << 20];
     row("uniform_f32, 2^20", time(|| uniform_f32(1, 2, &mut x)), 1 << 20);
@@ -328,7 +361,7 @@ fn others() {
 fn main() {
     set_threads(2);
     let wanted: Vec<String> = std::env::args().skip(1).collect();
-    let groups: [(&str, fn()); 9] = [
+    let groups: [(&str, fn()); 10] = [
         ("memory", memory),
         ("regions", regions),
         ("elementwise", elementwise),
@@ -337,6 +370,7 @@ fn main() {
         ("products", products),
         ("rows", matrix_rows),
         ("attention", attentions),
+        ("axes", axes),
         ("others", others),
     ];
     for (name, group) in groups {

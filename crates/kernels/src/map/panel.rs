@@ -7,6 +7,7 @@
 use super::reader::{Reader, Scratch, Strided, TILE};
 use crate::dtype::Compute;
 use crate::pool::Block;
+use crate::simd::vectorised;
 use crate::threads::{REGION_TILE, tile_elements};
 use crate::view::Odometer;
 use std::ops::Range;
@@ -45,6 +46,12 @@ impl Strided<'_> {
         let across = self.layout.strides[outer + 1];
         let start = self.offset + before + (rows.start % sheet.rows) as isize;
         let (height, width, size) = (rows.len(), columns.len(), self.dtype.size());
+        if height == ROWS
+            && self.dtype == T::DTYPE
+            && let Ok(values) = bytemuck::try_cast_slice::<u8, T>(self.bytes)
+        {
+            return turn(values, start + columns.start as isize * across, across, width, out);
+        }
         let mut block = [[T::ZERO; ROWS]; ROWS];
         for first in (0..width).step_by(ROWS) {
             let count = ROWS.min(width - first);
@@ -58,6 +65,34 @@ impl Strided<'_> {
                 for (out, line) in out.iter_mut().zip(&block) {
                     *out = line[i];
                 }
+            }
+        }
+    }
+}
+
+vectorised! {
+    /// `out[i * width + j] = values[start + i + j * across]` for 16 rows: sizes known to the compiler are worth a factor.
+    fn turn[T: Compute](values: &[T], start: isize, across: isize, width: usize, out: &mut [T]) {
+        let column = |j: usize| -> &[T; ROWS] {
+            let position = (start + j as isize * across) as usize;
+            values[position..].first_chunk().expect("views lie within their memory")
+        };
+        let whole = width / ROWS * ROWS;
+        for first in (0..whole).step_by(ROWS) {
+            let mut block = [[T::ZERO; ROWS]; ROWS];
+            for (j, line) in block.iter_mut().enumerate() {
+                *line = *column(first + j);
+            }
+            for i in 0..ROWS {
+                let out: &mut [T; ROWS] = out[i * width + first..].first_chunk_mut().expect("a panel holds its rows");
+                for j in 0..ROWS {
+                    out[j] = block[j][i];
+                }
+            }
+        }
+        for j in whole..width {
+            for (i, &value) in column(j).iter().enumerate() {
+                out[i * width + j] = value;
             }
         }
     }

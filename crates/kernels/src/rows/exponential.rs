@@ -32,7 +32,7 @@ macro_rules! exponential {
 }
 
 exponential!(exp_f32, f32, u32, i32, mantissa: 23, bias: 127, range: -104.0, 89.0,
-    ln2: 0.693_359_375, -2.121_944_4e-4,
+    ln2: 355.0 / 512.0, -2.121_944_4e-4,
     terms: [1.987_569_1e-4, 1.398_199_9e-3, 8.333_452e-3, 4.166_579_6e-2, 0.166_666_65, 0.5]);
 
 exponential!(exp_f64, f64, u64, i64, mantissa: 52, bias: 1023, range: -746.0, 710.0,
