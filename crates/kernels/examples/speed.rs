@@ -200,7 +200,8 @@ fn products() {
             );
         }
     }
-    for (m, n, k) in [(64usize, 128usize, 784usize), (784, 128, 64), (512, 512, 64), (128, 10, 60000)] {
+    for (m, n, k) in [(64usize, 128usize, 784usize), (784, 128, 64), (512, 512, 64), (128, 10, 60000), (8, 8, 1 << 20)]
+    {
         let (a, b) = (vec![1f32; m * k], vec![1f32; k * n]);
         let a = Matrix { data: &a, offset: 0, rows: m, cols: k, row_stride: k as isize, col_stride: 1 };
         let b = Matrix { data: &b, offset: 0, rows: k, cols: n, row_stride: n as isize, col_stride: 1 };
@@ -306,10 +307,114 @@ fn others() {
     row("svd: f64 100x100", time(|| svd(&a, n, n, &mut u, &mut s, &mut vt)), n * n);
 }
 
+fn matrix_rows() {
+    use wengert_kernels::rows::*;
+    for (rows, n) in [(1024usize, 65usize), (8192, 10), (1024, 1024), (64, 50_000)] {
+        let mut x = vec![0f32; rows * n];
+        uniform_f32(1, 2, &mut x);
+        let (mut y, mut dx) = (x.clone(), x.clone());
+        let (mut a, mut b) = (vec![0f32; rows], vec![0f32; rows]);
+        let (mut dgain, mut dbias) = (vec![0f32; n], vec![0f32; n]);
+        let line = |name: &str, nanoseconds| row(&format!("{name}: f32 {rows}x{n}"), nanoseconds, rows * n);
+        line("softmax", time(|| softmax(&x, n, &mut y)));
+        line("softmax_gradient", time(|| softmax_gradient(&y, &x, n, &mut dx)));
+        line("logsumexp", time(|| logsumexp(&x, n, &mut a)));
+        let targets = vec![1; rows];
+        let target = CrossEntropy { targets: &targets, ignored: None, smoothing: 0.0, weights: None };
+        line("cross_entropy", time(|| cross_entropy(&x, n, target, &mut a, &mut b).unwrap()));
+        line("cross_entropy_gradient", time(|| cross_entropy_gradient(&x, n, target, &b, &a, &mut dx)));
+        let affine = Affine { gain: Some(&x[..n]), bias: Some(&x[..n]) };
+        line("layer_norm", time(|| layer_norm(&x, n, affine, 1e-5, &mut y, &mut a, &mut b)));
+        let nanoseconds = time(|| {
+            let to = NormGradient { dx: &mut dx, dgain: Some(&mut dgain), dbias: Some(&mut dbias) };
+            layer_norm_gradient(&x, n, affine.gain, &a, &b, &y, to);
+        });
+        line("layer_norm_gradient", nanoseconds);
+    }
+}
+
+fn attentions() {
+    use wengert_kernels::attention::*;
+    for (batches, heads, tokens, width) in [(8usize, 8usize, 128usize, 32usize), (1, 8, 4096, 64), (32, 8, 16, 32)] {
+        let length = batches * tokens * 3 * heads * width;
+        let mut x = vec![0f32; length];
+        uniform_f32(1, 2, &mut x);
+        let spacing = heads * width;
+        let place =
+            |i: usize| Place { offset: i * spacing, batch: tokens * 3 * spacing, head: width, token: 3 * spacing };
+        let out_place = Place { offset: 0, batch: tokens * spacing, head: width, token: spacing };
+        let (mut y, mut lse, mut dx) = (vec![0f32; length / 3], vec![0f32; batches * heads * tokens], x.clone());
+        for causal in [true, false] {
+            let sizes = Attention {
+                batches,
+                heads,
+                queries: tokens,
+                keys: tokens,
+                width,
+                value_width: width,
+                scale: (width as f32).sqrt().recip(),
+                causal,
+                mask: None,
+            };
+            let [q, k, v] = [0, 1, 2].map(|i| Heads { data: &x, place: place(i) });
+            let operations = 4.0 * (batches * heads * tokens * tokens * width) as f64 / if causal { 2.0 } else { 1.0 };
+            let line = |name: &str, nanoseconds: f64, operations: f64| {
+                println!(
+                    "{name}: f32 {batches}x{heads}x{tokens}x{width} causal {causal:5} {:10.3} ms {:8.1} GFLOP/s",
+                    nanoseconds / 1e6,
+                    operations / nanoseconds
+                );
+            };
+            let nanoseconds =
+                time(|| attention(&sizes, q, k, v, HeadsMut { data: &mut y, place: out_place }, &mut lse));
+            line("attention", nanoseconds, operations);
+            let saved = Saved { q, k, v, out: Heads { data: &y, place: out_place }, lse: &lse };
+            let g = saved.out;
+            let nanoseconds = time(|| {
+                let to = AttentionGradient::Together { data: &mut dx, place: place(0), spacing };
+                attention_gradient(&sizes, saved, g, to);
+            });
+            line("attention_gradient", nanoseconds, 2.5 * operations);
+        }
+    }
+}
+
+fn axes() {
+    let side = 1024usize;
+    let mut x = vec![0f32; side * side];
+    uniform_f32(1, 2, &mut x);
+    let (mut y, mut indices) = (x.clone(), vec![0i64; side * side]);
+    let shape = |inner: bool| if inner { [1, side, side] } else { [side, side, 1] };
+    for inner in [false, true] {
+        let shape = shape(inner);
+        let line = |name: &str, nanoseconds| row(&format!("{name}: f32 {shape:?}"), nanoseconds, side * side);
+        line("cumsum", time(|| scan::cumsum(&x, shape, false, &mut y)));
+        line("cumprod", time(|| scan::cumprod(&x, shape, false, &mut y)));
+        line("cummax", time(|| scan::cummax(&x, shape, &mut y, &mut indices)));
+        line("logcumsumexp", time(|| scan::logcumsumexp(&x, shape, false, &mut y)));
+        line("argmin", time(|| extremes::argmin(&x, shape, &mut indices[..side])));
+        line("prod", time(|| extremes::prod(&x, shape, &mut y[..side])));
+        line("all", time(|| extremes::all(&x, shape, bytemuck::cast_slice_mut(&mut y[..side / 4]))));
+    }
+    row("cumsum: f32 [1, 2^20, 1]", time(|| scan::cumsum(&x, [1, 1 << 20, 1], false, &mut y)), 1 << 20);
+    let line = |name: &str, nanoseconds| row(name, nanoseconds, side * side);
+    line("sort: f32 1024x1024", time(|| order::sort(&x, side, false, &mut y, &mut indices)));
+    line(
+        "topk: f32 1024x1024, 50",
+        time(|| order::topk(&x, side, 50, true, &mut y[..50 * side], &mut indices[..50 * side])),
+    );
+    line("unique: f32 2^20", time(|| drop(black_box(order::unique(&x)))));
+    y.sort_by(f32::total_cmp);
+    line("searchsorted: f32 2^20 in 1024", time(|| order::searchsorted(&y[..side], side, &x, 1, false, &mut indices)));
+    let wide: Vec<f64> = x.iter().map(|&x| x as f64).collect();
+    let mut sorted = wide.clone();
+    line("sort: f64 1024x1024", time(|| order::sort(&wide, side, false, &mut sorted, &mut indices)));
+}
+
 fn main() {
     set_threads(2);
     let wanted: Vec<String> = std::env::args().skip(1).collect();
-    let groups: [(&str, fn()); 8] = [
+    let groups: [(&str, fn()); 11] = [
         ("memory", memory),
         ("regions", regions),
         ("elementwise", elementwise),
@@ -317,6 +422,9 @@ fn main() {
         ("reductions", reductions),
         ("products", products),
         ("convolutions", convolutions),
+        ("rows", matrix_rows),
+        ("attention", attentions),
+        ("axes", axes),
         ("others", others),
     ];
     for (name, group) in groups {
@@ -324,4 +432,8 @@ fn main() {
             group();
         }
     }
+    let groups: [(&str, fn()); 10] = [
+        ("rows", matrix_rows),
+        ("attention", attentions),
+        ("axes", axes),
 }

@@ -10,29 +10,39 @@
 //! | [`threads`](mod@threads) | a fork-join pool that never runs foreign work |
 //! | [`view`] | strided inputs and contiguous outputs |
 //! | [`map`](mod@map) | elementwise loops over tiles, copies and conversions |
-//! | [`reduce`] | sums and maxima |
+//! | [`reduce`] | sums, maxima and minima |
 //! | [`matmul`](mod@matmul) | matrix products |
 //! | [`conv`] | convolutions, their gradients, patches as columns |
 //! | [`pooling`] | maxima and averages over windows of images |
 //! | [`index`] | gather and scatter along one axis |
 //! | [`linalg`] | LU, Cholesky, QR, eigenvalues, singular values and systems of batches of matrices |
+//! | [`rows`] | softmax, cross-entropy and normalisations along rows |
+//! | [`attention`](mod@attention) | scaled dot-product attention without a matrix of scores |
+//! | [`scan`] | running sums, products and extremes along an axis |
+//! | [`extremes`] | maxima, minima, products, any and all along an axis |
+//! | [`order`] | sorting, selecting and searching |
 //! | [`bits`] | one-bit masks |
 //! | [`svd`](mod@svd) | the singular value decomposition of one matrix |
 //! | [`random`] | counter-based random numbers |
 //!
 //! Bits never depend on the number of threads: work is split into tiles whose size is a function of the shape alone.
 
+pub mod attention;
 pub mod bits;
 pub mod conv;
 pub mod dtype;
+pub mod extremes;
 pub mod index;
 pub mod linalg;
 pub mod map;
 pub mod matmul;
+pub mod order;
 pub mod pool;
 pub mod pooling;
 pub mod random;
 pub mod reduce;
+pub mod rows;
+pub mod scan;
 mod simd;
 pub mod svd;
 pub mod threads;

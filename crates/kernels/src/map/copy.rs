@@ -3,6 +3,7 @@
 //! Equal dtypes move bits, never values. A transpose goes through blocks of 16 x 16 elements held in the first-level
 //! cache, so each cache line of both sides is touched once, whatever the strides.
 
+use super::panel::chunk_elements;
 use super::reader::{Reader, walk};
 use crate::dtype::{Compute, DType};
 use crate::threads::{REGION_TILE, for_each_chunk, tile_elements};
@@ -41,8 +42,8 @@ pub fn copy(input: View<'_>, out: Out<'_>) {
 fn convert<T: Compute>(input: View<'_>, out: Out<'_>) {
     let Out { dtype, bytes } = out;
     let size = dtype.size();
-    let chunk = tile_elements(input.len());
     let readers = [Reader::<T>::new(input)];
+    let chunk = chunk_elements(&readers, input.len());
     for_each_chunk(bytes, chunk * size, &|index, bytes| {
         walk(&readers, index * chunk, bytes.len() / size, &mut |tile, [values]| {
             T::store(values, dtype, &mut bytes[tile.start * size..tile.end * size]);

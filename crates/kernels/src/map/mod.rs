@@ -6,15 +6,17 @@
 
 mod copy;
 mod loops;
+mod panel;
 mod reader;
 
 pub use copy::copy;
 pub use loops::{loop1, loop1_in_place, loop2, loop2_in_place, loop3, loop3_in_place, loop4};
+use panel::chunk_elements;
 pub(crate) use reader::{Reader, Scratch, TILE, walk};
 use reader::{direct_inputs, with_whole};
 
 use crate::dtype::{Compute, DType, Element};
-use crate::threads::{for_each_chunk, tile_elements};
+use crate::threads::for_each_chunk;
 use crate::view::{Out, View};
 
 /// What a [`map`](fn@map) body may write: a compute type, or `u8` for masks.
@@ -116,7 +118,7 @@ fn map_many_tiles<T: Compute, U: Stored, const N: usize>(
 ) {
     let size = dtype.size();
     let readers = inputs.map(|input| Reader::<T>::new(input));
-    let chunk = tile_elements(length);
+    let chunk = chunk_elements(&readers, length);
     for_each_chunk(bytes, chunk * size, &|index, bytes| {
         let start = index * chunk;
         match direct::<U>(dtype, bytes) {
@@ -177,7 +179,7 @@ fn update_tiles<T: Compute, const N: usize>(
         };
     }
     let readers = inputs.map(|input| Reader::<T>::new(input));
-    let chunk = tile_elements(target.len());
+    let chunk = chunk_elements(&readers, target.len());
     for_each_chunk(target, chunk, &|index, values| {
         walk(&readers, index * chunk, values.len(), &mut |tile, inputs| body(&mut values[tile], inputs));
     });

@@ -3,6 +3,7 @@
 //! How a view is read is decided once, in [`Reader::new`]; `tile(start, n)` then gives elements `start..start + n` in
 //! row-major order, either from the view's own memory or through a [`Scratch`] tile.
 
+use super::panel::{sheet_of, walk_panels};
 use crate::dtype::{Compute, DType};
 use crate::simd::vectorised;
 use crate::view::{Layout, Odometer, View, collapse};
@@ -25,11 +26,11 @@ pub(crate) enum Reader<'a, T> {
 }
 
 pub(crate) struct Strided<'a> {
-    dtype: DType,
-    bytes: &'a [u8],
-    offset: isize,
+    pub(super) dtype: DType,
+    pub(super) bytes: &'a [u8],
+    pub(super) offset: isize,
     /// Collapsed; rank at least 1.
-    layout: Layout,
+    pub(super) layout: Layout,
 }
 
 impl<'a, T: Compute> Reader<'a, T> {
@@ -183,6 +184,7 @@ pub(crate) fn with_whole<T: Compute, const N: usize>(
 }
 
 /// Visits elements `start..start + length` tile by tile: the range (relative to `start`) and every input's slice.
+/// Tiles come in any order; together they are the whole range.
 pub(crate) fn walk<T: Compute, const N: usize>(
     readers: &[Reader<'_, T>; N],
     start: usize,
@@ -191,6 +193,10 @@ pub(crate) fn walk<T: Compute, const N: usize>(
 ) {
     if readers.iter().all(Reader::is_direct) {
         walk_direct(readers, start, length, visit);
+    } else if let Some(sheet) = sheet_of(readers)
+        && sheet.fits(start, length)
+    {
+        walk_panels(readers, sheet, start, length, visit);
     } else {
         walk_scratch(readers, start, length, visit);
     }

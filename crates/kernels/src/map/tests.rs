@@ -86,6 +86,44 @@ fn map_equals_a_plain_loop_over_strided_broadcast_and_converted_inputs() {
 }
 
 #[test]
+fn transposed_inputs_are_read_right_beside_others() {
+    let cases: [(&[usize], &[isize]); 9] = [
+        (&[301, 203], &[1, 301]),
+        (&[301, 203], &[1, -301]),
+        (&[20, 3000], &[1, 20]),
+        (&[3000, 5], &[1, 3000]),
+        (&[7, 37, 300], &[37 * 300, 1, 37]),
+        (&[2, 9, 50, 70], &[31500, 1, 9 * 70, 9]),
+        (&[40, 50, 33], &[1, 40, 2000]),
+        (&[33, 1100], &[1, 33]),
+        (&[4, 20_000], &[1, 4]),
+    ];
+    for (shape, strides) in cases {
+        let length: usize = shape.iter().product();
+        for dtype in [DType::F32, DType::BF16, DType::I64] {
+            let values: Vec<f64> = (0..length).map(|i| (i * 7919 % 251) as f64).collect();
+            let [plain, turned] = [0, 1].map(|_| Sample::contiguous(dtype, shape, &values));
+            let offset = strides.iter().zip(shape).map(|(&s, &n)| (-s).max(0) * (n as isize - 1)).sum();
+            let turned = View { offset, strides, ..turned.view() };
+            let mut out = vec![0f32; length];
+            let half = View { offset: 0, strides: &vec![0; shape.len()], ..plain.view() };
+            map(
+                [plain.view(), turned, half],
+                out_of(DType::F32, bytemuck::cast_slice_mut(&mut out)),
+                &|[a, b, c]: [&[f32]; 3], out: &mut [f32]| {
+                    assert!(a.len() <= TILE);
+                    loop3(a, b, c, out, |a, b, c| a * 1000.0 + b + c);
+                },
+            );
+            for (i, &value) in out.iter().enumerate() {
+                let expected = plain.view().at_linear::<f32>(i) * 1000.0 + turned.at_linear::<f32>(i);
+                assert_eq!(value, expected + half.at_linear::<f32>(i), "{shape:?} {strides:?} at {i}");
+            }
+        }
+    }
+}
+
+#[test]
 fn map_writes_masks_and_takes_no_inputs() {
     let sample = Sample::random(DType::F64, &[40, 60, 30], 5);
     let mut mask = vec![7u8; 72_000];

@@ -47,6 +47,17 @@ impl<'a, T> Matrix<'a, T> {
         self.data[(self.offset as isize + row as isize * self.row_stride + col as isize * self.col_stride) as usize]
     }
 
+    /// The same elements with rows and columns exchanged.
+    ///
+    /// ```
+    /// # use wengert_kernels::Matrix;
+    /// let m = Matrix { data: &[1, 2, 3], offset: 0, rows: 1, cols: 3, row_stride: 3, col_stride: 1 };
+    /// assert_eq!(m.transpose().get(2, 0), 3);
+    /// ```
+    pub fn transpose(self) -> Matrix<'a, T> {
+        Matrix { rows: self.cols, cols: self.rows, row_stride: self.col_stride, col_stride: self.row_stride, ..self }
+    }
+
     /// Panics unless every element lies in `data`.
     pub(super) fn expect_bounds(&self) {
         if self.rows == 0 || self.cols == 0 {

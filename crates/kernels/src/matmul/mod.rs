@@ -1,14 +1,17 @@
 //! Matrix products `C = A B`: `c[i][j] = sum over k of a[i][k] * b[k][j]`.
 //!
 //! Large products are cut into tiles whose size is a function of the shape; each tile is one single-threaded product,
-//! so bits do not depend on the number of threads. Integers wrap around.
+//! so bits do not depend on the number of threads. Deep products with small results are cut along the inner dimension, into
+//! parts that are also a function of the shape. Integers wrap around.
 
 mod matrix;
 mod product;
 
 pub use matrix::Matrix;
 pub use product::Product;
+pub(crate) use product::ScaledProduct;
 
+use crate::map::loop2_in_place;
 use crate::threads::{Disjoint, for_each_chunk, for_each_tile};
 
 /// Floating-point operations below which a region costs more than it saves.
@@ -16,6 +19,15 @@ const PARALLEL_WORK: usize = 2_000_000;
 
 /// Work of a tile that is large enough to be cut again on machines with many cores.
 const LARGE_TILE_WORK: usize = 64_000_000;
+
+/// Fewer tiles than this leave cores idle.
+const FEW_TILES: usize = 4;
+
+/// Inner dimension from which on it may be cut.
+const DEEP: usize = 4096;
+
+/// Parts that an inner dimension is cut into at most.
+const MOST_PARTS: usize = 64;
 
 fn work(rows: usize, cols: usize, depth: usize) -> usize {
     rows.saturating_mul(cols).saturating_mul(depth).saturating_mul(2)
@@ -94,11 +106,14 @@ fn multiply<T: Product>(a: Matrix<'_, T>, b: Matrix<'_, T>, out: &mut [T]) {
         return;
     }
     let (tile_rows, tile_cols) = tile_size(rows, cols, a.cols);
-    if (tile_rows, tile_cols) == (rows, cols) {
+    if (tile_rows, tile_cols) == (rows, cols) && (a.cols < DEEP || work(rows, cols, a.cols) <= PARALLEL_WORK) {
         // SAFETY: sizes and bounds are checked; `out` is row-major.
         return unsafe { T::multiply(a, b, out.as_mut_ptr(), cols) };
     }
     let across = cols.div_ceil(tile_cols);
+    if rows.div_ceil(tile_rows) * across < FEW_TILES && a.cols >= DEEP {
+        return multiply_in_parts(a, b, out);
+    }
     let out = Disjoint::new(out);
     for_each_tile(rows.div_ceil(tile_rows) * across, &|tile| {
         let (row, col) = (tile / across * tile_rows, tile % across * tile_cols);
@@ -107,6 +122,25 @@ fn multiply<T: Product>(a: Matrix<'_, T>, b: Matrix<'_, T>, out: &mut [T]) {
         // SAFETY: parts of checked matrices; tiles write disjoint elements of `out`, all inside it.
         unsafe { T::multiply(a, b, out.pointer(row * cols + col), cols) };
     });
+}
+
+/// Small results of deep products: the sum is cut into fixed parts, which are added in order.
+fn multiply_in_parts<T: Product>(a: Matrix<'_, T>, b: Matrix<'_, T>, out: &mut [T]) {
+    let parts = (work(a.rows, b.cols, a.cols) / PARALLEL_WORK * 2).clamp(2, MOST_PARTS);
+    let depth = a.cols.div_ceil(parts).next_multiple_of(64);
+    let each = out.len();
+    let mut sums = vec![T::ZERO; each * a.cols.div_ceil(depth)];
+    for_each_chunk(&mut sums, each, &|part, sums| {
+        let first = part * depth;
+        let count = depth.min(a.cols - first);
+        // SAFETY: parts of checked matrices; `sums` is row-major with `each` elements.
+        unsafe { T::multiply(a.some_cols(first, count), b.some_rows(first, count), sums.as_mut_ptr(), b.cols) };
+    });
+    let (first, others) = sums.split_at(each);
+    out.copy_from_slice(first);
+    for part in others.chunks_exact(each) {
+        loop2_in_place(out, part, T::wrapping_plus);
+    }
 }
 
 /// Halves the longer side while the work is worth it: first to give few cores enough tiles, then, for large tiles, many.

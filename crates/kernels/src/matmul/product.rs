@@ -29,32 +29,65 @@ pub trait Product: Compute {
     unsafe fn multiply(a: Matrix<'_, Self>, b: Matrix<'_, Self>, out: *mut Self, row_step: usize);
 }
 
+/// A floating-point product that can be scaled and added to what is there.
+pub(crate) trait ScaledProduct: Product {
+    /// Writes `factor * a * b` to the rows `out`, `out + row_step`, .., or adds it to them when `keep` is true.
+    ///
+    /// # Safety
+    /// As for [`Product::multiply`]; the rows must be initialised.
+    unsafe fn multiply_scaled(
+        factor: Self,
+        a: Matrix<'_, Self>,
+        b: Matrix<'_, Self>,
+        keep: bool,
+        out: *mut Self,
+        row_step: usize,
+    );
+}
+
 macro_rules! product_by_gemm {
-    ($($float:ty),*) => { $(impl Product for $float {
-        #[inline(always)]
-        fn multiply_add(sum: $float, a: $float, b: $float) -> $float {
-            sum + a * b
+    ($($float:ty),*) => { $(
+        impl Product for $float {
+            #[inline(always)]
+            fn multiply_add(sum: $float, a: $float, b: $float) -> $float {
+                sum + a * b
+            }
+
+            unsafe fn multiply(a: Matrix<'_, Self>, b: Matrix<'_, Self>, out: *mut Self, row_step: usize) {
+                if a.rows.saturating_mul(b.cols).saturating_mul(a.cols) <= SMALL && is_small(&b, row_step) {
+                    // SAFETY: the rows follow each other without gaps, and the caller owns them.
+                    return multiply_small(a, b, unsafe { std::slice::from_raw_parts_mut(out, a.rows * b.cols) });
+                }
+                // SAFETY: the caller's promise, passed on.
+                unsafe { Self::multiply_scaled(1.0, a, b, false, out, row_step) }
+            }
         }
 
-        unsafe fn multiply(a: Matrix<'_, Self>, b: Matrix<'_, Self>, out: *mut Self, row_step: usize) {
-            if a.rows.saturating_mul(b.cols).saturating_mul(a.cols) <= SMALL && is_small(&b, row_step) {
-                // SAFETY: the rows follow each other without gaps, and the caller owns them.
-                return multiply_small(a, b, unsafe { std::slice::from_raw_parts_mut(out, a.rows * b.cols) });
-            }
-            // SAFETY: all three operands are valid for the given sizes and strides (the caller's promise), and the
-            // output is not read (`read_dst` is false).
-            unsafe {
-                gemm::gemm(
-                    a.rows, b.cols, a.cols,
-                    out, 1, row_step as isize, false,
-                    a.start(), a.col_stride, a.row_stride,
-                    b.start(), b.col_stride, b.row_stride,
-                    0.0, 1.0, false, false, false,
-                    gemm::Parallelism::None,
-                );
+        impl ScaledProduct for $float {
+            unsafe fn multiply_scaled(
+                factor: Self,
+                a: Matrix<'_, Self>,
+                b: Matrix<'_, Self>,
+                keep: bool,
+                out: *mut Self,
+                row_step: usize,
+            ) {
+                let kept = if keep { 1.0 } else { 0.0 };
+                // SAFETY: all three operands are valid for the given sizes and strides (the caller's promise), and the
+                // output is not read unless `keep` is true.
+                unsafe {
+                    gemm::gemm(
+                        a.rows, b.cols, a.cols,
+                        out, 1, row_step as isize, keep,
+                        a.start(), a.col_stride, a.row_stride,
+                        b.start(), b.col_stride, b.row_stride,
+                        kept, factor, false, false, false,
+                        gemm::Parallelism::None,
+                    );
+                }
             }
         }
-    })* };
+    )* };
 }
 product_by_gemm!(f32, f64);
 

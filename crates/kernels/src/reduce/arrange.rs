@@ -59,7 +59,7 @@ impl Arrangement {
 }
 
 /// Calls `body` on ranges that cover `0..tasks`; ranges have about a region tile of elements each.
-pub(super) fn for_each_group(tasks: usize, elements_per_task: usize, body: &(dyn Fn(Range<usize>) + Sync)) {
+pub(crate) fn for_each_group(tasks: usize, elements_per_task: usize, body: &(dyn Fn(Range<usize>) + Sync)) {
     if tasks * elements_per_task < PARALLEL_ELEMENTS {
         return body(0..tasks);
     }

@@ -1,4 +1,4 @@
-//! Reductions over axes: sums and maxima.
+//! Reductions over axes: sums, maxima and minima.
 //!
 //! Axes are arranged as `[outer, length, inner]` with `length` reduced, so that memory is read in its own order; then
 //! a row kernel (`inner = 1`) or a column kernel runs. Partial results are cut by shape, never by thread count.
@@ -7,7 +7,8 @@ mod arrange;
 mod max;
 mod sum;
 
-pub use max::max;
+pub(crate) use arrange::for_each_group;
+pub use max::{max, min};
 pub use sum::sum;
 
 #[cfg(test)]

@@ -1,0 +1,147 @@
+//! One block of scores: up to [`QUERIES`] rows by up to [`KEYS`] columns, on one thread.
+
+use super::{Attention, Heads, Mask};
+use crate::matmul::Matrix;
+use crate::pool::Block as Memory;
+use crate::rows::{Float, finite_or_zero, max_of, sum_block};
+use crate::simd::vectorised;
+use std::ops::Range;
+
+pub(super) const QUERIES: usize = 64;
+pub(super) const KEYS: usize = 128;
+
+/// Pooled memory for `count` blocks of scores.
+pub(super) fn scratch<T: Float>(count: usize) -> Memory {
+    Memory::new(count * QUERIES * KEYS * size_of::<T>())
+}
+
+/// A block of scores as a matrix.
+pub(super) fn square<T>(data: &[T], columns: usize) -> Matrix<'_, T> {
+    let rows = data.len() / columns;
+    Matrix { data, offset: 0, rows, cols: columns, row_stride: columns as isize, col_stride: 1 }
+}
+
+/// A block of queries against a block of keys, of one head.
+#[derive(Clone)]
+pub(super) struct Block {
+    pub(super) head: (usize, usize),
+    pub(super) queries: Range<usize>,
+    pub(super) keys: Range<usize>,
+}
+
+impl Block {
+    /// Writes `scale q k^T + mask`, row by row without gaps.
+    pub(super) fn scores<T: Float>(
+        &self,
+        attention: &Attention<'_, T>,
+        q: &Heads<'_, T>,
+        k: &Heads<'_, T>,
+        scores: &mut [T],
+    ) {
+        let columns = self.keys.len();
+        let scores = &mut scores[..self.queries.len() * columns];
+        let q = q.tokens(self.head, self.queries.clone(), attention.width);
+        let k = k.tokens(self.head, self.keys.clone(), attention.width).transpose();
+        // SAFETY: `q` and `k` were checked by the caller of the kernel; `scores` holds all rows of `columns` elements.
+        unsafe { T::multiply_scaled(attention.scale, q, k, false, scores.as_mut_ptr(), columns) };
+        if let Some(mask) = &attention.mask {
+            for (row, scores) in self.queries.clone().zip(scores.chunks_exact_mut(columns)) {
+                let (b, h) = self.head;
+                let start = b * mask.batch + h * mask.head + row * mask.query + self.keys.start * mask.key;
+                add_mask(scores, mask, start);
+            }
+        }
+    }
+
+    /// How many keys of the block query number `row` of the block sees.
+    #[inline(always)]
+    pub(super) fn seen(&self, causal: bool, row: usize) -> usize {
+        match causal {
+            true => (self.queries.start + row + 1).saturating_sub(self.keys.start).min(self.keys.len()),
+            false => self.keys.len(),
+        }
+    }
+}
+
+vectorised! {
+    fn add_mask[T: Float](scores: &mut [T], mask: &Mask<'_, T>, start: usize) {
+        if mask.key == 1 {
+            for (score, &added) in scores.iter_mut().zip(&mask.data[start..]) {
+                *score = *score + added;
+            }
+        } else {
+            for (j, score) in scores.iter_mut().enumerate() {
+                *score = *score + mask.data[start + j * mask.key];
+            }
+        }
+    }
+}
+
+/// What is known of each row after some blocks of keys.
+pub(super) struct Running<T> {
+    /// The largest score.
+    pub(super) largest: [T; QUERIES],
+    /// The sum of `e^(score - largest)`.
+    pub(super) total: [T; QUERIES],
+    /// What the output so far has to be multiplied by.
+    pub(super) correction: [T; QUERIES],
+}
+
+impl<T: Float> Running<T> {
+    pub(super) fn new() -> Running<T> {
+        Running { largest: [-T::INFINITY; QUERIES], total: [T::ZERO; QUERIES], correction: [T::ONE; QUERIES] }
+    }
+}
+
+vectorised! {
+    /// Turns scores into `e^(score - largest)`, 0 where the key is not seen.
+    pub(super) fn absorb[T: Float](block: &Block, causal: bool, scores: &mut [T], running: &mut Running<T>) {
+        for (row, scores) in scores.chunks_exact_mut(block.keys.len()).enumerate() {
+            hide(&mut scores[block.seen(causal, row)..]);
+            let before = running.largest[row];
+            let largest = max_of(scores);
+            let largest = if largest > before { largest } else { before };
+            let shift = finite_or_zero(largest);
+            for score in scores.iter_mut() {
+                *score = (*score - shift).exp();
+            }
+            let sum = sum_block(scores);
+            let correction = (before - shift).exp();
+            running.largest[row] = largest;
+            running.correction[row] = correction;
+            running.total[row] = running.total[row] * correction + sum;
+        }
+    }
+}
+
+/// Minus infinity rather than a shorter loop: rows of one length are all vectors, and `e^-inf` is 0.
+#[inline(always)]
+fn hide<T: Float>(scores: &mut [T]) {
+    for score in scores {
+        *score = -T::INFINITY;
+    }
+}
+
+vectorised! {
+    /// Turns scores into `p = e^(score - lse)`, 0 where the key is not seen and in rows that see none.
+    pub(super) fn probabilities[T: Float](block: &Block, causal: bool, scores: &mut [T], lse: &[T]) {
+        for (row, (scores, &lse)) in scores.chunks_exact_mut(block.keys.len()).zip(lse).enumerate() {
+            hide(&mut scores[block.seen(causal, row)..]);
+            let lse = if lse == -T::INFINITY { T::INFINITY } else { lse };
+            for score in scores {
+                *score = (*score - lse).exp();
+            }
+        }
+    }
+}
+
+vectorised! {
+    /// `slopes = p (slopes - delta)`.
+    pub(super) fn softmax_slopes[T: Float](columns: usize, p: &[T], delta: &[T], slopes: &mut [T]) {
+        for ((slopes, p), &delta) in slopes.chunks_exact_mut(columns).zip(p.chunks_exact(columns)).zip(delta) {
+            for (slope, &p) in slopes.iter_mut().zip(p) {
+                *slope = p * (*slope - delta);
+            }
+        }
+    }
+}
