@@ -10,6 +10,7 @@
 //! | [`threads`](mod@threads) | a fork-join pool that never runs foreign work |
 //! | [`view`] | strided inputs and contiguous outputs |
 //! | [`map`](mod@map) | elementwise loops over tiles, copies and conversions |
+//! | [`math`] | elementary and special functions |
 //! | [`reduce`] | sums and maxima |
 //! | [`matmul`](mod@matmul) | matrix products |
 //! | [`index`] | gather and scatter along one axis |
@@ -23,6 +24,7 @@ pub mod bits;
 pub mod dtype;
 pub mod index;
 pub mod map;
+pub mod math;
 pub mod matmul;
 pub mod pool;
 pub mod random;
