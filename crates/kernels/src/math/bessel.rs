@@ -99,6 +99,7 @@ pub fn sinc<T: Real>(x: T) -> T {
     } else if x.is_infinite() {
         0.0
     } else {
-        sin_pi(x) / (std::f64::consts::PI * x)
+        // The zero that is added makes every zero positive.
+        sin_pi(x) / (std::f64::consts::PI * x) + 0.0
     })
 }

@@ -155,10 +155,8 @@ fn erfc_inverse(q: f64) -> f64 {
     }
     let target = log(q);
     let b = 2.0 / (std::f64::consts::PI * 0.147) + 0.5 * (target + std::f64::consts::LN_2);
-    let mut x = ((b * b - target / 0.147 - std::f64::consts::LN_2 / 0.147).max(0.0).sqrt() - b).max(0.0).sqrt();
-    if !(x > 0.0) {
-        x = 1e-3;
-    }
+    // Never zero, where Newton's step would leave the domain.
+    let mut x = ((b * b - target / 0.147 - std::f64::consts::LN_2 / 0.147).max(0.0).sqrt() - b).max(1e-6).sqrt();
     for _ in 0..8 {
         let scaled = erfcx_double(x);
         let step = (log(scaled) - x * x - target) * scaled * (1.0 / std::f64::consts::FRAC_2_SQRT_PI);
@@ -172,7 +170,7 @@ fn erfc_inverse(q: f64) -> f64 {
 
 fn erfinv_double(y: f64) -> f64 {
     let a = y.abs();
-    if !(a <= 1.0) {
+    if a.is_nan() || a > 1.0 {
         return f64::NAN;
     }
     if a > 0.5 {

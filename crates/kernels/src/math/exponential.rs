@@ -16,11 +16,16 @@ pub(super) fn power_of_two<T: Arithmetic>(k: T) -> T {
 }
 
 /// `p 2^k` for `p` near one, rounded once more where the result is subnormal.
-///
-/// `2^(k-1)` is a number where `2^k` may not be; for small `k` it is raised out of the subnormals first.
 #[inline(always)]
 pub(super) fn scale<T: Arithmetic>(p: T, k: T) -> T {
-    let half = (k + (T::MAGIC_EXPONENT - T::of(1.0))).into_exponent();
+    scale_by_half(p, k, (k + (T::MAGIC_EXPONENT - T::of(1.0))).into_exponent())
+}
+
+/// `p 2^k` with `half = 2^(k-1)`, a number where `2^k` may not be.
+///
+/// For small `k` the field of `half` has wrapped around; it is raised out of the subnormals first.
+#[inline(always)]
+fn scale_by_half<T: Arithmetic>(p: T, k: T, half: T) -> T {
     let small = k < T::SMALL_EXPONENT;
     let factor = select(small, half.raise(), half);
     (p * factor) * select(small, T::of(2.0 / 18_446_744_073_709_551_616.0), T::of(2.0))
@@ -70,8 +75,13 @@ fn exp_inner<T: Real>(x: T) -> T {
 /// ```
 #[inline(always)]
 pub fn exp<T: Real>(x: T) -> T {
-    let (k, r, _) = reduce(clamp(x));
-    scale(T::of(1.0) + (r + r * r * T::exp_tail(r)), k)
+    // As `reduce`, but with the exponent of `half` in the low bits of the sum already.
+    let magic = T::MAGIC_EXPONENT - T::of(1.0);
+    let x = clamp(x);
+    let sum = x * T::of(std::f64::consts::LOG2_E) + magic;
+    let k = sum - magic;
+    let r = (x - k * T::LN2_HIGH) - k * T::LN2_LOW;
+    scale_by_half(T::of(1.0) + (r + r * r * T::exp_tail(r)), k, sum.into_exponent())
 }
 
 /// `2^x`.
@@ -119,8 +129,17 @@ pub fn expm1<T: Real>(x: T) -> T {
 /// ```
 #[inline(always)]
 pub fn sigmoid<T: Real>(x: T) -> T {
+    let (one, negative) = (T::of(1.0), x < T::of(0.0));
     let e = exp_inner(-x.abs());
-    select(x < T::of(0.0), e, T::of(1.0)) / (T::of(1.0) + e)
+    let divisor = one + e;
+    let y = select(negative, e, one) / divisor;
+    if T::LENIENT {
+        y
+    } else {
+        // What the sum rounded off; one over the divisor is y or 1 - y.
+        let error = e - (divisor - one);
+        y - y * error * select(negative, one - y, y)
+    }
 }
 
 /// `log(1 + e^x)`.

@@ -8,7 +8,7 @@
 
 use super::exponential::{exp_parts, expm1, power_of_two, scale};
 use super::logarithm::log1p_of_sum;
-use super::real::{Arithmetic, Real, exact_sum_ordered, select};
+use super::real::{Arithmetic, Real, exact_sum, exact_sum_ordered, select};
 
 /// `(k, high, low, inverse)` with `e^a = 2^k (high + low)` and `e^-a = 2^k inverse`, for `a >= 0`.
 #[inline(always)]
@@ -58,7 +58,11 @@ pub fn tanh<T: Real>(x: T) -> T {
     let a = x.abs();
     let a = select(a > limit, limit, a);
     let t = expm1(a + a);
-    (t / (t + T::of(2.0))).copysign(x)
+    let (divisor, error) = exact_sum(t, T::of(2.0));
+    let y = t / divisor;
+    // What the sum rounded off; one over the divisor is (1 - y) / 2.
+    let y = if T::LENIENT { y } else { y - y * error * (T::of(0.5) - T::of(0.5) * y) };
+    y.copysign(x)
 }
 
 /// `log(1 + a + b)` of `a >= b >= 0`.

@@ -124,6 +124,6 @@ pub fn atan2<T: Real>(y: T, x: T) -> T {
     let behind = one.copysign(x) < zero;
     let (high, low) = (T::of(2.0) * T::HALF_PI.0, T::of(2.0) * T::HALF_PI.1);
     let turned = (high - angle) + low;
-    let angle = select((x == x) & (y == y), select(behind, turned, angle), x + y);
+    let angle = select(x.is_nan() | y.is_nan(), x + y, select(behind, turned, angle));
     angle.copysign(y)
 }

@@ -123,5 +123,5 @@ pub(super) fn log1p_of_sum<T: Arithmetic>(x: T, tail: T) -> T {
 pub fn xlogy<T: Real>(x: T, y: T) -> T {
     let product = x * log(y);
     let zero = T::of(0.0);
-    select(x == zero, select(y == y, zero, y), product)
+    select(x == zero, select(y.is_nan(), y, zero), product)
 }

@@ -145,7 +145,7 @@ fn powf_double(x: f64, y: f64) -> f64 {
     let value = select(negative & !whole & (a < large), f64::NAN, value);
     let sign = select(odd, x, 1.0);
     let value = value.copysign(sign);
-    let value = select((x == x) & (y == y), value, x + y);
+    let value = select(x.is_nan() | y.is_nan(), x + y, value);
     select((y == 0.0) | (x == 1.0), 1.0, value)
 }
 

@@ -58,7 +58,7 @@ fn limits_domains_and_signed_zeros() {
         erfcx: 0.0 => 1.0, INFINITY => 0.0, -INFINITY => INFINITY, NAN => NAN;
         ndtr: 0.0 => 0.5, INFINITY => 1.0, -INFINITY => 0.0, NAN => NAN;
         ndtri: 0.5 => 0.0, 0.0 => -INFINITY, 1.0 => INFINITY, -0.5 => NAN, 1.5 => NAN, NAN => NAN;
-        log_ndtr: INFINITY => 0.0, -INFINITY => -INFINITY, NAN => NAN;
+        log_ndtr: INFINITY => -0.0, -INFINITY => -INFINITY, NAN => NAN;
         i0: 0.0 => 1.0, INFINITY => INFINITY, -INFINITY => INFINITY, NAN => NAN;
         i0e: 0.0 => 1.0, INFINITY => 0.0, NAN => NAN;
         i1: 0.0 => 0.0, -0.0 => -0.0, INFINITY => INFINITY, -INFINITY => -INFINITY, NAN => NAN;
