@@ -2,7 +2,7 @@
 //!
 //! `f64`: `erf(x) = x + x P(x^2)` up to one half. Above it `erfc(x) = e^(-x^2) erfcx(x)`, where `(1 + 2x) erfcx(x)` is a
 //! polynomial in `(x - 3) / (x + 3)` over the whole half line, and all three factors are kept in two parts.
-//! `f32`: `erf(x) = x + x P(x^2)` up to one, above it `1 - e^Q(x)`; `erfc` is computed in `f64`.
+//! `f32`: `erf(x) = x + x P(x^2)` up to one, above it `1 - e^Q(x)`; `erfc` and `ndtr` take a shorter way in `f64`.
 //!
 //! Measured error of `erf` and `erfc` below 2 ulp, also in the far tail. The others are within `1e-14` of the true value
 //! (relative); they compute in `f64` for `f32` too.
@@ -11,8 +11,7 @@ use super::coefficients::{double, single};
 use super::exponential::{exp, exp_parts, scale};
 use super::logarithm::{log, log1p};
 use super::real::{Real, exact_product, exact_sum, exact_sum_ordered, select};
-
-const FRAC_1_SQRT_2: (f64, f64) = (std::f64::consts::FRAC_1_SQRT_2, -4.833_646_656_726_457e-17);
+use std::f64::consts::FRAC_1_SQRT_2;
 
 #[inline(always)]
 pub(super) fn erf_single(x: f32) -> f32 {
@@ -65,6 +64,16 @@ fn erfc_double(x: f64) -> f64 {
     select(a < 0.5, near, select(x < 0.0, 2.0 - far, far))
 }
 
+/// `erfc(x)` to the precision of `f32`: one part of each factor, and far fewer terms.
+#[inline(always)]
+fn erfc_short(x: f64) -> f64 {
+    let a = x.abs();
+    // From here on the result is zero in f32, and the products below are still numbers.
+    let a = select(a > 15.0, 15.0, a);
+    let y = exp(-a * a) * double::erfcx_short((a - 3.0) / (a + 3.0)) / (1.0 + 2.0 * a);
+    select(x < 0.0, 2.0 - y, y)
+}
+
 /// `2/sqrt(pi)` times the integral of `e^(-t^2)` from zero to `x`.
 ///
 /// ```
@@ -82,7 +91,8 @@ pub fn erf<T: Real>(x: T) -> T {
 /// ```
 #[inline(always)]
 pub fn erfc<T: Real>(x: T) -> T {
-    T::of(erfc_double(x.wide()))
+    let x = x.wide();
+    T::of(if T::LENIENT { erfc_short(x) } else { erfc_double(x) })
 }
 
 fn erfcx_double(x: f64) -> f64 {
@@ -122,7 +132,8 @@ pub fn erfcx<T: Real>(x: T) -> T {
 /// ```
 #[inline(always)]
 pub fn ndtr<T: Real>(x: T) -> T {
-    T::of(ndtr_double(x.wide()))
+    let x = x.wide();
+    T::of(if T::LENIENT { 0.5 * erfc_short(-x * FRAC_1_SQRT_2) } else { ndtr_double(x) })
 }
 
 #[inline(always)]
@@ -131,8 +142,8 @@ fn ndtr_double(x: f64) -> f64 {
     let a = select(a > 38.6, 38.6, a);
     // e^(-a^2 / 2) erfcx(a / sqrt 2) / 2 in the tails: the square is exact, so the far tail is.
     let (s, s_low) = exact_product(a, a);
-    let tail = 0.5 * damped((0.5 * s, 0.5 * s_low), erfcx_parts(a * FRAC_1_SQRT_2.0));
-    let near = 0.5 * erfc_double(-x * FRAC_1_SQRT_2.0);
+    let tail = 0.5 * damped((0.5 * s, 0.5 * s_low), erfcx_parts(a * FRAC_1_SQRT_2));
+    let near = 0.5 * erfc_double(-x * FRAC_1_SQRT_2);
     select(a < 0.75, near, select(x < 0.0, tail, 1.0 - tail))
 }
 
@@ -143,7 +154,7 @@ fn ndtr_double(x: f64) -> f64 {
 /// ```
 pub fn log_ndtr<T: Real>(x: T) -> T {
     let x = x.wide();
-    T::of(if x < -1.0 { log(0.5 * erfcx_double(-x * FRAC_1_SQRT_2.0)) - 0.5 * x * x } else { log1p(-ndtr_double(-x)) })
+    T::of(if x < -1.0 { log(0.5 * erfcx_double(-x * FRAC_1_SQRT_2)) - 0.5 * x * x } else { log1p(-ndtr_double(-x)) })
 }
 
 /// The `x >= 0` with `erfc(x) = q`, for `q` in `(0, 1]`.

@@ -4,7 +4,7 @@
 //! reciprocal. `tanh(x) = t / (t + 2)` with `t = expm1(2x)`. The inverses are `log1p` of a sum whose rounding error is
 //! passed on.
 //!
-//! Measured error below 2 ulp.
+//! Measured error below 2 ulp (`tanh` in `f32`: 2.5).
 
 use super::exponential::{exp_parts, expm1, power_of_two, scale};
 use super::logarithm::log1p_of_sum;

@@ -5,10 +5,10 @@
 //! in two numbers with the exponent beside them, so its error does not grow with `n`. `cbrt` ends with Halley's
 //! iteration from a root whose square is exact.
 //!
-//! Measured error below 2 ulp (`f64`) and 1 ulp (`f32`).
+//! Measured error below 1.5 ulp.
 
 use super::coefficients::double;
-use super::exponential::scale;
+use super::exponential::{power_of_two, scale};
 use super::real::{Arithmetic, Real, exact_product, exact_sum_ordered, polynomial, select};
 use crate::map::loop1;
 
@@ -39,11 +39,11 @@ pub fn rsqrt<T: Real>(x: T) -> T {
 /// ```
 #[inline(always)]
 pub fn cbrt<T: Real>(x: T) -> T {
-    T::of(cbrt_double(x.wide()))
+    T::of(cbrt_wide::<T>(x.wide()))
 }
 
 #[inline(always)]
-fn cbrt_double(x: f64) -> f64 {
+fn cbrt_wide<T: Real>(x: f64) -> f64 {
     let a = x.abs();
     let tiny = a < f64::MIN_POSITIVE;
     let (k, m) = select(tiny, a * 18_014_398_509_481_984.0, a).split();
@@ -58,11 +58,15 @@ fn cbrt_double(x: f64) -> f64 {
         -0.010102212336338642);
     let t = start * select(two, 1.5874010519681996, select(one, 1.2599210498948732, 1.0));
     let t = (t + t + radicand / (t * t)) * (1.0 / 3.0);
-    let t = t.high();
-    let r = radicand / (t * t);
-    let t = t + t * ((r - t) / (t + t + r));
+    let t = if T::LENIENT {
+        t
+    } else {
+        let t = t.high();
+        let r = radicand / (t * t);
+        t + t * ((r - t) / (t + t + r))
+    };
     let third = third - select(tiny, 18.0, 0.0);
-    let y = t * super::exponential::power_of_two(third);
+    let y = t * power_of_two(third);
     select((a > 0.0) & (a < f64::INFINITY), y.copysign(x), x)
 }
 
@@ -114,6 +118,22 @@ fn positive_power(x: f64, y: f64) -> f64 {
     scale(1.0 + (r + r * r * f64::exp_tail(r)), n)
 }
 
+/// `x^y` for `x > 0` to the precision of `f32`.
+#[inline(always)]
+fn short_power(x: f64, y: f64) -> f64 {
+    let (k, m) = x.split();
+    let f = m - 1.0;
+    let s = f / (2.0 + f);
+    let z = s * s;
+    let p = y * (k + (s + s + s * z * f64::log_tail(z)) * std::f64::consts::LOG2_E);
+    // Zero and infinity in f32.
+    let p = select(p > 200.0, 200.0, p);
+    let p = select(p < -200.0, -200.0, p);
+    let n = (p + f64::MAGIC) - f64::MAGIC;
+    let r = (p - n) * std::f64::consts::LN_2;
+    (1.0 + (r + r * r * f64::exp_tail(r))) * power_of_two(n)
+}
+
 /// `x^y`, with the special values of IEEE 754: `x^0 = 1^y = 1`, NaN for a negative base and a fractional exponent.
 ///
 /// ```
@@ -123,14 +143,14 @@ fn positive_power(x: f64, y: f64) -> f64 {
 /// ```
 #[inline(always)]
 pub fn powf<T: Real>(x: T, y: T) -> T {
-    T::of(powf_double(x.wide(), y.wide()))
+    T::of(powf_wide::<T>(x.wide(), y.wide()))
 }
 
 #[inline(always)]
-fn powf_double(x: f64, y: f64) -> f64 {
+fn powf_wide<T: Real>(x: f64, y: f64) -> f64 {
     const INTEGERS: f64 = 4_503_599_627_370_496.0;
     let (a, b) = (x.abs(), y.abs());
-    let value = positive_power(a, y);
+    let value = if T::LENIENT { short_power(a, y) } else { positive_power(a, y) };
     // From 2^52 on a number is an integer, from 2^53 on an even one.
     let shifted = b + INTEGERS;
     let small = b < INTEGERS;
