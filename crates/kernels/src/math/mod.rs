@@ -6,7 +6,7 @@
 //! do, `softplus` or `powf` do not). Where a rare argument needs another way (huge angles, long quotients) the scalar
 //! function branches and the `_slice` function tests whole tiles, so that the common tile is vector code.
 //!
-//! | module | functions | error |
+//! | module | functions | error in `f64` |
 //! |---|---|---|
 //! | `exponential` | [`exp`] [`exp2`] [`expm1`] [`sigmoid`] [`softplus`] [`logsigmoid`] [`logaddexp`] | 2 ulp |
 //! | `logarithm` | [`log`] [`log2`] [`log10`] [`log1p`] [`xlogy`] | 2 ulp |
@@ -19,6 +19,8 @@
 //! | | [`erfcx`] [`erfinv`] [`ndtr`] [`ndtri`] [`log_ndtr`] | `1e-14` relative |
 //! | `gamma` | [`lgamma`] [`digamma`] [`polygamma`] | `1e-14` relative, away from zeros |
 //! | `bessel` | [`i0`] [`i0e`] [`i1`] [`i1e`] [`sinc`] | `1e-14` relative, away from zeros |
+//!
+//! In `f32` all of them are within 4 ulp, most within 2.
 //!
 //! Outside its domain a function is NaN; NaN gives NaN. Errors hold for subnormal arguments and results too.
 

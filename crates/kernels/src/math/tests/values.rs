@@ -65,6 +65,11 @@ fn limits_domains_and_signed_zeros() {
         i1e: 0.0 => 0.0, INFINITY => 0.0, NAN => NAN;
         sinc: 0.0 => 1.0, -0.0 => 1.0, 3.0 => 0.0, INFINITY => 0.0, NAN => NAN;
     }
+    // The last numbers before overflow, where e^x is infinite already.
+    for x in [709.5f64, 709.9, 710.13, 710.4] {
+        assert!((cosh(x) / x.cosh() - 1.0).abs() < 1e-15 && (sinh(-x) / (-x).sinh() - 1.0).abs() < 1e-15);
+    }
+    assert_eq!(cosh(710.5f64), INFINITY);
     assert_eq!(polygamma(1, 0.0f64), INFINITY);
     assert_eq!(polygamma(1, -3.0f64), INFINITY);
     assert_eq!(polygamma(2, 0.0f64), -INFINITY);
