@@ -4,7 +4,8 @@
 //! `e^r = 1 + r + r^2 P(r)`, then the exponent field. Where two roundings more would be felt, `e^r` is kept as a sum
 //! `high + low` that is good to about 0.1 ulp.
 //!
-//! Measured error: `exp`, `exp2` and `expm1` below 1.5 ulp, the rest below 2 (`f32`: 2.5), subnormal results included.
+//! Measured error: `exp` below 0.7 ulp (`f32`: 1.1), `exp2` and `expm1` below 1.5, the rest below 2 (`f32`: 2.5),
+//! subnormal results included.
 
 use super::logarithm::log1p;
 use super::real::{Arithmetic, Real, exact_sum, select};
@@ -57,17 +58,6 @@ pub(super) fn exp_parts<T: Arithmetic>(x: T) -> (T, T, T) {
     (k, high, (r - (high - one)) + (tail + r * r * T::exp_tail(r)))
 }
 
-/// `e^x` to 0.6 ulp where the bound of the type leaves no room for the 0.9 of [`exp`].
-#[inline(always)]
-fn exp_inner<T: Real>(x: T) -> T {
-    if T::LENIENT {
-        exp(x)
-    } else {
-        let (k, high, low) = exp_parts(clamp(x));
-        scale(high + low, k)
-    }
-}
-
 /// `e^x`.
 ///
 /// ```
@@ -75,9 +65,13 @@ fn exp_inner<T: Real>(x: T) -> T {
 /// ```
 #[inline(always)]
 pub fn exp<T: Real>(x: T) -> T {
+    let x = clamp(x);
+    if !T::LENIENT {
+        let (k, high, low) = exp_parts(x);
+        return scale(high + low, k);
+    }
     // As `reduce`, but with the exponent of `half` in the low bits of the sum already.
     let magic = T::MAGIC_EXPONENT - T::of(1.0);
-    let x = clamp(x);
     let sum = x * T::of(std::f64::consts::LOG2_E) + magic;
     let k = sum - magic;
     let r = (x - k * T::LN2_HIGH) - k * T::LN2_LOW;
@@ -130,7 +124,7 @@ pub fn expm1<T: Real>(x: T) -> T {
 #[inline(always)]
 pub fn sigmoid<T: Real>(x: T) -> T {
     let (one, negative) = (T::of(1.0), x < T::of(0.0));
-    let e = exp_inner(-x.abs());
+    let e = exp(-x.abs());
     let divisor = one + e;
     let y = select(negative, e, one) / divisor;
     if T::LENIENT {

@@ -9,7 +9,7 @@
 
 use super::coefficients::double;
 use super::exponential::{power_of_two, scale};
-use super::real::{Arithmetic, Real, exact_product, exact_sum_ordered, polynomial, select};
+use super::real::{Arithmetic, Real, exact_product, exact_sum, exact_sum_ordered, polynomial, select};
 use crate::map::loop1;
 
 /// The square root, correctly rounded; NaN below zero.
@@ -106,6 +106,7 @@ fn log2_parts(x: f64) -> (f64, f64) {
 /// `x^y` for `x > 0` and finite numbers.
 #[inline(always)]
 fn positive_power(x: f64, y: f64) -> f64 {
+    const LN_2: (f64, f64) = (std::f64::consts::LN_2, 2.319_046_813_846_299_6e-17);
     let (high, low) = log2_parts(x);
     let (p, e) = exact_product(y, high);
     let p_low = e + y * low;
@@ -114,8 +115,13 @@ fn positive_power(x: f64, y: f64) -> f64 {
     let p = select(p > 1025.0, 1025.0, p);
     let p = select(p < -1080.0, -1080.0, p);
     let n = (p + f64::MAGIC) - f64::MAGIC;
-    let r = (p - n) * std::f64::consts::LN_2 + p_low * std::f64::consts::LN_2;
-    scale(1.0 + (r + r * r * f64::exp_tail(r)), n)
+    let f = p - n;
+    let (r, e) = exact_product(f, LN_2.0);
+    // Renewed as a sum: what is left as a tail must be small beside r for e^(r + tail) = e^r + tail.
+    let (r, tail) = exact_sum(r, e + (f * LN_2.1 + p_low * LN_2.0));
+    let one_and_r = 1.0 + r;
+    let low = (r - (one_and_r - 1.0)) + (tail + r * r * f64::exp_tail(r));
+    scale(one_and_r + low, n)
 }
 
 /// `x^y` for `x > 0` to the precision of `f32`.
