@@ -127,6 +127,35 @@ fn elementwise() {
     row("loop2: f32 add, 1024", time(|| loop2(black_box(&x), black_box(&x), &mut y, |x, y| x + y)), 1024);
 }
 
+/// On slices that stay in the first cache, one core.
+fn functions() {
+    fn rows<T: math::Real>(name: &str, x: &[T], zero: T) {
+        let mut y = vec![zero; x.len()];
+        let functions: [(&str, fn(&[T], &mut [T])); 9] = [
+            ("exp", math::exp_slice),
+            ("log", math::log_slice),
+            ("tanh", math::tanh_slice),
+            ("sigmoid", math::sigmoid_slice),
+            ("sin", math::sin_slice),
+            ("expm1", math::expm1_slice),
+            ("log1p", math::log1p_slice),
+            ("softplus", math::softplus_slice),
+            ("erf", math::erf_slice),
+        ];
+        for (function, slice) in functions {
+            row(&format!("math: {name} {function}, {}", x.len()), time(|| slice(black_box(x), &mut y)), x.len());
+        }
+        row(
+            &format!("math: {name} powf, {}", x.len()),
+            time(|| math::powf_slice(black_box(x), black_box(x), &mut y)),
+            x.len(),
+        );
+    }
+    let x: Vec<f64> = (0..1024).map(|i| 0.01 + 0.005 * i as f64).collect();
+    rows("f32", &x.iter().map(|&x| x as f32).collect::<Vec<f32>>(), 0.0);
+    rows("f64", &x, 0.0);
+}
+
 fn copies() {
     for side in [1000usize, 1024, 4096] {
         let (x, mut y) = (Block::new(side * side * 4), Block::new(side * side * 4));
@@ -414,26 +443,23 @@ fn axes() {
 fn main() {
     set_threads(2);
     let wanted: Vec<String> = std::env::args().skip(1).collect();
-    let groups: [(&str, fn()); 11] = [
+    let groups: [(&str, fn()); 12] = [
         ("memory", memory),
         ("regions", regions),
         ("elementwise", elementwise),
+        ("functions", functions),
         ("copies", copies),
         ("reductions", reductions),
         ("products", products),
         ("convolutions", convolutions),
-        ("rows", matrix_rows),
-        ("attention", attentions),
-        ("axes", axes),
         ("others", others),
+        ("matrix_rows", matrix_rows),
+        ("attentions", attentions),
+        ("axes", axes),
     ];
     for (name, group) in groups {
         if wanted.is_empty() || wanted.iter().any(|wanted| wanted == name) {
             group();
         }
     }
-    let groups: [(&str, fn()); 10] = [
-        ("rows", matrix_rows),
-        ("attention", attentions),
-        ("axes", axes),
 }

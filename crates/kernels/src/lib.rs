@@ -11,6 +11,7 @@
 //! | [`view`] | strided inputs and contiguous outputs |
 //! | [`map`](mod@map) | elementwise loops over tiles, copies and conversions |
 //! | [`reduce`] | sums, maxima and minima |
+//! | [`math`] | elementary and special functions |
 //! | [`matmul`](mod@matmul) | matrix products |
 //! | [`conv`] | convolutions, their gradients, patches as columns |
 //! | [`pooling`] | maxima and averages over windows of images |
@@ -35,6 +36,7 @@ pub mod extremes;
 pub mod index;
 pub mod linalg;
 pub mod map;
+pub mod math;
 pub mod matmul;
 pub mod order;
 pub mod pool;

@@ -1,0 +1,178 @@
+//! The logarithm of the gamma function and its derivatives.
+//!
+//! `lgamma`: a polynomial times `(x-1)(x-2)` between 0.7 and 3, so that both zeros are exact; the recurrence below 13;
+//! Stirling's series beyond. `digamma`: the recurrence up to 10, then the asymptotic series. `polygamma`:
+//! `(-1)^(n+1) n! zeta(n+1, x)`, the Hurwitz zeta function by Euler and Maclaurin. Negative arguments by reflection.
+//!
+//! Relative error below `1e-14`, except near the zeros that are not at 1 and 2 (there the absolute error is as small).
+//! `f32` goes through `f64`.
+
+use super::coefficients::double;
+use super::logarithm::log;
+use super::power::powi;
+use super::real::{Real, polynomial};
+use super::trigonometric::{pi_cot_pi, sin_pi};
+
+fn is_integer(x: f64) -> bool {
+    x.floor() == x
+}
+
+/// `log |Gamma(x)|`; infinite at zero, the negative integers and both infinities.
+///
+/// ```
+/// use wengert_kernels::math::lgamma;
+/// assert_eq!(lgamma(1.0f64), 0.0);
+/// assert_eq!(lgamma(-3.0f64), f64::INFINITY);
+/// ```
+pub fn lgamma<T: Real>(x: T) -> T {
+    T::of(lgamma_double(x.wide()))
+}
+
+fn lgamma_double(x: f64) -> f64 {
+    if x.is_infinite() || (x <= 0.0 && is_integer(x)) {
+        return f64::INFINITY;
+    }
+    if x < 0.0 {
+        // Gamma(-a) = -pi / (a sin(pi a) Gamma(a))
+        let a = -x;
+        return log(std::f64::consts::PI / (a * sin_pi(a).abs())) - lgamma_double(a);
+    }
+    if x < 0.7 {
+        return lgamma_double(1.0 + x) - log(x);
+    }
+    if x < 1.5 {
+        // The zero that is added makes both zeros positive.
+        return (x - 1.0) * (x - 2.0) * double::lgamma_near_one(x - 1.1) + 0.0;
+    }
+    if x <= 3.0 {
+        return (x - 1.0) * (x - 2.0) * double::lgamma_near_two(x - 2.25) + 0.0;
+    }
+    if x < 13.0 {
+        let (mut y, mut product) = (x, 1.0);
+        while y > 3.0 {
+            y -= 1.0;
+            product *= y;
+        }
+        return log(product) + lgamma_double(y);
+    }
+    let z = 1.0 / (x * x);
+    // B_2k / (2k (2k - 1))
+    let series = polynomial!(z; 0.083_333_333_333_333_33, -0.002_777_777_777_777_778, 0.000_793_650_793_650_793_7,
+        -0.000_595_238_095_238_095_2, 0.000_841_750_841_750_841_8, -0.001_917_526_917_526_917_6,
+        0.006_410_256_410_256_41)
+        / x;
+    const HALF_LOG_TWO_PI: f64 = 0.918_938_533_204_672_8;
+    (x - 0.5) * (log(x) - 1.0) + ((HALF_LOG_TWO_PI - 0.5) + series)
+}
+
+/// The derivative of [`lgamma`]; `-inf` at `0`, `inf` at `-0`, NaN at the negative integers.
+///
+/// ```
+/// use wengert_kernels::math::digamma;
+/// assert!((digamma(1.0f64) + 0.5772156649015329).abs() < 1e-15);
+/// assert_eq!(digamma(0.0f64), f64::NEG_INFINITY);
+/// ```
+pub fn digamma<T: Real>(x: T) -> T {
+    T::of(digamma_double(x.wide()))
+}
+
+fn digamma_double(x: f64) -> f64 {
+    if x == 0.0 {
+        return f64::INFINITY.copysign(-x);
+    }
+    if x < 0.0 {
+        return if is_integer(x) { f64::NAN } else { digamma_double(1.0 - x) - pi_cot_pi(x) };
+    }
+    let (mut y, mut below) = (x, 0.0);
+    while y < 10.0 {
+        below += 1.0 / y;
+        y += 1.0;
+    }
+    let z = 1.0 / (y * y);
+    // B_2k / 2k
+    let series = z * polynomial!(z; 0.083_333_333_333_333_33, -0.008_333_333_333_333_333, 0.003_968_253_968_253_968,
+        -0.004_166_666_666_666_667, 0.007_575_757_575_757_576, -0.021_092_796_092_796_094, 0.083_333_333_333_333_33);
+    (log(y) - (0.5 / y + series)) - below
+}
+
+/// The `n`-th derivative of [`digamma`]; `polygamma(0, x)` is `digamma(x)`.
+///
+/// Poles are infinite with the sign of `(-1)^(n+1)`.
+///
+/// ```
+/// use wengert_kernels::math::polygamma;
+/// let pi = std::f64::consts::PI;
+/// assert!((polygamma(1, 1.0f64) - pi * pi / 6.0).abs() < 1e-15);
+/// ```
+pub fn polygamma<T: Real>(n: u32, x: T) -> T {
+    if n == 0 {
+        return digamma(x);
+    }
+    let factorial: f64 = (1..=n.min(200)).map(f64::from).product();
+    let value = factorial * hurwitz_zeta(n as i64 + 1, x.wide());
+    T::of(if n % 2 == 1 { value } else { -value })
+}
+
+/// The sum of `(q + k)^-s` over `k >= 0`, for an integer `s >= 2`.
+fn hurwitz_zeta(s: i64, q: f64) -> f64 {
+    if q.is_nan() || q == f64::NEG_INFINITY {
+        return f64::NAN;
+    }
+    if q > 0.0 {
+        return hurwitz_zeta_positive(s, q);
+    }
+    if is_integer(q) {
+        return f64::INFINITY;
+    }
+    // The sum over all integers k has period one in q; take off what belongs to k < 0.
+    let f = q - q.round_ties_even();
+    let sign = if s % 2 == 0 { 1.0 } else { -1.0 };
+    let all = powi(f, -s) + (hurwitz_zeta_positive(s, 1.0 + f) + sign * hurwitz_zeta_positive(s, 1.0 - f));
+    all - sign * hurwitz_zeta_positive(s, 1.0 - q)
+}
+
+fn hurwitz_zeta_positive(s: i64, q: f64) -> f64 {
+    if q == f64::INFINITY {
+        return 0.0;
+    }
+    /// B_2k / (2k)!
+    const BERNOULLI: [f64; 12] = [
+        0.083_333_333_333_333_33,
+        -0.001_388_888_888_888_889,
+        3.306_878_306_878_307e-5,
+        -8.267_195_767_195_768e-7,
+        2.087_675_698_786_81e-8,
+        -5.284_190_138_687_493e-10,
+        1.338_253_653_068_467_9e-11,
+        -3.389_680_296_322_582_7e-13,
+        8.586_062_056_277_845e-15,
+        -2.174_868_698_558_062e-16,
+        5.509_002_828_360_23e-18,
+        -1.395_446_468_581_252_4e-19,
+    ];
+    let order = s as f64;
+    // The series below wants a last term well beyond s.
+    let end = 10.0 + order;
+    let (mut a, mut sum) = (q, 0.0);
+    while a < end {
+        let term = powi(a, -s);
+        if term == f64::INFINITY {
+            return term;
+        }
+        sum += term;
+        if term < 1e-18 * sum {
+            return sum;
+        }
+        a += 1.0;
+    }
+    let power = powi(a, -s);
+    let mut rest = a * power / (order - 1.0) + 0.5 * power;
+    // s (s+1) .. (s+2k-2) / a^(s+2k-1)
+    let mut factor = order * power / a;
+    for (k, b) in BERNOULLI.iter().enumerate() {
+        rest += b * factor;
+        let next = order + 2.0 * k as f64 + 1.0;
+        factor *= next * (next + 1.0) / (a * a);
+    }
+    sum + rest
+}

@@ -1,0 +1,336 @@
+//! The two types that the functions are written for, and the exact steps they are built from.
+//!
+//! Everything here is straight-line code: a comparison selects between two values that both exist already, exponents
+//! are moved with integer additions and shifts, and an integer is read from the low bits of a sum with `1.5 * 2^52`
+//! (`2^23`). So a loop over any composition of these steps becomes vector instructions at every level.
+//!
+//! There is no fused multiply-add: where a product must be exact, [`exact_product`] splits its factors by masking.
+
+use super::coefficients::{double, single};
+use std::ops::{Add, Div, Mul, Neg, Sub};
+
+/// A floating-point type that the functions of this module accept: `f32` or `f64`.
+///
+/// Sealed: the constants and polynomials of each function are chosen for these two precisions.
+///
+/// ```
+/// use wengert_kernels::math::{Real, exp};
+/// fn growth<T: Real>(rate: T) -> T {
+///     exp(rate)
+/// }
+/// assert_eq!((growth(0f32), growth(0f64)), (1.0, 1.0));
+/// ```
+pub trait Real: Arithmetic {}
+
+impl Real for f32 {}
+impl Real for f64 {}
+
+/// What a generic formula may do with a number.
+pub trait Arithmetic:
+    Copy
+    + PartialOrd
+    + Add<Output = Self>
+    + Sub<Output = Self>
+    + Mul<Output = Self>
+    + Div<Output = Self>
+    + Neg<Output = Self>
+    + 'static
+{
+    /// The smallest normal number.
+    const MIN_NORMAL: Self;
+    /// `1.5 * 2^(p-1)`: `x + MAGIC - MAGIC` rounds to an integer, whose low bits are those of the sum.
+    const MAGIC: Self;
+    /// `MAGIC` plus the exponent bias: the low bits of `MAGIC_EXPONENT + k` are the exponent field of `2^k`.
+    const MAGIC_EXPONENT: Self;
+    /// `ln 2` in two parts; `k * LN2_HIGH` is exact for every exponent `k`.
+    const LN2_HIGH: Self;
+    /// The rest of `ln 2`.
+    const LN2_LOW: Self;
+    /// `log10 2`, split like `ln 2`.
+    const LOG10_2: (Self, Self);
+    /// `1 / ln 2` as half a mantissa and a rest.
+    const LOG2_E: (Self, Self);
+    /// `1 / ln 10` as half a mantissa and a rest.
+    const LOG10_E: (Self, Self);
+    /// `pi / 2` to twice the precision.
+    const HALF_PI: (Self, Self);
+    /// Below `EXP_LOW` the exponential is zero, above `EXP_HIGH` infinite.
+    const EXP_LOW: Self;
+    /// See `EXP_LOW`.
+    const EXP_HIGH: Self;
+    /// `2^k` with `k` below this goes through a subnormal-safe scaling.
+    const SMALL_EXPONENT: Self;
+
+    /// Whether an ulp more or less does not matter: the bound is 4 for `f32` and 2 for `f64`.
+    const LENIENT: bool;
+
+    /// A constant, rounded to this type.
+    fn of(x: f64) -> Self;
+    /// The same number in `f64`.
+    fn wide(self) -> f64;
+    /// Whether this is no number.
+    fn is_nan(self) -> bool;
+    /// `|x|`.
+    fn abs(self) -> Self;
+    /// The root, correctly rounded.
+    fn sqrt(self) -> Self;
+    /// `|self|` with the sign of `sign`.
+    fn copysign(self, sign: Self) -> Self;
+    /// The largest integer not above `x`.
+    fn floor(self) -> Self;
+    /// The smallest integer not below `x`.
+    fn ceil(self) -> Self;
+    /// The nearest integer, ties to even.
+    fn round(self) -> Self;
+    /// The integer part.
+    fn trunc(self) -> Self;
+    /// The upper half of the mantissa, so that products of two such numbers are exact.
+    fn high(self) -> Self;
+    /// The low bits of a sum with `MAGIC_EXPONENT`, moved into the exponent field.
+    fn into_exponent(self) -> Self;
+    /// `x * 2^64` by its exponent field alone.
+    fn raise(self) -> Self;
+    /// `(k, m)` with `x = 2^k m` and `m` in `[sqrt(1/2), sqrt(2))`, for positive normal `x`.
+    fn split(self) -> (Self, Self);
+    /// The remainder of `x / (pi/2)` with its tail, and the quotient modulo four, for `|x|` up to `NEAR`.
+    fn quarter_turns(self) -> (Self, Self, u32);
+
+    /// `(e^r - 1 - r) / r^2` for `|r| <= ln(2) / 2`.
+    fn exp_tail(r: Self) -> Self;
+    /// `(log((1+s)/(1-s)) / s - 2) / z` with `z = s^2`, for `(1+s)/(1-s)` in `[sqrt(1/2), sqrt(2)]`.
+    fn log_tail(z: Self) -> Self;
+    /// `(sin(r) - r) / r^3` with `z = r^2`, for `|r| <= pi/4`.
+    fn sin_tail(z: Self) -> Self;
+    /// `(cos(r) - 1 + z/2) / z^2` with `z = r^2`, for `|r| <= pi/4`.
+    fn cos_tail(z: Self) -> Self;
+    /// `(asin(x) / x - 1) / z` with `z = x^2 <= 1/4`.
+    fn asin_tail(z: Self) -> Self;
+    /// `(atan(x) / x - 1) / z` with `z = x^2 <= tan(pi/8)^2`.
+    fn atan_tail(z: Self) -> Self;
+    /// `(sinh(x) / x - 1) / z` with `z = x^2 <= 1`.
+    fn sinh_tail(z: Self) -> Self;
+
+    /// See [`super::erf`].
+    fn erf(self) -> Self;
+    /// See [`super::powi`].
+    fn powi(self, n: i64) -> Self;
+    /// The remainder `x % y` by the language.
+    fn rest(self, y: Self) -> Self;
+}
+
+macro_rules! arithmetic {
+    ($type:ident, $bits:ident, $mantissa:literal, $bias:literal, $half:literal, $coefficients:ident,
+     { $($constants:item)* }, $turns:path, $erf:path, $powi:path) => {
+        impl Arithmetic for $type {
+            const MIN_NORMAL: Self = $type::MIN_POSITIVE;
+            const MAGIC: Self = 1.5 * (1u64 << $mantissa) as $type;
+            const MAGIC_EXPONENT: Self = Self::MAGIC + $bias as $type;
+            $($constants)*
+
+            #[inline(always)]
+            fn of(x: f64) -> Self {
+                x as $type
+            }
+            #[inline(always)]
+            fn wide(self) -> f64 {
+                self as f64
+            }
+            #[inline(always)]
+            fn is_nan(self) -> bool {
+                $type::is_nan(self)
+            }
+            #[inline(always)]
+            fn abs(self) -> Self {
+                $type::abs(self)
+            }
+            #[inline(always)]
+            fn sqrt(self) -> Self {
+                $type::sqrt(self)
+            }
+            #[inline(always)]
+            fn copysign(self, sign: Self) -> Self {
+                $type::copysign(self, sign)
+            }
+            #[inline(always)]
+            fn floor(self) -> Self {
+                $type::floor(self)
+            }
+            #[inline(always)]
+            fn ceil(self) -> Self {
+                $type::ceil(self)
+            }
+            #[inline(always)]
+            fn round(self) -> Self {
+                $type::round_ties_even(self)
+            }
+            #[inline(always)]
+            fn trunc(self) -> Self {
+                $type::trunc(self)
+            }
+            #[inline(always)]
+            fn high(self) -> Self {
+                $type::from_bits(self.to_bits() & ($bits::MAX << $half))
+            }
+            #[inline(always)]
+            fn into_exponent(self) -> Self {
+                $type::from_bits(self.to_bits() << $mantissa)
+            }
+            #[inline(always)]
+            fn raise(self) -> Self {
+                $type::from_bits(self.to_bits().wrapping_add(64 << $mantissa))
+            }
+            #[inline(always)]
+            fn split(self) -> (Self, Self) {
+                // Adding the distance from sqrt(1/2) to one carries into the exponent field just where m passes sqrt(2).
+                const ONE: $bits = (1.0 as $type).to_bits();
+                const ROOT: $bits = std::$type::consts::FRAC_1_SQRT_2.to_bits();
+                let moved = self.to_bits().wrapping_add(ONE - ROOT);
+                let exponent = moved >> $mantissa;
+                let m = (moved & ((1 << $mantissa) - 1)).wrapping_add(ROOT);
+                // The field stands in the low bits of 2^p, so subtracting 2^p and the bias leaves k.
+                const BASE: $type = (1u64 << $mantissa) as $type;
+                let k = $type::from_bits(exponent | BASE.to_bits()) - (BASE + $bias as $type);
+                (k, $type::from_bits(m))
+            }
+            #[inline(always)]
+            fn quarter_turns(self) -> (Self, Self, u32) {
+                $turns(self)
+            }
+            #[inline(always)]
+            fn exp_tail(r: Self) -> Self {
+                $coefficients::exp_tail(r)
+            }
+            #[inline(always)]
+            fn log_tail(z: Self) -> Self {
+                $coefficients::log_tail(z)
+            }
+            #[inline(always)]
+            fn sin_tail(z: Self) -> Self {
+                $coefficients::sin_tail(z)
+            }
+            #[inline(always)]
+            fn cos_tail(z: Self) -> Self {
+                $coefficients::cos_tail(z)
+            }
+            #[inline(always)]
+            fn asin_tail(z: Self) -> Self {
+                $coefficients::asin_tail(z)
+            }
+            #[inline(always)]
+            fn atan_tail(z: Self) -> Self {
+                $coefficients::atan_tail(z)
+            }
+            #[inline(always)]
+            fn sinh_tail(z: Self) -> Self {
+                $coefficients::sinh_tail(z)
+            }
+            #[inline(always)]
+            fn erf(self) -> Self {
+                $erf(self)
+            }
+            #[inline(always)]
+            fn powi(self, n: i64) -> Self {
+                $powi(self, n)
+            }
+            #[inline(always)]
+            fn rest(self, y: Self) -> Self {
+                self % y
+            }
+        }
+    };
+}
+
+arithmetic!(
+    f32,
+    u32,
+    23,
+    127,
+    12,
+    single,
+    {
+        const LN2_HIGH: f32 = 0.693_176_27;
+        const LN2_LOW: f32 = -2.908_897_1e-5;
+        const LOG10_2: (f32, f32) = (0.301_025_4, 4.605_039e-6);
+        const LOG2_E: (f32, f32) = (1.442_871_1, -1.760_528_5e-4);
+        const LOG10_E: (f32, f32) = (0.434_326_17, -3.168_997e-5);
+        const HALF_PI: (f32, f32) = (std::f32::consts::FRAC_PI_2, -4.371_139e-8);
+        const LENIENT: bool = true;
+        const EXP_LOW: f32 = -105.0;
+        const EXP_HIGH: f32 = 89.0;
+        const SMALL_EXPONENT: f32 = -120.0;
+    },
+    super::trigonometric::quarter_turns_single,
+    super::error_function::erf_single,
+    super::power::powi_single
+);
+
+arithmetic!(
+    f64,
+    u64,
+    52,
+    1023,
+    27,
+    double,
+    {
+        const LN2_HIGH: f64 = 0.693_147_180_560_117_7;
+        const LN2_LOW: f64 = -1.723_944_452_561_483_5e-13;
+        const LOG10_2: (f64, f64) = (0.301_029_995_664_066_5, -8.532_344_317_057_107e-14);
+        const LOG2_E: (f64, f64) = (1.442_695_051_431_655_9, -1.054_269_247_642_913_8e-8);
+        const LOG10_E: (f64, f64) = (0.434_294_484_555_721_3, -2.652_469_455_307_855_3e-9);
+        const HALF_PI: (f64, f64) = (std::f64::consts::FRAC_PI_2, 6.123_233_995_736_766e-17);
+        const LENIENT: bool = false;
+        const EXP_LOW: f64 = -746.0;
+        const EXP_HIGH: f64 = 710.0;
+        const SMALL_EXPONENT: f64 = -1000.0;
+    },
+    super::trigonometric::quarter_turns_double,
+    super::error_function::erf_double,
+    super::power::powi_double
+);
+
+/// `yes` where the condition holds, else `no`; both are evaluated, so this is a blend and never a jump.
+#[inline(always)]
+pub(super) fn select<T: Copy>(condition: bool, yes: T, no: T) -> T {
+    if condition { yes } else { no }
+}
+
+/// `(s, e)` with `s + e = a + b` exactly (Knuth).
+#[inline(always)]
+pub(super) fn exact_sum<T: Arithmetic>(a: T, b: T) -> (T, T) {
+    let s = a + b;
+    let from_b = s - a;
+    (s, (a - (s - from_b)) + (b - from_b))
+}
+
+/// `exact_sum` for `|a| >= |b|` or `a = 0` (Dekker).
+#[inline(always)]
+pub(super) fn exact_sum_ordered<T: Arithmetic>(a: T, b: T) -> (T, T) {
+    let s = a + b;
+    (s, b - (s - a))
+}
+
+/// `(p, e)` with `p + e = a * b` up to the last bit of `e`, unless something over- or underflows.
+#[inline(always)]
+pub(super) fn exact_product<T: Arithmetic>(a: T, b: T) -> (T, T) {
+    let p = a * b;
+    let (a_high, b_high) = (a.high(), b.high());
+    let (a_low, b_low) = (a - a_high, b - b_high);
+    (p, ((a_high * b_high - p) + a_high * b_low + a_low * b_high) + a_low * b_low)
+}
+
+/// `(c0 + x c1) + x^2 ((c2 + x c3) + ..)`: half the latency of Horner's scheme for one more product.
+///
+/// Written out, so that no loop is left to the compiler.
+macro_rules! polynomial {
+    ($x:expr; $($c:expr),+ $(,)?) => {{
+        let x = $x;
+        let square = x * x;
+        polynomial!(@pairs x, square; $($c),+)
+    }};
+    (@pairs $x:ident, $square:ident; $a:expr) => { $a };
+    (@pairs $x:ident, $square:ident; $a:expr, $b:expr) => { $a + $x * $b };
+    (@pairs $x:ident, $square:ident; $a:expr, $b:expr, $($rest:expr),+) => {
+        ($a + $x * $b) + $square * polynomial!(@pairs $x, $square; $($rest),+)
+    };
+}
+pub(super) use polynomial;

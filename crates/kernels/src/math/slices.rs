@@ -1,0 +1,168 @@
+//! Every function over slices.
+//!
+//! A function given to [`loop1`](crate::loop1) is reached through a shim of the language, which the compiler leaves as a
+//! call when the formula is long, and a loop around a call is not vectorised. These loops name their function, so
+//! `#[inline(always)]` holds and each is vector code at every level. They give the bits of the scalar functions.
+
+use super::rounding::{is_far as is_long, near_fmod, near_remainder};
+use super::trigonometric::{is_far, near_cos, near_sin, near_tan};
+use super::*;
+use crate::simd::vectorised;
+
+macro_rules! unary {
+    ($($slice:ident = $function:ident;)*) => {$(
+        vectorised! {
+            #[doc = concat!("`out[i] = ", stringify!($function), "(x[i])`. Panics unless the lengths are equal.")]
+            ///
+            /// ```
+            /// use wengert_kernels::math;
+            /// let mut y = [2f32; 1];
+            #[doc = concat!("math::", stringify!($slice), "(&[1.0], &mut y);")]
+            #[doc = concat!("assert_eq!(y, [math::", stringify!($function), "(1.0)]);")]
+            /// ```
+            pub fn $slice[T: Real](x: &[T], out: &mut [T]) {
+                assert_eq!(x.len(), out.len(), "slices of different lengths");
+                for (out, &x) in out.iter_mut().zip(x) {
+                    *out = $function(x);
+                }
+            }
+        }
+    )*};
+}
+
+unary! {
+    exp_slice = exp;
+    exp2_slice = exp2;
+    expm1_slice = expm1;
+    log_slice = log;
+    log2_slice = log2;
+    log10_slice = log10;
+    log1p_slice = log1p;
+    sqrt_slice = sqrt;
+    rsqrt_slice = rsqrt;
+    cbrt_slice = cbrt;
+    asin_slice = asin;
+    acos_slice = acos;
+    atan_slice = atan;
+    sinh_slice = sinh;
+    cosh_slice = cosh;
+    tanh_slice = tanh;
+    asinh_slice = asinh;
+    acosh_slice = acosh;
+    atanh_slice = atanh;
+    sigmoid_slice = sigmoid;
+    logsigmoid_slice = logsigmoid;
+    softplus_slice = softplus;
+    erf_slice = erf;
+    erfc_slice = erfc;
+    ndtr_slice = ndtr;
+    floor_slice = floor;
+    ceil_slice = ceil;
+    round_slice = round;
+    trunc_slice = trunc;
+}
+
+macro_rules! binary {
+    ($($slice:ident = $function:ident;)*) => {$(
+        vectorised! {
+            #[doc = concat!("`out[i] = ", stringify!($function), "(x[i], y[i])`. Panics unless the lengths are equal.")]
+            ///
+            /// ```
+            /// use wengert_kernels::math;
+            /// let mut z = [0f32; 1];
+            #[doc = concat!("math::", stringify!($slice), "(&[1.0], &[2.0], &mut z);")]
+            #[doc = concat!("assert_eq!(z, [math::", stringify!($function), "(1.0, 2.0)]);")]
+            /// ```
+            pub fn $slice[T: Real](x: &[T], y: &[T], out: &mut [T]) {
+                assert!(x.len() == out.len() && y.len() == out.len(), "slices of different lengths");
+                for ((out, &x), &y) in out.iter_mut().zip(x).zip(y) {
+                    *out = $function(x, y);
+                }
+            }
+        }
+    )*};
+}
+
+binary! {
+    atan2_slice = atan2;
+    powf_slice = powf;
+    hypot_slice = hypot;
+    xlogy_slice = xlogy;
+    logaddexp_slice = logaddexp;
+}
+
+/// Elements that are tested together: the test must cost little, and one far argument must not spoil many near ones.
+const TILE: usize = 256;
+
+macro_rules! unary_by_tile {
+    ($($slice:ident = $function:ident or $near:ident;)*) => {$(
+        vectorised! {
+            #[doc = concat!("`out[i] = ", stringify!($function), "(x[i])`. Panics unless the lengths are equal.")]
+            ///
+            /// Vector code for every tile without a huge argument.
+            ///
+            /// ```
+            /// use wengert_kernels::math;
+            /// let mut y = [0f32; 1];
+            #[doc = concat!("math::", stringify!($slice), "(&[1.0], &mut y);")]
+            #[doc = concat!("assert_eq!(y, [math::", stringify!($function), "(1.0)]);")]
+            /// ```
+            pub fn $slice[T: Real](x: &[T], out: &mut [T]) {
+                assert_eq!(x.len(), out.len(), "slices of different lengths");
+                for (x, out) in x.chunks(TILE).zip(out.chunks_mut(TILE)) {
+                    if x.iter().fold(false, |far, &x| far | is_far(x)) {
+                        for (out, &x) in out.iter_mut().zip(x) {
+                            *out = $function(x);
+                        }
+                    } else {
+                        for (out, &x) in out.iter_mut().zip(x) {
+                            *out = $near(x);
+                        }
+                    }
+                }
+            }
+        }
+    )*};
+}
+
+unary_by_tile! {
+    sin_slice = sin or near_sin;
+    cos_slice = cos or near_cos;
+    tan_slice = tan or near_tan;
+}
+
+macro_rules! binary_by_tile {
+    ($($slice:ident = $function:ident or $near:ident;)*) => {$(
+        vectorised! {
+            #[doc = concat!("`out[i] = ", stringify!($function), "(x[i], y[i])`. Panics unless the lengths are equal.")]
+            ///
+            /// Vector code for every tile without a huge quotient.
+            ///
+            /// ```
+            /// use wengert_kernels::math;
+            /// let mut z = [0f32; 1];
+            #[doc = concat!("math::", stringify!($slice), "(&[5.0], &[3.0], &mut z);")]
+            #[doc = concat!("assert_eq!(z, [math::", stringify!($function), "(5.0, 3.0)]);")]
+            /// ```
+            pub fn $slice[T: Real](x: &[T], y: &[T], out: &mut [T]) {
+                assert!(x.len() == out.len() && y.len() == out.len(), "slices of different lengths");
+                for ((x, y), out) in x.chunks(TILE).zip(y.chunks(TILE)).zip(out.chunks_mut(TILE)) {
+                    if x.iter().zip(y).fold(false, |far, (&x, &y)| far | is_long(x, y)) {
+                        for ((out, &x), &y) in out.iter_mut().zip(x).zip(y) {
+                            *out = $function(x, y);
+                        }
+                    } else {
+                        for ((out, &x), &y) in out.iter_mut().zip(x).zip(y) {
+                            *out = $near(x, y);
+                        }
+                    }
+                }
+            }
+        }
+    )*};
+}
+
+binary_by_tile! {
+    fmod_slice = fmod or near_fmod;
+    remainder_slice = remainder or near_remainder;
+}
