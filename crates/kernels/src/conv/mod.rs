@@ -161,7 +161,8 @@ impl Convolution {
     fn expect_sound(&self) {
         let positive = [self.kernel, self.stride, self.dilation].iter().flatten().all(|&size| size > 0);
         assert!(positive, "convolution: kernel, stride and dilation start at 1: {self:?}");
-        let divides = self.groups > 0 && self.channels % self.groups == 0 && self.outputs % self.groups == 0;
+        let divides =
+            self.groups > 0 && [self.channels, self.outputs].iter().all(|size| size.is_multiple_of(self.groups));
         assert!(divides, "convolution: {} groups of {} and {} channels", self.groups, self.channels, self.outputs);
     }
 
