@@ -3,9 +3,9 @@
 //! `y[n][o][q] = sum over c, k of w[o][c][k] * x[n][group(o) + c][q * stride + k * dilation - before]`, where `q` and `k`
 //! have three coordinates each and `x` is zero outside. Both gradients are sums over the same triples `(q, c, k)`.
 //!
-//! Forward and the gradient of the input are *gathers* ([`axis`]): the latter is one convolution of stride 1 for each
-//! residue of the stride. Groups with several outputs keep the outputs in vector lanes ([`wide`](mod@wide)); groups with
-//! few, such as depthwise ones, keep positions there ([`narrow`]). No patch matrix is built except by [`Convolution::unfold`].
+//! Forward and the gradient of the input are *gathers* (`axis`): the latter is one convolution of stride 1 for each
+//! residue of the stride. Groups with several outputs keep the outputs in vector lanes (`wide`); groups with
+//! few, such as depthwise ones, keep positions there (`narrow`). No patch matrix is built except by [`Convolution::unfold`].
 
 mod axis;
 mod gather;
