@@ -5,6 +5,7 @@
 
 pub mod autograd;
 mod bind;
+mod composite;
 mod error;
 mod interp;
 mod location;

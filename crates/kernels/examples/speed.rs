@@ -300,6 +300,33 @@ fn convolutions() {
     }
 }
 
+fn poolings() {
+    let planes = 64 * 64;
+    let length = planes * 24 * 24;
+    let mut x = vec![0f32; length];
+    uniform_f32(1, 2, &mut x);
+    let halves = Pooling::new(planes, [1, 24, 24], [1, 2, 2]);
+    let overlapping = Pooling {
+        stride: [1, 2, 2],
+        before: [0, 1, 1],
+        after: [0, 1, 1],
+        ..Pooling::new(planes, [1, 24, 24], [1, 3, 3])
+    };
+    let overlapping = Pooling { output: overlapping.output_size(false), ..overlapping };
+    for (name, pooling) in [("2x2", halves), ("3x3 stride 2", overlapping)] {
+        let count = planes * pooling.output.iter().product::<usize>();
+        let (mut out, mut index, mut dx) = (vec![0f32; count], vec![0; count], vec![0f32; length]);
+        row(&format!("max pooling: {name}, 64x64x24x24"), time(|| pooling.max(&x, &mut out, &mut index)), length);
+        row("  its gradient", time(|| scatter_planes(planes, &out, &index, &mut dx)), length);
+        row("  its tangent", time(|| gather_planes(planes, &x, &index, &mut out)), length);
+        row("  average", time(|| pooling.average(&x, &mut out, true, None)), length);
+        row("  average, gradient", time(|| pooling.average_gradient(&out, &mut dx, true, None)), length);
+    }
+    let whole = AdaptivePooling { planes, input: [1, 24, 24], output: [1; 3] };
+    let mut out = vec![0f32; planes];
+    row("adaptive average pooling to one element", time(|| whole.average(&x, &mut out)), length);
+}
+
 fn others() {
     let mut x = vec![0f32; 1 << 20];
     row("uniform_f32, 2^20", time(|| uniform_f32(1, 2, &mut x)), 1 << 20);
@@ -443,7 +470,7 @@ fn axes() {
 fn main() {
     set_threads(2);
     let wanted: Vec<String> = std::env::args().skip(1).collect();
-    let groups: [(&str, fn()); 12] = [
+    let groups: [(&str, fn()); 13] = [
         ("memory", memory),
         ("regions", regions),
         ("elementwise", elementwise),
@@ -452,6 +479,7 @@ fn main() {
         ("reductions", reductions),
         ("products", products),
         ("convolutions", convolutions),
+        ("poolings", poolings),
         ("others", others),
         ("matrix_rows", matrix_rows),
         ("attentions", attentions),

@@ -19,92 +19,12 @@ impl IntoSlope for &Tensor {
 
 /// Functions of f64 and f32.
 pub(crate) mod native {
-    pub trait Real: Copy + PartialOrd {
-        const NAN: Self;
-        fn of(value: f64) -> Self;
-        fn exp(self) -> Self;
-        fn ln(self) -> Self;
-        fn sin(self) -> Self;
-        fn cos(self) -> Self;
-        fn tanh(self) -> Self;
-        fn sqrt(self) -> Self;
-        fn asin(self) -> Self;
-        fn sigmoid(self) -> Self;
-    }
-    macro_rules! real {
-        ($t:ident) => {
-            impl Real for $t {
-                const NAN: $t = $t::NAN;
-                #[inline(always)]
-                fn of(value: f64) -> $t {
-                    value as $t
-                }
-                #[inline(always)]
-                fn exp(self) -> $t {
-                    $t::exp(self)
-                }
-                #[inline(always)]
-                fn ln(self) -> $t {
-                    $t::ln(self)
-                }
-                #[inline(always)]
-                fn sin(self) -> $t {
-                    $t::sin(self)
-                }
-                #[inline(always)]
-                fn cos(self) -> $t {
-                    $t::cos(self)
-                }
-                #[inline(always)]
-                fn tanh(self) -> $t {
-                    $t::tanh(self)
-                }
-                #[inline(always)]
-                fn sqrt(self) -> $t {
-                    $t::sqrt(self)
-                }
-                #[inline(always)]
-                fn asin(self) -> $t {
-                    $t::asin(self)
-                }
-                #[inline(always)]
-                fn sigmoid(self) -> $t {
-                    1.0 / (1.0 + $t::exp(-self))
-                }
-            }
-        };
-    }
-    real!(f64);
-    real!(f32);
-    pub fn exp<T: Real>(x: T) -> T {
-        x.exp()
-    }
-    pub fn log<T: Real>(x: T) -> T {
-        x.ln()
-    }
-    pub fn sin<T: Real>(x: T) -> T {
-        x.sin()
-    }
-    pub fn cos<T: Real>(x: T) -> T {
-        x.cos()
-    }
-    pub fn tanh<T: Real>(x: T) -> T {
-        x.tanh()
-    }
-    pub fn asin<T: Real>(x: T) -> T {
-        x.asin()
-    }
-    pub fn sqrt<T: Real>(x: T) -> T {
-        x.sqrt()
-    }
-    pub fn sigmoid<T: Real>(x: T) -> T {
-        x.sigmoid()
-    }
+    pub use wengert_kernels::math::*;
 
     /// The argument itself, NaN below the border: gradients outside a domain are NaN like values.
     #[inline(always)]
     pub fn nan_below<T: Real>(x: T, border: f64) -> T {
-        if x < T::of(border) { T::NAN } else { x }
+        if x < T::of(border) { T::of(f64::NAN) } else { x }
     }
 
     /// -1, 0 or 1.

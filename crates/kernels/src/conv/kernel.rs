@@ -31,6 +31,10 @@ pub trait Convolve: Product {
     #[doc(hidden)]
     const LANES: usize;
 
+    /// `sum + a * b`, rounded once.
+    #[doc(hidden)]
+    fn fused(sum: Self, a: Self, b: Self) -> Self;
+
     /// `sums[i][lane] (+)= sum over j of x[rows[i] + steps[j]] * panel[j][lane]` for `width` lanes (a full or half panel);
     /// `fresh` starts from zero instead of the present sums.
     ///
@@ -195,12 +199,13 @@ block!(
     "vfmadd231pd"
 );
 
-/// The same for machines without the instructions above: `4 x 4` sums at a time.
+/// The same for machines without the instructions above, to the same bits: `4 x 4` sums at a time. Fast where the target
+/// has fused products by itself, as 64-bit ARM does.
 ///
 /// # Safety
 /// As for [`Convolve::accumulate`].
 #[allow(clippy::too_many_arguments)]
-unsafe fn accumulate_portably<T: Product>(
+unsafe fn accumulate_portably<T: Convolve>(
     x: *const T,
     rows: &[usize; ROWS],
     steps: &[usize],
@@ -229,7 +234,7 @@ unsafe fn accumulate_portably<T: Product>(
                     for i in 0..R {
                         let left = *x.wrapping_add(rows[row + i] + step);
                         for l in 0..L {
-                            block[i][l] = T::multiply_add(block[i][l], left, right[l]);
+                            block[i][l] = T::fused(block[i][l], left, right[l]);
                         }
                     }
                 }
@@ -247,6 +252,11 @@ macro_rules! convolve {
     ($float:ty, $avx512:ident, $avx2:ident, $transpose:ident) => {
         impl Convolve for $float {
             const LANES: usize = 128 / size_of::<$float>();
+
+            #[inline(always)]
+            fn fused(sum: $float, a: $float, b: $float) -> $float {
+                a.mul_add(b, sum)
+            }
 
             unsafe fn accumulate(
                 x: *const Self,

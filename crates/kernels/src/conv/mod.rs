@@ -3,9 +3,9 @@
 //! `y[n][o][q] = sum over c, k of w[o][c][k] * x[n][group(o) + c][q * stride + k * dilation - before]`, where `q` and `k`
 //! have three coordinates each and `x` is zero outside. Both gradients are sums over the same triples `(q, c, k)`.
 //!
-//! Forward and the gradient of the input are *gathers* ([`axis`]): the latter is one convolution of stride 1 for each
-//! residue of the stride. Groups with several outputs keep the outputs in vector lanes ([`wide`](mod@wide)); groups with
-//! few, such as depthwise ones, keep positions there ([`narrow`]). No patch matrix is built except by [`Convolution::unfold`].
+//! Forward and the gradient of the input are *gathers* (`axis`): the latter is one convolution of stride 1 for each
+//! residue of the stride. Groups with several outputs keep the outputs in vector lanes (`wide`); groups with
+//! few, such as depthwise ones, keep positions there (`narrow`). No patch matrix is built except by [`Convolution::unfold`].
 
 mod axis;
 mod gather;
@@ -161,7 +161,8 @@ impl Convolution {
     fn expect_sound(&self) {
         let positive = [self.kernel, self.stride, self.dilation].iter().flatten().all(|&size| size > 0);
         assert!(positive, "convolution: kernel, stride and dilation start at 1: {self:?}");
-        let divides = self.groups > 0 && self.channels % self.groups == 0 && self.outputs % self.groups == 0;
+        let divides =
+            self.groups > 0 && [self.channels, self.outputs].iter().all(|size| size.is_multiple_of(self.groups));
         assert!(divides, "convolution: {} groups of {} and {} channels", self.groups, self.channels, self.outputs);
     }
 

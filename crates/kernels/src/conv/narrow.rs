@@ -136,6 +136,10 @@ pub(super) fn weight_gradient<T: Convolve>(gather: &Gather, x: &[T], g: &[T], ou
     let combination = &gather.combinations()[0];
     let mut steps = channel_steps(gather, combination, &source);
     steps.truncate(gather.kernel());
+    let lines: Vec<usize> = (0..axes[0].target)
+        .flat_map(|q0| (0..axes[1].target).map(move |q1| (q0, q1)))
+        .map(|(q0, q1)| q0 * axes[0].step * source.strides[0] + q1 * axes[1].step * source.strides[1])
+        .collect();
     let (kernel, plane, target_plane) = (gather.kernel(), gather.source_plane(), gather.target_plane());
     let target = Disjoint::new(out);
     // Every task owns its weights, so no sums meet.
@@ -151,10 +155,8 @@ pub(super) fn weight_gradient<T: Convolve>(gather: &Gather, x: &[T], g: &[T], ou
             source.fill(axes, 0, &x[(place * gather.channels + channel) * plane..], 1, copy);
             for (lane, sums) in sums.chunks_exact_mut(kernel).enumerate() {
                 let g = &g[(place * gather.lanes + lane) * target_plane..][..target_plane];
-                for (line, g) in g.chunks_exact(axes[2].target).enumerate() {
-                    let (q0, q1) = (line / axes[1].target, line % axes[1].target);
-                    let row = q0 * axes[0].step * source.strides[0] + q1 * axes[1].step * source.strides[1];
-                    add_products(&copy[row..], &steps, g, sums);
+                for (&step, sums) in steps.iter().zip(sums) {
+                    add_products(&copy[step..], &lines, g, axes[2].target, sums);
                 }
             }
         }
@@ -169,22 +171,33 @@ pub(super) fn weight_gradient<T: Convolve>(gather: &Gather, x: &[T], g: &[T], ou
 }
 
 vectorised! {
-    /// `sums[j] += g . x[steps[j]..]`, lane by lane.
-    fn add_products[T: Product](x: &[T], steps: &[usize], g: &[T], sums: &mut [[T; LANES]]) {
-        let (chunks, tail) = g.as_chunks::<LANES>();
-        for (&step, sums) in steps.iter().zip(sums) {
-            let run = &x[step..][..g.len()];
-            let (pieces, rest) = run.as_chunks::<LANES>();
-            let mut lanes = *sums;
+    /// `sums += g[line] . x[lines[line]..]` over all lines of `columns` elements, lane by lane.
+    fn add_products[T: Product](x: &[T], lines: &[usize], g: &[T], columns: usize, sums: &mut [T; LANES]) {
+        let mut lanes = *sums;
+        let fresh: [bool; LANES] = std::array::from_fn(|l| l >= LANES - columns % LANES);
+        for (&line, g) in lines.iter().zip(g.chunks_exact(columns)) {
+            let x = &x[line..][..columns];
+            let (chunks, tail) = g.as_chunks::<LANES>();
+            let (pieces, rest) = x.as_chunks::<LANES>();
             for (g, x) in chunks.iter().zip(pieces) {
                 for l in 0..LANES {
                     lanes[l] = T::multiply_add(lanes[l], g[l], x[l]);
                 }
             }
-            for l in 0..tail.len() {
-                lanes[l] = T::multiply_add(lanes[l], tail[l], rest[l]);
+            if columns < LANES {
+                for l in 0..tail.len() {
+                    lanes[l] = T::multiply_add(lanes[l], tail[l], rest[l]);
+                }
+            } else if !tail.is_empty() {
+                // The last whole chunk, but only the lanes that no chunk before had.
+                let g: &[T; LANES] = g.last_chunk().expect("the row is long enough");
+                let x: &[T; LANES] = x.last_chunk().expect("the row is long enough");
+                for l in 0..LANES {
+                    let product = g[l] * x[l];
+                    lanes[l] = lanes[l] + if fresh[l] { product } else { T::ZERO };
+                }
             }
-            *sums = lanes;
         }
+        *sums = lanes;
     }
 }

@@ -56,8 +56,6 @@ pub(super) fn weight_gradient<T: Convolve>(gather: &Gather, x: &[T], g: &[T], ou
     let combination = &gather.combinations()[0];
     let mut taps = channel_steps(gather, combination, &source);
     taps.truncate(cut.channels * gather.kernel());
-    taps.resize(cut.rows, 0);
-    let (taps, _) = taps.as_chunks::<ROWS>();
 
     let sets = gather.groups * cut.chunks;
     let mut block = Block::new(cut.parts * sets * cut.size() * size_of::<T>());
@@ -70,8 +68,10 @@ pub(super) fn weight_gradient<T: Convolve>(gather: &Gather, x: &[T], g: &[T], ou
         let sums = unsafe { shared.range(task * cut.size(), cut.size()) };
         sums.fill(T::ZERO);
         let channels = chunk * cut.channels..((chunk + 1) * cut.channels).min(gather.channels);
-        // A last chunk with fewer channels runs fewer tiles of taps.
-        let taps = &taps[..(channels.len() * gather.kernel()).div_ceil(ROWS)];
+        // Taps of whole tiles: those behind the last read what the first one reads, and their sums are not used.
+        let mut taps = taps[..channels.len() * gather.kernel()].to_vec();
+        taps.resize(taps.len().next_multiple_of(ROWS), 0);
+        let (taps, _) = taps.as_chunks::<ROWS>();
         let part = part * gather.batch / cut.parts..(part + 1) * gather.batch / cut.parts;
         accumulate(gather, &source, slabs.rows, panels, part, group, channels, taps, x, g, sums);
     });
@@ -145,7 +145,9 @@ fn accumulate<T: Convolve>(
                     for (tile, taps) in taps.iter().enumerate() {
                         let sums = &mut sums[tile * ROWS * panels.padded + first..];
                         assert!(sums.len() >= (ROWS - 1) * panels.padded + width);
-                        debug_assert!(taps.iter().all(|tap| steps[..count].iter().all(|step| tap + step < x.len())));
+                        debug_assert!(
+                            taps.iter().max().zip(steps[..count].iter().max()).is_none_or(|(a, b)| a + b < x.len())
+                        );
                         // SAFETY: taps and positions of a gather lie in its padded source, the panel has a row per
                         // position, and `sums` a row for each of the `ROWS` taps.
                         unsafe {

@@ -2,12 +2,12 @@
 
 use super::Pooling;
 use super::planes::for_each_group;
-use super::window::Window;
-use crate::conv::inside;
+use super::window::{Window, runs};
 use crate::dtype::Compute;
 use crate::matmul::Product;
 use crate::simd::vectorised;
 use crate::threads::Disjoint;
+use std::ops::Range;
 
 #[allow(clippy::eq_op)]
 #[inline(always)]
@@ -29,8 +29,9 @@ pub(super) fn max<T: Product>(pooling: &Pooling, x: &[T], out: &mut [T], index: 
         });
     } else {
         expect_elements(&windows);
+        let runs = runs(pooling);
         for_each_plane(pooling.planes, pooling.input, pooling.output, x, out, index, &|x, out, index| {
-            by_taps(pooling, &windows, x, out, index);
+            by_taps(pooling, &windows, &runs, x, out, index);
         });
     }
 }
@@ -99,12 +100,15 @@ fn quarters<T: Product>(pooling: &Pooling, x: &[T], out: &mut [T], index: &mut [
     }
 }
 
+/// Outputs of one step of [`quarter_row`].
+const STEP: usize = 8;
+
 vectorised! {
+    /// Steps of eight outputs; the last step ends with the row and may repeat outputs of the one before.
     fn quarter_row[T: Product](upper: &[T], lower: &[T], first: i64, out: &mut [T], index: &mut [i64]) {
-        let (upper_pairs, lower_pairs) = (upper.as_chunks::<2>().0, lower.as_chunks::<2>().0);
         let width = upper.len() as i64;
-        let outputs = out.iter_mut().zip(index.iter_mut());
-        for (j, ((out, index), (upper, lower))) in outputs.zip(upper_pairs.iter().zip(lower_pairs)).enumerate() {
+        let columns = out.len();
+        let one = |upper: [T; 2], lower: [T; 2], j: usize| {
             let mut best = upper[0];
             let mut offset = 0;
             for (value, at) in [(upper[1], 1), (lower[0], width), (lower[1], width + 1)] {
@@ -112,54 +116,93 @@ vectorised! {
                 best = if better { value } else { best };
                 offset = if better { at } else { offset };
             }
-            *out = best;
-            *index = first + 2 * j as i64 + offset;
+            (best, first + 2 * j as i64 + offset)
+        };
+        if columns < STEP {
+            for j in 0..columns {
+                let (i, k) = (2 * j, 2 * j + 1);
+                (out[j], index[j]) = one([upper[i], upper[k]], [lower[i], lower[k]], j);
+            }
+            return;
+        }
+        let mut start = 0;
+        loop {
+            let upper: &[T; 2 * STEP] = upper[2 * start..].first_chunk().expect("two inputs per output");
+            let lower: &[T; 2 * STEP] = lower[2 * start..].first_chunk().expect("two inputs per output");
+            let out: &mut [T; STEP] = out[start..].first_chunk_mut().expect("a step ends in its row");
+            let index: &mut [i64; STEP] = index[start..].first_chunk_mut().expect("a step ends in its row");
+            for j in 0..STEP {
+                let (i, k) = (2 * j, 2 * j + 1);
+                (out[j], index[j]) = one([upper[i], upper[k]], [lower[i], lower[k]], start + j);
+            }
+            if start + STEP == columns {
+                return;
+            }
+            start = (start + STEP).min(columns - STEP);
         }
     }
 }
 
-/// Row by row of the output; each tap sweeps over the whole row.
-fn by_taps<T: Product>(pooling: &Pooling, windows: &[Vec<Window>; 3], x: &[T], out: &mut [T], index: &mut [i64]) {
-    let [_, height, width] = pooling.input;
-    let columns = pooling.output[2];
-    let rows = windows[0].iter().flat_map(|a| windows[1].iter().map(move |b| (a, b)));
-    for ((a, b), (out, index)) in rows.zip(out.chunks_exact_mut(columns).zip(index.chunks_exact_mut(columns))) {
-        let start = (a.first * height + b.first) * width;
-        for ((out, index), c) in out.iter_mut().zip(&mut *index).zip(&windows[2]) {
-            *index = (start + c.first) as i64;
-            *out = x[start + c.first];
-        }
-        for k0 in 0..a.count {
-            for k1 in 0..b.count {
-                let line = (a.first + k0 * pooling.dilation[0]) * height + b.first + k1 * pooling.dilation[1];
-                for k2 in 0..pooling.kernel[2] {
-                    let (stride, shift, before) = (pooling.stride[2], k2 * pooling.dilation[2], pooling.before[2]);
-                    let run = inside(columns, stride, shift, before, width);
-                    if run.is_empty() {
-                        continue;
+vectorised! {
+    /// Row by row of the output; each tap sweeps over the whole row.
+    fn by_taps[T: Product](
+        pooling: &Pooling, windows: &[Vec<Window>; 3], runs: &[(Range<usize>, usize)], x: &[T], out: &mut [T], index: &mut [i64],
+    ) {
+        let [_, height, width] = pooling.input;
+        let columns = pooling.output[2];
+        let stride = pooling.stride[2];
+        let mut row = 0;
+        for a in &windows[0] {
+            for b in &windows[1] {
+                let (out, index) = (&mut out[row..row + columns], &mut index[row..row + columns]);
+                row += columns;
+                let start = (a.first * height + b.first) * width;
+                for j in 0..columns {
+                    let at = start + windows[2][j].first;
+                    (out[j], index[j]) = (x[at], at as i64);
+                }
+                for k0 in 0..a.count {
+                    for k1 in 0..b.count {
+                        let line = (a.first + k0 * pooling.dilation[0]) * height + b.first + k1 * pooling.dilation[1];
+                        for (run, offset) in runs {
+                            let first = line * width + offset;
+                            let x = &x[first..first + (run.len() - 1) * stride + 1];
+                            sweep(x, stride, first as i64, &mut out[run.clone()], &mut index[run.clone()]);
+                        }
                     }
-                    let first = line * width + run.start * stride + shift - before;
-                    let x = &x[first..first + (run.len() - 1) * stride + 1];
-                    sweep(x, stride, first as i64, &mut out[run.clone()], &mut index[run]);
                 }
             }
         }
     }
 }
 
-vectorised! {
-    /// `best[j] = max(best[j], x[j * stride])`, and where.
-    fn sweep[T: Product](x: &[T], stride: usize, first: i64, best: &mut [T], index: &mut [i64]) {
-        let step = stride as i64;
-        let update = |(j, (&value, (best, index))): (usize, (&T, (&mut T, &mut i64)))| {
-            let better = beats(value, *best);
-            *best = if better { value } else { *best };
-            *index = if better { first + step * j as i64 } else { *index };
+/// `best[j] = max(best[j], x[j * stride])`, and where.
+#[inline(always)]
+fn sweep<T: Product>(x: &[T], stride: usize, first: i64, best: &mut [T], index: &mut [i64]) {
+    let count = best.len();
+    let index = &mut index[..count];
+    macro_rules! update {
+        ($j:expr, $value:expr) => {
+            let (j, value) = ($j, $value);
+            let better = beats(value, best[j]);
+            best[j] = if better { value } else { best[j] };
+            index[j] = if better { first + (stride * j) as i64 } else { index[j] };
         };
-        let targets = best.iter_mut().zip(index.iter_mut());
-        match stride {
-            1 => x.iter().zip(targets).enumerate().for_each(update),
-            _ => x.iter().step_by(stride).zip(targets).enumerate().for_each(update),
+    }
+    if stride == 1 {
+        let x = &x[..count];
+        for j in 0..count {
+            update!(j, x[j]);
+        }
+    } else if stride == 2 {
+        let pairs = &x.as_chunks::<2>().0[..count - 1];
+        for j in 0..count - 1 {
+            update!(j, pairs[j][0]);
+        }
+        update!(count - 1, x[2 * (count - 1)]);
+    } else {
+        for j in 0..count {
+            update!(j, x[j * stride]);
         }
     }
 }

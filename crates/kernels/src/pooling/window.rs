@@ -1,6 +1,8 @@
 //! The windows of one axis.
 
 use super::Pooling;
+use crate::conv::inside;
+use std::ops::Range;
 
 /// The elements `first, first + dilation, ..` of an axis that an output reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,6 +34,18 @@ impl Window {
         let count = ((o + 1) * input).div_ceil(output) - first;
         Window { first, count, padded: count }
     }
+}
+
+/// For each tap of the last axis: the positions of a row of the output at which it lies inside the input, and the input
+/// that the first of them reads. Found once for all planes: it takes divisions.
+pub(super) fn runs(pooling: &Pooling) -> Vec<(Range<usize>, usize)> {
+    let (stride, before) = (pooling.stride[2], pooling.before[2]);
+    (0..pooling.kernel[2])
+        .map(|k| k * pooling.dilation[2])
+        .map(|shift| (inside(pooling.output[2], stride, shift, before, pooling.input[2]), shift))
+        .filter(|(run, _)| !run.is_empty())
+        .map(|(run, shift)| (run.clone(), run.start * stride + shift - before))
+        .collect()
 }
 
 /// The number that the sum of a window is divided by.

@@ -1,0 +1,1 @@
+//! Functions made of other operations: methods of `Tensor` that need no rule of their own.
