@@ -253,12 +253,12 @@ impl<'g> Sweep<'g> {
         }
         location::set_inherited(node.line);
         let attach = self.options.create_graph.then_some(node);
-        let Some(rule) = node.rule(needed, self.options.keep, attach) else { return Err(freed(node)) };
+        let Some(rule) = node.rule(needed, self.options.keep, attach)? else { return Err(freed(node)) };
         let gradients = op.vjp(&rule, adjoints);
         drop(rule);
         // What the rule did not take is not kept until the place is used again.
         adjoints.clear();
-        if modes::is_special() {
+        if modes::detects_anomalies() || modes::records_values() {
             inspect(node, &gradients)?;
         }
         for (position, gradient) in gradients.into_iter().enumerate() {
