@@ -276,17 +276,16 @@ impl Node {
         Ok(Some(Rule::from_parts(op.name(), attrs, needed, saves, kept)))
     }
 
-    /// Gives the gradients by the operation's shortcut, if it has one for these numbers. What was kept is read where it
-    /// stands; a record that is used up lets go of it.
+    /// Gives the gradients by the operation's shortcut, if it has one for these numbers; it takes the cotangent then. What
+    /// was kept is read where it stands; a record that is used up lets go of it.
     #[inline]
-    pub fn pull_directly(&self, keep: bool, cotangent: &Tensor, give: &mut dyn FnMut(usize, Tensor)) -> bool {
+    pub fn pull_directly(&self, keep: bool, cotangent: &mut Option<Tensor>, give: &mut dyn FnMut(usize, Tensor)) {
         let mut state = self.state();
-        let SavedList::Two(list) = &mut state.saved else { return false };
-        let given = self.op().vjp_direct(self.wanted(), cotangent, Held(list), give);
-        if given && !keep {
+        let SavedList::Two(list) = &mut state.saved else { return };
+        self.op().vjp_direct(self.wanted(), cotangent, Held(list), give);
+        if cotangent.is_none() && !keep {
             *list = [Saved::Nothing, Saved::Nothing];
         }
-        given
     }
 
     /// Reads or changes what few records have, if this one has any.

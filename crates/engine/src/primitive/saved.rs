@@ -61,14 +61,3 @@ impl Saved {
 /// What a record kept, read where it stands, in the order operands, shapes, outputs, residual.
 #[derive(Clone, Copy)]
 pub struct Held<'a>(pub(crate) &'a [Saved]);
-
-impl<'a> Held<'a> {
-    /// The numbers at `place`, if that is what it holds.
-    #[inline]
-    pub(crate) fn value(self, place: usize) -> Option<&'a Value> {
-        match self.0.get(place) {
-            Some(Saved::Held(value)) => Some(value),
-            _ => None,
-        }
-    }
-}
