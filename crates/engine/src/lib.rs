@@ -20,7 +20,10 @@ pub mod tree;
 pub use error::{Error, ErrorKind, catch};
 pub use location::Line;
 pub use tensor::{DType, Nested, Scalar, Shape, SliceMut, Tensor};
-pub use transform::{Compiled, Pullback, compile, grad, jvp, value_and_grad, vjp, vmap};
+pub use transform::{
+    Compiled, GradCheck, GradFault, GradMismatch, GradReport, GradRow, Pullback, compile, grad, gradcheck, jvp,
+    value_and_grad, vjp, vmap,
+};
 pub use tree::{Tree, TreePath};
 
 /// How many threads kernels use; results are the same bits for every number.
