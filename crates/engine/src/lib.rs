@@ -17,6 +17,7 @@ mod tensor;
 mod transform;
 pub mod tree;
 
+pub use composite::{Covariance, Interpolation, Unique};
 pub use error::{Error, ErrorKind, catch};
 pub use location::Line;
 pub use tensor::{DType, Nested, Scalar, Shape, SliceMut, Tensor};

@@ -13,9 +13,9 @@
 
 pub use wengert_derive::Tree;
 pub use wengert_engine::{
-    Compiled, DType, Error, ErrorKind, Key, Line, Nested, Operand, Pullback, Scalar, Select, Selection, Shape,
-    SliceMut, Tensor, Tree, TreePath, autograd, catch, compile, grad, jvp, memory, primitive, program, set_threads,
-    threads, tree, value_and_grad, vjp, vmap,
+    Compiled, Covariance, DType, Error, ErrorKind, Interpolation, Key, Line, Nested, Operand, Pullback, Scalar, Select,
+    Selection, Shape, SliceMut, Tensor, Tree, TreePath, Unique, autograd, catch, compile, grad, jvp, memory, primitive,
+    program, set_threads, threads, tree, value_and_grad, vjp, vmap,
 };
 
 /// Everything a program usually needs.

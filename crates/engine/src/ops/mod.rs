@@ -19,7 +19,11 @@ pub(crate) mod prelude {
         Adjoints, Attrs, Case, Cost, Dependency, Device, Gradient, Gradients, Jet, Mask, Outputs, Patch, Primitive,
         Rule, Sample, Saves, Spec, SpecRef, Specs, expect_arithmetic, expect_float, expect_same_dtype,
     };
-    pub(crate) use crate::rules::{Linear, LinearOp, align_batch, elementwise, slope};
+    pub(crate) use crate::rules::{
+        Linear, LinearOp, Pick, PickOp, Reduced, Reduction, ReductionOp, Rows, align_batch, arranged, checked_axes,
+        elementwise, pick_rows, rows_last, slope,
+    };
+    pub(crate) use crate::tensor::{computing, computing_float, fill, numbers};
     pub(crate) use crate::{DType, Error, ErrorKind, Shape, Tensor};
     pub(crate) use smallvec::{SmallVec, smallvec};
 }
@@ -73,7 +77,33 @@ primitives! {
     }
     reduction {
         sum: SUM;
+        prod: PROD;
+        amax: AMAX;
+        amin: AMIN;
         max: MAX;
+        min: MIN;
+        any: ANY;
+        all: ALL;
+        var: VAR;
+        std: STD;
+        norm: NORM;
+        logsumexp: LOGSUMEXP;
+        softmax: SOFTMAX;
+        log_softmax: LOG_SOFTMAX;
+        cumsum: CUMSUM;
+        cumprod: CUMPROD;
+        cummax: CUMMAX;
+        cummin: CUMMIN;
+        logcumsumexp: LOGCUMSUMEXP;
+        linear_scan: LINEAR_SCAN;
+    }
+    order {
+        sort: SORT;
+        topk: TOPK;
+        kthvalue: KTHVALUE;
+        median: MEDIAN;
+        mode: MODE;
+        searchsorted: SEARCHSORTED;
     }
     product {
         matmul: MATMUL;
@@ -92,6 +122,8 @@ primitives! {
         stop_gradient: STOP_GRADIENT;
         pack_positive: PACK_POSITIVE;
         select_bits: SELECT_BITS;
+        softmax_gradient: SOFTMAX_GRADIENT;
+        log_softmax_gradient: LOG_SOFTMAX_GRADIENT;
     }
 }
 

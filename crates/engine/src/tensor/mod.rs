@@ -6,6 +6,7 @@ mod mutate;
 mod operators;
 mod print;
 mod shape;
+mod slices;
 
 pub use convert::{Nested, Scalar};
 pub use mutate::SliceMut;
@@ -14,6 +15,7 @@ pub use shape::Shape;
 pub(crate) use convert::collect;
 use shape::MOST_AXES;
 pub(crate) use shape::{Layout, broadcast};
+pub(crate) use slices::{computing, computing_float, fill, numbers};
 
 use crate::autograd::GradientSlot;
 use crate::error::OrRaise;
