@@ -4,7 +4,6 @@
 
 mod operand;
 
-pub use movement::slice::{Select, Selection};
 pub use operand::Operand;
 pub(crate) use operand::{binary, common_shape};
 pub use random::uniform::Key;
@@ -19,7 +18,7 @@ pub(crate) mod prelude {
         Adjoints, Attrs, Case, Cost, Dependency, Device, Gradient, Gradients, Jet, Mask, Outputs, Patch, Primitive,
         Rule, Sample, Saves, Spec, SpecRef, Specs, expect_arithmetic, expect_float, expect_same_dtype,
     };
-    pub(crate) use crate::rules::{Linear, LinearOp, align_batch, elementwise, slope};
+    pub(crate) use crate::rules::{Linear, LinearOp, PartOf, PartTake, PartUpdate, align_batch, elementwise, slope};
     pub(crate) use crate::{DType, Error, ErrorKind, Shape, Tensor};
     pub(crate) use smallvec::{SmallVec, smallvec};
 }
@@ -70,6 +69,10 @@ primitives! {
         transpose: TRANSPOSE;
         slice: SLICE;
         slice_update: SLICE_ADD SLICE_ASSIGN;
+        flip: FLIP;
+        diagonal: DIAGONAL DIAGONAL_ADD DIAGONAL_ASSIGN;
+        windows: WINDOWS WINDOWS_ADD;
+        concat: CONCAT;
     }
     reduction {
         sum: SUM;
@@ -82,9 +85,13 @@ primitives! {
     indexing {
         gather: GATHER;
         scatter_add: SCATTER_ADD;
+        scatter: SCATTER;
+        scatter_fold: SCATTER_MUL SCATTER_MAX SCATTER_MIN;
+        wrap_index: WRAP_INDEX;
     }
     random {
         uniform: UNIFORM;
+        permutation: PERMUTATION;
         split_key: SPLIT_KEY;
     }
     internal {

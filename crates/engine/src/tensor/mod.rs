@@ -5,11 +5,14 @@ mod create;
 mod mutate;
 mod operators;
 mod print;
+mod select;
 mod shape;
 
 pub use convert::{Nested, Scalar};
+pub use create::{Arange, Steps};
 pub use mutate::SliceMut;
-pub use shape::Shape;
+pub use select::{Ellipsis, NewAxis, Select, Selection};
+pub use shape::{AnyAxis, Shape};
 
 pub(crate) use convert::collect;
 use shape::MOST_AXES;
