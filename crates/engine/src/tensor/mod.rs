@@ -3,6 +3,8 @@
 mod convert;
 mod create;
 mod mutate;
+#[cfg(feature = "ndarray")]
+mod ndarray;
 mod operators;
 mod print;
 mod select;

@@ -63,7 +63,7 @@ pub fn scatter_fold<T: Compute>(
         return Ok(());
     }
     let indices = Reader::<i64>::new(index);
-    rows.check_all(&indices, index.len())?;
+    rows.check_all(index)?;
     let source = Reader::<T>::new(source);
 
     let mut index_scratch = Scratch::new();
