@@ -2,8 +2,13 @@
 
 mod differences;
 mod distance;
+pub(crate) mod indexing;
+mod random;
+mod shape;
 mod statistics;
 mod unique;
 
+pub use indexing::ScatterReduce;
+pub use shape::PadMode;
 pub use statistics::{Covariance, Interpolation};
 pub use unique::Unique;

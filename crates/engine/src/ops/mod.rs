@@ -4,7 +4,6 @@
 
 mod operand;
 
-pub use movement::slice::{Select, Selection};
 pub use operand::Operand;
 pub(crate) use operand::{binary, common_shape};
 pub use random::uniform::Key;
@@ -20,8 +19,8 @@ pub(crate) mod prelude {
         Rule, Sample, Saves, Spec, SpecRef, Specs, expect_arithmetic, expect_float, expect_same_dtype,
     };
     pub(crate) use crate::rules::{
-        Linear, LinearOp, Pick, PickOp, Reduced, Reduction, ReductionOp, Rows, align_batch, arranged, checked_axes,
-        elementwise, pick_rows, rows_last, slope,
+        Linear, LinearOp, PartOf, PartTake, PartUpdate, Pick, PickOp, Reduced, Reduction, ReductionOp, Rows,
+        align_batch, arranged, checked_axes, elementwise, pick_rows, rows_last, slope,
     };
     pub(crate) use crate::tensor::{computing, computing_float, fill, numbers};
     pub(crate) use crate::{DType, Error, ErrorKind, Shape, Tensor};
@@ -74,6 +73,10 @@ primitives! {
         transpose: TRANSPOSE;
         slice: SLICE;
         slice_update: SLICE_ADD SLICE_ASSIGN;
+        flip: FLIP;
+        diagonal: DIAGONAL DIAGONAL_ADD DIAGONAL_ASSIGN;
+        windows: WINDOWS WINDOWS_ADD;
+        concat: CONCAT;
     }
     reduction {
         sum: SUM;
@@ -112,9 +115,13 @@ primitives! {
     indexing {
         gather: GATHER;
         scatter_add: SCATTER_ADD;
+        scatter: SCATTER;
+        scatter_fold: SCATTER_MUL SCATTER_MAX SCATTER_MIN;
+        wrap_index: WRAP_INDEX;
     }
     random {
         uniform: UNIFORM;
+        permutation: PERMUTATION;
         split_key: SPLIT_KEY;
     }
     internal {

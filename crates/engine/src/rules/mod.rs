@@ -10,6 +10,7 @@ pub(crate) mod formula;
 mod linear;
 mod lines;
 mod macros;
+mod part;
 mod pick;
 mod reduction;
 mod rows;
@@ -21,6 +22,7 @@ pub(crate) use elementwise::{Domain, Loops, Slope, SlopeExpression, SlopeLoops, 
 pub(crate) use linear::{Linear, LinearOp};
 pub(crate) use lines::{batched_axis, line_cases, middle_axis};
 pub(crate) use macros::{elementwise, loops, parameters, slope};
+pub(crate) use part::{PartOf, PartTake, PartUpdate};
 pub(crate) use pick::{Pick, PickOp, nothing_to_pick, pick_rows};
 pub(crate) use reduction::{Reduced, Reduction, ReductionOp, arranged, batched_axes, reduced_shape, rows_last};
 pub(crate) use rows::Rows;
