@@ -1,8 +1,10 @@
 //! Functions made of other operations: methods of `Tensor` that need no rule of their own.
 
+mod arithmetic;
 mod differences;
 mod distance;
 pub(crate) mod indexing;
+mod logic;
 mod random;
 mod shape;
 mod statistics;

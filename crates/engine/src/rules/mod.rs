@@ -13,12 +13,15 @@ mod macros;
 mod part;
 mod pick;
 mod reduction;
+pub(crate) mod reference;
 mod rows;
 
 pub(crate) use axes::{along_axis, at_least_vector, checked_axes, checked_axis, keep_axes, with_axis};
 pub(crate) use batching::align_batch;
 pub use elementwise::Elementwise;
-pub(crate) use elementwise::{Domain, Loops, Slope, SlopeExpression, SlopeLoops, Source};
+pub(crate) use elementwise::{
+    Domain, Edges, Loops, Slope, SlopeExpression, SlopeLoops, Source, away_from, scaled_by_tiles,
+};
 pub(crate) use linear::{Linear, LinearOp};
 pub(crate) use lines::{batched_axis, line_cases, middle_axis};
 pub(crate) use macros::{elementwise, loops, parameters, slope};
