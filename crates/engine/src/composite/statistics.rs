@@ -447,7 +447,8 @@ impl Covariance {
         let count = if x.rank() == 0 { 1 } else { x.shape()[x.rank() - 1] };
         let rows = if x.rank() == 2 { x.clone() } else { x.reshape([1, count]) };
         let frequencies = self.frequencies.as_ref().map(|counts| counts.cast(x.dtype()));
-        let weights = match (&frequencies, &self.weights) {
+        let own = self.weights.as_ref().map(|weights| weights.cast(x.dtype()));
+        let weights = match (&frequencies, &own) {
             (None, None) => None,
             (Some(w), None) | (None, Some(w)) => Some(w.clone()),
             (Some(f), Some(w)) => Some(f * w),
@@ -458,7 +459,7 @@ impl Covariance {
         };
         let total = weights.sum();
         let mean = (&rows * &weights).sum_axes_keepdim(&[1]) / &total;
-        let norm = match (&self.weights, &frequencies) {
+        let norm = match (&own, &frequencies) {
             // With weights each of which stands for itself, the correction counts their mean square.
             (Some(a), Some(f)) => &total - (f * a * a).sum() * self.correction / &total,
             (Some(a), None) => &total - (a * a).sum() * self.correction / &total,

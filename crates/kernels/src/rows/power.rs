@@ -18,9 +18,10 @@ use crate::threads::Disjoint;
 /// ```
 pub fn p_norm<T: Float>(x: &[T], n: usize, p: f64, out: &mut [T]) {
     assert_eq!(x.len(), out.len() * n, "p_norm: {} rows of {n}", out.len());
-    let (count, results) = (out.len(), Disjoint::new(out));
+    let rows = out.len();
+    let results = Disjoint::new(out);
     let weight = if p == 2.0 { 1 } else { 16 };
-    for_each_group(count, n * weight, &|rows| {
+    for_each_group(rows, n * weight, &|rows| {
         // SAFETY: groups are disjoint ranges of rows.
         let out = unsafe { results.range(rows.start, rows.len()) };
         norms_of_rows(&x[rows.start * n..rows.end * n], n, p, out);
