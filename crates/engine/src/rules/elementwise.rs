@@ -106,6 +106,7 @@ pub(crate) enum Slope {
 pub(crate) struct SlopeExpression {
     /// What the expression's names stand for.
     pub sources: &'static [Source],
+    pub needs: Needs,
     pub tensor: fn(&[&Tensor], Parameters<f64>) -> Tensor,
     pub f64: SlopeLoops<f64>,
     pub f32: SlopeLoops<f32>,
@@ -143,12 +144,48 @@ impl Source {
         }
     }
 
-    /// Where it stands among what `saves` asked for; elementwise operations save no shapes.
-    #[inline]
-    fn place(self, saves: Saves) -> usize {
+    const fn bit(self) -> u8 {
         match self {
-            Source::Operand(position) => saves.operands.before(position),
-            Source::Output(position) => saves.operands.count() + saves.outputs.before(position),
+            Source::Operand(position) => 1 << position,
+            Source::Output(_) => OUTPUT,
+        }
+    }
+}
+
+/// The bit of the output in [`Needs`]; operand i has bit i.
+const OUTPUT: u8 = 4;
+
+/// What is saved: two operands and an output at most, so that places are found without counting bits.
+#[derive(Clone, Copy)]
+pub(crate) struct Needs(u8);
+
+impl Needs {
+    pub const fn of(sources: &[Source]) -> Needs {
+        let (mut bits, mut i) = (0, 0);
+        while i < sources.len() {
+            bits |= sources[i].bit();
+            i += 1;
+        }
+        Needs(bits)
+    }
+
+    fn saves(self) -> Saves {
+        let has = |bit: u8| self.0 & bit != 0;
+        let saves = if has(1) { Saves::NOTHING.operand(0) } else { Saves::NOTHING };
+        let saves = if has(2) { saves.operand(1) } else { saves };
+        if has(OUTPUT) { saves.output(0) } else { saves }
+    }
+
+    fn count(self) -> usize {
+        (self.0 & 1) as usize + (self.0 >> 1 & 1) as usize + (self.0 >> 2) as usize
+    }
+
+    /// Where a source stands among what is saved: operands, then the output.
+    fn place(self, source: Source) -> usize {
+        match source {
+            Source::Operand(0) => 0,
+            Source::Operand(_) => (self.0 & 1) as usize,
+            Source::Output(_) => (self.0 & 1) as usize + (self.0 >> 1 & 1) as usize,
         }
     }
 }
@@ -273,9 +310,21 @@ impl Elementwise {
         }
     }
 
+    /// What the slopes of the wanted operands ask for.
+    #[inline]
+    fn needs(&self, wanted: Mask) -> Needs {
+        let mut needs = Needs(0);
+        for (position, slope) in self.slopes.iter().enumerate() {
+            if let (Slope::Expression(slope), true) = (slope, wanted.has(position)) {
+                needs.0 |= slope.needs.0;
+            }
+        }
+        needs
+    }
+
     /// The gradients of one element.
     #[inline]
-    fn pull_one(&self, wanted: Mask, saves: Saves, g: One, held: Held<'_>, give: &mut dyn FnMut(usize, Tensor)) {
+    fn pull_one(&self, wanted: Mask, needs: Needs, g: One, held: Held<'_>, give: &mut dyn FnMut(usize, Tensor)) {
         for position in wanted.iter() {
             let bits = match &self.slopes[position] {
                 Slope::Zero => continue,
@@ -283,7 +332,7 @@ impl Elementwise {
                 Slope::MinusOne if g.dtype == DType::F64 => (-f64::from_bits(g.bits)).to_bits(),
                 Slope::MinusOne => u64::from((-f32::from_bits(g.bits as u32)).to_bits()),
                 Slope::Expression(slope) => {
-                    let at = |source: Source| match held.0[source.place(saves)] {
+                    let at = |source: Source| match held.0[needs.place(source)] {
                         Saved::Held(Value::One(one)) => one.bits,
                         _ => unreachable!("everything held is alike"),
                     };
@@ -299,7 +348,7 @@ impl Elementwise {
     fn pull_dense<T: Compute + Stored + std::ops::Neg<Output = T>>(
         &self,
         wanted: Mask,
-        saves: Saves,
+        needs: Needs,
         mut g: Dense,
         held: Held<'_>,
         give: &mut dyn FnMut(usize, Tensor),
@@ -313,7 +362,7 @@ impl Elementwise {
                 Slope::One => Tensor::from(Value::Dense(g.clone())),
                 Slope::MinusOne => g.new_like(|out: &mut [T]| loop1(g.slice(), out, |x: T| -x)),
                 Slope::Expression(slope) => {
-                    let at = |source: Source| match &held.0[source.place(saves)] {
+                    let at = |source: Source| match &held.0[needs.place(source)] {
                         Saved::Held(Value::Dense(dense)) => dense.slice::<T>(),
                         _ => unreachable!("everything held is alike"),
                     };
@@ -434,18 +483,7 @@ impl Primitive for Elementwise {
 
     #[inline]
     fn saves(&self, _attrs: &Attrs, wanted: Mask) -> Saves {
-        let mut saves = Saves::NOTHING;
-        for (position, slope) in self.slopes.iter().enumerate() {
-            if let (Slope::Expression(slope), true) = (slope, wanted.has(position)) {
-                for source in slope.sources {
-                    saves = match *source {
-                        Source::Operand(position) => saves.operand(position),
-                        Source::Output(position) => saves.output(position),
-                    };
-                }
-            }
-        }
-        saves
+        self.needs(wanted).saves()
     }
 
     #[inline]
@@ -468,19 +506,19 @@ impl Primitive for Elementwise {
         if !self.parameters.is_empty() {
             return;
         }
-        let saves = self.saves(&Attrs::new(), wanted);
+        let needs = self.needs(wanted);
         let alike = |value: &Value| {
-            held.0[..saves.count()]
+            held.0[..needs.count()]
                 .iter()
                 .all(|saved| matches!(saved, Saved::Held(saved) if value.is_short_like(saved)))
         };
         let Some(cotangent) = g.take_if(|g| g.value.is_short_like(&g.value) && alike(&g.value)) else { return };
         match cotangent.value {
-            Value::One(one) => self.pull_one(wanted, saves, one, held, give),
+            Value::One(one) => self.pull_one(wanted, needs, one, held, give),
             Value::Dense(dense) if dense.dtype() == DType::F64 => {
-                self.pull_dense::<f64>(wanted, saves, dense, held, give, |slope| &slope.f64);
+                self.pull_dense::<f64>(wanted, needs, dense, held, give, |slope| &slope.f64);
             }
-            Value::Dense(dense) => self.pull_dense::<f32>(wanted, saves, dense, held, give, |slope| &slope.f32),
+            Value::Dense(dense) => self.pull_dense::<f32>(wanted, needs, dense, held, give, |slope| &slope.f32),
             _ => unreachable!("only numbers are short"),
         }
     }
