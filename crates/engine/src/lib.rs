@@ -17,9 +17,12 @@ mod tensor;
 mod transform;
 pub mod tree;
 
+pub use composite::{Covariance, Interpolation, PadMode, ScatterReduce, Unique};
 pub use error::{Error, ErrorKind, catch};
 pub use location::Line;
-pub use tensor::{DType, Nested, Scalar, Shape, SliceMut, Tensor};
+pub use tensor::{
+    AnyAxis, Arange, DType, Ellipsis, Nested, NewAxis, Scalar, Select, Selection, Shape, SliceMut, Steps, Tensor,
+};
 pub use transform::{
     Compiled, GradCheck, GradFault, GradMismatch, GradReport, GradRow, Pullback, compile, grad, gradcheck, jvp,
     value_and_grad, vjp, vmap,
@@ -35,7 +38,7 @@ pub mod memory {
 }
 
 /// Operands of arithmetic: tensors, references to them, and Rust numbers.
-pub use ops::{Operand, Select, Selection};
+pub use ops::Operand;
 
 /// The key of a random stream.
 pub use ops::Key;

@@ -12,4 +12,19 @@ macro_rules! composites {
     };
 }
 
-composites! {}
+composites! {
+    mod arithmetic;
+    mod differences;
+    mod distance;
+    pub(crate) mod indexing;
+    mod logic;
+    mod random;
+    mod shape;
+    mod statistics;
+    mod unique;
+}
+
+pub use indexing::ScatterReduce;
+pub use shape::PadMode;
+pub use statistics::{Covariance, Interpolation};
+pub use unique::Unique;
