@@ -14,13 +14,13 @@ mod pick;
 mod reduction;
 mod rows;
 
-pub(crate) use axes::{along_axis, at_least_vector, checked_axes, checked_axis, keep_axes, with_axis};
+pub(crate) use axes::{along_axis, as_given, at_least_vector, checked_axes, checked_axis, keep_axes, row_and_axis};
 pub(crate) use batching::align_batch;
 pub use elementwise::Elementwise;
 pub(crate) use elementwise::{Domain, Loops, Slope, SlopeExpression, SlopeLoops, Source};
 pub(crate) use linear::{Linear, LinearOp};
 pub(crate) use lines::{batched_axis, line_cases, middle_axis};
 pub(crate) use macros::{elementwise, loops, parameters, slope};
-pub(crate) use pick::{Pick, PickOp, nothing_to_pick, pick_rows};
+pub(crate) use pick::{Pick, PickOp, pick_rows};
 pub(crate) use reduction::{Reduced, Reduction, ReductionOp, arranged, batched_axes, reduced_shape, rows_last};
 pub(crate) use rows::Rows;
