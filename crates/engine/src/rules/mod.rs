@@ -16,7 +16,7 @@ mod reduction;
 pub(crate) mod reference;
 mod rows;
 
-pub(crate) use axes::{along_axis, at_least_vector, checked_axes, checked_axis, keep_axes, with_axis};
+pub(crate) use axes::{along_axis, as_given, at_least_vector, checked_axes, checked_axis, keep_axes, row_and_axis};
 pub(crate) use batching::align_batch;
 pub use elementwise::Elementwise;
 pub(crate) use elementwise::{
