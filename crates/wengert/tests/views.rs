@@ -41,7 +41,8 @@ fn gradients_of_views_are_right_through_chains() {
     };
     let slope = grad(f)(&x);
     for (place, &number) in slope.to_vec::<f64>().iter().enumerate() {
-        let moved = |by: f64| f(&(&x + Tensor::arange(12).equal(place as i64).cast(DType::F64).reshape([3, 4]) * by)).item();
+        let moved =
+            |by: f64| f(&(&x + Tensor::arange(12).equal(place as i64).cast(DType::F64).reshape([3, 4]) * by)).item();
         let difference = (moved(1e-6) - moved(-1e-6)) / 2e-6;
         assert!((difference - number).abs() < 1e-6, "{place}: {number} against {difference}");
     }
@@ -65,7 +66,10 @@ fn selections_take_positions_ranges_axes_tensors_and_masks_in_one_call() {
     assert_eq!(x.slice((index.clone(), 1, Select::from(..).step(-2))).shape(), [2, 3]);
     assert_eq!(x.slice((&index, 1, 0)), Tensor::from([45i64, 45]));
     // Adjacent index tensors stand where the axes were, apart ones come first.
-    assert_eq!(x.slice((.., Tensor::from([0i64, 1]), Tensor::from([4i64, 0]))), Tensor::from([[4i64, 5], [24, 25], [44, 45]]));
+    assert_eq!(
+        x.slice((.., Tensor::from([0i64, 1]), Tensor::from([4i64, 0]))),
+        Tensor::from([[4i64, 5], [24, 25], [44, 45]])
+    );
     assert_eq!(x.slice((Tensor::from([0i64, 1]), .., Tensor::from([4i64, 0]))).shape(), [2, 4]);
     let grid = x.slice((Tensor::from([[0i64], [2]]), Tensor::from([1i64, 3]), 0));
     assert_eq!(grid, Tensor::from([[5i64, 15], [45, 55]]));
@@ -73,7 +77,10 @@ fn selections_take_positions_ranges_axes_tensors_and_masks_in_one_call() {
     let mask = x.slice((.., .., 0)).gt(30);
     assert_eq!(x.slice((mask, 0)), Tensor::from([35i64, 40, 45, 50, 55]));
     let error = catch(|| x.slice((0, Tensor::from([4i64])))).unwrap_err();
-    assert!(error.to_string().contains("index 4 (element 0 of the index tensor) is outside an axis of length 4"), "{error}");
+    assert!(
+        error.to_string().contains("index 4 (element 0 of the index tensor) is outside an axis of length 4"),
+        "{error}"
+    );
 }
 
 #[test]

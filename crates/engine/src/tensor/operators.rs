@@ -2,10 +2,10 @@
 
 use super::{DType, Shape, Tensor};
 use crate::bind::bind_owned;
+use crate::error::OrRaise;
 use crate::ops::elementwise::{add::ADD, div::DIV, mul::MUL, neg::NEG, sub::SUB};
 use crate::ops::{Operand, binary};
 use crate::primitive::{Attrs, Primitive};
-use crate::error::OrRaise;
 use crate::{Error, ErrorKind};
 use std::iter::Sum;
 use std::ops::{Add, BitAnd, BitOr, BitXor, Div, Mul, Neg, Not, Sub};
