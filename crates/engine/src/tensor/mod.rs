@@ -9,6 +9,7 @@ mod operators;
 mod print;
 mod select;
 mod shape;
+mod slices;
 
 pub use convert::{Nested, Scalar};
 pub use create::{Arange, Steps};
@@ -19,6 +20,7 @@ pub use shape::{AnyAxis, Shape};
 pub(crate) use convert::collect;
 use shape::MOST_AXES;
 pub(crate) use shape::{Layout, broadcast};
+pub(crate) use slices::{computing, computing_float, fill, numbers};
 
 use crate::autograd::GradientSlot;
 use crate::error::OrRaise;
