@@ -521,7 +521,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn one_hot(&self, classes: usize) -> Tensor {
-        self.check_index(classes).unsqueeze(-1).equal(&Tensor::arange(classes)).cast(DType::I64)
+        self.check_index(classes).unsqueeze(-1).equal(Tensor::arange(classes)).cast(DType::I64)
     }
 }
 
