@@ -13,7 +13,7 @@ pub(crate) mod reference;
 pub(crate) use batching::align_batch;
 pub use elementwise::Elementwise;
 pub(crate) use elementwise::{
-    Domain, Edges, Loops, Slope, SlopeExpression, SlopeLoops, Source, away_from, scaled_by_tiles,
+    Domain, Edges, Loops, Slope, SlopeExpression, SlopeLoops, Source, TILE, away_from, scaled_by_tiles,
 };
 pub(crate) use linear::{Linear, LinearOp};
 pub(crate) use macros::{elementwise, loops, parameters, slope};
