@@ -1,7 +1,6 @@
 //! Logic of truth values, and tests of numbers.
 
 use crate::{DType, Tensor};
-use std::ops::{BitAnd, BitOr, BitXor, Not};
 
 /// A truth value for each element: whether it is not 0.
 #[track_caller]
@@ -98,46 +97,5 @@ impl Tensor {
             true => self.abs().lt(f64::INFINITY),
             false => self.equal(self),
         }
-    }
-}
-
-macro_rules! operators {
-    ($($trait:ident, $method:ident, $name:ident;)*) => {$(
-        impl $trait<&Tensor> for &Tensor {
-            type Output = Tensor;
-            #[track_caller]
-            fn $method(self, other: &Tensor) -> Tensor {
-                self.$name(other)
-            }
-        }
-        impl $trait<Tensor> for Tensor {
-            type Output = Tensor;
-            #[track_caller]
-            fn $method(self, other: Tensor) -> Tensor {
-                self.$name(&other)
-            }
-        }
-    )*};
-}
-
-operators! {
-    BitAnd, bitand, logical_and;
-    BitOr, bitor, logical_or;
-    BitXor, bitxor, logical_xor;
-}
-
-impl Not for &Tensor {
-    type Output = Tensor;
-    #[track_caller]
-    fn not(self) -> Tensor {
-        self.logical_not()
-    }
-}
-
-impl Not for Tensor {
-    type Output = Tensor;
-    #[track_caller]
-    fn not(self) -> Tensor {
-        self.logical_not()
     }
 }

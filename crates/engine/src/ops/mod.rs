@@ -4,7 +4,6 @@
 
 mod operand;
 
-pub use movement::slice::{Select, Selection};
 pub use operand::Operand;
 pub(crate) use operand::{binary, common_shape};
 pub use random::uniform::Key;
@@ -19,7 +18,11 @@ pub(crate) mod prelude {
         Adjoints, Attrs, Case, Cost, Dependency, Device, Gradient, Gradients, Jet, Mask, Outputs, Patch, Primitive,
         Rule, Sample, Saves, Spec, SpecRef, Specs, expect_arithmetic, expect_float, expect_same_dtype,
     };
-    pub(crate) use crate::rules::{Linear, LinearOp, align_batch, away_from, elementwise, slope};
+    pub(crate) use crate::rules::{
+        Linear, LinearOp, PartOf, PartTake, PartUpdate, Pick, PickOp, Reduced, Reduction, ReductionOp, Rows,
+        align_batch, arranged, away_from, checked_axes, elementwise, pick_rows, rows_last, slope,
+    };
+    pub(crate) use crate::tensor::{computing, computing_float, fill, numbers};
     pub(crate) use crate::{DType, Error, ErrorKind, Shape, Tensor};
     pub(crate) use smallvec::{SmallVec, smallvec};
 }
@@ -143,10 +146,40 @@ primitives! {
         transpose: TRANSPOSE;
         slice: SLICE;
         slice_update: SLICE_ADD SLICE_ASSIGN;
+        flip: FLIP;
+        diagonal: DIAGONAL DIAGONAL_ADD DIAGONAL_ASSIGN;
+        windows: WINDOWS WINDOWS_ADD;
+        concat: CONCAT;
     }
     reduction {
         sum: SUM;
+        prod: PROD;
+        amax: AMAX;
+        amin: AMIN;
         max: MAX;
+        min: MIN;
+        any: ANY;
+        all: ALL;
+        var: VAR;
+        std: STD;
+        norm: NORM;
+        logsumexp: LOGSUMEXP;
+        softmax: SOFTMAX;
+        log_softmax: LOG_SOFTMAX;
+        cumsum: CUMSUM;
+        cumprod: CUMPROD;
+        cummax: CUMMAX;
+        cummin: CUMMIN;
+        logcumsumexp: LOGCUMSUMEXP;
+        linear_scan: LINEAR_SCAN;
+    }
+    order {
+        sort: SORT;
+        topk: TOPK;
+        kthvalue: KTHVALUE;
+        median: MEDIAN;
+        mode: MODE;
+        searchsorted: SEARCHSORTED;
     }
     product {
         matmul: MATMUL;
@@ -155,9 +188,13 @@ primitives! {
     indexing {
         gather: GATHER;
         scatter_add: SCATTER_ADD;
+        scatter: SCATTER;
+        scatter_fold: SCATTER_MUL SCATTER_MAX SCATTER_MIN;
+        wrap_index: WRAP_INDEX;
     }
     random {
         uniform: UNIFORM;
+        permutation: PERMUTATION;
         split_key: SPLIT_KEY;
     }
     internal {
@@ -165,6 +202,8 @@ primitives! {
         stop_gradient: STOP_GRADIENT;
         pack_positive: PACK_POSITIVE;
         select_bits: SELECT_BITS;
+        softmax_gradient: SOFTMAX_GRADIENT;
+        log_softmax_gradient: LOG_SOFTMAX_GRADIENT;
     }
 }
 

@@ -28,6 +28,7 @@ macro_rules! slope {
     (@make [$($kind:ident $place:literal),+] |$a:ident, $b:ident| $p:tt $expression:expr; $slices:tt $tensor:expr) => {
         $crate::rules::Slope::Expression($crate::rules::SlopeExpression {
             sources: &[$($crate::rules::slope!(@source $kind $place)),+],
+            needs: $crate::rules::Needs::of(&[$($crate::rules::slope!(@source $kind $place)),+]),
             tensor: |saved, p| {
                 #[allow(unused_imports)]
                 use $crate::rules::formula::tensor::*;
