@@ -36,3 +36,10 @@ pub use ops::{Operand, Select, Selection};
 
 /// The key of a random stream.
 pub use ops::Key;
+
+/// Options of network operations.
+pub use composite::{
+    Bag, CrossEntropy, EmbeddingBag, GridSample, Interpolate, InterpolateMode, Outside, Reduction,
+};
+pub use ops::{Attention, Conv, Norm, Padding, Pool};
+pub use rules::Sizes;

@@ -5,6 +5,10 @@
 mod operand;
 
 pub use movement::slice::{Select, Selection};
+pub use network::attention::Attention;
+pub use network::conv::{Conv, Padding};
+pub use network::layer_norm::Norm;
+pub use network::max_pool::Pool;
 pub use operand::Operand;
 pub(crate) use operand::{binary, common_shape};
 pub use random::uniform::Key;
@@ -19,7 +23,9 @@ pub(crate) mod prelude {
         Adjoints, Attrs, Case, Cost, Dependency, Device, Gradient, Gradients, Jet, Mask, Outputs, Patch, Primitive,
         Rule, Sample, Saves, Spec, SpecRef, Specs, expect_arithmetic, expect_float, expect_same_dtype,
     };
-    pub(crate) use crate::rules::{Linear, LinearOp, align_batch, elementwise, slope};
+    pub(crate) use crate::rules::{
+        Fused, FusedOp, Linear, LinearOp, Numbers, align_batch, computed, elementwise, is_wide, slope,
+    };
     pub(crate) use crate::{DType, Error, ErrorKind, Shape, Tensor};
     pub(crate) use smallvec::{SmallVec, smallvec};
 }
@@ -82,6 +88,17 @@ primitives! {
     indexing {
         gather: GATHER;
         scatter_add: SCATTER_ADD;
+    }
+    network {
+        linear: LINEAR;
+        conv: CONV CONV_INPUT_GRADIENT CONV_WEIGHT_GRADIENT;
+        unfold_patches: UNFOLD_PATCHES FOLD_PATCHES;
+        max_pool: MAX_POOL ADAPTIVE_MAX_POOL;
+        planes: GATHER_PLANES SCATTER_PLANES;
+        avg_pool: AVG_POOL AVG_POOL_GRADIENT ADAPTIVE_AVG_POOL ADAPTIVE_AVG_POOL_GRADIENT;
+        layer_norm: LAYER_NORM LAYER_NORM_GRADIENT RMS_NORM RMS_NORM_GRADIENT;
+        cross_entropy: SOFTMAX_CROSS_ENTROPY SOFTMAX_CROSS_ENTROPY_GRADIENT;
+        attention: ATTENTION ATTENTION_GRADIENT SELF_ATTENTION SELF_ATTENTION_GRADIENT;
     }
     random {
         uniform: UNIFORM;
