@@ -17,10 +17,16 @@ mod tensor;
 mod transform;
 pub mod tree;
 
+pub use composite::{Covariance, Interpolation, PadMode, ScatterReduce, Unique};
 pub use error::{Error, ErrorKind, catch};
 pub use location::Line;
-pub use tensor::{DType, Nested, Scalar, Shape, SliceMut, Tensor};
-pub use transform::{Compiled, Pullback, compile, grad, jvp, value_and_grad, vjp, vmap};
+pub use tensor::{
+    AnyAxis, Arange, DType, Ellipsis, Nested, NewAxis, Scalar, Select, Selection, Shape, SliceMut, Steps, Tensor,
+};
+pub use transform::{
+    Compiled, GradCheck, GradFault, GradMismatch, GradReport, GradRow, Pullback, compile, grad, gradcheck, jvp,
+    value_and_grad, vjp, vmap,
+};
 pub use tree::{Tree, TreePath};
 
 /// How many threads kernels use; results are the same bits for every number.
@@ -32,14 +38,12 @@ pub mod memory {
 }
 
 /// Operands of arithmetic: tensors, references to them, and Rust numbers.
-pub use ops::{Operand, Select, Selection};
+pub use ops::Operand;
 
 /// The key of a random stream.
 pub use ops::Key;
 
 /// Options of network operations.
-pub use composite::{
-    Bag, CrossEntropy, EmbeddingBag, GridSample, Interpolate, InterpolateMode, Outside, Reduction,
-};
+pub use composite::{Bag, CrossEntropy, EmbeddingBag, GridSample, Interpolate, InterpolateMode, Outside, Reduction};
 pub use ops::{Attention, Conv, Norm, Padding, Pool};
 pub use rules::Sizes;

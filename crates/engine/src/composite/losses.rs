@@ -118,34 +118,10 @@ fn classes_last(name: &str, x: &Tensor) -> Tensor {
     }
 }
 
-/// log softmax along the last axis.
-#[track_caller]
-fn log_probabilities(x: &Tensor) -> Tensor {
-    let axis = x.rank() - 1;
-    let largest = x.max_along(-1).0.detach().unsqueeze(axis);
-    let shifted = x - largest;
-    let total = shifted.exp().sum_axes(&[-1]).log().unsqueeze(axis);
-    shifted - total
-}
-
-/// log(1 + e^x), its slope right at 0 and its value finite everywhere.
-#[track_caller]
-fn softplus(x: &Tensor) -> Tensor {
-    let tail = |x: Tensor| (x.exp() + 1.0).log();
-    x.gt(0.0).where_(x + tail(-x), tail(x.clone()))
-}
-
-/// x where it is not negative, else 0; the gradient passes at 0, as that of clamp does.
-#[track_caller]
-fn at_least_zero(x: &Tensor) -> Tensor {
-    x.ge(0.0).where_(x, 0.0)
-}
-
 /// log x, at least -100.
 #[track_caller]
 fn bounded_log(x: &Tensor) -> Tensor {
-    let log = x.log();
-    log.lt(-100.0).where_(-100.0, &log)
+    x.log().clamp_min(-100.0)
 }
 
 #[track_caller]
@@ -177,7 +153,7 @@ impl Tensor {
             0.0 => targets,
             smoothing => targets * (1.0 - smoothing) + smoothing / classes,
         };
-        let products = scaled(q * log_probabilities(&x), options.weight.as_ref());
+        let products = scaled(q * x.log_softmax(-1), options.weight.as_ref());
         options.reduction.apply(-products.sum_axes(&[-1]))
     }
 
@@ -286,7 +262,7 @@ impl Tensor {
         positive: Option<&Tensor>,
         reduction: Reduction,
     ) -> Tensor {
-        let tail = softplus(&-self);
+        let tail = (-self).softplus();
         let tail = match positive {
             Some(positive) => tail * ((positive - 1.0) * target + 1.0),
             None => tail,
@@ -303,7 +279,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn kl_div(&self, target: &Tensor, reduction: Reduction) -> Tensor {
-        let entropy = target.equal(0.0).where_(0.0, target * target.log());
+        let entropy = target.xlogy(target);
         reduction.apply(entropy - target * self)
     }
 
@@ -379,7 +355,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn hinge_embedding_loss(&self, target: &Tensor, margin: f64, reduction: Reduction) -> Tensor {
-        let apart = target.not_equal(1.0).where_(at_least_zero(&(margin - self)), 0.0);
+        let apart = target.not_equal(1.0).where_((margin - self).clamp_min(0.0), 0.0);
         let near = target.not_equal(-1.0).where_(self, 0.0);
         reduction.apply(apart + near)
     }
@@ -393,7 +369,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn margin_ranking_loss(&self, other: &Tensor, target: &Tensor, margin: f64, reduction: Reduction) -> Tensor {
-        reduction.apply(at_least_zero(&(margin - target * (self - other))))
+        reduction.apply((margin - target * (self - other)).clamp_min(0.0))
     }
 
     /// `max(0, |x - positive| - |x - negative| + margin)` with distances of order `p` along the last axis.
@@ -413,9 +389,9 @@ impl Tensor {
         p: f64,
         reduction: Reduction,
     ) -> Tensor {
-        let near = distance(&(self - positive + 1e-6), p);
-        let far = distance(&(self - negative + 1e-6), p);
-        reduction.apply(at_least_zero(&(near - far + margin)))
+        let near = self.pairwise_distance(positive, p, 1e-6);
+        let far = self.pairwise_distance(negative, p, 1e-6);
+        reduction.apply((near - far + margin).clamp_min(0.0))
     }
 
     /// `1 - cos` of the angle to the other where the target is 1, `max(0, cos - margin)` where it is -1, along the last axis.
@@ -430,7 +406,7 @@ impl Tensor {
         let inner = |a: &Tensor, b: &Tensor| (a * b).sum_axes(&[-1]);
         let cosine = inner(self, other) / ((inner(self, self) + 1e-12) * (inner(other, other) + 1e-12)).sqrt();
         let near = target.equal(1.0).where_(1.0 - &cosine, 0.0);
-        let apart = target.equal(-1.0).where_(at_least_zero(&(&cosine - margin)), 0.0);
+        let apart = target.equal(-1.0).where_((&cosine - margin).clamp_min(0.0), 0.0);
         reduction.apply(near + apart)
     }
 
@@ -442,7 +418,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn soft_margin_loss(&self, target: &Tensor, reduction: Reduction) -> Tensor {
-        reduction.apply(softplus(&-(target * self)))
+        reduction.apply((-(target * self)).softplus())
     }
 
     /// The sum over the other classes of `max(0, margin - x[t] + x[c])^p`, divided by the number of classes; p is 1 or 2.
@@ -465,8 +441,10 @@ impl Tensor {
         if !(1..=2).contains(&p) {
             Error::new(ErrorKind::Argument, "multi_margin_loss", format!("the power {p} is not 1 or 2")).raise();
         }
-        let axis = self.rank().max(1) - 1;
-        let classes = self.shape().last().copied().unwrap_or(1);
+        if self.rank() == 0 {
+            return self.reshape([1]).multi_margin_loss(targets, p, margin, weight, reduction);
+        }
+        let (axis, classes) = (self.rank() - 1, self.shape()[self.rank() - 1]);
         let targets = targets.cast(DType::I64).reshape(&self.shape()[..axis]);
         let own = targets.unsqueeze(axis);
         let distance = (margin - self.gather(-1, &own) + self).relu();
@@ -491,13 +469,13 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn multilabel_margin_loss(&self, targets: &Tensor, reduction: Reduction) -> Tensor {
-        let axis = self.rank().max(1) - 1;
-        let classes = self.shape().last().copied().unwrap_or(1);
+        if self.rank() == 0 {
+            return self.reshape([1]).multilabel_margin_loss(&targets.reshape([1]), reduction);
+        }
+        let (axis, classes) = (self.rank() - 1, self.shape()[self.rank() - 1]);
         let targets = targets.cast(DType::I64);
         // Labels before the first negative one: the number of negative ones up to them is 0.
-        let before = Tensor::arange(classes).unsqueeze(1).le(&Tensor::arange(classes)).cast(DType::F64);
-        let negative = targets.lt(0).cast(DType::F64);
-        let valid = negative.matmul(&before).equal(0.0);
+        let valid = targets.lt(0).cast(DType::I64).cumsum(-1).equal(0);
         let labels = valid.where_(&targets, 0);
         // [.., label, class]: whether the label names the class.
         let names = Tensor::arange(classes).equal(&labels.unsqueeze(axis + 1)).cast(self.dtype())
@@ -523,7 +501,7 @@ impl Tensor {
         weight: Option<&Tensor>,
         reduction: Reduction,
     ) -> Tensor {
-        let losses = target * softplus(&-self) + (1.0 - target) * softplus(self);
+        let losses = target * (-self).softplus() + (1.0 - target) * self.softplus();
         let classes = self.shape().last().copied().unwrap_or(1);
         reduction.apply(scaled(losses, weight).sum_axes(&[-1]) * (1.0 / classes as f64))
     }
@@ -539,16 +517,6 @@ fn with_stirling(losses: Tensor, target: &Tensor, full: bool) -> Tensor {
     let safe = large.where_(target, 1.0);
     let term = &safe * safe.log() - &safe + (&safe * std::f64::consts::TAU).log() * 0.5;
     losses + large.where_(term, 0.0)
-}
-
-/// The p-norm along the last axis, of numbers that are not 0.
-#[track_caller]
-fn distance(x: &Tensor, p: f64) -> Tensor {
-    match p {
-        1.0 => x.abs().sum_axes(&[-1]),
-        2.0 => (x * x).sum_axes(&[-1]).sqrt(),
-        _ => ((x.abs().log() * p).exp().sum_axes(&[-1]).log() * (1.0 / p)).exp(),
-    }
 }
 
 #[cfg(test)]

@@ -174,15 +174,6 @@ fn cubic(t: f64) -> [f64; 4] {
     [far(t + 1.0), near(t), near(1.0 - t), far(2.0 - t)]
 }
 
-/// The rows of `x` along `axis` at these positions.
-#[track_caller]
-fn picked(x: &Tensor, axis: usize, positions: Vec<i64>) -> Tensor {
-    let mut shape = x.shape().to_vec();
-    let mut index = vec![1; x.rank()];
-    (shape[axis], index[axis]) = (positions.len(), positions.len());
-    x.gather(axis as isize, &Tensor::from_vec(positions, index).broadcast_to(shape))
-}
-
 /// What a point outside the image reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Outside {
@@ -209,13 +200,6 @@ pub struct GridSample {
     outside: Outside,
     align_corners: bool,
     nearest: bool,
-}
-
-/// The whole part below, without gradient.
-#[track_caller]
-fn whole_below(x: &Tensor) -> Tensor {
-    let cut = x.detach().cast(DType::I64).cast(x.dtype());
-    &cut - cut.gt(x).cast(x.dtype())
 }
 
 impl GridSample {
@@ -257,9 +241,9 @@ impl GridSample {
                 let turned = match span == 0.0 {
                     true => &away * 0.0,
                     false => {
-                        let turns = whole_below(&(&away * (1.0 / span)));
+                        let turns = (&away * (1.0 / span)).floor();
                         let rest = &away - &turns * span;
-                        let odd = (&turns - whole_below(&(&turns * 0.5)) * 2.0).gt(0.5);
+                        let odd = (&turns - (&turns * 0.5).floor() * 2.0).gt(0.5);
                         odd.where_(span - &rest, &rest)
                     }
                 };
@@ -269,14 +253,14 @@ impl GridSample {
         let place = match self.nearest {
             // Halves go to the even side.
             true => {
-                let up = whole_below(&(&place + 0.5));
+                let up = (&place + 0.5).floor();
                 let half = (&up - &place).equal(0.5);
-                let odd = (&up - whole_below(&(&up * 0.5)) * 2.0).gt(0.5);
+                let odd = (&up - (&up * 0.5).floor() * 2.0).gt(0.5);
                 half.where_(odd.where_(&up - 1.0, &up), &up).detach()
             }
             false => place,
         };
-        let below = whole_below(&place);
+        let below = place.floor();
         let part = &place - &below;
         let side = |at: Tensor, weight: Tensor| {
             let low = at.ge(0.0).where_(at.le(last).where_(&weight, 0.0), 0.0);
@@ -486,7 +470,7 @@ impl Tensor {
         let band = Tensor::from_vec(band, [channels, channels]).cast(self.dtype());
         let squares = (self * self).reshape([batch, channels, rest]);
         let means = band.matmul(&squares).reshape(self.shape());
-        self * ((means * alpha + k).log() * -beta).exp()
+        self * (means * alpha + k).powf(-beta)
     }
 
     /// The rows of this table `[V, ..]` that `index` names: `[index.., ..]`. Repeated rows add their gradients in order.
@@ -501,12 +485,7 @@ impl Tensor {
         if self.rank() == 0 {
             Error::new(ErrorKind::Shape(vec![Shape::default()]), "embedding", "a scalar has no rows").raise();
         }
-        let row = &self.shape()[1..];
-        let count = index.elements();
-        let one: Vec<usize> = std::iter::once(count).chain(row.iter().map(|_| 1)).collect();
-        let all: Vec<usize> = std::iter::once(count).chain(row.iter().copied()).collect();
-        let rows = self.gather(0, &index.reshape(one).broadcast_to(all));
-        rows.reshape(index.shape().iter().chain(row).copied().collect::<Shape>())
+        self.take_rows(index)
     }
 
     /// [`embedding`](Tensor::embedding) whose row `padding` gets no gradient.
@@ -689,7 +668,7 @@ impl Tensor {
             };
             if let Some(shift) = exact {
                 let at = |o: usize| (((o as f64 + shift) * step).floor() as i64).clamp(0, n as i64 - 1);
-                y = picked(&y, axis, (0..m).map(at).collect());
+                y = y.index_select(axis as isize, &Tensor::from((0..m).map(at).collect::<Vec<i64>>()));
                 continue;
             }
             let matrix = Tensor::from_vec(weights(options, (n, m, step)), [m, n]).cast(self.dtype());
@@ -741,9 +720,8 @@ impl Tensor {
         let planes = self.reshape([batch, channels, spatial.iter().product()]);
         // For each axis: the two neighbours of each point and their weights.
         let flat = grid.reshape([batch, points, axes]);
-        let neighbours: Vec<[(Tensor, Tensor); 2]> = (0..axes)
-            .map(|axis| options.neighbours(&flat.slice((.., .., axes - 1 - axis)), spatial[axis]))
-            .collect();
+        let neighbours: Vec<[(Tensor, Tensor); 2]> =
+            (0..axes).map(|axis| options.neighbours(&flat.slice((.., .., axes - 1 - axis)), spatial[axis])).collect();
         let mut total: Option<Tensor> = None;
         for corner in 0..1usize << axes {
             let side = |axis: usize| &neighbours[axis][corner >> axis & 1];

@@ -394,10 +394,7 @@ impl Fused for Forward {
     }
 
     fn eval(attrs: &Attrs, operands: &[&Tensor], outputs: &[Spec]) -> Result<Outputs, Error> {
-        Ok(match is_wide(outputs[0].dtype) {
-            true => Self::run::<f64>(attrs, operands, outputs),
-            false => Self::run::<f32>(attrs, operands, outputs),
-        })
+        Ok(computing_float!(outputs[0].dtype, T => Self::run::<T>(attrs, operands, outputs)))
     }
 
     fn expand(attrs: &Attrs, operands: &[Tensor]) -> Vec<Tensor> {
@@ -462,7 +459,7 @@ impl Backward {
         let [q, k, v] = [0, 1, 2].map(|position| Located::of(operands[position], T::DTYPE));
         let mask = (masked(attrs) == 1).then(|| Located::mask(operands[3], T::DTYPE));
         let rest = 3 + masked(attrs);
-        let (out, lse) = (Located::of(operands[rest], T::DTYPE), Numbers::<T>::of(operands[rest + 1]));
+        let (out, lse) = (Located::of(operands[rest], T::DTYPE), numbers::<T>(operands[rest + 1]));
         let g = Located::of(operands[rest + 2], T::DTYPE);
         let [.., keys, _] = *k.tensor.shape() else { unreachable!("keys are matrices") };
         let value_width = v.tensor.shape()[v.tensor.rank() - 1];
@@ -471,7 +468,7 @@ impl Backward {
         let (dq, (dk, (dv, ()))) = computed(&to_q.memory, |dq| {
             computed(&to_k.memory, |dk| {
                 computed(&to_v.memory, |dv| {
-                    let saved = Saved { q: q.heads(), k: k.heads(), v: v.heads(), out: out.heads(), lse: lse.slice() };
+                    let saved = Saved { q: q.heads(), k: k.heads(), v: v.heads(), out: out.heads(), lse: &lse[..] };
                     let to = AttentionGradient::Apart {
                         dq: HeadsMut { data: dq, place: to_q.place },
                         dk: HeadsMut { data: dk, place: to_k.place },
@@ -524,10 +521,7 @@ impl Fused for Backward {
     }
 
     fn eval(attrs: &Attrs, operands: &[&Tensor], outputs: &[Spec]) -> Result<Outputs, Error> {
-        Ok(match is_wide(outputs[0].dtype) {
-            true => Self::run::<f64>(attrs, operands, outputs),
-            false => Self::run::<f32>(attrs, operands, outputs),
-        })
+        Ok(computing_float!(outputs[0].dtype, T => Self::run::<T>(attrs, operands, outputs)))
     }
 
     fn expand(attrs: &Attrs, operands: &[Tensor]) -> Vec<Tensor> {
@@ -654,11 +648,11 @@ fn projection_sizes<'a, T: Float>(
 
 impl SelfForward {
     fn run<T: Float>(attrs: &Attrs, operands: &[&Tensor], specs: &[Spec]) -> Outputs {
-        let (qkv, (places, inner, counts)) = (Numbers::<T>::of(operands[0]), places(attrs, operands[0]));
+        let (qkv, (places, inner, counts)) = (numbers::<T>(operands[0]), places(attrs, operands[0]));
         let mask = (masked(attrs) == 1).then(|| Located::mask(operands[1], T::DTYPE));
         let sizes = projection_sizes::<T>(attrs, counts, mask.as_ref().map(added_of));
         let (tokens, width) = (counts[2], counts[3]);
-        let [q, k, v] = places.map(|place| Heads { data: qkv.slice(), place });
+        let [q, k, v] = places.map(|place| Heads { data: &qkv[..], place });
         let place = Place { offset: 0, batch: tokens * inner, head: width, token: inner };
         let (out, (lse, ())) = computed(&specs[0], |out| {
             computed(&specs[1], |lse| kernel::attention(&sizes, q, k, v, HeadsMut { data: out, place }, lse))
@@ -684,10 +678,7 @@ impl Fused for SelfForward {
     }
 
     fn eval(attrs: &Attrs, operands: &[&Tensor], outputs: &[Spec]) -> Result<Outputs, Error> {
-        Ok(match is_wide(outputs[0].dtype) {
-            true => Self::run::<f64>(attrs, operands, outputs),
-            false => Self::run::<f32>(attrs, operands, outputs),
-        })
+        Ok(computing_float!(outputs[0].dtype, T => Self::run::<T>(attrs, operands, outputs)))
     }
 
     fn expand(attrs: &Attrs, operands: &[Tensor]) -> Vec<Tensor> {
@@ -747,18 +738,18 @@ fn projection_cost(attrs: &Attrs, operands: &[SpecRef<'_>], outputs: &[Spec], pr
 
 impl SelfBackward {
     fn run<T: Float>(attrs: &Attrs, operands: &[&Tensor], specs: &[Spec]) -> Outputs {
-        let (qkv, (places, inner, counts)) = (Numbers::<T>::of(operands[0]), places(attrs, operands[0]));
+        let (qkv, (places, inner, counts)) = (numbers::<T>(operands[0]), places(attrs, operands[0]));
         let mask = (masked(attrs) == 1).then(|| Located::mask(operands[1], T::DTYPE));
         let rest = 1 + masked(attrs);
-        let [out, lse, g] = [0, 1, 2].map(|position| Numbers::<T>::of(operands[rest + position]));
+        let [out, lse, g] = [0, 1, 2].map(|position| numbers::<T>(operands[rest + position]));
         let sizes = projection_sizes::<T>(attrs, counts, mask.as_ref().map(added_of));
         let (tokens, width) = (counts[2], counts[3]);
-        let [q, k, v] = places.map(|place| Heads { data: qkv.slice(), place });
+        let [q, k, v] = places.map(|place| Heads { data: &qkv[..], place });
         let place = Place { offset: 0, batch: tokens * inner, head: width, token: inner };
-        let saved = Saved { q, k, v, out: Heads { data: out.slice(), place }, lse: lse.slice() };
+        let saved = Saved { q, k, v, out: Heads { data: &out[..], place }, lse: &lse[..] };
         let fill = |data: &mut [T]| {
             let to = AttentionGradient::Together { data, place: places[0], spacing: inner };
-            kernel::attention_gradient(&sizes, saved, Heads { data: g.slice(), place }, to);
+            kernel::attention_gradient(&sizes, saved, Heads { data: &g[..], place }, to);
         };
         smallvec![computed(&specs[0], fill).0]
     }
@@ -776,10 +767,7 @@ impl Fused for SelfBackward {
     }
 
     fn eval(attrs: &Attrs, operands: &[&Tensor], outputs: &[Spec]) -> Result<Outputs, Error> {
-        Ok(match is_wide(outputs[0].dtype) {
-            true => Self::run::<f64>(attrs, operands, outputs),
-            false => Self::run::<f32>(attrs, operands, outputs),
-        })
+        Ok(computing_float!(outputs[0].dtype, T => Self::run::<T>(attrs, operands, outputs)))
     }
 
     fn expand(attrs: &Attrs, operands: &[Tensor]) -> Vec<Tensor> {
@@ -790,7 +778,7 @@ impl Fused for SelfBackward {
         let mut whole = qkv.full_like(0.0);
         let inner = qkv.shape()[qkv.rank() - 1] / 3;
         for (part, gradient) in attend_back(attrs, &all).iter().enumerate() {
-            let mut place: Vec<crate::ops::Select> = qkv.shape().iter().map(|_| (..).into()).collect();
+            let mut place: Vec<crate::Select> = qkv.shape().iter().map(|_| (..).into()).collect();
             place[qkv.rank() - 1] = (part * inner..(part + 1) * inner).into();
             whole.slice_mut(&place[..]).assign(&joined(gradient));
         }

@@ -84,28 +84,25 @@ const ATTRIBUTES: &[&str] =
 
 fn run<T: Product>(attrs: &Attrs, x: &Tensor, spec: &Spec, is_adaptive: bool, forward: bool) -> Tensor {
     let planes = planes_of(x.shape(), attrs.sizes("input").rank());
-    let x = Numbers::<T>::of(x);
+    let x = numbers::<T>(x);
     let fill = |out: &mut [T]| {
         if is_adaptive {
             let geometry = adaptive(attrs, planes);
-            return if forward { geometry.average(x.slice(), out) } else { geometry.average_gradient(x.slice(), out) };
+            return if forward { geometry.average(&x[..], out) } else { geometry.average_gradient(&x[..], out) };
         }
         let geometry = pooling(attrs, planes);
         let counts = attrs.int("count_include_pad") != 0;
         let divisor = Some(attrs.real("divisor")).filter(|&divisor| divisor != 0.0);
         match forward {
-            true => geometry.average(x.slice(), out, counts, divisor),
-            false => geometry.average_gradient(x.slice(), out, counts, divisor),
+            true => geometry.average(&x[..], out, counts, divisor),
+            false => geometry.average_gradient(&x[..], out, counts, divisor),
         }
     };
     computed(spec, fill).0
 }
 
 fn evaluate(attrs: &Attrs, x: &Tensor, spec: &Spec, is_adaptive: bool, forward: bool) -> Tensor {
-    match is_wide(spec.dtype) {
-        true => run::<f64>(attrs, x, spec, is_adaptive, forward),
-        false => run::<f32>(attrs, x, spec, is_adaptive, forward),
-    }
+    computing_float!(spec.dtype, T => run::<T>(attrs, x, spec, is_adaptive, forward))
 }
 
 /// The weight of each input in each output of one plane, by definition.

@@ -204,7 +204,7 @@ impl Tensor {
         if reached != input {
             let shape: Shape = y.shape()[..2].iter().chain(&input).copied().collect();
             let mut whole = Tensor::constant(0.0, &Spec { shape, dtype: y.dtype() });
-            let part: Vec<crate::ops::Select> = y.shape().iter().map(|&size| (0..size).into()).collect();
+            let part: Vec<crate::Select> = y.shape().iter().map(|&size| (0..size).into()).collect();
             whole.set(&part[..], &y);
             y = whole;
         }
@@ -388,11 +388,11 @@ impl Bilinear {
     }
 
     fn run<T: wengert_kernels::Convolve>(&self, geometry: &Convolution, a: &Tensor, b: &Tensor, spec: &Spec) -> Tensor {
-        let (a, b) = (Numbers::<T>::of(a), Numbers::<T>::of(b));
+        let (a, b) = (numbers::<T>(a), numbers::<T>(b));
         let fill = |out: &mut [T]| match self.result {
-            Output => geometry.forward(a.slice(), b.slice(), out),
-            Input => geometry.input_gradient(a.slice(), b.slice(), out),
-            Weight => geometry.weight_gradient(a.slice(), b.slice(), out),
+            Output => geometry.forward(&a[..], &b[..], out),
+            Input => geometry.input_gradient(&a[..], &b[..], out),
+            Weight => geometry.weight_gradient(&a[..], &b[..], out),
         };
         computed(spec, fill).0
     }
@@ -532,10 +532,7 @@ impl Primitive for Bilinear {
         let (a, b) = (operands[0], operands[1]);
         let (batch, channels, out) = counts(self, attrs, a.shape(), b.shape());
         let geometry = convolution(attrs, batch, channels, out);
-        Ok(smallvec![match is_wide(outputs[0].dtype) {
-            true => self.run::<f64>(&geometry, a, b, &outputs[0]),
-            false => self.run::<f32>(&geometry, a, b, &outputs[0]),
-        }])
+        Ok(smallvec![computing_float!(outputs[0].dtype, T => self.run::<T>(&geometry, a, b, &outputs[0]))])
     }
 
     fn saves(&self, _attrs: &Attrs, wanted: Mask) -> Saves {

@@ -89,14 +89,14 @@ fn parts(attrs: &Attrs, x: &Tensor, targets: &Tensor, weight: Option<&Tensor>) -
 
 impl Forward {
     fn run<T: Float>(attrs: &Attrs, operands: &[&Tensor], specs: &[Spec]) -> Result<Outputs, Error> {
-        let (x, targets) = (Numbers::<T>::of(operands[0]), Numbers::<i64>::of(operands[1]));
-        let weights = weighted(attrs).then(|| Numbers::<T>::of(operands[2]));
+        let (x, targets) = (numbers::<T>(operands[0]), numbers::<i64>(operands[1]));
+        let weights = weighted(attrs).then(|| numbers::<T>(operands[2]));
         let classes = operands[0].shape()[operands[0].rank() - 1];
-        let target = compared(attrs, targets.slice(), weights.as_ref().map(Numbers::slice));
+        let target = compared(attrs, &targets[..], weights.as_deref());
         let (loss, (lse, result)) = computed(&specs[0], |loss| {
-            computed(&specs[1], |lse| rows::cross_entropy(x.slice(), classes, target, loss, lse))
+            computed(&specs[1], |lse| rows::cross_entropy(&x[..], classes, target, loss, lse))
         });
-        result.map_err(|wrong| out_of_range(Self::NAME, operands[0].rank() - 1, wrong))?;
+        result.map_err(|wrong| out_of_range(Self::NAME, operands[0].rank() - 1, wrong, operands[1].value.view()))?;
         Ok(Outputs::from_vec(vec![loss, lse]))
     }
 }
@@ -119,18 +119,13 @@ impl Fused for Forward {
     }
 
     fn eval(attrs: &Attrs, operands: &[&Tensor], outputs: &[Spec]) -> Result<Outputs, Error> {
-        match is_wide(outputs[0].dtype) {
-            true => Self::run::<f64>(attrs, operands, outputs),
-            false => Self::run::<f32>(attrs, operands, outputs),
-        }
+        computing_float!(outputs[0].dtype, T => Self::run::<T>(attrs, operands, outputs))
     }
 
     fn expand(attrs: &Attrs, operands: &[Tensor]) -> Vec<Tensor> {
-        let (x, axis) = (&operands[0], operands[0].rank() - 1);
+        let x = &operands[0];
         let (counts, q, total) = parts(attrs, x, &operands[1], operands.get(2));
-        let largest = x.max_along(-1).0.detach();
-        let shift = largest.equal(f64::NEG_INFINITY).where_(0.0, &largest);
-        let lse = &shift + (x - shift.unsqueeze(axis)).exp().sum_axes(&[-1]).log();
+        let lse = x.logsumexp(&[-1]);
         // A class of weight 0 may have a logit of minus infinity.
         let products = q.equal(0.0).where_(&q, &q * x);
         let loss = counts.where_(total * &lse - products.sum_axes(&[-1]), 0.0);
@@ -199,17 +194,17 @@ fn batch_rows(
 
 impl Backward {
     fn run<T: Float>(attrs: &Attrs, operands: &[&Tensor], specs: &[Spec]) -> Result<Outputs, Error> {
-        let (x, targets) = (Numbers::<T>::of(operands[0]), Numbers::<i64>::of(operands[1]));
-        let weights = weighted(attrs).then(|| Numbers::<T>::of(operands[2]));
-        let [lse, g] = [2, 1].map(|back| Numbers::<T>::of(operands[operands.len() - back]));
+        let (x, targets) = (numbers::<T>(operands[0]), numbers::<i64>(operands[1]));
+        let weights = weighted(attrs).then(|| numbers::<T>(operands[2]));
+        let [lse, g] = [2, 1].map(|back| numbers::<T>(operands[operands.len() - back]));
         let classes = operands[0].shape()[operands[0].rank() - 1];
         let wrong = |&&target: &&i64| target != attrs.int("ignored") && target as u64 >= classes as u64;
-        if let Some(&target) = targets.slice().iter().find(wrong) {
+        if let Some(&target) = targets.iter().find(wrong) {
             let message = format!("class {target} is not one of {classes}");
             return Err(Error::new(ErrorKind::Range, Self::NAME, message));
         }
-        let target = compared(attrs, targets.slice(), weights.as_ref().map(Numbers::slice));
-        let fill = |dx: &mut [T]| rows::cross_entropy_gradient(x.slice(), classes, target, lse.slice(), g.slice(), dx);
+        let target = compared(attrs, &targets[..], weights.as_deref());
+        let fill = |dx: &mut [T]| rows::cross_entropy_gradient(&x[..], classes, target, &lse[..], &g[..], dx);
         Ok(smallvec![computed(&specs[0], fill).0])
     }
 }
@@ -232,10 +227,7 @@ impl Fused for Backward {
     }
 
     fn eval(attrs: &Attrs, operands: &[&Tensor], outputs: &[Spec]) -> Result<Outputs, Error> {
-        match is_wide(outputs[0].dtype) {
-            true => Self::run::<f64>(attrs, operands, outputs),
-            false => Self::run::<f32>(attrs, operands, outputs),
-        }
+        computing_float!(outputs[0].dtype, T => Self::run::<T>(attrs, operands, outputs))
     }
 
     fn expand(attrs: &Attrs, operands: &[Tensor]) -> Vec<Tensor> {

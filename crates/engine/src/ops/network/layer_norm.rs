@@ -202,11 +202,11 @@ fn expect_rows(name: &str, operands: &[SpecRef<'_>], count: usize) -> Result<usi
 
 impl<const CENTERED: bool> NormForward<CENTERED> {
     fn run<T: Float>(attrs: &Attrs, operands: &[&Tensor], specs: &[Spec]) -> Outputs {
-        let (x, n) = (Numbers::<T>::of(operands[0]), operands[0].shape()[operands[0].rank() - 1]);
-        let weight = (flag(attrs, "weight") == 1).then(|| Numbers::<T>::of(operands[1]));
-        let bias = (flag(attrs, "bias") == 1).then(|| Numbers::<T>::of(operands[1 + flag(attrs, "weight")]));
-        let affine = Affine { gain: weight.as_ref().map(Numbers::slice), bias: bias.as_ref().map(Numbers::slice) };
-        let (x, epsilon) = (x.slice(), T::from_f64(attrs.real("epsilon")));
+        let (x, n) = (numbers::<T>(operands[0]), operands[0].shape()[operands[0].rank() - 1]);
+        let weight = (flag(attrs, "weight") == 1).then(|| numbers::<T>(operands[1]));
+        let bias = (flag(attrs, "bias") == 1).then(|| numbers::<T>(operands[1 + flag(attrs, "weight")]));
+        let affine = Affine { gain: weight.as_deref(), bias: bias.as_deref() };
+        let (x, epsilon) = (&x[..], T::from_f64(attrs.real("epsilon")));
         let last = &specs[specs.len() - 1];
         if !CENTERED {
             let (y, (rstd, ())) =
@@ -245,10 +245,7 @@ impl<const CENTERED: bool> Fused for NormForward<CENTERED> {
     }
 
     fn eval(attrs: &Attrs, operands: &[&Tensor], outputs: &[Spec]) -> Result<Outputs, Error> {
-        Ok(match is_wide(outputs[0].dtype) {
-            true => Self::run::<f64>(attrs, operands, outputs),
-            false => Self::run::<f32>(attrs, operands, outputs),
-        })
+        Ok(computing_float!(outputs[0].dtype, T => Self::run::<T>(attrs, operands, outputs)))
     }
 
     fn expand(attrs: &Attrs, operands: &[Tensor]) -> Vec<Tensor> {
@@ -378,22 +375,23 @@ impl<const CENTERED: bool> NormBackward<CENTERED> {
     }
 
     fn run<T: Float>(attrs: &Attrs, operands: &[&Tensor], specs: &[Spec]) -> Outputs {
-        let numbers: SmallVec<[Numbers<T>; 5]> = operands.iter().map(|operand| Numbers::of(operand)).collect();
+        let numbers: SmallVec<[std::borrow::Cow<'_, [T]>; 5]> =
+            operands.iter().map(|operand| numbers(operand)).collect();
         let (x, weight, mean, rstd, g) = Self::parts(attrs, &numbers);
         let n = operands[0].shape()[operands[0].rank() - 1];
         let run = |dx: &mut [T], dgain: Option<&mut [T]>, dbias: Option<&mut [T]>| {
             let to = NormGradient { dx, dgain, dbias };
             match mean {
                 Some(mean) => rows::layer_norm_gradient(
-                    x.slice(),
+                    &x[..],
                     n,
-                    weight.map(Numbers::slice),
-                    mean.slice(),
-                    rstd.slice(),
-                    g.slice(),
+                    weight.map(|weight| &weight[..]),
+                    &mean[..],
+                    &rstd[..],
+                    &g[..],
                     to,
                 ),
-                None => rows::rms_norm_gradient(x.slice(), n, weight.map(Numbers::slice), rstd.slice(), g.slice(), to),
+                None => rows::rms_norm_gradient(&x[..], n, weight.map(|weight| &weight[..]), &rstd[..], &g[..], to),
             }
         };
         let outputs = match (flag(attrs, "dweight"), flag(attrs, "dbias")) {
@@ -443,10 +441,7 @@ impl<const CENTERED: bool> Fused for NormBackward<CENTERED> {
     }
 
     fn eval(attrs: &Attrs, operands: &[&Tensor], outputs: &[Spec]) -> Result<Outputs, Error> {
-        Ok(match is_wide(outputs[0].dtype) {
-            true => Self::run::<f64>(attrs, operands, outputs),
-            false => Self::run::<f32>(attrs, operands, outputs),
-        })
+        Ok(computing_float!(outputs[0].dtype, T => Self::run::<T>(attrs, operands, outputs)))
     }
 
     fn expand(attrs: &Attrs, operands: &[Tensor]) -> Vec<Tensor> {

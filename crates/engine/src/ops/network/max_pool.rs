@@ -295,10 +295,10 @@ pub(crate) fn window(adaptive: bool, attrs: &Attrs, axis: usize, o: usize) -> Ve
 impl MaxPool {
     fn run<T: Product>(&self, attrs: &Attrs, x: &Tensor, spec: &Spec, index: &mut [i64]) -> Tensor {
         let planes = planes_of(x.shape(), attrs.sizes("input").rank());
-        let x = Numbers::<T>::of(x);
+        let x = numbers::<T>(x);
         computed(spec, |out| match self.adaptive {
-            true => adaptive(attrs, planes).max(x.slice(), out, index),
-            false => pooling(attrs, planes).max(x.slice(), out, index),
+            true => adaptive(attrs, planes).max(&x[..], out, index),
+            false => pooling(attrs, planes).max(&x[..], out, index),
         })
         .0
     }
@@ -336,7 +336,7 @@ impl Primitive for MaxPool {
     }
 
     fn eval(&self, _device: Device, attrs: &Attrs, operands: &[&Tensor], outputs: &[Spec]) -> Result<Outputs, Error> {
-        let run = if is_wide(outputs[0].dtype) { MaxPool::run::<f64> } else { MaxPool::run::<f32> };
+        let run = computing_float!(outputs[0].dtype, T => MaxPool::run::<T>);
         let (positions, values) =
             computed(&outputs[1], |index: &mut [i64]| run(self, attrs, operands[0], &outputs[0], index));
         Ok(Outputs::from_vec(vec![values, positions]))

@@ -31,10 +31,10 @@ pub(crate) fn scattered(x: &Tensor, index: &Tensor, size: &[usize]) -> Tensor {
 
 impl Planes {
     fn run<T: Compute>(&self, planes: usize, x: &Tensor, index: &[i64], spec: &Spec) -> Tensor {
-        let x = Numbers::<T>::of(x);
+        let x = numbers::<T>(x);
         computed(spec, |out| match self.gathers {
-            true => gather_planes(planes, x.slice(), index, out),
-            false => scatter_planes(planes, x.slice(), index, out),
+            true => gather_planes(planes, &x[..], index, out),
+            false => scatter_planes(planes, &x[..], index, out),
         })
         .0
     }
@@ -86,19 +86,15 @@ impl Primitive for Planes {
     }
 
     fn eval(&self, _device: Device, attrs: &Attrs, operands: &[&Tensor], outputs: &[Spec]) -> Result<Outputs, Error> {
-        let (x, index, size) = (operands[0], Numbers::<i64>::of(operands[1]), attrs.sizes("size"));
-        let (index, length) = (index.slice(), size.elements());
+        let (x, index, size) = (operands[0], numbers::<i64>(operands[1]), attrs.sizes("size"));
+        let (index, length) = (&index[..], size.elements());
         if let Some(place) = index.iter().position(|&at| at as u64 >= length as u64) {
             let message = format!("position {} is outside a plane of shape {size}", index[place]);
             return Err(Error::new(ErrorKind::Range, self.name(), message)
                 .help(format!("positions go from 0 to {}", length.saturating_sub(1))));
         }
         let planes = operands[1].shape()[..operands[1].rank() - size.rank()].iter().product();
-        let run = match outputs[0].dtype.compute() {
-            DType::F64 => Planes::run::<f64>,
-            DType::F32 => Planes::run::<f32>,
-            _ => Planes::run::<i64>,
-        };
+        let run = computing!(outputs[0].dtype, T => Planes::run::<T>);
         Ok(smallvec![run(self, planes, x, index, &outputs[0])])
     }
 

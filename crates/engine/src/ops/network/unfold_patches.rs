@@ -79,20 +79,16 @@ fn expect_positive(name: &str, shape: &[usize], attrs: &Attrs) -> Result<usize, 
 fn run<T: Compute>(attrs: &Attrs, x: &Tensor, spec: &Spec, unfolds: bool) -> Tensor {
     let (images, axes) = (if unfolds { x.shape() } else { &spec.shape[..] }, attrs.sizes("kernel").rank());
     let planes = images[..images.len() - axes].iter().product();
-    let (geometry, x) = (convolution(attrs, 1, planes, planes), Numbers::<T>::of(x));
+    let (geometry, x) = (convolution(attrs, 1, planes, planes), numbers::<T>(x));
     computed(spec, |out| match unfolds {
-        true => geometry.unfold(x.slice(), out),
-        false => geometry.fold(x.slice(), out),
+        true => geometry.unfold(&x[..], out),
+        false => geometry.fold(&x[..], out),
     })
     .0
 }
 
 fn evaluate(attrs: &Attrs, x: &Tensor, spec: &Spec, unfolds: bool) -> Tensor {
-    match spec.dtype.compute() {
-        DType::F64 => run::<f64>(attrs, x, spec, unfolds),
-        DType::F32 => run::<f32>(attrs, x, spec, unfolds),
-        _ => run::<i64>(attrs, x, spec, unfolds),
-    }
+    computing!(spec.dtype, T => run::<T>(attrs, x, spec, unfolds))
 }
 
 impl Linear for Unfold {
