@@ -34,5 +34,11 @@ pub mod memory {
 /// Operands of arithmetic: tensors, references to them, and Rust numbers.
 pub use ops::{Operand, Select, Selection};
 
+/// Norms of matrices.
+pub use composite::MatrixNorm;
+
+/// The triangle of a triangular system.
+pub use ops::Triangle;
+
 /// The key of a random stream.
 pub use ops::Key;

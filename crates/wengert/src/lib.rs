@@ -13,9 +13,9 @@
 
 pub use wengert_derive::Tree;
 pub use wengert_engine::{
-    Compiled, DType, Error, ErrorKind, Key, Line, Nested, Operand, Pullback, Scalar, Select, Selection, Shape,
-    SliceMut, Tensor, Tree, TreePath, autograd, catch, compile, grad, jvp, memory, primitive, program, set_threads,
-    threads, tree, value_and_grad, vjp, vmap,
+    Compiled, DType, Error, ErrorKind, Key, Line, MatrixNorm, Nested, Operand, Pullback, Scalar, Select, Selection,
+    Shape, SliceMut, Tensor, Tree, TreePath, Triangle, autograd, catch, compile, grad, jvp, memory, primitive, program,
+    set_threads, threads, tree, value_and_grad, vjp, vmap,
 };
 
 /// Everything a program usually needs.
@@ -23,8 +23,8 @@ pub mod prelude {
     pub use crate::autograd::{Backward, Tape, detect_anomaly, enable_grad, no_grad, record_values};
     pub use crate::program::Program;
     pub use crate::{
-        Compiled, DType, Error, ErrorKind, Key, Operand, Pullback, Shape, Tensor, Tree, TreePath, catch, compile, grad,
-        jvp, value_and_grad, vjp, vmap,
+        Compiled, DType, Error, ErrorKind, Key, MatrixNorm, Operand, Pullback, Shape, Tensor, Tree, TreePath, Triangle,
+        catch, compile, grad, jvp, value_and_grad, vjp, vmap,
     };
 }
 

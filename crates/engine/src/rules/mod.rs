@@ -8,9 +8,11 @@ mod elementwise;
 pub(crate) mod formula;
 mod linear;
 mod macros;
+pub(crate) mod matrix;
 
 pub(crate) use batching::align_batch;
 pub use elementwise::Elementwise;
 pub(crate) use elementwise::{Domain, Loops, Slope, SlopeExpression, SlopeLoops, Source};
 pub(crate) use linear::{Linear, LinearOp};
 pub(crate) use macros::{elementwise, loops, parameters, slope};
+pub(crate) use matrix::{Decomposition, DecompositionOp};
