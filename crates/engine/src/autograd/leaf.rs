@@ -144,6 +144,19 @@ impl Tensor {
         self.slot.as_ref().and_then(|slot| slot.gradient().clone())
     }
 
+    /// The accumulated gradient, handed over: nobody else holds it then, so an update may use its memory.
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    /// let x = Tensor::from(3.0).require_grad();
+    /// (&x * 2.0).backward();
+    /// assert_eq!(x.take_grad().unwrap().item(), 2.0);
+    /// assert!(x.grad().is_none());
+    /// ```
+    pub fn take_grad(&self) -> Option<Tensor> {
+        self.slot.as_ref().and_then(|slot| slot.gradient().take())
+    }
+
     /// Forgets the accumulated gradient.
     pub fn zero_grad(&self) {
         self.set_grad(None);

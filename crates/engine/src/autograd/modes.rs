@@ -12,6 +12,8 @@ thread_local! {
     static STOPPED: Cell<u64> = const { Cell::new(OPEN) };
     static RECORDS_VALUES: Cell<bool> = const { Cell::new(false) };
     static TRACING: Cell<bool> = const { Cell::new(false) };
+    /// Whether saved values go through hooks.
+    static PACKING: Cell<bool> = const { Cell::new(false) };
     static ANOMALY: Cell<bool> = const { Cell::new(false) };
     static GUARDED: RefCell<Vec<Guarded>> = const { RefCell::new(Vec::new()) };
 }
@@ -133,10 +135,10 @@ pub(crate) fn detects_anomalies() -> bool {
     ANOMALY.get()
 }
 
-/// Whether a sweep must look at what rules produce.
+/// Whether somebody looks at what operations compute or keep, so that no shortcut may be taken.
 #[inline]
 pub(crate) fn is_special() -> bool {
-    ANOMALY.get() || RECORDS_VALUES.get()
+    ANOMALY.get() || RECORDS_VALUES.get() || PACKING.get()
 }
 
 /// Notes zero gradients that met infinite slopes at the current line.
@@ -146,4 +148,14 @@ pub(crate) fn note_guarded(count: usize, line: Line) {
         Some(entry) => entry.count += count,
         None => list.push(Guarded { line, count }),
     });
+}
+
+/// Whether saved values go through hooks.
+#[inline]
+pub(crate) fn is_packing() -> bool {
+    PACKING.get()
+}
+
+pub(super) fn set_packing(packing: bool) {
+    PACKING.set(packing);
 }

@@ -3,10 +3,10 @@
 //! Identifiers come from one counter, so creation order is a topological order and the reverse sweep is a loop. Edges own
 //! the records they lead to; a record never owns its gradient slot nor its outputs, so there are no cycles.
 
-use crate::Tensor;
-use crate::autograd::{GradientSlot, Hook};
+use crate::autograd::{GradientSlot, Hook, modes};
 use crate::location::Line;
 use crate::primitive::{Attrs, Held, Kept, Mask, Primitive, Rule, Saved, Saves};
+use crate::{Error, Tensor};
 use smallvec::SmallVec;
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -155,9 +155,10 @@ impl Node {
     ) -> Arc<Node> {
         let wanted = Mask::of(operands.len(), |position| edge(position).is_some());
         let saves = op.saves(&attrs, wanted);
-        let saved = match imperative {
-            true => save(op, &attrs, saves, operands, outputs, Saved::keep_value),
-            false => save(op, &attrs, saves, operands, outputs, Saved::keep),
+        let saved = match (modes::is_packing(), imperative) {
+            (false, true) => save(op, &attrs, saves, operands, outputs, Saved::keep_value),
+            (false, false) => save(op, &attrs, saves, operands, outputs, Saved::keep),
+            (true, _) => save(op, &attrs, saves, operands, outputs, Saved::pack),
         };
         let edges = match operands.len() {
             0..=2 => Edges::Two([edge_at(&edge, operands, 0), edge_at(&edge, operands, 1)]),
@@ -247,10 +248,10 @@ impl Node {
     /// The rule's view of the call, for the gradients `needed`; the saved values are moved out of a record that is used
     /// up. `attach` gives an operand or output its place in the graph again. `None` if another sweep used the record up.
     #[inline]
-    pub fn rule(&self, needed: Mask, keep: bool, attach: Option<&Arc<Node>>) -> Option<Rule<'_>> {
+    pub fn rule(&self, needed: Mask, keep: bool, attach: Option<&Arc<Node>>) -> Result<Option<Rule<'_>>, Error> {
         let (op, attrs) = (self.op(), self.attrs());
         let saves = op.saves(attrs, self.wanted());
-        let mut kept: SmallVec<[Kept; 2]> = SmallVec::new();
+        let mut taken: SmallVec<[Saved; 2]> = SmallVec::new();
         {
             let mut state = self.state();
             let list = match &mut state.saved {
@@ -258,27 +259,33 @@ impl Node {
                 SavedList::Many(list) => &mut list[..],
             };
             for saved in &mut list[..saves.count()] {
-                let saved = if keep { saved.clone() } else { std::mem::replace(saved, Saved::Nothing) };
-                kept.push(saved.restore()?);
+                taken.push(if keep { saved.clone() } else { std::mem::replace(saved, Saved::Nothing) });
+            }
+        }
+        // Hooks of the user may run here, so nothing is locked.
+        let mut kept: SmallVec<[Kept; 2]> = SmallVec::new();
+        for saved in taken {
+            match saved.restore().map_err(|error| error.at(self.line))? {
+                Some(saved) => kept.push(saved),
+                None => return Ok(None),
             }
         }
         if let Some(this) = attach {
             attach_to_graph(this, saves, &mut kept);
         }
-        Some(Rule::from_parts(op.name(), attrs, needed, saves, kept))
+        Ok(Some(Rule::from_parts(op.name(), attrs, needed, saves, kept)))
     }
 
-    /// Gives the gradients by the operation's shortcut, if it has one for these numbers. What was kept is read where it
-    /// stands; a record that is used up lets go of it.
+    /// Gives the gradients by the operation's shortcut, if it has one for these numbers; it takes the cotangent then. What
+    /// was kept is read where it stands; a record that is used up lets go of it.
     #[inline]
-    pub fn pull_directly(&self, keep: bool, cotangent: &Tensor, give: &mut dyn FnMut(usize, Tensor)) -> bool {
+    pub fn pull_directly(&self, keep: bool, cotangent: &mut Option<Tensor>, give: &mut dyn FnMut(usize, Tensor)) {
         let mut state = self.state();
-        let SavedList::Two(list) = &mut state.saved else { return false };
-        let given = self.op().vjp_direct(self.wanted(), cotangent, Held(list), give);
-        if given && !keep {
+        let SavedList::Two(list) = &mut state.saved else { return };
+        self.op().vjp_direct(self.wanted(), cotangent, Held(list), give);
+        if cotangent.is_none() && !keep {
             *list = [Saved::Nothing, Saved::Nothing];
         }
-        given
     }
 
     /// Reads or changes what few records have, if this one has any.
@@ -316,7 +323,7 @@ impl Node {
         let value = |saved: &Saved| match saved {
             Saved::Held(value) => Some(Tensor::from(value.clone())),
             Saved::Linked(tensor) => Some((**tensor).clone()),
-            Saved::Shape(_) | Saved::Nothing => None,
+            Saved::Packed(_) | Saved::Shape(_) | Saved::Nothing => None,
         };
         names.zip(list.iter().map(value)).collect()
     }
@@ -348,7 +355,7 @@ fn save(
         // A residual carries no derivative: it is computed from bare numbers.
         let operands: SmallVec<[Tensor; 2]> = operands.iter().map(|operand| operand.plain()).collect();
         let operands: SmallVec<[&Tensor; 2]> = operands.iter().collect();
-        Saved::Held(op.residual(attrs, &operands, &outputs).value)
+        keep(&op.residual(attrs, &operands, &outputs).plain())
     });
     let places = || {
         (saves.operands.iter().map(|position| keep(operands[position])))

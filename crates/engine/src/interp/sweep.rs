@@ -42,6 +42,7 @@ pub(crate) struct Sweep<'g> {
     free: Vec<usize>,
     leaves: Vec<(&'g Arc<Node>, Option<Tensor>)>,
     leaf_places: FxHashMap<u64, usize>,
+    last_leaf: usize,
     /// Only these matter, if given; complete cotangents are collected here.
     targets: Option<FxHashMap<u64, Option<Tensor>>>,
 }
@@ -61,6 +62,7 @@ impl<'g> Sweep<'g> {
             free: Vec::new(),
             leaves: Vec::new(),
             leaf_places: FxHashMap::default(),
+            last_leaf: 0,
             targets: targets.map(|nodes| nodes.iter().map(|node| (node.id(), None)).collect()),
         };
         sweep.reserve(roots)?;
@@ -136,14 +138,12 @@ impl<'g> Sweep<'g> {
         }
     }
 
-    fn deposit(&mut self, node: &'g Arc<Node>, output: usize, gradient: Gradient) {
+    /// Where the cotangent of an output of `node` is summed.
+    #[inline]
+    fn sum_of(&mut self, node: &'g Arc<Node>, output: usize) -> &mut Option<Tensor> {
         if node.role() == Role::Leaf {
-            let place = *self.leaf_places.entry(node.id()).or_insert_with(|| {
-                self.leaves.push((node, None));
-                self.leaves.len() - 1
-            });
-            accumulate(&mut self.leaves[place].1, gradient);
-            return;
+            let place = self.leaf_place(node);
+            return &mut self.leaves[place].1;
         }
         let place = match self.window.pending(node.id()) {
             Some(place) => place,
@@ -164,7 +164,44 @@ impl<'g> Sweep<'g> {
         } else if adjoints.len() <= output {
             adjoints.resize_with(output + 1, || None);
         }
-        accumulate(&mut adjoints[output], gradient);
+        &mut adjoints[output]
+    }
+
+    /// A loop over one parameter asks for the same leaf every time.
+    #[inline]
+    fn leaf_place(&mut self, node: &'g Arc<Node>) -> usize {
+        if let Some((known, _)) = self.leaves.get(self.last_leaf)
+            && Arc::ptr_eq(known, node)
+        {
+            return self.last_leaf;
+        }
+        self.last_leaf = *self.leaf_places.entry(node.id()).or_insert_with(|| {
+            self.leaves.push((node, None));
+            self.leaves.len() - 1
+        });
+        self.last_leaf
+    }
+
+    #[inline]
+    fn add(&mut self, node: &'g Arc<Node>, output: usize, gradient: Tensor) {
+        match self.sum_of(node, output) {
+            Some(sum) => sum.accumulate(&gradient),
+            empty => *empty = Some(gradient),
+        }
+    }
+
+    fn deposit(&mut self, node: &'g Arc<Node>, output: usize, gradient: Gradient) {
+        match gradient {
+            Gradient::Zero => {}
+            Gradient::Dense(gradient) => self.add(node, output, gradient),
+            Gradient::Patch(patch) => {
+                let sum = self.sum_of(node, output);
+                let Patch { op, attrs, values, spec } = *patch;
+                let base = sum.take().unwrap_or_else(|| Tensor::constant(0.0, &spec));
+                let values: smallvec::SmallVec<[&Tensor; 2]> = values.iter().collect();
+                *sum = Some(bind_owned(op, attrs, base, &values));
+            }
+        }
     }
 
     /// Plays every rule once, newest record first; returns what the leaves received, in the order they were met.
@@ -213,20 +250,24 @@ impl<'g> Sweep<'g> {
         if self.options.create_graph || modes::is_special() || needed != node.wanted() {
             return false;
         }
-        let [cotangent] = &mut self.pending[place].adjoints[..] else { return false };
         // A cotangent that is itself differentiated goes through the rule.
-        let Some(cotangent) = cotangent.take_if(|cotangent| cotangent.is_plain()) else { return false };
+        let [adjoint] = &mut self.pending[place].adjoints[..] else { return false };
+        let mut cotangent = adjoint.take_if(|adjoint| adjoint.is_plain());
+        if cotangent.is_none() {
+            return false;
+        }
         let (keep, edges) = (self.options.keep, node.edges());
-        let given = node.pull_directly(keep, &cotangent, &mut |position, gradient| {
+        node.pull_directly(keep, &mut cotangent, &mut |position, gradient| {
             if let Some(edge) = &edges[position] {
-                self.deposit(edge, 0, Gradient::Dense(gradient));
+                self.add(edge, 0, gradient);
             }
         });
-        match given {
+        let done = cotangent.is_none();
+        match done {
             true => self.pending[place].adjoints.clear(),
-            false => self.pending[place].adjoints[0] = Some(cotangent),
+            false => self.pending[place].adjoints[0] = cotangent,
         }
-        given
+        done
     }
 
     #[inline]
@@ -253,12 +294,12 @@ impl<'g> Sweep<'g> {
         }
         location::set_inherited(node.line);
         let attach = self.options.create_graph.then_some(node);
-        let Some(rule) = node.rule(needed, self.options.keep, attach) else { return Err(freed(node)) };
+        let Some(rule) = node.rule(needed, self.options.keep, attach)? else { return Err(freed(node)) };
         let gradients = op.vjp(&rule, adjoints);
         drop(rule);
         // What the rule did not take is not kept until the place is used again.
         adjoints.clear();
-        if modes::is_special() {
+        if modes::detects_anomalies() || modes::records_values() {
             inspect(node, &gradients)?;
         }
         for (position, gradient) in gradients.into_iter().enumerate() {
@@ -279,23 +320,6 @@ pub(crate) struct Swept<'g> {
     /// Complete adjoints of intermediates whose gradient the user keeps.
     pub retained: Vec<(Arc<GradientSlot>, Tensor)>,
     pub targets: FxHashMap<u64, Option<Tensor>>,
-}
-
-#[inline]
-fn accumulate(sum: &mut Option<Tensor>, gradient: Gradient) {
-    match gradient {
-        Gradient::Zero => {}
-        Gradient::Dense(tensor) => match sum {
-            Some(sum) => sum.accumulate(&tensor),
-            None => *sum = Some(tensor),
-        },
-        Gradient::Patch(patch) => {
-            let Patch { op, attrs, values, spec } = *patch;
-            let base = sum.take().unwrap_or_else(|| Tensor::constant(0.0, &spec));
-            let values: smallvec::SmallVec<[&Tensor; 2]> = values.iter().collect();
-            *sum = Some(bind_owned(op, attrs, base, &values));
-        }
-    }
 }
 
 /// Hooks see the complete adjoint once and may replace it; kept gradients and recorded values see what hooks left.

@@ -155,6 +155,18 @@ impl Mask {
         Mask(self.0 | 1 << position)
     }
 
+    /// With `position` removed.
+    #[inline]
+    pub const fn without(self, position: usize) -> Mask {
+        Mask(self.0 & !(1 << position))
+    }
+
+    /// The lowest position.
+    #[inline]
+    pub const fn first(self) -> Option<usize> {
+        if self.0 == 0 { None } else { Some(self.0.trailing_zeros() as usize) }
+    }
+
     /// In either.
     #[inline]
     pub const fn or(self, other: Mask) -> Mask {
@@ -306,17 +318,16 @@ pub trait Primitive: Send + Sync + 'static {
         Gradients::new()
     }
 
-    /// A shortcut past rule and tape: gives the gradients of the operands `wanted` from the cotangent of the only output,
-    /// where it and everything saved are small and alike; false, and nothing given, where there is no shortcut.
+    /// A shortcut past rule and tape: takes the cotangent of the only output and gives the gradients of the operands
+    /// `wanted`, where it and everything saved are small and alike. Where there is no shortcut the cotangent stays.
     #[inline]
     fn vjp_direct(
         &self,
         _wanted: Mask,
-        _cotangent: &Tensor,
+        _cotangent: &mut Option<Tensor>,
         _held: Held<'_>,
         _give: &mut dyn FnMut(usize, Tensor),
-    ) -> bool {
-        false
+    ) {
     }
 
     /// Tangents of the operands to tangents of the outputs.

@@ -2,8 +2,10 @@
 
 use super::Spec;
 use super::rule::Kept;
-use crate::Tensor;
+use crate::autograd::Packed;
 use crate::tensor::Value;
+use crate::{Error, Tensor};
+use std::sync::Arc;
 
 /// One thing kept from the forward pass.
 #[derive(Clone)]
@@ -14,6 +16,8 @@ pub(crate) enum Saved {
     Held(Value),
     /// A tensor with a place in the imperative graph, saved by a level above it.
     Linked(Box<Tensor>),
+    /// What a hook made of the numbers.
+    Packed(Arc<Packed>),
     /// Shape and dtype only.
     Shape(Box<Spec>),
 }
@@ -32,29 +36,28 @@ impl Saved {
         Saved::Held(tensor.value.clone())
     }
 
+    /// Through the hooks in force; tensors of a level have no numbers to pack.
+    pub fn pack(tensor: &Tensor) -> Saved {
+        match &tensor.value {
+            Value::Tracer(_) => Saved::keep(tensor),
+            value => Packed::new(Tensor::from(value.clone()))
+                .map_or_else(|| Saved::keep(tensor), |packed| Saved::Packed(Arc::new(packed))),
+        }
+    }
+
     /// `None` if another sweep used it up meanwhile.
     #[inline]
-    pub fn restore(self) -> Option<Kept> {
-        match self {
+    pub fn restore(self) -> Result<Option<Kept>, Error> {
+        Ok(match self {
             Saved::Held(value) => Some(Kept::Value(Tensor::from(value))),
             Saved::Linked(tensor) => Some(Kept::Value(*tensor)),
+            Saved::Packed(packed) => Some(Kept::Value(packed.unpack()?.plain())),
             Saved::Shape(spec) => Some(Kept::Shape(spec)),
             Saved::Nothing => None,
-        }
+        })
     }
 }
 
 /// What a record kept, read where it stands, in the order operands, shapes, outputs, residual.
 #[derive(Clone, Copy)]
 pub struct Held<'a>(pub(crate) &'a [Saved]);
-
-impl<'a> Held<'a> {
-    /// The numbers at `place`, if that is what it holds.
-    #[inline]
-    pub(crate) fn value(self, place: usize) -> Option<&'a Value> {
-        match self.0.get(place) {
-            Some(Saved::Held(value)) => Some(value),
-            _ => None,
-        }
-    }
-}

@@ -8,16 +8,15 @@
 use super::align_batch;
 use crate::autograd::modes;
 use crate::bind::bind1;
-use crate::ops::elementwise::neg::NEG;
 use crate::primitive::{
     Adjoints, Attrs, Case, Dependency, Device, Gradient, Gradients, Held, Jet, Mask, Outputs, Primitive, Rule, Sample,
-    Saves, Spec, SpecRef, Specs, expect_arithmetic, expect_float, expect_same_dtype,
+    Saved, Saves, Spec, SpecRef, Specs, expect_arithmetic, expect_float, expect_same_dtype,
 };
-use crate::tensor::Value;
+use crate::tensor::{Dense, One, Value};
 use crate::{DType, Error, ErrorKind, Shape, Tensor};
 use smallvec::{SmallVec, smallvec};
 use wengert_kernels::dtype::Compute;
-use wengert_kernels::map::{Stored, map, map_in_place};
+use wengert_kernels::map::{Stored, loop1, map, map_in_place};
 use wengert_kernels::view::{Out, View};
 
 /// An elementwise primitive of one or two operands.
@@ -94,6 +93,23 @@ pub(crate) struct SlopeExpression {
     pub tensor: fn(&[&Tensor], Parameters<f64>) -> Tensor,
     pub f64: SlopeLoops<f64>,
     pub f32: SlopeLoops<f32>,
+}
+
+impl SlopeExpression {
+    /// The bits of `g * slope` for one element in f64 or f32.
+    #[inline]
+    fn of_one(&self, g: One, a: u64, b: u64, p: Parameters<f64>) -> u64 {
+        match g.dtype {
+            DType::F64 => {
+                let read = f64::from_bits;
+                (self.f64.one)(read(g.bits), read(a), read(b), p).to_bits()
+            }
+            _ => {
+                let read = |bits: u64| f32::from_bits(bits as u32);
+                u64::from((self.f32.one)(read(g.bits), read(a), read(b), narrow(p)).to_bits())
+            }
+        }
+    }
 }
 
 /// A saved tensor that a slope is computed from.
@@ -179,19 +195,8 @@ fn narrow(p: Parameters<f64>) -> Parameters<f32> {
 #[inline]
 fn scaled_directly(slope: &SlopeExpression, g: &Value, a: &Value, b: &Value, p: Parameters<f64>) -> Option<Tensor> {
     match (g, a, b) {
-        (Value::One(g), Value::One(a), Value::One(b)) => {
-            let bits = match g.dtype {
-                DType::F64 => {
-                    let read = f64::from_bits;
-                    (slope.f64.one)(read(g.bits), read(a.bits), read(b.bits), p).to_bits()
-                }
-                DType::F32 => {
-                    let read = |bits: u64| f32::from_bits(bits as u32);
-                    u64::from((slope.f32.one)(read(g.bits), read(a.bits), read(b.bits), narrow(p)).to_bits())
-                }
-                _ => return None,
-            };
-            Some(Tensor::one(bits, g.dtype, g.rank as usize))
+        (Value::One(g), Value::One(a), Value::One(b)) if matches!(g.dtype, DType::F64 | DType::F32) => {
+            Some(Tensor::one(slope.of_one(*g, a.bits, b.bits, p), g.dtype, g.rank as usize))
         }
         (Value::Dense(x), Value::Dense(a), Value::Dense(b)) if x.is_like(a) && x.is_like(b) && x.is_short() => {
             match x.dtype() {
@@ -215,6 +220,62 @@ impl Elementwise {
             Slope::One => Some(g),
             Slope::MinusOne => Some(-g),
             Slope::Expression(slope) => Some(scaled(slope, rule, g, self.values_of(rule.attrs))),
+        }
+    }
+
+    /// The gradients of one element.
+    #[inline]
+    fn pull_one(&self, wanted: Mask, saves: Saves, g: One, held: Held<'_>, give: &mut dyn FnMut(usize, Tensor)) {
+        for position in wanted.iter() {
+            let bits = match &self.slopes[position] {
+                Slope::Zero => continue,
+                Slope::One => g.bits,
+                Slope::MinusOne if g.dtype == DType::F64 => (-f64::from_bits(g.bits)).to_bits(),
+                Slope::MinusOne => u64::from((-f32::from_bits(g.bits as u32)).to_bits()),
+                Slope::Expression(slope) => {
+                    let at = |source: Source| match held.0[source.place(saves)] {
+                        Saved::Held(Value::One(one)) => one.bits,
+                        _ => unreachable!("everything held is alike"),
+                    };
+                    slope.of_one(g, at(slope.sources[0]), at(slope.sources[slope.sources.len() - 1]), [0.0; 2])
+                }
+            };
+            give(position, Tensor::one(bits, g.dtype, g.rank as usize));
+        }
+    }
+
+    /// The gradients of a short row; the last is written over the cotangent if nobody else holds it.
+    #[inline]
+    fn pull_dense<T: Compute + Stored + std::ops::Neg<Output = T>>(
+        &self,
+        wanted: Mask,
+        saves: Saves,
+        mut g: Dense,
+        held: Held<'_>,
+        give: &mut dyn FnMut(usize, Tensor),
+        loops: impl Fn(&SlopeExpression) -> &SlopeLoops<T>,
+    ) {
+        let mut rest = wanted;
+        while let Some(position) = rest.first() {
+            rest = rest.without(position);
+            let gradient = match &self.slopes[position] {
+                Slope::Zero => continue,
+                Slope::One => Tensor::from(Value::Dense(g.clone())),
+                Slope::MinusOne => g.new_like(|out: &mut [T]| loop1(g.slice(), out, |x: T| -x)),
+                Slope::Expression(slope) => {
+                    let at = |source: Source| match &held.0[source.place(saves)] {
+                        Saved::Held(Value::Dense(dense)) => dense.slice::<T>(),
+                        _ => unreachable!("everything held is alike"),
+                    };
+                    let (a, b) = (at(slope.sources[0]), at(slope.sources[slope.sources.len() - 1]));
+                    let loops = loops(slope);
+                    if rest.is_empty() && g.slice_mut().map(|g| (loops.update)(g, a, b, [T::ZERO; 2])).is_some() {
+                        return give(position, Tensor::from(Value::Dense(g)));
+                    }
+                    g.new_like(|out| (loops.slices)(g.slice(), a, b, out, [T::ZERO; 2]))
+                }
+            };
+            give(position, gradient);
         }
     }
 
@@ -353,29 +414,25 @@ impl Primitive for Elementwise {
     }
 
     #[inline]
-    fn vjp_direct(&self, wanted: Mask, g: &Tensor, held: Held<'_>, give: &mut dyn FnMut(usize, Tensor)) -> bool {
+    fn vjp_direct(&self, wanted: Mask, g: &mut Option<Tensor>, held: Held<'_>, give: &mut dyn FnMut(usize, Tensor)) {
         if !self.parameters.is_empty() {
-            return false;
+            return;
         }
         let saves = self.saves(&Attrs::new(), wanted);
-        let alike = |value: Option<&Value>| value.is_some_and(|value| g.value.is_short_like(value));
-        if !(0..saves.count()).all(|place| alike(held.value(place))) || !alike(Some(&g.value)) {
-            return false;
+        let alike = |value: &Value| {
+            held.0[..saves.count()]
+                .iter()
+                .all(|saved| matches!(saved, Saved::Held(saved) if value.is_short_like(saved)))
+        };
+        let Some(cotangent) = g.take_if(|g| g.value.is_short_like(&g.value) && alike(&g.value)) else { return };
+        match cotangent.value {
+            Value::One(one) => self.pull_one(wanted, saves, one, held, give),
+            Value::Dense(dense) if dense.dtype() == DType::F64 => {
+                self.pull_dense::<f64>(wanted, saves, dense, held, give, |slope| &slope.f64);
+            }
+            Value::Dense(dense) => self.pull_dense::<f32>(wanted, saves, dense, held, give, |slope| &slope.f32),
+            _ => unreachable!("only numbers are short"),
         }
-        for position in wanted.iter() {
-            let gradient = match &self.slopes[position] {
-                Slope::Expression(slope) => {
-                    let [first, last] = [slope.sources[0], slope.sources[slope.sources.len() - 1]];
-                    let at = |source: Source| held.value(source.place(saves)).expect("everything held is alike");
-                    scaled_directly(slope, &g.value, at(first), at(last), [0.0; 2]).expect("what is alike is short")
-                }
-                Slope::Zero => continue,
-                Slope::One => g.clone(),
-                Slope::MinusOne => NEG.eval_direct(&[g]).expect("what is alike is short"),
-            };
-            give(position, gradient);
-        }
-        true
     }
 
     fn jvp(&'static self, rule: &Rule<'_>, tangents: &[Option<Tensor>]) -> Adjoints {

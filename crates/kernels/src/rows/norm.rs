@@ -71,7 +71,7 @@ pub fn layer_norm<T: Float>(
 ///
 /// ```
 /// use wengert_kernels::rows::{Affine, rms_norm};
-/// let (mut y, mut rstd) = ([0.0; 2], [0.0]);
+/// let (mut y, mut rstd) = ([0f64; 2], [0f64]);
 /// rms_norm(&[1.0, 7.0], 2, Affine { gain: None, bias: None }, 0.0, &mut y, &mut rstd);
 /// assert!((y[1] - 1.4).abs() < 1e-15 && (rstd[0] - 0.2).abs() < 1e-15);
 /// ```

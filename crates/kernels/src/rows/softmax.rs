@@ -146,8 +146,8 @@ vectorised! {
 /// ```
 pub fn logsumexp<T: Float>(x: &[T], n: usize, out: &mut [T]) {
     assert_eq!(x.len(), out.len() * n, "logsumexp: {} rows of {n}", out.len());
-    let results = Disjoint::new(out);
-    for_each_group(results.len(), n * EXPONENTIAL, &|rows| {
+    let (rows, results) = (out.len(), Disjoint::new(out));
+    for_each_group(rows, n * EXPONENTIAL, &|rows| {
         // SAFETY: groups are disjoint ranges of rows.
         let out = unsafe { results.range(rows.start, rows.len()) };
         logsumexp_rows(&x[rows.start * n..rows.end * n], n, out);

@@ -18,11 +18,6 @@ impl<'a, T> Disjoint<'a, T> {
         Disjoint { start: slice.as_mut_ptr(), length: slice.len(), owner: PhantomData }
     }
 
-    /// The number of elements of the whole slice.
-    pub(crate) fn len(&self) -> usize {
-        self.length
-    }
-
     /// The part of `length` elements from `start` on. Panics when it does not lie in the slice.
     ///
     /// # Safety
