@@ -39,6 +39,30 @@ impl Tensor {
         self.eigh().0
     }
 
+    /// [`eigh`](Tensor::eigh) of the symmetric matrix of which this holds the lower triangle.
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    /// let (values, _) = Tensor::from([[3.0, 9.0], [0.0, -1.0]]).eigh_lower();
+    /// assert_eq!(values, Tensor::from([-1.0, 3.0]));
+    /// ```
+    #[track_caller]
+    pub fn eigh_lower(&self) -> (Tensor, Tensor) {
+        self.mirror_lower().eigh()
+    }
+
+    /// [`eigh`](Tensor::eigh) of the symmetric matrix of which this holds the upper triangle.
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    /// let (values, _) = Tensor::from([[3.0, 0.0], [9.0, -1.0]]).eigh_upper();
+    /// assert_eq!(values, Tensor::from([-1.0, 3.0]));
+    /// ```
+    #[track_caller]
+    pub fn eigh_upper(&self) -> (Tensor, Tensor) {
+        self.mirror_upper().eigh()
+    }
+
     /// The symmetric matrix of which this holds the lower triangle. Gradients are those of a symmetric matrix, spread over
     /// both triangles.
     ///
