@@ -17,10 +17,16 @@ mod tensor;
 mod transform;
 pub mod tree;
 
+pub use composite::{Covariance, Interpolation, MatrixNorm, PadMode, ScatterReduce, Unique};
 pub use error::{Error, ErrorKind, catch};
 pub use location::Line;
-pub use tensor::{DType, Nested, Scalar, Shape, SliceMut, Tensor};
-pub use transform::{Compiled, Pullback, compile, grad, jvp, value_and_grad, vjp, vmap};
+pub use tensor::{
+    AnyAxis, Arange, DType, Ellipsis, Nested, NewAxis, Scalar, Select, Selection, Shape, SliceMut, Steps, Tensor,
+};
+pub use transform::{
+    Compiled, GradCheck, GradFault, GradMismatch, GradReport, GradRow, Pullback, compile, grad, gradcheck, jvp,
+    value_and_grad, vjp, vmap,
+};
 pub use tree::{Tree, TreePath};
 
 /// How many threads kernels use; results are the same bits for every number.
@@ -32,10 +38,7 @@ pub mod memory {
 }
 
 /// Operands of arithmetic: tensors, references to them, and Rust numbers.
-pub use ops::{Operand, Select, Selection};
-
-/// Norms of matrices.
-pub use composite::MatrixNorm;
+pub use ops::Operand;
 
 /// The triangle of a triangular system.
 pub use ops::Triangle;

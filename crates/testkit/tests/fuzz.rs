@@ -15,7 +15,8 @@ fn programs(usual: u64) -> u64 {
 
 #[test]
 fn all_transforms_agree_on_random_compositions() {
-    let programs = programs(120);
+    // Primitives take turns, so a longer list of them needs more programs.
+    let programs = programs(3 * PRIMITIVES.len() as u64);
     let (mut uses, mut numeric, mut failures) = (BTreeMap::new(), 0, Vec::new());
     for seed in 0..programs {
         match verify(&Composition::random(seed, 6 + seed as usize % 9)) {

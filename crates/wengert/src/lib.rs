@@ -13,9 +13,11 @@
 
 pub use wengert_derive::Tree;
 pub use wengert_engine::{
-    Compiled, DType, Error, ErrorKind, Key, Line, MatrixNorm, Nested, Operand, Pullback, Scalar, Select, Selection,
-    Shape, SliceMut, Tensor, Tree, TreePath, Triangle, autograd, catch, compile, grad, jvp, memory, primitive, program,
-    set_threads, threads, tree, value_and_grad, vjp, vmap,
+    AnyAxis, Arange, Compiled, Covariance, DType, Ellipsis, Error, ErrorKind, GradCheck, GradFault, GradMismatch,
+    GradReport, GradRow, Interpolation, Key, Line, MatrixNorm, Nested, NewAxis, Operand, PadMode, Pullback, Scalar,
+    ScatterReduce, Select, Selection, Shape, SliceMut, Steps, Tensor, Tree, TreePath, Triangle, Unique, autograd,
+    catch, compile, grad, gradcheck, jvp, memory, primitive, program, set_threads, threads, tree, value_and_grad, vjp,
+    vmap,
 };
 
 /// Everything a program usually needs.
@@ -23,8 +25,9 @@ pub mod prelude {
     pub use crate::autograd::{Backward, Tape, detect_anomaly, enable_grad, no_grad, record_values};
     pub use crate::program::Program;
     pub use crate::{
-        Compiled, DType, Error, ErrorKind, Key, MatrixNorm, Operand, Pullback, Shape, Tensor, Tree, TreePath, Triangle,
-        catch, compile, grad, jvp, value_and_grad, vjp, vmap,
+        Compiled, DType, Ellipsis, Error, ErrorKind, GradCheck, Key, MatrixNorm, NewAxis, Operand, PadMode, Pullback,
+        ScatterReduce, Select, Shape, Tensor, Tree, TreePath, Triangle, catch, compile, grad, gradcheck, jvp,
+        value_and_grad, vjp, vmap,
     };
 }
 

@@ -133,7 +133,7 @@ fn half_precision_means_do_not_overflow() {
 #[test]
 fn a_repeated_number_larger_than_memory_prints() {
     assert_eq!(Tensor::from(1.0).broadcast_to([1 << 40]).to_string(), "[1., 1., 1., ..., 1., 1., 1.]");
-    assert_eq!(Tensor::from([[1.0, 2.5], [f64::NAN, -3.0]]).to_string(), "[[ 1., 2.5],\n [NaN, -3.]]");
+    assert_eq!(Tensor::from([[1.0, 2.5], [f64::NAN, -3.0]]).to_string(), "[[ 1. ,  2.5],\n [ NaN, -3. ]]");
     assert_eq!(Tensor::zeros([2, 0]).to_string(), "[[],\n []]");
     assert_eq!(Tensor::from(true).to_string(), "true");
     assert_eq!(Tensor::from(i64::MAX).to_string(), "9223372036854775807");

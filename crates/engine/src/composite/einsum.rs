@@ -5,7 +5,7 @@
 //! Axes are put in order by strides, and merged without copying where strides can express it.
 
 use crate::error::OrRaise;
-use crate::ops::reduction::sum::checked_axis;
+use crate::rules::checked_axis;
 use crate::rules::matrix::diagonal;
 use crate::{Error, ErrorKind, Shape, Tensor};
 use std::collections::BTreeMap;

@@ -2,7 +2,7 @@
 
 use crate::error::OrRaise;
 use crate::ops::Triangle;
-use crate::ops::reduction::sum::checked_axis;
+use crate::rules::checked_axis;
 use crate::rules::matrix::{block, expect_matrix, identity, split};
 use crate::{DType, Error, ErrorKind, Shape, Tensor};
 
@@ -296,19 +296,18 @@ impl Tensor {
     #[track_caller]
     pub fn matrix_norm(&self, norm: MatrixNorm) -> Tensor {
         expect_matrix("matrix_norm", self.spec().as_ref(), false).or_raise();
-        let least = |x: Tensor| -(-x).max_along(-1).0;
         match norm {
-            MatrixNorm::Frobenius => frobenius(self),
+            MatrixNorm::Frobenius => self.norm_axes(2.0, &[-2, -1]),
             MatrixNorm::Nuclear => self.svdvals().sum_axes(&[-1]),
             MatrixNorm::Two => element(&self.svdvals(), 0),
             MatrixNorm::MinusTwo => {
                 let s = self.svdvals();
                 element(&s, s.shape()[s.rank() - 1].saturating_sub(1))
             }
-            MatrixNorm::One => self.abs().sum_axes(&[-2]).max_along(-1).0,
-            MatrixNorm::MinusOne => least(self.abs().sum_axes(&[-2])),
-            MatrixNorm::Infinity => self.abs().sum_axes(&[-1]).max_along(-1).0,
-            MatrixNorm::MinusInfinity => least(self.abs().sum_axes(&[-1])),
+            MatrixNorm::One => self.abs().sum_axes(&[-2]).amax(&[-1]),
+            MatrixNorm::MinusOne => self.abs().sum_axes(&[-2]).amin(&[-1]),
+            MatrixNorm::Infinity => self.abs().sum_axes(&[-1]).amax(&[-1]),
+            MatrixNorm::MinusInfinity => self.abs().sum_axes(&[-1]).amin(&[-1]),
         }
     }
 
@@ -421,11 +420,4 @@ fn matrix_axes(x: &Tensor, axes: [isize; 2]) -> Result<[usize; 2], Error> {
 fn element(x: &Tensor, place: usize) -> Tensor {
     let lead = (1..x.rank()).map(|_| crate::Select::from(..));
     x.slice(&lead.chain([crate::Select::from(place)]).collect::<Vec<_>>()[..])
-}
-
-/// The root of the sum of squares of each matrix; its gradient at zero is zero.
-fn frobenius(x: &Tensor) -> Tensor {
-    let squares = x.square().sum_axes(&[-2, -1]);
-    let zero = squares.equal(0.0);
-    zero.where_(0.0, zero.where_(1.0, &squares).sqrt())
 }

@@ -3,8 +3,8 @@
 use crate::bind::bind1;
 use crate::error::OrRaise;
 use crate::ops::product::cdist::CDIST;
-use crate::ops::reduction::sum::checked_axis;
 use crate::primitive::Attrs;
+use crate::rules::checked_axis;
 use crate::tensor::broadcast;
 use crate::{Error, ErrorKind, Shape, Tensor};
 
@@ -408,6 +408,22 @@ impl Tensor {
     pub fn cdist(&self, other: &Tensor) -> Tensor {
         let (a, b) = rows_alike(self, other);
         bind1(&CDIST, Attrs::new(), &[&a, &b])
+    }
+
+    /// Distances by another p-norm. Unlike the Euclidean ones they take the memory of all differences.
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    /// let x = Tensor::from([[0.0, 0.0]]);
+    /// assert_eq!(x.cdist_with(&Tensor::from([[3.0, 4.0]]), 1.0), Tensor::from([[7.0]]));
+    /// ```
+    #[track_caller]
+    pub fn cdist_with(&self, other: &Tensor, p: f64) -> Tensor {
+        let (a, b) = rows_alike(self, other);
+        if p == 2.0 || a.rank() < 2 || a.rank() != b.rank() {
+            return self.cdist(other);
+        }
+        (a.unsqueeze(-2) - b.unsqueeze(-3)).norm_axes(p, &[-1])
     }
 }
 

@@ -5,7 +5,6 @@
 mod operand;
 
 pub use linalg::solve_triangular::Triangle;
-pub use movement::slice::{Select, Selection};
 pub use operand::Operand;
 pub(crate) use operand::{binary, common_shape};
 pub use random::uniform::Key;
@@ -20,7 +19,12 @@ pub(crate) mod prelude {
         Adjoints, Attrs, Case, Cost, Dependency, Device, Gradient, Gradients, Jet, Mask, Outputs, Patch, Primitive,
         Rule, Sample, Saves, Spec, SpecRef, Specs, expect_arithmetic, expect_float, expect_same_dtype,
     };
-    pub(crate) use crate::rules::{Decomposition, DecompositionOp, Linear, LinearOp, align_batch, elementwise, slope};
+    pub(crate) use crate::rules::{
+        Decomposition, DecompositionOp, Linear, LinearOp, PartOf, PartTake, PartUpdate, Pick, PickOp, Reduced,
+        Reduction, ReductionOp, Rows, align_batch, arranged, away_from, checked_axes, elementwise, pick_rows,
+        rows_last, slope,
+    };
+    pub(crate) use crate::tensor::{computing, computing_float, fill, numbers};
     pub(crate) use crate::{DType, Error, ErrorKind, Shape, Tensor};
     pub(crate) use smallvec::{SmallVec, smallvec};
 }
@@ -51,16 +55,89 @@ primitives! {
         abs: ABS;
         sign: SIGN;
         recip: RECIP;
+        square: SQUARE;
         sqrt: SQRT;
+        rsqrt: RSQRT;
+        cbrt: CBRT;
+        pow: POW;
+        powf: POWF;
         exp: EXP;
+        exp2: EXP2;
+        expm1: EXPM1;
         log: LOG;
+        log2: LOG2;
+        log10: LOG10;
+        log1p: LOG1P;
+        logaddexp: LOGADDEXP;
+        xlogy: XLOGY;
+        xlog1py: XLOG1PY;
         sin: SIN;
         cos: COS;
+        tan: TAN;
         asin: ASIN;
+        acos: ACOS;
+        atan: ATAN;
+        atan2: ATAN2;
+        hypot: HYPOT;
+        sinh: SINH;
+        cosh: COSH;
         tanh: TANH;
+        asinh: ASINH;
+        acosh: ACOSH;
+        atanh: ATANH;
+        sinc: SINC;
         sigmoid: SIGMOID;
+        logit: LOGIT;
+        logsigmoid: LOGSIGMOID;
         relu: RELU;
         leaky_relu: LEAKY_RELU;
+        prelu: PRELU;
+        elu: ELU;
+        celu: CELU;
+        selu: SELU;
+        gelu: GELU;
+        gelu_tanh: GELU_TANH;
+        silu: SILU;
+        softplus: SOFTPLUS;
+        softsign: SOFTSIGN;
+        mish: MISH;
+        hardtanh: HARDTANH;
+        hardswish: HARDSWISH;
+        hardsigmoid: HARDSIGMOID;
+        threshold: THRESHOLD;
+        hardshrink: HARDSHRINK;
+        softshrink: SOFTSHRINK;
+        erf: ERF;
+        erfc: ERFC;
+        erfcx: ERFCX;
+        erfinv: ERFINV;
+        ndtr: NDTR;
+        ndtri: NDTRI;
+        log_ndtr: LOG_NDTR;
+        entr: ENTR;
+        lgamma: LGAMMA;
+        digamma: DIGAMMA;
+        polygamma: POLYGAMMA;
+        i0: I0;
+        i0e: I0E;
+        i1: I1;
+        i1e: I1E;
+        floor: FLOOR;
+        ceil: CEIL;
+        round: ROUND;
+        trunc: TRUNC;
+        fmod: FMOD;
+        remainder: REMAINDER;
+        floor_divide: FLOOR_DIVIDE;
+        maximum: MAXIMUM;
+        minimum: MINIMUM;
+        fmax: FMAX;
+        fmin: FMIN;
+        clamp: CLAMP;
+        clamp_min: CLAMP_MIN;
+        clamp_max: CLAMP_MAX;
+        copysign: COPYSIGN;
+        nan_to_num: NAN_TO_NUM;
         where_: WHERE;
         compare: COMPARE;
         cast: CAST;
@@ -71,10 +148,40 @@ primitives! {
         transpose: TRANSPOSE;
         slice: SLICE;
         slice_update: SLICE_ADD SLICE_ASSIGN;
+        flip: FLIP;
+        diagonal: DIAGONAL DIAGONAL_ADD DIAGONAL_ASSIGN;
+        windows: WINDOWS WINDOWS_ADD;
+        concat: CONCAT;
     }
     reduction {
         sum: SUM;
+        prod: PROD;
+        amax: AMAX;
+        amin: AMIN;
         max: MAX;
+        min: MIN;
+        any: ANY;
+        all: ALL;
+        var: VAR;
+        std: STD;
+        norm: NORM;
+        logsumexp: LOGSUMEXP;
+        softmax: SOFTMAX;
+        log_softmax: LOG_SOFTMAX;
+        cumsum: CUMSUM;
+        cumprod: CUMPROD;
+        cummax: CUMMAX;
+        cummin: CUMMIN;
+        logcumsumexp: LOGCUMSUMEXP;
+        linear_scan: LINEAR_SCAN;
+    }
+    order {
+        sort: SORT;
+        topk: TOPK;
+        kthvalue: KTHVALUE;
+        median: MEDIAN;
+        mode: MODE;
+        searchsorted: SEARCHSORTED;
     }
     product {
         matmul: MATMUL;
@@ -100,9 +207,13 @@ primitives! {
     indexing {
         gather: GATHER;
         scatter_add: SCATTER_ADD;
+        scatter: SCATTER;
+        scatter_fold: SCATTER_MUL SCATTER_MAX SCATTER_MIN;
+        wrap_index: WRAP_INDEX;
     }
     random {
         uniform: UNIFORM;
+        permutation: PERMUTATION;
         split_key: SPLIT_KEY;
     }
     internal {
@@ -110,6 +221,8 @@ primitives! {
         stop_gradient: STOP_GRADIENT;
         pack_positive: PACK_POSITIVE;
         select_bits: SELECT_BITS;
+        softmax_gradient: SOFTMAX_GRADIENT;
+        log_softmax_gradient: LOG_SOFTMAX_GRADIENT;
     }
 }
 

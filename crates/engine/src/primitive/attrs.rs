@@ -89,6 +89,11 @@ impl Attrs {
         self.with(name, Attr::Real(value.to_bits()))
     }
 
+    /// With all of `more` after these.
+    pub(crate) fn and(self, more: &Attrs) -> Attrs {
+        more.iter().fold(self, |attrs, (name, value)| attrs.with(name, value.clone()))
+    }
+
     /// The attributes in order.
     pub fn iter(&self) -> impl Iterator<Item = &(&'static str, Attr)> {
         self.0.iter().flat_map(|list| list.iter())

@@ -15,18 +15,19 @@ use crate::primitive::{
 use crate::tensor::{Dense, One, Value};
 use crate::{DType, Error, ErrorKind, Shape, Tensor};
 use smallvec::{SmallVec, smallvec};
+use std::ops::Range;
 use wengert_kernels::dtype::Compute;
-use wengert_kernels::map::{Stored, loop1, map, map_in_place};
+use wengert_kernels::map::{Stored, loop1, loop2, map, map_in_place};
 use wengert_kernels::view::{Out, View};
 
 /// An elementwise primitive of one or two operands.
 pub struct Elementwise {
     pub(crate) name: &'static str,
     pub(crate) rule_text: &'static str,
-    /// The names of its real attributes, at most two.
+    /// The names of its real attributes, at most three.
     pub(crate) parameters: &'static [&'static str],
-    /// Values of the parameters that tests try.
-    pub(crate) tried: Parameters<f64>,
+    /// Values of the parameters that tests try: the first set on every shape.
+    pub(crate) tried: &'static [Parameters<f64>],
     pub(crate) f64: Loops<f64>,
     pub(crate) f32: Loops<f32>,
     /// Absent where whole numbers make no sense.
@@ -37,19 +38,34 @@ pub struct Elementwise {
     /// The value in plain f64, by another formula than the kernel's.
     pub(crate) reference: fn(f64, f64, Parameters<f64>) -> f64,
     pub(crate) domain: Domain,
-    /// Points where the value is prescribed: borders, infinities.
-    pub(crate) edges: &'static [(f64, f64)],
+    pub(crate) edges: Edges,
 }
 
 /// The real attributes of one call; missing ones are 0.
-pub(crate) type Parameters<T> = [T; 2];
+pub(crate) type Parameters<T> = [T; 3];
 
 /// Where random test points may lie.
-#[derive(Clone, Copy, PartialEq)]
+#[derive(Clone, Copy)]
 pub(crate) enum Domain {
     Reals,
     Positive,
     Within(f64, f64),
+    /// Made from two numbers between -1.9 and 1.9: where operands depend on each other, or kinks must be kept away from.
+    Points(fn(f64, f64) -> (f64, f64)),
+}
+
+/// `x`, moved away from the kinks that it is within `distance` of.
+pub(crate) fn away_from(kinks: &[f64], distance: f64, x: f64) -> f64 {
+    let near = kinks.iter().find(|kink| (x - **kink).abs() < distance);
+    near.map_or(x, |kink| kink + distance.copysign(x - kink))
+}
+
+/// Points where the value is prescribed: borders, infinities.
+pub(crate) enum Edges {
+    /// (x, f(x))
+    One(&'static [(f64, f64)]),
+    /// (x, y, f(x, y))
+    Two(&'static [(f64, f64, f64)]),
 }
 
 /// The value in one native type; unary functions ignore the second operand.
@@ -90,6 +106,7 @@ pub(crate) enum Slope {
 pub(crate) struct SlopeExpression {
     /// What the expression's names stand for.
     pub sources: &'static [Source],
+    pub needs: Needs,
     pub tensor: fn(&[&Tensor], Parameters<f64>) -> Tensor,
     pub f64: SlopeLoops<f64>,
     pub f32: SlopeLoops<f32>,
@@ -127,12 +144,48 @@ impl Source {
         }
     }
 
-    /// Where it stands among what `saves` asked for; elementwise operations save no shapes.
-    #[inline]
-    fn place(self, saves: Saves) -> usize {
+    const fn bit(self) -> u8 {
         match self {
-            Source::Operand(position) => saves.operands.before(position),
-            Source::Output(position) => saves.operands.count() + saves.outputs.before(position),
+            Source::Operand(position) => 1 << position,
+            Source::Output(_) => OUTPUT,
+        }
+    }
+}
+
+/// The bit of the output in [`Needs`]; operand i has bit i.
+const OUTPUT: u8 = 4;
+
+/// What is saved: two operands and an output at most, so that places are found without counting bits.
+#[derive(Clone, Copy)]
+pub(crate) struct Needs(u8);
+
+impl Needs {
+    pub const fn of(sources: &[Source]) -> Needs {
+        let (mut bits, mut i) = (0, 0);
+        while i < sources.len() {
+            bits |= sources[i].bit();
+            i += 1;
+        }
+        Needs(bits)
+    }
+
+    fn saves(self) -> Saves {
+        let has = |bit: u8| self.0 & bit != 0;
+        let saves = if has(1) { Saves::NOTHING.operand(0) } else { Saves::NOTHING };
+        let saves = if has(2) { saves.operand(1) } else { saves };
+        if has(OUTPUT) { saves.output(0) } else { saves }
+    }
+
+    fn count(self) -> usize {
+        (self.0 & 1) as usize + (self.0 >> 1 & 1) as usize + (self.0 >> 2) as usize
+    }
+
+    /// Where a source stands among what is saved: operands, then the output.
+    fn place(self, source: Source) -> usize {
+        match source {
+            Source::Operand(0) => 0,
+            Source::Operand(_) => (self.0 & 1) as usize,
+            Source::Output(_) => (self.0 & 1) as usize + (self.0 >> 1 & 1) as usize,
         }
     }
 }
@@ -141,8 +194,31 @@ impl Source {
 pub(crate) struct SlopeLoops<T> {
     pub one: fn(T, T, T, Parameters<T>) -> T,
     pub slices: fn(&[T], &[T], &[T], &mut [T], Parameters<T>),
-    /// Over the cotangent.
-    pub update: fn(&mut [T], &[T], &[T], Parameters<T>),
+}
+
+/// Elements that are worked on while they lie in the nearest cache.
+const TILE: usize = 256;
+
+/// `g * slope` where the slopes come from a function over slices: `fill` writes those of a range.
+pub(crate) fn scaled_by_tiles<T: Compute>(g: &[T], out: &mut [T], fill: impl Fn(Range<usize>, &mut [T])) {
+    let mut slopes = [T::ZERO; TILE];
+    for (tile, out) in out.chunks_mut(TILE).enumerate() {
+        let range = tile * TILE..tile * TILE + out.len();
+        let slopes = &mut slopes[..out.len()];
+        fill(range.clone(), slopes);
+        scale_slices(&g[range], slopes, out);
+    }
+}
+
+/// `out = g * s`, 0 where g is 0: one copy for all slopes that come from functions over slices.
+fn scale_slices<T: Compute>(g: &[T], s: &[T], out: &mut [T]) {
+    loop2(
+        g,
+        s,
+        out,
+        #[inline(always)]
+        |g: T, s: T| if g == T::ZERO { T::ZERO } else { g * s },
+    );
 }
 
 impl<T: Compute + Stored> SlopeLoops<T> {
@@ -156,11 +232,22 @@ impl<T: Compute + Stored> SlopeLoops<T> {
     }
 
     fn run_in_place(&self, g: &mut [u8], shape: &[usize], saved: &[View<'_>], p: Parameters<T>) {
-        let (g, update): (&mut [T], _) = (bytemuck::cast_slice_mut(g), self.update);
+        let g: &mut [T] = bytemuck::cast_slice_mut(g);
         match *saved {
-            [a] => map_in_place::<T, 1>(g, shape, [a], &|g: &mut [T], [a]: [&[T]; 1]| update(g, a, a, p)),
-            [a, b] => map_in_place::<T, 2>(g, shape, [a, b], &|g: &mut [T], [a, b]: [&[T]; 2]| update(g, a, b, p)),
+            [a] => map_in_place::<T, 1>(g, shape, [a], &|g: &mut [T], [a]: [&[T]; 1]| self.update(g, a, a, p)),
+            [a, b] => map_in_place::<T, 2>(g, shape, [a, b], &|g: &mut [T], [a, b]: [&[T]; 2]| self.update(g, a, b, p)),
             _ => unreachable!("a slope has one or two sources"),
+        }
+    }
+
+    /// Over the cotangent, a copy of which lies in the nearest cache: a loop of its own for every slope would cost more
+    /// code than the copy costs time.
+    fn update(&self, g: &mut [T], a: &[T], b: &[T], p: Parameters<T>) {
+        let mut copy = [T::ZERO; TILE];
+        for ((g, a), b) in g.chunks_mut(TILE).zip(a.chunks(TILE)).zip(b.chunks(TILE)) {
+            let copy = &mut copy[..g.len()];
+            copy.copy_from_slice(g);
+            (self.slices)(copy, a, b, g, p);
         }
     }
 }
@@ -223,9 +310,21 @@ impl Elementwise {
         }
     }
 
+    /// What the slopes of the wanted operands ask for.
+    #[inline]
+    fn needs(&self, wanted: Mask) -> Needs {
+        let mut needs = Needs(0);
+        for (position, slope) in self.slopes.iter().enumerate() {
+            if let (Slope::Expression(slope), true) = (slope, wanted.has(position)) {
+                needs.0 |= slope.needs.0;
+            }
+        }
+        needs
+    }
+
     /// The gradients of one element.
     #[inline]
-    fn pull_one(&self, wanted: Mask, saves: Saves, g: One, held: Held<'_>, give: &mut dyn FnMut(usize, Tensor)) {
+    fn pull_one(&self, wanted: Mask, needs: Needs, g: One, held: Held<'_>, give: &mut dyn FnMut(usize, Tensor)) {
         for position in wanted.iter() {
             let bits = match &self.slopes[position] {
                 Slope::Zero => continue,
@@ -233,11 +332,11 @@ impl Elementwise {
                 Slope::MinusOne if g.dtype == DType::F64 => (-f64::from_bits(g.bits)).to_bits(),
                 Slope::MinusOne => u64::from((-f32::from_bits(g.bits as u32)).to_bits()),
                 Slope::Expression(slope) => {
-                    let at = |source: Source| match held.0[source.place(saves)] {
+                    let at = |source: Source| match held.0[needs.place(source)] {
                         Saved::Held(Value::One(one)) => one.bits,
                         _ => unreachable!("everything held is alike"),
                     };
-                    slope.of_one(g, at(slope.sources[0]), at(slope.sources[slope.sources.len() - 1]), [0.0; 2])
+                    slope.of_one(g, at(slope.sources[0]), at(slope.sources[slope.sources.len() - 1]), [0.0; 3])
                 }
             };
             give(position, Tensor::one(bits, g.dtype, g.rank as usize));
@@ -249,7 +348,7 @@ impl Elementwise {
     fn pull_dense<T: Compute + Stored + std::ops::Neg<Output = T>>(
         &self,
         wanted: Mask,
-        saves: Saves,
+        needs: Needs,
         mut g: Dense,
         held: Held<'_>,
         give: &mut dyn FnMut(usize, Tensor),
@@ -263,16 +362,16 @@ impl Elementwise {
                 Slope::One => Tensor::from(Value::Dense(g.clone())),
                 Slope::MinusOne => g.new_like(|out: &mut [T]| loop1(g.slice(), out, |x: T| -x)),
                 Slope::Expression(slope) => {
-                    let at = |source: Source| match &held.0[source.place(saves)] {
+                    let at = |source: Source| match &held.0[needs.place(source)] {
                         Saved::Held(Value::Dense(dense)) => dense.slice::<T>(),
                         _ => unreachable!("everything held is alike"),
                     };
                     let (a, b) = (at(slope.sources[0]), at(slope.sources[slope.sources.len() - 1]));
                     let loops = loops(slope);
-                    if rest.is_empty() && g.slice_mut().map(|g| (loops.update)(g, a, b, [T::ZERO; 2])).is_some() {
+                    if rest.is_empty() && g.slice_mut().map(|g| loops.update(g, a, b, [T::ZERO; 3])).is_some() {
                         return give(position, Tensor::from(Value::Dense(g)));
                     }
-                    g.new_like(|out| (loops.slices)(g.slice(), a, b, out, [T::ZERO; 2]))
+                    g.new_like(|out| (loops.slices)(g.slice(), a, b, out, [T::ZERO; 3]))
                 }
             };
             give(position, gradient);
@@ -282,7 +381,7 @@ impl Elementwise {
     /// The values of its parameters in one call.
     #[inline]
     fn values_of(&self, attrs: &Attrs) -> Parameters<f64> {
-        let mut values = [0.0; 2];
+        let mut values = [0.0; 3];
         for (value, name) in values.iter_mut().zip(self.parameters) {
             *value = attrs.real(name);
         }
@@ -340,18 +439,18 @@ impl Primitive for Elementwise {
         match (&operands[0].value, &operands[operands.len() - 1].value) {
             (Value::One(x), Value::One(y)) if x.dtype == y.dtype && x.rank == y.rank => {
                 let bits = match x.dtype {
-                    DType::F64 => (self.f64.one)(f64::from_bits(x.bits), f64::from_bits(y.bits), [0.0; 2]).to_bits(),
+                    DType::F64 => (self.f64.one)(f64::from_bits(x.bits), f64::from_bits(y.bits), [0.0; 3]).to_bits(),
                     DType::F32 => {
                         let read = |bits: u64| f32::from_bits(bits as u32);
-                        u64::from((self.f32.one)(read(x.bits), read(y.bits), [0.0; 2]).to_bits())
+                        u64::from((self.f32.one)(read(x.bits), read(y.bits), [0.0; 3]).to_bits())
                     }
                     _ => return None,
                 };
                 Some(Tensor::one(bits, x.dtype, x.rank as usize))
             }
             (Value::Dense(x), Value::Dense(y)) if x.is_like(y) && x.is_short() => match x.dtype() {
-                DType::F64 => Some(x.new_like(|out| (self.f64.slices)(x.slice(), y.slice(), out, [0.0; 2]))),
-                DType::F32 => Some(x.new_like(|out| (self.f32.slices)(x.slice(), y.slice(), out, [0.0; 2]))),
+                DType::F64 => Some(x.new_like(|out| (self.f64.slices)(x.slice(), y.slice(), out, [0.0; 3]))),
+                DType::F32 => Some(x.new_like(|out| (self.f32.slices)(x.slice(), y.slice(), out, [0.0; 3]))),
                 _ => None,
             },
             _ => None,
@@ -365,8 +464,8 @@ impl Primitive for Elementwise {
             return false;
         }
         match (x.dtype(), self.f64.update, self.f32.update) {
-            (DType::F64, Some(update), _) => x.slice_mut().map(|x| update(x, y.slice(), [0.0; 2])).is_some(),
-            (DType::F32, _, Some(update)) => x.slice_mut().map(|x| update(x, y.slice(), [0.0; 2])).is_some(),
+            (DType::F64, Some(update), _) => x.slice_mut().map(|x| update(x, y.slice(), [0.0; 3])).is_some(),
+            (DType::F32, _, Some(update)) => x.slice_mut().map(|x| update(x, y.slice(), [0.0; 3])).is_some(),
             _ => false,
         }
     }
@@ -384,18 +483,7 @@ impl Primitive for Elementwise {
 
     #[inline]
     fn saves(&self, _attrs: &Attrs, wanted: Mask) -> Saves {
-        let mut saves = Saves::NOTHING;
-        for (position, slope) in self.slopes.iter().enumerate() {
-            if let (Slope::Expression(slope), true) = (slope, wanted.has(position)) {
-                for source in slope.sources {
-                    saves = match *source {
-                        Source::Operand(position) => saves.operand(position),
-                        Source::Output(position) => saves.output(position),
-                    };
-                }
-            }
-        }
-        saves
+        self.needs(wanted).saves()
     }
 
     #[inline]
@@ -418,19 +506,19 @@ impl Primitive for Elementwise {
         if !self.parameters.is_empty() {
             return;
         }
-        let saves = self.saves(&Attrs::new(), wanted);
+        let needs = self.needs(wanted);
         let alike = |value: &Value| {
-            held.0[..saves.count()]
+            held.0[..needs.count()]
                 .iter()
                 .all(|saved| matches!(saved, Saved::Held(saved) if value.is_short_like(saved)))
         };
         let Some(cotangent) = g.take_if(|g| g.value.is_short_like(&g.value) && alike(&g.value)) else { return };
         match cotangent.value {
-            Value::One(one) => self.pull_one(wanted, saves, one, held, give),
+            Value::One(one) => self.pull_one(wanted, needs, one, held, give),
             Value::Dense(dense) if dense.dtype() == DType::F64 => {
-                self.pull_dense::<f64>(wanted, saves, dense, held, give, |slope| &slope.f64);
+                self.pull_dense::<f64>(wanted, needs, dense, held, give, |slope| &slope.f64);
             }
-            Value::Dense(dense) => self.pull_dense::<f32>(wanted, saves, dense, held, give, |slope| &slope.f32),
+            Value::Dense(dense) => self.pull_dense::<f32>(wanted, needs, dense, held, give, |slope| &slope.f32),
             _ => unreachable!("only numbers are short"),
         }
     }
@@ -468,23 +556,31 @@ impl Primitive for Elementwise {
     }
 
     fn cases(&self) -> Vec<Case> {
-        let (reference, p) = (self.reference, self.tried);
+        let mut cases = self.cases_of(self.tried[0], true);
+        cases.extend(self.tried[1..].iter().flat_map(|&p| self.cases_of(p, false)));
+        cases
+    }
+}
+
+impl Elementwise {
+    /// The cases of one set of parameters: in all shapes, or few.
+    fn cases_of(&self, p: Parameters<f64>, all: bool) -> Vec<Case> {
+        let (reference, arity) = (self.reference, self.slopes.len());
         let attrs =
             self.parameters.iter().zip(p).fold(Attrs::new(), |attrs, (name, value)| attrs.with_real(name, value));
+        let with = if attrs.is_empty() || all { String::new() } else { format!("{attrs} ") };
         let whole = move |samples: &[Sample]| {
             let second = samples.last().expect("an operand");
             let data: Vec<f64> = samples[0].data.iter().zip(&second.data).map(|(&x, &y)| reference(x, y, p)).collect();
             vec![Sample::new(samples[0].shape.clone(), data).of(samples[0].dtype)]
         };
-        let sample = |shape: Shape, phase: f64| match self.domain {
-            Domain::Reals => Sample::wave(shape, phase),
-            Domain::Positive => Sample::positive(shape, phase),
-            Domain::Within(low, high) => Sample::within(low, high, shape, phase),
+        let case = |shape: Shape| {
+            let operands = self.domain.samples(&shape).into_iter().take(arity).collect::<Vec<_>>();
+            Case::new(format!("{with}shape {shape}"), attrs.clone(), operands, whole)
         };
-        let operands = |shape: Shape| -> Vec<Sample> {
-            (0..self.slopes.len()).map(|operand| sample(shape.clone(), operand as f64 + 0.3)).collect()
-        };
-        let case = |shape: Shape| Case::new(format!("shape {shape}"), attrs.clone(), operands(shape), whole);
+        if !all {
+            return vec![case(Shape::from([2, 3])), case(Shape::from([]))];
+        }
         // One element inline, short and long rows, more axes than are held dense, nothing, and enough for several tiles.
         let mut cases = vec![
             case(Shape::from([])),
@@ -496,20 +592,51 @@ impl Primitive for Elementwise {
             case(Shape::from([3, 400])),
             case(Shape::from([40_000])).values_only(),
         ];
-        if !self.edges.is_empty() {
-            let (points, values): (Vec<f64>, Vec<f64>) = self.edges.iter().copied().unzip();
-            let expected = Sample::new([values.len()], values);
-            let points = vec![Sample::new([points.len()], points)];
-            let edge = Case::new("edges", attrs.clone(), points, move |_| vec![expected.clone()]);
-            cases.push(edge.values_only());
-        }
+        cases.extend(self.edges.case(attrs.clone()));
         if self.i64.is_some() {
-            let whole_numbers = (0..self.slopes.len())
-                .map(|operand| Sample::integers([4], [3, -2, 7, 1 + operand as i64]))
-                .collect::<Vec<_>>();
-            cases.push(Case::new("integers", attrs.clone(), whole_numbers, whole).values_only());
+            let whole_numbers =
+                (0..arity).map(|operand| Sample::integers([4], [3, -2, 7, 1 + operand as i64])).collect::<Vec<_>>();
+            cases.push(Case::new("integers", attrs, whole_numbers, whole).values_only());
         }
         cases
+    }
+}
+
+impl Domain {
+    /// Test points for two operands.
+    fn samples(self, shape: &Shape) -> [Sample; 2] {
+        let of = |make: &dyn Fn(Shape, f64) -> Sample| [make(shape.clone(), 0.3), make(shape.clone(), 1.3)];
+        match self {
+            Domain::Reals => of(&|shape, phase| Sample::wave(shape, phase)),
+            Domain::Positive => of(&|shape, phase| Sample::positive(shape, phase)),
+            Domain::Within(low, high) => of(&|shape, phase| Sample::within(low, high, shape, phase)),
+            Domain::Points(make) => {
+                let [mut x, mut y] = of(&|shape, phase| Sample::wave(shape, phase));
+                for (x, y) in x.data.iter_mut().zip(&mut y.data) {
+                    (*x, *y) = make(*x, *y);
+                }
+                [x, y]
+            }
+        }
+    }
+}
+
+impl Edges {
+    /// The case of these points, if there are any.
+    fn case(&self, attrs: Attrs) -> Option<Case> {
+        let (operands, values): (Vec<Vec<f64>>, Vec<f64>) = match self {
+            Edges::One(points) => {
+                (vec![points.iter().map(|point| point.0).collect()], points.iter().map(|point| point.1).collect())
+            }
+            Edges::Two(points) => (
+                vec![points.iter().map(|point| point.0).collect(), points.iter().map(|point| point.1).collect()],
+                points.iter().map(|point| point.2).collect(),
+            ),
+        };
+        let size = values.len();
+        let expected = Sample::new([size], values);
+        let operands: Vec<Sample> = operands.into_iter().map(|numbers| Sample::new([size], numbers)).collect();
+        (size > 0).then(|| Case::new("edges", attrs, operands, move |_| vec![expected.clone()]).values_only())
     }
 }
 

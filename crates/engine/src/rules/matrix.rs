@@ -7,7 +7,7 @@ use crate::primitive::{
     Adjoints, Attrs, Case, Cost, Device, Gradient, Gradients, Mask, Outputs, Primitive, Rule, Sample, Saves, Spec,
     SpecRef, Specs, expect_float, streaming_cost,
 };
-use crate::tensor::collect;
+use crate::tensor::numbers;
 use crate::{DType, Error, ErrorKind, Select, Shape, Tensor};
 use smallvec::smallvec;
 use std::marker::PhantomData;
@@ -56,9 +56,9 @@ impl<D> DecompositionOp<D> {
 fn run<D: Decomposition, T: Real>(attrs: &Attrs, a: &Tensor, outputs: &[Spec]) -> Result<Outputs, Error> {
     let (lead, [m, n]) = split(a.shape());
     let batch: usize = lead.iter().product();
-    let mut numbers = collect::<T>(a);
+    let mut numbers = numbers::<T>(a);
     if D::SYMMETRIC {
-        numbers.chunks_exact_mut((n * n).max(1)).for_each(|matrix| make_symmetric(matrix, n));
+        numbers.to_mut().chunks_exact_mut((n * n).max(1)).for_each(|matrix| make_symmetric(matrix, n));
     }
     let is_float = |spec: &&Spec| spec.dtype.is_float();
     let mut floats: Vec<Vec<T>> =
@@ -234,26 +234,9 @@ pub(crate) fn symmetric_part(x: &Tensor) -> Tensor {
     (x + x.t()) * 0.5
 }
 
-/// Which of the indices (i, j) of an `m x n` matrix satisfy `keep(i, j)`.
-fn mask(m: usize, n: usize, keep: impl Fn(usize, usize) -> bool) -> Tensor {
-    Tensor::from_vec((0..m * n).map(|place| keep(place / n, place % n)).collect(), [m, n])
-}
-
-/// The elements on and below the diagonal number `offset`, zeros elsewhere.
-pub(crate) fn lower(x: &Tensor, offset: isize) -> Tensor {
-    let (_, [m, n]) = split(x.shape());
-    mask(m, n, |i, j| j as isize <= i as isize + offset).where_(x, 0.0)
-}
-
-/// The elements on and above the diagonal number `offset`, zeros elsewhere.
-pub(crate) fn upper(x: &Tensor, offset: isize) -> Tensor {
-    let (_, [m, n]) = split(x.shape());
-    mask(m, n, |i, j| j as isize >= i as isize + offset).where_(x, 0.0)
-}
-
 /// The lower triangle with half of the diagonal.
 pub(crate) fn lower_half(x: &Tensor) -> Tensor {
-    (lower(x, 0) + lower(x, -1)) * 0.5
+    (x.tril(0) + x.tril(-1)) * 0.5
 }
 
 /// The identity matrix in the dtype of `like`.
@@ -266,15 +249,9 @@ pub(crate) fn diagonal_matrix(s: &Tensor) -> Tensor {
     scale_columns(&identity(s.shape()[s.rank() - 1], s), s)
 }
 
-/// The diagonals of the last two axes: every (n + 1)-th element of the rows written one after the other.
+/// The diagonals of the last two axes.
 pub(crate) fn diagonal(x: &Tensor) -> Tensor {
-    let (lead, [m, n]) = split(x.shape());
-    let count = m.min(n);
-    let shape: Shape = lead.iter().copied().chain([m * n]).collect();
-    let stop = if count == 0 { 0 } else { (count - 1) * (n + 1) + 1 };
-    let every = Select::Range { start: Some(0), stop: Some(stop as i64), step: n as i64 + 1 };
-    let selects: Vec<Select> = lead.iter().map(|_| Select::from(..)).chain([every]).collect();
-    x.reshape(shape).slice(&selects[..])
+    x.diagonal_of(0, -2, -1)
 }
 
 /// 1 / (x_j - x_i) off the diagonal, 0 on it.

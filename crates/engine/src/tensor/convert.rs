@@ -124,6 +124,34 @@ impl Tensor {
         Tensor::try_from_vec(data, shape).or_raise()
     }
 
+    /// A tensor from a slice of row-major numbers and a shape.
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    /// assert_eq!(Tensor::from_slice(&[1i64, 2, 3, 4], [2, 2]), Tensor::from([[1i64, 2], [3, 4]]));
+    /// ```
+    #[track_caller]
+    pub fn from_slice<T: Scalar>(data: &[T], shape: impl Into<Shape>) -> Tensor {
+        Tensor::try_from_vec(data.to_vec(), shape).or_raise()
+    }
+
+    /// Writes all numbers, row-major, over a slice of as many.
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    /// let mut numbers = [0.0; 2];
+    /// Tensor::from([1.0, 2.0]).copy_to(&mut numbers);
+    /// assert_eq!(numbers, [1.0, 2.0]);
+    /// ```
+    #[track_caller]
+    pub fn copy_to<T: Scalar>(&self, numbers: &mut [T]) {
+        if numbers.len() != self.elements() {
+            let message = format!("{} elements do not fill a slice of {}", self.elements(), numbers.len());
+            Error::new(ErrorKind::Shape(vec![Shape::from(self.shape())]), "copy_to", message).raise();
+        }
+        numbers.copy_from_slice(&self.to_vec::<T>());
+    }
+
     /// A tensor from row-major numbers and a shape, or why they do not fit.
     pub fn try_from_vec<T: Scalar>(data: Vec<T>, shape: impl Into<Shape>) -> Result<Tensor, Error> {
         let shape = shape.into();

@@ -3,17 +3,24 @@
 mod convert;
 mod create;
 mod mutate;
+#[cfg(feature = "ndarray")]
+mod ndarray;
 mod operators;
 mod print;
+mod select;
 mod shape;
+mod slices;
 
 pub use convert::{Nested, Scalar};
+pub use create::{Arange, Steps};
 pub use mutate::SliceMut;
-pub use shape::Shape;
+pub use select::{Ellipsis, NewAxis, Select, Selection};
+pub use shape::{AnyAxis, Shape};
 
 pub(crate) use convert::collect;
 use shape::MOST_AXES;
 pub(crate) use shape::{Layout, broadcast};
+pub(crate) use slices::{computing, computing_float, fill, numbers};
 
 use crate::autograd::GradientSlot;
 use crate::error::OrRaise;

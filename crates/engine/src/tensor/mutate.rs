@@ -4,13 +4,13 @@
 //! for backward is never overwritten and aliases never observe each other's writes. Under grad mode the handle moves on to
 //! the new value's place in the graph; inside `no_grad` a leaf stays the leaf it was.
 
-use super::{Layout, Shape, Tensor, Value};
+use super::select::{Plan, Selection};
+use super::{Layout, Shape, Tensor, Value, broadcast};
 use crate::autograd::{GradientSlot, modes};
 use crate::bind::{bind_owned, bind1};
 use crate::error::OrRaise;
 use crate::location;
 use crate::ops::elementwise::{add::ADD, div::DIV, mul::MUL, sub::SUB};
-use crate::ops::movement::slice::{Part, Selection};
 use crate::ops::movement::slice_update::{SLICE_ADD, SLICE_ASSIGN};
 use crate::ops::{Operand, common_shape};
 use crate::primitive::{Attrs, Primitive};
@@ -18,7 +18,8 @@ use crate::{DType, Error, ErrorKind};
 use smallvec::SmallVec;
 use std::ops::{AddAssign, DivAssign, MulAssign, SubAssign};
 use std::panic::Location;
-use wengert_kernels::dtype::Compute;
+use wengert_kernels::map as kernels;
+use wengert_kernels::view::Out;
 
 impl Tensor {
     /// Replaces this value by `op(value, rest..)`; the memory is handed over, so it can be reused.
@@ -100,44 +101,64 @@ assigning!(DivAssign, div_assign, DIV);
 /// x.slice_mut((1, ..)).assign(&Tensor::from([1.0, 2.0, 3.0]));
 /// x.slice_mut((.., 0)).add(10.0);
 /// assert_eq!(x, Tensor::from([[10.0, 0.0, 0.0], [11.0, 2.0, 3.0]]));
+///
+/// // Index tensors and masks; what is named twice adds up.
+/// x.slice_mut((0, Tensor::from([1i64, 1]))).add(&Tensor::from([1.0, 2.0]));
+/// x.slice_mut(x.gt(9.0)).assign(0.0);
+/// assert_eq!(x, Tensor::from([[0.0, 3.0, 0.0], [0.0, 2.0, 3.0]]));
 /// ```
 pub struct SliceMut<'a> {
     tensor: &'a mut Tensor,
-    part: Part,
+    plan: Plan,
 }
 
 impl SliceMut<'_> {
     #[track_caller]
-    fn write(self, op: &'static dyn Primitive, values: impl Operand) {
-        let values = values.tensor(self.tensor.dtype());
-        if common_shape("slice_mut", &values, &Tensor::zeros(&self.part.shape)) != self.part.shape {
-            let (given, part) = (Shape::from(values.shape()), self.part.shape);
+    fn write(self, adds: bool, values: impl Operand) {
+        let SliceMut { tensor, plan } = self;
+        let values = values.tensor(tensor.dtype());
+        if plan.is_addressed() {
+            let part = plan.part_of(tensor);
+            let written = match plan.only_mask() {
+                // One number for all places needs no look at the mask.
+                Some((axis, mask)) if values.rank() == 0 => {
+                    let behind = part.rank() - axis - mask.rank();
+                    let aligned = mask.reshape([mask.shape(), &vec![1; behind]].concat());
+                    let new = if adds { &part + &*values } else { values.broadcast_to(part.shape()) };
+                    aligned.where_(new, &part)
+                }
+                _ => plan.address(&part).put("slice_mut", &part, &values, adds),
+            };
+            return tensor.update(&SLICE_ASSIGN, plan.attrs(), &[&plan.unrolled(&written)]);
+        }
+        if broadcast(values.shape(), &plan.shape).as_ref() != Some(&plan.shape) {
+            let (given, part) = (Shape::from(values.shape()), plan.shape);
             let message = format!("values of shape {given} do not fit a part of shape {part}");
             Error::new(ErrorKind::Shape(vec![given, part]), "slice_mut", message).raise();
         }
-        let values = values.broadcast_to(self.part.shape.clone()).reshape(self.part.full_shape());
-        self.tensor.update(op, self.part.attrs(), &[&values]);
+        let values = plan.unrolled(&values.broadcast_to(plan.shape.clone()));
+        tensor.update(if adds { &SLICE_ADD } else { &SLICE_ASSIGN }, plan.attrs(), &[&values]);
     }
 
-    /// Writes these values, repeated as needed.
+    /// Writes these values, repeated as needed; of several for one place the last stays.
     #[track_caller]
     pub fn assign(self, values: impl Operand) {
-        self.write(&SLICE_ASSIGN, values);
+        self.write(false, values);
     }
 
-    /// Adds these values, repeated as needed.
+    /// Adds these values, repeated as needed; several for one place add up.
     #[track_caller]
     pub fn add(self, values: impl Operand) {
-        self.write(&SLICE_ADD, values);
+        self.write(true, values);
     }
 }
 
 impl Tensor {
-    /// The part of the tensor named by a position or range for each leading axis, to be written.
+    /// The part of the tensor named by a selection as for [`slice`](Tensor::slice), to be written.
     #[track_caller]
     pub fn slice_mut(&mut self, selection: impl Selection) -> SliceMut<'_> {
-        let part = Part::of(self.shape(), selection).or_raise();
-        SliceMut { tensor: self, part }
+        let plan = Plan::of(self.shape(), selection).or_raise();
+        SliceMut { tensor: self, plan }
     }
 
     /// Writes one element, or the values of a part: index assignment.
@@ -158,39 +179,11 @@ impl Tensor {
         let spec = self.spec();
         let (dtype, layout) = (spec.dtype, part(&Layout::contiguous(spec.shape)));
         let bytes = self.unique_bytes().expect("the driver found it unique");
-        match dtype.compute() {
-            DType::F64 => write_part::<f64>(dtype, bytes, &layout, values, add),
-            DType::F32 => write_part::<f32>(dtype, bytes, &layout, values, add),
-            _ => write_part::<i64>(dtype, bytes, &layout, values, add),
-        }
-    }
-}
-
-fn write_part<T: Compute>(dtype: DType, bytes: &mut [u8], layout: &Layout, values: &Tensor, add: bool) {
-    let values = super::convert::collect::<T>(values);
-    let (size, rank) = (dtype.size(), layout.shape.rank());
-    let row = layout.shape.last().copied().unwrap_or(1);
-    let stride = layout.strides.last().copied().unwrap_or(0);
-    let mut index = vec![0usize; rank];
-    for values in values.chunks(row.max(1)) {
-        let place: isize = layout.strides.iter().zip(&index).map(|(stride, &i)| stride * i as isize).sum();
-        for (j, &value) in values.iter().enumerate() {
-            let at = (layout.offset + place + stride * j as isize) as usize * size;
-            let target = &mut bytes[at..at + size];
-            let mut sum = [value];
-            if add {
-                let mut old = [T::ZERO];
-                T::load(dtype, target, &mut old);
-                sum[0] = old[0] + value;
-            }
-            T::store(&sum, dtype, target);
-        }
-        for axis in (0..rank.saturating_sub(1)).rev() {
-            index[axis] += 1;
-            if index[axis] < layout.shape[axis] {
-                break;
-            }
-            index[axis] = 0;
+        let target = Out { dtype, bytes };
+        let part = kernels::Part { offset: layout.offset as usize, shape: &layout.shape, strides: &layout.strides };
+        match add {
+            true => kernels::add_part(target, part, values.value.view()),
+            false => kernels::assign_part(target, part, values.value.view()),
         }
     }
 }

@@ -1,11 +1,14 @@
 //! Arithmetic operators on tensors, references and Rust numbers.
 
-use super::{DType, Tensor};
+use super::{DType, Shape, Tensor};
 use crate::bind::bind_owned;
+use crate::error::OrRaise;
 use crate::ops::elementwise::{add::ADD, div::DIV, mul::MUL, neg::NEG, sub::SUB};
 use crate::ops::{Operand, binary};
 use crate::primitive::{Attrs, Primitive};
-use std::ops::{Add, Div, Mul, Neg, Sub};
+use crate::{Error, ErrorKind};
+use std::iter::Sum;
+use std::ops::{Add, BitAnd, BitOr, BitXor, Div, Mul, Neg, Not, Sub};
 
 /// The right side is anything that is an operand: one impl, so that the result's type is known before the literal's.
 macro_rules! operator {
@@ -63,6 +66,73 @@ impl Neg for Tensor {
     }
 }
 
+/// Logic on truth values: `!mask`, `a & b`, `a | b`, `a ^ b`.
+macro_rules! logic {
+    ($($trait:ident $method:ident |$a:ident, $b:ident| $result:expr;)*) => {$(
+        logic!(@sides $trait $method |$a, $b| $result; &Tensor, &Tensor);
+        logic!(@sides $trait $method |$a, $b| $result; &Tensor, Tensor);
+        logic!(@sides $trait $method |$a, $b| $result; Tensor, &Tensor);
+        logic!(@sides $trait $method |$a, $b| $result; Tensor, Tensor);
+    )*};
+    (@sides $trait:ident $method:ident |$a:ident, $b:ident| $result:expr; $left:ty, $right:ty) => {
+        impl $trait<$right> for $left {
+            type Output = Tensor;
+            #[track_caller]
+            fn $method(self, other: $right) -> Tensor {
+                let ($a, $b): (&Tensor, &Tensor) = (&self, &other);
+                expect_truth(stringify!($method), $b.dtype()).or_raise();
+                $result
+            }
+        }
+    };
+}
+
+logic! {
+    BitAnd bitand |a, b| a.where_(b, b.zeros_like());
+    BitOr bitor |a, b| a.where_(b.ones_like(), b);
+    BitXor bitxor |a, b| a.not_equal(b);
+}
+
+fn expect_truth(name: &str, dtype: DType) -> Result<(), Error> {
+    if dtype == DType::Bool {
+        return Ok(());
+    }
+    let message = format!("needs truth values, got {dtype}");
+    Err(Error::new(ErrorKind::DType(vec![dtype]), name, message).help("compare first, for example with .not_equal(0)"))
+}
+
+impl Not for &Tensor {
+    type Output = Tensor;
+    #[track_caller]
+    fn not(self) -> Tensor {
+        expect_truth("not", self.dtype()).or_raise();
+        self.equal(0)
+    }
+}
+
+impl Not for Tensor {
+    type Output = Tensor;
+    #[track_caller]
+    fn not(self) -> Tensor {
+        !&self
+    }
+}
+
+/// The sum of all; of none, the number 0 of dtype f64.
+impl Sum for Tensor {
+    fn sum<I: Iterator<Item = Tensor>>(mut tensors: I) -> Tensor {
+        let first = tensors.next().unwrap_or_else(|| Tensor::from(0.0));
+        tensors.fold(first, |sum, term| sum + term)
+    }
+}
+
+/// The sum of all; of none, the number 0 of dtype f64.
+impl<'a> Sum<&'a Tensor> for Tensor {
+    fn sum<I: Iterator<Item = &'a Tensor>>(tensors: I) -> Tensor {
+        tensors.cloned().sum()
+    }
+}
+
 impl Tensor {
     /// Adds one more term to this sum, in place where nobody else holds it.
     #[inline]
@@ -103,5 +173,40 @@ impl Tensor {
         };
         let (a, b) = (self.read("all_close"), other.read("all_close"));
         a.shape() == b.shape() && a.to_f64_vec().iter().zip(&b.to_f64_vec()).all(close)
+    }
+
+    /// Whether every element differs from the other's by at most `absolute + relative * |other|`, as NumPy's and
+    /// PyTorch's `allclose`; NaN is close to nothing, infinities to themselves.
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    /// let (x, y) = (Tensor::from([100.0, 0.0]), Tensor::from([100.001, 1e-9]));
+    /// assert!(x.all_close_within(&y, 1e-4, 1e-8) && !x.all_close_within(&y, 1e-6, 1e-8));
+    /// ```
+    #[track_caller]
+    pub fn all_close_within(&self, other: &Tensor, relative: f64, absolute: f64) -> bool {
+        let close = |(x, y): (&f64, &f64)| x == y || (x - y).abs() <= absolute + relative * y.abs();
+        let (a, b) = (self.read("all_close"), other.read("all_close"));
+        a.shape() == b.shape() && a.to_f64_vec().iter().zip(&b.to_f64_vec()).all(close)
+    }
+
+    /// The greatest distance of two elements at the same place; NaN if one is NaN, 0 for empty tensors.
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    /// assert_eq!(Tensor::from([1.0, 5.0]).max_abs_difference(&Tensor::from([1.5, 5.0])), 0.5);
+    /// ```
+    #[track_caller]
+    pub fn max_abs_difference(&self, other: &Tensor) -> f64 {
+        let (a, b) = (self.read("max_abs_difference"), other.read("max_abs_difference"));
+        if a.shape() != b.shape() {
+            let shapes = vec![Shape::from(a.shape()), Shape::from(b.shape())];
+            let message = format!("shapes {} and {} differ", shapes[0], shapes[1]);
+            Error::new(ErrorKind::Shape(shapes), "max_abs_difference", message).raise();
+        }
+        let distance = |(x, y): (&f64, &f64)| if x == y { 0.0 } else { (x - y).abs() };
+        // A NaN is not exceeded by anything.
+        let greater = |most: f64, x: f64| if x > most || x.is_nan() { x } else { most };
+        a.to_f64_vec().iter().zip(&b.to_f64_vec()).map(distance).fold(0.0, greater)
     }
 }

@@ -64,6 +64,27 @@ impl Shape {
     }
 }
 
+/// An axis as any whole number; negative ones count from the end.
+///
+/// ```
+/// use wengert::prelude::*;
+/// let x = Tensor::zeros([2, 3]);
+/// assert_eq!(x.unsqueeze(-1).shape(), x.unsqueeze(x.rank()).shape());
+/// ```
+pub trait AnyAxis: Copy {
+    /// The axis with its sign.
+    fn signed(self) -> isize;
+}
+
+macro_rules! any_axis {
+    ($($int:ty),*) => {$(
+        impl AnyAxis for $int {
+            fn signed(self) -> isize { isize::try_from(self).unwrap_or(isize::MAX) }
+        }
+    )*};
+}
+any_axis!(i32, i64, isize, usize);
+
 /// The product of the sizes; one that no machine could hold stays the largest number instead of wrapping to a small one.
 pub(crate) fn elements(sizes: &[usize]) -> usize {
     match sizes.contains(&0) {

@@ -2,12 +2,14 @@
 
 mod compile;
 mod grad;
+mod gradcheck;
 mod jvp;
 mod vjp;
 mod vmap;
 
 pub use compile::{Compiled, compile};
 pub use grad::{grad, value_and_grad};
+pub use gradcheck::{GradCheck, GradFault, GradMismatch, GradReport, GradRow, gradcheck};
 pub use jvp::jvp;
 pub use vjp::{Pullback, vjp};
 pub use vmap::vmap;

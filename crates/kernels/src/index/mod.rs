@@ -1,14 +1,14 @@
 //! Gather and scatter along one axis.
 //!
 //! For axis 1 of rank 3: `gather: out[i][j][k] = x[i][index[i][j][k]][k]`, `scatter: target[i][index[i][j][k]][k] +=
-//! source[i][j][k]`. The index has the rank of `x` and is no longer than it along the other axes.
+//! source[i][j][k]`, or another fold. The index has the rank of `x` and is no longer than it along the other axes.
 
 mod gather;
 mod rows;
 mod scatter;
 
 pub use gather::gather;
-pub use scatter::scatter_add;
+pub use scatter::{scatter_add, scatter_fold};
 
 use std::fmt;
 

@@ -58,20 +58,32 @@ impl Rows {
         }
     }
 
-    /// The first index in row-major order that is out of range.
-    pub(super) fn check_all(&self, index: &Reader<'_, i64>, count: usize) -> Result<(), OutOfRange> {
+    /// The first index in row-major order that is out of range. Repeated indices are looked at once.
+    pub(super) fn check_all(&self, index: View<'_>) -> Result<(), OutOfRange> {
+        let once: SmallVec<[usize; 6]> =
+            index.shape.iter().zip(index.strides).map(|(&size, &stride)| if stride == 0 { 1 } else { size }).collect();
+        let count: usize = once.iter().product();
+        let reader = Reader::<i64>::new(View { shape: &once, ..index });
         let mut first = None;
         for start in (0..count).step_by(64 * TILE) {
-            walk(std::array::from_ref(index), start, (64 * TILE).min(count - start), &mut |tile, [indices]| {
+            walk(std::array::from_ref(&reader), start, (64 * TILE).min(count - start), &mut |tile, [indices]| {
                 let length = self.length as u64;
                 let bad = indices.iter().fold(false, |bad, &index| bad | (index as u64 >= length));
                 if bad && first.is_none() {
-                    let errors =
-                        indices.iter().enumerate().map(|(i, &index)| self.check(index, start + tile.start + i));
+                    let errors = indices.iter().enumerate().map(|(i, &x)| self.check(x, start + tile.start + i));
                     first = errors.into_iter().find_map(Result::err);
                 }
             });
         }
-        first.map_or(Ok(()), Err)
+        let Some(mut wrong) = first else { return Ok(()) };
+        // The first repetition is at 0 along every repeated axis.
+        let (mut rest, mut step, mut position) = (wrong.position, 1, 0);
+        for (&size, &once) in index.shape.iter().zip(&once).rev() {
+            position += rest % once * step;
+            rest /= once;
+            step *= size;
+        }
+        wrong.position = position;
+        Err(wrong)
     }
 }

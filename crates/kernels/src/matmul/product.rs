@@ -1,8 +1,9 @@
-//! One product on one thread: the `gemm` crate for floats, plain loops for integers and small matrices.
+//! One product on one thread: the `gemm` crate for floats, plain loops for integers and small matrices. In the former,
+//! subnormal numbers count as zero.
 
 use super::Matrix;
 use crate::dtype::Compute;
-use crate::simd::vectorised;
+use crate::simd::{vectorised, without_subnormals};
 use std::mem::MaybeUninit;
 
 /// Multiplications up to which plain loops beat the packing of `gemm`.
@@ -75,7 +76,7 @@ macro_rules! product_by_gemm {
                 let kept = if keep { 1.0 } else { 0.0 };
                 // SAFETY: all three operands are valid for the given sizes and strides (the caller's promise), and the
                 // output is not read unless `keep` is true.
-                unsafe {
+                without_subnormals(|| unsafe {
                     gemm::gemm(
                         a.rows, b.cols, a.cols,
                         out, 1, row_step as isize, keep,
@@ -84,7 +85,7 @@ macro_rules! product_by_gemm {
                         kept, factor, false, false, false,
                         gemm::Parallelism::None,
                     );
-                }
+                })
             }
         }
     )* };

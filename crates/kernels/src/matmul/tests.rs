@@ -168,3 +168,14 @@ fn a_matrix_beyond_its_data_is_refused() {
     let b = Matrix { rows: 3, cols: 1, ..a };
     matmul(a, b, &mut [0.0; 2]);
 }
+
+#[test]
+fn the_flushing_mode_of_a_product_ends_with_it() {
+    let tiny = vec![1e-20f32; 64 * 64];
+    let matrix = Matrix { data: &tiny, offset: 0, rows: 64, cols: 64, row_stride: 64, col_stride: 1 };
+    let mut out = vec![0f32; 64 * 64];
+    matmul(matrix, matrix, &mut out);
+    let half = std::hint::black_box(f32::MIN_POSITIVE) * std::hint::black_box(0.5);
+    assert!(half > 0.0, "subnormal numbers exist after a product");
+    assert!(out.iter().all(|&sum| sum == 0.0));
+}

@@ -9,12 +9,14 @@ mod float;
 mod fold;
 mod moments;
 mod norm;
+mod power;
 mod softmax;
 
 pub use cross_entropy::{CrossEntropy, cross_entropy, cross_entropy_gradient};
 pub use float::Float;
 pub use moments::{mean_variance, mean_variance_of_columns};
 pub use norm::{Affine, NormGradient, layer_norm, layer_norm_gradient, rms_norm, rms_norm_gradient};
+pub use power::p_norm;
 pub use softmax::{log_softmax, log_softmax_gradient, logsumexp, logsumexp_gradient, softmax, softmax_gradient};
 
 pub(crate) use float::finite_or_zero;

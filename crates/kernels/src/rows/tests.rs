@@ -283,3 +283,21 @@ fn moments_keep_their_digits_beside_a_large_mean() {
     mean_variance_of_columns::<f64>(&[], 2, &mut nothing.0, &mut nothing.1);
     assert!(nothing.0[0].is_nan() && nothing.1[1].is_nan());
 }
+
+#[test]
+fn p_norms_neither_overflow_nor_lose_zeros() {
+    let norm = |x: &[f64], p: f64| {
+        let mut y = [f64::NAN];
+        super::p_norm(x, x.len(), p, &mut y);
+        y[0]
+    };
+    assert_eq!(norm(&[], 3.0), 0.0);
+    assert_eq!(norm(&[0.0, -0.0], 2.0), 0.0);
+    assert!((norm(&[3e200, 4e200], 2.0) / 5e200 - 1.0).abs() < 1e-15);
+    assert!((norm(&[3e-200, 4e-200], 2.0) / 5e-200 - 1.0).abs() < 1e-15);
+    assert!((norm(&[1.0, -2.0], 3.0) - 9f64.cbrt()).abs() < 1e-15);
+    assert!((norm(&[1.0, -2.0], -1.0) - 2.0 / 3.0).abs() < 1e-15);
+    assert_eq!(norm(&[1.0, 0.0], -1.0), 0.0);
+    assert_eq!(norm(&[f64::INFINITY, 1.0], 2.0), f64::INFINITY);
+    assert!(norm(&[1.0, f64::NAN, 2.0], 2.0).is_nan() && norm(&[1.0, f64::NAN, 2.0], -1.5).is_nan());
+}

@@ -4,9 +4,11 @@
 //! columns (`inner > 1`) run side by side; long rows are cut into fixed parts, whose totals are joined first.
 
 mod monoid;
+mod recurrence;
 mod walk;
 
 pub use monoid::Accumulate;
+pub use recurrence::linear_scan;
 
 use crate::dtype::Compute;
 use crate::rows::Float;

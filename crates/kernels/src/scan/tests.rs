@@ -181,3 +181,23 @@ fn the_reverse_sum_is_the_transpose_of_the_sum() {
     let dot = |a: &[f64], b: &[f64]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f64>();
     assert!((dot(&forward, &y) - dot(&x, &backward)).abs() < 1e-9);
 }
+
+#[test]
+fn a_linear_recurrence_equals_a_plain_loop() {
+    for (shape, reverse) in [([2, 5, 1], false), ([2, 5, 3], true), ([1, 3, 700], false), ([0, 3, 2], true)] {
+        let [outer, n, inner] = shape;
+        let count = outer * n * inner;
+        let a: Vec<f64> = (0..count).map(|i| (i as f64 * 0.7).sin()).collect();
+        let b: Vec<f64> = (0..count).map(|i| (i as f64 * 1.3).cos()).collect();
+        let mut y = vec![f64::NAN; count];
+        super::linear_scan(&a, &b, shape, reverse, &mut y);
+        for (o, i) in (0..outer).flat_map(|o| (0..inner).map(move |i| (o, i))) {
+            let mut state = 0.0;
+            for t in 0..n {
+                let at = (o * n + if reverse { n - 1 - t } else { t }) * inner + i;
+                state = a[at] * state + b[at];
+                assert_eq!(y[at], state);
+            }
+        }
+    }
+}

@@ -29,9 +29,15 @@ fn stepped(x: &Tensor) -> Option<Tensor> {
         false => junk,
     });
     let every_other = Select::Range { start: Some(1), stop: None, step: 2 };
-    let taken: Vec<Select> = x.shape().iter().map(|_| every_other).collect();
+    let taken: Vec<Select> = x.shape().iter().map(|_| every_other.clone()).collect();
     let has_gaps = x.rank() >= 1 && x.elements() > 0;
     has_gaps.then(|| long.tensor(DType::F64).cast(x.dtype()).slice(&taken[..]))
+}
+
+/// With the memory of every axis in the opposite order.
+fn reversed(x: &Tensor) -> Option<Tensor> {
+    let axes: Vec<isize> = (0..x.rank() as isize).collect();
+    (x.elements() > 1).then(|| x.flip(&axes).contiguous().flip(&axes))
 }
 
 /// The first part along axis 0, repeated without copying.
@@ -45,7 +51,7 @@ type Rearrange = fn(&Tensor) -> Option<Tensor>;
 /// The same tensors, each alone and then all in another layout.
 fn rearranged(tensors: &[Tensor]) -> Vec<(String, Vec<Tensor>)> {
     let mut all = Vec::new();
-    for (how, other) in [("transposed", transposed as Rearrange), ("stepped", stepped)] {
+    for (how, other) in [("transposed", transposed as Rearrange), ("stepped", stepped), ("reversed", reversed)] {
         let others: Vec<Option<Tensor>> = tensors.iter().map(other).collect();
         for (position, other) in others.iter().enumerate() {
             let with = |other: &Tensor| replaced(tensors, &[position], std::slice::from_ref(other));

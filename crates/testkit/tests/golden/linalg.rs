@@ -45,6 +45,8 @@ pub const ADAPTERS: &[(&str, Adapter)] = &[
         }]
     }),
     ("linalg.matrix_power", |c| vec![c.input().matrix_power(c.int("n", 0) as i64)]),
+    ("linalg.norm", |c| vec![c.input().norm(c.real_or("ord", 0, 2.0))]),
+    ("linalg.norm.subgradients_at_zero", |c| vec![c.input().norm(c.real_or("ord", 0, 2.0))]),
     ("linalg.pinv", pinv),
     ("linalg.pinv.hermitian", |c| vec![c.input().pinv_symmetric()]),
     // The record's own function: a matrix of low rank from two factors.
@@ -62,6 +64,7 @@ pub const ADAPTERS: &[(&str, Adapter)] = &[
     ("linalg.svdvals", |c| vec![c.input().svdvals()]),
     ("linalg.tensorinv", |c| vec![c.input().tensorinv(c.size_or("ind", 0, 2))]),
     ("linalg.tensorsolve", |c| vec![c.input().tensorsolve(c.tensor(0))]),
+    ("linalg.vector_norm", |c| vec![c.input().norm(c.real_or("ord", 0, 2.0))]),
     ("logdet", |c| vec![c.input().logdet()]),
     ("lu_solve", |c| vec![c.tensor(0).lu_solve(c.tensor(1), c.input())]),
     ("lu_unpack", |c| last_two(c.input().lu_unpack(c.tensor(0)))),

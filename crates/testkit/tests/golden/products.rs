@@ -11,6 +11,7 @@ pub const ADAPTERS: &[(&str, Adapter)] = &[
     ("addmv", |c| vec![c.input().addmv_with(c.tensor(0), c.tensor(1), beta(c), alpha(c))]),
     ("addr", |c| vec![c.input().addr_with(c.tensor(0), c.tensor(1), beta(c), alpha(c))]),
     ("baddbmm", |c| vec![c.input().baddbmm_with(c.tensor(0), c.tensor(1), beta(c), alpha(c))]),
+    ("cdist", |c| vec![c.input().cdist_with(c.tensor(0), c.real_or("p", 1, 2.0))]),
     ("cross", |c| vec![c.input().cross_along(c.tensor(0), c.int_or("dim", 1, -1))]),
     ("dot", |c| vec![c.input().dot(c.tensor(0))]),
     ("einsum", |c| vec![Tensor::einsum(c.word("equation", 0), &c.inputs().iter().collect::<Vec<_>>())]),

@@ -18,7 +18,7 @@ impl Tensor {
 elementwise! {
     ASIN = "asin",
     value: |x| asin(x),
-    slopes: [slope!(|x: operand 0| 1.0 / sqrt(1.0 - x * x))],
+    slopes: [slope!(|x: operand 0| 1.0 / sqrt((1.0 - x) * (1.0 + x)))],
     rule: "dx = dy / sqrt(1 - x^2)",
     reference: |x| x.atan2(((1.0 - x) * (1.0 + x)).sqrt()),
     domain: Within(-0.7, 0.7),

@@ -3,19 +3,6 @@
 
 use crate::ops::prelude::*;
 
-impl Tensor {
-    /// Every element times itself.
-    ///
-    /// ```
-    /// use wengert::prelude::*;
-    /// assert_eq!(Tensor::from([2.0, -3.0]).square(), Tensor::from([4.0, 9.0]));
-    /// ```
-    #[track_caller]
-    pub fn square(&self) -> Tensor {
-        self * self
-    }
-}
-
 elementwise! {
     MUL = "mul",
     value: |x, y| x * y,

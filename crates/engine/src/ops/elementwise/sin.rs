@@ -18,7 +18,8 @@ impl Tensor {
 elementwise! {
     SIN = "sin",
     value: |x| sin(x),
-    slopes: [slope!(|x: operand 0| cos(x))],
+    slices: sin_slice(x),
+    slopes: [slope!(|x: operand 0| cos(x), slices: cos_slice(x))],
     rule: "dx = cos(x) dy",
     reference: |x| (std::f64::consts::FRAC_PI_2 - x).cos(),
     domain: Reals,

@@ -2,10 +2,11 @@
 //! transpose adds; indices that repeat accumulate, in order. An index outside the axis is an error.
 
 use super::scatter_add::SCATTER_ADD;
+use crate::composite::indexing::axis_of;
 use crate::error::OrRaise;
 use crate::ops::prelude::*;
-use crate::ops::reduction::sum::checked_axis;
 use wengert_kernels::index::{self, OutOfRange};
+use wengert_kernels::view::View;
 
 impl Tensor {
     /// The elements that `index` names along `axis`; `index` has as many axes as this tensor.
@@ -17,8 +18,12 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn gather(&self, axis: isize, index: &Tensor) -> Tensor {
-        let axis = checked_axis("gather", axis, self.shape()).or_raise();
-        bind1(&GATHER, Attrs::new().with_int("axis", axis as i64), &[self, index])
+        let axis = axis_of("gather", axis, self.shape()).or_raise();
+        let attrs = Attrs::new().with_int("axis", axis as i64);
+        match self.rank() {
+            0 => bind1(&GATHER, attrs, &[&self.reshape([1]), &index.atleast_1d()]).reshape(index.shape()),
+            _ => bind1(&GATHER, attrs, &[self, index]),
+        }
     }
 }
 
@@ -41,13 +46,24 @@ pub(crate) fn expect_index(name: &str, attrs: &Attrs, shape: &[usize], index: Sp
     Ok(())
 }
 
-/// The error of an index outside its axis.
-pub(crate) fn out_of_range(name: &str, axis: usize, wrong: OutOfRange) -> Error {
+/// The error of an index outside its axis, with its place among the numbers of the index that are not repetitions.
+pub(crate) fn out_of_range(name: &str, axis: usize, wrong: OutOfRange, index: View<'_>) -> Error {
+    let (mut rest, mut place, mut step) = (wrong.position, 0, 1);
+    for (&size, &stride) in index.shape.iter().zip(index.strides).rev() {
+        if stride != 0 {
+            place += rest % size * step;
+            step *= size;
+        }
+        rest /= size;
+    }
     let message = format!(
-        "index {} (element {} of the index tensor) is outside axis {axis} of length {}",
-        wrong.index, wrong.position, wrong.length
+        "index {} (element {place} of the index tensor) is outside axis {axis} of length {}",
+        wrong.index, wrong.length
     );
-    Error::new(ErrorKind::Range, name, message)
+    Error::new(ErrorKind::Range, name, message).help(match wrong.length {
+        0 => "the axis is empty".to_string(),
+        length => format!("indices go from 0 to {}", length - 1),
+    })
 }
 
 /// The primitive `gather`.
@@ -77,7 +93,7 @@ impl Primitive for Gather {
     fn eval(&self, _device: Device, attrs: &Attrs, operands: &[&Tensor], outputs: &[Spec]) -> Result<Outputs, Error> {
         let (x, index, axis) = (operands[0].value.view(), operands[1].value.view(), attrs.axis("axis"));
         let (y, result) = Tensor::build(&outputs[0], |out| index::gather(x, axis, index, out));
-        result.map_err(|wrong| out_of_range("gather", axis, wrong))?;
+        result.map_err(|wrong| out_of_range("gather", axis, wrong, index))?;
         Ok(smallvec![y])
     }
 

@@ -2,10 +2,12 @@
 //! others,   dy likewise.   Repeated places accumulate in order. The transpose of gather; updates in place where it may.
 
 use super::gather::{expect_index, out_of_range};
+use crate::composite::indexing::axis_of;
 use crate::error::OrRaise;
 use crate::ops::prelude::*;
-use crate::ops::reduction::sum::checked_axis;
-use wengert_kernels::index::scatter_add;
+use wengert_kernels::dtype::Compute;
+use wengert_kernels::index::{OutOfRange, scatter_add, scatter_fold};
+use wengert_kernels::view::{Out, View};
 
 impl Tensor {
     /// This tensor with `values` added at the places that `index` names along `axis`.
@@ -18,8 +20,166 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn scatter_add(&self, axis: isize, index: &Tensor, values: &Tensor) -> Tensor {
-        let axis = checked_axis("scatter_add", axis, self.shape()).or_raise();
-        bind1(&SCATTER_ADD, Attrs::new().with_int("axis", axis as i64), &[self, index, values])
+        scatter_call(&SCATTER_ADD, self, axis, index, values)
+    }
+}
+
+/// Binds a primitive of the scatter family; a scalar counts as a vector of one.
+#[track_caller]
+pub(crate) fn scatter_call(
+    op: &'static dyn Primitive,
+    x: &Tensor,
+    axis: isize,
+    index: &Tensor,
+    values: &Tensor,
+) -> Tensor {
+    let axis = axis_of(op.name(), axis, x.shape()).or_raise();
+    let attrs = Attrs::new().with_int("axis", axis as i64);
+    match x.rank() {
+        0 => bind1(op, attrs, &[&x.reshape([1]), &index.atleast_1d(), &values.atleast_1d()]).reshape([]),
+        _ => bind1(op, attrs, &[x, index, values]),
+    }
+}
+
+/// What a value does to the element at its place.
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) enum Fold {
+    Assign,
+    Add,
+    Mul,
+    Max,
+    Min,
+}
+
+impl Fold {
+    /// The shape rule of the scatter family.
+    pub fn infer(self, name: &str, attrs: &Attrs, operands: &[SpecRef<'_>]) -> Result<Specs, Error> {
+        let (x, index, values) = (operands[0], operands[1], operands[2]);
+        expect_index(name, attrs, x.shape, index)?;
+        expect_same_dtype(name, x.dtype, values.dtype)?;
+        if self != Fold::Assign {
+            expect_arithmetic(name, x.dtype)?;
+        }
+        if index.shape != values.shape {
+            let shapes = vec![Shape::from(index.shape), Shape::from(values.shape)];
+            let message = format!("the index has shape {}, the values {}", shapes[0], shapes[1]);
+            return Err(Error::new(ErrorKind::Shape(shapes), name, message));
+        }
+        Ok(smallvec![x.to_spec()])
+    }
+
+    /// A copy of the first operand with the values folded in. The kernel works in the dtype it computes in; narrower
+    /// ones are widened around it.
+    pub fn eval(self, name: &str, attrs: &Attrs, operands: &[&Tensor], output: &Spec) -> Result<Outputs, Error> {
+        let wide = Spec { dtype: output.dtype.compute(), ..output.clone() };
+        let (axis, index, values) = (attrs.axis("axis"), operands[1].value.view(), operands[2].value.view());
+        let (y, result) = Tensor::build(&wide, |out| {
+            let (dtype, bytes) = (out.dtype, out.bytes);
+            wengert_kernels::map::copy(operands[0].value.view(), Out { dtype, bytes });
+            self.run(dtype, bytes, &wide.shape, axis, index, values)
+        });
+        result.map_err(|wrong| out_of_range(name, axis, wrong, index))?;
+        Ok(smallvec![y.cast(output.dtype)])
+    }
+
+    /// Over the first operand.
+    pub fn eval_in_place(
+        self,
+        name: &str,
+        attrs: &Attrs,
+        target: &mut Tensor,
+        rest: &[&Tensor],
+    ) -> Result<bool, Error> {
+        let (axis, index, values) = (attrs.axis("axis"), rest[0].value.view(), rest[1].value.view());
+        let Spec { shape, dtype } = target.spec();
+        if dtype != dtype.compute() {
+            return Ok(false);
+        }
+        let bytes = target.unique_bytes().expect("the driver found it unique");
+        let result = self.run(dtype, bytes, &shape, axis, index, values);
+        result.map(|()| true).map_err(|wrong| out_of_range(name, axis, wrong, index))
+    }
+
+    fn run(
+        self,
+        dtype: DType,
+        bytes: &mut [u8],
+        shape: &[usize],
+        axis: usize,
+        index: View<'_>,
+        values: View<'_>,
+    ) -> Result<(), OutOfRange> {
+        match dtype {
+            DType::F64 => self.fold::<f64>(bytes, shape, axis, index, values),
+            DType::F32 => self.fold::<f32>(bytes, shape, axis, index, values),
+            _ => self.fold::<i64>(bytes, shape, axis, index, values),
+        }
+    }
+
+    fn fold<T: Compute>(
+        self,
+        bytes: &mut [u8],
+        shape: &[usize],
+        axis: usize,
+        index: View<'_>,
+        values: View<'_>,
+    ) -> Result<(), OutOfRange> {
+        let target: &mut [T] = bytemuck::cast_slice_mut(bytes);
+        // A NaN is kept: it is not equal to itself.
+        let wins = |new: T, holds: bool| holds || new.partial_cmp(&new).is_none();
+        match self {
+            Fold::Assign => scatter_fold(target, shape, axis, index, values, |_, new| new),
+            Fold::Add => scatter_add(target, shape, axis, index, values),
+            Fold::Mul => scatter_fold(target, shape, axis, index, values, |old, new| old * new),
+            Fold::Max => scatter_fold(target, shape, axis, index, values, |old, new| match wins(new, new > old) {
+                true => new,
+                false => old,
+            }),
+            Fold::Min => scatter_fold(target, shape, axis, index, values, |old, new| match wins(new, new < old) {
+                true => new,
+                false => old,
+            }),
+        }
+    }
+
+    /// The value at one place, for references.
+    pub fn one(self, old: f64, new: f64) -> f64 {
+        match self {
+            Fold::Assign => new,
+            Fold::Add => old + new,
+            Fold::Mul => old * new,
+            Fold::Max => f64::max(old, new),
+            Fold::Min => f64::min(old, new),
+        }
+    }
+
+    /// Cases that the scatter family shares; `distinct` numbers keep their order when they are moved a little.
+    pub fn cases(self, repeated: bool, sample: fn(Shape, f64) -> Sample) -> Vec<Case> {
+        let case = |shape: Shape, axis: usize, index: Sample| {
+            let attrs = Attrs::new().with_int("axis", axis as i64);
+            let operands = [sample(shape.clone(), 0.15), index.clone(), sample(index.shape.clone(), 0.45)];
+            Case::new(format!("{shape} along {axis}"), attrs, operands, move |s| {
+                let mut y = s[0].clone();
+                for i in Sample::indices(&s[1].shape) {
+                    let mut place = i.clone();
+                    place[axis] = s[1].at(&i) as usize;
+                    let place = y.position(&place);
+                    y.data[place] = self.one(y.data[place], s[2].at(&i));
+                }
+                vec![y]
+            })
+        };
+        let mut cases = vec![
+            case(Shape::from([3, 2]), 0, Sample::integers([2, 2], [2, 0, 0, 1])),
+            case(Shape::from([2, 4]), 1, Sample::integers([2, 1], [3, 0])),
+            case(Shape::from([2, 3, 2]), 1, Sample::integers([2, 2, 1], [2, 0, 1, 2])),
+            case(Shape::from([5]), 0, Sample::integers([0], [])),
+            case(Shape::from([1]), 0, Sample::integers([1], [0])),
+        ];
+        if repeated {
+            cases.push(case(Shape::from([3, 2]), 0, Sample::integers([4, 2], [2, 0, 0, 1, 2, 2, 2, 0])));
+        }
+        cases
     }
 }
 
@@ -43,45 +203,15 @@ impl Primitive for ScatterAdd {
     }
 
     fn infer(&self, attrs: &Attrs, operands: &[SpecRef<'_>]) -> Result<Specs, Error> {
-        let (x, index, values) = (operands[0], operands[1], operands[2]);
-        expect_index("scatter_add", attrs, x.shape, index)?;
-        expect_same_dtype("scatter_add", x.dtype, values.dtype)?;
-        expect_arithmetic("scatter_add", x.dtype)?;
-        if index.shape != values.shape {
-            let shapes = vec![Shape::from(index.shape), Shape::from(values.shape)];
-            let message = format!("the index has shape {}, the values {}", shapes[0], shapes[1]);
-            return Err(Error::new(ErrorKind::Shape(shapes), "scatter_add", message));
-        }
-        Ok(smallvec![x.to_spec()])
+        Fold::Add.infer("scatter_add", attrs, operands)
     }
 
     fn eval(&self, _device: Device, attrs: &Attrs, operands: &[&Tensor], outputs: &[Spec]) -> Result<Outputs, Error> {
-        // The kernel adds in the dtype it computes in; narrower ones are widened around it.
-        let wide = Spec { dtype: outputs[0].dtype.compute(), ..outputs[0].clone() };
-        let (axis, index, values) = (attrs.axis("axis"), operands[1].value.view(), operands[2].value.view());
-        let (y, result) = Tensor::build(&wide, |out| {
-            let (dtype, bytes) = (out.dtype, out.bytes);
-            wengert_kernels::map::copy(operands[0].value.view(), wengert_kernels::view::Out { dtype, bytes });
-            match dtype {
-                DType::F64 => scatter_add::<f64>(bytemuck::cast_slice_mut(bytes), &wide.shape, axis, index, values),
-                DType::F32 => scatter_add::<f32>(bytemuck::cast_slice_mut(bytes), &wide.shape, axis, index, values),
-                _ => scatter_add::<i64>(bytemuck::cast_slice_mut(bytes), &wide.shape, axis, index, values),
-            }
-        });
-        result.map_err(|wrong| out_of_range("scatter_add", axis, wrong))?;
-        Ok(smallvec![y.cast(outputs[0].dtype)])
+        Fold::Add.eval("scatter_add", attrs, operands, &outputs[0])
     }
 
     fn eval_in_place(&self, attrs: &Attrs, target: &mut Tensor, rest: &[&Tensor]) -> Result<bool, Error> {
-        let (axis, index, values) = (attrs.axis("axis"), rest[0].value.view(), rest[1].value.view());
-        let spec = target.spec();
-        let bytes = target.unique_bytes().expect("the driver found it unique");
-        let result = match spec.dtype {
-            DType::F64 => scatter_add::<f64>(bytemuck::cast_slice_mut(bytes), &spec.shape, axis, index, values),
-            DType::F32 => scatter_add::<f32>(bytemuck::cast_slice_mut(bytes), &spec.shape, axis, index, values),
-            _ => return Ok(false),
-        };
-        result.map(|()| true).map_err(|wrong| out_of_range("scatter_add", axis, wrong))
+        Fold::Add.eval_in_place("scatter_add", attrs, target, rest)
     }
 
     fn saves(&self, _attrs: &Attrs, wanted: Mask) -> Saves {
@@ -129,25 +259,6 @@ impl Primitive for ScatterAdd {
     }
 
     fn cases(&self) -> Vec<Case> {
-        let case = |shape: Shape, axis: usize, index: Sample| {
-            let attrs = Attrs::new().with_int("axis", axis as i64);
-            let values = Sample::wave(index.shape.clone(), 0.45);
-            let operands = [Sample::wave(shape.clone(), 0.15), index, values];
-            Case::new(format!("{shape} along {axis}"), attrs, operands, move |s| {
-                let mut y = s[0].clone();
-                for i in Sample::indices(&s[1].shape) {
-                    let mut place = i.clone();
-                    place[axis] = s[1].at(&i) as usize;
-                    let place = y.position(&place);
-                    y.data[place] += s[2].at(&i);
-                }
-                vec![y]
-            })
-        };
-        vec![
-            case(Shape::from([3, 2]), 0, Sample::integers([4, 2], [2, 0, 0, 1, 2, 2, 2, 0])),
-            case(Shape::from([2, 4]), 1, Sample::integers([2, 1], [3, 0])),
-            case(Shape::from([5]), 0, Sample::integers([0], [])),
-        ]
+        Fold::Add.cases(true, Sample::wave)
     }
 }

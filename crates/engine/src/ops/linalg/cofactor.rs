@@ -7,7 +7,6 @@
 use crate::ops::prelude::*;
 use crate::primitive::streaming_cost;
 use crate::rules::matrix::{expect_matrix, filled, plain, split};
-use crate::tensor::collect;
 use wengert_kernels::linalg;
 
 /// The cofactor matrix of the first matrix, differentiated along the others.
@@ -89,11 +88,11 @@ impl Primitive for Cofactor {
 
     fn eval(&self, _device: Device, _attrs: &Attrs, operands: &[&Tensor], outputs: &[Spec]) -> Result<Outputs, Error> {
         let (lead, [n, _]) = split(&outputs[0].shape);
-        let numbers: Vec<Vec<f64>> = operands.iter().map(|operand| collect::<f64>(operand)).collect();
-        let directions: Vec<&[f64]> = numbers[1..].iter().map(Vec::as_slice).collect();
+        let all: Vec<_> = operands.iter().map(|operand| numbers::<f64>(operand)).collect();
+        let directions: Vec<&[f64]> = all[1..].iter().map(|numbers| &numbers[..]).collect();
         let mut out = vec![0.0; outputs[0].shape.elements()];
         // What is not finite is NaN in the result.
-        let _ = linalg::cofactor(&numbers[0], &directions, [lead.iter().product(), n], &mut out);
+        let _ = linalg::cofactor(&all[0], &directions, [lead.iter().product(), n], &mut out);
         Ok(smallvec![filled(&out, DType::F64, &outputs[0])])
     }
 

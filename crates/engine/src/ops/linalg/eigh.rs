@@ -7,9 +7,7 @@
 //! positive. Leading axes are a batch.
 
 use crate::ops::prelude::*;
-use crate::rules::matrix::{
-    diagonal, diagonal_matrix, lower, plain, reciprocal_differences, split, symmetric_part, upper,
-};
+use crate::rules::matrix::{diagonal, diagonal_matrix, plain, reciprocal_differences, split, symmetric_part};
 use wengert_kernels::linalg::{self, Real, Status};
 
 impl Tensor {
@@ -74,7 +72,7 @@ impl Tensor {
     #[track_caller]
     pub fn mirror_lower(&self) -> Tensor {
         let below = self.detach();
-        mirrored(self, lower(&below, 0) + lower(&below, -1).t())
+        mirrored(self, below.tril(0) + below.tril(-1).t())
     }
 
     /// The symmetric matrix of which this holds the upper triangle. Gradients are those of a symmetric matrix, spread over
@@ -88,7 +86,7 @@ impl Tensor {
     #[track_caller]
     pub fn mirror_upper(&self) -> Tensor {
         let above = self.detach();
-        mirrored(self, upper(&above, 0) + upper(&above, 1).t())
+        mirrored(self, above.triu(0) + above.triu(1).t())
     }
 }
 

@@ -8,7 +8,7 @@
 use super::lu_permutation::permuted_rows;
 use super::solve_triangular::{Triangle, triangular_or_nan};
 use crate::ops::prelude::*;
-use crate::rules::matrix::{assembled, block, identity, lower, plain, split, upper};
+use crate::rules::matrix::{assembled, block, identity, plain, split};
 use wengert_kernels::linalg::{self, Real, Status};
 
 impl Tensor {
@@ -69,7 +69,7 @@ pub(crate) fn unpacked(packed: &Tensor) -> (Tensor, Tensor) {
     let (_, [m, n]) = split(packed.shape());
     let k = m.min(n);
     let ones = Tensor::eye(m).slice((.., 0..k)).cast(packed.dtype());
-    (lower(&block(packed, 0..m, 0..k), -1) + ones, upper(&block(packed, 0..k, 0..n), 0))
+    (block(packed, 0..m, 0..k).tril(-1) + ones, block(packed, 0..k, 0..n).triu(0))
 }
 
 /// The primitive `lu`.
@@ -108,7 +108,7 @@ impl Decomposition for Lu {
         let (_, [m, n]) = split(packed.shape());
         let k = m.min(n);
         let (corner, square) = (block(packed, 0..k, 0..k), block(&g, 0..k, 0..k));
-        let (mut gl, mut gu) = (lower(&square, -1), upper(&square, 0));
+        let (mut gl, mut gu) = (square.tril(-1), square.triu(0));
         let (mut below, mut beside) = (None, None);
         if m > n {
             let rows = triangular_or_nan(&corner, &block(&g, k..m, 0..n), UPPER.right().transposed());
@@ -121,7 +121,7 @@ impl Decomposition for Lu {
             beside = Some(columns);
         }
         let (l, u) = unpacked(&corner);
-        let inner = lower(&l.t().matmul(&gl), -1) + upper(&gu.matmul(&u.t()), 0);
+        let inner = l.t().matmul(&gl).tril(-1) + gu.matmul(&u.t()).triu(0);
         let left = triangular_or_nan(&corner, &inner, UNIT.transposed());
         let middle = triangular_or_nan(&corner, &left, UPPER.right().transposed());
         let parts: Vec<(usize, usize, &Tensor)> = std::iter::once((0, 0, &middle))
@@ -141,15 +141,15 @@ impl Decomposition for Lu {
         let left = triangular_or_nan(&corner, &block(&da, 0..k, 0..k), UNIT);
         let h = triangular_or_nan(&corner, &left, UPPER.right());
         let (l, u) = unpacked(&corner);
-        let (dl, du) = (l.matmul(&lower(&h, -1)), upper(&h, 0).matmul(&u));
-        let square = lower(&dl, -1) + upper(&du, 0);
+        let (dl, du) = (l.matmul(&h.tril(-1)), h.triu(0).matmul(&u));
+        let square = dl.tril(-1) + du.triu(0);
         if m > n {
-            let change = block(&da, k..m, 0..n) - block(packed, k..m, 0..n).matmul(&upper(&du, 0));
+            let change = block(&da, k..m, 0..n) - block(packed, k..m, 0..n).matmul(&du.triu(0));
             let rows = triangular_or_nan(&corner, &change, UPPER.right());
             return vec![Some(assembled([m, n], &[(0, 0, &square), (k, 0, &rows)])), None];
         }
         if n > m {
-            let change = block(&da, 0..m, k..n) - lower(&dl, -1).matmul(&block(packed, 0..m, k..n));
+            let change = block(&da, 0..m, k..n) - dl.tril(-1).matmul(&block(packed, 0..m, k..n));
             let columns = triangular_or_nan(&corner, &change, UNIT);
             return vec![Some(assembled([m, n], &[(0, 0, &square), (0, k, &columns)])), None];
         }

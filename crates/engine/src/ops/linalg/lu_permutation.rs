@@ -2,7 +2,6 @@
 //! attribute `inverse` 1, the order that undoes it.
 
 use crate::ops::prelude::*;
-use crate::tensor::collect;
 
 /// P^T x, or P x when `inverse`: the rows of `x` in the order that the pivots of an LU decomposition give, or back.
 #[track_caller]
@@ -57,7 +56,7 @@ impl Primitive for LuPermutation {
     fn eval(&self, _device: Device, attrs: &Attrs, operands: &[&Tensor], outputs: &[Spec]) -> Result<Outputs, Error> {
         let (rows, inverse) = (attrs.axis("rows"), attrs.int("inverse") != 0);
         let count = operands[0].shape().last().copied().unwrap_or(0);
-        let pivots = collect::<i64>(operands[0]);
+        let pivots = numbers::<i64>(operands[0]);
         expect_pivots("lu_permutation", &pivots, rows)?;
         let batch = outputs[0].shape.elements() / rows.max(1);
         let mut all: Vec<i64> = Vec::with_capacity(batch * rows);

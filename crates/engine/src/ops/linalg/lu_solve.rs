@@ -7,8 +7,8 @@ use super::solve::expect_system;
 use super::solve_triangular::{Triangle, triangular_or_nan};
 use crate::ops::prelude::*;
 use crate::primitive::streaming_cost;
-use crate::rules::matrix::{judge, lower, plain, split, upper};
-use crate::tensor::{broadcast, collect};
+use crate::rules::matrix::{judge, plain, split};
+use crate::tensor::broadcast;
 use wengert_kernels::linalg::{self, Real};
 
 fn attrs(transposed: bool, checked: bool) -> Attrs {
@@ -68,8 +68,8 @@ const UPPER: Triangle = Triangle::upper();
 fn run<T: Real>(attrs: &Attrs, operands: &[&Tensor], spec: &Spec) -> Result<Tensor, Error> {
     let (lead, [n, columns]) = split(&spec.shape);
     let sizes = [lead.iter().product(), n, columns];
-    let (packed, b) = (collect::<T>(operands[0]), collect::<T>(operands[2]));
-    let mut pivots = collect::<i64>(operands[1]);
+    let (packed, b) = (numbers::<T>(operands[0]), numbers::<T>(operands[2]));
+    let mut pivots = numbers::<i64>(operands[1]).into_owned();
     expect_pivots("lu_solve", &pivots, n)?;
     pivots.iter_mut().for_each(|pivot| *pivot -= 1);
     let wide = Spec { dtype: T::DTYPE, ..spec.clone() };
@@ -146,7 +146,7 @@ impl Primitive for LuSolve {
                 let w = triangular_or_nan(packed, &h, UNIT.transposed());
                 (w.matmul(&u.matmul(x).t()), h.matmul(&x.t()))
             };
-            Gradient::Dense(-(lower(&gl, -1) + upper(&gu, 0)))
+            Gradient::Dense(-(gl.tril(-1) + gu.triu(0)))
         };
         smallvec![
             if rule.wants(0) { left() } else { Gradient::Zero },
@@ -160,7 +160,7 @@ impl Primitive for LuSolve {
         let by_right = tangents[2].as_ref().map(|db| self.again(rule, db, transposed));
         let by_left = tangents[0].as_ref().map(|change| {
             let (packed, x) = (rule.operand(0), rule.output(0));
-            let ((l, u), dl, du) = (unpacked(packed), lower(change, -1), upper(change, 0));
+            let ((l, u), dl, du) = (unpacked(packed), change.tril(-1), change.triu(0));
             if transposed {
                 let z = permuted_rows(x, rule.operand(1), false);
                 let dy = triangular_or_nan(packed, &-du.t().matmul(&l.t().matmul(&z)), UPPER.transposed());

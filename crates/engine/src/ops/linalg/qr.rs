@@ -8,7 +8,7 @@
 
 use super::solve_triangular::{Triangle, triangular_or_nan};
 use crate::ops::prelude::*;
-use crate::rules::matrix::{assembled, block, lower, outside, plain, split, upper};
+use crate::rules::matrix::{assembled, block, outside, plain, split};
 use wengert_kernels::linalg::{self, Real, Status};
 
 fn attrs(complete: bool) -> Attrs {
@@ -91,13 +91,13 @@ impl Decomposition for Qr {
         let (q, r) = (rule.output(0), rule.output(1));
         expect_unique(rule, q, r);
         let (_, [k, n]) = split(r.shape());
-        let (gq, gr) = (cotangents[0].take(), cotangents[1].take().map(|g| upper(&g, 0)));
+        let (gq, gr) = (cotangents[0].take(), cotangents[1].take().map(|g| g.triu(0)));
         let corner = block(r, 0..k, 0..k.min(n));
         let turn = gq.as_ref().map(|gq| q.t().matmul(gq));
         let bend = gr.as_ref().map(|gr| -gr.matmul(&r.t()));
         let inner = turn.into_iter().chain(bend).reduce(|a, b| a + b)?;
         let rest = gq.as_ref().and_then(|gq| outside(q, gq));
-        let columns = std::iter::once(q.matmul(&lower(&(&inner - inner.t()), -1))).chain(rest).reduce(|a, b| a + b)?;
+        let columns = std::iter::once(q.matmul(&(&inner - inner.t()).tril(-1))).chain(rest).reduce(|a, b| a + b)?;
         let columns = triangular_or_nan(&corner, &columns, Triangle::upper().transposed().right());
         let (_, [m, _]) = split(q.shape());
         let columns = if k < n { assembled([m, n], &[(0, 0, &columns)]) } else { columns };
@@ -111,9 +111,9 @@ impl Decomposition for Qr {
         let corner = block(r, 0..k, 0..k.min(n));
         let divided = |x: &Tensor| triangular_or_nan(&corner, x, Triangle::upper().right());
         let first = block(da, 0..m, 0..k.min(n));
-        let below = lower(&divided(&q.t().matmul(&first)), -1);
+        let below = divided(&q.t().matmul(&first)).tril(-1);
         let turn = &below - below.t();
-        let dr = upper(&(q.t().matmul(da) - turn.matmul(r)), 0);
+        let dr = (q.t().matmul(da) - turn.matmul(r)).triu(0);
         let dq = q.matmul(&turn);
         let dq = match outside(q, &first) {
             Some(rest) => dq + divided(&rest),

@@ -1,10 +1,11 @@
 //! solve - linear systems.   A X = B,   dX = A^-1 (dB - dA X).   So Bbar = A^-T Xbar and Abar = -Bbar X^T. Leading axes are a batch and
 //! broadcast; one matrix for a batch of right sides is factored once. A singular matrix is an error that names its place.
 
+use crate::error::OrRaise;
 use crate::ops::prelude::*;
 use crate::primitive::streaming_cost;
 use crate::rules::matrix::{expect_matrix, failures, judge, plain, split};
-use crate::tensor::{broadcast, collect};
+use crate::tensor::broadcast;
 use wengert_kernels::linalg::{self, Real};
 
 fn attrs(checked: bool) -> Attrs {
@@ -21,10 +22,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn solve(&self, b: &Tensor) -> Tensor {
-        match solved(self, b, true) {
-            Ok(x) => x,
-            Err(error) => error.raise(),
-        }
+        solved(self, b, true).or_raise()
     }
 
     /// X of A X = B, or an error that names the first singular matrix.
@@ -48,7 +46,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn solve_ex(&self, b: &Tensor) -> (Tensor, Tensor) {
-        let x = solved(self, b, false).unwrap_or_else(|error| error.raise());
+        let x = solved(self, b, false).or_raise();
         let info = failures(&if is_vector(self, b) { x.unsqueeze(x.rank()) } else { x.clone() });
         (x, info)
     }
@@ -104,7 +102,7 @@ pub struct Solve;
 fn run<T: Real>(attrs: &Attrs, a: &Tensor, b: &Tensor, spec: &Spec) -> Result<Tensor, Error> {
     let (lead, [n, columns]) = split(b.shape());
     let sizes = [lead.iter().product(), n, columns];
-    let (a, b) = (collect::<T>(a), collect::<T>(b));
+    let (a, b) = (numbers::<T>(a), numbers::<T>(b));
     let wide = Spec { dtype: T::DTYPE, ..spec.clone() };
     let (x, status) =
         Tensor::build(&wide, |out| linalg::solve(&a, &b, sizes, false, bytemuck::cast_slice_mut(out.bytes)));

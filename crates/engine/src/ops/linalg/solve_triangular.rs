@@ -6,8 +6,8 @@
 use crate::error::OrRaise;
 use crate::ops::prelude::*;
 use crate::primitive::streaming_cost;
-use crate::rules::matrix::{expect_matrix, judge, lower, plain, split, upper};
-use crate::tensor::{broadcast, collect};
+use crate::rules::matrix::{expect_matrix, judge, plain, split};
+use crate::tensor::broadcast;
 use wengert_kernels::linalg::{self, Real, Triangular};
 
 /// Which triangle a system has, and on which side: by default the lower one, on the left.
@@ -72,7 +72,7 @@ impl Triangle {
 
     fn mask(self, x: &Tensor) -> Tensor {
         let offset = isize::from(self.0.unit_diagonal);
-        if self.0.upper { upper(x, offset) } else { lower(x, -offset) }
+        if self.0.upper { x.triu(offset) } else { x.tril(-offset) }
     }
 }
 
@@ -127,7 +127,7 @@ pub struct SolveTriangular;
 fn run<T: Real>(attrs: &Attrs, a: &Tensor, b: &Tensor, spec: &Spec) -> Result<Tensor, Error> {
     let (lead, [m, n]) = split(b.shape());
     let sizes = [lead.iter().product(), m, n];
-    let (a, b) = (collect::<T>(a), collect::<T>(b));
+    let (a, b) = (numbers::<T>(a), numbers::<T>(b));
     let wide = Spec { dtype: T::DTYPE, ..spec.clone() };
     let (x, status) = Tensor::build(&wide, |out| {
         linalg::solve_triangular(&a, &b, sizes, Triangle::of(attrs).0, bytemuck::cast_slice_mut(out.bytes))

@@ -45,26 +45,20 @@ impl Tensor {
 }
 
 /// The primitive `broadcast`.
-pub static BROADCAST: Broadcast = Broadcast;
+pub static BROADCAST: LinearOp<Broadcast> = LinearOp::NEW;
 
 /// See the module.
 pub struct Broadcast;
 
-impl Primitive for Broadcast {
-    fn name(&self) -> &'static str {
-        "broadcast"
-    }
+impl Linear for Broadcast {
+    const NAME: &'static str = "broadcast";
+    const ATTRIBUTES: &'static [&'static str] = &["shape"];
+    const RULE: &'static str = "dx = sum of dy over repeated axes";
+    const NEEDS_SHAPE: bool = true;
+    const IS_VIEW: bool = true;
 
-    fn operands(&self) -> usize {
-        1
-    }
-
-    fn attributes(&self) -> &'static [&'static str] {
-        &["shape"]
-    }
-
-    fn infer(&self, attrs: &Attrs, operands: &[SpecRef<'_>]) -> Result<Specs, Error> {
-        let (x, shape) = (operands[0], attrs.sizes("shape"));
+    fn infer(attrs: &Attrs, x: SpecRef<'_>) -> Result<Spec, Error> {
+        let shape = attrs.sizes("shape");
         shape.check("broadcast")?;
         if tensor::broadcast(x.shape, &shape).as_ref() != Some(&shape) {
             let from = Shape::from(x.shape);
@@ -72,52 +66,27 @@ impl Primitive for Broadcast {
             return Err(Error::new(ErrorKind::Shape(vec![from, shape]), "broadcast", message)
                 .help("sizes must agree from the last axis backward, or be 1 in the tensor"));
         }
-        Ok(smallvec![Spec { shape, dtype: x.dtype }])
+        Ok(Spec { shape, dtype: x.dtype })
     }
 
-    fn eval(&self, _device: Device, _attrs: &Attrs, operands: &[&Tensor], outputs: &[Spec]) -> Result<Outputs, Error> {
-        Ok(smallvec![operands[0].with_layout(|layout| layout.broadcast(&outputs[0].shape))])
+    fn eval(_attrs: &Attrs, x: &Tensor, output: &Spec) -> Result<Tensor, Error> {
+        Ok(x.with_layout(|layout| layout.broadcast(&output.shape)))
     }
 
-    fn saves(&self, _attrs: &Attrs, _wanted: Mask) -> Saves {
-        Saves::NOTHING.shape(0)
+    fn transpose(rule: &Rule<'_>, g: Tensor) -> Gradient {
+        Gradient::Dense(g.sum_to(rule.shape(0)))
     }
 
-    fn vjp(&'static self, rule: &Rule<'_>, cotangents: &mut [Option<Tensor>]) -> Gradients {
-        let Some(g) = cotangents[0].take() else { return Gradients::new() };
-        smallvec![Gradient::Dense(g.sum_to(rule.shape(0)))]
-    }
-
-    fn jvp(&'static self, rule: &Rule<'_>, tangents: &[Option<Tensor>]) -> Adjoints {
-        smallvec![tangents[0].as_ref().map(|tangent| tangent.broadcast_to(rule.attrs.sizes("shape")))]
-    }
-
-    fn batch(&'static self, attrs: &Attrs, size: usize, operands: &[Tensor], _batched: Mask) -> Result<Outputs, Error> {
-        let (x, shape) = (&operands[0], attrs.sizes("shape"));
+    fn batch(_op: &'static dyn Primitive, attrs: &Attrs, size: usize, x: &Tensor) -> Tensor {
+        let shape = attrs.sizes("shape");
         // The batch stays in front: axes that broadcasting would add on the left go between it and the rest.
         let added = shape.rank() + 1 - x.rank();
         let aligned: Shape =
             std::iter::once(size).chain((0..added).map(|_| 1)).chain(x.shape()[1..].iter().copied()).collect();
-        Ok(smallvec![x.reshape(aligned).broadcast_to(shape.prepended(size))])
+        x.reshape(aligned).broadcast_to(shape.prepended(size))
     }
 
-    fn cost(&self, _attrs: &Attrs, _operands: &[SpecRef<'_>], _outputs: &[Spec]) -> Cost {
-        Cost::default()
-    }
-
-    fn dependency(&self) -> Dependency {
-        Dependency::Movement
-    }
-
-    fn jet(&self) -> Jet {
-        Jet::Linear
-    }
-
-    fn rule_text(&self) -> &'static str {
-        "dx = sum of dy over repeated axes"
-    }
-
-    fn cases(&self) -> Vec<Case> {
+    fn cases() -> Vec<Case> {
         let case = |from: Shape, to: Shape| {
             let label = format!("{from} to {to}");
             let attrs = Attrs::new().with_sizes("shape", to.iter());

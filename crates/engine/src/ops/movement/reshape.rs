@@ -2,7 +2,7 @@
 //! express the result.
 
 use crate::ops::prelude::*;
-use crate::tensor::Layout;
+use crate::tensor::{AnyAxis, Layout};
 
 impl Tensor {
     /// The same elements in another shape.
@@ -20,46 +20,42 @@ impl Tensor {
         bind1(&RESHAPE, Attrs::new().with_sizes("shape", shape.iter()), &[self])
     }
 
-    /// With an axis of size one at `axis`.
+    /// With an axis of size one at `axis`; negative axes count from the end of the result.
     ///
     /// ```
     /// use wengert::prelude::*;
     /// assert_eq!(Tensor::zeros([2, 3]).unsqueeze(1).shape(), [2, 1, 3]);
     /// ```
     #[track_caller]
-    pub fn unsqueeze(&self, axis: usize) -> Tensor {
-        if axis > self.rank() {
-            let message =
-                format!("axis {axis} is beyond the {} axes of shape {}", self.rank(), Shape::from(self.shape()));
-            Error::new(ErrorKind::Range, "unsqueeze", message).raise();
+    pub fn unsqueeze(&self, axis: impl AnyAxis) -> Tensor {
+        let (axis, rank) = (axis.signed(), self.rank() as isize);
+        if !(-rank - 1..=rank).contains(&axis) {
+            let message = format!("axis {axis} is beyond the {rank} axes of shape {}", Shape::from(self.shape()));
+            Error::new(ErrorKind::Range, "unsqueeze", message)
+                .help(format!("a new axis goes from {} to {rank}", -rank - 1))
+                .raise();
         }
         let mut shape = self.shape().to_vec();
-        shape.insert(axis, 1);
+        shape.insert(if axis < 0 { axis + rank + 1 } else { axis } as usize, 1);
         self.reshape(shape)
     }
 }
 
 /// The primitive `reshape`.
-pub static RESHAPE: Reshape = Reshape;
+pub static RESHAPE: LinearOp<Reshape> = LinearOp::NEW;
 
 /// See the module.
 pub struct Reshape;
 
-impl Primitive for Reshape {
-    fn name(&self) -> &'static str {
-        "reshape"
-    }
+impl Linear for Reshape {
+    const NAME: &'static str = "reshape";
+    const ATTRIBUTES: &'static [&'static str] = &["shape"];
+    const RULE: &'static str = "dx = reshape(dy)";
+    const NEEDS_SHAPE: bool = true;
+    const IS_VIEW: bool = true;
 
-    fn operands(&self) -> usize {
-        1
-    }
-
-    fn attributes(&self) -> &'static [&'static str] {
-        &["shape"]
-    }
-
-    fn infer(&self, attrs: &Attrs, operands: &[SpecRef<'_>]) -> Result<Specs, Error> {
-        let (from, shape) = (Shape::from(operands[0].shape), attrs.sizes("shape"));
+    fn infer(attrs: &Attrs, x: SpecRef<'_>) -> Result<Spec, Error> {
+        let (from, shape) = (Shape::from(x.shape), attrs.sizes("shape"));
         shape.check("reshape")?;
         if from.elements() != shape.elements() {
             let message =
@@ -67,54 +63,28 @@ impl Primitive for Reshape {
             return Err(Error::new(ErrorKind::Shape(vec![from, shape]), "reshape", message)
                 .help("the product of the sizes must stay the same"));
         }
-        Ok(smallvec![Spec { shape, dtype: operands[0].dtype }])
+        Ok(Spec { shape, dtype: x.dtype })
     }
 
-    fn eval(&self, _device: Device, _attrs: &Attrs, operands: &[&Tensor], outputs: &[Spec]) -> Result<Outputs, Error> {
-        let shape = &outputs[0].shape;
+    fn eval(_attrs: &Attrs, x: &Tensor, output: &Spec) -> Result<Tensor, Error> {
+        let shape = &output.shape;
         let reshaped = |layout: &Layout| layout.reshaped(shape);
-        let source = match operands[0].is_contiguous() || operands[0].layout_allows(reshaped) {
-            true => operands[0].clone(),
-            false => operands[0].contiguous(),
+        let source = match x.is_contiguous() || x.layout_allows(reshaped) {
+            true => x.clone(),
+            false => x.contiguous(),
         };
-        let reshape = |layout: &Layout| layout.reshaped(shape).expect("contiguous tensors take any shape");
-        Ok(smallvec![source.with_layout(reshape)])
+        Ok(source.with_layout(|layout| layout.reshaped(shape).expect("contiguous tensors take any shape")))
     }
 
-    fn saves(&self, _attrs: &Attrs, _wanted: Mask) -> Saves {
-        Saves::NOTHING.shape(0)
+    fn transpose(rule: &Rule<'_>, g: Tensor) -> Gradient {
+        Gradient::Dense(g.reshape(rule.shape(0)))
     }
 
-    fn vjp(&'static self, rule: &Rule<'_>, cotangents: &mut [Option<Tensor>]) -> Gradients {
-        let Some(g) = cotangents[0].take() else { return Gradients::new() };
-        smallvec![Gradient::Dense(g.reshape(rule.shape(0)))]
+    fn batch(_op: &'static dyn Primitive, attrs: &Attrs, size: usize, x: &Tensor) -> Tensor {
+        x.reshape(attrs.sizes("shape").prepended(size))
     }
 
-    fn jvp(&'static self, rule: &Rule<'_>, tangents: &[Option<Tensor>]) -> Adjoints {
-        smallvec![tangents[0].as_ref().map(|tangent| tangent.reshape(rule.attrs.sizes("shape")))]
-    }
-
-    fn batch(&'static self, attrs: &Attrs, size: usize, operands: &[Tensor], _batched: Mask) -> Result<Outputs, Error> {
-        Ok(smallvec![operands[0].reshape(attrs.sizes("shape").prepended(size))])
-    }
-
-    fn cost(&self, _attrs: &Attrs, _operands: &[SpecRef<'_>], _outputs: &[Spec]) -> Cost {
-        Cost::default()
-    }
-
-    fn dependency(&self) -> Dependency {
-        Dependency::Movement
-    }
-
-    fn jet(&self) -> Jet {
-        Jet::Linear
-    }
-
-    fn rule_text(&self) -> &'static str {
-        "dx = reshape(dy)"
-    }
-
-    fn cases(&self) -> Vec<Case> {
+    fn cases() -> Vec<Case> {
         let case = |from: Shape, to: Shape| {
             let attrs = Attrs::new().with_sizes("shape", to.iter());
             Case::new(format!("{from} to {to}"), attrs, [Sample::wave(from, 0.6)], move |s| {

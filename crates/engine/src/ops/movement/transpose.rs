@@ -2,17 +2,27 @@
 //! copied.
 
 use crate::ops::prelude::*;
+use crate::tensor::AnyAxis;
 
 impl Tensor {
-    /// Axis `i` of the result is axis `permutation[i]` of this tensor.
+    /// Axis `i` of the result is axis `permutation[i]` of this tensor; negative axes count from the end.
     ///
     /// ```
     /// use wengert::prelude::*;
     /// assert_eq!(Tensor::zeros([2, 3, 4]).permute(&[2, 0, 1]).shape(), [4, 2, 3]);
+    /// assert_eq!(Tensor::zeros([2, 3, 4]).permute(&[-1, 0, 1]).shape(), [4, 2, 3]);
     /// ```
     #[track_caller]
-    pub fn permute(&self, permutation: &[usize]) -> Tensor {
-        bind1(&TRANSPOSE, Attrs::new().with_sizes("permutation", permutation), &[self])
+    pub fn permute<A: AnyAxis>(&self, permutation: &[A]) -> Tensor {
+        let from_end = |axis: &A| axis.signed() + if axis.signed() < 0 { self.rank() as isize } else { 0 };
+        let axes: SmallVec<[usize; 4]> = permutation.iter().map(|axis| from_end(axis) as usize).collect();
+        if axes.iter().any(|&axis| axis >= self.rank()) {
+            let shape = Shape::from(self.shape());
+            let given: Vec<isize> = permutation.iter().map(|axis| axis.signed()).collect();
+            let message = format!("{given:?} is not an order of the {} axes of shape {shape}", shape.rank());
+            Error::new(ErrorKind::Range, "transpose", message).help("name every axis once").raise();
+        }
+        bind1(&TRANSPOSE, Attrs::new().with_sizes("permutation", &axes), &[self])
     }
 
     /// The last two axes exchanged: the transpose of a matrix, or of each matrix of a batch.

@@ -6,7 +6,6 @@
 use crate::ops::prelude::*;
 use crate::primitive::streaming_cost;
 use crate::rules::matrix::{scale_rows, split};
-use crate::tensor::collect;
 use wengert_kernels::distance::euclidean;
 use wengert_kernels::linalg::Real;
 
@@ -19,7 +18,7 @@ pub struct Cdist;
 fn distances<T: Real>(x: &Tensor, y: &Tensor, spec: &Spec) -> Tensor {
     let (lead, [m, k]) = split(x.shape());
     let sizes = [lead.iter().product(), m, y.shape()[y.rank() - 2], k];
-    let (x, y) = (collect::<T>(x), collect::<T>(y));
+    let (x, y) = (numbers::<T>(x), numbers::<T>(y));
     let wide = Spec { dtype: T::DTYPE, ..spec.clone() };
     Tensor::build(&wide, |out| euclidean(&x, &y, sizes, bytemuck::cast_slice_mut(out.bytes))).0.cast(spec.dtype)
 }

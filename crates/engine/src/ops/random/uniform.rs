@@ -57,17 +57,20 @@ impl Key {
     /// Numbers in [0, 1).
     #[track_caller]
     pub fn uniform(&self, shape: impl Into<Shape>, dtype: DType) -> Tensor {
-        if modes::is_tracing() && self.tensor.is_plain() {
-            Error::new(
-                ErrorKind::Traced,
-                "uniform",
-                "a key from outside would freeze its numbers in the compiled program",
-            )
-            .help("make the key an input of the compiled function: Key::from_tensor(key.clone())")
-            .raise();
-        }
+        expect_open_key("uniform", self);
         let attrs = Attrs::new().with_sizes("shape", shape.into().iter()).with_dtype("dtype", dtype);
         bind1(&UNIFORM, attrs, &[&self.tensor])
+    }
+}
+
+/// The error of a key that a trace would freeze.
+#[track_caller]
+pub(crate) fn expect_open_key(name: &str, key: &Key) {
+    if modes::is_tracing() && key.tensor.is_plain() {
+        let message = "a key from outside would freeze its numbers in the compiled program";
+        Error::new(ErrorKind::Traced, name, message)
+            .help("make the key an input of the compiled function: Key::from_tensor(key.clone())")
+            .raise();
     }
 }
 

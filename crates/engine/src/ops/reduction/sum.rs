@@ -5,6 +5,8 @@
 use crate::error::OrRaise;
 use crate::ops::prelude::*;
 use crate::primitive::streaming_cost;
+pub(crate) use crate::rules::checked_axis;
+use crate::rules::{batched_axes, keep_axes, reduced_shape};
 use wengert_kernels::reduce;
 
 impl Tensor {
@@ -16,8 +18,8 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn sum(&self) -> Tensor {
-        let axes: Vec<isize> = (0..self.rank() as isize).collect();
-        self.sum_axes(&axes)
+        let axes: Vec<usize> = (0..self.rank()).collect();
+        bind1(&SUM, Attrs::new().with_sizes("axes", &axes), &[self])
     }
 
     /// The sum over some axes, which disappear; negative axes count from the end.
@@ -28,42 +30,21 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn sum_axes(&self, axes: &[isize]) -> Tensor {
-        let checked: Result<Vec<usize>, Error> =
-            axes.iter().map(|&axis| checked_axis("sum", axis, self.shape())).collect();
-        let mut axes = checked.or_raise();
-        axes.sort_unstable();
+        let axes = checked_axes("sum", axes, self.shape()).or_raise();
         bind1(&SUM, Attrs::new().with_sizes("axes", &axes), &[self])
     }
 
-    /// The mean of all elements.
+    /// The sum over some axes, which stay with size one.
     ///
     /// ```
     /// use wengert::prelude::*;
-    /// assert_eq!(Tensor::from([1.0, 2.0, 6.0]).mean().item(), 3.0);
+    /// assert_eq!(Tensor::from([[1.0, 2.0], [3.0, 4.0]]).sum_axes_keepdim(&[-1]), Tensor::from([[3.0], [7.0]]));
     /// ```
     #[track_caller]
-    pub fn mean(&self) -> Tensor {
-        expect_float("mean", self.dtype()).or_raise();
-        match self.dtype() {
-            // The sum and the count may both be beyond a half-precision number.
-            half @ (DType::BF16 | DType::F16) => self.cast(DType::F32).mean().cast(half),
-            _ => self.sum() / self.elements() as f64,
-        }
+    pub fn sum_axes_keepdim(&self, axes: &[isize]) -> Tensor {
+        let axes = checked_axes("sum", axes, self.shape()).or_raise();
+        keep_axes(bind1(&SUM, Attrs::new().with_sizes("axes", &axes), &[self]), &axes, self.shape())
     }
-}
-
-/// An axis in range; negative ones count from the end.
-pub(crate) fn checked_axis(name: &str, axis: isize, shape: &[usize]) -> Result<usize, Error> {
-    let rank = shape.len() as isize;
-    let checked = if axis < 0 { axis + rank } else { axis };
-    if (0..rank).contains(&checked) {
-        return Ok(checked as usize);
-    }
-    let shape = Shape::from(shape);
-    let message = format!("axis {axis} is not one of the {rank} axes of shape {shape}");
-    let help =
-        if rank == 0 { "a scalar has no axes".into() } else { format!("axes go from {} to {}", -rank, rank - 1) };
-    Err(Error::new(ErrorKind::Range, name, message).help(help))
 }
 
 /// The primitive `sum`.
@@ -91,14 +72,9 @@ impl Primitive for Sum {
     }
 
     fn infer(&self, attrs: &Attrs, operands: &[SpecRef<'_>]) -> Result<Specs, Error> {
-        let (x, axes) = (operands[0], attrs.sizes("axes"));
-        let in_order = axes.windows(2).all(|pair| pair[0] < pair[1]);
-        if !in_order || axes.last().is_some_and(|&axis| axis >= x.shape.len()) {
-            let message = format!("axes {axes} are not distinct axes of shape {}", Shape::from(x.shape));
-            return Err(Error::new(ErrorKind::Range, "sum", message));
-        }
+        let x = operands[0];
+        let shape = reduced_shape("sum", attrs, x.shape)?;
         expect_arithmetic("sum", x.dtype)?;
-        let shape = Shape::from(x.shape).without(&reduced(attrs, x.shape.len()));
         Ok(smallvec![Spec { shape, dtype: x.dtype }])
     }
 
@@ -113,11 +89,8 @@ impl Primitive for Sum {
 
     fn vjp(&'static self, rule: &Rule<'_>, cotangents: &mut [Option<Tensor>]) -> Gradients {
         let Some(g) = cotangents[0].take() else { return Gradients::new() };
-        let mut kept = rule.shape(0).clone();
-        for axis in rule.attrs.sizes("axes").iter() {
-            kept.sizes_mut()[*axis] = 1;
-        }
-        smallvec![Gradient::Dense(g.reshape(kept).broadcast_to(rule.shape(0)))]
+        let kept = keep_axes(g, &rule.attrs.sizes("axes"), rule.shape(0));
+        smallvec![Gradient::Dense(kept.broadcast_to(rule.shape(0)))]
     }
 
     fn jvp(&'static self, rule: &Rule<'_>, tangents: &[Option<Tensor>]) -> Adjoints {
@@ -131,8 +104,7 @@ impl Primitive for Sum {
         operands: &[Tensor],
         _batched: Mask,
     ) -> Result<Outputs, Error> {
-        let axes: Shape = attrs.sizes("axes").iter().map(|&axis| axis + 1).collect();
-        Ok(smallvec![bind1(self, Attrs::new().with_sizes("axes", axes.iter()), &[&operands[0]])])
+        Ok(smallvec![bind1(self, batched_axes(attrs), &[&operands[0]])])
     }
 
     fn cost(&self, _attrs: &Attrs, operands: &[SpecRef<'_>], outputs: &[Spec]) -> Cost {

@@ -1,0 +1,98 @@
+//! cumprod - running product along an axis.   y[t] = x[0] .. x[t],   dy[t] = x[t] dy[t-1] + y[t-1] dx[t].   A linear recurrence, which its
+//! transpose runs from the end: exact with any number of zeros, to every order, no division.
+
+use crate::ops::prelude::*;
+use crate::rules::{batched_axis, line_cases, middle_axis, with_axis};
+use wengert_kernels::scan;
+
+impl Tensor {
+    /// The products of the elements up to each one along an axis.
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    /// assert_eq!(Tensor::from([2.0, 3.0, 4.0]).cumprod(0), Tensor::from([2.0, 6.0, 24.0]));
+    /// ```
+    #[track_caller]
+    pub fn cumprod(&self, axis: isize) -> Tensor {
+        let [y] = with_axis("cumprod", self, axis, |x, axis| [x.cumprod_from(axis, false)]);
+        y
+    }
+
+    /// The products up to each element, or from it to the end.
+    pub(crate) fn cumprod_from(&self, axis: usize, reverse: bool) -> Tensor {
+        let attrs = Attrs::new().with_int("axis", axis as i64).with_int("reverse", i64::from(reverse));
+        bind1(&CUMPROD, attrs, &[self])
+    }
+}
+
+/// The primitive `cumprod`.
+pub static CUMPROD: CumProd = CumProd;
+
+/// See the module.
+pub struct CumProd;
+
+impl Primitive for CumProd {
+    fn name(&self) -> &'static str {
+        "cumprod"
+    }
+
+    fn operands(&self) -> usize {
+        1
+    }
+
+    fn attributes(&self) -> &'static [&'static str] {
+        &["axis", "reverse"]
+    }
+
+    fn infer(&self, attrs: &Attrs, operands: &[SpecRef<'_>]) -> Result<Specs, Error> {
+        expect_arithmetic("cumprod", operands[0].dtype)?;
+        middle_axis("cumprod", attrs, operands[0].shape)?;
+        Ok(smallvec![operands[0].to_spec()])
+    }
+
+    fn eval(&self, _device: Device, attrs: &Attrs, operands: &[&Tensor], outputs: &[Spec]) -> Result<Outputs, Error> {
+        let x = operands[0];
+        let (shape, reverse) = (middle_axis("cumprod", attrs, x.shape())?, attrs.int("reverse") == 1);
+        let build = computing!(x.dtype(), T => {
+            Tensor::build(&outputs[0], |out| fill(out, |out: &mut [T]| scan::cumprod(&numbers(x), shape, reverse, out)))
+        });
+        Ok(smallvec![build.0])
+    }
+
+    fn saves(&self, _attrs: &Attrs, _wanted: Mask) -> Saves {
+        Saves::NOTHING.operand(0).output(0)
+    }
+
+    fn vjp(&'static self, rule: &Rule<'_>, cotangents: &mut [Option<Tensor>]) -> Gradients {
+        let Some(g) = cotangents[0].take() else { return Gradients::new() };
+        let (axis, reverse) = (rule.attrs.axis("axis"), rule.attrs.int("reverse") == 1);
+        // h[t] = g[t] + x[t+1] h[t+1]: all that the product up to t is multiplied with later.
+        let later = rule.operand(0).delayed(axis, !reverse, 0.0).linear_scan_from(&g, axis, !reverse);
+        smallvec![Gradient::Dense(rule.output(0).delayed(axis, reverse, 1.0) * later)]
+    }
+
+    fn jvp(&'static self, rule: &Rule<'_>, tangents: &[Option<Tensor>]) -> Adjoints {
+        let (axis, reverse) = (rule.attrs.axis("axis"), rule.attrs.int("reverse") == 1);
+        let (x, before) = (rule.operand(0), rule.output(0).delayed(axis, reverse, 1.0));
+        smallvec![tangents[0].as_ref().map(|dx| x.linear_scan_from(&(before * dx), axis, reverse))]
+    }
+
+    fn batch(
+        &'static self,
+        attrs: &Attrs,
+        _size: usize,
+        operands: &[Tensor],
+        _batched: Mask,
+    ) -> Result<Outputs, Error> {
+        Ok(smallvec![bind1(self, batched_axis(attrs), &[&operands[0]])])
+    }
+
+    fn rule_text(&self) -> &'static str {
+        "dx[t] = y[t-1] h[t] with h[t] = dy[t] + x[t+1] h[t+1]"
+    }
+
+    fn cases(&self) -> Vec<Case> {
+        let running = |x: &[&[f64]]| (0..x[0].len()).map(|t| x[0][..=t].iter().rev().product()).collect();
+        line_cases(1, running, &[&[2.0, 0.0, 3.0, 0.0, 1.0]])
+    }
+}

@@ -1,0 +1,65 @@
+//! cumsum - running sum along an axis.   y[t] = x[0] + .. + x[t],   dy likewise.   Its transpose runs from the end. f32 adds up in f64;
+//! whole numbers wrap around.
+
+use crate::ops::prelude::*;
+use crate::rules::{batched_axis, line_cases, middle_axis, with_axis};
+use wengert_kernels::scan;
+
+impl Tensor {
+    /// The sums of the elements up to each one along an axis.
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    /// assert_eq!(Tensor::from([1.0, 2.0, 3.0]).cumsum(0), Tensor::from([1.0, 3.0, 6.0]));
+    /// ```
+    #[track_caller]
+    pub fn cumsum(&self, axis: isize) -> Tensor {
+        let [y] = with_axis("cumsum", self, axis, |x, axis| [bind1(&CUMSUM, attrs(axis, false), &[x])]);
+        y
+    }
+}
+
+fn attrs(axis: usize, reverse: bool) -> Attrs {
+    Attrs::new().with_int("axis", axis as i64).with_int("reverse", i64::from(reverse))
+}
+
+/// The primitive `cumsum`.
+pub static CUMSUM: LinearOp<CumSum> = LinearOp::NEW;
+
+/// See the module.
+pub struct CumSum;
+
+impl Linear for CumSum {
+    const NAME: &'static str = "cumsum";
+    const ATTRIBUTES: &'static [&'static str] = &["axis", "reverse"];
+    const RULE: &'static str = "dx = cumsum of dy from the other end";
+    const DEPENDENCY: Dependency = Dependency::Reduction;
+
+    fn infer(attrs: &Attrs, x: SpecRef<'_>) -> Result<Spec, Error> {
+        expect_arithmetic("cumsum", x.dtype)?;
+        middle_axis("cumsum", attrs, x.shape)?;
+        Ok(x.to_spec())
+    }
+
+    fn eval(attrs: &Attrs, x: &Tensor, output: &Spec) -> Result<Tensor, Error> {
+        let (shape, reverse) = (middle_axis("cumsum", attrs, x.shape())?, attrs.int("reverse") == 1);
+        let build = computing!(x.dtype(), T => {
+            Tensor::build(output, |out| fill(out, |out: &mut [T]| scan::cumsum(&numbers(x), shape, reverse, out)))
+        });
+        Ok(build.0)
+    }
+
+    fn transpose(rule: &Rule<'_>, g: Tensor) -> Gradient {
+        let reverse = rule.attrs.int("reverse") == 0;
+        Gradient::Dense(bind1(&CUMSUM, attrs(rule.attrs.axis("axis"), reverse), &[&g]))
+    }
+
+    fn batch(op: &'static dyn Primitive, attrs: &Attrs, _size: usize, x: &Tensor) -> Tensor {
+        bind1(op, batched_axis(attrs), &[x])
+    }
+
+    fn cases() -> Vec<Case> {
+        let running = |x: &[&[f64]]| (0..x[0].len()).map(|t| x[0][..=t].iter().rev().sum()).collect();
+        line_cases(1, running, &[])
+    }
+}

@@ -1,0 +1,77 @@
+//! Axes as users name them: checked, counted from the end, and on scalars.
+
+use crate::error::OrRaise;
+use crate::{Error, ErrorKind, Select, Shape, Tensor};
+use std::borrow::Cow;
+
+/// An axis in range; negative ones count from the end.
+pub(crate) fn checked_axis(name: &str, axis: isize, shape: &[usize]) -> Result<usize, Error> {
+    let rank = shape.len() as isize;
+    let checked = if axis < 0 { axis + rank } else { axis };
+    if (0..rank).contains(&checked) {
+        return Ok(checked as usize);
+    }
+    let shape = Shape::from(shape);
+    let message = format!("axis {axis} is not one of the {rank} axes of shape {shape}");
+    let help =
+        if rank == 0 { "a scalar has no axes".into() } else { format!("axes go from {} to {}", -rank, rank - 1) };
+    Err(Error::new(ErrorKind::Range, name, message).help(help))
+}
+
+/// Axes in range, ascending; the axis 0 or -1 of a scalar, which is a row of one number, reduces nothing.
+pub(crate) fn checked_axes(name: &str, axes: &[isize], shape: &[usize]) -> Result<Vec<usize>, Error> {
+    if shape.is_empty() {
+        return axes.iter().try_for_each(|&axis| checked_axis(name, axis, &[1]).map(drop)).map(|()| Vec::new());
+    }
+    let checked: Result<Vec<usize>, Error> = axes.iter().map(|&axis| checked_axis(name, axis, shape)).collect();
+    let mut axes = checked?;
+    axes.sort_unstable();
+    match axes.windows(2).find(|pair| pair[0] == pair[1]) {
+        None => Ok(axes),
+        Some(pair) => {
+            let message = format!("axis {} of shape {} is named twice", pair[0], Shape::from(shape));
+            Err(Error::new(ErrorKind::Range, name, message).help("every axis is reduced once"))
+        }
+    }
+}
+
+/// A scalar as a row of one number, other tensors as they are.
+#[track_caller]
+pub(crate) fn at_least_vector(x: &Tensor) -> Cow<'_, Tensor> {
+    if x.rank() == 0 { Cow::Owned(x.reshape([1])) } else { Cow::Borrowed(x) }
+}
+
+/// `f(x, axis)` with the axis checked; a scalar is a row of one number meanwhile, and the results are of its shape.
+#[track_caller]
+pub(crate) fn with_axis<const N: usize>(
+    name: &str,
+    x: &Tensor,
+    axis: isize,
+    f: impl FnOnce(&Tensor, usize) -> [Tensor; N],
+) -> [Tensor; N] {
+    let row = at_least_vector(x);
+    let axis = checked_axis(name, axis, row.shape()).or_raise();
+    let results = f(&row, axis);
+    match x.rank() {
+        0 => results.map(|result| if result.elements() == 1 { result.reshape([]) } else { result }),
+        _ => results,
+    }
+}
+
+/// A reduced tensor with the axes that were reduced as axes of size one.
+#[track_caller]
+pub(crate) fn keep_axes(reduced: Tensor, axes: &[usize], shape: &[usize]) -> Tensor {
+    reduced.reshape(kept_shape(axes, shape))
+}
+
+/// `shape` with these axes of size one.
+pub(crate) fn kept_shape(axes: &[usize], shape: &[usize]) -> Shape {
+    shape.iter().enumerate().map(|(axis, &size)| if axes.contains(&axis) { 1 } else { size }).collect()
+}
+
+/// The selection that takes a part of one axis and all of the others.
+pub(crate) fn along_axis(rank: usize, axis: usize, select: impl Into<Select>) -> Vec<Select> {
+    let mut selects: Vec<Select> = (0..rank).map(|_| Select::from(..)).collect();
+    selects[axis] = select.into();
+    selects
+}

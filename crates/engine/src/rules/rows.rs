@@ -1,0 +1,161 @@
+//! The rule shape *rows*: rows along the last axis become rows of the same length.
+//!
+//! One or two operands of one shape. An operation states its kernels and its rules; other axes are moved to the end by
+//! whoever calls it.
+
+use super::align_batch;
+use crate::bind::bind1;
+use crate::primitive::{
+    Adjoints, Attrs, Case, Cost, Device, Gradient, Gradients, Mask, Outputs, Primitive, Rule, Sample, Saves, Spec,
+    SpecRef, Specs, expect_float, expect_same_dtype, streaming_cost,
+};
+use crate::tensor::{fill, numbers};
+use crate::{DType, Error, ErrorKind, Shape, Tensor};
+use smallvec::{SmallVec, smallvec};
+use wengert_kernels::dtype::Compute;
+
+/// `kernel(operands, n, out)` on rows of `n` elements.
+pub(crate) type RowKernel<T> = fn(&[&[T]], usize, &mut [T]);
+
+/// A primitive of the rows shape.
+pub struct Rows {
+    pub(crate) name: &'static str,
+    pub(crate) operands: usize,
+    pub(crate) rule_text: &'static str,
+    pub(crate) f64: RowKernel<f64>,
+    pub(crate) f32: RowKernel<f32>,
+    pub(crate) saves: fn(Mask) -> Saves,
+    /// The gradient of operand `position` from the cotangent.
+    pub(crate) pull: fn(&Rule<'_>, usize, &Tensor) -> Tensor,
+    /// The tangent of the output from that of operand `position`.
+    pub(crate) push: fn(&Rule<'_>, usize, &Tensor) -> Tensor,
+    /// One row, by another formula than the kernel's.
+    pub(crate) reference: fn(&[&[f64]]) -> Vec<f64>,
+    /// Rows where the value is prescribed.
+    pub(crate) edges: &'static [&'static [f64]],
+}
+
+impl Rows {
+    /// Applies it along `axis`.
+    #[track_caller]
+    pub(crate) fn along(&'static self, operands: &[&Tensor], axis: isize) -> Tensor {
+        let [result] = super::with_axis(self.name, operands[0], axis, |first, axis| {
+            let order: Vec<usize> = (0..first.rank()).filter(|other| *other != axis).chain([axis]).collect();
+            if axis + 1 == first.rank() {
+                let rows: SmallVec<[_; 2]> = operands.iter().map(|operand| super::at_least_vector(operand)).collect();
+                let rows: SmallVec<[&Tensor; 2]> = rows.iter().map(|row| &**row).collect();
+                return [bind1(self, Attrs::new(), &rows)];
+            }
+            let moved: SmallVec<[Tensor; 2]> = operands.iter().map(|operand| operand.permute(&order)).collect();
+            let mut back: Vec<usize> = (0..first.rank() - 1).collect();
+            back.insert(axis, first.rank() - 1);
+            [bind1(self, Attrs::new(), &moved.iter().collect::<SmallVec<[&Tensor; 2]>>()).permute(&back)]
+        });
+        result
+    }
+
+    fn run<T: Compute>(&self, kernel: RowKernel<T>, operands: &[&Tensor], output: &Spec) -> Tensor {
+        let numbers: SmallVec<[_; 2]> = operands.iter().map(|operand| numbers::<T>(operand)).collect();
+        let slices: SmallVec<[&[T]; 2]> = numbers.iter().map(|numbers| &**numbers).collect();
+        let n = *output.shape.last().expect("the shape rule refused scalars");
+        Tensor::build(output, |out| fill(out, |out| kernel(&slices, n, out))).0
+    }
+}
+
+impl Primitive for Rows {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn operands(&self) -> usize {
+        self.operands
+    }
+
+    fn infer(&self, _attrs: &Attrs, operands: &[SpecRef<'_>]) -> Result<Specs, Error> {
+        let first = operands[0];
+        expect_float(self.name, first.dtype)?;
+        if first.shape.is_empty() {
+            let message = "a scalar has no last axis";
+            return Err(
+                Error::new(ErrorKind::Shape(vec![Shape::default()]), self.name, message).help("reshape it to [1]")
+            );
+        }
+        for other in &operands[1..] {
+            expect_same_dtype(self.name, first.dtype, other.dtype)?;
+            if first.shape != other.shape {
+                let shapes = vec![Shape::from(first.shape), Shape::from(other.shape)];
+                let message = format!("shapes {} and {} differ", shapes[0], shapes[1]);
+                return Err(Error::new(ErrorKind::Shape(shapes), self.name, message));
+            }
+        }
+        Ok(smallvec![first.to_spec()])
+    }
+
+    fn eval(&self, _device: Device, _attrs: &Attrs, operands: &[&Tensor], outputs: &[Spec]) -> Result<Outputs, Error> {
+        Ok(smallvec![match outputs[0].dtype {
+            DType::F64 => self.run(self.f64, operands, &outputs[0]),
+            _ => self.run(self.f32, operands, &outputs[0]),
+        }])
+    }
+
+    fn saves(&self, _attrs: &Attrs, wanted: Mask) -> Saves {
+        (self.saves)(wanted)
+    }
+
+    fn vjp(&'static self, rule: &Rule<'_>, cotangents: &mut [Option<Tensor>]) -> Gradients {
+        let Some(g) = cotangents[0].take() else { return Gradients::new() };
+        let gradient = |position: usize| match rule.wants(position) {
+            true => Gradient::Dense((self.pull)(rule, position, &g)),
+            false => Gradient::Zero,
+        };
+        (0..self.operands).map(gradient).collect()
+    }
+
+    fn jvp(&'static self, rule: &Rule<'_>, tangents: &[Option<Tensor>]) -> Adjoints {
+        let parts = tangents
+            .iter()
+            .enumerate()
+            .filter_map(|(position, tangent)| tangent.as_ref().map(|tangent| (self.push)(rule, position, tangent)));
+        smallvec![parts.reduce(|a, b| a + b)]
+    }
+
+    fn batch(&'static self, attrs: &Attrs, size: usize, operands: &[Tensor], batched: Mask) -> Result<Outputs, Error> {
+        let aligned = align_batch(size, operands, batched);
+        Ok(smallvec![bind1(self, attrs.clone(), &aligned.iter().collect::<SmallVec<[&Tensor; 2]>>())])
+    }
+
+    fn cost(&self, _attrs: &Attrs, operands: &[SpecRef<'_>], outputs: &[Spec]) -> Cost {
+        let streaming = streaming_cost(operands, outputs);
+        Cost { flops: 4.0 * streaming.flops, ..streaming }
+    }
+
+    fn rule_text(&self) -> &'static str {
+        self.rule_text
+    }
+
+    fn cases(&self) -> Vec<Case> {
+        let reference = self.reference;
+        let case = |label: String, operands: Vec<Sample>| {
+            Case::new(label, Attrs::new(), operands, move |s| {
+                let n = s[0].shape.last().copied().unwrap_or(1);
+                let rows = if n == 0 { 0 } else { s[0].data.len() / n };
+                let row = |row: usize| {
+                    let operands: Vec<&[f64]> = s.iter().map(|sample| &sample.data[row * n..][..n]).collect();
+                    reference(&operands)
+                };
+                vec![Sample::new(s[0].shape.clone(), (0..rows).flat_map(row).collect::<Vec<f64>>())]
+            })
+        };
+        let samples = |shape: &[usize]| -> Vec<Sample> {
+            (0..self.operands).map(|position| Sample::wave(shape, 0.3 + 0.4 * position as f64)).collect()
+        };
+        let shapes: [&[usize]; 6] = [&[3, 4], &[5], &[2, 2, 3], &[1], &[0, 3], &[2, 0]];
+        let mut cases: Vec<Case> =
+            shapes.iter().map(|shape| case(format!("shape {shape:?}"), samples(shape))).collect();
+        for edge in self.edges {
+            let row = || Sample::new([edge.len()], edge.to_vec());
+            cases.push(case(format!("row {edge:?}"), (0..self.operands).map(|_| row()).collect()).values_only());
+        }
+        cases
+    }
+}

@@ -1,0 +1,60 @@
+//! `out[t] = a[t] * out[t - 1] + b[t]`, a linear recurrence along an axis that starts from 0.
+
+use super::Accumulate;
+use crate::dtype::Compute;
+use crate::reduce::for_each_group;
+use crate::simd::vectorised;
+use crate::threads::Disjoint;
+
+/// Columns that run side by side.
+const COLUMNS: usize = 512;
+
+/// `out[t] = a[t] * out[t - 1] + b[t]` along the middle axis of `[outer, n, inner]`, or `out[t + 1]` when `reverse`.
+///
+/// `f32` is held in `f64` between steps; integers wrap around.
+///
+/// ```
+/// let mut y = [0.0; 3];
+/// wengert_kernels::scan::linear_scan(&[9.0, 2.0, 3.0], &[1.0, 1.0, 1.0], [1, 3, 1], false, &mut y);
+/// assert_eq!(y, [1.0, 3.0, 10.0]);
+/// ```
+pub fn linear_scan<T: Accumulate>(a: &[T], b: &[T], shape: [usize; 3], reverse: bool, out: &mut [T]) {
+    let [outer, n, inner] = shape;
+    assert!(
+        a.len() == outer * n * inner && b.len() == a.len() && out.len() == a.len(),
+        "linear_scan: {} factors and {} terms into {} for shape {shape:?}",
+        a.len(),
+        b.len(),
+        out.len()
+    );
+    if out.is_empty() {
+        return;
+    }
+    let blocks = inner.div_ceil(COLUMNS);
+    let out = Disjoint::new(out);
+    for_each_group(outer * blocks, n * inner.min(COLUMNS), &|tasks| {
+        let mut states = vec![T::Wide::ZERO; inner.min(COLUMNS)];
+        for task in tasks {
+            let (o, first) = (task / blocks, task % blocks * COLUMNS);
+            let states = &mut states[..COLUMNS.min(inner - first)];
+            states.fill(T::Wide::ZERO);
+            for t in 0..n {
+                let t = if reverse { n - 1 - t } else { t };
+                let start = (o * n + t) * inner + first;
+                let row = start..start + states.len();
+                // SAFETY: tasks are different columns or different matrices.
+                let out = unsafe { out.range(start, states.len()) };
+                step_row::<T>(states, &a[row.clone()], &b[row], out);
+            }
+        }
+    });
+}
+
+vectorised! {
+    fn step_row[T: Accumulate](states: &mut [T::Wide], a: &[T], b: &[T], out: &mut [T]) {
+        for (((state, &a), &b), out) in states.iter_mut().zip(a).zip(b).zip(out) {
+            *state = T::times(a.widen(), *state).wrapping_plus(b.widen());
+            *out = T::narrow(*state);
+        }
+    }
+}

@@ -1,0 +1,198 @@
+//! Reductions, scans and sorting where it is easy to be wrong: zeros, ties, nothing, long sums.
+
+use wengert::prelude::*;
+
+/// The product of the Hessian of `f` with `v`, forward over reverse and by finite differences of the gradient.
+fn curvature(f: impl Fn(&Tensor) -> Tensor, x: &Tensor, v: &Tensor) -> (Tensor, Tensor) {
+    let slope = grad(&f);
+    let exact = jvp(&slope, x, v).1;
+    let h = 1e-4;
+    let numeric = (slope(&(x + v * h)) - slope(&(x - v * h))) / (2.0 * h);
+    (exact, numeric)
+}
+
+#[test]
+fn products_are_exact_with_any_number_of_zeros_to_second_order() {
+    let v = Tensor::from([0.3, -0.7, 0.2, 1.1, -0.4]);
+    for zeros in 0..32u32 {
+        let numbers: Vec<f64> = (0..5).map(|i| if zeros >> i & 1 == 1 { 0.0 } else { 1.5 - 0.6 * i as f64 }).collect();
+        let x = Tensor::from(&numbers[..]);
+        let others: Vec<f64> = (0..5).map(|i| (0..5).filter(|&j| j != i).map(|j| numbers[j]).product()).collect();
+        assert!(grad(|x: &Tensor| x.prod())(&x).all_close(&Tensor::from(others), 1e-14), "{numbers:?}");
+        let (exact, numeric) = curvature(|x| x.prod(), &x, &v);
+        assert!(exact.all_close(&numeric, 1e-7), "prod at {numbers:?}: {exact} and {numeric}");
+
+        let weights = Tensor::from([1.0, -2.0, 0.5, 3.0, 0.7]);
+        let running = |x: &Tensor| (x.cumprod(0) * &weights).sum();
+        let (exact, numeric) = curvature(running, &x, &v);
+        assert!(exact.all_close(&numeric, 1e-7), "cumprod at {numbers:?}: {exact} and {numeric}");
+        let h = 1e-6;
+        for i in 0..5 {
+            let mut step = vec![0.0; 5];
+            step[i] = h;
+            let step = Tensor::from(step);
+            let numeric = (running(&(&x + &step)) - running(&(&x - &step))).item() / (2.0 * h);
+            assert!((grad(running)(&x).slice(i).item() - numeric).abs() < 1e-8, "cumprod at {numbers:?}, element {i}");
+        }
+    }
+}
+
+#[test]
+fn a_full_maximum_shares_its_gradient_and_one_along_an_axis_does_not() {
+    let x = Tensor::from([[2.0, 5.0, 5.0], [5.0, 1.0, 5.0]]);
+    let quarter = Tensor::from([[0.0, 0.25, 0.25], [0.25, 0.0, 0.25]]);
+    assert_eq!(grad(|x: &Tensor| x.max())(&x), quarter);
+    assert_eq!(grad(|x: &Tensor| (-x).min())(&x), -&quarter);
+    let halves = Tensor::from([[0.0, 0.5, 0.5], [0.5, 0.0, 0.5]]);
+    assert_eq!(grad(|x: &Tensor| x.amax(&[1]).sum())(&x), halves);
+    assert_eq!(grad(|x: &Tensor| x.norm(f64::INFINITY))(&x), quarter);
+    let first = Tensor::from([[0.0, 1.0, 0.0], [1.0, 0.0, 0.0]]);
+    assert_eq!(grad(|x: &Tensor| x.max_along(1).0.sum())(&x), first);
+    let last = Tensor::from([[1.0, 1.0, 1.0], [1.0, 0.0, 2.0]]);
+    assert_eq!(grad(|x: &Tensor| x.cummax(1).0.sum())(&x), last);
+}
+
+#[test]
+fn norms_and_deviations_have_gradient_zero_where_they_are_zero() {
+    let zero = Tensor::zeros([3]);
+    for p in [0.5, 1.0, 1.5, 2.0, 3.0, f64::INFINITY, 0.0, -1.0, f64::NEG_INFINITY] {
+        assert_eq!(zero.norm(p).item(), 0.0, "p = {p}");
+        assert_eq!(grad(|x: &Tensor| x.norm(p))(&zero), zero, "p = {p}");
+    }
+    let same = Tensor::full([3], 2.5);
+    assert_eq!(grad(|x: &Tensor| x.std())(&same), zero);
+    assert_eq!(grad(|x: &Tensor| x.dist(&same, 2.0))(&same), zero);
+}
+
+#[test]
+fn long_sums_are_exact_and_half_precision_counts_to_thousands() {
+    assert_eq!(Tensor::full([1 << 25], 1.0f32).contiguous().sum().item(), 33_554_432.0);
+    let x = Tensor::full([1], 1.0f32).cast(DType::BF16).require_grad();
+    x.broadcast_to([4096]).sum().backward();
+    assert_eq!(x.grad().unwrap().cast(DType::F64).item(), 4096.0);
+    let x = Tensor::full([3000], 1.0f32).cast(DType::BF16);
+    assert_eq!(x.mean().cast(DType::F64).item(), 1.0);
+    assert_eq!(x.cumsum(0).slice(-1).cast(DType::F64).item(), 3008.0, "3000 in bf16");
+}
+
+#[test]
+fn reductions_of_nothing_are_neutral_or_errors() {
+    let nothing = Tensor::zeros([2, 0]);
+    assert_eq!(nothing.sum_axes(&[1]), Tensor::zeros([2]));
+    assert_eq!(nothing.prod_axes(&[1]), Tensor::ones([2]));
+    assert_eq!(nothing.logsumexp(&[1]), Tensor::full([2], f64::NEG_INFINITY));
+    assert_eq!(nothing.norm_axes(2.0, &[1]), Tensor::zeros([2]));
+    assert_eq!(nothing.any_axes(&[1]), Tensor::from([false, false]));
+    assert_eq!(nothing.all_axes(&[1]), Tensor::from([true, true]));
+    assert_eq!(nothing.amax(&[0]).shape(), [0]);
+    assert!(nothing.mean().item().is_nan() && nothing.var().item().is_nan());
+    assert_eq!(grad(|x: &Tensor| x.prod())(&Tensor::zeros([0])).shape(), [0]);
+    let errors: [fn(&Tensor) -> Tensor; 8] = [
+        |x| x.max(),
+        |x| x.amin(&[1]),
+        |x| x.max_along(1).0,
+        |x| x.argmin(),
+        |x| x.median(),
+        |x| x.quantile(0.5),
+        |x| x.kthvalue(1, 1).0,
+        |x| x.mode(1).0,
+    ];
+    for (number, f) in errors.iter().enumerate() {
+        let error = catch(|| f(&nothing)).expect_err(&format!("reduction {number} of nothing"));
+        assert!(error.suggestion().is_some(), "{error}");
+        assert!(error.line().unwrap().file().ends_with("reductions.rs"), "{error}");
+    }
+}
+
+#[test]
+fn axes_are_named_once_and_in_range() {
+    let x = Tensor::zeros([2, 3]);
+    for f in [|x: &Tensor| x.sum_axes(&[0, -2]), |x: &Tensor| x.prod_axes(&[2]), |x: &Tensor| x.cumsum(-3)] {
+        assert!(matches!(catch(|| f(&x)).unwrap_err().kind(), ErrorKind::Range));
+    }
+    // A scalar is a row of one number.
+    let x = Tensor::from(3.0);
+    assert_eq!((x.sum_axes(&[0]).item(), x.cumprod(-1).item(), x.sort(0).1.item()), (3.0, 3.0, 0.0));
+    assert_eq!(x.softmax(0), Tensor::from(1.0));
+    assert!(catch(|| x.sum_axes(&[1])).is_err() && catch(|| x.max_along(1)).is_err());
+}
+
+#[test]
+fn extreme_logits_have_finite_gradients() {
+    let x = Tensor::from([[1e4, -1e4, 0.0], [-1e4, -1e4, -1e4]]);
+    let weights = Tensor::from([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]);
+    let functions: [fn(&Tensor) -> Tensor; 4] =
+        [|x| x.softmax(1), |x| x.log_softmax(1), |x| x.logsumexp_keepdim(&[1]), |x| x.logcumsumexp(1)];
+    for f in functions {
+        let slope = grad(|x: &Tensor| (f(x) * &weights).sum())(&x);
+        assert!(slope.to_f64_vec().iter().all(|g| g.is_finite()), "{slope}");
+        let along = jvp(grad(|x: &Tensor| (f(x) * &weights).sum()), &x, &weights).1;
+        assert!(along.to_f64_vec().iter().all(|g| g.is_finite()), "{along}");
+    }
+    let infinite = Tensor::from([f64::NEG_INFINITY, f64::NEG_INFINITY, 1.0]);
+    assert_eq!(grad(|x: &Tensor| x.logcumsumexp(0).slice(2))(&infinite), Tensor::from([0.0, 0.0, 1.0]));
+    assert_eq!(grad(|x: &Tensor| x.slice(0..2).logsumexp(&[0]))(&infinite), Tensor::zeros([3]));
+}
+
+#[test]
+fn softmax_along_any_axis_equals_softmax_of_the_moved_axis() {
+    let x = Tensor::from_vec((0..24).map(|i| (i as f64 * 0.9).sin()).collect(), [2, 3, 4]);
+    for axis in 0..3isize {
+        let shares = x.softmax(axis).sum_axes(&[axis]);
+        assert!(shares.all_close(&shares.full_like(1.0), 1e-14));
+        assert!(x.log_softmax(axis).exp().all_close(&x.softmax(axis), 1e-14));
+        assert_eq!(x.softmax(axis - 3), x.softmax(axis));
+    }
+}
+
+#[test]
+fn sorting_is_stable_both_ways_and_its_gradient_returns() {
+    let x = Tensor::from([[2.0, 1.0], [1.0, 1.0], [2.0, 0.0]]);
+    assert_eq!(x.argsort(0), Tensor::from([[1i64, 2], [0, 0], [2, 1]]));
+    assert_eq!(x.argsort_descending(0), Tensor::from([[0i64, 0], [2, 1], [1, 2]]));
+    let weights = Tensor::from([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]);
+    let slope = grad(|x: &Tensor| (x.sort(0).0 * &weights).sum())(&x);
+    assert_eq!(slope, Tensor::from([[3.0, 4.0], [1.0, 6.0], [5.0, 2.0]]));
+    assert!(matches!(catch(|| x.topk(4, 0)).unwrap_err().kind(), ErrorKind::Range));
+    assert!(catch(|| x.kthvalue(0, 0)).is_err());
+}
+
+#[test]
+fn unique_inside_a_batch_or_a_program_names_the_alternative() {
+    let x = Tensor::from([[3.0, 1.0, 3.0], [2.0, 2.0, 2.0]]);
+    let batched = catch(|| vmap(|row: &Tensor| row.unique().values)(&x)).unwrap_err();
+    let staged = catch(|| compile(|x: &Tensor| x.unique().values).call(&x)).unwrap_err();
+    for error in [batched, staged] {
+        assert_eq!(error.operation(), "unique");
+        assert!(error.suggestion().unwrap().contains("sort"), "{error}");
+    }
+    assert_eq!(x.unique().inverse, Tensor::from([[2i64, 0, 2], [1, 1, 1]]));
+}
+
+#[test]
+fn quantiles_interpolate_and_pass_over_nan_on_request() {
+    use wengert::Interpolation::{Higher, Linear, Lower, Midpoint, Nearest};
+    let x = Tensor::from([[4.0, 1.0, 3.0, 2.0], [f64::NAN, 5.0, 9.0, f64::NAN]]);
+    let row = x.slice(0);
+    for (interpolation, right) in [(Linear, 1.9), (Lower, 1.0), (Higher, 2.0), (Midpoint, 1.5), (Nearest, 2.0)] {
+        assert!((row.quantile_along(0.3, 0, interpolation).item() - right).abs() < 1e-12, "{interpolation:?}");
+    }
+    assert_eq!(row.quantile_along(0.5, 0, Nearest).item(), 3.0, "places 1 and 2 are equally near; 2 is even");
+    let plain = x.quantile_along(0.25, 1, Linear).to_f64_vec();
+    assert!(plain[0] == 1.75 && plain[1].is_nan());
+    assert_eq!(x.nanquantile_along(0.25, 1, Linear), Tensor::from([1.75, 6.0]));
+    let slope = grad(|x: &Tensor| x.nanquantile_along(0.25, 1, Linear).sum())(&x);
+    assert_eq!(slope, Tensor::from([[0.0, 0.25, 0.0, 0.75], [0.0, 0.75, 0.25, 0.0]]));
+}
+
+#[test]
+fn whole_numbers_reduce_without_floats() {
+    let x = Tensor::from([[3i64, -2], [7, 1 << 60]]);
+    assert_eq!(x.sum_axes(&[0]), Tensor::from([10i64, (1 << 60) - 2]));
+    assert_eq!(x.prod_axes(&[1]).dtype(), DType::I64);
+    assert_eq!(x.max(), Tensor::from(1i64 << 60));
+    assert_eq!(x.cumsum(1), Tensor::from([[3i64, 1], [7, (1 << 60) + 7]]));
+    assert_eq!(x.cast(DType::I32).sort(1).0.dtype(), DType::I32);
+    assert_eq!(Tensor::from([true, false]).max(), Tensor::from(true));
+    assert!(matches!(catch(|| x.mean()).unwrap_err().kind(), ErrorKind::DType(_)));
+}
