@@ -16,32 +16,23 @@ composites! {
     mod arithmetic;
     mod differences;
     mod distance;
+    mod einsum;
     pub(crate) mod indexing;
+    mod linalg;
     mod logic;
+    mod losses;
+    mod network;
+    mod products;
     mod random;
     mod shape;
     mod statistics;
     mod unique;
 }
-mod arithmetic;
-mod differences;
-mod distance;
-mod einsum;
-pub(crate) mod indexing;
-mod linalg;
-mod logic;
-mod losses;
-mod network;
-mod products;
-mod random;
-mod shape;
-mod statistics;
-mod unique;
 
 pub use indexing::ScatterReduce;
+pub use linalg::MatrixNorm;
 pub use losses::{CrossEntropy, Reduction};
 pub use network::{Bag, EmbeddingBag, GridSample, Interpolate, InterpolateMode, Outside};
-pub use linalg::{MatrixNorm};
 pub use shape::PadMode;
 pub use statistics::{Covariance, Interpolation};
 pub use unique::Unique;

@@ -4,11 +4,11 @@
 
 mod operand;
 
-pub use network::attention::{Attention};
+pub use linalg::solve_triangular::Triangle;
+pub use network::attention::Attention;
 pub use network::conv::{Conv, Padding};
-pub use network::layer_norm::{Norm};
-pub use network::max_pool::{Pool};
-pub use linalg::solve_triangular::{Triangle};
+pub use network::layer_norm::Norm;
+pub use network::max_pool::Pool;
 pub use operand::Operand;
 pub(crate) use operand::{binary, common_shape};
 pub use random::uniform::Key;
@@ -24,7 +24,9 @@ pub(crate) mod prelude {
         Rule, Sample, Saves, Spec, SpecRef, Specs, expect_arithmetic, expect_float, expect_same_dtype,
     };
     pub(crate) use crate::rules::{
-    Fused, FusedOp, Linear, LinearOp, PartOf, PartTake, PartUpdate, Pick, PickOp, Reduced, Reduction, ReductionOp, Rows, align_batch, arranged, away_from, checked_axes, elementwise, pick_rows, rows_last, slope, Decomposition, DecompositionOp,
+        Decomposition, DecompositionOp, Fused, FusedOp, Linear, LinearOp, PartOf, PartTake, PartUpdate, Pick, PickOp,
+        Reduced, Reduction, ReductionOp, Rows, align_batch, arranged, away_from, checked_axes, elementwise, pick_rows,
+        rows_last, slope,
     };
     pub(crate) use crate::tensor::{computed, computing, computing_float, fill, numbers};
     pub(crate) use crate::{DType, Error, ErrorKind, Shape, Tensor};

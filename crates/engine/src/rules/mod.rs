@@ -31,7 +31,7 @@ pub(crate) use lines::{batched_axis, line_cases, middle_axis};
 pub(crate) use macros::{elementwise, loops, parameters, slope};
 pub(crate) use matrix::{Decomposition, DecompositionOp};
 pub(crate) use part::{PartOf, PartTake, PartUpdate};
-pub(crate) use pick::{Pick, PickOp, nothing_to_pick, pick_rows};
+pub(crate) use pick::{Pick, PickOp, pick_rows};
 pub(crate) use reduction::{Reduced, Reduction, ReductionOp, arranged, batched_axes, reduced_shape, rows_last};
 pub(crate) use rows::Rows;
 pub use sizes::Sizes;
