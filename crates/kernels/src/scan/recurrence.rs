@@ -30,8 +30,17 @@ pub fn linear_scan<T: Accumulate>(a: &[T], b: &[T], shape: [usize; 3], reverse: 
     if out.is_empty() {
         return;
     }
-    let blocks = inner.div_ceil(COLUMNS);
     let out = Disjoint::new(out);
+    if inner == 1 {
+        return for_each_group(outer, n, &|rows| {
+            for row in rows {
+                // SAFETY: rows are disjoint, and each is in one group.
+                let out = unsafe { out.range(row * n, n) };
+                step_through(&a[row * n..][..n], &b[row * n..][..n], reverse, out);
+            }
+        });
+    }
+    let blocks = inner.div_ceil(COLUMNS);
     for_each_group(outer * blocks, n * inner.min(COLUMNS), &|tasks| {
         let mut states = vec![T::Wide::ZERO; inner.min(COLUMNS)];
         for task in tasks {
@@ -48,6 +57,17 @@ pub fn linear_scan<T: Accumulate>(a: &[T], b: &[T], shape: [usize; 3], reverse: 
             }
         }
     });
+}
+
+/// One row: each step waits for the one before it.
+fn step_through<T: Accumulate>(a: &[T], b: &[T], reverse: bool, out: &mut [T]) {
+    let mut state = T::Wide::ZERO;
+    let mut step = |((&a, &b), out): ((&T, &T), &mut T)| {
+        state = T::times(a.widen(), state).wrapping_plus(b.widen());
+        *out = T::narrow(state);
+    };
+    let steps = a.iter().zip(b).zip(out);
+    if reverse { steps.rev().for_each(&mut step) } else { steps.for_each(&mut step) }
 }
 
 vectorised! {

@@ -184,7 +184,9 @@ fn the_reverse_sum_is_the_transpose_of_the_sum() {
 
 #[test]
 fn a_linear_recurrence_equals_a_plain_loop() {
-    for (shape, reverse) in [([2, 5, 1], false), ([2, 5, 3], true), ([1, 3, 700], false), ([0, 3, 2], true)] {
+    for (shape, reverse) in
+        [([2, 5, 1], false), ([3, 4, 1], true), ([2, 5, 3], true), ([1, 3, 700], false), ([0, 3, 2], true)]
+    {
         let [outer, n, inner] = shape;
         let count = outer * n * inner;
         let a: Vec<f64> = (0..count).map(|i| (i as f64 * 0.7).sin()).collect();
