@@ -34,7 +34,7 @@ elementwise! {
     integer: |x| x,
     slopes: [slope!(zero)],
     rule: "no gradient",
-    reference: |x| (x + 0.5).floor(),
+    reference: |x| if (x + 0.5).fract() == 0.0 { 2.0 * (0.5 * x).round() } else { (x + 0.5).floor() },
     domain: Reals,
     edges: &[(0.5, 0.0), (1.5, 2.0), (-2.5, -2.0), (f64::INFINITY, f64::INFINITY), (f64::NAN, f64::NAN)],
     jet: Constant,
