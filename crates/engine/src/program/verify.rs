@@ -46,7 +46,7 @@ impl Program {
         if let Some(var) = equation.inputs.iter().find(|var| !defined.get(var.index()).is_some_and(|seen| *seen)) {
             return wrong(format!("{name} reads {var} before it is defined"));
         }
-        if equation.inputs.len() != equation.op.operands() {
+        if !equation.op.accepts(equation.inputs.len()) {
             return wrong(format!("{name} takes {} operands, got {}", equation.op.operands(), equation.inputs.len()));
         }
         let given: Vec<&str> = equation.attrs.iter().map(|(name, _)| *name).collect();
