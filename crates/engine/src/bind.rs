@@ -49,6 +49,14 @@ pub fn bind1(op: &'static dyn Primitive, attrs: Attrs, operands: &[&Tensor]) -> 
     only(op, try_bind(op, attrs, operands, line)).or_raise()
 }
 
+/// Applies a primitive with one output; an error comes back as a value.
+#[track_caller]
+pub(crate) fn try_bind1(op: &'static dyn Primitive, attrs: Attrs, operands: &[&Tensor]) -> Result<Tensor, Error> {
+    let line = location::resolve(Location::caller());
+    let _scope = location::scope(line);
+    only(op, try_bind(op, attrs, operands, line))
+}
+
 fn only(op: &'static dyn Primitive, outputs: Result<Outputs, Error>) -> Result<Tensor, Error> {
     let mut outputs = outputs?;
     match outputs.len() {

@@ -41,6 +41,12 @@ pub enum ErrorKind {
     Tree,
     /// A program's text could not be read or is inconsistent.
     Program,
+    /// A matrix without an inverse, at this index of the batch.
+    Singular(Vec<usize>),
+    /// A matrix that is not positive definite, at this index of the batch.
+    NotPositiveDefinite(Vec<usize>),
+    /// An iteration that did not end for the matrix at this index of the batch.
+    NotConverged(Vec<usize>),
     /// An operation lacks a rule that was asked of it.
     MissingRule,
 }

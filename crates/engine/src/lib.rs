@@ -17,7 +17,7 @@ mod tensor;
 mod transform;
 pub mod tree;
 
-pub use composite::{Covariance, Interpolation, PadMode, ScatterReduce, Unique};
+pub use composite::{Covariance, Interpolation, MatrixNorm, PadMode, ScatterReduce, Unique};
 pub use error::{Error, ErrorKind, catch};
 pub use location::Line;
 pub use tensor::{
@@ -39,6 +39,9 @@ pub mod memory {
 
 /// Operands of arithmetic: tensors, references to them, and Rust numbers.
 pub use ops::Operand;
+
+/// The triangle of a triangular system.
+pub use ops::Triangle;
 
 /// The key of a random stream.
 pub use ops::Key;

@@ -17,6 +17,7 @@
 //! | [`pooling`] | maxima and averages over windows of images |
 //! | [`index`] | gather and scatter along one axis |
 //! | [`linalg`] | LU, Cholesky, QR, eigenvalues, singular values and systems of batches of matrices |
+//! | [`distance`] | distances between the rows of two matrices |
 //! | [`rows`] | softmax, cross-entropy and normalisations along rows |
 //! | [`attention`](mod@attention) | scaled dot-product attention without a matrix of scores |
 //! | [`scan`] | running sums, products and extremes along an axis |
@@ -31,6 +32,7 @@
 pub mod attention;
 pub mod bits;
 pub mod conv;
+pub mod distance;
 pub mod dtype;
 pub mod extremes;
 pub mod index;

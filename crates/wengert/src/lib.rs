@@ -15,10 +15,10 @@ pub use wengert_derive::Tree;
 pub use wengert_engine::{
     AnyAxis, Arange, Attention, Bag, Compiled, Conv, Covariance, CrossEntropy, DType, Ellipsis, EmbeddingBag, Error,
     ErrorKind, GradCheck, GradFault, GradMismatch, GradReport, GradRow, GridSample, Interpolate, InterpolateMode,
-    Interpolation, Key, Line, Nested, NewAxis, Norm, Operand, Outside, PadMode, Padding, Pool, Pullback, Reduction,
-    Scalar, ScatterReduce, Select, Selection, Shape, Sizes, SliceMut, Steps, Tensor, Tree, TreePath, Unique, autograd,
-    catch, compile, grad, gradcheck, jvp, memory, primitive, program, set_threads, threads, tree, value_and_grad, vjp,
-    vmap,
+    Interpolation, Key, Line, MatrixNorm, Nested, NewAxis, Norm, Operand, Outside, PadMode, Padding, Pool, Pullback,
+    Reduction, Scalar, ScatterReduce, Select, Selection, Shape, Sizes, SliceMut, Steps, Tensor, Tree, TreePath,
+    Triangle, Unique, autograd, catch, compile, grad, gradcheck, jvp, memory, primitive, program, set_threads, threads,
+    tree, value_and_grad, vjp, vmap,
 };
 
 /// Everything a program usually needs.
@@ -27,9 +27,9 @@ pub mod prelude {
     pub use crate::program::Program;
     pub use crate::{
         Attention, Bag, Compiled, Conv, CrossEntropy, DType, Ellipsis, EmbeddingBag, Error, ErrorKind, GradCheck,
-        GridSample, Interpolate, InterpolateMode, Key, NewAxis, Norm, Operand, Outside, PadMode, Padding, Pool,
-        Pullback, Reduction, ScatterReduce, Select, Shape, Tensor, Tree, TreePath, catch, compile, grad, gradcheck,
-        jvp, value_and_grad, vjp, vmap,
+        GridSample, Interpolate, InterpolateMode, Key, MatrixNorm, NewAxis, Norm, Operand, Outside, PadMode, Padding,
+        Pool, Pullback, Reduction, ScatterReduce, Select, Shape, Tensor, Tree, TreePath, Triangle, catch, compile,
+        grad, gradcheck, jvp, value_and_grad, vjp, vmap,
     };
 }
 

@@ -813,37 +813,6 @@ impl Tensor {
         let order: Vec<usize> = [0, 2, 1].into_iter().chain(3..split.rank()).collect();
         self.reshape(split).permute(&order).reshape(self.shape())
     }
-
-    /// `y[.., o] = x1[.., i] w[o, i, j] x2[.., j]`, summed over i and j.
-    ///
-    /// ```
-    /// use wengert::prelude::*;
-    /// let y = Tensor::from([[1.0, 2.0]]).bilinear(&Tensor::from([[3.0]]), &Tensor::from([[[1.0], [10.0]]]));
-    /// assert_eq!(y, Tensor::from([[63.0]]));
-    /// ```
-    #[track_caller]
-    pub fn bilinear(&self, other: &Tensor, w: &Tensor) -> Tensor {
-        let (Some(&i), Some(&j), [outputs, wi, wj]) = (self.shape().last(), other.shape().last(), w.shape()) else {
-            let shapes: Vec<Shape> = [self, other, w].iter().map(|x| Shape::from(x.shape())).collect();
-            let message = format!("shapes {}, {} and {}", shapes[0], shapes[1], shapes[2]);
-            Error::new(ErrorKind::Shape(shapes), "bilinear", message)
-                .help("they are [.., I], [.., J], [O, I, J]")
-                .raise();
-        };
-        let lead = &self.shape()[..self.rank() - 1];
-        if (i, j) != (*wi, *wj) || lead != &other.shape()[..other.rank() - 1] {
-            let shapes: Vec<Shape> = [self, other, w].iter().map(|x| Shape::from(x.shape())).collect();
-            let message = format!("shapes {}, {} and {} do not fit", shapes[0], shapes[1], shapes[2]);
-            Error::new(ErrorKind::Shape(shapes), "bilinear", message)
-                .help("they are [.., I], [.., J], [O, I, J]")
-                .raise();
-        }
-        let rows = lead.iter().product::<usize>();
-        // [rows, O, I] by the right side, then the sum over I by the left.
-        let right = other.reshape([rows, j]).linear(&w.reshape([outputs * i, j])).reshape([rows, *outputs, i]);
-        let y = (right * self.reshape([rows, 1, i])).sum_axes(&[-1]);
-        y.reshape(lead.iter().copied().chain([*outputs]).collect::<Shape>())
-    }
 }
 
 #[track_caller]

@@ -4,6 +4,7 @@
 
 mod operand;
 
+pub use linalg::solve_triangular::Triangle;
 pub use network::attention::Attention;
 pub use network::conv::{Conv, Padding};
 pub use network::layer_norm::Norm;
@@ -17,14 +18,15 @@ use crate::primitive::Primitive;
 /// What the file of an operation needs.
 pub(crate) mod prelude {
     pub(crate) use super::{Operand, binary, common_shape};
-    pub(crate) use crate::bind::{bind, bind1};
+    pub(crate) use crate::bind::{bind, bind1, try_bind1};
     pub(crate) use crate::primitive::{
         Adjoints, Attrs, Case, Cost, Dependency, Device, Gradient, Gradients, Jet, Mask, Outputs, Patch, Primitive,
         Rule, Sample, Saves, Spec, SpecRef, Specs, expect_arithmetic, expect_float, expect_same_dtype,
     };
     pub(crate) use crate::rules::{
-        Fused, FusedOp, Linear, LinearOp, PartOf, PartTake, PartUpdate, Pick, PickOp, Reduced, Reduction, ReductionOp,
-        Rows, align_batch, arranged, away_from, checked_axes, elementwise, pick_rows, rows_last, slope,
+        Decomposition, DecompositionOp, Fused, FusedOp, Linear, LinearOp, PartOf, PartTake, PartUpdate, Pick, PickOp,
+        Reduced, Reduction, ReductionOp, Rows, align_batch, arranged, away_from, checked_axes, elementwise, pick_rows,
+        rows_last, slope,
     };
     pub(crate) use crate::tensor::{computed, computing, computing_float, fill, numbers};
     pub(crate) use crate::{DType, Error, ErrorKind, Shape, Tensor};
@@ -187,7 +189,24 @@ primitives! {
     }
     product {
         matmul: MATMUL;
+        cdist: CDIST;
+    }
+    linalg {
+        inv: INV;
+        solve: SOLVE;
+        solve_triangular: SOLVE_TRIANGULAR;
+        det: DET;
+        cofactor: COFACTOR;
+        slogdet: SLOGDET;
+        cholesky: CHOLESKY;
+        lu: LU;
+        lu_permutation: LU_PERMUTATION;
+        lu_solve: LU_SOLVE;
+        qr: QR;
+        eigh: EIGH;
         svd: SVD;
+        pinv: PINV;
+        matrix_exp: MATRIX_EXP;
     }
     indexing {
         gather: GATHER;

@@ -9,6 +9,8 @@
 //! | `qr` | [`qr`] |
 //! | `eigh` | [`eigh`] |
 //! | `svd` | [`svd`] |
+//! | `cofactor` | [`cofactor`] |
+//! | `exponential` | [`matrix_exp`] |
 //! | `batch` | [`Status`], and the batch cut into tiles for the threads |
 //! | `real` | [`Real`]: what `f32` and `f64` need beyond arithmetic |
 //! | `part` | products of parts of matrices, in place |
@@ -20,7 +22,9 @@
 
 mod batch;
 mod cholesky;
+mod cofactor;
 mod eigh;
+mod exponential;
 mod lu;
 mod part;
 mod qr;
@@ -30,7 +34,9 @@ mod triangular;
 
 pub use batch::{Failure, Reason, Status};
 pub use cholesky::cholesky;
+pub use cofactor::cofactor;
 pub use eigh::eigh;
+pub use exponential::matrix_exp;
 pub use lu::{inv, lu, lu_solve, solve};
 pub use qr::qr;
 pub use real::Real;

@@ -399,3 +399,86 @@ fn the_largest_and_smallest_numbers_terminate() {
         assert!(svd(&a, [1, 9, 9], false, &mut u, &mut s, &mut v).is_ok());
     }
 }
+
+/// The determinant by LU, whose error is far below that of a difference quotient.
+fn determinant(a: &[f64], n: usize) -> f64 {
+    let (mut packed, mut pivots, mut sign) = (vec![0.0; n * n], vec![0; n], [0.0]);
+    let _ = lu(a, [1, n, n], &mut packed, &mut pivots, &mut sign);
+    packed.iter().step_by(n + 1).product::<f64>() * sign[0]
+}
+
+#[test]
+fn cofactors_are_the_derivatives_of_the_determinant_for_every_rank() {
+    for n in 1..6 {
+        for rank in 0..=n {
+            let (u, v) = (random(n * rank, 3), random(rank * n, 4));
+            let a = product(&u, &v, n, rank, n);
+            let h: Vec<Vec<f64>> = (5..8).map(|seed| random(n * n, seed)).collect();
+            let inner = |c: &[f64], h: &[f64]| c.iter().zip(h).map(|(c, h)| c * h).sum::<f64>();
+            // det(a + x h0 + y h1 + z h2) is a polynomial; differences over all signs pick its odd part in each variable.
+            let step = 0.01;
+            let difference = |count: usize| -> f64 {
+                let corners = (0..1 << count).map(|signs: usize| {
+                    let sign = |i: usize| if signs >> i & 1 == 1 { -1.0 } else { 1.0 };
+                    let point: Vec<f64> =
+                        (0..n * n).map(|e| a[e] + (0..count).map(|i| sign(i) * step * h[i][e]).sum::<f64>()).collect();
+                    (0..count).map(sign).product::<f64>() * determinant(&point, n)
+                });
+                corners.sum::<f64>() / (2.0 * step).powi(count as i32)
+            };
+            for count in 1..=3 {
+                let directions: Vec<&[f64]> = h[1..count].iter().map(Vec::as_slice).collect();
+                let mut c = vec![0.0; n * n];
+                assert!(cofactor(&a, &directions, [1, n], &mut c).is_ok());
+                let (got, right) = (inner(&c, &h[0]), difference(count));
+                // Differences of polynomials of second degree are exact but for rounding.
+                let allowed = if n <= 2 { 1e-9 } else { 2e-3 };
+                assert!(
+                    (got - right).abs() <= allowed * (1.0 + right.abs()),
+                    "{n}, rank {rank}, {count}: {got} {right}"
+                );
+            }
+        }
+    }
+}
+
+#[test]
+fn cofactors_by_the_inverse_and_by_singular_values_agree() {
+    for n in [1, 2, 5, 20] {
+        let mut a = random(n * n, 9);
+        a.iter_mut().step_by(n + 1).for_each(|x| *x += 2.0);
+        let h = random(n * n, 10);
+        // One more direction that is the matrix itself: C is homogeneous of degree n - 1, so C(A; A) = (n - 1) C(A).
+        let (mut c, mut along, mut twice) = (vec![0.0; n * n], vec![0.0; n * n], vec![0.0; n * n]);
+        assert!(cofactor(&a, &[], [1, n], &mut c).is_ok());
+        assert!(cofactor(&a, &[&a], [1, n], &mut along).is_ok());
+        let scaled: Vec<f64> = c.iter().map(|x| x * (n as f64 - 1.0)).collect();
+        expect_close::<f64>(&along, &scaled, n, 10.0 * size(&scaled).max(1.0), "C(A; A)");
+        assert!(cofactor(&a, &[&h], [1, n], &mut along).is_ok());
+        assert!(cofactor(&a, &[&h, &a], [1, n], &mut twice).is_ok());
+        let scaled: Vec<f64> = along.iter().map(|x| x * (n as f64 - 2.0)).collect();
+        if n > 1 {
+            expect_close::<f64>(&twice, &scaled, n, 100.0 * size(&scaled).max(1.0), "C(A; H, A)");
+        }
+    }
+}
+
+#[test]
+fn exponentials_of_every_size_agree_with_their_roots() {
+    for n in [1, 2, 7] {
+        for scale in [0.0, 1e-8, 0.01, 0.1, 0.5, 1.0, 3.0, 8.0] {
+            let a: Vec<f64> = random(n * n, 11).iter().map(|x| x * scale).collect();
+            let half: Vec<f64> = a.iter().map(|x| 0.5 * x).collect();
+            let minus: Vec<f64> = a.iter().map(|x| -x).collect();
+            let [mut y, mut root, mut inverse] = [(); 3].map(|()| vec![0.0; n * n]);
+            assert!(matrix_exp(&a, [1, n], &mut y).is_ok() && matrix_exp(&half, [1, n], &mut root).is_ok());
+            assert!(matrix_exp(&minus, [1, n], &mut inverse).is_ok());
+            let bound = 20.0 * size(&y).max(1.0) * size(&inverse).max(1.0);
+            expect_close::<f64>(&product(&root, &root, n, n, n), &y, n, bound, "the square of the root");
+            expect_close::<f64>(&product(&y, &inverse, n, n, n), &identity(n), n, bound, "exp(A) exp(-A)");
+        }
+    }
+    let mut y = [0.0];
+    assert!(matrix_exp(&[1.0], [1, 1], &mut y).is_ok() && (y[0] - 1f64.exp()).abs() < 1e-15);
+    assert!(!matrix_exp(&[f64::NAN], [1, 1], &mut y).is_ok() && y[0].is_nan());
+}

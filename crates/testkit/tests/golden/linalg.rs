@@ -2,8 +2,132 @@
 //!
 //! Vectors of a decomposition are recorded through a function that does not depend on their signs.
 
+use super::call::{Arg, Call};
+use super::case::Part;
 use super::{Adapter, Exception};
+use wengert::prelude::*;
 
-pub const ADAPTERS: &[(&str, Adapter)] = &[];
+pub const ADAPTERS: &[(&str, Adapter)] = &[
+    ("cholesky", cholesky),
+    ("cholesky_inverse", |c| {
+        vec![if upper(c, 0) { c.input().cholesky_inverse_upper() } else { c.input().cholesky_inverse() }]
+    }),
+    ("cholesky_solve", |c| {
+        let factor = c.tensor(0);
+        vec![if upper(c, 1) { c.input().cholesky_solve_upper(factor) } else { c.input().cholesky_solve(factor) }]
+    }),
+    ("linalg.cholesky", cholesky),
+    ("linalg.cond", |c| vec![c.input().cond()]),
+    ("linalg.det", |c| vec![c.input().det()]),
+    ("linalg.eigh", |c| {
+        let (values, vectors) = if triangle(c) { c.input().eigh_upper() } else { c.input().eigh_lower() };
+        vec![values, vectors.abs()]
+    }),
+    ("linalg.eigvalsh", |c| {
+        let (values, _) = if triangle(c) { c.input().eigh_upper() } else { c.input().eigh_lower() };
+        vec![values]
+    }),
+    ("linalg.householder_product", |c| vec![c.input().householder_product(c.tensor(0))]),
+    ("linalg.inv", |c| vec![c.input().inv()]),
+    ("linalg.inv_ex", |c| pair(c.input().inv_ex())),
+    ("linalg.lstsq.grad_oriented", |c| pair(c.input().lstsq(c.tensor(0)))),
+    ("linalg.lu", |c| last_two(c.input().lu())),
+    ("linalg.lu_factor", |c| pair(c.input().lu_factor())),
+    ("linalg.lu_solve", |c| {
+        let (packed, pivots, b) = (c.input(), c.tensor(0), c.tensor(1));
+        vec![if c.flag("adjoint", 3) { packed.lu_solve_transposed(pivots, b) } else { packed.lu_solve(pivots, b) }]
+    }),
+    ("linalg.matrix_norm", |c| {
+        let axes = c.opt_ints("dim", 1).map_or([-2, -1], |axes| [axes[0], axes[1]]);
+        vec![match c.flag("keepdim", 2) {
+            true => c.input().matrix_norm_axes_keepdim(norm(c, 0), axes),
+            false => c.input().matrix_norm_axes(norm(c, 0), axes),
+        }]
+    }),
+    ("linalg.matrix_power", |c| vec![c.input().matrix_power(c.int("n", 0) as i64)]),
+    ("linalg.norm", |c| vec![c.input().norm(c.real_or("ord", 0, 2.0))]),
+    ("linalg.norm.subgradients_at_zero", |c| vec![c.input().norm(c.real_or("ord", 0, 2.0))]),
+    ("linalg.pinv", pinv),
+    ("linalg.pinv.hermitian", |c| vec![c.input().pinv_symmetric()]),
+    // The record's own function: a matrix of low rank from two factors.
+    ("linalg.pinv.singular", |c| vec![c.input().matmul(&c.tensor(0).t()).pinv()]),
+    ("linalg.qr", |c| pair(c.input().qr())),
+    ("linalg.slogdet", |c| pair(c.input().slogdet())),
+    ("linalg.solve", |c| vec![c.input().solve(c.tensor(0))]),
+    ("linalg.solve_ex", |c| pair(c.input().solve_ex(c.tensor(0)))),
+    ("linalg.solve_triangular", |c| {
+        let triangle = if upper(c, 1) { Triangle::upper() } else { Triangle::lower() };
+        let triangle = if c.flag_or("left", 2, true) { triangle } else { triangle.right() };
+        let triangle = if c.flag("unitriangular", 3) { triangle.unit() } else { triangle };
+        vec![c.input().solve_triangular(c.tensor(0), triangle)]
+    }),
+    ("linalg.svdvals", |c| vec![c.input().svdvals()]),
+    ("linalg.tensorinv", |c| vec![c.input().tensorinv(c.size_or("ind", 0, 2))]),
+    ("linalg.tensorsolve", |c| vec![c.input().tensorsolve(c.tensor(0))]),
+    ("linalg.vector_norm", |c| vec![c.input().norm(c.real_or("ord", 0, 2.0))]),
+    ("logdet", |c| vec![c.input().logdet()]),
+    ("lu_solve", |c| vec![c.tensor(0).lu_solve(c.tensor(1), c.input())]),
+    ("lu_unpack", |c| last_two(c.input().lu_unpack(c.tensor(0)))),
+    ("matrix_exp", |c| vec![c.input().matrix_exp()]),
+    ("norm.nuc", |c| vec![c.input().matrix_norm(MatrixNorm::Nuclear)]),
+    ("ormqr", |c| {
+        let (v, scales, other) = (c.input(), c.tensor(0), c.tensor(1));
+        vec![match (c.flag_or("left", 2, true), c.flag("transpose", 3)) {
+            (true, false) => v.ormqr(scales, other),
+            (true, true) => v.ormqr_transposed(scales, other),
+            (false, false) => v.ormqr_right(scales, other),
+            (false, true) => v.ormqr_right_transposed(scales, other),
+        }]
+    }),
+    ("pinverse", pinv),
+    ("qr", |c| pair(c.input().qr())),
+];
 
-pub const EXCEPTIONS: &[Exception] = &[];
+pub const EXCEPTIONS: &[Exception] = &[(
+    "linalg.pinv.hermitian",
+    &[],
+    &[Part::Gradient, Part::Second],
+    "the recorded matrix is not symmetric: its gradient mixes the triangle that was read with the one that was not",
+)];
+
+fn cholesky(c: &Call) -> Vec<Tensor> {
+    vec![if upper(c, 0) { c.input().cholesky_upper() } else { c.input().cholesky() }]
+}
+
+fn pinv(c: &Call) -> Vec<Tensor> {
+    let bound = match c.arg("rtol", 1) {
+        Some(Arg::Tensor(rtol)) => Some(rtol.item()),
+        other => other.and_then(Arg::real),
+    };
+    vec![bound.map_or_else(|| c.input().pinv(), |rtol| c.input().pinv_with(rtol))]
+}
+
+fn upper(c: &Call, position: usize) -> bool {
+    c.flag("upper", position)
+}
+
+/// Whether the upper triangle is read.
+fn triangle(c: &Call) -> bool {
+    c.word_or("UPLO", 0, "L") == "U"
+}
+
+fn norm(c: &Call, position: usize) -> MatrixNorm {
+    match (c.opt_word("ord", position), c.opt_real("ord", position)) {
+        (Some("nuc"), _) => MatrixNorm::Nuclear,
+        (_, Some(f64::INFINITY)) => MatrixNorm::Infinity,
+        (_, Some(f64::NEG_INFINITY)) => MatrixNorm::MinusInfinity,
+        (_, Some(1.0)) => MatrixNorm::One,
+        (_, Some(-1.0)) => MatrixNorm::MinusOne,
+        (_, Some(2.0)) => MatrixNorm::Two,
+        (_, Some(-2.0)) => MatrixNorm::MinusTwo,
+        _ => MatrixNorm::Frobenius,
+    }
+}
+
+fn pair((first, second): (Tensor, Tensor)) -> Vec<Tensor> {
+    vec![first, second]
+}
+
+fn last_two((_, second, third): (Tensor, Tensor, Tensor)) -> Vec<Tensor> {
+    vec![second, third]
+}

@@ -176,7 +176,6 @@ pub const ADAPTERS: &[(&str, Adapter)] = &[
             _ => vec![c.input().batch_norm(&norm).0],
         }
     }),
-    ("nn.functional.bilinear", |c| vec![c.input().bilinear(c.tensor(0), c.tensor(1))]),
     ("nn.functional.binary_cross_entropy", |c| {
         vec![c.input().binary_cross_entropy(c.tensor(0), c.opt_tensor("weight", usize::MAX), reduction(c))]
     }),

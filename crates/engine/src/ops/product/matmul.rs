@@ -27,8 +27,7 @@ impl Tensor {
         }
         let row = if self.rank() == 1 { self.unsqueeze(0) } else { self.clone() };
         let column = if other.rank() == 1 { other.unsqueeze(1) } else { other.clone() };
-        let (a, b) = batched_alike(&row, &column);
-        let product = bind1(&MATMUL, Attrs::new(), &[&a, &b]);
+        let product = product(&row, &column);
         if self.rank() != 1 && other.rank() != 1 {
             return product;
         }
@@ -41,6 +40,24 @@ impl Tensor {
         }
         product.reshape(shape)
     }
+}
+
+/// The product of matrices. Those that share one right side are one product of all their rows: then the gradient of the
+/// right side is one product too, and not one for each matrix and a sum.
+#[track_caller]
+fn product(a: &Tensor, b: &Tensor) -> Tensor {
+    if let ([lead @ .., inner], [other, columns]) = (a.shape(), b.shape())
+        && lead.len() > 1
+        && inner == other
+    {
+        let folded = Shape::from([lead.iter().product(), *inner]);
+        if a.layout_allows(|layout| layout.reshaped(&folded)) {
+            let shape: Shape = lead.iter().chain([columns]).copied().collect();
+            return bind1(&MATMUL, Attrs::new(), &[&a.reshape(folded), b]).reshape(shape);
+        }
+    }
+    let (a, b) = batched_alike(a, b);
+    bind1(&MATMUL, Attrs::new(), &[&a, &b])
 }
 
 /// Both sides with the same leading axes, if they broadcast; if not, the shape rule says so.
@@ -62,19 +79,20 @@ pub static MATMUL: Matmul = Matmul;
 pub struct Matmul;
 
 /// The matrices along the last two axes of a view, one for each leading index.
-fn matrices<'a, T: Product>(view: &View<'a>) -> Vec<Matrix<'a, T>> {
+fn matrices<'a, T: Product>(view: &View<'a>) -> impl Iterator<Item = Matrix<'a, T>> {
     let (lead, last) = view.shape.split_at(view.shape.len() - 2);
     let (lead_strides, strides) = view.strides.split_at(lead.len());
     let data = bytemuck::cast_slice(&view.bytes[..view.bytes.len() / size_of::<T>() * size_of::<T>()]);
-    let offset = |mut number: usize| {
-        let mut offset = view.offset;
+    let start = view.offset;
+    let offset = move |mut number: usize| {
+        let mut offset = start;
         for (&size, stride) in lead.iter().zip(lead_strides).rev() {
             offset += (number % size) as isize * stride;
             number /= size;
         }
         offset as usize
     };
-    let matrix = |number: usize| Matrix {
+    let matrix = move |number: usize| Matrix {
         data,
         offset: offset(number),
         rows: last[0],
@@ -82,14 +100,14 @@ fn matrices<'a, T: Product>(view: &View<'a>) -> Vec<Matrix<'a, T>> {
         row_stride: strides[0],
         col_stride: strides[1],
     };
-    (0..lead.iter().product()).map(matrix).collect()
+    (0..lead.iter().product()).map(matrix)
 }
 
 fn multiply<T: Product>(a: &Tensor, b: &Tensor, spec: &Spec) -> Tensor {
     let (a, b) = (a.cast(T::DTYPE), b.cast(T::DTYPE));
     let wide = Spec { dtype: T::DTYPE, ..spec.clone() };
     let (a, b) = (a.value.view(), b.value.view());
-    let pairs: Vec<_> = matrices::<T>(&a).into_iter().zip(matrices::<T>(&b)).collect();
+    let pairs: SmallVec<[_; 1]> = matrices::<T>(&a).zip(matrices::<T>(&b)).collect();
     Tensor::build(&wide, |out| matmul_many(&pairs, bytemuck::cast_slice_mut(out.bytes))).0.cast(spec.dtype)
 }
 
@@ -161,11 +179,9 @@ impl Primitive for Matmul {
     }
 
     fn batch(&'static self, attrs: &Attrs, size: usize, operands: &[Tensor], batched: Mask) -> Result<Outputs, Error> {
-        // One matrix on the right for the whole batch: the rows of all elements make one product.
-        if let ([batch, rows, inner], false) = (operands[0].shape(), batched.has(1)) {
-            let stacked = operands[0].reshape([batch * rows, *inner]);
-            let product = bind1(self, attrs.clone(), &[&stacked, &operands[1]]);
-            return Ok(smallvec![product.reshape([*batch, *rows, operands[1].shape()[1]])]);
+        // Batch axes broadcast from the left as leading axes do, if one side lacks the batch.
+        if !(batched.has(0) && batched.has(1)) {
+            return Ok(smallvec![product(&operands[0], &operands[1])]);
         }
         let aligned = align_batch(size, operands, batched);
         Ok(smallvec![bind1(self, attrs.clone(), &[&aligned[0], &aligned[1]])])
@@ -206,6 +222,9 @@ impl Primitive for Matmul {
             case(Shape::from([2, 3]), Shape::from([3, 4])),
             case(Shape::from([1, 1]), Shape::from([1, 1])),
             case(Shape::from([2, 3, 2]), Shape::from([2, 2, 1])),
+            case(Shape::from([2, 1, 3, 2]), Shape::from([2, 1, 2, 3])),
+            case(Shape::from([30, 40]), Shape::from([40, 3])),
+            case(Shape::from([0, 2, 3]), Shape::from([0, 3, 2])),
             case(Shape::from([2, 0]), Shape::from([0, 3])),
             case(Shape::from([0, 2]), Shape::from([2, 3])),
         ]

@@ -1,0 +1,158 @@
+//! Cofactor matrices and their derivatives, for matrices of any rank.
+//!
+//! `C(A)` is the gradient of the determinant; `C(A; H1 .. Hk)` is its derivative along the matrices `H`. With
+//! `A = U diag(s) V^T` and `P = U^T H V` it is `det(U) det(V) U M V^T`, where element `(i, j)` of `M` is a sum over the sets
+//! `T` of `k + 1` indices with `i` and `j` among them: the product of the `s` outside `T`, times the cofactor `(i, j)` of the
+//! `P` within `T`, each `P` giving one row. Nothing is divided by, so a singular matrix is no special case. Without
+//! directions, or with one, a matrix that is far from singular takes the faster way of its inverse.
+
+use super::batch::{expect_finite, expect_length, for_each_matrix};
+use super::{Part, Status, inv, lu, multiply};
+
+/// Ratio of the least and the largest pivot from which on the inverse is exact enough.
+const REGULAR: f64 = 1e-3;
+
+/// The cofactor matrix of each `n x n` matrix of `a`, differentiated once along those of each entry of `directions`. Its
+/// product with a direction, summed over all elements, is the derivative of the determinant along it.
+///
+/// ```
+/// let mut c = [0.0; 4];
+/// assert!(wengert_kernels::linalg::cofactor(&[1.0, 2.0, 3.0, 4.0], &[], [1, 2], &mut c).is_ok());
+/// assert!(c.iter().zip([4.0, -3.0, -2.0, 1.0]).all(|(x, y)| (x - y).abs() < 1e-14));
+/// assert!(wengert_kernels::linalg::cofactor(&[0.0; 4], &[&[5.0, 6.0, 7.0, 8.0]], [1, 2], &mut c).is_ok());
+/// assert!(c.iter().zip([8.0, -7.0, -6.0, 5.0]).all(|(x, y)| (x - y).abs() < 1e-14));
+/// ```
+pub fn cofactor(a: &[f64], directions: &[&[f64]], [batch, n]: [usize; 2], out: &mut [f64]) -> Status {
+    expect_length("cofactor", "a", a.len(), [batch, n, n]);
+    expect_length("cofactor", "out", out.len(), [batch, n, n]);
+    for direction in directions {
+        expect_length("cofactor", "a direction", direction.len(), [batch, n, n]);
+    }
+    let each = n * n;
+    for_each_matrix(batch, 30 * n * n * n, [out], &mut [], &|matrix, [out], _| {
+        let a = &a[matrix * each..][..each];
+        let directions: Vec<&[f64]> = directions.iter().map(|all| &all[matrix * each..][..each]).collect();
+        expect_finite(a)?;
+        directions.iter().try_for_each(|direction| expect_finite(direction))?;
+        if n == 0 || directions.len() >= n {
+            out.fill(0.0);
+        } else if directions.len() > 1 || !by_inverse(a, directions.first().copied(), n, out) {
+            by_singular_values(a, &directions, n, out);
+        }
+        Ok(())
+    })
+}
+
+fn product(a: &[f64], b: &[f64], n: usize) -> Vec<f64> {
+    let mut out = vec![0.0; n * n];
+    multiply(Part::new(a, n, n, n), Part::new(b, n, n, n), 1.0, false, &mut out, n);
+    out
+}
+
+/// `C(A) = det X^T` and `C(A; H) = det (tr(X H) X - X H X)^T` with `X = A^-1`; false if the matrix is too near a singular one.
+fn by_inverse(a: &[f64], direction: Option<&[f64]>, n: usize, out: &mut [f64]) -> bool {
+    let (mut packed, mut pivots, mut sign) = (vec![0.0; n * n], vec![0; n], [0.0]);
+    let _ = lu(a, [1, n, n], &mut packed, &mut pivots, &mut sign);
+    let diagonal = || packed.iter().step_by(n + 1);
+    let least = diagonal().fold(f64::INFINITY, |least, x| least.min(x.abs()));
+    let largest = diagonal().fold(0f64, |largest, x| largest.max(x.abs()));
+    let determinant = sign[0] * diagonal().product::<f64>();
+    if least <= REGULAR * largest || !determinant.is_normal() {
+        return false;
+    }
+    let mut inverse = vec![0.0; n * n];
+    let _ = inv(a, [1, n], &mut inverse);
+    let matrix = match direction {
+        None => inverse,
+        Some(h) => {
+            let xh = product(&inverse, h, n);
+            let trace: f64 = xh.iter().step_by(n + 1).sum();
+            let bent = product(&xh, &inverse, n);
+            inverse.iter().zip(&bent).map(|(x, bent)| trace * x - bent).collect()
+        }
+    };
+    for i in 0..n {
+        for j in 0..n {
+            out[i * n + j] = determinant * matrix[j * n + i];
+        }
+    }
+    true
+}
+
+fn by_singular_values(a: &[f64], directions: &[&[f64]], n: usize, out: &mut [f64]) {
+    let (mut u, mut s, mut vt) = (vec![0.0; n * n], vec![0.0; n], vec![0.0; n * n]);
+    crate::svd(a, n, n, &mut u, &mut s, &mut vt);
+    let (left, right) = (Part::new(&u, n, n, n), Part::new(&vt, n, n, n));
+    let rotated: Vec<Vec<f64>> = directions
+        .iter()
+        .map(|h| {
+            let (mut uh, mut p) = (vec![0.0; n * n], vec![0.0; n * n]);
+            multiply(left.transposed(), Part::new(h, n, n, n), 1.0, false, &mut uh, n);
+            multiply(Part::new(&uh, n, n, n), right.transposed(), 1.0, false, &mut p, n);
+            p
+        })
+        .collect();
+    let mut middle = vec![0.0; n * n];
+    let mut chosen: Vec<usize> = (0..=directions.len()).collect();
+    let mut rest = vec![true; n];
+    loop {
+        rest.fill(true);
+        chosen.iter().for_each(|&index| rest[index] = false);
+        let weight: f64 = s.iter().zip(&rest).filter(|(_, rest)| **rest).map(|(s, _)| s).product();
+        if weight != 0.0 {
+            add_cofactors(&rotated, n, &chosen, weight, &mut middle);
+        }
+        if !next_choice(&mut chosen, n) {
+            break;
+        }
+    }
+    let orientation = determinant_sign(&u, n) * determinant_sign(&vt, n);
+    let turned = product(&u, &middle, n);
+    multiply(Part::new(&turned, n, n, n), right, orientation, false, out, n);
+}
+
+/// The next ascending choice of as many of `n` indices, if there is one.
+fn next_choice(chosen: &mut [usize], n: usize) -> bool {
+    let count = chosen.len();
+    let Some(place) = (0..count).rev().find(|&place| chosen[place] < n - count + place) else { return false };
+    chosen[place] += 1;
+    for after in place + 1..count {
+        chosen[after] = chosen[after - 1] + 1;
+    }
+    true
+}
+
+/// 1 or -1 for an orthogonal matrix.
+fn determinant_sign(q: &[f64], n: usize) -> f64 {
+    let (mut packed, mut pivots, mut sign) = (vec![0.0; n * n], vec![0; n], [0.0]);
+    let _ = lu(q, [1, n, n], &mut packed, &mut pivots, &mut sign);
+    packed.iter().step_by(n + 1).fold(sign[0], |sign, x| sign.copysign(sign * x))
+}
+
+fn add_cofactors(p: &[Vec<f64>], n: usize, chosen: &[usize], weight: f64, middle: &mut [f64]) {
+    let without = |place: usize| -> Vec<usize> {
+        chosen.iter().enumerate().filter(|(other, _)| *other != place).map(|(_, &index)| index).collect()
+    };
+    let all: Vec<usize> = (0..p.len()).collect();
+    for i in 0..chosen.len() {
+        for j in 0..chosen.len() {
+            let sign = if (i + j) % 2 == 0 { weight } else { -weight };
+            middle[chosen[i] * n + chosen[j]] += sign * mixed(p, n, &without(i), &without(j), &all);
+        }
+    }
+}
+
+/// The sum over all ways to give each row one of the `matrices` of the determinant of those rows, in these columns.
+fn mixed(p: &[Vec<f64>], n: usize, rows: &[usize], columns: &[usize], matrices: &[usize]) -> f64 {
+    let Some((&row, rows)) = rows.split_first() else { return 1.0 };
+    let others = |list: &[usize], place: usize| [&list[..place], &list[place + 1..]].concat();
+    let mut sum = 0.0;
+    for (place, &column) in columns.iter().enumerate() {
+        let sign = if place % 2 == 0 { 1.0 } else { -1.0 };
+        let columns = others(columns, place);
+        for (which, &matrix) in matrices.iter().enumerate() {
+            sum += sign * p[matrix][row * n + column] * mixed(p, n, rows, &columns, &others(matrices, which));
+        }
+    }
+    sum
+}
