@@ -62,7 +62,7 @@ impl Attention {
         let numbers = match mask.dtype() {
             DType::Bool => {
                 let number = |number: f64| Tensor::constant(number, &Spec::new([], dtype));
-                mask.where_(&number(0.0), &number(f64::NEG_INFINITY))
+                mask.where_(number(0.0), number(f64::NEG_INFINITY))
             }
             _ => mask.clone(),
         };
@@ -292,16 +292,14 @@ impl Room {
 
 /// The scores with what hides keys, in Tensor operations.
 fn scores(attrs: &Attrs, q: &Tensor, k: &Tensor, mask: Option<&Tensor>) -> Tensor {
-    let mut s = q.matmul(&k.t()) * attrs.real("scale");
-    if let Some(mask) = mask {
-        s = s + mask;
+    let s = q.matmul(&k.t()) * attrs.real("scale");
+    let s = mask.map_or_else(|| s.clone(), |mask| &s + mask);
+    if attrs.int("causal") == 0 {
+        return s;
     }
-    if attrs.int("causal") != 0 {
-        let [.., queries, keys] = *s.shape() else { unreachable!("scores are matrices") };
-        let seen = Tensor::arange(queries).unsqueeze(1).ge(&Tensor::arange(keys));
-        s = seen.where_(&s, f64::NEG_INFINITY);
-    }
-    s
+    let [.., queries, keys] = *s.shape() else { unreachable!("scores are matrices") };
+    let seen = Tensor::arange(queries).unsqueeze(1).ge(Tensor::arange(keys));
+    seen.where_(&s, f64::NEG_INFINITY)
 }
 
 fn expect_heads(name: &str, attrs: &Attrs, operands: &[SpecRef<'_>], count: usize) -> Result<(), Error> {
@@ -780,7 +778,7 @@ impl Fused for SelfBackward {
         for (part, gradient) in attend_back(attrs, &all).iter().enumerate() {
             let mut place: Vec<crate::Select> = qkv.shape().iter().map(|_| (..).into()).collect();
             place[qkv.rank() - 1] = (part * inner..(part + 1) * inner).into();
-            whole.slice_mut(&place[..]).assign(&joined(gradient));
+            whole.slice_mut(&place[..]).assign(joined(gradient));
         }
         vec![whole]
     }
