@@ -97,7 +97,7 @@ impl CrossEntropy {
         match &self.weight {
             None => counts.cast(dtype),
             Some(weight) => {
-                let classes = counts.where_(&targets.cast(DType::I64), 0);
+                let classes = counts.where_(targets.cast(DType::I64), 0);
                 let picked = weight.gather(0, &classes.reshape([classes.elements()])).reshape(classes.shape());
                 counts.where_(&picked, 0.0)
             }
@@ -169,7 +169,7 @@ impl Tensor {
     pub fn nll_loss(&self, targets: &Tensor, options: &CrossEntropy) -> Tensor {
         let x = classes_last("nll_loss", self);
         let counts = targets.cast(DType::I64).not_equal(options.ignored);
-        let classes = counts.where_(&targets.cast(DType::I64), 0);
+        let classes = counts.where_(targets.cast(DType::I64), 0);
         let axis = x.rank() - 1;
         let picked = x.gather(-1, &classes.unsqueeze(axis)).reshape(classes.shape());
         let weights = options.row_weights(targets, x.dtype());
@@ -478,7 +478,7 @@ impl Tensor {
         let valid = targets.lt(0).cast(DType::I64).cumsum(-1).equal(0);
         let labels = valid.where_(&targets, 0);
         // [.., label, class]: whether the label names the class.
-        let names = Tensor::arange(classes).equal(&labels.unsqueeze(axis + 1)).cast(self.dtype())
+        let names = Tensor::arange(classes).equal(labels.unsqueeze(axis + 1)).cast(self.dtype())
             * valid.cast(self.dtype()).unsqueeze(axis + 1);
         let named = names.sum_axes(&[-2]).gt(0.0).unsqueeze(axis);
         let distance = (1.0 - self.gather(-1, &labels).unsqueeze(axis + 1) + self.unsqueeze(axis)).relu();

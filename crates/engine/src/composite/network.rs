@@ -1,6 +1,7 @@
 //! Layers without a rule of their own: normalisations of channels, embeddings, dropout, resampling.
 
 use crate::ops::Key;
+use crate::ops::network::max_pool::Pool;
 use crate::ops::network::layer_norm::{EPSILON, Norm};
 use crate::ops::prelude::*;
 use crate::rules::Sizes;
@@ -528,7 +529,7 @@ impl Tensor {
         let flat = index.cast(DType::I64).reshape([count]);
         let mut rows = self.embedding(&flat);
         if let Some(weights) = &options.weights {
-            rows = rows * weights.reshape([count, 1]);
+            rows *= weights.reshape([count, 1]);
         }
         let padding = options.padding.map(|row| if row < 0 { row + self.shape()[0] as i64 } else { row });
         let counts = padding.map(|row| flat.not_equal(row));
@@ -553,7 +554,7 @@ impl Tensor {
         if options.mode == Bag::Max {
             let mut inside = Tensor::arange(bags).unsqueeze(1).equal(&number);
             if let Some(counts) = counts {
-                inside = counts.broadcast_to(inside.shape()).where_(&inside, &inside.full_like(0.0));
+                inside = counts.broadcast_to(inside.shape()).where_(&inside, inside.full_like(0.0));
             }
             let candidates = inside.unsqueeze(2).where_(rows.unsqueeze(0), f64::NEG_INFINITY);
             let empty = inside.cast(DType::I64).sum_axes(&[1]).equal(0).unsqueeze(1);
@@ -813,6 +814,33 @@ impl Tensor {
         let order: Vec<usize> = [0, 2, 1].into_iter().chain(3..split.rank()).collect();
         self.reshape(split).permute(&order).reshape(self.shape())
     }
+}
+
+/// One method for each number of axes.
+macro_rules! power_pools {
+    ($($axes:literal $average:ident $name:ident;)*) => {
+        impl Tensor {$(
+            /// The p-th root of the sum of p-th powers over each window of the last axes.
+            ///
+            /// ```
+            /// use wengert::prelude::*;
+            #[doc = concat!("let mut shape = vec![1, 1]; shape.resize(2 + ", $axes, ", 2);")]
+            #[doc = concat!("let y = Tensor::ones(shape).", stringify!($name), "(2.0, &Pool::new(2));")]
+            #[doc = concat!("assert!((y.item() - 2f64.powf(", $axes, " as f64 / 2.0)).abs() < 1e-14);")]
+            /// ```
+            #[track_caller]
+            pub fn $name(&self, p: f64, pool: &Pool) -> Tensor {
+                let size: usize = pool.kernel(stringify!($name), $axes).iter().product();
+                let means = self.powf(p).$average(pool);
+                (means.sign() * means.abs().relu() * size as f64).powf(1.0 / p)
+            }
+        )*}
+    };
+}
+power_pools! {
+    1 avg_pool1d lp_pool1d;
+    2 avg_pool2d lp_pool2d;
+    3 avg_pool3d lp_pool3d;
 }
 
 #[track_caller]

@@ -49,18 +49,18 @@ fn patches(c: &Call) -> Conv {
 
 fn pool(c: &Call) -> Pool {
     let mut pool = Pool::new(sizes(c.arg("kernel_size", 0).expect("a kernel")));
-    for (name, set) in [
-        ("stride", Pool::stride as fn(Pool, wengert::Sizes) -> Pool),
-        ("padding", Pool::padding),
-        ("dilation", Pool::dilation),
+    for (name, position, set) in [
+        ("stride", 1, Pool::stride as fn(Pool, wengert::Sizes) -> Pool),
+        ("padding", 2, Pool::padding),
+        ("dilation", usize::MAX, Pool::dilation),
     ] {
-        pool = c.arg(name, usize::MAX).map_or(pool.clone(), |arg| set(pool, sizes(arg)));
+        let given = c.arg(name, position).filter(|arg| arg.list().is_none_or(|list| !list.is_empty()));
+        pool = given.map_or(pool.clone(), |arg| set(pool, sizes(arg)));
     }
-    if let Some(divisor) = c.opt_real("divisor_override", usize::MAX) {
+    if let Some(divisor) = c.opt_real("divisor_override", 5) {
         pool = pool.divisor(divisor);
     }
-    let counts = c.flag_or("count_include_pad", usize::MAX, true);
-    pool.ceil_mode(c.flag("ceil_mode", usize::MAX)).count_include_pad(counts)
+    pool.ceil_mode(c.flag("ceil_mode", 3)).count_include_pad(c.flag_or("count_include_pad", 4, true))
 }
 
 /// Values, and positions where they are asked for.

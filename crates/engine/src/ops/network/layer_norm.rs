@@ -253,13 +253,9 @@ impl<const CENTERED: bool> Fused for NormForward<CENTERED> {
         let mean = CENTERED.then(|| row_mean(x));
         let centered = mean.as_ref().map_or_else(|| x.clone(), |mean| x - mean);
         let rstd = (row_mean(&(&centered * &centered)) + attrs.real("epsilon")).sqrt().recip();
-        let mut y = &centered * &rstd;
-        if flag(attrs, "weight") == 1 {
-            y = y * &operands[1];
-        }
-        if flag(attrs, "bias") == 1 {
-            y = y + &operands[1 + flag(attrs, "weight")];
-        }
+        let y = &centered * &rstd;
+        let y = if flag(attrs, "weight") == 1 { y * &operands[1] } else { y };
+        let y = if flag(attrs, "bias") == 1 { y + &operands[1 + flag(attrs, "weight")] } else { y };
         let row = Shape::from(&x.shape()[..x.rank() - 1]);
         let statistics = mean.into_iter().chain([rstd]).map(|number| number.reshape(row.clone()));
         std::iter::once(y).chain(statistics).collect()

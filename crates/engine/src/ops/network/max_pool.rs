@@ -221,7 +221,7 @@ macro_rules! for_axes {
             }
 
             /// Zeros of this spatial size with the values at the positions that a maximum gave. Values at one position
-            /// count once: they came from one maximum.
+            /// came from one maximum and count once; each receives the whole gradient of that position.
             ///
             /// ```
             /// use wengert::prelude::*;
@@ -233,9 +233,7 @@ macro_rules! for_axes {
             #[track_caller]
             pub fn $unpool(&self, positions: &Tensor, output: impl Into<Sizes>) -> Tensor {
                 let size = output.into().each(stringify!($unpool), "output", $axes, 1);
-                let once = scattered(&Tensor::constant(1.0, &self.spec()), positions, &size);
-                // A position that several windows share holds their common value once.
-                scattered(&(self / gathered(&once, positions, &size)), positions, &size)
+                unpooled(self, positions, &size)
             }
         )*}
     };
@@ -244,6 +242,15 @@ for_axes! {
     1 "[.., C, L]": max_pool1d max_pool1d_with_indices adaptive_max_pool1d adaptive_max_pool1d_with_indices max_unpool1d;
     2 "[.., C, H, W]": max_pool2d max_pool2d_with_indices adaptive_max_pool2d adaptive_max_pool2d_with_indices max_unpool2d;
     3 "[.., C, D, H, W]": max_pool3d max_pool3d_with_indices adaptive_max_pool3d adaptive_max_pool3d_with_indices max_unpool3d;
+}
+
+#[track_caller]
+fn unpooled(x: &Tensor, positions: &Tensor, size: &[usize]) -> Tensor {
+    let every = scattered(x, positions, size);
+    let count = scattered(&Tensor::constant(1.0, &x.spec()), positions, size);
+    // The sum carries the gradient, one for each value; where several share a position its value is their mean.
+    let surplus = (&every - &every / count.clamp_min(1.0)).detach();
+    every - surplus
 }
 
 fn two(outputs: Outputs) -> (Tensor, Tensor) {
