@@ -1,8 +1,11 @@
 //! `wengert-bench`: what things cost, as text or one JSON object a line.
 
+mod cheap_gradient;
 mod overhead;
+mod step;
+mod workloads;
 
-use clap::{Parser, Subcommand};
+use clap::{Parser, Subcommand, ValueEnum};
 
 #[derive(Parser)]
 #[command(version, about = "Benchmarks of Wengert")]
@@ -32,11 +35,53 @@ enum Bench {
         #[arg(long)]
         json: bool,
     },
+    /// Time training steps of a shared workload.
+    Step {
+        /// tiny_mlp, mlp, rnn, cnn, gpt or elementwise.
+        name: String,
+        /// How steps are run.
+        #[arg(long, value_enum, default_value_t = Mode::Eager)]
+        mode: Mode,
+        /// How long to repeat.
+        #[arg(long, default_value_t = 2.0)]
+        seconds: f64,
+        /// A JSON object.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Losses of ten steps of a shared workload from closed-form weights and data.
+    Losses {
+        /// tiny_mlp, mlp, rnn, cnn, gpt or elementwise.
+        name: String,
+        /// How steps are run.
+        #[arg(long, value_enum, default_value_t = Mode::Eager)]
+        mode: Mode,
+        /// A JSON object.
+        #[arg(long)]
+        json: bool,
+    },
+    /// What forward and reverse cost together, in units of the forward pass.
+    #[command(name = "cheap_gradient")]
+    CheapGradient {
+        /// One JSON object a line.
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+/// How the steps of a workload are run.
+#[derive(Clone, Copy, ValueEnum)]
+enum Mode {
+    /// Operation by operation, recorded on the tape.
+    Eager,
 }
 
 fn main() {
     match Arguments::parse().bench {
         Bench::Overhead { json, most } => overhead::run(json, most),
         Bench::Chain { elements, ops, json } => overhead::run_one(elements, ops, json),
+        Bench::Step { name, mode: Mode::Eager, seconds, json } => step::run(&name, seconds, json),
+        Bench::CheapGradient { json } => cheap_gradient::run(json),
+        Bench::Losses { name, mode: Mode::Eager, json } => step::losses(&name, json),
     }
 }

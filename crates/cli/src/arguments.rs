@@ -39,9 +39,9 @@ pub enum Command {
         #[arg(long, value_name = "N", default_value_t = Plan::FULL.seed)]
         seed: u64,
     },
-    /// List the primitive operations, or tell all about one
+    /// List the operations, or tell all about one
     Ops {
-        /// The name of a primitive, such as matmul
+        /// A primitive, a composite, a method or a family, such as matmul, mean or reduction
         name: Option<String>,
     },
     /// Write the pages of the operations

@@ -1,5 +1,6 @@
 //! The generated pages of the operations.
 
+use crate::composites::{Composite, themes};
 use crate::facts::{Facts, families};
 use crate::failure::Failure;
 use std::collections::BTreeMap;
@@ -164,6 +165,42 @@ fn index(all: &[Facts]) -> String {
             let formula = if formulas.is_empty() { cell(&facts.summary()) } else { formulas.join("<br>") };
             let (name, rule) = (facts.name, code(facts.rule));
             text += &format!("| [{name}]({name}.md) | {formula} | {rule} | {} |\n", cell(&facts.saves));
+        }
+    }
+    text + &saved_values(all) + &composites(&Composite::all())
+}
+
+/// What reverse mode keeps from the forward pass, and of which operations.
+fn saved_values(all: &[Facts]) -> String {
+    let mut kept: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    for facts in all {
+        let link = format!("[{0}]({0}.md)", facts.name);
+        kept.entry(&facts.saves).or_default().push(link);
+    }
+    let mut kept: Vec<(&str, Vec<String>)> = kept.into_iter().collect();
+    kept.sort_by_key(|(saves, operations)| (*saves != "nothing", std::cmp::Reverse(operations.len())));
+    let mut text =
+        "\n## Saved values\n\nWhat is kept for the reverse pass when every real operand is differentiated; a page \
+                    tells what suffices for one of\nseveral operands. A shape is kept without its numbers.\n\n\
+                    | kept | of |\n|---|---|\n"
+            .to_string();
+    for (saves, operations) in kept {
+        text += &format!("| {} | {} |\n", cell(saves), operations.join(", "));
+    }
+    text
+}
+
+/// The functions made of other operations, by theme.
+fn composites(all: &[Composite]) -> String {
+    let mut text = String::new();
+    if !all.is_empty() {
+        text += "\n## Composites\n\nFunctions made of other operations: their derivatives follow from those of their parts.\n";
+    }
+    for (theme, members) in themes(all) {
+        text += &format!("\n### {theme}\n\n| method | |\n|---|---|\n");
+        for composite in members {
+            let summary = without_paths(&composite.summary());
+            text += &format!("| {} | {} |\n", code(&composite.method.signature), cell(&summary));
         }
     }
     text

@@ -31,6 +31,8 @@ impl Header {
         let first = if paragraphs.is_empty() { String::new() } else { paragraphs.remove(own).join(" ") };
         paragraphs.retain(|lines| subject(&lines[0]).is_none());
 
+        // The domain begins a field, also where a line break took the spaces before it.
+        let first = first.replace(". Domain:", ".   Domain:");
         let mut fields = first.split("   ").map(str::trim).filter(|field| !field.is_empty()).peekable();
         let title = fields.next().unwrap_or_default();
         let title = title.split_once(" - ").map_or(title, |(_, title)| title).trim_end_matches('.').to_string();
@@ -42,6 +44,20 @@ impl Header {
             }
         }
         Header { title, formulas, remarks: fields.collect::<Vec<_>>().join(" "), paragraphs }
+    }
+
+    /// Where the function is defined, and what else the remarks say.
+    ///
+    /// ```
+    /// use wengert_cli::header::Header;
+    /// let header = Header::parse("log", "//! log - logarithm.   y = ln x.   Domain: x > 0. Below it, NaN.\n");
+    /// assert_eq!(header.domain_and_conventions(), (Some("x > 0"), "Below it, NaN.".to_string()));
+    /// ```
+    pub fn domain_and_conventions(&self) -> (Option<&str>, String) {
+        let Some(start) = self.remarks.find("Domain: ") else { return (None, self.remarks.clone()) };
+        let (before, rest) = (&self.remarks[..start], &self.remarks[start + "Domain: ".len()..]);
+        let (domain, after) = rest.split_once(". ").unwrap_or((rest.trim_end_matches('.'), ""));
+        (Some(domain), format!("{before}{after}").trim().to_string())
     }
 }
 
@@ -94,6 +110,13 @@ mod tests {
         assert_eq!(header.title, "two");
         assert_eq!(header.formulas, ["y = cosh x"]);
         assert_eq!(header.paragraphs, [["Both are fine."]]);
+    }
+
+    #[test]
+    fn a_domain_is_not_part_of_the_formula_before_it() {
+        let header = Header::parse("f", "//! f - f.   y = f(x),   dy = dx\n//! or 0. Domain: all reals.\n");
+        assert_eq!(header.formulas, ["y = f(x)", "dy = dx or 0"]);
+        assert_eq!(header.domain_and_conventions(), (Some("all reals"), String::new()));
     }
 
     #[test]

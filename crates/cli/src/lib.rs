@@ -2,6 +2,8 @@
 
 pub mod arguments;
 pub mod columns;
+pub mod composites;
+pub mod coverage;
 pub mod digits;
 pub mod docs;
 pub mod facts;

@@ -11,6 +11,13 @@ pub struct Method {
     pub documentation: Vec<String>,
 }
 
+impl Method {
+    /// `tanh`.
+    pub fn name(&self) -> &str {
+        self.path.rsplit("::").next().unwrap_or(&self.path)
+    }
+}
+
 /// The documented methods of `Tensor`, and of public types that the file declares.
 ///
 /// ```

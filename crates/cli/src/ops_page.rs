@@ -1,59 +1,95 @@
 //! The operations as text for a terminal.
 
 use crate::columns::columns;
+use crate::composites::{Composite, themes};
+use crate::coverage::coverage;
 use crate::facts::{Facts, families};
 use crate::failure::Failure;
 use crate::nearest::nearest;
 
-/// Every primitive with its formula, by family.
+/// How long a line of prose may be.
+const WIDTH: usize = 100;
+
+/// Every primitive with its formula, by family; then the functions made of them, by theme.
 pub fn list() -> String {
-    let all = Facts::all();
-    let mut text = format!("{} primitives; `wengert ops NAME` tells all about one.\n", all.len());
-    let width = all.iter().map(|facts| facts.name.len()).max().unwrap_or(0);
+    let (all, composites) = (Facts::all(), Composite::all());
+    let mut text = format!(
+        "{} primitives and {} functions made of them; `wengert ops NAME` tells all about one.\n",
+        all.len(),
+        composites.len()
+    );
     for (family, members) in families(&all) {
-        let row = |facts: &Facts| [format!("{:<width$}", facts.name), facts.summary()];
-        let rows: Vec<[String; 2]> = members.iter().map(row).collect();
-        text += &format!("\n{family}\n{}", columns(2, &rows));
+        text += &format!("\n{family}\n{}", family_rows(members));
+    }
+    for (theme, members) in themes(&composites) {
+        text += &format!("\n{theme} (composites)\n{}", theme_rows(members));
     }
     text
 }
 
-/// All about the primitive called `name`.
+fn family_rows(members: &[Facts]) -> String {
+    let row = |facts: &Facts| [facts.name.to_string(), facts.summary()];
+    columns(2, &members.iter().map(row).collect::<Vec<_>>())
+}
+
+fn theme_rows(members: &[Composite]) -> String {
+    let row = |composite: &Composite| [composite.name().to_string(), composite.summary()];
+    columns(2, &members.iter().map(row).collect::<Vec<_>>())
+}
+
+/// All about what is called `name`: a primitive, a composite, a method, a family or a theme.
 ///
 /// ```
 /// use wengert_cli::ops_page::page;
 /// assert!(page("tanh").unwrap().contains("dx = (1 - y^2) dy"));
+/// assert!(page("permute").unwrap().starts_with("transpose - "));
+/// assert!(page("reduction").unwrap().contains("y = sum of x"));
 /// assert_eq!(page("tahn").unwrap_err().code(), 2);
 /// ```
 pub fn page(name: &str) -> Result<String, Failure> {
-    let all = Facts::all();
-    match all.iter().find(|facts| facts.name == name) {
-        Some(facts) => Ok(one(facts)),
-        None => {
-            let near = nearest(name, all.iter().map(|facts| facts.name)).join(", ");
-            Err(Failure::usage(format!(
-                "no primitive is called '{name}'\n  nearest: {near}\n  `wengert ops` lists them all"
-            )))
-        }
+    let (all, composites) = (Facts::all(), Composite::all());
+    if let Some(facts) = all.iter().find(|facts| facts.name == name) {
+        return Ok(primitive(facts));
     }
+    if let Some(found) = composites.iter().find(|composite| composite.name() == name) {
+        return Ok(composite(found));
+    }
+    let has_method = |facts: &&Facts| facts.methods.iter().any(|method| method.name() == name);
+    if let Some(facts) = all.iter().find(has_method) {
+        return Ok(primitive(facts));
+    }
+    let family = families(&all).into_iter().find(|(family, _)| *family == name);
+    let theme = themes(&composites).into_iter().find(|(theme, _)| *theme == name);
+    if family.is_some() || theme.is_some() {
+        let rows = family.map(|(_, members)| family_rows(members)).into_iter();
+        let rows = rows.chain(theme.map(|(_, members)| theme_rows(members)));
+        return Ok(format!("{name}\n{}", rows.collect::<String>()));
+    }
+    let methods = all.iter().flat_map(|facts| &facts.methods).map(|method| method.name());
+    let names = all.iter().map(|facts| facts.name).chain(composites.iter().map(Composite::name)).chain(methods);
+    let near = nearest(name, names).join(", ");
+    Err(Failure::usage(format!("no operation is called '{name}'\n  nearest: {near}\n  `wengert ops` lists them all")))
 }
 
-fn one(facts: &Facts) -> String {
+fn primitive(facts: &Facts) -> String {
     let Facts { name, family, header, .. } = facts;
-    let mut text = format!("{name} - {}   ({family})\n\n", header.title);
-    for formula in &header.formulas {
-        text += &format!("  {formula}\n");
+    let mut text = format!("{name} - {}   ({family})\n", header.title);
+    let (domain, conventions) = header.domain_and_conventions();
+    let mut rows: Vec<[String; 2]> = Vec::new();
+    let (formula, derivative) = header.formulas.split_at(header.formulas.len().min(1));
+    label(&mut rows, "formula", formula);
+    label(&mut rows, "derivative", derivative);
+    label(&mut rows, "domain", &domain.map(str::to_string).into_iter().collect::<Vec<_>>());
+    label(&mut rows, "conventions", &wrapped(&conventions, WIDTH - 16));
+    label(&mut rows, "reverse rule", &[facts.rule.to_string()]);
+    for (name, lines) in &facts.properties {
+        label(&mut rows, name, lines);
     }
-    let remarks = (!header.remarks.is_empty()).then(|| wrapped(&header.remarks));
-    for paragraph in remarks.iter().chain(&header.paragraphs) {
+    label(&mut rows, "checked cases", &coverage(name).unwrap_or_else(|| vec!["not in docs/coverage.md yet".into()]));
+    text += &format!("\n{}", columns(2, &rows));
+    for paragraph in &header.paragraphs {
         text += &format!("\n{}\n", paragraph.join("\n"));
     }
-    let mut rows = vec![["reverse rule".to_string(), facts.rule.to_string()]];
-    for (label, lines) in &facts.properties {
-        let labels = std::iter::once(*label).chain(std::iter::repeat(""));
-        rows.extend(labels.zip(lines).map(|(label, line)| [label.to_string(), line.clone()]));
-    }
-    text += &format!("\n{}", columns(2, &rows));
     if !facts.methods.is_empty() {
         let rows: Vec<[String; 2]> =
             facts.methods.iter().map(|method| [method.path.clone(), method.signature.clone()]).collect();
@@ -62,11 +98,26 @@ fn one(facts: &Facts) -> String {
     text
 }
 
-/// Lines of at most 100 characters, broken between words.
-fn wrapped(text: &str) -> Vec<String> {
+fn composite(composite: &Composite) -> String {
+    let Composite { theme, method } = composite;
+    let text = format!("{} - {}   ({theme}, composite)\n\n", composite.name(), composite.summary());
+    let mut rows = Vec::new();
+    label(&mut rows, "method", std::slice::from_ref(&method.signature));
+    label(&mut rows, "derivative", &["follows from its parts".to_string()]);
+    text + &columns(2, &rows) + "\n" + &method.documentation.join("\n") + "\n"
+}
+
+/// Lines of which the first is labelled.
+fn label(rows: &mut Vec<[String; 2]>, name: &str, lines: &[String]) {
+    let names = std::iter::once(name).chain(std::iter::repeat(""));
+    rows.extend(names.zip(lines).map(|(name, line)| [name.to_string(), line.clone()]));
+}
+
+/// Lines of at most `width` characters, broken between words.
+fn wrapped(text: &str, width: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split_whitespace() {
-        match lines.last_mut().filter(|line| line.len() + 1 + word.len() <= 100) {
+        match lines.last_mut().filter(|line| line.chars().count() + 1 + word.chars().count() <= width) {
             Some(line) => *line += &format!(" {word}"),
             None => lines.push(word.to_string()),
         }

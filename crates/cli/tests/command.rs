@@ -97,12 +97,28 @@ fn ops_lists_every_primitive_and_has_a_page_for_each() {
         assert!(page.starts_with(&format!("{name} - ")), "{page}");
         assert!(page.contains(primitive.rule_text()), "{page}");
     }
+    for composite in wengert_cli::composites::Composite::all() {
+        let name = composite.name();
+        assert!(!composite.summary().is_empty(), "{name} is listed without a word");
+        assert!(list.lines().any(|line| line.split_whitespace().next() == Some(name)), "{name} is not in\n{list}");
+        wengert_cli::ops_page::page(name).expect("every composite has a page");
+    }
+}
+
+#[test]
+fn a_page_labels_formula_derivative_domain_saves_and_coverage() {
+    let text = succeeds(&["ops", "log"]);
+    for label in ["formula", "derivative", "domain", "reverse rule", "saved values", "checked cases"] {
+        assert!(text.lines().any(|line| line.trim_start().starts_with(label)), "'{label}' is not in\n{text}");
+    }
+    assert!(succeeds(&["ops", "mean"]).contains("Tensor::mean"));
+    assert!(succeeds(&["ops", "movement"]).contains("transpose"));
 }
 
 #[test]
 fn an_unknown_operation_is_a_usage_error_that_names_the_nearest() {
     let message = fails(&["ops", "matmull"], 2);
-    assert!(message.contains("no primitive is called 'matmull'"), "{message}");
+    assert!(message.contains("no operation is called 'matmull'"), "{message}");
     assert!(message.contains("nearest: matmul"), "{message}");
     assert!(fails(&["ops", "nosuch"], 2).contains("nearest: "));
 }

@@ -45,3 +45,8 @@ pub use ops::Triangle;
 
 /// The key of a random stream.
 pub use ops::Key;
+
+/// Options of network operations.
+pub use composite::{Bag, CrossEntropy, EmbeddingBag, GridSample, Interpolate, InterpolateMode, Outside, Reduction};
+pub use ops::{Attention, Conv, Norm, Padding, Pool};
+pub use rules::Sizes;

@@ -48,7 +48,7 @@ fn a_full_maximum_shares_its_gradient_and_one_along_an_axis_does_not() {
     assert_eq!(grad(|x: &Tensor| x.norm(f64::INFINITY))(&x), quarter);
     let first = Tensor::from([[0.0, 1.0, 0.0], [1.0, 0.0, 0.0]]);
     assert_eq!(grad(|x: &Tensor| x.max_along(1).0.sum())(&x), first);
-    let last = Tensor::from([[1.0, 1.0, 1.0], [1.0, 0.0, 2.0]]);
+    let last = Tensor::from([[1.0, 1.0, 1.0], [2.0, 0.0, 1.0]]);
     assert_eq!(grad(|x: &Tensor| x.cummax(1).0.sum())(&x), last);
 }
 

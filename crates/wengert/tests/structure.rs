@@ -77,3 +77,13 @@ fn every_operation_file_is_registered() {
         assert!(text.starts_with("//! "), "{family}/{module}.rs has no header");
     }
 }
+
+#[test]
+fn every_theme_of_composites_is_registered() {
+    for (path, text) in sources("crates/engine/src/composite") {
+        let theme = Path::new(&path).file_stem().unwrap().to_str().unwrap();
+        let listed = wengert::primitive::COMPOSITES.iter().any(|(name, _)| *name == theme);
+        assert!(listed || theme == "mod", "{path}: its line belongs inside `composites!` in composite/mod.rs");
+        assert!(text.starts_with("//! "), "{path} has no header");
+    }
+}

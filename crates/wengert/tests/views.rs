@@ -162,3 +162,13 @@ fn truth_values_have_operators() {
     assert_eq!(&a ^ &b, Tensor::from([false, true, false]));
     assert_eq!(!(a & b), Tensor::from([false, true, true]));
 }
+
+#[test]
+fn the_remainder_has_the_sign_of_the_dividend() {
+    let x = Tensor::from([7.0, -7.0]);
+    assert_eq!(&x % 3.0, Tensor::from([1.0, -1.0]));
+    assert_eq!(7.0 % Tensor::from([4.0, 5.0]), Tensor::from([3.0, 2.0]));
+    let mut whole = Tensor::from([7i64, -7]);
+    whole %= 4;
+    assert_eq!(whole, Tensor::from([3i64, -3]));
+}

@@ -200,7 +200,8 @@ impl Tensor {
     pub fn index_select(&self, axis: isize, index: &Tensor) -> Tensor {
         let axis = axis_of("index_select", axis, self.shape()).or_raise();
         if self.rank() == 0 {
-            return self.reshape([1]).gather(0, &index.atleast_1d()).reshape(index.shape());
+            let taken = self.reshape([1]).gather(0, &index.flatten());
+            return if index.elements() == 1 { taken.reshape([]) } else { taken };
         }
         // Axes before and after merge where that is free: whole slices are then copied as runs.
         let inner: usize = self.shape()[axis + 1..].iter().product();
@@ -239,6 +240,18 @@ impl Tensor {
         scatter_slices("index_add", self, axis, index, values, |x, axis, index, values| {
             scatter_call(&SCATTER_ADD, x, axis, index, values)
         })
+    }
+
+    /// This tensor with `factor` times slices of `values` added at the positions that a list of indices names.
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    /// let y = Tensor::zeros([2]).index_add_scaled(0, &Tensor::from([1i64]), &Tensor::from([3.0]), -2.0);
+    /// assert_eq!(y, Tensor::from([0.0, -6.0]));
+    /// ```
+    #[track_caller]
+    pub fn index_add_scaled(&self, axis: isize, index: &Tensor, values: &Tensor, factor: f64) -> Tensor {
+        self.index_add(axis, index, &(values * factor))
     }
 
     /// This tensor with slices of `values` written at the positions that a list of indices names along `axis`.
@@ -508,7 +521,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn one_hot(&self, classes: usize) -> Tensor {
-        self.check_index(classes).unsqueeze(-1).equal(&Tensor::arange(classes)).cast(DType::I64)
+        self.check_index(classes).unsqueeze(-1).equal(Tensor::arange(classes)).cast(DType::I64)
     }
 }
 

@@ -34,7 +34,7 @@ impl Key {
     #[track_caller]
     pub fn randint(&self, low: i64, high: i64, shape: impl Into<Shape>) -> Tensor {
         let span = high.saturating_sub(low);
-        if span < 1 || span >= 1 << 53 {
+        if !(1..1 << 53).contains(&span) {
             let message = format!("there is no random number from {low} to before {high}");
             Error::new(ErrorKind::Argument, "randint", message)
                 .help("the range has at least one and fewer than 2^53 numbers")

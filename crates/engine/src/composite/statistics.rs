@@ -498,7 +498,7 @@ impl Tensor {
     pub fn corrcoef(&self) -> Tensor {
         let covariance = self.cov();
         if covariance.rank() == 0 {
-            return &covariance / &covariance;
+            return covariance.clone() / covariance;
         }
         let n = covariance.shape()[0];
         let diagonal = Select::Range { start: Some(0), stop: None, step: n as i64 + 1 };

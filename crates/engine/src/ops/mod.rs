@@ -5,6 +5,10 @@
 mod operand;
 
 pub use linalg::solve_triangular::Triangle;
+pub use network::attention::Attention;
+pub use network::conv::{Conv, Padding};
+pub use network::layer_norm::Norm;
+pub use network::max_pool::Pool;
 pub use operand::Operand;
 pub(crate) use operand::{binary, common_shape};
 pub use random::uniform::Key;
@@ -20,11 +24,11 @@ pub(crate) mod prelude {
         Rule, Sample, Saves, Spec, SpecRef, Specs, expect_arithmetic, expect_float, expect_same_dtype,
     };
     pub(crate) use crate::rules::{
-        Decomposition, DecompositionOp, Linear, LinearOp, PartOf, PartTake, PartUpdate, Pick, PickOp, Reduced,
-        Reduction, ReductionOp, Rows, align_batch, arranged, away_from, checked_axes, elementwise, pick_rows,
+        Decomposition, DecompositionOp, Fused, FusedOp, Linear, LinearOp, PartOf, PartTake, PartUpdate, Pick, PickOp,
+        Reduced, Reduction, ReductionOp, Rows, align_batch, arranged, away_from, checked_axes, elementwise, pick_rows,
         rows_last, slope,
     };
-    pub(crate) use crate::tensor::{computing, computing_float, fill, numbers};
+    pub(crate) use crate::tensor::{computed, computing, computing_float, fill, numbers};
     pub(crate) use crate::{DType, Error, ErrorKind, Shape, Tensor};
     pub(crate) use smallvec::{SmallVec, smallvec};
 }
@@ -210,6 +214,17 @@ primitives! {
         scatter: SCATTER;
         scatter_fold: SCATTER_MUL SCATTER_MAX SCATTER_MIN;
         wrap_index: WRAP_INDEX;
+    }
+    network {
+        linear: LINEAR;
+        conv: CONV CONV_INPUT_GRADIENT CONV_WEIGHT_GRADIENT;
+        unfold_patches: UNFOLD_PATCHES FOLD_PATCHES;
+        max_pool: MAX_POOL ADAPTIVE_MAX_POOL;
+        planes: GATHER_PLANES SCATTER_PLANES;
+        avg_pool: AVG_POOL AVG_POOL_GRADIENT ADAPTIVE_AVG_POOL ADAPTIVE_AVG_POOL_GRADIENT;
+        layer_norm: LAYER_NORM LAYER_NORM_GRADIENT RMS_NORM RMS_NORM_GRADIENT;
+        cross_entropy: SOFTMAX_CROSS_ENTROPY SOFTMAX_CROSS_ENTROPY_GRADIENT;
+        attention: ATTENTION ATTENTION_GRADIENT SELF_ATTENTION SELF_ATTENTION_GRADIENT;
     }
     random {
         uniform: UNIFORM;

@@ -17,6 +17,7 @@ pub use saved::Held;
 pub(crate) use saved::Saved;
 
 pub use crate::bind::{bind, bind1};
+pub use crate::composite::COMPOSITES;
 pub use crate::ops::{PRIMITIVES, SOURCES, find};
 use crate::{DType, Error, ErrorKind, Shape, Tensor};
 use smallvec::SmallVec;

@@ -41,21 +41,18 @@ pub(crate) fn at_least_vector(x: &Tensor) -> Cow<'_, Tensor> {
     if x.rank() == 0 { Cow::Owned(x.reshape([1])) } else { Cow::Borrowed(x) }
 }
 
-/// `f(x, axis)` with the axis checked; a scalar is a row of one number meanwhile, and the results are of its shape.
+/// The tensor, a scalar as a row of one number, and the axis in range; [`as_given`] undoes it.
 #[track_caller]
-pub(crate) fn with_axis<const N: usize>(
-    name: &str,
-    x: &Tensor,
-    axis: isize,
-    f: impl FnOnce(&Tensor, usize) -> [Tensor; N],
-) -> [Tensor; N] {
+pub(crate) fn row_and_axis<'x>(name: &str, x: &'x Tensor, axis: isize) -> (Cow<'x, Tensor>, usize) {
     let row = at_least_vector(x);
     let axis = checked_axis(name, axis, row.shape()).or_raise();
-    let results = f(&row, axis);
-    match x.rank() {
-        0 => results.map(|result| if result.elements() == 1 { result.reshape([]) } else { result }),
-        _ => results,
-    }
+    (row, axis)
+}
+
+/// A result of the row that `x` was taken as: of a scalar, a scalar, unless there are several elements or none.
+#[track_caller]
+pub(crate) fn as_given(x: &Tensor, result: Tensor) -> Tensor {
+    if x.rank() == 0 && result.elements() == 1 { result.reshape([]) } else { result }
 }
 
 /// A reduced tensor with the axes that were reduced as axes of size one.

@@ -197,7 +197,7 @@ pub(crate) struct SlopeLoops<T> {
 }
 
 /// Elements that are worked on while they lie in the nearest cache.
-const TILE: usize = 256;
+pub(crate) const TILE: usize = 256;
 
 /// `g * slope` where the slopes come from a function over slices: `fill` writes those of a range.
 pub(crate) fn scaled_by_tiles<T: Compute>(g: &[T], out: &mut [T], fill: impl Fn(Range<usize>, &mut [T])) {

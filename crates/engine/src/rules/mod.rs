@@ -7,6 +7,7 @@ mod axes;
 mod batching;
 mod elementwise;
 pub(crate) mod formula;
+mod fused;
 mod linear;
 mod lines;
 mod macros;
@@ -16,18 +17,22 @@ mod pick;
 mod reduction;
 pub(crate) mod reference;
 mod rows;
+mod sizes;
 
-pub(crate) use axes::{along_axis, at_least_vector, checked_axes, checked_axis, keep_axes, with_axis};
+pub(crate) use axes::{along_axis, as_given, at_least_vector, checked_axes, checked_axis, keep_axes, row_and_axis};
 pub(crate) use batching::align_batch;
 pub use elementwise::Elementwise;
 pub(crate) use elementwise::{
-    Domain, Edges, Loops, Needs, Slope, SlopeExpression, SlopeLoops, Source, away_from, scaled_by_tiles,
+    Domain, Edges, Loops, Needs, Slope, SlopeExpression, SlopeLoops, Source, TILE, away_from, scaled_by_tiles,
 };
+pub(crate) use fused::{Fused, FusedOp};
 pub(crate) use linear::{Linear, LinearOp};
 pub(crate) use lines::{batched_axis, line_cases, middle_axis};
 pub(crate) use macros::{elementwise, loops, parameters, slope};
 pub(crate) use matrix::{Decomposition, DecompositionOp};
 pub(crate) use part::{PartOf, PartTake, PartUpdate};
-pub(crate) use pick::{Pick, PickOp, nothing_to_pick, pick_rows};
+pub(crate) use pick::{Pick, PickOp, pick_rows};
 pub(crate) use reduction::{Reduced, Reduction, ReductionOp, arranged, batched_axes, reduced_shape, rows_last};
 pub(crate) use rows::Rows;
+pub use sizes::Sizes;
+pub(crate) use sizes::window_sizes;

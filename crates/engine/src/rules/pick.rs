@@ -3,7 +3,7 @@
 //! y = x[k], dy = dx[k]: whatever chooses, the whole gradient goes to the positions that are returned. An operation states
 //! how many elements it picks and how.
 
-use super::axes::with_axis;
+use super::axes::{as_given, row_and_axis};
 use crate::bind::bind;
 use crate::ops::indexing::scatter_add::SCATTER_ADD;
 use crate::primitive::{
@@ -22,6 +22,9 @@ pub(crate) trait Pick: Send + Sync + 'static {
     /// `axis` first.
     const ATTRIBUTES: &'static [&'static str] = &["axis"];
     const RULE: &'static str = "dx[k] += dy at the positions k that were picked";
+
+    /// Whether there is nothing to pick along an empty axis.
+    const NEEDS_ELEMENTS: bool = false;
 
     /// How many elements are picked of `n`; `None` is one, whose axis disappears.
     fn length(attrs: &Attrs, n: usize) -> Result<Option<usize>, Error>;
@@ -52,11 +55,10 @@ impl<P: Pick> PickOp<P> {
     /// The picked values and their positions; `attrs` are those beside the axis.
     #[track_caller]
     pub(crate) fn pick(&'static self, x: &Tensor, axis: isize, attrs: Attrs) -> (Tensor, Tensor) {
-        let [values, positions] = with_axis(P::NAME, x, axis, |x, axis| {
-            let mut outputs = bind(self, at(axis).and(&attrs), &[x]).into_iter();
-            [outputs.next().expect("two outputs"), outputs.next().expect("two outputs")]
-        });
-        (values, positions)
+        let (row, axis) = row_and_axis(P::NAME, x, axis);
+        let mut outputs = bind(self, at(axis).and(&attrs), &[&row]).into_iter();
+        let (values, positions) = (outputs.next().expect("two outputs"), outputs.next().expect("two outputs"));
+        (as_given(x, values), as_given(x, positions))
     }
 
     /// The same for one element, whose axis stays with size one.
@@ -73,11 +75,6 @@ impl<P: Pick> PickOp<P> {
 
 fn at(axis: usize) -> Attrs {
     Attrs::new().with_int("axis", axis as i64)
-}
-
-/// The error of an empty axis.
-pub(crate) fn nothing_to_pick(name: &'static str, what: &str) -> Error {
-    Error::new(ErrorKind::Range, name, format!("an empty axis has no {what}")).help("look at the shape first")
 }
 
 /// Runs a kernel that picks along rows: `pick(x, n, values, positions)`.
@@ -129,6 +126,11 @@ impl<P: Pick> Primitive for PickOp<P> {
         let axis = super::checked_axis(P::NAME, attrs.axis("axis") as isize, x.shape)?;
         let mut shape: Vec<usize> = x.shape.to_vec();
         let n = shape.remove(axis);
+        if P::NEEDS_ELEMENTS && n == 0 {
+            let shape = Shape::from(x.shape);
+            let message = format!("axis {axis} of shape {shape} is empty, so there is nothing to pick");
+            return Err(Error::new(ErrorKind::Shape(vec![shape]), P::NAME, message).help("look at the shape first"));
+        }
         if let Some(length) = P::length(attrs, n)? {
             shape.insert(axis, length);
         }

@@ -39,19 +39,19 @@ impl Rows {
     /// Applies it along `axis`.
     #[track_caller]
     pub(crate) fn along(&'static self, operands: &[&Tensor], axis: isize) -> Tensor {
-        let [result] = super::with_axis(self.name, operands[0], axis, |first, axis| {
-            let order: Vec<usize> = (0..first.rank()).filter(|other| *other != axis).chain([axis]).collect();
-            if axis + 1 == first.rank() {
-                let rows: SmallVec<[_; 2]> = operands.iter().map(|operand| super::at_least_vector(operand)).collect();
-                let rows: SmallVec<[&Tensor; 2]> = rows.iter().map(|row| &**row).collect();
-                return [bind1(self, Attrs::new(), &rows)];
-            }
-            let moved: SmallVec<[Tensor; 2]> = operands.iter().map(|operand| operand.permute(&order)).collect();
-            let mut back: Vec<usize> = (0..first.rank() - 1).collect();
-            back.insert(axis, first.rank() - 1);
-            [bind1(self, Attrs::new(), &moved.iter().collect::<SmallVec<[&Tensor; 2]>>()).permute(&back)]
-        });
-        result
+        let (first, axis) = super::row_and_axis(self.name, operands[0], axis);
+        let rank = first.rank();
+        if axis + 1 == rank {
+            let rows: SmallVec<[_; 2]> = operands.iter().map(|operand| super::at_least_vector(operand)).collect();
+            let rows: SmallVec<[&Tensor; 2]> = rows.iter().map(|row| &**row).collect();
+            return super::as_given(operands[0], bind1(self, Attrs::new(), &rows));
+        }
+        let order: Vec<usize> = (0..rank).filter(|other| *other != axis).chain([axis]).collect();
+        let moved: SmallVec<[Tensor; 2]> = operands.iter().map(|operand| operand.permute(&order)).collect();
+        let moved: SmallVec<[&Tensor; 2]> = moved.iter().collect();
+        let mut back: Vec<usize> = (0..rank - 1).collect();
+        back.insert(axis, rank - 1);
+        bind1(self, Attrs::new(), &moved).permute(&back)
     }
 
     fn run<T: Compute>(&self, kernel: RowKernel<T>, operands: &[&Tensor], output: &Spec) -> Tensor {
@@ -138,7 +138,7 @@ impl Primitive for Rows {
         let case = |label: String, operands: Vec<Sample>| {
             Case::new(label, Attrs::new(), operands, move |s| {
                 let n = s[0].shape.last().copied().unwrap_or(1);
-                let rows = if n == 0 { 0 } else { s[0].data.len() / n };
+                let rows = s[0].data.len().checked_div(n).unwrap_or(0);
                 let row = |row: usize| {
                     let operands: Vec<&[f64]> = s.iter().map(|sample| &sample.data[row * n..][..n]).collect();
                     reference(&operands)

@@ -20,7 +20,7 @@ pub use shape::{AnyAxis, Shape};
 pub(crate) use convert::collect;
 use shape::MOST_AXES;
 pub(crate) use shape::{Layout, broadcast};
-pub(crate) use slices::{computing, computing_float, fill, numbers};
+pub(crate) use slices::{computed, computing, computing_float, fill, numbers};
 
 use crate::autograd::GradientSlot;
 use crate::error::OrRaise;

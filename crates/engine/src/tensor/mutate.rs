@@ -10,13 +10,13 @@ use crate::autograd::{GradientSlot, modes};
 use crate::bind::{bind_owned, bind1};
 use crate::error::OrRaise;
 use crate::location;
-use crate::ops::elementwise::{add::ADD, div::DIV, mul::MUL, sub::SUB};
+use crate::ops::elementwise::{add::ADD, div::DIV, fmod::FMOD, mul::MUL, sub::SUB};
 use crate::ops::movement::slice_update::{SLICE_ADD, SLICE_ASSIGN};
 use crate::ops::{Operand, common_shape};
 use crate::primitive::{Attrs, Primitive};
 use crate::{DType, Error, ErrorKind};
 use smallvec::SmallVec;
-use std::ops::{AddAssign, DivAssign, MulAssign, SubAssign};
+use std::ops::{AddAssign, DivAssign, MulAssign, RemAssign, SubAssign};
 use std::panic::Location;
 use wengert_kernels::map as kernels;
 use wengert_kernels::view::Out;
@@ -92,6 +92,7 @@ assigning!(AddAssign, add_assign, ADD);
 assigning!(SubAssign, sub_assign, SUB);
 assigning!(MulAssign, mul_assign, MUL);
 assigning!(DivAssign, div_assign, DIV);
+assigning!(RemAssign, rem_assign, FMOD);
 
 /// A part of a tensor that is about to be written.
 ///

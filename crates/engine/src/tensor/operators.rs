@@ -3,12 +3,12 @@
 use super::{DType, Shape, Tensor};
 use crate::bind::bind_owned;
 use crate::error::OrRaise;
-use crate::ops::elementwise::{add::ADD, div::DIV, mul::MUL, neg::NEG, sub::SUB};
+use crate::ops::elementwise::{add::ADD, div::DIV, fmod::FMOD, mul::MUL, neg::NEG, sub::SUB};
 use crate::ops::{Operand, binary};
 use crate::primitive::{Attrs, Primitive};
 use crate::{Error, ErrorKind};
 use std::iter::Sum;
-use std::ops::{Add, BitAnd, BitOr, BitXor, Div, Mul, Neg, Not, Sub};
+use std::ops::{Add, BitAnd, BitOr, BitXor, Div, Mul, Neg, Not, Rem, Sub};
 
 /// The right side is anything that is an operand: one impl, so that the result's type is known before the literal's.
 macro_rules! operator {
@@ -49,6 +49,8 @@ operator!(Add, add, ADD);
 operator!(Sub, sub, SUB);
 operator!(Mul, mul, MUL);
 operator!(Div, div, DIV);
+// As for Rust's numbers: the remainder has the sign of the dividend.
+operator!(Rem, rem, FMOD);
 
 impl Neg for &Tensor {
     type Output = Tensor;

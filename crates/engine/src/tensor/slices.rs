@@ -1,6 +1,7 @@
 //! Numbers as slices, for kernels that know no strides.
 
 use super::{Tensor, collect};
+use crate::primitive::Spec;
 use std::borrow::Cow;
 use wengert_kernels::dtype::Compute;
 use wengert_kernels::view::Out;
@@ -24,6 +25,11 @@ pub(crate) fn fill<T: Compute, R>(out: Out<'_>, write: impl FnOnce(&mut [T]) -> 
     let result = write(&mut numbers);
     T::store(&numbers, out.dtype, out.bytes);
     result
+}
+
+/// A new tensor of `spec` that `write` computes as `T`.
+pub(crate) fn computed<T: Compute, R>(spec: &Spec, write: impl FnOnce(&mut [T]) -> R) -> (Tensor, R) {
+    Tensor::build(spec, |out| fill(out, write))
 }
 
 /// `computing!(dtype, T => body)` runs the body with `T` the type that `dtype` computes in.

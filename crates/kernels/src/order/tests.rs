@@ -133,10 +133,10 @@ fn searches_equal_counting() {
 fn medians_and_modes_of_rows_with_ties_and_nan() {
     let x = [3.0, 1.0, 3.0, 2.0, f64::NAN, f64::NAN, f64::NAN, 5.0, f64::NAN, 5.0, 4.0, 9.0];
     let (mut values, mut indices) = ([0.0; 3], [0; 3]);
-    super::median(&x, 4, true, &mut values, &mut indices);
+    median(&x, 4, true, &mut values, &mut indices);
     assert_eq!((values, indices), ([2.0, 5.0, 5.0], [3, 3, 1]));
-    super::median(&x, 4, false, &mut values, &mut indices);
+    median(&x, 4, false, &mut values, &mut indices);
     assert_eq!((values[0], indices), (2.0, [3, 0, 0]));
-    super::mode(&x, 4, &mut values, &mut indices);
+    mode(&x, 4, &mut values, &mut indices);
     assert_eq!((values[0], indices), (3.0, [0, 0, 2]));
 }

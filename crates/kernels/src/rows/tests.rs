@@ -288,7 +288,7 @@ fn moments_keep_their_digits_beside_a_large_mean() {
 fn p_norms_neither_overflow_nor_lose_zeros() {
     let norm = |x: &[f64], p: f64| {
         let mut y = [f64::NAN];
-        super::p_norm(x, x.len(), p, &mut y);
+        p_norm(x, x.len(), p, &mut y);
         y[0]
     };
     assert_eq!(norm(&[], 3.0), 0.0);

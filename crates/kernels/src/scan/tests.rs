@@ -190,7 +190,7 @@ fn a_linear_recurrence_equals_a_plain_loop() {
         let a: Vec<f64> = (0..count).map(|i| (i as f64 * 0.7).sin()).collect();
         let b: Vec<f64> = (0..count).map(|i| (i as f64 * 1.3).cos()).collect();
         let mut y = vec![f64::NAN; count];
-        super::linear_scan(&a, &b, shape, reverse, &mut y);
+        linear_scan(&a, &b, shape, reverse, &mut y);
         for (o, i) in (0..outer).flat_map(|o| (0..inner).map(move |i| (o, i))) {
             let mut state = 0.0;
             for t in 0..n {

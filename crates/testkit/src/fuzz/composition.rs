@@ -178,7 +178,7 @@ impl Run<'_> {
             }
             Step::Mutate { target, part, values } => {
                 let mut y = self.values[*target].clone();
-                let chosen: Vec<wengert::Select> = part.iter().map(|range| range.clone().into()).collect();
+                let chosen: Vec<Select> = part.iter().map(|range| range.clone().into()).collect();
                 let shape: Vec<usize> = part.iter().map(|range| (range.end - range.start) as usize).collect();
                 let values = fit(&self.values[*values], &shape);
                 y.slice_mut(&chosen[..]).assign(&values);

@@ -2,6 +2,7 @@
 //! is infinite or NaN, for whole numbers 0.
 
 use crate::ops::prelude::*;
+use crate::rules::TILE;
 use wengert_kernels::map::loop3;
 use wengert_kernels::math::{Real, remainder_slice, round};
 
@@ -36,16 +37,19 @@ fn quotient<T: Real>(x: T, y: T, remainder: T) -> T {
 }
 
 fn quotient_slice<T: Real>(x: &[T], y: &[T], out: &mut [T]) {
-    let mut rest = vec![T::of(0.0); x.len()];
-    remainder_slice(x, y, &mut rest);
-    loop3(
-        x,
-        y,
-        &rest,
-        out,
-        #[inline(always)]
-        |x, y, rest| quotient(x, y, rest),
-    );
+    let mut rest = [T::of(0.0); TILE];
+    for ((x, y), out) in x.chunks(TILE).zip(y.chunks(TILE)).zip(out.chunks_mut(TILE)) {
+        let rest = &mut rest[..x.len()];
+        remainder_slice(x, y, rest);
+        loop3(
+            x,
+            y,
+            rest,
+            out,
+            #[inline(always)]
+            |x: T, y: T, rest: T| quotient(x, y, rest),
+        );
+    }
 }
 
 elementwise! {

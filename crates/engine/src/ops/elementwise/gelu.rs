@@ -2,6 +2,9 @@
 //! / sqrt(2 pi)) dx.   Domain: all reals.
 
 use crate::ops::prelude::*;
+use crate::rules::formula::native::normal_density;
+use wengert_kernels::map::loop2_in_place;
+use wengert_kernels::math::{Real, ndtr_slice};
 
 impl Tensor {
     /// Every element times the probability that a standard normal variable is at most it.
@@ -16,10 +19,31 @@ impl Tensor {
     }
 }
 
+fn gelu_slice<T: Real>(x: &[T], out: &mut [T]) {
+    ndtr_slice(x, out);
+    loop2_in_place(
+        out,
+        x,
+        #[inline(always)]
+        |p: T, x: T| x * p,
+    );
+}
+
+fn slope_slice<T: Real>(x: &[T], out: &mut [T]) {
+    ndtr_slice(x, out);
+    loop2_in_place(
+        out,
+        x,
+        #[inline(always)]
+        |p: T, x: T| p + x * normal_density(x),
+    );
+}
+
 elementwise! {
     GELU = "gelu",
     value: |x| x * ndtr(x),
-    slopes: [slope!(|x: operand 0| ndtr(x) + x * normal_density(x))],
+    slices: gelu_slice(x),
+    slopes: [slope!(|x: operand 0| ndtr(x) + x * normal_density(x), slices: slope_slice(x))],
     rule: "dx = (ndtr(x) + x exp(-x^2 / 2) / sqrt(2 pi)) dy",
     reference: |x| x * crate::rules::reference::normal(x),
     domain: Reals,

@@ -2,6 +2,7 @@
 //! whole y; at x = 0 the gradient for y >= 0 is 0, for x < 0 it is NaN. For a number as exponent see powf.
 
 use crate::ops::prelude::*;
+use crate::rules::TILE;
 use wengert_kernels::map::{loop1, loop2_in_place};
 use wengert_kernels::math::{Real, log, powf, powf_slice};
 
@@ -44,20 +45,23 @@ fn base_slope<T: Real>(x: T, y: T) -> T {
 }
 
 fn base_slope_slice<T: Real>(x: &[T], y: &[T], out: &mut [T]) {
-    let mut less = vec![T::of(0.0); y.len()];
-    loop1(
-        y,
-        &mut less,
-        #[inline(always)]
-        |y| y - T::of(1.0),
-    );
-    powf_slice(x, &less, out);
-    loop2_in_place(
-        out,
-        y,
-        #[inline(always)]
-        |power, y| times(y, power),
-    );
+    let mut less = [T::of(0.0); TILE];
+    for ((x, y), out) in x.chunks(TILE).zip(y.chunks(TILE)).zip(out.chunks_mut(TILE)) {
+        let less = &mut less[..y.len()];
+        loop1(
+            y,
+            less,
+            #[inline(always)]
+            |y: T| y - T::of(1.0),
+        );
+        powf_slice(x, less, out);
+        loop2_in_place(
+            out,
+            y,
+            #[inline(always)]
+            |power: T, y: T| times(y, power),
+        );
+    }
 }
 
 /// Only both zeros are masked: at y = 0 alone the slope is 0 and has a derivative.

@@ -2,6 +2,7 @@
 //! whole p; never goes through a logarithm for whole p. The gradient for p = 0 is 0, at x = 0 too.
 
 use crate::ops::prelude::*;
+use crate::rules::TILE;
 use wengert_kernels::map::{loop1, loop1_in_place};
 use wengert_kernels::math::{Real, powf, powf_slice, powi, powi_slice, rsqrt, sqrt};
 
@@ -70,7 +71,12 @@ fn power_slice<T: Real>(x: &[T], exponent: T, out: &mut [T]) {
             #[inline(always)]
             |x| rsqrt(x),
         ),
-        _ => powf_slice(x, &vec![exponent; x.len()], out),
+        _ => {
+            let exponents = [exponent; TILE];
+            for (x, out) in x.chunks(TILE).zip(out.chunks_mut(TILE)) {
+                powf_slice(x, &exponents[..x.len()], out);
+            }
+        }
     }
 }
 

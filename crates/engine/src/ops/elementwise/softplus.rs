@@ -2,8 +2,6 @@
 //! sigmoid(beta x) dx, and dx there.   Domain: all reals; never overflows, so no threshold is needed.
 
 use crate::ops::prelude::*;
-use wengert_kernels::map::{loop1, loop2_in_place};
-use wengert_kernels::math::{Real, softplus_slice};
 
 impl Tensor {
     /// The logarithm of 1 plus e to the power of every element.
@@ -31,34 +29,11 @@ impl Tensor {
     }
 }
 
-/// Over slices: the long formula in a loop of its own.
-fn scaled_slice<T: Real>(x: &[T], beta: T, threshold: T, out: &mut [T]) {
-    if beta == T::of(1.0) {
-        softplus_slice(x, out);
-    } else {
-        let mut scaled = vec![beta; x.len()];
-        loop1(
-            x,
-            &mut scaled,
-            #[inline(always)]
-            |x| beta * x,
-        );
-        softplus_slice(&scaled, out);
-    }
-    loop2_in_place(
-        out,
-        x,
-        #[inline(always)]
-        |y, x| if beta * x > threshold { x } else { y / beta },
-    );
-}
-
 elementwise! {
     SOFTPLUS = "softplus",
     parameters: [beta = 1.0, threshold = f64::INFINITY],
     also: [[2.0, 0.5]],
     value: |x| if beta * x > threshold { x } else { softplus(beta * x) / beta },
-    slices: scaled_slice(x, beta, threshold),
     slopes: [slope!(|x: operand 0; beta, threshold| above(beta * x, threshold, 1.0, sigmoid(beta * x)))],
     rule: "dx = sigmoid(beta x) dy, and dy where beta x > threshold",
     reference: |x| if beta * x > threshold { x } else { (1.0 + (beta * x).exp()).ln() / beta },

@@ -77,7 +77,7 @@ impl Primitive for Scatter {
         let Some(g) = cotangents[0].take() else { return Gradients::new() };
         let (axis, index) = (rule.attrs.int("axis") as isize, rule.operand(1));
         let values = match rule.wants(2) {
-            true => Gradient::Dense(is_last(index, g.shape(), axis).where_(&g.gather(axis, index), 0)),
+            true => Gradient::Dense(is_last(index, g.shape(), axis).where_(g.gather(axis, index), 0)),
             false => Gradient::Zero,
         };
         let whole = match rule.wants(0) {

@@ -153,11 +153,12 @@ impl Fold {
         }
     }
 
-    /// Cases that the scatter family shares; `distinct` numbers keep their order when they are moved a little.
+    /// Cases that the scatter family shares, with or without places that take several values.
     pub fn cases(self, repeated: bool, sample: fn(Shape, f64) -> Sample) -> Vec<Case> {
         let case = |shape: Shape, axis: usize, index: Sample| {
             let attrs = Attrs::new().with_int("axis", axis as i64);
-            let operands = [sample(shape.clone(), 0.15), index.clone(), sample(index.shape.clone(), 0.45)];
+            let values = sample(index.shape.clone(), 0.45);
+            let operands = [sample(shape.clone(), 0.15), index, values];
             Case::new(format!("{shape} along {axis}"), attrs, operands, move |s| {
                 let mut y = s[0].clone();
                 for i in Sample::indices(&s[1].shape) {

@@ -34,6 +34,10 @@ impl Tensor {
         while parts.len() > 1 {
             let mut longer = Vec::with_capacity(parts.len().div_ceil(MOST));
             for chunk in parts.chunks(MOST) {
+                if let [alone] = chunk {
+                    longer.push(alone.clone());
+                    continue;
+                }
                 let operands: SmallVec<[&Tensor; 8]> = chunk.iter().collect();
                 let sizes = chunk.iter().map(|x| x.shape().get(axis).copied().unwrap_or(0) as i64);
                 let attrs = Attrs::new().with_int("axis", axis as i64).with_ints("sizes", sizes);
@@ -57,11 +61,11 @@ impl Primitive for Concat {
     }
 
     fn operands(&self) -> usize {
-        1
+        2
     }
 
     fn accepts(&self, count: usize) -> bool {
-        (1..=MOST).contains(&count)
+        (2..=MOST).contains(&count)
     }
 
     /// The sizes along the axis are known to the rules, which so need nothing of the operands.
@@ -188,7 +192,7 @@ impl Primitive for Concat {
             case(Shape::from([0]), 0, vec![2, 3]),
             case(Shape::from([2, 0]), 1, vec![1, 0, 3]),
             case(Shape::from([2, 0, 3]), 1, vec![2, 1]),
-            case(Shape::from([0, 2]), 0, vec![1]),
+            case(Shape::from([0, 2]), 0, vec![1, 2]),
             case(Shape::from([2, 0, 0]), 1, vec![1, 2]),
             case(Shape::from([0]), 0, vec![1, 1, 1, 1, 1]),
         ]

@@ -25,7 +25,7 @@ impl Tensor {
         bind1(&TRANSPOSE, Attrs::new().with_sizes("permutation", &axes), &[self])
     }
 
-    /// The last two axes exchanged: the transpose of a matrix, or of each matrix of a batch.
+    /// The last two axes exchanged: the transpose of a matrix, or of each matrix of a batch; a vector stays as it is.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -35,10 +35,7 @@ impl Tensor {
     pub fn t(&self) -> Tensor {
         let rank = self.rank();
         if rank < 2 {
-            let shape = Shape::from(self.shape());
-            Error::new(ErrorKind::Shape(vec![shape.clone()]), "transpose", format!("shape {shape} has no two axes"))
-                .help("reshape a vector to one row or one column first")
-                .raise();
+            return self.clone();
         }
         let mut permutation: Vec<usize> = (0..rank).collect();
         permutation.swap(rank - 2, rank - 1);

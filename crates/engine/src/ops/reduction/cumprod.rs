@@ -2,7 +2,7 @@
 //! transpose runs from the end: exact with any number of zeros, to every order, no division.
 
 use crate::ops::prelude::*;
-use crate::rules::{batched_axis, line_cases, middle_axis, with_axis};
+use crate::rules::{as_given, batched_axis, line_cases, middle_axis, row_and_axis};
 use wengert_kernels::scan;
 
 impl Tensor {
@@ -14,11 +14,12 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn cumprod(&self, axis: isize) -> Tensor {
-        let [y] = with_axis("cumprod", self, axis, |x, axis| [x.cumprod_from(axis, false)]);
-        y
+        let (row, axis) = row_and_axis("cumprod", self, axis);
+        as_given(self, row.cumprod_from(axis, false))
     }
 
     /// The products up to each element, or from it to the end.
+    #[track_caller]
     pub(crate) fn cumprod_from(&self, axis: usize, reverse: bool) -> Tensor {
         let attrs = Attrs::new().with_int("axis", axis as i64).with_int("reverse", i64::from(reverse));
         bind1(&CUMPROD, attrs, &[self])

@@ -2,7 +2,7 @@
 //! whole numbers wrap around.
 
 use crate::ops::prelude::*;
-use crate::rules::{batched_axis, line_cases, middle_axis, with_axis};
+use crate::rules::{as_given, batched_axis, line_cases, middle_axis, row_and_axis};
 use wengert_kernels::scan;
 
 impl Tensor {
@@ -14,8 +14,8 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn cumsum(&self, axis: isize) -> Tensor {
-        let [y] = with_axis("cumsum", self, axis, |x, axis| [bind1(&CUMSUM, attrs(axis, false), &[x])]);
-        y
+        let (row, axis) = row_and_axis("cumsum", self, axis);
+        as_given(self, bind1(&CUMSUM, attrs(axis, false), &[&row]))
     }
 }
 

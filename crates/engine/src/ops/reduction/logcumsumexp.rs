@@ -3,7 +3,7 @@
 //! gradient 0.
 
 use crate::ops::prelude::*;
-use crate::rules::{batched_axis, line_cases, middle_axis, with_axis};
+use crate::rules::{as_given, batched_axis, line_cases, middle_axis, row_and_axis};
 use wengert_kernels::scan;
 
 impl Tensor {
@@ -16,11 +16,9 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn logcumsumexp(&self, axis: isize) -> Tensor {
-        let [y] = with_axis("logcumsumexp", self, axis, |x, axis| {
-            let attrs = Attrs::new().with_int("axis", axis as i64).with_int("reverse", 0);
-            [bind1(&LOGCUMSUMEXP, attrs, &[x])]
-        });
-        y
+        let (row, axis) = row_and_axis("logcumsumexp", self, axis);
+        let attrs = Attrs::new().with_int("axis", axis as i64).with_int("reverse", 0);
+        as_given(self, bind1(&LOGCUMSUMEXP, attrs, &[&row]))
     }
 }
 

@@ -2,7 +2,6 @@
 //! position that is returned: the first among equals; a NaN wins. The minimum of nothing is an error.
 
 use crate::ops::prelude::*;
-use crate::rules::nothing_to_pick;
 use wengert_kernels::reduce;
 
 impl Tensor {
@@ -74,9 +73,10 @@ pub struct Min;
 impl Pick for Min {
     const NAME: &'static str = "min";
     const RULE: &'static str = "dx[k] += dy at the position k of the minimum";
+    const NEEDS_ELEMENTS: bool = true;
 
-    fn length(_attrs: &Attrs, n: usize) -> Result<Option<usize>, Error> {
-        if n == 0 { Err(nothing_to_pick("min", "minimum")) } else { Ok(None) }
+    fn length(_attrs: &Attrs, _n: usize) -> Result<Option<usize>, Error> {
+        Ok(None)
     }
 
     fn eval(_attrs: &Attrs, x: &Tensor, axis: usize, outputs: &[Spec]) -> Outputs {

@@ -3,6 +3,7 @@
 //! correction.
 
 use crate::ops::prelude::*;
+use wengert_kernels::Compute;
 use wengert_kernels::rows;
 
 impl Tensor {
@@ -78,10 +79,10 @@ pub(super) fn spread(attrs: &Attrs, x: &Tensor, axes: &[usize], output: &Spec, f
     let (x, [outer, n, _]) = rows_last(x, axes);
     let factor = n as f64 / freedom(attrs, n);
     computing_float!(output.dtype, T => {
-        let mut means = vec![0 as T; outer];
+        let mut means = vec![T::ZERO; outer];
         let write = |out: &mut [T]| {
             rows::mean_variance(&numbers(&x), n, &mut means, out);
-            out.iter_mut().for_each(|y| *y = finish(*y as f64 * factor) as T);
+            out.iter_mut().for_each(|y| *y = T::from_f64(finish(y.to_f64() * factor)));
         };
         Tensor::build(output, |out| fill(out, write)).0
     })

@@ -1,0 +1,111 @@
+//! The cheap gradient principle, measured: what forward and reverse together cost, in units of the forward pass.
+
+use crate::workloads;
+use std::hint::black_box;
+use std::time::Instant;
+use wengert::autograd::grad_with;
+use wengert::prelude::*;
+use wengert::primitive::{Attrs, Case, Cost, PRIMITIVES, Primitive, bind};
+
+/// About this many elements are worked on, so that kernels and not records are timed.
+const ELEMENTS: usize = 1 << 18;
+
+/// One line for each workload, for a chain of products, and for every primitive that computes something.
+pub fn run(json: bool) {
+    for name in workloads::all().iter().map(|workload| workload.name) {
+        let training = workloads::all().into_iter().find(|workload| workload.name == name).expect("listed").start();
+        report(json, name, ratio(|| drop(black_box(no_grad(|| training.loss()))), || drop(training.differentiate())));
+    }
+    products(json);
+    for op in PRIMITIVES.iter().copied().filter(|op| op.differentiable()) {
+        if let Some(call) = Call::of(op) {
+            report(json, op.name(), ratio(|| call.forward(), || call.total()));
+        }
+    }
+}
+
+fn report(json: bool, name: &str, total: f64) {
+    let reverse = total - 1.0;
+    if json {
+        println!(r#"{{"name":"{name}","forward":1,"reverse":{reverse:.2},"total":{total:.2}}}"#);
+    } else {
+        println!("{name:24} reverse {reverse:6.2}  total {total:6.2}");
+    }
+}
+
+/// A chain of six products of square matrices.
+fn products(json: bool) {
+    let matrices: Vec<Tensor> = (0..7).map(|i| Key::new(i).uniform([256, 256], DType::F32).require_grad()).collect();
+    let chain = || matrices[1..].iter().fold(matrices[0].clone(), |product, matrix| product.matmul(matrix)).sum();
+    let forward = || drop(black_box(no_grad(chain)));
+    report(json, "six products", ratio(forward, || chain().backward()));
+}
+
+/// A primitive on many copies of one of its cases.
+struct Call {
+    op: &'static dyn Primitive,
+    attrs: Attrs,
+    operands: Vec<Tensor>,
+}
+
+impl Call {
+    /// None where it only looks at memory in another way, or cannot be batched.
+    fn of(op: &'static dyn Primitive) -> Option<Call> {
+        let size = |case: &Case| case.operands.iter().map(|operand| operand.data.len()).sum::<usize>();
+        let case = op.cases().into_iter().filter(|case| case.smooth && size(case) > 0).max_by_key(size)?;
+        let single: Vec<Tensor> = case.operands.iter().map(|operand| operand.tensor(DType::F32)).collect();
+        let specs: Vec<_> = single.iter().map(Tensor::spec).collect();
+        let specs: Vec<_> = specs.iter().map(|spec| spec.as_ref()).collect();
+        let outputs = op.infer(&case.attrs, &specs).ok()?;
+        if op.cost(&case.attrs, &specs, &outputs) == Cost::default() {
+            return None;
+        }
+        let copies = (ELEMENTS / size(&case)).max(1);
+        let many = |tensor: &Tensor| {
+            let shape: Vec<usize> = std::iter::once(copies).chain(tensor.shape().iter().copied()).collect();
+            let copy = tensor.broadcast_to(shape).contiguous();
+            if copy.dtype().is_float() { copy.require_grad() } else { copy }
+        };
+        let call = Call { op, attrs: case.attrs, operands: single.iter().map(many).collect() };
+        catch(|| call.forward()).is_ok().then_some(call)
+    }
+
+    fn outputs(&self) -> Vec<Tensor> {
+        let one =
+            |operands: &Vec<Tensor>| bind(self.op, self.attrs.clone(), &operands.iter().collect::<Vec<_>>()).into_vec();
+        vmap(one)(&self.operands)
+    }
+
+    fn forward(&self) {
+        drop(black_box(no_grad(|| self.outputs())));
+    }
+
+    fn total(&self) {
+        let outputs = self.outputs();
+        let outputs: Vec<&Tensor> = outputs.iter().filter(|output| output.requires_grad()).collect();
+        let inputs: Vec<&Tensor> = self.operands.iter().filter(|operand| operand.requires_grad()).collect();
+        let seeds: Vec<Tensor> = outputs.iter().map(|output| output.full_like(1.0).contiguous()).collect();
+        let options = seeds.iter().fold(Backward::new(), |options, seed| options.seed(seed));
+        drop(black_box(grad_with(&outputs, &inputs, options)));
+    }
+}
+
+/// The median of `total` over the median of `forward`, run alternately for about a third of a second.
+fn ratio(mut forward: impl FnMut(), mut total: impl FnMut()) -> f64 {
+    let mut times: [Vec<f64>; 2] = Default::default();
+    forward();
+    total();
+    let start = Instant::now();
+    while start.elapsed().as_secs_f64() < 0.35 || times[0].len() < 7 {
+        for (times, run) in times.iter_mut().zip([&mut forward as &mut dyn FnMut(), &mut total]) {
+            let start = Instant::now();
+            run();
+            times.push(start.elapsed().as_secs_f64());
+        }
+    }
+    let [forward, total] = times.map(|mut times| {
+        times.sort_by(f64::total_cmp);
+        times[times.len() / 2]
+    });
+    total / forward
+}

@@ -1,0 +1,118 @@
+//! The shared workloads: one training step each, written directly on tensors.
+
+mod cnn;
+mod elementwise;
+mod gpt;
+mod mlp;
+mod optimiser;
+mod rnn;
+
+use optimiser::Optimiser;
+use wengert::prelude::*;
+
+/// The sizes, the loss and the update of one workload.
+pub struct Workload {
+    pub name: &'static str,
+    /// The shapes of the parameters in order; weights are stored `[out, in]`.
+    parameters: Vec<Parameter>,
+    arguments: &'static [Argument],
+    loss: fn(&[Tensor], &[Tensor]) -> Tensor,
+    optimiser: Optimiser,
+}
+
+/// One parameter: its shape, and whether it is a gain that starts about 1.
+struct Parameter {
+    shape: Vec<usize>,
+    is_gain: bool,
+}
+
+/// One argument of the loss.
+enum Argument {
+    Real(&'static [usize]),
+    /// Whole numbers below a bound.
+    Whole(&'static [usize], i64),
+}
+
+fn parameters(shapes: &[&[usize]]) -> Vec<Parameter> {
+    shapes.iter().map(|shape| Parameter { shape: shape.to_vec(), is_gain: false }).collect()
+}
+
+/// Every workload, in the order of the tables.
+pub fn all() -> Vec<Workload> {
+    vec![mlp::tiny(), mlp::mlp(), rnn::rnn(), cnn::cnn(), gpt::gpt(), elementwise::elementwise()]
+}
+
+/// A workload with its tensors, ready to run.
+pub struct Training {
+    workload: Workload,
+    parameters: Vec<Tensor>,
+    arguments: Vec<Tensor>,
+    state: optimiser::State,
+}
+
+impl Workload {
+    /// From closed-form weights and data, so that any system can compute the same steps.
+    pub fn start(self) -> Training {
+        let scale = |parameter: &Parameter| match (self.name, &parameter.shape[..]) {
+            ("elementwise", _) => 1.0,
+            (_, [_]) => 0.1,
+            (_, shape) => 1.0 / (shape[1..].iter().product::<usize>() as f64).sqrt(),
+        };
+        let weights = |(j, parameter): (usize, &Parameter)| {
+            let (scale, shift) = (scale(parameter), if parameter.is_gain { 1.0 } else { 0.0 });
+            let number = |i: usize| (shift + scale * (0.7 * i as f64 + 1.3 * j as f64 + 0.5).cos()) as f32;
+            filled(&parameter.shape, number).require_grad()
+        };
+        let data = |(k, argument): (usize, &Argument)| match argument {
+            Argument::Real(shape) => filled(shape, |i| (0.5 * i as f64 + 0.1 + k as f64).sin() as f32),
+            Argument::Whole(shape, bound) => filled(shape, |i| (7 * i as i64 + 3 + 2 * k as i64) % bound),
+        };
+        let parameters: Vec<Tensor> = self.parameters.iter().enumerate().map(weights).collect();
+        let arguments = self.arguments.iter().enumerate().map(data).collect();
+        let state = self.optimiser.start(&parameters);
+        Training { workload: self, parameters, arguments, state }
+    }
+}
+
+fn filled<T>(shape: &[usize], number: impl Fn(usize) -> T) -> Tensor
+where
+    Tensor: From<Vec<T>>,
+{
+    Tensor::from((0..shape.iter().product()).map(number).collect::<Vec<T>>()).reshape(shape)
+}
+
+impl Training {
+    /// The forward pass.
+    pub fn loss(&self) -> Tensor {
+        (self.workload.loss)(&self.parameters, &self.arguments)
+    }
+
+    /// Gradients zeroed, forward, backward; the loss before the update.
+    pub fn differentiate(&self) -> Tensor {
+        self.parameters.iter().for_each(Tensor::zero_grad);
+        let loss = self.loss();
+        loss.backward();
+        loss
+    }
+
+    /// One whole training step.
+    pub fn step(&mut self) {
+        self.differentiate();
+        self.state.update(&mut self.parameters);
+    }
+
+    /// The losses before the first and the tenth update, and the norm of the tenth gradient.
+    pub fn ten_steps(&mut self) -> [f64; 3] {
+        let (mut first, mut last, mut norm) = (0.0, 0.0, 0.0);
+        for step in 0..10 {
+            last = self.differentiate().item();
+            if step == 0 {
+                first = last;
+            }
+            let square = |gradient: Tensor| gradient.cast(DType::F64).square().sum().item();
+            norm = self.parameters.iter().filter_map(Tensor::grad).map(square).sum::<f64>().sqrt();
+            self.state.update(&mut self.parameters);
+        }
+        [first, last, norm]
+    }
+}

@@ -1,0 +1,75 @@
+//! Parameter updates in place.
+
+use wengert::prelude::*;
+
+const RATE: f64 = 1e-3;
+const DECAY: f64 = 0.01;
+const FIRST: f64 = 0.9;
+const SECOND: f64 = 0.999;
+const TINY: f64 = 1e-8;
+
+/// How parameters follow their gradients.
+#[derive(Clone, Copy)]
+pub enum Optimiser {
+    None,
+    /// p -= rate g.
+    Sgd,
+    /// Adam with decoupled weight decay.
+    AdamW,
+}
+
+/// What an optimiser remembers: its steps, and for each parameter two moments of the gradient.
+pub struct State {
+    optimiser: Optimiser,
+    moments: Vec<[Tensor; 2]>,
+    steps: i32,
+}
+
+impl Optimiser {
+    pub fn start(self, parameters: &[Tensor]) -> State {
+        let moments = match self {
+            Optimiser::AdamW => parameters.iter().map(|p| [0, 1].map(|_| Tensor::full(p.shape(), 0f32))).collect(),
+            Optimiser::None | Optimiser::Sgd => Vec::new(),
+        };
+        State { optimiser: self, moments, steps: 0 }
+    }
+}
+
+impl State {
+    pub fn update(&mut self, parameters: &mut [Tensor]) {
+        no_grad(|| match self.optimiser {
+            Optimiser::None => {}
+            Optimiser::Sgd => parameters.iter_mut().for_each(descend),
+            Optimiser::AdamW => {
+                self.steps += 1;
+                for (parameter, moments) in parameters.iter_mut().zip(&mut self.moments) {
+                    adapt(parameter, moments, self.steps);
+                }
+            }
+        });
+    }
+}
+
+fn descend(parameter: &mut Tensor) {
+    let Some(mut step) = parameter.take_grad() else { return };
+    step *= RATE;
+    *parameter -= step;
+}
+
+/// m = b1 m + (1 - b1) g,   v = b2 v + (1 - b2) g^2,   p -= rate (decay p + m' / (sqrt(v') + tiny)),   ' unbiased.
+fn adapt(parameter: &mut Tensor, [mean, square]: &mut [Tensor; 2], steps: i32) {
+    let Some(mut gradient) = parameter.take_grad() else { return };
+    *mean *= FIRST;
+    *mean += &gradient * (1.0 - FIRST);
+    *square *= SECOND;
+    let copy = gradient.clone();
+    gradient *= copy * (1.0 - SECOND);
+    *square += gradient;
+    let mut step = square.sqrt();
+    step *= 1.0 / (1.0 - SECOND.powi(steps)).sqrt();
+    step += TINY;
+    let mut step = &*mean / step;
+    step *= RATE / (1.0 - FIRST.powi(steps));
+    *parameter *= 1.0 - RATE * DECAY;
+    *parameter -= step;
+}

@@ -1,0 +1,50 @@
+//! The functions made of other operations, read from their files.
+
+use crate::methods::{Method, methods};
+use wengert::primitive::COMPOSITES;
+
+/// One method that needs no rule of its own.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Composite {
+    /// The file it stands in.
+    pub theme: &'static str,
+    /// The method with its documentation.
+    pub method: Method,
+}
+
+impl Composite {
+    /// Every composite, in the order of the files.
+    pub fn all() -> Vec<Composite> {
+        COMPOSITES.iter().flat_map(|&(theme, source)| Composite::of(theme, source)).collect()
+    }
+
+    /// The composites in the text of one file.
+    ///
+    /// ```
+    /// use wengert_cli::composites::Composite;
+    /// let source = "impl Tensor {\n    /// The cube. It is fast.\n    pub fn cube(&self) -> Tensor {\n    }\n}\n";
+    /// let cube = &Composite::of("powers", source)[0];
+    /// assert_eq!((cube.name(), cube.summary()), ("cube", "The cube".to_string()));
+    /// ```
+    pub fn of(theme: &'static str, source: &str) -> Vec<Composite> {
+        methods(source).into_iter().map(|method| Composite { theme, method }).collect()
+    }
+
+    /// What users call.
+    pub fn name(&self) -> &str {
+        self.method.name()
+    }
+
+    /// The first sentence of the documentation.
+    pub fn summary(&self) -> String {
+        let paragraph: Vec<&str> =
+            self.method.documentation.iter().map(String::as_str).take_while(|line| !line.is_empty()).collect();
+        let text = paragraph.join(" ");
+        text.split(". ").next().unwrap_or_default().trim_end_matches(['.', ':']).to_string()
+    }
+}
+
+/// The themes in order, each with its methods.
+pub fn themes(all: &[Composite]) -> Vec<(&'static str, &[Composite])> {
+    all.chunk_by(|a, b| a.theme == b.theme).map(|members| (members[0].theme, members)).collect()
+}

@@ -1,0 +1,187 @@
+//! The rule shape *fused*: one kernel for a formula that could be written in other operations.
+//!
+//! The operation states the formula once more in Tensor operations ([`Fused::expand`]). What has no fast path follows from
+//! it: tangents and batches, and gradients of the gradients that the fast path gives. A fused gradient is itself a fused
+//! primitive, so derivatives of every order are exact and only the first is hot.
+
+use crate::primitive::{
+    Adjoints, Attrs, Case, Cost, Device, Gradient, Gradients, Mask, Outputs, Primitive, Rule, Saves, Spec, SpecRef,
+    Specs, streaming_cost,
+};
+use crate::{DType, Error, Tensor, jvp, vjp, vmap};
+use std::marker::PhantomData;
+
+/// What a fused operation states; [`FusedOp`] makes a primitive of it. All outputs are floats.
+pub(crate) trait Fused: Send + Sync + 'static {
+    const NAME: &'static str;
+    const ATTRIBUTES: &'static [&'static str] = &[];
+    /// The derivative in a few words.
+    const RULE: &'static str;
+    /// The fewest and the most operands.
+    const OPERANDS: (usize, usize);
+    /// The operands whose gradients the kernel of [`gradient`](Fused::gradient) gives.
+    const COVERED: Mask = Mask::NONE;
+
+    fn outputs(_attrs: &Attrs) -> usize {
+        1
+    }
+
+    fn infer(attrs: &Attrs, operands: &[SpecRef<'_>]) -> Result<Specs, Error>;
+
+    fn eval(attrs: &Attrs, operands: &[&Tensor], outputs: &[Spec]) -> Result<Outputs, Error>;
+
+    /// The outputs in Tensor operations, in f64 or f32.
+    fn expand(attrs: &Attrs, operands: &[Tensor]) -> Vec<Tensor>;
+
+    fn saves(attrs: &Attrs, wanted: Mask) -> Saves;
+
+    /// The operands for [`expand`](Fused::expand), from what was saved; a value that derivatives do not depend on may be
+    /// any tensor of its spec.
+    fn restore(rule: &Rule<'_>) -> Vec<Tensor>;
+
+    /// The gradients of the covered operands by a kernel, for the cotangents that it knows; `None` leaves them to the
+    /// expansion.
+    fn gradient(_rule: &Rule<'_>, _cotangents: &[Option<Tensor>]) -> Option<Gradients> {
+        None
+    }
+
+    /// The batch by the same kernel, where it can; `None` leaves it to the expansion.
+    fn batch(
+        _op: &'static dyn Primitive,
+        _attrs: &Attrs,
+        _size: usize,
+        _operands: &[Tensor],
+        _batched: Mask,
+    ) -> Option<Outputs> {
+        None
+    }
+
+    fn cost(_attrs: &Attrs, operands: &[SpecRef<'_>], outputs: &[Spec]) -> Cost {
+        streaming_cost(operands, outputs)
+    }
+
+    fn cases() -> Vec<Case>;
+}
+
+/// A primitive of the fused shape.
+pub struct FusedOp<F>(PhantomData<F>);
+
+impl<F> FusedOp<F> {
+    pub(crate) const NEW: FusedOp<F> = FusedOp(PhantomData);
+}
+
+/// The chosen outputs of the expansion with `values` at `positions`; half precision computes in f32.
+fn expanded<F: Fused>(
+    attrs: &Attrs,
+    operands: &[Tensor],
+    positions: &[usize],
+    values: &[Tensor],
+    outputs: &[usize],
+) -> Vec<Tensor> {
+    let mut all = operands.to_vec();
+    for (&position, value) in positions.iter().zip(values) {
+        all[position] = value.clone();
+    }
+    let half = all.iter().map(Tensor::dtype).find(|dtype| matches!(dtype, DType::BF16 | DType::F16));
+    let Some(half) = half else {
+        let all = F::expand(attrs, &all);
+        return outputs.iter().map(|&position| all[position].clone()).collect();
+    };
+    let wide: Vec<Tensor> = all
+        .iter()
+        .map(|tensor| if tensor.dtype() == half { tensor.cast(DType::F32) } else { tensor.clone() })
+        .collect();
+    let all = F::expand(attrs, &wide);
+    outputs.iter().map(|&position| all[position].cast(half)).collect()
+}
+
+impl<F: Fused> Primitive for FusedOp<F> {
+    fn name(&self) -> &'static str {
+        F::NAME
+    }
+
+    fn operands(&self) -> usize {
+        F::OPERANDS.0
+    }
+
+    fn accepts(&self, count: usize) -> bool {
+        (F::OPERANDS.0..=F::OPERANDS.1).contains(&count)
+    }
+
+    fn attributes(&self) -> &'static [&'static str] {
+        F::ATTRIBUTES
+    }
+
+    fn outputs(&self, attrs: &Attrs) -> usize {
+        F::outputs(attrs)
+    }
+
+    fn infer(&self, attrs: &Attrs, operands: &[SpecRef<'_>]) -> Result<Specs, Error> {
+        F::infer(attrs, operands)
+    }
+
+    fn eval(&self, _device: Device, attrs: &Attrs, operands: &[&Tensor], outputs: &[Spec]) -> Result<Outputs, Error> {
+        F::eval(attrs, operands, outputs)
+    }
+
+    fn saves(&self, attrs: &Attrs, wanted: Mask) -> Saves {
+        F::saves(attrs, wanted)
+    }
+
+    fn vjp(&'static self, rule: &Rule<'_>, cotangents: &mut [Option<Tensor>]) -> Gradients {
+        let given: Vec<usize> = (0..cotangents.len()).filter(|&output| cotangents[output].is_some()).collect();
+        if given.is_empty() {
+            return Gradients::new();
+        }
+        let covered = (0..F::OPERANDS.1).any(|position| F::COVERED.has(position) && rule.wants(position));
+        let fast = if covered { F::gradient(rule, cotangents) } else { None };
+        let done = fast.as_ref().map_or(Mask::NONE, |_| F::COVERED);
+        let wanted: Vec<usize> =
+            (0..F::OPERANDS.1).filter(|&position| rule.wants(position) && !done.has(position)).collect();
+        let mut gradients = fast.unwrap_or_default();
+        if wanted.is_empty() {
+            return gradients;
+        }
+        let operands = F::restore(rule);
+        let at: Vec<Tensor> = wanted.iter().map(|&position| operands[position].clone()).collect();
+        let f = |x: &Vec<Tensor>| expanded::<F>(rule.attrs, &operands, &wanted, x, &given);
+        let seeds: Vec<Tensor> = cotangents.iter_mut().filter_map(Option::take).collect();
+        let found = vjp(f, &at).1.call(&seeds);
+        gradients.resize_with(operands.len(), || Gradient::Zero);
+        wanted.iter().zip(found).for_each(|(&position, found)| gradients[position] = Gradient::Dense(found));
+        gradients
+    }
+
+    fn jvp(&'static self, rule: &Rule<'_>, tangents: &[Option<Tensor>]) -> Adjoints {
+        let operands = F::restore(rule);
+        let active: Vec<usize> = (0..operands.len()).filter(|&position| tangents[position].is_some()).collect();
+        let at: Vec<Tensor> = active.iter().map(|&position| operands[position].clone()).collect();
+        let along: Vec<Tensor> = tangents.iter().flatten().cloned().collect();
+        let every: Vec<usize> = (0..F::outputs(rule.attrs)).collect();
+        let f = |x: &Vec<Tensor>| expanded::<F>(rule.attrs, &operands, &active, x, &every);
+        jvp(f, &at, &along).1.into_iter().map(Some).collect()
+    }
+
+    fn batch(&'static self, attrs: &Attrs, size: usize, operands: &[Tensor], batched: Mask) -> Result<Outputs, Error> {
+        if let Some(outputs) = F::batch(self, attrs, size, operands, batched) {
+            return Ok(outputs);
+        }
+        let positions: Vec<usize> = batched.iter().collect();
+        let values: Vec<Tensor> = positions.iter().map(|&position| operands[position].clone()).collect();
+        let every: Vec<usize> = (0..F::outputs(attrs)).collect();
+        let each = vmap(|x: &Vec<Tensor>| expanded::<F>(attrs, operands, &positions, x, &every));
+        Ok(each(&values).into())
+    }
+
+    fn cost(&self, attrs: &Attrs, operands: &[SpecRef<'_>], outputs: &[Spec]) -> Cost {
+        F::cost(attrs, operands, outputs)
+    }
+
+    fn rule_text(&self) -> &'static str {
+        F::RULE
+    }
+
+    fn cases(&self) -> Vec<Case> {
+        F::cases()
+    }
+}
