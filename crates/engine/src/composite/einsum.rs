@@ -80,7 +80,17 @@ impl Tensor {
         let kept = |label: &Label| !left.contains(&(*label as usize));
         let output: Vec<Label> = first.iter().chain(second.iter().filter(|label| kept(label))).copied().collect();
         let output: Vec<Label> = output.into_iter().filter(kept).collect();
-        let terms = vec![Term { tensor: self.clone(), labels: first }, Term { tensor: other.clone(), labels: second }];
+        let pairs = [(self, &first), (other, &second)];
+        let size = |label: &Label| {
+            let own = pairs
+                .iter()
+                .filter_map(|(x, labels)| labels.iter().position(|known| known == label).map(|axis| x.shape()[axis]));
+            own.reduce(|a, b| if a == 1 { b } else { a }).unwrap_or(1)
+        };
+        let term = |(x, labels): &(&Tensor, &Vec<Label>)| {
+            without_short_axes(&Term { tensor: (*x).clone(), labels: labels.to_vec() }, size)
+        };
+        let terms = pairs.iter().map(term).collect();
         arranged(&contracted(terms, &output), &output)
     }
 }
@@ -92,11 +102,15 @@ fn paired_axes(a: &Tensor, b: &Tensor, left: &[isize], right: &[isize]) -> Resul
     let (left, right) = (checked(a, left)?, checked(b, right)?);
     let shapes = || vec![Shape::from(a.shape()), Shape::from(b.shape())];
     let repeats = |axes: &[usize]| axes.iter().enumerate().any(|(place, axis)| axes[..place].contains(axis));
-    let equal = left.iter().zip(&right).all(|(&i, &j)| a.shape()[i] == b.shape()[j]);
+    let fit = |(&i, &j): (&usize, &usize)| match (a.shape()[i], b.shape()[j]) {
+        (1, _) | (_, 1) => true,
+        (size, other) => size == other,
+    };
+    let equal = left.iter().zip(&right).all(fit);
     if left.len() != right.len() || repeats(&left) || repeats(&right) || !equal {
         let message = format!("axes {left:?} of {} and {right:?} of {} do not pair up", shapes()[0], shapes()[1]);
         return Err(Error::new(ErrorKind::Shape(shapes()), "tensordot", message)
-            .help("name as many axes of both sides, each once, of equal sizes"));
+            .help("name as many axes of both sides, each once, of equal sizes or 1"));
     }
     Ok((left, right))
 }
@@ -170,11 +184,7 @@ impl Plan {
             while let Some((first, second)) = repeated(&term.labels) {
                 term = diagonal_term(&term, first, second);
             }
-            let is_short = |(label, &size): (&Label, &usize)| size == 1 && self.sizes[label] != 1;
-            let short: Vec<bool> = term.labels.iter().zip(term.tensor.shape()).map(is_short).collect();
-            let shape = Shape::from(term.tensor.shape()).without(&short);
-            let labels = term.labels.iter().zip(&short).filter(|(_, short)| !**short).map(|(label, _)| *label);
-            terms.push(Term { labels: labels.collect(), tensor: term.tensor.reshape(shape) });
+            terms.push(without_short_axes(&term, |label| self.sizes[label]));
         }
         terms
     }
@@ -231,6 +241,16 @@ fn diagonal_term(term: &Term, first: usize, second: usize) -> Term {
     let order: Vec<usize> = others.chain([first, second]).collect();
     let labels = order[..order.len() - 1].iter().map(|&axis| term.labels[axis]).collect();
     Term { tensor: diagonal(&term.tensor.permute(&order)), labels }
+}
+
+/// Without axes of size 1 that are longer in another term: they repeat there.
+#[track_caller]
+fn without_short_axes(term: &Term, size: impl Fn(&Label) -> usize) -> Term {
+    let is_short = |(label, own): (&Label, &usize)| *own == 1 && size(label) != 1;
+    let short: Vec<bool> = term.labels.iter().zip(term.tensor.shape()).map(is_short).collect();
+    let shape = Shape::from(term.tensor.shape()).without(&short);
+    let labels = term.labels.iter().zip(&short).filter(|(_, short)| !**short).map(|(label, _)| *label);
+    Term { labels: labels.collect(), tensor: term.tensor.reshape(shape) }
 }
 
 /// All terms in one, with the labels of the output in some order.

@@ -5,6 +5,7 @@ use crate::error::OrRaise;
 use crate::ops::product::cdist::CDIST;
 use crate::primitive::Attrs;
 use crate::rules::checked_axis;
+use crate::rules::matrix::with_common_lead;
 use crate::tensor::broadcast;
 use crate::{Error, ErrorKind, Shape, Tensor};
 
@@ -406,7 +407,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn cdist(&self, other: &Tensor) -> Tensor {
-        let (a, b) = rows_alike(self, other);
+        let (a, b) = with_common_lead(self, other);
         bind1(&CDIST, Attrs::new(), &[&a, &b])
     }
 
@@ -419,23 +420,12 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn cdist_with(&self, other: &Tensor, p: f64) -> Tensor {
-        let (a, b) = rows_alike(self, other);
+        let (a, b) = with_common_lead(self, other);
         if p == 2.0 || a.rank() < 2 || a.rank() != b.rank() {
             return self.cdist(other);
         }
         (a.unsqueeze(-2) - b.unsqueeze(-3)).norm_axes(p, &[-1])
     }
-}
-
-/// Both sides with the same leading axes, if they broadcast; if not, the shape rule says so.
-fn rows_alike(a: &Tensor, b: &Tensor) -> (Tensor, Tensor) {
-    let (m, n) = (a.rank(), b.rank());
-    if m < 2 || n < 2 {
-        return (a.clone(), b.clone());
-    }
-    let Some(lead) = broadcast(&a.shape()[..m - 2], &b.shape()[..n - 2]) else { return (a.clone(), b.clone()) };
-    let full = |x: &Tensor| -> Shape { lead.iter().chain(&x.shape()[x.rank() - 2..]).copied().collect() };
-    (a.broadcast_to(full(a)), b.broadcast_to(full(b)))
 }
 
 /// Where to split the product of each range of factors; factor i has `sizes[i]` rows and `sizes[i + 1]` columns.

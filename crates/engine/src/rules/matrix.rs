@@ -7,7 +7,7 @@ use crate::primitive::{
     Adjoints, Attrs, Case, Cost, Device, Gradient, Gradients, Mask, Outputs, Primitive, Rule, Sample, Saves, Spec,
     SpecRef, Specs, expect_float, streaming_cost,
 };
-use crate::tensor::numbers;
+use crate::tensor::{broadcast, numbers};
 use crate::{DType, Error, ErrorKind, Select, Shape, Tensor};
 use smallvec::smallvec;
 use std::marker::PhantomData;
@@ -98,6 +98,18 @@ fn make_symmetric<T: Real>(a: &mut [T], n: usize) {
 pub(crate) fn split(shape: &[usize]) -> (&[usize], [usize; 2]) {
     let (lead, last) = shape.split_at(shape.len() - 2);
     (lead, [last[0], last[1]])
+}
+
+/// Both sides with the same leading axes, if those broadcast; if not, the shape rule of the operation says so.
+#[track_caller]
+pub(crate) fn with_common_lead(a: &Tensor, b: &Tensor) -> (Tensor, Tensor) {
+    let same = || (a.clone(), b.clone());
+    if a.rank() < 2 || b.rank() < 2 {
+        return same();
+    }
+    let Some(lead) = broadcast(split(a.shape()).0, split(b.shape()).0) else { return same() };
+    let full = |x: &Tensor| -> Shape { lead.iter().chain(&x.shape()[x.rank() - 2..]).copied().collect() };
+    (a.broadcast_to(full(a)), b.broadcast_to(full(b)))
 }
 
 /// The error of something that is not a matrix, or not a square one.

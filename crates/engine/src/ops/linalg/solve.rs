@@ -4,8 +4,7 @@
 use crate::error::OrRaise;
 use crate::ops::prelude::*;
 use crate::primitive::streaming_cost;
-use crate::rules::matrix::{expect_matrix, failures, judge, plain, split};
-use crate::tensor::broadcast;
+use crate::rules::matrix::{expect_matrix, failures, judge, plain, split, with_common_lead};
 use wengert_kernels::linalg::{self, Real};
 
 fn attrs(checked: bool) -> Attrs {
@@ -83,9 +82,8 @@ fn solved_matrix(a: &Tensor, b: &Tensor, checked: bool) -> Result<Tensor, Error>
         let shape: Shape = [n].into_iter().chain(b_lead.iter().copied()).chain([columns]).collect();
         return Ok(x.reshape(shape).permute(&backward));
     }
-    let Some(lead) = broadcast(a_lead, b_lead) else { return try_bind1(&SOLVE, attrs(checked), &[a, b]) };
-    let full = |x: &Tensor| -> Shape { lead.iter().chain(&x.shape()[x.rank() - 2..]).copied().collect() };
-    try_bind1(&SOLVE, attrs(checked), &[&a.broadcast_to(full(a)), &b.broadcast_to(full(b))])
+    let (a, b) = with_common_lead(a, b);
+    try_bind1(&SOLVE, attrs(checked), &[&a, &b])
 }
 
 /// A^-1 b of each matrix, NaN where there is no inverse.

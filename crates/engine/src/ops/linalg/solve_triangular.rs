@@ -6,8 +6,7 @@
 use crate::error::OrRaise;
 use crate::ops::prelude::*;
 use crate::primitive::streaming_cost;
-use crate::rules::matrix::{expect_matrix, judge, plain, split};
-use crate::tensor::broadcast;
+use crate::rules::matrix::{expect_matrix, judge, plain, split, with_common_lead};
 use wengert_kernels::linalg::{self, Real, Triangular};
 
 /// Which triangle a system has, and on which side: by default the lower one, on the left.
@@ -99,18 +98,9 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn try_solve_triangular(&self, b: &Tensor, triangle: Triangle) -> Result<Tensor, Error> {
-        let (a, b) = aligned(self, b);
+        let (a, b) = with_common_lead(self, b);
         try_bind1(&SOLVE_TRIANGULAR, triangle.attrs(true), &[&a, &b])
     }
-}
-
-fn aligned(a: &Tensor, b: &Tensor) -> (Tensor, Tensor) {
-    if a.rank() < 2 || b.rank() < 2 {
-        return (a.clone(), b.clone());
-    }
-    let Some(lead) = broadcast(split(a.shape()).0, split(b.shape()).0) else { return (a.clone(), b.clone()) };
-    let full = |x: &Tensor| -> Shape { lead.iter().chain(&x.shape()[x.rank() - 2..]).copied().collect() };
-    (a.broadcast_to(full(a)), b.broadcast_to(full(b)))
 }
 
 /// The solution of each system, NaN where there is none: what rules use.

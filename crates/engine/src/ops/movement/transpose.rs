@@ -49,7 +49,8 @@ pub static TRANSPOSE: LinearOp<Transpose> = LinearOp::NEW;
 /// See the module.
 pub struct Transpose;
 
-fn inverse(permutation: &[usize]) -> Vec<usize> {
+/// The permutation that undoes this one.
+pub(crate) fn inverse(permutation: &[usize]) -> Vec<usize> {
     let mut inverse = vec![0; permutation.len()];
     for (to, &from) in permutation.iter().enumerate() {
         inverse[from] = to;

@@ -1,9 +1,10 @@
 //! matmul - matrix product.   C = A B,   dC = dA B + A dB,   so Abar = Cbar B^T and Bbar = A^T Cbar.   Leading axes are a batch and
 //! broadcast; a vector on either side is a row or a column that disappears. Transposed operands are never copied.
 
+use crate::ops::movement::transpose::inverse;
 use crate::ops::prelude::*;
 use crate::primitive::streaming_cost;
-use crate::tensor::broadcast;
+use crate::rules::matrix::with_common_lead;
 use wengert_kernels::matmul::{Matrix, Product, matmul_many};
 use wengert_kernels::view::View;
 
@@ -49,27 +50,30 @@ fn product(a: &Tensor, b: &Tensor) -> Tensor {
     if let ([lead @ .., inner], [other, columns]) = (a.shape(), b.shape())
         && lead.len() > 1
         && inner == other
+        && let Some(order) = folding_order(a)
     {
-        let folded = Shape::from([lead.iter().product(), *inner]);
-        if a.layout_allows(|layout| layout.reshaped(&folded)) {
-            let shape: Shape = lead.iter().chain([columns]).copied().collect();
-            return bind1(&MATMUL, Attrs::new(), &[&a.reshape(folded), b]).reshape(shape);
-        }
+        let rows = a.permute(&order).reshape([lead.iter().product(), *inner]);
+        let shape: Shape = order[..lead.len()].iter().map(|&axis| lead[axis]).chain([*columns]).collect();
+        return bind1(&MATMUL, Attrs::new(), &[&rows, b]).reshape(shape).permute(&inverse(&order));
     }
-    let (a, b) = batched_alike(a, b);
+    let (a, b) = with_common_lead(a, b);
     bind1(&MATMUL, Attrs::new(), &[&a, &b])
 }
 
-/// Both sides with the same leading axes, if they broadcast; if not, the shape rule says so.
-#[track_caller]
-fn batched_alike(a: &Tensor, b: &Tensor) -> (Tensor, Tensor) {
-    let (m, n) = (a.rank(), b.rank());
-    if m < 2 || n < 2 || a.shape()[..m - 2] == b.shape()[..n - 2] {
-        return (a.clone(), b.clone());
+/// An order of the leading axes in which they merge into one without copying, if there is one; a tensor without numbers of
+/// its own is taken to be contiguous.
+fn folding_order(a: &Tensor) -> Option<Vec<usize>> {
+    let last = a.rank() - 1;
+    let folded = Shape::from([a.shape()[..last].iter().product(), a.shape()[last]]);
+    let mut order: Vec<usize> = (0..a.rank()).collect();
+    if a.layout_allows(|layout| layout.reshaped(&folded)) {
+        return Some(order);
     }
-    let Some(lead) = broadcast(&a.shape()[..m - 2], &b.shape()[..n - 2]) else { return (a.clone(), b.clone()) };
-    let full = |x: &Tensor| -> Shape { lead.iter().chain(&x.shape()[x.rank() - 2..]).copied().collect() };
-    (a.broadcast_to(full(a)), b.broadcast_to(full(b)))
+    a.layout_allows(|layout| {
+        order[..last].sort_by_key(|&axis| std::cmp::Reverse(layout.strides[axis]));
+        layout.permuted(&order).reshaped(&folded)
+    })
+    .then_some(order)
 }
 
 /// The primitive `matmul`.
