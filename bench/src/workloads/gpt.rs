@@ -44,9 +44,9 @@ fn loss(p: &[Tensor], data: &[Tensor]) -> Tensor {
             unreachable!("a block has {PER_BLOCK} parameters")
         };
         let h = x.layer_norm(&[WIDTH], &Norm::new().weight(gain1).bias(bias1)).linear_bias(qkv, qkv_bias);
-        x = x + h.self_attention(HEADS, &Attention::new().causal()).linear_bias(out, out_bias);
+        x += h.self_attention(HEADS, &Attention::new().causal()).linear_bias(out, out_bias);
         let h = x.layer_norm(&[WIDTH], &Norm::new().weight(gain2).bias(bias2)).linear_bias(up, up_bias);
-        x = x + h.gelu_tanh().linear_bias(down, down_bias);
+        x += h.gelu_tanh().linear_bias(down, down_bias);
     }
     let [gain, bias, output] = &p[p.len() - 3..] else { unreachable!("the last three parameters") };
     let logits = x.layer_norm(&[WIDTH], &Norm::new().weight(gain).bias(bias)).linear(output);

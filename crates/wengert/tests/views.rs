@@ -86,11 +86,11 @@ fn selections_take_positions_ranges_axes_tensors_and_masks_in_one_call() {
 #[test]
 fn assignments_go_through_the_same_selections() {
     let mut x = Tensor::zeros([3, 4]);
-    x.slice_mut((1, Select::from(..).step(-1))).assign(&Tensor::from([1.0, 2.0, 3.0, 4.0]));
+    x.slice_mut((1, Select::from(..).step(-1))).assign(Tensor::from([1.0, 2.0, 3.0, 4.0]));
     assert_eq!(x.slice(1), Tensor::from([4.0, 3.0, 2.0, 1.0]));
     x.slice_mut((Tensor::from([0i64, 2, 0]), 0)).add(1.0);
     assert_eq!(x.slice((.., 0)), Tensor::from([2.0, 4.0, 1.0]));
-    x.slice_mut((0..2, Tensor::from([3i64]))).assign(&Tensor::from([[7.0], [8.0]]));
+    x.slice_mut((0..2, Tensor::from([3i64]))).assign(Tensor::from([[7.0], [8.0]]));
     assert_eq!(x.slice((.., 3)), Tensor::from([7.0, 8.0, 0.0]));
     let mask = x.gt(3.5);
     x.slice_mut(&mask).assign(-1.0);

@@ -19,7 +19,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn logical_and(&self, other: &Tensor) -> Tensor {
-        truth(self).where_(&truth(other), 0)
+        truth(self).where_(truth(other), 0)
     }
 
     /// Where one or both are true; numbers other than 0 are true.
@@ -32,7 +32,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn logical_or(&self, other: &Tensor) -> Tensor {
-        truth(self).where_(1, &truth(other))
+        truth(self).where_(1, truth(other))
     }
 
     /// Where exactly one is true; numbers other than 0 are true.
@@ -45,7 +45,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn logical_xor(&self, other: &Tensor) -> Tensor {
-        truth(self).not_equal(&truth(other))
+        truth(self).not_equal(truth(other))
     }
 
     /// Where this is false; numbers other than 0 are true.

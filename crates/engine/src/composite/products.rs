@@ -374,7 +374,7 @@ impl Tensor {
         // Multiplication by x^(2^b) where bit b of the exponent is set: no logarithm, so 0 and negative numbers are exact.
         for bit in 0..usize::BITS - count.saturating_sub(1).leading_zeros() {
             let set = Tensor::from((0..count).map(|power| power >> bit & 1 == 1).collect::<Vec<_>>());
-            powers = powers * set.where_(&square, 1.0);
+            powers *= set.where_(&square, 1.0);
             square = &square * &square;
         }
         powers

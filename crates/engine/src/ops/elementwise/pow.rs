@@ -29,7 +29,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn float_power(&self, exponent: impl Operand) -> Tensor {
-        self.cast(DType::F64).pow(&exponent.tensor(DType::F64).cast(DType::F64))
+        self.cast(DType::F64).pow(exponent.tensor(DType::F64).cast(DType::F64))
     }
 }
 

@@ -1,6 +1,6 @@
-//! selu - self-normalising exponential linear unit.   y = s x where x > 0, else s a (e^x - 1),   dy = s dx where x
-//! > 0, else s a e^x dx.   s = 1.0507.., a = 1.6733.. (Klambauer and others, 2017). Domain: all reals. At 0 the
-//! slope is s a.
+//! selu - self-normalising exponential linear unit.   y = s x where x > 0, else s a (e^x - 1),   dy = s dx where
+//! x > 0, else s a e^x dx.   s = 1.0507.., a = 1.6733.. (Klambauer and others, 2017). Domain: all reals. At 0 the slope
+//! is s a.
 
 use crate::ops::prelude::*;
 

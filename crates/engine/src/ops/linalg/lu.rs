@@ -112,12 +112,12 @@ impl Decomposition for Lu {
         let (mut below, mut beside) = (None, None);
         if m > n {
             let rows = triangular_or_nan(&corner, &block(&g, k..m, 0..n), UPPER.right().transposed());
-            gu = gu - block(packed, k..m, 0..n).t().matmul(&rows);
+            gu -= block(packed, k..m, 0..n).t().matmul(&rows);
             below = Some(rows);
         }
         if n > m {
             let columns = triangular_or_nan(&corner, &block(&g, 0..m, k..n), UNIT.transposed());
-            gl = gl - columns.matmul(&block(packed, 0..m, k..n).t());
+            gl -= columns.matmul(&block(packed, 0..m, k..n).t());
             beside = Some(columns);
         }
         let (l, u) = unpacked(&corner);

@@ -46,7 +46,10 @@ impl Tensor {
     #[track_caller]
     pub fn solve_ex(&self, b: &Tensor) -> (Tensor, Tensor) {
         let x = solved(self, b, false).or_raise();
-        let info = failures(&if is_vector(self, b) { x.unsqueeze(x.rank()) } else { x.clone() });
+        let info = match is_vector(self, b) {
+            true => failures(&x.unsqueeze(x.rank())),
+            false => failures(&x),
+        };
         (x, info)
     }
 }
