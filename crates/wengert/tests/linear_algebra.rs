@@ -15,7 +15,7 @@ fn kind<T>(f: impl FnOnce() -> T) -> ErrorKind {
 #[test]
 fn a_singular_matrix_is_refused_with_its_place() {
     let mut batch = Tensor::eye(2).broadcast_to([2, 3, 2, 2]).contiguous();
-    batch.slice_mut((1, 2)).assign(&Tensor::from([[1.0, 2.0], [2.0, 4.0]]));
+    batch.slice_mut((1, 2)).assign(Tensor::from([[1.0, 2.0], [2.0, 4.0]]));
     assert_eq!(kind(|| batch.inv()), ErrorKind::Singular(vec![1, 2]));
     assert_eq!(kind(|| batch.solve(&Tensor::ones([2, 3, 2, 1]))), ErrorKind::Singular(vec![1, 2]));
     assert_eq!(kind(|| Tensor::zeros([2, 2]).inv()), ErrorKind::Singular(vec![]));

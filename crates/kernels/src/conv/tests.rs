@@ -62,14 +62,14 @@ fn for_each_triple(c: &Convolution, mut each: impl FnMut(usize, usize, usize)) {
     }
 }
 
-struct Tensors<T> {
+struct Arrays<T> {
     x: Vec<T>,
     w: Vec<T>,
     g: Vec<T>,
 }
 
-fn tensors<T: Convolve>(c: &Convolution, mut fill: impl FnMut(usize) -> Vec<T>) -> Tensors<T> {
-    Tensors {
+fn tensors<T: Convolve>(c: &Convolution, mut fill: impl FnMut(usize) -> Vec<T>) -> Arrays<T> {
+    Arrays {
         x: fill(c.batch * c.channels * size(c.input)),
         w: fill(c.outputs * (c.channels / c.groups) * size(c.kernel)),
         g: fill(c.batch * c.outputs * size(c.output())),
@@ -77,7 +77,7 @@ fn tensors<T: Convolve>(c: &Convolution, mut fill: impl FnMut(usize) -> Vec<T>) 
 }
 
 /// All three results; the outputs start as NaN, so that an element left out shows.
-fn all_three<T: Convolve>(c: &Convolution, tensors: &Tensors<T>) -> [Vec<T>; 3] {
+fn all_three<T: Convolve>(c: &Convolution, tensors: &Arrays<T>) -> [Vec<T>; 3] {
     let empty = |like: &Vec<T>| vec![T::from_f64(f64::NAN); like.len()];
     let (mut y, mut dx, mut dw) = (empty(&tensors.g), empty(&tensors.x), empty(&tensors.w));
     c.forward(&tensors.x, &tensors.w, &mut y);
