@@ -30,21 +30,46 @@ impl Composite {
         methods(source).into_iter().map(|method| Composite { theme, method }).collect()
     }
 
-    /// What users call.
+    /// What users call: `mean`; the type stands before what belongs to another than `Tensor`: `CrossEntropy::reduction`.
     pub fn name(&self) -> &str {
-        self.method.name()
+        self.method.path.strip_prefix("Tensor::").unwrap_or(&self.method.path)
     }
 
-    /// The first sentence of the documentation.
+    /// The first sentence of the documentation, links as plain words.
     pub fn summary(&self) -> String {
         let paragraph: Vec<&str> =
             self.method.documentation.iter().map(String::as_str).take_while(|line| !line.is_empty()).collect();
         let text = paragraph.join(" ");
-        text.split(". ").next().unwrap_or_default().trim_end_matches(['.', ':']).to_string()
+        without_links(text.split(". ").next().unwrap_or_default().trim_end_matches(['.', ':']))
     }
+}
+
+/// ``[`dot`](Tensor::dot)`` as `dot`.
+fn without_links(text: &str) -> String {
+    let mut parts = text.split("[`");
+    let mut plain = parts.next().unwrap_or_default().to_string();
+    for part in parts {
+        match part.split_once("`](").and_then(|(name, rest)| Some((name, rest.split_once(')')?.1))) {
+            Some((name, rest)) => plain.extend([name, rest]),
+            None => plain.extend(["[`", part]),
+        }
+    }
+    plain
 }
 
 /// The themes in order, each with its methods.
 pub fn themes(all: &[Composite]) -> Vec<(&'static str, &[Composite])> {
     all.chunk_by(|a, b| a.theme == b.theme).map(|members| (members[0].theme, members)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_summary_has_no_links_and_a_builder_keeps_its_type() {
+        let source = "pub struct Bag;\nimpl Bag {\n    /// As [`sum`](Tensor::sum), `[N]` at once.\n    pub fn mode(self) {\n    }\n}\n";
+        let mode = &Composite::of("network", source)[0];
+        assert_eq!((mode.name(), mode.summary().as_str()), ("Bag::mode", "As sum, `[N]` at once"));
+    }
 }

@@ -102,7 +102,7 @@ fn composite(composite: &Composite) -> String {
     let Composite { theme, method } = composite;
     let text = format!("{} - {}   ({theme}, composite)\n\n", composite.name(), composite.summary());
     let mut rows = Vec::new();
-    label(&mut rows, "method", std::slice::from_ref(&method.signature));
+    label(&mut rows, "method", &[format!("{}: {}", method.path, method.signature)]);
     label(&mut rows, "derivative", &["follows from its parts".to_string()]);
     text + &columns(2, &rows) + "\n" + &method.documentation.join("\n") + "\n"
 }

@@ -73,9 +73,10 @@ fn train_is_repeatable_and_its_seed_matters() {
         let text = succeeds(&["train", "--epochs", "2", "--seed", seed]);
         text.lines().filter(|line| line.trim_start().starts_with(['1', '2'])).map(String::from).collect::<Vec<_>>()
     };
-    assert_eq!(losses("3").len(), 2);
-    assert_eq!(losses("3"), losses("3"));
-    assert_ne!(losses("3"), losses("4"));
+    let three = losses("3");
+    assert_eq!(three.len(), 2);
+    assert_eq!(three, losses("3"));
+    assert_ne!(three, losses("4"));
 }
 
 #[test]

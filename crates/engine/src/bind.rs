@@ -22,7 +22,6 @@ use std::sync::Arc;
 /// let y = bind(sin, Attrs::new(), &[&Tensor::from(0.0)]);
 /// assert_eq!(y[0].item(), 0.0);
 /// ```
-#[inline]
 #[track_caller]
 pub fn bind(op: &'static dyn Primitive, attrs: Attrs, operands: &[&Tensor]) -> Outputs {
     let line = location::resolve(Location::caller());
@@ -31,7 +30,6 @@ pub fn bind(op: &'static dyn Primitive, attrs: Attrs, operands: &[&Tensor]) -> O
 }
 
 /// Applies a primitive with one output.
-#[inline]
 #[track_caller]
 pub fn bind1(op: &'static dyn Primitive, attrs: Attrs, operands: &[&Tensor]) -> Tensor {
     let line = location::resolve(Location::caller());

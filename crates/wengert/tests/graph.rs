@@ -440,7 +440,7 @@ fn anomalies_name_the_operation_and_the_line() {
     let zero = Tensor::from(0.0).require_grad();
     let y = zero.square().sqrt();
     let error = catch(|| detect_anomaly(|| y.backward())).unwrap_err();
-    assert_eq!(error.operation(), "mul", "the user's operation, not one of its rule");
+    assert_eq!(error.operation(), "square", "the user's operation, not one of its rule");
     // Outside anomaly mode NaN is a value like any other.
     assert!(x.sqrt().to_f64_vec()[0].is_nan());
     let zero = Tensor::from([0.0, 4.0]).require_grad();

@@ -402,7 +402,6 @@ impl Primitive for Elementwise {
         self.parameters
     }
 
-    #[inline]
     fn infer(&self, _attrs: &Attrs, operands: &[SpecRef<'_>]) -> Result<Specs, Error> {
         let first = operands[0];
         if self.i64.is_none() {
@@ -416,7 +415,6 @@ impl Primitive for Elementwise {
         Ok(smallvec![first.to_spec()])
     }
 
-    #[inline]
     fn eval(&self, _device: Device, attrs: &Attrs, operands: &[&Tensor], outputs: &[Spec]) -> Result<Outputs, Error> {
         let p = self.values_of(attrs);
         let views: SmallVec<[View<'_>; 2]> = operands.iter().map(|operand| operand.value.view()).collect();
@@ -431,7 +429,6 @@ impl Primitive for Elementwise {
         Ok(smallvec![Tensor::build(&outputs[0], run).0])
     }
 
-    #[inline]
     fn eval_direct(&self, operands: &[&Tensor]) -> Option<Tensor> {
         if operands.len() != self.slopes.len() || !self.parameters.is_empty() {
             return None;
@@ -457,7 +454,6 @@ impl Primitive for Elementwise {
         }
     }
 
-    #[inline]
     fn update_direct(&self, target: &mut Tensor, other: &Tensor) -> bool {
         let (Value::Dense(x), Value::Dense(y)) = (&mut target.value, &other.value) else { return false };
         if !x.is_like(y) || !x.is_short() || !self.parameters.is_empty() {
@@ -481,12 +477,10 @@ impl Primitive for Elementwise {
         })
     }
 
-    #[inline]
     fn saves(&self, _attrs: &Attrs, wanted: Mask) -> Saves {
         self.needs(wanted).saves()
     }
 
-    #[inline]
     fn vjp(&'static self, rule: &Rule<'_>, cotangents: &mut [Option<Tensor>]) -> Gradients {
         let Some(mut g) = cotangents[0].take() else { return Gradients::new() };
         let last = self.slopes.len() - 1;
@@ -501,7 +495,6 @@ impl Primitive for Elementwise {
         gradients
     }
 
-    #[inline]
     fn vjp_direct(&self, wanted: Mask, g: &mut Option<Tensor>, held: Held<'_>, give: &mut dyn FnMut(usize, Tensor)) {
         if !self.parameters.is_empty() {
             return;
@@ -538,7 +531,6 @@ impl Primitive for Elementwise {
     }
 
     /// A function that is constant between its jumps has no gradient to pass.
-    #[inline]
     fn differentiable(&self) -> bool {
         !self.slopes.iter().all(|slope| matches!(slope, Slope::Zero))
     }

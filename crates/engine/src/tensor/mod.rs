@@ -289,21 +289,31 @@ impl Tensor {
 
     /// A new tensor whose row-major memory `fill` writes.
     pub(crate) fn build<R>(spec: &Spec, fill: impl FnOnce(Out<'_>) -> R) -> (Tensor, R) {
-        let dtype = spec.dtype;
-        if spec.shape.elements() == 1 {
-            let mut bits = 0u64;
-            let result = fill(Out { dtype, bytes: &mut bytemuck::bytes_of_mut(&mut bits)[..dtype.size()] });
-            return (Tensor::one(bits, dtype, spec.shape.rank()), result);
+        let mut tensor = Tensor::blank(spec);
+        let result = fill(tensor.out());
+        (tensor, result)
+    }
+
+    /// A new tensor, row-major, whose numbers have yet to be written.
+    fn blank(spec: &Spec) -> Tensor {
+        let Spec { dtype, ref shape } = *spec;
+        if shape.elements() == 1 {
+            return Tensor::one(0, dtype, shape.rank());
         }
-        if (1..=Dense::MOST_AXES).contains(&spec.shape.rank()) && spec.shape.check("allocate").is_ok() {
-            let mut dense = Dense::new(dtype, &spec.shape);
-            let result = fill(Out { dtype, bytes: dense.0.bytes_mut().expect("a new block is unique") });
-            return (Tensor::from(Value::Dense(dense)), result);
+        shape.check("allocate").or_raise();
+        if (1..=Dense::MOST_AXES).contains(&shape.rank()) {
+            return Tensor::from(Value::Dense(Dense::new(dtype, shape)));
         }
-        spec.shape.check("allocate").or_raise();
-        let mut block = Block::new(spec.bytes());
-        let result = fill(Out { dtype, bytes: block.bytes_mut().expect("a new block is unique") });
-        (Tensor::from_array(dtype, Layout::contiguous(spec.shape.clone()), block), result)
+        Tensor::from_array(dtype, Layout::contiguous(shape.clone()), Block::new(spec.bytes()))
+    }
+
+    /// The memory of a [`blank`](Tensor::blank) tensor.
+    fn out(&mut self) -> Out<'_> {
+        let dtype = self.dtype();
+        match self.value {
+            Value::One(ref mut one) => Out { dtype, bytes: &mut bytemuck::bytes_of_mut(&mut one.bits)[..dtype.size()] },
+            _ => Out { dtype, bytes: self.unique_bytes().expect("new memory is unique") },
+        }
     }
 
     /// Layout and memory; a single element has none, and a tracer has no numbers.

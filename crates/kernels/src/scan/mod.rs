@@ -1,6 +1,6 @@
 //! Running reductions along an axis: `out[t] = x[0] * x[1] * .. * x[t]` for an associative operation `*`.
 //!
-//! Arrays are contiguous `[outer, n, inner]` and the middle axis is scanned. An operation is a monoid ([`Monoid`]):
+//! Arrays are contiguous `[outer, n, inner]` and the middle axis is scanned. An operation is a monoid (`Monoid`):
 //! columns (`inner > 1`) run side by side; long rows are cut into fixed parts, whose totals are joined first.
 
 mod monoid;

@@ -7,7 +7,7 @@ use crate::rules::{as_given, batched_axis, line_cases, middle_axis, row_and_axis
 use wengert_kernels::scan;
 
 impl Tensor {
-    /// log(e^x[0] + .. + e^x[t]) for every position t along an axis.
+    /// `log(e^x[0] + .. + e^x[t])` for every position t along an axis.
     ///
     /// ```
     /// use wengert::prelude::*;
