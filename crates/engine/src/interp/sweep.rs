@@ -9,10 +9,14 @@ use super::{Node, Role};
 use crate::autograd::{GradientSlot, Hook, modes};
 use crate::bind::{bind_owned, bind1};
 use crate::location;
-use crate::primitive::{Adjoints, Gradient, Mask, Patch};
+use crate::primitive::{Adjoints, Gradient, Mask, Patch, Rule};
+use crate::rules::Product;
 use crate::{Error, ErrorKind, Tensor};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
+
+/// Cotangents that may wait for their numbers: each holds on to saved values.
+const MOST_PRODUCTS: usize = 4;
 
 /// How a sweep treats the graph.
 #[derive(Clone, Copy, Default)]
@@ -43,6 +47,8 @@ pub(crate) struct Sweep<'g> {
     leaves: Vec<(&'g Arc<Node>, Option<Tensor>)>,
     leaf_places: FxHashMap<u64, usize>,
     last_leaf: usize,
+    /// Cotangents of records, by number, that are complete but for the slopes they gathered; few at a time.
+    products: Vec<(&'g Arc<Node>, Product)>,
     /// Only these matter, if given; complete cotangents are collected here.
     targets: Option<FxHashMap<u64, Option<Tensor>>>,
 }
@@ -63,6 +69,7 @@ impl<'g> Sweep<'g> {
             leaves: Vec::new(),
             leaf_places: FxHashMap::default(),
             last_leaf: 0,
+            products: Vec::new(),
             targets: targets.map(|nodes| nodes.iter().map(|node| (node.id(), None)).collect()),
         };
         sweep.reserve(roots)?;
@@ -141,6 +148,41 @@ impl<'g> Sweep<'g> {
     /// Where the cotangent of an output of `node` is summed.
     #[inline]
     fn sum_of(&mut self, node: &'g Arc<Node>, output: usize) -> &mut Option<Tensor> {
+        if let Some(product) = self.take_product(node) {
+            let sum = self.slot_of(node, output);
+            *sum = Some(product.evaluate());
+            return sum;
+        }
+        self.slot_of(node, output)
+    }
+
+    #[inline]
+    fn take_product(&mut self, node: &Arc<Node>) -> Option<Product> {
+        let place = self.products.iter().position(|(known, _)| Arc::ptr_eq(known, node))?;
+        Some(self.products.swap_remove(place).1)
+    }
+
+    /// The first product of a record waits for the rule there; more than one is a sum, and a leaf wants numbers.
+    fn give_product(&mut self, node: &'g Arc<Node>, product: Product) {
+        if product.is_multiplied_out() {
+            return self.add(node, 0, product.evaluate());
+        }
+        let waits = node.role() == Role::Operation && !self.products.iter().any(|(known, _)| Arc::ptr_eq(known, node));
+        match self.sum_of(node, 0) {
+            Some(sum) => product.add_to(sum),
+            None if waits => {
+                if self.products.len() == MOST_PRODUCTS {
+                    let (oldest, product) = self.products.remove(0);
+                    *self.slot_of(oldest, 0) = Some(product.evaluate());
+                }
+                self.products.push((node, product));
+            }
+            empty => *empty = Some(product.evaluate()),
+        }
+    }
+
+    #[inline]
+    fn slot_of(&mut self, node: &'g Arc<Node>, output: usize) -> &mut Option<Tensor> {
         if node.role() == Role::Leaf {
             let place = self.leaf_place(node);
             return &mut self.leaves[place].1;
@@ -210,6 +252,11 @@ impl<'g> Sweep<'g> {
         let mut retained = Vec::new();
         while let Some(place) = self.window.pop_newest() {
             let node = self.pending[place].node;
+            let mut product = self.take_product(node);
+            let looked_at = node.is_decorated() || self.targets.as_ref().is_some_and(|t| t.contains_key(&node.id()));
+            if let Some(product) = product.take_if(|_| looked_at) {
+                self.pending[place].adjoints[0] = Some(product.evaluate());
+            }
             if node.is_decorated() {
                 decorate(node, &mut self.pending[place].adjoints, &mut retained, self.options.create_graph)?;
             }
@@ -225,7 +272,7 @@ impl<'g> Sweep<'g> {
                     }
                     self.pending[place].adjoints.clear();
                 }
-                Role::Operation => self.pull_back(node, place)?,
+                Role::Operation => self.pull_back(node, place, product)?,
             }
             self.free.push(place);
         }
@@ -270,8 +317,44 @@ impl<'g> Sweep<'g> {
         done
     }
 
+    /// Lets the slopes of an elementwise operation gather at a long cotangent; if that cannot be, the cotangent stays.
+    fn gather(&mut self, node: &'g Arc<Node>, place: usize, rule: &Rule<'_>, product: Option<Product>) -> bool {
+        let adjoint = &mut self.pending[place].adjoints[0];
+        let product = match (product, adjoint.take()) {
+            (Some(product), _) => Ok(product),
+            (None, Some(cotangent)) => Product::of(cotangent),
+            (None, None) => return false,
+        };
+        let mut product = match product {
+            Ok(product) => product,
+            Err(cotangent) => {
+                *adjoint = Some(cotangent);
+                return false;
+            }
+        };
+        let elementwise = if self.options.create_graph || modes::is_special() { None } else { node.op().elementwise() };
+        let Some(factors) = elementwise.and_then(|op| op.factors(rule, &product)) else {
+            *adjoint = Some(product.evaluate());
+            return false;
+        };
+        self.pending[place].adjoints.clear();
+        // What several operands receive is multiplied out once.
+        if factors.len() > 1 && !product.is_multiplied_out() {
+            product = Product::of(product.evaluate()).unwrap_or_else(|_| unreachable!("it was a product before"));
+        }
+        let mut product = Some(product);
+        let last = factors.len().saturating_sub(1);
+        for (i, (position, factor)) in factors.into_iter().enumerate() {
+            let mine = if i == last { product.take() } else { product.clone() };
+            if let (Some(edge), Some(mine)) = (&node.edges()[position], mine) {
+                self.give_product(edge, mine.times(factor));
+            }
+        }
+        true
+    }
+
     #[inline]
-    fn pull_back(&mut self, node: &'g Arc<Node>, place: usize) -> Result<(), Error> {
+    fn pull_back(&mut self, node: &'g Arc<Node>, place: usize, product: Option<Product>) -> Result<(), Error> {
         let op = node.op();
         let edges = node.edges();
         let needed = match self.targets {
@@ -285,7 +368,7 @@ impl<'g> Sweep<'g> {
             self.pending[place].adjoints.clear();
             return Ok(());
         }
-        if self.pull_directly(node, place, needed) {
+        if product.is_none() && self.pull_directly(node, place, needed) {
             return Ok(());
         }
         let adjoints = &mut self.pending[place].adjoints;
@@ -295,6 +378,10 @@ impl<'g> Sweep<'g> {
         location::set_inherited(node.line);
         let attach = self.options.create_graph.then_some(node);
         let Some(rule) = node.rule(needed, self.options.keep, attach)? else { return Err(freed(node)) };
+        if (product.is_some() || op.elementwise().is_some()) && self.gather(node, place, &rule, product) {
+            return Ok(());
+        }
+        let adjoints = &mut self.pending[place].adjoints;
         let gradients = op.vjp(&rule, adjoints);
         drop(rule);
         // What the rule did not take is not kept until the place is used again.

@@ -10,7 +10,7 @@ pub use network::conv::{Conv, Padding};
 pub use network::layer_norm::Norm;
 pub use network::max_pool::Pool;
 pub use operand::Operand;
-pub(crate) use operand::{binary, common_shape};
+pub(crate) use operand::{binary, binary_owned, common_shape};
 pub use random::uniform::Key;
 
 use crate::primitive::Primitive;

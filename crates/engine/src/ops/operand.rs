@@ -1,8 +1,8 @@
 //! What arithmetic accepts: tensors, references and Rust numbers.
 
-use crate::bind::bind1;
+use crate::bind::{bind_owned, bind1};
 use crate::primitive::{Attrs, Primitive};
-use crate::tensor::broadcast;
+use crate::tensor::{Value, broadcast};
 use crate::{DType, Error, ErrorKind, Shape, Tensor};
 use std::borrow::Cow;
 use wengert_kernels::convert_bits;
@@ -90,7 +90,6 @@ fn does_not_fit(number: impl std::fmt::Display, dtype: DType) -> ! {
 }
 
 /// Binds a two-operand elementwise primitive after broadcasting both sides to one shape.
-#[inline]
 #[track_caller]
 pub(crate) fn binary(op: &'static dyn Primitive, attrs: Attrs, a: &Tensor, b: &Tensor) -> Tensor {
     if a.shape() == b.shape() {
@@ -98,6 +97,15 @@ pub(crate) fn binary(op: &'static dyn Primitive, attrs: Attrs, a: &Tensor, b: &T
     }
     let shape = common_shape(op.name(), a, b);
     bind1(op, attrs, &[&a.broadcast_to(&shape), &b.broadcast_to(&shape)])
+}
+
+/// The same where the first operand is handed over: a long one is written over if nobody else can see that.
+#[track_caller]
+pub(crate) fn binary_owned(op: &'static dyn Primitive, attrs: Attrs, a: Tensor, b: &Tensor) -> Tensor {
+    match &a.value {
+        Value::Dense(dense) if !dense.is_short() && a.shape() == b.shape() => bind_owned(op, attrs, a, &[b]),
+        _ => binary(op, attrs, &a, b),
+    }
 }
 
 /// The broadcast shape, or an error that shows both.

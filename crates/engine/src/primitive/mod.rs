@@ -19,6 +19,7 @@ pub(crate) use saved::Saved;
 pub use crate::bind::{bind, bind1};
 pub use crate::composite::COMPOSITES;
 pub use crate::ops::{PRIMITIVES, SOURCES, find};
+use crate::rules::Elementwise;
 use crate::{DType, Error, ErrorKind, Shape, Tensor};
 use smallvec::SmallVec;
 
@@ -317,6 +318,13 @@ pub trait Primitive: Send + Sync + 'static {
             missing_rule(self.name(), "vjp", "differentiated in reverse mode").raise();
         }
         Gradients::new()
+    }
+
+    /// Itself, if every gradient is the cotangent times a slope, element by element: a sweep gathers the slopes of
+    /// neighbours then.
+    #[doc(hidden)]
+    fn elementwise(&'static self) -> Option<&'static Elementwise> {
+        None
     }
 
     /// A shortcut past rule and tape: takes the cotangent of the only output and gives the gradients of the operands

@@ -5,7 +5,7 @@
 //! for higher order, so a new function is one line. Parameters are real attributes of the call, such as the slope of
 //! leaky_relu.
 
-use super::align_batch;
+use super::{Factor, Product, align_batch};
 use crate::autograd::modes;
 use crate::bind::bind1;
 use crate::primitive::{
@@ -242,7 +242,7 @@ impl<T: Compute + Stored> SlopeLoops<T> {
 
     /// Over the cotangent, a copy of which lies in the nearest cache: a loop of its own for every slope would cost more
     /// code than the copy costs time.
-    fn update(&self, g: &mut [T], a: &[T], b: &[T], p: Parameters<T>) {
+    pub(super) fn update(&self, g: &mut [T], a: &[T], b: &[T], p: Parameters<T>) {
         let mut copy = [T::ZERO; TILE];
         for ((g, a), b) in g.chunks_mut(TILE).zip(a.chunks(TILE)).zip(b.chunks(TILE)) {
             let copy = &mut copy[..g.len()];
@@ -274,7 +274,7 @@ fn scaled(slope: &'static SlopeExpression, rule: &Rule<'_>, mut g: Tensor, p: Pa
     g
 }
 
-fn narrow(p: Parameters<f64>) -> Parameters<f32> {
+pub(super) fn narrow(p: Parameters<f64>) -> Parameters<f32> {
     p.map(|value| value as f32)
 }
 
@@ -308,6 +308,32 @@ impl Elementwise {
             Slope::MinusOne => Some(-g),
             Slope::Expression(slope) => Some(scaled(slope, rule, g, self.values_of(rule.attrs))),
         }
+    }
+
+    /// What a long cotangent is multiplied by for each wanted operand, if everything saved is a row as it is.
+    pub(crate) fn factors(
+        &'static self,
+        rule: &Rule<'_>,
+        product: &Product,
+    ) -> Option<SmallVec<[(usize, Option<Factor>); 2]>> {
+        let mut factors = SmallVec::new();
+        for (position, slope) in self.slopes.iter().enumerate().filter(|(position, _)| rule.wants(*position)) {
+            let factor = match slope {
+                Slope::Zero => continue,
+                Slope::One => None,
+                Slope::MinusOne => Some(Factor::Minus),
+                Slope::Expression(slope) => {
+                    let (a, b) = (slope.sources[0].of(rule), slope.sources[slope.sources.len() - 1].of(rule));
+                    if !product.accepts(a) || !product.accepts(b) {
+                        return None;
+                    }
+                    let parameters = self.values_of(rule.attrs);
+                    Some(Factor::Slope { slope, a: a.clone(), b: b.clone(), parameters })
+                }
+            };
+            factors.push((position, factor));
+        }
+        Some(factors)
     }
 
     /// What the slopes of the wanted operands ask for.
@@ -479,6 +505,10 @@ impl Primitive for Elementwise {
 
     fn saves(&self, _attrs: &Attrs, wanted: Mask) -> Saves {
         self.needs(wanted).saves()
+    }
+
+    fn elementwise(&'static self) -> Option<&'static Elementwise> {
+        Some(self)
     }
 
     fn vjp(&'static self, rule: &Rule<'_>, cotangents: &mut [Option<Tensor>]) -> Gradients {

@@ -4,7 +4,7 @@ use super::{DType, Shape, Tensor};
 use crate::bind::bind_owned;
 use crate::error::OrRaise;
 use crate::ops::elementwise::{add::ADD, div::DIV, fmod::FMOD, mul::MUL, neg::NEG, sub::SUB};
-use crate::ops::{Operand, binary};
+use crate::ops::{Operand, binary, binary_owned};
 use crate::primitive::{Attrs, Primitive};
 use crate::{Error, ErrorKind};
 use std::iter::Sum;
@@ -26,7 +26,8 @@ macro_rules! operator {
             #[inline]
             #[track_caller]
             fn $method(self, other: T) -> Tensor {
-                binary(&$op, Attrs::new(), &self, &other.tensor(self.dtype()))
+                let dtype = self.dtype();
+                binary_owned(&$op, Attrs::new(), self, &other.tensor(dtype))
             }
         }
         operator!(@number $trait, $method, $op, f64, Tensor);

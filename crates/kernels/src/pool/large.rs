@@ -1,6 +1,7 @@
 //! Blocks above the size classes, from the system through a cache that a training loop lives from.
 //!
-//! A free block serves requests of 80 % to 100 % of its capacity; the tightest fit wins. The cache holds at most
+//! A free block serves requests of 80 % to 100 % of its capacity; the tightest fit wins, then
+//! the block that was in use last. The cache holds at most
 //! 1 GiB; when it would grow beyond, the blocks that lay unused for longest go back to the system.
 
 use super::class::LARGE;
@@ -89,10 +90,12 @@ fn fresh(capacity: usize, bytes: usize) -> NonNull<Header> {
 }
 
 impl Cache {
-    /// The smallest block of at least `capacity` bytes and at most a quarter more.
+    /// The smallest block of at least `capacity` bytes and at most a quarter more; of equals the one that was in use
+    /// last, which may still lie in a cache of the processor.
     fn take(&mut self, capacity: usize) -> Option<NonNull<Header>> {
         let fitting = (capacity, 0)..=(capacity + capacity / 4, u64::MAX);
-        let key = *self.by_size.range(fitting).next()?.0;
+        let (tightest, _) = *self.by_size.range(fitting).next()?.0;
+        let key = *self.by_size.range((tightest, 0)..=(tightest, u64::MAX)).next_back()?.0;
         let FreeBlock(header) = self.by_size.remove(&key)?;
         self.by_age.remove(&key.1);
         self.bytes -= key.0;
