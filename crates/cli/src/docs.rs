@@ -147,6 +147,12 @@ fn page(facts: &Facts) -> String {
         text += &format!("\n### {}\n\n{}\n", method.path, fenced("rust", std::slice::from_ref(&method.signature)));
         text += &highlighted(&method.documentation);
     }
+    if !facts.variants.is_empty() {
+        text += &format!(
+            "\nAlso: {}.\n",
+            facts.variants.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ")
+        );
+    }
     text
 }
 

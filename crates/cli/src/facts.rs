@@ -1,7 +1,7 @@
 //! Everything the documents say about a primitive, from its file and its trait.
 
 use crate::header::Header;
-use crate::methods::{Method, methods};
+use crate::methods::{Method, methods, variants};
 use wengert::primitive::{Attrs, Case, Dependency, Jet, Mask, Primitive, SOURCES, Saves, Spec, SpecRef};
 
 /// One primitive, described.
@@ -14,6 +14,8 @@ pub struct Facts {
     pub header: Header,
     /// What users call.
     pub methods: Vec<Method>,
+    /// Names of further methods, which differ by a number or a word.
+    pub variants: Vec<&'static str>,
     /// The derivative rule in words; empty if the primitive tells none.
     pub rule: &'static str,
     /// Label and lines of the other properties, in the order of the page.
@@ -41,7 +43,7 @@ impl Facts {
         SOURCES.iter().map(|&(op, family, source)| Facts::of(op, family, source)).collect()
     }
 
-    fn of(op: &'static dyn Primitive, family: &'static str, source: &str) -> Facts {
+    fn of(op: &'static dyn Primitive, family: &'static str, source: &'static str) -> Facts {
         let example = Example::of(op);
         let saves = example.saves(op);
         let properties = vec![
@@ -54,7 +56,8 @@ impl Facts {
             ("Taylor mode", vec![jet(op.jet()).to_string()]),
         ];
         let (name, rule) = (op.name(), op.rule_text());
-        Facts { name, family, header: Header::parse(name, source), methods: methods(source), rule, properties, saves }
+        let (header, methods, variants) = (Header::parse(name, source), methods(source), variants(source));
+        Facts { name, family, header, methods, variants, rule, properties, saves }
     }
 }
 

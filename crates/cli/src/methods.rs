@@ -60,6 +60,30 @@ pub fn methods(source: &str) -> Vec<Method> {
     methods
 }
 
+/// The words in calls of macros that the same file defines: methods that are made in several variants, such as
+/// `max_pool1d` to `max_pool3d`, stand there by name.
+///
+/// ```
+/// let source = "macro_rules! pools {\n}\npools! {\n    1 max_pool1d;\n    2 max_pool2d;\n}\nother! {\n    word;\n}\n";
+/// assert_eq!(wengert_cli::methods::variants(source), ["max_pool1d", "max_pool2d"]);
+/// ```
+pub fn variants(source: &str) -> Vec<&str> {
+    let mut inside = false;
+    let mut words = Vec::new();
+    for line in source.lines() {
+        if let Some(name) = line.strip_suffix("! {") {
+            inside = source.contains(&format!("macro_rules! {name} {{"));
+        } else if line == "}" {
+            inside = false;
+        } else if inside && !line.trim_start().starts_with("//") {
+            let code =
+                line.split('"').step_by(2).flat_map(|code| code.split(|c: char| !c.is_alphanumeric() && c != '_'));
+            words.extend(code.filter(|word| word.starts_with(char::is_alphabetic)));
+        }
+    }
+    words
+}
+
 fn is_public(source: &str, name: &str) -> bool {
     let declares = |line: &str| {
         let rest = line.strip_prefix("pub struct ").and_then(|rest| rest.strip_prefix(name));

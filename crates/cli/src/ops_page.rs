@@ -5,6 +5,7 @@ use crate::composites::{Composite, themes};
 use crate::coverage::coverage;
 use crate::facts::{Facts, families};
 use crate::failure::Failure;
+use crate::methods::Method;
 use crate::nearest::nearest;
 
 /// How long a line of prose may be.
@@ -43,6 +44,7 @@ fn theme_rows(members: &[Composite]) -> String {
 /// use wengert_cli::ops_page::page;
 /// assert!(page("tanh").unwrap().contains("dx = (1 - y^2) dy"));
 /// assert!(page("permute").unwrap().starts_with("transpose - "));
+/// assert!(page("max_pool2d").unwrap().starts_with("max_pool - "));
 /// assert!(page("reduction").unwrap().contains("y = sum of x"));
 /// assert_eq!(page("tahn").unwrap_err().code(), 2);
 /// ```
@@ -54,7 +56,8 @@ pub fn page(name: &str) -> Result<String, Failure> {
     if let Some(found) = composites.iter().find(|composite| composite.name() == name) {
         return Ok(composite(found));
     }
-    let has_method = |facts: &&Facts| facts.methods.iter().any(|method| method.name() == name);
+    let has_method =
+        |facts: &&Facts| facts.methods.iter().any(|method| method.name() == name) || facts.variants.contains(&name);
     if let Some(facts) = all.iter().find(has_method) {
         return Ok(primitive(facts));
     }
@@ -65,7 +68,8 @@ pub fn page(name: &str) -> Result<String, Failure> {
         let rows = rows.chain(theme.map(|(_, members)| theme_rows(members)));
         return Ok(format!("{name}\n{}", rows.collect::<String>()));
     }
-    let methods = all.iter().flat_map(|facts| &facts.methods).map(|method| method.name());
+    let methods =
+        all.iter().flat_map(|facts| facts.methods.iter().map(Method::name).chain(facts.variants.iter().copied()));
     let names = all.iter().map(|facts| facts.name).chain(composites.iter().map(Composite::name)).chain(methods);
     let near = nearest(name, names).join(", ");
     Err(Failure::usage(format!("no operation is called '{name}'\n  nearest: {near}\n  `wengert ops` lists them all")))
@@ -94,6 +98,9 @@ fn primitive(facts: &Facts) -> String {
         let rows: Vec<[String; 2]> =
             facts.methods.iter().map(|method| [method.path.clone(), method.signature.clone()]).collect();
         text += &format!("\n{}", columns(2, &rows));
+    }
+    if !facts.variants.is_empty() {
+        text += &format!("\n{}\n", wrapped(&format!("also: {}", facts.variants.join(", ")), WIDTH).join("\n"));
     }
     text
 }
