@@ -42,7 +42,8 @@ fn tensors_are_made_from_what_rust_has() {
     assert_eq!(Tensor::arange(3), Tensor::from([0i64, 1, 2]));
     assert_eq!(Tensor::arange(2.0..4.0), Tensor::from([2.0, 3.0]));
     assert_eq!(Tensor::arange((0..7, 3)), Tensor::from([0i64, 3, 6]));
-    assert_eq!(Tensor::arange((3..0, -1)), Tensor::from([3i64, 2, 1]));
+    let (first, end) = (3, 0);
+    assert_eq!(Tensor::arange((first..end, -1)), Tensor::from([3i64, 2, 1]));
     assert_eq!(Tensor::linspace(0.0, 1.0, 5), Tensor::from([0.0, 0.25, 0.5, 0.75, 1.0]));
     assert_eq!(Tensor::linspace(3.0, 9.0, 1), Tensor::from([3.0]));
     assert_eq!(Tensor::eye(2), Tensor::from([[1.0, 0.0], [0.0, 1.0]]));
@@ -159,7 +160,7 @@ fn random_numbers_follow_their_distributions() {
     assert!(counts.iter().all(|&n| (n as f64 - even).abs() < 5.0 * even.sqrt()), "{counts:?}");
     let share = Tensor::bernoulli(0.3, [count], 4).cast(DType::F64).sum().item() / count as f64;
     assert!((share - 0.3).abs() < 5.0 * (0.21 / count as f64).sqrt(), "{share}");
-    let each = Tensor::bernoulli(&Tensor::from([0.0, 1.0]), [1000, 2], 4).cast(DType::F64).sum_axes(&[0]);
+    let each = Tensor::bernoulli(Tensor::from([0.0, 1.0]), [1000, 2], 4).cast(DType::F64).sum_axes(&[0]);
     assert_eq!(each, Tensor::from([0.0, 1000.0]));
     let mut order = Tensor::permutation(1000, 5).to_vec::<i64>();
     assert!(order.iter().enumerate().filter(|&(i, &x)| i as i64 == x).count() < 10, "it is mixed");
