@@ -30,7 +30,10 @@ fn attention_at_4096_tokens_peaks_under_32_megabytes_above_its_inputs_and_output
     let shape = [1, 2, 4096, 64];
     let bytes = shape.iter().product::<usize>() * size_of::<f32>();
     let [q, k, v, seed] = [1, 2, 3, 4].map(|key| Key::new(key).uniform(shape, DType::F32) - 0.5);
-    for (name, options) in [("plain", Attention::new()), ("causal", Attention::new().causal())] {
+    let seen = Tensor::full([4096, 4096], true).tril(0).contiguous();
+    for (name, options) in
+        [("plain", Attention::new()), ("causal", Attention::new().causal()), ("mask", Attention::new().mask(&seen))]
+    {
         let f = |(q, k, v): &(Tensor, Tensor, Tensor)| q.attention(k, v, &options);
         let leaves = (q.clone(), k.clone(), v.clone());
         let (y, alone) = peak_of(|| f(&leaves));
