@@ -311,8 +311,8 @@ fn scores(attrs: &Attrs, q: &Tensor, k: &Tensor, mask: Option<&Tensor>) -> Tenso
 fn expect_dtypes(name: &str, operands: &[SpecRef<'_>], mask: Option<usize>) -> Result<(), Error> {
     expect_float(name, operands[0].dtype)?;
     let is_truth = |position: usize| mask == Some(position) && operands[position].dtype == DType::Bool;
-    let numbers = (0..operands.len()).filter(|&position| !is_truth(position));
-    numbers.map(|position| expect_same_dtype(name, operands[0].dtype, operands[position].dtype)).collect()
+    let mut numbers = (0..operands.len()).filter(|&position| !is_truth(position));
+    numbers.try_for_each(|position| expect_same_dtype(name, operands[0].dtype, operands[position].dtype))
 }
 
 fn expect_heads(name: &str, attrs: &Attrs, operands: &[SpecRef<'_>], count: usize) -> Result<(), Error> {
