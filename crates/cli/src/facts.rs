@@ -50,7 +50,13 @@ impl Facts {
             ("operands", vec![op.operands().to_string()]),
             ("outputs", vec![op.outputs(&example.attrs).to_string()]),
             ("attributes", vec![example.attributes(op)]),
-            ("saved values", [saves.clone()].into_iter().chain(example.saves_by_operand(op)).collect()),
+            (
+                "saved values",
+                std::iter::once(saves.clone())
+                    .chain(example.saves_by_operand(op))
+                    .chain(example.alternatives(op))
+                    .collect(),
+            ),
             ("cost", vec![example.cost(op).to_string()]),
             ("dependency", vec![dependency(op.dependency()).to_string()]),
             ("Taylor mode", vec![jet(op.jet()).to_string()]),
@@ -99,6 +105,14 @@ impl Example {
 
     fn saves(&self, op: &dyn Primitive) -> String {
         self.saves_for(op, Mask::of(op.operands(), |position| self.is_real(position)))
+    }
+
+    /// What is saved in place of a residual where it is held anyway.
+    fn alternatives(&self, op: &dyn Primitive) -> impl Iterator<Item = String> {
+        let (operands, outputs) = (op.operands(), op.outputs(&self.attrs));
+        let line =
+            move |&saves: &Saves| format!("{} instead, where it is held anyway", saves_text(saves, operands, outputs));
+        op.alternatives().iter().map(line)
     }
 
     /// One line for each operand, if it matters which of them is differentiated.

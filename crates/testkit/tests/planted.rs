@@ -4,7 +4,7 @@ mod wrong;
 
 use wengert::primitive::Primitive;
 use wengert_testkit::{Aspect, check, try_check};
-use wrong::{Column, Cube, Mistake, Root};
+use wrong::{Below, Column, Cube, Mistake, Root};
 
 /// The check rejects `op`, names `expected` in what it says, and finds nothing wrong with `sound`.
 #[track_caller]
@@ -26,7 +26,8 @@ fn the_right_primitives_pass() {
     static CUBE: Cube = Cube { name: "test_cube", mistake: Mistake::None };
     static COLUMN: Column = Column { name: "test_column", mistake: Mistake::None };
     static ROOT: Root = Root { name: "test_root", mistake: Mistake::None };
-    for op in [&CUBE as &'static dyn Primitive, &COLUMN, &ROOT] {
+    static BELOW: Below = Below { name: "test_below", mistake: Mistake::None };
+    for op in [&CUBE as &'static dyn Primitive, &COLUMN, &ROOT, &BELOW] {
         let report = check(op);
         for aspect in Aspect::ALL {
             assert_eq!(report.hole(aspect), None, "{}: {aspect}", op.name());
@@ -111,6 +112,18 @@ fn an_unnecessary_save_is_rejected() {
 fn an_undeclared_read_is_rejected() {
     static OP: Cube = Cube { name: "test_undeclared_read", mistake: Mistake::UndeclaredRead };
     rejected(&OP, &[Aspect::Saves], &[Aspect::Value]);
+}
+
+#[test]
+fn an_alternative_that_gives_other_gradients_is_rejected() {
+    static OP: Below = Below { name: "test_alternative", mistake: Mistake::Alternative };
+    rejected(&OP, &[Aspect::Saves], &[Aspect::Value, Aspect::Jvp, Aspect::Batch]);
+}
+
+#[test]
+fn an_alternative_that_is_not_enough_is_rejected() {
+    static OP: Below = Below { name: "test_poor_alternative", mistake: Mistake::PoorAlternative };
+    rejected(&OP, &[Aspect::Saves], &[Aspect::Value, Aspect::Jvp]);
 }
 
 #[test]

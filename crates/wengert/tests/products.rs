@@ -26,6 +26,12 @@ fn backward_of_an_affine_map_runs_two_products_and_one_reduction() {
         assert_eq!(count(forward, &leaves, "matmul"), 1, "{lead:?}");
         assert_eq!(count(backward, &(leaves.clone(), seed.clone()), "matmul"), 1 + 2, "{lead:?}");
         assert_eq!(count(backward, &(leaves.clone(), seed.clone()), "sum"), 1, "{lead:?}");
+        // The same where weights are rows of outputs and the bias is added by the product.
+        let fused = |(x, w, b): &(Tensor, Tensor, Tensor)| x.linear_bias(&w.t(), b);
+        let backward = |(leaves, seed): &((Tensor, Tensor, Tensor), Tensor)| vjp(fused, leaves).1.call(seed);
+        let inputs = (leaves, seed);
+        assert_eq!(count(backward, &inputs, "linear") + count(backward, &inputs, "matmul"), 1 + 2, "{lead:?}");
+        assert_eq!(count(backward, &inputs, "sum"), 1, "{lead:?}");
     }
 }
 

@@ -169,17 +169,6 @@ impl Tensor {
         }
     }
 
-    /// Every element minus its hyperbolic tangent.
-    ///
-    /// ```
-    /// use wengert::prelude::*;
-    /// assert_eq!(Tensor::from(0.0).tanhshrink().item(), 0.0);
-    /// ```
-    #[track_caller]
-    pub fn tanhshrink(&self) -> Tensor {
-        self - self.tanh()
-    }
-
     /// The first half along an axis times the sigmoid of the second half.
     ///
     /// ```

@@ -46,10 +46,22 @@ pub(crate) enum Role {
     Output(usize),
 }
 
-/// The tag packs what never changes with the two bits that do: `id << 18 | decorated << 17 | consumed << 16 | role`.
+/// The tag packs what never changes with the bits that do:
+/// `id << 21 | exchangeable << 20 | alternative << 18 | decorated << 17 | consumed << 16 | role`.
 const CONSUMED: u64 = 1 << 16;
 const DECORATED: u64 = 1 << 17;
-const ID_SHIFT: u32 = 18;
+/// Which alternative to a residual is saved, counted from 1; 0 for none. Changes only while the state is locked.
+const ALTERNATIVE: u64 = 3 << ALTERNATIVE_SHIFT;
+const ALTERNATIVE_SHIFT: u32 = 18;
+/// The residual would make room for the output, if another record saved that.
+const EXCHANGEABLE: u64 = 1 << 20;
+const ID_SHIFT: u32 = 21;
+
+/// The alternative to a residual that can take its place later.
+const OUTPUT: Saves = Saves::NOTHING.output(0);
+
+/// Outputs of fewer elements keep their residual: exchanging it would cost more than it takes.
+const EXCHANGED_FROM: usize = 1 << 13;
 
 pub(crate) struct Node {
     tag: AtomicU64,
@@ -154,8 +166,17 @@ impl Node {
         imperative: bool,
     ) -> Arc<Node> {
         let wanted = Mask::of(operands.len(), |position| edge(position).is_some());
-        let saves = op.saves(&attrs, wanted);
-        let saved = match (modes::is_packing(), imperative) {
+        let mut saves = op.saves(&attrs, wanted);
+        let packing = modes::is_packing();
+        let marks = if saves.residual && !packing { choose(op, &mut saves, &edge, outputs) } else { 0 };
+        if !packing {
+            for position in saves.operands.iter() {
+                if let Some(producer) = edge(position).filter(|producer| producer.is_exchangeable()) {
+                    producer.exchange(if imperative { Saved::keep_value } else { Saved::keep }(operands[position]));
+                }
+            }
+        }
+        let saved = match (packing, imperative) {
             (false, true) => save(op, &attrs, saves, operands, outputs, Saved::keep_value),
             (false, false) => save(op, &attrs, saves, operands, outputs, Saved::keep),
             (true, _) => save(op, &attrs, saves, operands, outputs, Saved::pack),
@@ -168,7 +189,49 @@ impl Node {
             true => Call::Plain(op),
             false => Call::With(Some(Arc::new((op, attrs)))),
         };
-        Node::build(Role::Operation, call, line, edges, saved)
+        let node = Node::build(Role::Operation, call, line, edges, saved);
+        if marks != 0 {
+            node.tag.fetch_or(marks, Ordering::Relaxed);
+        }
+        node
+    }
+
+    /// What the call saved. The answer holds while the state is locked.
+    #[inline]
+    fn saves(&self) -> Saves {
+        match (self.tag.load(Ordering::Relaxed) & ALTERNATIVE) >> ALTERNATIVE_SHIFT {
+            0 => self.op().saves(self.attrs(), self.wanted()),
+            place => self.op().alternatives()[place as usize - 1],
+        }
+    }
+
+    /// Whether the value that this record stands for is held in any case: a leaf is the user's, an output may be saved.
+    fn holds_value(&self) -> bool {
+        match (self.role(), self.edges()) {
+            (Role::Leaf, _) => true,
+            (Role::Operation, _) => !self.is_consumed() && self.saves().outputs.has(0),
+            (Role::Output(position), [Some(call), ..]) => !call.is_consumed() && call.saves().outputs.has(position),
+            (Role::Output(_), _) => false,
+        }
+    }
+
+    #[inline]
+    fn is_exchangeable(&self) -> bool {
+        self.tag.load(Ordering::Relaxed) & EXCHANGEABLE != 0
+    }
+
+    /// Lets the output, which another record saves from now on, stand in for the residual.
+    #[cold]
+    fn exchange(&self, output: Saved) {
+        let Some(place) = self.op().alternatives().iter().position(|saves| *saves == OUTPUT) else { return };
+        let mut state = self.state();
+        if let SavedList::Two([held @ Saved::Held(_) | held @ Saved::Linked(_), _]) = &mut state.saved
+            && self.is_exchangeable()
+        {
+            *held = output;
+            self.tag.fetch_and(!EXCHANGEABLE, Ordering::Relaxed);
+            self.tag.fetch_or((place as u64 + 1) << ALTERNATIVE_SHIFT, Ordering::Relaxed);
+        }
     }
 
     #[inline]
@@ -250,10 +313,10 @@ impl Node {
     #[inline]
     pub fn rule(&self, needed: Mask, keep: bool, attach: Option<&Arc<Node>>) -> Result<Option<Rule<'_>>, Error> {
         let (op, attrs) = (self.op(), self.attrs());
-        let saves = op.saves(attrs, self.wanted());
         let mut taken: SmallVec<[Saved; 2]> = SmallVec::new();
-        {
+        let saves = {
             let mut state = self.state();
+            let saves = self.saves();
             let list = match &mut state.saved {
                 SavedList::Two(list) => &mut list[..],
                 SavedList::Many(list) => &mut list[..],
@@ -261,7 +324,8 @@ impl Node {
             for saved in &mut list[..saves.count()] {
                 taken.push(if keep { saved.clone() } else { std::mem::replace(saved, Saved::Nothing) });
             }
-        }
+            saves
+        };
         // Hooks of the user may run here, so nothing is locked.
         let mut kept: SmallVec<[Kept; 2]> = SmallVec::new();
         for saved in taken {
@@ -310,8 +374,8 @@ impl Node {
         if self.role() != Role::Operation || self.is_consumed() {
             return Vec::new();
         }
-        let saves = self.op().saves(self.attrs(), self.wanted());
         let state = self.state();
+        let saves = self.saves();
         let list = match &state.saved {
             SavedList::Two(list) => &list[..],
             SavedList::Many(list) => &list[..],
@@ -339,6 +403,24 @@ fn edge_at<'e>(
     position: usize,
 ) -> Option<Arc<Node>> {
     if position < operands.len() { edge(position).cloned() } else { None }
+}
+
+/// Replaces a residual by operands that are held anyway, if the rules can do with them; else says whether the output may
+/// take its place later. The marks of the record.
+fn choose<'e>(
+    op: &'static dyn Primitive,
+    saves: &mut Saves,
+    edge: &impl Fn(usize) -> Option<&'e Arc<Node>>,
+    outputs: &[Tensor],
+) -> u64 {
+    let is_held = |position: usize| edge(position).is_some_and(|node| node.holds_value());
+    let costs_nothing = |other: &Saves| other.outputs == Mask::NONE && other.operands.iter().all(is_held);
+    if let Some(place) = op.alternatives().iter().position(costs_nothing) {
+        *saves = op.alternatives()[place];
+        return (place as u64 + 1) << ALTERNATIVE_SHIFT;
+    }
+    let alone = *saves == Saves::NOTHING.residual() && op.alternatives().contains(&OUTPUT);
+    if alone && outputs[0].elements() >= EXCHANGED_FROM { EXCHANGEABLE } else { 0 }
 }
 
 #[inline]

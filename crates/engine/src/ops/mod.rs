@@ -104,6 +104,7 @@ primitives! {
         silu: SILU;
         softplus: SOFTPLUS;
         softsign: SOFTSIGN;
+        tanhshrink: TANHSHRINK;
         mish: MISH;
         hardtanh: HARDTANH;
         hardswish: HARDSWISH;

@@ -302,6 +302,13 @@ pub trait Primitive: Send + Sync + 'static {
         Saves::NOTHING
     }
 
+    /// What the rules can do with in place of a residual: operands, or the output. They are saved where they are held
+    /// anyway, so that nothing extra is kept; rules ask [`Rule::has_residual`] and the like what they were given. At most
+    /// three.
+    fn alternatives(&self) -> &'static [Saves] {
+        &[]
+    }
+
     /// The non-differentiable value that [`Saves::residual`] asks for: a mask or indices.
     fn residual(&'static self, _attrs: &Attrs, _operands: &[&Tensor], _outputs: &[&Tensor]) -> Tensor {
         panic!("{} declares a residual and does not compute it", self.name())

@@ -95,7 +95,18 @@ impl<'a> Rule<'a> {
         outputs: &Outputs,
         wanted: Mask,
     ) -> Rule<'a> {
-        let saves = op.saves(attrs, wanted);
+        Rule::keeping(op.saves(attrs, wanted), op, attrs, operands, outputs, wanted)
+    }
+
+    /// The same, keeping `saves`: what `op` declares or one of its alternatives.
+    pub fn keeping(
+        saves: Saves,
+        op: &'static dyn Primitive,
+        attrs: &'a Attrs,
+        operands: &[&Tensor],
+        outputs: &Outputs,
+        wanted: Mask,
+    ) -> Rule<'a> {
         let mut kept = SmallVec::new();
         kept.extend(saves.operands.iter().map(|i| Kept::Value(operands[i].clone())));
         kept.extend(saves.shapes.iter().map(|i| Kept::Shape(Box::new(operands[i].spec()))));
@@ -124,6 +135,16 @@ impl<'a> Rule<'a> {
     #[inline]
     pub fn wants(&self, position: usize) -> bool {
         self.wanted.has(position)
+    }
+
+    /// Whether the value of operand `position` was kept; see [`Primitive::alternatives`].
+    pub fn has_operand(&self, position: usize) -> bool {
+        self.saves.operands.has(position)
+    }
+
+    /// Whether the residual was kept, not an alternative to it; see [`Primitive::alternatives`].
+    pub fn has_residual(&self) -> bool {
+        self.saves.residual
     }
 
     #[inline]

@@ -82,6 +82,20 @@ pub(crate) mod native {
         if x > border { then } else { other }
     }
 
+    /// `here` where x is 0, else `other`.
+    #[inline(always)]
+    pub fn at_zero<T: Real>(x: T, here: T, other: T) -> T {
+        if x == T::of(0.0) { here } else { other }
+    }
+
+    /// The least of the slopes between this one and 1, in magnitude.
+    #[inline(always)]
+    pub fn least_slope<T: Real>(slope: T) -> T {
+        let (zero, one) = (T::of(0.0), T::of(1.0));
+        let slope = if slope < zero { zero } else { slope };
+        if slope > one { one } else { slope }
+    }
+
     /// `inside` where x lies between the borders, else `outside`, on the borders too.
     #[inline(always)]
     pub fn between<T: Real>(x: T, low: T, high: T, inside: T, outside: T) -> T {
@@ -156,7 +170,7 @@ pub(crate) mod tensor {
             }
         )+};
     }
-    functions!(abs cos cosh digamma erfcx exp floor i1 i1e log ndtr sigmoid sign sin sinh sqrt square trunc);
+    functions!(abs cos cosh digamma erfcx exp floor i1 i1e log ndtr sigmoid sign sin sinh sqrt square tanh trunc);
 
     pub fn constant(value: f64) -> f64 {
         value
@@ -186,6 +200,15 @@ pub(crate) mod tensor {
     pub fn above(x: impl Borrow<Tensor>, border: f64, then: impl Operand, other: impl Operand) -> Tensor {
         let x = x.borrow();
         choose(&x.gt(border), x.dtype(), then, other)
+    }
+
+    pub fn at_zero(x: impl Borrow<Tensor>, here: impl Operand, other: impl Operand) -> Tensor {
+        let x = x.borrow();
+        choose(&x.equal(0.0), x.dtype(), here, other)
+    }
+
+    pub fn least_slope(slope: f64) -> f64 {
+        slope.clamp(0.0, 1.0)
     }
 
     pub fn between(x: impl Borrow<Tensor>, low: f64, high: f64, inside: impl Operand, outside: impl Operand) -> Tensor {

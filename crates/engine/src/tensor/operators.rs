@@ -171,8 +171,9 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn all_close(&self, other: &Tensor, tolerance: f64) -> bool {
-        let close = |(x, y): (&f64, &f64)| {
-            x == y || (x.is_nan() && y.is_nan()) || (x - y).abs() <= tolerance * x.abs().max(y.abs()).max(1.0)
+        let close = |(&x, &y): (&f64, &f64)| {
+            let size = x.abs().max(y.abs()).max(1.0);
+            x == y || (x.is_nan() && y.is_nan()) || (size.is_finite() && (x - y).abs() <= tolerance * size)
         };
         let (a, b) = (self.read("all_close"), other.read("all_close"));
         a.shape() == b.shape() && a.to_f64_vec().iter().zip(&b.to_f64_vec()).all(close)
@@ -188,7 +189,8 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn all_close_within(&self, other: &Tensor, relative: f64, absolute: f64) -> bool {
-        let close = |(x, y): (&f64, &f64)| x == y || (x - y).abs() <= absolute + relative * y.abs();
+        let close =
+            |(&x, &y): (&f64, &f64)| x == y || (y.is_finite() && (x - y).abs() <= absolute + relative * y.abs());
         let (a, b) = (self.read("all_close"), other.read("all_close"));
         a.shape() == b.shape() && a.to_f64_vec().iter().zip(&b.to_f64_vec()).all(close)
     }

@@ -1,6 +1,6 @@
 //! One block of scores: up to [`QUERIES`] rows by up to [`KEYS`] columns, on one thread.
 
-use super::{Attention, Heads, Mask};
+use super::{Attention, Heads, MaskData};
 use crate::matmul::Matrix;
 use crate::pool::Block as Memory;
 use crate::rows::{Float, finite_or_zero, max_of, sum_block};
@@ -48,7 +48,10 @@ impl Block {
             for (row, scores) in self.queries.clone().zip(scores.chunks_exact_mut(columns)) {
                 let (b, h) = self.head;
                 let start = b * mask.batch + h * mask.head + row * mask.query + self.keys.start * mask.key;
-                add_mask(scores, mask, start);
+                match mask.data {
+                    MaskData::Added(numbers) => add_mask(scores, &numbers[start..], mask.key),
+                    MaskData::Seen(truths) => hide_unseen(scores, &truths[start..], mask.key),
+                }
             }
         }
     }
@@ -64,14 +67,28 @@ impl Block {
 }
 
 vectorised! {
-    fn add_mask[T: Float](scores: &mut [T], mask: &Mask<'_, T>, start: usize) {
-        if mask.key == 1 {
-            for (score, &added) in scores.iter_mut().zip(&mask.data[start..]) {
+    fn add_mask[T: Float](scores: &mut [T], added: &[T], step: usize) {
+        if step == 1 {
+            for (score, &added) in scores.iter_mut().zip(added) {
                 *score = *score + added;
             }
         } else {
             for (j, score) in scores.iter_mut().enumerate() {
-                *score = *score + mask.data[start + j * mask.key];
+                *score = *score + added[j * step];
+            }
+        }
+    }
+}
+
+vectorised! {
+    fn hide_unseen[T: Float](scores: &mut [T], seen: &[u8], step: usize) {
+        if step == 1 {
+            for (score, &seen) in scores.iter_mut().zip(seen) {
+                *score = if seen == 0 { -T::INFINITY } else { *score };
+            }
+        } else {
+            for (j, score) in scores.iter_mut().enumerate() {
+                *score = if seen[j * step] == 0 { -T::INFINITY } else { *score };
             }
         }
     }

@@ -15,7 +15,7 @@ mod place;
 
 pub use forward::attention;
 pub use gradient::{AttentionGradient, Saved, attention_gradient};
-pub use place::{Heads, HeadsMut, Mask, Place};
+pub use place::{Heads, HeadsMut, Mask, MaskData, Place};
 
 use crate::rows::Float;
 
@@ -47,7 +47,7 @@ pub struct Attention<'a, T> {
     pub scale: T,
     /// True when query `i` sees only keys `0..=i`.
     pub causal: bool,
-    /// What is added to the scores.
+    /// What is added to the scores, or hides keys.
     pub mask: Option<Mask<'a, T>>,
 }
 

@@ -117,20 +117,47 @@ pub struct HeadsMut<'a, T> {
     pub place: Place,
 }
 
-/// Numbers added to the scores: for query `i` and key `j` the element `b * batch + h * head + i * query + j * key`.
-///
-/// Steps of 0 repeat; minus infinity hides a key.
+/// What a mask holds for each score.
 ///
 /// ```
-/// use wengert_kernels::attention::Mask;
+/// use wengert_kernels::attention::MaskData;
+/// assert_eq!(MaskData::<f32>::Seen(&[1, 1, 0]).len(), MaskData::Added(&[0.0, 0.0, f32::NEG_INFINITY]).len());
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub enum MaskData<'a, T> {
+    /// Numbers that are added; minus infinity hides a key.
+    Added(&'a [T]),
+    /// Truth values: 0 hides a key.
+    Seen(&'a [u8]),
+}
+
+impl<T> MaskData<'_, T> {
+    /// The number of elements.
+    pub fn len(&self) -> usize {
+        match self {
+            MaskData::Added(numbers) => numbers.len(),
+            MaskData::Seen(truths) => truths.len(),
+        }
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// What hides keys: for query `i` and key `j` the element `b * batch + h * head + i * query + j * key`; steps of 0 repeat.
+///
+/// ```
+/// use wengert_kernels::attention::{Mask, MaskData};
 /// // The same for all batches, heads and queries: hides the last of three keys.
-/// let padding = Mask { data: &[0.0, 0.0, f32::NEG_INFINITY], batch: 0, head: 0, query: 0, key: 1 };
+/// let padding = Mask::<f32> { data: MaskData::Seen(&[1, 1, 0]), batch: 0, head: 0, query: 0, key: 1 };
 /// assert_eq!(padding.data.len(), 3);
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Mask<'a, T> {
     /// The memory.
-    pub data: &'a [T],
+    pub data: MaskData<'a, T>,
     /// The step from one batch to the next.
     pub batch: usize,
     /// The step from one head to the next.

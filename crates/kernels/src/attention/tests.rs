@@ -17,9 +17,13 @@ fn naive<T: Float>(sizes: &Attention<'_, T>, inputs: [&Heads<'_, T>; 4]) -> [Vec
         let [q, k, v, g] = inputs;
         let score = |i: usize, j: usize| {
             let product: f64 = (0..width).map(|d| get(q, i, d) * get(k, j, d)).sum();
-            let added = sizes
-                .mask
-                .map_or(0.0, |mask| mask.data[b * mask.batch + h * mask.head + i * mask.query + j * mask.key].to_f64());
+            let added = sizes.mask.map_or(0.0, |mask| {
+                let at = b * mask.batch + h * mask.head + i * mask.query + j * mask.key;
+                match mask.data {
+                    MaskData::Added(numbers) => numbers[at].to_f64(),
+                    MaskData::Seen(truths) => [f64::NEG_INFINITY, 0.0][truths[at] as usize],
+                }
+            });
             if sizes.causal && j > i { f64::NEG_INFINITY } else { product * sizes.scale.to_f64() + added }
         };
         let (mut one_dq, mut one_dk) = (vec![0.0; queries * width], vec![0.0; keys * width]);
@@ -183,16 +187,18 @@ fn masks_broadcast_and_hidden_rows_give_zeros() {
         head[3 * m..4 * m].fill(f64::NEG_INFINITY);
         head[4 * m..4 * m + 128].fill(f64::NEG_INFINITY);
     }
-    let data = &full[..];
-    for mask in [
-        Mask { data, batch: h * n * m, head: n * m, query: m, key: 1 },
-        Mask { data, batch: 0, head: 0, query: m, key: 1 },
-        Mask { data, batch: m, head: 0, query: 0, key: 1 },
-        Mask { data, batch: 0, head: 1, query: 1, key: 0 },
-        Mask { data, batch: 0, head: 0, query: 1, key: n },
-    ] {
-        for causal in [false, true] {
-            check(&Attention { mask: Some(mask), ..sizes([b, h, n, m, 4, 4], causal) }, false);
+    let seen: Vec<u8> = full.iter().map(|x| u8::from(x.is_finite())).collect();
+    for data in [MaskData::Added(&full[..]), MaskData::Seen(&seen[..])] {
+        for mask in [
+            Mask { data, batch: h * n * m, head: n * m, query: m, key: 1 },
+            Mask { data, batch: 0, head: 0, query: m, key: 1 },
+            Mask { data, batch: m, head: 0, query: 0, key: 1 },
+            Mask { data, batch: 0, head: 1, query: 1, key: 0 },
+            Mask { data, batch: 0, head: 0, query: 1, key: n },
+        ] {
+            for causal in [false, true] {
+                check(&Attention { mask: Some(mask), ..sizes([b, h, n, m, 4, 4], causal) }, false);
+            }
         }
     }
 }

@@ -30,30 +30,48 @@ fn subsets(positions: &[usize]) -> Vec<Mask> {
 }
 
 /// For each set of wanted gradients, the rules read all that `saves` declares for it, and nothing else: reading more
-/// panics. They answer for the operands that were asked for, in their specs, and never for whole numbers.
+/// panics. They answer for the operands that were asked for, in their specs, and never for whole numbers. The same holds
+/// for each alternative to a residual, and its answers are those that the residual gives.
 pub(super) fn saves(trial: &mut Trial, subject: &Subject<'_>) {
     let here = Aspect::Saves;
     let operands: Vec<&Tensor> = subject.operands.iter().collect();
     let outputs: Outputs = subject.outputs.iter().cloned().collect();
-    for wanted in subsets(&subject.floats) {
-        let attrs = &subject.case.attrs;
-        let rule = Rule::new(subject.op, attrs, &operands, &outputs, wanted);
-        if subject.op.saves(attrs, wanted).residual {
+    let attrs = &subject.case.attrs;
+    let choices = |wanted: Mask| {
+        let declared = subject.op.saves(attrs, wanted);
+        let others = if declared.residual { subject.op.alternatives() } else { &[] };
+        std::iter::once(declared).chain(others.iter().copied()).map(move |saves| (wanted, saves))
+    };
+    let mut by_residual: Vec<Vec<Option<Tensor>>> = Vec::new();
+    for (wanted, saves) in subsets(&subject.floats).into_iter().flat_map(choices) {
+        let rule = Rule::keeping(saves, subject.op, attrs, &operands, &outputs, wanted);
+        let is_alternative = saves != subject.op.saves(attrs, wanted);
+        trial.holds(here, !(is_alternative && saves.residual), || "an alternative to a residual is no residual".into());
+        if saves.residual {
             let dtype = subject.op.residual(attrs, &operands, &outputs.iter().collect::<Vec<_>>()).dtype();
             trial.holds(here, !dtype.is_float(), || {
                 format!("the residual is {dtype}: a saved number that is neither operand nor output has no derivative")
             });
         }
+        let mut found: Vec<Vec<Option<Tensor>>> = Vec::new();
         for given in subsets(&subject.float_outputs) {
             let cotangent = |position: usize| given.has(position).then(|| subject.cotangents[position].clone());
             let mut given: Vec<Option<Tensor>> = (0..outputs.len()).map(cotangent).collect();
             let gradients = subject.op.vjp(&rule, &mut given);
             answers(trial, subject, wanted, &gradients);
+            found.push(gradients.iter().map(dense).collect());
         }
         let v = directions(&subject.operands, 0.5);
         let tangents: Vec<Option<Tensor>> =
             (0..operands.len()).map(|position| wanted.has(position).then(|| v[position].clone())).collect();
         let derived = subject.op.jvp(&rule, &tangents);
+        found.push(derived.iter().cloned().collect());
+        match is_alternative {
+            false => by_residual = found,
+            true => trial.holds(here, same(&found, &by_residual), || {
+                format!("with {saves:?} in place of the residual the rules give {found:?}, not {by_residual:?}")
+            }),
+        }
         trial.holds(here, derived.len() == outputs.len(), || {
             format!("jvp gives {} tangents for {} outputs", derived.len(), outputs.len())
         });
@@ -68,6 +86,15 @@ pub(super) fn saves(trial: &mut Trial, subject: &Subject<'_>) {
             format!("for the gradients of operands {wanted:?} it saves what no rule reads: {}", unread.join(", "))
         });
     }
+}
+
+/// Whether two rules gave the same.
+fn same(a: &[Vec<Option<Tensor>>], b: &[Vec<Option<Tensor>>]) -> bool {
+    let one = |pair: (&Option<Tensor>, &Option<Tensor>)| match pair {
+        (Some(a), Some(b)) => a.spec() == b.spec() && a.all_close(b, 1e-6),
+        (a, b) => a.is_none() && b.is_none(),
+    };
+    a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.len() == b.len() && a.iter().zip(b).all(one))
 }
 
 fn answers(trial: &mut Trial, subject: &Subject<'_>, wanted: Mask, gradients: &Gradients) {

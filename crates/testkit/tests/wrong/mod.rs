@@ -1,4 +1,4 @@
-//! Three right primitives, written as a user writes them, and the mistakes that can be made in them.
+//! Four right primitives, written as a user writes them, and the mistakes that can be made in them.
 
 use wengert::prelude::*;
 use wengert::primitive::{
@@ -41,6 +41,10 @@ pub enum Mistake {
     Value,
     /// The attributes have other names.
     Attributes,
+    /// The output, which is never negative, is asked where the operand is negative.
+    Alternative,
+    /// An alternative to the residual is not enough for the rules.
+    PoorAlternative,
 }
 
 /// y = f(x) for every number, in the dtype of `spec`.
@@ -280,5 +284,81 @@ impl Primitive for Column {
             })
         };
         vec![case(0), case(1)]
+    }
+}
+
+/// y = max(-x, 0),   dy = -dx where x < 0; from truth values, or from the operand or output where they are held anyway.
+pub struct Below {
+    pub name: &'static str,
+    pub mistake: Mistake,
+}
+
+impl Below {
+    fn derivative(&self, rule: &Rule<'_>, g: &Tensor) -> Tensor {
+        let negative = match (rule.has_residual(), rule.has_operand(0)) {
+            (true, _) => rule.residual().clone(),
+            (_, true) => rule.operand(0).lt(0.0),
+            _ if self.mistake == Mistake::Alternative => rule.output(0).lt(0.0),
+            _ => rule.output(0).gt(0.0),
+        };
+        negative.where_(-g, g.zeros_like())
+    }
+}
+
+impl Primitive for Below {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn operands(&self) -> usize {
+        1
+    }
+
+    fn infer(&self, _attrs: &Attrs, operands: &[SpecRef<'_>]) -> Result<Specs, Error> {
+        same_spec(self.name, operands)
+    }
+
+    fn eval(&self, _device: Device, _attrs: &Attrs, operands: &[&Tensor], outputs: &[Spec]) -> Result<Outputs, Error> {
+        Ok(map(operands[0], &outputs[0], |x| if x < 0.0 { -x } else { 0.0 }))
+    }
+
+    fn saves(&self, _attrs: &Attrs, _wanted: Mask) -> Saves {
+        Saves::NOTHING.residual()
+    }
+
+    fn alternatives(&self) -> &'static [Saves] {
+        const RIGHT: &[Saves] = &[Saves::NOTHING.operand(0), Saves::NOTHING.output(0)];
+        const POOR: &[Saves] = &[Saves::NOTHING.shape(0)];
+        if self.mistake == Mistake::PoorAlternative { POOR } else { RIGHT }
+    }
+
+    fn residual(&'static self, _attrs: &Attrs, operands: &[&Tensor], _outputs: &[&Tensor]) -> Tensor {
+        operands[0].lt(0.0)
+    }
+
+    fn vjp(&'static self, rule: &Rule<'_>, cotangents: &mut [Option<Tensor>]) -> Gradients {
+        cotangents[0].take().map_or_else(Gradients::new, |g| one(self.derivative(rule, &g)))
+    }
+
+    fn jvp(&'static self, rule: &Rule<'_>, tangents: &[Option<Tensor>]) -> Adjoints {
+        tangents.iter().map(|tangent| tangent.as_ref().map(|dx| self.derivative(rule, dx))).collect()
+    }
+
+    fn batch(&'static self, attrs: &Attrs, _: usize, operands: &[Tensor], _: Mask) -> Result<Outputs, Error> {
+        Ok(Outputs::from_vec(vec![bind1(self, attrs.clone(), &[&operands[0]])]))
+    }
+
+    fn dependency(&self) -> Dependency {
+        Dependency::Elementwise
+    }
+
+    fn cases(&self) -> Vec<Case> {
+        let case = |shape: Shape| {
+            Case::new(format!("shape {shape}"), Attrs::new(), [Sample::wave(shape, 0.4)], |s| {
+                let data: Vec<f64> = s[0].data.iter().map(|x| (x.abs() - x) / 2.0).collect();
+                vec![Sample::new(s[0].shape.clone(), data)]
+            })
+        };
+        vec![case(Shape::from([])), case(Shape::from([3, 4])), case(Shape::from([0]))]
     }
 }

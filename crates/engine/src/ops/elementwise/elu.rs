@@ -1,5 +1,5 @@
 //! elu - exponential linear unit.   y = x where x > 0, else alpha (e^x - 1),   dy = dx where x > 0, else alpha e^x
-//! dx.   Domain: all reals. At 0 the slope is alpha.
+//! dx.   Domain: all reals. At the kink the subgradient of least norm: alpha, 0 below it, 1 at most.
 
 use crate::ops::prelude::*;
 
@@ -20,7 +20,7 @@ elementwise! {
     ELU = "elu",
     parameters: [alpha = 1.3],
     value: |x| if x > 0.0 { x } else { alpha * expm1(x) },
-    slopes: [slope!(|x: operand 0; alpha| above(x, 0.0, 1.0, alpha * exp(x)))],
+    slopes: [slope!(|x: operand 0; alpha| above(x, 0.0, 1.0, at_zero(x, least_slope(alpha), alpha * exp(x))))],
     rule: "dx = dy where x > 0, else alpha exp(x) dy",
     reference: |x| x.max(0.0) + alpha * (x.min(0.0).exp() - 1.0),
     domain: Points(|u, _| (away_from(&[0.0], 0.05, u), 0.0)),

@@ -1,5 +1,5 @@
 //! leaky_relu - rectifier with a slope below 0.   y = x where x > 0, else alpha x,   dy = dx where x > 0, else alpha dx.
-//! Domain: all reals. At the kink the slope is alpha.
+//! Domain: all reals. At the kink the subgradient of least norm: alpha, 0 below it, 1 at most.
 
 use crate::ops::prelude::*;
 
@@ -20,7 +20,7 @@ elementwise! {
     LEAKY_RELU = "leaky_relu",
     parameters: [alpha = 0.2],
     value: |x| if x > 0.0 { x } else { alpha * x },
-    slopes: [slope!(|x: operand 0; alpha| above(x, 0.0, 1.0, alpha))],
+    slopes: [slope!(|x: operand 0; alpha| above(x, 0.0, 1.0, at_zero(x, least_slope(alpha), alpha)))],
     rule: "dx = dy where x > 0, else alpha dy",
     reference: |x| x.max(0.0) + alpha * x.min(0.0),
     domain: Reals,

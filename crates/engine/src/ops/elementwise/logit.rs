@@ -28,14 +28,17 @@ impl Tensor {
     }
 }
 
-/// Near one half by the distance from it, which is exact.
+/// Near one half by twice the distance from it, which is exact, over the smaller of x and 1 - x, which is exact too.
 #[inline(always)]
 fn logit<T: Real>(x: T) -> T {
-    let (one, rest) = (T::of(1.0), T::of(1.0) - x);
+    let (zero, one, half) = (T::of(0.0), T::of(1.0), T::of(0.5));
+    let (rest, low) = (one - x, x < half);
     let middle = (x > T::of(0.25)) & (x < T::of(0.75));
-    let near = if middle { (x - rest) / rest } else { T::of(0.0) };
+    let distance = if low { half - x } else { x - half };
+    let near = if middle { (distance + distance) / if low { x } else { rest } } else { zero };
     let far = if middle { one } else { x / rest };
-    log1p(near) + log(far)
+    let near = log1p(near);
+    log(far) + if low { -near } else { near }
 }
 
 elementwise! {

@@ -1,5 +1,5 @@
 //! prelu - rectifier with slopes that are learned.   z = x where x > 0, else w x,   dz = dx, or w dx + x dw where x
-//! <= 0.   Domain: all reals. At the kink the slope is w.
+//! <= 0.   Domain: all reals. At the kink the subgradient of least norm: w, 0 below it, 1 at most.
 
 use crate::ops::prelude::*;
 
@@ -36,7 +36,10 @@ elementwise! {
     PRELU = "prelu",
     value: |x, w| if x > 0.0 { x } else { w * x },
     slopes: [
-        slope!(|x: operand 0, w: operand 1| above(x, 0.0, 1.0, w)),
+        slope!(
+            |x: operand 0, w: operand 1| above(x, 0.0, 1.0, at_zero(x, least_slope(w), w)),
+            tensor: above(x, 0.0, 1.0, at_zero(x, w.clamp(0.0, 1.0), w))
+        ),
         slope!(|x: operand 0| above(x, 0.0, 0.0, x))
     ],
     rule: "dx = dz where x > 0, else w dz; dw = x dz where x <= 0",

@@ -1,6 +1,7 @@
 //! relu - rectifier.   y = max(x, 0),   dy = dx where x > 0, else 0.   At the kink the subgradient of least norm: relu'(0) = 0.
 //!
-//! The rule keeps one bit an element, not the operand: n/8 bytes.
+//! The rule keeps one bit an element, not the operand: n/8 bytes; or nothing more where the operand or the output is held
+//! anyway: an operand that is a leaf or that its own rule saved, an output that the rule of a later call saves.
 
 use crate::ops::prelude::*;
 use wengert_kernels::dtype::Compute;
@@ -33,6 +34,15 @@ fn rectify<T: Compute + Stored>(x: View<'_>, out: Out<'_>) {
     });
 }
 
+/// The bits of positive elements: as they were saved, or of what is positive with them.
+fn positive(rule: &Rule<'_>) -> Tensor {
+    match (rule.has_residual(), rule.has_operand(0)) {
+        (true, _) => rule.residual().clone(),
+        (_, true) => rule.operand(0).pack_positive(),
+        (_, false) => rule.output(0).pack_positive(),
+    }
+}
+
 impl Primitive for Relu {
     fn name(&self) -> &'static str {
         "relu"
@@ -56,17 +66,21 @@ impl Primitive for Relu {
         Saves::NOTHING.residual()
     }
 
+    fn alternatives(&self) -> &'static [Saves] {
+        const { &[Saves::NOTHING.operand(0), Saves::NOTHING.output(0)] }
+    }
+
     fn residual(&'static self, _attrs: &Attrs, operands: &[&Tensor], _outputs: &[&Tensor]) -> Tensor {
         operands[0].pack_positive()
     }
 
     fn vjp(&'static self, rule: &Rule<'_>, cotangents: &mut [Option<Tensor>]) -> Gradients {
         let Some(g) = cotangents[0].take() else { return Gradients::new() };
-        smallvec![Gradient::Dense(g.select_bits(rule.residual()))]
+        smallvec![Gradient::Dense(g.select_bits(&positive(rule)))]
     }
 
     fn jvp(&'static self, rule: &Rule<'_>, tangents: &[Option<Tensor>]) -> Adjoints {
-        smallvec![tangents[0].as_ref().map(|tangent| tangent.select_bits(rule.residual()))]
+        smallvec![tangents[0].as_ref().map(|tangent| tangent.select_bits(&positive(rule)))]
     }
 
     fn batch(
