@@ -62,7 +62,7 @@ impl Primitive for Relu {
 
     fn vjp(&'static self, rule: &Rule<'_>, cotangents: &mut [Option<Tensor>]) -> Gradients {
         let Some(g) = cotangents[0].take() else { return Gradients::new() };
-        smallvec![Gradient::Dense(g.select_bits(rule.residual()))]
+        smallvec![Gradient::Dense(g.into_selected_bits(rule.residual()))]
     }
 
     fn jvp(&'static self, rule: &Rule<'_>, tangents: &[Option<Tensor>]) -> Adjoints {
