@@ -160,6 +160,7 @@ primitives! {
     reduction {
         sum: SUM;
         prod: PROD;
+        product_of_others: PRODUCT_OF_OTHERS;
         amax: AMAX;
         amin: AMIN;
         max: MAX;
