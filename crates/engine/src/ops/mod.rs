@@ -213,6 +213,7 @@ primitives! {
         gather: GATHER;
         scatter_add: SCATTER_ADD;
         scatter: SCATTER;
+        unscatter: UNSCATTER;
         scatter_fold: SCATTER_MUL SCATTER_MAX SCATTER_MIN;
         wrap_index: WRAP_INDEX;
     }
