@@ -154,6 +154,7 @@ primitives! {
         slice_update: SLICE_ADD SLICE_ASSIGN;
         flip: FLIP;
         diagonal: DIAGONAL DIAGONAL_ADD DIAGONAL_ASSIGN;
+        triangle_part: TRIANGLE_PART;
         windows: WINDOWS WINDOWS_ADD;
         concat: CONCAT;
     }
