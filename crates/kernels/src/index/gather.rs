@@ -121,8 +121,11 @@ fn gather_run<const WIDTH: usize>(
     Ok(())
 }
 
+/// Elements below which a loop beats a call that copies.
+const SHORT: usize = 8;
+
 fn copy_run<const WIDTH: usize>(source: &[[u8; WIDTH]], start: isize, stride: isize, out: &mut [[u8; WIDTH]]) {
-    if stride == 1 {
+    if stride == 1 && out.len() > SHORT {
         return out.copy_from_slice(&source[start as usize..][..out.len()]);
     }
     let mut position = start;
