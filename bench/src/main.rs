@@ -63,6 +63,8 @@ enum Bench {
     /// What forward and reverse cost together, in units of the forward pass.
     #[command(name = "cheap_gradient")]
     CheapGradient {
+        /// Only these workloads and primitives; all of them when there is none.
+        names: Vec<String>,
         /// One JSON object a line.
         #[arg(long)]
         json: bool,
@@ -81,7 +83,7 @@ fn main() {
         Bench::Overhead { json, most } => overhead::run(json, most),
         Bench::Chain { elements, ops, json } => overhead::run_one(elements, ops, json),
         Bench::Step { name, mode: Mode::Eager, seconds, json } => step::run(&name, seconds, json),
-        Bench::CheapGradient { json } => cheap_gradient::run(json),
+        Bench::CheapGradient { names, json } => cheap_gradient::run(&names, json),
         Bench::Losses { name, mode: Mode::Eager, json } => step::losses(&name, json),
     }
 }

@@ -46,28 +46,62 @@ pub fn pack_positive(input: View<'_>, out: &mut [u8]) {
 pub fn select_bits(input: View<'_>, bits: View<'_>, out: Out<'_>) {
     let (rows, columns) = row_shape(&input, "select_bits");
     out.expect_length(rows * columns, "select_bits");
-    assert!(
-        bits.dtype.size() == 1 && bits.len() == rows * columns.div_ceil(8),
-        "select_bits: a mask of {:?} ({}) for an input of {:?}",
-        bits.shape,
-        bits.dtype,
-        input.shape
-    );
+    expect_mask(&bits, rows, columns);
     if input.is_empty() {
         return;
     }
-    let bits = match bits.contiguous_bytes() {
+    let bits = mask_bytes(bits);
+    match input.dtype.compute() {
+        DType::F64 => select_as::<f64>(input, columns, &bits, out),
+        DType::F32 => select_as::<f32>(input, columns, &bits, out),
+        _ => select_as::<i64>(input, columns, &bits, out),
+    }
+}
+
+/// Writes 0 over the elements of `target` whose bit is not set: [`select_bits`] over its own operand, whose rows have
+/// `columns` elements.
+///
+/// ```
+/// use wengert_kernels::{DType, View, bits::clear_bits};
+/// let bits = View { dtype: DType::U8, bytes: &[0b101], offset: 0, shape: &[1], strides: &[1] };
+/// let mut x = [5f32, 6.0, 7.0];
+/// clear_bits(&mut x, 3, bits);
+/// assert_eq!(x, [5.0, 0.0, 7.0]);
+/// ```
+pub fn clear_bits<T: Compute>(target: &mut [T], columns: usize, bits: View<'_>) {
+    if target.is_empty() {
+        return;
+    }
+    expect_mask(&bits, target.len() / columns, columns);
+    let bits = mask_bytes(bits);
+    let chunk = rows_per_chunk(target.len(), columns);
+    for_each_chunk(target, chunk * columns, &|index, target| {
+        let mut truth = [0; TILE + 8];
+        let first = index * chunk * columns;
+        for_each_part(first, first + target.len(), columns, |start, count, columns_here| {
+            spread_rows(&bits[byte_of(start, columns)..], columns_here, count / columns_here, &mut truth);
+            clear(&mut target[start - first..][..count], &truth[..count]);
+        });
+    });
+}
+
+fn expect_mask(bits: &View<'_>, rows: usize, columns: usize) {
+    assert!(
+        bits.dtype.size() == 1 && bits.len() == rows * columns.div_ceil(8),
+        "select_bits: a mask of {:?} ({}) for {rows} rows of {columns}",
+        bits.shape,
+        bits.dtype,
+    );
+}
+
+fn mask_bytes(bits: View<'_>) -> Cow<'_, [u8]> {
+    match bits.contiguous_bytes() {
         Some(bytes) => Cow::Borrowed(bytes),
         None => {
             let mut bytes = vec![0; bits.len()];
             copy(bits, Out { dtype: bits.dtype, bytes: &mut bytes });
             Cow::Owned(bytes)
         }
-    };
-    match input.dtype.compute() {
-        DType::F64 => select_as::<f64>(input, columns, &bits, out),
-        DType::F32 => select_as::<f32>(input, columns, &bits, out),
-        _ => select_as::<i64>(input, columns, &bits, out),
     }
 }
 
@@ -83,16 +117,85 @@ fn rows_per_chunk(elements: usize, columns: usize) -> usize {
     (tile_elements(elements) / columns.max(1)).max(1)
 }
 
-vectorised! {
-    fn pack_tile[T: Compute](values: &[T], out: &mut [u8]) {
-        let (groups, tail) = values.as_chunks::<8>();
-        for (group, byte) in groups.iter().zip(out.iter_mut()) {
-            *byte = group.iter().enumerate().fold(0, |byte, (j, &value)| byte | ((value > T::ZERO) as u8) << j);
-        }
-        if !tail.is_empty() {
-            out[groups.len()] = tail.iter().enumerate().fold(0, |byte, (j, &value)| byte | ((value > T::ZERO) as u8) << j);
+/// A tile of truth values, one byte each. The last group of a row reaches into the next one, and that of the last row beyond
+/// it: whole groups cost less than a few elements one by one.
+type Truth = [u8; TILE + 8];
+
+/// The bits of a byte, one byte each.
+const SPREAD: [[u8; 8]; 256] = {
+    let mut table = [[0; 8]; 256];
+    let mut place = 0;
+    while place < 256 * 8 {
+        table[place / 8][place % 8] = ((place / 8) >> (place % 8) & 1) as u8;
+        place += 1;
+    }
+    table
+};
+
+/// Bits of rows of `columns` elements to bytes.
+fn spread_rows(bits: &[u8], columns: usize, rows: usize, truth: &mut Truth) {
+    for (row, bits) in bits.chunks_exact(columns.div_ceil(8)).take(rows).enumerate() {
+        // In order: what a row writes beyond its end is written again.
+        for (place, &byte) in bits.iter().enumerate() {
+            truth[row * columns + place * 8..][..8].copy_from_slice(&SPREAD[byte as usize]);
         }
     }
+}
+
+/// Bytes to bits of rows of `columns` elements.
+fn pack_rows(truth: &Truth, columns: usize, out: &mut [u8]) {
+    let row_bytes = columns.div_ceil(8);
+    for (row, out) in out.chunks_exact_mut(row_bytes).enumerate() {
+        for (place, byte) in out.iter_mut().enumerate() {
+            let mut group = [0; 8];
+            group.copy_from_slice(&truth[row * columns + place * 8..][..8]);
+            // The product moves byte j to bit 56 + j.
+            *byte = (u64::from_le_bytes(group).wrapping_mul(0x0102_0408_1020_4080) >> 56) as u8;
+        }
+        if let Some(last) = out.last_mut() {
+            *last &= u8::MAX >> (row_bytes * 8 - columns);
+        }
+    }
+}
+
+vectorised! {
+    fn positive[T: Compute](values: &[T], truth: &mut [u8]) {
+        for (truth, &value) in truth.iter_mut().zip(values) {
+            *truth = u8::from(value > T::ZERO);
+        }
+    }
+}
+
+vectorised! {
+    fn select[T: Compute](values: &[T], truth: &[u8], out: &mut [T]) {
+        for ((out, &value), &truth) in out.iter_mut().zip(values).zip(truth) {
+            *out = if truth != 0 { value } else { T::ZERO };
+        }
+    }
+}
+
+vectorised! {
+    fn clear[T: Compute](values: &mut [T], truth: &[u8]) {
+        for (value, &truth) in values.iter_mut().zip(truth) {
+            *value = if truth != 0 { *value } else { T::ZERO };
+        }
+    }
+}
+
+/// Calls `body(start, count, columns)` on tiles that cover `start..end`: whole rows, or a part of one row that counts as a row.
+fn for_each_part(mut start: usize, end: usize, columns: usize, mut body: impl FnMut(usize, usize, usize)) {
+    let tile = if columns < TILE { TILE / columns * columns } else { TILE };
+    while start < end {
+        let row_rest = if tile < columns { columns - start % columns } else { tile };
+        let count = tile.min(end - start).min(row_rest);
+        body(start, count, count.min(columns));
+        start += count;
+    }
+}
+
+/// Where the bits of element `start` are, which is the first of its byte.
+fn byte_of(start: usize, columns: usize) -> usize {
+    start / columns * columns.div_ceil(8) + start % columns / 8
 }
 
 fn pack_as<T: Compute>(input: View<'_>, columns: usize, out: &mut [u8]) {
@@ -100,48 +203,37 @@ fn pack_as<T: Compute>(input: View<'_>, columns: usize, out: &mut [u8]) {
     let chunk = rows_per_chunk(input.len(), columns);
     let reader = Reader::<T>::new(input);
     for_each_chunk(out, chunk * row_bytes, &|index, out| {
-        let mut scratch = Scratch::new();
-        for (row, out) in out.chunks_exact_mut(row_bytes).enumerate() {
-            let start = (index * chunk + row) * columns;
-            for (tile, out) in out.chunks_mut(TILE / 8).enumerate() {
-                let begin = tile * TILE;
-                pack_tile(reader.tile(start + begin, TILE.min(columns - begin), &mut scratch), out);
-            }
-        }
+        let (mut scratch, mut truth) = (Scratch::new(), [0; TILE + 8]);
+        let first = index * chunk * columns;
+        for_each_part(first, first + out.len() / row_bytes * columns, columns, |start, count, columns_here| {
+            positive(reader.tile(start, count, &mut scratch), &mut truth[..count]);
+            let bytes = count / columns_here * columns_here.div_ceil(8);
+            pack_rows(&truth, columns_here, &mut out[byte_of(start - first, columns)..][..bytes]);
+        });
     });
-}
-
-vectorised! {
-    fn select_tile[T: Compute](values: &[T], bits: &[u8], out: &mut [T]) {
-        for ((values, out), &byte) in values.chunks(8).zip(out.chunks_mut(8)).zip(bits) {
-            for (j, (out, &value)) in out.iter_mut().zip(values).enumerate() {
-                *out = if byte & (1 << j) != 0 { value } else { T::ZERO };
-            }
-        }
-    }
 }
 
 fn select_as<T: Compute>(input: View<'_>, columns: usize, bits: &[u8], out: Out<'_>) {
     let Out { dtype, bytes } = out;
     let size = dtype.size();
-    let row_bytes = columns.div_ceil(8);
     let chunk = rows_per_chunk(input.len(), columns);
     let reader = Reader::<T>::new(input);
     for_each_chunk(bytes, chunk * columns * size, &|index, bytes| {
-        let mut scratch = Scratch::new();
-        let mut selected = Scratch::new();
-        for (row, bytes) in bytes.chunks_exact_mut(columns * size).enumerate() {
-            let row = index * chunk + row;
-            let bits = &bits[row * row_bytes..][..row_bytes];
-            for (tile, bytes) in bytes.chunks_mut(TILE * size).enumerate() {
-                let begin = tile * TILE;
-                let count = bytes.len() / size;
-                let selected = selected.slice(count);
-                let values = reader.tile(row * columns + begin, count, &mut scratch);
-                select_tile(values, &bits[begin / 8..], selected);
-                T::store(selected, dtype, bytes);
+        let (mut scratch, mut results, mut truth) = (Scratch::new(), Scratch::new(), [0; TILE + 8]);
+        let first = index * chunk * columns;
+        for_each_part(first, first + bytes.len() / size, columns, |start, count, columns_here| {
+            spread_rows(&bits[byte_of(start, columns)..], columns_here, count / columns_here, &mut truth);
+            let values = reader.tile(start, count, &mut scratch);
+            let bytes = &mut bytes[(start - first) * size..][..count * size];
+            match bytemuck::try_cast_slice_mut(bytes) {
+                Ok(out) if dtype == T::DTYPE => select(values, &truth[..count], out),
+                _ => {
+                    let results = results.slice(count);
+                    select(values, &truth[..count], results);
+                    T::store(results, dtype, bytes);
+                }
             }
-        }
+        });
     });
 }
 
@@ -180,6 +272,12 @@ mod tests {
                 let column = i % columns;
                 let kept = bits[column / 8] >> (column % 8) & 1 == 1;
                 assert_eq!(element::<f64>(dtype, &out, i), if kept { value } else { 0.0 });
+            }
+            let mut over = values.clone();
+            clear_bits(&mut over, columns, mask);
+            for (i, (over, value)) in over.iter().zip(&values).enumerate() {
+                let kept = bits[i % columns / 8] >> (i % columns % 8) & 1 == 1;
+                assert_eq!(*over, if kept { *value } else { 0.0 });
             }
         }
     }

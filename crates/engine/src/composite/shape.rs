@@ -981,40 +981,6 @@ impl Tensor {
         self.flatten().diag_embed(offset)
     }
 
-    /// Each matrix with zeros above the diagonal that is `offset` above the main one.
-    ///
-    /// ```
-    /// use wengert::prelude::*;
-    /// assert_eq!(Tensor::ones([2, 2]).tril(0), Tensor::from([[1.0, 0.0], [1.0, 1.0]]));
-    /// ```
-    #[track_caller]
-    pub fn tril(&self, offset: isize) -> Tensor {
-        let (rows, columns) = self.matrix_positions("tril");
-        columns.le(rows + offset as i64).where_(self, 0)
-    }
-
-    /// Each matrix with zeros below the diagonal that is `offset` above the main one.
-    ///
-    /// ```
-    /// use wengert::prelude::*;
-    /// assert_eq!(Tensor::ones([2, 2]).triu(1), Tensor::from([[0.0, 1.0], [0.0, 0.0]]));
-    /// ```
-    #[track_caller]
-    pub fn triu(&self, offset: isize) -> Tensor {
-        let (rows, columns) = self.matrix_positions("triu");
-        columns.ge(rows + offset as i64).where_(self, 0)
-    }
-
-    /// The row numbers, as a column, and the column numbers of the last two axes.
-    #[track_caller]
-    fn matrix_positions(&self, name: &str) -> (Tensor, Tensor) {
-        let [.., rows, columns] = *self.shape() else {
-            let shape = Shape::from(self.shape());
-            Error::new(ErrorKind::Shape(vec![shape.clone()]), name, format!("shape {shape} has no two axes")).raise();
-        };
-        (Tensor::arange(rows).reshape([rows, 1]), Tensor::arange(columns))
-    }
-
     /// This tensor's shape filled with one number that may be differentiated.
     ///
     /// ```

@@ -155,12 +155,14 @@ primitives! {
         slice_update: SLICE_ADD SLICE_ASSIGN;
         flip: FLIP;
         diagonal: DIAGONAL DIAGONAL_ADD DIAGONAL_ASSIGN;
+        triangle_part: TRIANGLE_PART;
         windows: WINDOWS WINDOWS_ADD;
         concat: CONCAT;
     }
     reduction {
         sum: SUM;
         prod: PROD;
+        product_of_others: PRODUCT_OF_OTHERS;
         amax: AMAX;
         amin: AMIN;
         max: MAX;
@@ -213,6 +215,7 @@ primitives! {
         gather: GATHER;
         scatter_add: SCATTER_ADD;
         scatter: SCATTER;
+        unscatter: UNSCATTER;
         scatter_fold: SCATTER_MUL SCATTER_MAX SCATTER_MIN;
         wrap_index: WRAP_INDEX;
     }

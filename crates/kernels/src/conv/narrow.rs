@@ -146,15 +146,16 @@ pub(super) fn weight_gradient<T: Convolve>(gather: &Gather, x: &[T], g: &[T], ou
     gather.for_each_task(gather.groups * gather.channels, &|task| {
         let (group, channel) = (task / gather.channels, task % gather.channels);
         let weights = gather.lanes * kernel;
-        let mut scratch = Block::new((source.plane + weights * LANES) * size_of::<T>());
-        let (copy, sums) = scratch.as_mut_slice::<T>().expect("a new block is not shared").split_at_mut(source.plane);
+        let mut scratch = Block::new((source.plane + LANES + weights * LANES) * size_of::<T>());
+        let scratch = scratch.as_mut_slice::<T>().expect("a new block is not shared");
+        let (copy, sums) = scratch.split_at_mut(source.plane + LANES);
         sums.fill(T::ZERO);
         let (sums, _) = sums.as_chunks_mut::<LANES>();
         for image in 0..gather.batch {
             let place = image * gather.groups + group;
             source.fill(axes, 0, &x[(place * gather.channels + channel) * plane..], 1, copy);
             for (lane, sums) in sums.chunks_exact_mut(kernel).enumerate() {
-                let g = &g[(place * gather.lanes + lane) * target_plane..][..target_plane];
+                let g = &g[(place * gather.lanes + lane) * target_plane..];
                 for (&step, sums) in steps.iter().zip(sums) {
                     add_products(&copy[step..], &lines, g, axes[2].target, sums);
                 }
@@ -171,24 +172,41 @@ pub(super) fn weight_gradient<T: Convolve>(gather: &Gather, x: &[T], g: &[T], ou
 }
 
 vectorised! {
-    /// `sums += g[line] . x[lines[line]..]` over all lines of `columns` elements, lane by lane.
+    /// `sums += g[line] . x[lines[line]..]` over all lines of `columns` elements, lane by lane; both may go on behind them.
     fn add_products[T: Product](x: &[T], lines: &[usize], g: &[T], columns: usize, sums: &mut [T; LANES]) {
         let mut lanes = *sums;
+        if columns < LANES {
+            let within: [bool; LANES] = std::array::from_fn(|l| l < columns);
+            for (&line, start) in lines.iter().zip((0..).step_by(columns.max(1))) {
+                match (g[start..].first_chunk::<LANES>(), x[line..].first_chunk::<LANES>()) {
+                    // Whole vectors, of which only the lanes of this line count.
+                    (Some(g), Some(x)) => {
+                        for l in 0..LANES {
+                            let product = g[l] * x[l];
+                            lanes[l] = lanes[l] + if within[l] { product } else { T::ZERO };
+                        }
+                    }
+                    _ => {
+                        for l in 0..columns {
+                            lanes[l] = T::multiply_add(lanes[l], g[start + l], x[line + l]);
+                        }
+                    }
+                }
+            }
+            *sums = lanes;
+            return;
+        }
         let fresh: [bool; LANES] = std::array::from_fn(|l| l >= LANES - columns % LANES);
         for (&line, g) in lines.iter().zip(g.chunks_exact(columns)) {
             let x = &x[line..][..columns];
             let (chunks, tail) = g.as_chunks::<LANES>();
-            let (pieces, rest) = x.as_chunks::<LANES>();
+            let (pieces, _) = x.as_chunks::<LANES>();
             for (g, x) in chunks.iter().zip(pieces) {
                 for l in 0..LANES {
                     lanes[l] = T::multiply_add(lanes[l], g[l], x[l]);
                 }
             }
-            if columns < LANES {
-                for l in 0..tail.len() {
-                    lanes[l] = T::multiply_add(lanes[l], tail[l], rest[l]);
-                }
-            } else if !tail.is_empty() {
+            if !tail.is_empty() {
                 // The last whole chunk, but only the lanes that no chunk before had.
                 let g: &[T; LANES] = g.last_chunk().expect("the row is long enough");
                 let x: &[T; LANES] = x.last_chunk().expect("the row is long enough");

@@ -1,11 +1,14 @@
-//! Reductions of the middle axis of contiguous arrays `[outer, n, inner]`: `max`, `min` and where they are, products,
+//! Reductions of the middle axis of contiguous arrays `[outer, n, inner]`: `max`, `min` and where they are, products
+//! (also of all elements but one),
 //! and whether any or all elements are not 0.
 //!
 //! NaN beats every number, and the first index wins among equals, as in [`reduce::max`](crate::reduce::max()).
 
+mod others;
 mod product;
 mod truth;
 
+pub use others::product_of_others;
 pub use product::prod;
 pub use truth::{all, any};
 

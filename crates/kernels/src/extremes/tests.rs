@@ -122,3 +122,42 @@ fn any_and_all_equal_naive_loops() {
         }
     }
 }
+
+/// The product without element `i` of `x + t1 h1 + ..`, differentiated by all `t`: a sum over which element each `h` gives.
+fn product_without(x: &[f64], directions: &[&[f64]], i: usize) -> f64 {
+    let Some((h, rest)) = directions.split_first() else {
+        return (0..x.len()).filter(|&j| j != i).map(|j| x[j]).product();
+    };
+    let along = |j: usize| {
+        let mut given = x.to_vec();
+        given[j] = h[j];
+        // A direction that comes later must not give the same element.
+        let rest: Vec<Vec<f64>> =
+            rest.iter().map(|h| h.iter().enumerate().map(|(k, &h)| if k == j { 0.0 } else { h }).collect()).collect();
+        product_without(&given, &rest.iter().map(|h| &h[..]).collect::<Vec<_>>(), i)
+    };
+    (0..x.len()).filter(|&j| j != i).map(along).sum()
+}
+
+#[test]
+fn products_of_others_equal_naive_loops_for_every_length_and_order() {
+    for (rows, n) in [(3, 1), (2, 2), (4, 5), (1, 70), (2, 64), (5000, 7)] {
+        let samples: Vec<Vec<f64>> = (0..4)
+            .map(|k| {
+                (0..rows * n).map(|i| if i % 11 == 3 { 0.0 } else { (i as f64 * 0.7 + k as f64).sin() * 1.3 }).collect()
+            })
+            .collect();
+        for order in 0..if n > 10 || rows > 10 { 2 } else { 4 } {
+            let directions: Vec<&[f64]> = samples[1..=order].iter().map(|h| &h[..]).collect();
+            let mut out = vec![9.0; rows * n];
+            product_of_others(&samples[0], &directions, n, &mut out);
+            for place in (0..rows * n).step_by(if rows > 10 { 97 } else { 1 }) {
+                let row = place / n * n;
+                let parts: Vec<&[f64]> = directions.iter().map(|h| &h[row..][..n]).collect();
+                let want = product_without(&samples[0][row..][..n], &parts, place % n);
+                let got = out[place];
+                assert!((got - want).abs() <= 1e-13 * want.abs().max(1.0), "{rows}x{n}, {order}: {got}, not {want}");
+            }
+        }
+    }
+}

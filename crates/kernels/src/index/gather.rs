@@ -42,7 +42,7 @@ fn gather_words<const WIDTH: usize>(
 ) -> Result<(), OutOfRange> {
     let (source, _) = input.bytes.as_chunks::<WIDTH>();
     let (out, _) = out.as_chunks_mut::<WIDTH>();
-    let indices = Reader::<i64>::new(index);
+    let indices = rows.indices(index);
     let rows_per_chunk = match tile_elements(out.len()) == out.len() {
         true => out.len() / rows.columns,
         false => REGION_TILE.div_ceil(rows.columns),
@@ -71,31 +71,61 @@ fn gather_rows<const WIDTH: usize>(
 ) -> Result<(), OutOfRange> {
     let mut scratch = Scratch::new();
     let mut walker = Odometer::at(&rows.shape, &rows.strides, first_row);
-    for (row, out) in out.chunks_exact_mut(rows.columns).enumerate() {
-        let start = (first_row + row) * rows.columns;
-        let base = offset + walker.offset;
+    let (columns, together) = (rows.columns, rows.rows_together());
+    // Several rows at a time: finding a tile of indices costs more than a short row.
+    for (group, out) in out.chunks_mut(together * columns).enumerate() {
+        let row = first_row + group * together;
         if rows.one_index_per_row {
-            let index = rows.check(indices.tile(start, 1, &mut scratch)[0], start)?;
-            copy_run(source, base + index * rows.axis_stride, rows.column_stride, out);
-        } else {
+            let indices = indices.tile(row, out.len() / columns, &mut scratch);
+            for (i, (out, &index)) in out.chunks_exact_mut(columns).zip(indices).enumerate() {
+                let index = rows.check(index, (row + i) * columns)?;
+                copy_run(source, offset + walker.offset + index * rows.axis_stride, rows.column_stride, out);
+                walker.advance();
+            }
+        } else if columns > TILE {
             for (tile, out) in out.chunks_mut(TILE).enumerate() {
                 let begin = tile * TILE;
-                let indices = indices.tile(start + begin, out.len(), &mut scratch);
-                let mut position = base + begin as isize * rows.column_stride;
-                for (i, (out, &index)) in out.iter_mut().zip(indices).enumerate() {
-                    let index = rows.check(index, start + begin + i)?;
-                    *out = source[(position + index * rows.axis_stride) as usize];
-                    position += rows.column_stride;
-                }
+                let indices = indices.tile(row * columns + begin, out.len(), &mut scratch);
+                let first = offset + walker.offset + begin as isize * rows.column_stride;
+                gather_run(source, rows, first, indices, row * columns + begin, out)?;
+            }
+            walker.advance();
+        } else {
+            let indices = indices.tile(row * columns, out.len(), &mut scratch);
+            let pairs = out.chunks_exact_mut(columns).zip(indices.chunks_exact(columns));
+            for (i, (out, indices)) in pairs.enumerate() {
+                gather_run(source, rows, offset + walker.offset, indices, (row + i) * columns, out)?;
+                walker.advance();
             }
         }
-        walker.advance();
     }
     Ok(())
 }
 
+/// A part of a row, whose first element has position `first` where its index is 0.
+#[inline(always)]
+fn gather_run<const WIDTH: usize>(
+    source: &[[u8; WIDTH]],
+    rows: &Rows,
+    first: isize,
+    indices: &[i64],
+    start: usize,
+    out: &mut [[u8; WIDTH]],
+) -> Result<(), OutOfRange> {
+    let mut position = first;
+    for (i, (out, &index)) in out.iter_mut().zip(indices).enumerate() {
+        let index = rows.check(index, start + i)?;
+        *out = source[(position + index * rows.axis_stride) as usize];
+        position += rows.column_stride;
+    }
+    Ok(())
+}
+
+/// Elements below which a loop beats a call that copies.
+const SHORT: usize = 8;
+
 fn copy_run<const WIDTH: usize>(source: &[[u8; WIDTH]], start: isize, stride: isize, out: &mut [[u8; WIDTH]]) {
-    if stride == 1 {
+    if stride == 1 && out.len() > SHORT {
         return out.copy_from_slice(&source[start as usize..][..out.len()]);
     }
     let mut position = start;

@@ -8,7 +8,7 @@ mod rows;
 mod scatter;
 
 pub use gather::gather;
-pub use scatter::{scatter_add, scatter_fold};
+pub use scatter::{scatter_add, scatter_fold, take_last};
 
 use std::fmt;
 

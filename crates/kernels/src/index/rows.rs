@@ -44,8 +44,19 @@ impl Rows {
             strides: along[..inner].into(),
             axis_stride: strides[axis],
             length: shape[axis],
-            one_index_per_row: axis != inner && (index.strides[inner] == 0 || index.shape[inner] == 1),
+            one_index_per_row: axis != inner && index.strides[inner] == 0 && index.shape[inner] > 1,
         }
+    }
+
+    /// The indices in row-major order: one for each row where they are alike, else one for each element.
+    pub(super) fn indices<'a>(&self, index: View<'a>) -> Reader<'a, i64> {
+        let kept = index.shape.len() - usize::from(self.one_index_per_row);
+        Reader::new(View { shape: &index.shape[..kept], strides: &index.strides[..kept], ..index })
+    }
+
+    /// How many rows are read together: as many indices as a tile holds, or one row in tiles.
+    pub(super) fn rows_together(&self) -> usize {
+        if self.one_index_per_row { TILE } else { (TILE / self.columns).max(1) }
     }
 
     /// The index as a position, or the error for row-major position `position`.

@@ -75,6 +75,23 @@ fn scatter_add_equals_a_plain_loop() {
 }
 
 #[test]
+fn take_last_undoes_a_scatter_that_assigns() {
+    for seed in 0..400 {
+        let (shape, axis, index) = case(seed);
+        let indices = index.values::<i64>();
+        let mut expected: Vec<f64> = (0..shape.iter().product()).map(|i: usize| i as f64 + 1.0).collect();
+        let (mut target, mut values) = (expected.clone(), vec![-1.0; indices.len()]);
+        take_last(&mut target, &shape, axis, index.view(), &mut values).unwrap();
+        for (i, &picked) in indices.iter().enumerate().rev() {
+            let mut at = coordinates(i, &index.shape);
+            at[axis] = picked as usize;
+            assert_eq!(values[i], std::mem::take(&mut expected[linear(&at, &shape)]), "{shape:?} axis {axis}");
+        }
+        assert_eq!(target, expected, "{shape:?} axis {axis}");
+    }
+}
+
+#[test]
 fn the_first_bad_index_is_reported_and_nothing_is_written() {
     let mut indices = vec![0i64; 200_000];
     indices[150_000] = 10;

@@ -4,10 +4,13 @@
 //! `A = U diag(s) V^T` and `P = U^T H V` it is `det(U) det(V) U M V^T`, where element `(i, j)` of `M` is a sum over the sets
 //! `T` of `k + 1` indices with `i` and `j` among them: the product of the `s` outside `T`, times the cofactor `(i, j)` of the
 //! `P` within `T`, each `P` giving one row. Nothing is divided by, so a singular matrix is no special case. Without
-//! directions, or with one, a matrix that is far from singular takes the faster way of its inverse.
+//! directions, or with one, a matrix that is far from singular takes the faster way of its inverse. Up to order 3 the minors
+//! are written out.
 
 use super::batch::{expect_finite, expect_length, for_each_matrix};
-use super::{Part, Status, inv, lu, multiply};
+use super::lu::{factor, solve_factored};
+use super::{Part, Status, lu, multiply, transpose};
+use smallvec::SmallVec;
 
 /// Ratio of the least and the largest pivot from which on the inverse is exact enough.
 const REGULAR: f64 = 1e-3;
@@ -31,16 +34,53 @@ pub fn cofactor(a: &[f64], directions: &[&[f64]], [batch, n]: [usize; 2], out: &
     let each = n * n;
     for_each_matrix(batch, 30 * n * n * n, [out], &mut [], &|matrix, [out], _| {
         let a = &a[matrix * each..][..each];
-        let directions: Vec<&[f64]> = directions.iter().map(|all| &all[matrix * each..][..each]).collect();
+        let directions: SmallVec<[&[f64]; 2]> = directions.iter().map(|all| &all[matrix * each..][..each]).collect();
         expect_finite(a)?;
         directions.iter().try_for_each(|direction| expect_finite(direction))?;
         if n == 0 || directions.len() >= n {
             out.fill(0.0);
+        } else if n <= 3 {
+            by_minors(a, &directions, n, out);
         } else if directions.len() > 1 || !by_inverse(a, directions.first().copied(), n, out) {
             by_singular_values(a, &directions, n, out);
         }
         Ok(())
     })
+}
+
+/// The minors of matrices of order 1, 2 and 3: a constant, linear and bilinear in the elements.
+fn by_minors(a: &[f64], directions: &[&[f64]], n: usize, out: &mut [f64]) {
+    match (n, directions) {
+        (1, _) => out[0] = 1.0,
+        (2, _) => {
+            let a = directions.first().unwrap_or(&a);
+            out.copy_from_slice(&[a[3], -a[2], -a[1], a[0]]);
+        }
+        (_, []) => add_minors(a, a, out, false),
+        (_, [h]) => {
+            add_minors(a, h, out, false);
+            add_minors(h, a, out, true);
+        }
+        (_, directions) => {
+            add_minors(directions[0], directions[1], out, false);
+            add_minors(directions[1], directions[0], out, true);
+        }
+    }
+}
+
+/// Minors of order 2 whose first row is of `a` and whose second is of `b`, with their signs: the rows and columns after the
+/// one left out follow in a circle, so all signs are positive.
+fn add_minors(a: &[f64], b: &[f64], out: &mut [f64], keep: bool) {
+    let [Some(a), Some(b)] = [a, b].map(|matrix| matrix.first_chunk::<9>()) else { return };
+    let Some(out) = out.first_chunk_mut::<9>() else { return };
+    for i in 0..3 {
+        let (first, second) = ((i + 1) % 3 * 3, (i + 2) % 3 * 3);
+        for j in 0..3 {
+            let (left, right) = ((j + 1) % 3, (j + 2) % 3);
+            let minor = a[first + left] * b[second + right] - a[first + right] * b[second + left];
+            out[i * 3 + j] = if keep { out[i * 3 + j] + minor } else { minor };
+        }
+    }
 }
 
 fn product(a: &[f64], b: &[f64], n: usize) -> Vec<f64> {
@@ -49,33 +89,30 @@ fn product(a: &[f64], b: &[f64], n: usize) -> Vec<f64> {
     out
 }
 
-/// `C(A) = det X^T` and `C(A; H) = det (tr(X H) X - X H X)^T` with `X = A^-1`; false if the matrix is too near a singular one.
+/// `C(A) = det Y` and `C(A; H) = det (tr(Y^T H) Y - Y H^T Y)` with `Y = A^-T`; false if the matrix is too near a singular
+/// one.
 fn by_inverse(a: &[f64], direction: Option<&[f64]>, n: usize, out: &mut [f64]) -> bool {
-    let (mut packed, mut pivots, mut sign) = (vec![0.0; n * n], vec![0; n], [0.0]);
-    let _ = lu(a, [1, n, n], &mut packed, &mut pivots, &mut sign);
+    let (mut packed, mut pivots) = (a.to_vec(), vec![0; n]);
+    let sign = factor(&mut packed, n, n, &mut pivots);
     let diagonal = || packed.iter().step_by(n + 1);
     let least = diagonal().fold(f64::INFINITY, |least, x| least.min(x.abs()));
     let largest = diagonal().fold(0f64, |largest, x| largest.max(x.abs()));
-    let determinant = sign[0] * diagonal().product::<f64>();
+    let determinant = sign * diagonal().product::<f64>();
     if least <= REGULAR * largest || !determinant.is_normal() {
         return false;
     }
-    let mut inverse = vec![0.0; n * n];
-    let _ = inv(a, [1, n], &mut inverse);
-    let matrix = match direction {
-        None => inverse,
-        Some(h) => {
-            let xh = product(&inverse, h, n);
-            let trace: f64 = xh.iter().step_by(n + 1).sum();
-            let bent = product(&xh, &inverse, n);
-            inverse.iter().zip(&bent).map(|(x, bent)| trace * x - bent).collect()
-        }
-    };
-    for i in 0..n {
-        for j in 0..n {
-            out[i * n + j] = determinant * matrix[j * n + i];
-        }
+    out.fill(0.0);
+    out.iter_mut().step_by(n + 1).for_each(|x| *x = 1.0);
+    let solved = solve_factored(&packed, n, &pivots, true, out, n);
+    debug_assert!(solved.is_ok(), "no pivot is zero");
+    if let Some(h) = direction {
+        let trace: f64 = out.iter().zip(h).map(|(y, h)| y * h).sum();
+        let mut turned = vec![0.0; n * n];
+        transpose(h, n, n, &mut turned);
+        let bent = product(&product(out, &turned, n), out, n);
+        out.iter_mut().zip(&bent).for_each(|(y, bent)| *y = trace * *y - bent);
     }
+    out.iter_mut().for_each(|x| *x *= determinant);
     true
 }
 

@@ -109,7 +109,7 @@ fn factor_and_solve<T: Real>(a: &[T], n: usize, transposed: bool, x: &mut [T], c
     solve_factored(&packed, n, &pivots, transposed, x, columns)
 }
 
-fn solve_factored<T: Real>(
+pub(super) fn solve_factored<T: Real>(
     packed: &[T],
     n: usize,
     pivots: &[i64],
@@ -147,7 +147,7 @@ const PANEL: usize = 32;
 const LANES: usize = 8;
 
 /// Factors the row-major `m x n` matrix in place; the sign of the permutation is returned.
-fn factor<T: Real>(a: &mut [T], m: usize, n: usize, pivots: &mut [i64]) -> T {
+pub(super) fn factor<T: Real>(a: &mut [T], m: usize, n: usize, pivots: &mut [i64]) -> T {
     let k = m.min(n);
     let mut sign = T::ONE;
     let mut scratch: Vec<[T; PANEL]> = Vec::with_capacity(m);

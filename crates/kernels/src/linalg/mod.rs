@@ -5,6 +5,7 @@
 //! |---|---|
 //! | `lu` | [`lu`], [`lu_solve`], [`solve`], [`inv`] |
 //! | `triangular` | [`solve_triangular`] |
+//! | `triangle` | [`triangle_part`] |
 //! | `cholesky` | [`cholesky`] |
 //! | `qr` | [`qr`] |
 //! | `eigh` | [`eigh`] |
@@ -30,6 +31,7 @@ mod part;
 mod qr;
 mod real;
 mod svd;
+mod triangle;
 mod triangular;
 
 pub use batch::{Failure, Reason, Status};
@@ -41,6 +43,7 @@ pub use lu::{inv, lu, lu_solve, solve};
 pub use qr::qr;
 pub use real::Real;
 pub use svd::svd;
+pub use triangle::triangle_part;
 pub use triangular::{Triangular, solve_triangular};
 
 pub(crate) use eigh::eigenpairs;

@@ -13,6 +13,9 @@ use std::ops::Range;
 /// Elements of one tile: few enough for several tiles to stay in the first-level cache.
 pub(crate) const TILE: usize = 1024;
 
+/// Elements of an innermost axis that are moved as one.
+const SHORT: usize = 16;
+
 /// One view, read as `T`.
 pub(crate) enum Reader<'a, T> {
     /// Contiguous and of type `T`: the memory itself.
@@ -91,11 +94,42 @@ impl Strided<'_> {
         let inner = self.layout.rank() - 1;
         let (size, stride) = (self.layout.shape[inner], self.layout.strides[inner]);
         let mut column = start % size;
+        if size <= SHORT
+            && self.dtype == T::DTYPE
+            && let Ok(values) = bytemuck::try_cast_slice(self.bytes)
+        {
+            return self.load_short(values, start, out);
+        }
         let mut rows = Odometer::at(&self.layout.shape[..inner], &self.layout.strides[..inner], start / size);
         while !out.is_empty() {
             let (run, rest) = out.split_at_mut((size - column).min(out.len()));
             self.load_run(self.offset + rows.offset + column as isize * stride, stride, run);
             out = rest;
+            column = 0;
+            rows.advance();
+        }
+    }
+
+    /// Rows so short that finding one costs more than reading it.
+    fn load_short<T: Compute>(&self, values: &[T], start: usize, mut out: &mut [T]) {
+        let inner = self.layout.rank() - 1;
+        let (size, stride) = (self.layout.shape[inner], self.layout.strides[inner]);
+        let mut column = start % size;
+        let mut rows = Odometer::at(&self.layout.shape[..inner], &self.layout.strides[..inner], start / size);
+        while !out.is_empty() {
+            let first = self.offset + rows.offset + column as isize * stride;
+            let run = (size - column).min(out.len());
+            match (stride, out.first_chunk_mut::<SHORT>()) {
+                // A store of fixed length; what lies beyond the run is written again.
+                (0, Some(whole)) => *whole = [values[first as usize]; SHORT],
+                (1, Some(whole)) if let Some(source) = values[first as usize..].first_chunk() => *whole = *source,
+                _ => {
+                    for (i, out) in out[..run].iter_mut().enumerate() {
+                        *out = values[(first + i as isize * stride) as usize];
+                    }
+                }
+            }
+            out = &mut out[run..];
             column = 0;
             rows.advance();
         }

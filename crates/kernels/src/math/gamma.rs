@@ -1,8 +1,9 @@
 //! The logarithm of the gamma function and its derivatives.
 //!
 //! `lgamma`: a polynomial times `(x-1)(x-2)` between 0.7 and 3, so that both zeros are exact; the recurrence below 13;
-//! Stirling's series beyond. `digamma`: the recurrence up to 10, then the asymptotic series. `polygamma`:
-//! `(-1)^(n+1) n! zeta(n+1, x)`, the Hurwitz zeta function by Euler and Maclaurin. Negative arguments by reflection.
+//! Stirling's series beyond. `digamma` and `trigamma`: the recurrence up to 10, then the asymptotic series; straight-line
+//! code for positive arguments. `polygamma`: `(-1)^(n+1) n! zeta(n+1, x)`, the Hurwitz zeta function by Euler and
+//! Maclaurin. Negative arguments by reflection.
 //!
 //! Relative error below `1e-14`, except near the zeros that are not at 1 and 2 (there the absolute error is as small).
 //! `f32` goes through `f64`.
@@ -73,26 +74,72 @@ fn lgamma_double(x: f64) -> f64 {
 /// assert_eq!(digamma(0.0f64), f64::NEG_INFINITY);
 /// ```
 pub fn digamma<T: Real>(x: T) -> T {
-    T::of(digamma_double(x.wide()))
+    if not_positive(x) { T::of(far_digamma(x.wide())) } else { near_digamma(x) }
 }
 
-fn digamma_double(x: f64) -> f64 {
+/// Whether an argument needs reflection, or is no number.
+#[inline(always)]
+pub(super) fn not_positive<T: Real>(x: T) -> bool {
+    let positive = x > T::of(0.0);
+    !positive
+}
+
+fn far_digamma(x: f64) -> f64 {
     if x == 0.0 {
         return f64::INFINITY.copysign(-x);
     }
-    if x < 0.0 {
-        return if is_integer(x) { f64::NAN } else { digamma_double(1.0 - x) - pi_cot_pi(x) };
-    }
-    let (mut y, mut below) = (x, 0.0);
-    while y < 10.0 {
-        below += 1.0 / y;
-        y += 1.0;
+    if x < 0.0 && !is_integer(x) { near_digamma(1.0 - x) - pi_cot_pi(x) } else { f64::NAN }
+}
+
+/// Steps of the recurrence that bring every positive number to `FAR`, where the asymptotic series are exact.
+const STEPS: usize = 10;
+const FAR: f64 = 10.0;
+
+/// [`digamma`] of a positive number.
+#[inline(always)]
+pub(super) fn near_digamma<T: Real>(x: T) -> T {
+    let (mut y, mut below) = (x.wide(), 0.0);
+    for _ in 0..STEPS {
+        let low = y < FAR;
+        below += if low { 1.0 / y } else { 0.0 };
+        y += if low { 1.0 } else { 0.0 };
     }
     let z = 1.0 / (y * y);
     // B_2k / 2k
     let series = z * polynomial!(z; 0.083_333_333_333_333_33, -0.008_333_333_333_333_333, 0.003_968_253_968_253_968,
         -0.004_166_666_666_666_667, 0.007_575_757_575_757_576, -0.021_092_796_092_796_094, 0.083_333_333_333_333_33);
-    (log(y) - (0.5 / y + series)) - below
+    T::of((log(y) - (0.5 / y + series)) - below)
+}
+
+/// The derivative of [`digamma`]; infinite at zero and the negative integers.
+///
+/// ```
+/// use wengert_kernels::math::trigamma;
+/// let pi = std::f64::consts::PI;
+/// assert!((trigamma(1.0f64) - pi * pi / 6.0).abs() < 1e-15);
+/// assert_eq!(trigamma(-1.0f64), f64::INFINITY);
+/// ```
+pub fn trigamma<T: Real>(x: T) -> T {
+    if not_positive(x) { T::of(hurwitz_zeta(2, x.wide())) } else { near_trigamma(x) }
+}
+
+/// [`trigamma`] of a positive number.
+#[inline(always)]
+pub(super) fn near_trigamma<T: Real>(x: T) -> T {
+    let (mut y, mut below) = (x.wide(), 0.0);
+    for _ in 0..STEPS {
+        let low = y < FAR;
+        let inverse = 1.0 / y;
+        below += if low { inverse * inverse } else { 0.0 };
+        y += if low { 1.0 } else { 0.0 };
+    }
+    let inverse = 1.0 / y;
+    let z = inverse * inverse;
+    // B_2k
+    let series = z * polynomial!(z; 0.166_666_666_666_666_66, -0.033_333_333_333_333_33, 0.023_809_523_809_523_81,
+        -0.033_333_333_333_333_33, 0.075_757_575_757_575_76, -0.253_113_553_113_553_1, 1.166_666_666_666_666_7,
+        -7.092_156_862_745_098);
+    T::of(below + (inverse * (0.5 * inverse + series) + inverse))
 }
 
 /// The `n`-th derivative of [`digamma`]; `polygamma(0, x)` is `digamma(x)`.
@@ -105,8 +152,10 @@ fn digamma_double(x: f64) -> f64 {
 /// assert!((polygamma(1, 1.0f64) - pi * pi / 6.0).abs() < 1e-15);
 /// ```
 pub fn polygamma<T: Real>(n: u32, x: T) -> T {
-    if n == 0 {
-        return digamma(x);
+    match n {
+        0 => return digamma(x),
+        1 => return trigamma(x),
+        _ => {}
     }
     let factorial: f64 = (1..=n.min(200)).map(f64::from).product();
     let value = factorial * hurwitz_zeta(n as i64 + 1, x.wide());
@@ -155,7 +204,7 @@ fn hurwitz_zeta_positive(s: i64, q: f64) -> f64 {
     let end = 10.0 + order;
     let (mut a, mut sum) = (q, 0.0);
     while a < end {
-        let term = powi(a, -s);
+        let term = inverse_power(a, s);
         if term == f64::INFINITY {
             return term;
         }
@@ -165,14 +214,32 @@ fn hurwitz_zeta_positive(s: i64, q: f64) -> f64 {
         }
         a += 1.0;
     }
-    let power = powi(a, -s);
+    let power = inverse_power(a, s);
+    let squared_inverse = 1.0 / (a * a);
     let mut rest = a * power / (order - 1.0) + 0.5 * power;
     // s (s+1) .. (s+2k-2) / a^(s+2k-1)
     let mut factor = order * power / a;
     for (k, b) in BERNOULLI.iter().enumerate() {
         rest += b * factor;
         let next = order + 2.0 * k as f64 + 1.0;
-        factor *= next * (next + 1.0) / (a * a);
+        factor *= next * (next + 1.0) * squared_inverse;
     }
     sum + rest
+}
+
+/// `a^-s`; by plain products where their rounding stays below the bound of the sum.
+fn inverse_power(a: f64, s: i64) -> f64 {
+    const PLAIN: i64 = 24;
+    if s > PLAIN {
+        return powi(a, -s);
+    }
+    let (mut base, mut left, mut power) = (1.0 / a, s, 1.0);
+    while left > 1 {
+        if left & 1 == 1 {
+            power *= base;
+        }
+        base *= base;
+        left >>= 1;
+    }
+    power * base
 }

@@ -3,7 +3,7 @@
 //! The elementary functions are branch-free, `#[inline(always)]` and free of calls, so a loop that names them becomes
 //! vector code at every instruction-set level, with the same bits at each. Each has a `_slice` function that is such a
 //! loop; a closure given to [`loop1`](crate::loop1) works too while the compiler still inlines it (`exp`, `log`, `tanh`
-//! do, `softplus` or `powf` do not). Where a rare argument needs another way (huge angles, long quotients) the scalar
+//! do, `softplus` or `powf` do not). Where a rare argument needs another way (huge angles, long quotients, gamma functions of negative numbers) the scalar
 //! function branches and the `_slice` function tests whole tiles, so that the common tile is vector code.
 //!
 //! | module | functions | error in `f64` |
@@ -17,7 +17,7 @@
 //! | `rounding` | [`floor`] [`ceil`] [`round`] [`trunc`] [`fmod`] [`remainder`] | exact |
 //! | `error_function` | [`erf`] [`erfc`] | 2 ulp |
 //! | | [`erfcx`] [`erfinv`] [`ndtr`] [`ndtri`] [`log_ndtr`] | `1e-14` relative |
-//! | `gamma` | [`lgamma`] [`digamma`] [`polygamma`] | `1e-14` relative, away from zeros |
+//! | `gamma` | [`lgamma`] [`digamma`] [`trigamma`] [`polygamma`] | `1e-14` relative, away from zeros |
 //! | `bessel` | [`i0`] [`i0e`] [`i1`] [`i1e`] [`sinc`] | `1e-14` relative, away from zeros |
 //!
 //! In `f32` all of them are within 4 ulp, most within 2.
@@ -43,7 +43,7 @@ mod trigonometric;
 pub use bessel::{i0, i0e, i1, i1e, sinc};
 pub use error_function::{erf, erfc, erfcx, erfinv, log_ndtr, ndtr, ndtri};
 pub use exponential::{exp, exp2, expm1, logaddexp, logsigmoid, sigmoid, softplus};
-pub use gamma::{digamma, lgamma, polygamma};
+pub use gamma::{digamma, lgamma, polygamma, trigamma};
 pub use hyperbolic::{acosh, asinh, atanh, cosh, sinh, tanh};
 pub use inverse_trigonometric::{acos, asin, atan, atan2};
 pub use logarithm::{log, log1p, log2, log10, xlogy};

@@ -4,6 +4,7 @@
 //! call when the formula is long, and a loop around a call is not vectorised. These loops name their function, so
 //! `#[inline(always)]` holds and each is vector code at every level. They give the bits of the scalar functions.
 
+use super::gamma::{near_digamma, near_trigamma, not_positive};
 use super::rounding::{is_far as is_long, near_fmod, near_remainder};
 use super::trigonometric::{is_far, near_cos, near_sin, near_tan};
 use super::*;
@@ -95,11 +96,11 @@ binary! {
 const TILE: usize = 256;
 
 macro_rules! unary_by_tile {
-    ($($slice:ident = $function:ident or $near:ident;)*) => {$(
+    ($($slice:ident = $function:ident or $near:ident unless $is_far:ident;)*) => {$(
         vectorised! {
             #[doc = concat!("`out[i] = ", stringify!($function), "(x[i])`. Panics unless the lengths are equal.")]
             ///
-            /// Vector code for every tile without a huge argument.
+            /// Vector code for every tile without an argument that takes another way.
             ///
             /// ```
             /// use wengert_kernels::math;
@@ -110,7 +111,7 @@ macro_rules! unary_by_tile {
             pub fn $slice[T: Real](x: &[T], out: &mut [T]) {
                 assert_eq!(x.len(), out.len(), "slices of different lengths");
                 for (x, out) in x.chunks(TILE).zip(out.chunks_mut(TILE)) {
-                    if x.iter().fold(false, |far, &x| far | is_far(x)) {
+                    if x.iter().fold(false, |far, &x| far | $is_far(x)) {
                         for (out, &x) in out.iter_mut().zip(x) {
                             *out = $function(x);
                         }
@@ -126,9 +127,11 @@ macro_rules! unary_by_tile {
 }
 
 unary_by_tile! {
-    sin_slice = sin or near_sin;
-    cos_slice = cos or near_cos;
-    tan_slice = tan or near_tan;
+    sin_slice = sin or near_sin unless is_far;
+    cos_slice = cos or near_cos unless is_far;
+    tan_slice = tan or near_tan unless is_far;
+    digamma_slice = digamma or near_digamma unless not_positive;
+    trigamma_slice = trigamma or near_trigamma unless not_positive;
 }
 
 macro_rules! binary_by_tile {

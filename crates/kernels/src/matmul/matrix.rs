@@ -82,6 +82,11 @@ impl<'a, T> Matrix<'a, T> {
         );
     }
 
+    /// The matrix `count` times `step` elements further on.
+    pub(super) fn moved(&self, count: usize, step: isize) -> Matrix<'a, T> {
+        Matrix { offset: self.offset.wrapping_add_signed((count as isize).wrapping_mul(step)), ..*self }
+    }
+
     /// Rows `first..first + count`.
     pub(super) fn some_rows(&self, first: usize, count: usize) -> Matrix<'a, T> {
         let offset = self.offset.wrapping_add_signed(first as isize * self.row_stride);

@@ -73,23 +73,56 @@ pub fn matmul_many<T: Product>(pairs: &[(Matrix<'_, T>, Matrix<'_, T>)], out: &m
         other_a.expect_bounds();
         other_b.expect_bounds();
     }
+    multiply_each(pairs.len(), &|i| pairs[i], out);
+}
+
+/// `count` products of matrices that follow each other in memory, `steps` elements apart on either side; 0 repeats one.
+///
+/// ```
+/// use wengert_kernels::{Matrix, matmul::matmul_batch};
+/// let row = Matrix { data: &[1, 2, 3, 4], offset: 0, rows: 1, cols: 2, row_stride: 2, col_stride: 1 };
+/// let column = Matrix { data: &[5, 6], offset: 0, rows: 2, cols: 1, row_stride: 1, col_stride: 1 };
+/// let mut out = [0i64; 2];
+/// matmul_batch(row, column, [2, 0], 2, &mut out);
+/// assert_eq!(out, [17, 39]);
+/// ```
+pub fn matmul_batch<T: Product>(a: Matrix<'_, T>, b: Matrix<'_, T>, steps: [isize; 2], count: usize, out: &mut [T]) {
+    expect_sizes(&a, &b, out.len(), count);
+    let Some(last) = count.checked_sub(1) else { return };
+    // All offsets lie between the first and the last.
+    for (matrix, step) in [(a, steps[0]), (b, steps[1])] {
+        matrix.expect_bounds();
+        matrix.moved(last, step).expect_bounds();
+    }
+    multiply_each(count, &|i| (a.moved(i, steps[0]), b.moved(i, steps[1])), out);
+}
+
+/// Sizes and bounds are checked.
+fn multiply_each<'a, T: Product>(
+    count: usize,
+    pair: &(impl Fn(usize) -> (Matrix<'a, T>, Matrix<'a, T>) + Sync),
+    out: &mut [T],
+) {
+    let (a, b) = pair(0);
     let each = a.rows * b.cols;
     if each == 0 {
         return;
     }
     let one = work(a.rows, b.cols, a.cols);
     if one >= LARGE_TILE_WORK / 2 {
-        for ((a, b), out) in pairs.iter().zip(out.chunks_exact_mut(each)) {
-            multiply(*a, *b, out);
+        for (i, out) in out.chunks_exact_mut(each).enumerate() {
+            let (a, b) = pair(i);
+            multiply(a, b, out);
         }
         return;
     }
-    let all = one.saturating_mul(pairs.len());
-    let group = if all < PARALLEL_WORK { pairs.len() } else { (PARALLEL_WORK / 2).div_ceil(one.max(1)) };
+    let all = one.saturating_mul(count);
+    let group = if all < PARALLEL_WORK { count } else { (PARALLEL_WORK / 2).div_ceil(one.max(1)) };
     for_each_chunk(out, group * each, &|index, out| {
-        for ((a, b), out) in pairs[index * group..].iter().zip(out.chunks_exact_mut(each)) {
+        for (i, out) in out.chunks_exact_mut(each).enumerate() {
+            let (a, b) = pair(index * group + i);
             // SAFETY: bounds and sizes were checked above; `out` is row-major with `each` elements.
-            unsafe { T::multiply(*a, *b, out.as_mut_ptr(), b.cols) };
+            unsafe { T::multiply(a, b, out.as_mut_ptr(), b.cols) };
         }
     });
 }

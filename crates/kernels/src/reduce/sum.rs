@@ -69,7 +69,9 @@ fn sum_as<T: Summand>(input: View<'_>, reduced: &[bool], out: Out<'_>) {
     let arrangement = Arrangement::new(&input, |axis| reduced[axis]);
     let reader = Reader::<T>::new(arrangement.view(&input));
     let Arrangement { outer, length, inner, .. } = arrangement;
-    if inner > 1 {
+    if inner > 1 && length <= FEW && inner <= FEW {
+        sum_small(&reader, outer, length, inner, out);
+    } else if inner > 1 {
         let blocks = outer * inner.div_ceil(TILE);
         let rows = (4 * REGION_TILE / inner.min(TILE)).max(64);
         if blocks >= 32 || length <= rows {
@@ -188,6 +190,42 @@ fn sum_long_rows<T: Summand>(reader: &Reader<'_, T>, outer: usize, length: usize
     for (parts, bytes) in totals.chunks_exact(parts).zip(out.bytes.chunks_exact_mut(size)) {
         let total = parts.iter().fold(T::Total::ZERO, |total, &part| total.wrapping_plus(part));
         T::store(&[T::narrow(total)], out.dtype, bytes);
+    }
+}
+
+/// Rows and columns up to which several matrices share a tile.
+const FEW: usize = 16;
+
+/// Column sums of small matrices, which cost less than finding each of them.
+fn sum_small<T: Summand>(reader: &Reader<'_, T>, outer: usize, length: usize, inner: usize, out: Out<'_>) {
+    let Out { dtype, bytes } = out;
+    let size = dtype.size();
+    let bytes = Disjoint::new(bytes);
+    let (each, group) = (length * inner, TILE / (length * inner));
+    for_each_group(outer, each, &|matrices| {
+        let (mut scratch, mut results) = (Scratch::new(), Scratch::new());
+        for first in matrices.clone().step_by(group) {
+            let count = group.min(matrices.end - first);
+            let results = results.slice(count * inner);
+            add_columns(reader.tile(first * each, count * each, &mut scratch), length, inner, results);
+            // SAFETY: groups cover disjoint outputs.
+            T::store(results, dtype, unsafe { bytes.range(first * inner * size, count * inner * size) });
+        }
+    });
+}
+
+vectorised! {
+    /// The column sums of each matrix of `length` rows of `inner` elements.
+    fn add_columns[T: Summand](values: &[T], length: usize, inner: usize, results: &mut [T]) {
+        for (matrix, results) in values.chunks_exact(length * inner).zip(results.chunks_exact_mut(inner)) {
+            for (column, result) in results.iter_mut().enumerate() {
+                let mut total = T::Total::ZERO;
+                for &value in matrix[column..].iter().step_by(inner) {
+                    total = total.wrapping_plus(value.widen());
+                }
+                *result = T::narrow(total);
+            }
+        }
     }
 }
 

@@ -20,7 +20,8 @@ impl Tensor {
 elementwise! {
     DIGAMMA = "digamma",
     value: |x| digamma(x),
-    slopes: [slope!(|x: operand 0| polygamma(1.0, x))],
+    slices: digamma_slice(x),
+    slopes: [slope!(|x: operand 0| polygamma(1.0, x), slices: trigamma_slice(x))],
     rule: "dx = polygamma(1, x) dy",
     reference: |x| crate::rules::reference::poly_gamma(0, x),
     domain: Positive,

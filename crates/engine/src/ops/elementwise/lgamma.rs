@@ -19,7 +19,7 @@ impl Tensor {
 elementwise! {
     LGAMMA = "lgamma",
     value: |x| lgamma(x),
-    slopes: [slope!(|x: operand 0| digamma(x))],
+    slopes: [slope!(|x: operand 0| digamma(x), slices: digamma_slice(x))],
     rule: "dx = digamma(x) dy",
     reference: |x| crate::rules::reference::log_gamma(x),
     domain: Positive,

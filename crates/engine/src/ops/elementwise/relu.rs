@@ -76,7 +76,7 @@ impl Primitive for Relu {
 
     fn vjp(&'static self, rule: &Rule<'_>, cotangents: &mut [Option<Tensor>]) -> Gradients {
         let Some(g) = cotangents[0].take() else { return Gradients::new() };
-        smallvec![Gradient::Dense(g.select_bits(&positive(rule)))]
+        smallvec![Gradient::Dense(g.into_selected_bits(&positive(rule)))]
     }
 
     fn jvp(&'static self, rule: &Rule<'_>, tangents: &[Option<Tensor>]) -> Adjoints {

@@ -2,6 +2,7 @@
 //! others,   dy likewise.   Of several values for one place the last stays, and it alone has a gradient.
 
 use super::scatter_add::{Fold, scatter_call};
+use super::unscatter::UNSCATTER;
 use crate::ops::prelude::*;
 
 impl Tensor {
@@ -27,13 +28,6 @@ impl Tensor {
     pub fn scatter_value(&self, axis: isize, index: &Tensor, value: impl Operand) -> Tensor {
         scatter_call(&SCATTER, self, axis, index, &value.tensor(self.dtype()).broadcast_to(index.shape()))
     }
-}
-
-/// Where a value is the last for its place among those that `index` sends to a tensor of `shape`.
-fn is_last(index: &Tensor, shape: &[usize], axis: isize) -> Tensor {
-    let numbers = Tensor::arange(index.elements()).reshape(index.shape());
-    let table = Tensor::constant(0.0, &Spec::new(shape, DType::I64)).scatter(axis, index, &numbers);
-    table.gather(axis, index).equal(&numbers)
 }
 
 /// The primitive `scatter`.
@@ -76,15 +70,12 @@ impl Primitive for Scatter {
     fn vjp(&'static self, rule: &Rule<'_>, cotangents: &mut [Option<Tensor>]) -> Gradients {
         let Some(g) = cotangents[0].take() else { return Gradients::new() };
         let (axis, index) = (rule.attrs.int("axis") as isize, rule.operand(1));
-        let values = match rule.wants(2) {
-            true => Gradient::Dense(is_last(index, g.shape(), axis).where_(g.gather(axis, index), 0)),
-            false => Gradient::Zero,
-        };
-        let whole = match rule.wants(0) {
-            true => Gradient::Dense(g.scatter_value(axis, index, 0)),
-            false => Gradient::Zero,
-        };
-        smallvec![whole, Gradient::Zero, values]
+        if !rule.wants(2) {
+            return smallvec![Gradient::Dense(g.scatter_value(axis, index, 0))];
+        }
+        let mut parts = bind(&UNSCATTER, rule.attrs.clone(), &[&g, index]).into_iter().map(Gradient::Dense);
+        let whole = parts.next().expect("two outputs");
+        smallvec![whole, Gradient::Zero, parts.next().expect("two outputs")]
     }
 
     fn jvp(&'static self, rule: &Rule<'_>, tangents: &[Option<Tensor>]) -> Adjoints {

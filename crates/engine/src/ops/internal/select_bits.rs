@@ -1,6 +1,7 @@
 //! select_bits - elements whose bit is set.   y = x where the bit is 1, else 0,   dy = dx where the bit is 1.
 
 use super::pack_positive::packed;
+use crate::bind::bind_owned;
 use crate::ops::prelude::*;
 use wengert_kernels::bits;
 
@@ -11,6 +12,11 @@ impl Tensor {
             return bind1(&SELECT_BITS, Attrs::new(), &[&self.reshape([1]), bits]).reshape([]);
         }
         bind1(&SELECT_BITS, Attrs::new(), &[self, bits])
+    }
+
+    /// The same, over this tensor where nobody else holds it.
+    pub(crate) fn into_selected_bits(self, bits: &Tensor) -> Tensor {
+        if self.rank() == 0 { self.select_bits(bits) } else { bind_owned(&SELECT_BITS, Attrs::new(), self, &[bits]) }
     }
 }
 
@@ -45,13 +51,25 @@ impl Primitive for SelectBits {
         Ok(smallvec![Tensor::build(&outputs[0], |out| bits::select_bits(x, mask, out)).0])
     }
 
+    fn eval_in_place(&self, _attrs: &Attrs, target: &mut Tensor, rest: &[&Tensor]) -> Result<bool, Error> {
+        let (columns, mask) = (target.shape()[target.rank() - 1], rest[0].value.view());
+        let dtype = target.dtype();
+        let bytes = target.unique_bytes().expect("the driver found it unique");
+        match dtype {
+            DType::F64 => bits::clear_bits::<f64>(bytemuck::cast_slice_mut(bytes), columns, mask),
+            DType::F32 => bits::clear_bits::<f32>(bytemuck::cast_slice_mut(bytes), columns, mask),
+            _ => return Ok(false),
+        }
+        Ok(true)
+    }
+
     fn saves(&self, _attrs: &Attrs, _wanted: Mask) -> Saves {
         Saves::NOTHING.operand(1)
     }
 
     fn vjp(&'static self, rule: &Rule<'_>, cotangents: &mut [Option<Tensor>]) -> Gradients {
         let Some(g) = cotangents[0].take() else { return Gradients::new() };
-        smallvec![Gradient::Dense(g.select_bits(rule.operand(1))), Gradient::Zero]
+        smallvec![Gradient::Dense(g.into_selected_bits(rule.operand(1))), Gradient::Zero]
     }
 
     fn jvp(&'static self, rule: &Rule<'_>, tangents: &[Option<Tensor>]) -> Adjoints {

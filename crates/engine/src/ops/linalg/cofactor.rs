@@ -1,18 +1,11 @@
 //! cofactor - cofactor matrix.   C(A) = the gradient of det A,   dC = C(A; dA).   The derivative rule of the determinant.
 //!
-//! C(A; H1 .. Hk) is C differentiated along each H in turn. It is linear in every H, and <C(A; H..), G> does not change when
-//! G and an H trade places, so every rule is the same operation again: for A with the cotangent as one more H, for an H with
-//! the cotangent in its place. Derivatives of every order are exact for matrices of every rank.
+//! C(A; H1 .. Hk) is C differentiated along each H in turn. Derivatives of every order are exact for matrices of every rank.
 
 use crate::ops::prelude::*;
-use crate::primitive::streaming_cost;
-use crate::rules::matrix::{expect_matrix, filled, plain, split};
+use crate::rules::matrix::{expect_matrix, plain, split};
+use crate::rules::{Polar, PolarOp, polar_attrs};
 use wengert_kernels::linalg;
-
-/// The cofactor matrix of the first matrix, differentiated along the others.
-pub(crate) fn cofactor(operands: &[&Tensor]) -> Tensor {
-    bind1(&COFACTOR, Attrs::new().with_int("order", operands.len() as i64 - 1), operands)
-}
 
 impl Tensor {
     /// The cofactor matrix: the transpose of the adjugate, and the gradient of the determinant.
@@ -24,115 +17,37 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn cofactor(&self) -> Tensor {
-        bind1(&COFACTOR, Attrs::new().with_int("order", 0), &[self])
+        COFACTOR.of(&[self])
     }
 }
 
 /// The primitive `cofactor`.
-pub static COFACTOR: Cofactor = Cofactor;
+pub static COFACTOR: PolarOp<Cofactor> = PolarOp::NEW;
 
 /// See the module.
 pub struct Cofactor;
 
-fn operands_of(rule: &Rule<'_>, replaced: usize, by: &Tensor) -> Vec<Tensor> {
-    let count = rule.attrs.int("order") as usize + 1;
-    let mut operands: Vec<Tensor> =
-        (0..count).map(|i| if i == replaced { by.clone() } else { rule.operand(i).clone() }).collect();
-    if replaced == 0 {
-        operands[0] = rule.operand(0).clone();
-        operands.push(by.clone());
-    }
-    operands
-}
+impl Polar for Cofactor {
+    const NAME: &'static str = "cofactor";
+    const RULE: &'static str = "dA = C(A; H.., dC), dH = C(A; .. dC ..)";
 
-/// With `by` in the place of operand `position`, or as one more direction if that is the matrix itself.
-fn along(rule: &Rule<'_>, position: usize, by: &Tensor) -> Tensor {
-    let operands = operands_of(rule, position, by);
-    cofactor(&operands.iter().collect::<Vec<_>>())
-}
-
-impl Primitive for Cofactor {
-    fn name(&self) -> &'static str {
-        "cofactor"
+    fn expect(x: SpecRef<'_>) -> Result<(), Error> {
+        expect_matrix(Self::NAME, x, true)
     }
 
-    fn operands(&self) -> usize {
-        1
-    }
-
-    fn accepts(&self, count: usize) -> bool {
-        count >= 1
-    }
-
-    fn attributes(&self) -> &'static [&'static str] {
-        &["order"]
-    }
-
-    fn infer(&self, attrs: &Attrs, operands: &[SpecRef<'_>]) -> Result<Specs, Error> {
-        let order = attrs.int("order");
-        if order != operands.len() as i64 - 1 {
-            let message = format!("order {order} with {} operands", operands.len());
-            return Err(Error::new(ErrorKind::Argument, "cofactor", message).help("one operand more than the order"));
-        }
-        expect_matrix("cofactor", operands[0], true)?;
-        for other in &operands[1..] {
-            expect_same_dtype("cofactor", operands[0].dtype, other.dtype)?;
-            if other.shape != operands[0].shape {
-                let shapes = vec![Shape::from(operands[0].shape), Shape::from(other.shape)];
-                let message = format!("a direction of shape {} for matrices of {}", shapes[1], shapes[0]);
-                return Err(Error::new(ErrorKind::Shape(shapes), "cofactor", message));
-            }
-        }
-        Ok(smallvec![operands[0].to_spec()])
-    }
-
-    fn eval(&self, _device: Device, _attrs: &Attrs, operands: &[&Tensor], outputs: &[Spec]) -> Result<Outputs, Error> {
-        let (lead, [n, _]) = split(&outputs[0].shape);
+    fn eval(operands: &[&Tensor], output: &Spec) -> Tensor {
+        let (lead, [n, _]) = split(&output.shape);
         let all: Vec<_> = operands.iter().map(|operand| numbers::<f64>(operand)).collect();
         let directions: Vec<&[f64]> = all[1..].iter().map(|numbers| &numbers[..]).collect();
-        let mut out = vec![0.0; outputs[0].shape.elements()];
         // What is not finite is NaN in the result.
-        let _ = linalg::cofactor(&all[0], &directions, [lead.iter().product(), n], &mut out);
-        Ok(smallvec![filled(&out, DType::F64, &outputs[0])])
+        computed(output, |out| linalg::cofactor(&all[0], &directions, [lead.iter().product(), n], out)).0
     }
 
-    fn saves(&self, attrs: &Attrs, wanted: Mask) -> Saves {
-        let count = attrs.int("order") as usize + 1;
-        let read = |i: usize| i == 0 || wanted.iter().any(|position| position != i);
-        (0..count).filter(|&i| read(i)).fold(Saves::NOTHING, Saves::operand)
+    fn flops(operands: usize, shape: &[usize]) -> f64 {
+        30.0 * (shape.iter().product::<usize>() * shape[shape.len() - 1] * operands) as f64
     }
 
-    fn vjp(&'static self, rule: &Rule<'_>, cotangents: &mut [Option<Tensor>]) -> Gradients {
-        let Some(g) = cotangents[0].take() else { return Gradients::new() };
-        let gradient = |position: usize| match rule.wants(position) {
-            true => Gradient::Dense(along(rule, position, &g)),
-            false => Gradient::Zero,
-        };
-        (0..rule.attrs.int("order") as usize + 1).map(gradient).collect()
-    }
-
-    fn jvp(&'static self, rule: &Rule<'_>, tangents: &[Option<Tensor>]) -> Adjoints {
-        let changes = tangents.iter().enumerate();
-        let changes = changes.filter_map(|(position, tangent)| tangent.as_ref().map(|t| along(rule, position, t)));
-        smallvec![changes.reduce(|a, b| a + b)]
-    }
-
-    fn batch(&'static self, attrs: &Attrs, size: usize, operands: &[Tensor], batched: Mask) -> Result<Outputs, Error> {
-        let aligned = align_batch(size, operands, batched);
-        Ok(smallvec![bind1(self, attrs.clone(), &aligned.iter().collect::<Vec<_>>())])
-    }
-
-    fn cost(&self, _attrs: &Attrs, operands: &[SpecRef<'_>], outputs: &[Spec]) -> Cost {
-        let (_, [n, _]) = split(&outputs[0].shape);
-        let flops = 30.0 * (outputs[0].shape.elements() * n * operands.len()) as f64;
-        Cost { flops, ..streaming_cost(operands, outputs) }
-    }
-
-    fn rule_text(&self) -> &'static str {
-        "dA = C(A; H.., dC), dH = C(A; .. dC ..)"
-    }
-
-    fn cases(&self) -> Vec<Case> {
+    fn cases() -> Vec<Case> {
         // The determinant in which every direction gives exactly one row, the matrix itself the others.
         fn mixed(rows: &[Vec<Vec<f64>>], pending: &[usize], columns: &[usize]) -> f64 {
             let Some((row, rest)) = rows.split_first() else { return f64::from(pending.is_empty()) };
@@ -160,7 +75,7 @@ impl Primitive for Cofactor {
             })
         }
         let case = |label: &str, operands: Vec<Sample>| {
-            let attrs = Attrs::new().with_int("order", operands.len() as i64 - 1);
+            let attrs = polar_attrs(operands.len());
             Case::new(label, attrs, operands, |s| {
                 let lead = s[0].shape[..s[0].shape.rank() - 2].to_vec();
                 let split: Vec<Vec<Sample>> = s.iter().map(plain::matrices).collect();

@@ -2,7 +2,7 @@
 //! singular matrices too, to every order: the cofactor matrix is computed without dividing. Leading axes are a batch; the
 //! determinant of a 0 x 0 matrix is 1.
 
-use super::cofactor::cofactor;
+use super::cofactor::COFACTOR;
 use crate::ops::prelude::*;
 use crate::rules::matrix::plain;
 use wengert_kernels::linalg::{self, Real, Status};
@@ -57,11 +57,11 @@ impl Decomposition for Det {
     fn vjp(rule: &Rule<'_>, cotangents: &mut [Option<Tensor>]) -> Option<Tensor> {
         let g = cotangents[0].take()?;
         let rank = g.rank();
-        Some(g.unsqueeze(rank).unsqueeze(rank) * cofactor(&[rule.operand(0)]))
+        Some(g.unsqueeze(rank).unsqueeze(rank) * COFACTOR.of(&[rule.operand(0)]))
     }
 
     fn jvp(rule: &Rule<'_>, da: &Tensor) -> Vec<Option<Tensor>> {
-        vec![Some((cofactor(&[rule.operand(0)]) * da).sum_axes(&[-2, -1]))]
+        vec![Some((COFACTOR.of(&[rule.operand(0)]) * da).sum_axes(&[-2, -1]))]
     }
 
     fn cases() -> Vec<Case> {

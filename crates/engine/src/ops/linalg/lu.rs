@@ -72,6 +72,13 @@ pub(crate) fn unpacked(packed: &Tensor) -> (Tensor, Tensor) {
     (block(packed, 0..m, 0..k).tril(-1) + ones, block(packed, 0..k, 0..n).triu(0))
 }
 
+/// `l` below the diagonal, `u` on it and above.
+pub(crate) fn packed_from(l: &Tensor, u: &Tensor) -> Tensor {
+    let (_, [m, n]) = split(l.shape());
+    let (rows, columns) = (Tensor::arange(m).reshape([m, 1]), Tensor::arange(n));
+    columns.lt(rows).where_(l, u)
+}
+
 /// The primitive `lu`.
 pub static LU: DecompositionOp<Lu> = DecompositionOp::NEW;
 
@@ -121,7 +128,7 @@ impl Decomposition for Lu {
             beside = Some(columns);
         }
         let (l, u) = unpacked(&corner);
-        let inner = l.t().matmul(&gl).tril(-1) + gu.matmul(&u.t()).triu(0);
+        let inner = packed_from(&l.t().matmul(&gl), &gu.matmul(&u.t()));
         let left = triangular_or_nan(&corner, &inner, UNIT.transposed());
         let middle = triangular_or_nan(&corner, &left, UPPER.right().transposed());
         let parts: Vec<(usize, usize, &Tensor)> = std::iter::once((0, 0, &middle))
@@ -142,7 +149,7 @@ impl Decomposition for Lu {
         let h = triangular_or_nan(&corner, &left, UPPER.right());
         let (l, u) = unpacked(&corner);
         let (dl, du) = (l.matmul(&h.tril(-1)), h.triu(0).matmul(&u));
-        let square = dl.tril(-1) + du.triu(0);
+        let square = packed_from(&dl, &du);
         if m > n {
             let change = block(&da, k..m, 0..n) - block(packed, k..m, 0..n).matmul(&du.triu(0));
             let rows = triangular_or_nan(&corner, &change, UPPER.right());

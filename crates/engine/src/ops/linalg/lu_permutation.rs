@@ -59,17 +59,20 @@ impl Primitive for LuPermutation {
         let pivots = numbers::<i64>(operands[0]);
         expect_pivots("lu_permutation", &pivots, rows)?;
         let batch = outputs[0].shape.elements() / rows.max(1);
-        let mut all: Vec<i64> = Vec::with_capacity(batch * rows);
-        for matrix in 0..batch {
-            let mut order: Vec<i64> = (0..rows as i64).collect();
-            for (i, &pivot) in pivots[matrix * count..][..count].iter().enumerate() {
-                order.swap(i, pivot as usize - 1);
+        let (order, ()) = computed(&outputs[0], |all: &mut [i64]| {
+            let mut rows_of: Vec<i64> = vec![0; rows];
+            for (matrix, out) in all.chunks_exact_mut(rows.max(1)).enumerate().take(batch) {
+                rows_of.iter_mut().zip(0..).for_each(|(row, i)| *row = i);
+                for (i, &pivot) in pivots[matrix * count..][..count].iter().enumerate() {
+                    rows_of.swap(i, pivot as usize - 1);
+                }
+                match inverse {
+                    true => rows_of.iter().zip(0..).for_each(|(&from, to)| out[from as usize] = to),
+                    false => out.copy_from_slice(&rows_of),
+                }
             }
-            let mut back = order.clone();
-            order.iter().zip(0..).for_each(|(&from, to)| back[from as usize] = to);
-            all.extend(if inverse { back } else { order });
-        }
-        Ok(smallvec![crate::rules::matrix::filled(&all, DType::I64, &outputs[0])])
+        });
+        Ok(smallvec![order])
     }
 
     fn differentiable(&self) -> bool {

@@ -1,7 +1,7 @@
 //! lu_solve - linear systems from an LU decomposition.   P L U X = B,   dX = U^-1 (L^-1 (P^T dB - dL U X) - dU X).   With attribute
 //! `transposed` 1 the system is (P L U)^T X = B. The derivative by L and U is that of the packed matrix. Leading axes are a batch.
 
-use super::lu::unpacked;
+use super::lu::{packed_from, unpacked};
 use super::lu_permutation::{expect_pivots, permuted_rows};
 use super::solve::expect_system;
 use super::solve_triangular::{Triangle, triangular_or_nan};
@@ -132,27 +132,25 @@ impl Primitive for LuSolve {
     fn vjp(&'static self, rule: &Rule<'_>, cotangents: &mut [Option<Tensor>]) -> Gradients {
         let Some(g) = cotangents[0].take() else { return Gradients::new() };
         let (packed, transposed) = (rule.operand(0), rule.attrs.int("transposed") != 0);
-        let right = self.again(rule, &g, !transposed);
-        let left = || {
-            let (l, u) = unpacked(packed);
-            let x = rule.output(0);
-            // (gradient of L, gradient of U), each an outer product.
-            let (gl, gu) = if transposed {
-                let z = permuted_rows(x, rule.operand(1), false);
-                let y = l.t().matmul(&z);
-                (z.matmul(&u.matmul(&right).t()), y.matmul(&right.t()))
-            } else {
-                let h = triangular_or_nan(packed, &g, UPPER.transposed());
-                let w = triangular_or_nan(packed, &h, UNIT.transposed());
-                (w.matmul(&u.matmul(x).t()), h.matmul(&x.t()))
-            };
-            Gradient::Dense(-(gl.tril(-1) + gu.triu(0)))
+        if !rule.wants(0) {
+            let right = Gradient::Dense(self.again(rule, &g, !transposed));
+            return smallvec![Gradient::Zero, Gradient::Zero, right];
+        }
+        // (gradient of L, gradient of U), each an outer product; what they need on the way gives the right side too.
+        let x = -rule.output(0);
+        let (gl, gu, right) = if transposed {
+            let z = permuted_rows(&x, rule.operand(1), false);
+            let ux = triangular_or_nan(packed, &permuted_rows(&g, rule.operand(1), false), UNIT);
+            let right = triangular_or_nan(packed, &ux, UPPER);
+            let lz = unpacked(packed).0.t().matmul(&z);
+            (z.matmul(&ux.t()), lz.matmul(&right.t()), right)
+        } else {
+            let h = triangular_or_nan(packed, &g, UPPER.transposed());
+            let w = triangular_or_nan(packed, &h, UNIT.transposed());
+            let ux = packed.triu(0).matmul(&x);
+            (w.matmul(&ux.t()), h.matmul(&x.t()), permuted_rows(&w, rule.operand(1), true))
         };
-        smallvec![
-            if rule.wants(0) { left() } else { Gradient::Zero },
-            Gradient::Zero,
-            if rule.wants(2) { Gradient::Dense(right.clone()) } else { Gradient::Zero },
-        ]
+        smallvec![Gradient::Dense(packed_from(&gl, &gu)), Gradient::Zero, Gradient::Dense(right)]
     }
 
     fn jvp(&'static self, rule: &Rule<'_>, tangents: &[Option<Tensor>]) -> Adjoints {

@@ -174,10 +174,15 @@ impl Primitive for SolveTriangular {
         let right = triangular_or_nan(rule.operand(0), &g, triangle.transposed());
         let left = match rule.wants(0) {
             true => {
-                let x = rule.output(0).t();
-                let outer = if triangle.0.left { right.matmul(&x) } else { x.matmul(&right) };
-                let outer = if triangle.0.transposed { outer.t() } else { outer };
-                Gradient::Dense(-triangle.mask(&outer))
+                // -dB X^T or -X^T dB, and the transpose of it for a transposed triangle.
+                let x = -rule.output(0);
+                let outer = match (triangle.0.left, triangle.0.transposed) {
+                    (true, false) => right.matmul(&x.t()),
+                    (true, true) => x.matmul(&right.t()),
+                    (false, false) => x.t().matmul(&right),
+                    (false, true) => right.t().matmul(&x),
+                };
+                Gradient::Dense(triangle.mask(&outer))
             }
             false => Gradient::Zero,
         };

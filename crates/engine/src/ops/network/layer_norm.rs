@@ -218,6 +218,22 @@ impl<const CENTERED: bool> NormForward<CENTERED> {
         });
         Outputs::from_vec(vec![y, mean, rstd])
     }
+
+    /// What the cotangents of mean and rstd add to dx: dmean = mean of dx, drstd = -rstd^3 mean of (x - mean) dx.
+    fn through_statistics(rule: &Rule<'_>, cotangents: &[Option<Tensor>]) -> Option<Tensor> {
+        let x = rule.operand(0);
+        let axis = x.rank() - 1;
+        let share = 1.0 / x.shape()[axis] as f64;
+        let by_mean = |g: &Tensor| (g * share).unsqueeze(axis).broadcast_to(x.shape());
+        let by_rstd = |g: &Tensor| {
+            let rstd = rule.output(1 + usize::from(CENTERED));
+            let slope = (g * (rstd * rstd * rstd) * -share).unsqueeze(axis);
+            if CENTERED { (x - rule.output(1).unsqueeze(axis)) * slope } else { x * slope }
+        };
+        let (mean, rstd) = cotangents.split_at(usize::from(CENTERED));
+        let mean = mean.iter().flatten().map(by_mean);
+        mean.chain(rstd.iter().flatten().map(by_rstd)).reduce(|a, b| a + b)
+    }
 }
 
 impl<const CENTERED: bool> Fused for NormForward<CENTERED> {
@@ -276,10 +292,7 @@ impl<const CENTERED: bool> Fused for NormForward<CENTERED> {
     }
 
     fn gradient(rule: &Rule<'_>, cotangents: &[Option<Tensor>]) -> Option<Gradients> {
-        let [Some(g), others @ ..] = cotangents else { return None };
-        if others.iter().any(Option::is_some) {
-            return None;
-        }
+        let [Some(g), statistics @ ..] = cotangents else { return None };
         let (weight, bias) = (flag(rule.attrs, "weight"), flag(rule.attrs, "bias"));
         let wants = |there: usize, position: usize| i64::from(there == 1 && rule.wants(position));
         let (dweight, dbias) = (wants(weight, 1), wants(bias, 1 + weight));
@@ -299,18 +312,38 @@ impl<const CENTERED: bool> Fused for NormForward<CENTERED> {
         let mut gradients: Gradients = smallvec![next(true)];
         (0..weight).for_each(|_| gradients.push(next(dweight == 1)));
         (0..bias).for_each(|_| gradients.push(next(dbias == 1)));
+        if let (Some(more), Gradient::Dense(dx)) = (Self::through_statistics(rule, statistics), &mut gradients[0]) {
+            *dx += more;
+        }
         Some(gradients)
     }
 
     fn batch(
         op: &'static dyn Primitive,
         attrs: &Attrs,
-        _size: usize,
+        size: usize,
         operands: &[Tensor],
         batched: Mask,
     ) -> Option<Outputs> {
-        let operands: SmallVec<[&Tensor; 3]> = operands.iter().collect();
-        (batched == Mask::only(0)).then(|| bind(op, attrs.clone(), &operands))
+        if batched == Mask::only(0) {
+            return Some(bind(op, attrs.clone(), &operands.iter().collect::<SmallVec<[&Tensor; 3]>>()));
+        }
+        // Each has its own weight and bias: the rows together, then their factors and summands.
+        let aligned = align_batch(size, operands, batched);
+        let (x, weight) = (&aligned[0], flag(attrs, "weight"));
+        if !matches!(x.dtype(), DType::F64 | DType::F32) {
+            return None;
+        }
+        let mut outputs = bind(op, attrs.clone().with_int("weight", 0).with_int("bias", 0), &[x]);
+        let (n, ones) = (x.shape()[x.rank() - 1], (0..x.rank() - 2).map(|_| 1));
+        let shape: Shape = std::iter::once(size).chain(ones).chain([n]).collect();
+        if weight == 1 {
+            outputs[0] = &outputs[0] * aligned[1].reshape(shape.clone());
+        }
+        if flag(attrs, "bias") == 1 {
+            outputs[0] = &outputs[0] + aligned[1 + weight].reshape(shape);
+        }
+        Some(outputs)
     }
 
     fn cases() -> Vec<Case> {

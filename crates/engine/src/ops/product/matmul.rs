@@ -5,7 +5,7 @@ use crate::ops::movement::transpose::inverse;
 use crate::ops::prelude::*;
 use crate::primitive::streaming_cost;
 use crate::rules::matrix::with_common_lead;
-use wengert_kernels::matmul::{Matrix, Product, matmul_many};
+use wengert_kernels::matmul::{Matrix, Product, matmul_batch, matmul_many};
 use wengert_kernels::view::View;
 
 impl Tensor {
@@ -107,10 +107,32 @@ fn matrices<'a, T: Product>(view: &View<'a>) -> impl Iterator<Item = Matrix<'a, 
     (0..lead.iter().product()).map(matrix)
 }
 
+/// The step from each matrix to the next, if it is one for all.
+fn step_of(view: &View<'_>) -> Option<isize> {
+    let lead = view.shape.len() - 2;
+    let mut axes = view.shape[..lead].iter().zip(&view.strides[..lead]).filter(|(size, _)| **size != 1).rev();
+    let Some((size, step)) = axes.next() else { return Some(0) };
+    let mut whole = *size as isize * step;
+    for (size, stride) in axes {
+        if *stride != whole {
+            return None;
+        }
+        whole *= *size as isize;
+    }
+    Some(*step)
+}
+
 fn multiply<T: Product>(a: &Tensor, b: &Tensor, spec: &Spec) -> Tensor {
     let (a, b) = (a.cast(T::DTYPE), b.cast(T::DTYPE));
     let wide = Spec { dtype: T::DTYPE, ..spec.clone() };
     let (a, b) = (a.value.view(), b.value.view());
+    if let (Some(a_step), Some(b_step)) = (step_of(&a), step_of(&b))
+        && let (Some(first_a), Some(first_b)) = (matrices::<T>(&a).next(), matrices::<T>(&b).next())
+    {
+        let count = a.shape[..a.shape.len() - 2].iter().product();
+        let run = |out: &mut [T]| matmul_batch(first_a, first_b, [a_step, b_step], count, out);
+        return Tensor::build(&wide, |out| run(bytemuck::cast_slice_mut(out.bytes))).0.cast(spec.dtype);
+    }
     let pairs: SmallVec<[_; 1]> = matrices::<T>(&a).zip(matrices::<T>(&b)).collect();
     Tensor::build(&wide, |out| matmul_many(&pairs, bytemuck::cast_slice_mut(out.bytes))).0.cast(spec.dtype)
 }

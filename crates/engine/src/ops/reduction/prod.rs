@@ -1,6 +1,7 @@
 //! prod - product over axes.   y = product of x over the axes,   dx = dy times the product of the others.   Exact with any number of
 //! zeros, to every order: products of what comes before and after each element, no division. The product of nothing is 1.
 
+use super::product_of_others::PRODUCT_OF_OTHERS;
 use crate::ops::prelude::*;
 use wengert_kernels::extremes;
 
@@ -69,11 +70,9 @@ impl Reduction for Prod {
             (0..x.rank()).filter(|axis| !call.axes.contains(axis)).chain(call.axes.iter().copied()).collect();
         let moved = x.permute(&order);
         let row = moved.reshape([x.elements() / call.count().max(1), call.count()]);
-        let before = row.cumprod_from(1, false).delayed(1, false, 1.0);
-        let after = row.cumprod_from(1, true).delayed(1, true, 1.0);
         let mut back = vec![0; order.len()];
         order.iter().enumerate().for_each(|(to, &from)| back[from] = to);
-        (before * after).reshape(moved.shape()).permute(&back)
+        PRODUCT_OF_OTHERS.of(&[&row]).reshape(moved.shape()).permute(&back)
     }
 
     fn reference(_attrs: &Attrs, elements: &[f64]) -> f64 {

@@ -158,7 +158,8 @@ fn agree<T: Real>() {
             atan_slice atan, sinh_slice sinh, cosh_slice cosh, tanh_slice tanh, asinh_slice asinh, acosh_slice acosh,
             atanh_slice atanh, sigmoid_slice sigmoid, logsigmoid_slice logsigmoid, softplus_slice softplus,
             erf_slice erf, erfc_slice erfc, ndtr_slice ndtr, floor_slice floor, ceil_slice ceil, round_slice round,
-            trunc_slice trunc, sin_slice sin, cos_slice cos, tan_slice tan);
+            trunc_slice trunc, sin_slice sin, cos_slice cos, tan_slice tan, digamma_slice digamma,
+            trigamma_slice trigamma);
         macro_rules! binary {
             ($($slice:ident $function:ident),*) => {$(
                 $slice(&x, &y, &mut out);

@@ -1,0 +1,140 @@
+//! The rule shape *polar*: the gradient of a polynomial of many variables, differentiated along any number of directions.
+//!
+//! F(x) is the gradient of some scalar f, and F(x; h1 .. hk) is F differentiated along each h in turn. It is linear in every
+//! h, and <F(x; h..), g> does not change when g and an h trade places, so every rule is the same operation again: for x with
+//! the cotangent as one more direction, for an h with the cotangent in its place. An operation states one kernel for all
+//! orders; nothing is divided by, so derivatives of every order are exact everywhere.
+
+use super::align_batch;
+use crate::bind::bind1;
+use crate::primitive::{
+    Adjoints, Attrs, Case, Cost, Device, Gradient, Gradients, Mask, Outputs, Primitive, Rule, Saves, Spec, SpecRef,
+    Specs, expect_same_dtype, streaming_cost,
+};
+use crate::{Error, ErrorKind, Shape, Tensor};
+use smallvec::smallvec;
+use std::marker::PhantomData;
+
+/// What a gradient with directions states; [`PolarOp`] makes a primitive of it.
+pub(crate) trait Polar: Send + Sync + 'static {
+    const NAME: &'static str;
+    /// The derivative in a few words.
+    const RULE: &'static str;
+
+    /// Whether x has a gradient; leading axes are a batch.
+    fn expect(x: SpecRef<'_>) -> Result<(), Error>;
+
+    /// F of the first operand along the others, all of one shape.
+    fn eval(operands: &[&Tensor], output: &Spec) -> Tensor;
+
+    /// Arithmetic operations.
+    fn flops(operands: usize, shape: &[usize]) -> f64;
+
+    /// Each for the number of directions that its operands say.
+    fn cases() -> Vec<Case>;
+}
+
+/// A primitive of the polar shape.
+pub struct PolarOp<P>(PhantomData<P>);
+
+/// The attributes of a call with so many operands.
+pub(crate) fn polar_attrs(operands: usize) -> Attrs {
+    Attrs::new().with_int("order", operands as i64 - 1)
+}
+
+impl<P: Polar> PolarOp<P> {
+    pub(crate) const NEW: PolarOp<P> = PolarOp(PhantomData);
+
+    /// F of the first operand, differentiated along the others.
+    #[track_caller]
+    pub(crate) fn of(&'static self, operands: &[&Tensor]) -> Tensor {
+        bind1(self, polar_attrs(operands.len()), operands)
+    }
+
+    /// With `by` in the place of operand `position`, or as one more direction if that is x itself.
+    fn along(&'static self, rule: &Rule<'_>, position: usize, by: &Tensor) -> Tensor {
+        let count = rule.attrs.int("order") as usize + 1;
+        let own = (0..count).map(|i| if i == position && i > 0 { by } else { rule.operand(i) });
+        let more = (position == 0).then_some(by);
+        self.of(&own.chain(more).collect::<Vec<_>>())
+    }
+}
+
+impl<P: Polar> Primitive for PolarOp<P> {
+    fn name(&self) -> &'static str {
+        P::NAME
+    }
+
+    fn operands(&self) -> usize {
+        1
+    }
+
+    fn accepts(&self, count: usize) -> bool {
+        count >= 1
+    }
+
+    fn attributes(&self) -> &'static [&'static str] {
+        &["order"]
+    }
+
+    fn infer(&self, attrs: &Attrs, operands: &[SpecRef<'_>]) -> Result<Specs, Error> {
+        let order = attrs.int("order");
+        if order != operands.len() as i64 - 1 {
+            let message = format!("order {order} with {} operands", operands.len());
+            return Err(Error::new(ErrorKind::Argument, P::NAME, message).help("one operand more than the order"));
+        }
+        P::expect(operands[0])?;
+        for other in &operands[1..] {
+            expect_same_dtype(P::NAME, operands[0].dtype, other.dtype)?;
+            if other.shape != operands[0].shape {
+                let shapes = vec![Shape::from(operands[0].shape), Shape::from(other.shape)];
+                let message = format!("a direction of shape {} for an operand of {}", shapes[1], shapes[0]);
+                return Err(Error::new(ErrorKind::Shape(shapes), P::NAME, message));
+            }
+        }
+        Ok(smallvec![operands[0].to_spec()])
+    }
+
+    fn eval(&self, _device: Device, _attrs: &Attrs, operands: &[&Tensor], outputs: &[Spec]) -> Result<Outputs, Error> {
+        Ok(smallvec![P::eval(operands, &outputs[0])])
+    }
+
+    fn saves(&self, attrs: &Attrs, wanted: Mask) -> Saves {
+        let count = attrs.int("order") as usize + 1;
+        let read = |i: usize| i == 0 || wanted.iter().any(|position| position != i);
+        (0..count).filter(|&i| read(i)).fold(Saves::NOTHING, Saves::operand)
+    }
+
+    fn vjp(&'static self, rule: &Rule<'_>, cotangents: &mut [Option<Tensor>]) -> Gradients {
+        let Some(g) = cotangents[0].take() else { return Gradients::new() };
+        let gradient = |position: usize| match rule.wants(position) {
+            true => Gradient::Dense(self.along(rule, position, &g)),
+            false => Gradient::Zero,
+        };
+        (0..rule.attrs.int("order") as usize + 1).map(gradient).collect()
+    }
+
+    fn jvp(&'static self, rule: &Rule<'_>, tangents: &[Option<Tensor>]) -> Adjoints {
+        let changes = tangents.iter().enumerate();
+        let changes = changes.filter_map(|(position, tangent)| tangent.as_ref().map(|t| self.along(rule, position, t)));
+        smallvec![changes.reduce(|a, b| a + b)]
+    }
+
+    fn batch(&'static self, attrs: &Attrs, size: usize, operands: &[Tensor], batched: Mask) -> Result<Outputs, Error> {
+        let aligned = align_batch(size, operands, batched);
+        Ok(smallvec![bind1(self, attrs.clone(), &aligned.iter().collect::<Vec<_>>())])
+    }
+
+    fn cost(&self, _attrs: &Attrs, operands: &[SpecRef<'_>], outputs: &[Spec]) -> Cost {
+        let flops = P::flops(operands.len(), &outputs[0].shape);
+        Cost { flops, ..streaming_cost(operands, outputs) }
+    }
+
+    fn rule_text(&self) -> &'static str {
+        P::RULE
+    }
+
+    fn cases(&self) -> Vec<Case> {
+        P::cases()
+    }
+}
