@@ -14,18 +14,11 @@ const ELEMENTS: usize = 1 << 18;
 const LIMIT: f64 = 5.0;
 
 /// Operations whose reverse honestly costs more than the limit allows, and why.
-const EXCEPTIONS: &[(&str, &str)] = &[
-    (
-        "lu_solve",
-        "two triangular solves and three matrix products, each product with as many operations as both solves: five \
+const EXCEPTIONS: &[(&str, &str)] = &[(
+    "lu_solve",
+    "two triangular solves and three matrix products, each product with as many operations as both solves: five \
          times the arithmetic of the forward pass",
-    ),
-    (
-        "solve_triangular",
-        "one more solve and an outer product with twice its operations, then the triangle of that: four times the \
-         arithmetic of the forward pass, and for matrices of order 3 as much again to find each matrix",
-    ),
-];
+)];
 
 /// One line for each workload, for a chain of products, and for every primitive that computes something; only those of
 /// `names`, if there are any.

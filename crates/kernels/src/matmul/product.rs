@@ -109,6 +109,13 @@ vectorised! {
             let packed = &mut packed[..b.rows];
             for (k, slot) in packed.iter_mut().enumerate() {
                 let start = b.offset as isize + k as isize * b.row_stride + col as isize * b.col_stride;
+                // Lanes behind the width hold what is there: they are not stored.
+                if b.col_stride == 1
+                    && let Some(row) = b.data[start as usize..].first_chunk()
+                {
+                    slot.write(*row);
+                    continue;
+                }
                 let mut row = [T::ZERO; LANES];
                 for (j, value) in row[..width].iter_mut().enumerate() {
                     *value = b.data[(start + j as isize * b.col_stride) as usize];
@@ -127,7 +134,17 @@ vectorised! {
                     }
                     at += a.col_stride;
                 }
-                out[col..col + width].copy_from_slice(&sums[..width]);
+                let out = &mut out[col..col + width];
+                if let Some(whole) = out.first_chunk_mut() {
+                    *whole = sums;
+                    continue;
+                }
+                // Stores one by one: a copy of a few elements would be a call.
+                for (j, &sum) in sums.iter().enumerate() {
+                    if j < out.len() {
+                        out[j] = sum;
+                    }
+                }
             }
         }
     }

@@ -218,9 +218,15 @@ vectorised! {
     }
 }
 
+/// The sum of a row; eight lanes would add nothing to a short one but zeros.
+#[inline(always)]
+fn sum_of<T: Product>(row: &[T]) -> T {
+    if row.len() < 8 { row.iter().fold(T::ZERO, |a, &b| a + b) } else { sum_in_lanes(row) }
+}
+
 vectorised! {
     /// The sum of a row, in eight lanes.
-    fn sum_of[T: Product](row: &[T]) -> T {
+    fn sum_in_lanes[T: Product](row: &[T]) -> T {
         let (chunks, tail) = row.as_chunks::<8>();
         let mut lanes = [T::ZERO; 8];
         for chunk in chunks {
