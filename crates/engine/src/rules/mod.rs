@@ -38,6 +38,6 @@ pub use polar::PolarOp;
 pub(crate) use polar::{Polar, polar_attrs};
 pub(crate) use product::{Factor, Product};
 pub(crate) use reduction::{Reduced, Reduction, ReductionOp, arranged, batched_axes, reduced_shape, rows_last};
-pub(crate) use rows::Rows;
+pub(crate) use rows::{Rows, all_numbers};
 pub use sizes::Sizes;
 pub(crate) use sizes::window_sizes;

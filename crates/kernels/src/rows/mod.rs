@@ -17,7 +17,10 @@ pub use float::Float;
 pub use moments::{mean_variance, mean_variance_of_columns};
 pub use norm::{Affine, NormGradient, layer_norm, layer_norm_gradient, rms_norm, rms_norm_gradient};
 pub use power::p_norm;
-pub use softmax::{log_softmax, log_softmax_gradient, logsumexp, logsumexp_gradient, softmax, softmax_gradient};
+pub use softmax::{
+    log_softmax, log_softmax_gradient, logsumexp, logsumexp_gradient, softmax, softmax_gradient,
+    softmax_gradient_by_value,
+};
 
 pub(crate) use float::finite_or_zero;
 pub(crate) use fold::{dot_of, max_of, sum_block};

@@ -80,6 +80,34 @@ vectorised! {
     }
 }
 
+/// `dy = u * (g - sum(g * y)) - g * sum(u * y)` along rows of `n` elements: the gradient by `y` of [`softmax_gradient`] from its
+/// cotangent `u`.
+///
+/// ```
+/// let mut dy = [0.0; 2];
+/// wengert_kernels::rows::softmax_gradient_by_value(&[0.5, 0.5], &[1.0, 0.0], &[0.0, 2.0], 2, &mut dy);
+/// assert_eq!(dy, [-1.0, -1.0]);
+/// ```
+pub fn softmax_gradient_by_value<T: Float>(y: &[T], g: &[T], u: &[T], n: usize, dy: &mut [T]) {
+    count_rows(n, &[y.len(), g.len(), u.len(), dy.len()], "softmax_gradient_by_value");
+    for_each_rows(dy, n, 1, &|first, dy| {
+        let [y, g, u] = [y, g, u].map(|operand| &operand[first..][..dy.len()]);
+        by_value_rows(y, g, u, n, dy);
+    });
+}
+
+vectorised! {
+    fn by_value_rows[T: Float](y: &[T], g: &[T], u: &[T], n: usize, dy: &mut [T]) {
+        let rows = y.chunks_exact(n).zip(g.chunks_exact(n)).zip(u.chunks_exact(n)).zip(dy.chunks_exact_mut(n));
+        for (((y, g), u), dy) in rows {
+            let (with_g, with_u) = (T::from_f64(dot_of(g, y)), T::from_f64(dot_of(u, y)));
+            for ((dy, &g), &u) in dy.iter_mut().zip(g).zip(u) {
+                *dy = u * (g - with_g) - g * with_u;
+            }
+        }
+    }
+}
+
 /// `out = ln(softmax(x))` along rows of `n` elements.
 ///
 /// ```

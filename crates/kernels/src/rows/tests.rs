@@ -83,6 +83,16 @@ fn softmax_family<T: Float>() {
         let totals: Vec<f64> = wide_g.chunks(n).map(|g| g.iter().sum()).collect();
         let exact_dx: Vec<f64> = (0..rows * n).map(|i| exact[i] * (wide_g[i] - products[i / n])).collect();
         assert_near(&dx, &exact_dx, tolerance, "softmax gradient");
+        let u: Vec<T> = random(rows * n, 3);
+        let (wide_y, wide_u) = (f64s(&y), f64s(&u));
+        let dy = out(&|dy| softmax_gradient_by_value(&y, &g, &u, n, dy));
+        let sum = |a: &[f64], i: usize| dot(&a[i / n * n..][..n], &wide_y[i / n * n..][..n]);
+        let exact_dy = |i: usize| wide_u[i] * (wide_g[i] - sum(&wide_g, i)) - wide_g[i] * sum(&wide_u, i);
+        // Some elements of long rows are enough: each takes two sums over its row.
+        let some: Vec<usize> = (0..rows * n).step_by(1 + rows * n / 500).collect();
+        let exact_dy: Vec<f64> = some.iter().map(|&i| exact_dy(i)).collect();
+        let dy: Vec<T> = some.iter().map(|&i| dy[i]).collect();
+        assert_near(&dy, &exact_dy, 30.0 * tolerance, "softmax gradient by value");
         let exact_dx: Vec<f64> = (0..rows * n).map(|i| wide_g[i] - exact[i] * totals[i / n]).collect();
         assert_near(&log_dx, &exact_dx, 30.0 * tolerance, "log_softmax gradient");
         let exact_dx: Vec<f64> = (0..rows * n).map(|i| wide_g[i / n] * exact[i]).collect();

@@ -3,6 +3,7 @@
 //! dz = y (dg - sum of y dg) + dy (g - sum of y g) - y sum of g dy. Its own primitive, so that numbers take one fused kernel.
 
 use crate::ops::prelude::*;
+use crate::rules::all_numbers;
 use wengert_kernels::rows;
 
 /// The primitive `softmax_gradient`, of y and g.
@@ -16,7 +17,7 @@ pub static SOFTMAX_GRADIENT: Rows = Rows {
     pull: |rule, position, u| {
         let y = rule.operand(0);
         match position {
-            0 => u * centred(y, rule.operand(1)) - rule.operand(1) * dot(y, u),
+            0 => by_value(y, rule.operand(1), u),
             _ => bind1(&SOFTMAX_GRADIENT, Attrs::new(), &[y, u]),
         }
     },
@@ -34,6 +35,18 @@ pub static SOFTMAX_GRADIENT: Rows = Rows {
     },
     edges: &[],
 };
+
+/// u (g - sum of y g) - g sum of y u: one kernel on numbers.
+fn by_value(y: &Tensor, g: &Tensor, u: &Tensor) -> Tensor {
+    if !all_numbers(&[y, g, u]) {
+        return u * centred(y, g) - g * dot(y, u);
+    }
+    let n = y.shape()[y.rank() - 1];
+    computing_float!(y.dtype(), T => {
+        let [y_row, g, u] = [y, g, u].map(|tensor| numbers::<T>(tensor));
+        computed(&y.spec(), |dy| rows::softmax_gradient_by_value(&y_row, &g, &u, n, dy)).0
+    })
+}
 
 fn dot(a: &Tensor, b: &Tensor) -> Tensor {
     (a * b).sum_axes_keepdim(&[-1])
