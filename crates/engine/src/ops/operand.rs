@@ -90,6 +90,7 @@ fn does_not_fit(number: impl std::fmt::Display, dtype: DType) -> ! {
 }
 
 /// Binds a two-operand elementwise primitive after broadcasting both sides to one shape.
+#[inline]
 #[track_caller]
 pub(crate) fn binary(op: &'static dyn Primitive, attrs: Attrs, a: &Tensor, b: &Tensor) -> Tensor {
     if a.shape() == b.shape() {
@@ -100,6 +101,7 @@ pub(crate) fn binary(op: &'static dyn Primitive, attrs: Attrs, a: &Tensor, b: &T
 }
 
 /// The same where the first operand is handed over: a long one is written over if nobody else can see that.
+#[inline]
 #[track_caller]
 pub(crate) fn binary_owned(op: &'static dyn Primitive, attrs: Attrs, a: Tensor, b: &Tensor) -> Tensor {
     match &a.value {
