@@ -34,17 +34,18 @@ pub fn bind(op: &'static dyn Primitive, attrs: Attrs, operands: &[&Tensor]) -> O
 pub fn bind1(op: &'static dyn Primitive, attrs: Attrs, operands: &[&Tensor]) -> Tensor {
     let line = location::resolve(Location::caller());
     // A shortcut only answers for operands that hold numbers, so no tracer is among them.
-    if !modes::is_special()
-        && let Some(output) = op.eval_direct(operands)
-    {
+    let mut direct = if modes::is_special() { None } else { op.eval_direct(operands) };
+    // The output is moved when its record is done: a move right after its parts were written would wait for them.
+    if let Some(output) = &mut direct {
         let linked = operands.iter().any(|operand| operand.link.is_some());
         if linked && modes::records_tape() && op.differentiable() {
-            return tape::record_one(op, attrs, operands, output, line);
+            tape::record_short(op, attrs, operands, output, line);
         }
-        return output;
+    } else {
+        let _scope = location::scope(line);
+        return only(op, try_bind(op, attrs, operands, line)).or_raise();
     }
-    let _scope = location::scope(line);
-    only(op, try_bind(op, attrs, operands, line)).or_raise()
+    direct.expect("a shortcut answered")
 }
 
 /// Applies a primitive with one output; an error comes back as a value.

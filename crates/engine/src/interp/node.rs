@@ -77,6 +77,13 @@ enum Call {
     With(Option<Arc<(&'static dyn Primitive, Attrs)>>),
 }
 
+impl Call {
+    #[inline]
+    fn new(op: &'static dyn Primitive, attrs: Attrs) -> Call {
+        if attrs.is_empty() { Call::Plain(op) } else { Call::With(Some(Arc::new((op, attrs)))) }
+    }
+}
+
 /// Leaves and outputs of several call nothing.
 const NO_CALL: Call = Call::With(None);
 
@@ -117,7 +124,8 @@ fn newest_of(edges: &[Option<Arc<Node>>]) -> u64 {
 }
 
 impl Node {
-    #[inline]
+    // Calls would hand over what is saved through memory, and wait for it.
+    #[inline(always)]
     fn build(role: Role, call: Call, line: Line, edges: Edges, saved: SavedList) -> Arc<Node> {
         let role = match role {
             Role::Operation => 0,
@@ -185,15 +193,40 @@ impl Node {
             0..=2 => Edges::Two([edge_at(&edge, operands, 0), edge_at(&edge, operands, 1)]),
             _ => Edges::Many((0..operands.len()).map(|position| edge(position).cloned()).collect()),
         };
-        let call = match attrs.is_empty() {
-            true => Call::Plain(op),
-            false => Call::With(Some(Arc::new((op, attrs)))),
-        };
-        let node = Node::build(Role::Operation, call, line, edges, saved);
+        let node = Node::build(Role::Operation, Call::new(op, attrs), line, edges, saved);
         if marks != 0 {
             node.tag.fetch_or(marks, Ordering::Relaxed);
         }
         node
+    }
+
+    /// A call through a shortcut: one or two short operands, imperative, nothing packed. No residual of that size is worth
+    /// an exchange, so what is saved can be written straight into the record.
+    #[inline]
+    pub fn short_operation(
+        op: &'static dyn Primitive,
+        attrs: Attrs,
+        line: Line,
+        operands: &[&Tensor],
+        output: &Tensor,
+    ) -> Arc<Node> {
+        let edge = |position: usize| operands[position].link.as_ref();
+        let saves = op.saves(&attrs, Mask::of(operands.len(), |position| edge(position).is_some()));
+        let (x, y) = (saves.operands.has(0), saves.operands.has(1));
+        let has_output = !saves.outputs.is_empty();
+        if saves.residual || !saves.shapes.is_empty() || (x && y && has_output) {
+            return Node::operation(op, attrs, line, edge, operands, std::slice::from_ref(output), true);
+        }
+        let (first, last) = (operands[0], operands[operands.len() - 1]);
+        let output = || if has_output { Saved::keep_value(output) } else { Saved::Nothing };
+        let saved = match (x, y) {
+            (true, true) => [Saved::keep_value(first), Saved::keep_value(last)],
+            (true, false) => [Saved::keep_value(first), output()],
+            (false, true) => [Saved::keep_value(last), output()],
+            (false, false) => [output(), Saved::Nothing],
+        };
+        let edges = [edge(0).cloned(), if operands.len() == 2 { edge(1).cloned() } else { None }];
+        Node::build(Role::Operation, Call::new(op, attrs), line, Edges::Two(edges), SavedList::Two(saved))
     }
 
     /// What the call saved. The answer holds while the state is locked.

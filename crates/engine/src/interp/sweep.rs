@@ -158,6 +158,9 @@ impl<'g> Sweep<'g> {
 
     #[inline]
     fn take_product(&mut self, node: &Arc<Node>) -> Option<Product> {
+        if self.products.is_empty() {
+            return None;
+        }
         let place = self.products.iter().position(|(known, _)| Arc::ptr_eq(known, node))?;
         Some(self.products.swap_remove(place).1)
     }
@@ -165,7 +168,7 @@ impl<'g> Sweep<'g> {
     /// The first product of a record waits for the rule there; more than one is a sum, and a leaf wants numbers.
     fn give_product(&mut self, node: &'g Arc<Node>, product: Product) {
         if product.is_multiplied_out() {
-            return self.add(node, 0, product.evaluate());
+            return add(self.sum_of(node, 0), product.evaluate());
         }
         let waits = node.role() == Role::Operation && !self.products.iter().any(|(known, _)| Arc::ptr_eq(known, node));
         match self.sum_of(node, 0) {
@@ -224,18 +227,10 @@ impl<'g> Sweep<'g> {
         self.last_leaf
     }
 
-    #[inline]
-    fn add(&mut self, node: &'g Arc<Node>, output: usize, gradient: Tensor) {
-        match self.sum_of(node, output) {
-            Some(sum) => sum.accumulate(&gradient),
-            empty => *empty = Some(gradient),
-        }
-    }
-
     fn deposit(&mut self, node: &'g Arc<Node>, output: usize, gradient: Gradient) {
         match gradient {
             Gradient::Zero => {}
-            Gradient::Dense(gradient) => self.add(node, output, gradient),
+            Gradient::Dense(gradient) => add(self.sum_of(node, output), gradient),
             Gradient::Patch(patch) => {
                 let sum = self.sum_of(node, output);
                 let Patch { op, attrs, values, spec } = *patch;
@@ -306,7 +301,7 @@ impl<'g> Sweep<'g> {
         let (keep, edges) = (self.options.keep, node.edges());
         node.pull_directly(keep, &mut cotangent, &mut |position, gradient| {
             if let Some(edge) = &edges[position] {
-                self.add(edge, 0, gradient);
+                add(self.sum_of(edge, 0), gradient);
             }
         });
         let done = cotangent.is_none();
@@ -398,6 +393,15 @@ impl<'g> Sweep<'g> {
             }
         }
         Ok(())
+    }
+}
+
+/// The place is found first: a move right after the parts of a tensor were written would wait for them.
+#[inline]
+fn add(sum: &mut Option<Tensor>, gradient: Tensor) {
+    match sum {
+        Some(sum) => sum.accumulate(&gradient),
+        empty => *empty = Some(gradient),
     }
 }
 

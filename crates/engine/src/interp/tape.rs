@@ -34,18 +34,16 @@ pub(crate) fn apply_imperative(
     Ok(outputs)
 }
 
-/// Records a call whose only output is known already; shortcuts belong to differentiable primitives.
+/// Records a call whose only output came from a shortcut; those belong to differentiable primitives.
 #[inline]
-pub(crate) fn record_one(
+pub(crate) fn record_short(
     op: &'static dyn Primitive,
     attrs: Attrs,
     operands: &[&Tensor],
-    output: Tensor,
+    output: &mut Tensor,
     line: Line,
-) -> Tensor {
-    let outputs = std::slice::from_ref(&output);
-    let node = Node::operation(op, attrs, line, |i| operands[i].link.as_ref(), operands, outputs, true);
-    Tensor { link: Some(node), ..output }
+) {
+    output.link = Some(Node::short_operation(op, attrs, line, operands, output));
 }
 
 /// Records an update of memory that is handed over; a rule or a listing that needs the old value makes it a copy.
