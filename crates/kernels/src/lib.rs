@@ -50,6 +50,7 @@ pub mod scan;
 mod simd;
 pub mod svd;
 pub mod threads;
+mod transpose;
 pub mod view;
 
 pub use bits::{pack_positive, select_bits};

@@ -4,7 +4,7 @@
 //! panel. Forward, rows are positions and steps are taps; in the gradient of the weights it is the other way round. As
 //! `x` is read scalar by scalar, strides and dilation cost nothing and no patch matrix is ever written.
 
-use crate::matmul::Product;
+use crate::matmul::Tile;
 #[cfg(target_arch = "x86_64")]
 use std::arch::asm;
 #[cfg(target_arch = "x86_64")]
@@ -12,9 +12,6 @@ use std::arch::x86_64::*;
 
 /// Rows of one tile of sums.
 pub(super) const ROWS: usize = 12;
-
-/// Rows of the memory of a tile: whole blocks to transpose.
-pub(super) const PADDED_ROWS: usize = 16;
 
 /// The most lanes a panel has, whatever the type.
 pub(super) const MOST_LANES: usize = 32;
@@ -26,15 +23,8 @@ pub(super) const MOST_LANES: usize = 32;
 /// needs::<f32>();
 /// needs::<f64>();
 /// ```
-pub trait Convolve: Product {
-    /// Lanes of a full panel: 128 bytes. The last panel of a matrix may have half as many.
-    #[doc(hidden)]
-    const LANES: usize;
-
-    /// `sum + a * b`, rounded once.
-    #[doc(hidden)]
-    fn fused(sum: Self, a: Self, b: Self) -> Self;
-
+#[allow(private_bounds)]
+pub trait Convolve: Tile {
     /// `sums[i][lane] (+)= sum over j of x[rows[i] + steps[j]] * panel[j][lane]` for `width` lanes (a full or half panel);
     /// `fresh` starts from zero instead of the present sums.
     ///
@@ -53,21 +43,6 @@ pub trait Convolve: Product {
         sums_step: usize,
         fresh: bool,
     );
-
-    /// Writes the transpose of the square block of `LANES / 2` rows at `source` to `target`, there only the first `rows`
-    /// rows and the first `cols` elements of each. False, and nothing done, without the instructions for it.
-    ///
-    /// # Safety
-    /// `source` is valid for the whole block, `target` for the part that is written.
-    #[doc(hidden)]
-    unsafe fn transpose_block(
-        source: *const Self,
-        source_step: usize,
-        target: *mut Self,
-        target_step: usize,
-        rows: usize,
-        cols: usize,
-    ) -> bool;
 }
 
 /// One register block for one instruction set: `R` rows by `N <= 2` vectors of sums.
@@ -249,15 +224,8 @@ unsafe fn accumulate_portably<T: Convolve>(
 }
 
 macro_rules! convolve {
-    ($float:ty, $avx512:ident, $avx2:ident, $transpose:ident) => {
+    ($float:ty, $avx512:ident, $avx2:ident) => {
         impl Convolve for $float {
-            const LANES: usize = 128 / size_of::<$float>();
-
-            #[inline(always)]
-            fn fused(sum: $float, a: $float, b: $float) -> $float {
-                a.mul_add(b, sum)
-            }
-
             unsafe fn accumulate(
                 x: *const Self,
                 rows: &[usize; ROWS],
@@ -295,172 +263,8 @@ macro_rules! convolve {
                     _ => unsafe { accumulate_portably(x, rows, steps, panel, width, sums, sums_step, fresh) },
                 }
             }
-
-            unsafe fn transpose_block(
-                source: *const Self,
-                source_step: usize,
-                target: *mut Self,
-                target_step: usize,
-                rows: usize,
-                cols: usize,
-            ) -> bool {
-                #[cfg(target_arch = "x86_64")]
-                if crate::simd::level() == crate::simd::Level::Avx512 {
-                    // SAFETY: the level was detected; the blocks are valid by the caller's promise.
-                    unsafe { $transpose(source, source_step, target, target_step, rows, cols) };
-                    return true;
-                }
-                let _ = (source, source_step, target, target_step, rows, cols);
-                false
-            }
         }
     };
 }
-convolve!(f32, f32_avx512, f32_avx2, transpose_f32);
-convolve!(f64, f64_avx512, f64_avx2, transpose_f64);
-
-/// # Safety
-/// As for [`Convolve::transpose_block`].
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx512f")]
-unsafe fn transpose_f32(
-    source: *const f32,
-    source_step: usize,
-    target: *mut f32,
-    target_step: usize,
-    rows: usize,
-    cols: usize,
-) {
-    // SAFETY: a block of 16 rows of 16 elements is read; `rows` rows of `cols` elements are written.
-    unsafe {
-        let mut a = [_mm512_setzero_ps(); 16];
-        let mut b = [_mm512_setzero_ps(); 16];
-        for i in 0..16 {
-            a[i] = _mm512_loadu_ps(source.add(i * source_step));
-        }
-        // Pairs of rows, then fours: afterwards b[4q + r] holds, in 128-bit part p, column 4p + r of rows 4q..4q + 4.
-        for i in 0..8 {
-            b[2 * i] = _mm512_unpacklo_ps(a[2 * i], a[2 * i + 1]);
-            b[2 * i + 1] = _mm512_unpackhi_ps(a[2 * i], a[2 * i + 1]);
-        }
-        for q in 0..4 {
-            let pairs = [b[4 * q], b[4 * q + 1], b[4 * q + 2], b[4 * q + 3]].map(|v| _mm512_castps_pd(v));
-            a[4 * q] = _mm512_castpd_ps(_mm512_unpacklo_pd(pairs[0], pairs[2]));
-            a[4 * q + 1] = _mm512_castpd_ps(_mm512_unpackhi_pd(pairs[0], pairs[2]));
-            a[4 * q + 2] = _mm512_castpd_ps(_mm512_unpacklo_pd(pairs[1], pairs[3]));
-            a[4 * q + 3] = _mm512_castpd_ps(_mm512_unpackhi_pd(pairs[1], pairs[3]));
-        }
-        // A transpose of the 4 x 4 parts.
-        for r in 0..4 {
-            let (low, high) =
-                (_mm512_shuffle_f32x4::<0x44>(a[r], a[4 + r]), _mm512_shuffle_f32x4::<0xee>(a[r], a[4 + r]));
-            let (low2, high2) =
-                (_mm512_shuffle_f32x4::<0x44>(a[8 + r], a[12 + r]), _mm512_shuffle_f32x4::<0xee>(a[8 + r], a[12 + r]));
-            b[r] = _mm512_shuffle_f32x4::<0x88>(low, low2);
-            b[4 + r] = _mm512_shuffle_f32x4::<0xdd>(low, low2);
-            b[8 + r] = _mm512_shuffle_f32x4::<0x88>(high, high2);
-            b[12 + r] = _mm512_shuffle_f32x4::<0xdd>(high, high2);
-        }
-        let mask = 0xffff >> (16 - cols);
-        for i in 0..16 {
-            if i < rows {
-                _mm512_mask_storeu_ps(target.add(i * target_step), mask, b[i]);
-            }
-        }
-    }
-}
-
-/// # Safety
-/// As for [`Convolve::transpose_block`].
-#[cfg(target_arch = "x86_64")]
-#[target_feature(enable = "avx512f")]
-unsafe fn transpose_f64(
-    source: *const f64,
-    source_step: usize,
-    target: *mut f64,
-    target_step: usize,
-    rows: usize,
-    cols: usize,
-) {
-    // SAFETY: a block of 8 rows of 8 elements is read; `rows` rows of `cols` elements are written.
-    unsafe {
-        let mut a = [_mm512_setzero_pd(); 8];
-        let mut b = [_mm512_setzero_pd(); 8];
-        for i in 0..8 {
-            a[i] = _mm512_loadu_pd(source.add(i * source_step));
-        }
-        // b[2q + r] holds, in 128-bit part p, column 2p + r of rows 2q and 2q + 1.
-        for q in 0..4 {
-            b[2 * q] = _mm512_unpacklo_pd(a[2 * q], a[2 * q + 1]);
-            b[2 * q + 1] = _mm512_unpackhi_pd(a[2 * q], a[2 * q + 1]);
-        }
-        for r in 0..2 {
-            let (low, high) =
-                (_mm512_shuffle_f64x2::<0x44>(b[r], b[2 + r]), _mm512_shuffle_f64x2::<0xee>(b[r], b[2 + r]));
-            let (low2, high2) =
-                (_mm512_shuffle_f64x2::<0x44>(b[4 + r], b[6 + r]), _mm512_shuffle_f64x2::<0xee>(b[4 + r], b[6 + r]));
-            a[r] = _mm512_shuffle_f64x2::<0x88>(low, low2);
-            a[2 + r] = _mm512_shuffle_f64x2::<0xdd>(low, low2);
-            a[4 + r] = _mm512_shuffle_f64x2::<0x88>(high, high2);
-            a[6 + r] = _mm512_shuffle_f64x2::<0xdd>(high, high2);
-        }
-        let mask = 0xff >> (8 - cols);
-        for i in 0..8 {
-            if i < rows {
-                _mm512_mask_storeu_pd(target.add(i * target_step), mask, a[i]);
-            }
-        }
-    }
-}
-
-/// `target[j][i] = source[i][j]` for `rows x cols` elements of `source`; rows `0..cols` of `target` are written up to
-/// column `rows` and then zero up to column `width`.
-///
-/// # Safety
-/// `source` is valid for `rows` rows of `cols` elements, `target` for `cols` rows of `width >= rows` elements.
-pub(super) unsafe fn transpose<T: Convolve>(
-    source: *const T,
-    source_step: usize,
-    (rows, cols): (usize, usize),
-    target: *mut T,
-    target_step: usize,
-    width: usize,
-) {
-    let side = T::LANES / 2;
-    // SAFETY: all positions have row < rows and column < cols of `source`, and the reverse of `target`, which has `width`
-    // columns; a block is only transposed where it fits whole.
-    unsafe {
-        let mut first = 0;
-        while first + side <= rows {
-            let mut col = 0;
-            while col + side <= cols
-                && T::transpose_block(
-                    source.add(first * source_step + col),
-                    source_step,
-                    target.add(col * target_step + first),
-                    target_step,
-                    side,
-                    side,
-                )
-            {
-                col += side;
-            }
-            for j in col..cols {
-                for i in first..first + side {
-                    *target.add(j * target_step + i) = *source.add(i * source_step + j);
-                }
-            }
-            first += side;
-        }
-        if first < width {
-            for j in 0..cols {
-                for i in first..rows {
-                    *target.add(j * target_step + i) = *source.add(i * source_step + j);
-                }
-                for i in rows.max(first)..width {
-                    *target.add(j * target_step + i) = T::ZERO;
-                }
-            }
-        }
-    }
-}
+convolve!(f32, f32_avx512, f32_avx2);
+convolve!(f64, f64_avx512, f64_avx2);

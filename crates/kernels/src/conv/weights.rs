@@ -5,12 +5,13 @@
 //! stays in the first-level cache while all taps run over it.
 
 use super::gather::{Gather, PARALLEL_WORK, TASKS};
-use super::kernel::{Convolve, ROWS, transpose};
+use super::kernel::{Convolve, ROWS};
 use super::source::Source;
 use super::wide::{Panels, channel_steps};
 use crate::map::loop2_in_place;
 use crate::pool::Block;
 use crate::threads::Disjoint;
+use crate::transpose::transpose;
 
 /// Positions of a panel.
 const POSITIONS: usize = 192;

@@ -5,10 +5,11 @@
 //! of the target. Every sum is one chain over all taps, so bits do not depend on how positions are cut into tiles.
 
 use super::gather::{Combination, Gather};
-use super::kernel::{Convolve, MOST_LANES, PADDED_ROWS, ROWS, transpose};
+use super::kernel::{Convolve, MOST_LANES, ROWS};
 use super::source::Source;
 use crate::pool::Block;
 use crate::threads::{Disjoint, for_each_tile};
+use crate::transpose::transpose;
 
 /// Positions that several small images together should have.
 const POSITIONS: usize = 8 * ROWS;
@@ -234,7 +235,7 @@ unsafe fn tile<T: Convolve>(
     lanes: std::ops::Range<usize>,
     task: &Task<'_>,
 ) {
-    let mut sums = [[T::ZERO; MOST_LANES]; PADDED_ROWS];
+    let mut sums = [[T::ZERO; MOST_LANES]; ROWS];
     debug_assert!(steps.iter().max().is_none_or(|step| rows.iter().all(|row| row + step < x.len())));
     let plane = task.gather.target_plane();
     let first = (task.group * task.gather.lanes + lanes.start) * plane;
@@ -246,22 +247,15 @@ unsafe fn tile<T: Convolve>(
     unsafe {
         T::accumulate(x.as_ptr(), rows, steps, panel.as_ptr(), width, sums.as_mut_ptr().cast(), MOST_LANES, true);
     }
-    let side = T::LANES / 2;
     let used = lanes.len();
+    let at = first + targets[0];
     if count == ROWS && targets[ROWS - 1] == targets[0] + ROWS - 1 {
-        let blocks = || (0..ROWS).step_by(side).flat_map(|row| (0..used).step_by(side).map(move |lane| (row, lane)));
-        let done = blocks().all(|(row, lane)| {
-            let at = first + lane * plane + targets[0] + row;
-            let (rows, cols) = (side.min(used - lane), side.min(ROWS - row));
-            // SAFETY: the sums have whole blocks; the last element written lies in the target (`pointer` checks it), and
-            // these positions of these lanes belong to this tile alone.
-            unsafe {
-                target.pointer(at + (rows - 1) * plane + cols - 1);
-                T::transpose_block(sums[row].as_ptr().add(lane), MOST_LANES, target.pointer(at), plane, rows, cols)
-            }
-        });
-        if done {
-            return;
+        // SAFETY: the sums have `ROWS` rows of at least `used` elements; the last element written lies in the target
+        // (`pointer` checks it), and these positions of these lanes belong to this tile alone.
+        unsafe {
+            target.pointer(at + (used - 1) * plane + ROWS - 1);
+            let sums = sums.as_ptr().cast();
+            return transpose(sums, MOST_LANES, (ROWS, used), target.pointer(at), plane, ROWS);
         }
     }
     for lane in 0..used {

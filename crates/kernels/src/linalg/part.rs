@@ -1,6 +1,7 @@
 //! Parts of matrices: products into a part of a larger matrix, and the loops over vectors that everything is made of.
 
 use super::Real;
+use crate::matmul::Matrix;
 use crate::simd::vectorised;
 
 /// A strided, read-only part of a matrix: element `(i, j)` is `data[i * row_step + j * col_step]`.
@@ -33,6 +34,11 @@ impl<'a, T: Copy> Part<'a, T> {
         Part { rows: self.cols, cols: self.rows, row_step: self.col_step, col_step: self.row_step, ..self }
     }
 
+    fn matrix(self) -> Matrix<'a, T> {
+        let Part { data, rows, cols, row_step, col_step } = self;
+        Matrix { data, offset: 0, rows, cols, row_stride: row_step as isize, col_stride: col_step as isize }
+    }
+
     /// The `rows x cols` elements from `(row, col)` on.
     pub(crate) fn block(self, row: usize, col: usize, rows: usize, cols: usize) -> Part<'a, T> {
         assert!(row + rows <= self.rows && col + cols <= self.cols, "block of a {}x{} part", self.rows, self.cols);
@@ -56,16 +62,7 @@ pub(crate) fn multiply<T: Real>(a: Part<'_, T>, b: Part<'_, T>, factor: T, keep:
     assert!(cols <= step && (rows - 1) * step + cols <= out.len(), "the product leaves its output");
     assert!(a.reach() <= a.data.len() && b.reach() <= b.data.len(), "an operand leaves its data");
     // SAFETY: all operands were checked to lie in their slices, and `out` is borrowed mutably.
-    unsafe {
-        T::gemm(
-            (rows, cols, depth),
-            (out.as_mut_ptr(), step as isize),
-            keep,
-            (a.data.as_ptr(), a.row_step as isize, a.col_step as isize),
-            (b.data.as_ptr(), b.row_step as isize, b.col_step as isize),
-            factor,
-        );
-    }
+    unsafe { T::multiply_scaled(factor, a.matrix(), b.matrix(), keep, out.as_mut_ptr(), step) };
 }
 
 /// Writes the transpose of the row-major `rows x cols` matrix `a` to `out`.

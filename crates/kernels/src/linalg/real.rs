@@ -1,6 +1,6 @@
 //! The two types that decompositions compute in.
 
-use crate::matmul::Product;
+use crate::matmul::ScaledProduct;
 
 /// `f32` or `f64`: a compute type with roots.
 ///
@@ -9,7 +9,8 @@ use crate::matmul::Product;
 /// fn hypotenuse<T: Real>(x: T, y: T) -> T { (x * x + y * y).root() }
 /// assert_eq!(hypotenuse(3f32, 4.0), 5.0);
 /// ```
-pub trait Real: Product {
+#[allow(private_bounds)]
+pub trait Real: ScaledProduct {
     /// The distance from 1 to the next larger number.
     const EPSILON: Self;
     /// Not a number.
@@ -29,20 +30,6 @@ pub trait Real: Product {
 
     /// This magnitude with the sign of `sign`.
     fn with_sign_of(self, sign: Self) -> Self;
-
-    /// `out = keep * out + factor * a * b` with `(rows, cols, depth)` and strides `(row, column)` in elements.
-    ///
-    /// # Safety
-    /// The operands are valid for these sizes and strides, and nobody else accesses `out`.
-    #[doc(hidden)]
-    unsafe fn gemm(
-        sizes: (usize, usize, usize),
-        out: (*mut Self, isize),
-        keep: bool,
-        a: (*const Self, isize, isize),
-        b: (*const Self, isize, isize),
-        factor: Self,
-    );
 }
 
 macro_rules! real {
@@ -69,27 +56,6 @@ macro_rules! real {
         #[inline(always)]
         fn with_sign_of(self, sign: Self) -> Self {
             self.copysign(sign)
-        }
-
-        unsafe fn gemm(
-            (rows, cols, depth): (usize, usize, usize),
-            (out, out_step): (*mut Self, isize),
-            keep: bool,
-            (a, a_row, a_col): (*const Self, isize, isize),
-            (b, b_row, b_col): (*const Self, isize, isize),
-            factor: Self,
-        ) {
-            // SAFETY: the caller's promise; `out` is read only when it is kept.
-            unsafe {
-                gemm::gemm(
-                    rows, cols, depth,
-                    out, 1, out_step, keep,
-                    a, a_col, a_row,
-                    b, b_col, b_row,
-                    1.0, factor, false, false, false,
-                    gemm::Parallelism::None,
-                );
-            }
         }
     })* };
 }

@@ -1,15 +1,18 @@
 //! Matrix products `C = A B`: `c[i][j] = sum over k of a[i][k] * b[k][j]`.
 //!
-//! Large products are cut into tiles whose size is a function of the shape; each tile is one single-threaded product,
-//! so bits do not depend on the number of threads. Deep products with small results are cut along the inner dimension, into
-//! parts that are also a function of the shape. Integers wrap around.
+//! Large products of floats are packed and run in blocks; others are cut into tiles, each one single-threaded product. Deep
+//! products with small results are cut along the inner dimension. All cuts are a function of the shape, so bits do not
+//! depend on the number of threads. Integers wrap around.
 
+mod blocked;
 mod matrix;
 mod product;
+mod tile;
 
 pub use matrix::Matrix;
 pub use product::Product;
 pub(crate) use product::ScaledProduct;
+pub(crate) use tile::Tile;
 
 use crate::map::loop2_in_place;
 use crate::threads::{Disjoint, for_each_chunk, for_each_tile};
@@ -146,6 +149,10 @@ fn multiply<T: Product>(a: Matrix<'_, T>, b: Matrix<'_, T>, out: &mut [T]) {
     let across = cols.div_ceil(tile_cols);
     if rows.div_ceil(tile_rows) * across < FEW_TILES && a.cols >= DEEP {
         return multiply_in_parts(a, b, out);
+    }
+    // SAFETY: sizes and bounds are checked; `out` is row-major.
+    if unsafe { T::multiply_spread(a, b, out.as_mut_ptr(), cols) } {
+        return;
     }
     let out = Disjoint::new(out);
     for_each_tile(rows.div_ceil(tile_rows) * across, &|tile| {

@@ -1,13 +1,16 @@
-//! One product on one thread: the `gemm` crate for floats, plain loops for integers and small matrices. In the former,
+//! One product on one thread: in blocks for floats, plain loops for integers, small matrices and single rows. In blocks,
 //! subnormal numbers count as zero.
 
-use super::Matrix;
+use super::{Matrix, blocked};
 use crate::dtype::Compute;
-use crate::simd::{vectorised, without_subnormals};
+use crate::simd::vectorised;
 use std::mem::MaybeUninit;
 
-/// Multiplications up to which plain loops beat the packing of `gemm`.
+/// Multiplications up to which plain loops beat packing.
 const SMALL: usize = 1500;
+
+/// Rows or columns up to which reading a matrix again for each of them beats packing it.
+const FEW: usize = 3;
 
 /// A compute type that matrices can be multiplied in: `f32`, `f64` or `i64`.
 ///
@@ -28,6 +31,13 @@ pub trait Product: Compute {
     /// `out[i * row_step..][..b.cols]` are valid for writes and nobody else accesses them.
     #[doc(hidden)]
     unsafe fn multiply(a: Matrix<'_, Self>, b: Matrix<'_, Self>, out: *mut Self, row_step: usize);
+
+    /// The same on several threads; false, and nothing done, where the caller had better cut the product into tiles.
+    ///
+    /// # Safety
+    /// As for [`Product::multiply`].
+    #[doc(hidden)]
+    unsafe fn multiply_spread(a: Matrix<'_, Self>, b: Matrix<'_, Self>, out: *mut Self, row_step: usize) -> bool;
 }
 
 /// A floating-point product that can be scaled and added to what is there.
@@ -46,7 +56,7 @@ pub(crate) trait ScaledProduct: Product {
     );
 }
 
-macro_rules! product_by_gemm {
+macro_rules! product_in_blocks {
     ($($float:ty),*) => { $(
         impl Product for $float {
             #[inline(always)]
@@ -60,7 +70,21 @@ macro_rules! product_by_gemm {
                     return multiply_small(a, b, unsafe { std::slice::from_raw_parts_mut(out, a.rows * b.cols) });
                 }
                 // SAFETY: the caller's promise, passed on.
-                unsafe { Self::multiply_scaled(1.0, a, b, false, out, row_step) }
+                unsafe {
+                    match a.rows.min(b.cols) <= FEW {
+                        true => multiply_few(a, b, out, row_step),
+                        false => blocked::multiply(1.0, a, b, false, out, row_step, false),
+                    }
+                }
+            }
+
+            unsafe fn multiply_spread(a: Matrix<'_, Self>, b: Matrix<'_, Self>, out: *mut Self, row_step: usize) -> bool {
+                let worth = a.rows.min(b.cols) > FEW;
+                if worth {
+                    // SAFETY: the caller's promise, passed on.
+                    unsafe { blocked::multiply(1.0, a, b, false, out, row_step, true) };
+                }
+                worth
             }
         }
 
@@ -73,24 +97,73 @@ macro_rules! product_by_gemm {
                 out: *mut Self,
                 row_step: usize,
             ) {
-                let kept = if keep { 1.0 } else { 0.0 };
-                // SAFETY: all three operands are valid for the given sizes and strides (the caller's promise), and the
-                // output is not read unless `keep` is true.
-                without_subnormals(|| unsafe {
-                    gemm::gemm(
-                        a.rows, b.cols, a.cols,
-                        out, 1, row_step as isize, keep,
-                        a.start(), a.col_stride, a.row_stride,
-                        b.start(), b.col_stride, b.row_stride,
-                        kept, factor, false, false, false,
-                        gemm::Parallelism::None,
-                    );
-                })
+                // SAFETY: the caller's promise, passed on.
+                unsafe { blocked::multiply(factor, a, b, keep, out, row_step, false) }
             }
         }
     )* };
 }
-product_by_gemm!(f32, f64);
+product_in_blocks!(f32, f64);
+
+/// Products with a side of few rows or columns: nothing is packed.
+///
+/// # Safety
+/// As for [`Product::multiply`].
+unsafe fn multiply_few<T: Product>(a: Matrix<'_, T>, b: Matrix<'_, T>, out: *mut T, row_step: usize) {
+    if a.rows <= FEW {
+        for i in 0..a.rows {
+            // SAFETY: the caller owns these elements; one row is borrowed at a time.
+            let row = unsafe { std::slice::from_raw_parts_mut(out.add(i * row_step), b.cols) };
+            multiply_vector(a.some_rows(i, 1), b, row);
+        }
+        return;
+    }
+    let mut column = vec![T::ZERO; a.rows];
+    for j in 0..b.cols {
+        multiply_vector(b.some_cols(j, 1).transpose(), a.transpose(), &mut column);
+        for (i, &value) in column.iter().enumerate() {
+            // SAFETY: the caller owns element (i, j).
+            unsafe { *out.add(i * row_step + j) = value };
+        }
+    }
+}
+
+/// `out = row * b`, whichever way `b` lies in memory.
+fn multiply_vector<T: Product>(row: Matrix<'_, T>, b: Matrix<'_, T>, out: &mut [T]) {
+    if b.row_stride != 1 || b.col_stride == 1 {
+        return multiply_row(row, b, out);
+    }
+    let numbers: Vec<T> = (0..row.cols).map(|k| row.get(0, k)).collect();
+    for (j, out) in out.iter_mut().enumerate() {
+        let column = b.some_cols(j, 1);
+        *out = multiply_dot(&numbers, &column.data[column.offset..][..b.rows]);
+    }
+}
+
+vectorised! {
+    /// Sums of 32 lanes, which are added at the end.
+    fn multiply_dot[T: Product](a: &[T], b: &[T]) -> T {
+        const SUMS: usize = 32;
+        let mut sums = [T::ZERO; SUMS];
+        let ((a, a_rest), (b, b_rest)) = (a.as_chunks::<SUMS>(), b.as_chunks::<SUMS>());
+        for (a, b) in a.iter().zip(b) {
+            for lane in 0..SUMS {
+                sums[lane] = T::multiply_add(sums[lane], a[lane], b[lane]);
+            }
+        }
+        for (sum, (&a, &b)) in sums.iter_mut().zip(a_rest.iter().zip(b_rest)) {
+            *sum = T::multiply_add(*sum, a, b);
+        }
+        let mut count = SUMS;
+        while count > 1 {
+            count /= 2;
+            for lane in 0..count {
+                sums[lane] = T::wrapping_plus(sums[lane], sums[lane + count]);
+            }
+        }
+        sums[0]
+    }
+}
 
 /// Elements of the right side, padded to whole lanes, that a small product may have.
 const PACKED: usize = 2048;
@@ -159,6 +232,10 @@ impl Product for i64 {
     unsafe fn multiply(a: Matrix<'_, i64>, b: Matrix<'_, i64>, out: *mut i64, row_step: usize) {
         // SAFETY: passed on from the caller.
         unsafe { multiply_by_rows(a, b, out, row_step) };
+    }
+
+    unsafe fn multiply_spread(_: Matrix<'_, i64>, _: Matrix<'_, i64>, _: *mut i64, _: usize) -> bool {
+        false
     }
 }
 

@@ -179,3 +179,49 @@ fn the_flushing_mode_of_a_product_ends_with_it() {
     assert!(half > 0.0, "subnormal numbers exist after a product");
     assert!(out.iter().all(|&sum| sum == 0.0));
 }
+
+/// Every number of rows of a tile, narrow panels, several slices, and sides that are packed in several parts.
+#[test]
+fn products_in_blocks_equal_naive_loops_however_they_are_cut() {
+    let mut numbers = Numbers::new(23);
+    crate::simd::at_every_level(|level| {
+        for rows in 1..30 {
+            let (cols, depth) = (1 + numbers.below(80), 1 + numbers.below(70));
+            check_product::<f32>(rows, cols, depth, &mut numbers, level);
+            check_product::<f64>(rows, cols, depth, &mut numbers, level);
+        }
+        for (rows, cols, depth) in [(45, 70, 300), (6, 40, 1300), (300, 10, 257), (1100, 1030, 4), (1030, 1100, 3)] {
+            check_product::<f32>(rows, cols, depth, &mut numbers, level);
+        }
+    });
+}
+
+fn check_product<T: Product>(m: usize, n: usize, k: usize, numbers: &mut Numbers, level: crate::simd::Level) {
+    let (a, b) = (Operand::<T>::random(m, k, numbers), Operand::<T>::random(k, n, numbers));
+    let (a, b) = (a.matrix(m, k), b.matrix(k, n));
+    let mut out = vec![T::from_f64(77.0); m * n];
+    matmul(a, b, &mut out);
+    assert!(out == naive(a, b), "{m}x{k}x{n} at {level:?}");
+}
+
+#[test]
+fn a_scaled_product_is_written_to_or_added_to_part_of_a_matrix() {
+    for (m, n, k) in [(3, 5, 4), (17, 40, 9), (2, 33, 0), (30, 32, 300)] {
+        let mut numbers = Numbers::new(5);
+        let (a, b) = (Operand::<f64>::random(m, k, &mut numbers), Operand::<f64>::random(k, n, &mut numbers));
+        let (a, b) = (a.matrix(m, k), b.matrix(k, n));
+        let product = naive(a, b);
+        for keep in [false, true] {
+            let step = n + 3;
+            let mut out = vec![7.0; m * step];
+            // SAFETY: the operands were made for these sizes; `out` has `m` rows of `step > n` elements.
+            unsafe { f64::multiply_scaled(0.5, a, b, keep, out.as_mut_ptr(), step) };
+            for (i, row) in out.chunks_exact(step).enumerate() {
+                let before = if keep { 7.0 } else { 0.0 };
+                let expected = product[i * n..][..n].iter().map(|sum| before + 0.5 * sum);
+                assert!(row[..n].iter().copied().eq(expected), "{m}x{k}x{n}");
+                assert_eq!(row[n..], [7.0; 3], "behind the columns nothing is written");
+            }
+        }
+    }
+}

@@ -1,0 +1,351 @@
+//! Products of floats in blocks: tiles of sums run over packed parts of both sides.
+//!
+//! The left side is cut into tiles of rows, the right side into panels of columns; `units` stands for either. The shorter
+//! side is packed once and streams from the second-level cache; tasks share out the longer side, and pack one unit of it
+//! after the other into the nearest cache. How a product is cut depends on its shape alone, so bits do not depend on the
+//! number of threads.
+
+use super::tile::{Packed, Target, Tile, rows_of_tile};
+use super::{Matrix, PARALLEL_WORK, work};
+use crate::pool::Block;
+use crate::simd::{Level, level, vectorised, without_subnormals};
+use crate::threads::{Disjoint, for_each_tile};
+use crate::transpose::transpose;
+use std::ops::Range;
+
+/// Rows or columns of the shorter side that are packed at a time, and their depth: a few megabytes.
+const MOST_SHORT: usize = 1024;
+const MOST_DEPTH: usize = 1024;
+
+/// Depth of a tile: a panel, 128 bytes a step, fills two thirds of a first-level cache.
+const TILE_DEPTH: usize = 256;
+
+/// Units of the longer side that are packed together, and tasks that it is cut into at most.
+const GROUP: usize = 2;
+const MOST_TASKS: usize = 16;
+
+/// Units of the shorter side that one task packs, and steps of the inner dimension that it packs of each before the next.
+const PACKED_UNITS: usize = 8;
+const PACKED_STEPS: usize = 64;
+
+/// Units of the other side up to which packing costs more than it saves.
+const FEW_PASSES: usize = 8;
+
+/// Part `index` of `count` even parts of `0..length`.
+fn part(index: usize, count: usize, length: usize) -> Range<usize> {
+    index * length / count..(index + 1) * length / count
+}
+
+/// The even parts of `0..length` of at most `most` each.
+fn parts(length: usize, most: usize) -> impl Iterator<Item = Range<usize>> {
+    let count = length.div_ceil(most);
+    (0..count).map(move |index| part(index, count, length))
+}
+
+/// `out (+)= factor * a * b`, on several threads if `spread`.
+///
+/// # Safety
+/// As for [`ScaledProduct::multiply_scaled`](super::ScaledProduct::multiply_scaled).
+pub(super) unsafe fn multiply<T: Tile>(
+    factor: T,
+    a: Matrix<'_, T>,
+    b: Matrix<'_, T>,
+    keep: bool,
+    out: *mut T,
+    row_step: usize,
+    spread: bool,
+) {
+    if a.cols == 0 && !keep {
+        for row in 0..a.rows {
+            // SAFETY: the caller owns these rows.
+            unsafe { std::slice::from_raw_parts_mut(out.add(row * row_step), b.cols) }.fill(T::ZERO);
+        }
+    }
+    let (is_tall, level) = (a.rows >= b.cols, level());
+    let (most_rows, most_cols) = if is_tall { (usize::MAX, MOST_SHORT) } else { (MOST_SHORT, usize::MAX) };
+    for depth in parts(a.cols, MOST_DEPTH) {
+        for rows in parts(a.rows, most_rows) {
+            for cols in parts(b.cols, most_cols) {
+                let a = a.some_rows(rows.start, rows.len()).some_cols(depth.start, depth.len());
+                let b = b.some_rows(depth.start, depth.len()).some_cols(cols.start, cols.len());
+                let target = Target {
+                    start: out.wrapping_add(rows.start * row_step + cols.start),
+                    row_step,
+                    rows: rows.len(),
+                    cols: cols.len(),
+                    factor,
+                    keep: keep || depth.start > 0,
+                };
+                // SAFETY: parts of the promised matrices; what is kept was promised or has been written.
+                unsafe { Blocks { a, b, target, is_tall, level }.run(spread) };
+            }
+        }
+    }
+}
+
+/// A unit of a side: from `start` on, `length` rows or columns, `width` with padding.
+struct Unit {
+    start: usize,
+    length: usize,
+    width: usize,
+}
+
+/// One side of a product as `[row or column][k]`, cut into units: even tiles of rows, or panels of columns, the last of
+/// which may be narrow.
+struct Side<'a, T> {
+    matrix: Matrix<'a, T>,
+    count: usize,
+    /// Lanes of a panel; 0 for tiles.
+    lanes: usize,
+    /// Whether whole units are read where they lie.
+    in_place: bool,
+}
+
+impl<'a, T: Tile> Side<'a, T> {
+    fn tiles(matrix: Matrix<'a, T>, level: Level) -> Side<'a, T> {
+        Side { matrix, count: matrix.rows.div_ceil(rows_of_tile(level)), lanes: 0, in_place: false }
+    }
+
+    fn panels(matrix: Matrix<'a, T>) -> Side<'a, T> {
+        Side { matrix, count: matrix.rows.div_ceil(T::LANES), lanes: T::LANES, in_place: false }
+    }
+
+    /// A unit in one piece that few units of the other side meet is not worth packing.
+    fn meets(self, others: usize) -> Side<'a, T> {
+        let in_place = self.matrix.row_stride == 1 && self.matrix.col_stride > 0 && others <= FEW_PASSES;
+        Side { in_place, ..self }
+    }
+
+    fn is_in_place(&self, unit: &Unit) -> bool {
+        self.in_place && unit.length == unit.width
+    }
+
+    /// The unit for a tile, read where it lies or from where it was packed.
+    fn read(&self, unit: &Unit, slice: &Range<usize>, packed: &[T]) -> Packed<T> {
+        if self.is_in_place(unit) {
+            let Matrix { data, offset, col_stride, .. } = self.some(unit, slice.clone());
+            let step = col_stride as usize;
+            let start = data[offset..][..(slice.len() - 1) * step + unit.width].as_ptr();
+            return Packed { start, step, width: unit.width };
+        }
+        let start = packed[..unit.width * slice.len()].as_ptr();
+        Packed { start, step: unit.width, width: unit.width }
+    }
+
+    fn unit(&self, index: usize) -> Unit {
+        if self.lanes == 0 {
+            let rows = part(index, self.count, self.matrix.rows);
+            return Unit { start: rows.start, length: rows.len(), width: rows.len() };
+        }
+        let start = index * self.lanes;
+        let length = self.lanes.min(self.matrix.rows - start);
+        let width = if length > self.lanes / 2 { self.lanes } else { self.lanes / 2 };
+        Unit { start, length, width }
+    }
+
+    /// Rows or columns of some units, with padding.
+    fn padded(&self, units: &Range<usize>) -> usize {
+        let last = self.unit(units.end - 1);
+        last.start + last.width - self.unit(units.start).start
+    }
+
+    fn some(&self, unit: &Unit, steps: Range<usize>) -> Matrix<'a, T> {
+        self.matrix.some_rows(unit.start, unit.length).some_cols(steps.start, steps.len())
+    }
+
+    /// Packs some units of a slice one after the other, a few steps at a time: neighbours in memory are read together.
+    fn pack(&self, units: Range<usize>, slice: &Range<usize>, to: &mut [T]) {
+        let first = self.unit(units.start).start;
+        for steps in parts(slice.len(), PACKED_STEPS) {
+            for unit in units.clone().map(|index| self.unit(index)).filter(|unit| !self.is_in_place(unit)) {
+                let at = (unit.start - first) * slice.len() + steps.start * unit.width;
+                let from = self.some(&unit, slice.start + steps.start..slice.start + steps.end);
+                pack(from, unit.width, &mut to[at..][..steps.len() * unit.width]);
+            }
+        }
+    }
+
+    /// Asks for share `index` of `count` of the memory that some units of a slice will be packed from.
+    fn prefetch(&self, units: &Range<usize>, slice: &Range<usize>, index: usize, count: usize) {
+        let (first, last) = (self.unit(units.start), self.unit(units.end - 1));
+        let whole = Unit { start: first.start, length: last.start + last.length - first.start, width: 0 };
+        let from = self.some(&whole, slice.clone());
+        // Along one piece of memory, or across.
+        let from = if from.row_stride == 1 { from.transpose() } else { from };
+        for row in part(index, count, from.rows) {
+            for col in (0..from.cols).step_by(64 / size_of::<T>()) {
+                prefetch(from.start().wrapping_offset(row as isize * from.row_stride + col as isize * from.col_stride));
+            }
+        }
+    }
+}
+
+/// A product of which the shorter side is packed whole.
+struct Blocks<'a, T> {
+    a: Matrix<'a, T>,
+    b: Matrix<'a, T>,
+    target: Target<T>,
+    /// Whether the right side is the shorter one.
+    is_tall: bool,
+    /// One for the whole product: it says how many rows a tile has.
+    level: Level,
+}
+
+// SAFETY: the target is written by tasks that own disjoint parts of it.
+unsafe impl<T: Sync> Sync for Blocks<'_, T> {}
+
+impl<T: Tile> Blocks<'_, T> {
+    /// # Safety
+    /// As for [`multiply`], the sizes being those of the target.
+    unsafe fn run(&self, spread: bool) {
+        let each = |tasks: usize, body: &(dyn Fn(usize) + Sync)| match spread {
+            true => for_each_tile(tasks, body),
+            false => (0..tasks).for_each(body),
+        };
+        let (tiles, panels) = (Side::tiles(self.a, self.level), Side::panels(self.b.transpose()));
+        let counts = (tiles.count, panels.count);
+        let (tiles, panels) = (tiles.meets(counts.1), panels.meets(counts.0));
+        let (short, long) = if self.is_tall { (&panels, &tiles) } else { (&tiles, &panels) };
+        let depth = self.a.cols;
+        let slices = depth.div_ceil(TILE_DEPTH);
+
+        let padded = short.padded(&(0..short.count));
+        let mut memory = Block::new(padded * depth * size_of::<T>());
+        let packed = memory.as_mut_slice::<T>().expect("a new block is not shared");
+        let to = Disjoint::new(packed);
+        let groups = short.count.div_ceil(PACKED_UNITS);
+        each(slices * groups, &|task| {
+            let (units, slice) = (part(task % groups, groups, short.count), part(task / groups, slices, depth));
+            let start = padded * slice.start + short.unit(units.start).start * slice.len();
+            // SAFETY: every unit has its own place in each slice.
+            let to = unsafe { to.range(start, short.padded(&units) * slice.len()) };
+            short.pack(units, &slice, to);
+        });
+
+        let wanted = work(self.a.rows, self.b.cols, depth) * 2 / PARALLEL_WORK;
+        let tasks = wanted.clamp(1, MOST_TASKS).min(long.count);
+        each(tasks, &|task| {
+            let mine = part(task, tasks, long.count);
+            let groups = mine.len().div_ceil(GROUP);
+            let group = |index: usize| {
+                let units = part(index % groups, groups, mine.len());
+                (part(index / groups, slices, depth), mine.start + units.start..mine.start + units.end)
+            };
+            let widest = if self.is_tall { rows_of_tile(self.level) } else { T::LANES };
+            let mut memory = Block::new(depth.div_ceil(slices) * widest * GROUP.min(mine.len()) * size_of::<T>());
+            let memory = memory.as_mut_slice::<T>().expect("a new block is not shared");
+            for index in 0..slices * groups {
+                let (slice, units) = group(index);
+                let own = &mut memory[..long.padded(&units) * slice.len()];
+                long.pack(units.clone(), &slice, own);
+                let packed = &packed[padded * slice.start..][..padded * slice.len()];
+                let next = (index + 1 < slices * groups).then(|| group(index + 1));
+                // SAFETY: tasks have other units of the long side, so they write other places.
+                without_subnormals(|| unsafe { self.multiply(short, packed, long, own, &units, &slice, next) });
+            }
+        });
+    }
+
+    /// # Safety
+    /// `packed` holds this slice of the short side, `own` these units of the long side; the caller owns their part of the
+    /// target.
+    #[allow(clippy::too_many_arguments)]
+    unsafe fn multiply(
+        &self,
+        short: &Side<'_, T>,
+        packed: &[T],
+        long: &Side<'_, T>,
+        own: &[T],
+        units: &Range<usize>,
+        slice: &Range<usize>,
+        next: Option<(Range<usize>, Range<usize>)>,
+    ) {
+        let first = long.unit(units.start).start;
+        for (index, unit) in units.clone().map(|index| long.unit(index)).enumerate() {
+            let own = long.read(&unit, slice, &own[(unit.start - first) * slice.len()..]);
+            for number in 0..short.count {
+                if let Some((slice, units)) = &next {
+                    long.prefetch(units, slice, index * short.count + number, units.len() * short.count);
+                }
+                let other = short.unit(number);
+                let packed = short.read(&other, slice, &packed[other.start * slice.len()..]);
+                let (tile, panel, left, right) = match self.is_tall {
+                    true => (&unit, &other, own, packed),
+                    false => (&other, &unit, packed, own),
+                };
+                let target = Target {
+                    start: self.target.start.wrapping_add(tile.start * self.target.row_step + panel.start),
+                    rows: tile.length,
+                    cols: panel.length,
+                    keep: self.target.keep || slice.start > 0,
+                    ..self.target
+                };
+                // SAFETY: both sides have the depth of the slice, the rows of the tile and the width of the panel.
+                unsafe { T::tile(self.level, slice.len(), left, right, target) };
+            }
+        }
+    }
+}
+
+#[inline(always)]
+fn prefetch<T>(place: *const T) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: a hint without effect on memory.
+    unsafe {
+        use std::arch::x86_64::{_MM_HINT_T1, _mm_prefetch};
+        _mm_prefetch::<_MM_HINT_T1>(place.cast());
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = place;
+}
+
+/// `to[k][i] = from[i][k]`, rows of `to` padded with zeros up to `width`.
+fn pack<T: Tile>(from: Matrix<'_, T>, width: usize, to: &mut [T]) {
+    assert_eq!(to.len(), from.cols * width);
+    match usize::try_from(from.row_stride) {
+        Ok(step) if from.col_stride == 1 => {
+            // SAFETY: a part of a checked matrix; `to` has a row of `width` for each of the columns of `from`.
+            unsafe { transpose(from.start(), step, (from.rows, from.cols), to.as_mut_ptr(), width, width) }
+        }
+        Ok(1) if from.rows == width => copy_rows(from, width, to),
+        _ => {
+            for (k, row) in to.chunks_exact_mut(width).enumerate() {
+                let at = from.offset as isize + k as isize * from.col_stride;
+                for (i, value) in row.iter_mut().enumerate() {
+                    *value = match i < from.rows {
+                        true => from.data[(at + i as isize * from.row_stride) as usize],
+                        false => T::ZERO,
+                    };
+                }
+            }
+        }
+    }
+}
+
+vectorised! {
+    /// `to[k] = from[..][k]`, which lies in one piece. Whole vectors are copied while there is room behind: what is too much
+    /// is written over by the next row.
+    fn copy_rows[T: Tile](from: Matrix<'_, T>, width: usize, to: &mut [T]) {
+        const STEP: usize = 16;
+        let (length, room) = (from.data.len(), to.len());
+        for k in 0..from.cols {
+            let at = (from.offset as isize + k as isize * from.col_stride) as usize;
+            let place = k * width;
+            for first in (0..width).step_by(STEP) {
+                let count = match at + first + STEP <= length && place + first + STEP <= room {
+                    true => STEP,
+                    false => width - first,
+                };
+                // SAFETY: a column of a checked matrix has `width` elements, and so has a row of `to`; more are copied only
+                // where both have more. Input and output are different memory.
+                unsafe {
+                    let (source, target) = (from.data.as_ptr().add(at + first), to.as_mut_ptr().add(place + first));
+                    match count {
+                        STEP => std::ptr::copy_nonoverlapping(source, target, STEP),
+                        _ => (0..count).for_each(|i| *target.add(i) = *source.add(i)),
+                    }
+                }
+            }
+        }
+    }
+}

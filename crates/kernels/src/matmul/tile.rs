@@ -1,0 +1,325 @@
+//! The inner loop of a product of floats: a tile of sums in registers.
+//!
+//! Both sides lie in pieces: the left side as `[k][row]`, so that one pointer serves all rows of a tile, the right side as
+//! `[k][lane]` in panels of 128 bytes. One number of the left side meets two vectors of the right.
+
+use super::Product;
+use crate::simd::Level;
+use crate::transpose::Transpose;
+#[cfg(target_arch = "x86_64")]
+use std::arch::asm;
+#[cfg(target_arch = "x86_64")]
+use std::arch::x86_64::*;
+
+/// The most rows of a tile, whatever the machine.
+const MOST_ROWS: usize = 14;
+
+/// The most lanes of a panel, whatever the type.
+const MOST_LANES: usize = 32;
+
+/// Where the sums of a tile go.
+pub(super) struct Target<T> {
+    pub start: *mut T,
+    pub row_step: usize,
+    pub rows: usize,
+    /// Lanes that exist; the panel may have more.
+    pub cols: usize,
+    pub factor: T,
+    /// Whether the sums are added to what is there.
+    pub keep: bool,
+}
+
+/// Rows or columns of a side as `[k][row or column]`.
+#[derive(Clone, Copy)]
+pub(super) struct Packed<T> {
+    pub start: *const T,
+    /// From one `k` to the next.
+    pub step: usize,
+    /// Rows of a tile, or lanes of a full or half panel.
+    pub width: usize,
+}
+
+/// A float whose products run through tiles.
+pub trait Tile: Product + Transpose {
+    /// Lanes of a full panel: 128 bytes. The last panel of a matrix may have half as many.
+    #[doc(hidden)]
+    const LANES: usize;
+
+    /// `sum + a * b`, rounded once.
+    #[doc(hidden)]
+    fn fused(sum: Self, a: Self, b: Self) -> Self;
+
+    /// `target (+)= factor * sum over k of left[k][row] * right[k][lane]`.
+    ///
+    /// # Safety
+    /// The machine has the level. Both sides are valid for `depth` steps of their width, the left one being `target.rows`, at
+    /// most `rows_of_tile(level)`; the target has at least one row and column, is owned by the caller, and initialised if it is kept.
+    #[doc(hidden)]
+    #[allow(private_interfaces)]
+    unsafe fn tile(level: Level, depth: usize, left: Packed<Self>, right: Packed<Self>, target: Target<Self>);
+}
+
+/// The rows of a tile: as many as the registers have room for.
+pub(super) fn rows_of_tile(level: Level) -> usize {
+    match level {
+        Level::Avx512 => MOST_ROWS,
+        Level::Avx2 => 6,
+        Level::Baseline => 4,
+    }
+}
+
+/// A register block for one instruction set: `R` rows by `N <= 2` vectors of sums.
+///
+/// The products of a row are one piece of assembly because the compiler would load all numbers of a step first, and spill
+/// the sums to make room for them.
+macro_rules! block {
+    ($name:ident, $float:ty, $features:literal, $vector:ty, $register:ident, $zero:ident, $all:ident, $load:ident,
+        $store:ident, $times:ident, $fused:ident, $broadcast:literal, $multiply:literal, [$($row:literal)*]) => {
+        /// # Safety
+        /// As for [`Tile::tile`], for `R` rows and the first `N` whole vectors of the panel.
+        #[cfg(target_arch = "x86_64")]
+        #[target_feature(enable = $features)]
+        unsafe fn $name<const R: usize, const N: usize>(
+            depth: usize,
+            left: Packed<$float>,
+            right: Packed<$float>,
+            target: &Target<$float>,
+        ) {
+            const LANES: usize = size_of::<$vector>() / size_of::<$float>();
+            // SAFETY: the caller's promise; the assembly reads one number of the left side and changes nothing but its
+            // outputs.
+            unsafe {
+                let mut sums = [[$zero(); N]; MOST_ROWS];
+                let (mut numbers, mut lanes) = (left.start, right.start);
+                for i in 0..R {
+                    for v in 0..N {
+                        _mm_prefetch::<_MM_HINT_ET0>(target.start.wrapping_add(i * target.row_step + v * LANES).cast());
+                    }
+                }
+                for _ in 0..depth {
+                    let (first, second) = ($load(lanes), $load(lanes.add((N - 1) * LANES)));
+                    $(
+                        if $row < R {
+                            let _number: $vector;
+                            if N == 1 {
+                                asm!(
+                                    concat!($broadcast, " {number}, [{left} + {offset}]"),
+                                    concat!($multiply, " {sum}, {number}, {first}"),
+                                    number = out($register) _number,
+                                    left = in(reg) numbers,
+                                    offset = const $row * size_of::<$float>(),
+                                    sum = inout($register) sums[$row][0],
+                                    first = in($register) first,
+                                    options(nostack, readonly, preserves_flags),
+                                );
+                            } else {
+                                asm!(
+                                    concat!($broadcast, " {number}, [{left} + {offset}]"),
+                                    concat!($multiply, " {sum}, {number}, {first}"),
+                                    concat!($multiply, " {other}, {number}, {second}"),
+                                    number = out($register) _number,
+                                    left = in(reg) numbers,
+                                    offset = const $row * size_of::<$float>(),
+                                    sum = inout($register) sums[$row][0],
+                                    other = inout($register) sums[$row][N - 1],
+                                    first = in($register) first,
+                                    second = in($register) second,
+                                    options(nostack, readonly, preserves_flags),
+                                );
+                            }
+                        }
+                    )*
+                    numbers = numbers.wrapping_add(left.step);
+                    lanes = lanes.wrapping_add(right.step);
+                }
+                let factor = $all(target.factor);
+                for i in 0..R {
+                    for v in 0..N {
+                        let place = target.start.add(i * target.row_step + v * LANES);
+                        let sum = match target.keep {
+                            true => $fused(factor, sums[i][v], $load(place)),
+                            false => $times(factor, sums[i][v]),
+                        };
+                        $store(place, sum);
+                    }
+                }
+            }
+        }
+    };
+}
+block!(
+    f32_avx512,
+    f32,
+    "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,bmi2",
+    __m512,
+    zmm_reg,
+    _mm512_setzero_ps,
+    _mm512_set1_ps,
+    _mm512_loadu_ps,
+    _mm512_storeu_ps,
+    _mm512_mul_ps,
+    _mm512_fmadd_ps,
+    "vbroadcastss",
+    "vfmadd231ps",
+    [0 1 2 3 4 5 6 7 8 9 10 11 12 13]
+);
+block!(
+    f64_avx512,
+    f64,
+    "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,bmi2",
+    __m512d,
+    zmm_reg,
+    _mm512_setzero_pd,
+    _mm512_set1_pd,
+    _mm512_loadu_pd,
+    _mm512_storeu_pd,
+    _mm512_mul_pd,
+    _mm512_fmadd_pd,
+    "vbroadcastsd",
+    "vfmadd231pd",
+    [0 1 2 3 4 5 6 7 8 9 10 11 12 13]
+);
+block!(
+    f32_avx2,
+    f32,
+    "avx2,fma,bmi2",
+    __m256,
+    ymm_reg,
+    _mm256_setzero_ps,
+    _mm256_set1_ps,
+    _mm256_loadu_ps,
+    _mm256_storeu_ps,
+    _mm256_mul_ps,
+    _mm256_fmadd_ps,
+    "vbroadcastss",
+    "vfmadd231ps",
+    [0 1 2 3 4 5]
+);
+block!(
+    f64_avx2,
+    f64,
+    "avx2,fma,bmi2",
+    __m256d,
+    ymm_reg,
+    _mm256_setzero_pd,
+    _mm256_set1_pd,
+    _mm256_loadu_pd,
+    _mm256_storeu_pd,
+    _mm256_mul_pd,
+    _mm256_fmadd_pd,
+    "vbroadcastsd",
+    "vfmadd231pd",
+    [0 1 2 3 4 5]
+);
+
+/// The same without the instructions above, row by row and to the same bits. Fast where the target has fused products by
+/// itself, as 64-bit ARM does.
+///
+/// # Safety
+/// As for [`Tile::tile`], for whole panels.
+unsafe fn tile_portably<T: Tile>(depth: usize, left: Packed<T>, right: Packed<T>, target: &Target<T>) {
+    const STEP: usize = 8;
+    for row in 0..target.rows {
+        for lane in (0..right.width).step_by(STEP) {
+            let mut sums = [T::ZERO; STEP];
+            // SAFETY: the caller's promise; every panel width is a multiple of `STEP`.
+            unsafe {
+                for k in 0..depth {
+                    let number = *left.start.add(k * left.step + row);
+                    let right = &*right.start.add(k * right.step + lane).cast::<[T; STEP]>();
+                    for (sum, &right) in sums.iter_mut().zip(right) {
+                        *sum = T::fused(*sum, number, right);
+                    }
+                }
+                for (l, &sum) in sums.iter().enumerate() {
+                    let place = target.start.add(row * target.row_step + lane + l);
+                    *place = if target.keep { T::fused(*place, target.factor, sum) } else { target.factor * sum };
+                }
+            }
+        }
+    }
+}
+
+/// The block with as many rows as the tile has.
+#[cfg(target_arch = "x86_64")]
+macro_rules! by_rows {
+    ($block:ident, $vectors:literal, $rows:expr, $depth:expr, $left:expr, $right:expr, $target:expr,
+        [$($row:literal)*]) => {
+        match $rows {
+            $($row => $block::<$row, $vectors>($depth, $left, $right, $target),)*
+            rows => unreachable!("a tile of {rows} rows"),
+        }
+    };
+}
+macro_rules! tiles {
+    ($float:ty, $avx512:ident, $avx2:ident) => {
+        impl Tile for $float {
+            const LANES: usize = 128 / size_of::<$float>();
+
+            #[inline(always)]
+            fn fused(sum: $float, a: $float, b: $float) -> $float {
+                a.mul_add(b, sum)
+            }
+
+            #[allow(private_interfaces)]
+            unsafe fn tile(level: Level, depth: usize, left: Packed<Self>, right: Packed<Self>, target: Target<Self>) {
+                if target.cols < right.width {
+                    // SAFETY: as promised; all sums of the whole panel have room here.
+                    return unsafe { narrow_tile(level, depth, left, right, target) };
+                }
+                debug_assert!(right.width == Self::LANES || right.width == Self::LANES / 2);
+                match level {
+                    #[cfg(target_arch = "x86_64")]
+                    // SAFETY: the caller's promise.
+                    Level::Avx512 => unsafe {
+                        if right.width == Self::LANES {
+                            by_rows!($avx512, 2, target.rows, depth, left, right, &target,
+                                [1 2 3 4 5 6 7 8 9 10 11 12 13 14])
+                        } else {
+                            by_rows!($avx512, 1, target.rows, depth, left, right, &target,
+                                [1 2 3 4 5 6 7 8 9 10 11 12 13 14])
+                        }
+                    },
+                    #[cfg(target_arch = "x86_64")]
+                    // SAFETY: two vectors are half a full panel, and the caller's promise.
+                    Level::Avx2 => unsafe {
+                        for lane in (0..right.width).step_by(Self::LANES / 2) {
+                            let target = Target { start: target.start.add(lane), ..target };
+                            let right = Packed { start: right.start.add(lane), ..right };
+                            by_rows!($avx2, 2, target.rows, depth, left, right, &target,
+                                [1 2 3 4 5 6])
+                        }
+                    },
+                    // SAFETY: the caller's promise.
+                    _ => unsafe { tile_portably(depth, left, right, &target) },
+                }
+            }
+        }
+    };
+}
+
+tiles!(f32, f32_avx512, f32_avx2);
+tiles!(f64, f64_avx512, f64_avx2);
+
+/// A tile of fewer columns than its panel: the sums go through memory of their own.
+///
+/// # Safety
+/// As for [`Tile::tile`].
+unsafe fn narrow_tile<T: Tile>(level: Level, depth: usize, left: Packed<T>, right: Packed<T>, target: Target<T>) {
+    let mut sums = [[T::ZERO; MOST_LANES]; MOST_ROWS];
+    let start = sums.as_mut_ptr().cast();
+    // SAFETY: the caller's promise, and `sums` has room for the largest tile.
+    unsafe {
+        let whole = Target { start, row_step: MOST_LANES, rows: target.rows, cols: right.width, ..target };
+        T::tile(level, depth, left, right, Target { keep: false, ..whole });
+    }
+    for (row, sums) in sums[..target.rows].iter().enumerate() {
+        for (col, &sum) in sums[..target.cols].iter().enumerate() {
+            // SAFETY: a place of the target.
+            unsafe {
+                let place = target.start.add(row * target.row_step + col);
+                *place = if target.keep { *place + sum } else { sum };
+            }
+        }
+    }
+}
