@@ -10,13 +10,14 @@ use crate::autograd::{GradientSlot, Hook, modes};
 use crate::bind::{bind_owned, bind1};
 use crate::location;
 use crate::primitive::{Adjoints, Gradient, Mask, Patch, Rule};
-use crate::rules::Product;
+use crate::rules::{Product, Terms};
 use crate::{Error, ErrorKind, Tensor};
 use rustc_hash::FxHashMap;
+use smallvec::smallvec;
 use std::sync::Arc;
 
-/// Cotangents that may wait for their numbers: each holds on to saved values.
-const MOST_PRODUCTS: usize = 4;
+/// Products that may wait for their numbers: each holds on to saved values.
+const MOST_PRODUCTS: usize = 8;
 
 /// How a sweep treats the graph.
 #[derive(Clone, Copy, Default)]
@@ -47,8 +48,8 @@ pub(crate) struct Sweep<'g> {
     leaves: Vec<(&'g Arc<Node>, Option<Tensor>)>,
     leaf_places: FxHashMap<u64, usize>,
     last_leaf: usize,
-    /// Cotangents of records, by number, that are complete but for the slopes they gathered; few at a time.
-    products: Vec<(&'g Arc<Node>, Product)>,
+    /// What records and leaves have received so far, if that is long products only; few at a time.
+    products: Vec<(&'g Arc<Node>, Terms)>,
     /// Only these matter, if given; complete cotangents are collected here.
     targets: Option<FxHashMap<u64, Option<Tensor>>>,
 }
@@ -148,39 +149,38 @@ impl<'g> Sweep<'g> {
     /// Where the cotangent of an output of `node` is summed.
     #[inline]
     fn sum_of(&mut self, node: &'g Arc<Node>, output: usize) -> &mut Option<Tensor> {
-        if let Some(product) = self.take_product(node) {
+        if let Some(terms) = self.take_products(node) {
             let sum = self.slot_of(node, output);
-            *sum = Some(product.evaluate());
+            *sum = Some(Product::add_up(terms));
             return sum;
         }
         self.slot_of(node, output)
     }
 
     #[inline]
-    fn take_product(&mut self, node: &Arc<Node>) -> Option<Product> {
+    fn take_products(&mut self, node: &Arc<Node>) -> Option<Terms> {
         if self.products.is_empty() {
             return None;
         }
         let place = self.products.iter().position(|(known, _)| Arc::ptr_eq(known, node))?;
-        Some(self.products.swap_remove(place).1)
+        Some(self.products.remove(place).1)
     }
 
-    /// The first product of a record waits for the rule there; more than one is a sum, and a leaf wants numbers.
+    /// Products wait for the rule of the record, or for the end of the sweep, unless numbers are there already.
     fn give_product(&mut self, node: &'g Arc<Node>, product: Product) {
-        if product.is_multiplied_out() {
-            return add(self.sum_of(node, 0), product.evaluate());
-        }
-        let waits = node.role() == Role::Operation && !self.products.iter().any(|(known, _)| Arc::ptr_eq(known, node));
-        match self.sum_of(node, 0) {
-            Some(sum) => product.add_to(sum),
-            None if waits => {
-                if self.products.len() == MOST_PRODUCTS {
-                    let (oldest, product) = self.products.remove(0);
-                    *self.slot_of(oldest, 0) = Some(product.evaluate());
-                }
-                self.products.push((node, product));
+        if let Some((_, terms)) = self.products.iter_mut().find(|(known, _)| Arc::ptr_eq(known, node)) {
+            terms.push(product);
+        } else {
+            let waits = matches!(node.role(), Role::Operation | Role::Leaf) && !product.is_multiplied_out();
+            match self.slot_of(node, 0) {
+                Some(sum) => product.add_to(sum),
+                None if waits => self.products.push((node, smallvec![product])),
+                empty => *empty = Some(product.evaluate()),
             }
-            empty => *empty = Some(product.evaluate()),
+        }
+        if self.products.iter().map(|(_, terms)| terms.len()).sum::<usize>() > MOST_PRODUCTS {
+            let oldest = self.products[0].0;
+            self.sum_of(oldest, 0);
         }
     }
 
@@ -247,10 +247,13 @@ impl<'g> Sweep<'g> {
         let mut retained = Vec::new();
         while let Some(place) = self.window.pop_newest() {
             let node = self.pending[place].node;
-            let mut product = self.take_product(node);
-            let looked_at = node.is_decorated() || self.targets.as_ref().is_some_and(|t| t.contains_key(&node.id()));
-            if let Some(product) = product.take_if(|_| looked_at) {
-                self.pending[place].adjoints[0] = Some(product.evaluate());
+            let mut product = None;
+            if let Some(mut terms) = self.take_products(node) {
+                let is_target = self.targets.as_ref().is_some_and(|targets| targets.contains_key(&node.id()));
+                match terms.len() == 1 && !node.is_decorated() && !is_target {
+                    true => product = terms.pop(),
+                    false => self.pending[place].adjoints[0] = Some(Product::add_up(terms)),
+                }
             }
             if node.is_decorated() {
                 decorate(node, &mut self.pending[place].adjoints, &mut retained, self.options.create_graph)?;
@@ -270,6 +273,9 @@ impl<'g> Sweep<'g> {
                 Role::Operation => self.pull_back(node, place, product)?,
             }
             self.free.push(place);
+        }
+        while let Some((leaf, _)) = self.products.first() {
+            self.sum_of(leaf, 0);
         }
         let mut leaves = Vec::with_capacity(self.leaves.len());
         for (node, cotangent) in self.leaves {

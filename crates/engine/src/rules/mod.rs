@@ -36,7 +36,7 @@ pub(crate) use part::{PartOf, PartTake, PartUpdate};
 pub(crate) use pick::{Pick, PickOp, pick_rows};
 pub use polar::PolarOp;
 pub(crate) use polar::{Polar, polar_attrs};
-pub(crate) use product::{Factor, Product};
+pub(crate) use product::{Factor, Product, Terms};
 pub(crate) use reduction::{Reduced, Reduction, ReductionOp, arranged, batched_axes, reduced_shape, rows_last};
 pub(crate) use rows::{Rows, all_numbers};
 pub use sizes::Sizes;

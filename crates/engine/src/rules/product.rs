@@ -1,8 +1,8 @@
 //! A cotangent on its way through elementwise operations: `g * s1 * s2 ..`, multiplied out in one walk over memory.
 //!
 //! A long row that passes several operations would be written and read again at each of them. So the sweep lets slopes
-//! gather at the cotangent until somebody needs the numbers. Each element goes through the same multiplications in the
-//! same order as one operation at a time, so the bits are the same.
+//! gather at the cotangent, and such products at their sum, until somebody needs the numbers. Each element goes through the
+//! same operations in the same order as one at a time, so the bits are the same.
 
 use super::elementwise::{Parameters, SlopeExpression, SlopeLoops, TILE, narrow};
 use crate::{DType, Tensor};
@@ -18,6 +18,9 @@ pub(crate) struct Product {
     g: Tensor,
     factors: SmallVec<[Factor; 2]>,
 }
+
+/// Products that are added up.
+pub(crate) type Terms = SmallVec<[Product; 2]>;
 
 /// One multiplication; everything saved is one row in memory, of the cotangent's shape and dtype.
 #[derive(Clone)]
@@ -62,6 +65,15 @@ impl Product {
         }
     }
 
+    /// The numbers of a sum, each product added to those before it.
+    pub fn add_up(mut terms: Terms) -> Tensor {
+        match terms[0].g.dtype() {
+            _ if terms.len() == 1 => terms.remove(0).evaluate(),
+            DType::F64 => add_up::<f64>(&terms),
+            _ => add_up::<f32>(&terms),
+        }
+    }
+
     /// Adds the numbers to `sum`.
     pub fn add_to(self, sum: &mut Tensor) {
         let fused = !self.is_multiplied_out() && sum.is_plain();
@@ -78,25 +90,50 @@ impl Product {
             for_each_tile(bytemuck::cast_slice_mut(bytes), &|from, tile| multiply(&factors, from, tile));
             return self.g;
         }
-        let (g, factors) = (self.g.value.view(), ready::<T>(&self.factors));
-        let fill = |out: Out<'_>| {
-            for_each_tile(bytemuck::cast_slice_mut(out.bytes), &|from, tile| {
-                read(g, from, tile);
-                multiply(&factors, from, tile);
-            });
-        };
-        Tensor::build(&self.g.spec(), fill).0
+        add_up::<T>(&[self])
     }
 
     fn add<T: Native>(&self, sum: &mut [T]) {
-        let (g, factors) = (self.g.value.view(), ready::<T>(&self.factors));
-        for_each_tile(sum, &|from, sum| {
-            let mut tile = [T::ZERO; TILE];
-            let tile = &mut tile[..sum.len()];
-            read(g, from, tile);
-            multiply(&factors, from, tile);
-            loop2_in_place(sum, tile, |sum: T, x: T| sum + x);
+        let term = self.ready::<T>();
+        for_each_tile(sum, &|from, sum| term.add_to(from, sum));
+    }
+
+    fn ready<T: Native>(&self) -> ReadyProduct<'_, T> {
+        ReadyProduct { g: self.g.value.view(), factors: ready(&self.factors) }
+    }
+}
+
+/// A sum of products in a new row.
+fn add_up<T: Native>(terms: &[Product]) -> Tensor {
+    let ready: SmallVec<[ReadyProduct<'_, T>; 4]> = terms.iter().map(Product::ready).collect();
+    let fill = |out: Out<'_>| {
+        for_each_tile(bytemuck::cast_slice_mut(out.bytes), &|from, tile| {
+            let (first, others) = ready.split_first().expect("a sum has a term");
+            first.write(from, tile);
+            others.iter().for_each(|term| term.add_to(from, tile));
         });
+    };
+    Tensor::build(&terms[0].g.spec(), fill).0
+}
+
+/// A product whose memory was looked up.
+struct ReadyProduct<'a, T: 'static> {
+    g: View<'a>,
+    factors: SmallVec<[Ready<'a, T>; 2]>,
+}
+
+impl<T: Native> ReadyProduct<'_, T> {
+    /// Elements `from..`.
+    fn write(&self, from: usize, tile: &mut [T]) {
+        read(self.g, from, tile);
+        multiply(&self.factors, from, tile);
+    }
+
+    fn add_to(&self, from: usize, sum: &mut [T]) {
+        let mut tile = [T::ZERO; TILE];
+        let tile = &mut tile[..sum.len()];
+        self.write(from, tile);
+        loop2_in_place(sum, tile, |sum: T, x: T| sum + x);
     }
 }
 
