@@ -9,7 +9,7 @@ use crate::{DType, Tensor};
 use smallvec::SmallVec;
 use std::ops::Neg;
 use wengert_kernels::dtype::Compute;
-use wengert_kernels::map::{Stored, loop1_in_place, loop2_in_place};
+use wengert_kernels::map::{Stored, loop1, loop2_in_place};
 use wengert_kernels::{Out, View, for_each_chunk};
 
 /// A cotangent and the slopes that it has yet to be multiplied by.
@@ -87,7 +87,9 @@ impl Product {
     fn multiply_out<T: Native>(mut self) -> Tensor {
         if let Some(bytes) = self.g.unique_bytes() {
             let factors = ready::<T>(&self.factors);
-            for_each_tile(bytemuck::cast_slice_mut(bytes), &|from, tile| multiply(&factors, from, tile));
+            for_each_tile(bytemuck::cast_slice_mut(bytes), &|from, tile, [scratch, _]| {
+                multiply(&factors, from, Start::Here, scratch, tile);
+            });
             return self.g;
         }
         add_up::<T>(&[self])
@@ -95,11 +97,13 @@ impl Product {
 
     fn add<T: Native>(&self, sum: &mut [T]) {
         let term = self.ready::<T>();
-        for_each_tile(sum, &|from, sum| term.add_to(from, sum));
+        for_each_tile(sum, &|from, sum, scratch| term.add_to(from, scratch, sum));
     }
 
     fn ready<T: Native>(&self) -> ReadyProduct<'_, T> {
-        ReadyProduct { g: self.g.value.view(), factors: ready(&self.factors) }
+        let g = self.g.value.view();
+        let g = if is_one_number(g) { Cotangent::Number(g.at_linear(0)) } else { Cotangent::Row(row(g)) };
+        ReadyProduct { g, factors: ready(&self.factors) }
     }
 }
 
@@ -107,34 +111,13 @@ impl Product {
 fn add_up<T: Native>(terms: &[Product]) -> Tensor {
     let ready: SmallVec<[ReadyProduct<'_, T>; 4]> = terms.iter().map(Product::ready).collect();
     let fill = |out: Out<'_>| {
-        for_each_tile(bytemuck::cast_slice_mut(out.bytes), &|from, tile| {
+        for_each_tile(bytemuck::cast_slice_mut(out.bytes), &|from, tile, scratch| {
             let (first, others) = ready.split_first().expect("a sum has a term");
-            first.write(from, tile);
-            others.iter().for_each(|term| term.add_to(from, tile));
+            first.write(from, &mut scratch[0], tile);
+            others.iter().for_each(|term| term.add_to(from, scratch, tile));
         });
     };
     Tensor::build(&terms[0].g.spec(), fill).0
-}
-
-/// A product whose memory was looked up.
-struct ReadyProduct<'a, T: 'static> {
-    g: View<'a>,
-    factors: SmallVec<[Ready<'a, T>; 2]>,
-}
-
-impl<T: Native> ReadyProduct<'_, T> {
-    /// Elements `from..`.
-    fn write(&self, from: usize, tile: &mut [T]) {
-        read(self.g, from, tile);
-        multiply(&self.factors, from, tile);
-    }
-
-    fn add_to(&self, from: usize, sum: &mut [T]) {
-        let mut tile = [T::ZERO; TILE];
-        let tile = &mut tile[..sum.len()];
-        self.write(from, tile);
-        loop2_in_place(sum, tile, |sum: T, x: T| sum + x);
-    }
 }
 
 fn is_one_number(view: View<'_>) -> bool {
@@ -146,19 +129,46 @@ fn row<T: Native>(view: View<'_>) -> &[T] {
     bytemuck::cast_slice(view.contiguous_bytes().expect("only rows are accepted"))
 }
 
-/// Elements `from..` of a cotangent.
-fn read<T: Native>(g: View<'_>, from: usize, tile: &mut [T]) {
-    match is_one_number(g) {
-        true => tile.fill(g.at_linear::<T>(0)),
-        false => tile.copy_from_slice(&row(g)[from..from + tile.len()]),
+/// A product whose memory was looked up.
+struct ReadyProduct<'a, T: 'static> {
+    g: Cotangent<'a, T>,
+    factors: SmallVec<[Ready<'a, T>; 2]>,
+}
+
+enum Cotangent<'a, T> {
+    Number(T),
+    Row(&'a [T]),
+}
+
+/// Room for what is on its way.
+type Scratch<T> = [T; TILE];
+
+impl<T: Native> ReadyProduct<'_, T> {
+    /// Elements `from..`.
+    fn write(&self, from: usize, scratch: &mut Scratch<T>, tile: &mut [T]) {
+        let start = match self.g {
+            Cotangent::Number(number) => {
+                tile.fill(number);
+                Start::Here
+            }
+            Cotangent::Row(row) => Start::Row(&row[from..from + tile.len()]),
+        };
+        multiply(&self.factors, from, start, scratch, tile);
+    }
+
+    fn add_to(&self, from: usize, [scratch, own]: &mut [Scratch<T>; 2], sum: &mut [T]) {
+        let own = &mut own[..sum.len()];
+        self.write(from, scratch, own);
+        loop2_in_place(sum, own, |sum: T, x: T| sum + x);
     }
 }
 
-/// Calls `visit` with the place of every tile and the tile.
-fn for_each_tile<T: Native>(out: &mut [T], visit: &(dyn Fn(usize, &mut [T]) + Sync)) {
+/// Calls `visit` with the place of every tile, the tile and scratch memory.
+fn for_each_tile<T: Native>(out: &mut [T], visit: &(dyn Fn(usize, &mut [T], &mut [Scratch<T>; 2]) + Sync)) {
     for_each_chunk(out, CHUNK, &|chunk, out| {
+        let mut scratch = [[T::ZERO; TILE]; 2];
         for (tile, out) in out.chunks_mut(TILE).enumerate() {
-            visit(chunk * CHUNK + tile * TILE, out);
+            visit(chunk * CHUNK + tile * TILE, out, &mut scratch);
         }
     });
 }
@@ -206,14 +216,40 @@ fn ready<T: Native>(factors: &[Factor]) -> SmallVec<[Ready<'_, T>; 2]> {
     factors.iter().map(look_up).collect()
 }
 
-/// Multiplies elements `from..` of the cotangent, which lie in `tile`, by every factor.
-fn multiply<T: Native>(factors: &[Ready<'_, T>], from: usize, tile: &mut [T]) {
-    for factor in factors {
+/// Where the numbers are that the factors multiply.
+enum Start<'a, T> {
+    /// In the tile itself.
+    Here,
+    Row(&'a [T]),
+}
+
+/// Multiplies elements `from..` of the cotangent by every factor, to and fro between `scratch` and `tile`, where the last
+/// one arrives.
+fn multiply<T: Native>(factors: &[Ready<'_, T>], from: usize, start: Start<'_, T>, scratch: &mut [T], tile: &mut [T]) {
+    let scratch = &mut scratch[..tile.len()];
+    let (mut row, is_odd) = match start {
+        Start::Row(row) => (Some(row), false),
+        Start::Here => (None, factors.len() % 2 == 1),
+    };
+    if is_odd {
+        scratch.copy_from_slice(tile);
+    }
+    if let (Some(row), []) = (row, factors) {
+        tile.copy_from_slice(row);
+    }
+    for (i, factor) in factors.iter().enumerate() {
+        let to_tile = (factors.len() - i) % 2 == 1;
+        let (source, target) = match (row.take(), to_tile) {
+            (Some(row), true) => (row, &mut *tile),
+            (Some(row), false) => (row, &mut *scratch),
+            (None, true) => (&*scratch, &mut *tile),
+            (None, false) => (&*tile, &mut *scratch),
+        };
         match factor {
-            Ready::Minus => loop1_in_place(tile, |x: T| -x),
+            Ready::Minus => loop1(source, target, |x: T| -x),
             Ready::Slope { loops, a, b, parameters } => {
-                let range = from..from + tile.len();
-                loops.update(tile, &a[range.clone()], &b[range], *parameters);
+                let range = from..from + source.len();
+                (loops.slices)(source, &a[range.clone()], &b[range], target, *parameters);
             }
         }
     }
