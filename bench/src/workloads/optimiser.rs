@@ -51,25 +51,17 @@ impl State {
 }
 
 fn descend(parameter: &mut Tensor) {
-    let Some(mut step) = parameter.take_grad() else { return };
-    step *= RATE;
-    *parameter -= step;
+    let Some(gradient) = parameter.take_grad() else { return };
+    parameter.combine_assign(1.0, &gradient, -RATE);
 }
 
 /// m = b1 m + (1 - b1) g,   v = b2 v + (1 - b2) g^2,   p -= rate (decay p + m' / (sqrt(v') + tiny)),   ' unbiased.
 fn adapt(parameter: &mut Tensor, [mean, square]: &mut [Tensor; 2], steps: i32) {
-    let Some(mut gradient) = parameter.take_grad() else { return };
-    *mean *= FIRST;
-    *mean += &gradient * (1.0 - FIRST);
-    *square *= SECOND;
-    let copy = gradient.clone();
-    gradient *= copy * (1.0 - SECOND);
-    *square += gradient;
-    let mut step = square.sqrt();
-    step *= 1.0 / (1.0 - SECOND.powi(steps)).sqrt();
-    step += TINY;
-    let mut step = &*mean / step;
-    step *= RATE / (1.0 - FIRST.powi(steps));
-    *parameter *= 1.0 - RATE * DECAY;
-    *parameter -= step;
+    let Some(gradient) = parameter.take_grad() else { return };
+    mean.combine_assign(FIRST, &gradient, 1.0 - FIRST);
+    square.combine_assign(SECOND, gradient.square(), 1.0 - SECOND);
+    let (mean_part, root_part) = (1.0 - FIRST.powi(steps), (1.0 - SECOND.powi(steps)).sqrt());
+    // m' / (sqrt(v') + tiny) with the parts of both taken out of the quotient.
+    let step = &*mean / (square.sqrt() + TINY * root_part);
+    parameter.combine_assign(1.0 - RATE * DECAY, &step, -RATE * root_part / mean_part);
 }

@@ -53,6 +53,7 @@ primitives! {
     elementwise {
         add: ADD;
         sub: SUB;
+        combine: COMBINE;
         mul: MUL;
         div: DIV;
         neg: NEG;

@@ -99,6 +99,8 @@ pub(crate) enum Slope {
     Zero,
     One,
     MinusOne,
+    /// The parameter in this place.
+    Parameter(usize),
     Expression(SlopeExpression),
 }
 
@@ -306,6 +308,7 @@ impl Elementwise {
             Slope::Zero => None,
             Slope::One => Some(g),
             Slope::MinusOne => Some(-g),
+            Slope::Parameter(place) => Some(g * self.values_of(rule.attrs)[*place]),
             Slope::Expression(slope) => Some(scaled(slope, rule, g, self.values_of(rule.attrs))),
         }
     }
@@ -321,7 +324,8 @@ impl Elementwise {
             let factor = match slope {
                 Slope::Zero => continue,
                 Slope::One => None,
-                Slope::MinusOne => Some(Factor::Minus),
+                Slope::MinusOne => Some(Factor::Number(-1.0)),
+                Slope::Parameter(place) => Some(Factor::Number(self.values_of(rule.attrs)[*place])),
                 Slope::Expression(slope) => {
                     let (a, b) = (slope.sources[0].of(rule), slope.sources[slope.sources.len() - 1].of(rule));
                     if !product.accepts(a) || !product.accepts(b) {
@@ -357,6 +361,7 @@ impl Elementwise {
                 Slope::One => g.bits,
                 Slope::MinusOne if g.dtype == DType::F64 => (-f64::from_bits(g.bits)).to_bits(),
                 Slope::MinusOne => u64::from((-f32::from_bits(g.bits as u32)).to_bits()),
+                Slope::Parameter(_) => unreachable!("shortcuts are for operations without parameters"),
                 Slope::Expression(slope) => {
                     let at = |source: Source| match held.0[needs.place(source)] {
                         Saved::Held(Value::One(one)) => one.bits,
@@ -387,6 +392,7 @@ impl Elementwise {
                 Slope::Zero => continue,
                 Slope::One => Tensor::from(Value::Dense(g.clone())),
                 Slope::MinusOne => g.new_like(|out: &mut [T]| loop1(g.slice(), out, |x: T| -x)),
+                Slope::Parameter(_) => unreachable!("shortcuts are for operations without parameters"),
                 Slope::Expression(slope) => {
                     let at = |source: Source| match &held.0[needs.place(source)] {
                         Saved::Held(Value::Dense(dense)) => dense.slice::<T>(),

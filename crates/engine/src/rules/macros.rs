@@ -3,7 +3,7 @@
 //! Expressions are mathematics: `exp(x)`, `1.0 - y * y`, `above(x, 0.0, 1.0, alpha)`. Their functions come from
 //! [`formula::native`](super::formula::native) in loops and from [`formula::tensor`](super::formula::tensor) in rules.
 
-/// `slope!(zero)`, `slope!(one)`, `slope!(minus_one)`, `slope!(|y: output 0| 1.0 - y * y)`,
+/// `slope!(zero)`, `slope!(one)`, `slope!(minus_one)`, `slope!(parameter 0)`, `slope!(|y: output 0| 1.0 - y * y)`,
 /// `slope!(|x: operand 0, y: operand 1| ..)`, and with parameters `slope!(|x: operand 0; alpha| ..)`.
 ///
 /// `slices: cos_slice(x)` after the expression names a function over slices for the loops, where the expression itself
@@ -13,6 +13,7 @@ macro_rules! slope {
     (zero) => { $crate::rules::Slope::Zero };
     (one) => { $crate::rules::Slope::One };
     (minus_one) => { $crate::rules::Slope::MinusOne };
+    (parameter $place:literal) => { $crate::rules::Slope::Parameter($place) };
     (|$a:ident: $ka:ident $ia:literal $(; $($p:ident),+)?| $expression:expr $(, slices: $f:ident($($v:ident),+))?) => {
         $crate::rules::slope!(@make [$ka $ia] |$a, _unused| [$($($p),+)?] $expression; [$($f($($v),+))?] $expression)
     };

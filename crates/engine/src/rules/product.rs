@@ -25,7 +25,7 @@ pub(crate) type Terms = SmallVec<[Product; 2]>;
 /// One multiplication; everything saved is one row in memory, of the cotangent's shape and dtype.
 #[derive(Clone)]
 pub(crate) enum Factor {
-    Minus,
+    Number(f64),
     Slope { slope: &'static SlopeExpression, a: Tensor, b: Tensor, parameters: Parameters<f64> },
 }
 
@@ -199,13 +199,13 @@ impl Native for f32 {
 
 /// A factor whose memory was looked up.
 enum Ready<'a, T: 'static> {
-    Minus,
+    Number(T),
     Slope { loops: &'a SlopeLoops<T>, a: &'a [T], b: &'a [T], parameters: Parameters<T> },
 }
 
 fn ready<T: Native>(factors: &[Factor]) -> SmallVec<[Ready<'_, T>; 2]> {
     let look_up = |factor| match factor {
-        &Factor::Minus => Ready::Minus,
+        &Factor::Number(number) => Ready::Number(T::from_f64(number)),
         Factor::Slope { slope, a, b, parameters } => Ready::Slope {
             loops: T::loops(slope),
             a: row(a.value.view()),
@@ -246,7 +246,7 @@ fn multiply<T: Native>(factors: &[Ready<'_, T>], from: usize, start: Start<'_, T
             (None, false) => (&*tile, &mut *scratch),
         };
         match factor {
-            Ready::Minus => loop1(source, target, |x: T| -x),
+            &Ready::Number(number) => loop1(source, target, |x: T| x * number),
             Ready::Slope { loops, a, b, parameters } => {
                 let range = from..from + source.len();
                 (loops.slices)(source, &a[range.clone()], &b[range], target, *parameters);

@@ -68,21 +68,29 @@ impl Tensor {
     }
 }
 
+impl Tensor {
+    /// Replaces this value by `op(value, other)` with the right side broadcast to the shape of this one.
+    #[track_caller]
+    pub(crate) fn assign_with(&mut self, op: &'static dyn Primitive, attrs: Attrs, other: impl Operand) {
+        let other = other.tensor(self.dtype());
+        let shape = common_shape(op.name(), self, &other);
+        if shape[..] != *self.shape() {
+            let (left, right) = (Shape::from(self.shape()), Shape::from(other.shape()));
+            let message = format!("an update cannot change shape {left} to {shape}");
+            Error::new(ErrorKind::Shape(vec![left, right]), op.name(), message)
+                .help("write x = x + y instead, or sum the right side to the shape of the left")
+                .raise();
+        }
+        self.update(op, attrs, &[&other.broadcast_to(shape)]);
+    }
+}
+
 macro_rules! assigning {
     ($trait:ident, $method:ident, $op:ident) => {
         impl<T: Operand> $trait<T> for Tensor {
             #[track_caller]
             fn $method(&mut self, other: T) {
-                let other = other.tensor(self.dtype());
-                let shape = common_shape($op.name(), self, &other);
-                if shape[..] != *self.shape() {
-                    let (left, right) = (Shape::from(self.shape()), Shape::from(other.shape()));
-                    let message = format!("an update cannot change shape {left} to {shape}");
-                    Error::new(ErrorKind::Shape(vec![left, right]), $op.name(), message)
-                        .help("write x = x + y instead, or sum the right side to the shape of the left")
-                        .raise();
-                }
-                self.update(&$op, Attrs::new(), &[&other.broadcast_to(shape)]);
+                self.assign_with(&$op, Attrs::new(), other);
             }
         }
     };

@@ -98,6 +98,8 @@ macro_rules! block {
                 }
                 for _ in 0..depth {
                     let (first, second) = ($load(lanes), $load(lanes.add((N - 1) * LANES)));
+                    _mm_prefetch::<_MM_HINT_T0>(lanes.wrapping_add(8 * right.step).cast());
+                    if N == 2 { _mm_prefetch::<_MM_HINT_T0>(lanes.wrapping_add(8 * right.step + LANES).cast()); }
                     $(
                         if $row < R {
                             let _number: $vector;
