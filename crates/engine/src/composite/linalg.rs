@@ -211,6 +211,20 @@ impl Tensor {
         (x, residuals)
     }
 
+    /// The same, then the rank of A and its singular values: what NumPy's `lstsq` returns.
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    /// let (x, _, rank, s) = Tensor::from([[2.0, 0.0], [0.0, 0.0]]).lstsq_full(&Tensor::from([[4.0], [1.0]]));
+    /// assert!(x.all_close(&Tensor::from([[2.0], [0.0]]), 1e-14));
+    /// assert_eq!((rank.item(), s), (1.0, Tensor::from([2.0, 0.0])));
+    /// ```
+    #[track_caller]
+    pub fn lstsq_full(&self, b: &Tensor) -> (Tensor, Tensor, Tensor, Tensor) {
+        let (x, residuals) = self.lstsq(b);
+        (x, residuals, self.matrix_rank(), self.svdvals())
+    }
+
     /// The inverse of a tensor seen as a matrix: its first `count` axes are the rows, the others the columns.
     ///
     /// ```

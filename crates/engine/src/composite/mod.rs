@@ -14,25 +14,33 @@ macro_rules! composites {
 
 composites! {
     mod arithmetic;
+    mod diagonals;
     mod differences;
     mod distance;
     mod einsum;
+    mod embedding;
     pub(crate) mod indexing;
+    mod joining;
     mod linalg;
     mod logic;
     mod losses;
     mod network;
+    mod normalisation;
+    mod padding;
+    mod parts;
     mod products;
     mod random;
+    mod resampling;
     mod shape;
     mod statistics;
     mod unique;
 }
 
+pub use embedding::{Bag, EmbeddingBag};
 pub use indexing::ScatterReduce;
 pub use linalg::MatrixNorm;
 pub use losses::{CrossEntropy, Reduction};
-pub use network::{Bag, EmbeddingBag, GridSample, Interpolate, InterpolateMode, Outside};
-pub use shape::PadMode;
+pub use padding::PadMode;
+pub use resampling::{GridSample, Interpolate, InterpolateMode, Outside};
 pub use statistics::{Covariance, Interpolation};
 pub use unique::Unique;

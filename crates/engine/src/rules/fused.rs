@@ -4,11 +4,14 @@
 //! it: tangents and batches, and gradients of the gradients that the fast path gives. A fused gradient is itself a fused
 //! primitive, so derivatives of every order are exact and only the first is hot.
 
+use super::align_batch;
+use crate::bind::bind;
 use crate::primitive::{
     Adjoints, Attrs, Case, Cost, Device, Gradient, Gradients, Mask, Outputs, Primitive, Rule, Saves, Spec, SpecRef,
     Specs, streaming_cost,
 };
 use crate::{DType, Error, Tensor, jvp, vjp, vmap};
+use smallvec::SmallVec;
 use std::marker::PhantomData;
 
 /// What a fused operation states; [`FusedOp`] makes a primitive of it. All outputs are floats.
@@ -33,11 +36,25 @@ pub(crate) trait Fused: Send + Sync + 'static {
     /// The outputs in Tensor operations, in f64 or f32.
     fn expand(attrs: &Attrs, operands: &[Tensor]) -> Vec<Tensor>;
 
-    fn saves(attrs: &Attrs, wanted: Mask) -> Saves;
+    /// How many operands a call has.
+    fn operand_count(_attrs: &Attrs) -> usize {
+        Self::OPERANDS.0
+    }
+
+    fn all_operands(attrs: &Attrs) -> Saves {
+        (0..Self::operand_count(attrs)).fold(Saves::NOTHING, Saves::operand)
+    }
+
+    /// All operands, unless the rules can do with less.
+    fn saves(attrs: &Attrs, _wanted: Mask) -> Saves {
+        Self::all_operands(attrs)
+    }
 
     /// The operands for [`expand`](Fused::expand), from what was saved; a value that derivatives do not depend on may be
     /// any tensor of its spec.
-    fn restore(rule: &Rule<'_>) -> Vec<Tensor>;
+    fn restore(rule: &Rule<'_>) -> Vec<Tensor> {
+        (0..Self::operand_count(rule.attrs)).map(|position| rule.operand(position).clone()).collect()
+    }
 
     /// The gradients of the covered operands by a kernel, for the cotangents that it knows; `None` leaves them to the
     /// expansion.
@@ -45,15 +62,34 @@ pub(crate) trait Fused: Send + Sync + 'static {
         None
     }
 
+    /// Whether the kernel takes any leading axes, a batch of calls among them.
+    fn takes_batches(_attrs: &Attrs) -> bool {
+        false
+    }
+
+    /// The operand that has no leading axes: all rows share it.
+    fn shared(_attrs: &Attrs) -> Option<usize> {
+        None
+    }
+
     /// The batch by the same kernel, where it can; `None` leaves it to the expansion.
     fn batch(
-        _op: &'static dyn Primitive,
-        _attrs: &Attrs,
-        _size: usize,
-        _operands: &[Tensor],
-        _batched: Mask,
+        op: &'static dyn Primitive,
+        attrs: &Attrs,
+        size: usize,
+        operands: &[Tensor],
+        batched: Mask,
     ) -> Option<Outputs> {
-        None
+        let shared = Self::shared(attrs);
+        if !Self::takes_batches(attrs) || shared.is_some_and(|position| batched.has(position)) {
+            return None;
+        }
+        let mut aligned = align_batch(size, operands, batched);
+        if let Some(position) = shared {
+            aligned[position] = operands[position].clone();
+        }
+        let aligned: SmallVec<[&Tensor; 4]> = aligned.iter().collect();
+        Some(bind(op, attrs.clone(), &aligned))
     }
 
     fn cost(_attrs: &Attrs, operands: &[SpecRef<'_>], outputs: &[Spec]) -> Cost {

@@ -8,6 +8,7 @@ mod batching;
 mod elementwise;
 pub(crate) mod formula;
 mod fused;
+pub(crate) mod heads;
 mod linear;
 mod lines;
 mod macros;

@@ -308,6 +308,14 @@ fn pack<T: Tile>(from: Matrix<'_, T>, width: usize, to: &mut [T]) {
             unsafe { transpose(from.start(), step, (from.rows, from.cols), to.as_mut_ptr(), width, width) }
         }
         Ok(1) if from.rows == width => copy_rows(from, width, to),
+        // A broadcast: the gradient of a sum.
+        Ok(0) => {
+            for (k, row) in to.chunks_exact_mut(width).enumerate() {
+                let (inside, padding) = row.split_at_mut(from.rows);
+                inside.fill(from.data[(from.offset as isize + k as isize * from.col_stride) as usize]);
+                padding.fill(T::ZERO);
+            }
+        }
         _ => {
             for (k, row) in to.chunks_exact_mut(width).enumerate() {
                 let at = from.offset as isize + k as isize * from.col_stride;

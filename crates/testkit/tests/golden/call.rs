@@ -25,18 +25,28 @@ pub struct Call {
     input: Arg,
     args: Vec<Arg>,
     kwargs: Vec<(String, Arg)>,
+    /// How many axes each recorded output has.
+    ranks: Vec<usize>,
 }
 
 // The accessors are a vocabulary for all families; which of them are in use changes with the adapters.
 #[allow(dead_code)]
 impl Call {
-    pub fn new(input: &Value, args: &Value, kwargs: &Value) -> Call {
+    pub fn new(record: &Value) -> Call {
+        let [input, args, kwargs, outputs] = ["input", "args", "kwargs", "outputs"].map(|part| &record[part]);
+        let rank = |output: &Value| output["t"]["shape"].as_array().map_or(0, Vec::len);
         let kwargs = kwargs.as_object().expect("kwargs is an object");
         Call {
             input: argument(input),
             args: args.as_array().expect("args is a list").iter().map(argument).collect(),
             kwargs: kwargs.iter().map(|(name, value)| (name.clone(), argument(value))).collect(),
+            ranks: outputs.as_array().expect("outputs is a list").iter().map(rank).collect(),
         }
+    }
+
+    /// How many axes each recorded output has: it tells which outputs of a decomposition were recorded.
+    pub fn ranks(&self) -> &[usize] {
+        &self.ranks
     }
 
     /// The input, a tensor.

@@ -86,7 +86,7 @@ impl Case {
     }
 
     fn compare(&self, adapter: Adapter, failures: &mut Vec<(Part, String)>) {
-        let mut call = Call::new(&self.record["input"], &self.record["args"], &self.record["kwargs"]);
+        let mut call = Call::new(&self.record);
         let leaves = self.leaves(&mut call);
         let leaves: Vec<&Tensor> = leaves.iter().collect();
         let outputs = adapter(&call);

@@ -30,6 +30,13 @@ pub const ADAPTERS: &[(&str, Adapter)] = &[
     ("linalg.householder_product", |c| vec![c.input().householder_product(c.tensor(0))]),
     ("linalg.inv", |c| vec![c.input().inv()]),
     ("linalg.inv_ex", |c| pair(c.input().inv_ex())),
+    ("linalg.lstsq", |c| {
+        let (x, residuals, rank, singular) = c.input().lstsq_full(c.tensor(0));
+        // Some of LAPACK's ways find neither rank nor singular values, or the rank alone.
+        let (none, driver) = (Tensor::zeros([0]), c.word_or("driver", 1, "gelsy"));
+        let rank = if driver == "gels" { none.clone() } else { rank };
+        vec![x, residuals, rank, if driver.starts_with("gelss") || driver == "gelsd" { singular } else { none }]
+    }),
     ("linalg.lstsq.grad_oriented", |c| pair(c.input().lstsq(c.tensor(0)))),
     ("linalg.lu", |c| last_two(c.input().lu())),
     ("linalg.lu_factor", |c| pair(c.input().lu_factor())),
@@ -61,11 +68,17 @@ pub const ADAPTERS: &[(&str, Adapter)] = &[
         let triangle = if c.flag("unitriangular", 3) { triangle.unit() } else { triangle };
         vec![c.input().solve_triangular(c.tensor(0), triangle)]
     }),
+    ("linalg.svd", svd),
     ("linalg.svdvals", |c| vec![c.input().svdvals()]),
     ("linalg.tensorinv", |c| vec![c.input().tensorinv(c.size_or("ind", 0, 2))]),
     ("linalg.tensorsolve", |c| vec![c.input().tensorsolve(c.tensor(0))]),
     ("linalg.vector_norm", |c| vec![c.input().norm(c.real_or("ord", 0, 2.0))]),
     ("logdet", |c| vec![c.input().logdet()]),
+    ("lu", |c| {
+        let (packed, pivots) = c.input().lu_factor();
+        let no_failure = Tensor::full(&c.input().shape()[..c.input().rank() - 2], 0);
+        [packed, pivots, no_failure].into_iter().take(c.ranks().len()).collect()
+    }),
     ("lu_solve", |c| vec![c.tensor(0).lu_solve(c.tensor(1), c.input())]),
     ("lu_unpack", |c| last_two(c.input().lu_unpack(c.tensor(0)))),
     ("matrix_exp", |c| vec![c.input().matrix_exp()]),
@@ -81,6 +94,13 @@ pub const ADAPTERS: &[(&str, Adapter)] = &[
     }),
     ("pinverse", pinv),
     ("qr", |c| pair(c.input().qr())),
+    ("svd", svd),
+    ("triangular_solve", |c| {
+        let triangle = if c.flag_or("upper", 1, true) { Triangle::upper() } else { Triangle::lower() };
+        let triangle = if c.flag("unitriangular", 3) { triangle.unit() } else { triangle };
+        let triangle = if c.flag("transpose", 2) { triangle.transposed() } else { triangle };
+        vec![c.tensor(0).solve_triangular(c.input(), triangle), c.tensor(0).clone()]
+    }),
 ];
 
 pub const EXCEPTIONS: &[Exception] = &[
@@ -113,6 +133,17 @@ fn pinv(c: &Call) -> Vec<Tensor> {
         other => other.and_then(Arg::real),
     };
     vec![bound.map_or_else(|| c.input().pinv(), |rtol| c.input().pinv_with(rtol))]
+}
+
+/// The record has parts that do not depend on the signs of vectors: |U|, or s, or s and |V^T|, or U V^T and s.
+fn svd(c: &Call) -> Vec<Tensor> {
+    let (u, s, v) = c.input().svd();
+    match (c.ranks(), c.input().rank()) {
+        ([first], rank) if *first == rank => vec![u.abs()],
+        ([_], _) => vec![s],
+        ([first, ..], rank) if *first < rank => vec![s, v.abs()],
+        _ => vec![u.matmul(&v), s],
+    }
 }
 
 fn upper(c: &Call, position: usize) -> bool {

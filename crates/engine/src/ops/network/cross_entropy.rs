@@ -110,6 +110,18 @@ impl Fused for Forward {
         2
     }
 
+    fn takes_batches(_attrs: &Attrs) -> bool {
+        true
+    }
+
+    fn operand_count(attrs: &Attrs) -> usize {
+        Self::OPERANDS.0 + usize::from(weighted(attrs))
+    }
+
+    fn shared(attrs: &Attrs) -> Option<usize> {
+        weighted(attrs).then_some(2)
+    }
+
     fn infer(attrs: &Attrs, operands: &[SpecRef<'_>]) -> Result<Specs, Error> {
         expect_logits(Self::NAME, attrs, operands, 0)?;
         let row = Spec::new(operands[1].shape, operands[0].dtype);
@@ -131,13 +143,8 @@ impl Fused for Forward {
     }
 
     fn saves(attrs: &Attrs, wanted: Mask) -> Saves {
-        let saves = Saves::NOTHING.operand(0).operand(1);
-        let saves = if weighted(attrs) { saves.operand(2) } else { saves };
+        let saves = Self::all_operands(attrs);
         if wanted.has(0) { saves.output(1) } else { saves }
-    }
-
-    fn restore(rule: &Rule<'_>) -> Vec<Tensor> {
-        (0..2 + usize::from(weighted(rule.attrs))).map(|position| rule.operand(position).clone()).collect()
     }
 
     fn gradient(rule: &Rule<'_>, cotangents: &[Option<Tensor>]) -> Option<Gradients> {
@@ -146,16 +153,6 @@ impl Fused for Forward {
         operands.extend(weighted(rule.attrs).then(|| rule.operand(2)));
         operands.extend([rule.output(1), g]);
         Some(smallvec![Gradient::Dense(bind1(&SOFTMAX_CROSS_ENTROPY_GRADIENT, rule.attrs.clone(), &operands))])
-    }
-
-    fn batch(
-        op: &'static dyn Primitive,
-        attrs: &Attrs,
-        size: usize,
-        operands: &[Tensor],
-        batched: Mask,
-    ) -> Option<Outputs> {
-        batch_rows(op, attrs, size, operands, batched)
     }
 
     fn cases() -> Vec<Case> {
@@ -169,25 +166,6 @@ impl Fused for Forward {
             false,
         )
     }
-}
-
-/// Rows of a batch are rows; only weights that differ need the expansion.
-fn batch_rows(
-    op: &'static dyn Primitive,
-    attrs: &Attrs,
-    size: usize,
-    operands: &[Tensor],
-    batched: Mask,
-) -> Option<Outputs> {
-    if weighted(attrs) && batched.has(2) {
-        return None;
-    }
-    let mut aligned = align_batch(size, operands, batched);
-    if weighted(attrs) {
-        aligned[2] = operands[2].clone();
-    }
-    let aligned: SmallVec<[&Tensor; 5]> = aligned.iter().collect();
-    Some(bind(op, attrs.clone(), &aligned))
 }
 
 impl Backward {
@@ -213,6 +191,18 @@ impl Fused for Backward {
     const RULE: &'static str = "by its formula";
     const OPERANDS: (usize, usize) = (4, 5);
 
+    fn takes_batches(_attrs: &Attrs) -> bool {
+        true
+    }
+
+    fn operand_count(attrs: &Attrs) -> usize {
+        Self::OPERANDS.0 + usize::from(weighted(attrs))
+    }
+
+    fn shared(attrs: &Attrs) -> Option<usize> {
+        weighted(attrs).then_some(2)
+    }
+
     fn infer(attrs: &Attrs, operands: &[SpecRef<'_>]) -> Result<Specs, Error> {
         expect_logits(Self::NAME, attrs, operands, 2)?;
         let (lse, g) = (operands[operands.len() - 2], operands[operands.len() - 1]);
@@ -236,24 +226,6 @@ impl Fused for Backward {
         let p = (x - lse.unsqueeze(axis)).exp();
         let counts = counts.where_(g, 0.0).unsqueeze(axis);
         vec![(p * total.unsqueeze(axis) - q) * counts]
-    }
-
-    fn saves(attrs: &Attrs, _wanted: Mask) -> Saves {
-        (0..4 + usize::from(weighted(attrs))).fold(Saves::NOTHING, Saves::operand)
-    }
-
-    fn restore(rule: &Rule<'_>) -> Vec<Tensor> {
-        (0..4 + usize::from(weighted(rule.attrs))).map(|position| rule.operand(position).clone()).collect()
-    }
-
-    fn batch(
-        op: &'static dyn Primitive,
-        attrs: &Attrs,
-        size: usize,
-        operands: &[Tensor],
-        batched: Mask,
-    ) -> Option<Outputs> {
-        batch_rows(op, attrs, size, operands, batched)
     }
 
     fn cases() -> Vec<Case> {

@@ -487,31 +487,17 @@ impl<const CENTERED: bool> Fused for NormBackward<CENTERED> {
         std::iter::once(dx).chain(dweight).chain(dbias).collect()
     }
 
-    fn saves(attrs: &Attrs, _wanted: Mask) -> Saves {
-        (0..Self::OPERANDS.0 + flag(attrs, "weight")).fold(Saves::NOTHING, Saves::operand)
+    fn operand_count(attrs: &Attrs) -> usize {
+        Self::OPERANDS.0 + flag(attrs, "weight")
     }
 
-    fn restore(rule: &Rule<'_>) -> Vec<Tensor> {
-        (0..Self::OPERANDS.0 + flag(rule.attrs, "weight")).map(|position| rule.operand(position).clone()).collect()
+    /// The gradients of weight and bias are sums over all rows, so calls that have them stay apart.
+    fn takes_batches(attrs: &Attrs) -> bool {
+        Self::outputs(attrs) == 1
     }
 
-    fn batch(
-        op: &'static dyn Primitive,
-        attrs: &Attrs,
-        size: usize,
-        operands: &[Tensor],
-        batched: Mask,
-    ) -> Option<Outputs> {
-        let weight = flag(attrs, "weight") == 1;
-        if Self::outputs(attrs) > 1 || (weight && batched.has(1)) {
-            return None;
-        }
-        let mut aligned = align_batch(size, operands, batched);
-        if weight {
-            aligned[1] = operands[1].clone();
-        }
-        let aligned: SmallVec<[&Tensor; 5]> = aligned.iter().collect();
-        Some(bind(op, attrs.clone(), &aligned))
+    fn shared(attrs: &Attrs) -> Option<usize> {
+        (flag(attrs, "weight") == 1).then_some(1)
     }
 
     fn cases() -> Vec<Case> {

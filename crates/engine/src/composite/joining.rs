@@ -1,0 +1,176 @@
+//! Several tensors joined to one: made of reshape, broadcast and concat.
+
+use super::padding::PadMode;
+use crate::{Error, ErrorKind, Shape, Tensor};
+use std::borrow::Borrow;
+
+impl Tensor {
+    /// The tensors, all of one shape, one after another along a new axis.
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    /// let (x, y) = (Tensor::from([1.0, 2.0]), Tensor::from([3.0, 4.0]));
+    /// assert_eq!(Tensor::stack(&[&x, &y], 0), Tensor::from([[1.0, 2.0], [3.0, 4.0]]));
+    /// assert_eq!(Tensor::stack(&[&x, &y], -1), Tensor::from([[1.0, 3.0], [2.0, 4.0]]));
+    /// ```
+    #[track_caller]
+    pub fn stack<T: Borrow<Tensor>>(tensors: &[T], axis: isize) -> Tensor {
+        let Some(first) = tensors.first().map(Borrow::borrow) else {
+            Error::new(ErrorKind::Argument, "stack", "there is no tensor to stack").raise();
+        };
+        let mut longer = Vec::with_capacity(tensors.len());
+        for x in tensors {
+            let x = x.borrow();
+            if x.shape() != first.shape() {
+                let shapes = vec![Shape::from(first.shape()), Shape::from(x.shape())];
+                let message = format!("shapes {} and {} differ", shapes[0], shapes[1]);
+                Error::new(ErrorKind::Shape(shapes), "stack", message).raise();
+            }
+            longer.push(x.unsqueeze(axis));
+        }
+        let axis = if axis < 0 { axis + first.rank() as isize + 1 } else { axis };
+        Tensor::concat(&longer, axis)
+    }
+
+    /// Side by side: along axis 1, or axis 0 for vectors.
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    /// assert_eq!(Tensor::hstack(&[Tensor::zeros([2]), Tensor::zeros([3])]).shape(), [5]);
+    /// ```
+    #[track_caller]
+    pub fn hstack<T: Borrow<Tensor>>(tensors: &[T]) -> Tensor {
+        let tensors: Vec<Tensor> = tensors.iter().map(|x| x.borrow().atleast_1d()).collect();
+        Tensor::concat(&tensors, isize::from(tensors.first().is_some_and(|x| x.rank() > 1)))
+    }
+
+    /// One above another: along axis 0, vectors as rows.
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    /// assert_eq!(Tensor::vstack(&[Tensor::zeros([3]), Tensor::zeros([3])]).shape(), [2, 3]);
+    /// ```
+    #[track_caller]
+    pub fn vstack<T: Borrow<Tensor>>(tensors: &[T]) -> Tensor {
+        let tensors: Vec<Tensor> = tensors.iter().map(|x| x.borrow().atleast_2d()).collect();
+        Tensor::concat(&tensors, 0)
+    }
+
+    /// One behind another: along axis 2.
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    /// assert_eq!(Tensor::dstack(&[Tensor::zeros([3]), Tensor::zeros([3])]).shape(), [1, 3, 2]);
+    /// ```
+    #[track_caller]
+    pub fn dstack<T: Borrow<Tensor>>(tensors: &[T]) -> Tensor {
+        let tensors: Vec<Tensor> = tensors.iter().map(|x| x.borrow().atleast_3d()).collect();
+        Tensor::concat(&tensors, 2)
+    }
+
+    /// Side by side, vectors as columns.
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    /// assert_eq!(Tensor::column_stack(&[Tensor::zeros([3]), Tensor::zeros([3])]).shape(), [3, 2]);
+    /// ```
+    #[track_caller]
+    pub fn column_stack<T: Borrow<Tensor>>(tensors: &[T]) -> Tensor {
+        let column = |x: &Tensor| if x.rank() < 2 { x.reshape([x.elements(), 1]) } else { x.clone() };
+        let tensors: Vec<Tensor> = tensors.iter().map(|x| column(x.borrow())).collect();
+        Tensor::concat(&tensors, 1)
+    }
+
+    /// Grids of coordinates: the i-th result varies along axis i.
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    /// let grids = Tensor::meshgrid(&[Tensor::from([1.0, 2.0]), Tensor::from([3.0, 4.0, 5.0])]);
+    /// assert_eq!(grids[0], Tensor::from([[1.0, 1.0, 1.0], [2.0, 2.0, 2.0]]));
+    /// assert_eq!(grids[1].slice(0), Tensor::from([3.0, 4.0, 5.0]));
+    /// ```
+    #[track_caller]
+    pub fn meshgrid<T: Borrow<Tensor>>(tensors: &[T]) -> Vec<Tensor> {
+        let shape: Shape = tensors.iter().map(|x| x.borrow().elements()).collect();
+        let mut grids = Vec::with_capacity(tensors.len());
+        for (axis, x) in tensors.iter().enumerate() {
+            let mut own = vec![1; tensors.len()];
+            own[axis] = x.borrow().elements();
+            grids.push(x.borrow().reshape(own).broadcast_to(&shape));
+        }
+        grids
+    }
+
+    /// Grids of coordinates in the order of plots: the first result varies along axis 1, the second along axis 0.
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    /// let grids = Tensor::meshgrid_xy(&[Tensor::from([1.0, 2.0]), Tensor::from([3.0, 4.0, 5.0])]);
+    /// assert_eq!(grids[0].shape(), [3, 2]);
+    /// ```
+    #[track_caller]
+    pub fn meshgrid_xy<T: Borrow<Tensor>>(tensors: &[T]) -> Vec<Tensor> {
+        let grids = Tensor::meshgrid(tensors);
+        if tensors.len() < 2 { grids } else { grids.iter().map(|grid| grid.transpose(0, 1)).collect() }
+    }
+
+    /// Every combination of one element of each vector, one row for each.
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    /// let all = Tensor::cartesian_prod(&[Tensor::from([1.0, 2.0]), Tensor::from([3.0, 4.0])]);
+    /// assert_eq!(all, Tensor::from([[1.0, 3.0], [1.0, 4.0], [2.0, 3.0], [2.0, 4.0]]));
+    /// ```
+    #[track_caller]
+    pub fn cartesian_prod<T: Borrow<Tensor>>(tensors: &[T]) -> Tensor {
+        if let [only] = tensors {
+            return only.borrow().clone();
+        }
+        let columns: Vec<Tensor> = Tensor::meshgrid(tensors).iter().map(Tensor::flatten).collect();
+        Tensor::stack(&columns, 1)
+    }
+
+    /// Every choice of `count` elements of this vector, in order, one row for each; with or without taking one twice.
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    /// let pairs = Tensor::from([1.0, 2.0, 3.0]).combinations(2, false);
+    /// assert_eq!(pairs, Tensor::from([[1.0, 2.0], [1.0, 3.0], [2.0, 3.0]]));
+    /// ```
+    #[track_caller]
+    pub fn combinations(&self, count: usize, with_replacement: bool) -> Tensor {
+        let mut choices: Vec<Vec<i64>> = vec![vec![]];
+        for _ in 0..count {
+            let longer = |choice: &Vec<i64>| -> Vec<Vec<i64>> {
+                let first = choice.last().map_or(0, |&last| last + i64::from(!with_replacement));
+                (first..self.elements() as i64).map(|next| [&choice[..], &[next]].concat()).collect()
+            };
+            choices = choices.iter().flat_map(longer).collect();
+        }
+        if count == 0 {
+            choices.clear();
+        }
+        let rows = choices.len();
+        self.take(&Tensor::from_vec(choices.concat(), [rows, count]))
+    }
+
+    /// Matrices along the diagonal of a larger one, zeros elsewhere; vectors count as rows.
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    /// let y = Tensor::block_diag(&[Tensor::from([[1.0, 2.0]]), Tensor::from([[3.0], [4.0]])]);
+    /// assert_eq!(y, Tensor::from([[1.0, 2.0, 0.0], [0.0, 0.0, 3.0], [0.0, 0.0, 4.0]]));
+    /// ```
+    #[track_caller]
+    pub fn block_diag<T: Borrow<Tensor>>(tensors: &[T]) -> Tensor {
+        let blocks: Vec<Tensor> = tensors.iter().map(|x| x.borrow().atleast_2d()).collect();
+        let columns: usize = blocks.iter().map(|block| block.shape()[1]).sum();
+        let (mut rows, mut before) = (Vec::with_capacity(blocks.len()), 0);
+        for block in &blocks {
+            let after = columns - before - block.shape()[1];
+            rows.push(block.pad(&[before as isize, after as isize], PadMode::Constant(0.0)));
+            before += block.shape()[1];
+        }
+        Tensor::concat(&rows, 0)
+    }
+}
