@@ -349,3 +349,35 @@ fn programs_that_cannot_be_read() {
             .contains("input 0 is f32[], the program takes f64[]")
     );
 }
+
+/// Options are checked inside of calls, where a closure would lose the line.
+#[test]
+fn wrong_options_name_the_callers_line() {
+    let x = Tensor::ones([2, 3]);
+    let (p, labels) = (x.full_like(0.5), Tensor::from([0i64, 1]));
+    let two = Tensor::ones([2]);
+    let cases: &[(u32, Error)] = &[
+        here!(x.layer_norm(&[3], &Norm::new().weight(&two))),
+        here!(x.rms_norm(&[3], &Norm::new().weight(&two))),
+        here!(x.attention(&x, &x, &Attention::new().mask(&Tensor::ones([5, 5])))),
+        here!(p.binary_cross_entropy(&p, Some(&two), Reduction::Mean)),
+        here!(x.cross_entropy(&labels, &CrossEntropy::new().weight(&two))),
+        here!(x.cross_entropy(&Tensor::from([0.0, 1.0]), &CrossEntropy::new())),
+        here!(x.cross_entropy(&labels, &CrossEntropy::new().label_smoothing(1.5))),
+        here!(x.nll_loss(&labels, &CrossEntropy::new().weight(&Tensor::ones([7])))),
+        here!(x.multi_margin_loss(&labels, 1, 1.0, Some(&two), Reduction::Mean)),
+        here!(x.cosine_embedding_loss(&Tensor::ones([2, 4]), &two, 0.0, Reduction::Mean)),
+        here!(Tensor::zeros([7]).qr()),
+        here!(x.index_fill(0, &Tensor::from([9i64]), 1.0)),
+        here!(x.trapezoid_at(&Tensor::from([0.0, 1.0]), 1)),
+        here!(two.trapezoid_at(&Tensor::from([0.0, 1.0, 2.0]), 0)),
+        here!(x.slice((.., Select::from(2..1)))),
+    ];
+    for (line, error) in cases {
+        assert_eq!(error.line().unwrap().line(), *line, "{error}");
+    }
+    let (_, error) = here!(x.cross_entropy(&labels, &CrossEntropy::new().weight(&two)));
+    assert_eq!(error.message(), "weights of shape [2] for 3 classes");
+    let (_, error) = here!(x.slice((.., Select::from(2..1))));
+    assert_eq!(error.message(), "range 2..1 by 1 along axis 1 names nothing");
+}

@@ -536,3 +536,70 @@ fn products_and_convolutions_of_size_zero_work() {
         [0, 3, 2, 2, 2]
     );
 }
+
+/// A branch that is not taken contributes nothing, in any mode and to second order, however steep it is.
+#[test]
+fn zeros_stay_zero_beside_infinite_slopes_in_every_mode() {
+    let masked: &[(&str, fn(&Tensor) -> Tensor)] = &[
+        ("log", |x| x.gt(0.0).where_(x.log(), 0.0)),
+        ("sqrt", |x| x.gt(0.0).where_(x.sqrt(), 0.0)),
+        ("recip", |x| x.gt(0.0).where_(x.recip(), 0.0)),
+        ("relu", |x| (-x.sqrt()).relu()),
+        ("clamp_min", |x| x.log().clamp_min(-100.0)),
+        ("maximum", |x| x.log().maximum(-5.0)),
+        ("times 0", |x| x.sqrt() * 0.0),
+        ("root of a rectifier", |x| (x - 1.0).relu().sqrt()),
+    ];
+    for (name, f) in masked {
+        assert_eq!(slope_at(f, 0.0), 0.0, "{name}");
+        let slope = grad(|x: &Tensor| f(x).sum());
+        let x = Tensor::from([0.0]);
+        assert_eq!(jvp(&slope, &x, &x.ones_like()).1, Tensor::from([0.0]), "{name}, forward over reverse");
+        let again = grad(|x: &Tensor| grad(|x: &Tensor| f(x).sum())(x).sum());
+        assert_eq!(again(&x), Tensor::from([0.0]), "{name}, reverse over reverse");
+    }
+    // The guide's way to a Hessian.
+    let f = |x: &Tensor| x.gt(0.0).where_(x.log(), 0.0).sum();
+    let x = Tensor::from([0.0, 1.0]);
+    let hessian = vmap(|v: &Tensor| jvp(grad(f), &x, v).1)(&Tensor::eye(2));
+    assert_eq!(hessian, Tensor::from([[0.0, 0.0], [0.0, -1.0]]));
+    // A NaN that comes back is not hidden by a slope of 0.
+    assert!(grad(|x: &Tensor| (x * 0.0 - 1.0).log())(&Tensor::from(1.0)).item().is_nan());
+}
+
+#[test]
+fn outside_a_domain_second_derivatives_are_nan_too() {
+    let functions: &[(&str, fn(&Tensor) -> Tensor, f64)] = &[
+        ("log", Tensor::log, -1.0),
+        ("log2", Tensor::log2, -1.0),
+        ("log10", Tensor::log10, -1.0),
+        ("log1p", Tensor::log1p, -2.0),
+        ("atanh", Tensor::atanh, 2.0),
+        ("acosh", Tensor::acosh, 0.5),
+    ];
+    for (name, f, x) in functions {
+        let second = grad(|x: &Tensor| grad(|x: &Tensor| f(x).sum())(x).sum());
+        assert!(second(&Tensor::from([*x])).to_f64_vec()[0].is_nan(), "{name}");
+    }
+}
+
+#[test]
+fn a_norm_of_zero_has_gradient_zero_for_every_power() {
+    for p in [-1.0, -2.5, 0.5, 2.0, 3.0] {
+        let x = if p < 0.0 { Tensor::from([0.0, 5.0]) } else { Tensor::zeros([2]) };
+        assert_eq!((x.norm(p).item(), grad(|x: &Tensor| x.norm(p))(&x)), (0.0, Tensor::zeros([2])), "p = {p}");
+    }
+}
+
+#[test]
+fn far_out_slopes_and_quotients_are_right() {
+    for x in [1e4f64, 1e8, 1e16, 1e300] {
+        let slope = grad(|x: &Tensor| x.mish())(&Tensor::from(x)).item();
+        assert!((slope - 1.0).abs() < 1e-15, "mish at {x}: {slope}");
+    }
+    let infinity = f64::INFINITY;
+    for (x, y, quotient) in [(-3.0, infinity, -1.0), (3.0, infinity, 0.0), (3.0, -infinity, -1.0), (0.0, infinity, 0.0)]
+    {
+        assert_eq!(Tensor::from(x).floor_divide(y).item(), quotient, "{x} by {y}");
+    }
+}

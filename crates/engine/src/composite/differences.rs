@@ -91,17 +91,17 @@ impl Tensor {
         match width {
             Width::Constant(dx) => pairs * (0.5 * dx),
             // One row of places serves all rows of values.
-            Width::Between(x) if x.rank() == 1 && self.rank() > 1 => {
+            Width::Between(x) if x.rank() == 1 && self.rank() > 1 && x.elements() == n => {
                 let shape: Vec<usize> =
                     (0..self.rank()).map(|other| if other == axis { x.elements() } else { 1 }).collect();
                 pairs * steps(&x.reshape(shape), axis) * 0.5
             }
-            Width::Between(x) if x.rank() == self.rank() => pairs * steps(x, axis) * 0.5,
+            Width::Between(x) if x.rank() == self.rank() && x.shape()[axis] == n => pairs * steps(x, axis) * 0.5,
             Width::Between(x) => {
                 let shapes = vec![Shape::from(x.shape()), Shape::from(self.shape())];
                 let message = format!("places of shape {} for values of shape {}", shapes[0], shapes[1]);
                 Error::new(ErrorKind::Shape(shapes), name, message)
-                    .help("the places have as many axes as the values, or one")
+                    .help(format!("the places have as many axes as the values, or one, and {n} along axis {axis}"))
                     .raise()
             }
         }

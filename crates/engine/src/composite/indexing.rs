@@ -54,14 +54,13 @@ fn spread(name: &str, x: &Tensor, axis: usize, index: &Tensor) -> Tensor {
 
 /// A scatter of slices: `values` go to the positions of `x` that a list of indices names along an axis.
 #[track_caller]
-fn scatter_slices(
+fn slices_of(
     name: &str,
     x: &Tensor,
     axis: isize,
     index: &Tensor,
     values: &Tensor,
-    apply: impl FnOnce(&Tensor, isize, &Tensor, &Tensor) -> Tensor,
-) -> Tensor {
+) -> (Tensor, isize, Tensor, Tensor) {
     let axis = axis_of(name, axis, x.shape()).or_raise();
     let vector = x.atleast_1d();
     let index = spread(name, &vector, axis, index);
@@ -71,7 +70,7 @@ fn scatter_slices(
         let message = format!("the index addresses slices of shape {}, the values have {}", shapes[0], shapes[1]);
         Error::new(ErrorKind::Shape(shapes), name, message).raise();
     }
-    apply(&vector, axis as isize, &index, &values).reshape(x.shape())
+    (vector, axis as isize, index, values)
 }
 
 /// Several axes addressed together: they are merged into one, and an index tensor for each into flat positions.
@@ -237,9 +236,8 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn index_add(&self, axis: isize, index: &Tensor, values: &Tensor) -> Tensor {
-        scatter_slices("index_add", self, axis, index, values, |x, axis, index, values| {
-            scatter_call(&SCATTER_ADD, x, axis, index, values)
-        })
+        let (x, axis, index, values) = slices_of("index_add", self, axis, index, values);
+        scatter_call(&SCATTER_ADD, &x, axis, &index, &values).reshape(self.shape())
     }
 
     /// This tensor with `factor` times slices of `values` added at the positions that a list of indices names.
@@ -263,7 +261,8 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn index_copy(&self, axis: isize, index: &Tensor, values: &Tensor) -> Tensor {
-        scatter_slices("index_copy", self, axis, index, values, |x, axis, index, values| x.scatter(axis, index, values))
+        let (x, axis, index, values) = slices_of("index_copy", self, axis, index, values);
+        x.scatter(axis, &index, &values).reshape(self.shape())
     }
 
     /// This tensor with one number in all slices that a list of indices names along `axis`.
@@ -276,7 +275,8 @@ impl Tensor {
     #[track_caller]
     pub fn index_fill(&self, axis: isize, index: &Tensor, value: impl Operand) -> Tensor {
         let value = value.tensor(self.dtype()).into_owned();
-        scatter_slices("index_fill", self, axis, index, &value, |x, axis, index, values| x.scatter(axis, index, values))
+        let (x, axis, index, values) = slices_of("index_fill", self, axis, index, &value);
+        x.scatter(axis, &index, &values).reshape(self.shape())
     }
 
     /// This tensor with slices of `values` reduced into the positions that a list of indices names along `axis`.
@@ -296,9 +296,8 @@ impl Tensor {
         reduction: ScatterReduce,
         include_self: bool,
     ) -> Tensor {
-        scatter_slices("index_reduce", self, axis, index, values, |x, axis, index, values| {
-            x.scatter_reduce(axis, index, values, reduction, include_self)
-        })
+        let (x, axis, index, values) = slices_of("index_reduce", self, axis, index, values);
+        x.scatter_reduce(axis, &index, &values, reduction, include_self).reshape(self.shape())
     }
 
     /// This tensor with `values` reduced into the places that `index` names along `axis`; `include_self` says whether the

@@ -90,6 +90,16 @@ impl CrossEntropy {
         CrossEntropy { reduction, ..self }
     }
 
+    /// A weight for each class, the last axis of `x`; a part to spread from 0 to 1.
+    #[track_caller]
+    fn expect_classes(&self, name: &str, x: &Tensor) {
+        expect_weights(name, self.weight.as_ref(), x.shape()[x.rank() - 1]);
+        if !(0.0..=1.0).contains(&self.smoothing) {
+            let message = format!("{} is no part of a target", self.smoothing);
+            Error::new(ErrorKind::Argument, name, message).help("label_smoothing takes a number from 0 to 1").raise();
+        }
+    }
+
     /// The weights of the rows in a mean: that of each row's class, 0 where it is ignored.
     #[track_caller]
     fn row_weights(&self, targets: &Tensor, dtype: DType) -> Tensor {
@@ -118,6 +128,15 @@ fn classes_last(name: &str, x: &Tensor) -> Tensor {
     }
 }
 
+#[track_caller]
+fn expect_weights(name: &str, weight: Option<&Tensor>, classes: usize) {
+    if let Some(weight) = weight.filter(|weight| weight.shape() != [classes]) {
+        let shape = Shape::from(weight.shape());
+        let message = format!("weights of shape {shape} for {classes} classes");
+        Error::new(ErrorKind::Shape(vec![shape]), name, message).help("give one weight for each class").raise();
+    }
+}
+
 /// log x, at least -100.
 #[track_caller]
 fn bounded_log(x: &Tensor) -> Tensor {
@@ -126,7 +145,11 @@ fn bounded_log(x: &Tensor) -> Tensor {
 
 #[track_caller]
 fn scaled(losses: Tensor, weight: Option<&Tensor>) -> Tensor {
-    weight.map_or_else(|| losses.clone(), |weight| &losses * weight)
+    // No closure: it would not know the caller's line.
+    match weight {
+        Some(weight) => losses * weight,
+        None => losses,
+    }
 }
 
 impl Tensor {
@@ -142,12 +165,20 @@ impl Tensor {
     #[track_caller]
     pub fn cross_entropy(&self, targets: &Tensor, options: &CrossEntropy) -> Tensor {
         let x = classes_last("cross_entropy", self);
+        options.expect_classes("cross_entropy", &x);
         if !targets.dtype().is_float() {
             let losses =
                 softmax_cross_entropy(&x, targets, options.weight.as_ref(), options.ignored, options.smoothing);
             return options.reduction.apply_weighted(losses, || options.row_weights(targets, x.dtype()));
         }
         let targets = classes_last("cross_entropy", targets);
+        if targets.shape() != x.shape() {
+            let shapes = vec![Shape::from(targets.shape()), Shape::from(x.shape())];
+            let message = format!("probabilities of shape {} for logits of shape {}", shapes[0], shapes[1]);
+            Error::new(ErrorKind::Shape(shapes), "cross_entropy", message)
+                .help("probabilities have the shape of the logits; classes are whole numbers, for example i64")
+                .raise();
+        }
         let classes = x.shape()[x.rank() - 1] as f64;
         let q = match options.smoothing {
             0.0 => targets,
@@ -168,6 +199,7 @@ impl Tensor {
     #[track_caller]
     pub fn nll_loss(&self, targets: &Tensor, options: &CrossEntropy) -> Tensor {
         let x = classes_last("nll_loss", self);
+        options.expect_classes("nll_loss", &x);
         let counts = targets.cast(DType::I64).not_equal(options.ignored);
         let classes = counts.where_(targets.cast(DType::I64), 0);
         let axis = x.rank() - 1;
@@ -403,7 +435,10 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn cosine_embedding_loss(&self, other: &Tensor, target: &Tensor, margin: f64, reduction: Reduction) -> Tensor {
-        let inner = |a: &Tensor, b: &Tensor| (a * b).sum_axes(&[-1]);
+        #[track_caller]
+        fn inner(a: &Tensor, b: &Tensor) -> Tensor {
+            (a * b).sum_axes(&[-1])
+        }
         let cosine = inner(self, other) / ((inner(self, self) + 1e-12) * (inner(other, other) + 1e-12)).sqrt();
         let near = target.equal(1.0).where_(1.0 - &cosine, 0.0);
         let apart = target.equal(-1.0).where_((&cosine - margin).clamp_min(0.0), 0.0);
@@ -445,6 +480,7 @@ impl Tensor {
             return self.reshape([1]).multi_margin_loss(targets, p, margin, weight, reduction);
         }
         let (axis, classes) = (self.rank() - 1, self.shape()[self.rank() - 1]);
+        expect_weights("multi_margin_loss", weight, classes);
         let targets = targets.cast(DType::I64).reshape(&self.shape()[..axis]);
         let own = targets.unsqueeze(axis);
         let distance = (margin - self.gather(-1, &own) + self).relu();

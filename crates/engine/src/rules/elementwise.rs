@@ -192,7 +192,7 @@ impl Needs {
     }
 }
 
-/// `g * slope`, 0 where g is 0.
+/// `g * slope`, guarded.
 pub(crate) struct SlopeLoops<T> {
     pub one: fn(T, T, T, Parameters<T>) -> T,
     pub slices: fn(&[T], &[T], &[T], &mut [T], Parameters<T>),
@@ -212,15 +212,17 @@ pub(crate) fn scaled_by_tiles<T: Compute>(g: &[T], out: &mut [T], fill: impl Fn(
     }
 }
 
-/// `out = g * s`, 0 where g is 0: one copy for all slopes that come from functions over slices.
+/// `g * s`, but a zero on either side stays zero: a zero cotangent through an infinite or NaN slope, and an infinite
+/// cotangent or tangent through a zero slope. A NaN that comes in goes on.
+#[inline(always)]
+pub(crate) fn guarded<T: Compute>(g: T, s: T) -> T {
+    // A NaN is neither above nor below.
+    if g == T::ZERO || (s == T::ZERO && (g < T::ZERO || g > T::ZERO)) { T::ZERO } else { g * s }
+}
+
+/// One copy for all slopes that come from functions over slices.
 fn scale_slices<T: Compute>(g: &[T], s: &[T], out: &mut [T]) {
-    loop2(
-        g,
-        s,
-        out,
-        #[inline(always)]
-        |g: T, s: T| if g == T::ZERO { T::ZERO } else { g * s },
-    );
+    loop2(g, s, out, guarded::<T>);
 }
 
 impl<T: Compute + Stored> SlopeLoops<T> {

@@ -189,12 +189,13 @@ pub(crate) mod tensor {
         mask.where_(&*then.tensor(dtype), &*other.tensor(dtype))
     }
 
+    /// A sum, so that derivatives outside the domain are NaN in every order; a choice would have gradient 0 there.
     pub fn nan_below(x: impl Borrow<Tensor>, border: f64) -> Tensor {
-        x.borrow().lt(border).where_(f64::NAN, x.borrow())
+        x.borrow() + x.borrow().lt(border).where_(Tensor::from(f64::NAN), 0.0).cast(x.borrow().dtype())
     }
 
     pub fn nan_beyond(x: impl Borrow<Tensor>, border: f64) -> Tensor {
-        x.borrow().abs().gt(border).where_(f64::NAN, x.borrow())
+        x.borrow() + x.borrow().abs().gt(border).where_(Tensor::from(f64::NAN), 0.0).cast(x.borrow().dtype())
     }
 
     pub fn above(x: impl Borrow<Tensor>, border: f64, then: impl Operand, other: impl Operand) -> Tensor {

@@ -68,7 +68,7 @@ macro_rules! slope {
         #[allow(unused_imports)]
         use $crate::rules::formula::native::*;
         $crate::rules::parameters!($v; $p);
-        if $g == 0.0 { 0.0 } else { $g * ($expression) }
+        $crate::rules::guarded($g, $expression)
     }};
 }
 pub(crate) use slope;

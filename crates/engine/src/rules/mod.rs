@@ -26,7 +26,7 @@ pub(crate) use axes::{along_axis, as_given, at_least_vector, checked_axes, check
 pub(crate) use batching::align_batch;
 pub use elementwise::Elementwise;
 pub(crate) use elementwise::{
-    Domain, Edges, Loops, Needs, Slope, SlopeExpression, SlopeLoops, Source, TILE, away_from, scaled_by_tiles,
+    Domain, Edges, Loops, Needs, Slope, SlopeExpression, SlopeLoops, Source, TILE, away_from, guarded, scaled_by_tiles,
 };
 pub(crate) use fused::{Fused, FusedOp};
 pub(crate) use linear::{Linear, LinearOp};

@@ -260,8 +260,14 @@ impl Plan {
                 Select::At(at) => format!("position {at}"),
                 _ => format!("range {start}..{stop} by {step}"),
             };
-            let message = format!("{what} is outside axis {axis} of shape {}", Shape::from(shape));
+            let inside = start >= 0 && stop <= size;
+            let message = match inside {
+                true => format!("{what} along axis {axis} names nothing"),
+                false => format!("{what} is outside axis {axis} of shape {}", Shape::from(shape)),
+            };
             let help = match size {
+                _ if inside && step == 0 => "a step is not 0".to_string(),
+                _ if inside => "a range goes upward; a negative step takes the same positions from the end".to_string(),
                 0 => "the axis is empty".to_string(),
                 _ => format!("positions along this axis go from 0 to {}, or -{size} to -1", size - 1),
             };

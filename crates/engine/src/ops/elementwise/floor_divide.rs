@@ -33,7 +33,14 @@ impl Tensor {
 /// The quotient from the remainder, which is exact: x / y itself may round up to the next whole number.
 #[inline(always)]
 fn quotient<T: Real>(x: T, y: T, remainder: T) -> T {
-    if y == T::of(0.0) { x / y } else { round((x - remainder) / y) }
+    let (none, endless) = (T::of(0.0), T::of(f64::INFINITY));
+    if y == none {
+        x / y
+    } else if (y == endless || y == -endless) && x < endless && x > -endless {
+        if x != none && (x < none) != (y < none) { T::of(-1.0) } else { none }
+    } else {
+        round((x - remainder) / y)
+    }
 }
 
 fn quotient_slice<T: Real>(x: &[T], y: &[T], out: &mut [T]) {

@@ -20,8 +20,13 @@ impl Tensor {
 /// (e, n) with e = e^x and tanh(softplus(x)) = n / (n + 2): ((1 + e)^2 - 1) / ((1 + e)^2 + 1). Beyond 20 the quotient is 1.
 #[inline(always)]
 fn parts<T: Real>(x: T) -> (T, T) {
-    let e = exp(if x > T::of(20.0) { T::of(20.0) } else { x });
+    let e = exp(at_most_20(x));
     (e, e * (e + T::of(2.0)))
+}
+
+#[inline(always)]
+fn at_most_20<T: Real>(x: T) -> T {
+    if x > T::of(20.0) { T::of(20.0) } else { x }
 }
 
 #[inline(always)]
@@ -34,7 +39,8 @@ fn mish<T: Real>(x: T) -> T {
 fn slope<T: Real>(x: T) -> T {
     let (e, n) = parts(x);
     let d = T::of(1.0) / (n + T::of(2.0));
-    d * (n + T::of(4.0) * x * e * (T::of(1.0) + e) * d)
+    // Beyond 20 the second term vanishes, which the bound keeps so for any x.
+    d * (n + T::of(4.0) * at_most_20(x) * e * (T::of(1.0) + e) * d)
 }
 
 fn slope_tensor(x: &Tensor) -> Tensor {

@@ -1,4 +1,4 @@
-//! guarded_mul - product that keeps a zero cotangent zero.   z = g s, and 0 where g is 0, whatever s is.
+//! guarded_mul - product that keeps zeros.   z = g s, and 0 where g is 0, whatever s is, or s is 0 and g is infinite.
 //!
 //! dz = guarded_mul(dg, s) + guarded_mul(ds, g): the derivative of the product, not of a choice, so second derivatives are
 //! right where a first one vanishes. Rules use it for elementwise slopes, never inside contractions. Its price: at 0,
@@ -9,7 +9,8 @@ use crate::ops::prelude::*;
 use std::panic::Location;
 
 impl Tensor {
-    /// This cotangent times a slope, 0 where the cotangent is 0 even if the slope is infinite or NaN.
+    /// This cotangent times a slope, 0 where the cotangent is 0 even if the slope is infinite or NaN, and where the slope is
+    /// 0 even if the cotangent is infinite.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -40,10 +41,11 @@ fn note_guarded(g: &Tensor, slope: &Tensor) {
 
 elementwise! {
     GUARDED_MUL = "guarded_mul",
-    value: |g, s| if g == 0.0 { 0.0 } else { g * s },
+    value: |g, s| crate::rules::guarded(g, s),
     slopes: [slope!(|s: operand 1| s), slope!(|g: operand 0| g)],
     rule: "dg = guarded_mul(dz, s), ds = guarded_mul(dz, g)",
-    reference: |g, s| if g == 0.0 { 0.0 } else { s / (1.0 / g) },
+    reference: |g, s| if g == 0.0 || (s == 0.0 && !g.is_nan()) { 0.0 } else { s / (1.0 / g) },
     domain: Reals,
+    edges: &[(0.0, f64::INFINITY, 0.0), (0.0, f64::NAN, 0.0), (f64::INFINITY, 0.0, 0.0)],
     jet: Bilinear,
 }

@@ -15,6 +15,7 @@ fn attrs(complete: bool) -> Attrs {
     Attrs::new().with_int("complete", i64::from(complete))
 }
 
+#[track_caller]
 fn decomposed(a: &Tensor, complete: bool) -> (Tensor, Tensor) {
     let mut outputs = bind(&QR, attrs(complete), &[a]).into_iter();
     let mut next = || outputs.next().expect("two outputs");

@@ -55,7 +55,8 @@ impl Attention {
     /// The mask of every score, repeated without copying.
     #[track_caller]
     pub(super) fn of_scores(&self, scores: Shape) -> Option<Tensor> {
-        self.mask.as_ref().map(|mask| mask.broadcast_to(scores))
+        let mask = self.mask.as_ref()?;
+        Some(mask.broadcast_to(scores))
     }
 }
 

@@ -71,21 +71,22 @@ fn as_rows<'a>(name: &str, x: &'a Tensor, shape: &[usize]) -> (Tensor, &'a [usiz
 
 /// The weight or bias as one row.
 #[track_caller]
-fn as_row(name: &str, what: &str, tensor: &Tensor, shape: &[usize]) -> Tensor {
+fn as_row(name: &str, what: &str, tensor: Option<&Tensor>, shape: &[usize]) -> Option<Tensor> {
+    let tensor = tensor?;
     if tensor.shape() != shape {
         let (own, expected) = (Shape::from(tensor.shape()), Shape::from(shape));
         let message = format!("the {what} has shape {own}, the normalised axes {expected}");
         Error::new(ErrorKind::Shape(vec![own, expected]), name, message).raise();
     }
-    tensor.reshape([shape.iter().product::<usize>()])
+    Some(tensor.reshape([shape.iter().product::<usize>()]))
 }
 
 #[track_caller]
 fn normalise<const CENTERED: bool>(x: &Tensor, shape: &[usize], norm: &Norm, epsilon: f64) -> Outputs {
     let name = NormForward::<CENTERED>::NAME;
     let (x, _) = as_rows(name, x, shape);
-    let weight = norm.weight.as_ref().map(|weight| as_row(name, "weight", weight, shape));
-    let bias = norm.bias.as_ref().map(|bias| as_row(name, "bias", bias, shape));
+    let weight = as_row(name, "weight", norm.weight.as_ref(), shape);
+    let bias = as_row(name, "bias", norm.bias.as_ref(), shape);
     let attrs = Attrs::new()
         .with_real("epsilon", epsilon)
         .with_int("weight", i64::from(weight.is_some()))

@@ -84,9 +84,9 @@ impl Reduction for Norm {
         if p == 2.0 {
             return x * zero.where_(0.0, 1.0 / safe);
         }
-        let zero = x.equal(0.0);
-        let ratio = zero.where_(1.0, x.abs() / safe);
-        zero.where_(0.0, x.sign() * (ratio.log() * (p - 1.0)).exp())
+        let at_zero = x.equal(0.0);
+        let ratio = at_zero.where_(1.0, x.abs() / safe);
+        zero.where_(0.0, at_zero.where_(0.0, x.sign() * (ratio.log() * (p - 1.0)).exp()))
     }
 
     fn pull(call: &Reduced<'_>, g: Tensor) -> Tensor {
@@ -109,6 +109,6 @@ impl Reduction for Norm {
     }
 
     fn edges() -> Vec<Vec<f64>> {
-        vec![vec![0.0, -0.0], vec![f64::INFINITY, 1.0]]
+        vec![vec![0.0, -0.0], vec![0.0, 5.0], vec![f64::INFINITY, 1.0]]
     }
 }
