@@ -7,6 +7,7 @@ use crate::facts::{Facts, families};
 use crate::failure::Failure;
 use crate::methods::Method;
 use crate::nearest::nearest;
+use std::collections::BTreeSet;
 
 /// How long a line of prose may be.
 const WIDTH: usize = 100;
@@ -71,7 +72,8 @@ pub fn page(name: &str) -> Result<String, Failure> {
     let methods =
         all.iter().flat_map(|facts| facts.methods.iter().map(Method::name).chain(facts.variants.iter().copied()));
     let names = all.iter().map(|facts| facts.name).chain(composites.iter().map(Composite::name)).chain(methods);
-    let near = nearest(name, names).join(", ");
+    let names: BTreeSet<&str> = names.collect();
+    let near = nearest(name, names.into_iter()).join(", ");
     Err(Failure::usage(format!("no operation is called '{name}'\n  nearest: {near}\n  `wengert ops` lists them all")))
 }
 

@@ -371,13 +371,13 @@ fn wrong_options_name_the_callers_line() {
         here!(x.index_fill(0, &Tensor::from([9i64]), 1.0)),
         here!(x.trapezoid_at(&Tensor::from([0.0, 1.0]), 1)),
         here!(two.trapezoid_at(&Tensor::from([0.0, 1.0, 2.0]), 0)),
-        here!(x.slice((.., Select::from(2..1)))),
+        here!(x.slice((.., Select::Range { start: Some(2), stop: Some(1), step: 1 }))),
     ];
     for (line, error) in cases {
         assert_eq!(error.line().unwrap().line(), *line, "{error}");
     }
     let (_, error) = here!(x.cross_entropy(&labels, &CrossEntropy::new().weight(&two)));
     assert_eq!(error.message(), "weights of shape [2] for 3 classes");
-    let (_, error) = here!(x.slice((.., Select::from(2..1))));
+    let (_, error) = here!(x.slice((.., Select::Range { start: Some(2), stop: Some(1), step: 1 })));
     assert_eq!(error.message(), "range 2..1 by 1 along axis 1 names nothing");
 }

@@ -217,7 +217,7 @@ pub(crate) fn scaled_by_tiles<T: Compute>(g: &[T], out: &mut [T], fill: impl Fn(
 #[inline(always)]
 pub(crate) fn guarded<T: Compute>(g: T, s: T) -> T {
     // A NaN is neither above nor below.
-    if g == T::ZERO || (s == T::ZERO && (g < T::ZERO || g > T::ZERO)) { T::ZERO } else { g * s }
+    if g == T::ZERO || (s == T::ZERO && ((g < T::ZERO) | (g > T::ZERO))) { T::ZERO } else { g * s }
 }
 
 /// One copy for all slopes that come from functions over slices.
