@@ -120,7 +120,7 @@ pub(crate) fn expect_matrix(name: &str, a: SpecRef<'_>, square: bool) -> Result<
         [.., rows, columns] if !square || rows == columns => Ok(()),
         [.., rows, columns] => {
             let message = format!("needs square matrices, got shape {} ({rows} rows, {columns} columns)", shape());
-            let help = "pinv() and lstsq() take matrices of any shape";
+            let help = "the last two sizes must be equal; pinv(), lstsq(), svd() and qr() take any shape";
             Err(Error::new(ErrorKind::Shape(vec![shape()]), name, message).help(help))
         }
         _ => {
