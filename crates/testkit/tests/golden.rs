@@ -97,8 +97,9 @@ fn recorded_calls_have_the_recorded_values_gradients_and_second_gradients() {
     let (all, failed) = (cases.len(), failures.len());
     println!("golden: {covered} of {all} operations covered, {passed} cases passed, {failed} failed");
     assert!(failed == 0, "{failed} cases differ; run with --nocapture for the list");
-    assert!(idle.is_empty(), "exceptions that nothing needs: {idle:#?}");
+    // Another record may lack the cases that an exception is about.
     let chosen_record = std::env::var_os("WENGERT_GOLDEN").is_some();
+    assert!(chosen_record || idle.is_empty(), "exceptions that nothing needs: {idle:#?}");
     assert!(chosen_record || covered >= FLOOR, "{covered} operations are covered, {FLOOR} were before");
 }
 

@@ -110,6 +110,20 @@ fn vectors_and_batches_of_right_sides_are_told_apart() {
 }
 
 #[test]
+fn a_decomposition_solves_from_either_side_for_batches_too() {
+    let a = Tensor::from([[[1.0, 2.0], [4.0, 3.0]], [[3.0, 1.0], [1.0, -2.0]]]);
+    let b = Tensor::from([[1.0, 2.0], [-1.0, 5.0], [3.0, 0.5]]);
+    let (packed, pivots) = a.lu_factor();
+    assert!(packed.lu_solve_right(&pivots, &b).matmul(&a).all_close(&b.broadcast_to([2, 3, 2]), 1e-13));
+    assert!(packed.lu_solve_right_transposed(&pivots, &b).matmul(&a.t()).all_close(&b.broadcast_to([2, 3, 2]), 1e-13));
+    let f = |(a, b): &(Tensor, Tensor)| {
+        let (packed, pivots) = a.lu_factor();
+        packed.lu_solve_right(&pivots, b)
+    };
+    GradCheck::new().second_order().run(f, &(a, b)).unwrap();
+}
+
+#[test]
 fn mirrored_triangles_have_symmetric_gradients() {
     let a = Tensor::from([[1.0, 5.0], [0.5, 2.0]]);
     let direct = Tensor::from([[1.0, 0.5], [0.5, 2.0]]);
@@ -164,4 +178,7 @@ fn norms_of_matrices_are_right_and_zero_has_gradient_zero() {
     assert_eq!((value(MatrixNorm::Infinity), value(MatrixNorm::MinusInfinity)), (7.0, 3.0));
     let zero = Tensor::zeros([2, 2]);
     assert_eq!(grad(|a: &Tensor| a.matrix_norm(MatrixNorm::Frobenius))(&zero), zero);
+    // Equal singular values share the gradient, as equal elements do for amax.
+    let slope = grad(|a: &Tensor| a.matrix_norm(MatrixNorm::Two))(&Tensor::eye(2));
+    assert!(slope.all_close(&(Tensor::eye(2) * 0.5), 1e-15), "{slope}");
 }

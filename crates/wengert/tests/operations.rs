@@ -213,6 +213,7 @@ fn shapes() {
         ("pad reflect", |x| x.pad(&[1, 1], PadMode::Reflect)),
         ("pad replicate", |x| x.pad(&[1, 1], PadMode::Replicate)),
         ("pad circular", |x| x.pad(&[1, 1], PadMode::Circular)),
+        ("repeat_interleave", |x| x.repeat_interleave_flat(2)),
         ("concat", |x| Tensor::concat(&[x, x], 0)),
         ("stack", |x| Tensor::stack(&[x, x], 0)),
         ("split", |x| x.split(2, 1).remove(0)),
@@ -242,6 +243,7 @@ fn indexing_and_order() {
         ("index_select", |x| x.index_select(1, &Tensor::from([2i64, 0, 2]))),
         ("index_add", |x| x.index_add(0, &Tensor::from([1i64]), &Tensor::ones([1, 3]))),
         ("index_put", |x| x.index_put(&[Tensor::from([1i64])], &Tensor::ones([1, 3]), false)),
+        ("index_put, mask", |x| x.index_put(&[x.gt(0.5)], &Tensor::from(1.0), true)),
         ("take_along", |x| x.take_along_dim(&x.argsort(1), 1)),
         ("masked_fill", |x| x.masked_fill(&x.gt(0.5), 9.0)),
         ("masked_select", |x| x.masked_select(&x.gt(0.5))),
@@ -355,6 +357,34 @@ fn networks() {
         ("kl_div", |x| x.kl_div(&x.detach(), Reduction::Mean)),
     ];
     call_all(&fractions(), losses);
+}
+
+#[test]
+fn circular_padding_wraps_what_is_left() {
+    let x = Tensor::from([1.0, 2.0, 3.0, 4.0]);
+    assert_eq!(x.pad(&[-1, 1], PadMode::Circular), Tensor::from([2.0, 3.0, 4.0, 2.0]));
+    assert_eq!(x.pad(&[2, -1], PadMode::Circular), Tensor::from([2.0, 3.0, 1.0, 2.0, 3.0]));
+    assert_eq!(x.pad(&[-1, -2], PadMode::Circular), Tensor::from([2.0]));
+    let beyond = catch(|| x.pad(&[-3, 2], PadMode::Circular)).unwrap_err();
+    assert!(beyond.suggestion().unwrap().contains("what is left"), "{beyond}");
+}
+
+#[test]
+fn a_cubic_between_pixels_is_that_of_resampling_and_has_right_derivatives() {
+    let x = Tensor::rand([1, 2, 4, 5], 3);
+    // The middles of a picture of 7 by 6 pixels that covers the same square.
+    let middles = |count: usize| (Tensor::arange(count).cast(DType::F64) * 2.0 + 1.0) / count as f64 - 1.0;
+    let grids = Tensor::meshgrid(&[middles(7), middles(6)]);
+    let grid = Tensor::stack(&[&grids[1], &grids[0]], 2).unsqueeze(0);
+    let options = GridSample::new().bicubic(true).outside(Outside::Border);
+    let resized = x.interpolate(&Interpolate::size([7, 6]).mode(InterpolateMode::Bicubic));
+    assert!(x.grid_sample(&grid, &options).all_close(&resized, 1e-13));
+    let points = Tensor::from([[[[0.11, -0.37], [0.93, 0.42]], [[-1.13, 0.21], [0.3, 1.07]]]]);
+    for outside in [Outside::Zeros, Outside::Border, Outside::Reflection] {
+        let options = GridSample::new().bicubic(true).outside(outside);
+        let f = |(x, points): &(Tensor, Tensor)| x.grid_sample(points, &options);
+        GradCheck::new().second_order().run(f, &(x.clone(), points.clone())).unwrap();
+    }
 }
 
 #[test]

@@ -186,6 +186,30 @@ fn quantiles_interpolate_and_pass_over_nan_on_request() {
 }
 
 #[test]
+fn several_quantiles_have_an_axis_in_front_and_gradients_for_the_shares() {
+    use wengert::Interpolation::{Linear, Lower};
+    let x = Tensor::from([[4.0, 1.0, 3.0], [5.0, 9.0, 6.0]]);
+    let q = Tensor::from([0.25, 0.6, 1.0, 0.1]);
+    for axis in [0, 1, -1] {
+        let one = |k: isize| x.quantile_along(q.slice(k).item(), axis, Linear);
+        let each: Vec<Tensor> = (0..4).map(one).collect();
+        assert!(x.quantile_along(&q, axis, Linear).all_close(&Tensor::stack(&each, 0), 1e-15), "axis {axis}");
+    }
+    assert_eq!(x.quantile_along_keepdim(&q, 0, Lower).shape(), [4, 1, 3]);
+    assert_eq!(x.quantile_along_keepdim(&q, 1, Lower).shape(), [4, 2, 1]);
+    assert_eq!(Tensor::from(7.0).quantile_along_keepdim(&q, 0, Linear), Tensor::full([4], 7.0));
+    // Sorted rows 1 3 4 and 5 6 9, places 2 q: the slope is twice the distance of two neighbours.
+    let slope = grad(|q: &Tensor| x.quantile_along(q, 1, Linear).sum())(&q);
+    assert!(slope.all_close(&Tensor::from([6.0, 8.0, 0.0, 6.0]), 1e-13), "{slope}");
+    let all = x.quantile(&q);
+    assert!(vmap(|q: &Tensor| x.quantile(q))(&q).all_close(&all, 1e-15));
+    assert!(compile(|q: &Tensor| x.quantile(q)).call(&q).all_close(&all, 1e-15));
+    let beyond = catch(|| x.quantile(Tensor::from([0.5, 1.5]))).unwrap_err();
+    assert!(beyond.to_string().contains("q = 1.5"), "{beyond}");
+    assert!(matches!(catch(|| x.quantile(&x)).unwrap_err().kind(), ErrorKind::Shape(_)));
+}
+
+#[test]
 fn whole_numbers_reduce_without_floats() {
     let x = Tensor::from([[3i64, -2], [7, 1 << 60]]);
     assert_eq!(x.sum_axes(&[0]), Tensor::from([10i64, (1 << 60) - 2]));

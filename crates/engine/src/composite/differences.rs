@@ -36,6 +36,23 @@ impl Tensor {
         result
     }
 
+    /// [`diff`](Tensor::diff) after joining other tensors to the beginning and the end of the axis; of order 0, the tensor
+    /// alone.
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    /// let (x, start) = (Tensor::from([1.0, 4.0, 9.0]), Tensor::from([0.0]));
+    /// assert_eq!(x.diff_with(1, 0, Some(&start), None), Tensor::from([1.0, 3.0, 5.0]));
+    /// ```
+    #[track_caller]
+    pub fn diff_with(&self, order: usize, axis: isize, before: Option<&Tensor>, after: Option<&Tensor>) -> Tensor {
+        if order == 0 {
+            return self.diff(order, axis);
+        }
+        let parts: Vec<&Tensor> = before.into_iter().chain([self]).chain(after).collect();
+        Tensor::concat(&parts, axis).diff(order, axis)
+    }
+
     /// The area under the points along an axis, at distances `dx`, by the trapezoidal rule.
     ///
     /// ```

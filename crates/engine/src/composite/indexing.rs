@@ -113,6 +113,30 @@ impl Address {
         }
     }
 
+    /// Of index tensors at these axes; a mask stands for the positions of its true elements, along as many axes as it has.
+    #[track_caller]
+    pub fn masked(name: &str, x: &Tensor, addressed: &[(usize, Tensor)]) -> Address {
+        let (mut axes, mut indices) = (Vec::new(), Vec::new());
+        for (axis, index) in addressed {
+            if index.dtype() != DType::Bool {
+                axes.push(*axis);
+                indices.push(index.clone());
+                continue;
+            }
+            let positions = index.nonzero();
+            for own in 0..index.rank() {
+                axes.push(axis + own);
+                indices.push(positions.slice((.., own)));
+            }
+        }
+        if axes.is_empty() {
+            Error::new(ErrorKind::Argument, name, "a mask without axes selects nothing")
+                .help("use mask.where_(x, y) to choose by one truth value")
+                .raise();
+        }
+        Address::new(name, x, &axes, &indices)
+    }
+
     fn ordered(&self, x: &Tensor) -> Tensor {
         match &self.order {
             None => x.clone(),
@@ -381,22 +405,39 @@ impl Tensor {
     }
 
     /// This tensor with `values` written at (or added to) the elements that index tensors for the leading axes name
-    /// together: element `[i[0][k], i[1][k], ..]` for each k. Indices broadcast, negative ones count from the end.
+    /// together: element `[i[0][k], i[1][k], ..]` for each k. Indices broadcast, negative ones count from the end; a mask
+    /// stands for the positions of its true elements.
     ///
     /// ```
     /// use wengert::prelude::*;
     /// let index = [Tensor::from([0i64, 1]), Tensor::from([1i64, 1])];
     /// let y = Tensor::zeros([2, 2]).index_put(&index, &Tensor::from([5.0, 6.0]), false);
     /// assert_eq!(y, Tensor::from([[0.0, 5.0], [0.0, 6.0]]));
+    /// let rows = Tensor::zeros([2, 2]).index_put(&[Tensor::from([false, true])], &Tensor::from([5.0, 6.0]), false);
+    /// assert_eq!(rows, Tensor::from([[0.0, 0.0], [5.0, 6.0]]));
     /// ```
     #[track_caller]
     pub fn index_put(&self, indices: &[Tensor], values: &Tensor, accumulate: bool) -> Tensor {
-        if indices.is_empty() || indices.len() > self.rank() {
-            let message = format!("{} index tensors for the {} axes", indices.len(), self.rank());
+        let own = |index: &Tensor| if index.dtype() == DType::Bool { index.rank() } else { 1 };
+        let named: usize = indices.iter().map(own).sum();
+        if indices.is_empty() || named > self.rank() {
+            let message = format!("index tensors for {named} of the {} axes", self.rank());
             Error::new(ErrorKind::Argument, "index_put", message).help("give one for each leading axis").raise();
         }
-        let axes: Vec<usize> = (0..indices.len()).collect();
-        Address::new("index_put", self, &axes, indices).put("index_put", self, values, accumulate)
+        let mut addressed = Vec::with_capacity(indices.len());
+        let mut axis = 0;
+        for index in indices {
+            if index.dtype() == DType::Bool && *index.shape() != self.shape()[axis..axis + index.rank()] {
+                let shapes = vec![Shape::from(self.shape()), Shape::from(index.shape())];
+                let message = format!("a mask of shape {} does not fit shape {}", shapes[1], shapes[0]);
+                Error::new(ErrorKind::Shape(shapes), "index_put", message)
+                    .help("it has the sizes of the axes that it names")
+                    .raise();
+            }
+            addressed.push((axis, index.clone()));
+            axis += own(index);
+        }
+        Address::masked("index_put", self, &addressed).put("index_put", self, values, accumulate)
     }
 
     /// The elements that `index` names along `axis`; the other axes broadcast, negative indices count from the end.

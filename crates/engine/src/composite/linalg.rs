@@ -266,6 +266,19 @@ impl Tensor {
         self.reshape([n, n]).solve(&b.reshape([n])).reshape(shape)
     }
 
+    /// [`tensorsolve`](Tensor::tensorsolve) with these axes, in this order, moved behind the others first.
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    /// let a = (Tensor::eye(6) * 2.0).reshape([2, 3, 6]).movedim(&[2], &[0]);
+    /// assert_eq!(a.tensorsolve_axes(&Tensor::ones([2, 3]), &[0]), Tensor::full([6], 0.5));
+    /// ```
+    #[track_caller]
+    pub fn tensorsolve_axes(&self, b: &Tensor, axes: &[isize]) -> Tensor {
+        let behind: Vec<isize> = (-(axes.len() as isize)..0).collect();
+        self.movedim(axes, &behind).tensorsolve(b)
+    }
+
     /// The ratio of the largest and the least singular value.
     ///
     /// ```
@@ -313,11 +326,8 @@ impl Tensor {
         match norm {
             MatrixNorm::Frobenius => self.norm_axes(2.0, &[-2, -1]),
             MatrixNorm::Nuclear => self.svdvals().sum_axes(&[-1]),
-            MatrixNorm::Two => element(&self.svdvals(), 0),
-            MatrixNorm::MinusTwo => {
-                let s = self.svdvals();
-                element(&s, s.shape()[s.rank() - 1].saturating_sub(1))
-            }
+            MatrixNorm::Two => self.svdvals().amax(&[-1]),
+            MatrixNorm::MinusTwo => self.svdvals().amin(&[-1]),
             MatrixNorm::One => self.abs().sum_axes(&[-2]).amax(&[-1]),
             MatrixNorm::MinusOne => self.abs().sum_axes(&[-2]).amin(&[-1]),
             MatrixNorm::Infinity => self.abs().sum_axes(&[-1]).amax(&[-1]),

@@ -426,6 +426,30 @@ impl Tensor {
         reduction.apply((near - far + margin).clamp_min(0.0))
     }
 
+    /// [`triplet_margin_loss`](Tensor::triplet_margin_loss) with the distance of the negative from x or from the positive,
+    /// whichever is less.
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    /// let (x, near, far) = (Tensor::from([[0.0]]), Tensor::from([[1.0]]), Tensor::from([[3.0]]));
+    /// let loss = x.triplet_margin_loss_swap(&near, &far, 2.0, 2.0, Reduction::Mean);
+    /// assert!((loss.item() - 1.0).abs() < 1e-5);
+    /// ```
+    #[track_caller]
+    pub fn triplet_margin_loss_swap(
+        &self,
+        positive: &Tensor,
+        negative: &Tensor,
+        margin: f64,
+        p: f64,
+        reduction: Reduction,
+    ) -> Tensor {
+        let near = self.pairwise_distance(positive, p, 1e-6);
+        let far = self.pairwise_distance(negative, p, 1e-6);
+        let far = far.minimum(positive.pairwise_distance(negative, p, 1e-6));
+        reduction.apply((near - far + margin).clamp_min(0.0))
+    }
+
     /// `1 - cos` of the angle to the other where the target is 1, `max(0, cos - margin)` where it is -1, along the last axis.
     ///
     /// ```

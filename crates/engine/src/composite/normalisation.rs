@@ -94,6 +94,9 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn batch_norm_given(&self, mean: &Tensor, variance: &Tensor, norm: &Norm) -> Tensor {
+        if self.elements() == 0 {
+            return self.clone();
+        }
         expect_channels("batch_norm", self);
         let rstd = (variance + norm.epsilon_or(EPSILON)).sqrt().recip();
         let factor = norm.weight.as_ref().map_or_else(|| rstd.clone(), |weight| &rstd * weight);

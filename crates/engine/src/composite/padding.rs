@@ -13,7 +13,8 @@ pub enum PadMode {
     Reflect,
     /// With the border element: `a a | a b c | c c`.
     Replicate,
-    /// With the elements from the other end: `b c | a b c | a b`.
+    /// With the elements from the other end: `b c | a b c | a b`. What the other side takes away is gone before: with
+    /// [-1, 1] they are `b c | b`.
     Circular,
 }
 
@@ -54,7 +55,7 @@ impl Tensor {
                         0
                     }
                 }
-                PadMode::Circular => size,
+                PadMode::Circular => size - cut,
             };
             // An edge may lie in what the other side adds, so only the sum counts.
             let (left, all) = (size + before + after, matches!(mode, PadMode::Constant(_) | PadMode::Replicate));
@@ -67,7 +68,7 @@ impl Tensor {
                 Error::new(ErrorKind::Argument, "pad", message)
                     .help(match mode {
                         PadMode::Reflect => "reflection needs padding shorter than the axis",
-                        PadMode::Circular => "circular padding is at most as long as the axis",
+                        PadMode::Circular => "circular padding is at most as long as what is left of the axis",
                         _ => "no more can be taken away than is there",
                     })
                     .raise();
@@ -115,6 +116,12 @@ impl Tensor {
     #[track_caller]
     fn pad_axis(&self, axis: isize, before: isize, after: isize, mode: PadMode) -> Tensor {
         let size = self.shape()[axis as usize];
+        let cut = (-before).max(0) as usize;
+        let kept = (size as isize + before.min(0) + after.min(0)) as usize;
+        if mode == PadMode::Circular && kept < size {
+            let inner = self.narrow(axis, cut, kept);
+            return inner.pad_axis(axis, before.max(0), after.max(0), mode);
+        }
         let (left, right) = (before.max(0) as usize, after.max(0) as usize);
         let repeated = |at: usize, count: usize| {
             let mut shape = self.shape().to_vec();
@@ -138,7 +145,6 @@ impl Tensor {
             });
         }
         let whole = Tensor::concat(&parts, axis);
-        let start = (-before).max(0) as usize;
-        whole.narrow(axis, start, (size as isize + before + after) as usize)
+        whole.narrow(axis, cut, (size as isize + before + after) as usize)
     }
 }

@@ -2,6 +2,7 @@
 
 use crate::ops::prelude::*;
 use crate::rules::Sizes;
+use std::ops::{Add, Mul, Neg};
 
 /// Where the elements between two grid points come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -128,11 +129,14 @@ fn weights(options: &Interpolate, (n, m, step): (usize, usize, f64)) -> Vec<f64>
 }
 
 /// The weights of four neighbours for a point `t` after the second, of the cubic convolution with a = -3/4.
-fn cubic(t: f64) -> [f64; 4] {
+fn cubic<T>(t: T) -> [T; 4]
+where
+    T: Clone + Neg<Output = T> + Add<f64, Output = T> + Mul<f64, Output = T> + Mul<T, Output = T>,
+{
     let a = -0.75;
-    let near = |x: f64| ((a + 2.0) * x - (a + 3.0)) * x * x + 1.0;
-    let far = |x: f64| ((a * x - 5.0 * a) * x + 8.0 * a) * x - 4.0 * a;
-    [far(t + 1.0), near(t), near(1.0 - t), far(2.0 - t)]
+    let near = |x: T| (x.clone() * (a + 2.0) + -(a + 3.0)) * x.clone() * x + 1.0;
+    let far = |x: T| ((x.clone() * a + -5.0 * a) * x.clone() + 8.0 * a) * x + -4.0 * a;
+    [far(t.clone() + 1.0), near(t.clone()), near(-t.clone() + 1.0), far(-t + 2.0)]
 }
 
 /// What a point outside the image reads.
@@ -160,7 +164,16 @@ pub enum Outside {
 pub struct GridSample {
     outside: Outside,
     align_corners: bool,
-    nearest: bool,
+    between: Between,
+}
+
+/// What a point between elements reads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+enum Between {
+    #[default]
+    Linear,
+    Nearest,
+    Cubic,
 }
 
 impl GridSample {
@@ -181,24 +194,33 @@ impl GridSample {
 
     /// Whether the nearest element is read, without a gradient for the grid.
     pub fn nearest(self, nearest: bool) -> GridSample {
-        GridSample { nearest, ..self }
+        GridSample { between: if nearest { Between::Nearest } else { Between::Linear }, ..self }
     }
 
-    /// The two elements beside each coordinate and their weights, along an axis of `size`.
+    /// Whether points between elements are read by a cubic along each axis, from four elements, rather than by a line. What
+    /// lies outside is then decided for each of them, not for the point.
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    /// let x = Tensor::from([[[[0.0, 0.0, 1.0, 0.0, 0.0]]]]);
+    /// let at = Tensor::from([[[[0.2, 0.0]]]]);
+    /// let y = x.grid_sample(&at, &GridSample::new().bicubic(true).outside(Outside::Border));
+    /// assert!((y.item() - 0.59375).abs() < 1e-15);
+    /// ```
+    pub fn bicubic(self, cubic: bool) -> GridSample {
+        GridSample { between: if cubic { Between::Cubic } else { Between::Linear }, ..self }
+    }
+
+    /// A place along an axis of `size` brought into it, unless zeros are outside.
     #[track_caller]
-    fn neighbours(&self, coordinate: &Tensor, size: usize) -> [(Tensor, Tensor); 2] {
+    fn inside(&self, place: &Tensor, size: usize) -> Tensor {
         let (n, last) = (size as f64, size as f64 - 1.0);
-        let place = match self.align_corners {
-            true => (coordinate + 1.0) * (0.5 * last),
-            false => ((coordinate + 1.0) * n - 1.0) * 0.5,
-        };
-        let clamped = |x: &Tensor| x.gt(0.0).where_(x.lt(last).where_(x, last), 0.0);
-        let place = match self.outside {
-            Outside::Zeros => place,
-            Outside::Border => clamped(&place),
+        match self.outside {
+            Outside::Zeros => place.clone(),
+            Outside::Border => clamped(place, last),
             Outside::Reflection => {
                 let (low, span) = if self.align_corners { (0.0, last) } else { (-0.5, n) };
-                let away = (&place - low).abs();
+                let away = (place - low).abs();
                 let turned = match span == 0.0 {
                     true => &away * 0.0,
                     false => {
@@ -208,27 +230,48 @@ impl GridSample {
                         odd.where_(span - &rest, &rest)
                     }
                 };
-                clamped(&(turned + low))
+                clamped(&(turned + low), last)
             }
+        }
+    }
+
+    /// The elements beside each coordinate that are read and their weights, along an axis of `size`.
+    #[track_caller]
+    fn neighbours(&self, coordinate: &Tensor, size: usize) -> Vec<(Tensor, Tensor)> {
+        let (n, last) = (size as f64, size as f64 - 1.0);
+        let place = match self.align_corners {
+            true => (coordinate + 1.0) * (0.5 * last),
+            false => ((coordinate + 1.0) * n - 1.0) * 0.5,
         };
-        let place = match self.nearest {
+        let side = |at: Tensor, weight: Tensor| {
+            let weight = at.ge(0.0).where_(at.le(last).where_(weight, 0.0), 0.0);
+            (clamped(&at, last).cast(DType::I64), weight)
+        };
+        let place = match self.between {
+            Between::Linear => self.inside(&place, size),
             // Halves go to the even side.
-            true => {
+            Between::Nearest => {
+                let place = self.inside(&place, size);
                 let up = (&place + 0.5).floor();
                 let half = (&up - &place).equal(0.5);
                 let odd = (&up - (&up * 0.5).floor() * 2.0).gt(0.5);
                 half.where_(odd.where_(&up - 1.0, &up), &up).detach()
             }
-            false => place,
+            Between::Cubic => {
+                let first = place.floor().detach();
+                let weights = cubic(place - &first).into_iter().enumerate();
+                return weights.map(|(k, weight)| side(self.inside(&(&first + (k as f64 - 1.0)), size), weight)).collect();
+            }
         };
         let below = place.floor();
         let part = &place - &below;
-        let side = |at: Tensor, weight: Tensor| {
-            let low = at.ge(0.0).where_(at.le(last).where_(&weight, 0.0), 0.0);
-            (clamped(&at).cast(DType::I64), low)
-        };
-        [side(below.clone(), 1.0 - &part), side(&below + 1.0, part)]
+        vec![side(below.clone(), 1.0 - &part), side(&below + 1.0, part)]
     }
+}
+
+/// Between 0 and `last`, with a gradient inside only.
+fn clamped(x: &Tensor, last: f64) -> Tensor {
+    x.gt(0.0).where_(x.lt(last).where_(x, last), 0.0)
 }
 
 impl Tensor {
@@ -291,7 +334,7 @@ impl Tensor {
     }
 
     /// `[N, C, spatial..]` read at the points of a grid `[N, output.., axes]` whose coordinates, last axis first, go from -1
-    /// to 1 over the image: `[N, C, output..]`. Linear between elements.
+    /// to 1 over the image: `[N, C, output..]`. Linear between elements unless the options say otherwise.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -318,13 +361,14 @@ impl Tensor {
         let spatial = &self.shape()[2..];
         let points: usize = grid.shape()[1..=axes].iter().product();
         let planes = self.reshape([batch, channels, spatial.iter().product()]);
-        // For each axis: the two neighbours of each point and their weights.
+        // For each axis: the neighbours of each point and their weights.
         let flat = grid.reshape([batch, points, axes]);
-        let neighbours: Vec<[(Tensor, Tensor); 2]> =
+        let neighbours: Vec<Vec<(Tensor, Tensor)>> =
             (0..axes).map(|axis| options.neighbours(&flat.slice((.., .., axes - 1 - axis)), spatial[axis])).collect();
         let mut total: Option<Tensor> = None;
-        for corner in 0..1usize << axes {
-            let side = |axis: usize| &neighbours[axis][corner >> axis & 1];
+        let sides = neighbours[0].len();
+        for corner in 0..sides.pow(axes as u32) {
+            let side = |axis: usize| &neighbours[axis][corner / sides.pow(axis as u32) % sides];
             let weight = (0..axes).map(|axis| side(axis).1.clone()).reduce(|a, b| a * b).expect("there are axes");
             let start = Tensor::constant(0.0, &Spec::new([batch, points], DType::I64));
             let place = (0..axes).fold(start, |place, axis| place * spatial[axis] as i64 + &side(axis).0);

@@ -324,6 +324,17 @@ impl Tensor {
         x.reshape(apart).broadcast_to(repeated).reshape(merged)
     }
 
+    /// Each element repeated `count` times in place, row-major in one axis.
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    /// assert_eq!(Tensor::from([[1.0], [2.0]]).repeat_interleave_flat(2), Tensor::from([1.0, 1.0, 2.0, 2.0]));
+    /// ```
+    #[track_caller]
+    pub fn repeat_interleave_flat(&self, count: usize) -> Tensor {
+        self.flatten().repeat_interleave(count, 0)
+    }
+
     /// Each slice along `axis` repeated as many times as `counts` says for it.
     ///
     /// ```

@@ -1,6 +1,7 @@
 //! Statistics: means, quantiles, counts, covariances.
 
 use crate::error::OrRaise;
+use crate::ops::Operand;
 use crate::primitive::expect_float;
 use crate::rules::{at_least_vector, checked_axes, checked_axis, keep_axes};
 use crate::{DType, Error, ErrorKind, Select, Shape, Tensor};
@@ -243,14 +244,17 @@ pub enum Interpolation {
 }
 
 impl Tensor {
-    /// The value that a share `q` of all elements does not exceed, on the line between two elements.
+    /// The value that a share `q` of all elements does not exceed, on the line between two elements. Several shares, as a
+    /// vector, have an axis in front of the result; the shares have gradients too.
     ///
     /// ```
     /// use wengert::prelude::*;
-    /// assert_eq!(Tensor::from([3.0, 1.0, 2.0, 4.0]).quantile(0.5).item(), 2.5);
+    /// let x = Tensor::from([3.0, 1.0, 2.0, 4.0]);
+    /// assert_eq!(x.quantile(0.5).item(), 2.5);
+    /// assert_eq!(x.quantile(Tensor::from([0.0, 0.5])), Tensor::from([1.0, 2.5]));
     /// ```
     #[track_caller]
-    pub fn quantile(&self, q: f64) -> Tensor {
+    pub fn quantile(&self, q: impl Operand) -> Tensor {
         self.reshape([self.elements()]).quantile_along(q, 0, Interpolation::Linear)
     }
 
@@ -262,8 +266,8 @@ impl Tensor {
     /// assert_eq!(x.quantile_along(0.25, 1, Interpolation::Lower), Tensor::from([1.0, 5.0]));
     /// ```
     #[track_caller]
-    pub fn quantile_along(&self, q: f64, axis: isize, interpolation: Interpolation) -> Tensor {
-        quantile("quantile", self, q, axis, interpolation, false)
+    pub fn quantile_along(&self, q: impl Operand, axis: isize, interpolation: Interpolation) -> Tensor {
+        quantile("quantile", self, &q.tensor(DType::F64), axis, interpolation, false, false)
     }
 
     /// The same along an axis, which stays with size one.
@@ -274,8 +278,8 @@ impl Tensor {
     /// assert_eq!(x.quantile_along_keepdim(0.5, 1, Interpolation::Midpoint), Tensor::from([[2.0]]));
     /// ```
     #[track_caller]
-    pub fn quantile_along_keepdim(&self, q: f64, axis: isize, interpolation: Interpolation) -> Tensor {
-        keep_one("quantile", self, axis, quantile("quantile", self, q, axis, interpolation, false))
+    pub fn quantile_along_keepdim(&self, q: impl Operand, axis: isize, interpolation: Interpolation) -> Tensor {
+        quantile("quantile", self, &q.tensor(DType::F64), axis, interpolation, false, true)
     }
 
     /// The quantile of all elements that are numbers.
@@ -285,7 +289,7 @@ impl Tensor {
     /// assert_eq!(Tensor::from([3.0, f64::NAN, 1.0]).nanquantile(0.5).item(), 2.0);
     /// ```
     #[track_caller]
-    pub fn nanquantile(&self, q: f64) -> Tensor {
+    pub fn nanquantile(&self, q: impl Operand) -> Tensor {
         self.reshape([self.elements()]).nanquantile_along(q, 0, Interpolation::Linear)
     }
 
@@ -297,8 +301,8 @@ impl Tensor {
     /// assert_eq!(x.nanquantile_along(0.5, 1, Interpolation::Linear), Tensor::from([3.0, 7.0]));
     /// ```
     #[track_caller]
-    pub fn nanquantile_along(&self, q: f64, axis: isize, interpolation: Interpolation) -> Tensor {
-        quantile("nanquantile", self, q, axis, interpolation, true)
+    pub fn nanquantile_along(&self, q: impl Operand, axis: isize, interpolation: Interpolation) -> Tensor {
+        quantile("nanquantile", self, &q.tensor(DType::F64), axis, interpolation, true, false)
     }
 
     /// The quantile of the numbers along an axis, which stays with size one.
@@ -309,23 +313,33 @@ impl Tensor {
     /// assert_eq!(x.nanquantile_along_keepdim(0.5, 0, Interpolation::Linear), Tensor::from([3.0]));
     /// ```
     #[track_caller]
-    pub fn nanquantile_along_keepdim(&self, q: f64, axis: isize, interpolation: Interpolation) -> Tensor {
-        keep_one("nanquantile", self, axis, quantile("nanquantile", self, q, axis, interpolation, true))
+    pub fn nanquantile_along_keepdim(&self, q: impl Operand, axis: isize, interpolation: Interpolation) -> Tensor {
+        quantile("nanquantile", self, &q.tensor(DType::F64), axis, interpolation, true, true)
     }
-}
-
-#[track_caller]
-fn keep_one(name: &str, x: &Tensor, axis: isize, reduced: Tensor) -> Tensor {
-    let axes = checked_axes(name, &[axis], x.shape()).or_raise();
-    keep_axes(reduced, &axes, x.shape())
 }
 
 /// Places in the sorted row are `q (n - 1)`, where n counts the numbers of the row.
 #[track_caller]
-fn quantile(name: &str, x: &Tensor, q: f64, axis: isize, interpolation: Interpolation, skip_nan: bool) -> Tensor {
+fn quantile(
+    name: &str,
+    x: &Tensor,
+    q: &Tensor,
+    axis: isize,
+    interpolation: Interpolation,
+    skip_nan: bool,
+    keep: bool,
+) -> Tensor {
     expect_float(name, x.dtype()).or_raise();
-    if !(0.0..=1.0).contains(&q) {
-        let message = format!("q = {q} is not between 0 and 1");
+    expect_float(name, q.dtype()).or_raise();
+    if q.rank() > 1 {
+        let shape = Shape::from(q.shape());
+        let message = format!("q has shape {shape}, which is neither a number nor a vector");
+        Error::new(ErrorKind::Shape(vec![shape]), name, message).help("flatten it").raise();
+    }
+    // While a function is traced or batched there are no numbers to look at.
+    let shares = q.detach().cast(DType::F64).try_to_vec::<f64>().unwrap_or_default();
+    if let Some(share) = shares.iter().find(|share| !(0.0..=1.0).contains(*share)) {
+        let message = format!("q = {share} is not between 0 and 1");
         Error::new(ErrorKind::Argument, name, message).help("0.5 is the median").raise();
     }
     let row = at_least_vector(x);
@@ -339,7 +353,11 @@ fn quantile(name: &str, x: &Tensor, q: f64, axis: isize, interpolation: Interpol
     let sorted = row.sort(axis).0;
     let numbers = row.equal(&*row).cast(DType::F64).sum_axes_keepdim(&[axis]);
     let last = numbers.gt(1.0).where_(&numbers - 1.0, 0.0);
-    let rank = &last * q;
+    let count = q.elements();
+    // The shares lie along the axis until the end.
+    let mut aligned = vec![1; row.rank() - place];
+    aligned[0] = count;
+    let rank = &last * q.cast(DType::F64).reshape(aligned);
     let below = rank.cast(DType::I64);
     let fraction = &rank - below.cast(DType::F64);
     let above = fraction.gt(0.0).where_(&below + 1i64, &below);
@@ -362,9 +380,16 @@ fn quantile(name: &str, x: &Tensor, q: f64, axis: isize, interpolation: Interpol
         true => between,
         false => numbers.lt(row.shape()[place] as f64).where_(f64::NAN, between),
     };
-    let mut shape = row.shape().to_vec();
-    shape.remove(place);
-    result.reshape(shape)
+    let mut shape = x.shape().to_vec();
+    match (keep, shape.is_empty()) {
+        (_, true) => {}
+        (true, false) => shape[place] = 1,
+        (false, false) => drop(shape.remove(place)),
+    }
+    match q.rank() {
+        0 => result.reshape(shape),
+        _ => result.movedim(&[axis], &[0]).reshape([&[count], &shape[..]].concat()),
+    }
 }
 
 /// How a covariance is computed: a builder.

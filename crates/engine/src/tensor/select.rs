@@ -334,28 +334,7 @@ impl Plan {
     /// The axes that tensors address, with masks read.
     #[track_caller]
     pub fn address(&self, part: &Tensor) -> Address {
-        let (mut axes, mut indices) = (Vec::new(), Vec::new());
-        for (axis, index) in &self.addressed {
-            match index.dtype() {
-                DType::Bool => {
-                    let positions = index.nonzero();
-                    for own in 0..index.rank() {
-                        axes.push(axis + own);
-                        indices.push(positions.slice((.., own)));
-                    }
-                }
-                _ => {
-                    axes.push(*axis);
-                    indices.push(index.clone());
-                }
-            }
-        }
-        if axes.is_empty() {
-            Error::new(ErrorKind::Argument, "slice", "a mask without axes selects nothing")
-                .help("use mask.where_(x, y) to choose by one truth value")
-                .raise();
-        }
-        Address::new("slice", part, &axes, &indices)
+        Address::masked("slice", part, &self.addressed)
     }
 }
 

@@ -202,16 +202,26 @@ impl Call {
         self.arg(name, position).and_then(Arg::word)
     }
 
-    /// Every floating-point tensor with where it stands, in the order of the record.
-    pub fn floats(&mut self) -> Vec<(String, &mut Tensor)> {
+    /// The shapes of all floating-point tensors, in the order of the record.
+    pub fn float_shapes(&mut self) -> Vec<Vec<usize>> {
+        self.floats().iter().map(|tensor| tensor.shape().to_vec()).collect()
+    }
+
+    /// Makes leaves of the floating-point tensors at these places.
+    pub fn require_grad(&mut self, places: &[usize]) -> Vec<Tensor> {
+        let mut floats = self.floats();
+        let mut leaf = |&place: &usize| {
+            *floats[place] = floats[place].clone().require_grad();
+            floats[place].clone()
+        };
+        places.iter().map(&mut leaf).collect()
+    }
+
+    fn floats(&mut self) -> Vec<&mut Tensor> {
         let mut found = Vec::new();
-        self.input.floats("input", &mut found);
-        for (position, arg) in self.args.iter_mut().enumerate() {
-            arg.floats(&format!("argument {position}"), &mut found);
-        }
-        for (name, arg) in &mut self.kwargs {
-            arg.floats(name, &mut found);
-        }
+        self.input.floats(&mut found);
+        self.args.iter_mut().for_each(|arg| arg.floats(&mut found));
+        self.kwargs.iter_mut().for_each(|(_, arg)| arg.floats(&mut found));
         found
     }
 }
@@ -234,16 +244,22 @@ impl Arg {
         if let Arg::Flag(flag) = self { Some(*flag) } else { None }
     }
 
+    /// A tensor without axes counts as its number.
     pub fn int(&self) -> Option<isize> {
         match self {
             Arg::Number(number) if number.fract() == 0.0 => Some(*number as isize),
+            Arg::Tensor(tensor) if tensor.rank() == 0 && tensor.dtype().is_integer() => Some(tensor.item() as isize),
             _ => None,
         }
     }
 
+    /// A vector counts as the list of its numbers.
     pub fn ints(&self) -> Option<Vec<isize>> {
         match self {
             Arg::List(list) => list.iter().map(Arg::int).collect(),
+            Arg::Tensor(tensor) if tensor.rank() == 1 && tensor.dtype().is_integer() => {
+                Some(tensor.to_f64_vec().into_iter().map(|number| number as isize).collect())
+            }
             single => Some(vec![single.int()?]),
         }
     }
@@ -262,10 +278,10 @@ impl Arg {
         if let Arg::Word(word) = self { Some(word) } else { None }
     }
 
-    fn floats<'a>(&'a mut self, place: &str, found: &mut Vec<(String, &'a mut Tensor)>) {
+    fn floats<'a>(&'a mut self, found: &mut Vec<&'a mut Tensor>) {
         match self {
-            Arg::Tensor(tensor) if tensor.dtype().is_float() => found.push((place.to_string(), tensor)),
-            Arg::List(list) => list.iter_mut().for_each(|arg| arg.floats(place, found)),
+            Arg::Tensor(tensor) if tensor.dtype().is_float() => found.push(tensor),
+            Arg::List(list) => list.iter_mut().for_each(|arg| arg.floats(found)),
             _ => {}
         }
     }

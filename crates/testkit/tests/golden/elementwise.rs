@@ -23,7 +23,10 @@ pub const ADAPTERS: &[(&str, Adapter)] = &[
     ("clamp_max", |c| vec![c.input().clamp_max(c.tensor(0))]),
     ("clamp_min", |c| vec![c.input().clamp_min(c.tensor(0))]),
     ("clone", |c| vec![c.input().clone()]),
-    ("copysign", |c| vec![c.input().copysign(c.tensor(0))]),
+    ("copysign", |c| match c.opt_tensor("other", 0) {
+        Some(sign) => vec![c.input().copysign(sign)],
+        None => vec![c.input().copysign(c.real("other", 0))],
+    }),
     ("cos", |c| vec![c.input().cos()]),
     ("cosh", |c| vec![c.input().cosh()]),
     ("deg2rad", |c| vec![c.input().deg2rad()]),
@@ -55,7 +58,7 @@ pub const ADAPTERS: &[(&str, Adapter)] = &[
     ("log2", |c| vec![c.input().log2()]),
     ("logaddexp", |c| vec![c.input().logaddexp(c.tensor(0))]),
     ("logaddexp2", |c| vec![c.input().logaddexp2(c.tensor(0))]),
-    ("logit", |c| vec![c.input().logit()]),
+    ("logit", |c| vec![c.opt_real("eps", 0).map_or_else(|| c.input().logit(), |eps| c.input().logit_with(eps))]),
     ("max.binary", |c| vec![c.input().maximum(c.tensor(0))]),
     ("maximum", |c| vec![c.input().maximum(c.tensor(0))]),
     ("min.binary", |c| vec![c.input().minimum(c.tensor(0))]),
@@ -68,7 +71,10 @@ pub const ADAPTERS: &[(&str, Adapter)] = &[
     ("neg", |c| vec![-c.input()]),
     ("nn.functional.celu", |c| vec![c.input().celu(c.real_or("alpha", 0, 1.0))]),
     ("nn.functional.elu", |c| vec![c.input().elu(c.real_or("alpha", 0, 1.0))]),
-    ("nn.functional.gelu", |c| vec![c.input().gelu()]),
+    ("nn.functional.gelu", |c| match c.word_or("approximate", usize::MAX, "none") {
+        "tanh" => vec![c.input().gelu_tanh()],
+        _ => vec![c.input().gelu()],
+    }),
     ("nn.functional.glu", |c| vec![c.input().glu(c.int_or("dim", 0, -1))]),
     ("nn.functional.hardshrink", |c| vec![c.input().hardshrink(c.real_or("lambd", 0, 0.5))]),
     ("nn.functional.hardsigmoid", |c| vec![c.input().hardsigmoid()]),
@@ -134,10 +140,11 @@ pub const ADAPTERS: &[(&str, Adapter)] = &[
 pub const EXCEPTIONS: &[Exception] =
     &[("nn.functional.hardsigmoid", &[0], &[Part::Gradient], "the record has the slope 1/6 rounded to f32")];
 
-/// With both bounds, or one of them.
+/// With both bounds, or one of them, as numbers of the input's type.
 fn clamp(c: &Call) -> Vec<Tensor> {
     let x = c.input();
-    vec![match (c.opt_tensor("min", 0), c.opt_tensor("max", 1)) {
+    let bound = |name: &str, position: usize| c.opt_tensor(name, position).map(|bound| bound.cast(x.dtype()));
+    vec![match (bound("min", 0), bound("max", 1)) {
         (Some(low), Some(high)) => x.clamp(low, high),
         (Some(low), None) => x.clamp_min(low),
         (None, Some(high)) => x.clamp_max(high),

@@ -5,13 +5,16 @@ use super::{Adapter, Exception};
 use wengert::prelude::*;
 
 pub const ADAPTERS: &[(&str, Adapter)] = &[
-    ("__getitem__", |c| vec![c.input().slice(&selects(c.positional(0).and_then(Arg::list).expect("a list"))[..])]),
+    ("__getitem__", |c| vec![c.input().slice(&selects(c.positional(0).expect("a selection"))[..])]),
     ("gather", |c| vec![c.input().gather(c.int("dim", 0), c.tensor(1))]),
     ("index_add", |c| {
         vec![c.input().index_add_scaled(c.int("dim", 0), c.tensor(1), c.tensor(2), c.real_or("alpha", 3, 1.0))]
     }),
     ("index_copy", |c| vec![c.input().index_copy(c.int("dim", 0), c.tensor(1), c.tensor(2))]),
-    ("index_fill", |c| vec![c.input().index_fill(c.int("dim", 0), c.tensor(1), c.real("value", 2))]),
+    ("index_fill", |c| match c.opt_tensor("value", 2) {
+        Some(value) => vec![c.input().index_fill(c.int("dim", 0), c.tensor(1), value)],
+        None => vec![c.input().index_fill(c.int("dim", 0), c.tensor(1), c.real("value", 2))],
+    }),
     ("index_put", |c| vec![c.input().index_put(&c.tensors("indices", 0), c.tensor(1), c.flag("accumulate", 2))]),
     ("index_reduce.amax", |c| {
         vec![c.input().index_reduce(
@@ -57,7 +60,10 @@ pub const ADAPTERS: &[(&str, Adapter)] = &[
     ("masked_scatter", |c| vec![c.input().masked_scatter(c.tensor(0), c.tensor(1))]),
     ("masked_select", |c| vec![c.input().masked_select(c.tensor(0))]),
     ("put", |c| vec![c.input().put(c.tensor(0), c.tensor(1), c.flag("accumulate", 2))]),
-    ("scatter", |c| vec![c.input().scatter(c.int("dim", 0), c.tensor(1), c.tensor(2))]),
+    ("scatter", |c| match c.opt_real("value", 2) {
+        Some(value) => vec![c.input().scatter_value(c.int("dim", 0), c.tensor(1), value)],
+        None => vec![c.input().scatter(c.int("dim", 0), c.tensor(1), c.tensor(2))],
+    }),
     ("scatter_add", |c| vec![c.input().scatter_add(c.int("dim", 0), c.tensor(1), c.tensor(2))]),
     ("scatter_reduce.amax", |c| {
         vec![c.input().scatter_reduce(
@@ -105,17 +111,20 @@ pub const ADAPTERS: &[(&str, Adapter)] = &[
         )]
     }),
     ("take", |c| vec![c.input().take(c.tensor(0))]),
-    ("take_along_dim", |c| vec![c.input().take_along_dim(c.tensor(0), c.int("dim", 1))]),
+    // Without an axis the index counts flat positions, and its own shape is lost.
+    ("take_along_dim", |c| match c.opt_int("dim", 1) {
+        Some(axis) => vec![c.input().take_along_dim(c.tensor(0), axis)],
+        None => vec![c.input().take(&c.tensor(0).flatten())],
+    }),
 ];
 
 pub const EXCEPTIONS: &[Exception] = &[];
 
 /// What stands between brackets; positions alone are a list of indices.
-fn selects(list: &[Arg]) -> Vec<Select> {
-    let positions: Option<Vec<i64>> = list.iter().map(|arg| arg.int().map(|at| at as i64)).collect();
-    match positions {
-        Some(positions) => vec![Select::from(Tensor::from(positions))],
-        None => list.iter().map(select).collect(),
+fn selects(arg: &Arg) -> Vec<Select> {
+    match (arg, arg.ints()) {
+        (Arg::List(list), None) => list.iter().map(select).collect(),
+        _ => vec![select(arg)],
     }
 }
 
@@ -127,6 +136,10 @@ fn select(arg: &Arg) -> Select {
             Select::Range { start: position(start), stop: position(stop), step: position(step).unwrap_or(1) }
         }
         Arg::Tensor(index) => Select::from(index),
+        Arg::List(_) => {
+            let positions = arg.ints().expect("a list of positions");
+            Select::from(Tensor::from(positions.into_iter().map(|at| at as i64).collect::<Vec<i64>>()))
+        }
         other => Select::from(other.int().expect("a position, a range or a tensor")),
     }
 }

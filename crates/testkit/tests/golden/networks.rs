@@ -143,9 +143,12 @@ fn grid(c: &Call) -> GridSample {
         (Some("reflection"), _) | (None, Some(2)) => Outside::Reflection,
         _ => Outside::Zeros,
     };
-    let nearest = c.word_or("mode", usize::MAX, "bilinear") == "nearest" || c.opt_int("", 1) == Some(1);
-    let aligned = c.flag("align_corners", 3);
-    GridSample::new().outside(outside).nearest(nearest).align_corners(aligned)
+    let options = GridSample::new().outside(outside).align_corners(c.flag("align_corners", 3));
+    match (c.opt_word("mode", usize::MAX), c.opt_int("", 1)) {
+        (Some("nearest"), _) | (None, Some(1)) => options.nearest(true),
+        (Some("bicubic"), _) | (None, Some(2)) => options.bicubic(true),
+        _ => options,
+    }
 }
 
 pub const ADAPTERS: &[(&str, Adapter)] = &[
@@ -282,11 +285,14 @@ pub const ADAPTERS: &[(&str, Adapter)] = &[
     ("nn.functional.soft_margin_loss", |c| vec![c.input().soft_margin_loss(c.tensor(0), reduction(c))]),
     ("nn.functional.triplet_margin_loss", |c| {
         let (margin, p) = (c.real_or("margin", usize::MAX, 1.0), c.real_or("p", usize::MAX, 2.0));
-        vec![c.input().triplet_margin_loss(c.tensor(0), c.tensor(1), margin, p, reduction(c))]
+        match c.flag("swap", usize::MAX) {
+            true => vec![c.input().triplet_margin_loss_swap(c.tensor(0), c.tensor(1), margin, p, reduction(c))],
+            false => vec![c.input().triplet_margin_loss(c.tensor(0), c.tensor(1), margin, p, reduction(c))],
+        }
     }),
     ("nn.functional.unfold", |c| {
-        let kernel = c.size("kernel_size", 0);
-        vec![c.input().unfold_patches([kernel, kernel], &patches(c))]
+        let kernel = c.sizes("kernel_size", 0);
+        vec![c.input().unfold_patches([kernel[0], kernel[kernel.len() - 1]], &patches(c))]
     }),
     ("nn.functional.upsample_bilinear", |c| upsample(c, InterpolateMode::Linear, true)),
     ("nn.functional.upsample_nearest", |c| upsample(c, InterpolateMode::Nearest, false)),

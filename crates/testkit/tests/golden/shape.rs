@@ -1,5 +1,6 @@
 //! Movement of elements: shapes, axes, joining and splitting. One line an operation, in the order of the alphabet.
 
+use super::call::{Arg, Call};
 use super::{Adapter, Exception};
 use wengert::prelude::*;
 
@@ -21,28 +22,40 @@ pub const ADAPTERS: &[(&str, Adapter)] = &[
     ("constant_pad_nd", |c| vec![c.input().pad(&c.ints("pad", 0), PadMode::Constant(c.real_or("value", 1, 0.0)))]),
     ("contiguous", |c| vec![c.input().contiguous()]),
     ("diag", |c| vec![c.input().diag(c.int_or("diagonal", 0, 0))]),
-    ("diag_embed", |c| vec![c.input().diag_embed(c.int_or("offset", 0, 0))]),
+    ("diag_embed", |c| {
+        let [offset, rows, columns] = diagonal(c, [-2, -1]);
+        vec![c.input().diag_embed_axes(offset, rows, columns)]
+    }),
     ("diagflat", |c| vec![c.input().diagflat(c.int_or("offset", 0, 0))]),
-    ("diagonal", |c| vec![c.input().diagonal_of(c.int_or("offset", 0, 0), 0, 1)]),
-    ("diagonal_copy", |c| vec![c.input().diagonal_of(c.int_or("offset", 0, 0), 0, 1)]),
+    ("diagonal", |c| {
+        let [offset, rows, columns] = diagonal(c, [0, 1]);
+        vec![c.input().diagonal_of(offset, rows, columns)]
+    }),
+    ("diagonal_copy", |c| {
+        let [offset, rows, columns] = diagonal(c, [0, 1]);
+        vec![c.input().diagonal_of(offset, rows, columns)]
+    }),
     ("diagonal_scatter", |c| vec![c.input().diagonal_scatter(c.tensor(0), c.int_or("offset", 1, 0), 0, 1)]),
-    ("dsplit", |c| c.input().tensor_split_at(&c.sizes("indices", 0), 2)),
+    ("dsplit", |c| split(c, 2)),
     ("dstack", |c| vec![Tensor::dstack(&c.inputs())]),
     ("expand", |c| vec![c.input().expand(&c.ints("size", 0))]),
     ("expand_as", |c| vec![c.input().expand_as(c.tensor(0))]),
     ("expand_copy", |c| vec![c.input().expand(&c.ints("size", 0))]),
     ("fill", |c| vec![c.input().fill(c.real("value", 0))]),
-    ("flatten", |c| vec![c.input().flatten()]),
+    ("flatten", |c| vec![c.input().flatten_axes(c.int_or("start_dim", 0, 0), c.int_or("end_dim", 1, -1))]),
     ("flip", |c| vec![c.input().flip(&c.ints("dims", 0))]),
     ("fliplr", |c| vec![c.input().fliplr()]),
     ("flipud", |c| vec![c.input().flipud()]),
-    ("hsplit", |c| c.input().tensor_split(c.size("sections", 0), 0)),
+    ("hsplit", |c| split(c, isize::from(c.input().rank() > 1))),
     ("hstack", |c| vec![Tensor::hstack(&c.inputs())]),
-    ("linalg.diagonal", |c| vec![c.input().diagonal_of(c.int_or("offset", 0, 0), -2, -1)]),
+    ("linalg.diagonal", |c| {
+        let [offset, rows, columns] = diagonal(c, [-2, -1]);
+        vec![c.input().diagonal_of(offset, rows, columns)]
+    }),
     ("mH", |c| vec![c.input().mt()]),
     ("mT", |c| vec![c.input().mt()]),
-    ("meshgrid.list_of_tensors", |c| Tensor::meshgrid(&c.inputs())),
-    ("meshgrid.variadic_tensors", |c| Tensor::meshgrid(&c.all_tensors())),
+    ("meshgrid.list_of_tensors", |c| meshgrid(c, &c.inputs())),
+    ("meshgrid.variadic_tensors", |c| meshgrid(c, &c.all_tensors())),
     ("movedim", |c| vec![c.input().movedim(&c.ints("source", 0), &c.ints("destination", 1))]),
     ("narrow", |c| vec![c.input().narrow(c.int("dim", 0), c.size("start", 1), c.size("length", 2))]),
     ("narrow_copy", |c| vec![c.input().narrow(c.int("dim", 0), c.size("start", 1), c.size("length", 2))]),
@@ -62,7 +75,10 @@ pub const ADAPTERS: &[(&str, Adapter)] = &[
             let counts: Vec<usize> = counts.to_vec::<i64>().into_iter().map(|count| count as usize).collect();
             vec![c.input().repeat_interleave_each(&counts, c.int("dim", 1))]
         }
-        None => vec![c.input().repeat_interleave(c.size("repeats", 0), c.int_or("dim", 1, 0))],
+        None => match c.opt_int("dim", 1) {
+            Some(axis) => vec![c.input().repeat_interleave(c.size("repeats", 0), axis)],
+            None => vec![c.input().repeat_interleave_flat(c.size("repeats", 0))],
+        },
     }),
     ("reshape", |c| vec![c.input().view(&c.ints("shape", 0))]),
     ("reshape_as", |c| vec![c.input().reshape_as(c.tensor(0))]),
@@ -93,7 +109,7 @@ pub const ADAPTERS: &[(&str, Adapter)] = &[
     ("stack", |c| vec![Tensor::stack(&c.inputs(), c.int_or("dim", 0, 0))]),
     ("t", |c| vec![c.input().t()]),
     ("t_copy", |c| vec![c.input().t()]),
-    ("tensor_split", |c| c.input().tensor_split_at(&c.sizes("indices", 0), c.int_or("dim", 1, 0))),
+    ("tensor_split", |c| split(c, c.int_or("dim", 1, 0))),
     ("tile", |c| vec![c.input().tile(&c.sizes("dims", 0))]),
     ("transpose", |c| vec![c.input().transpose(c.int("dim0", 0), c.int("dim1", 1))]),
     ("transpose_copy", |c| vec![c.input().transpose(c.int("dim0", 0), c.int("dim1", 1))]),
@@ -111,9 +127,30 @@ pub const ADAPTERS: &[(&str, Adapter)] = &[
     ("view", |c| vec![c.input().view(&c.ints("shape", 0))]),
     ("view_as", |c| vec![c.input().reshape_as(c.tensor(0))]),
     ("view_copy", |c| vec![c.input().view(&c.ints("size", 0))]),
-    ("vsplit", |c| c.input().tensor_split(c.size("sections", 0), 0)),
+    ("vsplit", |c| split(c, 0)),
     ("vstack", |c| vec![Tensor::vstack(&c.inputs())]),
     ("zero_", |c| vec![c.input().fill(0.0)]),
 ];
 
 pub const EXCEPTIONS: &[Exception] = &[];
+
+/// The offset and the axes of a diagonal.
+fn diagonal(c: &Call, [rows, columns]: [isize; 2]) -> [isize; 3] {
+    [c.int_or("offset", 0, 0), c.int_or("dim1", 1, rows), c.int_or("dim2", 2, columns)]
+}
+
+/// Into a number of pieces, or at positions.
+fn split(c: &Call, axis: isize) -> Vec<Tensor> {
+    match c.positional(0).and_then(Arg::int) {
+        Some(count) => c.input().tensor_split(count as usize, axis),
+        None => c.input().tensor_split_at(&c.sizes("", 0), axis),
+    }
+}
+
+fn meshgrid(c: &Call, tensors: &[Tensor]) -> Vec<Tensor> {
+    if c.word_or("indexing", usize::MAX, "ij") == "xy" {
+        Tensor::meshgrid_xy(tensors)
+    } else {
+        Tensor::meshgrid(tensors)
+    }
+}

@@ -41,6 +41,30 @@ impl Tensor {
         let (packed, pivots, b) = aligned(self, pivots, b);
         bind1(&LU_SOLVE, attrs(true, true), &[&packed, &pivots, &b])
     }
+
+    /// X of X A = B, from the two results of [`lu_factor`](Tensor::lu_factor) of A.
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    /// let (packed, pivots) = Tensor::from([[1.0, 2.0], [4.0, 4.0]]).lu_factor();
+    /// assert_eq!(packed.lu_solve_right(&pivots, &Tensor::from([[9.0, 10.0]])), Tensor::from([[1.0, 2.0]]));
+    /// ```
+    #[track_caller]
+    pub fn lu_solve_right(&self, pivots: &Tensor, b: &Tensor) -> Tensor {
+        self.lu_solve_transposed(pivots, &b.t()).t()
+    }
+
+    /// X of X A^T = B, from the two results of [`lu_factor`](Tensor::lu_factor) of A.
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    /// let (packed, pivots) = Tensor::from([[1.0, 2.0], [4.0, 4.0]]).lu_factor();
+    /// assert_eq!(packed.lu_solve_right_transposed(&pivots, &Tensor::from([[5.0, 12.0]])), Tensor::from([[1.0, 2.0]]));
+    /// ```
+    #[track_caller]
+    pub fn lu_solve_right_transposed(&self, pivots: &Tensor, b: &Tensor) -> Tensor {
+        self.lu_solve(pivots, &b.t()).t()
+    }
 }
 
 /// All three with the same leading axes, if they broadcast; if not, the shape rule says so.
