@@ -73,7 +73,7 @@ pub fn page(name: &str) -> Result<String, Failure> {
         all.iter().flat_map(|facts| facts.methods.iter().map(Method::name).chain(facts.variants.iter().copied()));
     let names = all.iter().map(|facts| facts.name).chain(composites.iter().map(Composite::name)).chain(methods);
     let names: BTreeSet<&str> = names.collect();
-    let near = nearest(name, names.into_iter()).join(", ");
+    let near = nearest(name, names).join(", ");
     Err(Failure::usage(format!("no operation is called '{name}'\n  nearest: {near}\n  `wengert ops` lists them all")))
 }
 

@@ -9,7 +9,7 @@ use wengert_kernels::index::{self, OutOfRange};
 use wengert_kernels::view::View;
 
 impl Tensor {
-    /// The elements that `index` names along `axis`; `index` has as many axes as this tensor.
+    /// The elements that `index` names along `axis`; `index` has as many axes as this tensor, unless it names nothing.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -21,6 +21,7 @@ impl Tensor {
         let axis = axis_of("gather", axis, self.shape()).or_raise();
         let attrs = Attrs::new().with_int("axis", axis as i64);
         match self.rank() {
+            rank if index.elements() == 0 && index.rank() != rank => self.flatten().slice(..0).reshape(index.shape()),
             0 => bind1(&GATHER, attrs, &[&self.reshape([1]), &index.atleast_1d()]).reshape(index.shape()),
             _ => bind1(&GATHER, attrs, &[self, index]),
         }
