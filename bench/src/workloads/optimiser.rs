@@ -62,6 +62,6 @@ fn adapt(parameter: &mut Tensor, [mean, square]: &mut [Tensor; 2], steps: i32) {
     square.combine_assign(SECOND, gradient.square(), 1.0 - SECOND);
     let (mean_part, root_part) = (1.0 - FIRST.powi(steps), (1.0 - SECOND.powi(steps)).sqrt());
     // m' / (sqrt(v') + tiny) with the parts of both taken out of the quotient.
-    let step = &*mean / (square.sqrt() + TINY * root_part);
+    let step = mean.over_root(&*square, TINY * root_part);
     parameter.combine_assign(1.0 - RATE * DECAY, &step, -RATE * root_part / mean_part);
 }

@@ -54,6 +54,7 @@ primitives! {
         add: ADD;
         sub: SUB;
         combine: COMBINE;
+        over_root: OVER_ROOT;
         mul: MUL;
         div: DIV;
         neg: NEG;
