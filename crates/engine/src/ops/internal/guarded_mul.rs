@@ -33,7 +33,8 @@ fn note_guarded(g: &Tensor, slope: &Tensor) {
     let (g, slope) = (Tensor::from(g.clone()), Tensor::from(slope.clone()));
     let Some(shape): Option<Shape> = crate::tensor::broadcast(g.shape(), slope.shape()) else { return };
     let numbers = |tensor: Tensor| tensor.broadcast_to(&shape).to_f64_vec();
-    let count = numbers(g).iter().zip(numbers(slope)).filter(|(g, slope)| **g == 0.0 && !slope.is_finite()).count();
+    let matters = |(g, slope): &(f64, f64)| (*g == 0.0 && !slope.is_finite()) || (*slope == 0.0 && g.is_infinite());
+    let count = numbers(g).into_iter().zip(numbers(slope)).filter(matters).count();
     if count > 0 {
         modes::note_guarded(count, Location::caller());
     }
