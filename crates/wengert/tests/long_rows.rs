@@ -51,6 +51,17 @@ fn a_long_row_has_the_gradients_of_its_pieces() {
     });
 }
 
+/// More products than may wait: some are added up on the way.
+#[test]
+fn a_leaf_that_is_used_many_times_has_the_gradients_of_its_pieces() {
+    agree(&|rows| {
+        let [x, w, b] = &rows;
+        let term = |i: usize| (x * w).sin() * (b * (i as f64 + 0.5)).exp() + x * x * b;
+        (0..12).map(term).sum::<Tensor>().sum().backward();
+        [x, w, b].map(|leaf| leaf.grad().unwrap())
+    });
+}
+
 #[test]
 fn a_kept_graph_gives_the_same_again() {
     agree(&|rows| {

@@ -395,3 +395,12 @@ fn an_unknown_primitive_is_not_found_and_every_known_one_is() {
     }
     assert!(primitive::find("no such operation").is_none());
 }
+
+#[test]
+fn an_index_that_names_nothing_may_have_any_rank() {
+    let x = Tensor::from([1.0, 2.0]).require_grad();
+    let nothing = x.gather(0, &Tensor::full([2, 0], 0i64));
+    assert_eq!(nothing.shape(), [2, 0]);
+    nothing.sum().backward();
+    assert_eq!(x.grad().unwrap(), Tensor::zeros([2]));
+}
