@@ -2,10 +2,10 @@
 //!
 //! The left side is cut into tiles of rows, the right side into panels of columns; `units` stands for either. The shorter
 //! side is packed once and streams from the second-level cache; tasks share out the longer side, and pack one unit of it
-//! after the other into the nearest cache. How a product is cut depends on its shape alone, so bits do not depend on the
+//! after the other into the nearest cache, or read rows where they lie. How a product is cut depends on its shape alone, so bits do not depend on the
 //! number of threads.
 
-use super::tile::{Packed, Target, Tile, rows_of_tile};
+use super::tile::{Strip, Target, Tile, rows_of_tile};
 use super::{Matrix, PARALLEL_WORK, work};
 use crate::pool::Block;
 use crate::simd::{Level, level, vectorised, without_subnormals};
@@ -110,10 +110,13 @@ impl<'a, T: Tile> Side<'a, T> {
         Side { matrix, count: matrix.rows.div_ceil(T::LANES), lanes: T::LANES, in_place: false }
     }
 
-    /// A unit in one piece that few units of the other side meet is not worth packing.
-    fn meets(self, others: usize) -> Side<'a, T> {
-        let in_place = self.matrix.row_stride == 1 && self.matrix.col_stride > 0 && others <= FEW_PASSES;
-        Side { in_place, ..self }
+    /// A unit in one piece that few units of the other side meet is not worth packing, nor are the rows of a tile that stays
+    /// in the nearest cache.
+    fn meets(self, others: usize, stays: bool) -> Side<'a, T> {
+        let Matrix { row_stride, col_stride, .. } = self.matrix;
+        let few = row_stride == 1 && col_stride > 0 && others <= FEW_PASSES;
+        let rows = self.lanes == 0 && stays && col_stride == 1 && row_stride > 0;
+        Side { in_place: few || rows, ..self }
     }
 
     fn is_in_place(&self, unit: &Unit) -> bool {
@@ -121,15 +124,15 @@ impl<'a, T: Tile> Side<'a, T> {
     }
 
     /// The unit for a tile, read where it lies or from where it was packed.
-    fn read(&self, unit: &Unit, slice: &Range<usize>, packed: &[T]) -> Packed<T> {
+    fn read(&self, unit: &Unit, slice: &Range<usize>, packed: &[T]) -> Strip<T> {
         if self.is_in_place(unit) {
-            let Matrix { data, offset, col_stride, .. } = self.some(unit, slice.clone());
-            let step = col_stride as usize;
-            let start = data[offset..][..(slice.len() - 1) * step + unit.width].as_ptr();
-            return Packed { start, step, width: unit.width };
+            let Matrix { data, offset, row_stride, col_stride, .. } = self.some(unit, slice.clone());
+            let (step, across) = (col_stride as usize, row_stride as usize);
+            let start = data[offset..][..=(slice.len() - 1) * step + (unit.width - 1) * across].as_ptr();
+            return Strip { start, step, across, width: unit.width };
         }
         let start = packed[..unit.width * slice.len()].as_ptr();
-        Packed { start, step: unit.width, width: unit.width }
+        Strip { start, step: unit.width, across: 1, width: unit.width }
     }
 
     fn unit(&self, index: usize) -> Unit {
@@ -204,7 +207,7 @@ impl<T: Tile> Blocks<'_, T> {
         };
         let (tiles, panels) = (Side::tiles(self.a, self.level), Side::panels(self.b.transpose()));
         let counts = (tiles.count, panels.count);
-        let (tiles, panels) = (tiles.meets(counts.1), panels.meets(counts.0));
+        let (tiles, panels) = (tiles.meets(counts.1, self.is_tall), panels.meets(counts.0, !self.is_tall));
         let (short, long) = if self.is_tall { (&panels, &tiles) } else { (&tiles, &panels) };
         let depth = self.a.cols;
         let slices = depth.div_ceil(TILE_DEPTH);
@@ -239,7 +242,7 @@ impl<T: Tile> Blocks<'_, T> {
                 let own = &mut memory[..long.padded(&units) * slice.len()];
                 long.pack(units.clone(), &slice, own);
                 let packed = &packed[padded * slice.start..][..padded * slice.len()];
-                let next = (index + 1 < slices * groups).then(|| group(index + 1));
+                let next = (index + 1 < slices * groups && !long.in_place).then(|| group(index + 1));
                 // SAFETY: tasks have other units of the long side, so they write other places.
                 without_subnormals(|| unsafe { self.multiply(short, packed, long, own, &units, &slice, next) });
             }

@@ -1,7 +1,8 @@
 //! The inner loop of a product of floats: a tile of sums in registers.
 //!
-//! Both sides lie in pieces: the left side as `[k][row]`, so that one pointer serves all rows of a tile, the right side as
-//! `[k][lane]` in panels of 128 bytes. One number of the left side meets two vectors of the right.
+//! The right side lies as `[k][lane]` in panels of 128 bytes, the left side as `[k][row]`, so that one pointer serves all
+//! rows of a tile, or as `[row][k]`, where a matrix often has it anyway. One number of the left side meets two vectors of
+//! the right.
 
 use super::Product;
 use crate::simd::Level;
@@ -29,12 +30,14 @@ pub(super) struct Target<T> {
     pub keep: bool,
 }
 
-/// Rows or columns of a side as `[k][row or column]`.
+/// Rows or columns of a side: `[k][row or column]`, or on the left `[row][k]`.
 #[derive(Clone, Copy)]
-pub(super) struct Packed<T> {
+pub(super) struct Strip<T> {
     pub start: *const T,
     /// From one `k` to the next.
     pub step: usize,
+    /// From one row or column to the next. This or `step` is 1; on the right it is this.
+    pub across: usize,
     /// Rows of a tile, or lanes of a full or half panel.
     pub width: usize,
 }
@@ -56,7 +59,7 @@ pub trait Tile: Product + Transpose {
     /// most `rows_of_tile(level)`; the target has at least one row and column, is owned by the caller, and initialised if it is kept.
     #[doc(hidden)]
     #[allow(private_interfaces)]
-    unsafe fn tile(level: Level, depth: usize, left: Packed<Self>, right: Packed<Self>, target: Target<Self>);
+    unsafe fn tile(level: Level, depth: usize, left: Strip<Self>, right: Strip<Self>, target: Target<Self>);
 }
 
 /// The rows of a tile: as many as the registers have room for.
@@ -68,76 +71,144 @@ pub(super) fn rows_of_tile(level: Level) -> usize {
     }
 }
 
-/// A register block for one instruction set: `R` rows by `N <= 2` vectors of sums.
+/// The products of one number of the left side, at `$address`, with the `N <= 2` vectors of a step.
 ///
-/// The products of a row are one piece of assembly because the compiler would load all numbers of a step first, and spill
-/// the sums to make room for them.
+/// They are one piece of assembly because the compiler would load all numbers of a step first, and spill the sums to make
+/// room for them.
+#[cfg(target_arch = "x86_64")]
+macro_rules! products {
+    ([$vector:ty, $register:ident, $broadcast:literal, $multiply:literal], $vectors:ident, $sums:expr, $right:ident,
+        $address:literal, $($operand:tt)*) => {
+        let _number: $vector;
+        if $vectors == 1 {
+            asm!(
+                concat!($broadcast, " {number}, ", $address),
+                concat!($multiply, " {sum}, {number}, {first}"),
+                $($operand)*
+                number = out($register) _number,
+                sum = inout($register) $sums[0],
+                first = in($register) $right[0],
+                options(nostack, readonly, preserves_flags),
+            );
+        } else {
+            asm!(
+                concat!($broadcast, " {number}, ", $address),
+                concat!($multiply, " {sum}, {number}, {first}"),
+                concat!($multiply, " {other}, {number}, {second}"),
+                $($operand)*
+                number = out($register) _number,
+                sum = inout($register) $sums[0],
+                other = inout($register) $sums[$vectors - 1],
+                first = in($register) $right[0],
+                second = in($register) $right[1],
+                options(nostack, readonly, preserves_flags),
+            );
+        }
+    };
+}
+
+/// One step of the inner dimension for the `[$row]`s below `$rows`, numbers lying as `[k][row]` or, `$ahead` steps further
+/// on, as `[row][k]`.
+#[cfg(target_arch = "x86_64")]
+macro_rules! step {
+    ($float:ty, $set:tt, $rows:ident, $vectors:ident, $sums:ident, $right:ident, across($numbers:ident), [$($row:literal)*]) => {
+        $(if $row < $rows {
+            products!($set, $vectors, $sums[$row], $right, "[{left} + {offset}]",
+                left = in(reg) $numbers,
+                offset = const $row * size_of::<$float>(),
+            );
+        })*
+    };
+    ($float:ty, $set:tt, $rows:ident, $vectors:ident, $sums:ident, $right:ident, along($pairs:ident, $bytes:ident, $ahead:literal),
+        [$($row:literal)*]) => {
+        $(if $row < $rows {
+            products!($set, $vectors, $sums[$row], $right, "[{left} + {bytes} * {second_of_pair} + {offset}]",
+                left = in(reg) $pairs[$row / 2],
+                bytes = in(reg) $bytes,
+                second_of_pair = const 1 + $row % 2,
+                offset = const $ahead * size_of::<$float>(),
+            );
+        })*
+    };
+}
+
+/// A register block for one instruction set: `R` rows by `N <= 2` vectors of sums, numbers of the left side lying along `k`
+/// if `ALONG`.
 macro_rules! block {
-    ($name:ident, $float:ty, $features:literal, $vector:ty, $register:ident, $zero:ident, $all:ident, $load:ident,
-        $store:ident, $times:ident, $fused:ident, $broadcast:literal, $multiply:literal, [$($row:literal)*]) => {
+    ($name:ident, $float:ty, $features:literal, $set:tt, $zero:ident, $all:ident, $load:ident, $store:ident,
+        $times:ident, $fused:ident, $list:tt) => {
         /// # Safety
         /// As for [`Tile::tile`], for `R` rows and the first `N` whole vectors of the panel.
         #[cfg(target_arch = "x86_64")]
         #[target_feature(enable = $features)]
-        unsafe fn $name<const R: usize, const N: usize>(
+        unsafe fn $name<const R: usize, const N: usize, const ALONG: bool>(
             depth: usize,
-            left: Packed<$float>,
-            right: Packed<$float>,
+            left: Strip<$float>,
+            right: Strip<$float>,
             target: &Target<$float>,
         ) {
-            const LANES: usize = size_of::<$vector>() / size_of::<$float>();
             // SAFETY: the caller's promise; the assembly reads one number of the left side and changes nothing but its
             // outputs.
             unsafe {
-                let mut sums = [[$zero(); N]; MOST_ROWS];
-                let (mut numbers, mut lanes) = (left.start, right.start);
+                let zero = $zero();
+                let lanes_of_vector = size_of_val(&zero) / size_of::<$float>();
+                let mut sums = [[zero; N]; MOST_ROWS];
                 for i in 0..R {
                     for v in 0..N {
-                        _mm_prefetch::<_MM_HINT_ET0>(target.start.wrapping_add(i * target.row_step + v * LANES).cast());
+                        let place = target.start.wrapping_add(i * target.row_step + v * lanes_of_vector);
+                        _mm_prefetch::<_MM_HINT_ET0>(place.cast());
                     }
                 }
-                for _ in 0..depth {
-                    let (first, second) = ($load(lanes), $load(lanes.add((N - 1) * LANES)));
-                    _mm_prefetch::<_MM_HINT_T0>(lanes.wrapping_add(8 * right.step).cast());
-                    if N == 2 { _mm_prefetch::<_MM_HINT_T0>(lanes.wrapping_add(8 * right.step + LANES).cast()); }
-                    $(
-                        if $row < R {
-                            let _number: $vector;
-                            if N == 1 {
-                                asm!(
-                                    concat!($broadcast, " {number}, [{left} + {offset}]"),
-                                    concat!($multiply, " {sum}, {number}, {first}"),
-                                    number = out($register) _number,
-                                    left = in(reg) numbers,
-                                    offset = const $row * size_of::<$float>(),
-                                    sum = inout($register) sums[$row][0],
-                                    first = in($register) first,
-                                    options(nostack, readonly, preserves_flags),
-                                );
-                            } else {
-                                asm!(
-                                    concat!($broadcast, " {number}, [{left} + {offset}]"),
-                                    concat!($multiply, " {sum}, {number}, {first}"),
-                                    concat!($multiply, " {other}, {number}, {second}"),
-                                    number = out($register) _number,
-                                    left = in(reg) numbers,
-                                    offset = const $row * size_of::<$float>(),
-                                    sum = inout($register) sums[$row][0],
-                                    other = inout($register) sums[$row][N - 1],
-                                    first = in($register) first,
-                                    second = in($register) second,
-                                    options(nostack, readonly, preserves_flags),
-                                );
-                            }
-                        }
-                    )*
-                    numbers = numbers.wrapping_add(left.step);
+                let mut lanes = right.start;
+                let mut next = || {
+                    let vectors = [$load(lanes), $load(lanes.add((N - 1) * lanes_of_vector))];
+                    let ahead = lanes.wrapping_add(8 * right.step);
+                    _mm_prefetch::<_MM_HINT_T0>(ahead.cast());
+                    if N == 2 {
+                        _mm_prefetch::<_MM_HINT_T0>(ahead.wrapping_add(lanes_of_vector).cast());
+                    }
                     lanes = lanes.wrapping_add(right.step);
+                    vectors
+                };
+                if ALONG {
+                    // A pointer serves two rows: one and two steps behind it.
+                    let bytes = left.across * size_of::<$float>();
+                    let mut pairs = [left.start; MOST_ROWS / 2];
+                    for pair in 0..R.div_ceil(2) {
+                        pairs[pair] = left.start.wrapping_add(2 * pair * left.across).wrapping_sub(left.across);
+                    }
+                    for _ in 0..depth / 4 {
+                        let right = next();
+                        step!($float, $set, R, N, sums, right, along(pairs, bytes, 0), $list);
+                        let right = next();
+                        step!($float, $set, R, N, sums, right, along(pairs, bytes, 1), $list);
+                        let right = next();
+                        step!($float, $set, R, N, sums, right, along(pairs, bytes, 2), $list);
+                        let right = next();
+                        step!($float, $set, R, N, sums, right, along(pairs, bytes, 3), $list);
+                        for pair in 0..R.div_ceil(2) {
+                            pairs[pair] = pairs[pair].wrapping_add(4);
+                        }
+                    }
+                    for _ in 0..depth % 4 {
+                        let right = next();
+                        step!($float, $set, R, N, sums, right, along(pairs, bytes, 0), $list);
+                        for pair in 0..R.div_ceil(2) {
+                            pairs[pair] = pairs[pair].wrapping_add(1);
+                        }
+                    }
+                } else {
+                    let mut numbers = left.start;
+                    for _ in 0..depth {
+                        let right = next();
+                        step!($float, $set, R, N, sums, right, across(numbers), $list);
+                        numbers = numbers.wrapping_add(left.step);
+                    }
                 }
                 let factor = $all(target.factor);
                 for i in 0..R {
                     for v in 0..N {
-                        let place = target.start.add(i * target.row_step + v * LANES);
+                        let place = target.start.add(i * target.row_step + v * lanes_of_vector);
                         let sum = match target.keep {
                             true => $fused(factor, sums[i][v], $load(place)),
                             false => $times(factor, sums[i][v]),
@@ -153,64 +224,52 @@ block!(
     f32_avx512,
     f32,
     "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,bmi2",
-    __m512,
-    zmm_reg,
+    [__m512, zmm_reg, "vbroadcastss", "vfmadd231ps"],
     _mm512_setzero_ps,
     _mm512_set1_ps,
     _mm512_loadu_ps,
     _mm512_storeu_ps,
     _mm512_mul_ps,
     _mm512_fmadd_ps,
-    "vbroadcastss",
-    "vfmadd231ps",
     [0 1 2 3 4 5 6 7 8 9 10 11 12 13]
 );
 block!(
     f64_avx512,
     f64,
     "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,bmi2",
-    __m512d,
-    zmm_reg,
+    [__m512d, zmm_reg, "vbroadcastsd", "vfmadd231pd"],
     _mm512_setzero_pd,
     _mm512_set1_pd,
     _mm512_loadu_pd,
     _mm512_storeu_pd,
     _mm512_mul_pd,
     _mm512_fmadd_pd,
-    "vbroadcastsd",
-    "vfmadd231pd",
     [0 1 2 3 4 5 6 7 8 9 10 11 12 13]
 );
 block!(
     f32_avx2,
     f32,
     "avx2,fma,bmi2",
-    __m256,
-    ymm_reg,
+    [__m256, ymm_reg, "vbroadcastss", "vfmadd231ps"],
     _mm256_setzero_ps,
     _mm256_set1_ps,
     _mm256_loadu_ps,
     _mm256_storeu_ps,
     _mm256_mul_ps,
     _mm256_fmadd_ps,
-    "vbroadcastss",
-    "vfmadd231ps",
     [0 1 2 3 4 5]
 );
 block!(
     f64_avx2,
     f64,
     "avx2,fma,bmi2",
-    __m256d,
-    ymm_reg,
+    [__m256d, ymm_reg, "vbroadcastsd", "vfmadd231pd"],
     _mm256_setzero_pd,
     _mm256_set1_pd,
     _mm256_loadu_pd,
     _mm256_storeu_pd,
     _mm256_mul_pd,
     _mm256_fmadd_pd,
-    "vbroadcastsd",
-    "vfmadd231pd",
     [0 1 2 3 4 5]
 );
 
@@ -219,7 +278,7 @@ block!(
 ///
 /// # Safety
 /// As for [`Tile::tile`], for whole panels.
-unsafe fn tile_portably<T: Tile>(depth: usize, left: Packed<T>, right: Packed<T>, target: &Target<T>) {
+unsafe fn tile_portably<T: Tile>(depth: usize, left: Strip<T>, right: Strip<T>, target: &Target<T>) {
     const STEP: usize = 8;
     for row in 0..target.rows {
         for lane in (0..right.width).step_by(STEP) {
@@ -227,7 +286,7 @@ unsafe fn tile_portably<T: Tile>(depth: usize, left: Packed<T>, right: Packed<T>
             // SAFETY: the caller's promise; every panel width is a multiple of `STEP`.
             unsafe {
                 for k in 0..depth {
-                    let number = *left.start.add(k * left.step + row);
+                    let number = *left.start.add(k * left.step + row * left.across);
                     let right = &*right.start.add(k * right.step + lane).cast::<[T; STEP]>();
                     for (sum, &right) in sums.iter_mut().zip(right) {
                         *sum = T::fused(*sum, number, right);
@@ -242,14 +301,15 @@ unsafe fn tile_portably<T: Tile>(depth: usize, left: Packed<T>, right: Packed<T>
     }
 }
 
-/// The block with as many rows as the tile has.
+/// The block with as many rows as the tile has, for its layout.
 #[cfg(target_arch = "x86_64")]
 macro_rules! by_rows {
     ($block:ident, $vectors:literal, $rows:expr, $depth:expr, $left:expr, $right:expr, $target:expr,
         [$($row:literal)*]) => {
-        match $rows {
-            $($row => $block::<$row, $vectors>($depth, $left, $right, $target),)*
-            rows => unreachable!("a tile of {rows} rows"),
+        match ($rows, $left.across == 1) {
+            $(($row, true) => $block::<$row, $vectors, false>($depth, $left, $right, $target),)*
+            $(($row, false) => $block::<$row, $vectors, true>($depth, $left, $right, $target),)*
+            (rows, _) => unreachable!("a tile of {rows} rows"),
         }
     };
 }
@@ -264,7 +324,7 @@ macro_rules! tiles {
             }
 
             #[allow(private_interfaces)]
-            unsafe fn tile(level: Level, depth: usize, left: Packed<Self>, right: Packed<Self>, target: Target<Self>) {
+            unsafe fn tile(level: Level, depth: usize, left: Strip<Self>, right: Strip<Self>, target: Target<Self>) {
                 if target.cols < right.width {
                     // SAFETY: as promised; all sums of the whole panel have room here.
                     return unsafe { narrow_tile(level, depth, left, right, target) };
@@ -287,7 +347,7 @@ macro_rules! tiles {
                     Level::Avx2 => unsafe {
                         for lane in (0..right.width).step_by(Self::LANES / 2) {
                             let target = Target { start: target.start.add(lane), ..target };
-                            let right = Packed { start: right.start.add(lane), ..right };
+                            let right = Strip { start: right.start.add(lane), ..right };
                             by_rows!($avx2, 2, target.rows, depth, left, right, &target,
                                 [1 2 3 4 5 6])
                         }
@@ -307,7 +367,7 @@ tiles!(f64, f64_avx512, f64_avx2);
 ///
 /// # Safety
 /// As for [`Tile::tile`].
-unsafe fn narrow_tile<T: Tile>(level: Level, depth: usize, left: Packed<T>, right: Packed<T>, target: Target<T>) {
+unsafe fn narrow_tile<T: Tile>(level: Level, depth: usize, left: Strip<T>, right: Strip<T>, target: Target<T>) {
     let mut sums = [[T::ZERO; MOST_LANES]; MOST_ROWS];
     let start = sums.as_mut_ptr().cast();
     // SAFETY: the caller's promise, and `sums` has room for the largest tile.
