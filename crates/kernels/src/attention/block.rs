@@ -10,6 +10,9 @@ use std::ops::Range;
 pub(super) const QUERIES: usize = 64;
 pub(super) const KEYS: usize = 128;
 
+/// Scores that are cheaper to compute together than to tell apart.
+const VECTOR: usize = 16;
+
 /// Pooled memory for `count` blocks of scores.
 pub(super) fn scratch<T: Float>(count: usize) -> Memory {
     Memory::new(count * QUERIES * KEYS * size_of::<T>())
@@ -56,13 +59,18 @@ impl Block {
         }
     }
 
-    /// How many keys of the block query number `row` of the block sees.
+    /// The scores of query number `row` of the block up to the last key it sees, in whole vectors: what it does not see
+    /// among them is minus infinity, what is left out is 0.
     #[inline(always)]
-    pub(super) fn seen(&self, causal: bool, row: usize) -> usize {
-        match causal {
-            true => (self.queries.start + row + 1).saturating_sub(self.keys.start).min(self.keys.len()),
-            false => self.keys.len(),
+    fn seen<'a, T: Float>(&self, causal: bool, row: usize, scores: &'a mut [T]) -> &'a mut [T] {
+        if !causal {
+            return scores;
         }
+        let seen = (self.queries.start + row + 1).saturating_sub(self.keys.start).min(scores.len());
+        let (scores, unseen) = scores.split_at_mut(seen.next_multiple_of(VECTOR).min(scores.len()));
+        unseen.fill(T::ZERO);
+        scores[seen..].fill(-T::INFINITY);
+        scores
     }
 }
 
@@ -113,29 +121,24 @@ impl<T: Float> Running<T> {
 vectorised! {
     /// Turns scores into `e^(score - largest)`, 0 where the key is not seen.
     pub(super) fn absorb[T: Float](block: &Block, causal: bool, scores: &mut [T], running: &mut Running<T>) {
+        let before = running.largest;
+        let mut sums = [T::ZERO; QUERIES];
         for (row, scores) in scores.chunks_exact_mut(block.keys.len()).enumerate() {
-            hide(&mut scores[block.seen(causal, row)..]);
-            let before = running.largest[row];
+            let scores = block.seen(causal, row, scores);
             let largest = max_of(scores);
-            let largest = if largest > before { largest } else { before };
+            let largest = if largest > before[row] { largest } else { before[row] };
             let shift = finite_or_zero(largest);
             for score in scores.iter_mut() {
                 *score = (*score - shift).exp();
             }
-            let sum = sum_block(scores);
-            let correction = (before - shift).exp();
+            sums[row] = sum_block(scores);
             running.largest[row] = largest;
-            running.correction[row] = correction;
-            running.total[row] = running.total[row] * correction + sum;
         }
-    }
-}
-
-/// Minus infinity rather than a shorter loop: rows of one length are all vectors, and `e^-inf` is 0.
-#[inline(always)]
-fn hide<T: Float>(scores: &mut [T]) {
-    for score in scores {
-        *score = -T::INFINITY;
+        for (row, &before) in before.iter().enumerate() {
+            let correction = (before - finite_or_zero(running.largest[row])).exp();
+            running.correction[row] = correction;
+            running.total[row] = running.total[row] * correction + sums[row];
+        }
     }
 }
 
@@ -143,9 +146,8 @@ vectorised! {
     /// Turns scores into `p = e^(score - lse)`, 0 where the key is not seen and in rows that see none.
     pub(super) fn probabilities[T: Float](block: &Block, causal: bool, scores: &mut [T], lse: &[T]) {
         for (row, (scores, &lse)) in scores.chunks_exact_mut(block.keys.len()).zip(lse).enumerate() {
-            hide(&mut scores[block.seen(causal, row)..]);
             let lse = if lse == -T::INFINITY { T::INFINITY } else { lse };
-            for score in scores {
+            for score in block.seen(causal, row, scores) {
                 *score = (*score - lse).exp();
             }
         }

@@ -190,38 +190,38 @@ impl<T: Float> Gradient<'_, '_, T> {
                 Part::Queries => (block * QUERIES..((block + 1) * QUERIES).min(queries), 0..keys),
                 Part::KeysAndValues => (0..queries, block * KEYS..((block + 1) * KEYS).min(keys)),
             };
-            // SAFETY: the tokens of this task, which nobody else accesses, one at a time.
-            unsafe {
-                if part != Part::KeysAndValues {
-                    clear(self.dq, head, these_queries.clone(), width);
-                }
-                if part != Part::Queries {
-                    clear(self.dk, head, these_keys.clone(), width);
-                    clear(self.dv, head, these_keys.clone(), value_width);
-                }
-            }
-            for token in these_queries.clone() {
-                let (g, out) = (&self.g, &self.saved.out);
-                let product = dot(g.token(head, token, value_width), out.token(head, token, value_width));
-                delta[token] = product;
-            }
-            for first in these_queries.clone().step_by(QUERIES) {
+            deltas(&self.g, &self.saved.out, head, these_queries.clone(), value_width, &mut delta);
+            // The last queries see the most keys, so they come first and write what others add to.
+            let reach = self.sizes.keys_before(these_queries.end).clamp(these_keys.start, these_keys.end);
+            for first in these_queries.clone().step_by(QUERIES).rev() {
                 let queries = first..(first + QUERIES).min(these_queries.end);
+                let is_first = queries.end == these_queries.end;
                 let end = self.sizes.keys_before(queries.end).min(these_keys.end);
                 for first in (these_keys.start..end).step_by(KEYS) {
                     let block = Block { head, queries: queries.clone(), keys: first..(first + KEYS).min(end) };
-                    // SAFETY: the tokens of this block belong to this task and were cleared.
-                    unsafe { self.block(part, index, &block, scratch, &delta) };
+                    // SAFETY: the tokens of this block belong to this task; only the first queries find no sums yet.
+                    unsafe { self.block(part, index, &block, is_first, scratch, &delta) };
+                }
+            }
+            let unseen = if these_queries.is_empty() { these_keys.clone() } else { reach..these_keys.end };
+            // SAFETY: the tokens of this task, which nobody else accesses, one at a time.
+            unsafe {
+                if part != Part::KeysAndValues && keys == 0 {
+                    clear(self.dq, head, these_queries, width);
+                }
+                if part != Part::Queries {
+                    clear(self.dk, head, unseen.clone(), width);
+                    clear(self.dv, head, unseen, value_width);
                 }
             }
         }
     }
 
-    /// Adds what one block contributes.
+    /// Adds what one block contributes; the first block of keys of each query, and the first queries, write instead.
     ///
     /// # Safety
-    /// Nobody else accesses the targets' tokens of this block, and they are initialised.
-    unsafe fn block(&self, part: Part, index: usize, block: &Block, scratch: &mut [T], delta: &[T]) {
+    /// Nobody else accesses the targets' tokens of this block, and those that are added to are initialised.
+    unsafe fn block(&self, part: Part, index: usize, block: &Block, is_first: bool, scratch: &mut [T], delta: &[T]) {
         let Attention { queries, width, value_width, scale, causal, .. } = *self.sizes;
         let (rows, columns) = (block.queries.len(), block.keys.len());
         let (p, slopes) = scratch.split_at_mut(QUERIES * KEYS);
@@ -237,7 +237,7 @@ impl<T: Float> Gradient<'_, '_, T> {
             let (to, place) = self.dv;
             let to = to.pointer(place.start(b, h, these_keys.start));
             // SAFETY: checked operands; the tokens of this block are ours.
-            unsafe { T::multiply_scaled(T::ONE, square(p, columns).transpose(), g, true, to, place.token) };
+            unsafe { T::multiply_scaled(T::ONE, square(p, columns).transpose(), g, !is_first, to, place.token) };
         }
         // SAFETY: checked operands; `slopes` holds all rows.
         unsafe { T::multiply_scaled(T::ONE, g, v.transpose(), false, slopes.as_mut_ptr(), columns) };
@@ -251,21 +251,31 @@ impl<T: Float> Gradient<'_, '_, T> {
             let to = to.pointer(place.start(b, h, these_queries.start));
             let k = self.saved.k.tokens(head, these_keys.clone(), width);
             // SAFETY: as above.
-            unsafe { T::multiply_scaled(scale, slopes, k, true, to, place.token) };
+            unsafe { T::multiply_scaled(scale, slopes, k, these_keys.start > 0, to, place.token) };
         }
         if part != Part::Queries {
             let (to, place) = self.dk;
             let to = to.pointer(place.start(b, h, these_keys.start));
             let q = self.saved.q.tokens(head, these_queries, width);
             // SAFETY: as above.
-            unsafe { T::multiply_scaled(scale, slopes.transpose(), q, true, to, place.token) };
+            unsafe { T::multiply_scaled(scale, slopes.transpose(), q, !is_first, to, place.token) };
         }
     }
 }
 
 vectorised! {
-    fn dot[T: Float](a: &[T], b: &[T]) -> T {
-        T::from_f64(dot_of(a, b))
+    /// `delta[token] = sum(g out)`.
+    fn deltas[T: Float](
+        g: &Heads<'_, T>,
+        out: &Heads<'_, T>,
+        head: (usize, usize),
+        tokens: Range<usize>,
+        width: usize,
+        delta: &mut [T],
+    ) {
+        for token in tokens {
+            delta[token] = T::from_f64(dot_of(g.token(head, token, width), out.token(head, token, width)));
+        }
     }
 }
 

@@ -96,6 +96,7 @@ impl<'a, T> Heads<'a, T> {
     }
 
     /// The elements of one token.
+    #[inline(always)]
     pub(super) fn token(&self, (b, h): (usize, usize), token: usize, width: usize) -> &'a [T] {
         &self.data[self.place.start(b, h, token)..][..width]
     }

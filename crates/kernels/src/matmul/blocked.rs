@@ -115,7 +115,7 @@ impl<'a, T: Tile> Side<'a, T> {
     fn meets(self, others: usize, stays: bool) -> Side<'a, T> {
         let Matrix { row_stride, col_stride, .. } = self.matrix;
         let few = row_stride == 1 && col_stride > 0 && others <= FEW_PASSES;
-        let rows = self.lanes == 0 && stays && col_stride == 1 && row_stride > 0;
+        let rows = self.lanes == 0 && (stays || others <= FEW_PASSES) && col_stride == 1 && row_stride > 0;
         Side { in_place: few || rows, ..self }
     }
 
@@ -242,7 +242,7 @@ impl<T: Tile> Blocks<'_, T> {
                 let own = &mut memory[..long.padded(&units) * slice.len()];
                 long.pack(units.clone(), &slice, own);
                 let packed = &packed[padded * slice.start..][..padded * slice.len()];
-                let next = (index + 1 < slices * groups && !long.in_place).then(|| group(index + 1));
+                let next = (tasks > 1 && index + 1 < slices * groups && !long.in_place).then(|| group(index + 1));
                 // SAFETY: tasks have other units of the long side, so they write other places.
                 without_subnormals(|| unsafe { self.multiply(short, packed, long, own, &units, &slice, next) });
             }
