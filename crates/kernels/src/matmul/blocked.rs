@@ -5,7 +5,7 @@
 //! after the other into the nearest cache, or read rows where they lie. How a product is cut depends on its shape alone, so bits do not depend on the
 //! number of threads.
 
-use super::tile::{Strip, Target, Tile, rows_of_tile};
+use super::tile::{Added, Strip, Target, Tile, rows_of_tile};
 use super::{Matrix, PARALLEL_WORK, work};
 use crate::pool::Block;
 use crate::simd::{Level, level, vectorised, without_subnormals};
@@ -42,23 +42,29 @@ fn parts(length: usize, most: usize) -> impl Iterator<Item = Range<usize>> {
     (0..count).map(move |index| part(index, count, length))
 }
 
-/// `out (+)= factor * a * b`, on several threads if `spread`.
+/// `out = factor * a * b + added`, on several threads if `spread`. What is added may be `out` itself.
 ///
 /// # Safety
-/// As for [`ScaledProduct::multiply_scaled`](super::ScaledProduct::multiply_scaled).
+/// As for [`Product::multiply`](super::Product::multiply); what is added is initialised and has the sizes of `out`.
 pub(super) unsafe fn multiply<T: Tile>(
     factor: T,
     a: Matrix<'_, T>,
     b: Matrix<'_, T>,
-    keep: bool,
+    added: Option<Added<T>>,
     out: *mut T,
     row_step: usize,
     spread: bool,
 ) {
-    if a.cols == 0 && !keep {
+    if a.cols == 0 {
         for row in 0..a.rows {
             // SAFETY: the caller owns these rows.
-            unsafe { std::slice::from_raw_parts_mut(out.add(row * row_step), b.cols) }.fill(T::ZERO);
+            unsafe {
+                let out = out.add(row * row_step);
+                match added {
+                    Some(added) => std::ptr::copy(added.start.add(row * added.row_step), out, b.cols),
+                    None => std::slice::from_raw_parts_mut(out, b.cols).fill(T::ZERO),
+                }
+            }
         }
     }
     let (is_tall, level) = (a.rows >= b.cols, level());
@@ -68,15 +74,9 @@ pub(super) unsafe fn multiply<T: Tile>(
             for cols in parts(b.cols, most_cols) {
                 let a = a.some_rows(rows.start, rows.len()).some_cols(depth.start, depth.len());
                 let b = b.some_rows(depth.start, depth.len()).some_cols(cols.start, cols.len());
-                let target = Target {
-                    start: out.wrapping_add(rows.start * row_step + cols.start),
-                    row_step,
-                    rows: rows.len(),
-                    cols: cols.len(),
-                    factor,
-                    keep: keep || depth.start > 0,
-                };
-                // SAFETY: parts of the promised matrices; what is kept was promised or has been written.
+                let target = Target { start: out, row_step, rows: a.rows, cols: b.cols, factor, added };
+                let target = target.part((rows.start, rows.len()), (cols.start, cols.len()), depth.start > 0);
+                // SAFETY: parts of the promised matrices; what is added was promised or has been written.
                 unsafe { Blocks { a, b, target, is_tall, level }.run(spread) };
             }
         }
@@ -276,13 +276,7 @@ impl<T: Tile> Blocks<'_, T> {
                     true => (&unit, &other, own, packed),
                     false => (&other, &unit, packed, own),
                 };
-                let target = Target {
-                    start: self.target.start.wrapping_add(tile.start * self.target.row_step + panel.start),
-                    rows: tile.length,
-                    cols: panel.length,
-                    keep: self.target.keep || slice.start > 0,
-                    ..self.target
-                };
+                let target = self.target.part((tile.start, tile.length), (panel.start, panel.length), slice.start > 0);
                 // SAFETY: both sides have the depth of the slice, the rows of the tile and the width of the panel.
                 unsafe { T::tile(self.level, slice.len(), left, right, target) };
             }

@@ -50,7 +50,24 @@ pub fn matmul<T: Product>(a: Matrix<'_, T>, b: Matrix<'_, T>, out: &mut [T]) {
     expect_sizes(&a, &b, out.len(), 1);
     a.expect_bounds();
     b.expect_bounds();
-    multiply(a, b, out);
+    multiply(a, b, None, out);
+}
+
+/// The same with `row` added to every row, in the walk that writes them where the product is a large one.
+///
+/// ```
+/// use wengert_kernels::{Matrix, matmul::matmul_plus};
+/// let a = Matrix { data: &[1.0, 2.0, 3.0, 4.0], offset: 0, rows: 2, cols: 2, row_stride: 2, col_stride: 1 };
+/// let mut out = [0.0; 4];
+/// matmul_plus(a, a.transpose(), &[100.0, 200.0], &mut out);
+/// assert_eq!(out, [105.0, 211.0, 111.0, 225.0]);
+/// ```
+pub fn matmul_plus<T: Product>(a: Matrix<'_, T>, b: Matrix<'_, T>, row: &[T], out: &mut [T]) {
+    expect_sizes(&a, &b, out.len(), 1);
+    assert_eq!(row.len(), b.cols, "matmul_plus: a row for {} columns", b.cols);
+    a.expect_bounds();
+    b.expect_bounds();
+    multiply(a, b, Some(row), out);
 }
 
 /// Many products of equal sizes; the results follow each other in `out`.
@@ -115,7 +132,7 @@ fn multiply_each<'a, T: Product>(
     if one >= LARGE_TILE_WORK / 2 {
         for (i, out) in out.chunks_exact_mut(each).enumerate() {
             let (a, b) = pair(i);
-            multiply(a, b, out);
+            multiply(a, b, None, out);
         }
         return;
     }
@@ -136,32 +153,36 @@ fn expect_sizes<T>(a: &Matrix<'_, T>, b: &Matrix<'_, T>, length: usize, count: u
 }
 
 /// Sizes and bounds are checked.
-fn multiply<T: Product>(a: Matrix<'_, T>, b: Matrix<'_, T>, out: &mut [T]) {
+fn multiply<T: Product>(a: Matrix<'_, T>, b: Matrix<'_, T>, added: Option<&[T]>, out: &mut [T]) {
     let (rows, cols) = (a.rows, b.cols);
     if rows == 0 || cols == 0 {
         return;
     }
     let (tile_rows, tile_cols) = tile_size(rows, cols, a.cols);
+    let across = cols.div_ceil(tile_cols);
     if (tile_rows, tile_cols) == (rows, cols) && (a.cols < DEEP || work(rows, cols, a.cols) <= PARALLEL_WORK) {
         // SAFETY: sizes and bounds are checked; `out` is row-major.
-        return unsafe { T::multiply(a, b, out.as_mut_ptr(), cols) };
-    }
-    let across = cols.div_ceil(tile_cols);
-    if rows.div_ceil(tile_rows) * across < FEW_TILES && a.cols >= DEEP {
-        return multiply_in_parts(a, b, out);
-    }
+        unsafe { T::multiply(a, b, out.as_mut_ptr(), cols) };
+    } else if rows.div_ceil(tile_rows) * across < FEW_TILES && a.cols >= DEEP {
+        multiply_in_parts(a, b, out);
     // SAFETY: sizes and bounds are checked; `out` is row-major.
-    if unsafe { T::multiply_spread(a, b, out.as_mut_ptr(), cols) } {
+    } else if unsafe { T::multiply_spread(a, b, added, out.as_mut_ptr()) } {
         return;
+    } else {
+        let out = Disjoint::new(out);
+        for_each_tile(rows.div_ceil(tile_rows) * across, &|tile| {
+            let (row, col) = (tile / across * tile_rows, tile % across * tile_cols);
+            let a = a.some_rows(row, tile_rows.min(rows - row));
+            let b = b.some_cols(col, tile_cols.min(cols - col));
+            // SAFETY: parts of checked matrices; tiles write disjoint elements of `out`, all inside it.
+            unsafe { T::multiply(a, b, out.pointer(row * cols + col), cols) };
+        });
     }
-    let out = Disjoint::new(out);
-    for_each_tile(rows.div_ceil(tile_rows) * across, &|tile| {
-        let (row, col) = (tile / across * tile_rows, tile % across * tile_cols);
-        let a = a.some_rows(row, tile_rows.min(rows - row));
-        let b = b.some_cols(col, tile_cols.min(cols - col));
-        // SAFETY: parts of checked matrices; tiles write disjoint elements of `out`, all inside it.
-        unsafe { T::multiply(a, b, out.pointer(row * cols + col), cols) };
-    });
+    if let Some(added) = added {
+        for row in out.chunks_exact_mut(cols) {
+            loop2_in_place(row, added, T::wrapping_plus);
+        }
+    }
 }
 
 /// Small results of deep products: the sum is cut into fixed parts, which are added in order.

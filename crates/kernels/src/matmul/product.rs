@@ -1,6 +1,7 @@
 //! One product on one thread: in blocks for floats, plain loops for integers, small matrices and single rows. In blocks,
 //! subnormal numbers count as zero.
 
+use super::tile::Added;
 use super::{Matrix, blocked};
 use crate::dtype::Compute;
 use crate::simd::vectorised;
@@ -32,12 +33,13 @@ pub trait Product: Compute {
     #[doc(hidden)]
     unsafe fn multiply(a: Matrix<'_, Self>, b: Matrix<'_, Self>, out: *mut Self, row_step: usize);
 
-    /// The same on several threads; false, and nothing done, where the caller had better cut the product into tiles.
+    /// The same on several threads, `row` added to every row; false, and nothing done, where the caller had better cut the
+    /// product into tiles.
     ///
     /// # Safety
-    /// As for [`Product::multiply`].
+    /// As for [`Product::multiply`]; `row` has `b.cols` elements.
     #[doc(hidden)]
-    unsafe fn multiply_spread(a: Matrix<'_, Self>, b: Matrix<'_, Self>, out: *mut Self, row_step: usize) -> bool;
+    unsafe fn multiply_spread(a: Matrix<'_, Self>, b: Matrix<'_, Self>, row: Option<&[Self]>, out: *mut Self) -> bool;
 }
 
 /// A floating-point product that can be scaled and added to what is there.
@@ -73,16 +75,22 @@ macro_rules! product_in_blocks {
                 unsafe {
                     match a.rows.min(b.cols) <= FEW {
                         true => multiply_few(a, b, out, row_step),
-                        false => blocked::multiply(1.0, a, b, false, out, row_step, false),
+                        false => blocked::multiply(1.0, a, b, None, out, row_step, false),
                     }
                 }
             }
 
-            unsafe fn multiply_spread(a: Matrix<'_, Self>, b: Matrix<'_, Self>, out: *mut Self, row_step: usize) -> bool {
+            unsafe fn multiply_spread(
+                a: Matrix<'_, Self>,
+                b: Matrix<'_, Self>,
+                row: Option<&[Self]>,
+                out: *mut Self,
+            ) -> bool {
                 let worth = a.rows.min(b.cols) > FEW;
                 if worth {
+                    let added = row.map(|row| Added { start: row.as_ptr(), row_step: 0 });
                     // SAFETY: the caller's promise, passed on.
-                    unsafe { blocked::multiply(1.0, a, b, false, out, row_step, true) };
+                    unsafe { blocked::multiply(1.0, a, b, added, out, b.cols, true) };
                 }
                 worth
             }
@@ -97,8 +105,9 @@ macro_rules! product_in_blocks {
                 out: *mut Self,
                 row_step: usize,
             ) {
+                let added = keep.then_some(Added { start: out.cast_const(), row_step });
                 // SAFETY: the caller's promise, passed on.
-                unsafe { blocked::multiply(factor, a, b, keep, out, row_step, false) }
+                unsafe { blocked::multiply(factor, a, b, added, out, row_step, false) }
             }
         }
     )* };
@@ -234,7 +243,7 @@ impl Product for i64 {
         unsafe { multiply_by_rows(a, b, out, row_step) };
     }
 
-    unsafe fn multiply_spread(_: Matrix<'_, i64>, _: Matrix<'_, i64>, _: *mut i64, _: usize) -> bool {
+    unsafe fn multiply_spread(_: Matrix<'_, i64>, _: Matrix<'_, i64>, _: Option<&[i64]>, _: *mut i64) -> bool {
         false
     }
 }

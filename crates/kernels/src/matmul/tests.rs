@@ -225,3 +225,23 @@ fn a_scaled_product_is_written_to_or_added_to_part_of_a_matrix() {
         }
     }
 }
+
+#[test]
+fn a_row_is_added_to_every_row_however_the_product_runs() {
+    let mut numbers = Numbers::new(31);
+    for (m, n, k) in [(2, 3, 4), (200, 150, 130), (150, 200, 600), (8, 8, 20_000), (3, 700, 1000), (5, 7, 0)] {
+        plus_row::<f32>(m, n, k, &mut numbers);
+        plus_row::<f64>(m, n, k, &mut numbers);
+        plus_row::<i64>(m, n, k, &mut numbers);
+    }
+}
+
+fn plus_row<T: Product>(m: usize, n: usize, k: usize, numbers: &mut Numbers) {
+    let (a, b) = (Operand::<T>::random(m, k, numbers), Operand::<T>::random(k, n, numbers));
+    let (a, b) = (a.matrix(m, k), b.matrix(k, n));
+    let row: Vec<T> = (0..n).map(|j| T::from_f64(j as f64 - 7.0)).collect();
+    let mut out = vec![T::from_f64(77.0); m * n];
+    matmul_plus(a, b, &row, &mut out);
+    let expected = naive(a, b).into_iter().enumerate().map(|(at, sum)| T::wrapping_plus(sum, row[at % n]));
+    assert!(out.into_iter().eq(expected), "{m}x{k}x{n} of {:?}", T::DTYPE);
+}

@@ -26,8 +26,36 @@ pub(super) struct Target<T> {
     /// Lanes that exist; the panel may have more.
     pub cols: usize,
     pub factor: T,
-    /// Whether the sums are added to what is there.
-    pub keep: bool,
+    pub added: Option<Added<T>>,
+}
+
+/// What is added to the sums: rows, `row_step` apart; 0 repeats one.
+pub(super) struct Added<T> {
+    pub start: *const T,
+    pub row_step: usize,
+}
+
+impl<T> Clone for Added<T> {
+    fn clone(&self) -> Self {
+        *self
+    }
+}
+
+impl<T> Copy for Added<T> {}
+
+impl<T: Copy> Target<T> {
+    /// Some rows and columns, each from a first one on; a `later` part of the inner dimension adds to the target itself.
+    pub(super) fn part(&self, (row, rows): (usize, usize), (col, cols): (usize, usize), later: bool) -> Target<T> {
+        let start = self.start.wrapping_add(row * self.row_step + col);
+        let added = match (later, self.added) {
+            (true, _) => Some(Added { start: start.cast_const(), row_step: self.row_step }),
+            (false, Some(Added { start, row_step })) => {
+                Some(Added { start: start.wrapping_add(row * row_step + col), row_step })
+            }
+            (false, None) => None,
+        };
+        Target { start, rows, cols, added, ..*self }
+    }
 }
 
 /// Rows or columns of a side: `[k][row or column]`, or on the left `[row][k]`.
@@ -52,11 +80,11 @@ pub trait Tile: Product + Transpose {
     #[doc(hidden)]
     fn fused(sum: Self, a: Self, b: Self) -> Self;
 
-    /// `target (+)= factor * sum over k of left[k][row] * right[k][lane]`.
+    /// `target = factor * sum over k of left[k][row] * right[k][lane] + added`.
     ///
     /// # Safety
     /// The machine has the level. Both sides are valid for `depth` steps of their width, the left one being `target.rows`, at
-    /// most `rows_of_tile(level)`; the target has at least one row and column, is owned by the caller, and initialised if it is kept.
+    /// most `rows_of_tile(level)`; the target has at least one row and column, is owned by the caller; what is added has as many.
     #[doc(hidden)]
     #[allow(private_interfaces)]
     unsafe fn tile(level: Level, depth: usize, left: Strip<Self>, right: Strip<Self>, target: Target<Self>);
@@ -209,9 +237,11 @@ macro_rules! block {
                 for i in 0..R {
                     for v in 0..N {
                         let place = target.start.add(i * target.row_step + v * lanes_of_vector);
-                        let sum = match target.keep {
-                            true => $fused(factor, sums[i][v], $load(place)),
-                            false => $times(factor, sums[i][v]),
+                        let sum = match target.added {
+                            Some(Added { start, row_step }) => {
+                                $fused(factor, sums[i][v], $load(start.add(i * row_step + v * lanes_of_vector)))
+                            }
+                            None => $times(factor, sums[i][v]),
                         };
                         $store(place, sum);
                     }
@@ -294,7 +324,12 @@ unsafe fn tile_portably<T: Tile>(depth: usize, left: Strip<T>, right: Strip<T>, 
                 }
                 for (l, &sum) in sums.iter().enumerate() {
                     let place = target.start.add(row * target.row_step + lane + l);
-                    *place = if target.keep { T::fused(*place, target.factor, sum) } else { target.factor * sum };
+                    *place = match target.added {
+                        Some(Added { start, row_step }) => {
+                            T::fused(*start.add(row * row_step + lane + l), target.factor, sum)
+                        }
+                        None => target.factor * sum,
+                    };
                 }
             }
         }
@@ -346,7 +381,8 @@ macro_rules! tiles {
                     // SAFETY: two vectors are half a full panel, and the caller's promise.
                     Level::Avx2 => unsafe {
                         for lane in (0..right.width).step_by(Self::LANES / 2) {
-                            let target = Target { start: target.start.add(lane), ..target };
+                            let added = target.added.map(|added| Added { start: added.start.add(lane), ..added });
+                            let target = Target { start: target.start.add(lane), added, ..target };
                             let right = Strip { start: right.start.add(lane), ..right };
                             by_rows!($avx2, 2, target.rows, depth, left, right, &target,
                                 [1 2 3 4 5 6])
@@ -373,14 +409,17 @@ unsafe fn narrow_tile<T: Tile>(level: Level, depth: usize, left: Strip<T>, right
     // SAFETY: the caller's promise, and `sums` has room for the largest tile.
     unsafe {
         let whole = Target { start, row_step: MOST_LANES, rows: target.rows, cols: right.width, ..target };
-        T::tile(level, depth, left, right, Target { keep: false, ..whole });
+        T::tile(level, depth, left, right, Target { added: None, ..whole });
     }
     for (row, sums) in sums[..target.rows].iter().enumerate() {
         for (col, &sum) in sums[..target.cols].iter().enumerate() {
             // SAFETY: a place of the target.
             unsafe {
                 let place = target.start.add(row * target.row_step + col);
-                *place = if target.keep { *place + sum } else { sum };
+                *place = match target.added {
+                    Some(Added { start, row_step }) => *start.add(row * row_step + col) + sum,
+                    None => sum,
+                };
             }
         }
     }

@@ -1,8 +1,11 @@
-//! linear - rows times weights.   y = x w^T,   dy = dx w^T + x dw^T,   so xbar = ybar w and wbar = ybar^T x.   Weights are [out, in] and
-//! never transposed by copying; their gradient comes out in the same order.
+//! linear - rows times weights.   y = x w^T + b,   dy = dx w^T + x dw^T + db,   so xbar = ybar w, wbar = ybar^T x and bbar is the sum of
+//! the rows of ybar. Weights are [out, in] and never transposed by copying; their gradient comes out in the same order. The bias may be
+//! left out; it is added where the product is written.
 
 use crate::ops::prelude::*;
+use crate::ops::product::matmul::multiply_plus;
 use crate::primitive::streaming_cost;
+use crate::tensor::computing;
 
 impl Tensor {
     /// `x w^T` along the last axis, with weights `[out, in]`; any leading axes.
@@ -14,27 +17,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn linear(&self, w: &Tensor) -> Tensor {
-        let (Some(&width), [outputs, inputs]) = (self.shape().last(), w.shape()) else {
-            let shapes = vec![Shape::from(self.shape()), Shape::from(w.shape())];
-            let message = format!("input of shape {} with weights of shape {}", shapes[0], shapes[1]);
-            Error::new(ErrorKind::Shape(shapes), "linear", message).help("they are [.., in] and [out, in]").raise();
-        };
-        if width != *inputs {
-            let shapes = vec![Shape::from(self.shape()), Shape::from(w.shape())];
-            let message = format!("rows of {width} numbers with weights of shape {} for {inputs}", shapes[1]);
-            let help = match width == *outputs {
-                true => "weights are [out, in]: transpose them",
-                false => "the last axes of input and weights must have one size",
-            };
-            Error::new(ErrorKind::Shape(shapes), "linear", message).help(help).raise();
-        }
-        if self.rank() == 2 {
-            return bind1(&LINEAR, Attrs::new(), &[self, w]);
-        }
-        let lead = &self.shape()[..self.rank() - 1];
-        let rows = self.reshape([lead.iter().product(), width]);
-        let y = bind1(&LINEAR, Attrs::new(), &[&rows, w]);
-        y.reshape(lead.iter().copied().chain([*outputs]).collect::<Shape>())
+        map_rows(self, w, None)
     }
 
     /// `x w^T + b` along the last axis, with weights `[out, in]` and biases `[out]`.
@@ -46,15 +29,44 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn linear_bias(&self, w: &Tensor, bias: &Tensor) -> Tensor {
-        let mut y = self.linear(w);
-        if bias.shape() != &y.shape()[y.rank() - 1..] {
-            let shapes = vec![Shape::from(bias.shape()), Shape::from(w.shape())];
-            let message = format!("the bias has shape {}, the weights {}", shapes[0], shapes[1]);
-            Error::new(ErrorKind::Shape(shapes), "linear", message).help("give one number for each output").raise();
-        }
-        y += bias;
-        y
+        map_rows(self, w, Some(bias))
     }
+}
+
+#[track_caller]
+fn map_rows(x: &Tensor, w: &Tensor, bias: Option<&Tensor>) -> Tensor {
+    let wrong = |shapes: [&[usize]; 2], message: &dyn Fn(&[Shape]) -> String, help: &str| -> ! {
+        let shapes = shapes.map(Shape::from).to_vec();
+        let message = message(&shapes);
+        Error::new(ErrorKind::Shape(shapes), "linear", message).help(help).raise()
+    };
+    let both = [x.shape(), w.shape()];
+    let (Some(&width), [outputs, inputs]) = (x.shape().last(), w.shape()) else {
+        let message = |s: &[Shape]| format!("input of shape {} with weights of shape {}", s[0], s[1]);
+        wrong(both, &message, "they are [.., in] and [out, in]");
+    };
+    if width != *inputs {
+        let message = |s: &[Shape]| format!("rows of {width} numbers with weights of shape {} for {inputs}", s[1]);
+        let help = match width == *outputs {
+            true => "weights are [out, in]: transpose them",
+            false => "the last axes of input and weights must have one size",
+        };
+        wrong(both, &message, help);
+    }
+    if let Some(bias) = bias.filter(|bias| bias.shape() != [*outputs]) {
+        let message = |s: &[Shape]| format!("the bias has shape {}, the weights {}", s[0], s[1]);
+        wrong([bias.shape(), w.shape()], &message, "give one number for each output");
+    }
+    let apply = |rows: &Tensor| match bias {
+        Some(bias) => bind1(&LINEAR, Attrs::new(), &[rows, w, bias]),
+        None => bind1(&LINEAR, Attrs::new(), &[rows, w]),
+    };
+    if x.rank() == 2 {
+        return apply(x);
+    }
+    let lead = &x.shape()[..x.rank() - 1];
+    let rows = x.reshape([lead.iter().product(), width]);
+    apply(&rows).reshape(lead.iter().copied().chain([*outputs]).collect::<Shape>())
 }
 
 /// The primitive `linear`.
@@ -72,6 +84,10 @@ impl Primitive for LinearMap {
         2
     }
 
+    fn accepts(&self, count: usize) -> bool {
+        count == 2 || count == 3
+    }
+
     fn infer(&self, _attrs: &Attrs, operands: &[SpecRef<'_>]) -> Result<Specs, Error> {
         let (x, w) = (operands[0], operands[1]);
         let ([rows, inner], [outputs, other]) = (x.shape, w.shape) else {
@@ -84,42 +100,71 @@ impl Primitive for LinearMap {
             let message = format!("rows of {inner} numbers with weights for {other}");
             return Err(Error::new(ErrorKind::Shape(shapes), "linear", message));
         }
+        if let Some(bias) = operands.get(2) {
+            if bias.shape != [*outputs] {
+                let message = format!("{outputs} outputs with a bias of shape {}", Shape::from(bias.shape));
+                return Err(Error::new(ErrorKind::Shape(vec![Shape::from(bias.shape)]), "linear", message));
+            }
+            expect_same_dtype("linear", x.dtype, bias.dtype)?;
+        }
         expect_same_dtype("linear", x.dtype, w.dtype)?;
         expect_arithmetic("linear", x.dtype)?;
         Ok(smallvec![Spec::new([*rows, *outputs], x.dtype)])
     }
 
-    fn eval(&self, _device: Device, _attrs: &Attrs, operands: &[&Tensor], _outputs: &[Spec]) -> Result<Outputs, Error> {
-        Ok(smallvec![operands[0].plain().matmul(&operands[1].plain().t())])
+    fn eval(&self, _device: Device, _attrs: &Attrs, operands: &[&Tensor], outputs: &[Spec]) -> Result<Outputs, Error> {
+        let (x, w) = (operands[0].plain(), operands[1].plain().t());
+        let Some(bias) = operands.get(2) else { return Ok(smallvec![x.matmul(&w)]) };
+        Ok(smallvec![computing!(outputs[0].dtype, T => multiply_plus::<T>(&x, &w, bias, &outputs[0]))])
     }
 
     fn saves(&self, _attrs: &Attrs, wanted: Mask) -> Saves {
+        if !wanted.has(0) && !wanted.has(1) {
+            return Saves::NOTHING.shape(0);
+        }
         let saves = if wanted.has(0) { Saves::NOTHING.operand(1) } else { Saves::NOTHING };
         if wanted.has(1) { saves.operand(0) } else { saves }
     }
 
     fn vjp(&'static self, rule: &Rule<'_>, cotangents: &mut [Option<Tensor>]) -> Gradients {
         let Some(g) = cotangents[0].take() else { return Gradients::new() };
-        smallvec![
+        let mut gradients: Gradients = smallvec![
             if rule.wants(0) { Gradient::Dense(g.matmul(rule.operand(1))) } else { Gradient::Zero },
             if rule.wants(1) { Gradient::Dense(g.t().matmul(rule.operand(0))) } else { Gradient::Zero },
-        ]
+        ];
+        if rule.wants(2) {
+            gradients.push(Gradient::Dense(g.sum_axes(&[0])));
+        }
+        gradients
     }
 
     fn jvp(&'static self, rule: &Rule<'_>, tangents: &[Option<Tensor>]) -> Adjoints {
         let left = tangents[0].as_ref().map(|dx| bind1(self, Attrs::new(), &[dx, rule.operand(1)]));
         let right = tangents[1].as_ref().map(|dw| bind1(self, Attrs::new(), &[rule.operand(0), dw]));
-        smallvec![left.into_iter().chain(right).reduce(|a, b| a + b)]
+        let product = left.into_iter().chain(right).reduce(|a, b| a + b);
+        let Some(db) = tangents.get(2).and_then(Option::as_ref) else { return smallvec![product] };
+        smallvec![Some(match product {
+            Some(product) => product + db,
+            None => db.broadcast_to([rule.shape(0)[0], db.shape()[0]]),
+        })]
     }
 
     fn batch(&'static self, attrs: &Attrs, size: usize, operands: &[Tensor], batched: Mask) -> Result<Outputs, Error> {
         // One matrix of weights for the whole batch: the rows of all elements make one product.
-        if let ([_, rows, inner], false) = (operands[0].shape(), batched.has(1)) {
+        if let ([_, rows, inner], [outputs, _]) = (operands[0].shape(), operands[1].shape())
+            && !batched.has(1)
+            && !batched.has(2)
+        {
             let stacked = operands[0].reshape([size * rows, *inner]);
-            let y = bind1(self, attrs.clone(), &[&stacked, &operands[1]]);
-            return Ok(smallvec![y.reshape([size, *rows, operands[1].shape()[0]])]);
+            let operands: SmallVec<[&Tensor; 3]> = std::iter::once(&stacked).chain(&operands[1..]).collect();
+            return Ok(smallvec![bind1(self, attrs.clone(), &operands).reshape([size, *rows, *outputs])]);
         }
-        Ok(smallvec![operands[0].matmul(&operands[1].t())])
+        let y = operands[0].matmul(&operands[1].t());
+        Ok(smallvec![match operands.get(2) {
+            Some(bias) if batched.has(2) => y + bias.unsqueeze(1),
+            Some(bias) => y + bias,
+            None => y,
+        }])
     }
 
     fn cost(&self, _attrs: &Attrs, operands: &[SpecRef<'_>], outputs: &[Spec]) -> Cost {
@@ -132,7 +177,7 @@ impl Primitive for LinearMap {
     }
 
     fn rule_text(&self) -> &'static str {
-        "dx = dy w, dw = dy^T x"
+        "dx = dy w, dw = dy^T x, db = sum(dy)"
     }
 
     fn cases(&self) -> Vec<Case> {
@@ -144,6 +189,27 @@ impl Primitive for LinearMap {
                 })]
             })
         };
-        vec![case(2, 3, 4), case(1, 1, 1), case(0, 2, 3), case(2, 0, 3)]
+        let biased = |rows: usize, inner: usize, outputs: usize| {
+            let operands = [
+                Sample::wave([rows, inner], 0.25),
+                Sample::wave([outputs, inner], 0.65),
+                Sample::wave([outputs], 0.45),
+            ];
+            Case::new(format!("{rows} rows, {inner} to {outputs}, bias"), Attrs::new(), operands, move |s| {
+                vec![Sample::build([rows, outputs], |i| {
+                    let product: f64 = (0..inner).map(|k| s[0].at(&[i[0], k]) * s[1].at(&[i[1], k])).sum();
+                    product + s[2].at(&[i[1]])
+                })]
+            })
+        };
+        vec![
+            case(2, 3, 4),
+            case(1, 1, 1),
+            case(0, 2, 3),
+            case(2, 0, 3),
+            biased(2, 3, 4),
+            biased(0, 2, 3),
+            biased(2, 0, 3),
+        ]
     }
 }

@@ -5,7 +5,8 @@ use crate::ops::movement::transpose::inverse;
 use crate::ops::prelude::*;
 use crate::primitive::streaming_cost;
 use crate::rules::matrix::with_common_lead;
-use wengert_kernels::matmul::{Matrix, Product, matmul_batch, matmul_many};
+use crate::tensor::{computed, numbers};
+use wengert_kernels::matmul::{Matrix, Product, matmul_batch, matmul_many, matmul_plus};
 use wengert_kernels::view::View;
 
 impl Tensor {
@@ -120,6 +121,14 @@ fn step_of(view: &View<'_>) -> Option<isize> {
         whole *= *size as isize;
     }
     Some(*step)
+}
+
+/// The product of two matrices, a row added to each of its rows.
+pub(crate) fn multiply_plus<T: Product>(a: &Tensor, b: &Tensor, row: &Tensor, spec: &Spec) -> Tensor {
+    let (a, b) = (a.cast(T::DTYPE), b.cast(T::DTYPE));
+    let (a, b) = (a.value.view(), b.value.view());
+    let [a, b] = [&a, &b].map(|view| matrices::<T>(view).next().expect("a view without leading axes is one matrix"));
+    computed(spec, |out| matmul_plus(a, b, &numbers(row), out)).0
 }
 
 fn multiply<T: Product>(a: &Tensor, b: &Tensor, spec: &Spec) -> Tensor {
