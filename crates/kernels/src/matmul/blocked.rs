@@ -17,12 +17,13 @@ use std::ops::Range;
 const MOST_SHORT: usize = 1024;
 const MOST_DEPTH: usize = 1024;
 
-/// Depth of a tile: a panel, 128 bytes a step, fills two thirds of a first-level cache.
+/// Depth of a tile that stays in the nearest cache while panels pass it, and of a panel that tiles pass.
 const TILE_DEPTH: usize = 256;
+const PANEL_DEPTH: usize = 512;
 
 /// Units of the longer side that are packed together, and tasks that it is cut into at most.
 const GROUP: usize = 2;
-const MOST_TASKS: usize = 16;
+const MOST_TASKS: usize = 40;
 
 /// Units of the shorter side that one task packs, and steps of the inner dimension that it packs of each before the next.
 const PACKED_UNITS: usize = 8;
@@ -30,6 +31,9 @@ const PACKED_STEPS: usize = 64;
 
 /// Units of the other side up to which packing costs more than it saves.
 const FEW_PASSES: usize = 8;
+
+/// Elements of a left side that is small enough to be read where it lies again and again.
+const SMALL_LEFT: usize = 1 << 16;
 
 /// Part `index` of `count` even parts of `0..length`.
 fn part(index: usize, count: usize, length: usize) -> Range<usize> {
@@ -110,12 +114,13 @@ impl<'a, T: Tile> Side<'a, T> {
         Side { matrix, count: matrix.rows.div_ceil(T::LANES), lanes: T::LANES, in_place: false }
     }
 
-    /// A unit in one piece that few units of the other side meet is not worth packing, nor are the rows of a tile that stays
-    /// in the nearest cache.
+    /// A unit in one piece that few units of the other side meet is not worth packing, nor are the rows of tiles that stay in
+    /// a cache.
     fn meets(self, others: usize, stays: bool) -> Side<'a, T> {
         let Matrix { row_stride, col_stride, .. } = self.matrix;
         let few = row_stride == 1 && col_stride > 0 && others <= FEW_PASSES;
-        let rows = self.lanes == 0 && (stays || others <= FEW_PASSES) && col_stride == 1 && row_stride > 0;
+        let stays = stays || others <= FEW_PASSES || self.matrix.rows * self.matrix.cols <= SMALL_LEFT;
+        let rows = self.lanes == 0 && stays && col_stride == 1 && row_stride > 0;
         Side { in_place: few || rows, ..self }
     }
 
@@ -210,7 +215,7 @@ impl<T: Tile> Blocks<'_, T> {
         let (tiles, panels) = (tiles.meets(counts.1, self.is_tall), panels.meets(counts.0, !self.is_tall));
         let (short, long) = if self.is_tall { (&panels, &tiles) } else { (&tiles, &panels) };
         let depth = self.a.cols;
-        let slices = depth.div_ceil(TILE_DEPTH);
+        let slices = depth.div_ceil(if self.is_tall { TILE_DEPTH } else { PANEL_DEPTH });
 
         let padded = short.padded(&(0..short.count));
         let mut memory = Block::new(padded * depth * size_of::<T>());
