@@ -59,7 +59,7 @@ fn descend(parameter: &mut Tensor) {
 fn adapt(parameter: &mut Tensor, [mean, square]: &mut [Tensor; 2], steps: i32) {
     let Some(gradient) = parameter.take_grad() else { return };
     mean.combine_assign(FIRST, &gradient, 1.0 - FIRST);
-    square.combine_assign(SECOND, gradient.square(), 1.0 - SECOND);
+    square.combine_square_assign(SECOND, &gradient, 1.0 - SECOND);
     let (mean_part, root_part) = (1.0 - FIRST.powi(steps), (1.0 - SECOND.powi(steps)).sqrt());
     // m' / (sqrt(v') + tiny) with the parts of both taken out of the quotient.
     let step = mean.over_root(&*square, TINY * root_part);

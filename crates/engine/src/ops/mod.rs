@@ -54,6 +54,7 @@ primitives! {
         add: ADD;
         sub: SUB;
         combine: COMBINE;
+        combine_square: COMBINE_SQUARE;
         over_root: OVER_ROOT;
         mul: MUL;
         div: DIV;

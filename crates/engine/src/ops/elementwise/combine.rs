@@ -32,7 +32,7 @@ impl Tensor {
     }
 }
 
-fn weights(a: f64, b: f64) -> Attrs {
+pub(super) fn weights(a: f64, b: f64) -> Attrs {
     Attrs::new().with_real("a", a).with_real("b", b)
 }
 
