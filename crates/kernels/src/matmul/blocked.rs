@@ -5,7 +5,7 @@
 //! after the other into the nearest cache, or read rows where they lie. How a product is cut depends on its shape alone, so bits do not depend on the
 //! number of threads.
 
-use super::tile::{Added, Strip, Target, Tile, rows_of_tile};
+use super::tile::{Added, MOST_LANES, Strip, Target, Tile, rows_of_tile};
 use super::{Matrix, PARALLEL_WORK, work};
 use crate::pool::Block;
 use crate::simd::{Level, level, vectorised, without_subnormals};
@@ -29,8 +29,9 @@ const MOST_TASKS: usize = 40;
 const PACKED_UNITS: usize = 8;
 const PACKED_STEPS: usize = 64;
 
-/// Units of the other side up to which packing costs more than it saves.
-const FEW_PASSES: usize = 8;
+/// Units of the other side up to which packing a panel, or a tile, costs more than it saves.
+const FEW_TILES: usize = 8;
+const FEW_PANELS: usize = 4;
 
 /// Elements of a left side that is small enough to be read where it lies again and again.
 const SMALL_LEFT: usize = 1 << 16;
@@ -118,10 +119,11 @@ impl<'a, T: Tile> Side<'a, T> {
     /// a cache.
     fn meets(self, others: usize, stays: bool) -> Side<'a, T> {
         let Matrix { row_stride, col_stride, .. } = self.matrix;
-        let few = row_stride == 1 && col_stride > 0 && others <= FEW_PASSES;
-        let stays = stays || others <= FEW_PASSES || self.matrix.rows * self.matrix.cols <= SMALL_LEFT;
+        let few = others <= if self.lanes == 0 { FEW_PANELS } else { FEW_TILES };
+        let columns = row_stride == 1 && col_stride > 0 && few;
+        let stays = stays || few || self.matrix.rows * self.matrix.cols <= SMALL_LEFT;
         let rows = self.lanes == 0 && stays && col_stride == 1 && row_stride > 0;
-        Side { in_place: few || rows, ..self }
+        Side { in_place: columns || rows, ..self }
     }
 
     fn is_in_place(&self, unit: &Unit) -> bool {
@@ -332,30 +334,48 @@ fn pack<T: Tile>(from: Matrix<'_, T>, width: usize, to: &mut [T]) {
     }
 }
 
+/// Elements that are copied at once.
+const STEP: usize = 16;
+
 vectorised! {
     /// `to[k] = from[..][k]`, which lies in one piece. Whole vectors are copied while there is room behind: what is too much
     /// is written over by the next row.
     fn copy_rows[T: Tile](from: Matrix<'_, T>, width: usize, to: &mut [T]) {
-        const STEP: usize = 16;
-        let (length, room) = (from.data.len(), to.len());
-        for k in 0..from.cols {
-            let at = (from.offset as isize + k as isize * from.col_stride) as usize;
-            let place = k * width;
-            for first in (0..width).step_by(STEP) {
-                let count = match at + first + STEP <= length && place + first + STEP <= room {
-                    true => STEP,
-                    false => width - first,
-                };
-                // SAFETY: a column of a checked matrix has `width` elements, and so has a row of `to`; more are copied only
-                // where both have more. Input and output are different memory.
-                unsafe {
-                    let (source, target) = (from.data.as_ptr().add(at + first), to.as_mut_ptr().add(place + first));
-                    match count {
-                        STEP => std::ptr::copy_nonoverlapping(source, target, STEP),
-                        _ => (0..count).for_each(|i| *target.add(i) = *source.add(i)),
-                    }
-                }
+        let (data, offset) = (from.data, from.offset);
+        let steps = width.div_ceil(STEP);
+        let reach = steps * STEP;
+        // Columns behind which both sides have room for all steps.
+        let room = |length: usize, step: usize| length.checked_sub(reach).map_or(0, |room| room / step + 1);
+        let (mut whole, stride) = (0, from.col_stride as usize);
+        if from.col_stride > 0 {
+            whole = from.cols.min(room(data.len() - offset, stride)).min(room(to.len(), width));
+        }
+        let (source, target) = (data[offset..].as_ptr(), to.as_mut_ptr());
+        // SAFETY: every copy begins at a column and has room; input and output are different memory.
+        unsafe {
+            // One loop for each count of steps: a loop over the steps of a row would be a call.
+            match steps {
+                1 => (0..whole).for_each(|k| copy_step(source.add(k * stride), target.add(k * width))),
+                2 => (0..whole).for_each(|k| {
+                    copy_step(source.add(k * stride), target.add(k * width));
+                    copy_step(source.add(k * stride + STEP), target.add(k * width + STEP));
+                }),
+                _ => unreachable!("a unit has at most {MOST_LANES} rows or columns"),
+            }
+        }
+        for k in whole..from.cols {
+            let at = (offset as isize + k as isize * from.col_stride) as usize;
+            for i in 0..width {
+                to[k * width + i] = data[at + i];
             }
         }
     }
+}
+
+/// # Safety
+/// Both places are valid for [`STEP`] elements, which do not overlap.
+#[inline(always)]
+unsafe fn copy_step<T: Copy>(from: *const T, to: *mut T) {
+    // SAFETY: passed on from the caller.
+    unsafe { std::ptr::copy_nonoverlapping(from, to, STEP) };
 }

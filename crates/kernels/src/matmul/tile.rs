@@ -16,7 +16,7 @@ use std::arch::x86_64::*;
 const MOST_ROWS: usize = 14;
 
 /// The most lanes of a panel, whatever the type.
-const MOST_LANES: usize = 32;
+pub(super) const MOST_LANES: usize = 32;
 
 /// Where the sums of a tile go.
 pub(super) struct Target<T> {
