@@ -381,3 +381,25 @@ fn wrong_options_name_the_callers_line() {
     let (_, error) = here!(x.slice((.., Select::Range { start: Some(2), stop: Some(1), step: 1 })));
     assert_eq!(error.message(), "range 2..1 by 1 along axis 1 names nothing");
 }
+
+#[test]
+fn a_bias_that_does_not_fit_says_so_and_names_both_shapes() {
+    let (x, w) = (Tensor::zeros([2, 3]), Tensor::zeros([4, 3]));
+    let (line, error) = here!(x.linear_bias(&w, &Tensor::zeros([3])));
+    assert_eq!((error.operation(), error.line().unwrap().line()), ("linear", line));
+    assert_eq!(error.message(), "the bias has shape [3], the weights [4, 3]");
+    assert_eq!(error.suggestion(), Some("give one number for each output"));
+    let (line, error) = here!(x.linear(&Tensor::zeros([3, 4])));
+    assert_eq!(
+        (error.message(), error.line().unwrap().line()),
+        ("rows of 3 numbers with weights of shape [3, 4] for 4", line)
+    );
+    let (line, error) = here!(Tensor::zeros([]).linear(&w));
+    assert_eq!(
+        (error.message(), error.line().unwrap().line()),
+        ("input of shape [] with weights of shape [4, 3]", line)
+    );
+    let (line, error) = here!(x.linear_bias(&w, &Tensor::zeros([4]).cast(DType::F32)));
+    assert_eq!((error.operation(), error.line().unwrap().line()), ("linear", line));
+    assert!(error.to_string().contains("f32") && error.to_string().contains("f64"), "{error}");
+}

@@ -207,3 +207,58 @@ fn small_products_are_right() {
     let nan = Tensor::full([2], f64::NAN);
     assert_eq!(nan.addmm_with(&Tensor::ones([1, 1]), &Tensor::ones([1, 2]), 0.0, 1.0), Tensor::ones([1, 2]));
 }
+
+/// Large products add the bias where they write their sums, others afterwards; gradients are those of a product and a sum.
+#[test]
+fn a_bias_is_added_like_any_other_sum() {
+    for (rows, inputs, outputs) in [(1, 1, 1), (3, 5, 2), (150, 130, 140), (0, 3, 2), (2, 0, 3), (2, 3, 0)] {
+        let (x, w, b) = (wave(&[rows, inputs], 0.1), wave(&[outputs, inputs], 0.2), wave(&[outputs], 0.3));
+        let (leaves, seed) = ((x, w, b), wave(&[rows, outputs], 0.4));
+        let fused = |(x, w, b): &(Tensor, Tensor, Tensor)| x.linear_bias(w, b);
+        let apart = |(x, w, b): &(Tensor, Tensor, Tensor)| x.matmul(&w.t()) + b;
+        let ((y, pullback), (expected, other)) = (vjp(fused, &leaves), vjp(apart, &leaves));
+        assert!(y.all_close(&expected, 1e-12), "{rows} {inputs} {outputs}");
+        let ((dx, dw, db), (ex, ew, eb)) = (pullback.call(&seed), other.call(&seed));
+        for (found, expected) in [(dx, ex), (dw, ew), (db, eb)] {
+            assert!(found.all_close(&expected, 1e-11), "{rows} {inputs} {outputs}");
+        }
+    }
+}
+
+#[test]
+fn any_operand_of_a_linear_map_may_be_the_batched_one() {
+    let (x, w, b) = (wave(&[4, 3], 0.1), wave(&[2, 3], 0.2), wave(&[2], 0.3));
+    let (xs, ws, bs) = (wave(&[5, 4, 3], 0.4), wave(&[5, 2, 3], 0.5), wave(&[5, 2], 0.6));
+    let one = |tensor: &Tensor, i: usize| tensor.slice(i);
+    let over_x = vmap(|x: &Tensor| x.linear_bias(&w, &b))(&xs);
+    let over_w = vmap(|w: &Tensor| x.linear_bias(w, &b))(&ws);
+    let over_b = vmap(|b: &Tensor| x.linear_bias(&w, b))(&bs);
+    let over_all =
+        vmap(|(x, w, b): &(Tensor, Tensor, Tensor)| x.linear_bias(w, b))(&(xs.clone(), ws.clone(), bs.clone()));
+    for i in 0..5 {
+        assert!(one(&over_x, i).all_close(&(one(&xs, i).matmul(&w.t()) + &b), 1e-12));
+        assert!(one(&over_w, i).all_close(&(x.matmul(&one(&ws, i).t()) + &b), 1e-12));
+        assert!(one(&over_b, i).all_close(&(x.matmul(&w.t()) + one(&bs, i)), 1e-12));
+        assert!(one(&over_all, i).all_close(&(one(&xs, i).matmul(&one(&ws, i).t()) + one(&bs, i)), 1e-12));
+    }
+}
+
+#[test]
+fn a_bias_that_is_not_finite_reaches_its_column_alone() {
+    let bias = Tensor::from([0.5, f64::NAN, f64::INFINITY]);
+    for rows in [2, 400] {
+        let y = Tensor::full([rows, 200], 1.0).linear_bias(&Tensor::full([3, 200], 1.0), &bias);
+        assert_eq!(y.slice((.., 0)), Tensor::full([rows], 200.5));
+        assert!(y.slice((.., 1)).to_vec::<f64>().iter().all(|x| x.is_nan()));
+        assert_eq!(y.slice((.., 2)), Tensor::full([rows], f64::INFINITY));
+    }
+}
+
+#[test]
+fn a_product_and_its_bias_are_rounded_to_half_precision_once() {
+    // 256 + 1 is no bf16, 256 + 1 + 1 is one: rounding between the two would lose both.
+    let half = |tensor: Tensor| tensor.cast(DType::BF16);
+    let x = half(Tensor::from([[16.0, 1.0]]));
+    let y = x.linear_bias(&half(Tensor::from([[16.0, 1.0]])), &half(Tensor::from([1.0])));
+    assert_eq!(y.cast(DType::F64), Tensor::from([[258.0]]));
+}

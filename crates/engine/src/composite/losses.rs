@@ -152,6 +152,15 @@ fn scaled(losses: Tensor, weight: Option<&Tensor>) -> Tensor {
     }
 }
 
+/// What is added to differences in the distances of triplets, to keep roots from 0.
+const TRIPLET_TINY: f64 = 1e-6;
+
+#[track_caller]
+fn triplet(x: &Tensor, positive: &Tensor, far: Tensor, margin: f64, p: f64, reduction: Reduction) -> Tensor {
+    let near = x.pairwise_distance(positive, p, TRIPLET_TINY);
+    reduction.apply((near - far + margin).clamp_min(0.0))
+}
+
 impl Tensor {
     /// The cross-entropy of logits `[N, C, ..]` (or `[C]`) with targets: whole numbers `[N, ..]`, or probabilities of the
     /// shape of the logits.
@@ -421,9 +430,8 @@ impl Tensor {
         p: f64,
         reduction: Reduction,
     ) -> Tensor {
-        let near = self.pairwise_distance(positive, p, 1e-6);
-        let far = self.pairwise_distance(negative, p, 1e-6);
-        reduction.apply((near - far + margin).clamp_min(0.0))
+        let far = self.pairwise_distance(negative, p, TRIPLET_TINY);
+        triplet(self, positive, far, margin, p, reduction)
     }
 
     /// [`triplet_margin_loss`](Tensor::triplet_margin_loss) with the distance of the negative from x or from the positive,
@@ -444,10 +452,9 @@ impl Tensor {
         p: f64,
         reduction: Reduction,
     ) -> Tensor {
-        let near = self.pairwise_distance(positive, p, 1e-6);
-        let far = self.pairwise_distance(negative, p, 1e-6);
-        let far = far.minimum(positive.pairwise_distance(negative, p, 1e-6));
-        reduction.apply((near - far + margin).clamp_min(0.0))
+        let far = self.pairwise_distance(negative, p, TRIPLET_TINY);
+        let far = far.minimum(positive.pairwise_distance(negative, p, TRIPLET_TINY));
+        triplet(self, positive, far, margin, p, reduction)
     }
 
     /// `1 - cos` of the angle to the other where the target is 1, `max(0, cos - margin)` where it is -1, along the last axis.

@@ -238,7 +238,7 @@ pub enum Dependency {
 pub enum Jet {
     /// Coefficient by coefficient: the operation is linear.
     Linear,
-    /// The product rule over coefficients.
+    /// The product rule over coefficients of the first two operands; those of others, such as a bias, are added.
     Bilinear,
     /// By the differential equation that the slope gives.
     Slope,

@@ -35,38 +35,37 @@ impl Tensor {
 
 #[track_caller]
 fn map_rows(x: &Tensor, w: &Tensor, bias: Option<&Tensor>) -> Tensor {
-    let wrong = |shapes: [&[usize]; 2], message: &dyn Fn(&[Shape]) -> String, help: &str| -> ! {
-        let shapes = shapes.map(Shape::from).to_vec();
-        let message = message(&shapes);
-        Error::new(ErrorKind::Shape(shapes), "linear", message).help(help).raise()
+    let wrong = |first: &Tensor, message: &dyn Fn(&Shape, &Shape) -> String, help: &str| {
+        let (first, weights) = (Shape::from(first.shape()), Shape::from(w.shape()));
+        let message = message(&first, &weights);
+        Error::new(ErrorKind::Shape(vec![first, weights]), "linear", message).help(help)
     };
-    let both = [x.shape(), w.shape()];
     let (Some(&width), [outputs, inputs]) = (x.shape().last(), w.shape()) else {
-        let message = |s: &[Shape]| format!("input of shape {} with weights of shape {}", s[0], s[1]);
-        wrong(both, &message, "they are [.., in] and [out, in]");
+        let message = |x: &Shape, w: &Shape| format!("input of shape {x} with weights of shape {w}");
+        wrong(x, &message, "they are [.., in] and [out, in]").raise();
     };
     if width != *inputs {
-        let message = |s: &[Shape]| format!("rows of {width} numbers with weights of shape {} for {inputs}", s[1]);
+        let message = |_: &Shape, w: &Shape| format!("rows of {width} numbers with weights of shape {w} for {inputs}");
         let help = match width == *outputs {
             true => "weights are [out, in]: transpose them",
             false => "the last axes of input and weights must have one size",
         };
-        wrong(both, &message, help);
+        wrong(x, &message, help).raise();
     }
     if let Some(bias) = bias.filter(|bias| bias.shape() != [*outputs]) {
-        let message = |s: &[Shape]| format!("the bias has shape {}, the weights {}", s[0], s[1]);
-        wrong([bias.shape(), w.shape()], &message, "give one number for each output");
-    }
-    let apply = |rows: &Tensor| match bias {
-        Some(bias) => bind1(&LINEAR, Attrs::new(), &[rows, w, bias]),
-        None => bind1(&LINEAR, Attrs::new(), &[rows, w]),
-    };
-    if x.rank() == 2 {
-        return apply(x);
+        let message = |bias: &Shape, w: &Shape| format!("the bias has shape {bias}, the weights {w}");
+        wrong(bias, &message, "give one number for each output").raise();
     }
     let lead = &x.shape()[..x.rank() - 1];
-    let rows = x.reshape([lead.iter().product(), width]);
-    apply(&rows).reshape(lead.iter().copied().chain([*outputs]).collect::<Shape>())
+    let rows = if x.rank() == 2 { x.clone() } else { x.reshape([lead.iter().product(), width]) };
+    let y = match bias {
+        Some(bias) => bind1(&LINEAR, Attrs::new(), &[&rows, w, bias]),
+        None => bind1(&LINEAR, Attrs::new(), &[&rows, w]),
+    };
+    if x.rank() == 2 {
+        return y;
+    }
+    y.reshape(lead.iter().copied().chain([*outputs]).collect::<Shape>())
 }
 
 /// The primitive `linear`.
