@@ -24,8 +24,9 @@ pub use tensor::{
     AnyAxis, Arange, DType, Ellipsis, Nested, NewAxis, Scalar, Select, Selection, Shape, SliceMut, Steps, Tensor,
 };
 pub use transform::{
-    Compiled, GradCheck, GradFault, GradMismatch, GradReport, GradRow, Pullback, compile, grad, gradcheck, jvp,
-    value_and_grad, vjp, vmap,
+    Axes, Compiled, GradCheck, GradFault, GradMismatch, GradReport, GradRow, Jacobian, LinearMap, Pullback, compile,
+    gauss_newton_product, grad, grad_with_aux, grad_wrt, gradcheck, hessian, hvp, jacfwd, jacobian, jacrev, jvp,
+    linearize, value_and_grad, value_and_grad_with_aux, value_and_grad_wrt, vhp, vjp, vmap, vmap_with,
 };
 pub use tree::{Tree, TreePath};
 

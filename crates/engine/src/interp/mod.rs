@@ -6,6 +6,7 @@ pub(crate) mod batch;
 pub(crate) mod eval;
 mod level;
 mod node;
+mod push;
 mod sweep;
 pub(crate) mod tangent;
 pub(crate) mod tape;
@@ -14,4 +15,5 @@ mod window;
 
 pub(crate) use level::{Content, Level, LevelKind, Tracer};
 pub(crate) use node::{Node, Role};
+pub(crate) use push::push;
 pub(crate) use sweep::{Sweep, SweepOptions, Swept};
