@@ -6,6 +6,7 @@
 pub mod autograd;
 mod bind;
 mod composite;
+mod custom;
 mod error;
 mod interp;
 mod location;
@@ -25,8 +26,9 @@ pub use tensor::{
 };
 pub use transform::{
     Axes, Compiled, GradCheck, GradFault, GradMismatch, GradReport, GradRow, Jacobian, LinearMap, Pullback, compile,
-    gauss_newton_product, grad, grad_with_aux, grad_wrt, gradcheck, hessian, hvp, jacfwd, jacobian, jacrev, jvp,
-    linearize, value_and_grad, value_and_grad_with_aux, value_and_grad_wrt, vhp, vjp, vmap, vmap_with,
+    custom_jvp, custom_vjp, gauss_newton_product, grad, grad_with_aux, grad_wrt, gradcheck, hessian, hvp, jacfwd,
+    jacobian, jacrev, jvp, linearize, stop_gradient, value_and_grad, value_and_grad_with_aux, value_and_grad_wrt, vhp,
+    vjp, vmap, vmap_with,
 };
 pub use tree::{Tree, TreePath};
 

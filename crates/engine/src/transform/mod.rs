@@ -1,6 +1,7 @@
 //! The public transforms: functions of trees in, functions of trees out.
 
 mod compile;
+mod custom;
 mod grad;
 mod gradcheck;
 mod hessian;
@@ -12,6 +13,7 @@ mod vjp;
 mod vmap;
 
 pub use compile::{Compiled, compile};
+pub use custom::{custom_jvp, custom_vjp, stop_gradient};
 pub use grad::{grad, grad_with_aux, grad_wrt, value_and_grad, value_and_grad_with_aux, value_and_grad_wrt};
 pub use gradcheck::{GradCheck, GradFault, GradMismatch, GradReport, GradRow, gradcheck};
 pub use hessian::{gauss_newton_product, hessian, hvp, vhp};
