@@ -53,7 +53,7 @@ pub(crate) fn apply(
         }
         LevelKind::Trace(builder) => {
             let specs: SmallVec<[_; 4]> = operands.iter().map(|operand| operand.value.spec_ref()).collect();
-            let results = infer(function, &specs).len();
+            let results = function.infer(&specs).len();
             trace::apply(level, builder, op, staged(attrs, results), operands, line)
         }
     }
@@ -133,7 +133,7 @@ fn push(level: &Arc<Level>, function: &Arc<dyn Function>, operands: &[&Tensor], 
 }
 
 /// What comes out of a function for operands of these specs, by a trial run on symbols.
-pub(crate) fn infer(function: &Arc<dyn Function>, operands: &[SpecRef<'_>]) -> Specs {
+pub(crate) fn infer_by_trial(call: impl FnOnce(&[Tensor]) -> Vec<Tensor>, operands: &[SpecRef<'_>]) -> Specs {
     let line = location::resolve(Location::caller());
     let trial = Level::open("compile", LevelKind::Trace(Mutex::default()), line);
     let LevelKind::Trace(builder) = &trial.0.kind else { unreachable!("opened as a trace") };
@@ -142,7 +142,7 @@ pub(crate) fn infer(function: &Arc<dyn Function>, operands: &[SpecRef<'_>]) -> S
         trace::lift(&trial.0, var, operand.to_spec(), line)
     };
     let symbols: Vec<Tensor> = operands.iter().map(symbol).collect();
-    modes::tracing(|| function.call(&symbols)).iter().map(Tensor::spec).collect()
+    modes::tracing(|| call(&symbols)).iter().map(Tensor::spec).collect()
 }
 
 /// What a rule computes from tensors below a level lies below it, unless it captured others.
@@ -155,7 +155,7 @@ fn expect_below<'t>(
     if tensors.any(above) { Err(captured(name, level.name)) } else { Ok(()) }
 }
 
-fn captured(name: &str, by: &str) -> Error {
+pub(crate) fn captured(name: &str, by: &str) -> Error {
     let message = format!("the function captured a tensor that the {by} differentiates by");
     Error::new(ErrorKind::WrongLevel, name, message)
         .help("make it an input of the function; what is captured is a constant to its rule")
