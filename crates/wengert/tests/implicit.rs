@@ -395,10 +395,32 @@ fn the_first_guess_has_no_gradient() {
     let f = |(a, x0): &(Tensor, Tensor)| root(|a: &Tensor, x: &Tensor| x * x - a, a, x0);
     let (a, x0) = grad(f)(&(Tensor::from(4.0), Tensor::from(1.0)));
     assert_eq!((a.item(), x0.item()), (0.25, 0.0));
+    let by_guess = |x0: &Tensor| f(&(Tensor::from(4.0), x0.clone()));
+    close(&vmap(by_guess)(&Tensor::from([1.0, -1.0])), &Tensor::from([2.0, -2.0]), 1e-14);
     assert_eq!(
         jvp(|x0: &Tensor| f(&(Tensor::from(4.0), x0.clone())), &Tensor::from(1.0), &Tensor::from(1.0)).1.item(),
         0.0
     );
+}
+
+#[test]
+fn what_is_computed_without_gradients_is_a_number() {
+    let leaf = Tensor::from([4.0, 9.0]).require_grad();
+    let x = no_grad(|| root(|a: &Tensor, x: &Tensor| x * x - a, &leaf, &leaf));
+    assert!(!x.requires_grad());
+    let x = no_grad(|| linear_solve(|_: &(), x: &Tensor| x.clone(), &(), &leaf, Krylov::gmres()));
+    assert!(!x.requires_grad());
+    close(&x, &Tensor::from([4.0, 9.0]), 1e-14);
+}
+
+#[test]
+fn more_parameters_than_a_call_takes_are_a_typed_error() {
+    let many = |count: usize| vec![Tensor::from(1.0); count];
+    let f = |a: &Vec<Tensor>| root(|a: &Vec<Tensor>, x: &Tensor| x - &a[0], a, &Tensor::from(0.0));
+    assert_eq!(grad(f)(&many(62))[0].item(), 1.0);
+    for count in [63, 64] {
+        assert_eq!(catch(|| grad(f)(&many(count))).unwrap_err().kind(), &ErrorKind::Argument);
+    }
 }
 
 #[test]
@@ -446,6 +468,7 @@ fn captured_tensors_are_constants_and_others_an_error() {
         root(move |_: &(), x: &Tensor| x * x - &inner, &(), &Tensor::from(1.0))
     };
     near(captured(&Tensor::from(4.0)).item(), 2.0, 1e-14);
+    near(no_grad(|| captured(&Tensor::from(4.0).require_grad())).item(), 2.0, 1e-14);
     for error in [
         catch(|| grad(captured)(&Tensor::from(4.0))).unwrap_err(),
         catch(|| vmap(captured)(&Tensor::from([4.0, 9.0]))).unwrap_err(),

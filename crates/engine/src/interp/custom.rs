@@ -33,7 +33,8 @@ pub(crate) fn apply(
         let linked = modes::records_tape() && operands.iter().any(|operand| operand.link.is_some());
         return match linked {
             true => record_imperative(function, op, attrs, operands, line),
-            false => Ok(function.call(&cloned(operands)).into()),
+            // Where nothing is recorded, a leaf is a number like others.
+            false => Ok(function.call(&plain(operands)).into()),
         };
     };
     match &level.kind {
@@ -63,6 +64,19 @@ fn cloned(operands: &[&Tensor]) -> Vec<Tensor> {
     operands.iter().map(|&operand| operand.clone()).collect()
 }
 
+fn plain(operands: &[&Tensor]) -> Vec<Tensor> {
+    operands.iter().map(|operand| operand.plain()).collect()
+}
+
+/// Outputs and residual have their places in one mask.
+fn expect_room(name: &str, count: usize) -> Result<(), Error> {
+    if count <= MOST_LEAVES {
+        return Ok(());
+    }
+    let message = format!("has at most {MOST_LEAVES} leaves of output and residual together, got {count}");
+    Err(Error::new(ErrorKind::Argument, name, message).help("join some of them, for example with Tensor::concat"))
+}
+
 fn record_imperative(
     function: &Arc<dyn Function>,
     op: &'static dyn Primitive,
@@ -70,8 +84,8 @@ fn record_imperative(
     operands: &[&Tensor],
     line: Line,
 ) -> Result<Outputs, Error> {
-    let plain: Vec<Tensor> = operands.iter().map(|operand| operand.plain()).collect();
-    let (mut outputs, residual) = function.forward(&plain);
+    let (mut outputs, residual) = function.forward(&plain(operands));
+    expect_room(function.name(), outputs.len() + residual.tensors.len())?;
     if outputs.iter().any(|output| output.link.is_some()) {
         return Err(captured(function.name(), "imperative tape"));
     }
@@ -104,6 +118,7 @@ fn record(
     let primals: SmallVec<[&Tensor; 4]> = parts.iter().map(|part| part.0).collect();
     let (mut outputs, residual) = function.forward(&cloned(&primals));
     expect_below(level, function.name(), outputs.iter().chain(&residual.tensors))?;
+    expect_room(function.name(), outputs.len() + residual.tensors.len())?;
     let results = outputs.len();
     let attrs = recorded(attrs, operands.len(), results, &residual, false);
     outputs.extend(residual.tensors);

@@ -1,8 +1,8 @@
 //! The derivative of the exact solution: another differential equation.
 //!
 //! With `dy/dt = f(t, y, theta)`, the cotangent of the state follows `da/dt = -(df/dy)^T a`, back from the last time, and that of
-//! the parameters gathers `-(df/dtheta)^T a`; at every asked time `a` receives what arrives there. The state is taken from the
-//! solution at the asked times and integrated again between them. A tangent follows `ds/dt = (df/dy) s + (df/dtheta) dtheta`.
+//! the parameters gathers `-(df/dtheta)^T a`; at every asked time `a` receives what arrives there. The state is computed again at
+//! checkpoints between two asked times, and integrated backwards from each to the one before. A tangent follows `ds/dt = (df/dy) s + (df/dtheta) dtheta`.
 
 use super::step::Control;
 use super::{Ode, Rhs, stacked_spec};
@@ -23,8 +23,27 @@ pub(super) struct Solution {
 }
 
 impl Solution {
+    /// Another equation by the same options.
     fn with_rhs(&self, times: &[f64], rhs: Rhs) -> Solution {
         Solution { rhs, times: times.into(), options: self.options.clone() }
+    }
+
+    /// The same for a short time, whose derivative needs no further checkpoints.
+    fn briefly(&self, times: &[f64], rhs: &Rhs) -> Solution {
+        Solution { rhs: rhs.clone(), times: times.into(), options: self.options.clone().checkpoints(0) }
+    }
+
+    /// The state at the ends of the parts of an interval, and when that is; the ends of the interval are known.
+    fn states_within(&self, theta: &[Tensor], [from, to]: [f64; 2], [first, last]: [&Tensor; 2]) -> Vec<(f64, Tensor)> {
+        let parts = self.options.parts(self.times.len() - 1);
+        if parts == 1 || from == to {
+            return vec![(from, first.clone()), (to, last.clone())];
+        }
+        let inner = (0..parts).map(|part| from + (to - from) * (part as f64 / parts as f64));
+        let times: Vec<f64> = inner.collect();
+        let states = bind(self.briefly(&times, &self.rhs), &with(theta, first));
+        let row = |(number, time): (usize, f64)| (time, states.select(0, number as isize));
+        times.into_iter().enumerate().map(row).chain([(to, last.clone())]).collect()
     }
 }
 
@@ -71,17 +90,21 @@ impl Function for Solution {
         let sizes: Vec<usize> = chosen.iter().map(|&position| theta[position].elements()).collect();
         let (n, parameters) = (state.elements(), sizes.iter().sum::<usize>());
         let augmented = adjoint(&self.rhs, &state, &chosen);
-        let row = |tensor: &Tensor, number: usize| tensor.select(0, number as isize).reshape([n]);
+        let row = |tensor: &Tensor, number: usize| tensor.select(0, number as isize);
         let last = self.times.len() - 1;
-        let mut a = row(cotangent, last);
+        let mut a = row(cotangent, last).reshape([n]);
         let mut gathered = Tensor::zeros_of([parameters], states.dtype());
         for number in (1..=last).rev() {
-            let (from, to) = (self.times[number], self.times[number - 1]);
-            let start = Tensor::concat(&[&row(states, number), &a, &gathered], 0);
-            let back = self.with_rhs(&[from, to], augmented.clone());
-            let end = bind(back, &with(theta, &start)).select(0, 1);
-            a = end.narrow(0, n, n) + row(cotangent, number - 1);
-            gathered = end.narrow(0, 2 * n, parameters);
+            let ends = [&row(states, number - 1), &row(states, number)];
+            let known = self.states_within(theta, [self.times[number - 1], self.times[number]], ends);
+            for pair in known.windows(2).rev() {
+                let [(to, _), (from, state)] = pair else { unreachable!("windows of two") };
+                let start = Tensor::concat(&[&state.reshape([n]), &a, &gathered], 0);
+                let end = bind(self.briefly(&[*from, *to], &augmented), &with(theta, &start)).select(0, 1);
+                a = end.narrow(0, n, n);
+                gathered = end.narrow(0, 2 * n, parameters);
+            }
+            a = a + row(cotangent, number - 1).reshape([n]);
         }
         let mut pulled = vec![None; theta.len()];
         let mut start = 0;

@@ -80,7 +80,7 @@ pub enum Adjoint {
     #[default]
     Discrete,
     /// That of the exact solution, from a differential equation of its own: as precise as the tolerances, and with the memory of
-    /// the asked times alone.
+    /// the states at the asked times and at [checkpoints](Ode::checkpoints) between two of them.
     Continuous,
 }
 
@@ -101,6 +101,7 @@ pub struct Ode {
     steps: usize,
     first_step: Option<f64>,
     adjoint: Adjoint,
+    checkpoints: Option<usize>,
 }
 
 impl Default for Ode {
@@ -112,7 +113,7 @@ impl Default for Ode {
 impl Ode {
     /// The usual options: tolerances 1e-7 and 1e-9, the discrete adjoint.
     pub fn new() -> Ode {
-        Ode { rtol: 1e-7, atol: 1e-9, steps: 100_000, first_step: None, adjoint: Adjoint::Discrete }
+        Ode { rtol: 1e-7, atol: 1e-9, steps: 100_000, first_step: None, adjoint: Adjoint::Discrete, checkpoints: None }
     }
 
     /// The error that a step may make, against the size of the state; 1e-7 unless set.
@@ -139,10 +140,23 @@ impl Ode {
         self
     }
 
+    /// How many states between two asked times the continuous adjoint starts from again on its way back. Between them it
+    /// integrates the state backwards, which magnifies errors where solutions come together. Unless set, there are at least 15
+    /// states between the first time and the last.
+    pub fn checkpoints(mut self, count: usize) -> Ode {
+        self.checkpoints = Some(count);
+        self
+    }
+
     /// What the derivative is.
     pub fn adjoint(mut self, adjoint: Adjoint) -> Ode {
         self.adjoint = adjoint;
         self
+    }
+
+    /// Into how many parts the continuous adjoint divides each of `count` intervals.
+    fn parts(&self, count: usize) -> usize {
+        self.checkpoints.map_or_else(|| 16usize.div_ceil(count.max(1)), |between| between + 1)
     }
 
     fn check(&self, times: &[f64]) -> Result<(), Error> {
