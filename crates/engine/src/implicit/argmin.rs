@@ -228,20 +228,16 @@ impl Direction {
             let curvature = dot(&p, &image);
             if curvature <= epsilon(p.dtype()) * norm(&p) * norm(&image) {
                 // A step that was begun goes downhill already; otherwise the steepest way does.
-                return if round == 0 {
-                    Direction { step: p, bends_down: true }
-                } else {
-                    Direction { step, bends_down: true }
-                };
+                return Direction { step: if round == 0 { p } else { step }, bends_down: true };
             }
             let length = rr / curvature;
-            step = &step + &p * length;
-            r = &r - &image * length;
+            step = step.combine(1.0, &p, length);
+            r = r.combine(1.0, &image, -length);
             let next = dot(&r, &r);
             if next.sqrt() <= target {
                 break;
             }
-            p = &r + &p * (next / rr);
+            p = r.combine(1.0, &p, next / rr);
             rr = next;
         }
         Direction { step, bends_down: false }

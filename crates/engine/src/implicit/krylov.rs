@@ -185,11 +185,11 @@ impl Solver {
                     .help("use Krylov::gmres(), which takes any operator"));
             }
             let length = rz / curvature;
-            x = &x + &p * length;
-            r = &r - &image * length;
+            x = x.combine(1.0, &p, length);
+            r = r.combine(1.0, &image, -length);
             z = precondition(&r);
             let next = dot(&r, &z);
-            p = &z + &p * (next / rz);
+            p = z.combine(1.0, &p, next / rz);
             rz = next;
             steps += 1;
         }
@@ -256,7 +256,7 @@ impl Cycle {
             for _ in 0..2 {
                 for (entry, direction) in column.iter_mut().zip(&basis) {
                     let share = dot(&image, direction);
-                    image = &image - direction * share;
+                    image = image.combine(1.0, direction, -share);
                     *entry += share;
                 }
             }

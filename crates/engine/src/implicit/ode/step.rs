@@ -36,7 +36,7 @@ impl Step {
         let mut slopes = vec![slope.clone()];
         let mut there = y.clone();
         for (share, weights) in TIMES.iter().zip(STAGES) {
-            there = y + &weighted(weights, h, &slopes);
+            there = y + weighted(weights, h, &slopes);
             slopes.push(f(t + share * h, &there));
         }
         Step { y: there, slopes }
@@ -52,9 +52,17 @@ impl Step {
     }
 }
 
+/// `h` times the weighted sum of slopes, which are added up before they meet the larger state.
 fn weighted(weights: &[f64], h: f64, slopes: &[Tensor]) -> Tensor {
-    let parts = weights.iter().zip(slopes).filter(|(weight, _)| **weight != 0.0);
-    parts.map(|(weight, slope)| slope * (weight * h)).reduce(|sum, part| sum + part).expect("a weight that is not zero")
+    let mut parts = weights.iter().zip(slopes).filter(|(weight, _)| **weight != 0.0);
+    let (weight, first) = parts.next().expect("a weight that is not zero");
+    match parts.next() {
+        None => first * (weight * h),
+        Some((other, second)) => {
+            let start = first.combine(weight * h, second, other * h);
+            parts.fold(start, |sum, (weight, slope)| sum.combine(1.0, slope, weight * h))
+        }
+    }
 }
 
 /// The root of the mean square of a state whose elements are measured by `scale`.
