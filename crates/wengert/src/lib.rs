@@ -17,10 +17,10 @@ pub use wengert_engine::{
     Error, ErrorKind, GradCheck, GradFault, GradMismatch, GradReport, GradRow, GridSample, Interpolate,
     InterpolateMode, Interpolation, Jacobian, Key, Line, LinearMap, MatrixNorm, Nested, NewAxis, Norm, Operand,
     Outside, PadMode, Padding, Pool, Pullback, Reduction, Scalar, ScatterReduce, Select, Selection, Shape, Sizes,
-    SliceMut, Steps, Tensor, Tree, TreePath, Triangle, Unique, autograd, catch, compile, custom_jvp, custom_vjp,
-    gauss_newton_product, grad, grad_with_aux, grad_wrt, gradcheck, hessian, hvp, jacfwd, jacobian, jacrev, jvp,
-    linearize, memory, primitive, program, set_threads, stop_gradient, threads, tree, value_and_grad,
-    value_and_grad_with_aux, value_and_grad_wrt, vhp, vjp, vmap, vmap_with,
+    SliceMut, Steps, Tensor, Tree, TreePath, Triangle, Unique, autograd, catch, checkpoint, checkpoint_chain, compile,
+    custom_jvp, custom_vjp, gauss_newton_product, grad, grad_with_aux, grad_wrt, gradcheck, hessian, hvp, jacfwd,
+    jacobian, jacrev, jvp, linearize, memory, primitive, program, set_threads, stop_gradient, threads, tree,
+    value_and_grad, value_and_grad_with_aux, value_and_grad_wrt, vhp, vjp, vmap, vmap_with,
 };
 
 /// Everything a program usually needs.
@@ -31,9 +31,9 @@ pub mod prelude {
         Attention, Axes, Bag, Compiled, Conv, CrossEntropy, DType, Ellipsis, EmbeddingBag, Error, ErrorKind, GradCheck,
         GridSample, Interpolate, InterpolateMode, Jacobian, Key, LinearMap, MatrixNorm, NewAxis, Norm, Operand,
         Outside, PadMode, Padding, Pool, Pullback, Reduction, ScatterReduce, Select, Shape, Tensor, Tree, TreePath,
-        Triangle, catch, compile, custom_jvp, custom_vjp, gauss_newton_product, grad, grad_with_aux, grad_wrt,
-        gradcheck, hessian, hvp, jacfwd, jacobian, jacrev, jvp, linearize, stop_gradient, value_and_grad,
-        value_and_grad_with_aux, value_and_grad_wrt, vhp, vjp, vmap, vmap_with,
+        Triangle, catch, checkpoint, checkpoint_chain, compile, custom_jvp, custom_vjp, gauss_newton_product, grad,
+        grad_with_aux, grad_wrt, gradcheck, hessian, hvp, jacfwd, jacobian, jacrev, jvp, linearize, stop_gradient,
+        value_and_grad, value_and_grad_with_aux, value_and_grad_wrt, vhp, vjp, vmap, vmap_with,
     };
 }
 
