@@ -63,6 +63,8 @@ pub enum ErrorKind {
     },
     /// An operation lacks a rule that was asked of it.
     MissingRule,
+    /// A checkpointed function did something else when it was computed again.
+    Checkpoint,
 }
 
 /// A failure with its operation, its explanation, the user's line and a suggestion.

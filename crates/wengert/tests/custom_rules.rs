@@ -40,7 +40,7 @@ fn the_rule_is_used_in_every_mode_and_composition() {
     let leaf = x.clone().require_grad();
     f(&leaf).sum().backward();
     assert_eq!(leaf.grad().unwrap(), expected);
-    assert_eq!(no_grad(|| f(&leaf)).requires_grad(), false);
+    assert!(!no_grad(|| f(&leaf)).requires_grad());
     // A constant input needs no rule.
     assert_eq!(f(&x), x.sin());
 }

@@ -424,6 +424,23 @@ fn more_parameters_than_a_call_takes_are_a_typed_error() {
 }
 
 #[test]
+fn solvers_run_inside_checkpoints() {
+    let inner = |a: &Tensor| root(|a: &Tensor, x: &Tensor| x * x - a, &a.exp(), &Tensor::from(1.0)).sin();
+    let plain = |a: &Tensor| (a / 2.0).exp().sin();
+    let f = |a: &Tensor| checkpoint(inner)(a) + a;
+    let g = |a: &Tensor| plain(a) + a;
+    let a = Tensor::from(0.7);
+    near(grad(f)(&a).item(), grad(g)(&a).item(), 1e-13);
+    near(grad(grad(f))(&a).item(), grad(grad(g))(&a).item(), 1e-12);
+    near(jvp(grad(f), &a, &Tensor::from(1.0)).1.item(), grad(grad(g))(&a).item(), 1e-12);
+    let many = Tensor::from([0.2, 0.7]);
+    close(&vmap(grad(f))(&many), &vmap(grad(g))(&many), 1e-13);
+    let leaf = a.clone().require_grad();
+    f(&leaf).backward();
+    near(leaf.grad().unwrap().item(), grad(g)(&a).item(), 1e-13);
+}
+
+#[test]
 fn failures_are_typed_and_name_the_line() {
     let here = |error: &Error| assert_eq!(error.line().unwrap().file(), file!(), "{error}");
     let error = try_root(|_: &(), x: &Tensor| x * x + 1.0, &(), &Tensor::from(2.0)).unwrap_err();

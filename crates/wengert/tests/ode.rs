@@ -187,6 +187,26 @@ fn checkpoints_keep_the_continuous_adjoint_exact_where_solutions_come_together()
 }
 
 #[test]
+fn solutions_may_be_checkpointed() {
+    for adjoint in ADJOINTS {
+        let end = |a: &Tensor| {
+            odeint(
+                |_: &Tensor, y: &Tensor, a: &Tensor| a * y,
+                &a.sin(),
+                &Tensor::from(1.0),
+                &[0.0, 2.0],
+                tight(adjoint),
+            )
+            .select(0, 1)
+        };
+        let exact = |a: &Tensor| (a.sin() * 2.0).exp();
+        let a = Tensor::from(0.7);
+        near(grad(checkpoint(end))(&a).item(), grad(exact)(&a).item(), 1e-8);
+        near(grad(grad(checkpoint(end)))(&a).item(), grad(grad(exact))(&a).item(), 1e-7);
+    }
+}
+
+#[test]
 fn a_right_side_may_return_a_parameter_as_it_is() {
     let constant = |_: &Tensor, _: &Tensor, a: &Tensor| a.clone();
     for adjoint in ADJOINTS {

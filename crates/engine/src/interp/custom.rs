@@ -92,7 +92,7 @@ fn record_imperative(
     let results = outputs.len();
     let attrs = recorded(attrs, operands.len(), results, &residual, true);
     outputs.extend(residual.tensors);
-    let node = Node::operation(op, attrs, line, |i| operands[i].link.as_ref(), operands, &outputs, true);
+    let node = Node::operation(op, attrs, line, |i| operands[i].link.as_ref(), operands, &outputs, 0);
     outputs.truncate(results);
     for (position, output) in outputs.iter_mut().enumerate().filter(|(_, output)| output.dtype().is_float()) {
         output.link = Some(node.output_record(position));
@@ -122,7 +122,7 @@ fn record(
     let results = outputs.len();
     let attrs = recorded(attrs, operands.len(), results, &residual, false);
     outputs.extend(residual.tensors);
-    let node = Node::operation(op, attrs, line, |i| parts[i].1, &primals, &outputs, false);
+    let node = Node::operation(op, attrs, line, |i| parts[i].1, &primals, &outputs, level.id);
     outputs.truncate(results);
     for (position, output) in outputs.iter_mut().enumerate().filter(|(_, output)| output.dtype().is_float()) {
         *output = tape::lift(level, output, node.output_record(position), line);

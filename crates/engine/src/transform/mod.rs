@@ -1,5 +1,6 @@
 //! The public transforms: functions of trees in, functions of trees out.
 
+mod checkpoint;
 mod compile;
 mod custom;
 mod grad;
@@ -12,6 +13,7 @@ mod record;
 mod vjp;
 mod vmap;
 
+pub use checkpoint::{checkpoint, checkpoint_chain};
 pub use compile::{Compiled, compile};
 pub use custom::{custom_jvp, custom_vjp, stop_gradient};
 pub(crate) use custom::{expect_form, form_of, specs_of};
