@@ -189,7 +189,7 @@ fn checkpoints_keep_the_continuous_adjoint_exact_where_solutions_come_together()
 #[test]
 fn solutions_may_be_checkpointed() {
     for adjoint in ADJOINTS {
-        let end = |a: &Tensor| {
+        let end = move |a: &Tensor| {
             odeint(
                 |_: &Tensor, y: &Tensor, a: &Tensor| a * y,
                 &a.sin(),
