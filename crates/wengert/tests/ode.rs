@@ -207,6 +207,23 @@ fn solutions_may_be_checkpointed() {
 }
 
 #[test]
+fn single_precision_has_tolerances_of_its_own() {
+    for adjoint in ADJOINTS {
+        let end = |a: &Tensor| {
+            let grow = |t: &Tensor, y: &Tensor, a: &Tensor| {
+                assert_eq!(t.dtype(), DType::F32);
+                a * y
+            };
+            odeint(grow, a, &Tensor::from(1f32), &[0.0, 1.0], Ode::new().adjoint(adjoint)).select(0, 1)
+        };
+        let (value, slope) = value_and_grad(end)(&Tensor::from(0.5f32));
+        assert_eq!((value.dtype(), slope.dtype()), (DType::F32, DType::F32));
+        near(value.item(), 0.5f64.exp(), 1e-4);
+        near(slope.item(), 0.5f64.exp(), 1e-3);
+    }
+}
+
+#[test]
 fn a_right_side_may_return_a_parameter_as_it_is() {
     let constant = |_: &Tensor, _: &Tensor, a: &Tensor| a.clone();
     for adjoint in ADJOINTS {

@@ -10,7 +10,7 @@ use crate::error::{OrRaise, catch};
 use crate::location::{self, Line};
 use crate::primitive::{Spec, SpecRef};
 use crate::transform::form_of;
-use crate::{Error, ErrorKind, Tensor, Tree};
+use crate::{DType, Error, ErrorKind, Tensor, Tree};
 use std::panic::Location;
 use std::sync::Arc;
 
@@ -96,8 +96,8 @@ pub enum Adjoint {
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ode {
-    rtol: f64,
-    atol: f64,
+    rtol: Option<f64>,
+    atol: Option<f64>,
     steps: usize,
     first_step: Option<f64>,
     adjoint: Adjoint,
@@ -111,20 +111,21 @@ impl Default for Ode {
 }
 
 impl Ode {
-    /// The usual options: tolerances 1e-7 and 1e-9, the discrete adjoint.
+    /// The usual options.
     pub fn new() -> Ode {
-        Ode { rtol: 1e-7, atol: 1e-9, steps: 100_000, first_step: None, adjoint: Adjoint::Discrete, checkpoints: None }
+        let (steps, adjoint) = (100_000, Adjoint::Discrete);
+        Ode { rtol: None, atol: None, steps, first_step: None, adjoint, checkpoints: None }
     }
 
-    /// The error that a step may make, against the size of the state; 1e-7 unless set.
+    /// The error that a step may make, against the size of the state; 1e-7 unless set, 1e-4 for `f32`.
     pub fn rtol(mut self, rtol: f64) -> Ode {
-        self.rtol = rtol;
+        self.rtol = Some(rtol);
         self
     }
 
-    /// The error that a step may make where the state is near zero; 1e-9 unless set.
+    /// The error that a step may make where the state is near zero; 1e-9 unless set, 1e-6 for `f32`.
     pub fn atol(mut self, atol: f64) -> Ode {
-        self.atol = atol;
+        self.atol = Some(atol);
         self
     }
 
@@ -154,6 +155,16 @@ impl Ode {
         self
     }
 
+    /// Relative and absolute tolerance.
+    fn tolerances(&self, dtype: DType) -> (f64, f64) {
+        let (rtol, atol) = match dtype {
+            DType::F64 => (1e-7, 1e-9),
+            DType::F32 => (1e-4, 1e-6),
+            _ => (1e-2, 1e-2),
+        };
+        (self.rtol.unwrap_or(rtol), self.atol.unwrap_or(atol))
+    }
+
     /// Into how many parts the continuous adjoint divides each of `count` intervals.
     fn parts(&self, count: usize) -> usize {
         self.checkpoints.map_or_else(|| 16usize.div_ceil(count.max(1)), |between| between + 1)
@@ -169,8 +180,9 @@ impl Ode {
             return wrong("the times go forward and back".to_string());
         }
         let positive = |number: f64| number.is_finite() && number >= 0.0;
-        if !positive(self.rtol) || !positive(self.atol) || self.rtol + self.atol == 0.0 {
-            return wrong(format!("the tolerances {} and {} are not positive", self.rtol, self.atol));
+        let (rtol, atol) = self.tolerances(DType::F64);
+        if !positive(rtol) || !positive(atol) || rtol + atol == 0.0 {
+            return wrong(format!("the tolerances {rtol} and {atol} are not positive"));
         }
         match self.first_step {
             Some(length) if !(length.is_finite() && length > 0.0) => {

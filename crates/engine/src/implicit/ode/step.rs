@@ -95,6 +95,7 @@ impl Control {
         limit: usize,
     ) -> Result<(Tensor, f64, Vec<(f64, f64)>), Error> {
         let direction = (end - t).signum();
+        let (rtol, atol) = self.options.tolerances(y.dtype());
         let mut y = y.clone();
         let mut slope = f(t, &y);
         expect_numbers("odeint", &slope)?;
@@ -123,7 +124,7 @@ impl Control {
             }
             let step = Step::take(f, t, h, &y, &slope);
             self.steps += 1;
-            let scale = y.abs().maximum(step.y.abs()) * self.options.rtol + self.options.atol;
+            let scale = y.abs().maximum(step.y.abs()) * rtol + atol;
             let error = size(&step.error(h), &scale);
             if error <= 1.0 && error.is_finite() && all_finite(step.slope()) {
                 let most = if rejected { 1.0 } else { 10.0 };
@@ -151,7 +152,8 @@ impl Control {
     /// Such that the first step's error is about a hundredth of what is allowed, judged by the size of the slope and of its
     /// change over a short distance.
     fn first_length(&self, f: Slope<'_>, t: f64, end: f64, y: &Tensor, slope: &Tensor) -> f64 {
-        let scale = y.abs() * self.options.rtol + self.options.atol;
+        let (rtol, atol) = self.options.tolerances(y.dtype());
+        let scale = y.abs() * rtol + atol;
         let (size_of_y, size_of_slope) = (size(y, &scale), size(slope, &scale));
         let rest = (end - t).abs();
         let short = match size_of_y < 1e-5 || size_of_slope < 1e-5 {
