@@ -274,7 +274,7 @@ fn a_long_solution_is_recomputed_in_segments() {
     near(slope, -30.0 * 60f64.sin(), 1e-4);
     assert!(forward > 1000);
     assert!(both <= 2 * forward, "{both} evaluations for value and gradient, {forward} for the value");
-    let leaf = w.clone().require_grad();
+    let leaf = w.require_grad();
     let rows = Tape::of(&end(&leaf)).rows().len();
     assert!(rows < forward / 50, "{rows} records for {forward} evaluations");
 }
