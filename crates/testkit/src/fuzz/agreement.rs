@@ -103,6 +103,8 @@ impl<'a> Comparison<'a> {
         self.batches()?;
         self.imperative(&gradient)?;
         self.second_order()?;
+        self.recorded_once(&gradient)?;
+        self.computed_again(&gradient)?;
         let programs = [compile(self.f()).program(&self.x), compile(grad(self.f())).program(&self.x)];
         let equations = programs.iter().flat_map(|program| program.equations());
         Ok(Verified { primitives: equations.map(|equation| equation.op.name()).collect(), numeric })
@@ -209,5 +211,30 @@ impl<'a> Comparison<'a> {
         recorded("compiled grad", &|x| compile(grad(f)).call(x))?;
         recorded("vmap of grad", &|x| vmap(grad(f))(&x.map_leaves(|x| x.unsqueeze(0))))?;
         recorded("the value beside jvp of grad", &|x| jvp(grad(f), x, &x.map_leaves(|x| x.full_like(0.0))).0)
+    }
+
+    /// One recording as a linear map, in both directions, and for batches of seeds.
+    fn recorded_once(&self, gradient: &[Tensor]) -> Result<(), String> {
+        let (f, x, v) = (self.f(), &self.x, &self.v);
+        let (_, map) = linearize(f, x);
+        self.agree("linear map", &[map.apply(v)], &[jvp(f, x, v).1])?;
+        self.agree("transposed linear map", &map.apply_transpose(&Tensor::from(1.0)), gradient)?;
+        let others = along(x, 2.1);
+        let pushed = map.apply_batch(&stack_each(&[v.clone(), others.clone()]));
+        self.agree("batch of tangents", &[pushed], &[Tensor::stack(&[map.apply(v), map.apply(&others)], 0)])?;
+        let twice: Vec<Tensor> = gradient.iter().map(|gradient| gradient * 2).collect();
+        let pulled = map.transpose().call_batch(&Tensor::from([1.0, 2.0]));
+        self.agree("batch of cotangents", &pulled, &stack_each(&[gradient.to_vec(), twice]))
+    }
+
+    /// Behind a checkpoint, in all orders.
+    fn computed_again(&self, gradient: &[Tensor]) -> Result<(), String> {
+        let (f, x, v, composition) = (self.f(), &self.x, &self.v, self.composition.clone());
+        let saving = checkpoint(move |x: &Vec<Tensor>| composition.run(x));
+        let saving = |x: &Vec<Tensor>| saving(x);
+        self.agree("grad behind a checkpoint", &grad(saving)(x), gradient)?;
+        self.agree("jvp of grad behind a checkpoint", &jvp(grad(saving), x, v).1, &jvp(grad(f), x, v).1)?;
+        let curved = grad(|x: &Vec<Tensor>| dot(&grad(saving)(x), v))(x);
+        self.agree("grad of grad behind a checkpoint", &curved, &jvp(grad(f), x, v).1)
     }
 }

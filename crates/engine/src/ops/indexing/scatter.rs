@@ -62,9 +62,9 @@ impl Primitive for Scatter {
     }
 
     fn saves(&self, _attrs: &Attrs, wanted: Mask) -> Saves {
-        // Only a tangent of the values alone needs the shape of the whole.
+        // A tangent of the values alone needs the shape of the whole.
         let index = Saves::NOTHING.operand(1);
-        if wanted.has(0) { index } else { index.shape(0) }
+        if wanted.has(2) { index.shape(0) } else { index }
     }
 
     fn vjp(&'static self, rule: &Rule<'_>, cotangents: &mut [Option<Tensor>]) -> Gradients {
