@@ -127,6 +127,12 @@ fn an_alternative_that_is_not_enough_is_rejected() {
 }
 
 #[test]
+fn a_wrong_dependency_class_is_rejected() {
+    static OP: Column = Column { name: "test_dependency", mistake: Mistake::Dependency };
+    rejected(&OP, &[Aspect::Sparsity], &[Aspect::Value, Aspect::Jvp, Aspect::Vjp, Aspect::Batch, Aspect::Structure]);
+}
+
+#[test]
 fn a_wrong_value_is_rejected() {
     static OP: Root = Root { name: "test_value", mistake: Mistake::Value };
     rejected(&OP, &[Aspect::Value], &[]);

@@ -13,12 +13,13 @@
 
 pub use wengert_derive::Tree;
 pub use wengert_engine::{
-    AnyAxis, Arange, Attention, Bag, Compiled, Conv, Covariance, CrossEntropy, DType, Ellipsis, EmbeddingBag, Error,
-    ErrorKind, GradCheck, GradFault, GradMismatch, GradReport, GradRow, GridSample, Interpolate, InterpolateMode,
-    Interpolation, Key, Line, MatrixNorm, Nested, NewAxis, Norm, Operand, Outside, PadMode, Padding, Pool, Pullback,
-    Reduction, Scalar, ScatterReduce, Select, Selection, Shape, Sizes, SliceMut, Steps, Tensor, Tree, TreePath,
-    Triangle, Unique, autograd, catch, compile, grad, gradcheck, jvp, memory, primitive, program, set_threads, threads,
-    tree, value_and_grad, vjp, vmap,
+    AnyAxis, Arange, Attention, Bag, Colouring, Compiled, Conv, Covariance, CrossEntropy, DType, Ellipsis,
+    EmbeddingBag, Error, ErrorKind, GradCheck, GradFault, GradMismatch, GradReport, GradRow, GridSample, Interpolate,
+    InterpolateMode, Interpolation, Key, Line, MatrixNorm, Nested, NewAxis, Norm, Operand, Outside, PadMode, Padding,
+    Pattern, Pool, Pullback, Reduction, Scalar, ScatterReduce, Select, Selection, Shape, Sizes, SliceMut,
+    SparseHessian, SparseJacobian, Steps, Tensor, Tree, TreePath, Triangle, Unique, autograd, catch, compile, grad,
+    gradcheck, hessian_pattern, jacobian_pattern, jvp, memory, primitive, program, set_threads, threads, tree,
+    value_and_grad, vjp, vmap,
 };
 
 /// Everything a program usually needs.
@@ -26,10 +27,11 @@ pub mod prelude {
     pub use crate::autograd::{Backward, Tape, detect_anomaly, enable_grad, no_grad, record_values};
     pub use crate::program::Program;
     pub use crate::{
-        Attention, Bag, Compiled, Conv, CrossEntropy, DType, Ellipsis, EmbeddingBag, Error, ErrorKind, GradCheck,
-        GridSample, Interpolate, InterpolateMode, Key, MatrixNorm, NewAxis, Norm, Operand, Outside, PadMode, Padding,
-        Pool, Pullback, Reduction, ScatterReduce, Select, Shape, Tensor, Tree, TreePath, Triangle, catch, compile,
-        grad, gradcheck, jvp, value_and_grad, vjp, vmap,
+        Attention, Bag, Colouring, Compiled, Conv, CrossEntropy, DType, Ellipsis, EmbeddingBag, Error, ErrorKind,
+        GradCheck, GridSample, Interpolate, InterpolateMode, Key, MatrixNorm, NewAxis, Norm, Operand, Outside, PadMode,
+        Padding, Pattern, Pool, Pullback, Reduction, ScatterReduce, Select, Shape, SparseHessian, SparseJacobian,
+        Tensor, Tree, TreePath, Triangle, catch, compile, grad, gradcheck, hessian_pattern, jacobian_pattern, jvp,
+        value_and_grad, vjp, vmap,
     };
 }
 

@@ -223,10 +223,21 @@ pub struct Cost {
 pub enum Dependency {
     /// Output element i depends on element i of every operand.
     Elementwise,
-    /// Every output element is a copy of one operand element or a constant.
+    /// Every output element is a copy of one operand element or a constant; positions are whole numbers.
     Movement,
-    /// Output elements depend on the operand elements along the reduced axes.
+    /// Every operand element is added to one output element or to none, so that the rule only copies cotangents.
+    Accumulation,
+    /// Output elements depend on the operand elements along the reduced axes, which the attribute `axes` or `axis` names.
     Reduction,
+    /// Output element (.., i, j) depends on row i of the first operand, on column j of the second, or on its row j if it
+    /// is multiplied transposed, and on element j of what is added.
+    Product {
+        /// Whether columns of the result come from rows of the second operand.
+        transposed: bool,
+    },
+    /// Output elements depend on everything in this many last axes of the operands, at the same position of the axes
+    /// before them.
+    Blocks(usize),
     /// Every output element may depend on everything.
     Dense,
     /// Outputs do not depend differentiably on anything.
@@ -331,6 +342,12 @@ pub trait Primitive: Send + Sync + 'static {
     /// neighbours then.
     #[doc(hidden)]
     fn elementwise(&'static self) -> Option<&'static Elementwise> {
+        None
+    }
+
+    /// The same outputs in other operations, if it is one kernel for them: what they depend on is followed through these.
+    #[doc(hidden)]
+    fn expansion(&'static self, _attrs: &Attrs, _operands: &[Tensor]) -> Option<Vec<Tensor>> {
         None
     }
 

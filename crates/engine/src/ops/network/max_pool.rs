@@ -369,7 +369,7 @@ impl Primitive for MaxPool {
     }
 
     fn dependency(&self) -> Dependency {
-        Dependency::Reduction
+        Dependency::Dense
     }
 
     fn rule_text(&self) -> &'static str {

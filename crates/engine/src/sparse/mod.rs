@@ -1,0 +1,18 @@
+//! Sparse derivatives: which input elements each output element depends on, and compressed evaluation.
+//!
+//! `sets` are followed by the pattern interpreter; `pattern` is what comes out; `colour` finds columns that can share a
+//! seed; `compressed` runs all seeds in one batched pass; `jacobian` and `hessian` are what solvers call.
+
+mod colour;
+mod compressed;
+mod hessian;
+mod jacobian;
+mod pattern;
+mod sets;
+mod star;
+
+pub use colour::Colouring;
+pub use hessian::{SparseHessian, hessian_pattern};
+pub use jacobian::{SparseJacobian, jacobian_pattern};
+pub use pattern::Pattern;
+pub(crate) use sets::Sets;
