@@ -318,8 +318,8 @@ fn products_follow_rows_and_columns() {
     assert_eq!(pattern, Pattern::new(4, 12, expected));
     // A batch of networks: samples do not mix, whatever happens inside one.
     let layer = |x: &Tensor| {
-        let h = x.linear(&Tensor::ones([5, 4]), Some(&Tensor::ones([5]))).tanh();
-        h.layer_norm(&[5], None, None, 1e-5).softmax(-1)
+        let h = x.linear_bias(&Tensor::ones([5, 4]), &Tensor::ones([5])).tanh();
+        h.layer_norm(&[5], &Norm::new()).softmax(-1)
     };
     let pattern = jacobian_pattern(layer, &Tensor::ones([3, 4]));
     let blocks = (0..15).flat_map(|row| (0..4).map(move |k| (row, row / 5 * 4 + k)));

@@ -5,6 +5,7 @@
 
 use super::Pattern;
 use crate::{Error, ErrorKind};
+use smallvec::SmallVec;
 
 /// A colour for each column, row or vertex.
 ///
@@ -76,24 +77,34 @@ pub(super) fn best(degrees: &[usize], fewest: usize, colour: impl Fn(&[usize]) -
     if by_degree.count < natural.count { by_degree } else { natural }
 }
 
-/// Vertices `vertices[v]` of a bipartite graph such that no two in one of `groups` share a colour.
-fn partial_distance_two(vertices: &Pattern, groups: &Pattern) -> Colouring {
-    let count = vertices.rows();
+/// Vertices such that no two in one group share a colour; `groups_of` has the groups of each vertex, `groups` the vertices
+/// of each group. Groups keep the colours they have as bits, so that a full group costs its colours and not its vertices.
+fn partial_distance_two(groups_of: &Pattern, groups: &Pattern) -> Colouring {
+    let count = groups_of.rows();
     let fewest = groups.fullest_row();
-    // One group has them all: each stands alone, and the greedy walk would be quadratic.
     if fewest == count {
         return Colouring::new((0..count as u32).collect());
     }
-    let degrees: Vec<usize> = (0..count).map(|vertex| vertices.row(vertex).len()).collect();
+    let degrees: Vec<usize> = (0..count).map(|vertex| groups_of.row(vertex).len()).collect();
     best(&degrees, fewest, |order| {
-        let (mut colours, mut forbidden) = (vec![NONE; count], Forbidden::new(count));
+        let mut colours = vec![NONE; count];
+        let mut used: Vec<SmallVec<[u64; 2]>> = vec![SmallVec::new(); groups.rows()];
+        let mut forbidden: Vec<u64> = Vec::new();
         for &vertex in order {
-            for &group in vertices.row(vertex) {
-                for &other in groups.row(group as usize) {
-                    forbidden.forbid(vertex, colours[other as usize]);
-                }
+            forbidden.clear();
+            for &group in groups_of.row(vertex) {
+                let used = &used[group as usize];
+                forbidden.resize(forbidden.len().max(used.len()), 0);
+                forbidden.iter_mut().zip(used).for_each(|(word, used)| *word |= used);
             }
-            colours[vertex] = forbidden.smallest(vertex);
+            let word = forbidden.iter().position(|word| *word != u64::MAX).unwrap_or(forbidden.len());
+            let bit = forbidden.get(word).map_or(0, |word| word.trailing_ones());
+            colours[vertex] = word as u32 * 64 + bit;
+            for &group in groups_of.row(vertex) {
+                let used = &mut used[group as usize];
+                used.resize(used.len().max(word + 1), 0);
+                used[word] |= 1 << bit;
+            }
         }
         colours
     })
@@ -155,22 +166,10 @@ impl Pattern {
     #[track_caller]
     pub fn colour_distance_two(&self) -> Colouring {
         self.expect_symmetric("colour_distance_two");
-        let degrees = self.degrees();
-        let fewest = degrees.iter().max().map_or(0, |degree| degree + 1);
-        if fewest == self.rows() {
-            return Colouring::new((0..fewest as u32).collect());
-        }
-        best(&degrees, fewest, |order| {
-            let (mut colours, mut forbidden) = (vec![NONE; self.rows()], Forbidden::new(self.rows()));
-            for &vertex in order {
-                for middle in self.neighbours(vertex) {
-                    forbidden.forbid(vertex, colours[middle]);
-                    self.neighbours(middle).for_each(|other| forbidden.forbid(vertex, colours[other]));
-                }
-                colours[vertex] = forbidden.smallest(vertex);
-            }
-            colours
-        })
+        // Two vertices within two steps are in one neighbourhood.
+        let diagonal = Pattern::new(self.rows(), self.rows(), (0..self.rows()).map(|vertex| (vertex, vertex)));
+        let neighbourhoods = self.union(&diagonal);
+        partial_distance_two(&neighbourhoods, &neighbourhoods)
     }
 
     /// The vertices that share an edge with this one.
