@@ -92,6 +92,37 @@ fn the_hessian_of_the_chained_rosenbrock_function_is_tridiagonal_and_right() {
 }
 
 #[test]
+fn a_hessian_of_random_structure_is_read_off_its_products() {
+    let mut state = 3u64;
+    let mut random = move |below: usize| {
+        state = state.wrapping_mul(6364136223846793005).wrapping_add(1442695040888963407);
+        (state >> 33) as usize % below
+    };
+    for (n, terms) in [(5, 4), (30, 40), (60, 150)] {
+        // A sum of x[i] x[j]^2 over random pairs.
+        let pairs: Vec<(usize, usize)> = (0..terms).map(|_| (random(n), random(n))).collect();
+        let index = |part: Vec<i64>| Tensor::from_vec(part, [terms]);
+        let first = index(pairs.iter().map(|pair| pair.0 as i64).collect());
+        let second = index(pairs.iter().map(|pair| pair.1 as i64).collect());
+        let f = |x: &Tensor| (x.gather(0, &first) * x.gather(0, &second).square()).sum();
+        let hessian = SparseHessian::new(f, &Tensor::ones([n]));
+        let entries = pairs.iter().flat_map(|&(i, j)| [(i, j), (j, i), (j, j)]);
+        assert_eq!(*hessian.pattern(), Pattern::new(n, n, entries));
+        let x = wave(n, 0.6);
+        let numbers = x.to_f64_vec();
+        let mut right = vec![0.0; n * n];
+        for &(i, j) in &pairs {
+            right[i * n + j] += 2.0 * numbers[j];
+            right[j * n + i] += 2.0 * numbers[j];
+            right[j * n + j] += 2.0 * numbers[i];
+        }
+        assert!(hessian.seeds() <= n);
+        let dense = hessian.to_dense(&x).to_f64_vec();
+        assert!(dense.iter().zip(&right).all(|(a, b)| close(*a, *b)));
+    }
+}
+
+#[test]
 fn a_chain_of_products_has_a_hessian_without_diagonal() {
     let n = 50;
     let pattern = hessian_pattern(|x: &Tensor| (x.slice(1..) * x.slice(..-1)).sum(), &Tensor::ones([n]));
@@ -326,6 +357,24 @@ fn products_follow_rows_and_columns() {
     assert_eq!(pattern, Pattern::new(15, 12, blocks));
     let inverses = jacobian_pattern(|x: &Tensor| x.inv(), &(Tensor::ones([2, 2, 2]) + Tensor::eye(2)));
     assert_eq!(inverses, Pattern::new(8, 8, (0..8).flat_map(|i| (0..4).map(move |k| (i, i / 4 * 4 + k)))));
+}
+
+#[test]
+fn convolutions_and_pools_follow_their_windows() {
+    let (n, x) = (9, Tensor::ones([1, 1, 9]));
+    let kernel = Tensor::ones([1, 1, 3]);
+    let stencil = |x: &Tensor| x.conv1d(&kernel, &Conv::new().padding(1)).exp();
+    let jacobian = SparseJacobian::new(stencil, &x);
+    assert_eq!((jacobian.pattern().clone(), jacobian.seeds()), (banded(n, 1), 3));
+    // The gradient of a sum of squares of a convolution couples elements two steps apart.
+    let energy = |x: &Tensor| x.conv1d(&kernel, &Conv::new().padding(1)).square().sum();
+    assert_eq!(hessian_pattern(energy, &x), banded(n, 2));
+    let pooled = jacobian_pattern(|x: &Tensor| x.max_pool1d(&Pool::new(3)), &x);
+    assert_eq!(pooled, Pattern::new(3, 9, (0..9).map(|i| (i / 3, i))));
+    let pooled = jacobian_pattern(|x: &Tensor| x.avg_pool1d(&Pool::new(3)), &x);
+    assert_eq!(pooled, Pattern::new(3, 9, (0..9).map(|i| (i / 3, i))));
+    let half = jacobian_pattern(|x: &Tensor| x.cast(DType::BF16).layer_norm(&[3], &Norm::new()), &Tensor::ones([2, 3]));
+    assert_eq!(half, Pattern::new(6, 6, (0..6).flat_map(|i| (0..3).map(move |k| (i, i / 3 * 3 + k)))));
 }
 
 #[test]

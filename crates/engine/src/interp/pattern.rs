@@ -65,7 +65,9 @@ pub(crate) fn apply(
     let _line = location::inherit(Some(line));
     if op.dependency() == Dependency::Dense {
         let operands: SmallVec<[Tensor; 4]> = operands.iter().map(|operand| (*operand).clone()).collect();
-        if let Some(expanded) = op.expansion(&attrs, &operands) {
+        if let Some(expanded) = op.expansion(&attrs, &operands)
+            && expanded.iter().zip(&outputs).all(|(expanded, output)| expanded.shape() == output.shape())
+        {
             for (output, expanded) in outputs.iter_mut().zip(&expanded) {
                 if let Some(Content::Pattern { sets, .. }) = Tracer::at(expanded, level) {
                     *output = lift(level, output, sets.clone(), line);
@@ -139,7 +141,7 @@ impl Call<'_> {
         }
         Some(match self.parts {
             [(_, only)] => (*only).clone(),
-            _ => self.unite(shape.elements(), |_, element| Some(element)),
+            _ => Sets::unite_each(&self.sets(), self.columns.count),
         })
     }
 
@@ -261,7 +263,7 @@ impl Call<'_> {
         Some(match (by_row.is_empty(), by_column.is_empty()) {
             (_, true) => of_row(),
             (true, _) => of_column(),
-            _ => Sets::unite(&[&of_row(), &of_column()], self.columns.count, elements, |_, element| Some(element)),
+            _ => Sets::unite_each(&[&of_row(), &of_column()], self.columns.count),
         })
     }
 
@@ -285,7 +287,8 @@ impl Call<'_> {
 
 /// The places that numbers from 1 name, `None` for 0; nothing if one of them is not such a number.
 fn places(numbers: &Tensor, count: usize) -> Option<Vec<Option<usize>>> {
-    let numbers = numbers.try_to_vec::<f64>().ok()?;
+    numbers.numbers("pattern").ok()?;
+    let numbers = numbers.to_f64_vec();
     let known = |number: &f64| number.fract() == 0.0 && (0.0..=count as f64).contains(number);
     numbers.iter().all(known).then(|| numbers.iter().map(|number| (*number as usize).checked_sub(1)).collect())
 }

@@ -345,7 +345,8 @@ pub trait Primitive: Send + Sync + 'static {
         None
     }
 
-    /// The same outputs in other operations, if it is one kernel for them: what they depend on is followed through these.
+    /// Other operations whose outputs depend on the operands alike, if the class cannot say it: a pattern is followed
+    /// through these. Their values do not matter.
     #[doc(hidden)]
     fn expansion(&'static self, _attrs: &Attrs, _operands: &[Tensor]) -> Option<Vec<Tensor>> {
         None

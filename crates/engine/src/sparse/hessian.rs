@@ -63,17 +63,20 @@ impl<X: Tree, F: Fn(&X) -> Tensor> SparseHessian<X, F> {
         let pattern = find_symmetric(NAME, &f, x, line);
         let colouring = pattern.colour_star();
         let colours = colouring.colours();
-        // How many entries of one colour a row has: one that is alone there can be read off.
-        let mut crowd: FxHashMap<(usize, u32), u32> = FxHashMap::default();
-        for (row, column) in pattern.iter() {
-            *crowd.entry((row, colours[column])).or_default() += 1;
+        // An entry whose colour no other entry of its row has can be read off there; else its mirror image can.
+        let (mut crowd, mut lower, mut places) = (vec![0u32; colouring.count()], Vec::new(), Vec::new());
+        for row in 0..pattern.rows() {
+            let columns = || pattern.row(row).iter().map(|&column| column as usize);
+            columns().for_each(|column| crowd[colours[column] as usize] += 1);
+            for column in columns().take_while(|&column| column <= row) {
+                lower.push((row, column));
+                places.push(match crowd[colours[column] as usize] {
+                    1 => (colours[column], row),
+                    _ => (colours[row], column),
+                });
+            }
+            columns().for_each(|column| crowd[colours[column] as usize] = 0);
         }
-        let lower: Vec<(usize, usize)> = pattern.iter().filter(|(row, column)| column <= row).collect();
-        let place = |&(row, column): &(usize, usize)| match crowd[&(row, colours[column])] {
-            1 => (colours[column], row),
-            _ => (colours[row], column),
-        };
-        let places: Vec<(u32, usize)> = lower.iter().map(place).collect();
         let inputs = Side::of(x);
         let plan = Compressed::new(Side::of(x), colouring, inputs.length, &places);
         let like = x.map_leaves(|leaf| Tensor::constant(0.0, &leaf.spec()));
@@ -108,6 +111,13 @@ impl<X: Tree, F: Fn(&X) -> Tensor> SparseHessian<X, F> {
     }
 
     /// The whole matrix at `x`, for small ones.
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    /// let x = Tensor::from([1.0, 2.0]);
+    /// let hessian = SparseHessian::new(|x: &Tensor| x.slice(0) * x.slice(1), &x);
+    /// assert_eq!(hessian.to_dense(&x), Tensor::from([[0.0, 1.0], [1.0, 0.0]]));
+    /// ```
     #[track_caller]
     pub fn to_dense(&self, x: &X) -> Tensor {
         let line = location::resolve(Location::caller());

@@ -148,6 +148,11 @@ impl<X: Tree, Y: Tree, F: Fn(&X) -> Y> SparseJacobian<X, Y, F> {
     }
 
     /// Whether the seeds are tangents of forward mode, and not cotangents of reverse mode.
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    /// assert!(!SparseJacobian::new(|x: &Tensor| x.square().sum(), &Tensor::ones([9])).is_forward());
+    /// ```
     pub fn is_forward(&self) -> bool {
         self.forward
     }
@@ -176,6 +181,13 @@ impl<X: Tree, Y: Tree, F: Fn(&X) -> Y> SparseJacobian<X, Y, F> {
     }
 
     /// The whole matrix at `x`, for small ones.
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    /// let x = Tensor::from([1.0, 2.0]);
+    /// let jacobian = SparseJacobian::new(|x: &Tensor| x.square(), &x);
+    /// assert_eq!(jacobian.to_dense(&x), Tensor::from([[2.0, 0.0], [0.0, 4.0]]));
+    /// ```
     #[track_caller]
     pub fn to_dense(&self, x: &X) -> Tensor {
         let line = location::resolve(Location::caller());
@@ -185,6 +197,14 @@ impl<X: Tree, Y: Tree, F: Fn(&X) -> Y> SparseJacobian<X, Y, F> {
     }
 
     /// Whether the structure also holds at another point: the pattern there has no other entries.
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    /// let f = |x: &Tensor| if x.slice(0).item() > 0.0 { x.clone() } else { x.flip(&[0]) };
+    /// let jacobian = SparseJacobian::new(f, &Tensor::from([1.0, 2.0]));
+    /// assert!(jacobian.holds_at(&Tensor::from([3.0, 2.0])));
+    /// assert!(!jacobian.holds_at(&Tensor::from([-1.0, 2.0])));
+    /// ```
     #[track_caller]
     pub fn holds_at(&self, x: &X) -> bool {
         let line = location::resolve(Location::caller());

@@ -1,7 +1,8 @@
 //! Sparse derivatives: which input elements each output element depends on, and compressed evaluation.
 //!
-//! `sets` are followed by the pattern interpreter; `pattern` is what comes out; `colour` finds columns that can share a
-//! seed; `compressed` runs all seeds in one batched pass; `jacobian` and `hessian` are what solvers call.
+//! `sets`, joined by `unions`, are followed by the pattern interpreter; `pattern` is what comes out; `colour` and `star` find
+//! columns that can share a seed; `compressed` runs all seeds in one batched pass; `jacobian` and `hessian` are what solvers
+//! call.
 
 mod colour;
 mod compressed;
@@ -10,6 +11,7 @@ mod jacobian;
 mod pattern;
 mod sets;
 mod star;
+mod unions;
 
 pub use colour::Colouring;
 pub use hessian::{SparseHessian, hessian_pattern};
