@@ -201,6 +201,11 @@ impl Call<'_> {
                 Some(Gradient::Zero) | None => vec![None; sets.len()],
             });
         }
+        // A part of a whole: most elements stay as they are.
+        let stays = targets[0].len() == shape.elements() && targets[0].iter().enumerate().all(|(e, to)| *to == Some(e));
+        if let ([(_, whole), ..], true) = (self.parts, stays) {
+            return Some(whole.add(&self.sets()[1..], self.columns.count, |part, element| targets[part + 1][element]));
+        }
         Some(self.unite(shape.elements(), |part, element| targets[part][element]))
     }
 

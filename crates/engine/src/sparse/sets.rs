@@ -1,11 +1,12 @@
 //! Sets of input elements, one for each element of a tensor, stored once where they are equal.
 //!
 //! A table belongs to the tensors that use it and goes with them, so that a long loop keeps no sets of its past. Movements
-//! share the table of their operand. Small sets may be stored several times: looking them up costs more than it saves. A union
-//! that one of its parts already contains is that part: sums of a few numbers
-//! into a full row cost their own length, not the row's.
+//! share the table of their operand. Small sets may be stored several times, or stay for a while when nobody has them:
+//! looking them up costs more than it saves. A union that one of its parts already contains is that part: sums of a few
+//! numbers into a full row cost their own length, not the row's.
 
-use super::unions::{Key, Keys, Unions};
+use super::unions::{Key, Keys, SMALL, Unions, tables_of};
+use smallvec::SmallVec;
 use std::sync::Arc;
 
 /// Number `k` is `members[starts[k]..starts[k + 1]]`, ascending; number 0 is empty.
@@ -18,6 +19,25 @@ pub(super) struct Table {
 impl Table {
     pub fn set(&self, number: u32) -> &[u32] {
         &self.members[self.starts[number as usize]..self.starts[number as usize + 1]]
+    }
+
+    /// The tables one after the other, and what is added to the numbers of each; nothing if that holds much more than
+    /// small sets for `count` elements.
+    fn joined(tables: &[Arc<Table>], count: usize) -> Option<(Table, SmallVec<[u32; 4]>)> {
+        let sets: usize = tables.iter().map(|table| table.starts.len()).sum();
+        let members: usize = tables.iter().map(|table| table.members.len()).sum();
+        if sets > 4 * count + 64 || members > SMALL * sets {
+            return None;
+        }
+        let (mut all, mut first) = (Table { starts: vec![0], members: Vec::with_capacity(members) }, SmallVec::new());
+        all.starts.reserve(sets);
+        for table in tables {
+            first.push(all.starts.len() as u32 - 1);
+            let offset = all.members.len();
+            all.starts.extend(table.starts[1..].iter().map(|start| start + offset));
+            all.members.extend_from_slice(&table.members);
+        }
+        Some((all, first))
     }
 }
 
@@ -53,9 +73,22 @@ impl Sets {
     }
 
     /// The sets of elements of several tensors, each named by the number of its tensor and its place there.
-    pub fn choose(parts: &[&Sets], columns: usize, places: impl Iterator<Item = Option<(usize, usize)>>) -> Sets {
+    pub fn choose(
+        parts: &[&Sets],
+        columns: usize,
+        places: impl ExactSizeIterator<Item = Option<(usize, usize)>>,
+    ) -> Sets {
         if let [only] = parts {
             return only.select(places.map(|place| place.map(|(_, element)| element)));
+        }
+        let (tables, table_of) = tables_of(parts);
+        if let Some((table, first)) = Table::joined(&tables, places.len()) {
+            let first: SmallVec<[u32; 4]> = table_of.iter().map(|&table| first[table]).collect();
+            let number = |(part, element): (usize, usize)| first[part] + parts[part].of[element];
+            return Sets {
+                table: Arc::new(table),
+                of: Arc::new(places.map(|place| place.map_or(0, number)).collect()),
+            };
         }
         let mut unions = Unions::new(parts, columns);
         let number = |place: Option<(usize, usize)>| match place {
@@ -80,6 +113,26 @@ impl Sets {
         };
         let of = (0..parts.first().map_or(0, |part| part.len())).map(unite).collect();
         unions.finish(of)
+    }
+
+    /// These sets, united with those that `target` sends to some of the elements, by part and place.
+    pub fn add(&self, parts: &[&Sets], columns: usize, target: impl Fn(usize, usize) -> Option<usize>) -> Sets {
+        let places = parts.iter().enumerate().flat_map(|(part, sets)| (0..sets.len()).map(move |place| (part, place)));
+        let mut touched: Vec<usize> = places.filter_map(|(part, place)| target(part, place)).collect();
+        touched.sort_unstable();
+        touched.dedup();
+        let before = self.select(touched.iter().map(|&element| Some(element)));
+        let all: SmallVec<[&Sets; 4]> = std::iter::once(&before).chain(parts.iter().copied()).collect();
+        let sums = Sets::unite(&all, columns, touched.len(), |part, place| match part {
+            0 => Some(place),
+            _ => target(part - 1, place).and_then(|element| touched.binary_search(&element).ok()),
+        });
+        let mut next = touched.iter().enumerate().peekable();
+        let place = |element: usize| {
+            let sum = next.next_if(|(_, touched)| **touched == element);
+            Some(sum.map_or((0, element), |(number, _)| (1, number)))
+        };
+        Sets::choose(&[self, &sums], columns, (0..self.len()).map(place))
     }
 
     /// For each of `groups`, the union of the sets of all elements that `group` sends there, by part and place.
@@ -162,6 +215,16 @@ mod tests {
             let sums = united(&[&one, &spread], columns, columns, |_, element| Some(element));
             let each = Sets::unite_each(&[&one, &spread], columns);
             assert!((0..columns).all(|element| each.of(element) == sums.of(element)));
+            let patched = one.add(&[&groups, &spread], columns, |part, element| match part {
+                0 => Some(element % columns),
+                _ => Some(element / 3),
+            });
+            let whole = united(&[&one, &groups, &spread], columns, columns, |part, element| match part {
+                0 => Some(element),
+                1 => Some(element % columns),
+                _ => Some(element / 3),
+            });
+            assert!((0..columns).all(|element| patched.of(element) == whole.of(element)));
             let few: Vec<usize> = (0..columns).map(|_| random(columns)).collect();
             united(&[&sums, &one, &groups], columns, columns, |part, element| match part {
                 0 => Some(few[element]),

@@ -11,7 +11,7 @@ pub(super) type Key = u64;
 pub(super) type Keys = SmallVec<[Key; 4]>;
 
 /// Unions of sets that have more members than this together are looked up, and stored once.
-const SMALL: usize = 32;
+pub(super) const SMALL: usize = 32;
 
 /// Lists of more sets than this are not looked up: each is met once.
 const LONGEST_KNOWN: usize = 16;
@@ -23,6 +23,20 @@ enum Place {
     Source(Key),
     /// Members of a new set.
     New(usize, usize),
+}
+
+/// The different tables, and which of them each part has.
+pub(super) fn tables_of(parts: &[&Sets]) -> (Vec<Arc<Table>>, SmallVec<[usize; 4]>) {
+    let mut tables: Vec<Arc<Table>> = Vec::new();
+    let place = |part: &&Sets| match tables.iter().position(|table| Arc::ptr_eq(table, &part.table)) {
+        Some(place) => place,
+        None => {
+            tables.push(part.table.clone());
+            tables.len() - 1
+        }
+    };
+    let table_of = parts.iter().map(place).collect();
+    (tables, table_of)
 }
 
 /// Unions of sets of some tables, each found once.
@@ -45,15 +59,7 @@ pub(super) struct Unions {
 
 impl Unions {
     pub fn new(parts: &[&Sets], columns: usize) -> Unions {
-        let mut tables: Vec<Arc<Table>> = Vec::new();
-        let place = |part: &&Sets| match tables.iter().position(|table| Arc::ptr_eq(table, &part.table)) {
-            Some(place) => place,
-            None => {
-                tables.push(part.table.clone());
-                tables.len() - 1
-            }
-        };
-        let table_of = parts.iter().map(place).collect();
+        let (tables, table_of) = tables_of(parts);
         Unions {
             columns,
             tables,
