@@ -378,6 +378,43 @@ fn convolutions_and_pools_follow_their_windows() {
 }
 
 #[test]
+fn rules_of_ones_own_say_what_depends_on_what() {
+    // The value has no slope anywhere, the rule says it has one.
+    let through = custom_vjp(|x: &Tensor| (x.round(), ()), |_: &(), g: &Tensor| g * 2.0);
+    let x = Tensor::from([0.4, 1.4, 2.4]);
+    let diagonal = Pattern::new(3, 3, (0..3).map(|i| (i, i)));
+    assert_eq!(jacobian_pattern(|x: &Tensor| through(x), &x), diagonal);
+    let jacobian = SparseJacobian::new(|x: &Tensor| through(x), &x);
+    assert_eq!(jacobian.values(&x), Tensor::from([2.0, 2.0, 2.0]));
+    let rule = |x: &Tensor, _: &Tensor, dx: &Tensor| dx * x.cos();
+    let sine = custom_jvp(|x: &Tensor| x.sin(), rule);
+    assert_eq!(jacobian_pattern(|x: &Tensor| sine(x), &x), diagonal);
+    assert_eq!(hessian_pattern(|x: &Tensor| sine(x).sum(), &x), diagonal);
+    let hessian = SparseHessian::new(|x: &Tensor| sine(x).sum(), &x);
+    assert_eq!(hessian.values(&x), -x.sin());
+    let again = checkpoint(rosenbrock);
+    assert_eq!(hessian_pattern(|x: &Tensor| again(x), &Tensor::ones([20])), banded(20, 1));
+    let hessian = SparseHessian::new(|x: &Tensor| again(x), &Tensor::ones([20]));
+    let at = wave(20, 0.4);
+    let numbers = at.to_f64_vec();
+    let (rows, columns) = hessian.triplets();
+    for (k, value) in hessian.values(&at).to_f64_vec().into_iter().enumerate() {
+        assert!(close(value, rosenbrock_slope(&numbers, rows[k], columns[k])));
+    }
+}
+
+#[test]
+fn values_equal_those_of_dense_jacobians_and_hessians() {
+    let jacobian = SparseJacobian::new(tridiagonal, &Tensor::ones([12]));
+    let hessian = SparseHessian::new(rosenbrock, &Tensor::ones([12]));
+    for phase in [0.0, 0.7, 3.1] {
+        let x = wave(12, phase);
+        assert!(jacobian.to_dense(&x).all_close(&wengert::jacobian(tridiagonal)(&x), 1e-12));
+        assert!(hessian.to_dense(&x).all_close(&wengert::hessian(rosenbrock)(&x), 1e-12));
+    }
+}
+
+#[test]
 fn patterns_compose_with_the_other_transforms() {
     let f = |x: &Tensor| x.slice(1..) * x.slice(..-1);
     let x = Tensor::ones([2, 3]);

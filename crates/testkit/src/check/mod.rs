@@ -108,6 +108,7 @@ fn check_case(trial: &mut Trial, subject: &Subject<'_>) {
     trial.part(Aspect::Vjp, |trial| derivatives::vjp(trial, subject));
     trial.part(Aspect::SecondOrder, |trial| derivatives::second_order(trial, subject));
     trial.part(Aspect::Batch, |trial| batching::gradients(trial, subject));
+    trial.part(Aspect::Batch, |trial| batching::seeds(trial, subject));
     trial.part(Aspect::Sparsity, |trial| sparsity::pattern(trial, subject));
     trial.part(Aspect::Imperative, |trial| staging::imperative(trial, subject));
 }
