@@ -242,6 +242,30 @@ fn trees_have_their_leaves_side_by_side_and_integers_nowhere() {
     }
 }
 
+#[derive(Tree)]
+struct Curve {
+    coefficients: Tensor,
+    #[tree(frozen)]
+    scale: Tensor,
+    #[tree(static)]
+    power: i64,
+}
+
+#[test]
+fn frozen_leaves_have_no_columns() {
+    let at = |x: [f64; 2]| Curve { coefficients: Tensor::from(x), scale: Tensor::from([3.0, 5.0]), power: 2 };
+    let f = |curve: &Curve| (&curve.coefficients * &curve.scale).powi(curve.power);
+    let jacobian = SparseJacobian::new(f, &at([1.0, 1.0]));
+    assert_eq!(*jacobian.pattern(), Pattern::new(2, 2, [(0, 0), (1, 1)]));
+    assert_eq!(jacobian.values(&at([1.0, 2.0])), Tensor::from([18.0, 100.0]));
+    let hessian = SparseHessian::new(|curve: &Curve| f(curve).sum(), &at([1.0, 1.0]));
+    assert_eq!(*hessian.pattern(), Pattern::new(2, 2, [(0, 0), (1, 1)]));
+    assert_eq!(hessian.values(&at([1.0, 2.0])), Tensor::from([18.0, 50.0]));
+    // The only output is one row, so reverse mode answers for it, without the frozen leaf.
+    let sum = SparseJacobian::new(|curve: &Curve| f(curve).sum(), &at([1.0, 1.0]));
+    assert_eq!((sum.is_forward(), sum.values(&at([1.0, 2.0]))), (false, Tensor::from([18.0, 100.0])));
+}
+
 #[test]
 fn another_structure_or_shape_is_an_error_that_names_the_path() {
     let jacobian = SparseJacobian::new(model, &model_at(0.2));

@@ -2,7 +2,7 @@
 
 use super::Colouring;
 use crate::primitive::Spec;
-use crate::{DType, Error, ErrorKind, Shape, Tensor, Tree};
+use crate::{DType, Error, ErrorKind, Shape, Tensor, Tree, TreePath};
 
 /// How many numbers one batch of seeds or results may have; more seeds than fit are taken in several passes.
 const BATCH: usize = 1 << 22;
@@ -10,23 +10,48 @@ const BATCH: usize = 1 << 22;
 /// The largest dense matrix that is made, in bytes.
 const DENSE: usize = 1 << 30;
 
-/// The specs of all leaves of a tree, and how many elements those of real numbers have together.
+/// The leaves of a tree, and how many elements those that count have together.
 #[derive(Clone)]
 pub(super) struct Side {
-    specs: Vec<Spec>,
+    leaves: Vec<Leaf>,
     pub length: usize,
 }
 
+#[derive(Clone)]
+struct Leaf {
+    spec: Spec,
+    /// Whether its elements are columns, or rows.
+    counts: bool,
+}
+
 impl Side {
-    pub fn of(tree: &impl Tree) -> Side {
-        let specs: Vec<Spec> = tree.leaves().into_iter().map(Tensor::spec).collect();
-        let length = specs.iter().filter(|spec| spec.dtype.is_float()).map(|spec| spec.shape.elements()).sum();
-        Side { specs, length }
+    /// Leaves that are differentiated by: of real numbers, not frozen.
+    pub fn input(tree: &impl Tree) -> Side {
+        Side::of(tree, |path, leaf| leaf.dtype().is_float() && !path.is_frozen())
+    }
+
+    /// Leaves that are differentiated: of real numbers.
+    pub fn output(tree: &impl Tree) -> Side {
+        Side::of(tree, |_, leaf| leaf.dtype().is_float())
+    }
+
+    fn of(tree: &impl Tree, counts: impl Fn(&TreePath, &Tensor) -> bool) -> Side {
+        let mut leaves = Vec::new();
+        tree.visit(&mut TreePath::root(), &mut |path, leaf| {
+            leaves.push(Leaf { spec: leaf.spec(), counts: counts(path, leaf) });
+        });
+        let length = leaves.iter().filter(|leaf| leaf.counts).map(|leaf| leaf.spec.shape.elements()).sum();
+        Side { leaves, length }
+    }
+
+    /// Those of these tensors, one for each leaf, that count.
+    pub fn counted<T>(&self, tensors: impl IntoIterator<Item = T>) -> impl Iterator<Item = T> {
+        self.leaves.iter().zip(tensors).filter(|(leaf, _)| leaf.counts).map(|(_, tensor)| tensor)
     }
 
     /// What values are computed in: the dtype of the leaves, or f64 if they differ.
     pub fn dtype(&self) -> DType {
-        let mut floats = self.specs.iter().map(|spec| spec.dtype).filter(|dtype| dtype.is_float());
+        let mut floats = self.leaves.iter().filter(|leaf| leaf.counts).map(|leaf| leaf.spec.dtype);
         let first = floats.next().unwrap_or(DType::F64);
         if floats.all(|dtype| dtype == first) { first } else { DType::F64 }
     }
@@ -34,11 +59,11 @@ impl Side {
     /// The first leaf that has another spec than at the time of `new`.
     pub fn expect(&self, name: &str, tree: &impl Tree) -> Result<(), Error> {
         let leaves = tree.named_leaves();
-        if leaves.len() != self.specs.len() {
-            let message = format!("the function gave {} tensors, and {} before", leaves.len(), self.specs.len());
+        if leaves.len() != self.leaves.len() {
+            let message = format!("the function gave {} tensors, and {} before", leaves.len(), self.leaves.len());
             return Err(Error::new(ErrorKind::Tree, name, message));
         }
-        for ((path, leaf), spec) in leaves.iter().zip(&self.specs) {
+        for ((path, leaf), Leaf { spec, .. }) in leaves.iter().zip(&self.leaves) {
             if leaf.spec() != *spec {
                 let at = if path.is_empty() { String::new() } else { format!(" at '{path}'") };
                 let message = format!("the function gave {}{at}, and {spec} before", leaf.spec());
@@ -49,14 +74,11 @@ impl Side {
         Ok(())
     }
 
-    /// The real leaves of a batch, side by side as `[batch, length]`.
+    /// The leaves of a batch that count, side by side as `[batch, length]`.
     fn joined(&self, leaves: &[&Tensor], batch: usize) -> Tensor {
         let dtype = self.dtype();
-        let rows: Vec<Tensor> = leaves
-            .iter()
-            .filter(|leaf| leaf.dtype().is_float())
-            .map(|leaf| leaf.reshape([batch, leaf.elements() / batch]).cast(dtype))
-            .collect();
+        let row = |leaf: &Tensor| leaf.reshape([batch, leaf.elements() / batch]).cast(dtype);
+        let rows: Vec<Tensor> = self.counted(leaves).map(|leaf| row(leaf)).collect();
         if rows.len() == 1 { rows[0].clone() } else { Tensor::concat(&rows, 1) }
     }
 }
@@ -114,9 +136,9 @@ impl Compressed {
     /// For each leaf of the seeded side, ones where its elements have the colour of the seed.
     fn seeds(&self, pass: &Pass) -> Vec<Tensor> {
         let mut first = 0;
-        let leaf = |spec: &Spec| {
+        let seeds = |Leaf { spec, counts }: &Leaf| {
             let shape = spec.shape.prepended(pass.colours.len());
-            if !spec.dtype.is_float() {
+            if !counts {
                 return Tensor::constant(0.0, &Spec::new(shape, spec.dtype));
             }
             let elements = spec.shape.elements();
@@ -129,7 +151,7 @@ impl Compressed {
             first += elements;
             Tensor::from_vec(seeds, shape).cast(spec.dtype)
         };
-        self.seeded.specs.iter().map(leaf).collect()
+        self.seeded.leaves.iter().map(seeds).collect()
     }
 
     /// The entries, from a function that takes a batch of seeds to a batch of results.

@@ -25,7 +25,7 @@ pub fn hessian_pattern<X: Tree>(f: impl Fn(&X) -> Tensor, x: &X) -> Pattern {
 
 fn find_symmetric<X: Tree>(name: &'static str, f: impl Fn(&X) -> Tensor, x: &X, line: Line) -> Pattern {
     let _scope = location::scope(line);
-    let pattern = find(name, grad(f), x, line).0;
+    let pattern = find(name, grad(f), x, Side::input, line).0;
     pattern.union(&pattern.transpose())
 }
 
@@ -77,8 +77,8 @@ impl<X: Tree, F: Fn(&X) -> Tensor> SparseHessian<X, F> {
             }
             columns().for_each(|column| crowd[colours[column] as usize] = 0);
         }
-        let inputs = Side::of(x);
-        let plan = Compressed::new(Side::of(x), colouring, inputs.length, &places);
+        let inputs = Side::input(x);
+        let plan = Compressed::new(inputs.clone(), colouring, inputs.length, &places);
         let like = x.map_leaves(|leaf| Tensor::constant(0.0, &leaf.spec()));
         SparseHessian { function: f, like, pattern, triplets: lower.into_iter().unzip(), plan, inputs }
     }

@@ -8,14 +8,14 @@ use crate::interp::pattern::{Columns, lift};
 use crate::interp::{Content, Level, LevelKind, Tracer};
 use crate::location::{self, Line};
 use crate::transform::expect_like;
-use crate::{Tensor, Tree, jvp, vjp, vmap};
+use crate::{Tensor, Tree, TreePath, jvp, vjp, vmap};
 use std::marker::PhantomData;
 use std::panic::Location;
 
 /// Which elements of `x` each element of `f(x)` may depend on: the pattern of the Jacobian.
 ///
 /// Rows are the elements of the output's leaves, one leaf after the other, columns those of the input's; leaves of
-/// integers have neither. The pattern is that of the operations that ran at this `x`, so branches of Rust code are followed
+/// integers have neither, frozen leaves of the input no columns. The pattern is that of the operations that ran at this `x`, so branches of Rust code are followed
 /// as taken, and positions (of `gather`, say) as computed. It does not depend on values otherwise: both sides of a
 /// `where_` count, and every candidate of a maximum. It may have too many entries, never too few.
 ///
@@ -27,23 +27,24 @@ use std::panic::Location;
 /// ```
 #[track_caller]
 pub fn jacobian_pattern<X: Tree, Y: Tree>(f: impl FnOnce(&X) -> Y, x: &X) -> Pattern {
-    find("jacobian_pattern", f, x, location::resolve(Location::caller())).0
+    find("jacobian_pattern", f, x, Side::output, location::resolve(Location::caller())).0
 }
 
-/// The pattern, and the specs of the output.
+/// The pattern, and the output's leaves, those that have rows as `rows` says.
 pub(super) fn find<X: Tree, Y: Tree>(
     name: &'static str,
     f: impl FnOnce(&X) -> Y,
     x: &X,
+    rows: fn(&Y) -> Side,
     line: Line,
 ) -> (Pattern, Side) {
     let _scope = location::scope(line);
-    let columns = Side::of(x).length;
+    let columns = Side::input(x).length;
     expect_columns(columns).map_err(|error| error.at(line)).or_raise();
     let level = Level::open(name, LevelKind::Pattern(Columns::new(columns)), line);
     let mut first = 0;
-    let lifted = x.map_leaves(|leaf| {
-        if !leaf.dtype().is_float() || leaf.elements() == 0 {
+    let lifted = x.map(&mut TreePath::root(), &mut |path, leaf| {
+        if !leaf.dtype().is_float() || path.is_frozen() || leaf.elements() == 0 {
             return leaf.clone();
         }
         let sets = Sets::singletons(first, leaf.elements());
@@ -51,12 +52,12 @@ pub(super) fn find<X: Tree, Y: Tree>(
         lift(&level.0, leaf, sets, line)
     });
     let y = f(&lifted);
-    let leaves = y.leaves().into_iter().filter(|leaf| leaf.dtype().is_float());
-    let sets = leaves.map(|leaf| match Tracer::at(leaf, &level.0) {
+    let outputs = rows(&y);
+    let sets = outputs.counted(y.leaves()).map(|leaf| match Tracer::at(leaf, &level.0) {
         Some(Content::Pattern { sets, .. }) => (leaf.elements(), Some(sets)),
         _ => (leaf.elements(), None),
     });
-    (Pattern::from_sets(columns, sets), Side::of(&y))
+    (Pattern::from_sets(columns, sets), outputs)
 }
 
 /// A Jacobian whose structure is found once and whose values are computed many times, as solvers of nonlinear systems and
@@ -95,8 +96,8 @@ impl<X: Tree, Y: Tree, F: Fn(&X) -> Y> SparseJacobian<X, Y, F> {
     pub fn new(f: F, x: &X) -> SparseJacobian<X, Y, F> {
         let line = location::resolve(Location::caller());
         let _scope = location::scope(line);
-        let (pattern, outputs) = find(NAME, &f, x, line);
-        let inputs = Side::of(x);
+        let (pattern, outputs) = find(NAME, &f, x, Side::output, line);
+        let inputs = Side::input(x);
         let transposed = pattern.transpose();
         // No colouring can go below the fullest row, or the fullest column: often that decides.
         let (forward_least, reverse_least) = (pattern.fullest_row(), transposed.fullest_row());
@@ -118,7 +119,7 @@ impl<X: Tree, Y: Tree, F: Fn(&X) -> Y> SparseJacobian<X, Y, F> {
                 let colouring = columns.expect("columns were coloured");
                 let colour = |column: usize| colouring.colours()[column];
                 let places: Vec<_> = pattern.iter().map(|(row, column)| (colour(column), row)).collect();
-                Compressed::new(Side::of(x), colouring, outputs.length, &places)
+                Compressed::new(inputs.clone(), colouring, outputs.length, &places)
             }
             false => {
                 let colouring = rows.expect("rows were coloured");
@@ -209,7 +210,7 @@ impl<X: Tree, Y: Tree, F: Fn(&X) -> Y> SparseJacobian<X, Y, F> {
     pub fn holds_at(&self, x: &X) -> bool {
         let line = location::resolve(Location::caller());
         expect_like(NAME, "x", x, &self.like, line).or_raise();
-        self.pattern.covers(&find(NAME, &self.function, x, line).0)
+        self.pattern.covers(&find(NAME, &self.function, x, Side::output, line).0)
     }
 }
 
