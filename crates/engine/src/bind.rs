@@ -5,7 +5,7 @@
 
 use crate::autograd::modes;
 use crate::error::OrRaise;
-use crate::interp::{Content, Level, LevelKind, Tracer, batch, custom, eval, tangent, tape, trace};
+use crate::interp::{Content, Level, LevelKind, Tracer, batch, custom, eval, pattern, tangent, tape, trace};
 use crate::location::{self, Line};
 use crate::primitive::{Attrs, Outputs, Primitive};
 use crate::tensor::Value;
@@ -139,14 +139,19 @@ fn apply_stopped(
     let stopped: SmallVec<[Tensor; 4]> = operands
         .iter()
         .map(|operand| match (Tracer::at(operand, level), &level.kind) {
-            (Some(Content::Reverse { primal, .. } | Content::Tangent { primal, .. }), _) => primal.clone(),
+            (
+                Some(
+                    Content::Reverse { primal, .. } | Content::Tangent { primal, .. } | Content::Pattern { primal, .. },
+                ),
+                _,
+            ) => primal.clone(),
             (Some(_), LevelKind::Trace(_)) if operand.dtype().is_float() => operand.detach(),
             _ => (*operand).clone(),
         })
         .collect();
     let stopped: SmallVec<[&Tensor; 4]> = stopped.iter().collect();
     match level.kind {
-        LevelKind::Reverse | LevelKind::Tangent => try_bind(op, attrs, &stopped, line),
+        LevelKind::Reverse | LevelKind::Tangent | LevelKind::Pattern(_) => try_bind(op, attrs, &stopped, line),
         LevelKind::Batch { .. } | LevelKind::Trace(_) => apply_at(level, op, attrs, &stopped, line),
     }
 }
@@ -166,6 +171,7 @@ fn apply_at(
         LevelKind::Tangent => tangent::apply(level, op, attrs, operands, line),
         LevelKind::Batch { size } => batch::apply(level, *size, op, attrs, operands, line),
         LevelKind::Trace(builder) => trace::apply(level, builder, op, attrs, operands, line),
+        LevelKind::Pattern(columns) => pattern::apply(level, columns, op, attrs, operands, line),
     }
 }
 

@@ -1,7 +1,7 @@
 //! Tensors and everything that differentiates them.
 //!
 //! A set of primitives (`ops`), each with all its rules, and a set of interpreters (`interp`): evaluation, reverse tape,
-//! forward tangents, batching and tracing. `bind` joins the two. Users reach this crate through `wengert`.
+//! forward tangents, batching, tracing and dependency patterns. `bind` joins the two. Users reach this crate through `wengert`.
 
 pub mod autograd;
 mod bind;
@@ -15,6 +15,7 @@ mod ops;
 pub mod primitive;
 pub mod program;
 mod rules;
+mod sparse;
 mod tensor;
 mod transform;
 pub mod tree;
@@ -22,6 +23,7 @@ pub mod tree;
 pub use composite::{Covariance, Interpolation, MatrixNorm, PadMode, ScatterReduce, Unique};
 pub use error::{Error, ErrorKind, catch};
 pub use location::Line;
+pub use sparse::{Colouring, Pattern, SparseHessian, SparseJacobian, hessian_pattern, jacobian_pattern};
 pub use tensor::{
     AnyAxis, Arange, DType, Ellipsis, Nested, NewAxis, Scalar, Select, Selection, Shape, SliceMut, Steps, Tensor,
 };

@@ -8,7 +8,7 @@ use wengert::primitive::Primitive;
 /// ```
 /// use wengert_testkit::Aspect;
 /// assert_eq!(Aspect::SecondOrder.to_string(), "second order");
-/// assert_eq!(Aspect::ALL.len(), 12);
+/// assert_eq!(Aspect::ALL.len(), 13);
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Aspect {
@@ -36,11 +36,13 @@ pub enum Aspect {
     Saves,
     /// A zero cotangent stays zero, whatever the slope.
     ZeroCotangent,
+    /// The dependency pattern has every entry of the Jacobian.
+    Sparsity,
 }
 
 impl Aspect {
     /// Every aspect, in the order of the columns of the coverage table.
-    pub const ALL: [Aspect; 12] = [
+    pub const ALL: [Aspect; 13] = [
         Aspect::Structure,
         Aspect::Value,
         Aspect::Dtypes,
@@ -53,12 +55,13 @@ impl Aspect {
         Aspect::Imperative,
         Aspect::Saves,
         Aspect::ZeroCotangent,
+        Aspect::Sparsity,
     ];
 
     /// Whether only an operation with a gradient has it.
     fn needs_gradient(self) -> bool {
         matches!(self, Aspect::Jvp | Aspect::Vjp | Aspect::SecondOrder | Aspect::Saves | Aspect::ZeroCotangent)
-            || self == Aspect::Imperative
+            || matches!(self, Aspect::Imperative | Aspect::Sparsity)
     }
 }
 
@@ -77,6 +80,7 @@ impl fmt::Display for Aspect {
             Aspect::Imperative => "imperative",
             Aspect::Saves => "saves",
             Aspect::ZeroCotangent => "zero cotangent",
+            Aspect::Sparsity => "sparsity",
         })
     }
 }

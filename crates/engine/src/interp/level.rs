@@ -1,10 +1,12 @@
 //! Levels, and the tensors that carry them.
 
 use super::Node;
+use super::pattern::Columns;
 use crate::autograd::modes;
 use crate::location::{self, Line};
 use crate::primitive::Spec;
 use crate::program::{Builder, Var};
+use crate::sparse::Sets;
 use crate::tensor::Value;
 use crate::{Error, ErrorKind, Tensor};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -19,6 +21,7 @@ pub(crate) enum LevelKind {
     Tangent,
     Batch { size: usize },
     Trace(Mutex<Builder>),
+    Pattern(Columns),
 }
 
 /// One running transform.
@@ -70,6 +73,8 @@ pub(crate) enum Content {
     Batch { values: Tensor },
     /// A variable of the program being built.
     Trace { var: Var },
+    /// The value, and which input elements each of its elements may depend on.
+    Pattern { primal: Tensor, sets: Sets },
 }
 
 impl Tracer {
@@ -88,7 +93,9 @@ impl Tracer {
     /// The tensor below a derivative level, for reading; closed levels may still be read, batched and symbolic ones not.
     pub fn primal(&self, reader: &str) -> Result<&Tensor, Error> {
         match &self.content {
-            Content::Reverse { primal, .. } | Content::Tangent { primal, .. } => Ok(primal),
+            Content::Reverse { primal, .. } | Content::Tangent { primal, .. } | Content::Pattern { primal, .. } => {
+                Ok(primal)
+            }
             Content::Batch { .. } => Err(Error::new(
                 ErrorKind::Traced,
                 reader,

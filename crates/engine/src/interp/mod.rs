@@ -1,4 +1,4 @@
-//! The interpreters, one a file: evaluation, reverse tape, forward tangents, batching, tracing.
+//! The interpreters, one a file: evaluation, reverse tape, forward tangents, batching, tracing, dependency patterns.
 //!
 //! Every running transform has a level, a number from a counter that only grows; the tensors it makes carry it.
 
@@ -7,6 +7,7 @@ pub(crate) mod custom;
 pub(crate) mod eval;
 mod level;
 mod node;
+pub(crate) mod pattern;
 mod push;
 mod sweep;
 pub(crate) mod tangent;

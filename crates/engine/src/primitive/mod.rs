@@ -225,10 +225,21 @@ pub struct Cost {
 pub enum Dependency {
     /// Output element i depends on element i of every operand.
     Elementwise,
-    /// Every output element is a copy of one operand element or a constant.
+    /// Every output element is a copy of one operand element or a constant; positions are whole numbers.
     Movement,
-    /// Output elements depend on the operand elements along the reduced axes.
+    /// Every operand element is added to one output element or to none, so that the rule only copies cotangents.
+    Accumulation,
+    /// Output elements depend on the operand elements along the reduced axes, which the attribute `axes` or `axis` names.
     Reduction,
+    /// Output element (.., i, j) depends on row i of the first operand, on column j of the second, or on its row j if it
+    /// is multiplied transposed, and on element j of what is added.
+    Product {
+        /// Whether columns of the result come from rows of the second operand.
+        transposed: bool,
+    },
+    /// Output elements depend on everything in this many last axes of the operands, at the same position of the axes
+    /// before them.
+    Blocks(usize),
     /// Every output element may depend on everything.
     Dense,
     /// Outputs do not depend differentiably on anything.
@@ -333,6 +344,13 @@ pub trait Primitive: Send + Sync + 'static {
     /// neighbours then.
     #[doc(hidden)]
     fn elementwise(&'static self) -> Option<&'static Elementwise> {
+        None
+    }
+
+    /// Other operations whose outputs depend on the operands alike, if the class cannot say it: a pattern is followed
+    /// through these. Their values do not matter.
+    #[doc(hidden)]
+    fn expansion(&'static self, _attrs: &Attrs, _operands: &[Tensor]) -> Option<Vec<Tensor>> {
         None
     }
 

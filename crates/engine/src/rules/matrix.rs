@@ -4,8 +4,8 @@
 
 use crate::bind::bind;
 use crate::primitive::{
-    Adjoints, Attrs, Case, Cost, Device, Gradient, Gradients, Mask, Outputs, Primitive, Rule, Sample, Saves, Spec,
-    SpecRef, Specs, expect_float, streaming_cost,
+    Adjoints, Attrs, Case, Cost, Dependency, Device, Gradient, Gradients, Mask, Outputs, Primitive, Rule, Sample,
+    Saves, Spec, SpecRef, Specs, expect_float, streaming_cost,
 };
 use crate::tensor::{broadcast, numbers};
 use crate::{DType, Error, ErrorKind, Select, Shape, Tensor};
@@ -224,6 +224,10 @@ impl<D: Decomposition> Primitive for DecompositionOp<D> {
         _batched: Mask,
     ) -> Result<Outputs, Error> {
         Ok(bind(self, attrs.clone(), &[&operands[0]]))
+    }
+
+    fn dependency(&self) -> Dependency {
+        if self.differentiable() { Dependency::Blocks(2) } else { Dependency::None }
     }
 
     fn cost(&self, _attrs: &Attrs, operands: &[SpecRef<'_>], outputs: &[Spec]) -> Cost {

@@ -239,6 +239,10 @@ impl<P: PartOf> Primitive for PartUpdate<P> {
         Ok(smallvec![bind1(self, P::batched(attrs, size), &[&aligned[0], &aligned[1]])])
     }
 
+    fn dependency(&self) -> Dependency {
+        if self.adds { Dependency::Accumulation } else { Dependency::Movement }
+    }
+
     fn jet(&self) -> Jet {
         Jet::Linear
     }

@@ -8,8 +8,8 @@
 use super::align_batch;
 use crate::bind::bind1;
 use crate::primitive::{
-    Adjoints, Attrs, Case, Cost, Device, Gradient, Gradients, Mask, Outputs, Primitive, Rule, Saves, Spec, SpecRef,
-    Specs, expect_same_dtype, streaming_cost,
+    Adjoints, Attrs, Case, Cost, Dependency, Device, Gradient, Gradients, Mask, Outputs, Primitive, Rule, Saves, Spec,
+    SpecRef, Specs, expect_same_dtype, streaming_cost,
 };
 use crate::{Error, ErrorKind, Shape, Tensor};
 use smallvec::smallvec;
@@ -20,6 +20,8 @@ pub(crate) trait Polar: Send + Sync + 'static {
     const NAME: &'static str;
     /// The derivative in a few words.
     const RULE: &'static str;
+    /// How many last axes x has; those before them are a batch.
+    const AXES: usize;
 
     /// Whether x has a gradient; leading axes are a batch.
     fn expect(x: SpecRef<'_>) -> Result<(), Error>;
@@ -123,6 +125,10 @@ impl<P: Polar> Primitive for PolarOp<P> {
     fn batch(&'static self, attrs: &Attrs, size: usize, operands: &[Tensor], batched: Mask) -> Result<Outputs, Error> {
         let aligned = align_batch(size, operands, batched);
         Ok(smallvec![bind1(self, attrs.clone(), &aligned.iter().collect::<Vec<_>>())])
+    }
+
+    fn dependency(&self) -> Dependency {
+        Dependency::Blocks(P::AXES)
     }
 
     fn cost(&self, _attrs: &Attrs, operands: &[SpecRef<'_>], outputs: &[Spec]) -> Cost {

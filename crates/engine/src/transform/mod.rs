@@ -31,7 +31,7 @@ use crate::tree::difference;
 use crate::{Error, ErrorKind, Tree};
 
 /// Two trees of one structure whose leaves agree in shape and dtype, or the path where they do not.
-fn expect_like<T: Tree>(caller: &str, what: &str, tree: &T, like: &T, line: Line) -> Result<(), Error> {
+pub(crate) fn expect_like<T: Tree>(caller: &str, what: &str, tree: &T, like: &T, line: Line) -> Result<(), Error> {
     if let Some(text) = difference(tree, like) {
         return Err(Error::new(ErrorKind::Tree, caller, format!("{what} has another structure: {text}")).at(line));
     }

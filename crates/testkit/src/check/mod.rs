@@ -8,6 +8,7 @@ mod derivatives;
 mod dtypes;
 mod layouts;
 mod saves;
+mod sparsity;
 mod staging;
 mod structure;
 mod subject;
@@ -108,6 +109,7 @@ fn check_case(trial: &mut Trial, subject: &Subject<'_>) {
     trial.part(Aspect::SecondOrder, |trial| derivatives::second_order(trial, subject));
     trial.part(Aspect::Batch, |trial| batching::gradients(trial, subject));
     trial.part(Aspect::Batch, |trial| batching::seeds(trial, subject));
+    trial.part(Aspect::Sparsity, |trial| sparsity::pattern(trial, subject));
     trial.part(Aspect::Imperative, |trial| staging::imperative(trial, subject));
 }
 

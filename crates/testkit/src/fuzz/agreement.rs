@@ -2,7 +2,7 @@
 
 use super::composition::Composition;
 use crate::caught::caught;
-use crate::numeric::{difference, direction, inner, moved, norm_difference, stack_each};
+use crate::numeric::{difference, direction, inner, moved, norm_difference, stack_each, zeros_like};
 use wengert::autograd;
 use wengert::prelude::*;
 
@@ -105,6 +105,8 @@ impl<'a> Comparison<'a> {
         self.second_order()?;
         self.recorded_once(&gradient)?;
         self.computed_again(&gradient)?;
+        self.covers("the values", |x: &Vec<Tensor>| self.composition.values(x))?;
+        self.covers("the gradient", grad(self.f()))?;
         let programs = [compile(self.f()).program(&self.x), compile(grad(self.f())).program(&self.x)];
         let equations = programs.iter().flat_map(|program| program.equations());
         Ok(Verified { primitives: equations.map(|equation| equation.op.name()).collect(), numeric })
@@ -236,5 +238,24 @@ impl<'a> Comparison<'a> {
         self.agree("jvp of grad behind a checkpoint", &jvp(grad(saving), x, v).1, &jvp(grad(f), x, v).1)?;
         let curved = grad(|x: &Vec<Tensor>| dot(&grad(saving)(x), v))(x);
         self.agree("grad of grad behind a checkpoint", &curved, &jvp(grad(f), x, v).1)
+    }
+
+    /// The dependency pattern of `f` has every entry that a tangent shows; every fourth column is looked at.
+    fn covers(&self, what: &str, f: impl Fn(&Vec<Tensor>) -> Vec<Tensor>) -> Result<(), String> {
+        let pattern = jacobian_pattern(&f, &self.x);
+        let floats = self.x.iter().enumerate().filter(|(_, x)| x.dtype().is_float());
+        let places = floats.flat_map(|(position, x)| (0..x.elements()).map(move |element| (position, element)));
+        for (column, (position, element)) in places.enumerate().skip(self.composition.seed as usize % 4).step_by(4) {
+            let mut v = zeros_like(&self.x);
+            let numbers = (0..v[position].elements()).map(|i| f64::from(i == element)).collect();
+            v[position] = Tensor::from_vec::<f64>(numbers, v[position].shape());
+            let tangents = jvp(&f, &self.x, &v).1;
+            let slopes = tangents.iter().filter(|tangent| tangent.dtype().is_float()).flat_map(Tensor::to_f64_vec);
+            let mut entries = slopes.enumerate().filter(|(_, slope)| *slope != 0.0);
+            if let Some((row, slope)) = entries.find(|(row, _)| !pattern.contains(*row, column)) {
+                return Err(format!("the pattern of {what} lacks ({row}, {column}), where the slope is {slope:?}"));
+            }
+        }
+        Ok(())
     }
 }

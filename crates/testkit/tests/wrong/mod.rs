@@ -43,6 +43,8 @@ pub enum Mistake {
     Attributes,
     /// The output, which is never negative, is asked where the operand is negative.
     Alternative,
+    /// The declared class forgets that the axis is an attribute.
+    Dependency,
     /// An alternative to the residual is not enough for the rules.
     PoorAlternative,
 }
@@ -271,7 +273,7 @@ impl Primitive for Column {
     }
 
     fn dependency(&self) -> Dependency {
-        Dependency::Reduction
+        if self.mistake == Mistake::Dependency { Dependency::Blocks(1) } else { Dependency::Reduction }
     }
 
     /// Squares only: the mistakes keep every shape right.

@@ -96,6 +96,10 @@ impl Primitive for Scatter {
         Ok(smallvec![bind1(self, attrs, &[&aligned[0], &aligned[1], &aligned[2]])])
     }
 
+    fn dependency(&self) -> Dependency {
+        Dependency::Movement
+    }
+
     fn jet(&self) -> Jet {
         Jet::Linear
     }

@@ -247,7 +247,7 @@ impl Primitive for ScatterAdd {
     }
 
     fn dependency(&self) -> Dependency {
-        Dependency::Dense
+        Dependency::Accumulation
     }
 
     fn jet(&self) -> Jet {

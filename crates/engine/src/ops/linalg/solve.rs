@@ -180,6 +180,10 @@ impl Primitive for Solve {
         Ok(smallvec![try_bind1(self, attrs.clone(), &[&aligned[0], &aligned[1]])?])
     }
 
+    fn dependency(&self) -> Dependency {
+        Dependency::Blocks(2)
+    }
+
     fn cost(&self, _attrs: &Attrs, operands: &[SpecRef<'_>], outputs: &[Spec]) -> Cost {
         let (_, [n, columns]) = split(&outputs[0].shape);
         let matrix: usize = operands[0].shape.iter().product();

@@ -176,6 +176,10 @@ impl Primitive for LinearMap {
         Cost { flops: 2.0 * (outputs[0].shape.elements() * inner) as f64, ..streaming_cost(operands, outputs) }
     }
 
+    fn dependency(&self) -> Dependency {
+        Dependency::Product { transposed: true }
+    }
+
     fn jet(&self) -> Jet {
         Jet::Bilinear
     }

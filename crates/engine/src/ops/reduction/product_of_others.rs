@@ -16,6 +16,7 @@ pub struct ProductOfOthers;
 impl Polar for ProductOfOthers {
     const NAME: &'static str = "product_of_others";
     const RULE: &'static str = "dx = P(x; h.., dP), dh = P(x; .. dP ..)";
+    const AXES: usize = 1;
 
     fn expect(x: SpecRef<'_>) -> Result<(), Error> {
         expect_float(Self::NAME, x.dtype)?;
