@@ -24,8 +24,8 @@ pub use tensor::{
     AnyAxis, Arange, DType, Ellipsis, Nested, NewAxis, Scalar, Select, Selection, Shape, SliceMut, Steps, Tensor,
 };
 pub use transform::{
-    Compiled, GradCheck, GradFault, GradMismatch, GradReport, GradRow, Pullback, compile, grad, gradcheck, jvp,
-    value_and_grad, vjp, vmap,
+    Compiled, GradCheck, GradFault, GradMismatch, GradReport, GradRow, Pullback, compile, grad, gradcheck, jet,
+    jvp, laplacian, value_and_grad, vjp, vmap,
 };
 pub use tree::{Tree, TreePath};
 

@@ -8,7 +8,7 @@ use wengert::primitive::Primitive;
 /// ```
 /// use wengert_testkit::Aspect;
 /// assert_eq!(Aspect::SecondOrder.to_string(), "second order");
-/// assert_eq!(Aspect::ALL.len(), 12);
+/// assert_eq!(Aspect::ALL.len(), 13);
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Aspect {
@@ -26,6 +26,8 @@ pub enum Aspect {
     Vjp,
     /// Derivatives of derivatives: forward and reverse in all four orders, and finite differences.
     SecondOrder,
+    /// Derivatives along a curve equal nested tangents.
+    Jet,
     /// `vmap` equals a loop.
     Batch,
     /// Staged equals eager; the program's text reads back.
@@ -40,7 +42,7 @@ pub enum Aspect {
 
 impl Aspect {
     /// Every aspect, in the order of the columns of the coverage table.
-    pub const ALL: [Aspect; 12] = [
+    pub const ALL: [Aspect; 13] = [
         Aspect::Structure,
         Aspect::Value,
         Aspect::Dtypes,
@@ -48,6 +50,7 @@ impl Aspect {
         Aspect::Jvp,
         Aspect::Vjp,
         Aspect::SecondOrder,
+        Aspect::Jet,
         Aspect::Batch,
         Aspect::Compiled,
         Aspect::Imperative,
@@ -58,7 +61,7 @@ impl Aspect {
     /// Whether only an operation with a gradient has it.
     fn needs_gradient(self) -> bool {
         matches!(self, Aspect::Jvp | Aspect::Vjp | Aspect::SecondOrder | Aspect::Saves | Aspect::ZeroCotangent)
-            || self == Aspect::Imperative
+            || matches!(self, Aspect::Imperative | Aspect::Jet)
     }
 }
 
@@ -72,6 +75,7 @@ impl fmt::Display for Aspect {
             Aspect::Jvp => "jvp",
             Aspect::Vjp => "vjp",
             Aspect::SecondOrder => "second order",
+            Aspect::Jet => "jet",
             Aspect::Batch => "batch",
             Aspect::Compiled => "compiled",
             Aspect::Imperative => "imperative",

@@ -17,7 +17,7 @@ pub use wengert_engine::{
     ErrorKind, GradCheck, GradFault, GradMismatch, GradReport, GradRow, GridSample, Interpolate, InterpolateMode,
     Interpolation, Key, Line, MatrixNorm, Nested, NewAxis, Norm, Operand, Outside, PadMode, Padding, Pool, Pullback,
     Reduction, Scalar, ScatterReduce, Select, Selection, Shape, Sizes, SliceMut, Steps, Tensor, Tree, TreePath,
-    Triangle, Unique, autograd, catch, compile, grad, gradcheck, jvp, memory, primitive, program, set_threads, threads,
+    Triangle, Unique, autograd, catch, compile, grad, gradcheck, jet, jvp, laplacian, memory, primitive, program, set_threads, threads,
     tree, value_and_grad, vjp, vmap,
 };
 
@@ -29,7 +29,7 @@ pub mod prelude {
         Attention, Bag, Compiled, Conv, CrossEntropy, DType, Ellipsis, EmbeddingBag, Error, ErrorKind, GradCheck,
         GridSample, Interpolate, InterpolateMode, Key, MatrixNorm, NewAxis, Norm, Operand, Outside, PadMode, Padding,
         Pool, Pullback, Reduction, ScatterReduce, Select, Shape, Tensor, Tree, TreePath, Triangle, catch, compile,
-        grad, gradcheck, jvp, value_and_grad, vjp, vmap,
+        grad, gradcheck, jet, jvp, laplacian, value_and_grad, vjp, vmap,
     };
 }
 

@@ -1,9 +1,11 @@
-//! The interpreters, one a file: evaluation, reverse tape, forward tangents, batching, tracing.
+//! The interpreters, one a file: evaluation, reverse tape, forward tangents, Taylor series, batching, tracing.
 //!
 //! Every running transform has a level, a number from a counter that only grows; the tensors it makes carry it.
 
 pub(crate) mod batch;
+pub(crate) mod equation;
 pub(crate) mod eval;
+pub(crate) mod jet;
 mod level;
 mod node;
 mod sweep;

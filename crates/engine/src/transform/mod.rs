@@ -3,14 +3,18 @@
 mod compile;
 mod grad;
 mod gradcheck;
+mod jet;
 mod jvp;
+mod laplacian;
 mod vjp;
 mod vmap;
 
 pub use compile::{Compiled, compile};
 pub use grad::{grad, value_and_grad};
 pub use gradcheck::{GradCheck, GradFault, GradMismatch, GradReport, GradRow, gradcheck};
+pub use jet::jet;
 pub use jvp::jvp;
+pub use laplacian::laplacian;
 pub use vjp::{Pullback, vjp};
 pub use vmap::vmap;
 
