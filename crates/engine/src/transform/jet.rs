@@ -42,21 +42,18 @@ pub fn jet<X: Tree, Y: Tree>(f: impl FnOnce(&X) -> Y, x: &X, directions: &[X], o
     }
     let level = Level::open("jet", LevelKind::Jet { order }, line);
     let directions: Vec<Vec<&Tensor>> = directions.iter().map(Tree::leaves).collect();
-    let mut position = 0;
+    let mut positions = 0..;
     let lifted = x.map_leaves(|leaf| {
-        let mut factorial = 1.0;
-        let higher: Vec<Option<Tensor>> = (1..)
-            .zip(&directions)
-            .map(|(k, direction)| {
-                factorial *= f64::from(k);
-                Some(if k == 1 { direction[position].clone() } else { direction[position] / factorial })
-            })
-            .collect();
-        position += 1;
-        match leaf.dtype().is_float() {
-            true => lift(&level.0, Series::new(leaf.clone(), higher), line),
-            false => leaf.clone(),
+        let position = positions.next().expect("there is always another");
+        if !leaf.dtype().is_float() {
+            return leaf.clone();
         }
+        let mut factorial = 1.0;
+        let coefficients = (1..).zip(&directions).map(|(k, direction)| {
+            factorial *= f64::from(k);
+            Some(if k == 1 { direction[position].clone() } else { direction[position] / factorial })
+        });
+        lift(&level.0, Series::new(leaf.clone(), coefficients), line)
     });
     let y = f(&lifted);
     let mut factorial = 1.0;
