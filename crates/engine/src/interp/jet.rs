@@ -6,16 +6,18 @@
 //! - linear: y_k = J x_k;
 //! - bilinear: y_k = sum of B(a_j, b_k-j), whose two ends are the tangent J (a_k, b_k);
 //! - a quotient z = M^-1 r: the tangent in M is linear in the output, -M^-1 dM z, so z_k = M_0^-1 r_k plus the sum of the tangents
-//!   in M_j with z_k-j as the output.
+//!   in M_j with z_k-j as the output;
+//! - a power series f of one matrix: series up to t^k are blocks along the diagonals of an upper triangular matrix, which add and
+//!   multiply like it, so f of the matrix of A_0 .. A_k has f(A)_0 .. f(A)_k in its first row.
 //!
 //! Every other operation is the solution of the differential equation that its tangent rule is: see [`equation`].
 
 use super::{Content, Level, Tracer, equation};
-use crate::Tensor;
 use crate::bind::{bind1, try_bind};
 use crate::error::Error;
 use crate::location::{self, Line};
 use crate::primitive::{Adjoints, Attrs, Jet, Mask, Outputs, Primitive, Rule};
+use crate::{Ellipsis, Tensor};
 use smallvec::{SmallVec, smallvec};
 use std::sync::Arc;
 
@@ -92,10 +94,14 @@ fn by_coefficient(
     outputs: &Outputs,
     order: usize,
 ) -> Vec<Vec<Option<Tensor>>> {
+    let at = |position: usize, j: usize| operands[position].at(j);
+    if op.jet() == Jet::MatrixFunction {
+        return vec![matrix_function(op, attrs, &at, order).into_iter().skip(1).map(Some).collect()];
+    }
     let mut known: Vec<Vec<Option<Tensor>>> = outputs.iter().map(|output| vec![Some(output.clone())]).collect();
     let values: SmallVec<[&Tensor; 4]> = operands.iter().map(Series::value).collect();
     for k in 1..=order {
-        let next = coefficient(op, attrs, &values, &|position, j| operands[position].at(j), &known, k);
+        let next = coefficient(op, attrs, &values, &at, &known, k);
         known.iter_mut().zip(next).for_each(|(known, next)| known.push(next));
     }
     known.iter_mut().for_each(|known| drop(known.remove(0)));
@@ -104,7 +110,7 @@ fn by_coefficient(
 
 /// Whether an operation of this class needs only the coefficients of its operands and earlier ones of its outputs.
 pub(super) fn acts_on_coefficients(class: Jet) -> bool {
-    matches!(class, Jet::Linear | Jet::Bilinear | Jet::Quotient(_))
+    matches!(class, Jet::Linear | Jet::Bilinear | Jet::Quotient(_) | Jet::MatrixFunction)
 }
 
 /// Coefficient `k` of each output, from coefficients up to `k` of the operands (`at(operand, order)`) and the `known` lower ones of the
@@ -117,6 +123,9 @@ pub(super) fn coefficient<'c>(
     known: &[Vec<Option<Tensor>>],
     k: usize,
 ) -> Adjoints {
+    if op.jet() == Jet::MatrixFunction {
+        return smallvec![matrix_function(op, attrs, at, k).pop()];
+    }
     let outputs_at = |j: usize| known.iter().map(|output| output[j].clone()).collect::<Option<Outputs>>();
     let outputs = outputs_at(0).expect("a series has a value");
     let tangents: SmallVec<[Option<Tensor>; 4]> = (0..values.len()).map(|position| at(position, k).cloned()).collect();
@@ -138,6 +147,21 @@ pub(super) fn coefficient<'c>(
         _ => {}
     }
     sum
+}
+
+/// Coefficients 0 to `order` of a power series of one matrix.
+fn matrix_function<'c>(
+    op: &'static dyn Primitive,
+    attrs: &Attrs,
+    at: &dyn Fn(usize, usize) -> Option<&'c Tensor>,
+    order: usize,
+) -> Vec<Tensor> {
+    let value = at(0, 0).expect("a series has a value");
+    let (n, zero) = (value.shape()[value.rank() - 1], value.full_like(0.0));
+    let block = |row: usize, column: usize| column.checked_sub(row).and_then(|j| at(0, j)).unwrap_or(&zero);
+    let row = |row: usize| Tensor::concat(&(0..=order).map(|column| block(row, column)).collect::<Vec<_>>(), -1);
+    let y = bind1(op, attrs.clone(), &[&Tensor::concat(&(0..=order).map(row).collect::<Vec<_>>(), -2)]);
+    (0..=order).map(|k| y.slice((Ellipsis, 0..n, k * n..(k + 1) * n))).collect()
 }
 
 /// The tangents of the outputs.

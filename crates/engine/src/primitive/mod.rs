@@ -244,6 +244,8 @@ pub enum Jet {
     /// By division of series: the operation is linear in its operands but this one, and the tangent in this one is linear in the
     /// output, as in x / y or A^-1 b.
     Quotient(usize),
+    /// By the same operation on a larger matrix: it is a power series of one square matrix, or of each of a batch.
+    MatrixFunction,
     /// By the differential equation that the slope gives.
     Slope,
     /// By the differential equation that the tangent rule gives, as for a slope, where the operation is not elementwise.
