@@ -408,3 +408,15 @@ fn work_grows_with_the_square_of_the_order() {
         assert!(long <= 5 * short, "{name}: {short} operations at order 8, {long} at 16");
     }
 }
+
+#[test]
+fn high_orders_of_a_matrix_exponential_cost_one_larger_matrix() {
+    // exp(t R) for a quarter turn R: the derivatives at 0 are the powers of R.
+    let turn = Tensor::from([[0.0, -1.0], [1.0, 0.0]]);
+    let found = jet(|x: &Tensor| x.matrix_exp(), &Tensor::zeros([2, 2]), &[turn.clone()], 16);
+    let mut power = Tensor::eye(2);
+    for (order, found) in found.iter().enumerate() {
+        assert!(found.all_close(&power, 1e-11), "derivative {order}: {found}");
+        power = power.matmul(&turn);
+    }
+}
