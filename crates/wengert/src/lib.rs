@@ -37,8 +37,19 @@ pub mod prelude {
     };
 }
 
-#[doc = include_str!("../../../docs/guide.md")]
-pub mod guide {}
+macro_rules! guide {
+    ($($page:ident)+) => {
+        #[doc = include_str!("../../../docs/guide.md")]
+        pub mod guide {
+            $(
+                #[doc = include_str!(concat!("../../../docs/guide/", stringify!($page), ".md"))]
+                pub mod $page {}
+            )+
+        }
+    };
+}
+
+guide!(trees reverse forward jacobians batching checkpoints custom_rules covectors);
 
 /// The README's examples run as tests too.
 #[cfg(doctest)]
