@@ -26,8 +26,19 @@ struct Field {
     binding: Ident,
     /// The field's part of a path.
     segment: String,
-    skip: bool,
+    kind: Kind,
     ty: Type,
+}
+
+/// What a field is to the tree.
+#[derive(Clone, Copy, PartialEq)]
+enum Kind {
+    /// A tree that is differentiated.
+    Trained,
+    /// A tree that is not.
+    Frozen,
+    /// No tree.
+    Static,
 }
 
 pub(crate) fn tree(input: &DeriveInput) -> Result<TokenStream> {
@@ -71,13 +82,22 @@ pub(crate) fn tree(input: &DeriveInput) -> Result<TokenStream> {
                 match *self { #(#describe)* }
             }
         }
+
+        #[automatically_derived]
+        impl #impl_generics #root::tree::Rows for #name #type_generics #where_clause {
+            type Of<__X: #root::Tree> = #root::tree::Blocks<__X>;
+
+            fn arrange<__X: #root::Tree>(rows: #root::tree::Blocks<__X>) -> #root::tree::Blocks<__X> {
+                rows
+            }
+        }
     })
 }
 
 impl Variant {
     fn visit(&self, root: &Path) -> TokenStream {
         let constructor = &self.constructor;
-        let fields = || self.fields.iter().filter(|field| !field.skip);
+        let fields = || self.fields.iter().filter(|field| field.kind != Kind::Static);
         let patterns = fields().map(Field::pattern);
         let visits = fields().map(|field| field.visit(root));
         quote!(#constructor { #(#patterns,)* .. } => { #(#visits)* })
@@ -107,24 +127,28 @@ impl Field {
 
     fn visit(&self, root: &Path) -> TokenStream {
         let (binding, segment) = (&self.binding, &self.segment);
-        quote!(path.within(#segment, |path| #root::Tree::visit(#binding, path, f));)
+        let walk = quote!(path.within(#segment, |path| #root::Tree::visit(#binding, path, f)));
+        match self.kind {
+            Kind::Frozen => quote!(path.frozen(|path| #walk);),
+            _ => quote!(#walk;),
+        }
     }
 
     fn map(&self, root: &Path) -> TokenStream {
         let (member, binding, segment) = (&self.member, &self.binding, &self.segment);
-        if self.skip {
-            quote!(#member: ::core::clone::Clone::clone(#binding))
-        } else {
-            quote!(#member: path.within(#segment, |path| #root::Tree::map(#binding, path, f)))
+        let walk = quote!(path.within(#segment, |path| #root::Tree::map(#binding, path, f)));
+        match self.kind {
+            Kind::Static => quote!(#member: ::core::clone::Clone::clone(#binding)),
+            Kind::Frozen => quote!(#member: path.frozen(|path| #walk)),
+            Kind::Trained => quote!(#member: #walk),
         }
     }
 
     fn describe(&self, root: &Path) -> TokenStream {
         let (binding, segment) = (&self.binding, &self.segment);
-        let description = if self.skip {
-            quote!(f(path, &::std::format!("{:?}", #binding)))
-        } else {
-            quote!(#root::Tree::describe(#binding, path, f))
+        let description = match self.kind {
+            Kind::Static => quote!(f(path, &::std::format!("{:?}", #binding))),
+            Kind::Trained | Kind::Frozen => quote!(#root::Tree::describe(#binding, path, f)),
         };
         quote!(path.within(#segment, |path| #description);)
     }
@@ -157,11 +181,12 @@ fn variants(input: &DeriveInput) -> Result<Vec<Variant>> {
 
 fn fields(fields: &Fields) -> Result<Vec<Field>> {
     let of_field = |(member, field): (Member, &syn::Field)| {
-        let mut skip = false;
-        options(&field.attrs, "a field takes `#[tree(skip)]`", |option| {
-            let known = option.path.is_ident("skip");
-            skip |= known;
-            Ok(known)
+        let mut kind = Kind::Trained;
+        options(&field.attrs, "a field takes `#[tree(static)]` or `#[tree(frozen)]`", |option| {
+            let known = [("static", Kind::Static), ("frozen", Kind::Frozen)];
+            let known = known.into_iter().find(|(name, _)| option.path.is_ident(name));
+            kind = known.map_or(kind, |(_, kind)| kind);
+            Ok(known.is_some())
         })?;
         let segment = match &member {
             Member::Named(name) => name.unraw().to_string(),
@@ -169,7 +194,7 @@ fn fields(fields: &Fields) -> Result<Vec<Field>> {
         };
         let span = Span::call_site().located_at(field.ty.span());
         let binding = format_ident!("field_{segment}", span = span);
-        Ok(Field { member, binding, segment, skip, ty: field.ty.clone() })
+        Ok(Field { member, binding, segment, kind, ty: field.ty.clone() })
     };
     fields.members().zip(fields).map(of_field).collect()
 }
@@ -210,7 +235,7 @@ fn options(
 }
 
 /// The type's generics with what the fields need: `T: Tree` for every parameter that a field of
-/// the tree mentions, and `Clone + Debug` for the generic type of a skipped field.
+/// the tree mentions, and `Clone + Debug` for the generic type of a static field.
 ///
 /// A bound on the types of the tree's fields would be exact too, but resolving it does not end for a recursive
 /// type such as `struct List<T> { head: T, tail: Option<Box<List<T>>> }`.
@@ -221,11 +246,11 @@ fn bounded(input: &DeriveInput, variants: &[Variant], root: &Path) -> syn::Gener
     let mut generics = input.generics.clone();
     let predicates = &mut generics.make_where_clause().predicates;
     for parameter in &parameters {
-        if fields().any(|field| !field.skip && mentions(&field.ty, parameter)) {
+        if fields().any(|field| field.kind != Kind::Static && mentions(&field.ty, parameter)) {
             predicates.push(parse_quote!(#parameter: #root::Tree));
         }
     }
-    for Field { ty, .. } in fields().filter(|field| field.skip) {
+    for Field { ty, .. } in fields().filter(|field| field.kind == Kind::Static) {
         if parameters.iter().any(|parameter| mentions(ty, parameter)) {
             predicates.push(parse_quote!(#ty: ::core::clone::Clone + ::core::fmt::Debug));
         }
@@ -251,7 +276,8 @@ mod tests {
     /// The expansion without white space, once it is known to be an item.
     fn expansion(input: DeriveInput) -> String {
         let tokens = tree(&input).expect("the input is valid");
-        syn::parse2::<syn::ItemImpl>(tokens.clone()).expect("the expansion is one impl");
+        let items = syn::parse2::<syn::File>(tokens.clone()).expect("the expansion is a list of items").items;
+        assert!(items.len() == 2 && items.iter().all(|item| matches!(item, syn::Item::Impl(_))));
         squeeze(&tokens.to_string())
     }
 
@@ -318,16 +344,30 @@ mod tests {
     }
 
     #[test]
-    fn a_skipped_field_is_cloned_and_described_but_not_visited() {
+    fn a_static_field_is_cloned_and_described_but_not_visited() {
         let dropout = expansion(parse_quote!(
             struct Dropout {
-                #[tree(skip)]
+                #[tree(static)]
                 rate: f64,
             }
         ));
         assert_contains(&dropout, "match *self { Self { .. } => {} }");
         assert_contains(&dropout, "rate: ::core::clone::Clone::clone(field_rate)");
         assert_contains(&dropout, r#"path.within("rate", |path| f(path, &::std::format!("{:?}", field_rate)));"#);
+    }
+
+    #[test]
+    fn a_frozen_field_is_visited_and_mapped_under_a_frozen_path() {
+        let norm = expansion(parse_quote!(
+            struct Norm {
+                #[tree(frozen)]
+                mean: Tensor,
+            }
+        ));
+        let walk = |name: &str| format!(r#"path.within("mean", |path| ::wengert::Tree::{name}(field_mean, path, f))"#);
+        assert_contains(&norm, &format!("path.frozen(|path| {});", walk("visit")));
+        assert_contains(&norm, &format!("mean: path.frozen(|path| {})", walk("map")));
+        assert_contains(&norm, &format!("{};", walk("describe")));
     }
 
     #[test]
@@ -338,11 +378,11 @@ mod tests {
                 U: Copy,
             {
                 layers: Vec<[T; N]>,
-                #[tree(skip)]
+                #[tree(static)]
                 activation: Option<A>,
-                #[tree(skip)]
+                #[tree(static)]
                 name: &'a str,
-                #[tree(skip)]
+                #[tree(static)]
                 marker: std::marker::PhantomData<(U,)>,
             }
         ));
@@ -378,11 +418,14 @@ mod tests {
     #[test]
     fn an_unknown_option_is_refused_where_it_stands() {
         for (source, message) in [
-            ("struct S { #[tree(static)] x: f64 }", "unknown option `static`: a field takes `#[tree(skip)]`"),
-            ("#[tree(static)] struct S;", "unknown option `static`: a type takes `#[tree(crate = \"..\")]`"),
-            ("enum E { #[tree(static)] A }", "unknown option `static`: a variant takes no `tree` options"),
+            (
+                "struct S { #[tree(skip)] x: f64 }",
+                "unknown option `skip`: a field takes `#[tree(static)]` or `#[tree(frozen)]`",
+            ),
+            ("#[tree(skip)] struct S;", "unknown option `skip`: a type takes `#[tree(crate = \"..\")]`"),
+            ("enum E { #[tree(skip)] A }", "unknown option `skip`: a variant takes no `tree` options"),
         ] {
-            assert_eq!(refusal(source), (message.to_string(), "static".to_string()));
+            assert_eq!(refusal(source), (message.to_string(), "skip".to_string()));
         }
     }
 

@@ -7,8 +7,9 @@ mod expand;
 /// A leaf is named by its fields, tuple fields by their index: `layers.0.weight`. The variant of
 /// an enum belongs to the structure, but adds nothing to the path.
 ///
-/// `#[tree(skip)]` leaves a field out of the tree: `map` clones it and `describe` tells its
-/// `Debug` text. `#[tree(crate = "..")]` on the type names the crate that exports `Tree`,
+/// `#[tree(static)]` leaves a field out of the tree: `map` clones it and `describe` tells its
+/// `Debug` text. `#[tree(frozen)]` keeps its tensors in the tree, but nothing is differentiated by them: their gradient
+/// is zero. `#[tree(crate = "..")]` on the type names the crate that exports `Tree`,
 /// `TreePath` and `Tensor`, where it is not `wengert`.
 ///
 /// ```
@@ -18,7 +19,7 @@ mod expand;
 /// struct Linear {
 ///     weight: Tensor,
 ///     bias: Option<Tensor>,
-///     #[tree(skip)]
+///     #[tree(static)]
 ///     name: &'static str,
 /// }
 ///

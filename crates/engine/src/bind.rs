@@ -5,7 +5,7 @@
 
 use crate::autograd::modes;
 use crate::error::OrRaise;
-use crate::interp::{Content, Level, LevelKind, Tracer, batch, equation, eval, jet, tangent, tape, trace};
+use crate::interp::{Content, Level, LevelKind, Tracer, batch, custom, equation, eval, jet, tangent, tape, trace};
 use crate::location::{self, Line};
 use crate::primitive::{Attrs, Outputs, Primitive};
 use crate::tensor::Value;
@@ -111,6 +111,11 @@ fn dispatch(op: &'static dyn Primitive, attrs: Attrs, operands: &[&Tensor], line
         linked |= operand.link.is_some();
     }
     let Some(level) = highest else {
+        if !attrs.is_empty()
+            && let Some(function) = op.function(&attrs)
+        {
+            return custom::apply(None, function, op, &attrs, operands, line);
+        }
         return match linked && modes::records_tape() {
             true => tape::apply_imperative(op, attrs, operands, line),
             false => eval::apply(op, &attrs, operands),
@@ -154,6 +159,9 @@ fn apply_at(
     operands: &[&Tensor],
     line: Line,
 ) -> Result<Outputs, Error> {
+    if let Some(function) = op.function(&attrs) {
+        return custom::apply(Some(level), function, op, &attrs, operands, line);
+    }
     match &level.kind {
         LevelKind::Reverse => tape::apply(level, op, attrs, operands, line),
         LevelKind::Tangent => tangent::apply(level, op, attrs, operands, line),

@@ -49,6 +49,8 @@ pub enum ErrorKind {
     NotConverged(Vec<usize>),
     /// An operation lacks a rule that was asked of it.
     MissingRule,
+    /// A checkpointed function did something else when it was computed again.
+    Checkpoint,
 }
 
 /// A failure with its operation, its explanation, the user's line and a suggestion.

@@ -6,9 +6,11 @@
 pub mod autograd;
 mod bind;
 mod composite;
+mod custom;
 mod error;
 mod interp;
 mod location;
+pub mod memory;
 mod ops;
 pub mod primitive;
 pub mod program;
@@ -24,18 +26,15 @@ pub use tensor::{
     AnyAxis, Arange, DType, Ellipsis, Nested, NewAxis, Scalar, Select, Selection, Shape, SliceMut, Steps, Tensor,
 };
 pub use transform::{
-    Compiled, GradCheck, GradFault, GradMismatch, GradReport, GradRow, Pullback, compile, grad, gradcheck, jet,
-    jvp, laplacian, value_and_grad, vjp, vmap,
+    Axes, Compiled, GradCheck, GradFault, GradMismatch, GradReport, GradRow, Jacobian, LinearMap, Pullback, checkpoint,
+    checkpoint_chain, compile, custom_jvp, custom_vjp, gauss_newton_product, grad, grad_with_aux, grad_wrt, gradcheck,
+    hessian, hvp, jacfwd, jacobian, jacrev, jet, jvp, laplacian, linearize, stop_gradient, value_and_grad,
+    value_and_grad_with_aux, value_and_grad_wrt, vhp, vjp, vmap, vmap_with,
 };
 pub use tree::{Tree, TreePath};
 
 /// How many threads kernels use; results are the same bits for every number.
 pub use wengert_kernels::threads::{set_threads, threads};
-
-/// What the memory pool holds.
-pub mod memory {
-    pub use wengert_kernels::pool::{PoolStatistics, reset_peak, statistics};
-}
 
 /// Operands of arithmetic: tensors, references to them, and Rust numbers.
 pub use ops::Operand;

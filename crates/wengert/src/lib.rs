@@ -13,12 +13,14 @@
 
 pub use wengert_derive::Tree;
 pub use wengert_engine::{
-    AnyAxis, Arange, Attention, Bag, Compiled, Conv, Covariance, CrossEntropy, DType, Ellipsis, EmbeddingBag, Error,
-    ErrorKind, GradCheck, GradFault, GradMismatch, GradReport, GradRow, GridSample, Interpolate, InterpolateMode,
-    Interpolation, Key, Line, MatrixNorm, Nested, NewAxis, Norm, Operand, Outside, PadMode, Padding, Pool, Pullback,
-    Reduction, Scalar, ScatterReduce, Select, Selection, Shape, Sizes, SliceMut, Steps, Tensor, Tree, TreePath,
-    Triangle, Unique, autograd, catch, compile, grad, gradcheck, jet, jvp, laplacian, memory, primitive, program, set_threads, threads,
-    tree, value_and_grad, vjp, vmap,
+    AnyAxis, Arange, Attention, Axes, Bag, Compiled, Conv, Covariance, CrossEntropy, DType, Ellipsis, EmbeddingBag,
+    Error, ErrorKind, GradCheck, GradFault, GradMismatch, GradReport, GradRow, GridSample, Interpolate,
+    InterpolateMode, Interpolation, Jacobian, Key, Line, LinearMap, MatrixNorm, Nested, NewAxis, Norm, Operand,
+    Outside, PadMode, Padding, Pool, Pullback, Reduction, Scalar, ScatterReduce, Select, Selection, Shape, Sizes,
+    SliceMut, Steps, Tensor, Tree, TreePath, Triangle, Unique, autograd, catch, checkpoint, checkpoint_chain, compile,
+    custom_jvp, custom_vjp, gauss_newton_product, grad, grad_with_aux, grad_wrt, gradcheck, hessian, hvp, jacfwd,
+    jacobian, jacrev, jet, jvp, laplacian, linearize, memory, primitive, program, set_threads, stop_gradient, threads,
+    tree, value_and_grad, value_and_grad_with_aux, value_and_grad_wrt, vhp, vjp, vmap, vmap_with,
 };
 
 /// Everything a program usually needs.
@@ -26,15 +28,28 @@ pub mod prelude {
     pub use crate::autograd::{Backward, Tape, detect_anomaly, enable_grad, no_grad, record_values};
     pub use crate::program::Program;
     pub use crate::{
-        Attention, Bag, Compiled, Conv, CrossEntropy, DType, Ellipsis, EmbeddingBag, Error, ErrorKind, GradCheck,
-        GridSample, Interpolate, InterpolateMode, Key, MatrixNorm, NewAxis, Norm, Operand, Outside, PadMode, Padding,
-        Pool, Pullback, Reduction, ScatterReduce, Select, Shape, Tensor, Tree, TreePath, Triangle, catch, compile,
-        grad, gradcheck, jet, jvp, laplacian, value_and_grad, vjp, vmap,
+        Attention, Axes, Bag, Compiled, Conv, CrossEntropy, DType, Ellipsis, EmbeddingBag, Error, ErrorKind, GradCheck,
+        GridSample, Interpolate, InterpolateMode, Jacobian, Key, LinearMap, MatrixNorm, NewAxis, Norm, Operand,
+        Outside, PadMode, Padding, Pool, Pullback, Reduction, ScatterReduce, Select, Shape, Tensor, Tree, TreePath,
+        Triangle, catch, checkpoint, checkpoint_chain, compile, custom_jvp, custom_vjp, gauss_newton_product, grad,
+        grad_with_aux, grad_wrt, gradcheck, hessian, hvp, jacfwd, jacobian, jacrev, jet, jvp, laplacian, linearize,
+        stop_gradient, value_and_grad, value_and_grad_with_aux, value_and_grad_wrt, vhp, vjp, vmap, vmap_with,
     };
 }
 
-#[doc = include_str!("../../../docs/guide.md")]
-pub mod guide {}
+macro_rules! guide {
+    ($($page:ident)+) => {
+        #[doc = include_str!("../../../docs/guide.md")]
+        pub mod guide {
+            $(
+                #[doc = include_str!(concat!("../../../docs/guide/", stringify!($page), ".md"))]
+                pub mod $page {}
+            )+
+        }
+    };
+}
+
+guide!(trees reverse forward jacobians batching checkpoints custom_rules covectors);
 
 /// The README's examples run as tests too.
 #[cfg(doctest)]

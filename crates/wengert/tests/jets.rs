@@ -420,3 +420,21 @@ fn high_orders_of_a_matrix_exponential_cost_one_larger_matrix() {
         power = power.matmul(&turn);
     }
 }
+
+#[test]
+fn custom_rules_give_the_equation_of_a_jet() {
+    // The rule says that the slope of this exponential is twice itself.
+    let twice = custom_jvp(|x: &Tensor| x.exp(), |x: &Tensor, _: &Tensor, dx: &Tensor| dx * x.exp() * 2.0);
+    close(&derivatives(&twice, 0.0, 4), &[1.0, 2.0, 2.0, 2.0, 2.0], 1e-14);
+    let exp = custom_jvp(|x: &Tensor| x.exp(), |_: &Tensor, y: &Tensor, dx: &Tensor| dx * y);
+    agrees(&|x| exp(&x.sin()).square(), &Tensor::from([0.4, -0.7]), &Tensor::from([1.0, 0.5]));
+    let root = custom_vjp(|x: &Tensor| (x.sqrt(), x.clone()), |x: &Tensor, dy: &Tensor| dy / (x.sqrt() * 2.0));
+    agrees(&|x| root(&(x.square() + 1.0)), &Tensor::from([0.4, -0.7]), &Tensor::from([1.0, 0.5]));
+}
+
+#[test]
+fn jets_pass_through_checkpoints() {
+    let f = |x: &Tensor| checkpoint(|x: &Tensor| x.sin() * x.exp())(x);
+    agrees(&f, &Tensor::from([0.4, -0.7]), &Tensor::from([1.0, 0.5]));
+    agrees(&|x| grad(|x: &Tensor| f(x).sum())(x), &Tensor::from([0.4, -0.7]), &Tensor::from([1.0, 0.5]));
+}

@@ -16,7 +16,7 @@ struct Model {
     tables: BTreeMap<String, Tensor>,
     extra: Option<Box<Tensor>>,
     counts: Tensor,
-    #[tree(skip)]
+    #[tree(static)]
     exponent: usize,
 }
 

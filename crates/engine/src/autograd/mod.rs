@@ -3,13 +3,12 @@
 mod backward;
 mod leaf;
 pub(crate) mod modes;
-mod packing;
+pub(crate) mod packing;
 mod tape;
 
 pub use backward::{Backward, grad, grad_with};
 pub use leaf::HookHandle;
 pub(crate) use leaf::{GradientSlot, Hook};
 pub use modes::{Guarded, detect_anomaly, enable_grad, no_grad, record_values};
-pub(crate) use packing::Packed;
 pub use packing::save_packed;
 pub use tape::{Tape, TapeRow};

@@ -12,8 +12,10 @@ thread_local! {
     static STOPPED: Cell<u64> = const { Cell::new(OPEN) };
     static RECORDS_VALUES: Cell<bool> = const { Cell::new(false) };
     static TRACING: Cell<bool> = const { Cell::new(false) };
-    /// Whether saved values go through hooks.
+    /// Whether somebody decides what becomes of saved values.
     static PACKING: Cell<bool> = const { Cell::new(false) };
+    /// Whether a checkpointed function runs again: its transforms may have ended meanwhile.
+    static REPLAYING: Cell<bool> = const { Cell::new(false) };
     static ANOMALY: Cell<bool> = const { Cell::new(false) };
     static GUARDED: RefCell<Vec<Guarded>> = const { RefCell::new(Vec::new()) };
 }
@@ -27,6 +29,24 @@ pub(crate) fn tracing<R>(f: impl FnOnce() -> R) -> R {
 /// Whether this thread runs a function that is being traced.
 pub(crate) fn is_tracing() -> bool {
     TRACING.get()
+}
+
+/// Which levels are stopped now, to be restored by [`replaying`].
+#[derive(Clone, Copy)]
+pub(crate) struct Stopped(u64);
+
+pub(crate) fn stopped() -> Stopped {
+    Stopped(STOPPED.get())
+}
+
+/// Runs a checkpointed function again, as it ran before.
+pub(crate) fn replaying<R>(stopped: Stopped, f: impl FnOnce() -> R) -> R {
+    during(&REPLAYING, true, || during(&STOPPED, stopped.0, f))
+}
+
+/// Whether tensors of transforms that ended may be used.
+pub(crate) fn is_replaying() -> bool {
+    REPLAYING.get()
 }
 
 /// Sets a thread-local for the time of a call, also when it panics.
@@ -150,7 +170,7 @@ pub(crate) fn note_guarded(count: usize, line: Line) {
     });
 }
 
-/// Whether saved values go through hooks.
+/// Whether somebody decides what becomes of saved values.
 #[inline]
 pub(crate) fn is_packing() -> bool {
     PACKING.get()

@@ -1,94 +1,110 @@
-//! Hooks on saved values: what is kept for the backward pass may be compressed or moved elsewhere meanwhile.
+//! What becomes of saved values: hooks may compress them or move them elsewhere meanwhile, a checkpoint drops them.
 
 use super::modes;
-use crate::primitive::Spec;
+use crate::primitive::{Saved, Saves, Spec};
+use crate::tensor::Value;
 use crate::{Error, ErrorKind, Tensor};
 use std::cell::RefCell;
 use std::sync::Arc;
 
 thread_local! {
-    static PACKER: RefCell<Option<Arc<dyn Packer>>> = const { RefCell::new(None) };
+    static SAVER: RefCell<Option<Arc<dyn Saver>>> = const { RefCell::new(None) };
 }
 
-/// The two hooks.
-trait Packer: Send + Sync {
-    fn pack(&self, value: Tensor) -> Box<dyn Content>;
+/// Decides what a record keeps of a value.
+pub(crate) trait Saver: Send + Sync {
+    /// What stands for a value that a record of `level` saves.
+    fn save(self: Arc<Self>, level: u64, value: &Tensor) -> Saved;
+
+    /// A call of `level` is about to be computed, whose rules will ask for `saves`.
+    fn expect(&self, _level: u64, _operands: &[&Tensor], _saves: Saves) {}
 }
 
 /// What stands for a saved value.
-trait Content: Send + Sync {
-    fn unpack(&self) -> Tensor;
+pub(crate) trait Packed: Send + Sync {
+    /// The value again.
+    fn unpack(&self) -> Result<Tensor, Error>;
+
+    /// The value again, an input of a region that what `level` saves is asked of.
+    fn unpack_input(&self, _level: u64) -> Result<Tensor, Error> {
+        self.unpack()
+    }
 }
 
+/// By the saver in force, if there is one.
+pub(crate) fn save(level: u64, value: &Tensor) -> Saved {
+    match SAVER.with_borrow(Clone::clone) {
+        Some(saver) => saver.save(level, value),
+        None => Saved::keep(value),
+    }
+}
+
+/// Tells the saver in force of a call; only while [`modes::is_packing`].
+#[cold]
+pub(crate) fn expect(level: u64, operands: &[&Tensor], saves: Saves) {
+    if let Some(saver) = SAVER.with_borrow(Clone::clone) {
+        saver.expect(level, operands, saves);
+    }
+}
+
+/// Runs `f` with another saver, or with none.
+pub(crate) fn with_saver<R>(saver: Option<Arc<dyn Saver>>, f: impl FnOnce() -> R) -> R {
+    struct Restore(Option<Arc<dyn Saver>>);
+    impl Drop for Restore {
+        fn drop(&mut self) {
+            modes::set_packing(self.0.is_some());
+            SAVER.set(self.0.take());
+        }
+    }
+    modes::set_packing(saver.is_some());
+    let _restore = Restore(SAVER.replace(saver));
+    f()
+}
+
+/// The two hooks.
 struct Hooks<K, U> {
     pack: K,
     unpack: Arc<U>,
 }
 
+/// A saved value in the form that a hook gave it.
 struct PackedBy<P, U> {
     content: P,
     unpack: Arc<U>,
+    spec: Spec,
 }
 
-impl<P, K, U> Packer for Hooks<K, U>
+impl<P, K, U> Saver for Hooks<K, U>
 where
     P: Send + Sync + 'static,
     K: Fn(Tensor) -> P + Send + Sync,
     U: Fn(&P) -> Tensor + Send + Sync + 'static,
 {
-    fn pack(&self, value: Tensor) -> Box<dyn Content> {
-        Box::new(PackedBy { content: (self.pack)(value), unpack: self.unpack.clone() })
+    fn save(self: Arc<Self>, _level: u64, value: &Tensor) -> Saved {
+        // Tensors of a level have no numbers to pack.
+        if matches!(value.value, Value::Tracer(_)) {
+            return Saved::keep(value);
+        }
+        let (content, spec) = (undisturbed(|| (self.pack)(value.plain())), value.spec());
+        Saved::packed(PackedBy { content, unpack: self.unpack.clone(), spec })
     }
 }
 
-impl<P: Send + Sync, U: Fn(&P) -> Tensor + Send + Sync> Content for PackedBy<P, U> {
-    fn unpack(&self) -> Tensor {
-        (self.unpack)(&self.content)
-    }
-}
-
-/// A saved value in the form that a hook gave it.
-pub(crate) struct Packed {
-    content: Box<dyn Content>,
-    spec: Spec,
-}
-
-impl Packed {
-    /// By the hooks in force, if there are any.
-    pub fn new(value: Tensor) -> Option<Packed> {
-        let packer = PACKER.with_borrow(Clone::clone)?;
-        let spec = value.spec();
-        Some(Packed { content: undisturbed(|| packer.pack(value)), spec })
-    }
-
-    /// The value again, or that the hook returned something else.
-    pub fn unpack(&self) -> Result<Tensor, Error> {
-        let value = undisturbed(|| self.content.unpack());
+impl<P: Send + Sync, U: Fn(&P) -> Tensor + Send + Sync> Packed for PackedBy<P, U> {
+    fn unpack(&self) -> Result<Tensor, Error> {
+        let value = undisturbed(|| (self.unpack)(&self.content));
         if value.spec() != self.spec {
             let message = format!("unpacking returned {} for a saved value of {}", value.spec(), self.spec);
             return Err(Error::new(ErrorKind::Hook, "save_packed", message)
                 .help("unpack must return the shape and dtype that pack was given"));
         }
-        Ok(value)
+        Ok(value.plain())
     }
 }
 
 /// Hooks neither record nor see themselves.
 fn undisturbed<R>(f: impl FnOnce() -> R) -> R {
-    with_packer(None, || modes::no_grad(f))
-}
-
-fn with_packer<R>(packer: Option<Arc<dyn Packer>>, f: impl FnOnce() -> R) -> R {
-    struct Restore(Option<Arc<dyn Packer>>);
-    impl Drop for Restore {
-        fn drop(&mut self) {
-            modes::set_packing(self.0.is_some());
-            PACKER.set(self.0.take());
-        }
-    }
-    modes::set_packing(packer.is_some());
-    let _restore = Restore(PACKER.replace(packer));
-    f()
+    with_saver(None, || modes::no_grad(f))
 }
 
 /// Runs `f`; every value that its operations save for the backward pass goes through `pack`, and through `unpack` when a
@@ -110,5 +126,5 @@ pub fn save_packed<P, R>(
 where
     P: Send + Sync + 'static,
 {
-    with_packer(Some(Arc::new(Hooks { pack, unpack: Arc::new(unpack) })), f)
+    with_saver(Some(Arc::new(Hooks { pack, unpack: Arc::new(unpack) })), f)
 }

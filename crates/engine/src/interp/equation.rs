@@ -222,12 +222,16 @@ fn run(
         operands.push(operand);
         tangents.push(tangent);
     }
-    let outputs = lock(system).outputs(equation);
-    let outputs = lifted(level, equation, outputs, line);
-    let operands: SmallVec<[&Tensor; 2]> = operands.iter().collect();
-    let wanted = Mask::of(tangents.len(), |position| tangents[position].is_some());
-    let rule = Rule::new(call.op, &call.attrs, &operands, &outputs, wanted);
-    let derived = call.op.jvp(&rule, &tangents);
+    let derived: Adjoints = match call.op.function(&call.attrs) {
+        Some(function) => function.push(&function.forward(&operands).1, &tangents).into(),
+        None => {
+            let outputs = lock(system).outputs(equation);
+            let outputs = lifted(level, equation, outputs, line);
+            let operands: SmallVec<[&Tensor; 2]> = operands.iter().collect();
+            let wanted = Mask::of(tangents.len(), |position| tangents[position].is_some());
+            call.op.jvp(&Rule::new(call.op, &call.attrs, &operands, &outputs, wanted), &tangents)
+        }
+    };
     derived.iter().map(|tangent| tangent.as_ref().map(|tangent| term(level, tangent))).collect()
 }
 

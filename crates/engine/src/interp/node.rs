@@ -3,7 +3,7 @@
 //! Identifiers come from one counter, so creation order is a topological order and the reverse sweep is a loop. Edges own
 //! the records they lead to; a record never owns its gradient slot nor its outputs, so there are no cycles.
 
-use crate::autograd::{GradientSlot, Hook, modes};
+use crate::autograd::{GradientSlot, Hook, modes, packing};
 use crate::location::Line;
 use crate::primitive::{Attrs, Held, Kept, Mask, Primitive, Rule, Saved, Saves};
 use crate::{Error, Tensor};
@@ -162,7 +162,7 @@ impl Node {
         )
     }
 
-    /// A call. `imperative` calls save bare numbers.
+    /// A call of `level`; those of the imperative tape, level 0, save bare numbers.
     #[inline]
     pub fn operation<'e>(
         op: &'static dyn Primitive,
@@ -171,8 +171,9 @@ impl Node {
         edge: impl Fn(usize) -> Option<&'e Arc<Node>>,
         operands: &[&Tensor],
         outputs: &[Tensor],
-        imperative: bool,
+        level: u64,
     ) -> Arc<Node> {
+        let imperative = level == 0;
         let wanted = Mask::of(operands.len(), |position| edge(position).is_some());
         let mut saves = op.saves(&attrs, wanted);
         let packing = modes::is_packing();
@@ -187,7 +188,7 @@ impl Node {
         let saved = match (packing, imperative) {
             (false, true) => save(op, &attrs, saves, operands, outputs, Saved::keep_value),
             (false, false) => save(op, &attrs, saves, operands, outputs, Saved::keep),
-            (true, _) => save(op, &attrs, saves, operands, outputs, Saved::pack),
+            (true, _) => save(op, &attrs, saves, operands, outputs, |value| packing::save(level, value)),
         };
         let edges = match operands.len() {
             0..=2 => Edges::Two([edge_at(&edge, operands, 0), edge_at(&edge, operands, 1)]),
@@ -215,7 +216,7 @@ impl Node {
         let (x, y) = (saves.operands.has(0), saves.operands.has(1));
         let has_output = !saves.outputs.is_empty();
         if saves.residual || !saves.shapes.is_empty() || (x && y && has_output) {
-            return Node::operation(op, attrs, line, edge, operands, std::slice::from_ref(output), true);
+            return Node::operation(op, attrs, line, edge, operands, std::slice::from_ref(output), 0);
         }
         let (first, last) = (operands[0], operands[operands.len() - 1]);
         let output = || if has_output { Saved::keep_value(output) } else { Saved::Nothing };

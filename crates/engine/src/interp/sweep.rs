@@ -485,7 +485,7 @@ fn inspect(node: &Arc<Node>, gradients: &[Gradient]) -> Result<(), Error> {
     Ok(())
 }
 
-fn freed(node: &Node) -> Error {
+pub(super) fn freed(node: &Node) -> Error {
     let name = match node.role() {
         Role::Operation => node.op().name(),
         _ => "output",

@@ -1,7 +1,7 @@
 //! The reverse interpreter: compute below, and record what the rules will need.
 
 use super::{Content, Level, Node, Tracer, eval};
-use crate::autograd::modes;
+use crate::autograd::{modes, packing};
 use crate::bind::try_bind;
 use crate::location::Line;
 use crate::primitive::{Attrs, Mask, Outputs, Primitive};
@@ -17,11 +17,15 @@ pub(crate) fn apply_imperative(
     operands: &[&Tensor],
     line: Line,
 ) -> Result<Outputs, Error> {
+    if modes::is_packing() && op.differentiable() {
+        let wanted = Mask::of(operands.len(), |i| operands[i].link.is_some());
+        packing::expect(0, operands, op.saves(&attrs, wanted));
+    }
     let mut outputs = eval::apply(op, &attrs, operands)?;
     if !op.differentiable() || !outputs.iter().any(|output| output.dtype().is_float()) {
         return Ok(outputs);
     }
-    let node = Node::operation(op, attrs, line, |i| operands[i].link.as_ref(), operands, &outputs, true);
+    let node = Node::operation(op, attrs, line, |i| operands[i].link.as_ref(), operands, &outputs, 0);
     for (position, output) in outputs.iter_mut().enumerate().filter(|(_, output)| output.dtype().is_float()) {
         output.link = Some(node.output_record(position));
     }
@@ -65,7 +69,7 @@ pub(crate) fn apply_in_place(
     let outputs: Outputs = smallvec![eval::apply_in_place(op, &attrs, target, rest)?];
     // Only the shape of the first operand can be asked for, and that did not change.
     let operands: SmallVec<[&Tensor; 4]> = std::iter::once(&outputs[0]).chain(rest.iter().copied()).collect();
-    let node = Node::operation(op, attrs, line, edge, &operands, &outputs, true);
+    let node = Node::operation(op, attrs, line, edge, &operands, &outputs, 0);
     Ok(Tensor { value: outputs[0].value.clone(), link: Some(node), slot: None })
 }
 
@@ -96,11 +100,14 @@ pub(crate) fn apply(
         })
         .collect();
     let primals: SmallVec<[&Tensor; 4]> = parts.iter().map(|part| part.0).collect();
+    if modes::is_packing() && op.differentiable() {
+        packing::expect(level.id, &primals, op.saves(&attrs, Mask::of(parts.len(), |i| parts[i].1.is_some())));
+    }
     let mut outputs = try_bind(op, attrs.clone(), &primals, line)?;
     if !op.differentiable() || !outputs.iter().any(|output| output.dtype().is_float()) {
         return Ok(outputs);
     }
-    let node = Node::operation(op, attrs, line, |i| parts[i].1, &primals, &outputs, false);
+    let node = Node::operation(op, attrs, line, |i| parts[i].1, &primals, &outputs, level.id);
     for (position, output) in outputs.iter_mut().enumerate().filter(|(_, output)| output.dtype().is_float()) {
         let node = node.output_record(position);
         *output = lift(level, output, node, line);

@@ -1,5 +1,6 @@
 //! Attributes: the plain parameters of a primitive, hashable and printed.
 
+use crate::custom::FunctionAttr;
 use crate::{Error, ErrorKind, Shape};
 use std::fmt;
 use std::sync::Arc;
@@ -18,6 +19,9 @@ pub enum Attr {
     Word(String),
     /// A real number, by its bits so that it can be hashed.
     Real(u64),
+    /// A function with rules of its own.
+    #[doc(hidden)]
+    Function(FunctionAttr),
 }
 
 impl fmt::Display for Attr {
@@ -28,6 +32,7 @@ impl fmt::Display for Attr {
             Attr::DType(dtype) => write!(f, "{dtype}"),
             Attr::Word(word) => write!(f, "{word}"),
             Attr::Real(bits) => write!(f, "{:?}", f64::from_bits(*bits)),
+            Attr::Function(function) => write!(f, "{function:?}"),
         }
     }
 }

@@ -18,10 +18,12 @@ pub(crate) use saved::Saved;
 
 pub use crate::bind::{bind, bind1};
 pub use crate::composite::COMPOSITES;
+use crate::custom::Function;
 pub use crate::ops::{PRIMITIVES, SOURCES, find};
 use crate::rules::Elementwise;
 use crate::{DType, Error, ErrorKind, Shape, Tensor};
 use smallvec::SmallVec;
+use std::sync::Arc;
 
 /// Where a tensor's numbers live.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
@@ -337,6 +339,12 @@ pub trait Primitive: Send + Sync + 'static {
     /// neighbours then.
     #[doc(hidden)]
     fn elementwise(&'static self) -> Option<&'static Elementwise> {
+        None
+    }
+
+    /// The function that a call stands for, if it is one with rules of its own: interpreters call it whole.
+    #[doc(hidden)]
+    fn function<'a>(&self, _attrs: &'a Attrs) -> Option<&'a Arc<dyn Function>> {
         None
     }
 

@@ -137,6 +137,11 @@ impl<'a> Rule<'a> {
         self.wanted.has(position)
     }
 
+    /// The operands whose gradient is asked for.
+    pub(crate) fn wanted(&self) -> Mask {
+        self.wanted
+    }
+
     /// Whether the value of operand `position` was kept; see [`Primitive::alternatives`].
     pub fn has_operand(&self, position: usize) -> bool {
         self.saves.operands.has(position)

@@ -2,7 +2,7 @@
 
 use super::Spec;
 use super::rule::Kept;
-use crate::autograd::Packed;
+use crate::autograd::packing::Packed;
 use crate::tensor::Value;
 use crate::{Error, Tensor};
 use std::sync::Arc;
@@ -16,8 +16,8 @@ pub(crate) enum Saved {
     Held(Value),
     /// A tensor with a place in the imperative graph, saved by a level above it.
     Linked(Box<Tensor>),
-    /// What a hook made of the numbers.
-    Packed(Arc<Packed>),
+    /// What a hook made of the numbers, or a promise to compute them again.
+    Packed(Arc<Box<dyn Packed>>),
     /// Shape and dtype only.
     Shape(Box<Spec>),
 }
@@ -36,13 +36,9 @@ impl Saved {
         Saved::Held(tensor.value.clone())
     }
 
-    /// Through the hooks in force; tensors of a level have no numbers to pack.
-    pub fn pack(tensor: &Tensor) -> Saved {
-        match &tensor.value {
-            Value::Tracer(_) => Saved::keep(tensor),
-            value => Packed::new(Tensor::from(value.clone()))
-                .map_or_else(|| Saved::keep(tensor), |packed| Saved::Packed(Arc::new(packed))),
-        }
+    /// Something that stands for the value.
+    pub fn packed(packed: impl Packed + 'static) -> Saved {
+        Saved::Packed(Arc::new(Box::new(packed)))
     }
 
     /// `None` if another sweep used it up meanwhile.
@@ -51,7 +47,7 @@ impl Saved {
         Ok(match self {
             Saved::Held(value) => Some(Kept::Value(Tensor::from(value))),
             Saved::Linked(tensor) => Some(Kept::Value(*tensor)),
-            Saved::Packed(packed) => Some(Kept::Value(packed.unpack()?.plain())),
+            Saved::Packed(packed) => Some(Kept::Value(packed.unpack()?)),
             Saved::Shape(spec) => Some(Kept::Shape(spec)),
             Saved::Nothing => None,
         })

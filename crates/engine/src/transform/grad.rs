@@ -1,8 +1,8 @@
 //! Gradients of scalar functions.
 
-use super::vjp::record;
+use super::record::{Chosen, Record, filled};
 use crate::error::OrRaise;
-use crate::location;
+use crate::location::{self, Line};
 use crate::{Error, ErrorKind, Shape, Tensor, Tree};
 use std::panic::Location;
 
@@ -34,16 +34,102 @@ pub fn grad<X: Tree>(f: impl Fn(&X) -> Tensor) -> impl Fn(&X) -> X {
 pub fn value_and_grad<X: Tree>(f: impl Fn(&X) -> Tensor) -> impl Fn(&X) -> (Tensor, X) {
     let line = location::resolve(Location::caller());
     move |x: &X| {
-        let (y, pullback) = record("grad", &f, x, line);
-        if y.elements() != 1 || !y.dtype().is_float() {
-            let shape = Shape::from(y.shape());
-            let message = format!("the function returned {}, not one real number", y.spec());
-            Error::new(ErrorKind::SeedNeeded(shape), "grad", message)
-                .at(line)
-                .help("reduce the result, for example with .sum(), or use vjp with a cotangent")
-                .raise();
-        }
-        let gradient = pullback.pull(&y.full_like(1.0), false, line).or_raise();
+        let ((y, ()), gradient) = differentiate(|x| (f(x), ()), x, &Chosen::All, line).or_raise();
         (y, gradient)
     }
+}
+
+/// The gradient of a function that also returns something else, and that.
+///
+/// ```
+/// use wengert::prelude::*;
+/// let f = |x: &Tensor| ((x * x).sum(), x.max());
+/// let (gradient, largest) = grad_with_aux(f)(&Tensor::from([3.0, 4.0]));
+/// assert_eq!(gradient, Tensor::from([6.0, 8.0]));
+/// assert_eq!(largest.item(), 4.0);
+/// ```
+#[track_caller]
+pub fn grad_with_aux<X: Tree, A: Tree>(f: impl Fn(&X) -> (Tensor, A)) -> impl Fn(&X) -> (X, A) {
+    let both = value_and_grad_with_aux(f);
+    move |x: &X| {
+        let ((_, aux), gradient) = both(x);
+        (gradient, aux)
+    }
+}
+
+/// Everything that a function returns, a scalar and something else, and the gradient of the scalar.
+///
+/// ```
+/// use wengert::prelude::*;
+/// let f = |x: &Tensor| ((x * x).sum(), vec![x + 1.0]);
+/// let ((value, aux), gradient) = value_and_grad_with_aux(f)(&Tensor::from([3.0, 4.0]));
+/// assert_eq!((value.item(), gradient), (25.0, Tensor::from([6.0, 8.0])));
+/// assert_eq!(aux[0], Tensor::from([4.0, 5.0]));
+/// ```
+#[track_caller]
+pub fn value_and_grad_with_aux<X: Tree, A: Tree>(f: impl Fn(&X) -> (Tensor, A)) -> impl Fn(&X) -> ((Tensor, A), X) {
+    let line = location::resolve(Location::caller());
+    move |x: &X| differentiate(&f, x, &Chosen::All, line).or_raise()
+}
+
+/// The gradient with respect to the leaves at or below `paths`; the others are constants, and their gradient is zeros that take
+/// no memory. A function of several arguments takes a tuple, whose paths are `"0"`, `"1"`, ..
+///
+/// ```
+/// use wengert::prelude::*;
+/// let f = |(a, b): &(Tensor, Tensor)| (a * b).sum();
+/// let (da, db) = grad_wrt(["1"], f)(&(Tensor::from([1.0, 2.0]), Tensor::from([3.0, 4.0])));
+/// assert_eq!((da, db), (Tensor::from([0.0, 0.0]), Tensor::from([1.0, 2.0])));
+/// ```
+#[track_caller]
+pub fn grad_wrt<X: Tree>(
+    paths: impl IntoIterator<Item = impl Into<String>>,
+    f: impl Fn(&X) -> Tensor,
+) -> impl Fn(&X) -> X {
+    let both = value_and_grad_wrt(paths, f);
+    move |x: &X| both(x).1
+}
+
+/// The value, and the gradient as [`grad_wrt`] gives it.
+///
+/// ```
+/// use wengert::prelude::*;
+/// let f = |(a, b): &(Tensor, Tensor)| a * b;
+/// let (value, (da, _)) = value_and_grad_wrt(["0"], f)(&(Tensor::from(2.0), Tensor::from(3.0)));
+/// assert_eq!((value.item(), da.item()), (6.0, 3.0));
+/// ```
+#[track_caller]
+pub fn value_and_grad_wrt<X: Tree>(
+    paths: impl IntoIterator<Item = impl Into<String>>,
+    f: impl Fn(&X) -> Tensor,
+) -> impl Fn(&X) -> (Tensor, X) {
+    let line = location::resolve(Location::caller());
+    let chosen = Chosen::Below(paths.into_iter().map(Into::into).collect());
+    move |x: &X| {
+        let ((y, ()), gradient) = differentiate(|x| (f(x), ()), x, &chosen, line).or_raise();
+        (y, gradient)
+    }
+}
+
+/// The outputs, and the gradient of the first of them.
+fn differentiate<X: Tree, A: Tree>(
+    f: impl Fn(&X) -> (Tensor, A),
+    x: &X,
+    chosen: &Chosen,
+    line: Line,
+) -> Result<((Tensor, A), X), Error> {
+    let _scope = location::scope(line);
+    let record = Record::new("grad", f, x, chosen, line).map_err(|error| error.at(line))?;
+    let y = &record.output.0;
+    if y.elements() != 1 || !y.dtype().is_float() {
+        let shape = Shape::from(y.shape());
+        let message = format!("the function returned {}, not one real number", y.spec());
+        return Err(Error::new(ErrorKind::SeedNeeded(shape), "grad", message)
+            .at(line)
+            .help("reduce the result, for example with .sum(), or use vjp with a cotangent"));
+    }
+    let mut seeds = vec![None; record.roots.len()];
+    seeds[0] = Some(y.full_like(1.0));
+    let gradient = filled(&record.input, record.pull(seeds, false)?);
+    Ok((record.output, gradient))
 }

@@ -4,11 +4,11 @@ use super::expect_like;
 use crate::error::OrRaise;
 use crate::interp::{Content, Level, LevelKind, Tracer, tangent};
 use crate::location;
-use crate::{Tensor, Tree};
+use crate::{Tensor, Tree, TreePath};
 use std::panic::Location;
 
-/// The value of `f` at `x`, and its derivative in direction `dx`. Leaves of integers have no direction; what stands there
-/// is ignored.
+/// The value of `f` at `x`, and its derivative in direction `dx`. Leaves of integers and frozen leaves have no direction;
+/// what stands there is ignored.
 ///
 /// ```
 /// use wengert::prelude::*;
@@ -23,10 +23,10 @@ pub fn jvp<X: Tree, Y: Tree>(f: impl FnOnce(&X) -> Y, x: &X, dx: &X) -> (Y, Y) {
     let level = Level::open("jvp", LevelKind::Tangent, line);
     let tangents = dx.leaves();
     let mut position = 0;
-    let lifted = x.map_leaves(|leaf| {
+    let lifted = x.map(&mut TreePath::root(), &mut |path, leaf| {
         let tangent = tangents[position].clone();
         position += 1;
-        match leaf.dtype().is_float() {
+        match leaf.dtype().is_float() && !path.is_frozen() {
             true => tangent::lift(&level.0, leaf, tangent, line),
             false => leaf.clone(),
         }

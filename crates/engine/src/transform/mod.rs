@@ -1,22 +1,33 @@
 //! The public transforms: functions of trees in, functions of trees out.
 
+mod checkpoint;
 mod compile;
+mod custom;
 mod grad;
 mod gradcheck;
+mod hessian;
+mod jacobian;
 mod jet;
 mod jvp;
 mod laplacian;
+mod linearize;
+mod record;
 mod vjp;
 mod vmap;
 
+pub use checkpoint::{checkpoint, checkpoint_chain};
 pub use compile::{Compiled, compile};
-pub use grad::{grad, value_and_grad};
+pub use custom::{custom_jvp, custom_vjp, stop_gradient};
+pub use grad::{grad, grad_with_aux, grad_wrt, value_and_grad, value_and_grad_with_aux, value_and_grad_wrt};
 pub use gradcheck::{GradCheck, GradFault, GradMismatch, GradReport, GradRow, gradcheck};
+pub use hessian::{gauss_newton_product, hessian, hvp, vhp};
+pub use jacobian::{jacfwd, jacobian, jacrev};
 pub use jet::jet;
 pub use jvp::jvp;
 pub use laplacian::laplacian;
+pub use linearize::{Jacobian, LinearMap, linearize};
 pub use vjp::{Pullback, vjp};
-pub use vmap::vmap;
+pub use vmap::{Axes, vmap, vmap_with};
 
 use crate::location::Line;
 use crate::primitive::Spec;

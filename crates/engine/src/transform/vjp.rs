@@ -1,22 +1,22 @@
 //! Reverse mode: a value and the linear map from output cotangents to input cotangents.
 
-use super::expect_like;
+use super::record::{Chosen, Record, given};
+use super::{LinearMap, expect_like, vmap};
 use crate::error::OrRaise;
-use crate::interp::{Content, Level, LevelKind, Node, Sweep, SweepOptions, Tracer, tape};
-use crate::location::{self, Line};
-use crate::{Error, Tensor, Tree};
+use crate::location;
+use crate::{Tensor, Tree};
 use std::panic::Location;
 use std::sync::Arc;
 
 /// The linear map from output cotangents to input cotangents at one point; it can be called many times.
-pub struct Pullback<X, Y> {
-    /// The input, whose specs the cotangents have; its leaves' places in the graph.
-    input: X,
-    leaves: Vec<Option<Arc<Node>>>,
-    /// The output; its leaves' places in the graph, `None` where it does not depend on the input.
-    output: Y,
-    roots: Vec<Option<Arc<Node>>>,
-}
+///
+/// ```
+/// use wengert::prelude::*;
+/// let (_, pullback) = vjp(|x: &Tensor| x * x, &Tensor::from([1.0, 2.0]));
+/// assert_eq!(pullback.call(&Tensor::from([1.0, 0.0])), Tensor::from([2.0, 0.0]));
+/// assert_eq!(pullback.call_batch(&Tensor::eye(2)), Tensor::from([[2.0, 0.0], [0.0, 4.0]]));
+/// ```
+pub struct Pullback<X, Y>(pub(super) Arc<Record<X, Y>>);
 
 /// The value of `f` at `x`, and its pullback there.
 ///
@@ -31,68 +31,57 @@ pub struct Pullback<X, Y> {
 /// ```
 #[track_caller]
 pub fn vjp<X: Tree, Y: Tree>(f: impl FnOnce(&X) -> Y, x: &X) -> (Y, Pullback<X, Y>) {
-    record("vjp", f, x, location::resolve(Location::caller()))
+    let line = location::resolve(Location::caller());
+    let record = Record::new("vjp", f, x, &Chosen::All, line).or_raise();
+    (record.output.map_leaves(Tensor::clone), Pullback(Arc::new(record)))
 }
 
-/// Runs `f` on a fresh reverse level.
-pub(super) fn record<X: Tree, Y: Tree>(
-    name: &'static str,
-    f: impl FnOnce(&X) -> Y,
-    x: &X,
-    line: Line,
-) -> (Y, Pullback<X, Y>) {
-    let _scope = location::scope(line);
-    let level = Level::open(name, LevelKind::Reverse, line);
-    let mut leaves = Vec::new();
-    let lifted = x.map_leaves(|leaf| {
-        if !leaf.dtype().is_float() {
-            leaves.push(None);
-            return leaf.clone();
-        }
-        let node = Node::leaf(line);
-        leaves.push(Some(node.clone()));
-        tape::lift(&level.0, leaf, node, line)
-    });
-    let mut roots = Vec::new();
-    let mut lower = |leaf: &Tensor| match Tracer::at(leaf, &level.0) {
-        Some(Content::Reverse { primal, node }) => {
-            roots.push(Some(node.clone()));
-            primal.clone()
-        }
-        _ => {
-            roots.push(None);
-            leaf.clone()
-        }
-    };
-    let y = f(&lifted).map_leaves(&mut lower);
-    let output = y.map_leaves(Tensor::clone);
-    (y, Pullback { input: x.map_leaves(Tensor::clone), leaves, output, roots })
+impl<X, Y> Clone for Pullback<X, Y> {
+    fn clone(&self) -> Self {
+        Pullback(self.0.clone())
+    }
 }
 
 impl<X: Tree, Y: Tree> Pullback<X, Y> {
     /// The cotangent of the input for this cotangent of the output; leaves without influence give zeros.
     #[track_caller]
     pub fn call(&self, cotangent: &Y) -> X {
-        self.pull(cotangent, true, location::resolve(Location::caller())).or_raise()
+        self.0.pull_tree("pullback", cotangent, true, location::resolve(Location::caller())).or_raise()
     }
 
-    pub(super) fn pull(&self, cotangent: &Y, keep: bool, line: Line) -> Result<X, Error> {
+    /// The cotangents of the input for a batch of cotangents: every leaf has the batch along an axis in front.
+    #[track_caller]
+    pub fn call_batch(&self, cotangents: &Y) -> X {
+        vmap(|cotangent: &Y| self.call(cotangent))(cotangents)
+    }
+
+    /// The cotangent of every leaf of the input by its path; `None` where nothing arrives: the output does not depend on that
+    /// leaf, or only through cotangents that are zeros without memory, as `zeros_like` makes them.
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    /// let (_, pullback) = vjp(|(a, _): &(Tensor, Tensor)| a * 2.0, &(Tensor::from(1.0), Tensor::from(1.0)));
+    /// let named = pullback.call_named(&Tensor::from(3.0));
+    /// assert_eq!(named[0], ("0".to_string(), Some(Tensor::from(6.0))));
+    /// assert_eq!(named[1], ("1".to_string(), None));
+    /// ```
+    #[track_caller]
+    pub fn call_named(&self, cotangent: &Y) -> Vec<(String, Option<Tensor>)> {
+        let line = location::resolve(Location::caller());
         let _scope = location::scope(line);
-        expect_like("pullback", "the cotangent", cotangent, &self.output, line)?;
-        let seeds = self.roots.iter().zip(cotangent.leaves());
-        let seeds: Vec<(&Arc<Node>, &Tensor)> = seeds.filter_map(|(root, seed)| Some((root.as_ref()?, seed))).collect();
-        let roots = seeds.iter().map(|(root, _)| *root);
-        let mut sweep = Sweep::prepare(roots, None, SweepOptions { keep, create_graph: false })?;
-        for (root, seed) in &seeds {
-            sweep.seed(root, (*seed).clone());
-        }
-        let mut received: rustc_hash::FxHashMap<u64, Tensor> =
-            sweep.run()?.leaves.into_iter().map(|leaf| (leaf.node.id(), leaf.cotangent)).collect();
-        let gradient = |(input, node): (&Tensor, &Option<Arc<Node>>)| {
-            let found = node.as_ref().and_then(|node| received.remove(&node.id()));
-            found.unwrap_or_else(|| input.full_like(0.0))
-        };
-        let leaves: Vec<Tensor> = self.input.leaves().into_iter().zip(&self.leaves).map(gradient).collect();
-        Ok(self.input.rebuild(leaves))
+        expect_like("pullback", "the cotangent", cotangent, &self.0.output, line).or_raise();
+        let leaves = self.0.pull(given(cotangent), true).or_raise();
+        self.0.input.named_leaves().into_iter().map(|(name, _)| name).zip(leaves).collect()
+    }
+
+    /// The same derivative as a map of tangents.
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    /// let (_, pullback) = vjp(|x: &Tensor| x * x, &Tensor::from(3.0));
+    /// assert_eq!(pullback.transpose().apply(&Tensor::from(0.5)).item(), 3.0);
+    /// ```
+    pub fn transpose(&self) -> LinearMap<X, Y> {
+        LinearMap(self.0.clone())
     }
 }

@@ -132,3 +132,23 @@ pub(super) fn gradients(trial: &mut Trial, subject: &Subject<'_>) {
         trial.all_same(HERE, &what, &got, &stack_each(&looped), CLOSE);
     }
 }
+
+/// A batch of seeds through one recorded call, in both directions, equals a loop.
+pub(super) fn seeds(trial: &mut Trial, subject: &Subject<'_>) {
+    for active in subject.active_sets() {
+        let x = subject.at(&active);
+        let (y, map) = linearize(subject.function(&active, &subject.float_outputs), &x);
+        let several = |like: &[Tensor]| -> Vec<Vec<Tensor>> {
+            (0..3).map(|k| like.iter().map(|x| direction(&x.spec(), 0.4 + k as f64)).collect()).collect()
+        };
+        let (u, v) = (several(&y), several(&x));
+        let pulled: Vec<Vec<Tensor>> = u.iter().map(|u| map.apply_transpose(u)).collect();
+        let got = map.transpose().call_batch(&stack_each(&u));
+        let what = format!("by operands {active:?}, a batch of cotangents, gradient");
+        trial.all_same(HERE, &what, &got, &stack_each(&pulled), CLOSE);
+        let pushed: Vec<Vec<Tensor>> = v.iter().map(|v| map.apply(v)).collect();
+        let got = map.apply_batch(&stack_each(&v));
+        let what = format!("by operands {active:?}, a batch of tangents, tangent");
+        trial.all_same(HERE, &what, &got, &stack_each(&pushed), CLOSE);
+    }
+}

@@ -28,6 +28,9 @@ pub(super) fn jvp(trial: &mut Trial, subject: &Subject<'_>) {
         let right = finite_difference(|x| f(&x.to_vec()), &x, &v);
         let what = format!("by operands {active:?}, tangent");
         trial.all_same(Aspect::Jvp, &what, &tangents, &right, NUMERIC);
+        // What the tape saved suffices for tangents.
+        let recorded = linearize(&f, &x).1.apply(&v);
+        trial.all_same(Aspect::Jvp, &format!("{what} of a linear map"), &recorded, &tangents, EXACT);
         trial.all_same(
             Aspect::Jvp,
             "the value beside a tangent,",

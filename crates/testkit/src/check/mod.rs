@@ -109,6 +109,7 @@ fn check_case(trial: &mut Trial, subject: &Subject<'_>) {
     trial.part(Aspect::SecondOrder, |trial| derivatives::second_order(trial, subject));
     trial.part(Aspect::Jet, |trial| jets::jets(trial, subject));
     trial.part(Aspect::Batch, |trial| batching::gradients(trial, subject));
+    trial.part(Aspect::Batch, |trial| batching::seeds(trial, subject));
     trial.part(Aspect::Imperative, |trial| staging::imperative(trial, subject));
 }
 

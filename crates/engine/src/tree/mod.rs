@@ -4,11 +4,15 @@
 //! leaves in the same order, so a flat list of tensors and a tree that lends its structure carry
 //! the same information: `t.rebuild(leaves of t) == t`.
 
+mod rows;
+
+pub use rows::{Blocks, Rows};
+
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::{self, Display, Write};
 use std::hash::{BuildHasher, Hash};
 
-use crate::Tensor;
+use crate::{Error, ErrorKind, Tensor};
 
 /// The dotted name of a leaf, such as `layers.0.weight`.
 ///
@@ -25,6 +29,7 @@ use crate::Tensor;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TreePath {
     dotted: String,
+    frozen: bool,
 }
 
 impl TreePath {
@@ -56,6 +61,27 @@ impl TreePath {
         result
     }
 
+    /// Calls `f` with a path whose leaves are members of the tree that nothing is differentiated by.
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    ///
+    /// let mut path = TreePath::root();
+    /// path.frozen(|path| path.within("mean", |path| assert!(path.is_frozen())));
+    /// assert!(!path.is_frozen());
+    /// ```
+    pub fn frozen<R>(&mut self, f: impl FnOnce(&mut TreePath) -> R) -> R {
+        let outer = std::mem::replace(&mut self.frozen, true);
+        let result = f(self);
+        self.frozen = outer;
+        result
+    }
+
+    /// Whether leaves here are left out of differentiation; see [`frozen`](TreePath::frozen).
+    pub fn is_frozen(&self) -> bool {
+        self.frozen
+    }
+
     /// The path as text.
     ///
     /// ```
@@ -65,6 +91,14 @@ impl TreePath {
     /// ```
     pub fn as_str(&self) -> &str {
         &self.dotted
+    }
+}
+
+/// Whether a leaf lies at `path` or below it; the empty path is the root.
+pub(crate) fn lies_below(leaf: &str, path: &str) -> bool {
+    match leaf.strip_prefix(path) {
+        Some(rest) => path.is_empty() || rest.is_empty() || rest.starts_with('.'),
+        None => false,
     }
 }
 
@@ -95,7 +129,7 @@ impl Display for TreePath {
 /// ```
 #[diagnostic::on_unimplemented(
     message = "`{Self}` is not a tree of tensors",
-    note = "derive it with `#[derive(Tree)]`; a field without tensors is marked `#[tree(skip)]`"
+    note = "derive it with `#[derive(Tree)]`; a field without tensors is marked `#[tree(static)]`"
 )]
 pub trait Tree: Sized {
     /// Calls `f` with every leaf and its path, in a fixed order.
@@ -126,7 +160,7 @@ pub trait Tree: Sized {
 
     /// Calls `f` with the structure: `"tensor"` for every leaf and, between them, a word for
     /// whatever else two values of this type can differ in: a variant's name, a length, the keys
-    /// of a map, the `Debug` text of a skipped field.
+    /// of a map, the `Debug` text of a static field.
     ///
     /// What is provided lists the leaves alone.
     ///
@@ -183,6 +217,25 @@ pub trait Tree: Sized {
     /// ```
     fn map_leaves(&self, mut f: impl FnMut(&Tensor) -> Tensor) -> Self {
         self.map(&mut TreePath::root(), &mut |_, leaf| f(leaf))
+    }
+
+    /// A tree of the same structure whose leaves are what `f` makes of two leaves at the same path; an error names the path
+    /// where the structures differ.
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    ///
+    /// let (a, b) = ((Tensor::from(1.0), Tensor::from(2.0)), (Tensor::from(3.0), Tensor::from(4.0)));
+    /// let sum = a.zip_leaves(&b, |a, b| a + b).unwrap();
+    /// assert_eq!((sum.0.item(), sum.1.item()), (4.0, 6.0));
+    /// assert!(vec![a].zip_leaves(&vec![], |a, _| a.clone()).is_err());
+    /// ```
+    fn zip_leaves(&self, other: &Self, mut f: impl FnMut(&Tensor, &Tensor) -> Tensor) -> Result<Self, Error> {
+        if let Some(text) = difference(self, other) {
+            return Err(Error::new(ErrorKind::Tree, "zip_leaves", format!("the structures differ: {text}")));
+        }
+        let mut others = other.leaves().into_iter();
+        Ok(self.map_leaves(|leaf| f(leaf, others.next().expect("as many leaves"))))
     }
 
     /// A tree of the same structure with these leaves, given in visiting order.

@@ -1,0 +1,102 @@
+//! A function over a batch: itself under a batch level, opened anew for every pass.
+
+use super::{Function, Residual};
+use crate::interp::{Content, Level, LevelKind, OpenLevel, Tracer, batch};
+use crate::location::{self, Line};
+use crate::primitive::Mask;
+use crate::{Shape, Tensor};
+use std::panic::Location;
+use std::sync::Arc;
+
+/// `function` of operands that carry a batch of `size` along axis 0 where `batched` says so; so do all its outputs.
+pub(crate) struct Batched {
+    pub function: Arc<dyn Function>,
+    pub size: usize,
+    pub batched: Mask,
+}
+
+/// One pass under a level of its own.
+struct Pass {
+    level: OpenLevel,
+    size: usize,
+    line: Line,
+}
+
+impl Pass {
+    fn lift(&self, values: &Tensor) -> Tensor {
+        batch::lift(&self.level.0, values, self.line)
+    }
+
+    fn lower(&self, tensor: Tensor) -> Tensor {
+        match Tracer::at(&tensor, &self.level.0) {
+            Some(Content::Batch { values }) => values.clone(),
+            _ => tensor.broadcast_to(Shape::from(tensor.shape()).prepended(self.size)),
+        }
+    }
+
+    fn lower_all(&self, tensors: Vec<Tensor>) -> Vec<Tensor> {
+        tensors.into_iter().map(|tensor| self.lower(tensor)).collect()
+    }
+
+    fn lift_residual(&self, residual: &Residual) -> Residual {
+        let tensors = residual.tensors.iter().map(|tensor| self.lift(tensor)).collect();
+        Residual { tensors, form: residual.form.clone() }
+    }
+}
+
+impl Batched {
+    fn pass(&self) -> Pass {
+        let line = location::resolve(Location::caller());
+        let level = Level::open("vmap", LevelKind::Batch { size: self.size }, line);
+        Pass { level, size: self.size, line }
+    }
+
+    /// Operands, or their tangents, on the level of a pass.
+    fn lift_operand(&self, pass: &Pass, position: usize, operand: &Tensor) -> Tensor {
+        if self.batched.has(position) { pass.lift(operand) } else { operand.clone() }
+    }
+
+    fn lift_operands(&self, pass: &Pass, x: &[Tensor]) -> Vec<Tensor> {
+        x.iter().enumerate().map(|(position, operand)| self.lift_operand(pass, position, operand)).collect()
+    }
+}
+
+impl Function for Batched {
+    fn name(&self) -> &'static str {
+        self.function.name()
+    }
+
+    fn call(&self, x: &[Tensor]) -> Vec<Tensor> {
+        let pass = self.pass();
+        pass.lower_all(self.function.call(&self.lift_operands(&pass, x)))
+    }
+
+    fn forward(&self, x: &[Tensor]) -> (Vec<Tensor>, Residual) {
+        let pass = self.pass();
+        let (y, residual) = self.function.forward(&self.lift_operands(&pass, x));
+        (pass.lower_all(y), Residual { tensors: pass.lower_all(residual.tensors), form: residual.form })
+    }
+
+    fn pull(&self, residual: &Residual, cotangents: &[Option<Tensor>], wanted: Mask) -> Vec<Option<Tensor>> {
+        let pass = self.pass();
+        let cotangents: Vec<Option<Tensor>> =
+            cotangents.iter().map(|cotangent| cotangent.as_ref().map(|cotangent| pass.lift(cotangent))).collect();
+        let pulled = self.function.pull(&pass.lift_residual(residual), &cotangents, wanted);
+        // What is the same for all elements receives the sum over them.
+        let lower = |(position, gradient): (usize, Option<Tensor>)| {
+            let whole = pass.lower(gradient?);
+            Some(if self.batched.has(position) { whole } else { whole.sum_axes(&[0]) })
+        };
+        pulled.into_iter().enumerate().map(lower).collect()
+    }
+
+    fn push(&self, residual: &Residual, tangents: &[Option<Tensor>]) -> Vec<Option<Tensor>> {
+        let pass = self.pass();
+        let lift = |(position, tangent): (usize, &Option<Tensor>)| {
+            tangent.as_ref().map(|tangent| self.lift_operand(&pass, position, tangent))
+        };
+        let tangents: Vec<Option<Tensor>> = tangents.iter().enumerate().map(lift).collect();
+        let pushed = self.function.push(&pass.lift_residual(residual), &tangents);
+        pushed.into_iter().map(|tangent| tangent.map(|tangent| pass.lower(tangent))).collect()
+    }
+}

@@ -1,0 +1,203 @@
+//! Functions with derivative rules of their own.
+//!
+//! A rule of a primitive sees attributes, operands and what was saved. Here a call stands for a whole function on the leaves of
+//! trees: what its forward pass leaves for the others is a list of tensors, so that every level can lift, save and batch them.
+
+mod batched;
+
+pub(crate) use batched::Batched;
+
+use crate::interp::custom;
+use crate::primitive::{
+    Adjoints, Attr, Attrs, Case, Device, Gradient, Gradients, Mask, Outputs, Primitive, Rule, Saves, Spec, SpecRef,
+    Specs,
+};
+use crate::{Error, Tensor, vjp};
+use std::any::Any;
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::sync::Arc;
+
+/// What is known besides tensors: structures of trees, numbers of steps.
+pub type Form = Arc<dyn Any + Send + Sync>;
+
+/// What a forward pass leaves for the derivative.
+#[derive(Clone)]
+pub struct Residual {
+    /// Tensors of the levels that the inputs had.
+    pub tensors: Vec<Tensor>,
+    /// Everything else.
+    pub form: Form,
+}
+
+/// A function of tensors with its own derivative. Its methods are written with Tensor operations, so they run on any level.
+pub trait Function: Send + Sync {
+    /// The name in errors and programs.
+    fn name(&self) -> &'static str;
+
+    /// The value alone.
+    fn call(&self, x: &[Tensor]) -> Vec<Tensor>;
+
+    /// The value, and what the derivative needs.
+    fn forward(&self, x: &[Tensor]) -> (Vec<Tensor>, Residual);
+
+    /// Cotangents of the outputs to those of the inputs `wanted`.
+    fn pull(&self, residual: &Residual, cotangents: &[Option<Tensor>], wanted: Mask) -> Vec<Option<Tensor>>;
+
+    /// Tangents of the inputs to those of the outputs.
+    fn push(&self, residual: &Residual, tangents: &[Option<Tensor>]) -> Vec<Option<Tensor>>;
+}
+
+/// A function as an attribute: two are equal if they are the same object.
+#[derive(Clone)]
+pub struct FunctionAttr {
+    pub(crate) function: Arc<dyn Function>,
+    /// What the forward pass left besides tensors, once it has run.
+    form: Option<Form>,
+}
+
+impl fmt::Debug for FunctionAttr {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.function.name())
+    }
+}
+
+impl PartialEq for FunctionAttr {
+    fn eq(&self, other: &FunctionAttr) -> bool {
+        Arc::ptr_eq(&self.function, &other.function)
+    }
+}
+
+impl Eq for FunctionAttr {}
+
+impl Hash for FunctionAttr {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        std::ptr::hash(Arc::as_ptr(&self.function), state);
+    }
+}
+
+/// The primitive that stands for a call of any function.
+pub(crate) struct Custom;
+
+pub(crate) static CUSTOM: Custom = Custom;
+
+/// The attributes of a call that has yet to be made.
+pub(crate) fn attrs_of(function: Arc<dyn Function>) -> Attrs {
+    Attrs::new().with("function", Attr::Function(FunctionAttr { function, form: None }))
+}
+
+/// The attributes of a call that is recorded: `results` outputs and then the residual. Whether its residual may itself receive
+/// cotangents, so that the operands are kept.
+pub(crate) fn recorded(attrs: &Attrs, operands: usize, results: usize, residual: &Residual, keeps: bool) -> Attrs {
+    let function = attr(attrs).function.clone();
+    Attrs::new()
+        .with("function", Attr::Function(FunctionAttr { function, form: Some(residual.form.clone()) }))
+        .with_sizes("counts", &[if keeps { operands } else { 0 }, results, residual.tensors.len()])
+}
+
+/// The attributes of a call in a program.
+pub(crate) fn staged(attrs: &Attrs, results: usize) -> Attrs {
+    attrs_of(attr(attrs).function.clone()).with_sizes("counts", &[0, results, 0])
+}
+
+fn attr(attrs: &Attrs) -> &FunctionAttr {
+    match attrs.iter().next() {
+        Some((_, Attr::Function(function))) => function,
+        _ => unreachable!("a custom call has its function"),
+    }
+}
+
+/// How many operands are kept, results there are, and tensors the forward pass left.
+fn counts(attrs: &Attrs) -> [usize; 3] {
+    let counts = attrs.sizes("counts");
+    [counts[0], counts[1], counts[2]]
+}
+
+fn residual(rule: &Rule<'_>) -> Residual {
+    let [_, results, left] = counts(rule.attrs);
+    let tensors = (results..results + left).map(|position| rule.output(position).clone()).collect();
+    Residual { tensors, form: attr(rule.attrs).form.clone().expect("a recorded call has run") }
+}
+
+impl Primitive for Custom {
+    fn name(&self) -> &'static str {
+        "custom"
+    }
+
+    fn operands(&self) -> usize {
+        0
+    }
+
+    fn accepts(&self, _count: usize) -> bool {
+        true
+    }
+
+    fn attributes(&self) -> &'static [&'static str] {
+        &["function", "counts"]
+    }
+
+    fn outputs(&self, attrs: &Attrs) -> usize {
+        let [_, results, left] = counts(attrs);
+        results + left
+    }
+
+    fn function<'a>(&self, attrs: &'a Attrs) -> Option<&'a Arc<dyn Function>> {
+        Some(&attr(attrs).function)
+    }
+
+    fn infer(&self, attrs: &Attrs, operands: &[SpecRef<'_>]) -> Result<Specs, Error> {
+        Ok(custom::infer(&attr(attrs).function, operands))
+    }
+
+    fn eval(&self, _device: Device, attrs: &Attrs, operands: &[&Tensor], _outputs: &[Spec]) -> Result<Outputs, Error> {
+        let operands: Vec<Tensor> = operands.iter().map(|&operand| operand.clone()).collect();
+        Ok(attr(attrs).function.call(&operands).into())
+    }
+
+    fn saves(&self, attrs: &Attrs, _wanted: Mask) -> Saves {
+        let [operands, results, left] = counts(attrs);
+        let kept = (0..operands).fold(Saves::NOTHING, Saves::operand);
+        (results..results + left).fold(kept, Saves::output)
+    }
+
+    fn vjp(&'static self, rule: &Rule<'_>, cotangents: &mut [Option<Tensor>]) -> Gradients {
+        let function = &attr(rule.attrs).function;
+        let [operands, results, _] = counts(rule.attrs);
+        let (of_results, of_residual) = cotangents.split_at(results);
+        let mut gradients = vec![None; operands];
+        if of_results.iter().any(Option::is_some) {
+            gradients = function.pull(&residual(rule), of_results, rule.wanted());
+        }
+        // The residual is an output too: a sweep that is itself differentiated comes back through it.
+        if of_residual.iter().any(Option::is_some) {
+            let x: Vec<Tensor> = (0..operands).map(|position| rule.operand(position).clone()).collect();
+            let (left, pullback) = vjp(|x: &Vec<Tensor>| function.forward(x).1.tensors, &x);
+            let seeds =
+                left.iter().zip(of_residual).map(|(left, seed)| seed.clone().unwrap_or_else(|| left.zeros_like()));
+            let more = pullback.call_named(&seeds.collect());
+            gradients = gradients.into_iter().zip(more).map(|(sum, (_, more))| added(sum, more)).collect();
+        }
+        gradients.into_iter().map(|gradient| gradient.map_or(Gradient::Zero, Gradient::Dense)).collect()
+    }
+
+    fn jvp(&'static self, rule: &Rule<'_>, tangents: &[Option<Tensor>]) -> Adjoints {
+        let [_, _, left] = counts(rule.attrs);
+        let pushed = attr(rule.attrs).function.push(&residual(rule), tangents);
+        pushed.into_iter().chain(std::iter::repeat_n(None, left)).collect()
+    }
+
+    fn rule_text(&self) -> &'static str {
+        "as the function says"
+    }
+
+    fn cases(&self) -> Vec<Case> {
+        Vec::new()
+    }
+}
+
+fn added(a: Option<Tensor>, b: Option<Tensor>) -> Option<Tensor> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(a + b),
+        (a, b) => a.or(b),
+    }
+}

@@ -1,0 +1,164 @@
+//! Calls of functions with rules of their own: what every interpreter does with one.
+
+use super::{Content, Level, LevelKind, Node, Tracer, batch, equation, jet, tangent, tape, trace};
+use crate::autograd::modes;
+use crate::bind::try_bind;
+use crate::custom::{Batched, Function, attrs_of, recorded, staged};
+use crate::location::{self, Line};
+use crate::primitive::{Attrs, Mask, Outputs, Primitive, SpecRef, Specs};
+use crate::tensor::Value;
+use crate::{Error, ErrorKind, Tensor};
+use smallvec::SmallVec;
+use std::panic::Location;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Positions in a mask.
+const MOST_LEAVES: usize = 64;
+
+/// A call whose operands have `level` as their highest, or none.
+pub(crate) fn apply(
+    level: Option<&Arc<Level>>,
+    function: &Arc<dyn Function>,
+    op: &'static dyn Primitive,
+    attrs: &Attrs,
+    operands: &[&Tensor],
+    line: Line,
+) -> Result<Outputs, Error> {
+    if operands.len() > MOST_LEAVES {
+        let message = format!("takes at most {MOST_LEAVES} leaves, got {}", operands.len());
+        return Err(Error::new(ErrorKind::Argument, function.name(), message)
+            .help("join some of them, for example with Tensor::concat, or capture those that are constant"));
+    }
+    let Some(level) = level else {
+        let linked = modes::records_tape() && operands.iter().any(|operand| operand.link.is_some());
+        return match linked {
+            true => record_imperative(function, op, attrs, operands, line),
+            false => Ok(function.call(&cloned(operands)).into()),
+        };
+    };
+    match &level.kind {
+        LevelKind::Reverse => record(level, function, op, attrs, operands, line),
+        LevelKind::Tangent => push(level, function, operands, line),
+        LevelKind::Jet { order } => jet::apply(level, *order, op, attrs.clone(), operands, line),
+        LevelKind::Equations(system) => equation::apply(level, system, op, attrs.clone(), operands, line),
+        LevelKind::Batch { size } => {
+            let parts = operands.iter().map(|operand| match Tracer::at(operand, level) {
+                Some(Content::Batch { values }) => (values, true),
+                _ => (*operand, false),
+            });
+            let (values, lifted): (SmallVec<[&Tensor; 4]>, SmallVec<[bool; 4]>) = parts.unzip();
+            let batched = Mask::of(lifted.len(), |position| lifted[position]);
+            let function = Arc::new(Batched { function: function.clone(), size: *size, batched });
+            let mut outputs = try_bind(op, attrs_of(function), &values, line)?;
+            outputs.iter_mut().for_each(|output| *output = batch::lift(level, output, line));
+            Ok(outputs)
+        }
+        LevelKind::Trace(builder) => {
+            let specs: SmallVec<[_; 4]> = operands.iter().map(|operand| operand.value.spec_ref()).collect();
+            let results = infer(function, &specs).len();
+            trace::apply(level, builder, op, staged(attrs, results), operands, line)
+        }
+    }
+}
+
+fn cloned(operands: &[&Tensor]) -> Vec<Tensor> {
+    operands.iter().map(|&operand| operand.clone()).collect()
+}
+
+fn record_imperative(
+    function: &Arc<dyn Function>,
+    op: &'static dyn Primitive,
+    attrs: &Attrs,
+    operands: &[&Tensor],
+    line: Line,
+) -> Result<Outputs, Error> {
+    let plain: Vec<Tensor> = operands.iter().map(|operand| operand.plain()).collect();
+    let (mut outputs, residual) = function.forward(&plain);
+    if outputs.iter().any(|output| output.link.is_some()) {
+        return Err(captured(function.name(), "imperative tape"));
+    }
+    let results = outputs.len();
+    let attrs = recorded(attrs, operands.len(), results, &residual, true);
+    outputs.extend(residual.tensors);
+    let node = Node::operation(op, attrs, line, |i| operands[i].link.as_ref(), operands, &outputs, 0);
+    outputs.truncate(results);
+    for (position, output) in outputs.iter_mut().enumerate().filter(|(_, output)| output.dtype().is_float()) {
+        output.link = Some(node.output_record(position));
+    }
+    Ok(outputs.into())
+}
+
+fn record(
+    level: &Arc<Level>,
+    function: &Arc<dyn Function>,
+    op: &'static dyn Primitive,
+    attrs: &Attrs,
+    operands: &[&Tensor],
+    line: Line,
+) -> Result<Outputs, Error> {
+    let parts: SmallVec<[(&Tensor, Option<&Arc<Node>>); 4]> = operands
+        .iter()
+        .map(|operand| match Tracer::at(operand, level) {
+            Some(Content::Reverse { primal, node }) => (primal, Some(node)),
+            _ => (*operand, None),
+        })
+        .collect();
+    let primals: SmallVec<[&Tensor; 4]> = parts.iter().map(|part| part.0).collect();
+    let (mut outputs, residual) = function.forward(&cloned(&primals));
+    expect_below(level, function.name(), outputs.iter().chain(&residual.tensors))?;
+    let results = outputs.len();
+    let attrs = recorded(attrs, operands.len(), results, &residual, false);
+    outputs.extend(residual.tensors);
+    let node = Node::operation(op, attrs, line, |i| parts[i].1, &primals, &outputs, level.id);
+    outputs.truncate(results);
+    for (position, output) in outputs.iter_mut().enumerate().filter(|(_, output)| output.dtype().is_float()) {
+        *output = tape::lift(level, output, node.output_record(position), line);
+    }
+    Ok(outputs.into())
+}
+
+fn push(level: &Arc<Level>, function: &Arc<dyn Function>, operands: &[&Tensor], line: Line) -> Result<Outputs, Error> {
+    let parts = operands.iter().map(|operand| match Tracer::at(operand, level) {
+        Some(Content::Tangent { primal, tangent }) => (primal.clone(), Some(tangent.clone())),
+        _ => ((*operand).clone(), None),
+    });
+    let (primals, tangents): (Vec<Tensor>, Vec<Option<Tensor>>) = parts.unzip();
+    let (mut outputs, residual) = function.forward(&primals);
+    let pushed = function.push(&residual, &tangents);
+    expect_below(level, function.name(), outputs.iter().chain(pushed.iter().flatten()))?;
+    for (output, tangent) in outputs.iter_mut().zip(pushed) {
+        if let Some(tangent) = tangent.filter(|_| output.dtype().is_float()) {
+            *output = tangent::lift(level, output, tangent, line);
+        }
+    }
+    Ok(outputs.into())
+}
+
+/// What comes out of a function for operands of these specs, by a trial run on symbols.
+pub(crate) fn infer(function: &Arc<dyn Function>, operands: &[SpecRef<'_>]) -> Specs {
+    let line = location::resolve(Location::caller());
+    let trial = Level::open("compile", LevelKind::Trace(Mutex::default()), line);
+    let LevelKind::Trace(builder) = &trial.0.kind else { unreachable!("opened as a trace") };
+    let symbol = |operand: &SpecRef<'_>| {
+        let var = builder.lock().unwrap_or_else(PoisonError::into_inner).input(operand.to_spec());
+        trace::lift(&trial.0, var, operand.to_spec(), line)
+    };
+    let symbols: Vec<Tensor> = operands.iter().map(symbol).collect();
+    modes::tracing(|| function.call(&symbols)).iter().map(Tensor::spec).collect()
+}
+
+/// What a rule computes from tensors below a level lies below it, unless it captured others.
+fn expect_below<'t>(
+    level: &Arc<Level>,
+    name: &str,
+    mut tensors: impl Iterator<Item = &'t Tensor>,
+) -> Result<(), Error> {
+    let above = |tensor: &Tensor| matches!(&tensor.value, Value::Tracer(tracer) if tracer.level.id >= level.id);
+    if tensors.any(above) { Err(captured(name, level.name)) } else { Ok(()) }
+}
+
+fn captured(name: &str, by: &str) -> Error {
+    let message = format!("the function captured a tensor that the {by} differentiates by");
+    Error::new(ErrorKind::WrongLevel, name, message)
+        .help("make it an input of the function; what is captured is a constant to its rule")
+}

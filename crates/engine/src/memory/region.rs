@@ -1,0 +1,238 @@
+//! A region of the program whose saved values are computed again instead of kept.
+//!
+//! The function records as usual, but every value that its records save is replaced by a promise: the number of that value
+//! among those that the level saves here. The first promise that a sweep comes to runs the function again, on the same inputs;
+//! the values that the level saves then are the ones that were promised, in the same order. The records of that second run are
+//! thrown away; those of lower levels, which may be differentiated later, are promises of the second run.
+//!
+//! A region inside another promises its inputs too, so the outer one keeps nothing of what happens in it.
+
+use crate::autograd::modes::{self, Stopped};
+use crate::autograd::packing::{self, Packed, Saver, with_saver};
+use crate::interp::Level;
+use crate::location::{self, Line};
+use crate::primitive::{Saved, Saves, Spec};
+use crate::tensor::Value;
+use crate::{Error, ErrorKind, Tensor};
+use rustc_hash::FxHashMap;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Inputs of regions inside have a list of their own, beside those of the levels.
+const INPUTS: u64 = u64::MAX;
+
+/// Runs the function on its inputs and throws the result away.
+type Run = dyn Fn(Vec<Tensor>) + Send + Sync;
+
+/// One run of a function whose saved values can be had again.
+pub(crate) struct Region {
+    run: Arc<Run>,
+    inputs: Arc<Vec<Saved>>,
+    line: Line,
+    /// Levels opened later belong to the function: what they save is used up inside it.
+    newest: u64,
+    stopped: Stopped,
+    lists: Mutex<FxHashMap<u64, List>>,
+}
+
+/// What one level saves in a region.
+#[derive(Default)]
+struct List {
+    promised: usize,
+    /// Values of the latest run that nobody has taken.
+    values: Vec<Option<Tensor>>,
+}
+
+impl Region {
+    /// A region for one run on these inputs, which are saved as any value is.
+    pub fn new(inputs: &[&Tensor], run: impl Fn(Vec<Tensor>) + Send + Sync + 'static, line: Line) -> Arc<Region> {
+        let inputs = inputs.iter().map(|input| packing::save(INPUTS, input)).collect();
+        Region::again(Arc::new(run), Arc::new(inputs), line, Level::newest(), modes::stopped())
+    }
+
+    fn again(run: Arc<Run>, inputs: Arc<Vec<Saved>>, line: Line, newest: u64, stopped: Stopped) -> Arc<Region> {
+        Arc::new(Region { run, inputs, line, newest, stopped, lists: Mutex::default() })
+    }
+
+    /// Runs `f` so that what it saves is promised by this region.
+    pub fn record<R>(self: Arc<Region>, f: impl FnOnce() -> R) -> R {
+        with_saver(Some(self), f)
+    }
+
+    fn lists(&self) -> MutexGuard<'_, FxHashMap<u64, List>> {
+        self.lists.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn promised(&self, level: u64) -> usize {
+        self.lists().get(&level).map_or(0, |list| list.promised)
+    }
+
+    /// Value `index` of `level`; if it has to be computed, so are the others, and those of `beside`.
+    fn value(&self, level: u64, index: usize, beside: u64) -> Result<Tensor, Error> {
+        let take = || self.lists().get_mut(&level).and_then(|list| list.values.get_mut(index)?.take());
+        if let Some(value) = take() {
+            return Ok(value);
+        }
+        self.compute_again(beside)?;
+        take().ok_or_else(|| self.changed("it saved fewer values"))
+    }
+
+    fn compute_again(&self, level: u64) -> Result<(), Error> {
+        let inputs = self.inputs.iter().map(|input| restore_input(input, level)).collect::<Result<Vec<_>, _>>()?;
+        let below = Region::again(self.run.clone(), self.inputs.clone(), self.line, self.newest, self.stopped);
+        let wanted = [level, INPUTS].map(|level| (level, self.promised(level)));
+        let again = Arc::new(Again { wanted, below, found: Mutex::default() });
+        let _scope = (location::scope(self.line), location::inherit(None));
+        let run = || with_saver(Some(again.clone()), || (self.run)(inputs));
+        let ended = modes::replaying(self.stopped, || catch_unwind(AssertUnwindSafe(run)));
+        if let Err(payload) = ended
+            && !payload.is::<Complete>()
+        {
+            resume_unwind(payload);
+        }
+        let found = std::mem::take(&mut *again.found());
+        let mut lists = self.lists();
+        for ((level, promised), values) in wanted.into_iter().zip(found) {
+            if values.len() != promised {
+                drop(lists);
+                return Err(self.changed(&format!("it saved {} values, {promised} before", values.len())));
+            }
+            lists.entry(level).or_default().values = values.into_iter().map(Some).collect();
+        }
+        Ok(())
+    }
+
+    fn changed(&self, how: &str) -> Error {
+        let message = format!("the function did something else when it was computed again: {how}");
+        Error::new(ErrorKind::Checkpoint, "checkpoint", message)
+            .at(self.line)
+            .help("it must do the same for the same inputs: pass what changes, random keys too, as inputs")
+    }
+}
+
+/// One number takes no more memory than a promise.
+fn is_worth_nothing(value: &Tensor) -> bool {
+    matches!(value.value, Value::One(_)) && value.link.is_none()
+}
+
+impl Saver for Region {
+    fn save(self: Arc<Region>, level: u64, value: &Tensor) -> Saved {
+        if is_worth_nothing(value) || (level > self.newest && level != INPUTS) {
+            return Saved::keep(value);
+        }
+        let index = {
+            let mut lists = self.lists();
+            let list = lists.entry(level).or_default();
+            list.promised += 1;
+            list.promised - 1
+        };
+        Saved::packed(Promise { region: self, level, index, spec: value.spec() })
+    }
+}
+
+/// Value `index` of what `level` saves in a region.
+struct Promise {
+    region: Arc<Region>,
+    level: u64,
+    index: usize,
+    spec: Spec,
+}
+
+impl Promise {
+    fn keep(&self, beside: u64) -> Result<Tensor, Error> {
+        let value = self.region.value(self.level, self.index, beside)?;
+        if value.spec() != self.spec {
+            return Err(self.region.changed(&format!(
+                "it saved {} where {} was saved before",
+                value.spec(),
+                self.spec
+            )));
+        }
+        Ok(value)
+    }
+}
+
+impl Packed for Promise {
+    fn unpack(&self) -> Result<Tensor, Error> {
+        self.keep(self.level)
+    }
+
+    fn unpack_input(&self, level: u64) -> Result<Tensor, Error> {
+        self.keep(level)
+    }
+}
+
+/// An input of a region; the values that `level` saves around it will be asked for next.
+fn restore_input(input: &Saved, level: u64) -> Result<Tensor, Error> {
+    match input {
+        Saved::Held(value) => Ok(Tensor::from(value.clone())),
+        Saved::Linked(tensor) => Ok((**tensor).clone()),
+        Saved::Packed(packed) => packed.unpack_input(level),
+        Saved::Nothing | Saved::Shape(_) => unreachable!("inputs are values"),
+    }
+}
+
+/// The second run of a function: collects what one level saves, and the inputs of regions inside.
+struct Again {
+    /// Levels and how many values they promised.
+    wanted: [(u64, usize); 2],
+    /// What other levels save is promised anew.
+    below: Arc<Region>,
+    found: Mutex<[Vec<Tensor>; 2]>,
+}
+
+/// All that was promised is there: the rest of the function need not run.
+struct Complete;
+
+impl Again {
+    fn found(&self) -> MutexGuard<'_, [Vec<Tensor>; 2]> {
+        self.found.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn place(&self, level: u64) -> Option<usize> {
+        self.wanted.iter().position(|(wanted, _)| *wanted == level)
+    }
+
+    fn add(&self, place: usize, value: &Tensor) {
+        let value = if self.wanted[place].0 == 0 { value.plain() } else { Tensor { slot: None, ..value.clone() } };
+        self.found()[place].push(value);
+    }
+
+    fn end_if_complete(&self) {
+        let complete = self.wanted.iter().zip(&*self.found()).all(|((_, promised), found)| found.len() >= *promised);
+        // Where a panic ends the process, the function runs to its end.
+        if complete && cfg!(panic = "unwind") {
+            resume_unwind(Box::new(Complete));
+        }
+    }
+}
+
+impl Saver for Again {
+    fn save(self: Arc<Again>, level: u64, value: &Tensor) -> Saved {
+        if is_worth_nothing(value) {
+            return Saved::keep(value);
+        }
+        if let Some(place) = self.place(level) {
+            self.add(place, value);
+            if level != INPUTS {
+                self.end_if_complete();
+                return Saved::Nothing;
+            }
+        }
+        self.below.clone().save(level, value)
+    }
+
+    fn expect(&self, level: u64, operands: &[&Tensor], saves: Saves) {
+        let (Some(place), true) = (self.place(level), saves.outputs.is_empty() && !saves.residual) else { return };
+        let operands = saves.operands.iter().map(|position| operands[position]);
+        let operands: Vec<&Tensor> = operands.filter(|operand| !is_worth_nothing(operand)).collect();
+        let last = self.found()[place].len() + operands.len() == self.wanted[place].1;
+        if last && !operands.is_empty() {
+            let before = self.found()[place].len();
+            operands.into_iter().for_each(|operand| self.add(place, operand));
+            self.end_if_complete();
+            // Inputs of a region that comes later are missing: the call saves its operands itself.
+            self.found()[place].truncate(before);
+        }
+    }
+}

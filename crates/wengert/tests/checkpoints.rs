@@ -1,0 +1,227 @@
+//! Checkpoints: the same derivatives, computed again instead of kept.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use wengert::prelude::*;
+
+fn block(w: &Tensor, x: &Tensor) -> Tensor {
+    let h = x.matmul(w).tanh();
+    let (mean, spread) = (h.mean(), (&h * &h).sum().sqrt());
+    (&h - mean) / spread + x.relu() * h.exp()
+}
+
+fn weight() -> Tensor {
+    Tensor::arange(9).cast(DType::F64).sin().reshape([3, 3])
+}
+
+fn input() -> Tensor {
+    Tensor::arange(6).cast(DType::F64).cos().reshape([2, 3])
+}
+
+fn bits(x: &Tensor) -> Vec<u64> {
+    x.to_vec::<f64>().into_iter().map(f64::to_bits).collect()
+}
+
+type Pair = (Tensor, Tensor);
+
+fn plain((w, x): &Pair) -> Tensor {
+    block(w, &block(w, x)).sum()
+}
+
+/// The first block's weight is captured, the second's is an input; one checkpoint lies inside another.
+fn saving((w, x): &Pair) -> Tensor {
+    let captured = w.clone();
+    let inner = checkpoint(move |x: &Tensor| block(&captured, x));
+    let outer = checkpoint(|(w, h): &Pair| block(w, h).sum());
+    outer(&(w.clone(), inner(x)))
+}
+
+fn nested((w, x): &Pair) -> Tensor {
+    let captured = w.clone();
+    let whole = checkpoint(move |x: &Tensor| {
+        let (first, second) = (captured.clone(), captured.clone());
+        let h = checkpoint(move |x: &Tensor| block(&first, x))(x);
+        checkpoint(move |h: &Tensor| block(&second, h))(&h).sum()
+    });
+    whole(x)
+}
+
+#[test]
+fn inputs_and_captured_parameters_receive_the_same_under_every_transform() {
+    let at = (weight(), input());
+    let v = at.map_leaves(|leaf| leaf.cos());
+    let direction = |x: &Pair| jvp(plain, x, &v).1;
+    let expected = grad(plain)(&at);
+    for f in [saving as fn(&Pair) -> Tensor, nested] {
+        assert_eq!(f(&at), plain(&at));
+        let same = |got: Pair, expected: &Pair, what: &str| {
+            assert_eq!(bits(&got.0), bits(&expected.0), "{what}");
+            assert_eq!(bits(&got.1), bits(&expected.1), "{what}");
+        };
+        // Where the second run is itself differentiated, sums run in another order.
+        let close = |got: Pair, expected: &Pair, what: &str| {
+            assert!(got.0.all_close(&expected.0, 1e-12) && got.1.all_close(&expected.1, 1e-12), "{what}");
+        };
+        same(grad(f)(&at), &expected, "grad");
+        assert_eq!(bits(&jvp(f, &at, &v).1), bits(&direction(&at)), "jvp");
+        same(jvp(grad(f), &at, &v).1, &jvp(grad(plain), &at, &v).1, "forward over reverse");
+        let dotted = |g: Pair| (&g.0 * &v.0).sum() + (&g.1 * &v.1).sum();
+        close(grad(|x: &Pair| dotted(grad(f)(x)))(&at), &grad(|x: &Pair| dotted(grad(plain)(x)))(&at), "grad of grad");
+        close(grad(|x: &Pair| jvp(f, x, &v).1)(&at), &grad(direction)(&at), "reverse over forward");
+        let third = |f: fn(&Pair) -> Tensor| {
+            let second = move |x: &Pair, v: &Pair| jvp(grad(f), x, v).1;
+            let v = v.clone();
+            grad(move |x: &Pair| {
+                let s = second(x, &v);
+                (&s.0 * &v.0).sum() + (&s.1 * &v.1).sum()
+            })
+        };
+        close(third(f)(&at), &third(plain)(&at), "third order");
+        let many = (Tensor::stack(&[&at.0, &at.0.sin()], 0), Tensor::stack(&[&at.1, &at.1.exp()], 0));
+        same(vmap(grad(f))(&many), &vmap(grad(plain))(&many), "vmap of grad");
+        let total = |f: fn(&Pair) -> Tensor| grad(move |x: &Pair| vmap(f)(x).sum());
+        same(total(f)(&many), &total(plain)(&many), "grad of vmap");
+        same(compile(grad(f)).call(&at), &expected, "compiled");
+        let (_, map) = linearize(f, &at);
+        assert_eq!(bits(&map.apply(&v)), bits(&direction(&at)), "linear map");
+        for _ in 0..2 {
+            same(map.apply_transpose(&Tensor::from(1.0)), &expected, "a pullback called again");
+        }
+        let rows = |f: fn(&Pair) -> Tensor| jacrev(f)(&at);
+        same(rows(f), &rows(plain), "batched seeds");
+    }
+}
+
+#[test]
+fn the_imperative_tape_forgets_and_computes_again() {
+    let expected = grad(plain)(&(weight(), input()));
+    for f in [saving as fn(&Pair) -> Tensor, nested] {
+        let leaves = (weight().require_grad(), input().require_grad());
+        let y = f(&leaves);
+        y.backward_with(Backward::new().retain_graph());
+        assert_eq!(bits(&leaves.0.grad().unwrap()), bits(&expected.0));
+        assert_eq!(bits(&leaves.1.grad().unwrap()), bits(&expected.1));
+        y.backward();
+        assert_eq!(bits(&leaves.0.grad().unwrap()), bits(&(&expected.0 + &expected.0)), "once more on the kept graph");
+        assert!(catch(|| y.backward()).is_err(), "the graph is used up");
+        // The sweep is recorded: second derivatives.
+        let hessian = |f: fn(&Pair) -> Tensor| {
+            let leaf = input().require_grad();
+            let y = f(&(weight(), leaf.clone()));
+            let first =
+                wengert::autograd::grad_with(&[&y], &[&leaf], Backward::new().create_graph()).remove(0).unwrap();
+            wengert::autograd::grad(&[&(&first * &first).sum()], &[&leaf]).remove(0)
+        };
+        assert_eq!(bits(&hessian(f)), bits(&hessian(plain)));
+        // Inside no_grad nothing is recorded, and backward may be called there.
+        let leaf = input().require_grad();
+        let y = f(&(weight(), leaf.clone()));
+        no_grad(|| y.backward());
+        assert_eq!(bits(&leaf.grad().unwrap()), bits(&expected.1));
+        assert!(!no_grad(|| f(&(weight(), leaf.clone()))).requires_grad());
+    }
+}
+
+/// Layers that write down when they have computed their value.
+fn logged(count: usize) -> (Vec<impl Fn(&Tensor) -> Tensor + Clone + Send + Sync>, Arc<Mutex<Vec<usize>>>) {
+    let log = Arc::new(Mutex::new(Vec::new()));
+    let layers = (1..=count).map(|k| {
+        let log = log.clone();
+        move |x: &Tensor| {
+            let y = x.sin();
+            log.lock().unwrap().push(k);
+            y
+        }
+    });
+    (layers.collect(), log.clone())
+}
+
+#[test]
+fn eight_layers_in_two_segments_compute_x5_x6_x7_and_then_x1_x2_x3_again() {
+    let (layers, log) = logged(8);
+    let x0 = Tensor::linspace(0.0, 1.0, 5);
+    let (y, pullback) = vjp(|x: &Tensor| checkpoint_chain(&layers, x, 2), &x0);
+    assert_eq!(*log.lock().unwrap(), [1, 2, 3, 4, 5, 6, 7, 8]);
+    log.lock().unwrap().clear();
+    let got = pullback.call(&y.ones_like());
+    assert_eq!(*log.lock().unwrap(), [5, 6, 7, 1, 2, 3]);
+    let (_, whole) = vjp(|x: &Tensor| layers.iter().fold(x.clone(), |x, layer| layer(&x)), &x0);
+    assert_eq!(bits(&got), bits(&whole.call(&y.ones_like())));
+}
+
+#[test]
+fn segments_of_any_number_cover_the_chain() {
+    let x0 = Tensor::linspace(0.1, 1.0, 3);
+    let (layers, _) = logged(7);
+    let expected = grad(|x: &Tensor| layers.iter().fold(x.clone(), |x, layer| layer(&x)).sum())(&x0);
+    for segments in [1, 2, 3, 6, 7, 20] {
+        let got = grad(|x: &Tensor| checkpoint_chain(&layers, x, segments).sum())(&x0);
+        assert_eq!(bits(&got), bits(&expected), "{segments} segments");
+    }
+    assert_eq!(checkpoint_chain(&layers[..0], &x0, 0), x0);
+    assert_eq!(catch(|| checkpoint_chain(&layers, &x0, 0)).unwrap_err().kind(), &ErrorKind::Argument);
+}
+
+#[test]
+fn nested_checkpoints_compute_every_part_once_more_per_depth() {
+    let calls = Arc::new(AtomicUsize::new(0));
+    let count = calls.clone();
+    let inner = move |x: &Tensor| {
+        count.fetch_add(1, Ordering::Relaxed);
+        x.sin().exp()
+    };
+    let f = checkpoint(move |x: &Tensor| {
+        let (a, b) = (inner.clone(), inner.clone());
+        checkpoint(b)(&checkpoint(a)(x).tanh()).cos()
+    });
+    grad(|x: &Tensor| f(x).sum())(&Tensor::from([0.3, 0.4]));
+    // Two calls at first, two when the outer one runs again, one for each inner one.
+    assert_eq!(calls.load(Ordering::Relaxed), 6);
+}
+
+#[test]
+fn random_numbers_are_the_same_when_they_are_drawn_again() {
+    let f = |x: &Tensor| {
+        let noisy = checkpoint(|x: &Tensor| {
+            let mask = Key::new(7).uniform([4], DType::F64).gt(0.5);
+            mask.where_(x * x, x.exp()).tanh()
+        });
+        noisy(x).sum()
+    };
+    let direct = |x: &Tensor| {
+        let mask = Key::new(7).uniform([4], DType::F64).gt(0.5);
+        mask.where_(x * x, x.exp()).tanh().sum()
+    };
+    let x = Tensor::from([0.1, 0.2, 0.3, 0.4]);
+    assert_eq!(bits(&grad(f)(&x)), bits(&grad(direct)(&x)));
+}
+
+#[test]
+fn transforms_inside_a_checkpoint_work_as_outside() {
+    let inside = checkpoint(|x: &Tensor| grad(|y: &Tensor| (y.sin() * y).sum())(x).exp());
+    let outside = |x: &Tensor| grad(|y: &Tensor| (y.sin() * y).sum())(x).exp();
+    let x = Tensor::from([0.3, 0.9]);
+    assert_eq!(bits(&grad(|x: &Tensor| inside(x).sum())(&x)), bits(&grad(|x: &Tensor| outside(x).sum())(&x)));
+    let vmapped = checkpoint(|x: &Tensor| vmap(|y: &Tensor| y.sin() * y.exp())(x));
+    let direct = |x: &Tensor| x.sin() * x.exp();
+    assert_eq!(bits(&grad(|x: &Tensor| vmapped(x).sum())(&x)), bits(&grad(|x: &Tensor| direct(x).sum())(&x)));
+    let custom = checkpoint(|x: &Tensor| {
+        custom_vjp(|x: &Tensor| (x.exp(), x.exp()), |y: &Tensor, dy: &Tensor| y * dy)(&x.sin()).tanh()
+    });
+    let direct = |x: &Tensor| x.sin().exp().tanh();
+    assert!(grad(|x: &Tensor| custom(x).sum())(&x).all_close(&grad(|x: &Tensor| direct(x).sum())(&x), 1e-15));
+}
+
+#[test]
+fn a_function_that_changes_its_mind_is_a_typed_error_with_the_users_line() {
+    let calls = Arc::new(AtomicUsize::new(0));
+    let line = line!() + 1;
+    let fickle = checkpoint(move |x: &Tensor| match calls.fetch_add(1, Ordering::Relaxed) {
+        0 => x.sin().exp().tanh(),
+        _ => x.sin(),
+    });
+    let error = catch(|| grad(|x: &Tensor| fickle(x).sum())(&Tensor::from([1.0, 2.0]))).unwrap_err();
+    assert_eq!(error.kind(), &ErrorKind::Checkpoint);
+    assert!(error.to_string().contains("it saved 1 values, 3 before"), "{error}");
+    assert_eq!((error.line().unwrap().file(), error.line().unwrap().line()), (file!(), line));
+}
