@@ -181,8 +181,10 @@ fn jet(jet: Jet) -> &'static str {
     match jet {
         Jet::Linear => "linear: coefficient by coefficient",
         Jet::Bilinear => "bilinear: the product rule over coefficients",
+        Jet::Quotient(_) => "quotient: by division of series",
+        Jet::MatrixFunction => "matrix function: by a matrix of blocks",
         Jet::Slope => "slope: by the differential equation that the slope gives",
-        Jet::Nested => "nested: by repeated tangents",
+        Jet::Nested => "nested: by the differential equation that the tangent rule gives",
         Jet::Constant => "constant: only the value passes",
     }
 }

@@ -30,8 +30,8 @@ pub use tensor::{
 pub use transform::{
     Axes, Compiled, GradCheck, GradFault, GradMismatch, GradReport, GradRow, Jacobian, LinearMap, Pullback, checkpoint,
     checkpoint_chain, compile, custom_jvp, custom_vjp, gauss_newton_product, grad, grad_with_aux, grad_wrt, gradcheck,
-    hessian, hvp, jacfwd, jacobian, jacrev, jvp, linearize, stop_gradient, value_and_grad, value_and_grad_with_aux,
-    value_and_grad_wrt, vhp, vjp, vmap, vmap_with,
+    hessian, hvp, jacfwd, jacobian, jacrev, jet, jvp, laplacian, linearize, stop_gradient, value_and_grad,
+    value_and_grad_with_aux, value_and_grad_wrt, vhp, vjp, vmap, vmap_with,
 };
 pub use tree::{Tree, TreePath};
 

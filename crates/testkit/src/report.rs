@@ -26,6 +26,8 @@ pub enum Aspect {
     Vjp,
     /// Derivatives of derivatives: forward and reverse in all four orders, and finite differences.
     SecondOrder,
+    /// Derivatives along a curve equal nested tangents.
+    Jet,
     /// `vmap` equals a loop.
     Batch,
     /// Staged equals eager; the program's text reads back.
@@ -50,6 +52,7 @@ impl Aspect {
         Aspect::Jvp,
         Aspect::Vjp,
         Aspect::SecondOrder,
+        Aspect::Jet,
         Aspect::Batch,
         Aspect::Compiled,
         Aspect::Imperative,
@@ -61,7 +64,7 @@ impl Aspect {
     /// Whether only an operation with a gradient has it.
     fn needs_gradient(self) -> bool {
         matches!(self, Aspect::Jvp | Aspect::Vjp | Aspect::SecondOrder | Aspect::Saves | Aspect::ZeroCotangent)
-            || matches!(self, Aspect::Imperative | Aspect::Sparsity)
+            || matches!(self, Aspect::Imperative | Aspect::Sparsity | Aspect::Jet)
     }
 }
 
@@ -75,6 +78,7 @@ impl fmt::Display for Aspect {
             Aspect::Jvp => "jvp",
             Aspect::Vjp => "vjp",
             Aspect::SecondOrder => "second order",
+            Aspect::Jet => "jet",
             Aspect::Batch => "batch",
             Aspect::Compiled => "compiled",
             Aspect::Imperative => "imperative",

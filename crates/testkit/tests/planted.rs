@@ -133,6 +133,14 @@ fn a_wrong_dependency_class_is_rejected() {
 }
 
 #[test]
+fn a_wrong_class_of_jets_is_rejected() {
+    static LINEAR: Cube = Cube { name: "test_jet_linear", mistake: Mistake::JetClass };
+    rejected(&LINEAR, &[Aspect::Jet, Aspect::Structure], &[Aspect::SecondOrder, Aspect::Batch, Aspect::Compiled]);
+    static QUOTIENT: Root = Root { name: "test_jet_quotient", mistake: Mistake::JetClass };
+    rejected(&QUOTIENT, &[Aspect::Jet], &[Aspect::Structure, Aspect::SecondOrder, Aspect::Batch]);
+}
+
+#[test]
 fn a_wrong_value_is_rejected() {
     static OP: Root = Root { name: "test_value", mistake: Mistake::Value };
     rejected(&OP, &[Aspect::Value], &[]);

@@ -19,9 +19,9 @@ pub use wengert_engine::{
     Outside, PadMode, Padding, Pattern, Pool, Pullback, Reduction, Scalar, ScatterReduce, Select, Selection, Shape,
     Sizes, SliceMut, SparseHessian, SparseJacobian, Steps, Tensor, Tree, TreePath, Triangle, Unique, autograd, catch,
     checkpoint, checkpoint_chain, compile, custom_jvp, custom_vjp, gauss_newton_product, grad, grad_with_aux, grad_wrt,
-    gradcheck, hessian, hessian_pattern, hvp, jacfwd, jacobian, jacobian_pattern, jacrev, jvp, linearize, memory,
-    primitive, program, set_threads, stop_gradient, threads, tree, value_and_grad, value_and_grad_with_aux,
-    value_and_grad_wrt, vhp, vjp, vmap, vmap_with,
+    gradcheck, hessian, hessian_pattern, hvp, jacfwd, jacobian, jacobian_pattern, jacrev, jet, jvp, laplacian,
+    linearize, memory, primitive, program, set_threads, stop_gradient, threads, tree, value_and_grad,
+    value_and_grad_with_aux, value_and_grad_wrt, vhp, vjp, vmap, vmap_with,
 };
 
 /// Everything a program usually needs.
@@ -34,8 +34,8 @@ pub mod prelude {
         Operand, Outside, PadMode, Padding, Pattern, Pool, Pullback, Reduction, ScatterReduce, Select, Shape,
         SparseHessian, SparseJacobian, Tensor, Tree, TreePath, Triangle, catch, checkpoint, checkpoint_chain, compile,
         custom_jvp, custom_vjp, gauss_newton_product, grad, grad_with_aux, grad_wrt, gradcheck, hessian,
-        hessian_pattern, hvp, jacfwd, jacobian, jacobian_pattern, jacrev, jvp, linearize, stop_gradient,
-        value_and_grad, value_and_grad_with_aux, value_and_grad_wrt, vhp, vjp, vmap, vmap_with,
+        hessian_pattern, hvp, jacfwd, jacobian, jacobian_pattern, jacrev, jet, jvp, laplacian, linearize,
+        stop_gradient, value_and_grad, value_and_grad_with_aux, value_and_grad_wrt, vhp, vjp, vmap, vmap_with,
     };
 }
 

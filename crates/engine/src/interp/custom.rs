@@ -1,6 +1,6 @@
 //! Calls of functions with rules of their own: what every interpreter does with one.
 
-use super::{Content, Level, LevelKind, Node, Tracer, batch, pattern, tangent, tape, trace};
+use super::{Content, Level, LevelKind, Node, Tracer, batch, equation, jet, pattern, tangent, tape, trace};
 use crate::autograd::modes;
 use crate::bind::try_bind;
 use crate::custom::{Batched, Function, attrs_of, recorded, staged};
@@ -39,6 +39,8 @@ pub(crate) fn apply(
     match &level.kind {
         LevelKind::Reverse => record(level, function, op, attrs, operands, line),
         LevelKind::Tangent => push(level, function, operands, line),
+        LevelKind::Jet { order } => jet::apply(level, *order, op, attrs.clone(), operands, line),
+        LevelKind::Equations(system) => equation::apply(level, system, op, attrs.clone(), operands, line),
         LevelKind::Batch { size } => {
             let parts = operands.iter().map(|operand| match Tracer::at(operand, level) {
                 Some(Content::Batch { values }) => (values, true),

@@ -251,11 +251,17 @@ pub enum Dependency {
 pub enum Jet {
     /// Coefficient by coefficient: the operation is linear.
     Linear,
-    /// The product rule over coefficients of the first two operands; those of others, such as a bias, are added.
+    /// The product rule over coefficients of the first two operands, with which alone it can be called; those of others, such as a
+    /// bias, are added.
     Bilinear,
+    /// By division of series: the operation is linear in its operands but this one, and the tangent in this one is linear in the
+    /// output, as in x / y or A^-1 b.
+    Quotient(usize),
+    /// By the same operation on a larger matrix: it is a power series of one square matrix, or of each of a batch.
+    MatrixFunction,
     /// By the differential equation that the slope gives.
     Slope,
-    /// By repeated tangents.
+    /// By the differential equation that the tangent rule gives, as for a slope, where the operation is not elementwise.
     Nested,
     /// Only the value passes.
     Constant,

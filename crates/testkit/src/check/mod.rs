@@ -6,6 +6,7 @@
 mod batching;
 mod derivatives;
 mod dtypes;
+mod jets;
 mod layouts;
 mod saves;
 mod sparsity;
@@ -107,6 +108,7 @@ fn check_case(trial: &mut Trial, subject: &Subject<'_>) {
     trial.part(Aspect::Jvp, |trial| derivatives::jvp(trial, subject));
     trial.part(Aspect::Vjp, |trial| derivatives::vjp(trial, subject));
     trial.part(Aspect::SecondOrder, |trial| derivatives::second_order(trial, subject));
+    trial.part(Aspect::Jet, |trial| jets::jets(trial, subject));
     trial.part(Aspect::Batch, |trial| batching::gradients(trial, subject));
     trial.part(Aspect::Batch, |trial| batching::seeds(trial, subject));
     trial.part(Aspect::Sparsity, |trial| sparsity::pattern(trial, subject));

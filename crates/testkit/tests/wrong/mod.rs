@@ -2,7 +2,7 @@
 
 use wengert::prelude::*;
 use wengert::primitive::{
-    Adjoints, Attrs, Case, Dependency, Device, Gradient, Gradients, Mask, Outputs, Primitive, Rule, Sample, Saves,
+    Adjoints, Attrs, Case, Dependency, Device, Gradient, Gradients, Jet, Mask, Outputs, Primitive, Rule, Sample, Saves,
     Spec, SpecRef, Specs, bind1, expect_float,
 };
 
@@ -47,6 +47,8 @@ pub enum Mistake {
     Dependency,
     /// An alternative to the residual is not enough for the rules.
     PoorAlternative,
+    /// It is declared to act on Taylor coefficients one by one, or by division.
+    JetClass,
 }
 
 /// y = f(x) for every number, in the dtype of `spec`.
@@ -138,6 +140,10 @@ impl Primitive for Cube {
         Dependency::Elementwise
     }
 
+    fn jet(&self) -> Jet {
+        if self.mistake == Mistake::JetClass { Jet::Linear } else { Jet::Nested }
+    }
+
     fn cases(&self) -> Vec<Case> {
         let case = |shape: Shape| {
             Case::new(format!("shape {shape}"), Attrs::new(), [Sample::wave(shape, 0.4)], |s| {
@@ -198,6 +204,10 @@ impl Primitive for Root {
 
     fn dependency(&self) -> Dependency {
         Dependency::Elementwise
+    }
+
+    fn jet(&self) -> Jet {
+        if self.mistake == Mistake::JetClass { Jet::Quotient(0) } else { Jet::Nested }
     }
 
     fn cases(&self) -> Vec<Case> {

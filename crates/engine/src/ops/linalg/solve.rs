@@ -191,6 +191,10 @@ impl Primitive for Solve {
         Cost { flops, ..streaming_cost(operands, outputs) }
     }
 
+    fn jet(&self) -> Jet {
+        Jet::Quotient(0)
+    }
+
     fn rule_text(&self) -> &'static str {
         "dB = A^-T dX, dA = -dB X^T"
     }

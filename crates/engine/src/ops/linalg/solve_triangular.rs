@@ -213,6 +213,10 @@ impl Primitive for SolveTriangular {
         Cost { flops: (outputs[0].shape.elements() * order) as f64, ..streaming_cost(operands, outputs) }
     }
 
+    fn jet(&self) -> Jet {
+        Jet::Quotient(0)
+    }
+
     fn rule_text(&self) -> &'static str {
         "dB = T^-T dX, dT = -dB X^T (left) or -X^T dB (right)"
     }

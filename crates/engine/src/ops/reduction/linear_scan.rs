@@ -120,6 +120,10 @@ impl Primitive for LinearScan {
         Dependency::Reduction
     }
 
+    fn jet(&self) -> Jet {
+        Jet::Quotient(0)
+    }
+
     fn rule_text(&self) -> &'static str {
         "db = the recurrence of dy from the other end, da[t] = db[t] y[t-1]"
     }

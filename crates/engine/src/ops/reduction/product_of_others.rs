@@ -35,6 +35,13 @@ impl Polar for ProductOfOthers {
         })
     }
 
+    /// What comes before each element times what comes after.
+    const EXPAND: Option<fn(&Tensor) -> Tensor> = Some(|x| {
+        let axis = x.rank() - 1;
+        let until = |reverse: bool| x.cumprod_from(axis, reverse).delayed(axis, reverse, 1.0);
+        until(false) * until(true)
+    });
+
     fn flops(operands: usize, shape: &[usize]) -> f64 {
         // Polynomials with a coefficient for each set of directions.
         ((operands as f64 + 1.0) * (operands as f64).exp2()) * shape.iter().product::<usize>() as f64
