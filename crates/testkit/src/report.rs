@@ -8,7 +8,7 @@ use wengert::primitive::Primitive;
 /// ```
 /// use wengert_testkit::Aspect;
 /// assert_eq!(Aspect::SecondOrder.to_string(), "second order");
-/// assert_eq!(Aspect::ALL.len(), 13);
+/// assert_eq!(Aspect::ALL.len(), 14);
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Aspect {
@@ -44,7 +44,7 @@ pub enum Aspect {
 
 impl Aspect {
     /// Every aspect, in the order of the columns of the coverage table.
-    pub const ALL: [Aspect; 13] = [
+    pub const ALL: [Aspect; 14] = [
         Aspect::Structure,
         Aspect::Value,
         Aspect::Dtypes,
