@@ -47,6 +47,20 @@ pub enum ErrorKind {
     NotPositiveDefinite(Vec<usize>),
     /// An iteration that did not end for the matrix at this index of the batch.
     NotConverged(Vec<usize>),
+    /// An iteration that did not reach its tolerance: after so many steps, its residual was still this large.
+    Diverged {
+        /// How many steps were taken.
+        steps: usize,
+        /// What was left.
+        residual: f64,
+    },
+    /// An integration that could not go on.
+    Integration {
+        /// How far it came.
+        time: f64,
+        /// How many steps were taken.
+        steps: usize,
+    },
     /// An operation lacks a rule that was asked of it.
     MissingRule,
     /// A checkpointed function did something else when it was computed again.

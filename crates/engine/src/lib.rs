@@ -8,6 +8,7 @@ mod bind;
 mod composite;
 mod custom;
 mod error;
+mod implicit;
 mod interp;
 mod location;
 pub mod memory;
@@ -22,6 +23,10 @@ pub mod tree;
 
 pub use composite::{Covariance, Interpolation, MatrixNorm, PadMode, ScatterReduce, Unique};
 pub use error::{Error, ErrorKind, catch};
+pub use implicit::{
+    Adjoint, Argmin, FixedPoint, Krylov, Ode, Root, argmin, fixed_point, linear_solve, odeint, root, try_argmin,
+    try_fixed_point, try_linear_solve, try_odeint, try_root,
+};
 pub use location::Line;
 pub use sparse::{Colouring, Pattern, SparseHessian, SparseJacobian, hessian_pattern, jacobian_pattern};
 pub use tensor::{

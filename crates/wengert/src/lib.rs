@@ -24,18 +24,25 @@ pub use wengert_engine::{
     value_and_grad_with_aux, value_and_grad_wrt, vhp, vjp, vmap, vmap_with,
 };
 
+pub use wengert_engine::{
+    Adjoint, Argmin, FixedPoint, Krylov, Ode, Root, argmin, fixed_point, linear_solve, odeint, root, try_argmin,
+    try_fixed_point, try_linear_solve, try_odeint, try_root,
+};
+
 /// Everything a program usually needs.
 pub mod prelude {
     pub use crate::autograd::{Backward, Tape, detect_anomaly, enable_grad, no_grad, record_values};
     pub use crate::program::Program;
     pub use crate::{
-        Attention, Axes, Bag, Colouring, Compiled, Conv, CrossEntropy, DType, Ellipsis, EmbeddingBag, Error, ErrorKind,
-        GradCheck, GridSample, Interpolate, InterpolateMode, Jacobian, Key, LinearMap, MatrixNorm, NewAxis, Norm,
-        Operand, Outside, PadMode, Padding, Pattern, Pool, Pullback, Reduction, ScatterReduce, Select, Shape,
-        SparseHessian, SparseJacobian, Tensor, Tree, TreePath, Triangle, catch, checkpoint, checkpoint_chain, compile,
-        custom_jvp, custom_vjp, gauss_newton_product, grad, grad_with_aux, grad_wrt, gradcheck, hessian,
-        hessian_pattern, hvp, jacfwd, jacobian, jacobian_pattern, jacrev, jet, jvp, laplacian, linearize,
-        stop_gradient, value_and_grad, value_and_grad_with_aux, value_and_grad_wrt, vhp, vjp, vmap, vmap_with,
+        Adjoint, Argmin, Attention, Axes, Bag, Colouring, Compiled, Conv, CrossEntropy, DType, Ellipsis, EmbeddingBag,
+        Error, ErrorKind, FixedPoint, GradCheck, GridSample, Interpolate, InterpolateMode, Jacobian, Key, Krylov,
+        LinearMap, MatrixNorm, NewAxis, Norm, Ode, Operand, Outside, PadMode, Padding, Pattern, Pool, Pullback,
+        Reduction, Root, ScatterReduce, Select, Shape, SparseHessian, SparseJacobian, Tensor, Tree, TreePath, Triangle,
+        argmin, catch, checkpoint, checkpoint_chain, compile, custom_jvp, custom_vjp, fixed_point,
+        gauss_newton_product, grad, grad_with_aux, grad_wrt, gradcheck, hessian, hessian_pattern, hvp, jacfwd,
+        jacobian, jacobian_pattern, jacrev, jet, jvp, laplacian, linear_solve, linearize, odeint, root, stop_gradient,
+        try_argmin, try_fixed_point, try_linear_solve, try_odeint, try_root, value_and_grad, value_and_grad_with_aux,
+        value_and_grad_wrt, vhp, vjp, vmap, vmap_with,
     };
 }
 

@@ -3,7 +3,7 @@
 use super::{Function, Residual};
 use crate::interp::{Content, Level, LevelKind, OpenLevel, Tracer, batch};
 use crate::location::{self, Line};
-use crate::primitive::Mask;
+use crate::primitive::{Mask, Spec, SpecRef, Specs};
 use crate::{Shape, Tensor};
 use std::panic::Location;
 use std::sync::Arc;
@@ -59,6 +59,27 @@ impl Batched {
     fn lift_operands(&self, pass: &Pass, x: &[Tensor]) -> Vec<Tensor> {
         x.iter().enumerate().map(|(position, operand)| self.lift_operand(pass, position, operand)).collect()
     }
+
+    /// The outputs of every element by a call of its own.
+    fn call_each(&self, x: &[Tensor]) -> Vec<Tensor> {
+        let specs: Vec<SpecRef<'_>> = x.iter().map(|operand| operand.value.spec_ref()).collect();
+        let outputs = self.infer(&specs);
+        if self.size == 0 {
+            return outputs.iter().map(|output| Tensor::constant(0.0, output)).collect();
+        }
+        let mut rows: Vec<Vec<Tensor>> = vec![Vec::with_capacity(self.size); outputs.len()];
+        for element in 0..self.size as isize {
+            let operand = |(position, operand): (usize, &Tensor)| match self.batched.has(position) {
+                true => operand.select(0, element),
+                false => operand.clone(),
+            };
+            let operands: Vec<Tensor> = x.iter().enumerate().map(operand).collect();
+            for (row, output) in rows.iter_mut().zip(self.function.call(&operands)) {
+                row.push(output);
+            }
+        }
+        rows.iter().map(|row| Tensor::stack(row, 0)).collect()
+    }
 }
 
 impl Function for Batched {
@@ -66,7 +87,25 @@ impl Function for Batched {
         self.function.name()
     }
 
+    fn infer(&self, operands: &[SpecRef<'_>]) -> Specs {
+        let element = |(position, operand): (usize, &SpecRef<'_>)| {
+            let skipped = usize::from(self.batched.has(position));
+            Spec::new(&operand.shape[skipped..], operand.dtype)
+        };
+        let elements: Vec<Spec> = operands.iter().enumerate().map(element).collect();
+        let elements: Vec<SpecRef<'_>> = elements.iter().map(Spec::as_ref).collect();
+        let outputs = self.function.infer(&elements).into_iter();
+        outputs.map(|output| Spec { shape: output.shape.prepended(self.size), ..output }).collect()
+    }
+
+    fn reads_numbers(&self) -> bool {
+        self.function.reads_numbers()
+    }
+
     fn call(&self, x: &[Tensor]) -> Vec<Tensor> {
+        if self.reads_numbers() {
+            return self.call_each(x);
+        }
         let pass = self.pass();
         pass.lower_all(self.function.call(&self.lift_operands(&pass, x)))
     }

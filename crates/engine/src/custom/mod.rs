@@ -35,6 +35,18 @@ pub trait Function: Send + Sync {
     /// The name in errors and programs.
     fn name(&self) -> &'static str;
 
+    /// What comes out for operands of these specs: what a trial run on symbols gives, unless the function knows.
+    fn infer(&self, operands: &[SpecRef<'_>]) -> Specs {
+        custom::infer_by_trial(|x| self.call(x), operands)
+    }
+
+    /// Whether `call` reads numbers, as an iteration does to know when to stop. It is then given nothing but numbers: a batch
+    /// calls it for every element, a program when it is evaluated. Such a function knows its output specs, and its `forward`
+    /// binds it again, to the tensors below.
+    fn reads_numbers(&self) -> bool {
+        false
+    }
+
     /// The value alone.
     fn call(&self, x: &[Tensor]) -> Vec<Tensor>;
 
@@ -146,7 +158,7 @@ impl Primitive for Custom {
     }
 
     fn infer(&self, attrs: &Attrs, operands: &[SpecRef<'_>]) -> Result<Specs, Error> {
-        Ok(custom::infer(&attr(attrs).function, operands))
+        Ok(attr(attrs).function.infer(operands))
     }
 
     fn eval(&self, _device: Device, attrs: &Attrs, operands: &[&Tensor], _outputs: &[Spec]) -> Result<Outputs, Error> {

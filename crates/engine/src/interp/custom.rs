@@ -33,7 +33,8 @@ pub(crate) fn apply(
         let linked = modes::records_tape() && operands.iter().any(|operand| operand.link.is_some());
         return match linked {
             true => record_imperative(function, op, attrs, operands, line),
-            false => Ok(function.call(&cloned(operands)).into()),
+            // Where nothing is recorded, a leaf is a number like others.
+            false => Ok(function.call(&plain(operands)).into()),
         };
     };
     match &level.kind {
@@ -56,7 +57,7 @@ pub(crate) fn apply(
         LevelKind::Pattern(_) => follow(level, function, operands, line),
         LevelKind::Trace(builder) => {
             let specs: SmallVec<[_; 4]> = operands.iter().map(|operand| operand.value.spec_ref()).collect();
-            let results = infer(function, &specs).len();
+            let results = function.infer(&specs).len();
             trace::apply(level, builder, op, staged(attrs, results), operands, line)
         }
     }
@@ -66,6 +67,19 @@ fn cloned(operands: &[&Tensor]) -> Vec<Tensor> {
     operands.iter().map(|&operand| operand.clone()).collect()
 }
 
+fn plain(operands: &[&Tensor]) -> Vec<Tensor> {
+    operands.iter().map(|operand| operand.plain()).collect()
+}
+
+/// Outputs and residual have their places in one mask.
+fn expect_room(name: &str, count: usize) -> Result<(), Error> {
+    if count <= MOST_LEAVES {
+        return Ok(());
+    }
+    let message = format!("has at most {MOST_LEAVES} leaves of output and residual together, got {count}");
+    Err(Error::new(ErrorKind::Argument, name, message).help("join some of them, for example with Tensor::concat"))
+}
+
 fn record_imperative(
     function: &Arc<dyn Function>,
     op: &'static dyn Primitive,
@@ -73,8 +87,8 @@ fn record_imperative(
     operands: &[&Tensor],
     line: Line,
 ) -> Result<Outputs, Error> {
-    let plain: Vec<Tensor> = operands.iter().map(|operand| operand.plain()).collect();
-    let (mut outputs, residual) = function.forward(&plain);
+    let (mut outputs, residual) = function.forward(&plain(operands));
+    expect_room(function.name(), outputs.len() + residual.tensors.len())?;
     if outputs.iter().any(|output| output.link.is_some()) {
         return Err(captured(function.name(), "imperative tape"));
     }
@@ -107,6 +121,7 @@ fn record(
     let primals: SmallVec<[&Tensor; 4]> = parts.iter().map(|part| part.0).collect();
     let (mut outputs, residual) = function.forward(&cloned(&primals));
     expect_below(level, function.name(), outputs.iter().chain(&residual.tensors))?;
+    expect_room(function.name(), outputs.len() + residual.tensors.len())?;
     let results = outputs.len();
     let attrs = recorded(attrs, operands.len(), results, &residual, false);
     outputs.extend(residual.tensors);
@@ -163,7 +178,7 @@ fn follow(
 }
 
 /// What comes out of a function for operands of these specs, by a trial run on symbols.
-pub(crate) fn infer(function: &Arc<dyn Function>, operands: &[SpecRef<'_>]) -> Specs {
+pub(crate) fn infer_by_trial(call: impl FnOnce(&[Tensor]) -> Vec<Tensor>, operands: &[SpecRef<'_>]) -> Specs {
     let line = location::resolve(Location::caller());
     let trial = Level::open("compile", LevelKind::Trace(Mutex::default()), line);
     let LevelKind::Trace(builder) = &trial.0.kind else { unreachable!("opened as a trace") };
@@ -172,7 +187,7 @@ pub(crate) fn infer(function: &Arc<dyn Function>, operands: &[SpecRef<'_>]) -> S
         trace::lift(&trial.0, var, operand.to_spec(), line)
     };
     let symbols: Vec<Tensor> = operands.iter().map(symbol).collect();
-    modes::tracing(|| function.call(&symbols)).iter().map(Tensor::spec).collect()
+    modes::tracing(|| call(&symbols)).iter().map(Tensor::spec).collect()
 }
 
 /// What a rule computes from tensors below a level lies below it, unless it captured others.
@@ -185,7 +200,7 @@ fn expect_below<'t>(
     if tensors.any(above) { Err(captured(name, level.name)) } else { Ok(()) }
 }
 
-fn captured(name: &str, by: &str) -> Error {
+pub(crate) fn captured(name: &str, by: &str) -> Error {
     let message = format!("the function captured a tensor that the {by} differentiates by");
     Error::new(ErrorKind::WrongLevel, name, message)
         .help("make it an input of the function; what is captured is a constant to its rule")

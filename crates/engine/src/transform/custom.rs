@@ -106,7 +106,7 @@ pub(super) fn call<X: Tree>(function: Arc<dyn Function>, x: &X, line: Line) -> R
 }
 
 /// A tree's structure, its leaves' numbers left out.
-pub(super) fn form_of<T: Tree>(tree: &T) -> T {
+pub(crate) fn form_of<T: Tree>(tree: &T) -> T {
     tree.map_leaves(|_| Tensor::from(0.0))
 }
 
@@ -123,7 +123,7 @@ fn owned<T: Tree>(tree: &T) -> Vec<Tensor> {
     tree.leaves().into_iter().cloned().collect()
 }
 
-pub(super) fn specs_of<T: Tree>(tree: &T) -> Vec<Spec> {
+pub(crate) fn specs_of<T: Tree>(tree: &T) -> Vec<Spec> {
     tree.leaves().into_iter().map(Tensor::spec).collect()
 }
 
@@ -135,7 +135,7 @@ fn completed<T: Tree>(form: &T, specs: &[Spec], leaves: &[Option<Tensor>]) -> T 
 }
 
 /// What a user's rule returned must fit what it is the derivative of.
-pub(super) fn expect_form<T: Tree>(name: &str, what: &str, tree: &T, form: &T, specs: &[Spec]) -> Result<(), Error> {
+pub(crate) fn expect_form<T: Tree>(name: &str, what: &str, tree: &T, form: &T, specs: &[Spec]) -> Result<(), Error> {
     if let Some(text) = difference(tree, form) {
         return Err(Error::new(ErrorKind::Tree, name, format!("{what} has another structure: {text}")));
     }

@@ -18,6 +18,7 @@ mod vmap;
 pub use checkpoint::{checkpoint, checkpoint_chain};
 pub use compile::{Compiled, compile};
 pub use custom::{custom_jvp, custom_vjp, stop_gradient};
+pub(crate) use custom::{expect_form, form_of, specs_of};
 pub use grad::{grad, grad_with_aux, grad_wrt, value_and_grad, value_and_grad_with_aux, value_and_grad_wrt};
 pub use gradcheck::{GradCheck, GradFault, GradMismatch, GradReport, GradRow, gradcheck};
 pub use hessian::{gauss_newton_product, hessian, hvp, vhp};

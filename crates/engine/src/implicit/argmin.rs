@@ -1,0 +1,245 @@
+//! Minima of scalar functions, by Newton's method with conjugate gradients.
+
+use super::krylov::{Krylov, Solver};
+use super::packing::{Packing, operands};
+use super::rule::Solution;
+use super::{Map, bind_at, diverged, dot, epsilon, expect_numbers, norm, usual_tolerance};
+use crate::error::{OrRaise, catch};
+use crate::location::{self, Line};
+use crate::transform::form_of;
+use crate::{Error, ErrorKind, LinearMap, Shape, Tensor, Tree, grad, linearize, stop_gradient, value_and_grad};
+use std::panic::Location;
+use std::sync::Arc;
+
+/// How often a step is halved or doubled.
+const HALVINGS: i32 = 40;
+
+/// The x near `x0` where `f(theta, x)`, one real number, is smallest: a stationary point that is reached downhill.
+///
+/// The derivative by `theta` is that of the equation `df/dx = 0`, in any mode and of any order; the iteration is not recorded.
+/// `x0` has no derivative, and tensors that `f` captures are constants. Under `vmap` every element of the batch is solved by
+/// itself.
+///
+/// ```
+/// use wengert::prelude::*;
+/// // The mean is the point with the least squared distances; each of three points moves it by a third.
+/// let squares = |points: &Tensor, x: &Tensor| (points - x).square().sum();
+/// let mean = |points: &Tensor| argmin(squares, points, &Tensor::from(0.0));
+/// let points = Tensor::from([1.0, 2.0, 6.0]);
+/// assert!((mean(&points).item() - 3.0).abs() < 1e-12);
+/// assert!((grad(mean)(&points) - 1.0 / 3.0).abs().max().item() < 1e-12);
+/// ```
+#[track_caller]
+pub fn argmin<T, X>(f: impl Fn(&T, &X) -> Tensor + Send + Sync + 'static, theta: &T, x0: &X) -> X
+where
+    T: Tree + Send + Sync + 'static,
+    X: Tree + Send + Sync + 'static,
+{
+    Argmin::new().solve(f, theta, x0)
+}
+
+/// [`argmin`], with an error as a value if there is no minimum to be found.
+///
+/// ```
+/// use wengert::prelude::*;
+/// assert!(try_argmin(|_: &(), x: &Tensor| x.clone(), &(), &Tensor::from(1.0)).is_err());
+/// ```
+#[track_caller]
+pub fn try_argmin<T, X>(f: impl Fn(&T, &X) -> Tensor + Send + Sync + 'static, theta: &T, x0: &X) -> Result<X, Error>
+where
+    T: Tree + Send + Sync + 'static,
+    X: Tree + Send + Sync + 'static,
+{
+    Argmin::new().try_solve(f, theta, x0)
+}
+
+/// How a minimum is found: by Newton steps, whose systems conjugate gradients solve as precisely as is worth while; where the
+/// function curves down, the step follows that direction. Steps are halved until the function decreases.
+///
+/// ```
+/// use wengert::prelude::*;
+/// let well = |_: &(), x: &Tensor| (x * x - 1.0).square();
+/// let x = Argmin::new().tolerance(1e-12).steps(50).solve(well, &(), &Tensor::from(0.1));
+/// assert!((x.item() - 1.0).abs() < 1e-12);
+/// ```
+#[derive(Clone, Debug)]
+pub struct Argmin {
+    tolerance: Option<f64>,
+    steps: usize,
+    linear: Solver,
+}
+
+impl Default for Argmin {
+    fn default() -> Argmin {
+        Argmin::new()
+    }
+}
+
+impl Argmin {
+    /// The usual options.
+    pub fn new() -> Argmin {
+        Argmin { tolerance: None, steps: 200, linear: Krylov::cg() }
+    }
+
+    /// How small the last step has to be against `1 + |x|`; 1e-10 unless set, 1e-5 for `f32`.
+    pub fn tolerance(mut self, tolerance: f64) -> Argmin {
+        self.tolerance = Some(tolerance);
+        self
+    }
+
+    /// How many steps may be taken; 200 unless set.
+    pub fn steps(mut self, steps: usize) -> Argmin {
+        self.steps = steps;
+        self
+    }
+
+    /// How precisely large systems are solved for the derivative; 1e-10 unless set, 1e-5 for `f32`.
+    pub fn linear_tolerance(mut self, tolerance: f64) -> Argmin {
+        self.linear = self.linear.tolerance(tolerance);
+        self
+    }
+
+    /// The minimum; see [`argmin`].
+    #[track_caller]
+    pub fn solve<T, X>(&self, f: impl Fn(&T, &X) -> Tensor + Send + Sync + 'static, theta: &T, x0: &X) -> X
+    where
+        T: Tree + Send + Sync + 'static,
+        X: Tree + Send + Sync + 'static,
+    {
+        self.solve_at(f, theta, x0, location::resolve(Location::caller())).or_raise()
+    }
+
+    /// The minimum, or an error as a value.
+    #[track_caller]
+    pub fn try_solve<T, X>(
+        &self,
+        f: impl Fn(&T, &X) -> Tensor + Send + Sync + 'static,
+        theta: &T,
+        x0: &X,
+    ) -> Result<X, Error>
+    where
+        T: Tree + Send + Sync + 'static,
+        X: Tree + Send + Sync + 'static,
+    {
+        let line = location::resolve(Location::caller());
+        catch(|| self.solve_at(f, theta, x0, line)).flatten()
+    }
+
+    fn solve_at<T, X>(
+        &self,
+        f: impl Fn(&T, &X) -> Tensor + Send + Sync + 'static,
+        theta: &T,
+        x0: &X,
+        line: Line,
+    ) -> Result<X, Error>
+    where
+        T: Tree + Send + Sync + 'static,
+        X: Tree + Send + Sync + 'static,
+    {
+        let _scope = location::scope(line);
+        let packing = Packing::of("argmin", "the first guess", x0).map_err(|error| error.at(line))?;
+        let guess = stop_gradient(&packing.pack("the first guess", x0)?);
+        let (form, unknown) = (form_of(theta), packing.again());
+        let objective: Map = Arc::new(move |theta: &[Tensor], x: &Tensor| {
+            let value = f(&form.rebuild(theta.iter().cloned()), &unknown.unpack(x));
+            expect_one(&value).or_raise();
+            value
+        });
+        let slope = objective.clone();
+        let equation: Map = Arc::new(move |theta: &[Tensor], x: &Tensor| grad(|x: &Tensor| slope(theta, x))(x));
+        let tolerance = self.tolerance.unwrap_or_else(|| usual_tolerance(packing.dtype()));
+        let steps = self.steps;
+        let find = Arc::new(move |theta: &[Tensor], x: &Tensor| descend(&objective, theta, x, tolerance, steps));
+        let solution = Solution { name: "argmin", equation, find, solver: self.linear.clone() };
+        Ok(packing.unpack(&bind_at(Arc::new(solution), &operands(theta, &guess), line)?))
+    }
+}
+
+fn expect_one(value: &Tensor) -> Result<(), Error> {
+    if value.elements() == 1 && value.dtype().is_float() {
+        return Ok(());
+    }
+    let message = format!("the function returned {}, not one real number", value.spec());
+    Err(Error::new(ErrorKind::SeedNeeded(Shape::from(value.shape())), "argmin", message)
+        .help("reduce the result, for example with .sum()"))
+}
+
+fn descend(f: &Map, theta: &[Tensor], guess: &Tensor, tolerance: f64, most: usize) -> Result<Tensor, Error> {
+    let value_at = |x: &Tensor| f(theta, x).item();
+    let mut x = guess.clone();
+    let mut steepest = 0.0f64;
+    let mut slope = f64::NAN;
+    for steps in 0..most {
+        let ((value, gradient), map) = linearize(|x: &Tensor| value_and_grad(|x: &Tensor| f(theta, x))(x), &x);
+        expect_numbers("argmin", &gradient)?;
+        let value = value.item();
+        slope = norm(&gradient);
+        if !slope.is_finite() || !value.is_finite() {
+            let message = format!("after {steps} steps the function or its gradient is not finite");
+            return Err(diverged("argmin", steps, slope, message).help("start elsewhere; is there a minimum?"));
+        }
+        if slope == 0.0 {
+            return Ok(x);
+        }
+        steepest = steepest.max(slope);
+        let direction = Direction::find(&map, &gradient, slope * (slope / steepest).sqrt().min(0.1));
+        if !direction.bends_down && norm(&direction.step) <= tolerance * (1.0 + norm(&x)) {
+            return Ok(&x + &direction.step);
+        }
+        // Near the minimum the decrease drowns in rounding, while the step is still good.
+        let (falls, noise) = (dot(&gradient, &direction.step), 10.0 * epsilon(x.dtype()) * value.abs());
+        let at = |share: f64| value_at(&(&x + &direction.step * share));
+        let enough = |there: f64, share: f64| there <= value + 1e-4 * share * falls + noise;
+        let mut share = 1.0;
+        while !enough(at(share), share) {
+            share /= 2.0;
+            if share < 2f64.powi(-HALVINGS) {
+                let message = format!("after {steps} steps no further one decreases the function; slope {slope:e}");
+                return Err(diverged("argmin", steps, slope, message)
+                    .help("accept a larger tolerance if this is as exact as the function, or start elsewhere"));
+            }
+        }
+        // Where the function curves down, Newton's method has no length to propose.
+        while direction.bends_down && share < 2f64.powi(HALVINGS) && at(2.0 * share) < at(share) {
+            share *= 2.0;
+        }
+        x = &x + &direction.step * share;
+    }
+    let message = format!("after {most} steps the slope is still {slope:e}");
+    Err(diverged("argmin", most, slope, message).help("start nearer, or allow more steps or a larger tolerance"))
+}
+
+/// Where to go from a point.
+struct Direction {
+    step: Tensor,
+    /// Whether it is a direction of negative curvature.
+    bends_down: bool,
+}
+
+impl Direction {
+    /// Conjugate gradients for `H step = -gradient` until the residual is at most `target`, or the curvature is not positive.
+    fn find(map: &LinearMap<Tensor, (Tensor, Tensor)>, gradient: &Tensor, target: f64) -> Direction {
+        let mut step = gradient.full_like(0.0);
+        let mut r = -gradient;
+        let mut p = r.clone();
+        let mut rr = dot(&r, &r);
+        for round in 0..(10 * gradient.elements()).max(20) {
+            let image = map.apply(&p).1;
+            let curvature = dot(&p, &image);
+            if curvature <= epsilon(p.dtype()) * norm(&p) * norm(&image) {
+                // A step that was begun goes downhill already; otherwise the steepest way does.
+                return Direction { step: if round == 0 { p } else { step }, bends_down: true };
+            }
+            let length = rr / curvature;
+            step = step.combine(1.0, &p, length);
+            r = r.combine(1.0, &image, -length);
+            let next = dot(&r, &r);
+            if next.sqrt() <= target {
+                break;
+            }
+            p = r.combine(1.0, &p, next / rr);
+            rr = next;
+        }
+        Direction { step, bends_down: false }
+    }
+}

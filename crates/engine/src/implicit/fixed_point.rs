@@ -1,0 +1,201 @@
+//! Fixed points, by iteration.
+
+use super::krylov::{Krylov, Solver};
+use super::packing::{Packing, operands};
+use super::rule::Solution;
+use super::{Map, bind_at, diverged, expect_numbers, norm, usual_tolerance};
+use crate::error::{OrRaise, catch};
+use crate::location::{self, Line};
+use crate::{Error, Tensor, Tree, stop_gradient};
+use std::collections::VecDeque;
+use std::panic::Location;
+use std::sync::Arc;
+
+/// The x with `x = g(theta, x)` to which `x0, g(theta, x0), ..` converges.
+///
+/// The derivative by `theta` is that of the equation, `dx = (I - dg/dx)^-1 (dg/dtheta) dtheta`, in any mode and of any order; the
+/// iteration is not recorded. `x0` has no derivative, and tensors that `g` captures are constants. Under `vmap` every element
+/// of the batch is solved by itself.
+///
+/// ```
+/// use wengert::prelude::*;
+/// let babylonian = |a: &Tensor, x: &Tensor| (x + a / x) / 2.0;
+/// let square_root = |a: &Tensor| fixed_point(babylonian, a, &Tensor::from(1.0));
+/// assert!((square_root(&Tensor::from(4.0)).item() - 2.0).abs() < 1e-12);
+/// assert!((grad(square_root)(&Tensor::from(4.0)).item() - 0.25).abs() < 1e-12);
+/// ```
+#[track_caller]
+pub fn fixed_point<T, X>(g: impl Fn(&T, &X) -> X + Send + Sync + 'static, theta: &T, x0: &X) -> X
+where
+    T: Tree + Send + Sync + 'static,
+    X: Tree + Send + Sync + 'static,
+{
+    FixedPoint::new().solve(g, theta, x0)
+}
+
+/// [`fixed_point`], with an error as a value if the iteration does not converge.
+///
+/// ```
+/// use wengert::prelude::*;
+/// let error = try_fixed_point(|_: &(), x: &Tensor| x * 2.0, &(), &Tensor::from(1.0)).unwrap_err();
+/// assert!(matches!(error.kind(), ErrorKind::Diverged { .. }));
+/// ```
+#[track_caller]
+pub fn try_fixed_point<T, X>(g: impl Fn(&T, &X) -> X + Send + Sync + 'static, theta: &T, x0: &X) -> Result<X, Error>
+where
+    T: Tree + Send + Sync + 'static,
+    X: Tree + Send + Sync + 'static,
+{
+    FixedPoint::new().try_solve(g, theta, x0)
+}
+
+/// How a [`fixed_point`] is found.
+///
+/// ```
+/// use wengert::prelude::*;
+/// let x = FixedPoint::new().anderson(3).solve(|_: &(), x: &Tensor| x.cos(), &(), &Tensor::from(1.0));
+/// assert!((x.item() - 0.7390851332151607).abs() < 1e-9);
+/// ```
+#[derive(Clone, Debug)]
+pub struct FixedPoint {
+    tolerance: Option<f64>,
+    steps: usize,
+    memory: usize,
+    linear: Solver,
+}
+
+impl Default for FixedPoint {
+    fn default() -> FixedPoint {
+        FixedPoint::new()
+    }
+}
+
+impl FixedPoint {
+    /// The usual options: plain iteration.
+    pub fn new() -> FixedPoint {
+        FixedPoint { tolerance: None, steps: 10_000, memory: 0, linear: Krylov::gmres() }
+    }
+
+    /// How small the last change has to be against `1 + |x|`; 1e-10 unless set, 1e-5 for `f32`.
+    pub fn tolerance(mut self, tolerance: f64) -> FixedPoint {
+        self.tolerance = Some(tolerance);
+        self
+    }
+
+    /// How many times `g` may be applied; 10000 unless set.
+    pub fn steps(mut self, steps: usize) -> FixedPoint {
+        self.steps = steps;
+        self
+    }
+
+    /// Anderson's acceleration: the next point makes the best of the last `memory` changes.
+    pub fn anderson(mut self, memory: usize) -> FixedPoint {
+        self.memory = memory;
+        self
+    }
+
+    /// How precisely large systems are solved for the derivative; 1e-10 unless set, 1e-5 for `f32`.
+    pub fn linear_tolerance(mut self, tolerance: f64) -> FixedPoint {
+        self.linear = self.linear.tolerance(tolerance);
+        self
+    }
+
+    /// The fixed point; see [`fixed_point`].
+    #[track_caller]
+    pub fn solve<T, X>(&self, g: impl Fn(&T, &X) -> X + Send + Sync + 'static, theta: &T, x0: &X) -> X
+    where
+        T: Tree + Send + Sync + 'static,
+        X: Tree + Send + Sync + 'static,
+    {
+        self.solve_at(g, theta, x0, location::resolve(Location::caller())).or_raise()
+    }
+
+    /// The fixed point, or an error as a value.
+    #[track_caller]
+    pub fn try_solve<T, X>(
+        &self,
+        g: impl Fn(&T, &X) -> X + Send + Sync + 'static,
+        theta: &T,
+        x0: &X,
+    ) -> Result<X, Error>
+    where
+        T: Tree + Send + Sync + 'static,
+        X: Tree + Send + Sync + 'static,
+    {
+        let line = location::resolve(Location::caller());
+        catch(|| self.solve_at(g, theta, x0, line)).flatten()
+    }
+
+    fn solve_at<T, X>(
+        &self,
+        g: impl Fn(&T, &X) -> X + Send + Sync + 'static,
+        theta: &T,
+        x0: &X,
+        line: Line,
+    ) -> Result<X, Error>
+    where
+        T: Tree + Send + Sync + 'static,
+        X: Tree + Send + Sync + 'static,
+    {
+        let _scope = location::scope(line);
+        let packing = Packing::of("fixed_point", "the first guess", x0).map_err(|error| error.at(line))?;
+        let image = packing.map(theta, "what the function returned", g);
+        let guess = stop_gradient(&packing.pack("the first guess", x0)?);
+        let tolerance = self.tolerance.unwrap_or_else(|| usual_tolerance(packing.dtype()));
+        let change = image.clone();
+        let equation: Map = Arc::new(move |theta: &[Tensor], x: &Tensor| change(theta, x) - x);
+        let (steps, memory) = (self.steps, self.memory);
+        let find = Arc::new(move |theta: &[Tensor], x: &Tensor| iterate(&image, theta, x, tolerance, steps, memory));
+        let solution = Solution { name: "fixed_point", equation, find, solver: self.linear.clone() };
+        Ok(packing.unpack(&bind_at(Arc::new(solution), &operands(theta, &guess), line)?))
+    }
+}
+
+fn iterate(
+    g: &Map,
+    theta: &[Tensor],
+    guess: &Tensor,
+    tolerance: f64,
+    most: usize,
+    memory: usize,
+) -> Result<Tensor, Error> {
+    let mut x = guess.clone();
+    let mut left = f64::NAN;
+    // Images and changes, the newest last.
+    let mut history: VecDeque<(Tensor, Tensor)> = VecDeque::new();
+    for steps in 0..most {
+        let image = g(theta, &x);
+        expect_numbers("fixed_point", &image)?;
+        let change = &image - &x;
+        left = norm(&change);
+        if !left.is_finite() {
+            return Err(diverged("fixed_point", steps, left, format!("after {steps} steps the values are not finite"))
+                .help("the function is no contraction here; start nearer, or use root"));
+        }
+        if left <= tolerance * (1.0 + norm(&image)) {
+            return Ok(image);
+        }
+        history.push_back((image, change));
+        if history.len() > memory + 1 {
+            history.pop_front();
+        }
+        x = mixed(&history);
+    }
+    let message = format!("after {most} steps a further one still changes x by {left:e}");
+    Err(diverged("fixed_point", most, left, message).help("allow more steps, or accelerate with FixedPoint::anderson"))
+}
+
+/// The newest image, less the share of earlier differences that explains the newest change best.
+fn mixed(history: &VecDeque<(Tensor, Tensor)>) -> Tensor {
+    let (image, change) = history.back().expect("there is an image");
+    if history.len() == 1 {
+        return image.clone();
+    }
+    let differences = |part: fn(&(Tensor, Tensor)) -> &Tensor| {
+        let pairs = history.iter().zip(history.iter().skip(1));
+        Tensor::stack(&pairs.map(|(old, new)| (part(new) - part(old)).flatten()).collect::<Vec<_>>(), 1)
+    };
+    let (images, changes) = (differences(|entry| &entry.0), differences(|entry| &entry.1));
+    let shares = changes.pinv().matmul(&change.flatten());
+    image - images.matmul(&shares).reshape(image.shape())
+}

@@ -1,0 +1,297 @@
+//! Linear systems by products with the operator alone: conjugate gradients and GMRES.
+
+use super::packing::Packing;
+use super::{diverged, dot, epsilon, expect_numbers, norm, usual_tolerance};
+use crate::error::OrRaise;
+use crate::{Error, ErrorKind, Jacobian, Tensor, Tree};
+use std::fmt;
+use std::sync::Arc;
+
+/// How a linear system is solved by products with its operator.
+///
+/// ```
+/// use wengert::prelude::*;
+/// let halved = Krylov::cg().tolerance(1e-12).steps(50).preconditioner(|r: &Tensor| r * 0.5);
+/// let x = linear_solve(|a: &Tensor, x: &Tensor| a * x, &Tensor::from(2.0), &Tensor::from([2.0, 4.0]), halved);
+/// assert_eq!(x, Tensor::from([1.0, 2.0]));
+/// ```
+pub struct Krylov<X> {
+    options: Options,
+    preconditioner: Option<Arc<dyn Fn(&X) -> X + Send + Sync>>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Method {
+    ConjugateGradients,
+    Gmres,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Options {
+    method: Method,
+    tolerance: Option<f64>,
+    steps: Option<usize>,
+    restart: usize,
+}
+
+impl<X> Clone for Krylov<X> {
+    fn clone(&self) -> Self {
+        Krylov { options: self.options, preconditioner: self.preconditioner.clone() }
+    }
+}
+
+impl<X> fmt::Debug for Krylov<X> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.options.fmt(f)
+    }
+}
+
+impl<X> Krylov<X> {
+    fn new(method: Method) -> Krylov<X> {
+        Krylov { options: Options { method, tolerance: None, steps: None, restart: 50 }, preconditioner: None }
+    }
+
+    /// Conjugate gradients, for symmetric positive definite operators.
+    pub fn cg() -> Krylov<X> {
+        Krylov::new(Method::ConjugateGradients)
+    }
+
+    /// GMRES, for any operator.
+    pub fn gmres() -> Krylov<X> {
+        Krylov::new(Method::Gmres)
+    }
+
+    /// How small the residual has to be against the right side; 1e-10 unless set, 1e-5 for `f32`.
+    pub fn tolerance(mut self, tolerance: f64) -> Krylov<X> {
+        self.options.tolerance = Some(tolerance);
+        self
+    }
+
+    /// How many products with the operator may be made; ten for every unknown unless set, and at least 100.
+    pub fn steps(mut self, steps: usize) -> Krylov<X> {
+        self.options.steps = Some(steps);
+        self
+    }
+
+    /// After how many steps GMRES starts again, which bounds its memory; 50 unless set.
+    pub fn restart(mut self, steps: usize) -> Krylov<X> {
+        self.options.restart = steps.max(1);
+        self
+    }
+
+    /// A linear function near the inverse of the operator; for conjugate gradients symmetric positive definite too. It changes
+    /// how fast the solution is found, not the solution, so it needs no derivative.
+    pub fn preconditioner(mut self, near_inverse: impl Fn(&X) -> X + Send + Sync + 'static) -> Krylov<X> {
+        self.preconditioner = Some(Arc::new(near_inverse));
+        self
+    }
+}
+
+impl<X: Tree + Send + Sync + 'static> Krylov<X> {
+    /// The same for unknowns that are packed into one tensor.
+    pub(super) fn packed(&self, packing: &Packing<X>) -> Solver {
+        let packed = |near_inverse: &Arc<dyn Fn(&X) -> X + Send + Sync>| {
+            let (near_inverse, packing) = (near_inverse.clone(), packing.again());
+            let packed = move |r: &Tensor| {
+                packing.pack("what the preconditioner returned", &near_inverse(&packing.unpack(r))).or_raise()
+            };
+            Arc::new(packed) as Arc<dyn Fn(&Tensor) -> Tensor + Send + Sync>
+        };
+        Krylov { options: self.options, preconditioner: self.preconditioner.as_ref().map(packed) }
+    }
+}
+
+/// A method for one tensor as unknown.
+pub(super) type Solver = Krylov<Tensor>;
+
+/// A linear map of tensors of one shape.
+type Apply<'a> = &'a dyn Fn(&Tensor) -> Tensor;
+
+impl Solver {
+    /// Whether a system and its transpose are the same to it.
+    pub fn is_symmetric(&self) -> bool {
+        self.options.method == Method::ConjugateGradients
+    }
+
+    /// The solution of `map x = b`, or of the transposed system.
+    pub fn solve(
+        &self,
+        name: &str,
+        map: &Jacobian<Tensor, Tensor>,
+        transposed: bool,
+        b: &Tensor,
+    ) -> Result<Tensor, Error> {
+        let apply = |v: &Tensor| if transposed { map.apply_transpose(v) } else { map.apply(v) };
+        let turned = match &self.preconditioner {
+            Some(near_inverse) if transposed => Some(Jacobian::of(|r: &Tensor| near_inverse(r), b)),
+            _ => None,
+        };
+        let precondition = |r: &Tensor| match (&turned, &self.preconditioner) {
+            (Some(turned), _) => turned.apply_transpose(r),
+            (None, Some(near_inverse)) => near_inverse(r),
+            (None, None) => r.clone(),
+        };
+        match self.options.method {
+            Method::ConjugateGradients => self.conjugate_gradients(name, &apply, &precondition, b),
+            Method::Gmres => self.minimal_residuals(name, &apply, &precondition, b),
+        }
+    }
+
+    fn target(&self, b: &Tensor) -> f64 {
+        self.options.tolerance.unwrap_or_else(|| usual_tolerance(b.dtype())) * norm(b)
+    }
+
+    fn most(&self, b: &Tensor) -> usize {
+        self.options.steps.unwrap_or_else(|| (10 * b.elements()).max(100))
+    }
+
+    /// What is left is checked after every step: done, given up, or to be continued.
+    fn done(&self, name: &str, left: f64, target: f64, steps: usize, most: usize) -> Result<bool, Error> {
+        if left <= target {
+            return Ok(true);
+        }
+        if left.is_finite() && steps < most {
+            return Ok(false);
+        }
+        let message = match left.is_finite() {
+            true => format!("after {steps} steps the residual is {left:e}, not yet {target:e}"),
+            false => format!("the residual is not finite after {steps} steps"),
+        };
+        Err(diverged(name, steps, left, message)
+            .help("allow more steps or a larger tolerance, or give a preconditioner"))
+    }
+
+    fn conjugate_gradients(
+        &self,
+        name: &str,
+        apply: Apply<'_>,
+        precondition: Apply<'_>,
+        b: &Tensor,
+    ) -> Result<Tensor, Error> {
+        let (target, most) = (self.target(b), self.most(b));
+        let mut x = b.full_like(0.0);
+        let mut r = b.clone();
+        let mut z = precondition(&r);
+        expect_numbers(name, &z)?;
+        let mut p = z.clone();
+        let mut rz = dot(&r, &z);
+        let mut steps = 0;
+        while !self.done(name, norm(&r), target, steps, most)? {
+            let image = apply(&p);
+            let curvature = dot(&p, &image);
+            if curvature <= 0.0 {
+                let message = format!("the operator has curvature {curvature:e} in some direction");
+                return Err(Error::new(ErrorKind::NotPositiveDefinite(Vec::new()), name, message)
+                    .help("use Krylov::gmres(), which takes any operator"));
+            }
+            let length = rz / curvature;
+            x = x.combine(1.0, &p, length);
+            r = r.combine(1.0, &image, -length);
+            z = precondition(&r);
+            let next = dot(&r, &z);
+            p = z.combine(1.0, &p, next / rz);
+            rz = next;
+            steps += 1;
+        }
+        Ok(x)
+    }
+
+    /// Preconditioned from the right, so that the residual is that of the system itself.
+    fn minimal_residuals(
+        &self,
+        name: &str,
+        apply: Apply<'_>,
+        precondition: Apply<'_>,
+        b: &Tensor,
+    ) -> Result<Tensor, Error> {
+        let (target, most) = (self.target(b), self.most(b));
+        let mut x = b.full_like(0.0);
+        let mut r = b.clone();
+        let mut left = norm(&r);
+        let mut steps = 0;
+        while !self.done(name, left, target, steps, most)? {
+            let cycle = Cycle::run(name, apply, precondition, &r, target, self.options.restart.min(most - steps))?;
+            steps += cycle.steps;
+            x = &x + &precondition(&cycle.correction);
+            r = b - &apply(&x);
+            let before = std::mem::replace(&mut left, norm(&r));
+            if left > target && left > 0.999 * before {
+                let message = format!("no progress in {} steps: the residual stays at {left:e}", cycle.steps);
+                return Err(diverged(name, steps, left, message)
+                    .help("restart later, give a preconditioner, or see whether the operator is singular"));
+            }
+        }
+        Ok(x)
+    }
+}
+
+/// What the Krylov space of one residual has to give.
+struct Cycle {
+    correction: Tensor,
+    steps: usize,
+}
+
+impl Cycle {
+    /// Minimises the residual over at most `most` directions, an orthonormal basis of which is made one by one; the least
+    /// squares problem is kept triangular by rotations.
+    fn run(
+        name: &str,
+        apply: Apply<'_>,
+        precondition: Apply<'_>,
+        r: &Tensor,
+        target: f64,
+        most: usize,
+    ) -> Result<Cycle, Error> {
+        let (beta, nothing) = (norm(r), 8.0 * epsilon(r.dtype()));
+        let mut basis = vec![r / beta];
+        let mut triangle: Vec<Vec<f64>> = Vec::new();
+        let mut rotations: Vec<(f64, f64)> = Vec::new();
+        let mut right = vec![beta];
+        for step in 0..most {
+            let mut image = apply(&precondition(&basis[step]));
+            expect_numbers(name, &image)?;
+            let length = norm(&image);
+            let mut column = vec![0.0; step + 1];
+            // Twice is enough for orthogonality to the last digit.
+            for _ in 0..2 {
+                for (entry, direction) in column.iter_mut().zip(&basis) {
+                    let share = dot(&image, direction);
+                    image = image.combine(1.0, direction, -share);
+                    *entry += share;
+                }
+            }
+            let rest = norm(&image);
+            for (row, (cosine, sine)) in rotations.iter().enumerate() {
+                let (a, b) = (column[row], column[row + 1]);
+                (column[row], column[row + 1]) = (cosine * a + sine * b, cosine * b - sine * a);
+            }
+            let pivot = column[step].hypot(rest);
+            if pivot <= nothing * length || !pivot.is_finite() {
+                return match pivot.is_finite() {
+                    true => Err(Error::new(ErrorKind::Singular(Vec::new()), name, "the operator is singular")
+                        .help("a direction is mapped to zero, so the system has no unique solution")),
+                    false => Err(diverged(name, step, f64::NAN, "the operator's values are not finite")),
+                };
+            }
+            let (cosine, sine) = (column[step] / pivot, rest / pivot);
+            column[step] = pivot;
+            let last = right[step];
+            right[step] = cosine * last;
+            right.push(-sine * last);
+            rotations.push((cosine, sine));
+            triangle.push(column);
+            if right[step + 1].abs() <= target || rest <= nothing * length {
+                break;
+            }
+            basis.push(image / rest);
+        }
+        let steps = triangle.len();
+        for row in (0..steps).rev() {
+            let known: f64 = (row + 1..steps).map(|column| triangle[column][row] * right[column]).sum();
+            right[row] = (right[row] - known) / triangle[row][row];
+        }
+        let parts = basis.iter().zip(&right[..steps]).map(|(direction, share)| direction * *share);
+        let correction = parts.reduce(|sum, part| sum + part).unwrap_or_else(|| r.full_like(0.0));
+        Ok(Cycle { correction, steps })
+    }
+}

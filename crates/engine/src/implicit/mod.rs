@@ -1,0 +1,108 @@
+//! Functions that are given by an equation or found by an iteration: linear systems, roots, fixed points, minima, and solutions
+//! of differential equations. They are differentiated by what their result satisfies; iterations are not recorded.
+//!
+//! Every one of them is a [`Function`] that reads numbers. Its rules are written with Tensor operations and with further calls
+//! of such functions, on tensors of lower level: so they nest in any order, to any depth.
+
+mod argmin;
+mod fixed_point;
+mod krylov;
+mod linear;
+mod numeric;
+mod ode;
+mod packing;
+mod root;
+mod rule;
+
+pub use argmin::{Argmin, argmin, try_argmin};
+pub use fixed_point::{FixedPoint, fixed_point, try_fixed_point};
+pub use krylov::Krylov;
+pub use linear::{linear_solve, try_linear_solve};
+pub use ode::{Adjoint, Ode, odeint, try_odeint};
+pub use root::{Root, root, try_root};
+
+use crate::bind::try_bind;
+use crate::custom::{CUSTOM, Function, attrs_of};
+use crate::error::OrRaise;
+use crate::interp::custom::captured;
+use crate::location::{self, Line};
+use crate::tensor::Value;
+use crate::{DType, Error, ErrorKind, Tensor, Tree};
+use std::panic::Location;
+use std::sync::Arc;
+
+/// A function of the parameters' leaves and the unknown, as one tensor; its result is like the unknown.
+type Map = Arc<dyn Fn(&[Tensor], &Tensor) -> Tensor + Send + Sync>;
+
+/// A call, wherever its operands live.
+#[track_caller]
+fn bind(function: impl Function + 'static, operands: &[Tensor]) -> Tensor {
+    let line = location::resolve(Location::caller());
+    bind_at(Arc::new(function), operands, line).or_raise()
+}
+
+fn bind_at(function: Arc<dyn Function>, operands: &[Tensor], line: Line) -> Result<Tensor, Error> {
+    let operands: Vec<&Tensor> = operands.iter().collect();
+    Ok(try_bind(&CUSTOM, attrs_of(function), &operands, line)?.remove(0))
+}
+
+/// The operands of a call: the parameters, and one tensor more.
+fn with(parameters: &[Tensor], last: &Tensor) -> Vec<Tensor> {
+    parameters.iter().chain([last]).cloned().collect()
+}
+
+/// The parameters and the one tensor more.
+fn split(operands: &[Tensor]) -> (&[Tensor], &Tensor) {
+    let (last, parameters) = operands.split_last().expect("a call has operands");
+    (parameters, last)
+}
+
+fn owned<T: Tree>(tree: &T) -> Vec<Tensor> {
+    tree.leaves().into_iter().cloned().collect()
+}
+
+/// Tangents or cotangents with zeros where there is none.
+fn completed(given: &[Option<Tensor>], like: &[Tensor]) -> Vec<Tensor> {
+    let pairs = given.iter().zip(like);
+    pairs.map(|(given, like)| given.clone().unwrap_or_else(|| like.full_like(0.0))).collect()
+}
+
+/// What an iteration looks at must be numbers; anything else came in through a capture.
+fn expect_numbers(name: &str, tensor: &Tensor) -> Result<(), Error> {
+    match &tensor.value {
+        Value::Tracer(tracer) => Err(captured(name, tracer.level.name)),
+        _ if tensor.link.is_some() => Err(captured(name, "imperative tape")),
+        _ => Ok(()),
+    }
+}
+
+fn dot(a: &Tensor, b: &Tensor) -> f64 {
+    (a * b).sum().item()
+}
+
+fn norm(a: &Tensor) -> f64 {
+    dot(a, a).sqrt()
+}
+
+/// How exact an iteration is unless told otherwise.
+fn usual_tolerance(dtype: DType) -> f64 {
+    match dtype {
+        DType::F64 => 1e-10,
+        DType::F32 => 1e-5,
+        _ => 1e-2,
+    }
+}
+
+/// The distance from one to the next number.
+fn epsilon(dtype: DType) -> f64 {
+    match dtype {
+        DType::F64 => f64::EPSILON,
+        DType::F32 => f64::from(f32::EPSILON),
+        DType::F16 => 2f64.powi(-10),
+        _ => 2f64.powi(-7),
+    }
+}
+
+fn diverged(name: &str, steps: usize, residual: f64, message: impl Into<String>) -> Error {
+    Error::new(ErrorKind::Diverged { steps, residual }, name, message)
+}

@@ -1,0 +1,89 @@
+//! A function whose code reads numbers but whose derivative is that of its operations.
+//!
+//! Where its operands have no numbers, in a batch or a program, it is called later, when they have; so are its derivatives,
+//! which are again such functions.
+
+use super::completed;
+use crate::bind::try_bind;
+use crate::custom::{CUSTOM, Function, Residual, attrs_of};
+use crate::error::OrRaise;
+use crate::location;
+use crate::primitive::{Mask, SpecRef, Specs};
+use crate::{Tensor, jvp, vjp};
+use std::panic::Location;
+use std::sync::Arc;
+
+type Run = Arc<dyn Fn(&[Tensor]) -> Vec<Tensor> + Send + Sync>;
+
+#[derive(Clone)]
+pub(super) struct Numeric {
+    pub name: &'static str,
+    /// The code, for tensors whose numbers can be read.
+    pub run: Run,
+    /// What comes out.
+    pub outputs: Specs,
+}
+
+impl Numeric {
+    #[track_caller]
+    fn bind(self, operands: &[Tensor]) -> Vec<Tensor> {
+        let line = location::resolve(Location::caller());
+        let operands: Vec<&Tensor> = operands.iter().collect();
+        try_bind(&CUSTOM, attrs_of(Arc::new(self)), &operands, line).or_raise().into_vec()
+    }
+}
+
+impl Function for Numeric {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn infer(&self, _operands: &[SpecRef<'_>]) -> Specs {
+        self.outputs.clone()
+    }
+
+    fn reads_numbers(&self) -> bool {
+        true
+    }
+
+    fn call(&self, x: &[Tensor]) -> Vec<Tensor> {
+        (self.run)(x)
+    }
+
+    fn forward(&self, x: &[Tensor]) -> (Vec<Tensor>, Residual) {
+        (self.clone().bind(x), Residual { tensors: x.to_vec(), form: Arc::new(()) })
+    }
+
+    fn pull(&self, residual: &Residual, cotangents: &[Option<Tensor>], _wanted: Mask) -> Vec<Option<Tensor>> {
+        let x = &residual.tensors;
+        let given = cotangents.iter().zip(&self.outputs);
+        let given = given.map(|(given, spec)| given.clone().unwrap_or_else(|| Tensor::constant(0.0, spec)));
+        let operands: Vec<Tensor> = x.iter().cloned().chain(given).collect();
+        let (run, count) = (self.run.clone(), x.len());
+        let pulled = Numeric {
+            name: self.name,
+            run: Arc::new(move |operands: &[Tensor]| {
+                let (x, cotangents) = operands.split_at(count);
+                vjp(|x: &Vec<Tensor>| run(x), &x.to_vec()).1.call(&cotangents.to_vec())
+            }),
+            outputs: x.iter().map(Tensor::spec).collect(),
+        };
+        let pulled = pulled.bind(&operands);
+        pulled.into_iter().map(|gradient| Some(gradient).filter(|gradient| gradient.dtype().is_float())).collect()
+    }
+
+    fn push(&self, residual: &Residual, tangents: &[Option<Tensor>]) -> Vec<Option<Tensor>> {
+        let x = &residual.tensors;
+        let operands: Vec<Tensor> = x.iter().cloned().chain(completed(tangents, x)).collect();
+        let (run, count) = (self.run.clone(), x.len());
+        let pushed = Numeric {
+            name: self.name,
+            run: Arc::new(move |operands: &[Tensor]| {
+                let (x, tangents) = operands.split_at(count);
+                jvp(|x: &Vec<Tensor>| run(x), &x.to_vec(), &tangents.to_vec()).1
+            }),
+            outputs: self.outputs.clone(),
+        };
+        pushed.bind(&operands).into_iter().map(Some).collect()
+    }
+}

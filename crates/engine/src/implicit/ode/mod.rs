@@ -1,0 +1,221 @@
+//! Solutions of ordinary differential equations.
+
+mod continuous;
+mod discrete;
+mod step;
+
+use super::bind_at;
+use super::packing::{Packing, operands};
+use crate::error::{OrRaise, catch};
+use crate::location::{self, Line};
+use crate::primitive::{Spec, SpecRef};
+use crate::transform::form_of;
+use crate::{Error, ErrorKind, Tensor, Tree};
+use std::panic::Location;
+use std::sync::Arc;
+
+/// The right side: time, state as one tensor, the parameters' leaves.
+type Rhs = Arc<dyn Fn(f64, &Tensor, &[Tensor]) -> Tensor + Send + Sync>;
+
+/// The solution of `dy/dt = f(t, y, theta)` with `y = y0` at the first of `times`, at all of them: a tree like `y0` whose leaves
+/// have an axis for the times in front. Times increase or decrease; they are plain numbers, without a derivative, as is the
+/// time that `f` is given, a tensor without axes.
+///
+/// The derivative by `y0` and `theta` is what [`Ode::adjoint`] says, in any mode and of any order. Tensors that `f` captures
+/// are constants. Under `vmap` every element of the batch chooses its own steps.
+///
+/// ```
+/// use wengert::prelude::*;
+/// let decay = |_: &Tensor, y: &Tensor, rate: &Tensor| -(rate * y);
+/// let at_two = |rate: &Tensor| odeint(decay, rate, &Tensor::from(1.0), &[0.0, 1.0, 2.0], Ode::new()).select(0, 2);
+/// let (value, slope) = value_and_grad(at_two)(&Tensor::from(0.5));
+/// assert!((value.item() - (-1f64).exp()).abs() < 1e-6);
+/// assert!((slope.item() + 2.0 * (-1f64).exp()).abs() < 1e-6);
+/// ```
+#[track_caller]
+pub fn odeint<T, Y>(
+    f: impl Fn(&Tensor, &Y, &T) -> Y + Send + Sync + 'static,
+    theta: &T,
+    y0: &Y,
+    times: &[f64],
+    options: Ode,
+) -> Y
+where
+    T: Tree + Send + Sync + 'static,
+    Y: Tree + Send + Sync + 'static,
+{
+    integrate(f, theta, y0, times, options, location::resolve(Location::caller())).or_raise()
+}
+
+/// [`odeint`], with an error as a value that names the time at which it could not go on.
+///
+/// ```
+/// use wengert::prelude::*;
+/// // y = 1 / (1 - t) ends at 1.
+/// let square = |_: &Tensor, y: &Tensor, _: &()| y * y;
+/// let error = try_odeint(square, &(), &Tensor::from(1.0), &[0.0, 2.0], Ode::new()).unwrap_err();
+/// assert!(matches!(error.kind(), ErrorKind::Integration { time, .. } if (time - 1.0).abs() < 1e-3));
+/// ```
+#[track_caller]
+pub fn try_odeint<T, Y>(
+    f: impl Fn(&Tensor, &Y, &T) -> Y + Send + Sync + 'static,
+    theta: &T,
+    y0: &Y,
+    times: &[f64],
+    options: Ode,
+) -> Result<Y, Error>
+where
+    T: Tree + Send + Sync + 'static,
+    Y: Tree + Send + Sync + 'static,
+{
+    let line = location::resolve(Location::caller());
+    catch(|| integrate(f, theta, y0, times, options, line)).flatten()
+}
+
+/// What the derivative of a solution is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Adjoint {
+    /// That of the steps which were taken, exact for the computed numbers. Short pieces of the solution are computed again when
+    /// their derivative is needed; memory is that of the states between them.
+    #[default]
+    Discrete,
+    /// That of the exact solution, from a differential equation of its own: as precise as the tolerances, and with the memory of
+    /// the states at the asked times and at [checkpoints](Ode::checkpoints) between two of them.
+    Continuous,
+}
+
+/// How a differential equation is solved: by Dormand and Prince's method of order 5, whose steps keep the estimated error of
+/// each below `atol + rtol |y|`.
+///
+/// ```
+/// use wengert::prelude::*;
+/// let options = Ode::new().rtol(1e-10).atol(1e-12).adjoint(Adjoint::Continuous);
+/// let circle = |_: &Tensor, (x, v): &(Tensor, Tensor), _: &()| (v.clone(), -x);
+/// let (x, _) = odeint(circle, &(), &(Tensor::from(1.0), Tensor::from(0.0)), &[0.0, 3.0], options);
+/// assert!((x.select(0, 1).item() - 3f64.cos()).abs() < 1e-9);
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct Ode {
+    rtol: f64,
+    atol: f64,
+    steps: usize,
+    first_step: Option<f64>,
+    adjoint: Adjoint,
+    checkpoints: Option<usize>,
+}
+
+impl Default for Ode {
+    fn default() -> Ode {
+        Ode::new()
+    }
+}
+
+impl Ode {
+    /// The usual options: tolerances 1e-7 and 1e-9, the discrete adjoint.
+    pub fn new() -> Ode {
+        Ode { rtol: 1e-7, atol: 1e-9, steps: 100_000, first_step: None, adjoint: Adjoint::Discrete, checkpoints: None }
+    }
+
+    /// The error that a step may make, against the size of the state; 1e-7 unless set.
+    pub fn rtol(mut self, rtol: f64) -> Ode {
+        self.rtol = rtol;
+        self
+    }
+
+    /// The error that a step may make where the state is near zero; 1e-9 unless set.
+    pub fn atol(mut self, atol: f64) -> Ode {
+        self.atol = atol;
+        self
+    }
+
+    /// How many steps may be tried; 100000 unless set.
+    pub fn steps(mut self, steps: usize) -> Ode {
+        self.steps = steps;
+        self
+    }
+
+    /// The length of the first step, which is otherwise found from the equation.
+    pub fn first_step(mut self, length: f64) -> Ode {
+        self.first_step = Some(length);
+        self
+    }
+
+    /// How many states between two asked times the continuous adjoint starts from again on its way back. Between them it
+    /// integrates the state backwards, which magnifies errors where solutions come together. Unless set, there are at least 15
+    /// states between the first time and the last.
+    pub fn checkpoints(mut self, count: usize) -> Ode {
+        self.checkpoints = Some(count);
+        self
+    }
+
+    /// What the derivative is.
+    pub fn adjoint(mut self, adjoint: Adjoint) -> Ode {
+        self.adjoint = adjoint;
+        self
+    }
+
+    /// Into how many parts the continuous adjoint divides each of `count` intervals.
+    fn parts(&self, count: usize) -> usize {
+        self.checkpoints.map_or_else(|| 16usize.div_ceil(count.max(1)), |between| between + 1)
+    }
+
+    fn check(&self, times: &[f64]) -> Result<(), Error> {
+        let wrong = |message: String| Err(Error::new(ErrorKind::Argument, "odeint", message));
+        if times.is_empty() || times.iter().any(|time| !time.is_finite()) {
+            return wrong(format!("the times {times:?} are not a list of finite numbers"));
+        }
+        let pairs = || times.windows(2).map(|pair| pair[1] - pair[0]);
+        if pairs().any(|change| change > 0.0) && pairs().any(|change| change < 0.0) {
+            return wrong("the times go forward and back".to_string());
+        }
+        let positive = |number: f64| number.is_finite() && number >= 0.0;
+        if !positive(self.rtol) || !positive(self.atol) || self.rtol + self.atol == 0.0 {
+            return wrong(format!("the tolerances {} and {} are not positive", self.rtol, self.atol));
+        }
+        match self.first_step {
+            Some(length) if !(length.is_finite() && length > 0.0) => {
+                wrong(format!("the first step {length} has no positive length"))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+fn integrate<T, Y>(
+    f: impl Fn(&Tensor, &Y, &T) -> Y + Send + Sync + 'static,
+    theta: &T,
+    y0: &Y,
+    times: &[f64],
+    options: Ode,
+    line: Line,
+) -> Result<Y, Error>
+where
+    T: Tree + Send + Sync + 'static,
+    Y: Tree + Send + Sync + 'static,
+{
+    let _scope = location::scope(line);
+    let packing =
+        Packing::of("odeint", "the first state", y0).and_then(|packing| options.check(times).map(|()| packing));
+    let packing = packing.map_err(|error| error.at(line))?;
+    let start = packing.pack("the first state", y0)?;
+    let (form, state, dtype) = (form_of(theta), packing.again(), packing.dtype());
+    let rhs: Rhs = Arc::new(move |t, y, theta| {
+        let time = Tensor::from(t).cast(dtype);
+        let slope = f(&time, &state.unpack(y), &form.rebuild(theta.iter().cloned()));
+        state.pack("what the right side returned", &slope).or_raise()
+    });
+    let (times, operands): (Arc<[f64]>, Vec<Tensor>) = (times.into(), operands(theta, &start));
+    let states = match options.adjoint {
+        Adjoint::Discrete => discrete::solve(&rhs, &times, &options, &operands),
+        Adjoint::Continuous => {
+            bind_at(Arc::new(continuous::Solution { rhs, times: times.clone(), options }), &operands, line)?
+        }
+    };
+    Ok(packing.unpack_rows(&states, &[times.len()]))
+}
+
+/// A state for every one of `count` times.
+fn stacked_spec(state: &SpecRef<'_>, count: usize) -> Spec {
+    let state = state.to_spec();
+    Spec { shape: state.shape.prepended(count), ..state }
+}

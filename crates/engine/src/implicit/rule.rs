@@ -1,0 +1,92 @@
+//! The implicit function theorem: where `f(theta, x) = 0`, `dx = -(df/dx)^-1 (df/dtheta) dtheta`.
+
+use super::krylov::Solver;
+use super::linear::LinearSystem;
+use super::{Map, bind, completed, split, with};
+use crate::custom::{Function, Residual};
+use crate::error::OrRaise;
+use crate::primitive::{Mask, SpecRef, Specs};
+use crate::{Error, Tensor, jacobian, jvp, vjp};
+use smallvec::smallvec;
+use std::sync::Arc;
+
+/// Up to this many unknowns the Jacobian is made and factored.
+pub(super) const DENSE_MOST: usize = 100;
+
+/// Finds the unknown from the parameters' leaves and a first guess.
+pub(super) type Find = Arc<dyn Fn(&[Tensor], &Tensor) -> Result<Tensor, Error> + Send + Sync>;
+
+/// The solution of `f(theta, x) = 0` as a function of the parameters' leaves and a first guess, which has no derivative.
+#[derive(Clone)]
+pub(super) struct Solution {
+    pub name: &'static str,
+    pub equation: Map,
+    pub find: Find,
+    /// For systems that are too large for their matrix.
+    pub solver: Solver,
+}
+
+impl Solution {
+    /// `(df/dx)^-1 right`, or with the transposed Jacobian.
+    fn solved(&self, theta: &[Tensor], x: &Tensor, right: &Tensor, transposed: bool) -> Tensor {
+        let count = x.elements();
+        if count <= DENSE_MOST {
+            let matrix = jacobian(|x: &Tensor| (self.equation)(theta, x))(x).reshape([count, count]);
+            let matrix = if transposed { matrix.t() } else { matrix };
+            return matrix.solve(&right.reshape([count])).reshape(x.shape());
+        }
+        let equation = self.equation.clone();
+        let operator = move |at: &[Tensor], v: &Tensor| {
+            let (theta, x) = split(at);
+            jvp(|x: &Tensor| equation(theta, x), x, v).1
+        };
+        let transposed = transposed && !self.solver.is_symmetric();
+        let system = LinearSystem { operator: Arc::new(operator), transposed, solver: self.solver.clone() };
+        bind(system, &with(&with(theta, x), right))
+    }
+}
+
+impl Function for Solution {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn infer(&self, operands: &[SpecRef<'_>]) -> Specs {
+        smallvec![operands[operands.len() - 1].to_spec()]
+    }
+
+    fn reads_numbers(&self) -> bool {
+        true
+    }
+
+    fn call(&self, operands: &[Tensor]) -> Vec<Tensor> {
+        let (theta, guess) = split(operands);
+        vec![(self.find)(theta, guess).or_raise()]
+    }
+
+    fn forward(&self, operands: &[Tensor]) -> (Vec<Tensor>, Residual) {
+        let x = bind(self.clone(), operands);
+        let residual = Residual { tensors: with(split(operands).0, &x), form: Arc::new(()) };
+        (vec![x], residual)
+    }
+
+    fn pull(&self, residual: &Residual, cotangents: &[Option<Tensor>], _wanted: Mask) -> Vec<Option<Tensor>> {
+        let (theta, x) = split(&residual.tensors);
+        let Some(cotangent) = &cotangents[0] else { return vec![None; theta.len() + 1] };
+        let seed = self.solved(theta, x, cotangent, true);
+        let (_, pullback) = vjp(|theta: &Vec<Tensor>| (self.equation)(theta, x), &theta.to_vec());
+        let of_theta = pullback.call_named(&seed).into_iter().map(|(_, part)| part.map(|part| -part));
+        of_theta.chain([None]).collect()
+    }
+
+    fn push(&self, residual: &Residual, tangents: &[Option<Tensor>]) -> Vec<Option<Tensor>> {
+        let (theta, x) = split(&residual.tensors);
+        let of_theta = &tangents[..theta.len()];
+        if of_theta.iter().all(Option::is_none) {
+            return vec![None];
+        }
+        let directions = completed(of_theta, theta);
+        let image = jvp(|theta: &Vec<Tensor>| (self.equation)(theta, x), &theta.to_vec(), &directions).1;
+        vec![Some(-self.solved(theta, x, &image, false))]
+    }
+}
