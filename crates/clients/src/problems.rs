@@ -2,7 +2,7 @@
 
 use wengert::prelude::*;
 
-/// Rosenbrock's valley in any number of dimensions: sum of 100 (x[i+1] - x[i]^2)^2 + (1 - x[i])^2. Its minimum is 0, at ones.
+/// Rosenbrock's valley in any number of dimensions: sum of `100 (x[i+1] - x[i]^2)^2 + (1 - x[i])^2`. Its minimum is 0, at ones.
 ///
 /// ```
 /// use wengert::prelude::*;
