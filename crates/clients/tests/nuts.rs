@@ -15,7 +15,7 @@ fn the_posterior_of_eight_schools_has_its_means() {
         // Ten means within four standard errors: by chance they fail once in 1,600 seeds, and the seed is fixed.
         assert!((mean - exact).abs() < 4.0 * error, "{name}: {mean} with error {error}, exactly {exact}");
         // The posterior deviations are 3 and more: an error that hides nothing.
-        assert!(error < 0.25, "{name}: error {error}");
+        assert!(error < 0.15, "{name}: error {error}");
     }
     assert!(draws.divergences <= 8, "{} of 4000 draws diverged", draws.divergences);
 }
@@ -24,7 +24,7 @@ fn the_posterior_of_eight_schools_has_its_means() {
 fn the_sampler_makes_one_call_for_a_value_and_its_gradient() {
     // The path of a sampler hangs on the last bit of its own sums, which are not ours: a bound, not a number.
     let draws = &*DRAWS;
-    assert!((6_000..60_000).contains(&draws.calls), "{} calls for 6000 draws", draws.calls);
+    assert!((6_000..80_000).contains(&draws.calls), "{} calls for 6000 draws", draws.calls);
     // One call for each step of a trajectory. Beyond that a chain looks for its first step size.
     let beyond = draws.calls - draws.reported;
     assert!(beyond <= 4 * 20, "{beyond} calls that the sampler does not report");
