@@ -7,8 +7,13 @@ use wengert::prelude::*;
 
 type Benchmark = (&'static str, fn(json: bool));
 
-const ALL: &[Benchmark] =
-    &[("grad_vs_n", grad_vs_n), ("hvp_over_grad", hvp_over_grad), ("jacobian_over_products", jacobian_over_products)];
+const ALL: &[Benchmark] = &[
+    ("grad_vs_n", grad_vs_n),
+    ("hvp_over_grad", hvp_over_grad),
+    ("jacobian_over_products", jacobian_over_products),
+    ("jet16_over_jet8", jet16_over_jet8),
+    ("tridiagonal_seeds", tridiagonal_seeds),
+];
 
 /// Every benchmark, or those of `names`.
 pub fn run(names: &[String], json: bool) {
@@ -94,4 +99,33 @@ fn jacobian_over_products(json: bool) {
     let mut jacobian = || drop(black_box(jacrev(f)(&x)));
     let [products, jacobian] = medians([&mut products, &mut jacobian]);
     report(json, "jacobian_over_products", &[("ratio", jacobian / products), ("ms", jacobian * 1e3)]);
+}
+
+/// A composite of ten primitives along a line, to order 16 over order 8.
+fn jet16_over_jet8(json: bool) {
+    let w = Key::new(1).uniform([100, 100], DType::F64) / 50.0;
+    let f = |x: &Tensor| {
+        let y = x.sin().exp().square().matmul(&w).tanh();
+        (y.cos() + 2.0).log().sigmoid() / (&y * &y + 1.0)
+    };
+    let (x, v) = (Key::new(2).uniform([100, 100], DType::F64), [Tensor::ones([100, 100])]);
+    let [eight, sixteen] =
+        medians([&mut || drop(black_box(jet(f, &x, &v, 8))), &mut || drop(black_box(jet(f, &x, &v, 16)))]);
+    report(json, "jet16_over_jet8", &[("ratio", sixteen / eight), ("order_8_ms", eight * 1e3)]);
+}
+
+/// The seeds that a tridiagonal Jacobian takes, and its values over the function.
+fn tridiagonal_seeds(json: bool) {
+    let f = |x: &Tensor| {
+        let padded = x.pad(&[1, 1], PadMode::Constant(0.0));
+        padded.slice(..-2) * x.sin() + padded.slice(2..).square()
+    };
+    let x = Tensor::linspace(0.0, 1.0, 1000);
+    let jacobian = SparseJacobian::new(f, &x);
+    let [function, values] = medians([&mut || drop(black_box(f(&x))), &mut || drop(black_box(jacobian.values(&x)))]);
+    report(
+        json,
+        "tridiagonal_seeds",
+        &[("seeds", jacobian.seeds() as f64), ("values_over_function", values / function)],
+    );
 }

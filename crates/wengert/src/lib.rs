@@ -58,7 +58,7 @@ macro_rules! guide {
     };
 }
 
-guide!(trees reverse forward jacobians batching checkpoints custom_rules covectors);
+guide!(trees reverse forward jacobians sparsity taylor batching checkpoints custom_rules implicit covectors);
 
 /// The README's examples run as tests too.
 #[cfg(doctest)]
