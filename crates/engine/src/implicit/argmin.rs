@@ -1,13 +1,12 @@
 //! Minima of scalar functions, by Newton's method with conjugate gradients.
 
-use super::krylov::{Krylov, Solver};
-use super::packing::{Packing, operands};
-use super::rule::Solution;
-use super::{Map, bind_at, diverged, dot, epsilon, expect_numbers, norm, usual_tolerance};
+use super::krylov::Krylov;
+use super::rule::Options;
+use super::{Map, diverged, dot, epsilon, expect_numbers, norm};
 use crate::error::{OrRaise, catch};
 use crate::location::{self, Line};
 use crate::transform::form_of;
-use crate::{Error, ErrorKind, LinearMap, Shape, Tensor, Tree, grad, linearize, stop_gradient, value_and_grad};
+use crate::{Error, ErrorKind, LinearMap, Shape, Tensor, Tree, grad, linearize, value_and_grad};
 use std::panic::Location;
 use std::sync::Arc;
 
@@ -64,9 +63,7 @@ where
 /// ```
 #[derive(Clone, Debug)]
 pub struct Argmin {
-    tolerance: Option<f64>,
-    steps: usize,
-    linear: Solver,
+    options: Options,
 }
 
 impl Default for Argmin {
@@ -78,24 +75,24 @@ impl Default for Argmin {
 impl Argmin {
     /// The usual options.
     pub fn new() -> Argmin {
-        Argmin { tolerance: None, steps: 200, linear: Krylov::cg() }
+        Argmin { options: Options { tolerance: None, steps: 200, linear: Krylov::cg() } }
     }
 
     /// How small the last step has to be against `1 + |x|`; 1e-10 unless set, 1e-5 for `f32`.
     pub fn tolerance(mut self, tolerance: f64) -> Argmin {
-        self.tolerance = Some(tolerance);
+        self.options.tolerance = Some(tolerance);
         self
     }
 
     /// How many steps may be taken; 200 unless set.
     pub fn steps(mut self, steps: usize) -> Argmin {
-        self.steps = steps;
+        self.options.steps = steps;
         self
     }
 
     /// How precisely large systems are solved for the derivative; 1e-10 unless set, 1e-5 for `f32`.
     pub fn linear_tolerance(mut self, tolerance: f64) -> Argmin {
-        self.linear = self.linear.tolerance(tolerance);
+        self.options.linear = self.options.linear.tolerance(tolerance);
         self
     }
 
@@ -136,22 +133,19 @@ impl Argmin {
         T: Tree + Send + Sync + 'static,
         X: Tree + Send + Sync + 'static,
     {
-        let _scope = location::scope(line);
-        let packing = Packing::of("argmin", "the first guess", x0).map_err(|error| error.at(line))?;
-        let guess = stop_gradient(&packing.pack("the first guess", x0)?);
-        let (form, unknown) = (form_of(theta), packing.again());
-        let objective: Map = Arc::new(move |theta: &[Tensor], x: &Tensor| {
-            let value = f(&form.rebuild(theta.iter().cloned()), &unknown.unpack(x));
-            expect_one(&value).or_raise();
-            value
-        });
-        let slope = objective.clone();
-        let equation: Map = Arc::new(move |theta: &[Tensor], x: &Tensor| grad(|x: &Tensor| slope(theta, x))(x));
-        let tolerance = self.tolerance.unwrap_or_else(|| usual_tolerance(packing.dtype()));
-        let steps = self.steps;
-        let find = Arc::new(move |theta: &[Tensor], x: &Tensor| descend(&objective, theta, x, tolerance, steps));
-        let solution = Solution { name: "argmin", equation, find, solver: self.linear.clone() };
-        Ok(packing.unpack(&bind_at(Arc::new(solution), &operands(theta, &guess), line)?))
+        let steps = self.options.steps;
+        self.options.solve("argmin", theta, x0, line, |packing, tolerance| {
+            let (form, unknown) = (form_of(theta), packing.again());
+            let objective: Map = Arc::new(move |theta: &[Tensor], x: &Tensor| {
+                let value = f(&form.rebuild(theta.iter().cloned()), &unknown.unpack(x));
+                expect_one(&value).or_raise();
+                value
+            });
+            let slope = objective.clone();
+            let equation = move |theta: &[Tensor], x: &Tensor| grad(|x: &Tensor| slope(theta, x))(x);
+            let find = move |theta: &[Tensor], x: &Tensor| descend(&objective, theta, x, tolerance, steps);
+            (Arc::new(equation), Arc::new(find))
+        })
     }
 }
 

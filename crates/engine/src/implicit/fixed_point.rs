@@ -1,12 +1,11 @@
 //! Fixed points, by iteration.
 
-use super::krylov::{Krylov, Solver};
-use super::packing::{Packing, operands};
-use super::rule::Solution;
-use super::{Map, bind_at, diverged, expect_numbers, norm, usual_tolerance};
+use super::krylov::Krylov;
+use super::rule::Options;
+use super::{Map, diverged, expect_numbers, norm};
 use crate::error::{OrRaise, catch};
 use crate::location::{self, Line};
-use crate::{Error, Tensor, Tree, stop_gradient};
+use crate::{Error, Tensor, Tree};
 use std::collections::VecDeque;
 use std::panic::Location;
 use std::sync::Arc;
@@ -58,10 +57,8 @@ where
 /// ```
 #[derive(Clone, Debug)]
 pub struct FixedPoint {
-    tolerance: Option<f64>,
-    steps: usize,
+    options: Options,
     memory: usize,
-    linear: Solver,
 }
 
 impl Default for FixedPoint {
@@ -73,18 +70,18 @@ impl Default for FixedPoint {
 impl FixedPoint {
     /// The usual options: plain iteration.
     pub fn new() -> FixedPoint {
-        FixedPoint { tolerance: None, steps: 10_000, memory: 0, linear: Krylov::gmres() }
+        FixedPoint { options: Options { tolerance: None, steps: 10_000, linear: Krylov::gmres() }, memory: 0 }
     }
 
     /// How small the last change has to be against `1 + |x|`; 1e-10 unless set, 1e-5 for `f32`.
     pub fn tolerance(mut self, tolerance: f64) -> FixedPoint {
-        self.tolerance = Some(tolerance);
+        self.options.tolerance = Some(tolerance);
         self
     }
 
     /// How many times `g` may be applied; 10000 unless set.
     pub fn steps(mut self, steps: usize) -> FixedPoint {
-        self.steps = steps;
+        self.options.steps = steps;
         self
     }
 
@@ -96,7 +93,7 @@ impl FixedPoint {
 
     /// How precisely large systems are solved for the derivative; 1e-10 unless set, 1e-5 for `f32`.
     pub fn linear_tolerance(mut self, tolerance: f64) -> FixedPoint {
-        self.linear = self.linear.tolerance(tolerance);
+        self.options.linear = self.options.linear.tolerance(tolerance);
         self
     }
 
@@ -137,17 +134,14 @@ impl FixedPoint {
         T: Tree + Send + Sync + 'static,
         X: Tree + Send + Sync + 'static,
     {
-        let _scope = location::scope(line);
-        let packing = Packing::of("fixed_point", "the first guess", x0).map_err(|error| error.at(line))?;
-        let image = packing.map(theta, "what the function returned", g);
-        let guess = stop_gradient(&packing.pack("the first guess", x0)?);
-        let tolerance = self.tolerance.unwrap_or_else(|| usual_tolerance(packing.dtype()));
-        let change = image.clone();
-        let equation: Map = Arc::new(move |theta: &[Tensor], x: &Tensor| change(theta, x) - x);
-        let (steps, memory) = (self.steps, self.memory);
-        let find = Arc::new(move |theta: &[Tensor], x: &Tensor| iterate(&image, theta, x, tolerance, steps, memory));
-        let solution = Solution { name: "fixed_point", equation, find, solver: self.linear.clone() };
-        Ok(packing.unpack(&bind_at(Arc::new(solution), &operands(theta, &guess), line)?))
+        let (steps, memory) = (self.options.steps, self.memory);
+        self.options.solve("fixed_point", theta, x0, line, |packing, tolerance| {
+            let image = packing.map(theta, "what the function returned", g);
+            let g = image.clone();
+            let equation = move |theta: &[Tensor], x: &Tensor| g(theta, x) - x;
+            let find = move |theta: &[Tensor], x: &Tensor| iterate(&image, theta, x, tolerance, steps, memory);
+            (Arc::new(equation), Arc::new(find))
+        })
     }
 }
 

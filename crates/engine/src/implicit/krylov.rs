@@ -116,7 +116,7 @@ impl Solver {
     /// The solution of `map x = b`, or of the transposed system.
     pub fn solve(
         &self,
-        name: &str,
+        name: &'static str,
         map: &Jacobian<Tensor, Tensor>,
         transposed: bool,
         b: &Tensor,
@@ -131,44 +131,40 @@ impl Solver {
             (None, Some(near_inverse)) => near_inverse(r),
             (None, None) => r.clone(),
         };
-        match self.options.method {
-            Method::ConjugateGradients => self.conjugate_gradients(name, &apply, &precondition, b),
-            Method::Gmres => self.minimal_residuals(name, &apply, &precondition, b),
+        let size = norm(b);
+        if size == 0.0 || !size.is_finite() {
+            return match size == 0.0 {
+                true => Ok(b.full_like(0.0)),
+                false => Err(diverged(name, 0, size, "the right side is not finite")),
+            };
         }
-    }
-
-    fn target(&self, b: &Tensor) -> f64 {
-        self.options.tolerance.unwrap_or_else(|| usual_tolerance(b.dtype())) * norm(b)
-    }
-
-    fn most(&self, b: &Tensor) -> usize {
-        self.options.steps.unwrap_or_else(|| (10 * b.elements()).max(100))
-    }
-
-    /// What is left is checked after every step: done, given up, or to be continued.
-    fn done(&self, name: &str, left: f64, target: f64, steps: usize, most: usize) -> Result<bool, Error> {
-        if left <= target {
-            return Ok(true);
-        }
-        if left.is_finite() && steps < most {
-            return Ok(false);
-        }
-        let message = match left.is_finite() {
-            true => format!("after {steps} steps the residual is {left:e}, not yet {target:e}"),
-            false => format!("the residual is not finite after {steps} steps"),
+        // A right side near one, so that no square leaves the range; a power of two changes no digit.
+        let scale = size.log2().floor().exp2();
+        let b = &(b / scale);
+        let x = match self.options.method {
+            Method::ConjugateGradients => self.conjugate_gradients(name, &apply, &precondition, b)?,
+            Method::Gmres => self.minimal_residuals(name, &apply, &precondition, b)?,
         };
-        Err(diverged(name, steps, left, message)
-            .help("allow more steps or a larger tolerance, or give a preconditioner"))
+        Ok(x * scale)
+    }
+
+    fn goal(&self, name: &'static str, b: &Tensor) -> Goal {
+        Goal {
+            name,
+            size: norm(b),
+            tolerance: self.options.tolerance.unwrap_or_else(|| usual_tolerance(b.dtype())),
+            most: self.options.steps.unwrap_or_else(|| (10 * b.elements()).max(100)),
+        }
     }
 
     fn conjugate_gradients(
         &self,
-        name: &str,
+        name: &'static str,
         apply: Apply<'_>,
         precondition: Apply<'_>,
         b: &Tensor,
     ) -> Result<Tensor, Error> {
-        let (target, most) = (self.target(b), self.most(b));
+        let goal = self.goal(name, b);
         let mut x = b.full_like(0.0);
         let mut r = b.clone();
         let mut z = precondition(&r);
@@ -176,7 +172,7 @@ impl Solver {
         let mut p = z.clone();
         let mut rz = dot(&r, &z);
         let mut steps = 0;
-        while !self.done(name, norm(&r), target, steps, most)? {
+        while !goal.is_reached(norm(&r), steps)? {
             let image = apply(&p);
             let curvature = dot(&p, &image);
             if curvature <= 0.0 {
@@ -199,29 +195,63 @@ impl Solver {
     /// Preconditioned from the right, so that the residual is that of the system itself.
     fn minimal_residuals(
         &self,
-        name: &str,
+        name: &'static str,
         apply: Apply<'_>,
         precondition: Apply<'_>,
         b: &Tensor,
     ) -> Result<Tensor, Error> {
-        let (target, most) = (self.target(b), self.most(b));
+        let goal = self.goal(name, b);
         let mut x = b.full_like(0.0);
         let mut r = b.clone();
         let mut left = norm(&r);
         let mut steps = 0;
-        while !self.done(name, left, target, steps, most)? {
-            let cycle = Cycle::run(name, apply, precondition, &r, target, self.options.restart.min(most - steps))?;
+        while !goal.is_reached(left, steps)? {
+            let cycle = Cycle::run(&goal, apply, precondition, &r, self.options.restart.min(goal.most - steps))?;
             steps += cycle.steps;
             x = &x + &precondition(&cycle.correction);
             r = b - &apply(&x);
             let before = std::mem::replace(&mut left, norm(&r));
-            if left > target && left > 0.999 * before {
-                let message = format!("no progress in {} steps: the residual stays at {left:e}", cycle.steps);
-                return Err(diverged(name, steps, left, message)
+            if left > goal.target() && left > 0.999 * before {
+                let share = left / goal.size;
+                let message = format!("no progress in {} steps: the residual stays at {share:.1e} of b", cycle.steps);
+                return Err(diverged(name, steps, share, message)
                     .help("restart later, give a preconditioner, or see whether the operator is singular"));
             }
         }
         Ok(x)
+    }
+}
+
+/// When an iteration ends.
+struct Goal {
+    name: &'static str,
+    /// The size of the right side, and how small the residual has to be against it.
+    size: f64,
+    tolerance: f64,
+    /// How many steps may be taken.
+    most: usize,
+}
+
+impl Goal {
+    fn target(&self) -> f64 {
+        self.tolerance * self.size
+    }
+
+    /// Whether a residual of this size is small enough, or an error if it should be by now.
+    fn is_reached(&self, left: f64, steps: usize) -> Result<bool, Error> {
+        if left <= self.target() {
+            return Ok(true);
+        }
+        if left.is_finite() && steps < self.most {
+            return Ok(false);
+        }
+        let (share, tolerance) = (left / self.size, self.tolerance);
+        let message = match left.is_finite() {
+            true => format!("after {steps} steps the residual is {share:.1e} of b, not yet {tolerance:.1e}"),
+            false => format!("the residual is not finite after {steps} steps"),
+        };
+        Err(diverged(self.name, steps, share, message)
+            .help("allow more steps or a larger tolerance, or give a preconditioner"))
     }
 }
 
@@ -234,14 +264,8 @@ struct Cycle {
 impl Cycle {
     /// Minimises the residual over at most `most` directions, an orthonormal basis of which is made one by one; the least
     /// squares problem is kept triangular by rotations.
-    fn run(
-        name: &str,
-        apply: Apply<'_>,
-        precondition: Apply<'_>,
-        r: &Tensor,
-        target: f64,
-        most: usize,
-    ) -> Result<Cycle, Error> {
+    fn run(goal: &Goal, apply: Apply<'_>, precondition: Apply<'_>, r: &Tensor, most: usize) -> Result<Cycle, Error> {
+        let (name, target) = (goal.name, goal.target());
         let (beta, nothing) = (norm(r), 8.0 * epsilon(r.dtype()));
         let mut basis = vec![r / beta];
         let mut triangle: Vec<Vec<f64>> = Vec::new();

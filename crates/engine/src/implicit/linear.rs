@@ -25,8 +25,8 @@ use std::sync::Arc;
 /// use wengert::prelude::*;
 /// // A tridiagonal matrix that is nowhere stored: (2 + theta) x_i - x_(i-1) - x_(i+1).
 /// let operator = |theta: &Tensor, x: &Tensor| {
-///     let n = x.shape()[0];
-///     let (up, down) = (x.narrow(0, 1, n - 1).pad(&[(0, 1)]), x.narrow(0, 0, n - 1).pad(&[(1, 0)]));
+///     let zero = Tensor::zeros([1]);
+///     let (up, down) = (Tensor::concat(&[&x.narrow(0, 1, 2), &zero], 0), Tensor::concat(&[&zero, &x.narrow(0, 0, 2)], 0));
 ///     x * (theta + 2.0) - up - down
 /// };
 /// let b = Tensor::ones([3]);

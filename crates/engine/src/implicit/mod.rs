@@ -80,8 +80,23 @@ fn dot(a: &Tensor, b: &Tensor) -> f64 {
     (a * b).sum().item()
 }
 
+/// The length of a vector, also where the squares of its elements leave the range of its dtype.
 fn norm(a: &Tensor) -> f64 {
-    dot(a, a).sqrt()
+    let direct = dot(a, a).sqrt();
+    let safe = match a.dtype() {
+        DType::F64 => 1e-140..1e140,
+        DType::F16 => 0.1..100.0,
+        _ => 1e-15..1e15,
+    };
+    if safe.contains(&direct) || a.elements() == 0 {
+        return direct;
+    }
+    let largest = a.abs().max().item();
+    if largest == 0.0 || !largest.is_finite() {
+        return largest;
+    }
+    let scaled = a / largest;
+    largest * dot(&scaled, &scaled).sqrt()
 }
 
 /// How exact an iteration is unless told otherwise.

@@ -1,12 +1,11 @@
 //! Roots of systems of equations, by a damped Newton iteration.
 
 use super::krylov::{Krylov, Solver};
-use super::packing::{Packing, operands};
-use super::rule::{DENSE_MOST, Solution};
-use super::{Map, bind_at, diverged, expect_numbers, norm, usual_tolerance};
+use super::rule::{DENSE_MOST, Options};
+use super::{Map, diverged, expect_numbers, norm};
 use crate::error::{OrRaise, catch};
 use crate::location::{self, Line};
-use crate::{Error, ErrorKind, Jacobian, Tensor, Tree, linearize, stop_gradient};
+use crate::{Error, ErrorKind, Jacobian, Tensor, Tree, linearize};
 use std::panic::Location;
 use std::sync::Arc;
 
@@ -62,9 +61,7 @@ where
 /// ```
 #[derive(Clone, Debug)]
 pub struct Root {
-    tolerance: Option<f64>,
-    steps: usize,
-    linear: Solver,
+    options: Options,
 }
 
 impl Default for Root {
@@ -76,24 +73,24 @@ impl Default for Root {
 impl Root {
     /// The usual options.
     pub fn new() -> Root {
-        Root { tolerance: None, steps: 100, linear: Krylov::gmres() }
+        Root { options: Options { tolerance: None, steps: 100, linear: Krylov::gmres() } }
     }
 
     /// How small the last step has to be against `1 + |x|`; 1e-10 unless set, 1e-5 for `f32`.
     pub fn tolerance(mut self, tolerance: f64) -> Root {
-        self.tolerance = Some(tolerance);
+        self.options.tolerance = Some(tolerance);
         self
     }
 
     /// How many steps may be taken; 100 unless set.
     pub fn steps(mut self, steps: usize) -> Root {
-        self.steps = steps;
+        self.options.steps = steps;
         self
     }
 
     /// How precisely large systems are solved for the derivative; 1e-10 unless set, 1e-5 for `f32`.
     pub fn linear_tolerance(mut self, tolerance: f64) -> Root {
-        self.linear = self.linear.tolerance(tolerance);
+        self.options.linear = self.options.linear.tolerance(tolerance);
         self
     }
 
@@ -134,15 +131,13 @@ impl Root {
         T: Tree + Send + Sync + 'static,
         X: Tree + Send + Sync + 'static,
     {
-        let _scope = location::scope(line);
-        let packing = Packing::of("root", "the first guess", x0).map_err(|error| error.at(line))?;
-        let equation = packing.map(theta, "what the function returned", f);
-        let guess = stop_gradient(&packing.pack("the first guess", x0)?);
-        let tolerance = self.tolerance.unwrap_or_else(|| usual_tolerance(packing.dtype()));
-        let (newton, steps) = (equation.clone(), self.steps);
-        let find = Arc::new(move |theta: &[Tensor], x: &Tensor| newton_root(&newton, theta, x, tolerance, steps));
-        let solution = Solution { name: "root", equation, find, solver: self.linear.clone() };
-        Ok(packing.unpack(&bind_at(Arc::new(solution), &operands(theta, &guess), line)?))
+        let steps = self.options.steps;
+        self.options.solve("root", theta, x0, line, |packing, tolerance| {
+            let equation = packing.map(theta, "what the function returned", f);
+            let f = equation.clone();
+            let find = move |theta: &[Tensor], x: &Tensor| newton_root(&f, theta, x, tolerance, steps);
+            (equation, Arc::new(find))
+        })
     }
 }
 

@@ -2,11 +2,13 @@
 
 use super::krylov::Solver;
 use super::linear::LinearSystem;
-use super::{Map, bind, completed, split, with};
+use super::packing::{Packing, operands};
+use super::{Map, bind, bind_at, completed, split, usual_tolerance, with};
 use crate::custom::{Function, Residual};
 use crate::error::OrRaise;
+use crate::location::{self, Line};
 use crate::primitive::{Mask, SpecRef, Specs};
-use crate::{Error, Tensor, jacobian, jvp, vjp};
+use crate::{Error, Tensor, Tree, jacobian, jvp, stop_gradient, vjp};
 use smallvec::smallvec;
 use std::sync::Arc;
 
@@ -16,14 +18,46 @@ pub(super) const DENSE_MOST: usize = 100;
 /// Finds the unknown from the parameters' leaves and a first guess.
 pub(super) type Find = Arc<dyn Fn(&[Tensor], &Tensor) -> Result<Tensor, Error> + Send + Sync>;
 
+/// What is common to all ways to find a solution.
+#[derive(Clone, Debug)]
+pub(super) struct Options {
+    pub tolerance: Option<f64>,
+    pub steps: usize,
+    /// For systems that are too large for their matrix.
+    pub linear: Solver,
+}
+
+impl Options {
+    /// The solution from the first guess `x0`; `prepare` makes the equation and the way to solve it, to a tolerance.
+    pub fn solve<T, X>(
+        &self,
+        name: &'static str,
+        theta: &T,
+        x0: &X,
+        line: Line,
+        prepare: impl FnOnce(&Packing<X>, f64) -> (Map, Find),
+    ) -> Result<X, Error>
+    where
+        T: Tree,
+        X: Tree + Send + Sync + 'static,
+    {
+        let _scope = location::scope(line);
+        let packing = Packing::of(name, "the first guess", x0).map_err(|error| error.at(line))?;
+        let guess = stop_gradient(&packing.pack("the first guess", x0)?);
+        let tolerance = self.tolerance.unwrap_or_else(|| usual_tolerance(packing.dtype()));
+        let (equation, find) = prepare(&packing, tolerance);
+        let solution = Solution { name, equation, find, solver: self.linear.clone() };
+        Ok(packing.unpack(&bind_at(Arc::new(solution), &operands(theta, &guess), line)?))
+    }
+}
+
 /// The solution of `f(theta, x) = 0` as a function of the parameters' leaves and a first guess, which has no derivative.
 #[derive(Clone)]
-pub(super) struct Solution {
-    pub name: &'static str,
-    pub equation: Map,
-    pub find: Find,
-    /// For systems that are too large for their matrix.
-    pub solver: Solver,
+struct Solution {
+    name: &'static str,
+    equation: Map,
+    find: Find,
+    solver: Solver,
 }
 
 impl Solution {

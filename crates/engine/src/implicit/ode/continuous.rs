@@ -104,7 +104,7 @@ impl Function for Solution {
                 a = end.narrow(0, n, n);
                 gathered = end.narrow(0, 2 * n, parameters);
             }
-            a = a + row(cotangent, number - 1).reshape([n]);
+            a += row(cotangent, number - 1).reshape([n]);
         }
         let mut pulled = vec![None; theta.len()];
         let mut start = 0;

@@ -123,7 +123,7 @@ impl Control {
             }
             let step = Step::take(f, t, h, &y, &slope);
             self.steps += 1;
-            let scale = y.abs().maximum(&step.y.abs()) * self.options.rtol + self.options.atol;
+            let scale = y.abs().maximum(step.y.abs()) * self.options.rtol + self.options.atol;
             let error = size(&step.error(h), &scale);
             if error <= 1.0 && error.is_finite() && all_finite(step.slope()) {
                 let most = if rejected { 1.0 } else { 10.0 };
