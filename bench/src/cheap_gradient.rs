@@ -1,8 +1,8 @@
 //! The cheap gradient principle, measured: what forward and reverse together cost, in units of the forward pass.
 
+use crate::timing::ratio;
 use crate::workloads;
 use std::hint::black_box;
-use std::time::Instant;
 use wengert::autograd::grad_with;
 use wengert::prelude::*;
 use wengert::primitive::{Attrs, Case, Cost, PRIMITIVES, Primitive, bind};
@@ -25,7 +25,7 @@ const EXCEPTIONS: &[(&str, &str)] = &[(
 pub fn run(names: &[String], json: bool) {
     let asked = |name: &str| names.is_empty() || names.iter().any(|asked| asked == name);
     for name in workloads::all().iter().map(|workload| workload.name).filter(|name| asked(name)) {
-        let training = workloads::all().into_iter().find(|workload| workload.name == name).expect("listed").start();
+        let training = workloads::named(name).expect("listed").start();
         report(json, name, ratio(|| drop(black_box(no_grad(|| training.loss()))), || drop(training.differentiate())));
     }
     if asked("six products") {
@@ -105,24 +105,4 @@ impl Call {
         let options = seeds.iter().fold(Backward::new(), |options, seed| options.seed(seed));
         drop(black_box(grad_with(&outputs, &inputs, options)));
     }
-}
-
-/// The median of `total` over the median of `forward`, run alternately for about a third of a second.
-fn ratio(mut forward: impl FnMut(), mut total: impl FnMut()) -> f64 {
-    let mut times: [Vec<f64>; 2] = Default::default();
-    forward();
-    total();
-    let start = Instant::now();
-    while start.elapsed().as_secs_f64() < 0.35 || times[0].len() < 7 {
-        for (times, run) in times.iter_mut().zip([&mut forward as &mut dyn FnMut(), &mut total]) {
-            let start = Instant::now();
-            run();
-            times.push(start.elapsed().as_secs_f64());
-        }
-    }
-    let [forward, total] = times.map(|mut times| {
-        times.sort_by(f64::total_cmp);
-        times[times.len() / 2]
-    });
-    total / forward
 }

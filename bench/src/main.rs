@@ -3,6 +3,8 @@
 mod cheap_gradient;
 mod overhead;
 mod step;
+mod timing;
+mod transforms;
 mod workloads;
 
 use clap::{Parser, Subcommand, ValueEnum};
@@ -69,6 +71,14 @@ enum Bench {
         #[arg(long)]
         json: bool,
     },
+    /// What transforms cost, as ratios of times taken side by side.
+    Transforms {
+        /// Only these benchmarks; all of them when there is none.
+        names: Vec<String>,
+        /// One JSON object a line.
+        #[arg(long)]
+        json: bool,
+    },
 }
 
 /// How the steps of a workload are run.
@@ -84,6 +94,7 @@ fn main() {
         Bench::Chain { elements, ops, json } => overhead::run_one(elements, ops, json),
         Bench::Step { name, mode: Mode::Eager, seconds, json } => step::run(&name, seconds, json),
         Bench::CheapGradient { names, json } => cheap_gradient::run(&names, json),
+        Bench::Transforms { names, json } => transforms::run(&names, json),
         Bench::Losses { name, mode: Mode::Eager, json } => step::losses(&name, json),
     }
 }

@@ -42,6 +42,11 @@ pub fn all() -> Vec<Workload> {
     vec![mlp::tiny(), mlp::mlp(), rnn::rnn(), cnn::cnn(), gpt::gpt(), elementwise::elementwise()]
 }
 
+/// The workload of this name.
+pub fn named(name: &str) -> Option<Workload> {
+    all().into_iter().find(|workload| workload.name == name)
+}
+
 /// A workload with its tensors, ready to run.
 pub struct Training {
     workload: Workload,
@@ -85,6 +90,12 @@ impl Training {
     /// The forward pass.
     pub fn loss(&self) -> Tensor {
         (self.workload.loss)(&self.parameters, &self.arguments)
+    }
+
+    /// The loss as a function of the parameters, and where they stand.
+    pub fn function(&self) -> (impl Fn(&Vec<Tensor>) -> Tensor, Vec<Tensor>) {
+        let at = self.parameters.iter().map(Tensor::detach).collect();
+        (|parameters: &Vec<Tensor>| (self.workload.loss)(parameters, &self.arguments), at)
     }
 
     /// Gradients zeroed, forward, backward; the loss before the update.

@@ -58,7 +58,7 @@ impl Facts {
                     .collect(),
             ),
             ("cost", vec![example.cost(op).to_string()]),
-            ("dependency", vec![dependency(op.dependency()).to_string()]),
+            ("dependency", vec![dependency(op.dependency())]),
             ("Taylor mode", vec![jet(op.jet()).to_string()]),
         ];
         let (name, rule) = (op.name(), op.rule_text());
@@ -154,22 +154,37 @@ fn saves_text(saves: Saves, operands: usize, outputs: usize) -> String {
     if parts.is_empty() { "nothing".to_string() } else { parts.join(", ") }
 }
 
-fn dependency(dependency: Dependency) -> &'static str {
-    match dependency {
+fn dependency(dependency: Dependency) -> String {
+    let text = match dependency {
         Dependency::Elementwise => "elementwise: output i depends on element i of every operand",
         Dependency::Movement => "movement: every output is a copy of one element, or a constant",
+        Dependency::Accumulation => "accumulation: every operand element is added to one output element",
         Dependency::Reduction => "reduction: outputs depend on the elements along the reduced axes",
+        Dependency::Product { transposed: false } => {
+            "product: outputs depend on a row of the left and a column of the right"
+        }
+        Dependency::Product { transposed: true } => {
+            "product: outputs depend on a row of the left and a row of the right"
+        }
+        Dependency::Blocks(1) => "blocks: outputs depend on their row, along the last axis",
+        Dependency::Blocks(2) => "blocks: outputs depend on their matrix, along the last two axes",
+        Dependency::Blocks(axes) => {
+            return format!("blocks: outputs depend on their block, along the last {axes} axes");
+        }
         Dependency::Dense => "dense: every output may depend on everything",
         Dependency::None => "none: no output depends differentiably on anything",
-    }
+    };
+    text.to_string()
 }
 
 fn jet(jet: Jet) -> &'static str {
     match jet {
         Jet::Linear => "linear: coefficient by coefficient",
         Jet::Bilinear => "bilinear: the product rule over coefficients",
+        Jet::Quotient(_) => "quotient: by division of series",
+        Jet::MatrixFunction => "matrix function: by a matrix of blocks",
         Jet::Slope => "slope: by the differential equation that the slope gives",
-        Jet::Nested => "nested: by repeated tangents",
+        Jet::Nested => "nested: by the differential equation that the tangent rule gives",
         Jet::Constant => "constant: only the value passes",
     }
 }

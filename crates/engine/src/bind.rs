@@ -5,7 +5,9 @@
 
 use crate::autograd::modes;
 use crate::error::OrRaise;
-use crate::interp::{Content, Level, LevelKind, Tracer, batch, custom, eval, tangent, tape, trace};
+use crate::interp::{
+    Content, Level, LevelKind, Tracer, batch, custom, equation, eval, jet, pattern, tangent, tape, trace,
+};
 use crate::location::{self, Line};
 use crate::primitive::{Attrs, Outputs, Primitive};
 use crate::tensor::Value;
@@ -139,14 +141,17 @@ fn apply_stopped(
     let stopped: SmallVec<[Tensor; 4]> = operands
         .iter()
         .map(|operand| match (Tracer::at(operand, level), &level.kind) {
-            (Some(Content::Reverse { primal, .. } | Content::Tangent { primal, .. }), _) => primal.clone(),
             (Some(_), LevelKind::Trace(_)) if operand.dtype().is_float() => operand.detach(),
-            _ => (*operand).clone(),
+            (content, _) => content.and_then(Content::primal).unwrap_or(operand).clone(),
         })
         .collect();
     let stopped: SmallVec<[&Tensor; 4]> = stopped.iter().collect();
     match level.kind {
-        LevelKind::Reverse | LevelKind::Tangent => try_bind(op, attrs, &stopped, line),
+        LevelKind::Reverse
+        | LevelKind::Tangent
+        | LevelKind::Pattern(_)
+        | LevelKind::Jet { .. }
+        | LevelKind::Equations(_) => try_bind(op, attrs, &stopped, line),
         LevelKind::Batch { .. } | LevelKind::Trace(_) => apply_at(level, op, attrs, &stopped, line),
     }
 }
@@ -164,8 +169,11 @@ fn apply_at(
     match &level.kind {
         LevelKind::Reverse => tape::apply(level, op, attrs, operands, line),
         LevelKind::Tangent => tangent::apply(level, op, attrs, operands, line),
+        LevelKind::Jet { order } => jet::apply(level, *order, op, attrs, operands, line),
+        LevelKind::Equations(system) => equation::apply(level, system, op, attrs, operands, line),
         LevelKind::Batch { size } => batch::apply(level, *size, op, attrs, operands, line),
         LevelKind::Trace(builder) => trace::apply(level, builder, op, attrs, operands, line),
+        LevelKind::Pattern(columns) => pattern::apply(level, columns, op, attrs, operands, line),
     }
 }
 

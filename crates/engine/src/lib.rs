@@ -1,7 +1,7 @@
 //! Tensors and everything that differentiates them.
 //!
 //! A set of primitives (`ops`), each with all its rules, and a set of interpreters (`interp`): evaluation, reverse tape,
-//! forward tangents, batching and tracing. `bind` joins the two. Users reach this crate through `wengert`.
+//! forward tangents, batching, tracing and dependency patterns. `bind` joins the two. Users reach this crate through `wengert`.
 
 pub mod autograd;
 mod bind;
@@ -16,6 +16,7 @@ mod ops;
 pub mod primitive;
 pub mod program;
 mod rules;
+mod sparse;
 mod tensor;
 mod transform;
 pub mod tree;
@@ -27,14 +28,15 @@ pub use implicit::{
     try_fixed_point, try_linear_solve, try_odeint, try_root,
 };
 pub use location::Line;
+pub use sparse::{Colouring, Pattern, SparseHessian, SparseJacobian, hessian_pattern, jacobian_pattern};
 pub use tensor::{
     AnyAxis, Arange, DType, Ellipsis, Nested, NewAxis, Scalar, Select, Selection, Shape, SliceMut, Steps, Tensor,
 };
 pub use transform::{
     Axes, Compiled, GradCheck, GradFault, GradMismatch, GradReport, GradRow, Jacobian, LinearMap, Pullback, checkpoint,
     checkpoint_chain, compile, custom_jvp, custom_vjp, gauss_newton_product, grad, grad_with_aux, grad_wrt, gradcheck,
-    hessian, hvp, jacfwd, jacobian, jacrev, jvp, linearize, stop_gradient, value_and_grad, value_and_grad_with_aux,
-    value_and_grad_wrt, vhp, vjp, vmap, vmap_with,
+    hessian, hvp, jacfwd, jacobian, jacrev, jet, jvp, laplacian, linearize, stop_gradient, value_and_grad,
+    value_and_grad_with_aux, value_and_grad_wrt, vhp, vjp, vmap, vmap_with,
 };
 pub use tree::{Tree, TreePath};
 

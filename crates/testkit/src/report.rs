@@ -8,7 +8,7 @@ use wengert::primitive::Primitive;
 /// ```
 /// use wengert_testkit::Aspect;
 /// assert_eq!(Aspect::SecondOrder.to_string(), "second order");
-/// assert_eq!(Aspect::ALL.len(), 12);
+/// assert_eq!(Aspect::ALL.len(), 14);
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Aspect {
@@ -26,6 +26,8 @@ pub enum Aspect {
     Vjp,
     /// Derivatives of derivatives: forward and reverse in all four orders, and finite differences.
     SecondOrder,
+    /// Derivatives along a curve equal nested tangents.
+    Jet,
     /// `vmap` equals a loop.
     Batch,
     /// Staged equals eager; the program's text reads back.
@@ -36,11 +38,13 @@ pub enum Aspect {
     Saves,
     /// A zero cotangent stays zero, whatever the slope.
     ZeroCotangent,
+    /// The dependency pattern has every entry of the Jacobian.
+    Sparsity,
 }
 
 impl Aspect {
     /// Every aspect, in the order of the columns of the coverage table.
-    pub const ALL: [Aspect; 12] = [
+    pub const ALL: [Aspect; 14] = [
         Aspect::Structure,
         Aspect::Value,
         Aspect::Dtypes,
@@ -48,17 +52,19 @@ impl Aspect {
         Aspect::Jvp,
         Aspect::Vjp,
         Aspect::SecondOrder,
+        Aspect::Jet,
         Aspect::Batch,
         Aspect::Compiled,
         Aspect::Imperative,
         Aspect::Saves,
         Aspect::ZeroCotangent,
+        Aspect::Sparsity,
     ];
 
     /// Whether only an operation with a gradient has it.
     fn needs_gradient(self) -> bool {
         matches!(self, Aspect::Jvp | Aspect::Vjp | Aspect::SecondOrder | Aspect::Saves | Aspect::ZeroCotangent)
-            || self == Aspect::Imperative
+            || matches!(self, Aspect::Imperative | Aspect::Sparsity | Aspect::Jet)
     }
 }
 
@@ -72,11 +78,13 @@ impl fmt::Display for Aspect {
             Aspect::Jvp => "jvp",
             Aspect::Vjp => "vjp",
             Aspect::SecondOrder => "second order",
+            Aspect::Jet => "jet",
             Aspect::Batch => "batch",
             Aspect::Compiled => "compiled",
             Aspect::Imperative => "imperative",
             Aspect::Saves => "saves",
             Aspect::ZeroCotangent => "zero cotangent",
+            Aspect::Sparsity => "sparsity",
         })
     }
 }

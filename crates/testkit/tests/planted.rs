@@ -123,7 +123,21 @@ fn an_alternative_that_gives_other_gradients_is_rejected() {
 #[test]
 fn an_alternative_that_is_not_enough_is_rejected() {
     static OP: Below = Below { name: "test_poor_alternative", mistake: Mistake::PoorAlternative };
-    rejected(&OP, &[Aspect::Saves], &[Aspect::Value, Aspect::Jvp]);
+    rejected(&OP, &[Aspect::Saves], &[Aspect::Value]);
+}
+
+#[test]
+fn a_wrong_dependency_class_is_rejected() {
+    static OP: Column = Column { name: "test_dependency", mistake: Mistake::Dependency };
+    rejected(&OP, &[Aspect::Sparsity], &[Aspect::Value, Aspect::Jvp, Aspect::Vjp, Aspect::Batch, Aspect::Structure]);
+}
+
+#[test]
+fn a_wrong_class_of_jets_is_rejected() {
+    static LINEAR: Cube = Cube { name: "test_jet_linear", mistake: Mistake::JetClass };
+    rejected(&LINEAR, &[Aspect::Jet, Aspect::Structure], &[Aspect::SecondOrder, Aspect::Batch, Aspect::Compiled]);
+    static QUOTIENT: Root = Root { name: "test_jet_quotient", mistake: Mistake::JetClass };
+    rejected(&QUOTIENT, &[Aspect::Jet], &[Aspect::Structure, Aspect::SecondOrder, Aspect::Batch]);
 }
 
 #[test]

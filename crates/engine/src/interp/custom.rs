@@ -1,6 +1,6 @@
 //! Calls of functions with rules of their own: what every interpreter does with one.
 
-use super::{Content, Level, LevelKind, Node, Tracer, batch, tangent, tape, trace};
+use super::{Content, Level, LevelKind, Node, Tracer, batch, equation, jet, pattern, tangent, tape, trace};
 use crate::autograd::modes;
 use crate::bind::try_bind;
 use crate::custom::{Batched, Function, attrs_of, recorded, staged};
@@ -40,6 +40,8 @@ pub(crate) fn apply(
     match &level.kind {
         LevelKind::Reverse => record(level, function, op, attrs, operands, line),
         LevelKind::Tangent => push(level, function, operands, line),
+        LevelKind::Jet { order } => jet::apply(level, *order, op, attrs.clone(), operands, line),
+        LevelKind::Equations(system) => equation::apply(level, system, op, attrs.clone(), operands, line),
         LevelKind::Batch { size } => {
             let parts = operands.iter().map(|operand| match Tracer::at(operand, level) {
                 Some(Content::Batch { values }) => (values, true),
@@ -52,6 +54,7 @@ pub(crate) fn apply(
             outputs.iter_mut().for_each(|output| *output = batch::lift(level, output, line));
             Ok(outputs)
         }
+        LevelKind::Pattern(_) => follow(level, function, operands, line),
         LevelKind::Trace(builder) => {
             let specs: SmallVec<[_; 4]> = operands.iter().map(|operand| operand.value.spec_ref()).collect();
             let results = function.infer(&specs).len();
@@ -142,6 +145,33 @@ fn push(level: &Arc<Level>, function: &Arc<dyn Function>, operands: &[&Tensor], 
     for (output, tangent) in outputs.iter_mut().zip(pushed) {
         if let Some(tangent) = tangent.filter(|_| output.dtype().is_float()) {
             *output = tangent::lift(level, output, tangent, line);
+        }
+    }
+    Ok(outputs.into())
+}
+
+/// The derivative is what the rule says, whatever the value is made of: sets pass through it as tangents do.
+fn follow(
+    level: &Arc<Level>,
+    function: &Arc<dyn Function>,
+    operands: &[&Tensor],
+    line: Line,
+) -> Result<Outputs, Error> {
+    let parts = operands.iter().map(|operand| match Tracer::at(operand, level) {
+        Some(Content::Pattern { primal, sets }) => {
+            let tangent = pattern::lift(level, &primal.full_like(1.0), sets.clone(), line);
+            (primal.clone(), Some(tangent))
+        }
+        _ => ((*operand).clone(), None),
+    });
+    let (primals, tangents): (Vec<Tensor>, Vec<Option<Tensor>>) = parts.unzip();
+    let (mut outputs, residual) = function.forward(&primals);
+    expect_below(level, function.name(), outputs.iter().chain(&residual.tensors))?;
+    let pushed = function.push(&residual, &tangents);
+    for (output, tangent) in outputs.iter_mut().zip(pushed).filter(|(output, _)| output.dtype().is_float()) {
+        let sets = tangent.as_ref().and_then(|tangent| Tracer::at(tangent, level));
+        if let Some(Content::Pattern { sets, .. }) = sets {
+            *output = pattern::lift(level, output, sets.clone(), line);
         }
     }
     Ok(outputs.into())

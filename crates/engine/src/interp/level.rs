@@ -1,10 +1,14 @@
 //! Levels, and the tensors that carry them.
 
 use super::Node;
+use super::equation::{System, Unknown};
+use super::jet::Series;
+use super::pattern::Columns;
 use crate::autograd::modes;
 use crate::location::{self, Line};
 use crate::primitive::Spec;
 use crate::program::{Builder, Var};
+use crate::sparse::Sets;
 use crate::tensor::Value;
 use crate::{Error, ErrorKind, Tensor};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -17,8 +21,17 @@ static NEWEST: AtomicU64 = AtomicU64::new(0);
 pub(crate) enum LevelKind {
     Reverse,
     Tangent,
-    Batch { size: usize },
+    /// Taylor coefficients up to this order.
+    Jet {
+        order: usize,
+    },
+    /// The series that one operation of a jet is made of.
+    Equations(Mutex<System>),
+    Batch {
+        size: usize,
+    },
     Trace(Mutex<Builder>),
+    Pattern(Columns),
 }
 
 /// One running transform.
@@ -66,10 +79,30 @@ pub(crate) enum Content {
     Reverse { primal: Tensor, node: Arc<Node> },
     /// The value, and its tangent.
     Tangent { primal: Tensor, tangent: Tensor },
+    /// The value, and its Taylor coefficients.
+    Jet { series: Series },
+    /// The value, and where its Taylor coefficients will be found.
+    Unknown { value: Tensor, unknown: Unknown },
     /// All values of the batch, along axis 0.
     Batch { values: Tensor },
     /// A variable of the program being built.
     Trace { var: Var },
+    /// The value, and which input elements each of its elements may depend on.
+    Pattern { primal: Tensor, sets: Sets },
+}
+
+impl Content {
+    /// The value, at a derivative level.
+    pub fn primal(&self) -> Option<&Tensor> {
+        match self {
+            Content::Reverse { primal, .. } | Content::Tangent { primal, .. } | Content::Pattern { primal, .. } => {
+                Some(primal)
+            }
+            Content::Jet { series } => Some(series.value()),
+            Content::Unknown { value, .. } => Some(value),
+            Content::Batch { .. } | Content::Trace { .. } => None,
+        }
+    }
 }
 
 impl Tracer {
@@ -87,8 +120,10 @@ impl Tracer {
 
     /// The tensor below a derivative level, for reading; closed levels may still be read, batched and symbolic ones not.
     pub fn primal(&self, reader: &str) -> Result<&Tensor, Error> {
+        if let Some(primal) = self.content.primal() {
+            return Ok(primal);
+        }
         match &self.content {
-            Content::Reverse { primal, .. } | Content::Tangent { primal, .. } => Ok(primal),
             Content::Batch { .. } => Err(Error::new(
                 ErrorKind::Traced,
                 reader,
@@ -101,6 +136,7 @@ impl Tracer {
                 format!("a tensor inside compile has no value yet{}", self.made()),
             )
             .help("return it from the compiled function, choose with `where_` instead of `if`, or do not compile this part")),
+            _ => unreachable!("a derivative level has a value"),
         }
     }
 

@@ -1,12 +1,16 @@
-//! The interpreters, one a file: evaluation, reverse tape, forward tangents, batching, tracing.
+//! The interpreters, one a file: evaluation, reverse tape, forward tangents, Taylor series, batching, tracing, dependency
+//! patterns.
 //!
 //! Every running transform has a level, a number from a counter that only grows; the tensors it makes carry it.
 
 pub(crate) mod batch;
 pub(crate) mod custom;
+pub(crate) mod equation;
 pub(crate) mod eval;
+pub(crate) mod jet;
 mod level;
 mod node;
+pub(crate) mod pattern;
 mod push;
 mod sweep;
 pub(crate) mod tangent;

@@ -225,10 +225,21 @@ pub struct Cost {
 pub enum Dependency {
     /// Output element i depends on element i of every operand.
     Elementwise,
-    /// Every output element is a copy of one operand element or a constant.
+    /// Every output element is a copy of one operand element or a constant; positions are whole numbers.
     Movement,
-    /// Output elements depend on the operand elements along the reduced axes.
+    /// Every operand element is added to one output element or to none, so that the rule only copies cotangents.
+    Accumulation,
+    /// Output elements depend on the operand elements along the reduced axes, which the attribute `axes` or `axis` names.
     Reduction,
+    /// Output element (.., i, j) depends on row i of the first operand, on column j of the second, or on its row j if it
+    /// is multiplied transposed, and on element j of what is added.
+    Product {
+        /// Whether columns of the result come from rows of the second operand.
+        transposed: bool,
+    },
+    /// Output elements depend on everything in this many last axes of the operands, at the same position of the axes
+    /// before them.
+    Blocks(usize),
     /// Every output element may depend on everything.
     Dense,
     /// Outputs do not depend differentiably on anything.
@@ -240,11 +251,17 @@ pub enum Dependency {
 pub enum Jet {
     /// Coefficient by coefficient: the operation is linear.
     Linear,
-    /// The product rule over coefficients of the first two operands; those of others, such as a bias, are added.
+    /// The product rule over coefficients of the first two operands, with which alone it can be called; those of others, such as a
+    /// bias, are added.
     Bilinear,
+    /// By division of series: the operation is linear in its operands but this one, and the tangent in this one is linear in the
+    /// output, as in x / y or A^-1 b.
+    Quotient(usize),
+    /// By the same operation on a larger matrix: it is a power series of one square matrix, or of each of a batch.
+    MatrixFunction,
     /// By the differential equation that the slope gives.
     Slope,
-    /// By repeated tangents.
+    /// By the differential equation that the tangent rule gives, as for a slope, where the operation is not elementwise.
     Nested,
     /// Only the value passes.
     Constant,
@@ -333,6 +350,13 @@ pub trait Primitive: Send + Sync + 'static {
     /// neighbours then.
     #[doc(hidden)]
     fn elementwise(&'static self) -> Option<&'static Elementwise> {
+        None
+    }
+
+    /// Other operations whose outputs depend on the operands alike, if the class cannot say it: a pattern is followed
+    /// through these. Their values do not matter.
+    #[doc(hidden)]
+    fn expansion(&'static self, _attrs: &Attrs, _operands: &[Tensor]) -> Option<Vec<Tensor>> {
         None
     }
 

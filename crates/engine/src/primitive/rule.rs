@@ -131,6 +131,11 @@ impl<'a> Rule<'a> {
         Rule { name, attrs, wanted, saves, kept, read: Cell::new(Mask::NONE) }
     }
 
+    /// Asks for other gradients, or tangents, than those that the values were kept for; they must be among them.
+    pub fn want(&mut self, wanted: Mask) {
+        self.wanted = wanted;
+    }
+
     /// Whether the gradient of operand `position` is asked for (in a jvp: whether it has a tangent).
     #[inline]
     pub fn wants(&self, position: usize) -> bool {

@@ -164,6 +164,11 @@ impl<F: Fused> Primitive for FusedOp<F> {
         F::saves(attrs, wanted)
     }
 
+    fn expansion(&'static self, attrs: &Attrs, operands: &[Tensor]) -> Option<Vec<Tensor>> {
+        let outputs: Vec<usize> = (0..F::outputs(attrs)).collect();
+        Some(expanded::<F>(attrs, operands, &[], &[], &outputs))
+    }
+
     fn vjp(&'static self, rule: &Rule<'_>, cotangents: &mut [Option<Tensor>]) -> Gradients {
         let given: Vec<usize> = (0..cotangents.len()).filter(|&output| cotangents[output].is_some()).collect();
         if given.is_empty() {

@@ -25,6 +25,11 @@ pub(crate) trait Linear: Send + Sync + 'static {
 
     fn infer(attrs: &Attrs, x: SpecRef<'_>) -> Result<Spec, Error>;
 
+    /// See [`Primitive::expansion`].
+    fn expansion(_attrs: &Attrs, _x: &Tensor) -> Option<Tensor> {
+        None
+    }
+
     fn eval(attrs: &Attrs, x: &Tensor, output: &Spec) -> Result<Tensor, Error>;
 
     /// The gradient of the operand from the cotangent.
@@ -79,6 +84,10 @@ impl<L: Linear> Primitive for LinearOp<L> {
 
     fn batch(&'static self, attrs: &Attrs, size: usize, operands: &[Tensor], _batched: Mask) -> Result<Outputs, Error> {
         Ok(smallvec![L::batch(self, attrs, size, &operands[0])])
+    }
+
+    fn expansion(&'static self, attrs: &Attrs, operands: &[Tensor]) -> Option<Vec<Tensor>> {
+        L::expansion(attrs, &operands[0]).map(|y| vec![y])
     }
 
     fn cost(&self, _attrs: &Attrs, operands: &[SpecRef<'_>], outputs: &[Spec]) -> Cost {

@@ -157,7 +157,7 @@ macro_rules! elementwise {
         reference: |$($r:pat_param),+| $reference:expr,
         domain: $domain:expr,
         $(edges: $edges:expr,)?
-        jet: $jet:ident $(,)?
+        jet: $jet:ident $(($divisor:literal))? $(,)?
     ) => {
         #[doc = concat!("The primitive `", $name, "`.")]
         pub static $static: $crate::rules::Elementwise = {
@@ -175,7 +175,7 @@ macro_rules! elementwise {
                 f32: $crate::rules::elementwise!(@loops f32, [$($($p),+)?] [$($f($($v),+))?] |$($x),+| $value),
                 i64: $crate::rules::elementwise!(@integer [$($($p),+)?] $(|$($i),+| $integer)?),
                 slopes: &[$($slope),+],
-                jet: $crate::primitive::Jet::$jet,
+                jet: $crate::primitive::Jet::$jet $(($divisor))?,
                 reference: $crate::rules::elementwise!(@reference [$($($p),+)?] |$($r),+| $reference),
                 domain: $domain,
                 edges: $crate::rules::elementwise!(@edges |$($x),+| $($edges)?),

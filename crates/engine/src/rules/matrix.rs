@@ -4,8 +4,8 @@
 
 use crate::bind::bind;
 use crate::primitive::{
-    Adjoints, Attrs, Case, Cost, Device, Gradient, Gradients, Mask, Outputs, Primitive, Rule, Sample, Saves, Spec,
-    SpecRef, Specs, expect_float, streaming_cost,
+    Adjoints, Attrs, Case, Cost, Dependency, Device, Gradient, Gradients, Jet, Mask, Outputs, Primitive, Rule, Sample,
+    Saves, Spec, SpecRef, Specs, expect_float, streaming_cost,
 };
 use crate::tensor::{broadcast, numbers};
 use crate::{DType, Error, ErrorKind, Select, Shape, Tensor};
@@ -26,6 +26,8 @@ pub(crate) trait Decomposition: Send + Sync + 'static {
     const SYMMETRIC: bool = false;
     /// Whether a matrix that cannot be treated is an error; attribute `checked` overrides it.
     const CHECKED: bool = true;
+    /// How Taylor coefficients pass through it.
+    const JET: Jet = Jet::Nested;
     /// Arithmetic operations, in units of the elements times the smaller side.
     const WORK: f64;
 
@@ -226,10 +228,18 @@ impl<D: Decomposition> Primitive for DecompositionOp<D> {
         Ok(bind(self, attrs.clone(), &[&operands[0]]))
     }
 
+    fn dependency(&self) -> Dependency {
+        if self.differentiable() { Dependency::Blocks(2) } else { Dependency::None }
+    }
+
     fn cost(&self, _attrs: &Attrs, operands: &[SpecRef<'_>], outputs: &[Spec]) -> Cost {
         let elements: usize = operands[0].shape.iter().product();
         let (_, [m, n]) = split(operands[0].shape);
         Cost { flops: D::WORK * (elements * m.min(n)) as f64, ..streaming_cost(operands, outputs) }
+    }
+
+    fn jet(&self) -> Jet {
+        D::JET
     }
 
     fn rule_text(&self) -> &'static str {

@@ -207,8 +207,8 @@ impl<P: PartOf> Primitive for PartUpdate<P> {
     }
 
     fn saves(&self, _attrs: &Attrs, wanted: Mask) -> Saves {
-        // Only a tangent of the part alone needs the shape of the whole.
-        if wanted.has(0) { Saves::NOTHING } else { Saves::NOTHING.shape(0) }
+        // A tangent of the part alone needs the shape of the whole.
+        if wanted.has(1) { Saves::NOTHING.shape(0) } else { Saves::NOTHING }
     }
 
     fn vjp(&'static self, rule: &Rule<'_>, cotangents: &mut [Option<Tensor>]) -> Gradients {
@@ -237,6 +237,10 @@ impl<P: PartOf> Primitive for PartUpdate<P> {
     fn batch(&'static self, attrs: &Attrs, size: usize, operands: &[Tensor], batched: Mask) -> Result<Outputs, Error> {
         let aligned = align_batch(size, operands, batched);
         Ok(smallvec![bind1(self, P::batched(attrs, size), &[&aligned[0], &aligned[1]])])
+    }
+
+    fn dependency(&self) -> Dependency {
+        if self.adds { Dependency::Accumulation } else { Dependency::Movement }
     }
 
     fn jet(&self) -> Jet {

@@ -5,12 +5,13 @@
 //! the cotangent as one more direction, for an h with the cotangent in its place. An operation states one kernel for all
 //! orders; nothing is divided by, so derivatives of every order are exact everywhere.
 
-use super::align_batch;
+use super::{align_batch, all_numbers};
 use crate::bind::bind1;
 use crate::primitive::{
-    Adjoints, Attrs, Case, Cost, Device, Gradient, Gradients, Mask, Outputs, Primitive, Rule, Saves, Spec, SpecRef,
-    Specs, expect_same_dtype, streaming_cost,
+    Adjoints, Attrs, Case, Cost, Dependency, Device, Gradient, Gradients, Mask, Outputs, Primitive, Rule, Saves, Spec,
+    SpecRef, Specs, expect_same_dtype, streaming_cost,
 };
+use crate::transform::jvp;
 use crate::{Error, ErrorKind, Shape, Tensor};
 use smallvec::smallvec;
 use std::marker::PhantomData;
@@ -20,12 +21,18 @@ pub(crate) trait Polar: Send + Sync + 'static {
     const NAME: &'static str;
     /// The derivative in a few words.
     const RULE: &'static str;
+    /// How many last axes x has; those before them are a batch.
+    const AXES: usize;
 
     /// Whether x has a gradient; leading axes are a batch.
     fn expect(x: SpecRef<'_>) -> Result<(), Error>;
 
     /// F of the first operand along the others, all of one shape.
     fn eval(operands: &[&Tensor], output: &Spec) -> Tensor;
+
+    /// F in other operations, exact everywhere: tangents of what is more than numbers take this way, so that a derivative of high order
+    /// along one curve does not ask for every way to share it among directions.
+    const EXPAND: Option<fn(&Tensor) -> Tensor> = None;
 
     /// Arithmetic operations.
     fn flops(operands: usize, shape: &[usize]) -> f64;
@@ -40,6 +47,14 @@ pub struct PolarOp<P>(PhantomData<P>);
 /// The attributes of a call with so many operands.
 pub(crate) fn polar_attrs(operands: usize) -> Attrs {
     Attrs::new().with_int("order", operands as i64 - 1)
+}
+
+/// `f` differentiated along each direction in turn.
+fn differentiated(f: fn(&Tensor) -> Tensor, x: &Tensor, directions: &[&Tensor]) -> Tensor {
+    match directions.split_last() {
+        None => f(x),
+        Some((last, rest)) => jvp(|x: &Tensor| differentiated(f, x, rest), x, last).1,
+    }
 }
 
 impl<P: Polar> PolarOp<P> {
@@ -57,6 +72,16 @@ impl<P: Polar> PolarOp<P> {
         let own = (0..count).map(|i| if i == position && i > 0 { by } else { rule.operand(i) });
         let more = (position == 0).then_some(by);
         self.of(&own.chain(more).collect::<Vec<_>>())
+    }
+
+    /// The same in other operations, if it can be expanded and there is more to it than numbers.
+    fn expanded_along(rule: &Rule<'_>, position: usize, by: &Tensor) -> Option<Tensor> {
+        let count = rule.attrs.int("order") as usize + 1;
+        let own = (1..count).map(|i| if i == position { by } else { rule.operand(i) });
+        let directions: Vec<&Tensor> = own.chain((position == 0).then_some(by)).collect();
+        let x = rule.operand(0);
+        let derived = P::EXPAND.filter(|_| !all_numbers(&directions) || !all_numbers(&[x]));
+        derived.map(|expand| differentiated(expand, x, &directions))
     }
 }
 
@@ -116,13 +141,20 @@ impl<P: Polar> Primitive for PolarOp<P> {
 
     fn jvp(&'static self, rule: &Rule<'_>, tangents: &[Option<Tensor>]) -> Adjoints {
         let changes = tangents.iter().enumerate();
-        let changes = changes.filter_map(|(position, tangent)| tangent.as_ref().map(|t| self.along(rule, position, t)));
+        let along = |position: usize, by: &Tensor| {
+            Self::expanded_along(rule, position, by).unwrap_or_else(|| self.along(rule, position, by))
+        };
+        let changes = changes.filter_map(|(position, tangent)| tangent.as_ref().map(|by| along(position, by)));
         smallvec![changes.reduce(|a, b| a + b)]
     }
 
     fn batch(&'static self, attrs: &Attrs, size: usize, operands: &[Tensor], batched: Mask) -> Result<Outputs, Error> {
         let aligned = align_batch(size, operands, batched);
         Ok(smallvec![bind1(self, attrs.clone(), &aligned.iter().collect::<Vec<_>>())])
+    }
+
+    fn dependency(&self) -> Dependency {
+        Dependency::Blocks(P::AXES)
     }
 
     fn cost(&self, _attrs: &Attrs, operands: &[SpecRef<'_>], outputs: &[Spec]) -> Cost {

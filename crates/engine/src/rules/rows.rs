@@ -7,8 +7,8 @@ use super::align_batch;
 use crate::autograd::modes;
 use crate::bind::bind1;
 use crate::primitive::{
-    Adjoints, Attrs, Case, Cost, Device, Gradient, Gradients, Mask, Outputs, Primitive, Rule, Sample, Saves, Spec,
-    SpecRef, Specs, expect_float, expect_same_dtype, streaming_cost,
+    Adjoints, Attrs, Case, Cost, Dependency, Device, Gradient, Gradients, Mask, Outputs, Primitive, Rule, Sample,
+    Saves, Spec, SpecRef, Specs, expect_float, expect_same_dtype, streaming_cost,
 };
 use crate::tensor::{fill, numbers};
 use crate::{DType, Error, ErrorKind, Shape, Tensor};
@@ -128,6 +128,10 @@ impl Primitive for Rows {
     fn batch(&'static self, attrs: &Attrs, size: usize, operands: &[Tensor], batched: Mask) -> Result<Outputs, Error> {
         let aligned = align_batch(size, operands, batched);
         Ok(smallvec![bind1(self, attrs.clone(), &aligned.iter().collect::<SmallVec<[&Tensor; 2]>>())])
+    }
+
+    fn dependency(&self) -> Dependency {
+        Dependency::Blocks(1)
     }
 
     fn cost(&self, _attrs: &Attrs, operands: &[SpecRef<'_>], outputs: &[Spec]) -> Cost {

@@ -7,7 +7,9 @@ mod grad;
 mod gradcheck;
 mod hessian;
 mod jacobian;
+mod jet;
 mod jvp;
+mod laplacian;
 mod linearize;
 mod record;
 mod vjp;
@@ -21,7 +23,9 @@ pub use grad::{grad, grad_with_aux, grad_wrt, value_and_grad, value_and_grad_wit
 pub use gradcheck::{GradCheck, GradFault, GradMismatch, GradReport, GradRow, gradcheck};
 pub use hessian::{gauss_newton_product, hessian, hvp, vhp};
 pub use jacobian::{jacfwd, jacobian, jacrev};
+pub use jet::jet;
 pub use jvp::jvp;
+pub use laplacian::laplacian;
 pub use linearize::{Jacobian, LinearMap, linearize};
 pub use vjp::{Pullback, vjp};
 pub use vmap::{Axes, vmap, vmap_with};
@@ -32,7 +36,7 @@ use crate::tree::difference;
 use crate::{Error, ErrorKind, Tree};
 
 /// Two trees of one structure whose leaves agree in shape and dtype, or the path where they do not.
-fn expect_like<T: Tree>(caller: &str, what: &str, tree: &T, like: &T, line: Line) -> Result<(), Error> {
+pub(crate) fn expect_like<T: Tree>(caller: &str, what: &str, tree: &T, like: &T, line: Line) -> Result<(), Error> {
     if let Some(text) = difference(tree, like) {
         return Err(Error::new(ErrorKind::Tree, caller, format!("{what} has another structure: {text}")).at(line));
     }

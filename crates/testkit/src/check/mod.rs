@@ -6,8 +6,10 @@
 mod batching;
 mod derivatives;
 mod dtypes;
+mod jets;
 mod layouts;
 mod saves;
+mod sparsity;
 mod staging;
 mod structure;
 mod subject;
@@ -106,8 +108,10 @@ fn check_case(trial: &mut Trial, subject: &Subject<'_>) {
     trial.part(Aspect::Jvp, |trial| derivatives::jvp(trial, subject));
     trial.part(Aspect::Vjp, |trial| derivatives::vjp(trial, subject));
     trial.part(Aspect::SecondOrder, |trial| derivatives::second_order(trial, subject));
+    trial.part(Aspect::Jet, |trial| jets::jets(trial, subject));
     trial.part(Aspect::Batch, |trial| batching::gradients(trial, subject));
     trial.part(Aspect::Batch, |trial| batching::seeds(trial, subject));
+    trial.part(Aspect::Sparsity, |trial| sparsity::pattern(trial, subject));
     trial.part(Aspect::Imperative, |trial| staging::imperative(trial, subject));
 }
 

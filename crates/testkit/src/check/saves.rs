@@ -44,7 +44,7 @@ pub(super) fn saves(trial: &mut Trial, subject: &Subject<'_>) {
     };
     let mut by_residual: Vec<Vec<Option<Tensor>>> = Vec::new();
     for (wanted, saves) in subsets(&subject.floats).into_iter().flat_map(choices) {
-        let rule = Rule::keeping(saves, subject.op, attrs, &operands, &outputs, wanted);
+        let mut rule = Rule::keeping(saves, subject.op, attrs, &operands, &outputs, wanted);
         let is_alternative = saves != subject.op.saves(attrs, wanted);
         trial.holds(here, !(is_alternative && saves.residual), || "an alternative to a residual is no residual".into());
         if saves.residual {
@@ -80,6 +80,20 @@ pub(super) fn saves(trial: &mut Trial, subject: &Subject<'_>) {
             trial.holds(here, tangent.as_ref().is_none_or(fits), || {
                 format!("output {position} is {}, its tangent {tangent:?}", output.spec())
             });
+        }
+        // A linear map made from the record may be given fewer tangents than it has operands.
+        for given in subsets(&subject.floats) {
+            if given != wanted && given.iter().all(|position| wanted.has(position)) {
+                let tangents: Vec<Option<Tensor>> =
+                    (0..operands.len()).map(|position| given.has(position).then(|| v[position].clone())).collect();
+                rule.want(given);
+                let got = subject.op.jvp(&rule, &tangents);
+                let alone = Rule::new(subject.op, attrs, &operands, &outputs, given);
+                let right = subject.op.jvp(&alone, &tangents);
+                trial.holds(here, same(&[got.to_vec()], &[right.to_vec()]), || {
+                    format!("recorded for {wanted:?}, tangents of {given:?} give {got:?}, not {right:?}")
+                });
+            }
         }
         let unread = rule.unread();
         trial.holds(here, unread.is_empty(), || {

@@ -105,8 +105,8 @@ pub(super) fn classes(trial: &mut Trial, subject: &Subject<'_>) {
         let (here, there) = (jvp(&f, &x, &v).1, jvp(&f, &there, &v).1);
         trial.all_same(HERE, "declared linear: at another point, tangent", &there, &here, 0.0);
     }
-    if matches!(dependency, Dependency::Movement) && jet != Jet::Linear {
-        trial.fail(HERE, "a movement is linear, and is not declared so".into());
+    if matches!(dependency, Dependency::Movement | Dependency::Accumulation) && jet != Jet::Linear {
+        trial.fail(HERE, format!("declared {dependency:?}, which is linear, and not declared so"));
     }
 }
 

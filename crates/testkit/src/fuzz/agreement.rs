@@ -2,7 +2,7 @@
 
 use super::composition::Composition;
 use crate::caught::caught;
-use crate::numeric::{difference, direction, inner, moved, norm_difference, stack_each};
+use crate::numeric::{difference, direction, inner, moved, norm_difference, stack_each, zeros_like};
 use wengert::autograd;
 use wengert::prelude::*;
 
@@ -103,6 +103,10 @@ impl<'a> Comparison<'a> {
         self.batches()?;
         self.imperative(&gradient)?;
         self.second_order()?;
+        self.recorded_once(&gradient)?;
+        self.computed_again(&gradient)?;
+        self.covers("the values", |x: &Vec<Tensor>| self.composition.values(x))?;
+        self.covers("the gradient", grad(self.f()))?;
         let programs = [compile(self.f()).program(&self.x), compile(grad(self.f())).program(&self.x)];
         let equations = programs.iter().flat_map(|program| program.equations());
         Ok(Verified { primitives: equations.map(|equation| equation.op.name()).collect(), numeric })
@@ -209,5 +213,49 @@ impl<'a> Comparison<'a> {
         recorded("compiled grad", &|x| compile(grad(f)).call(x))?;
         recorded("vmap of grad", &|x| vmap(grad(f))(&x.map_leaves(|x| x.unsqueeze(0))))?;
         recorded("the value beside jvp of grad", &|x| jvp(grad(f), x, &x.map_leaves(|x| x.full_like(0.0))).0)
+    }
+
+    /// One recording as a linear map, in both directions, and for batches of seeds.
+    fn recorded_once(&self, gradient: &[Tensor]) -> Result<(), String> {
+        let (f, x, v) = (self.f(), &self.x, &self.v);
+        let (_, map) = linearize(f, x);
+        self.agree("linear map", &[map.apply(v)], &[jvp(f, x, v).1])?;
+        self.agree("transposed linear map", &map.apply_transpose(&Tensor::from(1.0)), gradient)?;
+        let others = along(x, 2.1);
+        let pushed = map.apply_batch(&stack_each(&[v.clone(), others.clone()]));
+        self.agree("batch of tangents", &[pushed], &[Tensor::stack(&[map.apply(v), map.apply(&others)], 0)])?;
+        let twice: Vec<Tensor> = gradient.iter().map(|gradient| gradient * 2).collect();
+        let pulled = map.transpose().call_batch(&Tensor::from([1.0, 2.0]));
+        self.agree("batch of cotangents", &pulled, &stack_each(&[gradient.to_vec(), twice]))
+    }
+
+    /// Behind a checkpoint, in all orders.
+    fn computed_again(&self, gradient: &[Tensor]) -> Result<(), String> {
+        let (f, x, v, composition) = (self.f(), &self.x, &self.v, self.composition.clone());
+        let saving = checkpoint(move |x: &Vec<Tensor>| composition.run(x));
+        let saving = |x: &Vec<Tensor>| saving(x);
+        self.agree("grad behind a checkpoint", &grad(saving)(x), gradient)?;
+        self.agree("jvp of grad behind a checkpoint", &jvp(grad(saving), x, v).1, &jvp(grad(f), x, v).1)?;
+        let curved = grad(|x: &Vec<Tensor>| dot(&grad(saving)(x), v))(x);
+        self.agree("grad of grad behind a checkpoint", &curved, &jvp(grad(f), x, v).1)
+    }
+
+    /// The dependency pattern of `f` has every entry that a tangent shows; every fourth column is looked at.
+    fn covers(&self, what: &str, f: impl Fn(&Vec<Tensor>) -> Vec<Tensor>) -> Result<(), String> {
+        let pattern = jacobian_pattern(&f, &self.x);
+        let floats = self.x.iter().enumerate().filter(|(_, x)| x.dtype().is_float());
+        let places = floats.flat_map(|(position, x)| (0..x.elements()).map(move |element| (position, element)));
+        for (column, (position, element)) in places.enumerate().skip(self.composition.seed as usize % 4).step_by(4) {
+            let mut v = zeros_like(&self.x);
+            let numbers = (0..v[position].elements()).map(|i| f64::from(i == element)).collect();
+            v[position] = Tensor::from_vec::<f64>(numbers, v[position].shape());
+            let tangents = jvp(&f, &self.x, &v).1;
+            let slopes = tangents.iter().filter(|tangent| tangent.dtype().is_float()).flat_map(Tensor::to_f64_vec);
+            let mut entries = slopes.enumerate().filter(|(_, slope)| *slope != 0.0);
+            if let Some((row, slope)) = entries.find(|(row, _)| !pattern.contains(*row, column)) {
+                return Err(format!("the pattern of {what} lacks ({row}, {column}), where the slope is {slope:?}"));
+            }
+        }
+        Ok(())
     }
 }

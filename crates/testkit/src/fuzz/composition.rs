@@ -270,6 +270,13 @@ impl Composition {
         run.total()
     }
 
+    /// All its values for these inputs.
+    pub(super) fn values(&self, x: &[Tensor]) -> Vec<Tensor> {
+        let mut run = Composition::start(x, None);
+        self.steps.iter().for_each(|step| run.step(step));
+        run.values
+    }
+
     /// What does not move with the inputs, at these inputs.
     pub(super) fn held(&self, x: &[Tensor]) -> Vec<Tensor> {
         let mut run = Composition::start(x, None);

@@ -2,7 +2,7 @@
 
 use wengert::prelude::*;
 use wengert::primitive::{
-    Adjoints, Attrs, Case, Dependency, Device, Gradient, Gradients, Mask, Outputs, Primitive, Rule, Sample, Saves,
+    Adjoints, Attrs, Case, Dependency, Device, Gradient, Gradients, Jet, Mask, Outputs, Primitive, Rule, Sample, Saves,
     Spec, SpecRef, Specs, bind1, expect_float,
 };
 
@@ -43,8 +43,12 @@ pub enum Mistake {
     Attributes,
     /// The output, which is never negative, is asked where the operand is negative.
     Alternative,
+    /// The declared class forgets that the axis is an attribute.
+    Dependency,
     /// An alternative to the residual is not enough for the rules.
     PoorAlternative,
+    /// It is declared to act on Taylor coefficients one by one, or by division.
+    JetClass,
 }
 
 /// y = f(x) for every number, in the dtype of `spec`.
@@ -136,6 +140,10 @@ impl Primitive for Cube {
         Dependency::Elementwise
     }
 
+    fn jet(&self) -> Jet {
+        if self.mistake == Mistake::JetClass { Jet::Linear } else { Jet::Nested }
+    }
+
     fn cases(&self) -> Vec<Case> {
         let case = |shape: Shape| {
             Case::new(format!("shape {shape}"), Attrs::new(), [Sample::wave(shape, 0.4)], |s| {
@@ -196,6 +204,10 @@ impl Primitive for Root {
 
     fn dependency(&self) -> Dependency {
         Dependency::Elementwise
+    }
+
+    fn jet(&self) -> Jet {
+        if self.mistake == Mistake::JetClass { Jet::Quotient(0) } else { Jet::Nested }
     }
 
     fn cases(&self) -> Vec<Case> {
@@ -271,7 +283,7 @@ impl Primitive for Column {
     }
 
     fn dependency(&self) -> Dependency {
-        Dependency::Reduction
+        if self.mistake == Mistake::Dependency { Dependency::Blocks(1) } else { Dependency::Reduction }
     }
 
     /// Squares only: the mistakes keep every shape right.

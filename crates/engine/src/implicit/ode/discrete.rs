@@ -10,7 +10,6 @@ use crate::custom::{Function, Residual};
 use crate::error::OrRaise;
 use crate::implicit::numeric::Numeric;
 use crate::implicit::{bind, completed, split, with};
-use crate::interp::Content;
 use crate::primitive::{Mask, SpecRef, Specs};
 use crate::tensor::Value;
 use crate::{Tensor, jvp, vjp};
@@ -35,9 +34,9 @@ pub(super) fn solve(rhs: &Rhs, times: &Arc<[f64]>, options: &super::Ode, operand
 fn has_numbers(tensor: &Tensor) -> bool {
     let mut tensor = tensor;
     while let Value::Tracer(tracer) = &tensor.value {
-        match &tracer.content {
-            Content::Reverse { primal, .. } | Content::Tangent { primal, .. } => tensor = primal,
-            Content::Batch { .. } | Content::Trace { .. } => return false,
+        match tracer.content.primal() {
+            Some(primal) => tensor = primal,
+            None => return false,
         }
     }
     true

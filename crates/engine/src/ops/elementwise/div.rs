@@ -10,5 +10,5 @@ elementwise! {
     rule: "dx = dz / y, dy = -z dz / y",
     reference: |x, y| x * y.powi(-1),
     domain: Positive,
-    jet: Slope,
+    jet: Quotient(1),
 }

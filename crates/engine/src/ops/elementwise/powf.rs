@@ -97,8 +97,13 @@ fn slope_slice<T: Real>(x: &[T], exponent: T, out: &mut [T]) {
     );
 }
 
+/// Below 0 the same power over x, so that the slope of the slope of .. is made of finitely many powers; at 0 both are infinite.
 fn slope_tensor(x: &Tensor, exponent: f64) -> Tensor {
-    if exponent == 0.0 { x.full_like(0.0) } else { x.powf(exponent - 1.0) * exponent }
+    match exponent {
+        0.0 => x.full_like(0.0),
+        _ if exponent < 0.0 => x.powf(exponent) / x * exponent,
+        _ => x.powf(exponent - 1.0) * exponent,
+    }
 }
 
 elementwise! {

@@ -62,9 +62,9 @@ impl Primitive for Scatter {
     }
 
     fn saves(&self, _attrs: &Attrs, wanted: Mask) -> Saves {
-        // Only a tangent of the values alone needs the shape of the whole.
+        // A tangent of the values alone needs the shape of the whole.
         let index = Saves::NOTHING.operand(1);
-        if wanted.has(0) { index } else { index.shape(0) }
+        if wanted.has(2) { index.shape(0) } else { index }
     }
 
     fn vjp(&'static self, rule: &Rule<'_>, cotangents: &mut [Option<Tensor>]) -> Gradients {
@@ -94,6 +94,10 @@ impl Primitive for Scatter {
         let aligned = align_batch(size, operands, batched);
         let attrs = Attrs::new().with_int("axis", attrs.int("axis") + 1);
         Ok(smallvec![bind1(self, attrs, &[&aligned[0], &aligned[1], &aligned[2]])])
+    }
+
+    fn dependency(&self) -> Dependency {
+        Dependency::Movement
     }
 
     fn jet(&self) -> Jet {

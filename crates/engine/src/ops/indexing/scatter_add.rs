@@ -216,9 +216,8 @@ impl Primitive for ScatterAdd {
     }
 
     fn saves(&self, _attrs: &Attrs, wanted: Mask) -> Saves {
-        let index = if wanted.has(2) { Saves::NOTHING.operand(1) } else { Saves::NOTHING };
-        // Only a tangent of the values alone needs the shape of the whole.
-        if wanted.has(0) { index } else { index.shape(0) }
+        // A tangent of the values alone needs the shape of the whole.
+        if wanted.has(2) { Saves::NOTHING.operand(1).shape(0) } else { Saves::NOTHING }
     }
 
     fn vjp(&'static self, rule: &Rule<'_>, cotangents: &mut [Option<Tensor>]) -> Gradients {
@@ -248,7 +247,7 @@ impl Primitive for ScatterAdd {
     }
 
     fn dependency(&self) -> Dependency {
-        Dependency::Dense
+        Dependency::Accumulation
     }
 
     fn jet(&self) -> Jet {

@@ -83,6 +83,10 @@ impl Primitive for Unscatter {
         Ok(bind(self, attrs, &[&aligned[0], &aligned[1]]))
     }
 
+    fn dependency(&self) -> Dependency {
+        Dependency::Movement
+    }
+
     fn jet(&self) -> Jet {
         Jet::Linear
     }

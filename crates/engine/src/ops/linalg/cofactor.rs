@@ -30,6 +30,7 @@ pub struct Cofactor;
 impl Polar for Cofactor {
     const NAME: &'static str = "cofactor";
     const RULE: &'static str = "dA = C(A; H.., dC), dH = C(A; .. dC ..)";
+    const AXES: usize = 2;
 
     fn expect(x: SpecRef<'_>) -> Result<(), Error> {
         expect_matrix(Self::NAME, x, true)

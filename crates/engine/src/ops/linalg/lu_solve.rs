@@ -201,6 +201,10 @@ impl Primitive for LuSolve {
         Ok(smallvec![try_bind1(self, attrs.clone(), &[&aligned[0], &aligned[1], &aligned[2]])?])
     }
 
+    fn dependency(&self) -> Dependency {
+        Dependency::Blocks(2)
+    }
+
     fn cost(&self, _attrs: &Attrs, operands: &[SpecRef<'_>], outputs: &[Spec]) -> Cost {
         let (_, [n, _]) = split(&outputs[0].shape);
         Cost { flops: 2.0 * (outputs[0].shape.elements() * n) as f64, ..streaming_cost(operands, outputs) }

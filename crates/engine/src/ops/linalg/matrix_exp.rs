@@ -36,6 +36,7 @@ fn derivative(a: &Tensor, direction: &Tensor) -> Tensor {
 impl Decomposition for MatrixExp {
     const NAME: &'static str = "matrix_exp";
     const RULE: &'static str = "dA = the upper right block of exp [[A^T, dY], [0, A^T]]";
+    const JET: Jet = Jet::MatrixFunction;
     const WORK: f64 = 20.0;
 
     fn sizes(_attrs: &Attrs, m: usize, n: usize) -> Vec<(Vec<usize>, Option<DType>)> {

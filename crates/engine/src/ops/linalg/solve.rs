@@ -180,11 +180,19 @@ impl Primitive for Solve {
         Ok(smallvec![try_bind1(self, attrs.clone(), &[&aligned[0], &aligned[1]])?])
     }
 
+    fn dependency(&self) -> Dependency {
+        Dependency::Blocks(2)
+    }
+
     fn cost(&self, _attrs: &Attrs, operands: &[SpecRef<'_>], outputs: &[Spec]) -> Cost {
         let (_, [n, columns]) = split(&outputs[0].shape);
         let matrix: usize = operands[0].shape.iter().product();
         let flops = matrix as f64 * (2.0 / 3.0 * n as f64 + 2.0 * columns as f64);
         Cost { flops, ..streaming_cost(operands, outputs) }
+    }
+
+    fn jet(&self) -> Jet {
+        Jet::Quotient(0)
     }
 
     fn rule_text(&self) -> &'static str {

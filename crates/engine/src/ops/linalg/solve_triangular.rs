@@ -204,9 +204,17 @@ impl Primitive for SolveTriangular {
         Ok(smallvec![try_bind1(self, attrs.clone(), &[&aligned[0], &aligned[1]])?])
     }
 
+    fn dependency(&self) -> Dependency {
+        Dependency::Blocks(2)
+    }
+
     fn cost(&self, _attrs: &Attrs, operands: &[SpecRef<'_>], outputs: &[Spec]) -> Cost {
         let (_, [order, _]) = split(operands[0].shape);
         Cost { flops: (outputs[0].shape.elements() * order) as f64, ..streaming_cost(operands, outputs) }
+    }
+
+    fn jet(&self) -> Jet {
+        Jet::Quotient(0)
     }
 
     fn rule_text(&self) -> &'static str {

@@ -9,6 +9,7 @@
 //!
 //! The three are the partial derivatives of one trilinear form of (x, w, y), so each one's rules are the other two.
 
+use super::unfold_patches::{FOLD_PATCHES, UNFOLD_PATCHES};
 use crate::ops::prelude::*;
 use crate::primitive::streaming_cost;
 use crate::rules::Sizes;
@@ -597,6 +598,29 @@ impl Primitive for Bilinear {
         let taps = geometry.kernel.iter().product::<usize>() * (channels / geometry.groups);
         let positions = batch * out * geometry.output().iter().product::<usize>();
         Cost { flops: 2.0 * taps as f64 * positions as f64, ..streaming_cost(operands, outputs) }
+    }
+
+    /// As products of patches.
+    fn expansion(&'static self, attrs: &Attrs, operands: &[Tensor]) -> Option<Vec<Tensor>> {
+        let (a, b) = (&operands[0], &operands[1]);
+        let (batch, channels, outputs) = counts(self, attrs, a.shape(), b.shape());
+        let geometry = convolution(attrs, batch, channels, outputs);
+        let (groups, taps) = (geometry.groups, geometry.kernel.iter().product::<usize>());
+        let (positions, whole) = (geometry.output().iter().product::<usize>(), attrs.clone().with_int("groups", 1));
+        let (each, own) = (channels / groups * taps, outputs / groups);
+        let patches =
+            |x: &Tensor| bind1(&UNFOLD_PATCHES, whole.clone(), &[x]).reshape([batch, groups, each, positions]);
+        let weights = |w: &Tensor| w.reshape([1, groups, own, each]);
+        let results = |y: &Tensor| y.reshape([batch, groups, own, positions]);
+        let shape = self.shape(self.result, &geometry, attrs.sizes("kernel").rank());
+        Some(vec![match self.result {
+            Output => weights(b).matmul(&patches(a)).reshape(shape),
+            Input => {
+                let columns = weights(b).t().matmul(&results(a)).reshape([batch, channels * taps, positions]);
+                bind1(&FOLD_PATCHES, whole.clone(), &[&columns])
+            }
+            Weight => results(b).matmul(&patches(a).t()).sum_axes(&[0]).reshape(shape),
+        }])
     }
 
     fn jet(&self) -> Jet {

@@ -118,11 +118,13 @@ impl Primitive for LinearMap {
     }
 
     fn saves(&self, _attrs: &Attrs, wanted: Mask) -> Saves {
-        if !wanted.has(0) && !wanted.has(1) {
-            return Saves::NOTHING.shape(0);
-        }
         let saves = if wanted.has(0) { Saves::NOTHING.operand(1) } else { Saves::NOTHING };
-        if wanted.has(1) { saves.operand(0) } else { saves }
+        match (wanted.has(1), wanted.has(2)) {
+            (true, _) => saves.operand(0),
+            // A tangent of the bias alone needs the number of rows.
+            (false, true) => saves.shape(0),
+            (false, false) => saves,
+        }
     }
 
     fn vjp(&'static self, rule: &Rule<'_>, cotangents: &mut [Option<Tensor>]) -> Gradients {
@@ -144,7 +146,10 @@ impl Primitive for LinearMap {
         let Some(db) = tangents.get(2).and_then(Option::as_ref) else { return smallvec![product] };
         smallvec![Some(match product {
             Some(product) => product + db,
-            None => db.broadcast_to([rule.shape(0)[0], db.shape()[0]]),
+            None => {
+                let rows = if rule.has_operand(0) { rule.operand(0).shape()[0] } else { rule.shape(0)[0] };
+                db.broadcast_to([rows, db.shape()[0]])
+            }
         })]
     }
 
@@ -169,6 +174,10 @@ impl Primitive for LinearMap {
     fn cost(&self, _attrs: &Attrs, operands: &[SpecRef<'_>], outputs: &[Spec]) -> Cost {
         let inner = operands[0].shape.last().copied().unwrap_or(0);
         Cost { flops: 2.0 * (outputs[0].shape.elements() * inner) as f64, ..streaming_cost(operands, outputs) }
+    }
+
+    fn dependency(&self) -> Dependency {
+        Dependency::Product { transposed: true }
     }
 
     fn jet(&self) -> Jet {

@@ -299,6 +299,34 @@ pub(crate) fn window(adaptive: bool, attrs: &Attrs, axis: usize, o: usize) -> Ve
     (0..at("kernel")).filter_map(place).collect()
 }
 
+/// A tensor that depends on `x` as a pooling does, or as the transpose of one: along each axis, an element is the sum of
+/// those in its window, or of those whose windows it lies in.
+pub(crate) fn window_sums(adaptive: bool, attrs: &Attrs, x: &Tensor, forward: bool) -> Tensor {
+    let (input, output) = (attrs.sizes("input"), attrs.sizes("output"));
+    let mut sums = x.clone();
+    for axis in 0..input.rank() {
+        let windows: Vec<Vec<usize>> = (0..output[axis]).map(|o| window(adaptive, attrs, axis, o)).collect();
+        let of = |place: usize| -> Vec<i64> {
+            match forward {
+                true => windows[place].iter().map(|&i| i as i64).collect(),
+                false => (0..output[axis]).filter(|&o| windows[o].contains(&place)).map(|o| o as i64).collect(),
+            }
+        };
+        let place = (x.rank() - input.rank() + axis) as isize;
+        let sum = |to: usize| {
+            let window = of(to);
+            let count = window.len();
+            sums.index_select(place, &Tensor::from_vec(window, [count])).sum_axes_keepdim(&[place])
+        };
+        let parts: Vec<Tensor> = (0..if forward { output[axis] } else { input[axis] }).map(sum).collect();
+        if parts.is_empty() {
+            return x.clone();
+        }
+        sums = Tensor::concat(&parts, place);
+    }
+    sums
+}
+
 impl MaxPool {
     fn run<T: Product>(&self, attrs: &Attrs, x: &Tensor, spec: &Spec, index: &mut [i64]) -> Tensor {
         let planes = planes_of(x.shape(), attrs.sizes("input").rank());
@@ -369,7 +397,11 @@ impl Primitive for MaxPool {
     }
 
     fn dependency(&self) -> Dependency {
-        Dependency::Reduction
+        Dependency::Dense
+    }
+
+    fn expansion(&'static self, attrs: &Attrs, operands: &[Tensor]) -> Option<Vec<Tensor>> {
+        Some(vec![window_sums(self.adaptive, attrs, &operands[0], true)])
     }
 
     fn rule_text(&self) -> &'static str {

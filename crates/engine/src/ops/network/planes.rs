@@ -122,7 +122,7 @@ impl Primitive for Planes {
     }
 
     fn dependency(&self) -> Dependency {
-        if self.gathers { Dependency::Movement } else { Dependency::Dense }
+        if self.gathers { Dependency::Movement } else { Dependency::Accumulation }
     }
 
     fn jet(&self) -> Jet {

@@ -127,7 +127,7 @@ impl Linear for Fold {
     const NAME: &'static str = "fold_patches";
     const ATTRIBUTES: &'static [&'static str] = ATTRIBUTES;
     const RULE: &'static str = "dy = unfold_patches(dx)";
-    const DEPENDENCY: Dependency = Dependency::Dense;
+    const DEPENDENCY: Dependency = Dependency::Accumulation;
 
     fn infer(attrs: &Attrs, x: SpecRef<'_>) -> Result<Spec, Error> {
         expect_arithmetic(Self::NAME, x.dtype)?;

@@ -98,6 +98,10 @@ impl Primitive for Cdist {
         Ok(smallvec![bind1(self, attrs.clone(), &[&aligned[0], &aligned[1]])])
     }
 
+    fn dependency(&self) -> Dependency {
+        Dependency::Product { transposed: true }
+    }
+
     fn cost(&self, _attrs: &Attrs, operands: &[SpecRef<'_>], outputs: &[Spec]) -> Cost {
         let length = operands[0].shape.last().copied().unwrap_or(0);
         Cost { flops: 3.0 * (outputs[0].shape.elements() * length) as f64, ..streaming_cost(operands, outputs) }

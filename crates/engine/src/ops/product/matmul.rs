@@ -228,7 +228,7 @@ impl Primitive for Matmul {
     }
 
     fn dependency(&self) -> Dependency {
-        Dependency::Dense
+        Dependency::Product { transposed: false }
     }
 
     fn jet(&self) -> Jet {

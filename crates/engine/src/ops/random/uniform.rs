@@ -4,6 +4,7 @@
 use super::split_key::SPLIT_KEY;
 use crate::autograd::modes;
 use crate::ops::prelude::*;
+use crate::{Tree, TreePath};
 use wengert_kernels::random;
 
 /// The key of a random stream: two words in a tensor, so that it can be an input of compiled and batched functions.
@@ -16,12 +17,12 @@ use wengert_kernels::random;
 /// assert_ne!(a, b);
 /// assert_eq!(Key::new(42).next().uniform([3], DType::F64), a);
 ///
-/// // In a compiled function the key is an input.
-/// let draw = compile(|key: &Tensor| {
-///     let mut key = Key::from_tensor(key.clone());
+/// // In a compiled function the key is an input; it is a tree.
+/// let draw = compile(|key: &Key| {
+///     let mut key = key.clone();
 ///     key.next().uniform([3], DType::F64) + key.next().uniform([3], DType::F64)
 /// });
-/// assert_eq!(draw.call(Key::new(42).tensor()), a + b);
+/// assert_eq!(draw.call(&Key::new(42)), a + b);
 /// ```
 #[derive(Clone, Debug)]
 pub struct Key {
@@ -54,6 +55,21 @@ impl Key {
         Key::from_tensor(bind1(&SPLIT_KEY, attrs, &[&self.tensor]))
     }
 
+    /// A batch of `count` fresh keys along axis 0, one for each element of a [`vmap`](crate::vmap()).
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    /// let keys = Key::new(1).split(3);
+    /// let rows = vmap(|key: &Key| key.uniform([2], DType::F64))(&keys);
+    /// assert_eq!(rows.shape(), [3, 2]);
+    /// assert_ne!(rows.slice(0), rows.slice(1));
+    /// ```
+    #[track_caller]
+    pub fn split(&mut self, count: usize) -> Key {
+        let keys: Vec<Tensor> = (0..count).map(|_| self.next().tensor).collect();
+        Key::from_tensor(if count == 0 { Tensor::zeros_of([0, 2], DType::I64) } else { Tensor::stack(&keys, 0) })
+    }
+
     /// Numbers in [0, 1).
     #[track_caller]
     pub fn uniform(&self, shape: impl Into<Shape>, dtype: DType) -> Tensor {
@@ -63,13 +79,29 @@ impl Key {
     }
 }
 
+/// Its words are a leaf, how many keys were drawn from it belongs to its structure.
+impl Tree for Key {
+    fn visit<'a>(&'a self, path: &mut TreePath, f: &mut dyn FnMut(&TreePath, &'a Tensor)) {
+        self.tensor.visit(path, f);
+    }
+
+    fn map(&self, path: &mut TreePath, f: &mut dyn FnMut(&TreePath, &Tensor) -> Tensor) -> Key {
+        Key { tensor: self.tensor.map(path, f), used: self.used }
+    }
+
+    fn describe(&self, path: &mut TreePath, f: &mut dyn FnMut(&TreePath, &str)) {
+        f(path, &format!("{} drawn", self.used));
+        self.tensor.describe(path, f);
+    }
+}
+
 /// The error of a key that a trace would freeze.
 #[track_caller]
 pub(crate) fn expect_open_key(name: &str, key: &Key) {
     if modes::is_tracing() && key.tensor.is_plain() {
         let message = "a key from outside would freeze its numbers in the compiled program";
         Error::new(ErrorKind::Traced, name, message)
-            .help("make the key an input of the compiled function: Key::from_tensor(key.clone())")
+            .help("make the key an input of the compiled function: a key is a tree")
             .raise();
     }
 }

@@ -88,6 +88,10 @@ impl Primitive for CumProd {
         Ok(smallvec![bind1(self, batched_axis(attrs), &[&operands[0]])])
     }
 
+    fn dependency(&self) -> Dependency {
+        Dependency::Reduction
+    }
+
     fn rule_text(&self) -> &'static str {
         "dx[t] = y[t-1] h[t] with h[t] = dy[t] + x[t+1] h[t+1]"
     }

@@ -116,6 +116,14 @@ impl Primitive for LinearScan {
         Ok(smallvec![bind1(self, batched_axis(attrs), &[&aligned[0], &aligned[1]])])
     }
 
+    fn dependency(&self) -> Dependency {
+        Dependency::Reduction
+    }
+
+    fn jet(&self) -> Jet {
+        Jet::Quotient(0)
+    }
+
     fn rule_text(&self) -> &'static str {
         "db = the recurrence of dy from the other end, da[t] = db[t] y[t-1]"
     }

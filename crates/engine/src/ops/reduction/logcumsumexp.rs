@@ -92,6 +92,10 @@ impl Primitive for LogCumSumExp {
         Ok(smallvec![bind1(self, batched_axis(attrs), &[&operands[0]])])
     }
 
+    fn dependency(&self) -> Dependency {
+        Dependency::Reduction
+    }
+
     fn rule_text(&self) -> &'static str {
         "dx[t] = e^(x[t] - y[t]) h[t] with h[t] = dy[t] + e^(y[t] - y[t+1]) h[t+1]"
     }

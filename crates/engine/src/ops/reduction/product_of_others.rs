@@ -16,6 +16,7 @@ pub struct ProductOfOthers;
 impl Polar for ProductOfOthers {
     const NAME: &'static str = "product_of_others";
     const RULE: &'static str = "dx = P(x; h.., dP), dh = P(x; .. dP ..)";
+    const AXES: usize = 1;
 
     fn expect(x: SpecRef<'_>) -> Result<(), Error> {
         expect_float(Self::NAME, x.dtype)?;
@@ -33,6 +34,13 @@ impl Polar for ProductOfOthers {
             computed(output, |out| extremes::product_of_others(&all[0], &directions, n, out)).0
         })
     }
+
+    /// What comes before each element times what comes after.
+    const EXPAND: Option<fn(&Tensor) -> Tensor> = Some(|x| {
+        let axis = x.rank() - 1;
+        let until = |reverse: bool| x.cumprod_from(axis, reverse).delayed(axis, reverse, 1.0);
+        until(false) * until(true)
+    });
 
     fn flops(operands: usize, shape: &[usize]) -> f64 {
         // Polynomials with a coefficient for each set of directions.

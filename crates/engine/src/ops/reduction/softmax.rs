@@ -3,6 +3,7 @@
 
 use crate::ops::internal::softmax_gradient::SOFTMAX_GRADIENT;
 use crate::ops::prelude::*;
+use crate::rules::all_numbers;
 use wengert_kernels::rows;
 
 impl Tensor {
@@ -39,8 +40,11 @@ pub static SOFTMAX: Rows = Rows {
     f32: |x, n, out| rows::softmax(x[0], n, out),
     saves: |_| Saves::NOTHING.output(0),
     pull: |rule, _, g| bind1(&SOFTMAX_GRADIENT, Attrs::new(), &[rule.output(0), g]),
-    // The Jacobian is symmetric.
-    push: |rule, _, dx| bind1(&SOFTMAX_GRADIENT, Attrs::new(), &[rule.output(0), dx]),
+    // The Jacobian is symmetric. Products of series need the products.
+    push: |rule, _, dx| match rule.output(0) {
+        y if all_numbers(&[y, dx]) => bind1(&SOFTMAX_GRADIENT, Attrs::new(), &[y, dx]),
+        y => y * (dx - (y * dx).sum_axes_keepdim(&[-1])),
+    },
     reference: |x| {
         let share = |i: f64| 1.0 / x[0].iter().map(|j| (j - i).exp()).sum::<f64>();
         x[0].iter().map(|&i| if i == f64::NEG_INFINITY { 0.0 } else { share(i) }).collect()

@@ -1,0 +1,218 @@
+//! nuts-rs: the posterior of eight schools, with value and gradient of its log density in one call.
+//!
+//! Eight schools measured the effect of coaching on a test, each with an error of known size (Rubin 1981). The effects are drawn
+//! around a common mean, with a common spread: `effect[j] = mean + spread * offset[j]`, with standard normal offsets, the
+//! non-centred form. The mean is normal around 0 with deviation 5, the spread half-Cauchy with scale 5.
+
+use nuts_rs::rand::{Rng, SeedableRng, rngs::ChaCha8Rng};
+use nuts_rs::{CpuLogpFunc, CpuMath, CpuMathError, DiagNutsSettings, HasDims, LogpError, sample_sequentially};
+use std::cell::Cell;
+use std::collections::HashMap;
+use std::fmt;
+use std::rc::Rc;
+use wengert::prelude::*;
+
+/// The measured effects.
+pub const MEASURED: [f64; 8] = [28.0, 8.0, -3.0, 7.0, -1.0, 1.0, 18.0, 12.0];
+/// Their standard errors.
+pub const ERRORS: [f64; 8] = [15.0, 10.0, 16.0, 11.0, 9.0, 11.0, 10.0, 18.0];
+/// Deviation of the prior of the mean, and scale of the prior of the spread.
+const PRIOR: f64 = 5.0;
+/// The mean, the logarithm of the spread, eight offsets.
+const DIMENSIONS: usize = 10;
+
+/// The parameters, without bounds as a sampler wants them; also the gradient by them.
+#[derive(Tree)]
+pub struct Schools {
+    /// The common mean.
+    pub mean: Tensor,
+    /// The logarithm of the spread around it.
+    pub log_spread: Tensor,
+    /// Each school's distance from the mean, in units of the spread.
+    pub offsets: Tensor,
+}
+
+impl Schools {
+    /// From the mean, the logarithm of the spread and the offsets in a row.
+    pub fn from_slice(flat: &[f64]) -> Schools {
+        Schools { mean: flat[0].into(), log_spread: flat[1].into(), offsets: flat[2..].to_vec().into() }
+    }
+
+    /// Back to a row.
+    pub fn to_vec(&self) -> Vec<f64> {
+        self.leaves().into_iter().flat_map(Tensor::to_vec::<f64>).collect()
+    }
+}
+
+/// The data as tensors, and the log density of the parameters given them.
+pub struct Posterior {
+    measured: Tensor,
+    errors: Tensor,
+}
+
+impl Default for Posterior {
+    fn default() -> Self {
+        Posterior { measured: MEASURED.into(), errors: ERRORS.into() }
+    }
+}
+
+impl Posterior {
+    /// The log density, up to a constant. The last term is the change of variables from the spread to its logarithm.
+    pub fn log_density(&self, at: &Schools) -> Tensor {
+        let spread = at.log_spread.exp();
+        let effects = &at.mean + &spread * &at.offsets;
+        let misfit = ((&self.measured - effects) / &self.errors).square().sum();
+        let normal = misfit + (&at.mean / PRIOR).square() + at.offsets.square().sum();
+        normal * -0.5 - (spread / PRIOR).square().log1p() + &at.log_spread
+    }
+}
+
+/// The log density as nuts-rs wants it; it counts its calls.
+struct Density {
+    posterior: Posterior,
+    calls: Rc<Cell<u64>>,
+}
+
+/// The density overflowed there: the sampler turns back.
+#[derive(Debug)]
+pub struct NotFinite;
+
+impl fmt::Display for NotFinite {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("the log density is not finite")
+    }
+}
+
+impl std::error::Error for NotFinite {}
+
+impl LogpError for NotFinite {
+    fn is_recoverable(&self) -> bool {
+        true
+    }
+}
+
+impl HasDims for Density {
+    fn dim_sizes(&self) -> HashMap<String, u64> {
+        let dimensions = DIMENSIONS as u64;
+        HashMap::from([("unconstrained_parameter".into(), dimensions), ("dim".into(), dimensions)])
+    }
+}
+
+impl CpuLogpFunc for Density {
+    type LogpError = NotFinite;
+    type FlowParameters = ();
+    type ExpandedVector = Vec<f64>;
+
+    fn dim(&self) -> usize {
+        DIMENSIONS
+    }
+
+    fn logp(&mut self, position: &[f64], gradient: &mut [f64]) -> Result<f64, NotFinite> {
+        self.calls.set(self.calls.get() + 1);
+        let density = |at: &Schools| self.posterior.log_density(at);
+        let (value, slope) = value_and_grad(density)(&Schools::from_slice(position));
+        gradient.copy_from_slice(&slope.to_vec());
+        Some(value.item()).filter(|value| value.is_finite()).ok_or(NotFinite)
+    }
+
+    fn expand_vector<R: Rng + ?Sized>(&mut self, _: &mut R, position: &[f64]) -> Result<Vec<f64>, CpuMathError> {
+        Ok(position.to_vec())
+    }
+}
+
+/// What a run of the sampler brought.
+pub struct Draws {
+    /// One row a draw: the mean, the spread, the eight effects. The draws of a chain follow each other.
+    pub rows: Vec<[f64; DIMENSIONS]>,
+    /// Trajectories after tuning that the sampler could not trust.
+    pub divergences: usize,
+    /// Values with gradients that we computed, tuning included.
+    pub calls: u64,
+    /// The gradients that the sampler says its trajectories took.
+    pub reported: u64,
+}
+
+/// Names of the columns of [`Draws`].
+pub const NAMES: [&str; DIMENSIONS] = ["mean", "spread", "A", "B", "C", "D", "E", "F", "G", "H"];
+
+/// Draws from the posterior: `chains` chains one after the other, each tuned and then drawn from.
+pub fn sample(chains: u64, tuning: u64, draws: u64, seed: u64) -> Draws {
+    let calls = Rc::new(Cell::new(0));
+    let mut rng = ChaCha8Rng::seed_from_u64(seed);
+    let mut settings = DiagNutsSettings { num_tune: tuning, num_draws: draws, ..Default::default() };
+    // Short steps: the density narrows where the spread is small.
+    settings.adapt_options.step_size_settings.target_accept = 0.9;
+    let mut result = Draws { rows: Vec::new(), divergences: 0, calls: 0, reported: 0 };
+    for chain in 0..chains {
+        let density = Density { posterior: Posterior::default(), calls: calls.clone() };
+        let start = [0.1 * chain as f64; DIMENSIONS];
+        let all = sample_sequentially(CpuMath::new(density), settings, &start, tuning + draws, chain, &mut rng)
+            .expect("the density is finite at the start");
+        for (number, draw) in all.enumerate() {
+            let (position, progress) = draw.expect("the density has no errors that end a chain");
+            result.reported += progress.num_gradients;
+            if number as u64 >= tuning {
+                result.divergences += usize::from(progress.diverging);
+                result.rows.push(natural(&position));
+            }
+        }
+    }
+    result.calls = calls.get();
+    result
+}
+
+/// The mean, the spread and the effects at a position of the sampler.
+fn natural(position: &[f64]) -> [f64; DIMENSIONS] {
+    let (mean, spread) = (position[0], position[1].exp());
+    std::array::from_fn(|column| match column {
+        0 => mean,
+        1 => spread,
+        school => mean + spread * position[school],
+    })
+}
+
+impl Draws {
+    /// The average of each column and its Monte Carlo error: from the averages of `batches` runs of consecutive draws, which are
+    /// nearly independent although draws are not.
+    pub fn averages(&self, batches: usize) -> [(f64, f64); DIMENSIONS] {
+        let length = self.rows.len() / batches;
+        std::array::from_fn(|column| {
+            let of = |rows: &[[f64; DIMENSIONS]]| rows.iter().map(|row| row[column]).sum::<f64>() / rows.len() as f64;
+            let parts: Vec<f64> = self.rows.chunks_exact(length).map(of).collect();
+            let (count, mean) = (parts.len() as f64, of(&self.rows));
+            let variance = parts.iter().map(|part| (part - mean).powi(2)).sum::<f64>() / (count - 1.0);
+            (mean, (variance / count).sqrt())
+        })
+    }
+}
+
+/// The posterior means of the columns of [`Draws`], without sampling. Given the spread t everything is normal: school j measures
+/// the mean with variance `errors[j]^2 + t^2`. What is left is an integral over t, here over its logarithm by trapezoids.
+pub fn exact_means() -> [f64; DIMENSIONS] {
+    let mut total = 0.0;
+    let mut sums = [0.0; DIMENSIONS];
+    for step in -12_000..8_000 {
+        let spread = (f64::from(step) * 1e-3).exp();
+        let variances = ERRORS.map(|error| error * error + spread * spread);
+        let precision = 1.0 / (PRIOR * PRIOR) + variances.iter().map(|v| 1.0 / v).sum::<f64>();
+        let mean = MEASURED.iter().zip(&variances).map(|(y, v)| y / v).sum::<f64>() / precision;
+        let squares = MEASURED.iter().zip(&variances).map(|(y, v)| y * y / v + v.ln()).sum::<f64>();
+        let evidence = 0.5 * (mean * mean * precision - squares - precision.ln());
+        let prior = 1.0 / (1.0 + (spread / PRIOR).powi(2));
+        // d spread = spread d log spread.
+        let weight = evidence.exp() * prior * spread;
+        total += weight;
+        for (column, sum) in sums.iter_mut().enumerate() {
+            *sum += weight
+                * match column {
+                    0 => mean,
+                    1 => spread,
+                    school => {
+                        let (y, error) = (MEASURED[school - 2], ERRORS[school - 2]);
+                        (y * spread * spread + mean * error * error) / variances[school - 2]
+                    }
+                };
+        }
+    }
+    sums.map(|sum| sum / total)
+}

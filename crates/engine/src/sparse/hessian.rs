@@ -1,0 +1,145 @@
+//! Sparse Hessians: the pattern, and the values of its lower triangle at many points.
+
+use super::Pattern;
+use super::compressed::{Compressed, Side, dense};
+use super::jacobian::find;
+use crate::error::OrRaise;
+use crate::location::{self, Line};
+use crate::transform::expect_like;
+use crate::{Tensor, Tree, grad, jvp, vmap};
+use rustc_hash::FxHashMap;
+use std::panic::Location;
+
+/// Which pairs of elements of `x` the gradient of a scalar function couples: the pattern of the Hessian, symmetric. It is
+/// the [`jacobian_pattern`](crate::jacobian_pattern) of the gradient, united with its transpose.
+///
+/// ```
+/// use wengert::prelude::*;
+/// let f = |x: &Tensor| (x.slice(1..) * x.slice(..-1)).sum();
+/// assert_eq!(hessian_pattern(f, &Tensor::ones([3])).to_string(), "3 x 3, 4 entries\n·■·\n■·■\n·■·");
+/// ```
+#[track_caller]
+pub fn hessian_pattern<X: Tree>(f: impl Fn(&X) -> Tensor, x: &X) -> Pattern {
+    find_symmetric("hessian_pattern", f, x, location::resolve(Location::caller()))
+}
+
+fn find_symmetric<X: Tree>(name: &'static str, f: impl Fn(&X) -> Tensor, x: &X, line: Line) -> Pattern {
+    let _scope = location::scope(line);
+    let pattern = find(name, grad(f), x, Side::input, line).0;
+    pattern.union(&pattern.transpose())
+}
+
+/// A Hessian whose structure is found once and whose values are computed many times, as solvers of nonlinear programs want
+/// it: the entries on and below the diagonal, since it is symmetric.
+///
+/// Elements share a seed by a star colouring, so that every entry is read off a Hessian-vector product (forward over
+/// reverse); all seeds run in one batched pass. For a Lagrangian make the multipliers a part of what `f` captures, or of `x`.
+/// The structure is that of [`hessian_pattern`] at the first point.
+///
+/// ```
+/// use wengert::prelude::*;
+/// let f = |x: &Tensor| (x.slice(..-1).square() * x.slice(1..)).sum();
+/// let hessian = SparseHessian::new(f, &Tensor::ones([3]));
+/// assert_eq!(hessian.triplets(), (&[0, 1, 1, 2][..], &[0, 0, 1, 1][..]));
+/// let values = hessian.values(&Tensor::from([1.0, 2.0, 3.0]));
+/// assert_eq!(values, Tensor::from([4.0, 2.0, 6.0, 4.0]));
+/// ```
+pub struct SparseHessian<X, F> {
+    function: F,
+    /// The specs of the input, as a tree without numbers.
+    like: X,
+    pattern: Pattern,
+    triplets: (Vec<usize>, Vec<usize>),
+    plan: Compressed,
+    inputs: Side,
+}
+
+impl<X: Tree, F: Fn(&X) -> Tensor> SparseHessian<X, F> {
+    /// Finds the structure of the Hessian of `f` at `x`.
+    #[track_caller]
+    pub fn new(f: F, x: &X) -> SparseHessian<X, F> {
+        let line = location::resolve(Location::caller());
+        let _scope = location::scope(line);
+        let pattern = find_symmetric(NAME, &f, x, line);
+        let colouring = pattern.colour_star();
+        let colours = colouring.colours();
+        // An entry whose colour no other entry of its row has can be read off there; else its mirror image can.
+        let (mut crowd, mut lower, mut places) = (vec![0u32; colouring.count()], Vec::new(), Vec::new());
+        for row in 0..pattern.rows() {
+            let columns = || pattern.row(row).iter().map(|&column| column as usize);
+            columns().for_each(|column| crowd[colours[column] as usize] += 1);
+            for column in columns().take_while(|&column| column <= row) {
+                lower.push((row, column));
+                places.push(match crowd[colours[column] as usize] {
+                    1 => (colours[column], row),
+                    _ => (colours[row], column),
+                });
+            }
+            columns().for_each(|column| crowd[colours[column] as usize] = 0);
+        }
+        let inputs = Side::input(x);
+        let plan = Compressed::new(inputs.clone(), colouring, inputs.length, &places);
+        let like = x.map_leaves(|leaf| Tensor::constant(0.0, &leaf.spec()));
+        SparseHessian { function: f, like, pattern, triplets: lower.into_iter().unzip(), plan, inputs }
+    }
+
+    /// Where the Hessian may have entries: both triangles.
+    pub fn pattern(&self) -> &Pattern {
+        &self.pattern
+    }
+
+    /// The rows and the columns of the entries on and below the diagonal, in the order of
+    /// [`values`](SparseHessian::values): by row, then column.
+    pub fn triplets(&self) -> (&[usize], &[usize]) {
+        (&self.triplets.0, &self.triplets.1)
+    }
+
+    /// How many Hessian-vector products one evaluation takes.
+    pub fn seeds(&self) -> usize {
+        self.plan.count()
+    }
+
+    /// The values of the entries on and below the diagonal at `x`; a tensor of any running transform, so they can be
+    /// differentiated in turn.
+    #[track_caller]
+    pub fn values(&self, x: &X) -> Tensor {
+        let line = location::resolve(Location::caller());
+        let _scope = location::scope(line);
+        expect_like(NAME, "x", x, &self.like, line).or_raise();
+        let gradient = grad(&self.function);
+        self.plan.values(&self.inputs, |seeds| vmap(|dx: &X| jvp(&gradient, x, dx).1)(&x.rebuild(seeds)))
+    }
+
+    /// The whole matrix at `x`, for small ones.
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    /// let x = Tensor::from([1.0, 2.0]);
+    /// let hessian = SparseHessian::new(|x: &Tensor| x.slice(0) * x.slice(1), &x);
+    /// assert_eq!(hessian.to_dense(&x), Tensor::from([[0.0, 1.0], [1.0, 0.0]]));
+    /// ```
+    #[track_caller]
+    pub fn to_dense(&self, x: &X) -> Tensor {
+        let line = location::resolve(Location::caller());
+        let _scope = location::scope(line);
+        let size = [self.pattern.rows(), self.pattern.columns()];
+        let lower = self.triplets.0.iter().copied().zip(self.triplets.1.iter().copied());
+        // For each entry of both triangles, its number in the lower one.
+        let numbers: FxHashMap<(usize, usize), i64> = lower.zip(0..).collect();
+        let index: Vec<i64> =
+            self.pattern.iter().map(|(row, column)| numbers[&(row.max(column), row.min(column))]).collect();
+        let index = Tensor::from_vec(index, [self.pattern.entries()]);
+        let values = self.values(x).gather(0, &index);
+        dense(NAME, size, self.pattern.iter(), &values).map_err(|error| error.at(line)).or_raise()
+    }
+
+    /// Whether the structure also holds at another point: the pattern there has no other entries.
+    #[track_caller]
+    pub fn holds_at(&self, x: &X) -> bool {
+        let line = location::resolve(Location::caller());
+        expect_like(NAME, "x", x, &self.like, line).or_raise();
+        self.pattern.covers(&find_symmetric(NAME, &self.function, x, line))
+    }
+}
+
+const NAME: &str = "sparse_hessian";

@@ -1,0 +1,74 @@
+//! Taylor mode: all derivatives along a curve, up to an order.
+
+use super::expect_like;
+use crate::error::OrRaise;
+use crate::interp::jet::{Series, lift};
+use crate::interp::{Content, Level, LevelKind, Tracer};
+use crate::location;
+use crate::{Error, ErrorKind, Tensor, Tree};
+use std::panic::Location;
+
+/// The derivatives of `f` along a curve through `x`: d^k/dt^k f(x(t)) at t = 0 for k from 0 to `order`, where
+/// x(t) = x + directions\[0\] t + directions\[1\] t^2/2! + directions\[2\] t^3/3! + ...
+///
+/// The directions are the curve's velocity, acceleration and so on; missing ones are zero. Leaves of integers have no direction; what
+/// stands there is ignored. `f` is called once. The time grows with the square of the order for ordinary functions, where nested
+/// [`jvp`](crate::jvp) doubles with every order.
+///
+/// ```
+/// use wengert::prelude::*;
+/// let x = Tensor::from(0.0);
+/// // sin(t) and its derivatives at 0.
+/// let derivatives = jet(|x: &Tensor| x.sin(), &x, &[Tensor::from(1.0)], 5);
+/// let numbers: Vec<f64> = derivatives.iter().map(Tensor::item).collect();
+/// assert_eq!(numbers, [0.0, 1.0, 0.0, -1.0, 0.0, 1.0]);
+/// // e^(t + 3 t^2): the second derivative is 1 + 6.
+/// let curved = jet(|x: &Tensor| x.exp(), &x, &[Tensor::from(1.0), Tensor::from(6.0)], 2);
+/// assert_eq!(curved[2].item(), 7.0);
+/// ```
+#[track_caller]
+pub fn jet<X: Tree, Y: Tree>(f: impl FnOnce(&X) -> Y, x: &X, directions: &[X], order: usize) -> Vec<Y> {
+    let line = location::resolve(Location::caller());
+    let _scope = location::scope(line);
+    if directions.len() > order {
+        let message = format!("{} directions for derivatives up to order {order}", directions.len());
+        Error::new(ErrorKind::Argument, "jet", message)
+            .at(line)
+            .help("the k-th direction first matters at order k: raise the order, or leave directions out")
+            .raise();
+    }
+    for (place, direction) in directions.iter().enumerate() {
+        expect_like("jet", &format!("direction {place}"), direction, x, line).or_raise();
+    }
+    let level = Level::open("jet", LevelKind::Jet { order }, line);
+    let directions: Vec<Vec<&Tensor>> = directions.iter().map(Tree::leaves).collect();
+    let mut positions = 0..;
+    let lifted = x.map_leaves(|leaf| {
+        let position = positions.next().expect("there is always another");
+        if !leaf.dtype().is_float() {
+            return leaf.clone();
+        }
+        let mut factorial = 1.0;
+        let coefficients = (1..).zip(&directions).map(|(k, direction)| {
+            factorial *= f64::from(k);
+            Some(if k == 1 { direction[position].clone() } else { direction[position] / factorial })
+        });
+        lift(&level.0, Series::new(leaf.clone(), coefficients), line)
+    });
+    let y = f(&lifted);
+    let mut factorial = 1.0;
+    (0..=order)
+        .map(|k| {
+            factorial *= k.max(1) as f64;
+            y.map_leaves(|leaf| match Tracer::at(leaf, &level.0) {
+                Some(Content::Jet { series }) => match series.at(k) {
+                    Some(coefficient) if k < 2 => coefficient.clone(),
+                    Some(coefficient) => coefficient * factorial,
+                    None => series.value().full_like(0.0),
+                },
+                _ if k == 0 => leaf.clone(),
+                _ => leaf.full_like(0.0),
+            })
+        })
+        .collect()
+}
