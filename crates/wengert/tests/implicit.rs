@@ -63,7 +63,7 @@ fn the_square_root_as_a_root_has_its_three_derivatives() {
     near(staged.call(&Tensor::from(9.0)).item(), 1.0 / 6.0, 1e-15);
     near(grad(|x: &Tensor| staged.call(x))(&a).item(), second, 1e-14);
     close(&compile(vmap(grad(f))).call(&many), &(many.pow(-0.5) * 0.5), 1e-14);
-    let leaf = a.clone().require_grad();
+    let leaf = a.require_grad();
     let first_again = wengert::autograd::grad_with(&[&f(&leaf)], &[&leaf], Backward::new().create_graph()).remove(0);
     let second_again = wengert::autograd::grad(&[&first_again.unwrap()], &[&leaf]).remove(0);
     near(second_again.item(), second, 1e-14);
@@ -277,6 +277,19 @@ fn solvers_run_inside_checkpoints() {
     let leaf = a.clone().require_grad();
     f(&leaf).backward();
     near(leaf.grad().unwrap().item(), grad(g)(&a).item(), 1e-13);
+}
+
+#[test]
+fn taylor_mode_passes_through_solvers() {
+    let one = Tensor::from(1.0);
+    let square_root = |a: &Tensor| root(|a: &Tensor, x: &Tensor| x * x - a, a, &Tensor::from(1.0));
+    let by_systems = |a: &Tensor| linear_solve(|a: &Tensor, x: &Tensor| a * x, a, &Tensor::from(1.0), Krylov::gmres());
+    let a = Tensor::from(2.0);
+    let (found, expected) =
+        (jet(square_root, &a, &[one.clone()], 4), jet(|a: &Tensor| a.sqrt(), &a, &[one.clone()], 4));
+    found.iter().zip(&expected).for_each(|(found, expected)| near(found.item(), expected.item(), 1e-12));
+    let (found, expected) = (jet(by_systems, &a, &[one.clone()], 4), jet(|a: &Tensor| 1.0 / a, &a, &[one], 4));
+    found.iter().zip(&expected).for_each(|(found, expected)| near(found.item(), expected.item(), 1e-12));
 }
 
 #[test]

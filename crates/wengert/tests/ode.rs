@@ -224,6 +224,18 @@ fn single_precision_has_tolerances_of_its_own() {
 }
 
 #[test]
+fn taylor_mode_passes_through_solutions() {
+    for adjoint in ADJOINTS {
+        let grow = |_: &Tensor, y: &Tensor, a: &Tensor| a * y;
+        let end = |a: &Tensor| odeint(grow, a, &Tensor::from(1.0), &[0.0, 2.0], tight(adjoint)).select(0, 1);
+        // d^k/da^k e^(2 a) = 2^k e^(2 a).
+        for (k, found) in jet(end, &Tensor::from(0.3), &[Tensor::from(1.0)], 3).iter().enumerate() {
+            near(found.item(), 2f64.powi(k as i32) * 0.6f64.exp(), 1e-7);
+        }
+    }
+}
+
+#[test]
 fn a_right_side_may_return_a_parameter_as_it_is() {
     let constant = |_: &Tensor, _: &Tensor, a: &Tensor| a.clone();
     for adjoint in ADJOINTS {
