@@ -281,14 +281,13 @@ fn solvers_run_inside_checkpoints() {
 
 #[test]
 fn taylor_mode_passes_through_solvers() {
-    let one = Tensor::from(1.0);
+    let along = [Tensor::from(1.0)];
     let square_root = |a: &Tensor| root(|a: &Tensor, x: &Tensor| x * x - a, a, &Tensor::from(1.0));
     let by_systems = |a: &Tensor| linear_solve(|a: &Tensor, x: &Tensor| a * x, a, &Tensor::from(1.0), Krylov::gmres());
     let a = Tensor::from(2.0);
-    let (found, expected) =
-        (jet(square_root, &a, &[one.clone()], 4), jet(|a: &Tensor| a.sqrt(), &a, &[one.clone()], 4));
+    let (found, expected) = (jet(square_root, &a, &along, 4), jet(|a: &Tensor| a.sqrt(), &a, &along, 4));
     found.iter().zip(&expected).for_each(|(found, expected)| near(found.item(), expected.item(), 1e-12));
-    let (found, expected) = (jet(by_systems, &a, &[one.clone()], 4), jet(|a: &Tensor| 1.0 / a, &a, &[one], 4));
+    let (found, expected) = (jet(by_systems, &a, &along, 4), jet(|a: &Tensor| 1.0 / a, &a, &along, 4));
     found.iter().zip(&expected).for_each(|(found, expected)| near(found.item(), expected.item(), 1e-12));
 }
 
