@@ -15,6 +15,7 @@ thread_local! {
     static INHERITED: Cell<Option<Line>> = const { Cell::new(None) };
     /// The line of the innermost call that runs user code for us.
     static SCOPE: Cell<Option<Line>> = const { Cell::new(None) };
+    static OURS: [Cell<(usize, bool)>; KNOWN] = const { [const { Cell::new((0, false)) }; KNOWN] };
 }
 
 /// The line to record for an operation called from `caller`.
@@ -31,7 +32,21 @@ pub(crate) fn shown(line: Line) -> Line {
     if is_ours(line) { SCOPE.get().unwrap_or(line) } else { line }
 }
 
+/// Lines that were looked up before, by where they lie in memory: every operation asks, and the answer is a search in text.
+const KNOWN: usize = 64;
+
 fn is_ours(line: Line) -> bool {
+    let address = std::ptr::from_ref(line) as usize;
+    OURS.with(|known| {
+        let slot = &known[address / align_of::<Location<'_>>() % KNOWN];
+        if slot.get().0 != address {
+            slot.set((address, has_our_file(line)));
+        }
+        slot.get().1
+    })
+}
+
+fn has_our_file(line: Line) -> bool {
     let file = line.file();
     let own = file!().trim_end_matches("location.rs");
     file.starts_with(own) || file.starts_with("/rustc/") || file.contains("/library/core/src/")

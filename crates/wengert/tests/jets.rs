@@ -171,7 +171,7 @@ fn order_0_is_the_value_and_f_runs_once() {
 /// f along a line equals the nested derivatives of t -> f(x + t v), to order 5.
 #[track_caller]
 fn agrees(f: &dyn Fn(&Tensor) -> Tensor, x: &Tensor, v: &Tensor) {
-    let found = jet(|x: &Tensor| f(x), x, &[v.clone()], 5);
+    let found = jet(|x: &Tensor| f(x), x, std::slice::from_ref(v), 5);
     let along = |t: &Tensor| f(&(x + v * t));
     for (order, found) in found.iter().enumerate() {
         let right = nested(&along, &Tensor::from(0.0), order);
@@ -256,16 +256,16 @@ fn grad_of_a_jet_and_jet_of_a_grad() {
     let (x, v) = (Tensor::from([0.3, -0.8]), Tensor::from([1.0, 1.0]));
     // d/dx of the third derivative along ones is the fourth derivative: (sin x e^x)'''' = -4 sin x e^x.
     let right = x.sin() * x.exp() * -4.0;
-    let third = |x: &Tensor| jet(f, x, &[v.clone()], 3).swap_remove(3);
+    let third = |x: &Tensor| jet(f, x, std::slice::from_ref(&v), 3).swap_remove(3);
     assert!(grad(third)(&x).all_close(&right, 1e-12));
-    let fourth = jet(grad(f), &x, &[v.clone()], 3).swap_remove(3);
+    let fourth = jet(grad(f), &x, std::slice::from_ref(&v), 3).swap_remove(3);
     assert!(fourth.all_close(&right, 1e-12));
     assert!(
         jvp(|x: &Tensor| grad(third)(x).sum(), &x, &v)
             .1
             .all_close(&((x.sin() + x.cos()) * x.exp() * -4.0).sum(), 1e-12)
     );
-    let leaf = x.clone().require_grad();
+    let leaf = x.require_grad();
     third(&leaf).backward();
     assert!(leaf.grad().unwrap().all_close(&right, 1e-12));
 }
@@ -413,7 +413,7 @@ fn work_grows_with_the_square_of_the_order() {
 fn high_orders_of_a_matrix_exponential_cost_one_larger_matrix() {
     // exp(t R) for a quarter turn R: the derivatives at 0 are the powers of R.
     let turn = Tensor::from([[0.0, -1.0], [1.0, 0.0]]);
-    let found = jet(|x: &Tensor| x.matrix_exp(), &Tensor::zeros([2, 2]), &[turn.clone()], 16);
+    let found = jet(|x: &Tensor| x.matrix_exp(), &Tensor::zeros([2, 2]), std::slice::from_ref(&turn), 16);
     let mut power = Tensor::eye(2);
     for (order, found) in found.iter().enumerate() {
         assert!(found.all_close(&power, 1e-11), "derivative {order}: {found}");
