@@ -111,13 +111,7 @@ fn record(
     operands: &[&Tensor],
     line: Line,
 ) -> Result<Outputs, Error> {
-    let parts: SmallVec<[(&Tensor, Option<&Arc<Node>>); 4]> = operands
-        .iter()
-        .map(|operand| match Tracer::at(operand, level) {
-            Some(Content::Reverse { primal, node }) => (primal, Some(node)),
-            _ => (*operand, None),
-        })
-        .collect();
+    let parts = tape::parts_of(level, operands);
     let primals: SmallVec<[&Tensor; 4]> = parts.iter().map(|part| part.0).collect();
     let (mut outputs, residual) = function.forward(&cloned(&primals));
     expect_below(level, function.name(), outputs.iter().chain(&residual.tensors))?;

@@ -92,13 +92,7 @@ pub(crate) fn apply(
     operands: &[&Tensor],
     line: Line,
 ) -> Result<Outputs, Error> {
-    let parts: SmallVec<[(&Tensor, Option<&Arc<Node>>); 4]> = operands
-        .iter()
-        .map(|operand| match Tracer::at(operand, level) {
-            Some(Content::Reverse { primal, node }) => (primal, Some(node)),
-            _ => (*operand, None),
-        })
-        .collect();
+    let parts = parts_of(level, operands);
     let primals: SmallVec<[&Tensor; 4]> = parts.iter().map(|part| part.0).collect();
     if modes::is_packing() && op.differentiable() {
         packing::expect(level.id, &primals, op.saves(&attrs, Mask::of(parts.len(), |i| parts[i].1.is_some())));
@@ -113,6 +107,18 @@ pub(crate) fn apply(
         *output = lift(level, output, node, line);
     }
     Ok(outputs)
+}
+
+/// What lies below a level, and the record of each operand that is of it.
+pub(crate) fn parts_of<'o>(
+    level: &Level,
+    operands: &[&'o Tensor],
+) -> SmallVec<[(&'o Tensor, Option<&'o Arc<Node>>); 4]> {
+    let part = |operand: &&'o Tensor| match Tracer::at(operand, level) {
+        Some(Content::Reverse { primal, node }) => (primal, Some(node)),
+        _ => (*operand, None),
+    };
+    operands.iter().map(part).collect()
 }
 
 /// A tensor of this level.
