@@ -213,6 +213,68 @@ fn transforms_inside_a_checkpoint_work_as_outside() {
 }
 
 #[test]
+fn a_checkpoint_under_a_derivative_inside_a_checkpoint_is_differentiated_to_any_order() {
+    let x = Tensor::from([0.3, -0.4, 0.7]);
+    // cos x, by a checkpoint that the inner gradient comes back to while the outer one still runs.
+    let inner = Arc::new(checkpoint(|x: &Tensor| x.sin()));
+    let f = checkpoint(move |x: &Tensor| grad(|z: &Tensor| inner(z).sum())(x));
+    assert_eq!(f(&x), x.cos());
+    let total = |x: &Tensor| f(x).sum();
+    assert!(grad(total)(&x).all_close(&-x.sin(), 1e-15));
+    assert!(hessian(total)(&x).diagonal().all_close(&-x.cos(), 1e-15));
+    assert!(jvp(&f, &x, &x.ones_like()).1.all_close(&-x.sin(), 1e-15));
+    assert!(vmap(grad(total))(&x.reshape([3, 1])).all_close(&-x.sin().reshape([3, 1]), 1e-15));
+    let leaf = x.clone().require_grad();
+    f(&leaf).sum().backward();
+    assert!(leaf.grad().unwrap().all_close(&-x.sin(), 1e-15));
+}
+
+#[test]
+fn nested_checkpoints_of_any_length_have_every_derivative() {
+    let short = |x: &Tensor| checkpoint(|x: &Tensor| checkpoint(|x: &Tensor| x.sin().cos())(x).sinh())(x).sum();
+    let plain = |x: &Tensor| x.sin().cos().sinh().sum();
+    let deep = |x: &Tensor| {
+        let inner = |x: &Tensor| checkpoint(|x: &Tensor| checkpoint(|x: &Tensor| x.sin())(x).cos())(x);
+        checkpoint(move |x: &Tensor| inner(x).sinh())(x).sum()
+    };
+    let x = Tensor::from([0.3, -0.4, 0.7]);
+    for f in [&short as &dyn Fn(&Tensor) -> Tensor, &deep] {
+        assert!(hessian(f)(&x).all_close(&hessian(plain)(&x), 1e-14));
+        let third = |f: &dyn Fn(&Tensor) -> Tensor| grad(|x: &Tensor| grad(|x: &Tensor| grad(f)(x).sum())(x).sum())(&x);
+        assert!(third(f).all_close(&third(&plain), 1e-13));
+        assert!(compile(hessian(f)).call(&x).all_close(&hessian(plain)(&x), 1e-14));
+    }
+}
+
+#[test]
+fn other_numbers_in_the_second_run_are_an_error() {
+    let calls = Arc::new(AtomicUsize::new(0));
+    let fickle = checkpoint(move |x: &Tensor| match calls.fetch_add(1, Ordering::Relaxed) {
+        0 => x.sin().cos().sinh(),
+        _ => x.cos().sin().sinh(),
+    });
+    let error = catch(|| grad(|x: &Tensor| fickle(x).sum())(&Tensor::linspace(0.1, 0.9, 1000))).unwrap_err();
+    assert_eq!(error.kind(), &ErrorKind::Checkpoint);
+    assert!(error.to_string().contains("it saved other numbers"), "{error}");
+    // A key that moves on is another input.
+    let key = Mutex::new(Key::new(1));
+    let dropout = checkpoint(move |x: &Tensor| x * key.lock().unwrap().next().uniform([1000], DType::F64));
+    let error = catch(|| grad(|x: &Tensor| dropout(x).sum())(&Tensor::ones([1000]))).unwrap_err();
+    assert_eq!(error.kind(), &ErrorKind::Checkpoint);
+}
+
+#[test]
+fn backward_inside_a_checkpoint_is_an_error_and_not_a_loop() {
+    let leaf = Tensor::from([1.0, 2.0]).require_grad();
+    let captured = leaf.clone();
+    let f = checkpoint(move |x: &Tensor| {
+        captured.sin().exp().sum().backward();
+        x.clone()
+    });
+    assert_eq!(catch(|| f(&leaf)).unwrap_err().kind(), &ErrorKind::Checkpoint);
+}
+
+#[test]
 fn a_function_that_changes_its_mind_is_a_typed_error_with_the_users_line() {
     let calls = Arc::new(AtomicUsize::new(0));
     let line = line!() + 1;

@@ -147,8 +147,12 @@ fn wrong_rules_and_captures_are_typed_errors() {
     };
     let error = catch(|| grad(both)(&Tensor::from(3.0))).unwrap_err();
     assert_eq!(error.kind(), &ErrorKind::WrongLevel);
-    assert!(error.to_string().contains("captured a tensor that the grad differentiates by"), "{error}");
+    assert!(error.to_string().contains("captured a tensor of the grad that it runs in"), "{error}");
     assert_eq!(error.line().unwrap().file(), file!());
+    let batch = Tensor::from([2.0, 3.0]);
+    assert_eq!(catch(|| vmap(both)(&batch)).unwrap_err().kind(), &ErrorKind::WrongLevel);
+    let one = [Tensor::from(1.0)];
+    assert_eq!(catch(|| jet(both, &Tensor::from(2.0), &one, 2)).unwrap_err().kind(), &ErrorKind::WrongLevel);
     let leaf = Tensor::from(3.0).require_grad();
     assert_eq!(catch(|| both(&leaf)).unwrap_err().kind(), &ErrorKind::WrongLevel);
 }

@@ -657,3 +657,17 @@ fn a_large_pattern_is_drawn_in_blocks() {
     assert!(lines[1].starts_with("■■■··") && lines[24].ends_with("··■■■"));
     assert_eq!(Pattern::new(0, 3, []).to_string(), "0 x 3, 0 entries");
 }
+
+#[test]
+fn what_a_solver_returns_depends_on_all_that_it_was_given() {
+    let x = Tensor::from([0.3, -0.4, 0.7]);
+    let solved = |b: &Tensor| linear_solve(|_: &(), z: &Tensor| z * 2.0, &(), b, Krylov::cg());
+    assert_eq!(jacobian_pattern(solved, &x).entries(), 9);
+    let at_one = |k: &Tensor| {
+        let options = Ode::new().adjoint(Adjoint::Continuous);
+        odeint(|_: &Tensor, y: &Tensor, k: &Tensor| y * k, k, &Tensor::from(1.0), &[0.0, 1.0], options)
+    };
+    assert!(jacobian_pattern(at_one, &Tensor::from(0.5)).contains(1, 0));
+    let jacobian = SparseJacobian::new(|b: &Tensor| solved(b) * b, &x);
+    assert!(jacobian.to_dense(&x).all_close(&(Tensor::eye(3) * &x), 1e-12));
+}

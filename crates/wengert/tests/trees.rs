@@ -95,3 +95,25 @@ fn empty_trees_and_unused_inputs() {
     let (used, unused) = grad(|(x, _): &(Tensor, Tensor)| x.square())(&(Tensor::from(3.0), Tensor::from([1.0, 2.0])));
     assert_eq!((used.item(), unused), (6.0, Tensor::from([0.0, 0.0])));
 }
+
+#[derive(Tree, Clone)]
+struct Scaled {
+    weight: Tensor,
+    #[tree(frozen)]
+    mean: Tensor,
+}
+
+#[test]
+fn nothing_is_differentiated_by_a_frozen_leaf() {
+    let at = Scaled { weight: Tensor::from([1.0, 2.0]), mean: Tensor::from(0.5) };
+    let f = |s: &Scaled| (s.weight.square() * s.mean.square()).sum();
+    // By the weights alone: two times 2 * 0.25.
+    assert_eq!(laplacian(f)(&at).item(), 1.0);
+    let along = Scaled { weight: Tensor::from([1.0, 1.0]), mean: Tensor::from(1.0) };
+    let slope = 2.0 * 0.25 * (1.0 + 2.0);
+    assert_eq!(jet(f, &at, std::slice::from_ref(&along), 1)[1].item(), slope);
+    assert_eq!(jvp(f, &at, &along).1.item(), slope);
+    assert_eq!(linearize(f, &at).1.apply(&along).item(), slope);
+    assert_eq!(jacfwd(f)(&at).mean.item(), 0.0);
+    gradcheck(f, &at).unwrap();
+}

@@ -13,7 +13,8 @@ use std::sync::Arc;
 /// How often a step is halved or doubled.
 const HALVINGS: i32 = 40;
 
-/// The x near `x0` where `f(theta, x)`, one real number, is smallest: a stationary point that is reached downhill.
+/// The x near `x0` where `f(theta, x)`, one real number, is smallest: a stationary point that is reached downhill. A first
+/// guess that is one already, a maximum or a saddle too, is returned as it is.
 ///
 /// The derivative by `theta` is that of the equation `df/dx = 0`, in any mode and of any order; the iteration is not recorded.
 /// `x0` has no derivative, and tensors that `f` captures are constants. Under `vmap` every element of the batch is solved by

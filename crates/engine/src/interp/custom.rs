@@ -50,9 +50,15 @@ pub(crate) fn apply(
             let (values, lifted): (SmallVec<[&Tensor; 4]>, SmallVec<[bool; 4]>) = parts.unzip();
             let batched = Mask::of(lifted.len(), |position| lifted[position]);
             let function = Arc::new(Batched { function: function.clone(), size: *size, batched });
+            let name = function.name();
             let mut outputs = try_bind(op, attrs_of(function), &values, line)?;
+            expect_below(level, name, outputs.iter())?;
             outputs.iter_mut().for_each(|output| *output = batch::lift(level, output, line));
             Ok(outputs)
+        }
+        // A solver's result depends on everything that it was given.
+        LevelKind::Pattern(columns) if function.reads_numbers() => {
+            pattern::apply(level, columns, op, attrs.clone(), operands, line)
         }
         LevelKind::Pattern(_) => follow(level, function, operands, line),
         LevelKind::Trace(builder) => {
@@ -185,7 +191,7 @@ pub(crate) fn infer_by_trial(call: impl FnOnce(&[Tensor]) -> Vec<Tensor>, operan
 }
 
 /// What a rule computes from tensors below a level lies below it, unless it captured others.
-fn expect_below<'t>(
+pub(crate) fn expect_below<'t>(
     level: &Arc<Level>,
     name: &str,
     mut tensors: impl Iterator<Item = &'t Tensor>,
@@ -195,7 +201,7 @@ fn expect_below<'t>(
 }
 
 pub(crate) fn captured(name: &str, by: &str) -> Error {
-    let message = format!("the function captured a tensor that the {by} differentiates by");
+    let message = format!("the function captured a tensor of the {by} that it runs in");
     Error::new(ErrorKind::WrongLevel, name, message)
         .help("make it an input of the function; what is captured is a constant to its rule")
 }

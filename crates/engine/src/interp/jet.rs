@@ -12,7 +12,7 @@
 //!
 //! Every other operation is the solution of the differential equation that its tangent rule is: see [`equation`].
 
-use super::{Content, Level, Tracer, equation};
+use super::{Content, Level, Tracer, custom, equation};
 use crate::bind::{bind1, try_bind};
 use crate::error::Error;
 use crate::location::{self, Line};
@@ -65,6 +65,9 @@ pub(crate) fn apply(
         .collect();
     let values: SmallVec<[&Tensor; 4]> = operands.iter().map(Series::value).collect();
     let mut outputs = try_bind(op, attrs.clone(), &values, line)?;
+    if let Some(function) = op.function(&attrs) {
+        custom::expect_below(level, function.name(), outputs.iter())?;
+    }
     if !op.differentiable() || op.jet() == Jet::Constant || operands.iter().all(Series::is_constant) {
         return Ok(outputs);
     }

@@ -14,7 +14,8 @@ use crate::location::{self, Line};
 use crate::primitive::{Saved, Saves, Spec};
 use crate::tensor::Value;
 use crate::{Error, ErrorKind, Tensor};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHasher};
+use std::hash::Hasher;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -33,6 +34,16 @@ pub(crate) struct Region {
     newest: u64,
     stopped: Stopped,
     lists: Mutex<FxHashMap<u64, List>>,
+    run_state: Mutex<RunState>,
+}
+
+/// How far the run that made the promises has come.
+#[derive(Clone, Copy, PartialEq)]
+enum RunState {
+    Running,
+    Ended,
+    /// It was stopped when all that was wanted of it was there, so another run may come to more.
+    Stopped,
 }
 
 /// What one level saves in a region.
@@ -51,12 +62,25 @@ impl Region {
     }
 
     fn again(run: Arc<Run>, inputs: Arc<Vec<Saved>>, line: Line, newest: u64, stopped: Stopped) -> Arc<Region> {
-        Arc::new(Region { run, inputs, line, newest, stopped, lists: Mutex::default() })
+        let run_state = Mutex::new(RunState::Running);
+        Arc::new(Region { run, inputs, line, newest, stopped, lists: Mutex::default(), run_state })
     }
 
     /// Runs `f` so that what it saves is promised by this region.
     pub fn record<R>(self: Arc<Region>, f: impl FnOnce() -> R) -> R {
-        with_saver(Some(self), f)
+        let result = with_saver(Some(self.clone()), f);
+        self.end(RunState::Ended);
+        result
+    }
+
+    fn run_state(&self) -> RunState {
+        *self.run_state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The run is over: what it held for itself is dropped.
+    fn end(&self, state: RunState) {
+        *self.run_state.lock().unwrap_or_else(PoisonError::into_inner) = state;
+        self.lists().values_mut().for_each(|list| list.values.clear());
     }
 
     fn lists(&self) -> MutexGuard<'_, FxHashMap<u64, List>> {
@@ -69,6 +93,11 @@ impl Region {
 
     /// Value `index` of `level`; if it has to be computed, so are the others, and those of `beside`.
     fn value(&self, level: u64, index: usize, beside: u64) -> Result<Tensor, Error> {
+        if self.run_state() == RunState::Running {
+            // A transform inside the function comes back to a region inside it, whose inputs are held until the run is over.
+            let held = self.lists().get(&level).and_then(|list| list.values.get(index)?.clone());
+            return held.ok_or_else(|| self.asked_too_early());
+        }
         let take = || self.lists().get_mut(&level).and_then(|list| list.values.get_mut(index)?.take());
         if let Some(value) = take() {
             return Ok(value);
@@ -81,10 +110,11 @@ impl Region {
         let inputs = self.inputs.iter().map(|input| restore_input(input, level)).collect::<Result<Vec<_>, _>>()?;
         let below = Region::again(self.run.clone(), self.inputs.clone(), self.line, self.newest, self.stopped);
         let wanted = [level, INPUTS].map(|level| (level, self.promised(level)));
-        let again = Arc::new(Again { wanted, below, found: Mutex::default() });
+        let again = Arc::new(Again { wanted, below: below.clone(), found: Mutex::default() });
         let _scope = (location::scope(self.line), location::inherit(None));
         let run = || with_saver(Some(again.clone()), || (self.run)(inputs));
         let ended = modes::replaying(self.stopped, || catch_unwind(AssertUnwindSafe(run)));
+        below.end(if ended.is_ok() { RunState::Ended } else { RunState::Stopped });
         if let Err(payload) = ended
             && !payload.is::<Complete>()
         {
@@ -93,13 +123,21 @@ impl Region {
         let found = std::mem::take(&mut *again.found());
         let mut lists = self.lists();
         for ((level, promised), values) in wanted.into_iter().zip(found) {
-            if values.len() != promised {
+            let more = values.len() > promised && self.run_state() == RunState::Ended;
+            if values.len() < promised || more {
                 drop(lists);
                 return Err(self.changed(&format!("it saved {} values, {promised} before", values.len())));
             }
             lists.entry(level).or_default().values = values.into_iter().map(Some).collect();
         }
         Ok(())
+    }
+
+    fn asked_too_early(&self) -> Error {
+        let message = "a sweep inside the function asks for what the function saves while it runs";
+        Error::new(ErrorKind::Checkpoint, "checkpoint", message)
+            .at(self.line)
+            .help("call backward outside of the function, or differentiate inside it with grad")
     }
 
     fn changed(&self, how: &str) -> Error {
@@ -124,9 +162,13 @@ impl Saver for Region {
             let mut lists = self.lists();
             let list = lists.entry(level).or_default();
             list.promised += 1;
+            if level == INPUTS {
+                list.values.push(Some(Tensor { slot: None, ..value.clone() }));
+            }
             list.promised - 1
         };
-        Saved::packed(Promise { region: self, level, index, spec: value.spec() })
+        let sample = sample(value);
+        Saved::packed(Promise { region: self, level, index, spec: value.spec(), sample })
     }
 }
 
@@ -136,6 +178,21 @@ struct Promise {
     level: u64,
     index: usize,
     spec: Spec,
+    sample: u64,
+}
+
+/// How many elements of a value are compared with those of the second run.
+const SAMPLED: usize = 16;
+
+/// A few elements in one number: enough to see that a second run has other ones. Batched and symbolic values have none.
+fn sample(value: &Tensor) -> u64 {
+    let Ok(numbers) = value.numbers("checkpoint") else { return 0 };
+    let (view, count) = (numbers.view(), value.elements());
+    let mut hasher = FxHasher::default();
+    for k in 0..count.min(SAMPLED) {
+        hasher.write_u64(view.at_linear::<f64>(k * count / count.min(SAMPLED)).to_bits());
+    }
+    hasher.finish()
 }
 
 impl Promise {
@@ -147,6 +204,9 @@ impl Promise {
                 value.spec(),
                 self.spec
             )));
+        }
+        if sample(&value) != self.sample {
+            return Err(self.region.changed("it saved other numbers"));
         }
         Ok(value)
     }

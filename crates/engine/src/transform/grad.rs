@@ -34,7 +34,7 @@ pub fn grad<X: Tree>(f: impl Fn(&X) -> Tensor) -> impl Fn(&X) -> X {
 pub fn value_and_grad<X: Tree>(f: impl Fn(&X) -> Tensor) -> impl Fn(&X) -> (Tensor, X) {
     let line = location::resolve(Location::caller());
     move |x: &X| {
-        let ((y, ()), gradient) = differentiate(|x| (f(x), ()), x, &Chosen::All, line).or_raise();
+        let ((y, ()), gradient) = differentiate("grad", |x| (f(x), ()), x, &Chosen::All, line).or_raise();
         (y, gradient)
     }
 }
@@ -69,7 +69,7 @@ pub fn grad_with_aux<X: Tree, A: Tree>(f: impl Fn(&X) -> (Tensor, A)) -> impl Fn
 #[track_caller]
 pub fn value_and_grad_with_aux<X: Tree, A: Tree>(f: impl Fn(&X) -> (Tensor, A)) -> impl Fn(&X) -> ((Tensor, A), X) {
     let line = location::resolve(Location::caller());
-    move |x: &X| differentiate(&f, x, &Chosen::All, line).or_raise()
+    move |x: &X| differentiate("grad", &f, x, &Chosen::All, line).or_raise()
 }
 
 /// The gradient with respect to the leaves at or below `paths`; the others are constants, and their gradient is zeros that take
@@ -106,25 +106,26 @@ pub fn value_and_grad_wrt<X: Tree>(
     let line = location::resolve(Location::caller());
     let chosen = Chosen::Below(paths.into_iter().map(Into::into).collect());
     move |x: &X| {
-        let ((y, ()), gradient) = differentiate(|x| (f(x), ()), x, &chosen, line).or_raise();
+        let ((y, ()), gradient) = differentiate("grad_wrt", |x| (f(x), ()), x, &chosen, line).or_raise();
         (y, gradient)
     }
 }
 
 /// The outputs, and the gradient of the first of them.
 fn differentiate<X: Tree, A: Tree>(
+    name: &'static str,
     f: impl Fn(&X) -> (Tensor, A),
     x: &X,
     chosen: &Chosen,
     line: Line,
 ) -> Result<((Tensor, A), X), Error> {
     let _scope = location::scope(line);
-    let record = Record::new("grad", f, x, chosen, line).map_err(|error| error.at(line))?;
+    let record = Record::new(name, f, x, chosen, line).map_err(|error| error.at(line))?;
     let y = &record.output.0;
     if y.elements() != 1 || !y.dtype().is_float() {
         let shape = Shape::from(y.shape());
         let message = format!("the function returned {}, not one real number", y.spec());
-        return Err(Error::new(ErrorKind::SeedNeeded(shape), "grad", message)
+        return Err(Error::new(ErrorKind::SeedNeeded(shape), name, message)
             .at(line)
             .help("reduce the result, for example with .sum(), or use vjp with a cotangent"));
     }

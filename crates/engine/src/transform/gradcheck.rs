@@ -4,7 +4,7 @@ use super::{jvp, vjp};
 use crate::autograd::no_grad;
 use crate::error::OrRaise;
 use crate::location;
-use crate::{DType, Error, ErrorKind, Tensor, Tree};
+use crate::{DType, Error, ErrorKind, Tensor, Tree, TreePath};
 use std::fmt;
 use std::panic::Location;
 
@@ -447,8 +447,8 @@ fn weighted_gradient<X: Tree, Y: Tree>(f: &impl Fn(&X) -> Y, x: &X) -> X {
 /// rule could share.
 fn weights_of<Y: Tree>(y: &Y, only: Option<usize>) -> Y {
     let mut position = 0;
-    y.map_leaves(|leaf| {
-        let wanted = only.is_none_or(|only| only == position) && leaf.dtype().is_float();
+    y.map(&mut TreePath::root(), &mut |path, leaf| {
+        let wanted = only.is_none_or(|only| only == position) && leaf.dtype().is_float() && !path.is_frozen();
         position += 1;
         match wanted {
             true => Tensor::from_vec(weights(leaf.elements()), leaf.shape()),
@@ -483,9 +483,16 @@ fn moved<X: Tree>(x: &X, leaf: usize, element: usize, t: f64) -> X {
     })
 }
 
+/// The leaves that can be differentiated: their places among all, and their paths.
 fn real_leaves<T: Tree>(tree: &T) -> impl Iterator<Item = (usize, String, &Tensor)> {
-    let leaves = tree.named_leaves().into_iter().enumerate();
-    leaves.map(|(position, (path, leaf))| (position, path, leaf)).filter(|(_, _, leaf)| leaf.dtype().is_float())
+    let (mut leaves, mut position) = (Vec::new(), 0);
+    tree.visit(&mut TreePath::root(), &mut |path, leaf| {
+        if leaf.dtype().is_float() && !path.is_frozen() {
+            leaves.push((position, path.to_string(), leaf));
+        }
+        position += 1;
+    });
+    leaves.into_iter()
 }
 
 fn expect_f64<T: Tree>(what: &str, tree: &T) -> Result<(), Error> {

@@ -5,7 +5,7 @@ use crate::error::OrRaise;
 use crate::interp::jet::{Series, lift};
 use crate::interp::{Content, Level, LevelKind, Tracer};
 use crate::location;
-use crate::{Error, ErrorKind, Tensor, Tree};
+use crate::{Error, ErrorKind, Tensor, Tree, TreePath};
 use std::panic::Location;
 
 /// The derivatives of `f` along a curve through `x`: d^k/dt^k f(x(t)) at t = 0 for k from 0 to `order`, where
@@ -43,9 +43,9 @@ pub fn jet<X: Tree, Y: Tree>(f: impl FnOnce(&X) -> Y, x: &X, directions: &[X], o
     let level = Level::open("jet", LevelKind::Jet { order }, line);
     let directions: Vec<Vec<&Tensor>> = directions.iter().map(Tree::leaves).collect();
     let mut positions = 0..;
-    let lifted = x.map_leaves(|leaf| {
+    let lifted = x.map(&mut TreePath::root(), &mut |path, leaf| {
         let position = positions.next().expect("there is always another");
-        if !leaf.dtype().is_float() {
+        if !leaf.dtype().is_float() || path.is_frozen() {
             return leaf.clone();
         }
         let mut factorial = 1.0;

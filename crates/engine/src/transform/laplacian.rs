@@ -2,7 +2,7 @@
 
 use super::{jet, vmap};
 use crate::location::{self, Line};
-use crate::{Error, ErrorKind, Shape, Tensor, Tree};
+use crate::{Error, ErrorKind, Shape, Tensor, Tree, TreePath};
 use std::panic::Location;
 
 /// At most this many directions at once, and at most this many numbers in them.
@@ -44,8 +44,15 @@ pub fn laplacian<X: Tree>(f: impl Fn(&X) -> Tensor) -> impl Fn(&X) -> Tensor {
     }
 }
 
+/// The leaves that the function is differentiated by.
 fn float_leaves<X: Tree>(x: &X) -> impl Iterator<Item = &Tensor> {
-    x.leaves().into_iter().filter(|leaf| leaf.dtype().is_float())
+    let mut leaves = Vec::new();
+    x.visit(&mut TreePath::root(), &mut |path, leaf| {
+        if leaf.dtype().is_float() && !path.is_frozen() {
+            leaves.push(leaf);
+        }
+    });
+    leaves.into_iter()
 }
 
 fn one_number(y: Tensor, line: Line) -> Tensor {
@@ -62,10 +69,10 @@ fn one_number(y: Tensor, line: Line) -> Tensor {
 /// A batch of basis directions: those of `count` elements from `first` on, in the order of the leaves.
 fn basis<X: Tree>(x: &X, first: usize, count: usize) -> X {
     let mut before = 0;
-    x.map_leaves(|leaf| {
+    x.map(&mut TreePath::root(), &mut |path, leaf| {
         let elements = leaf.elements();
         let shape = Shape::from(leaf.shape()).prepended(count);
-        if !leaf.dtype().is_float() {
+        if !leaf.dtype().is_float() || path.is_frozen() {
             return leaf.broadcast_to(shape);
         }
         let mut numbers = vec![0.0; count * elements];

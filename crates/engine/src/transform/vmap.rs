@@ -114,7 +114,7 @@ fn mapped<X: Tree, Y: Tree>(axes: Axes, f: impl Fn(&X) -> Y, line: Line) -> impl
 /// The batched leaves of the input with the batch along axis 0, `None` for shared ones, and the size of the batch.
 fn in_front<X: Tree>(axes: &Axes, x: &X) -> Result<(Vec<Option<Tensor>>, usize), Error> {
     expect_paths(&axes.inputs, "input", x)?;
-    let named = |path: &str| if path.is_empty() { "the input".to_string() } else { format!("'{path}'") };
+    let named = |path: &str| named(path, "the input");
     let mut found: Option<(String, usize)> = None;
     let mut front = Vec::new();
     for (path, leaf) in x.named_leaves() {
@@ -157,12 +157,18 @@ fn placed<Y: Tree>(axes: &Axes, y: Y) -> Result<Y, Error> {
     for (path, leaf) in y.named_leaves() {
         let axis = said(&axes.outputs, &path, 0);
         let Some(place) = counted(axis, leaf.rank()) else {
-            let message = format!("output '{path}' with its batch has {} axes, so none is {axis}", leaf.rank());
+            let message =
+                format!("{} with its batch has {} axes, so none is {axis}", named(&path, "the output"), leaf.rank());
             return Err(Error::new(ErrorKind::Shape(vec![Shape::from(leaf.shape())]), "vmap", message));
         };
         leaves.push(if place == 0 { leaf.clone() } else { leaf.movedim(&[0], &[place as isize]) });
     }
     Ok(y.rebuild(leaves))
+}
+
+/// A leaf in words.
+fn named(path: &str, whole: &str) -> String {
+    if path.is_empty() { whole.to_string() } else { format!("'{path}'") }
 }
 
 /// The axis counted from the front, if there is one.
