@@ -51,6 +51,8 @@ pub(super) enum Step {
     InnerPullback(usize, usize),
     /// A compiled inner function of a, which captures b.
     InnerCompiled(usize, usize),
+    /// The gradient of a checkpointed function inside a checkpoint, at a; both capture b.
+    InnerCheckpoint(usize, usize),
 }
 
 impl fmt::Debug for Step {
@@ -71,6 +73,7 @@ impl fmt::Debug for Step {
             Step::InnerMapGrad(a, b) => write!(f, "inner vmap of grad over v{a} with v{b}"),
             Step::InnerPullback(a, b) => write!(f, "inner pullback at v{b} of v{a}"),
             Step::InnerCompiled(a, b) => write!(f, "inner compile of v{a} with v{b}"),
+            Step::InnerCheckpoint(a, b) => write!(f, "inner checkpoints at v{a} with v{b}"),
         }
     }
 }
@@ -237,6 +240,15 @@ impl Run<'_> {
             Step::InnerCompiled(a, b) => {
                 let (a, b) = self.two(*a, *b);
                 compile(|t: &Tensor| t.sin() * &b + t).call(&a)
+            }
+            Step::InnerCheckpoint(a, b) => {
+                let (a, b) = self.two(*a, *b);
+                let outer = checkpoint(move |t: &Tensor| {
+                    let held = b.clone();
+                    let inner = checkpoint(move |u: &Tensor| u.sin() * &held);
+                    grad(|u: &Tensor| (inner(u) * u).sum())(t).tanh() + &b
+                });
+                outer(&a)
             }
         };
         self.values.push(tame(&value));

@@ -90,6 +90,7 @@ fn special(run: &Run<'_>, random: &mut Random) -> Step {
         18 | 19 => Step::InnerMap(source_that(run, random, rows), b),
         20 => Step::InnerMapGrad(source_that(run, random, rows), b),
         21 => Step::InnerPullback(a, b),
-        _ => Step::InnerCompiled(a, b),
+        22 => Step::InnerCompiled(a, b),
+        _ => Step::InnerCheckpoint(a, b),
     }
 }
