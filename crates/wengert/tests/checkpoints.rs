@@ -264,6 +264,29 @@ fn other_numbers_in_the_second_run_are_an_error() {
 }
 
 #[test]
+fn two_threads_may_pull_through_one_checkpoint_at_once() {
+    let x = Tensor::linspace(0.1, 0.9, 64);
+    let f = checkpoint(|x: &Tensor| checkpoint(|x: &Tensor| x.sin().exp())(x).tanh().cos());
+    let (y, pullback) = vjp(&f, &x);
+    let expected = bits(&vjp(|x: &Tensor| x.sin().exp().tanh().cos(), &x).1.call(&y));
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| (0..300).for_each(|_| assert_eq!(bits(&pullback.call(&y)), expected)));
+        }
+    });
+}
+
+#[test]
+fn empty_values_and_values_that_are_not_numbers_are_computed_again() {
+    let f = checkpoint(|x: &Tensor| x.sin().exp());
+    assert_eq!(grad(|x: &Tensor| f(x).sum())(&Tensor::zeros([0, 3])).shape(), [0, 3]);
+    let gradient = grad(|x: &Tensor| f(x).sum())(&Tensor::from([f64::NAN, f64::INFINITY, 0.0])).to_vec::<f64>();
+    assert!(gradient[0].is_nan() && gradient[1].is_nan() && gradient[2] == 1.0);
+    let single = grad(|x: &Tensor| f(x).sum())(&Tensor::from([0.0f32, 1.0]));
+    assert_eq!(single.dtype(), DType::F32);
+}
+
+#[test]
 fn backward_inside_a_checkpoint_is_an_error_and_not_a_loop() {
     let leaf = Tensor::from([1.0, 2.0]).require_grad();
     let captured = leaf.clone();

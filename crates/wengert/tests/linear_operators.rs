@@ -1,27 +1,13 @@
 //! Linear systems by products with an operator, against factoring its matrix.
 
+mod closeness;
+mod matrices;
+
+use closeness::{close, near};
+use matrices::skew;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use wengert::prelude::*;
-
-fn close(a: &Tensor, b: &Tensor, tolerance: f64) {
-    assert_eq!(a.shape(), b.shape());
-    let difference = (a - b).abs().max().item();
-    assert!(difference <= tolerance, "{a:?} against {b:?}: {difference:e}");
-}
-
-fn near(a: f64, b: f64, tolerance: f64) {
-    assert!((a - b).abs() <= tolerance, "{a} against {b}: {:e}", (a - b).abs());
-}
-
-/// A well conditioned matrix that is not symmetric.
-fn skew(n: usize) -> Tensor {
-    let entry = |place: usize| {
-        let (i, j) = (place / n, place % n);
-        if i == j { 4.0 } else { ((3 * i + 5 * j) as f64).sin() / n as f64 }
-    };
-    Tensor::from_vec((0..n * n).map(entry).collect::<Vec<f64>>(), [n, n])
-}
 
 fn ramp(n: usize) -> Tensor {
     Tensor::linspace(-1.0, 2.0, n)

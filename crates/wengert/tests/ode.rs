@@ -1,20 +1,13 @@
 //! Differential equations: solutions and both adjoints against closed forms and each other.
 
+mod closeness;
+
+use closeness::{close, near};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use wengert::prelude::*;
 
 const ADJOINTS: [Adjoint; 2] = [Adjoint::Discrete, Adjoint::Continuous];
-
-fn close(a: &Tensor, b: &Tensor, tolerance: f64) {
-    assert_eq!(a.shape(), b.shape());
-    let difference = (a - b).abs().max().item();
-    assert!(difference <= tolerance, "{a:?} against {b:?}: {difference:e}");
-}
-
-fn near(a: f64, b: f64, tolerance: f64) {
-    assert!((a - b).abs() <= tolerance, "{a} against {b}: {:e}", (a - b).abs());
-}
 
 fn tight(adjoint: Adjoint) -> Ode {
     Ode::new().rtol(1e-10).atol(1e-12).adjoint(adjoint)

@@ -33,7 +33,7 @@ pub(crate) struct Region {
     /// Levels opened later belong to the function: what they save is used up inside it.
     newest: u64,
     stopped: Stopped,
-    lists: Mutex<FxHashMap<u64, List>>,
+    lists: Mutex<Lists>,
     run_state: Mutex<RunState>,
 }
 
@@ -45,6 +45,9 @@ enum RunState {
     /// It was stopped when all that was wanted of it was there, so another run may come to more.
     Stopped,
 }
+
+/// By level.
+type Lists = FxHashMap<u64, List>;
 
 /// What one level saves in a region.
 #[derive(Default)]
@@ -83,7 +86,7 @@ impl Region {
         self.lists().values_mut().for_each(|list| list.values.clear());
     }
 
-    fn lists(&self) -> MutexGuard<'_, FxHashMap<u64, List>> {
+    fn lists(&self) -> MutexGuard<'_, Lists> {
         self.lists.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -98,15 +101,18 @@ impl Region {
             let held = self.lists().get(&level).and_then(|list| list.values.get(index)?.clone());
             return held.ok_or_else(|| self.asked_too_early());
         }
-        let take = || self.lists().get_mut(&level).and_then(|list| list.values.get_mut(index)?.take());
-        if let Some(value) = take() {
+        let take = |lists: &mut Lists| lists.get_mut(&level).and_then(|list| list.values.get_mut(index)?.take());
+        if let Some(value) = take(&mut self.lists()) {
             return Ok(value);
         }
-        self.compute_again(beside)?;
-        take().ok_or_else(|| self.changed("it saved fewer values"))
+        // Another sweep may be after the same value, so it is taken before anybody else can see it.
+        let mut lists = self.compute_again(beside)?;
+        let value = take(&mut lists);
+        drop(lists);
+        value.ok_or_else(|| self.changed("it saved fewer values"))
     }
 
-    fn compute_again(&self, level: u64) -> Result<(), Error> {
+    fn compute_again(&self, level: u64) -> Result<MutexGuard<'_, Lists>, Error> {
         let inputs = self.inputs.iter().map(|input| restore_input(input, level)).collect::<Result<Vec<_>, _>>()?;
         let below = Region::again(self.run.clone(), self.inputs.clone(), self.line, self.newest, self.stopped);
         let wanted = [level, INPUTS].map(|level| (level, self.promised(level)));
@@ -130,7 +136,7 @@ impl Region {
             }
             lists.entry(level).or_default().values = values.into_iter().map(Some).collect();
         }
-        Ok(())
+        Ok(lists)
     }
 
     fn asked_too_early(&self) -> Error {
