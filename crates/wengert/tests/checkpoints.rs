@@ -277,6 +277,18 @@ fn two_threads_may_pull_through_one_checkpoint_at_once() {
 }
 
 #[test]
+fn a_long_chain_of_checkpoints_is_swept_and_dropped_without_recursion() {
+    let layer = checkpoint(|x: &Tensor| x.sin().cos());
+    let chain = |x: &Tensor| (0..100_000).fold(x.clone(), |x, _| layer(&x));
+    let leaf = Tensor::from([0.5, 0.6]).require_grad();
+    drop(chain(&leaf));
+    chain(&leaf).sum().backward();
+    assert!(leaf.grad().unwrap().to_vec::<f64>().iter().all(|slope| slope.is_finite()));
+    drop(vjp(chain, &leaf.detach()));
+    assert_eq!(vjp(chain, &leaf.detach()).1.call(&Tensor::from([1.0, 1.0])).shape(), [2]);
+}
+
+#[test]
 fn empty_values_and_values_that_are_not_numbers_are_computed_again() {
     let f = checkpoint(|x: &Tensor| x.sin().exp());
     assert_eq!(grad(|x: &Tensor| f(x).sum())(&Tensor::zeros([0, 3])).shape(), [0, 3]);

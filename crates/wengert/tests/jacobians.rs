@@ -240,3 +240,12 @@ fn jacobians_compose_with_every_transform() {
     let pushed = |x: &Tensor| jvp(f, x, &Tensor::from([1.0, 2.0])).1.sum();
     assert_eq!(grad(linear)(&x), grad(pushed)(&x));
 }
+
+#[test]
+fn a_linear_map_of_a_million_records_is_applied_without_recursion() {
+    let f = |x: &Tensor| (0..1_000_000).fold(x.clone(), |y, _| &y * 0.999_999);
+    let (_, map) = linearize(f, &Tensor::from(1.0));
+    let expected = 0.999_999f64.powi(1_000_000);
+    assert!((map.apply(&Tensor::from(2.0)).item() - 2.0 * expected).abs() < 1e-9);
+    assert!((map.apply_transpose(&Tensor::from(2.0)).item() - 2.0 * expected).abs() < 1e-9);
+}

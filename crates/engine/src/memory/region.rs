@@ -15,6 +15,7 @@ use crate::primitive::{Saved, Saves, Spec};
 use crate::tensor::Value;
 use crate::{Error, ErrorKind, Tensor};
 use rustc_hash::{FxHashMap, FxHasher};
+use std::cell::RefCell;
 use std::hash::Hasher;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -27,14 +28,20 @@ type Run = dyn Fn(Vec<Tensor>) + Send + Sync;
 
 /// One run of a function whose saved values can be had again.
 pub(crate) struct Region {
-    run: Arc<Run>,
-    inputs: Arc<Vec<Saved>>,
+    /// There until the region is dropped.
+    source: Option<Arc<Source>>,
     line: Line,
     /// Levels opened later belong to the function: what they save is used up inside it.
     newest: u64,
     stopped: Stopped,
     lists: Mutex<Lists>,
     run_state: Mutex<RunState>,
+}
+
+/// What is run again.
+struct Source {
+    run: Box<Run>,
+    inputs: Vec<Saved>,
 }
 
 /// How far the run that made the promises has come.
@@ -61,12 +68,17 @@ impl Region {
     /// A region for one run on these inputs, which are saved as any value is.
     pub fn new(inputs: &[&Tensor], run: impl Fn(Vec<Tensor>) + Send + Sync + 'static, line: Line) -> Arc<Region> {
         let inputs = inputs.iter().map(|input| packing::save(INPUTS, input)).collect();
-        Region::again(Arc::new(run), Arc::new(inputs), line, Level::newest(), modes::stopped())
+        let source = Arc::new(Source { run: Box::new(run), inputs });
+        Region::again(source, line, Level::newest(), modes::stopped())
     }
 
-    fn again(run: Arc<Run>, inputs: Arc<Vec<Saved>>, line: Line, newest: u64, stopped: Stopped) -> Arc<Region> {
-        let run_state = Mutex::new(RunState::Running);
-        Arc::new(Region { run, inputs, line, newest, stopped, lists: Mutex::default(), run_state })
+    fn again(source: Arc<Source>, line: Line, newest: u64, stopped: Stopped) -> Arc<Region> {
+        let (source, run_state) = (Some(source), Mutex::new(RunState::Running));
+        Arc::new(Region { source, line, newest, stopped, lists: Mutex::default(), run_state })
+    }
+
+    fn source(&self) -> &Arc<Source> {
+        self.source.as_ref().expect("it is there until the region is dropped")
     }
 
     /// Runs `f` so that what it saves is promised by this region.
@@ -113,12 +125,13 @@ impl Region {
     }
 
     fn compute_again(&self, level: u64) -> Result<MutexGuard<'_, Lists>, Error> {
-        let inputs = self.inputs.iter().map(|input| restore_input(input, level)).collect::<Result<Vec<_>, _>>()?;
-        let below = Region::again(self.run.clone(), self.inputs.clone(), self.line, self.newest, self.stopped);
+        let Source { run, inputs } = &**self.source();
+        let inputs = inputs.iter().map(|input| restore_input(input, level)).collect::<Result<Vec<_>, _>>()?;
+        let below = Region::again(self.source().clone(), self.line, self.newest, self.stopped);
         let wanted = [level, INPUTS].map(|level| (level, self.promised(level)));
         let again = Arc::new(Again { wanted, below: below.clone(), found: Mutex::default() });
         let _scope = (location::scope(self.line), location::inherit(None));
-        let run = || with_saver(Some(again.clone()), || (self.run)(inputs));
+        let run = || with_saver(Some(again.clone()), || run(inputs));
         let ended = modes::replaying(self.stopped, || catch_unwind(AssertUnwindSafe(run)));
         below.end(if ended.is_ok() { RunState::Ended } else { RunState::Stopped });
         if let Err(payload) = ended
@@ -151,6 +164,37 @@ impl Region {
         Error::new(ErrorKind::Checkpoint, "checkpoint", message)
             .at(self.line)
             .help("it must do the same for the same inputs: pass what changes, random keys too, as inputs")
+    }
+}
+
+thread_local! {
+    /// What regions leave behind, while some are being dropped.
+    static LEFT: RefCell<Option<Vec<(Option<Arc<Source>>, Lists)>>> = const { RefCell::new(None) };
+}
+
+/// The input of a region leads to the records of the one before it: long chains are taken apart in a loop, because recursion
+/// would overflow the stack.
+impl Drop for Region {
+    fn drop(&mut self) {
+        let left = (self.source.take(), std::mem::take(&mut *self.lists()));
+        let mut last = Some(left);
+        let first = LEFT.try_with(|waiting| match &mut *waiting.borrow_mut() {
+            Some(waiting) => {
+                waiting.extend(last.take());
+                false
+            }
+            empty => {
+                *empty = Some(Vec::new());
+                true
+            }
+        });
+        while let Some(left) = last {
+            drop(left);
+            last = LEFT.try_with(|waiting| waiting.borrow_mut().as_mut().and_then(Vec::pop)).ok().flatten();
+        }
+        if first == Ok(true) {
+            LEFT.with(|waiting| *waiting.borrow_mut() = None);
+        }
     }
 }
 
