@@ -1,7 +1,7 @@
 //! Minima of scalar functions, by Newton's method with conjugate gradients.
 
 use super::krylov::Krylov;
-use super::rule::Options;
+use super::rule::{Options, solver};
 use super::{Map, diverged, dot, epsilon, expect_numbers, norm};
 use crate::error::{OrRaise, catch};
 use crate::location::{self, Line};
@@ -67,60 +67,12 @@ pub struct Argmin {
     options: Options,
 }
 
-impl Default for Argmin {
-    fn default() -> Argmin {
-        Argmin::new()
-    }
-}
+solver!(Argmin, "minimum", Tensor);
 
 impl Argmin {
-    /// The usual options.
+    /// The usual options: at most 200 steps.
     pub fn new() -> Argmin {
         Argmin { options: Options { tolerance: None, steps: 200, linear: Krylov::cg() } }
-    }
-
-    /// How small the last step has to be against `1 + |x|`; 1e-10 unless set, 1e-5 for `f32`.
-    pub fn tolerance(mut self, tolerance: f64) -> Argmin {
-        self.options.tolerance = Some(tolerance);
-        self
-    }
-
-    /// How many steps may be taken; 200 unless set.
-    pub fn steps(mut self, steps: usize) -> Argmin {
-        self.options.steps = steps;
-        self
-    }
-
-    /// How precisely large systems are solved for the derivative; 1e-10 unless set, 1e-5 for `f32`.
-    pub fn linear_tolerance(mut self, tolerance: f64) -> Argmin {
-        self.options.linear = self.options.linear.tolerance(tolerance);
-        self
-    }
-
-    /// The minimum; see [`argmin`].
-    #[track_caller]
-    pub fn solve<T, X>(&self, f: impl Fn(&T, &X) -> Tensor + Send + Sync + 'static, theta: &T, x0: &X) -> X
-    where
-        T: Tree + Send + Sync + 'static,
-        X: Tree + Send + Sync + 'static,
-    {
-        self.solve_at(f, theta, x0, location::resolve(Location::caller())).or_raise()
-    }
-
-    /// The minimum, or an error as a value.
-    #[track_caller]
-    pub fn try_solve<T, X>(
-        &self,
-        f: impl Fn(&T, &X) -> Tensor + Send + Sync + 'static,
-        theta: &T,
-        x0: &X,
-    ) -> Result<X, Error>
-    where
-        T: Tree + Send + Sync + 'static,
-        X: Tree + Send + Sync + 'static,
-    {
-        let line = location::resolve(Location::caller());
-        catch(|| self.solve_at(f, theta, x0, line)).flatten()
     }
 
     fn solve_at<T, X>(

@@ -1,7 +1,7 @@
 //! Fixed points, by iteration.
 
 use super::krylov::Krylov;
-use super::rule::Options;
+use super::rule::{Options, solver};
 use super::{Map, diverged, expect_numbers, norm};
 use crate::error::{OrRaise, catch};
 use crate::location::{self, Line};
@@ -61,66 +61,18 @@ pub struct FixedPoint {
     memory: usize,
 }
 
-impl Default for FixedPoint {
-    fn default() -> FixedPoint {
-        FixedPoint::new()
-    }
-}
+solver!(FixedPoint, "fixed point", X);
 
 impl FixedPoint {
-    /// The usual options: plain iteration.
+    /// The usual options: plain iteration, at most 10000 steps.
     pub fn new() -> FixedPoint {
         FixedPoint { options: Options { tolerance: None, steps: 10_000, linear: Krylov::gmres() }, memory: 0 }
-    }
-
-    /// How small the last change has to be against `1 + |x|`; 1e-10 unless set, 1e-5 for `f32`.
-    pub fn tolerance(mut self, tolerance: f64) -> FixedPoint {
-        self.options.tolerance = Some(tolerance);
-        self
-    }
-
-    /// How many times `g` may be applied; 10000 unless set.
-    pub fn steps(mut self, steps: usize) -> FixedPoint {
-        self.options.steps = steps;
-        self
     }
 
     /// Anderson's acceleration: the next point makes the best of the last `memory` changes.
     pub fn anderson(mut self, memory: usize) -> FixedPoint {
         self.memory = memory;
         self
-    }
-
-    /// How precisely large systems are solved for the derivative; 1e-10 unless set, 1e-5 for `f32`.
-    pub fn linear_tolerance(mut self, tolerance: f64) -> FixedPoint {
-        self.options.linear = self.options.linear.tolerance(tolerance);
-        self
-    }
-
-    /// The fixed point; see [`fixed_point`].
-    #[track_caller]
-    pub fn solve<T, X>(&self, g: impl Fn(&T, &X) -> X + Send + Sync + 'static, theta: &T, x0: &X) -> X
-    where
-        T: Tree + Send + Sync + 'static,
-        X: Tree + Send + Sync + 'static,
-    {
-        self.solve_at(g, theta, x0, location::resolve(Location::caller())).or_raise()
-    }
-
-    /// The fixed point, or an error as a value.
-    #[track_caller]
-    pub fn try_solve<T, X>(
-        &self,
-        g: impl Fn(&T, &X) -> X + Send + Sync + 'static,
-        theta: &T,
-        x0: &X,
-    ) -> Result<X, Error>
-    where
-        T: Tree + Send + Sync + 'static,
-        X: Tree + Send + Sync + 'static,
-    {
-        let line = location::resolve(Location::caller());
-        catch(|| self.solve_at(g, theta, x0, line)).flatten()
     }
 
     fn solve_at<T, X>(

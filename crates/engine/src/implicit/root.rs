@@ -1,7 +1,7 @@
 //! Roots of systems of equations, by a damped Newton iteration.
 
 use super::krylov::{Krylov, Solver};
-use super::rule::{DENSE_MOST, Options};
+use super::rule::{DENSE_MOST, Options, solver};
 use super::{Map, diverged, expect_numbers, norm};
 use crate::error::{OrRaise, catch};
 use crate::location::{self, Line};
@@ -64,60 +64,12 @@ pub struct Root {
     options: Options,
 }
 
-impl Default for Root {
-    fn default() -> Root {
-        Root::new()
-    }
-}
+solver!(Root, "root", X);
 
 impl Root {
-    /// The usual options.
+    /// The usual options: at most 100 steps.
     pub fn new() -> Root {
         Root { options: Options { tolerance: None, steps: 100, linear: Krylov::gmres() } }
-    }
-
-    /// How small the last step has to be against `1 + |x|`; 1e-10 unless set, 1e-5 for `f32`.
-    pub fn tolerance(mut self, tolerance: f64) -> Root {
-        self.options.tolerance = Some(tolerance);
-        self
-    }
-
-    /// How many steps may be taken; 100 unless set.
-    pub fn steps(mut self, steps: usize) -> Root {
-        self.options.steps = steps;
-        self
-    }
-
-    /// How precisely large systems are solved for the derivative; 1e-10 unless set, 1e-5 for `f32`.
-    pub fn linear_tolerance(mut self, tolerance: f64) -> Root {
-        self.options.linear = self.options.linear.tolerance(tolerance);
-        self
-    }
-
-    /// The root; see [`root`].
-    #[track_caller]
-    pub fn solve<T, X>(&self, f: impl Fn(&T, &X) -> X + Send + Sync + 'static, theta: &T, x0: &X) -> X
-    where
-        T: Tree + Send + Sync + 'static,
-        X: Tree + Send + Sync + 'static,
-    {
-        self.solve_at(f, theta, x0, location::resolve(Location::caller())).or_raise()
-    }
-
-    /// The root, or an error as a value.
-    #[track_caller]
-    pub fn try_solve<T, X>(
-        &self,
-        f: impl Fn(&T, &X) -> X + Send + Sync + 'static,
-        theta: &T,
-        x0: &X,
-    ) -> Result<X, Error>
-    where
-        T: Tree + Send + Sync + 'static,
-        X: Tree + Send + Sync + 'static,
-    {
-        let line = location::resolve(Location::caller());
-        catch(|| self.solve_at(f, theta, x0, line)).flatten()
     }
 
     fn solve_at<T, X>(

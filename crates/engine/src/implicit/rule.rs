@@ -51,6 +51,64 @@ impl Options {
     }
 }
 
+/// The options that all ways to find a solution share, and the two ways to ask for it; `new` and `solve_at` are the solver's own.
+macro_rules! solver {
+    ($Solver:ident, $what:literal, $Output:ty) => {
+        impl Default for $Solver {
+            fn default() -> $Solver {
+                $Solver::new()
+            }
+        }
+
+        impl $Solver {
+            /// How small the last step has to be against `1 + |x|`; 1e-10 unless set, 1e-5 for `f32`.
+            pub fn tolerance(mut self, tolerance: f64) -> $Solver {
+                self.options.tolerance = Some(tolerance);
+                self
+            }
+
+            /// How many steps may be taken.
+            pub fn steps(mut self, steps: usize) -> $Solver {
+                self.options.steps = steps;
+                self
+            }
+
+            /// How precisely large systems are solved for the derivative; 1e-10 unless set, 1e-5 for `f32`.
+            pub fn linear_tolerance(mut self, tolerance: f64) -> $Solver {
+                self.options.linear = self.options.linear.tolerance(tolerance);
+                self
+            }
+
+            #[doc = concat!("The ", $what, ".")]
+            #[track_caller]
+            pub fn solve<T, X>(&self, f: impl Fn(&T, &X) -> $Output + Send + Sync + 'static, theta: &T, x0: &X) -> X
+            where
+                T: Tree + Send + Sync + 'static,
+                X: Tree + Send + Sync + 'static,
+            {
+                self.solve_at(f, theta, x0, location::resolve(Location::caller())).or_raise()
+            }
+
+            #[doc = concat!("The ", $what, ", or an error as a value.")]
+            #[track_caller]
+            pub fn try_solve<T, X>(
+                &self,
+                f: impl Fn(&T, &X) -> $Output + Send + Sync + 'static,
+                theta: &T,
+                x0: &X,
+            ) -> Result<X, Error>
+            where
+                T: Tree + Send + Sync + 'static,
+                X: Tree + Send + Sync + 'static,
+            {
+                let line = location::resolve(Location::caller());
+                catch(|| self.solve_at(f, theta, x0, line)).flatten()
+            }
+        }
+    };
+}
+pub(super) use solver;
+
 /// The solution of `f(theta, x) = 0` as a function of the parameters' leaves and a first guess, which has no derivative.
 #[derive(Clone)]
 struct Solution {
