@@ -21,9 +21,11 @@ pub use crate::composite::COMPOSITES;
 use crate::custom::Function;
 pub use crate::ops::{PRIMITIVES, SOURCES, find};
 use crate::rules::Elementwise;
+pub use crate::tensor::Layout;
 use crate::{DType, Error, ErrorKind, Shape, Tensor};
-use smallvec::SmallVec;
+use smallvec::{SmallVec, smallvec};
 use std::sync::Arc;
+pub use wengert_kernels::view::{Out, View};
 
 /// Where a tensor's numbers live.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
@@ -296,8 +298,33 @@ pub trait Primitive: Send + Sync + 'static {
     /// The shape and dtype rule: what comes out, or why it cannot.
     fn infer(&self, attrs: &Attrs, operands: &[SpecRef<'_>]) -> Result<Specs, Error>;
 
-    /// Computes the outputs on `device`; operands have passed [`infer`](Primitive::infer), which gave `outputs`.
-    fn eval(&self, device: Device, attrs: &Attrs, operands: &[&Tensor], outputs: &[Spec]) -> Result<Outputs, Error>;
+    /// Where the output lies in the memory of the only operand, if the operation looks at it in another way and copies
+    /// nothing.
+    fn view(&self, _attrs: &Attrs, _operand: &Layout, _output: &Spec) -> Option<Layout> {
+        None
+    }
+
+    /// Writes the outputs into memory that is given; operands have passed [`infer`](Primitive::infer), which gave the
+    /// specs of the outputs. `false`, and nothing done, if the kernel is a function of tensors: then [`eval`](Primitive::eval) is.
+    fn run(&self, _attrs: &Attrs, _operands: &[View<'_>], _outputs: &mut [Out<'_>]) -> Result<bool, Error> {
+        Ok(false)
+    }
+
+    /// Computes the outputs on `device`; operands have passed [`infer`](Primitive::infer), which gave `outputs`. What is
+    /// provided looks at the operand ([`view`](Primitive::view)) or runs the kernel ([`run`](Primitive::run)) in new memory.
+    fn eval(&self, _device: Device, attrs: &Attrs, operands: &[&Tensor], outputs: &[Spec]) -> Result<Outputs, Error> {
+        if let ([x], [output]) = (operands, outputs)
+            && let Some(view) = x.viewed(|layout| self.view(attrs, layout, output))
+        {
+            return Ok(smallvec![view]);
+        }
+        let views: SmallVec<[View<'_>; 4]> = operands.iter().map(|operand| operand.value.view()).collect();
+        let (results, done) = Tensor::build_all(outputs, |outputs| self.run(attrs, &views, outputs));
+        match done? {
+            true => Ok(results),
+            false => Err(missing_rule(self.name(), "run", "evaluated")),
+        }
+    }
 
     /// A shortcut past shape rule and kernel for small calls on operands that are alike; `None` where there is none.
     #[inline]

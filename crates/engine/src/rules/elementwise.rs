@@ -9,8 +9,8 @@ use super::{Factor, Product, align_batch};
 use crate::autograd::modes;
 use crate::bind::bind1;
 use crate::primitive::{
-    Adjoints, Attrs, Case, Dependency, Device, Gradient, Gradients, Held, Jet, Mask, Outputs, Primitive, Rule, Sample,
-    Saved, Saves, Spec, SpecRef, Specs, expect_arithmetic, expect_float, expect_same_dtype,
+    Adjoints, Attrs, Case, Dependency, Gradient, Gradients, Held, Jet, Mask, Outputs, Primitive, Rule, Sample, Saved,
+    Saves, SpecRef, Specs, expect_arithmetic, expect_float, expect_same_dtype,
 };
 use crate::tensor::{Dense, One, Value};
 use crate::{DType, Error, ErrorKind, Shape, Tensor};
@@ -449,18 +449,18 @@ impl Primitive for Elementwise {
         Ok(smallvec![first.to_spec()])
     }
 
-    fn eval(&self, _device: Device, attrs: &Attrs, operands: &[&Tensor], outputs: &[Spec]) -> Result<Outputs, Error> {
+    fn run(&self, attrs: &Attrs, operands: &[View<'_>], outputs: &mut [Out<'_>]) -> Result<bool, Error> {
         let p = self.values_of(attrs);
-        let views: SmallVec<[View<'_>; 2]> = operands.iter().map(|operand| operand.value.view()).collect();
-        let run = |out: Out<'_>| match out.dtype.compute() {
-            DType::F64 => self.f64.run(&views, out, p),
-            DType::F32 => self.f32.run(&views, out, narrow(p)),
+        let out = outputs[0].reborrow();
+        match out.dtype.compute() {
+            DType::F64 => self.f64.run(operands, out, p),
+            DType::F32 => self.f32.run(operands, out, narrow(p)),
             _ => {
                 let loops = self.i64.as_ref().expect("the shape rule refused integers");
-                loops.run(&views, out, p.map(|value| value as i64));
+                loops.run(operands, out, p.map(|value| value as i64));
             }
-        };
-        Ok(smallvec![Tensor::build(&outputs[0], run).0])
+        }
+        Ok(true)
     }
 
     fn eval_direct(&self, operands: &[&Tensor]) -> Option<Tensor> {

@@ -4,8 +4,8 @@
 
 use crate::bind::bind1;
 use crate::primitive::{
-    Adjoints, Attrs, Case, Cost, Dependency, Device, Gradient, Gradients, Jet, Mask, Outputs, Primitive, Rule, Saves,
-    Spec, SpecRef, Specs, streaming_cost,
+    Adjoints, Attrs, Case, Cost, Dependency, Device, Gradient, Gradients, Jet, Layout, Mask, Outputs, Primitive, Rule,
+    Saves, Spec, SpecRef, Specs, streaming_cost,
 };
 use crate::{Error, Tensor};
 use smallvec::smallvec;
@@ -30,7 +30,15 @@ pub(crate) trait Linear: Send + Sync + 'static {
         None
     }
 
-    fn eval(attrs: &Attrs, x: &Tensor, output: &Spec) -> Result<Tensor, Error>;
+    /// See [`Primitive::view`].
+    fn view(_attrs: &Attrs, _x: &Layout, _output: &Spec) -> Option<Layout> {
+        None
+    }
+
+    /// Computes the output where it is no view.
+    fn eval(_attrs: &Attrs, _x: &Tensor, _output: &Spec) -> Result<Tensor, Error> {
+        unreachable!("{} is always a view", Self::NAME)
+    }
 
     /// The gradient of the operand from the cotangent.
     fn transpose(rule: &Rule<'_>, g: Tensor) -> Gradient;
@@ -65,8 +73,15 @@ impl<L: Linear> Primitive for LinearOp<L> {
         Ok(smallvec![L::infer(attrs, operands[0])?])
     }
 
+    fn view(&self, attrs: &Attrs, operand: &Layout, output: &Spec) -> Option<Layout> {
+        L::view(attrs, operand, output)
+    }
+
     fn eval(&self, _device: Device, attrs: &Attrs, operands: &[&Tensor], outputs: &[Spec]) -> Result<Outputs, Error> {
-        Ok(smallvec![L::eval(attrs, operands[0], &outputs[0])?])
+        match operands[0].viewed(|layout| L::view(attrs, layout, &outputs[0])) {
+            Some(view) => Ok(smallvec![view]),
+            None => Ok(smallvec![L::eval(attrs, operands[0], &outputs[0])?]),
+        }
     }
 
     fn saves(&self, _attrs: &Attrs, _wanted: Mask) -> Saves {

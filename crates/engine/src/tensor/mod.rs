@@ -18,15 +18,17 @@ pub use select::{Ellipsis, NewAxis, Select, Selection};
 pub use shape::{AnyAxis, Shape};
 
 pub(crate) use convert::collect;
+pub use shape::Layout;
 use shape::MOST_AXES;
-pub(crate) use shape::{Layout, broadcast};
+pub(crate) use shape::broadcast;
 pub(crate) use slices::{computed, computing, computing_float, fill, numbers};
 
 use crate::autograd::GradientSlot;
 use crate::error::OrRaise;
 use crate::interp::{Node, Tracer};
-use crate::primitive::{Device, Spec, SpecRef};
+use crate::primitive::{Device, Outputs, Spec, SpecRef};
 use crate::{Error, ErrorKind};
+use smallvec::SmallVec;
 use std::borrow::Cow;
 use std::sync::Arc;
 pub use wengert_kernels::DType;
@@ -294,6 +296,15 @@ impl Tensor {
         (tensor, result)
     }
 
+    /// New tensors whose row-major memory `fill` writes.
+    pub(crate) fn build_all<R>(specs: &[Spec], fill: impl FnOnce(&mut [Out<'_>]) -> R) -> (Outputs, R) {
+        let mut tensors: Outputs = specs.iter().map(Tensor::blank).collect();
+        let mut outs: SmallVec<[Out<'_>; 2]> = tensors.iter_mut().map(Tensor::out).collect();
+        let result = fill(&mut outs);
+        drop(outs);
+        (tensors, result)
+    }
+
     /// A new tensor, row-major, whose numbers have yet to be written.
     fn blank(spec: &Spec) -> Tensor {
         let Spec { dtype, ref shape } = *spec;
@@ -323,6 +334,16 @@ impl Tensor {
             Value::Array(array) => Some((Cow::Borrowed(&array.layout), &array.block)),
             Value::One(_) | Value::Tracer(_) => None,
         }
+    }
+
+    /// Another view of the same memory, if there is one.
+    pub(crate) fn viewed(&self, change: impl FnOnce(&Layout) -> Option<Layout>) -> Option<Tensor> {
+        let own = match self.memory() {
+            Some((layout, _)) => layout,
+            None => Cow::Owned(Layout::contiguous(Shape::from(self.shape()))),
+        };
+        let changed = change(&own)?;
+        Some(self.with_layout(|_| changed))
     }
 
     /// Another view of the same memory.

@@ -173,15 +173,18 @@ pub(crate) fn broadcast(a: &[usize], b: &[usize]) -> Option<Shape> {
 
 /// Where element `index` lies: `offset + sum(index * stride)`, in elements.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Layout {
+pub struct Layout {
+    /// The sizes of the axes.
     pub shape: Shape,
+    /// The step along each axis.
     pub strides: SmallVec<[isize; 4]>,
+    /// Where the first element lies.
     pub offset: isize,
 }
 
 impl Layout {
     /// Row-major from the start of the buffer.
-    pub fn contiguous(shape: Shape) -> Layout {
+    pub(crate) fn contiguous(shape: Shape) -> Layout {
         let mut strides: SmallVec<[isize; 4]> = SmallVec::from_elem(0, shape.rank());
         let mut stride = 1;
         for axis in (0..shape.rank()).rev() {
@@ -192,7 +195,7 @@ impl Layout {
     }
 
     /// Whether the elements lie row-major without gaps (axes of size one may have any stride).
-    pub fn is_contiguous(&self) -> bool {
+    pub(crate) fn is_contiguous(&self) -> bool {
         let mut expected = 1;
         for axis in (0..self.shape.rank()).rev() {
             if self.shape[axis] != 1 {
@@ -206,12 +209,12 @@ impl Layout {
     }
 
     /// Every element is the same place in memory: the layout of a broadcast scalar.
-    pub fn is_splat(&self) -> bool {
+    pub(crate) fn is_splat(&self) -> bool {
         self.shape.iter().zip(&self.strides).all(|(&size, &stride)| stride == 0 || size == 1)
     }
 
     /// The view with the axes in the order `permutation`.
-    pub fn permuted(&self, permutation: &[usize]) -> Layout {
+    pub(crate) fn permuted(&self, permutation: &[usize]) -> Layout {
         Layout {
             shape: permutation.iter().map(|&axis| self.shape[axis]).collect(),
             strides: permutation.iter().map(|&axis| self.strides[axis]).collect(),
@@ -220,7 +223,7 @@ impl Layout {
     }
 
     /// The view that repeats axes of size one (and missing leading axes) up to `shape`.
-    pub fn broadcast(&self, shape: &Shape) -> Layout {
+    pub(crate) fn broadcast(&self, shape: &Shape) -> Layout {
         let missing = shape.rank() - self.shape.rank();
         let stride = |axis: usize| match axis.checked_sub(missing) {
             Some(own) if self.shape[own] == shape[axis] => self.strides[own],
@@ -230,7 +233,7 @@ impl Layout {
     }
 
     /// The view of every `step`-th element from `start`, `shape` of them along each axis.
-    pub fn sliced(&self, start: &[i64], step: &[i64], shape: Shape) -> Layout {
+    pub(crate) fn sliced(&self, start: &[i64], step: &[i64], shape: Shape) -> Layout {
         let skipped: isize = self.strides.iter().zip(start).map(|(&stride, &start)| stride * start as isize).sum();
         let offset = if elements(&shape) == 0 { self.offset } else { self.offset + skipped };
         let strides = self.strides.iter().zip(step).map(|(&stride, &step)| stride * step as isize).collect();
@@ -238,7 +241,7 @@ impl Layout {
     }
 
     /// The view with another shape of as many elements, if strides can express it.
-    pub fn reshaped(&self, shape: &Shape) -> Option<Layout> {
+    pub(crate) fn reshaped(&self, shape: &Shape) -> Option<Layout> {
         if elements(&self.shape) == 0 {
             return Some(Layout { offset: self.offset, ..Layout::contiguous(shape.clone()) });
         }

@@ -172,6 +172,11 @@ pub struct Out<'a> {
 }
 
 impl Out<'_> {
+    /// The same memory for a shorter time.
+    pub fn reborrow(&mut self) -> Out<'_> {
+        Out { dtype: self.dtype, bytes: self.bytes }
+    }
+
     /// Panics unless there is room for exactly `length` elements.
     pub(crate) fn expect_length(&self, length: usize, operation: &str) {
         assert_eq!(

@@ -6,7 +6,6 @@
 use crate::ops::prelude::*;
 use wengert_kernels::dtype::Compute;
 use wengert_kernels::map::{Stored, loop1, map};
-use wengert_kernels::view::{Out, View};
 
 impl Tensor {
     /// Every element, or 0 where it is negative.
@@ -57,9 +56,10 @@ impl Primitive for Relu {
         Ok(smallvec![operands[0].to_spec()])
     }
 
-    fn eval(&self, _device: Device, _attrs: &Attrs, operands: &[&Tensor], outputs: &[Spec]) -> Result<Outputs, Error> {
+    fn run(&self, _attrs: &Attrs, operands: &[View<'_>], outputs: &mut [Out<'_>]) -> Result<bool, Error> {
         let run = if outputs[0].dtype == DType::F64 { rectify::<f64> } else { rectify::<f32> };
-        Ok(smallvec![Tensor::build(&outputs[0], |out| run(operands[0].value.view(), out)).0])
+        run(operands[0], outputs[0].reborrow());
+        Ok(true)
     }
 
     fn saves(&self, _attrs: &Attrs, _wanted: Mask) -> Saves {

@@ -4,7 +4,6 @@
 use crate::composite::indexing::axis_of;
 use crate::error::OrRaise;
 use crate::ops::prelude::*;
-use crate::tensor::Layout;
 use std::borrow::Borrow;
 use wengert_kernels::map::{Part, assign_part, copy};
 use wengert_kernels::view::Out;

@@ -9,7 +9,6 @@
 use crate::error::OrRaise;
 use crate::ops::prelude::*;
 use crate::ops::reduction::sum::checked_axis;
-use crate::tensor::Layout;
 
 impl Tensor {
     /// The main diagonal of the first two axes, as the last axis.

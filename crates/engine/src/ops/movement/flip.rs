@@ -4,7 +4,6 @@
 use crate::error::OrRaise;
 use crate::ops::prelude::*;
 use crate::ops::reduction::sum::checked_axis;
-use crate::tensor::Layout;
 
 impl Tensor {
     /// The elements in the opposite order along `axes`.

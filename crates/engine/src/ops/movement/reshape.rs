@@ -2,7 +2,7 @@
 //! express the result.
 
 use crate::ops::prelude::*;
-use crate::tensor::{AnyAxis, Layout};
+use crate::tensor::AnyAxis;
 
 impl Tensor {
     /// The same elements in another shape.

@@ -3,7 +3,6 @@
 
 use super::slice_update::SLICE_ADD;
 use crate::ops::prelude::*;
-use crate::tensor::Layout;
 
 /// The primitive `slice`.
 pub static SLICE: PartTake<SlicePart> = PartTake::new("slice");

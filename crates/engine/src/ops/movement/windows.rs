@@ -7,7 +7,6 @@
 use crate::error::OrRaise;
 use crate::ops::prelude::*;
 use crate::ops::reduction::sum::checked_axis;
-use crate::tensor::Layout;
 
 impl Tensor {
     /// All windows of `size` positions along `axis`, `step` apart; the positions inside a window become the last axis.

@@ -72,7 +72,7 @@ pub static AMAX: ReductionOp<Amax> = ReductionOp::NEW;
 pub struct Amax;
 
 /// A kernel that reduces one axis and finds where the result came from.
-pub(super) type Extreme = fn(wengert_kernels::View<'_>, usize, wengert_kernels::Out<'_>, &mut [i64]);
+pub(super) type Extreme = fn(View<'_>, usize, Out<'_>, &mut [i64]);
 
 /// Reduces the axes as one; positions are not asked for.
 pub(super) fn extreme(kernel: Extreme, x: &Tensor, axes: &[usize], output: &Spec) -> Tensor {
