@@ -20,7 +20,11 @@ use crate::primitive::{Attrs, Primitive, Spec};
 pub struct Var(u32);
 
 impl Var {
-    fn index(self) -> usize {
+    pub(crate) fn new(index: usize) -> Var {
+        Var(index as u32)
+    }
+
+    pub(crate) fn index(self) -> usize {
         self.0 as usize
     }
 }
@@ -62,6 +66,11 @@ impl Program {
     /// Shape and dtype of a variable.
     pub fn spec(&self, var: Var) -> &Spec {
         &self.specs[var.index()]
+    }
+
+    /// How many variables there are.
+    pub(crate) fn variables(&self) -> usize {
+        self.specs.len()
     }
 
     /// The variables that a call provides.

@@ -5,7 +5,7 @@
 //! for higher order, so a new function is one line. Parameters are real attributes of the call, such as the slope of
 //! leaky_relu.
 
-use super::{Factor, Product, align_batch};
+use super::{Factor, Product, align_batch, lane};
 use crate::autograd::modes;
 use crate::bind::bind1;
 use crate::primitive::{
@@ -18,6 +18,7 @@ use smallvec::{SmallVec, smallvec};
 use std::ops::Range;
 use wengert_kernels::dtype::Compute;
 use wengert_kernels::map::{Stored, loop1, loop2, map, map_in_place};
+use wengert_kernels::tiled::Lane;
 use wengert_kernels::view::{Out, View};
 
 /// An elementwise primitive of one or two operands.
@@ -84,6 +85,12 @@ impl<T: Compute + Stored> Loops<T> {
             [x, y] => map::<T, T, 2>([x, y], out, &|[x, y]: [&[T]; 2], out: &mut [T]| slices(x, y, out, p)),
             _ => unreachable!("elementwise operations have one or two operands"),
         }
+    }
+
+    /// An instruction of fused loops.
+    fn lane(&self, p: Parameters<T>, output: DType) -> Lane {
+        let slices = self.slices;
+        lane(output, move |inputs: &[&[T]], out: &mut [T]| slices(inputs[0], inputs[inputs.len() - 1], out, p))
     }
 
     fn run_in_place(&self, target: &mut [u8], shape: &[usize], other: View<'_>, p: Parameters<T>) -> bool {
@@ -226,7 +233,7 @@ fn scale_slices<T: Compute>(g: &[T], s: &[T], out: &mut [T]) {
 }
 
 impl<T: Compute + Stored> SlopeLoops<T> {
-    fn run(&self, g: View<'_>, saved: &[View<'_>], out: Out<'_>, p: Parameters<T>) {
+    pub(crate) fn run(&self, g: View<'_>, saved: &[View<'_>], out: Out<'_>, p: Parameters<T>) {
         let slices = self.slices;
         match *saved {
             [a] => map::<T, T, 2>([g, a], out, &|[g, a]: [&[T]; 2], out: &mut [T]| slices(g, a, a, out, p)),
@@ -259,9 +266,23 @@ impl<T: Compute + Stored> SlopeLoops<T> {
 /// `cotangent * slope`, zero where the cotangent is zero: one fused kernel on numbers, over the cotangent where nobody
 /// else holds it; Tensor operations otherwise.
 #[inline]
-fn scaled(slope: &'static SlopeExpression, rule: &Rule<'_>, mut g: Tensor, p: Parameters<f64>) -> Tensor {
+fn scaled(
+    slope: &'static SlopeExpression,
+    position: usize,
+    rule: &Rule<'_>,
+    mut g: Tensor,
+    p: Parameters<f64>,
+) -> Tensor {
     let saved: SmallVec<[&Tensor; 2]> = slope.sources.iter().map(|source| source.of(rule)).collect();
     if !g.is_plain() || !saved.iter().all(|tensor| tensor.is_plain()) || modes::detects_anomalies() {
+        // A program gets one equation for it.
+        let is_staged = |tensor: &Tensor| tensor.is_plain() || tensor.is_staged();
+        if is_staged(&g)
+            && saved.iter().all(|tensor| is_staged(tensor))
+            && let Some(product) = g.staged_slope(rule.name, position, &saved, p)
+        {
+            return product;
+        }
         return g.guarded_mul(&(slope.tensor)(&saved, p));
     }
     if let Some(product) = scaled_directly(slope, &g.value, &saved[0].value, &saved[saved.len() - 1].value, p) {
@@ -278,7 +299,7 @@ fn scaled(slope: &'static SlopeExpression, rule: &Rule<'_>, mut g: Tensor, p: Pa
     g
 }
 
-pub(super) fn narrow(p: Parameters<f64>) -> Parameters<f32> {
+pub(crate) fn narrow(p: Parameters<f64>) -> Parameters<f32> {
     p.map(|value| value as f32)
 }
 
@@ -311,7 +332,7 @@ impl Elementwise {
             Slope::One => Some(g),
             Slope::MinusOne => Some(-g),
             Slope::Parameter(place) => Some(g * self.values_of(rule.attrs)[*place]),
-            Slope::Expression(slope) => Some(scaled(slope, rule, g, self.values_of(rule.attrs))),
+            Slope::Expression(slope) => Some(scaled(slope, position, rule, g, self.values_of(rule.attrs))),
         }
     }
 
@@ -461,6 +482,15 @@ impl Primitive for Elementwise {
             }
         }
         Ok(true)
+    }
+
+    fn lane(&'static self, attrs: &Attrs, _operands: &[DType], output: DType) -> Option<Lane> {
+        let p = self.values_of(attrs);
+        match output.compute() {
+            DType::F64 => Some(self.f64.lane(p, output)),
+            DType::F32 => Some(self.f32.lane(narrow(p), output)),
+            _ => self.i64.as_ref().map(|loops| loops.lane(p.map(|value| value as i64), output)),
+        }
     }
 
     fn eval_direct(&self, operands: &[&Tensor]) -> Option<Tensor> {

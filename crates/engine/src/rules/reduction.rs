@@ -13,6 +13,7 @@ use crate::primitive::{
 use crate::{DType, Error, ErrorKind, Shape, Tensor};
 use smallvec::smallvec;
 use std::marker::PhantomData;
+use wengert_kernels::tiled::Fold;
 
 /// What a reduction states; [`ReductionOp`] makes a primitive of it.
 pub(crate) trait Reduction: Send + Sync + 'static {
@@ -26,6 +27,9 @@ pub(crate) trait Reduction: Send + Sync + 'static {
     const READS_OUTPUT: bool = false;
     /// Whether it has no value for no elements.
     const NEEDS_ELEMENTS: bool = false;
+
+    /// How a fused loop does it, if it can.
+    const FOLD: Option<Fold> = None;
 
     /// The dtype of the result, or why there is none.
     fn dtype(x: DType) -> Result<DType, Error> {
@@ -183,6 +187,10 @@ impl<R: Reduction> Primitive for ReductionOp<R> {
 
     fn eval(&self, _device: Device, attrs: &Attrs, operands: &[&Tensor], outputs: &[Spec]) -> Result<Outputs, Error> {
         Ok(smallvec![R::eval(attrs, operands[0], &attrs.sizes("axes"), &outputs[0])])
+    }
+
+    fn fold(&self) -> Option<Fold> {
+        R::FOLD
     }
 
     fn saves(&self, _attrs: &Attrs, _wanted: Mask) -> Saves {

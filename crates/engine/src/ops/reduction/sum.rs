@@ -8,6 +8,7 @@ use crate::primitive::streaming_cost;
 pub(crate) use crate::rules::checked_axis;
 use crate::rules::{batched_axes, keep_axes, reduced_shape};
 use wengert_kernels::reduce;
+use wengert_kernels::tiled::Fold;
 
 impl Tensor {
     /// The sum of all elements.
@@ -81,6 +82,10 @@ impl Primitive for Sum {
     fn eval(&self, _device: Device, attrs: &Attrs, operands: &[&Tensor], outputs: &[Spec]) -> Result<Outputs, Error> {
         let x = operands[0].value.view();
         Ok(smallvec![Tensor::build(&outputs[0], |out| reduce::sum(x, &reduced(attrs, x.shape.len()), out)).0])
+    }
+
+    fn fold(&self) -> Option<Fold> {
+        Some(Fold::Sum)
     }
 
     fn saves(&self, _attrs: &Attrs, _wanted: Mask) -> Saves {
