@@ -26,12 +26,14 @@
 //! | [`bits`] | one-bit masks |
 //! | [`svd`](mod@svd) | the singular value decomposition of one matrix |
 //! | [`random`] | counter-based random numbers |
+//! | [`counting`] | an allocator that counts, for tests |
 //!
 //! Bits never depend on the number of threads: work is split into tiles whose size is a function of the shape alone.
 
 pub mod attention;
 pub mod bits;
 pub mod conv;
+pub mod counting;
 pub mod distance;
 pub mod dtype;
 pub mod extremes;
