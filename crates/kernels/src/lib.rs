@@ -28,12 +28,14 @@
 //! | [`random`] | counter-based random numbers |
 //! | [`memory`] | memory that was laid out beforehand |
 //! | [`tiled`] | chains of elementwise operations and folds as one loop |
+//! | [`counting`] | an allocator that counts, for tests |
 //!
 //! Bits never depend on the number of threads: work is split into tiles whose size is a function of the shape alone.
 
 pub mod attention;
 pub mod bits;
 pub mod conv;
+pub mod counting;
 pub mod distance;
 pub mod dtype;
 pub mod extremes;

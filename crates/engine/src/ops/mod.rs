@@ -20,7 +20,7 @@ pub(crate) mod prelude {
     pub(crate) use super::{Operand, binary, common_shape};
     pub(crate) use crate::bind::{bind, bind1, try_bind1};
     pub(crate) use crate::primitive::{
-        Adjoints, Attrs, Case, Cost, Dependency, Device, Gradient, Gradients, Jet, Layout, Mask, Out, Outputs, Patch,
+        Adjoints, Attrs, Case, Cost, Dependency, Gradient, Gradients, Jet, Layout, Mask, Out, Outputs, Patch,
         Primitive, Rule, Sample, Saves, Spec, SpecRef, Specs, View, expect_arithmetic, expect_float, expect_same_dtype,
     };
     pub(crate) use crate::rules::{
@@ -28,7 +28,7 @@ pub(crate) mod prelude {
         Reduced, Reduction, ReductionOp, Rows, align_batch, arranged, away_from, checked_axes, elementwise, lane,
         pick_rows, rows_last, slope,
     };
-    pub(crate) use crate::tensor::{computed, computing, computing_float, fill, numbers};
+    pub(crate) use crate::tensor::{Laid, Scratch, computing, computing_float, fill, fill_from, numbers};
     pub(crate) use crate::{DType, Error, ErrorKind, Shape, Tensor};
     pub(crate) use smallvec::{SmallVec, smallvec};
     pub(crate) use wengert_kernels::tiled::Lane;

@@ -22,6 +22,7 @@ use crate::custom::Function;
 pub use crate::ops::{PRIMITIVES, SOURCES, find};
 use crate::rules::Elementwise;
 pub use crate::tensor::Layout;
+use crate::tensor::Value;
 use crate::{DType, Error, ErrorKind, Shape, Tensor};
 use smallvec::{SmallVec, smallvec};
 use std::sync::Arc;
@@ -307,24 +308,15 @@ pub trait Primitive: Send + Sync + 'static {
 
     /// Writes the outputs into memory that is given; operands have passed [`infer`](Primitive::infer), which gave the
     /// specs of the outputs. `false`, and nothing done, if the kernel is a function of tensors: then [`eval`](Primitive::eval) is.
-    fn run(&self, _attrs: &Attrs, _operands: &[View<'_>], _outputs: &mut [Out<'_>]) -> Result<bool, Error> {
-        Ok(false)
+    /// What is provided copies what the operation looks at, if it has a [`view`](Primitive::view).
+    fn run(&self, attrs: &Attrs, operands: &[View<'_>], outputs: &mut [Out<'_>]) -> Result<bool, Error> {
+        copy_viewed(self, attrs, operands, outputs)
     }
 
     /// Computes the outputs on `device`; operands have passed [`infer`](Primitive::infer), which gave `outputs`. What is
     /// provided looks at the operand ([`view`](Primitive::view)) or runs the kernel ([`run`](Primitive::run)) in new memory.
     fn eval(&self, _device: Device, attrs: &Attrs, operands: &[&Tensor], outputs: &[Spec]) -> Result<Outputs, Error> {
-        if let ([x], [output]) = (operands, outputs)
-            && let Some(view) = x.viewed(|layout| self.view(attrs, layout, output))
-        {
-            return Ok(smallvec![view]);
-        }
-        let views: SmallVec<[View<'_>; 4]> = operands.iter().map(|operand| operand.value.view()).collect();
-        let (results, done) = Tensor::build_all(outputs, |outputs| self.run(attrs, &views, outputs));
-        match done? {
-            true => Ok(results),
-            false => Err(missing_rule(self.name(), "run", "evaluated")),
-        }
+        evaluate(self, attrs, operands, outputs)
     }
 
     /// A shortcut past shape rule and kernel for small calls on operands that are alike; `None` where there is none.
@@ -466,6 +458,54 @@ impl std::fmt::Debug for dyn Primitive {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(self.name())
     }
+}
+
+/// The numbers of a tensor as kernels see them; none of a tensor inside a transform.
+///
+/// ```
+/// use wengert::{prelude::*, primitive::view_of};
+/// let x = Tensor::from([[1.0, 2.0], [3.0, 4.0]]);
+/// assert_eq!(view_of(&x.t()).unwrap().at_linear::<f64>(1), 3.0);
+/// ```
+pub fn view_of(tensor: &Tensor) -> Option<View<'_>> {
+    match &tensor.value {
+        Value::Tracer(_) => None,
+        value => Some(value.view()),
+    }
+}
+
+/// Looks at the operand, or runs the kernel in new memory.
+pub(crate) fn evaluate<P: Primitive + ?Sized>(
+    op: &P,
+    attrs: &Attrs,
+    operands: &[&Tensor],
+    outputs: &[Spec],
+) -> Result<Outputs, Error> {
+    if let ([x], [output]) = (operands, outputs)
+        && let Some(view) = x.viewed(|layout| op.view(attrs, layout, output))
+    {
+        return Ok(smallvec![view]);
+    }
+    let views: SmallVec<[View<'_>; 4]> = operands.iter().map(|operand| operand.value.view()).collect();
+    let (results, done) = Tensor::build_all(outputs, |outputs| op.run(attrs, &views, outputs));
+    match done? {
+        true => Ok(results),
+        false => Err(missing_rule(op.name(), "run", "evaluated")),
+    }
+}
+
+/// Copies what a call looks at; `false` if it is no view of its only operand.
+pub(crate) fn copy_viewed<P: Primitive + ?Sized>(
+    op: &P,
+    attrs: &Attrs,
+    operands: &[View<'_>],
+    outputs: &mut [Out<'_>],
+) -> Result<bool, Error> {
+    let ([x], [out]) = (operands, outputs) else { return Ok(false) };
+    let specs = op.infer(attrs, &[SpecRef { shape: x.shape, dtype: x.dtype }])?;
+    let Some(layout) = op.view(attrs, &Layout::of(*x), &specs[0]) else { return Ok(false) };
+    wengert_kernels::map::copy(layout.over(*x), out.reborrow());
+    Ok(true)
 }
 
 fn missing_rule(name: &str, rule: &str, what: &str) -> Error {

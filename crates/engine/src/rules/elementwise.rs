@@ -116,6 +116,8 @@ pub(crate) struct SlopeExpression {
     /// What the expression's names stand for.
     pub sources: &'static [Source],
     pub needs: Needs,
+    /// Whether the slope is what it is computed from, as that of a product.
+    pub is_source: bool,
     pub tensor: fn(&[&Tensor], Parameters<f64>) -> Tensor,
     pub f64: SlopeLoops<f64>,
     pub f32: SlopeLoops<f32>,
@@ -136,6 +138,17 @@ impl SlopeExpression {
             }
         }
     }
+}
+
+/// Whether two texts are the same, known while compiling.
+pub(crate) const fn is_same(a: &str, b: &str) -> bool {
+    let (a, b) = (a.as_bytes(), b.as_bytes());
+    let (mut same, mut i) = (a.len() == b.len(), 0);
+    while same && i < a.len() {
+        same = a[i] == b[i];
+        i += 1;
+    }
+    same
 }
 
 /// A saved tensor that a slope is computed from.
@@ -277,7 +290,8 @@ fn scaled(
     if !g.is_plain() || !saved.iter().all(|tensor| tensor.is_plain()) || modes::detects_anomalies() {
         // A program gets one equation for it.
         let is_staged = |tensor: &Tensor| tensor.is_plain() || tensor.is_staged();
-        if is_staged(&g)
+        if !slope.is_source
+            && is_staged(&g)
             && saved.iter().all(|tensor| is_staged(tensor))
             && let Some(product) = g.staged_slope(rule.name, position, &saved, p)
         {

@@ -7,8 +7,8 @@
 use super::align_batch;
 use crate::bind::bind;
 use crate::primitive::{
-    Adjoints, Attrs, Case, Cost, Dependency, Device, Gradient, Gradients, Mask, Outputs, Primitive, Rule, Saves, Spec,
-    SpecRef, Specs, streaming_cost,
+    Adjoints, Attrs, Case, Cost, Dependency, Device, Gradient, Gradients, Mask, Out, Outputs, Primitive, Rule, Saves,
+    Spec, SpecRef, Specs, View, evaluate, streaming_cost,
 };
 use crate::{DType, Error, Tensor, jvp, vjp, vmap};
 use smallvec::SmallVec;
@@ -39,7 +39,15 @@ pub(crate) trait Fused: Send + Sync + 'static {
 
     fn infer(attrs: &Attrs, operands: &[SpecRef<'_>]) -> Result<Specs, Error>;
 
-    fn eval(attrs: &Attrs, operands: &[&Tensor], outputs: &[Spec]) -> Result<Outputs, Error>;
+    fn run(attrs: &Attrs, operands: &[View<'_>], outputs: &mut [Out<'_>]) -> Result<(), Error>;
+
+    /// The kernel in new memory; an operation may choose how the outputs lie there.
+    fn eval(attrs: &Attrs, operands: &[&Tensor], outputs: &[Spec]) -> Result<Outputs, Error>
+    where
+        Self: Sized,
+    {
+        evaluate(&FusedOp::<Self>::NEW, attrs, operands, outputs)
+    }
 
     /// The outputs in Tensor operations, in f64 or f32.
     fn expand(attrs: &Attrs, operands: &[Tensor]) -> Vec<Tensor>;
@@ -174,6 +182,10 @@ impl<F: Fused> Primitive for FusedOp<F> {
 
     fn dependency(&self) -> Dependency {
         F::DEPENDENCY
+    }
+
+    fn run(&self, attrs: &Attrs, operands: &[View<'_>], outputs: &mut [Out<'_>]) -> Result<bool, Error> {
+        F::run(attrs, operands, outputs).map(|()| true)
     }
 
     fn saves(&self, attrs: &Attrs, wanted: Mask) -> Saves {

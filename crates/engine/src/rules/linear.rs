@@ -4,8 +4,8 @@
 
 use crate::bind::bind1;
 use crate::primitive::{
-    Adjoints, Attrs, Case, Cost, Dependency, Device, Gradient, Gradients, Jet, Layout, Mask, Outputs, Primitive, Rule,
-    Saves, Spec, SpecRef, Specs, streaming_cost,
+    Adjoints, Attrs, Case, Cost, Dependency, Gradient, Gradients, Jet, Layout, Mask, Out, Outputs, Primitive, Rule,
+    Saves, Spec, SpecRef, Specs, View, copy_viewed, streaming_cost,
 };
 use crate::{Error, Tensor};
 use smallvec::smallvec;
@@ -35,8 +35,8 @@ pub(crate) trait Linear: Send + Sync + 'static {
         None
     }
 
-    /// Computes the output where it is no view.
-    fn eval(_attrs: &Attrs, _x: &Tensor, _output: &Spec) -> Result<Tensor, Error> {
+    /// The kernel where it is no view.
+    fn run(_attrs: &Attrs, _x: View<'_>, _out: Out<'_>) -> Result<(), Error> {
         unreachable!("{} is always a view", Self::NAME)
     }
 
@@ -77,11 +77,11 @@ impl<L: Linear> Primitive for LinearOp<L> {
         L::view(attrs, operand, output)
     }
 
-    fn eval(&self, _device: Device, attrs: &Attrs, operands: &[&Tensor], outputs: &[Spec]) -> Result<Outputs, Error> {
-        match operands[0].viewed(|layout| L::view(attrs, layout, &outputs[0])) {
-            Some(view) => Ok(smallvec![view]),
-            None => Ok(smallvec![L::eval(attrs, operands[0], &outputs[0])?]),
+    fn run(&self, attrs: &Attrs, operands: &[View<'_>], outputs: &mut [Out<'_>]) -> Result<bool, Error> {
+        if L::IS_VIEW && copy_viewed(self, attrs, operands, outputs)? {
+            return Ok(true);
         }
+        L::run(attrs, operands[0], outputs[0].reborrow()).map(|()| true)
     }
 
     fn saves(&self, _attrs: &Attrs, _wanted: Mask) -> Saves {

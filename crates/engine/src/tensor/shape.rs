@@ -4,6 +4,7 @@ use crate::{Error, ErrorKind};
 use smallvec::SmallVec;
 use std::fmt;
 use std::ops::Deref;
+use wengert_kernels::view::View;
 
 /// The most axes a tensor can have.
 pub(crate) const MOST_AXES: usize = 64;
@@ -183,6 +184,16 @@ pub struct Layout {
 }
 
 impl Layout {
+    /// Where the elements of a view lie.
+    pub fn of(view: View<'_>) -> Layout {
+        Layout { shape: Shape::from(view.shape), strides: SmallVec::from_slice(view.strides), offset: view.offset }
+    }
+
+    /// The elements at these places of the memory that `view` looks at.
+    pub fn over<'a>(&'a self, view: View<'a>) -> View<'a> {
+        View { offset: self.offset, shape: &self.shape, strides: &self.strides, ..view }
+    }
+
     /// Row-major from the start of the buffer.
     pub(crate) fn contiguous(shape: Shape) -> Layout {
         let mut strides: SmallVec<[isize; 4]> = SmallVec::from_elem(0, shape.rank());

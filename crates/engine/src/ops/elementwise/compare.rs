@@ -6,7 +6,6 @@ use crate::ops::prelude::*;
 use std::sync::Arc;
 use wengert_kernels::dtype::Compute;
 use wengert_kernels::map::{loop2, map};
-use wengert_kernels::view::{Out, View};
 
 macro_rules! comparisons {
     ($($(#[$doc:meta])* $method:ident: $word:literal;)*) => {
@@ -118,14 +117,10 @@ impl Primitive for Compare {
         }
     }
 
-    fn eval(&self, _device: Device, attrs: &Attrs, operands: &[&Tensor], outputs: &[Spec]) -> Result<Outputs, Error> {
-        let (x, y) = (operands[0].value.view(), operands[1].value.view());
-        let run = match x.dtype.compute() {
-            DType::F64 => compare::<f64>,
-            DType::F32 => compare::<f32>,
-            _ => compare::<i64>,
-        };
-        Ok(smallvec![Tensor::build(&outputs[0], |out| run(attrs.word("relation"), x, y, out)).0])
+    fn run(&self, attrs: &Attrs, operands: &[View<'_>], outputs: &mut [Out<'_>]) -> Result<bool, Error> {
+        let (x, y, out) = (operands[0], operands[1], outputs[0].reborrow());
+        computing!(x.dtype, T => compare::<T>(attrs.word("relation"), x, y, out));
+        Ok(true)
     }
 
     fn differentiable(&self) -> bool {

@@ -22,50 +22,55 @@ impl Tensor {
         sources: &[&Tensor],
         parameters: Parameters<f64>,
     ) -> Option<Tensor> {
-        find(of)?.elementwise()?;
-        let attrs = Attrs::new().with_word("of", of).with_int("operand", operand as i64);
-        let attrs = NAMES.iter().zip(parameters).fold(attrs, |attrs, (name, value)| attrs.with_real(name, value));
+        let op = find(of)?.elementwise()?;
+        let call = match &parameters[..op.parameters.len()] {
+            [] => of.to_string(),
+            some => format!("{of}({})", some.iter().map(|value| format!("{value:?}")).collect::<Vec<_>>().join(";")),
+        };
+        let attrs = Attrs::new().with_word("of", call).with_int("operand", operand as i64);
         let operands: SmallVec<[&Tensor; 3]> = std::iter::once(self).chain(sources.iter().copied()).collect();
         Some(bind1(&SLOPE, attrs, &operands))
     }
 }
 
-/// The names of parameters; those that the operation has not are 0.
-const NAMES: [&str; 3] = ["a", "b", "c"];
-
-fn parameters(attrs: &Attrs) -> Parameters<f64> {
-    NAMES.map(|name| attrs.real(name))
-}
-
-fn expression(attrs: &Attrs) -> Result<&'static SlopeExpression, Error> {
-    let (name, operand) = (attrs.word("of"), attrs.axis("operand"));
+/// The slope that the attributes name, and the parameters of its operation: `tanh`, `leaky_relu(0.01)`.
+fn slope_of(attrs: &Attrs) -> Result<(&'static SlopeExpression, Parameters<f64>), Error> {
+    let (call, operand) = (attrs.word("of"), attrs.axis("operand"));
+    let (name, list) = match call.strip_suffix(')').and_then(|call| call.split_once('(')) {
+        Some((name, list)) => (name, list),
+        None => (call, ""),
+    };
+    let mut parameters = [0.0; 3];
+    let numbers: Result<Vec<f64>, _> = list.split(';').filter(|text| !text.is_empty()).map(str::parse).collect();
     let op = find(name).and_then(|op| op.elementwise());
-    match op.and_then(|op| op.slopes.get(operand)) {
-        Some(Slope::Expression(slope)) => Ok(slope),
-        _ => {
-            let message = format!("'{name}' has no slope by an operand {operand}");
-            Err(Error::new(ErrorKind::Argument, "slope", message))
-        }
+    if let (Some(op), Ok(numbers)) = (op, numbers)
+        && numbers.len() == op.parameters.len()
+        && let Some(Slope::Expression(slope)) = op.slopes.get(operand)
+    {
+        parameters[..numbers.len()].copy_from_slice(&numbers);
+        return Ok((slope, parameters));
     }
+    let message = format!("'{call}' has no slope by an operand {operand}");
+    Err(Error::new(ErrorKind::Argument, "slope", message))
 }
 
-fn known(attrs: &Attrs) -> &'static SlopeExpression {
-    expression(attrs).expect("the shape rule found it")
+fn known(attrs: &Attrs) -> (&'static SlopeExpression, Parameters<f64>) {
+    slope_of(attrs).expect("the shape rule found it")
 }
 
 impl Fused for SlopeOf {
     const NAME: &'static str = "slope";
-    const ATTRIBUTES: &'static [&'static str] = &["of", "operand", "a", "b", "c"];
+    const ATTRIBUTES: &'static [&'static str] = &["of", "operand"];
     const RULE: &'static str = "as the slope's formula says";
     const OPERANDS: (usize, usize) = (2, 3);
     const DEPENDENCY: Dependency = Dependency::Elementwise;
 
     fn operand_count(attrs: &Attrs) -> usize {
-        1 + known(attrs).sources.len()
+        1 + known(attrs).0.sources.len()
     }
 
     fn infer(attrs: &Attrs, operands: &[SpecRef<'_>]) -> Result<Specs, Error> {
-        let slope = expression(attrs)?;
+        let (slope, _) = slope_of(attrs)?;
         let count = slope.sources.len() + 1;
         if operands.len() != count {
             let message = format!("takes {count} operands for '{}', got {}", attrs.word("of"), operands.len());
@@ -83,18 +88,17 @@ impl Fused for SlopeOf {
         Ok(smallvec![operands[0].to_spec()])
     }
 
-    fn eval(attrs: &Attrs, operands: &[&Tensor], outputs: &[Spec]) -> Result<Outputs, Error> {
-        let (slope, p) = (known(attrs), parameters(attrs));
-        let views: SmallVec<[View<'_>; 3]> = operands.iter().map(|operand| operand.value.view()).collect();
-        let run = |out: Out<'_>| match out.dtype {
-            DType::F64 => slope.f64.run(views[0], &views[1..], out, p),
-            _ => slope.f32.run(views[0], &views[1..], out, narrow(p)),
-        };
-        Ok(smallvec![Tensor::build(&outputs[0], run).0])
+    fn run(attrs: &Attrs, operands: &[View<'_>], outputs: &mut [Out<'_>]) -> Result<(), Error> {
+        let ((slope, p), out) = (known(attrs), outputs[0].reborrow());
+        match out.dtype {
+            DType::F64 => slope.f64.run(operands[0], &operands[1..], out, p),
+            _ => slope.f32.run(operands[0], &operands[1..], out, narrow(p)),
+        }
+        Ok(())
     }
 
     fn lane(attrs: &Attrs, _operands: &[DType], output: DType) -> Option<Lane> {
-        let (slope, p) = (known(attrs), parameters(attrs));
+        let (slope, p) = known(attrs);
         Some(match output {
             DType::F64 => {
                 let slices = slope.f64.slices;
@@ -109,7 +113,8 @@ impl Fused for SlopeOf {
 
     fn expand(attrs: &Attrs, operands: &[Tensor]) -> Vec<Tensor> {
         let saved: SmallVec<[&Tensor; 2]> = operands[1..].iter().collect();
-        vec![operands[0].guarded_mul(&(known(attrs).tensor)(&saved, parameters(attrs)))]
+        let (slope, p) = known(attrs);
+        vec![operands[0].guarded_mul(&(slope.tensor)(&saved, p))]
     }
 
     fn takes_batches(_attrs: &Attrs) -> bool {
@@ -117,37 +122,30 @@ impl Fused for SlopeOf {
     }
 
     fn cases() -> Vec<Case> {
-        let attrs = |of: &str, operand: i64, a: f64| {
-            let attrs = Attrs::new().with_word("of", of).with_int("operand", operand);
-            attrs.with_real("a", a).with_real("b", 0.0).with_real("c", 0.0)
-        };
-        let case = |of: &str, operand: i64, a: f64, shape: Shape, slope: fn(f64, f64) -> f64| {
-            let sources = match expression(&attrs(of, operand, a)).expect("a case names a slope").sources {
-                [_] => vec![Sample::within(0.5, 1.5, shape.clone(), 0.7)],
-                _ => vec![Sample::within(0.5, 1.5, shape.clone(), 0.7), Sample::within(0.5, 1.5, shape.clone(), 1.9)],
-            };
+        let attrs = |of: &str| Attrs::new().with_word("of", of).with_int("operand", 0);
+        let case = |of: &str, shape: Shape, slope: fn(f64, f64) -> f64| {
+            let (known, _) = slope_of(&attrs(of)).expect("a case names a slope");
+            let source = |phase: f64| Sample::within(0.5, 1.5, shape.clone(), phase);
+            let sources = [0.7, 1.9].into_iter().take(known.sources.len()).map(source);
             let operands: Vec<Sample> = std::iter::once(Sample::wave(shape.clone(), 0.2)).chain(sources).collect();
-            Case::new(format!("{of} by {operand}, {shape}"), attrs(of, operand, a), operands, move |s| {
+            Case::new(format!("{of}, {shape}"), attrs(of), operands, move |s| {
                 let last = s.last().expect("a source");
-                let data =
-                    (0..s[0].data.len()).map(|i| s[0].data[i] * slope(s[1].data[i], last.data[i])).collect::<Vec<_>>();
-                vec![Sample::new(s[0].shape.clone(), data)]
+                let product = |i: usize| s[0].data[i] * slope(s[1].data[i], last.data[i]);
+                vec![Sample::new(s[0].shape.clone(), (0..s[0].data.len()).map(product).collect::<Vec<_>>())]
             })
         };
         let mut cases = vec![
-            case("tanh", 0, 0.0, Shape::from([2, 3]), |y, _| (1.0 - y) * (1.0 + y)),
-            case("sin", 0, 0.0, Shape::from([7]), |x, _| (x + std::f64::consts::FRAC_PI_2).sin()),
-            case("log1p", 0, 0.0, Shape::from([2, 1, 3]), |x, _| (1.0 + x).recip()),
-            case("mul", 1, 0.0, Shape::from([2, 3]), |x, _| x),
-            case("exp", 0, 0.0, Shape::from([]), |y, _| y),
-            case("exp", 0, 0.0, Shape::from([0, 2]), |y, _| y),
+            case("tanh", Shape::from([2, 3]), |y, _| (1.0 - y) * (1.0 + y)),
+            case("sin", Shape::from([7]), |x, _| (x + std::f64::consts::FRAC_PI_2).sin()),
+            case("log1p", Shape::from([2, 1, 3]), |x, _| (1.0 + x).recip()),
+            case("elu(0.5)", Shape::from([3]), |_, _| 1.0),
+            case("exp", Shape::from([]), |y, _| y),
+            case("exp", Shape::from([0, 2]), |y, _| y),
         ];
         let guarded = [Sample::new([2], [0.0, 1.0]), Sample::new([2], [f64::INFINITY, 4.0])];
         cases.push(
-            Case::new("a zero cotangent stays zero", attrs("exp", 0, 0.0), guarded, |_| {
-                vec![Sample::new([2], [0.0, 4.0])]
-            })
-            .values_only(),
+            Case::new("a zero cotangent stays zero", attrs("exp"), guarded, |_| vec![Sample::new([2], [0.0, 4.0])])
+                .values_only(),
         );
         cases
     }

@@ -328,14 +328,13 @@ pub(crate) fn window_sums(adaptive: bool, attrs: &Attrs, x: &Tensor, forward: bo
 }
 
 impl MaxPool {
-    fn run<T: Product>(&self, attrs: &Attrs, x: &Tensor, spec: &Spec, index: &mut [i64]) -> Tensor {
-        let planes = planes_of(x.shape(), attrs.sizes("input").rank());
+    fn write<T: Product>(&self, attrs: &Attrs, x: View<'_>, out: &mut [T], index: &mut [i64]) {
+        let planes = planes_of(x.shape, attrs.sizes("input").rank());
         let x = numbers::<T>(x);
-        computed(spec, |out| match self.adaptive {
+        match self.adaptive {
             true => adaptive(attrs, planes).max(&x[..], out, index),
             false => pooling(attrs, planes).max(&x[..], out, index),
-        })
-        .0
+        }
     }
 }
 
@@ -370,11 +369,14 @@ impl Primitive for MaxPool {
         Ok(Specs::from_vec(vec![values, positions]))
     }
 
-    fn eval(&self, _device: Device, attrs: &Attrs, operands: &[&Tensor], outputs: &[Spec]) -> Result<Outputs, Error> {
-        let run = computing_float!(outputs[0].dtype, T => MaxPool::run::<T>);
-        let (positions, values) =
-            computed(&outputs[1], |index: &mut [i64]| run(self, attrs, operands[0], &outputs[0], index));
-        Ok(Outputs::from_vec(vec![values, positions]))
+    fn run(&self, attrs: &Attrs, operands: &[View<'_>], outputs: &mut [Out<'_>]) -> Result<bool, Error> {
+        let [values, positions] = outputs else { unreachable!("two outputs") };
+        fill(positions.reborrow(), |index| {
+            computing_float!(values.dtype, T => {
+                fill(values.reborrow(), |out| self.write::<T>(attrs, operands[0], out, index));
+            });
+        });
+        Ok(true)
     }
 
     fn saves(&self, _attrs: &Attrs, _wanted: Mask) -> Saves {

@@ -58,8 +58,8 @@ impl Reduction for Amin {
         Ok(x)
     }
 
-    fn eval(_attrs: &Attrs, x: &Tensor, axes: &[usize], output: &Spec) -> Tensor {
-        extreme(reduce::min, x, axes, output)
+    fn run(_attrs: &Attrs, x: View<'_>, axes: &[usize], out: Out<'_>) {
+        extreme(reduce::min, x, axes, out);
     }
 
     fn pull(call: &Reduced<'_>, g: Tensor) -> Tensor {

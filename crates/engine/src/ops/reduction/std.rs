@@ -73,8 +73,8 @@ impl Reduction for Std {
     const RULE: &'static str = "dx = dy (x - mean) / (y (n - correction)), 0 where y is 0";
     const READS_OUTPUT: bool = true;
 
-    fn eval(attrs: &Attrs, x: &Tensor, axes: &[usize], output: &Spec) -> Tensor {
-        spread(attrs, x, axes, output, f64::sqrt)
+    fn run(attrs: &Attrs, x: View<'_>, axes: &[usize], out: Out<'_>) {
+        spread(attrs, x, axes, out, f64::sqrt);
     }
 
     fn slope(call: &Reduced<'_>) -> Tensor {

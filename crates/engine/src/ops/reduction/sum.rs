@@ -79,9 +79,10 @@ impl Primitive for Sum {
         Ok(smallvec![Spec { shape, dtype: x.dtype }])
     }
 
-    fn eval(&self, _device: Device, attrs: &Attrs, operands: &[&Tensor], outputs: &[Spec]) -> Result<Outputs, Error> {
-        let x = operands[0].value.view();
-        Ok(smallvec![Tensor::build(&outputs[0], |out| reduce::sum(x, &reduced(attrs, x.shape.len()), out)).0])
+    fn run(&self, attrs: &Attrs, operands: &[View<'_>], outputs: &mut [Out<'_>]) -> Result<bool, Error> {
+        let x = operands[0];
+        reduce::sum(x, &reduced(attrs, x.shape.len()), outputs[0].reborrow());
+        Ok(true)
     }
 
     fn fold(&self) -> Option<Fold> {
