@@ -98,6 +98,7 @@ impl Reduction for Var {
     const NAME: &'static str = "var";
     const ATTRIBUTES: &'static [&'static str] = &["axes", "correction"];
     const RULE: &'static str = "dx = 2 dy (x - mean) / (n - correction)";
+    const FLOPS: f64 = 4.0;
 
     fn eval(attrs: &Attrs, x: &Tensor, axes: &[usize], output: &Spec) -> Tensor {
         spread(attrs, x, axes, output, |variance| variance)

@@ -52,7 +52,11 @@ fn aligned(edit: &Edit<'_>, repeated: Var) -> Option<(Var, Shape)> {
 fn reshape(edit: &mut Edit<'_>, equation: &Equation) -> Option<Var> {
     let (x, own) = aligned(edit, equation.inputs[0])?;
     let shape = edit.shape(equation.outputs[0]).clone();
-    let own = regrouped(&own, edit.shape(equation.inputs[0]), &shape)?;
+    // A number has no axes to keep apart.
+    let own = match own.elements() {
+        1 => Shape::default(),
+        _ => regrouped(&own, edit.shape(equation.inputs[0]), &shape)?,
+    };
     let reshaped = edit.reshape(x, &own);
     Some(edit.broadcast(reshaped, &shape))
 }

@@ -37,6 +37,8 @@ pub(super) struct Edit<'r> {
     renamed: Vec<Var>,
     /// By variable: how often the old program reads it.
     uses: Vec<u32>,
+    /// By variable: its relu, where there is one.
+    rectified: FxHashMap<Var, Var>,
     /// Rank-0 constants by dtype and bits.
     numbers: FxHashMap<(DType, u64), Var>,
     /// The line of the equation that is being rewritten.
@@ -89,7 +91,17 @@ impl<'r> Edit<'r> {
         let read = program.equations.iter().flat_map(|equation| &equation.inputs).chain(&program.outputs);
         read.for_each(|var| uses[var.index()] += 1);
         let renamed = (0..program.specs.len() as u32).map(Var).collect();
-        Edit { rewrite, program, definitions, renamed, uses, numbers, line: None, depth: 0 }
+        Edit {
+            rewrite,
+            program,
+            definitions,
+            renamed,
+            uses,
+            rectified: FxHashMap::default(),
+            numbers,
+            line: None,
+            depth: 0,
+        }
     }
 
     fn take(&mut self, mut equation: Equation) {
@@ -108,7 +120,15 @@ impl<'r> Edit<'r> {
     fn keep(&mut self, equation: Equation) {
         let place = Definition::Equation(self.program.equations.len());
         equation.outputs.iter().for_each(|var| self.definitions[var.index()] = place);
+        if equation.op.name() == "relu" && is_built_in(equation.op) {
+            self.rectified.insert(equation.inputs[0], equation.outputs[0]);
+        }
         self.program.equations.push(equation);
+    }
+
+    /// The relu of a variable, if it is computed already.
+    pub fn rectified(&self, var: Var) -> Option<Var> {
+        self.rectified.get(&var).copied()
     }
 
     fn fresh(&mut self, spec: Spec) -> Var {

@@ -10,6 +10,7 @@ use crate::primitive::Attrs;
 use crate::program::{Equation, Program, Var};
 use crate::tensor::Value;
 use crate::{Tensor, catch};
+use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 /// The most elements of a folded constant.
@@ -69,9 +70,10 @@ fn repeated(tensor: &Tensor) -> Option<Number> {
     Some(Number { bits: u64::from_le_bytes(bits), dtype })
 }
 
-/// Constants that are one number at every place, as rank-0 constants and broadcasts.
+/// Constants that are one number at every place, as rank-0 constants and broadcasts, which belong to the line that reads them
+/// first.
 fn with_small_constants(mut program: Program) -> Program {
-    let mut repetitions = Vec::new();
+    let mut repetitions: Vec<Equation> = Vec::new();
     for (var, tensor) in &mut program.captures {
         if tensor.rank() == 0 {
             continue;
@@ -84,6 +86,16 @@ fn with_small_constants(mut program: Program) -> Program {
         let repeated = std::mem::replace(var, scalar);
         let (op, inputs, outputs) = (known("broadcast"), vec![scalar], vec![repeated]);
         repetitions.push(Equation { op, attrs, inputs, outputs, line: None });
+    }
+    if repetitions.is_empty() {
+        return program;
+    }
+    let places: FxHashMap<Var, usize> =
+        repetitions.iter().enumerate().map(|(place, equation)| (equation.outputs[0], place)).collect();
+    for equation in program.equations.iter().rev() {
+        for place in equation.inputs.iter().filter_map(|var| places.get(var)) {
+            repetitions[*place].line = equation.line;
+        }
     }
     program.equations.splice(0..0, repetitions);
     program

@@ -4,7 +4,7 @@
 //! 0 and 1 for infinities and NaN, nor for x + 0, which is +0 for -0. Where a guarded product becomes a plain one a zero may change its
 //! sign: cotangents of -0 and +0 mean the same.
 
-use super::edit::{Edit, rewritten};
+use super::edit::{Edit, Number, rewritten};
 use super::movements::*;
 use super::rule::{Equality, Index, Rule};
 use crate::DType;
@@ -26,6 +26,8 @@ pub(super) static RULES: &[Rule] = &[
     Rule::new("mul(neg(x), neg(y)) = mul(x, y)"),
     Rule::new("div(neg(x), neg(y)) = div(x, y)"),
     Rule::new("mul(x, -1) = neg(x)"),
+    Rule::new("neg(mul(x, c)) = mul(x, -c) for a number c").by(opposite_of_multiple),
+    Rule::new("mul(neg(x), c) = mul(x, -c) for a number c").by(multiple_of_opposite),
     Rule::new("div(x, -1) = neg(x)"),
     Rule::new("square(neg(x)) = square(x)"),
     Rule::new("square(abs(x)) = square(x)"),
@@ -58,6 +60,7 @@ pub(super) static RULES: &[Rule] = &[
         .by(guarded_by_number)
         .up_to(Equality::Zeros),
     Rule::new("select_bits(g, pack_positive(x)) = where(compare[gt](x, 0), g, 0)").by(select_positive),
+    Rule::new("compare[gt](x, 0) = compare[gt](relu(x), 0) for a relu that is there").by(compare_relu),
     // Choices.
     Rule::new("where(c, x, x) = x"),
     Rule::new("where(1, x, y) = x"),
@@ -97,6 +100,30 @@ fn is_whole(edit: &Edit<'_>, equation: &Equation) -> bool {
     !is_real(edit, equation)
 }
 
+/// The operand that is one real number at every place, and the other one.
+fn number_and_other(edit: &Edit<'_>, inputs: &[Var]) -> Option<(f64, Var)> {
+    let [x, y] = inputs[..] else { return None };
+    let number = |var: Var| edit.number(var).filter(|number| number.dtype.is_float()).map(Number::value);
+    number(y).map(|c| (c, x)).or_else(|| number(x).map(|c| (c, y)))
+}
+
+fn times_opposite(edit: &mut Edit<'_>, x: Var, c: f64) -> Var {
+    let opposite = edit.filled(-c, &edit.spec(x).clone());
+    edit.call("mul", Attrs::new(), &[x, opposite])
+}
+
+fn opposite_of_multiple(edit: &mut Edit<'_>, equation: &Equation) -> Option<Var> {
+    let (_, inputs) = edit.call_of(equation.inputs[0], "mul")?;
+    let (c, x) = number_and_other(edit, &inputs)?;
+    Some(times_opposite(edit, x, c))
+}
+
+fn multiple_of_opposite(edit: &mut Edit<'_>, equation: &Equation) -> Option<Var> {
+    let (c, opposite) = number_and_other(edit, &equation.inputs)?;
+    let (_, x) = edit.source_of(opposite, "neg")?;
+    Some(times_opposite(edit, x, c))
+}
+
 /// The inverse of a power of two is exact; so is the product with it, unless the inverse is subnormal.
 fn divide_by_power_of_two(edit: &mut Edit<'_>, equation: &Equation) -> Option<Var> {
     let [x, c] = equation.inputs[..] else { return None };
@@ -129,6 +156,14 @@ fn select_positive(edit: &mut Edit<'_>, equation: &Equation) -> Option<Var> {
     let (zero, nothing) = (edit.filled(0.0, &x_spec), edit.filled(0.0, &g_spec));
     let mask = edit.call("compare", Attrs::new().with_word("relation", "gt"), &[x, zero]);
     Some(edit.call("where", Attrs::new(), &[mask, g, nothing]))
+}
+
+/// What a relu kept is what was positive; so nothing before the relu needs to be held.
+fn compare_relu(edit: &mut Edit<'_>, equation: &Equation) -> Option<Var> {
+    let [x, zero] = equation.inputs[..] else { return None };
+    let rectified = edit.rectified(x)?;
+    let is_positive = equation.attrs.word("relation") == "gt" && edit.number(zero)?.value() == 0.0;
+    is_positive.then(|| edit.call("compare", equation.attrs.clone(), &[rectified, zero]))
 }
 
 fn cast_to_same(edit: &mut Edit<'_>, equation: &Equation) -> Option<Var> {
