@@ -122,7 +122,7 @@ impl Reader<'_> {
 pub(super) fn split(text: &str) -> impl Iterator<Item = &str> {
     let mut depth = 0;
     text.split(move |c| {
-        depth += i32::from(c == '[') - i32::from(c == ']');
+        depth += i32::from(matches!(c, '[' | '(')) - i32::from(matches!(c, ']' | ')'));
         c == ',' && depth == 0
     })
     .map(str::trim)

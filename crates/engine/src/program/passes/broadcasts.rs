@@ -63,7 +63,7 @@ fn reshape(edit: &mut Edit<'_>, equation: &Equation) -> Option<Var> {
 
 /// The shape whose broadcast to `to` is the reshape of the broadcast of `own` to `from`: axes that merge or split are repeated
 /// together or not at all.
-fn regrouped(own: &[usize], from: &[usize], to: &[usize]) -> Option<Shape> {
+pub(super) fn regrouped(own: &[usize], from: &[usize], to: &[usize]) -> Option<Shape> {
     if from.contains(&0) {
         return None;
     }

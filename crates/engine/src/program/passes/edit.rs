@@ -35,7 +35,7 @@ pub(super) struct Edit<'r> {
     definitions: Vec<Definition>,
     /// By variable of the old program: what stands for it.
     renamed: Vec<Var>,
-    /// By variable: how often the old program reads it.
+    /// By variable: how often it is read, by the old program or what is made of it.
     uses: Vec<u32>,
     /// By variable: its relu, where there is one.
     rectified: FxHashMap<Var, Var>,
@@ -136,7 +136,7 @@ impl<'r> Edit<'r> {
         self.program.specs.push(spec);
         self.definitions.push(Definition::Input);
         self.renamed.push(var);
-        self.uses.push(1);
+        self.uses.push(0);
         var
     }
 
@@ -148,7 +148,7 @@ impl<'r> Edit<'r> {
         &self.spec(var).shape
     }
 
-    /// Whether one place of the old program reads it.
+    /// Whether it is read in one place.
     pub fn is_used_once(&self, var: Var) -> bool {
         self.uses[var.index()] == 1
     }
@@ -208,6 +208,7 @@ impl<'r> Edit<'r> {
                 return var;
             }
         }
+        inputs.iter().for_each(|var| self.uses[var.index()] += 1);
         self.keep(equation);
         output
     }

@@ -11,6 +11,7 @@ use crate::DType;
 use crate::primitive::Attrs;
 use crate::program::{Equation, Program, Var};
 use std::sync::LazyLock;
+use wengert_kernels::convert_bits;
 
 pub(super) fn run(program: Program) -> Program {
     static INDEX: LazyLock<Index> = LazyLock::new(|| Index::of(RULES));
@@ -29,6 +30,10 @@ pub(super) static RULES: &[Rule] = &[
     Rule::new("neg(mul(x, c)) = mul(x, -c) for a number c").by(opposite_of_multiple),
     Rule::new("mul(neg(x), c) = mul(x, -c) for a number c").by(multiple_of_opposite),
     Rule::new("div(x, -1) = neg(x)"),
+    Rule::new("mul(neg(x), y) = neg(mul(x, y))"),
+    Rule::new("div(neg(x), y) = neg(div(x, y)) for reals").when(is_real),
+    Rule::new("div(x, neg(y)) = neg(div(x, y)) for reals").when(is_real),
+    Rule::new("sum(neg(x)) = neg(sum(x))").by(sum_of_opposite).up_to(Equality::Zeros),
     Rule::new("square(neg(x)) = square(x)"),
     Rule::new("square(abs(x)) = square(x)"),
     Rule::new("abs(neg(x)) = abs(x)"),
@@ -38,6 +43,7 @@ pub(super) static RULES: &[Rule] = &[
     // Neutral elements.
     Rule::new("add(x, -0.0) = x for reals").when(is_real),
     Rule::new("add(x, 0) = x for whole numbers").when(is_whole),
+    Rule::new("add(x, 0) = x for x that is never -0").by(add_zero),
     Rule::new("sub(x, 0) = x"),
     Rule::new("mul(x, 1) = x"),
     Rule::new("div(x, 1) = x"),
@@ -59,12 +65,16 @@ pub(super) static RULES: &[Rule] = &[
     Rule::new("guarded_mul(g, c) = mul(g, c) for a finite number c that is not 0, on either side")
         .by(guarded_by_number)
         .up_to(Equality::Zeros),
+    Rule::new("guarded_mul(neg(g), s) = neg(guarded_mul(g, s))").up_to(Equality::Zeros),
+    Rule::new("guarded_mul(g, neg(s)) = neg(guarded_mul(g, s))").up_to(Equality::Zeros),
     Rule::new("select_bits(g, pack_positive(x)) = where(compare[gt](x, 0), g, 0)").by(select_positive),
     Rule::new("compare[gt](x, 0) = compare[gt](relu(x), 0) for a relu that is there").by(compare_relu),
     // Choices.
     Rule::new("where(c, x, x) = x"),
     Rule::new("where(1, x, y) = x"),
     Rule::new("where(0, x, y) = y"),
+    Rule::new("compare[lt](x, c) = 0 for x that is never negative and c that is not positive").by(never_less),
+    Rule::new("cast(where(c, x, y)) = where(c, cast(x), cast(y)) for numbers x and y").by(cast_of_choice),
     Rule::new("cast(x) = x for the same dtype").by(cast_to_same),
     Rule::new("cast(cast(x)) = cast(x) for an inner one that loses nothing").by(cast_of_cast),
     // Movements.
@@ -98,6 +108,51 @@ fn is_real(edit: &Edit<'_>, equation: &Equation) -> bool {
 
 fn is_whole(edit: &Edit<'_>, equation: &Equation) -> bool {
     !is_real(edit, equation)
+}
+
+/// Whether a variable is never less than 0; it may be NaN.
+fn is_never_negative(edit: &Edit<'_>, var: Var) -> bool {
+    is_never_minus_zero(edit, var)
+        || edit.definition(var).is_some_and(|equation| matches!(equation.op.name(), "relu" | "sqrt"))
+}
+
+/// Whether a variable is never less than 0 and never -0; it may be NaN.
+fn is_never_minus_zero(edit: &Edit<'_>, var: Var) -> bool {
+    edit.spec(var).dtype.is_float()
+        && edit.definition(var).is_some_and(|equation| {
+            matches!(equation.op.name(), "square" | "abs" | "exp" | "exp2" | "sigmoid" | "cosh")
+        })
+}
+
+fn add_zero(edit: &mut Edit<'_>, equation: &Equation) -> Option<Var> {
+    let (c, x) = number_and_other(edit, &equation.inputs)?;
+    (c == 0.0 && is_never_minus_zero(edit, x)).then_some(x)
+}
+
+fn never_less(edit: &mut Edit<'_>, equation: &Equation) -> Option<Var> {
+    let [x, c] = equation.inputs[..] else { return None };
+    let is_lower = equation.attrs.word("relation") == "lt" && edit.number(c)?.value() <= 0.0;
+    let spec = edit.spec(equation.outputs[0]).clone();
+    (is_lower && is_never_negative(edit, x)).then(|| edit.filled(0.0, &spec))
+}
+
+fn cast_of_choice(edit: &mut Edit<'_>, equation: &Equation) -> Option<Var> {
+    let (_, inputs) = edit.call_of(equation.inputs[0], "where")?;
+    let (spec, attrs) = (edit.spec(equation.outputs[0]).clone(), &equation.attrs);
+    let mut cast = |var: Var| {
+        let number = edit.number(var)?;
+        let scalar = edit
+            .scalar(Number { bits: convert_bits(number.bits, number.dtype, attrs.dtype("dtype")), dtype: spec.dtype });
+        Some(edit.broadcast(scalar, &spec.shape))
+    };
+    let (x, y) = (cast(inputs[1])?, cast(inputs[2])?);
+    Some(edit.call("where", Attrs::new(), &[inputs[0], x, y]))
+}
+
+fn sum_of_opposite(edit: &mut Edit<'_>, equation: &Equation) -> Option<Var> {
+    let (_, x) = edit.source_of(equation.inputs[0], "neg")?;
+    let sum = edit.call("sum", equation.attrs.clone(), &[x]);
+    Some(edit.call("neg", Attrs::new(), &[sum]))
 }
 
 /// The operand that is one real number at every place, and the other one.

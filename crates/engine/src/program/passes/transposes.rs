@@ -1,9 +1,10 @@
-//! transposes - transposes meet and cancel, and what is left stands next to a product, which reads it in place.
+//! transposes - transposes meet and cancel, and what is left stands next to a product, which reads it in place. So do reshapes.
 //!
-//! Elementwise operations run on numbers in their own order, before the transpose. The product with transposed weights is one form:
+//! Elementwise operations run on numbers in their own order and shape, before the transpose or reshape: right after the product,
+//! if they follow one. The product with transposed weights is one form:
 //! a matmul.
 
-use super::broadcasts::permuted;
+use super::broadcasts::{permuted, regrouped};
 use super::edit::{Edit, rewritten};
 use super::movements::padded;
 use super::rule::{Equality, Index, Rule};
@@ -23,6 +24,8 @@ pub(super) static RULES: &[Rule] = &[
     Rule::new("f(transpose(x), transpose(y)) = transpose(f(x, y)) for one permutation, or repeated numbers")
         .by(elementwise),
     Rule::new("transpose(transpose(x)) = transpose(x)").by(super::movements::transpose_of_transpose),
+    Rule::new("f(reshape(x), reshape(y)) = reshape(f(x, y)) for one shape, or repeated numbers").by(reshaped),
+    Rule::new("reshape(reshape(x)) = reshape(x)").by(super::movements::reshape_of_reshape),
     Rule::new("linear(x, w) = matmul(x, transpose(w)) for no bias").by(linear),
     Rule::new("transpose(matmul(x, y)) = matmul(transpose(y), transpose(x)) for a product read once")
         .by(product)
@@ -56,6 +59,38 @@ fn elementwise(edit: &mut Edit<'_>, equation: &Equation) -> Option<Var> {
     }
     let result = edit.call(equation.op.name(), equation.attrs.clone(), &operands);
     Some(edit.transpose(result, &permutation))
+}
+
+fn reshaped(edit: &mut Edit<'_>, equation: &Equation) -> Option<Var> {
+    let (_, first) = equation.inputs.iter().find_map(|var| edit.source_of(*var, "reshape"))?;
+    let (shape, to) = (edit.shape(first).clone(), edit.shape(equation.outputs[0]).clone());
+    let mut operands: SmallVec<[(Var, Option<Shape>); 4]> = SmallVec::new();
+    for var in &equation.inputs {
+        if let Some((_, x)) = edit.source_of(*var, "reshape") {
+            if *edit.shape(x) != shape {
+                return None;
+            }
+            operands.push((x, None));
+            continue;
+        }
+        // What is repeated, in the shape that the others come from.
+        let (_, x) = edit.source_of(*var, "broadcast")?;
+        let own = padded(edit.shape(x), to.rank());
+        operands.push((x, Some(regrouped(&own, &to, &shape)?)));
+    }
+    let mut aligned: SmallVec<[Var; 4]> = SmallVec::new();
+    for (x, own) in operands {
+        aligned.push(match own {
+            None => x,
+            Some(own) => {
+                let small = if own.elements() == 1 { Shape::default() } else { own };
+                let small = edit.reshape(x, &small);
+                edit.broadcast(small, &shape)
+            }
+        });
+    }
+    let result = edit.call(equation.op.name(), equation.attrs.clone(), &aligned);
+    Some(edit.reshape(result, &to))
 }
 
 fn linear(edit: &mut Edit<'_>, equation: &Equation) -> Option<Var> {
