@@ -4,12 +4,16 @@
 //! evaluated by binding its equations again, so every transform works through it.
 
 mod build;
+mod cost;
 mod evaluate;
 mod parse;
+mod passes;
 mod print;
+mod renumber;
 mod verify;
 
 pub(crate) use build::Builder;
+pub use passes::{Equality, PASSES, Pass, Rule};
 
 use crate::Tensor;
 use crate::location::Line;

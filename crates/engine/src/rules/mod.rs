@@ -28,7 +28,7 @@ pub(crate) use batching::align_batch;
 pub use elementwise::Elementwise;
 pub(crate) use elementwise::{
     Domain, Edges, Loops, Needs, Parameters, Slope, SlopeExpression, SlopeLoops, Source, TILE, away_from, guarded,
-    narrow, scaled_by_tiles,
+    is_same, narrow, scaled_by_tiles,
 };
 pub(crate) use fused::{Fused, FusedOp};
 pub(crate) use lanes::lane;

@@ -25,6 +25,8 @@ pub(crate) trait Reduction: Send + Sync + 'static {
     const DIFFERENTIABLE: bool = true;
     /// Whether the slope is computed from the output as well.
     const READS_OUTPUT: bool = false;
+    /// Arithmetic operations for each element of the operand.
+    const FLOPS: f64 = 1.0;
     /// Whether it has no value for no elements.
     const NEEDS_ELEMENTS: bool = false;
 
@@ -230,7 +232,7 @@ impl<R: Reduction> Primitive for ReductionOp<R> {
 
     fn cost(&self, _attrs: &Attrs, operands: &[SpecRef<'_>], outputs: &[Spec]) -> Cost {
         let elements: usize = operands[0].shape.iter().product();
-        Cost { flops: elements as f64, ..streaming_cost(operands, outputs) }
+        Cost { flops: R::FLOPS * elements as f64, ..streaming_cost(operands, outputs) }
     }
 
     fn dependency(&self) -> Dependency {

@@ -76,8 +76,8 @@ impl<S: Tree, X: Tree> Inputs for Pair<'_, S, X> {
 pub(super) struct Staged<S, Y> {
     signature: Signature,
     pub program: Program,
-    /// How it runs on numbers, made when it first does.
-    plan: OnceLock<Plan>,
+    /// How it runs on numbers, made when it first does: the program with less work, and its plan.
+    plan: OnceLock<(Program, Plan)>,
     /// The input that each output updates.
     updates: Vec<Option<usize>>,
     /// Trees of the structure of the new state and of what is returned; their leaves are replaced.
@@ -137,12 +137,17 @@ fn is_number(tensor: &Tensor) -> bool {
 
 impl<S: Tree, Y: Tree> Staged<S, Y> {
     /// How it runs on numbers.
-    fn plan(&self) -> &Plan {
-        self.plan.get_or_init(|| Plan::new(&self.program, self.updates.clone()))
+    fn plan(&self) -> &(Program, Plan) {
+        self.plan.get_or_init(|| {
+            let program = self.program.optimised();
+            let plan = Plan::new(&program, self.updates.clone());
+            (program, plan)
+        })
     }
 
     pub fn summary(&self) -> PlanSummary {
-        self.plan().summary(&self.program)
+        let (program, plan) = self.plan();
+        plan.summary(program)
     }
 
     /// Moves the results into `y`.
@@ -189,7 +194,7 @@ impl<S: Tree, Y: Tree> Staged<S, Y> {
     /// Runs the plan: inputs that are updated are written over where nobody else can see them, outputs that are not of the
     /// program's spec, or that others can see, are replaced.
     pub fn run(&self, slots: &mut Slots, line: Line) -> Result<(), Error> {
-        let plan = self.plan();
+        let (_, plan) = self.plan();
         let updated = |number: usize| self.updates.contains(&Some(number));
         for (number, input) in slots.inputs.iter_mut().enumerate() {
             if !input.is_contiguous() {
