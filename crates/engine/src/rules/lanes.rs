@@ -1,7 +1,6 @@
 //! Elementwise operations as instructions of fused loops.
 
 use crate::DType;
-use smallvec::SmallVec;
 use std::sync::Arc;
 use wengert_kernels::dtype::Compute;
 use wengert_kernels::tiled::Lane;
@@ -12,15 +11,20 @@ pub(crate) fn lane<T: Compute>(output: DType, body: impl Fn(&[&[T]], &mut [T]) +
     if output != T::DTYPE {
         return Arc::new(move |inputs, out| {
             let out = bytemuck::cast_slice_mut(out);
-            body(&cast(inputs), out);
+            body(&cast(inputs)[..inputs.len()], out);
             round(output, out);
         });
     }
-    Arc::new(move |inputs, out| body(&cast(inputs), bytemuck::cast_slice_mut(out)))
+    Arc::new(move |inputs, out| body(&cast(inputs)[..inputs.len()], bytemuck::cast_slice_mut(out)))
 }
 
-fn cast<'a, T: Compute>(inputs: &[&'a [u8]]) -> SmallVec<[&'a [T]; 3]> {
-    inputs.iter().map(|input| bytemuck::cast_slice(input)).collect()
+/// Instructions read three registers at most.
+fn cast<'a, T: Compute>(inputs: &[&'a [u8]]) -> [&'a [T]; 3] {
+    let mut typed: [&[T]; 3] = [&[]; 3];
+    for (typed, input) in typed.iter_mut().zip(inputs) {
+        *typed = bytemuck::cast_slice(input);
+    }
+    typed
 }
 
 /// Through memory of `dtype` and back.

@@ -129,6 +129,14 @@ struct Value {
     dtype: DType,
     by_rows: bool,
     register: Option<usize>,
+    /// The size of an element in a register, as a power of two.
+    shift: u32,
+}
+
+impl Value {
+    fn new(dtype: DType, by_rows: bool) -> Value {
+        Value { dtype, by_rows, register: None, shift: held(dtype).size().trailing_zeros() }
+    }
 }
 
 /// Bytes of all registers that still leave room for operands in the nearest cache.
@@ -171,10 +179,8 @@ impl Tiled {
         instructions: Vec<Instruction>,
         outputs: Vec<Output>,
     ) -> Tiled {
-        let mut values: Vec<Value> = operands
-            .iter()
-            .map(|operand| Value { dtype: operand.dtype, by_rows: operand.by_rows, register: None })
-            .collect();
+        let mut values: Vec<Value> =
+            operands.iter().map(|operand| Value::new(operand.dtype, operand.by_rows)).collect();
         for instruction in &instructions {
             values.push(instruction.value(&values));
         }
@@ -328,15 +334,15 @@ impl Instruction {
             Instruction::Lane { inputs, dtype, .. } => {
                 let by_rows = known(inputs[0]).by_rows;
                 assert!(inputs.iter().all(|&input| known(input).by_rows == by_rows), "tiled: rows and elements mixed");
-                Value { dtype: *dtype, by_rows, register: None }
+                Value::new(*dtype, by_rows)
             }
             Instruction::Spread(input) => {
                 assert!(known(*input).by_rows, "tiled: elements spread");
-                Value { by_rows: false, register: None, ..*known(*input) }
+                Value::new(known(*input).dtype, false)
             }
             Instruction::Fold(_, input) => {
                 assert!(!known(*input).by_rows, "tiled: rows folded twice");
-                Value { by_rows: true, register: None, ..*known(*input) }
+                Value::new(known(*input).dtype, true)
             }
         }
     }

@@ -1,7 +1,7 @@
 //! Running a loop: tasks, tiles, instructions.
 
 use super::fold::{Sum, add_all, add_columns, join, store};
-use super::{Instruction, Reading, Target, Tiled, held};
+use super::{Instruction, Reading, Target, Tiled, Value, held};
 use crate::dtype::{Compute, DType};
 use crate::map::Walker;
 use crate::memory::{Memory, Span};
@@ -119,7 +119,7 @@ impl Tiled {
                 registers.resize(each * self.registers, [0; 8]);
             }
             let start = registers.as_mut_ptr().cast::<u8>();
-            let mut frame = Frame { tiled: self, call, start, each: each * 64, ready: 0 };
+            let mut frame = Frame::new(self, call, start, each * 64);
             let mut from = range.start;
             while from < range.end {
                 let to = (from + self.tile).min(range.end);
@@ -154,108 +154,112 @@ impl Tiled {
 struct Frame<'a> {
     tiled: &'a Tiled,
     call: &'a Call,
-    /// Registers, and the bytes of each.
-    start: *mut u8,
-    each: usize,
+    /// Where every value of the tile lies.
+    places: SmallVec<[*mut u8; 64]>,
     /// Elements of operands that are the same in every tile that are in their registers.
     ready: usize,
 }
 
-impl Frame<'_> {
-    fn register(&self, number: usize) -> *mut u8 {
-        self.start.wrapping_add(number * self.each)
+/// The part of the space that is worked on: elements, and rows where tiles hold whole ones.
+#[derive(Clone, Copy)]
+struct Part {
+    from: usize,
+    count: usize,
+    first_row: usize,
+    rows: usize,
+}
+
+impl Part {
+    fn from(&self, value: &Value) -> usize {
+        if value.by_rows { self.first_row } else { self.from }
     }
 
-    /// Elements of a value in a tile.
-    fn count(&self, value: usize, tile: &Range<usize>) -> usize {
-        match self.tiled.values[value].by_rows {
-            true => tile.len() / self.tiled.cols.max(1),
-            false => tile.len(),
-        }
+    fn count(&self, value: &Value) -> usize {
+        if value.by_rows { self.rows } else { self.count }
     }
 
-    /// The position of a tile in a value.
-    fn from(&self, value: usize, tile: &Range<usize>) -> usize {
-        match self.tiled.values[value].by_rows {
-            true => tile.start / self.tiled.cols.max(1),
-            false => tile.start,
-        }
+    fn bytes(&self, value: &Value) -> usize {
+        self.count(value) << value.shift
     }
+}
 
-    /// Where a value's part of this tile lies.
-    fn place(&self, value: usize, tile: &Range<usize>) -> *const u8 {
-        let tiled = self.tiled;
-        if let Some(register) = tiled.values[value].register {
-            return self.register(register).cast_const();
-        }
-        let from = self.from(value, tile);
-        match value.checked_sub(tiled.operands.len()) {
-            None => {
-                let operand = &tiled.operands[value];
-                let start = (operand.offset as usize + from) * operand.dtype.size();
-                self.call.operands[value].wrapping_add(start)
-            }
-            Some(step) => {
-                let output = tiled.steps[step].direct.expect("a value has a register or is written in place");
-                let size = tiled.outputs[output].dtype.size();
-                self.call.outputs[output].wrapping_add(from * size).cast_const()
-            }
-        }
+impl<'a> Frame<'a> {
+    /// `start` is the first register, each of `bytes`.
+    fn new(tiled: &'a Tiled, call: &'a Call, start: *mut u8, bytes: usize) -> Frame<'a> {
+        let place = |value: &Value| value.register.map_or(start, |number| start.wrapping_add(number * bytes));
+        Frame { tiled, call, places: tiled.values.iter().map(place).collect(), ready: 0 }
     }
 
     /// The bytes of a value in this tile.
     ///
     /// # Safety
     /// Nobody writes them meanwhile.
-    unsafe fn bytes(&self, value: usize, tile: &Range<usize>) -> &[u8] {
-        let length = self.count(value, tile) * held(self.tiled.values[value].dtype).size();
+    #[inline(always)]
+    unsafe fn bytes(&self, value: usize, part: &Part) -> &'a [u8] {
+        let length = part.bytes(&self.tiled.values[value]);
         // SAFETY: registers are long enough for a tile; spans were checked to be; the caller's promise.
-        unsafe { std::slice::from_raw_parts(self.place(value, tile), length) }
+        unsafe { std::slice::from_raw_parts(self.places[value].cast_const(), length) }
     }
 
     fn run_tile(&mut self, tile: Range<usize>, sums: &mut [u8]) {
-        self.load(&tile);
         let tiled = self.tiled;
+        let (first_row, rows) = match tiled.by_rows && tiled.cols > 0 {
+            true => (tile.start / tiled.cols, tile.len() / tiled.cols),
+            false => (0, 0),
+        };
+        let part = Part { from: tile.start, count: tile.len(), first_row, rows };
+        self.load(&part);
         for (number, step) in tiled.steps.iter().enumerate() {
             let value = tiled.operands.len() + number;
-            let length = self.count(value, &tile) * held(tiled.values[value].dtype).size();
-            // SAFETY: an instruction has a register or an output of its own, which is neither read by it nor an operand.
-            let out = unsafe { std::slice::from_raw_parts_mut(self.place(value, &tile).cast_mut(), length) };
-            match &step.instruction {
-                Instruction::Lane { lane, inputs, .. } => {
-                    // SAFETY: registers of inputs are not given to the output.
-                    let inputs: SmallVec<[&[u8]; 4]> =
-                        inputs.iter().map(|&input| unsafe { self.bytes(input, &tile) }).collect();
-                    lane(&inputs, out);
-                }
-                Instruction::Spread(input) => {
-                    // SAFETY: as above.
-                    let numbers = unsafe { self.bytes(*input, &tile) };
-                    spread(held(tiled.values[value].dtype), numbers, tiled.cols, out);
-                }
-                Instruction::Fold(fold, input) => {
-                    // SAFETY: as above.
-                    let rows = unsafe { self.bytes(*input, &tile) };
-                    fold.rows(held(tiled.values[*input].dtype), rows, tiled.cols, out);
+            if let Some(output) = step.direct {
+                let start = part.from(&tiled.values[value]) << tiled.values[value].shift;
+                self.places[value] = self.call.outputs[output].wrapping_add(start);
+            }
+            let length = part.bytes(&tiled.values[value]);
+            // SAFETY: an instruction has a register or an output of its own, which is neither read by it nor an operand, so
+            // nobody else uses these bytes, and nothing else writes those that it reads.
+            unsafe {
+                let out = std::slice::from_raw_parts_mut(self.places[value], length);
+                match &step.instruction {
+                    Instruction::Lane { lane, inputs, .. } => match inputs[..] {
+                        [a] => lane(&[self.bytes(a, &part)], out),
+                        [a, b] => lane(&[self.bytes(a, &part), self.bytes(b, &part)], out),
+                        _ => {
+                            let inputs: SmallVec<[&[u8]; 4]> =
+                                inputs.iter().map(|&input| self.bytes(input, &part)).collect();
+                            lane(&inputs, out);
+                        }
+                    },
+                    Instruction::Spread(input) => {
+                        spread(held(tiled.values[value].dtype), self.bytes(*input, &part), tiled.cols, out);
+                    }
+                    Instruction::Fold(fold, input) => {
+                        fold.rows(held(tiled.values[*input].dtype), self.bytes(*input, &part), tiled.cols, out);
+                    }
                 }
             }
         }
-        self.finish(&tile, sums);
+        self.finish(&part, sums);
     }
 
-    /// Fills the registers of operands that are not read in place.
-    fn load(&mut self, tile: &Range<usize>) {
+    /// Finds operands that are read in place, and fills the registers of others.
+    fn load(&mut self, part: &Part) {
         let tiled = self.tiled;
-        for (value, operand) in tiled.operands.iter().enumerate() {
+        for (number, operand) in tiled.operands.iter().enumerate() {
+            let value = &tiled.values[number];
             let (layout, from, count) = match &operand.kind {
-                Reading::Direct => continue,
-                Reading::Periodic(_) if self.ready >= tile.len() => continue,
-                Reading::Periodic(layout) => (layout, 0, tile.len()),
-                Reading::Loaded(layout) => (layout, self.from(value, tile), self.count(value, tile)),
+                Reading::Direct => {
+                    let start = (operand.offset as usize + part.from(value)) << value.shift;
+                    self.places[number] = self.call.operands[number].wrapping_add(start).cast_mut();
+                    continue;
+                }
+                Reading::Periodic(_) if self.ready >= part.count => continue,
+                Reading::Periodic(layout) => (layout, 0, part.count),
+                Reading::Loaded(layout) => (layout, part.from(value), part.count(value)),
             };
-            let register = self.register(tiled.values[value].register.expect("loaded operands have registers"));
+            let register = self.places[number];
             // SAFETY: the span is in bounds and nothing overwrites operands that are loaded.
-            let bytes = unsafe { std::slice::from_raw_parts(self.call.operands[value], self.call.lengths[value]) };
+            let bytes = unsafe { std::slice::from_raw_parts(self.call.operands[number], self.call.lengths[number]) };
             let walker = Walker { dtype: operand.dtype, bytes, offset: operand.offset, layout };
             // SAFETY: the register is this thread's own, aligned, and long enough for a tile.
             unsafe {
@@ -267,11 +271,11 @@ impl Frame<'_> {
                 }
             }
         }
-        self.ready = self.ready.max(tile.len());
+        self.ready = self.ready.max(part.count);
     }
 
     /// Writes what instructions did not write in place, and adds up sums.
-    fn finish(&self, tile: &Range<usize>, sums: &mut [u8]) {
+    fn finish(&self, part: &Part, sums: &mut [u8]) {
         let (tiled, mut at) = (self.tiled, 0);
         for (number, output) in tiled.outputs.iter().enumerate() {
             let value = &tiled.values[output.value];
@@ -284,12 +288,12 @@ impl Frame<'_> {
             }
             // SAFETY: nothing is written while this is read: outputs are apart from each other, and an operand that is
             // overwritten is either this very value, copied below, or was read before.
-            let bytes = unsafe { self.bytes(output.value, tile) };
+            let bytes = unsafe { self.bytes(output.value, part) };
             match output.target {
                 Target::Total => add_all(held(value.dtype), bytes, sums.try_into().expect("one sum")),
                 Target::Columns => add_columns(held(value.dtype), bytes, sums),
                 Target::Each => {
-                    let (from, count) = (self.from(output.value, tile), self.count(output.value, tile));
+                    let (from, count) = (part.from(value), part.count(value));
                     let size = output.dtype.size();
                     let place = self.call.outputs[number].wrapping_add(from * size);
                     if place.cast_const() != bytes.as_ptr() {
