@@ -28,9 +28,10 @@ pub(crate) mod prelude {
         Reduced, Reduction, ReductionOp, Rows, align_batch, arranged, away_from, checked_axes, elementwise, lane,
         pick_rows, rows_last, slope,
     };
-    pub(crate) use crate::tensor::{Laid, Scratch, computing, computing_float, fill, fill_from, numbers};
+    pub(crate) use crate::tensor::{Laid, collected, computing, computing_float, fill, fill_from, numbers};
     pub(crate) use crate::{DType, Error, ErrorKind, Shape, Tensor};
     pub(crate) use smallvec::{SmallVec, smallvec};
+    pub(crate) use wengert_kernels::pool::Buffer;
     pub(crate) use wengert_kernels::tiled::Lane;
 }
 

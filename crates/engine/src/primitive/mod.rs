@@ -6,11 +6,14 @@
 
 mod attrs;
 mod case;
+mod evaluate;
 mod rule;
 mod saved;
 
 pub use attrs::{Attr, Attrs};
 pub use case::{Case, Sample};
+pub use evaluate::view_of;
+pub(crate) use evaluate::{copy_viewed, evaluate};
 pub(crate) use rule::Kept;
 pub use rule::{Rule, Saves};
 pub use saved::Held;
@@ -22,9 +25,8 @@ use crate::custom::Function;
 pub use crate::ops::{PRIMITIVES, SOURCES, find};
 use crate::rules::Elementwise;
 pub use crate::tensor::Layout;
-use crate::tensor::Value;
 use crate::{DType, Error, ErrorKind, Shape, Tensor};
-use smallvec::{SmallVec, smallvec};
+use smallvec::SmallVec;
 use std::sync::Arc;
 use wengert_kernels::tiled::{Fold, Lane};
 pub use wengert_kernels::view::{Out, View};
@@ -458,54 +460,6 @@ impl std::fmt::Debug for dyn Primitive {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(self.name())
     }
-}
-
-/// The numbers of a tensor as kernels see them; none of a tensor inside a transform.
-///
-/// ```
-/// use wengert::{prelude::*, primitive::view_of};
-/// let x = Tensor::from([[1.0, 2.0], [3.0, 4.0]]);
-/// assert_eq!(view_of(&x.t()).unwrap().at_linear::<f64>(1), 3.0);
-/// ```
-pub fn view_of(tensor: &Tensor) -> Option<View<'_>> {
-    match &tensor.value {
-        Value::Tracer(_) => None,
-        value => Some(value.view()),
-    }
-}
-
-/// Looks at the operand, or runs the kernel in new memory.
-pub(crate) fn evaluate<P: Primitive + ?Sized>(
-    op: &P,
-    attrs: &Attrs,
-    operands: &[&Tensor],
-    outputs: &[Spec],
-) -> Result<Outputs, Error> {
-    if let ([x], [output]) = (operands, outputs)
-        && let Some(view) = x.viewed(|layout| op.view(attrs, layout, output))
-    {
-        return Ok(smallvec![view]);
-    }
-    let views: SmallVec<[View<'_>; 4]> = operands.iter().map(|operand| operand.value.view()).collect();
-    let (results, done) = Tensor::build_all(outputs, |outputs| op.run(attrs, &views, outputs));
-    match done? {
-        true => Ok(results),
-        false => Err(missing_rule(op.name(), "run", "evaluated")),
-    }
-}
-
-/// Copies what a call looks at; `false` if it is no view of its only operand.
-pub(crate) fn copy_viewed<P: Primitive + ?Sized>(
-    op: &P,
-    attrs: &Attrs,
-    operands: &[View<'_>],
-    outputs: &mut [Out<'_>],
-) -> Result<bool, Error> {
-    let ([x], [out]) = (operands, outputs) else { return Ok(false) };
-    let specs = op.infer(attrs, &[SpecRef { shape: x.shape, dtype: x.dtype }])?;
-    let Some(layout) = op.view(attrs, &Layout::of(*x), &specs[0]) else { return Ok(false) };
-    wengert_kernels::map::copy(layout.over(*x), out.reborrow());
-    Ok(true)
 }
 
 fn missing_rule(name: &str, rule: &str, what: &str) -> Error {

@@ -7,12 +7,13 @@ use crate::primitive::{
     Adjoints, Attrs, Case, Cost, Dependency, Gradient, Gradients, Jet, Mask, Out, Outputs, Primitive, Rule, Sample,
     Saves, Spec, SpecRef, Specs, View, expect_float, streaming_cost,
 };
-use crate::tensor::{Numbers, Scratch, broadcast, computing_float, numbers};
+use crate::tensor::{Numbers, broadcast, collected, computing_float, numbers};
 use crate::{DType, Error, ErrorKind, Select, Shape, Tensor};
 use smallvec::{SmallVec, smallvec};
 use std::marker::PhantomData;
 use wengert_kernels::dtype::Compute;
 use wengert_kernels::linalg::{Real, Reason, Status};
+use wengert_kernels::pool::Buffer;
 
 /// What a decomposition states; [`DecompositionOp`] makes a primitive of it.
 pub(crate) trait Decomposition: Send + Sync + 'static {
@@ -36,8 +37,7 @@ pub(crate) trait Decomposition: Send + Sync + 'static {
     fn sizes(attrs: &Attrs, m: usize, n: usize) -> Vec<(Vec<usize>, Option<DType>)>;
 
     /// Fills the outputs for `[batch, m, n]` matrices: those of floats in order, and the one of whole numbers.
-    fn eval<T: Real>(attrs: &Attrs, a: &[T], sizes: [usize; 3], floats: &mut [Scratch<T>], whole: &mut [i64])
-    -> Status;
+    fn eval<T: Real>(attrs: &Attrs, a: &[T], sizes: [usize; 3], floats: &mut [Buffer<T>], whole: &mut [i64]) -> Status;
 
     fn saves(attrs: &Attrs) -> Saves;
 
@@ -62,7 +62,7 @@ fn run<D: Decomposition, T: Real>(attrs: &Attrs, a: View<'_>, outputs: &mut [Out
     let batch: usize = lead.iter().product();
     let numbers = match D::SYMMETRIC {
         true => {
-            let mut copy = Scratch::of(a);
+            let mut copy = collected(a);
             copy.chunks_exact_mut((n * n).max(1)).for_each(|matrix| make_symmetric(matrix, n));
             Numbers::Copied(copy)
         }
@@ -70,9 +70,9 @@ fn run<D: Decomposition, T: Real>(attrs: &Attrs, a: View<'_>, outputs: &mut [Out
     };
     let length = |out: &Out<'_>| out.bytes.len() / out.dtype.size();
     let is_float = |out: &&Out<'_>| out.dtype.is_float();
-    let mut floats: SmallVec<[Scratch<T>; 3]> =
-        outputs.iter().filter(is_float).map(|out| Scratch::zeros(length(out))).collect();
-    let mut whole = Scratch::zeros(outputs.iter().find(|out| !is_float(out)).map_or(0, length));
+    let mut floats: SmallVec<[Buffer<T>; 3]> =
+        outputs.iter().filter(is_float).map(|out| Buffer::zeros(length(out))).collect();
+    let mut whole = Buffer::zeros(outputs.iter().find(|out| !is_float(out)).map_or(0, length));
     let status = D::eval(attrs, &numbers, [batch, m, n], &mut floats, &mut whole);
     let has_word = D::ATTRIBUTES.contains(&"checked");
     if D::CHECKED && (!has_word || attrs.int("checked") != 0) {

@@ -10,12 +10,13 @@ use crate::primitive::{
     Adjoints, Attrs, Case, Dependency, Gradient, Gradients, Layout, Mask, Out, Outputs, Patch, Primitive, Rule, Sample,
     Saves, Spec, SpecRef, Specs, View,
 };
-use crate::tensor::{Scratch, fill, numbers};
+use crate::tensor::{fill, numbers};
 use crate::{DType, Error, ErrorKind, Shape, Tensor};
 use smallvec::{SmallVec, smallvec};
 use std::marker::PhantomData;
 use wengert_kernels::dtype::Compute;
 use wengert_kernels::map::copy;
+use wengert_kernels::pool::Buffer;
 
 /// What a choice along an axis states; [`PickOp`] makes a primitive of it.
 pub(crate) trait Pick: Send + Sync + 'static {
@@ -93,7 +94,7 @@ pub(crate) fn pick_rows<T: Compute>(
         return fill(values, |values| pick(&rows, n, values, positions));
     }
     // With the axis last, then moved back.
-    let (mut found, mut places) = (Scratch::<T>::new(positions.len()), Scratch::<i64>::new(positions.len()));
+    let (mut found, mut places) = (Buffer::<T>::new(positions.len()), Buffer::<i64>::new(positions.len()));
     pick(&rows, n, &mut found, &mut places);
     let mut back: SmallVec<[usize; 4]> = (0..x.shape.len() - 1).collect();
     back.insert(axis, x.shape.len() - 1);

@@ -3,57 +3,23 @@
 
 use super::{Layout, Shape};
 use crate::DType;
-use std::marker::PhantomData;
-use std::ops::{Deref, DerefMut};
+use std::ops::Deref;
 use wengert_kernels::dtype::{Compute, Element};
 use wengert_kernels::map::copy;
-use wengert_kernels::pool::Block;
+use wengert_kernels::pool::{Block, Buffer};
 use wengert_kernels::view::{Out, View};
 
-/// Numbers in memory of the pool, which a kernel needs while it runs.
-pub(crate) struct Scratch<T> {
-    block: Block,
-    of: PhantomData<T>,
-}
-
-impl<T: Compute> Scratch<T> {
-    /// Room for `length` numbers, which are arbitrary.
-    pub fn new(length: usize) -> Scratch<T> {
-        Scratch { block: Block::new(length * size_of::<T>()), of: PhantomData }
-    }
-
-    /// `length` zeros.
-    pub fn zeros(length: usize) -> Scratch<T> {
-        let mut zeros = Scratch::new(length);
-        zeros.fill(T::ZERO);
-        zeros
-    }
-
-    /// The numbers of a view in row-major order.
-    pub fn of(view: View<'_>) -> Scratch<T> {
-        let mut numbers = Scratch::new(view.len());
-        copy(view, Out { dtype: T::DTYPE, bytes: bytemuck::cast_slice_mut(&mut numbers) });
-        numbers
-    }
-}
-
-impl<T: Element> Deref for Scratch<T> {
-    type Target = [T];
-    fn deref(&self) -> &[T] {
-        self.block.as_slice()
-    }
-}
-
-impl<T: Element> DerefMut for Scratch<T> {
-    fn deref_mut(&mut self) -> &mut [T] {
-        self.block.as_mut_slice().expect("nobody else has the block")
-    }
+/// A copy of the numbers of a view in row-major order.
+pub(crate) fn collected<T: Compute>(view: View<'_>) -> Buffer<T> {
+    let mut numbers = Buffer::new(view.len());
+    copy(view, Out { dtype: T::DTYPE, bytes: bytemuck::cast_slice_mut(&mut numbers) });
+    numbers
 }
 
 /// The numbers of a view in row-major order.
 pub(crate) enum Numbers<'a, T> {
     Own(&'a [T]),
-    Copied(Scratch<T>),
+    Copied(Buffer<T>),
 }
 
 impl<T: Element> Deref for Numbers<'_, T> {
@@ -72,7 +38,7 @@ pub(crate) fn numbers<T: Compute>(view: View<'_>) -> Numbers<'_, T> {
     let own = view.contiguous_bytes().filter(|_| view.dtype == T::DTYPE);
     match own.and_then(|bytes| bytemuck::try_cast_slice(bytes).ok()) {
         Some(numbers) => Numbers::Own(numbers),
-        None => Numbers::Copied(Scratch::of(view)),
+        None => Numbers::Copied(collected(view)),
     }
 }
 
@@ -136,7 +102,7 @@ pub(crate) fn fill<T: Compute, R>(out: Out<'_>, write: impl FnOnce(&mut [T]) -> 
     if out.dtype == T::DTYPE {
         return write(bytemuck::cast_slice_mut(out.bytes));
     }
-    let mut numbers = Scratch::new(out.bytes.len() / out.dtype.size());
+    let mut numbers = Buffer::new(out.bytes.len() / out.dtype.size());
     let result = write(&mut numbers);
     T::store(&numbers, out.dtype, out.bytes);
     result

@@ -6,6 +6,7 @@
 use super::arrange::{Arrangement, for_each_group};
 use crate::dtype::{Compute, DType};
 use crate::map::{Reader, Scratch, TILE};
+use crate::pool::Buffer;
 use crate::simd::vectorised;
 use crate::threads::{Disjoint, REGION_TILE, for_each_chunk, for_each_tile};
 use crate::view::{Out, View};
@@ -180,7 +181,7 @@ fn sum_rows<T: Summand>(reader: &Reader<'_, T>, outer: usize, length: usize, out
 /// Rows are cut into region tiles whose sums are added in order.
 fn sum_long_rows<T: Summand>(reader: &Reader<'_, T>, outer: usize, length: usize, out: Out<'_>) {
     let parts = length.div_ceil(REGION_TILE);
-    let mut totals = vec![T::Total::ZERO; outer * parts];
+    let mut totals = Buffer::<T::Total>::new(outer * parts);
     for_each_chunk(&mut totals, 1, &|index, total| {
         let (row, begin) = (index / parts, index % parts * REGION_TILE);
         let count = REGION_TILE.min(length - begin);
@@ -300,7 +301,7 @@ fn sum_tall<T: Summand>(reader: &Reader<'_, T>, outer: usize, length: usize, inn
     let parts = length.div_ceil(rows);
     let blocks = inner.div_ceil(TILE);
     let width = inner.min(TILE);
-    let mut totals = vec![T::Total::ZERO; outer * blocks * parts * width];
+    let mut totals = Buffer::<T::Total>::zeros(outer * blocks * parts * width);
     for_each_chunk(&mut totals, width, &|index, totals| {
         let (task, part) = (index / parts, index % parts);
         let (o, first) = (task / blocks, task % blocks * TILE);

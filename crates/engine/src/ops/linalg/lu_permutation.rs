@@ -58,7 +58,7 @@ impl Primitive for LuPermutation {
         let count = operands[0].shape.last().copied().unwrap_or(0);
         let pivots = numbers::<i64>(operands[0]);
         expect_pivots("lu_permutation", &pivots, rows)?;
-        let mut rows_of = Scratch::<i64>::new(rows);
+        let mut rows_of = Buffer::<i64>::new(rows);
         fill(outputs[0].reborrow(), |all: &mut [i64]| {
             for (matrix, out) in all.chunks_exact_mut(rows.max(1)).enumerate() {
                 rows_of.iter_mut().zip(0..).for_each(|(row, i)| *row = i);

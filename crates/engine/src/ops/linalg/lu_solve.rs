@@ -93,7 +93,7 @@ fn run<T: Real>(attrs: &Attrs, operands: &[View<'_>], out: Out<'_>) -> Result<()
     let (packed, b) = (numbers::<T>(operands[0]), numbers::<T>(operands[2]));
     let (lead, [n, columns]) = split(operands[2].shape);
     let sizes = [lead.iter().product(), n, columns];
-    let mut pivots = Scratch::<i64>::of(operands[1]);
+    let mut pivots = collected::<i64>(operands[1]);
     expect_pivots("lu_solve", &pivots, n)?;
     pivots.iter_mut().for_each(|pivot| *pivot -= 1);
     let transposed = attrs.int("transposed") != 0;

@@ -52,14 +52,8 @@ impl Decomposition for Slogdet {
         vec![(vec![], None), (vec![], None)]
     }
 
-    fn eval<T: Real>(
-        _: &Attrs,
-        a: &[T],
-        [batch, n, _]: [usize; 3],
-        floats: &mut [Scratch<T>],
-        _: &mut [i64],
-    ) -> Status {
-        let (mut packed, mut pivots) = (Scratch::<T>::zeros(a.len()), Scratch::zeros(batch * n));
+    fn eval<T: Real>(_: &Attrs, a: &[T], [batch, n, _]: [usize; 3], floats: &mut [Buffer<T>], _: &mut [i64]) -> Status {
+        let (mut packed, mut pivots) = (Buffer::<T>::zeros(a.len()), Buffer::zeros(batch * n));
         let [signs, logs] = floats else { unreachable!("two outputs") };
         let status = linalg::lu(a, [batch, n, n], &mut packed, &mut pivots, signs);
         let matrices = packed.chunks_exact((n * n).max(1));

@@ -53,7 +53,7 @@ impl Primitive for Permutation {
 
     fn run(&self, attrs: &Attrs, operands: &[View<'_>], outputs: &mut [Out<'_>]) -> Result<bool, Error> {
         let (keys, count) = (numbers::<i64>(operands[0]), attrs.axis("count"));
-        let (mut numbers, mut sorted) = (Scratch::new(count), Scratch::new(count));
+        let (mut numbers, mut sorted) = (Buffer::new(count), Buffer::new(count));
         fill(outputs[0].reborrow(), |orders: &mut [i64]| {
             for (words, order) in keys.chunks_exact(2).zip(orders.chunks_exact_mut(count.max(1))) {
                 random::uniform_f64(words[0] as u64, words[1] as u64, &mut numbers);

@@ -79,7 +79,7 @@ pub(super) type Extreme = fn(View<'_>, usize, Out<'_>, &mut [i64]);
 pub(super) fn extreme(kernel: Extreme, x: View<'_>, axes: &[usize], out: Out<'_>) {
     let (layout, shape) = arranged(x, axes);
     let rows = Laid::reshaped(layout.over(x), &Shape::from(shape));
-    let mut positions = Scratch::new(shape[0] * shape[2]);
+    let mut positions = Buffer::new(shape[0] * shape[2]);
     kernel(rows.view(), 1, out, &mut positions);
 }
 

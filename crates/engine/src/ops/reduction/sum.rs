@@ -54,7 +54,7 @@ pub static SUM: Sum = Sum;
 /// See the module.
 pub struct Sum;
 
-fn reduced(attrs: &Attrs, rank: usize) -> Vec<bool> {
+fn reduced(attrs: &Attrs, rank: usize) -> SmallVec<[bool; 8]> {
     let axes = attrs.sizes("axes");
     (0..rank).map(|axis| axes.contains(&axis)).collect()
 }

@@ -79,7 +79,7 @@ pub(super) fn spread(attrs: &Attrs, x: View<'_>, axes: &[usize], out: Out<'_>, f
     let (layout, [outer, n, _]) = rows_last(x, axes);
     let factor = n as f64 / freedom(attrs, n);
     computing_float!(out.dtype, T => fill(out, |out: &mut [T]| {
-        rows::mean_variance(&numbers(layout.over(x)), n, &mut Scratch::new(outer), out);
+        rows::mean_variance(&numbers(layout.over(x)), n, &mut Buffer::new(outer), out);
         out.iter_mut().for_each(|y| *y = T::from_f64(finish(y.to_f64() * factor)));
     }));
 }
