@@ -52,6 +52,9 @@ pub use ops::Triangle;
 /// The key of a random stream.
 pub use ops::Key;
 
+/// Loops and branches that stay in programs.
+pub use ops::{scan, scan_reverse, scan_times};
+
 /// Options of network operations.
 pub use composite::{Bag, CrossEntropy, EmbeddingBag, GridSample, Interpolate, InterpolateMode, Outside, Reduction};
 pub use ops::{Attention, Conv, Norm, Padding, Pool};

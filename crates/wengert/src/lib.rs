@@ -29,6 +29,8 @@ pub use wengert_engine::{
     try_fixed_point, try_linear_solve, try_odeint, try_root,
 };
 
+pub use wengert_engine::{scan, scan_reverse, scan_times};
+
 /// Everything a program usually needs.
 pub mod prelude {
     pub use crate::autograd::{Backward, Tape, detect_anomaly, enable_grad, no_grad, record_values};
@@ -40,7 +42,8 @@ pub mod prelude {
         Reduction, Root, ScatterReduce, Select, Shape, SparseHessian, SparseJacobian, Tensor, Tree, TreePath, Triangle,
         argmin, catch, checkpoint, checkpoint_chain, compile, custom_jvp, custom_vjp, fixed_point,
         gauss_newton_product, grad, grad_with_aux, grad_wrt, gradcheck, hessian, hessian_pattern, hvp, jacfwd,
-        jacobian, jacobian_pattern, jacrev, jet, jvp, laplacian, linear_solve, linearize, odeint, root, stop_gradient,
+        jacobian, jacobian_pattern, jacrev, jet, jvp, laplacian, linear_solve, linearize, odeint, root, scan,
+        scan_reverse, scan_times, stop_gradient,
         try_argmin, try_fixed_point, try_linear_solve, try_odeint, try_root, value_and_grad, value_and_grad_with_aux,
         value_and_grad_wrt, vhp, vjp, vmap, vmap_with,
     };

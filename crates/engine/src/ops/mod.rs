@@ -4,6 +4,7 @@
 
 mod operand;
 
+pub use control::scan::{scan, scan_reverse, scan_times};
 pub use linalg::solve_triangular::Triangle;
 pub use network::attention::Attention;
 pub use network::conv::{Conv, Padding};
@@ -238,6 +239,9 @@ primitives! {
         uniform: UNIFORM;
         permutation: PERMUTATION;
         split_key: SPLIT_KEY;
+    }
+    control {
+        scan: SCAN;
     }
     internal {
         guarded_mul: GUARDED_MUL;

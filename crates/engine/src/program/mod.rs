@@ -3,13 +3,22 @@
 //! A program is a list of equations over typed variables. It is built by tracing or by parsing its text, verified, and
 //! evaluated by binding its equations again, so every transform works through it.
 
+mod attr;
 mod build;
 mod evaluate;
 mod parse;
 mod print;
+mod split;
+mod stage;
 mod verify;
 
-pub(crate) use build::Builder;
+pub(crate) mod control;
+
+pub use attr::ProgramAttr;
+pub(crate) use attr::Wish;
+pub(crate) use build::{Builder, identity};
+pub use split::{Residual, Split, split};
+pub(crate) use stage::{closed, stage};
 
 use crate::Tensor;
 use crate::location::Line;

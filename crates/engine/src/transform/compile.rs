@@ -2,10 +2,9 @@
 
 use crate::autograd::modes::tracing;
 use crate::error::OrRaise;
-use crate::interp::{Level, LevelKind, trace};
 use crate::location::{self, Line};
 use crate::primitive::Spec;
-use crate::program::{Builder, Program};
+use crate::program::{Program, stage};
 use crate::tensor::Value;
 use crate::{Tensor, Tree};
 use rustc_hash::FxHashMap;
@@ -101,22 +100,11 @@ impl<X: Tree, Y: Tree, F: Fn(&X) -> Y> Compiled<X, Y, F> {
     }
 
     fn trace(&self, x: &X) -> Staged<Y> {
-        let level = Level::open("compile", LevelKind::Trace(Mutex::new(Builder::default())), self.line);
-        let LevelKind::Trace(builder) = &level.0.kind else { unreachable!("opened as a trace") };
-        let lock = || builder.lock().unwrap_or_else(PoisonError::into_inner);
-        let symbolic = x.map_leaves(|leaf| {
-            let var = lock().input(leaf.spec());
-            trace::lift(&level.0, var, leaf.spec(), self.line)
+        let specs: Vec<Spec> = x.leaves().into_iter().map(Tensor::spec).collect();
+        let (program, output) = stage("compile", self.line, &specs, |symbols| {
+            let output = tracing(|| (self.function)(&x.rebuild(symbols)));
+            (output.leaves().into_iter().cloned().collect(), output)
         });
-        let output = tracing(|| (self.function)(&symbolic));
-        let mut vars = Vec::new();
-        for leaf in output.leaves() {
-            vars.push(trace::variable(&level.0, builder, leaf, self.line));
-        }
-        let program = lock().finish(vars);
-        if cfg!(debug_assertions) {
-            program.verify().or_raise();
-        }
         let versions = leaf_versions(&program);
         Staged { program, output, versions }
     }
