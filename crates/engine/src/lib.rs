@@ -53,7 +53,7 @@ pub use ops::Triangle;
 pub use ops::Key;
 
 /// Loops and branches that stay in programs.
-pub use ops::{scan, scan_reverse, scan_times};
+pub use ops::{Count, cond, fori, scan, scan_reverse, scan_times, switch, while_loop};
 
 /// Options of network operations.
 pub use composite::{Bag, CrossEntropy, EmbeddingBag, GridSample, Interpolate, InterpolateMode, Outside, Reduction};

@@ -89,7 +89,7 @@ fn record<'e>(
         let _line = location::inherit(Some(line));
         control.record(attrs, wanted)
     };
-    let Some(Recording { call, record, results }) = recording else {
+    let Some(Recording { call, more, record, results }) = recording else {
         return Ok(try_bind(op, attrs.clone(), primals, line)?.into_iter().map(|output| (output, None)).collect());
     };
     let count = op.outputs(&record);
@@ -97,7 +97,8 @@ fn record<'e>(
     if modes::is_packing() {
         packing::expect(level, primals, op.saves(&record, wanted));
     }
-    let mut outputs = try_bind(op, call, primals, line)?;
+    let operands: SmallVec<[&Tensor; 4]> = primals.iter().copied().chain(&more).collect();
+    let mut outputs = try_bind(op, call, &operands, line)?;
     let node = Node::operation(op, record, line, edge, primals, &outputs, level);
     outputs.truncate(results);
     let place = |(position, output): (usize, Tensor)| {

@@ -5,6 +5,8 @@
 mod operand;
 
 pub use control::scan::{scan, scan_reverse, scan_times};
+pub use control::switch::{cond, switch};
+pub use control::while_loop::{Count, fori, while_loop};
 pub use linalg::solve_triangular::Triangle;
 pub use network::attention::Attention;
 pub use network::conv::{Conv, Padding};
@@ -241,7 +243,10 @@ primitives! {
         split_key: SPLIT_KEY;
     }
     control {
+        switch: SWITCH;
         scan: SCAN;
+        while_loop: WHILE;
+        while_gradient: WHILE_GRADIENT;
     }
     internal {
         guarded_mul: GUARDED_MUL;

@@ -1,12 +1,14 @@
 //! Programs as attributes, with what was derived from them.
 
 use super::Program;
+use crate::autograd::packing::with_saver;
 use rustc_hash::{FxHashMap, FxHasher};
 use std::any::Any;
 use std::collections::VecDeque;
 use std::fmt;
 use std::hash::{Hash, Hasher};
 use std::ops::Deref;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// A program that an operation runs. Equal programs are one: whoever makes the same body again, as a loop that is not compiled
@@ -25,6 +27,8 @@ pub struct ProgramAttr {
 }
 
 struct Shared {
+    /// Unlike an address, never that of another.
+    number: usize,
     program: Program,
     derived: Mutex<FxHashMap<Wish, Arc<dyn Any + Send + Sync>>>,
 }
@@ -43,6 +47,8 @@ const REMEMBERED: usize = 256;
 /// The bodies made last, and a hash of each.
 static KNOWN: Mutex<VecDeque<(u64, Arc<Shared>)>> = Mutex::new(VecDeque::new());
 
+static NEXT: AtomicUsize = AtomicUsize::new(0);
+
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -55,7 +61,10 @@ impl From<Program> for ProgramAttr {
         // What was used last is forgotten last.
         let shared = match place.and_then(|place| known.remove(place)) {
             Some((_, shared)) => shared,
-            None => Arc::new(Shared { program, derived: Mutex::default() }),
+            None => {
+                let number = NEXT.fetch_add(1, Ordering::Relaxed);
+                Arc::new(Shared { number, program, derived: Mutex::default() })
+            }
         };
         known.push_back((key, shared.clone()));
         let forgotten = if known.len() > REMEMBERED { known.pop_front() } else { None };
@@ -100,10 +109,15 @@ impl ProgramAttr {
         if let Some(found) = found {
             return found.downcast().expect("a wish has one kind of answer");
         }
-        // Nothing is locked meanwhile: deriving runs rules.
-        let made = Arc::new(derive(&self.shared.program));
+        // Deriving runs rules: nothing is locked meanwhile, and what they save is nobody's business.
+        let made = Arc::new(with_saver(None, || derive(&self.shared.program)));
         lock(&self.shared.derived).insert(wish, made.clone());
         made
+    }
+
+    /// A number that no other program has.
+    pub(crate) fn number(&self) -> usize {
+        self.shared.number
     }
 
     /// The same program, as a record has it.

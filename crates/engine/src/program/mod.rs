@@ -18,7 +18,7 @@ pub use attr::ProgramAttr;
 pub(crate) use attr::Wish;
 pub(crate) use build::{Builder, identity};
 pub use split::{Residual, Split, split};
-pub(crate) use stage::{closed, stage};
+pub(crate) use stage::{closed, stage, staged};
 
 use crate::Tensor;
 use crate::location::Line;

@@ -87,7 +87,8 @@ pub fn split(joint: &Program, results: usize, cotangents: usize) -> Split {
     let forward = joint.part(&joint.inputs[..given], &outputs);
     let inputs: Vec<Var> = crossing.iter().chain(&joint.inputs[given..]).copied().collect();
     let equations = joint.equations.iter().zip(&chosen).filter(|(_, chosen)| **chosen);
-    let backward = joint.with(&inputs, equations.map(|(equation, _)| equation.clone()).collect(), &joint.outputs[results..]);
+    let backward =
+        joint.with(&inputs, equations.map(|(equation, _)| equation.clone()).collect(), &joint.outputs[results..]);
     Split { forward, backward, residuals }
 }
 

@@ -1,13 +1,14 @@
 //! Tracing flat lists of tensors, and closing a program over what it captured.
 
 use super::{Builder, Program, Var, identity};
+use crate::Tensor;
 use crate::error::OrRaise;
 use crate::interp::{Level, LevelKind, trace};
-use crate::location::Line;
+use crate::location::{self, Line};
 use crate::primitive::Spec;
-use crate::Tensor;
 use crate::tensor::Value;
 use rustc_hash::FxHashMap;
+use std::panic::Location;
 use std::sync::{Mutex, PoisonError};
 
 /// The program of `f` on inputs of these specs, and what else `f` returns. `name` stands for the transform in errors.
@@ -34,6 +35,13 @@ pub(crate) fn stage<R>(
         program.verify().or_raise();
     }
     (program, other)
+}
+
+/// The program of a function that is derived from another program, without what its outputs do not need.
+pub(crate) fn staged(name: &'static str, specs: &[Spec], f: impl FnOnce(Vec<Tensor>) -> Vec<Tensor>) -> Program {
+    let line = location::resolve(Location::caller());
+    let (program, ()) = stage(name, line, specs, |symbols| (f(symbols), ()));
+    program.part(&program.inputs, &program.outputs)
 }
 
 /// Programs whose captures are inputs, in front of the others and the same for all, and the tensors that belong there. Numbers

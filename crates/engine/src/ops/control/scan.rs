@@ -6,10 +6,9 @@ use crate::bind::try_bind;
 use crate::error::OrRaise;
 use crate::location::{self, Line};
 use crate::ops::prelude::*;
-use crate::program::control::{
-    Control, MOST_PLACES, Recording, cost_of, expect_carry, input_specs, output_specs, pick, places, stacked, through,
-};
-use crate::program::{Program, ProgramAttr, Residual, Split, Wish, closed, split, stage};
+use crate::program::control::steps::{Form, Pulled};
+use crate::program::control::{Control, Recording, cost_of, expect_carry, input_specs, output_specs, stacked, through};
+use crate::program::{Program, ProgramAttr, closed, stage};
 use crate::{Tree, vjp};
 use std::panic::Location;
 use std::sync::Arc;
@@ -120,301 +119,25 @@ pub(super) fn over<C: Tree, X: Tree, Y: Tree>(
     Ok((next.rebuild(outputs), y.rebuild(ys)))
 }
 
+/// Takes `count` steps of a body without outputs.
+pub(super) fn over_steps(
+    body: &Program,
+    consts: &[Tensor],
+    state: &mut Vec<Tensor>,
+    count: usize,
+    line: Line,
+) -> Result<(), Error> {
+    for _ in 0..count {
+        *state = body.evaluate_at(&[consts, state].concat(), line)?;
+    }
+    Ok(())
+}
+
 /// The primitive `scan`.
 pub static SCAN: Scan = Scan;
 
 /// See the module.
 pub struct Scan;
-
-/// The attributes of a call.
-#[derive(Clone)]
-struct Form {
-    consts: usize,
-    carry: usize,
-    length: usize,
-    reverse: bool,
-    body: ProgramAttr,
-}
-
-impl Form {
-    fn of(attrs: &Attrs) -> Form {
-        Form {
-            consts: attrs.axis("consts"),
-            carry: attrs.axis("carry"),
-            length: attrs.axis("length"),
-            reverse: attrs.int("reverse") != 0,
-            body: attrs.program("body").clone(),
-        }
-    }
-
-    fn attrs(&self) -> Attrs {
-        Attrs::new()
-            .with_int("consts", self.consts as i64)
-            .with_int("carry", self.carry as i64)
-            .with_int("length", self.length as i64)
-            .with_int("reverse", i64::from(self.reverse))
-            .with_program("body", self.body.clone())
-    }
-
-    /// What a step reads besides constants and the carry begins here.
-    fn elements(&self) -> usize {
-        self.consts + self.carry
-    }
-
-    /// The operands that matter when those that `from` names do: a carry that is reached once matters from the start. And the
-    /// outputs that they reach.
-    fn spread(&self, from: impl Fn(usize) -> bool, differentiably: bool) -> (Vec<bool>, Vec<bool>) {
-        let specs = input_specs(&self.body);
-        let carries = |place: usize| !differentiably || specs[place].dtype.is_float();
-        let mut active: Vec<bool> = (0..specs.len()).map(|place| from(place) && carries(place)).collect();
-        loop {
-            let mut reached = self.body.reached(&active, differentiably);
-            let before = active.clone();
-            (0..self.carry).for_each(|i| active[self.consts + i] |= reached[i]);
-            if active == before {
-                (0..self.carry).for_each(|i| reached[i] = active[self.consts + i]);
-                return (active, reached);
-            }
-        }
-    }
-
-    /// All steps, on tensors of any level.
-    fn run(&self, operands: &[Tensor], line: Line) -> Result<Outputs, Error> {
-        let mut inputs = operands.to_vec();
-        let outputs = output_specs(&self.body);
-        let mut rows: Vec<Vec<Tensor>> = vec![Vec::with_capacity(self.length); outputs.len() - self.carry];
-        for step in 0..self.length {
-            let at = if self.reverse { self.length - 1 - step } else { step };
-            for (input, operand) in inputs.iter_mut().zip(operands).skip(self.elements()) {
-                *input = operand.select(0, at as isize);
-            }
-            let mut made = self.body.evaluate_at(&inputs, line)?.into_iter();
-            inputs[self.consts..self.elements()].fill_with(|| made.next().expect("a body returns its carry"));
-            rows.iter_mut().zip(made).for_each(|(row, y)| row.push(y));
-        }
-        let mut all: Outputs = inputs.drain(self.consts..self.elements()).collect();
-        for (mut row, spec) in rows.into_iter().zip(&outputs[self.carry..]) {
-            if self.reverse {
-                row.reverse();
-            }
-            all.push(match row.is_empty() {
-                true => Tensor::constant(0.0, &stacked(spec, 0)),
-                false => Tensor::stack(&row, 0),
-            });
-        }
-        Ok(all)
-    }
-
-    fn wish(&self, what: &'static str, inputs: &[bool], number: usize) -> Wish {
-        Wish { what, inputs: inputs.to_vec(), numbers: vec![self.consts, self.carry, number] }
-    }
-
-    /// The body that carries tangents along: those of constants, carry and elements stand after them.
-    fn tangent_body(&self, active: &[bool], reached: &[bool]) -> ProgramAttr {
-        let derived = self.body.derived(self.wish("scan tangent", active, 0), |body| {
-            let groups = [0..self.consts, self.consts..self.elements(), self.elements()..active.len()];
-            let specs = input_specs(body);
-            // Where every primal and every tangent stands among the inputs.
-            let (mut all, mut primals, mut tangents) = (Vec::new(), vec![0; specs.len()], Vec::new());
-            for group in groups {
-                for place in group.clone() {
-                    primals[place] = all.len();
-                    all.push(specs[place].clone());
-                }
-                for place in group.filter(|&place| active[place]) {
-                    tangents.push(all.len());
-                    all.push(specs[place].clone());
-                }
-            }
-            let line = location::resolve(Location::caller());
-            let (program, ()) = stage("scan", line, &all, |v| {
-                let (y, dy) = through::push(body, &pick(&v, &primals), active, &pick(&v, &tangents), reached);
-                let (carry, ys) = y.split_at(self.carry);
-                let (tangents, dys) = dy.split_at(reached[..self.carry].iter().filter(|reached| **reached).count());
-                ([carry, tangents, ys, dys].concat(), ())
-            });
-            ProgramAttr::from(program)
-        });
-        (*derived).clone()
-    }
-
-    /// The body for a batch of `size`: inputs that `active` names, and outputs that are `reached`, have it in front.
-    fn batch_body(&self, size: usize, active: &[bool], reached: &[bool]) -> ProgramAttr {
-        let derived = self.body.derived(self.wish("scan batch", active, size), |body| {
-            let specs = input_specs(body).into_iter().zip(active);
-            let specs: Vec<Spec> = specs.map(|(spec, active)| if *active { stacked(&spec, size) } else { spec }).collect();
-            let line = location::resolve(Location::caller());
-            let (program, ()) = stage("scan", line, &specs, |v| (through::map(body, &v, size, active, reached), ()));
-            ProgramAttr::from(program)
-        });
-        (*derived).clone()
-    }
-
-    fn pulled(&self, active: &[bool], reached: &[bool]) -> Arc<Pulled> {
-        self.body.derived(self.wish("scan reverse", active, 0), |body| Pulled::new(self, body, active, reached))
-    }
-}
-
-/// Where a residual of a step comes from.
-#[derive(Clone, Copy)]
-enum Source {
-    Operand(usize),
-    Output(usize),
-}
-
-/// How a call is pulled back: a forward body that also leaves what the backward body needs at every step.
-struct Pulled {
-    forward: ProgramAttr,
-    backward: ProgramAttr,
-    active: Vec<bool>,
-    reached: Vec<bool>,
-    /// The residuals that are the same at every step, and those that are not.
-    consts: Vec<usize>,
-    elements: Vec<Source>,
-}
-
-impl Pulled {
-    fn new(form: &Form, body: &Program, active: &[bool], reached: &[bool]) -> Pulled {
-        let (inputs, outputs) = (input_specs(body), output_specs(body));
-        let cotangents: Vec<Spec> = places(reached).iter().map(|&place| outputs[place].clone()).collect();
-        let line = location::resolve(Location::caller());
-        let (joint, ()) = stage("scan", line, &[inputs.clone(), cotangents.clone()].concat(), |mut v| {
-            let seeds = v.split_off(inputs.len());
-            let (y, gradients) = through::pull(body, &v, active, &seeds, reached);
-            ([y, gradients].concat(), ())
-        });
-        let halves = split(&joint, outputs.len(), cotangents.len());
-        let left = halves.forward.outputs().len() - outputs.len() + form.carry;
-        if inputs.len() + left > MOST_PLACES || outputs.len() + left > MOST_PLACES {
-            return Pulled::from_halves(form, Split::recomputing(&joint, outputs.len(), cotangents.len()), active, reached);
-        }
-        Pulled::from_halves(form, halves, active, reached)
-    }
-
-    fn from_halves(form: &Form, halves: Split, active: &[bool], reached: &[bool]) -> Pulled {
-        let results = reached.len();
-        let mut outputs = halves.forward.outputs()[..results].to_vec();
-        let (mut consts, mut elements) = (Vec::new(), Vec::new());
-        // For every residual whether it is the same at every step.
-        let mut fixed = Vec::new();
-        for residual in &halves.residuals {
-            fixed.push(matches!(residual, Residual::Input(place) if *place < form.consts));
-            let left = match *residual {
-                Residual::Input(place) if place < form.consts => {
-                    consts.push(place);
-                    continue;
-                }
-                Residual::Input(place) if place >= form.elements() => {
-                    elements.push(Source::Operand(place));
-                    continue;
-                }
-                Residual::Output(place) if (form.carry..results).contains(&place) => {
-                    elements.push(Source::Output(place));
-                    continue;
-                }
-                Residual::Input(place) => halves.forward.inputs()[place],
-                Residual::Output(place) => halves.forward.outputs()[place],
-            };
-            elements.push(Source::Output(outputs.len()));
-            outputs.push(left);
-        }
-        let forward = halves.forward.returning(outputs);
-        let backward = backward_body(form, &halves.backward, &fixed, active, reached);
-        let (active, reached) = (active.to_vec(), reached.to_vec());
-        Pulled { forward: forward.into(), backward: backward.into(), active, reached, consts, elements }
-    }
-
-    /// The gradients of the operands.
-    fn pull(
-        &self,
-        form: &Form,
-        operand: &dyn Fn(usize) -> Tensor,
-        output: &dyn Fn(usize) -> Tensor,
-        cotangents: &mut [Option<Tensor>],
-    ) -> Gradients {
-        let (inputs, outputs) = (input_specs(&form.body), output_specs(&form.body));
-        let mut seeds = |places: Vec<usize>| -> Vec<Tensor> {
-            let spec = |place: usize| match place < form.carry {
-                true => outputs[place].clone(),
-                false => stacked(&outputs[place], form.length),
-            };
-            let seed = |place: usize| cotangents[place].take().unwrap_or_else(|| Tensor::constant(0.0, &spec(place)));
-            places.into_iter().map(seed).collect()
-        };
-        let (carry, ys) = self.reached.split_at(form.carry);
-        let carry_seeds = seeds(places(carry));
-        let y_seeds = seeds(places(ys).into_iter().map(|place| place + form.carry).collect());
-        let active_consts = places(&self.active[..form.consts]);
-        let mut operands: Vec<Tensor> = self.consts.iter().map(|&place| operand(place)).collect();
-        let carried = carry_seeds.len() + active_consts.len();
-        operands.extend(carry_seeds);
-        operands.extend(active_consts.iter().map(|&place| Tensor::constant(0.0, &inputs[place])));
-        operands.extend(self.elements.iter().map(|source| match *source {
-            Source::Operand(place) => operand(place),
-            Source::Output(place) => output(place),
-        }));
-        operands.extend(y_seeds);
-        let backward = Form {
-            consts: self.consts.len(),
-            carry: carried,
-            length: form.length,
-            reverse: !form.reverse,
-            body: self.backward.clone(),
-        };
-        let found = bind(&SCAN, backward.attrs(), &operands.iter().collect::<Vec<_>>());
-        let active_carry = places(&self.active[form.consts..form.elements()]).into_iter().map(|i| i + form.consts);
-        let active_elements = places(&self.active[form.elements()..]).into_iter().map(|i| i + form.elements());
-        let mut gradients: Gradients = (0..inputs.len()).map(|_| Gradient::Zero).collect();
-        for (place, found) in active_carry.chain(active_consts).chain(active_elements).zip(found) {
-            gradients[place] = Gradient::Dense(found);
-        }
-        gradients
-    }
-}
-
-/// The body of the scan backward: it carries the cotangents of the carry and the sums of those of the constants, and gives the
-/// cotangents of the elements.
-fn backward_body(form: &Form, backward: &Program, fixed: &[bool], active: &[bool], reached: &[bool]) -> Program {
-    let specs = input_specs(backward);
-    let gradients = output_specs(backward);
-    let count = |flags: &[bool]| flags.iter().filter(|flag| **flag).count();
-    let (sums, carry, residuals) = (count(&active[..form.consts]), count(&reached[..form.carry]), fixed.len());
-    let fixed_places = places(fixed);
-    let moving: Vec<usize> = (0..residuals).filter(|&place| !fixed[place]).collect();
-    let cotangents: Vec<usize> = (residuals..specs.len()).collect();
-    let (carry_seeds, y_seeds) = cotangents.split_at(carry);
-    // The inputs in the order of a scan; places among those of `backward`, or a sum.
-    let order: Vec<Option<usize>> = (fixed_places.iter().chain(carry_seeds).map(|&place| Some(place)))
-        .chain((0..sums).map(|_| None))
-        .chain(moving.iter().chain(y_seeds).map(|&place| Some(place)))
-        .collect();
-    let mut next_sum = gradients.iter();
-    let all: Vec<Spec> = order
-        .iter()
-        .map(|place| match place {
-            Some(place) => specs[*place].clone(),
-            None => next_sum.next().expect("a gradient for each sum").clone(),
-        })
-        .collect();
-    let line = location::resolve(Location::caller());
-    let (program, ()) = stage("scan", line, &all, |v| {
-        let mut inputs: Vec<Option<Tensor>> = vec![None; specs.len()];
-        let mut so_far = Vec::new();
-        for (place, v) in order.iter().zip(v) {
-            match place {
-                Some(place) => inputs[*place] = Some(v),
-                None => so_far.push(v),
-            }
-        }
-        let inputs: Vec<Tensor> = inputs.into_iter().map(|input| input.expect("every input has a place")).collect();
-        let mut found = backward.evaluate(&inputs).or_raise();
-        let elements = found.split_off(sums + carry);
-        let carried = found.split_off(sums);
-        let sums: Vec<Tensor> = so_far.iter().zip(&found).map(|(sum, term)| sum + term).collect();
-        ([carried, sums, elements].concat(), ())
-    });
-    program
-}
 
 impl Control for Scan {
     fn record(&'static self, attrs: &Attrs, wanted: Mask) -> Option<Recording> {
@@ -427,7 +150,8 @@ impl Control for Scan {
         let (results, body) = (reached.len(), &pulled.forward);
         let call = Form { body: body.clone(), ..form.clone() }.attrs();
         let record = Record { form: form.clone(), pulled: pulled.clone() };
-        Some(Recording { call, record: Form { body: body.recorded(Arc::new(record)), ..form }.attrs(), results })
+        let record = Form { body: body.recorded(Arc::new(record)), ..form }.attrs();
+        Some(Recording { call, more: None, record, results })
     }
 
     fn push(
@@ -499,7 +223,10 @@ impl Primitive for Scan {
         if operands.len() != inputs.len() || form.elements() > inputs.len() || form.carry > outputs.len() {
             let (consts, carry) = (form.consts, form.carry);
             let sizes = format!("{} inputs and {} outputs", inputs.len(), outputs.len());
-            return wrong(format!("{} operands, {consts} constants and {carry} carried for a body of {sizes}", operands.len()));
+            return wrong(format!(
+                "{} operands, {consts} constants and {carry} carried for a body of {sizes}",
+                operands.len()
+            ));
         }
         for (place, (operand, input)) in operands.iter().zip(&inputs).enumerate() {
             let expected = if place < form.elements() { input.clone() } else { stacked(input, form.length) };
@@ -534,6 +261,7 @@ impl Primitive for Scan {
 
     fn vjp(&'static self, rule: &Rule<'_>, cotangents: &mut [Option<Tensor>]) -> Gradients {
         let form = Form::of(rule.attrs);
+        let run = |attrs: Attrs, operands: &[&Tensor]| bind(self, attrs, operands);
         let operand = |place: usize| rule.operand(place).clone();
         let operands = || -> Vec<Tensor> { (0..form.body.inputs().len()).map(operand).collect() };
         let Some(record) = form.body.record::<Record>() else {
@@ -545,16 +273,23 @@ impl Primitive for Scan {
             let pulled = form.pulled(&active, &reached);
             let call = Form { body: pulled.forward.clone(), ..form.clone() };
             let outputs = bind(self, call.attrs(), &operands.iter().collect::<Vec<_>>());
-            return pulled.pull(&form, &|place| operands[place].clone(), &|place| outputs[place].clone(), cotangents);
+            return pulled.pull(
+                &form,
+                &run,
+                &|place| operands[place].clone(),
+                &|place| outputs[place].clone(),
+                cotangents,
+            );
         };
         let results = record.pulled.reached.len();
         if cotangents[results..].iter().all(Option::is_none) {
-            return record.pulled.pull(&record.form, &operand, &|place| rule.output(place).clone(), cotangents);
+            return record.pulled.pull(&record.form, &run, &operand, &|place| rule.output(place).clone(), cotangents);
         }
         // A sweep that is itself differentiated comes back through what it was left.
         let call = Form { body: form.body.bare(), ..form.clone() }.attrs();
         let all = operands();
-        let (y, pullback) = vjp(|x: &Vec<Tensor>| bind(self, call.clone(), &x.iter().collect::<Vec<_>>()).into_vec(), &all);
+        let (y, pullback) =
+            vjp(|x: &Vec<Tensor>| bind(self, call.clone(), &x.iter().collect::<Vec<_>>()).into_vec(), &all);
         let seeds = y.iter().zip(cotangents).map(|(y, seed)| seed.take().unwrap_or_else(|| y.full_like(0.0)));
         let gradients = pullback.call_named(&seeds.collect());
         gradients.into_iter().map(|(_, gradient)| gradient.map_or(Gradient::Zero, Gradient::Dense)).collect()

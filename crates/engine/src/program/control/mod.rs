@@ -3,6 +3,9 @@
 //! A body is closed: whatever a closure captured is an operand of the call, constants aside. Derivative bodies are made by tracing
 //! the derivative of a step ([`through`]) and kept beside the body that they belong to.
 
+pub(crate) mod branches;
+pub(crate) mod repeat;
+pub(crate) mod steps;
 pub(crate) mod through;
 
 use crate::location::Line;
@@ -15,6 +18,8 @@ use crate::{Error, ErrorKind, Tensor, Tree};
 pub struct Recording {
     /// The attributes of the call: its first outputs are those of the other, what the pullback needs follows.
     pub call: Attrs,
+    /// An operand of the call besides those of the other.
+    pub more: Option<Tensor>,
     /// The attributes of the record, which know how to pull back.
     pub record: Attrs,
     /// How many outputs the other call has.

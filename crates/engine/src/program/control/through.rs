@@ -50,13 +50,7 @@ pub(crate) fn pull(
 
 /// The outputs for inputs that have a batch in front where `batched` says so; those that `reached` names have it too, and no other
 /// depends on the batch.
-pub(crate) fn map(
-    body: &Program,
-    inputs: &[Tensor],
-    size: usize,
-    batched: &[bool],
-    reached: &[bool],
-) -> Vec<Tensor> {
+pub(crate) fn map(body: &Program, inputs: &[Tensor], size: usize, batched: &[bool], reached: &[bool]) -> Vec<Tensor> {
     let (batched, reached) = (places(batched), places(reached));
     if batched.is_empty() {
         let mut outputs = evaluate(body, inputs, &[], &[]);
