@@ -227,7 +227,7 @@ fn a_count_that_is_a_tensor_decides_when_the_program_runs() {
 #[test]
 fn a_long_loop_is_taken_back_from_few_states() {
     // x -> x + sin(x)/n, a thousand steps: more than states are kept.
-    let n = 1000;
+    let n = 1000i64;
     let f = |x: &Tensor| {
         let count = Tensor::from(n);
         fori(&count, |_: &Tensor, x: &Tensor| x + x.sin() / n as f64, x)

@@ -251,8 +251,10 @@ impl Primitive for Scan {
     fn saves(&self, attrs: &Attrs, _wanted: Mask) -> Saves {
         let body = attrs.program("body");
         let operands = (0..body.inputs().len()).fold(Saves::NOTHING, Saves::operand);
-        let results = body.record::<Record>().map_or(body.outputs().len(), |record| record.pulled.reached.len());
-        (results..body.outputs().len()).fold(operands, Saves::output)
+        match body.record::<Record>() {
+            None => operands,
+            Some(record) => record.pulled.outputs().fold(operands, Saves::output),
+        }
     }
 
     fn control(&'static self) -> Option<&'static dyn Control> {

@@ -207,6 +207,14 @@ impl Pulled {
         Pulled { forward: forward.into(), backward: backward.into(), active, reached, consts, elements }
     }
 
+    /// The outputs of the forward call that the backward one reads.
+    pub fn outputs(&self) -> impl Iterator<Item = usize> {
+        self.elements.iter().filter_map(|source| match *source {
+            Source::Output(place) => Some(place),
+            Source::Operand(_) => None,
+        })
+    }
+
     /// The gradients of the operands; `run` binds a scan.
     pub fn pull(
         &self,
