@@ -328,15 +328,18 @@ impl Primitive for While {
     }
 }
 
-/// Multiply by a and add the sine of x until it is large; count.
+/// Multiply by a and add the sine of x until it is large, at most six times; count.
 fn cases() -> Vec<Case> {
     let inputs = "a: f64[], x: f64[2], c: i64[]";
     let test = format!(
         "program({inputs}) {{
             const limit: f64[] = 20.0
-            z: f64[] = sum[axes=[0], keepdim=0](x)
+            const most: i64[] = 6
+            z: f64[] = sum[axes=[0]](x)
             r: bool[] = compare[relation=lt](z, limit)
-            return r
+            s: bool[] = compare[relation=lt](c, most)
+            t: bool[] = where(r, s, r)
+            return t
         }}"
     );
     let body = format!(
@@ -356,7 +359,7 @@ fn cases() -> Vec<Case> {
         let operands = [Sample::new([], [2.5]), Sample::new([2], start), Sample::integers([], [0])];
         Case::new(label, attrs.clone(), operands, |samples| {
             let (a, mut x, mut count) = (samples[0].data[0], samples[1].data.clone(), samples[2].data[0]);
-            while x.iter().sum::<f64>() < 20.0 {
+            while x.iter().sum::<f64>() < 20.0 && count < 6.0 {
                 x.iter_mut().for_each(|x| *x = a * *x + x.sin());
                 count += 1.0;
             }
