@@ -103,7 +103,7 @@ fn a_scan_is_a_rust_loop_under_every_transform() {
         for t in 0..4 {
             h = cell(w, &h, &x.slice(t));
             let y = &h * x.slice(t);
-            sum = sum + (&y * &y).sum();
+            sum += (&y * &y).sum();
         }
         h.sum() + sum
     };
@@ -115,8 +115,8 @@ fn a_scan_is_a_rust_loop_under_every_transform() {
     let rust = |(h, x): &Pair| {
         let (mut h, mut sum) = (h.clone(), Tensor::from(0.0));
         for t in [2, 1, 0] {
-            sum = sum + h.exp() * (t + 1) as f64;
-            h = h * x.slice(t).sin();
+            sum += h.exp() * (t + 1) as f64;
+            h *= x.slice(t).sin();
         }
         h + sum
     };
@@ -135,7 +135,7 @@ fn loops_of_a_fixed_count_agree_with_rust_loops() {
     let rust = |x: &Tensor| {
         let (mut c, mut sum) = (x.clone(), Tensor::from(0.0));
         for _ in 0..3 {
-            sum = sum + c.sin();
+            sum += c.sin();
             c = &c * &c * 0.9;
         }
         c + sum
@@ -220,7 +220,8 @@ fn a_count_that_is_a_tensor_decides_when_the_program_runs() {
     let counts = Tensor::from([0i64, 3, 1]);
     let slopes = vmap(|n: &Tensor| grad(|x: &Tensor| power(&(x.clone(), n.clone())))(&Tensor::from(2.0)))(&counts);
     assert_eq!(slopes, Tensor::from([0.0, 12.0, 1.0]));
-    let second = vmap(|n: &Tensor| grad(grad(|x: &Tensor| power(&(x.clone(), n.clone()))))(&Tensor::from(2.0)))(&counts);
+    let second =
+        vmap(|n: &Tensor| grad(grad(|x: &Tensor| power(&(x.clone(), n.clone()))))(&Tensor::from(2.0)))(&counts);
     assert_eq!(second, Tensor::from([0.0, 12.0, 0.0]));
 }
 
@@ -268,7 +269,7 @@ fn nested_loops_and_branches_agree_with_rust() {
             } else {
                 c = (c * 0.5 + a.sin()) * 0.5 + a.sin();
             }
-            sum = sum + &c;
+            sum += &c;
         }
         c + sum
     };
@@ -286,7 +287,7 @@ fn nested_loops_and_branches_agree_with_rust() {
         for i in 0..2 {
             for j in 0..3 {
                 let y = &c * x.slice((i, j));
-                sum = sum + &y * &y;
+                sum += &y * &y;
                 c = (&c * x.slice((i, j))).sin() + c;
             }
         }
@@ -420,10 +421,10 @@ fn programs_do_not_grow_with_the_length() {
             count(&compile(f).program(&input)),
             count(&compile(grad(f)).program(&input)),
             count(&compile(|x: &Pair| jvp(grad(f), x, x).1).program(&input)),
-            count(&compile(vmap_with(Axes::new().shared("0").input("1", 0), grad(f))).program(&(
-                Tensor::from(0.5),
-                Tensor::ones([2, length]),
-            ))),
+            count(
+                &compile(vmap_with(Axes::new().shared("0").input("1", 0), grad(f)))
+                    .program(&(Tensor::from(0.5), Tensor::ones([2, length]))),
+            ),
         ];
         transforms
     };
@@ -446,7 +447,8 @@ fn captured_tensors_are_operands_and_receive_gradients() {
 fn second_derivatives_on_the_imperative_tape() {
     let w = Tensor::from(0.5).require_grad();
     let x = Tensor::from([1.0, 2.0, 3.0]);
-    let inner = |w: &Tensor| recurrent(w, &x) + newton(&(w * w)) + cond(&w.gt(0.0), |w: &Tensor| w.exp(), |w| w * 1.0, w);
+    let inner =
+        |w: &Tensor| recurrent(w, &x) + newton(&(w * w)) + cond(&w.gt(0.0), |w: &Tensor| w.exp(), |w| w * 1.0, w);
     let y = inner(&w);
     let first = wengert::autograd::grad_with(&[&y], &[&w], Backward::new().create_graph());
     let second = wengert::autograd::grad(&[first[0].as_ref().unwrap()], &[&w]);
@@ -464,7 +466,8 @@ fn a_carry_that_changes_is_an_error_that_names_the_leaf() {
     let text = error.to_string();
     assert!(text.contains("the carry at '1' is f64[] before a step and f64[1] after it"), "{text}");
     assert!(text.contains("control_flow.rs"), "{text}");
-    let error = catch(|| while_loop(|x: &Vec<Tensor>| x[0].lt(3.0), |_| Vec::new(), &vec![Tensor::from(1.0)])).unwrap_err();
+    let error =
+        catch(|| while_loop(|x: &Vec<Tensor>| x[0].lt(3.0), |_| Vec::new(), &vec![Tensor::from(1.0)])).unwrap_err();
     assert!(error.to_string().contains("another structure after a step"), "{error}");
     let error = catch(|| while_loop(|x: &Tensor| x.lt(3.0), |x| x + 1.0, &Tensor::from([1.0, 2.0]))).unwrap_err();
     assert!(error.to_string().contains("bool[2], not one truth value"), "{error}");
@@ -473,7 +476,8 @@ fn a_carry_that_changes_is_an_error_that_names_the_leaf() {
 #[test]
 fn branches_that_differ_are_an_error_that_names_both() {
     let x = Tensor::from([1.0, 2.0]);
-    let error = catch(|| cond(&x.sum().gt(0.0), |x: &Tensor| (x.clone(), x.sum()), |x| (x.clone(), x * 2.0), &x)).unwrap_err();
+    let error =
+        catch(|| cond(&x.sum().gt(0.0), |x: &Tensor| (x.clone(), x.sum()), |x| (x.clone(), x * 2.0), &x)).unwrap_err();
     let text = error.to_string();
     assert!(text.contains("`otherwise` returns f64[2] at '1', `then` returns f64[]"), "{text}");
     assert!(text.contains("control_flow.rs"), "{text}");
@@ -495,7 +499,9 @@ fn reading_a_value_inside_a_loop_offers_the_alternatives() {
 
 #[test]
 fn lengths_that_differ_are_an_error() {
-    let error = catch(|| scan(|c: &Tensor, _: &Pair| (c.clone(), ()), &Tensor::from(0.0), &(Tensor::ones([2]), Tensor::ones([3]))));
+    let error = catch(|| {
+        scan(|c: &Tensor, _: &Pair| (c.clone(), ()), &Tensor::from(0.0), &(Tensor::ones([2]), Tensor::ones([3])))
+    });
     assert!(error.unwrap_err().to_string().contains("'0' has 2 elements, '1' has 3"));
     let error = catch(|| scan(|c: &Tensor, (): &()| (c.clone(), ()), &Tensor::from(0.0), &())).unwrap_err();
     assert!(error.suggestion().unwrap().contains("scan_times"), "{error}");
@@ -506,7 +512,9 @@ fn more_leaves_than_a_mask_are_looped_over_and_refused_where_differentiated() {
     let many: Vec<Tensor> = (0..80).map(|i| Tensor::from(i as f64)).collect();
     let doubled = fori(3, |_: &Tensor, c: &Vec<Tensor>| c.iter().map(|x| x * 2.0).collect(), &many);
     assert_eq!(doubled[79].item(), 8.0 * 79.0);
-    let f = |many: &Vec<Tensor>| fori(3, |_: &Tensor, c: &Vec<Tensor>| c.iter().map(|x| x * 2.0).collect(), many)[3].clone();
+    let f = |many: &Vec<Tensor>| {
+        fori(3, |_: &Tensor, c: &Vec<Tensor>| c.iter().map(|x| x * 2.0).collect(), many)[3].clone()
+    };
     let error = catch(|| grad(f)(&many)).unwrap_err();
     assert!(error.to_string().contains("at most 64 leaves"), "{error}");
 }

@@ -148,7 +148,7 @@ impl Control for Scan {
         }
         let pulled = form.pulled(&active, &reached);
         let (results, body) = (reached.len(), &pulled.forward);
-        let call = Form { body: body.clone(), ..form.clone() }.attrs();
+        let call = Form { body: body.clone(), ..form }.attrs();
         let record = Record { form: form.clone(), pulled: pulled.clone() };
         let record = Form { body: body.recorded(Arc::new(record)), ..form }.attrs();
         Some(Recording { call, more: None, record, results })

@@ -326,12 +326,12 @@ fn cases() -> Vec<Case> {
         Case::new(label, attrs_of(1, &[true, true], &body), operands, move |samples| {
             let a = samples[1].data[0];
             let (mut da, mut dx) = (0.0, samples[3].data.clone());
-            for i in 0..2 {
-                let mut states = vec![samples[2].data[i]];
+            for (start, dx) in samples[2].data.iter().zip(&mut dx) {
+                let mut states = vec![*start];
                 (0..steps).for_each(|_| states.push(a * states[states.len() - 1].sin()));
                 for x in states[..steps as usize].iter().rev() {
-                    da += x.sin() * dx[i];
-                    dx[i] *= a * x.cos();
+                    da += x.sin() * *dx;
+                    *dx *= a * x.cos();
                 }
             }
             vec![Sample::new([], [da]), Sample::new([2], dx)]

@@ -78,7 +78,7 @@ impl Pulled {
         let halves: Vec<Split> = joints.iter().map(|joint| split(joint, reached.len(), seeds)).collect();
         let pulled = Pulled::from_halves(halves, active, reached);
         let left = pulled.forward[0].outputs().len();
-        if left + form.inputs() + 1 <= MOST_PLACES {
+        if left + form.inputs() < MOST_PLACES {
             return pulled;
         }
         let halves = joints.iter().map(|joint| Split::recomputing(joint, reached.len(), seeds));
