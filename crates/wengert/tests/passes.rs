@@ -308,5 +308,5 @@ fn three_thousand_equations_take_milliseconds() {
     let (short, long) = (time(&long), time(&twice));
     time(&training_step(DType::F32).0);
     // Twice the equations take twice the time; a shared machine may take its time over one of them.
-    assert!(long < 6 * short, "{short:?} became {long:?}");
+    assert!(long < 10 * short, "{short:?} became {long:?}");
 }

@@ -44,6 +44,8 @@ pub(super) struct Edit<'r> {
     /// The line of the equation that is being rewritten.
     line: Option<Line>,
     depth: usize,
+    /// Whether an equation was rewritten.
+    changed: bool,
 }
 
 /// One number that fills a tensor.
@@ -65,16 +67,20 @@ impl Number {
     }
 }
 
-/// Rewrites every equation, and drops what nothing needs any more.
-pub(super) fn rewritten(program: Program, rewrite: &Rewrite) -> Program {
+/// Rewrites every equation, and drops what nothing needs any more; whether there was anything to rewrite.
+pub(super) fn rewritten(program: Program, rewrite: &Rewrite) -> (Program, bool) {
+    let variables = program.specs.len();
     let mut edit = Edit::new(program, rewrite);
     for equation in std::mem::take(&mut edit.program.equations) {
         edit.take(equation);
     }
+    if !edit.changed && edit.program.specs.len() == variables {
+        return (edit.program, false);
+    }
     for position in 0..edit.program.outputs.len() {
         edit.program.outputs[position] = edit.renamed[edit.program.outputs[position].index()];
     }
-    super::prune::run(edit.program)
+    (super::prune::run(edit.program).0, edit.changed)
 }
 
 impl<'r> Edit<'r> {
@@ -101,6 +107,7 @@ impl<'r> Edit<'r> {
             numbers,
             line: None,
             depth: 0,
+            changed: false,
         }
     }
 
@@ -110,6 +117,7 @@ impl<'r> Edit<'r> {
         if let [output] = equation.outputs[..]
             && let Some(var) = (self.rewrite)(self, &equation)
         {
+            self.changed = true;
             self.renamed[output.index()] = var;
             self.uses[var.index()] += self.uses[output.index()];
             return;

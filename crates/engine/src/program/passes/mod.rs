@@ -20,8 +20,6 @@ pub use rule::{Equality, Rule};
 
 use super::{Equation, Program};
 use crate::error::OrRaise;
-use rustc_hash::FxHasher;
-use std::hash::{Hash, Hasher};
 
 /// A function from programs to programs that compute the same.
 ///
@@ -38,7 +36,8 @@ pub struct Pass {
     pub about: &'static str,
     /// The equations that it applies from left to right, if it is made of such.
     pub rules: &'static [Rule],
-    function: fn(Program) -> Program,
+    /// The program after it, and whether it is another one.
+    function: fn(Program) -> (Program, bool),
 }
 
 /// Every pass, in the order that [`Program::optimised`] runs them.
@@ -71,18 +70,25 @@ const MOST_ROUNDS: usize = 6;
 
 impl Pass {
     /// The program after this pass, and after it in the bodies of control flow. Debug builds verify it.
-    pub fn run(&self, mut program: Program) -> Program {
-        program.equations.iter_mut().for_each(|equation| self.descend(equation));
-        let program = (self.function)(program);
+    pub fn run(&self, program: Program) -> Program {
+        self.apply(program).0
+    }
+
+    /// And whether anything changed.
+    fn apply(&self, mut program: Program) -> (Program, bool) {
+        let inside = program.equations.iter_mut().fold(false, |changed, equation| self.descend(equation) | changed);
+        let (program, changed) = (self.function)(program);
         if cfg!(debug_assertions) {
             program.verify().or_raise();
         }
-        program
+        (program, changed | inside)
     }
 
-    /// Runs the pass on the programs that an equation holds. None of the attributes there are is a program; those of loops and
-    /// branches belong here.
-    fn descend(&self, _equation: &mut Equation) {}
+    /// Runs the pass on the programs that an equation holds, and says whether they changed. None of the attributes there are is a
+    /// program; those of loops and branches belong here.
+    fn descend(&self, _equation: &mut Equation) -> bool {
+        false
+    }
 }
 
 impl std::fmt::Debug for Pass {
@@ -105,27 +111,15 @@ impl Program {
     /// assert_eq!((program.equations().len(), optimised.equations().len()), (8, 1));
     /// ```
     pub fn optimised(&self) -> Program {
-        let (mut program, mut before) = (self.clone(), self.fingerprint());
-        for _ in 0..MOST_ROUNDS {
-            program = PASSES.iter().fold(program, |program, pass| pass.run(program));
-            let after = program.fingerprint();
-            if after == before {
+        let (mut program, mut quiet) = (self.clone(), 0);
+        for pass in PASSES.iter().cycle().take(MOST_ROUNDS * PASSES.len()) {
+            let (after, changed) = pass.apply(program);
+            program = after;
+            quiet = if changed { 0 } else { quiet + 1 };
+            if quiet == PASSES.len() {
                 break;
             }
-            before = after;
         }
         program
-    }
-
-    /// A number that two different programs hardly share.
-    fn fingerprint(&self) -> u64 {
-        let mut hasher = FxHasher::default();
-        self.captures.len().hash(&mut hasher);
-        self.outputs.hash(&mut hasher);
-        for equation in &self.equations {
-            equation.op.name().as_ptr().hash(&mut hasher);
-            (&equation.attrs, &equation.inputs).hash(&mut hasher);
-        }
-        hasher.finish()
     }
 }
