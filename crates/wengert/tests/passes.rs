@@ -182,6 +182,17 @@ fn a_training_step_holds_no_packed_bits_and_nothing_before_a_relu() {
 }
 
 #[test]
+fn programs_settle() {
+    for program in [training_step(DType::F32).0, long_program(200)] {
+        let optimised = program.optimised();
+        assert_eq!(optimised.optimised().to_string(), optimised.to_string());
+        for pass in PASSES {
+            assert_eq!(pass.run(optimised.clone()).to_string(), optimised.to_string(), "{}", pass.name);
+        }
+    }
+}
+
+#[test]
 fn equations_keep_the_lines_they_came_from() {
     let x = Tensor::from([[1.0, -2.0], [3.0, 0.5]]);
     let first = line!() + 1;

@@ -161,18 +161,24 @@ impl<'r> Edit<'r> {
         self.uses[var.index()] == 1
     }
 
-    /// The equation of a built-in primitive that defines a variable as its only output.
-    pub fn definition(&self, var: Var) -> Option<&Equation> {
+    /// The equation that defines a variable as its only output.
+    fn equation(&self, var: Var) -> Option<&Equation> {
         match self.definitions[var.index()] {
-            Definition::Equation(place) => Some(&self.program.equations[place])
-                .filter(|equation| equation.outputs.len() == 1 && is_built_in(equation.op)),
+            Definition::Equation(place) => {
+                Some(&self.program.equations[place]).filter(|equation| equation.outputs.len() == 1)
+            }
             _ => None,
         }
     }
 
+    /// The same, if its primitive is a built-in one.
+    pub fn definition(&self, var: Var) -> Option<&Equation> {
+        self.equation(var).filter(|equation| is_built_in(equation.op))
+    }
+
     /// The attributes and operands of the call of `name` that defines a variable.
     pub fn call_of(&self, var: Var, name: &str) -> Option<(Attrs, SmallVec<[Var; 4]>)> {
-        let equation = self.definition(var).filter(|equation| equation.op.name() == name)?;
+        let equation = self.equation(var).filter(|equation| equation.op.name() == name && is_built_in(equation.op))?;
         Some((equation.attrs.clone(), SmallVec::from_slice(&equation.inputs)))
     }
 
@@ -192,7 +198,7 @@ impl<'r> Edit<'r> {
     /// The number that fills a variable, if it is one repeated constant.
     pub fn number(&self, var: Var) -> Option<Number> {
         let (mut var, dtype) = (var, self.spec(var).dtype);
-        while let Some(equation) = self.definition(var).filter(|equation| is_repetition(equation)) {
+        while let Some(equation) = self.equation(var).filter(|equation| is_repetition(equation)) {
             var = equation.inputs[0];
         }
         let bits = bits_of(self.constant(var)?)?;
@@ -282,5 +288,5 @@ pub(super) fn bits_of(tensor: &Tensor) -> Option<u64> {
 
 /// Whether an equation gives its operand's numbers again, each at least once if there are any.
 fn is_repetition(equation: &Equation) -> bool {
-    matches!(equation.op.name(), "broadcast" | "reshape" | "transpose")
+    matches!(equation.op.name(), "broadcast" | "reshape" | "transpose") && is_built_in(equation.op)
 }

@@ -108,7 +108,7 @@ impl Program {
     /// let program = compile(grad(|x: &Tensor| (x * x).sum())).program(&x);
     /// let optimised = program.optimised();
     /// assert_eq!(optimised.evaluate(&[x.clone()]).unwrap(), program.evaluate(&[x]).unwrap());
-    /// assert_eq!((program.equations().len(), optimised.equations().len()), (8, 1));
+    /// assert_eq!((program.equations().len(), optimised.equations().len()), (7, 1));
     /// ```
     pub fn optimised(&self) -> Program {
         let (mut program, mut quiet) = (self.clone(), 0);
