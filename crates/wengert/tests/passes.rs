@@ -32,7 +32,7 @@ const EDGES: [f64; 9] = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 0.0, -0.0, 
 fn input(spec: &Spec, number: usize, round: usize) -> Tensor {
     let (float, count) = (spec.dtype.is_float(), spec.shape.elements());
     let element = |place: usize| match round.checked_sub(WAVES) {
-        _ if spec.dtype == DType::Bool => f64::from((place + number + round) % 2 == 0),
+        _ if spec.dtype == DType::Bool => f64::from((place + number + round).is_multiple_of(2)),
         None if float => 1.7 * (1.3 * place as f64 + 2.1 * number as f64 + 0.9 * round as f64 + 0.2).sin(),
         None => ((place * 7 + number * 3 + round) % 11) as f64,
         Some(edge) if float => EDGES[(place + edge / EDGES.len().pow(number as u32)) % EDGES.len()],
