@@ -32,7 +32,7 @@ const EDGES: [f64; 9] = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 0.0, -0.0, 
 fn input(spec: &Spec, number: usize, round: usize) -> Tensor {
     let (float, count) = (spec.dtype.is_float(), spec.shape.elements());
     let element = |place: usize| match round.checked_sub(WAVES) {
-        _ if spec.dtype == DType::Bool => f64::from((place + number + round) % 2 == 0),
+        _ if spec.dtype == DType::Bool => f64::from((place + number + round).is_multiple_of(2)),
         None if float => 1.7 * (1.3 * place as f64 + 2.1 * number as f64 + 0.9 * round as f64 + 0.2).sin(),
         None => ((place * 7 + number * 3 + round) % 11) as f64,
         Some(edge) if float => EDGES[(place + edge / EDGES.len().pow(number as u32)) % EDGES.len()],
@@ -182,6 +182,17 @@ fn a_training_step_holds_no_packed_bits_and_nothing_before_a_relu() {
 }
 
 #[test]
+fn programs_settle() {
+    for program in [training_step(DType::F32).0, long_program(200)] {
+        let optimised = program.optimised();
+        assert_eq!(optimised.optimised().to_string(), optimised.to_string());
+        for pass in PASSES {
+            assert_eq!(pass.run(optimised.clone()).to_string(), optimised.to_string(), "{}", pass.name);
+        }
+    }
+}
+
+#[test]
 fn equations_keep_the_lines_they_came_from() {
     let x = Tensor::from([[1.0, -2.0], [3.0, 0.5]]);
     let first = line!() + 1;
@@ -308,5 +319,5 @@ fn three_thousand_equations_take_milliseconds() {
     let (short, long) = (time(&long), time(&twice));
     time(&training_step(DType::F32).0);
     // Twice the equations take twice the time; a shared machine may take its time over one of them.
-    assert!(long < 6 * short, "{short:?} became {long:?}");
+    assert!(long < 10 * short, "{short:?} became {long:?}");
 }

@@ -1,6 +1,7 @@
 //! Variables numbered as the text defines them.
 
 use super::{Program, Var};
+use crate::primitive::Spec;
 
 impl Program {
     /// The same program, its variables numbered in the order its text defines them; those that nothing defines disappear.
@@ -12,7 +13,9 @@ impl Program {
         for (place, var) in order.iter().enumerate() {
             number[var.index()] = Var(place as u32);
         }
-        self.specs = order.iter().map(|var| self.specs[var.index()].clone()).collect();
+        // Every variable is defined once, so its spec is taken once.
+        let take = |spec: &mut Spec| Spec { shape: std::mem::take(&mut spec.shape), dtype: spec.dtype };
+        self.specs = order.iter().map(|var| take(&mut self.specs[var.index()])).collect();
         let renumber = |var: &mut Var| *var = number[var.index()];
         self.inputs.iter_mut().chain(&mut self.outputs).for_each(renumber);
         self.captures.iter_mut().for_each(|(var, _)| renumber(var));

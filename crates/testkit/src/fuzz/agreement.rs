@@ -136,8 +136,12 @@ impl<'a> Comparison<'a> {
     fn optimised(&self) -> Result<(), String> {
         let tolerance = if self.composition.is_rounded() { ROUNDED } else { OPTIMISED };
         let (value, gradient) = (compile(self.f()).program(&self.x), compile(grad(self.f())).program(&self.x));
-        for (what, program) in [("value", value), ("gradient", gradient)] {
-            let run = |program: &Program| program.evaluate(&self.x).map_err(|error| format!("{what}: {error}"));
+        // Batches bring repetitions and transposes of their own; every fourth program is enough of them.
+        let batch = stack_each(&[self.x.clone(), moved(&self.x, &self.v, 0.01)]);
+        let batched = self.composition.seed.is_multiple_of(4).then(|| compile(vmap(grad(self.f()))).program(&batch));
+        let programs = [("value", value, &self.x), ("gradient", gradient, &self.x)].into_iter();
+        for (what, program, x) in programs.chain(batched.map(|program| ("batch of gradients", program, &batch))) {
+            let run = |program: &Program| program.evaluate(x).map_err(|error| format!("{what}: {error}"));
             let (right, got) = (run(&program)?, run(&program.optimised())?);
             for (got, right) in got.iter().zip(&right) {
                 if let Some(found) = norm_difference(got, right, tolerance) {

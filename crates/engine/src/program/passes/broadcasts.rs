@@ -11,7 +11,7 @@ use crate::tensor::broadcast;
 use smallvec::SmallVec;
 use std::sync::LazyLock;
 
-pub(super) fn run(program: Program) -> Program {
+pub(super) fn run(program: Program) -> (Program, bool) {
     static INDEX: LazyLock<Index> = LazyLock::new(|| Index::of(RULES));
     rewritten(program, &INDEX.rewrite())
 }

@@ -44,6 +44,8 @@ pub(super) struct Edit<'r> {
     /// The line of the equation that is being rewritten.
     line: Option<Line>,
     depth: usize,
+    /// Whether an equation was rewritten.
+    changed: bool,
 }
 
 /// One number that fills a tensor.
@@ -65,16 +67,20 @@ impl Number {
     }
 }
 
-/// Rewrites every equation, and drops what nothing needs any more.
-pub(super) fn rewritten(program: Program, rewrite: &Rewrite) -> Program {
+/// Rewrites every equation, and drops what nothing needs any more; whether there was anything to rewrite.
+pub(super) fn rewritten(program: Program, rewrite: &Rewrite) -> (Program, bool) {
+    let variables = program.specs.len();
     let mut edit = Edit::new(program, rewrite);
     for equation in std::mem::take(&mut edit.program.equations) {
         edit.take(equation);
     }
+    if !edit.changed && edit.program.specs.len() == variables {
+        return (edit.program, false);
+    }
     for position in 0..edit.program.outputs.len() {
         edit.program.outputs[position] = edit.renamed[edit.program.outputs[position].index()];
     }
-    super::prune::run(edit.program)
+    (super::prune::run(edit.program).0, edit.changed)
 }
 
 impl<'r> Edit<'r> {
@@ -101,6 +107,7 @@ impl<'r> Edit<'r> {
             numbers,
             line: None,
             depth: 0,
+            changed: false,
         }
     }
 
@@ -110,6 +117,7 @@ impl<'r> Edit<'r> {
         if let [output] = equation.outputs[..]
             && let Some(var) = (self.rewrite)(self, &equation)
         {
+            self.changed = true;
             self.renamed[output.index()] = var;
             self.uses[var.index()] += self.uses[output.index()];
             return;
@@ -153,18 +161,24 @@ impl<'r> Edit<'r> {
         self.uses[var.index()] == 1
     }
 
-    /// The equation of a built-in primitive that defines a variable as its only output.
-    pub fn definition(&self, var: Var) -> Option<&Equation> {
+    /// The equation that defines a variable as its only output.
+    fn equation(&self, var: Var) -> Option<&Equation> {
         match self.definitions[var.index()] {
-            Definition::Equation(place) => Some(&self.program.equations[place])
-                .filter(|equation| equation.outputs.len() == 1 && is_built_in(equation.op)),
+            Definition::Equation(place) => {
+                Some(&self.program.equations[place]).filter(|equation| equation.outputs.len() == 1)
+            }
             _ => None,
         }
     }
 
+    /// The same, if its primitive is a built-in one.
+    pub fn definition(&self, var: Var) -> Option<&Equation> {
+        self.equation(var).filter(|equation| is_built_in(equation.op))
+    }
+
     /// The attributes and operands of the call of `name` that defines a variable.
     pub fn call_of(&self, var: Var, name: &str) -> Option<(Attrs, SmallVec<[Var; 4]>)> {
-        let equation = self.definition(var).filter(|equation| equation.op.name() == name)?;
+        let equation = self.equation(var).filter(|equation| equation.op.name() == name && is_built_in(equation.op))?;
         Some((equation.attrs.clone(), SmallVec::from_slice(&equation.inputs)))
     }
 
@@ -184,7 +198,7 @@ impl<'r> Edit<'r> {
     /// The number that fills a variable, if it is one repeated constant.
     pub fn number(&self, var: Var) -> Option<Number> {
         let (mut var, dtype) = (var, self.spec(var).dtype);
-        while let Some(equation) = self.definition(var).filter(|equation| is_repetition(equation)) {
+        while let Some(equation) = self.equation(var).filter(|equation| is_repetition(equation)) {
             var = equation.inputs[0];
         }
         let bits = bits_of(self.constant(var)?)?;
@@ -274,5 +288,5 @@ pub(super) fn bits_of(tensor: &Tensor) -> Option<u64> {
 
 /// Whether an equation gives its operand's numbers again, each at least once if there are any.
 fn is_repetition(equation: &Equation) -> bool {
-    matches!(equation.op.name(), "broadcast" | "reshape" | "transpose")
+    matches!(equation.op.name(), "broadcast" | "reshape" | "transpose") && is_built_in(equation.op)
 }

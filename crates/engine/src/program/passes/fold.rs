@@ -16,8 +16,12 @@ use smallvec::SmallVec;
 /// The most elements of a folded constant.
 const MOST: usize = 1024;
 
-pub(super) fn run(program: Program) -> Program {
-    rewritten(with_small_constants(program), &fold)
+pub(super) fn run(program: Program) -> (Program, bool) {
+    let variables = program.specs.len();
+    let program = with_small_constants(program);
+    let made = program.specs.len() != variables;
+    let (program, changed) = rewritten(program, &fold);
+    if changed || !made { (program, changed) } else { (program.renumbered(), true) }
 }
 
 fn fold(edit: &mut Edit<'_>, equation: &Equation) -> Option<Var> {

@@ -21,8 +21,6 @@ pub use rule::{Equality, Rule};
 use super::{Equation, Program, ProgramAttr};
 use crate::error::OrRaise;
 use crate::primitive::Attr;
-use rustc_hash::FxHasher;
-use std::hash::{Hash, Hasher};
 
 /// A function from programs to programs that compute the same.
 ///
@@ -39,7 +37,8 @@ pub struct Pass {
     pub about: &'static str,
     /// The equations that it applies from left to right, if it is made of such.
     pub rules: &'static [Rule],
-    function: fn(Program) -> Program,
+    /// The program after it, and whether it is another one.
+    function: fn(Program) -> (Program, bool),
 }
 
 /// Every pass, in the order that [`Program::optimised`] runs them.
@@ -72,24 +71,39 @@ const MOST_ROUNDS: usize = 6;
 
 impl Pass {
     /// The program after this pass, and after it in the bodies of control flow. Debug builds verify it.
-    pub fn run(&self, mut program: Program) -> Program {
-        program.equations.iter_mut().for_each(|equation| self.descend(equation));
-        let program = (self.function)(program);
+    pub fn run(&self, program: Program) -> Program {
+        self.apply(program).0
+    }
+
+    /// And whether anything changed.
+    fn apply(&self, mut program: Program) -> (Program, bool) {
+        let inside = program.equations.iter_mut().fold(false, |changed, equation| self.descend(equation) | changed);
+        let (program, changed) = (self.function)(program);
         if cfg!(debug_assertions) {
             program.verify().or_raise();
         }
-        program
+        (program, changed | inside)
     }
 
-    /// Runs the pass on the programs that an equation holds: the bodies of loops and branches.
-    fn descend(&self, equation: &mut Equation) {
+    /// Runs the pass on the programs that an equation holds, the bodies of loops and branches, and says whether they changed.
+    fn descend(&self, equation: &mut Equation) -> bool {
+        let mut any = false;
         for (name, value) in equation.attrs.clone().iter() {
             if let Attr::Programs(bodies) = value {
-                let run = |body: &ProgramAttr| ProgramAttr::from(self.run(Program::clone(body)));
-                let bodies = bodies.iter().map(run).collect();
-                equation.attrs = std::mem::take(&mut equation.attrs).with(name, Attr::Programs(bodies));
+                let (bodies, changed): (Vec<ProgramAttr>, Vec<bool>) = bodies
+                    .iter()
+                    .map(|body| {
+                        let (body, changed) = self.apply(Program::clone(body));
+                        (ProgramAttr::from(body), changed)
+                    })
+                    .unzip();
+                if changed.contains(&true) {
+                    equation.attrs = std::mem::take(&mut equation.attrs).with(name, Attr::Programs(bodies));
+                    any = true;
+                }
             }
         }
+        any
     }
 }
 
@@ -110,30 +124,18 @@ impl Program {
     /// let program = compile(grad(|x: &Tensor| (x * x).sum())).program(&x);
     /// let optimised = program.optimised();
     /// assert_eq!(optimised.evaluate(&[x.clone()]).unwrap(), program.evaluate(&[x]).unwrap());
-    /// assert_eq!((program.equations().len(), optimised.equations().len()), (8, 1));
+    /// assert_eq!((program.equations().len(), optimised.equations().len()), (7, 1));
     /// ```
     pub fn optimised(&self) -> Program {
-        let (mut program, mut before) = (self.clone(), self.fingerprint());
-        for _ in 0..MOST_ROUNDS {
-            program = PASSES.iter().fold(program, |program, pass| pass.run(program));
-            let after = program.fingerprint();
-            if after == before {
+        let (mut program, mut quiet) = (self.clone(), 0);
+        for pass in PASSES.iter().cycle().take(MOST_ROUNDS * PASSES.len()) {
+            let (after, changed) = pass.apply(program);
+            program = after;
+            quiet = if changed { 0 } else { quiet + 1 };
+            if quiet == PASSES.len() {
                 break;
             }
-            before = after;
         }
         program
-    }
-
-    /// A number that two different programs hardly share.
-    fn fingerprint(&self) -> u64 {
-        let mut hasher = FxHasher::default();
-        self.captures.len().hash(&mut hasher);
-        self.outputs.hash(&mut hasher);
-        for equation in &self.equations {
-            equation.op.name().as_ptr().hash(&mut hasher);
-            (&equation.attrs, &equation.inputs).hash(&mut hasher);
-        }
-        hasher.finish()
     }
 }

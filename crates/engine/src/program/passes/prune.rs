@@ -2,7 +2,8 @@
 
 use crate::program::Program;
 
-pub(super) fn run(mut program: Program) -> Program {
+pub(super) fn run(mut program: Program) -> (Program, bool) {
+    let before = (program.equations.len(), program.captures.len());
     let mut needed = vec![false; program.specs.len()];
     program.outputs.iter().for_each(|var| needed[var.index()] = true);
     // What reads a variable comes after what defines it.
@@ -21,5 +22,6 @@ pub(super) fn run(mut program: Program) -> Program {
     let mut keeps = keeps.into_iter().rev();
     program.equations.retain(|_| keeps.next().expect("one for each equation"));
     program.captures.retain(|(var, _)| needed[var.index()]);
-    program.renumbered()
+    let changed = before != (program.equations.len(), program.captures.len());
+    (program.renumbered(), changed)
 }

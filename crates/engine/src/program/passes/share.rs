@@ -21,7 +21,8 @@ struct Call {
     inputs: SmallVec<[Var; 4]>,
 }
 
-pub(super) fn run(mut program: Program) -> Program {
+pub(super) fn run(mut program: Program) -> (Program, bool) {
+    let before = (program.equations.len(), program.captures.len());
     let mut renamed: Vec<Var> = (0..program.specs.len() as u32).map(Var).collect();
     let mut constants: FxHashMap<(Spec, Vec<u8>), Var> = FxHashMap::default();
     program.captures.retain(|(var, tensor)| {
@@ -50,8 +51,11 @@ pub(super) fn run(mut program: Program) -> Program {
             }
         }
     });
+    if before == (program.equations.len(), program.captures.len()) {
+        return (program, false);
+    }
     program.outputs.iter_mut().for_each(|var| *var = renamed[var.index()]);
-    program.renumbered()
+    (program.renumbered(), true)
 }
 
 fn call(equation: &Equation) -> Call {

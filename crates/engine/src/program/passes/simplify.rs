@@ -13,7 +13,7 @@ use crate::program::{Equation, Program, Var};
 use std::sync::LazyLock;
 use wengert_kernels::convert_bits;
 
-pub(super) fn run(program: Program) -> Program {
+pub(super) fn run(program: Program) -> (Program, bool) {
     static INDEX: LazyLock<Index> = LazyLock::new(|| Index::of(RULES));
     rewritten(program, &INDEX.rewrite())
 }

@@ -8,14 +8,14 @@ use super::broadcasts::{permuted, regrouped};
 use super::edit::{Edit, rewritten};
 use super::movements::padded;
 use super::rule::{Equality, Index, Rule};
-use crate::Shape;
 use crate::ops::movement::transpose::inverse;
 use crate::primitive::Attrs;
 use crate::program::{Equation, Program, Var};
+use crate::{DType, Shape};
 use smallvec::SmallVec;
 use std::sync::LazyLock;
 
-pub(super) fn run(program: Program) -> Program {
+pub(super) fn run(program: Program) -> (Program, bool) {
     static INDEX: LazyLock<Index> = LazyLock::new(|| Index::of(RULES));
     rewritten(program, &INDEX.rewrite())
 }
@@ -27,6 +27,9 @@ pub(super) static RULES: &[Rule] = &[
     Rule::new("f(reshape(x), reshape(y)) = reshape(f(x, y)) for one shape, or repeated numbers").by(reshaped),
     Rule::new("reshape(reshape(x)) = reshape(x)").by(super::movements::reshape_of_reshape),
     Rule::new("linear(x, w) = matmul(x, transpose(w)) for no bias").by(linear),
+    Rule::new("add(matmul(x, w), broadcast(b)) = linear(x, transpose(w), b) for a product read once")
+        .by(with_bias)
+        .up_to(Equality::Rounding),
     Rule::new("transpose(matmul(x, y)) = matmul(transpose(y), transpose(x)) for a product read once")
         .by(product)
         .up_to(Equality::Rounding),
@@ -97,6 +100,25 @@ fn linear(edit: &mut Edit<'_>, equation: &Equation) -> Option<Var> {
     let [x, w] = equation.inputs[..] else { return None };
     let columns = edit.transpose(w, &[1, 0]);
     Some(edit.call("matmul", Attrs::new(), &[x, columns]))
+}
+
+/// A row that is added to every row of a product is added where the product is written.
+fn with_bias(edit: &mut Edit<'_>, equation: &Equation) -> Option<Var> {
+    let [first, second] = equation.inputs[..] else { return None };
+    // Half precision rounds the product before the sum.
+    let ([rows, columns], DType::F32 | DType::F64) = (&edit.shape(first)[..], edit.spec(first).dtype) else {
+        return None;
+    };
+    let (rows, columns) = (*rows, *columns);
+    let parts = |product: Var, row: Var| {
+        let (_, inputs) = edit.call_of(product, "matmul").filter(|_| edit.is_used_once(product))?;
+        let (_, b) = edit.source_of(row, "broadcast")?;
+        let is_row = padded(edit.shape(b), 2) == [1, columns] && rows > 1;
+        is_row.then_some((inputs[0], inputs[1], b))
+    };
+    let (x, w, b) = parts(first, second).or_else(|| parts(second, first))?;
+    let (w, b) = (edit.transpose(w, &[1, 0]), edit.reshape(b, &Shape::from([columns])));
+    Some(edit.call("linear", Attrs::new(), &[x, w, b]))
 }
 
 /// Whether a permutation only exchanges the last two axes.
