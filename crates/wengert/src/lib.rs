@@ -36,9 +36,9 @@ pub mod prelude {
     pub use crate::autograd::{Backward, Tape, detect_anomaly, enable_grad, no_grad, record_values};
     pub use crate::program::Program;
     pub use crate::{
-        Adjoint, Argmin, Attention, Axes, Bag, Colouring, Compiled, Conv, Count, CrossEntropy, DType, Ellipsis,
-        EmbeddingBag, Error, ErrorKind, FixedPoint, GradCheck, GridSample, Interpolate, InterpolateMode, Jacobian, Key,
-        Krylov, LinearMap, MatrixNorm, NewAxis, Norm, Ode, Operand, Outside, PadMode, Padding, Pattern, Pool, Pullback,
+        Adjoint, Argmin, Attention, Axes, Bag, Colouring, Compiled, Conv, CrossEntropy, DType, Ellipsis, EmbeddingBag,
+        Error, ErrorKind, FixedPoint, GradCheck, GridSample, Interpolate, InterpolateMode, Jacobian, Key, Krylov,
+        LinearMap, MatrixNorm, NewAxis, Norm, Ode, Operand, Outside, PadMode, Padding, Pattern, Pool, Pullback,
         Reduction, Root, ScatterReduce, Select, Shape, SparseHessian, SparseJacobian, Tensor, Tree, TreePath, Triangle,
         argmin, catch, checkpoint, checkpoint_chain, compile, cond, custom_jvp, custom_vjp, fixed_point, fori,
         gauss_newton_product, grad, grad_with_aux, grad_wrt, gradcheck, hessian, hessian_pattern, hvp, jacfwd,

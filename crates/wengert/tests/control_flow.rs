@@ -549,3 +549,15 @@ fn gradients_stop_where_they_are_told_to() {
     assert!((grad(held)(&Tensor::from(2.0)).item() - 8.0).abs() < 1e-15);
     assert!((compile(grad(held)).call(&Tensor::from(2.0)).item() - 8.0).abs() < 1e-15);
 }
+
+#[test]
+fn equal_bodies_are_one_and_so_is_what_is_derived_from_them() {
+    let x = (Tensor::from(0.5), Tensor::from([1.0, 2.0, 3.0]));
+    let bodies = || -> Vec<wengert::program::ProgramAttr> {
+        let program = compile(grad(|(w, x): &Pair| recurrent(w, x))).program(&x);
+        let bodies = program.equations().iter().flat_map(|equation| equation.attrs.bodies());
+        bodies.map(|(_, body)| body.clone()).collect()
+    };
+    assert_eq!(bodies().len(), 2);
+    assert_eq!(bodies(), bodies());
+}
