@@ -8,7 +8,7 @@ use wengert::primitive::Primitive;
 /// ```
 /// use wengert_testkit::Aspect;
 /// assert_eq!(Aspect::SecondOrder.to_string(), "second order");
-/// assert_eq!(Aspect::ALL.len(), 14);
+/// assert_eq!(Aspect::ALL.len(), 15);
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Aspect {
@@ -20,6 +20,8 @@ pub enum Aspect {
     Dtypes,
     /// Values and derivatives of transposed, stepped and repeated operands.
     Strided,
+    /// The kernel writes all of the memory that it is given, to the bits of a call; a view names places of those numbers.
+    Memory,
     /// Tangents equal finite differences.
     Jvp,
     /// Cotangents are the transpose of tangents.
@@ -44,11 +46,12 @@ pub enum Aspect {
 
 impl Aspect {
     /// Every aspect, in the order of the columns of the coverage table.
-    pub const ALL: [Aspect; 14] = [
+    pub const ALL: [Aspect; 15] = [
         Aspect::Structure,
         Aspect::Value,
         Aspect::Dtypes,
         Aspect::Strided,
+        Aspect::Memory,
         Aspect::Jvp,
         Aspect::Vjp,
         Aspect::SecondOrder,
@@ -75,6 +78,7 @@ impl fmt::Display for Aspect {
             Aspect::Value => "value",
             Aspect::Dtypes => "dtypes",
             Aspect::Strided => "strided",
+            Aspect::Memory => "memory",
             Aspect::Jvp => "jvp",
             Aspect::Vjp => "vjp",
             Aspect::SecondOrder => "second order",
@@ -158,6 +162,7 @@ impl Report {
             _ if self.cases(aspect) > 0 => None,
             _ if aspect.needs_gradient() && !self.differentiable => Some("no gradient"),
             Aspect::Dtypes => Some("one dtype"),
+            Aspect::Memory => Some("kernel of tensors"),
             _ => Some("no case"),
         }
     }

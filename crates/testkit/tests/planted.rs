@@ -141,6 +141,12 @@ fn a_wrong_class_of_jets_is_rejected() {
 }
 
 #[test]
+fn a_kernel_that_does_not_write_all_of_its_output_is_rejected() {
+    static OP: Below = Below { name: "test_unwritten", mistake: Mistake::Unwritten };
+    rejected(&OP, &[Aspect::Memory], &[Aspect::Value, Aspect::Jvp, Aspect::Vjp, Aspect::Dtypes]);
+}
+
+#[test]
 fn a_wrong_value_is_rejected() {
     static OP: Root = Root { name: "test_value", mistake: Mistake::Value };
     rejected(&OP, &[Aspect::Value], &[]);

@@ -37,7 +37,7 @@ impl Tensor {
         let x = Tensor::from(self.numbers("unique").map_err(|error| error.help(help)).or_raise().clone());
         let shape = Shape::from(x.shape());
         computing!(x.dtype(), T => {
-            let found = order::unique::<T>(&numbers(&x));
+            let found = order::unique::<T>(&numbers(x.value.view()));
             let count = found.values.len();
             Unique {
                 values: Tensor::from_vec(found.values, [count]).cast(x.dtype()),

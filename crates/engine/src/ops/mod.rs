@@ -23,17 +23,19 @@ pub(crate) mod prelude {
     pub(crate) use super::{Operand, binary, common_shape};
     pub(crate) use crate::bind::{bind, bind1, try_bind1};
     pub(crate) use crate::primitive::{
-        Adjoints, Attrs, Case, Cost, Dependency, Device, Gradient, Gradients, Jet, Layout, Mask, Out, Outputs, Patch,
+        Adjoints, Attrs, Case, Cost, Dependency, Gradient, Gradients, Jet, Layout, Mask, Out, Outputs, Patch,
         Primitive, Rule, Sample, Saves, Spec, SpecRef, Specs, View, expect_arithmetic, expect_float, expect_same_dtype,
     };
     pub(crate) use crate::rules::{
         Decomposition, DecompositionOp, Fused, FusedOp, Linear, LinearOp, PartOf, PartTake, PartUpdate, Pick, PickOp,
-        Reduced, Reduction, ReductionOp, Rows, align_batch, arranged, away_from, checked_axes, elementwise, pick_rows,
-        rows_last, slope,
+        Reduced, Reduction, ReductionOp, Rows, align_batch, arranged, away_from, checked_axes, elementwise, lane,
+        pick_rows, rows_last, slope,
     };
-    pub(crate) use crate::tensor::{computed, computing, computing_float, fill, numbers};
+    pub(crate) use crate::tensor::{Laid, collected, computing, computing_float, fill, fill_from, numbers};
     pub(crate) use crate::{DType, Error, ErrorKind, Shape, Tensor};
     pub(crate) use smallvec::{SmallVec, smallvec};
+    pub(crate) use wengert_kernels::pool::Buffer;
+    pub(crate) use wengert_kernels::tiled::Lane;
 }
 
 macro_rules! primitives {
@@ -250,6 +252,7 @@ primitives! {
     }
     internal {
         guarded_mul: GUARDED_MUL;
+        slope: SLOPE;
         stop_gradient: STOP_GRADIENT;
         pack_positive: PACK_POSITIVE;
         select_bits: SELECT_BITS;

@@ -6,11 +6,14 @@
 
 mod attrs;
 mod case;
+mod evaluate;
 mod rule;
 mod saved;
 
 pub use attrs::{Attr, Attrs};
 pub use case::{Case, Sample};
+pub use evaluate::view_of;
+pub(crate) use evaluate::{copy_viewed, evaluate};
 pub(crate) use rule::Kept;
 pub use rule::{Rule, Saves};
 pub use saved::Held;
@@ -24,8 +27,9 @@ use crate::program::control::Control;
 use crate::rules::Elementwise;
 pub use crate::tensor::Layout;
 use crate::{DType, Error, ErrorKind, Shape, Tensor};
-use smallvec::{SmallVec, smallvec};
+use smallvec::SmallVec;
 use std::sync::Arc;
+use wengert_kernels::tiled::{Fold, Lane};
 pub use wengert_kernels::view::{Out, View};
 
 /// Where a tensor's numbers live.
@@ -307,24 +311,15 @@ pub trait Primitive: Send + Sync + 'static {
 
     /// Writes the outputs into memory that is given; operands have passed [`infer`](Primitive::infer), which gave the
     /// specs of the outputs. `false`, and nothing done, if the kernel is a function of tensors: then [`eval`](Primitive::eval) is.
-    fn run(&self, _attrs: &Attrs, _operands: &[View<'_>], _outputs: &mut [Out<'_>]) -> Result<bool, Error> {
-        Ok(false)
+    /// What is provided copies what the operation looks at, if it has a [`view`](Primitive::view).
+    fn run(&self, attrs: &Attrs, operands: &[View<'_>], outputs: &mut [Out<'_>]) -> Result<bool, Error> {
+        copy_viewed(self, attrs, operands, outputs)
     }
 
     /// Computes the outputs on `device`; operands have passed [`infer`](Primitive::infer), which gave `outputs`. What is
     /// provided looks at the operand ([`view`](Primitive::view)) or runs the kernel ([`run`](Primitive::run)) in new memory.
     fn eval(&self, _device: Device, attrs: &Attrs, operands: &[&Tensor], outputs: &[Spec]) -> Result<Outputs, Error> {
-        if let ([x], [output]) = (operands, outputs)
-            && let Some(view) = x.viewed(|layout| self.view(attrs, layout, output))
-        {
-            return Ok(smallvec![view]);
-        }
-        let views: SmallVec<[View<'_>; 4]> = operands.iter().map(|operand| operand.value.view()).collect();
-        let (results, done) = Tensor::build_all(outputs, |outputs| self.run(attrs, &views, outputs));
-        match done? {
-            true => Ok(results),
-            false => Err(missing_rule(self.name(), "run", "evaluated")),
-        }
+        evaluate(self, attrs, operands, outputs)
     }
 
     /// A shortcut past shape rule and kernel for small calls on operands that are alike; `None` where there is none.
@@ -372,6 +367,18 @@ pub trait Primitive: Send + Sync + 'static {
             missing_rule(self.name(), "vjp", "differentiated in reverse mode").raise();
         }
         Gradients::new()
+    }
+
+    /// The operation as an instruction of a fused loop, for operands and an output of these dtypes, if it is elementwise.
+    #[doc(hidden)]
+    fn lane(&'static self, _attrs: &Attrs, _operands: &[DType], _output: DType) -> Option<Lane> {
+        None
+    }
+
+    /// How a fused loop folds its operand along `axes`, if it is such a reduction.
+    #[doc(hidden)]
+    fn fold(&self) -> Option<Fold> {
+        None
     }
 
     /// Itself, if every gradient is the cotangent times a slope, element by element: a sweep gathers the slopes of

@@ -5,9 +5,12 @@
 
 mod attr;
 mod build;
+mod cost;
 mod evaluate;
 mod parse;
+mod passes;
 mod print;
+mod renumber;
 mod split;
 mod stage;
 mod verify;
@@ -17,6 +20,7 @@ pub(crate) mod control;
 pub use attr::ProgramAttr;
 pub(crate) use attr::Wish;
 pub(crate) use build::{Builder, identity};
+pub use passes::{Equality, PASSES, Pass, Rule};
 pub use split::{Residual, Split, split};
 pub(crate) use stage::{closed, stage, staged};
 
@@ -29,7 +33,11 @@ use crate::primitive::{Attrs, Primitive, Spec};
 pub struct Var(u32);
 
 impl Var {
-    fn index(self) -> usize {
+    pub(crate) fn new(index: usize) -> Var {
+        Var(index as u32)
+    }
+
+    pub(crate) fn index(self) -> usize {
         self.0 as usize
     }
 }
@@ -71,6 +79,11 @@ impl Program {
     /// Shape and dtype of a variable.
     pub fn spec(&self, var: Var) -> &Spec {
         &self.specs[var.index()]
+    }
+
+    /// How many variables there are.
+    pub(crate) fn variables(&self) -> usize {
+        self.specs.len()
     }
 
     /// The variables that a call provides.

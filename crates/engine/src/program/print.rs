@@ -18,7 +18,7 @@
 //!   }
 //! ```
 
-use super::{Program, Var};
+use super::{Equation, Program, Var};
 use std::fmt;
 use wengert_kernels::DType;
 
@@ -54,8 +54,7 @@ impl Program {
             }
         }
         for equation in &self.equations {
-            let (outputs, inputs) = (self.typed(&equation.outputs), list(&equation.inputs));
-            write!(f, "{indent}  {outputs} = {}{}({inputs})", equation.op.name(), equation.attrs)?;
+            write!(f, "{indent}  {}", self.equation_text(equation))?;
             for (name, body) in equation.attrs.bodies() {
                 f.write_str(" ")?;
                 body.write_block(f, name, depth + 1)?;
@@ -69,6 +68,12 @@ impl Program {
 
     fn typed(&self, vars: &[Var]) -> String {
         vars.iter().map(|var| format!("{var}: {}", self.spec(*var))).collect::<Vec<_>>().join(", ")
+    }
+
+    /// `c: f64[] = mul(a, b)`, without the programs that it carries.
+    pub(super) fn equation_text(&self, equation: &Equation) -> String {
+        let (outputs, inputs) = (self.typed(&equation.outputs), list(&equation.inputs));
+        format!("{outputs} = {}{}({inputs})", equation.op.name(), equation.attrs)
     }
 }
 

@@ -1,56 +1,53 @@
 //! Where attention finds its numbers: tensors `[.., heads, tokens, width]` as memory and steps, copied only where they have
 //! none.
 
-use crate::primitive::{Attrs, Spec};
+use crate::primitive::{Attrs, Spec, View};
+use crate::tensor::Laid;
 use crate::{DType, Tensor};
 use wengert_kernels::attention::{self as kernel, Heads, Mask as Hidden, MaskData, Place};
 use wengert_kernels::rows::Float;
 
-/// A tensor `[.., heads, tokens, width]` whose numbers a kernel finds by steps; copied only where it cannot.
-pub(crate) struct Located {
-    pub tensor: Tensor,
+/// A view `[.., heads, tokens, width]` whose numbers a kernel finds by steps; copied only where it cannot.
+pub(crate) struct Located<'a> {
+    laid: Laid<'a>,
     place: Place,
 }
 
-impl Located {
-    pub fn of(tensor: &Tensor, dtype: DType) -> Located {
-        Located::with(tensor, dtype, true)
+impl<'a> Located<'a> {
+    pub fn of(view: View<'a>, dtype: DType) -> Located<'a> {
+        Located::with(view, dtype, true)
     }
 
     /// A mask, whose keys may have any step; truth values stay as they are.
-    pub fn mask(tensor: &Tensor, dtype: DType) -> Located {
-        Located::with(tensor, if tensor.dtype() == DType::Bool { DType::Bool } else { dtype }, false)
+    pub fn mask(view: View<'a>, dtype: DType) -> Located<'a> {
+        Located::with(view, if view.dtype == DType::Bool { DType::Bool } else { dtype }, false)
     }
 
-    fn with(tensor: &Tensor, dtype: DType, adjacent: bool) -> Located {
-        let tensor = tensor.plain().cast(dtype);
-        if let Some(place) = place_of(&tensor, adjacent) {
-            return Located { tensor, place };
+    fn with(view: View<'a>, dtype: DType, adjacent: bool) -> Located<'a> {
+        if let (true, Some(place)) = (view.dtype == dtype, place_of(view, adjacent)) {
+            return Located { laid: Laid::Own(view), place };
         }
-        let tensor = tensor.contiguous();
-        let place = place_of(&tensor, adjacent).expect("contiguous numbers have steps");
-        Located { tensor, place }
+        let laid = Laid::copy(view, dtype);
+        let place = place_of(laid.view(), adjacent).expect("row-major numbers have steps");
+        Located { laid, place }
+    }
+
+    pub fn shape(&self) -> &[usize] {
+        self.laid.view().shape
     }
 
     pub fn heads<T: Float>(&self) -> Heads<'_, T> {
-        Heads { data: elements(&self.tensor), place: self.place }
+        Heads { data: elements(self.laid.view()), place: self.place }
     }
 }
 
-/// The memory of a tensor of this very dtype.
-fn elements<T: bytemuck::Pod>(tensor: &Tensor) -> &[T] {
-    match &tensor.value {
-        crate::tensor::Value::One(one) => &bytemuck::cast_slice(bytemuck::bytes_of(&one.bits))[..1],
-        value => {
-            let bytes = value.view().bytes;
-            bytemuck::cast_slice(&bytes[..bytes.len() / size_of::<T>() * size_of::<T>()])
-        }
-    }
+/// The memory that a view of this very dtype looks at.
+fn elements<T: bytemuck::Pod>(view: View<'_>) -> &[T] {
+    bytemuck::cast_slice(&view.bytes[..view.bytes.len() / size_of::<T>() * size_of::<T>()])
 }
 
 /// The steps of `[.., heads, tokens, width]`, if its layout has such steps and, where asked, adjacent elements.
-fn place_of(tensor: &Tensor, adjacent: bool) -> Option<Place> {
-    let view = tensor.value.view();
+fn place_of(view: View<'_>, adjacent: bool) -> Option<Place> {
     let rank = view.shape.len();
     let apart = adjacent && view.shape[rank - 1] > 1 && view.strides[rank - 1] != 1;
     if apart || view.strides.iter().any(|&step| step < 0) {
@@ -71,17 +68,17 @@ fn place_of(tensor: &Tensor, adjacent: bool) -> Option<Place> {
 }
 
 /// The numbers or truth values of a mask, and their steps.
-pub(crate) fn hidden_of<'a, T: Float>(mask: &'a Located) -> Hidden<'a, T> {
-    let view = mask.tensor.value.view();
+pub(crate) fn hidden_of<'a, T: Float>(mask: &'a Located<'_>) -> Hidden<'a, T> {
+    let view = mask.laid.view();
     let rank = view.shape.len();
     let key = if view.shape[rank - 1] > 1 { view.strides[rank - 1] as usize } else { 0 };
-    fn from<T: bytemuck::Pod>(mask: &Located) -> &[T] {
-        let all = elements::<T>(&mask.tensor);
-        &all[mask.place.offset.min(all.len())..]
+    fn from<'a, T: bytemuck::Pod>(view: View<'a>, place: &Place) -> &'a [T] {
+        let all = elements::<T>(view);
+        &all[place.offset.min(all.len())..]
     }
-    let data = match mask.tensor.dtype() {
-        DType::Bool => MaskData::Seen(from(mask)),
-        _ => MaskData::Added(from(mask)),
+    let data = match view.dtype {
+        DType::Bool => MaskData::Seen(from(view, &mask.place)),
+        _ => MaskData::Added(from(view, &mask.place)),
     };
     Hidden { data, batch: mask.place.batch, head: mask.place.head, query: mask.place.token, key }
 }
@@ -115,6 +112,12 @@ fn is_token_major(x: &Tensor) -> bool {
     rank >= 3 && view.shape[rank - 3] > 1 && view.shape[rank - 2] > 1 && view.strides[rank - 2] > view.strides[rank - 3]
 }
 
+/// Where the tokens of row-major `[.., heads, T, D]` lie.
+pub(crate) fn row_major(shape: &[usize]) -> Place {
+    let rank = shape.len();
+    Place::contiguous(if rank >= 3 { shape[rank - 3] } else { 1 }, shape[rank - 2], shape[rank - 1])
+}
+
 /// The spec in memory of a result like `like`, the place of its tokens, and how to see it as `[.., heads, T, D]`.
 pub(crate) struct Room {
     pub memory: Spec,
@@ -130,11 +133,11 @@ impl Room {
         if swap {
             memory.shape.sizes_mut().swap(rank - 3, rank - 2);
         }
-        let (heads, tokens, width) =
-            (if rank >= 3 { spec.shape[rank - 3] } else { 1 }, spec.shape[rank - 2], spec.shape[rank - 1]);
-        let place = match swap {
-            true => Place { offset: 0, batch: heads * tokens * width, head: width, token: heads * width },
-            false => Place::contiguous(heads, tokens, width),
+        let place = match (swap, &spec.shape[..]) {
+            (true, &[.., heads, tokens, width]) => {
+                Place { offset: 0, batch: heads * tokens * width, head: width, token: heads * width }
+            }
+            _ => row_major(&spec.shape),
         };
         Room { memory, place, swap }
     }

@@ -4,8 +4,8 @@
 
 use crate::bind::bind1;
 use crate::primitive::{
-    Adjoints, Attrs, Case, Cost, Dependency, Device, Gradient, Gradients, Jet, Layout, Mask, Outputs, Primitive, Rule,
-    Saves, Spec, SpecRef, Specs, streaming_cost,
+    Adjoints, Attrs, Case, Cost, Dependency, Gradient, Gradients, Jet, Layout, Mask, Out, Outputs, Primitive, Rule,
+    Saves, Spec, SpecRef, Specs, View, copy_viewed, streaming_cost,
 };
 use crate::{Error, Tensor};
 use smallvec::smallvec;
@@ -35,9 +35,14 @@ pub(crate) trait Linear: Send + Sync + 'static {
         None
     }
 
-    /// Computes the output where it is no view.
-    fn eval(_attrs: &Attrs, _x: &Tensor, _output: &Spec) -> Result<Tensor, Error> {
+    /// The kernel where it is no view.
+    fn run(_attrs: &Attrs, _x: View<'_>, _out: Out<'_>) -> Result<(), Error> {
         unreachable!("{} is always a view", Self::NAME)
+    }
+
+    /// Arithmetic operations; a movement has none.
+    fn flops(_attrs: &Attrs, _x: SpecRef<'_>, output: &Spec) -> f64 {
+        if Self::DEPENDENCY == Dependency::Movement { 0.0 } else { output.shape.elements() as f64 }
     }
 
     /// The gradient of the operand from the cotangent.
@@ -77,11 +82,11 @@ impl<L: Linear> Primitive for LinearOp<L> {
         L::view(attrs, operand, output)
     }
 
-    fn eval(&self, _device: Device, attrs: &Attrs, operands: &[&Tensor], outputs: &[Spec]) -> Result<Outputs, Error> {
-        match operands[0].viewed(|layout| L::view(attrs, layout, &outputs[0])) {
-            Some(view) => Ok(smallvec![view]),
-            None => Ok(smallvec![L::eval(attrs, operands[0], &outputs[0])?]),
+    fn run(&self, attrs: &Attrs, operands: &[View<'_>], outputs: &mut [Out<'_>]) -> Result<bool, Error> {
+        if L::IS_VIEW && copy_viewed(self, attrs, operands, outputs)? {
+            return Ok(true);
         }
+        L::run(attrs, operands[0], outputs[0].reborrow()).map(|()| true)
     }
 
     fn saves(&self, _attrs: &Attrs, _wanted: Mask) -> Saves {
@@ -105,8 +110,9 @@ impl<L: Linear> Primitive for LinearOp<L> {
         L::expansion(attrs, &operands[0]).map(|y| vec![y])
     }
 
-    fn cost(&self, _attrs: &Attrs, operands: &[SpecRef<'_>], outputs: &[Spec]) -> Cost {
-        if L::IS_VIEW { Cost::default() } else { streaming_cost(operands, outputs) }
+    fn cost(&self, attrs: &Attrs, operands: &[SpecRef<'_>], outputs: &[Spec]) -> Cost {
+        let flops = L::flops(attrs, operands[0], &outputs[0]);
+        if L::IS_VIEW { Cost::default() } else { Cost { flops, ..streaming_cost(operands, outputs) } }
     }
 
     fn dependency(&self) -> Dependency {

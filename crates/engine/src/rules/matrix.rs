@@ -4,14 +4,16 @@
 
 use crate::bind::bind;
 use crate::primitive::{
-    Adjoints, Attrs, Case, Cost, Dependency, Device, Gradient, Gradients, Jet, Mask, Outputs, Primitive, Rule, Sample,
-    Saves, Spec, SpecRef, Specs, expect_float, streaming_cost,
+    Adjoints, Attrs, Case, Cost, Dependency, Gradient, Gradients, Jet, Mask, Out, Outputs, Primitive, Rule, Sample,
+    Saves, Spec, SpecRef, Specs, View, expect_float, streaming_cost,
 };
-use crate::tensor::{broadcast, numbers};
+use crate::tensor::{Numbers, broadcast, collected, computing_float, numbers};
 use crate::{DType, Error, ErrorKind, Select, Shape, Tensor};
-use smallvec::smallvec;
+use smallvec::{SmallVec, smallvec};
 use std::marker::PhantomData;
+use wengert_kernels::dtype::Compute;
 use wengert_kernels::linalg::{Real, Reason, Status};
+use wengert_kernels::pool::Buffer;
 
 /// What a decomposition states; [`DecompositionOp`] makes a primitive of it.
 pub(crate) trait Decomposition: Send + Sync + 'static {
@@ -35,7 +37,7 @@ pub(crate) trait Decomposition: Send + Sync + 'static {
     fn sizes(attrs: &Attrs, m: usize, n: usize) -> Vec<(Vec<usize>, Option<DType>)>;
 
     /// Fills the outputs for `[batch, m, n]` matrices: those of floats in order, and the one of whole numbers.
-    fn eval<T: Real>(attrs: &Attrs, a: &[T], sizes: [usize; 3], floats: &mut [Vec<T>], whole: &mut [i64]) -> Status;
+    fn eval<T: Real>(attrs: &Attrs, a: &[T], sizes: [usize; 3], floats: &mut [Buffer<T>], whole: &mut [i64]) -> Status;
 
     fn saves(attrs: &Attrs) -> Saves;
 
@@ -55,35 +57,35 @@ impl<D> DecompositionOp<D> {
     pub(crate) const NEW: DecompositionOp<D> = DecompositionOp(PhantomData);
 }
 
-fn run<D: Decomposition, T: Real>(attrs: &Attrs, a: &Tensor, outputs: &[Spec]) -> Result<Outputs, Error> {
-    let (lead, [m, n]) = split(a.shape());
+fn run<D: Decomposition, T: Real>(attrs: &Attrs, a: View<'_>, outputs: &mut [Out<'_>]) -> Result<(), Error> {
+    let (lead, [m, n]) = split(a.shape);
     let batch: usize = lead.iter().product();
-    let mut numbers = numbers::<T>(a);
-    if D::SYMMETRIC {
-        numbers.to_mut().chunks_exact_mut((n * n).max(1)).for_each(|matrix| make_symmetric(matrix, n));
-    }
-    let is_float = |spec: &&Spec| spec.dtype.is_float();
-    let mut floats: Vec<Vec<T>> =
-        outputs.iter().filter(is_float).map(|spec| vec![T::ZERO; spec.shape.elements()]).collect();
-    let whole = outputs.iter().find(|spec| !is_float(spec)).map_or(0, |spec| spec.shape.elements());
-    let mut whole = vec![0; whole];
+    let numbers = match D::SYMMETRIC {
+        true => {
+            let mut copy = collected(a);
+            copy.chunks_exact_mut((n * n).max(1)).for_each(|matrix| make_symmetric(matrix, n));
+            Numbers::Copied(copy)
+        }
+        false => numbers::<T>(a),
+    };
+    let length = |out: &Out<'_>| out.bytes.len() / out.dtype.size();
+    let is_float = |out: &&Out<'_>| out.dtype.is_float();
+    let mut floats: SmallVec<[Buffer<T>; 3]> =
+        outputs.iter().filter(is_float).map(|out| Buffer::zeros(length(out))).collect();
+    let mut whole = Buffer::zeros(outputs.iter().find(|out| !is_float(out)).map_or(0, length));
     let status = D::eval(attrs, &numbers, [batch, m, n], &mut floats, &mut whole);
     let has_word = D::ATTRIBUTES.contains(&"checked");
     if D::CHECKED && (!has_word || attrs.int("checked") != 0) {
         judge(D::NAME, lead, &status)?;
     }
-    let mut floats = floats.into_iter();
-    let finish = |spec: &Spec| match spec.dtype.is_float() {
-        true => filled(&floats.next().expect("one list for each float output"), T::DTYPE, spec),
-        false => filled(&whole, DType::I64, spec),
-    };
-    Ok(outputs.iter().map(finish).collect())
-}
-
-/// A tensor of `spec` from numbers of another dtype.
-pub(crate) fn filled<T: bytemuck::Pod>(numbers: &[T], dtype: DType, spec: &Spec) -> Tensor {
-    let wide = Spec { dtype, ..spec.clone() };
-    Tensor::build(&wide, |out| out.bytes.copy_from_slice(bytemuck::cast_slice(numbers))).0.cast(spec.dtype)
+    let mut floats = floats.iter();
+    for out in outputs {
+        match out.dtype.is_float() {
+            true => T::store(floats.next().expect("one list for each float output"), out.dtype, out.bytes),
+            false => i64::store(&whole, out.dtype, out.bytes),
+        }
+    }
+    Ok(())
 }
 
 fn make_symmetric<T: Real>(a: &mut [T], n: usize) {
@@ -193,11 +195,9 @@ impl<D: Decomposition> Primitive for DecompositionOp<D> {
         Ok(D::sizes(attrs, m, n).into_iter().map(spec).collect())
     }
 
-    fn eval(&self, _device: Device, attrs: &Attrs, operands: &[&Tensor], outputs: &[Spec]) -> Result<Outputs, Error> {
-        match operands[0].dtype() {
-            DType::F64 => run::<D, f64>(attrs, operands[0], outputs),
-            _ => run::<D, f32>(attrs, operands[0], outputs),
-        }
+    fn run(&self, attrs: &Attrs, operands: &[View<'_>], outputs: &mut [Out<'_>]) -> Result<bool, Error> {
+        computing_float!(operands[0].dtype, T => run::<D, T>(attrs, operands[0], outputs))?;
+        Ok(true)
     }
 
     fn saves(&self, attrs: &Attrs, _wanted: Mask) -> Saves {

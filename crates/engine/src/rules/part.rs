@@ -5,15 +5,16 @@
 
 use crate::bind::bind1;
 use crate::primitive::{
-    Adjoints, Attrs, Case, Cost, Dependency, Device, Gradient, Gradients, Jet, Mask, Outputs, Patch, Primitive, Rule,
-    Sample, Saves, Spec, SpecRef, Specs, expect_arithmetic, expect_same_dtype,
+    Adjoints, Attrs, Case, Cost, Dependency, Gradient, Gradients, Jet, Mask, Out, Outputs, Patch, Primitive, Rule,
+    Sample, Saves, Spec, SpecRef, Specs, View, expect_arithmetic, expect_same_dtype,
 };
 use crate::rules::align_batch;
-use crate::tensor::Layout;
+use crate::tensor::{Layout, computing, fill};
 use crate::{Error, ErrorKind, Shape, Tensor};
 use smallvec::smallvec;
 use std::marker::PhantomData;
-use wengert_kernels::map::copy;
+use wengert_kernels::dtype::Element;
+use wengert_kernels::map::{Part, add_part, assign_part, copy};
 
 /// How a kind of part is named by attributes.
 pub(crate) trait PartOf: Sized + Send + Sync + 'static {
@@ -71,8 +72,8 @@ impl<P: PartOf> Primitive for PartTake<P> {
         Ok(smallvec![Spec { shape, dtype: operands[0].dtype }])
     }
 
-    fn eval(&self, _device: Device, attrs: &Attrs, operands: &[&Tensor], outputs: &[Spec]) -> Result<Outputs, Error> {
-        Ok(smallvec![operands[0].with_layout(|layout| P::layout(attrs, layout, &outputs[0].shape))])
+    fn view(&self, attrs: &Attrs, operand: &Layout, output: &Spec) -> Option<Layout> {
+        Some(P::layout(attrs, operand, &output.shape))
     }
 
     fn saves(&self, _attrs: &Attrs, _wanted: Mask) -> Saves {
@@ -178,22 +179,25 @@ impl<P: PartOf> Primitive for PartUpdate<P> {
         Ok(smallvec![x.to_spec()])
     }
 
-    fn eval(&self, _device: Device, attrs: &Attrs, operands: &[&Tensor], outputs: &[Spec]) -> Result<Outputs, Error> {
-        let (x, values) = (operands[0], operands[1]);
-        if outputs[0].shape.elements() == 1 {
-            let whole = || values.plain().reshape(x.shape());
-            return Ok(smallvec![match (values.elements(), self.adds) {
-                (0, _) => x.plain(),
-                (1, true) => x.plain() + whole(),
-                (_, true) => x.plain() + values.plain().sum().reshape(x.shape()),
-                (_, false) => whole(),
-            }]);
+    fn run(&self, attrs: &Attrs, operands: &[View<'_>], outputs: &mut [Out<'_>]) -> Result<bool, Error> {
+        let (x, values, out) = (operands[0], operands[1], outputs[0].reborrow());
+        let layout = P::layout(attrs, &Layout::contiguous(Shape::from(x.shape)), &Shape::from(values.shape));
+        let part = Part { offset: layout.offset as usize, shape: &layout.shape, strides: &layout.strides };
+        let update = |Out { dtype, bytes }: Out<'_>| {
+            copy(x, Out { dtype, bytes: &mut *bytes });
+            match self.adds {
+                true => add_part(Out { dtype, bytes }, part, values),
+                false => assign_part(Out { dtype, bytes }, part, values),
+            }
+        };
+        // Places that take several terms add them up in the dtype that is computed in.
+        match P::OVERLAPS {
+            true => computing!(out.dtype, T => fill(out, |wide: &mut [T]| {
+                update(Out { dtype: T::DTYPE, bytes: bytemuck::cast_slice_mut(wide) });
+            })),
+            false => update(out),
         }
-        let dtype = if P::OVERLAPS { outputs[0].dtype.compute() } else { outputs[0].dtype };
-        let spec = Spec { dtype, ..outputs[0].clone() };
-        let (mut y, ()) = Tensor::build(&spec, |out| copy(x.value.view(), out));
-        self.eval_in_place(attrs, &mut y, &[values])?;
-        Ok(smallvec![y.cast(outputs[0].dtype)])
+        Ok(true)
     }
 
     fn eval_in_place(&self, attrs: &Attrs, target: &mut Tensor, rest: &[&Tensor]) -> Result<bool, Error> {

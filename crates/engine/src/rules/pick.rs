@@ -7,14 +7,16 @@ use super::axes::{as_given, row_and_axis};
 use crate::bind::bind;
 use crate::ops::indexing::scatter_add::SCATTER_ADD;
 use crate::primitive::{
-    Adjoints, Attrs, Case, Dependency, Device, Gradient, Gradients, Mask, Outputs, Patch, Primitive, Rule, Sample,
-    Saves, Spec, SpecRef, Specs,
+    Adjoints, Attrs, Case, Dependency, Gradient, Gradients, Layout, Mask, Out, Outputs, Patch, Primitive, Rule, Sample,
+    Saves, Spec, SpecRef, Specs, View,
 };
 use crate::tensor::{fill, numbers};
 use crate::{DType, Error, ErrorKind, Shape, Tensor};
-use smallvec::smallvec;
+use smallvec::{SmallVec, smallvec};
 use std::marker::PhantomData;
 use wengert_kernels::dtype::Compute;
+use wengert_kernels::map::copy;
+use wengert_kernels::pool::Buffer;
 
 /// What a choice along an axis states; [`PickOp`] makes a primitive of it.
 pub(crate) trait Pick: Send + Sync + 'static {
@@ -30,7 +32,7 @@ pub(crate) trait Pick: Send + Sync + 'static {
     fn length(attrs: &Attrs, n: usize) -> Result<Option<usize>, Error>;
 
     /// Values and positions.
-    fn eval(attrs: &Attrs, x: &Tensor, axis: usize, outputs: &[Spec]) -> Outputs;
+    fn run(attrs: &Attrs, x: View<'_>, axis: usize, values: Out<'_>, positions: &mut [i64]);
 
     /// The positions that are picked of one row, by another method than the kernel's.
     fn reference(attrs: &Attrs, row: &[f64]) -> Vec<usize>;
@@ -79,29 +81,31 @@ fn at(axis: usize) -> Attrs {
 
 /// Runs a kernel that picks along rows: `pick(x, n, values, positions)`.
 pub(crate) fn pick_rows<T: Compute>(
-    x: &Tensor,
+    x: View<'_>,
     axis: usize,
-    outputs: &[Spec],
+    values: Out<'_>,
+    positions: &mut [i64],
     pick: impl FnOnce(&[T], usize, &mut [T], &mut [i64]),
-) -> Outputs {
-    let (rows, [_, n, _]) = super::rows_last(x, &[axis]);
-    let dropped = outputs[0].shape.rank() < x.rank();
-    // The outputs with the axis last; moving it back is a view.
-    let mut shape: Vec<usize> = outputs[0].shape.to_vec();
-    if !dropped {
-        let length = shape.remove(axis);
-        shape.push(length);
+) {
+    let (layout, [count, n, _]) = super::rows_last(x, &[axis]);
+    let rows = numbers::<T>(layout.over(x));
+    let length = positions.len() / count.max(1);
+    if length <= 1 || axis + 1 == x.shape.len() {
+        return fill(values, |values| pick(&rows, n, values, positions));
     }
-    let mut positions = vec![0i64; outputs[0].shape.elements()];
-    let spec = Spec::new(shape, outputs[0].dtype);
-    let (values, ()) = Tensor::build(&spec, |out| fill(out, |values| pick(&numbers(&rows), n, values, &mut positions)));
-    let positions = Tensor::from_vec(positions, spec.shape);
-    if dropped || axis + 1 == x.rank() {
-        return smallvec![values, positions];
+    // With the axis last, then moved back.
+    let (mut found, mut places) = (Buffer::<T>::new(positions.len()), Buffer::<i64>::new(positions.len()));
+    pick(&rows, n, &mut found, &mut places);
+    let mut back: SmallVec<[usize; 4]> = (0..x.shape.len() - 1).collect();
+    back.insert(axis, x.shape.len() - 1);
+    let mut shape = layout.shape;
+    shape.sizes_mut()[x.shape.len() - 1] = length;
+    let moved = Layout::contiguous(shape).permuted(&back);
+    fn over<'a, T: Compute>(moved: &'a Layout, numbers: &'a [T]) -> View<'a> {
+        moved.over(View { dtype: T::DTYPE, bytes: bytemuck::cast_slice(numbers), offset: 0, shape: &[], strides: &[] })
     }
-    let mut back: Vec<usize> = (0..x.rank() - 1).collect();
-    back.insert(axis, x.rank() - 1);
-    smallvec![values.permute(&back), positions.permute(&back)]
+    copy(over(&moved, &found), values);
+    copy(over(&moved, &places), Out { dtype: DType::I64, bytes: bytemuck::cast_slice_mut(positions) });
 }
 
 impl<P: Pick> Primitive for PickOp<P> {
@@ -138,8 +142,11 @@ impl<P: Pick> Primitive for PickOp<P> {
         Ok(smallvec![Spec { shape: shape.clone(), dtype: x.dtype }, Spec { shape, dtype: DType::I64 }])
     }
 
-    fn eval(&self, _device: Device, attrs: &Attrs, operands: &[&Tensor], outputs: &[Spec]) -> Result<Outputs, Error> {
-        Ok(P::eval(attrs, operands[0], attrs.axis("axis"), outputs))
+    fn run(&self, attrs: &Attrs, operands: &[View<'_>], outputs: &mut [Out<'_>]) -> Result<bool, Error> {
+        let [values, positions] = outputs else { unreachable!("two outputs") };
+        let (values, axis) = (values.reborrow(), attrs.axis("axis"));
+        fill(positions.reborrow(), |positions| P::run(attrs, operands[0], axis, values, positions));
+        Ok(true)
     }
 
     fn saves(&self, _attrs: &Attrs, _wanted: Mask) -> Saves {

@@ -8,8 +8,8 @@
 use super::{align_batch, all_numbers};
 use crate::bind::bind1;
 use crate::primitive::{
-    Adjoints, Attrs, Case, Cost, Dependency, Device, Gradient, Gradients, Mask, Outputs, Primitive, Rule, Saves, Spec,
-    SpecRef, Specs, expect_same_dtype, streaming_cost,
+    Adjoints, Attrs, Case, Cost, Dependency, Gradient, Gradients, Mask, Out, Outputs, Primitive, Rule, Saves, Spec,
+    SpecRef, Specs, View, expect_same_dtype, streaming_cost,
 };
 use crate::transform::jvp;
 use crate::{Error, ErrorKind, Shape, Tensor};
@@ -28,7 +28,7 @@ pub(crate) trait Polar: Send + Sync + 'static {
     fn expect(x: SpecRef<'_>) -> Result<(), Error>;
 
     /// F of the first operand along the others, all of one shape.
-    fn eval(operands: &[&Tensor], output: &Spec) -> Tensor;
+    fn run(operands: &[View<'_>], out: Out<'_>);
 
     /// F in other operations, exact everywhere: tangents of what is more than numbers take this way, so that a derivative of high order
     /// along one curve does not ask for every way to share it among directions.
@@ -120,8 +120,9 @@ impl<P: Polar> Primitive for PolarOp<P> {
         Ok(smallvec![operands[0].to_spec()])
     }
 
-    fn eval(&self, _device: Device, _attrs: &Attrs, operands: &[&Tensor], outputs: &[Spec]) -> Result<Outputs, Error> {
-        Ok(smallvec![P::eval(operands, &outputs[0])])
+    fn run(&self, _attrs: &Attrs, operands: &[View<'_>], outputs: &mut [Out<'_>]) -> Result<bool, Error> {
+        P::run(operands, outputs[0].reborrow());
+        Ok(true)
     }
 
     fn saves(&self, attrs: &Attrs, wanted: Mask) -> Saves {

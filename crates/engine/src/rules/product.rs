@@ -141,11 +141,11 @@ enum Cotangent<'a, T> {
 }
 
 /// Room for what is on its way.
-type Scratch<T> = [T; TILE];
+type Buffer<T> = [T; TILE];
 
 impl<T: Native> ReadyProduct<'_, T> {
     /// Elements `from..`.
-    fn write(&self, from: usize, scratch: &mut Scratch<T>, tile: &mut [T]) {
+    fn write(&self, from: usize, scratch: &mut Buffer<T>, tile: &mut [T]) {
         let start = match self.g {
             Cotangent::Number(number) => {
                 tile.fill(number);
@@ -156,7 +156,7 @@ impl<T: Native> ReadyProduct<'_, T> {
         multiply(&self.factors, from, start, scratch, tile);
     }
 
-    fn add_to(&self, from: usize, [scratch, own]: &mut [Scratch<T>; 2], sum: &mut [T]) {
+    fn add_to(&self, from: usize, [scratch, own]: &mut [Buffer<T>; 2], sum: &mut [T]) {
         let own = &mut own[..sum.len()];
         self.write(from, scratch, own);
         loop2_in_place(sum, own, |sum: T, x: T| sum + x);
@@ -164,7 +164,7 @@ impl<T: Native> ReadyProduct<'_, T> {
 }
 
 /// Calls `visit` with the place of every tile, the tile and scratch memory.
-fn for_each_tile<T: Native>(out: &mut [T], visit: &(dyn Fn(usize, &mut [T], &mut [Scratch<T>; 2]) + Sync)) {
+fn for_each_tile<T: Native>(out: &mut [T], visit: &(dyn Fn(usize, &mut [T], &mut [Buffer<T>; 2]) + Sync)) {
     for_each_chunk(out, CHUNK, &|chunk, out| {
         let mut scratch = [[T::ZERO; TILE]; 2];
         for (tile, out) in out.chunks_mut(TILE).enumerate() {

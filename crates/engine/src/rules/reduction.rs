@@ -7,12 +7,13 @@ use super::axes::{checked_axes, keep_axes, kept_shape};
 use crate::bind::bind1;
 use crate::error::OrRaise;
 use crate::primitive::{
-    Adjoints, Attrs, Case, Cost, Dependency, Device, Gradient, Gradients, Mask, Outputs, Primitive, Rule, Sample,
-    Saves, Spec, SpecRef, Specs, expect_float, streaming_cost,
+    Adjoints, Attrs, Case, Cost, Dependency, Gradient, Gradients, Layout, Mask, Out, Outputs, Primitive, Rule, Sample,
+    Saves, Spec, SpecRef, Specs, View, expect_float, streaming_cost,
 };
 use crate::{DType, Error, ErrorKind, Shape, Tensor};
-use smallvec::smallvec;
+use smallvec::{SmallVec, smallvec};
 use std::marker::PhantomData;
+use wengert_kernels::tiled::Fold;
 
 /// What a reduction states; [`ReductionOp`] makes a primitive of it.
 pub(crate) trait Reduction: Send + Sync + 'static {
@@ -24,15 +25,20 @@ pub(crate) trait Reduction: Send + Sync + 'static {
     const DIFFERENTIABLE: bool = true;
     /// Whether the slope is computed from the output as well.
     const READS_OUTPUT: bool = false;
+    /// Arithmetic operations for each element of the operand.
+    const FLOPS: f64 = 1.0;
     /// Whether it has no value for no elements.
     const NEEDS_ELEMENTS: bool = false;
+
+    /// How a fused loop does it, if it can.
+    const FOLD: Option<Fold> = None;
 
     /// The dtype of the result, or why there is none.
     fn dtype(x: DType) -> Result<DType, Error> {
         expect_float(Self::NAME, x).map(|()| x)
     }
 
-    fn eval(attrs: &Attrs, x: &Tensor, axes: &[usize], output: &Spec) -> Tensor;
+    fn run(attrs: &Attrs, x: View<'_>, axes: &[usize], out: Out<'_>);
 
     /// dy/dx for every element of the operand.
     fn slope(_call: &Reduced<'_>) -> Tensor {
@@ -181,8 +187,13 @@ impl<R: Reduction> Primitive for ReductionOp<R> {
         Ok(smallvec![Spec { shape, dtype }])
     }
 
-    fn eval(&self, _device: Device, attrs: &Attrs, operands: &[&Tensor], outputs: &[Spec]) -> Result<Outputs, Error> {
-        Ok(smallvec![R::eval(attrs, operands[0], &attrs.sizes("axes"), &outputs[0])])
+    fn run(&self, attrs: &Attrs, operands: &[View<'_>], outputs: &mut [Out<'_>]) -> Result<bool, Error> {
+        R::run(attrs, operands[0], &attrs.sizes("axes"), outputs[0].reborrow());
+        Ok(true)
+    }
+
+    fn fold(&self) -> Option<Fold> {
+        R::FOLD
     }
 
     fn saves(&self, _attrs: &Attrs, _wanted: Mask) -> Saves {
@@ -221,7 +232,7 @@ impl<R: Reduction> Primitive for ReductionOp<R> {
 
     fn cost(&self, _attrs: &Attrs, operands: &[SpecRef<'_>], outputs: &[Spec]) -> Cost {
         let elements: usize = operands[0].shape.iter().product();
-        Cost { flops: elements as f64, ..streaming_cost(operands, outputs) }
+        Cost { flops: R::FLOPS * elements as f64, ..streaming_cost(operands, outputs) }
     }
 
     fn dependency(&self) -> Dependency {
@@ -286,22 +297,21 @@ fn case_of<R: Reduction>(tried: &Attrs, x: Sample, axes: &[usize]) -> Case {
     })
 }
 
-/// A plain tensor as `[outer, n, inner]` with the axes in the middle; in another order of its memory if they are apart.
-pub(crate) fn arranged(x: &Tensor, axes: &[usize]) -> (Tensor, [usize; 3]) {
+/// A view as `[outer, n, inner]` with the axes in the middle; in another order of its memory if they are apart.
+pub(crate) fn arranged(x: View<'_>, axes: &[usize]) -> (Layout, [usize; 3]) {
     let together = axes.windows(2).all(|pair| pair[0] + 1 == pair[1]);
     let (Some(&first), true) = (axes.first(), together) else { return rows_last(x, axes) };
     let size = |part: &[usize]| part.iter().product();
-    let (before, rest) = x.shape().split_at(first);
+    let (before, rest) = x.shape.split_at(first);
     let (middle, after) = rest.split_at(axes.len());
-    (x.clone(), [size(before), size(middle), size(after)])
+    (Layout::of(x), [size(before), size(middle), size(after)])
 }
 
 /// The same with the axes last.
-pub(crate) fn rows_last(x: &Tensor, axes: &[usize]) -> (Tensor, [usize; 3]) {
-    let kept = (0..x.rank()).filter(|axis| !axes.contains(axis));
-    let permutation: Vec<usize> = kept.chain(axes.iter().copied()).collect();
-    let n = axes.iter().map(|&axis| x.shape()[axis]).product();
-    let others = kept_shape(axes, x.shape()).elements();
-    let in_place = permutation.iter().copied().eq(0..x.rank());
-    (if in_place { x.clone() } else { x.permute(&permutation) }, [others, n, 1])
+pub(crate) fn rows_last(x: View<'_>, axes: &[usize]) -> (Layout, [usize; 3]) {
+    let kept = (0..x.shape.len()).filter(|axis| !axes.contains(axis));
+    let permutation: SmallVec<[usize; 4]> = kept.chain(axes.iter().copied()).collect();
+    let n = axes.iter().map(|&axis| x.shape[axis]).product();
+    let others = kept_shape(axes, x.shape).elements();
+    (Layout::of(x).permuted(&permutation), [others, n, 1])
 }

@@ -7,8 +7,8 @@ use super::align_batch;
 use crate::autograd::modes;
 use crate::bind::bind1;
 use crate::primitive::{
-    Adjoints, Attrs, Case, Cost, Dependency, Device, Gradient, Gradients, Mask, Outputs, Primitive, Rule, Sample,
-    Saves, Spec, SpecRef, Specs, expect_float, expect_same_dtype, streaming_cost,
+    Adjoints, Attrs, Case, Cost, Dependency, Gradient, Gradients, Mask, Out, Outputs, Primitive, Rule, Sample, Saves,
+    Spec, SpecRef, Specs, View, expect_float, expect_same_dtype, streaming_cost,
 };
 use crate::tensor::{fill, numbers};
 use crate::{DType, Error, ErrorKind, Shape, Tensor};
@@ -28,6 +28,8 @@ pub struct Rows {
     pub(crate) name: &'static str,
     pub(crate) operands: usize,
     pub(crate) rule_text: &'static str,
+    /// Arithmetic operations for each element.
+    pub(crate) flops: f64,
     pub(crate) f64: RowKernel<f64>,
     pub(crate) f32: RowKernel<f32>,
     pub(crate) saves: fn(Mask) -> Saves,
@@ -60,11 +62,11 @@ impl Rows {
         bind1(self, Attrs::new(), &moved).permute(&back)
     }
 
-    fn run<T: Compute>(&self, kernel: RowKernel<T>, operands: &[&Tensor], output: &Spec) -> Tensor {
-        let numbers: SmallVec<[_; 2]> = operands.iter().map(|operand| numbers::<T>(operand)).collect();
+    fn run_rows<T: Compute>(&self, kernel: RowKernel<T>, operands: &[View<'_>], out: Out<'_>) {
+        let numbers: SmallVec<[_; 2]> = operands.iter().map(|operand| numbers::<T>(*operand)).collect();
         let slices: SmallVec<[&[T]; 2]> = numbers.iter().map(|numbers| &**numbers).collect();
-        let n = *output.shape.last().expect("the shape rule refused scalars");
-        Tensor::build(output, |out| fill(out, |out| kernel(&slices, n, out))).0
+        let n = *operands[0].shape.last().expect("the shape rule refused scalars");
+        fill(out, |out| kernel(&slices, n, out));
     }
 }
 
@@ -97,11 +99,13 @@ impl Primitive for Rows {
         Ok(smallvec![first.to_spec()])
     }
 
-    fn eval(&self, _device: Device, _attrs: &Attrs, operands: &[&Tensor], outputs: &[Spec]) -> Result<Outputs, Error> {
-        Ok(smallvec![match outputs[0].dtype {
-            DType::F64 => self.run(self.f64, operands, &outputs[0]),
-            _ => self.run(self.f32, operands, &outputs[0]),
-        }])
+    fn run(&self, _attrs: &Attrs, operands: &[View<'_>], outputs: &mut [Out<'_>]) -> Result<bool, Error> {
+        let out = outputs[0].reborrow();
+        match out.dtype {
+            DType::F64 => self.run_rows(self.f64, operands, out),
+            _ => self.run_rows(self.f32, operands, out),
+        }
+        Ok(true)
     }
 
     fn saves(&self, _attrs: &Attrs, wanted: Mask) -> Saves {
@@ -136,7 +140,7 @@ impl Primitive for Rows {
 
     fn cost(&self, _attrs: &Attrs, operands: &[SpecRef<'_>], outputs: &[Spec]) -> Cost {
         let streaming = streaming_cost(operands, outputs);
-        Cost { flops: 4.0 * streaming.flops, ..streaming }
+        Cost { flops: self.flops * streaming.flops, ..streaming }
     }
 
     fn rule_text(&self) -> &'static str {

@@ -1,11 +1,10 @@
 //! From Rust data and back.
 
-use super::{DType, Shape, Tensor};
+use super::{DType, Shape, Tensor, numbers};
 use crate::error::OrRaise;
 use crate::primitive::Spec;
 use crate::{Error, ErrorKind};
 use half::{bf16, f16};
-use wengert_kernels::dtype::Compute;
 use wengert_kernels::map;
 use wengert_kernels::view::Out;
 
@@ -217,14 +216,6 @@ impl Tensor {
     }
 }
 
-/// Reads all numbers of a tensor, converted, for kernels without a strided form.
-pub(crate) fn collect<T: Compute>(tensor: &Tensor) -> Vec<T> {
-    let view = tensor.value.view();
-    let mut numbers = vec![T::ZERO; view.len()];
-    map::copy(view, Out { dtype: T::DTYPE, bytes: bytemuck::cast_slice_mut(&mut numbers) });
-    numbers
-}
-
 /// Equal shape, dtype and numbers; NaN equals nothing, as for floats.
 impl PartialEq for Tensor {
     #[track_caller]
@@ -232,8 +223,8 @@ impl PartialEq for Tensor {
         let (a, b) = (self.read("=="), other.read("=="));
         a.spec() == b.spec()
             && match a.dtype() {
-                dtype if dtype.is_float() => collect::<f64>(&a) == collect::<f64>(&b),
-                _ => collect::<i64>(&a) == collect::<i64>(&b),
+                dtype if dtype.is_float() => numbers::<f64>(a.value.view())[..] == numbers::<f64>(b.value.view())[..],
+                _ => numbers::<i64>(a.value.view())[..] == numbers::<i64>(b.value.view())[..],
             }
     }
 }

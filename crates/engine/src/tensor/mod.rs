@@ -17,11 +17,10 @@ pub use mutate::SliceMut;
 pub use select::{Ellipsis, NewAxis, Select, Selection};
 pub use shape::{AnyAxis, Shape};
 
-pub(crate) use convert::collect;
 pub use shape::Layout;
 use shape::MOST_AXES;
 pub(crate) use shape::broadcast;
-pub(crate) use slices::{computed, computing, computing_float, fill, numbers};
+pub(crate) use slices::{Laid, Numbers, collected, computing, computing_float, fill, fill_from, numbers};
 
 use crate::autograd::GradientSlot;
 use crate::error::OrRaise;
@@ -306,7 +305,7 @@ impl Tensor {
     }
 
     /// A new tensor, row-major, whose numbers have yet to be written.
-    fn blank(spec: &Spec) -> Tensor {
+    pub(crate) fn blank(spec: &Spec) -> Tensor {
         let Spec { dtype, ref shape } = *spec;
         if shape.elements() == 1 {
             return Tensor::one(0, dtype, shape.rank());
@@ -318,8 +317,18 @@ impl Tensor {
         Tensor::from_array(dtype, Layout::contiguous(shape.clone()), Block::new(spec.bytes()))
     }
 
-    /// The memory of a [`blank`](Tensor::blank) tensor.
-    fn out(&mut self) -> Out<'_> {
+    /// The bytes of numbers that lie row-major without gaps.
+    pub(crate) fn row_major_bytes(&self) -> &[u8] {
+        self.value.view().contiguous_bytes().expect("the numbers are contiguous")
+    }
+
+    /// Whether its numbers may be overwritten: nobody else can see them.
+    pub(crate) fn is_writable(&mut self) -> bool {
+        matches!(self.value, Value::One(_)) || self.unique_bytes().is_some()
+    }
+
+    /// The memory of a tensor that [is writable](Tensor::is_writable).
+    pub(crate) fn out(&mut self) -> Out<'_> {
         let dtype = self.dtype();
         match self.value {
             Value::One(ref mut one) => Out { dtype, bytes: &mut bytemuck::bytes_of_mut(&mut one.bits)[..dtype.size()] },
@@ -338,28 +347,25 @@ impl Tensor {
 
     /// Another view of the same memory, if there is one.
     pub(crate) fn viewed(&self, change: impl FnOnce(&Layout) -> Option<Layout>) -> Option<Tensor> {
-        let own = match self.memory() {
-            Some((layout, _)) => layout,
-            None => Cow::Owned(Layout::contiguous(Shape::from(self.shape()))),
-        };
-        let changed = change(&own)?;
-        Some(self.with_layout(|_| changed))
+        let dtype = self.dtype();
+        if let Some((layout, block)) = self.memory() {
+            let changed = change(&layout)?;
+            let same = changed == *layout;
+            return Some(if same { self.plain() } else { Tensor::from_array(dtype, changed, block.clone()) });
+        }
+        let Value::One(one) = &self.value else { unreachable!("views are made of numbers") };
+        let layout = change(&Layout::contiguous(Shape::from(self.shape())))?;
+        if layout.shape.elements() == 1 {
+            return Some(Tensor::one(one.bits, dtype, layout.shape.rank()));
+        }
+        let mut block = Block::new(8);
+        block.bytes_mut().expect("a new block is unique").copy_from_slice(&one.bits.to_le_bytes());
+        Some(Tensor::from_array(dtype, layout, block))
     }
 
     /// Another view of the same memory.
     pub(crate) fn with_layout(&self, change: impl FnOnce(&Layout) -> Layout) -> Tensor {
-        let dtype = self.dtype();
-        if let Some((layout, block)) = self.memory() {
-            return Tensor::from_array(dtype, change(&layout), block.clone());
-        }
-        let Value::One(one) = &self.value else { unreachable!("views are made of numbers") };
-        let layout = change(&Layout::contiguous(Shape::from(self.shape())));
-        if layout.shape.elements() == 1 {
-            return Tensor::one(one.bits, dtype, layout.shape.rank());
-        }
-        let mut block = Block::new(8);
-        block.bytes_mut().expect("a new block is unique").copy_from_slice(&one.bits.to_le_bytes());
-        Tensor::from_array(dtype, layout, block)
+        self.viewed(|layout| Some(change(layout))).expect("there is one")
     }
 
     /// The bytes of row-major memory that nobody else can see.

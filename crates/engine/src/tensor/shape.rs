@@ -4,6 +4,7 @@ use crate::{Error, ErrorKind};
 use smallvec::SmallVec;
 use std::fmt;
 use std::ops::Deref;
+use wengert_kernels::view::View;
 
 /// The most axes a tensor can have.
 pub(crate) const MOST_AXES: usize = 64;
@@ -183,6 +184,32 @@ pub struct Layout {
 }
 
 impl Layout {
+    /// Where the elements of a view lie.
+    ///
+    /// ```
+    /// use wengert::{prelude::*, primitive::{Layout, view_of}};
+    /// let x = Tensor::zeros([2, 3]).contiguous();
+    /// assert_eq!(Layout::of(view_of(&x.t()).unwrap()).strides[..], [1, 3]);
+    /// ```
+    pub fn of(view: View<'_>) -> Layout {
+        Layout { shape: Shape::from(view.shape), strides: SmallVec::from_slice(view.strides), offset: view.offset }
+    }
+
+    /// The elements at these places of the memory that `view` looks at.
+    ///
+    /// ```
+    /// use wengert::{prelude::*, primitive::{Layout, find, Attrs, view_of}};
+    /// let x = Tensor::from([[1.0, 2.0], [3.0, 4.0]]);
+    /// let (view, spec) = (view_of(&x).unwrap(), x.spec());
+    /// let transpose = find("transpose").unwrap();
+    /// let attrs = Attrs::new().with_sizes("permutation", &[1, 0]);
+    /// let layout = transpose.view(&attrs, &Layout::of(view), &spec).unwrap();
+    /// assert_eq!(layout.over(view).at_linear::<f64>(1), 3.0);
+    /// ```
+    pub fn over<'a>(&'a self, view: View<'a>) -> View<'a> {
+        View { offset: self.offset, shape: &self.shape, strides: &self.strides, ..view }
+    }
+
     /// Row-major from the start of the buffer.
     pub(crate) fn contiguous(shape: Shape) -> Layout {
         let mut strides: SmallVec<[isize; 4]> = SmallVec::from_elem(0, shape.rank());

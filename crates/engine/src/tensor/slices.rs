@@ -1,18 +1,99 @@
-//! Numbers as slices, for kernels that know no strides.
+//! Numbers as kernels want them: slices for those that know no strides, views in another dtype or shape, and memory of the
+//! pool for what a kernel needs beside its operands and outputs.
 
-use super::{Tensor, collect};
-use crate::primitive::Spec;
-use std::borrow::Cow;
-use wengert_kernels::dtype::Compute;
-use wengert_kernels::view::Out;
+use super::{Layout, Shape};
+use crate::DType;
+use std::ops::Deref;
+use wengert_kernels::dtype::{Compute, Element};
+use wengert_kernels::map::copy;
+use wengert_kernels::pool::{Block, Buffer};
+use wengert_kernels::view::{Out, View};
 
-/// The numbers of a plain tensor in row-major order, as `T`: its own memory where that is contiguous and of `T`.
-pub(crate) fn numbers<T: Compute>(tensor: &Tensor) -> Cow<'_, [T]> {
-    let view = tensor.value.view();
+/// A copy of the numbers of a view in row-major order.
+pub(crate) fn collected<T: Compute>(view: View<'_>) -> Buffer<T> {
+    let mut numbers = Buffer::new(view.len());
+    copy(view, Out { dtype: T::DTYPE, bytes: bytemuck::cast_slice_mut(&mut numbers) });
+    numbers
+}
+
+/// The numbers of a view in row-major order.
+pub(crate) enum Numbers<'a, T> {
+    Own(&'a [T]),
+    Copied(Buffer<T>),
+}
+
+impl<T: Element> Deref for Numbers<'_, T> {
+    type Target = [T];
+    #[inline]
+    fn deref(&self) -> &[T] {
+        match self {
+            Numbers::Own(numbers) => numbers,
+            Numbers::Copied(numbers) => numbers,
+        }
+    }
+}
+
+/// The numbers of a view in row-major order, as `T`: its own memory where that is contiguous and of `T`.
+pub(crate) fn numbers<T: Compute>(view: View<'_>) -> Numbers<'_, T> {
     let own = view.contiguous_bytes().filter(|_| view.dtype == T::DTYPE);
     match own.and_then(|bytes| bytemuck::try_cast_slice(bytes).ok()) {
-        Some(numbers) => Cow::Borrowed(numbers),
-        None => Cow::Owned(collect(tensor)),
+        Some(numbers) => Numbers::Own(numbers),
+        None => Numbers::Copied(collected(view)),
+    }
+}
+
+/// A view in the dtype, shape or order that a kernel wants: of the operand's own memory, or of a row-major copy.
+pub(crate) enum Laid<'a> {
+    Own(View<'a>),
+    Seen(View<'a>, Layout),
+    Copied(Block, Layout, DType),
+}
+
+impl<'a> Laid<'a> {
+    /// In a copy.
+    pub fn copy(view: View<'_>, dtype: DType) -> Laid<'a> {
+        Laid::copied(view, dtype, Shape::from(view.shape))
+    }
+
+    fn copied(view: View<'_>, dtype: DType, shape: Shape) -> Laid<'a> {
+        let mut block = Block::new(view.len() * dtype.size());
+        copy(view, Out { dtype, bytes: block.bytes_mut().expect("a new block is unique") });
+        Laid::Copied(block, Layout::contiguous(shape), dtype)
+    }
+
+    /// As it is, if it is of this dtype.
+    pub fn of(view: View<'a>, dtype: DType) -> Laid<'a> {
+        match view.dtype == dtype {
+            true => Laid::Own(view),
+            false => Laid::copy(view, dtype),
+        }
+    }
+
+    /// As it is, if it is contiguous.
+    pub fn packed(view: View<'a>) -> Laid<'a> {
+        match view.is_contiguous() {
+            true => Laid::Own(view),
+            false => Laid::copy(view, view.dtype),
+        }
+    }
+
+    /// In another shape of as many elements, where strides can express it.
+    pub fn reshaped(view: View<'a>, shape: &Shape) -> Laid<'a> {
+        match Layout::of(view).reshaped(shape) {
+            Some(layout) => Laid::Seen(view, layout),
+            None => Laid::copied(view, view.dtype, shape.clone()),
+        }
+    }
+
+    #[inline]
+    pub fn view(&self) -> View<'_> {
+        match self {
+            Laid::Own(view) => *view,
+            Laid::Seen(view, layout) => layout.over(*view),
+            Laid::Copied(block, layout, dtype) => {
+                View { dtype: *dtype, bytes: block.bytes(), offset: 0, shape: &layout.shape, strides: &layout.strides }
+            }
+        }
     }
 }
 
@@ -21,15 +102,18 @@ pub(crate) fn fill<T: Compute, R>(out: Out<'_>, write: impl FnOnce(&mut [T]) -> 
     if out.dtype == T::DTYPE {
         return write(bytemuck::cast_slice_mut(out.bytes));
     }
-    let mut numbers = vec![T::ZERO; out.bytes.len() / out.dtype.size()];
+    let mut numbers = Buffer::new(out.bytes.len() / out.dtype.size());
     let result = write(&mut numbers);
     T::store(&numbers, out.dtype, out.bytes);
     result
 }
 
-/// A new tensor of `spec` that `write` computes as `T`.
-pub(crate) fn computed<T: Compute, R>(spec: &Spec, write: impl FnOnce(&mut [T]) -> R) -> (Tensor, R) {
-    Tensor::build(spec, |out| fill(out, write))
+/// The same, where the output starts as a copy of `from`.
+pub(crate) fn fill_from<T: Compute, R>(from: View<'_>, out: Out<'_>, update: impl FnOnce(&mut [T]) -> R) -> R {
+    fill(out, |numbers: &mut [T]| {
+        copy(from, Out { dtype: T::DTYPE, bytes: bytemuck::cast_slice_mut(numbers) });
+        update(numbers)
+    })
 }
 
 /// `computing!(dtype, T => body)` runs the body with `T` the type that `dtype` computes in.

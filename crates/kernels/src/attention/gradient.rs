@@ -7,6 +7,7 @@
 use super::block::{Block, KEYS, QUERIES, probabilities, scratch, softmax_slopes, square};
 use super::forward::OPERATIONS_PER_ELEMENT;
 use super::{Attention, Heads, HeadsMut, Place};
+use crate::pool::Buffer;
 use crate::reduce::for_each_group;
 use crate::rows::{Float, dot_of};
 use crate::simd::vectorised;
@@ -181,7 +182,7 @@ impl<T: Float> Gradient<'_, '_, T> {
         let Attention { queries, keys, width, value_width, .. } = *self.sizes;
         let mut scratch = scratch::<T>(2);
         let scratch = scratch.as_mut_slice().expect("new memory is not shared");
-        let mut delta = vec![T::ZERO; queries];
+        let mut delta = Buffer::<T>::zeros(queries);
         for task in tasks {
             let (index, block) = (task / blocks, task % blocks);
             let head = self.sizes.head(index);

@@ -4,6 +4,7 @@
 //! one class, `o <- o * stride + (k * dilation - before)`. Its transpose has one class per residue of the stride,
 //! `stride * q + r <- q + (r + before - k * dilation) / stride` for the taps `k` where that division is exact.
 
+use crate::pool::Buffer;
 use smallvec::SmallVec;
 use std::ops::Range;
 
@@ -16,10 +17,11 @@ pub(super) struct Class {
     pub(super) stretch: usize,
     /// How many `q` there are.
     pub(super) count: usize,
-    pub(super) taps: SmallVec<[Tap; 4]>,
+    pub(super) taps: Buffer<Tap>,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, bytemuck::Pod, bytemuck::Zeroable)]
+#[repr(C)]
 pub(super) struct Tap {
     /// The position in the kernel.
     pub(super) kernel: usize,
@@ -36,7 +38,7 @@ pub(super) struct Axis {
     pub(super) source: usize,
     pub(super) target: usize,
     pub(super) kernel: usize,
-    pub(super) classes: SmallVec<[Class; 2]>,
+    pub(super) classes: SmallVec<[Class; 4]>,
 }
 
 impl Axis {
@@ -44,7 +46,7 @@ impl Axis {
     pub(super) fn forward(geometry: &super::Convolution, axis: usize) -> Axis {
         let (kernel, dilation) = (geometry.kernel[axis], geometry.dilation[axis]);
         let (step, target) = (geometry.stride[axis], geometry.output()[axis]);
-        let taps = (0..kernel).map(|k| Tap { kernel: k, offset: k * dilation }).collect();
+        let taps = Buffer::from_elements(kernel, (0..kernel).map(|k| Tap { kernel: k, offset: k * dilation }));
         Axis {
             step,
             low: -(geometry.before[axis] as isize),
@@ -75,7 +77,10 @@ impl Axis {
                 first: r,
                 stretch: stride,
                 count: count(r),
-                taps: shifts(r).map(|(k, shift)| Tap { kernel: k, offset: (shift - low) as usize }).collect(),
+                taps: Buffer::from_elements(
+                    shifts(r).count(),
+                    shifts(r).map(|(k, shift)| Tap { kernel: k, offset: (shift - low) as usize }),
+                ),
             })
             .collect();
         Axis {
@@ -101,7 +106,7 @@ impl Axis {
 
     /// Elements of the padded source that `count` positions from a common one on read.
     pub(super) fn reach(&self, count: usize) -> usize {
-        let last = self.classes.iter().flat_map(|class| &class.taps).map(|tap| tap.offset).max().unwrap_or(0);
+        let last = self.classes.iter().flat_map(|class| &class.taps[..]).map(|tap| tap.offset).max().unwrap_or(0);
         (count.saturating_sub(1) * self.step + last + 1).min(self.extent)
     }
 }

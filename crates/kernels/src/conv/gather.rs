@@ -4,6 +4,7 @@ use super::axis::Axis;
 use super::source::Source;
 use super::{Convolution, Convolve, narrow, wide};
 use crate::threads::for_each_tile;
+use smallvec::SmallVec;
 
 /// Floating-point operations below which a region costs more than it saves.
 pub(super) const PARALLEL_WORK: usize = 2_000_000;
@@ -125,8 +126,8 @@ impl Gather {
     }
 
     /// All combinations of classes.
-    pub(super) fn combinations(&self) -> Vec<Combination> {
-        let mut all = Vec::new();
+    pub(super) fn combinations(&self) -> SmallVec<[Combination; 8]> {
+        let mut all = SmallVec::new();
         for (a, first) in self.axes[0].classes.iter().enumerate() {
             for (b, second) in self.axes[1].classes.iter().enumerate() {
                 for (c, third) in self.axes[2].classes.iter().enumerate() {
@@ -138,12 +139,17 @@ impl Gather {
         all
     }
 
+    /// The channels and taps that one element of the target reads.
+    pub(super) fn steps(&self, combination: &Combination) -> usize {
+        self.channels * combination.taps
+    }
+
     /// Calls `each(kernel position, offset in the source)` for every tap of a combination.
     pub(super) fn for_each_tap(&self, combination: &Combination, source: &Source, mut each: impl FnMut(usize, usize)) {
         let [a, b, c] = combination.classes;
-        for first in &self.axes[0].classes[a].taps {
-            for second in &self.axes[1].classes[b].taps {
-                for third in &self.axes[2].classes[c].taps {
+        for first in &self.axes[0].classes[a].taps[..] {
+            for second in &self.axes[1].classes[b].taps[..] {
+                for third in &self.axes[2].classes[c].taps[..] {
                     let kernel = (first.kernel * self.axes[1].kernel + second.kernel) * self.axes[2].kernel;
                     let offset = first.offset * source.strides[0] + second.offset * source.strides[1];
                     each(kernel + third.kernel, offset + source.column(third.offset));

@@ -8,7 +8,7 @@ use super::gather::{Combination, Gather};
 use super::source::Source;
 use super::{Convolve, wide::channel_steps};
 use crate::matmul::Product;
-use crate::pool::Block;
+use crate::pool::{Block, Buffer};
 use crate::simd::vectorised;
 use crate::threads::Disjoint;
 
@@ -20,9 +20,8 @@ pub(super) fn gather<T: Convolve>(gather: &Gather, x: &[T], w: &[T], out: &mut [
     let axes = &gather.axes;
     let source = Source::copied(axes, slabs.rows, axes[2].step);
     let combinations = gather.combinations();
-    let steps: Vec<Vec<usize>> =
-        combinations.iter().map(|combination| channel_steps(gather, combination, &source)).collect();
-    let depth = steps.iter().map(Vec::len).max().unwrap_or(0);
+    let steps = channel_steps(gather, &combinations, &source);
+    let depth = combinations.iter().map(|combination| gather.steps(combination)).max().unwrap_or(0);
     let target = Disjoint::new(out);
     let group_size = gather.channels * gather.source_plane();
     gather.for_each_task(gather.batch * gather.groups * slabs.count, &|task| {
@@ -32,7 +31,10 @@ pub(super) fn gather<T: Convolve>(gather: &Gather, x: &[T], w: &[T], out: &mut [
         let scratch = scratch.as_mut_slice::<T>().expect("a new block is not shared");
         let (copy, weights) = scratch.split_at_mut(gather.channels * source.plane + RUN);
         source.fill(axes, rows.start * axes[0].step, &x[place * group_size..], gather.channels, copy);
-        for (combination, steps) in combinations.iter().zip(&steps) {
+        let mut rest = &steps[..];
+        for combination in &combinations {
+            let (steps, later) = rest.split_at(gather.steps(combination));
+            rest = later;
             for lane in 0..gather.lanes {
                 let weights = &mut weights[..steps.len()];
                 pick_weights(gather, combination, &source, place % gather.groups, lane, w, weights);
@@ -133,13 +135,12 @@ const LANES: usize = 16;
 pub(super) fn weight_gradient<T: Convolve>(gather: &Gather, x: &[T], g: &[T], out: &mut [T]) {
     let axes = &gather.axes;
     let source = Source::copied(axes, axes[0].target, axes[2].step);
-    let combination = &gather.combinations()[0];
-    let mut steps = channel_steps(gather, combination, &source);
-    steps.truncate(gather.kernel());
-    let lines: Vec<usize> = (0..axes[0].target)
+    let steps = channel_steps(gather, &gather.combinations()[..1], &source);
+    let steps = &steps[..gather.kernel()];
+    let lines = (0..axes[0].target)
         .flat_map(|q0| (0..axes[1].target).map(move |q1| (q0, q1)))
-        .map(|(q0, q1)| q0 * axes[0].step * source.strides[0] + q1 * axes[1].step * source.strides[1])
-        .collect();
+        .map(|(q0, q1)| q0 * axes[0].step * source.strides[0] + q1 * axes[1].step * source.strides[1]);
+    let lines = Buffer::from_elements(axes[0].target * axes[1].target, lines);
     let (kernel, plane, target_plane) = (gather.kernel(), gather.source_plane(), gather.target_plane());
     let target = Disjoint::new(out);
     // Every task owns its weights, so no sums meet.

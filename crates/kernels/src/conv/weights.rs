@@ -9,7 +9,7 @@ use super::kernel::{Convolve, ROWS};
 use super::source::Source;
 use super::wide::{Panels, channel_steps};
 use crate::map::loop2_in_place;
-use crate::pool::Block;
+use crate::pool::{Block, Buffer};
 use crate::threads::Disjoint;
 use crate::transpose::transpose;
 
@@ -54,9 +54,7 @@ pub(super) fn weight_gradient<T: Convolve>(gather: &Gather, x: &[T], g: &[T], ou
     let cut = Cut::new(gather, size_of::<T>(), panels.padded);
     let slabs = gather.slabs(size_of::<T>());
     let source = Source::new(&gather.axes, slabs.rows);
-    let combination = &gather.combinations()[0];
-    let mut taps = channel_steps(gather, combination, &source);
-    taps.truncate(cut.channels * gather.kernel());
+    let taps = channel_steps(gather, &gather.combinations()[..1], &source);
 
     let sets = gather.groups * cut.chunks;
     let mut block = Block::new(cut.parts * sets * cut.size() * size_of::<T>());
@@ -70,8 +68,9 @@ pub(super) fn weight_gradient<T: Convolve>(gather: &Gather, x: &[T], g: &[T], ou
         sums.fill(T::ZERO);
         let channels = chunk * cut.channels..((chunk + 1) * cut.channels).min(gather.channels);
         // Taps of whole tiles: those behind the last read what the first one reads, and their sums are not used.
-        let mut taps = taps[..channels.len() * gather.kernel()].to_vec();
-        taps.resize(taps.len().next_multiple_of(ROWS), 0);
+        let own = &taps[..channels.len() * gather.kernel()];
+        let behind = std::iter::repeat(0);
+        let taps = Buffer::from_elements(own.len().next_multiple_of(ROWS), own.iter().copied().chain(behind));
         let (taps, _) = taps.as_chunks::<ROWS>();
         let part = part * gather.batch / cut.parts..(part + 1) * gather.batch / cut.parts;
         accumulate(gather, &source, slabs.rows, panels, part, group, channels, taps, x, g, sums);

@@ -7,7 +7,7 @@
 use super::gather::{Combination, Gather};
 use super::kernel::{Convolve, MOST_LANES, ROWS};
 use super::source::Source;
-use crate::pool::Block;
+use crate::pool::{Block, Buffer};
 use crate::threads::{Disjoint, for_each_tile};
 use crate::transpose::transpose;
 
@@ -27,12 +27,20 @@ impl Panels {
         Panels { lanes, padded: lanes.next_multiple_of(T::LANES / 2), full: T::LANES }
     }
 
-    /// `(first lane, width, lanes in use)` of each panel.
+    fn count(self) -> usize {
+        self.padded.div_ceil(self.full)
+    }
+
+    /// `(first lane, width, lanes in use)` of one panel.
+    fn panel(self, index: usize) -> (usize, usize, usize) {
+        let first = index * self.full;
+        let width = self.full.min(self.padded - first);
+        (first, width, width.min(self.lanes - first))
+    }
+
+    /// All panels.
     pub(super) fn iter(self) -> impl Iterator<Item = (usize, usize, usize)> {
-        (0..self.padded).step_by(self.full).map(move |first| {
-            let width = self.full.min(self.padded - first);
-            (first, width, width.min(self.lanes - first))
-        })
+        (0..self.count()).map(move |index| self.panel(index))
     }
 }
 
@@ -43,8 +51,7 @@ pub(super) fn gather<T: Convolve>(gather: &Gather, x: &[T], w: &[T], out: &mut [
     let panels = Panels::new::<T>(gather.lanes);
     let packed = pack(gather, &combinations, panels, w);
     let packed = packed.as_slice::<T>();
-    let steps: Vec<Vec<usize>> =
-        combinations.iter().map(|combination| channel_steps(gather, combination, &source)).collect();
+    let steps = channel_steps(gather, &combinations, &source);
 
     let plane = gather.target_plane();
     let images = if slabs.count == 1 { POSITIONS.div_ceil(plane).min(gather.batch) } else { 1 };
@@ -73,9 +80,8 @@ fn pack<T: Convolve>(gather: &Gather, combinations: &[Combination], panels: Pane
     let group_size = depth * panels.padded;
     let mut block = Block::new(gather.groups * group_size * size_of::<T>());
     let packed = Disjoint::new(block.as_mut_slice::<T>().expect("a new block is not shared"));
-    let list: Vec<_> = panels.iter().collect();
     let pack_panel = |task: usize| {
-        let (group, (first, width, used)) = (task / list.len(), list[task % list.len()]);
+        let (group, (first, width, used)) = (task / panels.count(), panels.panel(task % panels.count()));
         let mut at = group * group_size;
         for combination in combinations {
             let depth = gather.channels * combination.taps;
@@ -102,7 +108,7 @@ fn pack<T: Convolve>(gather: &Gather, combinations: &[Combination], panels: Pane
             }
         }
     };
-    let tasks = gather.groups * list.len();
+    let tasks = gather.groups * panels.count();
     if gather.groups * group_size < crate::threads::PARALLEL_ELEMENTS {
         (0..tasks).for_each(pack_panel);
     } else {
@@ -111,11 +117,16 @@ fn pack<T: Convolve>(gather: &Gather, combinations: &[Combination], panels: Pane
     block
 }
 
-/// Where the source is read for each channel and tap, from the position of a target element on.
-pub(super) fn channel_steps(gather: &Gather, combination: &Combination, source: &Source) -> Vec<usize> {
-    let mut steps = Vec::with_capacity(gather.channels * combination.taps);
-    for channel in 0..gather.channels {
-        gather.for_each_tap(combination, source, |_, offset| steps.push(channel * source.plane + offset));
+/// Where the source is read for each combination, channel and tap, from the position of a target element on.
+pub(super) fn channel_steps(gather: &Gather, combinations: &[Combination], source: &Source) -> Buffer<usize> {
+    let mut steps = Buffer::new(combinations.iter().map(|combination| gather.steps(combination)).sum());
+    let mut slots = steps.iter_mut();
+    for combination in combinations {
+        for channel in 0..gather.channels {
+            gather.for_each_tap(combination, source, |_, offset| {
+                *slots.next().expect("a slot for each step") = channel * source.plane + offset;
+            });
+        }
     }
     steps
 }
@@ -125,7 +136,8 @@ struct Task<'a> {
     gather: &'a Gather,
     source: &'a Source,
     combinations: &'a [Combination],
-    steps: &'a [Vec<usize>],
+    /// Of one combination after the other.
+    steps: &'a [usize],
     panels: Panels,
     group: usize,
     rows: std::ops::Range<usize>,
@@ -151,9 +163,11 @@ impl Task<'_> {
             Some(block) => (block.as_slice::<T>(), copy_size),
             None => (&x[group_at(self.images.start) + source.base + first_row * source.strides[0]..], image_size),
         };
-        let depth: usize = self.steps.iter().map(Vec::len).sum();
-        let mut packed = &packed[group * depth * self.panels.padded..];
-        for (combination, steps) in self.combinations.iter().zip(self.steps) {
+        let mut packed = &packed[group * self.steps.len() * self.panels.padded..];
+        let mut rest = self.steps;
+        for combination in self.combinations {
+            let (steps, later) = rest.split_at(gather.steps(combination));
+            rest = later;
             for (first, width, used) in self.panels.iter() {
                 let panel = &packed[first * steps.len()..][..steps.len() * width];
                 self.positions(combination, image_step, |rows, targets, count| {

@@ -15,6 +15,7 @@ pub(crate) use product::ScaledProduct;
 pub(crate) use tile::Tile;
 
 use crate::map::loop2_in_place;
+use crate::pool::Buffer;
 use crate::threads::{Disjoint, for_each_chunk, for_each_tile};
 
 /// Floating-point operations below which a region costs more than it saves.
@@ -190,7 +191,7 @@ fn multiply_in_parts<T: Product>(a: Matrix<'_, T>, b: Matrix<'_, T>, out: &mut [
     let parts = (work(a.rows, b.cols, a.cols) / PARALLEL_WORK * 2).clamp(2, MOST_PARTS);
     let depth = a.cols.div_ceil(parts).next_multiple_of(64);
     let each = out.len();
-    let mut sums = vec![T::ZERO; each * a.cols.div_ceil(depth)];
+    let mut sums = Buffer::<T>::new(each * a.cols.div_ceil(depth));
     for_each_chunk(&mut sums, each, &|part, sums| {
         let first = part * depth;
         let count = depth.min(a.cols - first);

@@ -4,6 +4,7 @@
 use super::tile::Added;
 use super::{Matrix, blocked};
 use crate::dtype::Compute;
+use crate::pool::Buffer;
 use crate::simd::vectorised;
 use std::mem::MaybeUninit;
 
@@ -127,7 +128,7 @@ unsafe fn multiply_few<T: Product>(a: Matrix<'_, T>, b: Matrix<'_, T>, out: *mut
         }
         return;
     }
-    let mut column = vec![T::ZERO; a.rows];
+    let mut column = Buffer::<T>::new(a.rows);
     for j in 0..b.cols {
         multiply_vector(b.some_cols(j, 1).transpose(), a.transpose(), &mut column);
         for (i, &value) in column.iter().enumerate() {
@@ -142,7 +143,7 @@ fn multiply_vector<T: Product>(row: Matrix<'_, T>, b: Matrix<'_, T>, out: &mut [
     if b.row_stride != 1 || b.col_stride == 1 {
         return multiply_row(row, b, out);
     }
-    let numbers: Vec<T> = (0..row.cols).map(|k| row.get(0, k)).collect();
+    let numbers = Buffer::from_elements(row.cols, (0..row.cols).map(|k| row.get(0, k)));
     for (j, out) in out.iter_mut().enumerate() {
         let column = b.some_cols(j, 1);
         *out = multiply_dot(&numbers, &column.data[column.offset..][..b.rows]);

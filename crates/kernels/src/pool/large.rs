@@ -7,21 +7,29 @@
 use super::class::LARGE;
 use super::header::{HEADER, Header};
 use super::{statistics, system};
-use std::collections::BTreeMap;
+use std::collections::VecDeque;
 use std::ptr::NonNull;
 use std::sync::{Mutex, MutexGuard};
 
 /// Bytes that may lie in the cache.
 const CACHE_LIMIT: usize = 1 << 30;
 
-#[derive(Default)]
+/// Lists keep their room, so that a loop which takes and gives the same sizes allocates nothing.
 struct Cache {
-    /// `(capacity, stamp)` of each free block; stamps grow, so the smallest stamp is the oldest block.
-    by_size: BTreeMap<(usize, u64), FreeBlock>,
-    /// Stamp to capacity.
-    by_age: BTreeMap<u64, usize>,
+    /// By capacity, ascending; some have no blocks now.
+    sizes: Vec<Size>,
+    /// Stamp and capacity of every block that was given, oldest first; some of them have been taken since.
+    ages: VecDeque<(u64, usize)>,
+    blocks: usize,
     bytes: usize,
     stamp: u64,
+}
+
+/// Free blocks of one capacity.
+struct Size {
+    capacity: usize,
+    /// With their stamps, oldest first.
+    blocks: VecDeque<(u64, FreeBlock)>,
 }
 
 struct FreeBlock(NonNull<Header>);
@@ -59,7 +67,7 @@ pub(super) unsafe fn give(header: NonNull<Header>) {
     let capacity = unsafe { (*header.as_ptr()).capacity };
     statistics::add_large(-(capacity as isize));
     let mut evicted = Vec::new();
-    lock().get_or_insert_default().give(header, capacity, &mut evicted);
+    lock().get_or_insert_with(Cache::new).give(header, capacity, &mut evicted);
     // The system is called without the lock.
     for FreeBlock(header) in evicted {
         // SAFETY: evicted blocks came from `fresh`, and nothing refers to them.
@@ -77,7 +85,8 @@ fn fresh(capacity: usize, bytes: usize) -> NonNull<Header> {
     let total = capacity + HEADER;
     let pointer = system::allocate(total).or_else(|| {
         let cache = lock().take();
-        for FreeBlock(header) in cache.into_iter().flat_map(|cache| cache.by_size.into_values()) {
+        let sizes = cache.into_iter().flat_map(|cache| cache.sizes);
+        for (_, FreeBlock(header)) in sizes.flat_map(|size| size.blocks) {
             // SAFETY: blocks of the cache came from `fresh`, and nothing refers to them.
             unsafe { system::release(header.cast(), (*header.as_ptr()).capacity + HEADER) };
         }
@@ -89,29 +98,71 @@ fn fresh(capacity: usize, bytes: usize) -> NonNull<Header> {
     header
 }
 
+/// Lists of what has gone are cleared when they are longer than this and more than half of them is gone.
+const GONE: usize = 1024;
+
 impl Cache {
+    fn new() -> Cache {
+        let (sizes, ages) = (Vec::with_capacity(GONE / 4), VecDeque::with_capacity(2 * GONE));
+        Cache { sizes, ages, blocks: 0, bytes: 0, stamp: 0 }
+    }
+
     /// The smallest block of at least `capacity` bytes and at most a quarter more; of equals the one that was in use
     /// last, which may still lie in a cache of the processor.
     fn take(&mut self, capacity: usize) -> Option<NonNull<Header>> {
-        let fitting = (capacity, 0)..=(capacity + capacity / 4, u64::MAX);
-        let (tightest, _) = *self.by_size.range(fitting).next()?.0;
-        let key = *self.by_size.range((tightest, 0)..=(tightest, u64::MAX)).next_back()?.0;
-        let FreeBlock(header) = self.by_size.remove(&key)?;
-        self.by_age.remove(&key.1);
-        self.bytes -= key.0;
-        Some(header)
+        let first = self.sizes.partition_point(|size| size.capacity < capacity);
+        let fitting = self.sizes[first..].iter_mut().take_while(|size| size.capacity <= capacity + capacity / 4);
+        for size in fitting {
+            if let Some((_, FreeBlock(header))) = size.blocks.pop_back() {
+                self.blocks -= 1;
+                self.bytes -= size.capacity;
+                return Some(header);
+            }
+        }
+        None
     }
 
     fn give(&mut self, header: NonNull<Header>, capacity: usize, evicted: &mut Vec<FreeBlock>) {
         self.stamp += 1;
-        self.by_size.insert((capacity, self.stamp), FreeBlock(header));
-        self.by_age.insert(self.stamp, capacity);
+        let place = self.sizes.binary_search_by_key(&capacity, |size| size.capacity).unwrap_or_else(|place| {
+            self.sizes.insert(place, Size { capacity, blocks: VecDeque::new() });
+            place
+        });
+        self.sizes[place].blocks.push_back((self.stamp, FreeBlock(header)));
+        self.ages.push_back((self.stamp, capacity));
+        self.blocks += 1;
         self.bytes += capacity;
         while self.bytes > CACHE_LIMIT
-            && let Some((stamp, capacity)) = self.by_age.pop_first()
+            && let Some((stamp, capacity)) = self.ages.pop_front()
         {
-            evicted.extend(self.by_size.remove(&(capacity, stamp)));
-            self.bytes -= capacity;
+            // The oldest of all is the oldest of its capacity; where that is younger, this one has been taken.
+            let blocks = self.of(capacity).map(|size| &mut size.blocks);
+            let oldest = blocks.and_then(|blocks| blocks.pop_front_if(|(own, _)| *own == stamp));
+            if let Some((_, block)) = oldest {
+                evicted.push(block);
+                self.blocks -= 1;
+                self.bytes -= capacity;
+            }
+        }
+        self.forget();
+    }
+
+    fn of(&mut self, capacity: usize) -> Option<&mut Size> {
+        let place = self.sizes.binary_search_by_key(&capacity, |size| size.capacity).ok()?;
+        Some(&mut self.sizes[place])
+    }
+
+    /// Clears what has gone from the lists.
+    fn forget(&mut self) {
+        if self.ages.len() > GONE + 2 * self.blocks {
+            let mut ages = std::mem::take(&mut self.ages);
+            ages.retain(|(stamp, capacity)| {
+                self.of(*capacity).is_some_and(|size| size.blocks.binary_search_by_key(stamp, |(own, _)| *own).is_ok())
+            });
+            self.ages = ages;
+        }
+        if self.sizes.len() > GONE + 2 * self.blocks {
+            self.sizes.retain(|size| !size.blocks.is_empty());
         }
     }
 }

@@ -6,6 +6,7 @@
 //!
 //! Every byte is initialised: fresh memory is zero, recycled memory holds old data.
 
+mod buffer;
 mod class;
 mod header;
 mod large;
@@ -14,6 +15,7 @@ mod shared;
 mod statistics;
 mod system;
 
+pub use buffer::Buffer;
 pub use statistics::{PoolStatistics, reset_peak, statistics};
 
 use crate::dtype::Element;

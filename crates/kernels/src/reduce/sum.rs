@@ -6,12 +6,13 @@
 use super::arrange::{Arrangement, for_each_group};
 use crate::dtype::{Compute, DType};
 use crate::map::{Reader, Scratch, TILE};
+use crate::pool::Buffer;
 use crate::simd::vectorised;
 use crate::threads::{Disjoint, REGION_TILE, for_each_chunk, for_each_tile};
 use crate::view::{Out, View};
 
 /// A compute type together with the type its sums are held in.
-trait Summand: Compute {
+pub(crate) trait Summand: Compute {
     type Total: Compute;
     fn widen(self) -> Self::Total;
     fn narrow(total: Self::Total) -> Self;
@@ -115,14 +116,14 @@ fn sum_lanes<T: Summand>(values: &[T]) -> T::Total {
 }
 
 vectorised! {
-    fn sum_run[T: Summand](values: &[T]) -> T::Total {
+    pub(crate) fn sum_run[T: Summand](values: &[T]) -> T::Total {
         sum_lanes(values)
     }
 }
 
 vectorised! {
     /// The sum of each row of `length` elements.
-    fn sum_each_row[T: Summand](values: &[T], length: usize, results: &mut [T]) {
+    pub(crate) fn sum_each_row[T: Summand](values: &[T], length: usize, results: &mut [T]) {
         for (result, row) in results.iter_mut().zip(values.chunks_exact(length)) {
             *result = T::narrow(sum_lanes(row));
         }
@@ -131,7 +132,7 @@ vectorised! {
 
 vectorised! {
     /// Adds each row of `rows` (`totals.len()` elements each, the last perhaps fewer) to `totals`.
-    fn add_rows[T: Summand](totals: &mut [T::Total], rows: &[T]) {
+    pub(crate) fn add_rows[T: Summand](totals: &mut [T::Total], rows: &[T]) {
         for row in rows.chunks(totals.len()) {
             for (total, &value) in totals.iter_mut().zip(row) {
                 *total = total.wrapping_plus(value.widen());
@@ -180,7 +181,7 @@ fn sum_rows<T: Summand>(reader: &Reader<'_, T>, outer: usize, length: usize, out
 /// Rows are cut into region tiles whose sums are added in order.
 fn sum_long_rows<T: Summand>(reader: &Reader<'_, T>, outer: usize, length: usize, out: Out<'_>) {
     let parts = length.div_ceil(REGION_TILE);
-    let mut totals = vec![T::Total::ZERO; outer * parts];
+    let mut totals = Buffer::<T::Total>::new(outer * parts);
     for_each_chunk(&mut totals, 1, &|index, total| {
         let (row, begin) = (index / parts, index % parts * REGION_TILE);
         let count = REGION_TILE.min(length - begin);
@@ -300,7 +301,7 @@ fn sum_tall<T: Summand>(reader: &Reader<'_, T>, outer: usize, length: usize, inn
     let parts = length.div_ceil(rows);
     let blocks = inner.div_ceil(TILE);
     let width = inner.min(TILE);
-    let mut totals = vec![T::Total::ZERO; outer * blocks * parts * width];
+    let mut totals = Buffer::<T::Total>::zeros(outer * blocks * parts * width);
     for_each_chunk(&mut totals, width, &|index, totals| {
         let (task, part) = (index / parts, index % parts);
         let (o, first) = (task / blocks, task % blocks * TILE);

@@ -5,6 +5,7 @@
 
 use super::fold::{BLOCK, dot_block, sum_block, sum_of};
 use super::{Float, count_rows};
+use crate::pool::Buffer;
 use crate::reduce::for_each_group;
 use crate::simd::vectorised;
 use crate::threads::Disjoint;
@@ -72,8 +73,8 @@ pub fn mean_variance_of_columns<T: Float>(x: &[T], n: usize, mean: &mut [T], var
     let rows = count_rows(n, &[x.len()], "mean_variance_of_columns");
     assert!(mean.len() == n && variance.len() == n, "mean_variance_of_columns: one mean and variance for {n} columns");
     let blocks = rows.div_ceil(ROWS);
-    let mut sums = vec![0.0f64; blocks * n];
-    let mut squares = vec![0.0f64; blocks * n];
+    let mut sums = Buffer::<f64>::zeros(blocks * n);
+    let mut squares = Buffer::<f64>::zeros(blocks * n);
     let (sums_parts, squares_parts) = (Disjoint::new(&mut sums), Disjoint::new(&mut squares));
     for_each_group(blocks, ROWS.min(rows.max(1)) * n, &|blocks| {
         for block in blocks {

@@ -8,6 +8,7 @@
 use super::fold::{BLOCK, dot_block, dot_of, sum_block};
 use super::moments::moments_of;
 use super::{Float, count_rows};
+use crate::pool::Buffer;
 use crate::reduce::for_each_group;
 use crate::simd::vectorised;
 use crate::threads::Disjoint;
@@ -212,8 +213,8 @@ fn gradient<T: Float>(
     expect_columns(to.dgain.as_deref().map(<[T]>::len), n);
     expect_columns(to.dbias.as_deref().map(<[T]>::len), n);
     let blocks = rows.div_ceil(ROWS);
-    let mut gains = vec![T::ZERO; if to.dgain.is_some() { blocks * n } else { 0 }];
-    let mut biases = vec![T::ZERO; if to.dbias.is_some() { blocks * n } else { 0 }];
+    let mut gains = Buffer::<T>::zeros(if to.dgain.is_some() { blocks * n } else { 0 });
+    let mut biases = Buffer::<T>::zeros(if to.dbias.is_some() { blocks * n } else { 0 });
     let (gain_width, bias_width) = (gains.len() / blocks.max(1), biases.len() / blocks.max(1));
     let (dx, gain_parts, bias_parts) = (Disjoint::new(to.dx), Disjoint::new(&mut gains), Disjoint::new(&mut biases));
     for_each_group(blocks, ROWS.min(rows) * n, &|blocks| {

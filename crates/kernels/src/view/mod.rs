@@ -177,6 +177,19 @@ impl Out<'_> {
         Out { dtype: self.dtype, bytes: self.bytes }
     }
 
+    /// Writes `value`, converted, at row-major position `linear`. Panics when out of range.
+    ///
+    /// ```
+    /// # use wengert_kernels::{DType, Out};
+    /// let mut bytes = [0u8; 2];
+    /// Out { dtype: DType::U8, bytes: &mut bytes }.put(1, 7.0f64);
+    /// assert_eq!(bytes, [0, 7]);
+    /// ```
+    pub fn put<T: Compute>(&mut self, linear: usize, value: T) {
+        let size = self.dtype.size();
+        T::store(&[value], self.dtype, &mut self.bytes[linear * size..][..size]);
+    }
+
     /// Panics unless there is room for exactly `length` elements.
     pub(crate) fn expect_length(&self, length: usize, operation: &str) {
         assert_eq!(

@@ -49,7 +49,7 @@ fn repeated(x: &Tensor) -> Option<Tensor> {
 type Rearrange = fn(&Tensor) -> Option<Tensor>;
 
 /// The same tensors, each alone and then all in another layout.
-fn rearranged(tensors: &[Tensor]) -> Vec<(String, Vec<Tensor>)> {
+pub(super) fn rearranged(tensors: &[Tensor]) -> Vec<(String, Vec<Tensor>)> {
     let mut all = Vec::new();
     for (how, other) in [("transposed", transposed as Rearrange), ("stepped", stepped), ("reversed", reversed)] {
         let others: Vec<Option<Tensor>> = tensors.iter().map(other).collect();

@@ -8,6 +8,7 @@ mod derivatives;
 mod dtypes;
 mod jets;
 mod layouts;
+mod memory;
 mod saves;
 mod sparsity;
 mod staging;
@@ -83,6 +84,7 @@ fn check_case(trial: &mut Trial, subject: &Subject<'_>) {
         trial.part(Aspect::Dtypes, |trial| dtypes::values(trial, subject));
     }
     trial.part(Aspect::Strided, |trial| layouts::values(trial, subject));
+    trial.part(Aspect::Memory, |trial| memory::memory(trial, subject));
     trial.part(Aspect::Batch, |trial| batching::values(trial, subject));
     trial.part(Aspect::Compiled, |trial| staging::compiled_value(trial, subject));
     if subject.floats.is_empty() {

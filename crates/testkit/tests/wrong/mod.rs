@@ -2,8 +2,8 @@
 
 use wengert::prelude::*;
 use wengert::primitive::{
-    Adjoints, Attrs, Case, Dependency, Device, Gradient, Gradients, Jet, Mask, Outputs, Primitive, Rule, Sample, Saves,
-    Spec, SpecRef, Specs, bind1, expect_float,
+    Adjoints, Attrs, Case, Dependency, Device, Gradient, Gradients, Jet, Mask, Out, Outputs, Primitive, Rule, Sample,
+    Saves, Spec, SpecRef, Specs, View, bind1, expect_float,
 };
 
 /// What is wrong with a primitive.
@@ -47,6 +47,8 @@ pub enum Mistake {
     Dependency,
     /// An alternative to the residual is not enough for the rules.
     PoorAlternative,
+    /// The kernel leaves the last element of its output as it was.
+    Unwritten,
     /// It is declared to act on Taylor coefficients one by one, or by division.
     JetClass,
 }
@@ -55,6 +57,12 @@ pub enum Mistake {
 fn map(x: &Tensor, spec: &Spec, f: impl Fn(f64) -> f64) -> Outputs {
     let numbers: Vec<f64> = x.to_f64_vec().into_iter().map(f).collect();
     Outputs::from_vec(vec![Tensor::from_vec(numbers, spec.shape.clone()).cast(spec.dtype)])
+}
+
+/// The same in memory that is given.
+fn map_into(x: View<'_>, out: &mut Out<'_>, f: impl Fn(f64) -> f64) -> Result<bool, Error> {
+    (0..x.len()).for_each(|i| out.put(i, f(x.at_linear(i))));
+    Ok(true)
 }
 
 fn same_spec(name: &str, operands: &[SpecRef<'_>]) -> Result<Specs, Error> {
@@ -101,6 +109,10 @@ impl Primitive for Cube {
     fn eval(&self, _device: Device, _attrs: &Attrs, operands: &[&Tensor], outputs: &[Spec]) -> Result<Outputs, Error> {
         let dtype = if self.mistake == Mistake::OutputDtype { DType::F64 } else { outputs[0].dtype };
         Ok(map(operands[0], &Spec { dtype, ..outputs[0].clone() }, |x| x * x * x))
+    }
+
+    fn run(&self, _attrs: &Attrs, operands: &[View<'_>], outputs: &mut [Out<'_>]) -> Result<bool, Error> {
+        map_into(operands[0], &mut outputs[0], |x| x * x * x)
     }
 
     fn saves(&self, _attrs: &Attrs, _wanted: Mask) -> Saves {
@@ -181,9 +193,9 @@ impl Primitive for Root {
         same_spec(self.name, operands)
     }
 
-    fn eval(&self, _device: Device, _attrs: &Attrs, operands: &[&Tensor], outputs: &[Spec]) -> Result<Outputs, Error> {
+    fn run(&self, _attrs: &Attrs, operands: &[View<'_>], outputs: &mut [Out<'_>]) -> Result<bool, Error> {
         let error = if self.mistake == Mistake::Value { 1e-10 } else { 0.0 };
-        Ok(map(operands[0], &outputs[0], |x| x.sqrt() + error))
+        map_into(operands[0], &mut outputs[0], |x| x.sqrt() + error)
     }
 
     fn saves(&self, _attrs: &Attrs, _wanted: Mask) -> Saves {
@@ -253,12 +265,14 @@ impl Primitive for Column {
         Ok(Specs::from_vec(vec![Spec { shape, dtype: x.dtype }]))
     }
 
-    fn eval(&self, _device: Device, attrs: &Attrs, operands: &[&Tensor], outputs: &[Spec]) -> Result<Outputs, Error> {
-        let (x, axis) = (Sample::new(operands[0].shape(), operands[0].to_f64_vec()), attrs.axis("axis"));
-        let sum = Sample::build(outputs[0].shape.clone(), |i| {
-            (0..x.shape[axis]).map(|k| x.at(&[&i[..axis], &[k], &i[axis..]].concat())).sum()
-        });
-        Ok(Outputs::from_vec(vec![sum.tensor(outputs[0].dtype)]))
+    fn run(&self, attrs: &Attrs, operands: &[View<'_>], outputs: &mut [Out<'_>]) -> Result<bool, Error> {
+        let (x, axis) = (operands[0], attrs.axis("axis"));
+        let kept: Vec<usize> = [&x.shape[..axis], &x.shape[axis + 1..]].concat();
+        for (place, i) in Sample::indices(&kept).iter().enumerate() {
+            let term = |k: usize| x.get::<f64>(&[&i[..axis], &[k], &i[axis..]].concat());
+            outputs[0].put(place, (0..x.shape[axis]).map(term).sum::<f64>());
+        }
+        Ok(true)
     }
 
     fn saves(&self, _attrs: &Attrs, _wanted: Mask) -> Saves {
@@ -332,6 +346,13 @@ impl Primitive for Below {
 
     fn eval(&self, _device: Device, _attrs: &Attrs, operands: &[&Tensor], outputs: &[Spec]) -> Result<Outputs, Error> {
         Ok(map(operands[0], &outputs[0], |x| if x < 0.0 { -x } else { 0.0 }))
+    }
+
+    fn run(&self, _attrs: &Attrs, operands: &[View<'_>], outputs: &mut [Out<'_>]) -> Result<bool, Error> {
+        let below = |x: f64| if x < 0.0 { -x } else { 0.0 };
+        let written = operands[0].len() - usize::from(self.mistake == Mistake::Unwritten && !operands[0].is_empty());
+        (0..written).for_each(|i| outputs[0].put(i, below(operands[0].at_linear(i))));
+        Ok(true)
     }
 
     fn saves(&self, _attrs: &Attrs, _wanted: Mask) -> Saves {

@@ -6,8 +6,9 @@ use crate::bind::try_bind;
 use crate::error::OrRaise;
 use crate::location::{self, Line};
 use crate::ops::prelude::*;
+use crate::primitive::Device;
 use crate::program::control::steps::{Form, Pulled};
-use crate::program::control::{Control, Recording, cost_of, expect_carry, input_specs, output_specs, stacked, through};
+use crate::program::control::{Control, Recording, expect_carry, input_specs, output_specs, stacked, through};
 use crate::program::{Program, ProgramAttr, closed, stage};
 use crate::{Tree, vjp};
 use std::panic::Location;
@@ -324,7 +325,7 @@ impl Primitive for Scan {
     }
 
     fn cost(&self, attrs: &Attrs, _operands: &[SpecRef<'_>], _outputs: &[Spec]) -> Cost {
-        let (step, length) = (cost_of(attrs.program("body")), attrs.axis("length") as f64);
+        let (step, length) = (attrs.program("body").cost(), attrs.axis("length") as f64);
         Cost { flops: step.flops * length, bytes: step.bytes * length }
     }
 

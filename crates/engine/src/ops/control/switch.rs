@@ -5,8 +5,9 @@ use crate::bind::try_bind;
 use crate::error::OrRaise;
 use crate::location::{self, Line};
 use crate::ops::prelude::*;
+use crate::primitive::Device;
 use crate::program::control::branches::{Form, Pulled, pulled, with_branches};
-use crate::program::control::{Control, Recording, cost_of, input_specs, output_specs, places, stacked, through};
+use crate::program::control::{Control, Recording, input_specs, output_specs, places, stacked, through};
 use crate::program::{Program, ProgramAttr, closed, stage, staged};
 use crate::tree::difference;
 use crate::{Tree, vjp};
@@ -333,7 +334,7 @@ impl Primitive for Switch {
 
     /// That of the costliest branch.
     fn cost(&self, attrs: &Attrs, _operands: &[SpecRef<'_>], _outputs: &[Spec]) -> Cost {
-        let costs = attrs.programs("branch").iter().map(|branch| cost_of(branch));
+        let costs = attrs.programs("branch").iter().map(|branch| branch.cost());
         costs.fold(Cost::default(), |most, cost| if cost.flops > most.flops { cost } else { most })
     }
 

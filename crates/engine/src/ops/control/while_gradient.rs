@@ -7,8 +7,9 @@ use super::while_loop::while_loop;
 use crate::error::OrRaise;
 use crate::location;
 use crate::ops::prelude::*;
+use crate::primitive::Device;
 use crate::program::control::repeat::chosen_rows;
-use crate::program::control::{cost_of, input_specs, pick, places, stacked, through};
+use crate::program::control::{input_specs, pick, places, stacked, through};
 use crate::program::{Program, ProgramAttr, Wish, staged};
 use crate::{jvp, vjp};
 use std::panic::Location;
@@ -310,7 +311,7 @@ impl Primitive for WhileGradient {
     /// That of one step: how many there are is not known.
     fn cost(&self, attrs: &Attrs, _operands: &[SpecRef<'_>], _outputs: &[Spec]) -> Cost {
         let form = Form::of(attrs);
-        let (forward, back) = (cost_of(&form.body), cost_of(&form.step()));
+        let (forward, back) = (form.body.cost(), form.step().cost());
         Cost { flops: forward.flops + back.flops, bytes: forward.bytes + back.bytes }
     }
 

@@ -3,9 +3,9 @@
 //! `not_equal`.
 
 use crate::ops::prelude::*;
+use std::sync::Arc;
 use wengert_kernels::dtype::Compute;
 use wengert_kernels::map::{loop2, map};
-use wengert_kernels::view::{Out, View};
 
 macro_rules! comparisons {
     ($($(#[$doc:meta])* $method:ident: $word:literal;)*) => {
@@ -64,6 +64,23 @@ fn compare<T: Compute>(relation: &str, x: View<'_>, y: View<'_>, out: Out<'_>) {
     }
 }
 
+fn compared<T: Compute>(relation: &str) -> Lane {
+    fn lane<T: Compute>(holds: impl Fn(T, T) -> bool + Send + Sync + 'static) -> Lane {
+        Arc::new(move |inputs, out| {
+            let (x, y): (&[T], &[T]) = (bytemuck::cast_slice(inputs[0]), bytemuck::cast_slice(inputs[1]));
+            loop2(x, y, out, |x, y| u8::from(holds(x, y)));
+        })
+    }
+    match relation {
+        "lt" => lane::<T>(|x, y| x < y),
+        "le" => lane::<T>(|x, y| x <= y),
+        "gt" => lane::<T>(|x, y| x > y),
+        "ge" => lane::<T>(|x, y| x >= y),
+        "eq" => lane::<T>(|x, y| x == y),
+        _ => lane::<T>(|x, y| x != y),
+    }
+}
+
 impl Primitive for Compare {
     fn name(&self) -> &'static str {
         "compare"
@@ -92,14 +109,18 @@ impl Primitive for Compare {
         Ok(smallvec![Spec::new(x.shape, DType::Bool)])
     }
 
-    fn eval(&self, _device: Device, attrs: &Attrs, operands: &[&Tensor], outputs: &[Spec]) -> Result<Outputs, Error> {
-        let (x, y) = (operands[0].value.view(), operands[1].value.view());
-        let run = match x.dtype.compute() {
-            DType::F64 => compare::<f64>,
-            DType::F32 => compare::<f32>,
-            _ => compare::<i64>,
-        };
-        Ok(smallvec![Tensor::build(&outputs[0], |out| run(attrs.word("relation"), x, y, out)).0])
+    fn lane(&'static self, attrs: &Attrs, operands: &[DType], _output: DType) -> Option<Lane> {
+        let relation = attrs.word("relation");
+        match operands[0] {
+            DType::Bool => None,
+            dtype => Some(computing!(dtype, T => compared::<T>(relation))),
+        }
+    }
+
+    fn run(&self, attrs: &Attrs, operands: &[View<'_>], outputs: &mut [Out<'_>]) -> Result<bool, Error> {
+        let (x, y, out) = (operands[0], operands[1], outputs[0].reborrow());
+        computing!(x.dtype, T => compare::<T>(attrs.word("relation"), x, y, out));
+        Ok(true)
     }
 
     fn differentiable(&self) -> bool {

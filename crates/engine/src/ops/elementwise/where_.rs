@@ -2,9 +2,9 @@
 //! whatever its slope. Written `c.where_(a, b)`.
 
 use crate::ops::prelude::*;
+use std::sync::Arc;
 use wengert_kernels::dtype::Compute;
 use wengert_kernels::map::{Stored, loop3, map};
-use wengert_kernels::view::{Out, View};
 
 impl Tensor {
     /// The elements of `a` where this mask is true, those of `b` elsewhere.
@@ -37,6 +37,14 @@ fn choose<T: Compute + Stored>(views: [View<'_>; 3], out: Out<'_>) {
     });
 }
 
+/// The mask is bytes, the others are numbers.
+fn chosen<T: Compute>() -> Lane {
+    Arc::new(|inputs, out| {
+        let (a, b): (&[T], &[T]) = (bytemuck::cast_slice(inputs[1]), bytemuck::cast_slice(inputs[2]));
+        loop3(inputs[0], a, b, bytemuck::cast_slice_mut(out), |c: u8, a: T, b: T| if c != 0 { a } else { b });
+    })
+}
+
 impl Primitive for Where {
     fn name(&self) -> &'static str {
         "where"
@@ -62,14 +70,17 @@ impl Primitive for Where {
         Ok(smallvec![a.to_spec()])
     }
 
-    fn eval(&self, _device: Device, _attrs: &Attrs, operands: &[&Tensor], outputs: &[Spec]) -> Result<Outputs, Error> {
-        let views = [operands[0].value.view(), operands[1].value.view(), operands[2].value.view()];
-        let run = match outputs[0].dtype.compute() {
-            DType::F64 => choose::<f64>,
-            DType::F32 => choose::<f32>,
-            _ => choose::<i64>,
-        };
-        Ok(smallvec![Tensor::build(&outputs[0], |out| run(views, out)).0])
+    fn run(&self, _attrs: &Attrs, operands: &[View<'_>], outputs: &mut [Out<'_>]) -> Result<bool, Error> {
+        let views = [operands[0], operands[1], operands[2]];
+        computing!(outputs[0].dtype, T => choose::<T>(views, outputs[0].reborrow()));
+        Ok(true)
+    }
+
+    fn lane(&'static self, _attrs: &Attrs, _operands: &[DType], output: DType) -> Option<Lane> {
+        match output {
+            DType::Bool => None,
+            _ => Some(computing!(output, T => chosen::<T>())),
+        }
     }
 
     fn saves(&self, _attrs: &Attrs, _wanted: Mask) -> Saves {

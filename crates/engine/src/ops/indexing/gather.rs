@@ -91,11 +91,10 @@ impl Primitive for Gather {
         Ok(smallvec![Spec::new(operands[1].shape, operands[0].dtype)])
     }
 
-    fn eval(&self, _device: Device, attrs: &Attrs, operands: &[&Tensor], outputs: &[Spec]) -> Result<Outputs, Error> {
-        let (x, index, axis) = (operands[0].value.view(), operands[1].value.view(), attrs.axis("axis"));
-        let (y, result) = Tensor::build(&outputs[0], |out| index::gather(x, axis, index, out));
-        result.map_err(|wrong| out_of_range("gather", axis, wrong, index))?;
-        Ok(smallvec![y])
+    fn run(&self, attrs: &Attrs, operands: &[View<'_>], outputs: &mut [Out<'_>]) -> Result<bool, Error> {
+        let (x, index, axis) = (operands[0], operands[1], attrs.axis("axis"));
+        let result = index::gather(x, axis, index, outputs[0].reborrow());
+        result.map(|()| true).map_err(|wrong| out_of_range("gather", axis, wrong, index))
     }
 
     fn saves(&self, _attrs: &Attrs, _wanted: Mask) -> Saves {
@@ -120,6 +119,12 @@ impl Primitive for Gather {
     fn batch(&'static self, attrs: &Attrs, size: usize, operands: &[Tensor], batched: Mask) -> Result<Outputs, Error> {
         let aligned = align_batch(size, operands, batched);
         Ok(smallvec![bind1(self, Attrs::new().with_int("axis", attrs.int("axis") + 1), &[&aligned[0], &aligned[1]])])
+    }
+
+    /// What is taken is read and written; the rest of the operand is not touched.
+    fn cost(&self, _attrs: &Attrs, operands: &[SpecRef<'_>], outputs: &[Spec]) -> Cost {
+        let bytes = operands[1].to_spec().bytes() + 2 * outputs[0].bytes();
+        Cost { flops: 0.0, bytes: bytes as f64 }
     }
 
     fn dependency(&self) -> Dependency {

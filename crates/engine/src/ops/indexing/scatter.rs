@@ -53,8 +53,8 @@ impl Primitive for Scatter {
         Fold::Assign.infer("scatter", attrs, operands)
     }
 
-    fn eval(&self, _device: Device, attrs: &Attrs, operands: &[&Tensor], outputs: &[Spec]) -> Result<Outputs, Error> {
-        Fold::Assign.eval("scatter", attrs, operands, &outputs[0])
+    fn run(&self, attrs: &Attrs, operands: &[View<'_>], outputs: &mut [Out<'_>]) -> Result<bool, Error> {
+        Fold::Assign.run("scatter", attrs, operands, outputs[0].reborrow())
     }
 
     fn eval_in_place(&self, attrs: &Attrs, target: &mut Tensor, rest: &[&Tensor]) -> Result<bool, Error> {

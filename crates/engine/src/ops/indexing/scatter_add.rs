@@ -7,7 +7,6 @@ use crate::error::OrRaise;
 use crate::ops::prelude::*;
 use wengert_kernels::dtype::Compute;
 use wengert_kernels::index::{OutOfRange, scatter_add, scatter_fold};
-use wengert_kernels::view::{Out, View};
 
 impl Tensor {
     /// This tensor with `values` added at the places that `index` names along `axis`.
@@ -70,16 +69,12 @@ impl Fold {
 
     /// A copy of the first operand with the values folded in. The kernel works in the dtype it computes in; narrower
     /// ones are widened around it.
-    pub fn eval(self, name: &str, attrs: &Attrs, operands: &[&Tensor], output: &Spec) -> Result<Outputs, Error> {
-        let wide = Spec { dtype: output.dtype.compute(), ..output.clone() };
-        let (axis, index, values) = (attrs.axis("axis"), operands[1].value.view(), operands[2].value.view());
-        let (y, result) = Tensor::build(&wide, |out| {
-            let (dtype, bytes) = (out.dtype, out.bytes);
-            wengert_kernels::map::copy(operands[0].value.view(), Out { dtype, bytes });
-            self.run(dtype, bytes, &wide.shape, axis, index, values)
-        });
-        result.map_err(|wrong| out_of_range(name, axis, wrong, index))?;
-        Ok(smallvec![y.cast(output.dtype)])
+    pub fn run(self, name: &str, attrs: &Attrs, operands: &[View<'_>], out: Out<'_>) -> Result<bool, Error> {
+        let (x, index, values, axis) = (operands[0], operands[1], operands[2], attrs.axis("axis"));
+        let result = computing!(out.dtype, T => fill_from(x, out, |target: &mut [T]| {
+            self.fold(target, x.shape, axis, index, values)
+        }));
+        result.map(|()| true).map_err(|wrong| out_of_range(name, axis, wrong, index))
     }
 
     /// Over the first operand.
@@ -96,35 +91,20 @@ impl Fold {
             return Ok(false);
         }
         let bytes = target.unique_bytes().expect("the driver found it unique");
-        let result = self.run(dtype, bytes, &shape, axis, index, values);
+        let result = computing!(dtype, T => {
+            self.fold::<T>(bytemuck::cast_slice_mut(bytes), &shape, axis, index, values)
+        });
         result.map(|()| true).map_err(|wrong| out_of_range(name, axis, wrong, index))
-    }
-
-    fn run(
-        self,
-        dtype: DType,
-        bytes: &mut [u8],
-        shape: &[usize],
-        axis: usize,
-        index: View<'_>,
-        values: View<'_>,
-    ) -> Result<(), OutOfRange> {
-        match dtype {
-            DType::F64 => self.fold::<f64>(bytes, shape, axis, index, values),
-            DType::F32 => self.fold::<f32>(bytes, shape, axis, index, values),
-            _ => self.fold::<i64>(bytes, shape, axis, index, values),
-        }
     }
 
     fn fold<T: Compute>(
         self,
-        bytes: &mut [u8],
+        target: &mut [T],
         shape: &[usize],
         axis: usize,
         index: View<'_>,
         values: View<'_>,
     ) -> Result<(), OutOfRange> {
-        let target: &mut [T] = bytemuck::cast_slice_mut(bytes);
         // A NaN is kept: it is not equal to itself.
         let wins = |new: T, holds: bool| holds || new.partial_cmp(&new).is_none();
         match self {
@@ -207,8 +187,8 @@ impl Primitive for ScatterAdd {
         Fold::Add.infer("scatter_add", attrs, operands)
     }
 
-    fn eval(&self, _device: Device, attrs: &Attrs, operands: &[&Tensor], outputs: &[Spec]) -> Result<Outputs, Error> {
-        Fold::Add.eval("scatter_add", attrs, operands, &outputs[0])
+    fn run(&self, attrs: &Attrs, operands: &[View<'_>], outputs: &mut [Out<'_>]) -> Result<bool, Error> {
+        Fold::Add.run("scatter_add", attrs, operands, outputs[0].reborrow())
     }
 
     fn eval_in_place(&self, attrs: &Attrs, target: &mut Tensor, rest: &[&Tensor]) -> Result<bool, Error> {

@@ -75,8 +75,8 @@ impl Primitive for ScatterFold {
         self.fold.infer(self.name, attrs, operands)
     }
 
-    fn eval(&self, _device: Device, attrs: &Attrs, operands: &[&Tensor], outputs: &[Spec]) -> Result<Outputs, Error> {
-        self.fold.eval(self.name, attrs, operands, &outputs[0])
+    fn run(&self, attrs: &Attrs, operands: &[View<'_>], outputs: &mut [Out<'_>]) -> Result<bool, Error> {
+        self.fold.run(self.name, attrs, operands, outputs[0].reborrow())
     }
 
     fn saves(&self, _attrs: &Attrs, wanted: Mask) -> Saves {

@@ -6,8 +6,6 @@ use super::gather::{expect_index, out_of_range};
 use super::scatter::SCATTER;
 use crate::ops::prelude::*;
 use wengert_kernels::index::take_last;
-use wengert_kernels::map::copy;
-use wengert_kernels::view::Out;
 
 /// The primitive `unscatter`.
 pub static UNSCATTER: Unscatter = Unscatter;
@@ -39,19 +37,13 @@ impl Primitive for Unscatter {
         Ok(smallvec![y.to_spec(), Spec { shape: Shape::from(index.shape), dtype: y.dtype }])
     }
 
-    fn eval(&self, _device: Device, attrs: &Attrs, operands: &[&Tensor], outputs: &[Spec]) -> Result<Outputs, Error> {
-        let (axis, index) = (attrs.axis("axis"), operands[1].value.view());
-        let wide = |output: &Spec| Spec { dtype: output.dtype.compute(), ..output.clone() };
-        computing_float!(outputs[0].dtype, T => {
-            let (x, (v, result)) = Tensor::build(&wide(&outputs[0]), |out| {
-                let Out { dtype, bytes } = out;
-                copy(operands[0].value.view(), Out { dtype, bytes });
-                let target: &mut [T] = bytemuck::cast_slice_mut(bytes);
-                computed(&wide(&outputs[1]), |v| take_last(target, &outputs[0].shape, axis, index, v))
-            });
-            result.map_err(|wrong| out_of_range("unscatter", axis, wrong, index))?;
-            Ok(smallvec![x.cast(outputs[0].dtype), v.cast(outputs[1].dtype)])
-        })
+    fn run(&self, attrs: &Attrs, operands: &[View<'_>], outputs: &mut [Out<'_>]) -> Result<bool, Error> {
+        let (y, index, axis) = (operands[0], operands[1], attrs.axis("axis"));
+        let [x, v] = outputs else { unreachable!("two outputs") };
+        let result = computing_float!(x.dtype, T => fill_from(y, x.reborrow(), |target: &mut [T]| {
+            fill(v.reborrow(), |v| take_last(target, y.shape, axis, index, v))
+        }));
+        result.map(|()| true).map_err(|wrong| out_of_range("unscatter", axis, wrong, index))
     }
 
     fn saves(&self, _attrs: &Attrs, _wanted: Mask) -> Saves {

@@ -2,7 +2,6 @@
 //! error; with `wraps` 0 a negative one is, too.
 
 use crate::ops::prelude::*;
-use crate::tensor::collect;
 
 impl Tensor {
     /// These indices into an axis of length `size`, checked; negative ones count from the end.
@@ -46,23 +45,25 @@ impl Primitive for WrapIndex {
         Ok(smallvec![Spec::new(index.shape, DType::I64)])
     }
 
-    fn eval(&self, _device: Device, attrs: &Attrs, operands: &[&Tensor], outputs: &[Spec]) -> Result<Outputs, Error> {
+    fn run(&self, attrs: &Attrs, operands: &[View<'_>], outputs: &mut [Out<'_>]) -> Result<bool, Error> {
         let (size, wraps) = (attrs.int("size"), attrs.int("wraps") != 0);
-        let mut indices = collect::<i64>(operands[0]);
-        for (place, index) in indices.iter_mut().enumerate() {
-            let wrapped = if *index < 0 && wraps { *index + size } else { *index };
-            if !(0..size).contains(&wrapped) {
-                let message =
-                    format!("index {index} (element {place} of the index tensor) is outside an axis of length {size}");
-                return Err(Error::new(ErrorKind::Range, "index", message).help(match (size, wraps) {
-                    (0, _) => "the axis is empty".to_string(),
-                    (_, true) => format!("indices go from 0 to {}, or -{size} to -1", size - 1),
-                    (_, false) => format!("indices go from 0 to {}", size - 1),
-                }));
+        fill_from(operands[0], outputs[0].reborrow(), |indices: &mut [i64]| {
+            for (place, index) in indices.iter_mut().enumerate() {
+                let wrapped = if *index < 0 && wraps { *index + size } else { *index };
+                if !(0..size).contains(&wrapped) {
+                    let message = format!(
+                        "index {index} (element {place} of the index tensor) is outside an axis of length {size}"
+                    );
+                    return Err(Error::new(ErrorKind::Range, "index", message).help(match (size, wraps) {
+                        (0, _) => "the axis is empty".to_string(),
+                        (_, true) => format!("indices go from 0 to {}, or -{size} to -1", size - 1),
+                        (_, false) => format!("indices go from 0 to {}", size - 1),
+                    }));
+                }
+                *index = wrapped;
             }
-            *index = wrapped;
-        }
-        Ok(smallvec![Tensor::from_vec(indices, outputs[0].shape.clone())])
+            Ok(true)
+        })
     }
 
     fn differentiable(&self) -> bool {

@@ -45,9 +45,9 @@ impl Primitive for PackPositive {
         Ok(smallvec![Spec::new(packed(operands[0].shape), DType::U8)])
     }
 
-    fn eval(&self, _device: Device, _attrs: &Attrs, operands: &[&Tensor], outputs: &[Spec]) -> Result<Outputs, Error> {
-        let x = operands[0].value.view();
-        Ok(smallvec![Tensor::build(&outputs[0], |out| bits::pack_positive(x, out.bytes)).0])
+    fn run(&self, _attrs: &Attrs, operands: &[View<'_>], outputs: &mut [Out<'_>]) -> Result<bool, Error> {
+        bits::pack_positive(operands[0], outputs[0].bytes);
+        Ok(true)
     }
 
     fn differentiable(&self) -> bool {

@@ -46,9 +46,9 @@ impl Primitive for SelectBits {
         Ok(smallvec![x.to_spec()])
     }
 
-    fn eval(&self, _device: Device, _attrs: &Attrs, operands: &[&Tensor], outputs: &[Spec]) -> Result<Outputs, Error> {
-        let (x, mask) = (operands[0].value.view(), operands[1].value.view());
-        Ok(smallvec![Tensor::build(&outputs[0], |out| bits::select_bits(x, mask, out)).0])
+    fn run(&self, _attrs: &Attrs, operands: &[View<'_>], outputs: &mut [Out<'_>]) -> Result<bool, Error> {
+        bits::select_bits(operands[0], operands[1], outputs[0].reborrow());
+        Ok(true)
     }
 
     fn eval_in_place(&self, _attrs: &Attrs, target: &mut Tensor, rest: &[&Tensor]) -> Result<bool, Error> {

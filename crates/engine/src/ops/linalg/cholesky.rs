@@ -78,7 +78,7 @@ impl Decomposition for Cholesky {
         vec![(vec![m, n], None)]
     }
 
-    fn eval<T: Real>(_: &Attrs, a: &[T], [batch, n, _]: [usize; 3], floats: &mut [Vec<T>], _: &mut [i64]) -> Status {
+    fn eval<T: Real>(_: &Attrs, a: &[T], [batch, n, _]: [usize; 3], floats: &mut [Buffer<T>], _: &mut [i64]) -> Status {
         linalg::cholesky(a, [batch, n], &mut floats[0])
     }
 

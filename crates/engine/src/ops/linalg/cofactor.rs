@@ -36,12 +36,12 @@ impl Polar for Cofactor {
         expect_matrix(Self::NAME, x, true)
     }
 
-    fn eval(operands: &[&Tensor], output: &Spec) -> Tensor {
-        let (lead, [n, _]) = split(&output.shape);
-        let all: Vec<_> = operands.iter().map(|operand| numbers::<f64>(operand)).collect();
-        let directions: Vec<&[f64]> = all[1..].iter().map(|numbers| &numbers[..]).collect();
+    fn run(operands: &[View<'_>], out: Out<'_>) {
+        let (lead, [n, _]) = split(operands[0].shape);
+        let all: SmallVec<[_; 3]> = operands.iter().map(|operand| numbers::<f64>(*operand)).collect();
+        let directions: SmallVec<[&[f64]; 2]> = all[1..].iter().map(|numbers| &numbers[..]).collect();
         // What is not finite is NaN in the result.
-        computed(output, |out| linalg::cofactor(&all[0], &directions, [lead.iter().product(), n], out)).0
+        let _ = fill(out, |out| linalg::cofactor(&all[0], &directions, [lead.iter().product(), n], out));
     }
 
     fn flops(operands: usize, shape: &[usize]) -> f64 {

@@ -39,8 +39,8 @@ impl Decomposition for Det {
         vec![(vec![], None)]
     }
 
-    fn eval<T: Real>(_: &Attrs, a: &[T], [batch, n, _]: [usize; 3], floats: &mut [Vec<T>], _: &mut [i64]) -> Status {
-        let (mut packed, mut pivots) = (vec![T::ZERO; a.len()], vec![0; batch * n]);
+    fn eval<T: Real>(_: &Attrs, a: &[T], [batch, n, _]: [usize; 3], floats: &mut [Buffer<T>], _: &mut [i64]) -> Status {
+        let (mut packed, mut pivots) = (Buffer::<T>::zeros(a.len()), Buffer::zeros(batch * n));
         let y = &mut floats[0];
         let status = linalg::lu(a, [batch, n, n], &mut packed, &mut pivots, y);
         for (y, packed) in y.iter_mut().zip(packed.chunks_exact((n * n).max(1))) {

@@ -114,7 +114,7 @@ impl Decomposition for Eigh {
         vec![(vec![n], None), (vec![m, n], None)]
     }
 
-    fn eval<T: Real>(_: &Attrs, a: &[T], [batch, n, _]: [usize; 3], floats: &mut [Vec<T>], _: &mut [i64]) -> Status {
+    fn eval<T: Real>(_: &Attrs, a: &[T], [batch, n, _]: [usize; 3], floats: &mut [Buffer<T>], _: &mut [i64]) -> Status {
         let [values, vectors] = floats else { unreachable!("two outputs") };
         linalg::eigh(a, [batch, n], values, vectors)
     }

@@ -66,7 +66,7 @@ impl Decomposition for Inv {
         vec![(vec![m, n], None)]
     }
 
-    fn eval<T: Real>(_: &Attrs, a: &[T], [batch, n, _]: [usize; 3], floats: &mut [Vec<T>], _: &mut [i64]) -> Status {
+    fn eval<T: Real>(_: &Attrs, a: &[T], [batch, n, _]: [usize; 3], floats: &mut [Buffer<T>], _: &mut [i64]) -> Status {
         linalg::inv(a, [batch, n], &mut floats[0])
     }
 

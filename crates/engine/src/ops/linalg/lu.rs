@@ -99,8 +99,8 @@ impl Decomposition for Lu {
         vec![(vec![m, n], None), (vec![m.min(n)], Some(DType::I32))]
     }
 
-    fn eval<T: Real>(_: &Attrs, a: &[T], sizes: [usize; 3], floats: &mut [Vec<T>], whole: &mut [i64]) -> Status {
-        let mut signs = vec![T::ZERO; sizes[0]];
+    fn eval<T: Real>(_: &Attrs, a: &[T], sizes: [usize; 3], floats: &mut [Buffer<T>], whole: &mut [i64]) -> Status {
+        let mut signs = Buffer::<T>::zeros(sizes[0]);
         let status = linalg::lu(a, sizes, &mut floats[0], whole, &mut signs);
         whole.iter_mut().for_each(|pivot| *pivot += 1);
         status

@@ -53,15 +53,14 @@ impl Primitive for LuPermutation {
         Ok(smallvec![Spec { shape: lead.iter().copied().chain([rows]).collect(), dtype: DType::I64 }])
     }
 
-    fn eval(&self, _device: Device, attrs: &Attrs, operands: &[&Tensor], outputs: &[Spec]) -> Result<Outputs, Error> {
+    fn run(&self, attrs: &Attrs, operands: &[View<'_>], outputs: &mut [Out<'_>]) -> Result<bool, Error> {
         let (rows, inverse) = (attrs.axis("rows"), attrs.int("inverse") != 0);
-        let count = operands[0].shape().last().copied().unwrap_or(0);
+        let count = operands[0].shape.last().copied().unwrap_or(0);
         let pivots = numbers::<i64>(operands[0]);
         expect_pivots("lu_permutation", &pivots, rows)?;
-        let batch = outputs[0].shape.elements() / rows.max(1);
-        let (order, ()) = computed(&outputs[0], |all: &mut [i64]| {
-            let mut rows_of: Vec<i64> = vec![0; rows];
-            for (matrix, out) in all.chunks_exact_mut(rows.max(1)).enumerate().take(batch) {
+        let mut rows_of = Buffer::<i64>::new(rows);
+        fill(outputs[0].reborrow(), |all: &mut [i64]| {
+            for (matrix, out) in all.chunks_exact_mut(rows.max(1)).enumerate() {
                 rows_of.iter_mut().zip(0..).for_each(|(row, i)| *row = i);
                 for (i, &pivot) in pivots[matrix * count..][..count].iter().enumerate() {
                     rows_of.swap(i, pivot as usize - 1);
@@ -72,7 +71,7 @@ impl Primitive for LuPermutation {
                 }
             }
         });
-        Ok(smallvec![order])
+        Ok(true)
     }
 
     fn differentiable(&self) -> bool {

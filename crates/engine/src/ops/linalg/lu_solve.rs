@@ -89,22 +89,19 @@ pub struct LuSolve;
 const UNIT: Triangle = Triangle::lower().unit();
 const UPPER: Triangle = Triangle::upper();
 
-fn run<T: Real>(attrs: &Attrs, operands: &[&Tensor], spec: &Spec) -> Result<Tensor, Error> {
-    let (lead, [n, columns]) = split(&spec.shape);
-    let sizes = [lead.iter().product(), n, columns];
+fn run<T: Real>(attrs: &Attrs, operands: &[View<'_>], out: Out<'_>) -> Result<(), Error> {
     let (packed, b) = (numbers::<T>(operands[0]), numbers::<T>(operands[2]));
-    let mut pivots = numbers::<i64>(operands[1]).into_owned();
+    let (lead, [n, columns]) = split(operands[2].shape);
+    let sizes = [lead.iter().product(), n, columns];
+    let mut pivots = collected::<i64>(operands[1]);
     expect_pivots("lu_solve", &pivots, n)?;
     pivots.iter_mut().for_each(|pivot| *pivot -= 1);
-    let wide = Spec { dtype: T::DTYPE, ..spec.clone() };
-    let (x, status) = Tensor::build(&wide, |out| {
-        let out = bytemuck::cast_slice_mut(out.bytes);
-        linalg::lu_solve(&packed, &pivots, &b, sizes, attrs.int("transposed") != 0, out)
-    });
+    let transposed = attrs.int("transposed") != 0;
+    let status = fill(out, |out: &mut [T]| linalg::lu_solve(&packed, &pivots, &b, sizes, transposed, out));
     if attrs.int("checked") != 0 {
         judge("lu_solve", lead, &status)?;
     }
-    Ok(x.cast(spec.dtype))
+    Ok(())
 }
 
 impl LuSolve {
@@ -143,9 +140,9 @@ impl Primitive for LuSolve {
         Ok(smallvec![b.to_spec()])
     }
 
-    fn eval(&self, _device: Device, attrs: &Attrs, operands: &[&Tensor], outputs: &[Spec]) -> Result<Outputs, Error> {
-        let run = if outputs[0].dtype == DType::F64 { run::<f64> } else { run::<f32> };
-        Ok(smallvec![run(attrs, operands, &outputs[0])?])
+    fn run(&self, attrs: &Attrs, operands: &[View<'_>], outputs: &mut [Out<'_>]) -> Result<bool, Error> {
+        computing_float!(outputs[0].dtype, T => run::<T>(attrs, operands, outputs[0].reborrow()))?;
+        Ok(true)
     }
 
     fn saves(&self, _attrs: &Attrs, wanted: Mask) -> Saves {

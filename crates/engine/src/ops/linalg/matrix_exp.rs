@@ -43,7 +43,7 @@ impl Decomposition for MatrixExp {
         vec![(vec![m, n], None)]
     }
 
-    fn eval<T: Real>(_: &Attrs, a: &[T], [batch, n, _]: [usize; 3], floats: &mut [Vec<T>], _: &mut [i64]) -> Status {
+    fn eval<T: Real>(_: &Attrs, a: &[T], [batch, n, _]: [usize; 3], floats: &mut [Buffer<T>], _: &mut [i64]) -> Status {
         let a: Vec<f64> = a.iter().map(|x| x.to_f64()).collect();
         let mut y = vec![0.0; a.len()];
         let status = linalg::matrix_exp(&a, [batch, n], &mut y);

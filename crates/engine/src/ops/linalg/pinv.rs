@@ -63,11 +63,11 @@ impl Decomposition for Pinv {
         attrs: &Attrs,
         a: &[T],
         [batch, m, n]: [usize; 3],
-        floats: &mut [Vec<T>],
+        floats: &mut [Buffer<T>],
         _: &mut [i64],
     ) -> Status {
         let k = m.min(n);
-        let zeros = |count: usize| vec![T::ZERO; batch * count];
+        let zeros = |count: usize| Buffer::<T>::zeros(batch * count);
         let (mut u, mut s, mut vt) = (zeros(m * k), zeros(k), zeros(k * n));
         let status = linalg::svd(a, [batch, m, n], false, &mut u, &mut s, &mut vt);
         if k == 0 {

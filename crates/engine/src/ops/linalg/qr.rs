@@ -79,7 +79,7 @@ impl Decomposition for Qr {
         vec![(vec![m, k], None), (vec![k, n], None)]
     }
 
-    fn eval<T: Real>(attrs: &Attrs, a: &[T], sizes: [usize; 3], floats: &mut [Vec<T>], _: &mut [i64]) -> Status {
+    fn eval<T: Real>(attrs: &Attrs, a: &[T], sizes: [usize; 3], floats: &mut [Buffer<T>], _: &mut [i64]) -> Status {
         let [q, r] = floats else { unreachable!("two outputs") };
         linalg::qr(a, sizes, attrs.int("complete") != 0, q, r)
     }

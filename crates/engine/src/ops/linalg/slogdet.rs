@@ -52,12 +52,12 @@ impl Decomposition for Slogdet {
         vec![(vec![], None), (vec![], None)]
     }
 
-    fn eval<T: Real>(_: &Attrs, a: &[T], [batch, n, _]: [usize; 3], floats: &mut [Vec<T>], _: &mut [i64]) -> Status {
-        let (mut packed, mut pivots) = (vec![T::ZERO; a.len()], vec![0; batch * n]);
+    fn eval<T: Real>(_: &Attrs, a: &[T], [batch, n, _]: [usize; 3], floats: &mut [Buffer<T>], _: &mut [i64]) -> Status {
+        let (mut packed, mut pivots) = (Buffer::<T>::zeros(a.len()), Buffer::zeros(batch * n));
         let [signs, logs] = floats else { unreachable!("two outputs") };
         let status = linalg::lu(a, [batch, n, n], &mut packed, &mut pivots, signs);
         let matrices = packed.chunks_exact((n * n).max(1));
-        for ((sign, log), packed) in signs.iter_mut().zip(logs).zip(matrices) {
+        for ((sign, log), packed) in signs.iter_mut().zip(logs.iter_mut()).zip(matrices) {
             let diagonal = || packed.iter().step_by(n + 1).map(|x| x.to_f64());
             let turn = |sign: f64, x: f64| if x == 0.0 { 0.0 } else { sign * x.signum() };
             *sign = T::from_f64(diagonal().fold(sign.to_f64(), turn));

@@ -100,17 +100,15 @@ pub static SOLVE: Solve = Solve;
 /// See the module.
 pub struct Solve;
 
-fn run<T: Real>(attrs: &Attrs, a: &Tensor, b: &Tensor, spec: &Spec) -> Result<Tensor, Error> {
-    let (lead, [n, columns]) = split(b.shape());
+fn run<T: Real>(attrs: &Attrs, operands: &[View<'_>], out: Out<'_>) -> Result<(), Error> {
+    let (lead, [n, columns]) = split(operands[1].shape);
     let sizes = [lead.iter().product(), n, columns];
-    let (a, b) = (numbers::<T>(a), numbers::<T>(b));
-    let wide = Spec { dtype: T::DTYPE, ..spec.clone() };
-    let (x, status) =
-        Tensor::build(&wide, |out| linalg::solve(&a, &b, sizes, false, bytemuck::cast_slice_mut(out.bytes)));
+    let (a, b) = (numbers::<T>(operands[0]), numbers::<T>(operands[1]));
+    let status = fill(out, |out: &mut [T]| linalg::solve(&a, &b, sizes, false, out));
     if attrs.int("checked") != 0 {
         judge("solve", lead, &status)?;
     }
-    Ok(x.cast(spec.dtype))
+    Ok(())
 }
 
 /// The shape rule of systems with a square matrix on the left.
@@ -146,9 +144,9 @@ impl Primitive for Solve {
         Ok(smallvec![operands[1].to_spec()])
     }
 
-    fn eval(&self, _device: Device, attrs: &Attrs, operands: &[&Tensor], outputs: &[Spec]) -> Result<Outputs, Error> {
-        let run = if outputs[0].dtype == DType::F64 { run::<f64> } else { run::<f32> };
-        Ok(smallvec![run(attrs, operands[0], operands[1], &outputs[0])?])
+    fn run(&self, attrs: &Attrs, operands: &[View<'_>], outputs: &mut [Out<'_>]) -> Result<bool, Error> {
+        computing_float!(outputs[0].dtype, T => run::<T>(attrs, operands, outputs[0].reborrow()))?;
+        Ok(true)
     }
 
     fn saves(&self, _attrs: &Attrs, wanted: Mask) -> Saves {

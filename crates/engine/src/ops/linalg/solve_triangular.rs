@@ -114,18 +114,15 @@ pub static SOLVE_TRIANGULAR: SolveTriangular = SolveTriangular;
 /// See the module.
 pub struct SolveTriangular;
 
-fn run<T: Real>(attrs: &Attrs, a: &Tensor, b: &Tensor, spec: &Spec) -> Result<Tensor, Error> {
-    let (lead, [m, n]) = split(b.shape());
+fn run<T: Real>(attrs: &Attrs, operands: &[View<'_>], out: Out<'_>) -> Result<(), Error> {
+    let (lead, [m, n]) = split(operands[1].shape);
     let sizes = [lead.iter().product(), m, n];
-    let (a, b) = (numbers::<T>(a), numbers::<T>(b));
-    let wide = Spec { dtype: T::DTYPE, ..spec.clone() };
-    let (x, status) = Tensor::build(&wide, |out| {
-        linalg::solve_triangular(&a, &b, sizes, Triangle::of(attrs).0, bytemuck::cast_slice_mut(out.bytes))
-    });
+    let (a, b) = (numbers::<T>(operands[0]), numbers::<T>(operands[1]));
+    let status = fill(out, |out: &mut [T]| linalg::solve_triangular(&a, &b, sizes, Triangle::of(attrs).0, out));
     if attrs.int("checked") != 0 {
         judge("solve_triangular", lead, &status)?;
     }
-    Ok(x.cast(spec.dtype))
+    Ok(())
 }
 
 impl Primitive for SolveTriangular {
@@ -158,9 +155,9 @@ impl Primitive for SolveTriangular {
         Ok(smallvec![b.to_spec()])
     }
 
-    fn eval(&self, _device: Device, attrs: &Attrs, operands: &[&Tensor], outputs: &[Spec]) -> Result<Outputs, Error> {
-        let run = if outputs[0].dtype == DType::F64 { run::<f64> } else { run::<f32> };
-        Ok(smallvec![run(attrs, operands[0], operands[1], &outputs[0])?])
+    fn run(&self, attrs: &Attrs, operands: &[View<'_>], outputs: &mut [Out<'_>]) -> Result<bool, Error> {
+        computing_float!(outputs[0].dtype, T => run::<T>(attrs, operands, outputs[0].reborrow()))?;
+        Ok(true)
     }
 
     fn saves(&self, _attrs: &Attrs, wanted: Mask) -> Saves {

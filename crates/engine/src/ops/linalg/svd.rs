@@ -64,7 +64,7 @@ impl Decomposition for Svd {
         vec![(vec![m, k], None), (vec![k], None), (vec![k, n], None)]
     }
 
-    fn eval<T: Real>(_: &Attrs, a: &[T], sizes: [usize; 3], floats: &mut [Vec<T>], _: &mut [i64]) -> Status {
+    fn eval<T: Real>(_: &Attrs, a: &[T], sizes: [usize; 3], floats: &mut [Buffer<T>], _: &mut [i64]) -> Status {
         let [u, s, vt] = floats else { unreachable!("three outputs") };
         linalg::svd(a, sizes, false, u, s, vt)
     }

@@ -4,9 +4,9 @@
 use crate::composite::indexing::axis_of;
 use crate::error::OrRaise;
 use crate::ops::prelude::*;
+use crate::primitive::streaming_cost;
 use std::borrow::Borrow;
 use wengert_kernels::map::{Part, assign_part, copy};
-use wengert_kernels::view::Out;
 
 /// The most operands of one call: positions are bits of a word.
 const MOST: usize = 64;
@@ -96,27 +96,26 @@ impl Primitive for Concat {
         Ok(smallvec![Spec { shape, dtype: first.dtype }])
     }
 
-    fn eval(&self, _device: Device, attrs: &Attrs, operands: &[&Tensor], outputs: &[Spec]) -> Result<Outputs, Error> {
-        let (axis, spec) = (attrs.axis("axis"), &outputs[0]);
-        let whole = Layout::contiguous(spec.shape.clone());
-        let in_order = spec.shape[..axis].iter().all(|&size| size == 1);
-        let (y, ()) = Tensor::build(spec, |out| {
-            let (dtype, mut rest, mut start) = (out.dtype, out.bytes, 0);
-            for x in operands {
-                let view = x.value.view();
-                if in_order {
-                    let (bytes, later) = rest.split_at_mut(x.elements() * dtype.size());
-                    copy(view, Out { dtype, bytes });
-                    rest = later;
-                } else if x.elements() > 0 {
-                    let offset = start * whole.strides[axis] as usize;
-                    let part = Part { offset, shape: x.shape(), strides: &whole.strides };
-                    assign_part(Out { dtype, bytes: &mut *rest }, part, view);
-                }
-                start += x.shape()[axis];
+    fn run(&self, attrs: &Attrs, operands: &[View<'_>], outputs: &mut [Out<'_>]) -> Result<bool, Error> {
+        let (axis, out) = (attrs.axis("axis"), outputs[0].reborrow());
+        let mut shape = Shape::from(operands[0].shape);
+        shape.sizes_mut()[axis] = operands.iter().map(|x| x.shape[axis]).sum();
+        let whole = Layout::contiguous(shape);
+        let in_order = whole.shape[..axis].iter().all(|&size| size == 1);
+        let (dtype, mut rest, mut start) = (out.dtype, out.bytes, 0);
+        for &x in operands {
+            if in_order {
+                let (bytes, later) = rest.split_at_mut(x.len() * dtype.size());
+                copy(x, Out { dtype, bytes });
+                rest = later;
+            } else if !x.is_empty() {
+                let offset = start * whole.strides[axis] as usize;
+                let part = Part { offset, shape: x.shape, strides: &whole.strides };
+                assign_part(Out { dtype, bytes: &mut *rest }, part, x);
             }
-        });
-        Ok(smallvec![y])
+            start += x.shape[axis];
+        }
+        Ok(true)
     }
 
     fn vjp(&'static self, rule: &Rule<'_>, cotangents: &mut [Option<Tensor>]) -> Gradients {
@@ -150,6 +149,10 @@ impl Primitive for Concat {
         let aligned = align_batch(size, operands, batched);
         let aligned: SmallVec<[&Tensor; 8]> = aligned.iter().collect();
         Ok(smallvec![bind1(self, attrs.clone().with_int("axis", attrs.int("axis") + 1), &aligned)])
+    }
+
+    fn cost(&self, _attrs: &Attrs, operands: &[SpecRef<'_>], outputs: &[Spec]) -> Cost {
+        Cost { flops: 0.0, ..streaming_cost(operands, outputs) }
     }
 
     fn dependency(&self) -> Dependency {

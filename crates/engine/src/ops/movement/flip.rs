@@ -48,16 +48,16 @@ impl Linear for Flip {
         Ok(x.to_spec())
     }
 
-    fn eval(attrs: &Attrs, x: &Tensor, _output: &Spec) -> Result<Tensor, Error> {
-        let flipped = |layout: &Layout| {
-            let mut flipped = layout.clone();
-            for &axis in attrs.sizes("axes").iter() {
-                flipped.offset += layout.strides[axis] * (layout.shape[axis] as isize - 1).max(0);
-                flipped.strides[axis] = -layout.strides[axis];
-            }
-            if layout.shape.elements() == 0 { layout.clone() } else { flipped }
-        };
-        Ok(x.with_layout(flipped))
+    fn view(attrs: &Attrs, x: &Layout, _output: &Spec) -> Option<Layout> {
+        let mut flipped = x.clone();
+        if x.shape.elements() == 0 {
+            return Some(flipped);
+        }
+        for &axis in attrs.sizes("axes").iter() {
+            flipped.offset += x.strides[axis] * (x.shape[axis] as isize - 1);
+            flipped.strides[axis] = -x.strides[axis];
+        }
+        Some(flipped)
     }
 
     fn transpose(rule: &Rule<'_>, g: Tensor) -> Gradient {

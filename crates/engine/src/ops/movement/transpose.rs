@@ -66,9 +66,9 @@ impl Linear for Transpose {
 
     fn infer(attrs: &Attrs, x: SpecRef<'_>) -> Result<Spec, Error> {
         let permutation = attrs.sizes("permutation");
-        let mut sorted = permutation.to_vec();
-        sorted.sort_unstable();
-        if !sorted.into_iter().eq(0..x.shape.len()) {
+        let mut sorted = permutation.clone();
+        sorted.sizes_mut().sort_unstable();
+        if !sorted.iter().copied().eq(0..x.shape.len()) {
             let shape = Shape::from(x.shape);
             let message = format!("{permutation} is not an order of the {} axes of shape {shape}", shape.rank());
             return Err(Error::new(ErrorKind::Range, "transpose", message).help("name every axis from 0 once"));
@@ -77,8 +77,8 @@ impl Linear for Transpose {
         Ok(Spec { shape, dtype: x.dtype })
     }
 
-    fn eval(attrs: &Attrs, x: &Tensor, _output: &Spec) -> Result<Tensor, Error> {
-        Ok(x.with_layout(|layout| layout.permuted(&attrs.sizes("permutation"))))
+    fn view(attrs: &Attrs, x: &Layout, _output: &Spec) -> Option<Layout> {
+        Some(x.permuted(&attrs.sizes("permutation")))
     }
 
     fn transpose(rule: &Rule<'_>, g: Tensor) -> Gradient {

@@ -56,12 +56,13 @@ impl Linear for TrianglePart {
         Ok(x.to_spec())
     }
 
-    fn eval(attrs: &Attrs, x: &Tensor, output: &Spec) -> Result<Tensor, Error> {
-        let (_, [m, n]) = crate::rules::matrix::split(&output.shape);
+    fn run(attrs: &Attrs, x: View<'_>, out: Out<'_>) -> Result<(), Error> {
+        let (_, [m, n]) = crate::rules::matrix::split(x.shape);
         let (upper, offset) = (attrs.int("upper") != 0, attrs.int("offset") as isize);
-        Ok(computing!(x.dtype(), T => {
-            computed(output, |out: &mut [T]| linalg::triangle_part(&numbers::<T>(x), [m, n], upper, offset, out)).0
-        }))
+        computing!(x.dtype, T => {
+            fill(out, |out: &mut [T]| linalg::triangle_part(&numbers(x), [m, n], upper, offset, out));
+        });
+        Ok(())
     }
 
     fn transpose(rule: &Rule<'_>, g: Tensor) -> Gradient {

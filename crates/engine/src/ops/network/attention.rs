@@ -5,8 +5,8 @@
 //! attention_gradient - the gradients of attention.   From q, k, v, m, o, lse and the cotangent of o: those of q, k and v,   by their formulas.
 
 use crate::ops::prelude::*;
-use crate::rules::heads::{Located, Room, hidden_of, sizes_of};
-use wengert_kernels::attention::{self as kernel, AttentionGradient, HeadsMut, Saved};
+use crate::rules::heads::{Located, Room, hidden_of, row_major, sizes_of};
+use wengert_kernels::attention::{self as kernel, AttentionGradient, HeadsMut, Place, Saved};
 use wengert_kernels::rows::Float;
 
 /// The options of attention.
@@ -155,6 +155,10 @@ fn expect_heads(name: &str, attrs: &Attrs, operands: &[SpecRef<'_>], count: usiz
     if fits && mask_fits { Ok(()) } else { Err(wrong()) }
 }
 
+fn spec_of(view: View<'_>) -> SpecRef<'_> {
+    SpecRef { shape: view.shape, dtype: view.dtype }
+}
+
 /// The specs of output and logsumexp.
 fn output_specs(q: SpecRef<'_>, v: SpecRef<'_>) -> (Spec, Spec) {
     let rank = q.shape.len();
@@ -162,25 +166,31 @@ fn output_specs(q: SpecRef<'_>, v: SpecRef<'_>) -> (Spec, Spec) {
     (Spec { shape: out, dtype: q.dtype }, Spec::new(&q.shape[..rank - 1], q.dtype))
 }
 
-pub(super) fn flops(batches: usize, [queries, keys, width, value_width]: [usize; 4], products: f64) -> f64 {
-    products * (batches * queries * keys) as f64 * (width + value_width) as f64
+/// Of products of queries with keys, `products[0]` along the width of keys and `products[1]` along that of values.
+pub(super) fn flops(batches: usize, [queries, keys, width, value_width]: [usize; 4], products: [usize; 2]) -> f64 {
+    2.0 * (batches * queries * keys) as f64 * (products[0] * width + products[1] * value_width) as f64
 }
 
+/// The scores and their product with the values.
+pub(super) const FORWARD: [usize; 2] = [1, 1];
+
+/// The scores again, gradients of queries and keys; gradients of values and of the weights.
+pub(super) const BACKWARD: [usize; 2] = [3, 2];
+
 impl Forward {
-    fn run<T: Float>(attrs: &Attrs, operands: &[&Tensor], specs: &[Spec]) -> Outputs {
+    /// Writes the output, whose tokens lie at `place`, and the logsumexp.
+    fn write<T: Float>(attrs: &Attrs, operands: &[View<'_>], place: Place, outputs: &mut [Out<'_>]) {
         let [q, k, v] = [0, 1, 2].map(|position| Located::of(operands[position], T::DTYPE));
         let mask = (masked(attrs) == 1).then(|| Located::mask(operands[3], T::DTYPE));
-        let [.., keys, _] = *k.tensor.shape() else { unreachable!("keys are matrices") };
-        let value_width = v.tensor.shape()[v.tensor.rank() - 1];
-        let sizes = sizes_of::<T>(attrs, q.tensor.shape(), keys, value_width, mask.as_ref().map(hidden_of));
-        let room = Room::like(operands[0], &specs[0]);
-        let (out, (lse, ())) = computed(&room.memory, |out| {
-            computed(&specs[1], |lse| {
-                let out = HeadsMut { data: out, place: room.place };
-                kernel::attention(&sizes, q.heads(), k.heads(), v.heads(), out, lse);
-            })
+        let [.., keys, _] = *k.shape() else { unreachable!("keys are matrices") };
+        let value_width = v.shape()[v.shape().len() - 1];
+        let sizes = sizes_of::<T>(attrs, q.shape(), keys, value_width, mask.as_ref().map(hidden_of));
+        let [out, lse] = outputs else { unreachable!("two outputs") };
+        fill(out.reborrow(), |data| {
+            fill(lse.reborrow(), |lse| {
+                kernel::attention(&sizes, q.heads(), k.heads(), v.heads(), HeadsMut { data, place }, lse);
+            });
         });
-        Outputs::from_vec(vec![room.seen(out), lse])
     }
 }
 
@@ -226,8 +236,21 @@ impl Fused for Forward {
         Ok(Specs::from_vec(vec![out, lse]))
     }
 
+    fn run(attrs: &Attrs, operands: &[View<'_>], outputs: &mut [Out<'_>]) -> Result<(), Error> {
+        let (out, _) = output_specs(spec_of(operands[0]), spec_of(operands[2]));
+        let place = row_major(&out.shape);
+        computing_float!(outputs[0].dtype, T => Self::write::<T>(attrs, operands, place, outputs));
+        Ok(())
+    }
+
     fn eval(attrs: &Attrs, operands: &[&Tensor], outputs: &[Spec]) -> Result<Outputs, Error> {
-        Ok(computing_float!(outputs[0].dtype, T => Self::run::<T>(attrs, operands, outputs)))
+        let room = Room::like(operands[0], &outputs[0]);
+        let views: SmallVec<[View<'_>; 4]> = operands.iter().map(|operand| operand.value.view()).collect();
+        let (mut results, ()) = Tensor::build_all(&[room.memory.clone(), outputs[1].clone()], |outputs| {
+            computing_float!(outputs[0].dtype, T => Self::write::<T>(attrs, &views, room.place, outputs));
+        });
+        results[0] = room.seen(results[0].plain());
+        Ok(results)
     }
 
     fn expand(attrs: &Attrs, operands: &[Tensor]) -> Vec<Tensor> {
@@ -248,7 +271,7 @@ impl Fused for Forward {
     }
 
     fn cost(_attrs: &Attrs, operands: &[SpecRef<'_>], outputs: &[Spec]) -> Cost {
-        attention_cost(operands, outputs, 2.0)
+        attention_cost(operands, outputs, FORWARD)
     }
 
     fn cases() -> Vec<Case> {
@@ -263,7 +286,7 @@ impl Fused for Forward {
     }
 }
 
-fn attention_cost(operands: &[SpecRef<'_>], outputs: &[Spec], products: f64) -> Cost {
+fn attention_cost(operands: &[SpecRef<'_>], outputs: &[Spec], products: [usize; 2]) -> Cost {
     let (q, k, v) = (operands[0].shape, operands[1].shape, operands[2].shape);
     let rank = q.len();
     let batches = q[..rank - 2].iter().product();
@@ -272,30 +295,30 @@ fn attention_cost(operands: &[SpecRef<'_>], outputs: &[Spec], products: f64) -> 
 }
 
 impl Backward {
-    fn run<T: Float>(attrs: &Attrs, operands: &[&Tensor], specs: &[Spec]) -> Outputs {
+    /// Writes the gradients, whose tokens lie at `places`.
+    fn write<T: Float>(attrs: &Attrs, operands: &[View<'_>], places: [Place; 3], outputs: &mut [Out<'_>]) {
         let [q, k, v] = [0, 1, 2].map(|position| Located::of(operands[position], T::DTYPE));
         let mask = (masked(attrs) == 1).then(|| Located::mask(operands[3], T::DTYPE));
         let rest = 3 + masked(attrs);
         let (out, lse) = (Located::of(operands[rest], T::DTYPE), numbers::<T>(operands[rest + 1]));
         let g = Located::of(operands[rest + 2], T::DTYPE);
-        let [.., keys, _] = *k.tensor.shape() else { unreachable!("keys are matrices") };
-        let value_width = v.tensor.shape()[v.tensor.rank() - 1];
-        let sizes = sizes_of::<T>(attrs, q.tensor.shape(), keys, value_width, mask.as_ref().map(hidden_of));
-        let [to_q, to_k, to_v] = [0, 1, 2].map(|position| Room::like(operands[position], &specs[position]));
-        let (dq, (dk, (dv, ()))) = computed(&to_q.memory, |dq| {
-            computed(&to_k.memory, |dk| {
-                computed(&to_v.memory, |dv| {
+        let [.., keys, _] = *k.shape() else { unreachable!("keys are matrices") };
+        let value_width = v.shape()[v.shape().len() - 1];
+        let sizes = sizes_of::<T>(attrs, q.shape(), keys, value_width, mask.as_ref().map(hidden_of));
+        let [dq, dk, dv] = outputs else { unreachable!("three outputs") };
+        fill(dq.reborrow(), |dq| {
+            fill(dk.reborrow(), |dk| {
+                fill(dv.reborrow(), |dv| {
                     let saved = Saved { q: q.heads(), k: k.heads(), v: v.heads(), out: out.heads(), lse: &lse[..] };
                     let to = AttentionGradient::Apart {
-                        dq: HeadsMut { data: dq, place: to_q.place },
-                        dk: HeadsMut { data: dk, place: to_k.place },
-                        dv: HeadsMut { data: dv, place: to_v.place },
+                        dq: HeadsMut { data: dq, place: places[0] },
+                        dk: HeadsMut { data: dk, place: places[1] },
+                        dv: HeadsMut { data: dv, place: places[2] },
                     };
                     kernel::attention_gradient(&sizes, saved, g.heads(), to);
-                })
-            })
+                });
+            });
         });
-        Outputs::from_vec(vec![to_q.seen(dq), to_k.seen(dk), to_v.seen(dv)])
     }
 }
 
@@ -345,8 +368,21 @@ impl Fused for Backward {
         Ok(operands[..3].iter().map(|operand| operand.to_spec()).collect())
     }
 
+    fn run(attrs: &Attrs, operands: &[View<'_>], outputs: &mut [Out<'_>]) -> Result<(), Error> {
+        let places = [0, 1, 2].map(|position| row_major(operands[position].shape));
+        computing_float!(outputs[0].dtype, T => Self::write::<T>(attrs, operands, places, outputs));
+        Ok(())
+    }
+
     fn eval(attrs: &Attrs, operands: &[&Tensor], outputs: &[Spec]) -> Result<Outputs, Error> {
-        Ok(computing_float!(outputs[0].dtype, T => Self::run::<T>(attrs, operands, outputs)))
+        let rooms = [0, 1, 2].map(|position| Room::like(operands[position], &outputs[position]));
+        let views: SmallVec<[View<'_>; 8]> = operands.iter().map(|operand| operand.value.view()).collect();
+        let memory = [0, 1, 2].map(|position| rooms[position].memory.clone());
+        let (results, ()) = Tensor::build_all(&memory, |outputs| {
+            let places = [0, 1, 2].map(|position| rooms[position].place);
+            computing_float!(outputs[0].dtype, T => Self::write::<T>(attrs, &views, places, outputs));
+        });
+        Ok(rooms.iter().zip(results).map(|(room, result)| room.seen(result)).collect())
     }
 
     fn expand(attrs: &Attrs, operands: &[Tensor]) -> Vec<Tensor> {
@@ -354,7 +390,7 @@ impl Fused for Backward {
     }
 
     fn cost(_attrs: &Attrs, operands: &[SpecRef<'_>], outputs: &[Spec]) -> Cost {
-        attention_cost(operands, outputs, 5.0)
+        attention_cost(operands, outputs, BACKWARD)
     }
 
     fn cases() -> Vec<Case> {

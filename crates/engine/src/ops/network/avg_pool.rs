@@ -7,7 +7,9 @@
 //!
 //! adaptive_avg_pool_gradient - the transpose of adaptive_avg_pool.   x[i] = sum of y[o] / size over the windows o that hold i,   dx likewise.
 
-use super::max_pool::{Pool, adaptive, adaptive_attrs, exchanged, planes_of, pool_cases, pooling, window, window_sums};
+use super::max_pool::{
+    Pool, adaptive, adaptive_attrs, exchanged, planes_of, pool_cases, pooling, window, window_flops, window_sums,
+};
 use crate::ops::prelude::*;
 use crate::rules::Sizes;
 use wengert_kernels::matmul::Product;
@@ -82,27 +84,20 @@ pub struct AdaptiveAvgPoolGradient;
 const ATTRIBUTES: &[&str] =
     &["input", "output", "kernel", "stride", "dilation", "padding", "count_include_pad", "divisor"];
 
-fn run<T: Product>(attrs: &Attrs, x: &Tensor, spec: &Spec, is_adaptive: bool, forward: bool) -> Tensor {
-    let planes = planes_of(x.shape(), attrs.sizes("input").rank());
+fn run<T: Product>(attrs: &Attrs, x: View<'_>, out: &mut [T], is_adaptive: bool, forward: bool) {
+    let planes = planes_of(x.shape, attrs.sizes("input").rank());
     let x = numbers::<T>(x);
-    let fill = |out: &mut [T]| {
-        if is_adaptive {
-            let geometry = adaptive(attrs, planes);
-            return if forward { geometry.average(&x[..], out) } else { geometry.average_gradient(&x[..], out) };
-        }
-        let geometry = pooling(attrs, planes);
-        let counts = attrs.int("count_include_pad") != 0;
-        let divisor = Some(attrs.real("divisor")).filter(|&divisor| divisor != 0.0);
-        match forward {
-            true => geometry.average(&x[..], out, counts, divisor),
-            false => geometry.average_gradient(&x[..], out, counts, divisor),
-        }
-    };
-    computed(spec, fill).0
-}
-
-fn evaluate(attrs: &Attrs, x: &Tensor, spec: &Spec, is_adaptive: bool, forward: bool) -> Tensor {
-    computing_float!(spec.dtype, T => run::<T>(attrs, x, spec, is_adaptive, forward))
+    if is_adaptive {
+        let geometry = adaptive(attrs, planes);
+        return if forward { geometry.average(&x[..], out) } else { geometry.average_gradient(&x[..], out) };
+    }
+    let geometry = pooling(attrs, planes);
+    let counts = attrs.int("count_include_pad") != 0;
+    let divisor = Some(attrs.real("divisor")).filter(|&divisor| divisor != 0.0);
+    match forward {
+        true => geometry.average(&x[..], out, counts, divisor),
+        false => geometry.average_gradient(&x[..], out, counts, divisor),
+    }
 }
 
 /// The weight of each input in each output of one plane, by definition.
@@ -181,12 +176,17 @@ macro_rules! average {
                 exchanged($name, x, $from, $to, attrs)
             }
 
+            fn flops(attrs: &Attrs, x: SpecRef<'_>, _output: &Spec) -> f64 {
+                window_flops($adaptive, attrs, x)
+            }
+
             fn expansion(attrs: &Attrs, x: &Tensor) -> Option<Tensor> {
                 Some(window_sums($adaptive, attrs, x, $forward))
             }
 
-            fn eval(attrs: &Attrs, x: &Tensor, output: &Spec) -> Result<Tensor, Error> {
-                Ok(evaluate(attrs, x, output, $adaptive, $forward))
+            fn run(attrs: &Attrs, x: View<'_>, out: Out<'_>) -> Result<(), Error> {
+                computing_float!(out.dtype, T => fill(out, |out| run::<T>(attrs, x, out, $adaptive, $forward)));
+                Ok(())
             }
 
             fn transpose(rule: &Rule<'_>, g: Tensor) -> Gradient {

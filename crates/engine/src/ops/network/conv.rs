@@ -388,14 +388,13 @@ impl Bilinear {
         [first, second].iter().chain(&sizes[3 - axes..]).copied().collect()
     }
 
-    fn run<T: wengert_kernels::Convolve>(&self, geometry: &Convolution, a: &Tensor, b: &Tensor, spec: &Spec) -> Tensor {
+    fn write<T: wengert_kernels::Convolve>(&self, geometry: &Convolution, a: View<'_>, b: View<'_>, out: Out<'_>) {
         let (a, b) = (numbers::<T>(a), numbers::<T>(b));
-        let fill = |out: &mut [T]| match self.result {
+        fill(out, |out: &mut [T]| match self.result {
             Output => geometry.forward(&a[..], &b[..], out),
             Input => geometry.input_gradient(&a[..], &b[..], out),
             Weight => geometry.weight_gradient(&a[..], &b[..], out),
-        };
-        computed(spec, fill).0
+        });
     }
 }
 
@@ -529,11 +528,12 @@ impl Primitive for Bilinear {
         Ok(smallvec![Spec { shape: self.shape(self.result, &geometry, axes), dtype: a.dtype }])
     }
 
-    fn eval(&self, _device: Device, attrs: &Attrs, operands: &[&Tensor], outputs: &[Spec]) -> Result<Outputs, Error> {
-        let (a, b) = (operands[0], operands[1]);
-        let (batch, channels, out) = counts(self, attrs, a.shape(), b.shape());
+    fn run(&self, attrs: &Attrs, operands: &[View<'_>], outputs: &mut [Out<'_>]) -> Result<bool, Error> {
+        let (a, b, to) = (operands[0], operands[1], outputs[0].reborrow());
+        let (batch, channels, out) = counts(self, attrs, a.shape, b.shape);
         let geometry = convolution(attrs, batch, channels, out);
-        Ok(smallvec![computing_float!(outputs[0].dtype, T => self.run::<T>(&geometry, a, b, &outputs[0]))])
+        computing_float!(to.dtype, T => self.write::<T>(&geometry, a, b, to));
+        Ok(true)
     }
 
     fn saves(&self, _attrs: &Attrs, wanted: Mask) -> Saves {

@@ -6,6 +6,7 @@
 
 use crate::ops::indexing::gather::out_of_range;
 use crate::ops::prelude::*;
+use crate::primitive::streaming_cost;
 use wengert_kernels::rows::{self, CrossEntropy, Float};
 
 /// The loss of each row of `x`, and the row's logsumexp.
@@ -86,16 +87,16 @@ fn parts(attrs: &Attrs, x: &Tensor, targets: &Tensor, weight: Option<&Tensor>) -
 }
 
 impl Forward {
-    fn run<T: Float>(attrs: &Attrs, operands: &[&Tensor], specs: &[Spec]) -> Result<Outputs, Error> {
+    fn write<T: Float>(attrs: &Attrs, operands: &[View<'_>], outputs: &mut [Out<'_>]) -> Result<(), Error> {
         let (x, targets) = (numbers::<T>(operands[0]), numbers::<i64>(operands[1]));
         let weights = weighted(attrs).then(|| numbers::<T>(operands[2]));
-        let classes = operands[0].shape()[operands[0].rank() - 1];
+        let axis = operands[0].shape.len() - 1;
         let target = compared(attrs, &targets[..], weights.as_deref());
-        let (loss, (lse, result)) = computed(&specs[0], |loss| {
-            computed(&specs[1], |lse| rows::cross_entropy(&x[..], classes, target, loss, lse))
+        let [loss, lse] = outputs else { unreachable!("two outputs") };
+        let result = fill(loss.reborrow(), |loss| {
+            fill(lse.reborrow(), |lse| rows::cross_entropy(&x[..], operands[0].shape[axis], target, loss, lse))
         });
-        result.map_err(|wrong| out_of_range(Self::NAME, operands[0].rank() - 1, wrong, operands[1].value.view()))?;
-        Ok(Outputs::from_vec(vec![loss, lse]))
+        result.map_err(|wrong| out_of_range(Self::NAME, axis, wrong, operands[1]))
     }
 }
 
@@ -128,8 +129,15 @@ impl Fused for Forward {
         Ok(Specs::from_vec(vec![row.clone(), row]))
     }
 
-    fn eval(attrs: &Attrs, operands: &[&Tensor], outputs: &[Spec]) -> Result<Outputs, Error> {
-        computing_float!(outputs[0].dtype, T => Self::run::<T>(attrs, operands, outputs))
+    fn run(attrs: &Attrs, operands: &[View<'_>], outputs: &mut [Out<'_>]) -> Result<(), Error> {
+        computing_float!(outputs[0].dtype, T => Self::write::<T>(attrs, operands, outputs))
+    }
+
+    /// Maximum, difference, exponential and sum of each logit; logarithm, sum and difference of each row.
+    fn cost(_attrs: &Attrs, operands: &[SpecRef<'_>], outputs: &[Spec]) -> Cost {
+        let logits: usize = operands[0].shape.iter().product();
+        let flops = 4.0 * logits as f64 + 3.0 * outputs[0].shape.elements() as f64;
+        Cost { flops, ..streaming_cost(operands, outputs) }
     }
 
     fn expand(attrs: &Attrs, operands: &[Tensor]) -> Vec<Tensor> {
@@ -169,19 +177,19 @@ impl Fused for Forward {
 }
 
 impl Backward {
-    fn run<T: Float>(attrs: &Attrs, operands: &[&Tensor], specs: &[Spec]) -> Result<Outputs, Error> {
+    fn write<T: Float>(attrs: &Attrs, operands: &[View<'_>], out: Out<'_>) -> Result<(), Error> {
         let (x, targets) = (numbers::<T>(operands[0]), numbers::<i64>(operands[1]));
         let weights = weighted(attrs).then(|| numbers::<T>(operands[2]));
         let [lse, g] = [2, 1].map(|back| numbers::<T>(operands[operands.len() - back]));
-        let classes = operands[0].shape()[operands[0].rank() - 1];
+        let classes = operands[0].shape[operands[0].shape.len() - 1];
         let wrong = |&&target: &&i64| target != attrs.int("ignored") && target as u64 >= classes as u64;
         if let Some(&target) = targets.iter().find(wrong) {
             let message = format!("class {target} is not one of {classes}");
             return Err(Error::new(ErrorKind::Range, Self::NAME, message));
         }
         let target = compared(attrs, &targets[..], weights.as_deref());
-        let fill = |dx: &mut [T]| rows::cross_entropy_gradient(&x[..], classes, target, &lse[..], &g[..], dx);
-        Ok(smallvec![computed(&specs[0], fill).0])
+        fill(out, |dx| rows::cross_entropy_gradient(&x[..], classes, target, &lse[..], &g[..], dx));
+        Ok(())
     }
 }
 
@@ -214,8 +222,13 @@ impl Fused for Backward {
         Ok(smallvec![operands[0].to_spec()])
     }
 
-    fn eval(attrs: &Attrs, operands: &[&Tensor], outputs: &[Spec]) -> Result<Outputs, Error> {
-        computing_float!(outputs[0].dtype, T => Self::run::<T>(attrs, operands, outputs))
+    fn run(attrs: &Attrs, operands: &[View<'_>], outputs: &mut [Out<'_>]) -> Result<(), Error> {
+        computing_float!(outputs[0].dtype, T => Self::write::<T>(attrs, operands, outputs[0].reborrow()))
+    }
+
+    /// Difference, exponential, difference and product of each logit.
+    fn cost(_attrs: &Attrs, operands: &[SpecRef<'_>], outputs: &[Spec]) -> Cost {
+        Cost { flops: 4.0 * outputs[0].shape.elements() as f64, ..streaming_cost(operands, outputs) }
     }
 
     fn expand(attrs: &Attrs, operands: &[Tensor]) -> Vec<Tensor> {

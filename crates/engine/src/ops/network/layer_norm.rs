@@ -8,6 +8,8 @@
 //! rms_norm_gradient - the gradients of rms_norm.   From x, w, r and the cotangent of y: those of x and w.
 
 use crate::ops::prelude::*;
+use crate::primitive::streaming_cost;
+use crate::tensor::Numbers;
 use wengert_kernels::rows::{self, Affine, Float, NormGradient};
 
 /// The factor and the summand of a normalisation, and the number that keeps its division finite.
@@ -202,22 +204,23 @@ fn expect_rows(name: &str, operands: &[SpecRef<'_>], count: usize) -> Result<usi
 }
 
 impl<const CENTERED: bool> NormForward<CENTERED> {
-    fn run<T: Float>(attrs: &Attrs, operands: &[&Tensor], specs: &[Spec]) -> Outputs {
-        let (x, n) = (numbers::<T>(operands[0]), operands[0].shape()[operands[0].rank() - 1]);
+    fn write<T: Float>(attrs: &Attrs, operands: &[View<'_>], outputs: &mut [Out<'_>]) {
+        let (x, n) = (numbers::<T>(operands[0]), operands[0].shape[operands[0].shape.len() - 1]);
         let weight = (flag(attrs, "weight") == 1).then(|| numbers::<T>(operands[1]));
         let bias = (flag(attrs, "bias") == 1).then(|| numbers::<T>(operands[1 + flag(attrs, "weight")]));
         let affine = Affine { gain: weight.as_deref(), bias: bias.as_deref() };
         let (x, epsilon) = (&x[..], T::from_f64(attrs.real("epsilon")));
-        let last = &specs[specs.len() - 1];
-        if !CENTERED {
-            let (y, (rstd, ())) =
-                computed(&specs[0], |y| computed(last, |rstd| rows::rms_norm(x, n, affine, epsilon, y, rstd)));
-            return Outputs::from_vec(vec![y, rstd]);
+        match outputs {
+            [y, mean, rstd] => fill(y.reborrow(), |y| {
+                fill(mean.reborrow(), |mean| {
+                    fill(rstd.reborrow(), |rstd| rows::layer_norm(x, n, affine, epsilon, y, mean, rstd));
+                });
+            }),
+            [y, rstd] => fill(y.reborrow(), |y| {
+                fill(rstd.reborrow(), |rstd| rows::rms_norm(x, n, affine, epsilon, y, rstd));
+            }),
+            _ => unreachable!("the result and its statistics"),
         }
-        let (y, (mean, (rstd, ()))) = computed(&specs[0], |y| {
-            computed(&specs[1], |mean| computed(last, |rstd| rows::layer_norm(x, n, affine, epsilon, y, mean, rstd)))
-        });
-        Outputs::from_vec(vec![y, mean, rstd])
     }
 
     /// What the cotangents of mean and rstd add to dx: dmean = mean of dx, drstd = -rstd^3 mean of (x - mean) dx.
@@ -261,8 +264,17 @@ impl<const CENTERED: bool> Fused for NormForward<CENTERED> {
         Ok(std::iter::once(x).chain((1..Self::outputs(attrs)).map(|_| row.clone())).collect())
     }
 
-    fn eval(attrs: &Attrs, operands: &[&Tensor], outputs: &[Spec]) -> Result<Outputs, Error> {
-        Ok(computing_float!(outputs[0].dtype, T => Self::run::<T>(attrs, operands, outputs)))
+    fn run(attrs: &Attrs, operands: &[View<'_>], outputs: &mut [Out<'_>]) -> Result<(), Error> {
+        computing_float!(outputs[0].dtype, T => Self::write::<T>(attrs, operands, outputs));
+        Ok(())
+    }
+
+    /// Of each element: its part in the mean, three for the variance, two for the result, and weight and bias; of each row:
+    /// one sum, one root and one inverse.
+    fn cost(attrs: &Attrs, operands: &[SpecRef<'_>], outputs: &[Spec]) -> Cost {
+        let each = if CENTERED { 6 } else { 3 } + flag(attrs, "weight") + flag(attrs, "bias");
+        let flops = each * outputs[0].shape.elements() + 3 * outputs[1].shape.elements();
+        Cost { flops: flops as f64, ..streaming_cost(operands, outputs) }
     }
 
     fn expand(attrs: &Attrs, operands: &[Tensor]) -> Vec<Tensor> {
@@ -404,11 +416,10 @@ impl<const CENTERED: bool> NormBackward<CENTERED> {
         )
     }
 
-    fn run<T: Float>(attrs: &Attrs, operands: &[&Tensor], specs: &[Spec]) -> Outputs {
-        let numbers: SmallVec<[std::borrow::Cow<'_, [T]>; 5]> =
-            operands.iter().map(|operand| numbers(operand)).collect();
+    fn write<T: Float>(attrs: &Attrs, operands: &[View<'_>], outputs: &mut [Out<'_>]) {
+        let numbers: SmallVec<[Numbers<'_, T>; 5]> = operands.iter().map(|operand| numbers(*operand)).collect();
         let (x, weight, mean, rstd, g) = Self::parts(attrs, &numbers);
-        let n = operands[0].shape()[operands[0].rank() - 1];
+        let n = operands[0].shape[operands[0].shape.len() - 1];
         let run = |dx: &mut [T], dgain: Option<&mut [T]>, dbias: Option<&mut [T]>| {
             let to = NormGradient { dx, dgain, dbias };
             match mean {
@@ -424,24 +435,15 @@ impl<const CENTERED: bool> NormBackward<CENTERED> {
                 None => rows::rms_norm_gradient(&x[..], n, weight.map(|weight| &weight[..]), &rstd[..], &g[..], to),
             }
         };
-        let outputs = match (flag(attrs, "dweight"), flag(attrs, "dbias")) {
-            (0, 0) => vec![computed(&specs[0], |dx| run(dx, None, None)).0],
-            (1, 0) => {
-                let (dx, (dw, ())) = computed(&specs[0], |dx| computed(&specs[1], |dw| run(dx, Some(dw), None)));
-                vec![dx, dw]
-            }
-            (0, _) => {
-                let (dx, (db, ())) = computed(&specs[0], |dx| computed(&specs[1], |db| run(dx, None, Some(db))));
-                vec![dx, db]
-            }
-            _ => {
-                let (dx, (dw, (db, ()))) = computed(&specs[0], |dx| {
-                    computed(&specs[1], |dw| computed(&specs[2], |db| run(dx, Some(dw), Some(db))))
-                });
-                vec![dx, dw, db]
-            }
-        };
-        Outputs::from_vec(outputs)
+        match (outputs, flag(attrs, "dweight")) {
+            ([dx], _) => fill(dx.reborrow(), |dx| run(dx, None, None)),
+            ([dx, dw], 1) => fill(dx.reborrow(), |dx| fill(dw.reborrow(), |dw| run(dx, Some(dw), None))),
+            ([dx, db], _) => fill(dx.reborrow(), |dx| fill(db.reborrow(), |db| run(dx, None, Some(db)))),
+            ([dx, dw, db], _) => fill(dx.reborrow(), |dx| {
+                fill(dw.reborrow(), |dw| fill(db.reborrow(), |db| run(dx, Some(dw), Some(db))));
+            }),
+            _ => unreachable!("one to three outputs"),
+        }
     }
 }
 
@@ -470,8 +472,17 @@ impl<const CENTERED: bool> Fused for NormBackward<CENTERED> {
         Ok(std::iter::once(x.to_spec()).chain((1..Self::outputs(attrs)).map(|_| columns.clone())).collect())
     }
 
-    fn eval(attrs: &Attrs, operands: &[&Tensor], outputs: &[Spec]) -> Result<Outputs, Error> {
-        Ok(computing_float!(outputs[0].dtype, T => Self::run::<T>(attrs, operands, outputs)))
+    fn run(attrs: &Attrs, operands: &[View<'_>], outputs: &mut [Out<'_>]) -> Result<(), Error> {
+        computing_float!(outputs[0].dtype, T => Self::write::<T>(attrs, operands, outputs));
+        Ok(())
+    }
+
+    /// Of each element: one for u, two for its mean with h, two for what it takes away and one for the scale; centred ones three
+    /// more; the product with the weight, two for its gradient, one for that of the bias.
+    fn cost(attrs: &Attrs, operands: &[SpecRef<'_>], outputs: &[Spec]) -> Cost {
+        let parameters = flag(attrs, "weight") + 2 * flag(attrs, "dweight") + flag(attrs, "dbias");
+        let each = if CENTERED { 9 } else { 6 } + parameters;
+        Cost { flops: (each * outputs[0].shape.elements()) as f64, ..streaming_cost(operands, outputs) }
     }
 
     fn expand(attrs: &Attrs, operands: &[Tensor]) -> Vec<Tensor> {

@@ -3,9 +3,8 @@
 //! left out; it is added where the product is written.
 
 use crate::ops::prelude::*;
-use crate::ops::product::matmul::multiply_plus;
+use crate::ops::product::matmul::{multiply, multiply_plus};
 use crate::primitive::streaming_cost;
-use crate::tensor::computing;
 
 impl Tensor {
     /// `x w^T` along the last axis, with weights `[out, in]`; any leading axes.
@@ -111,10 +110,16 @@ impl Primitive for LinearMap {
         Ok(smallvec![Spec::new([*rows, *outputs], x.dtype)])
     }
 
-    fn eval(&self, _device: Device, _attrs: &Attrs, operands: &[&Tensor], outputs: &[Spec]) -> Result<Outputs, Error> {
-        let (x, w) = (operands[0].plain(), operands[1].plain().t());
-        let Some(bias) = operands.get(2) else { return Ok(smallvec![x.matmul(&w)]) };
-        Ok(smallvec![computing!(outputs[0].dtype, T => multiply_plus::<T>(&x, &w, bias, &outputs[0]))])
+    fn run(&self, _attrs: &Attrs, operands: &[View<'_>], outputs: &mut [Out<'_>]) -> Result<bool, Error> {
+        let (x, w, out) = (operands[0], operands[1], outputs[0].reborrow());
+        let ([rows, columns], [along, across]) = (w.shape, w.strides) else { unreachable!("weights are a matrix") };
+        let (shape, strides) = ([*columns, *rows], [*across, *along]);
+        let w = View { shape: &shape, strides: &strides, ..w };
+        computing!(out.dtype, T => match operands.get(2) {
+            Some(bias) => multiply_plus::<T>(x, w, *bias, out),
+            None => multiply::<T>(x, w, out),
+        });
+        Ok(true)
     }
 
     fn saves(&self, _attrs: &Attrs, wanted: Mask) -> Saves {

@@ -6,6 +6,7 @@
 
 use super::planes::{gathered, scattered};
 use crate::ops::prelude::*;
+use crate::primitive::streaming_cost;
 use crate::rules::{Sizes, window_sizes};
 use wengert_kernels::matmul::Product;
 use wengert_kernels::{AdaptivePooling, Pooling};
@@ -328,15 +329,22 @@ pub(crate) fn window_sums(adaptive: bool, attrs: &Attrs, x: &Tensor, forward: bo
 }
 
 impl MaxPool {
-    fn run<T: Product>(&self, attrs: &Attrs, x: &Tensor, spec: &Spec, index: &mut [i64]) -> Tensor {
-        let planes = planes_of(x.shape(), attrs.sizes("input").rank());
+    fn write<T: Product>(&self, attrs: &Attrs, x: View<'_>, out: &mut [T], index: &mut [i64]) {
+        let planes = planes_of(x.shape, attrs.sizes("input").rank());
         let x = numbers::<T>(x);
-        computed(spec, |out| match self.adaptive {
+        match self.adaptive {
             true => adaptive(attrs, planes).max(&x[..], out, index),
             false => pooling(attrs, planes).max(&x[..], out, index),
-        })
-        .0
+        }
     }
+}
+
+/// One operation for each element of each window, of what is pooled or unpooled.
+pub(super) fn window_flops(adaptive: bool, attrs: &Attrs, x: SpecRef<'_>) -> f64 {
+    let (input, output) = (attrs.sizes("input"), attrs.sizes("output"));
+    let planes: usize = x.shape[..x.shape.len() - input.rank()].iter().product();
+    let terms = if adaptive { input.elements() } else { output.elements() * attrs.sizes("kernel").elements() };
+    (planes * terms) as f64
 }
 
 impl Primitive for MaxPool {
@@ -370,11 +378,14 @@ impl Primitive for MaxPool {
         Ok(Specs::from_vec(vec![values, positions]))
     }
 
-    fn eval(&self, _device: Device, attrs: &Attrs, operands: &[&Tensor], outputs: &[Spec]) -> Result<Outputs, Error> {
-        let run = computing_float!(outputs[0].dtype, T => MaxPool::run::<T>);
-        let (positions, values) =
-            computed(&outputs[1], |index: &mut [i64]| run(self, attrs, operands[0], &outputs[0], index));
-        Ok(Outputs::from_vec(vec![values, positions]))
+    fn run(&self, attrs: &Attrs, operands: &[View<'_>], outputs: &mut [Out<'_>]) -> Result<bool, Error> {
+        let [values, positions] = outputs else { unreachable!("two outputs") };
+        fill(positions.reborrow(), |index| {
+            computing_float!(values.dtype, T => {
+                fill(values.reborrow(), |out| self.write::<T>(attrs, operands[0], out, index));
+            });
+        });
+        Ok(true)
     }
 
     fn saves(&self, _attrs: &Attrs, _wanted: Mask) -> Saves {
@@ -394,6 +405,10 @@ impl Primitive for MaxPool {
 
     fn batch(&'static self, attrs: &Attrs, _: usize, operands: &[Tensor], _: Mask) -> Result<Outputs, Error> {
         Ok(bind(self, attrs.clone(), &[&operands[0]]))
+    }
+
+    fn cost(&self, attrs: &Attrs, operands: &[SpecRef<'_>], outputs: &[Spec]) -> Cost {
+        Cost { flops: window_flops(self.adaptive, attrs, operands[0]), ..streaming_cost(operands, outputs) }
     }
 
     fn dependency(&self) -> Dependency {

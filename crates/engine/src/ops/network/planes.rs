@@ -30,13 +30,12 @@ pub(crate) fn scattered(x: &Tensor, index: &Tensor, size: &[usize]) -> Tensor {
 }
 
 impl Planes {
-    fn run<T: Compute>(&self, planes: usize, x: &Tensor, index: &[i64], spec: &Spec) -> Tensor {
+    fn write<T: Compute>(&self, planes: usize, x: View<'_>, index: &[i64], out: Out<'_>) {
         let x = numbers::<T>(x);
-        computed(spec, |out| match self.gathers {
+        fill(out, |out| match self.gathers {
             true => gather_planes(planes, &x[..], index, out),
             false => scatter_planes(planes, &x[..], index, out),
-        })
-        .0
+        });
     }
 }
 
@@ -85,7 +84,7 @@ impl Primitive for Planes {
         Ok(smallvec![Spec { shape, dtype: x.dtype }])
     }
 
-    fn eval(&self, _device: Device, attrs: &Attrs, operands: &[&Tensor], outputs: &[Spec]) -> Result<Outputs, Error> {
+    fn run(&self, attrs: &Attrs, operands: &[View<'_>], outputs: &mut [Out<'_>]) -> Result<bool, Error> {
         let (x, index, size) = (operands[0], numbers::<i64>(operands[1]), attrs.sizes("size"));
         let (index, length) = (&index[..], size.elements());
         if let Some(place) = index.iter().position(|&at| at as u64 >= length as u64) {
@@ -93,9 +92,10 @@ impl Primitive for Planes {
             return Err(Error::new(ErrorKind::Range, self.name(), message)
                 .help(format!("positions go from 0 to {}", length.saturating_sub(1))));
         }
-        let planes = operands[1].shape()[..operands[1].rank() - size.rank()].iter().product();
-        let run = computing!(outputs[0].dtype, T => Planes::run::<T>);
-        Ok(smallvec![run(self, planes, x, index, &outputs[0])])
+        let shape = operands[1].shape;
+        let planes = shape[..shape.len() - size.rank()].iter().product();
+        computing!(x.dtype, T => self.write::<T>(planes, x, index, outputs[0].reborrow()));
+        Ok(true)
     }
 
     fn saves(&self, _attrs: &Attrs, _wanted: Mask) -> Saves {

@@ -3,7 +3,8 @@
 //! self_attention_gradient - the gradient of self_attention.   From the projection, o, lse and the cotangent of o,   by its formula.
 
 use super::attention::{
-    Attention, attend, attend_back, attention_attrs, direct, direct_back, expect_dtypes, flops, masked,
+    Attention, BACKWARD, FORWARD, attend, attend_back, attention_attrs, direct, direct_back, expect_dtypes, flops,
+    masked,
 };
 use crate::ops::prelude::*;
 use crate::rules::heads::{Located, hidden_of, sizes_of};
@@ -121,9 +122,10 @@ fn expect_projection(name: &str, attrs: &Attrs, operands: &[SpecRef<'_>], backwa
 }
 
 /// Where queries, keys and values lie in row-major memory of a projection.
-fn places(attrs: &Attrs, qkv: &Tensor) -> ([Place; 3], usize, [usize; 4]) {
+fn places(attrs: &Attrs, qkv: View<'_>) -> ([Place; 3], usize, [usize; 4]) {
     let (lead, tokens, heads, width) =
-        projection("self_attention", attrs, qkv.value.spec_ref()).expect("the shape was checked");
+        projection("self_attention", attrs, SpecRef { shape: qkv.shape, dtype: qkv.dtype })
+            .expect("the shape was checked");
     let inner = heads * width;
     let place = |part: usize| Place { offset: part * inner, batch: tokens * 3 * inner, head: width, token: 3 * inner };
     ([place(0), place(1), place(2)], inner, [lead.iter().product(), heads, tokens, width])
@@ -138,17 +140,17 @@ fn projection_sizes<'a, T: Float>(
 }
 
 impl SelfForward {
-    fn run<T: Float>(attrs: &Attrs, operands: &[&Tensor], specs: &[Spec]) -> Outputs {
+    fn write<T: Float>(attrs: &Attrs, operands: &[View<'_>], outputs: &mut [Out<'_>]) {
         let (qkv, (places, inner, counts)) = (numbers::<T>(operands[0]), places(attrs, operands[0]));
         let mask = (masked(attrs) == 1).then(|| Located::mask(operands[1], T::DTYPE));
         let sizes = projection_sizes::<T>(attrs, counts, mask.as_ref().map(hidden_of));
         let (tokens, width) = (counts[2], counts[3]);
         let [q, k, v] = places.map(|place| Heads { data: &qkv[..], place });
         let place = Place { offset: 0, batch: tokens * inner, head: width, token: inner };
-        let (out, (lse, ())) = computed(&specs[0], |out| {
-            computed(&specs[1], |lse| kernel::attention(&sizes, q, k, v, HeadsMut { data: out, place }, lse))
+        let [out, lse] = outputs else { unreachable!("two outputs") };
+        fill(out.reborrow(), |data| {
+            fill(lse.reborrow(), |lse| kernel::attention(&sizes, q, k, v, HeadsMut { data, place }, lse));
         });
-        Outputs::from_vec(vec![out, lse])
     }
 }
 
@@ -176,8 +178,9 @@ impl Fused for SelfForward {
         Ok(Specs::from_vec(vec![out, lse]))
     }
 
-    fn eval(attrs: &Attrs, operands: &[&Tensor], outputs: &[Spec]) -> Result<Outputs, Error> {
-        Ok(computing_float!(outputs[0].dtype, T => Self::run::<T>(attrs, operands, outputs)))
+    fn run(attrs: &Attrs, operands: &[View<'_>], outputs: &mut [Out<'_>]) -> Result<(), Error> {
+        computing_float!(outputs[0].dtype, T => Self::write::<T>(attrs, operands, outputs));
+        Ok(())
     }
 
     fn expand(attrs: &Attrs, operands: &[Tensor]) -> Vec<Tensor> {
@@ -200,7 +203,7 @@ impl Fused for SelfForward {
     }
 
     fn cost(attrs: &Attrs, operands: &[SpecRef<'_>], outputs: &[Spec]) -> Cost {
-        projection_cost(attrs, operands, outputs, 2.0)
+        projection_cost(attrs, operands, outputs, FORWARD)
     }
 
     fn cases() -> Vec<Case> {
@@ -208,7 +211,7 @@ impl Fused for SelfForward {
     }
 }
 
-fn projection_cost(attrs: &Attrs, operands: &[SpecRef<'_>], outputs: &[Spec], products: f64) -> Cost {
+fn projection_cost(attrs: &Attrs, operands: &[SpecRef<'_>], outputs: &[Spec], products: [usize; 2]) -> Cost {
     let all = crate::primitive::streaming_cost(operands, outputs);
     match projection("self_attention", attrs, operands[0]) {
         Ok((lead, tokens, heads, width)) => {
@@ -220,7 +223,7 @@ fn projection_cost(attrs: &Attrs, operands: &[SpecRef<'_>], outputs: &[Spec], pr
 }
 
 impl SelfBackward {
-    fn run<T: Float>(attrs: &Attrs, operands: &[&Tensor], specs: &[Spec]) -> Outputs {
+    fn write<T: Float>(attrs: &Attrs, operands: &[View<'_>], to: Out<'_>) {
         let (qkv, (places, inner, counts)) = (numbers::<T>(operands[0]), places(attrs, operands[0]));
         let mask = (masked(attrs) == 1).then(|| Located::mask(operands[1], T::DTYPE));
         let rest = 1 + masked(attrs);
@@ -230,11 +233,10 @@ impl SelfBackward {
         let [q, k, v] = places.map(|place| Heads { data: &qkv[..], place });
         let place = Place { offset: 0, batch: tokens * inner, head: width, token: inner };
         let saved = Saved { q, k, v, out: Heads { data: &out[..], place }, lse: &lse[..] };
-        let fill = |data: &mut [T]| {
+        fill(to, |data| {
             let to = AttentionGradient::Together { data, place: places[0], spacing: inner };
             kernel::attention_gradient(&sizes, saved, Heads { data: &g[..], place }, to);
-        };
-        smallvec![computed(&specs[0], fill).0]
+        });
     }
 }
 
@@ -257,8 +259,9 @@ impl Fused for SelfBackward {
         Ok(smallvec![operands[0].to_spec()])
     }
 
-    fn eval(attrs: &Attrs, operands: &[&Tensor], outputs: &[Spec]) -> Result<Outputs, Error> {
-        Ok(computing_float!(outputs[0].dtype, T => Self::run::<T>(attrs, operands, outputs)))
+    fn run(attrs: &Attrs, operands: &[View<'_>], outputs: &mut [Out<'_>]) -> Result<(), Error> {
+        computing_float!(outputs[0].dtype, T => Self::write::<T>(attrs, operands, outputs[0].reborrow()));
+        Ok(())
     }
 
     fn expand(attrs: &Attrs, operands: &[Tensor]) -> Vec<Tensor> {
@@ -277,7 +280,7 @@ impl Fused for SelfBackward {
     }
 
     fn cost(attrs: &Attrs, operands: &[SpecRef<'_>], outputs: &[Spec]) -> Cost {
-        projection_cost(attrs, operands, outputs, 5.0)
+        projection_cost(attrs, operands, outputs, BACKWARD)
     }
 
     fn cases() -> Vec<Case> {

@@ -76,19 +76,12 @@ fn expect_positive(name: &str, shape: &[usize], attrs: &Attrs) -> Result<usize, 
     }
 }
 
-fn run<T: Compute>(attrs: &Attrs, x: &Tensor, spec: &Spec, unfolds: bool) -> Tensor {
-    let (images, axes) = (if unfolds { x.shape() } else { &spec.shape[..] }, attrs.sizes("kernel").rank());
-    let planes = images[..images.len() - axes].iter().product();
+fn run<T: Compute>(attrs: &Attrs, planes: usize, x: View<'_>, out: &mut [T], unfolds: bool) {
     let (geometry, x) = (convolution(attrs, 1, planes, planes), numbers::<T>(x));
-    computed(spec, |out| match unfolds {
+    match unfolds {
         true => geometry.unfold(&x[..], out),
         false => geometry.fold(&x[..], out),
-    })
-    .0
-}
-
-fn evaluate(attrs: &Attrs, x: &Tensor, spec: &Spec, unfolds: bool) -> Tensor {
-    computing!(spec.dtype, T => run::<T>(attrs, x, spec, unfolds))
+    }
 }
 
 impl Linear for Unfold {
@@ -106,8 +99,10 @@ impl Linear for Unfold {
         Ok(Spec { shape: x.shape[..lead].iter().copied().chain([column, positions]).collect(), dtype: x.dtype })
     }
 
-    fn eval(attrs: &Attrs, x: &Tensor, output: &Spec) -> Result<Tensor, Error> {
-        Ok(evaluate(attrs, x, output, true))
+    fn run(attrs: &Attrs, x: View<'_>, out: Out<'_>) -> Result<(), Error> {
+        let planes = x.shape[..x.shape.len() - attrs.sizes("kernel").rank()].iter().product();
+        computing!(out.dtype, T => fill(out, |out| run::<T>(attrs, planes, x, out, true)));
+        Ok(())
     }
 
     fn transpose(rule: &Rule<'_>, g: Tensor) -> Gradient {
@@ -143,8 +138,11 @@ impl Linear for Fold {
         Ok(Spec { shape: x.shape[..lead].iter().copied().chain(image).collect(), dtype: x.dtype })
     }
 
-    fn eval(attrs: &Attrs, x: &Tensor, output: &Spec) -> Result<Tensor, Error> {
-        Ok(evaluate(attrs, x, output, false))
+    fn run(attrs: &Attrs, x: View<'_>, out: Out<'_>) -> Result<(), Error> {
+        let lead: usize = x.shape[..x.shape.len() - 1].iter().product();
+        let planes = lead / attrs.sizes("kernel").elements();
+        computing!(out.dtype, T => fill(out, |out| run::<T>(attrs, planes, x, out, false)));
+        Ok(())
     }
 
     fn transpose(rule: &Rule<'_>, g: Tensor) -> Gradient {

@@ -49,11 +49,11 @@ impl Pick for KthValue {
         at_most("kthvalue", attrs.int("k"), n).map(|_| None)
     }
 
-    fn eval(attrs: &Attrs, x: &Tensor, axis: usize, outputs: &[Spec]) -> Outputs {
+    fn run(attrs: &Attrs, x: View<'_>, axis: usize, values: Out<'_>, positions: &mut [i64]) {
         let k = attrs.int("k") as usize - 1;
-        computing!(x.dtype(), T => pick_rows::<T>(x, axis, outputs, |x, n, values, positions| {
+        computing!(x.dtype, T => pick_rows::<T>(x, axis, values, positions, |x, n, values, positions| {
             order::kth_value(x, n, k, values, positions)
-        }))
+        }));
     }
 
     fn reference(attrs: &Attrs, row: &[f64]) -> Vec<usize> {

@@ -93,11 +93,11 @@ impl Pick for Median {
         Ok(None)
     }
 
-    fn eval(attrs: &Attrs, x: &Tensor, axis: usize, outputs: &[Spec]) -> Outputs {
+    fn run(attrs: &Attrs, x: View<'_>, axis: usize, values: Out<'_>, positions: &mut [i64]) {
         let skip_nan = attrs.int("skip_nan") == 1;
-        computing!(x.dtype(), T => pick_rows::<T>(x, axis, outputs, |x, n, values, positions| {
+        computing!(x.dtype, T => pick_rows::<T>(x, axis, values, positions, |x, n, values, positions| {
             order::median(x, n, skip_nan, values, positions)
-        }))
+        }));
     }
 
     fn reference(attrs: &Attrs, row: &[f64]) -> Vec<usize> {

@@ -43,8 +43,8 @@ impl Pick for Mode {
         Ok(None)
     }
 
-    fn eval(_attrs: &Attrs, x: &Tensor, axis: usize, outputs: &[Spec]) -> Outputs {
-        computing!(x.dtype(), T => pick_rows::<T>(x, axis, outputs, order::mode))
+    fn run(_attrs: &Attrs, x: View<'_>, axis: usize, values: Out<'_>, positions: &mut [i64]) {
+        computing!(x.dtype, T => pick_rows::<T>(x, axis, values, positions, order::mode));
     }
 
     fn reference(_attrs: &Attrs, row: &[f64]) -> Vec<usize> {

@@ -95,16 +95,15 @@ impl Primitive for SearchSorted {
         Ok(smallvec![Spec::new(values.shape, DType::I64)])
     }
 
-    fn eval(&self, _device: Device, attrs: &Attrs, operands: &[&Tensor], outputs: &[Spec]) -> Result<Outputs, Error> {
+    fn run(&self, attrs: &Attrs, operands: &[View<'_>], outputs: &mut [Out<'_>]) -> Result<bool, Error> {
         let (sorted, values, right) = (operands[0], operands[1], attrs.int("right") == 1);
-        let size = |x: &Tensor| x.shape().last().copied().unwrap_or(1);
+        let size = |x: View<'_>| x.shape.last().copied().unwrap_or(1);
         let (n, m) = (size(sorted), size(values));
-        let build = computing!(sorted.dtype(), T => {
+        computing!(sorted.dtype, T => {
             let (sorted, values) = (numbers::<T>(sorted), numbers::<T>(values));
-            let run = |places: &mut [i64]| order::searchsorted(&sorted, n, &values, m, right, places);
-            Tensor::build(&outputs[0], |out| fill(out, run))
+            fill(outputs[0].reborrow(), |places| order::searchsorted(&sorted, n, &values, m, right, places));
         });
-        Ok(smallvec![build.0])
+        Ok(true)
     }
 
     fn differentiable(&self) -> bool {

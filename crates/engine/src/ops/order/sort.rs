@@ -92,11 +92,11 @@ impl Pick for Sort {
         Ok(Some(n))
     }
 
-    fn eval(attrs: &Attrs, x: &Tensor, axis: usize, outputs: &[Spec]) -> Outputs {
+    fn run(attrs: &Attrs, x: View<'_>, axis: usize, values: Out<'_>, positions: &mut [i64]) {
         let descending = attrs.int("descending") == 1;
-        computing!(x.dtype(), T => pick_rows::<T>(x, axis, outputs, |x, n, values, positions| {
+        computing!(x.dtype, T => pick_rows::<T>(x, axis, values, positions, |x, n, values, positions| {
             order::sort(x, n, descending, values, positions)
-        }))
+        }));
     }
 
     fn reference(attrs: &Attrs, row: &[f64]) -> Vec<usize> {

@@ -56,11 +56,11 @@ impl Pick for TopK {
         at_most("topk", attrs.int("k"), n).map(Some)
     }
 
-    fn eval(attrs: &Attrs, x: &Tensor, axis: usize, outputs: &[Spec]) -> Outputs {
+    fn run(attrs: &Attrs, x: View<'_>, axis: usize, values: Out<'_>, positions: &mut [i64]) {
         let (k, largest) = (attrs.int("k") as usize, attrs.int("largest") == 1);
-        computing!(x.dtype(), T => pick_rows::<T>(x, axis, outputs, |x, n, values, positions| {
+        computing!(x.dtype, T => pick_rows::<T>(x, axis, values, positions, |x, n, values, positions| {
             order::topk(x, n, k, largest, values, positions)
-        }))
+        }));
     }
 
     fn reference(attrs: &Attrs, row: &[f64]) -> Vec<usize> {

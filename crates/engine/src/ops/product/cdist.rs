@@ -15,12 +15,10 @@ pub static CDIST: Cdist = Cdist;
 /// See the module.
 pub struct Cdist;
 
-fn distances<T: Real>(x: &Tensor, y: &Tensor, spec: &Spec) -> Tensor {
-    let (lead, [m, k]) = split(x.shape());
-    let sizes = [lead.iter().product(), m, y.shape()[y.rank() - 2], k];
-    let (x, y) = (numbers::<T>(x), numbers::<T>(y));
-    let wide = Spec { dtype: T::DTYPE, ..spec.clone() };
-    Tensor::build(&wide, |out| euclidean(&x, &y, sizes, bytemuck::cast_slice_mut(out.bytes))).0.cast(spec.dtype)
+fn distances<T: Real>(x: View<'_>, y: View<'_>, out: Out<'_>) {
+    let (lead, [m, k]) = split(x.shape);
+    let sizes = [lead.iter().product(), m, y.shape[y.shape.len() - 2], k];
+    fill(out, |out: &mut [T]| euclidean(&numbers(x), &numbers(y), sizes, out));
 }
 
 /// 1 / d, and 0 where d is 0.
@@ -62,9 +60,9 @@ impl Primitive for Cdist {
         Ok(smallvec![Spec { shape, dtype: x.dtype }])
     }
 
-    fn eval(&self, _device: Device, _attrs: &Attrs, operands: &[&Tensor], outputs: &[Spec]) -> Result<Outputs, Error> {
-        let run = if outputs[0].dtype == DType::F64 { distances::<f64> } else { distances::<f32> };
-        Ok(smallvec![run(operands[0], operands[1], &outputs[0])])
+    fn run(&self, _attrs: &Attrs, operands: &[View<'_>], outputs: &mut [Out<'_>]) -> Result<bool, Error> {
+        computing_float!(outputs[0].dtype, T => distances::<T>(operands[0], operands[1], outputs[0].reborrow()));
+        Ok(true)
     }
 
     fn saves(&self, _attrs: &Attrs, _wanted: Mask) -> Saves {

@@ -5,9 +5,7 @@ use crate::ops::movement::transpose::inverse;
 use crate::ops::prelude::*;
 use crate::primitive::streaming_cost;
 use crate::rules::matrix::with_common_lead;
-use crate::tensor::{computed, numbers};
 use wengert_kernels::matmul::{Matrix, Product, matmul_batch, matmul_many, matmul_plus};
-use wengert_kernels::view::View;
 
 impl Tensor {
     /// The matrix product, of vectors, matrices or batches of them.
@@ -124,26 +122,25 @@ fn step_of(view: &View<'_>) -> Option<isize> {
 }
 
 /// The product of two matrices, a row added to each of its rows.
-pub(crate) fn multiply_plus<T: Product>(a: &Tensor, b: &Tensor, row: &Tensor, spec: &Spec) -> Tensor {
-    let (a, b) = (a.cast(T::DTYPE), b.cast(T::DTYPE));
-    let (a, b) = (a.value.view(), b.value.view());
+pub(crate) fn multiply_plus<T: Product>(a: View<'_>, b: View<'_>, row: View<'_>, out: Out<'_>) {
+    let [a, b] = [a, b].map(|view| Laid::of(view, T::DTYPE));
+    let (a, b) = (a.view(), b.view());
     let [a, b] = [&a, &b].map(|view| matrices::<T>(view).next().expect("a view without leading axes is one matrix"));
-    computed(spec, |out| matmul_plus(a, b, &numbers(row), out)).0
+    fill(out, |out| matmul_plus(a, b, &numbers(row), out));
 }
 
-fn multiply<T: Product>(a: &Tensor, b: &Tensor, spec: &Spec) -> Tensor {
-    let (a, b) = (a.cast(T::DTYPE), b.cast(T::DTYPE));
-    let wide = Spec { dtype: T::DTYPE, ..spec.clone() };
-    let (a, b) = (a.value.view(), b.value.view());
+/// The products of two views' matrices.
+pub(crate) fn multiply<T: Product>(a: View<'_>, b: View<'_>, out: Out<'_>) {
+    let [a, b] = [a, b].map(|view| Laid::of(view, T::DTYPE));
+    let (a, b) = (a.view(), b.view());
     if let (Some(a_step), Some(b_step)) = (step_of(&a), step_of(&b))
         && let (Some(first_a), Some(first_b)) = (matrices::<T>(&a).next(), matrices::<T>(&b).next())
     {
         let count = a.shape[..a.shape.len() - 2].iter().product();
-        let run = |out: &mut [T]| matmul_batch(first_a, first_b, [a_step, b_step], count, out);
-        return Tensor::build(&wide, |out| run(bytemuck::cast_slice_mut(out.bytes))).0.cast(spec.dtype);
+        return fill(out, |out| matmul_batch(first_a, first_b, [a_step, b_step], count, out));
     }
-    let pairs: SmallVec<[_; 1]> = matrices::<T>(&a).zip(matrices::<T>(&b)).collect();
-    Tensor::build(&wide, |out| matmul_many(&pairs, bytemuck::cast_slice_mut(out.bytes))).0.cast(spec.dtype)
+    let pairs: SmallVec<[_; 16]> = matrices::<T>(&a).zip(matrices::<T>(&b)).collect();
+    fill(out, |out| matmul_many(&pairs, out));
 }
 
 impl Primitive for Matmul {
@@ -183,13 +180,9 @@ impl Primitive for Matmul {
         Ok(smallvec![Spec { shape, dtype: a.dtype }])
     }
 
-    fn eval(&self, _device: Device, _attrs: &Attrs, operands: &[&Tensor], outputs: &[Spec]) -> Result<Outputs, Error> {
-        let run = match outputs[0].dtype.compute() {
-            DType::F64 => multiply::<f64>,
-            DType::F32 => multiply::<f32>,
-            _ => multiply::<i64>,
-        };
-        Ok(smallvec![run(&operands[0].plain(), &operands[1].plain(), &outputs[0])])
+    fn run(&self, _attrs: &Attrs, operands: &[View<'_>], outputs: &mut [Out<'_>]) -> Result<bool, Error> {
+        computing!(outputs[0].dtype, T => multiply::<T>(operands[0], operands[1], outputs[0].reborrow()));
+        Ok(true)
     }
 
     fn saves(&self, _attrs: &Attrs, wanted: Mask) -> Saves {

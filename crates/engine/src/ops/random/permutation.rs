@@ -51,16 +51,16 @@ impl Primitive for Permutation {
         Ok(smallvec![Spec { shape, dtype: DType::I64 }])
     }
 
-    fn eval(&self, _device: Device, attrs: &Attrs, operands: &[&Tensor], outputs: &[Spec]) -> Result<Outputs, Error> {
-        let (keys, count) = (operands[0].plain().to_vec::<i64>(), attrs.axis("count"));
-        let mut orders = Vec::with_capacity(outputs[0].shape.elements());
-        let (mut numbers, mut sorted, mut order) = (vec![0.0; count], vec![0.0; count], vec![0; count]);
-        for words in keys.chunks_exact(2) {
-            random::uniform_f64(words[0] as u64, words[1] as u64, &mut numbers);
-            order::sort(&numbers, count, false, &mut sorted, &mut order);
-            orders.extend_from_slice(&order);
-        }
-        Ok(smallvec![Tensor::from_vec(orders, outputs[0].shape.clone())])
+    fn run(&self, attrs: &Attrs, operands: &[View<'_>], outputs: &mut [Out<'_>]) -> Result<bool, Error> {
+        let (keys, count) = (numbers::<i64>(operands[0]), attrs.axis("count"));
+        let (mut numbers, mut sorted) = (Buffer::new(count), Buffer::new(count));
+        fill(outputs[0].reborrow(), |orders: &mut [i64]| {
+            for (words, order) in keys.chunks_exact(2).zip(orders.chunks_exact_mut(count.max(1))) {
+                random::uniform_f64(words[0] as u64, words[1] as u64, &mut numbers);
+                order::sort(&numbers[..], count, false, &mut sorted, order);
+            }
+        });
+        Ok(true)
     }
 
     fn differentiable(&self) -> bool {

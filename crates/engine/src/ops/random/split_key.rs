@@ -29,14 +29,15 @@ impl Primitive for SplitKey {
         Ok(smallvec![operands[0].to_spec()])
     }
 
-    fn eval(&self, _device: Device, attrs: &Attrs, operands: &[&Tensor], outputs: &[Spec]) -> Result<Outputs, Error> {
-        let (keys, index) = (operands[0].plain().to_vec::<i64>(), attrs.int("index") as u64);
-        let child = |words: &[i64]| {
-            let (key, stream) = random::child(words[0] as u64, words[1] as u64, index);
-            [key as i64, stream as i64]
-        };
-        let children: Vec<i64> = keys.chunks_exact(2).flat_map(child).collect();
-        Ok(smallvec![Tensor::from_vec(children, outputs[0].shape.clone())])
+    fn run(&self, attrs: &Attrs, operands: &[View<'_>], outputs: &mut [Out<'_>]) -> Result<bool, Error> {
+        let (keys, index) = (numbers::<i64>(operands[0]), attrs.int("index") as u64);
+        fill(outputs[0].reborrow(), |children: &mut [i64]| {
+            for (words, to) in keys.chunks_exact(2).zip(children.chunks_exact_mut(2)) {
+                let (key, stream) = random::child(words[0] as u64, words[1] as u64, index);
+                to.copy_from_slice(&[key as i64, stream as i64]);
+            }
+        });
+        Ok(true)
     }
 
     fn differentiable(&self) -> bool {

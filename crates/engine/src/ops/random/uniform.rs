@@ -85,12 +85,16 @@ impl Tree for Key {
         self.tensor.visit(path, f);
     }
 
+    fn visit_mut(&mut self, path: &mut TreePath, f: &mut dyn FnMut(&TreePath, &mut Tensor)) {
+        self.tensor.visit_mut(path, f);
+    }
+
     fn map(&self, path: &mut TreePath, f: &mut dyn FnMut(&TreePath, &Tensor) -> Tensor) -> Key {
         Key { tensor: self.tensor.map(path, f), used: self.used }
     }
 
     fn describe(&self, path: &mut TreePath, f: &mut dyn FnMut(&TreePath, &str)) {
-        f(path, &format!("{} drawn", self.used));
+        path.say(format_args!("{} drawn", self.used), f);
         self.tensor.describe(path, f);
     }
 }
@@ -149,25 +153,23 @@ impl Primitive for Uniform {
         Ok(smallvec![Spec { shape, dtype: attrs.dtype("dtype") }])
     }
 
-    fn eval(&self, _device: Device, attrs: &Attrs, operands: &[&Tensor], outputs: &[Spec]) -> Result<Outputs, Error> {
-        let keys = operands[0].plain().to_vec::<i64>();
-        let each = attrs.sizes("shape").elements().max(1);
-        let wide = Spec { dtype: outputs[0].dtype.compute(), ..outputs[0].clone() };
-        let (numbers, ()) = Tensor::build(&wide, |out| {
-            let parts = out.bytes.chunks_mut(each * out.dtype.size());
-            for (words, part) in keys.chunks_exact(2).zip(parts) {
-                let (key, stream) = (words[0] as u64, words[1] as u64);
-                match out.dtype {
-                    DType::F64 => random::uniform_f64(key, stream, bytemuck::cast_slice_mut(part)),
-                    _ => {
-                        let numbers: &mut [f32] = bytemuck::cast_slice_mut(part);
-                        random::uniform_f32(key, stream, numbers);
-                        truncate(numbers, outputs[0].dtype);
-                    }
+    fn run(&self, attrs: &Attrs, operands: &[View<'_>], outputs: &mut [Out<'_>]) -> Result<bool, Error> {
+        let (keys, out) = (numbers::<i64>(operands[0]), outputs[0].reborrow());
+        let (each, dtype) = (attrs.sizes("shape").elements().max(1), out.dtype);
+        let words = keys.chunks_exact(2).map(|words| (words[0] as u64, words[1] as u64));
+        match dtype {
+            DType::F64 => fill(out, |all: &mut [f64]| {
+                let parts = all.chunks_mut(each);
+                words.zip(parts).for_each(|((key, stream), part)| random::uniform_f64(key, stream, part));
+            }),
+            _ => fill(out, |all: &mut [f32]| {
+                for ((key, stream), part) in words.zip(all.chunks_mut(each)) {
+                    random::uniform_f32(key, stream, part);
+                    truncate(part, dtype);
                 }
-            }
-        });
-        Ok(smallvec![numbers.cast(outputs[0].dtype)])
+            }),
+        }
+        Ok(true)
     }
 
     fn differentiable(&self) -> bool {

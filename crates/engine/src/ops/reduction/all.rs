@@ -53,8 +53,8 @@ impl Reduction for All {
         Ok(DType::Bool)
     }
 
-    fn eval(_attrs: &Attrs, x: &Tensor, axes: &[usize], output: &Spec) -> Tensor {
-        decide!(extremes::all, x, axes, output)
+    fn run(_attrs: &Attrs, x: View<'_>, axes: &[usize], out: Out<'_>) {
+        decide!(extremes::all, x, axes, out);
     }
 
     fn reference(_attrs: &Attrs, elements: &[f64]) -> f64 {

@@ -4,6 +4,7 @@
 use crate::ops::prelude::*;
 use crate::ops::reduction::amin::AMIN;
 use wengert_kernels::reduce;
+use wengert_kernels::tiled::Fold;
 
 impl Tensor {
     /// The largest element of all; equal ones share the gradient.
@@ -75,11 +76,11 @@ pub struct Amax;
 pub(super) type Extreme = fn(View<'_>, usize, Out<'_>, &mut [i64]);
 
 /// Reduces the axes as one; positions are not asked for.
-pub(super) fn extreme(kernel: Extreme, x: &Tensor, axes: &[usize], output: &Spec) -> Tensor {
-    let (x, shape) = arranged(x, axes);
-    let x = x.reshape(shape);
-    let mut positions = vec![0; output.shape.elements()];
-    Tensor::build(output, |out| kernel(x.value.view(), 1, out, &mut positions)).0
+pub(super) fn extreme(kernel: Extreme, x: View<'_>, axes: &[usize], out: Out<'_>) {
+    let (layout, shape) = arranged(x, axes);
+    let rows = Laid::reshaped(layout.over(x), &Shape::from(shape));
+    let mut positions = Buffer::new(shape[0] * shape[2]);
+    kernel(rows.view(), 1, out, &mut positions);
 }
 
 /// Where the elements equal the result, and how many do.
@@ -107,6 +108,7 @@ pub(super) fn mean_of_ties(call: &Reduced<'_>, tangent: &Tensor) -> Tensor {
 
 impl Reduction for Amax {
     const NAME: &'static str = "amax";
+    const FOLD: Option<Fold> = Some(Fold::Max);
     const RULE: &'static str = "dx = dy shared by the largest elements";
     const READS_OUTPUT: bool = true;
     const NEEDS_ELEMENTS: bool = true;
@@ -115,8 +117,8 @@ impl Reduction for Amax {
         Ok(x)
     }
 
-    fn eval(_attrs: &Attrs, x: &Tensor, axes: &[usize], output: &Spec) -> Tensor {
-        extreme(reduce::max, x, axes, output)
+    fn run(_attrs: &Attrs, x: View<'_>, axes: &[usize], out: Out<'_>) {
+        extreme(reduce::max, x, axes, out);
     }
 
     fn pull(call: &Reduced<'_>, g: Tensor) -> Tensor {

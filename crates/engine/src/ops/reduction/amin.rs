@@ -4,6 +4,7 @@
 use super::amax::{extreme, mean_of_ties, share};
 use crate::ops::prelude::*;
 use wengert_kernels::reduce;
+use wengert_kernels::tiled::Fold;
 
 impl Tensor {
     /// The smallest element of all; equal ones share the gradient.
@@ -48,6 +49,7 @@ pub struct Amin;
 
 impl Reduction for Amin {
     const NAME: &'static str = "amin";
+    const FOLD: Option<Fold> = Some(Fold::Min);
     const RULE: &'static str = "dx = dy shared by the smallest elements";
     const READS_OUTPUT: bool = true;
     const NEEDS_ELEMENTS: bool = true;
@@ -56,8 +58,8 @@ impl Reduction for Amin {
         Ok(x)
     }
 
-    fn eval(_attrs: &Attrs, x: &Tensor, axes: &[usize], output: &Spec) -> Tensor {
-        extreme(reduce::min, x, axes, output)
+    fn run(_attrs: &Attrs, x: View<'_>, axes: &[usize], out: Out<'_>) {
+        extreme(reduce::min, x, axes, out);
     }
 
     fn pull(call: &Reduced<'_>, g: Tensor) -> Tensor {

@@ -46,14 +46,13 @@ pub struct Any;
 
 /// Applies the kernel for the dtype; truth values and bytes are read as they are.
 macro_rules! decide {
-    ($kernel:path, $x:expr, $axes:expr, $output:expr) => {{
-        let (x, shape) = arranged($x, $axes);
-        let x = x.contiguous();
-        Tensor::build($output, |out| match (x.dtype(), x.value.view().contiguous_bytes()) {
-            (DType::Bool | DType::U8, Some(bytes)) => $kernel(bytes, shape, out.bytes),
-            (dtype, _) => computing!(dtype, T => $kernel(&numbers::<T>(&x), shape, out.bytes)),
-        })
-        .0
+    ($kernel:path, $x:expr, $axes:expr, $out:expr) => {{
+        let (layout, shape) = arranged($x, $axes);
+        let x = Laid::packed(layout.over($x));
+        match (x.view().dtype, x.view().contiguous_bytes()) {
+            (DType::Bool | DType::U8, Some(bytes)) => $kernel(bytes, shape, $out.bytes),
+            (dtype, _) => computing!(dtype, T => $kernel(&numbers::<T>(x.view())[..], shape, $out.bytes)),
+        }
     }};
 }
 pub(super) use decide;
@@ -66,8 +65,8 @@ impl Reduction for Any {
         Ok(DType::Bool)
     }
 
-    fn eval(_attrs: &Attrs, x: &Tensor, axes: &[usize], output: &Spec) -> Tensor {
-        decide!(extremes::any, x, axes, output)
+    fn run(_attrs: &Attrs, x: View<'_>, axes: &[usize], out: Out<'_>) {
+        decide!(extremes::any, x, axes, out);
     }
 
     fn reference(_attrs: &Attrs, elements: &[f64]) -> f64 {

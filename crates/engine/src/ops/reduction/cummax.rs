@@ -33,13 +33,11 @@ pub(super) fn running(row: &[f64], reaches: fn(f64, f64) -> bool) -> Vec<usize> 
 
 /// Runs a scan that finds positions.
 macro_rules! scan_positions {
-    ($scan:path, $x:expr, $axis:expr, $outputs:expr) => {{
-        let (x, shape) = arranged($x, &[$axis]);
-        let mut positions = vec![0i64; x.elements()];
-        let values = computing!(x.dtype(), T => {
-            Tensor::build(&$outputs[0], |out| fill(out, |out: &mut [T]| $scan(&numbers(&x), shape, out, &mut positions))).0
+    ($scan:path, $x:expr, $axis:expr, $values:expr, $positions:expr) => {{
+        let (layout, shape) = arranged($x, &[$axis]);
+        computing!($x.dtype, T => {
+            fill($values, |out: &mut [T]| $scan(&numbers(layout.over($x)), shape, out, $positions));
         });
-        smallvec![values, Tensor::from_vec(positions, $outputs[1].shape.clone())]
     }};
 }
 pub(super) use scan_positions;
@@ -51,8 +49,8 @@ impl Pick for CumMax {
         Ok(Some(n))
     }
 
-    fn eval(_attrs: &Attrs, x: &Tensor, axis: usize, outputs: &[Spec]) -> Outputs {
-        scan_positions!(scan::cummax, x, axis, outputs)
+    fn run(_attrs: &Attrs, x: View<'_>, axis: usize, values: Out<'_>, positions: &mut [i64]) {
+        scan_positions!(scan::cummax, x, axis, values, positions);
     }
 
     fn reference(_attrs: &Attrs, row: &[f64]) -> Vec<usize> {

@@ -33,8 +33,8 @@ impl Pick for CumMin {
         Ok(Some(n))
     }
 
-    fn eval(_attrs: &Attrs, x: &Tensor, axis: usize, outputs: &[Spec]) -> Outputs {
-        scan_positions!(scan::cummin, x, axis, outputs)
+    fn run(_attrs: &Attrs, x: View<'_>, axis: usize, values: Out<'_>, positions: &mut [i64]) {
+        scan_positions!(scan::cummin, x, axis, values, positions);
     }
 
     fn reference(_attrs: &Attrs, row: &[f64]) -> Vec<usize> {

@@ -41,12 +41,10 @@ impl Linear for CumSum {
         Ok(x.to_spec())
     }
 
-    fn eval(attrs: &Attrs, x: &Tensor, output: &Spec) -> Result<Tensor, Error> {
-        let (shape, reverse) = (middle_axis("cumsum", attrs, x.shape())?, attrs.int("reverse") == 1);
-        let build = computing!(x.dtype(), T => {
-            Tensor::build(output, |out| fill(out, |out: &mut [T]| scan::cumsum(&numbers(x), shape, reverse, out)))
-        });
-        Ok(build.0)
+    fn run(attrs: &Attrs, x: View<'_>, out: Out<'_>) -> Result<(), Error> {
+        let (shape, reverse) = (middle_axis("cumsum", attrs, x.shape)?, attrs.int("reverse") == 1);
+        computing!(x.dtype, T => fill(out, |out: &mut [T]| scan::cumsum(&numbers(x), shape, reverse, out)));
+        Ok(())
     }
 
     fn transpose(rule: &Rule<'_>, g: Tensor) -> Gradient {

@@ -74,14 +74,13 @@ impl Primitive for LinearScan {
         Ok(smallvec![a.to_spec()])
     }
 
-    fn eval(&self, _device: Device, attrs: &Attrs, operands: &[&Tensor], outputs: &[Spec]) -> Result<Outputs, Error> {
-        let (a, b) = (operands[0], operands[1]);
-        let (shape, reverse) = (middle_axis("linear_scan", attrs, a.shape())?, attrs.int("reverse") == 1);
-        let build = computing!(a.dtype(), T => {
-            let run = |out: &mut [T]| scan::linear_scan(&numbers(a), &numbers(b), shape, reverse, out);
-            Tensor::build(&outputs[0], |out| fill(out, run))
+    fn run(&self, attrs: &Attrs, operands: &[View<'_>], outputs: &mut [Out<'_>]) -> Result<bool, Error> {
+        let (a, b, out) = (operands[0], operands[1], outputs[0].reborrow());
+        let (shape, reverse) = (middle_axis("linear_scan", attrs, a.shape)?, attrs.int("reverse") == 1);
+        computing!(a.dtype, T => {
+            fill(out, |out: &mut [T]| scan::linear_scan(&numbers(a), &numbers(b), shape, reverse, out));
         });
-        Ok(smallvec![build.0])
+        Ok(true)
     }
 
     fn saves(&self, _attrs: &Attrs, wanted: Mask) -> Saves {

@@ -55,14 +55,11 @@ impl Primitive for LogCumSumExp {
         Ok(smallvec![operands[0].to_spec()])
     }
 
-    fn eval(&self, _device: Device, attrs: &Attrs, operands: &[&Tensor], outputs: &[Spec]) -> Result<Outputs, Error> {
-        let x = operands[0];
-        let (shape, reverse) = (middle_axis("logcumsumexp", attrs, x.shape())?, attrs.int("reverse") == 1);
-        let build = computing_float!(x.dtype(), T => {
-            let run = |out: &mut [T]| scan::logcumsumexp(&numbers(x), shape, reverse, out);
-            Tensor::build(&outputs[0], |out| fill(out, run))
-        });
-        Ok(smallvec![build.0])
+    fn run(&self, attrs: &Attrs, operands: &[View<'_>], outputs: &mut [Out<'_>]) -> Result<bool, Error> {
+        let (x, out) = (operands[0], outputs[0].reborrow());
+        let (shape, reverse) = (middle_axis("logcumsumexp", attrs, x.shape)?, attrs.int("reverse") == 1);
+        computing_float!(x.dtype, T => fill(out, |out: &mut [T]| scan::logcumsumexp(&numbers(x), shape, reverse, out)));
+        Ok(true)
     }
 
     fn saves(&self, _attrs: &Attrs, _wanted: Mask) -> Saves {

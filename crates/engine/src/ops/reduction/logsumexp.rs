@@ -38,13 +38,14 @@ pub struct LogSumExp;
 impl Reduction for LogSumExp {
     const NAME: &'static str = "logsumexp";
     const RULE: &'static str = "dx = dy e^(x - y)";
+    const FLOPS: f64 = 4.0;
     const READS_OUTPUT: bool = true;
 
-    fn eval(_attrs: &Attrs, x: &Tensor, axes: &[usize], output: &Spec) -> Tensor {
-        let (x, [_, n, _]) = rows_last(x, axes);
-        computing_float!(output.dtype, T => {
-            Tensor::build(output, |out| fill(out, |out: &mut [T]| rows::logsumexp(&numbers(&x), n, out))).0
-        })
+    fn run(_attrs: &Attrs, x: View<'_>, axes: &[usize], out: Out<'_>) {
+        let (layout, [_, n, _]) = rows_last(x, axes);
+        computing_float!(out.dtype, T => {
+            fill(out, |out: &mut [T]| rows::logsumexp(&numbers(layout.over(x)), n, out));
+        });
     }
 
     fn slope(call: &Reduced<'_>) -> Tensor {
@@ -61,7 +62,8 @@ impl Reduction for LogSumExp {
             return Self::slope(call) * g;
         }
         computing_float!(x.dtype(), T => {
-            let gradient = |dx: &mut [T]| rows::logsumexp_gradient(&numbers(x), &numbers(&y), &numbers(&g), n, dx);
+            let [x_row, y, g] = [x, &y, &g].map(|tensor| numbers::<T>(tensor.value.view()));
+            let gradient = |dx: &mut [T]| rows::logsumexp_gradient(&x_row, &y, &g, n, dx);
             Tensor::build(&x.spec(), |out| fill(out, gradient)).0
         })
     }

@@ -79,10 +79,8 @@ impl Pick for Min {
         Ok(None)
     }
 
-    fn eval(_attrs: &Attrs, x: &Tensor, axis: usize, outputs: &[Spec]) -> Outputs {
-        let mut positions = vec![0i64; outputs[1].shape.elements()];
-        let (values, ()) = Tensor::build(&outputs[0], |out| reduce::min(x.value.view(), axis, out, &mut positions));
-        smallvec![values, Tensor::from_vec(positions, outputs[1].shape.clone())]
+    fn run(_attrs: &Attrs, x: View<'_>, axis: usize, values: Out<'_>, positions: &mut [i64]) {
+        reduce::min(x, axis, values, positions);
     }
 
     fn reference(_attrs: &Attrs, row: &[f64]) -> Vec<usize> {

@@ -67,14 +67,14 @@ impl Reduction for Norm {
     const NAME: &'static str = "norm";
     const ATTRIBUTES: &'static [&'static str] = &["axes", "p"];
     const RULE: &'static str = "dx = dy sign(x) (|x| / y)^(p - 1), 0 where y is 0";
+    const FLOPS: f64 = 2.0;
     const READS_OUTPUT: bool = true;
 
-    fn eval(attrs: &Attrs, x: &Tensor, axes: &[usize], output: &Spec) -> Tensor {
-        let (x, [_, n, _]) = rows_last(x, axes);
-        let p = attrs.real("p");
-        computing_float!(output.dtype, T => {
-            Tensor::build(output, |out| fill(out, |out: &mut [T]| rows::p_norm(&numbers(&x), n, p, out))).0
-        })
+    fn run(attrs: &Attrs, x: View<'_>, axes: &[usize], out: Out<'_>) {
+        let (layout, [_, n, _]) = rows_last(x, axes);
+        computing_float!(out.dtype, T => {
+            fill(out, |out: &mut [T]| rows::p_norm(&numbers(layout.over(x)), n, attrs.real("p"), out));
+        });
     }
 
     fn slope(call: &Reduced<'_>) -> Tensor {

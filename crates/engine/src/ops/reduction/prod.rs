@@ -56,11 +56,11 @@ impl Reduction for Prod {
         expect_arithmetic("prod", x).map(|()| x)
     }
 
-    fn eval(_attrs: &Attrs, x: &Tensor, axes: &[usize], output: &Spec) -> Tensor {
-        let (x, shape) = arranged(x, axes);
-        computing!(x.dtype(), T => {
-            Tensor::build(output, |out| fill(out, |out: &mut [T]| extremes::prod(&numbers(&x), shape, out))).0
-        })
+    fn run(_attrs: &Attrs, x: View<'_>, axes: &[usize], out: Out<'_>) {
+        let (layout, shape) = arranged(x, axes);
+        computing!(x.dtype, T => {
+            fill(out, |out: &mut [T]| extremes::prod(&numbers(layout.over(x)), shape, out));
+        });
     }
 
     fn slope(call: &Reduced<'_>) -> Tensor {

@@ -26,13 +26,13 @@ impl Polar for ProductOfOthers {
         }
     }
 
-    fn eval(operands: &[&Tensor], output: &Spec) -> Tensor {
-        let n = operands[0].shape()[operands[0].rank() - 1];
-        computing_float!(output.dtype, T => {
-            let all: Vec<_> = operands.iter().map(|operand| numbers::<T>(operand)).collect();
-            let directions: Vec<&[T]> = all[1..].iter().map(|numbers| &numbers[..]).collect();
-            computed(output, |out| extremes::product_of_others(&all[0], &directions, n, out)).0
-        })
+    fn run(operands: &[View<'_>], out: Out<'_>) {
+        let n = operands[0].shape[operands[0].shape.len() - 1];
+        computing_float!(out.dtype, T => {
+            let all: SmallVec<[_; 3]> = operands.iter().map(|operand| numbers::<T>(*operand)).collect();
+            let directions: SmallVec<[&[T]; 2]> = all[1..].iter().map(|numbers| &numbers[..]).collect();
+            fill(out, |out| extremes::product_of_others(&all[0], &directions, n, out));
+        });
     }
 
     /// What comes before each element times what comes after.

@@ -71,10 +71,11 @@ impl Reduction for Std {
     const NAME: &'static str = "std";
     const ATTRIBUTES: &'static [&'static str] = &["axes", "correction"];
     const RULE: &'static str = "dx = dy (x - mean) / (y (n - correction)), 0 where y is 0";
+    const FLOPS: f64 = 4.0;
     const READS_OUTPUT: bool = true;
 
-    fn eval(attrs: &Attrs, x: &Tensor, axes: &[usize], output: &Spec) -> Tensor {
-        spread(attrs, x, axes, output, f64::sqrt)
+    fn run(attrs: &Attrs, x: View<'_>, axes: &[usize], out: Out<'_>) {
+        spread(attrs, x, axes, out, f64::sqrt);
     }
 
     fn slope(call: &Reduced<'_>) -> Tensor {

@@ -8,6 +8,7 @@ use crate::primitive::streaming_cost;
 pub(crate) use crate::rules::checked_axis;
 use crate::rules::{batched_axes, keep_axes, reduced_shape};
 use wengert_kernels::reduce;
+use wengert_kernels::tiled::Fold;
 
 impl Tensor {
     /// The sum of all elements.
@@ -53,7 +54,7 @@ pub static SUM: Sum = Sum;
 /// See the module.
 pub struct Sum;
 
-fn reduced(attrs: &Attrs, rank: usize) -> Vec<bool> {
+fn reduced(attrs: &Attrs, rank: usize) -> SmallVec<[bool; 8]> {
     let axes = attrs.sizes("axes");
     (0..rank).map(|axis| axes.contains(&axis)).collect()
 }
@@ -78,9 +79,14 @@ impl Primitive for Sum {
         Ok(smallvec![Spec { shape, dtype: x.dtype }])
     }
 
-    fn eval(&self, _device: Device, attrs: &Attrs, operands: &[&Tensor], outputs: &[Spec]) -> Result<Outputs, Error> {
-        let x = operands[0].value.view();
-        Ok(smallvec![Tensor::build(&outputs[0], |out| reduce::sum(x, &reduced(attrs, x.shape.len()), out)).0])
+    fn run(&self, attrs: &Attrs, operands: &[View<'_>], outputs: &mut [Out<'_>]) -> Result<bool, Error> {
+        let x = operands[0];
+        reduce::sum(x, &reduced(attrs, x.shape.len()), outputs[0].reborrow());
+        Ok(true)
+    }
+
+    fn fold(&self) -> Option<Fold> {
+        Some(Fold::Sum)
     }
 
     fn saves(&self, _attrs: &Attrs, _wanted: Mask) -> Saves {

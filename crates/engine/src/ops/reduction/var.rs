@@ -75,17 +75,13 @@ pub(super) fn freedom(attrs: &Attrs, count: usize) -> f64 {
 }
 
 /// `finish(variance with correction 0, factor that corrects it)` of every row.
-pub(super) fn spread(attrs: &Attrs, x: &Tensor, axes: &[usize], output: &Spec, finish: fn(f64) -> f64) -> Tensor {
-    let (x, [outer, n, _]) = rows_last(x, axes);
+pub(super) fn spread(attrs: &Attrs, x: View<'_>, axes: &[usize], out: Out<'_>, finish: fn(f64) -> f64) {
+    let (layout, [outer, n, _]) = rows_last(x, axes);
     let factor = n as f64 / freedom(attrs, n);
-    computing_float!(output.dtype, T => {
-        let mut means = vec![T::ZERO; outer];
-        let write = |out: &mut [T]| {
-            rows::mean_variance(&numbers(&x), n, &mut means, out);
-            out.iter_mut().for_each(|y| *y = T::from_f64(finish(y.to_f64() * factor)));
-        };
-        Tensor::build(output, |out| fill(out, write)).0
-    })
+    computing_float!(out.dtype, T => fill(out, |out: &mut [T]| {
+        rows::mean_variance(&numbers(layout.over(x)), n, &mut Buffer::new(outer), out);
+        out.iter_mut().for_each(|y| *y = T::from_f64(finish(y.to_f64() * factor)));
+    }));
 }
 
 /// The squares by products of all pairs: sum over i, j of (x_i - x_j)^2 / (2 n).
@@ -98,9 +94,10 @@ impl Reduction for Var {
     const NAME: &'static str = "var";
     const ATTRIBUTES: &'static [&'static str] = &["axes", "correction"];
     const RULE: &'static str = "dx = 2 dy (x - mean) / (n - correction)";
+    const FLOPS: f64 = 4.0;
 
-    fn eval(attrs: &Attrs, x: &Tensor, axes: &[usize], output: &Spec) -> Tensor {
-        spread(attrs, x, axes, output, |variance| variance)
+    fn run(attrs: &Attrs, x: View<'_>, axes: &[usize], out: Out<'_>) {
+        spread(attrs, x, axes, out, |variance| variance);
     }
 
     fn slope(call: &Reduced<'_>) -> Tensor {

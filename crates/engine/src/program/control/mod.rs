@@ -9,7 +9,7 @@ pub(crate) mod steps;
 pub(crate) mod through;
 
 use crate::location::Line;
-use crate::primitive::{Adjoints, Attrs, Cost, Mask, Outputs, Spec};
+use crate::primitive::{Adjoints, Attrs, Mask, Outputs, Spec};
 use crate::program::Program;
 use crate::tree::difference;
 use crate::{Error, ErrorKind, Tensor, Tree};
@@ -71,16 +71,6 @@ pub(crate) fn output_specs(program: &Program) -> Vec<Spec> {
 /// The spec of `count` of these along a new axis in front.
 pub(crate) fn stacked(spec: &Spec, count: usize) -> Spec {
     Spec { shape: spec.shape.prepended(count), dtype: spec.dtype }
-}
-
-/// The work of one evaluation.
-pub(crate) fn cost_of(program: &Program) -> Cost {
-    program.equations().iter().fold(Cost::default(), |sum, equation| {
-        let operands: Vec<_> = equation.inputs.iter().map(|var| program.spec(*var).as_ref()).collect();
-        let outputs: Vec<Spec> = equation.outputs.iter().map(|var| program.spec(*var).clone()).collect();
-        let cost = equation.op.cost(&equation.attrs, &operands, &outputs);
-        Cost { flops: sum.flops + cost.flops, bytes: sum.bytes + cost.bytes }
-    })
 }
 
 /// A loop goes on with what it began with: the same structure, shapes and dtypes.
