@@ -9,7 +9,7 @@ use crate::location;
 use crate::ops::prelude::*;
 use crate::primitive::Device;
 use crate::program::control::repeat::chosen_rows;
-use crate::program::control::{input_specs, pick, places, stacked, through};
+use crate::program::control::{evaluate, input_specs, laid_out, pick, places, stacked, through};
 use crate::program::{Program, ProgramAttr, Wish, staged};
 use crate::{jvp, vjp};
 use std::panic::Location;
@@ -101,7 +101,7 @@ impl Form {
         let forward = |state: &mut Vec<Tensor>, count: usize| over_steps(&self.body, consts, state, count, line);
         take_back(steps, carry.to_vec(), KEPT, forward, |state| {
             let inputs = [consts, state, &cotangents, &sums].concat();
-            cotangents = back.evaluate_at(&inputs, line)?;
+            cotangents = evaluate(&back, &inputs, line)?;
             sums = cotangents.split_off(rest.len());
             Ok(())
         })?;
@@ -218,7 +218,7 @@ impl Primitive for WhileGradient {
 
     fn eval(&self, _device: Device, attrs: &Attrs, operands: &[&Tensor], _outputs: &[Spec]) -> Result<Outputs, Error> {
         let operands: Vec<Tensor> = operands.iter().map(|operand| operand.plain()).collect();
-        Form::of(attrs).run(&operands)
+        Form::of(attrs).run(&laid_out(&operands))
     }
 
     fn saves(&self, attrs: &Attrs, _wanted: Mask) -> Saves {

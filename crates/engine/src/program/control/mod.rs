@@ -8,11 +8,14 @@ pub(crate) mod repeat;
 pub(crate) mod steps;
 pub(crate) mod through;
 
+use crate::autograd::modes;
+use crate::compile::{Input, Plan};
 use crate::location::Line;
 use crate::primitive::{Adjoints, Attrs, Mask, Outputs, Spec};
-use crate::program::Program;
+use crate::program::{Program, ProgramAttr, Wish};
 use crate::tree::difference;
 use crate::{Error, ErrorKind, Tensor, Tree};
+use smallvec::SmallVec;
 
 /// A call that is made in place of another where that is to be pulled back.
 pub struct Recording {
@@ -71,6 +74,31 @@ pub(crate) fn output_specs(program: &Program) -> Vec<Spec> {
 /// The spec of `count` of these along a new axis in front.
 pub(crate) fn stacked(spec: &Spec, count: usize) -> Spec {
     Spec { shape: spec.shape.prepended(count), dtype: spec.dtype }
+}
+
+/// The outputs of a body: on numbers by its plan, which is made once, on tensors of other levels by its equations.
+pub(crate) fn evaluate(body: &ProgramAttr, inputs: &[Tensor], line: Line) -> Result<Vec<Tensor>, Error> {
+    if modes::detects_anomalies() || !inputs.iter().all(Tensor::is_plain) {
+        return body.evaluate_at(inputs, line);
+    }
+    let wish = Wish { what: "plan", inputs: Vec::new(), numbers: Vec::new() };
+    let plan = body.derived(wish, |body| {
+        let body = body.optimised();
+        Plan::new(&body, vec![None; body.outputs().len()])
+    });
+    let inputs: SmallVec<[Tensor; 8]> = inputs.iter().map(Tensor::contiguous).collect();
+    let mut outputs: Vec<Tensor> = body.outputs().iter().map(|var| Tensor::blank(body.spec(*var))).collect();
+    plan.run(inputs.iter().map(Input::Read), outputs.iter_mut(), line)?;
+    Ok(outputs)
+}
+
+/// Operands of a loop, laid out once as every step reads them; a repeated number takes no memory.
+pub(crate) fn laid_out(operands: &[Tensor]) -> Vec<Tensor> {
+    let lay_out = |operand: &Tensor| match operand.is_plain() && operand.splatted().is_none() {
+        true => operand.contiguous(),
+        false => operand.clone(),
+    };
+    operands.iter().map(lay_out).collect()
 }
 
 /// A loop goes on with what it began with: the same structure, shapes and dtypes.
