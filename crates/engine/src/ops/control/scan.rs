@@ -8,9 +8,7 @@ use crate::location::{self, Line};
 use crate::ops::prelude::*;
 use crate::primitive::Device;
 use crate::program::control::steps::{Form, Pulled};
-use crate::program::control::{
-    Control, Recording, evaluate, expect_carry, input_specs, output_specs, stacked, through,
-};
+use crate::program::control::{Control, Recording, Runner, expect_carry, input_specs, output_specs, stacked, through};
 use crate::program::{Program, ProgramAttr, closed, stage};
 use crate::{Tree, vjp};
 use std::panic::Location;
@@ -124,14 +122,14 @@ pub(super) fn over<C: Tree, X: Tree, Y: Tree>(
 
 /// Takes `count` steps of a body without outputs.
 pub(super) fn over_steps(
-    body: &ProgramAttr,
+    body: &Runner<'_>,
     consts: &[Tensor],
     state: &mut Vec<Tensor>,
     count: usize,
     line: Line,
 ) -> Result<(), Error> {
     for _ in 0..count {
-        *state = evaluate(body, &[consts, state].concat(), line)?;
+        *state = body.run(&[consts, state].concat(), line)?;
     }
     Ok(())
 }

@@ -7,7 +7,7 @@ use crate::location::{self, Line};
 use crate::ops::prelude::*;
 use crate::primitive::Device;
 use crate::program::control::branches::{Form, Pulled, pulled, with_branches};
-use crate::program::control::{Control, Recording, evaluate, input_specs, output_specs, places, stacked, through};
+use crate::program::control::{Control, Recording, Runner, input_specs, output_specs, places, stacked, through};
 use crate::program::{Program, ProgramAttr, closed, stage, staged};
 use crate::tree::difference;
 use crate::{Tree, vjp};
@@ -260,7 +260,8 @@ impl Primitive for Switch {
         let branches = attrs.programs("branch");
         let number = number_of(operands[0], branches.len())?;
         let operands: Vec<Tensor> = operands[1..].iter().map(|operand| operand.plain()).collect();
-        Ok(evaluate(&branches[number], &operands, location::resolve(Location::caller()))?.into())
+        let line = location::resolve(Location::caller());
+        Ok(Runner::new(&branches[number], &operands).run(&operands, line)?.into())
     }
 
     fn saves(&self, attrs: &Attrs, _wanted: Mask) -> Saves {

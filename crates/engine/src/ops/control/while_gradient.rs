@@ -9,7 +9,7 @@ use crate::location;
 use crate::ops::prelude::*;
 use crate::primitive::Device;
 use crate::program::control::repeat::chosen_rows;
-use crate::program::control::{evaluate, input_specs, laid_out, pick, places, stacked, through};
+use crate::program::control::{Runner, input_specs, laid_out, pick, places, stacked, through};
 use crate::program::{Program, ProgramAttr, Wish, staged};
 use crate::{jvp, vjp};
 use std::panic::Location;
@@ -97,11 +97,12 @@ impl Form {
         let steps = operands[0].to_f64_vec()[0] as usize;
         let (init, rest) = operands[1..].split_at(self.inputs());
         let (mut cotangents, mut sums, back) = (rest.to_vec(), self.zero_sums(), self.step());
+        let (body, back) = (Runner::new(&self.body, operands), Runner::new(&back, operands));
         let (consts, carry) = init.split_at(self.consts);
-        let forward = |state: &mut Vec<Tensor>, count: usize| over_steps(&self.body, consts, state, count, line);
+        let forward = |state: &mut Vec<Tensor>, count: usize| over_steps(&body, consts, state, count, line);
         take_back(steps, carry.to_vec(), KEPT, forward, |state| {
             let inputs = [consts, state, &cotangents, &sums].concat();
-            cotangents = evaluate(&back, &inputs, line)?;
+            cotangents = back.run(&inputs, line)?;
             sums = cotangents.split_off(rest.len());
             Ok(())
         })?;

@@ -16,6 +16,7 @@ use crate::program::{Program, ProgramAttr, Wish};
 use crate::tree::difference;
 use crate::{Error, ErrorKind, Tensor, Tree};
 use smallvec::SmallVec;
+use std::sync::Arc;
 
 /// A call that is made in place of another where that is to be pulled back.
 pub struct Recording {
@@ -76,20 +77,36 @@ pub(crate) fn stacked(spec: &Spec, count: usize) -> Spec {
     Spec { shape: spec.shape.prepended(count), dtype: spec.dtype }
 }
 
-/// The outputs of a body: on numbers by its plan, which is made once, on tensors of other levels by its equations.
-pub(crate) fn evaluate(body: &ProgramAttr, inputs: &[Tensor], line: Line) -> Result<Vec<Tensor>, Error> {
-    if modes::detects_anomalies() || !inputs.iter().all(Tensor::is_plain) {
-        return body.evaluate_at(inputs, line);
+/// A body that is about to run, once or many times: on numbers by its plan, which is made once, on tensors of other levels by its
+/// equations.
+pub(crate) struct Runner<'a> {
+    body: &'a ProgramAttr,
+    plan: Option<Arc<Plan>>,
+}
+
+impl<'a> Runner<'a> {
+    /// For inputs of the levels that `inputs` have.
+    pub fn new(body: &'a ProgramAttr, inputs: &[Tensor]) -> Runner<'a> {
+        let on_numbers = !modes::detects_anomalies() && inputs.iter().all(Tensor::is_plain);
+        let wish = Wish { what: "plan", inputs: Vec::new(), numbers: Vec::new() };
+        let plan = on_numbers.then(|| {
+            body.derived(wish, |body| {
+                let body = body.optimised();
+                Plan::new(&body, vec![None; body.outputs().len()])
+            })
+        });
+        Runner { body, plan }
     }
-    let wish = Wish { what: "plan", inputs: Vec::new(), numbers: Vec::new() };
-    let plan = body.derived(wish, |body| {
-        let body = body.optimised();
-        Plan::new(&body, vec![None; body.outputs().len()])
-    });
-    let inputs: SmallVec<[Tensor; 8]> = inputs.iter().map(Tensor::contiguous).collect();
-    let mut outputs: Vec<Tensor> = body.outputs().iter().map(|var| Tensor::blank(body.spec(*var))).collect();
-    plan.run(inputs.iter().map(Input::Read), outputs.iter_mut(), line)?;
-    Ok(outputs)
+
+    /// The outputs.
+    pub fn run(&self, inputs: &[Tensor], line: Line) -> Result<Vec<Tensor>, Error> {
+        let Some(plan) = &self.plan else { return self.body.evaluate_at(inputs, line) };
+        let inputs: SmallVec<[Tensor; 8]> = inputs.iter().map(Tensor::contiguous).collect();
+        let mut outputs: Vec<Tensor> =
+            self.body.outputs().iter().map(|var| Tensor::blank(self.body.spec(*var))).collect();
+        plan.run(inputs.iter().map(Input::Read), outputs.iter_mut(), line)?;
+        Ok(outputs)
+    }
 }
 
 /// Operands of a loop, laid out once as every step reads them; a repeated number takes no memory.
