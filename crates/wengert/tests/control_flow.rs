@@ -545,6 +545,9 @@ fn gradients_stop_where_they_are_told_to() {
     let f = |x: &Tensor| fori(3, |_: &Tensor, c: &Tensor| c * x + stop_gradient(c), &Tensor::from(1.0));
     let rust = |x: &Tensor| (0..3).fold(Tensor::from(1.0), |c, _| &c * x + stop_gradient(&c));
     agrees(f, rust, &Tensor::from(0.7));
+    let count = Tensor::from(3i64);
+    let f = |x: &Tensor| fori(&count, |_: &Tensor, c: &Tensor| c * x + stop_gradient(c), &Tensor::from(1.0));
+    agrees(f, rust, &Tensor::from(0.7));
     let held = |x: &Tensor| no_grad(|| fori(3, |_: &Tensor, c: &Tensor| c * x, &Tensor::from(1.0))) * x;
     assert!((grad(held)(&Tensor::from(2.0)).item() - 8.0).abs() < 1e-15);
     assert!((compile(grad(held)).call(&Tensor::from(2.0)).item() - 8.0).abs() < 1e-15);

@@ -8,7 +8,9 @@ use crate::location::{self, Line};
 use crate::ops::prelude::*;
 use crate::primitive::Device;
 use crate::program::control::steps::{Form, Pulled};
-use crate::program::control::{Control, Recording, Runner, expect_carry, input_specs, output_specs, stacked, through};
+use crate::program::control::{
+    Control, Flow, Recording, Runner, expect_carry, input_specs, output_specs, stacked, through,
+};
 use crate::program::{Program, ProgramAttr, closed, stage};
 use crate::{Tree, vjp};
 use std::panic::Location;
@@ -183,6 +185,10 @@ impl Control for Scan {
         let mut derived = last_tangents.into_iter().chain(y_tangents);
         let derived = reached.iter().map(|reached| if *reached { derived.next() } else { None }).collect();
         Ok((last.into_iter().chain(ys).collect(), derived))
+    }
+
+    fn flow(&self, attrs: &Attrs) -> Option<Flow> {
+        Some(Flow::Scan(Form::of(attrs)))
     }
 
     fn unroll(&'static self, attrs: &Attrs, operands: &[Tensor], line: Line) -> Result<Outputs, Error> {

@@ -7,7 +7,7 @@ use crate::location::{self, Line};
 use crate::ops::prelude::*;
 use crate::primitive::Device;
 use crate::program::control::branches::{Form, Pulled, pulled, with_branches};
-use crate::program::control::{Control, Recording, Runner, input_specs, output_specs, places, stacked, through};
+use crate::program::control::{Control, Flow, Recording, Runner, input_specs, output_specs, places, stacked, through};
 use crate::program::{Program, ProgramAttr, closed, stage, staged};
 use crate::tree::difference;
 use crate::{Tree, vjp};
@@ -192,6 +192,10 @@ impl Control for Switch {
         let mut derived = outputs.split_off(reached.len()).into_iter();
         let derived = reached.iter().map(|reached| if *reached { derived.next() } else { None }).collect();
         Ok((outputs.into(), derived))
+    }
+
+    fn flow(&self, attrs: &Attrs) -> Option<Flow> {
+        Some(Flow::Switch(attrs.programs("branch").to_vec()))
     }
 
     fn unroll(&'static self, attrs: &Attrs, operands: &[Tensor], line: Line) -> Result<Outputs, Error> {

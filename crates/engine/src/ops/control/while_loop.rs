@@ -11,7 +11,7 @@ use crate::location::{self, Line};
 use crate::ops::prelude::*;
 use crate::primitive::Device;
 use crate::program::control::repeat::{Form, spread};
-use crate::program::control::{Control, Recording, expect_carry, input_specs, output_specs, places, through};
+use crate::program::control::{Control, Flow, Recording, expect_carry, input_specs, output_specs, places, through};
 use crate::program::{Program, ProgramAttr, closed, stage};
 use std::ops::Range;
 use std::panic::Location;
@@ -175,6 +175,10 @@ impl Control for While {
         let mut derived = outputs.split_off(reached.len()).into_iter();
         let derived = reached.iter().map(|reached| if *reached { derived.next() } else { None }).collect();
         Ok((outputs.into(), derived))
+    }
+
+    fn flow(&self, attrs: &Attrs) -> Option<Flow> {
+        Some(Flow::While(Form::of(attrs)))
     }
 
     fn unroll(&'static self, attrs: &Attrs, operands: &[Tensor], line: Line) -> Result<Outputs, Error> {

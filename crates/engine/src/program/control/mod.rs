@@ -45,8 +45,23 @@ pub trait Control: Send + Sync {
         line: Line,
     ) -> Result<(Outputs, Adjoints), Error>;
 
+    /// How a plan runs it; `None` leaves that to its kernel.
+    fn flow(&self, _attrs: &Attrs) -> Option<Flow> {
+        None
+    }
+
     /// The outputs step by step, on the level of the operands.
     fn unroll(&'static self, attrs: &Attrs, operands: &[Tensor], line: Line) -> Result<Outputs, Error>;
+}
+
+/// How an operation runs the programs that it carries.
+pub enum Flow {
+    /// Over the leading axis of elements.
+    Scan(steps::Form),
+    /// As long as a test says.
+    While(repeat::Form),
+    /// One of several, by an index.
+    Switch(Vec<ProgramAttr>),
 }
 
 /// Positions in a mask: operands and residuals of a recorded call share one.

@@ -9,7 +9,7 @@ use crate::{DType, Error, Shape, Tensor};
 
 /// The attributes of a loop.
 #[derive(Clone)]
-pub(crate) struct Form {
+pub struct Form {
     pub consts: usize,
     pub test: ProgramAttr,
     pub body: ProgramAttr,

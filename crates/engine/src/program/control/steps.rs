@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 /// The attributes of a scan.
 #[derive(Clone)]
-pub(crate) struct Form {
+pub struct Form {
     pub consts: usize,
     pub carry: usize,
     pub length: usize,
@@ -143,7 +143,7 @@ enum Source {
 }
 
 /// How a call is pulled back: a forward body that also leaves what the backward body needs at every step.
-pub(crate) struct Pulled {
+pub struct Pulled {
     pub forward: ProgramAttr,
     backward: ProgramAttr,
     active: Vec<bool>,
