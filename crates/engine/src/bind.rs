@@ -121,7 +121,7 @@ fn dispatch(op: &'static dyn Primitive, attrs: Attrs, operands: &[&Tensor], line
         if !(linked && modes::records_tape()) {
             return eval::apply(op, &attrs, operands);
         }
-        return match op.control() {
+        return match if attrs.is_empty() { None } else { op.control() } {
             Some(control) => control::apply_imperative(control, op, attrs, operands, line),
             None => tape::apply_imperative(op, attrs, operands, line),
         };
@@ -169,7 +169,9 @@ fn apply_at(
     if let Some(function) = op.function(&attrs) {
         return custom::apply(Some(level), function, op, &attrs, operands, line);
     }
-    if let Some(control) = op.control() {
+    if !attrs.is_empty()
+        && let Some(control) = op.control()
+    {
         return control::apply(level, control, op, attrs, operands, line);
     }
     match &level.kind {

@@ -545,7 +545,22 @@ fn gradients_stop_where_they_are_told_to() {
     let f = |x: &Tensor| fori(3, |_: &Tensor, c: &Tensor| c * x + stop_gradient(c), &Tensor::from(1.0));
     let rust = |x: &Tensor| (0..3).fold(Tensor::from(1.0), |c, _| &c * x + stop_gradient(&c));
     agrees(f, rust, &Tensor::from(0.7));
+    let count = Tensor::from(3i64);
+    let f = |x: &Tensor| fori(&count, |_: &Tensor, c: &Tensor| c * x + stop_gradient(c), &Tensor::from(1.0));
+    agrees(f, rust, &Tensor::from(0.7));
     let held = |x: &Tensor| no_grad(|| fori(3, |_: &Tensor, c: &Tensor| c * x, &Tensor::from(1.0))) * x;
     assert!((grad(held)(&Tensor::from(2.0)).item() - 8.0).abs() < 1e-15);
     assert!((compile(grad(held)).call(&Tensor::from(2.0)).item() - 8.0).abs() < 1e-15);
+}
+
+#[test]
+fn equal_bodies_are_one_and_so_is_what_is_derived_from_them() {
+    let x = (Tensor::from(0.5), Tensor::from([1.0, 2.0, 3.0]));
+    let bodies = || -> Vec<wengert::program::ProgramAttr> {
+        let program = compile(grad(|(w, x): &Pair| recurrent(w, x))).program(&x);
+        let bodies = program.equations().iter().flat_map(|equation| equation.attrs.bodies());
+        bodies.map(|(_, body)| body.clone()).collect()
+    };
+    assert_eq!(bodies().len(), 2);
+    assert_eq!(bodies(), bodies());
 }

@@ -23,7 +23,7 @@ pub use crate::bind::{bind, bind1};
 pub use crate::composite::COMPOSITES;
 use crate::custom::Function;
 pub use crate::ops::{PRIMITIVES, SOURCES, find};
-pub use crate::program::control::{Control, Recording};
+use crate::program::control::Control;
 use crate::rules::Elementwise;
 pub use crate::tensor::Layout;
 use crate::{DType, Error, ErrorKind, Shape, Tensor};

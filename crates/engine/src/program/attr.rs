@@ -115,6 +115,11 @@ impl ProgramAttr {
         made
     }
 
+    /// The program itself.
+    pub fn program(&self) -> &Program {
+        &self.shared.program
+    }
+
     /// A number that no other program has.
     pub(crate) fn number(&self) -> usize {
         self.shared.number

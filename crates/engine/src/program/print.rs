@@ -54,8 +54,7 @@ impl Program {
             }
         }
         for equation in &self.equations {
-            let (outputs, inputs) = (self.typed(&equation.outputs), list(&equation.inputs));
-            write!(f, "{indent}  {outputs} = {}{}({inputs})", equation.op.name(), equation.attrs)?;
+            write!(f, "{indent}  {}", self.equation_text(equation))?;
             for (name, body) in equation.attrs.bodies() {
                 f.write_str(" ")?;
                 body.write_block(f, name, depth + 1)?;
@@ -71,7 +70,7 @@ impl Program {
         vars.iter().map(|var| format!("{var}: {}", self.spec(*var))).collect::<Vec<_>>().join(", ")
     }
 
-    /// `c: f64[] = mul(a, b)`
+    /// `c: f64[] = mul(a, b)`, without the programs that it carries.
     pub(super) fn equation_text(&self, equation: &Equation) -> String {
         let (outputs, inputs) = (self.typed(&equation.outputs), list(&equation.inputs));
         format!("{outputs} = {}{}({inputs})", equation.op.name(), equation.attrs)

@@ -9,7 +9,7 @@ use crate::ops::prelude::*;
 use crate::primitive::Device;
 use crate::program::control::steps::{Form, Pulled};
 use crate::program::control::{
-    Control, Flow, Recording, cost_of, expect_carry, input_specs, output_specs, stacked, through,
+    Control, Flow, Recording, Runner, expect_carry, input_specs, output_specs, stacked, through,
 };
 use crate::program::{Program, ProgramAttr, closed, stage};
 use crate::{Tree, vjp};
@@ -124,14 +124,14 @@ pub(super) fn over<C: Tree, X: Tree, Y: Tree>(
 
 /// Takes `count` steps of a body without outputs.
 pub(super) fn over_steps(
-    body: &Program,
+    body: &Runner<'_>,
     consts: &[Tensor],
     state: &mut Vec<Tensor>,
     count: usize,
     line: Line,
 ) -> Result<(), Error> {
     for _ in 0..count {
-        *state = body.evaluate_at(&[consts, state].concat(), line)?;
+        *state = body.run(&[consts, state].concat(), line)?;
     }
     Ok(())
 }
@@ -331,7 +331,7 @@ impl Primitive for Scan {
     }
 
     fn cost(&self, attrs: &Attrs, _operands: &[SpecRef<'_>], _outputs: &[Spec]) -> Cost {
-        let (step, length) = (cost_of(attrs.program("body")), attrs.axis("length") as f64);
+        let (step, length) = (attrs.program("body").cost(), attrs.axis("length") as f64);
         Cost { flops: step.flops * length, bytes: step.bytes * length }
     }
 

@@ -7,7 +7,7 @@ use crate::location::{self, Line};
 use crate::ops::prelude::*;
 use crate::primitive::Device;
 use crate::program::control::branches::{Form, Pulled, pulled, with_branches};
-use crate::program::control::{Control, Flow, Recording, cost_of, input_specs, output_specs, places, stacked, through};
+use crate::program::control::{Control, Flow, Recording, Runner, input_specs, output_specs, places, stacked, through};
 use crate::program::{Program, ProgramAttr, closed, stage, staged};
 use crate::tree::difference;
 use crate::{Tree, vjp};
@@ -264,7 +264,8 @@ impl Primitive for Switch {
         let branches = attrs.programs("branch");
         let number = number_of(operands[0], branches.len())?;
         let operands: Vec<Tensor> = operands[1..].iter().map(|operand| operand.plain()).collect();
-        Ok(branches[number].evaluate_at(&operands, location::resolve(Location::caller()))?.into())
+        let line = location::resolve(Location::caller());
+        Ok(Runner::new(&branches[number], &operands).run(&operands, line)?.into())
     }
 
     fn saves(&self, attrs: &Attrs, _wanted: Mask) -> Saves {
@@ -338,7 +339,7 @@ impl Primitive for Switch {
 
     /// That of the costliest branch.
     fn cost(&self, attrs: &Attrs, _operands: &[SpecRef<'_>], _outputs: &[Spec]) -> Cost {
-        let costs = attrs.programs("branch").iter().map(|branch| cost_of(branch));
+        let costs = attrs.programs("branch").iter().map(|branch| branch.cost());
         costs.fold(Cost::default(), |most, cost| if cost.flops > most.flops { cost } else { most })
     }
 

@@ -9,7 +9,7 @@ use crate::location;
 use crate::ops::prelude::*;
 use crate::primitive::Device;
 use crate::program::control::repeat::chosen_rows;
-use crate::program::control::{cost_of, input_specs, pick, places, stacked, through};
+use crate::program::control::{Runner, input_specs, laid_out, pick, places, stacked, through};
 use crate::program::{Program, ProgramAttr, Wish, staged};
 use crate::{jvp, vjp};
 use std::panic::Location;
@@ -97,27 +97,15 @@ impl Form {
         let steps = operands[0].to_f64_vec()[0] as usize;
         let (init, rest) = operands[1..].split_at(self.inputs());
         let (mut cotangents, mut sums, back) = (rest.to_vec(), self.zero_sums(), self.step());
+        let (body, back) = (Runner::new(&self.body, operands), Runner::new(&back, operands));
         let (consts, carry) = init.split_at(self.consts);
-        // States and their numbers, oldest first.
-        let mut kept: Vec<(usize, Vec<Tensor>)> = vec![(0, carry.to_vec())];
-        for step in (0..steps).rev() {
-            let (mut at, mut state) = kept.last().cloned().expect("the first state is kept");
-            while at < step {
-                let room = KEPT - kept.len();
-                let next = if room == 0 { step } else { at + stride(step - at, room) };
-                over_steps(&self.body, consts, &mut state, next - at, line)?;
-                at = next;
-                if room > 0 && at < step {
-                    kept.push((at, state.clone()));
-                }
-            }
-            if kept.last().is_some_and(|(number, _)| *number == step) && step > 0 {
-                kept.pop();
-            }
-            let inputs = [consts, &state, &cotangents, &sums].concat();
-            cotangents = back.evaluate_at(&inputs, line)?;
+        let forward = |state: &mut Vec<Tensor>, count: usize| over_steps(&body, consts, state, count, line);
+        take_back(steps, carry.to_vec(), KEPT, forward, |state| {
+            let inputs = [consts, state, &cotangents, &sums].concat();
+            cotangents = back.run(&inputs, line)?;
             sums = cotangents.split_off(rest.len());
-        }
+            Ok(())
+        })?;
         Ok(sums.into_iter().chain(cotangents).collect())
     }
 
@@ -146,6 +134,36 @@ impl Form {
         at.iter().zip(others).for_each(|(&place, other)| all[place] = other.clone());
         self.expand(&all)
     }
+}
+
+/// Calls `back` with the states before the last step, before the one before it, and so on to `start`; a state is made from one of at
+/// most `most` that are kept, by `forward` with a number of steps.
+fn take_back<S: Clone>(
+    steps: usize,
+    start: S,
+    most: usize,
+    mut forward: impl FnMut(&mut S, usize) -> Result<(), Error>,
+    mut back: impl FnMut(&S) -> Result<(), Error>,
+) -> Result<(), Error> {
+    // States and their numbers, oldest first.
+    let mut kept: Vec<(usize, S)> = vec![(0, start)];
+    for step in (0..steps).rev() {
+        let (mut at, mut state) = kept.last().cloned().expect("the first state is kept");
+        while at < step {
+            let room = most - kept.len();
+            let next = if room == 0 { step } else { at + stride(step - at, room) };
+            forward(&mut state, next - at)?;
+            at = next;
+            if room > 0 && at < step {
+                kept.push((at, state.clone()));
+            }
+        }
+        if step > 0 && kept.last().is_some_and(|(number, _)| *number == step) {
+            kept.pop();
+        }
+        back(&state)?;
+    }
+    Ok(())
 }
 
 /// How far to go before the next state is kept, when `distance` steps are to be taken back and `room` states may be kept: so that no
@@ -201,7 +219,7 @@ impl Primitive for WhileGradient {
 
     fn eval(&self, _device: Device, attrs: &Attrs, operands: &[&Tensor], _outputs: &[Spec]) -> Result<Outputs, Error> {
         let operands: Vec<Tensor> = operands.iter().map(|operand| operand.plain()).collect();
-        Form::of(attrs).run(&operands)
+        Form::of(attrs).run(&laid_out(&operands))
     }
 
     fn saves(&self, attrs: &Attrs, _wanted: Mask) -> Saves {
@@ -294,7 +312,7 @@ impl Primitive for WhileGradient {
     /// That of one step: how many there are is not known.
     fn cost(&self, attrs: &Attrs, _operands: &[SpecRef<'_>], _outputs: &[Spec]) -> Cost {
         let form = Form::of(attrs);
-        let (forward, back) = (cost_of(&form.body), cost_of(&form.step()));
+        let (forward, back) = (form.body.cost(), form.step().cost());
         Cost { flops: forward.flops + back.flops, bytes: forward.bytes + back.bytes }
     }
 
@@ -343,16 +361,35 @@ fn cases() -> Vec<Case> {
 
 #[cfg(test)]
 mod tests {
-    use super::stride;
+    use super::take_back;
+
+    /// Every state in turn, from the last; how often a step was taken forward, on average.
+    fn steps_taken(steps: usize, most: usize) -> f64 {
+        let (mut expected, mut taken) = (steps, 0);
+        let forward = |state: &mut usize, count: usize| {
+            (*state, taken) = (*state + count, taken + count);
+            Ok(())
+        };
+        let back = |state: &usize| {
+            expected -= 1;
+            assert_eq!(*state, expected);
+            Ok(())
+        };
+        take_back(steps, 0, most, forward, back).unwrap();
+        assert_eq!(expected, 0);
+        taken as f64 / steps.max(1) as f64
+    }
 
     #[test]
-    fn every_distance_is_covered_with_the_room_there_is() {
-        for room in 1..6 {
-            for distance in 1..200 {
-                let stride = stride(distance, room);
-                assert!((1..=distance).contains(&stride));
-                assert!(distance > room || stride == 1, "all states fit: {distance} with {room}");
+    fn every_step_is_taken_back_with_few_repetitions() {
+        for most in 1..7 {
+            for steps in 0..150 {
+                steps_taken(steps, most);
             }
+        }
+        // (32 + t)! / 32! t! steps need t repetitions: 33, 561, 6545, ..
+        for (steps, most) in [(33, 1.0), (500, 2.0), (6000, 3.0), (50_000, 4.0)] {
+            assert!(steps_taken(steps, 32) <= most, "{steps}: {}", steps_taken(steps, 32));
         }
     }
 }

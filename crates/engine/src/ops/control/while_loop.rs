@@ -11,9 +11,7 @@ use crate::location::{self, Line};
 use crate::ops::prelude::*;
 use crate::primitive::Device;
 use crate::program::control::repeat::{Form, spread};
-use crate::program::control::{
-    Control, Flow, Recording, cost_of, expect_carry, input_specs, output_specs, places, through,
-};
+use crate::program::control::{Control, Flow, Recording, expect_carry, input_specs, output_specs, places, through};
 use crate::program::{Program, ProgramAttr, closed, stage};
 use std::ops::Range;
 use std::panic::Location;
@@ -322,7 +320,7 @@ impl Primitive for While {
 
     /// That of one step: how many there are is not known.
     fn cost(&self, attrs: &Attrs, _operands: &[SpecRef<'_>], _outputs: &[Spec]) -> Cost {
-        let (test, body) = (cost_of(attrs.program("test")), cost_of(attrs.program("body")));
+        let (test, body) = (attrs.program("test").cost(), attrs.program("body").cost());
         Cost { flops: test.flops + body.flops, bytes: test.bytes + body.bytes }
     }
 

@@ -8,11 +8,15 @@ pub(crate) mod repeat;
 pub(crate) mod steps;
 pub(crate) mod through;
 
+use crate::autograd::modes;
+use crate::compile::{Input, Plan};
 use crate::location::Line;
-use crate::primitive::{Adjoints, Attrs, Cost, Mask, Outputs, Spec};
-use crate::program::{Program, ProgramAttr};
+use crate::primitive::{Adjoints, Attrs, Mask, Outputs, Spec};
+use crate::program::{Program, ProgramAttr, Wish};
 use crate::tree::difference;
 use crate::{Error, ErrorKind, Tensor, Tree};
+use smallvec::SmallVec;
+use std::sync::Arc;
 
 /// A call that is made in place of another where that is to be pulled back.
 pub struct Recording {
@@ -88,14 +92,45 @@ pub(crate) fn stacked(spec: &Spec, count: usize) -> Spec {
     Spec { shape: spec.shape.prepended(count), dtype: spec.dtype }
 }
 
-/// The work of one evaluation.
-pub(crate) fn cost_of(program: &Program) -> Cost {
-    program.equations().iter().fold(Cost::default(), |sum, equation| {
-        let operands: Vec<_> = equation.inputs.iter().map(|var| program.spec(*var).as_ref()).collect();
-        let outputs: Vec<Spec> = equation.outputs.iter().map(|var| program.spec(*var).clone()).collect();
-        let cost = equation.op.cost(&equation.attrs, &operands, &outputs);
-        Cost { flops: sum.flops + cost.flops, bytes: sum.bytes + cost.bytes }
-    })
+/// A body that is about to run, once or many times: on numbers by its plan, which is made once, on tensors of other levels by its
+/// equations.
+pub(crate) struct Runner<'a> {
+    body: &'a ProgramAttr,
+    plan: Option<Arc<Plan>>,
+}
+
+impl<'a> Runner<'a> {
+    /// For inputs of the levels that `inputs` have.
+    pub fn new(body: &'a ProgramAttr, inputs: &[Tensor]) -> Runner<'a> {
+        let on_numbers = !modes::detects_anomalies() && inputs.iter().all(Tensor::is_plain);
+        let wish = Wish { what: "plan", inputs: Vec::new(), numbers: Vec::new() };
+        let plan = on_numbers.then(|| {
+            body.derived(wish, |body| {
+                let body = body.optimised();
+                Plan::new(&body, vec![None; body.outputs().len()])
+            })
+        });
+        Runner { body, plan }
+    }
+
+    /// The outputs.
+    pub fn run(&self, inputs: &[Tensor], line: Line) -> Result<Vec<Tensor>, Error> {
+        let Some(plan) = &self.plan else { return self.body.evaluate_at(inputs, line) };
+        let inputs: SmallVec<[Tensor; 8]> = inputs.iter().map(Tensor::contiguous).collect();
+        let mut outputs: Vec<Tensor> =
+            self.body.outputs().iter().map(|var| Tensor::blank(self.body.spec(*var))).collect();
+        plan.run(inputs.iter().map(Input::Read), outputs.iter_mut(), line)?;
+        Ok(outputs)
+    }
+}
+
+/// Operands of a loop, laid out once as every step reads them; a repeated number takes no memory.
+pub(crate) fn laid_out(operands: &[Tensor]) -> Vec<Tensor> {
+    let lay_out = |operand: &Tensor| match operand.is_plain() && operand.splatted().is_none() {
+        true => operand.contiguous(),
+        false => operand.clone(),
+    };
+    operands.iter().map(lay_out).collect()
 }
 
 /// A loop goes on with what it began with: the same structure, shapes and dtypes.

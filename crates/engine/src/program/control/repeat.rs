@@ -1,6 +1,6 @@
 //! The loop of a while: its attributes, its steps, and the programs that are derived from its own.
 
-use super::{input_specs, pick, places, stacked, through};
+use super::{Runner, input_specs, laid_out, pick, places, stacked, through};
 use crate::error::OrRaise;
 use crate::location::Line;
 use crate::primitive::{Attrs, Outputs, Spec};
@@ -37,13 +37,14 @@ impl Form {
 
     /// The loop step by step, on tensors of any level whose numbers can be read.
     pub fn run(&self, operands: &[Tensor], line: Line) -> Result<Outputs, Error> {
-        let mut inputs = operands.to_vec();
+        let mut inputs = laid_out(operands);
+        let (test, body) = (Runner::new(&self.test, &inputs), Runner::new(&self.body, &inputs));
         loop {
-            let test = self.test.evaluate_at(&inputs, line)?;
-            if Tensor::from(test[0].numbers("while_loop")?.clone()).item() == 0.0 {
+            let going_on = test.run(&inputs, line)?;
+            if Tensor::from(going_on[0].numbers("while_loop")?.clone()).item() == 0.0 {
                 return Ok(inputs.drain(self.consts..).collect());
             }
-            let next = self.body.evaluate_at(&inputs, line)?;
+            let next = body.run(&inputs, line)?;
             inputs.truncate(self.consts);
             inputs.extend(next);
         }

@@ -1,6 +1,6 @@
 //! The loop of a scan: its attributes, its steps, and the bodies that are derived from its own.
 
-use super::{MOST_PLACES, input_specs, output_specs, pick, places, stacked, through};
+use super::{MOST_PLACES, Runner, input_specs, laid_out, output_specs, pick, places, stacked, through};
 use crate::error::OrRaise;
 use crate::location::Line;
 use crate::primitive::{Attrs, Gradient, Gradients, Outputs, Spec};
@@ -62,15 +62,16 @@ impl Form {
 
     /// All steps, on tensors of any level.
     pub fn run(&self, operands: &[Tensor], line: Line) -> Result<Outputs, Error> {
-        let mut inputs = operands.to_vec();
-        let outputs = output_specs(&self.body);
+        let operands = laid_out(operands);
+        let mut inputs = operands.clone();
+        let (outputs, body) = (output_specs(&self.body), Runner::new(&self.body, &operands));
         let mut rows: Vec<Vec<Tensor>> = vec![Vec::with_capacity(self.length); outputs.len() - self.carry];
         for step in 0..self.length {
             let at = if self.reverse { self.length - 1 - step } else { step };
-            for (input, operand) in inputs.iter_mut().zip(operands).skip(self.elements()) {
+            for (input, operand) in inputs.iter_mut().zip(&operands).skip(self.elements()) {
                 *input = operand.select(0, at as isize);
             }
-            let mut made = self.body.evaluate_at(&inputs, line)?.into_iter();
+            let mut made = body.run(&inputs, line)?.into_iter();
             inputs[self.consts..self.elements()].fill_with(|| made.next().expect("a body returns its carry"));
             rows.iter_mut().zip(made).for_each(|(row, y)| row.push(y));
         }

@@ -1,7 +1,7 @@
 //! fold - what depends on constants only is computed.
 //!
 //! A result of at most [`MOST`] elements becomes a constant. Not folded: random numbers, functions and operations of the user,
-//! repetitions, which are free and large, and calls that fail, which fail where they are. A constant that is one number at
+//! repetitions, which are free and large, loops and branches, and calls that fail, which fail where they are. A constant that is one number at
 //! every place is a rank-0 constant and a broadcast, so that what follows is computed once.
 
 use super::edit::{Edit, Number, bits_of, rewritten};
@@ -27,7 +27,8 @@ pub(super) fn run(program: Program) -> (Program, bool) {
 fn fold(edit: &mut Edit<'_>, equation: &Equation) -> Option<Var> {
     let output = edit.spec(equation.outputs[0]).clone();
     let op = equation.op;
-    if op.name() == "broadcast" || output.shape.elements() > MOST || !is_built_in(op) || is_random(op) {
+    let loops = equation.attrs.bodies().next().is_some();
+    if loops || op.name() == "broadcast" || output.shape.elements() > MOST || !is_built_in(op) || is_random(op) {
         return None;
     }
     let operands: Option<SmallVec<[Tensor; 4]>> = equation.inputs.iter().map(|var| constant(edit, *var)).collect();
