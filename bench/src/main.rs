@@ -7,7 +7,8 @@ mod timing;
 mod transforms;
 mod workloads;
 
-use clap::{Parser, Subcommand, ValueEnum};
+use clap::{Parser, Subcommand};
+use step::Mode;
 
 #[derive(Parser)]
 #[command(version, about = "Benchmarks of Wengert")]
@@ -62,6 +63,11 @@ enum Bench {
         #[arg(long)]
         json: bool,
     },
+    /// The program of a workload's step.
+    Program {
+        /// tiny_mlp, mlp, rnn, cnn, gpt or elementwise.
+        name: String,
+    },
     /// What forward and reverse cost together, in units of the forward pass.
     #[command(name = "cheap_gradient")]
     CheapGradient {
@@ -81,20 +87,14 @@ enum Bench {
     },
 }
 
-/// How the steps of a workload are run.
-#[derive(Clone, Copy, ValueEnum)]
-enum Mode {
-    /// Operation by operation, recorded on the tape.
-    Eager,
-}
-
 fn main() {
     match Arguments::parse().bench {
         Bench::Overhead { json, most } => overhead::run(json, most),
         Bench::Chain { elements, ops, json } => overhead::run_one(elements, ops, json),
-        Bench::Step { name, mode: Mode::Eager, seconds, json } => step::run(&name, seconds, json),
+        Bench::Step { name, mode, seconds, json } => step::run(&name, mode, seconds, json),
         Bench::CheapGradient { names, json } => cheap_gradient::run(&names, json),
         Bench::Transforms { names, json } => transforms::run(&names, json),
-        Bench::Losses { name, mode: Mode::Eager, json } => step::losses(&name, json),
+        Bench::Losses { name, mode, json } => step::losses(&name, mode, json),
+        Bench::Program { name } => step::program(&name),
     }
 }

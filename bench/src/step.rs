@@ -1,6 +1,7 @@
 //! Times of whole training steps, and the losses that prove they do the work.
 
 use crate::workloads::{self, Workload};
+use clap::ValueEnum;
 use std::time::{Duration, Instant};
 
 fn find(name: &str) -> Workload {
@@ -15,27 +16,57 @@ fn find(name: &str) -> Workload {
     }
 }
 
+/// How the steps of a workload are run.
+#[derive(Clone, Copy, ValueEnum)]
+pub enum Mode {
+    /// Operation by operation, recorded on the tape.
+    Eager,
+    /// As one program, traced once.
+    Compiled,
+}
+
+impl Mode {
+    fn system(self) -> &'static str {
+        match self {
+            Mode::Eager => "wengert-eager",
+            Mode::Compiled => "wengert-compiled",
+        }
+    }
+}
+
 /// The median and the fastest step of a run of `seconds`, at least ten steps.
-pub fn run(name: &str, seconds: f64, json: bool) {
-    let mut training = find(name).start();
+pub fn run(name: &str, mode: Mode, seconds: f64, json: bool) {
+    let workload = find(name);
+    let (mut eager, mut compiled) = match mode {
+        Mode::Eager => (Some(workload.start()), None),
+        Mode::Compiled => (None, Some(workload.compiled())),
+    };
+    let mut step = || match (&mut eager, &mut compiled) {
+        (Some(training), _) => training.step(),
+        (_, Some(steps)) => steps.step(),
+        _ => unreachable!("one of both"),
+    };
     let start = Instant::now();
-    training.step();
+    step();
     let first = milliseconds(start.elapsed());
     for _ in 0..4 {
-        training.step();
+        step();
     }
     let mut times = Vec::new();
     let start = Instant::now();
     while start.elapsed().as_secs_f64() < seconds || times.len() < 10 {
         let start = Instant::now();
-        training.step();
+        step();
         times.push(milliseconds(start.elapsed()));
     }
     times.sort_by(f64::total_cmp);
     let (median, fastest, count) = (times[times.len() / 2], times[0], times.len());
+    // The first call does a step as well.
+    let compile = (first - median).max(0.0);
     if json {
+        let system = mode.system();
         println!(
-            r#"{{"workload":"{name}","system":"wengert-eager","median_ms":{median:.4},"min_ms":{fastest:.4},"n":{count},"compile_ms":{first:.4}}}"#
+            r#"{{"workload":"{name}","system":"{system}","median_ms":{median:.4},"min_ms":{fastest:.4},"n":{count},"compile_ms":{compile:.4}}}"#
         );
     } else {
         println!("{name}: median {median:.3} ms, fastest {fastest:.3} ms of {count} steps, first {first:.3} ms");
@@ -43,15 +74,28 @@ pub fn run(name: &str, seconds: f64, json: bool) {
 }
 
 /// Ten steps from closed-form weights and data.
-pub fn losses(name: &str, json: bool) {
-    let [first, last, norm] = find(name).start().ten_steps();
+pub fn losses(name: &str, mode: Mode, json: bool) {
+    let [first, last, norm] = match mode {
+        Mode::Eager => find(name).start().ten_steps(),
+        Mode::Compiled => {
+            let mut steps = find(name).compiled();
+            let measured: Vec<(f64, f64)> = (0..10).map(|_| steps.measured_step()).collect();
+            [measured[0].0, measured[9].0, measured[9].1]
+        }
+    };
     if json {
+        let system = mode.system();
         println!(
-            r#"{{"workload":"{name}","system":"wengert-eager","loss_1":{first:e},"loss_10":{last:e},"grad_norm_10":{norm:e}}}"#
+            r#"{{"workload":"{name}","system":"{system}","loss_1":{first:e},"loss_10":{last:e},"grad_norm_10":{norm:e}}}"#
         );
     } else {
         println!("{name}: loss {first} at first, {last} at the tenth step, gradient norm {norm}");
     }
+}
+
+/// The program of a workload's step.
+pub fn program(name: &str) {
+    print!("{}", find(name).compiled().report());
 }
 
 fn milliseconds(time: Duration) -> f64 {

@@ -1,6 +1,7 @@
 //! The shared workloads: one training step each, written directly on tensors.
 
 mod cnn;
+mod compiled;
 mod elementwise;
 mod gpt;
 mod mlp;

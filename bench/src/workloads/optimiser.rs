@@ -50,6 +50,47 @@ impl State {
     }
 }
 
+/// What an optimiser remembers in a compiled step, where everything that changes is a tensor.
+#[derive(Tree)]
+pub struct Memory {
+    moments: Vec<[Tensor; 2]>,
+    /// The powers of the two rates of the moments.
+    powers: Tensor,
+}
+
+impl Optimiser {
+    pub fn memory(self, parameters: &[Tensor]) -> Memory {
+        Memory { moments: self.start(parameters).moments, powers: Tensor::from([1.0, 1.0]) }
+    }
+
+    /// The parameters after one step, as operations that can be traced.
+    pub fn updated(self, parameters: &mut [Tensor], gradients: &[Tensor], memory: &mut Memory) {
+        match self {
+            Optimiser::None => {}
+            Optimiser::Sgd => {
+                for (parameter, gradient) in parameters.iter_mut().zip(gradients) {
+                    parameter.combine_assign(1.0, gradient, -RATE);
+                }
+            }
+            Optimiser::AdamW => {
+                memory.powers *= Tensor::from([FIRST, SECOND]);
+                let parts = 1.0 - &memory.powers;
+                let (mean_part, root_part) = (parts.slice(0), parts.slice(1).sqrt());
+                let rate = (&root_part / mean_part * RATE).cast(DType::F32);
+                let tiny = (root_part * TINY).cast(DType::F32);
+                for ((parameter, gradient), [mean, square]) in
+                    parameters.iter_mut().zip(gradients).zip(&mut memory.moments)
+                {
+                    mean.combine_assign(FIRST, gradient, 1.0 - FIRST);
+                    square.combine_square_assign(SECOND, gradient, 1.0 - SECOND);
+                    let step = &*mean / (square.sqrt() + &tiny) * &rate;
+                    parameter.combine_assign(1.0 - RATE * DECAY, &step, -1.0);
+                }
+            }
+        }
+    }
+}
+
 fn descend(parameter: &mut Tensor) {
     let Some(gradient) = parameter.take_grad() else { return };
     parameter.combine_assign(1.0, &gradient, -RATE);

@@ -46,6 +46,7 @@ pub(crate) fn tree(input: &DeriveInput) -> Result<TokenStream> {
     let variants = variants(input)?;
 
     let visit = variants.iter().map(|variant| variant.visit(&root));
+    let visit_mut = variants.iter().map(|variant| variant.visit_mut(&root));
     let map = variants.iter().map(|variant| variant.map(&root));
     let describe = variants.iter().map(|variant| variant.describe(&root));
 
@@ -64,6 +65,14 @@ pub(crate) fn tree(input: &DeriveInput) -> Result<TokenStream> {
                 f: &mut dyn ::core::ops::FnMut(&#root::TreePath, &'__leaf #root::Tensor),
             ) {
                 match *self { #(#visit)* }
+            }
+
+            fn visit_mut(
+                &mut self,
+                path: &mut #root::TreePath,
+                f: &mut dyn ::core::ops::FnMut(&#root::TreePath, &mut #root::Tensor),
+            ) {
+                match *self { #(#visit_mut)* }
             }
 
             fn map(
@@ -99,7 +108,15 @@ impl Variant {
         let constructor = &self.constructor;
         let fields = || self.fields.iter().filter(|field| field.kind != Kind::Static);
         let patterns = fields().map(Field::pattern);
-        let visits = fields().map(|field| field.visit(root));
+        let visits = fields().map(|field| field.walk(root, "visit"));
+        quote!(#constructor { #(#patterns,)* .. } => { #(#visits)* })
+    }
+
+    fn visit_mut(&self, root: &Path) -> TokenStream {
+        let constructor = &self.constructor;
+        let fields = || self.fields.iter().filter(|field| field.kind != Kind::Static);
+        let patterns = fields().map(Field::pattern_mut);
+        let visits = fields().map(|field| field.walk(root, "visit_mut"));
         quote!(#constructor { #(#patterns,)* .. } => { #(#visits)* })
     }
 
@@ -125,9 +142,15 @@ impl Field {
         quote!(#member: ref #binding)
     }
 
-    fn visit(&self, root: &Path) -> TokenStream {
-        let (binding, segment) = (&self.binding, &self.segment);
-        let walk = quote!(path.within(#segment, |path| #root::Tree::visit(#binding, path, f)));
+    fn pattern_mut(&self) -> TokenStream {
+        let (member, binding) = (&self.member, &self.binding);
+        quote!(#member: ref mut #binding)
+    }
+
+    /// A walk over the field by the method of this name.
+    fn walk(&self, root: &Path, method: &str) -> TokenStream {
+        let (binding, segment, method) = (&self.binding, &self.segment, format_ident!("{method}"));
+        let walk = quote!(path.within(#segment, |path| #root::Tree::#method(#binding, path, f)));
         match self.kind {
             Kind::Frozen => quote!(path.frozen(|path| #walk);),
             _ => quote!(#walk;),
@@ -147,7 +170,7 @@ impl Field {
     fn describe(&self, root: &Path) -> TokenStream {
         let (binding, segment) = (&self.binding, &self.segment);
         let description = match self.kind {
-            Kind::Static => quote!(f(path, &::std::format!("{:?}", #binding))),
+            Kind::Static => quote!(path.say(::core::format_args!("{:?}", #binding), f)),
             Kind::Trained | Kind::Frozen => quote!(#root::Tree::describe(#binding, path, f)),
         };
         quote!(path.within(#segment, |path| #description);)
@@ -352,8 +375,12 @@ mod tests {
             }
         ));
         assert_contains(&dropout, "match *self { Self { .. } => {} }");
+        assert!(!dropout.contains("mut field_rate"));
         assert_contains(&dropout, "rate: ::core::clone::Clone::clone(field_rate)");
-        assert_contains(&dropout, r#"path.within("rate", |path| f(path, &::std::format!("{:?}", field_rate)));"#);
+        assert_contains(
+            &dropout,
+            r#"path.within("rate", |path| path.say(::core::format_args!("{:?}", field_rate), f));"#,
+        );
     }
 
     #[test]

@@ -5,6 +5,7 @@
 
 pub mod autograd;
 mod bind;
+mod compile;
 mod composite;
 mod custom;
 mod error;
@@ -21,6 +22,7 @@ mod tensor;
 mod transform;
 pub mod tree;
 
+pub use compile::PlanSummary;
 pub use composite::{Covariance, Interpolation, MatrixNorm, PadMode, ScatterReduce, Unique};
 pub use error::{Error, ErrorKind, catch};
 pub use implicit::{
@@ -33,10 +35,10 @@ pub use tensor::{
     AnyAxis, Arange, DType, Ellipsis, Nested, NewAxis, Scalar, Select, Selection, Shape, SliceMut, Steps, Tensor,
 };
 pub use transform::{
-    Axes, Compiled, GradCheck, GradFault, GradMismatch, GradReport, GradRow, Jacobian, LinearMap, Pullback, checkpoint,
-    checkpoint_chain, compile, custom_jvp, custom_vjp, gauss_newton_product, grad, grad_with_aux, grad_wrt, gradcheck,
-    hessian, hvp, jacfwd, jacobian, jacrev, jet, jvp, laplacian, linearize, stop_gradient, value_and_grad,
-    value_and_grad_with_aux, value_and_grad_wrt, vhp, vjp, vmap, vmap_with,
+    Axes, Compiled, CompiledStep, GradCheck, GradFault, GradMismatch, GradReport, GradRow, Jacobian, LinearMap,
+    Pullback, checkpoint, checkpoint_chain, compile, compile_step, custom_jvp, custom_vjp, gauss_newton_product, grad,
+    grad_with_aux, grad_wrt, gradcheck, hessian, hvp, jacfwd, jacobian, jacrev, jet, jvp, laplacian, linearize,
+    stop_gradient, value_and_grad, value_and_grad_with_aux, value_and_grad_wrt, vhp, vjp, vmap, vmap_with,
 };
 pub use tree::{Tree, TreePath};
 

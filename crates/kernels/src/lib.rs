@@ -26,6 +26,8 @@
 //! | [`bits`] | one-bit masks |
 //! | [`svd`](mod@svd) | the singular value decomposition of one matrix |
 //! | [`random`] | counter-based random numbers |
+//! | [`memory`] | memory that was laid out beforehand |
+//! | [`tiled`] | chains of elementwise operations and folds as one loop |
 //! | [`counting`] | an allocator that counts, for tests |
 //!
 //! Bits never depend on the number of threads: work is split into tiles whose size is a function of the shape alone.
@@ -42,6 +44,7 @@ pub mod linalg;
 pub mod map;
 pub mod math;
 pub mod matmul;
+pub mod memory;
 pub mod order;
 pub mod pool;
 pub mod pooling;
@@ -52,6 +55,7 @@ pub mod scan;
 mod simd;
 pub mod svd;
 pub mod threads;
+pub mod tiled;
 mod transpose;
 pub mod view;
 

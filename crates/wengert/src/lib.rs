@@ -13,15 +13,15 @@
 
 pub use wengert_derive::Tree;
 pub use wengert_engine::{
-    AnyAxis, Arange, Attention, Axes, Bag, Colouring, Compiled, Conv, Covariance, CrossEntropy, DType, Ellipsis,
-    EmbeddingBag, Error, ErrorKind, GradCheck, GradFault, GradMismatch, GradReport, GradRow, GridSample, Interpolate,
-    InterpolateMode, Interpolation, Jacobian, Key, Line, LinearMap, MatrixNorm, Nested, NewAxis, Norm, Operand,
-    Outside, PadMode, Padding, Pattern, Pool, Pullback, Reduction, Scalar, ScatterReduce, Select, Selection, Shape,
-    Sizes, SliceMut, SparseHessian, SparseJacobian, Steps, Tensor, Tree, TreePath, Triangle, Unique, autograd, catch,
-    checkpoint, checkpoint_chain, compile, custom_jvp, custom_vjp, gauss_newton_product, grad, grad_with_aux, grad_wrt,
-    gradcheck, hessian, hessian_pattern, hvp, jacfwd, jacobian, jacobian_pattern, jacrev, jet, jvp, laplacian,
-    linearize, memory, primitive, program, set_threads, stop_gradient, threads, tree, value_and_grad,
-    value_and_grad_with_aux, value_and_grad_wrt, vhp, vjp, vmap, vmap_with,
+    AnyAxis, Arange, Attention, Axes, Bag, Colouring, Compiled, CompiledStep, Conv, Covariance, CrossEntropy, DType,
+    Ellipsis, EmbeddingBag, Error, ErrorKind, GradCheck, GradFault, GradMismatch, GradReport, GradRow, GridSample,
+    Interpolate, InterpolateMode, Interpolation, Jacobian, Key, Line, LinearMap, MatrixNorm, Nested, NewAxis, Norm,
+    Operand, Outside, PadMode, Padding, Pattern, PlanSummary, Pool, Pullback, Reduction, Scalar, ScatterReduce, Select,
+    Selection, Shape, Sizes, SliceMut, SparseHessian, SparseJacobian, Steps, Tensor, Tree, TreePath, Triangle, Unique,
+    autograd, catch, checkpoint, checkpoint_chain, compile, compile_step, custom_jvp, custom_vjp, gauss_newton_product,
+    grad, grad_with_aux, grad_wrt, gradcheck, hessian, hessian_pattern, hvp, jacfwd, jacobian, jacobian_pattern,
+    jacrev, jet, jvp, laplacian, linearize, memory, primitive, program, set_threads, stop_gradient, threads, tree,
+    value_and_grad, value_and_grad_with_aux, value_and_grad_wrt, vhp, vjp, vmap, vmap_with,
 };
 
 pub use wengert_engine::{
@@ -34,15 +34,15 @@ pub mod prelude {
     pub use crate::autograd::{Backward, Tape, detect_anomaly, enable_grad, no_grad, record_values};
     pub use crate::program::Program;
     pub use crate::{
-        Adjoint, Argmin, Attention, Axes, Bag, Colouring, Compiled, Conv, CrossEntropy, DType, Ellipsis, EmbeddingBag,
-        Error, ErrorKind, FixedPoint, GradCheck, GridSample, Interpolate, InterpolateMode, Jacobian, Key, Krylov,
-        LinearMap, MatrixNorm, NewAxis, Norm, Ode, Operand, Outside, PadMode, Padding, Pattern, Pool, Pullback,
-        Reduction, Root, ScatterReduce, Select, Shape, SparseHessian, SparseJacobian, Tensor, Tree, TreePath, Triangle,
-        argmin, catch, checkpoint, checkpoint_chain, compile, custom_jvp, custom_vjp, fixed_point,
-        gauss_newton_product, grad, grad_with_aux, grad_wrt, gradcheck, hessian, hessian_pattern, hvp, jacfwd,
-        jacobian, jacobian_pattern, jacrev, jet, jvp, laplacian, linear_solve, linearize, odeint, root, stop_gradient,
-        try_argmin, try_fixed_point, try_linear_solve, try_odeint, try_root, value_and_grad, value_and_grad_with_aux,
-        value_and_grad_wrt, vhp, vjp, vmap, vmap_with,
+        Adjoint, Argmin, Attention, Axes, Bag, Colouring, Compiled, CompiledStep, Conv, CrossEntropy, DType, Ellipsis,
+        EmbeddingBag, Error, ErrorKind, FixedPoint, GradCheck, GridSample, Interpolate, InterpolateMode, Jacobian, Key,
+        Krylov, LinearMap, MatrixNorm, NewAxis, Norm, Ode, Operand, Outside, PadMode, Padding, Pattern, PlanSummary,
+        Pool, Pullback, Reduction, Root, ScatterReduce, Select, Shape, SparseHessian, SparseJacobian, Tensor, Tree,
+        TreePath, Triangle, argmin, catch, checkpoint, checkpoint_chain, compile, compile_step, custom_jvp, custom_vjp,
+        fixed_point, gauss_newton_product, grad, grad_with_aux, grad_wrt, gradcheck, hessian, hessian_pattern, hvp,
+        jacfwd, jacobian, jacobian_pattern, jacrev, jet, jvp, laplacian, linear_solve, linearize, odeint, root,
+        stop_gradient, try_argmin, try_fixed_point, try_linear_solve, try_odeint, try_root, value_and_grad,
+        value_and_grad_with_aux, value_and_grad_wrt, vhp, vjp, vmap, vmap_with,
     };
 }
 

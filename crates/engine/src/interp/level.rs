@@ -105,6 +105,13 @@ impl Content {
     }
 }
 
+impl Tensor {
+    /// Whether it is a variable of a program being built, and of no other transform.
+    pub(crate) fn is_staged(&self) -> bool {
+        matches!(&self.value, Value::Tracer(tracer) if matches!(tracer.level.kind, LevelKind::Trace(_)))
+    }
+}
+
 impl Tracer {
     pub fn tensor(level: &Arc<Level>, spec: Spec, content: Content, made_at: Line) -> Tensor {
         Tensor::from(Value::Tracer(Arc::new(Tracer { level: level.clone(), spec, content, made_at })))

@@ -25,13 +25,14 @@ pub(crate) mod prelude {
     };
     pub(crate) use crate::rules::{
         Decomposition, DecompositionOp, Fused, FusedOp, Linear, LinearOp, PartOf, PartTake, PartUpdate, Pick, PickOp,
-        Reduced, Reduction, ReductionOp, Rows, align_batch, arranged, away_from, checked_axes, elementwise, pick_rows,
-        rows_last, slope,
+        Reduced, Reduction, ReductionOp, Rows, align_batch, arranged, away_from, checked_axes, elementwise, lane,
+        pick_rows, rows_last, slope,
     };
     pub(crate) use crate::tensor::{Laid, collected, computing, computing_float, fill, fill_from, numbers};
     pub(crate) use crate::{DType, Error, ErrorKind, Shape, Tensor};
     pub(crate) use smallvec::{SmallVec, smallvec};
     pub(crate) use wengert_kernels::pool::Buffer;
+    pub(crate) use wengert_kernels::tiled::Lane;
 }
 
 macro_rules! primitives {
@@ -242,6 +243,7 @@ primitives! {
     }
     internal {
         guarded_mul: GUARDED_MUL;
+        slope: SLOPE;
         stop_gradient: STOP_GRADIENT;
         pack_positive: PACK_POSITIVE;
         select_bits: SELECT_BITS;

@@ -28,6 +28,7 @@ pub use crate::tensor::Layout;
 use crate::{DType, Error, ErrorKind, Shape, Tensor};
 use smallvec::SmallVec;
 use std::sync::Arc;
+use wengert_kernels::tiled::{Fold, Lane};
 pub use wengert_kernels::view::{Out, View};
 
 /// Where a tensor's numbers live.
@@ -365,6 +366,18 @@ pub trait Primitive: Send + Sync + 'static {
             missing_rule(self.name(), "vjp", "differentiated in reverse mode").raise();
         }
         Gradients::new()
+    }
+
+    /// The operation as an instruction of a fused loop, for operands and an output of these dtypes, if it is elementwise.
+    #[doc(hidden)]
+    fn lane(&'static self, _attrs: &Attrs, _operands: &[DType], _output: DType) -> Option<Lane> {
+        None
+    }
+
+    /// How a fused loop folds its operand along `axes`, if it is such a reduction.
+    #[doc(hidden)]
+    fn fold(&self) -> Option<Fold> {
+        None
     }
 
     /// Itself, if every gradient is the cotangent times a slope, element by element: a sweep gathers the slopes of

@@ -66,21 +66,6 @@ impl Builder {
     /// The finished program, its variables numbered in the order its text defines them.
     pub fn finish(&mut self, outputs: Vec<Var>) -> Program {
         self.captured.clear();
-        let mut program = Program { outputs, ..std::mem::take(&mut self.program) };
-        let captured = program.captures.iter().map(|(var, _)| *var);
-        let defined = program.equations.iter().flat_map(|equation| equation.outputs.iter().copied());
-        let order: Vec<Var> = program.inputs.iter().copied().chain(captured).chain(defined).collect();
-        let mut number = vec![Var(0); program.specs.len()];
-        for (place, var) in order.iter().enumerate() {
-            number[var.index()] = Var(place as u32);
-        }
-        program.specs = order.iter().map(|var| program.specs[var.index()].clone()).collect();
-        let renumber = |var: &mut Var| *var = number[var.index()];
-        program.inputs.iter_mut().chain(&mut program.outputs).for_each(renumber);
-        program.captures.iter_mut().for_each(|(var, _)| renumber(var));
-        for equation in &mut program.equations {
-            equation.inputs.iter_mut().chain(&mut equation.outputs).for_each(renumber);
-        }
-        program
+        Program { outputs, ..std::mem::take(&mut self.program) }.renumbered()
     }
 }

@@ -4,12 +4,16 @@
 //! evaluated by binding its equations again, so every transform works through it.
 
 mod build;
+mod cost;
 mod evaluate;
 mod parse;
+mod passes;
 mod print;
+mod renumber;
 mod verify;
 
 pub(crate) use build::Builder;
+pub use passes::{Equality, PASSES, Pass, Rule};
 
 use crate::Tensor;
 use crate::location::Line;
@@ -20,7 +24,11 @@ use crate::primitive::{Attrs, Primitive, Spec};
 pub struct Var(u32);
 
 impl Var {
-    fn index(self) -> usize {
+    pub(crate) fn new(index: usize) -> Var {
+        Var(index as u32)
+    }
+
+    pub(crate) fn index(self) -> usize {
         self.0 as usize
     }
 }
@@ -62,6 +70,11 @@ impl Program {
     /// Shape and dtype of a variable.
     pub fn spec(&self, var: Var) -> &Spec {
         &self.specs[var.index()]
+    }
+
+    /// How many variables there are.
+    pub(crate) fn variables(&self) -> usize {
+        self.specs.len()
     }
 
     /// The variables that a call provides.

@@ -119,10 +119,10 @@ impl Reader<'_> {
 }
 
 /// Entries between commas that are outside brackets.
-fn split(text: &str) -> impl Iterator<Item = &str> {
+pub(super) fn split(text: &str) -> impl Iterator<Item = &str> {
     let mut depth = 0;
     text.split(move |c| {
-        depth += i32::from(c == '[') - i32::from(c == ']');
+        depth += i32::from(matches!(c, '[' | '(')) - i32::from(matches!(c, ']' | ')'));
         c == ',' && depth == 0
     })
     .map(str::trim)
@@ -130,13 +130,13 @@ fn split(text: &str) -> impl Iterator<Item = &str> {
 }
 
 /// What stands between the parentheses that are all of `text`.
-fn parenthesised(text: &str) -> Result<&str, String> {
+pub(super) fn parenthesised(text: &str) -> Result<&str, String> {
     let inside = text.trim().strip_prefix('(').and_then(|text| text.strip_suffix(')'));
     inside.ok_or_else(|| format!("expected operands in parentheses, found '{}'", text.trim()))
 }
 
 /// The position of the bracket that closes the first one.
-fn closing(text: &str) -> Result<usize, String> {
+pub(super) fn closing(text: &str) -> Result<usize, String> {
     let mut depth = 0;
     for (position, c) in text.char_indices() {
         depth += i32::from(c == '[') - i32::from(c == ']');
@@ -176,7 +176,7 @@ fn constant(text: &str, spec: &Spec) -> Result<Tensor, String> {
     }
 }
 
-fn attributes(op: &'static dyn Primitive, text: &str) -> Result<Attrs, String> {
+pub(super) fn attributes(op: &'static dyn Primitive, text: &str) -> Result<Attrs, String> {
     split(text).try_fold(Attrs::new(), |attrs, entry| {
         let (name, value) = entry.split_once('=').ok_or_else(|| format!("attribute '{entry}' needs a value"))?;
         let known = op.attributes().iter().find(|known| **known == name.trim());

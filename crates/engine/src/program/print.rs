@@ -9,7 +9,7 @@
 //! }
 //! ```
 
-use super::{Program, Var};
+use super::{Equation, Program, Var};
 use std::fmt;
 use wengert_kernels::DType;
 
@@ -36,6 +36,12 @@ impl Program {
     fn typed(&self, vars: &[Var]) -> String {
         vars.iter().map(|var| format!("{var}: {}", self.spec(*var))).collect::<Vec<_>>().join(", ")
     }
+
+    /// `c: f64[] = mul(a, b)`
+    pub(super) fn equation_text(&self, equation: &Equation) -> String {
+        let (outputs, inputs) = (self.typed(&equation.outputs), list(&equation.inputs));
+        format!("{outputs} = {}{}({inputs})", equation.op.name(), equation.attrs)
+    }
 }
 
 impl fmt::Display for Program {
@@ -49,8 +55,7 @@ impl fmt::Display for Program {
             }
         }
         for equation in &self.equations {
-            let (outputs, inputs) = (self.typed(&equation.outputs), list(&equation.inputs));
-            writeln!(f, "  {outputs} = {}{}({inputs})", equation.op.name(), equation.attrs)?;
+            writeln!(f, "  {}", self.equation_text(equation))?;
         }
         writeln!(f, "  return {}\n}}", list(&self.outputs))
     }

@@ -5,7 +5,7 @@
 //! for higher order, so a new function is one line. Parameters are real attributes of the call, such as the slope of
 //! leaky_relu.
 
-use super::{Factor, Product, align_batch};
+use super::{Factor, Product, align_batch, lane};
 use crate::autograd::modes;
 use crate::bind::bind1;
 use crate::primitive::{
@@ -18,6 +18,7 @@ use smallvec::{SmallVec, smallvec};
 use std::ops::Range;
 use wengert_kernels::dtype::Compute;
 use wengert_kernels::map::{Stored, loop1, loop2, map, map_in_place};
+use wengert_kernels::tiled::Lane;
 use wengert_kernels::view::{Out, View};
 
 /// An elementwise primitive of one or two operands.
@@ -86,6 +87,12 @@ impl<T: Compute + Stored> Loops<T> {
         }
     }
 
+    /// An instruction of fused loops.
+    fn lane(&self, p: Parameters<T>, output: DType) -> Lane {
+        let slices = self.slices;
+        lane(output, move |inputs: &[&[T]], out: &mut [T]| slices(inputs[0], inputs[inputs.len() - 1], out, p))
+    }
+
     fn run_in_place(&self, target: &mut [u8], shape: &[usize], other: View<'_>, p: Parameters<T>) -> bool {
         let Some(update) = self.update else { return false };
         let body = |x: &mut [T], [y]: [&[T]; 1]| update(x, y, p);
@@ -109,6 +116,8 @@ pub(crate) struct SlopeExpression {
     /// What the expression's names stand for.
     pub sources: &'static [Source],
     pub needs: Needs,
+    /// Whether the slope is what it is computed from, as that of a product.
+    pub is_source: bool,
     pub tensor: fn(&[&Tensor], Parameters<f64>) -> Tensor,
     pub f64: SlopeLoops<f64>,
     pub f32: SlopeLoops<f32>,
@@ -129,6 +138,17 @@ impl SlopeExpression {
             }
         }
     }
+}
+
+/// Whether two texts are the same, known while compiling.
+pub(crate) const fn is_same(a: &str, b: &str) -> bool {
+    let (a, b) = (a.as_bytes(), b.as_bytes());
+    let (mut same, mut i) = (a.len() == b.len(), 0);
+    while same && i < a.len() {
+        same = a[i] == b[i];
+        i += 1;
+    }
+    same
 }
 
 /// A saved tensor that a slope is computed from.
@@ -226,7 +246,7 @@ fn scale_slices<T: Compute>(g: &[T], s: &[T], out: &mut [T]) {
 }
 
 impl<T: Compute + Stored> SlopeLoops<T> {
-    fn run(&self, g: View<'_>, saved: &[View<'_>], out: Out<'_>, p: Parameters<T>) {
+    pub(crate) fn run(&self, g: View<'_>, saved: &[View<'_>], out: Out<'_>, p: Parameters<T>) {
         let slices = self.slices;
         match *saved {
             [a] => map::<T, T, 2>([g, a], out, &|[g, a]: [&[T]; 2], out: &mut [T]| slices(g, a, a, out, p)),
@@ -259,9 +279,24 @@ impl<T: Compute + Stored> SlopeLoops<T> {
 /// `cotangent * slope`, zero where the cotangent is zero: one fused kernel on numbers, over the cotangent where nobody
 /// else holds it; Tensor operations otherwise.
 #[inline]
-fn scaled(slope: &'static SlopeExpression, rule: &Rule<'_>, mut g: Tensor, p: Parameters<f64>) -> Tensor {
+fn scaled(
+    slope: &'static SlopeExpression,
+    position: usize,
+    rule: &Rule<'_>,
+    mut g: Tensor,
+    p: Parameters<f64>,
+) -> Tensor {
     let saved: SmallVec<[&Tensor; 2]> = slope.sources.iter().map(|source| source.of(rule)).collect();
     if !g.is_plain() || !saved.iter().all(|tensor| tensor.is_plain()) || modes::detects_anomalies() {
+        // A program gets one equation for it.
+        let is_staged = |tensor: &Tensor| tensor.is_plain() || tensor.is_staged();
+        if !slope.is_source
+            && is_staged(&g)
+            && saved.iter().all(|tensor| is_staged(tensor))
+            && let Some(product) = g.staged_slope(rule.name, position, &saved, p)
+        {
+            return product;
+        }
         return g.guarded_mul(&(slope.tensor)(&saved, p));
     }
     if let Some(product) = scaled_directly(slope, &g.value, &saved[0].value, &saved[saved.len() - 1].value, p) {
@@ -278,7 +313,7 @@ fn scaled(slope: &'static SlopeExpression, rule: &Rule<'_>, mut g: Tensor, p: Pa
     g
 }
 
-pub(super) fn narrow(p: Parameters<f64>) -> Parameters<f32> {
+pub(crate) fn narrow(p: Parameters<f64>) -> Parameters<f32> {
     p.map(|value| value as f32)
 }
 
@@ -311,7 +346,7 @@ impl Elementwise {
             Slope::One => Some(g),
             Slope::MinusOne => Some(-g),
             Slope::Parameter(place) => Some(g * self.values_of(rule.attrs)[*place]),
-            Slope::Expression(slope) => Some(scaled(slope, rule, g, self.values_of(rule.attrs))),
+            Slope::Expression(slope) => Some(scaled(slope, position, rule, g, self.values_of(rule.attrs))),
         }
     }
 
@@ -461,6 +496,15 @@ impl Primitive for Elementwise {
             }
         }
         Ok(true)
+    }
+
+    fn lane(&'static self, attrs: &Attrs, _operands: &[DType], output: DType) -> Option<Lane> {
+        let p = self.values_of(attrs);
+        match output.compute() {
+            DType::F64 => Some(self.f64.lane(p, output)),
+            DType::F32 => Some(self.f32.lane(narrow(p), output)),
+            _ => self.i64.as_ref().map(|loops| loops.lane(p.map(|value| value as i64), output)),
+        }
     }
 
     fn eval_direct(&self, operands: &[&Tensor]) -> Option<Tensor> {

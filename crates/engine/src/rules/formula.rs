@@ -191,11 +191,11 @@ pub(crate) mod tensor {
 
     /// A sum, so that derivatives outside the domain are NaN in every order; a choice would have gradient 0 there.
     pub fn nan_below(x: impl Borrow<Tensor>, border: f64) -> Tensor {
-        x.borrow() + x.borrow().lt(border).where_(Tensor::from(f64::NAN), 0.0).cast(x.borrow().dtype())
+        x.borrow() + choose(&x.borrow().lt(border), x.borrow().dtype(), f64::NAN, 0.0)
     }
 
     pub fn nan_beyond(x: impl Borrow<Tensor>, border: f64) -> Tensor {
-        x.borrow() + x.borrow().abs().gt(border).where_(Tensor::from(f64::NAN), 0.0).cast(x.borrow().dtype())
+        x.borrow() + choose(&x.borrow().abs().gt(border), x.borrow().dtype(), f64::NAN, 0.0)
     }
 
     pub fn above(x: impl Borrow<Tensor>, border: f64, then: impl Operand, other: impl Operand) -> Tensor {

@@ -7,12 +7,13 @@
 use super::align_batch;
 use crate::bind::bind;
 use crate::primitive::{
-    Adjoints, Attrs, Case, Cost, Device, Gradient, Gradients, Mask, Out, Outputs, Primitive, Rule, Saves, Spec,
-    SpecRef, Specs, View, evaluate, streaming_cost,
+    Adjoints, Attrs, Case, Cost, Dependency, Device, Gradient, Gradients, Mask, Out, Outputs, Primitive, Rule, Saves,
+    Spec, SpecRef, Specs, View, evaluate, streaming_cost,
 };
 use crate::{DType, Error, Tensor, jvp, vjp, vmap};
 use smallvec::SmallVec;
 use std::marker::PhantomData;
+use wengert_kernels::tiled::Lane;
 
 /// What a fused operation states; [`FusedOp`] makes a primitive of it. All outputs are floats.
 pub(crate) trait Fused: Send + Sync + 'static {
@@ -25,8 +26,15 @@ pub(crate) trait Fused: Send + Sync + 'static {
     /// The operands whose gradients the kernel of [`gradient`](Fused::gradient) gives.
     const COVERED: Mask = Mask::NONE;
 
+    const DEPENDENCY: Dependency = Dependency::Dense;
+
     fn outputs(_attrs: &Attrs) -> usize {
         1
+    }
+
+    /// See [`Primitive::lane`].
+    fn lane(_attrs: &Attrs, _operands: &[DType], _output: DType) -> Option<Lane> {
+        None
     }
 
     fn infer(attrs: &Attrs, operands: &[SpecRef<'_>]) -> Result<Specs, Error>;
@@ -166,6 +174,14 @@ impl<F: Fused> Primitive for FusedOp<F> {
 
     fn eval(&self, _device: Device, attrs: &Attrs, operands: &[&Tensor], outputs: &[Spec]) -> Result<Outputs, Error> {
         F::eval(attrs, operands, outputs)
+    }
+
+    fn lane(&'static self, attrs: &Attrs, operands: &[DType], output: DType) -> Option<Lane> {
+        F::lane(attrs, operands, output)
+    }
+
+    fn dependency(&self) -> Dependency {
+        F::DEPENDENCY
     }
 
     fn run(&self, attrs: &Attrs, operands: &[View<'_>], outputs: &mut [Out<'_>]) -> Result<bool, Error> {

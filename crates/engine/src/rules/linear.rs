@@ -40,6 +40,11 @@ pub(crate) trait Linear: Send + Sync + 'static {
         unreachable!("{} is always a view", Self::NAME)
     }
 
+    /// Arithmetic operations; a movement has none.
+    fn flops(_attrs: &Attrs, _x: SpecRef<'_>, output: &Spec) -> f64 {
+        if Self::DEPENDENCY == Dependency::Movement { 0.0 } else { output.shape.elements() as f64 }
+    }
+
     /// The gradient of the operand from the cotangent.
     fn transpose(rule: &Rule<'_>, g: Tensor) -> Gradient;
 
@@ -105,8 +110,9 @@ impl<L: Linear> Primitive for LinearOp<L> {
         L::expansion(attrs, &operands[0]).map(|y| vec![y])
     }
 
-    fn cost(&self, _attrs: &Attrs, operands: &[SpecRef<'_>], outputs: &[Spec]) -> Cost {
-        if L::IS_VIEW { Cost::default() } else { streaming_cost(operands, outputs) }
+    fn cost(&self, attrs: &Attrs, operands: &[SpecRef<'_>], outputs: &[Spec]) -> Cost {
+        let flops = L::flops(attrs, operands[0], &outputs[0]);
+        if L::IS_VIEW { Cost::default() } else { Cost { flops, ..streaming_cost(operands, outputs) } }
     }
 
     fn dependency(&self) -> Dependency {

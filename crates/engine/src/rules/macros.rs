@@ -30,6 +30,7 @@ macro_rules! slope {
         $crate::rules::Slope::Expression($crate::rules::SlopeExpression {
             sources: &[$($crate::rules::slope!(@source $kind $place)),+],
             needs: $crate::rules::Needs::of(&[$($crate::rules::slope!(@source $kind $place)),+]),
+            is_source: $crate::rules::is_same(stringify!($expression), stringify!($a)),
             tensor: |saved, p| {
                 #[allow(unused_imports)]
                 use $crate::rules::formula::tensor::*;

@@ -9,6 +9,7 @@ mod elementwise;
 pub(crate) mod formula;
 mod fused;
 pub(crate) mod heads;
+mod lanes;
 mod linear;
 mod lines;
 mod macros;
@@ -26,9 +27,11 @@ pub(crate) use axes::{along_axis, as_given, at_least_vector, checked_axes, check
 pub(crate) use batching::align_batch;
 pub use elementwise::Elementwise;
 pub(crate) use elementwise::{
-    Domain, Edges, Loops, Needs, Slope, SlopeExpression, SlopeLoops, Source, TILE, away_from, guarded, scaled_by_tiles,
+    Domain, Edges, Loops, Needs, Parameters, Slope, SlopeExpression, SlopeLoops, Source, TILE, away_from, guarded,
+    is_same, narrow, scaled_by_tiles,
 };
 pub(crate) use fused::{Fused, FusedOp};
+pub(crate) use lanes::lane;
 pub(crate) use linear::{Linear, LinearOp};
 pub(crate) use lines::{batched_axis, line_cases, middle_axis};
 pub(crate) use macros::{elementwise, loops, parameters, slope};

@@ -13,6 +13,7 @@ use crate::primitive::{
 use crate::{DType, Error, ErrorKind, Shape, Tensor};
 use smallvec::{SmallVec, smallvec};
 use std::marker::PhantomData;
+use wengert_kernels::tiled::Fold;
 
 /// What a reduction states; [`ReductionOp`] makes a primitive of it.
 pub(crate) trait Reduction: Send + Sync + 'static {
@@ -24,8 +25,13 @@ pub(crate) trait Reduction: Send + Sync + 'static {
     const DIFFERENTIABLE: bool = true;
     /// Whether the slope is computed from the output as well.
     const READS_OUTPUT: bool = false;
+    /// Arithmetic operations for each element of the operand.
+    const FLOPS: f64 = 1.0;
     /// Whether it has no value for no elements.
     const NEEDS_ELEMENTS: bool = false;
+
+    /// How a fused loop does it, if it can.
+    const FOLD: Option<Fold> = None;
 
     /// The dtype of the result, or why there is none.
     fn dtype(x: DType) -> Result<DType, Error> {
@@ -186,6 +192,10 @@ impl<R: Reduction> Primitive for ReductionOp<R> {
         Ok(true)
     }
 
+    fn fold(&self) -> Option<Fold> {
+        R::FOLD
+    }
+
     fn saves(&self, _attrs: &Attrs, _wanted: Mask) -> Saves {
         let saves = Saves::NOTHING.operand(0);
         if R::READS_OUTPUT { saves.output(0) } else { saves }
@@ -222,7 +232,7 @@ impl<R: Reduction> Primitive for ReductionOp<R> {
 
     fn cost(&self, _attrs: &Attrs, operands: &[SpecRef<'_>], outputs: &[Spec]) -> Cost {
         let elements: usize = operands[0].shape.iter().product();
-        Cost { flops: elements as f64, ..streaming_cost(operands, outputs) }
+        Cost { flops: R::FLOPS * elements as f64, ..streaming_cost(operands, outputs) }
     }
 
     fn dependency(&self) -> Dependency {

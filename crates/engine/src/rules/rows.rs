@@ -28,6 +28,8 @@ pub struct Rows {
     pub(crate) name: &'static str,
     pub(crate) operands: usize,
     pub(crate) rule_text: &'static str,
+    /// Arithmetic operations for each element.
+    pub(crate) flops: f64,
     pub(crate) f64: RowKernel<f64>,
     pub(crate) f32: RowKernel<f32>,
     pub(crate) saves: fn(Mask) -> Saves,
@@ -138,7 +140,7 @@ impl Primitive for Rows {
 
     fn cost(&self, _attrs: &Attrs, operands: &[SpecRef<'_>], outputs: &[Spec]) -> Cost {
         let streaming = streaming_cost(operands, outputs);
-        Cost { flops: 4.0 * streaming.flops, ..streaming }
+        Cost { flops: self.flops * streaming.flops, ..streaming }
     }
 
     fn rule_text(&self) -> &'static str {

@@ -305,7 +305,7 @@ impl Tensor {
     }
 
     /// A new tensor, row-major, whose numbers have yet to be written.
-    fn blank(spec: &Spec) -> Tensor {
+    pub(crate) fn blank(spec: &Spec) -> Tensor {
         let Spec { dtype, ref shape } = *spec;
         if shape.elements() == 1 {
             return Tensor::one(0, dtype, shape.rank());
@@ -317,8 +317,18 @@ impl Tensor {
         Tensor::from_array(dtype, Layout::contiguous(shape.clone()), Block::new(spec.bytes()))
     }
 
-    /// The memory of a [`blank`](Tensor::blank) tensor.
-    fn out(&mut self) -> Out<'_> {
+    /// The bytes of numbers that lie row-major without gaps.
+    pub(crate) fn row_major_bytes(&self) -> &[u8] {
+        self.value.view().contiguous_bytes().expect("the numbers are contiguous")
+    }
+
+    /// Whether its numbers may be overwritten: nobody else can see them.
+    pub(crate) fn is_writable(&mut self) -> bool {
+        matches!(self.value, Value::One(_)) || self.unique_bytes().is_some()
+    }
+
+    /// The memory of a tensor that [is writable](Tensor::is_writable).
+    pub(crate) fn out(&mut self) -> Out<'_> {
         let dtype = self.dtype();
         match self.value {
             Value::One(ref mut one) => Out { dtype, bytes: &mut bytemuck::bytes_of_mut(&mut one.bits)[..dtype.size()] },

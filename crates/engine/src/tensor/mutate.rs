@@ -60,7 +60,8 @@ impl Tensor {
         }
     }
 
-    fn replace_leaf_value(&mut self, value: Value) {
+    /// Another value of the same leaf.
+    pub(crate) fn replace_leaf_value(&mut self, value: Value) {
         self.value = value;
         if let Some(slot) = &self.slot {
             slot.advance();

@@ -26,11 +26,21 @@ use crate::{Error, ErrorKind, Tensor};
 /// assert_eq!(name, "layers.0");
 /// assert_eq!(path.as_str(), "");
 /// ```
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default)]
 pub struct TreePath {
     dotted: String,
     frozen: bool,
+    /// Room for a word of a description.
+    word: String,
 }
+
+impl PartialEq for TreePath {
+    fn eq(&self, other: &TreePath) -> bool {
+        (&self.dotted, self.frozen) == (&other.dotted, other.frozen)
+    }
+}
+
+impl Eq for TreePath {}
 
 impl TreePath {
     /// The path of the tree itself, which is empty.
@@ -80,6 +90,22 @@ impl TreePath {
     /// Whether leaves here are left out of differentiation; see [`frozen`](TreePath::frozen).
     pub fn is_frozen(&self) -> bool {
         self.frozen
+    }
+
+    /// Calls `f` with this path and a word of a description, which is written into room that the path keeps: a walk that is
+    /// repeated allocates nothing.
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    ///
+    /// TreePath::root().say(format_args!("length {}", 3), &mut |_, word| assert_eq!(word, "length 3"));
+    /// ```
+    pub fn say(&mut self, word: impl Display, f: &mut dyn FnMut(&TreePath, &str)) {
+        let mut text = std::mem::take(&mut self.word);
+        text.clear();
+        write!(text, "{word}").expect("a word's Display does not fail");
+        f(self, &text);
+        self.word = text;
     }
 
     /// The path as text.
@@ -157,6 +183,25 @@ pub trait Tree: Sized {
     /// assert_eq!(frozen.leaves().len(), 2);
     /// ```
     fn map(&self, path: &mut TreePath, f: &mut dyn FnMut(&TreePath, &Tensor) -> Tensor) -> Self;
+
+    /// Calls `f` with every leaf, to be updated or replaced, in the same order.
+    ///
+    /// What is provided hands out copies, so that nothing is updated in place.
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    ///
+    /// let mut pair = (Tensor::from(1.0), Tensor::from(2.0));
+    /// pair.visit_mut(&mut TreePath::root(), &mut |_, leaf| *leaf += 10.0);
+    /// assert_eq!(pair.1.item(), 12.0);
+    /// ```
+    fn visit_mut(&mut self, path: &mut TreePath, f: &mut dyn FnMut(&TreePath, &mut Tensor)) {
+        *self = self.map(path, &mut |path, leaf| {
+            let mut leaf = leaf.clone();
+            f(path, &mut leaf);
+            leaf
+        });
+    }
 
     /// Calls `f` with the structure: `"tensor"` for every leaf and, between them, a word for
     /// whatever else two values of this type can differ in: a variant's name, a length, the keys
@@ -340,6 +385,10 @@ impl Tree for Tensor {
         f(path, self);
     }
 
+    fn visit_mut(&mut self, path: &mut TreePath, f: &mut dyn FnMut(&TreePath, &mut Tensor)) {
+        f(path, self);
+    }
+
     fn map(&self, path: &mut TreePath, f: &mut dyn FnMut(&TreePath, &Tensor) -> Tensor) -> Self {
         f(path, self)
     }
@@ -347,6 +396,8 @@ impl Tree for Tensor {
 
 impl Tree for () {
     fn visit<'a>(&'a self, _: &mut TreePath, _: &mut dyn FnMut(&TreePath, &'a Tensor)) {}
+
+    fn visit_mut(&mut self, _: &mut TreePath, _: &mut dyn FnMut(&TreePath, &mut Tensor)) {}
 
     fn map(&self, _: &mut TreePath, _: &mut dyn FnMut(&TreePath, &Tensor) -> Tensor) -> Self {}
 }
@@ -356,6 +407,10 @@ macro_rules! tuple {
         impl<$($T: Tree),+> Tree for ($($T,)+) {
             fn visit<'a>(&'a self, path: &mut TreePath, f: &mut dyn FnMut(&TreePath, &'a Tensor)) {
                 $(path.within($index, |path| self.$index.visit(path, f));)+
+            }
+
+            fn visit_mut(&mut self, path: &mut TreePath, f: &mut dyn FnMut(&TreePath, &mut Tensor)) {
+                $(path.within($index, |path| self.$index.visit_mut(path, f));)+
             }
 
             fn map(
@@ -394,6 +449,16 @@ fn visit_entries<'a, K: Display, T: Tree + 'a>(
     }
 }
 
+fn visit_entries_mut<'a, K: Display, T: Tree + 'a>(
+    entries: impl IntoIterator<Item = (K, &'a mut T)>,
+    path: &mut TreePath,
+    f: &mut dyn FnMut(&TreePath, &mut Tensor),
+) {
+    for (key, entry) in entries {
+        path.within(key, |path| entry.visit_mut(path, f));
+    }
+}
+
 fn map_entries<'a, K: Display, T: Tree + 'a>(
     entries: impl IntoIterator<Item = (K, &'a T)>,
     path: &mut TreePath,
@@ -421,6 +486,10 @@ impl<T: Tree, const N: usize> Tree for [T; N] {
         visit_entries(self.iter().enumerate(), path, f);
     }
 
+    fn visit_mut(&mut self, path: &mut TreePath, f: &mut dyn FnMut(&TreePath, &mut Tensor)) {
+        visit_entries_mut(self.iter_mut().enumerate(), path, f);
+    }
+
     fn map(&self, path: &mut TreePath, f: &mut dyn FnMut(&TreePath, &Tensor) -> Tensor) -> Self {
         std::array::from_fn(|index| path.within(index, |path| self[index].map(path, f)))
     }
@@ -435,12 +504,16 @@ impl<T: Tree> Tree for Vec<T> {
         visit_entries(self.iter().enumerate(), path, f);
     }
 
+    fn visit_mut(&mut self, path: &mut TreePath, f: &mut dyn FnMut(&TreePath, &mut Tensor)) {
+        visit_entries_mut(self.iter_mut().enumerate(), path, f);
+    }
+
     fn map(&self, path: &mut TreePath, f: &mut dyn FnMut(&TreePath, &Tensor) -> Tensor) -> Self {
         map_entries(self.iter().enumerate(), path, f).map(|(_, entry)| entry).collect()
     }
 
     fn describe(&self, path: &mut TreePath, f: &mut dyn FnMut(&TreePath, &str)) {
-        f(path, &format!("length {}", self.len()));
+        path.say(format_args!("length {}", self.len()), f);
         describe_entries(self.iter().enumerate(), path, f);
     }
 }
@@ -449,6 +522,12 @@ impl<T: Tree> Tree for Option<T> {
     fn visit<'a>(&'a self, path: &mut TreePath, f: &mut dyn FnMut(&TreePath, &'a Tensor)) {
         if let Some(tree) = self {
             tree.visit(path, f);
+        }
+    }
+
+    fn visit_mut(&mut self, path: &mut TreePath, f: &mut dyn FnMut(&TreePath, &mut Tensor)) {
+        if let Some(tree) = self {
+            tree.visit_mut(path, f);
         }
     }
 
@@ -472,6 +551,10 @@ impl<T: Tree> Tree for Box<T> {
         (**self).visit(path, f);
     }
 
+    fn visit_mut(&mut self, path: &mut TreePath, f: &mut dyn FnMut(&TreePath, &mut Tensor)) {
+        (**self).visit_mut(path, f);
+    }
+
     fn map(&self, path: &mut TreePath, f: &mut dyn FnMut(&TreePath, &Tensor) -> Tensor) -> Self {
         Box::new((**self).map(path, f))
     }
@@ -482,14 +565,34 @@ impl<T: Tree> Tree for Box<T> {
 }
 
 /// Keys are described where the map is: under an entry without leaves nothing would name them.
-fn describe_keys<K: Display>(keys: impl Iterator<Item = K>, path: &TreePath, f: &mut dyn FnMut(&TreePath, &str)) {
-    let keys: Vec<String> = keys.map(|key| key.to_string()).collect();
-    f(path, &format!("keys [{}]", keys.join(", ")));
+fn describe_keys<K: Display>(
+    keys: impl Iterator<Item = K> + Clone,
+    path: &mut TreePath,
+    f: &mut dyn FnMut(&TreePath, &str),
+) {
+    path.say(Keys(keys), f);
+}
+
+struct Keys<I>(I);
+
+impl<K: Display, I: Iterator<Item = K> + Clone> Display for Keys<I> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("keys [")?;
+        for (number, key) in self.0.clone().enumerate() {
+            let comma = if number == 0 { "" } else { ", " };
+            write!(formatter, "{comma}{key}")?;
+        }
+        formatter.write_str("]")
+    }
 }
 
 impl<K: Ord + Clone + Display, T: Tree> Tree for BTreeMap<K, T> {
     fn visit<'a>(&'a self, path: &mut TreePath, f: &mut dyn FnMut(&TreePath, &'a Tensor)) {
         visit_entries(self, path, f);
+    }
+
+    fn visit_mut(&mut self, path: &mut TreePath, f: &mut dyn FnMut(&TreePath, &mut Tensor)) {
+        visit_entries_mut(self.iter_mut(), path, f);
     }
 
     fn map(&self, path: &mut TreePath, f: &mut dyn FnMut(&TreePath, &Tensor) -> Tensor) -> Self {
@@ -515,6 +618,11 @@ where
 {
     fn visit<'a>(&'a self, path: &mut TreePath, f: &mut dyn FnMut(&TreePath, &'a Tensor)) {
         visit_entries(sorted(self), path, f);
+    }
+
+    fn visit_mut(&mut self, path: &mut TreePath, f: &mut dyn FnMut(&TreePath, &mut Tensor)) {
+        let sorted: BTreeMap<&K, &mut T> = self.iter_mut().collect();
+        visit_entries_mut(sorted, path, f);
     }
 
     fn map(&self, path: &mut TreePath, f: &mut dyn FnMut(&TreePath, &Tensor) -> Tensor) -> Self {

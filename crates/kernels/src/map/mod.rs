@@ -14,7 +14,7 @@ pub use copy::copy;
 pub use loops::{loop1, loop1_in_place, loop2, loop2_in_place, loop3, loop3_in_place, loop4};
 use panel::chunk_elements;
 pub use part::{Part, add_part, assign_part};
-pub(crate) use reader::{Reader, Scratch, TILE, walk};
+pub(crate) use reader::{Reader, Scratch, TILE, Walker, walk};
 use reader::{direct_inputs, with_whole};
 
 use crate::dtype::{Compute, DType, Element};

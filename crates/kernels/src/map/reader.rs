@@ -77,7 +77,7 @@ impl<'a, T: Compute> Reader<'a, T> {
             Reader::Constant(value) => scratch.filled(length, *value),
             Reader::Strided(strided) => {
                 let tile = scratch.slice(length);
-                strided.load(start, tile);
+                strided.walker().load(start, tile);
                 tile
             }
         }
@@ -89,8 +89,23 @@ impl<'a, T: Compute> Reader<'a, T> {
 }
 
 impl Strided<'_> {
-    /// Row by row of the innermost axis.
-    fn load<T: Compute>(&self, start: usize, mut out: &mut [T]) {
+    fn walker(&self) -> Walker<'_> {
+        Walker { dtype: self.dtype, bytes: self.bytes, offset: self.offset, layout: &self.layout }
+    }
+}
+
+/// A view whose axes were merged.
+pub(crate) struct Walker<'a> {
+    pub(crate) dtype: DType,
+    pub(crate) bytes: &'a [u8],
+    pub(crate) offset: isize,
+    /// Rank at least 1.
+    pub(crate) layout: &'a Layout,
+}
+
+impl Walker<'_> {
+    /// Elements from `start` on, row by row of the innermost axis.
+    pub(crate) fn load<T: Compute>(&self, start: usize, mut out: &mut [T]) {
         let inner = self.layout.rank() - 1;
         let (size, stride) = (self.layout.shape[inner], self.layout.strides[inner]);
         let mut column = start % size;

@@ -10,6 +10,7 @@ mod sum;
 pub(crate) use arrange::for_each_group;
 pub use max::{max, min};
 pub use sum::sum;
+pub(crate) use sum::{Summand, add_rows, sum_each_row, sum_run};
 
 #[cfg(test)]
 mod tests;

@@ -12,7 +12,7 @@ use crate::threads::{Disjoint, REGION_TILE, for_each_chunk, for_each_tile};
 use crate::view::{Out, View};
 
 /// A compute type together with the type its sums are held in.
-trait Summand: Compute {
+pub(crate) trait Summand: Compute {
     type Total: Compute;
     fn widen(self) -> Self::Total;
     fn narrow(total: Self::Total) -> Self;
@@ -116,14 +116,14 @@ fn sum_lanes<T: Summand>(values: &[T]) -> T::Total {
 }
 
 vectorised! {
-    fn sum_run[T: Summand](values: &[T]) -> T::Total {
+    pub(crate) fn sum_run[T: Summand](values: &[T]) -> T::Total {
         sum_lanes(values)
     }
 }
 
 vectorised! {
     /// The sum of each row of `length` elements.
-    fn sum_each_row[T: Summand](values: &[T], length: usize, results: &mut [T]) {
+    pub(crate) fn sum_each_row[T: Summand](values: &[T], length: usize, results: &mut [T]) {
         for (result, row) in results.iter_mut().zip(values.chunks_exact(length)) {
             *result = T::narrow(sum_lanes(row));
         }
@@ -132,7 +132,7 @@ vectorised! {
 
 vectorised! {
     /// Adds each row of `rows` (`totals.len()` elements each, the last perhaps fewer) to `totals`.
-    fn add_rows[T: Summand](totals: &mut [T::Total], rows: &[T]) {
+    pub(crate) fn add_rows[T: Summand](totals: &mut [T::Total], rows: &[T]) {
         for row in rows.chunks(totals.len()) {
             for (total, &value) in totals.iter_mut().zip(row) {
                 *total = total.wrapping_plus(value.widen());

@@ -9,6 +9,9 @@ use wengert::prelude::*;
 /// Different orders of the same exact operations.
 const EXACT: f64 = 1e-9;
 
+/// The same operations, but for sums in another order.
+const OPTIMISED: f64 = 1e-12;
+
 /// The same after a rounding to f32, which may fall the other way.
 const ROUNDED: f64 = 1e-4;
 
@@ -99,6 +102,7 @@ impl<'a> Comparison<'a> {
             return Err(format!("the value is {value}, the gradient {gradient:?}"));
         }
         self.staged(&value, &gradient)?;
+        self.optimised()?;
         let numeric = self.tangents(&gradient)?;
         self.batches()?;
         self.imperative(&gradient)?;
@@ -126,6 +130,22 @@ impl<'a> Comparison<'a> {
         }
         let outputs = parsed.evaluate(x).map_err(|error| format!("the text does not run: {error}"))?;
         self.agree("value from text", &outputs, value)
+    }
+
+    /// Programs of values and gradients before and after all passes.
+    fn optimised(&self) -> Result<(), String> {
+        let tolerance = if self.composition.is_rounded() { ROUNDED } else { OPTIMISED };
+        let (value, gradient) = (compile(self.f()).program(&self.x), compile(grad(self.f())).program(&self.x));
+        for (what, program) in [("value", value), ("gradient", gradient)] {
+            let run = |program: &Program| program.evaluate(&self.x).map_err(|error| format!("{what}: {error}"));
+            let (right, got) = (run(&program)?, run(&program.optimised())?);
+            for (got, right) in got.iter().zip(&right) {
+                if let Some(found) = norm_difference(got, right, tolerance) {
+                    return Err(format!("{what} of the optimised program {found}\n{program}{}", program.optimised()));
+                }
+            }
+        }
+        Ok(())
     }
 
     /// Tangents, and finite differences where they mean something.

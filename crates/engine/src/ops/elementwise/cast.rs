@@ -1,7 +1,10 @@
 //! cast - another dtype.   y = x converted,   dy = dx converted.   Float to integer truncates toward zero and stops the gradient.
 
 use crate::ops::prelude::*;
+use std::sync::Arc;
+use wengert_kernels::dtype::Compute;
 use wengert_kernels::map::copy;
+use wengert_kernels::tiled::held;
 
 impl Tensor {
     /// The same numbers in another dtype.
@@ -25,6 +28,19 @@ pub static CAST: Cast = Cast;
 /// See the module.
 pub struct Cast;
 
+fn converted<T: Compute>(from: DType, output: DType) -> Lane {
+    let from = held(from);
+    let convert = lane(output, |_: &[&[T]], _: &mut [T]| ());
+    Arc::new(move |inputs, out| {
+        T::load(from, inputs[0], bytemuck::cast_slice_mut(out));
+        convert(&[], out);
+    })
+}
+
+fn truth<T: Compute>() -> Lane {
+    Arc::new(|inputs, out| T::store(bytemuck::cast_slice(inputs[0]), DType::Bool, out))
+}
+
 impl Primitive for Cast {
     fn name(&self) -> &'static str {
         "cast"
@@ -40,6 +56,16 @@ impl Primitive for Cast {
 
     fn infer(&self, attrs: &Attrs, operands: &[SpecRef<'_>]) -> Result<Specs, Error> {
         Ok(smallvec![Spec::new(operands[0].shape, attrs.dtype("dtype"))])
+    }
+
+    fn lane(&'static self, _attrs: &Attrs, operands: &[DType], output: DType) -> Option<Lane> {
+        match (operands[0], output) {
+            (DType::Bool, DType::Bool) => None,
+            // Rounded once, from f64.
+            (DType::F64, DType::BF16 | DType::F16) => None,
+            (from, DType::Bool) => Some(computing!(from, T => truth::<T>())),
+            (from, _) => Some(computing!(output, T => converted::<T>(from, output))),
+        }
     }
 
     fn run(&self, _attrs: &Attrs, operands: &[View<'_>], outputs: &mut [Out<'_>]) -> Result<bool, Error> {

@@ -3,6 +3,7 @@
 //! `not_equal`.
 
 use crate::ops::prelude::*;
+use std::sync::Arc;
 use wengert_kernels::dtype::Compute;
 use wengert_kernels::map::{loop2, map};
 
@@ -63,6 +64,23 @@ fn compare<T: Compute>(relation: &str, x: View<'_>, y: View<'_>, out: Out<'_>) {
     }
 }
 
+fn compared<T: Compute>(relation: &str) -> Lane {
+    fn lane<T: Compute>(holds: impl Fn(T, T) -> bool + Send + Sync + 'static) -> Lane {
+        Arc::new(move |inputs, out| {
+            let (x, y): (&[T], &[T]) = (bytemuck::cast_slice(inputs[0]), bytemuck::cast_slice(inputs[1]));
+            loop2(x, y, out, |x, y| u8::from(holds(x, y)));
+        })
+    }
+    match relation {
+        "lt" => lane::<T>(|x, y| x < y),
+        "le" => lane::<T>(|x, y| x <= y),
+        "gt" => lane::<T>(|x, y| x > y),
+        "ge" => lane::<T>(|x, y| x >= y),
+        "eq" => lane::<T>(|x, y| x == y),
+        _ => lane::<T>(|x, y| x != y),
+    }
+}
+
 impl Primitive for Compare {
     fn name(&self) -> &'static str {
         "compare"
@@ -89,6 +107,14 @@ impl Primitive for Compare {
             return Err(Error::new(ErrorKind::Shape(shapes), "compare", message));
         }
         Ok(smallvec![Spec::new(x.shape, DType::Bool)])
+    }
+
+    fn lane(&'static self, attrs: &Attrs, operands: &[DType], _output: DType) -> Option<Lane> {
+        let relation = attrs.word("relation");
+        match operands[0] {
+            DType::Bool => None,
+            dtype => Some(computing!(dtype, T => compared::<T>(relation))),
+        }
     }
 
     fn run(&self, attrs: &Attrs, operands: &[View<'_>], outputs: &mut [Out<'_>]) -> Result<bool, Error> {

@@ -26,11 +26,13 @@ pub static RELU: Relu = Relu;
 /// See the module.
 pub struct Relu;
 
-fn rectify<T: Compute + Stored>(x: View<'_>, out: Out<'_>) {
+fn rectify_slice<T: Compute>(x: &[T], out: &mut [T]) {
     // Written so that NaN stays NaN.
-    map::<T, T, 1>([x], out, &|[x]: [&[T]; 1], out: &mut [T]| {
-        loop1(x, out, |x| if x <= T::ZERO { T::ZERO } else { x })
-    });
+    loop1(x, out, |x| if x <= T::ZERO { T::ZERO } else { x });
+}
+
+fn rectify<T: Compute + Stored>(x: View<'_>, out: Out<'_>) {
+    map::<T, T, 1>([x], out, &|[x]: [&[T]; 1], out: &mut [T]| rectify_slice(x, out));
 }
 
 /// The bits of positive elements: as they were saved, or of what is positive with them.
@@ -60,6 +62,13 @@ impl Primitive for Relu {
         let run = if outputs[0].dtype == DType::F64 { rectify::<f64> } else { rectify::<f32> };
         run(operands[0], outputs[0].reborrow());
         Ok(true)
+    }
+
+    fn lane(&'static self, _attrs: &Attrs, _operands: &[DType], output: DType) -> Option<Lane> {
+        Some(match output {
+            DType::F64 => lane(output, |x: &[&[f64]], out| rectify_slice(x[0], out)),
+            _ => lane(output, |x: &[&[f32]], out| rectify_slice(x[0], out)),
+        })
     }
 
     fn saves(&self, _attrs: &Attrs, _wanted: Mask) -> Saves {

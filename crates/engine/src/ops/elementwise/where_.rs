@@ -2,6 +2,7 @@
 //! whatever its slope. Written `c.where_(a, b)`.
 
 use crate::ops::prelude::*;
+use std::sync::Arc;
 use wengert_kernels::dtype::Compute;
 use wengert_kernels::map::{Stored, loop3, map};
 
@@ -36,6 +37,14 @@ fn choose<T: Compute + Stored>(views: [View<'_>; 3], out: Out<'_>) {
     });
 }
 
+/// The mask is bytes, the others are numbers.
+fn chosen<T: Compute>() -> Lane {
+    Arc::new(|inputs, out| {
+        let (a, b): (&[T], &[T]) = (bytemuck::cast_slice(inputs[1]), bytemuck::cast_slice(inputs[2]));
+        loop3(inputs[0], a, b, bytemuck::cast_slice_mut(out), |c: u8, a: T, b: T| if c != 0 { a } else { b });
+    })
+}
+
 impl Primitive for Where {
     fn name(&self) -> &'static str {
         "where"
@@ -65,6 +74,13 @@ impl Primitive for Where {
         let views = [operands[0], operands[1], operands[2]];
         computing!(outputs[0].dtype, T => choose::<T>(views, outputs[0].reborrow()));
         Ok(true)
+    }
+
+    fn lane(&'static self, _attrs: &Attrs, _operands: &[DType], output: DType) -> Option<Lane> {
+        match output {
+            DType::Bool => None,
+            _ => Some(computing!(output, T => chosen::<T>())),
+        }
     }
 
     fn saves(&self, _attrs: &Attrs, _wanted: Mask) -> Saves {

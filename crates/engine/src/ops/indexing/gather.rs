@@ -121,6 +121,12 @@ impl Primitive for Gather {
         Ok(smallvec![bind1(self, Attrs::new().with_int("axis", attrs.int("axis") + 1), &[&aligned[0], &aligned[1]])])
     }
 
+    /// What is taken is read and written; the rest of the operand is not touched.
+    fn cost(&self, _attrs: &Attrs, operands: &[SpecRef<'_>], outputs: &[Spec]) -> Cost {
+        let bytes = operands[1].to_spec().bytes() + 2 * outputs[0].bytes();
+        Cost { flops: 0.0, bytes: bytes as f64 }
+    }
+
     fn dependency(&self) -> Dependency {
         Dependency::Movement
     }

@@ -10,6 +10,7 @@ pub static LOG_SOFTMAX_GRADIENT: Rows = Rows {
     name: "log_softmax_gradient",
     operands: 2,
     rule_text: "dg = dz - sum of e^y dz, dy = -dz e^y sum of g",
+    flops: 4.0,
     f64: |x, n, out| rows::log_softmax_gradient(x[0], x[1], n, out),
     f32: |x, n, out| rows::log_softmax_gradient(x[0], x[1], n, out),
     saves: |wanted| if wanted.has(0) { Saves::NOTHING.operand(0).operand(1) } else { Saves::NOTHING.operand(0) },

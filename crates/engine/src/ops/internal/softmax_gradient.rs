@@ -11,6 +11,7 @@ pub static SOFTMAX_GRADIENT: Rows = Rows {
     name: "softmax_gradient",
     operands: 2,
     rule_text: "dg = y (dz - sum of y dz), dy = dz (g - sum of y g) - g sum of y dz",
+    flops: 4.0,
     f64: |x, n, out| rows::softmax_gradient(x[0], x[1], n, out),
     f32: |x, n, out| rows::softmax_gradient(x[0], x[1], n, out),
     saves: |wanted| if wanted.has(0) { Saves::NOTHING.operand(0).operand(1) } else { Saves::NOTHING.operand(0) },

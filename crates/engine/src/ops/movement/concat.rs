@@ -4,6 +4,7 @@
 use crate::composite::indexing::axis_of;
 use crate::error::OrRaise;
 use crate::ops::prelude::*;
+use crate::primitive::streaming_cost;
 use std::borrow::Borrow;
 use wengert_kernels::map::{Part, assign_part, copy};
 
@@ -148,6 +149,10 @@ impl Primitive for Concat {
         let aligned = align_batch(size, operands, batched);
         let aligned: SmallVec<[&Tensor; 8]> = aligned.iter().collect();
         Ok(smallvec![bind1(self, attrs.clone().with_int("axis", attrs.int("axis") + 1), &aligned)])
+    }
+
+    fn cost(&self, _attrs: &Attrs, operands: &[SpecRef<'_>], outputs: &[Spec]) -> Cost {
+        Cost { flops: 0.0, ..streaming_cost(operands, outputs) }
     }
 
     fn dependency(&self) -> Dependency {

@@ -166,9 +166,16 @@ fn output_specs(q: SpecRef<'_>, v: SpecRef<'_>) -> (Spec, Spec) {
     (Spec { shape: out, dtype: q.dtype }, Spec::new(&q.shape[..rank - 1], q.dtype))
 }
 
-pub(super) fn flops(batches: usize, [queries, keys, width, value_width]: [usize; 4], products: f64) -> f64 {
-    products * (batches * queries * keys) as f64 * (width + value_width) as f64
+/// Of products of queries with keys, `products[0]` along the width of keys and `products[1]` along that of values.
+pub(super) fn flops(batches: usize, [queries, keys, width, value_width]: [usize; 4], products: [usize; 2]) -> f64 {
+    2.0 * (batches * queries * keys) as f64 * (products[0] * width + products[1] * value_width) as f64
 }
+
+/// The scores and their product with the values.
+pub(super) const FORWARD: [usize; 2] = [1, 1];
+
+/// The scores again, gradients of queries and keys; gradients of values and of the weights.
+pub(super) const BACKWARD: [usize; 2] = [3, 2];
 
 impl Forward {
     /// Writes the output, whose tokens lie at `place`, and the logsumexp.
@@ -264,7 +271,7 @@ impl Fused for Forward {
     }
 
     fn cost(_attrs: &Attrs, operands: &[SpecRef<'_>], outputs: &[Spec]) -> Cost {
-        attention_cost(operands, outputs, 2.0)
+        attention_cost(operands, outputs, FORWARD)
     }
 
     fn cases() -> Vec<Case> {
@@ -279,7 +286,7 @@ impl Fused for Forward {
     }
 }
 
-fn attention_cost(operands: &[SpecRef<'_>], outputs: &[Spec], products: f64) -> Cost {
+fn attention_cost(operands: &[SpecRef<'_>], outputs: &[Spec], products: [usize; 2]) -> Cost {
     let (q, k, v) = (operands[0].shape, operands[1].shape, operands[2].shape);
     let rank = q.len();
     let batches = q[..rank - 2].iter().product();
@@ -383,7 +390,7 @@ impl Fused for Backward {
     }
 
     fn cost(_attrs: &Attrs, operands: &[SpecRef<'_>], outputs: &[Spec]) -> Cost {
-        attention_cost(operands, outputs, 5.0)
+        attention_cost(operands, outputs, BACKWARD)
     }
 
     fn cases() -> Vec<Case> {

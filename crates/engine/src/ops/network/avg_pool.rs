@@ -7,7 +7,9 @@
 //!
 //! adaptive_avg_pool_gradient - the transpose of adaptive_avg_pool.   x[i] = sum of y[o] / size over the windows o that hold i,   dx likewise.
 
-use super::max_pool::{Pool, adaptive, adaptive_attrs, exchanged, planes_of, pool_cases, pooling, window, window_sums};
+use super::max_pool::{
+    Pool, adaptive, adaptive_attrs, exchanged, planes_of, pool_cases, pooling, window, window_flops, window_sums,
+};
 use crate::ops::prelude::*;
 use crate::rules::Sizes;
 use wengert_kernels::matmul::Product;
@@ -172,6 +174,10 @@ macro_rules! average {
             fn infer(attrs: &Attrs, x: SpecRef<'_>) -> Result<Spec, Error> {
                 expect_float($name, x.dtype)?;
                 exchanged($name, x, $from, $to, attrs)
+            }
+
+            fn flops(attrs: &Attrs, x: SpecRef<'_>, _output: &Spec) -> f64 {
+                window_flops($adaptive, attrs, x)
             }
 
             fn expansion(attrs: &Attrs, x: &Tensor) -> Option<Tensor> {

@@ -6,6 +6,7 @@
 
 use crate::ops::indexing::gather::out_of_range;
 use crate::ops::prelude::*;
+use crate::primitive::streaming_cost;
 use wengert_kernels::rows::{self, CrossEntropy, Float};
 
 /// The loss of each row of `x`, and the row's logsumexp.
@@ -132,6 +133,13 @@ impl Fused for Forward {
         computing_float!(outputs[0].dtype, T => Self::write::<T>(attrs, operands, outputs))
     }
 
+    /// Maximum, difference, exponential and sum of each logit; logarithm, sum and difference of each row.
+    fn cost(_attrs: &Attrs, operands: &[SpecRef<'_>], outputs: &[Spec]) -> Cost {
+        let logits: usize = operands[0].shape.iter().product();
+        let flops = 4.0 * logits as f64 + 3.0 * outputs[0].shape.elements() as f64;
+        Cost { flops, ..streaming_cost(operands, outputs) }
+    }
+
     fn expand(attrs: &Attrs, operands: &[Tensor]) -> Vec<Tensor> {
         let x = &operands[0];
         let (counts, q, total) = parts(attrs, x, &operands[1], operands.get(2));
@@ -216,6 +224,11 @@ impl Fused for Backward {
 
     fn run(attrs: &Attrs, operands: &[View<'_>], outputs: &mut [Out<'_>]) -> Result<(), Error> {
         computing_float!(outputs[0].dtype, T => Self::write::<T>(attrs, operands, outputs[0].reborrow()))
+    }
+
+    /// Difference, exponential, difference and product of each logit.
+    fn cost(_attrs: &Attrs, operands: &[SpecRef<'_>], outputs: &[Spec]) -> Cost {
+        Cost { flops: 4.0 * outputs[0].shape.elements() as f64, ..streaming_cost(operands, outputs) }
     }
 
     fn expand(attrs: &Attrs, operands: &[Tensor]) -> Vec<Tensor> {

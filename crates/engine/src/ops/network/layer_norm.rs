@@ -8,6 +8,7 @@
 //! rms_norm_gradient - the gradients of rms_norm.   From x, w, r and the cotangent of y: those of x and w.
 
 use crate::ops::prelude::*;
+use crate::primitive::streaming_cost;
 use crate::tensor::Numbers;
 use wengert_kernels::rows::{self, Affine, Float, NormGradient};
 
@@ -268,6 +269,14 @@ impl<const CENTERED: bool> Fused for NormForward<CENTERED> {
         Ok(())
     }
 
+    /// Of each element: its part in the mean, three for the variance, two for the result, and weight and bias; of each row:
+    /// one sum, one root and one inverse.
+    fn cost(attrs: &Attrs, operands: &[SpecRef<'_>], outputs: &[Spec]) -> Cost {
+        let each = if CENTERED { 6 } else { 3 } + flag(attrs, "weight") + flag(attrs, "bias");
+        let flops = each * outputs[0].shape.elements() + 3 * outputs[1].shape.elements();
+        Cost { flops: flops as f64, ..streaming_cost(operands, outputs) }
+    }
+
     fn expand(attrs: &Attrs, operands: &[Tensor]) -> Vec<Tensor> {
         let x = &operands[0];
         let mean = CENTERED.then(|| row_mean(x));
@@ -466,6 +475,14 @@ impl<const CENTERED: bool> Fused for NormBackward<CENTERED> {
     fn run(attrs: &Attrs, operands: &[View<'_>], outputs: &mut [Out<'_>]) -> Result<(), Error> {
         computing_float!(outputs[0].dtype, T => Self::write::<T>(attrs, operands, outputs));
         Ok(())
+    }
+
+    /// Of each element: one for u, two for its mean with h, two for what it takes away and one for the scale; centred ones three
+    /// more; the product with the weight, two for its gradient, one for that of the bias.
+    fn cost(attrs: &Attrs, operands: &[SpecRef<'_>], outputs: &[Spec]) -> Cost {
+        let parameters = flag(attrs, "weight") + 2 * flag(attrs, "dweight") + flag(attrs, "dbias");
+        let each = if CENTERED { 9 } else { 6 } + parameters;
+        Cost { flops: (each * outputs[0].shape.elements()) as f64, ..streaming_cost(operands, outputs) }
     }
 
     fn expand(attrs: &Attrs, operands: &[Tensor]) -> Vec<Tensor> {

@@ -6,6 +6,7 @@
 
 use super::planes::{gathered, scattered};
 use crate::ops::prelude::*;
+use crate::primitive::streaming_cost;
 use crate::rules::{Sizes, window_sizes};
 use wengert_kernels::matmul::Product;
 use wengert_kernels::{AdaptivePooling, Pooling};
@@ -338,6 +339,14 @@ impl MaxPool {
     }
 }
 
+/// One operation for each element of each window, of what is pooled or unpooled.
+pub(super) fn window_flops(adaptive: bool, attrs: &Attrs, x: SpecRef<'_>) -> f64 {
+    let (input, output) = (attrs.sizes("input"), attrs.sizes("output"));
+    let planes: usize = x.shape[..x.shape.len() - input.rank()].iter().product();
+    let terms = if adaptive { input.elements() } else { output.elements() * attrs.sizes("kernel").elements() };
+    (planes * terms) as f64
+}
+
 impl Primitive for MaxPool {
     fn name(&self) -> &'static str {
         if self.adaptive { "adaptive_max_pool" } else { "max_pool" }
@@ -396,6 +405,10 @@ impl Primitive for MaxPool {
 
     fn batch(&'static self, attrs: &Attrs, _: usize, operands: &[Tensor], _: Mask) -> Result<Outputs, Error> {
         Ok(bind(self, attrs.clone(), &[&operands[0]]))
+    }
+
+    fn cost(&self, attrs: &Attrs, operands: &[SpecRef<'_>], outputs: &[Spec]) -> Cost {
+        Cost { flops: window_flops(self.adaptive, attrs, operands[0]), ..streaming_cost(operands, outputs) }
     }
 
     fn dependency(&self) -> Dependency {

@@ -3,7 +3,8 @@
 //! self_attention_gradient - the gradient of self_attention.   From the projection, o, lse and the cotangent of o,   by its formula.
 
 use super::attention::{
-    Attention, attend, attend_back, attention_attrs, direct, direct_back, expect_dtypes, flops, masked,
+    Attention, BACKWARD, FORWARD, attend, attend_back, attention_attrs, direct, direct_back, expect_dtypes, flops,
+    masked,
 };
 use crate::ops::prelude::*;
 use crate::rules::heads::{Located, hidden_of, sizes_of};
@@ -202,7 +203,7 @@ impl Fused for SelfForward {
     }
 
     fn cost(attrs: &Attrs, operands: &[SpecRef<'_>], outputs: &[Spec]) -> Cost {
-        projection_cost(attrs, operands, outputs, 2.0)
+        projection_cost(attrs, operands, outputs, FORWARD)
     }
 
     fn cases() -> Vec<Case> {
@@ -210,7 +211,7 @@ impl Fused for SelfForward {
     }
 }
 
-fn projection_cost(attrs: &Attrs, operands: &[SpecRef<'_>], outputs: &[Spec], products: f64) -> Cost {
+fn projection_cost(attrs: &Attrs, operands: &[SpecRef<'_>], outputs: &[Spec], products: [usize; 2]) -> Cost {
     let all = crate::primitive::streaming_cost(operands, outputs);
     match projection("self_attention", attrs, operands[0]) {
         Ok((lead, tokens, heads, width)) => {
@@ -279,7 +280,7 @@ impl Fused for SelfBackward {
     }
 
     fn cost(attrs: &Attrs, operands: &[SpecRef<'_>], outputs: &[Spec]) -> Cost {
-        projection_cost(attrs, operands, outputs, 5.0)
+        projection_cost(attrs, operands, outputs, BACKWARD)
     }
 
     fn cases() -> Vec<Case> {

@@ -85,12 +85,16 @@ impl Tree for Key {
         self.tensor.visit(path, f);
     }
 
+    fn visit_mut(&mut self, path: &mut TreePath, f: &mut dyn FnMut(&TreePath, &mut Tensor)) {
+        self.tensor.visit_mut(path, f);
+    }
+
     fn map(&self, path: &mut TreePath, f: &mut dyn FnMut(&TreePath, &Tensor) -> Tensor) -> Key {
         Key { tensor: self.tensor.map(path, f), used: self.used }
     }
 
     fn describe(&self, path: &mut TreePath, f: &mut dyn FnMut(&TreePath, &str)) {
-        f(path, &format!("{} drawn", self.used));
+        path.say(format_args!("{} drawn", self.used), f);
         self.tensor.describe(path, f);
     }
 }

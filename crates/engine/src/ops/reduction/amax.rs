@@ -4,6 +4,7 @@
 use crate::ops::prelude::*;
 use crate::ops::reduction::amin::AMIN;
 use wengert_kernels::reduce;
+use wengert_kernels::tiled::Fold;
 
 impl Tensor {
     /// The largest element of all; equal ones share the gradient.
@@ -107,6 +108,7 @@ pub(super) fn mean_of_ties(call: &Reduced<'_>, tangent: &Tensor) -> Tensor {
 
 impl Reduction for Amax {
     const NAME: &'static str = "amax";
+    const FOLD: Option<Fold> = Some(Fold::Max);
     const RULE: &'static str = "dx = dy shared by the largest elements";
     const READS_OUTPUT: bool = true;
     const NEEDS_ELEMENTS: bool = true;

@@ -4,6 +4,7 @@
 use super::amax::{extreme, mean_of_ties, share};
 use crate::ops::prelude::*;
 use wengert_kernels::reduce;
+use wengert_kernels::tiled::Fold;
 
 impl Tensor {
     /// The smallest element of all; equal ones share the gradient.
@@ -48,6 +49,7 @@ pub struct Amin;
 
 impl Reduction for Amin {
     const NAME: &'static str = "amin";
+    const FOLD: Option<Fold> = Some(Fold::Min);
     const RULE: &'static str = "dx = dy shared by the smallest elements";
     const READS_OUTPUT: bool = true;
     const NEEDS_ELEMENTS: bool = true;

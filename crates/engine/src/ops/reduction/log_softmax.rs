@@ -23,6 +23,7 @@ pub static LOG_SOFTMAX: Rows = Rows {
     name: "log_softmax",
     operands: 1,
     rule_text: "dx = dy - e^y sum of dy",
+    flops: 5.0,
     f64: |x, n, out| rows::log_softmax(x[0], n, out),
     f32: |x, n, out| rows::log_softmax(x[0], n, out),
     saves: |_| Saves::NOTHING.output(0),

@@ -38,6 +38,7 @@ pub struct LogSumExp;
 impl Reduction for LogSumExp {
     const NAME: &'static str = "logsumexp";
     const RULE: &'static str = "dx = dy e^(x - y)";
+    const FLOPS: f64 = 4.0;
     const READS_OUTPUT: bool = true;
 
     fn run(_attrs: &Attrs, x: View<'_>, axes: &[usize], out: Out<'_>) {

@@ -67,6 +67,7 @@ impl Reduction for Norm {
     const NAME: &'static str = "norm";
     const ATTRIBUTES: &'static [&'static str] = &["axes", "p"];
     const RULE: &'static str = "dx = dy sign(x) (|x| / y)^(p - 1), 0 where y is 0";
+    const FLOPS: f64 = 2.0;
     const READS_OUTPUT: bool = true;
 
     fn run(attrs: &Attrs, x: View<'_>, axes: &[usize], out: Out<'_>) {

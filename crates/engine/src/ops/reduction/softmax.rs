@@ -36,6 +36,7 @@ pub static SOFTMAX: Rows = Rows {
     name: "softmax",
     operands: 1,
     rule_text: "dx = y (dy - sum of y dy)",
+    flops: 5.0,
     f64: |x, n, out| rows::softmax(x[0], n, out),
     f32: |x, n, out| rows::softmax(x[0], n, out),
     saves: |_| Saves::NOTHING.output(0),

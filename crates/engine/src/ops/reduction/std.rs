@@ -71,6 +71,7 @@ impl Reduction for Std {
     const NAME: &'static str = "std";
     const ATTRIBUTES: &'static [&'static str] = &["axes", "correction"];
     const RULE: &'static str = "dx = dy (x - mean) / (y (n - correction)), 0 where y is 0";
+    const FLOPS: f64 = 4.0;
     const READS_OUTPUT: bool = true;
 
     fn run(attrs: &Attrs, x: View<'_>, axes: &[usize], out: Out<'_>) {

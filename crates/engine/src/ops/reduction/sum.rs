@@ -8,6 +8,7 @@ use crate::primitive::streaming_cost;
 pub(crate) use crate::rules::checked_axis;
 use crate::rules::{batched_axes, keep_axes, reduced_shape};
 use wengert_kernels::reduce;
+use wengert_kernels::tiled::Fold;
 
 impl Tensor {
     /// The sum of all elements.
@@ -82,6 +83,10 @@ impl Primitive for Sum {
         let x = operands[0];
         reduce::sum(x, &reduced(attrs, x.shape.len()), outputs[0].reborrow());
         Ok(true)
+    }
+
+    fn fold(&self) -> Option<Fold> {
+        Some(Fold::Sum)
     }
 
     fn saves(&self, _attrs: &Attrs, _wanted: Mask) -> Saves {

@@ -94,6 +94,7 @@ impl Reduction for Var {
     const NAME: &'static str = "var";
     const ATTRIBUTES: &'static [&'static str] = &["axes", "correction"];
     const RULE: &'static str = "dx = 2 dy (x - mean) / (n - correction)";
+    const FLOPS: f64 = 4.0;
 
     fn run(attrs: &Attrs, x: View<'_>, axes: &[usize], out: Out<'_>) {
         spread(attrs, x, axes, out, |variance| variance);

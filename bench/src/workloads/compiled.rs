@@ -1,0 +1,78 @@
+//! The same workloads as compiled steps: forward, backward and update as one program.
+
+use super::optimiser::Memory;
+use super::{Training, Workload};
+use wengert::prelude::*;
+
+/// What a step updates.
+#[derive(Tree)]
+struct State {
+    parameters: Vec<Tensor>,
+    memory: Memory,
+}
+
+/// Compiled steps of one workload.
+pub trait Steps {
+    /// One whole training step.
+    fn step(&mut self);
+    /// One step, the loss before it and the norm of its gradient.
+    fn measured_step(&mut self) -> (f64, f64);
+    /// The program before and after every pass, and what the plan needs.
+    fn report(&self) -> String;
+}
+
+impl Workload {
+    /// The state from closed-form weights and data, and the step as a program.
+    pub fn compiled(self) -> Box<dyn Steps> {
+        let Training { workload, parameters, arguments, .. } = self.start();
+        let Workload { loss, optimiser, .. } = workload;
+        let parameters: Vec<Tensor> = parameters.iter().map(Tensor::detach).collect();
+        let memory = optimiser.memory(&parameters);
+        let has_update = !matches!(optimiser, super::Optimiser::None);
+        // The loss alone; its gradients as well, where they are the result or are to be measured.
+        let step = move |with_gradients: bool| {
+            move |state: &mut State, data: &Vec<Tensor>| {
+                let (value, gradients) = value_and_grad(|p: &Vec<Tensor>| loss(p, data))(&state.parameters);
+                let State { parameters, memory } = state;
+                optimiser.updated(parameters, &gradients, memory);
+                (value, if with_gradients { gradients } else { Vec::new() })
+            }
+        };
+        Box::new(Running {
+            state: State { parameters, memory },
+            data: arguments,
+            output: (Tensor::from(0.0), Vec::new()),
+            step: compile_step(step(!has_update)),
+            measured: compile_step(step(true)),
+        })
+    }
+}
+
+/// A compiled step with its tensors.
+struct Running<F, G> {
+    state: State,
+    data: Vec<Tensor>,
+    output: (Tensor, Vec<Tensor>),
+    step: CompiledStep<State, Vec<Tensor>, (Tensor, Vec<Tensor>), F>,
+    measured: CompiledStep<State, Vec<Tensor>, (Tensor, Vec<Tensor>), G>,
+}
+
+impl<F, G> Steps for Running<F, G>
+where
+    F: Fn(&mut State, &Vec<Tensor>) -> (Tensor, Vec<Tensor>),
+    G: Fn(&mut State, &Vec<Tensor>) -> (Tensor, Vec<Tensor>),
+{
+    fn step(&mut self) {
+        self.step.call_into(&mut self.state, &self.data, &mut self.output);
+    }
+
+    fn measured_step(&mut self) -> (f64, f64) {
+        let (loss, gradients) = self.measured.call(&mut self.state, &self.data);
+        let square = |gradient: &Tensor| gradient.cast(DType::F64).square().sum().item();
+        (loss.item(), gradients.iter().map(square).sum::<f64>().sqrt())
+    }
+
+    fn report(&self) -> String {
+        self.step.program(&self.state, &self.data).to_string()
+    }
+}

@@ -1,0 +1,241 @@
+//! The static plan of memory: which bytes hold which variable, and when.
+//!
+//! Variables that are alive at different times share bytes; a loop writes over an operand that nobody reads afterwards. What a
+//! call returns is written where the caller wants it, and what it updates, over what it was.
+
+use super::lower::Step;
+use super::views::Views;
+use crate::program::{Program, Var};
+use wengert_kernels::memory::Span;
+
+/// Bytes to which buffers are aligned: a cache line.
+pub(super) const ALIGNMENT: usize = 64;
+
+/// The region of the workspace; inputs, constants and outputs follow.
+pub(super) const ARENA: usize = 0;
+
+/// Where everything lies.
+pub(super) struct Buffers {
+    /// The bytes of every variable with memory of its own.
+    pub spans: Vec<Option<Span>>,
+    /// Bytes of the workspace.
+    pub arena: usize,
+    /// Outputs that are not written by their step: copied at the end.
+    pub copied: Vec<usize>,
+}
+
+/// A piece of the workspace.
+struct Piece {
+    bytes: usize,
+    first: usize,
+    last: usize,
+    start: usize,
+}
+
+/// The numbers of the regions of a call.
+pub(super) struct Regions {
+    pub inputs: usize,
+    pub constants: usize,
+    /// The input that an output updates.
+    pub updates: Vec<Option<usize>>,
+}
+
+impl Regions {
+    pub fn input(&self, number: usize) -> usize {
+        1 + number
+    }
+
+    pub fn constant(&self, number: usize) -> usize {
+        1 + self.inputs + number
+    }
+
+    /// Whether an output is written over this input.
+    pub fn is_updated(&self, input: usize) -> bool {
+        self.updates.contains(&Some(input))
+    }
+
+    /// The region of an output; one that updates an input has none of its own.
+    pub fn output(&self, number: usize) -> usize {
+        let before = self.updates[..number].iter().filter(|update| update.is_none()).count();
+        match self.updates[number] {
+            Some(input) => self.input(input),
+            None => 1 + self.inputs + self.constants + before,
+        }
+    }
+}
+
+/// Gives every variable its bytes.
+pub(super) fn plan(program: &Program, views: &Views, steps: &mut [Step], regions: &Regions) -> Buffers {
+    let bytes = |var: Var| program.spec(var).bytes();
+    let mut spans: Vec<Option<Span>> = vec![None; program.variables()];
+    for (number, var) in program.inputs().iter().enumerate() {
+        spans[var.index()] = Some(Span { region: regions.input(number), start: 0, length: bytes(*var) });
+    }
+    for (number, (var, _)) in program.captures().iter().enumerate() {
+        spans[var.index()] = Some(Span { region: regions.constant(number), start: 0, length: bytes(*var) });
+    }
+    let times = Times::new(program, steps);
+    let mut copied = Vec::new();
+    for (number, output) in program.outputs().iter().enumerate() {
+        let base = views.base(*output);
+        let direct = spans[base.index()].is_none()
+            && views.is_whole(program, *output)
+            && bytes(base) == bytes(*output)
+            && regions.updates[number]
+                .is_none_or(|input| is_updated(program, steps, &times, base, program.inputs()[input]));
+        match direct {
+            true => spans[base.index()] = Some(Span { region: regions.output(number), start: 0, length: bytes(base) }),
+            false => copied.push(number),
+        }
+    }
+    allow_updates(steps, &spans);
+    let arena = Arena::new(program, views, steps, times, &copied, &spans).place(&mut spans);
+    Buffers { spans, arena, copied }
+}
+
+/// The step that writes each variable and the last one that reads it.
+struct Times {
+    written: Vec<Option<usize>>,
+    read: Vec<usize>,
+}
+
+impl Times {
+    fn new(program: &Program, steps: &[Step]) -> Times {
+        let mut times = Times { written: vec![None; program.variables()], read: vec![0; program.variables()] };
+        for (number, step) in steps.iter().enumerate() {
+            step.reads().iter().for_each(|var| times.read[var.index()] = number);
+            for var in step.writes() {
+                times.written[var.index()] = Some(number);
+                times.read[var.index()] = number;
+            }
+        }
+        times
+    }
+}
+
+/// Whether the step that computes `new` can write it over the input `old`: nobody reads that later, and this step only
+/// element by element.
+fn is_updated(program: &Program, steps: &[Step], times: &Times, new: Var, old: Var) -> bool {
+    let Some(step) = times.written[new.index()] else { return false };
+    if program.spec(new) != program.spec(old) && program.spec(new).bytes() != program.spec(old).bytes() {
+        return false;
+    }
+    match times.read[old.index()].cmp(&step) {
+        std::cmp::Ordering::Less => true,
+        std::cmp::Ordering::Equal => overwrites(&steps[step], new, old),
+        std::cmp::Ordering::Greater => false,
+    }
+}
+
+/// Whether a step that reads `old` and computes `new` can do so in one place.
+fn overwrites(step: &Step, new: Var, old: Var) -> bool {
+    let Step::Loop { tiled, operands, outputs, .. } = step else { return false };
+    let mut reading = operands.iter().enumerate().filter(|(_, operand)| **operand == old);
+    let (Some((operand, _)), None) = (reading.next(), reading.next()) else { return false };
+    let output = outputs.iter().position(|output| *output == new).expect("the step computes it");
+    tiled.reads_whole(operand) && tiled.writes_elements(output)
+}
+
+/// Tells loops which outputs are written over operands.
+fn allow_updates(steps: &mut [Step], spans: &[Option<Span>]) {
+    for step in steps {
+        let Step::Loop { tiled, operands, outputs, .. } = step else { continue };
+        for (number, output) in outputs.iter().enumerate() {
+            let span = spans[output.index()];
+            if span.is_some() && operands.iter().any(|operand| spans[operand.index()] == span) {
+                tiled.overwrite(number);
+            }
+        }
+    }
+}
+
+/// Pieces of the workspace and the variables in them.
+struct Arena {
+    pieces: Vec<Piece>,
+    of: Vec<Option<usize>>,
+}
+
+impl Arena {
+    fn new(
+        program: &Program,
+        views: &Views,
+        steps: &mut [Step],
+        mut times: Times,
+        copied: &[usize],
+        spans: &[Option<Span>],
+    ) -> Arena {
+        for &number in copied {
+            times.read[views.base(program.outputs()[number]).index()] = usize::MAX;
+        }
+        let mut arena = Arena { pieces: Vec::new(), of: vec![None; program.variables()] };
+        for number in 0..steps.len() {
+            for var in steps[number].writes() {
+                if spans[var.index()].is_some() {
+                    continue;
+                }
+                let bytes = program.spec(var).bytes().next_multiple_of(ALIGNMENT);
+                let last = times.read[var.index()];
+                let over = arena.overwritten(program, &steps[number], var, number);
+                let piece = match over {
+                    Some(piece) => piece,
+                    None => {
+                        arena.pieces.push(Piece { bytes, first: number, last, start: 0 });
+                        arena.pieces.len() - 1
+                    }
+                };
+                arena.pieces[piece].last = arena.pieces[piece].last.max(last);
+                arena.of[var.index()] = Some(piece);
+                if let (Some(_), Step::Loop { tiled, outputs, .. }) = (over, &mut steps[number]) {
+                    tiled.overwrite(outputs.iter().position(|output| *output == var).expect("its own output"));
+                }
+            }
+        }
+        arena
+    }
+
+    /// The piece of an operand that nobody reads after this step, if `var` can be written over it.
+    fn overwritten(&self, program: &Program, step: &Step, var: Var, number: usize) -> Option<usize> {
+        let bytes = program.spec(var).bytes();
+        step.reads().into_iter().find_map(|old| {
+            let piece = self.of[old.index()]?;
+            let fits =
+                program.spec(old).bytes() == bytes && program.spec(old).dtype.size() == program.spec(var).dtype.size();
+            let is_last = self.pieces[piece].last == number;
+            (fits && is_last && overwrites(step, var, old)).then_some(piece)
+        })
+    }
+
+    /// Largest first, each where it overlaps nothing that is alive at the same time; the bytes of all.
+    fn place(mut self, spans: &mut [Option<Span>]) -> usize {
+        let mut order: Vec<usize> = (0..self.pieces.len()).collect();
+        order.sort_by_key(|&piece| (std::cmp::Reverse(self.pieces[piece].bytes), piece));
+        let mut placed: Vec<usize> = Vec::new();
+        let mut total = 0;
+        for piece in order {
+            let Piece { bytes, first, last, .. } = self.pieces[piece];
+            let mut taken: Vec<(usize, usize)> = placed
+                .iter()
+                .map(|&other| &self.pieces[other])
+                .filter(|other| other.first <= last && first <= other.last)
+                .map(|other| (other.start, other.start + other.bytes))
+                .collect();
+            taken.sort_unstable();
+            let mut start = 0;
+            for (from, to) in taken {
+                if start + bytes <= from {
+                    break;
+                }
+                start = start.max(to);
+            }
+            self.pieces[piece].start = start;
+            total = total.max(start + bytes);
+            placed.push(piece);
+        }
+        for (span, piece) in spans.iter_mut().zip(&self.of) {
+            if let Some(piece) = piece {
+                *span = Some(Span { region: ARENA, start: self.pieces[*piece].start, length: 0 });
+            }
+        }
+        total
+    }
+}

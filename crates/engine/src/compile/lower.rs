@@ -1,0 +1,252 @@
+//! From equations to what runs: spans of memory, loops, calls.
+
+use super::fuse::{Fusion, Kernel, Loop, Role};
+use super::views::Views;
+use crate::location::Line;
+use crate::primitive::{Attrs, Layout, Primitive, Spec};
+use crate::program::{Program, Var};
+use smallvec::SmallVec;
+use wengert_kernels::tiled::{Access, Instruction, Output, Target, Tiled};
+
+/// One step of a plan; operands and outputs name variables that have memory of their own.
+pub(super) enum Step {
+    Loop { tiled: Tiled, operands: Vec<Var>, outputs: Vec<Var>, equations: Vec<usize> },
+    Call(Call),
+}
+
+/// An equation that runs by itself.
+pub(super) struct Call {
+    pub op: &'static dyn Primitive,
+    pub attrs: Attrs,
+    pub operands: Vec<Operand>,
+    pub outputs: Vec<(Var, Spec)>,
+    pub line: Option<Line>,
+}
+
+/// What a call reads: a view of a variable's memory.
+pub(super) struct Operand {
+    pub base: Var,
+    pub spec: Spec,
+    pub layout: Layout,
+}
+
+impl Step {
+    /// The variables whose memory is read.
+    pub fn reads(&self) -> SmallVec<[Var; 8]> {
+        match self {
+            Step::Loop { operands, .. } => operands.iter().copied().collect(),
+            Step::Call(call) => call.operands.iter().map(|operand| operand.base).collect(),
+        }
+    }
+
+    /// The variables that are computed.
+    pub fn writes(&self) -> SmallVec<[Var; 8]> {
+        match self {
+            Step::Loop { outputs, .. } => outputs.iter().copied().collect(),
+            Step::Call(call) => call.outputs.iter().map(|(var, _)| *var).collect(),
+        }
+    }
+}
+
+/// Whether each variable is read by another kernel than its own, or leaves the program.
+fn escapes(program: &Program, views: &Views, fusion: &Fusion) -> Vec<bool> {
+    let mut kernel_of = vec![usize::MAX; program.equations().len()];
+    for (kernel, contents) in fusion.kernels.iter().enumerate() {
+        match contents {
+            Kernel::Call(number) => kernel_of[*number] = kernel,
+            Kernel::Loop(fused) => fused.equations.iter().for_each(|&number| kernel_of[number] = kernel),
+        }
+    }
+    let mut producer = vec![usize::MAX; program.variables()];
+    for (number, equation) in program.equations().iter().enumerate() {
+        equation.outputs.iter().for_each(|output| producer[output.index()] = kernel_of[number]);
+    }
+    let mut escapes = vec![false; program.variables()];
+    for (number, equation) in
+        program.equations().iter().enumerate().filter(|(number, _)| kernel_of[*number] != usize::MAX)
+    {
+        for input in &equation.inputs {
+            let base = views.base(*input).index();
+            escapes[base] |= producer[base] != kernel_of[number];
+        }
+    }
+    program.outputs().iter().for_each(|output| escapes[views.base(*output).index()] = true);
+    escapes
+}
+
+/// The steps of a program, in order.
+pub(super) fn lower(program: &Program, views: &Views, fusion: Fusion) -> Vec<Step> {
+    let escapes = escapes(program, views, &fusion);
+    let Fusion { kernels, roles } = fusion;
+    let step = |kernel| match kernel {
+        Kernel::Call(number) => Step::Call(call(program, views, number)),
+        Kernel::Loop(fused) => Lowering::new(program, views, &roles, &fused).run(&escapes),
+    };
+    kernels.into_iter().map(step).collect()
+}
+
+fn call(program: &Program, views: &Views, number: usize) -> Call {
+    let equation = &program.equations()[number];
+    let operand = |var: &Var| Operand {
+        base: views.base(*var),
+        spec: program.spec(*var).clone(),
+        layout: views.layout(*var).clone(),
+    };
+    Call {
+        op: equation.op,
+        attrs: equation.attrs.clone(),
+        operands: equation.inputs.iter().map(operand).collect(),
+        outputs: equation.outputs.iter().map(|var| (*var, program.spec(*var).clone())).collect(),
+        line: equation.line,
+    }
+}
+
+/// A loop on its way to instructions.
+struct Lowering<'a> {
+    program: &'a Program,
+    views: &'a Views,
+    roles: &'a [Option<Role>],
+    fused: &'a Loop,
+    rows: usize,
+    cols: usize,
+    operands: Vec<(Var, Access)>,
+    instructions: Vec<Instruction>,
+    /// Variables of the loop and the instruction that computes each; repeated rows apart.
+    known: Vec<(Var, Role, usize)>,
+}
+
+/// A value before operands are counted.
+#[derive(Clone, Copy)]
+enum Value {
+    Operand(usize),
+    Instruction(usize),
+}
+
+impl<'a> Lowering<'a> {
+    fn new(program: &'a Program, views: &'a Views, roles: &'a [Option<Role>], fused: &'a Loop) -> Lowering<'a> {
+        let cols = fused.cols.unwrap_or_else(|| period(program, views, fused));
+        let rows = fused.elements / cols;
+        Lowering { program, views, roles, fused, rows, cols, operands: vec![], instructions: vec![], known: vec![] }
+    }
+
+    fn run(mut self, escapes: &[bool]) -> Step {
+        // Values are numbered from the operands on, whose number is known at the end: instructions keep their own.
+        let mut inputs: Vec<SmallVec<[Value; 3]>> = Vec::new();
+        let mut outputs: Vec<(Var, Value, Target)> = Vec::new();
+        for &number in &self.fused.equations {
+            let equation = &self.program.equations()[number];
+            let output = equation.outputs[0];
+            let role = self.roles[output.index()].expect("a part of a loop has a role");
+            let level = if role == Role::Rows && equation.op.fold().is_none() { Role::Rows } else { Role::Elements };
+            let values: SmallVec<[Value; 3]> =
+                equation.inputs.iter().map(|input| self.value(*input, level, &mut inputs)).collect();
+            let escaping = escapes[output.index()];
+            match (equation.op.fold(), role) {
+                (Some(fold), Role::Rows) => {
+                    self.instructions.push(Instruction::Fold(fold, 0));
+                }
+                (Some(_), Role::Total) => {
+                    outputs.push((output, values[0], Target::Total));
+                    continue;
+                }
+                (Some(_), Role::Columns) => {
+                    outputs.push((output, values[0], Target::Columns));
+                    continue;
+                }
+                _ => {
+                    let dtypes: SmallVec<[_; 3]> =
+                        equation.inputs.iter().map(|input| self.program.spec(*input).dtype).collect();
+                    let dtype = self.program.spec(output).dtype;
+                    let lane = equation.op.lane(&equation.attrs, &dtypes, dtype).expect("fusion asked");
+                    self.instructions.push(Instruction::Lane { lane, inputs: SmallVec::new(), dtype });
+                }
+            }
+            inputs.push(values);
+            let value = self.instructions.len() - 1;
+            self.known.push((output, role, value));
+            if escaping {
+                outputs.push((output, Value::Instruction(value), Target::Each));
+            }
+        }
+        self.finish(inputs, outputs)
+    }
+
+    /// The value of a variable for an equation on elements or on rows.
+    fn value(&mut self, var: Var, level: Role, inputs: &mut Vec<SmallVec<[Value; 3]>>) -> Value {
+        let base = self.views.base(var);
+        let known = |known: &[(Var, Role, usize)], role: Role| {
+            known.iter().find(|(other, as_role, _)| *other == base && *as_role == role).map(|(_, _, value)| *value)
+        };
+        if let Some(value) = known(&self.known, level) {
+            return Value::Instruction(value);
+        }
+        if let (Some(value), Role::Elements) = (known(&self.known, Role::Rows), level) {
+            self.instructions.push(Instruction::Spread(0));
+            inputs.push(SmallVec::from_slice(&[Value::Instruction(value)]));
+            let spread = self.instructions.len() - 1;
+            self.known.push((base, Role::Elements, spread));
+            return Value::Instruction(spread);
+        }
+        let layout = self.views.layout(var);
+        let access = Access {
+            dtype: self.program.spec(var).dtype,
+            offset: layout.offset,
+            shape: layout.shape.iter().copied().collect(),
+            strides: layout.strides.iter().copied().collect(),
+            by_rows: level == Role::Rows,
+        };
+        let same = |(other, its): &(Var, Access)| {
+            *other == base
+                && (its.offset, its.by_rows) == (access.offset, access.by_rows)
+                && its.shape == access.shape
+                && its.strides == access.strides
+        };
+        let place = self.operands.iter().position(same).unwrap_or_else(|| {
+            self.operands.push((base, access));
+            self.operands.len() - 1
+        });
+        Value::Operand(place)
+    }
+
+    fn finish(self, inputs: Vec<SmallVec<[Value; 3]>>, outputs: Vec<(Var, Value, Target)>) -> Step {
+        let count = self.operands.len();
+        let number = |value: Value| match value {
+            Value::Operand(number) => number,
+            Value::Instruction(number) => count + number,
+        };
+        let fill = |(instruction, values): (Instruction, SmallVec<[Value; 3]>)| match instruction {
+            Instruction::Lane { lane, dtype, .. } => {
+                Instruction::Lane { lane, inputs: values.into_iter().map(number).collect(), dtype }
+            }
+            Instruction::Spread(_) => Instruction::Spread(number(values[0])),
+            Instruction::Fold(fold, _) => Instruction::Fold(fold, number(values[0])),
+        };
+        let instructions = self.instructions.into_iter().zip(inputs).map(fill).collect();
+        let (vars, accesses): (Vec<Var>, Vec<Access>) = self.operands.into_iter().unzip();
+        let written = outputs.iter().map(|&(var, value, target)| Output {
+            value: number(value),
+            target,
+            dtype: self.program.spec(var).dtype,
+            in_place: false,
+        });
+        let tiled = Tiled::new(self.rows, self.cols, accesses, instructions, written.collect());
+        let outputs = outputs.into_iter().map(|(var, ..)| var).collect();
+        Step::Loop { tiled, operands: vars, outputs, equations: self.fused.equations.clone() }
+    }
+}
+
+/// The length of rows that repeat, if an operand does, so that tiles hold whole ones; else all elements.
+fn period(program: &Program, views: &Views, fused: &Loop) -> usize {
+    for &number in &fused.equations {
+        for input in &program.equations()[number].inputs {
+            let layout = views.layout(*input);
+            let axes = layout.shape.iter().zip(&layout.strides).filter(|(size, _)| **size != 1);
+            let varying: SmallVec<[(usize, isize); 4]> = axes.map(|(&size, &stride)| (size, stride)).collect();
+            let first = varying.iter().position(|(_, stride)| *stride != 0);
+            if let Some(first) = first.filter(|&first| first > 0) {
+                return varying[first..].iter().map(|(size, _)| size).product();
+            }
+        }
+    }
+    fused.elements
+}

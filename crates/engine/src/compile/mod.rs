@@ -1,0 +1,110 @@
+//! Plans: a program fused, laid out in memory, and run without allocation.
+
+mod buffers;
+mod fuse;
+mod graph;
+mod lower;
+mod run;
+mod summary;
+mod views;
+
+use crate::Tensor;
+use crate::location::Line;
+use crate::primitive::{Attrs, Layout, Primitive, Spec};
+use crate::program::Program;
+use buffers::{ALIGNMENT, ARENA, Regions};
+use lower::Step;
+pub(crate) use run::Input;
+use run::Workspace;
+use std::sync::Mutex;
+pub use summary::PlanSummary;
+use views::Views;
+use wengert_kernels::memory::Span;
+use wengert_kernels::tiled::Tiled;
+
+/// A program that is ready to run on numbers.
+///
+/// It is shared between threads: every call takes a workspace, and puts it back.
+pub(crate) struct Plan {
+    steps: Vec<Placed>,
+    constants: Vec<Tensor>,
+    /// The input that each output updates.
+    updates: Vec<Option<usize>>,
+    /// Bytes of a workspace.
+    arena: usize,
+    workspaces: Mutex<Vec<Workspace>>,
+}
+
+/// A step with the bytes that it reads and writes.
+enum Placed {
+    Loop { tiled: Tiled, reads: Vec<Span>, writes: Vec<Span>, equations: Vec<usize> },
+    Call { op: &'static dyn Primitive, attrs: Attrs, reads: Vec<Read>, writes: Vec<(Span, Spec)>, line: Option<Line> },
+    Copy { read: Read, write: Span },
+}
+
+/// A view of bytes.
+struct Read {
+    span: Span,
+    spec: Spec,
+    layout: Layout,
+}
+
+impl Plan {
+    /// Fuses and lays out a program; output `i` is written over input `updates[i]` where there is one.
+    pub fn new(program: &Program, updates: Vec<Option<usize>>) -> Plan {
+        let views = Views::new(program);
+        let fusion = fuse::fuse(program, &views);
+        let mut steps = lower::lower(program, &views, fusion);
+        let regions = Regions { inputs: program.inputs().len(), constants: program.captures().len(), updates };
+        let buffers = buffers::plan(program, &views, &mut steps, &regions);
+        let span = |var: crate::program::Var| {
+            let span = buffers.spans[var.index()].expect("what is read or written has memory");
+            Span { length: program.spec(var).bytes(), ..span }
+        };
+        let place = |step| match step {
+            Step::Loop { tiled, operands, outputs, equations } => Placed::Loop {
+                tiled,
+                reads: operands.into_iter().map(span).collect(),
+                writes: outputs.into_iter().map(span).collect(),
+                equations,
+            },
+            Step::Call(call) => Placed::Call {
+                op: call.op,
+                attrs: call.attrs,
+                reads: call
+                    .operands
+                    .into_iter()
+                    .map(|operand| Read { span: span(operand.base), spec: operand.spec, layout: operand.layout })
+                    .collect(),
+                writes: call.outputs.into_iter().map(|(var, spec)| (span(var), spec)).collect(),
+                line: call.line,
+            },
+        };
+        let mut steps: Vec<Placed> = steps.into_iter().map(place).collect();
+        let (mut arena, mut first) = (buffers.arena, Vec::new());
+        for &number in &buffers.copied {
+            let output = program.outputs()[number];
+            let base = views.base(output);
+            let mut read =
+                Read { span: span(base), spec: program.spec(output).clone(), layout: views.layout(output).clone() };
+            let write = Span { region: regions.output(number), start: 0, length: program.spec(output).bytes() };
+            if read.span == write && views.is_whole(program, output) {
+                continue;
+            }
+            // An input that is returned and updated by another output is set aside before.
+            if program.inputs().iter().position(|input| *input == base).is_some_and(|input| regions.is_updated(input)) {
+                let aside = Span { region: ARENA, start: arena, length: read.span.length };
+                let spec = program.spec(base);
+                let layout = Layout::contiguous(spec.shape.clone());
+                let whole = Read { span: read.span, spec: spec.clone(), layout };
+                first.push(Placed::Copy { read: whole, write: aside });
+                arena += aside.length.next_multiple_of(ALIGNMENT);
+                read.span = aside;
+            }
+            steps.push(Placed::Copy { read, write });
+        }
+        steps.splice(0..0, first);
+        let constants = program.captures().iter().map(|(_, tensor)| tensor.plain().contiguous()).collect();
+        Plan { steps, constants, updates: regions.updates, arena, workspaces: Mutex::default() }
+    }
+}

@@ -1,0 +1,107 @@
+//! Running a plan.
+
+use super::{Placed, Plan, Read};
+use crate::bind::try_bind;
+use crate::location::Line;
+use crate::primitive::{Out, Spec, View};
+use crate::{Error, Tensor};
+use smallvec::SmallVec;
+use std::sync::PoisonError;
+use wengert_kernels::Block;
+use wengert_kernels::memory::{Memory, Regions, Span};
+
+/// The memory of one call.
+pub(super) struct Workspace {
+    arena: Block,
+    regions: Regions,
+}
+
+/// What a call is given for one input: contiguous numbers, which it may update.
+pub(crate) enum Input<'a> {
+    Read(&'a Tensor),
+    Update(&'a mut Tensor),
+}
+
+impl Plan {
+    /// Runs the program. Inputs are contiguous and have the program's specs, as have outputs, which are unique; outputs that
+    /// update an input are not among them.
+    pub fn run<'a>(
+        &'a self,
+        inputs: impl Iterator<Item = Input<'a>>,
+        outputs: impl Iterator<Item = &'a mut Tensor>,
+        line: Line,
+    ) -> Result<(), Error> {
+        let mut workspace = self.take();
+        let Workspace { arena, regions } = &mut workspace;
+        let mut memory = Memory::new(regions);
+        memory.write(arena.bytes_mut().expect("a workspace is nobody else's"));
+        for input in inputs {
+            match input {
+                Input::Read(tensor) => memory.read(tensor.row_major_bytes()),
+                Input::Update(tensor) => memory.write(tensor.out().bytes),
+            }
+        }
+        self.constants.iter().for_each(|tensor| memory.read(tensor.row_major_bytes()));
+        outputs.for_each(|tensor| memory.write(tensor.out().bytes));
+        let result = self.steps.iter().try_for_each(|step| step.run(&mut memory, line));
+        drop(memory);
+        self.workspaces.lock().unwrap_or_else(PoisonError::into_inner).push(workspace);
+        result
+    }
+
+    fn take(&self) -> Workspace {
+        let free = self.workspaces.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        free.unwrap_or_else(|| Workspace { arena: Block::new(self.arena), regions: Regions::default() })
+    }
+}
+
+impl Placed {
+    fn run(&self, memory: &mut Memory<'_>, line: Line) -> Result<(), Error> {
+        match self {
+            Placed::Loop { tiled, reads, writes, .. } => {
+                tiled.run(memory, reads, writes);
+                Ok(())
+            }
+            Placed::Copy { read, write } => {
+                memory.access(&[read.span], &[*write], |reads, writes| {
+                    wengert_kernels::copy(read.view(reads[0]), Out { dtype: read.spec.dtype, bytes: writes[0] });
+                });
+                Ok(())
+            }
+            Placed::Call { op, attrs, reads, writes, line: own, .. } => {
+                let spans: SmallVec<[Span; 8]> = reads.iter().map(|read| read.span).collect();
+                let targets: SmallVec<[Span; 4]> = writes.iter().map(|(span, _)| *span).collect();
+                let run = |bytes: &[&[u8]], out: &mut [&mut [u8]]| {
+                    let views: SmallVec<[View<'_>; 4]> =
+                        reads.iter().zip(bytes).map(|(read, bytes)| read.view(bytes)).collect();
+                    let mut outs: SmallVec<[Out<'_>; 2]> =
+                        writes.iter().zip(out).map(|((_, spec), bytes)| Out { dtype: spec.dtype, bytes }).collect();
+                    if op.run(attrs, &views, &mut outs)? {
+                        return Ok(());
+                    }
+                    // A kernel of tensors is given copies, and copied from.
+                    let operands: SmallVec<[Tensor; 4]> =
+                        views.iter().zip(reads).map(|(view, read)| copied(*view, &read.spec)).collect();
+                    let operands: SmallVec<[&Tensor; 4]> = operands.iter().collect();
+                    let results = try_bind(*op, attrs.clone(), &operands, own.unwrap_or(line))?;
+                    for (result, out) in results.iter().zip(&mut outs) {
+                        wengert_kernels::copy(result.value.view(), out.reborrow());
+                    }
+                    Ok(())
+                };
+                memory.access(&spans, &targets, run).map_err(|error: Error| error.at(own.unwrap_or(line)))
+            }
+        }
+    }
+}
+
+fn copied(view: View<'_>, spec: &Spec) -> Tensor {
+    Tensor::build(spec, |out| wengert_kernels::copy(view, out)).0
+}
+
+impl Read {
+    fn view<'a>(&'a self, bytes: &'a [u8]) -> View<'a> {
+        let Read { spec, layout, .. } = self;
+        View { dtype: spec.dtype, bytes, offset: layout.offset, shape: &layout.shape, strides: &layout.strides }
+    }
+}

@@ -1,0 +1,96 @@
+//! What a plan does, for people.
+
+use super::{Placed, Plan};
+use crate::primitive::Spec;
+use crate::program::Program;
+use std::fmt;
+
+/// The kernels of a plan in order, and the memory that they need.
+///
+/// ```
+/// use wengert::prelude::*;
+/// let f = compile(|x: &Tensor| (x.exp() * 2.0).sum());
+/// let plan = f.plan(&Tensor::from([1.0, 2.0]));
+/// assert_eq!(plan.kernels(), 1);
+/// assert_eq!(plan.workspace_bytes(), 0);
+/// assert!(plan.to_string().contains("loop over 2 elements: exp, mul, sum"));
+/// ```
+#[derive(Clone, Debug)]
+pub struct PlanSummary {
+    kernels: Vec<String>,
+    workspace_bytes: usize,
+    constant_bytes: usize,
+    input_bytes: usize,
+    output_bytes: usize,
+}
+
+impl PlanSummary {
+    /// How many kernels a call runs.
+    pub fn kernels(&self) -> usize {
+        self.kernels.len()
+    }
+
+    /// The bytes that a call needs besides its inputs, constants and outputs.
+    pub fn workspace_bytes(&self) -> usize {
+        self.workspace_bytes
+    }
+
+    /// The bytes of everything: inputs, constants, outputs that are not inputs updated, and workspace.
+    pub fn total_bytes(&self) -> usize {
+        self.workspace_bytes + self.constant_bytes + self.input_bytes + self.output_bytes
+    }
+}
+
+impl fmt::Display for PlanSummary {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (number, kernel) in self.kernels.iter().enumerate() {
+            writeln!(f, "{number:4}  {kernel}")?;
+        }
+        let megabytes = |bytes: usize| bytes as f64 / 1e6;
+        writeln!(
+            f,
+            "{} kernels; MB: inputs {:.3}, constants {:.3}, outputs {:.3}, workspace {:.3}, all {:.3}",
+            self.kernels.len(),
+            megabytes(self.input_bytes),
+            megabytes(self.constant_bytes),
+            megabytes(self.output_bytes),
+            megabytes(self.workspace_bytes),
+            megabytes(self.total_bytes())
+        )
+    }
+}
+
+impl Plan {
+    pub fn summary(&self, program: &Program) -> PlanSummary {
+        let bytes =
+            |vars: &mut dyn Iterator<Item = &crate::program::Var>| vars.map(|var| program.spec(*var).bytes()).sum();
+        let fresh = program.outputs().iter().zip(&self.updates).filter(|(_, update)| update.is_none());
+        PlanSummary {
+            kernels: self.steps.iter().map(|step| step.text(program)).collect(),
+            workspace_bytes: self.arena,
+            constant_bytes: bytes(&mut program.captures().iter().map(|(var, _)| var)),
+            input_bytes: bytes(&mut program.inputs().iter()),
+            output_bytes: bytes(&mut fresh.map(|(var, _)| var)),
+        }
+    }
+}
+
+impl Placed {
+    fn text(&self, program: &Program) -> String {
+        let name = |number: &usize| program.equations()[*number].op.name();
+        match self {
+            Placed::Loop { tiled, equations, .. } => {
+                let names: Vec<&str> = equations.iter().map(name).collect();
+                format!("loop over {} elements: {}", tiled.elements(), names.join(", "))
+            }
+            Placed::Call { op, attrs, reads, writes, .. } => {
+                let list =
+                    |specs: &mut dyn Iterator<Item = &Spec>| specs.map(Spec::to_string).collect::<Vec<_>>().join(", ");
+                let operands = list(&mut reads.iter().map(|read| &read.spec));
+                let results = list(&mut writes.iter().map(|(_, spec)| spec));
+                format!("{}{attrs}: {operands} -> {results}", op.name())
+            }
+            Placed::Copy { read, .. } => format!("copy {}", read.spec),
+        }
+    }
+}

@@ -1,0 +1,278 @@
+//! A program being rewritten, front to back.
+//!
+//! Variables of the old program keep their numbers, those of new equations come after them; [`Program::renumbered`] puts them in
+//! order at the end. An equation is looked at once, with operands that are rewritten already, so one walk applies rules bottom up.
+
+use super::known::{is_built_in, known};
+use crate::location::Line;
+use crate::primitive::{Attrs, Spec, SpecRef};
+use crate::program::{Equation, Program, Var};
+use crate::tensor::Value;
+use crate::{DType, Shape, Tensor};
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+use wengert_kernels::convert_bits;
+
+/// Where a variable comes from.
+#[derive(Clone, Copy)]
+enum Definition {
+    Input,
+    Capture(usize),
+    Equation(usize),
+}
+
+/// How deep equations that a rule makes are rewritten at once; the rest waits for the next round.
+const DEEPEST: usize = 8;
+
+/// What stands for the only output of an equation, if it is rewritten.
+pub(super) type Rewrite = dyn Fn(&mut Edit<'_>, &Equation) -> Option<Var>;
+
+/// The program that is being made of another.
+pub(super) struct Edit<'r> {
+    rewrite: &'r Rewrite,
+    program: Program,
+    /// By variable.
+    definitions: Vec<Definition>,
+    /// By variable of the old program: what stands for it.
+    renamed: Vec<Var>,
+    /// By variable: how often it is read, by the old program or what is made of it.
+    uses: Vec<u32>,
+    /// By variable: its relu, where there is one.
+    rectified: FxHashMap<Var, Var>,
+    /// Rank-0 constants by dtype and bits.
+    numbers: FxHashMap<(DType, u64), Var>,
+    /// The line of the equation that is being rewritten.
+    line: Option<Line>,
+    depth: usize,
+}
+
+/// One number that fills a tensor.
+#[derive(Clone, Copy)]
+pub(super) struct Number {
+    pub bits: u64,
+    pub dtype: DType,
+}
+
+impl Number {
+    /// Whether it is this number, in its dtype and with this sign.
+    pub fn is(self, number: f64) -> bool {
+        self.bits == convert_bits(number.to_bits(), DType::F64, self.dtype)
+    }
+
+    /// Its value; whole numbers beyond 2^53 are rounded.
+    pub fn value(self) -> f64 {
+        f64::from_bits(convert_bits(self.bits, self.dtype, DType::F64))
+    }
+}
+
+/// Rewrites every equation, and drops what nothing needs any more.
+pub(super) fn rewritten(program: Program, rewrite: &Rewrite) -> Program {
+    let mut edit = Edit::new(program, rewrite);
+    for equation in std::mem::take(&mut edit.program.equations) {
+        edit.take(equation);
+    }
+    for position in 0..edit.program.outputs.len() {
+        edit.program.outputs[position] = edit.renamed[edit.program.outputs[position].index()];
+    }
+    super::prune::run(edit.program)
+}
+
+impl<'r> Edit<'r> {
+    fn new(program: Program, rewrite: &'r Rewrite) -> Edit<'r> {
+        let mut definitions = vec![Definition::Input; program.specs.len()];
+        let mut numbers = FxHashMap::default();
+        for (place, (var, tensor)) in program.captures.iter().enumerate() {
+            definitions[var.index()] = Definition::Capture(place);
+            if let (Some(bits), 0) = (bits_of(tensor), tensor.rank()) {
+                numbers.insert((tensor.dtype(), bits), *var);
+            }
+        }
+        let mut uses = vec![0; program.specs.len()];
+        let read = program.equations.iter().flat_map(|equation| &equation.inputs).chain(&program.outputs);
+        read.for_each(|var| uses[var.index()] += 1);
+        let renamed = (0..program.specs.len() as u32).map(Var).collect();
+        Edit {
+            rewrite,
+            program,
+            definitions,
+            renamed,
+            uses,
+            rectified: FxHashMap::default(),
+            numbers,
+            line: None,
+            depth: 0,
+        }
+    }
+
+    fn take(&mut self, mut equation: Equation) {
+        equation.inputs.iter_mut().for_each(|var| *var = self.renamed[var.index()]);
+        self.line = equation.line;
+        if let [output] = equation.outputs[..]
+            && let Some(var) = (self.rewrite)(self, &equation)
+        {
+            self.renamed[output.index()] = var;
+            self.uses[var.index()] += self.uses[output.index()];
+            return;
+        }
+        self.keep(equation);
+    }
+
+    fn keep(&mut self, equation: Equation) {
+        let place = Definition::Equation(self.program.equations.len());
+        equation.outputs.iter().for_each(|var| self.definitions[var.index()] = place);
+        if equation.op.name() == "relu" && is_built_in(equation.op) {
+            self.rectified.insert(equation.inputs[0], equation.outputs[0]);
+        }
+        self.program.equations.push(equation);
+    }
+
+    /// The relu of a variable, if it is computed already.
+    pub fn rectified(&self, var: Var) -> Option<Var> {
+        self.rectified.get(&var).copied()
+    }
+
+    fn fresh(&mut self, spec: Spec) -> Var {
+        let var = Var(self.program.specs.len() as u32);
+        self.program.specs.push(spec);
+        self.definitions.push(Definition::Input);
+        self.renamed.push(var);
+        self.uses.push(0);
+        var
+    }
+
+    pub fn spec(&self, var: Var) -> &Spec {
+        &self.program.specs[var.index()]
+    }
+
+    pub fn shape(&self, var: Var) -> &Shape {
+        &self.spec(var).shape
+    }
+
+    /// Whether it is read in one place.
+    pub fn is_used_once(&self, var: Var) -> bool {
+        self.uses[var.index()] == 1
+    }
+
+    /// The equation of a built-in primitive that defines a variable as its only output.
+    pub fn definition(&self, var: Var) -> Option<&Equation> {
+        match self.definitions[var.index()] {
+            Definition::Equation(place) => Some(&self.program.equations[place])
+                .filter(|equation| equation.outputs.len() == 1 && is_built_in(equation.op)),
+            _ => None,
+        }
+    }
+
+    /// The attributes and operands of the call of `name` that defines a variable.
+    pub fn call_of(&self, var: Var, name: &str) -> Option<(Attrs, SmallVec<[Var; 4]>)> {
+        let equation = self.definition(var).filter(|equation| equation.op.name() == name)?;
+        Some((equation.attrs.clone(), SmallVec::from_slice(&equation.inputs)))
+    }
+
+    /// The attributes and the operand of the call of `name`, of one operand, that defines a variable.
+    pub fn source_of(&self, var: Var, name: &str) -> Option<(Attrs, Var)> {
+        self.call_of(var, name).map(|(attrs, inputs)| (attrs, inputs[0]))
+    }
+
+    /// The constant that a variable is.
+    pub fn constant(&self, var: Var) -> Option<&Tensor> {
+        match self.definitions[var.index()] {
+            Definition::Capture(place) => Some(&self.program.captures[place].1).filter(|tensor| tensor.is_plain()),
+            _ => None,
+        }
+    }
+
+    /// The number that fills a variable, if it is one repeated constant.
+    pub fn number(&self, var: Var) -> Option<Number> {
+        let (mut var, dtype) = (var, self.spec(var).dtype);
+        while let Some(equation) = self.definition(var).filter(|equation| is_repetition(equation)) {
+            var = equation.inputs[0];
+        }
+        let bits = bits_of(self.constant(var)?)?;
+        Some(Number { bits, dtype })
+    }
+
+    /// Adds a call of a built-in primitive with one output, rewritten by the rules.
+    pub fn call(&mut self, name: &str, attrs: Attrs, inputs: &[Var]) -> Var {
+        let op = known(name);
+        let mut specs = {
+            let operands: SmallVec<[SpecRef<'_>; 4]> = inputs.iter().map(|var| self.spec(*var).as_ref()).collect();
+            op.infer(&attrs, &operands).unwrap_or_else(|error| panic!("a rule makes a wrong call: {error}"))
+        };
+        let output = self.fresh(specs.pop().expect("one output"));
+        let equation = Equation { op, attrs, inputs: inputs.to_vec(), outputs: vec![output], line: self.line };
+        if self.depth < DEEPEST {
+            self.depth += 1;
+            let rewritten = (self.rewrite)(self, &equation);
+            self.depth -= 1;
+            if let Some(var) = rewritten {
+                return var;
+            }
+        }
+        inputs.iter().for_each(|var| self.uses[var.index()] += 1);
+        self.keep(equation);
+        output
+    }
+
+    pub fn reshape(&mut self, x: Var, shape: &Shape) -> Var {
+        if self.shape(x) == shape {
+            return x;
+        }
+        self.call("reshape", Attrs::new().with_sizes("shape", shape.iter()), &[x])
+    }
+
+    pub fn broadcast(&mut self, x: Var, shape: &Shape) -> Var {
+        if self.shape(x) == shape {
+            return x;
+        }
+        self.call("broadcast", Attrs::new().with_sizes("shape", shape.iter()), &[x])
+    }
+
+    pub fn transpose(&mut self, x: Var, permutation: &[usize]) -> Var {
+        if permutation.iter().copied().eq(0..permutation.len()) {
+            return x;
+        }
+        self.call("transpose", Attrs::new().with_sizes("permutation", permutation), &[x])
+    }
+
+    /// A constant of the program.
+    pub fn capture(&mut self, tensor: Tensor) -> Var {
+        let var = self.fresh(tensor.spec());
+        self.definitions[var.index()] = Definition::Capture(self.program.captures.len());
+        self.program.captures.push((var, tensor));
+        var
+    }
+
+    /// The rank-0 constant of these bits.
+    pub fn scalar(&mut self, Number { bits, dtype }: Number) -> Var {
+        if let Some(var) = self.numbers.get(&(dtype, bits)) {
+            return *var;
+        }
+        let var = self.capture(Tensor::one(bits, dtype, 0));
+        self.numbers.insert((dtype, bits), var);
+        var
+    }
+
+    /// A number repeated over a shape.
+    pub fn filled(&mut self, number: f64, spec: &Spec) -> Var {
+        let bits = convert_bits(number.to_bits(), DType::F64, spec.dtype);
+        let scalar = self.scalar(Number { bits, dtype: spec.dtype });
+        self.broadcast(scalar, &spec.shape)
+    }
+}
+
+/// The bits of a plain tensor's only element, or of the one that is all of them.
+pub(super) fn bits_of(tensor: &Tensor) -> Option<u64> {
+    if !tensor.is_plain() {
+        return None;
+    }
+    match (&tensor.value, tensor.splatted().map(|number| number.value)) {
+        (Value::One(one), _) => Some(one.bits),
+        (_, Some(Value::One(one))) => Some(one.bits),
+        _ => None,
+    }
+}
+
+/// Whether an equation gives its operand's numbers again, each at least once if there are any.
+fn is_repetition(equation: &Equation) -> bool {
+    matches!(equation.op.name(), "broadcast" | "reshape" | "transpose")
+}

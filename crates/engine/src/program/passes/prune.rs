@@ -1,0 +1,25 @@
+//! prune - what no output needs is dropped: equations, and constants. Inputs stay.
+
+use crate::program::Program;
+
+pub(super) fn run(mut program: Program) -> Program {
+    let mut needed = vec![false; program.specs.len()];
+    program.outputs.iter().for_each(|var| needed[var.index()] = true);
+    // What reads a variable comes after what defines it.
+    let keeps: Vec<bool> = program
+        .equations
+        .iter()
+        .rev()
+        .map(|equation| {
+            let keeps = equation.outputs.iter().any(|var| needed[var.index()]);
+            if keeps {
+                equation.inputs.iter().for_each(|var| needed[var.index()] = true);
+            }
+            keeps
+        })
+        .collect();
+    let mut keeps = keeps.into_iter().rev();
+    program.equations.retain(|_| keeps.next().expect("one for each equation"));
+    program.captures.retain(|(var, _)| needed[var.index()]);
+    program.renumbered()
+}

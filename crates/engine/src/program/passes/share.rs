@@ -1,0 +1,73 @@
+//! share - the same operation of the same operands is computed once, and a constant is held once.
+//!
+//! Random operations take their key as an operand, so the same call draws the same numbers and is shared too. Calls of functions
+//! with rules of their own are the user's code, and stay.
+
+use super::known::{is_built_in, is_commutative};
+use crate::Tensor;
+use crate::primitive::{Attrs, Spec};
+use crate::program::{Equation, Program, Var};
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+
+/// The most elements of a constant that is compared number by number; larger ones are one if they lie in one place.
+const MOST: usize = 4096;
+
+/// What two equations share if they compute the same.
+#[derive(PartialEq, Eq, Hash)]
+struct Call {
+    name: &'static str,
+    attrs: Attrs,
+    inputs: SmallVec<[Var; 4]>,
+}
+
+pub(super) fn run(mut program: Program) -> Program {
+    let mut renamed: Vec<Var> = (0..program.specs.len() as u32).map(Var).collect();
+    let mut constants: FxHashMap<(Spec, Vec<u8>), Var> = FxHashMap::default();
+    program.captures.retain(|(var, tensor)| {
+        let Some(bytes) = bytes_of(tensor) else { return true };
+        let first = *constants.entry((tensor.spec(), bytes)).or_insert(*var);
+        renamed[var.index()] = first;
+        first == *var
+    });
+    let mut calls: FxHashMap<Call, SmallVec<[Var; 2]>> = FxHashMap::default();
+    calls.reserve(program.equations.len());
+    program.equations.retain_mut(|equation| {
+        equation.inputs.iter_mut().for_each(|var| *var = renamed[var.index()]);
+        if !is_built_in(equation.op) {
+            return true;
+        }
+        match calls.entry(call(equation)) {
+            std::collections::hash_map::Entry::Vacant(entry) => {
+                entry.insert(SmallVec::from_slice(&equation.outputs));
+                true
+            }
+            std::collections::hash_map::Entry::Occupied(entry) => {
+                for (var, first) in equation.outputs.iter().zip(entry.get()) {
+                    renamed[var.index()] = *first;
+                }
+                false
+            }
+        }
+    });
+    program.outputs.iter_mut().for_each(|var| *var = renamed[var.index()]);
+    program.renumbered()
+}
+
+fn call(equation: &Equation) -> Call {
+    let mut inputs: SmallVec<[Var; 4]> = SmallVec::from_slice(&equation.inputs);
+    if is_commutative(equation.op) {
+        inputs.sort_unstable();
+    }
+    Call { name: equation.op.name(), attrs: equation.attrs.clone(), inputs }
+}
+
+/// The numbers of a small constant, row-major.
+fn bytes_of(tensor: &Tensor) -> Option<Vec<u8>> {
+    if !tensor.is_plain() || tensor.elements() > MOST {
+        return None;
+    }
+    let dense = tensor.contiguous();
+    let length = tensor.elements() * tensor.dtype().size();
+    dense.value.view().contiguous_bytes().map(|bytes| bytes[..length].to_vec())
+}

@@ -1,0 +1,115 @@
+//! Staging: trace once for each signature, then run the program.
+
+mod staged;
+mod step;
+
+pub use step::{CompiledStep, compile_step};
+
+use crate::Tree;
+use crate::compile::PlanSummary;
+use crate::error::OrRaise;
+use crate::location::{self, Line};
+use crate::program::Program;
+use staged::{Cache, Pair, Staged};
+use std::panic::Location;
+use std::sync::Arc;
+
+/// A function that is traced once for each signature of its input.
+pub struct Compiled<X, Y, F> {
+    function: F,
+    line: Line,
+    cache: Cache<(), Y>,
+    input: std::marker::PhantomData<fn(&X)>,
+}
+
+/// Stages `f`: its Rust code runs once for each new signature of shapes, dtypes and static fields; calls run the recorded
+/// program. Captured tensors are constants of the program, except leaves that require gradients: they receive them, and the
+/// function is traced again when one was updated inside `no_grad`. Plain Rust values, and tensors behind a `RefCell` that do not
+/// require gradients, are frozen at the first call: make what changes an input.
+///
+/// ```
+/// use wengert::prelude::*;
+/// let f = compile(vmap(grad(|x: &Tensor| (x * x).sum())));
+/// assert_eq!(f.call(&Tensor::from([[1.0], [2.0]])), Tensor::from([[2.0], [4.0]]));
+/// assert_eq!(grad(|x: &Tensor| f.call(x).sum())(&Tensor::from([[1.0], [2.0]])), Tensor::from([[2.0], [2.0]]));
+/// assert_eq!(f.signatures(), 1);
+/// ```
+#[track_caller]
+pub fn compile<X: Tree, Y: Tree, F: Fn(&X) -> Y>(f: F) -> Compiled<X, Y, F> {
+    let line = location::resolve(Location::caller());
+    Compiled { function: f, line, cache: Cache::new(), input: std::marker::PhantomData }
+}
+
+impl<X: Tree, Y: Tree, F: Fn(&X) -> Y> Compiled<X, Y, F> {
+    /// Runs the program of this input's signature; the input may belong to any transform.
+    #[track_caller]
+    pub fn call(&self, x: &X) -> Y {
+        let line = location::resolve(Location::caller());
+        let _scope = location::scope(line);
+        let staged = self.staged(x);
+        let mut slots = staged.take();
+        slots.read(x);
+        let outputs = match staged.runs_on_numbers(&slots.inputs) {
+            true => staged.run(&mut slots, line).map(|()| std::mem::take(&mut slots.outputs)),
+            false => staged.program.evaluate_at(&slots.inputs, line),
+        };
+        staged.give(slots);
+        staged.output.rebuild(outputs.map_err(|error| error.at(line)).or_raise())
+    }
+
+    /// Runs the program and writes what it returns over `y`: into the memory of its tensors, where nobody else can see that. When
+    /// it was called before, nothing is allocated.
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    /// let f = compile(|x: &Tensor| x.exp() + 1.0);
+    /// let mut y = f.call(&Tensor::from([0.0, 0.0]));
+    /// f.call_into(&Tensor::from([0.0, f64::NEG_INFINITY]), &mut y);
+    /// assert_eq!(y, Tensor::from([2.0, 1.0]));
+    /// ```
+    #[track_caller]
+    pub fn call_into(&self, x: &X, y: &mut Y) {
+        let line = location::resolve(Location::caller());
+        let _scope = location::scope(line);
+        let staged = self.staged(x);
+        let mut slots = staged.take();
+        slots.read(x);
+        let mut result = Ok(());
+        match staged.runs_on_numbers(&slots.inputs) {
+            true => {
+                slots.take_output(y);
+                result = staged.run(&mut slots, line);
+                staged.put_output(y, &mut slots);
+            }
+            false => match staged.program.evaluate_at(&slots.inputs, line) {
+                Ok(outputs) => *y = staged.output.rebuild(outputs),
+                Err(error) => result = Err(error),
+            },
+        }
+        staged.give(slots);
+        result.map_err(|error| error.at(line)).or_raise();
+    }
+
+    /// The program of this input's signature.
+    #[track_caller]
+    pub fn program(&self, x: &X) -> Program {
+        let _scope = location::scope(location::resolve(Location::caller()));
+        self.staged(x).program.clone()
+    }
+
+    /// How the program of this input's signature runs on numbers: its kernels and the memory that they need.
+    #[track_caller]
+    pub fn plan(&self, x: &X) -> PlanSummary {
+        let _scope = location::scope(location::resolve(Location::caller()));
+        self.staged(x).summary()
+    }
+
+    /// How many signatures are cached.
+    pub fn signatures(&self) -> usize {
+        self.cache.len()
+    }
+
+    fn staged(&self, x: &X) -> Arc<Staged<(), Y>> {
+        self.cache.get(&Pair(&(), x), self.line, |lift| ((), (self.function)(&x.map_leaves(lift))))
+    }
+}

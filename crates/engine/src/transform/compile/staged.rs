@@ -1,0 +1,321 @@
+//! Programs by signature: traced once, kept, found again.
+
+use crate::autograd::modes::{detects_anomalies, records_tape, tracing};
+use crate::compile::{Input, Plan, PlanSummary};
+use crate::error::OrRaise;
+use crate::interp::{Level, LevelKind, trace};
+use crate::location::Line;
+use crate::primitive::Spec;
+use crate::program::{Builder, Program, Var};
+use crate::tensor::Value;
+use crate::{DType, Error, ErrorKind, Tensor, Tree, TreePath};
+use std::cell::Cell;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+
+/// The places of a tree's leaves, and whatever else two trees of its type can differ in.
+struct Structure(Vec<(String, String)>);
+
+impl Structure {
+    /// Whether it is that of `x`; nothing is allocated.
+    fn is_of(&self, x: &impl Inputs, path: &mut TreePath) -> bool {
+        let (mut words, mut same) = (self.0.iter(), true);
+        x.describe(path, &mut |path, word| {
+            same = same && words.next().is_some_and(|(at, known)| at == path.as_str() && known == word);
+        });
+        same && words.next().is_none()
+    }
+}
+
+/// What decides whether a traced program can be used again: structure, static fields, shapes and dtypes.
+struct Signature {
+    structure: Structure,
+    specs: Vec<Spec>,
+}
+
+impl Signature {
+    fn of(x: &impl Inputs) -> Signature {
+        let (mut structure, mut specs) = (Vec::new(), Vec::new());
+        x.describe(&mut TreePath::root(), &mut |path, word| structure.push((path.to_string(), word.to_string())));
+        x.visit(&mut TreePath::root(), &mut |_, leaf| specs.push(leaf.spec()));
+        Signature { structure: Structure(structure), specs }
+    }
+
+    /// Whether it is that of `x`; nothing is allocated.
+    fn is_of(&self, x: &impl Inputs, path: &mut TreePath) -> bool {
+        let (mut specs, mut same) = (self.specs.iter(), true);
+        let is_next = |specs: &mut std::slice::Iter<'_, Spec>, leaf: &Tensor| {
+            specs.next().is_some_and(|spec| spec.as_ref() == leaf.value.spec_ref())
+        };
+        x.visit(path, &mut |_, leaf| same = same && is_next(&mut specs, leaf));
+        same && specs.next().is_none() && self.structure.is_of(x, path)
+    }
+}
+
+/// What a call is given: one tree, or a state and an input.
+pub(super) trait Inputs {
+    fn visit<'a>(&'a self, path: &mut TreePath, f: &mut dyn FnMut(&TreePath, &'a Tensor));
+    fn describe(&self, path: &mut TreePath, f: &mut dyn FnMut(&TreePath, &str));
+}
+
+/// A state and an input by reference.
+pub(super) struct Pair<'t, S, X>(pub &'t S, pub &'t X);
+
+impl<S: Tree, X: Tree> Inputs for Pair<'_, S, X> {
+    fn visit<'a>(&'a self, path: &mut TreePath, f: &mut dyn FnMut(&TreePath, &'a Tensor)) {
+        path.within("state", |path| self.0.visit(path, f));
+        self.1.visit(path, f);
+    }
+
+    fn describe(&self, path: &mut TreePath, f: &mut dyn FnMut(&TreePath, &str)) {
+        path.within("state", |path| self.0.describe(path, f));
+        self.1.describe(path, f);
+    }
+}
+
+/// The program of one signature; of a function without state, `S` is `()`.
+pub(super) struct Staged<S, Y> {
+    signature: Signature,
+    pub program: Program,
+    /// How it runs on numbers, made when it first does: the program with less work, and its plan.
+    plan: OnceLock<(Program, Plan)>,
+    /// The input that each output updates.
+    updates: Vec<Option<usize>>,
+    /// Trees of the structure of the new state and of what is returned; their leaves are replaced.
+    pub state: S,
+    state_structure: Structure,
+    pub output: Y,
+    output_structure: Structure,
+    /// The versions of captured leaves: an updated leaf has another value, so the function is traced again.
+    versions: Vec<u64>,
+    slots: Mutex<Vec<Slots>>,
+}
+
+/// Room for the tensors of one call, kept between calls.
+#[derive(Default)]
+pub(super) struct Slots {
+    pub path: TreePath,
+    pub inputs: Vec<Tensor>,
+    pub outputs: Vec<Tensor>,
+}
+
+impl Slots {
+    /// The leaves of an input.
+    pub fn read(&mut self, x: &impl Tree) {
+        let Slots { path, inputs, .. } = self;
+        x.visit(path, &mut |_, leaf| inputs.push(leaf.clone()));
+    }
+
+    /// The leaves of a state, whose values are moved: numbers stand in for them.
+    pub fn take_state(&mut self, state: &mut impl Tree) {
+        let Slots { path, inputs, .. } = self;
+        state.visit_mut(path, &mut |_, leaf| {
+            let value = std::mem::replace(&mut leaf.value, Tensor::one(0, DType::F64, 0).value);
+            inputs.push(Tensor { value, link: leaf.link.clone(), slot: None });
+        });
+    }
+
+    /// The leaves of what is about to be overwritten.
+    pub fn take_output(&mut self, y: &mut impl Tree) {
+        let Slots { path, outputs, .. } = self;
+        y.visit_mut(path, &mut |_, leaf| outputs.push(std::mem::replace(leaf, Tensor::one(0, DType::F64, 0))));
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn leaf_versions(program: &Program) -> impl Iterator<Item = u64> + '_ {
+    let leaves = program.captures().iter().filter_map(|(_, tensor)| tensor.link.as_ref());
+    leaves.map(|leaf| leaf.extras(|extras| extras.slot.upgrade()).flatten().map_or(0, |slot| slot.version()))
+}
+
+/// Whether nothing records what is done with a tensor.
+fn is_number(tensor: &Tensor) -> bool {
+    !matches!(tensor.value, Value::Tracer(_)) && (tensor.link.is_none() || !records_tape())
+}
+
+impl<S: Tree, Y: Tree> Staged<S, Y> {
+    /// How it runs on numbers.
+    fn plan(&self) -> &(Program, Plan) {
+        self.plan.get_or_init(|| {
+            let program = self.program.optimised();
+            let plan = Plan::new(&program, self.updates.clone());
+            (program, plan)
+        })
+    }
+
+    pub fn summary(&self) -> PlanSummary {
+        let (program, plan) = self.plan();
+        plan.summary(program)
+    }
+
+    /// Moves the results into `y`.
+    pub fn put_output(&self, y: &mut Y, slots: &mut Slots) {
+        let Slots { path, outputs, .. } = slots;
+        let mut results = outputs.drain(..);
+        match self.output_structure.is_of(&Pair(&(), &*y), path) {
+            true => y.visit_mut(path, &mut |_, leaf| *leaf = results.next().expect("as many results as leaves")),
+            false => *y = self.output.rebuild(results),
+        }
+    }
+
+    /// Moves the first inputs, which were updated, into the state.
+    pub fn put_state(&self, state: &mut S, slots: &mut Slots) {
+        let Slots { path, inputs, .. } = slots;
+        let mut updated = inputs.drain(..);
+        match self.state_structure.is_of(&Pair(&(), &*state), path) {
+            true => state.visit_mut(path, &mut |_, leaf| {
+                leaf.replace_leaf_value(updated.next().expect("as many inputs as leaves").value);
+            }),
+            false => {
+                let count = self.state.leaves().len();
+                *state = self.state.rebuild(updated.take(count));
+            }
+        }
+    }
+
+    pub fn take(&self) -> Slots {
+        lock(&self.slots).pop().unwrap_or_default()
+    }
+
+    pub fn give(&self, mut slots: Slots) {
+        slots.inputs.clear();
+        slots.outputs.clear();
+        lock(&self.slots).push(slots);
+    }
+
+    /// Whether a call on these inputs runs on numbers alone, so that nobody looks at single operations.
+    pub fn runs_on_numbers(&self, inputs: &[Tensor]) -> bool {
+        let captures = self.program.captures().iter().map(|(_, tensor)| tensor);
+        inputs.iter().chain(captures).all(is_number) && !detects_anomalies()
+    }
+
+    /// Runs the plan: inputs that are updated are written over where nobody else can see them, outputs that are not of the
+    /// program's spec, or that others can see, are replaced.
+    pub fn run(&self, slots: &mut Slots, line: Line) -> Result<(), Error> {
+        let (_, plan) = self.plan();
+        let updated = |number: usize| self.updates.contains(&Some(number));
+        for (number, input) in slots.inputs.iter_mut().enumerate() {
+            if !input.is_contiguous() {
+                *input = input.contiguous();
+            }
+            if updated(number) && !input.is_writable() {
+                *input = Tensor::build(&input.spec(), |out| wengert_kernels::copy(input.value.view(), out)).0;
+            }
+        }
+        let fresh = self.program.outputs().iter().zip(&self.updates).filter(|(_, update)| update.is_none());
+        for (number, (var, _)) in fresh.enumerate() {
+            let spec = self.program.spec(*var);
+            let Some(output) = slots.outputs.get_mut(number) else {
+                slots.outputs.push(Tensor::blank(spec));
+                continue;
+            };
+            match output.is_writable() && output.value.spec_ref() == spec.as_ref() {
+                true => (output.link, output.slot) = (None, None),
+                false => *output = Tensor::blank(spec),
+            }
+        }
+        slots.outputs.truncate(self.updates.iter().filter(|update| update.is_none()).count());
+        let inputs = slots.inputs.iter_mut().enumerate().map(|(number, input)| match updated(number) {
+            true => Input::Update(input),
+            false => Input::Read(input),
+        });
+        plan.run(inputs, slots.outputs.iter_mut(), line)
+    }
+}
+
+/// Traced programs, the one that was used last in front.
+pub(super) struct Cache<S, Y> {
+    staged: Mutex<Vec<Arc<Staged<S, Y>>>>,
+    /// How many are kept.
+    pub limit: usize,
+}
+
+/// Makes a tensor of a trace from one of an input.
+pub(super) type Lift<'a> = &'a mut dyn FnMut(&Tensor) -> Tensor;
+
+impl<S: Tree, Y: Tree> Cache<S, Y> {
+    pub fn new() -> Cache<S, Y> {
+        Cache { staged: Mutex::default(), limit: usize::MAX }
+    }
+
+    pub fn len(&self) -> usize {
+        lock(&self.staged).len()
+    }
+
+    /// The program for `x`, traced from `f` unless it is known.
+    pub fn get(&self, x: &impl Inputs, line: Line, f: impl FnOnce(Lift<'_>) -> (S, Y)) -> Arc<Staged<S, Y>> {
+        let mut path = PATH.take();
+        let found = self.find(x, &mut path);
+        PATH.set(path);
+        if let Some(staged) = found {
+            return staged;
+        }
+        let staged = Arc::new(trace(Signature::of(x), line, f));
+        // A program that captured a tensor of a running transform, or one that was computed from a leaf, is good for this
+        // call only.
+        let reusable = |tensor: &Tensor| !matches!(tensor.value, Value::Tracer(_)) && tensor.is_leaf();
+        if staged.program.captures().iter().all(|(_, tensor)| reusable(tensor)) {
+            let mut known = lock(&self.staged);
+            known.insert(0, staged.clone());
+            known.truncate(self.limit);
+        }
+        staged
+    }
+
+    fn find(&self, x: &impl Inputs, path: &mut TreePath) -> Option<Arc<Staged<S, Y>>> {
+        let mut known = lock(&self.staged);
+        let place = known.iter().position(|staged| staged.signature.is_of(x, path))?;
+        if !leaf_versions(&known[place].program).eq(known[place].versions.iter().copied()) {
+            known.remove(place);
+            return None;
+        }
+        known[..=place].rotate_right(1);
+        Some(known[0].clone())
+    }
+}
+
+thread_local! {
+    /// Room for paths, kept between calls.
+    static PATH: Cell<TreePath> = Cell::default();
+}
+
+fn trace<S: Tree, Y: Tree>(signature: Signature, line: Line, f: impl FnOnce(Lift<'_>) -> (S, Y)) -> Staged<S, Y> {
+    let level = Level::open("compile", LevelKind::Trace(Mutex::new(Builder::default())), line);
+    let LevelKind::Trace(builder) = &level.0.kind else { unreachable!("opened as a trace") };
+    let mut lift = |leaf: &Tensor| {
+        let var = lock(builder).input(leaf.spec());
+        trace::lift(&level.0, var, leaf.spec(), line)
+    };
+    let (state, output) = tracing(|| f(&mut lift));
+    let leaves = state.leaves().into_iter().chain(output.leaves());
+    let vars: Vec<Var> = leaves.map(|leaf| trace::variable(&level.0, builder, leaf, line)).collect();
+    let program = lock(builder).finish(vars);
+    if cfg!(debug_assertions) {
+        program.verify().or_raise();
+    }
+    let updated = state.leaves().len();
+    let changed = (0..updated).find(|&i| program.spec(program.inputs()[i]) != program.spec(program.outputs()[i]));
+    if let Some(i) = changed {
+        let (name, _) = &state.named_leaves()[i];
+        let (old, new) = (program.spec(program.inputs()[i]), program.spec(program.outputs()[i]));
+        let message = format!("the state's leaf '{name}' was {old} and becomes {new}");
+        Error::new(ErrorKind::Tree, "compile_step", message)
+            .help("a state keeps its shapes and dtypes")
+            .at(line)
+            .raise();
+    }
+    Staged {
+        signature,
+        plan: OnceLock::new(),
+        updates: (0..program.outputs().len()).map(|i| Some(i).filter(|i| *i < updated)).collect(),
+        versions: leaf_versions(&program).collect(),
+        program,
+        state_structure: Structure(state.structure()),
+        state,
+        output_structure: Structure(output.structure()),
+        output,
+        slots: Mutex::default(),
+    }
+}

@@ -1,0 +1,155 @@
+//! The memory of a program that was laid out beforehand: regions, and spans of bytes in them.
+//!
+//! A plan names its buffers by spans; a call provides the regions: what it reads, what it writes, its own workspace. Whoever
+//! takes parts of them states all at once what is read and what is written, and overlaps are refused.
+
+use smallvec::SmallVec;
+use std::marker::PhantomData;
+
+/// Bytes of a region.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub struct Span {
+    /// The region's number.
+    pub region: usize,
+    /// The first byte.
+    pub start: usize,
+    /// How many bytes.
+    pub length: usize,
+}
+
+impl Span {
+    /// Whether both have a byte in common.
+    ///
+    /// ```
+    /// use wengert_kernels::memory::Span;
+    /// let a = Span { region: 0, start: 0, length: 8 };
+    /// assert!(a.overlaps(&Span { start: 4, ..a }) && !a.overlaps(&Span { start: 8, ..a }));
+    /// assert!(!a.overlaps(&Span { region: 1, ..a }));
+    /// ```
+    pub fn overlaps(&self, other: &Span) -> bool {
+        let apart = self.start + self.length <= other.start || other.start + other.length <= self.start;
+        self.region == other.region && !apart && self.length > 0 && other.length > 0
+    }
+}
+
+#[derive(Clone, Copy)]
+struct Region {
+    start: *mut u8,
+    length: usize,
+    is_writable: bool,
+}
+
+/// Room for the regions of one call, kept between calls so that a call allocates nothing.
+#[derive(Default)]
+pub struct Regions(Vec<Region>);
+
+// SAFETY: the pointers in it are only used through `Memory`, which borrows what they point to.
+unsafe impl Send for Regions {}
+
+/// The regions of one call.
+///
+/// ```
+/// use wengert_kernels::memory::{Memory, Regions, Span};
+/// let (mut regions, input, mut output) = (Regions::default(), [1u8, 2, 3], [0u8; 3]);
+/// let mut memory = Memory::new(&mut regions);
+/// memory.read(&input);
+/// memory.write(&mut output);
+/// let span = |region| Span { region, start: 0, length: 3 };
+/// memory.access(&[span(0)], &[span(1)], |reads, writes| writes[0].copy_from_slice(reads[0]));
+/// drop(memory);
+/// assert_eq!(output, [1, 2, 3]);
+/// ```
+pub struct Memory<'a> {
+    regions: &'a mut Vec<Region>,
+    /// What the regions borrow.
+    borrows: PhantomData<&'a mut [u8]>,
+}
+
+impl<'a> Memory<'a> {
+    /// No regions yet.
+    pub fn new(regions: &'a mut Regions) -> Memory<'a> {
+        regions.0.clear();
+        Memory { regions: &mut regions.0, borrows: PhantomData }
+    }
+
+    /// One more region, which is only read.
+    pub fn read(&mut self, bytes: &'a [u8]) {
+        self.regions.push(Region { start: bytes.as_ptr().cast_mut(), length: bytes.len(), is_writable: false });
+    }
+
+    /// One more region, which may be written.
+    pub fn write(&mut self, bytes: &'a mut [u8]) {
+        self.regions.push(Region { start: bytes.as_mut_ptr(), length: bytes.len(), is_writable: true });
+    }
+
+    /// Calls `f` with the bytes of what it reads and of what it writes. Panics if a span leaves its region, if a region that is
+    /// only read is written, or if something written overlaps anything else.
+    pub fn access<R>(&mut self, reads: &[Span], writes: &[Span], f: impl FnOnce(&[&[u8]], &mut [&mut [u8]]) -> R) -> R {
+        for (number, write) in writes.iter().enumerate() {
+            let alone = reads.iter().chain(&writes[..number]).all(|other| !write.overlaps(other));
+            assert!(alone, "a span is written that is used otherwise at the same time");
+        }
+        // SAFETY: in bounds as `start_of` checks; nothing written overlaps anything else, as just checked; regions are
+        // borrowed for as long as this lives, those that are written exclusively.
+        unsafe {
+            let reads: SmallVec<[&[u8]; 8]> =
+                reads.iter().map(|span| std::slice::from_raw_parts(self.start_of(span, false), span.length)).collect();
+            let mut writes: SmallVec<[&mut [u8]; 4]> = writes
+                .iter()
+                .map(|span| std::slice::from_raw_parts_mut(self.start_of(span, true), span.length))
+                .collect();
+            f(&reads, &mut writes)
+        }
+    }
+
+    /// The address of a span, in bounds.
+    pub(crate) fn start_of(&self, span: &Span, is_written: bool) -> *mut u8 {
+        let region = &self.regions[span.region];
+        let fits = span.start <= region.length && span.length <= region.length - span.start;
+        assert!(fits, "{span:?} leaves its region of {} bytes", region.length);
+        assert!(!is_written || region.is_writable, "{span:?} is written, its region only read");
+        region.start.wrapping_add(span.start)
+    }
+}
+
+impl Drop for Memory<'_> {
+    fn drop(&mut self) {
+        self.regions.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn span(region: usize, start: usize, length: usize) -> Span {
+        Span { region, start, length }
+    }
+
+    #[test]
+    #[should_panic(expected = "used otherwise")]
+    fn what_is_read_cannot_be_written_at_the_same_time() {
+        let (mut regions, mut bytes) = (Regions::default(), [0u8; 8]);
+        let mut memory = Memory::new(&mut regions);
+        memory.write(&mut bytes);
+        memory.access(&[span(0, 0, 5)], &[span(0, 4, 4)], |_, _| ());
+    }
+
+    #[test]
+    #[should_panic(expected = "only read")]
+    fn a_region_that_is_read_is_not_written() {
+        let (mut regions, bytes) = (Regions::default(), [0u8; 8]);
+        let mut memory = Memory::new(&mut regions);
+        memory.read(&bytes);
+        memory.access(&[], &[span(0, 4, 4)], |_, _| ());
+    }
+
+    #[test]
+    #[should_panic(expected = "leaves its region")]
+    fn a_span_stays_in_its_region() {
+        let (mut regions, bytes) = (Regions::default(), [0u8; 8]);
+        let mut memory = Memory::new(&mut regions);
+        memory.read(&bytes);
+        memory.access(&[span(0, 4, usize::MAX)], &[], |_, _| ());
+    }
+}

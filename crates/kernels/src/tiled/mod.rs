@@ -1,0 +1,349 @@
+//! A tiled register machine: chains of elementwise operations, row by row folds and sums as one walk over memory.
+//!
+//! The space of a loop is `rows` x `cols` elements in row-major order, walked in tiles that stay in the nearest cache. An
+//! instruction is a vectorised loop over registers, which are tiles; operands that lie as they are needed are read in place,
+//! and what nobody else reads is written in place. A loop that folds rows has whole rows in every tile, so that
+//! what was folded can be spread again: a softmax is one walk. Tiles and tasks are cut by sizes alone, so bits
+//! do not depend on the number of threads.
+
+mod fold;
+mod run;
+
+pub use fold::Fold;
+
+use crate::dtype::DType;
+use crate::view::{Layout, collapse};
+use smallvec::SmallVec;
+use std::sync::Arc;
+
+/// A vectorised loop: reads its inputs, all of one length, and writes its output. Registers are bytes of what [`held`] says.
+pub type Lane = Arc<dyn Fn(&[&[u8]], &mut [u8]) + Send + Sync>;
+
+/// The type that elements of `dtype` have in registers: what is computed in; masks are bytes.
+///
+/// ```
+/// use wengert_kernels::{DType, tiled::held};
+/// assert_eq!((held(DType::BF16), held(DType::I32), held(DType::Bool)), (DType::F32, DType::I64, DType::Bool));
+/// ```
+pub fn held(dtype: DType) -> DType {
+    if dtype == DType::Bool { DType::Bool } else { dtype.compute() }
+}
+
+/// What a loop reads: elements of the whole space, row-major, by strides. Axes that repeat have stride 0.
+#[derive(Clone, Debug)]
+pub struct Access {
+    /// The type in memory.
+    pub dtype: DType,
+    /// In elements from the start of the span.
+    pub offset: isize,
+    /// The sizes of the axes; their product is that of the space, or of its rows if it is read by rows.
+    pub shape: SmallVec<[usize; 4]>,
+    /// The step along each axis.
+    pub strides: SmallVec<[isize; 4]>,
+    /// Whether there is one element for each row.
+    pub by_rows: bool,
+}
+
+/// One instruction; values are numbered, operands first, then instructions in order.
+pub enum Instruction {
+    /// Element by element, of whole tiles or of one number for each row.
+    Lane {
+        /// The loop.
+        lane: Lane,
+        /// The values that it reads, all by elements or all by rows.
+        inputs: SmallVec<[usize; 3]>,
+        /// What it gives, as in memory; registers hold [`held`] of it.
+        dtype: DType,
+    },
+    /// One number for each row, repeated along the row.
+    Spread(usize),
+    /// Each row to one number.
+    Fold(Fold, usize),
+}
+
+/// Where a value goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// Every element, or the number of every row, in order.
+    Each,
+    /// The sum of all.
+    Total,
+    /// The sum over all rows, one number for each column.
+    Columns,
+}
+
+/// What a loop writes.
+#[derive(Clone, Copy, Debug)]
+pub struct Output {
+    /// The number of the value.
+    pub value: usize,
+    /// How it is written.
+    pub target: Target,
+    /// The type in memory.
+    pub dtype: DType,
+    /// Whether it may be written over an operand.
+    pub in_place: bool,
+}
+
+/// A loop.
+pub struct Tiled {
+    rows: usize,
+    cols: usize,
+    operands: Vec<Operand>,
+    steps: Vec<Step>,
+    outputs: Vec<Output>,
+    /// What every value is.
+    values: Vec<Value>,
+    /// Registers in use, and the elements of each.
+    registers: usize,
+    tile: usize,
+    /// Tiles hold whole rows.
+    by_rows: bool,
+}
+
+struct Operand {
+    dtype: DType,
+    offset: isize,
+    elements: usize,
+    kind: Reading,
+}
+
+enum Reading {
+    /// Contiguous and of the type that registers hold: the memory itself.
+    Direct,
+    /// Through a register.
+    Loaded(Layout),
+    /// Through a register that is the same for every tile.
+    Periodic(Layout),
+}
+
+struct Step {
+    instruction: Instruction,
+    /// The output that the instruction writes in place.
+    direct: Option<usize>,
+}
+
+/// What a value is.
+#[derive(Clone, Copy)]
+struct Value {
+    dtype: DType,
+    by_rows: bool,
+    register: Option<usize>,
+    /// The size of an element in a register, as a power of two.
+    shift: u32,
+}
+
+impl Value {
+    fn new(dtype: DType, by_rows: bool) -> Value {
+        Value { dtype, by_rows, register: None, shift: held(dtype).size().trailing_zeros() }
+    }
+}
+
+/// Bytes of all registers that still leave room for operands in the nearest cache.
+const CACHE: usize = 28 * 1024;
+const SHORTEST: usize = 256;
+const LONGEST: usize = 1024;
+
+/// Elements of a row up to which it is folded in one tile.
+pub const LONGEST_ROW: usize = 8192;
+
+impl Tiled {
+    /// A loop over `rows` x `cols` elements. Rows and columns matter to folds and to outputs of rows and columns.
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use wengert_kernels::{DType, memory::{Memory, Regions, Span}, tiled::{Access, Instruction, Output, Target, Tiled}};
+    /// let square = Instruction::Lane {
+    ///     lane: Arc::new(|x, out| {
+    ///         let (x, out): (&[f32], &mut [f32]) = (bytemuck::cast_slice(x[0]), bytemuck::cast_slice_mut(out));
+    ///         for (out, x) in out.iter_mut().zip(x) { *out = x * x; }
+    ///     }),
+    ///     inputs: [0].into_iter().collect(),
+    ///     dtype: DType::F32,
+    /// };
+    /// let x = Access { dtype: DType::F32, offset: 0, shape: [3].into_iter().collect(), strides: [1].into_iter().collect(), by_rows: false };
+    /// let total = Output { value: 1, target: Target::Total, dtype: DType::F32, in_place: false };
+    /// let tiled = Tiled::new(1, 3, vec![x], vec![square], vec![total]);
+    /// let (input, mut sum, mut regions) = ([1f32, 2.0, 3.0], [0f32], Regions::default());
+    /// let mut memory = Memory::new(&mut regions);
+    /// memory.read(bytemuck::bytes_of(&input));
+    /// memory.write(bytemuck::bytes_of_mut(&mut sum));
+    /// tiled.run(&mut memory, &[Span { region: 0, start: 0, length: 12 }], &[Span { region: 1, start: 0, length: 4 }]);
+    /// drop(memory);
+    /// assert_eq!(sum, [14.0]);
+    /// ```
+    pub fn new(
+        rows: usize,
+        cols: usize,
+        operands: Vec<Access>,
+        instructions: Vec<Instruction>,
+        outputs: Vec<Output>,
+    ) -> Tiled {
+        let mut values: Vec<Value> =
+            operands.iter().map(|operand| Value::new(operand.dtype, operand.by_rows)).collect();
+        for instruction in &instructions {
+            values.push(instruction.value(&values));
+        }
+        let mut operands: Vec<Operand> = operands.into_iter().map(|access| Operand::new(access, rows, cols)).collect();
+        let has_rows = values.iter().any(|value| value.by_rows) || outputs.iter().any(|o| o.target == Target::Columns);
+        // Tiles of whole rows let rows that repeat stay where they are.
+        let by_rows = has_rows || (cols <= LONGEST && operands.iter().any(Operand::repeats_rows));
+        if !by_rows {
+            operands.iter_mut().for_each(Operand::load_always);
+        }
+        let steps = instructions.into_iter().map(|instruction| Step { instruction, direct: None }).collect();
+        let mut tiled = Tiled { rows, cols, operands, steps, outputs, values, registers: 0, tile: 0, by_rows };
+        tiled.allocate();
+        tiled
+    }
+
+    /// Lets an output be written over an operand: what is read of that is read before.
+    pub fn overwrite(&mut self, output: usize) {
+        self.outputs[output].in_place = true;
+        self.allocate();
+    }
+
+    /// Whether an operand is read as it lies from the start of its span, all of it.
+    pub fn reads_whole(&self, operand: usize) -> bool {
+        let operand = &self.operands[operand];
+        matches!(operand.kind, Reading::Direct) && operand.offset == 0
+    }
+
+    /// Whether an output has one element for each of the space.
+    pub fn writes_elements(&self, output: usize) -> bool {
+        let output = &self.outputs[output];
+        output.target == Target::Each && !self.values[output.value].by_rows
+    }
+
+    /// The elements of the space.
+    pub fn elements(&self) -> usize {
+        self.rows * self.cols
+    }
+
+    /// How many instructions it has.
+    pub fn instructions(&self) -> usize {
+        self.steps.len()
+    }
+
+    /// Gives registers to values, those of values that are read no more again to others, and decides the size of tiles.
+    fn allocate(&mut self) {
+        self.values.iter_mut().for_each(|value| value.register = None);
+        self.steps.iter_mut().for_each(|step| step.direct = None);
+        let mut last_read = vec![0; self.values.len()];
+        for (number, step) in self.steps.iter().enumerate() {
+            step.instruction.inputs().for_each(|value| last_read[value] = number);
+        }
+        // What is written is read at the end of the tile, unless an instruction writes it where it belongs.
+        for (number, output) in self.outputs.iter().enumerate() {
+            let step = output.value.checked_sub(self.operands.len());
+            let is_plain = output.target == Target::Each && held(output.dtype) == output.dtype && !output.in_place;
+            let is_only = !self.outputs[..number].iter().any(|other| other.value == output.value);
+            match step {
+                Some(step) if is_plain && is_only => self.steps[step].direct = Some(number),
+                _ => last_read[output.value] = usize::MAX,
+            }
+        }
+        let (mut free, mut ends): (Vec<usize>, Vec<Vec<usize>>) = (Vec::new(), vec![Vec::new(); self.steps.len()]);
+        let take = |registers: &mut usize, free: &mut Vec<usize>| {
+            free.pop().unwrap_or_else(|| {
+                *registers += 1;
+                *registers - 1
+            })
+        };
+        let mut registers = 0;
+        for (value, operand) in self.operands.iter().enumerate() {
+            match operand.kind {
+                Reading::Direct => {}
+                // Operands are loaded at the start of a tile, and those that are the same for all stay.
+                Reading::Periodic(_) => self.values[value].register = Some(take(&mut registers, &mut free)),
+                Reading::Loaded(_) => {
+                    self.values[value].register = Some(take(&mut registers, &mut free));
+                    if let Some(ends) = ends.get_mut(last_read[value]) {
+                        ends.push(value);
+                    }
+                }
+            }
+        }
+        for number in 0..self.steps.len() {
+            let value = self.operands.len() + number;
+            if self.steps[number].direct.is_none() {
+                self.values[value].register = Some(take(&mut registers, &mut free));
+                if let Some(ends) = ends.get_mut(last_read[value].max(number)) {
+                    ends.push(value);
+                }
+            }
+            // An instruction never writes what it reads.
+            free.extend(ends[number].iter().filter_map(|&value| self.values[value].register));
+        }
+        self.registers = registers;
+        let fit = (CACHE / (self.width() * registers.max(1))).clamp(SHORTEST, LONGEST) / 64 * 64;
+        self.tile = match self.by_rows {
+            true => (fit / self.cols.max(1)).max(1) * self.cols,
+            false => fit,
+        };
+    }
+
+    /// Bytes of the widest element in registers.
+    fn width(&self) -> usize {
+        self.values.iter().map(|value| held(value.dtype).size()).max().unwrap_or(1)
+    }
+}
+
+impl Operand {
+    fn new(access: Access, rows: usize, cols: usize) -> Operand {
+        let Access { dtype, offset, shape, strides, by_rows } = access;
+        let length: usize = shape.iter().product();
+        let expected = if by_rows { rows } else { rows * cols };
+        assert_eq!(length, expected, "tiled: an operand of shape {shape:?} for {expected} elements");
+        let layout = collapse(&shape, &strides);
+        let kind = match (&layout.shape[..], &layout.strides[..]) {
+            ([], _) | ([_], [1]) if held(dtype) == dtype => Reading::Direct,
+            ([], _) => Reading::Loaded(Layout { shape: [1].into_iter().collect(), strides: [0].into_iter().collect() }),
+            ([_], [0]) => Reading::Periodic(layout),
+            ([_, period], [0, _]) if *period == cols && !by_rows => Reading::Periodic(layout),
+            _ => Reading::Loaded(layout),
+        };
+        Operand { dtype, offset, elements: length, kind }
+    }
+
+    fn repeats_rows(&self) -> bool {
+        matches!(&self.kind, Reading::Periodic(layout) if layout.rank() == 2)
+    }
+
+    fn load_always(&mut self) {
+        if self.repeats_rows()
+            && let Reading::Periodic(layout) = &mut self.kind
+        {
+            self.kind = Reading::Loaded(std::mem::take(layout));
+        }
+    }
+}
+
+impl Instruction {
+    fn inputs(&self) -> impl Iterator<Item = usize> + '_ {
+        let (many, one) = match self {
+            Instruction::Lane { inputs, .. } => (&inputs[..], None),
+            Instruction::Spread(input) | Instruction::Fold(_, input) => (&[][..], Some(*input)),
+        };
+        many.iter().copied().chain(one)
+    }
+
+    fn value(&self, values: &[Value]) -> Value {
+        let known = |input: usize| values.get(input).expect("tiled: an instruction reads what comes later");
+        match self {
+            Instruction::Lane { inputs, dtype, .. } => {
+                let by_rows = known(inputs[0]).by_rows;
+                assert!(inputs.iter().all(|&input| known(input).by_rows == by_rows), "tiled: rows and elements mixed");
+                Value::new(*dtype, by_rows)
+            }
+            Instruction::Spread(input) => {
+                assert!(known(*input).by_rows, "tiled: elements spread");
+                Value::new(known(*input).dtype, false)
+            }
+            Instruction::Fold(_, input) => {
+                assert!(!known(*input).by_rows, "tiled: rows folded twice");
+                Value::new(known(*input).dtype, true)
+            }
+        }
+    }
+}

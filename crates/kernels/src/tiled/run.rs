@@ -1,0 +1,345 @@
+//! Running a loop: tasks, tiles, instructions.
+
+use super::fold::{Sum, add_all, add_columns, join, store};
+use super::{Instruction, Reading, Target, Tiled, Value, held};
+use crate::dtype::{Compute, DType};
+use crate::map::Walker;
+use crate::memory::{Memory, Span};
+use crate::pool::Block;
+use crate::simd::vectorised;
+use crate::threads::{Disjoint, for_each_tile};
+use smallvec::SmallVec;
+use std::cell::RefCell;
+use std::ops::Range;
+
+/// Elements times instructions below which a region costs more than it saves.
+const PARALLEL_WORK: usize = 400_000;
+
+/// Tasks that a loop is cut into at most, and work that each has at least.
+const MOST_TASKS: usize = 64;
+const TASK_WORK: usize = 100_000;
+
+/// The memory of one call: where operands and outputs start, and where sums are gathered.
+struct Call {
+    operands: SmallVec<[*const u8; 16]>,
+    lengths: SmallVec<[usize; 16]>,
+    outputs: SmallVec<[*mut u8; 8]>,
+}
+
+// SAFETY: tasks write disjoint elements of the outputs, and read operands that nobody writes, or that the same task alone
+// writes, after it has read them.
+unsafe impl Sync for Call {}
+
+thread_local! {
+    /// Registers, kept from one loop to the next.
+    static REGISTERS: RefCell<Vec<[u64; 8]>> = const { RefCell::new(Vec::new()) };
+}
+
+impl Tiled {
+    /// Runs the loop on spans for its operands and its outputs. An output may be the span of an operand that is contiguous and
+    /// has elements of its size: it is overwritten.
+    pub fn run(&self, memory: &mut Memory<'_>, operands: &[Span], outputs: &[Span]) {
+        assert_eq!((operands.len(), outputs.len()), (self.operands.len(), self.outputs.len()), "tiled: one span each");
+        self.expect_apart(operands, outputs);
+        let call = Call {
+            operands: operands.iter().map(|span| memory.start_of(span, false).cast_const()).collect(),
+            lengths: operands.iter().map(|span| span.length).collect(),
+            outputs: outputs.iter().map(|span| memory.start_of(span, true)).collect(),
+        };
+        let elements = self.elements();
+        let work = elements * (self.steps.len() + self.operands.len() + self.outputs.len());
+        let tasks = if work < PARALLEL_WORK { 1 } else { (work / TASK_WORK).min(MOST_TASKS) };
+        let each = elements.div_ceil(tasks).next_multiple_of(self.tile.max(1)).max(1);
+        let tasks = elements.div_ceil(each).max(1);
+        // Sums of each task, one output after the other.
+        let widths: SmallVec<[usize; 8]> = self.outputs.iter().map(|output| self.sums_of(output.target)).collect();
+        let width: usize = widths.iter().sum();
+        let mut sums = Block::new(tasks * width * size_of::<Sum>());
+        let sums = sums.bytes_mut().expect("a new block is unique");
+        sums.fill(0);
+        let shared = Disjoint::new(sums);
+        for_each_tile(tasks, &|task| {
+            let range = task * each..((task + 1) * each).min(elements);
+            let length = width * size_of::<Sum>();
+            // SAFETY: each task has its own sums.
+            let sums = unsafe { shared.range(task * length, length) };
+            self.run_task(&call, range, sums);
+        });
+        if width > 0 {
+            self.write_sums(&call, &widths, sums, outputs);
+        }
+    }
+
+    /// How many sums an output is gathered in.
+    fn sums_of(&self, target: Target) -> usize {
+        match target {
+            Target::Each => 0,
+            Target::Total => 1,
+            Target::Columns => self.cols,
+        }
+    }
+
+    /// Spans are long enough, and what is written is apart from everything else, but for operands that are overwritten.
+    fn expect_apart(&self, operands: &[Span], outputs: &[Span]) {
+        for (number, (output, span)) in self.outputs.iter().zip(outputs).enumerate() {
+            let elements = match (output.target, self.values[output.value].by_rows) {
+                (Target::Each, false) => self.elements(),
+                (Target::Each, true) => self.rows,
+                (target, _) => self.sums_of(target),
+            };
+            assert_eq!(span.length, elements * output.dtype.size(), "tiled: room for {elements} {}", output.dtype);
+            assert!(outputs[..number].iter().all(|other| !other.overlaps(span)), "tiled: two outputs in one place");
+            for (operand, read) in self.operands.iter().zip(operands) {
+                let overwritten = output.in_place
+                    && matches!(operand.kind, Reading::Direct)
+                    && operand.offset == 0
+                    && read == span
+                    && operand.dtype.size() == output.dtype.size();
+                assert!(overwritten || !read.overlaps(span), "tiled: an operand is overwritten while it is read");
+            }
+        }
+        for (operand, span) in self.operands.iter().zip(operands) {
+            let needed = match &operand.kind {
+                Reading::Direct => (operand.offset as usize + operand.elements) * operand.dtype.size(),
+                Reading::Loaded(layout) | Reading::Periodic(layout) => {
+                    let reach = layout.shape.iter().zip(&layout.strides).map(|(&n, &s)| (n as isize - 1) * s.max(0));
+                    (operand.offset + reach.sum::<isize>() + 1) as usize * operand.dtype.size()
+                }
+            };
+            assert!(operand.elements == 0 || needed <= span.length, "tiled: an operand leaves its span");
+        }
+    }
+
+    fn run_task(&self, call: &Call, range: Range<usize>, sums: &mut [u8]) {
+        // A loop inside a loop's task cannot be: lanes only compute.
+        REGISTERS.with_borrow_mut(|registers| {
+            let bytes = self.tile.min(self.elements()) * self.width();
+            let each = bytes.div_ceil(64);
+            if registers.len() < each * self.registers {
+                registers.resize(each * self.registers, [0; 8]);
+            }
+            let start = registers.as_mut_ptr().cast::<u8>();
+            let mut frame = Frame::new(self, call, start, each * 64);
+            let mut from = range.start;
+            while from < range.end {
+                let to = (from + self.tile).min(range.end);
+                frame.run_tile(from..to, sums);
+                from = to;
+            }
+        });
+    }
+
+    /// Sums of all tasks in order.
+    fn write_sums(&self, call: &Call, widths: &[usize], sums: &mut [u8], spans: &[Span]) {
+        let width: usize = widths.iter().sum();
+        let (first, others) = sums.split_at_mut(width * size_of::<Sum>());
+        let mut at = 0;
+        for (number, (output, &count)) in self.outputs.iter().zip(widths).enumerate() {
+            if count > 0 {
+                let range = at * size_of::<Sum>()..(at + count) * size_of::<Sum>();
+                let held = held(self.values[output.value].dtype);
+                for task in others.chunks_exact(width * size_of::<Sum>()) {
+                    join(held, &mut first[range.clone()], &task[range.clone()]);
+                }
+                // SAFETY: the span is in bounds, all tasks have ended, and outputs are apart.
+                let out = unsafe { std::slice::from_raw_parts_mut(call.outputs[number], spans[number].length) };
+                store(&first[range], output.dtype, out);
+                at += count;
+            }
+        }
+    }
+}
+
+/// One thread at work.
+struct Frame<'a> {
+    tiled: &'a Tiled,
+    call: &'a Call,
+    /// Where every value of the tile lies.
+    places: SmallVec<[*mut u8; 64]>,
+    /// Elements of operands that are the same in every tile that are in their registers.
+    ready: usize,
+}
+
+/// The part of the space that is worked on: elements, and rows where tiles hold whole ones.
+#[derive(Clone, Copy)]
+struct Part {
+    from: usize,
+    count: usize,
+    first_row: usize,
+    rows: usize,
+}
+
+impl Part {
+    fn from(&self, value: &Value) -> usize {
+        if value.by_rows { self.first_row } else { self.from }
+    }
+
+    fn count(&self, value: &Value) -> usize {
+        if value.by_rows { self.rows } else { self.count }
+    }
+
+    fn bytes(&self, value: &Value) -> usize {
+        self.count(value) << value.shift
+    }
+}
+
+impl<'a> Frame<'a> {
+    /// `start` is the first register, each of `bytes`.
+    fn new(tiled: &'a Tiled, call: &'a Call, start: *mut u8, bytes: usize) -> Frame<'a> {
+        let place = |value: &Value| value.register.map_or(start, |number| start.wrapping_add(number * bytes));
+        Frame { tiled, call, places: tiled.values.iter().map(place).collect(), ready: 0 }
+    }
+
+    /// The bytes of a value in this tile.
+    ///
+    /// # Safety
+    /// Nobody writes them meanwhile.
+    #[inline(always)]
+    unsafe fn bytes(&self, value: usize, part: &Part) -> &'a [u8] {
+        let length = part.bytes(&self.tiled.values[value]);
+        // SAFETY: registers are long enough for a tile; spans were checked to be; the caller's promise.
+        unsafe { std::slice::from_raw_parts(self.places[value].cast_const(), length) }
+    }
+
+    fn run_tile(&mut self, tile: Range<usize>, sums: &mut [u8]) {
+        let tiled = self.tiled;
+        let (first_row, rows) = match tiled.by_rows && tiled.cols > 0 {
+            true => (tile.start / tiled.cols, tile.len() / tiled.cols),
+            false => (0, 0),
+        };
+        let part = Part { from: tile.start, count: tile.len(), first_row, rows };
+        self.load(&part);
+        for (number, step) in tiled.steps.iter().enumerate() {
+            let value = tiled.operands.len() + number;
+            if let Some(output) = step.direct {
+                let start = part.from(&tiled.values[value]) << tiled.values[value].shift;
+                self.places[value] = self.call.outputs[output].wrapping_add(start);
+            }
+            let length = part.bytes(&tiled.values[value]);
+            // SAFETY: an instruction has a register or an output of its own, which is neither read by it nor an operand, so
+            // nobody else uses these bytes, and nothing else writes those that it reads.
+            unsafe {
+                let out = std::slice::from_raw_parts_mut(self.places[value], length);
+                match &step.instruction {
+                    Instruction::Lane { lane, inputs, .. } => match inputs[..] {
+                        [a] => lane(&[self.bytes(a, &part)], out),
+                        [a, b] => lane(&[self.bytes(a, &part), self.bytes(b, &part)], out),
+                        _ => {
+                            let inputs: SmallVec<[&[u8]; 4]> =
+                                inputs.iter().map(|&input| self.bytes(input, &part)).collect();
+                            lane(&inputs, out);
+                        }
+                    },
+                    Instruction::Spread(input) => {
+                        spread(held(tiled.values[value].dtype), self.bytes(*input, &part), tiled.cols, out);
+                    }
+                    Instruction::Fold(fold, input) => {
+                        fold.rows(held(tiled.values[*input].dtype), self.bytes(*input, &part), tiled.cols, out);
+                    }
+                }
+            }
+        }
+        self.finish(&part, sums);
+    }
+
+    /// Finds operands that are read in place, and fills the registers of others.
+    fn load(&mut self, part: &Part) {
+        let tiled = self.tiled;
+        for (number, operand) in tiled.operands.iter().enumerate() {
+            let value = &tiled.values[number];
+            let (layout, from, count) = match &operand.kind {
+                Reading::Direct => {
+                    let start = (operand.offset as usize + part.from(value)) << value.shift;
+                    self.places[number] = self.call.operands[number].wrapping_add(start).cast_mut();
+                    continue;
+                }
+                Reading::Periodic(_) if self.ready >= part.count => continue,
+                Reading::Periodic(layout) => (layout, 0, part.count),
+                Reading::Loaded(layout) => (layout, part.from(value), part.count(value)),
+            };
+            let register = self.places[number];
+            // SAFETY: the span is in bounds and nothing overwrites operands that are loaded.
+            let bytes = unsafe { std::slice::from_raw_parts(self.call.operands[number], self.call.lengths[number]) };
+            let walker = Walker { dtype: operand.dtype, bytes, offset: operand.offset, layout };
+            // SAFETY: the register is this thread's own, aligned, and long enough for a tile.
+            unsafe {
+                match held(operand.dtype) {
+                    DType::F64 => walker.load(from, std::slice::from_raw_parts_mut(register.cast::<f64>(), count)),
+                    DType::F32 => walker.load(from, std::slice::from_raw_parts_mut(register.cast::<f32>(), count)),
+                    DType::I64 => walker.load(from, std::slice::from_raw_parts_mut(register.cast::<i64>(), count)),
+                    _ => load_bytes(&walker, from, std::slice::from_raw_parts_mut(register, count)),
+                }
+            }
+        }
+        self.ready = self.ready.max(part.count);
+    }
+
+    /// Writes what instructions did not write in place, and adds up sums.
+    fn finish(&self, part: &Part, sums: &mut [u8]) {
+        let (tiled, mut at) = (self.tiled, 0);
+        for (number, output) in tiled.outputs.iter().enumerate() {
+            let value = &tiled.values[output.value];
+            let width = tiled.sums_of(output.target) * size_of::<Sum>();
+            let sums = &mut sums[at..at + width];
+            at += width;
+            let is_direct = |step: usize| tiled.steps[step].direct == Some(number);
+            if output.value.checked_sub(tiled.operands.len()).is_some_and(is_direct) {
+                continue;
+            }
+            // SAFETY: nothing is written while this is read: outputs are apart from each other, and an operand that is
+            // overwritten is either this very value, copied below, or was read before.
+            let bytes = unsafe { self.bytes(output.value, part) };
+            match output.target {
+                Target::Total => add_all(held(value.dtype), bytes, sums.try_into().expect("one sum")),
+                Target::Columns => add_columns(held(value.dtype), bytes, sums),
+                Target::Each => {
+                    let (from, count) = (part.from(value), part.count(value));
+                    let size = output.dtype.size();
+                    let place = self.call.outputs[number].wrapping_add(from * size);
+                    if place.cast_const() != bytes.as_ptr() {
+                        // SAFETY: this tile's part of the output, in bounds.
+                        let out = unsafe { std::slice::from_raw_parts_mut(place, count * size) };
+                        match held(value.dtype) {
+                            DType::F64 => f64::store(bytemuck::cast_slice(bytes), output.dtype, out),
+                            DType::F32 => f32::store(bytemuck::cast_slice(bytes), output.dtype, out),
+                            DType::I64 => i64::store(bytemuck::cast_slice(bytes), output.dtype, out),
+                            _ => out.copy_from_slice(bytes),
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Masks are bytes: read as whole numbers, which are 0 or 1.
+fn load_bytes(walker: &Walker<'_>, from: usize, out: &mut [u8]) {
+    const PART: usize = 256;
+    let mut numbers = [0i64; PART];
+    for (part, out) in out.chunks_mut(PART).enumerate() {
+        let numbers = &mut numbers[..out.len()];
+        walker.load(from + part * PART, numbers);
+        for (out, number) in out.iter_mut().zip(numbers) {
+            *out = *number as u8;
+        }
+    }
+}
+
+/// Every number repeated along its row.
+fn spread(held: DType, numbers: &[u8], cols: usize, out: &mut [u8]) {
+    match held {
+        DType::F64 | DType::I64 => spread_as::<u64>(bytemuck::cast_slice(numbers), cols, bytemuck::cast_slice_mut(out)),
+        DType::F32 => spread_as::<u32>(bytemuck::cast_slice(numbers), cols, bytemuck::cast_slice_mut(out)),
+        _ => spread_as::<u8>(numbers, cols, out),
+    }
+}
+
+vectorised! {
+    fn spread_as[T: Copy](numbers: &[T], cols: usize, out: &mut [T]) {
+        for (row, &number) in out.chunks_exact_mut(cols).zip(numbers) {
+            for out in row {
+                *out = number;
+            }
+        }
+    }
+}

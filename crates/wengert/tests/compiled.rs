@@ -1,0 +1,208 @@
+//! Compiled functions: what is fused, what is updated in place, and that numbers are those of single operations.
+
+use wengert::prelude::*;
+
+fn wave(shape: impl Into<Shape>, phase: f64) -> Tensor {
+    let shape = shape.into();
+    let numbers: Vec<f64> = (0..shape.elements()).map(|i| (1.7 * i as f64 + phase).sin()).collect();
+    Tensor::from_vec(numbers, shape)
+}
+
+/// The compiled function gives what the function gives; how many kernels it runs.
+#[track_caller]
+fn kernels<X: Tree, Y: Tree>(f: impl Fn(&X) -> Y, x: &X) -> usize {
+    let compiled = compile(&f);
+    for (compiled, eager) in compiled.call(x).leaves().into_iter().zip(f(x).leaves()) {
+        assert!(compiled.all_close(eager, 1e-13), "compiled {compiled}, eager {eager}\n{}", compiled_text(&f, x));
+    }
+    compiled.plan(x).kernels()
+}
+
+fn compiled_text<X: Tree, Y: Tree>(f: impl Fn(&X) -> Y, x: &X) -> String {
+    let compiled = compile(f);
+    format!("{}\n{}", compiled.program(x), compiled.plan(x))
+}
+
+#[test]
+fn a_chain_with_its_gradient_is_one_loop() {
+    let f = |(x, w, b): &(Tensor, Tensor, Tensor)| {
+        ((x * w + b).tanh() * (-x * x).exp() + (x * x).log1p() * b.sigmoid()).sum()
+    };
+    let x = (wave([3000], 0.1), wave([3000], 0.7), wave([3000], 1.3));
+    assert_eq!(kernels(value_and_grad(f), &x), 1);
+}
+
+#[test]
+fn a_softmax_by_hand_is_one_loop() {
+    let softmax = |x: &Tensor| {
+        let e = (x - x.amax_keepdim(&[-1])).exp();
+        &e / e.sum_axes_keepdim(&[-1])
+    };
+    assert_eq!(kernels(softmax, &wave([37, 50], 0.3)), 1);
+}
+
+#[test]
+fn a_layer_norm_by_hand_is_one_loop() {
+    let norm = |(x, gain, bias): &(Tensor, Tensor, Tensor)| {
+        let centred = x - x.mean_axes_keepdim(&[-1]);
+        let scale = (centred.square().mean_axes_keepdim(&[-1]) + 1e-5).rsqrt();
+        centred * scale * gain + bias
+    };
+    assert_eq!(kernels(norm, &(wave([37, 50], 0.3), wave([50], 0.2), wave([50], 0.9))), 1);
+}
+
+#[test]
+fn sums_over_rows_columns_and_all_end_a_loop() {
+    let f = |x: &Tensor| {
+        let y = x.exp();
+        (y.sum_axes(&[0]), y.sum_axes(&[1]), y.sum(), y)
+    };
+    assert_eq!(kernels(f, &wave([130, 70], 0.3)), 1);
+}
+
+#[test]
+fn long_loops_are_cut_into_tasks_and_give_the_same_numbers() {
+    let f = |(x, b): &(Tensor, Tensor)| {
+        let y = (x * x).sin() * b + x.exp();
+        (y.sum_axes(&[0]), y.sum(), y)
+    };
+    assert_eq!(kernels(f, &(wave([1500, 300], 0.3), wave([300], 0.4))), 1);
+    let (x, b) = (wave([1500, 300], 0.3).cast(DType::F32), wave([300], 0.4).cast(DType::F32));
+    let compiled = compile(f);
+    let (columns, total, y) = compiled.call(&(x.clone(), b.clone()));
+    let eager = f(&(x, b));
+    assert!(columns.all_close(&eager.0, 1e-6) && total.all_close(&eager.1, 1e-6));
+    assert_eq!(y, eager.2, "elements have the bits of single operations");
+}
+
+#[test]
+fn views_are_read_where_they_lie() {
+    let f = |x: &Tensor| {
+        let x = x.slice((0..4, 0..6));
+        let column = x.slice((.., 0)).unsqueeze(1).broadcast_to([4, 6]);
+        (x.t() + 1.0) * x.flip(&[0]).t() + column.t().reshape([6, 4])
+    };
+    kernels(f, &wave([5, 6], 0.2));
+}
+
+#[test]
+fn every_dtype_gives_the_bits_of_single_operations() {
+    let f = |x: &Tensor| (x * x + x) * 0.5 - x;
+    for dtype in [DType::F64, DType::F32, DType::BF16, DType::F16] {
+        let x = wave([700], 0.3).cast(dtype);
+        assert_eq!(compile(f).call(&x), f(&x), "{dtype}");
+    }
+    let whole = |x: &Tensor| x * x - x;
+    for dtype in [DType::I64, DType::I32] {
+        let x = (wave([700], 0.3) * 1e3).cast(dtype);
+        assert_eq!(compile(whole).call(&x), whole(&x), "{dtype}");
+    }
+}
+
+#[test]
+fn masks_stay_in_registers() {
+    let f = |x: &Tensor| x.gt(0.0).where_(x.exp(), x * 3.0);
+    assert_eq!(kernels(f, &wave([5, 7], 0.1)), 1);
+}
+
+#[test]
+fn an_output_is_written_into_the_memory_of_the_last_one() {
+    let f = compile(|x: &Tensor| x * 2.0);
+    let x = wave([100], 0.2);
+    let mut y = f.call(&x);
+    let alias = y.slice(..);
+    f.call_into(&x, &mut y);
+    assert!(!y.shares_memory_with(&alias), "others do not see what is written");
+    drop(alias);
+    let before = y.clone();
+    let (first, ()) = (before.to_vec::<f64>(), drop(before));
+    f.call_into(&(&x + 1.0), &mut y);
+    assert_eq!(y, (x + 1.0) * 2.0);
+    assert_ne!(y.to_vec::<f64>(), first);
+}
+
+#[test]
+fn a_state_is_updated_in_place_unless_somebody_else_sees_it() {
+    let step = compile_step(|w: &mut Tensor, x: &Tensor| {
+        *w += x;
+        w.sum()
+    });
+    let (mut w, x) = (Tensor::zeros([3, 4]).contiguous(), Tensor::ones([3, 4]));
+    step.call(&mut w, &x);
+    let seen = w.clone();
+    assert_eq!(step.call(&mut w, &x).item(), 24.0);
+    assert_eq!(seen, Tensor::ones([3, 4]));
+    assert_eq!(w, Tensor::full([3, 4], 2.0));
+    let input = w.clone();
+    step.call(&mut w, &input);
+    assert_eq!((w, input), (Tensor::full([3, 4], 4.0), Tensor::full([3, 4], 2.0)));
+}
+
+#[test]
+fn a_state_may_exchange_its_parts() {
+    let step = compile_step(|(a, b): &mut (Tensor, Tensor), _: &()| {
+        std::mem::swap(a, b);
+        *b += 1.0;
+    });
+    let mut state = (Tensor::from([1.0, 2.0]), Tensor::from([10.0, 20.0]));
+    step.call(&mut state, &());
+    assert_eq!(state, (Tensor::from([10.0, 20.0]), Tensor::from([2.0, 3.0])));
+    step.call(&mut state, &());
+    assert_eq!(state, (Tensor::from([2.0, 3.0]), Tensor::from([11.0, 21.0])));
+    let rotate = compile_step(|state: &mut [Tensor; 3], _: &()| state.rotate_left(1));
+    let mut state = [1.0, 2.0, 3.0].map(|x| Tensor::from([x, x]));
+    rotate.call(&mut state, &());
+    assert_eq!(state, [2.0, 3.0, 1.0].map(|x| Tensor::from([x, x])));
+}
+
+#[test]
+fn a_state_that_is_read_after_its_update_keeps_both() {
+    let step = compile_step(|w: &mut Tensor, x: &Tensor| {
+        let old = w.clone();
+        *w = &*w * 2.0 + x;
+        old.matmul(&*w)
+    });
+    let (mut w, x) = (wave([3, 3], 0.4), wave([3, 3], 0.9));
+    let expected = &w * 2.0 + &x;
+    let product = w.matmul(&expected);
+    assert!(step.call(&mut w, &x).all_close(&product, 1e-14));
+    assert!(w.all_close(&expected, 1e-14));
+}
+
+#[test]
+fn a_failing_step_leaves_the_state_alone() {
+    let step = compile_step(|w: &mut Tensor, index: &Tensor| {
+        let row = w.gather(0, index);
+        *w += 1.0;
+        row.sum()
+    });
+    let mut w = Tensor::from([1.0, 2.0]);
+    assert_eq!(step.call(&mut w, &Tensor::from([1i64])).item(), 2.0);
+    let error = catch(|| step.call(&mut w, &Tensor::from([7i64]))).unwrap_err();
+    assert!(error.to_string().contains('7'), "{error}");
+    assert_eq!(w, Tensor::from([2.0, 3.0]));
+}
+
+#[test]
+fn a_state_that_changes_its_shape_is_an_error_with_its_name() {
+    let step = compile_step(|state: &mut (Tensor, Tensor), _: &()| state.1 = state.1.sum());
+    let error = catch(|| step.call(&mut (Tensor::from(1.0), Tensor::from([1.0, 2.0])), &())).unwrap_err();
+    assert!(error.to_string().contains("'1' was f64[2] and becomes f64[]"), "{error}");
+}
+
+#[test]
+fn two_threads_share_one_plan() {
+    let f = compile(|x: &Tensor| (x.exp() * x).sum());
+    std::thread::scope(|scope| {
+        for thread in 0..2 {
+            let f = &f;
+            scope.spawn(move || {
+                for round in 0..50 {
+                    let x = wave([2000], f64::from(thread) + 0.1 * f64::from(round));
+                    assert!(f.call(&x).all_close(&(x.exp() * &x).sum(), 1e-12));
+                }
+            });
+        }
+    });
+    assert_eq!(f.signatures(), 1);
+}
