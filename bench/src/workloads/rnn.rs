@@ -15,9 +15,7 @@ pub fn rnn() -> Workload {
 
 fn loss(p: &[Tensor], data: &[Tensor]) -> Tensor {
     let (x, labels) = (&data[0], &data[1]);
-    let mut h = Tensor::full([32, 128], 0f32);
-    for t in 0..128 {
-        h = (x.select(0, t).linear_bias(&p[0], &p[1]) + h.linear(&p[2])).tanh();
-    }
+    let step = |h: &Tensor, x: &Tensor| ((x.linear_bias(&p[0], &p[1]) + h.linear(&p[2])).tanh(), ());
+    let (h, ()) = scan(step, &Tensor::full([32, 128], 0f32), x);
     h.linear_bias(&p[3], &p[4]).cross_entropy(labels, &CrossEntropy::new())
 }

@@ -6,7 +6,7 @@
 use crate::autograd::modes;
 use crate::error::OrRaise;
 use crate::interp::{
-    Content, Level, LevelKind, Tracer, batch, custom, equation, eval, jet, pattern, tangent, tape, trace,
+    Content, Level, LevelKind, Tracer, batch, control, custom, equation, eval, jet, pattern, tangent, tape, trace,
 };
 use crate::location::{self, Line};
 use crate::primitive::{Attrs, Outputs, Primitive};
@@ -118,9 +118,12 @@ fn dispatch(op: &'static dyn Primitive, attrs: Attrs, operands: &[&Tensor], line
         {
             return custom::apply(None, function, op, &attrs, operands, line);
         }
-        return match linked && modes::records_tape() {
-            true => tape::apply_imperative(op, attrs, operands, line),
-            false => eval::apply(op, &attrs, operands),
+        if !(linked && modes::records_tape()) {
+            return eval::apply(op, &attrs, operands);
+        }
+        return match op.control() {
+            Some(control) => control::apply_imperative(control, op, attrs, operands, line),
+            None => tape::apply_imperative(op, attrs, operands, line),
         };
     };
     check_open(operands)?;
@@ -165,6 +168,9 @@ fn apply_at(
 ) -> Result<Outputs, Error> {
     if let Some(function) = op.function(&attrs) {
         return custom::apply(Some(level), function, op, &attrs, operands, line);
+    }
+    if let Some(control) = op.control() {
+        return control::apply(level, control, op, attrs, operands, line);
     }
     match &level.kind {
         LevelKind::Reverse => tape::apply(level, op, attrs, operands, line),

@@ -54,6 +54,9 @@ pub use ops::Triangle;
 /// The key of a random stream.
 pub use ops::Key;
 
+/// Loops and branches that stay in programs.
+pub use ops::{Count, cond, fori, scan, scan_reverse, scan_times, switch, while_loop};
+
 /// Options of network operations.
 pub use composite::{Bag, CrossEntropy, EmbeddingBag, GridSample, Interpolate, InterpolateMode, Outside, Reduction};
 pub use ops::{Attention, Conv, Norm, Padding, Pool};

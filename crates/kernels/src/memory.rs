@@ -32,6 +32,26 @@ impl Span {
     }
 }
 
+/// What becomes a region of a program inside another.
+#[derive(Clone, Copy)]
+pub enum Part<'a> {
+    /// Bytes that are only read.
+    Read(Span),
+    /// Bytes that may be written; nothing else overlaps them.
+    Write(Span),
+    /// Bytes from elsewhere, which are only read.
+    Bytes(&'a [u8]),
+}
+
+impl Part<'_> {
+    fn span(&self) -> Option<&Span> {
+        match self {
+            Part::Read(span) | Part::Write(span) => Some(span),
+            Part::Bytes(_) => None,
+        }
+    }
+}
+
 #[derive(Clone, Copy)]
 struct Region {
     start: *mut u8,
@@ -100,6 +120,42 @@ impl<'a> Memory<'a> {
                 .collect();
             f(&reads, &mut writes)
         }
+    }
+
+    /// The regions of a program inside this one: parts of these regions, and other bytes that are only read. Panics as
+    /// [`access`](Memory::access) does.
+    ///
+    /// ```
+    /// use wengert_kernels::memory::{Memory, Part, Regions, Span};
+    /// let (mut regions, mut inner, mut bytes) = (Regions::default(), Regions::default(), [1u8, 2, 3, 4]);
+    /// let mut memory = Memory::new(&mut regions);
+    /// memory.write(&mut bytes);
+    /// let half = |start| Span { region: 0, start, length: 2 };
+    /// let mut nested = memory.nest(&mut inner, &[Part::Read(half(0)), Part::Write(half(2))]);
+    /// let whole = |region| Span { region, start: 0, length: 2 };
+    /// nested.access(&[whole(0)], &[whole(1)], |reads, writes| writes[0].copy_from_slice(reads[0]));
+    /// drop((nested, memory));
+    /// assert_eq!(bytes, [1, 2, 1, 2]);
+    /// ```
+    pub fn nest<'b>(&'b mut self, regions: &'b mut Regions, parts: &[Part<'b>]) -> Memory<'b> {
+        let mut nested = Memory::new(regions);
+        for (number, part) in parts.iter().enumerate() {
+            if let Part::Write(span) = part {
+                let others = parts.iter().enumerate().filter(|(other, _)| *other != number);
+                let alone = others.into_iter().all(|(_, other)| other.span().is_none_or(|other| !other.overlaps(span)));
+                assert!(alone, "a span is written that is used otherwise at the same time");
+            }
+            match part {
+                Part::Bytes(bytes) => nested.read(bytes),
+                Part::Read(span) | Part::Write(span) => {
+                    let is_writable = matches!(part, Part::Write(_));
+                    // This memory stays borrowed as long as the nested one lives.
+                    let start = self.start_of(span, is_writable);
+                    nested.regions.push(Region { start, length: span.length, is_writable });
+                }
+            }
+        }
+        nested
     }
 
     /// The address of a span, in bounds.

@@ -29,20 +29,23 @@ pub use wengert_engine::{
     try_fixed_point, try_linear_solve, try_odeint, try_root,
 };
 
+pub use wengert_engine::{Count, cond, fori, scan, scan_reverse, scan_times, switch, while_loop};
+
 /// Everything a program usually needs.
 pub mod prelude {
     pub use crate::autograd::{Backward, Tape, detect_anomaly, enable_grad, no_grad, record_values};
     pub use crate::program::Program;
     pub use crate::{
-        Adjoint, Argmin, Attention, Axes, Bag, Colouring, Compiled, CompiledStep, Conv, CrossEntropy, DType, Ellipsis,
-        EmbeddingBag, Error, ErrorKind, FixedPoint, GradCheck, GridSample, Interpolate, InterpolateMode, Jacobian, Key,
-        Krylov, LinearMap, MatrixNorm, NewAxis, Norm, Ode, Operand, Outside, PadMode, Padding, Pattern, PlanSummary,
-        Pool, Pullback, Reduction, Root, ScatterReduce, Select, Shape, SparseHessian, SparseJacobian, Tensor, Tree,
-        TreePath, Triangle, argmin, catch, checkpoint, checkpoint_chain, compile, compile_step, custom_jvp, custom_vjp,
-        fixed_point, gauss_newton_product, grad, grad_with_aux, grad_wrt, gradcheck, hessian, hessian_pattern, hvp,
-        jacfwd, jacobian, jacobian_pattern, jacrev, jet, jvp, laplacian, linear_solve, linearize, odeint, root,
-        stop_gradient, try_argmin, try_fixed_point, try_linear_solve, try_odeint, try_root, value_and_grad,
-        value_and_grad_with_aux, value_and_grad_wrt, vhp, vjp, vmap, vmap_with,
+        Adjoint, Argmin, Attention, Axes, Bag, Colouring, Compiled, CompiledStep, Conv, Count, CrossEntropy, DType,
+        Ellipsis, EmbeddingBag, Error, ErrorKind, FixedPoint, GradCheck, GridSample, Interpolate, InterpolateMode,
+        Jacobian, Key, Krylov, LinearMap, MatrixNorm, NewAxis, Norm, Ode, Operand, Outside, PadMode, Padding, Pattern,
+        PlanSummary, Pool, Pullback, Reduction, Root, ScatterReduce, Select, Shape, SparseHessian, SparseJacobian,
+        Tensor, Tree, TreePath, Triangle, argmin, catch, checkpoint, checkpoint_chain, compile, compile_step, cond,
+        custom_jvp, custom_vjp, fixed_point, fori, gauss_newton_product, grad, grad_with_aux, grad_wrt, gradcheck,
+        hessian, hessian_pattern, hvp, jacfwd, jacobian, jacobian_pattern, jacrev, jet, jvp, laplacian, linear_solve,
+        linearize, odeint, root, scan, scan_reverse, scan_times, stop_gradient, switch, try_argmin, try_fixed_point,
+        try_linear_solve, try_odeint, try_root, value_and_grad, value_and_grad_with_aux, value_and_grad_wrt, vhp, vjp,
+        vmap, vmap_with, while_loop,
     };
 }
 
@@ -58,7 +61,7 @@ macro_rules! guide {
     };
 }
 
-guide!(trees reverse forward jacobians sparsity taylor batching checkpoints custom_rules implicit covectors);
+guide!(trees reverse forward jacobians sparsity taylor batching control_flow checkpoints custom_rules implicit covectors);
 
 /// The README's examples run as tests too.
 #[cfg(doctest)]

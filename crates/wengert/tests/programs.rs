@@ -138,3 +138,58 @@ fn a_repeated_number_larger_than_memory_prints() {
     assert_eq!(Tensor::from(true).to_string(), "true");
     assert_eq!(Tensor::from(i64::MAX).to_string(), "9223372036854775807");
 }
+
+#[test]
+fn loops_and_branches_carry_programs() {
+    let scanned = |(w, x): &(Tensor, Tensor)| {
+        let step = |h: &Tensor, x: &Tensor| {
+            let h = (w * h + x).tanh();
+            (h.clone(), h)
+        };
+        scan(step, &Tensor::from(0.0), x)
+    };
+    let x = (Tensor::from(0.5), Tensor::from([1.0, 2.0, 3.0]));
+    traced("scan", scanned, x.clone());
+    traced("scan_gradient", grad(|x: &(Tensor, Tensor)| scanned(x).0), x.clone());
+    traced("scan_tangent", |x: &(Tensor, Tensor)| jvp(scanned, x, x).1, x);
+    let halved = |x: &Tensor| while_loop(|x: &Tensor| x.gt(1.0), |x: &Tensor| x * 0.5 + x.sin() * 0.1, x);
+    traced("while", halved, Tensor::from(9.0));
+    traced("while_gradient", grad(halved), Tensor::from(9.0));
+    traced("while_batch", vmap(halved), Tensor::from([9.0, 0.5]));
+    let chosen = |x: &Tensor| cond(&x.gt(0.0), |x: &Tensor| x.exp() * x, |x: &Tensor| x * 2.0, x);
+    traced("cond", chosen, Tensor::from(0.5));
+    traced("cond_gradient", grad(chosen), Tensor::from(0.5));
+    let nested = |x: &Tensor| {
+        let step = |c: &Tensor, x: &Tensor| {
+            let c = cond(&x.gt(0.0), |c: &Tensor| fori(4, |_: &Tensor, c: &Tensor| c * x, c), |c: &Tensor| c + x, c);
+            (c.clone(), c)
+        };
+        scan(step, &Tensor::from(1.0), x).1
+    };
+    traced("nested", nested, Tensor::from([1.5, -0.5]));
+}
+
+#[test]
+fn bodies_may_be_commented_and_are_checked_against_the_operands() {
+    let text = "program(a: f64[], b: f64[3]) {
+      // a running product
+      c: f64[], d: f64[3] = scan[consts=0, carry=1, length=3, reverse=0](a, b) body(p: f64[], x: f64[]) {
+        q: f64[] = mul(p, x)   // of everything so far
+        return q, q
+      }
+      return d
+    }";
+    let product = Program::parse(text).unwrap();
+    let inputs = [Tensor::from(2.0), Tensor::from([1.0, 3.0, 5.0])];
+    assert_eq!(product.evaluate(&inputs).unwrap()[0], Tensor::from([2.0, 6.0, 30.0]));
+    let wrong = |from: &str, to: &str, expected: &str| {
+        let error = Program::parse(&text.replace(from, to)).unwrap_err().to_string();
+        assert!(error.contains(expected), "{error}");
+    };
+    wrong("x: f64[]", "x: f32[]", "mul");
+    wrong("length=3", "length=4", "operand 1 is f64[3], the body takes f64[4]");
+    wrong("return q, q", "return q", "scan gives f64[], declared as f64[], f64[3]");
+    wrong("body(", "boy(", "scan has no attribute 'boy'");
+    wrong("return q, q\n      }", "return q, q\n", "line 7");
+    wrong("mul(p, x)", "mul(p, a)", "line 4: 'a' is not defined");
+}

@@ -22,6 +22,8 @@ pub(super) struct Buffers {
     pub arena: usize,
     /// Outputs that are not written by their step: copied at the end.
     pub copied: Vec<usize>,
+    /// Where the scratch memory of every step begins.
+    pub scratch: Vec<usize>,
 }
 
 /// A piece of the workspace.
@@ -89,8 +91,8 @@ pub(super) fn plan(program: &Program, views: &Views, steps: &mut [Step], regions
         }
     }
     allow_updates(steps, &spans);
-    let arena = Arena::new(program, views, steps, times, &copied, &spans).place(&mut spans);
-    Buffers { spans, arena, copied }
+    let (arena, scratch) = Arena::new(program, views, steps, times, &copied, &spans).place(&mut spans);
+    Buffers { spans, arena, copied, scratch }
 }
 
 /// The step that writes each variable and the last one that reads it.
@@ -153,6 +155,8 @@ fn allow_updates(steps: &mut [Step], spans: &[Option<Span>]) {
 struct Arena {
     pieces: Vec<Piece>,
     of: Vec<Option<usize>>,
+    /// The scratch memory of every step.
+    scratch: Vec<usize>,
 }
 
 impl Arena {
@@ -167,8 +171,11 @@ impl Arena {
         for &number in copied {
             times.read[views.base(program.outputs()[number]).index()] = usize::MAX;
         }
-        let mut arena = Arena { pieces: Vec::new(), of: vec![None; program.variables()] };
+        let mut arena = Arena { pieces: Vec::new(), of: vec![None; program.variables()], scratch: Vec::new() };
         for number in 0..steps.len() {
+            let bytes = steps[number].scratch();
+            arena.pieces.push(Piece { bytes, first: number, last: number, start: 0 });
+            arena.scratch.push(arena.pieces.len() - 1);
             for var in steps[number].writes() {
                 if spans[var.index()].is_some() {
                     continue;
@@ -206,7 +213,7 @@ impl Arena {
     }
 
     /// Largest first, each where it overlaps nothing that is alive at the same time; the bytes of all.
-    fn place(mut self, spans: &mut [Option<Span>]) -> usize {
+    fn place(mut self, spans: &mut [Option<Span>]) -> (usize, Vec<usize>) {
         let mut order: Vec<usize> = (0..self.pieces.len()).collect();
         order.sort_by_key(|&piece| (std::cmp::Reverse(self.pieces[piece].bytes), piece));
         let mut placed: Vec<usize> = Vec::new();
@@ -236,6 +243,6 @@ impl Arena {
                 *span = Some(Span { region: ARENA, start: self.pieces[*piece].start, length: 0 });
             }
         }
-        total
+        (total, self.scratch.into_iter().map(|piece| self.pieces[piece].start).collect())
     }
 }

@@ -1,17 +1,31 @@
 //! From equations to what runs: spans of memory, loops, calls.
 
+use super::flow::FlowPlan;
 use super::fuse::{Fusion, Kernel, Loop, Role};
 use super::views::Views;
 use crate::location::Line;
 use crate::primitive::{Attrs, Layout, Primitive, Spec};
+use crate::program::control::Flow;
 use crate::program::{Program, Var};
 use smallvec::SmallVec;
 use wengert_kernels::tiled::{Access, Instruction, Output, Target, Tiled};
 
 /// One step of a plan; operands and outputs name variables that have memory of their own.
 pub(super) enum Step {
-    Loop { tiled: Tiled, operands: Vec<Var>, outputs: Vec<Var>, equations: Vec<usize> },
+    Loop {
+        tiled: Tiled,
+        operands: Vec<Var>,
+        outputs: Vec<Var>,
+        equations: Vec<usize>,
+    },
     Call(Call),
+    /// A loop or a branch, the operands that are copied before because they do not lie in one piece, and where they go in the
+    /// scratch memory.
+    Flow {
+        call: Call,
+        flow: FlowPlan,
+        gathered: Vec<(usize, usize)>,
+    },
 }
 
 /// An equation that runs by itself.
@@ -35,7 +49,7 @@ impl Step {
     pub fn reads(&self) -> SmallVec<[Var; 8]> {
         match self {
             Step::Loop { operands, .. } => operands.iter().copied().collect(),
-            Step::Call(call) => call.operands.iter().map(|operand| operand.base).collect(),
+            Step::Call(call) | Step::Flow { call, .. } => call.operands.iter().map(|operand| operand.base).collect(),
         }
     }
 
@@ -43,7 +57,15 @@ impl Step {
     pub fn writes(&self) -> SmallVec<[Var; 8]> {
         match self {
             Step::Loop { outputs, .. } => outputs.iter().copied().collect(),
-            Step::Call(call) => call.outputs.iter().map(|(var, _)| *var).collect(),
+            Step::Call(call) | Step::Flow { call, .. } => call.outputs.iter().map(|(var, _)| *var).collect(),
+        }
+    }
+
+    /// The bytes that it needs while it runs.
+    pub fn scratch(&self) -> usize {
+        match self {
+            Step::Flow { flow, .. } => flow.scratch.0,
+            _ => 0,
         }
     }
 }
@@ -79,10 +101,27 @@ pub(super) fn lower(program: &Program, views: &Views, fusion: Fusion) -> Vec<Ste
     let escapes = escapes(program, views, &fusion);
     let Fusion { kernels, roles } = fusion;
     let step = |kernel| match kernel {
-        Kernel::Call(number) => Step::Call(call(program, views, number)),
+        Kernel::Call(number) => {
+            let call = call(program, views, number);
+            match call.op.control().and_then(|control| control.flow(&call.attrs)) {
+                Some(flow) => flow_step(call, &flow),
+                None => Step::Call(call),
+            }
+        }
         Kernel::Loop(fused) => Lowering::new(program, views, &roles, &fused).run(&escapes),
     };
     kernels.into_iter().map(step).collect()
+}
+
+fn flow_step(call: Call, flow: &Flow) -> Step {
+    let mut flow = FlowPlan::new(flow);
+    let mut gathered = Vec::new();
+    for (place, operand) in call.operands.iter().enumerate() {
+        if !flow.reads_in_place(place, operand) {
+            gathered.push((place, flow.scratch.take(operand.spec.bytes())));
+        }
+    }
+    Step::Flow { call, flow, gathered }
 }
 
 fn call(program: &Program, views: &Views, number: usize) -> Call {

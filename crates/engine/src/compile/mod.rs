@@ -1,6 +1,7 @@
 //! Plans: a program fused, laid out in memory, and run without allocation.
 
 mod buffers;
+mod flow;
 mod fuse;
 mod graph;
 mod lower;
@@ -11,9 +12,10 @@ mod views;
 use crate::Tensor;
 use crate::location::Line;
 use crate::primitive::{Attrs, Layout, Primitive, Spec};
-use crate::program::Program;
+use crate::program::{Program, Var};
 use buffers::{ALIGNMENT, ARENA, Regions};
-use lower::Step;
+use flow::FlowPlan;
+use lower::{Operand, Step};
 pub(crate) use run::Input;
 use run::Workspace;
 use std::sync::Mutex;
@@ -37,9 +39,32 @@ pub(crate) struct Plan {
 
 /// A step with the bytes that it reads and writes.
 enum Placed {
-    Loop { tiled: Tiled, reads: Vec<Span>, writes: Vec<Span>, equations: Vec<usize> },
-    Call { op: &'static dyn Primitive, attrs: Attrs, reads: Vec<Read>, writes: Vec<(Span, Spec)>, line: Option<Line> },
-    Copy { read: Read, write: Span },
+    Loop {
+        tiled: Tiled,
+        reads: Vec<Span>,
+        writes: Vec<Span>,
+        equations: Vec<usize>,
+    },
+    Call {
+        op: &'static dyn Primitive,
+        attrs: Attrs,
+        reads: Vec<Read>,
+        writes: Vec<(Span, Spec)>,
+        line: Option<Line>,
+    },
+    /// A loop or a branch: what is copied together before, operands, outputs, and the memory that it needs meanwhile.
+    Flow {
+        name: &'static str,
+        flow: FlowPlan,
+        gathered: Vec<(Read, Span)>,
+        reads: Vec<Read>,
+        writes: Vec<(Span, Spec)>,
+        scratch: Span,
+    },
+    Copy {
+        read: Read,
+        write: Span,
+    },
 }
 
 /// A view of bytes.
@@ -57,11 +82,17 @@ impl Plan {
         let mut steps = lower::lower(program, &views, fusion);
         let regions = Regions { inputs: program.inputs().len(), constants: program.captures().len(), updates };
         let buffers = buffers::plan(program, &views, &mut steps, &regions);
-        let span = |var: crate::program::Var| {
+        let span = |var: Var| {
             let span = buffers.spans[var.index()].expect("what is read or written has memory");
             Span { length: program.spec(var).bytes(), ..span }
         };
-        let place = |step| match step {
+        let reads = |operands: Vec<Operand>| -> Vec<Read> {
+            let read = |operand: Operand| Read { span: span(operand.base), spec: operand.spec, layout: operand.layout };
+            operands.into_iter().map(read).collect()
+        };
+        let writes =
+            |outputs: Vec<(Var, Spec)>| outputs.into_iter().map(|(var, spec)| (span(var), spec)).collect::<Vec<_>>();
+        let place = |(number, step): (usize, Step)| match step {
             Step::Loop { tiled, operands, outputs, equations } => Placed::Loop {
                 tiled,
                 reads: operands.into_iter().map(span).collect(),
@@ -71,16 +102,24 @@ impl Plan {
             Step::Call(call) => Placed::Call {
                 op: call.op,
                 attrs: call.attrs,
-                reads: call
-                    .operands
-                    .into_iter()
-                    .map(|operand| Read { span: span(operand.base), spec: operand.spec, layout: operand.layout })
-                    .collect(),
-                writes: call.outputs.into_iter().map(|(var, spec)| (span(var), spec)).collect(),
+                reads: reads(call.operands),
+                writes: writes(call.outputs),
                 line: call.line,
             },
+            Step::Flow { call, flow, gathered } => {
+                let scratch = Span { region: ARENA, start: buffers.scratch[number], length: flow.scratch.0 };
+                let mut reads = reads(call.operands);
+                let gather = |(place, start): (usize, usize)| {
+                    let spec = reads[place].spec.clone();
+                    let aside = Span { start: scratch.start + start, length: spec.bytes(), ..scratch };
+                    let layout = Layout::contiguous(spec.shape.clone());
+                    (std::mem::replace(&mut reads[place], Read { span: aside, spec, layout }), aside)
+                };
+                let gathered = gathered.into_iter().map(gather).collect();
+                Placed::Flow { name: call.op.name(), flow, gathered, reads, writes: writes(call.outputs), scratch }
+            }
         };
-        let mut steps: Vec<Placed> = steps.into_iter().map(place).collect();
+        let mut steps: Vec<Placed> = steps.into_iter().enumerate().map(place).collect();
         let (mut arena, mut first) = (buffers.arena, Vec::new());
         for &number in &buffers.copied {
             let output = program.outputs()[number];
@@ -106,5 +145,11 @@ impl Plan {
         steps.splice(0..0, first);
         let constants = program.captures().iter().map(|(_, tensor)| tensor.plain().contiguous()).collect();
         Plan { steps, constants, updates: regions.updates, arena, workspaces: Mutex::default() }
+    }
+
+    /// How many plans lie inside each other below this one.
+    fn depth(&self) -> usize {
+        let depth = |step: &Placed| if let Placed::Flow { flow, .. } = step { flow.depth() } else { 0 };
+        self.steps.iter().map(depth).max().unwrap_or(0)
     }
 }

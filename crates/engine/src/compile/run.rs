@@ -14,6 +14,8 @@ use wengert_kernels::memory::{Memory, Regions, Span};
 pub(super) struct Workspace {
     arena: Block,
     regions: Regions,
+    /// Those of plans inside this one, by depth.
+    nested: Vec<Regions>,
 }
 
 /// What a call is given for one input: contiguous numbers, which it may update.
@@ -32,7 +34,7 @@ impl Plan {
         line: Line,
     ) -> Result<(), Error> {
         let mut workspace = self.take();
-        let Workspace { arena, regions } = &mut workspace;
+        let Workspace { arena, regions, nested } = &mut workspace;
         let mut memory = Memory::new(regions);
         memory.write(arena.bytes_mut().expect("a workspace is nobody else's"));
         for input in inputs {
@@ -43,30 +45,41 @@ impl Plan {
         }
         self.constants.iter().for_each(|tensor| memory.read(tensor.row_major_bytes()));
         outputs.for_each(|tensor| memory.write(tensor.out().bytes));
-        let result = self.steps.iter().try_for_each(|step| step.run(&mut memory, line));
+        let result = self.run_steps(&mut memory, nested, line);
         drop(memory);
         self.workspaces.lock().unwrap_or_else(PoisonError::into_inner).push(workspace);
         result
     }
 
+    /// Runs it on memory that is given.
+    pub(super) fn run_steps(&self, memory: &mut Memory<'_>, nested: &mut [Regions], line: Line) -> Result<(), Error> {
+        self.steps.iter().try_for_each(|step| step.run(memory, nested, line))
+    }
+
     fn take(&self) -> Workspace {
         let free = self.workspaces.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        free.unwrap_or_else(|| Workspace { arena: Block::new(self.arena), regions: Regions::default() })
+        free.unwrap_or_else(|| Workspace {
+            arena: Block::new(self.arena),
+            regions: Regions::default(),
+            nested: (0..self.depth()).map(|_| Regions::default()).collect(),
+        })
     }
 }
 
 impl Placed {
-    fn run(&self, memory: &mut Memory<'_>, line: Line) -> Result<(), Error> {
+    fn run(&self, memory: &mut Memory<'_>, nested: &mut [Regions], line: Line) -> Result<(), Error> {
         match self {
             Placed::Loop { tiled, reads, writes, .. } => {
                 tiled.run(memory, reads, writes);
                 Ok(())
             }
             Placed::Copy { read, write } => {
-                memory.access(&[read.span], &[*write], |reads, writes| {
-                    wengert_kernels::copy(read.view(reads[0]), Out { dtype: read.spec.dtype, bytes: writes[0] });
-                });
+                read.copy(memory, *write);
                 Ok(())
+            }
+            Placed::Flow { flow, gathered, reads, writes, scratch, .. } => {
+                gathered.iter().for_each(|(read, write)| read.copy(memory, *write));
+                flow.run(memory, nested, *scratch, reads, writes, line)
             }
             Placed::Call { op, attrs, reads, writes, line: own, .. } => {
                 let spans: SmallVec<[Span; 8]> = reads.iter().map(|read| read.span).collect();
@@ -100,6 +113,12 @@ fn copied(view: View<'_>, spec: &Spec) -> Tensor {
 }
 
 impl Read {
+    fn copy(&self, memory: &mut Memory<'_>, write: Span) {
+        memory.access(&[self.span], &[write], |reads, writes| {
+            wengert_kernels::copy(self.view(reads[0]), Out { dtype: self.spec.dtype, bytes: writes[0] });
+        });
+    }
+
     fn view<'a>(&'a self, bytes: &'a [u8]) -> View<'a> {
         let Read { spec, layout, .. } = self;
         View { dtype: spec.dtype, bytes, offset: layout.offset, shape: &layout.shape, strides: &layout.strides }

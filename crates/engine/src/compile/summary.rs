@@ -90,6 +90,9 @@ impl Placed {
                 let results = list(&mut writes.iter().map(|(_, spec)| spec));
                 format!("{}{attrs}: {operands} -> {results}", op.name())
             }
+            Placed::Flow { name, reads, writes, .. } => {
+                format!("{name} of {} operands, {} outputs", reads.len(), writes.len())
+            }
             Placed::Copy { read, .. } => format!("copy {}", read.spec),
         }
     }

@@ -140,9 +140,9 @@ impl Tracer {
             Content::Trace { .. } => Err(Error::new(
                 ErrorKind::Traced,
                 reader,
-                format!("a tensor inside compile has no value yet{}", self.made()),
+                format!("a tensor inside {} has no value yet{}", self.level.name, self.made()),
             )
-            .help("return it from the compiled function, choose with `where_` instead of `if`, or do not compile this part")),
+            .help("return it from the function; `where_` and `cond` choose instead of `if`, `scan` and `while_loop` repeat")),
             _ => unreachable!("a derivative level has a value"),
         }
     }

@@ -4,6 +4,7 @@
 //! Every running transform has a level, a number from a counter that only grows; the tensors it makes carry it.
 
 pub(crate) mod batch;
+pub(crate) mod control;
 pub(crate) mod custom;
 pub(crate) mod equation;
 pub(crate) mod eval;

@@ -4,6 +4,9 @@
 
 mod operand;
 
+pub use control::scan::{scan, scan_reverse, scan_times};
+pub use control::switch::{cond, switch};
+pub use control::while_loop::{Count, fori, while_loop};
 pub use linalg::solve_triangular::Triangle;
 pub use network::attention::Attention;
 pub use network::conv::{Conv, Padding};
@@ -240,6 +243,12 @@ primitives! {
         uniform: UNIFORM;
         permutation: PERMUTATION;
         split_key: SPLIT_KEY;
+    }
+    control {
+        switch: SWITCH;
+        scan: SCAN;
+        while_loop: WHILE;
+        while_gradient: WHILE_GRADIENT;
     }
     internal {
         guarded_mul: GUARDED_MUL;

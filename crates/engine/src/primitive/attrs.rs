@@ -1,6 +1,7 @@
 //! Attributes: the plain parameters of a primitive, hashable and printed.
 
 use crate::custom::FunctionAttr;
+use crate::program::ProgramAttr;
 use crate::{Error, ErrorKind, Shape};
 use std::fmt;
 use std::sync::Arc;
@@ -22,6 +23,8 @@ pub enum Attr {
     /// A function with rules of its own.
     #[doc(hidden)]
     Function(FunctionAttr),
+    /// Programs that the operation runs: one body, or several branches.
+    Programs(Vec<ProgramAttr>),
 }
 
 impl fmt::Display for Attr {
@@ -33,6 +36,7 @@ impl fmt::Display for Attr {
             Attr::Word(word) => write!(f, "{word}"),
             Attr::Real(bits) => write!(f, "{:?}", f64::from_bits(*bits)),
             Attr::Function(function) => write!(f, "{function:?}"),
+            Attr::Programs(programs) => write!(f, "{} programs", programs.len()),
         }
     }
 }
@@ -92,6 +96,16 @@ impl Attrs {
     /// With a real number.
     pub fn with_real(self, name: &'static str, value: f64) -> Attrs {
         self.with(name, Attr::Real(value.to_bits()))
+    }
+
+    /// With a program that the operation runs.
+    pub fn with_program(self, name: &'static str, program: impl Into<ProgramAttr>) -> Attrs {
+        self.with(name, Attr::Programs(vec![program.into()]))
+    }
+
+    /// With several programs, of which the operation runs one.
+    pub fn with_programs(self, name: &'static str, programs: impl IntoIterator<Item = ProgramAttr>) -> Attrs {
+        self.with(name, Attr::Programs(programs.into_iter().collect()))
     }
 
     /// With all of `more` after these.
@@ -165,6 +179,30 @@ impl Attrs {
         }
     }
 
+    /// The programs called `name`.
+    pub fn programs(&self, name: &str) -> &[ProgramAttr] {
+        match self.get(name) {
+            Attr::Programs(programs) => programs,
+            other => wrong(format!("attribute '{name}' is {other}, not a program")),
+        }
+    }
+
+    /// The only program called `name`.
+    pub fn program(&self, name: &str) -> &ProgramAttr {
+        match self.programs(name) {
+            [program] => program,
+            several => wrong(format!("attribute '{name}' has {} programs, not one", several.len())),
+        }
+    }
+
+    /// Every program among the attributes, with the name it has there: where a pass descends.
+    pub fn bodies(&self) -> impl Iterator<Item = (&'static str, &ProgramAttr)> {
+        self.iter().flat_map(|(name, value)| match value {
+            Attr::Programs(programs) => programs.iter().map(|program| (*name, program)).collect::<Vec<_>>(),
+            _ => Vec::new(),
+        })
+    }
+
     /// The real number called `name`.
     pub fn real(&self, name: &str) -> f64 {
         match self.get(name) {
@@ -181,11 +219,13 @@ fn wrong<T>(message: String) -> T {
 
 impl fmt::Display for Attrs {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        if self.is_empty() {
+        // Programs stand after the operands, in braces.
+        let mut plain = self.iter().filter(|(_, value)| !matches!(value, Attr::Programs(_))).enumerate().peekable();
+        if plain.peek().is_none() {
             return Ok(());
         }
         f.write_str("[")?;
-        for (position, (name, value)) in self.iter().enumerate() {
+        for (position, (name, value)) in plain {
             let comma = if position == 0 { "" } else { ", " };
             write!(f, "{comma}{name}={value}")?;
         }

@@ -23,6 +23,7 @@ pub use crate::bind::{bind, bind1};
 pub use crate::composite::COMPOSITES;
 use crate::custom::Function;
 pub use crate::ops::{PRIMITIVES, SOURCES, find};
+pub use crate::program::control::{Control, Recording};
 use crate::rules::Elementwise;
 pub use crate::tensor::Layout;
 use crate::{DType, Error, ErrorKind, Shape, Tensor};
@@ -397,6 +398,12 @@ pub trait Primitive: Send + Sync + 'static {
     /// The function that a call stands for, if it is one with rules of its own: interpreters call it whole.
     #[doc(hidden)]
     fn function<'a>(&self, _attrs: &'a Attrs) -> Option<&'a Arc<dyn Function>> {
+        None
+    }
+
+    /// What it does with whole calls, if it carries programs: values and derivatives come from one run then.
+    #[doc(hidden)]
+    fn control(&'static self) -> Option<&'static dyn Control> {
         None
     }
 

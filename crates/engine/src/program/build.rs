@@ -8,12 +8,23 @@ use crate::tensor::Value;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
+/// What makes two tensors the same one, as long as both are alive: the bits of a number, the address of others, and the place in
+/// the imperative graph.
+pub(crate) fn identity(tensor: &Tensor) -> (u64, u64, u64) {
+    let link = tensor.link.as_ref().map_or(0, |node| node.id());
+    match &tensor.value {
+        Value::One(one) => (one.bits, u64::from(one.rank) << 8 | one.dtype as u64, link),
+        Value::Dense(dense) => (dense.address() as u64, u64::MAX, link),
+        Value::Array(array) => (Arc::as_ptr(array) as u64, u64::MAX, link),
+        Value::Tracer(tracer) => (Arc::as_ptr(tracer) as u64, u64::MAX, link),
+    }
+}
+
 /// A program under construction.
 #[derive(Default)]
 pub(crate) struct Builder {
     program: Program,
-    /// Captured tensors by identity, so that one tensor is one variable: numbers by their bits, others by an address that the
-    /// capture keeps alive, both with their place in the imperative graph.
+    /// Captured tensors by [`identity`], so that one tensor is one variable; the capture keeps an address alive.
     captured: FxHashMap<(u64, u64, u64), Var>,
 }
 
@@ -33,13 +44,7 @@ impl Builder {
 
     /// The variable of a tensor from outside.
     pub fn capture(&mut self, tensor: &Tensor) -> Var {
-        let link = tensor.link.as_ref().map_or(0, |node| node.id());
-        let identity = match &tensor.value {
-            Value::One(one) => (one.bits, u64::from(one.rank) << 8 | one.dtype as u64, link),
-            Value::Dense(dense) => (dense.address() as u64, u64::MAX, link),
-            Value::Array(array) => (Arc::as_ptr(array) as u64, u64::MAX, link),
-            Value::Tracer(tracer) => (Arc::as_ptr(tracer) as u64, u64::MAX, link),
-        };
+        let identity = identity(tensor);
         if let Some(var) = self.captured.get(&identity) {
             return *var;
         }

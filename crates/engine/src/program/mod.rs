@@ -3,6 +3,7 @@
 //! A program is a list of equations over typed variables. It is built by tracing or by parsing its text, verified, and
 //! evaluated by binding its equations again, so every transform works through it.
 
+mod attr;
 mod build;
 mod cost;
 mod evaluate;
@@ -10,10 +11,18 @@ mod parse;
 mod passes;
 mod print;
 mod renumber;
+mod split;
+mod stage;
 mod verify;
 
-pub(crate) use build::Builder;
+pub(crate) mod control;
+
+pub use attr::ProgramAttr;
+pub(crate) use attr::Wish;
+pub(crate) use build::{Builder, identity};
 pub use passes::{Equality, PASSES, Pass, Rule};
+pub use split::{Residual, Split, split};
+pub(crate) use stage::{closed, stage, staged};
 
 use crate::Tensor;
 use crate::location::Line;

@@ -1,6 +1,6 @@
 //! Reading a program's text.
 
-use super::{Equation, Program, Var};
+use super::{Equation, Program, ProgramAttr, Var};
 use crate::ops;
 use crate::primitive::{Attr, Attrs, Primitive, Spec};
 use crate::{DType, Error, ErrorKind, Shape, Tensor, catch};
@@ -20,67 +20,133 @@ impl Program {
 
     /// The program of this text, which may use primitives of your own.
     pub fn parse_with(text: &str, extra: &[&'static dyn Primitive]) -> Result<Program, Error> {
-        let mut reader = Reader { program: Program::default(), names: FxHashMap::default(), extra };
-        let (mut finished, mut closed) = (false, false);
-        for (number, line) in text.lines().enumerate() {
-            let line = line.split("//").next().unwrap_or("").trim();
-            if line.is_empty() {
-                continue;
-            }
-            let at =
-                |message: String| Error::new(ErrorKind::Program, "parse", format!("line {}: {message}", number + 1));
-            match (line, finished, closed) {
-                ("}", true, false) => closed = true,
-                (_, true, _) => return Err(at(format!("'{line}' after the return"))),
-                _ => finished |= reader.line(line).map_err(at)?,
-            }
-        }
-        if !finished || !closed {
-            let missing = if finished { "closing brace" } else { "return" };
-            return Err(Error::new(ErrorKind::Program, "parse", format!("the program has no {missing}")));
+        let mut lines = Lines { lines: text.lines().enumerate().collect::<Vec<_>>().into_iter(), number: 0, extra };
+        let Some(first) = lines.next() else { return Err(incomplete("return")) };
+        let inputs = opened(first, "program").map_err(|message| lines.error(message))?;
+        let (program, rest) = lines.block(inputs)?;
+        if let Some(after) = Some(rest).filter(|rest| !rest.is_empty()).or_else(|| lines.next()) {
+            return Err(lines.error(format!("'{after}' after the end")));
         }
         // Attributes of the wrong kind raise where they are read.
-        catch(|| reader.program.verify())??;
-        Ok(reader.program)
+        catch(|| program.verify())??;
+        Ok(program)
     }
 }
 
-struct Reader<'a> {
-    program: Program,
-    names: FxHashMap<String, Var>,
+fn incomplete(missing: &str) -> Error {
+    Error::new(ErrorKind::Program, "parse", format!("the program has no {missing}"))
+}
+
+/// The lines that are left, without comments.
+struct Lines<'a> {
+    lines: std::vec::IntoIter<(usize, &'a str)>,
+    /// Of the line that was read last, from 1.
+    number: usize,
     extra: &'a [&'static dyn Primitive],
 }
 
-impl Reader<'_> {
-    /// Reads one line; true for the return.
-    fn line(&mut self, line: &str) -> Result<bool, String> {
-        if let Some(rest) = line.strip_prefix("program") {
-            let rest = rest.trim_end().strip_suffix('{').ok_or("the first line ends with '{'")?;
-            if !self.program.specs.is_empty() || !self.program.equations.is_empty() {
-                return Err("a program begins once, before everything else".into());
+impl<'a> Lines<'a> {
+    fn next(&mut self) -> Option<&'a str> {
+        for (number, line) in self.lines.by_ref() {
+            self.number = number + 1;
+            let line = line.split("//").next().unwrap_or("").trim();
+            if !line.is_empty() {
+                return Some(line);
             }
-            self.program.inputs = self.declare(parenthesised(rest)?)?;
-        } else if let Some(rest) = line.strip_prefix("const ") {
-            let (declared, numbers) = rest.split_once('=').ok_or("a constant needs '= numbers'")?;
-            let [var] = self.declare(declared)?[..] else { return Err("a constant has one name".into()) };
-            let tensor = constant(numbers, self.program.spec(var))?;
-            self.program.captures.push((var, tensor));
-        } else if line.starts_with("capture ") {
-            return Err("a captured tensor lives in the process that traced it; pass it as an input".into());
-        } else if let Some(rest) = line.strip_prefix("return ").or((line == "return").then_some("")) {
-            self.program.outputs = self.known(rest)?;
-            return Ok(true);
-        } else {
-            self.equation(line)?;
         }
-        Ok(false)
+        None
     }
 
-    fn equation(&mut self, line: &str) -> Result<(), String> {
+    fn error(&self, message: String) -> Error {
+        Error::new(ErrorKind::Program, "parse", format!("line {}: {message}", self.number))
+    }
+
+    /// A program whose first line declared `inputs`, and what stands behind its closing brace.
+    fn block(&mut self, inputs: &str) -> Result<(Program, &'a str), Error> {
+        let mut reader = Reader { program: Program::default(), names: FxHashMap::default() };
+        reader.program.inputs = reader.declare(inputs).map_err(|message| self.error(message))?;
+        loop {
+            let line = self.next().ok_or_else(|| incomplete("return"))?;
+            if let Some(rest) = line.strip_prefix("return ").or((line == "return").then_some("")) {
+                reader.program.outputs = reader.known(rest).map_err(|message| self.error(message))?;
+                break;
+            }
+            if line.starts_with("program") && !line.contains(" = ") {
+                return Err(self.error("a program begins once, before everything else".into()));
+            }
+            match line.strip_prefix("const ") {
+                Some(rest) => reader.constant(rest).map_err(|message| self.error(message))?,
+                None => self.equation(&mut reader, line)?,
+            }
+        }
+        let last = self.next().ok_or_else(|| incomplete("closing brace"))?;
+        match last.strip_prefix('}') {
+            Some(rest) => Ok((reader.program, rest.trim())),
+            None => Err(self.error(format!("'{last}' after the return"))),
+        }
+    }
+
+    fn equation(&mut self, reader: &mut Reader, line: &'a str) -> Result<(), Error> {
+        let (mut equation, declared, mut rest) = reader.call(line, self.extra).map_err(|m| self.error(m))?;
+        let mut bodies: Vec<(&'static str, Vec<ProgramAttr>)> = Vec::new();
+        while !rest.is_empty() {
+            let name = known_attribute(equation.op, rest.split('(').next().unwrap_or(""));
+            let name = name.map_err(|message| self.error(message))?;
+            let inputs = opened(rest, name).map_err(|message| self.error(message))?;
+            let (body, after) = self.block(inputs)?;
+            match bodies.last_mut().filter(|(last, _)| *last == name) {
+                Some((_, list)) => list.push(body.into()),
+                None => bodies.push((name, vec![body.into()])),
+            }
+            rest = after;
+        }
+        for (name, list) in bodies {
+            equation.attrs = equation.attrs.with_programs(name, list);
+        }
+        equation.outputs = reader.declare(declared).map_err(|message| self.error(message))?;
+        reader.program.equations.push(equation);
+        Ok(())
+    }
+}
+
+/// The inputs that `name(inputs) {` declares.
+fn opened<'a>(line: &'a str, name: &str) -> Result<&'a str, String> {
+    let rest = line.strip_prefix(name).ok_or_else(|| format!("expected '{name}(', found '{line}'"))?;
+    parenthesised(rest.trim_end().strip_suffix('{').ok_or("the first line ends with '{'")?)
+}
+
+fn known_attribute(op: &'static dyn Primitive, name: &str) -> Result<&'static str, String> {
+    let known = op.attributes().iter().find(|known| **known == name.trim()).copied();
+    known.ok_or_else(|| format!("{} has no attribute '{}'", op.name(), name.trim()))
+}
+
+struct Reader {
+    program: Program,
+    names: FxHashMap<String, Var>,
+}
+
+impl Reader {
+    fn constant(&mut self, text: &str) -> Result<(), String> {
+        let (declared, numbers) = text.split_once('=').ok_or("a constant needs '= numbers'")?;
+        let [var] = self.declare(declared)?[..] else { return Err("a constant has one name".into()) };
+        let tensor = constant(numbers, self.program.spec(var))?;
+        self.program.captures.push((var, tensor));
+        Ok(())
+    }
+
+    /// The call on a line, what it declares, and what follows its operands.
+    fn call<'a>(
+        &self,
+        line: &'a str,
+        extra: &[&'static dyn Primitive],
+    ) -> Result<(Equation, &'a str, &'a str), String> {
+        if line.starts_with("capture ") {
+            return Err("a captured tensor lives in the process that traced it; pass it as an input".into());
+        }
         let (declared, call) = line.split_once(" = ").ok_or("expected 'name: type = operation(operands)'")?;
         let name_end = call.find(['[', '(']).ok_or("expected an operation and its operands in parentheses")?;
         let (name, rest) = call.split_at(name_end);
-        let op = (self.extra.iter().copied().find(|op| op.name() == name.trim()))
+        let op = (extra.iter().copied().find(|op| op.name() == name.trim()))
             .or_else(|| ops::find(name.trim()))
             .ok_or_else(|| format!("there is no primitive '{}'", name.trim()))?;
         let (attrs, operands) = match rest.starts_with('[') {
@@ -90,10 +156,10 @@ impl Reader<'_> {
             }
             false => (Attrs::new(), rest),
         };
+        let end = operands.find(')').map_or(operands.len(), |end| end + 1);
+        let (operands, rest) = operands.split_at(end);
         let inputs = self.known(parenthesised(operands)?)?;
-        let outputs = self.declare(declared)?;
-        self.program.equations.push(Equation { op, attrs, inputs, outputs, line: None });
-        Ok(())
+        Ok((Equation { op, attrs, inputs, outputs: Vec::new(), line: None }, declared, rest.trim()))
     }
 
     /// `a: f64[2], b: i64[]`
@@ -179,9 +245,7 @@ fn constant(text: &str, spec: &Spec) -> Result<Tensor, String> {
 pub(super) fn attributes(op: &'static dyn Primitive, text: &str) -> Result<Attrs, String> {
     split(text).try_fold(Attrs::new(), |attrs, entry| {
         let (name, value) = entry.split_once('=').ok_or_else(|| format!("attribute '{entry}' needs a value"))?;
-        let known = op.attributes().iter().find(|known| **known == name.trim());
-        let name = known.ok_or_else(|| format!("{} has no attribute '{}'", op.name(), name.trim()))?;
-        Ok(attrs.with(name, attribute(value.trim())?))
+        Ok(attrs.with(known_attribute(op, name)?, attribute(value.trim())?))
     })
 }
 

@@ -8,6 +8,15 @@
 //!   return d
 //! }
 //! ```
+//!
+//! A program that an operation runs stands after its operands, under the attribute's name, with variables of its own:
+//!
+//! ```text
+//!   c: f64[], d: f64[3] = scan[consts=0, carry=1, length=3, reverse=0](a, b) body(a: f64[], b: f64[]) {
+//!     c: f64[] = mul(a, b)
+//!     return c, a
+//!   }
+//! ```
 
 use super::{Equation, Program, Var};
 use std::fmt;
@@ -33,6 +42,31 @@ fn list(vars: &[Var]) -> String {
 }
 
 impl Program {
+    /// `name(inputs) {`, the lines, and the closing brace, indented by `depth` levels; the first line continues another.
+    fn write_block(&self, f: &mut fmt::Formatter<'_>, name: &str, depth: usize) -> fmt::Result {
+        let indent = "  ".repeat(depth);
+        writeln!(f, "{name}({}) {{", self.typed(&self.inputs))?;
+        for (var, tensor) in &self.captures {
+            let typed = self.typed(&[*var]);
+            match tensor.is_plain() {
+                true => writeln!(f, "{indent}  const {typed} = {}", numbers(tensor))?,
+                false => writeln!(f, "{indent}  capture {typed}")?,
+            }
+        }
+        for equation in &self.equations {
+            let (outputs, inputs) = (self.typed(&equation.outputs), list(&equation.inputs));
+            write!(f, "{indent}  {outputs} = {}{}({inputs})", equation.op.name(), equation.attrs)?;
+            for (name, body) in equation.attrs.bodies() {
+                f.write_str(" ")?;
+                body.write_block(f, name, depth + 1)?;
+            }
+            writeln!(f)?;
+        }
+        let outputs = list(&self.outputs);
+        let space = if outputs.is_empty() { "" } else { " " };
+        write!(f, "{indent}  return{space}{outputs}\n{indent}}}")
+    }
+
     fn typed(&self, vars: &[Var]) -> String {
         vars.iter().map(|var| format!("{var}: {}", self.spec(*var))).collect::<Vec<_>>().join(", ")
     }
@@ -46,18 +80,8 @@ impl Program {
 
 impl fmt::Display for Program {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(f, "program({}) {{", self.typed(&self.inputs))?;
-        for (var, tensor) in &self.captures {
-            let typed = self.typed(&[*var]);
-            match tensor.is_plain() {
-                true => writeln!(f, "  const {typed} = {}", numbers(tensor))?,
-                false => writeln!(f, "  capture {typed}")?,
-            }
-        }
-        for equation in &self.equations {
-            writeln!(f, "  {}", self.equation_text(equation))?;
-        }
-        writeln!(f, "  return {}\n}}", list(&self.outputs))
+        self.write_block(f, "program", 0)?;
+        writeln!(f)
     }
 }
 

@@ -4,7 +4,7 @@ use super::{Program, Var};
 
 impl Program {
     /// The same program, its variables numbered in the order its text defines them; those that nothing defines disappear.
-    pub(super) fn renumbered(mut self) -> Program {
+    pub(crate) fn renumbered(mut self) -> Program {
         let captured = self.captures.iter().map(|(var, _)| *var);
         let defined = self.equations.iter().flat_map(|equation| equation.outputs.iter().copied());
         let order: Vec<Var> = self.inputs.iter().copied().chain(captured).chain(defined).collect();

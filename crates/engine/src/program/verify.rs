@@ -10,7 +10,7 @@ fn wrong<T>(message: String) -> Result<T, Error> {
 
 impl Program {
     /// Every variable is defined once and before its use, attributes are the primitive's own, and every equation defines
-    /// what its primitive's shape rule says.
+    /// what its primitive's shape rule says; so in the bodies of its equations, which capture constants only.
     pub fn verify(&self) -> Result<(), Error> {
         let mut defined = vec![false; self.specs.len()];
         let define = |var: &Var, defined: &mut Vec<bool>| match defined.get_mut(var.index()) {
@@ -53,6 +53,12 @@ impl Program {
         let known = equation.op.attributes();
         if given != known {
             return wrong(format!("{name} has the attributes {known:?}, got {given:?}"));
+        }
+        for (attribute, body) in equation.attrs.bodies() {
+            body.verify()?;
+            if let Some((var, _)) = body.captures.iter().find(|(_, tensor)| !tensor.is_plain()) {
+                return wrong(format!("{attribute} of {name} captures {var}, which is no constant"));
+            }
         }
         let operands: Vec<SpecRef<'_>> = equation.inputs.iter().map(|var| self.spec(*var).as_ref()).collect();
         let expected = equation.op.infer(&equation.attrs, &operands)?;

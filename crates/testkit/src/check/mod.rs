@@ -80,7 +80,9 @@ pub fn try_check(op: &'static dyn Primitive) -> Result<Report, Vec<Failure>> {
 
 fn check_case(trial: &mut Trial, subject: &Subject<'_>) {
     trial.part(Aspect::Structure, |trial| structure::errors(trial, subject));
-    trial.part(Aspect::Dtypes, |trial| dtypes::values(trial, subject));
+    if !subject.is_typed() {
+        trial.part(Aspect::Dtypes, |trial| dtypes::values(trial, subject));
+    }
     trial.part(Aspect::Strided, |trial| layouts::values(trial, subject));
     trial.part(Aspect::Memory, |trial| memory::memory(trial, subject));
     trial.part(Aspect::Batch, |trial| batching::values(trial, subject));
@@ -105,7 +107,9 @@ fn check_case(trial: &mut Trial, subject: &Subject<'_>) {
         return;
     }
     trial.part(Aspect::Structure, |trial| structure::classes(trial, subject));
-    trial.part(Aspect::Dtypes, |trial| dtypes::derivatives(trial, subject));
+    if !subject.is_typed() {
+        trial.part(Aspect::Dtypes, |trial| dtypes::derivatives(trial, subject));
+    }
     trial.part(Aspect::Strided, |trial| layouts::derivatives(trial, subject));
     trial.part(Aspect::Jvp, |trial| derivatives::jvp(trial, subject));
     trial.part(Aspect::Vjp, |trial| derivatives::vjp(trial, subject));

@@ -42,6 +42,9 @@ pub(super) fn pattern(trial: &mut Trial, subject: &Subject<'_>) {
         }
     }
     tight(trial, subject, &pattern);
+    if subject.is_typed() {
+        return;
+    }
     let narrow: Vec<Tensor> = x.iter().map(|operand| operand.cast(DType::F32)).collect();
     trial.holds(HERE, jacobian_pattern(&f, &narrow) == pattern, || "in f32 the pattern is another".into());
 }

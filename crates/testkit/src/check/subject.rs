@@ -65,6 +65,11 @@ impl<'a> Subject<'a> {
             && self.float_outputs.iter().all(precise)
     }
 
+    /// Whether the call carries programs, which have the dtypes they were made for.
+    pub fn is_typed(&self) -> bool {
+        self.case.attrs.bodies().next().is_some()
+    }
+
     /// The outputs for these operands.
     pub fn call(&self, operands: &[Tensor]) -> Vec<Tensor> {
         call(self.op, self.case, operands)

@@ -18,8 +18,9 @@ mod transposes;
 
 pub use rule::{Equality, Rule};
 
-use super::{Equation, Program};
+use super::{Equation, Program, ProgramAttr};
 use crate::error::OrRaise;
+use crate::primitive::Attr;
 use rustc_hash::FxHasher;
 use std::hash::{Hash, Hasher};
 
@@ -80,9 +81,16 @@ impl Pass {
         program
     }
 
-    /// Runs the pass on the programs that an equation holds. None of the attributes there are is a program; those of loops and
-    /// branches belong here.
-    fn descend(&self, _equation: &mut Equation) {}
+    /// Runs the pass on the programs that an equation holds: the bodies of loops and branches.
+    fn descend(&self, equation: &mut Equation) {
+        for (name, value) in equation.attrs.clone().iter() {
+            if let Attr::Programs(bodies) = value {
+                let run = |body: &ProgramAttr| ProgramAttr::from(self.run(Program::clone(body)));
+                let bodies = bodies.iter().map(run).collect();
+                equation.attrs = std::mem::take(&mut equation.attrs).with(name, Attr::Programs(bodies));
+            }
+        }
+    }
 }
 
 impl std::fmt::Debug for Pass {

@@ -2,11 +2,9 @@
 
 use crate::autograd::modes::{detects_anomalies, records_tape, tracing};
 use crate::compile::{Input, Plan, PlanSummary};
-use crate::error::OrRaise;
-use crate::interp::{Level, LevelKind, trace};
 use crate::location::Line;
 use crate::primitive::Spec;
-use crate::program::{Builder, Program, Var};
+use crate::program::{Program, stage};
 use crate::tensor::Value;
 use crate::{DType, Error, ErrorKind, Tensor, Tree, TreePath};
 use std::cell::Cell;
@@ -282,19 +280,12 @@ thread_local! {
 }
 
 fn trace<S: Tree, Y: Tree>(signature: Signature, line: Line, f: impl FnOnce(Lift<'_>) -> (S, Y)) -> Staged<S, Y> {
-    let level = Level::open("compile", LevelKind::Trace(Mutex::new(Builder::default())), line);
-    let LevelKind::Trace(builder) = &level.0.kind else { unreachable!("opened as a trace") };
-    let mut lift = |leaf: &Tensor| {
-        let var = lock(builder).input(leaf.spec());
-        trace::lift(&level.0, var, leaf.spec(), line)
-    };
-    let (state, output) = tracing(|| f(&mut lift));
-    let leaves = state.leaves().into_iter().chain(output.leaves());
-    let vars: Vec<Var> = leaves.map(|leaf| trace::variable(&level.0, builder, leaf, line)).collect();
-    let program = lock(builder).finish(vars);
-    if cfg!(debug_assertions) {
-        program.verify().or_raise();
-    }
+    let (program, (state, output)) = stage("compile", line, &signature.specs, |symbols| {
+        let mut symbols = symbols.into_iter();
+        let (state, output) = tracing(|| f(&mut |_| symbols.next().expect("one for each leaf")));
+        let leaves = state.leaves().into_iter().chain(output.leaves()).cloned().collect();
+        (leaves, (state, output))
+    });
     let updated = state.leaves().len();
     let changed = (0..updated).find(|&i| program.spec(program.inputs()[i]) != program.spec(program.outputs()[i]));
     if let Some(i) = changed {

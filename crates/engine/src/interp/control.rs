@@ -1,0 +1,118 @@
+//! Calls of operations that carry programs: what every interpreter does with one.
+
+use super::{Content, Level, LevelKind, Node, Tracer, batch, tangent, tape, trace};
+use crate::autograd::{modes, packing};
+use crate::bind::try_bind;
+use crate::location::{self, Line};
+use crate::primitive::{Attrs, Mask, Outputs, Primitive};
+use crate::program::control::{Control, MOST_PLACES, Recording};
+use crate::{Error, ErrorKind, Tensor};
+use smallvec::SmallVec;
+use std::sync::Arc;
+
+/// A call whose operands have `level` as their highest.
+pub(crate) fn apply(
+    level: &Arc<Level>,
+    control: &'static dyn Control,
+    op: &'static dyn Primitive,
+    attrs: Attrs,
+    operands: &[&Tensor],
+    line: Line,
+) -> Result<Outputs, Error> {
+    match &level.kind {
+        LevelKind::Trace(builder) => trace::apply(level, builder, op, attrs, operands, line),
+        LevelKind::Jet { .. } | LevelKind::Equations(_) | LevelKind::Pattern(_) => {
+            let operands: SmallVec<[Tensor; 4]> = operands.iter().map(|&operand| operand.clone()).collect();
+            control.unroll(&attrs, &operands, line)
+        }
+        LevelKind::Batch { size } => {
+            expect_room(op, operands.len())?;
+            batch::apply(level, *size, op, attrs, operands, line)
+        }
+        LevelKind::Reverse => {
+            let parts = tape::parts_of(level, operands);
+            let primals: SmallVec<[&Tensor; 4]> = parts.iter().map(|part| part.0).collect();
+            let mut outputs = record(level.id, control, op, &attrs, &primals, |i| parts[i].1, line)?;
+            for (output, node) in &mut outputs {
+                if let Some(node) = node.take() {
+                    *output = tape::lift(level, output, node, line);
+                }
+            }
+            Ok(outputs.into_iter().map(|(output, _)| output).collect())
+        }
+        LevelKind::Tangent => {
+            expect_room(op, operands.len())?;
+            let parts = operands.iter().map(|operand| match Tracer::at(operand, level) {
+                Some(Content::Tangent { primal, tangent }) => (primal, Some(tangent.clone())),
+                _ => (*operand, None),
+            });
+            let (primals, tangents): (Vec<&Tensor>, Vec<Option<Tensor>>) = parts.unzip();
+            let _line = location::inherit(Some(line));
+            let (mut outputs, derived) = control.push(&attrs, &primals, &tangents, line)?;
+            for (output, tangent) in outputs.iter_mut().zip(derived) {
+                if let Some(tangent) = tangent {
+                    *output = tangent::lift(level, output, tangent, line);
+                }
+            }
+            Ok(outputs)
+        }
+    }
+}
+
+/// A call on the imperative tape.
+pub(crate) fn apply_imperative(
+    control: &'static dyn Control,
+    op: &'static dyn Primitive,
+    attrs: Attrs,
+    operands: &[&Tensor],
+    line: Line,
+) -> Result<Outputs, Error> {
+    let numbers: SmallVec<[Tensor; 4]> = operands.iter().map(|operand| operand.plain()).collect();
+    let numbers: SmallVec<[&Tensor; 4]> = numbers.iter().collect();
+    let outputs = record(0, control, op, &attrs, &numbers, |i| operands[i].link.as_ref(), line)?;
+    Ok(outputs.into_iter().map(|(output, link)| Tensor { link, ..output }).collect())
+}
+
+/// The outputs, and the records of those that have one.
+fn record<'e>(
+    level: u64,
+    control: &'static dyn Control,
+    op: &'static dyn Primitive,
+    attrs: &Attrs,
+    primals: &[&Tensor],
+    edge: impl Fn(usize) -> Option<&'e Arc<Node>>,
+    line: Line,
+) -> Result<Vec<(Tensor, Option<Arc<Node>>)>, Error> {
+    expect_room(op, primals.len())?;
+    let wanted = Mask::of(primals.len(), |position| edge(position).is_some());
+    let recording = {
+        let _line = location::inherit(Some(line));
+        control.record(attrs, wanted)
+    };
+    let Some(Recording { call, more, record, results }) = recording else {
+        return Ok(try_bind(op, attrs.clone(), primals, line)?.into_iter().map(|output| (output, None)).collect());
+    };
+    let count = op.outputs(&record);
+    expect_room(op, count.max(op.saves(&record, wanted).operands.count() + count - results))?;
+    if modes::is_packing() {
+        packing::expect(level, primals, op.saves(&record, wanted));
+    }
+    let operands: SmallVec<[&Tensor; 4]> = primals.iter().copied().chain(&more).collect();
+    let mut outputs = try_bind(op, call, &operands, line)?;
+    let node = Node::operation(op, record, line, edge, primals, &outputs, level);
+    outputs.truncate(results);
+    let place = |(position, output): (usize, Tensor)| {
+        let node = output.dtype().is_float().then(|| node.output_record(position));
+        (output, node)
+    };
+    Ok(outputs.into_iter().enumerate().map(place).collect())
+}
+
+/// Operands and residuals have their places in one mask.
+fn expect_room(op: &'static dyn Primitive, count: usize) -> Result<(), Error> {
+    if count <= MOST_PLACES {
+        return Ok(());
+    }
+    let message = format!("takes at most {MOST_PLACES} leaves where it is differentiated or batched, got {count}");
+    Err(Error::new(ErrorKind::Argument, op.name(), message).help("join some of them, for example with Tensor::concat"))
+}

@@ -1,0 +1,116 @@
+//! What operations that carry programs share.
+//!
+//! A body is closed: whatever a closure captured is an operand of the call, constants aside. Derivative bodies are made by tracing
+//! the derivative of a step ([`through`]) and kept beside the body that they belong to.
+
+pub(crate) mod branches;
+pub(crate) mod repeat;
+pub(crate) mod steps;
+pub(crate) mod through;
+
+use crate::location::Line;
+use crate::primitive::{Adjoints, Attrs, Cost, Mask, Outputs, Spec};
+use crate::program::{Program, ProgramAttr};
+use crate::tree::difference;
+use crate::{Error, ErrorKind, Tensor, Tree};
+
+/// A call that is made in place of another where that is to be pulled back.
+pub struct Recording {
+    /// The attributes of the call: its first outputs are those of the other, what the pullback needs follows.
+    pub call: Attrs,
+    /// An operand of the call besides those of the other.
+    pub more: Option<Tensor>,
+    /// The attributes of the record, which know how to pull back.
+    pub record: Attrs,
+    /// How many outputs the other call has.
+    pub results: usize,
+}
+
+/// What a primitive that carries programs does with a whole call where others only have rules: values and derivatives come from one
+/// run of a larger program.
+pub trait Control: Send + Sync {
+    /// How a call is recorded for the gradients of the operands `wanted`; `None` if no output depends on them.
+    fn record(&'static self, attrs: &Attrs, wanted: Mask) -> Option<Recording>;
+
+    /// Outputs and their tangents.
+    fn push(
+        &'static self,
+        attrs: &Attrs,
+        operands: &[&Tensor],
+        tangents: &[Option<Tensor>],
+        line: Line,
+    ) -> Result<(Outputs, Adjoints), Error>;
+
+    /// How a plan runs it; `None` leaves that to its kernel.
+    fn flow(&self, _attrs: &Attrs) -> Option<Flow> {
+        None
+    }
+
+    /// The outputs step by step, on the level of the operands.
+    fn unroll(&'static self, attrs: &Attrs, operands: &[Tensor], line: Line) -> Result<Outputs, Error>;
+}
+
+/// How an operation runs the programs that it carries.
+pub enum Flow {
+    /// Over the leading axis of elements.
+    Scan(steps::Form),
+    /// As long as a test says.
+    While(repeat::Form),
+    /// One of several, by an index.
+    Switch(Vec<ProgramAttr>),
+}
+
+/// Positions in a mask: operands and residuals of a recorded call share one.
+pub(crate) const MOST_PLACES: usize = 64;
+
+/// The places where `flags` holds.
+pub(crate) fn places(flags: &[bool]) -> Vec<usize> {
+    (0..flags.len()).filter(|&place| flags[place]).collect()
+}
+
+/// The tensors at these places.
+pub(crate) fn pick(tensors: &[Tensor], places: &[usize]) -> Vec<Tensor> {
+    places.iter().map(|&place| tensors[place].clone()).collect()
+}
+
+/// The specs of a program's inputs.
+pub(crate) fn input_specs(program: &Program) -> Vec<Spec> {
+    program.inputs().iter().map(|var| program.spec(*var).clone()).collect()
+}
+
+/// The specs of a program's outputs.
+pub(crate) fn output_specs(program: &Program) -> Vec<Spec> {
+    program.outputs().iter().map(|var| program.spec(*var).clone()).collect()
+}
+
+/// The spec of `count` of these along a new axis in front.
+pub(crate) fn stacked(spec: &Spec, count: usize) -> Spec {
+    Spec { shape: spec.shape.prepended(count), dtype: spec.dtype }
+}
+
+/// The work of one evaluation.
+pub(crate) fn cost_of(program: &Program) -> Cost {
+    program.equations().iter().fold(Cost::default(), |sum, equation| {
+        let operands: Vec<_> = equation.inputs.iter().map(|var| program.spec(*var).as_ref()).collect();
+        let outputs: Vec<Spec> = equation.outputs.iter().map(|var| program.spec(*var).clone()).collect();
+        let cost = equation.op.cost(&equation.attrs, &operands, &outputs);
+        Cost { flops: sum.flops + cost.flops, bytes: sum.bytes + cost.bytes }
+    })
+}
+
+/// A loop goes on with what it began with: the same structure, shapes and dtypes.
+pub(crate) fn expect_carry<C: Tree>(name: &str, out: &C, init: &C) -> Result<(), Error> {
+    if let Some(text) = difference(init, out) {
+        let message = format!("the carry has another structure after a step than before it: {text}");
+        return Err(Error::new(ErrorKind::Tree, name, message));
+    }
+    for ((path, before), (_, after)) in init.named_leaves().into_iter().zip(out.named_leaves()) {
+        if before.spec() != after.spec() {
+            let at = if path.is_empty() { String::new() } else { format!(" at '{path}'") };
+            let message = format!("the carry{at} is {} before a step and {} after it", before.spec(), after.spec());
+            return Err(Error::new(ErrorKind::Tree, name, message)
+                .help("begin with the shape and dtype that the body returns, or convert what it returns"));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,190 @@
+//! Splitting a program of values and gradients into a forward and a backward program.
+
+use super::{Equation, Program, Var};
+use crate::primitive::Dependency;
+
+/// A value that the backward program takes from the forward pass.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Residual {
+    /// An input of the joint program.
+    Input(usize),
+    /// An output of the forward program: one of its results, or one that was added for this.
+    Output(usize),
+}
+
+/// The two halves of a program of values and gradients.
+pub struct Split {
+    /// From the inputs to the results, followed by the values that only the backward program needs.
+    pub forward: Program,
+    /// From the residuals, followed by the cotangents, to the gradients.
+    pub backward: Program,
+    /// Where the residuals come from.
+    pub residuals: Vec<Residual>,
+}
+
+/// Splits `joint`, whose last `cotangents` inputs are cotangents and whose outputs after the first `results` are gradients. What
+/// depends on a cotangent is left to the backward program; what that reads besides crosses as a residual. Constants are repeated, and
+/// so are operations that only look at numbers in another way: what they look at crosses in their place.
+///
+/// ```
+/// use wengert::{prelude::*, program::{Residual, split}};
+/// let joint = |(x, dy): &(Tensor, Tensor)| {
+///     let (y, pullback) = vjp(|x: &Tensor| x.exp() * x, x);
+///     (y, pullback.call(dy))
+/// };
+/// let joint = compile(joint).program(&(Tensor::from(1.0), Tensor::from(1.0)));
+/// let split = split(&joint, 1, 1);
+/// let x = Tensor::from(2.0);
+/// let forward = split.forward.evaluate(&[x.clone()]).unwrap();
+/// let residuals = split.residuals.iter().map(|residual| match residual {
+///     Residual::Input(_) => x.clone(),
+///     Residual::Output(position) => forward[*position].clone(),
+/// });
+/// let inputs: Vec<Tensor> = residuals.chain([Tensor::from(1.0)]).collect();
+/// let gradient = split.backward.evaluate(&inputs).unwrap();
+/// assert!((gradient[0].item() - 3.0 * 2.0f64.exp()).abs() < 1e-14);
+/// ```
+pub fn split(joint: &Program, results: usize, cotangents: usize) -> Split {
+    let given = joint.inputs.len() - cotangents;
+    let mut late = vec![false; joint.specs.len()];
+    joint.inputs[given..].iter().for_each(|var| late[var.index()] = true);
+    for equation in &joint.equations {
+        if equation.inputs.iter().any(|var| late[var.index()]) {
+            equation.outputs.iter().for_each(|var| late[var.index()] = true);
+        }
+    }
+    let repeats = repeats(joint, given);
+    let makers = makers(joint);
+    // Equations of the backward program, and what it reads from outside.
+    let mut chosen = vec![false; joint.equations.len()];
+    let mut crossing: Vec<Var> = Vec::new();
+    let mut seen = vec![false; joint.specs.len()];
+    let mut stack: Vec<Var> = joint.outputs[results..].iter().rev().copied().collect();
+    while let Some(var) = stack.pop() {
+        if std::mem::replace(&mut seen[var.index()], true) {
+            continue;
+        }
+        match makers[var.index()] {
+            Maker::Equation(number) if late[var.index()] || repeats[number] => {
+                chosen[number] = true;
+                stack.extend(joint.equations[number].inputs.iter().rev());
+            }
+            Maker::Input(number) if number >= given => {}
+            Maker::Capture => {}
+            Maker::Equation(_) | Maker::Input(_) => crossing.push(var),
+        }
+    }
+    crossing.sort_unstable();
+    let mut outputs = joint.outputs[..results].to_vec();
+    let residual = |var: &Var| match makers[var.index()] {
+        Maker::Input(number) => Residual::Input(number),
+        _ => Residual::Output(outputs.iter().position(|output| output == var).unwrap_or_else(|| {
+            outputs.push(*var);
+            outputs.len() - 1
+        })),
+    };
+    let residuals = crossing.iter().map(residual).collect();
+    let forward = joint.part(&joint.inputs[..given], &outputs);
+    let inputs: Vec<Var> = crossing.iter().chain(&joint.inputs[given..]).copied().collect();
+    let equations = joint.equations.iter().zip(&chosen).filter(|(_, chosen)| **chosen);
+    let backward =
+        joint.with(&inputs, equations.map(|(equation, _)| equation.clone()).collect(), &joint.outputs[results..]);
+    Split { forward, backward, residuals }
+}
+
+/// What defines a variable.
+#[derive(Clone, Copy)]
+enum Maker {
+    Input(usize),
+    Capture,
+    Equation(usize),
+}
+
+fn makers(program: &Program) -> Vec<Maker> {
+    let mut makers = vec![Maker::Capture; program.specs.len()];
+    program.inputs.iter().enumerate().for_each(|(number, var)| makers[var.index()] = Maker::Input(number));
+    for (number, equation) in program.equations.iter().enumerate() {
+        equation.outputs.iter().for_each(|var| makers[var.index()] = Maker::Equation(number));
+    }
+    makers
+}
+
+/// The equations that look at numbers in another way, if nothing larger has to cross for it: inputs and constants are there anyway.
+fn repeats(joint: &Program, given: usize) -> Vec<bool> {
+    let mut free = vec![false; joint.specs.len()];
+    joint.inputs[..given].iter().for_each(|var| free[var.index()] = true);
+    joint.captures.iter().for_each(|(var, _)| free[var.index()] = true);
+    let elements = |var: Var| joint.spec(var).shape.elements();
+    let repeat = |equation: &Equation| {
+        let ([from], [to]) = (&equation.inputs[..], &equation.outputs[..]) else { return false };
+        let looks = equation.op.dependency() == Dependency::Movement && equation.attrs.bodies().next().is_none();
+        let repeats = looks && (free[from.index()] || elements(*to) > elements(*from));
+        free[to.index()] = repeats && free[from.index()];
+        repeats
+    };
+    joint.equations.iter().map(repeat).collect()
+}
+
+impl Program {
+    /// The equations that `outputs` need, as a program of `inputs`, which are defined before all of them.
+    pub(crate) fn part(&self, inputs: &[Var], outputs: &[Var]) -> Program {
+        let mut needed = vec![false; self.specs.len()];
+        outputs.iter().for_each(|var| needed[var.index()] = true);
+        let mut equations: Vec<Equation> = Vec::new();
+        for equation in self.equations.iter().rev() {
+            if equation.outputs.iter().any(|var| needed[var.index()]) {
+                equation.inputs.iter().for_each(|var| needed[var.index()] = true);
+                equations.push(equation.clone());
+            }
+        }
+        equations.reverse();
+        self.with(inputs, equations, outputs)
+    }
+
+    /// A program of some of these equations, with the captures that they need.
+    fn with(&self, inputs: &[Var], equations: Vec<Equation>, outputs: &[Var]) -> Program {
+        let mut read = vec![false; self.specs.len()];
+        equations.iter().flat_map(|equation| &equation.inputs).chain(outputs).for_each(|var| read[var.index()] = true);
+        let captures = self.captures.iter().filter(|(var, _)| read[var.index()] && !inputs.contains(var)).cloned();
+        let captures = captures.collect();
+        let (specs, inputs, outputs) = (self.specs.clone(), inputs.to_vec(), outputs.to_vec());
+        Program { specs, inputs, captures, equations, outputs }.renumbered()
+    }
+
+    /// The same equations with other outputs.
+    pub(crate) fn returning(&self, outputs: Vec<Var>) -> Program {
+        Program { outputs, ..self.clone() }
+    }
+
+    /// For each output whether it depends on an input of those that `from` names: differentiably, or in any way.
+    pub(crate) fn reached(&self, from: &[bool], differentiably: bool) -> Vec<bool> {
+        let carries = |var: &Var| !differentiably || self.spec(*var).dtype.is_float();
+        let mut reached = vec![false; self.specs.len()];
+        for (var, from) in self.inputs.iter().zip(from) {
+            reached[var.index()] = *from && carries(var);
+        }
+        for equation in &self.equations {
+            let passes = !differentiably || equation.op.differentiable();
+            if passes && equation.inputs.iter().any(|var| reached[var.index()]) {
+                equation.outputs.iter().for_each(|var| reached[var.index()] = carries(var));
+            }
+        }
+        self.outputs.iter().map(|var| reached[var.index()]).collect()
+    }
+}
+
+impl Split {
+    /// The halves that share nothing but inputs: the backward program computes again what it needs.
+    pub(crate) fn recomputing(joint: &Program, results: usize, cotangents: usize) -> Split {
+        let (given, seeds) = joint.inputs.split_at(joint.inputs.len() - cotangents);
+        let forward = joint.part(given, &joint.outputs[..results]);
+        let backward = joint.part(&joint.inputs, &joint.outputs[results..]);
+        let mut read = vec![false; backward.specs.len()];
+        let reads = backward.equations.iter().flat_map(|equation| &equation.inputs).chain(&backward.outputs);
+        reads.for_each(|var| read[var.index()] = true);
+        let used: Vec<usize> = (0..given.len()).filter(|&place| read[backward.inputs[place].index()]).collect();
+        let inputs: Vec<Var> = used.iter().map(|&place| given[place]).chain(seeds.iter().copied()).collect();
+        let backward = joint.part(&inputs, &joint.outputs[results..]);
+        Split { forward, backward, residuals: used.into_iter().map(Residual::Input).collect() }
+    }
+}
