@@ -2,7 +2,7 @@
 //! none.
 
 use crate::primitive::{Attrs, Spec, View};
-use crate::tensor::Laid;
+use crate::tensor::{Laid, memory_of};
 use crate::{DType, Tensor};
 use wengert_kernels::attention::{self as kernel, Heads, Mask as Hidden, MaskData, Place};
 use wengert_kernels::rows::Float;
@@ -37,13 +37,8 @@ impl<'a> Located<'a> {
     }
 
     pub fn heads<T: Float>(&self) -> Heads<'_, T> {
-        Heads { data: elements(self.laid.view()), place: self.place }
+        Heads { data: memory_of(self.laid.view()), place: self.place }
     }
-}
-
-/// The memory that a view of this very dtype looks at.
-fn elements<T: bytemuck::Pod>(view: View<'_>) -> &[T] {
-    bytemuck::cast_slice(&view.bytes[..view.bytes.len() / size_of::<T>() * size_of::<T>()])
 }
 
 /// The steps of `[.., heads, tokens, width]`, if its layout has such steps and, where asked, adjacent elements.
@@ -73,7 +68,7 @@ pub(crate) fn hidden_of<'a, T: Float>(mask: &'a Located<'_>) -> Hidden<'a, T> {
     let rank = view.shape.len();
     let key = if view.shape[rank - 1] > 1 { view.strides[rank - 1] as usize } else { 0 };
     fn from<'a, T: bytemuck::Pod>(view: View<'a>, place: &Place) -> &'a [T] {
-        let all = elements::<T>(view);
+        let all = memory_of::<T>(view);
         &all[place.offset.min(all.len())..]
     }
     let data = match view.dtype {

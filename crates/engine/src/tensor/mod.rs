@@ -20,7 +20,7 @@ pub use shape::{AnyAxis, Shape};
 pub use shape::Layout;
 use shape::MOST_AXES;
 pub(crate) use shape::broadcast;
-pub(crate) use slices::{Laid, Numbers, collected, computing, computing_float, fill, fill_from, numbers};
+pub(crate) use slices::{Laid, Numbers, collected, computing, computing_float, fill, fill_from, memory_of, numbers};
 
 use crate::autograd::GradientSlot;
 use crate::error::OrRaise;

@@ -97,8 +97,19 @@ impl<'a> Laid<'a> {
     }
 }
 
+/// All of the memory that a view of `T` looks at. What is empty may lie anywhere.
+pub(crate) fn memory_of<T: bytemuck::Pod>(view: View<'_>) -> &[T] {
+    match view.bytes {
+        [] => &[],
+        bytes => bytemuck::cast_slice(&bytes[..bytes.len() / size_of::<T>() * size_of::<T>()]),
+    }
+}
+
 /// Lets `write` fill an output as `T`; another dtype is converted from it.
 pub(crate) fn fill<T: Compute, R>(out: Out<'_>, write: impl FnOnce(&mut [T]) -> R) -> R {
+    if out.bytes.is_empty() {
+        return write(&mut []);
+    }
     if out.dtype == T::DTYPE {
         return write(bytemuck::cast_slice_mut(out.bytes));
     }

@@ -97,7 +97,8 @@ impl<'a> View<'a> {
     pub fn contiguous_bytes(&self) -> Option<&'a [u8]> {
         let bytes = self.contiguous_length()? * self.dtype.size();
         if bytes == 0 {
-            return Some(&[]);
+            // At the start, which is aligned.
+            return Some(&self.bytes[..0]);
         }
         let start = self.offset as usize * self.dtype.size();
         Some(&self.bytes[start..][..bytes])

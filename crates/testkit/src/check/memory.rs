@@ -31,7 +31,8 @@ fn same_bits(trial: &mut Trial, subject: &Subject<'_>, how: &str, operands: &[Te
     let Ok(specs) = inferred(op, subject.case, operands) else { return };
     let borrowed: Vec<&Tensor> = operands.iter().collect();
     let right = op.eval(Device::default(), attrs, &borrowed, &specs);
-    let views: Vec<View<'_>> = operands.iter().map(|operand| view_of(operand).expect("it holds numbers")).collect();
+    let views: Vec<View<'_>> =
+        operands.iter().map(|operand| anywhere(view_of(operand).expect("it holds numbers"))).collect();
     if let ([x], [spec], Ok(right)) = (&views[..], &specs[..], &right)
         && let Some(layout) = op.view(attrs, &Layout::of(*x), spec)
     {
@@ -60,6 +61,11 @@ fn same_bits(trial: &mut Trial, subject: &Subject<'_>, how: &str, operands: &[Te
     }
 }
 
+/// The same view; what is empty lies where no number could.
+fn anywhere(view: View<'_>) -> View<'_> {
+    if view.is_empty() { View { bytes: &[], offset: 0, ..view } } else { view }
+}
+
 /// The bytes that `run` leaves in memory that held `before`; `None` if there is no such kernel.
 fn ran(
     subject: &Subject<'_>,
@@ -70,7 +76,8 @@ fn ran(
     let mut memory: Vec<Vec<u64>> = specs.iter().map(|spec| vec![before; spec.bytes().div_ceil(8)]).collect();
     let mut outs: Vec<Out<'_>> = Vec::new();
     for (words, spec) in memory.iter_mut().zip(specs) {
-        outs.push(Out { dtype: spec.dtype, bytes: &mut bytemuck::cast_slice_mut(words)[..spec.bytes()] });
+        let bytes: &mut [u8] = if words.is_empty() { &mut [] } else { bytemuck::cast_slice_mut(words) };
+        outs.push(Out { dtype: spec.dtype, bytes: &mut bytes[..spec.bytes()] });
     }
     let done = subject.op.run(&subject.case.attrs, operands, &mut outs)?;
     Ok(done.then(|| outs.iter().map(|out| out.bytes.to_vec()).collect()))

@@ -5,6 +5,7 @@ use crate::ops::movement::transpose::inverse;
 use crate::ops::prelude::*;
 use crate::primitive::streaming_cost;
 use crate::rules::matrix::with_common_lead;
+use crate::tensor::memory_of;
 use wengert_kernels::matmul::{Matrix, Product, matmul_batch, matmul_many, matmul_plus};
 
 impl Tensor {
@@ -85,7 +86,7 @@ pub struct Matmul;
 fn matrices<'a, T: Product>(view: &View<'a>) -> impl Iterator<Item = Matrix<'a, T>> {
     let (lead, last) = view.shape.split_at(view.shape.len() - 2);
     let (lead_strides, strides) = view.strides.split_at(lead.len());
-    let data = bytemuck::cast_slice(&view.bytes[..view.bytes.len() / size_of::<T>() * size_of::<T>()]);
+    let data = memory_of(*view);
     let start = view.offset;
     let offset = move |mut number: usize| {
         let mut offset = start;
