@@ -3,6 +3,7 @@
 use super::optimiser::Memory;
 use super::{Training, Workload};
 use wengert::prelude::*;
+use wengert::program::PASSES;
 
 /// What a step updates.
 #[derive(Tree)]
@@ -73,6 +74,25 @@ where
     }
 
     fn report(&self) -> String {
-        self.step.program(&self.state, &self.data).to_string()
+        let mut program = self.step.program(&self.state, &self.data);
+        let mut text = section("as traced", &program, true);
+        let optimised = program.optimised();
+        for pass in PASSES {
+            let next = pass.run(program.clone());
+            let changed = next.to_string() != program.to_string();
+            text += &section(&format!("{}: {}", pass.name, pass.about), &next, changed);
+            program = next;
+        }
+        text += &section("all passes, until nothing changes", &optimised, true);
+        format!("{text}\n== plan\n{}", self.step.plan(&self.state, &self.data))
     }
+}
+
+/// Counts of a program, and its text where that is new.
+fn section(title: &str, program: &Program, is_new: bool) -> String {
+    let (cost, kernels) = (program.cost(), program.plan().kernels());
+    let (equations, flops, bytes) = (program.equations().len(), cost.flops, cost.bytes);
+    let counts = format!("equations {equations}, kernels {kernels}, Mflop {:.3}, MB {:.3}", flops / 1e6, bytes / 1e6);
+    let body = if is_new { program.to_string() } else { "unchanged\n".to_string() };
+    format!("\n== {title}\n{counts}\n{body}")
 }

@@ -112,8 +112,15 @@ fn calls(dtype: DType, n: usize) -> Vec<(&'static str, Attrs, Vec<Tensor>)> {
     ]
 }
 
+/// One after the other: the count is the process's.
 #[test]
-fn hot_kernels_allocate_nothing_when_they_run_again_at_one_size() {
+fn nothing_is_allocated_when_it_runs_again_at_one_size() {
+    hot_kernels_allocate_nothing();
+    steps_of_training_allocate_nothing(8);
+    steps_of_training_allocate_nothing(64);
+}
+
+fn hot_kernels_allocate_nothing() {
     let before = ALLOCATOR.count();
     assert_eq!(std::hint::black_box(vec![1u8; 100]).len(), 100);
     assert!(ALLOCATOR.count() > before, "the count is blind");
@@ -129,4 +136,51 @@ fn hot_kernels_allocate_nothing_when_they_run_again_at_one_size() {
         }
     }
     assert!(wrong.is_empty(), "allocations:\n{}", wrong.join("\n"));
+}
+
+/// A training step: a loop, attention, a norm, an embedding, a loss, and an optimiser with moments.
+#[derive(Tree)]
+struct State {
+    table: Tensor,
+    weights: Vec<Tensor>,
+    moments: Vec<[Tensor; 2]>,
+    norm: (Tensor, Tensor),
+}
+
+fn steps_of_training_allocate_nothing(n: usize) {
+    let weights = || vec![numbers([3 * n, n], DType::F32), numbers([n, n], DType::F32), numbers([n, n], DType::F32)];
+    let moments = weights().iter().map(|w| [0, 1].map(|_| w.zeros_like().contiguous())).collect();
+    let norm = (numbers([n], DType::F32), numbers([n], DType::F32));
+    let mut state = State { table: numbers([16, n], DType::F32), weights: weights(), moments, norm };
+    let data = (below(16.0, &[4, 8]), below(8.0, &[4]));
+    let step = compile_step(|state: &mut State, (tokens, labels): &(Tensor, Tensor)| {
+        let loss = |w: &Vec<Tensor>| {
+            let x = state.table.embedding(tokens);
+            let norm = Norm::new().weight(&state.norm.0).bias(&state.norm.1);
+            let h = x.layer_norm(&[n], &norm).linear(&w[0]).self_attention(2, &Attention::new().causal());
+            let cell = |h: &Tensor, x: &Tensor| ((x.linear(&w[1]) + h.linear(&w[2])).tanh(), ());
+            let (h, ()) = scan(cell, &Tensor::full([4, n], 0f32), &h.permute(&[1, 0, 2]));
+            h.cross_entropy(labels, &CrossEntropy::new())
+        };
+        let (loss, gradients) = value_and_grad(loss)(&state.weights);
+        for ((w, g), [mean, square]) in state.weights.iter_mut().zip(&gradients).zip(&mut state.moments) {
+            mean.combine_assign(0.9, g, 0.1);
+            square.combine_square_assign(0.999, g, 0.001);
+            *w -= &*mean / (square.sqrt() + 1e-8) * 1e-3;
+        }
+        loss
+    });
+    let mut loss = Tensor::from(0f32);
+    let mut calm = 0;
+    for _ in 0..30 {
+        let before = ALLOCATOR.count();
+        step.call_into(&mut state, &data, &mut loss);
+        calm = if ALLOCATOR.count() == before { calm + 1 } else { 0 };
+        if calm == 5 {
+            return;
+        }
+    }
+    let before = ALLOCATOR.count();
+    step.call_into(&mut state, &data, &mut loss);
+    panic!("{} allocations in a step of width {n}:\n{}", ALLOCATOR.count() - before, step.plan(&state, &data));
 }

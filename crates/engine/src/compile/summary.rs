@@ -60,6 +60,19 @@ impl fmt::Display for PlanSummary {
     }
 }
 
+impl Program {
+    /// How this program, as it stands, would run on numbers: its kernels and the memory that they need.
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    /// let program = compile(|x: &Tensor| (x.exp() * 2.0).sum()).program(&Tensor::from([1.0, 2.0]));
+    /// assert_eq!(program.optimised().plan().kernels(), 1);
+    /// ```
+    pub fn plan(&self) -> PlanSummary {
+        Plan::new(self, vec![None; self.outputs().len()]).summary(self)
+    }
+}
+
 impl Plan {
     pub fn summary(&self, program: &Program) -> PlanSummary {
         let bytes =
