@@ -85,8 +85,12 @@ impl Pass {
         (program, changed | inside)
     }
 
-    /// Runs the pass on the programs that an equation holds, the bodies of loops and branches, and says whether they changed.
+    /// Runs the pass on the programs that an equation holds, the bodies of loops and branches, and says whether they changed. A
+    /// program that its operation differentiates, as `while_gradient` does, stays as it was traced.
     fn descend(&self, equation: &mut Equation) -> bool {
+        if equation.op.control().is_none() {
+            return false;
+        }
         let mut any = false;
         for (name, value) in equation.attrs.clone().iter() {
             if let Attr::Programs(bodies) = value {

@@ -21,6 +21,10 @@ struct Call {
     inputs: SmallVec<[Var; 4]>,
 }
 
+#[allow(
+    clippy::mutable_key_type,
+    reason = "a program among attributes is compared by identity, not by what was derived from it"
+)]
 pub(super) fn run(mut program: Program) -> (Program, bool) {
     let before = (program.equations.len(), program.captures.len());
     let mut renamed: Vec<Var> = (0..program.specs.len() as u32).map(Var).collect();
