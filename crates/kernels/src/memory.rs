@@ -112,9 +112,9 @@ impl<'a> Memory<'a> {
         // SAFETY: in bounds as `start_of` checks; nothing written overlaps anything else, as just checked; regions are
         // borrowed for as long as this lives, those that are written exclusively.
         unsafe {
-            let reads: SmallVec<[&[u8]; 8]> =
+            let reads: SmallVec<[&[u8]; 16]> =
                 reads.iter().map(|span| std::slice::from_raw_parts(self.start_of(span, false), span.length)).collect();
-            let mut writes: SmallVec<[&mut [u8]; 4]> = writes
+            let mut writes: SmallVec<[&mut [u8]; 8]> = writes
                 .iter()
                 .map(|span| std::slice::from_raw_parts_mut(self.start_of(span, true), span.length))
                 .collect();

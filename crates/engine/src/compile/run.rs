@@ -82,12 +82,12 @@ impl Placed {
                 flow.run(memory, nested, *scratch, reads, writes, line)
             }
             Placed::Call { op, attrs, reads, writes, line: own, .. } => {
-                let spans: SmallVec<[Span; 8]> = reads.iter().map(|read| read.span).collect();
-                let targets: SmallVec<[Span; 4]> = writes.iter().map(|(span, _)| *span).collect();
+                let spans: SmallVec<[Span; 16]> = reads.iter().map(|read| read.span).collect();
+                let targets: SmallVec<[Span; 8]> = writes.iter().map(|(span, _)| *span).collect();
                 let run = |bytes: &[&[u8]], out: &mut [&mut [u8]]| {
-                    let views: SmallVec<[View<'_>; 4]> =
+                    let views: SmallVec<[View<'_>; 16]> =
                         reads.iter().zip(bytes).map(|(read, bytes)| read.view(bytes)).collect();
-                    let mut outs: SmallVec<[Out<'_>; 2]> =
+                    let mut outs: SmallVec<[Out<'_>; 8]> =
                         writes.iter().zip(out).map(|((_, spec), bytes)| Out { dtype: spec.dtype, bytes }).collect();
                     if op.run(attrs, &views, &mut outs)? {
                         return Ok(());

@@ -289,10 +289,10 @@ fn scaled(
     let saved: SmallVec<[&Tensor; 2]> = slope.sources.iter().map(|source| source.of(rule)).collect();
     if !g.is_plain() || !saved.iter().all(|tensor| tensor.is_plain()) || modes::detects_anomalies() {
         // A program gets one equation for it.
-        let is_staged = |tensor: &Tensor| tensor.is_plain() || tensor.is_staged();
+        let mut all = std::iter::once(&g).chain(saved.iter().copied());
         if !slope.is_source
-            && is_staged(&g)
-            && saved.iter().all(|tensor| is_staged(tensor))
+            && all.clone().any(Tensor::is_staged)
+            && all.all(|tensor| tensor.is_plain() || tensor.is_staged())
             && let Some(product) = g.staged_slope(rule.name, position, &saved, p)
         {
             return product;
