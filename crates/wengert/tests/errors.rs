@@ -339,7 +339,7 @@ fn programs_that_cannot_be_read() {
     let last = Program::parse(huge_step).unwrap().evaluate(&[Tensor::from([1.0, 2.0])]).unwrap();
     assert_eq!(last[0], Tensor::from([2.0]));
     assert!(parse("program(a: f64[]) {\n  return a\n").contains("no closing brace"));
-    assert!(parse("program(a: f64[]) {\n  return a\n}\n}").contains("after the return"));
+    assert!(parse("program(a: f64[]) {\n  return a\n}\n}").contains("after the end"));
     let program = Program::parse("program(a: f64[]) {\n  return a\n}").unwrap();
     assert!(
         program

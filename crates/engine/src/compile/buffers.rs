@@ -172,17 +172,17 @@ impl Arena {
             times.read[views.base(program.outputs()[number]).index()] = usize::MAX;
         }
         let mut arena = Arena { pieces: Vec::new(), of: vec![None; program.variables()], scratch: Vec::new() };
-        for number in 0..steps.len() {
-            let bytes = steps[number].scratch();
+        for (number, step) in steps.iter_mut().enumerate() {
+            let bytes = step.scratch();
             arena.pieces.push(Piece { bytes, first: number, last: number, start: 0 });
             arena.scratch.push(arena.pieces.len() - 1);
-            for var in steps[number].writes() {
+            for var in step.writes() {
                 if spans[var.index()].is_some() {
                     continue;
                 }
                 let bytes = program.spec(var).bytes().next_multiple_of(ALIGNMENT);
                 let last = times.read[var.index()];
-                let over = arena.overwritten(program, &steps[number], var, number);
+                let over = arena.overwritten(program, step, var, number);
                 let piece = match over {
                     Some(piece) => piece,
                     None => {
@@ -192,7 +192,7 @@ impl Arena {
                 };
                 arena.pieces[piece].last = arena.pieces[piece].last.max(last);
                 arena.of[var.index()] = Some(piece);
-                if let (Some(_), Step::Loop { tiled, outputs, .. }) = (over, &mut steps[number]) {
+                if let (Some(_), Step::Loop { tiled, outputs, .. }) = (over, &mut *step) {
                     tiled.overwrite(outputs.iter().position(|output| *output == var).expect("its own output"));
                 }
             }

@@ -13,7 +13,7 @@ use wengert_kernels::tiled::{Access, Instruction, Output, Target, Tiled};
 /// One step of a plan; operands and outputs name variables that have memory of their own.
 pub(super) enum Step {
     Loop {
-        tiled: Tiled,
+        tiled: Box<Tiled>,
         operands: Vec<Var>,
         outputs: Vec<Var>,
         equations: Vec<usize>,
@@ -23,7 +23,7 @@ pub(super) enum Step {
     /// scratch memory.
     Flow {
         call: Call,
-        flow: FlowPlan,
+        flow: Box<FlowPlan>,
         gathered: Vec<(usize, usize)>,
     },
 }
@@ -114,7 +114,7 @@ pub(super) fn lower(program: &Program, views: &Views, fusion: Fusion) -> Vec<Ste
 }
 
 fn flow_step(call: Call, flow: &Flow) -> Step {
-    let mut flow = FlowPlan::new(flow);
+    let mut flow = Box::new(FlowPlan::new(flow));
     let mut gathered = Vec::new();
     for (place, operand) in call.operands.iter().enumerate() {
         if !flow.reads_in_place(place, operand) {
@@ -270,7 +270,7 @@ impl<'a> Lowering<'a> {
         });
         let tiled = Tiled::new(self.rows, self.cols, accesses, instructions, written.collect());
         let outputs = outputs.into_iter().map(|(var, ..)| var).collect();
-        Step::Loop { tiled, operands: vars, outputs, equations: self.fused.equations.clone() }
+        Step::Loop { tiled: Box::new(tiled), operands: vars, outputs, equations: self.fused.equations.clone() }
     }
 }
 

@@ -40,7 +40,7 @@ pub(crate) struct Plan {
 /// A step with the bytes that it reads and writes.
 enum Placed {
     Loop {
-        tiled: Tiled,
+        tiled: Box<Tiled>,
         reads: Vec<Span>,
         writes: Vec<Span>,
         equations: Vec<usize>,
@@ -55,7 +55,7 @@ enum Placed {
     /// A loop or a branch: what is copied together before, operands, outputs, and the memory that it needs meanwhile.
     Flow {
         name: &'static str,
-        flow: FlowPlan,
+        flow: Box<FlowPlan>,
         gathered: Vec<(Read, Span)>,
         reads: Vec<Read>,
         writes: Vec<(Span, Spec)>,
