@@ -19,7 +19,7 @@ pub trait Steps {
     /// One step, the loss before it and the norm of its gradient.
     fn measured_step(&mut self) -> (f64, f64);
     /// The program before and after every pass, and what the plan needs.
-    fn report(&self) -> String;
+    fn report(&mut self) -> String;
 }
 
 impl Workload {
@@ -73,7 +73,7 @@ where
         (loss.item(), gradients.iter().map(square).sum::<f64>().sqrt())
     }
 
-    fn report(&self) -> String {
+    fn report(&mut self) -> String {
         let mut program = self.step.program(&self.state, &self.data);
         let mut text = section("as traced", &program, true);
         let optimised = program.optimised();
@@ -84,7 +84,7 @@ where
             program = next;
         }
         text += &section("all passes, until nothing changes", &optimised, true);
-        format!("{text}\n== plan\n{}", self.step.plan(&self.state, &self.data))
+        format!("{text}\n== plan\n{}", self.step.profile(&mut self.state, &self.data, 20))
     }
 }
 

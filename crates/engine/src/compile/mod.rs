@@ -19,6 +19,8 @@ use lower::{Operand, Step};
 pub(crate) use run::Input;
 use run::Workspace;
 use std::sync::Mutex;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
 pub use summary::PlanSummary;
 use views::Views;
 use wengert_kernels::memory::Span;
@@ -35,6 +37,9 @@ pub(crate) struct Plan {
     /// Bytes of a workspace.
     arena: usize,
     workspaces: Mutex<Vec<Workspace>>,
+    /// Whether calls take the time of every step, and what they took.
+    is_watched: AtomicBool,
+    times: Mutex<Vec<Duration>>,
 }
 
 /// A step with the bytes that it reads and writes.
@@ -144,7 +149,15 @@ impl Plan {
         }
         steps.splice(0..0, first);
         let constants = program.captures().iter().map(|(_, tensor)| tensor.plain().contiguous()).collect();
-        Plan { steps, constants, updates: regions.updates, arena, workspaces: Mutex::default() }
+        Plan {
+            steps,
+            constants,
+            updates: regions.updates,
+            arena,
+            workspaces: Mutex::default(),
+            is_watched: AtomicBool::new(false),
+            times: Mutex::default(),
+        }
     }
 
     /// How many plans lie inside each other below this one.

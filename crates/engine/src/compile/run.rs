@@ -7,6 +7,8 @@ use crate::primitive::{Out, Spec, View};
 use crate::{Error, Tensor};
 use smallvec::SmallVec;
 use std::sync::PoisonError;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
 use wengert_kernels::Block;
 use wengert_kernels::memory::{Memory, Regions, Span};
 
@@ -45,7 +47,10 @@ impl Plan {
         }
         self.constants.iter().for_each(|tensor| memory.read(tensor.row_major_bytes()));
         outputs.for_each(|tensor| memory.write(tensor.out().bytes));
-        let result = self.run_steps(&mut memory, nested, line);
+        let result = match self.is_watched.load(Ordering::Relaxed) {
+            false => self.run_steps(&mut memory, nested, line),
+            true => self.run_watched(&mut memory, nested, line),
+        };
         drop(memory);
         self.workspaces.lock().unwrap_or_else(PoisonError::into_inner).push(workspace);
         result
@@ -54,6 +59,29 @@ impl Plan {
     /// Runs it on memory that is given.
     pub(super) fn run_steps(&self, memory: &mut Memory<'_>, nested: &mut [Regions], line: Line) -> Result<(), Error> {
         self.steps.iter().try_for_each(|step| step.run(memory, nested, line))
+    }
+
+    /// The same, with the time of every step added to those of calls before.
+    fn run_watched(&self, memory: &mut Memory<'_>, nested: &mut [Regions], line: Line) -> Result<(), Error> {
+        let mut times = self.times.lock().unwrap_or_else(PoisonError::into_inner);
+        times.resize(self.steps.len(), Duration::ZERO);
+        self.steps.iter().zip(times.iter_mut()).try_for_each(|(step, time)| {
+            let start = Instant::now();
+            let result = step.run(memory, nested, line);
+            *time += start.elapsed();
+            result
+        })
+    }
+
+    /// Lets calls on this plan take the time of every step, until the times are taken.
+    pub fn watch(&self) {
+        self.is_watched.store(true, Ordering::Relaxed);
+    }
+
+    /// The times of all steps since calls were watched.
+    pub fn take_times(&self) -> Vec<Duration> {
+        self.is_watched.store(false, Ordering::Relaxed);
+        std::mem::take(&mut self.times.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     fn take(&self) -> Workspace {

@@ -4,6 +4,7 @@ use super::{Placed, Plan};
 use crate::primitive::Spec;
 use crate::program::Program;
 use std::fmt;
+use std::time::Duration;
 
 /// The kernels of a plan in order, and the memory that they need.
 ///
@@ -22,9 +23,21 @@ pub struct PlanSummary {
     constant_bytes: usize,
     input_bytes: usize,
     output_bytes: usize,
+    /// Milliseconds of every kernel in one call, if they were measured.
+    times: Vec<f64>,
 }
 
 impl PlanSummary {
+    /// With times of `calls` calls.
+    pub(crate) fn with_times(self, times: &[Duration], calls: usize) -> PlanSummary {
+        PlanSummary { times: times.iter().map(|time| time.as_secs_f64() * 1e3 / calls as f64).collect(), ..self }
+    }
+
+    /// The milliseconds that every kernel takes, if they were measured by `profile`; else there are none.
+    pub fn times(&self) -> &[f64] {
+        &self.times
+    }
+
     /// How many kernels a call runs.
     pub fn kernels(&self) -> usize {
         self.kernels.len()
@@ -44,7 +57,10 @@ impl PlanSummary {
 impl fmt::Display for PlanSummary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (number, kernel) in self.kernels.iter().enumerate() {
-            writeln!(f, "{number:4}  {kernel}")?;
+            match self.times.get(number) {
+                Some(time) => writeln!(f, "{number:4}  {time:9.4} ms  {kernel}")?,
+                None => writeln!(f, "{number:4}  {kernel}")?,
+            }
         }
         let megabytes = |bytes: usize| bytes as f64 / 1e6;
         writeln!(
@@ -84,6 +100,7 @@ impl Plan {
             constant_bytes: bytes(&mut program.captures().iter().map(|(var, _)| var)),
             input_bytes: bytes(&mut program.inputs().iter()),
             output_bytes: bytes(&mut fresh.map(|(var, _)| var)),
+            times: Vec::new(),
         }
     }
 }

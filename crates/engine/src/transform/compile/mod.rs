@@ -104,6 +104,19 @@ impl<X: Tree, Y: Tree, F: Fn(&X) -> Y> Compiled<X, Y, F> {
         self.staged(x).summary()
     }
 
+    /// The plan with the time that each of its kernels takes, on average over `calls` calls.
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    /// let f = compile(|x: &Tensor| x.exp().matmul(x));
+    /// assert_eq!(f.profile(&Tensor::ones([4, 4]), 10).times().len(), 2);
+    /// ```
+    #[track_caller]
+    pub fn profile(&self, x: &X, calls: usize) -> PlanSummary {
+        self.call(x);
+        self.staged(x).profile(calls, || drop(self.call(x)))
+    }
+
     /// How many signatures are cached.
     pub fn signatures(&self) -> usize {
         self.cache.len()

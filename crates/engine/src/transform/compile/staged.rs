@@ -148,6 +148,14 @@ impl<S: Tree, Y: Tree> Staged<S, Y> {
         plan.summary(program)
     }
 
+    /// The plan with the times that its kernels take in `calls` calls.
+    pub fn profile(&self, calls: usize, mut call: impl FnMut()) -> PlanSummary {
+        let (program, plan) = self.plan();
+        plan.watch();
+        (0..calls).for_each(|_| call());
+        plan.summary(program).with_times(&plan.take_times(), calls)
+    }
+
     /// Moves the results into `y`.
     pub fn put_output(&self, y: &mut Y, slots: &mut Slots) {
         let Slots { path, outputs, .. } = slots;

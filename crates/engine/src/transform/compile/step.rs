@@ -95,6 +95,13 @@ impl<S: Tree, X: Tree, Y: Tree, F: Fn(&mut S, &X) -> Y> CompiledStep<S, X, Y, F>
         self.staged(state, x).summary()
     }
 
+    /// The plan with the time that each of its kernels takes, on average over `calls` calls; they update the state.
+    #[track_caller]
+    pub fn profile(&self, state: &mut S, x: &X, calls: usize) -> PlanSummary {
+        let mut y = self.call(state, x);
+        self.staged(state, x).profile(calls, || self.call_into(state, x, &mut y))
+    }
+
     /// How many signatures are cached.
     pub fn signatures(&self) -> usize {
         self.cache.len()
