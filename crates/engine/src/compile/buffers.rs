@@ -3,7 +3,7 @@
 //! Variables that are alive at different times share bytes; a loop writes over an operand that nobody reads afterwards. What a
 //! call returns is written where the caller wants it, and what it updates, over what it was.
 
-use super::lower::Step;
+use super::lower::{LoopStep, Step};
 use super::views::Views;
 use crate::program::{Program, Var};
 use wengert_kernels::memory::Span;
@@ -129,23 +129,30 @@ fn is_updated(program: &Program, steps: &[Step], times: &Times, new: Var, old: V
     }
 }
 
-/// Whether a step that reads `old` and computes `new` can do so in one place.
+/// Whether a step that reads `old` and computes `new` can do so in one place: only the loop that computes it reads it, as it
+/// lies.
 fn overwrites(step: &Step, new: Var, old: Var) -> bool {
-    let Step::Loop { tiled, operands, outputs, .. } = step else { return false };
-    let mut reading = operands.iter().enumerate().filter(|(_, operand)| **operand == old);
-    let (Some((operand, _)), None) = (reading.next(), reading.next()) else { return false };
-    let output = outputs.iter().position(|output| *output == new).expect("the step computes it");
-    tiled.reads_whole(operand) && tiled.writes_elements(output)
+    let Step::Loops(loops) = step else { return false };
+    let reads = |one: &LoopStep| one.operands.iter().filter(|operand| **operand == old).count();
+    let Some(writer) = loops.iter().find(|one| one.outputs.contains(&new)) else { return false };
+    if reads(writer) != 1 || loops.iter().map(reads).sum::<usize>() != 1 {
+        return false;
+    }
+    let operand = writer.operands.iter().position(|operand| *operand == old).expect("it is read");
+    let output = writer.outputs.iter().position(|output| *output == new).expect("it is written");
+    writer.tiled.reads_whole(operand) && writer.tiled.writes_elements(output)
 }
 
 /// Tells loops which outputs are written over operands.
 fn allow_updates(steps: &mut [Step], spans: &[Option<Span>]) {
     for step in steps {
-        let Step::Loop { tiled, operands, outputs, .. } = step else { continue };
-        for (number, output) in outputs.iter().enumerate() {
-            let span = spans[output.index()];
-            if span.is_some() && operands.iter().any(|operand| spans[operand.index()] == span) {
-                tiled.overwrite(number);
+        let Step::Loops(loops) = step else { continue };
+        for LoopStep { tiled, operands, outputs, .. } in loops {
+            for (number, output) in outputs.iter().enumerate() {
+                let span = spans[output.index()];
+                if span.is_some() && operands.iter().any(|operand| spans[operand.index()] == span) {
+                    tiled.overwrite(number);
+                }
             }
         }
     }
@@ -192,8 +199,10 @@ impl Arena {
                 };
                 arena.pieces[piece].last = arena.pieces[piece].last.max(last);
                 arena.of[var.index()] = Some(piece);
-                if let (Some(_), Step::Loop { tiled, outputs, .. }) = (over, &mut *step) {
-                    tiled.overwrite(outputs.iter().position(|output| *output == var).expect("its own output"));
+                if let (Some(_), Step::Loops(loops)) = (over, &mut *step) {
+                    let writer = loops.iter_mut().find(|one| one.outputs.contains(&var)).expect("its own output");
+                    let output = writer.outputs.iter().position(|output| *output == var).expect("its own output");
+                    writer.tiled.overwrite(output);
                 }
             }
         }

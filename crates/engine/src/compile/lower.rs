@@ -12,12 +12,8 @@ use wengert_kernels::tiled::{Access, Instruction, Output, Target, Tiled};
 
 /// One step of a plan; operands and outputs name variables that have memory of their own.
 pub(super) enum Step {
-    Loop {
-        tiled: Box<Tiled>,
-        operands: Vec<Var>,
-        outputs: Vec<Var>,
-        equations: Vec<usize>,
-    },
+    /// Loops that do not wait for each other.
+    Loops(Vec<LoopStep>),
     Call(Call),
     /// A loop or a branch, the operands that are copied before because they do not lie in one piece, and where they go in the
     /// scratch memory.
@@ -26,6 +22,14 @@ pub(super) enum Step {
         flow: Box<FlowPlan>,
         gathered: Vec<(usize, usize)>,
     },
+}
+
+/// A fused loop.
+pub(super) struct LoopStep {
+    pub tiled: Box<Tiled>,
+    pub operands: Vec<Var>,
+    pub outputs: Vec<Var>,
+    pub equations: Vec<usize>,
 }
 
 /// An equation that runs by itself.
@@ -48,7 +52,7 @@ impl Step {
     /// The variables whose memory is read.
     pub fn reads(&self) -> SmallVec<[Var; 8]> {
         match self {
-            Step::Loop { operands, .. } => operands.iter().copied().collect(),
+            Step::Loops(loops) => loops.iter().flat_map(|one| one.operands.iter().copied()).collect(),
             Step::Call(call) | Step::Flow { call, .. } => call.operands.iter().map(|operand| operand.base).collect(),
         }
     }
@@ -56,7 +60,7 @@ impl Step {
     /// The variables that are computed.
     pub fn writes(&self) -> SmallVec<[Var; 8]> {
         match self {
-            Step::Loop { outputs, .. } => outputs.iter().copied().collect(),
+            Step::Loops(loops) => loops.iter().flat_map(|one| one.outputs.iter().copied()).collect(),
             Step::Call(call) | Step::Flow { call, .. } => call.outputs.iter().map(|(var, _)| *var).collect(),
         }
     }
@@ -110,8 +114,28 @@ pub(super) fn lower(program: &Program, views: &Views, fusion: Fusion) -> Vec<Ste
         }
         Kernel::Loop(fused) => Lowering::new(program, views, &roles, &fused).run(&escapes),
     };
-    kernels.into_iter().map(step).collect()
+    together(kernels.into_iter().map(step))
 }
+
+/// Loops that follow each other and do not wait for each other become one step: an optimiser's updates of many parameters.
+fn together(steps: impl Iterator<Item = Step>) -> Vec<Step> {
+    let mut grouped: Vec<Step> = Vec::new();
+    for step in steps {
+        match (grouped.last_mut(), step) {
+            (Some(Step::Loops(group)), Step::Loops(more)) if is_independent(group, &more) => group.extend(more),
+            (_, step) => grouped.push(step),
+        }
+    }
+    grouped
+}
+
+fn is_independent(group: &[LoopStep], more: &[LoopStep]) -> bool {
+    let computed = |var: &Var| group.iter().any(|one| one.outputs.contains(var));
+    group.len() < MOST_TOGETHER && !more.iter().any(|one| one.operands.iter().any(computed))
+}
+
+/// Loops of one step at most.
+const MOST_TOGETHER: usize = 256;
 
 fn flow_step(call: Call, flow: &Flow) -> Step {
     let mut flow = Box::new(FlowPlan::new(flow));
@@ -270,7 +294,8 @@ impl<'a> Lowering<'a> {
         });
         let tiled = Tiled::new(self.rows, self.cols, accesses, instructions, written.collect());
         let outputs = outputs.into_iter().map(|(var, ..)| var).collect();
-        Step::Loop { tiled: Box::new(tiled), operands: vars, outputs, equations: self.fused.equations.clone() }
+        let equations = self.fused.equations.clone();
+        Step::Loops(vec![LoopStep { tiled: Box::new(tiled), operands: vars, outputs, equations }])
     }
 }
 

@@ -15,7 +15,7 @@ use crate::primitive::{Attrs, Layout, Primitive, Spec};
 use crate::program::{Program, Var};
 use buffers::{ALIGNMENT, ARENA, Regions};
 use flow::FlowPlan;
-use lower::{Operand, Step};
+use lower::{LoopStep, Operand, Step};
 pub(crate) use run::Input;
 use run::Workspace;
 use std::sync::Mutex;
@@ -24,7 +24,7 @@ use std::time::Duration;
 pub use summary::PlanSummary;
 use views::Views;
 use wengert_kernels::memory::Span;
-use wengert_kernels::tiled::Tiled;
+use wengert_kernels::tiled::Loops;
 
 /// A program that is ready to run on numbers.
 ///
@@ -44,12 +44,8 @@ pub(crate) struct Plan {
 
 /// A step with the bytes that it reads and writes.
 enum Placed {
-    Loop {
-        tiled: Box<Tiled>,
-        reads: Vec<Span>,
-        writes: Vec<Span>,
-        equations: Vec<usize>,
-    },
+    /// The equations of each loop beside.
+    Loops(Loops, Vec<Vec<usize>>),
     Call {
         op: &'static dyn Primitive,
         attrs: Attrs,
@@ -98,12 +94,12 @@ impl Plan {
         let writes =
             |outputs: Vec<(Var, Spec)>| outputs.into_iter().map(|(var, spec)| (span(var), spec)).collect::<Vec<_>>();
         let place = |(number, step): (usize, Step)| match step {
-            Step::Loop { tiled, operands, outputs, equations } => Placed::Loop {
-                tiled,
-                reads: operands.into_iter().map(span).collect(),
-                writes: outputs.into_iter().map(span).collect(),
-                equations,
-            },
+            Step::Loops(loops) => {
+                let spans = |vars: Vec<Var>| vars.into_iter().map(span).collect::<Vec<Span>>();
+                let place = |one: LoopStep| ((one.tiled, spans(one.operands), spans(one.outputs)), one.equations);
+                let (loops, equations): (Vec<_>, Vec<_>) = loops.into_iter().map(place).unzip();
+                Placed::Loops(Loops::new(loops), equations)
+            }
             Step::Call(call) => Placed::Call {
                 op: call.op,
                 attrs: call.attrs,

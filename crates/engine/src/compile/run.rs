@@ -97,8 +97,8 @@ impl Plan {
 impl Placed {
     fn run(&self, memory: &mut Memory<'_>, nested: &mut [Regions], line: Line) -> Result<(), Error> {
         match self {
-            Placed::Loop { tiled, reads, writes, .. } => {
-                tiled.run(memory, reads, writes);
+            Placed::Loops(loops, _) => {
+                loops.run(memory);
                 Ok(())
             }
             Placed::Copy { read, write } => {

@@ -109,9 +109,21 @@ impl Placed {
     fn text(&self, program: &Program) -> String {
         let name = |number: &usize| program.equations()[*number].op.name();
         match self {
-            Placed::Loop { tiled, equations, .. } => {
-                let names: Vec<&str> = equations.iter().map(name).collect();
-                format!("loop over {} elements: {}", tiled.elements(), names.join(", "))
+            Placed::Loops(loops, equations) => {
+                let one = |(elements, equations): (usize, &Vec<usize>)| {
+                    let names: Vec<&str> = equations.iter().map(name).collect();
+                    format!("loop over {elements} elements: {}", names.join(", "))
+                };
+                let mut texts: Vec<(String, usize)> = Vec::new();
+                for text in loops.elements().zip(equations).map(one) {
+                    match texts.last_mut().filter(|(last, _)| *last == text) {
+                        Some((_, count)) => *count += 1,
+                        None => texts.push((text, 1)),
+                    }
+                }
+                let text =
+                    |(text, count): (String, usize)| if count > 1 { format!("{count} times {text}") } else { text };
+                texts.into_iter().map(text).collect::<Vec<_>>().join("; ")
             }
             Placed::Call { op, attrs, reads, writes, .. } => {
                 let list =

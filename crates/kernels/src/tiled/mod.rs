@@ -7,9 +7,11 @@
 //! do not depend on the number of threads.
 
 mod fold;
+mod group;
 mod run;
 
 pub use fold::Fold;
+pub use group::Loops;
 
 use crate::dtype::DType;
 use crate::view::{Layout, collapse};
@@ -152,7 +154,7 @@ impl Tiled {
     ///
     /// ```
     /// use std::sync::Arc;
-    /// use wengert_kernels::{DType, memory::{Memory, Regions, Span}, tiled::{Access, Instruction, Output, Target, Tiled}};
+    /// use wengert_kernels::{DType, memory::{Memory, Regions, Span}, tiled::{Access, Instruction, Loops, Output, Target, Tiled}};
     /// let square = Instruction::Lane {
     ///     lane: Arc::new(|x, out| {
     ///         let (x, out): (&[f32], &mut [f32]) = (bytemuck::cast_slice(x[0]), bytemuck::cast_slice_mut(out));
@@ -164,11 +166,13 @@ impl Tiled {
     /// let x = Access { dtype: DType::F32, offset: 0, shape: [3].into_iter().collect(), strides: [1].into_iter().collect(), by_rows: false };
     /// let total = Output { value: 1, target: Target::Total, dtype: DType::F32, in_place: false };
     /// let tiled = Tiled::new(1, 3, vec![x], vec![square], vec![total]);
+    /// let (reads, writes) = (Span { region: 0, start: 0, length: 12 }, Span { region: 1, start: 0, length: 4 });
+    /// let loops = Loops::new(vec![(Box::new(tiled), vec![reads], vec![writes])]);
     /// let (input, mut sum, mut regions) = ([1f32, 2.0, 3.0], [0f32], Regions::default());
     /// let mut memory = Memory::new(&mut regions);
     /// memory.read(bytemuck::bytes_of(&input));
     /// memory.write(bytemuck::bytes_of_mut(&mut sum));
-    /// tiled.run(&mut memory, &[Span { region: 0, start: 0, length: 12 }], &[Span { region: 1, start: 0, length: 4 }]);
+    /// loops.run(&mut memory);
     /// drop(memory);
     /// assert_eq!(sum, [14.0]);
     /// ```
@@ -347,3 +351,6 @@ impl Instruction {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -4,31 +4,21 @@ use super::fold::{Sum, add_all, add_columns, join, store};
 use super::{Instruction, Reading, Target, Tiled, Value, held};
 use crate::dtype::{Compute, DType};
 use crate::map::Walker;
-use crate::memory::{Memory, Span};
-use crate::pool::Block;
+use crate::memory::Span;
 use crate::simd::vectorised;
-use crate::threads::{Disjoint, for_each_tile};
 use smallvec::SmallVec;
 use std::cell::RefCell;
 use std::ops::Range;
 
 /// Elements times instructions below which a region costs more than it saves.
-const PARALLEL_WORK: usize = 400_000;
-
-/// Tasks that a loop is cut into at most, and work that each has at least.
-const MOST_TASKS: usize = 64;
-const TASK_WORK: usize = 100_000;
+pub(super) const PARALLEL_WORK: usize = 400_000;
 
 /// The memory of one call: where operands and outputs start, and where sums are gathered.
-struct Call {
-    operands: SmallVec<[*const u8; 16]>,
-    lengths: SmallVec<[usize; 16]>,
-    outputs: SmallVec<[*mut u8; 8]>,
+pub(super) struct Call {
+    pub operands: SmallVec<[*const u8; 16]>,
+    pub lengths: SmallVec<[usize; 16]>,
+    pub outputs: SmallVec<[*mut u8; 8]>,
 }
-
-// SAFETY: tasks write disjoint elements of the outputs, and read operands that nobody writes, or that the same task alone
-// writes, after it has read them.
-unsafe impl Sync for Call {}
 
 thread_local! {
     /// Registers, kept from one loop to the next.
@@ -36,51 +26,9 @@ thread_local! {
 }
 
 impl Tiled {
-    /// Runs the loop on spans for its operands and its outputs. An output may be the span of an operand that is contiguous and
-    /// has elements of its size: it is overwritten.
-    pub fn run(&self, memory: &mut Memory<'_>, operands: &[Span], outputs: &[Span]) {
-        assert_eq!((operands.len(), outputs.len()), (self.operands.len(), self.outputs.len()), "tiled: one span each");
-        self.expect_apart(operands, outputs);
-        let call = Call {
-            operands: operands.iter().map(|span| memory.start_of(span, false).cast_const()).collect(),
-            lengths: operands.iter().map(|span| span.length).collect(),
-            outputs: outputs.iter().map(|span| memory.start_of(span, true)).collect(),
-        };
-        let elements = self.elements();
-        let work = elements * (self.steps.len() + self.operands.len() + self.outputs.len());
-        let tasks = if work < PARALLEL_WORK { 1 } else { (work / TASK_WORK).min(MOST_TASKS) };
-        let each = elements.div_ceil(tasks).next_multiple_of(self.tile.max(1)).max(1);
-        let tasks = elements.div_ceil(each).max(1);
-        // Sums of each task, one output after the other.
-        let widths: SmallVec<[usize; 8]> = self.outputs.iter().map(|output| self.sums_of(output.target)).collect();
-        let width: usize = widths.iter().sum();
-        let mut sums = Block::new(tasks * width * size_of::<Sum>());
-        let sums = sums.bytes_mut().expect("a new block is unique");
-        sums.fill(0);
-        let shared = Disjoint::new(sums);
-        for_each_tile(tasks, &|task| {
-            let range = task * each..((task + 1) * each).min(elements);
-            let length = width * size_of::<Sum>();
-            // SAFETY: each task has its own sums.
-            let sums = unsafe { shared.range(task * length, length) };
-            self.run_task(&call, range, sums);
-        });
-        if width > 0 {
-            self.write_sums(&call, &widths, sums, outputs);
-        }
-    }
-
-    /// How many sums an output is gathered in.
-    fn sums_of(&self, target: Target) -> usize {
-        match target {
-            Target::Each => 0,
-            Target::Total => 1,
-            Target::Columns => self.cols,
-        }
-    }
-
     /// Spans are long enough, and what is written is apart from everything else, but for operands that are overwritten.
-    fn expect_apart(&self, operands: &[Span], outputs: &[Span]) {
+    pub(super) fn expect_apart(&self, operands: &[Span], outputs: &[Span]) {
+        assert_eq!((operands.len(), outputs.len()), (self.operands.len(), self.outputs.len()), "tiled: one span each");
         for (number, (output, span)) in self.outputs.iter().zip(outputs).enumerate() {
             let elements = match (output.target, self.values[output.value].by_rows) {
                 (Target::Each, false) => self.elements(),
@@ -110,7 +58,8 @@ impl Tiled {
         }
     }
 
-    fn run_task(&self, call: &Call, range: Range<usize>, sums: &mut [u8]) {
+    /// Elements of one task.
+    pub(super) fn run_task(&self, call: &Call, range: Range<usize>, sums: &mut [u8]) {
         // A loop inside a loop's task cannot be: lanes only compute.
         REGISTERS.with_borrow_mut(|registers| {
             let bytes = self.tile.min(self.elements()) * self.width();
@@ -130,7 +79,7 @@ impl Tiled {
     }
 
     /// Sums of all tasks in order.
-    fn write_sums(&self, call: &Call, widths: &[usize], sums: &mut [u8], spans: &[Span]) {
+    pub(super) fn write_sums(&self, call: &Call, widths: &[usize], sums: &mut [u8], spans: &[Span]) {
         let width: usize = widths.iter().sum();
         let (first, others) = sums.split_at_mut(width * size_of::<Sum>());
         let mut at = 0;

@@ -1,0 +1,138 @@
+//! Loops that run together: their tasks are one region, so that many small loops cost no more than a large one.
+
+use super::run::{Call, PARALLEL_WORK};
+use super::{Target, Tiled};
+use crate::memory::{Memory, Span};
+use crate::pool::Block;
+use crate::threads::{Disjoint, for_each_tile};
+use smallvec::SmallVec;
+
+use super::fold::Sum;
+
+/// Tasks that a loop is cut into at most, and work that each has at least.
+const MOST_TASKS: usize = 64;
+const TASK_WORK: usize = 100_000;
+
+/// Loops and the bytes that they read and write: nothing that one of them writes is used by another.
+pub struct Loops {
+    loops: Vec<Bound>,
+    tasks: usize,
+    /// Elements times instructions of all.
+    work: usize,
+    /// Sums of all tasks.
+    sums: usize,
+}
+
+/// A loop with its spans.
+pub(super) struct Bound {
+    pub tiled: Box<Tiled>,
+    pub reads: Vec<Span>,
+    pub writes: Vec<Span>,
+    /// Its first task, how many it has, and the elements of each.
+    first: usize,
+    tasks: usize,
+    each: usize,
+    /// How many sums each output is gathered in, all of them in one task, and where those of the first task are.
+    pub widths: Vec<usize>,
+    width: usize,
+    sums: usize,
+}
+
+/// Memory that tasks look at.
+struct Shared<'a, 'm>(&'a Memory<'m>);
+
+// SAFETY: addresses are looked up; what lies there is shared out among tasks by the loops.
+unsafe impl Sync for Shared<'_, '_> {}
+
+impl Loops {
+    /// Loops with spans for their operands and outputs. An output may be the span of an operand of its loop that is contiguous and
+    /// has elements of its size, if the loop overwrites it. Panics if spans are too short, or if something written is used
+    /// otherwise.
+    pub fn new(loops: Vec<(Box<Tiled>, Vec<Span>, Vec<Span>)>) -> Loops {
+        let mut group = Loops { loops: Vec::new(), tasks: 0, work: 0, sums: 0 };
+        for (tiled, reads, writes) in loops {
+            tiled.expect_apart(&reads, &writes);
+            for other in &group.loops {
+                let apart = |a: &[Span], b: &[Span]| a.iter().all(|a| b.iter().all(|b| !a.overlaps(b)));
+                let disjoint =
+                    apart(&writes, &other.writes) && apart(&writes, &other.reads) && apart(&reads, &other.writes);
+                assert!(disjoint, "tiled: loops that run together use what one of them writes");
+            }
+            let (elements, work) = (tiled.elements(), tiled.work());
+            let tasks = if work < PARALLEL_WORK { 1 } else { (work / TASK_WORK).min(MOST_TASKS) };
+            let each = elements.div_ceil(tasks).next_multiple_of(tiled.tile.max(1)).max(1);
+            let tasks = elements.div_ceil(each).max(1);
+            let widths: Vec<usize> = tiled.outputs.iter().map(|output| tiled.sums_of(output.target)).collect();
+            let width = widths.iter().sum();
+            let bound =
+                Bound { tiled, reads, writes, first: group.tasks, tasks, each, widths, width, sums: group.sums };
+            group.tasks += tasks;
+            group.work += work;
+            group.sums += tasks * width;
+            group.loops.push(bound);
+        }
+        group
+    }
+
+    /// The elements that each loop walks over.
+    pub fn elements(&self) -> impl Iterator<Item = usize> + '_ {
+        self.loops.iter().map(|bound| bound.tiled.elements())
+    }
+
+    /// Runs all of them.
+    pub fn run(&self, memory: &mut Memory<'_>) {
+        // Every region is looked at once here, so that nothing is out of bounds later.
+        let mut sums = Block::new(self.sums * size_of::<Sum>());
+        let sums = sums.bytes_mut().expect("a new block is unique");
+        sums.fill(0);
+        {
+            let (shared, memory) = (Disjoint::new(&mut *sums), Shared(memory));
+            let body = |task: usize| {
+                let memory = &memory;
+                let bound = &self.loops[self.loops.partition_point(|bound| bound.first <= task) - 1];
+                let own = task - bound.first;
+                let range = own * bound.each..((own + 1) * bound.each).min(bound.tiled.elements());
+                let length = bound.width * size_of::<Sum>();
+                // SAFETY: each task has its own sums.
+                let sums = unsafe { shared.range(bound.sums * size_of::<Sum>() + own * length, length) };
+                bound.tiled.run_task(&Call::new(bound, memory.0), range, sums);
+            };
+            match self.work < PARALLEL_WORK {
+                true => (0..self.tasks).for_each(body),
+                false => for_each_tile(self.tasks, &body),
+            }
+        }
+        for bound in self.loops.iter().filter(|bound| bound.width > 0) {
+            let start = bound.sums * size_of::<Sum>();
+            let sums = &mut sums[start..start + bound.tasks * bound.width * size_of::<Sum>()];
+            bound.tiled.write_sums(&Call::new(bound, memory), &bound.widths, sums, &bound.writes);
+        }
+    }
+}
+
+impl Tiled {
+    /// Elements times what is done with each.
+    fn work(&self) -> usize {
+        self.elements() * (self.steps.len() + self.operands.len() + self.outputs.len())
+    }
+
+    /// How many sums an output is gathered in.
+    pub(super) fn sums_of(&self, target: Target) -> usize {
+        match target {
+            Target::Each => 0,
+            Target::Total => 1,
+            Target::Columns => self.cols,
+        }
+    }
+}
+
+impl Call {
+    fn new(bound: &Bound, memory: &Memory<'_>) -> Call {
+        let Bound { reads, writes, .. } = bound;
+        Call {
+            operands: reads.iter().map(|span| memory.start_of(span, false).cast_const()).collect(),
+            lengths: reads.iter().map(|span| span.length).collect::<SmallVec<_>>(),
+            outputs: writes.iter().map(|span| memory.start_of(span, true)).collect(),
+        }
+    }
+}
