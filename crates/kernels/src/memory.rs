@@ -134,7 +134,8 @@ impl<'a> Memory<'a> {
     /// let mut nested = memory.nest(&mut inner, &[Part::Read(half(0)), Part::Write(half(2))]);
     /// let whole = |region| Span { region, start: 0, length: 2 };
     /// nested.access(&[whole(0)], &[whole(1)], |reads, writes| writes[0].copy_from_slice(reads[0]));
-    /// drop((nested, memory));
+    /// drop(nested);
+    /// drop(memory);
     /// assert_eq!(bytes, [1, 2, 1, 2]);
     /// ```
     pub fn nest<'b>(&'b mut self, regions: &'b mut Regions, parts: &[Part<'b>]) -> Memory<'b> {

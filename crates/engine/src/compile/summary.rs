@@ -10,11 +10,11 @@ use std::time::Duration;
 ///
 /// ```
 /// use wengert::prelude::*;
-/// let f = compile(|x: &Tensor| (x.exp() * 2.0).sum());
+/// let f = compile(|x: &Tensor| x.exp().tanh().sum());
 /// let plan = f.plan(&Tensor::from([1.0, 2.0]));
 /// assert_eq!(plan.kernels(), 1);
 /// assert_eq!(plan.workspace_bytes(), 0);
-/// assert!(plan.to_string().contains("loop over 2 elements: exp, mul, sum"));
+/// assert!(plan.to_string().contains("loop over 2 elements: exp, tanh, sum"));
 /// ```
 #[derive(Clone, Debug)]
 pub struct PlanSummary {
