@@ -22,7 +22,7 @@ pub(super) struct FlowPlan {
 
 enum Kind {
     Scan { consts: usize, carry: usize, length: usize, reverse: bool, body: Nested },
-    While { consts: usize, test: Nested, body: Nested },
+    While { consts: usize, test: Box<Nested>, body: Box<Nested> },
     Switch { branches: Vec<Nested> },
 }
 
@@ -97,9 +97,9 @@ impl FlowPlan {
             },
             Flow::While(form) => Kind::While {
                 consts: form.consts,
-                body: Nested::new(&form.body, form.carry(), &mut scratch),
+                body: Box::new(Nested::new(&form.body, form.carry(), &mut scratch)),
                 // The answer of the test is kept as if it were carried.
-                test: Nested::new(&form.test, 1, &mut scratch),
+                test: Box::new(Nested::new(&form.test, 1, &mut scratch)),
             },
             // One branch runs at a time: they share their memory.
             Flow::Switch(branches) => {
