@@ -21,7 +21,7 @@ pub(super) struct FlowPlan {
 }
 
 enum Kind {
-    Scan { consts: usize, carry: usize, length: usize, reverse: bool, body: Nested },
+    Scan { consts: usize, carry: usize, length: usize, reverse: bool, body: Box<Nested> },
     While { consts: usize, test: Box<Nested>, body: Box<Nested> },
     Switch { branches: Vec<Nested> },
 }
@@ -93,7 +93,7 @@ impl FlowPlan {
                 carry: form.carry,
                 length: form.length,
                 reverse: form.reverse,
-                body: Nested::new(&form.body, form.carry, &mut scratch),
+                body: Box::new(Nested::new(&form.body, form.carry, &mut scratch)),
             },
             Flow::While(form) => Kind::While {
                 consts: form.consts,
