@@ -184,6 +184,21 @@ fn a_failing_step_leaves_the_state_alone() {
 }
 
 #[test]
+fn a_failing_call_gives_its_own_error_whatever_it_was_to_write_over() {
+    let f = compile(|(x, index): &(Tensor, Tensor)| vec![x.gather(0, index), x * 2.0]);
+    let mut y = Vec::new();
+    let error = catch(|| f.call_into(&(Tensor::from([1.0, 2.0]), Tensor::from([7i64])), &mut y)).unwrap_err();
+    assert_eq!(error.operation(), "gather");
+    f.call_into(&(Tensor::from([1.0, 2.0]), Tensor::from([1i64])), &mut y);
+    assert_eq!(y, [Tensor::from([2.0]), Tensor::from([2.0, 4.0])]);
+    // Where operations are recorded as well.
+    let step = compile_step(|w: &mut Tensor, index: &Tensor| vec![w.gather(0, index)]);
+    let (mut w, mut y) = (Tensor::from([1.0, 2.0]).require_grad(), Vec::new());
+    let error = catch(|| step.call_into(&mut w, &Tensor::from([7i64]), &mut y)).unwrap_err();
+    assert_eq!((error.operation(), w.to_vec::<f64>(), y.len()), ("gather", vec![1.0, 2.0], 0));
+}
+
+#[test]
 fn a_state_that_changes_its_shape_is_an_error_with_its_name() {
     let step = compile_step(|state: &mut (Tensor, Tensor), _: &()| state.1 = state.1.sum());
     let error = catch(|| step.call(&mut (Tensor::from(1.0), Tensor::from([1.0, 2.0])), &())).unwrap_err();

@@ -7,7 +7,9 @@ use crate::location::{self, Line};
 use crate::ops::prelude::*;
 use crate::primitive::Device;
 use crate::program::control::branches::{Form, Pulled, pulled, with_branches};
-use crate::program::control::{Control, Flow, Recording, Runner, input_specs, output_specs, places, stacked, through};
+use crate::program::control::{
+    Control, Flow, Recording, Runner, input_specs, other_spec, output_specs, places, stacked, through,
+};
 use crate::program::{Program, ProgramAttr, closed, stage, staged};
 use crate::tree::difference;
 use crate::{Tree, vjp};
@@ -102,15 +104,10 @@ fn expect_alike<Y: Tree>(name: &str, number: usize, first: &Y, y: &Y) -> Result<
         let message = format!("{a} and {b} return different structures: {text}");
         return Err(Error::new(ErrorKind::Tree, name, message));
     }
-    for ((path, one), (_, other)) in first.named_leaves().into_iter().zip(y.named_leaves()) {
-        if one.spec() != other.spec() {
-            let at = if path.is_empty() { String::new() } else { format!(" at '{path}'") };
-            let message = format!("{a} returns {}{at}, {b} returns {}", one.spec(), other.spec());
-            return Err(Error::new(ErrorKind::Tree, name, message)
-                .help("all branches return the same shapes and dtypes; broadcast or convert one of them"));
-        }
-    }
-    Ok(())
+    let Some((at, one, other)) = other_spec(first, y) else { return Ok(()) };
+    let message = format!("{a} returns {one}{at}, {b} returns {other}");
+    Err(Error::new(ErrorKind::Tree, name, message)
+        .help("all branches return the same shapes and dtypes; broadcast or convert one of them"))
 }
 
 /// The primitive `switch`.

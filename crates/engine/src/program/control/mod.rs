@@ -139,13 +139,16 @@ pub(crate) fn expect_carry<C: Tree>(name: &str, out: &C, init: &C) -> Result<(),
         let message = format!("the carry has another structure after a step than before it: {text}");
         return Err(Error::new(ErrorKind::Tree, name, message));
     }
-    for ((path, before), (_, after)) in init.named_leaves().into_iter().zip(out.named_leaves()) {
-        if before.spec() != after.spec() {
-            let at = if path.is_empty() { String::new() } else { format!(" at '{path}'") };
-            let message = format!("the carry{at} is {} before a step and {} after it", before.spec(), after.spec());
-            return Err(Error::new(ErrorKind::Tree, name, message)
-                .help("begin with the shape and dtype that the body returns, or convert what it returns"));
-        }
-    }
-    Ok(())
+    let Some((at, before, after)) = other_spec(init, out) else { return Ok(()) };
+    let message = format!("the carry{at} is {before} before a step and {after} after it");
+    Err(Error::new(ErrorKind::Tree, name, message)
+        .help("begin with the shape and dtype that the body returns, or convert what it returns"))
+}
+
+/// The first leaf whose spec differs between two trees of one structure: where, in words, and both specs.
+pub(crate) fn other_spec<T: Tree>(one: &T, other: &T) -> Option<(String, Spec, Spec)> {
+    let mut pairs = one.named_leaves().into_iter().zip(other.leaves());
+    let ((path, one), other) = pairs.find(|((_, one), other)| one.spec() != other.spec())?;
+    let at = if path.is_empty() { String::new() } else { format!(" at '{path}'") };
+    Some((at, one.spec(), other.spec()))
 }

@@ -58,7 +58,7 @@ impl<X: Tree, Y: Tree, F: Fn(&X) -> Y> Compiled<X, Y, F> {
     }
 
     /// Runs the program and writes what it returns over `y`: into the memory of its tensors, where nobody else can see that. When
-    /// it was called before, nothing is allocated.
+    /// it was called before, nothing is allocated. What a call that fails leaves in `y` is not specified.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -79,7 +79,10 @@ impl<X: Tree, Y: Tree, F: Fn(&X) -> Y> Compiled<X, Y, F> {
             true => {
                 slots.take_output(y);
                 result = staged.run(&mut slots, line);
-                staged.put_output(y, &mut slots);
+                match result {
+                    Ok(()) => staged.put_output(y, &mut slots),
+                    Err(_) => Staged::<(), Y>::leave_output(y, &mut slots),
+                }
             }
             false => match staged.program.evaluate_at(&slots.inputs, line) {
                 Ok(outputs) => *y = staged.output.rebuild(outputs),

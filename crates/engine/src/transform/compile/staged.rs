@@ -166,6 +166,17 @@ impl<S: Tree, Y: Tree> Staged<S, Y> {
         }
     }
 
+    /// After a call that failed: `y` keeps its leaves, whatever was written to them.
+    pub fn leave_output(y: &mut Y, slots: &mut Slots) {
+        let Slots { path, outputs, .. } = slots;
+        let mut leaves = outputs.drain(..);
+        y.visit_mut(path, &mut |_, leaf| {
+            if let Some(old) = leaves.next() {
+                *leaf = old;
+            }
+        });
+    }
+
     /// Moves the first inputs, which were updated, into the state.
     pub fn put_state(&self, state: &mut S, slots: &mut Slots) {
         let Slots { path, inputs, .. } = slots;

@@ -75,7 +75,10 @@ impl<S: Tree, X: Tree, Y: Tree, F: Fn(&mut S, &X) -> Y> CompiledStep<S, X, Y, F>
         let mut slots = staged.take();
         slots.take_output(y);
         let result = run(&staged, state, x, &mut slots, line);
-        staged.put_output(y, &mut slots);
+        match result {
+            Ok(()) => staged.put_output(y, &mut slots),
+            Err(_) => Staged::<S, Y>::leave_output(y, &mut slots),
+        }
         staged.give(slots);
         result.map_err(|error| error.at(line)).or_raise();
     }
