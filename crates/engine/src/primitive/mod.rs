@@ -375,6 +375,12 @@ pub trait Primitive: Send + Sync + 'static {
         None
     }
 
+    /// Whether its kernel completes a large result part by part, so that a fused loop can follow it.
+    #[doc(hidden)]
+    fn leads(&self) -> bool {
+        false
+    }
+
     /// How a fused loop folds its operand along `axes`, if it is such a reduction.
     #[doc(hidden)]
     fn fold(&self) -> Option<Fold> {
