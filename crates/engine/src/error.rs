@@ -41,6 +41,8 @@ pub enum ErrorKind {
     Tree,
     /// A program's text could not be read or is inconsistent.
     Program,
+    /// A file that cannot be read or written, or holds something else.
+    File,
     /// A matrix without an inverse, at this index of the batch.
     Singular(Vec<usize>),
     /// A matrix that is not positive definite, at this index of the batch.

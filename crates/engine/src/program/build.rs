@@ -2,7 +2,7 @@
 
 use super::{Equation, Program, Var};
 use crate::Tensor;
-use crate::location::Line;
+use crate::location::{self, Line};
 use crate::primitive::{Attrs, Primitive, Spec};
 use crate::tensor::Value;
 use rustc_hash::FxHashMap;
@@ -64,7 +64,14 @@ impl Builder {
         line: Line,
     ) -> Vec<Var> {
         let outputs: Vec<Var> = outputs.iter().map(|spec| self.var(spec.clone())).collect();
-        self.program.equations.push(Equation { op, attrs, inputs, outputs: outputs.clone(), line: Some(line) });
+        self.program.equations.push(Equation {
+            op,
+            attrs,
+            inputs,
+            outputs: outputs.clone(),
+            line: Some(line),
+            from_rule: location::is_inherited(),
+        });
         outputs
     }
 

@@ -1,8 +1,10 @@
 //! Staging: trace once for each signature, then run the program.
 
+mod loaded;
 mod staged;
 mod step;
 
+pub use loaded::Loaded;
 pub use step::{CompiledStep, compile_step};
 
 use crate::Tree;

@@ -12,7 +12,7 @@ use std::sync::Arc;
 /// A function that updates a state, traced once for each signature of state and input.
 pub struct CompiledStep<S, X, Y, F> {
     function: F,
-    line: Line,
+    pub(super) line: Line,
     cache: Cache<S, Y>,
     input: std::marker::PhantomData<fn(&X)>,
 }
@@ -110,7 +110,7 @@ impl<S: Tree, X: Tree, Y: Tree, F: Fn(&mut S, &X) -> Y> CompiledStep<S, X, Y, F>
         self.cache.len()
     }
 
-    fn staged(&self, state: &S, x: &X) -> Arc<Staged<S, Y>> {
+    pub(super) fn staged(&self, state: &S, x: &X) -> Arc<Staged<S, Y>> {
         self.cache.get(&Pair(state, x), self.line, |lift| {
             let (mut state, x) = (state.map_leaves(&mut *lift), x.map_leaves(lift));
             let y = (self.function)(&mut state, &x);
