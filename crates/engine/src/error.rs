@@ -33,6 +33,8 @@ pub enum ErrorKind {
     WrongLevel,
     /// A symbolic tensor was asked for its numbers.
     Traced,
+    /// A function did something else when it was traced again.
+    Retraced,
     /// A NaN or infinity found by anomaly mode.
     Anomaly,
     /// A hook failed or returned something unusable.

@@ -75,6 +75,16 @@ impl Builder {
         outputs
     }
 
+    /// How many equations there are.
+    pub fn equations(&self) -> usize {
+        self.program.equations.len()
+    }
+
+    /// Gives the equations from `first` on the line of the operation that they were made for.
+    pub fn place(&mut self, first: usize, line: Line) {
+        self.program.equations[first..].iter_mut().for_each(|equation| equation.line = Some(line));
+    }
+
     /// The finished program, its variables numbered in the order its text defines them.
     pub fn finish(&mut self, outputs: Vec<Var>) -> Program {
         self.captured.clear();

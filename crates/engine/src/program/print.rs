@@ -108,7 +108,7 @@ impl Program {
     }
 
     /// `c: f64[] = mul(a, b)`, without the programs that it carries.
-    pub(super) fn equation_text(&self, equation: &Equation) -> String {
+    pub(crate) fn equation_text(&self, equation: &Equation) -> String {
         let (outputs, inputs) = (self.typed(&equation.outputs), list(&equation.inputs));
         format!("{outputs} = {}{}({inputs})", equation.op.name(), equation.attrs)
     }

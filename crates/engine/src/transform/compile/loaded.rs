@@ -143,7 +143,7 @@ impl<S: Tree, X: Tree, Y: Tree, F: Fn(&mut S, &X) -> Y> CompiledStep<S, X, Y, F>
 }
 
 /// The paths of a tree's leaves, below `root`.
-fn names(root: &str, tree: &impl Tree) -> Vec<String> {
+pub(super) fn names(root: &str, tree: &impl Tree) -> Vec<String> {
     let name = |(path, _): (String, &Tensor)| match (root.is_empty(), path.is_empty()) {
         (true, _) => path,
         (false, true) => root.into(),

@@ -1,9 +1,12 @@
 //! Staging: trace once for each signature, then run the program.
 
+mod debug;
 mod loaded;
 mod staged;
 mod step;
+mod twice;
 
+pub use debug::{Debugger, Run, RunStep, Statistics};
 pub use loaded::Loaded;
 pub use step::{CompiledStep, compile_step};
 
@@ -120,6 +123,27 @@ impl<X: Tree, Y: Tree, F: Fn(&X) -> Y> Compiled<X, Y, F> {
     pub fn profile(&self, x: &X, calls: usize) -> PlanSummary {
         self.call(x);
         self.staged(x).profile(calls, || drop(self.call(x)))
+    }
+
+    /// Traces every signature twice and compares the programs: a function that depends on a counter, on random numbers of the host
+    /// or on the order of a `HashMap` is an error that shows the first difference. `WENGERT_CHECK=trace` in the environment asks
+    /// this of all compiled functions. What the function does besides happens twice.
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    /// use std::cell::Cell;
+    /// let count = Cell::new(0.0);
+    /// let f = compile(|x: &Tensor| {
+    ///     count.set(count.get() + 1.0);
+    ///     x * count.get()
+    /// });
+    /// let error = catch(|| f.checked().call(&Tensor::from(1.0))).unwrap_err();
+    /// assert_eq!(error.kind(), &ErrorKind::Retraced);
+    /// ```
+    #[must_use]
+    pub fn checked(mut self) -> Self {
+        self.cache.checks = true;
+        self
     }
 
     /// How many signatures are cached.

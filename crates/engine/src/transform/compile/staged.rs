@@ -1,5 +1,6 @@
 //! Programs by signature: traced once, kept, found again.
 
+use super::twice;
 use crate::autograd::modes::{detects_anomalies, records_tape, tracing};
 use crate::compile::{Input, Plan, PlanSummary};
 use crate::location::Line;
@@ -192,6 +193,18 @@ impl<S: Tree, Y: Tree> Staged<S, Y> {
         }
     }
 
+    /// The error of a function that does something else when it is traced again.
+    fn expect_same(&self, again: &Staged<S, Y>, line: Line) {
+        if let Some(error) = twice::difference(&self.program, &again.program) {
+            error.at(line).raise();
+        }
+        if (&self.state_structure.0, &self.output_structure.0) != (&again.state_structure.0, &again.output_structure.0)
+        {
+            let message = "the function returns another structure when it is traced again";
+            Error::new(ErrorKind::Retraced, "compile", message).at(line).raise();
+        }
+    }
+
     pub fn take(&self) -> Slots {
         lock(&self.slots).pop().unwrap_or_default()
     }
@@ -247,6 +260,8 @@ pub(super) struct Cache<S, Y> {
     staged: Mutex<Vec<Arc<Staged<S, Y>>>>,
     /// How many are kept.
     pub limit: usize,
+    /// Whether functions are traced twice, and both programs compared.
+    pub checks: bool,
 }
 
 /// Makes a tensor of a trace from one of an input.
@@ -254,7 +269,7 @@ pub(super) type Lift<'a> = &'a mut dyn FnMut(&Tensor) -> Tensor;
 
 impl<S: Tree, Y: Tree> Cache<S, Y> {
     pub fn new() -> Cache<S, Y> {
-        Cache { staged: Mutex::default(), limit: usize::MAX }
+        Cache { staged: Mutex::default(), limit: usize::MAX, checks: twice::is_asked() }
     }
 
     pub fn len(&self) -> usize {
@@ -262,14 +277,17 @@ impl<S: Tree, Y: Tree> Cache<S, Y> {
     }
 
     /// The program for `x`, traced from `f` unless it is known.
-    pub fn get(&self, x: &impl Inputs, line: Line, f: impl FnOnce(Lift<'_>) -> (S, Y)) -> Arc<Staged<S, Y>> {
+    pub fn get(&self, x: &impl Inputs, line: Line, f: impl Fn(Lift<'_>) -> (S, Y)) -> Arc<Staged<S, Y>> {
         let mut path = PATH.take();
         let found = self.find(x, &mut path);
         PATH.set(path);
         if let Some(staged) = found {
             return staged;
         }
-        let staged = Arc::new(trace(Signature::of(x), line, f));
+        let staged = Arc::new(trace(Signature::of(x), line, &f));
+        if self.checks {
+            staged.expect_same(&trace(Signature::of(x), line, &f), line);
+        }
         // A program that captured a tensor of a running transform, or one that was computed from a leaf, is good for this
         // call only.
         let reusable = |tensor: &Tensor| !matches!(tensor.value, Value::Tracer(_)) && tensor.is_leaf();

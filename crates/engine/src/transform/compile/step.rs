@@ -105,6 +105,13 @@ impl<S: Tree, X: Tree, Y: Tree, F: Fn(&mut S, &X) -> Y> CompiledStep<S, X, Y, F>
         self.staged(state, x).profile(calls, || self.call_into(state, x, &mut y))
     }
 
+    /// Traces every signature twice and compares the programs, as [`Compiled::checked`](super::Compiled::checked).
+    #[must_use]
+    pub fn checked(mut self) -> Self {
+        self.cache.checks = true;
+        self
+    }
+
     /// How many signatures are cached.
     pub fn signatures(&self) -> usize {
         self.cache.len()
