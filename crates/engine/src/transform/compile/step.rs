@@ -1,5 +1,6 @@
 //! Staged functions that update a state, such as training steps.
 
+use super::SignatureSummary;
 use super::staged::{Cache, Pair, Slots, Staged};
 use crate::compile::PlanSummary;
 use crate::error::OrRaise;
@@ -110,6 +111,19 @@ impl<S: Tree, X: Tree, Y: Tree, F: Fn(&mut S, &X) -> Y> CompiledStep<S, X, Y, F>
     pub fn checked(mut self) -> Self {
         self.cache.checks = true;
         self
+    }
+
+    /// Keeps the programs of at most so many signatures, 64 unless told; the one that was used least recently goes.
+    #[must_use]
+    #[track_caller]
+    pub fn at_most(mut self, signatures: usize) -> Self {
+        self.cache.bound(signatures, location::resolve(Location::caller()));
+        self
+    }
+
+    /// Every cached signature in words, with what was made for it; the one that was used last is in front.
+    pub fn inspect(&self) -> Vec<SignatureSummary> {
+        self.cache.inspect()
     }
 
     /// How many signatures are cached.
