@@ -62,7 +62,7 @@ macro_rules! guide {
     };
 }
 
-guide!(trees reverse forward jacobians sparsity taylor batching control_flow checkpoints custom_rules implicit covectors);
+guide!(trees reverse forward jacobians sparsity taylor batching compile control_flow checkpoints custom_rules implicit covectors);
 
 /// The README's examples run as tests too.
 #[cfg(doctest)]

@@ -119,7 +119,7 @@ fn a_compiled_function_fails_as_the_function_does() {
             assert_eq!(error.suggestion(), eager.suggestion(), "{name} {way}: {error}\n{eager}");
         }
     }
-    assert!(failures >= 24, "{failures} of these programs fail");
+    assert!(failures >= 22, "{failures} of these programs fail");
 }
 
 #[test]

@@ -301,7 +301,7 @@ fn a_state_with_a_key_keeps_its_signature_and_draws_the_numbers_of_eager_code() 
         loss
     };
     let start = Training { weight: wave([5, 3], 0.3), key: Key::new(7) };
-    let (mut eager, mut staged, x) = (start.clone(), start.clone(), wave([4, 5], 0.8));
+    let (mut eager, mut staged, x) = (start.clone(), start, wave([4, 5], 0.8));
     let expected: Vec<f64> = (0..10).map(|_| step(&mut eager, &x).item()).collect();
     traces.set(0);
     let compiled = compile_step(step);
@@ -342,9 +342,9 @@ fn a_key_of_a_batch_and_of_a_loop_draws_the_numbers_of_single_keys() {
         let child = key.next();
         (key, child.uniform([], DType::F64))
     };
-    let (after, drawn) = scan(draw, &Key::new(5), &Tensor::zeros([3]));
+    let (mut after, drawn) = scan(draw, &Key::new(5), &Tensor::zeros([3]));
     assert_eq!(drawn.to_vec::<f64>(), expected);
-    assert_eq!(after.clone().next().uniform([], DType::F64), key.next().uniform([], DType::F64));
+    assert_eq!(after.next().uniform([], DType::F64), key.next().uniform([], DType::F64));
 }
 
 #[test]

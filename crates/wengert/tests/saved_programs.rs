@@ -126,7 +126,7 @@ fn constants_keep_their_bits_whatever_they_are() {
     let long: Vec<f64> = (0..100).map(|i| odd[i % odd.len()]).collect();
     let single: Vec<f32> = vec![f32::from_bits(0x7fc0_0001), f32::from_bits(0xffc0_0000), f32::MIN_POSITIVE, -0.0];
     let constants = vec![
-        Tensor::from_vec(odd.clone(), [6]),
+        Tensor::from_vec(odd, [6]),
         Tensor::from_vec(long, [4, 25]),
         Tensor::from_vec(single, [4]),
         wave([5], 0.0).cast(DType::F16),
