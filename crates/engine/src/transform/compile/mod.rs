@@ -1,8 +1,15 @@
 //! Staging: trace once for each signature, then run the program.
 
+mod cache;
+mod debug;
+mod loaded;
 mod staged;
 mod step;
+mod twice;
 
+pub use cache::{SignatureSummary, log_compilations};
+pub use debug::{Debugger, Run, RunStep, Statistics};
+pub use loaded::Loaded;
 pub use step::{CompiledStep, compile_step};
 
 use crate::Tree;
@@ -118,6 +125,47 @@ impl<X: Tree, Y: Tree, F: Fn(&X) -> Y> Compiled<X, Y, F> {
     pub fn profile(&self, x: &X, calls: usize) -> PlanSummary {
         self.call(x);
         self.staged(x).profile(calls, || drop(self.call(x)))
+    }
+
+    /// Traces every signature twice and compares the programs: a function that depends on a counter, on random numbers of the host
+    /// or on the order of a `HashMap` is an error that shows the first difference. `WENGERT_CHECK=trace` in the environment asks
+    /// this of all compiled functions. What the function does besides happens twice.
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    /// use std::cell::Cell;
+    /// let count = Cell::new(0.0);
+    /// let f = compile(|x: &Tensor| {
+    ///     count.set(count.get() + 1.0);
+    ///     x * count.get()
+    /// });
+    /// let error = catch(|| f.checked().call(&Tensor::from(1.0))).unwrap_err();
+    /// assert_eq!(error.kind(), &ErrorKind::Retraced);
+    /// ```
+    #[must_use]
+    pub fn checked(mut self) -> Self {
+        self.cache.checks = true;
+        self
+    }
+
+    /// Keeps the programs of at most so many signatures, 64 unless told; the one that was used least recently goes.
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    /// let f = compile(|x: &Tensor| x * 2.0).at_most(2);
+    /// (1..=5).for_each(|size| drop(f.call(&Tensor::ones([size]))));
+    /// assert_eq!(f.signatures(), 2);
+    /// ```
+    #[must_use]
+    #[track_caller]
+    pub fn at_most(mut self, signatures: usize) -> Self {
+        self.cache.bound(signatures, location::resolve(Location::caller()));
+        self
+    }
+
+    /// Every cached signature in words, with what was made for it; the one that was used last is in front.
+    pub fn inspect(&self) -> Vec<SignatureSummary> {
+        self.cache.inspect()
     }
 
     /// How many signatures are cached.

@@ -1,5 +1,7 @@
 //! Programs by signature: traced once, kept, found again.
 
+use super::cache::{History, KEPT, Planned, Record, SignatureSummary};
+use super::twice;
 use crate::autograd::modes::{detects_anomalies, records_tape, tracing};
 use crate::compile::{Input, Plan, PlanSummary};
 use crate::location::Line;
@@ -9,6 +11,7 @@ use crate::tensor::Value;
 use crate::{DType, Error, ErrorKind, Tensor, Tree, TreePath};
 use std::cell::Cell;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Instant;
 
 /// The places of a tree's leaves, and whatever else two trees of its type can differ in.
 struct Structure(Vec<(String, String)>);
@@ -86,6 +89,7 @@ pub(super) struct Staged<S, Y> {
     /// The versions of captured leaves: an updated leaf has another value, so the function is traced again.
     versions: Vec<u64>,
     slots: Mutex<Vec<Slots>>,
+    record: Record,
 }
 
 /// Room for the tensors of one call, kept between calls.
@@ -137,10 +141,21 @@ impl<S: Tree, Y: Tree> Staged<S, Y> {
     /// How it runs on numbers.
     fn plan(&self) -> &(Program, Plan) {
         self.plan.get_or_init(|| {
+            let start = Instant::now();
             let program = self.program.optimised();
             let plan = Plan::new(&program, self.updates.clone());
+            let (time, summary) = (start.elapsed(), plan.summary(&program));
+            let (kernels, workspace_bytes) = (summary.kernels(), summary.workspace_bytes());
+            let planned = Planned { time, equations: program.equations().len(), kernels, workspace_bytes };
+            self.record.planned(self.program.equations().len(), planned);
             (program, plan)
         })
+    }
+
+    /// The signature in words, with what was made for it.
+    fn inspect(&self) -> SignatureSummary {
+        let Signature { structure, specs } = &self.signature;
+        self.record.summary(&structure.0, specs, self.program.equations().len())
     }
 
     pub fn summary(&self) -> PlanSummary {
@@ -192,7 +207,20 @@ impl<S: Tree, Y: Tree> Staged<S, Y> {
         }
     }
 
+    /// The error of a function that does something else when it is traced again.
+    fn expect_same(&self, again: &Staged<S, Y>, line: Line) {
+        if let Some(error) = twice::difference(&self.program, &again.program) {
+            error.at(line).raise();
+        }
+        if (&self.state_structure.0, &self.output_structure.0) != (&again.state_structure.0, &again.output_structure.0)
+        {
+            let message = "the function returns another structure when it is traced again";
+            Error::new(ErrorKind::Retraced, "compile", message).at(line).raise();
+        }
+    }
+
     pub fn take(&self) -> Slots {
+        self.record.called();
         lock(&self.slots).pop().unwrap_or_default()
     }
 
@@ -247,6 +275,9 @@ pub(super) struct Cache<S, Y> {
     staged: Mutex<Vec<Arc<Staged<S, Y>>>>,
     /// How many are kept.
     pub limit: usize,
+    /// Whether functions are traced twice, and both programs compared.
+    pub checks: bool,
+    history: Mutex<History>,
 }
 
 /// Makes a tensor of a trace from one of an input.
@@ -254,26 +285,45 @@ pub(super) type Lift<'a> = &'a mut dyn FnMut(&Tensor) -> Tensor;
 
 impl<S: Tree, Y: Tree> Cache<S, Y> {
     pub fn new() -> Cache<S, Y> {
-        Cache { staged: Mutex::default(), limit: usize::MAX }
+        Cache { staged: Mutex::default(), limit: KEPT, checks: twice::is_asked(), history: Mutex::default() }
     }
 
     pub fn len(&self) -> usize {
         lock(&self.staged).len()
     }
 
+    /// Every signature in words, the one that was used last in front.
+    pub fn inspect(&self) -> Vec<SignatureSummary> {
+        lock(&self.staged).iter().map(|staged| staged.inspect()).collect()
+    }
+
+    /// Keeps at most so many signatures.
+    pub fn bound(&mut self, limit: usize, line: Line) {
+        if limit == 0 {
+            let message = "a cache of no programs would trace at every call";
+            Error::new(ErrorKind::Argument, "at_most", message).help("keep at least one").at(line).raise();
+        }
+        self.limit = limit;
+    }
+
     /// The program for `x`, traced from `f` unless it is known.
-    pub fn get(&self, x: &impl Inputs, line: Line, f: impl FnOnce(Lift<'_>) -> (S, Y)) -> Arc<Staged<S, Y>> {
+    pub fn get(&self, x: &impl Inputs, line: Line, f: impl Fn(Lift<'_>) -> (S, Y)) -> Arc<Staged<S, Y>> {
         let mut path = PATH.take();
         let found = self.find(x, &mut path);
         PATH.set(path);
         if let Some(staged) = found {
             return staged;
         }
-        let staged = Arc::new(trace(Signature::of(x), line, f));
+        let staged = Arc::new(trace(Signature::of(x), line, &f));
+        if self.checks {
+            staged.expect_same(&trace(Signature::of(x), line, &f), line);
+        }
         // A program that captured a tensor of a running transform, or one that was computed from a leaf, is good for this
         // call only.
         let reusable = |tensor: &Tensor| !matches!(tensor.value, Value::Tracer(_)) && tensor.is_leaf();
-        if staged.program.captures().iter().all(|(_, tensor)| reusable(tensor)) {
+        let kept = staged.program.captures().iter().all(|(_, tensor)| reusable(tensor));
+        lock(&self.history).note(line, staged.inspect(), kept);
+        if kept {
             let mut known = lock(&self.staged);
             known.insert(0, staged.clone());
             known.truncate(self.limit);
@@ -299,6 +349,7 @@ thread_local! {
 }
 
 fn trace<S: Tree, Y: Tree>(signature: Signature, line: Line, f: impl FnOnce(Lift<'_>) -> (S, Y)) -> Staged<S, Y> {
+    let start = Instant::now();
     let (program, (state, output)) = stage("compile", line, &signature.specs, |symbols| {
         let mut symbols = symbols.into_iter();
         let (state, output) = tracing(|| f(&mut |_| symbols.next().expect("one for each leaf")));
@@ -327,5 +378,6 @@ fn trace<S: Tree, Y: Tree>(signature: Signature, line: Line, f: impl FnOnce(Lift
         output_structure: Structure(output.structure()),
         output,
         slots: Mutex::default(),
+        record: Record::new(line, start),
     }
 }
