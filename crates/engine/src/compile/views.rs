@@ -4,7 +4,11 @@ use crate::primitive::Layout;
 use crate::program::{Program, Var};
 
 /// The memory of every variable.
-pub(super) struct Views(Vec<(Var, Layout)>);
+pub(super) struct Views {
+    views: Vec<(Var, Layout)>,
+    /// Whether it lies there behind a barrier.
+    apart: Vec<bool>,
+}
 
 impl Views {
     pub fn new(program: &Program) -> Views {
@@ -13,25 +17,32 @@ impl Views {
             (var, Layout::contiguous(program.spec(var).shape.clone()))
         };
         let mut views: Vec<(Var, Layout)> = (0..program.variables()).map(own).collect();
+        let mut apart = vec![false; program.variables()];
         for equation in program.equations() {
             if let ([x], [y]) = (&equation.inputs[..], &equation.outputs[..]) {
                 let (base, layout) = &views[x.index()];
                 if let Some(layout) = equation.op.view(&equation.attrs, layout, program.spec(*y)) {
                     views[y.index()] = (*base, layout);
+                    apart[y.index()] = apart[x.index()] || equation.op.name() == "barrier";
                 }
             }
         }
-        Views(views)
+        Views { views, apart }
     }
 
     /// The variable whose memory it lies in.
     pub fn base(&self, var: Var) -> Var {
-        self.0[var.index()].0
+        self.views[var.index()].0
     }
 
     /// Where in that memory.
     pub fn layout(&self, var: Var) -> &Layout {
-        &self.0[var.index()].1
+        &self.views[var.index()].1
+    }
+
+    /// Whether it is not to be read where its base is computed, because a barrier stands between.
+    pub fn is_apart(&self, var: Var) -> bool {
+        self.apart[var.index()]
     }
 
     /// Whether it has no memory of its own.
@@ -41,7 +52,7 @@ impl Views {
 
     /// Whether it is all of its base in the same order.
     pub fn is_whole(&self, program: &Program, var: Var) -> bool {
-        let (base, layout) = &self.0[var.index()];
+        let (base, layout) = &self.views[var.index()];
         let whole = layout.shape.elements() == program.spec(*base).shape.elements();
         whole && layout.offset == 0 && layout.is_contiguous()
     }

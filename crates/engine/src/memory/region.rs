@@ -9,9 +9,11 @@
 
 use crate::autograd::modes::{self, Stopped};
 use crate::autograd::packing::{self, Packed, Saver, with_saver};
+use crate::bind::bind1;
 use crate::interp::Level;
 use crate::location::{self, Line};
-use crate::primitive::{Saved, Saves, Spec};
+use crate::ops::internal::barrier::BARRIER;
+use crate::primitive::{Attrs, Saved, Saves, Spec};
 use crate::tensor::Value;
 use crate::{Error, ErrorKind, Tensor};
 use rustc_hash::{FxHashMap, FxHasher};
@@ -131,7 +133,10 @@ impl Region {
         let wanted = [level, INPUTS].map(|level| (level, self.promised(level)));
         let again = Arc::new(Again { wanted, below: below.clone(), found: Mutex::default() });
         let _scope = (location::scope(self.line), location::inherit(None));
-        let run = || with_saver(Some(again.clone()), || run(inputs));
+        let run = || {
+            let inputs = inputs.into_iter().map(behind_barrier).collect();
+            with_saver(Some(again.clone()), || run(inputs));
+        };
         let ended = modes::replaying(self.stopped, || catch_unwind(AssertUnwindSafe(run)));
         below.end(if ended.is_ok() { RunState::Ended } else { RunState::Stopped });
         if let Err(payload) = ended
@@ -279,6 +284,14 @@ fn restore_input(input: &Saved, level: u64) -> Result<Tensor, Error> {
         Saved::Linked(tensor) => Ok((**tensor).clone()),
         Saved::Packed(packed) => packed.unpack_input(level),
         Saved::Nothing | Saved::Shape(_) => unreachable!("inputs are values"),
+    }
+}
+
+/// The same, where it may be staged: a program must not take the second run for the first one.
+fn behind_barrier(input: Tensor) -> Tensor {
+    match input.value {
+        Value::Tracer(_) => bind1(&BARRIER, Attrs::new(), &[&input]),
+        _ => input,
     }
 }
 

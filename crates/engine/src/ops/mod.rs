@@ -254,6 +254,7 @@ primitives! {
         guarded_mul: GUARDED_MUL;
         slope: SLOPE;
         stop_gradient: STOP_GRADIENT;
+        barrier: BARRIER;
         pack_positive: PACK_POSITIVE;
         select_bits: SELECT_BITS;
         softmax_gradient: SOFTMAX_GRADIENT;

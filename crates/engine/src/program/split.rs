@@ -48,8 +48,11 @@ pub fn split(joint: &Program, results: usize, cotangents: usize) -> Split {
     let given = joint.inputs.len() - cotangents;
     let mut late = vec![false; joint.specs.len()];
     joint.inputs[given..].iter().for_each(|var| late[var.index()] = true);
+    let early = joint.needed(&joint.outputs[..results]);
     for equation in &joint.equations {
-        if equation.inputs.iter().any(|var| late[var.index()]) {
+        // What a checkpoint computes again it computes on the way back.
+        let again = equation.op.name() == "barrier" && !early[equation.outputs[0].index()];
+        if again || equation.inputs.iter().any(|var| late[var.index()]) {
             equation.outputs.iter().for_each(|var| late[var.index()] = true);
         }
     }
@@ -126,6 +129,18 @@ fn repeats(joint: &Program, given: usize) -> Vec<bool> {
 }
 
 impl Program {
+    /// By variable, whether `outputs` need it.
+    fn needed(&self, outputs: &[Var]) -> Vec<bool> {
+        let mut needed = vec![false; self.specs.len()];
+        outputs.iter().for_each(|var| needed[var.index()] = true);
+        for equation in self.equations.iter().rev() {
+            if equation.outputs.iter().any(|var| needed[var.index()]) {
+                equation.inputs.iter().for_each(|var| needed[var.index()] = true);
+            }
+        }
+        needed
+    }
+
     /// The equations that `outputs` need, as a program of `inputs`, which are defined before all of them.
     pub(crate) fn part(&self, inputs: &[Var], outputs: &[Var]) -> Program {
         let mut needed = vec![false; self.specs.len()];
@@ -142,7 +157,7 @@ impl Program {
     }
 
     /// A program of some of these equations, with the captures that they need.
-    fn with(&self, inputs: &[Var], equations: Vec<Equation>, outputs: &[Var]) -> Program {
+    pub(super) fn with(&self, inputs: &[Var], equations: Vec<Equation>, outputs: &[Var]) -> Program {
         let mut read = vec![false; self.specs.len()];
         equations.iter().flat_map(|equation| &equation.inputs).chain(outputs).for_each(|var| read[var.index()] = true);
         let captures = self.captures.iter().filter(|(var, _)| read[var.index()] && !inputs.contains(var)).cloned();

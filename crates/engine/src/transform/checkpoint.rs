@@ -13,8 +13,8 @@ use std::sync::Arc;
 ///
 /// What the function captures, parameters too, is differentiated as always. It may run more than once, so it must do the same for
 /// the same inputs: random numbers come from keys, which are inputs or captured; other side effects happen again. Checkpoints nest
-/// and work under every other transform; forward mode keeps nothing anyway. In a compiled function the operations are staged as if
-/// there were no checkpoint.
+/// and work under every other transform; forward mode keeps nothing anyway. In a compiled function the
+/// second run is part of the program, behind a `barrier`; what depends on captured tensors alone is computed once.
 ///
 /// ```
 /// use wengert::prelude::*;

@@ -274,6 +274,9 @@ impl Fuser<'_> {
         if self.producer[base.index()] != Some(kernel) {
             return None;
         }
+        if self.views.is_apart(var) {
+            return Some(None);
+        }
         let is_whole = self.views.is_whole(self.program, var);
         Some(match (self.roles[base.index()], fused.cols) {
             (Some(Role::Elements), _) if is_whole => Some(Role::Elements),

@@ -5,7 +5,7 @@
 //! every place is a rank-0 constant and a broadcast, so that what follows is computed once.
 
 use super::edit::{Edit, Number, bits_of, rewritten};
-use super::known::{is_built_in, is_random, known};
+use super::known::{is_barrier, is_built_in, is_random, known};
 use crate::primitive::Attrs;
 use crate::program::{Equation, Program, Var};
 use crate::tensor::Value;
@@ -28,7 +28,8 @@ fn fold(edit: &mut Edit<'_>, equation: &Equation) -> Option<Var> {
     let output = edit.spec(equation.outputs[0]).clone();
     let op = equation.op;
     let loops = equation.attrs.bodies().next().is_some();
-    if loops || op.name() == "broadcast" || output.shape.elements() > MOST || !is_built_in(op) || is_random(op) {
+    let opaque = is_random(op) || is_barrier(op);
+    if loops || op.name() == "broadcast" || output.shape.elements() > MOST || !is_built_in(op) || opaque {
         return None;
     }
     let operands: Option<SmallVec<[Tensor; 4]>> = equation.inputs.iter().map(|var| constant(edit, *var)).collect();

@@ -29,6 +29,11 @@ pub(super) fn is_random(op: &'static dyn Primitive) -> bool {
     family(op) == Some("random")
 }
 
+/// Whether it keeps what follows apart from what was computed before.
+pub(super) fn is_barrier(op: &'static dyn Primitive) -> bool {
+    op.name() == "barrier" && is_built_in(op)
+}
+
 /// Whether every output element is one function, the same for all places, of the operands' elements at its place.
 pub(super) fn is_elementwise(op: &'static dyn Primitive) -> bool {
     let family = family(op);

@@ -8,6 +8,7 @@ mod broadcasts;
 mod edit;
 mod fold;
 mod known;
+mod loops;
 mod movements;
 mod pattern;
 mod prune;
@@ -61,6 +62,12 @@ pub static PASSES: &[Pass] = &[
         about: "brings transposes together, and to products",
         rules: transposes::RULES,
         function: transposes::run,
+    },
+    Pass {
+        name: "loops",
+        about: "computes in front of loops and behind them",
+        rules: loops::RULES,
+        function: loops::run,
     },
     Pass { name: "share", about: "computes the same thing once", rules: &[], function: share::run },
     Pass { name: "prune", about: "drops what nothing needs", rules: &[], function: prune::run },

@@ -33,6 +33,9 @@ pub(super) static RULES: &[Rule] = &[
     Rule::new("transpose(matmul(x, y)) = matmul(transpose(y), transpose(x)) for a product read once")
         .by(product)
         .up_to(Equality::Rounding),
+    Rule::new("sum(matmul(transpose(x), y)) = matmul(transpose(reshape(x)), reshape(y)) for a sum over all products")
+        .by(sum_of_products)
+        .up_to(Equality::Rounding),
     Rule::new("sum(transpose(x)) = transpose(sum(x))").by(sum).up_to(Equality::Rounding),
 ];
 
@@ -153,4 +156,28 @@ fn sum(edit: &mut Edit<'_>, equation: &Equation) -> Option<Var> {
     let kept = (0..permutation.rank()).filter(|axis| !axes.contains(axis)).map(|axis| permutation[axis]);
     let order: SmallVec<[usize; 4]> = kept.map(|axis| (0..axis).filter(|other| !own.contains(other)).count()).collect();
     Some(edit.transpose(summed, &order))
+}
+
+/// A sum of products is one product with a longer inner axis, which lies as it is in memory.
+fn sum_of_products(edit: &mut Edit<'_>, equation: &Equation) -> Option<Var> {
+    let product = equation.inputs[0];
+    let (_, inputs) = edit.call_of(product, "matmul").filter(|_| edit.is_used_once(product))?;
+    let (attrs, x) = edit.source_of(inputs[0], "transpose")?;
+    let (y, lead) = (inputs[1], edit.shape(product).rank() - 2);
+    let is_view = |var: Var| {
+        edit.definition(var).is_some_and(|equation| matches!(equation.op.name(), "transpose" | "broadcast" | "slice"))
+    };
+    let sums_all = equation.attrs.sizes("axes").iter().copied().eq(0..lead) && lead > 0;
+    // Half precision rounds every product.
+    let is_exact = matches!(edit.spec(product).dtype, DType::F32 | DType::F64);
+    if !sums_all || !is_exact || !is_matrix_transpose(&attrs.sizes("permutation")) || is_view(x) || is_view(y) {
+        return None;
+    }
+    let [x, y] = [x, y].map(|var| {
+        let shape = edit.shape(var).clone();
+        let rows = shape[..=lead].iter().product();
+        edit.reshape(var, &Shape::from([rows, shape[lead + 1]]))
+    });
+    let columns = edit.transpose(x, &[1, 0]);
+    Some(edit.call("matmul", Attrs::new(), &[columns, y]))
 }

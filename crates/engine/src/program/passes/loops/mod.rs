@@ -1,0 +1,83 @@
+//! loops - what a scan need not compute step by step is computed for all steps at once, in front of it or behind it.
+//!
+//! What depends on constants alone is computed once; products of elements and constants, which a recurrence waits for, are one
+//! product of all steps; sums over all steps of products are one product, and products that only leave the loop are one. Carries
+//! and outputs that nothing needs disappear. A loop of one step is that step, a loop of none is its carry.
+//!
+//! A loop is often written to save memory, so what leaves it is bounded: a value that is stacked for this takes at most [`MOST`]
+//! times the bytes that the loop reads and writes anyway, and where nothing is carried but sums no new value is stacked.
+
+mod around;
+mod behind;
+mod form;
+mod front;
+mod tidy;
+
+use super::known::is_built_in;
+use super::rule::{Equality, Rule};
+use crate::program::{Equation, Program};
+use around::Around;
+use form::Loop;
+
+/// How many times the bytes of a loop's operands and outputs one value may take that is stacked for this.
+const MOST: usize = 8;
+
+/// What the pass does; each is a function of whole loops.
+pub(super) static RULES: &[Rule] = &[
+    Rule::new("scan(..) of no steps = what it carries"),
+    Rule::new("scan(..) of one step = the step"),
+    Rule::new("scan(..) = scan(..) without what nothing reads"),
+    Rule::new("scan(c) = c for a carry that never changes"),
+    Rule::new("scan(x, x) = scan(x)"),
+    Rule::new("scan(w) = scan(f(w)) for what depends on constants"),
+    Rule::new("scan(x) = scan(f(x)) for products of elements that a recurrence reads").up_to(Equality::Rounding),
+    Rule::new("scan(c + u) = c + sum(u) for a carry that is only added to").up_to(Equality::Rounding),
+    Rule::new("scan(..) = f(scan(..)) for products that only leave it").up_to(Equality::Rounding),
+];
+
+fn is_scan(equation: &Equation) -> bool {
+    equation.op.name() == "scan" && is_built_in(equation.op)
+}
+
+pub(super) fn run(mut program: Program) -> (Program, bool) {
+    if !program.equations.iter().any(is_scan) {
+        return (program, false);
+    }
+    let equations = std::mem::take(&mut program.equations);
+    let mut around = Around::new(program, &equations);
+    let mut changed = false;
+    for mut equation in equations {
+        around.rename(&mut equation.inputs);
+        if is_scan(&equation) && around.is_read(&equation) {
+            changed |= rewrite(&mut around, equation);
+        } else {
+            around.push(equation);
+        }
+    }
+    match changed {
+        true => (super::prune::run(around.finish()).0, true),
+        false => (around.finish(), false),
+    }
+}
+
+/// Adds what a scan becomes; whether it is anything else.
+fn rewrite(around: &mut Around, equation: Equation) -> bool {
+    let mut scan = Loop::of(&equation);
+    if scan.length <= 1 {
+        tidy::unroll(around, &scan);
+        return true;
+    }
+    let mut changed = false;
+    while tidy::run(around, &mut scan)
+        || front::constants(around, &mut scan)
+        || front::elements(around, &mut scan)
+        || behind::run(around, &mut scan)
+    {
+        changed = true;
+    }
+    match changed {
+        true => around.push_scan(scan),
+        false => around.push(equation),
+    }
+    changed
+}
