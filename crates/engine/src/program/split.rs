@@ -172,19 +172,3 @@ impl Program {
         self.outputs.iter().map(|var| reached[var.index()]).collect()
     }
 }
-
-impl Split {
-    /// The halves that share nothing but inputs: the backward program computes again what it needs.
-    pub(crate) fn recomputing(joint: &Program, results: usize, cotangents: usize) -> Split {
-        let (given, seeds) = joint.inputs.split_at(joint.inputs.len() - cotangents);
-        let forward = joint.part(given, &joint.outputs[..results]);
-        let backward = joint.part(&joint.inputs, &joint.outputs[results..]);
-        let mut read = vec![false; backward.specs.len()];
-        let reads = backward.equations.iter().flat_map(|equation| &equation.inputs).chain(&backward.outputs);
-        reads.for_each(|var| read[var.index()] = true);
-        let used: Vec<usize> = (0..given.len()).filter(|&place| read[backward.inputs[place].index()]).collect();
-        let inputs: Vec<Var> = used.iter().map(|&place| given[place]).chain(seeds.iter().copied()).collect();
-        let backward = joint.part(&inputs, &joint.outputs[results..]);
-        Split { forward, backward, residuals: used.into_iter().map(Residual::Input).collect() }
-    }
-}

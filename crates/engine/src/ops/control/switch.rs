@@ -267,9 +267,9 @@ impl Primitive for Switch {
 
     fn saves(&self, attrs: &Attrs, _wanted: Mask) -> Saves {
         let branch = &attrs.programs("branch")[0];
-        let operands = (0..=branch.inputs().len()).fold(Saves::NOTHING, Saves::operand);
+        let operands = Saves::NOTHING.operands(Mask::first_of(branch.inputs().len() + 1));
         let results = branch.record::<Pulled>().map_or(branch.outputs().len(), |pulled| pulled.reached.len());
-        (results..branch.outputs().len()).fold(operands, Saves::output)
+        operands.outputs((results..branch.outputs().len()).collect())
     }
 
     fn control(&'static self) -> Option<&'static dyn Control> {

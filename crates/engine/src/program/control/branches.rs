@@ -1,6 +1,6 @@
 //! The branches of a switch, and those that are derived from them.
 
-use super::{MOST_PLACES, input_specs, output_specs, pick, places, through};
+use super::{input_specs, output_specs, pick, places, through};
 use crate::Tensor;
 use crate::error::OrRaise;
 use crate::primitive::{Attrs, Gradient, Gradients, Outputs, Spec};
@@ -75,14 +75,8 @@ impl Pulled {
     fn new(form: &Form<'_>, active: &[bool], reached: &[bool]) -> Pulled {
         let joints: Vec<Program> = form.branches.iter().map(|branch| joint(branch, active, reached)).collect();
         let seeds = places(reached).len();
-        let halves: Vec<Split> = joints.iter().map(|joint| split(joint, reached.len(), seeds)).collect();
-        let pulled = Pulled::from_halves(halves, active, reached);
-        let left = pulled.forward[0].outputs().len();
-        if left + form.inputs() < MOST_PLACES {
-            return pulled;
-        }
-        let halves = joints.iter().map(|joint| Split::recomputing(joint, reached.len(), seeds));
-        Pulled::from_halves(halves.collect(), active, reached)
+        let halves = joints.iter().map(|joint| split(joint, reached.len(), seeds)).collect();
+        Pulled::from_halves(halves, active, reached)
     }
 
     fn from_halves(halves: Vec<Split>, active: &[bool], reached: &[bool]) -> Pulled {

@@ -64,9 +64,6 @@ pub enum Flow {
     Switch(Vec<ProgramAttr>),
 }
 
-/// Positions in a mask: operands and residuals of a recorded call share one.
-pub(crate) const MOST_PLACES: usize = 64;
-
 /// The places where `flags` holds.
 pub(crate) fn places(flags: &[bool]) -> Vec<usize> {
     (0..flags.len()).filter(|&place| flags[place]).collect()
