@@ -7,7 +7,7 @@ use crate::primitive::Primitive;
 use crate::tensor::Value;
 use crate::{Error, ErrorKind, Shape, Tensor};
 use std::panic::Location;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// A function on complete adjoints.
@@ -21,20 +21,67 @@ type AccumulateHook = Arc<dyn Fn(&Tensor) + Send + Sync>;
 pub(crate) struct GradientSlot {
     gradient: Mutex<Option<Tensor>>,
     after: Mutex<Vec<AccumulateHook>>,
-    /// How often the leaf's value was replaced inside `no_grad`.
-    version: AtomicU64,
+    /// Whether a program captured the leaf, and what became of its value since.
+    is_followed: AtomicBool,
+    followed: Mutex<Followed>,
     /// The slot of a handle that was the only one of its leaf until an update under grad mode: no gradient can reach it.
     orphaned: bool,
 }
 
+/// The updates of a leaf inside `no_grad` since a program captured it.
+#[derive(Default)]
+struct Followed {
+    seen: Seen,
+    value: Option<Value>,
+}
+
+/// How often a leaf was updated, and how often while it had several handles, whose values may differ.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Seen {
+    updates: u64,
+    ambiguous: u64,
+}
+
+/// What became of a leaf's value.
+pub(crate) enum Since {
+    Same,
+    Changed(Value),
+    /// It was updated through one of several handles; which of them a program reads is not known.
+    Unknown,
+}
+
 impl GradientSlot {
-    pub fn version(&self) -> u64 {
-        self.version.load(Ordering::Acquire)
+    /// The leaf has a new value.
+    pub fn advance(self: &Arc<GradientSlot>, value: &Value) {
+        if !self.is_followed.load(Ordering::Acquire) {
+            return;
+        }
+        let mut followed = self.followed();
+        followed.seen.updates += 1;
+        followed.seen.ambiguous += u64::from(Arc::strong_count(self) > 1);
+        followed.value = Some(value.clone());
     }
 
-    /// The leaf has a new value; programs that captured the old one are out of date.
-    pub fn advance(&self) {
-        self.version.fetch_add(1, Ordering::Release);
+    /// A program captures the leaf.
+    pub fn follow(&self) -> Seen {
+        self.is_followed.store(true, Ordering::Release);
+        self.followed().seen
+    }
+
+    /// What a program that captured the leaf finds now.
+    pub fn since(&self, seen: Seen) -> Since {
+        let followed = self.followed();
+        match &followed.value {
+            Some(value) if followed.seen.updates > seen.updates => match followed.seen.ambiguous > seen.ambiguous {
+                true => Since::Unknown,
+                false => Since::Changed(value.clone()),
+            },
+            _ => Since::Same,
+        }
+    }
+
+    fn followed(&self) -> MutexGuard<'_, Followed> {
+        self.followed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// What an update under grad mode makes of a handle's slot. A leaf whose only handle is updated can never be asked for its

@@ -20,8 +20,8 @@ pub(crate) fn apply(
     line: Line,
 ) -> Result<Outputs, Error> {
     match &level.kind {
-        LevelKind::Trace(builder) => trace::apply(level, builder, op, attrs, operands, line),
-        LevelKind::Jet { .. } | LevelKind::Equations(_) | LevelKind::Pattern(_) => {
+        LevelKind::Trace(builder) if !control.is_inlined() => trace::apply(level, builder, op, attrs, operands, line),
+        LevelKind::Trace(_) | LevelKind::Jet { .. } | LevelKind::Equations(_) | LevelKind::Pattern(_) => {
             let operands: SmallVec<[Tensor; 4]> = operands.iter().map(|&operand| operand.clone()).collect();
             control.unroll(&attrs, &operands, line)
         }

@@ -233,6 +233,10 @@ impl<'a> Rule<'a> {
             .chain(self.saves.shapes.iter().map(|i| format!("shape of operand {i}")))
             .chain(self.saves.outputs.iter().map(|i| format!("output {i}")))
             .chain(self.saves.residual.then(|| "residual".to_string()));
-        names.enumerate().filter(|(place, _)| self.read.get() >> (*place).min(63) & 1 == 0).map(|(_, name)| name).collect()
+        names
+            .enumerate()
+            .filter(|(place, _)| self.read.get() >> (*place).min(63) & 1 == 0)
+            .map(|(_, name)| name)
+            .collect()
     }
 }

@@ -2,6 +2,7 @@
 
 use super::{Equation, Program, Var};
 use crate::primitive::Dependency;
+use std::fmt;
 
 /// A value that the backward program takes from the forward pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -170,5 +171,20 @@ impl Program {
             }
         }
         self.outputs.iter().map(|var| reached[var.index()]).collect()
+    }
+}
+
+/// Both programs, and where the residuals come from.
+impl fmt::Display for Split {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "forward {}", self.forward)?;
+        for (number, residual) in self.residuals.iter().enumerate() {
+            let spec = self.backward.spec(self.backward.inputs[number]);
+            match residual {
+                Residual::Input(place) => writeln!(f, "residual {number}: {spec} = input {place}")?,
+                Residual::Output(place) => writeln!(f, "residual {number}: {spec} = output {place}")?,
+            }
+        }
+        write!(f, "backward {}", self.backward)
     }
 }

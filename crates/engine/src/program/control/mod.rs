@@ -45,6 +45,11 @@ pub trait Control: Send + Sync {
         line: Line,
     ) -> Result<(Outputs, Adjoints), Error>;
 
+    /// Whether a trace takes its equations in, in place of one for the call.
+    fn is_inlined(&self) -> bool {
+        false
+    }
+
     /// How a plan runs it; `None` leaves that to its kernel.
     fn flow(&self, _attrs: &Attrs) -> Option<Flow> {
         None
