@@ -323,3 +323,99 @@ fn the_programs_of_a_pullback_are_shown() {
     let text = split.to_string();
     assert!(text.contains("backward program(") && text.contains("residual 0: f64[3] = "), "{text}");
 }
+
+#[test]
+fn hooks_outside_of_a_compiled_function_fire() {
+    use std::sync::{Arc, Mutex};
+    let log: Arc<Mutex<Vec<(&str, f64)>>> = Arc::default();
+    let note = |name: &'static str| {
+        let log = log.clone();
+        move |g: &Tensor| log.lock().unwrap().push((name, g.item()))
+    };
+    let hook = |name: &'static str| {
+        let note = note(name);
+        move |g: &Tensor| {
+            note(g);
+            None
+        }
+    };
+    let (w, x) = (Tensor::from(3.0).require_grad(), Tensor::from(2.0).require_grad());
+    let f = compile(|x: &Tensor| {
+        // Computed from a leaf alone: a tensor of the tape.
+        let doubled = &w * 2.0;
+        doubled.register_hook(hook("inside"));
+        x * x * doubled
+    });
+    w.register_hook(hook("w"));
+    w.register_accumulate_hook(note("committed"));
+    x.register_hook(hook("x"));
+    for _ in 0..2 {
+        let y = f.call(&x);
+        y.register_hook(hook("y"));
+        y.backward();
+        let mut seen = std::mem::take(&mut *log.lock().unwrap());
+        seen.retain(|(name, _)| *name != "committed");
+        seen.sort_by_key(|(name, _)| *name);
+        assert_eq!(seen, [("inside", 4.0), ("w", 8.0), ("x", 24.0), ("y", 1.0)]);
+    }
+    assert_eq!(w.grad().unwrap().item(), 16.0);
+}
+
+#[test]
+fn what_a_call_saves_goes_through_the_hooks_of_saved_values() {
+    use std::sync::Arc;
+    use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+    let (packed, unpacked): (Arc<AtomicUsize>, Arc<AtomicUsize>) = Default::default();
+    let (p, u) = (packed.clone(), unpacked.clone());
+    let f = compile(|x: &Tensor| (x.exp() * x).sum());
+    let x = vector().require_grad();
+    let y = wengert::autograd::save_packed(
+        move |v| {
+            p.fetch_add(1, Relaxed);
+            v
+        },
+        move |v: &Tensor| {
+            u.fetch_add(1, Relaxed);
+            v.clone()
+        },
+        || f.call(&x),
+    );
+    assert!(packed.load(Relaxed) > 0 && unpacked.load(Relaxed) == 0);
+    y.backward();
+    assert_eq!(packed.load(Relaxed), unpacked.load(Relaxed));
+    close(&x.grad().unwrap(), &(vector().exp() * (vector() + 1.0)), 1e-13);
+}
+
+#[test]
+fn hooks_and_sweeps_inside_a_compiled_function_are_refused() {
+    let kind = |f: &dyn Fn(&Tensor) -> Tensor| catch(|| compile(f).call(&vector())).unwrap_err();
+    let error = kind(&|x| {
+        x.register_hook(|_| None);
+        x.clone()
+    });
+    assert_eq!((error.kind(), error.operation()), (&ErrorKind::WrongLevel, "register_hook"));
+    assert!(error.to_string().contains("inside compile"), "{error}");
+    assert_eq!(kind(&|x| x.sin().retain_grad()).kind(), &ErrorKind::WrongLevel);
+    let error = kind(&|x| {
+        x.register_accumulate_hook(|_| {});
+        x.clone()
+    });
+    assert_eq!(error.kind(), &ErrorKind::WrongLevel);
+    let error = kind(&|x| wengert::autograd::save_packed(|v| v, |v: &Tensor| v.clone(), || x * x));
+    assert_eq!((error.kind(), error.operation()), (&ErrorKind::Hook, "save_packed"));
+    assert_eq!(error.line().unwrap().line(), line!() - 2);
+    let error = kind(&|x| {
+        let y = x.sum();
+        y.backward();
+        y
+    });
+    assert_eq!((error.kind(), error.operation()), (&ErrorKind::WrongLevel, "backward"));
+    let w = Tensor::from(1.0).require_grad();
+    let error = kind(&|x| {
+        (&w * 2.0).backward();
+        x.clone()
+    });
+    assert_eq!((error.kind(), error.operation()), (&ErrorKind::WrongLevel, "backward"));
+    assert!(w.grad().is_none());
+    assert_eq!(kind(&|x| x.clone().require_grad()).kind(), &ErrorKind::WrongLevel);
+}

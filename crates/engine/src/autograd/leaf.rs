@@ -237,6 +237,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn retain_grad(mut self) -> Tensor {
+        self.expect_tape("retain_grad").or_raise();
         let Some(node) = &self.link else {
             Error::new(ErrorKind::NoGradient, "retain_grad", "the tensor requires no gradient")
                 .help("call require_grad() on an input of the computation")
@@ -262,6 +263,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn register_hook(&self, hook: impl Fn(&Tensor) -> Option<Tensor> + Send + Sync + 'static) -> HookHandle {
+        self.expect_tape("register_hook").or_raise();
         let Some(node) = &self.link else {
             Error::new(
                 ErrorKind::NoGradient,
@@ -286,12 +288,22 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn register_accumulate_hook(&self, hook: impl Fn(&Tensor) + Send + Sync + 'static) {
+        self.expect_tape("register_accumulate_hook").or_raise();
         let Some(slot) = self.slot.as_ref().filter(|slot| !slot.orphaned) else {
             Error::new(ErrorKind::NoGradient, "register_accumulate_hook", "the tensor has no gradient of its own")
                 .help("only leaves and tensors with retain_grad() accumulate one")
                 .raise()
         };
         slot.after.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::new(hook));
+    }
+
+    /// A tensor of a transform has no record at which a hook could wait for its adjoint.
+    fn expect_tape(&self, caller: &str) -> Result<(), Error> {
+        let Value::Tracer(tracer) = &self.value else { return Ok(()) };
+        let message = format!("a tensor inside {} does not belong to the imperative tape", tracer.level.name);
+        Err(Error::new(ErrorKind::WrongLevel, caller, message).help(
+            "use it on what the function is given or returns, or write a rule with custom_vjp that sees the cotangent",
+        ))
     }
 
     /// The primitive that made this tensor, if it was recorded.
