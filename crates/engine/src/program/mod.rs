@@ -24,7 +24,7 @@ pub(crate) use build::{Builder, identity};
 pub(crate) use file::File;
 pub use passes::{Equality, PASSES, Pass, Rule};
 pub use split::{Residual, Split, split};
-pub(crate) use stage::{closed, stage, staged};
+pub(crate) use stage::{closed, hoisted, stage, staged};
 
 use crate::Tensor;
 use crate::location::Line;

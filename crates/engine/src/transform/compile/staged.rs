@@ -2,15 +2,17 @@
 
 use super::cache::{History, KEPT, Planned, Record, SignatureSummary};
 use super::twice;
-use crate::autograd::modes::{detects_anomalies, records_tape, tracing};
+use crate::autograd::modes::{detects_anomalies, is_tracing, records_tape, records_values, tracing};
+use crate::autograd::{GradientSlot, Seen, Since};
 use crate::compile::{Input, Plan, PlanSummary};
 use crate::location::Line;
+use crate::ops::control::call::{call, pullback};
 use crate::primitive::Spec;
-use crate::program::{Program, stage};
+use crate::program::{Program, ProgramAttr, Split, hoisted, stage};
 use crate::tensor::Value;
 use crate::{DType, Error, ErrorKind, Tensor, Tree, TreePath};
 use std::cell::Cell;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
 use std::time::Instant;
 
 /// The places of a tree's leaves, and whatever else two trees of its type can differ in.
@@ -77,6 +79,9 @@ impl<S: Tree, X: Tree> Inputs for Pair<'_, S, X> {
 pub(super) struct Staged<S, Y> {
     signature: Signature,
     pub program: Program,
+    /// The same program with what it captured of leaves and transforms as inputs after its own.
+    body: ProgramAttr,
+    captured: Vec<Captured>,
     /// How it runs on numbers, made when it first does: the program with less work, and its plan.
     plan: OnceLock<(Program, Plan)>,
     /// The input that each output updates.
@@ -86,10 +91,41 @@ pub(super) struct Staged<S, Y> {
     state_structure: Structure,
     pub output: Y,
     output_structure: Structure,
-    /// The versions of captured leaves: an updated leaf has another value, so the function is traced again.
-    versions: Vec<u64>,
     slots: Mutex<Vec<Slots>>,
     record: Record,
+}
+
+/// A tensor that is an operand of every call.
+struct Captured {
+    tensor: Tensor,
+    /// Where updates of a leaf are found.
+    leaf: Option<(Weak<GradientSlot>, Seen)>,
+}
+
+impl Captured {
+    fn new(tensor: Tensor) -> Captured {
+        let node = tensor.link.as_ref().filter(|_| tensor.is_leaf());
+        let slot = node.and_then(|node| node.extras(|extras| extras.slot.upgrade()).flatten());
+        Captured { leaf: slot.map(|slot| (Arc::downgrade(&slot), slot.follow())), tensor }
+    }
+
+    fn since(&self) -> Since {
+        let slot = self.leaf.as_ref().and_then(|(slot, seen)| Some((slot.upgrade()?, seen)));
+        slot.map_or(Since::Same, |(slot, seen)| slot.since(*seen))
+    }
+
+    /// Whether the function would read what [`now`](Captured::now) gives.
+    fn is_known(&self) -> bool {
+        !matches!(self.since(), Since::Unknown)
+    }
+
+    /// The tensor with the value that it has now.
+    fn now(&self) -> Tensor {
+        match self.since() {
+            Since::Changed(value) => Tensor { value, ..self.tensor.clone() },
+            Since::Same | Since::Unknown => self.tensor.clone(),
+        }
+    }
 }
 
 /// Room for the tensors of one call, kept between calls.
@@ -127,11 +163,6 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn leaf_versions(program: &Program) -> impl Iterator<Item = u64> + '_ {
-    let leaves = program.captures().iter().filter_map(|(_, tensor)| tensor.link.as_ref());
-    leaves.map(|leaf| leaf.extras(|extras| extras.slot.upgrade()).flatten().map_or(0, |slot| slot.version()))
-}
-
 /// Whether nothing records what is done with a tensor.
 fn is_number(tensor: &Tensor) -> bool {
     !matches!(tensor.value, Value::Tracer(_)) && (tensor.link.is_none() || !records_tape())
@@ -142,7 +173,7 @@ impl<S: Tree, Y: Tree> Staged<S, Y> {
     fn plan(&self) -> &(Program, Plan) {
         self.plan.get_or_init(|| {
             let start = Instant::now();
-            let program = self.program.optimised();
+            let program = self.body.optimised();
             let plan = Plan::new(&program, self.updates.clone());
             let (time, summary) = (start.elapsed(), plan.summary(&program));
             let (kernels, workspace_bytes) = (summary.kernels(), summary.workspace_bytes());
@@ -232,8 +263,26 @@ impl<S: Tree, Y: Tree> Staged<S, Y> {
 
     /// Whether a call on these inputs runs on numbers alone, so that nobody looks at single operations.
     pub fn runs_on_numbers(&self, inputs: &[Tensor]) -> bool {
-        let captures = self.program.captures().iter().map(|(_, tensor)| tensor);
-        inputs.iter().chain(captures).all(is_number) && !detects_anomalies()
+        inputs.iter().all(is_number) && !detects_anomalies()
+    }
+
+    /// What the function captured comes after its inputs.
+    pub fn read_captured(&self, slots: &mut Slots) {
+        slots.inputs.extend(self.captured.iter().map(Captured::now));
+    }
+
+    /// The outputs on tensors of a transform: one call, which is differentiated and batched as a whole. Where somebody looks at single
+    /// operations, and inside another trace, its equations are bound one by one.
+    pub fn bind(&self, inputs: &[Tensor], line: Line) -> Result<Vec<Tensor>, Error> {
+        match is_tracing() || detects_anomalies() || records_values() {
+            true => self.body.evaluate_at(inputs, line),
+            false => call(&self.body, inputs, line),
+        }
+    }
+
+    /// How a call is pulled back.
+    pub fn pullback(&self) -> Split {
+        pullback(&self.body)
     }
 
     /// Runs the plan: inputs that are updated are written over where nobody else can see them, outputs that are not of the
@@ -334,7 +383,7 @@ impl<S: Tree, Y: Tree> Cache<S, Y> {
     fn find(&self, x: &impl Inputs, path: &mut TreePath) -> Option<Arc<Staged<S, Y>>> {
         let mut known = lock(&self.staged);
         let place = known.iter().position(|staged| staged.signature.is_of(x, path))?;
-        if !leaf_versions(&known[place].program).eq(known[place].versions.iter().copied()) {
+        if !known[place].captured.iter().all(Captured::is_known) {
             known.remove(place);
             return None;
         }
@@ -367,11 +416,13 @@ fn trace<S: Tree, Y: Tree>(signature: Signature, line: Line, f: impl FnOnce(Lift
             .at(line)
             .raise();
     }
+    let (body, captured) = hoisted(program.clone());
     Staged {
         signature,
         plan: OnceLock::new(),
         updates: (0..program.outputs().len()).map(|i| Some(i).filter(|i| *i < updated)).collect(),
-        versions: leaf_versions(&program).collect(),
+        body: body.into(),
+        captured: captured.into_iter().map(Captured::new).collect(),
         program,
         state_structure: Structure(state.structure()),
         state,

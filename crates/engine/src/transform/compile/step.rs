@@ -151,12 +151,13 @@ fn run<S: Tree, Y: Tree>(
     slots.take_state(state);
     let updated = slots.inputs.len();
     slots.read(x);
+    staged.read_captured(slots);
     if staged.runs_on_numbers(&slots.inputs) {
         let result = catch_unwind(AssertUnwindSafe(|| staged.run(slots, line)));
         staged.put_state(state, slots);
         return result.unwrap_or_else(|payload| resume_unwind(payload));
     }
-    let result = catch_unwind(AssertUnwindSafe(|| staged.program.evaluate_at(&slots.inputs, line)));
+    let result = catch_unwind(AssertUnwindSafe(|| staged.bind(&slots.inputs, line)));
     staged.put_state(state, slots);
     let mut results = result.unwrap_or_else(|payload| resume_unwind(payload))?;
     slots.outputs.clear();
