@@ -11,6 +11,7 @@ mod parse;
 mod passes;
 mod print;
 mod renumber;
+mod residuals;
 mod split;
 mod stage;
 mod verify;
@@ -21,6 +22,7 @@ pub use attr::ProgramAttr;
 pub(crate) use attr::Wish;
 pub(crate) use build::{Builder, identity};
 pub use passes::{Equality, PASSES, Pass, Rule};
+pub(crate) use split::split_by;
 pub use split::{Residual, Split, split};
 pub(crate) use stage::{closed, stage, staged};
 

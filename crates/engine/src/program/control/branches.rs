@@ -4,7 +4,7 @@ use super::{MOST_PLACES, input_specs, output_specs, pick, places, through};
 use crate::Tensor;
 use crate::error::OrRaise;
 use crate::primitive::{Attrs, Gradient, Gradients, Outputs, Spec};
-use crate::program::{Program, ProgramAttr, Residual, Split, Wish, split, staged};
+use crate::program::{Program, ProgramAttr, Residual, Split, Wish, split_by, staged};
 use std::sync::Arc;
 
 /// What every branch does under a derivative.
@@ -75,7 +75,8 @@ impl Pulled {
     fn new(form: &Form<'_>, active: &[bool], reached: &[bool]) -> Pulled {
         let joints: Vec<Program> = form.branches.iter().map(|branch| joint(branch, active, reached)).collect();
         let seeds = places(reached).len();
-        let halves: Vec<Split> = joints.iter().map(|joint| split(joint, reached.len(), seeds)).collect();
+        let is_free = |residual: Residual| matches!(residual, Residual::Input(_));
+        let halves: Vec<Split> = joints.iter().map(|joint| split_by(joint, reached.len(), seeds, is_free)).collect();
         let pulled = Pulled::from_halves(halves, active, reached);
         let left = pulled.forward[0].outputs().len();
         if left + form.inputs() < MOST_PLACES {
