@@ -118,3 +118,26 @@ fn a_transformer_block_keeps_less() {
     let inputs = vec![wave(&[8, 16], 0.1), w(0.2), w(0.3), w(0.4), w(0.5), wave(&[64, 16], 0.6), wave(&[16, 64], 0.7)];
     assert_eq!(bytes(f, inputs), (17024, 9920));
 }
+
+#[test]
+fn a_compiled_gate_is_computed_again_in_the_loop_that_needs_it() {
+    // x W, times its own sigmoid, times V: the sigmoid is not kept for the way back.
+    let f = |p: &Vec<Tensor>| {
+        let h = p[0].matmul(&p[1]);
+        (&h * h.sigmoid()).matmul(&p[2]).square().sum()
+    };
+    let inputs = vec![wave(&[64, 64], 0.1), wave(&[64, 64], 0.2), wave(&[64, 64], 0.3)];
+    let program = compile(value_and_grad(f)).program(&inputs);
+    let optimised = program.optimised();
+    let count = |name: &str| optimised.equations().iter().filter(|equation| equation.op.name() == name).count();
+    assert_eq!((count("sigmoid"), count("matmul")), (2, 6), "{optimised}");
+    let (right, got) = (program.evaluate(&inputs).unwrap(), optimised.evaluate(&inputs).unwrap());
+    right.iter().zip(&got).for_each(|(right, got)| assert!(got.all_close(right, 1e-12)));
+    let (value, gradients) = compile(value_and_grad(f)).call(&inputs);
+    assert!(value.all_close(&right[0], 1e-12));
+    gradients.iter().zip(&right[1..]).for_each(|(got, right)| assert!(got.all_close(right, 1e-12)));
+    let plan = optimised.plan();
+    assert!(plan.to_string().contains("sigmoid, guarded_mul, guarded_mul, slope, add"), "{plan}");
+    // The product, what the gate makes of it, and two cotangents; not the sigmoid.
+    assert_eq!(plan.workspace_bytes(), 4 * 64 * 64 * 8);
+}
