@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 use wengert::primitive::PRIMITIVES;
-use wengert_testkit::fuzz::{Composition, Formula, verify};
+use wengert_testkit::fuzz::{Composition, Formula, RandomLoop, verify};
 
 /// How many programs to try.
 fn programs(usual: u64) -> u64 {
@@ -47,4 +47,12 @@ fn random_formulas_agree_with_hyper_dual_numbers() {
     for name in ["add", "sub", "mul", "div", "neg", "recip", "sqrt", "exp", "log", "sin", "cos", "tanh", "relu"] {
         assert!(used.iter().filter(|used| **used == name).count() >= 20, "{name} was hardly used");
     }
+}
+
+#[test]
+fn random_loops_agree_with_scans_and_compiled_scans() {
+    let failures: Vec<String> = (0..programs(200))
+        .filter_map(|seed| RandomLoop::random(seed).verify().err().map(|message| format!("\nseed {seed}: {message}")))
+        .collect();
+    assert!(failures.is_empty(), "{} loops disagree:{}", failures.len(), failures[..failures.len().min(3)].concat());
 }

@@ -12,6 +12,7 @@ mod parse;
 mod passes;
 mod print;
 mod renumber;
+mod residuals;
 mod split;
 mod stage;
 mod verify;
@@ -23,6 +24,7 @@ pub(crate) use attr::Wish;
 pub(crate) use build::{Builder, identity};
 pub(crate) use file::File;
 pub use passes::{Equality, PASSES, Pass, Rule};
+pub(crate) use split::split_by;
 pub use split::{Residual, Split, split};
 pub(crate) use stage::{closed, hoisted, stage, staged};
 

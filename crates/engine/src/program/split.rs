@@ -1,7 +1,6 @@
 //! Splitting a program of values and gradients into a forward and a backward program.
 
-use super::{Equation, Program, Var};
-use crate::primitive::Dependency;
+use super::{Equation, Program, Var, residuals};
 use std::fmt;
 
 /// A value that the backward program takes from the forward pass.
@@ -24,8 +23,8 @@ pub struct Split {
 }
 
 /// Splits `joint`, whose last `cotangents` inputs are cotangents and whose outputs after the first `results` are gradients. What
-/// depends on a cotangent is left to the backward program; what that reads besides crosses as a residual. Constants are repeated, and
-/// so are operations that only look at numbers in another way: what they look at crosses in their place.
+/// depends on a cotangent is left to the backward program; what that reads besides crosses as a residual, or is computed again by
+/// elementwise operations and views from what crosses: so that the fewest bytes cross that are neither inputs nor results.
 ///
 /// ```
 /// use wengert::{prelude::*, program::{Residual, split}};
@@ -46,6 +45,16 @@ pub struct Split {
 /// assert!((gradient[0].item() - 3.0 * 2.0f64.exp()).abs() < 1e-14);
 /// ```
 pub fn split(joint: &Program, results: usize, cotangents: usize) -> Split {
+    split_by(joint, results, cotangents, |_| true)
+}
+
+/// [`split`] where only some of the inputs and results are there anyway: those that `is_free` names.
+pub(crate) fn split_by(
+    joint: &Program,
+    results: usize,
+    cotangents: usize,
+    is_free: impl Fn(Residual) -> bool,
+) -> Split {
     let given = joint.inputs.len() - cotangents;
     let mut late = vec![false; joint.specs.len()];
     joint.inputs[given..].iter().for_each(|var| late[var.index()] = true);
@@ -57,8 +66,8 @@ pub fn split(joint: &Program, results: usize, cotangents: usize) -> Split {
             equation.outputs.iter().for_each(|var| late[var.index()] = true);
         }
     }
-    let repeats = repeats(joint, given);
     let makers = makers(joint);
+    let repeats = repeats(joint, given, results, &late, &makers, is_free);
     // Equations of the backward program, and what it reads from outside.
     let mut chosen = vec![false; joint.equations.len()];
     let mut crossing: Vec<Var> = Vec::new();
@@ -113,20 +122,40 @@ fn makers(program: &Program) -> Vec<Maker> {
     makers
 }
 
-/// The equations that look at numbers in another way, if nothing larger has to cross for it: inputs and constants are there anyway.
-fn repeats(joint: &Program, given: usize) -> Vec<bool> {
-    let mut free = vec![false; joint.specs.len()];
-    joint.inputs[..given].iter().for_each(|var| free[var.index()] = true);
-    joint.captures.iter().for_each(|(var, _)| free[var.index()] = true);
-    let elements = |var: Var| joint.spec(var).shape.elements();
-    let repeat = |equation: &Equation| {
-        let ([from], [to]) = (&equation.inputs[..], &equation.outputs[..]) else { return false };
-        let looks = equation.op.dependency() == Dependency::Movement && equation.attrs.bodies().next().is_none();
-        let repeats = looks && (free[from.index()] || elements(*to) > elements(*from));
-        free[to.index()] = repeats && free[from.index()];
-        repeats
+/// The early equations that the backward program repeats, by number.
+fn repeats(
+    joint: &Program,
+    given: usize,
+    results: usize,
+    late: &[bool],
+    makers: &[Maker],
+    is_free: impl Fn(Residual) -> bool,
+) -> Vec<bool> {
+    let wanted = joint.needed(&joint.outputs[results..]);
+    let late_equations = joint
+        .equations
+        .iter()
+        .filter(|equation| equation.outputs.iter().any(|var| late[var.index()] && wanted[var.index()]));
+    let read = late_equations.flat_map(|equation| &equation.inputs).chain(&joint.outputs[results..]);
+    let is_early = |var: &Var| {
+        !late[var.index()]
+            && !matches!(makers[var.index()], Maker::Capture)
+            && !matches!(makers[var.index()], Maker::Input(number) if number >= given)
     };
-    joint.equations.iter().map(repeat).collect()
+    let mut needed: Vec<Var> = read.copied().filter(is_early).collect();
+    needed.sort_unstable();
+    needed.dedup();
+    let price = |var: Var| {
+        let is_result = (0..results).any(|place| joint.outputs[place] == var && is_free(Residual::Output(place)));
+        let is_input = matches!(makers[var.index()], Maker::Input(number) if is_free(Residual::Input(number)));
+        if is_result || is_input { 0 } else { joint.spec(var).bytes() }
+    };
+    let equation = |maker: &Maker| match maker {
+        Maker::Equation(number) => Some(*number),
+        _ => None,
+    };
+    let makers: Vec<Option<usize>> = makers.iter().map(equation).collect();
+    residuals::repeated(joint, &makers, &needed, price)
 }
 
 impl Program {

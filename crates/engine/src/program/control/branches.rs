@@ -5,7 +5,7 @@ use crate::bind::{bind, try_bind};
 use crate::error::OrRaise;
 use crate::location::{self, Line};
 use crate::primitive::{Adjoints, Attrs, Gradient, Gradients, Mask, Outputs, Primitive, Rule, Saves, Spec, SpecRef};
-use crate::program::{Program, ProgramAttr, Residual, Split, Var, Wish, split, staged};
+use crate::program::{Program, ProgramAttr, Residual, Split, Var, Wish, split_by, staged};
 use crate::{Error, ErrorKind, Tensor, vjp};
 use std::panic::Location;
 use std::sync::Arc;
@@ -235,7 +235,8 @@ impl Pulled {
     fn new(form: &Form<'_>, active: &[bool], reached: &[bool]) -> Pulled {
         let seeds = places(reached).len();
         let joints = form.branches.iter().map(|branch| joint(branch, active, reached));
-        let halves = joints.map(|joint| split(&joint, reached.len(), seeds)).collect();
+        let is_free = |residual: Residual| matches!(residual, Residual::Input(_));
+        let halves = joints.map(|joint| split_by(&joint, reached.len(), seeds, is_free)).collect();
         Pulled::from_halves(halves, active, reached)
     }
 

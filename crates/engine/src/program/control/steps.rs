@@ -4,7 +4,7 @@ use super::{Runner, input_specs, laid_out, output_specs, pick, places, stacked, 
 use crate::error::OrRaise;
 use crate::location::Line;
 use crate::primitive::{Attrs, Gradient, Gradients, Outputs, Spec};
-use crate::program::{Program, ProgramAttr, Residual, Split, Wish, split, staged};
+use crate::program::{Program, ProgramAttr, Residual, Split, Wish, split_by, staged};
 use crate::{Error, Tensor};
 use std::sync::Arc;
 
@@ -162,7 +162,11 @@ impl Pulled {
             let (y, gradients) = through::pull(body, &v, active, &seeds, reached);
             [y, gradients].concat()
         });
-        let halves = split(&joint, outputs.len(), cotangents.len());
+        // Constants, elements and what every step gives are there anyway; what is carried would be stacked.
+        let halves = split_by(&joint, outputs.len(), cotangents.len(), |residual| match residual {
+            Residual::Input(place) => !(form.consts..form.elements()).contains(&place),
+            Residual::Output(place) => place >= form.carry,
+        });
         Pulled::from_halves(form, halves, active, reached)
     }
 

@@ -12,6 +12,7 @@ mod loops;
 mod movements;
 mod pattern;
 mod prune;
+mod rematerialise;
 mod rule;
 mod share;
 mod simplify;
@@ -71,6 +72,12 @@ pub static PASSES: &[Pass] = &[
     },
     Pass { name: "share", about: "computes the same thing once", rules: &[], function: share::run },
     Pass { name: "prune", about: "drops what nothing needs", rules: &[], function: prune::run },
+    Pass {
+        name: "rematerialise",
+        about: "computes again what would live long",
+        rules: &[],
+        function: rematerialise::run,
+    },
 ];
 
 /// One pass makes work for another; programs settle in two or three rounds.
@@ -139,14 +146,16 @@ impl Program {
     /// ```
     pub fn optimised(&self) -> Program {
         let (mut program, mut quiet) = (self.clone(), 0);
-        for pass in PASSES.iter().cycle().take(MOST_ROUNDS * PASSES.len()) {
+        // What is computed again is kept apart, so it comes when everything else has settled.
+        let (last, others) = PASSES.split_last().expect("there are passes");
+        for pass in others.iter().cycle().take(MOST_ROUNDS * others.len()) {
             let (after, changed) = pass.apply(program);
             program = after;
             quiet = if changed { 0 } else { quiet + 1 };
-            if quiet == PASSES.len() {
+            if quiet == others.len() {
                 break;
             }
         }
-        program
+        last.apply(program).0
     }
 }
