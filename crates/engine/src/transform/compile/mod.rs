@@ -1,5 +1,6 @@
 //! Staging: trace once for each signature, then run the program.
 
+mod captured;
 mod staged;
 mod step;
 
