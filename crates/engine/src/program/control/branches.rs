@@ -92,7 +92,7 @@ impl<'a> Form<'a> {
         active: &[bool],
         derive: impl FnOnce() -> T,
     ) -> Arc<T> {
-        let numbers = self.branches.iter().map(ProgramAttr::number).collect();
+        let numbers = self.branches.iter().map(ProgramAttr::number).chain([self.leading]).collect();
         let wish = Wish { what, inputs: active.to_vec(), numbers };
         self.branches[0].derived(wish, |_| derive())
     }
@@ -124,8 +124,7 @@ impl<'a> Form<'a> {
             return None;
         }
         let pulled = self.pulled(&active, &reached);
-        let mut branches = pulled.forward.clone();
-        let call = self.attrs(branches.clone());
+        let (call, mut branches) = (pulled.call.clone(), pulled.forward.clone());
         branches[0] = branches[0].recorded(pulled);
         Some(Recording { call, more: None, record: self.attrs(branches), results: reached.len() })
     }
@@ -175,10 +174,9 @@ impl<'a> Form<'a> {
 
     /// See [`Primitive::saves`].
     pub fn saves(&self) -> Saves {
-        let outputs = self.branches[0].outputs().len();
-        let results = self.branches[0].record::<Pulled>().map_or(outputs, |pulled| pulled.reached.len());
         let operands = Saves::NOTHING.operands(Mask::first_of(self.operands()));
-        operands.outputs(Mask::of(outputs, |place| place >= results))
+        let pulled = self.branches[0].record::<Pulled>();
+        operands.outputs(pulled.map_or(Mask::NONE, |pulled| pulled.left().collect()))
     }
 
     /// See [`Primitive::vjp`].
@@ -191,7 +189,7 @@ impl<'a> Form<'a> {
                 return Gradients::new();
             }
             let (all, pulled) = (operands(), self.pulled(&active, &reached));
-            let outputs = bind(self.op, self.attrs(pulled.forward.iter().cloned()), &all.iter().collect::<Vec<_>>());
+            let outputs = bind(self.op, pulled.call.clone(), &all.iter().collect::<Vec<_>>());
             return pulled.pull(self, &|place| all[place].clone(), &|place| outputs[place].clone(), cotangents);
         };
         if cotangents[pulled.reached.len()..].iter().all(Option::is_none) {
@@ -224,26 +222,34 @@ impl<'a> Form<'a> {
 /// How a call is pulled back: branches that also leave what the backward branches need, in places that all share.
 struct Pulled {
     forward: Vec<ProgramAttr>,
-    backward: Vec<ProgramAttr>,
+    /// The attributes of the calls forward and back.
+    call: Attrs,
+    back: Attrs,
     active: Vec<bool>,
     reached: Vec<bool>,
     /// The inputs that some backward branch reads.
     used: Vec<usize>,
+    /// The results that the backward program of an only branch reads; others leave what they need beside the results.
+    kept: Vec<usize>,
 }
 
 impl Pulled {
     fn new(form: &Form<'_>, active: &[bool], reached: &[bool]) -> Pulled {
         let seeds = places(reached).len();
         let joints = form.branches.iter().map(|branch| joint(branch, active, reached));
-        let is_free = |residual: Residual| matches!(residual, Residual::Input(_));
-        let halves = joints.map(|joint| split_by(&joint, reached.len(), seeds, is_free)).collect();
-        Pulled::from_halves(halves, active, reached)
+        // A compiled function gets smaller while its halves are one; branches do so with the program that they are in.
+        let smaller = |joint: Program| if form.leading == 0 { joint.optimised() } else { joint };
+        // Inputs are there anyway, and so are the results of a single branch.
+        let is_free = |residual: Residual| matches!(residual, Residual::Input(_)) || form.branches.len() == 1;
+        let halves = joints.map(|joint| split_by(&smaller(joint), reached.len(), seeds, is_free)).collect();
+        Pulled::from_halves(form, halves, active, reached)
     }
 
-    fn from_halves(halves: Vec<Split>, active: &[bool], reached: &[bool]) -> Pulled {
+    fn from_halves(form: &Form<'_>, halves: Vec<Split>, active: &[bool], reached: &[bool]) -> Pulled {
         let results = reached.len();
         let inputs = input_specs(&halves[0].forward);
-        let mut used: Vec<usize> = Vec::new();
+        let (mut used, mut kept): (Vec<usize>, Vec<usize>) = (Vec::new(), Vec::new());
+        let is_kept = |place: usize| halves.len() == 1 && place < results;
         // A place for a residual serves every branch that leaves one of its spec.
         let mut shared: Vec<Spec> = Vec::new();
         let mut places_of: Vec<Vec<usize>> = Vec::new();
@@ -252,6 +258,7 @@ impl Pulled {
             for residual in &half.residuals {
                 match *residual {
                     Residual::Input(place) => used.push(place),
+                    Residual::Output(place) if is_kept(place) => kept.push(place),
                     Residual::Output(place) => {
                         let spec = half.forward.spec(half.forward.outputs()[place]);
                         let free = (0..shared.len()).find(|at| shared[*at] == *spec && !taken.contains(at));
@@ -268,8 +275,8 @@ impl Pulled {
         used.dedup();
         let outputs_of = |half: &Split| -> Vec<usize> {
             let output = |residual: &Residual| match residual {
-                Residual::Output(place) => Some(*place),
-                Residual::Input(_) => None,
+                Residual::Output(place) if !is_kept(*place) => Some(*place),
+                Residual::Input(_) | Residual::Output(_) => None,
             };
             half.residuals.iter().filter_map(output).collect()
         };
@@ -282,22 +289,36 @@ impl Pulled {
             }))
         });
         let seeds = input_specs(&halves[0].backward).split_off(halves[0].residuals.len());
-        let specs: Vec<Spec> =
-            used.iter().map(|&place| inputs[place].clone()).chain(shared.clone()).chain(seeds).collect();
+        let results_kept = kept.iter().map(|&place| halves[0].forward.spec(halves[0].forward.outputs()[place]).clone());
+        let specs: Vec<Spec> = (used.iter().map(|&place| inputs[place].clone()))
+            .chain(results_kept)
+            .chain(shared.clone())
+            .chain(seeds)
+            .collect();
+        let given = used.len() + kept.len();
+        let position =
+            |list: &[usize], place: usize| list.iter().position(|other| *other == place).expect("it is there");
         let backward = halves.iter().zip(&places_of).map(|(half, taken)| {
             ProgramAttr::from(staged("branch", &specs, |v| {
                 let mut taken = taken.iter();
                 let residual = |residual: &Residual| match residual {
-                    Residual::Input(place) => used.iter().position(|used| used == place).expect("it is used"),
-                    Residual::Output(_) => used.len() + taken.next().expect("it has a place"),
+                    Residual::Input(place) => position(&used, *place),
+                    Residual::Output(place) if is_kept(*place) => used.len() + position(&kept, *place),
+                    Residual::Output(_) => given + taken.next().expect("it has a place"),
                 };
                 let order: Vec<usize> = half.residuals.iter().map(residual).collect();
-                let inputs = [&pick(&v, &order)[..], &v[used.len() + shared.len()..]].concat();
+                let inputs = [&pick(&v, &order)[..], &v[given + shared.len()..]].concat();
                 half.backward.evaluate(&inputs).or_raise()
             }))
         });
-        let (forward, backward) = (forward.collect(), backward.collect());
-        Pulled { forward, backward, active: active.to_vec(), reached: reached.to_vec(), used }
+        let (forward, back): (Vec<ProgramAttr>, _) = (forward.collect(), form.attrs(backward));
+        let call = form.attrs(forward.iter().cloned());
+        Pulled { forward, call, back, active: active.to_vec(), reached: reached.to_vec(), used, kept }
+    }
+
+    /// The outputs of the forward call that the backward one reads, after operands.
+    fn left(&self) -> impl Iterator<Item = usize> {
+        self.kept.iter().copied().chain(self.reached.len()..self.forward[0].outputs().len())
     }
 
     /// The gradients of the operands.
@@ -311,11 +332,11 @@ impl Pulled {
         let outputs = output_specs(&self.forward[0]);
         let mut operands: Vec<Tensor> = (0..form.leading).map(operand).collect();
         operands.extend(self.used.iter().map(|&place| operand(place + form.leading)));
-        operands.extend((self.reached.len()..outputs.len()).map(output));
+        operands.extend(self.left().map(output));
         for place in places(&self.reached) {
             operands.push(cotangents[place].take().unwrap_or_else(|| Tensor::constant(0.0, &outputs[place])));
         }
-        let found = bind(form.op, form.attrs(self.backward.iter().cloned()), &operands.iter().collect::<Vec<_>>());
+        let found = bind(form.op, self.back.clone(), &operands.iter().collect::<Vec<_>>());
         let mut gradients: Gradients = (0..form.leading + self.active.len()).map(|_| Gradient::Zero).collect();
         for (place, found) in places(&self.active).into_iter().zip(found) {
             gradients[place + form.leading] = Gradient::Dense(found);
@@ -325,13 +346,10 @@ impl Pulled {
 
     /// The programs of a call with one branch.
     fn split(&self) -> Split {
-        let (forward, backward) = (self.forward[0].program().clone(), self.backward[0].program().clone());
-        let left = (self.reached.len()..forward.outputs().len()).map(Residual::Output);
-        Split {
-            residuals: self.used.iter().map(|&place| Residual::Input(place)).chain(left).collect(),
-            forward,
-            backward,
-        }
+        let (_, back) = self.back.bodies().next().expect("a call has a body");
+        let used = self.used.iter().map(|&place| Residual::Input(place));
+        let residuals = used.chain(self.left().map(Residual::Output)).collect();
+        Split { forward: self.forward[0].program().clone(), backward: back.program().clone(), residuals }
     }
 }
 

@@ -1,6 +1,7 @@
 //! Staging: trace once for each signature, then run the program.
 
 mod cache;
+mod captured;
 mod debug;
 mod loaded;
 mod staged;

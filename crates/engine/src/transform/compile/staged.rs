@@ -1,9 +1,9 @@
 //! Programs by signature: traced once, kept, found again.
 
 use super::cache::{History, KEPT, Planned, Record, SignatureSummary};
+use super::captured::Captured;
 use super::twice;
 use crate::autograd::modes::{detects_anomalies, is_tracing, records_tape, records_values, tracing};
-use crate::autograd::{GradientSlot, Seen, Since};
 use crate::compile::{Input, Plan, PlanSummary};
 use crate::location::Line;
 use crate::ops::control::call::{call, pullback};
@@ -12,7 +12,7 @@ use crate::program::{Program, ProgramAttr, Split, hoisted, stage};
 use crate::tensor::Value;
 use crate::{DType, Error, ErrorKind, Tensor, Tree, TreePath};
 use std::cell::Cell;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Instant;
 
 /// The places of a tree's leaves, and whatever else two trees of its type can differ in.
@@ -93,39 +93,6 @@ pub(super) struct Staged<S, Y> {
     output_structure: Structure,
     slots: Mutex<Vec<Slots>>,
     record: Record,
-}
-
-/// A tensor that is an operand of every call.
-struct Captured {
-    tensor: Tensor,
-    /// Where updates of a leaf are found.
-    leaf: Option<(Weak<GradientSlot>, Seen)>,
-}
-
-impl Captured {
-    fn new(tensor: Tensor) -> Captured {
-        let node = tensor.link.as_ref().filter(|_| tensor.is_leaf());
-        let slot = node.and_then(|node| node.extras(|extras| extras.slot.upgrade()).flatten());
-        Captured { leaf: slot.map(|slot| (Arc::downgrade(&slot), slot.follow())), tensor }
-    }
-
-    fn since(&self) -> Since {
-        let slot = self.leaf.as_ref().and_then(|(slot, seen)| Some((slot.upgrade()?, seen)));
-        slot.map_or(Since::Same, |(slot, seen)| slot.since(*seen))
-    }
-
-    /// Whether the function would read what [`now`](Captured::now) gives.
-    fn is_known(&self) -> bool {
-        !matches!(self.since(), Since::Unknown)
-    }
-
-    /// The tensor with the value that it has now.
-    fn now(&self) -> Tensor {
-        match self.since() {
-            Since::Changed(value) => Tensor { value, ..self.tensor.clone() },
-            Since::Same | Since::Unknown => self.tensor.clone(),
-        }
-    }
 }
 
 /// Room for the tensors of one call, kept between calls.

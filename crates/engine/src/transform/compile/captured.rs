@@ -1,0 +1,38 @@
+//! What a traced function captured of leaves and transforms.
+
+use crate::Tensor;
+use crate::autograd::{GradientSlot, Seen, Since};
+use std::sync::{Arc, Weak};
+
+/// A tensor that is an operand of every call.
+pub(super) struct Captured {
+    tensor: Tensor,
+    /// Where updates of a leaf are found.
+    leaf: Option<(Weak<GradientSlot>, Seen)>,
+}
+
+impl Captured {
+    pub fn new(tensor: Tensor) -> Captured {
+        let node = tensor.link.as_ref().filter(|_| tensor.is_leaf());
+        let slot = node.and_then(|node| node.extras(|extras| extras.slot.upgrade()).flatten());
+        Captured { leaf: slot.map(|slot| (Arc::downgrade(&slot), slot.follow())), tensor }
+    }
+
+    fn since(&self) -> Since {
+        let slot = self.leaf.as_ref().and_then(|(slot, seen)| Some((slot.upgrade()?, seen)));
+        slot.map_or(Since::Same, |(slot, seen)| slot.since(*seen))
+    }
+
+    /// Whether the function would read what [`now`](Captured::now) gives.
+    pub fn is_known(&self) -> bool {
+        !matches!(self.since(), Since::Unknown)
+    }
+
+    /// The tensor with the value that it has now.
+    pub fn now(&self) -> Tensor {
+        match self.since() {
+            Since::Changed(value) => Tensor { value, ..self.tensor.clone() },
+            Since::Same | Since::Unknown => self.tensor.clone(),
+        }
+    }
+}
