@@ -118,7 +118,7 @@ impl Example {
     /// One line for each operand, if it matters which of them is differentiated.
     fn saves_by_operand(&self, op: &dyn Primitive) -> impl Iterator<Item = String> {
         let real: Vec<usize> = (0..op.operands()).filter(|&position| self.is_real(position)).collect();
-        let alone: Vec<String> = real.iter().map(|&position| self.saves_for(op, Mask::only(position))).collect();
+        let alone: Vec<String> = real.iter().map(|&position| self.saves_for(op, Mask::from_iter([position]))).collect();
         let all = self.saves(op);
         let matters = alone.iter().any(|saves| *saves != all);
         let lines = real

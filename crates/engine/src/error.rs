@@ -33,6 +33,8 @@ pub enum ErrorKind {
     WrongLevel,
     /// A symbolic tensor was asked for its numbers.
     Traced,
+    /// A function did something else when it was traced again.
+    Retraced,
     /// A NaN or infinity found by anomaly mode.
     Anomaly,
     /// A hook failed or returned something unusable.
@@ -41,6 +43,8 @@ pub enum ErrorKind {
     Tree,
     /// A program's text could not be read or is inconsistent.
     Program,
+    /// A file that cannot be read or written, or holds something else.
+    File,
     /// A matrix without an inverse, at this index of the batch.
     Singular(Vec<usize>),
     /// A matrix that is not positive definite, at this index of the batch.

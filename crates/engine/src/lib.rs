@@ -35,10 +35,11 @@ pub use tensor::{
     AnyAxis, Arange, DType, Ellipsis, Nested, NewAxis, Scalar, Select, Selection, Shape, SliceMut, Steps, Tensor,
 };
 pub use transform::{
-    Axes, Compiled, CompiledStep, GradCheck, GradFault, GradMismatch, GradReport, GradRow, Jacobian, LinearMap,
-    Pullback, checkpoint, checkpoint_chain, compile, compile_step, custom_jvp, custom_vjp, gauss_newton_product, grad,
-    grad_with_aux, grad_wrt, gradcheck, hessian, hvp, jacfwd, jacobian, jacrev, jet, jvp, laplacian, linearize,
-    stop_gradient, value_and_grad, value_and_grad_with_aux, value_and_grad_wrt, vhp, vjp, vmap, vmap_with,
+    Axes, Compiled, CompiledStep, Debugger, GradCheck, GradFault, GradMismatch, GradReport, GradRow, Jacobian,
+    LinearMap, Loaded, Pullback, Run, RunStep, SignatureSummary, Statistics, checkpoint, checkpoint_chain, compile,
+    compile_step, custom_jvp, custom_vjp, gauss_newton_product, grad, grad_with_aux, grad_wrt, gradcheck, hessian, hvp,
+    jacfwd, jacobian, jacrev, jet, jvp, laplacian, linearize, log_compilations, stop_gradient, value_and_grad,
+    value_and_grad_with_aux, value_and_grad_wrt, vhp, vjp, vmap, vmap_with,
 };
 pub use tree::{Tree, TreePath};
 

@@ -39,6 +39,7 @@ pub mod counting;
 pub mod distance;
 pub mod dtype;
 pub mod extremes;
+mod follow;
 pub mod index;
 pub mod linalg;
 pub mod map;

@@ -14,13 +14,14 @@
 pub use wengert_derive::Tree;
 pub use wengert_engine::{
     AnyAxis, Arange, Attention, Axes, Bag, Colouring, Compiled, CompiledStep, Conv, Covariance, CrossEntropy, DType,
-    Ellipsis, EmbeddingBag, Error, ErrorKind, GradCheck, GradFault, GradMismatch, GradReport, GradRow, GridSample,
-    Interpolate, InterpolateMode, Interpolation, Jacobian, Key, Line, LinearMap, MatrixNorm, Nested, NewAxis, Norm,
-    Operand, Outside, PadMode, Padding, Pattern, PlanSummary, Pool, Pullback, Reduction, Scalar, ScatterReduce, Select,
-    Selection, Shape, Sizes, SliceMut, SparseHessian, SparseJacobian, Steps, Tensor, Tree, TreePath, Triangle, Unique,
-    autograd, catch, checkpoint, checkpoint_chain, compile, compile_step, custom_jvp, custom_vjp, gauss_newton_product,
-    grad, grad_with_aux, grad_wrt, gradcheck, hessian, hessian_pattern, hvp, jacfwd, jacobian, jacobian_pattern,
-    jacrev, jet, jvp, laplacian, linearize, memory, primitive, program, set_threads, stop_gradient, threads, tree,
+    Debugger, Ellipsis, EmbeddingBag, Error, ErrorKind, GradCheck, GradFault, GradMismatch, GradReport, GradRow,
+    GridSample, Interpolate, InterpolateMode, Interpolation, Jacobian, Key, Line, LinearMap, Loaded, MatrixNorm,
+    Nested, NewAxis, Norm, Operand, Outside, PadMode, Padding, Pattern, PlanSummary, Pool, Pullback, Reduction, Run,
+    RunStep, Scalar, ScatterReduce, Select, Selection, Shape, SignatureSummary, Sizes, SliceMut, SparseHessian,
+    SparseJacobian, Statistics, Steps, Tensor, Tree, TreePath, Triangle, Unique, autograd, catch, checkpoint,
+    checkpoint_chain, compile, compile_step, custom_jvp, custom_vjp, gauss_newton_product, grad, grad_with_aux,
+    grad_wrt, gradcheck, hessian, hessian_pattern, hvp, jacfwd, jacobian, jacobian_pattern, jacrev, jet, jvp,
+    laplacian, linearize, log_compilations, memory, primitive, program, set_threads, stop_gradient, threads, tree,
     value_and_grad, value_and_grad_with_aux, value_and_grad_wrt, vhp, vjp, vmap, vmap_with,
 };
 
@@ -38,12 +39,12 @@ pub mod prelude {
     pub use crate::{
         Adjoint, Argmin, Attention, Axes, Bag, Colouring, Compiled, CompiledStep, Conv, CrossEntropy, DType, Ellipsis,
         EmbeddingBag, Error, ErrorKind, FixedPoint, GradCheck, GridSample, Interpolate, InterpolateMode, Jacobian, Key,
-        Krylov, LinearMap, MatrixNorm, NewAxis, Norm, Ode, Operand, Outside, PadMode, Padding, Pattern, PlanSummary,
-        Pool, Pullback, Reduction, Root, ScatterReduce, Select, Shape, SparseHessian, SparseJacobian, Tensor, Tree,
-        TreePath, Triangle, argmin, catch, checkpoint, checkpoint_chain, compile, compile_step, cond, custom_jvp,
-        custom_vjp, fixed_point, fori, gauss_newton_product, grad, grad_with_aux, grad_wrt, gradcheck, hessian,
-        hessian_pattern, hvp, jacfwd, jacobian, jacobian_pattern, jacrev, jet, jvp, laplacian, linear_solve, linearize,
-        odeint, root, scan, scan_reverse, scan_times, stop_gradient, switch, try_argmin, try_fixed_point,
+        Krylov, LinearMap, Loaded, MatrixNorm, NewAxis, Norm, Ode, Operand, Outside, PadMode, Padding, Pattern,
+        PlanSummary, Pool, Pullback, Reduction, Root, ScatterReduce, Select, Shape, SparseHessian, SparseJacobian,
+        Tensor, Tree, TreePath, Triangle, argmin, catch, checkpoint, checkpoint_chain, compile, compile_step, cond,
+        custom_jvp, custom_vjp, fixed_point, fori, gauss_newton_product, grad, grad_with_aux, grad_wrt, gradcheck,
+        hessian, hessian_pattern, hvp, jacfwd, jacobian, jacobian_pattern, jacrev, jet, jvp, laplacian, linear_solve,
+        linearize, odeint, root, scan, scan_reverse, scan_times, stop_gradient, switch, try_argmin, try_fixed_point,
         try_linear_solve, try_odeint, try_root, value_and_grad, value_and_grad_with_aux, value_and_grad_wrt, vhp, vjp,
         vmap, vmap_with, while_loop,
     };
@@ -61,7 +62,7 @@ macro_rules! guide {
     };
 }
 
-guide!(trees reverse forward jacobians sparsity taylor batching control_flow checkpoints custom_rules implicit covectors);
+guide!(trees reverse forward jacobians sparsity taylor batching compile control_flow checkpoints custom_rules implicit covectors);
 
 /// The README's examples run as tests too.
 #[cfg(doctest)]

@@ -221,3 +221,70 @@ fn two_threads_share_one_plan() {
     });
     assert_eq!(f.signatures(), 1);
 }
+
+/// The lines of a plan with a product and a loop behind it.
+fn followed<X: Tree, Y: Tree>(f: impl Fn(&X) -> Y, x: &X) -> Vec<String> {
+    let plan = compile(f).plan(x).to_string();
+    plan.lines().filter(|line| line.contains("; then loop")).map(str::to_string).collect()
+}
+
+#[test]
+fn a_large_product_takes_the_loop_behind_it_along() {
+    // Wide, tall and deep, with rows that are folded, columns that are summed, and operands besides the product.
+    for (rows, inner, cols) in [(90, 130, 256), (256, 130, 90), (70, 1500, 33), (600, 40, 50), (40, 60, 1030)] {
+        let x = (wave([rows, inner], 0.1), wave([cols, inner], 0.7), wave([cols], 1.3), wave([rows, cols], 0.2));
+        let layer = |(x, w, b, r): &(Tensor, Tensor, Tensor, Tensor)| {
+            let y = x.linear_bias(w, b);
+            let z = y.tanh() + r;
+            (z.sum_axes(&[0]), z.sum(), z.amax_keepdim(&[-1]), y, z)
+        };
+        kernels(layer, &x);
+        assert_eq!(followed(layer, &x).len(), 1, "{rows}, {inner}, {cols}");
+        let softmax = |(x, w, b, _): &(Tensor, Tensor, Tensor, Tensor)| {
+            let y = x.linear_bias(w, b);
+            let e = (&y - y.amax_keepdim(&[-1])).exp();
+            &e / e.sum_axes_keepdim(&[-1])
+        };
+        kernels(softmax, &x);
+        assert_eq!(followed(softmax, &x).len(), 1, "{rows}, {inner}, {cols}");
+    }
+}
+
+#[test]
+fn what_a_product_still_reads_is_not_written_over() {
+    let x = (wave([200, 200], 0.1), wave([200, 200], 0.7));
+    let residual = |(x, w): &(Tensor, Tensor)| {
+        let x = x.sin();
+        &x + x.matmul(w)
+    };
+    kernels(residual, &x);
+    assert_eq!(followed(residual, &x).len(), 1);
+    let step = compile_step(|(x, w): &mut (Tensor, Tensor), _: &()| *x = &*x + x.matmul(w));
+    let mut state = x.clone();
+    step.call(&mut state, &());
+    let expected = &x.0 + x.0.matmul(&x.1);
+    assert!(state.0.all_close(&expected, 1e-13));
+}
+
+#[test]
+fn weights_are_updated_behind_the_product_that_gives_their_gradient() {
+    // The first weights are used twice, so that their gradient is a sum.
+    let loss = |(w, v): &(Tensor, Tensor), x: &Tensor| x.linear(w).tanh().linear(w).relu().linear(v).square().mean();
+    let update = |w: &mut (Tensor, Tensor), x: &Tensor| {
+        let (value, (dw, dv)) = value_and_grad(|w| loss(w, x))(&*w);
+        w.0 = &w.0 - dw * 0.1;
+        w.1 = &w.1 - dv * 0.1;
+        value
+    };
+    let (mut eager, x) = ((wave([160, 160], 0.3) / 9.0, wave([120, 160], 0.8) / 9.0), wave([96, 160], 0.5));
+    let (mut compiled, step) = (eager.clone(), compile_step(update));
+    for _ in 0..3 {
+        let (one, other) = (update(&mut eager, &x), step.call(&mut compiled, &x));
+        assert!(one.all_close(&other, 1e-13));
+    }
+    assert!(eager.0.all_close(&compiled.0, 1e-13) && eager.1.all_close(&compiled.1, 1e-13));
+    let plan = step.plan(&compiled, &x).to_string();
+    assert_eq!(plan.matches("then loop over 25600 elements").count(), 1, "{plan}");
+    assert_eq!(plan.matches("then loop over 19200 elements").count(), 1, "{plan}");
+    assert!(!plan.contains("copy"), "{plan}");
+}

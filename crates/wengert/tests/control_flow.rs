@@ -510,19 +510,19 @@ fn lengths_that_differ_are_an_error() {
 }
 
 #[test]
-fn more_leaves_than_a_mask_are_looped_over_and_refused_where_differentiated() {
+fn a_loop_carries_any_number_of_leaves() {
     let many: Vec<Tensor> = (0..80).map(|i| Tensor::from(i as f64)).collect();
     let doubled = fori(3, |_: &Tensor, c: &Vec<Tensor>| c.iter().map(|x| x * 2.0).collect(), &many);
     assert_eq!(doubled[79].item(), 8.0 * 79.0);
     let f = |many: &Vec<Tensor>| {
         fori(3, |_: &Tensor, c: &Vec<Tensor>| c.iter().map(|x| x * 2.0).collect(), many)[3].clone()
     };
-    let error = catch(|| grad(f)(&many)).unwrap_err();
-    assert!(error.to_string().contains("at most 64 leaves"), "{error}");
+    let slopes = grad(f)(&many);
+    assert_eq!((slopes[3].item(), slopes[4].item()), (8.0, 0.0));
 }
 
 #[test]
-fn a_body_with_more_intermediates_than_a_mask_computes_them_again() {
+fn a_body_may_have_many_intermediates() {
     let deep = |c: &Tensor| (0..90).fold(c.clone(), |c, i| (c * (1.0 + 0.001 * i as f64)).sin());
     let f = |x: &Tensor| fori(3, |_: &Tensor, c: &Tensor| deep(c), x);
     let rust = |x: &Tensor| (0..3).fold(x.clone(), |c, _| deep(&c));

@@ -239,12 +239,11 @@ fn what_is_computed_without_gradients_is_a_number() {
 }
 
 #[test]
-fn more_parameters_than_a_call_takes_are_a_typed_error() {
+fn a_root_has_any_number_of_parameters() {
     let many = |count: usize| vec![Tensor::from(1.0); count];
     let f = |a: &Vec<Tensor>| root(|a: &Vec<Tensor>, x: &Tensor| x - &a[0], a, &Tensor::from(0.0));
-    assert_eq!(grad(f)(&many(62))[0].item(), 1.0);
-    for count in [63, 64] {
-        assert_eq!(catch(|| grad(f)(&many(count))).unwrap_err().kind(), &ErrorKind::Argument);
+    for count in [62, 63, 64, 65, 200] {
+        assert_eq!(grad(f)(&many(count))[0].item(), 1.0);
     }
 }
 

@@ -87,6 +87,11 @@ impl Tensor {
 fn run_backward(output: &Tensor, options: &Backward) -> Result<(), Error> {
     let seeds = seeds("backward", &[output], options)?;
     let root = root("backward", output)?;
+    if modes::is_tracing() {
+        let message = "a function that is traced runs once: its gradients would be added once, and not in every call";
+        return Err(Error::new(ErrorKind::WrongLevel, "backward", message)
+            .help("differentiate inside it with wengert::grad(f), or call backward on what it returns"));
+    }
     let mut sweep = Sweep::prepare(std::iter::once(root), None, options.sweep_options())?;
     sweep.seed(root, seeds.into_iter().next().expect("one output, one seed"));
     let swept = options.run(sweep)?;

@@ -7,7 +7,7 @@ use crate::primitive::Primitive;
 use crate::tensor::Value;
 use crate::{Error, ErrorKind, Shape, Tensor};
 use std::panic::Location;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// A function on complete adjoints.
@@ -21,20 +21,67 @@ type AccumulateHook = Arc<dyn Fn(&Tensor) + Send + Sync>;
 pub(crate) struct GradientSlot {
     gradient: Mutex<Option<Tensor>>,
     after: Mutex<Vec<AccumulateHook>>,
-    /// How often the leaf's value was replaced inside `no_grad`.
-    version: AtomicU64,
+    /// Whether a program captured the leaf, and what became of its value since.
+    is_followed: AtomicBool,
+    followed: Mutex<Followed>,
     /// The slot of a handle that was the only one of its leaf until an update under grad mode: no gradient can reach it.
     orphaned: bool,
 }
 
+/// The updates of a leaf inside `no_grad` since a program captured it.
+#[derive(Default)]
+struct Followed {
+    seen: Seen,
+    value: Option<Value>,
+}
+
+/// How often a leaf was updated, and how often while it had several handles, whose values may differ.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Seen {
+    updates: u64,
+    ambiguous: u64,
+}
+
+/// What became of a leaf's value.
+pub(crate) enum Since {
+    Same,
+    Changed(Value),
+    /// It was updated through one of several handles; which of them a program reads is not known.
+    Unknown,
+}
+
 impl GradientSlot {
-    pub fn version(&self) -> u64 {
-        self.version.load(Ordering::Acquire)
+    /// The leaf has a new value.
+    pub fn advance(self: &Arc<GradientSlot>, value: &Value) {
+        if !self.is_followed.load(Ordering::Acquire) {
+            return;
+        }
+        let mut followed = self.followed();
+        followed.seen.updates += 1;
+        followed.seen.ambiguous += u64::from(Arc::strong_count(self) > 1);
+        followed.value = Some(value.clone());
     }
 
-    /// The leaf has a new value; programs that captured the old one are out of date.
-    pub fn advance(&self) {
-        self.version.fetch_add(1, Ordering::Release);
+    /// A program captures the leaf.
+    pub fn follow(&self) -> Seen {
+        self.is_followed.store(true, Ordering::Release);
+        self.followed().seen
+    }
+
+    /// What a program that captured the leaf finds now.
+    pub fn since(&self, seen: Seen) -> Since {
+        let followed = self.followed();
+        match &followed.value {
+            Some(value) if followed.seen.updates > seen.updates => match followed.seen.ambiguous > seen.ambiguous {
+                true => Since::Unknown,
+                false => Since::Changed(value.clone()),
+            },
+            _ => Since::Same,
+        }
+    }
+
+    fn followed(&self) -> MutexGuard<'_, Followed> {
+        self.followed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// What an update under grad mode makes of a handle's slot. A leaf whose only handle is updated can never be asked for its
@@ -190,6 +237,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn retain_grad(mut self) -> Tensor {
+        self.expect_tape("retain_grad").or_raise();
         let Some(node) = &self.link else {
             Error::new(ErrorKind::NoGradient, "retain_grad", "the tensor requires no gradient")
                 .help("call require_grad() on an input of the computation")
@@ -215,6 +263,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn register_hook(&self, hook: impl Fn(&Tensor) -> Option<Tensor> + Send + Sync + 'static) -> HookHandle {
+        self.expect_tape("register_hook").or_raise();
         let Some(node) = &self.link else {
             Error::new(
                 ErrorKind::NoGradient,
@@ -239,12 +288,22 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn register_accumulate_hook(&self, hook: impl Fn(&Tensor) + Send + Sync + 'static) {
+        self.expect_tape("register_accumulate_hook").or_raise();
         let Some(slot) = self.slot.as_ref().filter(|slot| !slot.orphaned) else {
             Error::new(ErrorKind::NoGradient, "register_accumulate_hook", "the tensor has no gradient of its own")
                 .help("only leaves and tensors with retain_grad() accumulate one")
                 .raise()
         };
         slot.after.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::new(hook));
+    }
+
+    /// A tensor of a transform has no record at which a hook could wait for its adjoint.
+    fn expect_tape(&self, caller: &str) -> Result<(), Error> {
+        let Value::Tracer(tracer) = &self.value else { return Ok(()) };
+        let message = format!("a tensor inside {} does not belong to the imperative tape", tracer.level.name);
+        Err(Error::new(ErrorKind::WrongLevel, caller, message).help(
+            "use it on what the function is given or returns, or write a rule with custom_vjp that sees the cotangent",
+        ))
     }
 
     /// The primitive that made this tensor, if it was recorded.

@@ -8,7 +8,7 @@ mod tape;
 
 pub use backward::{Backward, grad, grad_with};
 pub use leaf::HookHandle;
-pub(crate) use leaf::{GradientSlot, Hook};
+pub(crate) use leaf::{GradientSlot, Hook, Seen, Since};
 pub use modes::{Guarded, detect_anomaly, enable_grad, no_grad, record_values};
 pub use packing::save_packed;
 pub use tape::{Tape, TapeRow};

@@ -108,7 +108,8 @@ fn undisturbed<R>(f: impl FnOnce() -> R) -> R {
 }
 
 /// Runs `f`; every value that its operations save for the backward pass goes through `pack`, and through `unpack` when a
-/// rule asks for it. The hooks may round, compress or move the numbers; the innermost pair counts.
+/// rule asks for it. The hooks may round, compress or move the numbers; the innermost pair counts. A compiled function saves what
+/// its backward program reads; inside one there are no numbers to pack, which is an error.
 ///
 /// ```
 /// use wengert::{prelude::*, autograd::save_packed};
@@ -118,6 +119,7 @@ fn undisturbed<R>(f: impl FnOnce() -> R) -> R {
 /// y.backward();
 /// assert_eq!(x.grad().unwrap(), Tensor::from([2.0, 4.0]));
 /// ```
+#[track_caller]
 pub fn save_packed<P, R>(
     pack: impl Fn(Tensor) -> P + Send + Sync + 'static,
     unpack: impl Fn(&P) -> Tensor + Send + Sync + 'static,
@@ -126,5 +128,10 @@ pub fn save_packed<P, R>(
 where
     P: Send + Sync + 'static,
 {
+    if modes::is_tracing() {
+        Error::new(ErrorKind::Hook, "save_packed", "a function that is traced has no numbers to pack")
+            .help("call save_packed around the call of the compiled function, or use checkpoint inside it")
+            .raise();
+    }
     with_saver(Some(Arc::new(Hooks { pack, unpack: Arc::new(unpack) })), f)
 }

@@ -130,9 +130,12 @@ fn is_updated(program: &Program, steps: &[Step], times: &Times, new: Var, old: V
 }
 
 /// Whether a step that reads `old` and computes `new` can do so in one place: only the loop that computes it reads it, as it
-/// lies.
+/// lies, and no call beside it.
 fn overwrites(step: &Step, new: Var, old: Var) -> bool {
-    let Step::Loops(loops) = step else { return false };
+    if step.call().is_some_and(|call| call.operands.iter().any(|operand| operand.base == old)) {
+        return false;
+    }
+    let loops = step.loops();
     let reads = |one: &LoopStep| one.operands.iter().filter(|operand| **operand == old).count();
     let Some(writer) = loops.iter().find(|one| one.outputs.contains(&new)) else { return false };
     if reads(writer) != 1 || loops.iter().map(reads).sum::<usize>() != 1 {
@@ -146,8 +149,7 @@ fn overwrites(step: &Step, new: Var, old: Var) -> bool {
 /// Tells loops which outputs are written over operands.
 fn allow_updates(steps: &mut [Step], spans: &[Option<Span>]) {
     for step in steps {
-        let Step::Loops(loops) = step else { continue };
-        for LoopStep { tiled, operands, outputs, .. } in loops {
+        for LoopStep { tiled, operands, outputs, .. } in step.loops_mut() {
             for (number, output) in outputs.iter().enumerate() {
                 let span = spans[output.index()];
                 if span.is_some() && operands.iter().any(|operand| spans[operand.index()] == span) {
@@ -199,8 +201,9 @@ impl Arena {
                 };
                 arena.pieces[piece].last = arena.pieces[piece].last.max(last);
                 arena.of[var.index()] = Some(piece);
-                if let (Some(_), Step::Loops(loops)) = (over, &mut *step) {
-                    let writer = loops.iter_mut().find(|one| one.outputs.contains(&var)).expect("its own output");
+                if over.is_some() {
+                    let mut loops = step.loops_mut().iter_mut();
+                    let writer = loops.find(|one| one.outputs.contains(&var)).expect("a loop overwrites");
                     let output = writer.outputs.iter().position(|output| *output == var).expect("its own output");
                     writer.tiled.overwrite(output);
                 }

@@ -39,6 +39,8 @@ pub(super) struct Call {
     pub operands: Vec<Operand>,
     pub outputs: Vec<(Var, Spec)>,
     pub line: Option<Line>,
+    /// A loop over its result.
+    pub then: Option<Box<LoopStep>>,
 }
 
 /// What a call reads: a view of a variable's memory.
@@ -49,20 +51,41 @@ pub(super) struct Operand {
 }
 
 impl Step {
-    /// The variables whose memory is read.
-    pub fn reads(&self) -> SmallVec<[Var; 8]> {
+    /// The equation that runs by itself.
+    pub fn call(&self) -> Option<&Call> {
         match self {
-            Step::Loops(loops) => loops.iter().flat_map(|one| one.operands.iter().copied()).collect(),
-            Step::Call(call) | Step::Flow { call, .. } => call.operands.iter().map(|operand| operand.base).collect(),
+            Step::Loops(_) => None,
+            Step::Call(call) | Step::Flow { call, .. } => Some(call),
         }
     }
 
-    /// The variables that are computed.
-    pub fn writes(&self) -> SmallVec<[Var; 8]> {
+    /// The loops.
+    pub fn loops(&self) -> &[LoopStep] {
         match self {
-            Step::Loops(loops) => loops.iter().flat_map(|one| one.outputs.iter().copied()).collect(),
-            Step::Call(call) | Step::Flow { call, .. } => call.outputs.iter().map(|(var, _)| *var).collect(),
+            Step::Loops(loops) => loops,
+            Step::Call(Call { then: Some(one), .. }) => std::slice::from_ref(one),
+            _ => &[],
         }
+    }
+
+    pub fn loops_mut(&mut self) -> &mut [LoopStep] {
+        match self {
+            Step::Loops(loops) => loops,
+            Step::Call(Call { then: Some(one), .. }) => std::slice::from_mut(one),
+            _ => &mut [],
+        }
+    }
+
+    /// The variables whose memory is read.
+    pub fn reads(&self) -> SmallVec<[Var; 8]> {
+        let called = self.call().into_iter().flat_map(|call| call.operands.iter().map(|operand| operand.base));
+        called.chain(self.loops().iter().flat_map(|one| one.operands.iter().copied())).collect()
+    }
+
+    /// The variables that are computed; what loops read of a call comes before what they write.
+    pub fn writes(&self) -> SmallVec<[Var; 8]> {
+        let called = self.call().into_iter().flat_map(|call| call.outputs.iter().map(|(var, _)| *var));
+        called.chain(self.loops().iter().flat_map(|one| one.outputs.iter().copied())).collect()
     }
 
     /// The bytes that it needs while it runs.
@@ -78,10 +101,7 @@ impl Step {
 fn escapes(program: &Program, views: &Views, fusion: &Fusion) -> Vec<bool> {
     let mut kernel_of = vec![usize::MAX; program.equations().len()];
     for (kernel, contents) in fusion.kernels.iter().enumerate() {
-        match contents {
-            Kernel::Call(number) => kernel_of[*number] = kernel,
-            Kernel::Loop(fused) => fused.equations.iter().for_each(|&number| kernel_of[number] = kernel),
-        }
+        contents.equations().for_each(|number| kernel_of[number] = kernel);
     }
     let mut producer = vec![usize::MAX; program.variables()];
     for (number, equation) in program.equations().iter().enumerate() {
@@ -112,7 +132,11 @@ pub(super) fn lower(program: &Program, views: &Views, fusion: Fusion) -> Vec<Ste
                 None => Step::Call(call),
             }
         }
-        Kernel::Loop(fused) => Lowering::new(program, views, &roles, &fused).run(&escapes),
+        Kernel::Loop(fused) => Step::Loops(vec![Lowering::new(program, views, &roles, &fused).run(&escapes)]),
+        Kernel::Followed(number, fused) => {
+            let then = Some(Box::new(Lowering::new(program, views, &roles, &fused).run(&escapes)));
+            Step::Call(Call { then, ..call(program, views, number) })
+        }
     };
     together(kernels.into_iter().map(step))
 }
@@ -161,6 +185,7 @@ fn call(program: &Program, views: &Views, number: usize) -> Call {
         operands: equation.inputs.iter().map(operand).collect(),
         outputs: equation.outputs.iter().map(|var| (*var, program.spec(*var).clone())).collect(),
         line: equation.line,
+        then: None,
     }
 }
 
@@ -192,7 +217,7 @@ impl<'a> Lowering<'a> {
         Lowering { program, views, roles, fused, rows, cols, operands: vec![], instructions: vec![], known: vec![] }
     }
 
-    fn run(mut self, escapes: &[bool]) -> Step {
+    fn run(mut self, escapes: &[bool]) -> LoopStep {
         // Values are numbered from the operands on, whose number is known at the end: instructions keep their own.
         let mut inputs: Vec<SmallVec<[Value; 3]>> = Vec::new();
         let mut outputs: Vec<(Var, Value, Target)> = Vec::new();
@@ -271,7 +296,7 @@ impl<'a> Lowering<'a> {
         Value::Operand(place)
     }
 
-    fn finish(self, inputs: Vec<SmallVec<[Value; 3]>>, outputs: Vec<(Var, Value, Target)>) -> Step {
+    fn finish(self, inputs: Vec<SmallVec<[Value; 3]>>, outputs: Vec<(Var, Value, Target)>) -> LoopStep {
         let count = self.operands.len();
         let number = |value: Value| match value {
             Value::Operand(number) => number,
@@ -295,7 +320,7 @@ impl<'a> Lowering<'a> {
         let tiled = Tiled::new(self.rows, self.cols, accesses, instructions, written.collect());
         let outputs = outputs.into_iter().map(|(var, ..)| var).collect();
         let equations = self.fused.equations.clone();
-        Step::Loops(vec![LoopStep { tiled: Box::new(tiled), operands: vars, outputs, equations }])
+        LoopStep { tiled: Box::new(tiled), operands: vars, outputs, equations }
     }
 }
 

@@ -15,7 +15,7 @@ use crate::primitive::{Attrs, Layout, Primitive, Spec};
 use crate::program::{Program, Var};
 use buffers::{ALIGNMENT, ARENA, Regions};
 use flow::FlowPlan;
-use lower::{LoopStep, Operand, Step};
+use lower::{Call, LoopStep, Operand, Step};
 pub(crate) use run::Input;
 use run::Workspace;
 use std::sync::Mutex;
@@ -24,7 +24,7 @@ use std::time::Duration;
 pub use summary::PlanSummary;
 use views::Views;
 use wengert_kernels::memory::Span;
-use wengert_kernels::tiled::Loops;
+use wengert_kernels::tiled::{Followed, Loops};
 
 /// A program that is ready to run on numbers.
 ///
@@ -52,6 +52,8 @@ enum Placed {
         reads: Vec<Read>,
         writes: Vec<(Span, Spec)>,
         line: Option<Line>,
+        /// A loop over the result, and its equations.
+        then: Option<Box<(Followed, Vec<usize>)>>,
     },
     /// A loop or a branch: what is copied together before, operands, outputs, and the memory that it needs meanwhile.
     Flow {
@@ -79,7 +81,7 @@ impl Plan {
     /// Fuses and lays out a program; output `i` is written over input `updates[i]` where there is one.
     pub fn new(program: &Program, updates: Vec<Option<usize>>) -> Plan {
         let views = Views::new(program);
-        let fusion = fuse::fuse(program, &views);
+        let fusion = fuse::fuse(program, &views, &updates);
         let mut steps = lower::lower(program, &views, fusion);
         let regions = Regions { inputs: program.inputs().len(), constants: program.captures().len(), updates };
         let buffers = buffers::plan(program, &views, &mut steps, &regions);
@@ -93,20 +95,22 @@ impl Plan {
         };
         let writes =
             |outputs: Vec<(Var, Spec)>| outputs.into_iter().map(|(var, spec)| (span(var), spec)).collect::<Vec<_>>();
+        let spans = |vars: Vec<Var>| vars.into_iter().map(span).collect::<Vec<Span>>();
         let place = |(number, step): (usize, Step)| match step {
             Step::Loops(loops) => {
-                let spans = |vars: Vec<Var>| vars.into_iter().map(span).collect::<Vec<Span>>();
                 let place = |one: LoopStep| ((one.tiled, spans(one.operands), spans(one.outputs)), one.equations);
                 let (loops, equations): (Vec<_>, Vec<_>) = loops.into_iter().map(place).unzip();
                 Placed::Loops(Loops::new(loops), equations)
             }
-            Step::Call(call) => Placed::Call {
-                op: call.op,
-                attrs: call.attrs,
-                reads: reads(call.operands),
-                writes: writes(call.outputs),
-                line: call.line,
-            },
+            Step::Call(Call { op, attrs, operands, outputs, line, then }) => {
+                let (reads, writes) = (reads(operands), writes(outputs));
+                let then = then.map(|one| {
+                    let LoopStep { tiled, operands, outputs, equations } = *one;
+                    let read = reads.iter().map(|read| read.span).collect();
+                    Box::new((Followed::new(read, writes[0].0, tiled, spans(operands), spans(outputs)), equations))
+                });
+                Placed::Call { op, attrs, reads, writes, line, then }
+            }
             Step::Flow { call, flow, gathered } => {
                 let scratch = Span { region: ARENA, start: buffers.scratch[number], length: flow.scratch.0 };
                 let mut reads = reads(call.operands);

@@ -109,9 +109,7 @@ impl Placed {
                 gathered.iter().for_each(|(read, write)| read.copy(memory, *write));
                 flow.run(memory, nested, *scratch, reads, writes, line)
             }
-            Placed::Call { op, attrs, reads, writes, line: own, .. } => {
-                let spans: SmallVec<[Span; 16]> = reads.iter().map(|read| read.span).collect();
-                let targets: SmallVec<[Span; 8]> = writes.iter().map(|(span, _)| *span).collect();
+            Placed::Call { op, attrs, reads, writes, line: own, then } => {
                 let run = |bytes: &[&[u8]], out: &mut [&mut [u8]]| {
                     let views: SmallVec<[View<'_>; 16]> =
                         reads.iter().zip(bytes).map(|(read, bytes)| read.view(bytes)).collect();
@@ -130,7 +128,15 @@ impl Placed {
                     }
                     Ok(())
                 };
-                memory.access(&spans, &targets, run).map_err(|error: Error| error.at(own.unwrap_or(line)))
+                let result: Result<(), Error> = match then {
+                    Some(then) => then.0.run(memory, run),
+                    None => {
+                        let spans: SmallVec<[Span; 16]> = reads.iter().map(|read| read.span).collect();
+                        let targets: SmallVec<[Span; 8]> = writes.iter().map(|(span, _)| *span).collect();
+                        memory.access(&spans, &targets, run)
+                    }
+                };
+                result.map_err(|error| error.at(own.unwrap_or(line)))
             }
         }
     }

@@ -108,12 +108,12 @@ impl Plan {
 impl Placed {
     fn text(&self, program: &Program) -> String {
         let name = |number: &usize| program.equations()[*number].op.name();
+        let one = |(elements, equations): (usize, &Vec<usize>)| {
+            let names: Vec<&str> = equations.iter().map(name).collect();
+            format!("loop over {elements} elements: {}", names.join(", "))
+        };
         match self {
             Placed::Loops(loops, equations) => {
-                let one = |(elements, equations): (usize, &Vec<usize>)| {
-                    let names: Vec<&str> = equations.iter().map(name).collect();
-                    format!("loop over {elements} elements: {}", names.join(", "))
-                };
                 let mut texts: Vec<(String, usize)> = Vec::new();
                 for text in loops.elements().zip(equations).map(one) {
                     match texts.last_mut().filter(|(last, _)| *last == text) {
@@ -125,12 +125,16 @@ impl Placed {
                     |(text, count): (String, usize)| if count > 1 { format!("{count} times {text}") } else { text };
                 texts.into_iter().map(text).collect::<Vec<_>>().join("; ")
             }
-            Placed::Call { op, attrs, reads, writes, .. } => {
+            Placed::Call { op, attrs, reads, writes, then, .. } => {
                 let list =
                     |specs: &mut dyn Iterator<Item = &Spec>| specs.map(Spec::to_string).collect::<Vec<_>>().join(", ");
                 let operands = list(&mut reads.iter().map(|read| &read.spec));
                 let results = list(&mut writes.iter().map(|(_, spec)| spec));
-                format!("{}{attrs}: {operands} -> {results}", op.name())
+                let call = format!("{}{attrs}: {operands} -> {results}", op.name());
+                match then.as_deref() {
+                    Some((followed, equations)) => format!("{call}; then {}", one((followed.elements(), equations))),
+                    None => call,
+                }
             }
             Placed::Flow { name, reads, writes, .. } => {
                 format!("{name} of {} operands, {} outputs", reads.len(), writes.len())

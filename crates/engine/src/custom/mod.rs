@@ -168,8 +168,7 @@ impl Primitive for Custom {
 
     fn saves(&self, attrs: &Attrs, _wanted: Mask) -> Saves {
         let [operands, results, left] = counts(attrs);
-        let kept = (0..operands).fold(Saves::NOTHING, Saves::operand);
-        (results..results + left).fold(kept, Saves::output)
+        Saves::NOTHING.operands(Mask::first_of(operands)).outputs((results..results + left).collect())
     }
 
     fn vjp(&'static self, rule: &Rule<'_>, cotangents: &mut [Option<Tensor>]) -> Gradients {

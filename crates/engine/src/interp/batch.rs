@@ -16,21 +16,20 @@ pub(crate) fn apply(
     line: Line,
 ) -> Result<Outputs, Error> {
     let mut values: SmallVec<[Tensor; 4]> = SmallVec::new();
-    let mut batched = Mask::NONE;
-    for (position, operand) in operands.iter().enumerate() {
-        match Tracer::at(operand, level) {
-            Some(Content::Batch { values: all }) => {
-                values.push(all.clone());
-                batched = batched.with(position);
-            }
-            _ => values.push((*operand).clone()),
-        }
+    let mut batched: SmallVec<[bool; 4]> = SmallVec::new();
+    for operand in operands {
+        let all = match Tracer::at(operand, level) {
+            Some(Content::Batch { values }) => Some(values),
+            _ => None,
+        };
+        batched.push(all.is_some());
+        values.push(all.unwrap_or(operand).clone());
     }
     // The rule may pass calls that this one would not: its own errors name the batch, the call's errors do not.
     let specs: SmallVec<[_; 4]> = operands.iter().map(|operand| operand.value.spec_ref()).collect();
     op.infer(&attrs, &specs)?;
     let _line = location::inherit(Some(line));
-    let mut outputs = op.batch(&attrs, size, &values, batched)?;
+    let mut outputs = op.batch(&attrs, size, &values, Mask::of(batched.len(), |position| batched[position]))?;
     for output in &mut outputs {
         *output = lift(level, output, line);
     }

@@ -5,8 +5,8 @@ use crate::autograd::{modes, packing};
 use crate::bind::try_bind;
 use crate::location::{self, Line};
 use crate::primitive::{Attrs, Mask, Outputs, Primitive};
-use crate::program::control::{Control, MOST_PLACES, Recording};
-use crate::{Error, ErrorKind, Tensor};
+use crate::program::control::{Control, Recording};
+use crate::{Error, Tensor};
 use smallvec::SmallVec;
 use std::sync::Arc;
 
@@ -20,15 +20,12 @@ pub(crate) fn apply(
     line: Line,
 ) -> Result<Outputs, Error> {
     match &level.kind {
-        LevelKind::Trace(builder) => trace::apply(level, builder, op, attrs, operands, line),
-        LevelKind::Jet { .. } | LevelKind::Equations(_) | LevelKind::Pattern(_) => {
+        LevelKind::Trace(builder) if !control.is_inlined() => trace::apply(level, builder, op, attrs, operands, line),
+        LevelKind::Trace(_) | LevelKind::Jet { .. } | LevelKind::Equations(_) | LevelKind::Pattern(_) => {
             let operands: SmallVec<[Tensor; 4]> = operands.iter().map(|&operand| operand.clone()).collect();
             control.unroll(&attrs, &operands, line)
         }
-        LevelKind::Batch { size } => {
-            expect_room(op, operands.len())?;
-            batch::apply(level, *size, op, attrs, operands, line)
-        }
+        LevelKind::Batch { size } => batch::apply(level, *size, op, attrs, operands, line),
         LevelKind::Reverse => {
             let parts = tape::parts_of(level, operands);
             let primals: SmallVec<[&Tensor; 4]> = parts.iter().map(|part| part.0).collect();
@@ -41,7 +38,6 @@ pub(crate) fn apply(
             Ok(outputs.into_iter().map(|(output, _)| output).collect())
         }
         LevelKind::Tangent => {
-            expect_room(op, operands.len())?;
             let parts = operands.iter().map(|operand| match Tracer::at(operand, level) {
                 Some(Content::Tangent { primal, tangent }) => (primal, Some(tangent.clone())),
                 _ => (*operand, None),
@@ -83,7 +79,6 @@ fn record<'e>(
     edge: impl Fn(usize) -> Option<&'e Arc<Node>>,
     line: Line,
 ) -> Result<Vec<(Tensor, Option<Arc<Node>>)>, Error> {
-    expect_room(op, primals.len())?;
     let wanted = Mask::of(primals.len(), |position| edge(position).is_some());
     let recording = {
         let _line = location::inherit(Some(line));
@@ -92,8 +87,6 @@ fn record<'e>(
     let Some(Recording { call, more, record, results }) = recording else {
         return Ok(try_bind(op, attrs.clone(), primals, line)?.into_iter().map(|output| (output, None)).collect());
     };
-    let count = op.outputs(&record);
-    expect_room(op, count.max(op.saves(&record, wanted).operands.count() + count - results))?;
     if modes::is_packing() {
         packing::expect(level, primals, op.saves(&record, wanted));
     }
@@ -106,13 +99,4 @@ fn record<'e>(
         (output, node)
     };
     Ok(outputs.into_iter().enumerate().map(place).collect())
-}
-
-/// Operands and residuals have their places in one mask.
-fn expect_room(op: &'static dyn Primitive, count: usize) -> Result<(), Error> {
-    if count <= MOST_PLACES {
-        return Ok(());
-    }
-    let message = format!("takes at most {MOST_PLACES} leaves where it is differentiated or batched, got {count}");
-    Err(Error::new(ErrorKind::Argument, op.name(), message).help("join some of them, for example with Tensor::concat"))
 }

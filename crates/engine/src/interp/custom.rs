@@ -12,9 +12,6 @@ use smallvec::SmallVec;
 use std::panic::Location;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Positions in a mask.
-const MOST_LEAVES: usize = 64;
-
 /// A call whose operands have `level` as their highest, or none.
 pub(crate) fn apply(
     level: Option<&Arc<Level>>,
@@ -24,11 +21,6 @@ pub(crate) fn apply(
     operands: &[&Tensor],
     line: Line,
 ) -> Result<Outputs, Error> {
-    if operands.len() > MOST_LEAVES {
-        let message = format!("takes at most {MOST_LEAVES} leaves, got {}", operands.len());
-        return Err(Error::new(ErrorKind::Argument, function.name(), message)
-            .help("join some of them, for example with Tensor::concat, or capture those that are constant"));
-    }
     let Some(level) = level else {
         let linked = modes::records_tape() && operands.iter().any(|operand| operand.link.is_some());
         return match linked {
@@ -77,15 +69,6 @@ fn plain(operands: &[&Tensor]) -> Vec<Tensor> {
     operands.iter().map(|operand| operand.plain()).collect()
 }
 
-/// Outputs and residual have their places in one mask.
-fn expect_room(name: &str, count: usize) -> Result<(), Error> {
-    if count <= MOST_LEAVES {
-        return Ok(());
-    }
-    let message = format!("has at most {MOST_LEAVES} leaves of output and residual together, got {count}");
-    Err(Error::new(ErrorKind::Argument, name, message).help("join some of them, for example with Tensor::concat"))
-}
-
 fn record_imperative(
     function: &Arc<dyn Function>,
     op: &'static dyn Primitive,
@@ -94,7 +77,6 @@ fn record_imperative(
     line: Line,
 ) -> Result<Outputs, Error> {
     let (mut outputs, residual) = function.forward(&plain(operands));
-    expect_room(function.name(), outputs.len() + residual.tensors.len())?;
     if outputs.iter().any(|output| output.link.is_some()) {
         return Err(captured(function.name(), "imperative tape"));
     }
@@ -121,7 +103,6 @@ fn record(
     let primals: SmallVec<[&Tensor; 4]> = parts.iter().map(|part| part.0).collect();
     let (mut outputs, residual) = function.forward(&cloned(&primals));
     expect_below(level, function.name(), outputs.iter().chain(&residual.tensors))?;
-    expect_room(function.name(), outputs.len() + residual.tensors.len())?;
     let results = outputs.len();
     let attrs = recorded(attrs, operands.len(), results, &residual, false);
     outputs.extend(residual.tensors);

@@ -137,6 +137,7 @@ impl Tracer {
                 format!("a tensor inside vmap has one value per batch element{}", self.made()),
             )
             .help("return it from the mapped function, or choose with `where_` instead of `if`")),
+            Content::Trace { .. } if self.is_closed() => Err(self.leaked()),
             Content::Trace { .. } => Err(Error::new(
                 ErrorKind::Traced,
                 reader,
@@ -162,14 +163,27 @@ impl Tracer {
     }
 
     pub fn check_open(&self) -> Result<(), Error> {
-        if !self.level.closed.load(Ordering::Acquire) || modes::is_replaying() {
+        if !self.is_closed() || modes::is_replaying() {
             return Ok(());
         }
-        Err(Error::new(
-            ErrorKind::LevelClosed,
-            self.level.name,
-            format!("a tensor is used after its transform ended{}", self.made()),
-        )
-        .help("return it from the differentiated function instead of storing it outside"))
+        Err(self.leaked())
+    }
+
+    fn is_closed(&self) -> bool {
+        self.level.closed.load(Ordering::Acquire)
+    }
+
+    fn leaked(&self) -> Error {
+        let (what, help) = match self.content {
+            Content::Trace { .. } => (
+                format!("a symbolic tensor leaked out of {} and is used after that ended", self.level.name),
+                "return it from the function: its code runs once for each signature, and what it stores outside has no numbers",
+            ),
+            _ => (
+                "a tensor is used after its transform ended".to_string(),
+                "return it from the differentiated function instead of storing it outside",
+            ),
+        };
+        Error::new(ErrorKind::LevelClosed, self.level.name, format!("{what}{}", self.made())).help(help)
     }
 }

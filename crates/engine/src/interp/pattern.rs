@@ -6,7 +6,7 @@
 use super::{Content, Level, Tracer, eval};
 use crate::bind::{bind1, try_bind};
 use crate::location::{self, Line};
-use crate::primitive::{Attr, Attrs, Dependency, Gradient, Mask, Outputs, Primitive, Rule, Spec};
+use crate::primitive::{Attr, Attrs, Dependency, Gradient, Outputs, Primitive, Rule, Spec};
 use crate::sparse::Sets;
 use crate::{DType, Error, Shape, Tensor};
 use smallvec::SmallVec;
@@ -186,7 +186,7 @@ impl Call<'_> {
         let operands: SmallVec<[&Tensor; 4]> = operands.iter().collect();
         let outputs: Outputs =
             self.outputs.iter().map(|spec| Tensor::constant(0.0, &Spec::new(spec.shape.clone(), DType::F64))).collect();
-        let wanted = self.parts.iter().fold(Mask::NONE, |mask, part| mask.with(part.0));
+        let wanted = self.parts.iter().map(|part| part.0).collect();
         let rule = Rule::new(self.op, self.attrs, &operands, &outputs, wanted);
         let gradients = self.op.vjp(&rule, &mut [Some(self.columns.numbers(0, shape))]);
         let mut targets: SmallVec<[Vec<Option<usize>>; 4]> = SmallVec::new();

@@ -360,10 +360,7 @@ impl<'g> Sweep<'g> {
         let edges = node.edges();
         let needed = match self.targets {
             None => node.wanted(),
-            Some(_) => Mask::of(edges.len(), |i| edges[i].is_some())
-                .iter()
-                .filter(|&i| edges[i].as_ref().is_some_and(|edge| self.is_wanted(edge)))
-                .fold(Mask::NONE, Mask::with),
+            Some(_) => Mask::of(edges.len(), |i| edges[i].as_ref().is_some_and(|edge| self.is_wanted(edge))),
         };
         if needed.is_empty() {
             self.pending[place].adjoints.clear();

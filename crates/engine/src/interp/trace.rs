@@ -35,8 +35,12 @@ pub(crate) fn variable(level: &Arc<Level>, builder: &Mutex<Builder>, operand: &T
     let Some(number) = operand.splatted().filter(|_| operand.link.is_none()) else {
         return lock(builder).capture(operand);
     };
-    let var = lock(builder).capture(&number);
+    let (var, before) = {
+        let mut builder = lock(builder);
+        (builder.capture(&number), builder.equations())
+    };
     let repeated = lift(level, var, number.spec(), line).broadcast_to(operand.shape());
+    lock(builder).place(before, line);
     match Tracer::at(&repeated, level) {
         Some(Content::Trace { var }) => *var,
         _ => unreachable!("an operation on a traced tensor is traced"),

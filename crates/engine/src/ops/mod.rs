@@ -245,6 +245,7 @@ primitives! {
         split_key: SPLIT_KEY;
     }
     control {
+        call: CALL;
         switch: SWITCH;
         scan: SCAN;
         while_loop: WHILE;

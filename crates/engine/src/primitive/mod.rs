@@ -7,6 +7,7 @@
 mod attrs;
 mod case;
 mod evaluate;
+mod mask;
 mod rule;
 mod saved;
 
@@ -14,6 +15,7 @@ pub use attrs::{Attr, Attrs};
 pub use case::{Case, Sample};
 pub use evaluate::view_of;
 pub(crate) use evaluate::{copy_viewed, evaluate};
+pub use mask::Mask;
 pub(crate) use rule::Kept;
 pub use rule::{Rule, Saves};
 pub use saved::Held;
@@ -131,93 +133,6 @@ pub struct Patch {
     pub spec: Spec,
 }
 
-/// A set of operand or output positions.
-#[derive(Clone, Copy, PartialEq, Eq, Default)]
-pub struct Mask(u64);
-
-impl Mask {
-    /// No position.
-    pub const NONE: Mask = Mask(0);
-
-    /// The positions for which `f` holds.
-    #[inline]
-    pub fn of(count: usize, f: impl Fn(usize) -> bool) -> Mask {
-        let mut bits = 0;
-        for position in 0..count {
-            bits |= u64::from(f(position)) << position;
-        }
-        Mask(bits)
-    }
-
-    /// Only `position`.
-    pub const fn only(position: usize) -> Mask {
-        Mask(1 << position)
-    }
-
-    /// Whether `position` is in it.
-    #[inline]
-    pub const fn has(self, position: usize) -> bool {
-        self.0 >> position & 1 == 1
-    }
-
-    /// With `position` added.
-    #[inline]
-    pub const fn with(self, position: usize) -> Mask {
-        Mask(self.0 | 1 << position)
-    }
-
-    /// With `position` removed.
-    #[inline]
-    pub const fn without(self, position: usize) -> Mask {
-        Mask(self.0 & !(1 << position))
-    }
-
-    /// The lowest position.
-    #[inline]
-    pub const fn first(self) -> Option<usize> {
-        if self.0 == 0 { None } else { Some(self.0.trailing_zeros() as usize) }
-    }
-
-    /// In either.
-    #[inline]
-    pub const fn or(self, other: Mask) -> Mask {
-        Mask(self.0 | other.0)
-    }
-
-    /// Whether it is empty.
-    pub const fn is_empty(self) -> bool {
-        self.0 == 0
-    }
-
-    /// How many positions it has.
-    pub const fn count(self) -> usize {
-        self.0.count_ones() as usize
-    }
-
-    /// The positions, ascending.
-    #[inline]
-    pub fn iter(self) -> impl Iterator<Item = usize> {
-        let mut rest = self.0;
-        std::iter::from_fn(move || {
-            let position = rest.trailing_zeros() as usize;
-            rest &= rest.wrapping_sub(1);
-            (position < 64).then_some(position)
-        })
-    }
-
-    /// How many of its positions come before `position`.
-    #[inline]
-    pub const fn before(self, position: usize) -> usize {
-        (self.0 & ((1 << position) - 1)).count_ones() as usize
-    }
-}
-
-impl std::fmt::Debug for Mask {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_set().entries(self.iter()).finish()
-    }
-}
-
 /// The work of one call.
 #[derive(Clone, Copy, Debug, PartialEq, Default)]
 pub struct Cost {
@@ -276,8 +191,8 @@ pub enum Jet {
 
 /// An operation with all its rules.
 ///
-/// Rules are handed exactly what [`saves`](Primitive::saves) declares, so the tape can free the rest. Positions of
-/// operands and outputs are at most 64. A primitive is a static: rules that bind it again take `&'static self`.
+/// Rules are handed exactly what [`saves`](Primitive::saves) declares, so the tape can free the rest. A primitive is a static:
+/// rules that bind it again take `&'static self`.
 pub trait Primitive: Send + Sync + 'static {
     /// The name in programs, errors and documents.
     fn name(&self) -> &'static str;
@@ -373,6 +288,12 @@ pub trait Primitive: Send + Sync + 'static {
     #[doc(hidden)]
     fn lane(&'static self, _attrs: &Attrs, _operands: &[DType], _output: DType) -> Option<Lane> {
         None
+    }
+
+    /// Whether its kernel completes a large result part by part, so that a fused loop can follow it.
+    #[doc(hidden)]
+    fn leads(&self) -> bool {
+        false
     }
 
     /// How a fused loop folds its operand along `axes`, if it is such a reduction.

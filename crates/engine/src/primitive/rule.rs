@@ -31,17 +31,27 @@ impl Saves {
     /// The rules need nothing but the cotangent.
     pub const NOTHING: Saves = Saves { operands: Mask::NONE, outputs: Mask::NONE, shapes: Mask::NONE, residual: false };
 
-    /// And the value of operand `position`.
+    /// And the value of operand `position`, which is below 63.
     pub const fn operand(self, position: usize) -> Saves {
         Saves { operands: self.operands.with(position), ..self }
     }
 
-    /// And the value of output `position`.
+    /// And the value of output `position`, which is below 63.
     pub const fn output(self, position: usize) -> Saves {
         Saves { outputs: self.outputs.with(position), ..self }
     }
 
-    /// And the shape and dtype of operand `position`.
+    /// And the values of these operands.
+    pub fn operands(self, positions: Mask) -> Saves {
+        Saves { operands: self.operands.or(positions), ..self }
+    }
+
+    /// And the values of these outputs.
+    pub fn outputs(self, positions: Mask) -> Saves {
+        Saves { outputs: self.outputs.or(positions), ..self }
+    }
+
+    /// And the shape and dtype of operand `position`, which is below 63.
     pub const fn shape(self, position: usize) -> Saves {
         Saves { shapes: self.shapes.with(position), ..self }
     }
@@ -52,7 +62,7 @@ impl Saves {
     }
 
     /// What either needs.
-    pub const fn and(self, other: Saves) -> Saves {
+    pub fn and(self, other: Saves) -> Saves {
         Saves {
             operands: self.operands.or(other.operands),
             outputs: self.outputs.or(other.outputs),
@@ -83,7 +93,8 @@ pub struct Rule<'a> {
     wanted: Mask,
     saves: Saves,
     kept: SmallVec<[Kept; 2]>,
-    read: Cell<Mask>,
+    /// The places that were read, by bits; those from 63 on share one.
+    read: Cell<u64>,
 }
 
 impl<'a> Rule<'a> {
@@ -128,7 +139,7 @@ impl<'a> Rule<'a> {
         kept: SmallVec<[Kept; 2]>,
     ) -> Rule<'a> {
         debug_assert_eq!(saves.count(), kept.len());
-        Rule { name, attrs, wanted, saves, kept, read: Cell::new(Mask::NONE) }
+        Rule { name, attrs, wanted, saves, kept, read: Cell::new(0) }
     }
 
     /// Asks for other gradients, or tangents, than those that the values were kept for; they must be among them.
@@ -158,8 +169,13 @@ impl<'a> Rule<'a> {
     }
 
     #[inline]
+    fn mark(&self, place: usize) {
+        self.read.set(self.read.get() | 1 << place.min(63));
+    }
+
+    #[inline]
     fn value(&self, place: usize) -> &Tensor {
-        self.read.set(self.read.get().with(place));
+        self.mark(place);
         match &self.kept[place] {
             Kept::Value(tensor) => tensor,
             Kept::Shape(_) => unreachable!("places of values hold values"),
@@ -188,7 +204,7 @@ impl<'a> Rule<'a> {
     /// The spec of operand `position`, whose shape was saved.
     pub fn spec(&self, position: usize) -> &Spec {
         let place = self.place(self.saves.shapes, self.saves.operands.count(), position, "the shape of operand");
-        self.read.set(self.read.get().with(place));
+        self.mark(place);
         match &self.kept[place] {
             Kept::Shape(spec) => spec,
             Kept::Value(_) => unreachable!("places of shapes hold shapes"),
@@ -217,6 +233,10 @@ impl<'a> Rule<'a> {
             .chain(self.saves.shapes.iter().map(|i| format!("shape of operand {i}")))
             .chain(self.saves.outputs.iter().map(|i| format!("output {i}")))
             .chain(self.saves.residual.then(|| "residual".to_string()));
-        names.enumerate().filter(|(place, _)| !self.read.get().has(*place)).map(|(_, name)| name).collect()
+        names
+            .enumerate()
+            .filter(|(place, _)| self.read.get() >> (*place).min(63) & 1 == 0)
+            .map(|(_, name)| name)
+            .collect()
     }
 }

@@ -2,6 +2,7 @@
 
 use super::Program;
 use crate::autograd::packing::with_saver;
+use crate::tensor::Value;
 use rustc_hash::{FxHashMap, FxHasher};
 use std::any::Any;
 use std::collections::VecDeque;
@@ -55,6 +56,14 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl From<Program> for ProgramAttr {
     fn from(program: Program) -> ProgramAttr {
+        // What a program holds besides single numbers would live on with it.
+        if program.captures.iter().any(|(_, tensor)| !matches!(tensor.value, Value::One(_))) {
+            let number = NEXT.fetch_add(1, Ordering::Relaxed);
+            return ProgramAttr {
+                shared: Arc::new(Shared { number, program, derived: Mutex::default() }),
+                record: None,
+            };
+        }
         let key = key(&program);
         let mut known = lock(&KNOWN);
         let place = known.iter().position(|(other, shared)| *other == key && same(&shared.program, &program));

@@ -2,7 +2,7 @@
 
 use super::{Equation, Program, Var};
 use crate::Tensor;
-use crate::location::Line;
+use crate::location::{self, Line};
 use crate::primitive::{Attrs, Primitive, Spec};
 use crate::tensor::Value;
 use rustc_hash::FxHashMap;
@@ -64,8 +64,25 @@ impl Builder {
         line: Line,
     ) -> Vec<Var> {
         let outputs: Vec<Var> = outputs.iter().map(|spec| self.var(spec.clone())).collect();
-        self.program.equations.push(Equation { op, attrs, inputs, outputs: outputs.clone(), line: Some(line) });
+        self.program.equations.push(Equation {
+            op,
+            attrs,
+            inputs,
+            outputs: outputs.clone(),
+            line: Some(line),
+            from_rule: location::is_inherited(),
+        });
         outputs
+    }
+
+    /// How many equations there are.
+    pub fn equations(&self) -> usize {
+        self.program.equations.len()
+    }
+
+    /// Gives the equations from `first` on the line of the operation that they were made for.
+    pub fn place(&mut self, first: usize, line: Line) {
+        self.program.equations[first..].iter_mut().for_each(|equation| equation.line = Some(line));
     }
 
     /// The finished program, its variables numbered in the order its text defines them.

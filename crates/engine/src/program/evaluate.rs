@@ -1,8 +1,9 @@
 //! Evaluation by binding every equation again: the inputs may be of any level.
 
-use super::Program;
+use super::{Equation, Program};
 use crate::bind::try_bind;
 use crate::location::{self, Line};
+use crate::primitive::Outputs;
 use crate::{Error, ErrorKind, Tensor};
 use smallvec::SmallVec;
 use std::panic::Location;
@@ -21,6 +22,17 @@ impl Program {
     }
 
     pub(crate) fn evaluate_at(&self, inputs: &[Tensor], line: Line) -> Result<Vec<Tensor>, Error> {
+        self.evaluate_by(inputs, |_, equation, operands| {
+            try_bind(equation.op, equation.attrs.clone(), operands, equation.line.unwrap_or(line))
+        })
+    }
+
+    /// The outputs for these inputs, where `apply` is given the number of an equation, the equation and its operands.
+    pub(crate) fn evaluate_by(
+        &self,
+        inputs: &[Tensor],
+        mut apply: impl FnMut(usize, &Equation, &[&Tensor]) -> Result<Outputs, Error>,
+    ) -> Result<Vec<Tensor>, Error> {
         self.check_inputs(inputs)?;
         let mut values: Vec<Option<Tensor>> = vec![None; self.specs.len()];
         for (var, tensor) in
@@ -33,7 +45,7 @@ impl Program {
             let outputs = {
                 let operands: SmallVec<[&Tensor; 4]> =
                     equation.inputs.iter().map(|var| values[var.index()].as_ref().expect("verified")).collect();
-                try_bind(equation.op, equation.attrs.clone(), &operands, equation.line.unwrap_or(line))?
+                apply(number, equation, &operands)?
             };
             for (var, output) in equation.outputs.iter().zip(outputs) {
                 if last_use[var.index()] > number {

@@ -7,6 +7,7 @@ mod attr;
 mod build;
 mod cost;
 mod evaluate;
+mod file;
 mod parse;
 mod passes;
 mod print;
@@ -21,10 +22,11 @@ pub(crate) mod control;
 pub use attr::ProgramAttr;
 pub(crate) use attr::Wish;
 pub(crate) use build::{Builder, identity};
+pub(crate) use file::File;
 pub use passes::{Equality, PASSES, Pass, Rule};
 pub(crate) use split::split_by;
 pub use split::{Residual, Split, split};
-pub(crate) use stage::{closed, stage, staged};
+pub(crate) use stage::{closed, hoisted, stage, staged};
 
 use crate::Tensor;
 use crate::location::Line;
@@ -57,6 +59,8 @@ pub struct Equation {
     pub outputs: Vec<Var>,
     /// The user's line it was traced from; text has none.
     pub line: Option<Line>,
+    /// Whether a rule made it: the line is that of the operation being differentiated or batched.
+    pub from_rule: bool,
 }
 
 /// A staged computation.

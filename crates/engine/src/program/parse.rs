@@ -5,6 +5,7 @@ use crate::ops;
 use crate::primitive::{Attr, Attrs, Primitive, Spec};
 use crate::{DType, Error, ErrorKind, Shape, Tensor, catch};
 use rustc_hash::FxHashMap;
+use wengert_kernels::convert_bits;
 
 impl Program {
     /// The program of this text, verified.
@@ -20,18 +21,31 @@ impl Program {
 
     /// The program of this text, which may use primitives of your own.
     pub fn parse_with(text: &str, extra: &[&'static dyn Primitive]) -> Result<Program, Error> {
-        let mut lines = Lines { lines: text.lines().enumerate().collect::<Vec<_>>().into_iter(), number: 0, extra };
+        Ok(Program::read(text, extra, &[])?.0)
+    }
+
+    /// The program of this text, and the comment of each of its equations; constants may be kept apart as bytes.
+    pub(super) fn read(
+        text: &str,
+        extra: &[&'static dyn Primitive],
+        data: &[Vec<u8>],
+    ) -> Result<(Program, Vec<String>), Error> {
+        let all = text.lines().enumerate().collect::<Vec<_>>().into_iter();
+        let mut lines = Lines { lines: all, number: 0, comment: "", depth: 0, extra, data };
         let Some(first) = lines.next() else { return Err(incomplete("return")) };
         let inputs = opened(first, "program").map_err(|message| lines.error(message))?;
-        let (program, rest) = lines.block(inputs)?;
+        let (Reader { program, notes, .. }, rest) = lines.block(inputs)?;
         if let Some(after) = Some(rest).filter(|rest| !rest.is_empty()).or_else(|| lines.next()) {
             return Err(lines.error(format!("'{after}' after the end")));
         }
         // Attributes of the wrong kind raise where they are read.
         catch(|| program.verify())??;
-        Ok(program)
+        Ok((program, notes))
     }
 }
+
+/// How deep programs may lie inside each other.
+const DEEPEST: usize = 64;
 
 fn incomplete(missing: &str) -> Error {
     Error::new(ErrorKind::Program, "parse", format!("the program has no {missing}"))
@@ -42,14 +56,20 @@ struct Lines<'a> {
     lines: std::vec::IntoIter<(usize, &'a str)>,
     /// Of the line that was read last, from 1.
     number: usize,
+    /// What stands behind `//` there.
+    comment: &'a str,
+    depth: usize,
     extra: &'a [&'static dyn Primitive],
+    data: &'a [Vec<u8>],
 }
 
 impl<'a> Lines<'a> {
     fn next(&mut self) -> Option<&'a str> {
         for (number, line) in self.lines.by_ref() {
             self.number = number + 1;
-            let line = line.split("//").next().unwrap_or("").trim();
+            let (line, comment) = line.split_once("//").unwrap_or((line, ""));
+            self.comment = comment.trim();
+            let line = line.trim();
             if !line.is_empty() {
                 return Some(line);
             }
@@ -62,8 +82,12 @@ impl<'a> Lines<'a> {
     }
 
     /// A program whose first line declared `inputs`, and what stands behind its closing brace.
-    fn block(&mut self, inputs: &str) -> Result<(Program, &'a str), Error> {
-        let mut reader = Reader { program: Program::default(), names: FxHashMap::default() };
+    fn block(&mut self, inputs: &str) -> Result<(Reader, &'a str), Error> {
+        self.depth += 1;
+        if self.depth > DEEPEST {
+            return Err(self.error(format!("programs lie inside each other more than {DEEPEST} times")));
+        }
+        let mut reader = Reader::default();
         reader.program.inputs = reader.declare(inputs).map_err(|message| self.error(message))?;
         loop {
             let line = self.next().ok_or_else(|| incomplete("return"))?;
@@ -75,13 +99,14 @@ impl<'a> Lines<'a> {
                 return Err(self.error("a program begins once, before everything else".into()));
             }
             match line.strip_prefix("const ") {
-                Some(rest) => reader.constant(rest).map_err(|message| self.error(message))?,
+                Some(rest) => reader.constant(rest, self.data).map_err(|message| self.error(message))?,
                 None => self.equation(&mut reader, line)?,
             }
         }
         let last = self.next().ok_or_else(|| incomplete("closing brace"))?;
+        self.depth -= 1;
         match last.strip_prefix('}') {
-            Some(rest) => Ok((reader.program, rest.trim())),
+            Some(rest) => Ok((reader, rest.trim())),
             None => Err(self.error(format!("'{last}' after the return"))),
         }
     }
@@ -95,8 +120,8 @@ impl<'a> Lines<'a> {
             let inputs = opened(rest, name).map_err(|message| self.error(message))?;
             let (body, after) = self.block(inputs)?;
             match bodies.last_mut().filter(|(last, _)| *last == name) {
-                Some((_, list)) => list.push(body.into()),
-                None => bodies.push((name, vec![body.into()])),
+                Some((_, list)) => list.push(body.program.into()),
+                None => bodies.push((name, vec![body.program.into()])),
             }
             rest = after;
         }
@@ -105,6 +130,7 @@ impl<'a> Lines<'a> {
         }
         equation.outputs = reader.declare(declared).map_err(|message| self.error(message))?;
         reader.program.equations.push(equation);
+        reader.notes.push(self.comment.to_string());
         Ok(())
     }
 }
@@ -120,16 +146,23 @@ fn known_attribute(op: &'static dyn Primitive, name: &str) -> Result<&'static st
     known.ok_or_else(|| format!("{} has no attribute '{}'", op.name(), name.trim()))
 }
 
+#[derive(Default)]
 struct Reader {
     program: Program,
     names: FxHashMap<String, Var>,
+    /// The comment of each equation.
+    notes: Vec<String>,
 }
 
 impl Reader {
-    fn constant(&mut self, text: &str) -> Result<(), String> {
+    fn constant(&mut self, text: &str, data: &[Vec<u8>]) -> Result<(), String> {
         let (declared, numbers) = text.split_once('=').ok_or("a constant needs '= numbers'")?;
         let [var] = self.declare(declared)?[..] else { return Err("a constant has one name".into()) };
-        let tensor = constant(numbers, self.program.spec(var))?;
+        let spec = self.program.spec(var);
+        let tensor = match numbers.trim().strip_prefix("data ") {
+            Some(number) => kept_apart(number.trim(), data, spec)?,
+            None => constant(numbers, spec)?,
+        };
         self.program.captures.push((var, tensor));
         Ok(())
     }
@@ -148,7 +181,7 @@ impl Reader {
         let (name, rest) = call.split_at(name_end);
         let op = (extra.iter().copied().find(|op| op.name() == name.trim()))
             .or_else(|| ops::find(name.trim()))
-            .ok_or_else(|| format!("there is no primitive '{}'", name.trim()))?;
+            .ok_or_else(|| format!("there is no primitive '{}'; your own are given beside", name.trim()))?;
         let (attrs, operands) = match rest.starts_with('[') {
             true => {
                 let end = closing(rest)?;
@@ -159,7 +192,7 @@ impl Reader {
         let end = operands.find(')').map_or(operands.len(), |end| end + 1);
         let (operands, rest) = operands.split_at(end);
         let inputs = self.known(parenthesised(operands)?)?;
-        Ok((Equation { op, attrs, inputs, outputs: Vec::new(), line: None }, declared, rest.trim()))
+        Ok((Equation { op, attrs, inputs, outputs: Vec::new(), line: None, from_rule: false }, declared, rest.trim()))
     }
 
     /// `a: f64[2], b: i64[]`
@@ -236,10 +269,32 @@ fn constant(text: &str, spec: &Spec) -> Result<Tensor, String> {
             Ok(Tensor::from_vec(numbers?, spec.shape.clone()))
         }
         dtype => {
-            let numbers: Result<Vec<f64>, _> = words.iter().map(|w| w.parse().map_err(|_| bad(w))).collect();
-            Ok(Tensor::from_vec(numbers?, spec.shape.clone()).cast(dtype))
+            // What is no number is told by its bits.
+            let bits = |word: &str| match word.strip_prefix("0x") {
+                Some(digits) => u64::from_str_radix(digits, 16).ok().filter(|bits| bits >> (8 * dtype.size() - 1) < 2),
+                None => word.parse::<f64>().ok().map(|number| convert_bits(number.to_bits(), DType::F64, dtype)),
+            };
+            let bits: Result<Vec<u64>, _> = words.iter().map(|word| bits(word).ok_or_else(|| bad(word))).collect();
+            let bytes: Vec<u8> =
+                bits?.iter().flat_map(|bits| bits.to_le_bytes().into_iter().take(dtype.size())).collect();
+            of_bytes(&bytes, spec)
         }
     }
+}
+
+fn kept_apart(number: &str, data: &[Vec<u8>], spec: &Spec) -> Result<Tensor, String> {
+    let bytes = number.parse().ok().and_then(|number: usize| data.get(number));
+    of_bytes(bytes.ok_or_else(|| format!("there is no data '{number}'"))?, spec)
+}
+
+fn of_bytes(bytes: &[u8], spec: &Spec) -> Result<Tensor, String> {
+    if bytes.len() != spec.bytes() {
+        return Err(format!("{} bytes for {spec}", bytes.len()));
+    }
+    if spec.dtype == DType::Bool && bytes.iter().any(|byte| *byte > 1) {
+        return Err("a truth value is 0 or 1".into());
+    }
+    Ok(Tensor::build(spec, |out| out.bytes.copy_from_slice(bytes)).0)
 }
 
 pub(super) fn attributes(op: &'static dyn Primitive, text: &str) -> Result<Attrs, String> {

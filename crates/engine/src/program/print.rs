@@ -19,8 +19,43 @@
 //! ```
 
 use super::{Equation, Program, Var};
+use crate::Tensor;
+use crate::location;
+use half::{bf16, f16};
 use std::fmt;
 use wengert_kernels::DType;
+
+/// Constants with more numbers than this are kept apart in a file.
+const MOST_WRITTEN: usize = 16;
+
+/// How a program is written: as text alone, or for a file, where long constants are kept apart and equations tell their lines.
+pub(super) enum Style<'a> {
+    Text,
+    File { data: &'a mut Vec<Tensor> },
+}
+
+impl Style<'_> {
+    /// What stands for a captured tensor.
+    fn capture(&mut self, typed: &str, tensor: &Tensor) -> String {
+        let note = if tensor.is_plain() { "" } else { "  // required gradients" };
+        match self {
+            Style::Text if !tensor.is_plain() => format!("capture {typed}"),
+            Style::File { data } if tensor.elements() > MOST_WRITTEN => {
+                data.push(tensor.plain());
+                format!("const {typed} = data {}{note}", data.len() - 1)
+            }
+            _ => format!("const {typed} = {}{note}", numbers(&tensor.plain())),
+        }
+    }
+
+    /// What follows an equation.
+    fn note(&self, equation: &Equation) -> String {
+        match (self, equation.line.map(location::shown)) {
+            (Style::File { .. }, Some(line)) => format!("  // {}:{}:{}", line.file(), line.line(), line.column()),
+            _ => String::new(),
+        }
+    }
+}
 
 impl fmt::Display for Var {
     /// a, b, .. z, aa, ab, ..
@@ -43,23 +78,25 @@ fn list(vars: &[Var]) -> String {
 
 impl Program {
     /// `name(inputs) {`, the lines, and the closing brace, indented by `depth` levels; the first line continues another.
-    fn write_block(&self, f: &mut fmt::Formatter<'_>, name: &str, depth: usize) -> fmt::Result {
+    pub(super) fn write_block(
+        &self,
+        f: &mut dyn fmt::Write,
+        name: &str,
+        depth: usize,
+        style: &mut Style<'_>,
+    ) -> fmt::Result {
         let indent = "  ".repeat(depth);
         writeln!(f, "{name}({}) {{", self.typed(&self.inputs))?;
         for (var, tensor) in &self.captures {
-            let typed = self.typed(&[*var]);
-            match tensor.is_plain() {
-                true => writeln!(f, "{indent}  const {typed} = {}", numbers(tensor))?,
-                false => writeln!(f, "{indent}  capture {typed}")?,
-            }
+            writeln!(f, "{indent}  {}", style.capture(&self.typed(&[*var]), tensor))?;
         }
         for equation in &self.equations {
             write!(f, "{indent}  {}", self.equation_text(equation))?;
             for (name, body) in equation.attrs.bodies() {
                 f.write_str(" ")?;
-                body.write_block(f, name, depth + 1)?;
+                body.write_block(f, name, depth + 1, style)?;
             }
-            writeln!(f)?;
+            writeln!(f, "{}", style.note(equation))?;
         }
         let outputs = list(&self.outputs);
         let space = if outputs.is_empty() { "" } else { " " };
@@ -71,7 +108,7 @@ impl Program {
     }
 
     /// `c: f64[] = mul(a, b)`, without the programs that it carries.
-    pub(super) fn equation_text(&self, equation: &Equation) -> String {
+    pub(crate) fn equation_text(&self, equation: &Equation) -> String {
         let (outputs, inputs) = (self.typed(&equation.outputs), list(&equation.inputs));
         format!("{outputs} = {}{}({inputs})", equation.op.name(), equation.attrs)
     }
@@ -79,7 +116,7 @@ impl Program {
 
 impl fmt::Display for Program {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.write_block(f, "program", 0)?;
+        self.write_block(f, "program", 0, &mut Style::Text)?;
         writeln!(f)
     }
 }
@@ -90,11 +127,27 @@ impl fmt::Debug for Program {
     }
 }
 
-/// Row-major numbers that read back exactly.
-fn numbers(tensor: &crate::Tensor) -> String {
+/// Row-major numbers that read back exactly: those that are none, by their bits, unless they are the usual one.
+fn numbers(tensor: &Tensor) -> String {
+    let real = |(number, bits, usual): (f64, u64, u64)| match number.is_nan() && bits != usual {
+        true => format!("{bits:#x}"),
+        false => format!("{number:?}"),
+    };
     let texts: Vec<String> = match tensor.dtype() {
         DType::I64 => tensor.to_vec::<i64>().iter().map(i64::to_string).collect(),
-        dtype if dtype.is_float() => tensor.to_f64_vec().iter().map(|x| format!("{x:?}")).collect(),
+        DType::F64 => tensor.to_vec::<f64>().iter().map(|x| real((*x, x.to_bits(), f64::NAN.to_bits()))).collect(),
+        DType::F32 => {
+            let all = tensor.to_vec::<f32>();
+            all.iter().map(|x| real((f64::from(*x), x.to_bits().into(), f32::NAN.to_bits().into()))).collect()
+        }
+        DType::F16 => {
+            let all = tensor.to_vec::<f16>();
+            all.iter().map(|x| real((x.to_f64(), x.to_bits().into(), f16::NAN.to_bits().into()))).collect()
+        }
+        DType::BF16 => {
+            let all = tensor.to_vec::<bf16>();
+            all.iter().map(|x| real((x.to_f64(), x.to_bits().into(), bf16::NAN.to_bits().into()))).collect()
+        }
         _ => tensor.to_f64_vec().iter().map(|x| format!("{x}")).collect(),
     };
     texts.join(" ")

@@ -1,6 +1,7 @@
 //! Splitting a program of values and gradients into a forward and a backward program.
 
 use super::{Equation, Program, Var, residuals};
+use std::fmt;
 
 /// A value that the backward program takes from the forward pass.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -217,18 +218,17 @@ impl Program {
     }
 }
 
-impl Split {
-    /// The halves that share nothing but inputs: the backward program computes again what it needs.
-    pub(crate) fn recomputing(joint: &Program, results: usize, cotangents: usize) -> Split {
-        let (given, seeds) = joint.inputs.split_at(joint.inputs.len() - cotangents);
-        let forward = joint.part(given, &joint.outputs[..results]);
-        let backward = joint.part(&joint.inputs, &joint.outputs[results..]);
-        let mut read = vec![false; backward.specs.len()];
-        let reads = backward.equations.iter().flat_map(|equation| &equation.inputs).chain(&backward.outputs);
-        reads.for_each(|var| read[var.index()] = true);
-        let used: Vec<usize> = (0..given.len()).filter(|&place| read[backward.inputs[place].index()]).collect();
-        let inputs: Vec<Var> = used.iter().map(|&place| given[place]).chain(seeds.iter().copied()).collect();
-        let backward = joint.part(&inputs, &joint.outputs[results..]);
-        Split { forward, backward, residuals: used.into_iter().map(Residual::Input).collect() }
+/// Both programs, and where the residuals come from.
+impl fmt::Display for Split {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "forward {}", self.forward)?;
+        for (number, residual) in self.residuals.iter().enumerate() {
+            let spec = self.backward.spec(self.backward.inputs[number]);
+            match residual {
+                Residual::Input(place) => writeln!(f, "residual {number}: {spec} = input {place}")?,
+                Residual::Output(place) => writeln!(f, "residual {number}: {spec} = output {place}")?,
+            }
+        }
+        write!(f, "backward {}", self.backward)
     }
 }

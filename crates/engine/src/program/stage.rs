@@ -44,6 +44,17 @@ pub(crate) fn staged(name: &'static str, specs: &[Spec], f: impl FnOnce(Vec<Tens
     program.part(&program.inputs, &program.outputs)
 }
 
+/// The program with what it captured of transforms and leaves as inputs after its own, and the tensors that belong there. Constants
+/// stay.
+pub(crate) fn hoisted(mut program: Program) -> (Program, Vec<Tensor>) {
+    let is_constant = |tensor: &Tensor| tensor.is_plain();
+    let (constants, captured) = program.captures.into_iter().partition(|(_, tensor)| is_constant(tensor));
+    program.captures = constants;
+    let (vars, tensors): (Vec<Var>, Vec<Tensor>) = Vec::into_iter(captured).unzip();
+    program.inputs.extend(vars);
+    (program.renumbered(), tensors)
+}
+
 /// Programs whose captures are inputs, in front of the others and the same for all, and the tensors that belong there. Numbers
 /// stay constants.
 pub(crate) fn closed(programs: Vec<Program>) -> (Vec<Program>, Vec<Tensor>) {

@@ -58,7 +58,7 @@ pub(crate) trait Fused: Send + Sync + 'static {
     }
 
     fn all_operands(attrs: &Attrs) -> Saves {
-        (0..Self::operand_count(attrs)).fold(Saves::NOTHING, Saves::operand)
+        Saves::NOTHING.operands(Mask::first_of(Self::operand_count(attrs)))
     }
 
     /// All operands, unless the rules can do with less.

@@ -128,7 +128,7 @@ impl<P: Polar> Primitive for PolarOp<P> {
     fn saves(&self, attrs: &Attrs, wanted: Mask) -> Saves {
         let count = attrs.int("order") as usize + 1;
         let read = |i: usize| i == 0 || wanted.iter().any(|position| position != i);
-        (0..count).filter(|&i| read(i)).fold(Saves::NOTHING, Saves::operand)
+        Saves::NOTHING.operands(Mask::of(count, read))
     }
 
     fn vjp(&'static self, rule: &Rule<'_>, cotangents: &mut [Option<Tensor>]) -> Gradients {

@@ -64,7 +64,7 @@ impl Tensor {
     pub(crate) fn replace_leaf_value(&mut self, value: Value) {
         self.value = value;
         if let Some(slot) = &self.slot {
-            slot.advance();
+            slot.advance(&self.value);
         }
     }
 }

@@ -16,7 +16,10 @@ mod vjp;
 mod vmap;
 
 pub use checkpoint::{checkpoint, checkpoint_chain};
-pub use compile::{Compiled, CompiledStep, compile, compile_step};
+pub use compile::{
+    Compiled, CompiledStep, Debugger, Loaded, Run, RunStep, SignatureSummary, Statistics, compile, compile_step,
+    log_compilations,
+};
 pub use custom::{custom_jvp, custom_vjp, stop_gradient};
 pub(crate) use custom::{expect_form, form_of, specs_of};
 pub use grad::{grad, grad_with_aux, grad_wrt, value_and_grad, value_and_grad_with_aux, value_and_grad_wrt};

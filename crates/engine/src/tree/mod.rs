@@ -331,7 +331,7 @@ pub trait Tree: Sized {
 }
 
 /// How a leaf appears in a structure.
-const TENSOR: &str = "tensor";
+pub(crate) const TENSOR: &str = "tensor";
 
 /// The first difference between two structures as a sentence, `None` when they are the same.
 ///

@@ -7,6 +7,7 @@
 
 use super::tile::{Added, MOST_LANES, Strip, Target, Tile, rows_of_tile};
 use super::{Matrix, PARALLEL_WORK, work};
+use crate::follow::Follower;
 use crate::pool::Block;
 use crate::simd::{Level, level, vectorised, without_subnormals};
 use crate::threads::{Disjoint, for_each_tile};
@@ -23,7 +24,7 @@ const PANEL_DEPTH: usize = 512;
 
 /// Units of the longer side that are packed together, and tasks that it is cut into at most.
 const GROUP: usize = 2;
-const MOST_TASKS: usize = 40;
+pub(super) const MOST_TASKS: usize = 40;
 
 /// Units of the shorter side that one task packs, and steps of the inner dimension that it packs of each before the next.
 const PACKED_UNITS: usize = 8;
@@ -36,6 +37,19 @@ const FEW_PANELS: usize = 4;
 /// Elements of a left side that is small enough to be read where it lies again and again.
 const SMALL_LEFT: usize = 1 << 16;
 
+/// Who runs a product.
+#[derive(Clone, Copy)]
+pub(super) enum Threads<'a> {
+    One,
+    /// All of them, with whoever follows the rows of the result.
+    Many(Option<&'a dyn Follower>),
+}
+
+/// Whether tasks can have whole rows of the result: all columns are packed at once.
+pub(super) fn completes_rows<T>(b: &Matrix<'_, T>) -> bool {
+    b.cols <= MOST_SHORT
+}
+
 /// Part `index` of `count` even parts of `0..length`.
 fn part(index: usize, count: usize, length: usize) -> Range<usize> {
     index * length / count..(index + 1) * length / count
@@ -47,10 +61,11 @@ fn parts(length: usize, most: usize) -> impl Iterator<Item = Range<usize>> {
     (0..count).map(move |index| part(index, count, length))
 }
 
-/// `out = factor * a * b + added`, on several threads if `spread`. What is added may be `out` itself.
+/// `out = factor * a * b + added`. What is added may be `out` itself.
 ///
 /// # Safety
-/// As for [`Product::multiply`](super::Product::multiply); what is added is initialised and has the sizes of `out`.
+/// As for [`Product::multiply`](super::Product::multiply); what is added is initialised and has the sizes of `out`. A follower
+/// agreed to rows of `out`, which follow each other without gaps, in [`MOST_TASKS`], and [`completes_rows`] holds.
 pub(super) unsafe fn multiply<T: Tile>(
     factor: T,
     a: Matrix<'_, T>,
@@ -58,7 +73,7 @@ pub(super) unsafe fn multiply<T: Tile>(
     added: Option<Added<T>>,
     out: *mut T,
     row_step: usize,
-    spread: bool,
+    threads: Threads<'_>,
 ) {
     if a.cols == 0 {
         for row in 0..a.rows {
@@ -72,17 +87,24 @@ pub(super) unsafe fn multiply<T: Tile>(
             }
         }
     }
-    let (is_tall, level) = (a.rows >= b.cols, level());
+    let follower = if let Threads::Many(follower) = threads { follower } else { None };
+    let (is_tall, level) = (follower.is_some() || a.rows >= b.cols, level());
     let (most_rows, most_cols) = if is_tall { (usize::MAX, MOST_SHORT) } else { (MOST_SHORT, usize::MAX) };
-    for depth in parts(a.cols, MOST_DEPTH) {
+    let whole = a.cols;
+    for depth in parts(whole, MOST_DEPTH) {
         for rows in parts(a.rows, most_rows) {
             for cols in parts(b.cols, most_cols) {
                 let a = a.some_rows(rows.start, rows.len()).some_cols(depth.start, depth.len());
                 let b = b.some_rows(depth.start, depth.len()).some_cols(cols.start, cols.len());
                 let target = Target { start: out, row_step, rows: a.rows, cols: b.cols, factor, added };
                 let target = target.part((rows.start, rows.len()), (cols.start, cols.len()), depth.start > 0);
-                // SAFETY: parts of the promised matrices; what is added was promised or has been written.
-                unsafe { Blocks { a, b, target, is_tall, level }.run(spread) };
+                let threads = match threads {
+                    Threads::Many(Some(_)) if depth.end < whole => Threads::Many(None),
+                    threads => threads,
+                };
+                // SAFETY: parts of the promised matrices; what is added was promised or has been written; rows are
+                // followed in the last part of the inner dimension.
+                unsafe { Blocks { a, b, target, is_tall, level }.run(threads) };
             }
         }
     }
@@ -207,10 +229,10 @@ unsafe impl<T: Sync> Sync for Blocks<'_, T> {}
 impl<T: Tile> Blocks<'_, T> {
     /// # Safety
     /// As for [`multiply`], the sizes being those of the target.
-    unsafe fn run(&self, spread: bool) {
-        let each = |tasks: usize, body: &(dyn Fn(usize) + Sync)| match spread {
-            true => for_each_tile(tasks, body),
-            false => (0..tasks).for_each(body),
+    unsafe fn run(&self, threads: Threads<'_>) {
+        let each = |tasks: usize, body: &(dyn Fn(usize) + Sync)| match threads {
+            Threads::Many(_) => for_each_tile(tasks, body),
+            Threads::One => (0..tasks).for_each(body),
         };
         let (tiles, panels) = (Side::tiles(self.a, self.level), Side::panels(self.b.transpose()));
         let counts = (tiles.count, panels.count);
@@ -252,6 +274,14 @@ impl<T: Tile> Blocks<'_, T> {
                 let next = (tasks > 1 && index + 1 < slices * groups && !long.in_place).then(|| group(index + 1));
                 // SAFETY: tasks have other units of the long side, so they write other places.
                 without_subnormals(|| unsafe { self.multiply(short, packed, long, own, &units, &slice, next) });
+                if let Threads::Many(Some(follower)) = threads
+                    && slice.end == depth
+                {
+                    let (first, last) = (long.unit(units.start), long.unit(units.end - 1));
+                    let cols = self.b.cols;
+                    // SAFETY: all columns of these rows, which belong to this task, have all their sums.
+                    unsafe { follower.part(task, first.start * cols..(last.start + last.length) * cols) };
+                }
             }
         });
     }

@@ -14,6 +14,7 @@ pub use product::Product;
 pub(crate) use product::ScaledProduct;
 pub(crate) use tile::Tile;
 
+use crate::follow;
 use crate::map::loop2_in_place;
 use crate::pool::Buffer;
 use crate::threads::{Disjoint, for_each_chunk, for_each_tile};
@@ -166,9 +167,14 @@ fn multiply<T: Product>(a: Matrix<'_, T>, b: Matrix<'_, T>, added: Option<&[T]>,
         unsafe { T::multiply(a, b, out.as_mut_ptr(), cols) };
     } else if rows.div_ceil(tile_rows) * across < FEW_TILES && a.cols >= DEEP {
         multiply_in_parts(a, b, out);
-    // SAFETY: sizes and bounds are checked; `out` is row-major.
-    } else if unsafe { T::multiply_spread(a, b, added, out.as_mut_ptr()) } {
-        return;
+    } else if T::is_spread(&a, &b) {
+        let (start, length) = (out.as_mut_ptr(), out.len());
+        let followed = blocked::completes_rows(&b);
+        // SAFETY: sizes and bounds are checked; `out` is row-major, and the follower agrees to its rows.
+        return unsafe {
+            let follower = if followed { follow::of(start, length, cols, blocked::MOST_TASKS) } else { None };
+            T::multiply_spread(a, b, added, start, follower)
+        };
     } else {
         let out = Disjoint::new(out);
         for_each_tile(rows.div_ceil(tile_rows) * across, &|tile| {

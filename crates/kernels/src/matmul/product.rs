@@ -1,9 +1,11 @@
 //! One product on one thread: in blocks for floats, plain loops for integers, small matrices and single rows. In blocks,
 //! subnormal numbers count as zero.
 
+use super::blocked::Threads;
 use super::tile::Added;
 use super::{Matrix, blocked};
 use crate::dtype::Compute;
+use crate::follow::Follower;
 use crate::pool::Buffer;
 use crate::simd::vectorised;
 use std::mem::MaybeUninit;
@@ -34,13 +36,24 @@ pub trait Product: Compute {
     #[doc(hidden)]
     unsafe fn multiply(a: Matrix<'_, Self>, b: Matrix<'_, Self>, out: *mut Self, row_step: usize);
 
-    /// The same on several threads, `row` added to every row; false, and nothing done, where the caller had better cut the
-    /// product into tiles.
+    /// Whether a large product had better not be cut into tiles.
+    #[doc(hidden)]
+    fn is_spread(a: &Matrix<'_, Self>, b: &Matrix<'_, Self>) -> bool;
+
+    /// The same on several threads, where [`is_spread`](Product::is_spread) says so: `row` is added to every row, and
+    /// `follower` told of rows that are complete.
     ///
     /// # Safety
-    /// As for [`Product::multiply`]; `row` has `b.cols` elements.
+    /// As for [`Product::multiply`]; `row` has `b.cols` elements, and the follower agreed to rows of `out`.
     #[doc(hidden)]
-    unsafe fn multiply_spread(a: Matrix<'_, Self>, b: Matrix<'_, Self>, row: Option<&[Self]>, out: *mut Self) -> bool;
+    #[allow(private_interfaces)]
+    unsafe fn multiply_spread(
+        a: Matrix<'_, Self>,
+        b: Matrix<'_, Self>,
+        row: Option<&[Self]>,
+        out: *mut Self,
+        follower: Option<&dyn Follower>,
+    );
 }
 
 /// A floating-point product that can be scaled and added to what is there.
@@ -76,24 +89,26 @@ macro_rules! product_in_blocks {
                 unsafe {
                     match a.rows.min(b.cols) <= FEW {
                         true => multiply_few(a, b, out, row_step),
-                        false => blocked::multiply(1.0, a, b, None, out, row_step, false),
+                        false => blocked::multiply(1.0, a, b, None, out, row_step, Threads::One),
                     }
                 }
             }
 
+            fn is_spread(a: &Matrix<'_, Self>, b: &Matrix<'_, Self>) -> bool {
+                a.rows.min(b.cols) > FEW && a.cols > 0
+            }
+
+            #[allow(private_interfaces)]
             unsafe fn multiply_spread(
                 a: Matrix<'_, Self>,
                 b: Matrix<'_, Self>,
                 row: Option<&[Self]>,
                 out: *mut Self,
-            ) -> bool {
-                let worth = a.rows.min(b.cols) > FEW;
-                if worth {
-                    let added = row.map(|row| Added { start: row.as_ptr(), row_step: 0 });
-                    // SAFETY: the caller's promise, passed on.
-                    unsafe { blocked::multiply(1.0, a, b, added, out, b.cols, true) };
-                }
-                worth
+                follower: Option<&dyn Follower>,
+            ) {
+                let added = row.map(|row| Added { start: row.as_ptr(), row_step: 0 });
+                // SAFETY: the caller's promise, passed on.
+                unsafe { blocked::multiply(1.0, a, b, added, out, b.cols, Threads::Many(follower)) };
             }
         }
 
@@ -108,7 +123,7 @@ macro_rules! product_in_blocks {
             ) {
                 let added = keep.then_some(Added { start: out.cast_const(), row_step });
                 // SAFETY: the caller's promise, passed on.
-                unsafe { blocked::multiply(factor, a, b, added, out, row_step, false) }
+                unsafe { blocked::multiply(factor, a, b, added, out, row_step, Threads::One) }
             }
         }
     )* };
@@ -244,8 +259,19 @@ impl Product for i64 {
         unsafe { multiply_by_rows(a, b, out, row_step) };
     }
 
-    unsafe fn multiply_spread(_: Matrix<'_, i64>, _: Matrix<'_, i64>, _: Option<&[i64]>, _: *mut i64) -> bool {
+    fn is_spread(_: &Matrix<'_, i64>, _: &Matrix<'_, i64>) -> bool {
         false
+    }
+
+    #[allow(private_interfaces)]
+    unsafe fn multiply_spread(
+        _: Matrix<'_, i64>,
+        _: Matrix<'_, i64>,
+        _: Option<&[i64]>,
+        _: *mut i64,
+        _: Option<&dyn Follower>,
+    ) {
+        unreachable!("integers are cut into tiles")
     }
 }
 

@@ -34,7 +34,7 @@ pub(super) struct Bound {
     each: usize,
     /// How many sums each output is gathered in, all of them in one task, and where those of the first task are.
     pub widths: Vec<usize>,
-    width: usize,
+    pub width: usize,
     sums: usize,
 }
 
@@ -102,10 +102,32 @@ impl Loops {
                 false => for_each_tile(self.tasks, &body),
             }
         }
-        for bound in self.loops.iter().filter(|bound| bound.width > 0) {
-            let start = bound.sums * size_of::<Sum>();
-            let sums = &mut sums[start..start + bound.tasks * bound.width * size_of::<Sum>()];
-            bound.tiled.write_sums(&Call::new(bound, memory), &bound.widths, sums, &bound.writes);
+        for bound in &self.loops {
+            let sums = &mut sums[bound.sums * size_of::<Sum>()..];
+            bound.write_sums(memory, sums, bound.tasks);
+        }
+    }
+
+    /// The loop, where there is one.
+    pub(super) fn only(&self) -> &Bound {
+        let [only] = &self.loops[..] else { unreachable!("one loop") };
+        only
+    }
+}
+
+impl Bound {
+    /// Room for the sums of some tasks, all 0.
+    pub fn sums(&self, tasks: usize) -> Block {
+        let mut sums = Block::new(tasks * self.width * size_of::<Sum>());
+        sums.bytes_mut().expect("a new block is unique").fill(0);
+        sums
+    }
+
+    /// Adds up the sums of all tasks.
+    pub fn write_sums(&self, memory: &Memory<'_>, sums: &mut [u8], tasks: usize) {
+        if self.width > 0 {
+            let sums = &mut sums[..tasks * self.width * size_of::<Sum>()];
+            self.tiled.write_sums(&Call::new(self, memory), &self.widths, sums, &self.writes);
         }
     }
 }
@@ -114,6 +136,11 @@ impl Tiled {
     /// Elements times what is done with each.
     fn work(&self) -> usize {
         self.elements() * (self.steps.len() + self.operands.len() + self.outputs.len())
+    }
+
+    /// Whether parts of multiples of `granule` elements are multiples of what tiles hold.
+    pub(super) fn runs_on(&self, granule: usize) -> bool {
+        !self.by_rows || (self.cols > 0 && granule.is_multiple_of(self.cols))
     }
 
     /// How many sums an output is gathered in.
@@ -127,7 +154,7 @@ impl Tiled {
 }
 
 impl Call {
-    fn new(bound: &Bound, memory: &Memory<'_>) -> Call {
+    pub(super) fn new(bound: &Bound, memory: &Memory<'_>) -> Call {
         let Bound { reads, writes, .. } = bound;
         Call {
             operands: reads.iter().map(|span| memory.start_of(span, false).cast_const()).collect(),

@@ -7,10 +7,12 @@
 //! do not depend on the number of threads.
 
 mod fold;
+mod follow;
 mod group;
 mod run;
 
 pub use fold::Fold;
+pub use follow::Followed;
 pub use group::Loops;
 
 use crate::dtype::DType;

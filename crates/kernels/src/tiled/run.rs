@@ -14,6 +14,7 @@ use std::ops::Range;
 pub(super) const PARALLEL_WORK: usize = 400_000;
 
 /// The memory of one call: where operands and outputs start, and where sums are gathered.
+#[derive(Clone)]
 pub(super) struct Call {
     pub operands: SmallVec<[*const u8; 16]>,
     pub lengths: SmallVec<[usize; 16]>,

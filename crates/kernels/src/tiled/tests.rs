@@ -186,3 +186,62 @@ fn loops_that_run_together_are_apart() {
     let span = |region: usize| Span { region, start: 0, length: 16 };
     Loops::new(vec![(one(), vec![span(0)], vec![span(1)]), (one(), vec![span(1)], vec![span(2)])]);
 }
+
+#[test]
+fn a_loop_runs_on_rows_while_the_product_goes_on() {
+    use crate::matmul::{Matrix, matmul};
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    let (rows, inner, cols) = (150, 70, 130);
+    let (a, b, added) = (wave(rows * inner, 0.1), wave(inner * cols, 0.5), wave(cols, 0.9));
+    let calls = Arc::new(AtomicUsize::new(0));
+    let counted = calls.clone();
+    let plus = lane(
+        move |x| {
+            counted.fetch_add(1, Ordering::Relaxed);
+            x[0] + x[1]
+        },
+        &[0, 1],
+    );
+    let product = access(&[rows * cols], &[1]);
+    let outputs = vec![Output { in_place: true, ..output(2, Target::Each) }, output(2, Target::Columns)];
+    let tiled = Tiled::new(rows, cols, vec![product, access(&[rows, cols], &[0, 1])], vec![plus], outputs);
+    let span = |region: usize, length: usize| Span { region, start: 0, length: 4 * length };
+    let spans = [(0, a.len()), (1, b.len()), (2, cols), (3, rows * cols), (4, cols)].map(|(r, n)| span(r, n));
+    let [a_span, b_span, added_span, led, sums] = spans;
+    let followed = Followed::new(vec![a_span, b_span], led, Box::new(tiled), vec![led, added_span], vec![led, sums]);
+    let (mut out, mut totals, mut regions) = (vec![f32::NAN; rows * cols], vec![f32::NAN; cols], Regions::default());
+    let mut memory = Memory::new(&mut regions);
+    [&a, &b, &added].map(|input| memory.read(bytemuck::cast_slice(input)));
+    memory.write(bytemuck::cast_slice_mut(&mut out));
+    memory.write(bytemuck::cast_slice_mut(&mut totals));
+    let run = followed.run(&mut memory, |reads, writes| -> Result<(), ()> {
+        let matrix = |bytes, rows: usize, cols: usize| Matrix {
+            data: bytemuck::cast_slice(bytes),
+            offset: 0,
+            rows,
+            cols,
+            row_stride: cols as isize,
+            col_stride: 1,
+        };
+        let (a, b) = (matrix(reads[0], rows, inner), matrix(reads[1], inner, cols));
+        matmul::<f32>(a, b, bytemuck::cast_slice_mut(writes[0]));
+        assert_eq!(calls.load(Ordering::Relaxed), rows * cols, "the loop has run when the product returns");
+        Ok(())
+    });
+    assert_eq!(run, Ok(()));
+    drop(memory);
+    let number = |i: usize, j: usize| {
+        let dot: f64 = (0..inner).map(|k| f64::from(a[i * inner + k]) * f64::from(b[k * cols + j])).sum();
+        dot + f64::from(added[j])
+    };
+    close(&out, (0..rows * cols).map(|at| number(at / cols, at % cols)));
+    close(&totals, (0..cols).map(|j| (0..rows).map(|i| number(i, j)).sum()));
+}
+
+#[test]
+#[should_panic(expected = "still read")]
+fn a_loop_that_follows_does_not_write_what_the_kernel_reads() {
+    let tiled = Tiled::new(1, 8, vec![access(&[8], &[1])], vec![lane(|x| -x[0], &[0])], vec![output(1, Target::Each)]);
+    let span = |region: usize| Span { region, start: 0, length: 32 };
+    Followed::new(vec![span(0)], span(1), Box::new(tiled), vec![span(1)], vec![span(0)]);
+}

@@ -24,7 +24,7 @@ fn dense(gradient: &Gradient) -> Option<Tensor> {
 fn subsets(positions: &[usize]) -> Vec<Mask> {
     let set = |bits: usize| {
         let chosen = positions.iter().enumerate().filter(|(place, _)| bits >> place & 1 == 1);
-        chosen.fold(Mask::NONE, |mask, (_, &position)| mask.with(position))
+        chosen.map(|(_, &position)| position).collect()
     };
     (1..1usize << positions.len()).map(set).collect()
 }
@@ -171,7 +171,7 @@ pub(super) fn zero_cotangent(trial: &mut Trial, subject: &Subject<'_>) {
 fn rule_keeps_zero(trial: &mut Trial, subject: &Subject<'_>) {
     let operands: Vec<&Tensor> = subject.operands.iter().collect();
     let outputs: Outputs = subject.outputs.iter().cloned().collect();
-    let wanted = subject.floats.iter().fold(Mask::NONE, |mask, &position| mask.with(position));
+    let wanted = subject.floats.iter().copied().collect();
     let rule = Rule::new(subject.op, &subject.case.attrs, &operands, &outputs, wanted);
     let zero = |output: &Tensor| output.dtype().is_float().then(|| output.full_like(0.0));
     let mut cotangents: Vec<Option<Tensor>> = outputs.iter().map(zero).collect();

@@ -257,10 +257,10 @@ impl Primitive for Scan {
 
     fn saves(&self, attrs: &Attrs, _wanted: Mask) -> Saves {
         let body = attrs.program("body");
-        let operands = (0..body.inputs().len()).fold(Saves::NOTHING, Saves::operand);
+        let operands = Saves::NOTHING.operands(Mask::first_of(body.inputs().len()));
         match body.record::<Record>() {
             None => operands,
-            Some(record) => record.pulled.outputs().fold(operands, Saves::output),
+            Some(record) => operands.outputs(record.pulled.outputs().collect()),
         }
     }
 

@@ -1,18 +1,16 @@
 //! switch - one of several branches.   y = branch[k](x),   dx by the same branch.   The index, a truth value or a whole number that is brought into range, decides;
 //! only that branch runs. Batched, an index of its own for every element runs all branches and chooses. Written `cond` and `switch`.
 
+use crate::Tree;
 use crate::bind::try_bind;
 use crate::error::OrRaise;
 use crate::location::{self, Line};
 use crate::ops::prelude::*;
 use crate::primitive::Device;
-use crate::program::control::branches::{Form, Pulled, pulled, with_branches};
-use crate::program::control::{
-    Control, Flow, Recording, Runner, input_specs, other_spec, output_specs, places, stacked, through,
-};
-use crate::program::{Program, ProgramAttr, closed, stage, staged};
+use crate::program::control::branches::Form;
+use crate::program::control::{Control, Flow, Recording, Runner, other_spec, output_specs, through};
+use crate::program::{Program, ProgramAttr, closed, stage};
 use crate::tree::difference;
-use crate::{Tree, vjp};
 use std::panic::Location;
 
 /// `then(x)` where `pred` holds, `otherwise(x)` where it does not: a branch that stays in a program. Both are traced, one runs, and
@@ -149,18 +147,14 @@ fn select(index: &Tensor, results: Vec<Vec<Tensor>>) -> Outputs {
     y.into()
 }
 
+/// The branches of a call.
+fn form(attrs: &Attrs) -> Form<'_> {
+    Form::new(&SWITCH, "branch", 1, attrs)
+}
+
 impl Control for Switch {
     fn record(&'static self, attrs: &Attrs, wanted: Mask) -> Option<Recording> {
-        let form = Form::of(attrs);
-        let (active, reached) = form.spread(|place| wanted.has(place));
-        if !reached.contains(&true) {
-            return None;
-        }
-        let pulled = pulled(&form, &active, &reached);
-        let mut branches = pulled.forward.clone();
-        let call = with_branches(branches.clone());
-        branches[0] = branches[0].recorded(pulled);
-        Some(Recording { call, more: None, record: with_branches(branches), results: reached.len() })
+        form(attrs).record(wanted)
     }
 
     fn push(
@@ -170,25 +164,7 @@ impl Control for Switch {
         tangents: &[Option<Tensor>],
         line: Line,
     ) -> Result<(Outputs, Adjoints), Error> {
-        let form = Form::of(attrs);
-        let (active, reached) = form.spread(|place| tangents[place].is_some());
-        let derive = |branch: &Program| {
-            let specs = input_specs(branch);
-            let more = places(&active).into_iter().map(|place| specs[place].clone());
-            let all: Vec<Spec> = specs.iter().cloned().chain(more).collect();
-            staged("switch", &all, |mut v| {
-                let tangents = v.split_off(specs.len());
-                let (y, dy) = through::push(branch, &v, &active, &tangents, &reached);
-                [y, dy].concat()
-            })
-        };
-        let branches = form.derived("switch tangent", &active, &places(&reached), derive);
-        let mut all = operands.to_vec();
-        all.extend(tangents[1..].iter().zip(&active).filter(|(_, active)| **active).filter_map(|(t, _)| t.as_ref()));
-        let mut outputs = try_bind(self, with_branches(branches), &all, line)?.into_vec();
-        let mut derived = outputs.split_off(reached.len()).into_iter();
-        let derived = reached.iter().map(|reached| if *reached { derived.next() } else { None }).collect();
-        Ok((outputs.into(), derived))
+        form(attrs).push(operands, tangents, line)
     }
 
     fn flow(&self, attrs: &Attrs) -> Option<Flow> {
@@ -235,26 +211,8 @@ impl Primitive for Switch {
         {
             return wrong(format!("chooses one of {} branches by {index}", branches.len()));
         }
-        let outputs = output_specs(&branches[0]);
-        for (number, branch) in branches.iter().enumerate() {
-            let inputs = input_specs(branch);
-            if inputs.len() + 1 != operands.len() {
-                return wrong(format!("branch {number} takes {} inputs, got {}", inputs.len(), operands.len() - 1));
-            }
-            for (place, (input, operand)) in inputs.iter().zip(&operands[1..]).enumerate() {
-                if *input != operand.to_spec() {
-                    return wrong(format!(
-                        "operand {} is {}, branch {number} takes {input}",
-                        place + 1,
-                        operand.to_spec()
-                    ));
-                }
-            }
-            if output_specs(branch) != outputs {
-                return wrong(format!("branch {number} returns other shapes or dtypes than branch 0"));
-            }
-        }
-        Ok(outputs.into())
+        form(attrs).expect(operands)?;
+        Ok(output_specs(&branches[0]).into())
     }
 
     fn eval(&self, _device: Device, attrs: &Attrs, operands: &[&Tensor], _outputs: &[Spec]) -> Result<Outputs, Error> {
@@ -266,10 +224,7 @@ impl Primitive for Switch {
     }
 
     fn saves(&self, attrs: &Attrs, _wanted: Mask) -> Saves {
-        let branch = &attrs.programs("branch")[0];
-        let operands = (0..=branch.inputs().len()).fold(Saves::NOTHING, Saves::operand);
-        let results = branch.record::<Pulled>().map_or(branch.outputs().len(), |pulled| pulled.reached.len());
-        (results..branch.outputs().len()).fold(operands, Saves::output)
+        form(attrs).saves()
     }
 
     fn control(&'static self) -> Option<&'static dyn Control> {
@@ -277,61 +232,22 @@ impl Primitive for Switch {
     }
 
     fn vjp(&'static self, rule: &Rule<'_>, cotangents: &mut [Option<Tensor>]) -> Gradients {
-        let form = Form::of(rule.attrs);
-        let run = |attrs: Attrs, operands: &[&Tensor]| bind(self, attrs, operands);
-        let operand = |place: usize| rule.operand(place).clone();
-        let operands = || -> Vec<Tensor> { (0..=form.inputs()).map(operand).collect() };
-        let Some(pulled) = form.branches[0].record::<Pulled>() else {
-            let (active, reached) = form.spread(|place| rule.wants(place));
-            if !reached.contains(&true) {
-                return Gradients::new();
-            }
-            let (all, pulled) = (operands(), pulled(&form, &active, &reached));
-            let call = with_branches(pulled.forward.iter().cloned());
-            let outputs = bind(self, call, &all.iter().collect::<Vec<_>>());
-            return pulled.pull(
-                &run,
-                &all[0],
-                &|place| all[place].clone(),
-                &|place| outputs[place].clone(),
-                cotangents,
-            );
-        };
-        if cotangents[pulled.reached.len()..].iter().all(Option::is_none) {
-            return pulled.pull(&run, rule.operand(0), &operand, &|place| rule.output(place).clone(), cotangents);
-        }
-        // A sweep that is itself differentiated comes back through what it was left.
-        let call = with_branches(form.branches.iter().map(ProgramAttr::bare));
-        let (y, pullback) =
-            vjp(|x: &Vec<Tensor>| bind(self, call.clone(), &x.iter().collect::<Vec<_>>()).into_vec(), &operands());
-        let seeds = y.iter().zip(cotangents).map(|(y, seed)| seed.take().unwrap_or_else(|| y.full_like(0.0)));
-        let gradients = pullback.call_named(&seeds.collect());
-        gradients.into_iter().map(|(_, gradient)| gradient.map_or(Gradient::Zero, Gradient::Dense)).collect()
+        form(rule.attrs).vjp(rule, cotangents)
     }
 
     fn jvp(&'static self, rule: &Rule<'_>, tangents: &[Option<Tensor>]) -> Adjoints {
-        let form = Form::of(rule.attrs);
-        let operands: Vec<&Tensor> = (0..=form.inputs()).map(|place| rule.operand(place)).collect();
-        let attrs = with_branches(form.branches.iter().map(ProgramAttr::bare));
-        self.push(&attrs, &operands, tangents, location::resolve(Location::caller())).or_raise().1
+        form(rule.attrs).jvp(rule, tangents)
     }
 
     fn batch(&'static self, attrs: &Attrs, size: usize, operands: &[Tensor], batched: Mask) -> Result<Outputs, Error> {
-        let form = Form::of(attrs);
-        let flags: Vec<bool> = (0..form.inputs()).map(|place| batched.has(place + 1)).collect();
-        let every = vec![true; self.outputs(attrs)];
-        if batched.has(0) {
-            let results = form.branches.iter().map(|branch| through::map(branch, &operands[1..], size, &flags, &every));
-            return Ok(select(&operands[0], results.collect()));
+        if !batched.has(0) {
+            return Ok(form(attrs).batch(size, operands, batched));
         }
-        let derive = |branch: &Program| {
-            let specs = input_specs(branch).into_iter().zip(&flags);
-            let specs: Vec<Spec> =
-                specs.map(|(spec, batched)| if *batched { stacked(&spec, size) } else { spec }).collect();
-            staged("switch", &specs, |v| through::map(branch, &v, size, &flags, &every))
-        };
-        let branches = form.derived("switch batch", &flags, &[size], derive);
-        Ok(bind(self, with_branches(branches), &operands.iter().collect::<Vec<_>>()))
+        let flags: Vec<bool> = (1..operands.len()).map(|place| batched.has(place)).collect();
+        let every = vec![true; self.outputs(attrs)];
+        let branches = attrs.programs("branch").iter();
+        let results = branches.map(|branch| through::map(branch, &operands[1..], size, &flags, &every));
+        Ok(select(&operands[0], results.collect()))
     }
 
     /// That of the costliest branch.
@@ -363,7 +279,7 @@ fn cases() -> Vec<Case> {
     };
     let case = |label: &str, index: Sample, count: usize, which: usize| {
         let operands = [index, Sample::wave([], 0.3), Sample::wave([3], 0.8)];
-        let attrs = with_branches(lines[..count].iter().map(|line| branch(line)));
+        let attrs = Attrs::new().with_programs("branch", lines[..count].iter().map(|line| branch(line)));
         Case::new(label, attrs, operands, move |samples| reference(which, samples))
     };
     let number = |number: i64| Sample::integers([], [number]);

@@ -223,7 +223,7 @@ impl Primitive for WhileGradient {
     }
 
     fn saves(&self, attrs: &Attrs, _wanted: Mask) -> Saves {
-        (0..Form::of(attrs).operands()).fold(Saves::NOTHING, Saves::operand)
+        Saves::NOTHING.operands(Mask::first_of(Form::of(attrs).operands()))
     }
 
     fn expansion(&'static self, attrs: &Attrs, operands: &[Tensor]) -> Option<Vec<Tensor>> {

@@ -236,11 +236,10 @@ impl Primitive for While {
     fn saves(&self, attrs: &Attrs, _wanted: Mask) -> Saves {
         let body = attrs.program("body");
         match body.record::<Counted>() {
-            None => (0..body.inputs().len()).fold(Saves::NOTHING, Saves::operand),
-            Some(counted) => {
-                let operands = (0..counted.body.inputs().len()).fold(Saves::NOTHING, Saves::operand);
-                operands.output(body.outputs().len() - 1)
-            }
+            None => Saves::NOTHING.operands(Mask::first_of(body.inputs().len())),
+            Some(counted) => Saves::NOTHING
+                .operands(Mask::first_of(counted.body.inputs().len()))
+                .outputs(Mask::from_iter([body.outputs().len() - 1])),
         }
     }
 

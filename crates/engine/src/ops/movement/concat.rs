@@ -8,8 +8,8 @@ use crate::primitive::streaming_cost;
 use std::borrow::Borrow;
 use wengert_kernels::map::{Part, assign_part, copy};
 
-/// The most operands of one call: positions are bits of a word.
-const MOST: usize = 64;
+/// The most operands of one call; more are joined in groups, so that their sets stay words ([`Mask`]).
+const MOST: usize = 63;
 
 impl Tensor {
     /// The tensors one after another along an axis; the other axes agree.

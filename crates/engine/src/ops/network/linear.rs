@@ -122,6 +122,10 @@ impl Primitive for LinearMap {
         Ok(true)
     }
 
+    fn leads(&self) -> bool {
+        true
+    }
+
     fn saves(&self, _attrs: &Attrs, wanted: Mask) -> Saves {
         let saves = if wanted.has(0) { Saves::NOTHING.operand(1) } else { Saves::NOTHING };
         match (wanted.has(1), wanted.has(2)) {

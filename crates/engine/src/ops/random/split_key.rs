@@ -1,5 +1,5 @@
 //! split_key - a new random key.   child = Philox(key, index),   no derivative.   Children of one key are independent of each other
-//! and of every number drawn from it. Written `key.next()`.
+//! and of every number drawn from it. The index is an operand, so that a program counts on. Written `key.next()`.
 
 use super::uniform::expect_key;
 use crate::ops::prelude::*;
@@ -17,23 +17,25 @@ impl Primitive for SplitKey {
     }
 
     fn operands(&self) -> usize {
-        1
-    }
-
-    fn attributes(&self) -> &'static [&'static str] {
-        &["index"]
+        2
     }
 
     fn infer(&self, _attrs: &Attrs, operands: &[SpecRef<'_>]) -> Result<Specs, Error> {
-        expect_key("split_key", operands[0])?;
-        Ok(smallvec![operands[0].to_spec()])
+        let (key, index) = (operands[0], operands[1]);
+        expect_key("split_key", key)?;
+        if index.dtype != DType::I64 || *index.shape != key.shape[..key.shape.len() - 1] {
+            let message = format!("every key has one i64 index, got {} for {}", index.to_spec(), key.to_spec());
+            return Err(Error::new(ErrorKind::Argument, "split_key", message));
+        }
+        Ok(smallvec![key.to_spec()])
     }
 
-    fn run(&self, attrs: &Attrs, operands: &[View<'_>], outputs: &mut [Out<'_>]) -> Result<bool, Error> {
-        let (keys, index) = (numbers::<i64>(operands[0]), attrs.int("index") as u64);
+    fn run(&self, _attrs: &Attrs, operands: &[View<'_>], outputs: &mut [Out<'_>]) -> Result<bool, Error> {
+        let (keys, indices) = (numbers::<i64>(operands[0]), numbers::<i64>(operands[1]));
         fill(outputs[0].reborrow(), |children: &mut [i64]| {
-            for (words, to) in keys.chunks_exact(2).zip(children.chunks_exact_mut(2)) {
-                let (key, stream) = random::child(words[0] as u64, words[1] as u64, index);
+            let pairs = keys.chunks_exact(2).zip(indices.iter());
+            for ((words, index), to) in pairs.zip(children.chunks_exact_mut(2)) {
+                let (key, stream) = random::child(words[0] as u64, words[1] as u64, *index as u64);
                 to.copy_from_slice(&[key as i64, stream as i64]);
             }
         });
@@ -47,21 +49,21 @@ impl Primitive for SplitKey {
     fn batch(
         &'static self,
         attrs: &Attrs,
-        _size: usize,
+        size: usize,
         operands: &[Tensor],
-        _batched: Mask,
+        batched: Mask,
     ) -> Result<Outputs, Error> {
-        Ok(smallvec![bind1(self, attrs.clone(), &[&operands[0]])])
+        let repeated = |place: usize| match batched.has(place) {
+            true => operands[place].clone(),
+            false => operands[place].broadcast_to(Shape::from_iter([size].iter().chain(operands[place].shape()).copied())),
+        };
+        Ok(smallvec![bind1(self, attrs.clone(), &[&repeated(0), &repeated(1)])])
     }
 
     fn cases(&self) -> Vec<Case> {
         // Words beyond 2^53 do not survive a reference in f64, so cases stay with no keys; values are tested below.
-        vec![
-            Case::new("no keys", Attrs::new().with_int("index", 3), [Sample::integers([0, 2], [])], |s| {
-                vec![s[0].clone().of(DType::I64)]
-            })
-            .values_only(),
-        ]
+        let none = [Sample::integers([0, 2], []), Sample::integers([0], [])];
+        vec![Case::new("no keys", Attrs::new(), none, |s| vec![s[0].clone().of(DType::I64)]).values_only()]
     }
 }
 
@@ -71,9 +73,8 @@ mod tests {
 
     #[test]
     fn children_follow_philox_and_batches_are_loops() {
-        let attrs = Attrs::new().with_int("index", 3);
-        let both = bind1(&SPLIT_KEY, attrs.clone(), &[&Tensor::from([[1i64, 2], [3, 4]])]);
-        let one = bind1(&SPLIT_KEY, attrs, &[&Tensor::from([3i64, 4])]);
+        let both = bind1(&SPLIT_KEY, Attrs::new(), &[&Tensor::from([[1i64, 2], [3, 4]]), &Tensor::from([0i64, 3])]);
+        let one = bind1(&SPLIT_KEY, Attrs::new(), &[&Tensor::from([3i64, 4]), &Tensor::from(3i64)]);
         assert_eq!(both.slice(1), one);
         let (key, stream) = random::child(3, 4, 3);
         assert_eq!(one.to_vec::<i64>(), [key as i64, stream as i64]);

@@ -26,8 +26,9 @@ use wengert_kernels::random;
 /// ```
 #[derive(Clone, Debug)]
 pub struct Key {
-    tensor: Tensor,
-    used: u64,
+    words: Tensor,
+    /// How many keys were drawn: a number of a program like others, so that a state with a key keeps its signature.
+    used: Tensor,
 }
 
 impl Key {
@@ -36,23 +37,25 @@ impl Key {
         Key::from_tensor(Tensor::from([seed as i64, 0]))
     }
 
-    /// The key held by a tensor of two i64 words.
+    /// The key held by a tensor of two i64 words, or a batch of keys along the leading axes.
     pub fn from_tensor(tensor: Tensor) -> Key {
-        Key { tensor, used: 0 }
+        let keys = tensor.shape().split_last().map_or(&[][..], |(_, keys)| keys);
+        let used = Tensor::zeros_of(keys, DType::I64);
+        Key { words: tensor, used }
     }
 
     /// The two words, for functions that take a key as an input.
     pub fn tensor(&self) -> &Tensor {
-        &self.tensor
+        &self.words
     }
 
     /// A fresh key, independent of all others drawn from this one.
     #[track_caller]
     #[allow(clippy::should_implement_trait, reason = "a key never ends; `next` reads best at the call")]
     pub fn next(&mut self) -> Key {
-        let attrs = Attrs::new().with_int("index", self.used as i64);
-        self.used += 1;
-        Key::from_tensor(bind1(&SPLIT_KEY, attrs, &[&self.tensor]))
+        let child = bind1(&SPLIT_KEY, Attrs::new(), &[&self.words, &self.used]);
+        self.used = &self.used + 1i64;
+        Key::from_tensor(child)
     }
 
     /// A batch of `count` fresh keys along axis 0, one for each element of a [`vmap`](crate::vmap()).
@@ -66,7 +69,7 @@ impl Key {
     /// ```
     #[track_caller]
     pub fn split(&mut self, count: usize) -> Key {
-        let keys: Vec<Tensor> = (0..count).map(|_| self.next().tensor).collect();
+        let keys: Vec<Tensor> = (0..count).map(|_| self.next().words).collect();
         Key::from_tensor(if count == 0 { Tensor::zeros_of([0, 2], DType::I64) } else { Tensor::stack(&keys, 0) })
     }
 
@@ -75,34 +78,32 @@ impl Key {
     pub fn uniform(&self, shape: impl Into<Shape>, dtype: DType) -> Tensor {
         expect_open_key("uniform", self);
         let attrs = Attrs::new().with_sizes("shape", shape.into().iter()).with_dtype("dtype", dtype);
-        bind1(&UNIFORM, attrs, &[&self.tensor])
+        bind1(&UNIFORM, attrs, &[&self.words])
     }
 }
 
-/// Its words are a leaf, how many keys were drawn from it belongs to its structure.
+/// Its words are a leaf, and so is how many keys were drawn from it.
 impl Tree for Key {
     fn visit<'a>(&'a self, path: &mut TreePath, f: &mut dyn FnMut(&TreePath, &'a Tensor)) {
-        self.tensor.visit(path, f);
+        path.within("words", |path| self.words.visit(path, f));
+        path.within("used", |path| self.used.visit(path, f));
     }
 
     fn visit_mut(&mut self, path: &mut TreePath, f: &mut dyn FnMut(&TreePath, &mut Tensor)) {
-        self.tensor.visit_mut(path, f);
+        path.within("words", |path| self.words.visit_mut(path, f));
+        path.within("used", |path| self.used.visit_mut(path, f));
     }
 
     fn map(&self, path: &mut TreePath, f: &mut dyn FnMut(&TreePath, &Tensor) -> Tensor) -> Key {
-        Key { tensor: self.tensor.map(path, f), used: self.used }
-    }
-
-    fn describe(&self, path: &mut TreePath, f: &mut dyn FnMut(&TreePath, &str)) {
-        path.say(format_args!("{} drawn", self.used), f);
-        self.tensor.describe(path, f);
+        let words = path.within("words", |path| self.words.map(path, f));
+        Key { words, used: path.within("used", |path| self.used.map(path, f)) }
     }
 }
 
 /// The error of a key that a trace would freeze.
 #[track_caller]
 pub(crate) fn expect_open_key(name: &str, key: &Key) {
-    if modes::is_tracing() && key.tensor.is_plain() {
+    if modes::is_tracing() && key.words.is_plain() {
         let message = "a key from outside would freeze its numbers in the compiled program";
         Error::new(ErrorKind::Traced, name, message)
             .help("make the key an input of the compiled function: a key is a tree")

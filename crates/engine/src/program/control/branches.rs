@@ -1,89 +1,243 @@
 //! The branches of a switch, and those that are derived from them.
 
-use super::{MOST_PLACES, input_specs, output_specs, pick, places, through};
-use crate::Tensor;
+use super::{Recording, input_specs, output_specs, pick, places, stacked, through};
+use crate::bind::{bind, try_bind};
 use crate::error::OrRaise;
-use crate::primitive::{Attrs, Gradient, Gradients, Outputs, Spec};
-use crate::program::{Program, ProgramAttr, Residual, Split, Wish, split_by, staged};
+use crate::location::{self, Line};
+use crate::primitive::{Adjoints, Attrs, Gradient, Gradients, Mask, Outputs, Primitive, Rule, Saves, Spec, SpecRef};
+use crate::program::{Program, ProgramAttr, Residual, Split, Var, Wish, split_by, staged};
+use crate::{Error, ErrorKind, Tensor, vjp};
+use std::panic::Location;
 use std::sync::Arc;
 
-/// What every branch does under a derivative.
+/// A call that runs one of its branches on its operands: a switch, which chooses by an operand in front of them, or a call of one
+/// program.
 pub(crate) struct Form<'a> {
+    op: &'static dyn Primitive,
+    attribute: &'static str,
+    /// How many operands stand in front of the inputs of the branches.
+    leading: usize,
     pub branches: &'a [ProgramAttr],
 }
 
 impl<'a> Form<'a> {
-    pub fn of(attrs: &'a Attrs) -> Form<'a> {
-        Form { branches: attrs.programs("branch") }
+    pub fn new(op: &'static dyn Primitive, attribute: &'static str, leading: usize, attrs: &'a Attrs) -> Form<'a> {
+        Form { op, attribute, leading, branches: attrs.programs(attribute) }
     }
 
-    pub fn inputs(&self) -> usize {
+    fn inputs(&self) -> usize {
         self.branches[0].inputs().len()
     }
 
-    /// The outputs that any branch lets depend on these inputs.
-    fn reached(&self, active: &[bool], differentiably: bool) -> Vec<bool> {
-        let mut all = vec![false; self.branches[0].outputs().len()];
-        for branch in self.branches {
-            all.iter_mut().zip(branch.reached(active, differentiably)).for_each(|(all, reached)| *all |= reached);
-        }
-        all
+    fn operands(&self) -> usize {
+        self.leading + self.inputs()
     }
 
-    /// Inputs and outputs that matter when these operands do; operand 0 is the index.
-    pub fn spread(&self, from: impl Fn(usize) -> bool) -> (Vec<bool>, Vec<bool>) {
-        let specs = input_specs(&self.branches[0]);
-        let active: Vec<bool> =
-            (0..specs.len()).map(|place| from(place + 1) && specs[place].dtype.is_float()).collect();
-        let reached = self.reached(&active, true);
+    fn attrs(&self, branches: impl IntoIterator<Item = ProgramAttr>) -> Attrs {
+        Attrs::new().with_programs(self.attribute, branches)
+    }
+
+    /// The same call without what a record knows.
+    fn bare(&self) -> Attrs {
+        self.attrs(self.branches.iter().map(ProgramAttr::bare))
+    }
+
+    /// Every branch takes the operands, and all return the same.
+    pub fn expect(&self, operands: &[SpecRef<'_>]) -> Result<(), Error> {
+        let wrong = |message: String| Err(Error::new(ErrorKind::Program, self.op.name(), message));
+        let first = &self.branches[0];
+        for (number, branch) in self.branches.iter().enumerate() {
+            let which = || if self.leading == 0 { "the body".to_string() } else { format!("branch {number}") };
+            let inputs = branch.inputs();
+            if self.operands() != operands.len() || inputs.len() != first.inputs().len() {
+                let count = operands.len() - self.leading.min(operands.len());
+                return wrong(format!("{} takes {} inputs, got {count}", which(), inputs.len()));
+            }
+            for (place, (input, operand)) in inputs.iter().zip(&operands[self.leading..]).enumerate() {
+                if branch.spec(*input).as_ref() != *operand {
+                    let (place, input) = (place + self.leading, branch.spec(*input));
+                    return wrong(format!("operand {place} is {}, {} takes {input}", operand.to_spec(), which()));
+                }
+            }
+            let mut pairs = branch.outputs().iter().zip(first.outputs());
+            if branch.outputs().len() != first.outputs().len()
+                || pairs.any(|(one, other)| branch.spec(*one) != first.spec(*other))
+            {
+                return wrong(format!("branch {number} returns other shapes or dtypes than branch 0"));
+            }
+        }
+        Ok(())
+    }
+
+    /// The inputs that matter when these operands do, and the outputs that some branch lets depend on them.
+    fn spread(&self, from: impl Fn(usize) -> bool) -> (Vec<bool>, Arc<Vec<bool>>) {
+        let first = &self.branches[0];
+        let is_active =
+            |(place, input): (usize, &Var)| from(place + self.leading) && first.spec(*input).dtype.is_float();
+        let active: Vec<bool> = first.inputs().iter().enumerate().map(is_active).collect();
+        let reached = self.kept("reached", &active, || {
+            let mut all = vec![false; first.outputs().len()];
+            for branch in self.branches {
+                all.iter_mut().zip(branch.reached(&active, true)).for_each(|(all, reached)| *all |= reached);
+            }
+            all
+        });
         (active, reached)
     }
 
-    /// Each branch derived by itself; `flags` are what it depends on besides inputs, by their places.
-    pub fn derived(
+    /// What is derived from all branches together is kept beside the first; the others are part of the wish.
+    fn kept<T: Send + Sync + 'static>(
+        &self,
+        what: &'static str,
+        active: &[bool],
+        derive: impl FnOnce() -> T,
+    ) -> Arc<T> {
+        let numbers = self.branches.iter().map(ProgramAttr::number).collect();
+        let wish = Wish { what, inputs: active.to_vec(), numbers };
+        self.branches[0].derived(wish, |_| derive())
+    }
+
+    /// Each branch derived by itself, for these inputs and numbers.
+    fn derived(
         &self,
         what: &'static str,
         inputs: &[bool],
         numbers: &[usize],
         derive: impl Fn(&Program) -> Program,
-    ) -> Vec<ProgramAttr> {
+    ) -> Attrs {
         let wish = Wish { what, inputs: inputs.to_vec(), numbers: numbers.to_vec() };
         let one = |branch: &ProgramAttr| {
             let found = branch.derived(wish.clone(), |branch| ProgramAttr::from(derive(branch)));
             (*found).clone()
         };
-        self.branches.iter().map(one).collect()
+        self.attrs(self.branches.iter().map(one))
+    }
+
+    fn pulled(&self, active: &[bool], reached: &[bool]) -> Arc<Pulled> {
+        self.kept("reverse", active, || Pulled::new(self, active, reached))
+    }
+
+    /// See [`Control::record`](super::Control::record).
+    pub fn record(&self, wanted: Mask) -> Option<Recording> {
+        let (active, reached) = self.spread(|place| wanted.has(place));
+        if !reached.contains(&true) {
+            return None;
+        }
+        let pulled = self.pulled(&active, &reached);
+        let mut branches = pulled.forward.clone();
+        let call = self.attrs(branches.clone());
+        branches[0] = branches[0].recorded(pulled);
+        Some(Recording { call, more: None, record: self.attrs(branches), results: reached.len() })
+    }
+
+    /// See [`Control::push`](super::Control::push).
+    pub fn push(
+        &self,
+        operands: &[&Tensor],
+        tangents: &[Option<Tensor>],
+        line: Line,
+    ) -> Result<(Outputs, Adjoints), Error> {
+        let (active, reached) = self.spread(|place| tangents[place].is_some());
+        let derive = |branch: &Program| {
+            let specs = input_specs(branch);
+            let more = places(&active).into_iter().map(|place| specs[place].clone());
+            let all: Vec<Spec> = specs.iter().cloned().chain(more).collect();
+            staged(self.op.name(), &all, |mut v| {
+                let tangents = v.split_off(specs.len());
+                let (y, dy) = through::push(branch, &v, &active, &tangents, &reached);
+                [y, dy].concat()
+            })
+        };
+        let call = self.derived("tangent", &active, &places(&reached), derive);
+        let mut all = operands.to_vec();
+        let given = tangents[self.leading..].iter().zip(&active).filter(|(_, active)| **active);
+        all.extend(given.filter_map(|(tangent, _)| tangent.as_ref()));
+        let mut outputs = try_bind(self.op, call, &all, line)?.into_vec();
+        let mut derived = outputs.split_off(reached.len()).into_iter();
+        let derived = reached.iter().map(|reached| if *reached { derived.next() } else { None }).collect();
+        Ok((outputs.into(), derived))
+    }
+
+    /// The call for a batch of `size`, where what chooses a branch is the same for all elements.
+    pub fn batch(&self, size: usize, operands: &[Tensor], batched: Mask) -> Outputs {
+        let flags: Vec<bool> = (0..self.inputs()).map(|place| batched.has(place + self.leading)).collect();
+        let derive = |branch: &Program| {
+            let specs = input_specs(branch).into_iter().zip(&flags);
+            let specs: Vec<Spec> =
+                specs.map(|(spec, batched)| if *batched { stacked(&spec, size) } else { spec }).collect();
+            staged(self.op.name(), &specs, |v| {
+                through::map(branch, &v, size, &flags, &vec![true; branch.outputs().len()])
+            })
+        };
+        let call = self.derived("batch", &flags, &[size], derive);
+        bind(self.op, call, &operands.iter().collect::<Vec<_>>())
+    }
+
+    /// See [`Primitive::saves`].
+    pub fn saves(&self) -> Saves {
+        let outputs = self.branches[0].outputs().len();
+        let results = self.branches[0].record::<Pulled>().map_or(outputs, |pulled| pulled.reached.len());
+        let operands = Saves::NOTHING.operands(Mask::first_of(self.operands()));
+        operands.outputs(Mask::of(outputs, |place| place >= results))
+    }
+
+    /// See [`Primitive::vjp`].
+    pub fn vjp(&self, rule: &Rule<'_>, cotangents: &mut [Option<Tensor>]) -> Gradients {
+        let operand = |place: usize| rule.operand(place).clone();
+        let operands = || -> Vec<Tensor> { (0..self.operands()).map(operand).collect() };
+        let Some(pulled) = self.branches[0].record::<Pulled>() else {
+            let (active, reached) = self.spread(|place| rule.wants(place));
+            if !reached.contains(&true) {
+                return Gradients::new();
+            }
+            let (all, pulled) = (operands(), self.pulled(&active, &reached));
+            let outputs = bind(self.op, self.attrs(pulled.forward.iter().cloned()), &all.iter().collect::<Vec<_>>());
+            return pulled.pull(self, &|place| all[place].clone(), &|place| outputs[place].clone(), cotangents);
+        };
+        if cotangents[pulled.reached.len()..].iter().all(Option::is_none) {
+            return pulled.pull(self, &operand, &|place| rule.output(place).clone(), cotangents);
+        }
+        // A sweep that is itself differentiated comes back through what it was left.
+        let (op, call) = (self.op, self.bare());
+        let (y, pullback) =
+            vjp(|x: &Vec<Tensor>| bind(op, call.clone(), &x.iter().collect::<Vec<_>>()).into_vec(), &operands());
+        let seeds = y.iter().zip(cotangents).map(|(y, seed)| seed.take().unwrap_or_else(|| y.full_like(0.0)));
+        let gradients = pullback.call_named(&seeds.collect());
+        gradients.into_iter().map(|(_, gradient)| gradient.map_or(Gradient::Zero, Gradient::Dense)).collect()
+    }
+
+    /// See [`Primitive::jvp`].
+    pub fn jvp(&self, rule: &Rule<'_>, tangents: &[Option<Tensor>]) -> Adjoints {
+        let operands: Vec<&Tensor> = (0..self.operands()).map(|place| rule.operand(place)).collect();
+        let bare = self.bare();
+        let form = Form { branches: bare.programs(self.attribute), ..*self };
+        form.push(&operands, tangents, location::resolve(Location::caller())).or_raise().1
+    }
+
+    /// How a call is pulled back by all its real inputs.
+    pub fn split(&self) -> Split {
+        let (active, reached) = self.spread(|_| true);
+        self.pulled(&active, &reached).split()
     }
 }
 
-/// The attributes of a switch.
-pub(crate) fn with_branches(branches: impl IntoIterator<Item = ProgramAttr>) -> Attrs {
-    Attrs::new().with_programs("branch", branches)
-}
-
 /// How a call is pulled back: branches that also leave what the backward branches need, in places that all share.
-pub(crate) struct Pulled {
-    pub forward: Vec<ProgramAttr>,
+struct Pulled {
+    forward: Vec<ProgramAttr>,
     backward: Vec<ProgramAttr>,
     active: Vec<bool>,
-    pub reached: Vec<bool>,
+    reached: Vec<bool>,
     /// The inputs that some backward branch reads.
     used: Vec<usize>,
 }
 
 impl Pulled {
     fn new(form: &Form<'_>, active: &[bool], reached: &[bool]) -> Pulled {
-        let joints: Vec<Program> = form.branches.iter().map(|branch| joint(branch, active, reached)).collect();
         let seeds = places(reached).len();
+        let joints = form.branches.iter().map(|branch| joint(branch, active, reached));
         let is_free = |residual: Residual| matches!(residual, Residual::Input(_));
-        let halves: Vec<Split> = joints.iter().map(|joint| split_by(joint, reached.len(), seeds, is_free)).collect();
-        let pulled = Pulled::from_halves(halves, active, reached);
-        let left = pulled.forward[0].outputs().len();
-        if left + form.inputs() < MOST_PLACES {
-            return pulled;
-        }
-        let halves = joints.iter().map(|joint| Split::recomputing(joint, reached.len(), seeds));
-        Pulled::from_halves(halves.collect(), active, reached)
+        let halves = joints.map(|joint| split_by(&joint, reached.len(), seeds, is_free)).collect();
+        Pulled::from_halves(halves, active, reached)
     }
 
     fn from_halves(halves: Vec<Split>, active: &[bool], reached: &[bool]) -> Pulled {
@@ -120,7 +274,7 @@ impl Pulled {
             half.residuals.iter().filter_map(output).collect()
         };
         let forward = halves.iter().zip(&places_of).map(|(half, taken)| {
-            ProgramAttr::from(staged("switch", &inputs, |v| {
+            ProgramAttr::from(staged("branch", &inputs, |v| {
                 let y = half.forward.evaluate(&v).or_raise();
                 let mut left: Vec<Tensor> = shared.iter().map(|spec| Tensor::constant(0.0, spec)).collect();
                 taken.iter().zip(outputs_of(half)).for_each(|(&at, place)| left[at] = y[place].clone());
@@ -131,7 +285,7 @@ impl Pulled {
         let specs: Vec<Spec> =
             used.iter().map(|&place| inputs[place].clone()).chain(shared.clone()).chain(seeds).collect();
         let backward = halves.iter().zip(&places_of).map(|(half, taken)| {
-            ProgramAttr::from(staged("switch", &specs, |v| {
+            ProgramAttr::from(staged("branch", &specs, |v| {
                 let mut taken = taken.iter();
                 let residual = |residual: &Residual| match residual {
                     Residual::Input(place) => used.iter().position(|used| used == place).expect("it is used"),
@@ -146,29 +300,38 @@ impl Pulled {
         Pulled { forward, backward, active: active.to_vec(), reached: reached.to_vec(), used }
     }
 
-    /// The gradients of the operands; `run` binds a switch.
-    pub fn pull(
+    /// The gradients of the operands.
+    fn pull(
         &self,
-        run: &dyn Fn(Attrs, &[&Tensor]) -> Outputs,
-        index: &Tensor,
+        form: &Form<'_>,
         operand: &dyn Fn(usize) -> Tensor,
         output: &dyn Fn(usize) -> Tensor,
         cotangents: &mut [Option<Tensor>],
     ) -> Gradients {
         let outputs = output_specs(&self.forward[0]);
-        let mut operands = vec![index.clone()];
-        operands.extend(self.used.iter().map(|&place| operand(place + 1)));
+        let mut operands: Vec<Tensor> = (0..form.leading).map(operand).collect();
+        operands.extend(self.used.iter().map(|&place| operand(place + form.leading)));
         operands.extend((self.reached.len()..outputs.len()).map(output));
         for place in places(&self.reached) {
             operands.push(cotangents[place].take().unwrap_or_else(|| Tensor::constant(0.0, &outputs[place])));
         }
-        let attrs = with_branches(self.backward.iter().cloned());
-        let found = run(attrs, &operands.iter().collect::<Vec<_>>());
-        let mut gradients: Gradients = (0..=self.active.len()).map(|_| Gradient::Zero).collect();
+        let found = bind(form.op, form.attrs(self.backward.iter().cloned()), &operands.iter().collect::<Vec<_>>());
+        let mut gradients: Gradients = (0..form.leading + self.active.len()).map(|_| Gradient::Zero).collect();
         for (place, found) in places(&self.active).into_iter().zip(found) {
-            gradients[place + 1] = Gradient::Dense(found);
+            gradients[place + form.leading] = Gradient::Dense(found);
         }
         gradients
+    }
+
+    /// The programs of a call with one branch.
+    fn split(&self) -> Split {
+        let (forward, backward) = (self.forward[0].program().clone(), self.backward[0].program().clone());
+        let left = (self.reached.len()..forward.outputs().len()).map(Residual::Output);
+        Split {
+            residuals: self.used.iter().map(|&place| Residual::Input(place)).chain(left).collect(),
+            forward,
+            backward,
+        }
     }
 }
 
@@ -176,17 +339,9 @@ impl Pulled {
 fn joint(branch: &Program, active: &[bool], reached: &[bool]) -> Program {
     let (inputs, outputs) = (input_specs(branch), output_specs(branch));
     let seeds: Vec<Spec> = places(reached).iter().map(|&place| outputs[place].clone()).collect();
-    staged("switch", &[&inputs[..], &seeds].concat(), |mut v| {
+    staged("branch", &[&inputs[..], &seeds].concat(), |mut v| {
         let seeds = v.split_off(inputs.len());
         let (y, gradients) = through::pull(branch, &v, active, &seeds, reached);
         [y, gradients].concat()
     })
-}
-
-/// How a call is pulled back by the inputs that `active` names.
-pub(crate) fn pulled(form: &Form<'_>, active: &[bool], reached: &[bool]) -> Arc<Pulled> {
-    // What is shared by the branches is kept beside the first; the others are part of the wish.
-    let numbers = form.branches.iter().map(ProgramAttr::number);
-    let wish = Wish { what: "switch reverse", inputs: active.to_vec(), numbers: numbers.collect() };
-    form.branches[0].derived(wish, |_| Pulled::new(form, active, reached))
 }

@@ -45,6 +45,11 @@ pub trait Control: Send + Sync {
         line: Line,
     ) -> Result<(Outputs, Adjoints), Error>;
 
+    /// Whether a trace takes its equations in, in place of one for the call.
+    fn is_inlined(&self) -> bool {
+        false
+    }
+
     /// How a plan runs it; `None` leaves that to its kernel.
     fn flow(&self, _attrs: &Attrs) -> Option<Flow> {
         None
@@ -63,9 +68,6 @@ pub enum Flow {
     /// One of several, by an index.
     Switch(Vec<ProgramAttr>),
 }
-
-/// Positions in a mask: operands and residuals of a recorded call share one.
-pub(crate) const MOST_PLACES: usize = 64;
 
 /// The places where `flags` holds.
 pub(crate) fn places(flags: &[bool]) -> Vec<usize> {

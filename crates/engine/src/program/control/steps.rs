@@ -1,6 +1,6 @@
 //! The loop of a scan: its attributes, its steps, and the bodies that are derived from its own.
 
-use super::{MOST_PLACES, Runner, input_specs, laid_out, output_specs, pick, places, stacked, through};
+use super::{Runner, input_specs, laid_out, output_specs, pick, places, stacked, through};
 use crate::error::OrRaise;
 use crate::location::Line;
 use crate::primitive::{Attrs, Gradient, Gradients, Outputs, Spec};
@@ -167,15 +167,6 @@ impl Pulled {
             Residual::Input(place) => !(form.consts..form.elements()).contains(&place),
             Residual::Output(place) => place >= form.carry,
         });
-        let left = halves.forward.outputs().len() - outputs.len() + form.carry;
-        if inputs.len() + left > MOST_PLACES || outputs.len() + left > MOST_PLACES {
-            return Pulled::from_halves(
-                form,
-                Split::recomputing(&joint, outputs.len(), cotangents.len()),
-                active,
-                reached,
-            );
-        }
         Pulled::from_halves(form, halves, active, reached)
     }
 

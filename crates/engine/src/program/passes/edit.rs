@@ -213,7 +213,8 @@ impl<'r> Edit<'r> {
             op.infer(&attrs, &operands).unwrap_or_else(|error| panic!("a rule makes a wrong call: {error}"))
         };
         let output = self.fresh(specs.pop().expect("one output"));
-        let equation = Equation { op, attrs, inputs: inputs.to_vec(), outputs: vec![output], line: self.line };
+        let equation =
+            Equation { op, attrs, inputs: inputs.to_vec(), outputs: vec![output], line: self.line, from_rule: false };
         if self.depth < DEEPEST {
             self.depth += 1;
             let rewritten = (self.rewrite)(self, &equation);

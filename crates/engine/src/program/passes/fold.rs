@@ -91,7 +91,7 @@ fn with_small_constants(mut program: Program) -> Program {
         let scalar = Var(program.specs.len() as u32 - 1);
         let repeated = std::mem::replace(var, scalar);
         let (op, inputs, outputs) = (known("broadcast"), vec![scalar], vec![repeated]);
-        repetitions.push(Equation { op, attrs, inputs, outputs, line: None });
+        repetitions.push(Equation { op, attrs, inputs, outputs, line: None, from_rule: false });
     }
     if repetitions.is_empty() {
         return program;

@@ -59,6 +59,7 @@ fn round(mut program: Program) -> (Program, bool) {
             inputs: vec![apart],
             outputs: vec![behind],
             line: equation.line,
+            from_rule: equation.from_rule,
         };
         let mut repeated = Equation { outputs: vec![again], ..equation };
         repeated.inputs.iter_mut().for_each(|var| replace(var, apart, behind));

@@ -1,15 +1,22 @@
 //! Staging: trace once for each signature, then run the program.
 
+mod cache;
+mod debug;
+mod loaded;
 mod staged;
 mod step;
+mod twice;
 
+pub use cache::{SignatureSummary, log_compilations};
+pub use debug::{Debugger, Run, RunStep, Statistics};
+pub use loaded::Loaded;
 pub use step::{CompiledStep, compile_step};
 
 use crate::Tree;
 use crate::compile::PlanSummary;
 use crate::error::OrRaise;
 use crate::location::{self, Line};
-use crate::program::Program;
+use crate::program::{Program, Split};
 use staged::{Cache, Pair, Staged};
 use std::panic::Location;
 use std::sync::Arc;
@@ -23,9 +30,14 @@ pub struct Compiled<X, Y, F> {
 }
 
 /// Stages `f`: its Rust code runs once for each new signature of shapes, dtypes and static fields; calls run the recorded
-/// program. Captured tensors are constants of the program, except leaves that require gradients: they receive them, and the
-/// function is traced again when one was updated inside `no_grad`. Plain Rust values, and tensors behind a `RefCell` that do not
-/// require gradients, are frozen at the first call: make what changes an input.
+/// program. Captured tensors are constants of the program, except leaves that require gradients: they are operands of every call,
+/// receive gradients, and are read as they are after updates inside `no_grad`. Plain Rust values, and tensors behind a `RefCell`
+/// that do not require gradients, are frozen at the first call: make what changes an input.
+///
+/// On tensors of a transform or of the imperative tape a call is one operation, whose derivatives are programs too: made once, and
+/// run as plans ([`pullback_program`](Compiled::pullback_program)). So pullbacks can be called again with other cotangents, and
+/// every derivative has derivatives. Inside another compiled function, or the body of a loop, the program's equations become part
+/// of the one around it. Hooks belong to tensors outside of the function: inside, registering one is an error, as is `backward`.
 ///
 /// ```
 /// use wengert::prelude::*;
@@ -49,9 +61,10 @@ impl<X: Tree, Y: Tree, F: Fn(&X) -> Y> Compiled<X, Y, F> {
         let staged = self.staged(x);
         let mut slots = staged.take();
         slots.read(x);
+        staged.read_captured(&mut slots);
         let outputs = match staged.runs_on_numbers(&slots.inputs) {
             true => staged.run(&mut slots, line).map(|()| std::mem::take(&mut slots.outputs)),
-            false => staged.program.evaluate_at(&slots.inputs, line),
+            false => staged.bind(&slots.inputs, line),
         };
         staged.give(slots);
         staged.output.rebuild(outputs.map_err(|error| error.at(line)).or_raise())
@@ -74,6 +87,7 @@ impl<X: Tree, Y: Tree, F: Fn(&X) -> Y> Compiled<X, Y, F> {
         let staged = self.staged(x);
         let mut slots = staged.take();
         slots.read(x);
+        staged.read_captured(&mut slots);
         let mut result = Ok(());
         match staged.runs_on_numbers(&slots.inputs) {
             true => {
@@ -84,7 +98,7 @@ impl<X: Tree, Y: Tree, F: Fn(&X) -> Y> Compiled<X, Y, F> {
                     Err(_) => Staged::<(), Y>::leave_output(y, &mut slots),
                 }
             }
-            false => match staged.program.evaluate_at(&slots.inputs, line) {
+            false => match staged.bind(&slots.inputs, line) {
                 Ok(outputs) => *y = staged.output.rebuild(outputs),
                 Err(error) => result = Err(error),
             },
@@ -98,6 +112,23 @@ impl<X: Tree, Y: Tree, F: Fn(&X) -> Y> Compiled<X, Y, F> {
     pub fn program(&self, x: &X) -> Program {
         let _scope = location::scope(location::resolve(Location::caller()));
         self.staged(x).program.clone()
+    }
+
+    /// What a gradient of this input's signature runs: a forward program, which also returns what the backward program needs, and that
+    /// program, from there and the cotangents of the real outputs to the gradients of the real leaves. Leaves that the function
+    /// captured come after those of the input. Pullbacks ([`vjp`](crate::vjp())), `backward` and `grad` call these two, as plans.
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    /// let f = compile(|x: &Tensor| x.exp().sin());
+    /// let split = f.pullback_program(&Tensor::from([1.0, 2.0]));
+    /// assert_eq!(split.residuals.len(), 1);
+    /// assert!(split.to_string().starts_with("forward program(a: f64[2]) {"));
+    /// ```
+    #[track_caller]
+    pub fn pullback_program(&self, x: &X) -> Split {
+        let _scope = location::scope(location::resolve(Location::caller()));
+        self.staged(x).pullback()
     }
 
     /// How the program of this input's signature runs on numbers: its kernels and the memory that they need.
@@ -118,6 +149,47 @@ impl<X: Tree, Y: Tree, F: Fn(&X) -> Y> Compiled<X, Y, F> {
     pub fn profile(&self, x: &X, calls: usize) -> PlanSummary {
         self.call(x);
         self.staged(x).profile(calls, || drop(self.call(x)))
+    }
+
+    /// Traces every signature twice and compares the programs: a function that depends on a counter, on random numbers of the host
+    /// or on the order of a `HashMap` is an error that shows the first difference. `WENGERT_CHECK=trace` in the environment asks
+    /// this of all compiled functions. What the function does besides happens twice.
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    /// use std::cell::Cell;
+    /// let count = Cell::new(0.0);
+    /// let f = compile(|x: &Tensor| {
+    ///     count.set(count.get() + 1.0);
+    ///     x * count.get()
+    /// });
+    /// let error = catch(|| f.checked().call(&Tensor::from(1.0))).unwrap_err();
+    /// assert_eq!(error.kind(), &ErrorKind::Retraced);
+    /// ```
+    #[must_use]
+    pub fn checked(mut self) -> Self {
+        self.cache.checks = true;
+        self
+    }
+
+    /// Keeps the programs of at most so many signatures, 64 unless told; the one that was used least recently goes.
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    /// let f = compile(|x: &Tensor| x * 2.0).at_most(2);
+    /// (1..=5).for_each(|size| drop(f.call(&Tensor::ones([size]))));
+    /// assert_eq!(f.signatures(), 2);
+    /// ```
+    #[must_use]
+    #[track_caller]
+    pub fn at_most(mut self, signatures: usize) -> Self {
+        self.cache.bound(signatures, location::resolve(Location::caller()));
+        self
+    }
+
+    /// Every cached signature in words, with what was made for it; the one that was used last is in front.
+    pub fn inspect(&self) -> Vec<SignatureSummary> {
+        self.cache.inspect()
     }
 
     /// How many signatures are cached.

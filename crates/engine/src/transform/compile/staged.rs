@@ -1,14 +1,19 @@
 //! Programs by signature: traced once, kept, found again.
 
-use crate::autograd::modes::{detects_anomalies, records_tape, tracing};
+use super::cache::{History, KEPT, Planned, Record, SignatureSummary};
+use super::twice;
+use crate::autograd::modes::{detects_anomalies, is_tracing, records_tape, records_values, tracing};
+use crate::autograd::{GradientSlot, Seen, Since};
 use crate::compile::{Input, Plan, PlanSummary};
 use crate::location::Line;
+use crate::ops::control::call::{call, pullback};
 use crate::primitive::Spec;
-use crate::program::{Program, stage};
+use crate::program::{Program, ProgramAttr, Split, hoisted, stage};
 use crate::tensor::Value;
 use crate::{DType, Error, ErrorKind, Tensor, Tree, TreePath};
 use std::cell::Cell;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, Weak};
+use std::time::Instant;
 
 /// The places of a tree's leaves, and whatever else two trees of its type can differ in.
 struct Structure(Vec<(String, String)>);
@@ -74,6 +79,9 @@ impl<S: Tree, X: Tree> Inputs for Pair<'_, S, X> {
 pub(super) struct Staged<S, Y> {
     signature: Signature,
     pub program: Program,
+    /// The same program with what it captured of leaves and transforms as inputs after its own.
+    body: ProgramAttr,
+    captured: Vec<Captured>,
     /// How it runs on numbers, made when it first does: the program with less work, and its plan.
     plan: OnceLock<(Program, Plan)>,
     /// The input that each output updates.
@@ -83,9 +91,41 @@ pub(super) struct Staged<S, Y> {
     state_structure: Structure,
     pub output: Y,
     output_structure: Structure,
-    /// The versions of captured leaves: an updated leaf has another value, so the function is traced again.
-    versions: Vec<u64>,
     slots: Mutex<Vec<Slots>>,
+    record: Record,
+}
+
+/// A tensor that is an operand of every call.
+struct Captured {
+    tensor: Tensor,
+    /// Where updates of a leaf are found.
+    leaf: Option<(Weak<GradientSlot>, Seen)>,
+}
+
+impl Captured {
+    fn new(tensor: Tensor) -> Captured {
+        let node = tensor.link.as_ref().filter(|_| tensor.is_leaf());
+        let slot = node.and_then(|node| node.extras(|extras| extras.slot.upgrade()).flatten());
+        Captured { leaf: slot.map(|slot| (Arc::downgrade(&slot), slot.follow())), tensor }
+    }
+
+    fn since(&self) -> Since {
+        let slot = self.leaf.as_ref().and_then(|(slot, seen)| Some((slot.upgrade()?, seen)));
+        slot.map_or(Since::Same, |(slot, seen)| slot.since(*seen))
+    }
+
+    /// Whether the function would read what [`now`](Captured::now) gives.
+    fn is_known(&self) -> bool {
+        !matches!(self.since(), Since::Unknown)
+    }
+
+    /// The tensor with the value that it has now.
+    fn now(&self) -> Tensor {
+        match self.since() {
+            Since::Changed(value) => Tensor { value, ..self.tensor.clone() },
+            Since::Same | Since::Unknown => self.tensor.clone(),
+        }
+    }
 }
 
 /// Room for the tensors of one call, kept between calls.
@@ -123,11 +163,6 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn leaf_versions(program: &Program) -> impl Iterator<Item = u64> + '_ {
-    let leaves = program.captures().iter().filter_map(|(_, tensor)| tensor.link.as_ref());
-    leaves.map(|leaf| leaf.extras(|extras| extras.slot.upgrade()).flatten().map_or(0, |slot| slot.version()))
-}
-
 /// Whether nothing records what is done with a tensor.
 fn is_number(tensor: &Tensor) -> bool {
     !matches!(tensor.value, Value::Tracer(_)) && (tensor.link.is_none() || !records_tape())
@@ -137,10 +172,21 @@ impl<S: Tree, Y: Tree> Staged<S, Y> {
     /// How it runs on numbers.
     fn plan(&self) -> &(Program, Plan) {
         self.plan.get_or_init(|| {
-            let program = self.program.optimised();
+            let start = Instant::now();
+            let program = self.body.optimised();
             let plan = Plan::new(&program, self.updates.clone());
+            let (time, summary) = (start.elapsed(), plan.summary(&program));
+            let (kernels, workspace_bytes) = (summary.kernels(), summary.workspace_bytes());
+            let planned = Planned { time, equations: program.equations().len(), kernels, workspace_bytes };
+            self.record.planned(self.program.equations().len(), planned);
             (program, plan)
         })
+    }
+
+    /// The signature in words, with what was made for it.
+    fn inspect(&self) -> SignatureSummary {
+        let Signature { structure, specs } = &self.signature;
+        self.record.summary(&structure.0, specs, self.program.equations().len())
     }
 
     pub fn summary(&self) -> PlanSummary {
@@ -192,7 +238,20 @@ impl<S: Tree, Y: Tree> Staged<S, Y> {
         }
     }
 
+    /// The error of a function that does something else when it is traced again.
+    fn expect_same(&self, again: &Staged<S, Y>, line: Line) {
+        if let Some(error) = twice::difference(&self.program, &again.program) {
+            error.at(line).raise();
+        }
+        if (&self.state_structure.0, &self.output_structure.0) != (&again.state_structure.0, &again.output_structure.0)
+        {
+            let message = "the function returns another structure when it is traced again";
+            Error::new(ErrorKind::Retraced, "compile", message).at(line).raise();
+        }
+    }
+
     pub fn take(&self) -> Slots {
+        self.record.called();
         lock(&self.slots).pop().unwrap_or_default()
     }
 
@@ -204,8 +263,26 @@ impl<S: Tree, Y: Tree> Staged<S, Y> {
 
     /// Whether a call on these inputs runs on numbers alone, so that nobody looks at single operations.
     pub fn runs_on_numbers(&self, inputs: &[Tensor]) -> bool {
-        let captures = self.program.captures().iter().map(|(_, tensor)| tensor);
-        inputs.iter().chain(captures).all(is_number) && !detects_anomalies()
+        inputs.iter().all(is_number) && !detects_anomalies()
+    }
+
+    /// What the function captured comes after its inputs.
+    pub fn read_captured(&self, slots: &mut Slots) {
+        slots.inputs.extend(self.captured.iter().map(Captured::now));
+    }
+
+    /// The outputs on tensors of a transform: one call, which is differentiated and batched as a whole. Where somebody looks at single
+    /// operations, and inside another trace, its equations are bound one by one.
+    pub fn bind(&self, inputs: &[Tensor], line: Line) -> Result<Vec<Tensor>, Error> {
+        match is_tracing() || detects_anomalies() || records_values() {
+            true => self.body.evaluate_at(inputs, line),
+            false => call(&self.body, inputs, line),
+        }
+    }
+
+    /// How a call is pulled back.
+    pub fn pullback(&self) -> Split {
+        pullback(&self.body)
     }
 
     /// Runs the plan: inputs that are updated are written over where nobody else can see them, outputs that are not of the
@@ -247,6 +324,9 @@ pub(super) struct Cache<S, Y> {
     staged: Mutex<Vec<Arc<Staged<S, Y>>>>,
     /// How many are kept.
     pub limit: usize,
+    /// Whether functions are traced twice, and both programs compared.
+    pub checks: bool,
+    history: Mutex<History>,
 }
 
 /// Makes a tensor of a trace from one of an input.
@@ -254,26 +334,45 @@ pub(super) type Lift<'a> = &'a mut dyn FnMut(&Tensor) -> Tensor;
 
 impl<S: Tree, Y: Tree> Cache<S, Y> {
     pub fn new() -> Cache<S, Y> {
-        Cache { staged: Mutex::default(), limit: usize::MAX }
+        Cache { staged: Mutex::default(), limit: KEPT, checks: twice::is_asked(), history: Mutex::default() }
     }
 
     pub fn len(&self) -> usize {
         lock(&self.staged).len()
     }
 
+    /// Every signature in words, the one that was used last in front.
+    pub fn inspect(&self) -> Vec<SignatureSummary> {
+        lock(&self.staged).iter().map(|staged| staged.inspect()).collect()
+    }
+
+    /// Keeps at most so many signatures.
+    pub fn bound(&mut self, limit: usize, line: Line) {
+        if limit == 0 {
+            let message = "a cache of no programs would trace at every call";
+            Error::new(ErrorKind::Argument, "at_most", message).help("keep at least one").at(line).raise();
+        }
+        self.limit = limit;
+    }
+
     /// The program for `x`, traced from `f` unless it is known.
-    pub fn get(&self, x: &impl Inputs, line: Line, f: impl FnOnce(Lift<'_>) -> (S, Y)) -> Arc<Staged<S, Y>> {
+    pub fn get(&self, x: &impl Inputs, line: Line, f: impl Fn(Lift<'_>) -> (S, Y)) -> Arc<Staged<S, Y>> {
         let mut path = PATH.take();
         let found = self.find(x, &mut path);
         PATH.set(path);
         if let Some(staged) = found {
             return staged;
         }
-        let staged = Arc::new(trace(Signature::of(x), line, f));
+        let staged = Arc::new(trace(Signature::of(x), line, &f));
+        if self.checks {
+            staged.expect_same(&trace(Signature::of(x), line, &f), line);
+        }
         // A program that captured a tensor of a running transform, or one that was computed from a leaf, is good for this
         // call only.
         let reusable = |tensor: &Tensor| !matches!(tensor.value, Value::Tracer(_)) && tensor.is_leaf();
-        if staged.program.captures().iter().all(|(_, tensor)| reusable(tensor)) {
+        let kept = staged.program.captures().iter().all(|(_, tensor)| reusable(tensor));
+        lock(&self.history).note(line, staged.inspect(), kept);
+        if kept {
             let mut known = lock(&self.staged);
             known.insert(0, staged.clone());
             known.truncate(self.limit);
@@ -284,7 +383,7 @@ impl<S: Tree, Y: Tree> Cache<S, Y> {
     fn find(&self, x: &impl Inputs, path: &mut TreePath) -> Option<Arc<Staged<S, Y>>> {
         let mut known = lock(&self.staged);
         let place = known.iter().position(|staged| staged.signature.is_of(x, path))?;
-        if !leaf_versions(&known[place].program).eq(known[place].versions.iter().copied()) {
+        if !known[place].captured.iter().all(Captured::is_known) {
             known.remove(place);
             return None;
         }
@@ -299,6 +398,7 @@ thread_local! {
 }
 
 fn trace<S: Tree, Y: Tree>(signature: Signature, line: Line, f: impl FnOnce(Lift<'_>) -> (S, Y)) -> Staged<S, Y> {
+    let start = Instant::now();
     let (program, (state, output)) = stage("compile", line, &signature.specs, |symbols| {
         let mut symbols = symbols.into_iter();
         let (state, output) = tracing(|| f(&mut |_| symbols.next().expect("one for each leaf")));
@@ -316,16 +416,19 @@ fn trace<S: Tree, Y: Tree>(signature: Signature, line: Line, f: impl FnOnce(Lift
             .at(line)
             .raise();
     }
+    let (body, captured) = hoisted(program.clone());
     Staged {
         signature,
         plan: OnceLock::new(),
         updates: (0..program.outputs().len()).map(|i| Some(i).filter(|i| *i < updated)).collect(),
-        versions: leaf_versions(&program).collect(),
+        body: body.into(),
+        captured: captured.into_iter().map(Captured::new).collect(),
         program,
         state_structure: Structure(state.structure()),
         state,
         output_structure: Structure(output.structure()),
         output,
         slots: Mutex::default(),
+        record: Record::new(line, start),
     }
 }

@@ -1,5 +1,6 @@
 //! Staged functions that update a state, such as training steps.
 
+use super::SignatureSummary;
 use super::staged::{Cache, Pair, Slots, Staged};
 use crate::compile::PlanSummary;
 use crate::error::OrRaise;
@@ -12,7 +13,7 @@ use std::sync::Arc;
 /// A function that updates a state, traced once for each signature of state and input.
 pub struct CompiledStep<S, X, Y, F> {
     function: F,
-    line: Line,
+    pub(super) line: Line,
     cache: Cache<S, Y>,
     input: std::marker::PhantomData<fn(&X)>,
 }
@@ -105,12 +106,32 @@ impl<S: Tree, X: Tree, Y: Tree, F: Fn(&mut S, &X) -> Y> CompiledStep<S, X, Y, F>
         self.staged(state, x).profile(calls, || self.call_into(state, x, &mut y))
     }
 
+    /// Traces every signature twice and compares the programs, as [`Compiled::checked`](super::Compiled::checked).
+    #[must_use]
+    pub fn checked(mut self) -> Self {
+        self.cache.checks = true;
+        self
+    }
+
+    /// Keeps the programs of at most so many signatures, 64 unless told; the one that was used least recently goes.
+    #[must_use]
+    #[track_caller]
+    pub fn at_most(mut self, signatures: usize) -> Self {
+        self.cache.bound(signatures, location::resolve(Location::caller()));
+        self
+    }
+
+    /// Every cached signature in words, with what was made for it; the one that was used last is in front.
+    pub fn inspect(&self) -> Vec<SignatureSummary> {
+        self.cache.inspect()
+    }
+
     /// How many signatures are cached.
     pub fn signatures(&self) -> usize {
         self.cache.len()
     }
 
-    fn staged(&self, state: &S, x: &X) -> Arc<Staged<S, Y>> {
+    pub(super) fn staged(&self, state: &S, x: &X) -> Arc<Staged<S, Y>> {
         self.cache.get(&Pair(state, x), self.line, |lift| {
             let (mut state, x) = (state.map_leaves(&mut *lift), x.map_leaves(lift));
             let y = (self.function)(&mut state, &x);
@@ -130,12 +151,13 @@ fn run<S: Tree, Y: Tree>(
     slots.take_state(state);
     let updated = slots.inputs.len();
     slots.read(x);
+    staged.read_captured(slots);
     if staged.runs_on_numbers(&slots.inputs) {
         let result = catch_unwind(AssertUnwindSafe(|| staged.run(slots, line)));
         staged.put_state(state, slots);
         return result.unwrap_or_else(|payload| resume_unwind(payload));
     }
-    let result = catch_unwind(AssertUnwindSafe(|| staged.program.evaluate_at(&slots.inputs, line)));
+    let result = catch_unwind(AssertUnwindSafe(|| staged.bind(&slots.inputs, line)));
     staged.put_state(state, slots);
     let mut results = result.unwrap_or_else(|payload| resume_unwind(payload))?;
     slots.outputs.clear();

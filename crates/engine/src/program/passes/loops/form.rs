@@ -80,6 +80,7 @@ impl Loop {
             inputs: [outside(&consts), carried(|carry| carry.first), outside(&elements)].concat(),
             outputs,
             line,
+            from_rule: false,
         })
     }
 

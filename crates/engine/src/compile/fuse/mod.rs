@@ -3,7 +3,11 @@
 //! Equations are taken in order. One that reads what a loop computes, element by element, joins it, unless something outside
 //! would have to run in between; loops that meet in one equation merge. Afterwards cheap operations move from the loop that
 //! computes their operands to the only one that reads their result, if less has to be written and read that way: so slopes are
-//! computed where a sweep needs them, from what is stored anyway.
+//! computed where a sweep needs them, from what is stored anyway. At last, large products take the loops that read them along.
+
+mod follow;
+mod order;
+mod sink;
 
 use super::graph::Order;
 use super::views::Views;
@@ -17,6 +21,20 @@ pub(super) enum Kernel {
     /// One equation.
     Call(usize),
     Loop(Loop),
+    /// One equation, and a loop over its result.
+    Followed(usize, Loop),
+}
+
+impl Kernel {
+    /// Its equations.
+    pub fn equations(&self) -> impl Iterator<Item = usize> + '_ {
+        let (call, fused) = match self {
+            Kernel::Call(number) => (Some(*number), None),
+            Kernel::Loop(fused) => (None, Some(fused)),
+            Kernel::Followed(number, fused) => (Some(*number), Some(fused)),
+        };
+        call.into_iter().chain(fused.into_iter().flat_map(|fused| fused.equations.iter().copied()))
+    }
 }
 
 /// Equations over the same elements.
@@ -58,10 +76,12 @@ struct Fuser<'a> {
     producer: Vec<Option<usize>>,
     roles: Vec<Option<Role>>,
     order: Order,
+    /// Variables that are computed after an equation has run: it reads what they are written over.
+    later: Vec<(Var, usize)>,
 }
 
-/// Kernels in the order in which they run.
-pub(super) fn fuse(program: &Program, views: &Views) -> Fusion {
+/// Kernels in the order in which they run. Output `i` is written over input `updates[i]` where there is one.
+pub(super) fn fuse(program: &Program, views: &Views, updates: &[Option<usize>]) -> Fusion {
     let variables = program.variables();
     let mut fuser = Fuser {
         program,
@@ -70,11 +90,13 @@ pub(super) fn fuse(program: &Program, views: &Views) -> Fusion {
         producer: vec![None; variables],
         roles: vec![None; variables],
         order: Order::default(),
+        later: Vec::new(),
     };
     for number in 0..program.equations().len() {
         fuser.place(number);
     }
     fuser.sink();
+    fuser.follow(updates);
     fuser.finish()
 }
 
@@ -302,134 +324,22 @@ impl Fuser<'_> {
         self.order.merge(kept, gone);
     }
 
-    /// Moves operations to the only loop that reads them, where that saves memory traffic.
-    fn sink(&mut self) {
-        let readers = self.readers();
-        for number in (0..self.program.equations().len()).rev() {
-            let equation = self.equation(number);
-            let [output] = equation.outputs[..] else { continue };
-            let Some(from) = self.producer[output.index()] else { continue };
-            if self.views.is_view(output) || self.fused(from).is_none() || equation.op.fold().is_some() {
-                continue;
-            }
-            let Some(users) = &readers[output.index()] else { continue };
-            let mut kernels = users.iter().filter_map(|&user| self.producer[self.equation(user).outputs[0].index()]);
-            let Some(to) = kernels.next().filter(|&to| to != from && kernels.all(|other| other == to)) else {
-                continue;
-            };
-            if self.is_worth_sinking(number, from, to, &readers) {
-                self.fused_mut(from).equations.retain(|&other| other != number);
-                let target = self.fused_mut(to);
-                target.equations.push(number);
-                target.equations.sort_unstable();
-                self.producer[output.index()] = Some(to);
-                self.roles[output.index()] = Some(Role::Elements);
-                let sources = self.sources(number);
-                self.order.wait(to, sources);
-                if self.fused(from).is_some_and(|fused| fused.equations.is_empty()) {
-                    self.kernels[from] = None;
-                }
-            }
-        }
-    }
-
-    /// The equations that read each variable, by base; `None` for variables that leave the program.
-    fn readers(&self) -> Vec<Option<Vec<usize>>> {
-        let mut readers = vec![Some(Vec::new()); self.program.variables()];
+    /// The equations that read each variable, by base. A view reads nothing: its readers do.
+    fn readers_of_bases(&self) -> Vec<Vec<usize>> {
+        let mut readers = vec![Vec::new(); self.program.variables()];
         for (number, equation) in self.program.equations().iter().enumerate() {
-            for input in &equation.inputs {
-                // A view reads nothing: its readers do.
-                if equation.outputs.iter().all(|output| self.views.is_view(*output)) {
-                    continue;
-                }
-                if let Some(readers) = &mut readers[self.views.base(*input).index()] {
-                    readers.push(number);
-                }
+            if equation.outputs.iter().all(|output| self.views.is_view(*output)) {
+                continue;
             }
-        }
-        for output in self.program.outputs() {
-            readers[self.views.base(*output).index()] = None;
+            for input in &equation.inputs {
+                readers[self.views.base(*input).index()].push(number);
+            }
         }
         readers
     }
 
-    fn is_worth_sinking(&self, number: usize, from: usize, to: usize, readers: &[Option<Vec<usize>>]) -> bool {
-        let equation = self.equation(number);
-        let output = equation.outputs[0];
-        let Some(target) = self.fused(to) else { return false };
-        if target.elements != self.elements(output) || target.equations.len() >= MOST_EQUATIONS {
-            return false;
-        }
-        // Whoever reads it there must do so element by element.
-        let reads_whole = |&user: &usize| {
-            let inputs = &self.equation(user).inputs;
-            let mine = inputs.iter().filter(|input| self.views.base(**input) == output);
-            let whole = mine.into_iter().all(|input| self.views.is_whole(self.program, *input));
-            whole && self.roles[self.equation(user).outputs[0].index()] == Some(Role::Elements)
-        };
-        if !readers[output.index()].as_ref().is_some_and(|users| users.iter().all(reads_whole)) {
-            return false;
-        }
-        let bytes = |var: Var| self.program.spec(var).bytes();
-        let mut cost = 0;
-        for input in &equation.inputs {
-            let base = self.views.base(*input);
-            let at_hand = target.equations.iter().any(|&other| {
-                let other = self.equation(other);
-                other.inputs.iter().any(|read| self.views.base(*read) == base)
-            });
-            let is_own = self.producer[base.index()] == Some(from);
-            // What the loop keeps to itself so far would have to be written.
-            let is_stored = !is_own
-                || readers[base.index()].as_ref().is_none_or(|users| {
-                    users.iter().any(|&user| {
-                        user != number && self.producer[self.equation(user).outputs[0].index()] != Some(from)
-                    })
-                });
-            cost += if at_hand { 0 } else { bytes(base) } + if is_stored { 0 } else { bytes(base) };
-        }
-        cost <= 2 * bytes(output)
-    }
-
-    /// Kernels in an order that waits for everything, those of earlier equations first.
-    fn finish(self) -> Fusion {
-        let first = |kernel: &Kernel| match kernel {
-            Kernel::Call(number) => *number,
-            Kernel::Loop(fused) => fused.equations[0],
-        };
-        let mut pending: std::collections::BinaryHeap<std::cmp::Reverse<(usize, usize)>> = Default::default();
-        let mut numbers: Vec<usize> = Vec::new();
-        let alive: Vec<usize> = (0..self.kernels.len()).filter(|&kernel| self.kernels[kernel].is_some()).collect();
-        let mut missing = vec![0usize; self.kernels.len()];
-        let mut waiters: Vec<Vec<usize>> = vec![Vec::new(); self.kernels.len()];
-        for &kernel in &alive {
-            let equations = match self.kernels[kernel].as_ref().expect("alive") {
-                Kernel::Call(number) => std::slice::from_ref(number),
-                Kernel::Loop(fused) => &fused.equations[..],
-            };
-            let mut sources: Vec<usize> = equations.iter().flat_map(|&number| self.sources(number)).collect();
-            sources.sort_unstable();
-            sources.dedup();
-            for source in sources.into_iter().filter(|&source| source != kernel) {
-                missing[kernel] += 1;
-                waiters[source].push(kernel);
-            }
-        }
-        let key = |kernel: usize| (first(self.kernels[kernel].as_ref().expect("alive")), kernel);
-        pending
-            .extend(alive.iter().filter(|&&kernel| missing[kernel] == 0).map(|&kernel| std::cmp::Reverse(key(kernel))));
-        while let Some(std::cmp::Reverse((_, kernel))) = pending.pop() {
-            numbers.push(kernel);
-            for &waiter in &waiters[kernel] {
-                missing[waiter] -= 1;
-                if missing[waiter] == 0 {
-                    pending.push(std::cmp::Reverse(key(waiter)));
-                }
-            }
-        }
-        assert_eq!(numbers.len(), alive.len(), "kernels wait for each other");
-        let mut kernels = self.kernels;
-        let kernels = numbers.into_iter().map(|kernel| kernels[kernel].take().expect("alive")).collect();
-        Fusion { kernels, roles: self.roles }
+    /// The kernel of an equation that is no view.
+    fn kernel_of(&self, number: usize) -> Option<usize> {
+        self.producer[self.equation(number).outputs[0].index()]
     }
 }

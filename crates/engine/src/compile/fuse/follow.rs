@@ -1,0 +1,73 @@
+//! Large products and the loops behind them: bias, activation, residual, an optimiser's update, while rows are still at hand.
+
+use super::{Fuser, Kernel, Role};
+use crate::primitive::SpecRef;
+use smallvec::SmallVec;
+
+/// Arithmetic operations of a call from which on it completes its result part by part.
+const LARGE: f64 = 2e6;
+
+impl Fuser<'_> {
+    /// Joins calls and loops that read their results element by element.
+    pub(super) fn follow(&mut self, updates: &[Option<usize>]) {
+        self.update_last(updates);
+        let readers = self.readers_of_bases();
+        for number in 0..self.program.equations().len() {
+            let equation = self.equation(number);
+            let [output] = equation.outputs[..] else { continue };
+            let Some(call) = self.producer[output.index()] else { continue };
+            if !equation.op.leads() || !matches!(self.kernels[call], Some(Kernel::Call(_))) || !self.is_large(number) {
+                continue;
+            }
+            let loops = readers[output.index()].iter().filter_map(|&reader| self.kernel_of(reader));
+            let Some(fused) = loops.into_iter().find(|&kernel| self.can_follow(call, kernel, number)) else { continue };
+            let Some(Kernel::Loop(contents)) = self.kernels[fused].take() else { unreachable!("a loop was chosen") };
+            for &number in &contents.equations {
+                for output in &self.program.equations()[number].outputs {
+                    self.producer[output.index()] = Some(call);
+                }
+            }
+            self.kernels[call] = Some(Kernel::Followed(number, contents));
+            self.order.merge(call, fused);
+        }
+    }
+
+    /// Lets whatever is written over an input wait for everybody who reads it, where that is possible.
+    fn update_last(&mut self, updates: &[Option<usize>]) {
+        let readers = self.readers_of_bases();
+        for (output, input) in self.program.outputs().iter().zip(updates) {
+            let (Some(input), new) = (input, self.views.base(*output)) else { continue };
+            let Some(writer) = self.producer[new.index()] else { continue };
+            for &reader in &readers[self.program.inputs()[*input].index()] {
+                let Some(kernel) = self.kernel_of(reader).filter(|&kernel| kernel != writer) else { continue };
+                if !self.order.waits(kernel, writer) {
+                    self.order.wait(writer, [kernel]);
+                    self.later.push((new, reader));
+                }
+            }
+        }
+    }
+
+    fn is_large(&self, number: usize) -> bool {
+        let equation = self.equation(number);
+        let spec = |var| self.program.spec(var);
+        let operands: SmallVec<[SpecRef<'_>; 4]> = equation.inputs.iter().map(|var| spec(*var).as_ref()).collect();
+        let outputs: SmallVec<[_; 1]> = equation.outputs.iter().map(|var| spec(*var).clone()).collect();
+        equation.op.cost(&equation.attrs, &operands, &outputs).flops >= LARGE
+    }
+
+    /// Whether `kernel` is a loop over the elements of the call's result, and nothing has to run in between.
+    fn can_follow(&self, call: usize, kernel: usize, number: usize) -> bool {
+        let output = self.equation(number).outputs[0];
+        let Some(fused) = self.fused(kernel).filter(|fused| fused.elements == self.elements(output)) else {
+            return false;
+        };
+        let in_order = |&reader: &usize| {
+            let equation = self.equation(reader);
+            let is_rows = self.roles[equation.outputs[0].index()] == Some(Role::Rows) && equation.op.fold().is_none();
+            let mut own = equation.inputs.iter().filter(|input| self.views.base(**input) == output);
+            own.all(|input| !is_rows && self.views.is_whole(self.program, *input))
+        };
+        fused.equations.iter().all(in_order) && self.order.can_merge(call, kernel)
+    }
+}
