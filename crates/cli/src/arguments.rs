@@ -44,6 +44,14 @@ pub enum Command {
         /// A primitive, a composite, a method or a family, such as matmul, mean or reduction
         name: Option<String>,
     },
+    /// Run a saved program, or tell what it takes and gives
+    Run {
+        /// A file that `save` wrote
+        file: PathBuf,
+        /// Numbers of the next input, row-major, between commas; one alone is repeated
+        #[arg(long = "input", value_name = "NUMBERS", allow_hyphen_values = true)]
+        inputs: Vec<String>,
+    },
     /// Write the pages of the operations
     Docs {
         /// Only tell which pages are stale, missing or extra; exit with 1 if there are any

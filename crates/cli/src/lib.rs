@@ -14,6 +14,7 @@ pub mod nearest;
 pub mod network;
 pub mod ops_page;
 pub mod picture;
+pub mod saved;
 pub mod tour;
 pub mod training;
 pub mod transforms;
@@ -35,6 +36,7 @@ pub fn run(command: Command, out: &mut dyn Write) -> Result<(), Failure> {
         Command::Train { epochs, seed } => tour::train(training::Plan { epochs: epochs as usize, seed }, out)?,
         Command::Ops { name: None } => write!(out, "{}", ops_page::list())?,
         Command::Ops { name: Some(name) } => write!(out, "{}", ops_page::page(&name)?)?,
+        Command::Run { file, inputs } => saved::run(&file, &inputs, out)?,
         Command::Docs { check, directory } => docs(check, directory, out)?,
     }
     out.flush()?;

@@ -165,3 +165,24 @@ fn docs_without_a_place_to_write_is_a_usage_error() {
     assert_eq!(output.status.code(), Some(2));
     assert!(String::from_utf8_lossy(&output.stderr).contains("there is no directory docs/ops here"));
 }
+
+#[test]
+fn run_tells_about_a_saved_program_and_runs_it() {
+    use wengert::prelude::*;
+    let scratch = Scratch::new("run");
+    let file = scratch.0.join("program.txt");
+    let f = compile(|(x, y): &(Tensor, Tensor)| x * y + 1.0);
+    f.save(&(Tensor::ones([2]), Tensor::from(1.0)), &file).expect("it can be saved");
+    let path = file.to_str().expect("the path is text");
+    let told = succeeds(&["run", path]);
+    assert!(told.starts_with("input  '0': f64[2]\ninput  '1': f64[]\noutput '': f64[2]\nprogram("), "{told}");
+    let ran = succeeds(&["run", path, "--input", "2,-3", "--input", "-1.5"]);
+    assert_eq!(ran, format!("'': f64[2] =\n{}\n", Tensor::from([-2.0, 5.5])));
+    assert!(fails(&["run", path, "--input", "1"], 2).contains("takes 2 inputs, 1 are given"));
+    assert!(fails(&["run", path, "--input", "1,2,3", "--input", "1"], 2).contains("'0': f64[2]: 3 numbers for 2"));
+    assert!(fails(&["run", path, "--input", "one", "--input", "1"], 2).contains("not numbers"));
+    let text = std::fs::read_to_string(&file).expect("it can be read");
+    std::fs::write(&file, text.replace("mul", "add")).expect("it can be written");
+    assert!(fails(&["run", path], 1).contains("the checksum is"));
+    assert!(fails(&["run", "no/such/file"], 1).contains("no/such/file"));
+}

@@ -241,6 +241,17 @@ fn a_tensor_that_requires_gradients_becomes_the_constant_that_it_is() {
     let y = loaded.call(&[Tensor::from([1.0, 10.0])]).unwrap().remove(0);
     assert_eq!(y, Tensor::from([2.0, 30.0]));
     assert!(!y.requires_grad());
+    // One that was updated since the function was traced is saved, and debugged, as it is now.
+    let w = std::cell::RefCell::new(w);
+    let f = compile(|x: &Tensor| x * &*w.borrow());
+    let x = Tensor::from([1.0, 1.0]);
+    f.call(&x);
+    no_grad(|| *w.borrow_mut() += 5.0);
+    f.save(&x, &file.0).unwrap();
+    assert_eq!(Program::load(&file.0).unwrap().call(&[x.clone()]).unwrap()[0], Tensor::from([7.0, 8.0]));
+    assert_eq!(f.debug().call(&x), Tensor::from([7.0, 8.0]));
+    assert_eq!(f.program(&x).evaluate(&[x]).unwrap()[0], Tensor::from([7.0, 8.0]));
+    assert_eq!(f.signatures(), 1);
 }
 
 #[test]

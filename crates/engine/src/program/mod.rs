@@ -26,7 +26,7 @@ pub(crate) use file::File;
 pub use passes::{Equality, PASSES, Pass, Rule};
 pub(crate) use split::split_by;
 pub use split::{Residual, Split, split};
-pub(crate) use stage::{closed, hoisted, stage, staged};
+pub(crate) use stage::{closed, hoisted, recaptured, stage, staged};
 
 use crate::Tensor;
 use crate::location::Line;

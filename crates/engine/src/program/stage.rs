@@ -47,12 +47,18 @@ pub(crate) fn staged(name: &'static str, specs: &[Spec], f: impl FnOnce(Vec<Tens
 /// The program with what it captured of transforms and leaves as inputs after its own, and the tensors that belong there. Constants
 /// stay.
 pub(crate) fn hoisted(mut program: Program) -> (Program, Vec<Tensor>) {
-    let is_constant = |tensor: &Tensor| tensor.is_plain();
-    let (constants, captured) = program.captures.into_iter().partition(|(_, tensor)| is_constant(tensor));
+    let (constants, captured) = program.captures.into_iter().partition(|(_, tensor)| tensor.is_plain());
     program.captures = constants;
     let (vars, tensors): (Vec<Var>, Vec<Tensor>) = Vec::into_iter(captured).unzip();
     program.inputs.extend(vars);
     (program.renumbered(), tensors)
+}
+
+/// The program with other tensors in the place of those that [`hoisted`] makes inputs.
+pub(crate) fn recaptured(mut program: Program, tensors: impl Iterator<Item = Tensor>) -> Program {
+    let captured = program.captures.iter_mut().filter(|(_, tensor)| !tensor.is_plain());
+    captured.zip(tensors).for_each(|((_, old), new)| *old = new);
+    program
 }
 
 /// Programs whose captures are inputs, in front of the others and the same for all, and the tensors that belong there. Numbers

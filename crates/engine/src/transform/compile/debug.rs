@@ -63,7 +63,7 @@ impl<X: Tree, Y: Tree, F: Fn(&X) -> Y> Debugger<'_, Compiled<X, Y, F>> {
         let line = location::resolve(Location::caller());
         let _scope = location::scope(line);
         let staged = self.compiled.staged(x);
-        let outputs = watched(&staged.program, &leaves(x), line, self.infinities);
+        let outputs = watched(&staged.program(), &leaves(x), line, self.infinities);
         staged.output.rebuild(outputs.map_err(|error| error.at(line)).or_raise())
     }
 
@@ -72,7 +72,7 @@ impl<X: Tree, Y: Tree, F: Fn(&X) -> Y> Debugger<'_, Compiled<X, Y, F>> {
     pub fn run(&self, x: &X) -> Run {
         let line = location::resolve(Location::caller());
         let _scope = location::scope(line);
-        Run::new(&self.compiled.staged(x).program, names("", x), &leaves(x), line)
+        Run::new(&self.compiled.staged(x).program(), names("", x), &leaves(x), line)
     }
 }
 
@@ -85,7 +85,7 @@ impl<S: Tree, X: Tree, Y: Tree, F: Fn(&mut S, &X) -> Y> Debugger<'_, CompiledSte
         let _scope = location::scope(line);
         let staged = self.compiled.staged(state, x);
         let inputs = [leaves(state), leaves(x)].concat();
-        let outputs = watched(&staged.program, &inputs, line, self.infinities);
+        let outputs = watched(&staged.program(), &inputs, line, self.infinities);
         let mut outputs = outputs.map_err(|error| error.at(line)).or_raise().into_iter();
         *state = staged.state.rebuild(outputs.by_ref().take(staged.state.leaves().len()));
         staged.output.rebuild(outputs)
@@ -97,7 +97,7 @@ impl<S: Tree, X: Tree, Y: Tree, F: Fn(&mut S, &X) -> Y> Debugger<'_, CompiledSte
         let line = location::resolve(Location::caller());
         let _scope = location::scope(line);
         let names = [names("state", state), names("", x)].concat();
-        Run::new(&self.compiled.staged(state, x).program, names, &[leaves(state), leaves(x)].concat(), line)
+        Run::new(&self.compiled.staged(state, x).program(), names, &[leaves(state), leaves(x)].concat(), line)
     }
 }
 

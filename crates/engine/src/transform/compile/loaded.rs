@@ -112,7 +112,7 @@ impl<X: Tree, Y: Tree, F: Fn(&X) -> Y> Compiled<X, Y, F> {
         let line = location::resolve(Location::caller());
         let _scope = location::scope(line);
         let staged = self.staged(x);
-        save(&staged.program, &place(self.line), names("", x), names("", &staged.output), path.as_ref())
+        save(&staged.program(), &place(self.line), names("", x), names("", &staged.output), path.as_ref())
             .map_err(|error| error.at(line))
     }
 }
@@ -138,7 +138,7 @@ impl<S: Tree, X: Tree, Y: Tree, F: Fn(&mut S, &X) -> Y> CompiledStep<S, X, Y, F>
         let staged = self.staged(state, x);
         let inputs = [names("state", state), names("", x)].concat();
         let outputs = [names("state", &staged.state), names("", &staged.output)].concat();
-        save(&staged.program, &place(self.line), inputs, outputs, path.as_ref()).map_err(|error| error.at(line))
+        save(&staged.program(), &place(self.line), inputs, outputs, path.as_ref()).map_err(|error| error.at(line))
     }
 }
 

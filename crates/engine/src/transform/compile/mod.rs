@@ -112,7 +112,7 @@ impl<X: Tree, Y: Tree, F: Fn(&X) -> Y> Compiled<X, Y, F> {
     #[track_caller]
     pub fn program(&self, x: &X) -> Program {
         let _scope = location::scope(location::resolve(Location::caller()));
-        self.staged(x).program.clone()
+        self.staged(x).program()
     }
 
     /// What a gradient of this input's signature runs: a forward program, which also returns what the backward program needs, and that

@@ -8,7 +8,7 @@ use crate::compile::{Input, Plan, PlanSummary};
 use crate::location::Line;
 use crate::ops::control::call::{call, pullback};
 use crate::primitive::Spec;
-use crate::program::{Program, ProgramAttr, Split, hoisted, stage};
+use crate::program::{Program, ProgramAttr, Split, hoisted, recaptured, stage};
 use crate::tensor::Value;
 use crate::{DType, Error, ErrorKind, Tensor, Tree, TreePath};
 use std::cell::Cell;
@@ -78,7 +78,7 @@ impl<S: Tree, X: Tree> Inputs for Pair<'_, S, X> {
 /// The program of one signature; of a function without state, `S` is `()`.
 pub(super) struct Staged<S, Y> {
     signature: Signature,
-    pub program: Program,
+    program: Program,
     /// The same program with what it captured of leaves and transforms as inputs after its own.
     body: ProgramAttr,
     captured: Vec<Captured>,
@@ -148,6 +148,11 @@ impl<S: Tree, Y: Tree> Staged<S, Y> {
             self.record.planned(self.program.equations().len(), planned);
             (program, plan)
         })
+    }
+
+    /// The program as it was traced, with the values that captured leaves have now.
+    pub fn program(&self) -> Program {
+        recaptured(self.program.clone(), self.captured.iter().map(Captured::now))
     }
 
     /// The signature in words, with what was made for it.

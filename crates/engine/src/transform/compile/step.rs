@@ -89,7 +89,7 @@ impl<S: Tree, X: Tree, Y: Tree, F: Fn(&mut S, &X) -> Y> CompiledStep<S, X, Y, F>
     #[track_caller]
     pub fn program(&self, state: &S, x: &X) -> Program {
         let _scope = location::scope(location::resolve(Location::caller()));
-        self.staged(state, x).program.clone()
+        self.staged(state, x).program()
     }
 
     /// How the program of this signature runs on numbers: its kernels and the memory that they need.

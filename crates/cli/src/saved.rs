@@ -1,0 +1,56 @@
+//! Running saved programs.
+
+use crate::failure::Failure;
+use std::io::Write;
+use std::path::Path;
+use wengert::prelude::*;
+use wengert::primitive::Spec;
+
+/// Tells what a saved program takes and gives, or, with the numbers of its inputs, runs it.
+pub fn run(path: &Path, inputs: &[String], out: &mut dyn Write) -> Result<(), Failure> {
+    let loaded = Program::load(path).map_err(|error| Failure::new(in_words(&error)))?;
+    let specs: Vec<(&str, &Spec)> = loaded.inputs().collect();
+    if inputs.is_empty() && !specs.is_empty() {
+        specs.iter().try_for_each(|(name, spec)| writeln!(out, "input  {}", called(name, spec)))?;
+        loaded.outputs().try_for_each(|(name, spec)| writeln!(out, "output {}", called(name, spec)))?;
+        return Ok(write!(out, "{}", loaded.program())?);
+    }
+    if inputs.len() != specs.len() {
+        let message = format!("{} takes {} inputs, {} are given", path.display(), specs.len(), inputs.len());
+        return Err(Failure::usage(format!("{message}\n  `wengert run FILE` alone tells which")));
+    }
+    let tensors: Result<Vec<Tensor>, Failure> =
+        specs.iter().zip(inputs).map(|((name, spec), text)| tensor(name, spec, text)).collect();
+    let outputs = loaded.call(&tensors?).map_err(|error| Failure::new(in_words(&error)))?;
+    for ((name, spec), output) in loaded.outputs().zip(outputs) {
+        writeln!(out, "{} =\n{output}", called(name, spec))?;
+    }
+    Ok(())
+}
+
+/// An error without a line of this command.
+fn in_words(error: &Error) -> String {
+    let help = error.suggestion().map(|help| format!("\n  {help}")).unwrap_or_default();
+    format!("{}: {}{help}", error.operation(), error.message())
+}
+
+fn called(name: &str, spec: &Spec) -> String {
+    format!("'{name}': {spec}")
+}
+
+/// Row-major numbers between commas or blanks; one alone is repeated.
+fn tensor(name: &str, spec: &Spec, text: &str) -> Result<Tensor, Failure> {
+    let wrong = |what: String| Failure::usage(format!("input {}: {what}", called(name, spec)));
+    let words: Vec<&str> = text.split([',', ' ']).filter(|word| !word.is_empty()).collect();
+    let numbers: Result<Vec<f64>, _> = words.iter().map(|word| word.parse::<f64>()).collect();
+    let mut numbers = numbers.map_err(|_| wrong(format!("'{text}' are not numbers")))?;
+    let elements = spec.shape.elements();
+    if numbers.len() == 1 {
+        numbers = vec![numbers[0]; elements];
+    }
+    if numbers.len() != elements {
+        return Err(wrong(format!("{} numbers for {elements} elements", numbers.len())));
+    }
+    let tensor = catch(|| Tensor::from_vec(numbers, spec.shape.clone()).cast(spec.dtype));
+    tensor.map_err(|error| wrong(in_words(&error)))
+}
