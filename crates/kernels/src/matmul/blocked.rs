@@ -45,9 +45,10 @@ pub(super) enum Threads<'a> {
     Many(Option<&'a dyn Follower>),
 }
 
-/// Whether tasks can have whole rows of the result: all columns are packed at once.
-pub(super) fn completes_rows<T>(b: &Matrix<'_, T>) -> bool {
-    b.cols <= MOST_SHORT
+/// Whether tasks can have whole rows of the result: all columns are packed at once, which costs little if they are not many more
+/// than the rows.
+pub(super) fn completes_rows<T>(a: &Matrix<'_, T>, b: &Matrix<'_, T>) -> bool {
+    b.cols <= MOST_SHORT.min(2 * a.rows)
 }
 
 /// Part `index` of `count` even parts of `0..length`.

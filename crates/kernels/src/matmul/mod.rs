@@ -169,7 +169,7 @@ fn multiply<T: Product>(a: Matrix<'_, T>, b: Matrix<'_, T>, added: Option<&[T]>,
         multiply_in_parts(a, b, out);
     } else if T::is_spread(&a, &b) {
         let (start, length) = (out.as_mut_ptr(), out.len());
-        let followed = blocked::completes_rows(&b);
+        let followed = blocked::completes_rows(&a, &b);
         // SAFETY: sizes and bounds are checked; `out` is row-major, and the follower agrees to its rows.
         return unsafe {
             let follower = if followed { follow::of(start, length, cols, blocked::MOST_TASKS) } else { None };
