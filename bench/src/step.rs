@@ -52,6 +52,7 @@ pub fn run(name: &str, mode: Mode, seconds: f64, json: bool) {
     for _ in 0..4 {
         step();
     }
+    wengert::memory::reset_peak();
     let mut times = Vec::new();
     let start = Instant::now();
     while start.elapsed().as_secs_f64() < seconds || times.len() < 10 {
@@ -63,13 +64,16 @@ pub fn run(name: &str, mode: Mode, seconds: f64, json: bool) {
     let (median, fastest, count) = (times[times.len() / 2], times[0], times.len());
     // The first call does a step as well.
     let compile = (first - median).max(0.0);
+    let peak = wengert::memory::statistics().peak_bytes as f64 / 1e6;
     if json {
         let system = mode.system();
         println!(
-            r#"{{"workload":"{name}","system":"{system}","median_ms":{median:.4},"min_ms":{fastest:.4},"n":{count},"compile_ms":{compile:.4}}}"#
+            r#"{{"workload":"{name}","system":"{system}","median_ms":{median:.4},"min_ms":{fastest:.4},"n":{count},"compile_ms":{compile:.4},"peak_mb":{peak:.3}}}"#
         );
     } else {
-        println!("{name}: median {median:.3} ms, fastest {fastest:.3} ms of {count} steps, first {first:.3} ms");
+        println!(
+            "{name}: median {median:.3} ms, fastest {fastest:.3} ms of {count} steps, first {first:.3} ms, peak {peak:.1} MB"
+        );
     }
 }
 

@@ -30,6 +30,8 @@ use crate::{Error, ErrorKind, Tensor};
 pub struct TreePath {
     dotted: String,
     frozen: bool,
+    /// Whether segments are left out.
+    quiet: bool,
     /// Room for a word of a description.
     word: String,
 }
@@ -63,6 +65,9 @@ impl TreePath {
     /// assert_eq!(length, 4);
     /// ```
     pub fn within<R>(&mut self, segment: impl Display, f: impl FnOnce(&mut TreePath) -> R) -> R {
+        if self.quiet {
+            return f(self);
+        }
         let length = self.dotted.len();
         let dot = if length == 0 { "" } else { "." };
         write!(self.dotted, "{dot}{segment}").expect("a segment's Display does not fail");
@@ -84,6 +89,14 @@ impl TreePath {
         let outer = std::mem::replace(&mut self.frozen, true);
         let result = f(self);
         self.frozen = outer;
+        result
+    }
+
+    /// Calls `f` with a path that stays empty, for walks that need no names: writing them costs more than such a walk.
+    pub(crate) fn quietly<R>(&mut self, f: impl FnOnce(&mut TreePath) -> R) -> R {
+        let outer = std::mem::replace(&mut self.quiet, true);
+        let result = f(self);
+        self.quiet = outer;
         result
     }
 

@@ -25,14 +25,13 @@ const PARALLEL_WORK: usize = 2_000_000;
 /// Work of a tile that is large enough to be cut again on machines with many cores.
 const LARGE_TILE_WORK: usize = 64_000_000;
 
-/// Fewer tiles than this leave cores idle.
-const FEW_TILES: usize = 4;
-
-/// Inner dimension from which on it may be cut.
+/// Inner dimension from which on it may be cut, and elements of a result up to which it is.
 const DEEP: usize = 4096;
+const SMALL_RESULT: usize = 1 << 15;
 
-/// Parts that an inner dimension is cut into at most.
+/// Parts that an inner dimension is cut into at most, and the work of each.
 const MOST_PARTS: usize = 64;
+const PART_WORK: usize = 8_000_000;
 
 fn work(rows: usize, cols: usize, depth: usize) -> usize {
     rows.saturating_mul(cols).saturating_mul(depth).saturating_mul(2)
@@ -165,7 +164,7 @@ fn multiply<T: Product>(a: Matrix<'_, T>, b: Matrix<'_, T>, added: Option<&[T]>,
     if (tile_rows, tile_cols) == (rows, cols) && (a.cols < DEEP || work(rows, cols, a.cols) <= PARALLEL_WORK) {
         // SAFETY: sizes and bounds are checked; `out` is row-major.
         unsafe { T::multiply(a, b, out.as_mut_ptr(), cols) };
-    } else if rows.div_ceil(tile_rows) * across < FEW_TILES && a.cols >= DEEP {
+    } else if rows * cols <= SMALL_RESULT && a.cols >= DEEP {
         multiply_in_parts(a, b, out);
     } else if T::is_spread(&a, &b) {
         let (start, length) = (out.as_mut_ptr(), out.len());
@@ -194,7 +193,7 @@ fn multiply<T: Product>(a: Matrix<'_, T>, b: Matrix<'_, T>, added: Option<&[T]>,
 
 /// Small results of deep products: the sum is cut into fixed parts, which are added in order.
 fn multiply_in_parts<T: Product>(a: Matrix<'_, T>, b: Matrix<'_, T>, out: &mut [T]) {
-    let parts = (work(a.rows, b.cols, a.cols) / PARALLEL_WORK * 2).clamp(2, MOST_PARTS);
+    let parts = (work(a.rows, b.cols, a.cols) / PART_WORK).clamp(2, MOST_PARTS);
     let depth = a.cols.div_ceil(parts).next_multiple_of(64);
     let each = out.len();
     let mut sums = Buffer::<T>::new(each * a.cols.div_ceil(depth));

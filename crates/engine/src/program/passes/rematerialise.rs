@@ -1,17 +1,21 @@
 //! rematerialise - an elementwise value that is needed again much later is computed again there, and not kept meanwhile.
 //!
-//! Only where that lowers the bytes that live in between: its operands live as long anyway. And only where it is free: every late
-//! reader is elementwise, so that a loop computes the value where it reads it. Late is what waits for a product, a reduction or
+//! Only where that lowers the bytes that live in between: its operands live as long anyway. And only where it is free, or the value
+//! is large: where every late reader is elementwise, a loop computes the value where it reads it; a product needs it written once
+//! more, which takes little beside the product. Late is what waits for a product, a reduction or
 //! another kernel that waits for the value itself, as a backward pass does; one loop cannot hold both. A barrier keeps the two apart.
 
 use super::known::{is_built_in, known};
-use crate::primitive::{Attrs, Layout};
+use crate::primitive::{Attrs, Dependency, Layout};
 use crate::program::{Equation, Program, Var};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 /// Smaller values stay where they are.
 const LEAST_BYTES: usize = 1 << 12;
+
+/// Values from this size on are also computed again for products.
+const LARGE_BYTES: usize = 1 << 20;
 
 /// How often the equations are gone through; one value that is computed again may be needed later still.
 const MOST_ROUNDS: usize = 4;
@@ -190,8 +194,13 @@ fn late_readers(program: &Program, reads: &Reads, number: usize) -> Option<Vec<u
     }
     let is_late = |reader: &usize| program.equations[*reader].inputs.iter().any(|var| waits.get(var) == Some(&true));
     let late: Vec<usize> = readers.iter().copied().filter(is_late).collect();
-    let all_lanes = late.iter().all(|&reader| reads.kinds[reader] == Kind::Lane);
-    (!late.is_empty() && !late.contains(&first) && all_lanes).then_some(late)
+    let is_large = program.spec(output).bytes() >= LARGE_BYTES;
+    let is_cheap = |&reader: &usize| reads.kinds[reader] == Kind::Lane || (is_large && is_product(program, reader));
+    (!late.is_empty() && !late.contains(&first) && late.iter().all(is_cheap)).then_some(late)
+}
+
+fn is_product(program: &Program, number: usize) -> bool {
+    matches!(program.equations[number].op.dependency(), Dependency::Product { .. })
 }
 
 /// The operand that the barrier stands behind: no constant, and as it lies if there is such a one. The output itself, if there is none.

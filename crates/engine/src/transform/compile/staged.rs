@@ -49,7 +49,7 @@ impl Signature {
         let is_next = |specs: &mut std::slice::Iter<'_, Spec>, leaf: &Tensor| {
             specs.next().is_some_and(|spec| spec.as_ref() == leaf.value.spec_ref())
         };
-        x.visit(path, &mut |_, leaf| same = same && is_next(&mut specs, leaf));
+        path.quietly(|path| x.visit(path, &mut |_, leaf| same = same && is_next(&mut specs, leaf)));
         same && specs.next().is_none() && self.structure.is_of(x, path)
     }
 }
@@ -107,22 +107,26 @@ impl Slots {
     /// The leaves of an input.
     pub fn read(&mut self, x: &impl Tree) {
         let Slots { path, inputs, .. } = self;
-        x.visit(path, &mut |_, leaf| inputs.push(leaf.clone()));
+        path.quietly(|path| x.visit(path, &mut |_, leaf| inputs.push(leaf.clone())));
     }
 
     /// The leaves of a state, whose values are moved: numbers stand in for them.
     pub fn take_state(&mut self, state: &mut impl Tree) {
         let Slots { path, inputs, .. } = self;
-        state.visit_mut(path, &mut |_, leaf| {
+        let mut take = |_: &TreePath, leaf: &mut Tensor| {
             let value = std::mem::replace(&mut leaf.value, Tensor::one(0, DType::F64, 0).value);
             inputs.push(Tensor { value, link: leaf.link.clone(), slot: None });
-        });
+        };
+        path.quietly(|path| state.visit_mut(path, &mut take));
     }
 
     /// The leaves of what is about to be overwritten.
     pub fn take_output(&mut self, y: &mut impl Tree) {
         let Slots { path, outputs, .. } = self;
-        y.visit_mut(path, &mut |_, leaf| outputs.push(std::mem::replace(leaf, Tensor::one(0, DType::F64, 0))));
+        let mut take = |_: &TreePath, leaf: &mut Tensor| {
+            outputs.push(std::mem::replace(leaf, Tensor::one(0, DType::F64, 0)));
+        };
+        path.quietly(|path| y.visit_mut(path, &mut take));
     }
 }
 
@@ -178,8 +182,9 @@ impl<S: Tree, Y: Tree> Staged<S, Y> {
     pub fn put_output(&self, y: &mut Y, slots: &mut Slots) {
         let Slots { path, outputs, .. } = slots;
         let mut results = outputs.drain(..);
+        let mut put = |_: &TreePath, leaf: &mut Tensor| *leaf = results.next().expect("as many results as leaves");
         match self.output_structure.is_of(&Pair(&(), &*y), path) {
-            true => y.visit_mut(path, &mut |_, leaf| *leaf = results.next().expect("as many results as leaves")),
+            true => path.quietly(|path| y.visit_mut(path, &mut put)),
             false => *y = self.output.rebuild(results),
         }
     }
@@ -200,9 +205,12 @@ impl<S: Tree, Y: Tree> Staged<S, Y> {
         let Slots { path, inputs, .. } = slots;
         let mut updated = inputs.drain(..);
         match self.state_structure.is_of(&Pair(&(), &*state), path) {
-            true => state.visit_mut(path, &mut |_, leaf| {
-                leaf.replace_leaf_value(updated.next().expect("as many inputs as leaves").value);
-            }),
+            true => {
+                let mut put = |_: &TreePath, leaf: &mut Tensor| {
+                    leaf.replace_leaf_value(updated.next().expect("as many inputs as leaves").value);
+                };
+                path.quietly(|path| state.visit_mut(path, &mut put));
+            }
             false => {
                 let count = self.state.leaves().len();
                 *state = self.state.rebuild(updated.take(count));
