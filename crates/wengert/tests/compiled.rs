@@ -288,3 +288,17 @@ fn weights_are_updated_behind_the_product_that_gives_their_gradient() {
     assert_eq!(plan.matches("then loop over 19200 elements").count(), 1, "{plan}");
     assert!(!plan.contains("copy"), "{plan}");
 }
+
+#[test]
+fn a_convolution_takes_bias_and_activation_along() {
+    let x = (wave([24, 3, 14, 15], 0.1), wave([20, 3, 3, 3], 0.7), wave([20], 1.3));
+    let layer = |(x, w, b): &(Tensor, Tensor, Tensor)| {
+        let y = (x.conv2d(w, &Conv::new()) + b.reshape([20, 1, 1])).relu();
+        let total = y.sum();
+        (y, total)
+    };
+    kernels(layer, &x);
+    assert_eq!(followed(layer, &x).len(), 1);
+    let gradient = grad(move |x: &(Tensor, Tensor, Tensor)| layer(x).0.square().sum());
+    kernels(gradient, &x);
+}

@@ -7,6 +7,7 @@
 use super::gather::{Combination, Gather};
 use super::kernel::{Convolve, MOST_LANES, ROWS};
 use super::source::Source;
+use crate::follow;
 use crate::pool::{Block, Buffer};
 use crate::threads::{Disjoint, for_each_tile};
 use crate::transpose::transpose;
@@ -55,10 +56,16 @@ pub(super) fn gather<T: Convolve>(gather: &Gather, x: &[T], w: &[T], out: &mut [
 
     let plane = gather.target_plane();
     let images = if slabs.count == 1 { POSITIONS.div_ceil(plane).min(gather.batch) } else { 1 };
+    let (length, image) = (out.len(), gather.groups * gather.lanes * plane);
     let target = Disjoint::new(out);
     let tasks = gather.batch.div_ceil(images) * gather.groups * slabs.count;
-    gather.for_each_task(tasks, &|task| {
-        let (slab, rest) = (task % slabs.count, task / slabs.count);
+    let follower = match (slabs.count, gather.groups) {
+        // SAFETY: our output, whose images are tasks.
+        (1, 1) if tasks > 0 => unsafe { follow::of(target.pointer(0), length, image, tasks) },
+        _ => None,
+    };
+    gather.for_each_task(tasks, &|number| {
+        let (slab, rest) = (number % slabs.count, number / slabs.count);
         let (group, chunk) = (rest % gather.groups, rest / gather.groups);
         let task = Task {
             gather,
@@ -71,6 +78,10 @@ pub(super) fn gather<T: Convolve>(gather: &Gather, x: &[T], w: &[T], out: &mut [
             images: chunk * images..((chunk + 1) * images).min(gather.batch),
         };
         task.run(x, packed, &target);
+        if let Some(follower) = follower {
+            // SAFETY: whole images, which belong to this task.
+            unsafe { follower.part(number, task.images.start * image..task.images.end * image) };
+        }
     });
 }
 

@@ -536,6 +536,10 @@ impl Primitive for Bilinear {
         Ok(true)
     }
 
+    fn leads(&self) -> bool {
+        self.result != Weight
+    }
+
     fn saves(&self, _attrs: &Attrs, wanted: Mask) -> Saves {
         let saves = if wanted.has(0) { Saves::NOTHING.operand(1) } else { Saves::NOTHING };
         if wanted.has(1) { saves.operand(0) } else { saves }

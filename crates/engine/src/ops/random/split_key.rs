@@ -46,16 +46,12 @@ impl Primitive for SplitKey {
         false
     }
 
-    fn batch(
-        &'static self,
-        attrs: &Attrs,
-        size: usize,
-        operands: &[Tensor],
-        batched: Mask,
-    ) -> Result<Outputs, Error> {
+    fn batch(&'static self, attrs: &Attrs, size: usize, operands: &[Tensor], batched: Mask) -> Result<Outputs, Error> {
         let repeated = |place: usize| match batched.has(place) {
             true => operands[place].clone(),
-            false => operands[place].broadcast_to(Shape::from_iter([size].iter().chain(operands[place].shape()).copied())),
+            false => {
+                operands[place].broadcast_to(Shape::from_iter([size].iter().chain(operands[place].shape()).copied()))
+            }
         };
         Ok(smallvec![bind1(self, attrs.clone(), &[&repeated(0), &repeated(1)])])
     }
