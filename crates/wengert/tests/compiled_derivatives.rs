@@ -96,8 +96,7 @@ fn checkpoints_inside_and_around_give_the_same() {
         (x.sin() * x).exp().sum()
     }
     agrees(|x| checkpoint(layer)(x), 1e-12);
-    let staged = std::sync::Arc::new(compile(layer));
-    let inner = staged.clone();
+    let inner = std::sync::Arc::new(compile(layer));
     let around = move |x: &Tensor| {
         checkpoint({
             let inner = inner.clone();
@@ -218,7 +217,7 @@ fn whole_numbers_truth_values_and_leaves_that_do_not_matter_pass() {
     close(&dx, &Tensor::from([8.0 * 0.3, 0.0, 2.0 * 1.1]), 1e-13);
     assert_eq!(unused.item(), 0.0);
     let leaf = vector().require_grad();
-    loss(&(leaf.clone(), many.1.clone(), many.2.clone())).backward();
+    loss(&(leaf.clone(), many.1.clone(), many.2)).backward();
     close(&leaf.grad().unwrap(), &dx, 1e-14);
 }
 
@@ -312,7 +311,7 @@ fn the_programs_of_a_pullback_are_shown() {
     let f = compile(|x: &Tensor| x.exp() * x);
     let x = vector();
     let split = f.pullback_program(&x);
-    let forward = split.forward.evaluate(&[x.clone()]).unwrap();
+    let forward = split.forward.evaluate(std::slice::from_ref(&x)).unwrap();
     let residual = |residual: &wengert::program::Residual| match *residual {
         wengert::program::Residual::Input(0) => x.clone(),
         wengert::program::Residual::Output(place) => forward[place].clone(),

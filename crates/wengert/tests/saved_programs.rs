@@ -248,7 +248,7 @@ fn a_tensor_that_requires_gradients_becomes_the_constant_that_it_is() {
     f.call(&x);
     no_grad(|| *w.borrow_mut() += 5.0);
     f.save(&x, &file.0).unwrap();
-    assert_eq!(Program::load(&file.0).unwrap().call(&[x.clone()]).unwrap()[0], Tensor::from([7.0, 8.0]));
+    assert_eq!(Program::load(&file.0).unwrap().call(std::slice::from_ref(&x)).unwrap()[0], Tensor::from([7.0, 8.0]));
     assert_eq!(f.debug().call(&x), Tensor::from([7.0, 8.0]));
     assert_eq!(f.program(&x).evaluate(&[x]).unwrap()[0], Tensor::from([7.0, 8.0]));
     assert_eq!(f.signatures(), 1);

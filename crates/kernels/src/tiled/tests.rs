@@ -211,7 +211,7 @@ fn a_loop_runs_on_rows_while_the_product_goes_on() {
     let followed = Followed::new(vec![a_span, b_span], led, Box::new(tiled), vec![led, added_span], vec![led, sums]);
     let (mut out, mut totals, mut regions) = (vec![f32::NAN; rows * cols], vec![f32::NAN; cols], Regions::default());
     let mut memory = Memory::new(&mut regions);
-    [&a, &b, &added].map(|input| memory.read(bytemuck::cast_slice(input)));
+    [&a, &b, &added].into_iter().for_each(|input| memory.read(bytemuck::cast_slice(input)));
     memory.write(bytemuck::cast_slice_mut(&mut out));
     memory.write(bytemuck::cast_slice_mut(&mut totals));
     let run = followed.run(&mut memory, |reads, writes| -> Result<(), ()> {
