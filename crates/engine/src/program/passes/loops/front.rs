@@ -1,6 +1,6 @@
 //! What moves in front of a loop.
 
-use super::super::known::is_elementwise;
+use super::super::known::{is_built_in, is_elementwise};
 use super::around::Around;
 use super::form::{Facts, Loop, Pair};
 use crate::error::OrRaise;
@@ -8,7 +8,7 @@ use crate::program::control::through;
 use crate::program::{Equation, Var};
 
 /// What depends on constants alone is computed once, and is a constant. What only looks at numbers in another way, or repeats them, is
-/// free at every step and stays.
+/// free at every step and stays, but for transposes: laid out anew once, they are faster to multiply by.
 pub(super) fn constants(around: &mut Around, scan: &mut Loop) -> bool {
     let facts = Facts::of(scan);
     let reads =
@@ -49,7 +49,10 @@ fn varies(facts: &Facts, equation: &Equation) -> bool {
 /// Whether an equation of constants is better done at every step than read from memory.
 fn stays(scan: &Loop, equation: &Equation) -> bool {
     let read: usize = equation.inputs.iter().map(|var| own_bytes(scan, *var)).sum();
-    scan.is_view(equation) || (is_elementwise(equation.op) && scan.bytes(equation.outputs[0]) > read)
+    match equation.op.name() {
+        "transpose" => !is_built_in(equation.op),
+        _ => scan.is_view(equation) || (is_elementwise(equation.op) && scan.bytes(equation.outputs[0]) > read),
+    }
 }
 
 /// The bytes that a variable takes in memory, or what it looks at.
