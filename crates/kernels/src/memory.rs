@@ -112,13 +112,12 @@ impl<'a> Memory<'a> {
         // SAFETY: in bounds as `start_of` checks; nothing written overlaps anything else, as just checked; regions are
         // borrowed for as long as this lives, those that are written exclusively.
         unsafe {
-            let reads: SmallVec<[&[u8]; 16]> =
-                reads.iter().map(|span| std::slice::from_raw_parts(self.start_of(span, false), span.length)).collect();
-            let mut writes: SmallVec<[&mut [u8]; 8]> = writes
-                .iter()
-                .map(|span| std::slice::from_raw_parts_mut(self.start_of(span, true), span.length))
-                .collect();
-            f(&reads, &mut writes)
+            let (mut read, mut written) = (SmallVec::<[&[u8]; 16]>::new(), SmallVec::<[&mut [u8]; 8]>::new());
+            let part = |span: &Span| std::slice::from_raw_parts(self.start_of(span, false), span.length);
+            read.extend(reads.iter().map(part));
+            let part = |span: &Span| std::slice::from_raw_parts_mut(self.start_of(span, true), span.length);
+            written.extend(writes.iter().map(part));
+            f(&read, &mut written)
         }
     }
 

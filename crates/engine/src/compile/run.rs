@@ -111,10 +111,10 @@ impl Placed {
             }
             Placed::Call { op, attrs, reads, writes, line: own, then } => {
                 let run = |bytes: &[&[u8]], out: &mut [&mut [u8]]| {
-                    let views: SmallVec<[View<'_>; 16]> =
-                        reads.iter().zip(bytes).map(|(read, bytes)| read.view(bytes)).collect();
-                    let mut outs: SmallVec<[Out<'_>; 8]> =
-                        writes.iter().zip(out).map(|((_, spec), bytes)| Out { dtype: spec.dtype, bytes }).collect();
+                    // Filled where they are: moving them would take longer than a small kernel.
+                    let (mut views, mut outs) = (SmallVec::<[View<'_>; 16]>::new(), SmallVec::<[Out<'_>; 8]>::new());
+                    views.extend(reads.iter().zip(bytes).map(|(read, bytes)| read.view(bytes)));
+                    outs.extend(writes.iter().zip(out).map(|((_, spec), bytes)| Out { dtype: spec.dtype, bytes }));
                     if op.run(attrs, &views, &mut outs)? {
                         return Ok(());
                     }
@@ -131,8 +131,9 @@ impl Placed {
                 let result: Result<(), Error> = match then {
                     Some(then) => then.0.run(memory, run),
                     None => {
-                        let spans: SmallVec<[Span; 16]> = reads.iter().map(|read| read.span).collect();
-                        let targets: SmallVec<[Span; 8]> = writes.iter().map(|(span, _)| *span).collect();
+                        let (mut spans, mut targets) = (SmallVec::<[Span; 16]>::new(), SmallVec::<[Span; 8]>::new());
+                        spans.extend(reads.iter().map(|read| read.span));
+                        targets.extend(writes.iter().map(|(span, _)| *span));
                         memory.access(&spans, &targets, run)
                     }
                 };

@@ -124,7 +124,7 @@ fn step_of(view: &View<'_>) -> Option<isize> {
 
 /// The product of two matrices, a row added to each of its rows.
 pub(crate) fn multiply_plus<T: Product>(a: View<'_>, b: View<'_>, row: View<'_>, out: Out<'_>) {
-    let [a, b] = [a, b].map(|view| Laid::of(view, T::DTYPE));
+    let (a, b) = (Laid::of(a, T::DTYPE), Laid::of(b, T::DTYPE));
     let (a, b) = (a.view(), b.view());
     let [a, b] = [&a, &b].map(|view| matrices::<T>(view).next().expect("a view without leading axes is one matrix"));
     fill(out, |out| matmul_plus(a, b, &numbers(row), out));
@@ -132,7 +132,7 @@ pub(crate) fn multiply_plus<T: Product>(a: View<'_>, b: View<'_>, row: View<'_>,
 
 /// The products of two views' matrices.
 pub(crate) fn multiply<T: Product>(a: View<'_>, b: View<'_>, out: Out<'_>) {
-    let [a, b] = [a, b].map(|view| Laid::of(view, T::DTYPE));
+    let (a, b) = (Laid::of(a, T::DTYPE), Laid::of(b, T::DTYPE));
     let (a, b) = (a.view(), b.view());
     if let (Some(a_step), Some(b_step)) = (step_of(&a), step_of(&b))
         && let (Some(first_a), Some(first_b)) = (matrices::<T>(&a).next(), matrices::<T>(&b).next())
