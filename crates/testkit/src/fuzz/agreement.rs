@@ -1,6 +1,6 @@
 //! All ways to differentiate a composition, compared.
 
-use super::composition::Composition;
+use super::composition::{Composition, Step};
 use crate::caught::caught;
 use crate::numeric::{difference, direction, inner, moved, norm_difference, stack_each, zeros_like};
 use wengert::autograd;
@@ -112,8 +112,14 @@ impl<'a> Comparison<'a> {
         self.covers("the values", |x: &Vec<Tensor>| self.composition.values(x))?;
         self.covers("the gradient", grad(self.f()))?;
         let programs = [compile(self.f()).program(&self.x), compile(grad(self.f())).program(&self.x)];
-        let equations = programs.iter().flat_map(|program| program.equations());
-        Ok(Verified { primitives: equations.map(|equation| equation.op.name()).collect(), numeric })
+        let equations = programs.iter().flat_map(|program| program.equations()).map(|equation| equation.op.name());
+        // A trace takes in what is compiled: such calls are counted as steps.
+        let called = self.composition.steps.iter().filter_map(|step| match step {
+            Step::Call { op, .. } => Some(op.name()).filter(|name| *name == "call"),
+            Step::InnerCompiled(..) => Some("call"),
+            _ => None,
+        });
+        Ok(Verified { primitives: equations.chain(called).collect(), numeric })
     }
 
     /// Compiled values and gradients, and the program's text.
