@@ -302,3 +302,18 @@ fn a_convolution_takes_bias_and_activation_along() {
     let gradient = grad(move |x: &(Tensor, Tensor, Tensor)| layer(x).0.square().sum());
     kernels(gradient, &x);
 }
+
+#[test]
+fn whole_numbers_end_and_wrap_as_in_single_operations() {
+    let image = Tensor::from([-0.1, 0.5, 1.2, 1e20, -1e20, f64::NAN]);
+    for dtype in [DType::U8, DType::I32, DType::I64] {
+        let cast = |x: &Tensor| ((x * 255.0).cast(dtype) + 1i64).cast(DType::I64);
+        assert_eq!(compile(cast).call(&image), cast(&image), "{dtype}");
+    }
+    let bytes = Tensor::from([0u8, 3, 200]);
+    let products: [fn(&Tensor) -> Tensor; 5] =
+        [|x| x * 0i64, |x| -(x * 3i64), |x| (-x) * 3i64, |x| (-x).sum(), |x| (-x).cast(DType::I64) * 2i64];
+    for product in products {
+        assert_eq!(compile(product).call(&bytes), product(&bytes));
+    }
+}

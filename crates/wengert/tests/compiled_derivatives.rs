@@ -418,3 +418,35 @@ fn hooks_and_sweeps_inside_a_compiled_function_are_refused() {
     assert!(w.grad().is_none());
     assert_eq!(kind(&|x| x.clone().require_grad()).kind(), &ErrorKind::WrongLevel);
 }
+
+#[test]
+fn stopped_gradients_stay_stopped_in_second_derivatives() {
+    let x = Tensor::from([0.7, 1.6]);
+    let functions: [fn(&Tensor) -> Tensor; 4] = [
+        |x| (stop_gradient(x) * x * x).sum(),
+        |w| (w + stop_gradient(&(w.round() - w))).square().sum(),
+        |x| (x.detach() * x.exp() * x).sum(),
+        |x| scan_times(3, |h: &Tensor| (h * stop_gradient(h).sin(), ()), x).0.sum(),
+    ];
+    for f in functions {
+        let compiled = compile(f);
+        let call = |x: &Tensor| compiled.call(x);
+        close(&hessian(call)(&x), &hessian(f)(&x), 1e-12);
+        close(&grad(|x: &Tensor| grad(call)(x).sum())(&x), &grad(|x: &Tensor| grad(f)(x).sum())(&x), 1e-12);
+    }
+    // d2/dx2 of c x^2 with c = x held: 2 x.
+    let compiled = compile(|x: &Tensor| stop_gradient(x) * x * x);
+    near(grad(grad(|x: &Tensor| compiled.call(x)))(&Tensor::from(0.7)).item(), 1.4, 1e-14);
+}
+
+#[test]
+fn a_captured_leaf_that_is_replaced_is_traced_again() {
+    let cell = RefCell::new(Tensor::from([2.0]).require_grad());
+    let f = compile(|x: &Tensor| x * &*cell.borrow());
+    let one = Tensor::from([1.0]);
+    assert_eq!(f.call(&one).item(), 2.0);
+    no_grad(|| *cell.borrow_mut() += 1.0);
+    assert_eq!(f.call(&one).item(), 3.0);
+    *cell.borrow_mut() = Tensor::from([100.0]).require_grad();
+    assert_eq!(f.call(&one).item(), 100.0);
+}

@@ -237,11 +237,9 @@ impl Pulled {
     fn new(form: &Form<'_>, active: &[bool], reached: &[bool]) -> Pulled {
         let seeds = places(reached).len();
         let joints = form.branches.iter().map(|branch| joint(branch, active, reached));
-        // A compiled function gets smaller while its halves are one; branches do so with the program that they are in.
-        let smaller = |joint: Program| if form.leading == 0 { joint.optimised() } else { joint };
         // Inputs are there anyway, and so are the results of a single branch.
         let is_free = |residual: Residual| matches!(residual, Residual::Input(_)) || form.branches.len() == 1;
-        let halves = joints.map(|joint| split_by(&smaller(joint), reached.len(), seeds, is_free)).collect();
+        let halves = joints.map(|joint| split_by(&joint, reached.len(), seeds, is_free)).collect();
         Pulled::from_halves(form, halves, active, reached)
     }
 

@@ -58,7 +58,8 @@ pub(super) struct Number {
 impl Number {
     /// Whether it is this number, in its dtype and with this sign.
     pub fn is(self, number: f64) -> bool {
-        self.bits == convert_bits(number.to_bits(), DType::F64, self.dtype)
+        // Minus one is no number of a dtype without signs, and nothing is equal to it.
+        self.bits == convert_bits(number.to_bits(), DType::F64, self.dtype) && self.value() == number
     }
 
     /// Its value; whole numbers beyond 2^53 are rounded.

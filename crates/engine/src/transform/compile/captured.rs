@@ -19,8 +19,11 @@ impl Captured {
     }
 
     fn since(&self) -> Since {
-        let slot = self.leaf.as_ref().and_then(|(slot, seen)| Some((slot.upgrade()?, seen)));
-        slot.map_or(Since::Same, |(slot, seen)| slot.since(*seen))
+        match &self.leaf {
+            None => Since::Same,
+            // A leaf that is gone was replaced by another.
+            Some((slot, seen)) => slot.upgrade().map_or(Since::Unknown, |slot| slot.since(*seen)),
+        }
     }
 
     /// Whether the function would read what [`now`](Captured::now) gives.
