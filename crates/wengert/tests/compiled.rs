@@ -312,7 +312,7 @@ fn whole_numbers_end_and_wrap_as_in_single_operations() {
     }
     let bytes = Tensor::from([0u8, 3, 200]);
     let products: [fn(&Tensor) -> Tensor; 5] =
-        [|x| x * 0i64, |x| -(x * 3i64), |x| (-x) * 3i64, |x| (-x).sum(), |x| (-x).cast(DType::I64) * 2i64];
+        [|x| x * Tensor::from(0u8), |x| -(x * 3i64), |x| (-x) * 3i64, |x| (-x).sum(), |x| (-x).cast(DType::I64) * 2i64];
     for product in products {
         assert_eq!(compile(product).call(&bytes), product(&bytes));
     }
