@@ -450,3 +450,30 @@ fn a_captured_leaf_that_is_replaced_is_traced_again() {
     *cell.borrow_mut() = Tensor::from([100.0]).require_grad();
     assert_eq!(f.call(&one).item(), 100.0);
 }
+
+#[test]
+fn what_has_no_influence_gets_no_gradient_and_what_is_constant_has_no_graph() {
+    let function = |(a, b, c): &(Tensor, Tensor, Tensor)| {
+        (a * 2.0 + stop_gradient(b), Tensor::from([3.0, 4.0]), c.gt(0.0).where_(1.0, 2.0), c * 5.0)
+    };
+    let staged = compile(function);
+    for f in [&function as &dyn Fn(&(Tensor, Tensor, Tensor)) -> _, &|x| staged.call(x)] {
+        let x = ["a", "b", "c"].map(|_| Tensor::from([1.0, 2.0]).require_grad());
+        let [a, b, c] = x.clone();
+        let (first, fixed, chosen, last) = f(&(a, b, c));
+        assert!(first.requires_grad() && last.requires_grad());
+        assert!(!fixed.requires_grad() && !chosen.requires_grad());
+        assert!(catch(|| fixed.sum().backward()).is_err());
+        let [a, b, c] = &x;
+        let found = wengert::autograd::grad_with(&[&first.sum()], &[a, b], Backward::new().retain_graph());
+        assert_eq!(found, [Some(Tensor::from([2.0, 2.0])), None]);
+        (first.sum() + last.sum()).backward();
+        assert_eq!((a.grad(), b.grad()), (Some(Tensor::from([2.0, 2.0])), None));
+        assert_eq!(c.grad(), Some(Tensor::from([5.0, 5.0])));
+        let x = (a.detach(), b.detach(), c.detach());
+        let ((_, fixed, chosen, _), pullback) = vjp(f, &x);
+        let one = Tensor::from([1.0, 1.0]);
+        let found = pullback.call_named(&(one.clone(), fixed, chosen, one));
+        assert_eq!(found.iter().map(|(_, slope)| slope.is_some()).collect::<Vec<_>>(), [true, false, true]);
+    }
+}

@@ -80,6 +80,68 @@ struct Pair {
     power: i64,
 }
 
+/// A second derivative in every way that there is.
+fn second_derivatives(f: &(impl Fn(&Tensor) -> Tensor + Sync), x: f64) -> Vec<(&'static str, f64)> {
+    let (x, one) = (Tensor::from(x), Tensor::from(1.0));
+    let (staged, slope) = (compile(f), compile(grad(f)));
+    let by_tape = |f: &dyn Fn(&Tensor) -> Tensor| {
+        let leaf = x.clone().require_grad();
+        let create = Backward::new().create_graph();
+        let first = wengert::autograd::grad_with(&[&f(&leaf)], &[&leaf], create).remove(0).unwrap();
+        if first.requires_grad() {
+            first.backward()
+        }
+        leaf.grad().map_or(0.0, |second| second.item())
+    };
+    let tangent = |x: &Tensor| jvp(f, x, &one).1;
+    vec![
+        ("reverse twice", grad(grad(f))(&x).item()),
+        ("forward over reverse", jvp(grad(f), &x, &one).1.item()),
+        ("reverse over forward", grad(tangent)(&x).item()),
+        ("forward twice", jvp(tangent, &x, &one).1.item()),
+        ("batched", vmap(grad(grad(f)))(&x.reshape([1])).select(0, 0).item()),
+        ("the tape", by_tape(&|x| f(x))),
+        ("the derivative compiled", compile(grad(grad(f))).call(&x).item()),
+        ("the slope compiled", grad(|x: &Tensor| slope.call(x))(&x).item()),
+        ("the function compiled", grad(grad(|x: &Tensor| staged.call(x)))(&x).item()),
+        ("the tape of the function compiled", by_tape(&|x| staged.call(x))),
+    ]
+}
+
+#[test]
+fn a_rule_that_is_not_the_derivative_is_used_at_every_order() {
+    let reversed = custom_vjp(|x: &Tensor| (x.clone(), ()), |_: &(), dy: &Tensor| -dy);
+    let root = custom_vjp(
+        |x: &Tensor| {
+            let y = x.sqrt();
+            (y.clone(), y)
+        },
+        |y: &Tensor, dy: &Tensor| dy * 3.0 / y,
+    );
+    let root_forward = custom_jvp(|x: &Tensor| x.sqrt(), |_: &Tensor, y: &Tensor, dx: &Tensor| dx * 3.0 / y);
+    let rounded = custom_vjp(|x: &Tensor| (x.round(), x.exp()), |e: &Tensor, dy: &Tensor| dy * e);
+    // What is left equals the input by chance: x^2 at 1.
+    let squared = custom_vjp(|x: &Tensor| (x.exp(), x * x), |s: &Tensor, dy: &Tensor| dy * s);
+    let e = 2.2f64.exp();
+    type Function = Box<dyn Fn(&Tensor) -> Tensor + Sync>;
+    let cases: [(&str, Function, f64, f64); 5] = [
+        // y^2 x with y = x, y' = -1: -2 y x + y^2, and -2 y' x - 2 y + 2 y y' = -2 x.
+        ("reversed", Box::new(move |x| reversed(x).square() * x), 3.0, -6.0),
+        // y^3 with y' = 3 / y: 9 y, and 27 / y.
+        ("root", Box::new(move |x| root(x).powi(3)), 4.0, 13.5),
+        ("root by tangents", Box::new(move |x| root_forward(x).powi(3)), 4.0, 13.5),
+        // y^2 with y' = e^x: 2 y e^x, and 2 e^2x + 2 y e^x.
+        ("rounded", Box::new(move |x| rounded(x).square()), 2.2, 2.0 * e * e + 4.0 * e),
+        // y' = x^2, and 2 x.
+        ("squared", Box::new(move |x| squared(x)), 1.0, 2.0),
+    ];
+    for (name, f, x, expected) in &cases {
+        for (way, found) in second_derivatives(f, *x) {
+            assert!((found - expected).abs() < 1e-12 * expected.abs(), "{name}, {way}: {found}, not {expected}");
+        }
+    }
+}
+
 #[test]
 fn trees_go_in_and_come_out() {
     let f = custom_vjp(
@@ -116,11 +178,14 @@ fn the_forward_pass_runs_once_however_deep_it_is_differentiated() {
     let f = custom_vjp(
         move |x: &Tensor| {
             counter.fetch_add(1, Ordering::Relaxed);
-            (x.exp(), x.exp())
+            let y = x.exp();
+            (y.clone(), (x.clone(), y))
         },
-        |y: &Tensor, dy: &Tensor| y * dy,
+        |(_, y): &(Tensor, Tensor), dy: &Tensor| y * dy,
     );
-    assert_eq!(grad(grad(&f))(&Tensor::from(0.0)).item(), 1.0);
+    let slope = |x: &Tensor| grad(|x: &Tensor| f(x).sum())(x).sum();
+    let x = Tensor::from([0.5, 0.0]);
+    assert_eq!(grad(|x: &Tensor| grad(slope)(x).sum())(&x), x.exp());
     assert_eq!(calls.load(Ordering::Relaxed), 1);
     let pull = vjp(&f, &Tensor::from(0.0)).1;
     pull.call_batch(&Tensor::from([1.0, 2.0, 3.0]));
@@ -164,4 +229,24 @@ fn stopped_gradients_stop_in_every_mode() {
     assert_eq!(grad(f)(&x).0.item(), 3.0);
     assert_eq!(jvp(f, &x, &(Tensor::from(1.0), Tensor::from(0.0))).1.item(), 3.0);
     assert_eq!(compile(grad(f)).call(&x).0.item(), 3.0);
+}
+
+#[test]
+fn a_plan_takes_in_what_a_function_with_a_rule_does() {
+    let f = custom_vjp(|x: &Tensor| (x.exp(), x * x), |s: &Tensor, dy: &Tensor| dy * s);
+    let x = Tensor::from([1.0, 2.0, 3.0]);
+    assert_eq!(compile(|x: &Tensor| f(&(x + 1.0)) * 2.0).plan(&x).kernels(), 1);
+    assert_eq!(compile(grad(|x: &Tensor| f(&(x + 1.0)).sum())).plan(&x).kernels(), 1);
+}
+
+#[test]
+fn a_traced_tensor_that_a_rule_captures_is_an_error_with_its_name() {
+    let staged = compile(|(x, w): &(Tensor, Tensor)| {
+        let w = w.clone();
+        let f = custom_vjp(move |x: &Tensor| (x * &w, ()), |_: &(), dy: &Tensor| dy.clone());
+        f(x)
+    });
+    let error = catch(|| staged.call(&(Tensor::from(1.0), Tensor::from(2.0)))).unwrap_err();
+    assert_eq!((error.operation(), error.kind()), ("custom_vjp", &ErrorKind::WrongLevel));
+    assert!(error.suggestion().unwrap().contains("make it an input"), "{error}");
 }

@@ -84,7 +84,7 @@ fn record<'e>(
         let _line = location::inherit(Some(line));
         control.record(attrs, wanted)
     };
-    let Some(Recording { call, more, record, results }) = recording else {
+    let Some(Recording { call, more, record, reached }) = recording else {
         return Ok(try_bind(op, attrs.clone(), primals, line)?.into_iter().map(|output| (output, None)).collect());
     };
     if modes::is_packing() {
@@ -93,9 +93,9 @@ fn record<'e>(
     let operands: SmallVec<[&Tensor; 4]> = primals.iter().copied().chain(&more).collect();
     let mut outputs = try_bind(op, call, &operands, line)?;
     let node = Node::operation(op, record, line, edge, primals, &outputs, level);
-    outputs.truncate(results);
+    outputs.truncate(reached.len());
     let place = |(position, output): (usize, Tensor)| {
-        let node = output.dtype().is_float().then(|| node.output_record(position));
+        let node = reached[position].then(|| node.output_record(position));
         (output, node)
     };
     Ok(outputs.into_iter().enumerate().map(place).collect())

@@ -5,12 +5,13 @@ use crate::autograd::modes;
 use crate::bind::try_bind;
 use crate::custom::{Batched, Function, attrs_of, recorded, staged};
 use crate::location::{self, Line};
-use crate::primitive::{Attrs, Mask, Outputs, Primitive, SpecRef, Specs};
+use crate::primitive::{Attrs, Mask, Outputs, Primitive, Spec, SpecRef, Specs};
+use crate::program::{Program, stage};
 use crate::tensor::Value;
 use crate::{Error, ErrorKind, Tensor};
 use smallvec::SmallVec;
 use std::panic::Location;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 /// A call whose operands have `level` as their highest, or none.
 pub(crate) fn apply(
@@ -158,17 +159,24 @@ fn follow(
     Ok(outputs.into())
 }
 
-/// What comes out of a function for operands of these specs, by a trial run on symbols.
-pub(crate) fn infer_by_trial(call: impl FnOnce(&[Tensor]) -> Vec<Tensor>, operands: &[SpecRef<'_>]) -> Specs {
+/// What a function does with operands of these specs, by a trial run on symbols.
+pub(crate) fn trial(call: impl FnOnce(&[Tensor]) -> Vec<Tensor>, operands: &[SpecRef<'_>]) -> Program {
+    let specs: Vec<Spec> = operands.iter().map(|operand| operand.to_spec()).collect();
     let line = location::resolve(Location::caller());
-    let trial = Level::open("compile", LevelKind::Trace(Mutex::default()), line);
-    let LevelKind::Trace(builder) = &trial.0.kind else { unreachable!("opened as a trace") };
-    let symbol = |operand: &SpecRef<'_>| {
-        let var = builder.lock().unwrap_or_else(PoisonError::into_inner).input(operand.to_spec());
-        trace::lift(&trial.0, var, operand.to_spec(), line)
-    };
-    let symbols: Vec<Tensor> = operands.iter().map(symbol).collect();
-    modes::tracing(|| call(&symbols)).iter().map(Tensor::spec).collect()
+    stage("compile", line, &specs, |symbols| (modes::tracing(|| call(&symbols)), ())).0
+}
+
+/// What comes out of a function for operands of these specs, where it is staged.
+pub(crate) fn infer_by_trial(
+    name: &str,
+    call: impl FnOnce(&[Tensor]) -> Vec<Tensor>,
+    operands: &[SpecRef<'_>],
+) -> Specs {
+    let program = trial(call, operands);
+    if program.captures().iter().any(|(_, tensor)| matches!(tensor.value, Value::Tracer(_))) {
+        captured(name, "compiled function or transform").raise();
+    }
+    program.outputs().iter().map(|var| program.spec(*var).clone()).collect()
 }
 
 /// What a rule computes from tensors below a level lies below it, unless it captured others.

@@ -201,6 +201,19 @@ impl Program {
         Program { outputs, ..self.clone() }
     }
 
+    /// For each input whether an output depends on it differentiably.
+    pub(crate) fn mattering(&self) -> Vec<bool> {
+        let carries = |var: &&Var| self.spec(**var).dtype.is_float();
+        let mut matters = vec![false; self.specs.len()];
+        self.outputs.iter().filter(carries).for_each(|var| matters[var.index()] = true);
+        for equation in self.equations.iter().rev().filter(|equation| equation.op.differentiable()) {
+            if equation.outputs.iter().any(|var| matters[var.index()]) {
+                equation.inputs.iter().filter(carries).for_each(|var| matters[var.index()] = true);
+            }
+        }
+        self.inputs.iter().map(|var| matters[var.index()]).collect()
+    }
+
     /// For each output whether it depends on an input of those that `from` names: differentiably, or in any way.
     pub(crate) fn reached(&self, from: &[bool], differentiably: bool) -> Vec<bool> {
         let carries = |var: &Var| !differentiably || self.spec(*var).dtype.is_float();

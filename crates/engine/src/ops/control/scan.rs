@@ -150,11 +150,11 @@ impl Control for Scan {
             return None;
         }
         let pulled = form.pulled(&active, &reached);
-        let (results, body) = (reached.len(), &pulled.forward);
+        let body = &pulled.forward;
         let call = Form { body: body.clone(), ..form }.attrs();
         let record = Record { form: form.clone(), pulled: pulled.clone() };
         let record = Form { body: body.recorded(Arc::new(record)), ..form }.attrs();
-        Some(Recording { call, more: None, record, results })
+        Some(Recording { call, more: None, record, reached: reached.to_vec() })
     }
 
     fn push(

@@ -151,7 +151,7 @@ impl Control for While {
         let body = counted.body.recorded(Arc::new(Counted { body: form.body.bare() }));
         let record = Form { body, ..counted.clone() }.attrs();
         let count = Some(Tensor::from(0i64));
-        Some(Recording { call: counted.attrs(), more: count, record, results: reached.len() })
+        Some(Recording { call: counted.attrs(), more: count, record, reached: reached.to_vec() })
     }
 
     fn push(

@@ -74,7 +74,15 @@ impl<'a> Form<'a> {
         let first = &self.branches[0];
         let is_active =
             |(place, input): (usize, &Var)| from(place + self.leading) && first.spec(*input).dtype.is_float();
-        let active: Vec<bool> = first.inputs().iter().enumerate().map(is_active).collect();
+        let mut active: Vec<bool> = first.inputs().iter().enumerate().map(is_active).collect();
+        let mattering = self.kept("mattering", &[], || {
+            let mut all = vec![false; active.len()];
+            for branch in self.branches {
+                all.iter_mut().zip(branch.mattering()).for_each(|(all, matters)| *all |= matters);
+            }
+            all
+        });
+        active.iter_mut().zip(&*mattering).for_each(|(active, matters)| *active &= matters);
         let reached = self.kept("reached", &active, || {
             let mut all = vec![false; first.outputs().len()];
             for branch in self.branches {
@@ -126,7 +134,7 @@ impl<'a> Form<'a> {
         let pulled = self.pulled(&active, &reached);
         let (call, mut branches) = (pulled.call.clone(), pulled.forward.clone());
         branches[0] = branches[0].recorded(pulled);
-        Some(Recording { call, more: None, record: self.attrs(branches), results: reached.len() })
+        Some(Recording { call, more: None, record: self.attrs(branches), reached: reached.to_vec() })
     }
 
     /// See [`Control::push`](super::Control::push).

@@ -26,8 +26,8 @@ pub struct Recording {
     pub more: Option<Tensor>,
     /// The attributes of the record, which know how to pull back.
     pub record: Attrs,
-    /// How many outputs the other call has.
-    pub results: usize,
+    /// For each output of the other call whether it depends on the operands that are wanted.
+    pub reached: Vec<bool>,
 }
 
 /// What a primitive that carries programs does with a whole call where others only have rules: values and derivatives come from one

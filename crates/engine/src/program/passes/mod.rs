@@ -7,6 +7,7 @@
 mod broadcasts;
 mod edit;
 mod fold;
+mod inline;
 mod known;
 mod loops;
 mod movements;
@@ -45,6 +46,7 @@ pub struct Pass {
 
 /// Every pass, in the order that [`Program::optimised`] runs them.
 pub static PASSES: &[Pass] = &[
+    Pass { name: "inline", about: "puts what is called in the place of calls", rules: &[], function: inline::run },
     Pass { name: "fold", about: "computes what depends on constants only", rules: &[], function: fold::run },
     Pass {
         name: "simplify",

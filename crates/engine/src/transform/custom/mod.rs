@@ -1,0 +1,146 @@
+//! Derivative rules for whole functions, given by the user.
+
+mod jvp;
+mod vjp;
+
+use crate::bind::try_bind;
+use crate::custom::{CUSTOM, Function, attrs_of};
+use crate::error::OrRaise;
+use crate::location::{self, Line};
+use crate::primitive::Spec;
+use crate::tree::difference;
+use crate::{Error, ErrorKind, Tensor, Tree};
+use std::panic::Location;
+use std::sync::Arc;
+
+/// A function whose derivative in reverse mode is `backward`: `forward` returns the value and whatever `backward` needs, and
+/// `backward` makes the cotangent of the input from that and the cotangent of the output.
+///
+/// Forward mode transposes `backward`, which is linear in the cotangent; where it is not, as when it clips, forward mode takes
+/// its derivative at zero. What the closures capture is a constant to the rule.
+///
+/// The rule is the derivative of the output to every transform, at every order. What `forward` leaves besides its inputs and outputs
+/// has the derivative of the operations that made it, and `backward` that of its own.
+///
+/// ```
+/// use wengert::prelude::*;
+/// // log(1 + e^x), whose derivative as written would overflow.
+/// let softplus = custom_vjp(
+///     |x: &Tensor| ((x.exp() + 1.0).log(), x.clone()),
+///     |x: &Tensor, dy: &Tensor| dy * x.sigmoid(),
+/// );
+/// assert_eq!(grad(|x: &Tensor| softplus(x))(&Tensor::from(1000.0)).item(), 1.0);
+/// ```
+///
+/// Identities that change the gradient alone:
+///
+/// ```
+/// use wengert::prelude::*;
+/// let clip = custom_vjp(|x: &Tensor| (x.clone(), ()), |_: &(), dy: &Tensor| dy.clamp(-1.0, 1.0));
+/// let reverse = custom_vjp(|x: &Tensor| (x.clone(), ()), |_: &(), dy: &Tensor| -dy);
+/// let scale = custom_vjp(|x: &Tensor| (x.clone(), ()), |_: &(), dy: &Tensor| dy * 0.1);
+/// let slope = |f: &dyn Fn(&Tensor) -> Tensor| grad(|x: &Tensor| f(x) * 5.0)(&Tensor::from(2.0)).item();
+/// assert_eq!((slope(&clip), slope(&reverse), slope(&scale)), (1.0, -5.0, 0.5));
+///
+/// // A step whose slope is taken for 1: y^2 has the slope 2 y, and that the slope 2.
+/// let rounded = custom_vjp(|x: &Tensor| (x.round(), ()), |_: &(), dy: &Tensor| dy.clone());
+/// let square = |x: &Tensor| rounded(x).square();
+/// let x = Tensor::from(2.8);
+/// assert_eq!((grad(square)(&x).item(), grad(grad(square))(&x).item()), (6.0, 2.0));
+/// ```
+#[track_caller]
+pub fn custom_vjp<X, Y, R>(
+    forward: impl Fn(&X) -> (Y, R) + Send + Sync + 'static,
+    backward: impl Fn(&R, &Y) -> X + Send + Sync + 'static,
+) -> impl Fn(&X) -> Y
+where
+    X: Tree + Send + Sync + 'static,
+    Y: Tree + Send + Sync + 'static,
+    R: Tree + Send + Sync + 'static,
+{
+    let line = location::resolve(Location::caller());
+    let closures = Arc::new((forward, backward));
+    move |x: &X| {
+        let call = vjp::Call::new(&closures, x);
+        let outputs = bind(call.function(), &x.leaves(), line).or_raise();
+        call.rebuilt(outputs)
+    }
+}
+
+/// A function whose derivative in forward mode is `rule`: the tangent of the output from the input, the output and the tangent
+/// of the input, in which it must be linear. Reverse mode transposes it. What the closures capture is a constant to the rule.
+///
+/// ```
+/// use wengert::prelude::*;
+/// let root = custom_jvp(|x: &Tensor| x.sqrt(), |_: &Tensor, y: &Tensor, dx: &Tensor| dx / (y * 2.0));
+/// assert_eq!(grad(|x: &Tensor| root(x))(&Tensor::from(4.0)).item(), 0.25);
+/// assert_eq!(jvp(|x: &Tensor| root(x), &Tensor::from(4.0), &Tensor::from(2.0)).1.item(), 0.5);
+/// ```
+#[track_caller]
+pub fn custom_jvp<X, Y>(
+    f: impl Fn(&X) -> Y + Send + Sync + 'static,
+    rule: impl Fn(&X, &Y, &X) -> Y + Send + Sync + 'static,
+) -> impl Fn(&X) -> Y
+where
+    X: Tree + Send + Sync + 'static,
+    Y: Tree + Send + Sync + 'static,
+{
+    let line = location::resolve(Location::caller());
+    let closures = Arc::new((f, rule));
+    move |x: &X| {
+        let call = jvp::Call::new(&closures, x);
+        let outputs = bind(call.function(), &x.leaves(), line).or_raise();
+        call.rebuilt(outputs)
+    }
+}
+
+/// The same tree, a constant to every transform that is running: no derivative passes in any mode.
+///
+/// ```
+/// use wengert::prelude::*;
+/// let f = |x: &Tensor| x * stop_gradient(x);
+/// assert_eq!(grad(f)(&Tensor::from(3.0)).item(), 3.0);
+/// ```
+#[track_caller]
+pub fn stop_gradient<X: Tree>(x: &X) -> X {
+    x.map_leaves(|leaf| if leaf.dtype().is_float() { leaf.detach() } else { leaf.clone() })
+}
+
+/// A call of a function.
+fn bind(function: Arc<dyn Function>, x: &[&Tensor], line: Line) -> Result<Vec<Tensor>, Error> {
+    let _scope = location::scope(line);
+    Ok(try_bind(&CUSTOM, attrs_of(function), x, line)?.into_vec())
+}
+
+/// A call of a function inside one of its own passes: on the levels below, where the same derivative holds.
+fn bind_below(function: Arc<dyn Function>, x: &[Tensor]) -> Vec<Tensor> {
+    crate::bind::bind(&CUSTOM, attrs_of(function), &x.iter().collect::<Vec<_>>()).into_vec()
+}
+
+/// A tree's structure, its leaves' numbers left out.
+pub(crate) fn form_of<T: Tree>(tree: &T) -> T {
+    tree.map_leaves(|_| Tensor::from(0.0))
+}
+
+fn owned<T: Tree>(tree: &T) -> Vec<Tensor> {
+    tree.leaves().into_iter().cloned().collect()
+}
+
+pub(crate) fn specs_of<T: Tree>(tree: &T) -> Vec<Spec> {
+    tree.leaves().into_iter().map(Tensor::spec).collect()
+}
+
+/// What a user's rule returned must fit what it is the derivative of.
+pub(crate) fn expect_form<T: Tree>(name: &str, what: &str, tree: &T, form: &T, specs: &[Spec]) -> Result<(), Error> {
+    if let Some(text) = difference(tree, form) {
+        return Err(Error::new(ErrorKind::Tree, name, format!("{what} has another structure: {text}")));
+    }
+    for ((path, leaf), spec) in tree.named_leaves().into_iter().zip(specs) {
+        if leaf.spec() != *spec {
+            let at = if path.is_empty() { String::new() } else { format!(" at '{path}'") };
+            return Err(Error::new(ErrorKind::Tree, name, format!("{what} is {}{at}, not {spec}", leaf.spec()))
+                .help("it has the shape and dtype of what it belongs to"));
+        }
+    }
+    Ok(())
+}

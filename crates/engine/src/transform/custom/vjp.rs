@@ -1,0 +1,286 @@
+//! A function whose cotangents are given.
+//!
+//! What `forward` leaves for `backward` depends on the input too, and a derivative of the derivative passes through it. So below a
+//! transform the call is made as [`Opened`], which returns what was left beside the output: the output has the derivative that the
+//! rule says, what was left the one of the operations that made it. What is left of inputs and outputs is no value of its own.
+
+use super::super::record::given;
+use super::{bind_below, expect_form, form_of, owned};
+use crate::custom::{Function, Residual, added};
+use crate::error::OrRaise;
+use crate::interp::custom;
+use crate::primitive::{Mask, Spec, SpecRef};
+use crate::program::identity;
+use crate::tensor::Value;
+use crate::{Tensor, Tree, jvp, vjp};
+use std::sync::{Arc, OnceLock};
+
+/// Both closures on an input of one structure.
+pub(super) struct Call<X, Y, R, F, B> {
+    closures: Arc<(F, B)>,
+    input: X,
+    /// The structures of the output and of what is left, once they are known.
+    seen: OnceLock<(Y, R)>,
+    sources: OnceLock<Vec<Source>>,
+}
+
+/// Where a leaf of what is left comes from.
+#[derive(Clone, Copy)]
+enum Source {
+    Input(usize),
+    Output(usize),
+    Own(usize),
+}
+
+fn sources(x: &[Tensor], y: &[Tensor], left: &[Tensor]) -> Vec<Source> {
+    let place = |tensors: &[Tensor], leaf| tensors.iter().position(|tensor| identity(tensor) == identity(leaf));
+    let mut own = 0;
+    let source = |leaf| match (place(x, leaf), place(y, leaf)) {
+        (Some(place), _) => Source::Input(place),
+        (None, Some(place)) => Source::Output(place),
+        (None, None) => {
+            own += 1;
+            Source::Own(own - 1)
+        }
+    };
+    left.iter().map(source).collect()
+}
+
+/// Whether no number is left that equals an input or output: it may be another that is equal by chance.
+fn is_clear(x: &[Tensor], y: &[Tensor], left: &[Tensor]) -> bool {
+    let numbers = left.iter().filter(|leaf| matches!(leaf.value, Value::One(_)));
+    let mut known = numbers.flat_map(|leaf| x.iter().chain(y).map(move |tensor| identity(tensor) == identity(leaf)));
+    !known.any(|is_equal| is_equal)
+}
+
+/// Specs of inputs and outputs, for those that get no derivative.
+struct Specs {
+    inputs: Vec<Spec>,
+    outputs: Vec<Spec>,
+}
+
+impl Specs {
+    fn of(inputs: &[Tensor], outputs: &[Tensor]) -> Specs {
+        let specs = |tensors: &[Tensor]| tensors.iter().map(Tensor::spec).collect();
+        Specs { inputs: specs(inputs), outputs: specs(outputs) }
+    }
+}
+
+fn zeros(specs: &[Spec]) -> Vec<Option<Tensor>> {
+    vec![None; specs.len()]
+}
+
+/// A tree of this form with these leaves, zeros where there is none.
+fn completed<T: Tree>(form: &T, specs: &[Spec], leaves: &[Option<Tensor>]) -> T {
+    let leaves = leaves.iter().zip(specs);
+    let leaves = leaves.map(|(leaf, spec)| leaf.clone().unwrap_or_else(|| Tensor::constant(0.0, spec)));
+    form.rebuild(leaves.collect::<Vec<_>>())
+}
+
+impl<X, Y, R, F, B> Call<X, Y, R, F, B>
+where
+    X: Tree + Send + Sync + 'static,
+    Y: Tree + Send + Sync + 'static,
+    R: Tree + Send + Sync + 'static,
+    F: Fn(&X) -> (Y, R) + Send + Sync + 'static,
+    B: Fn(&R, &Y) -> X + Send + Sync + 'static,
+{
+    pub fn new(closures: &Arc<(F, B)>, x: &X) -> Arc<Self> {
+        Arc::new(Call {
+            closures: closures.clone(),
+            input: form_of(x),
+            seen: OnceLock::new(),
+            sources: OnceLock::new(),
+        })
+    }
+
+    pub fn function(self: &Arc<Self>) -> Arc<dyn Function> {
+        Arc::new(Ruled(self.clone()))
+    }
+
+    pub fn rebuilt(&self, leaves: Vec<Tensor>) -> Y {
+        self.seen().0.rebuild(leaves)
+    }
+
+    fn seen(&self) -> &(Y, R) {
+        self.seen.get().expect("the function has run")
+    }
+
+    fn results(&self) -> usize {
+        self.seen().0.leaves().len()
+    }
+
+    /// The output and what is left.
+    fn run(&self, x: &[Tensor]) -> (Vec<Tensor>, Vec<Tensor>) {
+        let (y, left) = (self.closures.0)(&self.input.rebuild(x.iter().cloned()));
+        self.seen.get_or_init(|| (form_of(&y), form_of(&left)));
+        (owned(&y), owned(&left))
+    }
+
+    /// The outputs of an opened call: the output, and what is left that is neither input nor output.
+    fn open(&self, x: &[Tensor]) -> Vec<Tensor> {
+        let (mut outputs, left) = self.run(x);
+        let sources = self.sources.get_or_init(|| match is_clear(x, &outputs, &left) {
+            true => sources(x, &outputs, &left),
+            false => self.sources_by_trial(x),
+        });
+        let own = left.into_iter().zip(sources).filter(|(_, source)| matches!(source, Source::Own(_)));
+        outputs.extend(own.map(|(leaf, _)| leaf));
+        outputs
+    }
+
+    fn sources_by_trial(&self, x: &[Tensor]) -> Vec<Source> {
+        let mut found = Vec::new();
+        let run = |x: &[Tensor]| {
+            let (y, left) = self.run(x);
+            found = sources(x, &y, &left);
+            y
+        };
+        let specs: Vec<SpecRef<'_>> = x.iter().map(|x| x.value.spec_ref()).collect();
+        custom::trial(run, &specs);
+        found
+    }
+
+    /// What is left, of inputs and of the outputs of an opened call.
+    fn left(&self, x: &[Tensor], outputs: &[Tensor]) -> Vec<Tensor> {
+        let results = self.results();
+        let from = |source: &Source| match *source {
+            Source::Input(place) => x[place].clone(),
+            Source::Output(place) => outputs[place].clone(),
+            Source::Own(place) => outputs[results + place].clone(),
+        };
+        self.sources.get().expect("the call was opened").iter().map(from).collect()
+    }
+
+    fn pull(&self, left: &[Tensor], specs: &Specs, cotangents: &[Option<Tensor>]) -> Vec<Option<Tensor>> {
+        let cotangent = completed(&self.seen().0, &specs.outputs, cotangents);
+        let pulled = (self.closures.1)(&self.seen().1.rebuild(left.iter().cloned()), &cotangent);
+        expect_form("custom_vjp", "what `backward` returned", &pulled, &self.input, &specs.inputs).or_raise();
+        given(&pulled)
+    }
+
+    fn push(&self, left: &[Tensor], specs: &Specs, tangents: &[Option<Tensor>]) -> Vec<Option<Tensor>> {
+        let left = self.seen().1.rebuild(left.iter().cloned());
+        let zero = completed(&self.seen().0, &specs.outputs, &zeros(&specs.outputs));
+        let (_, transposed) = vjp(|cotangent: &Y| (self.closures.1)(&left, cotangent), &zero);
+        let pushed = transposed.call_named(&completed(&self.input, &specs.inputs, tangents));
+        pushed.into_iter().map(|(_, tangent)| tangent).collect()
+    }
+}
+
+/// The output as a function of leaves.
+struct Ruled<X, Y, R, F, B>(Arc<Call<X, Y, R, F, B>>);
+
+impl<X, Y, R, F, B> Function for Ruled<X, Y, R, F, B>
+where
+    X: Tree + Send + Sync + 'static,
+    Y: Tree + Send + Sync + 'static,
+    R: Tree + Send + Sync + 'static,
+    F: Fn(&X) -> (Y, R) + Send + Sync + 'static,
+    B: Fn(&R, &Y) -> X + Send + Sync + 'static,
+{
+    fn name(&self) -> &'static str {
+        "custom_vjp"
+    }
+
+    fn call(&self, x: &[Tensor]) -> Vec<Tensor> {
+        self.0.run(x).0
+    }
+
+    fn forward(&self, x: &[Tensor]) -> (Vec<Tensor>, Residual) {
+        let (y, tensors) = match x.iter().all(Tensor::is_plain) {
+            true => self.0.run(x),
+            false => {
+                let mut outputs = bind_below(Arc::new(Opened(self.0.clone())), x);
+                let left = self.0.left(x, &outputs);
+                outputs.truncate(self.0.results());
+                (outputs, left)
+            }
+        };
+        let specs = Specs::of(x, &y);
+        (y, Residual { tensors, form: Arc::new(specs) })
+    }
+
+    fn pull(&self, residual: &Residual, cotangents: &[Option<Tensor>], _wanted: Mask) -> Vec<Option<Tensor>> {
+        self.0.pull(&residual.tensors, specs(residual), cotangents)
+    }
+
+    fn push(&self, residual: &Residual, tangents: &[Option<Tensor>]) -> Vec<Option<Tensor>> {
+        self.0.push(&residual.tensors, specs(residual), tangents)
+    }
+}
+
+fn specs(residual: &Residual) -> &Specs {
+    residual.form.downcast_ref().expect("a residual of this function")
+}
+
+/// The output, and what is left that is neither input nor output, as a function of leaves.
+struct Opened<X, Y, R, F, B>(Arc<Call<X, Y, R, F, B>>);
+
+impl<X, Y, R, F, B> Opened<X, Y, R, F, B>
+where
+    X: Tree + Send + Sync + 'static,
+    Y: Tree + Send + Sync + 'static,
+    R: Tree + Send + Sync + 'static,
+    F: Fn(&X) -> (Y, R) + Send + Sync + 'static,
+    B: Fn(&R, &Y) -> X + Send + Sync + 'static,
+{
+    /// Inputs, what is left for the rule, and how many outputs are results.
+    fn parts<'r>(&self, residual: &'r Residual) -> (&'r [Tensor], Vec<Tensor>, usize) {
+        let (x, outputs) = residual.tensors.split_at(specs(residual).inputs.len());
+        (x, self.0.left(x, outputs), specs(residual).outputs.len())
+    }
+
+    fn own(&self, x: &[Tensor]) -> Vec<Tensor> {
+        self.0.open(x).split_off(self.0.results())
+    }
+}
+
+impl<X, Y, R, F, B> Function for Opened<X, Y, R, F, B>
+where
+    X: Tree + Send + Sync + 'static,
+    Y: Tree + Send + Sync + 'static,
+    R: Tree + Send + Sync + 'static,
+    F: Fn(&X) -> (Y, R) + Send + Sync + 'static,
+    B: Fn(&R, &Y) -> X + Send + Sync + 'static,
+{
+    fn name(&self) -> &'static str {
+        "custom_vjp"
+    }
+
+    fn call(&self, x: &[Tensor]) -> Vec<Tensor> {
+        self.0.open(x)
+    }
+
+    fn forward(&self, x: &[Tensor]) -> (Vec<Tensor>, Residual) {
+        let outputs = bind_below(Arc::new(Opened(self.0.clone())), x);
+        let tensors = x.iter().chain(&outputs).cloned().collect();
+        let specs = Specs::of(x, &outputs[..self.0.results()]);
+        (outputs, Residual { tensors, form: Arc::new(specs) })
+    }
+
+    fn pull(&self, residual: &Residual, cotangents: &[Option<Tensor>], _wanted: Mask) -> Vec<Option<Tensor>> {
+        let (x, left, results) = self.parts(residual);
+        let (of_results, of_own) = cotangents.split_at(results);
+        let mut pulled = vec![None; x.len()];
+        if of_results.iter().any(Option::is_some) {
+            pulled = self.0.pull(&left, specs(residual), of_results);
+        }
+        if of_own.iter().any(Option::is_some) {
+            let (own, pullback) = vjp(|x: &Vec<Tensor>| self.own(x), &x.to_vec());
+            let seeds = own.iter().zip(of_own).map(|(own, seed)| seed.clone().unwrap_or_else(|| own.zeros_like()));
+            let more = pullback.call_named(&seeds.collect());
+            pulled = pulled.into_iter().zip(more).map(|(sum, (_, more))| added(sum, more)).collect();
+        }
+        pulled
+    }
+
+    fn push(&self, residual: &Residual, tangents: &[Option<Tensor>]) -> Vec<Option<Tensor>> {
+        let (x, left, _) = self.parts(residual);
+        let mut pushed = self.0.push(&left, specs(residual), tangents);
+        let dx = x.iter().zip(tangents).map(|(x, dx)| dx.clone().unwrap_or_else(|| x.zeros_like())).collect();
+        let (_, own) = jvp(|x: &Vec<Tensor>| self.own(x), &x.to_vec(), &dx);
+        pushed.extend(own.into_iter().map(|own| own.dtype().is_float().then_some(own)));
+        pushed
+    }
+}
