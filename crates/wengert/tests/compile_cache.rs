@@ -105,7 +105,7 @@ fn every_trace_and_every_plan_is_reported_with_what_changed() {
     for part in ["traced '0': f64[2], '1': f64[2]", "equations traced in", " ms", "the first signature"] {
         assert!(texts[0].contains(part), "{part}: {}", texts[0]);
     }
-    for part in ["planned in", "equations,", "after passes", "1 kernels"] {
+    for part in ["planned in", "equations,", "after passes", "1 kernel,"] {
         assert!(texts[1].contains(part), "{part}: {}", texts[1]);
     }
     assert!(texts[2].contains("new: '0' was f64[2] and is f64[3, 2]") && !texts[2].contains("'1' was"), "{}", texts[2]);

@@ -244,7 +244,7 @@ fn a_function_that_does_something_else_when_traced_again_is_an_error() {
             Box::new(|x| if next() % 2 == 0 { [x.sin(), x.cos()][0].clone() } else { (x.sin(), x.cos()).1 }),
         ),
         (
-            "equation",
+            "in a body of equation 0, `c: f64[]",
             Box::new(|x| {
                 scan(|h: &Tensor, x: &Tensor| (h + x * f64::from(next()), h.clone()), &Tensor::from(0.0), x).0
             }),
@@ -278,6 +278,22 @@ fn a_function_that_does_something_else_when_traced_again_is_an_error() {
     });
     let error = error_of(|| step.checked().call(&mut Tensor::from(1.0), &Tensor::from(1.0)));
     assert_eq!(*error.kind(), ErrorKind::Retraced, "{error}");
+    let uneven = compile(|x: &Tensor| if next() % 2 == 0 { (x.clone(), None) } else { (x.clone(), Some(x.clone())) });
+    let error = error_of(|| uneven.checked().call(&x));
+    assert!(
+        error.message().contains("returns other variables") || error.message().contains("here on the right: 1"),
+        "{error}"
+    );
+    let counted = compile(|x: &Tensor| Counted { value: x.exp(), count: next() });
+    let error = error_of(|| counted.checked().call(&x));
+    assert!(error.message().contains("here on the right: count: "), "{error}");
+}
+
+#[derive(Tree, Clone)]
+struct Counted {
+    value: Tensor,
+    #[tree(static)]
+    count: i32,
 }
 
 #[derive(Tree, Clone)]

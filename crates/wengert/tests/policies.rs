@@ -603,3 +603,27 @@ fn far_out_slopes_and_quotients_are_right() {
         assert_eq!(Tensor::from(x).floor_divide(y).item(), quotient, "{x} by {y}");
     }
 }
+
+#[test]
+fn a_side_that_is_not_taken_has_no_second_derivative_in_any_mode() {
+    // x log x for x > 0: slope log x + 1, curvature 1 / x; 0 elsewhere, where the logarithm is NaN.
+    let f = |x: &Tensor| x.gt(0.0).where_(x * x.log(), 0.0).sum();
+    let x = Tensor::from([-2.0, 0.5, 4.0]);
+    let curvature = Tensor::from([0.0, 2.0, 0.25]);
+    let (one, slope) = (x.ones_like(), |x: &Tensor| grad(f)(x));
+    let staged = compile(f);
+    let tangent = |x: &Tensor| jvp(f, x, &Tensor::from([1.0, 1.0, 1.0])).1;
+    let found = [
+        ("forward over reverse", hvp(f, &x, &one)),
+        ("reverse over reverse", vhp(f, &x, &one)),
+        ("reverse twice", grad(|x: &Tensor| slope(x).sum())(&x)),
+        ("the gradient of a tangent", grad(tangent)(&x)),
+        ("the diagonal of the Hessian", hessian(f)(&x).diagonal()),
+        ("compiled", hvp(|x: &Tensor| staged.call(x), &x, &one)),
+        ("all compiled", compile(|x: &Tensor| hvp(f, x, &Tensor::from([1.0, 1.0, 1.0]))).call(&x)),
+    ];
+    for (way, found) in found {
+        assert_eq!(found, curvature, "{way}");
+    }
+    assert_eq!(jvp(tangent, &x, &one).1.item(), 2.25);
+}

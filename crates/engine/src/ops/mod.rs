@@ -253,6 +253,7 @@ primitives! {
     }
     internal {
         guarded_mul: GUARDED_MUL;
+        zero_mul: ZERO_MUL;
         slope: SLOPE;
         stop_gradient: STOP_GRADIENT;
         barrier: BARRIER;

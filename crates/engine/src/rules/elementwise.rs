@@ -118,6 +118,8 @@ pub(crate) struct SlopeExpression {
     pub needs: Needs,
     /// Whether the slope is what it is computed from, as that of a product.
     pub is_source: bool,
+    /// Whether a zero on either side stays one beside NaN too.
+    pub keeps_both: bool,
     pub tensor: fn(&[&Tensor], Parameters<f64>) -> Tensor,
     pub f64: SlopeLoops<f64>,
     pub f32: SlopeLoops<f32>,
@@ -240,6 +242,12 @@ pub(crate) fn guarded<T: Compute>(g: T, s: T) -> T {
     if g == T::ZERO || (s == T::ZERO && ((g < T::ZERO) | (g > T::ZERO))) { T::ZERO } else { g * s }
 }
 
+/// `a * b`, but a zero on either side stays zero beside NaN too.
+#[inline(always)]
+pub(crate) fn both<T: Compute>(a: T, b: T) -> T {
+    if (a == T::ZERO) | (b == T::ZERO) { T::ZERO } else { a * b }
+}
+
 /// One copy for all slopes that come from functions over slices.
 fn scale_slices<T: Compute>(g: &[T], s: &[T], out: &mut [T]) {
     loop2(g, s, out, guarded::<T>);
@@ -297,7 +305,8 @@ fn scaled(
         {
             return product;
         }
-        return g.guarded_mul(&(slope.tensor)(&saved, p));
+        let slopes = (slope.tensor)(&saved, p);
+        return if slope.keeps_both { g.zero_mul(&slopes) } else { g.guarded_mul(&slopes) };
     }
     if let Some(product) = scaled_directly(slope, &g.value, &saved[0].value, &saved[saved.len() - 1].value, p) {
         return product;

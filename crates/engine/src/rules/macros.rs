@@ -8,29 +8,34 @@
 ///
 /// `slices: cos_slice(x)` after the expression names a function over slices for the loops, where the expression itself
 /// would not become vector code; it is called with the slices or parameters named and the output.
+/// `slope!(both |g: operand 0| g)` is one that a zero of either side, cotangent or slope, keeps zero whatever the other is.
 /// `tensor: ..` gives another expression in Tensor operations, where the numbers take a way of their own.
 macro_rules! slope {
     (zero) => { $crate::rules::Slope::Zero };
     (one) => { $crate::rules::Slope::One };
     (minus_one) => { $crate::rules::Slope::MinusOne };
     (parameter $place:literal) => { $crate::rules::Slope::Parameter($place) };
+    (both |$a:ident: $ka:ident $ia:literal| $expression:expr) => {
+        $crate::rules::slope!(@make both [$ka $ia] |$a, _unused| [] $expression; [] $expression)
+    };
     (|$a:ident: $ka:ident $ia:literal $(; $($p:ident),+)?| $expression:expr $(, slices: $f:ident($($v:ident),+))?) => {
-        $crate::rules::slope!(@make [$ka $ia] |$a, _unused| [$($($p),+)?] $expression; [$($f($($v),+))?] $expression)
+        $crate::rules::slope!(@make guarded [$ka $ia] |$a, _unused| [$($($p),+)?] $expression; [$($f($($v),+))?] $expression)
     };
     (|$a:ident: $ka:ident $ia:literal, $b:ident: $kb:ident $ib:literal $(; $($p:ident),+)?| $expression:expr $(, slices: $f:ident($($v:ident),+))?) => {
-        $crate::rules::slope!(@make [$ka $ia, $kb $ib] |$a, $b| [$($($p),+)?] $expression; [$($f($($v),+))?] $expression)
+        $crate::rules::slope!(@make guarded [$ka $ia, $kb $ib] |$a, $b| [$($($p),+)?] $expression; [$($f($($v),+))?] $expression)
     };
     (|$a:ident: $ka:ident $ia:literal $(; $($p:ident),+)?| $expression:expr $(, slices: $f:ident($($v:ident),+))?, tensor: $tensor:expr) => {
-        $crate::rules::slope!(@make [$ka $ia] |$a, _unused| [$($($p),+)?] $expression; [$($f($($v),+))?] $tensor)
+        $crate::rules::slope!(@make guarded [$ka $ia] |$a, _unused| [$($($p),+)?] $expression; [$($f($($v),+))?] $tensor)
     };
     (|$a:ident: $ka:ident $ia:literal, $b:ident: $kb:ident $ib:literal $(; $($p:ident),+)?| $expression:expr $(, slices: $f:ident($($v:ident),+))?, tensor: $tensor:expr) => {
-        $crate::rules::slope!(@make [$ka $ia, $kb $ib] |$a, $b| [$($($p),+)?] $expression; [$($f($($v),+))?] $tensor)
+        $crate::rules::slope!(@make guarded [$ka $ia, $kb $ib] |$a, $b| [$($($p),+)?] $expression; [$($f($($v),+))?] $tensor)
     };
-    (@make [$($kind:ident $place:literal),+] |$a:ident, $b:ident| $p:tt $expression:expr; $slices:tt $tensor:expr) => {
+    (@make $guard:ident [$($kind:ident $place:literal),+] |$a:ident, $b:ident| $p:tt $expression:expr; $slices:tt $tensor:expr) => {
         $crate::rules::Slope::Expression($crate::rules::SlopeExpression {
             sources: &[$($crate::rules::slope!(@source $kind $place)),+],
             needs: $crate::rules::Needs::of(&[$($crate::rules::slope!(@source $kind $place)),+]),
             is_source: $crate::rules::is_same(stringify!($expression), stringify!($a)),
+            keeps_both: $crate::rules::is_same(stringify!($guard), "both"),
             tensor: |saved, p| {
                 #[allow(unused_imports)]
                 use $crate::rules::formula::tensor::*;
@@ -38,23 +43,23 @@ macro_rules! slope {
                 $crate::rules::parameters!(p; $p);
                 $crate::rules::formula::IntoSlope::into_slope($tensor)
             },
-            f64: $crate::rules::slope!(@loops f64, |$a, $b| $p $slices $expression),
-            f32: $crate::rules::slope!(@loops f32, |$a, $b| $p $slices $expression),
+            f64: $crate::rules::slope!(@loops $guard f64, |$a, $b| $p $slices $expression),
+            f32: $crate::rules::slope!(@loops $guard f32, |$a, $b| $p $slices $expression),
         })
     };
     (@source operand $position:literal) => { $crate::rules::Source::Operand($position) };
     (@source output $position:literal) => { $crate::rules::Source::Output($position) };
-    (@loops $t:ty, |$a:ident, $b:ident| $p:tt [] $expression:expr) => {
+    (@loops $guard:ident $t:ty, |$a:ident, $b:ident| $p:tt [] $expression:expr) => {
         $crate::rules::SlopeLoops::<$t> {
-            one: |g, $a, $b, p| $crate::rules::slope!(@body g, p; $p $expression),
+            one: |g, $a, $b, p| $crate::rules::slope!(@body $guard g, p; $p $expression),
             slices: |g, a, b, out, p| wengert_kernels::map::loop3(g, a, b, out, #[inline(always)] |g: $t, $a: $t, $b: $t| {
-                $crate::rules::slope!(@body g, p; $p $expression)
+                $crate::rules::slope!(@body $guard g, p; $p $expression)
             }),
         }
     };
-    (@loops $t:ty, |$a:ident, $b:ident| $p:tt [$f:ident($($v:ident),+)] $expression:expr) => {
+    (@loops $guard:ident $t:ty, |$a:ident, $b:ident| $p:tt [$f:ident($($v:ident),+)] $expression:expr) => {
         $crate::rules::SlopeLoops::<$t> {
-            one: |g, $a, $b, p| $crate::rules::slope!(@body g, p; $p $expression),
+            one: |g, $a, $b, p| $crate::rules::slope!(@body $guard g, p; $p $expression),
             slices: |g, $a, $b, out, p| $crate::rules::scaled_by_tiles(g, out, |range, slopes| {
                 #[allow(unused_imports)]
                 use $crate::rules::formula::native::*;
@@ -65,11 +70,11 @@ macro_rules! slope {
             }),
         }
     };
-    (@body $g:ident, $v:ident; $p:tt $expression:expr) => {{
+    (@body $guard:ident $g:ident, $v:ident; $p:tt $expression:expr) => {{
         #[allow(unused_imports)]
         use $crate::rules::formula::native::*;
         $crate::rules::parameters!($v; $p);
-        $crate::rules::guarded($g, $expression)
+        $crate::rules::$guard($g, $expression)
     }};
 }
 pub(crate) use slope;

@@ -27,8 +27,8 @@ pub(crate) use axes::{along_axis, as_given, at_least_vector, checked_axes, check
 pub(crate) use batching::align_batch;
 pub use elementwise::Elementwise;
 pub(crate) use elementwise::{
-    Domain, Edges, Loops, Needs, Parameters, Slope, SlopeExpression, SlopeLoops, Source, TILE, away_from, guarded,
-    is_same, narrow, scaled_by_tiles,
+    Domain, Edges, Loops, Needs, Parameters, Slope, SlopeExpression, SlopeLoops, Source, TILE, away_from, both,
+    guarded, is_same, narrow, scaled_by_tiles,
 };
 pub(crate) use fused::{Fused, FusedOp};
 pub(crate) use lanes::lane;

@@ -91,7 +91,12 @@ pub(super) fn imperative(trial: &mut Trial, subject: &Subject<'_>) {
         for &output in &subject.float_outputs {
             let own = leaves();
             let y = subject.call(&replaced(&subject.operands, &active, &own)).swap_remove(output);
-            trial.holds(here, y.requires_grad(), || format!("{by}, output {output} does not require a gradient"));
+            if !y.requires_grad() {
+                let moved: Vec<Tensor> = x.iter().zip(directions(&x, 0.3)).map(|(x, v)| x + v * 0.01).collect();
+                let elsewhere = subject.call(&replaced(&subject.operands, &active, &moved)).swap_remove(output);
+                trial.holds(here, y == elsewhere, || format!("{by}, output {output} does not require a gradient"));
+                continue;
+            }
             let u = &subject.cotangents[output];
             y.backward_with(Backward::new().seed(u));
             let (_, pullback) = vjp(subject.function(&active, &[output]), &x);

@@ -1,7 +1,7 @@
 //! guarded_mul - product that keeps zeros.   z = g s, and 0 where g is 0, whatever s is, or s is 0 and g is infinite.
 //!
-//! dz = guarded_mul(dg, s) + guarded_mul(ds, g): the derivative of the product, not of a choice, so second derivatives are
-//! right where a first one vanishes. Rules use it for elementwise slopes, never inside contractions. Its price: at 0,
+//! dz = guarded_mul(dg, s) + zero_mul(ds, g): the derivative of the product, not of a choice, so second derivatives are
+//! right where a first one vanishes, and where g is 0 no derivative of s matters. Rules use it for elementwise slopes, never inside contractions. Its price: at 0,
 //! sqrt(x)^2 has gradient 0 where NaN or 1 might be argued.
 
 use crate::autograd::modes;
@@ -43,8 +43,8 @@ fn note_guarded(g: &Tensor, slope: &Tensor) {
 elementwise! {
     GUARDED_MUL = "guarded_mul",
     value: |g, s| crate::rules::guarded(g, s),
-    slopes: [slope!(|s: operand 1| s), slope!(|g: operand 0| g)],
-    rule: "dg = guarded_mul(dz, s), ds = guarded_mul(dz, g)",
+    slopes: [slope!(|s: operand 1| s), slope!(both |g: operand 0| g)],
+    rule: "dg = guarded_mul(dz, s), ds = zero_mul(dz, g)",
     reference: |g, s| if g == 0.0 || (s == 0.0 && !g.is_nan()) { 0.0 } else { s / (1.0 / g) },
     domain: Reals,
     edges: &[(0.0, f64::INFINITY, 0.0), (0.0, f64::NAN, 0.0), (f64::INFINITY, 0.0, 0.0)],

@@ -104,7 +104,7 @@ impl Tree for Key {
 #[track_caller]
 pub(crate) fn expect_open_key(name: &str, key: &Key) {
     if modes::is_tracing() && key.words.is_plain() {
-        let message = "a key from outside would freeze its numbers in the compiled program";
+        let message = "a key that is no input would freeze its numbers in the compiled program";
         Error::new(ErrorKind::Traced, name, message)
             .help("make the key an input of the compiled function: a key is a tree")
             .raise();

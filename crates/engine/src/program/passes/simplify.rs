@@ -67,6 +67,13 @@ pub(super) static RULES: &[Rule] = &[
         .up_to(Equality::Zeros),
     Rule::new("guarded_mul(neg(g), s) = neg(guarded_mul(g, s))").up_to(Equality::Zeros),
     Rule::new("guarded_mul(g, neg(s)) = neg(guarded_mul(g, s))").up_to(Equality::Zeros),
+    Rule::new("zero_mul(1, b) = b").up_to(Equality::Zeros),
+    Rule::new("zero_mul(a, 1) = a").up_to(Equality::Zeros),
+    Rule::new("zero_mul(a, c) = mul(a, c) for a finite number c that is not 0, on either side")
+        .by(guarded_by_number)
+        .up_to(Equality::Zeros),
+    Rule::new("zero_mul(neg(a), b) = neg(zero_mul(a, b))").up_to(Equality::Zeros),
+    Rule::new("zero_mul(a, neg(b)) = neg(zero_mul(a, b))").up_to(Equality::Zeros),
     Rule::new("select_bits(g, pack_positive(x)) = where(compare[gt](x, 0), g, 0)").by(select_positive),
     Rule::new("compare[gt](x, 0) = compare[gt](relu(x), 0) for a relu that is there").by(compare_relu),
     // Choices.

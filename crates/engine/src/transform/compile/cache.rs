@@ -51,18 +51,26 @@ fn milliseconds(time: Duration) -> String {
     format!("{:.2} ms", time.as_secs_f64() * 1e3)
 }
 
+fn counted(count: usize, noun: &str) -> String {
+    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
+}
+
 impl fmt::Display for SignatureSummary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let leaves = self.leaves.iter().map(|(path, spec)| format!("'{path}': {spec}"));
         let structure = self.structure.iter().map(|(path, word)| format!("'{path}': {word}"));
         let words: Vec<String> = leaves.chain(structure).collect();
-        let times = if self.calls == 1 { "once".into() } else { format!("{} times", self.calls) };
-        write!(f, "{}; called {times}; ", words.join(", "))?;
-        write!(f, "{} equations traced in {}", self.equations, milliseconds(self.trace_time))?;
+        write!(f, "{}; ", words.join(", "))?;
+        match self.calls {
+            0 => {}
+            1 => write!(f, "called once; ")?,
+            calls => write!(f, "called {calls} times; ")?,
+        }
+        write!(f, "{} traced in {}", counted(self.equations, "equation"), milliseconds(self.trace_time))?;
         let planned = (self.optimised, self.kernels, self.workspace_bytes, self.compile_time);
         let (Some(equations), Some(kernels), Some(bytes), Some(time)) = planned else { return Ok(()) };
-        let time = milliseconds(time);
-        write!(f, ", {equations} after passes, {kernels} kernels planned in {time}, {bytes} bytes of workspace")
+        let (kernels, time) = (counted(kernels, "kernel"), milliseconds(time));
+        write!(f, ", {equations} after passes, {kernels} planned in {time}, {bytes} bytes of workspace")
     }
 }
 
@@ -95,7 +103,8 @@ impl Record {
     pub fn planned(&self, before: usize, planned: Planned) {
         if is_heard() {
             let Planned { time, equations, kernels, workspace_bytes } = planned;
-            let after = format!("{before} equations, {equations} after passes, {kernels} kernels");
+            let (before, kernels) = (counted(before, "equation"), counted(kernels, "kernel"));
+            let after = format!("{before}, {equations} after passes, {kernels}");
             let time = milliseconds(time);
             say(&format!("{}: planned in {time}: {after}, {workspace_bytes} bytes of workspace", place(self.line)));
         }

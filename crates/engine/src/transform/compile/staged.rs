@@ -10,6 +10,7 @@ use crate::ops::control::call::{call, pullback};
 use crate::primitive::Spec;
 use crate::program::{Program, ProgramAttr, Split, hoisted, recaptured, stage};
 use crate::tensor::Value;
+use crate::tree::difference;
 use crate::{DType, Error, ErrorKind, Tensor, Tree, TreePath};
 use std::cell::Cell;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -223,9 +224,10 @@ impl<S: Tree, Y: Tree> Staged<S, Y> {
         if let Some(error) = twice::difference(&self.program, &again.program) {
             error.at(line).raise();
         }
-        if (&self.state_structure.0, &self.output_structure.0) != (&again.state_structure.0, &again.output_structure.0)
-        {
-            let message = "the function returns another structure when it is traced again";
+        let state = difference(&self.state, &again.state).map(|text| format!("the state at {text}"));
+        if let Some(text) = state.or_else(|| difference(&self.output, &again.output)) {
+            let message =
+                format!("the function returns another structure when it is traced again, here on the right: {text}");
             Error::new(ErrorKind::Retraced, "compile", message).at(line).raise();
         }
     }

@@ -1,6 +1,6 @@
 //! Tracing twice: a function that is staged does the same whenever it is traced.
 
-use crate::location;
+use crate::location::{self, Line};
 use crate::primitive::{Attr, Attrs};
 use crate::program::{Equation, Program, Var};
 use crate::tensor::Value;
@@ -16,18 +16,35 @@ pub(super) fn is_asked() -> bool {
 
 /// What two traces of one function differ in.
 pub(super) fn difference(first: &Program, second: &Program) -> Option<Error> {
+    let Difference { what, line } = found(first, second)?;
+    let message = format!("the function does something else when it is traced again: {what}");
+    let error = Error::new(ErrorKind::Retraced, "compile", message)
+        .help("make what changes an input: counters, random numbers of the host and the order of a HashMap are frozen by a trace");
+    Some(line.into_iter().fold(error, Error::at))
+}
+
+/// In words, and the line of an equation that differs.
+struct Difference {
+    what: String,
+    line: Option<Line>,
+}
+
+fn found(first: &Program, second: &Program) -> Option<Difference> {
+    let told_by = |what: String, equation: &Equation| Some(Difference { what, line: equation.line });
     let mut pairs = Pairs { first, second, known: vec![None; first.variables()] };
     for (a, b) in first.inputs().iter().zip(second.inputs()) {
         pairs.known[a.index()] = Some(*b);
     }
     for (number, (a, b)) in first.equations().iter().zip(second.equations()).enumerate() {
         if let Some(constants) = pairs.differing_constant(&a.inputs, &b.inputs) {
-            let message = format!("the constant of equation {number}, {}, {constants}", told(second, b));
-            return Some(error(&message, Some(b)));
+            return told_by(format!("the constant of equation {number}, {}, {constants}", told(second, b)), b);
         }
-        if !pairs.same_equation(a, b) {
-            let message = format!("equation {number} was {} and is now {}", told(first, a), told(second, b));
-            return Some(error(&message, Some(b)));
+        if !pairs.same_call(a, b) {
+            return told_by(format!("equation {number} was {} and is now {}", told(first, a), told(second, b)), b);
+        }
+        if let Some(Difference { what, line }) = in_bodies(&a.attrs, &b.attrs) {
+            let what = format!("in a body of equation {number}, {}, {what}", told(second, b));
+            return Some(Difference { what, line: line.or(b.line) });
         }
     }
     let (before, now) = (first.equations().len(), second.equations().len());
@@ -35,21 +52,20 @@ pub(super) fn difference(first: &Program, second: &Program) -> Option<Error> {
         let (program, all) = if now > before { (second, second.equations()) } else { (first, first.equations()) };
         let extra = &all[before.min(now)];
         let message = format!("it had {before} equations and has {now} now; one has {} besides", told(program, extra));
-        return Some(error(&message, Some(extra)));
+        return told_by(message, extra);
     }
     if let Some(constants) = pairs.differing_constant(first.outputs(), second.outputs()) {
-        return Some(error(&format!("what it returns is a constant that {constants}"), None));
+        return Some(Difference { what: format!("what it returns is a constant that {constants}"), line: None });
     }
     let same = first.outputs().len() == second.outputs().len()
         && first.outputs().iter().zip(second.outputs()).all(|(a, b)| pairs.known[a.index()] == Some(*b));
-    if same { None } else { Some(error("it returns other variables of the same equations", None)) }
+    let other = || Difference { what: "it returns other variables of the same equations".into(), line: None };
+    (!same).then(other)
 }
 
-fn error(message: &str, equation: Option<&Equation>) -> Error {
-    let message = format!("the function does something else when it is traced again: {message}");
-    let error = Error::new(ErrorKind::Retraced, "compile", message)
-        .help("make what changes an input: counters, random numbers of the host and the order of a HashMap are frozen by a trace");
-    equation.and_then(|equation| equation.line).into_iter().fold(error, Error::at)
+/// What the programs that two calls carry differ in.
+fn in_bodies(a: &Attrs, b: &Attrs) -> Option<Difference> {
+    a.bodies().zip(b.bodies()).find_map(|((_, a), (_, b))| found(a, b))
 }
 
 fn told(program: &Program, equation: &Equation) -> String {
@@ -86,7 +102,8 @@ impl Pairs<'_> {
         None
     }
 
-    fn same_equation(&mut self, a: &Equation, b: &Equation) -> bool {
+    /// Whether two equations make the same call, but for what is in its bodies.
+    fn same_call(&mut self, a: &Equation, b: &Equation) -> bool {
         let reads = a.inputs.len() == b.inputs.len()
             && a.inputs.iter().zip(&b.inputs).all(|(a, b)| self.known[a.index()] == Some(*b));
         let writes = a.outputs.len() == b.outputs.len()
@@ -102,9 +119,7 @@ impl Pairs<'_> {
 fn same_attrs(a: &Attrs, b: &Attrs) -> bool {
     let same = |(a, b): (&(&'static str, Attr), &(&'static str, Attr))| match (&a.1, &b.1) {
         (Attr::Function(a), Attr::Function(b)) => format!("{a:?}") == format!("{b:?}"),
-        (Attr::Programs(a), Attr::Programs(b)) => {
-            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| difference(a, b).is_none())
-        }
+        (Attr::Programs(a), Attr::Programs(b)) => a.len() == b.len(),
         _ => a == b,
     };
     a.iter().count() == b.iter().count() && a.iter().zip(b.iter()).all(same)
