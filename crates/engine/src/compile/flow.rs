@@ -1,17 +1,19 @@
 //! Loops and branches of a plan: plans inside a plan, whose memory is part of its memory.
 //!
 //! A body runs in scratch memory of its step. What a loop carries goes to and fro between two buffers there; it begins in the
-//! operands and ends in the outputs. Elements are read and written where they lie in the whole.
+//! operands and ends in the outputs. Elements are read and written where they lie in the whole. A scan whose rows do not depend on
+//! each other runs in parts, at the same time.
 
 use super::lower::Operand;
 use super::{ALIGNMENT, Plan, Read};
 use crate::location::Line;
 use crate::primitive::{Layout, Spec};
-use crate::program::control::{Flow, input_specs, output_specs};
+use crate::program::control::{Flow, Parts, input_specs, output_specs, steps::Form};
 use crate::program::{Program, ProgramAttr};
 use crate::{DType, Error};
 use smallvec::SmallVec;
-use wengert_kernels::memory::{Memory, Part, Regions, Span};
+use std::sync::{Mutex, PoisonError};
+use wengert_kernels::memory::{Memory, Part, Regions, Span, Stripes};
 
 /// How a loop or a branch runs.
 pub(super) struct FlowPlan {
@@ -21,9 +23,22 @@ pub(super) struct FlowPlan {
 }
 
 enum Kind {
-    Scan { consts: usize, carry: usize, length: usize, reverse: bool, body: Box<Nested> },
+    Scan(Box<Scan>),
     While { consts: usize, test: Box<Nested>, body: Box<Nested> },
     Switch { branches: Vec<Nested> },
+}
+
+/// A scan, or several over some of its rows each.
+struct Scan {
+    consts: usize,
+    carry: usize,
+    length: usize,
+    reverse: bool,
+    parts: usize,
+    /// The body of a part.
+    body: Nested,
+    /// Bytes of scratch memory of a part.
+    scratch: usize,
 }
 
 /// A plan that runs inside another.
@@ -88,13 +103,17 @@ impl FlowPlan {
     pub fn new(flow: &Flow) -> FlowPlan {
         let mut scratch = Scratch::default();
         let kind = match flow {
-            Flow::Scan(form) => Kind::Scan {
-                consts: form.consts,
-                carry: form.carry,
-                length: form.length,
-                reverse: form.reverse,
-                body: Box::new(Nested::new(&form.body, form.carry, &mut scratch)),
-            },
+            Flow::Scan(form) => {
+                let Form { consts, carry, length, reverse, .. } = *form;
+                let (parts, body) = match form.in_parts() {
+                    Some(Parts { count, body }) => (count, body),
+                    None => (1, form.body.clone()),
+                };
+                let mut own = Scratch::default();
+                let body = Nested::new(&body, carry, &mut own);
+                scratch.take(own.0 * parts);
+                Kind::Scan(Box::new(Scan { consts, carry, length, reverse, parts, body, scratch: own.0 }))
+            }
             Flow::While(form) => Kind::While {
                 consts: form.consts,
                 body: Box::new(Nested::new(&form.body, form.carry(), &mut scratch)),
@@ -118,21 +137,27 @@ impl FlowPlan {
         FlowPlan { kind, scratch }
     }
 
-    /// How many plans lie inside each other.
+    /// Rooms for the regions of plans inside each other.
     pub fn depth(&self) -> usize {
-        let of = |nested: &Nested| nested.plan.depth();
-        1 + match &self.kind {
-            Kind::Scan { body, .. } => of(body),
+        let of = |nested: &Nested| 1 + nested.plan.depth();
+        match &self.kind {
+            Kind::Scan(scan) if scan.parts > 1 => scan.parts * (1 + of(&scan.body)),
+            Kind::Scan(scan) => of(&scan.body),
             Kind::While { test, body, .. } => of(test).max(of(body)),
             Kind::Switch { branches } => branches.iter().map(of).max().unwrap_or(0),
         }
+    }
+
+    /// In how many parts it runs at the same time.
+    pub fn parts(&self) -> usize {
+        if let Kind::Scan(scan) = &self.kind { scan.parts } else { 1 }
     }
 
     /// Whether an operand can be read where it lies: in one piece, or one piece for each element of a scan.
     pub fn reads_in_place(&self, place: usize, operand: &Operand) -> bool {
         let Layout { shape, strides, offset } = &operand.layout;
         match &self.kind {
-            Kind::Scan { consts, carry, .. } if place >= consts + carry => {
+            Kind::Scan(scan) if place >= scan.consts + scan.carry => {
                 let element = Layout {
                     shape: shape[1..].iter().copied().collect(),
                     strides: strides[1..].iter().copied().collect(),
@@ -154,41 +179,9 @@ impl FlowPlan {
         writes: &[(Span, Spec)],
         line: Line,
     ) -> Result<(), Error> {
-        let whole = |read: &Read| {
-            let size = read.spec.dtype.size();
-            Span { start: read.span.start + read.layout.offset as usize * size, length: read.spec.bytes(), ..read.span }
-        };
         match &self.kind {
-            Kind::Scan { consts, carry, length, reverse, body } => {
-                let elements = consts + carry;
-                let mut inputs: SmallVec<[Span; 16]> = reads[..elements].iter().map(whole).collect();
-                for step in 0..*length {
-                    let at = if *reverse { length - 1 - step } else { step };
-                    inputs.truncate(elements);
-                    inputs.extend(reads[elements..].iter().zip(&body.inputs[elements..]).map(|(read, spec)| {
-                        let first = read.layout.offset + at as isize * read.layout.strides[0];
-                        let start = read.span.start + first as usize * spec.dtype.size();
-                        Span { start, length: spec.bytes(), ..read.span }
-                    }));
-                    let is_last = step + 1 == *length;
-                    let output = |(place, (span, _)): (usize, &(Span, Spec))| match place < *carry {
-                        true if is_last => *span,
-                        true => body.buffer(place, step, scratch),
-                        false => {
-                            let bytes = body.outputs[place].bytes();
-                            Span { start: span.start + at * bytes, length: bytes, ..*span }
-                        }
-                    };
-                    let outputs: SmallVec<[Span; 8]> = writes.iter().enumerate().map(output).collect();
-                    body.run(memory, nested, scratch, &inputs, &outputs, line)?;
-                    inputs[*consts..elements].copy_from_slice(&outputs[..*carry]);
-                }
-                if *length == 0 {
-                    let spans = inputs[*consts..].iter().zip(writes);
-                    spans.for_each(|(from, (to, _))| copy(memory, *from, *to));
-                }
-                Ok(())
-            }
+            Kind::Scan(scan) if scan.parts > 1 => scan.run_in_parts(memory, nested, scratch, reads, writes, line),
+            Kind::Scan(scan) => scan.run(0, memory, nested, scratch, reads, writes, line),
             Kind::While { consts, test, body } => {
                 let mut inputs: SmallVec<[Span; 16]> = reads.iter().map(whole).collect();
                 let answer = test.buffer(0, 0, scratch);
@@ -219,6 +212,95 @@ impl FlowPlan {
                 chosen.run(memory, nested, scratch, &inputs[1..], &outputs, line)
             }
         }
+    }
+}
+
+/// The bytes of an operand that lies in one piece.
+fn whole(read: &Read) -> Span {
+    let start = read.span.start + read.layout.offset as usize * read.spec.dtype.size();
+    Span { start, length: read.spec.bytes(), ..read.span }
+}
+
+impl Scan {
+    /// Runs the parts on all threads: each writes its rows, and its scratch memory.
+    fn run_in_parts(
+        &self,
+        memory: &mut Memory<'_>,
+        nested: &mut [Regions],
+        scratch: Span,
+        reads: &[Read],
+        writes: &[(Span, Spec)],
+        line: Line,
+    ) -> Result<(), Error> {
+        let Scan { parts, scratch: own, carry, .. } = *self;
+        let rows = |(place, (span, _)): (usize, &(Span, Spec))| {
+            let each = self.body.outputs[place].bytes();
+            let length = if place < carry { each * parts } else { each * parts * self.length };
+            Stripes { span: Span { length, ..*span }, period: each * parts, each }
+        };
+        let mut stripes: SmallVec<[Stripes; 8]> = writes.iter().enumerate().map(rows).collect();
+        stripes.push(Stripes { span: Span { length: own * parts, ..scratch }, period: own * parts, each: own });
+        stripes.retain(|stripes| stripes.span.length > 0);
+        let failed: Mutex<Option<(usize, Error)>> = Mutex::new(None);
+        memory.share(parts, &stripes, nested, &|part, memory, nested| {
+            let scratch = Span { start: scratch.start + part * own, length: own, ..scratch };
+            if let Err(error) = self.run(part, memory, nested, scratch, reads, writes, line) {
+                let mut failed = failed.lock().unwrap_or_else(PoisonError::into_inner);
+                if failed.as_ref().is_none_or(|(first, _)| part < *first) {
+                    *failed = Some((part, error));
+                }
+            }
+        });
+        failed.into_inner().unwrap_or_else(PoisonError::into_inner).map_or(Ok(()), |(_, error)| Err(error))
+    }
+
+    /// All steps of one part.
+    #[allow(clippy::too_many_arguments)]
+    fn run(
+        &self,
+        part: usize,
+        memory: &mut Memory<'_>,
+        nested: &mut [Regions],
+        scratch: Span,
+        reads: &[Read],
+        writes: &[(Span, Spec)],
+        line: Line,
+    ) -> Result<(), Error> {
+        let Scan { consts, carry, length, reverse, parts, body, .. } = self;
+        let elements = consts + carry;
+        // The rows of the part among `bytes`, if they are cut.
+        let rows = |span: Span, bytes: usize| match span.length == bytes {
+            true => span,
+            false => Span { start: span.start + part * bytes, length: bytes, ..span },
+        };
+        let given = reads[..elements].iter().zip(&body.inputs);
+        let mut inputs: SmallVec<[Span; 16]> = given.map(|(read, spec)| rows(whole(read), spec.bytes())).collect();
+        for step in 0..*length {
+            let at = if *reverse { length - 1 - step } else { step };
+            inputs.truncate(elements);
+            inputs.extend(reads[elements..].iter().zip(&body.inputs[elements..]).map(|(read, spec)| {
+                let first = read.layout.offset + at as isize * read.layout.strides[0];
+                let start = read.span.start + first as usize * spec.dtype.size();
+                rows(Span { start, length: read.spec.bytes() / length, ..read.span }, spec.bytes())
+            }));
+            let is_last = step + 1 == *length;
+            let output = |(place, (span, _)): (usize, &(Span, Spec))| {
+                let bytes = body.outputs[place].bytes();
+                match place < *carry {
+                    true if is_last => Span { start: span.start + part * bytes, length: bytes, ..*span },
+                    true => body.buffer(place, step, scratch),
+                    false => Span { start: span.start + (at * parts + part) * bytes, length: bytes, ..*span },
+                }
+            };
+            let outputs: SmallVec<[Span; 8]> = writes.iter().enumerate().map(output).collect();
+            body.run(memory, nested, scratch, &inputs, &outputs, line)?;
+            inputs[*consts..elements].copy_from_slice(&outputs[..*carry]);
+        }
+        if *length == 0 {
+            let spans = inputs[*consts..].iter().zip(writes);
+            spans.for_each(|(from, (to, _))| copy(memory, *from, *to));
+        }
+        Ok(())
     }
 }
 

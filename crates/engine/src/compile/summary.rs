@@ -136,8 +136,9 @@ impl Placed {
                     None => call,
                 }
             }
-            Placed::Flow { name, reads, writes, .. } => {
-                format!("{name} of {} operands, {} outputs", reads.len(), writes.len())
+            Placed::Flow { name, flow, reads, writes, .. } => {
+                let parts = if flow.parts() > 1 { format!(", rows in {} parts", flow.parts()) } else { String::new() };
+                format!("{name} of {} operands, {} outputs{parts}", reads.len(), writes.len())
             }
             Placed::Copy { read, .. } => format!("copy {}", read.spec),
         }

@@ -5,8 +5,11 @@
 
 pub(crate) mod branches;
 pub(crate) mod repeat;
+mod rows;
 pub(crate) mod steps;
 pub(crate) mod through;
+
+pub(crate) use rows::Parts;
 
 use crate::autograd::modes;
 use crate::compile::{Input, Plan};

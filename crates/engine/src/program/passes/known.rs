@@ -20,7 +20,7 @@ fn family(op: &'static dyn Primitive) -> Option<&'static str> {
     std::ptr::addr_eq(*own, op).then_some(*family)
 }
 
-pub(super) fn is_built_in(op: &'static dyn Primitive) -> bool {
+pub(in crate::program) fn is_built_in(op: &'static dyn Primitive) -> bool {
     family(op).is_some()
 }
 

@@ -19,6 +19,7 @@ mod share;
 mod simplify;
 mod transposes;
 
+pub(super) use known::is_built_in;
 pub use rule::{Equality, Rule};
 
 use super::{Equation, Program, ProgramAttr};

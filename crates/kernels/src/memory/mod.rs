@@ -3,8 +3,13 @@
 //! A plan names its buffers by spans; a call provides the regions: what it reads, what it writes, its own workspace. Whoever
 //! takes parts of them states all at once what is read and what is written, and overlaps are refused.
 
+mod stripes;
+
+pub use stripes::Stripes;
+
 use smallvec::SmallVec;
 use std::marker::PhantomData;
+use stripes::Share;
 
 /// Bytes of a region.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
@@ -81,6 +86,8 @@ unsafe impl Send for Regions {}
 /// ```
 pub struct Memory<'a> {
     regions: &'a mut Vec<Region>,
+    /// What is ours of regions that others use at the same time.
+    share: Option<Share<'a>>,
     /// What the regions borrow.
     borrows: PhantomData<&'a mut [u8]>,
 }
@@ -89,7 +96,7 @@ impl<'a> Memory<'a> {
     /// No regions yet.
     pub fn new(regions: &'a mut Regions) -> Memory<'a> {
         regions.0.clear();
-        Memory { regions: &mut regions.0, borrows: PhantomData }
+        Memory { regions: &mut regions.0, share: None, borrows: PhantomData }
     }
 
     /// One more region, which is only read.
@@ -164,6 +171,9 @@ impl<'a> Memory<'a> {
         let fits = span.start <= region.length && span.length <= region.length - span.start;
         assert!(fits, "{span:?} leaves its region of {} bytes", region.length);
         assert!(!is_written || region.is_writable, "{span:?} is written, its region only read");
+        if let Some(share) = &self.share {
+            share.expect(span, is_written);
+        }
         region.start.wrapping_add(span.start)
     }
 }
