@@ -38,8 +38,8 @@ pub fn bind1(op: &'static dyn Primitive, attrs: Attrs, operands: &[&Tensor]) -> 
     // A shortcut only answers for operands that hold numbers, so no tracer is among them.
     let mut direct = if modes::is_special() { None } else { op.eval_direct(operands) };
     // The output is moved when its record is done: a move right after its parts were written would wait for them.
-    if let Some(output) = &mut direct {
-        let linked = operands.iter().any(|operand| operand.link.is_some());
+    let linked = operands.iter().any(|operand| operand.link.is_some());
+    if let Some(output) = direct.as_mut().filter(|_| !(linked && modes::is_tracing())) {
         if linked && modes::records_tape() && op.differentiable() {
             tape::record_short(op, attrs, operands, output, line);
         }
@@ -112,7 +112,9 @@ fn dispatch(op: &'static dyn Primitive, attrs: Attrs, operands: &[&Tensor], line
         }
         linked |= operand.link.is_some();
     }
-    let Some(level) = highest else {
+    // What a traced function computes from leaves alone is part of its program too.
+    let traced = if highest.is_none() && linked { modes::traced() } else { None };
+    let Some(level) = highest.or(traced.as_ref()) else {
         if !attrs.is_empty()
             && let Some(function) = op.function(&attrs)
         {
@@ -145,6 +147,10 @@ fn apply_stopped(
         .iter()
         .map(|operand| match (Tracer::at(operand, level), &level.kind) {
             (Some(_), LevelKind::Trace(_)) if operand.dtype().is_float() => operand.detach(),
+            // A leaf is part of the program as it is at every call.
+            (None, LevelKind::Trace(builder)) if operand.link.is_some() => {
+                trace::lift(level, trace::variable(level, builder, operand, line), operand.spec(), line).detach()
+            }
             (content, _) => content.and_then(Content::primal).unwrap_or(operand).clone(),
         })
         .collect();

@@ -340,9 +340,10 @@ fn hooks_outside_of_a_compiled_function_fire() {
     };
     let (w, x) = (Tensor::from(3.0).require_grad(), Tensor::from(2.0).require_grad());
     let f = compile(|x: &Tensor| {
-        // Computed from a leaf alone: a tensor of the tape.
+        // Computed from a leaf alone: a part of the program like others.
         let doubled = &w * 2.0;
-        doubled.register_hook(hook("inside"));
+        let refused = catch(|| drop(doubled.register_hook(hook("inside")))).unwrap_err();
+        assert_eq!((refused.operation(), refused.kind()), ("register_hook", &ErrorKind::WrongLevel));
         x * x * doubled
     });
     w.register_hook(hook("w"));
@@ -355,7 +356,7 @@ fn hooks_outside_of_a_compiled_function_fire() {
         let mut seen = std::mem::take(&mut *log.lock().unwrap());
         seen.retain(|(name, _)| *name != "committed");
         seen.sort_by_key(|(name, _)| *name);
-        assert_eq!(seen, [("inside", 4.0), ("w", 8.0), ("x", 24.0), ("y", 1.0)]);
+        assert_eq!(seen, [("w", 8.0), ("x", 24.0), ("y", 1.0)]);
     }
     assert_eq!(w.grad().unwrap().item(), 16.0);
 }
@@ -470,10 +471,38 @@ fn what_has_no_influence_gets_no_gradient_and_what_is_constant_has_no_graph() {
         (first.sum() + last.sum()).backward();
         assert_eq!((a.grad(), b.grad()), (Some(Tensor::from([2.0, 2.0])), None));
         assert_eq!(c.grad(), Some(Tensor::from([5.0, 5.0])));
+        // Each output by itself.
+        let leaf = || Tensor::from([1.0, 2.0]).require_grad();
+        let (a, c) = (leaf(), leaf());
+        f(&(a.clone(), leaf(), c.clone())).3.sum().backward();
+        assert_eq!((a.grad(), c.grad()), (None, Some(Tensor::from([5.0, 5.0]))));
         let x = (a.detach(), b.detach(), c.detach());
         let ((_, fixed, chosen, _), pullback) = vjp(f, &x);
         let one = Tensor::from([1.0, 1.0]);
         let found = pullback.call_named(&(one.clone(), fixed, chosen, one));
         assert_eq!(found.iter().map(|(_, slope)| slope.is_some()).collect::<Vec<_>>(), [true, false, true]);
     }
+}
+
+#[test]
+fn what_is_computed_from_captured_leaves_alone_is_part_of_the_program() {
+    let w = RefCell::new(Tensor::from([[1.0, 2.0], [3.0, 4.0]]).require_grad());
+    let runs = Cell::new(0);
+    let f = compile(|x: &Tensor| {
+        runs.set(runs.get() + 1);
+        let w = w.borrow();
+        x.matmul(&w.t()).sum() + w.square().sum() * 0.5 + no_grad(|| w.sum())
+    });
+    let x = Tensor::from([1.0, 2.0]);
+    for _ in 0..3 {
+        let now = w.borrow().detach();
+        let y = f.call(&x);
+        assert_eq!(y, x.matmul(&now.t()).sum() + now.square().sum() * 0.5 + now.sum());
+        w.borrow().zero_grad();
+        y.backward();
+        // d/dw_ij = x_j + w_ij; the sum was held.
+        assert_eq!(w.borrow().grad().unwrap(), now + &x);
+        no_grad(|| *w.borrow_mut() *= 0.5);
+    }
+    assert_eq!((runs.get(), f.signatures()), (1, 1));
 }

@@ -250,3 +250,68 @@ fn a_traced_tensor_that_a_rule_captures_is_an_error_with_its_name() {
     assert_eq!((error.operation(), error.kind()), ("custom_vjp", &ErrorKind::WrongLevel));
     assert!(error.suggestion().unwrap().contains("make it an input"), "{error}");
 }
+
+#[test]
+fn inputs_that_share_their_numbers_are_told_apart() {
+    let product = custom_vjp(
+        |(a, b): &(Tensor, Tensor)| ((a * b).sum(), (a.clone(), b.clone())),
+        |(a, b): &(Tensor, Tensor), dy: &Tensor| (dy * b, dy * a),
+    );
+    let f = |x: &(Tensor, Tensor)| product(x);
+    let x = Tensor::from([1.2, 0.7]);
+    let (zero, one) = (Tensor::zeros([2]), Tensor::ones([2]));
+    let (at, v, right) = ((x.clone(), x.clone()), (one.clone(), zero.clone()), (zero.clone(), one.clone()));
+    assert_eq!(hvp(f, &at, &v), right);
+    assert_eq!(vhp(f, &at, &v), right);
+    assert_eq!(compile(|x: &(Tensor, Tensor)| vhp(f, x, &(Tensor::ones([2]), Tensor::zeros([2])))).call(&at), right);
+    // a b with b held: no second derivative.
+    assert_eq!(vhp(|x: &Tensor| product(&(x.clone(), stop_gradient(x))), &x, &one), zero);
+    let (l, m) = (x.clone().require_grad(), x.clone().require_grad());
+    let create = Backward::new().create_graph();
+    let slope = wengert::autograd::grad_with(&[&product(&(l.clone(), m.clone()))], &[&l], create).remove(0).unwrap();
+    slope.sum().backward();
+    assert_eq!((l.grad(), m.grad()), (None, Some(one)));
+}
+
+#[test]
+fn a_function_that_reads_numbers_has_second_derivatives() {
+    let f = custom_vjp(
+        |x: &Tensor| (Tensor::from(x.to_f64_vec().iter().map(|v| v.exp()).sum::<f64>()), x.clone()),
+        |x: &Tensor, dy: &Tensor| dy * x.exp(),
+    );
+    let e = 1f64.exp();
+    assert!((grad(grad(&f))(&Tensor::from(1.0)).item() - e).abs() < 1e-15);
+    assert!((hvp(&f, &Tensor::from([1.0]), &Tensor::from([1.0])).item() - e).abs() < 1e-15);
+    // A program has no numbers to read.
+    assert_eq!(catch(|| compile(|x: &Tensor| f(x)).call(&Tensor::from(1.0))).unwrap_err().kind(), &ErrorKind::Traced);
+}
+
+#[test]
+fn a_leaf_that_a_rule_captures_is_an_error_everywhere() {
+    let w = Tensor::from(3.0).require_grad();
+    let own = w.clone();
+    let f = custom_vjp(move |x: &Tensor| (x * &own, ()), |_: &(), dy: &Tensor| dy * 2.0);
+    let staged = compile(|x: &Tensor| f(x));
+    for x in [Tensor::from(1.0), Tensor::from(1.0).require_grad()] {
+        for error in [catch(|| f(&x)).unwrap_err(), catch(|| staged.call(&x)).unwrap_err()] {
+            assert_eq!((error.operation(), error.kind()), ("custom_vjp", &ErrorKind::WrongLevel));
+        }
+        assert_eq!(no_grad(|| f(&x)).item(), 3.0);
+    }
+}
+
+#[test]
+fn a_rule_of_another_shape_is_named_in_both_modes() {
+    let (x, one) = (Tensor::from([1.0, 2.0]), Tensor::from([1.0, 1.0]));
+    let pulls = custom_vjp(|x: &Tensor| (x.sum(), ()), |_: &(), dy: &Tensor| dy.clone());
+    for error in [catch(|| grad(|x: &Tensor| pulls(x))(&x)).unwrap_err(), catch(|| jvp(&pulls, &x, &one)).unwrap_err()]
+    {
+        assert!(error.message().contains("what `backward` returned is f64[], not f64[2]"), "{error}");
+    }
+    let pushes = custom_jvp(|x: &Tensor| x.sum(), |_: &Tensor, _: &Tensor, dx: &Tensor| dx.clone());
+    for error in
+        [catch(|| grad(|x: &Tensor| pushes(x))(&x)).unwrap_err(), catch(|| jvp(&pushes, &x, &one)).unwrap_err()]
+    {
+        assert!(error.message().contains("what the rule returned is f64[2], not f64[]"), "{error}");
+    }
+}

@@ -278,10 +278,24 @@ fn a_function_that_does_something_else_when_traced_again_is_an_error() {
     });
     let error = error_of(|| step.checked().call(&mut Tensor::from(1.0), &Tensor::from(1.0)));
     assert_eq!(*error.kind(), ErrorKind::Retraced, "{error}");
+    let calls = std::sync::atomic::AtomicI64::new(0);
+    let hidden = custom_vjp(
+        move |x: &Tensor| (x * calls.fetch_add(1, std::sync::atomic::Ordering::Relaxed) as f64, ()),
+        |_: &(), dy: &Tensor| dy.clone(),
+    );
+    let error = error_of(|| compile(|x: &Tensor| hidden(x)).checked().call(&x));
+    assert!(error.message().contains("in the function that equation 0 calls"), "{error}");
+    let long =
+        compile(|x: &Tensor| x.sum() * Tensor::linspace(0.0, 1.0, 50) + Tensor::linspace(0.0, f64::from(next()), 50));
+    let error = error_of(|| long.checked().call(&x));
+    assert!(error.message().contains("at element 1 of f64[50]"), "{error}");
+    let many = compile(|x: &Tensor| vec![x.clone(); next() as usize]);
+    let error = error_of(|| many.checked().call(&x));
+    assert!(error.message().contains("tensors and returns"), "{error}");
     let uneven = compile(|x: &Tensor| if next() % 2 == 0 { (x.clone(), None) } else { (x.clone(), Some(x.clone())) });
     let error = error_of(|| uneven.checked().call(&x));
     assert!(
-        error.message().contains("returns other variables") || error.message().contains("here on the right: 1"),
+        error.message().contains("tensors and returns") || error.message().contains("here on the right: 1"),
         "{error}"
     );
     let counted = compile(|x: &Tensor| Counted { value: x.exp(), count: next() });

@@ -3,6 +3,8 @@
 use crate::interp::Level;
 use crate::location::{self, Line};
 use std::cell::{Cell, RefCell};
+use std::sync::Arc;
+use std::thread::LocalKey;
 
 /// Gradients are recorded at every level.
 const OPEN: u64 = u64::MAX;
@@ -12,6 +14,9 @@ thread_local! {
     static STOPPED: Cell<u64> = const { Cell::new(OPEN) };
     static RECORDS_VALUES: Cell<bool> = const { Cell::new(false) };
     static TRACING: Cell<bool> = const { Cell::new(false) };
+    /// The innermost program that is being made, and the one of the function that is being traced.
+    static STAGED: RefCell<Option<Arc<Level>>> = const { RefCell::new(None) };
+    static TRACED: RefCell<Option<Arc<Level>>> = const { RefCell::new(None) };
     /// Whether somebody decides what becomes of saved values.
     static PACKING: Cell<bool> = const { Cell::new(false) };
     /// Whether a checkpointed function runs again: its transforms may have ended meanwhile.
@@ -20,10 +25,36 @@ thread_local! {
     static GUARDED: RefCell<Vec<Guarded>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Runs a function that is being traced. Its operations on leaves are recorded whatever the mode of the caller: the program
-/// outlives it.
+/// Runs what makes the program of this level.
+pub(crate) fn staging<R>(level: &Arc<Level>, f: impl FnOnce() -> R) -> R {
+    at_level(&STAGED, Some(level.clone()), f)
+}
+
+/// Runs a function that is being traced. Its operations on leaves are part of the program whatever the mode of the caller: the
+/// program outlives it.
 pub(crate) fn tracing<R>(f: impl FnOnce() -> R) -> R {
-    during(&TRACING, true, || enable_grad(f))
+    let level = STAGED.with_borrow(Option::clone);
+    at_level(&TRACED, level, || during(&TRACING, true, || enable_grad(f)))
+}
+
+/// The level of the function that this thread traces.
+pub(crate) fn traced() -> Option<Arc<Level>> {
+    if TRACING.get() { TRACED.with_borrow(Option::clone) } else { None }
+}
+
+fn at_level<R>(
+    key: &'static LocalKey<RefCell<Option<Arc<Level>>>>,
+    level: Option<Arc<Level>>,
+    f: impl FnOnce() -> R,
+) -> R {
+    struct Restore(&'static LocalKey<RefCell<Option<Arc<Level>>>>, Option<Arc<Level>>);
+    impl Drop for Restore {
+        fn drop(&mut self) {
+            self.0.set(self.1.take());
+        }
+    }
+    let _restore = Restore(key, key.replace(level));
+    f()
 }
 
 /// Whether this thread runs a function that is being traced.
@@ -50,8 +81,8 @@ pub(crate) fn is_replaying() -> bool {
 }
 
 /// Sets a thread-local for the time of a call, also when it panics.
-fn during<T: Copy + 'static, R>(key: &'static std::thread::LocalKey<Cell<T>>, value: T, f: impl FnOnce() -> R) -> R {
-    struct Restore<T: Copy + 'static>(&'static std::thread::LocalKey<Cell<T>>, T);
+fn during<T: Copy + 'static, R>(key: &'static LocalKey<Cell<T>>, value: T, f: impl FnOnce() -> R) -> R {
+    struct Restore<T: Copy + 'static>(&'static LocalKey<Cell<T>>, T);
     impl<T: Copy + 'static> Drop for Restore<T> {
         fn drop(&mut self) {
             self.0.set(self.1);

@@ -2,11 +2,13 @@
 
 use super::flow::FlowPlan;
 use super::fuse::{Fusion, Kernel, Loop, Role};
+use super::pairs::{Draft, Value, paired};
 use super::views::Views;
 use crate::location::Line;
-use crate::primitive::{Attrs, Layout, Primitive, Spec};
+use crate::primitive::{Attrs, Layout, Primitive, Spec, find};
 use crate::program::control::Flow;
 use crate::program::{Program, Var};
+use crate::rules::Arithmetic;
 use smallvec::SmallVec;
 use wengert_kernels::tiled::{Access, Instruction, Output, Target, Tiled};
 
@@ -198,16 +200,10 @@ struct Lowering<'a> {
     rows: usize,
     cols: usize,
     operands: Vec<(Var, Access)>,
-    instructions: Vec<Instruction>,
+    /// Values are numbered from the operands on, whose number is known at the end: instructions have numbers of their own.
+    instructions: Vec<Draft>,
     /// Variables of the loop and the instruction that computes each; repeated rows apart.
     known: Vec<(Var, Role, usize)>,
-}
-
-/// A value before operands are counted.
-#[derive(Clone, Copy)]
-enum Value {
-    Operand(usize),
-    Instruction(usize),
 }
 
 impl<'a> Lowering<'a> {
@@ -218,27 +214,22 @@ impl<'a> Lowering<'a> {
     }
 
     fn run(mut self, escapes: &[bool]) -> LoopStep {
-        // Values are numbered from the operands on, whose number is known at the end: instructions keep their own.
-        let mut inputs: Vec<SmallVec<[Value; 3]>> = Vec::new();
         let mut outputs: Vec<(Var, Value, Target)> = Vec::new();
         for &number in &self.fused.equations {
             let equation = &self.program.equations()[number];
             let output = equation.outputs[0];
             let role = self.roles[output.index()].expect("a part of a loop has a role");
             let level = if role == Role::Rows && equation.op.fold().is_none() { Role::Rows } else { Role::Elements };
-            let values: SmallVec<[Value; 3]> =
-                equation.inputs.iter().map(|input| self.value(*input, level, &mut inputs)).collect();
+            let inputs: SmallVec<[Value; 3]> = equation.inputs.iter().map(|input| self.value(*input, level)).collect();
             let escaping = escapes[output.index()];
-            match (equation.op.fold(), role) {
-                (Some(fold), Role::Rows) => {
-                    self.instructions.push(Instruction::Fold(fold, 0));
-                }
+            let instruction = match (equation.op.fold(), role) {
+                (Some(fold), Role::Rows) => Instruction::Fold(fold, 0),
                 (Some(_), Role::Total) => {
-                    outputs.push((output, values[0], Target::Total));
+                    outputs.push((output, inputs[0], Target::Total));
                     continue;
                 }
                 (Some(_), Role::Columns) => {
-                    outputs.push((output, values[0], Target::Columns));
+                    outputs.push((output, inputs[0], Target::Columns));
                     continue;
                 }
                 _ => {
@@ -246,21 +237,23 @@ impl<'a> Lowering<'a> {
                         equation.inputs.iter().map(|input| self.program.spec(*input).dtype).collect();
                     let dtype = self.program.spec(output).dtype;
                     let lane = equation.op.lane(&equation.attrs, &dtypes, dtype).expect("fusion asked");
-                    self.instructions.push(Instruction::Lane { lane, inputs: SmallVec::new(), dtype });
+                    Instruction::Lane { lane, inputs: SmallVec::new(), dtype }
                 }
-            }
-            inputs.push(values);
+            };
+            let is_known = find(equation.op.name()).is_some_and(|known| std::ptr::addr_eq(known, equation.op));
+            let arithmetic = Arithmetic::named(equation.op.name()).filter(|_| is_known);
+            self.instructions.push(Draft { instruction, inputs, arithmetic });
             let value = self.instructions.len() - 1;
             self.known.push((output, role, value));
             if escaping {
                 outputs.push((output, Value::Instruction(value), Target::Each));
             }
         }
-        self.finish(inputs, outputs)
+        self.finish(outputs)
     }
 
     /// The value of a variable for an equation on elements or on rows.
-    fn value(&mut self, var: Var, level: Role, inputs: &mut Vec<SmallVec<[Value; 3]>>) -> Value {
+    fn value(&mut self, var: Var, level: Role) -> Value {
         let base = self.views.base(var);
         let known = |known: &[(Var, Role, usize)], role: Role| {
             known.iter().find(|(other, as_role, _)| *other == base && *as_role == role).map(|(_, _, value)| *value)
@@ -269,8 +262,8 @@ impl<'a> Lowering<'a> {
             return Value::Instruction(value);
         }
         if let (Some(value), Role::Elements) = (known(&self.known, Role::Rows), level) {
-            self.instructions.push(Instruction::Spread(0));
-            inputs.push(SmallVec::from_slice(&[Value::Instruction(value)]));
+            let inputs = SmallVec::from_slice(&[Value::Instruction(value)]);
+            self.instructions.push(Draft { instruction: Instruction::Spread(0), inputs, arithmetic: None });
             let spread = self.instructions.len() - 1;
             self.known.push((base, Role::Elements, spread));
             return Value::Instruction(spread);
@@ -296,20 +289,22 @@ impl<'a> Lowering<'a> {
         Value::Operand(place)
     }
 
-    fn finish(self, inputs: Vec<SmallVec<[Value; 3]>>, outputs: Vec<(Var, Value, Target)>) -> LoopStep {
+    fn finish(self, mut outputs: Vec<(Var, Value, Target)>) -> LoopStep {
+        let mut written: Vec<&mut Value> = outputs.iter_mut().map(|(_, value, _)| value).collect();
+        let instructions = paired(self.instructions, &mut written);
         let count = self.operands.len();
         let number = |value: Value| match value {
             Value::Operand(number) => number,
             Value::Instruction(number) => count + number,
         };
-        let fill = |(instruction, values): (Instruction, SmallVec<[Value; 3]>)| match instruction {
+        let fill = |Draft { instruction, inputs, .. }: Draft| match instruction {
             Instruction::Lane { lane, dtype, .. } => {
-                Instruction::Lane { lane, inputs: values.into_iter().map(number).collect(), dtype }
+                Instruction::Lane { lane, inputs: inputs.into_iter().map(number).collect(), dtype }
             }
-            Instruction::Spread(_) => Instruction::Spread(number(values[0])),
-            Instruction::Fold(fold, _) => Instruction::Fold(fold, number(values[0])),
+            Instruction::Spread(_) => Instruction::Spread(number(inputs[0])),
+            Instruction::Fold(fold, _) => Instruction::Fold(fold, number(inputs[0])),
         };
-        let instructions = self.instructions.into_iter().zip(inputs).map(fill).collect();
+        let instructions = instructions.into_iter().map(fill).collect();
         let (vars, accesses): (Vec<Var>, Vec<Access>) = self.operands.into_iter().unzip();
         let written = outputs.iter().map(|&(var, value, target)| Output {
             value: number(value),

@@ -5,6 +5,7 @@ mod flow;
 mod fuse;
 mod graph;
 mod lower;
+mod pairs;
 mod run;
 mod summary;
 mod views;

@@ -1,12 +1,12 @@
 //! Calls of functions with rules of their own: what every interpreter does with one.
 
-use super::{Content, Level, LevelKind, Node, Tracer, batch, equation, jet, pattern, tangent, tape, trace};
+use super::{Content, Level, LevelKind, Node, OpenLevel, Tracer, batch, equation, jet, pattern, tangent, tape, trace};
 use crate::autograd::modes;
 use crate::bind::try_bind;
 use crate::custom::{Batched, Function, attrs_of, recorded, staged};
 use crate::location::{self, Line};
 use crate::primitive::{Attrs, Mask, Outputs, Primitive, Spec, SpecRef, Specs};
-use crate::program::{Program, stage};
+use crate::program::stage;
 use crate::tensor::Value;
 use crate::{Error, ErrorKind, Tensor};
 use smallvec::SmallVec;
@@ -27,7 +27,11 @@ pub(crate) fn apply(
         return match linked {
             true => record_imperative(function, op, attrs, operands, line),
             // Where nothing is recorded, a leaf is a number like others.
-            false => Ok(function.call(&plain(operands)).into()),
+            false => {
+                let outputs = function.call(&plain(operands));
+                let is_captured = modes::records_tape() && outputs.iter().any(|output| output.link.is_some());
+                if is_captured { Err(captured(function.name(), "imperative tape")) } else { Ok(outputs.into()) }
+            }
         };
     };
     match &level.kind {
@@ -159,24 +163,53 @@ fn follow(
     Ok(outputs.into())
 }
 
-/// What a function does with operands of these specs, by a trial run on symbols.
-pub(crate) fn trial(call: impl FnOnce(&[Tensor]) -> Vec<Tensor>, operands: &[SpecRef<'_>]) -> Program {
-    let specs: Vec<Spec> = operands.iter().map(|operand| operand.to_spec()).collect();
-    let line = location::resolve(Location::caller());
-    stage("compile", line, &specs, |symbols| (modes::tracing(|| call(&symbols)), ())).0
-}
-
-/// What comes out of a function for operands of these specs, where it is staged.
+/// What comes out of a function for operands of these specs, by a trial run on symbols.
 pub(crate) fn infer_by_trial(
     name: &str,
     call: impl FnOnce(&[Tensor]) -> Vec<Tensor>,
     operands: &[SpecRef<'_>],
 ) -> Specs {
-    let program = trial(call, operands);
-    if program.captures().iter().any(|(_, tensor)| matches!(tensor.value, Value::Tracer(_))) {
-        captured(name, "compiled function or transform").raise();
+    let specs: Vec<Spec> = operands.iter().map(|operand| operand.to_spec()).collect();
+    let line = location::resolve(Location::caller());
+    let (program, ()) = stage("compile", line, &specs, |symbols| (modes::tracing(|| call(&symbols)), ()));
+    if let Some((_, tensor)) = program.captures().iter().find(|(_, tensor)| !tensor.is_plain()) {
+        let is_leaf = !matches!(tensor.value, Value::Tracer(_));
+        captured(name, if is_leaf { "imperative tape" } else { "compiled function or transform" }).raise();
     }
     program.outputs().iter().map(|var| program.spec(*var).clone()).collect()
+}
+
+/// Operands on a level of their own: whatever is computed from them is a tensor that is no other, whatever its numbers.
+pub(crate) struct Apart {
+    level: OpenLevel,
+    pub operands: Vec<Tensor>,
+}
+
+impl Apart {
+    pub fn new(x: &[Tensor]) -> Apart {
+        let line = location::resolve(Location::caller());
+        let level = Level::open("custom_vjp", LevelKind::Reverse, line);
+        let lift = |x: &Tensor| match x.dtype().is_float() {
+            true => tape::lift(&level.0, x, Node::leaf(line), line),
+            false => x.clone(),
+        };
+        let operands = x.iter().map(lift).collect();
+        Apart { level, operands }
+    }
+
+    /// Whether a tensor was computed from the operands.
+    pub fn is_of(&self, tensor: &Tensor) -> bool {
+        Tracer::at(tensor, &self.level.0).is_some()
+    }
+
+    /// The tensors on the levels below.
+    pub fn below(&self, tensors: Vec<Tensor>) -> Vec<Tensor> {
+        let below = |tensor: Tensor| match Tracer::at(&tensor, &self.level.0) {
+            Some(Content::Reverse { primal, .. }) => primal.clone(),
+            _ => tensor,
+        };
+        tensors.into_iter().map(below).collect()
+    }
 }
 
 /// What a rule computes from tensors below a level lies below it, unless it captured others.

@@ -201,11 +201,12 @@ impl Program {
         Program { outputs, ..self.clone() }
     }
 
-    /// For each input whether an output depends on it differentiably.
-    pub(crate) fn mattering(&self) -> Vec<bool> {
+    /// For each input whether an output of those that `to` names depends on it differentiably.
+    pub(crate) fn mattering(&self, to: &[bool]) -> Vec<bool> {
         let carries = |var: &&Var| self.spec(**var).dtype.is_float();
         let mut matters = vec![false; self.specs.len()];
-        self.outputs.iter().filter(carries).for_each(|var| matters[var.index()] = true);
+        let outputs = self.outputs.iter().zip(to).filter(|(_, to)| **to).map(|(var, _)| var);
+        outputs.filter(carries).for_each(|var| matters[var.index()] = true);
         for equation in self.equations.iter().rev().filter(|equation| equation.op.differentiable()) {
             if equation.outputs.iter().any(|var| matters[var.index()]) {
                 equation.inputs.iter().filter(carries).for_each(|var| matters[var.index()] = true);

@@ -2,6 +2,7 @@
 
 use super::{Builder, Program, Var, identity};
 use crate::Tensor;
+use crate::autograd::modes;
 use crate::error::OrRaise;
 use crate::interp::{Level, LevelKind, trace};
 use crate::location::{self, Line};
@@ -25,7 +26,8 @@ pub(crate) fn stage<R>(
         let var = lock().input(spec.clone());
         trace::lift(&level.0, var, spec.clone(), line)
     };
-    let (outputs, other) = f(specs.iter().map(symbol).collect());
+    let symbols = specs.iter().map(symbol).collect();
+    let (outputs, other) = modes::staging(&level.0, || f(symbols));
     let mut vars = Vec::new();
     for output in &outputs {
         vars.push(trace::variable(&level.0, builder, output, line));

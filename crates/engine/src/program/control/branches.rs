@@ -75,13 +75,7 @@ impl<'a> Form<'a> {
         let is_active =
             |(place, input): (usize, &Var)| from(place + self.leading) && first.spec(*input).dtype.is_float();
         let mut active: Vec<bool> = first.inputs().iter().enumerate().map(is_active).collect();
-        let mattering = self.kept("mattering", &[], || {
-            let mut all = vec![false; active.len()];
-            for branch in self.branches {
-                all.iter_mut().zip(branch.mattering()).for_each(|(all, matters)| *all |= matters);
-            }
-            all
-        });
+        let mattering = self.mattering(&vec![true; first.outputs().len()]);
         active.iter_mut().zip(&*mattering).for_each(|(active, matters)| *active &= matters);
         let reached = self.kept("reached", &active, || {
             let mut all = vec![false; first.outputs().len()];
@@ -91,6 +85,17 @@ impl<'a> Form<'a> {
             all
         });
         (active, reached)
+    }
+
+    /// The inputs that these outputs depend on in some branch.
+    fn mattering(&self, to: &[bool]) -> Arc<Vec<bool>> {
+        self.kept("mattering", to, || {
+            let mut all = vec![false; self.inputs()];
+            for branch in self.branches {
+                all.iter_mut().zip(branch.mattering(to)).for_each(|(all, matters)| *all |= matters);
+            }
+            all
+        })
     }
 
     /// What is derived from all branches together is kept beside the first; the others are part of the wish.
@@ -336,6 +341,8 @@ impl Pulled {
         cotangents: &mut [Option<Tensor>],
     ) -> Gradients {
         let outputs = output_specs(&self.forward[0]);
+        let given: Vec<bool> = cotangents[..self.reached.len()].iter().map(Option::is_some).collect();
+        let mattering = form.mattering(&given);
         let mut operands: Vec<Tensor> = (0..form.leading).map(operand).collect();
         operands.extend(self.used.iter().map(|&place| operand(place + form.leading)));
         operands.extend(self.left().map(output));
@@ -345,7 +352,9 @@ impl Pulled {
         let found = bind(form.op, self.back.clone(), &operands.iter().collect::<Vec<_>>());
         let mut gradients: Gradients = (0..form.leading + self.active.len()).map(|_| Gradient::Zero).collect();
         for (place, found) in places(&self.active).into_iter().zip(found) {
-            gradients[place + form.leading] = Gradient::Dense(found);
+            if mattering[place] {
+                gradients[place + form.leading] = Gradient::Dense(found);
+            }
         }
         gradients
     }

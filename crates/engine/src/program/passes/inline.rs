@@ -12,11 +12,12 @@ pub(super) fn run(mut program: Program) -> (Program, bool) {
     let mut renamed: Vec<Var> = (0..program.specs.len() as u32).map(Var).collect();
     for mut equation in std::mem::take(&mut program.equations) {
         equation.inputs.iter_mut().for_each(|var| *var = renamed[var.index()]);
-        if is_call(&equation) {
-            let made = program.take_in(&called(&program, &equation), &equation);
-            equation.outputs.iter().zip(made).for_each(|(var, made)| renamed[var.index()] = made);
-        } else {
-            program.equations.push(equation);
+        match program.called(&equation) {
+            None => program.equations.push(equation),
+            Some(body) => {
+                let made = program.take_in(&body, &equation);
+                equation.outputs.iter().zip(made).for_each(|(var, made)| renamed[var.index()] = made);
+            }
         }
     }
     program.outputs.iter_mut().for_each(|var| *var = renamed[var.index()]);
@@ -30,16 +31,19 @@ fn is_call(equation: &Equation) -> bool {
     }
 }
 
-/// The program that an equation calls.
-fn called(program: &Program, equation: &Equation) -> Program {
-    let Some(function) = equation.op.function(&equation.attrs) else {
-        return equation.attrs.bodies().next().expect("a call has a body").1.program().clone();
-    };
-    let specs: Vec<Spec> = equation.inputs.iter().map(|var| program.spec(*var).clone()).collect();
-    staged(function.name(), &specs, |x| tracing(|| function.call(&x)))
-}
-
 impl Program {
+    /// The program that an equation calls, if it is such a call: of a function, by tracing it again.
+    pub(crate) fn called(&self, equation: &Equation) -> Option<Program> {
+        if !is_call(equation) {
+            return None;
+        }
+        let Some(function) = equation.op.function(&equation.attrs) else {
+            return Some(equation.attrs.bodies().next().expect("a call has a body").1.program().clone());
+        };
+        let specs: Vec<Spec> = equation.inputs.iter().map(|var| self.spec(*var).clone()).collect();
+        Some(staged(function.name(), &specs, |x| tracing(|| function.call(&x))))
+    }
+
     /// Takes the equations of a body in, in the place of a call; the variables that stand for its outputs.
     fn take_in(&mut self, body: &Program, call: &Equation) -> Vec<Var> {
         let mut number = vec![None; body.specs.len()];

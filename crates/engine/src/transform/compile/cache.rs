@@ -60,7 +60,7 @@ impl fmt::Display for SignatureSummary {
         let leaves = self.leaves.iter().map(|(path, spec)| format!("'{path}': {spec}"));
         let structure = self.structure.iter().map(|(path, word)| format!("'{path}': {word}"));
         let words: Vec<String> = leaves.chain(structure).collect();
-        write!(f, "{}; ", words.join(", "))?;
+        write!(f, "{}; ", if words.is_empty() { "no tensors".to_string() } else { words.join(", ") })?;
         match self.calls {
             0 => {}
             1 => write!(f, "called once; ")?,

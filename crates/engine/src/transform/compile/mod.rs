@@ -32,8 +32,9 @@ pub struct Compiled<X, Y, F> {
 
 /// Stages `f`: its Rust code runs once for each new signature of shapes, dtypes and static fields; calls run the recorded
 /// program. Captured tensors are constants of the program, except leaves that require gradients: they are operands of every call,
-/// receive gradients, and are read as they are after updates inside `no_grad`. Plain Rust values, and tensors behind a `RefCell`
-/// that do not require gradients, are frozen at the first call: make what changes an input.
+/// receive gradients, and are read as they are after updates inside `no_grad`; what is computed from them alone is part of the
+/// program. Plain Rust values, and tensors behind a `RefCell` that do not require gradients, are frozen at the first call: make what
+/// changes an input.
 ///
 /// On tensors of a transform or of the imperative tape a call is one operation, whose derivatives are programs too: made once, and
 /// run as plans ([`pullback_program`](Compiled::pullback_program)). So pullbacks can be called again with other cotangents, and

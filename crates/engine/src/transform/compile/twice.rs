@@ -46,6 +46,11 @@ fn found(first: &Program, second: &Program) -> Option<Difference> {
             let what = format!("in a body of equation {number}, {}, {what}", told(second, b));
             return Some(Difference { what, line: line.or(b.line) });
         }
+        let calls = first.called(a).zip(second.called(b));
+        if let Some(Difference { what, line }) = calls.and_then(|(a, b)| found(&a, &b)) {
+            let what = format!("in the function that equation {number} calls, {}, {what}", told(second, b));
+            return Some(Difference { what, line: line.or(b.line) });
+        }
     }
     let (before, now) = (first.equations().len(), second.equations().len());
     if before != now {
@@ -57,8 +62,11 @@ fn found(first: &Program, second: &Program) -> Option<Difference> {
     if let Some(constants) = pairs.differing_constant(first.outputs(), second.outputs()) {
         return Some(Difference { what: format!("what it returns is a constant that {constants}"), line: None });
     }
-    let same = first.outputs().len() == second.outputs().len()
-        && first.outputs().iter().zip(second.outputs()).all(|(a, b)| pairs.known[a.index()] == Some(*b));
+    let (before, now) = (first.outputs().len(), second.outputs().len());
+    if before != now {
+        return Some(Difference { what: format!("it returned {before} tensors and returns {now} now"), line: None });
+    }
+    let same = first.outputs().iter().zip(second.outputs()).all(|(a, b)| pairs.known[a.index()] == Some(*b));
     let other = || Difference { what: "it returns other variables of the same equations".into(), line: None };
     (!same).then(other)
 }
@@ -96,7 +104,8 @@ impl Pairs<'_> {
             if known.is_none() && same_tensor(x, y) {
                 self.known[a.index()] = Some(*b);
             } else if known != Some(*b) && !same_tensor(x, y) {
-                return Some(format!("was {} and is now {}", short(x), short(y)));
+                let (was, is) = differing(x, y);
+                return Some(format!("was {was} and is now {is}"));
             }
         }
         None
@@ -137,10 +146,17 @@ fn same_tensor(a: &Tensor, b: &Tensor) -> bool {
     }
 }
 
-/// A tensor's text, if it is short.
-fn short(tensor: &Tensor) -> String {
-    match tensor.elements() {
-        0..=8 => tensor.to_string(),
-        _ => format!("other numbers of {}", tensor.spec()),
+/// Two tensors in words: all their numbers, or of many the first that differ.
+fn differing(a: &Tensor, b: &Tensor) -> (String, String) {
+    let is_traced = |tensor: &Tensor| matches!(tensor.value, Value::Tracer(_));
+    if a.spec() != b.spec() || is_traced(a) || is_traced(b) {
+        return (a.spec().to_string(), b.spec().to_string());
     }
+    if a.elements() <= 8 {
+        return (a.plain().to_string(), b.plain().to_string());
+    }
+    let (x, y) = (a.plain().to_f64_vec(), b.plain().to_f64_vec());
+    let place = x.iter().zip(&y).position(|(x, y)| x.to_bits() != y.to_bits()).unwrap_or(0);
+    let told = |number: f64| format!("{number} at element {place} of {}", a.spec());
+    (told(x[place]), told(y[place]))
 }

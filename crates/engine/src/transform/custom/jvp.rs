@@ -40,6 +40,12 @@ where
         let (x, y) = residual.tensors.split_at(self.input.leaves().len());
         (self.input.rebuild(x.iter().cloned()), self.rebuilt(y.to_vec()))
     }
+
+    fn pushed(&self, x: &X, y: &Y, tangent: &X) -> Y {
+        let pushed = (self.closures.1)(x, y, tangent);
+        expect_form("custom_jvp", "what the rule returned", &pushed, y, &specs_of(y)).or_raise();
+        pushed
+    }
 }
 
 /// As a function of leaves.
@@ -71,15 +77,13 @@ where
     fn pull(&self, residual: &Residual, cotangents: &[Option<Tensor>], _wanted: Mask) -> Vec<Option<Tensor>> {
         let (x, y) = self.0.parts(residual);
         let zero = filled(&x, vec![None; x.leaves().len()]);
-        let (_, transposed) = vjp(|tangent: &X| (self.0.closures.1)(&x, &y, tangent), &zero);
+        let (_, transposed) = vjp(|tangent: &X| self.0.pushed(&x, &y, tangent), &zero);
         let pulled = transposed.call_named(&filled(&y, cotangents.to_vec()));
         pulled.into_iter().map(|(_, cotangent)| cotangent).collect()
     }
 
     fn push(&self, residual: &Residual, tangents: &[Option<Tensor>]) -> Vec<Option<Tensor>> {
         let (x, y) = self.0.parts(residual);
-        let pushed = (self.0.closures.1)(&x, &y, &filled(&x, tangents.to_vec()));
-        expect_form(self.name(), "what the rule returned", &pushed, &y, &specs_of(&y)).or_raise();
-        given(&pushed)
+        given(&self.0.pushed(&x, &y, &filled(&x, tangents.to_vec())))
     }
 }

@@ -8,10 +8,9 @@ use super::super::record::given;
 use super::{bind_below, expect_form, form_of, owned};
 use crate::custom::{Function, Residual, added};
 use crate::error::OrRaise;
-use crate::interp::custom;
-use crate::primitive::{Mask, Spec, SpecRef};
+use crate::interp::custom::Apart;
+use crate::primitive::{Mask, Spec};
 use crate::program::identity;
-use crate::tensor::Value;
 use crate::{Tensor, Tree, jvp, vjp};
 use std::sync::{Arc, OnceLock};
 
@@ -32,25 +31,19 @@ enum Source {
     Own(usize),
 }
 
-fn sources(x: &[Tensor], y: &[Tensor], left: &[Tensor]) -> Vec<Source> {
+/// Of tensors that are told apart: what is computed without the inputs has no derivative, wherever it comes from.
+fn sources(apart: &Apart, y: &[Tensor], left: &[Tensor]) -> Vec<Source> {
     let place = |tensors: &[Tensor], leaf| tensors.iter().position(|tensor| identity(tensor) == identity(leaf));
     let mut own = 0;
-    let source = |leaf| match (place(x, leaf), place(y, leaf)) {
-        (Some(place), _) => Source::Input(place),
-        (None, Some(place)) => Source::Output(place),
-        (None, None) => {
+    let source = |leaf| match (place(&apart.operands, leaf), place(y, leaf)) {
+        (Some(place), _) if apart.is_of(leaf) => Source::Input(place),
+        (None, Some(place)) if apart.is_of(leaf) => Source::Output(place),
+        _ => {
             own += 1;
             Source::Own(own - 1)
         }
     };
     left.iter().map(source).collect()
-}
-
-/// Whether no number is left that equals an input or output: it may be another that is equal by chance.
-fn is_clear(x: &[Tensor], y: &[Tensor], left: &[Tensor]) -> bool {
-    let numbers = left.iter().filter(|leaf| matches!(leaf.value, Value::One(_)));
-    let mut known = numbers.flat_map(|leaf| x.iter().chain(y).map(move |tensor| identity(tensor) == identity(leaf)));
-    !known.any(|is_equal| is_equal)
 }
 
 /// Specs of inputs and outputs, for those that get no derivative.
@@ -119,26 +112,19 @@ where
 
     /// The outputs of an opened call: the output, and what is left that is neither input nor output.
     fn open(&self, x: &[Tensor]) -> Vec<Tensor> {
-        let (mut outputs, left) = self.run(x);
-        let sources = self.sources.get_or_init(|| match is_clear(x, &outputs, &left) {
-            true => sources(x, &outputs, &left),
-            false => self.sources_by_trial(x),
-        });
+        let (mut outputs, left) = match self.sources.get() {
+            Some(_) => self.run(x),
+            None => {
+                let apart = Apart::new(x);
+                let (y, left) = self.run(&apart.operands);
+                self.sources.get_or_init(|| sources(&apart, &y, &left));
+                (apart.below(y), apart.below(left))
+            }
+        };
+        let sources = self.sources.get().expect("they are known by now");
         let own = left.into_iter().zip(sources).filter(|(_, source)| matches!(source, Source::Own(_)));
         outputs.extend(own.map(|(leaf, _)| leaf));
         outputs
-    }
-
-    fn sources_by_trial(&self, x: &[Tensor]) -> Vec<Source> {
-        let mut found = Vec::new();
-        let run = |x: &[Tensor]| {
-            let (y, left) = self.run(x);
-            found = sources(x, &y, &left);
-            y
-        };
-        let specs: Vec<SpecRef<'_>> = x.iter().map(|x| x.value.spec_ref()).collect();
-        custom::trial(run, &specs);
-        found
     }
 
     /// What is left, of inputs and of the outputs of an opened call.
@@ -154,15 +140,19 @@ where
 
     fn pull(&self, left: &[Tensor], specs: &Specs, cotangents: &[Option<Tensor>]) -> Vec<Option<Tensor>> {
         let cotangent = completed(&self.seen().0, &specs.outputs, cotangents);
-        let pulled = (self.closures.1)(&self.seen().1.rebuild(left.iter().cloned()), &cotangent);
+        given(&self.pulled(&self.seen().1.rebuild(left.iter().cloned()), specs, &cotangent))
+    }
+
+    fn pulled(&self, left: &R, specs: &Specs, cotangent: &Y) -> X {
+        let pulled = (self.closures.1)(left, cotangent);
         expect_form("custom_vjp", "what `backward` returned", &pulled, &self.input, &specs.inputs).or_raise();
-        given(&pulled)
+        pulled
     }
 
     fn push(&self, left: &[Tensor], specs: &Specs, tangents: &[Option<Tensor>]) -> Vec<Option<Tensor>> {
         let left = self.seen().1.rebuild(left.iter().cloned());
         let zero = completed(&self.seen().0, &specs.outputs, &zeros(&specs.outputs));
-        let (_, transposed) = vjp(|cotangent: &Y| (self.closures.1)(&left, cotangent), &zero);
+        let (_, transposed) = vjp(|cotangent: &Y| self.pulled(&left, specs, cotangent), &zero);
         let pushed = transposed.call_named(&completed(&self.input, &specs.inputs, tangents));
         pushed.into_iter().map(|(_, tangent)| tangent).collect()
     }
