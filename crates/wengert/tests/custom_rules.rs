@@ -266,7 +266,7 @@ fn inputs_that_share_their_numbers_are_told_apart() {
     assert_eq!(compile(|x: &(Tensor, Tensor)| vhp(f, x, &(Tensor::ones([2]), Tensor::zeros([2])))).call(&at), right);
     // a b with b held: no second derivative.
     assert_eq!(vhp(|x: &Tensor| product(&(x.clone(), stop_gradient(x))), &x, &one), zero);
-    let (l, m) = (x.clone().require_grad(), x.clone().require_grad());
+    let (l, m) = (x.clone().require_grad(), x.require_grad());
     let create = Backward::new().create_graph();
     let slope = wengert::autograd::grad_with(&[&product(&(l.clone(), m.clone()))], &[&l], create).remove(0).unwrap();
     slope.sum().backward();
@@ -289,8 +289,7 @@ fn a_function_that_reads_numbers_has_second_derivatives() {
 #[test]
 fn a_leaf_that_a_rule_captures_is_an_error_everywhere() {
     let w = Tensor::from(3.0).require_grad();
-    let own = w.clone();
-    let f = custom_vjp(move |x: &Tensor| (x * &own, ()), |_: &(), dy: &Tensor| dy * 2.0);
+    let f = custom_vjp(move |x: &Tensor| (x * &w, ()), |_: &(), dy: &Tensor| dy * 2.0);
     let staged = compile(|x: &Tensor| f(x));
     for x in [Tensor::from(1.0), Tensor::from(1.0).require_grad()] {
         for error in [catch(|| f(&x)).unwrap_err(), catch(|| staged.call(&x)).unwrap_err()] {
