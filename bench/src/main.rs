@@ -2,6 +2,7 @@
 
 mod cheap_gradient;
 mod overhead;
+mod scalar;
 mod step;
 mod timing;
 mod transforms;
@@ -77,6 +78,15 @@ enum Bench {
         #[arg(long)]
         json: bool,
     },
+    /// What derivatives of scalar programs cost.
+    Scalar {
+        /// One JSON object a line.
+        #[arg(long)]
+        json: bool,
+        /// The most statements or variables.
+        #[arg(long, default_value_t = 100_000_000)]
+        most: usize,
+    },
     /// What transforms cost, as ratios of times taken side by side.
     Transforms {
         /// Only these benchmarks; all of them when there is none.
@@ -93,6 +103,7 @@ fn main() {
         Bench::Chain { elements, ops, json } => overhead::run_one(elements, ops, json),
         Bench::Step { name, mode, seconds, json } => step::run(&name, mode, seconds, json),
         Bench::CheapGradient { names, json } => cheap_gradient::run(&names, json),
+        Bench::Scalar { json, most } => scalar::run(json, most),
         Bench::Transforms { names, json } => transforms::run(&names, json),
         Bench::Losses { name, mode, json } => step::losses(&name, mode, json),
         Bench::Program { name } => step::program(&name),

@@ -28,6 +28,7 @@
 //! | [`random`] | counter-based random numbers |
 //! | [`memory`] | memory that was laid out beforehand |
 //! | [`tiled`] | chains of elementwise operations and folds as one loop |
+//! | [`tape`] | a Wengert list of scalars |
 //! | [`counting`] | an allocator that counts, for tests |
 //!
 //! Bits never depend on the number of threads: work is split into tiles whose size is a function of the shape alone.
@@ -55,6 +56,7 @@ pub mod rows;
 pub mod scan;
 mod simd;
 pub mod svd;
+pub mod tape;
 pub mod threads;
 pub mod tiled;
 mod transpose;

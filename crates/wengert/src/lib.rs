@@ -32,6 +32,9 @@ pub use wengert_engine::{
 
 pub use wengert_engine::{Count, cond, fori, scan, scan_reverse, scan_times, switch, while_loop};
 
+/// Programs on single numbers: a tape for scalars, and dual numbers.
+pub use wengert_scalar as scalar;
+
 /// Everything a program usually needs.
 pub mod prelude {
     pub use crate::autograd::{Backward, Tape, detect_anomaly, enable_grad, no_grad, record_values};
@@ -62,7 +65,7 @@ macro_rules! guide {
     };
 }
 
-guide!(trees reverse forward jacobians sparsity taylor batching compile control_flow checkpoints custom_rules implicit covectors);
+guide!(trees reverse forward jacobians sparsity taylor batching compile control_flow checkpoints custom_rules implicit scalars covectors);
 
 /// The README's examples run as tests too.
 #[cfg(doctest)]

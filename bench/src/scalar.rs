@@ -1,0 +1,113 @@
+//! What derivatives of scalar programs cost: statements of the tape, tiny functions, Rosenbrock's function.
+
+use std::hint::black_box;
+use std::time::Instant;
+use wengert::scalar::{Real, Var, gradient, gradient_of, recording};
+
+/// Statements of a tape that fits in a cache, and of one that does not.
+const IN_CACHE: usize = 10_000;
+const IN_MEMORY: usize = 80_000_000;
+
+/// Bytes of a statement with two arguments.
+const BYTES: usize = 25;
+
+pub fn run(json: bool, most: usize) {
+    tape(json, "cache", IN_CACHE.min(most), 2000);
+    tape(json, "dram", IN_MEMORY.min(most), 3);
+    tiny(json);
+    for n in [2, 10, 100, 1_000_000].into_iter().filter(|n| *n <= most) {
+        rosenbrock(json, n);
+    }
+}
+
+fn median(mut times: Vec<f64>) -> f64 {
+    times.sort_by(f64::total_cmp);
+    times[times.len() / 2]
+}
+
+/// z = x y; x = y + c z; y = z - x: three statements of two arguments.
+fn tape(json: bool, place: &str, statements: usize, rounds: usize) {
+    let (mut records, mut sweeps) = (Vec::new(), Vec::new());
+    for _ in 0..rounds + 1 {
+        recording(|tape| {
+            let inputs = [tape.input(black_box(1e-3)), tape.input(black_box(2e-3))];
+            let (mut x, mut y, c) = (inputs[0], inputs[1], Var::lit(0.1));
+            let start = Instant::now();
+            for _ in 0..statements / 3 {
+                let z = x * y;
+                x = z.mul_add(c, y);
+                y = z - x;
+            }
+            let recorded = start.elapsed();
+            let count = tape.statements() as f64;
+            let mut slopes = [0.0; 2];
+            let start = Instant::now();
+            tape.pull(y, &inputs, &mut slopes);
+            let swept = start.elapsed();
+            black_box(slopes);
+            records.push(recorded.as_secs_f64() * 1e9 / count);
+            sweeps.push(swept.as_secs_f64() * 1e9 / count);
+        });
+    }
+    // The first one touches new memory.
+    let (record, sweep) = (median(records.split_off(1)), median(sweeps.split_off(1)));
+    match json {
+        true => println!(
+            "{{\"bench\":\"tape\",\"where\":\"{place}\",\"statements\":{statements},\"record_ns\":{record:.3},\"reverse_ns\":{sweep:.3},\
+             \"bytes_per_statement\":{BYTES}}}"
+        ),
+        false => println!(
+            "tape in {place}: record {record:.2} ns, reverse {sweep:.2} ns a statement of two arguments, {BYTES} bytes"
+        ),
+    }
+}
+
+/// Nanoseconds of a call, the median of several rounds.
+fn time(mut f: impl FnMut()) -> f64 {
+    let mut calls = 1;
+    let mut round = |calls: usize| {
+        let start = Instant::now();
+        (0..calls).for_each(|_| f());
+        start.elapsed().as_secs_f64()
+    };
+    while round(calls) < 0.01 {
+        calls *= 2;
+    }
+    median((0..11).map(|_| round(calls) * 1e9 / calls as f64).collect())
+}
+
+fn tiny(json: bool) {
+    let x = black_box([0.5, 1.5, -0.3, 2.0]);
+    let f = |[a, b, c, d]: [Var; 4]| (a * b + c).sin() * d + (a / d).exp() - b * c;
+    let ns = time(|| {
+        black_box(gradient_of(f, x));
+    });
+    match json {
+        true => println!("{{\"bench\":\"tiny\",\"variables\":4,\"system\":\"wengert-tape\",\"ns\":{ns:.1}}}"),
+        false => println!("gradient of a function of four numbers: {ns:.0} ns"),
+    }
+}
+
+fn valley<T: Real>(x: &[T]) -> T {
+    x.windows(2).fold(T::lit(0.0), |sum, pair| {
+        let (a, b) = (T::lit(1.0) - pair[0], pair[1] - pair[0] * pair[0]);
+        sum + a * a + T::lit(100.0) * (b * b)
+    })
+}
+
+fn rosenbrock(json: bool, n: usize) {
+    let x: Vec<f64> = (0..n).map(|i| 0.5 + 0.1 * (i as f64).sin()).collect();
+    let mut slopes = vec![0.0; n];
+    let plain = time(|| {
+        black_box(valley(black_box(&x)));
+    });
+    let ns = time(|| {
+        black_box(gradient(valley, black_box(&x), &mut slopes));
+    });
+    match json {
+        true => println!(
+            "{{\"bench\":\"rosenbrock\",\"n\":{n},\"system\":\"wengert-tape\",\"ns\":{ns:.1},\"plain_ns\":{plain:.1}}}"
+        ),
+        false => println!("Rosenbrock of {n}: gradient {ns:.0} ns, value alone {plain:.0} ns"),
+    }
+}

@@ -1,0 +1,70 @@
+//! Memory for some statements.
+
+use crate::pool::Block;
+
+/// Statements of the first chunk, and of the largest: a tape that fits in a cache stays there.
+const FIRST: usize = 1 << 13;
+const MOST: usize = 1 << 22;
+
+/// Statements and their arguments; every one has room for two.
+pub(super) struct Chunk {
+    /// Partial derivatives, arguments, counts.
+    memory: Block,
+    statements: usize,
+    arguments: usize,
+    /// The number of its first statement.
+    pub first: u32,
+    /// The number behind its last statement, and its arguments in all, while another chunk is written.
+    pub end: u32,
+    pub used: usize,
+    /// Statements with many arguments, and how many.
+    pub widths: Vec<(u32, usize)>,
+}
+
+const PARTIAL: usize = size_of::<f64>();
+const ARGUMENT: usize = size_of::<u32>();
+
+impl Chunk {
+    /// A chunk behind one of `before` statements, with room for one of `most` arguments.
+    pub fn new(before: usize, most: usize) -> Chunk {
+        let statements = (2 * before).clamp(FIRST, MOST);
+        let arguments = (2 * statements).max(most);
+        let memory = Block::new(arguments * (PARTIAL + ARGUMENT) + statements);
+        Chunk { memory, statements, arguments, first: 0, end: 0, used: 0, widths: Vec::new() }
+    }
+
+    pub fn statements_most(&self) -> usize {
+        self.statements
+    }
+
+    pub fn arguments_most(&self) -> usize {
+        self.arguments
+    }
+
+    /// Begins with statement `first`.
+    pub fn open(&mut self, first: u32) {
+        self.first = first;
+        self.widths.clear();
+        // A chunk ends where numbers do.
+        self.statements = self.statements.min((u32::MAX - first) as usize);
+    }
+
+    /// Another chunk is written from now on.
+    pub fn close(&mut self, end: u32, used: usize) {
+        self.end = end;
+        self.used = used;
+    }
+
+    /// It is written again, from statement `next` on.
+    pub fn reopen(&mut self, next: u32) {
+        self.widths.retain(|(index, _)| *index < next);
+    }
+
+    /// Partial derivatives, arguments and counts.
+    pub fn pointers(&mut self) -> (*mut f64, *mut u32, *mut u8) {
+        let bytes = self.memory.bytes_mut().expect("a chunk is nobody else's");
+        let start = bytes.as_mut_ptr();
+        let (arguments, counts) = (self.arguments * PARTIAL, self.arguments * (PARTIAL + ARGUMENT));
+        (start.cast(), start.wrapping_add(arguments).cast(), start.wrapping_add(counts))
+    }
+}

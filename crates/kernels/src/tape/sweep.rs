@@ -1,0 +1,156 @@
+//! The way back: adjoints of statements, from the last to the first.
+
+use super::chunk::Chunk;
+use super::{CHUNKS, OnMisuse, Place, Position, Recording, Stop, TAPE, WIDE};
+
+/// What is accumulated for every statement: one number, or several that are swept at once.
+pub trait Adjoint: Copy {
+    /// Nothing yet.
+    const ZERO: Self;
+
+    /// Whether there is nothing to pass on.
+    fn is_zero(&self) -> bool;
+
+    /// Adds `partial` times another.
+    fn add_scaled(&mut self, partial: f64, other: &Self);
+}
+
+impl Adjoint for f64 {
+    const ZERO: f64 = 0.0;
+
+    #[inline(always)]
+    fn is_zero(&self) -> bool {
+        *self == 0.0
+    }
+
+    #[inline(always)]
+    fn add_scaled(&mut self, partial: f64, other: &f64) {
+        *self += partial * other;
+    }
+}
+
+impl<const N: usize> Adjoint for [f64; N] {
+    const ZERO: [f64; N] = [0.0; N];
+
+    #[inline(always)]
+    fn is_zero(&self) -> bool {
+        self.iter().all(|number| *number == 0.0)
+    }
+
+    #[inline(always)]
+    fn add_scaled(&mut self, partial: f64, other: &[f64; N]) {
+        for (own, other) in self.iter_mut().zip(other) {
+            *own += partial * other;
+        }
+    }
+}
+
+/// The adjoints of a recording. Those that a sweep has passed on are zero again, so that the memory serves the next one.
+#[derive(Debug)]
+pub struct Adjoints<A> {
+    values: Vec<A>,
+}
+
+impl<A> Default for Adjoints<A> {
+    fn default() -> Adjoints<A> {
+        Adjoints { values: Vec::new() }
+    }
+}
+
+impl<A: Adjoint> Adjoints<A> {
+    #[track_caller]
+    fn at(&mut self, place: Place, stop: OnMisuse) -> Option<&mut A> {
+        if !place.is_active() {
+            return None;
+        }
+        let stop = Stop::here(stop);
+        TAPE.with(|tape| tape.expect(place, stop));
+        let index = place.index as usize;
+        if self.values.len() <= index {
+            self.values.resize(index + 1, A::ZERO);
+        }
+        Some(&mut self.values[index])
+    }
+
+    /// Adds to the adjoint of a place; a constant has none.
+    #[track_caller]
+    pub fn add(&mut self, place: Place, seed: &A, stop: OnMisuse) {
+        if let Some(adjoint) = self.at(place, stop) {
+            adjoint.add_scaled(1.0, seed);
+        }
+    }
+
+    /// The adjoint of a place.
+    #[track_caller]
+    pub fn of(&mut self, place: Place, stop: OnMisuse) -> A {
+        self.at(place, stop).map_or(A::ZERO, |adjoint| *adjoint)
+    }
+}
+
+impl Recording {
+    /// Makes the adjoints of statements without arguments zero, as all others are after a sweep.
+    pub fn clear<A: Adjoint>(&self, adjoints: &mut Adjoints<A>) {
+        CHUNKS.with_borrow(|chunks| {
+            let own = chunks.inputs.iter().rev().take_while(|input| **input >= self.start.0);
+            for input in own {
+                if let Some(adjoint) = adjoints.values.get_mut(*input as usize) {
+                    *adjoint = A::ZERO;
+                }
+            }
+        });
+    }
+
+    /// Passes the adjoints of all statements since `down_to` on to their arguments; those without arguments keep theirs.
+    pub fn sweep<A: Adjoint>(&self, adjoints: &mut Adjoints<A>, down_to: Position) {
+        let (next, argument) = TAPE.with(|tape| (tape.next.get(), tape.argument.get()));
+        let values = &mut adjoints.values;
+        if values.len() < next as usize {
+            values.resize(next as usize, A::ZERO);
+        }
+        CHUNKS.with_borrow_mut(|chunks| {
+            let mut end = (next, argument);
+            for place in (0..chunks.used.len()).rev() {
+                if end.0 <= down_to.0 {
+                    break;
+                }
+                // SAFETY: statements up to `end` were recorded in this chunk, and there is an adjoint for every one before `next`.
+                unsafe { sweep_chunk(&mut chunks.used[place], end, down_to.0, values) };
+                if let Some(before) = place.checked_sub(1) {
+                    end = (chunks.used[before].end, chunks.used[before].used);
+                }
+            }
+        });
+    }
+}
+
+/// # Safety
+/// The chunk holds statements before `next`, with `argument` arguments in all, each of which is before its statement; there is an
+/// adjoint for each.
+unsafe fn sweep_chunk<A: Adjoint>(chunk: &mut Chunk, (next, argument): (u32, usize), down_to: u32, adjoints: &mut [A]) {
+    let (partials, arguments, counts) = chunk.pointers();
+    let first = chunk.first.max(down_to);
+    let mut widths = chunk.widths.iter().rev();
+    let mut at = argument;
+    let adjoints = adjoints.as_mut_ptr();
+    for index in (first..next).rev() {
+        // SAFETY: as promised; arguments were counted when they were written.
+        unsafe {
+            let count = *counts.add((index - chunk.first) as usize);
+            if count == 0 {
+                continue;
+            }
+            let count = if count < WIDE { usize::from(count) } else { widths.next().map_or(0, |(_, count)| *count) };
+            at -= count;
+            let own = adjoints.add(index as usize);
+            let adjoint = *own;
+            if adjoint.is_zero() {
+                continue;
+            }
+            *own = A::ZERO;
+            for k in at..at + count {
+                let to = adjoints.add(*arguments.add(k) as usize);
+                (*to).add_scaled(*partials.add(k), &adjoint);
+            }
+        }
+    }
+}

@@ -1,0 +1,135 @@
+use super::*;
+
+fn stop(misuse: Misuse, _line: &'static Location<'static>) -> ! {
+    panic!("{misuse}")
+}
+
+fn ignore(_: Place) {}
+
+fn sweep_to_start(recording: &Recording, seed: Place) -> Adjoints<f64> {
+    let mut adjoints = Adjoints::default();
+    adjoints.add(seed, &1.0, stop);
+    recording.sweep(&mut adjoints, recording.start());
+    adjoints
+}
+
+/// z = x y; x = y + c z; y = z - x, again and again, with the derivatives of the last y by dual numbers beside it.
+fn recurrence(steps: usize) -> ([f64; 2], [f64; 2]) {
+    record(|recording| {
+        let inputs = [recording.input(stop), recording.input(stop)];
+        let (mut x, mut y) = ((1e-3, inputs[0], [1.0, 0.0]), (2e-3, inputs[1], [0.0, 1.0]));
+        let c = 0.1;
+        for _ in 0..steps {
+            let combine = |a: f64, da: [f64; 2], b: f64, db: [f64; 2]| [a * da[0] + b * db[0], a * da[1] + b * db[1]];
+            let z = (x.0 * y.0, push2([y.0, x.0], [x.1, y.1], stop), combine(y.0, x.2, x.0, y.2));
+            let scaled = push1(c, z.1, stop);
+            x = (y.0 + c * z.0, push2([1.0, 1.0], [y.1, scaled], stop), combine(1.0, y.2, c, z.2));
+            y = (z.0 - x.0, push2([1.0, -1.0], [z.1, x.1], stop), combine(1.0, z.2, -1.0, x.2));
+        }
+        let mut adjoints = sweep_to_start(recording, y.1);
+        (inputs.map(|input| adjoints.of(input, stop)), y.2)
+    })
+}
+
+#[test]
+fn a_sweep_gives_what_dual_numbers_give_in_one_chunk_and_in_many() {
+    for steps in [0, 1, 10, 5000, 100_000] {
+        let (swept, dual) = recurrence(steps);
+        for (swept, dual) in swept.iter().zip(&dual) {
+            assert!((swept - dual).abs() <= 1e-9 * dual.abs().max(1e-300), "{steps}: {swept} {dual}");
+        }
+    }
+}
+
+#[test]
+fn constants_take_no_room() {
+    record(|recording| {
+        let x = recording.input(stop);
+        let before = recording.position();
+        assert_eq!(push1(2.0, Place::NONE, stop), Place::NONE);
+        assert_eq!(push2([2.0, 3.0], [Place::NONE; 2], stop), Place::NONE);
+        assert_eq!(push_all(&[1.0; 3], &[Place::NONE; 3], stop), Place::NONE);
+        assert_eq!(recording.position(), before);
+        let y = push2([2.0, 3.0], [Place::NONE, x], stop);
+        let z = push2([5.0, 7.0], [y, Place::NONE], stop);
+        assert_eq!(sweep_to_start(recording, z).of(x, stop), 15.0);
+    });
+}
+
+#[test]
+fn statements_of_any_width_are_swept() {
+    for width in [1, 2, 3, 254, 255, 256, 1000, 40_000] {
+        let found = record(|recording| {
+            let inputs: Vec<Place> = (0..width).map(|_| recording.input(stop)).collect();
+            let partials: Vec<f64> = (0..width).map(|i| i as f64 - 3.0).collect();
+            let first = push_all(&partials, &inputs, stop);
+            let second = push_all(&partials, &inputs, stop);
+            let y = push2([1.0, 10.0], [first, second], stop);
+            let mut adjoints = sweep_to_start(recording, y);
+            inputs.iter().map(|input| adjoints.of(*input, stop)).collect::<Vec<f64>>()
+        });
+        let right: Vec<f64> = (0..width).map(|i| 11.0 * (i as f64 - 3.0)).collect();
+        assert_eq!(found, right);
+    }
+}
+
+#[test]
+fn several_adjoints_are_swept_at_once() {
+    let found = record(|recording| {
+        let x = recording.input(stop);
+        let (y, z) = (push1(2.0, x, stop), push1(3.0, x, stop));
+        let mut adjoints = Adjoints::<[f64; 2]>::default();
+        adjoints.add(y, &[1.0, 0.0], stop);
+        adjoints.add(z, &[0.0, 1.0], stop);
+        recording.sweep(&mut adjoints, recording.start());
+        adjoints.of(x, stop)
+    });
+    assert_eq!(found, [2.0, 3.0]);
+}
+
+#[test]
+fn parts_are_forgotten_and_what_they_passed_on_stays() {
+    let slope = record(|recording| {
+        let x = recording.input(stop);
+        let y = push1(3.0, x, stop);
+        let mut adjoints = Adjoints::<f64>::default();
+        let before = recording.position();
+        for path in 1..=4 {
+            recording.within(|| {
+                let z = push_all(&vec![f64::from(path); 300], &vec![y; 300], stop);
+                let w = (0..20_000).fold(z, |w, _| push1(1.0, w, stop));
+                adjoints.add(w, &1.0, stop);
+                recording.sweep(&mut adjoints, before);
+            });
+            assert_eq!(recording.position(), before);
+        }
+        recording.sweep(&mut adjoints, recording.start());
+        adjoints.of(x, stop)
+    });
+    assert_eq!(slope, 3.0 * 300.0 * 10.0);
+}
+
+#[test]
+fn places_of_others_are_refused() {
+    let caught = |f: &dyn Fn()| {
+        let payload = std::panic::catch_unwind(std::panic::AssertUnwindSafe(f)).unwrap_err();
+        payload.downcast_ref::<String>().cloned().unwrap()
+    };
+    let ended = record(|recording| recording.input(stop));
+    assert!(caught(&|| ignore(push1(1.0, ended, stop))).contains("has ended"));
+    record(|recording| {
+        let x = recording.input(stop);
+        assert!(caught(&|| ignore(push2([1.0, 1.0], [x, ended], stop))).contains("has ended"));
+        record(|_| assert!(caught(&|| ignore(push1(1.0, x, stop))).contains("around this one")));
+        let there = std::thread::scope(|scope| {
+            let other = scope.spawn(|| record(|_| caught(&|| ignore(push1(1.0, x, stop)))));
+            other.join().unwrap()
+        });
+        assert!(there.contains("another thread"));
+        let forgotten = recording.within(|| push1(1.0, x, stop));
+        assert!(caught(&|| ignore(push1(1.0, forgotten, stop))).contains("has ended"));
+        // The recording around goes on after all that.
+        let y = push1(2.0, x, stop);
+        assert_eq!(sweep_to_start(recording, y).of(x, stop), 2.0);
+    });
+}

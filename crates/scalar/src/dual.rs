@@ -1,0 +1,215 @@
+//! Numbers with tangents.
+
+use crate::Real;
+use crate::functions::{self, functions_of_one};
+use std::cmp::Ordering;
+use std::fmt;
+use std::iter::Sum;
+use std::ops::{Add, AddAssign, Div, DivAssign, Mul, MulAssign, Neg, Sub, SubAssign};
+
+/// A number and its derivatives in `N` directions, which its operations carry along. The parts may be dual numbers, or
+/// [`Var`](crate::Var)s, themselves: so derivatives have derivatives.
+///
+/// ```
+/// use wengert_scalar::{Dual, Real};
+/// let x = Dual::<f64, 1>::variable(2.0, 0);
+/// assert_eq!((x * x).tangents(), &[4.0]);
+/// ```
+#[derive(Clone, Copy, Debug)]
+pub struct Dual<T, const N: usize> {
+    value: T,
+    tangents: [T; N],
+}
+
+impl<T: Real, const N: usize> Dual<T, N> {
+    /// A number with these tangents.
+    pub fn new(value: T, tangents: [T; N]) -> Dual<T, N> {
+        Dual { value, tangents }
+    }
+
+    /// A number that changes in one direction, at rate 1.
+    pub fn variable(value: f64, direction: usize) -> Dual<T, N> {
+        let tangents = std::array::from_fn(|place| T::lit(if place == direction { 1.0 } else { 0.0 }));
+        Dual { value: T::lit(value), tangents }
+    }
+
+    /// The number.
+    pub fn value(&self) -> T {
+        self.value
+    }
+
+    /// Its tangents.
+    pub fn tangents(&self) -> &[T; N] {
+        &self.tangents
+    }
+
+    #[inline(always)]
+    #[track_caller]
+    fn through(self, value: T, slope: T) -> Dual<T, N> {
+        Dual { value, tangents: self.tangents.map(|tangent| slope * tangent) }
+    }
+
+    #[inline(always)]
+    #[track_caller]
+    fn through_both(self, other: Dual<T, N>, value: T, [by_x, by_y]: [T; 2]) -> Dual<T, N> {
+        let tangents = std::array::from_fn(|place| by_x * self.tangents[place] + by_y * other.tangents[place]);
+        Dual { value, tangents }
+    }
+}
+
+/// The value, as a float prints.
+impl<T: Real, const N: usize> fmt::Display for Dual<T, N> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.value, f)
+    }
+}
+
+impl<T: Real, const N: usize> PartialEq for Dual<T, N> {
+    fn eq(&self, other: &Dual<T, N>) -> bool {
+        self.value == other.value
+    }
+}
+
+impl<T: Real, const N: usize> PartialOrd for Dual<T, N> {
+    fn partial_cmp(&self, other: &Dual<T, N>) -> Option<Ordering> {
+        self.value.partial_cmp(&other.value)
+    }
+}
+
+impl<T: Real, const N: usize> Neg for Dual<T, N> {
+    type Output = Dual<T, N>;
+    #[inline]
+    #[track_caller]
+    fn neg(self) -> Dual<T, N> {
+        Dual { value: -self.value, tangents: self.tangents.map(|tangent| -tangent) }
+    }
+}
+
+impl<T: Real, const N: usize> Add for Dual<T, N> {
+    type Output = Dual<T, N>;
+    #[inline]
+    #[track_caller]
+    fn add(self, other: Dual<T, N>) -> Dual<T, N> {
+        let tangents = std::array::from_fn(|place| self.tangents[place] + other.tangents[place]);
+        Dual { value: self.value + other.value, tangents }
+    }
+}
+
+impl<T: Real, const N: usize> Sub for Dual<T, N> {
+    type Output = Dual<T, N>;
+    #[inline]
+    #[track_caller]
+    fn sub(self, other: Dual<T, N>) -> Dual<T, N> {
+        let tangents = std::array::from_fn(|place| self.tangents[place] - other.tangents[place]);
+        Dual { value: self.value - other.value, tangents }
+    }
+}
+
+impl<T: Real, const N: usize> Mul for Dual<T, N> {
+    type Output = Dual<T, N>;
+    #[inline]
+    #[track_caller]
+    fn mul(self, other: Dual<T, N>) -> Dual<T, N> {
+        self.through_both(other, self.value * other.value, [other.value, self.value])
+    }
+}
+
+impl<T: Real, const N: usize> Div for Dual<T, N> {
+    type Output = Dual<T, N>;
+    #[inline]
+    #[track_caller]
+    fn div(self, other: Dual<T, N>) -> Dual<T, N> {
+        let (value, by_x) = (self.value / other.value, other.value.recip());
+        self.through_both(other, value, [by_x, -(value * by_x)])
+    }
+}
+
+macro_rules! assigning {
+    ($($Trait:ident $method:ident $op:tt;)*) => {
+        $(impl<T: Real, const N: usize> $Trait for Dual<T, N> {
+            #[inline]
+            #[track_caller]
+            fn $method(&mut self, other: Dual<T, N>) {
+                *self = *self $op other;
+            }
+        })*
+    };
+}
+assigning! { AddAssign add_assign +; SubAssign sub_assign -; MulAssign mul_assign *; DivAssign div_assign /; }
+
+impl<T: Real, const N: usize> Sum for Dual<T, N> {
+    fn sum<I: Iterator<Item = Dual<T, N>>>(iterator: I) -> Dual<T, N> {
+        iterator.fold(Dual::lit(0.0), |sum, x| sum + x)
+    }
+}
+
+macro_rules! duals {
+    ($($name:ident, $doc:literal, |$v:ident| $value:expr, |$x:ident, $y:ident| $slope:expr;)*) => {
+        impl<T: Real, const N: usize> Real for Dual<T, N> {
+            #[inline(always)]
+            fn lit(x: f64) -> Dual<T, N> {
+                Dual { value: T::lit(x), tangents: [T::lit(0.0); N] }
+            }
+
+            #[inline(always)]
+            fn to_f64(self) -> f64 {
+                self.value.to_f64()
+            }
+
+            $(
+                #[inline]
+                #[track_caller]
+                fn $name(self) -> Dual<T, N> {
+                    let value = self.value.$name();
+                    self.through(value, functions::$name(self.value, value))
+                }
+            )*
+
+            #[track_caller]
+            fn polygamma(self, n: u32) -> Dual<T, N> {
+                self.through(self.value.polygamma(n), self.value.polygamma(n + 1))
+            }
+
+            #[inline]
+            #[track_caller]
+            fn powi(self, n: i32) -> Dual<T, N> {
+                self.through(self.value.powi(n), functions::powi(self.value, n))
+            }
+
+            #[inline]
+            #[track_caller]
+            fn powf(self, p: Dual<T, N>) -> Dual<T, N> {
+                let value = self.value.powf(p.value);
+                self.through_both(p, value, functions::powf(self.value, p.value, value))
+            }
+
+            #[inline]
+            #[track_caller]
+            fn atan2(self, x: Dual<T, N>) -> Dual<T, N> {
+                self.through_both(x, self.value.atan2(x.value), functions::atan2(self.value, x.value))
+            }
+
+            #[inline]
+            #[track_caller]
+            fn hypot(self, other: Dual<T, N>) -> Dual<T, N> {
+                let value = self.value.hypot(other.value);
+                self.through_both(other, value, functions::hypot(self.value, other.value, value))
+            }
+
+            #[inline]
+            #[track_caller]
+            fn max(self, other: Dual<T, N>) -> Dual<T, N> {
+                let shares = functions::share(self > other, other > self);
+                self.through_both(other, self.value.max(other.value), shares.map(T::lit))
+            }
+
+            #[inline]
+            #[track_caller]
+            fn min(self, other: Dual<T, N>) -> Dual<T, N> {
+                let shares = functions::share(self < other, other < self);
+                self.through_both(other, self.value.min(other.value), shares.map(T::lit))
+            }
+        }
+    };
+}
+functions_of_one!(duals);

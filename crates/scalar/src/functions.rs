@@ -1,0 +1,113 @@
+//! The functions of one number: value and slope of each, in one table.
+//!
+//! Slopes are written with [`Real`] operations, of the argument x and the value y, so that they are differentiated in turn. Outside of
+//! its domain a function's value and slope are NaN; at a kink the slope is the one of least size.
+
+use crate::Real;
+
+/// Calls a macro with the table: name, documentation, value of a plain float, slope.
+macro_rules! functions_of_one {
+    ($apply:ident) => {
+        $apply! {
+            recip, "1 / x.", |x| x.recip(), |_x, y| -(y * y);
+            sqrt, "The square root; its slope at 0 is infinite.", |x| x.sqrt(), |_x, y| T::lit(0.5) / y;
+            cbrt, "The cube root.", |x| x.cbrt(), |_x, y| T::lit(1.0) / (T::lit(3.0) * y * y);
+            exp, "e^x.", |x| x.exp(), |_x, y| y;
+            exp2, "2^x.", |x| x.exp2(), |_x, y| y * T::lit(std::f64::consts::LN_2);
+            exp_m1, "e^x - 1.", |x| x.exp_m1(), |_x, y| y + T::lit(1.0);
+            ln, "The natural logarithm.", |x| x.ln(), |x, _y| inside(x.to_f64() >= 0.0, x.recip());
+            log2, "The logarithm to base 2.", |x| x.log2(), |x, _y| inside(x.to_f64() >= 0.0, (x * T::lit(std::f64::consts::LN_2)).recip());
+            log10, "The logarithm to base 10.", |x| x.log10(), |x, _y| inside(x.to_f64() >= 0.0, (x * T::lit(std::f64::consts::LN_10)).recip());
+            ln_1p, "log(1 + x).", |x| x.ln_1p(), |x, _y| inside(x.to_f64() >= -1.0, (x + T::lit(1.0)).recip());
+            sin, "The sine.", |x| x.sin(), |x, _y| x.cos();
+            cos, "The cosine.", |x| x.cos(), |x, _y| -x.sin();
+            tan, "The tangent.", |x| x.tan(), |_x, y| T::lit(1.0) + y * y;
+            asin, "The inverse of the sine.", |x| x.asin(), |x, _y| (T::lit(1.0) - x * x).sqrt().recip();
+            acos, "The inverse of the cosine.", |x| x.acos(), |x, _y| -(T::lit(1.0) - x * x).sqrt().recip();
+            atan, "The inverse of the tangent.", |x| x.atan(), |x, _y| (T::lit(1.0) + x * x).recip();
+            sinh, "The hyperbolic sine.", |x| x.sinh(), |x, _y| x.cosh();
+            cosh, "The hyperbolic cosine.", |x| x.cosh(), |x, _y| x.sinh();
+            tanh, "The hyperbolic tangent.", |x| x.tanh(), |_x, y| T::lit(1.0) - y * y;
+            asinh, "The inverse of the hyperbolic sine.", |x| x.asinh(), |x, _y| (x * x + T::lit(1.0)).sqrt().recip();
+            acosh, "The inverse of the hyperbolic cosine.", |x| x.acosh(), |x, _y| inside(x.to_f64() >= 1.0, (x * x - T::lit(1.0)).sqrt().recip());
+            atanh, "The inverse of the hyperbolic tangent.", |x| x.atanh(), |x, _y| inside(x.to_f64().abs() <= 1.0, (T::lit(1.0) - x * x).recip());
+            erf, "The error function.", |x| wengert_kernels::math::erf(x), |x, _y| (-(x * x)).exp() * T::lit(std::f64::consts::FRAC_2_SQRT_PI);
+            erfc, "1 - erf(x), precise for large x.", |x| wengert_kernels::math::erfc(x), |x, _y| -(-(x * x)).exp() * T::lit(std::f64::consts::FRAC_2_SQRT_PI);
+            ln_gamma, "The logarithm of the gamma function's size.", |x| wengert_kernels::math::lgamma(x), |x, _y| x.polygamma(0);
+            abs, "The size; its slope at 0 is 0.", |x| x.abs(), |x, _y| T::lit(sign(x.to_f64()));
+        }
+    };
+}
+pub(crate) use functions_of_one;
+
+/// A slope, or NaN outside of the domain.
+fn inside<T: Real>(is_inside: bool, slope: T) -> T {
+    if is_inside { slope } else { T::lit(f64::NAN) }
+}
+
+/// 1, -1 or 0; NaN of NaN.
+fn sign(x: f64) -> f64 {
+    if x > 0.0 {
+        1.0
+    } else if x < 0.0 {
+        -1.0
+    } else {
+        x * 0.0
+    }
+}
+
+macro_rules! slopes {
+    ($($name:ident, $doc:literal, |$v:ident| $value:expr, |$x:ident, $y:ident| $slope:expr;)*) => {
+        $(
+            #[doc = concat!("The slope of `", stringify!($name), "`.")]
+            #[inline(always)]
+            pub(crate) fn $name<T: Real>($x: T, $y: T) -> T {
+                $slope
+            }
+        )*
+    };
+}
+functions_of_one!(slopes);
+
+/// The slopes of `x.powf(p)` by both.
+#[inline]
+pub(crate) fn powf<T: Real>(x: T, p: T, y: T) -> [T; 2] {
+    // x^0 is 1 whatever x is, and 0^p is 0 for all p around a positive one.
+    let by_x = if p.to_f64() == 0.0 { T::lit(0.0) } else { p * x.powf(p - T::lit(1.0)) };
+    let by_p = if x.to_f64() == 0.0 && p.to_f64() > 0.0 { T::lit(0.0) } else { y * x.ln() };
+    [by_x, by_p]
+}
+
+/// The slope of `x.powi(n)`.
+#[inline]
+pub(crate) fn powi<T: Real>(x: T, n: i32) -> T {
+    match n {
+        0 => T::lit(0.0),
+        1 => T::lit(1.0),
+        2 => x + x,
+        _ => T::lit(f64::from(n)) * x.powi(n - 1),
+    }
+}
+
+/// The slopes of `y.atan2(x)` by y and x.
+#[inline]
+pub(crate) fn atan2<T: Real>(y: T, x: T) -> [T; 2] {
+    let square = x * x + y * y;
+    [x / square, -(y / square)]
+}
+
+/// The slopes of `x.hypot(y)`; at the origin they are 0.
+#[inline]
+pub(crate) fn hypot<T: Real>(x: T, y: T, length: T) -> [T; 2] {
+    if length.to_f64() == 0.0 { [T::lit(0.0); 2] } else { [x / length, y / length] }
+}
+
+/// How much of the larger, or smaller, of two numbers is the first: half of it at a tie.
+#[inline]
+pub(crate) fn share(is_first: bool, is_second: bool) -> [f64; 2] {
+    match (is_first, is_second) {
+        (true, false) => [1.0, 0.0],
+        (false, true) => [0.0, 1.0],
+        _ => [0.5, 0.5],
+    }
+}

@@ -1,0 +1,156 @@
+//! Derivatives by recording a function and sweeping the tape.
+
+use crate::Var;
+use crate::var::misused;
+use std::cell::RefCell;
+use wengert_kernels::tape::{Adjoint, Adjoints, Recording, record};
+
+/// Rows of a Jacobian that are swept at once.
+const SEEDS: usize = 8;
+
+thread_local! {
+    // Kept between recordings: a gradient of a size that was seen before allocates nothing.
+    static ONE: RefCell<Adjoints<f64>> = RefCell::default();
+    static MANY: RefCell<Adjoints<[f64; SEEDS]>> = RefCell::default();
+    static INPUTS: RefCell<Vec<Var>> = const { RefCell::new(Vec::new()) };
+}
+
+/// A recording that is running on this thread.
+pub struct Tape<'r>(&'r Recording);
+
+/// Records what `f` does with inputs of the tape, which is forgotten when it returns. [`gradient`] is a recording with one sweep; this
+/// is for several sweeps, and for inputs that are met on the way.
+///
+/// ```
+/// use wengert_scalar::{Real, recording};
+/// let slopes = recording(|tape| {
+///     let x = [tape.input(2.0), tape.input(3.0)];
+///     let (sum, product) = (x[0] + x[1], x[0] * x[1]);
+///     let mut slopes = [[0.0; 2]; 2];
+///     tape.pull(sum, &x, &mut slopes[0]);
+///     tape.pull(product, &x, &mut slopes[1]);
+///     slopes
+/// });
+/// assert_eq!(slopes, [[1.0, 1.0], [3.0, 2.0]]);
+/// ```
+pub fn recording<R>(f: impl FnOnce(&Tape<'_>) -> R) -> R {
+    record(|recording| f(&Tape(recording)))
+}
+
+impl Tape<'_> {
+    /// A number to differentiate by.
+    #[track_caller]
+    pub fn input(&self, value: f64) -> Var {
+        Var::at(value, self.0.input(misused))
+    }
+
+    /// How many statements were recorded.
+    pub fn statements(&self) -> usize {
+        self.0.position().since(self.0.start())
+    }
+
+    /// Sweeps from `y` back: its derivatives by `inputs` are written to `slopes`.
+    #[track_caller]
+    pub fn pull(&self, y: Var, inputs: &[Var], slopes: &mut [f64]) {
+        assert_eq!(inputs.len(), slopes.len(), "pull: {} inputs and room for {} slopes", inputs.len(), slopes.len());
+        sweep_one(self.0, y, inputs, slopes);
+    }
+}
+
+/// The value of a function and its gradient, which is written to `slopes`.
+///
+/// ```
+/// use wengert_scalar::{Var, gradient};
+/// let mut slopes = [0.0; 3];
+/// let product = |x: &[Var]| x.iter().fold(Var::from(1.0), |product, x| product * *x);
+/// assert_eq!(gradient(product, &[2.0, 3.0, 5.0], &mut slopes), 30.0);
+/// assert_eq!(slopes, [15.0, 10.0, 6.0]);
+/// ```
+#[track_caller]
+pub fn gradient(f: impl FnOnce(&[Var]) -> Var, x: &[f64], slopes: &mut [f64]) -> f64 {
+    assert_eq!(x.len(), slopes.len(), "gradient: {} inputs and room for {} slopes", x.len(), slopes.len());
+    let mut inputs = INPUTS.take();
+    let value = record(|recording| {
+        inputs.clear();
+        inputs.extend(x.iter().map(|x| Var::at(*x, recording.input(misused))));
+        let y = f(&inputs);
+        sweep_one(recording, y, &inputs, slopes);
+        y.value()
+    });
+    INPUTS.set(inputs);
+    value
+}
+
+/// The value of a function of a few numbers and its gradient.
+///
+/// ```
+/// use wengert_scalar::gradient_of;
+/// assert_eq!(gradient_of(|[x, y]| x * x + y, [3.0, 1.0]), (10.0, [6.0, 1.0]));
+/// ```
+#[track_caller]
+pub fn gradient_of<const N: usize>(f: impl FnOnce([Var; N]) -> Var, x: [f64; N]) -> (f64, [f64; N]) {
+    let mut slopes = [0.0; N];
+    let value = record(|recording| {
+        let inputs = x.map(|x| Var::at(x, recording.input(misused)));
+        let y = f(inputs);
+        sweep_one(recording, y, &inputs, &mut slopes);
+        y.value()
+    });
+    (value, slopes)
+}
+
+#[track_caller]
+fn sweep_one(recording: &Recording, y: Var, inputs: &[Var], slopes: &mut [f64]) {
+    with_clean(&ONE, |adjoints| {
+        adjoints.add(y.place(), &1.0, misused);
+        recording.sweep(adjoints, recording.start());
+        for (slope, input) in slopes.iter_mut().zip(inputs) {
+            *slope = adjoints.of(input.place(), misused);
+        }
+        recording.clear(adjoints);
+    });
+}
+
+/// Adjoints that are all zero; after a panic they are made anew.
+fn with_clean<A: Adjoint, R>(
+    kept: &'static std::thread::LocalKey<RefCell<Adjoints<A>>>,
+    f: impl FnOnce(&mut Adjoints<A>) -> R,
+) -> R {
+    let mut adjoints = kept.take();
+    let result = f(&mut adjoints);
+    kept.set(adjoints);
+    result
+}
+
+/// The values of a function and their derivatives by every input, row by row: eight outputs are swept at once.
+///
+/// ```
+/// use wengert_scalar::{Var, jacobian};
+/// let f = |x: &[Var]| vec![x[0] * x[1], x[0] + x[1], Var::from(1.0)];
+/// assert_eq!(jacobian(f, &[2.0, 3.0]), (vec![6.0, 5.0, 1.0], vec![3.0, 2.0, 1.0, 1.0, 0.0, 0.0]));
+/// ```
+#[track_caller]
+pub fn jacobian(f: impl FnOnce(&[Var]) -> Vec<Var>, x: &[f64]) -> (Vec<f64>, Vec<f64>) {
+    record(|recording| {
+        let inputs: Vec<Var> = x.iter().map(|x| Var::at(*x, recording.input(misused))).collect();
+        let y = f(&inputs);
+        let mut rows = vec![0.0; y.len() * x.len()];
+        for (some, rows) in y.chunks(SEEDS).zip(rows.chunks_mut((SEEDS * x.len()).max(1))) {
+            with_clean(&MANY, |adjoints| {
+                for (seed, y) in some.iter().enumerate() {
+                    let seeds = std::array::from_fn(|place| if place == seed { 1.0 } else { 0.0 });
+                    adjoints.add(y.place(), &seeds, misused);
+                }
+                recording.sweep(adjoints, recording.start());
+                for (column, input) in inputs.iter().enumerate() {
+                    let slopes = adjoints.of(input.place(), misused);
+                    for (seed, slope) in slopes.iter().enumerate().take(some.len()) {
+                        rows[seed * x.len() + column] = *slope;
+                    }
+                }
+                recording.clear(adjoints);
+            });
+        }
+        (y.iter().map(|y| y.value()).collect(), rows)
+    })
+}

@@ -1,0 +1,31 @@
+//! Programs on single numbers: loops and branches over scalars, differentiated by a tape or by dual numbers.
+//!
+//! A function that is generic over [`Real`] runs with plain floats, with [`Dual`] numbers, which carry tangents along, and with
+//! [`Var`]s, whose operations are recorded and swept backward.
+//!
+//! ```
+//! use wengert_scalar::{Dual, Real, gradient};
+//!
+//! fn rosenbrock<T: Real>(x: &[T]) -> T {
+//!     let term = |a: T, b: T| (T::lit(1.0) - a).powi(2) + T::lit(100.0) * (b - a * a).powi(2);
+//!     x.windows(2).fold(T::lit(0.0), |sum, pair| sum + term(pair[0], pair[1]))
+//! }
+//!
+//! let x = [-1.2, 1.0, 0.5];
+//! let mut slopes = [0.0; 3];
+//! let value = gradient(|x| rosenbrock(x), &x, &mut slopes);
+//! assert_eq!(value, rosenbrock(&x));
+//! let forward = rosenbrock(&[Dual::variable(-1.2, 0), Dual::variable(1.0, 1), Dual::<f64, 3>::variable(0.5, 2)]);
+//! assert!(slopes.iter().zip(forward.tangents()).all(|(back, forward)| (back - forward).abs() < 1e-12));
+//! ```
+
+mod dual;
+mod functions;
+mod gradient;
+mod real;
+mod var;
+
+pub use dual::Dual;
+pub use gradient::{Tape, gradient, gradient_of, jacobian, recording};
+pub use real::Real;
+pub use var::Var;

@@ -1,0 +1,194 @@
+//! The numbers that generic code is written with.
+
+use crate::functions::functions_of_one;
+use std::fmt::{Debug, Display};
+use std::iter::Sum;
+use std::ops::{Add, AddAssign, Div, DivAssign, Mul, MulAssign, Neg, Sub, SubAssign};
+
+macro_rules! trait_with {
+    ($($name:ident, $doc:literal, |$v:ident| $value:expr, |$x:ident, $y:ident| $slope:expr;)*) => {
+        /// A real number: a float, a [`Dual`](crate::Dual) number or a [`Var`](crate::Var). Code that is generic over it can be
+        /// differentiated.
+        ///
+        /// Comparisons look at values. Rounding functions and `signum` have slope 0 wherever they are smooth, and so have their results.
+        ///
+        /// ```
+        /// use wengert_scalar::{Real, gradient_of};
+        /// fn softplus<T: Real>(x: T) -> T {
+        ///     if x > T::lit(30.0) { x } else { x.exp().ln_1p() }
+        /// }
+        /// let (value, [slope]) = gradient_of(|[x]| softplus(x), [0.0]);
+        /// assert_eq!((value, slope), (2f64.ln(), 0.5));
+        /// ```
+        pub trait Real:
+            Copy
+            + Send
+            + Sync
+            + 'static
+            + Debug
+            + Display
+            + PartialEq
+            + PartialOrd
+            + Neg<Output = Self>
+            + Add<Output = Self>
+            + Sub<Output = Self>
+            + Mul<Output = Self>
+            + Div<Output = Self>
+            + AddAssign
+            + SubAssign
+            + MulAssign
+            + DivAssign
+            + Sum
+        {
+            /// A constant.
+            fn lit(x: f64) -> Self;
+
+            /// The value.
+            fn to_f64(self) -> f64;
+
+            $(
+                #[doc = $doc]
+                #[track_caller]
+                fn $name(self) -> Self;
+            )*
+
+            /// Derivative number `n` of the digamma function.
+            #[track_caller]
+            fn polygamma(self, n: u32) -> Self;
+
+            /// A whole power; x^0 is 1.
+            #[track_caller]
+            fn powi(self, n: i32) -> Self;
+
+            /// A power.
+            #[track_caller]
+            fn powf(self, p: Self) -> Self;
+
+            /// The angle of the point (x, self).
+            #[track_caller]
+            fn atan2(self, x: Self) -> Self;
+
+            /// The length of the vector (self, other).
+            #[track_caller]
+            fn hypot(self, other: Self) -> Self;
+
+            /// The larger number; at a tie both have half the slope. NaN if one is.
+            #[track_caller]
+            fn max(self, other: Self) -> Self;
+
+            /// The smaller number; at a tie both have half the slope. NaN if one is.
+            #[track_caller]
+            fn min(self, other: Self) -> Self;
+
+            /// `self * a + b`.
+            #[track_caller]
+            fn mul_add(self, a: Self, b: Self) -> Self {
+                self * a + b
+            }
+
+            /// 1 or -1, and 0 at 0.
+            fn signum(self) -> Self {
+                let x = self.to_f64();
+                Self::lit(if x > 0.0 { 1.0 } else if x < 0.0 { -1.0 } else { x * 0.0 })
+            }
+
+            /// The next whole number below.
+            fn floor(self) -> Self {
+                Self::lit(self.to_f64().floor())
+            }
+
+            /// The next whole number above.
+            fn ceil(self) -> Self {
+                Self::lit(self.to_f64().ceil())
+            }
+
+            /// The nearest whole number; half is rounded to even.
+            fn round(self) -> Self {
+                Self::lit(self.to_f64().round_ties_even())
+            }
+
+            /// The sum of all.
+            #[track_caller]
+            fn sum_of(x: &[Self]) -> Self {
+                x.iter().fold(Self::lit(0.0), |sum, x| sum + *x)
+            }
+
+            /// The sum of products. Panics unless both have one length.
+            #[track_caller]
+            fn dot(x: &[Self], y: &[Self]) -> Self {
+                assert_eq!(x.len(), y.len(), "dot: vectors of {} and {} numbers", x.len(), y.len());
+                x.iter().zip(y).fold(Self::lit(0.0), |sum, (x, y)| sum + *x * *y)
+            }
+
+            /// The length of a vector; at the origin its slopes are 0.
+            #[track_caller]
+            fn norm(x: &[Self]) -> Self {
+                let square = Self::dot(x, x);
+                if square.to_f64() == 0.0 { Self::lit(0.0) } else { square.sqrt() }
+            }
+        }
+
+        floats!(f64; $($name, |$v| $value;)*);
+        floats!(f32; $($name, |$v| $value;)*);
+    };
+}
+
+macro_rules! floats {
+    ($float:ident; $($name:ident, |$v:ident| $value:expr;)*) => {
+        impl Real for $float {
+            #[inline(always)]
+            fn lit(x: f64) -> $float {
+                x as $float
+            }
+
+            #[inline(always)]
+            fn to_f64(self) -> f64 {
+                f64::from(self)
+            }
+
+            $(
+                #[inline(always)]
+                fn $name(self) -> $float {
+                    let $v: $float = self;
+                    $value
+                }
+            )*
+
+            fn polygamma(self, n: u32) -> $float {
+                wengert_kernels::math::polygamma(n, self)
+            }
+
+            #[inline(always)]
+            fn powi(self, n: i32) -> $float {
+                $float::powi(self, n)
+            }
+
+            #[inline(always)]
+            fn powf(self, p: $float) -> $float {
+                $float::powf(self, p)
+            }
+
+            #[inline(always)]
+            fn atan2(self, x: $float) -> $float {
+                $float::atan2(self, x)
+            }
+
+            #[inline(always)]
+            fn hypot(self, other: $float) -> $float {
+                $float::hypot(self, other)
+            }
+
+            #[inline(always)]
+            fn max(self, other: $float) -> $float {
+                if self > other || self.is_nan() { self } else { other }
+            }
+
+            #[inline(always)]
+            fn min(self, other: $float) -> $float {
+                if self < other || self.is_nan() { self } else { other }
+            }
+        }
+    };
+}
+
+functions_of_one!(trait_with);

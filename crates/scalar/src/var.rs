@@ -1,0 +1,317 @@
+//! Numbers whose operations are recorded.
+
+use crate::Real;
+use crate::functions::{self, functions_of_one};
+use std::cmp::Ordering;
+use std::fmt;
+use std::iter::Sum;
+use std::ops::{Add, AddAssign, Div, DivAssign, Mul, MulAssign, Neg, Sub, SubAssign};
+use std::panic::Location;
+use wengert_engine::{Error, ErrorKind};
+use wengert_kernels::tape::{Misuse, Place, push_all, push1, push2};
+
+/// A number on the tape of its thread, 16 bytes that are copied freely. Constants take no room on the tape.
+///
+/// It belongs to the recording that made it. Used in another, or on another thread, it is an error with the line.
+///
+/// ```
+/// use wengert_scalar::{Real, gradient_of};
+/// let (value, slopes) = gradient_of(|[x, y]| (x * y).sin() + 2.0 * x, [0.5, 3.0]);
+/// assert_eq!(value, 1.5f64.sin() + 1.0);
+/// assert_eq!(slopes, [3.0 * 1.5f64.cos() + 2.0, 0.5 * 1.5f64.cos()]);
+/// ```
+#[derive(Clone, Copy)]
+pub struct Var {
+    value: f64,
+    place: Place,
+}
+
+/// The error of a number that does not belong here.
+#[cold]
+pub(crate) fn misused(misuse: Misuse, line: &'static Location<'static>) -> ! {
+    let help = match misuse {
+        Misuse::Outer => {
+            "a gradient inside another one has inputs of its own: pass numbers in with `to_f64`, or use `Dual<Var, N>`"
+        }
+        Misuse::Ended => "return plain numbers from a recording, and record on the thread that uses them",
+        Misuse::Full => "forget parts of a recording when they are swept",
+    };
+    Error::new(ErrorKind::WrongLevel, "var", misuse.to_string()).help(help).at(line).raise()
+}
+
+impl Var {
+    pub(crate) fn at(value: f64, place: Place) -> Var {
+        Var { value, place }
+    }
+
+    pub(crate) fn place(self) -> Place {
+        self.place
+    }
+
+    /// The number.
+    #[inline(always)]
+    pub fn value(self) -> f64 {
+        self.value
+    }
+
+    /// Whether it depends on an input.
+    #[inline(always)]
+    pub fn is_active(self) -> bool {
+        self.place.is_active()
+    }
+
+    #[inline(always)]
+    #[track_caller]
+    fn through(self, value: f64, slope: f64) -> Var {
+        Var { value, place: push1(slope, self.place, misused) }
+    }
+
+    #[inline(always)]
+    #[track_caller]
+    fn through_both(self, other: Var, value: f64, slopes: [f64; 2]) -> Var {
+        Var { value, place: push2(slopes, [self.place, other.place], misused) }
+    }
+
+    /// A number that depends on several, with the partial derivative by each: one statement.
+    ///
+    /// ```
+    /// use wengert_scalar::{Var, gradient_of};
+    /// // x y z, by hand.
+    /// let product = |[x, y, z]: [Var; 3]| {
+    ///     let (a, b, c) = (x.value(), y.value(), z.value());
+    ///     Var::of(a * b * c, &[x, y, z], &[b * c, a * c, a * b])
+    /// };
+    /// assert_eq!(gradient_of(product, [2.0, 3.0, 5.0]), (30.0, [15.0, 10.0, 6.0]));
+    /// ```
+    #[track_caller]
+    pub fn of(value: f64, arguments: &[Var], partials: &[f64]) -> Var {
+        let places: Vec<Place> = arguments.iter().map(|argument| argument.place).collect();
+        Var { value, place: push_all(partials, &places, misused) }
+    }
+}
+
+/// A constant.
+impl From<f64> for Var {
+    #[inline(always)]
+    fn from(value: f64) -> Var {
+        Var { value, place: Place::NONE }
+    }
+}
+
+/// The value, as a float prints.
+impl fmt::Display for Var {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.value.fmt(f)
+    }
+}
+
+/// The value, and the number of its statement.
+impl fmt::Debug for Var {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.is_active() {
+            true => write!(f, "Var({:?}, statement {})", self.value, self.place.index()),
+            false => write!(f, "Var({:?})", self.value),
+        }
+    }
+}
+
+impl PartialEq for Var {
+    #[inline(always)]
+    fn eq(&self, other: &Var) -> bool {
+        self.value == other.value
+    }
+}
+
+impl PartialOrd for Var {
+    #[inline(always)]
+    fn partial_cmp(&self, other: &Var) -> Option<Ordering> {
+        self.value.partial_cmp(&other.value)
+    }
+}
+
+impl Neg for Var {
+    type Output = Var;
+    #[inline(always)]
+    #[track_caller]
+    fn neg(self) -> Var {
+        self.through(-self.value, -1.0)
+    }
+}
+
+/// The operators: of two variables by both slopes, with a plain number by one.
+macro_rules! operators {
+    ($($Trait:ident $method:ident, $Assign:ident $assign:ident, $op:tt, |$x:ident, $y:ident, $z:ident| $by_x:expr, $by_y:expr;)*) => {
+        $(
+            impl $Trait for Var {
+                type Output = Var;
+                #[inline(always)]
+                #[track_caller]
+                fn $method(self, other: Var) -> Var {
+                    let ($x, $y) = (self.value, other.value);
+                    let $z = $x $op $y;
+                    let _ = ($x, $y);
+                    self.through_both(other, $z, [$by_x, $by_y])
+                }
+            }
+
+            impl $Trait<f64> for Var {
+                type Output = Var;
+                #[inline(always)]
+                #[track_caller]
+                fn $method(self, other: f64) -> Var {
+                    let ($x, $y) = (self.value, other);
+                    let $z = $x $op $y;
+                    let _ = ($x, $y);
+                    self.through($z, $by_x)
+                }
+            }
+
+            impl $Trait<Var> for f64 {
+                type Output = Var;
+                #[inline(always)]
+                #[track_caller]
+                fn $method(self, other: Var) -> Var {
+                    let ($x, $y) = (self, other.value);
+                    let $z = $x $op $y;
+                    let _ = ($x, $y);
+                    other.through($z, $by_y)
+                }
+            }
+
+            impl $Assign for Var {
+                #[inline(always)]
+                #[track_caller]
+                fn $assign(&mut self, other: Var) {
+                    *self = *self $op other;
+                }
+            }
+
+            impl $Assign<f64> for Var {
+                #[inline(always)]
+                #[track_caller]
+                fn $assign(&mut self, other: f64) {
+                    *self = *self $op other;
+                }
+            }
+        )*
+    };
+}
+operators! {
+    Add add, AddAssign add_assign, +, |x, y, z| 1.0, 1.0;
+    Sub sub, SubAssign sub_assign, -, |x, y, z| 1.0, -1.0;
+    Mul mul, MulAssign mul_assign, *, |x, y, z| y, x;
+    Div div, DivAssign div_assign, /, |x, y, z| y.recip(), -(z / y);
+}
+
+impl Sum for Var {
+    fn sum<I: Iterator<Item = Var>>(iterator: I) -> Var {
+        iterator.fold(Var::from(0.0), |sum, x| sum + x)
+    }
+}
+
+macro_rules! variables {
+    ($($name:ident, $doc:literal, |$v:ident| $value:expr, |$x:ident, $y:ident| $slope:expr;)*) => {
+        impl Real for Var {
+            #[inline(always)]
+            fn lit(x: f64) -> Var {
+                Var::from(x)
+            }
+
+            #[inline(always)]
+            fn to_f64(self) -> f64 {
+                self.value
+            }
+
+            $(
+                #[inline]
+                #[track_caller]
+                fn $name(self) -> Var {
+                    let value = Real::$name(self.value);
+                    self.through(value, functions::$name(self.value, value))
+                }
+            )*
+
+            #[track_caller]
+            fn polygamma(self, n: u32) -> Var {
+                self.through(self.value.polygamma(n), self.value.polygamma(n + 1))
+            }
+
+            #[inline]
+            #[track_caller]
+            fn powi(self, n: i32) -> Var {
+                self.through(self.value.powi(n), functions::powi(self.value, n))
+            }
+
+            #[inline]
+            #[track_caller]
+            fn powf(self, p: Var) -> Var {
+                let value = self.value.powf(p.value);
+                self.through_both(p, value, functions::powf(self.value, p.value, value))
+            }
+
+            #[inline]
+            #[track_caller]
+            fn atan2(self, x: Var) -> Var {
+                self.through_both(x, self.value.atan2(x.value), functions::atan2(self.value, x.value))
+            }
+
+            #[inline]
+            #[track_caller]
+            fn hypot(self, other: Var) -> Var {
+                let value = self.value.hypot(other.value);
+                self.through_both(other, value, functions::hypot(self.value, other.value, value))
+            }
+
+            #[inline]
+            #[track_caller]
+            fn max(self, other: Var) -> Var {
+                let shares = functions::share(self > other, other > self);
+                self.through_both(other, Real::max(self.value, other.value), shares)
+            }
+
+            #[inline]
+            #[track_caller]
+            fn min(self, other: Var) -> Var {
+                let shares = functions::share(self < other, other < self);
+                self.through_both(other, Real::min(self.value, other.value), shares)
+            }
+
+            /// One statement.
+            #[inline]
+            #[track_caller]
+            fn mul_add(self, a: Var, b: Var) -> Var {
+                let value = self.value * a.value + b.value;
+                match (self.is_active(), a.is_active(), b.is_active()) {
+                    (_, false, _) => self.through_both(b, value, [a.value, 1.0]),
+                    (false, _, _) => a.through_both(b, value, [self.value, 1.0]),
+                    (_, _, false) => self.through_both(a, value, [a.value, self.value]),
+                    _ => Var::of(value, &[self, a, b], &[a.value, self.value, 1.0]),
+                }
+            }
+
+            /// One statement.
+            #[track_caller]
+            fn sum_of(x: &[Var]) -> Var {
+                Var::of(x.iter().map(|x| x.value).sum(), x, &vec![1.0; x.len()])
+            }
+
+            /// One statement.
+            #[track_caller]
+            fn dot(x: &[Var], y: &[Var]) -> Var {
+                assert_eq!(x.len(), y.len(), "dot: vectors of {} and {} numbers", x.len(), y.len());
+                let value = x.iter().zip(y).map(|(x, y)| x.value * y.value).sum();
+                let partials: Vec<f64> = y.iter().chain(x).map(|other| other.value).collect();
+                Var::of(value, &[x, y].concat(), &partials)
+            }
+
+            /// One statement.
+            #[track_caller]
+            fn norm(x: &[Var]) -> Var {
+                let value = x.iter().map(|x| x.value * x.value).sum::<f64>().sqrt();
+                let slope = |x: &Var| if value == 0.0 { 0.0 } else { x.value / value };
+                Var::of(value, x, &x.iter().map(slope).collect::<Vec<f64>>())
+            }
+        }
+    };
+}
+functions_of_one!(variables);
