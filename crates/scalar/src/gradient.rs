@@ -49,6 +49,11 @@ impl Tape<'_> {
         self.0.position().since(self.0.start())
     }
 
+    /// Bytes of what was recorded.
+    pub fn bytes(&self) -> usize {
+        self.0.bytes()
+    }
+
     /// Sweeps from `y` back: its derivatives by `inputs` are written to `slopes`.
     #[track_caller]
     pub fn pull(&self, y: Var, inputs: &[Var], slopes: &mut [f64]) {

@@ -10,6 +10,8 @@ const MOST: usize = 1 << 22;
 pub(super) struct Chunk {
     /// Partial derivatives, arguments, counts.
     memory: Block,
+    /// Statements that it has memory for, and that have numbers.
+    room: usize,
     statements: usize,
     arguments: usize,
     /// The number of its first statement.
@@ -30,7 +32,7 @@ impl Chunk {
         let statements = (2 * before).clamp(FIRST, MOST);
         let arguments = (2 * statements).max(most);
         let memory = Block::new(arguments * (PARTIAL + ARGUMENT) + statements);
-        Chunk { memory, statements, arguments, first: 0, end: 0, used: 0, widths: Vec::new() }
+        Chunk { memory, room: statements, statements, arguments, first: 0, end: 0, used: 0, widths: Vec::new() }
     }
 
     pub fn statements_most(&self) -> usize {
@@ -46,7 +48,7 @@ impl Chunk {
         self.first = first;
         self.widths.clear();
         // A chunk ends where numbers do.
-        self.statements = self.statements.min((u32::MAX - first) as usize);
+        self.statements = self.room.min((u32::MAX - first) as usize);
     }
 
     /// Another chunk is written from now on.

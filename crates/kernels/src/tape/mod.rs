@@ -158,6 +158,8 @@ struct Mark {
 /// A recording of this thread.
 pub struct Recording {
     start: Position,
+    /// Arguments that were recorded before it.
+    arguments: usize,
     /// A recording belongs to its thread.
     here: PhantomData<*const ()>,
 }
@@ -203,7 +205,8 @@ pub fn record<R>(f: impl FnOnce(&Recording) -> R) -> R {
         tape.mark()
     });
     let _ending = Ending(mark);
-    f(&Recording { start: Position(mark.next), here: PhantomData })
+    let arguments = TAPE.with(Tape::arguments_so_far);
+    f(&Recording { start: Position(mark.next), arguments, here: PhantomData })
 }
 
 impl Recording {
@@ -215,6 +218,12 @@ impl Recording {
     /// Where it is now.
     pub fn position(&self) -> Position {
         Position(TAPE.with(|tape| tape.next.get()))
+    }
+
+    /// Bytes of what was recorded since it began.
+    pub fn bytes(&self) -> usize {
+        let arguments = TAPE.with(Tape::arguments_so_far) - self.arguments;
+        arguments * (size_of::<f64>() + size_of::<u32>()) + self.position().since(self.start) * size_of::<u8>()
     }
 
     /// A statement without arguments.
@@ -316,15 +325,6 @@ pub fn push_all(partials: &[f64], places: &[Place], stop: OnMisuse) -> Place {
     })
 }
 
-/// Bytes that a statement with this many arguments takes.
-///
-/// ```
-/// assert_eq!(wengert_kernels::tape::bytes_of(2), 25);
-/// ```
-pub const fn bytes_of(arguments: usize) -> usize {
-    arguments * (size_of::<f64>() + size_of::<u32>()) + size_of::<u8>()
-}
-
 /// The count of statements whose number of arguments is listed beside them.
 const WIDE: u8 = u8::MAX;
 
@@ -332,6 +332,13 @@ impl Tape {
     fn mark(&self) -> Mark {
         let chunks = CHUNKS.with_borrow(|chunks| chunks.used.len());
         Mark { next: self.next.get(), chunks, argument: self.argument.get() }
+    }
+
+    fn arguments_so_far(&self) -> usize {
+        CHUNKS.with_borrow(|chunks| match chunks.used.split_last() {
+            Some((_, closed)) => closed.iter().map(|chunk| chunk.used).sum::<usize>() + self.argument.get(),
+            None => 0,
+        })
     }
 
     /// Whether a place is of another recording, or of a part that was forgotten. A constant has nothing to compare.

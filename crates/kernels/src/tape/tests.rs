@@ -42,6 +42,21 @@ fn a_sweep_gives_what_dual_numbers_give_in_one_chunk_and_in_many() {
 }
 
 #[test]
+fn a_statement_of_two_arguments_takes_25_bytes_in_every_chunk() {
+    record(|around| {
+        let x = around.input(stop);
+        (0..10_000).fold(x, |y, _| push2([1.0, 1.0], [x, y], stop));
+        assert_eq!(around.bytes(), 1 + 10_000 * 25);
+        record(|recording| {
+            let x = recording.input(stop);
+            (0..100_000).fold(x, |y, _| push2([1.0, 1.0], [x, y], stop));
+            assert_eq!(recording.bytes(), 1 + 100_000 * 25);
+        });
+        assert_eq!(around.bytes(), 1 + 10_000 * 25);
+    });
+}
+
+#[test]
 fn constants_take_no_room() {
     record(|recording| {
         let x = recording.input(stop);
