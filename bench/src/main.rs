@@ -46,6 +46,9 @@ enum Bench {
         /// How steps are run.
         #[arg(long, value_enum, default_value_t = Mode::Eager)]
         mode: Mode,
+        /// The megabytes that a call of the compiled step may need.
+        #[arg(long)]
+        within: Option<f64>,
         /// How long to repeat.
         #[arg(long, default_value_t = 2.0)]
         seconds: f64,
@@ -60,6 +63,9 @@ enum Bench {
         /// How steps are run.
         #[arg(long, value_enum, default_value_t = Mode::Eager)]
         mode: Mode,
+        /// The megabytes that a call of the compiled step may need.
+        #[arg(long)]
+        within: Option<f64>,
         /// A JSON object.
         #[arg(long)]
         json: bool,
@@ -68,6 +74,9 @@ enum Bench {
     Program {
         /// tiny_mlp, mlp, rnn, cnn, gpt or elementwise.
         name: String,
+        /// The megabytes that a call may need.
+        #[arg(long)]
+        within: Option<f64>,
     },
     /// What forward and reverse cost together, in units of the forward pass.
     #[command(name = "cheap_gradient")]
@@ -101,11 +110,11 @@ fn main() {
     match Arguments::parse().bench {
         Bench::Overhead { json, most } => overhead::run(json, most),
         Bench::Chain { elements, ops, json } => overhead::run_one(elements, ops, json),
-        Bench::Step { name, mode, seconds, json } => step::run(&name, mode, seconds, json),
+        Bench::Step { name, mode, within, seconds, json } => step::run(&name, mode, within, seconds, json),
         Bench::CheapGradient { names, json } => cheap_gradient::run(&names, json),
         Bench::Scalar { json, most } => scalar::run(json, most),
         Bench::Transforms { names, json } => transforms::run(&names, json),
-        Bench::Losses { name, mode, json } => step::losses(&name, mode, json),
-        Bench::Program { name } => step::program(&name),
+        Bench::Losses { name, mode, within, json } => step::losses(&name, mode, within, json),
+        Bench::Program { name, within } => step::program(&name, within),
     }
 }

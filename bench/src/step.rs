@@ -35,11 +35,11 @@ impl Mode {
 }
 
 /// The median and the fastest step of a run of `seconds`, at least ten steps.
-pub fn run(name: &str, mode: Mode, seconds: f64, json: bool) {
+pub fn run(name: &str, mode: Mode, within: Option<f64>, seconds: f64, json: bool) {
     let workload = find(name);
     let (mut eager, mut compiled) = match mode {
         Mode::Eager => (Some(workload.start()), None),
-        Mode::Compiled => (None, Some(workload.compiled())),
+        Mode::Compiled => (None, Some(workload.compiled(within.map(bytes)))),
     };
     let mut step = || match (&mut eager, &mut compiled) {
         (Some(training), _) => training.step(),
@@ -78,11 +78,11 @@ pub fn run(name: &str, mode: Mode, seconds: f64, json: bool) {
 }
 
 /// Ten steps from closed-form weights and data.
-pub fn losses(name: &str, mode: Mode, json: bool) {
+pub fn losses(name: &str, mode: Mode, within: Option<f64>, json: bool) {
     let [first, last, norm] = match mode {
         Mode::Eager => find(name).start().ten_steps(),
         Mode::Compiled => {
-            let mut steps = find(name).compiled();
+            let mut steps = find(name).compiled(within.map(bytes));
             let measured: Vec<(f64, f64)> = (0..10).map(|_| steps.measured_step()).collect();
             [measured[0].0, measured[9].0, measured[9].1]
         }
@@ -98,8 +98,12 @@ pub fn losses(name: &str, mode: Mode, json: bool) {
 }
 
 /// The program of a workload's step.
-pub fn program(name: &str) {
-    print!("{}", find(name).compiled().report());
+pub fn program(name: &str, within: Option<f64>) {
+    print!("{}", find(name).compiled(within.map(bytes)).report());
+}
+
+fn bytes(megabytes: f64) -> usize {
+    (megabytes * 1e6) as usize
 }
 
 fn milliseconds(time: Duration) -> f64 {

@@ -23,8 +23,8 @@ pub trait Steps {
 }
 
 impl Workload {
-    /// The state from closed-form weights and data, and the step as a program.
-    pub fn compiled(self) -> Box<dyn Steps> {
+    /// The state from closed-form weights and data, and the step as a program whose plan needs at most so many bytes.
+    pub fn compiled(self, within: Option<usize>) -> Box<dyn Steps> {
         let Training { workload, parameters, arguments, .. } = self.start();
         let Workload { loss, optimiser, .. } = workload;
         let parameters: Vec<Tensor> = parameters.iter().map(Tensor::detach).collect();
@@ -43,10 +43,19 @@ impl Workload {
             state: State { parameters, memory },
             data: arguments,
             output: (Tensor::from(0.0), Vec::new()),
-            step: compile_step(step(!has_update)),
-            measured: compile_step(step(true)),
+            step: bounded(compile_step(step(!has_update)), within),
+            measured: bounded(compile_step(step(true)), within),
         })
     }
+}
+
+type Step<F> = CompiledStep<State, Vec<Tensor>, (Tensor, Vec<Tensor>), F>;
+
+fn bounded<F>(step: Step<F>, within: Option<usize>) -> Step<F>
+where
+    F: Fn(&mut State, &Vec<Tensor>) -> (Tensor, Vec<Tensor>),
+{
+    within.into_iter().fold(step, |step, bytes| step.within(bytes))
 }
 
 /// A compiled step with its tensors.
@@ -54,8 +63,8 @@ struct Running<F, G> {
     state: State,
     data: Vec<Tensor>,
     output: (Tensor, Vec<Tensor>),
-    step: CompiledStep<State, Vec<Tensor>, (Tensor, Vec<Tensor>), F>,
-    measured: CompiledStep<State, Vec<Tensor>, (Tensor, Vec<Tensor>), G>,
+    step: Step<F>,
+    measured: Step<G>,
 }
 
 impl<F, G> Steps for Running<F, G>

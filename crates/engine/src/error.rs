@@ -67,6 +67,13 @@ pub enum ErrorKind {
     },
     /// An operation lacks a rule that was asked of it.
     MissingRule,
+    /// A plan does not fit into the bytes that it was given.
+    Budget {
+        /// The least that was found to be enough.
+        needed: usize,
+        /// What it may need.
+        allowed: usize,
+    },
     /// A checkpointed function did something else when it was computed again.
     Checkpoint,
 }

@@ -24,13 +24,15 @@ pub(super) struct Buffers {
     pub copied: Vec<usize>,
     /// Where the scratch memory of every step begins.
     pub scratch: Vec<usize>,
+    pub pieces: Vec<Piece>,
+    pub times: Times,
 }
 
-/// A piece of the workspace.
-struct Piece {
-    bytes: usize,
-    first: usize,
-    last: usize,
+/// A piece of the workspace, and the first and the last step that need it.
+pub(super) struct Piece {
+    pub bytes: usize,
+    pub first: usize,
+    pub last: usize,
     start: usize,
 }
 
@@ -76,7 +78,7 @@ pub(super) fn plan(program: &Program, views: &Views, steps: &mut [Step], regions
     for (number, (var, _)) in program.captures().iter().enumerate() {
         spans[var.index()] = Some(Span { region: regions.constant(number), start: 0, length: bytes(*var) });
     }
-    let times = Times::new(program, steps);
+    let mut times = Times::new(program, steps);
     let mut copied = Vec::new();
     for (number, output) in program.outputs().iter().enumerate() {
         let base = views.base(*output);
@@ -91,14 +93,19 @@ pub(super) fn plan(program: &Program, views: &Views, steps: &mut [Step], regions
         }
     }
     allow_updates(steps, &spans);
-    let (arena, scratch) = Arena::new(program, views, steps, times, &copied, &spans).place(&mut spans);
-    Buffers { spans, arena, copied, scratch }
+    for &number in &copied {
+        times.read[views.base(program.outputs()[number]).index()] = usize::MAX;
+    }
+    let mut workspace = Arena::new(program, steps, &times, &spans);
+    let arena = workspace.place(&mut spans);
+    let scratch = workspace.scratch.into_iter().map(|piece| workspace.pieces[piece].start).collect();
+    Buffers { spans, arena, copied, scratch, pieces: workspace.pieces, times }
 }
 
-/// The step that writes each variable and the last one that reads it.
-struct Times {
-    written: Vec<Option<usize>>,
-    read: Vec<usize>,
+/// The step that writes each variable and the last one that reads it; what is copied at the end is read after the last.
+pub(super) struct Times {
+    pub written: Vec<Option<usize>>,
+    pub read: Vec<usize>,
 }
 
 impl Times {
@@ -169,17 +176,7 @@ struct Arena {
 }
 
 impl Arena {
-    fn new(
-        program: &Program,
-        views: &Views,
-        steps: &mut [Step],
-        mut times: Times,
-        copied: &[usize],
-        spans: &[Option<Span>],
-    ) -> Arena {
-        for &number in copied {
-            times.read[views.base(program.outputs()[number]).index()] = usize::MAX;
-        }
+    fn new(program: &Program, steps: &mut [Step], times: &Times, spans: &[Option<Span>]) -> Arena {
         let mut arena = Arena { pieces: Vec::new(), of: vec![None; program.variables()], scratch: Vec::new() };
         for (number, step) in steps.iter_mut().enumerate() {
             let bytes = step.scratch();
@@ -225,7 +222,7 @@ impl Arena {
     }
 
     /// Largest first, each where it overlaps nothing that is alive at the same time; the bytes of all.
-    fn place(mut self, spans: &mut [Option<Span>]) -> (usize, Vec<usize>) {
+    fn place(&mut self, spans: &mut [Option<Span>]) -> usize {
         let mut order: Vec<usize> = (0..self.pieces.len()).collect();
         order.sort_by_key(|&piece| (std::cmp::Reverse(self.pieces[piece].bytes), piece));
         let mut placed: Vec<usize> = Vec::new();
@@ -255,6 +252,6 @@ impl Arena {
                 *span = Some(Span { region: ARENA, start: self.pieces[*piece].start, length: 0 });
             }
         }
-        (total, self.scratch.into_iter().map(|piece| self.pieces[piece].start).collect())
+        total
     }
 }

@@ -1,5 +1,6 @@
 //! Plans: a program fused, laid out in memory, and run without allocation.
 
+mod budget;
 mod buffers;
 mod flow;
 mod fuse;
@@ -14,6 +15,7 @@ use crate::Tensor;
 use crate::location::Line;
 use crate::primitive::{Attrs, Layout, Primitive, Spec};
 use crate::program::{Program, Var};
+pub(crate) use budget::within;
 use buffers::{ALIGNMENT, ARENA, Regions};
 use flow::FlowPlan;
 use lower::{Call, LoopStep, Operand, Step};

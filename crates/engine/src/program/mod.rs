@@ -23,6 +23,7 @@ pub use attr::ProgramAttr;
 pub(crate) use attr::Wish;
 pub(crate) use build::{Builder, identity};
 pub(crate) use file::File;
+pub(crate) use passes::{Again, Reads, insert};
 pub use passes::{Equality, PASSES, Pass, Rule};
 pub(crate) use split::split_by;
 pub use split::{Residual, Split, split};

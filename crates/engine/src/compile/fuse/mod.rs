@@ -61,6 +61,12 @@ pub(super) enum Role {
 /// Equations that a loop has at most.
 const MOST_EQUATIONS: usize = 96;
 
+/// Large results of calls that a loop reads at most: those of a sum of many products are added one by one, not kept for one loop.
+const MOST_GATHERED: usize = 2;
+
+/// What counts as large, in bytes.
+const LARGE: usize = 1 << 16;
+
 /// Kernels, and what every variable is to its loop.
 pub(super) struct Fusion {
     pub kernels: Vec<Kernel>,
@@ -238,11 +244,26 @@ impl Fuser<'_> {
     /// Whether `kernel` is a loop that the equation can be a part of, with what it reads from elsewhere ready before.
     fn can_join(&self, number: usize, part: &Part, kernel: usize, sources: &[usize]) -> bool {
         let Some(fused) = self.fused(kernel) else { return false };
-        if fused.equations.len() >= MOST_EQUATIONS {
+        if fused.equations.len() >= MOST_EQUATIONS || self.gathers(fused, &[number]) {
             return false;
         }
         let is_ready = |source: &usize| *source == kernel || !self.order.waits(*source, kernel);
         self.fits(number, part, kernel, fused) && sources.iter().all(is_ready)
+    }
+
+    /// Whether a loop with these equations more would keep too many results of calls waiting.
+    fn gathers(&self, fused: &Loop, more: &[usize]) -> bool {
+        let mut calls: SmallVec<[usize; 4]> = SmallVec::new();
+        for &number in more.iter().chain(&fused.equations) {
+            for input in &self.equation(number).inputs {
+                let base = self.views.base(*input);
+                let call = self.producer[base.index()]
+                    .filter(|&kernel| matches!(self.kernels[kernel], Some(Kernel::Call(_))))
+                    .filter(|call| self.program.spec(base).bytes() >= LARGE && !calls.contains(call));
+                calls.extend(call);
+            }
+        }
+        calls.len() > MOST_GATHERED
     }
 
     /// Whether everything that the equation reads from the loop is at hand element by element.
@@ -292,7 +313,8 @@ impl Fuser<'_> {
         let (Some(one), Some(other)) = (self.fused(a), self.fused(b)) else { return false };
         let alike = one.elements == other.elements
             && (one.cols.is_none() || other.cols.is_none() || one.cols == other.cols)
-            && one.equations.len() + other.equations.len() < MOST_EQUATIONS;
+            && one.equations.len() + other.equations.len() < MOST_EQUATIONS
+            && !self.gathers(one, &other.equations);
         alike && self.order.can_merge(a, b) && self.reads_well(a, b) && self.reads_well(b, a)
     }
 

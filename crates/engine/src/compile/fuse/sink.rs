@@ -48,7 +48,8 @@ impl Fuser<'_> {
         let equation = self.equation(number);
         let output = equation.outputs[0];
         let Some(target) = self.fused(to) else { return false };
-        if target.elements != self.elements(output) || target.equations.len() >= MOST_EQUATIONS {
+        let is_full = target.equations.len() >= MOST_EQUATIONS || self.gathers(target, &[number]);
+        if target.elements != self.elements(output) || is_full {
             return false;
         }
         // Whoever reads it there must do so element by element.

@@ -20,6 +20,7 @@ mod simplify;
 mod transposes;
 
 pub(super) use known::is_built_in;
+pub(crate) use rematerialise::{Again, Reads, insert};
 pub use rule::{Equality, Rule};
 
 use super::{Equation, Program, ProgramAttr};

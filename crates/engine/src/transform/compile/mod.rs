@@ -189,6 +189,27 @@ impl<X: Tree, Y: Tree, F: Fn(&X) -> Y> Compiled<X, Y, F> {
         self
     }
 
+    /// Lets a call need at most so many bytes, inputs, constants and outputs included
+    /// ([`total_bytes`](PlanSummary::total_bytes)): values that would be kept for long are computed again when they are read, those
+    /// first that cost least for their bytes. If that is not enough, the first call is an error that says how little was reached.
+    /// This is about calls on numbers; calls below a transform or on the tape keep what their derivatives read.
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    /// let chain = |x: &Tensor| (0..24).fold(x.clone(), |y, _| y.matmul(x).tanh()).sum();
+    /// let x = Tensor::ones([96, 96]) / 96.0;
+    /// let free = compile(grad(chain));
+    /// let half = free.plan(&x).total_bytes() / 2;
+    /// assert_eq!(compile(grad(chain)).within(half).call(&x), free.call(&x));
+    /// let error = catch(|| compile(grad(chain)).within(half / 10).call(&x)).unwrap_err();
+    /// assert!(matches!(error.kind(), ErrorKind::Budget { .. }));
+    /// ```
+    #[must_use]
+    pub fn within(mut self, bytes: usize) -> Self {
+        self.cache.budget = Some(bytes);
+        self
+    }
+
     /// Every cached signature in words, with what was made for it; the one that was used last is in front.
     pub fn inspect(&self) -> Vec<SignatureSummary> {
         self.cache.inspect()

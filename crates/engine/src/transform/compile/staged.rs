@@ -4,7 +4,8 @@ use super::cache::{History, KEPT, Planned, Record, SignatureSummary};
 use super::captured::Captured;
 use super::twice;
 use crate::autograd::modes::{detects_anomalies, is_tracing, records_tape, records_values, tracing};
-use crate::compile::{Input, Plan, PlanSummary};
+use crate::compile::{Input, Plan, PlanSummary, within};
+use crate::error::OrRaise;
 use crate::location::Line;
 use crate::ops::control::call::{call, pullback};
 use crate::primitive::Spec;
@@ -85,6 +86,8 @@ pub(super) struct Staged<S, Y> {
     captured: Vec<Captured>,
     /// How it runs on numbers, made when it first does: the program with less work, and its plan.
     plan: OnceLock<(Program, Plan)>,
+    /// The bytes that the plan may need.
+    budget: Option<usize>,
     /// The input that each output updates.
     updates: Vec<Option<usize>>,
     /// Trees of the structure of the new state and of what is returned; their leaves are replaced.
@@ -145,8 +148,14 @@ impl<S: Tree, Y: Tree> Staged<S, Y> {
     fn plan(&self) -> &(Program, Plan) {
         self.plan.get_or_init(|| {
             let start = Instant::now();
-            let program = self.body.optimised();
-            let plan = Plan::new(&program, self.updates.clone());
+            let (program, plan) = match self.budget {
+                None => {
+                    let program = self.body.optimised();
+                    let plan = Plan::new(&program, self.updates.clone());
+                    (program, plan)
+                }
+                Some(budget) => within(self.body.optimised(), self.updates.clone(), budget).or_raise(),
+            };
             let (time, summary) = (start.elapsed(), plan.summary(&program));
             let (kernels, workspace_bytes) = (summary.kernels(), summary.workspace_bytes());
             let planned = Planned { time, equations: program.equations().len(), kernels, workspace_bytes };
@@ -308,6 +317,8 @@ pub(super) struct Cache<S, Y> {
     pub limit: usize,
     /// Whether functions are traced twice, and both programs compared.
     pub checks: bool,
+    /// The bytes that a plan may need.
+    pub budget: Option<usize>,
     history: Mutex<History>,
 }
 
@@ -316,7 +327,13 @@ pub(super) type Lift<'a> = &'a mut dyn FnMut(&Tensor) -> Tensor;
 
 impl<S: Tree, Y: Tree> Cache<S, Y> {
     pub fn new() -> Cache<S, Y> {
-        Cache { staged: Mutex::default(), limit: KEPT, checks: twice::is_asked(), history: Mutex::default() }
+        Cache {
+            staged: Mutex::default(),
+            limit: KEPT,
+            checks: twice::is_asked(),
+            budget: None,
+            history: Mutex::default(),
+        }
     }
 
     pub fn len(&self) -> usize {
@@ -345,9 +362,9 @@ impl<S: Tree, Y: Tree> Cache<S, Y> {
         if let Some(staged) = found {
             return staged;
         }
-        let staged = Arc::new(trace(Signature::of(x), line, &f));
+        let staged = Arc::new(trace(Signature::of(x), line, self.budget, &f));
         if self.checks {
-            staged.expect_same(&trace(Signature::of(x), line, &f), line);
+            staged.expect_same(&trace(Signature::of(x), line, self.budget, &f), line);
         }
         // A program that captured a tensor of a running transform, or one that was computed from a leaf, is good for this
         // call only.
@@ -379,7 +396,12 @@ thread_local! {
     static PATH: Cell<TreePath> = Cell::default();
 }
 
-fn trace<S: Tree, Y: Tree>(signature: Signature, line: Line, f: impl FnOnce(Lift<'_>) -> (S, Y)) -> Staged<S, Y> {
+fn trace<S: Tree, Y: Tree>(
+    signature: Signature,
+    line: Line,
+    budget: Option<usize>,
+    f: impl FnOnce(Lift<'_>) -> (S, Y),
+) -> Staged<S, Y> {
     let start = Instant::now();
     let (program, (state, output)) = stage("compile", line, &signature.specs, |symbols| {
         let mut symbols = symbols.into_iter();
@@ -402,6 +424,7 @@ fn trace<S: Tree, Y: Tree>(signature: Signature, line: Line, f: impl FnOnce(Lift
     Staged {
         signature,
         plan: OnceLock::new(),
+        budget,
         updates: (0..program.outputs().len()).map(|i| Some(i).filter(|i| *i < updated)).collect(),
         body: body.into(),
         captured: captured.into_iter().map(Captured::new).collect(),

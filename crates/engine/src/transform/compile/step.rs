@@ -121,6 +121,13 @@ impl<S: Tree, X: Tree, Y: Tree, F: Fn(&mut S, &X) -> Y> CompiledStep<S, X, Y, F>
         self
     }
 
+    /// Lets a call need at most so many bytes, the state included, as [`Compiled::within`](super::Compiled::within).
+    #[must_use]
+    pub fn within(mut self, bytes: usize) -> Self {
+        self.cache.budget = Some(bytes);
+        self
+    }
+
     /// Every cached signature in words, with what was made for it; the one that was used last is in front.
     pub fn inspect(&self) -> Vec<SignatureSummary> {
         self.cache.inspect()

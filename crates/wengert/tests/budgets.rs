@@ -1,0 +1,118 @@
+//! Compiled functions that may need so many bytes and no more.
+
+use wengert::prelude::*;
+
+fn wave(shape: impl Into<Shape>, phase: f64) -> Tensor {
+    let shape = shape.into();
+    let numbers: Vec<f64> = (0..shape.elements()).map(|i| (1.7 * i as f64 + phase).sin()).collect();
+    Tensor::from_vec(numbers, shape)
+}
+
+/// Under ever smaller budgets the function gives what it gives without, until an error says that it cannot be; by how much the
+/// bytes besides inputs, constants and outputs shrank.
+fn least<X: Tree, Y: Tree>(f: impl Fn(&X) -> Y, x: &X) -> f64 {
+    let expected = f(x);
+    let free = compile(&f).plan(x);
+    let fixed = free.total_bytes() - free.workspace_bytes();
+    let mut reached = free.workspace_bytes();
+    loop {
+        let allowed = fixed + reached * 9 / 10;
+        let tight = compile(&f).within(allowed);
+        match catch(|| tight.call(x)) {
+            Ok(found) => {
+                for (found, expected) in found.leaves().into_iter().zip(expected.leaves()) {
+                    assert!(found.all_close(expected, 1e-12), "within {allowed}: {found}, expected {expected}");
+                }
+                let plan = tight.plan(x);
+                assert!(plan.total_bytes() <= allowed, "{plan}");
+                reached = plan.workspace_bytes();
+            }
+            Err(error) => {
+                let &ErrorKind::Budget { needed, allowed: told } = error.kind() else { panic!("{error}") };
+                assert_eq!(told, allowed);
+                assert!(needed > allowed, "{error}");
+                assert_eq!(error.line().unwrap().file(), file!());
+                return reached as f64 / free.workspace_bytes() as f64;
+            }
+        }
+    }
+}
+
+/// Layers with a residual connection and a normalisation, as those of transformers.
+fn loss((weights, x): &(Vec<Tensor>, Tensor)) -> Tensor {
+    let block = |x: Tensor, pair: &[Tensor]| {
+        let scaled = &x / (x.square().mean_axes_keepdim(&[-1]) + 1.0).sqrt();
+        x + scaled.matmul(&pair[0]).gelu().matmul(&pair[1])
+    };
+    weights.chunks(2).fold(x.clone(), block).square().mean()
+}
+
+fn layers() -> (Vec<Tensor>, Tensor) {
+    let pair = |i: usize| [wave([16, 64], 0.3 * i as f64) * 0.2, wave([64, 16], 0.7 + i as f64) * 0.2];
+    ((0..6).flat_map(pair).collect(), wave([128, 16], 0.5))
+}
+
+#[test]
+fn products_are_computed_again_where_their_results_would_wait() {
+    assert!(least(value_and_grad(loss), &layers()) < 0.35);
+}
+
+#[test]
+fn a_long_chain_needs_a_small_part_of_what_it_keeps() {
+    let chain = |x: &Tensor| (0..24).fold(x.clone(), |y, _| y.matmul(x).tanh()).sum();
+    assert!(least(grad(chain), &(wave([96, 96], 0.2) * 0.1)) < 0.5);
+}
+
+#[test]
+fn random_masks_are_the_same_when_they_are_computed_again() {
+    let f = |(x, key): &(Tensor, Tensor)| {
+        let mut key = Key::from_tensor(key.clone());
+        let masked = |y: Tensor, _| y.matmul(x).dropout(0.3, &key.next()).tanh();
+        (0..8).fold(x.clone(), masked).square().sum()
+    };
+    assert!(least(value_and_grad(f), &(wave([96, 96], 0.2) * 0.1, Key::new(5).tensor().clone())) < 0.9);
+}
+
+#[test]
+fn loops_around_and_inside_are_computed_again() {
+    let f = |(w, x): &(Tensor, Tensor)| {
+        let step = |h: &Tensor, x: &Tensor| {
+            let h = (h.matmul(w) + x).tanh();
+            (h.clone(), h)
+        };
+        let (h, all) = scan(step, &x.select(0, 0), x);
+        (h.square().sum() + all.square().mean()) * w.matmul(w).exp().sum()
+    };
+    least(value_and_grad(f), &(wave([16, 16], 0.1) * 0.3, wave([20, 8, 16], 0.4)));
+}
+
+#[test]
+fn a_step_that_does_not_fit_leaves_its_state() {
+    let step = |w: &mut Tensor, x: &Tensor| {
+        let slope = grad(|w: &Tensor| (0..6).fold(x.clone(), |x, _| x.matmul(w).tanh()).sum())(w);
+        *w -= slope * 0.1;
+    };
+    let (mut w, x) = (wave([96, 96], 0.1) * 0.1, wave([128, 96], 0.3));
+    let before = w.to_vec::<f64>();
+    let error = catch(|| compile_step(step).within(1000).call(&mut w, &x)).unwrap_err();
+    assert!(matches!(error.kind(), ErrorKind::Budget { allowed: 1000, .. }), "{error}");
+    assert_eq!(w.to_vec::<f64>(), before);
+
+    let free = compile_step(step);
+    let tight = compile_step(step).within(free.plan(&w, &x).total_bytes() * 8 / 10);
+    let mut other = w.clone();
+    for _ in 0..3 {
+        free.call(&mut w, &x);
+        tight.call(&mut other, &x);
+    }
+    assert!(w.all_close(&other, 1e-12));
+}
+
+#[test]
+fn every_signature_has_the_budget_to_itself() {
+    let f = compile(|x: &Tensor| (x.matmul(x).exp() + x).sum()).within(20_000);
+    f.call(&wave([16, 16], 0.0));
+    f.call(&wave([20, 20], 0.0));
+    assert!(catch(|| f.call(&wave([64, 64], 0.0))).is_err());
+    assert_eq!(f.call(&wave([16, 16], 0.0)).shape(), &[] as &[usize]);
+}
