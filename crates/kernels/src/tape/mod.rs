@@ -91,7 +91,7 @@ impl Stop {
     }
 }
 
-/// The tape of a thread.
+/// The tape of a thread: where it is.
 struct Tape {
     /// The recording that is running; 0 if there is none.
     recording: Cell<u32>,
@@ -105,6 +105,14 @@ struct Tape {
     partials: Cell<*mut f64>,
     arguments: Cell<*mut u32>,
     counts: Cell<*mut u8>,
+    /// Chunks in use, statements whose number of arguments is listed, and runs of inputs that are.
+    chunks: Cell<usize>,
+    wide: Cell<usize>,
+    runs: Cell<usize>,
+    /// The last inputs, which follow each other.
+    inputs: Cell<(u32, u32)>,
+    /// Numbers that recordings of this thread may have.
+    numbers: Cell<(u32, u32)>,
 }
 
 thread_local! {
@@ -118,23 +126,30 @@ thread_local! {
             partials: Cell::new(std::ptr::null_mut()),
             arguments: Cell::new(std::ptr::null_mut()),
             counts: Cell::new(std::ptr::null_mut()),
+            chunks: Cell::new(0),
+            wide: Cell::new(0),
+            runs: Cell::new(0),
+            inputs: Cell::new((0, 0)),
+            numbers: Cell::new((0, 0)),
         }
     };
     static CHUNKS: RefCell<Chunks> = const { RefCell::new(Chunks { used: Vec::new(), free: Vec::new(), inputs: Vec::new(), outer: Vec::new() }) };
 }
 
-/// The memory of a thread's tape.
+/// The memory of a thread's tape, which its hot path does not touch.
 struct Chunks {
     used: Vec<Chunk>,
     free: Vec<Chunk>,
-    /// Statements without arguments, ascending.
-    inputs: Vec<u32>,
+    /// Runs of statements without arguments, ascending: the first of each, and the one behind.
+    inputs: Vec<(u32, u32)>,
     /// Recordings around the one that is running.
     outer: Vec<u32>,
 }
 
-/// Recordings of the process so far; none has the number of another, until they are used up.
-static RECORDINGS: AtomicU32 = AtomicU32::new(0);
+/// Recordings of the process are numbered in blocks, one for each thread at a time; none has the number of another, until they
+/// are used up.
+static BLOCKS: AtomicU32 = AtomicU32::new(0);
+const BLOCK: u32 = 1 << 10;
 
 /// Where a recording was at some time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -151,15 +166,29 @@ impl Position {
 #[derive(Clone, Copy)]
 struct Mark {
     next: u32,
-    chunks: usize,
+    end: u32,
     argument: usize,
+    chunks: usize,
+    wide: usize,
+    runs: usize,
+    inputs: (u32, u32),
+}
+
+/// Goes back to a mark when it is dropped, also by a panic.
+struct Rewind(Mark);
+
+impl Drop for Rewind {
+    fn drop(&mut self) {
+        Tape::here().rewind(self.0);
+    }
 }
 
 /// A recording of this thread.
 pub struct Recording {
     start: Position,
-    /// Arguments that were recorded before it.
+    /// Arguments and runs of inputs that were recorded before it.
     arguments: usize,
+    runs: usize,
     /// A recording belongs to its thread.
     here: PhantomData<*const ()>,
 }
@@ -182,31 +211,27 @@ pub struct Recording {
 /// assert_eq!(slope, 13.0);
 /// ```
 pub fn record<R>(f: impl FnOnce(&Recording) -> R) -> R {
-    let number = loop {
-        let number = RECORDINGS.fetch_add(1, Ordering::Relaxed).wrapping_add(1);
-        if number != 0 {
-            break number;
-        }
-    };
     /// Ends the recording, also when `f` panics.
-    struct Ending(Mark);
+    struct Ending(u32);
     impl Drop for Ending {
         fn drop(&mut self) {
-            TAPE.with(|tape| {
-                tape.rewind(self.0);
-                let outer = CHUNKS.with_borrow_mut(|chunks| chunks.outer.pop());
-                tape.recording.set(outer.unwrap_or(0));
-            });
+            Tape::here().recording.set(self.0);
+            if self.0 != 0 {
+                CHUNKS.with_borrow_mut(|chunks| chunks.outer.pop());
+            }
         }
     }
-    let mark = TAPE.with(|tape| {
-        CHUNKS.with_borrow_mut(|chunks| chunks.outer.push(tape.recording.get()));
-        tape.recording.set(number);
-        tape.mark()
-    });
-    let _ending = Ending(mark);
-    let arguments = TAPE.with(Tape::arguments_so_far);
-    f(&Recording { start: Position(mark.next), arguments, here: PhantomData })
+    let tape = Tape::here();
+    let mark = tape.mark();
+    let _rewind = Rewind(mark);
+    let outer = tape.recording.replace(tape.number());
+    if outer != 0 {
+        CHUNKS.with_borrow_mut(|chunks| chunks.outer.push(outer));
+    }
+    let _ending = Ending(outer);
+    tape.inputs.set((mark.next, mark.next));
+    let arguments = tape.arguments_so_far();
+    f(&Recording { start: Position(mark.next), arguments, runs: mark.runs, here: PhantomData })
 }
 
 impl Recording {
@@ -217,12 +242,12 @@ impl Recording {
 
     /// Where it is now.
     pub fn position(&self) -> Position {
-        Position(TAPE.with(|tape| tape.next.get()))
+        Position(Tape::here().next.get())
     }
 
     /// Bytes of what was recorded since it began.
     pub fn bytes(&self) -> usize {
-        let arguments = TAPE.with(Tape::arguments_so_far) - self.arguments;
+        let arguments = Tape::here().arguments_so_far() - self.arguments;
         arguments * (size_of::<f64>() + size_of::<u32>()) + self.position().since(self.start) * size_of::<u8>()
     }
 
@@ -230,23 +255,21 @@ impl Recording {
     #[inline]
     #[track_caller]
     pub fn input(&self, stop: OnMisuse) -> Place {
-        let stop = Stop::here(stop);
-        TAPE.with(|tape| {
-            let index = tape.reserve(stop);
-            CHUNKS.with_borrow_mut(|chunks| chunks.inputs.push(index));
-            tape.close(index, 0)
-        })
+        let tape = Tape::here();
+        let (index, (first, behind)) = (tape.next.get(), tape.inputs.get());
+        if index == tape.end.get() {
+            tape.prepare(&[], Stop::here(stop));
+        }
+        if index != behind {
+            tape.list_inputs((first, behind));
+        }
+        tape.inputs.set((if index == behind { first } else { index }, index + 1));
+        tape.close(index, tape.argument.get(), 0)
     }
 
     /// Forgets what `f` records. A place of it that is used afterwards is an error as long as no other has its number.
     pub fn within<R>(&self, f: impl FnOnce() -> R) -> R {
-        struct Ending(Mark);
-        impl Drop for Ending {
-            fn drop(&mut self) {
-                TAPE.with(|tape| tape.rewind(self.0));
-            }
-        }
-        let _ending = Ending(TAPE.with(Tape::mark));
+        let _rewind = Rewind(Tape::here().mark());
         f()
     }
 }
@@ -258,43 +281,42 @@ pub fn push1(partial: f64, x: Place, stop: OnMisuse) -> Place {
     if !x.is_active() {
         return Place::NONE;
     }
-    let stop = Stop::here(stop);
-    TAPE.with(|tape| {
-        tape.expect(x, stop);
-        let index = tape.reserve(stop);
-        let at = tape.argument.get();
-        // SAFETY: there is room for this statement with two arguments.
-        unsafe { tape.write(at, partial, x) };
-        tape.argument.set(at + 1);
-        tape.close(index, 1)
-    })
+    let tape = Tape::here();
+    let index = tape.next.get();
+    if !tape.is_ready(index, x) {
+        tape.prepare(&[x], Stop::here(stop));
+    }
+    let at = tape.argument.get();
+    // SAFETY: there is room for this statement with two arguments.
+    unsafe {
+        tape.partials.get().add(at).write(partial);
+        tape.arguments.get().add(at).write(x.index);
+    }
+    tape.close(index, at, 1)
 }
 
 /// A statement with two arguments, without those that are constants.
 #[track_caller]
 #[inline(always)]
 pub fn push2(partials: [f64; 2], [x, y]: [Place; 2], stop: OnMisuse) -> Place {
-    if x.index | y.index == 0 {
-        return Place::NONE;
+    if !y.is_active() {
+        return push1(partials[0], x, stop);
     }
-    let stop = Stop::here(stop);
-    TAPE.with(|tape| {
-        if tape.is_foreign(x) | tape.is_foreign(y) {
-            tape.expect(x, stop);
-            tape.expect(y, stop);
-        }
-        let index = tape.reserve(stop);
-        let at = tape.argument.get();
-        let then = at + usize::from(x.is_active());
-        // SAFETY: there is room for this statement with two arguments; the second is written over a first that is a constant.
-        unsafe {
-            tape.write(at, partials[0], x);
-            tape.write(then, partials[1], y);
-        }
-        let end = then + usize::from(y.is_active());
-        tape.argument.set(end);
-        tape.close(index, (end - at) as u8)
-    })
+    if !x.is_active() {
+        return push1(partials[1], y, stop);
+    }
+    let tape = Tape::here();
+    let index = tape.next.get();
+    if !tape.is_ready(index, x) | !tape.is_ready(index, y) {
+        tape.prepare(&[x, y], Stop::here(stop));
+    }
+    let at = tape.argument.get();
+    // SAFETY: there is room for this statement with two arguments.
+    unsafe {
+        tape.partials.get().add(at).cast::<[f64; 2]>().write_unaligned(partials);
+        tape.arguments.get().add(at).cast::<[u32; 2]>().write_unaligned([x.index, y.index]);
+    }
+    tape.close(index, at, 2)
 }
 
 /// A statement with any number of arguments; constants are left out. Panics unless there is a partial derivative for each.
@@ -305,33 +327,71 @@ pub fn push_all(partials: &[f64], places: &[Place], stop: OnMisuse) -> Place {
     if count == 0 {
         return Place::NONE;
     }
-    let stop = Stop::here(stop);
-    TAPE.with(|tape| {
-        places.iter().for_each(|place| tape.expect(*place, stop));
-        let index = tape.reserve_wide(count, stop);
-        let first = tape.argument.get();
-        let active = partials.iter().zip(places).filter(|(_, place)| place.is_active());
-        for (k, (partial, place)) in active.enumerate() {
-            // SAFETY: there is room for `count` arguments.
-            unsafe { tape.write(first + k, *partial, *place) };
+    let (tape, stop) = (Tape::here(), Stop::here(stop));
+    places.iter().for_each(|place| tape.expect(*place, stop));
+    let index = tape.reserve_wide(count, stop);
+    let first = tape.argument.get();
+    let active = partials.iter().zip(places).filter(|(_, place)| place.is_active());
+    for (k, (partial, place)) in active.enumerate() {
+        // SAFETY: there is room for `count` arguments.
+        unsafe {
+            tape.partials.get().add(first + k).write(*partial);
+            tape.arguments.get().add(first + k).write(place.index);
         }
-        tape.argument.set(first + count);
-        if count >= usize::from(WIDE) {
-            CHUNKS.with_borrow_mut(|chunks| chunks.used.last_mut().expect("it is open").widths.push((index, count)));
-        }
-        let place = tape.close(index, count.min(usize::from(WIDE)) as u8);
-        tape.narrow();
-        place
-    })
+    }
+    if count >= usize::from(WIDE) {
+        tape.wide.set(tape.wide.get() + 1);
+        CHUNKS.with_borrow_mut(|chunks| chunks.used.last_mut().expect("it is open").widths.push((index, count)));
+    }
+    let place = tape.close(index, first, count.min(usize::from(WIDE)) as u8);
+    tape.argument.set(first + count);
+    tape.narrow();
+    place
 }
 
 /// The count of statements whose number of arguments is listed beside them.
 const WIDE: u8 = u8::MAX;
 
 impl Tape {
+    /// That of this thread.
+    #[inline(always)]
+    fn here() -> &'static Tape {
+        let tape = TAPE.with(std::ptr::from_ref);
+        // SAFETY: it has no destructor and lives as long as its thread; it is not `Sync`, so that the reference stays there.
+        unsafe { &*tape }
+    }
+
     fn mark(&self) -> Mark {
-        let chunks = CHUNKS.with_borrow(|chunks| chunks.used.len());
-        Mark { next: self.next.get(), chunks, argument: self.argument.get() }
+        Mark {
+            next: self.next.get(),
+            end: self.end.get(),
+            argument: self.argument.get(),
+            chunks: self.chunks.get(),
+            wide: self.wide.get(),
+            runs: self.runs.get(),
+            inputs: self.inputs.get(),
+        }
+    }
+
+    /// A number that no other recording has.
+    fn number(&self) -> u32 {
+        let (mut next, mut end) = self.numbers.get();
+        if next == end {
+            let block = BLOCKS.fetch_add(1, Ordering::Relaxed).wrapping_mul(BLOCK);
+            // No recording is number 0.
+            (next, end) = (block.max(1), block.wrapping_add(BLOCK));
+        }
+        self.numbers.set((next.wrapping_add(1), end));
+        next
+    }
+
+    /// Keeps a run of inputs, if it is one.
+    #[cold]
+    fn list_inputs(&self, (first, behind): (u32, u32)) {
+        if first != behind {
+            CHUNKS.with_borrow_mut(|chunks| chunks.inputs.push((first, behind)));
+            self.runs.set(self.runs.get() + 1);
+        }
     }
 
     fn arguments_so_far(&self) -> usize {
@@ -341,26 +401,33 @@ impl Tape {
         })
     }
 
-    /// Whether a place is of another recording, or of a part that was forgotten. A constant has nothing to compare.
+    /// Whether a place is of this recording, and no part of it that was forgotten; no constant is.
     #[inline(always)]
-    fn is_foreign(&self, place: Place) -> bool {
-        place.is_active() & ((place.recording != self.recording.get()) | (place.index >= self.next.get()))
+    fn is_own(&self, place: Place, next: u32) -> bool {
+        (place.recording == self.recording.get()) & (place.index < next)
+    }
+
+    /// Whether statement `index` has room, and can read a place that is no constant.
+    #[inline(always)]
+    fn is_ready(&self, index: u32, place: Place) -> bool {
+        self.is_own(place, index) & (index != self.end.get())
+    }
+
+    /// Makes room for a statement with two arguments that reads these places, or does not return.
+    #[cold]
+    #[inline(never)]
+    fn prepare(&self, places: &[Place], stop: Stop) {
+        places.iter().for_each(|place| self.expect(*place, stop));
+        if self.next.get() == self.end.get() {
+            self.grow(2, stop);
+        }
     }
 
     #[inline(always)]
     fn expect(&self, place: Place, stop: Stop) {
-        if self.is_foreign(place) {
+        if place.is_active() && !self.is_own(place, self.next.get()) {
             misused(place, stop);
         }
-    }
-
-    /// Room for a statement with at most two arguments; its number.
-    #[inline(always)]
-    fn reserve(&self, stop: Stop) -> u32 {
-        if self.next.get() == self.end.get() {
-            self.grow(2, stop);
-        }
-        self.next.get()
     }
 
     /// Room for a statement with so many arguments.
@@ -372,23 +439,13 @@ impl Tape {
         self.next.get()
     }
 
-    /// # Safety
-    /// The argument is one that was reserved.
+    /// Ends the statement that has room, with `count` arguments from `at` on.
     #[inline(always)]
-    unsafe fn write(&self, at: usize, partial: f64, place: Place) {
-        // SAFETY: within the chunk, as promised.
-        unsafe {
-            self.partials.get().add(at).write(partial);
-            self.arguments.get().add(at).write(place.index);
-        }
-    }
-
-    /// Ends the statement that was reserved.
-    #[inline(always)]
-    fn close(&self, index: u32, count: u8) -> Place {
+    fn close(&self, index: u32, at: usize, count: u8) -> Place {
         // SAFETY: the statement has room in the chunk; counts are addressed from statement 0 on.
         unsafe { self.counts.get().wrapping_add(index as usize).write(count) };
         self.next.set(index + 1);
+        self.argument.set(at + usize::from(count));
         Place { index, recording: self.recording.get() }
     }
 
@@ -404,12 +461,7 @@ impl Tape {
     }
 
     /// Opens a chunk with room for a statement of `most` arguments.
-    #[cold]
-    #[inline(never)]
     fn grow(&self, most: usize, stop: Stop) {
-        if self.recording.get() == 0 {
-            stop.with(Misuse::Ended);
-        }
         CHUNKS.with_borrow_mut(|chunks| {
             let before = chunks.used.last_mut().map(|chunk| {
                 chunk.close(self.next.get(), self.argument.get());
@@ -422,6 +474,7 @@ impl Tape {
             };
             chunk.open(self.next.get());
             chunks.used.push(chunk);
+            self.chunks.set(chunks.used.len());
         });
         self.point(0);
         if self.end.get() <= self.next.get() {
@@ -431,33 +484,50 @@ impl Tape {
 
     /// Points to the last chunk, at an argument.
     fn point(&self, argument: usize) {
-        CHUNKS.with_borrow_mut(|chunks| match chunks.used.last_mut() {
-            Some(chunk) => {
-                let (partials, arguments, counts) = chunk.pointers();
-                self.partials.set(partials);
-                self.arguments.set(arguments);
-                self.counts.set(counts.wrapping_sub(chunk.first as usize));
-            }
-            None => self.end.set(self.next.get()),
+        CHUNKS.with_borrow_mut(|chunks| {
+            let chunk = chunks.used.last_mut().expect("there is one");
+            let (partials, arguments, counts) = chunk.pointers();
+            self.partials.set(partials);
+            self.arguments.set(arguments);
+            self.counts.set(counts.wrapping_sub(chunk.first as usize));
         });
         self.argument.set(argument);
-        if CHUNKS.with_borrow(|chunks| !chunks.used.is_empty()) {
-            self.narrow();
+        self.narrow();
+    }
+
+    #[inline]
+    fn rewind(&self, mark: Mark) {
+        if (self.chunks.get(), self.wide.get(), self.runs.get()) != (mark.chunks, mark.wide, mark.runs) {
+            self.rewind_lists(mark);
+        }
+        self.next.set(mark.next);
+        self.inputs.set(mark.inputs);
+        if self.chunks.get() == mark.chunks {
+            self.argument.set(mark.argument);
+            self.end.set(mark.end);
         }
     }
 
-    fn rewind(&self, mark: Mark) {
+    /// Forgets what was listed since a mark, and gives chunks back; the first one stays open.
+    #[cold]
+    fn rewind_lists(&self, mark: Mark) {
+        let is_moved = self.chunks.get() != mark.chunks;
         CHUNKS.with_borrow_mut(|chunks| {
-            while chunks.used.len() > mark.chunks {
+            while chunks.used.len() > mark.chunks.max(1) {
                 chunks.free.extend(chunks.used.pop());
             }
             if let Some(chunk) = chunks.used.last_mut() {
                 chunk.reopen(mark.next);
             }
-            while chunks.inputs.pop_if(|input| *input >= mark.next).is_some() {}
+            chunks.inputs.truncate(mark.runs);
+            self.chunks.set(chunks.used.len());
         });
+        self.wide.set(mark.wide);
+        self.runs.set(mark.runs);
         self.next.set(mark.next);
-        self.point(mark.argument);
+        if is_moved {
+            self.point(if mark.chunks == 0 { 0 } else { mark.argument });
+        }
     }
 }
 

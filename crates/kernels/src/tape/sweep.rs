@@ -1,7 +1,8 @@
 //! The way back: adjoints of statements, from the last to the first.
 
 use super::chunk::Chunk;
-use super::{CHUNKS, OnMisuse, Place, Position, Recording, Stop, TAPE, WIDE};
+use super::{CHUNKS, OnMisuse, Place, Position, Recording, Stop, Tape, WIDE};
+use crate::simd::{Level, level};
 
 /// What is accumulated for every statement: one number, or several that are swept at once.
 pub trait Adjoint: Copy {
@@ -11,8 +12,8 @@ pub trait Adjoint: Copy {
     /// Whether there is nothing to pass on.
     fn is_zero(&self) -> bool;
 
-    /// Adds `partial` times another.
-    fn add_scaled(&mut self, partial: f64, other: &Self);
+    /// Adds `partial` times another, rounded once if `FUSED`: for machines that do so in one instruction.
+    fn add_scaled<const FUSED: bool>(&mut self, partial: f64, other: &Self);
 }
 
 impl Adjoint for f64 {
@@ -24,8 +25,8 @@ impl Adjoint for f64 {
     }
 
     #[inline(always)]
-    fn add_scaled(&mut self, partial: f64, other: &f64) {
-        *self += partial * other;
+    fn add_scaled<const FUSED: bool>(&mut self, partial: f64, other: &f64) {
+        *self = if FUSED { partial.mul_add(*other, *self) } else { *self + partial * other };
     }
 }
 
@@ -38,9 +39,9 @@ impl<const N: usize> Adjoint for [f64; N] {
     }
 
     #[inline(always)]
-    fn add_scaled(&mut self, partial: f64, other: &[f64; N]) {
+    fn add_scaled<const FUSED: bool>(&mut self, partial: f64, other: &[f64; N]) {
         for (own, other) in self.iter_mut().zip(other) {
-            *own += partial * other;
+            own.add_scaled::<FUSED>(partial, other);
         }
     }
 }
@@ -64,7 +65,7 @@ impl<A: Adjoint> Adjoints<A> {
             return None;
         }
         let stop = Stop::here(stop);
-        TAPE.with(|tape| tape.expect(place, stop));
+        Tape::here().expect(place, stop);
         let index = place.index as usize;
         if self.values.len() <= index {
             self.values.resize(index + 1, A::ZERO);
@@ -76,7 +77,7 @@ impl<A: Adjoint> Adjoints<A> {
     #[track_caller]
     pub fn add(&mut self, place: Place, seed: &A, stop: OnMisuse) {
         if let Some(adjoint) = self.at(place, stop) {
-            adjoint.add_scaled(1.0, seed);
+            adjoint.add_scaled::<false>(1.0, seed);
         }
     }
 
@@ -90,19 +91,20 @@ impl<A: Adjoint> Adjoints<A> {
 impl Recording {
     /// Makes the adjoints of statements without arguments zero, as all others are after a sweep.
     pub fn clear<A: Adjoint>(&self, adjoints: &mut Adjoints<A>) {
-        CHUNKS.with_borrow(|chunks| {
-            let own = chunks.inputs.iter().rev().take_while(|input| **input >= self.start.0);
-            for input in own {
-                if let Some(adjoint) = adjoints.values.get_mut(*input as usize) {
-                    *adjoint = A::ZERO;
-                }
-            }
-        });
+        let tape = Tape::here();
+        let mut clear = |(first, behind): (u32, u32)| {
+            let behind = adjoints.values.len().min(behind as usize);
+            adjoints.values[(first as usize).min(behind)..behind].fill(A::ZERO);
+        };
+        clear(tape.inputs.get());
+        if tape.runs.get() > self.runs {
+            CHUNKS.with_borrow(|chunks| chunks.inputs[self.runs..].iter().for_each(|run| clear(*run)));
+        }
     }
 
     /// Passes the adjoints of all statements since `down_to` on to their arguments; those without arguments keep theirs.
     pub fn sweep<A: Adjoint>(&self, adjoints: &mut Adjoints<A>, down_to: Position) {
-        let (next, argument) = TAPE.with(|tape| (tape.next.get(), tape.argument.get()));
+        let (next, argument) = (Tape::here().next.get(), Tape::here().argument.get());
         let values = &mut adjoints.values;
         if values.len() < next as usize {
             values.resize(next as usize, A::ZERO);
@@ -126,7 +128,32 @@ impl Recording {
 /// # Safety
 /// The chunk holds statements before `next`, with `argument` arguments in all, each of which is before its statement; there is an
 /// adjoint for each.
-unsafe fn sweep_chunk<A: Adjoint>(chunk: &mut Chunk, (next, argument): (u32, usize), down_to: u32, adjoints: &mut [A]) {
+unsafe fn sweep_chunk<A: Adjoint>(chunk: &mut Chunk, end: (u32, usize), down_to: u32, adjoints: &mut [A]) {
+    #[cfg(target_arch = "x86_64")]
+    #[target_feature(enable = "avx2,fma")]
+    unsafe fn fused<A: Adjoint>(chunk: &mut Chunk, end: (u32, usize), down_to: u32, adjoints: &mut [A]) {
+        // SAFETY: as promised.
+        unsafe { statements::<A, true>(chunk, end, down_to, adjoints) }
+    }
+    // SAFETY: as promised; the machine has what `fused` uses.
+    unsafe {
+        match level() {
+            #[cfg(target_arch = "x86_64")]
+            Level::Avx2 | Level::Avx512 => fused(chunk, end, down_to, adjoints),
+            _ => statements::<A, false>(chunk, end, down_to, adjoints),
+        }
+    }
+}
+
+/// # Safety
+/// As [`sweep_chunk`].
+#[inline(always)]
+unsafe fn statements<A: Adjoint, const FUSED: bool>(
+    chunk: &mut Chunk,
+    (next, argument): (u32, usize),
+    down_to: u32,
+    adjoints: &mut [A],
+) {
     let (partials, arguments, counts) = chunk.pointers();
     let first = chunk.first.max(down_to);
     let mut widths = chunk.widths.iter().rev();
@@ -136,20 +163,32 @@ unsafe fn sweep_chunk<A: Adjoint>(chunk: &mut Chunk, (next, argument): (u32, usi
         // SAFETY: as promised; arguments were counted when they were written.
         unsafe {
             let count = *counts.add((index - chunk.first) as usize);
-            if count == 0 {
-                continue;
-            }
-            let count = if count < WIDE { usize::from(count) } else { widths.next().map_or(0, |(_, count)| *count) };
-            at -= count;
             let own = adjoints.add(index as usize);
-            let adjoint = *own;
-            if adjoint.is_zero() {
-                continue;
-            }
-            *own = A::ZERO;
-            for k in at..at + count {
+            let pass = |k: usize, adjoint: &A| {
                 let to = adjoints.add(*arguments.add(k) as usize);
-                (*to).add_scaled(*partials.add(k), &adjoint);
+                (*to).add_scaled::<FUSED>(*partials.add(k), adjoint);
+            };
+            match count {
+                2 => {
+                    at -= 2;
+                    let adjoint = *own;
+                    if !adjoint.is_zero() {
+                        *own = A::ZERO;
+                        pass(at, &adjoint);
+                        pass(at + 1, &adjoint);
+                    }
+                }
+                0 => {}
+                _ => {
+                    let mut listed = || widths.next().map_or(0, |(_, count)| *count);
+                    let count = if count < WIDE { usize::from(count) } else { listed() };
+                    at -= count;
+                    let adjoint = *own;
+                    if !adjoint.is_zero() {
+                        *own = A::ZERO;
+                        (at..at + count).for_each(|k| pass(k, &adjoint));
+                    }
+                }
             }
         }
     }

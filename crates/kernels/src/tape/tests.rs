@@ -148,3 +148,47 @@ fn places_of_others_are_refused() {
         assert_eq!(sweep_to_start(recording, y).of(x, stop), 2.0);
     });
 }
+
+#[test]
+fn inputs_met_on_the_way_are_cleared_in_every_run() {
+    record(|recording| {
+        let x = [recording.input(stop), recording.input(stop)];
+        let y = push2([2.0, 3.0], x, stop);
+        // A recording inside, with inputs, a wide statement and more statements than a chunk, leaves this one as it was.
+        let inner = record(|inner| {
+            let all: Vec<Place> = (0..300).map(|_| inner.input(stop)).collect();
+            let sum = push_all(&[1.0; 300], &all, stop);
+            let last = (0..20_000).fold(sum, |y, _| push1(1.0, y, stop));
+            let mut adjoints = sweep_to_start(inner, last);
+            let slope = adjoints.of(all[299], stop);
+            inner.clear(&mut adjoints);
+            assert_eq!(adjoints.of(all[0], stop), 0.0);
+            slope
+        });
+        assert_eq!(inner, 1.0);
+        let late = recording.input(stop);
+        let z = push2([5.0, 7.0], [y, late], stop);
+        let mut adjoints = Adjoints::<f64>::default();
+        for _ in 0..2 {
+            adjoints.add(z, &1.0, stop);
+            recording.sweep(&mut adjoints, recording.start());
+            assert_eq!([x[0], x[1], late].map(|place| adjoints.of(place, stop)), [10.0, 15.0, 7.0]);
+            recording.clear(&mut adjoints);
+            assert_eq!([x[0], x[1], late].map(|place| adjoints.of(place, stop)), [0.0; 3]);
+        }
+    });
+}
+
+#[test]
+fn a_panic_leaves_the_tape_ready() {
+    let caught = std::panic::catch_unwind(|| {
+        record(|recording| {
+            let x = recording.input(stop);
+            (0..20_000).fold(x, |y, _| push1(1.0, y, stop));
+            panic!("by itself");
+        })
+    });
+    assert!(caught.is_err());
+    let (swept, dual) = recurrence(10);
+    assert!((swept[0] - dual[0]).abs() <= 1e-12 * dual[0].abs());
+}
