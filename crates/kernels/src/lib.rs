@@ -35,6 +35,7 @@
 
 pub mod attention;
 pub mod bits;
+pub mod cells;
 pub mod conv;
 pub mod counting;
 pub mod distance;

@@ -1,0 +1,262 @@
+//! What instructions compute, for one number and for slices.
+
+use crate::map::{loop1, loop2};
+use crate::math;
+
+/// A function of one or two numbers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Op {
+    /// The operand itself.
+    Copy,
+    /// -a.
+    Neg,
+    /// 1 / a.
+    Recip,
+    /// The square root.
+    Sqrt,
+    /// The cube root.
+    Cbrt,
+    /// e^a.
+    Exp,
+    /// 2^a.
+    Exp2,
+    /// e^a - 1.
+    ExpM1,
+    /// The natural logarithm.
+    Ln,
+    /// The logarithm to base 2.
+    Log2,
+    /// The logarithm to base 10.
+    Log10,
+    /// log(1 + a).
+    Ln1p,
+    /// The sine.
+    Sin,
+    /// The cosine.
+    Cos,
+    /// The tangent.
+    Tan,
+    /// The inverse of the sine.
+    Asin,
+    /// The inverse of the cosine.
+    Acos,
+    /// The inverse of the tangent.
+    Atan,
+    /// The hyperbolic sine.
+    Sinh,
+    /// The hyperbolic cosine.
+    Cosh,
+    /// The hyperbolic tangent.
+    Tanh,
+    /// The inverse of the hyperbolic sine.
+    Asinh,
+    /// The inverse of the hyperbolic cosine.
+    Acosh,
+    /// The inverse of the hyperbolic tangent.
+    Atanh,
+    /// The error function.
+    Erf,
+    /// 1 - erf(a).
+    Erfc,
+    /// The logarithm of the gamma function's size.
+    LnGamma,
+    /// Derivative of this order of the digamma function.
+    Polygamma(u32),
+    /// A whole power.
+    Powi(i32),
+    /// The size.
+    Abs,
+    /// 1, -1, or 0 at 0.
+    Signum,
+    /// The next whole number below.
+    Floor,
+    /// The next whole number above.
+    Ceil,
+    /// The nearest whole number, half to even.
+    Round,
+    /// a + b.
+    Add,
+    /// a - b.
+    Sub,
+    /// a b.
+    Mul,
+    /// a / b.
+    Div,
+    /// a b, and 0 where a is 0, whatever b is.
+    Times,
+    /// a^b.
+    Powf,
+    /// The angle of the point (b, a).
+    Atan2,
+    /// The length of (a, b).
+    Hypot,
+    /// The larger number, NaN if one is.
+    Max,
+    /// The smaller number, NaN if one is.
+    Min,
+    /// 1 if a is larger, 0 if b is, 1/2 else.
+    Share,
+    /// a where b is not negative, NaN elsewhere.
+    Inside,
+}
+
+#[inline(always)]
+fn signum(a: f64) -> f64 {
+    if a > 0.0 {
+        1.0
+    } else if a < 0.0 {
+        -1.0
+    } else {
+        a * 0.0
+    }
+}
+
+#[inline(always)]
+fn times(a: f64, b: f64) -> f64 {
+    if a == 0.0 { 0.0 } else { a * b }
+}
+
+#[inline(always)]
+fn max(a: f64, b: f64) -> f64 {
+    if a > b || a.is_nan() { a } else { b }
+}
+
+#[inline(always)]
+fn min(a: f64, b: f64) -> f64 {
+    if a < b || a.is_nan() { a } else { b }
+}
+
+#[inline(always)]
+fn share(a: f64, b: f64) -> f64 {
+    f64::from(u8::from(a > b)) + if a > b || a < b { 0.0 } else { 0.5 }
+}
+
+#[inline(always)]
+fn inside(a: f64, b: f64) -> f64 {
+    if b >= 0.0 { a } else { f64::NAN }
+}
+
+impl Op {
+    /// How many operands it has.
+    ///
+    /// ```
+    /// use wengert_kernels::cells::Op;
+    /// assert_eq!((Op::Sin.operands(), Op::Add.operands()), (1, 2));
+    /// ```
+    pub fn operands(self) -> usize {
+        use Op::{Add, Atan2, Div, Hypot, Inside, Max, Min, Mul, Powf, Share, Sub, Times};
+        match self {
+            Add | Sub | Mul | Div | Times | Powf | Atan2 | Hypot | Max | Min | Share | Inside => 2,
+            _ => 1,
+        }
+    }
+
+    /// Its value; that of one operand does not look at `b`.
+    ///
+    /// ```
+    /// use wengert_kernels::cells::Op;
+    /// assert_eq!(Op::Times.apply(0.0, f64::INFINITY), 0.0);
+    /// ```
+    #[inline(always)]
+    pub fn apply(self, a: f64, b: f64) -> f64 {
+        match self {
+            Op::Copy => a,
+            Op::Neg => -a,
+            Op::Recip => 1.0 / a,
+            Op::Sqrt => a.sqrt(),
+            Op::Cbrt => math::cbrt(a),
+            Op::Exp => math::exp(a),
+            Op::Exp2 => math::exp2(a),
+            Op::ExpM1 => math::expm1(a),
+            Op::Ln => math::log(a),
+            Op::Log2 => math::log2(a),
+            Op::Log10 => math::log10(a),
+            Op::Ln1p => math::log1p(a),
+            Op::Sin => math::sin(a),
+            Op::Cos => math::cos(a),
+            Op::Tan => math::tan(a),
+            Op::Asin => math::asin(a),
+            Op::Acos => math::acos(a),
+            Op::Atan => math::atan(a),
+            Op::Sinh => math::sinh(a),
+            Op::Cosh => math::cosh(a),
+            Op::Tanh => math::tanh(a),
+            Op::Asinh => math::asinh(a),
+            Op::Acosh => math::acosh(a),
+            Op::Atanh => math::atanh(a),
+            Op::Erf => math::erf(a),
+            Op::Erfc => math::erfc(a),
+            Op::LnGamma => math::lgamma(a),
+            Op::Polygamma(n) => math::polygamma(n, a),
+            Op::Powi(n) => math::powi(a, i64::from(n)),
+            Op::Abs => a.abs(),
+            Op::Signum => signum(a),
+            Op::Floor => a.floor(),
+            Op::Ceil => a.ceil(),
+            Op::Round => a.round_ties_even(),
+            Op::Add => a + b,
+            Op::Sub => a - b,
+            Op::Mul => a * b,
+            Op::Div => a / b,
+            Op::Times => times(a, b),
+            Op::Powf => math::powf(a, b),
+            Op::Atan2 => math::atan2(a, b),
+            Op::Hypot => math::hypot(a, b),
+            Op::Max => max(a, b),
+            Op::Min => min(a, b),
+            Op::Share => share(a, b),
+            Op::Inside => inside(a, b),
+        }
+    }
+
+    /// Its values of slices, to the bits of [`apply`](Op::apply).
+    pub(super) fn apply_all(self, a: &[f64], b: &[f64], to: &mut [f64]) {
+        match self {
+            Op::Copy => to.copy_from_slice(a),
+            Op::Neg => loop1(a, to, |a| -a),
+            Op::Recip => loop1(a, to, |a| 1.0 / a),
+            Op::Sqrt => loop1(a, to, f64::sqrt),
+            Op::Cbrt => math::cbrt_slice(a, to),
+            Op::Exp => math::exp_slice(a, to),
+            Op::Exp2 => math::exp2_slice(a, to),
+            Op::ExpM1 => math::expm1_slice(a, to),
+            Op::Ln => math::log_slice(a, to),
+            Op::Log2 => math::log2_slice(a, to),
+            Op::Log10 => math::log10_slice(a, to),
+            Op::Ln1p => math::log1p_slice(a, to),
+            Op::Sin => math::sin_slice(a, to),
+            Op::Cos => math::cos_slice(a, to),
+            Op::Tan => math::tan_slice(a, to),
+            Op::Asin => math::asin_slice(a, to),
+            Op::Acos => math::acos_slice(a, to),
+            Op::Atan => math::atan_slice(a, to),
+            Op::Sinh => math::sinh_slice(a, to),
+            Op::Cosh => math::cosh_slice(a, to),
+            Op::Tanh => math::tanh_slice(a, to),
+            Op::Asinh => math::asinh_slice(a, to),
+            Op::Acosh => math::acosh_slice(a, to),
+            Op::Atanh => math::atanh_slice(a, to),
+            Op::Erf => math::erf_slice(a, to),
+            Op::Erfc => math::erfc_slice(a, to),
+            Op::Powi(n) => math::powi_slice(a, i64::from(n), to),
+            Op::Abs => loop1(a, to, f64::abs),
+            Op::Signum => loop1(a, to, signum),
+            Op::Floor => loop1(a, to, f64::floor),
+            Op::Ceil => loop1(a, to, f64::ceil),
+            Op::Round => loop1(a, to, f64::round_ties_even),
+            Op::LnGamma | Op::Polygamma(_) => to.iter_mut().zip(a).for_each(|(to, a)| *to = self.apply(*a, 0.0)),
+            Op::Add => loop2(a, b, to, |a, b| a + b),
+            Op::Sub => loop2(a, b, to, |a, b| a - b),
+            Op::Mul => loop2(a, b, to, |a, b| a * b),
+            Op::Div => loop2(a, b, to, |a, b| a / b),
+            Op::Times => loop2(a, b, to, times),
+            Op::Powf => math::powf_slice(a, b, to),
+            Op::Atan2 => math::atan2_slice(a, b, to),
+            Op::Hypot => math::hypot_slice(a, b, to),
+            Op::Max => loop2(a, b, to, max),
+            Op::Min => loop2(a, b, to, min),
+            Op::Share => loop2(a, b, to, share),
+            Op::Inside => loop2(a, b, to, inside),
+        }
+    }
+}

@@ -1,0 +1,250 @@
+//! Running a program: one number after the other, many trips at a time, many points at a time.
+
+use super::{Address, Code, Flipped, Instruction, Item, Kind, LANES, Op, Order};
+use crate::map::{loop2_in_place, loop3_in_place};
+use crate::simd::vectorised;
+
+/// Trips of a loop in lanes that are computed at a time: what they touch stays near.
+const TILE: usize = 256;
+
+impl Code {
+    /// Runs it on one number for each cell, up to the first guard that goes the other way. Panics unless `cells` has all of them.
+    pub fn run(&self, cells: &mut [f64]) -> Result<(), Flipped> {
+        assert!(cells.len() >= self.cells, "{} of {} cells", cells.len(), self.cells);
+        for (number, item) in self.items.iter().enumerate() {
+            let flipped = |(instruction, trip)| Flipped { item: number, instruction, trip };
+            // SAFETY: all addresses were checked.
+            unsafe {
+                match item {
+                    Item::Zero { start, cells: count } => cells[*start as usize..][..*count as usize].fill(0.0),
+                    Item::Straight(body) => trips(body, 1, false, cells, &self.tables).map_err(flipped)?,
+                    Item::Loop { trips: count, order: Order::Lanes, body } => {
+                        for first in (0..*count as usize).step_by(TILE) {
+                            let count = TILE.min(*count as usize - first);
+                            tile(body, first, count, cells, &self.tables).map_err(flipped)?;
+                        }
+                    }
+                    Item::Loop { trips: count, order, body } => {
+                        trips(body, *count as usize, *order == Order::Backward, cells, &self.tables)
+                            .map_err(flipped)?;
+                    }
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Runs it on [`LANES`] numbers for each cell, which lie next to each other; `flipped` tells for which of them a guard went the
+    /// other way: their results mean nothing. Panics unless `cells` has all of them.
+    pub fn run_points(&self, cells: &mut [f64], flipped: &mut [bool; LANES]) {
+        assert!(cells.len() >= self.cells * LANES, "{} of {} numbers", cells.len(), self.cells * LANES);
+        let one = |body: &[Instruction], trip: usize, cells: &mut [f64], flipped: &mut [bool; LANES]| {
+            // SAFETY: all addresses were checked.
+            body.iter().for_each(|instruction| unsafe { points(instruction, trip, cells, flipped, &self.tables) });
+        };
+        for item in &self.items {
+            match item {
+                Item::Zero { start, cells: count } => {
+                    cells[*start as usize * LANES..][..*count as usize * LANES].fill(0.0);
+                }
+                Item::Straight(body) => one(body, 0, cells, flipped),
+                Item::Loop { trips, order: Order::Backward, body } => {
+                    (0..*trips as usize).rev().for_each(|trip| one(body, trip, cells, flipped));
+                }
+                Item::Loop { trips, body, .. } => {
+                    (0..*trips as usize).for_each(|trip| one(body, trip, cells, flipped));
+                }
+            }
+        }
+    }
+}
+
+/// A cell that a table leads to.
+#[inline(always)]
+unsafe fn place(address: Address, table: u32, trip: usize, tables: &[Vec<u32>]) -> usize {
+    // SAFETY: tables were checked.
+    let place = unsafe { *tables.get_unchecked(table as usize).get_unchecked(trip) };
+    address.at(place as usize)
+}
+
+/// Instructions one after the other, trip by trip; the instruction and trip of a guard that went the other way.
+///
+/// # Safety
+/// All addresses are cells, in all trips.
+unsafe fn trips(
+    body: &[Instruction],
+    count: usize,
+    backward: bool,
+    cells: &mut [f64],
+    tables: &[Vec<u32>],
+) -> Result<(), (usize, usize)> {
+    let memory = cells.as_mut_ptr();
+    for trip in 0..count {
+        let trip = if backward { count - 1 - trip } else { trip };
+        for (number, one) in body.iter().enumerate() {
+            // SAFETY: as promised.
+            unsafe {
+                match one.kind {
+                    Kind::Set(op) => {
+                        let value = op.apply(*memory.add(one.a.at(trip)), *memory.add(one.b.at(trip)));
+                        *memory.add(one.to.at(trip)) = value;
+                    }
+                    Kind::Add(op) => {
+                        let value = op.apply(*memory.add(one.a.at(trip)), *memory.add(one.b.at(trip)));
+                        *memory.add(one.to.at(trip)) += value;
+                    }
+                    Kind::Guard(relation, held) => {
+                        if relation.holds(*memory.add(one.a.at(trip)), *memory.add(one.b.at(trip))) != held {
+                            return Err((number, trip));
+                        }
+                    }
+                    Kind::Gather(table) => {
+                        *memory.add(one.to.at(trip)) = *memory.add(place(one.a, table, trip, tables));
+                    }
+                    Kind::Scatter(table) => {
+                        *memory.add(place(one.to, table, trip, tables)) += *memory.add(one.a.at(trip));
+                    }
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// The cells of some trips as a slice: as they lie, or copied together.
+///
+/// # Safety
+/// All of them are cells, which nobody writes while the slice is used.
+#[inline(always)]
+unsafe fn lane<'a>(memory: *const f64, address: Address, first: usize, room: &'a mut [f64]) -> &'a [f64] {
+    // SAFETY: as promised.
+    unsafe {
+        match address.stride {
+            1 => return std::slice::from_raw_parts(memory.add(address.at(first)), room.len()),
+            0 => room.fill(*memory.add(address.base as usize)),
+            _ => (first..).zip(&mut *room).for_each(|(trip, room)| *room = *memory.add(address.at(trip))),
+        }
+    }
+    room
+}
+
+vectorised! {
+    /// In eight parts, so that it is vector code.
+    fn total[](x: &[f64]) -> f64 {
+        let mut parts = [0.0; 8];
+        let (whole, rest) = x.as_chunks::<8>();
+        for chunk in whole {
+            for (part, x) in parts.iter_mut().zip(chunk) {
+                *part += x;
+            }
+        }
+        for (part, x) in parts.iter_mut().zip(rest) {
+            *part += x;
+        }
+        let halves = [0, 1, 2, 3].map(|i| parts[i] + parts[i + 4]);
+        (halves[0] + halves[2]) + (halves[1] + halves[3])
+    }
+}
+
+/// Every instruction over `count` trips from `first` on.
+///
+/// # Safety
+/// All addresses are cells, and no instruction writes what it reads.
+unsafe fn tile(
+    body: &[Instruction],
+    first: usize,
+    count: usize,
+    cells: &mut [f64],
+    tables: &[Vec<u32>],
+) -> Result<(), (usize, usize)> {
+    let mut rooms = [[0.0; TILE]; 3];
+    let [room_a, room_b, room_to] = &mut rooms;
+    let memory = cells.as_mut_ptr();
+    for (number, one) in body.iter().enumerate() {
+        // SAFETY: as promised.
+        unsafe {
+            match one.kind {
+                Kind::Gather(table) => (first..first + count)
+                    .for_each(|trip| *memory.add(one.to.at(trip)) = *memory.add(place(one.a, table, trip, tables))),
+                Kind::Scatter(table) => (first..first + count)
+                    .for_each(|trip| *memory.add(place(one.to, table, trip, tables)) += *memory.add(one.a.at(trip))),
+                Kind::Guard(relation, held) => {
+                    let a = lane(memory, one.a, first, &mut room_a[..count]);
+                    let b = lane(memory, one.b, first, &mut room_b[..count]);
+                    let flipped = a.iter().zip(b).position(|(a, b)| relation.holds(*a, *b) != held);
+                    if let Some(trip) = flipped {
+                        return Err((number, first + trip));
+                    }
+                }
+                Kind::Set(op) | Kind::Add(op) => {
+                    let a = lane(memory, one.a, first, &mut room_a[..count]);
+                    let b = if one.b == one.a { a } else { lane(memory, one.b, first, &mut room_b[..count]) };
+                    let is_added = matches!(one.kind, Kind::Add(_));
+                    if one.to.stride == 1 {
+                        let to = std::slice::from_raw_parts_mut(memory.add(one.to.at(first)), count);
+                        apply(op, is_added, a, b, to, &mut room_to[..count]);
+                        continue;
+                    }
+                    op.apply_all(a, b, &mut room_to[..count]);
+                    let results = &room_to[..count];
+                    match (one.to.stride, is_added) {
+                        (0, true) => *memory.add(one.to.base as usize) += total(results),
+                        (0, false) => *memory.add(one.to.base as usize) = results[count - 1],
+                        (_, true) => {
+                            (first..).zip(results).for_each(|(trip, result)| *memory.add(one.to.at(trip)) += result);
+                        }
+                        (_, false) => {
+                            (first..).zip(results).for_each(|(trip, result)| *memory.add(one.to.at(trip)) = *result);
+                        }
+                    }
+                }
+            }
+        }
+    }
+    Ok(())
+}
+
+/// Results over what they go to, or added to it.
+fn apply(op: Op, is_added: bool, a: &[f64], b: &[f64], to: &mut [f64], room: &mut [f64]) {
+    match (is_added, op) {
+        (false, _) => op.apply_all(a, b, to),
+        (true, Op::Copy) => loop2_in_place(to, a, |to, a| to + a),
+        (true, Op::Mul) => loop3_in_place(to, a, b, |to, a, b| to + a * b),
+        (true, Op::Times) => loop3_in_place(to, a, b, |to, a, b| to + if a == 0.0 { 0.0 } else { a * b }),
+        (true, _) => {
+            op.apply_all(a, b, room);
+            loop2_in_place(to, room, |to, room| to + room);
+        }
+    }
+}
+
+/// One instruction at all points.
+///
+/// # Safety
+/// All addresses are cells, and the instruction does not write what it reads.
+#[inline(always)]
+unsafe fn points(one: &Instruction, trip: usize, cells: &mut [f64], flipped: &mut [bool; LANES], tables: &[Vec<u32>]) {
+    let memory = cells.as_mut_ptr();
+    // SAFETY: as promised.
+    unsafe {
+        let read = |cell: usize| std::slice::from_raw_parts(memory.add(cell * LANES), LANES);
+        let write = |cell: usize| std::slice::from_raw_parts_mut(memory.add(cell * LANES), LANES);
+        match one.kind {
+            Kind::Set(op) => op.apply_all(read(one.a.at(trip)), read(one.b.at(trip)), write(one.to.at(trip))),
+            Kind::Add(op) => {
+                let mut room = [0.0; LANES];
+                apply(op, true, read(one.a.at(trip)), read(one.b.at(trip)), write(one.to.at(trip)), &mut room);
+            }
+            Kind::Guard(relation, held) => {
+                let pairs = read(one.a.at(trip)).iter().zip(read(one.b.at(trip)));
+                for (flipped, (a, b)) in flipped.iter_mut().zip(pairs) {
+                    *flipped |= relation.holds(*a, *b) != held;
+                }
+            }
+            Kind::Gather(table) => write(one.to.at(trip)).copy_from_slice(read(place(one.a, table, trip, tables))),
+            Kind::Scatter(table) => {
+                loop2_in_place(write(place(one.to, table, trip, tables)), read(one.a.at(trip)), |to, a| to + a);
+            }
+        }
+    }
+}

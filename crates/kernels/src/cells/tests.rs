@@ -1,0 +1,192 @@
+use super::*;
+
+const OPS: [Op; 45] = [
+    Op::Copy,
+    Op::Neg,
+    Op::Recip,
+    Op::Sqrt,
+    Op::Cbrt,
+    Op::Exp,
+    Op::Exp2,
+    Op::ExpM1,
+    Op::Ln,
+    Op::Log2,
+    Op::Log10,
+    Op::Ln1p,
+    Op::Sin,
+    Op::Cos,
+    Op::Tan,
+    Op::Asin,
+    Op::Acos,
+    Op::Atan,
+    Op::Sinh,
+    Op::Cosh,
+    Op::Tanh,
+    Op::Asinh,
+    Op::Acosh,
+    Op::Atanh,
+    Op::Erf,
+    Op::Erfc,
+    Op::LnGamma,
+    Op::Polygamma(1),
+    Op::Powi(3),
+    Op::Powi(-2),
+    Op::Abs,
+    Op::Signum,
+    Op::Floor,
+    Op::Ceil,
+    Op::Round,
+    Op::Add,
+    Op::Sub,
+    Op::Mul,
+    Op::Div,
+    Op::Times,
+    Op::Powf,
+    Op::Max,
+    Op::Min,
+    Op::Share,
+    Op::Inside,
+];
+
+fn strided(base: u32, stride: i32) -> Address {
+    Address { base, stride }
+}
+
+fn set(op: Op, to: Address, a: Address, b: Address) -> Instruction {
+    Instruction { kind: Kind::Set(op), to, a, b }
+}
+
+fn add(op: Op, to: Address, a: Address, b: Address) -> Instruction {
+    Instruction { kind: Kind::Add(op), to, a, b }
+}
+
+fn numbers(count: usize) -> Vec<f64> {
+    let edges = [0.0, -0.0, 1.0, -1.0, f64::INFINITY, f64::NEG_INFINITY, f64::NAN, 1e300, 1e-310, 0.5, 2.5, -2.5, 1e6];
+    (0..count).map(|i| if i % 3 == 0 { edges[i / 3 % edges.len()] } else { (i as f64 * 0.7).sin() * 3.0 }).collect()
+}
+
+fn same(a: &[f64], b: &[f64]) -> bool {
+    a.iter().zip(b).all(|(a, b)| a.to_bits() == b.to_bits() || (a.is_nan() && b.is_nan()))
+}
+
+/// Trips one by one and in lanes, and points, give the same bits, whatever is read: every cell, one, every second, backward.
+#[test]
+fn numbers_trips_and_points_give_the_same_bits() {
+    let count = 300;
+    for op in OPS {
+        for (a, b) in
+            [(strided(0, 1), strided(300, 1)), (strided(0, 0), strided(300, 1)), (strided(299, -1), strided(0, 2))]
+        {
+            let trips = if b.stride == 2 { 150 } else { count };
+            let body = vec![set(op, strided(600, 1), a, b), add(op, strided(900, 1), a, b)];
+            let results = [Order::Lanes, Order::Forward, Order::Backward].map(|order| {
+                let mut cells = [numbers(600), vec![0.5; 600]].concat();
+                let body = body.clone();
+                Code::new(1200, vec![Item::Loop { trips, order, body }], vec![]).run(&mut cells).unwrap();
+                cells
+            });
+            assert!(same(&results[0], &results[1]) && same(&results[0], &results[2]), "{op:?} {a:?} {b:?}");
+            let code = Code::new(1200, vec![Item::Loop { trips, order: Order::Lanes, body }], vec![]);
+            let start = [numbers(600), vec![0.5; 600]].concat();
+            let mut cells: Vec<f64> = start.iter().flat_map(|x| [*x; LANES]).collect();
+            let mut flipped = [false; LANES];
+            code.run_points(&mut cells, &mut flipped);
+            let point: Vec<f64> = cells.iter().skip(LANES - 1).step_by(LANES).copied().collect();
+            assert!(same(&results[0], &point) && flipped == [false; LANES], "{op:?} {a:?} {b:?}");
+        }
+    }
+}
+
+#[test]
+fn sums_over_trips_are_sums() {
+    for trips in [1, 7, 8, 255, 256, 257, 1000] {
+        let body = vec![add(Op::Times, Address::cell(0), strided(1, 1), strided(1, 1))];
+        let mut cells: Vec<f64> = (0..=trips).map(f64::from).collect();
+        Code::new(trips as usize + 1, vec![Item::Loop { trips, order: Order::Lanes, body }], vec![])
+            .run(&mut cells)
+            .unwrap();
+        let n = f64::from(trips);
+        assert_eq!(cells[0], n * (n + 1.0) * (2.0 * n + 1.0) / 6.0);
+    }
+}
+
+#[test]
+fn a_recurrence_waits_for_its_trips_forward_and_backward() {
+    // 1, 1, then the sum of the two before.
+    let forward = vec![set(Op::Add, strided(2, 1), strided(1, 1), strided(0, 1))];
+    let mut cells = vec![1.0; 12];
+    Code::new(12, vec![Item::Loop { trips: 10, order: Order::Forward, body: forward }], vec![])
+        .run(&mut cells)
+        .unwrap();
+    assert_eq!(cells[11], 144.0);
+    let backward = vec![set(Op::Add, strided(0, 1), strided(1, 1), strided(2, 1))];
+    let mut cells = vec![1.0; 12];
+    Code::new(12, vec![Item::Loop { trips: 10, order: Order::Backward, body: backward }], vec![])
+        .run(&mut cells)
+        .unwrap();
+    assert_eq!(cells[0], 144.0);
+}
+
+#[test]
+fn tables_lead_to_cells_and_what_goes_to_one_adds_up() {
+    let body = vec![
+        Instruction { kind: Kind::Gather(0), to: strided(4, 1), a: strided(0, 1), b: strided(0, 1) },
+        Instruction { kind: Kind::Scatter(0), to: strided(8, 1), a: strided(4, 1), b: strided(4, 1) },
+    ];
+    for order in [Order::Lanes, Order::Forward] {
+        let code = Code::new(12, vec![Item::Loop { trips: 4, order, body: body.clone() }], vec![vec![3, 0, 3, 1]]);
+        let mut cells = [vec![10.0, 20.0, 30.0, 40.0], vec![0.0; 8]].concat();
+        code.run(&mut cells).unwrap();
+        assert_eq!(cells[4..], [40.0, 10.0, 40.0, 20.0, 10.0, 20.0, 0.0, 80.0]);
+        let mut points: Vec<f64> = [10.0, 20.0, 30.0, 40.0].iter().flat_map(|x| [*x; LANES]).collect();
+        points.resize(12 * LANES, 0.0);
+        code.run_points(&mut points, &mut [false; LANES]);
+        assert_eq!(points[11 * LANES], 80.0);
+    }
+}
+
+#[test]
+fn guards_stop_where_they_first_go_the_other_way() {
+    let guard = |relation, held| Instruction {
+        kind: Kind::Guard(relation, held),
+        to: Address::cell(0),
+        a: strided(0, 1),
+        b: Address::cell(4),
+    };
+    let body = vec![guard(Relation::Less, true), guard(Relation::Equal, false)];
+    for order in [Order::Lanes, Order::Forward] {
+        let code = Code::new(5, vec![Item::Loop { trips: 4, order, body: body.clone() }], vec![]);
+        assert_eq!(code.run(&mut [1.0, 2.0, 3.0, 4.0, 5.0]), Ok(()));
+        assert_eq!(code.run(&mut [1.0, 2.0, 9.0, 9.0, 5.0]), Err(Flipped { item: 0, instruction: 0, trip: 2 }));
+        assert!(code.run(&mut [1.0, f64::NAN, 3.0, 4.0, 5.0]).is_err());
+        let mut cells: Vec<f64> = [1.0, 2.0, 3.0, 4.0, 5.0].iter().flat_map(|x| [*x; LANES]).collect();
+        cells[2 * LANES + 5] = 7.0;
+        let mut flipped = [false; LANES];
+        code.run_points(&mut cells, &mut flipped);
+        assert!(flipped[5] && flipped.iter().filter(|flipped| **flipped).count() == 1);
+    }
+}
+
+#[test]
+fn programs_that_leave_their_cells_are_refused() {
+    let refused =
+        |items: Vec<Item>, tables: Vec<Vec<u32>>| std::panic::catch_unwind(|| Code::new(10, items, tables)).is_err();
+    let one = |instruction| vec![Item::Straight(vec![instruction])];
+    let cell = Address::cell;
+    assert!(!refused(one(set(Op::Neg, cell(9), cell(0), cell(0))), vec![]));
+    assert!(refused(one(set(Op::Neg, cell(10), cell(0), cell(0))), vec![]));
+    assert!(refused(one(set(Op::Neg, cell(9), cell(12), cell(0))), vec![]));
+    assert!(refused(one(set(Op::Add, cell(3), cell(0), cell(3))), vec![]));
+    assert!(refused(vec![Item::Zero { start: 8, cells: 3 }], vec![]));
+    let lanes = |trips, instruction| vec![Item::Loop { trips, order: Order::Lanes, body: vec![instruction] }];
+    assert!(refused(lanes(11, set(Op::Neg, strided(0, 1), cell(9), cell(9))), vec![]));
+    assert!(refused(lanes(4, set(Op::Neg, strided(5, -2), cell(9), cell(9))), vec![]));
+    // What one trip reads another one writes.
+    assert!(refused(lanes(4, set(Op::Neg, strided(1, 1), strided(0, 1), strided(0, 1))), vec![]));
+    assert!(refused(lanes(4, set(Op::Neg, cell(0), strided(1, 1), strided(1, 1))), vec![]));
+    let gather = Instruction { kind: Kind::Gather(0), to: strided(6, 1), a: strided(0, 1), b: strided(0, 1) };
+    assert!(!refused(lanes(2, gather), vec![vec![5, 0]]));
+    assert!(refused(lanes(2, gather), vec![vec![5]]));
+    assert!(refused(lanes(2, gather), vec![vec![5, 10]]));
+    assert!(refused(lanes(2, gather), vec![vec![5, 7]]));
+}
