@@ -2,7 +2,7 @@
 
 use std::hint::black_box;
 use std::time::Instant;
-use wengert::scalar::{Real, Var, gradient, gradient_of, recording};
+use wengert::scalar::{Real, Replay, Symbol, Var, gradient, gradient_of, recording};
 
 /// Statements of a tape that fits in a cache, and of one that does not.
 const IN_CACHE: usize = 10_000;
@@ -16,6 +16,12 @@ pub fn run(json: bool, most: usize) {
     tiny(json);
     for n in [2, 10, 100, 1_000_000].into_iter().filter(|n| *n <= most) {
         rosenbrock(json, n);
+    }
+    if most >= 100_000 {
+        compiling(json, 100_000);
+    }
+    for points in [1_000, 10_000, 100_000, 1_000_000].into_iter().filter(|points| *points <= most) {
+        many_points(json, points);
     }
 }
 
@@ -101,13 +107,85 @@ fn rosenbrock(json: bool, n: usize) {
     let plain = time(|| {
         black_box(valley(black_box(&x)));
     });
-    let ns = time(|| {
+    let tape = time(|| {
         black_box(gradient(valley, black_box(&x), &mut slopes));
     });
+    let mut replay = Replay::record(valley::<Symbol>, &x);
+    let replayed = time(|| {
+        black_box(replay.value_and_grad(black_box(&x), &mut slopes));
+    });
+    for (system, ns) in [("wengert-tape", tape), ("wengert-replay", replayed)] {
+        match json {
+            true => println!(
+                "{{\"bench\":\"rosenbrock\",\"n\":{n},\"system\":\"{system}\",\"ns\":{ns:.1},\"plain_ns\":{plain:.1}}}"
+            ),
+            false => println!("Rosenbrock of {n}: gradient by {system} {ns:.0} ns, value alone {plain:.0} ns"),
+        }
+    }
+}
+
+/// What it takes to record a function of many numbers, and to make its gradient.
+fn compiling(json: bool, n: usize) {
+    let x: Vec<f64> = (0..n).map(|i| 0.5 + 0.1 * (i as f64).sin()).collect();
+    let mut bytes = 0;
+    let ns = time(|| {
+        let mut replay = Replay::record(valley::<Symbol>, &x);
+        bytes = replay.code_bytes();
+    });
+    let ms = ns / 1e6;
+    match json {
+        true => {
+            println!("{{\"bench\":\"compile\",\"function\":\"rosenbrock\",\"n\":{n},\"ms\":{ms:.2},\"bytes\":{bytes}}}")
+        }
+        false => println!("Rosenbrock of {n}: recorded and compiled in {ms:.1} ms to {bytes} bytes"),
+    }
+}
+
+/// 200 operations: 120 of multiply-adds, 40 divisions and square roots, 40 of exp, ln, sin and tanh.
+fn mixed<T: Real>(x: &[T]) -> T {
+    let (mut a, mut b) = (x[0], x[1]);
+    for k in 0..10 {
+        let c = T::lit(0.1 + 0.01 * f64::from(k));
+        for i in 0..3 {
+            a = a * c + x[i];
+            b = b * c + a;
+        }
+        a = a / (b * b + T::lit(1.5)).sqrt();
+        b = (b / (a * a + T::lit(2.0))).exp().sqrt();
+        a = (a + b.ln() * c).sin();
+        b = (b + a * c).tanh() + x[3];
+    }
+    a * b
+}
+
+#[inline(never)]
+fn plain_mixed(x: &[f64]) -> f64 {
+    mixed(x)
+}
+
+/// Values and gradients at many points, against the plain function in a loop.
+fn many_points(json: bool, points: usize) {
+    let x: Vec<f64> = (0..4 * points).map(|i| 0.5 + 0.4 * (i as f64 * 0.7).sin()).collect();
+    let (mut values, mut slopes) = (vec![0.0; points], vec![0.0; 4 * points]);
+    let mut replay = Replay::record(mixed::<Symbol>, &x[..4]);
+    let round = |f: &mut dyn FnMut()| {
+        let start = Instant::now();
+        f();
+        start.elapsed().as_secs_f64() * 1e9 / points as f64
+    };
+    let (mut plain, mut replayed) = (Vec::new(), Vec::new());
+    for _ in 0..(10_000_000 / points).clamp(3, 101) {
+        plain.push(round(&mut || {
+            values.iter_mut().zip(x.chunks(4)).for_each(|(value, x)| *value = plain_mixed(black_box(x)));
+        }));
+        replayed.push(round(&mut || replay.values_and_grads(black_box(&x), &mut values, &mut slopes)));
+    }
+    let (plain, replayed) = (median(plain), median(replayed));
+    let ratio = replayed / plain;
     match json {
         true => println!(
-            "{{\"bench\":\"rosenbrock\",\"n\":{n},\"system\":\"wengert-tape\",\"ns\":{ns:.1},\"plain_ns\":{plain:.1}}}"
+            "{{\"bench\":\"simd_replay\",\"points\":{points},\"plain_ns\":{plain:.1},\"ns\":{replayed:.1},\"ratio_to_plain\":{ratio:.3}}}"
         ),
-        false => println!("Rosenbrock of {n}: gradient {ns:.0} ns, value alone {plain:.0} ns"),
+        false => println!("{points} points: {replayed:.0} ns each with gradient, {plain:.0} ns for the plain value"),
     }
 }

@@ -15,10 +15,10 @@ macro_rules! functions_of_one {
             exp, "e^x.", |x| x.exp(), |_x, y| y;
             exp2, "2^x.", |x| x.exp2(), |_x, y| y * T::lit(std::f64::consts::LN_2);
             exp_m1, "e^x - 1.", |x| x.exp_m1(), |_x, y| y + T::lit(1.0);
-            ln, "The natural logarithm.", |x| x.ln(), |x, _y| inside(x.to_f64() >= 0.0, x.recip());
-            log2, "The logarithm to base 2.", |x| x.log2(), |x, _y| inside(x.to_f64() >= 0.0, (x * T::lit(std::f64::consts::LN_2)).recip());
-            log10, "The logarithm to base 10.", |x| x.log10(), |x, _y| inside(x.to_f64() >= 0.0, (x * T::lit(std::f64::consts::LN_10)).recip());
-            ln_1p, "log(1 + x).", |x| x.ln_1p(), |x, _y| inside(x.to_f64() >= -1.0, (x + T::lit(1.0)).recip());
+            ln, "The natural logarithm.", |x| x.ln(), |x, _y| x.recip().inside(x);
+            log2, "The logarithm to base 2.", |x| x.log2(), |x, _y| (x * T::lit(std::f64::consts::LN_2)).recip().inside(x);
+            log10, "The logarithm to base 10.", |x| x.log10(), |x, _y| (x * T::lit(std::f64::consts::LN_10)).recip().inside(x);
+            ln_1p, "log(1 + x).", |x| x.ln_1p(), |x, _y| (x + T::lit(1.0)).recip().inside(x + T::lit(1.0));
             sin, "The sine.", |x| x.sin(), |x, _y| x.cos();
             cos, "The cosine.", |x| x.cos(), |x, _y| -x.sin();
             tan, "The tangent.", |x| x.tan(), |_x, y| T::lit(1.0) + y * y;
@@ -29,32 +29,16 @@ macro_rules! functions_of_one {
             cosh, "The hyperbolic cosine.", |x| x.cosh(), |x, _y| x.sinh();
             tanh, "The hyperbolic tangent.", |x| x.tanh(), |_x, y| T::lit(1.0) - y * y;
             asinh, "The inverse of the hyperbolic sine.", |x| x.asinh(), |x, _y| (x * x + T::lit(1.0)).sqrt().recip();
-            acosh, "The inverse of the hyperbolic cosine.", |x| x.acosh(), |x, _y| inside(x.to_f64() >= 1.0, (x * x - T::lit(1.0)).sqrt().recip());
-            atanh, "The inverse of the hyperbolic tangent.", |x| x.atanh(), |x, _y| inside(x.to_f64().abs() <= 1.0, (T::lit(1.0) - x * x).recip());
+            acosh, "The inverse of the hyperbolic cosine.", |x| x.acosh(), |x, _y| (x * x - T::lit(1.0)).sqrt().recip().inside(x - T::lit(1.0));
+            atanh, "The inverse of the hyperbolic tangent.", |x| x.atanh(), |x, _y| (T::lit(1.0) - x * x).recip().inside(T::lit(1.0) - x * x);
             erf, "The error function.", |x| wengert_kernels::math::erf(x), |x, _y| (-(x * x)).exp() * T::lit(std::f64::consts::FRAC_2_SQRT_PI);
             erfc, "1 - erf(x), precise for large x.", |x| wengert_kernels::math::erfc(x), |x, _y| -(-(x * x)).exp() * T::lit(std::f64::consts::FRAC_2_SQRT_PI);
             ln_gamma, "The logarithm of the gamma function's size.", |x| wengert_kernels::math::lgamma(x), |x, _y| x.polygamma(0);
-            abs, "The size; its slope at 0 is 0.", |x| x.abs(), |x, _y| T::lit(sign(x.to_f64()));
+            abs, "The size; its slope at 0 is 0.", |x| x.abs(), |x, _y| x.signum();
         }
     };
 }
 pub(crate) use functions_of_one;
-
-/// A slope, or NaN outside of the domain.
-fn inside<T: Real>(is_inside: bool, slope: T) -> T {
-    if is_inside { slope } else { T::lit(f64::NAN) }
-}
-
-/// 1, -1 or 0; NaN of NaN.
-fn sign(x: f64) -> f64 {
-    if x > 0.0 {
-        1.0
-    } else if x < 0.0 {
-        -1.0
-    } else {
-        x * 0.0
-    }
-}
 
 macro_rules! slopes {
     ($($name:ident, $doc:literal, |$v:ident| $value:expr, |$x:ident, $y:ident| $slope:expr;)*) => {
@@ -73,9 +57,7 @@ functions_of_one!(slopes);
 #[inline]
 pub(crate) fn powf<T: Real>(x: T, p: T, y: T) -> [T; 2] {
     // x^0 is 1 whatever x is, and 0^p is 0 for all p around a positive one.
-    let by_x = if p.to_f64() == 0.0 { T::lit(0.0) } else { p * x.powf(p - T::lit(1.0)) };
-    let by_p = if x.to_f64() == 0.0 && p.to_f64() > 0.0 { T::lit(0.0) } else { y * x.ln() };
-    [by_x, by_p]
+    [p.guarded_mul(x.powf(p - T::lit(1.0))), y.guarded_mul(x.ln())]
 }
 
 /// The slope of `x.powi(n)`.
@@ -99,7 +81,7 @@ pub(crate) fn atan2<T: Real>(y: T, x: T) -> [T; 2] {
 /// The slopes of `x.hypot(y)`; at the origin they are 0.
 #[inline]
 pub(crate) fn hypot<T: Real>(x: T, y: T, length: T) -> [T; 2] {
-    if length.to_f64() == 0.0 { [T::lit(0.0); 2] } else { [x / length, y / length] }
+    [x, y].map(|x| x.signum().guarded_mul(x.abs() / length))
 }
 
 /// How much of the larger, or smaller, of two numbers is the first: half of it at a tie.

@@ -23,9 +23,11 @@ mod dual;
 mod functions;
 mod gradient;
 mod real;
+mod replay;
 mod var;
 
 pub use dual::Dual;
 pub use gradient::{Tape, gradient, gradient_of, jacobian, recording};
 pub use real::Real;
+pub use replay::{Replay, Returned, Symbol};
 pub use var::Var;

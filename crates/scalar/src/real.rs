@@ -107,6 +107,18 @@ macro_rules! trait_with {
                 Self::lit(self.to_f64().round_ties_even())
             }
 
+            /// `self * other`, and 0 where `self` is 0, whatever `other` is.
+            #[track_caller]
+            fn guarded_mul(self, other: Self) -> Self {
+                if self == Self::lit(0.0) { Self::lit(0.0) } else { self * other }
+            }
+
+            /// The number itself where `distance` is not negative, and NaN elsewhere: outside of a domain.
+            #[track_caller]
+            fn inside(self, distance: Self) -> Self {
+                if distance >= Self::lit(0.0) { self } else { Self::lit(f64::NAN) }
+            }
+
             /// The sum of all.
             #[track_caller]
             fn sum_of(x: &[Self]) -> Self {
@@ -124,7 +136,7 @@ macro_rules! trait_with {
             #[track_caller]
             fn norm(x: &[Self]) -> Self {
                 let square = Self::dot(x, x);
-                if square.to_f64() == 0.0 { Self::lit(0.0) } else { square.sqrt() }
+                if square == Self::lit(0.0) { Self::lit(0.0) } else { square.sqrt() }
             }
         }
 

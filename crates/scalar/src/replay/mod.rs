@@ -1,0 +1,341 @@
+//! Functions that are recorded once and done again: guarded, rolled, differentiated as programs.
+
+mod path;
+mod program;
+mod reverse;
+mod roll;
+mod slopes;
+mod symbol;
+mod tangent;
+mod trace;
+
+pub use symbol::Symbol;
+
+use path::{Left, Path};
+use symbol::traced;
+use wengert_engine::{Error, ErrorKind};
+
+/// What a recorded function returns: a number, or several.
+pub trait Returned {
+    /// The numbers, in order.
+    fn numbers(self) -> Vec<Symbol>;
+}
+
+impl Returned for Symbol {
+    fn numbers(self) -> Vec<Symbol> {
+        vec![self]
+    }
+}
+
+impl Returned for Vec<Symbol> {
+    fn numbers(self) -> Vec<Symbol> {
+        self
+    }
+}
+
+impl<const N: usize> Returned for [Symbol; N] {
+    fn numbers(self) -> Vec<Symbol> {
+        self.to_vec()
+    }
+}
+
+/// A function that was recorded, with its derivatives.
+///
+/// The Rust code of the function runs when it is recorded, and again where one of its decisions - a comparison, `to_f64`, a trip count
+/// that depends on them - comes out in another way: then the recording for that path is made and kept beside the others. Between those,
+/// calls run the recorded program. Plain numbers that the function captured are constants of its recordings.
+///
+/// Loops are found again in what was recorded: they keep the program short, and run over many trips at a time where no trip waits for
+/// another. Sums of such loops are added up in another order than the function's.
+///
+/// ```
+/// use wengert_scalar::{Real, Replay, Symbol};
+///
+/// fn rosenbrock<T: Real>(x: &[T]) -> T {
+///     let term = |a: T, b: T| (T::lit(1.0) - a).powi(2) + T::lit(100.0) * (b - a * a).powi(2);
+///     x.windows(2).fold(T::lit(0.0), |sum, pair| sum + term(pair[0], pair[1]))
+/// }
+///
+/// let mut f = Replay::record(rosenbrock::<Symbol>, &[-1.2, 1.0, 0.5]);
+/// let mut slopes = [0.0; 3];
+/// let x = [0.3, 0.2, 0.1];
+/// assert!((f.value_and_grad(&x, &mut slopes) - rosenbrock(&x)).abs() < 1e-12);
+/// assert_eq!(f.recordings(), 1);
+/// ```
+pub struct Replay<F> {
+    function: F,
+    inputs: usize,
+    /// The one that was used last is in front.
+    paths: Vec<Path>,
+    limit: usize,
+    recordings: usize,
+    /// Every how many calls the function runs beside, and calls so far.
+    check: Option<(usize, usize)>,
+}
+
+/// Paths that are kept unless told.
+const KEPT: usize = 32;
+
+impl<Y: Returned, F: Fn(&[Symbol]) -> Y> Replay<F> {
+    /// Records `f` at `x`.
+    #[track_caller]
+    pub fn record(f: F, x: &[f64]) -> Replay<F> {
+        let mut replay =
+            Replay { function: f, inputs: x.len(), paths: Vec::new(), limit: KEPT, recordings: 0, check: None };
+        replay.record_path(x);
+        replay
+    }
+
+    /// Keeps at most so many paths, 32 unless told; the one that was used least recently goes. Panics if that is none.
+    #[must_use]
+    pub fn at_most(mut self, paths: usize) -> Replay<F> {
+        assert!(paths > 0, "at_most: a replay without a path would be recorded at every call");
+        self.limit = paths;
+        self.paths.truncate(paths);
+        self
+    }
+
+    /// Runs the function itself beside every `calls`-th call: what it captured and was changed since is an error then.
+    ///
+    /// ```
+    /// use wengert_engine::{ErrorKind, catch};
+    /// use wengert_scalar::Replay;
+    /// let scale = std::cell::Cell::new(2.0);
+    /// let mut f = Replay::record(|x| x[0] * scale.get(), &[1.0]).checked_every(2);
+    /// scale.set(3.0);
+    /// assert_eq!(f.value(&[1.0]), 2.0);
+    /// assert_eq!(catch(|| f.value(&[1.0])).unwrap_err().kind(), &ErrorKind::Retraced);
+    /// ```
+    #[must_use]
+    pub fn checked_every(mut self, calls: usize) -> Replay<F> {
+        self.check = Some((calls.max(1), 0));
+        self
+    }
+
+    /// How often the function was recorded: once, and once more for every new path.
+    pub fn recordings(&self) -> usize {
+        self.recordings
+    }
+
+    /// How many numbers it takes.
+    pub fn inputs(&self) -> usize {
+        self.inputs
+    }
+
+    /// How many numbers it returns on the path that was used last.
+    pub fn outputs(&self) -> usize {
+        self.paths[0].outputs()
+    }
+
+    /// Instructions of the path that was used last, for its values alone; those of loops count once.
+    pub fn instructions(&self) -> usize {
+        self.paths[0].instructions()
+    }
+
+    /// Bytes of the program for values and gradients of the path that was used last.
+    pub fn code_bytes(&mut self) -> usize {
+        self.paths[0].code_bytes()
+    }
+
+    /// The value at `x`.
+    #[track_caller]
+    pub fn value(&mut self, x: &[f64]) -> f64 {
+        let mut value = [0.0];
+        self.values(x, &mut value);
+        value[0]
+    }
+
+    /// The values at `x` of a function that returns several.
+    #[track_caller]
+    pub fn values(&mut self, x: &[f64], y: &mut [f64]) {
+        self.expect("values", x.len(), y.len());
+        self.on_path(x, |path| path.values(x, y));
+    }
+
+    /// The value at `x`, and the gradient, which is written to `slopes`.
+    #[track_caller]
+    pub fn value_and_grad(&mut self, x: &[f64], slopes: &mut [f64]) -> f64 {
+        self.expect("value_and_grad", x.len(), 1);
+        self.expect_slopes("value_and_grad", slopes.len());
+        self.on_path(x, |path| path.pull(x, &[1.0], slopes).map(|()| path.value()))
+    }
+
+    /// The derivatives by all inputs of the outputs weighted by `seeds`, written to `slopes`.
+    ///
+    /// ```
+    /// use wengert_scalar::Replay;
+    /// let mut f = Replay::record(|x| [x[0] * x[1], x[0] + x[1]], &[1.0, 1.0]);
+    /// let mut slopes = [0.0; 2];
+    /// f.vjp(&[2.0, 3.0], &[1.0, 10.0], &mut slopes);
+    /// assert_eq!(slopes, [13.0, 12.0]);
+    /// ```
+    #[track_caller]
+    pub fn vjp(&mut self, x: &[f64], seeds: &[f64], slopes: &mut [f64]) {
+        self.expect("vjp", x.len(), seeds.len());
+        self.expect_slopes("vjp", slopes.len());
+        self.on_path(x, |path| path.pull(x, seeds, slopes));
+    }
+
+    /// The change of every output along a direction of the inputs.
+    ///
+    /// ```
+    /// use wengert_scalar::Replay;
+    /// let mut f = Replay::record(|x| x[0] * x[1], &[1.0, 1.0]);
+    /// assert_eq!(f.jvp(&[2.0, 3.0], &[1.0, 10.0]), [23.0]);
+    /// ```
+    #[track_caller]
+    pub fn jvp(&mut self, x: &[f64], direction: &[f64]) -> Vec<f64> {
+        self.expect("jvp", x.len(), self.outputs());
+        self.expect_slopes("jvp", direction.len());
+        self.on_path(x, |path| path.push(x, direction))
+    }
+
+    /// The product of the matrix of second derivatives and a vector, written to `product`.
+    ///
+    /// ```
+    /// use wengert_scalar::{Real, Replay};
+    /// let mut f = Replay::record(|x| x[0] * x[0] * x[1], &[1.0, 1.0]);
+    /// let mut product = [0.0; 2];
+    /// f.hvp(&[2.0, 3.0], &[1.0, 0.0], &mut product);
+    /// assert_eq!(product, [6.0, 4.0]);
+    /// ```
+    #[track_caller]
+    pub fn hvp(&mut self, x: &[f64], vector: &[f64], product: &mut [f64]) {
+        self.expect("hvp", x.len(), 1);
+        self.expect_slopes("hvp", vector.len());
+        self.expect_slopes("hvp", product.len());
+        self.on_path(x, |path| path.second(x, vector, product));
+    }
+
+    /// The derivatives of all outputs by all inputs, a row for each output.
+    ///
+    /// ```
+    /// use wengert_scalar::Replay;
+    /// let mut f = Replay::record(|x| [x[0] * x[1], x[0] + x[1]], &[1.0, 1.0]);
+    /// assert_eq!(f.jacobian(&[2.0, 3.0]), [3.0, 2.0, 1.0, 1.0]);
+    /// ```
+    #[track_caller]
+    pub fn jacobian(&mut self, x: &[f64]) -> Vec<f64> {
+        self.expect("jacobian", x.len(), self.outputs());
+        self.on_path(x, |path| path.jacobian(x))
+    }
+
+    /// The matrix of second derivatives, row by row.
+    ///
+    /// ```
+    /// use wengert_scalar::Replay;
+    /// let mut f = Replay::record(|x| x[0] * x[0] * x[1], &[1.0, 1.0]);
+    /// assert_eq!(f.hessian(&[2.0, 3.0]), [6.0, 4.0, 4.0, 0.0]);
+    /// ```
+    #[track_caller]
+    pub fn hessian(&mut self, x: &[f64]) -> Vec<f64> {
+        self.expect("hessian", x.len(), 1);
+        self.on_path(x, |path| path.hessian(x))
+    }
+
+    /// The values at many points, which lie one after the other in `points`, and the gradients at each.
+    ///
+    /// ```
+    /// use wengert_scalar::Replay;
+    /// let mut f = Replay::record(|x| x[0] * x[1], &[1.0, 1.0]);
+    /// let (mut values, mut slopes) = ([0.0; 2], [0.0; 4]);
+    /// f.values_and_grads(&[1.0, 2.0, 3.0, 4.0], &mut values, &mut slopes);
+    /// assert_eq!((values, slopes), ([2.0, 12.0], [2.0, 1.0, 4.0, 3.0]));
+    /// ```
+    #[track_caller]
+    pub fn values_and_grads(&mut self, points: &[f64], values: &mut [f64], slopes: &mut [f64]) {
+        assert_eq!(points.len(), slopes.len(), "values_and_grads: slopes for other points");
+        assert_eq!(
+            points.len(),
+            values.len() * self.inputs,
+            "values_and_grads: {} points of {}",
+            values.len(),
+            self.inputs
+        );
+        self.expect("values_and_grads", self.inputs, 1);
+        let mut left: Vec<usize> = self.paths[0].many(points, values, slopes);
+        // Points of other paths are done by themselves, all that belong to one path together.
+        while let Some(&first) = left.first() {
+            let n = self.inputs;
+            let x = &points[first * n..][..n];
+            let mut own = vec![0.0; n];
+            values[first] = self.value_and_grad(x, &mut own);
+            slopes[first * n..][..n].copy_from_slice(&own);
+            left.remove(0);
+            let some: Vec<f64> = left.iter().flat_map(|&point| &points[point * n..][..n]).copied().collect();
+            let (mut found, mut grads) = (vec![0.0; left.len()], vec![0.0; some.len()]);
+            let missed = self.paths[0].many(&some, &mut found, &mut grads);
+            for (number, &point) in left.iter().enumerate() {
+                values[point] = found[number];
+                slopes[point * n..][..n].copy_from_slice(&grads[number * n..][..n]);
+            }
+            left = missed.into_iter().map(|number| left[number]).collect();
+        }
+    }
+
+    #[track_caller]
+    fn expect(&self, what: &str, inputs: usize, outputs: usize) {
+        assert_eq!(inputs, self.inputs, "{what}: the function takes {} numbers, got {inputs}", self.inputs);
+        let own = self.outputs();
+        assert_eq!(outputs, own, "{what}: the function returns {own} numbers, {outputs} are expected");
+    }
+
+    #[track_caller]
+    fn expect_slopes(&self, what: &str, count: usize) {
+        assert_eq!(count, self.inputs, "{what}: {count} numbers for {} inputs", self.inputs);
+    }
+
+    /// Does something on the path that `x` takes, which is recorded if nobody took it before.
+    #[track_caller]
+    fn on_path<R>(&mut self, x: &[f64], mut f: impl FnMut(&mut Path) -> Result<R, Left>) -> R {
+        if let Some((every, calls)) = &mut self.check {
+            *calls += 1;
+            if *calls % *every == 0 {
+                self.expect_same(x);
+            }
+        }
+        for number in 0..self.paths.len() {
+            if let Ok(result) = f(&mut self.paths[number]) {
+                self.paths[..=number].rotate_right(1);
+                return result;
+            }
+        }
+        self.record_path(x);
+        match f(&mut self.paths[0]) {
+            Ok(result) => result,
+            Err(Left) => {
+                let message = "the function decides otherwise when it runs again with the same numbers";
+                Error::new(ErrorKind::Retraced, "replay", message)
+                    .help("it depends on something that changes from call to call: make that an input")
+                    .raise()
+            }
+        }
+    }
+
+    #[track_caller]
+    fn record_path(&mut self, x: &[f64]) {
+        let found = traced(x, &self.function, Y::numbers);
+        self.recordings += 1;
+        self.paths.insert(0, Path::new(&found));
+        self.paths.truncate(self.limit);
+    }
+
+    /// The error of a function that gives other values than its recording.
+    #[track_caller]
+    fn expect_same(&mut self, x: &[f64]) {
+        let found = traced(x, &self.function, Y::numbers);
+        let mut values = vec![0.0; found.values.len()];
+        let count = values.len();
+        if !self.paths.iter_mut().any(|path| path.outputs() == count && path.values(x, &mut values).is_ok()) {
+            return;
+        }
+        let differs = |(a, b): (&f64, &f64)| (a - b).abs() > 1e-9 * a.abs().max(b.abs()) || a.is_nan() != b.is_nan();
+        if let Some(number) = found.values.iter().zip(&values).position(differs) {
+            let message =
+                format!("output {number} is {} now, and {} as it was recorded", found.values[number], values[number]);
+            Error::new(ErrorKind::Retraced, "replay", message)
+                .help("numbers that a function captured are constants of its recording: make what changes an input")
+                .raise();
+        }
+    }
+}

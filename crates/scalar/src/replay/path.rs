@@ -1,0 +1,237 @@
+//! One path of a function: its program, and those of its derivatives, made when they are first asked for.
+
+use super::program::Program;
+use super::reverse::{Reversed, reversed};
+use super::symbol::Traced;
+use super::tangent::{Tangents, with_tangents};
+use wengert_kernels::cells::{Code, LANES};
+
+/// The numbers belong to another path.
+pub(super) struct Left;
+
+/// A program with its memory, in which constants stay as they are.
+struct Machine {
+    code: Code,
+    cells: Vec<f64>,
+    /// The same for many points at a time.
+    points: Vec<f64>,
+    constants: Vec<(u32, f64)>,
+}
+
+impl Machine {
+    fn new(program: &Program) -> Machine {
+        let code = program.code();
+        let mut cells = vec![0.0; code.cells()];
+        program.constants.iter().for_each(|(cell, value)| cells[*cell as usize] = *value);
+        Machine { code, cells, points: Vec::new(), constants: program.constants.clone() }
+    }
+
+    fn run(&mut self) -> Result<(), Left> {
+        self.code.run(&mut self.cells).map_err(|_| Left)
+    }
+
+    /// Room for points, where constants are known.
+    fn prepare(&mut self) {
+        if self.points.is_empty() {
+            self.points = vec![0.0; self.code.cells() * LANES];
+            for (cell, value) in &self.constants {
+                self.points[*cell as usize * LANES..][..LANES].fill(*value);
+            }
+        }
+    }
+
+    /// The numbers of a cell at all points.
+    fn lanes(&mut self, cell: u32) -> &mut [f64] {
+        &mut self.points[cell as usize * LANES..][..LANES]
+    }
+
+    /// Runs at all points; whether all that count stayed on the path.
+    fn run_points(&mut self, flipped: &mut [bool; LANES]) {
+        self.code.run_points(&mut self.points, flipped);
+    }
+}
+
+pub(super) struct Path {
+    program: Program,
+    values: Machine,
+    gradient: Option<(Machine, u32, Vec<u32>)>,
+    tangents: Option<(Machine, u32)>,
+    second: Option<(Machine, u32, u32, u32)>,
+}
+
+impl Path {
+    pub fn new(found: &Traced) -> Path {
+        let program = Program::of(&found.trace, &found.outputs);
+        let values = Machine::new(&program);
+        Path { program, values, gradient: None, tangents: None, second: None }
+    }
+
+    pub fn outputs(&self) -> usize {
+        self.program.outputs.len()
+    }
+
+    pub fn instructions(&self) -> usize {
+        self.values.code.instructions()
+    }
+
+    pub fn code_bytes(&mut self) -> usize {
+        self.gradient().0.code.bytes()
+    }
+
+    /// The values and their reverse; the first adjoint of an input, and the seeds.
+    fn gradient(&mut self) -> &mut (Machine, u32, Vec<u32>) {
+        self.gradient.get_or_insert_with(|| {
+            let Reversed { program, inputs, seeds } = reversed(&self.program);
+            (Machine::new(&program), inputs, seeds)
+        })
+    }
+
+    /// The values and their tangents, which are so many cells further.
+    fn tangents(&mut self) -> &mut (Machine, u32) {
+        self.tangents.get_or_insert_with(|| {
+            let Tangents { program, offset } = with_tangents(&self.program);
+            (Machine::new(&program), offset)
+        })
+    }
+
+    /// The gradient and its tangents: the first adjoint of an input, the seed, and how far tangents are.
+    fn second_order(&mut self) -> &mut (Machine, u32, u32, u32) {
+        self.second.get_or_insert_with(|| {
+            let Reversed { program, inputs, seeds } = reversed(&self.program);
+            let Tangents { program, offset } = with_tangents(&program);
+            (Machine::new(&program), inputs, seeds[0], offset)
+        })
+    }
+
+    pub fn values(&mut self, x: &[f64], y: &mut [f64]) -> Result<(), Left> {
+        self.values.cells[..x.len()].copy_from_slice(x);
+        self.values.run()?;
+        y.iter_mut().zip(&self.program.outputs).for_each(|(y, cell)| *y = self.values.cells[*cell as usize]);
+        Ok(())
+    }
+
+    /// The adjoints of the inputs for seeds of the outputs.
+    pub fn pull(&mut self, x: &[f64], seeds: &[f64], slopes: &mut [f64]) -> Result<(), Left> {
+        let (machine, adjoints, cells) = self.gradient();
+        machine.cells[..x.len()].copy_from_slice(x);
+        cells.iter().zip(seeds).for_each(|(cell, seed)| machine.cells[*cell as usize] = *seed);
+        machine.run()?;
+        slopes.copy_from_slice(&machine.cells[*adjoints as usize..][..x.len()]);
+        Ok(())
+    }
+
+    /// The value that [`pull`](Path::pull) found on the way.
+    pub fn value(&mut self) -> f64 {
+        let cell = self.program.outputs[0] as usize;
+        self.gradient().0.cells[cell]
+    }
+
+    pub fn push(&mut self, x: &[f64], direction: &[f64]) -> Result<Vec<f64>, Left> {
+        let (machine, offset) = self.tangents();
+        let offset = *offset as usize;
+        machine.cells[..x.len()].copy_from_slice(x);
+        machine.cells[offset..][..x.len()].copy_from_slice(direction);
+        machine.run()?;
+        let (machine, _) = self.tangents.as_ref().expect("it was just run");
+        Ok(self.program.outputs.iter().map(|cell| machine.cells[*cell as usize + offset]).collect())
+    }
+
+    pub fn second(&mut self, x: &[f64], vector: &[f64], product: &mut [f64]) -> Result<(), Left> {
+        let (machine, adjoints, seed, offset) = self.second_order();
+        machine.cells[..x.len()].copy_from_slice(x);
+        machine.cells[*seed as usize] = 1.0;
+        machine.cells[*offset as usize..][..x.len()].copy_from_slice(vector);
+        machine.run()?;
+        product.copy_from_slice(&machine.cells[(*adjoints + *offset) as usize..][..x.len()]);
+        Ok(())
+    }
+
+    /// Rows by reverse or columns by forward mode, whichever are fewer, many at a time.
+    pub fn jacobian(&mut self, x: &[f64]) -> Result<Vec<f64>, Left> {
+        let (rows, columns) = (self.outputs(), x.len());
+        let outputs = self.program.outputs.clone();
+        let mut matrix = vec![0.0; rows * columns];
+        if rows <= columns {
+            let (machine, adjoints, seeds) = self.gradient();
+            let (adjoints, seeds) = (*adjoints, seeds.clone());
+            let cells: Vec<u32> = (0..columns as u32).map(|column| adjoints + column).collect();
+            by_unit_vectors(machine, x, &seeds, &cells, |row, column, slope| matrix[row * columns + column] = slope)?;
+        } else {
+            let (machine, offset) = self.tangents();
+            let offset = *offset;
+            let directions: Vec<u32> = (0..columns as u32).map(|column| offset + column).collect();
+            let cells: Vec<u32> = outputs.iter().map(|output| output + offset).collect();
+            by_unit_vectors(machine, x, &directions, &cells, |column, row, slope| {
+                matrix[row * columns + column] = slope
+            })?;
+        }
+        Ok(matrix)
+    }
+
+    pub fn hessian(&mut self, x: &[f64]) -> Result<Vec<f64>, Left> {
+        let n = x.len();
+        let (machine, adjoints, seed, offset) = self.second_order();
+        let (seed, directions, rows) = (*seed, *offset, *adjoints + *offset);
+        machine.prepare();
+        machine.lanes(seed).fill(1.0);
+        let directions: Vec<u32> = (0..n as u32).map(|column| directions + column).collect();
+        let cells: Vec<u32> = (0..n as u32).map(|row| rows + row).collect();
+        let mut matrix = vec![0.0; n * n];
+        by_unit_vectors(machine, x, &directions, &cells, |column, row, slope| matrix[row * n + column] = slope)?;
+        Ok(matrix)
+    }
+
+    /// Values and gradients at points; those that belong to other paths.
+    pub fn many(&mut self, points: &[f64], values: &mut [f64], slopes: &mut [f64]) -> Vec<usize> {
+        let n = self.program.inputs as usize;
+        let (output, mut left) = (self.program.outputs[0], Vec::new());
+        let (machine, adjoints, seeds) = self.gradient();
+        machine.prepare();
+        machine.lanes(seeds[0]).fill(1.0);
+        for first in (0..values.len()).step_by(LANES) {
+            let count = LANES.min(values.len() - first);
+            for input in 0..n {
+                // Lanes without a point of their own compute the last one again.
+                for (lane, x) in machine.lanes(input as u32).iter_mut().enumerate() {
+                    *x = points[(first + lane.min(count - 1)) * n + input];
+                }
+            }
+            let mut flipped = [false; LANES];
+            machine.run_points(&mut flipped);
+            values[first..first + count].copy_from_slice(&machine.lanes(output)[..count]);
+            for input in 0..n {
+                let lanes = machine.lanes(*adjoints + input as u32);
+                lanes[..count].iter().enumerate().for_each(|(lane, slope)| slopes[(first + lane) * n + input] = *slope);
+            }
+            left.extend((0..count).filter(|lane| flipped[*lane]).map(|lane| first + lane));
+        }
+        left
+    }
+}
+
+/// Runs once for each unit vector in `seeds`, many at a time, and hands out what is in `cells`: by seed, by cell.
+fn by_unit_vectors(
+    machine: &mut Machine,
+    x: &[f64],
+    seeds: &[u32],
+    cells: &[u32],
+    mut found: impl FnMut(usize, usize, f64),
+) -> Result<(), Left> {
+    machine.prepare();
+    x.iter().enumerate().for_each(|(input, x)| machine.lanes(input as u32).fill(*x));
+    for first in (0..seeds.len()).step_by(LANES) {
+        let count = LANES.min(seeds.len() - first);
+        seeds.iter().for_each(|seed| machine.lanes(*seed).fill(0.0));
+        (0..count).for_each(|lane| machine.lanes(seeds[first + lane])[lane] = 1.0);
+        let mut flipped = [false; LANES];
+        machine.run_points(&mut flipped);
+        if flipped.contains(&true) {
+            return Err(Left);
+        }
+        for (number, cell) in cells.iter().enumerate() {
+            let lanes = machine.lanes(*cell);
+            (0..count).for_each(|lane| found(first + lane, number, lanes[lane]));
+        }
+    }
+    Ok(())
+}

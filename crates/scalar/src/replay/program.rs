@@ -1,0 +1,316 @@
+//! Scalar programs on their way to code: cells that are handed out, constants, parts.
+
+use super::roll::{Block, roll};
+use super::trace::{Entry, Operand, Trace, What};
+use rustc_hash::FxHashMap;
+use wengert_kernels::cells::{Address, Code, Instruction, Item, Kind, Op, Order, Relation};
+
+/// A program under construction. Inputs are the first cells.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Program {
+    pub items: Vec<Item>,
+    pub cells: u32,
+    /// Cells that never change.
+    pub constants: Vec<(u32, f64)>,
+    known: FxHashMap<u64, u32>,
+    pub inputs: u32,
+    /// The cells of what the function returns.
+    pub outputs: Vec<u32>,
+}
+
+impl Program {
+    /// Cells that nobody has.
+    pub fn take(&mut self, count: u32) -> u32 {
+        self.cells = self.cells.checked_add(count).expect("a program has at most 4294967295 cells");
+        self.cells - count
+    }
+
+    /// The cell of a number that is known.
+    pub fn constant(&mut self, value: f64) -> u32 {
+        if let Some(cell) = self.known.get(&value.to_bits()) {
+            return *cell;
+        }
+        let cell = self.take(1);
+        self.known.insert(value.to_bits(), cell);
+        self.constants.push((cell, value));
+        cell
+    }
+
+    /// Appends instructions of cells that do not move.
+    pub fn straight(&mut self, more: impl IntoIterator<Item = Instruction>) {
+        if !matches!(self.items.last(), Some(Item::Straight(_))) {
+            self.items.push(Item::Straight(Vec::new()));
+        }
+        let Some(Item::Straight(body)) = self.items.last_mut() else { unreachable!("it was just made") };
+        body.extend(more);
+    }
+
+    pub fn code(&self) -> Code {
+        Code::new(self.cells as usize, self.items.clone(), Vec::new())
+    }
+
+    /// The program of a trace.
+    pub fn of(trace: &Trace, outputs: &[Operand]) -> Program {
+        let mut program = Program { inputs: trace.inputs, cells: trace.inputs, ..Program::default() };
+        let constants = trace.constants.iter().map(|value| program.constant(*value)).collect();
+        let mut lowering = Lowering { trace, uses: uses(trace, outputs), places: Vec::new(), constants, program };
+        for block in roll(trace) {
+            match block {
+                Block::Straight(from, to) => lowering.straight(from, to),
+                Block::Loop { start, period, trips } => {
+                    if !lowering.rolled(start, period, trips) {
+                        lowering.straight(start, start + period * trips);
+                    }
+                }
+            }
+        }
+        let cells = outputs.iter().map(|output| lowering.cell(*output)).collect();
+        Program { outputs: cells, ..lowering.program }
+    }
+}
+
+/// How often each entry is read.
+fn uses(trace: &Trace, outputs: &[Operand]) -> Vec<u32> {
+    let mut uses = vec![0; trace.entries.len()];
+    let mut read = |operand: Operand| {
+        if let Operand::Entry(entry) = operand {
+            uses[entry as usize] += 1;
+        }
+    };
+    for Entry { what, a, b } in &trace.entries {
+        read(*a);
+        if !matches!(what, What::Compute(op) if op.operands() == 1) {
+            read(*b);
+        }
+    }
+    outputs.iter().for_each(|output| read(*output));
+    uses
+}
+
+/// Where the results of some entries are.
+enum Place {
+    /// Entries from `start` on lie next to each other.
+    Straight { start: usize, end: usize, cell: u32 },
+    /// The results of each of `period` entries lie next to each other, over the trips.
+    Loop { start: usize, end: usize, period: usize, arrays: Vec<Array> },
+}
+
+/// The results of one entry of a loop.
+#[derive(Clone, Copy)]
+enum Array {
+    /// From this cell on.
+    Cells(u32),
+    /// Only the last one is kept, in this cell.
+    Sum(u32),
+}
+
+impl Place {
+    fn end(&self) -> usize {
+        match self {
+            Place::Straight { end, .. } | Place::Loop { end, .. } => *end,
+        }
+    }
+}
+
+struct Lowering<'t> {
+    trace: &'t Trace,
+    uses: Vec<u32>,
+    /// In the order of entries.
+    places: Vec<Place>,
+    constants: Vec<u32>,
+    program: Program,
+}
+
+/// What an operand is to a loop.
+#[derive(Clone, Copy)]
+enum Source {
+    /// Cells outside, moving on.
+    Outside(Address),
+    /// What an entry of the body computes, so many trips before.
+    Inside { entry: usize, trips_before: usize },
+}
+
+impl Lowering<'_> {
+    fn cell(&self, operand: Operand) -> u32 {
+        match operand {
+            Operand::Input(number) => number,
+            Operand::Constant(number) => self.constants[number as usize],
+            Operand::Entry(entry) => self.entry(entry as usize),
+        }
+    }
+
+    fn entry(&self, entry: usize) -> u32 {
+        let place = self.places.partition_point(|place| place.end() <= entry);
+        match &self.places[place] {
+            Place::Straight { start, cell, .. } => cell + (entry - start) as u32,
+            Place::Loop { start, period, arrays, .. } => {
+                let (trip, number) = ((entry - start) / period, (entry - start) % period);
+                match arrays[number] {
+                    Array::Cells(first) => first + trip as u32,
+                    Array::Sum(cell) => cell,
+                }
+            }
+        }
+    }
+
+    fn straight(&mut self, from: usize, to: usize) {
+        let cell = self.program.take((to - from) as u32);
+        self.places.push(Place::Straight { start: from, end: to, cell });
+        let trace = self.trace;
+        let lower = |(number, entry): (usize, &Entry)| {
+            let [a, b] = [entry.a, entry.b].map(|operand| Address::cell(self.cell(operand)));
+            instruction(entry.what, Address::cell(cell + number as u32), a, b)
+        };
+        let body: Vec<Instruction> = trace.entries[from..to].iter().enumerate().map(lower).collect();
+        self.program.straight(body);
+    }
+
+    /// Appends a loop, unless an operand moves in another way than cells do.
+    fn rolled(&mut self, start: usize, period: usize, trips: usize) -> bool {
+        let body = &self.trace.entries[start..start + period];
+        let again = &self.trace.entries[start + period..start + 2 * period];
+        let mut sources = Vec::with_capacity(period);
+        for (entry, then) in body.iter().zip(again) {
+            let source = |from, to| self.source(from, to, start, period, trips);
+            let (Some(a), Some(b)) = (source(entry.a, then.a), source(entry.b, then.b)) else { return false };
+            sources.push([a, b]);
+        }
+        let chains = self.sums(start, period, trips, &sources);
+        // Before its first trip, an entry has the values that later trips read from before the loop.
+        let mut before = vec![0; period];
+        for source in sources.iter().flatten() {
+            if let Source::Inside { entry, trips_before } = *source {
+                before[entry] = trips_before.max(before[entry]);
+            }
+        }
+        let mut arrays = Vec::with_capacity(period);
+        for (number, entry) in body.iter().enumerate() {
+            let array = match (chains[number], entry.what) {
+                (Some(head), _) if head != number => arrays[head],
+                (Some(_), _) => Array::Sum(self.program.take(1)),
+                (None, What::Guard(..)) => Array::Cells(0),
+                (None, What::Compute(_)) => {
+                    Array::Cells(self.program.take((before[number] + trips) as u32) + before[number] as u32)
+                }
+            };
+            arrays.push(array);
+        }
+        let first = |entry: usize| match arrays[entry] {
+            Array::Cells(cell) | Array::Sum(cell) => cell,
+        };
+        let mut starts = Vec::new();
+        for (number, array) in arrays.iter().enumerate() {
+            match (array, chains[number]) {
+                (Array::Cells(cell), _) => {
+                    for trips_before in 1..=before[number] {
+                        let value = self.entry(start + number - trips_before * period);
+                        starts.push(copy(cell - trips_before as u32, value));
+                    }
+                }
+                (Array::Sum(cell), Some(head)) if head == number => {
+                    let Operand::Entry(value) = body[number].a else { unreachable!("a sum goes on from an entry") };
+                    starts.push(copy(*cell, self.entry(value as usize)));
+                }
+                (Array::Sum(_), _) => {}
+            }
+        }
+        let address = |source: Source| match source {
+            Source::Outside(address) => address,
+            Source::Inside { entry, trips_before } => Address { base: first(entry) - trips_before as u32, stride: 1 },
+        };
+        let lower = |(number, entry): (usize, &Entry)| {
+            let [a, b] = sources[number].map(address);
+            match (entry.what, chains[number]) {
+                (What::Compute(op), Some(_)) => {
+                    let kind = Kind::Add(if op == Op::Sub { Op::Neg } else { Op::Copy });
+                    Instruction { kind, to: Address::cell(first(number)), a: b, b }
+                }
+                (what, _) => instruction(what, Address { base: first(number), stride: 1 }, a, b),
+            }
+        };
+        let body: Vec<Instruction> = body.iter().enumerate().map(lower).collect();
+        let waits = sources.iter().zip(&chains).filter(|(_, chain)| chain.is_none()).flat_map(|(sources, _)| sources);
+        let waits = waits.into_iter().any(|source| matches!(source, Source::Inside { trips_before: 1.., .. }));
+        let order = if waits { Order::Forward } else { Order::Lanes };
+        self.places.push(Place::Loop { start, end: start + period * trips, period, arrays });
+        self.program.straight(starts);
+        self.program.items.push(Item::Loop { trips: trips as u32, order, body });
+        true
+    }
+
+    /// What an operand is, from the first two trips.
+    fn source(&self, from: Operand, to: Operand, start: usize, period: usize, trips: usize) -> Option<Source> {
+        let (Operand::Entry(first), Operand::Entry(second)) = (from, to) else {
+            let (base, second) = (self.cell(from), self.cell(to));
+            return Some(Source::Outside(Address { base, stride: (i64::from(second) - i64::from(base)) as i32 }));
+        };
+        let (first, second) = (first as usize, second as usize);
+        let last = first as i64 + (second as i64 - first as i64) * (trips as i64 - 1);
+        if last < start as i64 && first < start {
+            // All of them are known before: their cells must lie evenly as well.
+            let (base, next) = (self.entry(first), self.entry(second));
+            let stride = i64::from(next) - i64::from(base);
+            let is_even = |trip: i64| {
+                let entry = first as i64 + (second as i64 - first as i64) * trip;
+                i64::from(self.entry(entry as usize)) == i64::from(base) + stride * trip
+            };
+            return (2..trips as i64).all(is_even).then_some(Source::Outside(Address { base, stride: stride as i32 }));
+        }
+        if second != first + period {
+            return None;
+        }
+        let trips_before = start.saturating_sub(first).div_ceil(period);
+        let entry = first + trips_before * period - start;
+        // What is read from before the loop must be a result; so must what is read inside.
+        let computes = |entry: usize| matches!(self.trace.entries[entry].what, What::Compute(_));
+        (computes(first) && computes(start + entry)).then_some(Source::Inside { entry, trips_before })
+    }
+
+    /// For every entry of the body the head of the chain of additions that it is part of: a sum over the trips, of which nobody
+    /// sees more than the end.
+    fn sums(&self, start: usize, period: usize, trips: usize, sources: &[[Source; 2]]) -> Vec<Option<usize>> {
+        let mut chains = vec![None; period];
+        let body = &self.trace.entries[start..start + period];
+        let is_exact = |entry: &Entry| matches!(entry.what, What::Guard(Relation::Same, _));
+        if self.trace.entries.iter().any(is_exact) {
+            return chains;
+        }
+        let adds = |number: usize| matches!(body[number].what, What::Compute(Op::Add | Op::Sub));
+        let goes_on = |number: usize, from: usize, before: usize| match sources[number] {
+            [Source::Inside { entry, trips_before }, _] => adds(number) && (entry, trips_before) == (from, before),
+            _ => false,
+        };
+        for head in 0..period {
+            let [Source::Inside { entry: tail, trips_before: 1 }, _] = sources[head] else { continue };
+            let mut chain = vec![head];
+            while *chain.last().expect("it has a head") != tail {
+                let last = *chain.last().expect("it has a head");
+                match (last + 1..period).find(|&number| goes_on(number, last, 0)) {
+                    Some(number) => chain.push(number),
+                    None => break,
+                }
+            }
+            let ends = chain.last() == Some(&tail) && adds(head);
+            let is_read_once = |&number: &usize| {
+                let all = if number == tail { trips - 1 } else { trips };
+                (0..all).all(|trip| self.uses[start + trip * period + number] == 1)
+            };
+            if ends && chain.iter().all(is_read_once) {
+                chain.into_iter().for_each(|number| chains[number] = Some(head));
+            }
+        }
+        chains
+    }
+}
+
+fn copy(to: u32, from: u32) -> Instruction {
+    let from = Address::cell(from);
+    Instruction { kind: Kind::Set(Op::Copy), to: Address::cell(to), a: from, b: from }
+}
+
+fn instruction(what: What, to: Address, a: Address, b: Address) -> Instruction {
+    match what {
+        What::Compute(op) => Instruction { kind: Kind::Set(op), to, a, b },
+        What::Guard(relation, held) => Instruction { kind: Kind::Guard(relation, held), to: a, a, b },
+    }
+}

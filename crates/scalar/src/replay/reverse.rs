@@ -1,0 +1,101 @@
+//! The reverse of a program: what every cell contributes to the outputs, from the last instruction to the first.
+
+use super::program::Program;
+use super::slopes::{Room, Slope, slope_at, slopes};
+use wengert_kernels::cells::{Address, Instruction, Item, Kind, Op, Order};
+
+/// A program with its reverse.
+pub(super) struct Reversed {
+    pub program: Program,
+    /// The cells of the adjoints of inputs, and of outputs: seeds, which the caller writes before every run.
+    pub inputs: u32,
+    pub seeds: Vec<u32>,
+}
+
+/// Which cells depend on the inputs by more than constants.
+fn active(program: &Program) -> Vec<bool> {
+    let mut active = vec![false; program.cells as usize];
+    active[..program.inputs as usize].fill(true);
+    for item in &program.items {
+        let (trips, body) = match item {
+            Item::Straight(body) => (1, body),
+            Item::Loop { trips, body, .. } => (*trips, body),
+            Item::Zero { .. } => continue,
+        };
+        // What a trip reads of another one is known the second time.
+        for _ in 0..2 {
+            for one in body {
+                let (Kind::Set(op) | Kind::Add(op)) = one.kind else { continue };
+                let reads = |address: Address, slope: &Slope| {
+                    !matches!(slope, Slope::Zero) && cells(address, trips).any(|cell| active[cell])
+                };
+                let [by_a, by_b] = slopes(op);
+                if reads(one.a, &by_a) || reads(one.b, &by_b) {
+                    cells(one.to, trips).for_each(|cell| active[cell] = true);
+                }
+            }
+        }
+    }
+    active
+}
+
+/// The cells of an address in all trips.
+fn cells(address: Address, trips: u32) -> impl Iterator<Item = usize> {
+    let count = if address.stride == 0 { 1 } else { i64::from(trips) };
+    (0..count).map(move |trip| (i64::from(address.base) + i64::from(address.stride) * trip) as usize)
+}
+
+/// The reverse of a program, behind it.
+pub(super) fn reversed(program: &Program) -> Reversed {
+    let (active, forward) = (active(program), program.items.clone());
+    let mut program = program.clone();
+    let count = program.cells;
+    let adjoints = program.take(count);
+    // Seeds come in from outside, so that the adjoints of all cells can be made zero first.
+    let seeds: Vec<u32> = program.outputs.clone().iter().map(|_| program.take(1)).collect();
+    program.items.push(Item::Zero { start: adjoints, cells: count });
+    let adjoint = |address: Address| Address { base: address.base + adjoints, ..address };
+    let seeded = program.outputs.iter().zip(&seeds).map(|(output, seed)| Instruction {
+        kind: Kind::Add(Op::Copy),
+        to: adjoint(Address::cell(*output)),
+        a: Address::cell(*seed),
+        b: Address::cell(*seed),
+    });
+    let seeded: Vec<Instruction> = seeded.collect();
+    program.straight(seeded);
+    for item in forward.iter().rev() {
+        let (trips, body) = match item {
+            Item::Straight(body) => (1, body),
+            Item::Loop { trips, body, .. } => (*trips, body),
+            Item::Zero { .. } => continue,
+        };
+        let (mut back, mut room) = (Vec::new(), Room::default());
+        for one in body.iter().rev() {
+            let (Kind::Set(op) | Kind::Add(op)) = one.kind else { continue };
+            for (slope, operand) in slopes(op).iter().zip([one.a, one.b]) {
+                let is_active = cells(operand, trips).next().is_some_and(|cell| active[cell]);
+                if !is_active || matches!(slope, Slope::Zero) {
+                    continue;
+                }
+                let (to, from) = (adjoint(operand), adjoint(one.to));
+                let (kind, b) = match slope {
+                    Slope::One => (Kind::Add(Op::Copy), from),
+                    Slope::MinusOne => (Kind::Add(Op::Neg), from),
+                    _ => {
+                        let at = [one.a, one.b, one.to];
+                        (Kind::Add(Op::Times), slope_at(slope, op, at, trips, &mut program, &mut room, &mut back))
+                    }
+                };
+                back.push(Instruction { kind, to, a: from, b });
+            }
+        }
+        match item {
+            Item::Loop { order, .. } => {
+                let order = if *order == Order::Forward { Order::Backward } else { *order };
+                program.items.push(Item::Loop { trips, order, body: back });
+            }
+            _ => program.straight(back),
+        }
+    }
+    Reversed { program, inputs: adjoints, seeds }
+}

@@ -1,0 +1,129 @@
+//! Loops that were unrolled by running are found again.
+//!
+//! A loop is a stretch of entries that repeats: the same operations, with operands that move on by the same distance from each time to
+//! the next. Stretches of the smallest length are taken, from the front.
+
+use super::trace::{Entry, Operand, Trace, What};
+use rustc_hash::FxHashMap;
+
+/// A part of a trace.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Block {
+    /// Entries from the first to before the second.
+    Straight(usize, usize),
+    /// `trips` times `period` entries from `start` on.
+    Loop { start: usize, period: usize, trips: usize },
+}
+
+/// Entries that are compared at once to find where a stretch may begin again.
+const GRAM: usize = 4;
+
+/// Places that are tried for the second trip of a loop.
+const MOST_TRIALS: usize = 8;
+
+/// Fewer trips, or a loop of fewer entries in all, are no loop.
+const LEAST_TRIPS: usize = 4;
+const LEAST_ENTRIES: usize = 32;
+
+/// How far an operand is from another, if both are of one kind.
+fn step(from: Operand, to: Operand) -> Option<i64> {
+    match (from, to) {
+        (Operand::Entry(from), Operand::Entry(to)) | (Operand::Input(from), Operand::Input(to)) => {
+            Some(i64::from(to) - i64::from(from))
+        }
+        (Operand::Constant(from), Operand::Constant(to)) if from == to => Some(0),
+        _ => None,
+    }
+}
+
+/// How far the operands of an entry moved, if it is the same operation.
+fn steps(from: &Entry, to: &Entry) -> Option<(i64, i64)> {
+    if from.what != to.what {
+        return None;
+    }
+    Some((step(from.a, to.a)?, step(from.b, to.b)?))
+}
+
+/// The blocks of a trace.
+pub(super) fn roll(trace: &Trace) -> Vec<Block> {
+    let entries = &trace.entries;
+    let next = next_alike(entries);
+    let (mut blocks, mut from, mut at) = (Vec::new(), 0, 0);
+    while at < entries.len() {
+        match loop_at(entries, &next, at) {
+            Some((period, trips)) => {
+                if from < at {
+                    blocks.push(Block::Straight(from, at));
+                }
+                blocks.push(Block::Loop { start: at, period, trips });
+                at += period * trips;
+                from = at;
+            }
+            None => at += 1,
+        }
+    }
+    if from < entries.len() {
+        blocks.push(Block::Straight(from, entries.len()));
+    }
+    blocks
+}
+
+/// For every entry the next place where the same operations follow.
+fn next_alike(entries: &[Entry]) -> Vec<u32> {
+    let mut next = vec![u32::MAX; entries.len()];
+    let mut seen: FxHashMap<[What; GRAM], u32> = FxHashMap::default();
+    for at in (0..entries.len().saturating_sub(GRAM - 1)).rev() {
+        let gram = std::array::from_fn(|i| entries[at + i].what);
+        if let Some(later) = seen.insert(gram, at as u32) {
+            next[at] = later;
+        }
+    }
+    next
+}
+
+/// The period and the trips of a loop that begins here.
+fn loop_at(entries: &[Entry], next: &[u32], start: usize) -> Option<(usize, usize)> {
+    let mut second = next[start];
+    for _ in 0..MOST_TRIALS {
+        if second == u32::MAX {
+            return None;
+        }
+        let period = second as usize - start;
+        if start + LEAST_TRIPS * period > entries.len() {
+            return None;
+        }
+        let trips = trips(entries, start, period);
+        if trips >= LEAST_TRIPS && trips * period >= LEAST_ENTRIES {
+            return Some((period, trips));
+        }
+        second = next[second as usize];
+    }
+    None
+}
+
+/// How often the entries from `start` on repeat.
+fn trips(entries: &[Entry], start: usize, period: usize) -> usize {
+    let mut moved = Vec::with_capacity(period);
+    for at in start..start + period {
+        let Some(steps) = steps(&entries[at], &entries[at + period]) else { return 1 };
+        let is_fine = |operand: Operand, step: i64| match operand {
+            // What a trip computes itself, the next one computes itself as well.
+            Operand::Entry(entry) if entry as usize >= start => step == period as i64,
+            _ => true,
+        };
+        if !is_fine(entries[at].a, steps.0) || !is_fine(entries[at].b, steps.1) {
+            return 1;
+        }
+        moved.push(steps);
+    }
+    let mut trips = 2;
+    while start + (trips + 1) * period <= entries.len() {
+        let last = start + (trips - 1) * period;
+        let same = |at: usize| steps(&entries[last + at], &entries[last + period + at]) == Some(moved[at]);
+        if !(0..period).all(same) {
+            break;
+        }
+        trips += 1;
+    }
+    trips
+}

@@ -1,0 +1,110 @@
+//! The slopes of operations, as little programs of their operands and result.
+
+use super::symbol::{Symbol, Traced, traced};
+use super::trace::{Entry, Operand, What};
+use crate::Real;
+use crate::functions::{self, functions_of_one};
+use wengert_kernels::cells::{Address, Instruction, Kind, Op};
+
+use super::program::Program;
+use super::symbol::op_of;
+
+/// How much of what an operation passes on its first operand gets, and its second.
+pub(super) enum Slope {
+    /// Nothing.
+    Zero,
+    /// All of it.
+    One,
+    /// All of it, with the other sign.
+    MinusOne,
+    /// As much as one operand is: 0 the first, 1 the second.
+    Operand(usize),
+    /// What is computed from the operands and the result.
+    Formula(fn(Op, Symbol, Symbol, Symbol) -> Symbol),
+}
+
+macro_rules! of_one {
+    ($($name:ident, $doc:literal, |$v:ident| $value:expr, |$x:ident, $y:ident| $slope:expr;)*) => {
+        /// The slope of a function of one number.
+        fn slope_of_one(op: Op, x: Symbol, _: Symbol, y: Symbol) -> Symbol {
+            match op {
+                $(op if op == op_of!($name) => functions::$name(x, y),)*
+                Op::Powi(n) => functions::powi(x, n),
+                Op::Polygamma(n) => x.polygamma(n + 1),
+                _ => unreachable!("{op:?} is no function of one number"),
+            }
+        }
+    };
+}
+functions_of_one!(of_one);
+
+/// The slopes by both operands.
+pub(super) fn slopes(op: Op) -> [Slope; 2] {
+    use Slope::{Formula, MinusOne, One, Operand, Zero};
+    match op {
+        Op::Copy => [One, Zero],
+        Op::Neg => [MinusOne, Zero],
+        Op::Add => [One, One],
+        Op::Sub => [One, MinusOne],
+        Op::Mul | Op::Times => [Operand(1), Operand(0)],
+        Op::Div => [Formula(|_, _, b, _| b.recip()), Formula(|_, _, b, y| -(y / b))],
+        Op::Powf => {
+            [Formula(|_, a, b, y| functions::powf(a, b, y)[0]), Formula(|_, a, b, y| functions::powf(a, b, y)[1])]
+        }
+        Op::Atan2 => [Formula(|_, a, b, _| functions::atan2(a, b)[0]), Formula(|_, a, b, _| functions::atan2(a, b)[1])],
+        Op::Hypot => {
+            [Formula(|_, a, b, y| functions::hypot(a, b, y)[0]), Formula(|_, a, b, y| functions::hypot(a, b, y)[1])]
+        }
+        Op::Max => [Formula(|_, a, b, _| a.share(b)), Formula(|_, a, b, _| b.share(a))],
+        Op::Min => [Formula(|_, a, b, _| b.share(a)), Formula(|_, a, b, _| a.share(b))],
+        Op::Inside => [Formula(|_, _, b, _| Symbol::lit(1.0).inside(b)), Zero],
+        Op::Signum | Op::Floor | Op::Ceil | Op::Round | Op::Share => [Zero, Zero],
+        _ => [Formula(slope_of_one), Zero],
+    }
+}
+
+/// Room for what formulas compute on the way, used again by every formula of a loop.
+#[derive(Default)]
+pub(super) struct Room {
+    arrays: Vec<u32>,
+}
+
+/// Instructions for a slope at operands `a`, `b` and result `y`, in a loop of so many trips; where it is.
+pub(super) fn slope_at(
+    slope: &Slope,
+    op: Op,
+    [a, b, y]: [Address; 3],
+    trips: u32,
+    program: &mut Program,
+    room: &mut Room,
+    body: &mut Vec<Instruction>,
+) -> Address {
+    let formula = match slope {
+        Slope::Operand(0) => return a,
+        Slope::Operand(_) => return b,
+        Slope::Formula(formula) => formula,
+        Slope::Zero | Slope::One | Slope::MinusOne => unreachable!("nothing is multiplied"),
+    };
+    // Values do not matter here, but what is decided on them would.
+    let Traced { trace, outputs, .. } =
+        traced(&[0.5, 0.5, 0.5], |x| formula(op, x[0], x[1], x[2]), |slope| vec![slope]);
+    while room.arrays.len() < trace.entries.len() {
+        let array = program.take(trips);
+        room.arrays.push(array);
+    }
+    let stride = i32::from(trips > 1);
+    let constants: Vec<u32> = trace.constants.iter().map(|value| program.constant(*value)).collect();
+    let address = |operand: Operand| match operand {
+        Operand::Input(0) => a,
+        Operand::Input(1) => b,
+        Operand::Input(_) => y,
+        Operand::Constant(number) => Address::cell(constants[number as usize]),
+        Operand::Entry(entry) => Address { base: room.arrays[entry as usize], stride },
+    };
+    for (number, Entry { what, a, b }) in trace.entries.iter().enumerate() {
+        let What::Compute(op) = what else { unreachable!("a slope decides nothing") };
+        let to = Address { base: room.arrays[number], stride };
+        body.push(Instruction { kind: Kind::Set(*op), to, a: address(*a), b: address(*b) });
+    }
+    address(outputs[0])
+}

@@ -1,0 +1,242 @@
+//! Recorded functions: their values and derivatives are those of the tape, on every path.
+
+use wengert_scalar::{Dual, Real, Replay, Symbol, Var, gradient};
+
+fn close(a: f64, b: f64, tolerance: f64) -> bool {
+    (a - b).abs() <= tolerance * a.abs().max(b.abs()).max(1.0) || (a.is_nan() && b.is_nan()) || a == b
+}
+
+#[track_caller]
+fn assert_close(a: &[f64], b: &[f64], tolerance: f64) {
+    assert_eq!(a.len(), b.len());
+    let wrong = a.iter().zip(b).position(|(a, b)| !close(*a, *b, tolerance));
+    assert!(wrong.is_none(), "number {}: {} and {}", wrong.unwrap(), a[wrong.unwrap()], b[wrong.unwrap()]);
+}
+
+/// A function for every type of number.
+trait Function {
+    fn call<T: Real>(&self, x: &[T]) -> T;
+}
+
+/// Value, gradient, tangents, second derivatives and many points of a recording, against tape and dual numbers, at points that take
+/// the path of the first.
+#[track_caller]
+fn check<F: Function>(f: F, points: &[Vec<f64>]) -> usize {
+    let n = points[0].len();
+    let mut replay = Replay::record(|x: &[Symbol]| f.call(x), &points[0]);
+    for x in points {
+        let mut expected = vec![0.0; n];
+        let value = gradient(|x: &[Var]| f.call(x), x, &mut expected);
+        assert!(close(replay.value(x), value, 1e-13), "{} {value}", replay.value(x));
+        let mut slopes = vec![f64::NAN; n];
+        assert!(close(replay.value_and_grad(x, &mut slopes), value, 1e-13));
+        assert_close(&slopes, &expected, 1e-12);
+        assert_close(&replay.jacobian(x), &expected, 1e-12);
+        let direction: Vec<f64> = (0..n).map(|i| (i as f64 * 1.3 + 0.4).cos()).collect();
+        let tangent: f64 = expected.iter().zip(&direction).map(|(slope, d)| slope * d).sum();
+        assert_close(&replay.jvp(x, &direction), &[tangent], 1e-11);
+        // Second derivatives along the direction: the tape on dual numbers.
+        let mut second = vec![0.0; n];
+        gradient(
+            |x: &[Var]| {
+                let along: Vec<Dual<Var, 1>> =
+                    x.iter().zip(&direction).map(|(x, d)| Dual::new(*x, [Var::lit(*d)])).collect();
+                f.call(&along).tangents()[0]
+            },
+            x,
+            &mut second,
+        );
+        let mut product = vec![0.0; n];
+        replay.hvp(x, &direction, &mut product);
+        assert_close(&product, &second, 1e-10);
+        let matrix = replay.hessian(x);
+        let product: Vec<f64> =
+            matrix.chunks(n).map(|row| row.iter().zip(&direction).map(|(h, d)| h * d).sum()).collect();
+        assert_close(&product, &second, 1e-10);
+    }
+    let (mut values, mut slopes) = (vec![0.0; points.len()], vec![0.0; points.len() * n]);
+    replay.values_and_grads(&points.concat(), &mut values, &mut slopes);
+    for (number, x) in points.iter().enumerate() {
+        let mut expected = vec![0.0; n];
+        assert!(close(values[number], gradient(|x: &[Var]| f.call(x), x, &mut expected), 1e-13));
+        assert_close(&slopes[number * n..][..n], &expected, 1e-12);
+    }
+    replay.recordings()
+}
+
+fn points(n: usize, count: usize) -> Vec<Vec<f64>> {
+    (0..count).map(|k| (0..n).map(|i| 0.5 + 0.3 * ((i * 7 + k * 13) as f64 * 0.37).sin()).collect()).collect()
+}
+
+struct Rosenbrock;
+impl Function for Rosenbrock {
+    fn call<T: Real>(&self, x: &[T]) -> T {
+        let term = |a: T, b: T| (T::lit(1.0) - a).powi(2) + T::lit(100.0) * (b - a * a).powi(2);
+        x.windows(2).fold(T::lit(0.0), |sum, pair| sum + term(pair[0], pair[1]))
+    }
+}
+
+#[test]
+fn rosenbrock_of_few_and_of_many() {
+    for n in [2, 3, 10, 100, 700] {
+        assert_eq!(check(Rosenbrock, &points(n, 3)), 1, "{n}");
+    }
+    assert_eq!(check(Rosenbrock, &points(5, 200)), 1);
+}
+
+/// Every function once.
+struct Everything;
+impl Function for Everything {
+    fn call<T: Real>(&self, x: &[T]) -> T {
+        let (a, b) = (x[0], x[1]);
+        let functions: [T; 26] = [
+            a.recip(),
+            a.sqrt(),
+            a.cbrt(),
+            a.exp(),
+            a.exp2(),
+            a.exp_m1(),
+            a.ln(),
+            a.log2(),
+            a.log10(),
+            a.ln_1p(),
+            a.sin(),
+            a.cos(),
+            a.tan(),
+            a.asin(),
+            a.acos(),
+            a.atan(),
+            a.sinh(),
+            a.cosh(),
+            a.tanh(),
+            a.asinh(),
+            (a + T::lit(1.0)).acosh(),
+            a.atanh(),
+            a.erf(),
+            a.erfc(),
+            a.ln_gamma(),
+            (-a).abs(),
+        ];
+        let weighted =
+            functions.iter().enumerate().fold(T::lit(0.0), |sum, (i, y)| sum + *y * T::lit(1.0 + i as f64 * 0.1));
+        let of_two =
+            a.powf(b) + a.atan2(b) + a.hypot(b) * b.max(a) - b.min(a) / b + a.powi(5) + b.powi(-2) + b.polygamma(1);
+        weighted * b + of_two + a.floor() * b + b.ceil() * a + (a * T::lit(10.0)).round() * b + a.signum() * b
+    }
+}
+
+#[test]
+fn every_function_has_its_slopes_to_second_order() {
+    assert_eq!(check(Everything, &[vec![0.3, 0.6], vec![0.31, 0.77], vec![0.7, 0.45]]), 1);
+}
+
+/// Trips that wait for each other, twice as far back as one.
+struct Recurrence(usize);
+impl Function for Recurrence {
+    fn call<T: Real>(&self, x: &[T]) -> T {
+        let (mut a, mut b) = (x[0], x[1]);
+        for _ in 0..self.0 {
+            (a, b) = (b, (a * x[2]).sin() + b * T::lit(0.3));
+        }
+        a * b
+    }
+}
+
+#[test]
+fn loops_whose_trips_wait_for_each_other() {
+    for trips in [1, 5, 40, 500] {
+        check(Recurrence(trips), &points(3, 2));
+    }
+    let replay = Replay::record(|x: &[Symbol]| Recurrence(1000).call(x), &[0.5, 0.4, 0.9]);
+    assert!(replay.instructions() < 30, "{}", replay.instructions());
+}
+
+/// A loop that reads what another loop computed, by pairs and from behind, and a sum that is used on the way.
+struct Chained;
+impl Function for Chained {
+    fn call<T: Real>(&self, x: &[T]) -> T {
+        let squares: Vec<T> = x.iter().map(|x| *x * *x + x.sin()).collect();
+        let pairs: Vec<T> = squares.chunks(2).map(|pair| pair[0] * pair[pair.len() - 1]).collect();
+        let mut sum = T::lit(0.0);
+        let mut partial = T::lit(1.0);
+        for (i, pair) in pairs.iter().enumerate() {
+            sum += *pair * x[x.len() - 1 - i];
+            partial = partial * T::lit(0.9) + sum;
+        }
+        let back = x.iter().zip(squares.iter().rev()).fold(x[0], |sum, (x, square)| sum - *x / *square);
+        sum + partial + back
+    }
+}
+
+#[test]
+fn loops_read_what_others_computed() {
+    for n in [1, 2, 8, 9, 60, 333] {
+        check(Chained, &points(n, 2));
+    }
+}
+
+struct Matrix(usize);
+impl Function for Matrix {
+    fn call<T: Real>(&self, x: &[T]) -> T {
+        let n = self.0;
+        let mut y = x[..n].to_vec();
+        for _ in 0..3 {
+            y = (0..n).map(|i| T::dot(&x[i * n..][..n], &y).tanh()).collect();
+        }
+        T::norm(&y) + T::sum_of(&y)
+    }
+}
+
+#[test]
+fn products_with_matrices() {
+    for n in [2, 5, 9] {
+        check(Matrix(n), &points(n * n, 2));
+    }
+}
+
+/// An absolute value by comparison, a clamp and a branch on a sum.
+struct Branches;
+impl Function for Branches {
+    fn call<T: Real>(&self, x: &[T]) -> T {
+        let size = |x: T| if x < T::lit(0.0) { -x } else { x };
+        let sum = x.iter().fold(T::lit(0.0), |sum, x| sum + size(*x) * *x);
+        if sum > T::lit(1.0) { sum * sum } else { sum.exp() }
+    }
+}
+
+#[test]
+fn a_flipped_branch_is_recorded_once_and_right() {
+    let signs = [[1.0, 1.0, 1.0], [1.0, -1.0, 1.0], [-1.0, -1.0, 1.0], [1.0, 1.0, 1.0], [1.0, -1.0, 1.0]];
+    let points: Vec<Vec<f64>> = signs.iter().map(|signs| signs.iter().map(|sign| sign * 0.7).collect()).collect();
+    let mut replay = Replay::record(|x: &[Symbol]| Branches.call(x), &points[0]);
+    for (x, recordings) in points.iter().zip([1, 2, 3, 3, 3]) {
+        let mut expected = [0.0; 3];
+        let value = gradient(|x: &[Var]| Branches.call(x), x, &mut expected);
+        let mut slopes = [0.0; 3];
+        assert!(close(replay.value_and_grad(x, &mut slopes), value, 1e-14));
+        assert_close(&slopes, &expected, 1e-14);
+        assert_eq!(replay.recordings(), recordings);
+    }
+    // Many points of several paths at once.
+    let many: Vec<Vec<f64>> =
+        (0..300).map(|k| (0..3).map(|i| ((k * 3 + i) as f64 * 0.9).sin() * 1.2).collect()).collect();
+    check(Branches, &many);
+}
+
+#[test]
+fn paths_are_bounded() {
+    let f = |x: &[Symbol]| {
+        let (mut n, mut y) = (0, x[0]);
+        while y > Symbol::lit(1.0) {
+            y = y * 0.5;
+            n += 1;
+        }
+        y * f64::from(n)
+    };
+    let mut replay = Replay::record(f, &[1.5]).at_most(2);
+    for (x, value) in [(3.0, 1.5), (1.5, 0.75), (1.6, 0.8), (100.0, 5.46875), (3.0, 1.5)] {
+        assert_eq!(replay.value(&[x]), value);
+    }
+    // 1.5 was recorded, 3 as well; 100 took the place of 3, which was recorded again.
+    assert_eq!(replay.recordings(), 4);
+}
