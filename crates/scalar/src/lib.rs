@@ -18,8 +18,28 @@
 //! let forward = rosenbrock(&[Dual::variable(-1.2, 0), Dual::variable(1.0, 1), Dual::<f64, 3>::variable(0.5, 2)]);
 //! assert!(slopes.iter().zip(forward.tangents()).all(|(back, forward)| (back - forward).abs() < 1e-12));
 //! ```
+//!
+//! # Code written by others
+//!
+//! With the feature `num-traits`, both are numbers of code that is generic over its `Float`.
+//!
+//! ```
+//! # #[cfg(feature = "num-traits")] {
+//! use num_traits::Float;
+//! use wengert_scalar::gradient_of;
+//!
+//! fn square_root<T: Float>(a: T) -> T {
+//!     (0..8).fold(a, |x, _| (x + a / x) / (T::one() + T::one()))
+//! }
+//!
+//! let (root, [slope]) = gradient_of(|[a]| square_root(a), [2.0]);
+//! assert!((root - 2f64.sqrt()).abs() < 1e-15 && (slope - 0.5 / root).abs() < 1e-15);
+//! # }
+//! ```
 
 mod dual;
+#[cfg(feature = "num-traits")]
+mod float;
 mod functions;
 mod gradient;
 mod real;
