@@ -29,6 +29,7 @@
 //! | [`memory`] | memory that was laid out beforehand |
 //! | [`tiled`] | chains of elementwise operations and folds as one loop |
 //! | [`tape`] | a Wengert list of scalars |
+//! | [`one_lane`] | a trait of SIMD values, for single numbers |
 //! | [`counting`] | an allocator that counts, for tests |
 //!
 //! Bits never depend on the number of threads: work is split into tiles whose size is a function of the shape alone.
@@ -43,6 +44,7 @@ pub mod dtype;
 pub mod extremes;
 mod follow;
 pub mod index;
+mod lane;
 pub mod linalg;
 pub mod map;
 pub mod math;

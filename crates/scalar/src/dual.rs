@@ -5,7 +5,7 @@ use crate::functions::{self, functions_of_one};
 use std::cmp::Ordering;
 use std::fmt;
 use std::iter::Sum;
-use std::ops::{Add, AddAssign, Div, DivAssign, Mul, MulAssign, Neg, Sub, SubAssign};
+use std::ops::{Add, AddAssign, Div, DivAssign, Mul, MulAssign, Neg, Rem, RemAssign, Sub, SubAssign};
 
 /// A number and its derivatives in `N` directions, which its operations carry along. The parts may be dual numbers, or
 /// [`Var`](crate::Var)s, themselves: so derivatives have derivatives.
@@ -45,7 +45,7 @@ impl<T: Real, const N: usize> Dual<T, N> {
 
     #[inline(always)]
     #[track_caller]
-    fn through(self, value: T, slope: T) -> Dual<T, N> {
+    pub(crate) fn through(self, value: T, slope: T) -> Dual<T, N> {
         Dual { value, tangents: self.tangents.map(|tangent| slope * tangent) }
     }
 
@@ -54,6 +54,14 @@ impl<T: Real, const N: usize> Dual<T, N> {
     fn through_both(self, other: Dual<T, N>, value: T, [by_x, by_y]: [T; 2]) -> Dual<T, N> {
         let tangents = std::array::from_fn(|place| by_x * self.tangents[place] + by_y * other.tangents[place]);
         Dual { value, tangents }
+    }
+}
+
+/// A constant.
+impl<T: Real, const N: usize> From<T> for Dual<T, N> {
+    #[inline(always)]
+    fn from(value: T) -> Dual<T, N> {
+        Dual { value, tangents: [T::lit(0.0); N] }
     }
 }
 
@@ -124,9 +132,20 @@ impl<T: Real, const N: usize> Div for Dual<T, N> {
     }
 }
 
+impl<T: Real + Rem<Output = T>, const N: usize> Rem for Dual<T, N> {
+    type Output = Dual<T, N>;
+    #[inline]
+    #[track_caller]
+    fn rem(self, other: Dual<T, N>) -> Dual<T, N> {
+        let value = self.value % other.value;
+        let by_y = functions::rem_by_y(self.to_f64(), other.to_f64(), value.to_f64());
+        self.through_both(other, value, [1.0, by_y].map(T::lit))
+    }
+}
+
 macro_rules! assigning {
-    ($($Trait:ident $method:ident $op:tt;)*) => {
-        $(impl<T: Real, const N: usize> $Trait for Dual<T, N> {
+    ($($Trait:ident $method:ident $op:tt $(if $Bound:path)?;)*) => {
+        $(impl<T: Real $(+ $Bound)?, const N: usize> $Trait for Dual<T, N> {
             #[inline]
             #[track_caller]
             fn $method(&mut self, other: Dual<T, N>) {
@@ -135,7 +154,13 @@ macro_rules! assigning {
         })*
     };
 }
-assigning! { AddAssign add_assign +; SubAssign sub_assign -; MulAssign mul_assign *; DivAssign div_assign /; }
+assigning! {
+    AddAssign add_assign +;
+    SubAssign sub_assign -;
+    MulAssign mul_assign *;
+    DivAssign div_assign /;
+    RemAssign rem_assign % if Rem<Output = T>;
+}
 
 impl<T: Real, const N: usize> Sum for Dual<T, N> {
     fn sum<I: Iterator<Item = Dual<T, N>>>(iterator: I) -> Dual<T, N> {
@@ -148,7 +173,7 @@ macro_rules! duals {
         impl<T: Real, const N: usize> Real for Dual<T, N> {
             #[inline(always)]
             fn lit(x: f64) -> Dual<T, N> {
-                Dual { value: T::lit(x), tangents: [T::lit(0.0); N] }
+                Dual::from(T::lit(x))
             }
 
             #[inline(always)]

@@ -71,6 +71,12 @@ pub(crate) fn powi<T: Real>(x: T, n: i32) -> T {
     }
 }
 
+/// The slope of `x % y` by y: minus the whole number of times that y goes into x.
+#[inline]
+pub(crate) fn rem_by_y(x: f64, y: f64, z: f64) -> f64 {
+    -((x - z) / y).round()
+}
+
 /// The slopes of `y.atan2(x)` by y and x.
 #[inline]
 pub(crate) fn atan2<T: Real>(y: T, x: T) -> [T; 2] {

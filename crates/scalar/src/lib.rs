@@ -18,8 +18,51 @@
 //! let forward = rosenbrock(&[Dual::variable(-1.2, 0), Dual::variable(1.0, 1), Dual::<f64, 3>::variable(0.5, 2)]);
 //! assert!(slopes.iter().zip(forward.tangents()).all(|(back, forward)| (back - forward).abs() < 1e-12));
 //! ```
+//!
+//! # Code written by others
+//!
+//! With the feature `num-traits`, both are numbers of code that is generic over its `Float`.
+//!
+//! ```
+//! # #[cfg(feature = "num-traits")] {
+//! use num_traits::Float;
+//! use wengert_scalar::gradient_of;
+//!
+//! fn square_root<T: Float>(a: T) -> T {
+//!     (0..8).fold(a, |x, _| (x + a / x) / (T::one() + T::one()))
+//! }
+//!
+//! let (root, [slope]) = gradient_of(|[a]| square_root(a), [2.0]);
+//! assert!((root - 2f64.sqrt()).abs() < 1e-15 && (slope - 0.5 / root).abs() < 1e-15);
+//! # }
+//! ```
+//!
+//! With the feature `nalgebra`, they are elements of its matrices, and solvers, decompositions and rotations have derivatives.
+//!
+//! ```
+//! # #[cfg(feature = "nalgebra")] {
+//! use nalgebra::{Matrix2, RealField, Rotation2, Vector2};
+//! use wengert_scalar::gradient_of;
+//!
+//! fn reach<T: RealField + Copy>(angle: T, force: T) -> T {
+//!     let stiffness = Matrix2::new(4.0, 1.0, 1.0, 3.0).cast::<T>();
+//!     let bent = stiffness.lu().solve(&Vector2::new(force, T::zero())).unwrap();
+//!     (Rotation2::new(angle) * bent).x
+//! }
+//!
+//! // The solution is (3, -1) / 11 times the force.
+//! let (value, [by_angle, by_force]) = gradient_of(|[angle, force]| reach(angle, force), [0.5, 11.0]);
+//! let (sin, cos) = 0.5f64.sin_cos();
+//! assert!((value - (3.0 * cos + sin)).abs() < 1e-14);
+//! assert!((by_angle - (cos - 3.0 * sin)).abs() < 1e-14 && (by_force - value / 11.0).abs() < 1e-14);
+//! # }
+//! ```
 
 mod dual;
+#[cfg(feature = "nalgebra")]
+mod field;
+#[cfg(feature = "num-traits")]
+mod float;
 mod functions;
 mod gradient;
 mod real;

@@ -5,7 +5,7 @@ use crate::functions::{self, functions_of_one};
 use std::cmp::Ordering;
 use std::fmt;
 use std::iter::Sum;
-use std::ops::{Add, AddAssign, Div, DivAssign, Mul, MulAssign, Neg, Sub, SubAssign};
+use std::ops::{Add, AddAssign, Div, DivAssign, Mul, MulAssign, Neg, Rem, RemAssign, Sub, SubAssign};
 use std::panic::Location;
 use wengert_engine::{Error, ErrorKind};
 use wengert_kernels::tape::{Misuse, Place, push_all, push1, push2};
@@ -62,7 +62,7 @@ impl Var {
 
     #[inline(always)]
     #[track_caller]
-    fn through(self, value: f64, slope: f64) -> Var {
+    pub(crate) fn through(self, value: f64, slope: f64) -> Var {
         Var { value, place: push1(slope, self.place, misused) }
     }
 
@@ -201,6 +201,7 @@ operators! {
     Sub sub, SubAssign sub_assign, -, |x, y, z| 1.0, -1.0;
     Mul mul, MulAssign mul_assign, *, |x, y, z| y, x;
     Div div, DivAssign div_assign, /, |x, y, z| y.recip(), -(z / y);
+    Rem rem, RemAssign rem_assign, %, |x, y, z| 1.0, functions::rem_by_y(x, y, z);
 }
 
 impl Sum for Var {

@@ -46,11 +46,12 @@ fn slopes_of_all_functions_agree_with_differences() {
 #[test]
 fn functions_of_two_numbers_agree_with_differences() {
     type Two = (&'static str, fn(Var, Var) -> Var, fn(f64, f64) -> f64);
-    let functions: [Two; 11] = [
+    let functions: [Two; 12] = [
         ("add", |x, y| x + y, |x, y| x + y),
         ("sub", |x, y| x - y, |x, y| x - y),
         ("mul", |x, y| x * y, |x, y| x * y),
         ("div", |x, y| x / y, |x, y| x / y),
+        ("rem", |x, y| x % y, |x, y| x % y),
         ("powf", |x, y| x.powf(y), |x, y| x.powf(y)),
         ("powi", |x, y| x.powi(3) + y.powi(-2) + x.powi(0) + y.powi(1), |x, y| x.powi(3) + y.powi(-2) + 1.0 + y),
         ("atan2", |x, y| x.atan2(y), |x, y| x.atan2(y)),

@@ -60,6 +60,7 @@ fn users_of_the_facade_touch_nothing_below_it() {
 fn unsafe_code_stands_only_in_kernels() {
     let folders = [
         "crates/engine",
+        "crates/scalar",
         "crates/derive",
         "crates/wengert/src",
         "crates/cli",

@@ -5,6 +5,7 @@ use crate::math;
 
 /// A function of one or two numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[repr(u8)]
 pub enum Op {
     /// The operand itself.
     Copy,
@@ -149,6 +150,17 @@ impl Op {
             Add | Sub | Mul | Div | Times | Powf | Atan2 | Hypot | Max | Min | Share | Inside => 2,
             _ => 1,
         }
+    }
+
+    /// A number below 100 for it, whatever its order or power.
+    ///
+    /// ```
+    /// use wengert_kernels::cells::Op;
+    /// assert!(Op::Add.code() < 100 && Op::Add.code() != Op::Sub.code());
+    /// ```
+    pub fn code(self) -> u8 {
+        // SAFETY: the representation of an enum with `repr(u8)` begins with its number.
+        unsafe { *std::ptr::from_ref(&self).cast::<u8>() }
     }
 
     /// Its value; that of one operand does not look at `b`.

@@ -5,6 +5,7 @@
 
 use super::trace::{Entry, Operand, Trace, What};
 use rustc_hash::FxHashMap;
+use wengert_kernels::cells::Op;
 
 /// A part of a trace.
 #[derive(Debug, PartialEq, Eq)]
@@ -52,11 +53,13 @@ pub(super) fn roll(trace: &Trace) -> Vec<Block> {
     while at < entries.len() {
         match loop_at(entries, &next, at) {
             Some((period, trips)) => {
-                if from < at {
-                    blocks.push(Block::Straight(from, at));
+                let (start, end) = (at + turn(entries, at, period), at + period * trips);
+                let trips = (end - start) / period;
+                if from < start {
+                    blocks.push(Block::Straight(from, start));
                 }
-                blocks.push(Block::Loop { start: at, period, trips });
-                at += period * trips;
+                blocks.push(Block::Loop { start, period, trips });
+                at = start + period * trips;
                 from = at;
             }
             None => at += 1,
@@ -68,17 +71,57 @@ pub(super) fn roll(trace: &Trace) -> Vec<Block> {
     blocks
 }
 
-/// For every entry the next place where the same operations follow.
+/// Periods that are turned.
+const LONGEST_TURNED: usize = 512;
+
+/// How many entries later a loop should begin so that as few operands as possible are of the trip before: running begins where the first
+/// trip is like the others, which may be in the middle of what was written.
+fn turn(entries: &[Entry], start: usize, period: usize) -> usize {
+    if period > LONGEST_TURNED {
+        return 0;
+    }
+    // By how far an operand of each entry lies before it, if it moves on with the trips.
+    let mut before = Vec::new();
+    for at in start..start + period {
+        let then = &entries[at + period];
+        for (operand, next) in [(entries[at].a, then.a), (entries[at].b, then.b)] {
+            if let (Operand::Entry(entry), Some(step)) = (operand, step(operand, next))
+                && step == period as i64
+            {
+                before.push((at - start, at - entry as usize));
+            }
+        }
+    }
+    let crossing = |turn: usize| {
+        before.iter().filter(|(at, distance)| *distance > (at + period - turn) % period).count()
+    };
+    (0..period).min_by_key(|turn| crossing(*turn)).unwrap_or(0)
+}
+
+/// For every entry the next place where the same operations follow, more likely than not.
 fn next_alike(entries: &[Entry]) -> Vec<u32> {
     let mut next = vec![u32::MAX; entries.len()];
-    let mut seen: FxHashMap<[What; GRAM], u32> = FxHashMap::default();
-    for at in (0..entries.len().saturating_sub(GRAM - 1)).rev() {
-        let gram = std::array::from_fn(|i| entries[at + i].what);
+    let mut seen: FxHashMap<u64, u32> = FxHashMap::default();
+    let mut gram = 0u64;
+    for at in (0..entries.len()).rev() {
+        // The last entries, 16 bits each.
+        gram = gram << (64 / GRAM) | mark(entries[at].what) & (u64::MAX >> (64 - 64 / GRAM));
         if let Some(later) = seen.insert(gram, at as u32) {
             next[at] = later;
         }
     }
     next
+}
+
+/// A number for what an entry does, another one for most others.
+fn mark(what: What) -> u64 {
+    let (code, more) = match what {
+        What::Compute(Op::Powi(n)) => (101, u64::from(n.unsigned_abs())),
+        What::Compute(Op::Polygamma(n)) => (102, u64::from(n)),
+        What::Compute(op) => (u64::from(op.code()), 0),
+        What::Guard(relation, held) => (110 + relation as u64, u64::from(held)),
+    };
+    code + 128 * more
 }
 
 /// The period and the trips of a loop that begins here.
