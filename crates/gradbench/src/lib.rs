@@ -11,9 +11,11 @@
 //! assert_eq!(answer(br#"{"id": 3, "kind": "analysis", "of": 2, "valid": true}"#), r#"{"id":3}"#);
 //! ```
 
+mod descent;
 mod gradients;
 mod matrix;
 pub mod modules;
+mod nested;
 pub mod protocol;
 pub mod random;
 pub mod run;

@@ -10,6 +10,8 @@ mod llsq;
 mod lse;
 mod lstm;
 mod ode;
+mod particle;
+mod saddle;
 
 use crate::random::Random;
 use crate::run::Function;
@@ -27,6 +29,8 @@ pub static MODULES: &[&Module] = &[
     &det::MODULE,
     &kmeans::MODULE,
     &ode::MODULE,
+    &particle::MODULE,
+    &saddle::MODULE,
 ];
 
 /// What an evaluation asks for.
