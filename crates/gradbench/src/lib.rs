@@ -2,7 +2,7 @@
 //!
 //! A module of the benchmark is one file of [`modules`] and one line of [`MODULES`](modules::MODULES): its problem as a function that is
 //! generic over [`Real`](wengert::scalar::Real), and its derivative by `wengert::scalar`. [`protocol`] reads and answers lines, [`run`]
-//! repeats and measures.
+//! repeats and measures, [`table`] plays the workloads without the benchmark.
 //!
 //! ```
 //! use wengert_gradbench::protocol::answer;
@@ -19,3 +19,4 @@ mod nested;
 pub mod protocol;
 pub mod random;
 pub mod run;
+pub mod table;
