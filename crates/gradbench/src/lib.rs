@@ -1,0 +1,22 @@
+//! The tool that [GradBench](https://github.com/gradbench/gradbench)'s evaluations talk to, one JSON object a line.
+//!
+//! A module of the benchmark is one file of [`modules`] and one line of [`MODULES`](modules::MODULES): its problem as a function that is
+//! generic over [`Real`](wengert::scalar::Real), and its derivative by `wengert::scalar`. [`protocol`] reads and answers lines, [`run`]
+//! repeats and measures, [`table`] plays the workloads without the benchmark.
+//!
+//! ```
+//! use wengert_gradbench::protocol::answer;
+//! let square = br#"{"id": 2, "kind": "evaluate", "module": "hello", "function": "square", "input": 3.0}"#;
+//! assert!(answer(square).starts_with(r#"{"id":2,"success":true,"output":9.0,"timings":[{"name":"evaluate","nanoseconds":"#));
+//! assert_eq!(answer(br#"{"id": 3, "kind": "analysis", "of": 2, "valid": true}"#), r#"{"id":3}"#);
+//! ```
+
+mod descent;
+mod gradients;
+mod matrix;
+pub mod modules;
+mod nested;
+pub mod protocol;
+pub mod random;
+pub mod run;
+pub mod table;

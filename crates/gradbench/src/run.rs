@@ -1,0 +1,101 @@
+//! One request: the input is decoded and checked, the function repeated and measured, the last output encoded.
+
+use serde::de::DeserializeOwned;
+use serde::{Deserialize, Serialize};
+use serde_json::value::{RawValue, to_raw_value};
+use std::hint::black_box;
+use std::time::Instant;
+
+/// A function of a module, from the text of its input.
+pub type Function = fn(&str) -> Result<Run, String>;
+
+/// What a function gave, and how long each run of it took.
+pub struct Run {
+    /// The output of the last run.
+    pub output: Box<RawValue>,
+    /// One number for each run.
+    pub nanoseconds: Vec<u64>,
+}
+
+impl Run {
+    /// An error unless all numbers of the output are finite.
+    fn new(output: &impl Serialize, nanoseconds: Vec<u64>) -> Result<Run, String> {
+        let output = to_raw_value(output).map_err(|error| format!("output: {error}"))?;
+        // JSON has no word for other numbers, and no output of a module has a null for anything else.
+        ensure(!output.get().contains("null"), "output: a number is not finite")?;
+        Ok(Run { output, nanoseconds })
+    }
+}
+
+/// What a function is computed from.
+pub(crate) trait Input: Sized {
+    /// What the request has.
+    type Fields: DeserializeOwned;
+
+    /// The input, or what is wrong with it.
+    fn check(fields: Self::Fields) -> Result<Self, String>;
+}
+
+/// How often to run: until both are reached, and once at least.
+#[derive(Deserialize)]
+#[serde(default)]
+struct Repetition {
+    min_runs: u64,
+    min_seconds: f64,
+}
+
+impl Default for Repetition {
+    fn default() -> Repetition {
+        Repetition { min_runs: 1, min_seconds: 1.0 }
+    }
+}
+
+/// Runs a function as often as its input asks for.
+pub(crate) fn repeated<I: Input, O: Serialize>(input: &str, f: impl Fn(&I) -> O) -> Result<Run, String> {
+    let least: Repetition = decode(input)?;
+    ensure(least.min_seconds >= 0.0, "input: min_seconds is negative")?;
+    let input = I::check(decode(input)?).map_err(|error| format!("input: {error}"))?;
+    let mut nanoseconds = Vec::new();
+    let mut total = 0;
+    loop {
+        let (output, time) = timed(|| f(black_box(&input)));
+        nanoseconds.push(time);
+        total += time;
+        if nanoseconds.len() as u64 >= least.min_runs && total as f64 * 1e-9 >= least.min_seconds {
+            return Run::new(&output, nanoseconds);
+        }
+    }
+}
+
+/// Runs a function one time.
+pub(crate) fn once<I: DeserializeOwned + Copy, O: Serialize>(input: &str, f: impl Fn(I) -> O) -> Result<Run, String> {
+    let input = decode(input)?;
+    let (output, time) = timed(|| f(black_box(input)));
+    Run::new(&output, vec![time])
+}
+
+fn decode<'a, D: Deserialize<'a>>(input: &'a str) -> Result<D, String> {
+    serde_json::from_str(input).map_err(|error| format!("input: {error}"))
+}
+
+/// A result and its nanoseconds; dropping it is not measured.
+fn timed<O>(f: impl FnOnce() -> O) -> (O, u64) {
+    let start = Instant::now();
+    let output = black_box(f());
+    (output, start.elapsed().as_nanos() as u64)
+}
+
+/// The message, unless something holds.
+pub(crate) fn ensure(holds: bool, message: impl Into<String>) -> Result<(), String> {
+    if holds { Ok(()) } else { Err(message.into()) }
+}
+
+/// An error unless a list has the length that others ask for.
+pub(crate) fn ensure_length(name: &str, found: usize, expected: usize) -> Result<(), String> {
+    ensure(found == expected, format!("{name} has {found} entries, expected {expected}"))
+}
+
+/// An error unless a size is 1 at least.
+pub(crate) fn ensure_some(name: &str, size: usize) -> Result<(), String> {
+    ensure(size > 0, format!("{name} must be at least 1"))
+}
