@@ -31,6 +31,10 @@ fn overlap(a: Address, b: Address, trips: u32) -> bool {
 pub(super) fn expect_fits(cells: usize, items: &[Item], tables: &[Vec<u32>]) {
     assert!(u32::try_from(cells).is_ok(), "a program has at most 4294967295 cells");
     for item in items {
+        if let Item::Straight(body) = item {
+            let by_table = |one: &Instruction| matches!(one.kind, Kind::Gather(_) | Kind::Scatter(_));
+            assert!(!body.iter().any(by_table), "tables belong to loops");
+        }
         let (trips, order, body) = match item {
             Item::Zero { start, cells: count } => {
                 assert!(*start as usize + *count as usize <= cells, "zeros behind the last cell");

@@ -5,7 +5,6 @@ use crate::math;
 
 /// A function of one or two numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-#[repr(u8)]
 pub enum Op {
     /// The operand itself.
     Copy,
@@ -152,17 +151,6 @@ impl Op {
         }
     }
 
-    /// A number below 100 for it, whatever its order or power.
-    ///
-    /// ```
-    /// use wengert_kernels::cells::Op;
-    /// assert!(Op::Add.code() < 100 && Op::Add.code() != Op::Sub.code());
-    /// ```
-    pub fn code(self) -> u8 {
-        // SAFETY: the representation of an enum with `repr(u8)` begins with its number.
-        unsafe { *std::ptr::from_ref(&self).cast::<u8>() }
-    }
-
     /// Its value; that of one operand does not look at `b`.
     ///
     /// ```
@@ -176,6 +164,19 @@ impl Op {
             Op::Neg => -a,
             Op::Recip => 1.0 / a,
             Op::Sqrt => a.sqrt(),
+            Op::Add => a + b,
+            Op::Sub => a - b,
+            Op::Mul => a * b,
+            Op::Div => a / b,
+            Op::Times => times(a, b),
+            _ => self.apply_rare(a, b),
+        }
+    }
+
+    /// Apart, so that what is done most often stays short.
+    #[inline(never)]
+    fn apply_rare(self, a: f64, b: f64) -> f64 {
+        match self {
             Op::Cbrt => math::cbrt(a),
             Op::Exp => math::exp(a),
             Op::Exp2 => math::exp2(a),
@@ -206,11 +207,6 @@ impl Op {
             Op::Floor => a.floor(),
             Op::Ceil => a.ceil(),
             Op::Round => a.round_ties_even(),
-            Op::Add => a + b,
-            Op::Sub => a - b,
-            Op::Mul => a * b,
-            Op::Div => a / b,
-            Op::Times => times(a, b),
             Op::Powf => math::powf(a, b),
             Op::Atan2 => math::atan2(a, b),
             Op::Hypot => math::hypot(a, b),
@@ -218,6 +214,9 @@ impl Op {
             Op::Min => min(a, b),
             Op::Share => share(a, b),
             Op::Inside => inside(a, b),
+            Op::Copy | Op::Neg | Op::Recip | Op::Sqrt | Op::Add | Op::Sub | Op::Mul | Op::Div | Op::Times => {
+                self.apply(a, b)
+            }
         }
     }
 

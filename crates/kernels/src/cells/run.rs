@@ -17,7 +17,7 @@ impl Code {
             unsafe {
                 match item {
                     Item::Zero { start, cells: count } => cells[*start as usize..][..*count as usize].fill(0.0),
-                    Item::Straight(body) => trips(body, 1, false, cells, &self.tables).map_err(flipped)?,
+                    Item::Straight(body) => straight(body, cells).map_err(|number| flipped((number, 0)))?,
                     Item::Loop { trips: count, order: Order::Lanes, body } => {
                         for first in (0..*count as usize).step_by(TILE) {
                             let count = TILE.min(*count as usize - first);
@@ -65,6 +65,29 @@ unsafe fn place(address: Address, table: u32, trip: usize, tables: &[Vec<u32>]) 
     // SAFETY: tables were checked.
     let place = unsafe { *tables.get_unchecked(table as usize).get_unchecked(trip) };
     address.at(place as usize)
+}
+
+/// Instructions one after the other, of cells that do not move; the guard that went the other way.
+///
+/// # Safety
+/// All addresses are cells.
+unsafe fn straight(body: &[Instruction], cells: &mut [f64]) -> Result<(), usize> {
+    let memory = cells.as_mut_ptr();
+    for (number, one) in body.iter().enumerate() {
+        // SAFETY: as promised.
+        unsafe {
+            let (a, b) = (*memory.add(one.a.base as usize), *memory.add(one.b.base as usize));
+            let to = memory.add(one.to.base as usize);
+            match one.kind {
+                Kind::Set(op) => *to = op.apply(a, b),
+                Kind::Add(op) => *to += op.apply(a, b),
+                Kind::Guard(relation, held) if relation.holds(a, b) != held => return Err(number),
+                Kind::Guard(..) => {}
+                Kind::Gather(_) | Kind::Scatter(_) => unreachable!("tables belong to loops"),
+            }
+        }
+    }
+    Ok(())
 }
 
 /// Instructions one after the other, trip by trip; the instruction and trip of a guard that went the other way.

@@ -1,7 +1,7 @@
 //! Scalar programs on their way to code: cells that are handed out, constants, parts.
 
 use super::roll::{Block, roll};
-use super::trace::{Entry, Operand, Trace, What};
+use super::trace::{Entry, Operand, Reads, Trace, What};
 use rustc_hash::FxHashMap;
 use wengert_kernels::cells::{Address, Code, Instruction, Item, Kind, Op, Order, Relation};
 
@@ -73,7 +73,7 @@ impl Program {
 fn uses(trace: &Trace, outputs: &[Operand]) -> Vec<u32> {
     let mut uses = vec![0; trace.entries.len()];
     let mut read = |operand: Operand| {
-        if let Operand::Entry(entry) = operand {
+        if let Reads::Entry(entry) = operand.reads() {
             uses[entry as usize] += 1;
         }
     };
@@ -132,10 +132,10 @@ enum Source {
 
 impl Lowering<'_> {
     fn cell(&self, operand: Operand) -> u32 {
-        match operand {
-            Operand::Input(number) => number,
-            Operand::Constant(number) => self.constants[number as usize],
-            Operand::Entry(entry) => self.entry(entry as usize),
+        match operand.reads() {
+            Reads::Input(number) => number,
+            Reads::Constant(number) => self.constants[number as usize],
+            Reads::Entry(entry) => self.entry(entry as usize),
         }
     }
 
@@ -208,7 +208,9 @@ impl Lowering<'_> {
                     }
                 }
                 (Array::Sum(cell), Some(head)) if head == number => {
-                    let Operand::Entry(value) = body[number].a else { unreachable!("a sum goes on from an entry") };
+                    let Reads::Entry(value) = body[number].a.reads() else {
+                        unreachable!("a sum goes on from an entry")
+                    };
                     starts.push(copy(*cell, self.entry(value as usize)));
                 }
                 (Array::Sum(_), _) => {}
@@ -240,7 +242,7 @@ impl Lowering<'_> {
 
     /// What an operand is, from the first two trips.
     fn source(&self, from: Operand, to: Operand, start: usize, period: usize, trips: usize) -> Option<Source> {
-        let (Operand::Entry(first), Operand::Entry(second)) = (from, to) else {
+        let (Reads::Entry(first), Reads::Entry(second)) = (from.reads(), to.reads()) else {
             let (base, second) = (self.cell(from), self.cell(to));
             return Some(Source::Outside(Address { base, stride: (i64::from(second) - i64::from(base)) as i32 }));
         };

@@ -3,9 +3,9 @@
 //! A loop is a stretch of entries that repeats: the same operations, with operands that move on by the same distance from each time to
 //! the next. Stretches of the smallest length are taken, from the front.
 
-use super::trace::{Entry, Operand, Trace, What};
-use rustc_hash::FxHashMap;
-use wengert_kernels::cells::Op;
+use super::trace::{Entry, Operand, Reads, Trace, What};
+use rustc_hash::{FxBuildHasher, FxHashMap};
+use std::hash::BuildHasher;
 
 /// A part of a trace.
 #[derive(Debug, PartialEq, Eq)]
@@ -28,11 +28,11 @@ const LEAST_ENTRIES: usize = 32;
 
 /// How far an operand is from another, if both are of one kind.
 fn step(from: Operand, to: Operand) -> Option<i64> {
-    match (from, to) {
-        (Operand::Entry(from), Operand::Entry(to)) | (Operand::Input(from), Operand::Input(to)) => {
+    match (from.reads(), to.reads()) {
+        (Reads::Entry(from), Reads::Entry(to)) | (Reads::Input(from), Reads::Input(to)) => {
             Some(i64::from(to) - i64::from(from))
         }
-        (Operand::Constant(from), Operand::Constant(to)) if from == to => Some(0),
+        _ if from == to => Some(0),
         _ => None,
     }
 }
@@ -85,16 +85,15 @@ fn turn(entries: &[Entry], start: usize, period: usize) -> usize {
     for at in start..start + period {
         let then = &entries[at + period];
         for (operand, next) in [(entries[at].a, then.a), (entries[at].b, then.b)] {
-            if let (Operand::Entry(entry), Some(step)) = (operand, step(operand, next))
+            if let (Reads::Entry(entry), Some(step)) = (operand.reads(), step(operand, next))
                 && step == period as i64
             {
                 before.push((at - start, at - entry as usize));
             }
         }
     }
-    let crossing = |turn: usize| {
-        before.iter().filter(|(at, distance)| *distance > (at + period - turn) % period).count()
-    };
+    let crossing =
+        |turn: usize| before.iter().filter(|(at, distance)| *distance > (at + period - turn) % period).count();
     (0..period).min_by_key(|turn| crossing(*turn)).unwrap_or(0)
 }
 
@@ -105,7 +104,7 @@ fn next_alike(entries: &[Entry]) -> Vec<u32> {
     let mut gram = 0u64;
     for at in (0..entries.len()).rev() {
         // The last entries, 16 bits each.
-        gram = gram << (64 / GRAM) | mark(entries[at].what) & (u64::MAX >> (64 - 64 / GRAM));
+        gram = gram << (64 / GRAM) | mark(entries[at].what);
         if let Some(later) = seen.insert(gram, at as u32) {
             next[at] = later;
         }
@@ -115,13 +114,7 @@ fn next_alike(entries: &[Entry]) -> Vec<u32> {
 
 /// A number for what an entry does, another one for most others.
 fn mark(what: What) -> u64 {
-    let (code, more) = match what {
-        What::Compute(Op::Powi(n)) => (101, u64::from(n.unsigned_abs())),
-        What::Compute(Op::Polygamma(n)) => (102, u64::from(n)),
-        What::Compute(op) => (u64::from(op.code()), 0),
-        What::Guard(relation, held) => (110 + relation as u64, u64::from(held)),
-    };
-    code + 128 * more
+    FxBuildHasher.hash_one(what) >> (64 - 64 / GRAM)
 }
 
 /// The period and the trips of a loop that begins here.
@@ -149,9 +142,9 @@ fn trips(entries: &[Entry], start: usize, period: usize) -> usize {
     let mut moved = Vec::with_capacity(period);
     for at in start..start + period {
         let Some(steps) = steps(&entries[at], &entries[at + period]) else { return 1 };
-        let is_fine = |operand: Operand, step: i64| match operand {
+        let is_fine = |operand: Operand, step: i64| match operand.reads() {
             // What a trip computes itself, the next one computes itself as well.
-            Operand::Entry(entry) if entry as usize >= start => step == period as i64,
+            Reads::Entry(entry) if entry as usize >= start => step == period as i64,
             _ => true,
         };
         if !is_fine(entries[at].a, steps.0) || !is_fine(entries[at].b, steps.1) {

@@ -1,13 +1,11 @@
 //! The slopes of operations, as little programs of their operands and result.
 
-use super::symbol::{Symbol, Traced, traced};
-use super::trace::{Entry, Operand, What};
+use super::program::Program;
+use super::symbol::{Symbol, Traced, op_of, traced};
+use super::trace::{Entry, Operand, Reads, What};
 use crate::Real;
 use crate::functions::{self, functions_of_one};
 use wengert_kernels::cells::{Address, Instruction, Kind, Op};
-
-use super::program::Program;
-use super::symbol::op_of;
 
 /// How much of what an operation passes on its first operand gets, and its second.
 pub(super) enum Slope {
@@ -94,12 +92,12 @@ pub(super) fn slope_at(
     }
     let stride = i32::from(trips > 1);
     let constants: Vec<u32> = trace.constants.iter().map(|value| program.constant(*value)).collect();
-    let address = |operand: Operand| match operand {
-        Operand::Input(0) => a,
-        Operand::Input(1) => b,
-        Operand::Input(_) => y,
-        Operand::Constant(number) => Address::cell(constants[number as usize]),
-        Operand::Entry(entry) => Address { base: room.arrays[entry as usize], stride },
+    let address = |operand: Operand| match operand.reads() {
+        Reads::Input(0) => a,
+        Reads::Input(1) => b,
+        Reads::Input(_) => y,
+        Reads::Constant(number) => Address::cell(constants[number as usize]),
+        Reads::Entry(entry) => Address { base: room.arrays[entry as usize], stride },
     };
     for (number, Entry { what, a, b }) in trace.entries.iter().enumerate() {
         let What::Compute(op) = what else { unreachable!("a slope decides nothing") };

@@ -1,6 +1,6 @@
 //! Numbers whose operations are written down, to be done again with other numbers.
 
-use super::trace::{Operand, Trace, What};
+use super::trace::{Operand, Reads, Trace, What};
 use crate::Real;
 use crate::functions::functions_of_one;
 use std::cell::{Cell, RefCell};
@@ -42,8 +42,11 @@ pub(crate) fn traced<R>(x: &[f64], f: impl FnOnce(&[Symbol]) -> R, returned: imp
     RECORDINGS.set(recording);
     TRACES.with_borrow_mut(|traces| traces.push((recording, Trace::new(x.len() as u32))));
     let ending = Ending;
-    let input =
-        |(number, &value): (usize, &f64)| Symbol { value, operand: Some(Operand::Input(number as u32)), recording };
+    let input = |(number, &value): (usize, &f64)| Symbol {
+        value,
+        operand: Some(Operand::new(Reads::Input(number as u32))),
+        recording,
+    };
     let inputs: Vec<Symbol> = x.iter().enumerate().map(input).collect();
     let outputs = returned(f(&inputs));
     let values = outputs.iter().map(|output| output.value).collect();
@@ -187,7 +190,7 @@ impl fmt::Display for Symbol {
 impl fmt::Debug for Symbol {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.operand {
-            Some(operand) => write!(f, "Symbol({:?}, {operand:?})", self.value),
+            Some(operand) => write!(f, "Symbol({:?}, {:?})", self.value, operand.reads()),
             None => write!(f, "Symbol({:?})", self.value),
         }
     }

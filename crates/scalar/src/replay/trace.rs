@@ -1,17 +1,46 @@
 //! What a function did with its inputs: operations and guards, in order.
 
 use rustc_hash::FxHashMap;
+use std::cell::Cell;
 use wengert_kernels::cells::{Op, Relation};
 
-/// What an entry of a trace reads.
+/// What an entry of a trace reads, in four bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) enum Operand {
+pub(crate) struct Operand(u32);
+
+/// The same to look at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) enum Reads {
     /// The result of an entry.
     Entry(u32),
     /// An input of the function.
     Input(u32),
     /// A number that was known when it was traced.
     Constant(u32),
+}
+
+/// Entries, inputs and constants of a trace at most.
+const MOST: u32 = 1 << 30;
+
+impl Operand {
+    pub fn new(reads: Reads) -> Operand {
+        let (kind, number) = match reads {
+            Reads::Entry(number) => (0, number),
+            Reads::Input(number) => (1, number),
+            Reads::Constant(number) => (2, number),
+        };
+        assert!(number < MOST, "a recording has at most {MOST} operations");
+        Operand(kind * MOST + number)
+    }
+
+    pub fn reads(self) -> Reads {
+        let number = self.0 % MOST;
+        match self.0 / MOST {
+            0 => Reads::Entry(number),
+            1 => Reads::Input(number),
+            _ => Reads::Constant(number),
+        }
+    }
 }
 
 /// What an entry does.
@@ -42,7 +71,7 @@ pub(crate) struct Trace {
 
 impl Trace {
     pub fn new(inputs: u32) -> Trace {
-        Trace { inputs, ..Trace::default() }
+        Trace { inputs, constants: Vec::new(), entries: SPARE.take(), known: FxHashMap::default() }
     }
 
     /// A number that is known; the same one is kept once.
@@ -52,11 +81,28 @@ impl Trace {
         if number == next {
             self.constants.push(value);
         }
-        Operand::Constant(number)
+        Operand::new(Reads::Constant(number))
     }
 
     pub fn push(&mut self, what: What, a: Operand, b: Operand) -> Operand {
         self.entries.push(Entry { what, a, b });
-        Operand::Entry(self.entries.len() as u32 - 1)
+        Operand::new(Reads::Entry(self.entries.len() as u32 - 1))
+    }
+}
+
+thread_local! {
+    /// Memory for entries, kept from one trace to the next: memory that is new costs more than what is written to it.
+    static SPARE: Cell<Vec<Entry>> = const { Cell::new(Vec::new()) };
+}
+
+/// Entries whose memory is kept at most.
+const MOST_KEPT: usize = 1 << 22;
+
+impl Drop for Trace {
+    fn drop(&mut self) {
+        let mut entries = std::mem::take(&mut self.entries);
+        entries.clear();
+        let kept = SPARE.take();
+        SPARE.set(if entries.capacity() > kept.capacity() && entries.capacity() <= MOST_KEPT { entries } else { kept });
     }
 }
