@@ -72,5 +72,5 @@ mod var;
 pub use dual::Dual;
 pub use gradient::{Tape, gradient, gradient_of, jacobian, recording};
 pub use real::Real;
-pub use replay::{Replay, Returned, Symbol};
+pub use replay::{Items, Replay, Returned, Symbol};
 pub use var::Var;

@@ -1,5 +1,6 @@
 //! Functions that are recorded once and done again: guarded, rolled, differentiated as programs.
 
+mod over;
 mod path;
 mod program;
 mod reverse;
@@ -9,6 +10,7 @@ mod symbol;
 mod tangent;
 mod trace;
 
+pub use over::Items;
 pub use symbol::Symbol;
 
 use path::{Left, Path};

@@ -10,44 +10,73 @@ use wengert_kernels::cells::{Code, LANES};
 pub(super) struct Left;
 
 /// A program with its memory, in which constants stay as they are.
-struct Machine {
-    code: Code,
+pub(super) struct Machine {
+    /// Values, and then adjoints.
+    codes: [Code; 2],
     cells: Vec<f64>,
     /// The same for many points at a time.
-    points: Vec<f64>,
+    points: Points,
     constants: Vec<(u32, f64)>,
+}
+
+/// Cells that hold a number for each of many points.
+#[derive(Default)]
+pub(super) struct Points(Vec<f64>);
+
+impl Points {
+    /// The numbers of a cell.
+    pub fn lanes(&mut self, cell: u32) -> &mut [f64] {
+        &mut self.0[cell as usize * LANES..][..LANES]
+    }
 }
 
 impl Machine {
     fn new(program: &Program) -> Machine {
-        let code = program.code();
-        let mut cells = vec![0.0; code.cells()];
+        let codes = program.codes();
+        let mut cells = vec![0.0; codes[0].cells()];
         program.constants.iter().for_each(|(cell, value)| cells[*cell as usize] = *value);
-        Machine { code, cells, points: Vec::new(), constants: program.constants.clone() }
+        Machine { codes, cells, points: Points::default(), constants: program.constants.clone() }
     }
 
     fn run(&mut self) -> Result<(), Left> {
-        self.code.run(&mut self.cells).map_err(|_| Left)
+        self.codes.iter().try_for_each(|code| code.run(&mut self.cells)).map_err(|_| Left)
     }
 
-    /// Room for points, where constants are known.
+    /// Cells for points, where constants are known.
+    pub fn new_points(&self) -> Points {
+        let mut points = Points(vec![0.0; self.codes[0].cells() * LANES]);
+        self.constants.iter().for_each(|(cell, value)| points.lanes(*cell).fill(*value));
+        points
+    }
+
     fn prepare(&mut self) {
-        if self.points.is_empty() {
-            self.points = vec![0.0; self.code.cells() * LANES];
-            for (cell, value) in &self.constants {
-                self.points[*cell as usize * LANES..][..LANES].fill(*value);
-            }
+        if self.points.0.is_empty() {
+            self.points = self.new_points();
         }
     }
 
-    /// The numbers of a cell at all points.
     fn lanes(&mut self, cell: u32) -> &mut [f64] {
-        &mut self.points[cell as usize * LANES..][..LANES]
+        self.points.lanes(cell)
     }
 
-    /// Runs at all points; whether all that count stayed on the path.
-    fn run_points(&mut self, flipped: &mut [bool; LANES]) {
-        self.code.run_points(&mut self.points, flipped);
+    /// The values at points; for which of them a guard went the other way.
+    pub fn forward(&self, points: &mut Points) -> [bool; LANES] {
+        let mut flipped = [false; LANES];
+        self.codes[0].run_points(&mut points.0, &mut flipped);
+        flipped
+    }
+
+    /// The adjoints at points whose values are known.
+    pub fn backward(&self, points: &mut Points) {
+        self.codes[1].run_points(&mut points.0, &mut [false; LANES]);
+    }
+
+    fn run_points(&mut self) -> [bool; LANES] {
+        let mut points = std::mem::take(&mut self.points);
+        let flipped = self.forward(&mut points);
+        self.backward(&mut points);
+        self.points = points;
+        flipped
     }
 }
 
@@ -57,13 +86,24 @@ pub(super) struct Path {
     gradient: Option<(Machine, u32, Vec<u32>)>,
     tangents: Option<(Machine, u32)>,
     second: Option<(Machine, u32, u32, u32)>,
+    /// By how many of the inputs adjoints are of.
+    over: Option<(u32, Over)>,
+}
+
+/// A path for many items.
+pub(super) struct Over {
+    pub machine: Machine,
+    /// The first adjoint of an input, and the seeds of the outputs.
+    pub adjoints: u32,
+    pub seeds: Vec<u32>,
+    pub outputs: Vec<u32>,
 }
 
 impl Path {
     pub fn new(found: &Traced) -> Path {
         let program = Program::of(&found.trace, &found.outputs);
         let values = Machine::new(&program);
-        Path { program, values, gradient: None, tangents: None, second: None }
+        Path { program, values, gradient: None, tangents: None, second: None, over: None }
     }
 
     pub fn outputs(&self) -> usize {
@@ -71,17 +111,17 @@ impl Path {
     }
 
     pub fn instructions(&self) -> usize {
-        self.values.code.instructions()
+        self.values.codes[0].instructions()
     }
 
     pub fn code_bytes(&mut self) -> usize {
-        self.gradient().0.code.bytes()
+        self.gradient().0.codes.iter().map(Code::bytes).sum()
     }
 
     /// The values and their reverse; the first adjoint of an input, and the seeds.
     fn gradient(&mut self) -> &mut (Machine, u32, Vec<u32>) {
         self.gradient.get_or_insert_with(|| {
-            let Reversed { program, inputs, seeds } = reversed(&self.program);
+            let Reversed { program, inputs, seeds } = reversed(&self.program, self.program.inputs);
             (Machine::new(&program), inputs, seeds)
         })
     }
@@ -97,10 +137,22 @@ impl Path {
     /// The gradient and its tangents: the first adjoint of an input, the seed, and how far tangents are.
     fn second_order(&mut self) -> &mut (Machine, u32, u32, u32) {
         self.second.get_or_insert_with(|| {
-            let Reversed { program, inputs, seeds } = reversed(&self.program);
+            let Reversed { program, inputs, seeds } = reversed(&self.program, self.program.inputs);
             let Tangents { program, offset } = with_tangents(&program);
             (Machine::new(&program), inputs, seeds[0], offset)
         })
+    }
+
+    /// The path for many items, with adjoints of the first inputs.
+    pub fn over(&mut self, active: u32) -> &Over {
+        let program = &self.program;
+        let is_other = self.over.as_ref().is_none_or(|(known, _)| *known != active);
+        if is_other {
+            let Reversed { program, inputs, seeds } = reversed(program, active);
+            let over = Over { machine: Machine::new(&program), adjoints: inputs, seeds, outputs: program.outputs };
+            self.over = Some((active, over));
+        }
+        &self.over.as_ref().expect("it was just made").1
     }
 
     pub fn values(&mut self, x: &[f64], y: &mut [f64]) -> Result<(), Left> {
@@ -196,8 +248,7 @@ impl Path {
                     *x = points[(first + lane.min(count - 1)) * n + input];
                 }
             }
-            let mut flipped = [false; LANES];
-            machine.run_points(&mut flipped);
+            let flipped = machine.run_points();
             values[first..first + count].copy_from_slice(&machine.lanes(output)[..count]);
             for input in 0..n {
                 let lanes = machine.lanes(*adjoints + input as u32);
@@ -223,8 +274,7 @@ fn by_unit_vectors(
         let count = LANES.min(seeds.len() - first);
         seeds.iter().for_each(|seed| machine.lanes(*seed).fill(0.0));
         (0..count).for_each(|lane| machine.lanes(seeds[first + lane])[lane] = 1.0);
-        let mut flipped = [false; LANES];
-        machine.run_points(&mut flipped);
+        let flipped = machine.run_points();
         if flipped.contains(&true) {
             return Err(Left);
         }

@@ -16,6 +16,8 @@ pub(super) struct Program {
     pub inputs: u32,
     /// The cells of what the function returns.
     pub outputs: Vec<u32>,
+    /// How many parts compute the values; the others, from there on, adjoints.
+    pub forward: Option<usize>,
 }
 
 impl Program {
@@ -45,8 +47,10 @@ impl Program {
         body.extend(more);
     }
 
-    pub fn code(&self) -> Code {
-        Code::new(self.cells as usize, self.items.clone(), Vec::new())
+    /// The code of values, and that of adjoints.
+    pub fn codes(&self) -> [Code; 2] {
+        let (forward, reverse) = self.items.split_at(self.forward.unwrap_or(self.items.len()));
+        [forward, reverse].map(|items| Code::new(self.cells as usize, items.to_vec(), Vec::new()))
     }
 
     /// The program of a trace.

@@ -12,10 +12,10 @@ pub(super) struct Reversed {
     pub seeds: Vec<u32>,
 }
 
-/// Which cells depend on the inputs by more than constants.
-fn active(program: &Program) -> Vec<bool> {
+/// Which cells depend on the first inputs by more than constants.
+fn active(program: &Program, inputs: u32) -> Vec<bool> {
     let mut active = vec![false; program.cells as usize];
-    active[..program.inputs as usize].fill(true);
+    active[..inputs as usize].fill(true);
     for item in &program.items {
         let (trips, body) = match item {
             Item::Straight(body) => (1, body),
@@ -45,10 +45,11 @@ fn cells(address: Address, trips: u32) -> impl Iterator<Item = usize> {
     (0..count).map(move |trip| (i64::from(address.base) + i64::from(address.stride) * trip) as usize)
 }
 
-/// The reverse of a program, behind it.
-pub(super) fn reversed(program: &Program) -> Reversed {
-    let (active, forward) = (active(program), program.items.clone());
+/// The reverse of a program, behind it, for its first inputs.
+pub(super) fn reversed(program: &Program, inputs: u32) -> Reversed {
+    let (active, forward) = (active(program, inputs), program.items.clone());
     let mut program = program.clone();
+    program.forward = Some(forward.len());
     let count = program.cells;
     let adjoints = program.take(count);
     // Seeds come in from outside, so that the adjoints of all cells can be made zero first.

@@ -16,6 +16,7 @@ pub(super) struct Tangents {
 pub(super) fn with_tangents(program: &Program) -> Tangents {
     let mut program = program.clone();
     let items = std::mem::take(&mut program.items);
+    program.forward = None;
     let count = program.cells;
     let offset = program.take(count);
     let tangent = |address: Address| Address { base: address.base + offset, ..address };
