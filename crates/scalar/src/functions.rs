@@ -34,6 +34,7 @@ macro_rules! functions_of_one {
             erf, "The error function.", |x| wengert_kernels::math::erf(x), |x, _y| (-(x * x)).exp() * T::lit(std::f64::consts::FRAC_2_SQRT_PI);
             erfc, "1 - erf(x), precise for large x.", |x| wengert_kernels::math::erfc(x), |x, _y| -(-(x * x)).exp() * T::lit(std::f64::consts::FRAC_2_SQRT_PI);
             ln_gamma, "The logarithm of the gamma function's size.", |x| wengert_kernels::math::lgamma(x), |x, _y| x.polygamma(0);
+            sigmoid, "1 / (1 + e^-x).", |x| wengert_kernels::math::sigmoid(x), |_x, y| y * (T::lit(1.0) - y);
             abs, "The size; its slope at 0 is 0.", |x| x.abs(), |x, _y| x.signum();
         }
     };

@@ -89,7 +89,7 @@ struct Everything;
 impl Function for Everything {
     fn call<T: Real>(&self, x: &[T]) -> T {
         let (a, b) = (x[0], x[1]);
-        let functions: [T; 26] = [
+        let functions: [T; 27] = [
             a.recip(),
             a.sqrt(),
             a.cbrt(),
@@ -116,6 +116,7 @@ impl Function for Everything {
             a.erfc(),
             a.ln_gamma(),
             (-a).abs(),
+            a.sigmoid(),
         ];
         let weighted =
             functions.iter().enumerate().fold(T::lit(0.0), |sum, (i, y)| sum + *y * T::lit(1.0 + i as f64 * 0.1));

@@ -9,7 +9,8 @@ use crate::run::{Input, ensure, ensure_some, repeated};
 use serde::ser::{Error, SerializeSeq, Serializer};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
-use wengert::scalar::{Dual, Real};
+use std::cell::RefCell;
+use wengert::scalar::{Dual, Items, Real, Replay, Symbol};
 
 pub static MODULE: Module = Module {
     name: "ba",
@@ -39,10 +40,25 @@ struct Fields {
 
 /// Observation i is of point i mod m by camera i mod n.
 struct Problem {
-    cameras: Vec<[f64; CAMERA]>,
-    points: Vec<[f64; POINT]>,
-    weights: Vec<f64>,
-    features: Vec<[f64; 2]>,
+    n: usize,
+    m: usize,
+    /// Cameras, points and weights, one after the other.
+    parameters: Vec<f64>,
+    features: Vec<f64>,
+    /// Where the camera, the point and the weight of each observation begin.
+    places: [Vec<u32>; 3],
+    errors: RefCell<Replay<fn(&[Symbol]) -> [Symbol; 2]>>,
+}
+
+impl Problem {
+    fn observations(&self) -> Items<'_> {
+        let [cameras, points, weights] = &self.places;
+        Items::of(&self.features, 2).gathering(cameras, CAMERA).gathering(points, POINT).gathering(weights, 1)
+    }
+
+    fn weights(&self) -> &[f64] {
+        &self.parameters[CAMERA * self.n + POINT * self.m..]
+    }
 }
 
 impl Input for Problem {
@@ -54,19 +70,33 @@ impl Input for Problem {
             ensure_some(name, size)?;
             ensure(size <= MOST, format!("{name} must be at most {MOST}"))?;
         }
-        Ok(Problem { cameras: vec![cam; n], points: vec![x; m], weights: vec![w; p], features: vec![feat; p] })
+        let (points, weights) = (CAMERA * n, CAMERA * n + POINT * m);
+        let places = |place: &dyn Fn(usize) -> usize| (0..p).map(|i| place(i) as u32).collect();
+        let recorded =
+            Replay::record(reprojection_error as fn(&[Symbol]) -> [Symbol; 2], &[&cam[..], &x, &[w], &feat].concat());
+        Ok(Problem {
+            n,
+            m,
+            parameters: [cam.repeat(n), x.repeat(m), vec![w; p]].concat(),
+            features: feat.repeat(p),
+            places: [places(&|i| CAMERA * (i % n)), places(&|i| points + POINT * (i % m)), places(&|i| weights + i)],
+            errors: RefCell::new(recorded),
+        })
     }
 }
 
-fn reprojection_error<T: Real>(camera: &[T; CAMERA], point: &[T; POINT], weight: T, feature: &[f64; 2]) -> [T; 2] {
-    let [r1, r2, r3, c1, c2, c3, focal, u0, v0, k1, k2] = *camera;
-    let from_centre = [point[0] - c1, point[1] - c2, point[2] - c3];
+/// The errors of an observation, from its camera, point, weight and feature.
+fn reprojection_error<T: Real>(observation: &[T]) -> [T; 2] {
+    let &[r1, r2, r3, c1, c2, c3, focal, u0, v0, k1, k2, x1, x2, x3, weight, u, v] = observation else {
+        unreachable!("an observation has 17 numbers")
+    };
+    let from_centre = [x1 - c1, x2 - c2, x3 - c3];
     let [x, y, depth] = rotate([r1, r2, r3], from_centre);
     let (x, y) = (x / depth, y / depth);
     let square = x * x + y * y;
     let distortion = T::lit(1.0) + square * (k1 + k2 * square);
     let seen = [focal * (x * distortion) + u0, focal * (y * distortion) + v0];
-    [weight * (seen[0] - T::lit(feature[0])), weight * (seen[1] - T::lit(feature[1]))]
+    [weight * (seen[0] - u), weight * (seen[1] - v)]
 }
 
 /// Turns a vector about an axis, by the axis' length (Rodrigues' formula).
@@ -95,16 +125,16 @@ fn weight_error<T: Real>(weight: T) -> T {
     T::lit(1.0) - weight * weight
 }
 
-/// The errors of all observations; the first of each kind is shown.
+/// The errors of all observations, two for each, and of all weights; the first of each kind is shown.
 struct Errors {
-    reprojections: Vec<[f64; 2]>,
+    reprojections: Vec<f64>,
     weights: Vec<f64>,
 }
 
 impl Serialize for Errors {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let shown = json!({
-            "reproj_error": {"elements": self.reprojections[0], "repeated": self.reprojections.len()},
+            "reproj_error": {"elements": self.reprojections[..2], "repeated": self.weights.len()},
             "w_err": {"element": self.weights[0], "repeated": self.weights.len()},
         });
         shown.serialize(serializer)
@@ -112,28 +142,9 @@ impl Serialize for Errors {
 }
 
 fn objective(problem: &Problem) -> Errors {
-    let Problem { cameras, points, weights, features } = problem;
-    let observations = weights.iter().zip(features).enumerate();
-    let error = |(i, (weight, feature)): (usize, (&f64, &[f64; 2]))| {
-        reprojection_error(&cameras[i % cameras.len()], &points[i % points.len()], *weight, feature)
-    };
-    Errors {
-        reprojections: observations.map(error).collect(),
-        weights: weights.iter().map(|weight| weight_error(*weight)).collect(),
-    }
-}
-
-/// The derivatives of an observation's two errors by what it depends on.
-fn observation_jacobian(
-    camera: &[f64; CAMERA],
-    point: &[f64; POINT],
-    weight: f64,
-    feature: &[f64; 2],
-) -> [[f64; INPUTS]; 2] {
-    let camera = std::array::from_fn(|i| Dual::<f64, INPUTS>::variable(camera[i], i));
-    let point = std::array::from_fn(|i| Dual::variable(point[i], CAMERA + i));
-    let weight = Dual::variable(weight, CAMERA + POINT);
-    reprojection_error(&camera, &point, weight, feature).map(|error| *error.tangents())
+    let mut reprojections = vec![0.0; problem.features.len()];
+    problem.errors.borrow_mut().map_over(&problem.parameters, &problem.observations(), &mut reprojections);
+    Errors { reprojections, weights: problem.weights().iter().map(|weight| weight_error(*weight)).collect() }
 }
 
 fn weight_slope(weight: f64) -> f64 {
@@ -146,7 +157,7 @@ struct Sparse {
     #[serde(serialize_with = "first_and_last")]
     rows: Vec<usize>,
     #[serde(serialize_with = "first_and_last")]
-    cols: Vec<usize>,
+    cols: Vec<u32>,
     #[serde(serialize_with = "first_and_last")]
     vals: Vec<f64>,
 }
@@ -165,29 +176,23 @@ fn first_and_last<T: Serialize, S: Serializer>(list: &[T], serializer: S) -> Res
 
 /// The errors of all observations by all cameras, points and weights; then the errors of the weights.
 fn jacobian(problem: &Problem) -> Sparse {
-    let Problem { cameras, points, weights, features } = problem;
-    let first_point = CAMERA * cameras.len();
-    let first_weight = first_point + POINT * points.len();
-    let entries = weights.len() * (2 * INPUTS + 1);
-    let mut rows = Vec::with_capacity(3 * weights.len() + 1);
-    let (mut cols, mut vals) = (Vec::with_capacity(entries), Vec::with_capacity(entries));
-    rows.push(0);
-    for (i, (weight, feature)) in weights.iter().zip(features).enumerate() {
-        let (camera, point) = (i % cameras.len(), i % points.len());
-        for row in observation_jacobian(&cameras[camera], &points[point], *weight, feature) {
-            cols.extend(CAMERA * camera..CAMERA * (camera + 1));
-            cols.extend(first_point + POINT * point..first_point + POINT * (point + 1));
-            cols.push(first_weight + i);
-            vals.extend(row);
-            rows.push(cols.len());
+    let observations = problem.observations();
+    let count = observations.len();
+    let (mut errors, mut vals) = (vec![0.0; 2 * count], vec![0.0; 2 * INPUTS * count]);
+    problem.errors.borrow_mut().jacobians_over(&problem.parameters, &observations, &mut errors, &mut vals);
+    vals.extend(problem.weights().iter().map(|weight| weight_slope(*weight)));
+    let mut cols = Vec::with_capacity(vals.len());
+    let [cameras, points, weights] = &problem.places;
+    for ((camera, point), weight) in cameras.iter().zip(points).zip(weights) {
+        for _ in 0..2 {
+            cols.extend(*camera..camera + CAMERA as u32);
+            cols.extend(*point..point + POINT as u32);
+            cols.push(*weight);
         }
     }
-    for (i, weight) in weights.iter().enumerate() {
-        cols.push(first_weight + i);
-        vals.push(weight_slope(*weight));
-        rows.push(cols.len());
-    }
-    Sparse { rows, cols, vals }
+    cols.extend(weights);
+    let ends = (0..=2 * count).map(|row| row * INPUTS).chain((1..=count).map(|row| 2 * count * INPUTS + row));
+    Sparse { rows: ends.collect(), cols, vals }
 }
 
 fn workloads() -> Vec<Workload> {

@@ -6,7 +6,8 @@ use crate::matrix::Matrix;
 use crate::run::{Input, ensure_some, repeated};
 use serde::Deserialize;
 use serde_json::json;
-use wengert::scalar::{Dual, Real, Var, recording};
+use std::cell::RefCell;
+use wengert::scalar::{Dual, Items, Real, Replay, Symbol};
 
 pub static MODULE: Module = Module {
     name: "kmeans",
@@ -26,6 +27,7 @@ struct Problem {
     size: (usize, usize),
     points: Vec<f64>,
     centroids: Vec<f64>,
+    moved: RefCell<Replay<fn(&[Symbol]) -> [Symbol; 2]>>,
 }
 
 impl Input for Problem {
@@ -41,13 +43,14 @@ impl Input for Problem {
             size,
             points: points.into_numbers("points", (n, d))?,
             centroids: centroids.into_numbers("centroids", size)?,
+            moved: RefCell::new(Replay::record(moved as fn(&[Symbol]) -> [Symbol; 2], &vec![0.5; 2 * d])),
         })
     }
 }
 
-fn square_distance<T: Real>(centroid: &[T], point: &[f64]) -> T {
+fn square_distance<T: Real>(centroid: &[T], point: &[T]) -> T {
     centroid.iter().zip(point).fold(T::lit(0.0), |sum, (c, p)| {
-        let difference = *c - T::lit(*p);
+        let difference = *c - *p;
         sum + difference * difference
     })
 }
@@ -59,35 +62,43 @@ fn nearest(centroids: &[f64], point: &[f64]) -> usize {
     distances.enumerate().fold(first, |best, next| if next.1 < best.1 { next } else { best }).0
 }
 
-/// Which centroid is nearest does not change with it: so that is found with plain numbers.
-fn objective<T: Real>(centroids: &[T], points: &[f64], dimensions: usize) -> T {
-    let places: Vec<f64> = centroids.iter().map(|c| c.to_f64()).collect();
-    points.chunks_exact(dimensions).fold(T::lit(0.0), |sum, point| {
-        let own = dimensions * nearest(&places, point);
+fn cost(problem: &Problem) -> f64 {
+    let Problem { size: (_, dimensions), points, centroids, .. } = problem;
+    points.chunks_exact(*dimensions).fold(0.0, |sum, point| {
+        let own = dimensions * nearest(centroids, point);
         sum + square_distance(&centroids[own..own + dimensions], point)
     })
 }
 
-fn cost(problem: &Problem) -> f64 {
-    objective(&problem.centroids, &problem.points, problem.size.1)
+/// The distance of a point from its centroid, and how that changes along ones.
+fn moved(inputs: &[Symbol]) -> [Symbol; 2] {
+    let (centroid, point) = inputs.split_at(inputs.len() / 2);
+    let centroid: Vec<Dual<Symbol, 1>> = centroid.iter().map(|c| Dual::new(*c, [Symbol::lit(1.0)])).collect();
+    let point: Vec<Dual<Symbol, 1>> = point.iter().map(|p| Dual::new(*p, [Symbol::lit(0.0)])).collect();
+    let distance = square_distance(&centroid, &point);
+    [distance.value(), distance.tangents()[0]]
+}
+
+/// The gradient, and the gradient of the tangent along ones: the sums of the Hessian's rows. Which centroid is nearest does not change
+/// with a small step, so that is found with plain numbers.
+fn slopes_and_curvatures(problem: &Problem) -> (Vec<f64>, Vec<f64>) {
+    let Problem { size: (_, d), points, centroids, moved } = problem;
+    let own: Vec<u32> = points.chunks_exact(*d).map(|point| (d * nearest(centroids, point)) as u32).collect();
+    let items = Items::of(points, *d).gathering(&own, *d);
+    let (mut values, mut rows) = (vec![0.0; 2 * own.len()], vec![0.0; 2 * points.len()]);
+    moved.borrow_mut().jacobians_over(centroids, &items, &mut values, &mut rows);
+    let (mut slopes, mut curvatures) = (vec![0.0; centroids.len()], vec![0.0; centroids.len()]);
+    for (own, rows) in own.iter().zip(rows.chunks_exact(2 * d)) {
+        let places = *own as usize..*own as usize + d;
+        slopes[places.clone()].iter_mut().zip(&rows[..*d]).for_each(|(sum, slope)| *sum += slope);
+        curvatures[places].iter_mut().zip(&rows[*d..]).for_each(|(sum, slope)| *sum += slope);
+    }
+    (slopes, curvatures)
 }
 
 fn direction(problem: &Problem) -> Matrix {
     let (slopes, curvatures) = slopes_and_curvatures(problem);
     Matrix::new(problem.size, slopes.iter().zip(&curvatures).map(|(slope, curvature)| slope / curvature).collect())
-}
-
-/// The gradient, and the gradient of the tangent along ones: the sums of the Hessian's rows.
-fn slopes_and_curvatures(problem: &Problem) -> (Vec<f64>, Vec<f64>) {
-    let (mut slopes, mut curvatures) = (vec![0.0; problem.centroids.len()], vec![0.0; problem.centroids.len()]);
-    recording(|tape| {
-        let inputs: Vec<Var> = problem.centroids.iter().map(|c| tape.input(*c)).collect();
-        let centroids: Vec<Dual<Var, 1>> = inputs.iter().map(|c| Dual::new(*c, [Var::lit(1.0)])).collect();
-        let cost = objective(&centroids, &problem.points, problem.size.1);
-        tape.pull(cost.value(), &inputs, &mut slopes);
-        tape.pull(cost.tangents()[0], &inputs, &mut curvatures);
-    });
-    (slopes, curvatures)
 }
 
 fn workloads() -> Vec<Workload> {

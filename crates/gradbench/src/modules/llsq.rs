@@ -2,12 +2,11 @@
 //! signs s_i.
 
 use super::{Module, Workload};
-use crate::gradients::{gradient_of_sum, parts};
 use crate::run::{Input, ensure, ensure_some, repeated};
 use serde::Deserialize;
 use serde_json::json;
-use std::ops::Range;
-use wengert::scalar::Real;
+use std::cell::RefCell;
+use wengert::scalar::{Items, Real, Replay, Symbol};
 
 pub static MODULE: Module = Module {
     name: "llsq",
@@ -17,44 +16,53 @@ pub static MODULE: Module = Module {
 };
 
 #[derive(Deserialize)]
-struct Problem {
+struct Fields {
     x: Vec<f64>,
     n: usize,
 }
 
-impl Input for Problem {
-    type Fields = Problem;
+struct Problem {
+    x: Vec<f64>,
+    n: usize,
+    term: RefCell<Replay<fn(&[Symbol]) -> Symbol>>,
+}
 
-    fn check(problem: Problem) -> Result<Problem, String> {
-        ensure_some("the length of x", problem.x.len())?;
-        ensure(problem.n >= 2, "n must be at least 2")?;
-        Ok(problem)
+impl Input for Problem {
+    type Fields = Fields;
+
+    fn check(Fields { x, n }: Fields) -> Result<Problem, String> {
+        ensure_some("the length of x", x.len())?;
+        ensure(n >= 2, "n must be at least 2")?;
+        let recorded = Replay::record(term as fn(&[Symbol]) -> Symbol, &[&x[..], &[0.5, 1.0]].concat());
+        Ok(Problem { x, n, term: RefCell::new(recorded) })
     }
 }
 
-/// The sum over some of `n` times.
-fn objective<T: Real>(x: &[T], n: usize, times: Range<usize>) -> T {
-    let mut sum = T::lit(0.0);
-    for i in times {
-        let t = -1.0 + 2.0 * i as f64 / (n - 1) as f64;
-        let mut residual = T::lit(Real::signum(t));
-        let mut power = 1.0;
-        for x in x {
-            residual = x.mul_add(T::lit(-power), residual);
-            power *= t;
-        }
-        sum += residual * residual;
+/// What one time adds; the inputs are the coefficients, the time and its sign.
+fn term<T: Real>(inputs: &[T]) -> T {
+    let (x, time) = inputs.split_at(inputs.len() - 2);
+    let (mut residual, mut power) = (time[1], T::lit(1.0));
+    for x in x {
+        residual -= *x * power;
+        power *= time[0];
     }
-    sum * T::lit(0.5)
+    residual * residual * T::lit(0.5)
+}
+
+/// The times and their signs.
+fn times(n: usize) -> Vec<f64> {
+    let time = |i: usize| -1.0 + 2.0 * i as f64 / (n - 1) as f64;
+    (0..n).flat_map(|i| [time(i), Real::signum(time(i))]).collect()
 }
 
 fn primal(problem: &Problem) -> f64 {
-    objective(&problem.x, problem.n, 0..problem.n)
+    problem.term.borrow_mut().sum_over(&problem.x, &Items::of(&times(problem.n), 2))
 }
 
 fn gradient(problem: &Problem) -> Vec<f64> {
-    let (x, n) = (&problem.x, problem.n);
-    gradient_of_sum(x, parts(n, x.len(), x.len()), |x, times| objective(x, n, times))
+    let mut slopes = vec![0.0; problem.x.len()];
+    problem.term.borrow_mut().sum_over_and_grad(&problem.x, &Items::of(&times(problem.n), 2), &mut slopes);
+    slopes
 }
 
 fn workloads() -> Vec<Workload> {

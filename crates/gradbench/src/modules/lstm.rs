@@ -53,21 +53,17 @@ impl Input for Problem {
     }
 }
 
-fn logistic<T: Real>(x: T) -> T {
-    (T::lit(1.0) + (-x).exp()).recip()
-}
-
 /// One step of a layer: its state is updated, and its input replaced by its output.
 fn advance<T: Real>(layer: &[T], state: &mut [T], x: &mut [T]) {
     let width = x.len();
     let (hidden, cell) = state.split_at_mut(width);
     for j in 0..width {
-        let gate = |number: usize, input: T| input * layer[number * width + j] + layer[(4 + number) * width + j];
-        let forget = logistic(gate(0, x[j]));
-        let ingate = logistic(gate(1, hidden[j]));
-        let outgate = logistic(gate(2, x[j]));
+        let gate = |number: usize, input: T| input.mul_add(layer[number * width + j], layer[(4 + number) * width + j]);
+        let forget = gate(0, x[j]).sigmoid();
+        let ingate = gate(1, hidden[j]).sigmoid();
+        let outgate = gate(2, x[j]).sigmoid();
         let change = gate(3, hidden[j]).tanh();
-        cell[j] = cell[j] * forget + ingate * change;
+        cell[j] = cell[j].mul_add(forget, ingate * change);
         hidden[j] = outgate * cell[j].tanh();
         x[j] = hidden[j];
     }
@@ -79,7 +75,7 @@ fn loss<T: Real>(problem: &Problem, parameters: &[T]) -> T {
     let (in_weight, rest) = extra.split_at(width);
     let (out_weight, out_bias) = rest.split_at(width);
     let mut state: Vec<T> = problem.state.iter().map(|number| T::lit(*number)).collect();
-    let mut x = vec![T::lit(0.0); width];
+    let (mut x, mut powers) = (vec![T::lit(0.0); width], vec![T::lit(0.0); width]);
     let mut total = T::lit(0.0);
     let rows = || problem.sequence.chunks_exact(width);
     for (row, next) in rows().zip(rows().skip(1)) {
@@ -87,9 +83,11 @@ fn loss<T: Real>(problem: &Problem, parameters: &[T]) -> T {
         for (layer, state) in layers.chunks_exact(8 * width).zip(state.chunks_exact_mut(2 * width)) {
             advance(layer, state, &mut x);
         }
-        (0..width).for_each(|j| x[j] = x[j] * out_weight[j] + out_bias[j]);
-        let normaliser = x.iter().fold(T::lit(2.0), |sum, y| sum + y.exp()).ln();
-        total = x.iter().zip(next).fold(total, |total, (y, next)| total + T::lit(*next) * (*y - normaliser));
+        (0..width).for_each(|j| x[j] = x[j].mul_add(out_weight[j], out_bias[j]));
+        (0..width).for_each(|j| powers[j] = x[j].exp());
+        let normaliser = (T::sum_of(&powers) + T::lit(2.0)).ln();
+        (0..width).for_each(|j| powers[j] = T::lit(next[j]));
+        total += T::dot(&powers, &x) - normaliser * T::lit(next.iter().sum());
     }
     -total / T::lit((problem.sequence.len() - width) as f64)
 }

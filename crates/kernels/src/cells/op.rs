@@ -64,6 +64,8 @@ pub enum Op {
     Polygamma(u32),
     /// A whole power.
     Powi(i32),
+    /// 1 / (1 + e^-a).
+    Sigmoid,
     /// The size.
     Abs,
     /// 1, -1, or 0 at 0.
@@ -202,6 +204,7 @@ impl Op {
             Op::LnGamma => math::lgamma(a),
             Op::Polygamma(n) => math::polygamma(n, a),
             Op::Powi(n) => math::powi(a, i64::from(n)),
+            Op::Sigmoid => math::sigmoid(a),
             Op::Abs => a.abs(),
             Op::Signum => signum(a),
             Op::Floor => a.floor(),
@@ -250,6 +253,7 @@ impl Op {
             Op::Erf => math::erf_slice(a, to),
             Op::Erfc => math::erfc_slice(a, to),
             Op::Powi(n) => math::powi_slice(a, i64::from(n), to),
+            Op::Sigmoid => math::sigmoid_slice(a, to),
             Op::Abs => loop1(a, to, f64::abs),
             Op::Signum => loop1(a, to, signum),
             Op::Floor => loop1(a, to, f64::floor),

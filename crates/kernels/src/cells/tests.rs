@@ -1,6 +1,6 @@
 use super::*;
 
-const OPS: [Op; 45] = [
+const OPS: [Op; 46] = [
     Op::Copy,
     Op::Neg,
     Op::Recip,
@@ -31,6 +31,7 @@ const OPS: [Op; 45] = [
     Op::Polygamma(1),
     Op::Powi(3),
     Op::Powi(-2),
+    Op::Sigmoid,
     Op::Abs,
     Op::Signum,
     Op::Floor,

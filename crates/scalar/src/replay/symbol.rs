@@ -383,6 +383,9 @@ macro_rules! op_of {
     (ln_gamma) => {
         Op::LnGamma
     };
+    (sigmoid) => {
+        Op::Sigmoid
+    };
     (abs) => {
         Op::Abs
     };
