@@ -6,9 +6,13 @@
 //! A [`Code`] is checked when it is made; so running it looks at nothing but its cells.
 
 mod check;
+#[cfg(feature = "native")]
+mod native;
 mod op;
 mod run;
 
+#[cfg(feature = "native")]
+pub use native::Native;
 pub use op::Op;
 
 /// Points that are computed at once.

@@ -11,23 +11,25 @@ impl Code {
     /// Runs it on one number for each cell, up to the first guard that goes the other way. Panics unless `cells` has all of them.
     pub fn run(&self, cells: &mut [f64]) -> Result<(), Flipped> {
         assert!(cells.len() >= self.cells, "{} of {} cells", cells.len(), self.cells);
-        for (number, item) in self.items.iter().enumerate() {
-            let flipped = |(instruction, trip)| Flipped { item: number, instruction, trip };
-            // SAFETY: all addresses were checked.
-            unsafe {
-                match item {
-                    Item::Zero { start, cells: count } => cells[*start as usize..][..*count as usize].fill(0.0),
-                    Item::Straight(body) => straight(body, cells).map_err(|number| flipped((number, 0)))?,
-                    Item::Loop { trips: count, order: Order::Lanes, body } => {
-                        for first in (0..*count as usize).step_by(TILE) {
-                            let count = TILE.min(*count as usize - first);
-                            tile(body, first, count, cells, &self.tables).map_err(flipped)?;
-                        }
+        (0..self.items.len()).try_for_each(|number| self.run_item(number, cells))
+    }
+
+    /// Runs a part of it; `cells` has all of them.
+    pub(super) fn run_item(&self, number: usize, cells: &mut [f64]) -> Result<(), Flipped> {
+        let flipped = |(instruction, trip)| Flipped { item: number, instruction, trip };
+        // SAFETY: all addresses were checked.
+        unsafe {
+            match &self.items[number] {
+                Item::Zero { start, cells: count } => cells[*start as usize..][..*count as usize].fill(0.0),
+                Item::Straight(body) => straight(body, cells).map_err(|number| flipped((number, 0)))?,
+                Item::Loop { trips: count, order: Order::Lanes, body } => {
+                    for first in (0..*count as usize).step_by(TILE) {
+                        let count = TILE.min(*count as usize - first);
+                        tile(body, first, count, cells, &self.tables).map_err(flipped)?;
                     }
-                    Item::Loop { trips: count, order, body } => {
-                        trips(body, *count as usize, *order == Order::Backward, cells, &self.tables)
-                            .map_err(flipped)?;
-                    }
+                }
+                Item::Loop { trips: count, order, body } => {
+                    trips(body, *count as usize, *order == Order::Backward, cells, &self.tables).map_err(flipped)?;
                 }
             }
         }

@@ -70,6 +70,19 @@ fn same(a: &[f64], b: &[f64]) -> bool {
     a.iter().zip(b).all(|(a, b)| a.to_bits() == b.to_bits() || (a.is_nan() && b.is_nan()))
 }
 
+/// Runs a program by all means that there are, which agree; what they find.
+fn run(code: &Code, cells: &mut Vec<f64>) -> Result<(), Flipped> {
+    #[cfg(feature = "native")]
+    let mut native = cells.clone();
+    let found = code.run(cells);
+    #[cfg(feature = "native")]
+    {
+        assert_eq!(Native::new(code).expect("this machine is known").run(code, &mut native), found);
+        assert!(same(&native, cells));
+    }
+    found
+}
+
 /// Trips one by one and in lanes, and points, give the same bits, whatever is read: every cell, one, every second, backward.
 #[test]
 fn numbers_trips_and_points_give_the_same_bits() {
@@ -83,7 +96,7 @@ fn numbers_trips_and_points_give_the_same_bits() {
             let results = [Order::Lanes, Order::Forward, Order::Backward].map(|order| {
                 let mut cells = [numbers(600), vec![0.5; 600]].concat();
                 let body = body.clone();
-                Code::new(1200, vec![Item::Loop { trips, order, body }], vec![]).run(&mut cells).unwrap();
+                run(&Code::new(1200, vec![Item::Loop { trips, order, body }], vec![]), &mut cells).unwrap();
                 cells
             });
             assert!(same(&results[0], &results[1]) && same(&results[0], &results[2]), "{op:?} {a:?} {b:?}");
@@ -103,8 +116,7 @@ fn sums_over_trips_are_sums() {
     for trips in [1, 7, 8, 255, 256, 257, 1000] {
         let body = vec![add(Op::Times, Address::cell(0), strided(1, 1), strided(1, 1))];
         let mut cells: Vec<f64> = (0..=trips).map(f64::from).collect();
-        Code::new(trips as usize + 1, vec![Item::Loop { trips, order: Order::Lanes, body }], vec![])
-            .run(&mut cells)
+        run(&Code::new(trips as usize + 1, vec![Item::Loop { trips, order: Order::Lanes, body }], vec![]), &mut cells)
             .unwrap();
         let n = f64::from(trips);
         assert_eq!(cells[0], n * (n + 1.0) * (2.0 * n + 1.0) / 6.0);
@@ -116,14 +128,12 @@ fn a_recurrence_waits_for_its_trips_forward_and_backward() {
     // 1, 1, then the sum of the two before.
     let forward = vec![set(Op::Add, strided(2, 1), strided(1, 1), strided(0, 1))];
     let mut cells = vec![1.0; 12];
-    Code::new(12, vec![Item::Loop { trips: 10, order: Order::Forward, body: forward }], vec![])
-        .run(&mut cells)
+    run(&Code::new(12, vec![Item::Loop { trips: 10, order: Order::Forward, body: forward }], vec![]), &mut cells)
         .unwrap();
     assert_eq!(cells[11], 144.0);
     let backward = vec![set(Op::Add, strided(0, 1), strided(1, 1), strided(2, 1))];
     let mut cells = vec![1.0; 12];
-    Code::new(12, vec![Item::Loop { trips: 10, order: Order::Backward, body: backward }], vec![])
-        .run(&mut cells)
+    run(&Code::new(12, vec![Item::Loop { trips: 10, order: Order::Backward, body: backward }], vec![]), &mut cells)
         .unwrap();
     assert_eq!(cells[0], 144.0);
 }
@@ -137,7 +147,7 @@ fn tables_lead_to_cells_and_what_goes_to_one_adds_up() {
     for order in [Order::Lanes, Order::Forward] {
         let code = Code::new(12, vec![Item::Loop { trips: 4, order, body: body.clone() }], vec![vec![3, 0, 3, 1]]);
         let mut cells = [vec![10.0, 20.0, 30.0, 40.0], vec![0.0; 8]].concat();
-        code.run(&mut cells).unwrap();
+        run(&code, &mut cells).unwrap();
         assert_eq!(cells[4..], [40.0, 10.0, 40.0, 20.0, 10.0, 20.0, 0.0, 80.0]);
         let mut points: Vec<f64> = [10.0, 20.0, 30.0, 40.0].iter().flat_map(|x| [*x; LANES]).collect();
         points.resize(12 * LANES, 0.0);
@@ -157,9 +167,9 @@ fn guards_stop_where_they_first_go_the_other_way() {
     let body = vec![guard(Relation::Less, true), guard(Relation::Equal, false)];
     for order in [Order::Lanes, Order::Forward] {
         let code = Code::new(5, vec![Item::Loop { trips: 4, order, body: body.clone() }], vec![]);
-        assert_eq!(code.run(&mut [1.0, 2.0, 3.0, 4.0, 5.0]), Ok(()));
-        assert_eq!(code.run(&mut [1.0, 2.0, 9.0, 9.0, 5.0]), Err(Flipped { item: 0, instruction: 0, trip: 2 }));
-        assert!(code.run(&mut [1.0, f64::NAN, 3.0, 4.0, 5.0]).is_err());
+        assert_eq!(run(&code, &mut vec![1.0, 2.0, 3.0, 4.0, 5.0]), Ok(()));
+        assert_eq!(run(&code, &mut vec![1.0, 2.0, 9.0, 9.0, 5.0]), Err(Flipped { item: 0, instruction: 0, trip: 2 }));
+        assert!(run(&code, &mut vec![1.0, f64::NAN, 3.0, 4.0, 5.0]).is_err());
         let mut cells: Vec<f64> = [1.0, 2.0, 3.0, 4.0, 5.0].iter().flat_map(|x| [*x; LANES]).collect();
         cells[2 * LANES + 5] = 7.0;
         let mut flipped = [false; LANES];
@@ -190,4 +200,26 @@ fn programs_that_leave_their_cells_are_refused() {
     assert!(refused(lanes(2, gather), vec![vec![5]]));
     assert!(refused(lanes(2, gather), vec![vec![5, 10]]));
     assert!(refused(lanes(2, gather), vec![vec![5, 7]]));
+}
+
+#[test]
+fn long_rows_of_instructions_and_guards_among_them() {
+    // x_(i+1) = x_i op x_(i-1), with a guard after every ninth.
+    let cell = Address::cell;
+    let mut body = Vec::new();
+    for i in 2..5000u32 {
+        let op = [Op::Add, Op::Times, Op::Sin, Op::Sub, Op::Max, Op::Powi(2), Op::Inside][i as usize % 7];
+        body.push(set(op, cell(i), cell(i - 1), cell(i - 2)));
+        if i % 9 == 0 {
+            let kind = Kind::Guard([Relation::Less, Relation::AtMost, Relation::Floor][i as usize % 3], i % 2 == 0);
+            body.push(Instruction { kind, to: cell(0), a: cell(i), b: cell(i - 3) });
+            body.push(add(Op::Neg, cell(i), cell(i - 1), cell(i - 1)));
+        }
+    }
+    for guards in [false, true] {
+        let some = body.iter().filter(|one| guards || !matches!(one.kind, Kind::Guard(..))).copied().collect();
+        let code = Code::new(5000, vec![Item::Straight(some)], vec![]);
+        let mut cells: Vec<f64> = (0..5000).map(|i| 0.3 + 0.1 * f64::from(i % 2)).collect();
+        assert_eq!(run(&code, &mut cells).is_err(), guards);
+    }
 }

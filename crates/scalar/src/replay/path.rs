@@ -13,10 +13,22 @@ pub(super) struct Left;
 pub(super) struct Machine {
     /// Values, and then adjoints.
     codes: [Code; 2],
+    /// Their machine code, made when they run for the second time; nothing where it cannot be.
+    #[cfg(feature = "native")]
+    native: Native,
     cells: Vec<f64>,
     /// The same for many points at a time.
     points: Points,
     constants: Vec<(u32, f64)>,
+}
+
+/// The machine code of a program that runs often.
+#[cfg(feature = "native")]
+enum Native {
+    Unused,
+    Used,
+    Made([wengert_kernels::cells::Native; 2]),
+    Never,
 }
 
 /// Cells that hold a number for each of many points.
@@ -35,11 +47,44 @@ impl Machine {
         let codes = program.codes();
         let mut cells = vec![0.0; codes[0].cells()];
         program.constants.iter().for_each(|(cell, value)| cells[*cell as usize] = *value);
-        Machine { codes, cells, points: Points::default(), constants: program.constants.clone() }
+        Machine {
+            codes,
+            #[cfg(feature = "native")]
+            native: Native::Unused,
+            cells,
+            points: Points::default(),
+            constants: program.constants.clone(),
+        }
     }
 
+    #[cfg(not(feature = "native"))]
     fn run(&mut self) -> Result<(), Left> {
         self.codes.iter().try_for_each(|code| code.run(&mut self.cells)).map_err(|_| Left)
+    }
+
+    #[cfg(feature = "native")]
+    fn run(&mut self) -> Result<(), Left> {
+        let made = match &mut self.native {
+            Native::Never => None,
+            Native::Unused => {
+                self.native = Native::Used;
+                None
+            }
+            Native::Used => {
+                let made = self.codes.each_ref().map(wengert_kernels::cells::Native::new);
+                self.native = match made {
+                    [Some(values), Some(adjoints)] => Native::Made([values, adjoints]),
+                    _ => Native::Never,
+                };
+                None
+            }
+            Native::Made(made) => Some(made),
+        };
+        let run = |number: usize| match &made {
+            Some(made) => made[number].run(&self.codes[number], &mut self.cells),
+            None => self.codes[number].run(&mut self.cells),
+        };
+        [0, 1].into_iter().try_for_each(run).map_err(|_| Left)
     }
 
     /// Cells for points, where constants are known.
