@@ -40,11 +40,26 @@ macro_rules! trait_with {
             + DivAssign
             + Sum
         {
+            /// How many derivatives it is a carrier of: one for a [`Var`](crate::Var), one more than its parts for a
+            /// [`Dual`](crate::Dual), those of a replay for a [`Symbol`](crate::Symbol).
+            const ORDER: usize = 0;
+
             /// A constant.
             fn lit(x: f64) -> Self;
 
             /// The value.
             fn to_f64(self) -> f64;
+
+            /// The value, if a recording holds whatever it is: nothing for a [`Symbol`](crate::Symbol) that is no constant, where
+            /// [`to_f64`](Real::to_f64) would be a guard.
+            fn plain(self) -> Option<f64> {
+                Some(self.to_f64())
+            }
+
+            /// Whether it depends on nothing that is differentiated by.
+            fn is_constant(self) -> bool {
+                true
+            }
 
             $(
                 #[doc = $doc]
