@@ -30,7 +30,7 @@ pub use implicit::{
     try_fixed_point, try_linear_solve, try_odeint, try_root,
 };
 pub use location::Line;
-pub use sparse::{Colouring, Pattern, SparseHessian, SparseJacobian, hessian_pattern, jacobian_pattern};
+pub use sparse::{Colouring, Compression, Pattern, SparseHessian, SparseJacobian, hessian_pattern, jacobian_pattern};
 pub use tensor::{
     AnyAxis, Arange, DType, Ellipsis, Nested, NewAxis, Scalar, Select, Selection, Shape, SliceMut, Steps, Tensor,
 };

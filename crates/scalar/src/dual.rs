@@ -171,6 +171,8 @@ impl<T: Real, const N: usize> Sum for Dual<T, N> {
 macro_rules! duals {
     ($($name:ident, $doc:literal, |$v:ident| $value:expr, |$x:ident, $y:ident| $slope:expr;)*) => {
         impl<T: Real, const N: usize> Real for Dual<T, N> {
+            const ORDER: usize = T::ORDER + 1;
+
             #[inline(always)]
             fn lit(x: f64) -> Dual<T, N> {
                 Dual::from(T::lit(x))
@@ -179,6 +181,15 @@ macro_rules! duals {
             #[inline(always)]
             fn to_f64(self) -> f64 {
                 self.value.to_f64()
+            }
+
+            fn plain(self) -> Option<f64> {
+                self.value.plain()
+            }
+
+            fn is_constant(self) -> bool {
+                let is_zero = |tangent: &T| tangent.is_constant() && tangent.to_f64() == 0.0;
+                self.value.is_constant() && self.tangents.iter().all(is_zero)
             }
 
             $(

@@ -67,10 +67,15 @@ mod functions;
 mod gradient;
 mod real;
 mod replay;
+mod solve;
 mod var;
 
 pub use dual::Dual;
 pub use gradient::{Tape, gradient, gradient_of, jacobian, recording};
 pub use real::Real;
-pub use replay::{Items, Replay, Returned, Symbol};
+pub use replay::{Items, Replay, Returned, SparseHessian, SparseJacobian, Symbol};
+pub use solve::{
+    Equation, Equations, fixed_point, integrate, linear_solve, root, root_in, try_fixed_point, try_integrate,
+    try_linear_solve, try_root, try_root_in,
+};
 pub use var::Var;

@@ -40,11 +40,41 @@ macro_rules! trait_with {
             + DivAssign
             + Sum
         {
+            /// How often it is differentiated: once for a [`Var`](crate::Var), once more than its parts for a
+            /// [`Dual`](crate::Dual), as often as a replay can be for a [`Symbol`](crate::Symbol).
+            ///
+            /// ```
+            /// use wengert_scalar::{Dual, Real, Var};
+            /// assert_eq!((f64::ORDER, Dual::<Var, 3>::ORDER), (0, 2));
+            /// ```
+            const ORDER: usize = 0;
+
             /// A constant.
             fn lit(x: f64) -> Self;
 
             /// The value.
             fn to_f64(self) -> f64;
+
+            /// The value, if looking at it is no guard of a recording: nothing for a [`Symbol`](crate::Symbol) that is no constant.
+            ///
+            /// ```
+            /// use wengert_scalar::{Real, Replay};
+            /// let mut f = Replay::record(|x| if x[0].plain().is_none() { x[0] } else { x[0] * 0.0 }, &[1.0]);
+            /// assert_eq!((f.value(&[2.0]), f.recordings(), 3.0.plain()), (2.0, 1, Some(3.0)));
+            /// ```
+            fn plain(self) -> Option<f64> {
+                Some(self.to_f64())
+            }
+
+            /// Whether it depends on nothing that is differentiated by.
+            ///
+            /// ```
+            /// use wengert_scalar::{Dual, Real};
+            /// assert!(Dual::<f64, 1>::lit(2.0).is_constant() && !Dual::<f64, 1>::variable(2.0, 0).is_constant());
+            /// ```
+            fn is_constant(self) -> bool {
+                true
+            }
 
             $(
                 #[doc = $doc]

@@ -213,6 +213,8 @@ impl Sum for Var {
 macro_rules! variables {
     ($($name:ident, $doc:literal, |$v:ident| $value:expr, |$x:ident, $y:ident| $slope:expr;)*) => {
         impl Real for Var {
+            const ORDER: usize = 1;
+
             #[inline(always)]
             fn lit(x: f64) -> Var {
                 Var::from(x)
@@ -221,6 +223,10 @@ macro_rules! variables {
             #[inline(always)]
             fn to_f64(self) -> f64 {
                 self.value
+            }
+
+            fn is_constant(self) -> bool {
+                !self.is_active()
             }
 
             $(

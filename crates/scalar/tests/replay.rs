@@ -152,6 +152,28 @@ fn loops_whose_trips_wait_for_each_other() {
     assert!(replay.instructions() < 30, "{}", replay.instructions());
 }
 
+/// Only some trips depend on the inputs: a loop that begins with a constant, and a row of numbers that move up.
+struct LateInputs;
+impl Function for LateInputs {
+    fn call<T: Real>(&self, x: &[T]) -> T {
+        let mut y = x[0].floor();
+        let mut row = [x[0].floor(); 10];
+        for x in &x[1..] {
+            y = y.sin() * *x + T::lit(0.5);
+            row.rotate_right(1);
+            row[0] = row[9] * T::lit(0.5) + *x;
+        }
+        y + row[9]
+    }
+}
+
+#[test]
+fn slopes_begin_where_inputs_come_in() {
+    for n in [2, 30, 100] {
+        check(LateInputs, &points(n, 2));
+    }
+}
+
 /// A loop that reads what another loop computed, by pairs and from behind, and a sum that is used on the way.
 struct Chained;
 impl Function for Chained {

@@ -13,15 +13,15 @@
 
 pub use wengert_derive::Tree;
 pub use wengert_engine::{
-    AnyAxis, Arange, Attention, Axes, Bag, Colouring, Compiled, CompiledStep, Conv, Covariance, CrossEntropy, DType,
-    Debugger, Ellipsis, EmbeddingBag, Error, ErrorKind, GradCheck, GradFault, GradMismatch, GradReport, GradRow,
-    GridSample, Interpolate, InterpolateMode, Interpolation, Jacobian, Key, Line, LinearMap, Loaded, MatrixNorm,
-    Nested, NewAxis, Norm, Operand, Outside, PadMode, Padding, Pattern, PlanSummary, Pool, Pullback, Reduction, Run,
-    RunStep, Scalar, ScatterReduce, Select, Selection, Shape, SignatureSummary, Sizes, SliceMut, SparseHessian,
-    SparseJacobian, Statistics, Steps, Tensor, Tree, TreePath, Triangle, Unique, autograd, catch, checkpoint,
-    checkpoint_chain, compile, compile_step, custom_jvp, custom_vjp, gauss_newton_product, grad, grad_with_aux,
-    grad_wrt, gradcheck, hessian, hessian_pattern, hvp, jacfwd, jacobian, jacobian_pattern, jacrev, jet, jvp,
-    laplacian, linearize, log_compilations, memory, primitive, program, set_threads, stop_gradient, threads, tree,
+    AnyAxis, Arange, Attention, Axes, Bag, Colouring, Compiled, CompiledStep, Compression, Conv, Covariance,
+    CrossEntropy, DType, Debugger, Ellipsis, EmbeddingBag, Error, ErrorKind, GradCheck, GradFault, GradMismatch,
+    GradReport, GradRow, GridSample, Interpolate, InterpolateMode, Interpolation, Jacobian, Key, Line, LinearMap,
+    Loaded, MatrixNorm, Nested, NewAxis, Norm, Operand, Outside, PadMode, Padding, Pattern, PlanSummary, Pool,
+    Pullback, Reduction, Run, RunStep, Scalar, ScatterReduce, Select, Selection, Shape, SignatureSummary, Sizes,
+    SliceMut, SparseHessian, SparseJacobian, Statistics, Steps, Tensor, Tree, TreePath, Triangle, Unique, autograd,
+    catch, checkpoint, checkpoint_chain, compile, compile_step, custom_jvp, custom_vjp, gauss_newton_product, grad,
+    grad_with_aux, grad_wrt, gradcheck, hessian, hessian_pattern, hvp, jacfwd, jacobian, jacobian_pattern, jacrev, jet,
+    jvp, laplacian, linearize, log_compilations, memory, primitive, program, set_threads, stop_gradient, threads, tree,
     value_and_grad, value_and_grad_with_aux, value_and_grad_wrt, vhp, vjp, vmap, vmap_with,
 };
 

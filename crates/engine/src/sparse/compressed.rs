@@ -1,6 +1,6 @@
 //! Compressed evaluation: one seed for each colour, all in one batched pass, and the entries picked from the results.
 
-use super::Colouring;
+use super::{Colouring, Compression};
 use crate::primitive::Spec;
 use crate::{DType, Error, ErrorKind, Shape, Tensor, Tree, TreePath};
 
@@ -102,8 +102,9 @@ pub(super) struct Compressed {
 }
 
 impl Compressed {
-    /// `places` gives for each entry the colour of its seed and its place in the result.
-    pub fn new(seeded: Side, colouring: Colouring, length: usize, places: &[(u32, usize)]) -> Compressed {
+    /// Results have this length.
+    pub fn new(seeded: Side, compression: &Compression, length: usize) -> Compressed {
+        let (colouring, places) = (compression.colouring().clone(), compression.places());
         let batch = (BATCH / seeded.length.max(length).max(1)).max(1).min(colouring.count().max(1));
         let mut passes = Vec::new();
         let mut order = vec![0i64; places.len()];

@@ -61,26 +61,11 @@ impl<X: Tree, F: Fn(&X) -> Tensor> SparseHessian<X, F> {
         let line = location::resolve(Location::caller());
         let _scope = location::scope(line);
         let pattern = find_symmetric(NAME, &f, x, line);
-        let colouring = pattern.colour_star();
-        let colours = colouring.colours();
-        // An entry whose colour no other entry of its row has can be read off there; else its mirror image can.
-        let (mut crowd, mut lower, mut places) = (vec![0u32; colouring.count()], Vec::new(), Vec::new());
-        for row in 0..pattern.rows() {
-            let columns = || pattern.row(row).iter().map(|&column| column as usize);
-            columns().for_each(|column| crowd[colours[column] as usize] += 1);
-            for column in columns().take_while(|&column| column <= row) {
-                lower.push((row, column));
-                places.push(match crowd[colours[column] as usize] {
-                    1 => (colours[column], row),
-                    _ => (colours[row], column),
-                });
-            }
-            columns().for_each(|column| crowd[colours[column] as usize] = 0);
-        }
         let inputs = Side::input(x);
-        let plan = Compressed::new(inputs.clone(), colouring, inputs.length, &places);
+        let plan = Compressed::new(inputs.clone(), &pattern.compress_symmetric(), inputs.length);
         let like = x.map_leaves(|leaf| Tensor::constant(0.0, &leaf.spec()));
-        SparseHessian { function: f, like, pattern, triplets: lower.into_iter().unzip(), plan, inputs }
+        let triplets = pattern.lower().unzip();
+        SparseHessian { function: f, like, pattern, triplets, plan, inputs }
     }
 
     /// Where the Hessian may have entries: both triangles.

@@ -98,36 +98,10 @@ impl<X: Tree, Y: Tree, F: Fn(&X) -> Y> SparseJacobian<X, Y, F> {
         let _scope = location::scope(line);
         let (pattern, outputs) = find(NAME, &f, x, Side::output, line);
         let inputs = Side::input(x);
-        let transposed = pattern.transpose();
-        // No colouring can go below the fullest row, or the fullest column: often that decides.
-        let (forward_least, reverse_least) = (pattern.fullest_row(), transposed.fullest_row());
-        let columns = (forward_least <= reverse_least).then(|| pattern.colour_columns());
-        let rows = match &columns {
-            Some(columns) if columns.count() <= reverse_least => None,
-            _ => Some(pattern.colour_rows()),
-        };
-        let columns = match (columns, &rows) {
-            (None, Some(rows)) if rows.count() > forward_least => Some(pattern.colour_columns()),
-            (columns, _) => columns,
-        };
-        let forward = match (&columns, &rows) {
-            (Some(columns), Some(rows)) => columns.count() <= rows.count(),
-            (columns, _) => columns.is_some(),
-        };
-        let plan = match forward {
-            true => {
-                let colouring = columns.expect("columns were coloured");
-                let colour = |column: usize| colouring.colours()[column];
-                let places: Vec<_> = pattern.iter().map(|(row, column)| (colour(column), row)).collect();
-                Compressed::new(inputs.clone(), colouring, outputs.length, &places)
-            }
-            false => {
-                let colouring = rows.expect("rows were coloured");
-                let colour = |row: usize| colouring.colours()[row];
-                let places: Vec<_> = pattern.iter().map(|(row, column)| (colour(row), column)).collect();
-                Compressed::new(outputs.clone(), colouring, inputs.length, &places)
-            }
-        };
+        let compression = pattern.compress();
+        let forward = compression.is_forward();
+        let (seeded, length) = if forward { (&inputs, outputs.length) } else { (&outputs, inputs.length) };
+        let plan = Compressed::new(seeded.clone(), &compression, length);
         let like = x.map_leaves(|leaf| Tensor::constant(0.0, &leaf.spec()));
         let triplets = pattern.triplets();
         SparseJacobian { function: f, like, pattern, triplets, plan, forward, inputs, outputs, output: PhantomData }

@@ -130,7 +130,7 @@ fn min(a: f64, b: f64) -> f64 {
 
 #[inline(always)]
 fn share(a: f64, b: f64) -> f64 {
-    f64::from(u8::from(a > b)) + if a > b || a < b { 0.0 } else { 0.5 }
+    0.5 + 0.5 * (f64::from(u8::from(a > b)) - f64::from(u8::from(a < b)))
 }
 
 #[inline(always)]

@@ -6,15 +6,17 @@ mod program;
 mod reverse;
 mod roll;
 mod slopes;
+mod sparse;
 mod symbol;
 mod tangent;
 mod trace;
 
 pub use over::Items;
+pub use sparse::{SparseHessian, SparseJacobian};
 pub use symbol::Symbol;
 
 use path::{Left, Path};
-use symbol::traced;
+use symbol::{Traced, traced};
 use wengert_engine::{Error, ErrorKind};
 
 /// What a recorded function returns: a number, or several.
@@ -312,6 +314,35 @@ impl<Y: Returned, F: Fn(&[Symbol]) -> Y> Replay<F> {
                     .raise()
             }
         }
+    }
+
+    /// As [`on_path`](Replay::on_path), where a new path must return as many numbers as others, and satisfy `judge`; it is
+    /// forgotten if it does not.
+    #[track_caller]
+    fn on_judged_path(
+        &mut self,
+        x: &[f64],
+        mut f: impl FnMut(&mut Path) -> Result<(), Left>,
+        judge: impl FnOnce(&Traced) -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let (recordings, outputs) = (self.recordings, self.outputs());
+        self.on_path(x, |path| if path.outputs() == outputs { f(path) } else { Ok(()) });
+        if self.recordings == recordings {
+            return Ok(());
+        }
+        let found = traced(x, &self.function, Y::numbers);
+        let judged = match found.outputs.len() == outputs {
+            true => judge(&found),
+            false => {
+                let message =
+                    format!("on this path {} numbers are returned, and {outputs} on others", found.outputs.len());
+                Err(Error::new(ErrorKind::Retraced, "replay", message))
+            }
+        };
+        if judged.is_err() {
+            self.paths.remove(0);
+        }
+        judged
     }
 
     #[track_caller]

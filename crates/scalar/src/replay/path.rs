@@ -16,7 +16,7 @@ pub(super) struct Machine {
     /// Their machine code, made when they run for the second time; nothing where it cannot be.
     #[cfg(feature = "native")]
     native: Native,
-    cells: Vec<f64>,
+    pub cells: Vec<f64>,
     /// The same for many points at a time.
     points: Points,
     constants: Vec<(u32, f64)>,
@@ -58,12 +58,12 @@ impl Machine {
     }
 
     #[cfg(not(feature = "native"))]
-    fn run(&mut self) -> Result<(), Left> {
+    pub fn run(&mut self) -> Result<(), Left> {
         self.codes.iter().try_for_each(|code| code.run(&mut self.cells)).map_err(|_| Left)
     }
 
     #[cfg(feature = "native")]
-    fn run(&mut self) -> Result<(), Left> {
+    pub fn run(&mut self) -> Result<(), Left> {
         let made = match &mut self.native {
             Native::Never => None,
             Native::Unused => {
@@ -94,13 +94,13 @@ impl Machine {
         points
     }
 
-    fn prepare(&mut self) {
+    pub fn prepare(&mut self) {
         if self.points.0.is_empty() {
             self.points = self.new_points();
         }
     }
 
-    fn lanes(&mut self, cell: u32) -> &mut [f64] {
+    pub fn lanes(&mut self, cell: u32) -> &mut [f64] {
         self.points.lanes(cell)
     }
 
@@ -116,7 +116,7 @@ impl Machine {
         self.codes[1].run_points(&mut points.0, &mut [false; LANES]);
     }
 
-    fn run_points(&mut self) -> [bool; LANES] {
+    pub fn run_points(&mut self) -> [bool; LANES] {
         let mut points = std::mem::take(&mut self.points);
         let flipped = self.forward(&mut points);
         self.backward(&mut points);
@@ -155,6 +155,11 @@ impl Path {
         self.program.outputs.len()
     }
 
+    /// The cells of what the function returns.
+    pub fn output_cells(&self) -> &[u32] {
+        &self.program.outputs
+    }
+
     pub fn instructions(&self) -> usize {
         self.values.codes[0].instructions()
     }
@@ -164,7 +169,7 @@ impl Path {
     }
 
     /// The values and their reverse; the first adjoint of an input, and the seeds.
-    fn gradient(&mut self) -> &mut (Machine, u32, Vec<u32>) {
+    pub fn gradient(&mut self) -> &mut (Machine, u32, Vec<u32>) {
         self.gradient.get_or_insert_with(|| {
             let Reversed { program, inputs, seeds } = reversed(&self.program, self.program.inputs);
             (Machine::new(&program), inputs, seeds)
@@ -172,7 +177,7 @@ impl Path {
     }
 
     /// The values and their tangents, which are so many cells further.
-    fn tangents(&mut self) -> &mut (Machine, u32) {
+    pub fn tangents(&mut self) -> &mut (Machine, u32) {
         self.tangents.get_or_insert_with(|| {
             let Tangents { program, offset } = with_tangents(&self.program);
             (Machine::new(&program), offset)
@@ -180,7 +185,7 @@ impl Path {
     }
 
     /// The gradient and its tangents: the first adjoint of an input, the seed, and how far tangents are.
-    fn second_order(&mut self) -> &mut (Machine, u32, u32, u32) {
+    pub fn second_order(&mut self) -> &mut (Machine, u32, u32, u32) {
         self.second.get_or_insert_with(|| {
             let Reversed { program, inputs, seeds } = reversed(&self.program, self.program.inputs);
             let Tangents { program, offset } = with_tangents(&program);

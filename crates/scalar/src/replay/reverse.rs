@@ -22,16 +22,14 @@ fn active(program: &Program, inputs: u32) -> Vec<bool> {
             Item::Loop { trips, body, .. } => (*trips, body),
             Item::Zero { .. } => continue,
         };
-        // What a trip reads of another one is known the second time.
-        for _ in 0..2 {
+        for trip in 0..i64::from(trips) {
             for one in body {
                 let (Kind::Set(op) | Kind::Add(op)) = one.kind else { continue };
-                let reads = |address: Address, slope: &Slope| {
-                    !matches!(slope, Slope::Zero) && cells(address, trips).any(|cell| active[cell])
-                };
+                let reads =
+                    |address: Address, slope: &Slope| !matches!(slope, Slope::Zero) && active[cell(address, trip)];
                 let [by_a, by_b] = slopes(op);
                 if reads(one.a, &by_a) || reads(one.b, &by_b) {
-                    cells(one.to, trips).for_each(|cell| active[cell] = true);
+                    active[cell(one.to, trip)] = true;
                 }
             }
         }
@@ -39,10 +37,8 @@ fn active(program: &Program, inputs: u32) -> Vec<bool> {
     active
 }
 
-/// The cells of an address in all trips.
-fn cells(address: Address, trips: u32) -> impl Iterator<Item = usize> {
-    let count = if address.stride == 0 { 1 } else { i64::from(trips) };
-    (0..count).map(move |trip| (i64::from(address.base) + i64::from(address.stride) * trip) as usize)
+fn cell(address: Address, trip: i64) -> usize {
+    (i64::from(address.base) + i64::from(address.stride) * trip) as usize
 }
 
 /// The reverse of a program, behind it, for its first inputs.
@@ -74,7 +70,7 @@ pub(super) fn reversed(program: &Program, inputs: u32) -> Reversed {
         for one in body.iter().rev() {
             let (Kind::Set(op) | Kind::Add(op)) = one.kind else { continue };
             for (slope, operand) in slopes(op).iter().zip([one.a, one.b]) {
-                let is_active = cells(operand, trips).next().is_some_and(|cell| active[cell]);
+                let is_active = (0..i64::from(trips)).any(|trip| active[cell(operand, trip)]);
                 if !is_active || matches!(slope, Slope::Zero) {
                     continue;
                 }

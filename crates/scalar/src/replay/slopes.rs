@@ -61,6 +61,12 @@ pub(super) fn slopes(op: Op) -> [Slope; 2] {
     }
 }
 
+/// A formula of an operation, whose inputs are the operands and the result.
+pub(super) fn formula(slope: fn(Op, Symbol, Symbol, Symbol) -> Symbol, op: Op) -> Traced {
+    // Values do not matter here, but what is decided on them would.
+    traced(&[0.5, 0.5, 0.5], |x| slope(op, x[0], x[1], x[2]), |slope| vec![slope])
+}
+
 /// Room for what formulas compute on the way, used again by every formula of a loop.
 #[derive(Default)]
 pub(super) struct Room {
@@ -77,15 +83,12 @@ pub(super) fn slope_at(
     room: &mut Room,
     body: &mut Vec<Instruction>,
 ) -> Address {
-    let formula = match slope {
+    let Traced { trace, outputs, .. } = match slope {
         Slope::Operand(0) => return a,
         Slope::Operand(_) => return b,
-        Slope::Formula(formula) => formula,
+        Slope::Formula(slope) => formula(*slope, op),
         Slope::Zero | Slope::One | Slope::MinusOne => unreachable!("nothing is multiplied"),
     };
-    // Values do not matter here, but what is decided on them would.
-    let Traced { trace, outputs, .. } =
-        traced(&[0.5, 0.5, 0.5], |x| formula(op, x[0], x[1], x[2]), |slope| vec![slope]);
     while room.arrays.len() < trace.entries.len() {
         let array = program.take(trips);
         room.arrays.push(array);

@@ -395,6 +395,8 @@ pub(super) use op_of;
 macro_rules! symbols {
     ($($name:ident, $doc:literal, |$v:ident| $value:expr, |$x:ident, $y:ident| $slope:expr;)*) => {
         impl Real for Symbol {
+            const ORDER: usize = 2;
+
             fn lit(x: f64) -> Symbol {
                 Symbol::constant(x)
             }
@@ -404,6 +406,14 @@ macro_rules! symbols {
             fn to_f64(self) -> f64 {
                 Symbol::decided(Relation::Same, self, Symbol::constant(self.value));
                 self.value
+            }
+
+            fn plain(self) -> Option<f64> {
+                self.is_constant().then_some(self.value)
+            }
+
+            fn is_constant(self) -> bool {
+                self.operand.is_none()
             }
 
             $(

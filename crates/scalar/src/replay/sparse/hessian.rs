@@ -1,0 +1,125 @@
+//! Sparse Hessians of recorded functions, and of weighted sums of what they return.
+
+use super::super::symbol::traced;
+use super::super::{Replay, Returned, Symbol};
+use super::domains::hessian_pattern;
+use super::structure::Structure;
+use std::panic::Location;
+use wengert_engine::{Error, Pattern};
+
+const NAME: &str = "sparse_hessian";
+
+/// The second derivatives of a weighted sum of what a recorded function returns, on and below the diagonal. The structure, for any
+/// weights, is found once, and values are computed many times.
+///
+/// A function that returns an objective and constraints has its Lagrangian as such a sum. What is linear has no entries. Inputs
+/// share a seed by a star colouring, and every entry is read off a product of the matrix and a seed. The structure is that of the path
+/// that was recorded first. Where a call takes another one, that path is recorded, and must have no other entries.
+///
+/// ```
+/// use wengert_scalar::{Real, SparseHessian, Symbol};
+/// // An objective, a constraint that bends and one that does not.
+/// let problem = |x: &[Symbol]| [x[0] * x[0] * x[1] + x[2], x[1] * x[2], x[0] + x[1]];
+/// let mut hessian = SparseHessian::record(problem, &[1.0; 3]);
+/// assert_eq!(hessian.triplets(), (&[0, 1, 2][..], &[0, 0, 1][..]));
+/// let mut values = [0.0; 3];
+/// let (sigma, lambda) = (0.5, [3.0, 7.0]);
+/// hessian.lagrangian(&[1.0, 2.0, 3.0], sigma, &lambda, &mut values);
+/// assert_eq!(values, [2.0, 1.0, 3.0]);
+/// ```
+pub struct SparseHessian<F> {
+    replay: Replay<F>,
+    structure: Structure,
+}
+
+impl<Y: Returned, F: Fn(&[Symbol]) -> Y> SparseHessian<F> {
+    /// Records `f` at `x`, and finds the structure of its second derivatives there.
+    #[track_caller]
+    pub fn record(f: F, x: &[f64]) -> SparseHessian<F> {
+        let structure = Structure::of(hessian_pattern(&traced(x, &f, Y::numbers)), true);
+        SparseHessian { replay: Replay::record(f, x), structure }
+    }
+
+    /// With the entries in an order of the caller's, each in either triangle. There may be more than the function has, which are zero
+    /// until a path has them; what is given twice is zero the second time.
+    ///
+    /// ```
+    /// use wengert_scalar::SparseHessian;
+    /// let upper = SparseHessian::record(|x| x[0] * x[0] * x[1], &[1.0, 1.0]).in_order(&[0, 0, 1], &[1, 0, 1]);
+    /// let (mut hessian, mut values) = (upper, [0.0; 3]);
+    /// hessian.values(&[2.0, 3.0], &[1.0], &mut values);
+    /// assert_eq!(values, [4.0, 6.0, 0.0]);
+    /// ```
+    #[must_use]
+    #[track_caller]
+    pub fn in_order(mut self, rows: &[usize], columns: &[usize]) -> SparseHessian<F> {
+        self.structure = match self.structure.in_order(NAME, rows, columns) {
+            Ok(structure) => structure,
+            Err(error) => error.at(Location::caller()).raise(),
+        };
+        self
+    }
+
+    /// Where there may be entries: both triangles.
+    pub fn pattern(&self) -> &Pattern {
+        &self.structure.pattern
+    }
+
+    /// The rows and the columns of the entries, in the order of [`values`](SparseHessian::values): by row, then column, unless told.
+    pub fn triplets(&self) -> (&[usize], &[usize]) {
+        (&self.structure.rows, &self.structure.columns)
+    }
+
+    /// How many products of the matrix and a vector one evaluation takes.
+    pub fn seeds(&self) -> usize {
+        self.structure.seeds()
+    }
+
+    /// How often the function was recorded.
+    pub fn recordings(&self) -> usize {
+        self.replay.recordings()
+    }
+
+    /// Writes the entries at `x` for a function that returns an objective, weighted by `sigma`, and constraints, weighted by `lambda`.
+    #[track_caller]
+    pub fn lagrangian(&mut self, x: &[f64], sigma: f64, lambda: &[f64], values: &mut [f64]) {
+        self.values(x, &[&[sigma], lambda].concat(), values);
+    }
+
+    /// Writes the values of the entries at `x`, for a weight of each number that the function returns.
+    #[track_caller]
+    pub fn values(&mut self, x: &[f64], weights: &[f64], values: &mut [f64]) {
+        if let Err(error) = self.try_values(x, weights, values) {
+            error.raise();
+        }
+    }
+
+    /// [`values`](SparseHessian::values), with an error as a value if the path that `x` takes has other entries.
+    ///
+    /// ```
+    /// use wengert_engine::ErrorKind;
+    /// use wengert_scalar::{Real, SparseHessian};
+    /// let mut hessian = SparseHessian::record(|x| if x[0] > Real::lit(0.0) { x[0] } else { x[0] * x[0] }, &[1.0]);
+    /// assert_eq!(hessian.try_values(&[-1.0], &[1.0], &mut []).unwrap_err().kind(), &ErrorKind::Retraced);
+    /// ```
+    #[track_caller]
+    pub fn try_values(&mut self, x: &[f64], weights: &[f64], values: &mut [f64]) -> Result<(), Error> {
+        let (structure, line) = (&self.structure, Location::caller());
+        self.replay.expect(NAME, x.len(), weights.len());
+        assert_eq!(values.len(), structure.rows.len(), "{NAME}: room for {} values", values.len());
+        self.replay.on_judged_path(
+            x,
+            |path| {
+                let (machine, adjoints, seed, offset) = path.second_order();
+                let (adjoints, offset) = (*adjoints, *offset);
+                // The seeds of the outputs lie next to each other.
+                let inputs = x.iter().copied().zip(0..).chain(weights.iter().copied().zip(*seed..));
+                let inputs: Vec<(f64, u32)> = inputs.collect();
+                let [directions, results] =
+                    [offset, adjoints + offset].map(|first| (first..first + x.len() as u32).collect::<Vec<u32>>());
+                structure.evaluate(machine, &inputs, &directions, &results, values)
+            },
+            |found| structure.expect_covers(NAME, &hessian_pattern(found)).map_err(|error| error.at(line)),
+        )
+    }
+}

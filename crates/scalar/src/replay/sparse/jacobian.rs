@@ -1,0 +1,128 @@
+//! Sparse Jacobians of recorded functions.
+
+use super::super::symbol::traced;
+use super::super::{Replay, Returned, Symbol};
+use super::domains::jacobian_pattern;
+use super::structure::Structure;
+use std::panic::Location;
+use wengert_engine::{Error, Pattern};
+
+const NAME: &str = "sparse_jacobian";
+
+/// The Jacobian of a recorded function, whose structure is found once and whose values are computed many times.
+///
+/// Columns that no row has in common share a seed of forward mode, or rows one of reverse mode, whichever needs fewer. The structure is
+/// that of the path that was recorded first. Where a call takes another one, that path is recorded, and must have no other entries.
+///
+/// ```
+/// use wengert_scalar::{Real, SparseJacobian, Symbol};
+/// // Two entries a row, two seeds.
+/// let f = |x: &[Symbol]| x.windows(2).map(|pair| pair[0] * pair[0] * pair[1]).collect::<Vec<_>>();
+/// let mut jacobian = SparseJacobian::record(f, &[1.0; 4]);
+/// assert_eq!(jacobian.seeds(), 2);
+/// assert_eq!(jacobian.triplets(), (&[0, 0, 1, 1, 2, 2][..], &[0, 1, 1, 2, 2, 3][..]));
+/// let mut values = [0.0; 6];
+/// jacobian.values(&[1.0, 2.0, 3.0, 4.0], &mut values);
+/// assert_eq!(values, [4.0, 1.0, 12.0, 4.0, 24.0, 9.0]);
+/// ```
+pub struct SparseJacobian<F> {
+    replay: Replay<F>,
+    structure: Structure,
+}
+
+impl<Y: Returned, F: Fn(&[Symbol]) -> Y> SparseJacobian<F> {
+    /// Records `f` at `x`, and finds the structure of its Jacobian there.
+    #[track_caller]
+    pub fn record(f: F, x: &[f64]) -> SparseJacobian<F> {
+        let structure = Structure::of(jacobian_pattern(&traced(x, &f, Y::numbers)), false);
+        SparseJacobian { replay: Replay::record(f, x), structure }
+    }
+
+    /// With the entries in an order of the caller's. There may be more than the function has, which are zero until a path has
+    /// them; what is given twice is zero the second time.
+    ///
+    /// ```
+    /// use wengert_scalar::SparseJacobian;
+    /// let mut jacobian = SparseJacobian::record(|x| [x[0] * x[1]], &[1.0, 1.0]).in_order(&[0, 0], &[1, 0]);
+    /// let mut values = [0.0; 2];
+    /// jacobian.values(&[2.0, 3.0], &mut values);
+    /// assert_eq!(values, [2.0, 3.0]);
+    /// ```
+    #[must_use]
+    #[track_caller]
+    pub fn in_order(mut self, rows: &[usize], columns: &[usize]) -> SparseJacobian<F> {
+        self.structure = match self.structure.in_order(NAME, rows, columns) {
+            Ok(structure) => structure,
+            Err(error) => error.at(Location::caller()).raise(),
+        };
+        self
+    }
+
+    /// Where the Jacobian may have entries.
+    pub fn pattern(&self) -> &Pattern {
+        &self.structure.pattern
+    }
+
+    /// The rows and the columns of the entries, in the order of [`values`](SparseJacobian::values): by row, then column, unless told.
+    pub fn triplets(&self) -> (&[usize], &[usize]) {
+        (&self.structure.rows, &self.structure.columns)
+    }
+
+    /// How many tangents, or adjoints, one evaluation takes.
+    pub fn seeds(&self) -> usize {
+        self.structure.seeds()
+    }
+
+    /// Whether the seeds are tangents of forward mode, and not adjoints of reverse mode.
+    pub fn is_forward(&self) -> bool {
+        self.structure.is_forward
+    }
+
+    /// How often the function was recorded.
+    pub fn recordings(&self) -> usize {
+        self.replay.recordings()
+    }
+
+    /// Writes the values of the entries at `x`.
+    #[track_caller]
+    pub fn values(&mut self, x: &[f64], values: &mut [f64]) {
+        if let Err(error) = self.try_values(x, values) {
+            error.raise();
+        }
+    }
+
+    /// [`values`](SparseJacobian::values), with an error as a value if the path that `x` takes has other entries.
+    ///
+    /// ```
+    /// use wengert_engine::ErrorKind;
+    /// use wengert_scalar::{Real, SparseJacobian};
+    /// let mut jacobian = SparseJacobian::record(|x| [if x[0] > Real::lit(0.0) { x[0] } else { x[1] }], &[1.0, 1.0]);
+    /// assert_eq!(jacobian.try_values(&[-1.0, 1.0], &mut [0.0]).unwrap_err().kind(), &ErrorKind::Retraced);
+    /// assert!(jacobian.try_values(&[2.0, 1.0], &mut [0.0]).is_ok());
+    /// ```
+    #[track_caller]
+    pub fn try_values(&mut self, x: &[f64], values: &mut [f64]) -> Result<(), Error> {
+        let (structure, line) = (&self.structure, Location::caller());
+        self.replay.expect_slopes(NAME, x.len());
+        assert_eq!(values.len(), structure.rows.len(), "{NAME}: room for {} values", values.len());
+        let inputs: Vec<(f64, u32)> = x.iter().copied().zip(0..).collect();
+        self.replay.on_judged_path(
+            x,
+            |path| match structure.is_forward {
+                true => {
+                    let outputs = path.output_cells().to_vec();
+                    let (machine, offset) = path.tangents();
+                    let directions: Vec<u32> = (0..x.len() as u32).map(|column| *offset + column).collect();
+                    let results: Vec<u32> = outputs.iter().map(|output| *output + *offset).collect();
+                    structure.evaluate(machine, &inputs, &directions, &results, values)
+                }
+                false => {
+                    let (machine, adjoints, seeds) = path.gradient();
+                    let results: Vec<u32> = (0..x.len() as u32).map(|column| *adjoints + column).collect();
+                    structure.evaluate(machine, &inputs, seeds, &results, values)
+                }
+            },
+            |found| structure.expect_covers(NAME, &jacobian_pattern(found)).map_err(|error| error.at(line)),
+        )
+    }
+}

@@ -1,0 +1,137 @@
+//! The entries of a sparse matrix in some order, and how they are read off products with few seeds.
+
+use super::super::path::{Left, Machine};
+use rustc_hash::FxHashMap;
+use wengert_engine::{Error, ErrorKind, Pattern};
+use wengert_kernels::cells::LANES;
+
+/// So many seeds are worth a lane each, unless the lanes take more than so many numbers.
+const SEVERAL: usize = 8;
+const MOST_NUMBERS: usize = 1 << 25;
+
+pub(super) struct Structure {
+    pub pattern: Pattern,
+    is_symmetric: bool,
+    pub rows: Vec<usize>,
+    pub columns: Vec<usize>,
+    pub is_forward: bool,
+    /// The colour of every seed.
+    colours: Vec<u32>,
+    /// For every colour the entries that are read off its product: their numbers, and their places there.
+    entries: Vec<Vec<(u32, u32)>>,
+}
+
+impl Structure {
+    /// The entries of a pattern by row, then column; of a symmetric one those on and below the diagonal.
+    pub fn of(pattern: Pattern, is_symmetric: bool) -> Structure {
+        let (rows, columns) = match is_symmetric {
+            true => pattern.lower().unzip(),
+            false => pattern.iter().unzip(),
+        };
+        Structure::new(pattern, is_symmetric, rows, columns)
+    }
+
+    /// The same for entries in another order, which may be more; symmetric ones are of either triangle.
+    pub fn in_order(&self, name: &str, rows: &[usize], columns: &[usize]) -> Result<Structure, Error> {
+        assert_eq!(rows.len(), columns.len(), "{name}: {} rows and {} columns", rows.len(), columns.len());
+        let entries = rows.iter().zip(columns).map(|(row, column)| (*row, *column));
+        let given = Pattern::new(self.pattern.rows(), self.pattern.columns(), entries);
+        let pattern = if self.is_symmetric { given.union(&given.transpose()) } else { given };
+        if let Some((row, column)) = missing(&pattern, &self.pattern) {
+            let message = format!("entry ({row}, {column}) has no place among the {} that are given", rows.len());
+            return Err(Error::new(ErrorKind::Argument, name, message).help("give all entries that triplets() has"));
+        }
+        Ok(Structure::new(pattern, self.is_symmetric, rows.to_vec(), columns.to_vec()))
+    }
+
+    fn new(pattern: Pattern, is_symmetric: bool, rows: Vec<usize>, columns: Vec<usize>) -> Structure {
+        let compression = if is_symmetric { pattern.compress_symmetric() } else { pattern.compress() };
+        // Where an entry of a symmetric matrix, or its mirror image, is on or below the diagonal.
+        let found_at = |row: usize, column: usize| match is_symmetric {
+            true => (row.max(column), row.min(column)),
+            false => (row, column),
+        };
+        let known = pattern.iter().filter(|(row, column)| found_at(*row, *column) == (*row, *column));
+        let mut places: FxHashMap<(usize, usize), (u32, usize)> =
+            known.zip(compression.places().iter().copied()).collect();
+        let mut entries = vec![Vec::new(); compression.colouring().count()];
+        for (number, (row, column)) in rows.iter().zip(&columns).enumerate() {
+            // Solvers add up what is given twice: the second time there is nothing.
+            if let Some((colour, place)) = places.remove(&found_at(*row, *column)) {
+                entries[colour as usize].push((number as u32, place as u32));
+            }
+        }
+        let colours = compression.colouring().colours().to_vec();
+        Structure { pattern, is_symmetric, rows, columns, is_forward: compression.is_forward(), colours, entries }
+    }
+
+    /// How many products one evaluation takes.
+    pub fn seeds(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// The error of a function that has other entries on another path.
+    pub fn expect_covers(&self, name: &str, other: &Pattern) -> Result<(), Error> {
+        match missing(&self.pattern, other) {
+            None => Ok(()),
+            Some((row, column)) => {
+                let message =
+                    format!("on the path that is taken here there is an entry ({row}, {column}), on others none");
+                Err(Error::new(ErrorKind::Retraced, name, message)
+                    .help("give the entries of all paths with in_order(), or make a structure for each path"))
+            }
+        }
+    }
+
+    /// The entries for numbers in cells: `seeds` are the cells that take a seed, `results` those that have the product then.
+    pub fn evaluate(
+        &self,
+        machine: &mut Machine,
+        inputs: &[(f64, u32)],
+        seeds: &[u32],
+        results: &[u32],
+        values: &mut [f64],
+    ) -> Result<(), Left> {
+        values.fill(0.0);
+        // Without an entry there still is a path to check.
+        let count = self.entries.len().max(1);
+        if count < SEVERAL || machine.cells.len() * LANES > MOST_NUMBERS {
+            inputs.iter().for_each(|(number, cell)| machine.cells[*cell as usize] = *number);
+            for colour in 0..count {
+                let seeded = seeds.iter().zip(&self.colours);
+                seeded.for_each(|(seed, own)| machine.cells[*seed as usize] = is_one(*own as usize == colour));
+                machine.run()?;
+                for (number, place) in self.entries.get(colour).into_iter().flatten() {
+                    values[*number as usize] = machine.cells[results[*place as usize] as usize];
+                }
+            }
+            return Ok(());
+        }
+        machine.prepare();
+        inputs.iter().for_each(|(number, cell)| machine.lanes(*cell).fill(*number));
+        for first in (0..count).step_by(LANES) {
+            for (seed, own) in seeds.iter().zip(&self.colours) {
+                let lanes = machine.lanes(*seed).iter_mut().enumerate();
+                lanes.for_each(|(lane, seed)| *seed = is_one(*own as usize == first + lane));
+            }
+            if machine.run_points().contains(&true) {
+                return Err(Left);
+            }
+            for (lane, entries) in self.entries[first..].iter().take(LANES).enumerate() {
+                for (number, place) in entries {
+                    values[*number as usize] = machine.lanes(results[*place as usize])[lane];
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+fn is_one(holds: bool) -> f64 {
+    f64::from(u8::from(holds))
+}
+
+/// The first entry of a pattern that another one of the same size does not have.
+fn missing(pattern: &Pattern, other: &Pattern) -> Option<(usize, usize)> {
+    other.iter().find(|(row, column)| !pattern.contains(*row, *column))
+}
