@@ -141,7 +141,7 @@ unsafe fn trips(
 /// # Safety
 /// All of them are cells, which nobody writes while the slice is used.
 #[inline(always)]
-unsafe fn lane<'a>(memory: *const f64, address: Address, first: usize, room: &'a mut [f64]) -> &'a [f64] {
+unsafe fn lane(memory: *const f64, address: Address, first: usize, room: &mut [f64]) -> &[f64] {
     // SAFETY: as promised.
     unsafe {
         match address.stride {

@@ -71,9 +71,9 @@ fn same(a: &[f64], b: &[f64]) -> bool {
 }
 
 /// Runs a program by all means that there are, which agree; what they find.
-fn run(code: &Code, cells: &mut Vec<f64>) -> Result<(), Flipped> {
+fn run(code: &Code, cells: &mut [f64]) -> Result<(), Flipped> {
     #[cfg(feature = "native")]
-    let mut native = cells.clone();
+    let mut native = cells.to_vec();
     let found = code.run(cells);
     #[cfg(feature = "native")]
     {
@@ -167,9 +167,9 @@ fn guards_stop_where_they_first_go_the_other_way() {
     let body = vec![guard(Relation::Less, true), guard(Relation::Equal, false)];
     for order in [Order::Lanes, Order::Forward] {
         let code = Code::new(5, vec![Item::Loop { trips: 4, order, body: body.clone() }], vec![]);
-        assert_eq!(run(&code, &mut vec![1.0, 2.0, 3.0, 4.0, 5.0]), Ok(()));
-        assert_eq!(run(&code, &mut vec![1.0, 2.0, 9.0, 9.0, 5.0]), Err(Flipped { item: 0, instruction: 0, trip: 2 }));
-        assert!(run(&code, &mut vec![1.0, f64::NAN, 3.0, 4.0, 5.0]).is_err());
+        assert_eq!(run(&code, &mut [1.0, 2.0, 3.0, 4.0, 5.0]), Ok(()));
+        assert_eq!(run(&code, &mut [1.0, 2.0, 9.0, 9.0, 5.0]), Err(Flipped { item: 0, instruction: 0, trip: 2 }));
+        assert!(run(&code, &mut [1.0, f64::NAN, 3.0, 4.0, 5.0]).is_err());
         let mut cells: Vec<f64> = [1.0, 2.0, 3.0, 4.0, 5.0].iter().flat_map(|x| [*x; LANES]).collect();
         cells[2 * LANES + 5] = 7.0;
         let mut flipped = [false; LANES];

@@ -40,7 +40,11 @@ impl<'d> Items<'d> {
     /// Items with `width` numbers each, one after the other. Panics unless they are whole.
     #[track_caller]
     pub fn of(numbers: &'d [f64], width: usize) -> Items<'d> {
-        assert!(width > 0 && numbers.len() % width == 0, "Items: {} numbers are no items of {width}", numbers.len());
+        assert!(
+            width > 0 && numbers.len().is_multiple_of(width),
+            "Items: {} numbers are no items of {width}",
+            numbers.len()
+        );
         Items { numbers, width, count: numbers.len() / width, shared: None, gathered: Vec::new() }
     }
 

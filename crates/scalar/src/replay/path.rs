@@ -27,7 +27,7 @@ pub(super) struct Machine {
 enum Native {
     Unused,
     Used,
-    Made([wengert_kernels::cells::Native; 2]),
+    Made(Box<[wengert_kernels::cells::Native; 2]>),
     Never,
 }
 
@@ -73,7 +73,7 @@ impl Machine {
             Native::Used => {
                 let made = self.codes.each_ref().map(wengert_kernels::cells::Native::new);
                 self.native = match made {
-                    [Some(values), Some(adjoints)] => Native::Made([values, adjoints]),
+                    [Some(values), Some(adjoints)] => Native::Made(Box::new([values, adjoints])),
                     _ => Native::Never,
                 };
                 None

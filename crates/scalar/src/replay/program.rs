@@ -286,8 +286,8 @@ impl Lowering<'_> {
             [Source::Inside { entry, trips_before }, _] => adds(number) && (entry, trips_before) == (from, before),
             _ => false,
         };
-        for head in 0..period {
-            let [Source::Inside { entry: tail, trips_before: 1 }, _] = sources[head] else { continue };
+        for (head, source) in sources.iter().enumerate() {
+            let [Source::Inside { entry: tail, trips_before: 1 }, _] = *source else { continue };
             let mut chain = vec![head];
             while *chain.last().expect("it has a head") != tail {
                 let last = *chain.last().expect("it has a head");

@@ -152,7 +152,7 @@ impl Symbol {
     #[track_caller]
     pub fn floor_index(self) -> usize {
         let floor = self.value.floor();
-        assert!(floor >= 0.0 && floor < 1e15, "floor_index: {} is not inside of a table", self.value);
+        assert!((0.0..1e15).contains(&floor), "floor_index: {} is not inside of a table", self.value);
         Symbol::decided(Relation::Floor, self, Symbol::constant(floor));
         floor as usize
     }
