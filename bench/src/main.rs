@@ -1,5 +1,6 @@
 //! `wengert-bench`: what things cost, as text or one JSON object a line.
 
+mod agreement;
 mod cheap_gradient;
 mod overhead;
 mod scalar;
