@@ -1,6 +1,8 @@
 //! `wengert-bench`: what things cost, as text or one JSON object a line.
 
+mod agreement;
 mod cheap_gradient;
+mod granularity;
 mod overhead;
 mod scalar;
 mod step;
@@ -96,6 +98,12 @@ enum Bench {
         #[arg(long, default_value_t = 100_000_000)]
         most: usize,
     },
+    /// A training step at several grains, from single numbers to one program: nodes, bytes, time.
+    Granularity {
+        /// One JSON object a line.
+        #[arg(long)]
+        json: bool,
+    },
     /// What transforms cost, as ratios of times taken side by side.
     Transforms {
         /// Only these benchmarks; all of them when there is none.
@@ -113,6 +121,7 @@ fn main() {
         Bench::Step { name, mode, within, seconds, json } => step::run(&name, mode, within, seconds, json),
         Bench::CheapGradient { names, json } => cheap_gradient::run(&names, json),
         Bench::Scalar { json, most } => scalar::run(json, most),
+        Bench::Granularity { json } => granularity::run(json),
         Bench::Transforms { names, json } => transforms::run(&names, json),
         Bench::Losses { name, mode, within, json } => step::losses(&name, mode, within, json),
         Bench::Program { name, within } => step::program(&name, within),

@@ -1,5 +1,6 @@
 //! A chain of tiny products: what one recorded operation costs, forward, backward and in memory.
 
+use crate::timing::median;
 use std::hint::black_box;
 use std::process::Command;
 use std::time::Instant;
@@ -69,11 +70,6 @@ fn chain(elements: usize, ops: usize) -> Measured {
         drop.push(start.elapsed().as_nanos() as f64 / ops as f64);
     }
     Measured { forward: median(forward), backward: median(backward), drop: median(drop), resident: peak() }
-}
-
-fn median(mut times: Vec<f64>) -> f64 {
-    times.sort_by(f64::total_cmp);
-    times[times.len() / 2]
 }
 
 /// Lets the kernel forget the peak of resident memory so far, where it can.

@@ -251,7 +251,7 @@ fn paths_are_bounded() {
     let f = |x: &[Symbol]| {
         let (mut n, mut y) = (0, x[0]);
         while y > Symbol::lit(1.0) {
-            y = y * 0.5;
+            y *= 0.5;
             n += 1;
         }
         y * f64::from(n)

@@ -1,0 +1,44 @@
+//! Libraries and their ways to a gradient.
+
+use super::tape::Recorder;
+use crate::timing::Repeated;
+use std::hint::black_box;
+
+/// A library, with the ways it has for each benchmark.
+pub struct Library {
+    /// To the gradient of Rosenbrock's function about `x`, as far as it can be of so many variables.
+    pub rosenbrock: fn(&[f64]) -> Vec<System>,
+    /// To the gradient of the function of four numbers about `x`.
+    pub tiny: fn(&[f64]) -> Vec<System>,
+    /// To record the recurrence and to sweep back.
+    pub tape: fn() -> Vec<Recorder>,
+}
+
+/// One way to a gradient.
+pub struct System {
+    pub name: &'static str,
+    /// Writes the gradient at a point to slopes, so many times.
+    gradient: Box<dyn FnMut(usize, &[f64], &mut [f64])>,
+}
+
+impl System {
+    pub fn new(name: &'static str, mut gradient: impl FnMut(&[f64], &mut [f64]) + 'static) -> System {
+        let gradient = move |times: usize, x: &[f64], slopes: &mut [f64]| {
+            (0..times).for_each(|_| gradient(black_box(x), black_box(&mut *slopes)));
+        };
+        System { name, gradient: Box::new(gradient) }
+    }
+
+    /// The gradient at `x`.
+    pub fn found(&mut self, x: &[f64]) -> (&'static str, Vec<f64>) {
+        let mut slopes = vec![f64::NAN; x.len()];
+        (self.gradient)(1, x, &mut slopes);
+        (self.name, slopes)
+    }
+
+    /// The gradient at `x`, as something that can be timed.
+    pub fn at<'a>(&'a mut self, x: &'a [f64]) -> Repeated<'a> {
+        let mut slopes = vec![0.0; x.len()];
+        Box::new(move |times| (self.gradient)(times, x, &mut slopes))
+    }
+}

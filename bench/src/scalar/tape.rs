@@ -1,0 +1,69 @@
+//! z = x y; x = y + c z; y = z - x: three statements of two arguments, recorded over and over and swept back.
+
+use super::LIBRARIES;
+use crate::agreement::expect_agreement;
+use crate::timing::{Rounds, in_turn, shown};
+use std::hint::black_box;
+use std::time::Duration;
+
+/// Statements of a tape that fits in a cache, and of one that does not.
+const IN_CACHE: usize = 10_000;
+const IN_MEMORY: usize = 80_000_000;
+
+/// Where x and y start, and c.
+pub const START: [f64; 2] = [1e-3, 2e-3];
+pub const C: f64 = 0.1;
+
+/// One way to record the recurrence for so many turns.
+pub struct Recorder {
+    pub name: &'static str,
+    pub record: Box<dyn FnMut(usize) -> Recorded>,
+}
+
+/// A recording and what it took.
+pub struct Recorded {
+    pub record: Duration,
+    pub reverse: Duration,
+    /// Bytes of what was recorded.
+    pub bytes: usize,
+    /// Of the last y by the first x and y.
+    pub slopes: [f64; 2],
+}
+
+/// In a cache everybody, in memory ourselves.
+pub fn run(json: bool, most: usize) {
+    let recorders = || LIBRARIES.iter().flat_map(|library| (library.tape)());
+    let rounds = Rounds { least: 5, most: 501, seconds: 5.0 };
+    recorded(json, "cache", IN_CACHE.min(most), recorders().collect(), rounds);
+    if most >= IN_MEMORY {
+        let rounds = Rounds { least: 3, most: 3, seconds: 0.0 };
+        recorded(json, "dram", IN_MEMORY, recorders().take(1).collect(), rounds);
+    }
+}
+
+fn recorded(json: bool, place: &str, statements: usize, mut recorders: Vec<Recorder>, rounds: Rounds) {
+    let (turns, title) = (statements / 3, format!("tape in {place}"));
+    let slopes = |recorder: &mut Recorder| (recorder.name, (recorder.record)(turns).slopes.to_vec());
+    expect_agreement(recorders.iter_mut().map(slopes));
+    let found = in_turn(&shown(&title), rounds, recorders.len(), |number| {
+        let recorder = &mut recorders[number];
+        // The first one finds the caches full of the others' recordings.
+        black_box((recorder.record)(turns).slopes);
+        let Recorded { record, reverse, bytes, slopes } = (recorder.record)(black_box(turns));
+        black_box(slopes);
+        let figures = [record.as_secs_f64() * 1e9, reverse.as_secs_f64() * 1e9, bytes as f64];
+        figures.map(|figure| figure / (3 * turns) as f64)
+    });
+    for (recorder, [record, reverse, bytes]) in recorders.iter().zip(found) {
+        let system = recorder.name;
+        match json {
+            true => println!(
+                "{{\"bench\":\"tape\",\"where\":\"{place}\",\"statements\":{statements},\"system\":\"{system}\",\
+                 \"record_ns\":{record:.3},\"reverse_ns\":{reverse:.3},\"bytes_per_statement\":{bytes:.2}}}"
+            ),
+            false => println!(
+                "{title}: {system} records in {record:.2} ns, reverses in {reverse:.2} ns a statement of two arguments, {bytes:.1} bytes"
+            ),
+        }
+    }
+}
