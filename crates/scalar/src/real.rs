@@ -107,11 +107,26 @@ macro_rules! trait_with {
                 Self::lit(self.to_f64().round_ties_even())
             }
 
-            /// `self * other`, and 0 where `self` is 0, whatever `other` is.
-            #[track_caller]
-            fn guarded_mul(self, other: Self) -> Self {
-                if self == Self::lit(0.0) { Self::lit(0.0) } else { self * other }
+            /// Whether it is 0 whatever becomes of the inputs: the value is, and every derivative that it carries. Numbers that
+            /// cannot tell say no.
+            ///
+            /// ```
+            /// use wengert_scalar::{Dual, Real};
+            /// assert!(Dual::<f64, 1>::lit(0.0).is_constant_zero());
+            /// assert!(!Dual::<f64, 1>::variable(0.0, 0).is_constant_zero());
+            /// ```
+            fn is_constant_zero(self) -> bool {
+                false
             }
+
+            /// `self * other`, and 0 where `self` is 0, whatever `other` is. Its slopes are those of the product.
+            ///
+            /// ```
+            /// use wengert_scalar::Real;
+            /// assert_eq!(0.0.guarded_mul(f64::INFINITY), 0.0);
+            /// ```
+            #[track_caller]
+            fn guarded_mul(self, other: Self) -> Self;
 
             /// The number itself where `distance` is not negative, and NaN elsewhere: outside of a domain.
             #[track_caller]
@@ -188,6 +203,16 @@ macro_rules! floats {
             #[inline(always)]
             fn hypot(self, other: $float) -> $float {
                 $float::hypot(self, other)
+            }
+
+            #[inline(always)]
+            fn is_constant_zero(self) -> bool {
+                self == 0.0
+            }
+
+            #[inline(always)]
+            fn guarded_mul(self, other: $float) -> $float {
+                if self == 0.0 { 0.0 } else { self * other }
             }
 
             #[inline(always)]

@@ -277,6 +277,20 @@ macro_rules! variables {
                 self.through_both(other, Real::min(self.value, other.value), shares)
             }
 
+            #[inline]
+            fn is_constant_zero(self) -> bool {
+                self.value == 0.0 && !self.is_active()
+            }
+
+            #[inline]
+            #[track_caller]
+            fn guarded_mul(self, other: Var) -> Var {
+                match self.is_constant_zero() {
+                    true => Var::lit(0.0),
+                    false => self.through_both(other, self.value.guarded_mul(other.value), [other.value, self.value]),
+                }
+            }
+
             /// One statement.
             #[inline]
             #[track_caller]
