@@ -92,9 +92,8 @@ fn turn(entries: &[Entry], start: usize, period: usize) -> usize {
             }
         }
     }
-    let crossing = |turn: usize| {
-        before.iter().filter(|(at, distance)| *distance > (at + period - turn) % period).count()
-    };
+    let crossing =
+        |turn: usize| before.iter().filter(|(at, distance)| *distance > (at + period - turn) % period).count();
     (0..period).min_by_key(|turn| crossing(*turn)).unwrap_or(0)
 }
 
