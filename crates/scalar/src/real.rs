@@ -153,6 +153,40 @@ macro_rules! trait_with {
                 let square = Self::dot(x, x);
                 if square == Self::lit(0.0) { Self::lit(0.0) } else { square.sqrt() }
             }
+
+            /// Adds `a` times `x` to `y`: one statement of a tape for each number. Panics unless both have one length.
+            ///
+            /// ```
+            /// use wengert_scalar::Real;
+            /// let mut y = [1.0, 2.0];
+            /// f64::axpy(10.0, &[3.0, 4.0], &mut y);
+            /// assert_eq!(y, [31.0, 42.0]);
+            /// ```
+            #[track_caller]
+            fn axpy(a: Self, x: &[Self], y: &mut [Self]) {
+                assert_eq!(x.len(), y.len(), "axpy: vectors of {} and {} numbers", x.len(), y.len());
+                for (x, y) in x.iter().zip(y) {
+                    *y = a.mul_add(*x, *y);
+                }
+            }
+
+            /// The product of a matrix, row by row, and `x` is written to `y`: one statement of a tape for each row. Panics unless
+            /// the matrix has as many rows and columns as the vectors have numbers.
+            ///
+            /// ```
+            /// use wengert_scalar::Real;
+            /// let mut y = [0.0; 2];
+            /// f64::matvec(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0], &[1.0, 10.0, 100.0], &mut y);
+            /// assert_eq!(y, [321.0, 654.0]);
+            /// ```
+            #[track_caller]
+            fn matvec(matrix: &[Self], x: &[Self], y: &mut [Self]) {
+                let (rows, columns, count) = (y.len(), x.len(), matrix.len());
+                assert_eq!(count, rows * columns, "matvec: {count} numbers are no matrix of {rows} rows and {columns} columns");
+                for (row, y) in y.iter_mut().enumerate() {
+                    *y = Self::dot(&matrix[row * columns..(row + 1) * columns], x);
+                }
+            }
         }
 
         floats!(f64; $($name, |$v| $value;)*);

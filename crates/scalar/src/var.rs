@@ -8,7 +8,7 @@ use std::iter::Sum;
 use std::ops::{Add, AddAssign, Div, DivAssign, Mul, MulAssign, Neg, Rem, RemAssign, Sub, SubAssign};
 use std::panic::Location;
 use wengert_engine::{Error, ErrorKind};
-use wengert_kernels::tape::{Misuse, Place, push_all, push1, push2};
+use wengert_kernels::tape::{Misuse, Place, push_wide, push1, push2, push3};
 
 /// A number on the tape of its thread, 16 bytes that are copied freely. Constants take no room on the tape.
 ///
@@ -85,8 +85,15 @@ impl Var {
     /// ```
     #[track_caller]
     pub fn of(value: f64, arguments: &[Var], partials: &[f64]) -> Var {
-        let places: Vec<Place> = arguments.iter().map(|argument| argument.place).collect();
-        Var { value, place: push_all(partials, &places, misused) }
+        let (count, room) = (arguments.len(), partials.len());
+        assert_eq!(count, room, "of: {count} arguments and {room} partial derivatives");
+        Var::wide(value, count, arguments.iter().zip(partials).map(|(argument, partial)| (*partial, *argument)))
+    }
+
+    /// A number that depends on at most `most`, with the partial derivative by each.
+    #[track_caller]
+    pub(crate) fn wide(value: f64, most: usize, arguments: impl Iterator<Item = (f64, Var)>) -> Var {
+        Var { value, place: push_wide(most, arguments.map(|(partial, argument)| (partial, argument.place)), misused) }
     }
 }
 
@@ -296,18 +303,14 @@ macro_rules! variables {
             #[track_caller]
             fn mul_add(self, a: Var, b: Var) -> Var {
                 let value = self.value * a.value + b.value;
-                match (self.is_active(), a.is_active(), b.is_active()) {
-                    (_, false, _) => self.through_both(b, value, [a.value, 1.0]),
-                    (false, _, _) => a.through_both(b, value, [self.value, 1.0]),
-                    (_, _, false) => self.through_both(a, value, [a.value, self.value]),
-                    _ => Var::of(value, &[self, a, b], &[a.value, self.value, 1.0]),
-                }
+                let places = [self, a, b].map(Var::place);
+                Var { value, place: push3([a.value, self.value, 1.0], places, misused) }
             }
 
             /// One statement.
             #[track_caller]
             fn sum_of(x: &[Var]) -> Var {
-                Var::of(x.iter().map(|x| x.value).sum(), x, &vec![1.0; x.len()])
+                Var::wide(x.iter().map(|x| x.value).sum(), x.len(), x.iter().map(|x| (1.0, *x)))
             }
 
             /// One statement.
@@ -315,8 +318,8 @@ macro_rules! variables {
             fn dot(x: &[Var], y: &[Var]) -> Var {
                 assert_eq!(x.len(), y.len(), "dot: vectors of {} and {} numbers", x.len(), y.len());
                 let value = x.iter().zip(y).map(|(x, y)| x.value * y.value).sum();
-                let partials: Vec<f64> = y.iter().chain(x).map(|other| other.value).collect();
-                Var::of(value, &[x, y].concat(), &partials)
+                let arguments = x.iter().zip(y).flat_map(|(x, y)| [(y.value, *x), (x.value, *y)]);
+                Var::wide(value, 2 * x.len(), arguments)
             }
 
             /// One statement.
@@ -324,7 +327,7 @@ macro_rules! variables {
             fn norm(x: &[Var]) -> Var {
                 let value = x.iter().map(|x| x.value * x.value).sum::<f64>().sqrt();
                 let slope = |x: &Var| if value == 0.0 { 0.0 } else { x.value / value };
-                Var::of(value, x, &x.iter().map(slope).collect::<Vec<f64>>())
+                Var::wide(value, x.len(), x.iter().map(|x| (slope(x), *x)))
             }
         }
     };

@@ -8,14 +8,17 @@
 //! another thread, or from a recording that has ended, is an error and never a wrong number, and whatever is swept lies in bounds.
 
 mod chunk;
+mod part;
+mod push;
 mod sweep;
 
+pub use part::{Part, part};
+pub use push::{push_wide, push1, push2, push3};
 pub use sweep::{Adjoint, Adjoints};
 
 use chunk::Chunk;
 use std::cell::{Cell, RefCell};
 use std::fmt;
-use std::marker::PhantomData;
 use std::panic::Location;
 use std::sync::atomic::{AtomicU32, Ordering};
 
@@ -113,6 +116,8 @@ struct Tape {
     inputs: Cell<(u32, u32)>,
     /// Numbers that recordings of this thread may have.
     numbers: Cell<(u32, u32)>,
+    /// Whether the arguments of a statement are being written.
+    writes: Cell<bool>,
 }
 
 thread_local! {
@@ -131,6 +136,7 @@ thread_local! {
             runs: Cell::new(0),
             inputs: Cell::new((0, 0)),
             numbers: Cell::new((0, 0)),
+            writes: Cell::new(false),
         }
     };
     static CHUNKS: RefCell<Chunks> = const { RefCell::new(Chunks { used: Vec::new(), free: Vec::new(), inputs: Vec::new(), outer: Vec::new() }) };
@@ -174,23 +180,9 @@ struct Mark {
     inputs: (u32, u32),
 }
 
-/// Goes back to a mark when it is dropped, also by a panic.
-struct Rewind(Mark);
-
-impl Drop for Rewind {
-    fn drop(&mut self) {
-        Tape::here().rewind(self.0);
-    }
-}
-
 /// A recording of this thread.
 pub struct Recording {
-    start: Position,
-    /// Arguments and runs of inputs that were recorded before it.
-    arguments: usize,
-    runs: usize,
-    /// A recording belongs to its thread.
-    here: PhantomData<*const ()>,
+    part: Part,
 }
 
 /// Records what `f` does with places, and forgets it. A recording inside another has statements of its own.
@@ -222,22 +214,20 @@ pub fn record<R>(f: impl FnOnce(&Recording) -> R) -> R {
         }
     }
     let tape = Tape::here();
-    let mark = tape.mark();
-    let _rewind = Rewind(mark);
+    let recording = Recording { part: Part::begin() };
     let outer = tape.recording.replace(tape.number());
     if outer != 0 {
         CHUNKS.with_borrow_mut(|chunks| chunks.outer.push(outer));
     }
     let _ending = Ending(outer);
-    tape.inputs.set((mark.next, mark.next));
-    let arguments = tape.arguments_so_far();
-    f(&Recording { start: Position(mark.next), arguments, runs: mark.runs, here: PhantomData })
+    tape.inputs.set((tape.next.get(), tape.next.get()));
+    f(&recording)
 }
 
 impl Recording {
     /// Where it began.
     pub fn start(&self) -> Position {
-        self.start
+        self.part.start()
     }
 
     /// Where it is now.
@@ -247,8 +237,7 @@ impl Recording {
 
     /// Bytes of what was recorded since it began.
     pub fn bytes(&self) -> usize {
-        let arguments = Tape::here().arguments_so_far() - self.arguments;
-        arguments * (size_of::<f64>() + size_of::<u32>()) + self.position().since(self.start) * size_of::<u8>()
+        self.part.bytes()
     }
 
     /// A statement without arguments.
@@ -266,87 +255,6 @@ impl Recording {
         tape.inputs.set((if index == behind { first } else { index }, index + 1));
         tape.close(index, tape.argument.get(), 0)
     }
-
-    /// Forgets what `f` records. A place of it that is used afterwards is an error as long as no other has its number.
-    pub fn within<R>(&self, f: impl FnOnce() -> R) -> R {
-        let _rewind = Rewind(Tape::here().mark());
-        f()
-    }
-}
-
-/// A statement with one argument; a constant's has none.
-#[track_caller]
-#[inline(always)]
-pub fn push1(partial: f64, x: Place, stop: OnMisuse) -> Place {
-    if !x.is_active() {
-        return Place::NONE;
-    }
-    let tape = Tape::here();
-    let index = tape.next.get();
-    if !tape.is_ready(index, x) {
-        tape.prepare(&[x], Stop::here(stop));
-    }
-    let at = tape.argument.get();
-    // SAFETY: there is room for this statement with two arguments.
-    unsafe {
-        tape.partials.get().add(at).write(partial);
-        tape.arguments.get().add(at).write(x.index);
-    }
-    tape.close(index, at, 1)
-}
-
-/// A statement with two arguments, without those that are constants.
-#[track_caller]
-#[inline(always)]
-pub fn push2(partials: [f64; 2], [x, y]: [Place; 2], stop: OnMisuse) -> Place {
-    if !y.is_active() {
-        return push1(partials[0], x, stop);
-    }
-    if !x.is_active() {
-        return push1(partials[1], y, stop);
-    }
-    let tape = Tape::here();
-    let index = tape.next.get();
-    if !tape.is_ready(index, x) | !tape.is_ready(index, y) {
-        tape.prepare(&[x, y], Stop::here(stop));
-    }
-    let at = tape.argument.get();
-    // SAFETY: there is room for this statement with two arguments.
-    unsafe {
-        tape.partials.get().add(at).cast::<[f64; 2]>().write_unaligned(partials);
-        tape.arguments.get().add(at).cast::<[u32; 2]>().write_unaligned([x.index, y.index]);
-    }
-    tape.close(index, at, 2)
-}
-
-/// A statement with any number of arguments; constants are left out. Panics unless there is a partial derivative for each.
-#[track_caller]
-pub fn push_all(partials: &[f64], places: &[Place], stop: OnMisuse) -> Place {
-    assert_eq!(partials.len(), places.len(), "a partial derivative for each argument");
-    let count = places.iter().filter(|place| place.is_active()).count();
-    if count == 0 {
-        return Place::NONE;
-    }
-    let (tape, stop) = (Tape::here(), Stop::here(stop));
-    places.iter().for_each(|place| tape.expect(*place, stop));
-    let index = tape.reserve_wide(count, stop);
-    let first = tape.argument.get();
-    let active = partials.iter().zip(places).filter(|(_, place)| place.is_active());
-    for (k, (partial, place)) in active.enumerate() {
-        // SAFETY: there is room for `count` arguments.
-        unsafe {
-            tape.partials.get().add(first + k).write(*partial);
-            tape.arguments.get().add(first + k).write(place.index);
-        }
-    }
-    if count >= usize::from(WIDE) {
-        tape.wide.set(tape.wide.get() + 1);
-        CHUNKS.with_borrow_mut(|chunks| chunks.used.last_mut().expect("it is open").widths.push((index, count)));
-    }
-    let place = tape.close(index, first, count.min(usize::from(WIDE)) as u8);
-    tape.argument.set(first + count);
-    tape.narrow();
-    place
 }
 
 /// The count of statements whose number of arguments is listed beside them.
@@ -394,13 +302,6 @@ impl Tape {
         }
     }
 
-    fn arguments_so_far(&self) -> usize {
-        CHUNKS.with_borrow(|chunks| match chunks.used.split_last() {
-            Some((_, closed)) => closed.iter().map(|chunk| chunk.used).sum::<usize>() + self.argument.get(),
-            None => 0,
-        })
-    }
-
     /// Whether a place is of this recording, and no part of it that was forgotten; no constant is.
     #[inline(always)]
     fn is_own(&self, place: Place, next: u32) -> bool {
@@ -413,13 +314,18 @@ impl Tape {
         self.is_own(place, index) & (index != self.end.get())
     }
 
-    /// Makes room for a statement with two arguments that reads these places, or does not return.
+    /// Makes room for a statement that reads these places, two for every one that would have room, or does not return.
     #[cold]
     #[inline(never)]
     fn prepare(&self, places: &[Place], stop: Stop) {
+        assert!(!self.writes.get(), "something is recorded while the arguments of a statement are given");
         places.iter().for_each(|place| self.expect(*place, stop));
-        if self.next.get() == self.end.get() {
-            self.grow(2, stop);
+        let statements = places.len().div_ceil(2).max(1) as u32;
+        if self.end.get() - self.next.get() < statements {
+            self.grow(2 * statements as usize, stop);
+        }
+        if self.end.get() - self.next.get() < statements {
+            stop.with(Misuse::Full);
         }
     }
 

@@ -97,32 +97,38 @@ impl Recording {
             adjoints.values[(first as usize).min(behind)..behind].fill(A::ZERO);
         };
         clear(tape.inputs.get());
-        if tape.runs.get() > self.runs {
-            CHUNKS.with_borrow(|chunks| chunks.inputs[self.runs..].iter().for_each(|run| clear(*run)));
+        let runs = self.part.mark.runs;
+        if tape.runs.get() > runs {
+            CHUNKS.with_borrow(|chunks| chunks.inputs[runs..].iter().for_each(|run| clear(*run)));
         }
     }
 
     /// Passes the adjoints of all statements since `down_to` on to their arguments; those without arguments keep theirs.
     pub fn sweep<A: Adjoint>(&self, adjoints: &mut Adjoints<A>, down_to: Position) {
-        let (next, argument) = (Tape::here().next.get(), Tape::here().argument.get());
-        let values = &mut adjoints.values;
-        if values.len() < next as usize {
-            values.resize(next as usize, A::ZERO);
-        }
-        CHUNKS.with_borrow_mut(|chunks| {
-            let mut end = (next, argument);
-            for place in (0..chunks.used.len()).rev() {
-                if end.0 <= down_to.0 {
-                    break;
-                }
-                // SAFETY: statements up to `end` were recorded in this chunk, and there is an adjoint for every one before `next`.
-                unsafe { sweep_chunk(&mut chunks.used[place], end, down_to.0, values) };
-                if let Some(before) = place.checked_sub(1) {
-                    end = (chunks.used[before].end, chunks.used[before].used);
-                }
-            }
-        });
+        sweep(adjoints, down_to);
     }
+}
+
+/// Passes the adjoints of all statements since `down_to` on to their arguments; those without arguments keep theirs.
+pub(super) fn sweep<A: Adjoint>(adjoints: &mut Adjoints<A>, down_to: Position) {
+    let (next, argument) = (Tape::here().next.get(), Tape::here().argument.get());
+    let values = &mut adjoints.values;
+    if values.len() < next as usize {
+        values.resize(next as usize, A::ZERO);
+    }
+    CHUNKS.with_borrow_mut(|chunks| {
+        let mut end = (next, argument);
+        for place in (0..chunks.used.len()).rev() {
+            if end.0 <= down_to.0 {
+                break;
+            }
+            // SAFETY: statements up to `end` were recorded in this chunk, and there is an adjoint for every one before `next`.
+            unsafe { sweep_chunk(&mut chunks.used[place], end, down_to.0, values) };
+            if let Some(before) = place.checked_sub(1) {
+                end = (chunks.used[before].end, chunks.used[before].used);
+            }
+        }
+    });
 }
 
 /// # Safety

@@ -63,7 +63,7 @@ fn constants_take_no_room() {
         let before = recording.position();
         assert_eq!(push1(2.0, Place::NONE, stop), Place::NONE);
         assert_eq!(push2([2.0, 3.0], [Place::NONE; 2], stop), Place::NONE);
-        assert_eq!(push_all(&[1.0; 3], &[Place::NONE; 3], stop), Place::NONE);
+        assert_eq!(push_wide(3, [(1.0, Place::NONE); 3], stop), Place::NONE);
         assert_eq!(recording.position(), before);
         let y = push2([2.0, 3.0], [Place::NONE, x], stop);
         let z = push2([5.0, 7.0], [y, Place::NONE], stop);
@@ -77,8 +77,8 @@ fn statements_of_any_width_are_swept() {
         let found = record(|recording| {
             let inputs: Vec<Place> = (0..width).map(|_| recording.input(stop)).collect();
             let partials: Vec<f64> = (0..width).map(|i| i as f64 - 3.0).collect();
-            let first = push_all(&partials, &inputs, stop);
-            let second = push_all(&partials, &inputs, stop);
+            let first = push_wide(width, partials.iter().copied().zip(inputs.iter().copied()), stop);
+            let second = push_wide(width, partials.iter().copied().zip(inputs.iter().copied()), stop);
             let y = push2([1.0, 10.0], [first, second], stop);
             let mut adjoints = sweep_to_start(recording, y);
             inputs.iter().map(|input| adjoints.of(*input, stop)).collect::<Vec<f64>>()
@@ -110,8 +110,8 @@ fn parts_are_forgotten_and_what_they_passed_on_stays() {
         let mut adjoints = Adjoints::<f64>::default();
         let before = recording.position();
         for path in 1..=4 {
-            recording.within(|| {
-                let z = push_all(&vec![f64::from(path); 300], &vec![y; 300], stop);
+            part(|_| {
+                let z = push_wide(300, [(f64::from(path), y); 300], stop);
                 let w = (0..20_000).fold(z, |w, _| push1(1.0, w, stop));
                 adjoints.add(w, &1.0, stop);
                 recording.sweep(&mut adjoints, before);
@@ -141,7 +141,7 @@ fn places_of_others_are_refused() {
             other.join().unwrap()
         });
         assert!(there.contains("another thread"));
-        let forgotten = recording.within(|| push1(1.0, x, stop));
+        let forgotten = part(|_| push1(1.0, x, stop));
         assert!(caught(&|| ignore(push1(1.0, forgotten, stop))).contains("has ended"));
         // The recording around goes on after all that.
         let y = push1(2.0, x, stop);
@@ -157,7 +157,7 @@ fn inputs_met_on_the_way_are_cleared_in_every_run() {
         // A recording inside, with inputs, a wide statement and more statements than a chunk, leaves this one as it was.
         let inner = record(|inner| {
             let all: Vec<Place> = (0..300).map(|_| inner.input(stop)).collect();
-            let sum = push_all(&[1.0; 300], &all, stop);
+            let sum = push_wide(300, all.iter().map(|x| (1.0, *x)), stop);
             let last = (0..20_000).fold(sum, |y, _| push1(1.0, y, stop));
             let mut adjoints = sweep_to_start(inner, last);
             let slope = adjoints.of(all[299], stop);
@@ -191,4 +191,111 @@ fn a_panic_leaves_the_tape_ready() {
     assert!(caught.is_err());
     let (swept, dual) = recurrence(10);
     assert!((swept[0] - dual[0]).abs() <= 1e-12 * dual[0].abs());
+}
+
+#[test]
+fn statements_of_three_arguments_are_swept_in_every_chunk() {
+    let slopes = record(|recording| {
+        let x = [(); 3].map(|()| recording.input(stop));
+        // y = x + 0.5 z + y, again and again, among statements of other widths.
+        let mut y = x[0];
+        for step in 0..50_000 {
+            y = match step % 4 {
+                0 => push3([0.0, 1.0, 0.5], [x[0], y, x[1]], stop),
+                1 => push3([1.0, 1.0, 1.0], [x[2], y, Place::NONE], stop),
+                2 => push3([0.25, 0.25, 0.5], [y, y, y], stop),
+                _ => push1(1.0, y, stop),
+            };
+        }
+        let mut adjoints = sweep_to_start(recording, y);
+        x.map(|x| adjoints.of(x, stop))
+    });
+    assert_eq!(slopes, [1.0, 6250.0, 12_500.0]);
+}
+
+#[test]
+fn nothing_is_recorded_while_arguments_are_given() {
+    record(|recording| {
+        let x = recording.input(stop);
+        let attempts: [&dyn Fn(); 4] =
+            [&|| ignore(push1(1.0, x, stop)), &|| ignore(recording.input(stop)), &|| record(|_| {}), &|| {
+                ignore(push_wide(1, [(1.0, x)], stop))
+            }];
+        for attempt in attempts {
+            let arguments = (0..4).map(|k| {
+                if k == 2 {
+                    attempt();
+                }
+                (f64::from(k), x)
+            });
+            let before = recording.position();
+            let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| push_wide(4, arguments, stop)));
+            assert!(outcome.is_err());
+            assert_eq!(recording.position(), before);
+        }
+        let y = push_wide(2, [(2.0, x), (3.0, x), (5.0, x)], stop);
+        assert_eq!(sweep_to_start(recording, y).of(x, stop), 5.0);
+    });
+}
+
+#[test]
+fn a_part_knows_what_it_reads_and_may_stay() {
+    record(|recording| {
+        let x = [(); 3].map(|()| recording.input(stop));
+        let (y, mut reads) = (push1(2.0, x[1], stop), Vec::new());
+        let z = part(|part| {
+            let first = push2([1.0, 1.0], [y, x[2]], stop);
+            let last = (0..30_000).fold(first, |z, _| push2([1.0, 0.0], [z, x[2]], stop));
+            part.reads(&mut reads);
+            assert_eq!((part.bytes(), part.has_inputs()), (30_001 * 25, false));
+            part.keep();
+            last
+        });
+        assert_eq!(reads, [x[2], y]);
+        assert_eq!(sweep_to_start(recording, z).of(x[1], stop), 2.0);
+        part(|part| {
+            recording.input(stop);
+            assert!(part.has_inputs());
+        });
+    });
+}
+
+#[test]
+fn a_recording_with_more_statements_than_numbers_is_refused() {
+    let outcome = std::panic::catch_unwind(|| {
+        record(|recording| {
+            let x = recording.input(stop);
+            // As if almost all numbers were used.
+            let tape = Tape::here();
+            tape.next.set(u32::MAX - 10);
+            tape.end.set(u32::MAX - 10);
+            let mut last = x;
+            for count in 0..20 {
+                assert!(count < 11);
+                last = push1(1.0, last, stop);
+            }
+        })
+    });
+    assert!(outcome.unwrap_err().downcast_ref::<String>().unwrap().contains("at most 4294967294"));
+    let (swept, dual) = recurrence(10);
+    assert!((swept[0] - dual[0]).abs() <= 1e-12 * dual[0].abs());
+}
+
+#[test]
+fn many_threads_record_tiny_functions_at_once() {
+    std::thread::scope(|scope| {
+        for thread in 0..16 {
+            scope.spawn(move || {
+                for round in 0..2000 {
+                    let (a, b) = (f64::from(thread), f64::from(round));
+                    let slope = record(|recording| {
+                        let x = recording.input(stop);
+                        let y = push2([a, b], [x, push1(2.0, x, stop)], stop);
+                        sweep_to_start(recording, y).of(x, stop)
+                    });
+                    assert_eq!(slope, a + 2.0 * b);
+                }
+            });
+        }
+    });
 }
