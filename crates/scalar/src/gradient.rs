@@ -1,4 +1,4 @@
-//! Derivatives by recording a function and sweeping the tape.
+//! Derivatives by recording a function and sweeping the tape once.
 
 use crate::Var;
 use crate::var::misused;
@@ -13,53 +13,6 @@ thread_local! {
     static ONE: RefCell<Adjoints<f64>> = RefCell::default();
     static MANY: RefCell<Adjoints<[f64; SEEDS]>> = RefCell::default();
     static INPUTS: RefCell<Vec<Var>> = const { RefCell::new(Vec::new()) };
-}
-
-/// A recording that is running on this thread.
-pub struct Tape<'r>(&'r Recording);
-
-/// Records what `f` does with inputs of the tape, which is forgotten when it returns. [`gradient`] is a recording with one sweep; this
-/// is for several sweeps, and for inputs that are met on the way.
-///
-/// ```
-/// use wengert_scalar::{Real, recording};
-/// let slopes = recording(|tape| {
-///     let x = [tape.input(2.0), tape.input(3.0)];
-///     let (sum, product) = (x[0] + x[1], x[0] * x[1]);
-///     let mut slopes = [[0.0; 2]; 2];
-///     tape.pull(sum, &x, &mut slopes[0]);
-///     tape.pull(product, &x, &mut slopes[1]);
-///     slopes
-/// });
-/// assert_eq!(slopes, [[1.0, 1.0], [3.0, 2.0]]);
-/// ```
-pub fn recording<R>(f: impl FnOnce(&Tape<'_>) -> R) -> R {
-    record(|recording| f(&Tape(recording)))
-}
-
-impl Tape<'_> {
-    /// A number to differentiate by.
-    #[track_caller]
-    pub fn input(&self, value: f64) -> Var {
-        Var::at(value, self.0.input(misused))
-    }
-
-    /// How many statements were recorded.
-    pub fn statements(&self) -> usize {
-        self.0.position().since(self.0.start())
-    }
-
-    /// Bytes of what was recorded.
-    pub fn bytes(&self) -> usize {
-        self.0.bytes()
-    }
-
-    /// Sweeps from `y` back: its derivatives by `inputs` are written to `slopes`.
-    #[track_caller]
-    pub fn pull(&self, y: Var, inputs: &[Var], slopes: &mut [f64]) {
-        assert_eq!(inputs.len(), slopes.len(), "pull: {} inputs and room for {} slopes", inputs.len(), slopes.len());
-        sweep_one(self.0, y, inputs, slopes);
-    }
 }
 
 /// The value of a function and its gradient, which is written to `slopes`.
@@ -104,8 +57,9 @@ pub fn gradient_of<const N: usize>(f: impl FnOnce([Var; N]) -> Var, x: [f64; N])
     (value, slopes)
 }
 
+/// Sweeps from `y` back: its derivatives by `inputs` are written to `slopes`.
 #[track_caller]
-fn sweep_one(recording: &Recording, y: Var, inputs: &[Var], slopes: &mut [f64]) {
+pub(crate) fn sweep_one(recording: &Recording, y: Var, inputs: &[Var], slopes: &mut [f64]) {
     with_clean(&ONE, |adjoints| {
         adjoints.add(y.place(), &1.0, misused);
         recording.sweep(adjoints, recording.start());

@@ -67,10 +67,13 @@ mod functions;
 mod gradient;
 mod real;
 mod replay;
+mod tape;
 mod var;
 
 pub use dual::Dual;
-pub use gradient::{Tape, gradient, gradient_of, jacobian, recording};
+pub use gradient::{gradient, gradient_of, jacobian};
 pub use real::Real;
 pub use replay::{Replay, Returned, Symbol};
+pub use tape::{Tape, recording};
 pub use var::Var;
+pub use wengert_kernels::tape::Position;

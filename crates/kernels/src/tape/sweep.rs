@@ -81,6 +81,12 @@ impl<A: Adjoint> Adjoints<A> {
         }
     }
 
+    /// Makes the adjoints of all that was recorded since a position zero.
+    pub fn clear_from(&mut self, position: Position) {
+        let behind = self.values.len().min(Tape::here().next.get() as usize);
+        self.values[(position.0 as usize).min(behind)..behind].fill(A::ZERO);
+    }
+
     /// The adjoint of a place.
     #[track_caller]
     pub fn of(&mut self, place: Place, stop: OnMisuse) -> A {
