@@ -58,6 +58,7 @@
 //! # }
 //! ```
 
+mod block;
 mod dual;
 #[cfg(feature = "nalgebra")]
 mod field;
@@ -70,6 +71,7 @@ mod replay;
 mod tape;
 mod var;
 
+pub use block::{preaccumulate, preaccumulated};
 pub use dual::Dual;
 pub use gradient::{gradient, gradient_of, jacobian};
 pub use real::Real;

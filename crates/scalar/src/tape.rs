@@ -127,7 +127,7 @@ impl Tape<'_> {
     /// ```
     pub fn sweep_to(&self, position: Position) {
         let mut adjoints = self.adjoints.take();
-        self.recording.sweep(&mut adjoints, position.max(self.start.get()));
+        adjoints.sweep(position.max(self.start.get()));
         self.adjoints.replace(adjoints);
     }
 

@@ -90,10 +90,15 @@ impl Var {
         Var::wide(value, count, arguments.iter().zip(partials).map(|(argument, partial)| (*partial, *argument)))
     }
 
-    /// A number that depends on at most `most`, with the partial derivative by each.
     #[track_caller]
-    pub(crate) fn wide(value: f64, most: usize, arguments: impl Iterator<Item = (f64, Var)>) -> Var {
-        Var { value, place: push_wide(most, arguments.map(|(partial, argument)| (partial, argument.place)), misused) }
+    fn wide(value: f64, most: usize, arguments: impl Iterator<Item = (f64, Var)>) -> Var {
+        Var::from_slopes(value, most, arguments.map(|(partial, argument)| (partial, argument.place)))
+    }
+
+    /// A number that depends on at most `most` places, with the slope by each.
+    #[track_caller]
+    pub(crate) fn from_slopes(value: f64, most: usize, slopes: impl Iterator<Item = (f64, Place)>) -> Var {
+        Var { value, place: push_wide(most, slopes, misused) }
     }
 }
 

@@ -1,7 +1,7 @@
 //! Recordings in parts, from several outputs, and of blocks.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use wengert_scalar::{Real, Var, gradient_of, recording};
+use wengert_scalar::{Real, Var, gradient, gradient_of, jacobian, preaccumulate, preaccumulated, recording};
 
 #[test]
 fn parts_inside_parts_pass_on_what_was_seeded_and_nothing_else() {
@@ -106,4 +106,92 @@ fn many_threads_take_tiny_gradients_at_once() {
             });
         }
     });
+}
+
+/// Two outputs of three numbers, one of which is captured.
+fn block(x: Var, y: Var, captured: Var) -> [Var; 2] {
+    let z = (0..50).fold(x, |z, _| (z * y + captured).sin());
+    [z * captured, z + x]
+}
+
+#[test]
+fn blocks_have_the_same_slopes_and_fewer_bytes() {
+    let run = |is_block: bool| {
+        recording(|tape| {
+            let x = [0.3, 0.7, -0.2].map(|x| tape.input(x));
+            let shared = x[2].exp();
+            let mut sum = Var::from(0.0);
+            for _ in 0..10 {
+                let f = || block(x[0], x[1], shared);
+                let [a, b] = if is_block { preaccumulate(f) } else { f() };
+                sum += a * b;
+            }
+            let mut slopes = [0.0; 3];
+            tape.pull(sum, &x, &mut slopes);
+            (sum.value(), slopes, tape.bytes())
+        })
+    };
+    let (plain, blocks) = (run(false), run(true));
+    assert_eq!(plain.0, blocks.0);
+    for (plain, blocks) in plain.1.iter().zip(&blocks.1) {
+        assert!((plain - blocks).abs() <= 1e-13 * plain.abs(), "{plain} {blocks}");
+    }
+    assert!(20 * blocks.2 < plain.2, "{} bytes, {} before", blocks.2, plain.2);
+    let many = |x: &[Var], is_block: bool| {
+        let f = || std::array::from_fn(|k| (0..9).fold(x[0] * k as f64, |z, _| (z * x[1]).cos()));
+        let outputs: [Var; 10] = if is_block { preaccumulate(f) } else { f() };
+        outputs.to_vec()
+    };
+    let (plain, blocks) = (jacobian(|x| many(x, false), &[0.5, 0.3]), jacobian(|x| many(x, true), &[0.5, 0.3]));
+    assert_eq!(plain, blocks);
+}
+
+#[test]
+fn a_block_gives_back_what_it_did_not_compute_and_keeps_what_is_small() {
+    recording(|tape| {
+        let x = tape.input(2.0);
+        let y = x * 3.0;
+        let before = tape.bytes();
+        let [same, constant, new] = preaccumulate(|| [y, Var::from(5.0), (0..9).fold(y, |z, _| z * 1.5)]);
+        assert_eq!(tape.bytes(), before + 13);
+        assert!(!constant.is_active() && new.is_active());
+        let mut slope = [0.0];
+        tape.pull(same + constant + new, &[x], &mut slope);
+        assert_eq!(slope, [3.0 + 3.0 * 1.5f64.powi(9)]);
+        // One product: as it was.
+        let [product] = preaccumulate(|| [x * y]);
+        tape.pull(product, &[x], &mut slope);
+        assert_eq!((slope, tape.statements()), ([12.0], 6));
+        // Numbers of the block that are inputs stay.
+        let (mut late, mut slopes) = (None, [0.0; 2]);
+        let [sum] = preaccumulate(|| {
+            late = Some(tape.input(7.0));
+            [(0..9).fold(x * late.unwrap(), |z, _| z * 1.0)]
+        });
+        tape.pull(sum, &[x, late.unwrap()], &mut slopes);
+        assert_eq!(slopes, [7.0, 2.0]);
+    });
+}
+
+#[test]
+fn blocks_in_blocks_in_parts_and_after_panics() {
+    let inner = preaccumulated(|[x, y]: [Var; 2]| [(0..20).fold(x, |z, _| (z + y) * 0.5)]);
+    let outer = preaccumulated(|x: [Var; 2]| [(0..5).fold(x[0], |z, _| inner([z, x[1]])[0] * x[0])]);
+    let plain = |x: &[Var]| (0..5).fold(x[0], |z, _| (0..20).fold(z, |z, _| (z + x[1]) * 0.5) * x[0]);
+    let (mut found, mut right) = ([0.0; 2], [0.0; 2]);
+    gradient(|x| outer([x[0], x[1]])[0], &[1.5, 0.5], &mut found);
+    gradient(plain, &[1.5, 0.5], &mut right);
+    assert!(found.iter().zip(&right).all(|(found, right)| (found - right).abs() < 1e-12), "{found:?} {right:?}");
+    let slope = recording(|tape| {
+        let x = tape.input(1.5);
+        for _ in 0..3 {
+            let failing = || preaccumulate::<1>(|| if x > Var::from(0.0) { panic!("no") } else { [x] });
+            assert!(catch_unwind(AssertUnwindSafe(failing)).is_err());
+            tape.part(|| tape.seed(outer([x, x * 0.5])[0], 1.0));
+        }
+        assert_eq!(tape.statements(), 1);
+        tape.adjoint(x)
+    });
+    gradient(|x| plain(&[x[0], x[0] * 0.5]), &[1.5], &mut found[..1]);
+    assert!((slope - 3.0 * found[0]).abs() < 1e-12);
 }

@@ -197,7 +197,7 @@ pub struct Recording {
 ///     let y = push1(6.0, x, stop);
 ///     let z = push2([2.0, 1.0], [y, x], stop);
 ///     adjoints.add(z, &1.0, stop);
-///     recording.sweep(&mut adjoints, recording.start());
+///     adjoints.sweep(recording.start());
 ///     adjoints.of(x, stop)
 /// });
 /// assert_eq!(slope, 13.0);

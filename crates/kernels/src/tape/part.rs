@@ -1,9 +1,12 @@
 //! Parts of a recording, which are forgotten when they end.
 
-use super::sweep::sweep;
-use super::{Adjoint, Adjoints, CHUNKS, Mark, Place, Position, Tape};
+use super::{CHUNKS, Mark, Place, Position, Tape};
 use std::cell::Cell;
 use std::marker::PhantomData;
+
+/// Bytes of an argument with its partial derivative, and of their count.
+const ARGUMENT: usize = size_of::<f64>() + size_of::<u32>();
+const COUNT: usize = size_of::<u8>();
 
 /// What was recorded since some time; it is forgotten at the end, also by a panic.
 pub struct Part {
@@ -61,12 +64,22 @@ impl Part {
         (tape.runs.get(), tape.inputs.get()) != (self.mark.runs, self.mark.inputs)
     }
 
+    /// Whether it recorded this place.
+    pub fn holds(&self, place: Place) -> bool {
+        place.index >= self.mark.next
+    }
+
+    /// Bytes of a statement with so many arguments.
+    pub fn statement_bytes(arguments: usize) -> usize {
+        arguments * ARGUMENT + COUNT
+    }
+
     /// Bytes of what was recorded since it began.
     pub fn bytes(&self) -> usize {
         let mut arguments = 0;
         self.each_arguments(|some| arguments += some.len());
         let statements = Position(Tape::here().next.get()).since(self.start());
-        arguments * (size_of::<f64>() + size_of::<u32>()) + statements * size_of::<u8>()
+        arguments * ARGUMENT + statements * COUNT
     }
 
     /// The places before it that it reads, each once, in the order of their statements.
@@ -77,11 +90,6 @@ impl Part {
         self.each_arguments(|some| places.extend(some.iter().filter(|index| **index < start).map(place)));
         places.sort_unstable_by_key(|place| place.index);
         places.dedup();
-    }
-
-    /// Passes the adjoints of its statements on to what came before.
-    pub fn sweep<A: Adjoint>(&self, adjoints: &mut Adjoints<A>) {
-        sweep(adjoints, self.start());
     }
 
     /// All its arguments, chunk by chunk.

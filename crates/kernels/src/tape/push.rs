@@ -85,7 +85,7 @@ pub fn push3(partials: [f64; 3], places: [Place; 3], stop: OnMisuse) -> Place {
 ///     let x = [(); 5].map(|()| recording.input(stop));
 ///     let y = push_wide(5, x.iter().enumerate().map(|(k, x)| (k as f64, *x)), stop);
 ///     adjoints.add(y, &2.0, stop);
-///     recording.sweep(&mut adjoints, recording.start());
+///     adjoints.sweep(recording.start());
 ///     x.map(|x| adjoints.of(x, stop))
 /// });
 /// assert_eq!(slopes, [0.0, 2.0, 4.0, 6.0, 8.0]);

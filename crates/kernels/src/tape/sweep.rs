@@ -12,6 +12,12 @@ pub trait Adjoint: Copy {
     /// Whether there is nothing to pass on.
     fn is_zero(&self) -> bool;
 
+    /// Its numbers.
+    fn lanes(&self) -> &[f64];
+
+    /// Its numbers, to write.
+    fn lanes_mut(&mut self) -> &mut [f64];
+
     /// Adds `partial` times another, rounded once if `FUSED`: for machines that do so in one instruction.
     fn add_scaled<const FUSED: bool>(&mut self, partial: f64, other: &Self);
 }
@@ -22,6 +28,14 @@ impl Adjoint for f64 {
     #[inline(always)]
     fn is_zero(&self) -> bool {
         *self == 0.0
+    }
+
+    fn lanes(&self) -> &[f64] {
+        std::slice::from_ref(self)
+    }
+
+    fn lanes_mut(&mut self) -> &mut [f64] {
+        std::slice::from_mut(self)
     }
 
     #[inline(always)]
@@ -36,6 +50,14 @@ impl<const N: usize> Adjoint for [f64; N] {
     #[inline(always)]
     fn is_zero(&self) -> bool {
         self.iter().all(|number| *number == 0.0)
+    }
+
+    fn lanes(&self) -> &[f64] {
+        self
+    }
+
+    fn lanes_mut(&mut self) -> &mut [f64] {
+        self
     }
 
     #[inline(always)]
@@ -87,6 +109,34 @@ impl<A: Adjoint> Adjoints<A> {
         self.values[(position.0 as usize).min(behind)..behind].fill(A::ZERO);
     }
 
+    /// Passes the adjoints of all statements since `down_to` on to their arguments; those without arguments keep theirs.
+    pub fn sweep(&mut self, down_to: Position) {
+        let (next, argument) = (Tape::here().next.get(), Tape::here().argument.get());
+        let values = &mut self.values;
+        if values.len() < next as usize {
+            values.resize(next as usize, A::ZERO);
+        }
+        CHUNKS.with_borrow_mut(|chunks| {
+            let mut end = (next, argument);
+            for place in (0..chunks.used.len()).rev() {
+                if end.0 <= down_to.0 {
+                    break;
+                }
+                // SAFETY: statements up to `end` were recorded in this chunk, and there is an adjoint for every one before `next`.
+                unsafe { sweep_chunk(&mut chunks.used[place], end, down_to.0, values) };
+                if let Some(before) = place.checked_sub(1) {
+                    end = (chunks.used[before].end, chunks.used[before].used);
+                }
+            }
+        });
+    }
+
+    /// Reads the adjoint of a place, which is zero from then on.
+    #[track_caller]
+    pub fn take(&mut self, place: Place, stop: OnMisuse) -> A {
+        self.at(place, stop).map_or(A::ZERO, |adjoint| std::mem::replace(adjoint, A::ZERO))
+    }
+
     /// The adjoint of a place.
     #[track_caller]
     pub fn of(&mut self, place: Place, stop: OnMisuse) -> A {
@@ -108,33 +158,6 @@ impl Recording {
             CHUNKS.with_borrow(|chunks| chunks.inputs[runs..].iter().for_each(|run| clear(*run)));
         }
     }
-
-    /// Passes the adjoints of all statements since `down_to` on to their arguments; those without arguments keep theirs.
-    pub fn sweep<A: Adjoint>(&self, adjoints: &mut Adjoints<A>, down_to: Position) {
-        sweep(adjoints, down_to);
-    }
-}
-
-/// Passes the adjoints of all statements since `down_to` on to their arguments; those without arguments keep theirs.
-pub(super) fn sweep<A: Adjoint>(adjoints: &mut Adjoints<A>, down_to: Position) {
-    let (next, argument) = (Tape::here().next.get(), Tape::here().argument.get());
-    let values = &mut adjoints.values;
-    if values.len() < next as usize {
-        values.resize(next as usize, A::ZERO);
-    }
-    CHUNKS.with_borrow_mut(|chunks| {
-        let mut end = (next, argument);
-        for place in (0..chunks.used.len()).rev() {
-            if end.0 <= down_to.0 {
-                break;
-            }
-            // SAFETY: statements up to `end` were recorded in this chunk, and there is an adjoint for every one before `next`.
-            unsafe { sweep_chunk(&mut chunks.used[place], end, down_to.0, values) };
-            if let Some(before) = place.checked_sub(1) {
-                end = (chunks.used[before].end, chunks.used[before].used);
-            }
-        }
-    });
 }
 
 /// # Safety

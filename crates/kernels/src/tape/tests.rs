@@ -9,7 +9,7 @@ fn ignore(_: Place) {}
 fn sweep_to_start(recording: &Recording, seed: Place) -> Adjoints<f64> {
     let mut adjoints = Adjoints::default();
     adjoints.add(seed, &1.0, stop);
-    recording.sweep(&mut adjoints, recording.start());
+    adjoints.sweep(recording.start());
     adjoints
 }
 
@@ -96,7 +96,7 @@ fn several_adjoints_are_swept_at_once() {
         let mut adjoints = Adjoints::<[f64; 2]>::default();
         adjoints.add(y, &[1.0, 0.0], stop);
         adjoints.add(z, &[0.0, 1.0], stop);
-        recording.sweep(&mut adjoints, recording.start());
+        adjoints.sweep(recording.start());
         adjoints.of(x, stop)
     });
     assert_eq!(found, [2.0, 3.0]);
@@ -114,11 +114,11 @@ fn parts_are_forgotten_and_what_they_passed_on_stays() {
                 let z = push_wide(300, [(f64::from(path), y); 300], stop);
                 let w = (0..20_000).fold(z, |w, _| push1(1.0, w, stop));
                 adjoints.add(w, &1.0, stop);
-                recording.sweep(&mut adjoints, before);
+                adjoints.sweep(before);
             });
             assert_eq!(recording.position(), before);
         }
-        recording.sweep(&mut adjoints, recording.start());
+        adjoints.sweep(recording.start());
         adjoints.of(x, stop)
     });
     assert_eq!(slope, 3.0 * 300.0 * 10.0);
@@ -171,7 +171,7 @@ fn inputs_met_on_the_way_are_cleared_in_every_run() {
         let mut adjoints = Adjoints::<f64>::default();
         for _ in 0..2 {
             adjoints.add(z, &1.0, stop);
-            recording.sweep(&mut adjoints, recording.start());
+            adjoints.sweep(recording.start());
             assert_eq!([x[0], x[1], late].map(|place| adjoints.of(place, stop)), [10.0, 15.0, 7.0]);
             recording.clear(&mut adjoints);
             assert_eq!([x[0], x[1], late].map(|place| adjoints.of(place, stop)), [0.0; 3]);
