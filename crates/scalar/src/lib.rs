@@ -60,6 +60,7 @@
 
 mod block;
 mod dual;
+mod external;
 #[cfg(feature = "nalgebra")]
 mod field;
 #[cfg(feature = "num-traits")]
@@ -73,6 +74,7 @@ mod var;
 
 pub use block::{preaccumulate, preaccumulated};
 pub use dual::Dual;
+pub use external::external;
 pub use gradient::{gradient, gradient_of, jacobian};
 pub use real::Real;
 pub use replay::{Replay, Returned, Symbol};

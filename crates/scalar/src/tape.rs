@@ -99,7 +99,8 @@ impl Tape<'_> {
         self.adjoints.borrow_mut().add(y.place(), &weight, misused);
     }
 
-    /// Passes all adjoints on, down to the beginning of the recording, or of the [part](Tape::part) that is running.
+    /// Passes all adjoints on, down to the beginning of the recording, or of the [part](Tape::part) that is running. If a
+    /// pullback of an [external function](crate::external) panics, all adjoints are lost.
     pub fn sweep(&self) {
         self.sweep_to(self.start.get());
     }

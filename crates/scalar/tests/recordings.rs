@@ -1,7 +1,8 @@
 //! Recordings in parts, from several outputs, and of blocks.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use wengert_scalar::{Real, Var, gradient, gradient_of, jacobian, preaccumulate, preaccumulated, recording};
+use std::rc::Rc;
+use wengert_scalar::{Real, Var, external, gradient, gradient_of, jacobian, preaccumulate, preaccumulated, recording};
 
 #[test]
 fn parts_inside_parts_pass_on_what_was_seeded_and_nothing_else() {
@@ -194,4 +195,96 @@ fn blocks_in_blocks_in_parts_and_after_panics() {
     });
     gradient(|x| plain(&[x[0], x[0] * 0.5]), &[1.5], &mut found[..1]);
     assert!((slope - 3.0 * found[0]).abs() < 1e-12);
+}
+
+/// x y and x / y, by a table of someone else.
+fn table(x: Var, y: Var, held: &Rc<()>) -> [Var; 2] {
+    let held = held.clone();
+    let outputs = external(&[x, y], |x| {
+        let (x, y) = (x[0], x[1]);
+        let back = move |by_output: &[f64], by_input: &mut [f64]| {
+            assert_eq!((by_output.len(), &by_input[..]), (2, &[0.0, 0.0][..]));
+            by_input[0] = by_output[0] * y + by_output[1] / y;
+            by_input[1] = by_output[0] * x - by_output[1] * x / (y * y);
+            drop(held.clone());
+        };
+        (vec![x * y, x / y], back)
+    });
+    [outputs[0], outputs[1]]
+}
+
+#[test]
+fn external_functions_agree_with_recorded_ones_everywhere() {
+    let held = Rc::new(());
+    let f = |x: &[Var], is_external: bool| {
+        let mut outputs = Vec::new();
+        let mut z = x[0].exp();
+        for k in 0..20 {
+            let [product, ratio] = match is_external {
+                true => table(z, x[1] + k as f64, &held),
+                false => [z * (x[1] + k as f64), z / (x[1] + k as f64)],
+            };
+            z = (product * ratio).sin() + x[2];
+            outputs.push(z);
+        }
+        outputs
+    };
+    let (found, right) = (jacobian(|x| f(x, true), &[0.3, 2.0, 0.5]), jacobian(|x| f(x, false), &[0.3, 2.0, 0.5]));
+    for (found, right) in found.0.iter().chain(&found.1).zip(right.0.iter().chain(&right.1)) {
+        assert!((found - right).abs() <= 1e-12 * right.abs().max(1.0), "{found} {right}");
+    }
+    let (mut last, mut slopes) = (0.0, [0.0; 3]);
+    recording(|tape| {
+        let x = [0.3, 2.0, 0.5].map(|x| tape.input(x));
+        let shared = x[0] * 1.0;
+        for _ in 0..2 {
+            tape.part(|| {
+                let [y] = preaccumulate(|| [f(&[shared, x[1], x[2]], true)[19]]);
+                last = y.value();
+                tape.seed(y, 0.5);
+            });
+            assert_eq!(Rc::strong_count(&held), 1);
+        }
+        tape.sweep();
+        slopes = x.map(|x| tape.adjoint(x));
+    });
+    assert_eq!(last, right.0[19]);
+    for (found, right) in slopes.iter().zip(&right.1[57..]) {
+        assert!((found - right).abs() <= 1e-12 * right.abs().max(1.0), "{found} {right}");
+    }
+    // Constants stay constants, and nothing is kept for them.
+    let constants = table(Var::from(1.0), Var::from(2.0), &held);
+    assert_eq!((constants.map(|x| x.value()), Rc::strong_count(&held)), ([2.0, 0.5], 1));
+    assert!(constants.iter().all(|constant| !constant.is_active()));
+}
+
+#[test]
+fn an_external_function_that_panics_leaves_the_tape_usable() {
+    let failing = |x: Var| external(&[x], |x| (vec![x[0]], |_: &[f64], _: &mut [f64]| panic!("on the way back")))[0];
+    for _ in 0..3 {
+        assert!(catch_unwind(|| gradient_of(|[x]| failing(x * x), [2.0])).is_err());
+        assert!(catch_unwind(|| jacobian(|x| vec![failing(x[0]), x[0]], &[2.0])).is_err());
+        assert_eq!(gradient_of(|[x]| x * x, [3.0]), (9.0, [6.0]));
+    }
+    let slope = recording(|tape| {
+        let x = tape.input(2.0);
+        let part = || tape.part(|| tape.seed(failing(x), 1.0));
+        assert!(catch_unwind(AssertUnwindSafe(part)).is_err());
+        assert!(
+            catch_unwind(AssertUnwindSafe(|| preaccumulate(|| [(0..9).fold(failing(x), |y, _| y * 2.0)]))).is_err()
+        );
+        tape.seed(x * x, 1.0);
+        tape.sweep();
+        tape.adjoint(x)
+    });
+    assert_eq!(slope, 4.0);
+    // It may take gradients itself.
+    let inner = |x: Var| {
+        external(&[x], |x| {
+            let x = x[0];
+            let back = move |dy: &[f64], dx: &mut [f64]| dx[0] = dy[0] * gradient_of(|[x]| x.sin(), [x]).1[0];
+            (vec![x.sin()], back)
+        })[0]
+    };
+    assert_eq!(gradient_of(|[x]| inner(x) * 2.0, [0.5]).1, [2.0 * 0.5f64.cos()]);
 }

@@ -8,18 +8,22 @@
 //! another thread, or from a recording that has ended, is an error and never a wrong number, and whatever is swept lies in bounds.
 
 mod chunk;
+mod external;
 mod part;
 mod push;
 mod sweep;
 
+pub use external::{Pullback, push_external};
 pub use part::{Part, part};
 pub use push::{push_wide, push1, push2, push3};
 pub use sweep::{Adjoint, Adjoints};
 
 use chunk::Chunk;
+use external::External;
 use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::panic::Location;
+use std::rc::Rc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// A statement of a recording, or none.
@@ -112,6 +116,8 @@ struct Tape {
     chunks: Cell<usize>,
     wide: Cell<usize>,
     runs: Cell<usize>,
+    /// Functions of others in use.
+    externals: Cell<usize>,
     /// The last inputs, which follow each other.
     inputs: Cell<(u32, u32)>,
     /// Numbers that recordings of this thread may have.
@@ -134,12 +140,13 @@ thread_local! {
             chunks: Cell::new(0),
             wide: Cell::new(0),
             runs: Cell::new(0),
+            externals: Cell::new(0),
             inputs: Cell::new((0, 0)),
             numbers: Cell::new((0, 0)),
             writes: Cell::new(false),
         }
     };
-    static CHUNKS: RefCell<Chunks> = const { RefCell::new(Chunks { used: Vec::new(), free: Vec::new(), inputs: Vec::new(), outer: Vec::new() }) };
+    static CHUNKS: RefCell<Chunks> = const { RefCell::new(Chunks { used: Vec::new(), free: Vec::new(), inputs: Vec::new(), externals: Vec::new(), outer: Vec::new() }) };
 }
 
 /// The memory of a thread's tape, which its hot path does not touch.
@@ -148,6 +155,8 @@ struct Chunks {
     free: Vec<Chunk>,
     /// Runs of statements without arguments, ascending: the first of each, and the one behind.
     inputs: Vec<(u32, u32)>,
+    /// Functions of others, ascending.
+    externals: Vec<Rc<External>>,
     /// Recordings around the one that is running.
     outer: Vec<u32>,
 }
@@ -177,6 +186,7 @@ struct Mark {
     chunks: usize,
     wide: usize,
     runs: usize,
+    externals: usize,
     inputs: (u32, u32),
 }
 
@@ -277,6 +287,7 @@ impl Tape {
             chunks: self.chunks.get(),
             wide: self.wide.get(),
             runs: self.runs.get(),
+            externals: self.externals.get(),
             inputs: self.inputs.get(),
         }
     }
@@ -403,9 +414,10 @@ impl Tape {
 
     #[inline]
     fn rewind(&self, mark: Mark) {
-        if (self.chunks.get(), self.wide.get(), self.runs.get()) != (mark.chunks, mark.wide, mark.runs) {
-            self.rewind_lists(mark);
-        }
+        let lists = (self.chunks.get(), self.wide.get(), self.runs.get(), self.externals.get());
+        // What functions of others captured is dropped when the tape is in order again.
+        let _forgotten =
+            (lists != (mark.chunks, mark.wide, mark.runs, mark.externals)).then(|| self.rewind_lists(mark));
         self.next.set(mark.next);
         self.inputs.set(mark.inputs);
         if self.chunks.get() == mark.chunks {
@@ -416,9 +428,9 @@ impl Tape {
 
     /// Forgets what was listed since a mark, and gives chunks back; the first one stays open.
     #[cold]
-    fn rewind_lists(&self, mark: Mark) {
+    fn rewind_lists(&self, mark: Mark) -> Vec<Rc<External>> {
         let is_moved = self.chunks.get() != mark.chunks;
-        CHUNKS.with_borrow_mut(|chunks| {
+        let forgotten = CHUNKS.with_borrow_mut(|chunks| {
             while chunks.used.len() > mark.chunks.max(1) {
                 chunks.free.extend(chunks.used.pop());
             }
@@ -427,13 +439,16 @@ impl Tape {
             }
             chunks.inputs.truncate(mark.runs);
             self.chunks.set(chunks.used.len());
+            chunks.externals.split_off(mark.externals)
         });
         self.wide.set(mark.wide);
         self.runs.set(mark.runs);
+        self.externals.set(mark.externals);
         self.next.set(mark.next);
         if is_moved {
             self.point(if mark.chunks == 0 { 0 } else { mark.argument });
         }
+        forgotten
     }
 }
 

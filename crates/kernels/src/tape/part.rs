@@ -87,7 +87,9 @@ impl Part {
         places.clear();
         let (start, recording) = (self.mark.next, Tape::here().recording.get());
         let place = |index: &u32| Place { index: *index, recording };
-        self.each_arguments(|some| places.extend(some.iter().filter(|index| **index < start).map(place)));
+        let mut see = |some: &[u32]| places.extend(some.iter().filter(|index| (1..start).contains(*index)).map(place));
+        self.each_arguments(&mut see);
+        CHUNKS.with_borrow(|chunks| chunks.externals[self.mark.externals..].iter().for_each(|own| see(&own.inputs)));
         places.sort_unstable_by_key(|place| place.index);
         places.dedup();
     }

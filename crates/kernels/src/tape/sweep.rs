@@ -111,24 +111,22 @@ impl<A: Adjoint> Adjoints<A> {
 
     /// Passes the adjoints of all statements since `down_to` on to their arguments; those without arguments keep theirs.
     pub fn sweep(&mut self, down_to: Position) {
-        let (next, argument) = (Tape::here().next.get(), Tape::here().argument.get());
+        let tape = Tape::here();
+        let mut cursor = Cursor { chunk: tape.chunks.get(), next: tape.next.get(), argument: tape.argument.get() };
         let values = &mut self.values;
-        if values.len() < next as usize {
-            values.resize(next as usize, A::ZERO);
+        if values.len() < cursor.next as usize {
+            values.resize(cursor.next as usize, A::ZERO);
         }
-        CHUNKS.with_borrow_mut(|chunks| {
-            let mut end = (next, argument);
-            for place in (0..chunks.used.len()).rev() {
-                if end.0 <= down_to.0 {
-                    break;
-                }
-                // SAFETY: statements up to `end` were recorded in this chunk, and there is an adjoint for every one before `next`.
-                unsafe { sweep_chunk(&mut chunks.used[place], end, down_to.0, values) };
-                if let Some(before) = place.checked_sub(1) {
-                    end = (chunks.used[before].end, chunks.used[before].used);
-                }
+        for number in (0..tape.externals.get()).rev() {
+            let external = CHUNKS.with_borrow(|chunks| chunks.externals[number].clone());
+            if external.first < down_to.0 {
+                break;
             }
-        });
+            cursor.descend(values, external.behind);
+            // The tape is not borrowed: a function of others may record, and panic.
+            external.pull(values);
+        }
+        cursor.descend(values, down_to.0);
     }
 
     /// Reads the adjoint of a place, which is zero from then on.
@@ -160,13 +158,41 @@ impl Recording {
     }
 }
 
+/// How far a sweep has come.
+struct Cursor {
+    /// How many chunks are left, with the one that is swept.
+    chunk: usize,
+    /// The number behind the next statement to sweep, and the arguments of the chunk before it.
+    next: u32,
+    argument: usize,
+}
+
+impl Cursor {
+    /// Sweeps all statements from `down_to` on. There must be an adjoint for every one before the cursor.
+    fn descend<A: Adjoint>(&mut self, adjoints: &mut [A], down_to: u32) {
+        assert!(self.next as usize <= adjoints.len(), "an adjoint for every statement");
+        CHUNKS.with_borrow_mut(|chunks| {
+            while self.next > down_to && self.chunk > 0 {
+                let chunk = &mut chunks.used[self.chunk - 1];
+                // SAFETY: statements before the cursor were recorded in this chunk, and there is an adjoint for every one.
+                self.argument = unsafe { sweep_chunk(chunk, (self.next, self.argument), down_to, adjoints) };
+                self.next = chunk.first.max(down_to);
+                if self.next == chunk.first {
+                    self.chunk -= 1;
+                    self.argument = self.chunk.checked_sub(1).map_or(0, |before| chunks.used[before].used);
+                }
+            }
+        });
+    }
+}
+
 /// # Safety
 /// The chunk holds statements before `next`, with `argument` arguments in all, each of which is before its statement; there is an
-/// adjoint for each.
-unsafe fn sweep_chunk<A: Adjoint>(chunk: &mut Chunk, end: (u32, usize), down_to: u32, adjoints: &mut [A]) {
+/// adjoint for each. Gives the arguments before the last one that was swept.
+unsafe fn sweep_chunk<A: Adjoint>(chunk: &mut Chunk, end: (u32, usize), down_to: u32, adjoints: &mut [A]) -> usize {
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx2,fma")]
-    unsafe fn fused<A: Adjoint>(chunk: &mut Chunk, end: (u32, usize), down_to: u32, adjoints: &mut [A]) {
+    unsafe fn fused<A: Adjoint>(chunk: &mut Chunk, end: (u32, usize), down_to: u32, adjoints: &mut [A]) -> usize {
         // SAFETY: as promised.
         unsafe { statements::<A, true>(chunk, end, down_to, adjoints) }
     }
@@ -188,10 +214,11 @@ unsafe fn statements<A: Adjoint, const FUSED: bool>(
     (next, argument): (u32, usize),
     down_to: u32,
     adjoints: &mut [A],
-) {
+) -> usize {
     let (partials, arguments, counts) = chunk.pointers();
     let first = chunk.first.max(down_to);
-    let mut widths = chunk.widths.iter().rev();
+    let listed = chunk.widths.partition_point(|(index, _)| *index < next);
+    let mut widths = chunk.widths[..listed].iter().rev();
     let mut at = argument;
     let adjoints = adjoints.as_mut_ptr();
     for index in (first..next).rev() {
@@ -227,4 +254,5 @@ unsafe fn statements<A: Adjoint, const FUSED: bool>(
             }
         }
     }
+    at
 }

@@ -299,3 +299,62 @@ fn many_threads_record_tiny_functions_at_once() {
         }
     });
 }
+
+#[test]
+fn functions_of_others_pass_adjoints_on_among_statements_of_every_chunk() {
+    // Between them there are wide statements, and a chunk may end anywhere.
+    let slope = record(|recording| {
+        let x = recording.input(stop);
+        let mut y = x;
+        for step in 0..40 {
+            let mut outputs = [Place::NONE; 3];
+            push_external(&[y, Place::NONE, x], &mut outputs, Box::new(|dy, dx| dx[0] = dy.iter().sum()), stop);
+            y = push_wide(300, (0..300).map(|k| (if k < 2 { 0.5 } else { 0.0 }, outputs[k % 3])), stop);
+            y = (0..step * 50).fold(y, |y, _| push2([0.5, 0.5], [y, y], stop));
+        }
+        let mut many = Adjoints::<[f64; 2]>::default();
+        many.add(y, &[1.0, -2.0], stop);
+        many.sweep(recording.start());
+        assert_eq!(many.of(x, stop), [1.0, -2.0]);
+        sweep_to_start(recording, y).of(x, stop)
+    });
+    assert_eq!(slope, 1.0);
+}
+
+#[test]
+fn functions_of_others_are_dropped_with_their_part_and_may_record_or_panic() {
+    let held = Rc::new(());
+    record(|recording| {
+        let x = recording.input(stop);
+        let push = |pullback: Box<Pullback>| {
+            let mut y = [Place::NONE];
+            push_external(&[x], &mut y, pullback, stop);
+            y[0]
+        };
+        let own = held.clone();
+        part(|_| {
+            push(Box::new(move |_, _| drop(own.clone())));
+            assert_eq!(Rc::strong_count(&held), 2);
+        });
+        assert_eq!(Rc::strong_count(&held), 1);
+        // What it captured may record when it is dropped.
+        struct Records;
+        impl Drop for Records {
+            fn drop(&mut self) {
+                recurrence(10_000);
+            }
+        }
+        let before = recording.position();
+        let captured = Records;
+        part(|_| push(Box::new(move |_, dx| dx[0] = size_of_val(&captured) as f64)));
+        assert_eq!(recording.position(), before);
+        let records = push(Box::new(|dy, dx| {
+            let (swept, _) = recurrence(10_000);
+            dx[0] = dy[0] + swept[0] * 0.0;
+        }));
+        let fails = push(Box::new(|_, _| panic!("in a pullback")));
+        assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| sweep_to_start(recording, fails))).is_err());
+        let y = push1(2.0, records, stop);
+        assert_eq!(sweep_to_start(recording, y).of(x, stop), 2.0);
+    });
+}
