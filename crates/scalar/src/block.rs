@@ -18,7 +18,13 @@ pub(crate) struct Slopes {
 }
 
 impl Slopes {
-    /// Those of numbers of a part, by what came before it.
+    /// Finds what a part reads from before; how much that is.
+    pub fn read(&mut self, part: &Part) -> usize {
+        part.reads(&mut self.places);
+        self.places.len()
+    }
+
+    /// Those of numbers of a part, by what it reads.
     #[track_caller]
     pub fn sweep(&mut self, part: &Part, outputs: &[Var]) {
         self.rows.clear();
@@ -55,10 +61,9 @@ pub fn preaccumulate<const M: usize>(f: impl FnOnce() -> [Var; M]) -> [Var; M] {
     let mut slopes = SLOPES.take();
     let (outputs, is_replaced) = part(|part| {
         let outputs = f();
-        part.reads(&mut slopes.places);
         let is_inside = outputs.map(|output| part.holds(output.place()));
         let count = is_inside.iter().filter(|is_inside| **is_inside).count();
-        if part.has_inputs() || count * Part::statement_bytes(slopes.places.len()) >= part.bytes() {
+        if part.has_inputs() || count * Part::statement_bytes(slopes.read(part)) >= part.bytes() {
             part.keep();
             return (outputs, [false; M]);
         }

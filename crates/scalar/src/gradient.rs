@@ -11,7 +11,7 @@ const SEEDS: usize = 8;
 
 thread_local! {
     // Kept between recordings: a gradient of a size that was seen before allocates nothing.
-    static ONE: RefCell<Adjoints<f64>> = RefCell::default();
+    pub(crate) static ONE: RefCell<Adjoints<f64>> = RefCell::default();
     static MANY: RefCell<Adjoints<[f64; SEEDS]>> = RefCell::default();
     static INPUTS: RefCell<Vec<Var>> = const { RefCell::new(Vec::new()) };
 }
@@ -72,7 +72,7 @@ pub(crate) fn sweep_one(recording: &Recording, y: Var, inputs: &[Var], slopes: &
 }
 
 /// Adjoints that are all zero; after a panic they are made anew.
-fn with_clean<A: Adjoint, R>(
+pub(crate) fn with_clean<A: Adjoint, R>(
     kept: &'static LocalKey<RefCell<Adjoints<A>>>,
     f: impl FnOnce(&mut Adjoints<A>) -> R,
 ) -> R {
