@@ -42,6 +42,6 @@ pub fn external<P: Fn(&[f64], &mut [f64]) + 'static>(x: &[Var], f: impl FnOnce(&
     let (values, pullback) = f(&inputs);
     let places: Vec<Place> = x.iter().map(|x| x.place()).collect();
     let mut outputs = vec![Place::NONE; values.len()];
-    push_external(&places, &mut outputs, Box::new(pullback), misused);
+    push_external(&values, &places, &mut outputs, Box::new(pullback), misused);
     values.into_iter().zip(outputs).map(|(value, place)| Var::at(value, place)).collect()
 }

@@ -59,6 +59,7 @@
 //! ```
 
 mod block;
+mod check;
 mod dual;
 mod external;
 #[cfg(feature = "nalgebra")]
@@ -67,6 +68,7 @@ mod field;
 mod float;
 mod functions;
 mod gradient;
+mod listing;
 mod over;
 mod real;
 mod replay;
@@ -74,9 +76,11 @@ mod tape;
 mod var;
 
 pub use block::{preaccumulate, preaccumulated};
+pub use check::checked;
 pub use dual::Dual;
 pub use external::external;
 pub use gradient::{gradient, gradient_of, jacobian};
+pub use listing::Listing;
 pub use over::{map_over, sum_over};
 pub use real::Real;
 pub use replay::{Replay, Returned, Symbol};

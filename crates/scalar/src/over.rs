@@ -9,7 +9,7 @@ use crate::gradient::{ONE, with_clean};
 use crate::var::misused;
 use wengert_engine::{Error, catch};
 use wengert_kernels::for_each_chunk;
-use wengert_kernels::tape::{part, record};
+use wengert_kernels::tape::{self, part, record};
 
 /// Tiles at most: each has slopes by all that is shared.
 const TILES: usize = 64;
@@ -19,11 +19,12 @@ const TILES: usize = 64;
 fn tiles<I: Sync, R: Send>(items: &[I], shared: &[Var], f: impl Fn(&[I], &[Var]) -> R + Sync) -> Vec<R> {
     let constants: Vec<(f64, bool)> = shared.iter().map(|x| (x.value(), !x.is_active())).collect();
     let count = items.len().div_ceil(TILES).max(1);
+    let is_checked = tape::is_checked();
     let mut results: Vec<Option<Result<R, Error>>> = items.chunks(count).map(|_| None).collect();
     for_each_chunk(&mut results, 1, &|number, result| {
         let items = &items[number * count..items.len().min((number + 1) * count)];
         // An error is that of the first tile that has one, and keeps its type on the way to the caller.
-        let outcome = catch(|| {
+        let run = || {
             record(|recording| {
                 let input = |&(value, is_constant): &(f64, bool)| match is_constant {
                     true => Var::from(value),
@@ -32,8 +33,8 @@ fn tiles<I: Sync, R: Send>(items: &[I], shared: &[Var], f: impl Fn(&[I], &[Var])
                 let inputs: Vec<Var> = constants.iter().map(input).collect();
                 f(items, &inputs)
             })
-        });
-        result[0] = Some(outcome);
+        };
+        result[0] = Some(catch(|| if is_checked { tape::checked(run) } else { run() }));
     });
     results.into_iter().map(|result| result.expect("every tile ran").unwrap_or_else(|error| error.raise())).collect()
 }

@@ -69,6 +69,10 @@ pub fn recording<R>(f: impl FnOnce(&Tape<'_>) -> R) -> R {
 }
 
 impl Tape<'_> {
+    pub(crate) fn recording(&self) -> &Recording {
+        self.recording
+    }
+
     /// A number to differentiate by.
     #[track_caller]
     pub fn input(&self, value: f64) -> Var {

@@ -29,14 +29,19 @@ pub struct Var {
 /// The error of a number that does not belong here.
 #[cold]
 pub(crate) fn misused(misuse: Misuse, line: &'static Location<'static>) -> ! {
+    let kind = match misuse {
+        Misuse::NotFinite { .. } => ErrorKind::Anomaly,
+        _ => ErrorKind::WrongLevel,
+    };
     let help = match misuse {
         Misuse::Outer => {
             "a gradient inside another one has inputs of its own: pass numbers in with `to_f64`, or use `Dual<Var, N>`"
         }
         Misuse::Ended => "return plain numbers from a recording, and record on the thread that uses them",
         Misuse::Full => "forget parts of a recording when they are swept",
+        Misuse::NotFinite { .. } => "nothing before it was: look at the numbers that this line reads",
     };
-    Error::new(ErrorKind::WrongLevel, "var", misuse.to_string()).help(help).at(line).raise()
+    Error::new(kind, "var", misuse.to_string()).help(help).at(line).raise()
 }
 
 impl Var {
@@ -63,13 +68,13 @@ impl Var {
     #[inline(always)]
     #[track_caller]
     pub(crate) fn through(self, value: f64, slope: f64) -> Var {
-        Var { value, place: push1(slope, self.place, misused) }
+        Var { value, place: push1(value, slope, self.place, misused) }
     }
 
     #[inline(always)]
     #[track_caller]
     fn through_both(self, other: Var, value: f64, slopes: [f64; 2]) -> Var {
-        Var { value, place: push2(slopes, [self.place, other.place], misused) }
+        Var { value, place: push2(value, slopes, [self.place, other.place], misused) }
     }
 
     /// A number that depends on several, with the partial derivative by each: one statement.
@@ -98,7 +103,7 @@ impl Var {
     /// A number that depends on at most `most` places, with the slope by each.
     #[track_caller]
     pub(crate) fn from_slopes(value: f64, most: usize, slopes: impl Iterator<Item = (f64, Place)>) -> Var {
-        Var { value, place: push_wide(most, slopes, misused) }
+        Var { value, place: push_wide(value, most, slopes, misused) }
     }
 }
 
@@ -309,7 +314,7 @@ macro_rules! variables {
             fn mul_add(self, a: Var, b: Var) -> Var {
                 let value = self.value * a.value + b.value;
                 let places = [self, a, b].map(Var::place);
-                Var { value, place: push3([a.value, self.value, 1.0], places, misused) }
+                Var { value, place: push3(value, [a.value, self.value, 1.0], places, misused) }
             }
 
             /// One statement.

@@ -2,7 +2,10 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
-use wengert_scalar::{Real, Var, external, gradient, gradient_of, jacobian, preaccumulate, preaccumulated, recording};
+use wengert_engine::ErrorKind;
+use wengert_scalar::{
+    Real, Var, checked, external, gradient, gradient_of, jacobian, preaccumulate, preaccumulated, recording, sum_over,
+};
 
 #[test]
 fn parts_inside_parts_pass_on_what_was_seeded_and_nothing_else() {
@@ -287,4 +290,62 @@ fn an_external_function_that_panics_leaves_the_tape_usable() {
         })[0]
     };
     assert_eq!(gradient_of(|[x]| inner(x) * 2.0, [0.5]).1, [2.0 * 0.5f64.cos()]);
+}
+
+#[test]
+fn the_first_number_that_is_not_finite_is_an_error_with_its_line() {
+    let line = line!() + 4;
+    let f = |x: &[Var]| {
+        let y = x[0] * 2.0;
+        // The value is finite, the slope is not.
+        let z = y.sqrt();
+        let w = z.recip();
+        w.ln() + 1.0
+    };
+    let mut slopes = [0.0];
+    assert_eq!(checked(|| gradient(f, &[2.0], &mut slopes)).unwrap(), 0.5f64.ln() + 1.0);
+    let error = checked(|| gradient(f, &[0.0], &mut slopes)).unwrap_err();
+    assert_eq!((error.kind(), error.line().map(|line| line.line())), (&ErrorKind::Anomaly, Some(line)), "{error}");
+    // Overflow of a product of finite numbers, of a wide statement, of one with three arguments, on other threads.
+    type Function = fn(&[Var]) -> Var;
+    let overflowing: [Function; 6] = [
+        |x| x[0] * x[0],
+        |x| Var::dot(x, x),
+        |x| x[0].mul_add(x[0], x[0]),
+        |x| Var::of(1.0, x, &[f64::NAN]),
+        |x| external(x, |x| (vec![x[0] * x[0]], |_: &[f64], _: &mut [f64]| {}))[0],
+        |x| sum_over(&[1.0, 2.0], x, |item, x| x[0] * x[0] * *item),
+    ];
+    for f in overflowing {
+        assert!(checked(|| gradient(f, &[2.0], &mut slopes)).is_ok() || f(&[Var::from(2.0)]) == Var::from(1.0));
+        let error = checked(|| gradient(f, &[1e200], &mut slopes)).unwrap_err();
+        assert_eq!(error.kind(), &ErrorKind::Anomaly);
+        assert!(error.line().is_some_and(|line| line.file().ends_with("recordings.rs")), "{error}");
+        // Without looking, there is no error.
+        gradient(f, &[1e200], &mut slopes);
+    }
+}
+
+#[test]
+fn listings_show_both_ends_and_the_beginnings_of_wide_statements() {
+    let text = recording(|tape| {
+        let x: Vec<Var> = (0..3).map(|k| tape.input(f64::from(k))).collect();
+        let wide = Var::dot(&[x[0]; 9], &[Var::from(2.0); 9]);
+        external(&[x[1], Var::from(1.0), x[2]], |_| (vec![0.0; 2], |_: &[f64], _: &mut [f64]| {}));
+        (0..1000).fold(wide, |y, _| y * 0.5);
+        tape.listing().to_string()
+    });
+    let lines: Vec<&str> = text.lines().collect();
+    assert_eq!(lines.len(), 41, "{text}");
+    assert_eq!(
+        lines[2..7],
+        [
+            "#3 input",
+            "#4 = 2 #1 + 2 #1 + 2 #1 + 2 #1 + 2 #1 + 2 #1 + 3 more",
+            "#5 = output 0 of an external function of #2, #3",
+            "#6 = output 1 of an external function of #2, #3",
+            "#7 = 0.5 #4",
+        ]
+    );
+    assert_eq!((lines[20], lines[40]), (".. 966 statements ..", "#1006 = 0.5 #1005"));
 }

@@ -25,7 +25,7 @@ pub(super) struct External {
 /// let mut adjoints = Adjoints::<f64>::default();
 /// let slope = record(|recording| {
 ///     let (x, mut y) = (recording.input(stop), [Place::NONE; 2]);
-///     push_external(&[x], &mut y, Box::new(|dy, dx| dx[0] = 2.0 * dy[0] + 3.0 * dy[1]), stop);
+///     push_external(&[2.0, 3.0], &[x], &mut y, Box::new(|dy, dx| dx[0] = 2.0 * dy[0] + 3.0 * dy[1]), stop);
 ///     y.iter().for_each(|y| adjoints.add(*y, &1.0, stop));
 ///     adjoints.sweep(recording.start());
 ///     adjoints.of(x, stop)
@@ -33,7 +33,8 @@ pub(super) struct External {
 /// assert_eq!(slope, 5.0);
 /// ```
 #[track_caller]
-pub fn push_external(inputs: &[Place], outputs: &mut [Place], pullback: Box<Pullback>, stop: OnMisuse) {
+pub fn push_external(values: &[f64], inputs: &[Place], outputs: &mut [Place], pullback: Box<Pullback>, stop: OnMisuse) {
+    assert_eq!(values.len(), outputs.len(), "a value for each output");
     outputs.fill(Place::NONE);
     if outputs.is_empty() || !inputs.iter().any(|input| input.is_active()) {
         return;
@@ -41,9 +42,9 @@ pub fn push_external(inputs: &[Place], outputs: &mut [Place], pullback: Box<Pull
     let (tape, stop) = (Tape::here(), Stop::here(stop));
     inputs.iter().for_each(|input| tape.expect(*input, stop));
     let first = tape.next.get();
-    for output in outputs {
+    for (output, value) in outputs.iter_mut().zip(values) {
         if tape.next.get() == tape.end.get() {
-            tape.prepare(&[], stop);
+            tape.prepare(&[], (*value, &[]), stop);
         }
         *output = tape.close(tape.next.get(), tape.argument.get(), 0);
     }

@@ -7,16 +7,20 @@
 //! A [`Place`] names a statement of one recording. Only the tape makes places, and every use compares the recording: so a place from
 //! another thread, or from a recording that has ended, is an error and never a wrong number, and whatever is swept lies in bounds.
 
+mod check;
 mod chunk;
 mod external;
 mod part;
 mod push;
 mod sweep;
+mod walk;
 
+pub use check::{checked, is_checked};
 pub use external::{Pullback, push_external};
 pub use part::{Part, part};
 pub use push::{push_wide, push1, push2, push3};
 pub use sweep::{Adjoint, Adjoints};
+pub use walk::Statement;
 
 use chunk::Chunk;
 use external::External;
@@ -55,20 +59,31 @@ impl Place {
     }
 }
 
-/// Why a place cannot be used.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Why a statement cannot be recorded.
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Misuse {
-    /// It belongs to a recording that has ended, or to another thread.
+    /// A place belongs to a recording that has ended, or to another thread.
     Ended,
-    /// It belongs to a recording around this one.
+    /// A place belongs to a recording around this one.
     Outer,
     /// There are more statements than a recording can number.
     Full,
+    /// A value, or a partial derivative, is not finite; only where [that is looked at](checked).
+    NotFinite {
+        /// The value.
+        value: f64,
+        /// The first such partial derivative.
+        partial: Option<f64>,
+    },
 }
 
 impl fmt::Display for Misuse {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
+            Misuse::NotFinite { value, partial: None } => return write!(f, "the value of a number is {value}"),
+            Misuse::NotFinite { value, partial: Some(partial) } => {
+                return write!(f, "the slope of a number is {partial}, its value {value}");
+            }
             Misuse::Ended => "a number is used whose recording has ended, or that belongs to another thread",
             Misuse::Outer => "a number of the recording around this one is used inside it",
             Misuse::Full => "a recording has at most 4294967294 statements",
@@ -124,6 +139,9 @@ struct Tape {
     numbers: Cell<(u32, u32)>,
     /// Whether the arguments of a statement are being written.
     writes: Cell<bool>,
+    /// Whether statements are looked at, and the number that has no room then.
+    checks: Cell<bool>,
+    room: Cell<u32>,
 }
 
 thread_local! {
@@ -144,6 +162,8 @@ thread_local! {
             inputs: Cell::new((0, 0)),
             numbers: Cell::new((0, 0)),
             writes: Cell::new(false),
+            checks: Cell::new(false),
+            room: Cell::new(1),
         }
     };
     static CHUNKS: RefCell<Chunks> = const { RefCell::new(Chunks { used: Vec::new(), free: Vec::new(), inputs: Vec::new(), externals: Vec::new(), outer: Vec::new() }) };
@@ -204,8 +224,8 @@ pub struct Recording {
 /// let slope = record(|recording| {
 ///     let x = recording.input(stop);
 ///     // y = x^2 at 3, z = 2 y + x
-///     let y = push1(6.0, x, stop);
-///     let z = push2([2.0, 1.0], [y, x], stop);
+///     let y = push1(0.0, 6.0, x, stop);
+///     let z = push2(0.0, [2.0, 1.0], [y, x], stop);
 ///     adjoints.add(z, &1.0, stop);
 ///     adjoints.sweep(recording.start());
 ///     adjoints.of(x, stop)
@@ -257,7 +277,7 @@ impl Recording {
         let tape = Tape::here();
         let (index, (first, behind)) = (tape.next.get(), tape.inputs.get());
         if index == tape.end.get() {
-            tape.prepare(&[], Stop::here(stop));
+            tape.prepare(&[], (0.0, &[]), Stop::here(stop));
         }
         if index != behind {
             tape.list_inputs((first, behind));
@@ -282,7 +302,7 @@ impl Tape {
     fn mark(&self) -> Mark {
         Mark {
             next: self.next.get(),
-            end: self.end.get(),
+            end: self.room(),
             argument: self.argument.get(),
             chunks: self.chunks.get(),
             wide: self.wide.get(),
@@ -328,15 +348,21 @@ impl Tape {
     /// Makes room for a statement that reads these places, two for every one that would have room, or does not return.
     #[cold]
     #[inline(never)]
-    fn prepare(&self, places: &[Place], stop: Stop) {
+    fn prepare(&self, places: &[Place], (value, partials): (f64, &[f64]), stop: Stop) {
         assert!(!self.writes.get(), "something is recorded while the arguments of a statement are given");
         places.iter().for_each(|place| self.expect(*place, stop));
+        self.inspect(value, partials, stop);
         let statements = places.len().div_ceil(2).max(1) as u32;
-        if self.end.get() - self.next.get() < statements {
+        if self.room() - self.next.get() < statements {
             self.grow(2 * statements as usize, stop);
         }
-        if self.end.get() - self.next.get() < statements {
+        if self.room() - self.next.get() < statements {
             stop.with(Misuse::Full);
+        }
+        if self.checks.get() {
+            // Room for this one alone.
+            self.room.set(self.room.get() - (statements - 1));
+            self.end.set(self.next.get() + statements);
         }
     }
 
@@ -350,7 +376,7 @@ impl Tape {
     /// Room for a statement with so many arguments.
     fn reserve_wide(&self, most: usize, stop: Stop) -> u32 {
         let room = CHUNKS.with_borrow(|chunks| chunks.used.last().map_or(0, Chunk::arguments_most));
-        if self.next.get() == self.end.get() || room - self.argument.get().min(room) < most.max(2) {
+        if self.next.get() == self.room() || room - self.argument.get().min(room) < most.max(2) {
             self.grow(most.max(2), stop);
         }
         self.next.get()
@@ -374,7 +400,7 @@ impl Tape {
             let statements = (chunk.first as usize + chunk.statements_most()) - self.next.get() as usize;
             arguments.min(statements)
         });
-        self.end.set(self.next.get() + room as u32);
+        self.set_room(self.next.get() + room as u32);
     }
 
     /// Opens a chunk with room for a statement of `most` arguments.
@@ -394,7 +420,7 @@ impl Tape {
             self.chunks.set(chunks.used.len());
         });
         self.point(0);
-        if self.end.get() <= self.next.get() {
+        if self.room() <= self.next.get() {
             stop.with(Misuse::Full);
         }
     }
@@ -422,7 +448,7 @@ impl Tape {
         self.inputs.set(mark.inputs);
         if self.chunks.get() == mark.chunks {
             self.argument.set(mark.argument);
-            self.end.set(mark.end);
+            self.set_room(mark.end);
         }
     }
 

@@ -33,7 +33,7 @@ impl Drop for Part {
 /// record(|recording| {
 ///     let x = recording.input(stop);
 ///     let before = recording.position();
-///     part(|_| push1(2.0, x, stop));
+///     part(|_| push1(0.0, 2.0, x, stop));
 ///     assert_eq!(recording.position(), before);
 /// });
 /// ```

@@ -2,17 +2,17 @@
 
 use super::{CHUNKS, OnMisuse, Place, Stop, Tape, WIDE, misused};
 
-/// A statement with one argument; a constant's has none.
+/// A statement with one argument; a constant's has none. The value is not kept.
 #[track_caller]
 #[inline(always)]
-pub fn push1(partial: f64, x: Place, stop: OnMisuse) -> Place {
+pub fn push1(value: f64, partial: f64, x: Place, stop: OnMisuse) -> Place {
     if !x.is_active() {
         return Place::NONE;
     }
     let tape = Tape::here();
     let index = tape.next.get();
     if !tape.is_ready(index, x) {
-        tape.prepare(&[x], Stop::here(stop));
+        tape.prepare(&[x], (value, &[partial]), Stop::here(stop));
     }
     let at = tape.argument.get();
     // SAFETY: there is room for this statement with two arguments.
@@ -26,17 +26,17 @@ pub fn push1(partial: f64, x: Place, stop: OnMisuse) -> Place {
 /// A statement with two arguments, without those that are constants.
 #[track_caller]
 #[inline(always)]
-pub fn push2(partials: [f64; 2], [x, y]: [Place; 2], stop: OnMisuse) -> Place {
+pub fn push2(value: f64, partials: [f64; 2], [x, y]: [Place; 2], stop: OnMisuse) -> Place {
     if !y.is_active() {
-        return push1(partials[0], x, stop);
+        return push1(value, partials[0], x, stop);
     }
     if !x.is_active() {
-        return push1(partials[1], y, stop);
+        return push1(value, partials[1], y, stop);
     }
     let tape = Tape::here();
     let index = tape.next.get();
     if !tape.is_ready(index, x) | !tape.is_ready(index, y) {
-        tape.prepare(&[x, y], Stop::here(stop));
+        tape.prepare(&[x, y], (value, &partials), Stop::here(stop));
     }
     let at = tape.argument.get();
     // SAFETY: there is room for this statement with two arguments.
@@ -50,19 +50,19 @@ pub fn push2(partials: [f64; 2], [x, y]: [Place; 2], stop: OnMisuse) -> Place {
 /// A statement with three arguments, without those that are constants.
 #[track_caller]
 #[inline]
-pub fn push3(partials: [f64; 3], places: [Place; 3], stop: OnMisuse) -> Place {
+pub fn push3(value: f64, partials: [f64; 3], places: [Place; 3], stop: OnMisuse) -> Place {
     let ([by_x, by_y, by_z], [x, y, z]) = (partials, places);
     match (x.is_active(), y.is_active(), z.is_active()) {
-        (false, _, _) => return push2([by_y, by_z], [y, z], stop),
-        (_, false, _) => return push2([by_x, by_z], [x, z], stop),
-        (_, _, false) => return push2([by_x, by_y], [x, y], stop),
+        (false, _, _) => return push2(value, [by_y, by_z], [y, z], stop),
+        (_, false, _) => return push2(value, [by_x, by_z], [x, z], stop),
+        (_, _, false) => return push2(value, [by_x, by_y], [x, y], stop),
         _ => {}
     }
     let tape = Tape::here();
     let index = tape.next.get();
     let is_own = tape.is_own(x, index) & tape.is_own(y, index) & tape.is_own(z, index);
     if !is_own | (tape.end.get() - index < 2) {
-        tape.prepare(&places, Stop::here(stop));
+        tape.prepare(&places, (value, &partials), Stop::here(stop));
     }
     let at = tape.argument.get();
     // SAFETY: there is room for two statements with two arguments each; this one is written instead.
@@ -83,7 +83,7 @@ pub fn push3(partials: [f64; 3], places: [Place; 3], stop: OnMisuse) -> Place {
 /// let mut adjoints = Adjoints::<f64>::default();
 /// let slopes = record(|recording| {
 ///     let x = [(); 5].map(|()| recording.input(stop));
-///     let y = push_wide(5, x.iter().enumerate().map(|(k, x)| (k as f64, *x)), stop);
+///     let y = push_wide(0.0, 5, x.iter().enumerate().map(|(k, x)| (k as f64, *x)), stop);
 ///     adjoints.add(y, &2.0, stop);
 ///     adjoints.sweep(recording.start());
 ///     x.map(|x| adjoints.of(x, stop))
@@ -91,7 +91,7 @@ pub fn push3(partials: [f64; 3], places: [Place; 3], stop: OnMisuse) -> Place {
 /// assert_eq!(slopes, [0.0, 2.0, 4.0, 6.0, 8.0]);
 /// ```
 #[track_caller]
-pub fn push_wide(most: usize, arguments: impl IntoIterator<Item = (f64, Place)>, stop: OnMisuse) -> Place {
+pub fn push_wide(value: f64, most: usize, arguments: impl IntoIterator<Item = (f64, Place)>, stop: OnMisuse) -> Place {
     let (tape, stop) = (Tape::here(), Stop::here(stop));
     let mut arguments = arguments.into_iter().filter(|(_, place)| place.is_active());
     let Some(head) = arguments.next() else {
@@ -115,6 +115,8 @@ pub fn push_wide(most: usize, arguments: impl IntoIterator<Item = (f64, Place)>,
         count += 1;
     }
     drop(writing);
+    // SAFETY: so many were written.
+    tape.inspect(value, unsafe { std::slice::from_raw_parts(tape.partials.get().add(first), count) }, stop);
     if count >= usize::from(WIDE) {
         tape.wide.set(tape.wide.get() + 1);
         CHUNKS.with_borrow_mut(|chunks| chunks.used.last_mut().expect("it is open").widths.push((index, count)));
