@@ -113,7 +113,8 @@ impl Stop {
     }
 }
 
-/// The tape of a thread: where it is.
+/// The tape of a thread: where it is. What every statement reads and writes lies in one cache line.
+#[repr(C, align(64))]
 struct Tape {
     /// The recording that is running; 0 if there is none.
     recording: Cell<u32>,

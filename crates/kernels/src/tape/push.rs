@@ -36,7 +36,8 @@ pub fn push2(value: f64, partials: [f64; 2], [x, y]: [Place; 2], stop: OnMisuse)
     let tape = Tape::here();
     let index = tape.next.get();
     if !tape.is_ready(index, x) | !tape.is_ready(index, y) {
-        tape.prepare(&[x, y], (value, &partials), Stop::here(stop));
+        // A copy: `partials` itself has no address, and stays in registers.
+        tape.prepare(&[x, y], (value, &[partials[0], partials[1]]), Stop::here(stop));
     }
     let at = tape.argument.get();
     // SAFETY: there is room for this statement with two arguments.
@@ -62,7 +63,7 @@ pub fn push3(value: f64, partials: [f64; 3], places: [Place; 3], stop: OnMisuse)
     let index = tape.next.get();
     let is_own = tape.is_own(x, index) & tape.is_own(y, index) & tape.is_own(z, index);
     if !is_own | (tape.end.get() - index < 2) {
-        tape.prepare(&places, (value, &partials), Stop::here(stop));
+        tape.prepare(&[x, y, z], (value, &[by_x, by_y, by_z]), Stop::here(stop));
     }
     let at = tape.argument.get();
     // SAFETY: there is room for two statements with two arguments each; this one is written instead.
