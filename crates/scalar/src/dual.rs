@@ -43,16 +43,29 @@ impl<T: Real, const N: usize> Dual<T, N> {
         &self.tangents
     }
 
+    /// A zero tangent stays zero, whatever the slope is.
     #[inline(always)]
     #[track_caller]
     pub(crate) fn through(self, value: T, slope: T) -> Dual<T, N> {
-        Dual { value, tangents: self.tangents.map(|tangent| slope * tangent) }
+        Dual { value, tangents: self.tangents.map(|tangent| tangent.guarded_mul(slope)) }
     }
 
     #[inline(always)]
     #[track_caller]
     fn through_both(self, other: Dual<T, N>, value: T, [by_x, by_y]: [T; 2]) -> Dual<T, N> {
-        let tangents = std::array::from_fn(|place| by_x * self.tangents[place] + by_y * other.tangents[place]);
+        let tangents = std::array::from_fn(|place| {
+            self.tangents[place].guarded_mul(by_x) + other.tangents[place].guarded_mul(by_y)
+        });
+        Dual { value, tangents }
+    }
+
+    /// The tangents of two numbers in shares, of which none is nothing, whatever the tangent is.
+    #[inline(always)]
+    #[track_caller]
+    fn shared(self, other: Dual<T, N>, value: T, shares: [f64; 2]) -> Dual<T, N> {
+        let [x, y] = shares.map(T::lit);
+        let tangents =
+            std::array::from_fn(|place| x.guarded_mul(self.tangents[place]) + y.guarded_mul(other.tangents[place]));
         Dual { value, tangents }
     }
 }
@@ -236,14 +249,30 @@ macro_rules! duals {
             #[track_caller]
             fn max(self, other: Dual<T, N>) -> Dual<T, N> {
                 let shares = functions::share(self > other, other > self);
-                self.through_both(other, self.value.max(other.value), shares.map(T::lit))
+                self.shared(other, self.value.max(other.value), shares)
             }
 
             #[inline]
             #[track_caller]
             fn min(self, other: Dual<T, N>) -> Dual<T, N> {
                 let shares = functions::share(self < other, other < self);
-                self.through_both(other, self.value.min(other.value), shares.map(T::lit))
+                self.shared(other, self.value.min(other.value), shares)
+            }
+
+            #[inline]
+            fn is_constant_zero(self) -> bool {
+                self.value.is_constant_zero() && self.tangents.iter().all(|tangent| tangent.is_constant_zero())
+            }
+
+            #[inline]
+            #[track_caller]
+            fn guarded_mul(self, other: Dual<T, N>) -> Dual<T, N> {
+                match self.is_constant_zero() {
+                    true => Dual::lit(0.0),
+                    false => {
+                        self.through_both(other, self.value.guarded_mul(other.value), [other.value, self.value])
+                    }
+                }
             }
         }
     };

@@ -22,15 +22,15 @@ macro_rules! functions_of_one {
             sin, "The sine.", |x| x.sin(), |x, _y| x.cos();
             cos, "The cosine.", |x| x.cos(), |x, _y| -x.sin();
             tan, "The tangent.", |x| x.tan(), |_x, y| T::lit(1.0) + y * y;
-            asin, "The inverse of the sine.", |x| x.asin(), |x, _y| (T::lit(1.0) - x * x).sqrt().recip();
-            acos, "The inverse of the cosine.", |x| x.acos(), |x, _y| -(T::lit(1.0) - x * x).sqrt().recip();
+            asin, "The inverse of the sine.", |x| x.asin(), |x, _y| unit_square(x).sqrt().recip();
+            acos, "The inverse of the cosine.", |x| x.acos(), |x, _y| -unit_square(x).sqrt().recip();
             atan, "The inverse of the tangent.", |x| x.atan(), |x, _y| (T::lit(1.0) + x * x).recip();
             sinh, "The hyperbolic sine.", |x| x.sinh(), |x, _y| x.cosh();
             cosh, "The hyperbolic cosine.", |x| x.cosh(), |x, _y| x.sinh();
             tanh, "The hyperbolic tangent.", |x| x.tanh(), |_x, y| T::lit(1.0) - y * y;
-            asinh, "The inverse of the hyperbolic sine.", |x| x.asinh(), |x, _y| (x * x + T::lit(1.0)).sqrt().recip();
-            acosh, "The inverse of the hyperbolic cosine.", |x| x.acosh(), |x, _y| (x * x - T::lit(1.0)).sqrt().recip().inside(x - T::lit(1.0));
-            atanh, "The inverse of the hyperbolic tangent.", |x| x.atanh(), |x, _y| (T::lit(1.0) - x * x).recip().inside(T::lit(1.0) - x * x);
+            asinh, "The inverse of the hyperbolic sine.", |x| x.asinh(), |x, _y| x.hypot(T::lit(1.0)).recip();
+            acosh, "The inverse of the hyperbolic cosine.", |x| x.acosh(), |x, _y| ((x - T::lit(1.0)).sqrt() * (x + T::lit(1.0)).sqrt()).recip();
+            atanh, "The inverse of the hyperbolic tangent.", |x| x.atanh(), |x, _y| unit_square(x).recip().inside(unit_square(x));
             erf, "The error function.", |x| wengert_kernels::math::erf(x), |x, _y| (-(x * x)).exp() * T::lit(std::f64::consts::FRAC_2_SQRT_PI);
             erfc, "1 - erf(x), precise for large x.", |x| wengert_kernels::math::erfc(x), |x, _y| -(-(x * x)).exp() * T::lit(std::f64::consts::FRAC_2_SQRT_PI);
             ln_gamma, "The logarithm of the gamma function's size.", |x| wengert_kernels::math::lgamma(x), |x, _y| x.polygamma(0);
@@ -54,6 +54,18 @@ macro_rules! slopes {
 }
 functions_of_one!(slopes);
 
+/// 1 - x^2, to the last digits where x is near 1 or -1.
+#[inline(always)]
+fn unit_square<T: Real>(x: T) -> T {
+    (T::lit(1.0) - x) * (T::lit(1.0) + x)
+}
+
+/// A length to divide by: 1 at the origin, so that 0 / 0 is 0 there.
+#[inline(always)]
+fn divisor<T: Real>(length: T) -> T {
+    length + (T::lit(1.0) - length.signum())
+}
+
 /// The slopes of `x.powf(p)` by both.
 #[inline]
 pub(crate) fn powf<T: Real>(x: T, p: T, y: T) -> [T; 2] {
@@ -68,6 +80,7 @@ pub(crate) fn powi<T: Real>(x: T, n: i32) -> T {
         0 => T::lit(0.0),
         1 => T::lit(1.0),
         2 => x + x,
+        i32::MIN => T::lit(f64::from(n)) * (x.powi(n) / x),
         _ => T::lit(f64::from(n)) * x.powi(n - 1),
     }
 }
@@ -78,17 +91,18 @@ pub(crate) fn rem_by_y(x: f64, y: f64, z: f64) -> f64 {
     -((x - z) / y).round()
 }
 
-/// The slopes of `y.atan2(x)` by y and x.
+/// The slopes of `y.atan2(x)` by y and x, x and -y over the square of the length; at the origin they are 0.
 #[inline]
 pub(crate) fn atan2<T: Real>(y: T, x: T) -> [T; 2] {
-    let square = x * x + y * y;
-    [x / square, -(y / square)]
+    // The square itself would overflow, or vanish, where the slopes do not.
+    let length = divisor(x.hypot(y));
+    [x / length / length, -(y / length / length)]
 }
 
 /// The slopes of `x.hypot(y)`; at the origin they are 0.
 #[inline]
 pub(crate) fn hypot<T: Real>(x: T, y: T, length: T) -> [T; 2] {
-    [x, y].map(|x| x.signum().guarded_mul(x.abs() / length))
+    [x, y].map(|x| x / divisor(length))
 }
 
 /// How much of the larger, or smaller, of two numbers is the first: half of it at a tie.

@@ -1,65 +1,19 @@
-//! Derivatives by recording a function and sweeping the tape.
+//! Derivatives by recording a function and sweeping the tape once.
 
 use crate::Var;
 use crate::var::misused;
 use std::cell::RefCell;
-use wengert_kernels::tape::{Adjoint, Adjoints, Recording, record};
+use std::thread::LocalKey;
+use wengert_kernels::tape::{Adjoint, Adjoints, Place, Position, Recording, record};
 
 /// Rows of a Jacobian that are swept at once.
 const SEEDS: usize = 8;
 
 thread_local! {
     // Kept between recordings: a gradient of a size that was seen before allocates nothing.
-    static ONE: RefCell<Adjoints<f64>> = RefCell::default();
+    pub(crate) static ONE: RefCell<Adjoints<f64>> = RefCell::default();
     static MANY: RefCell<Adjoints<[f64; SEEDS]>> = RefCell::default();
     static INPUTS: RefCell<Vec<Var>> = const { RefCell::new(Vec::new()) };
-}
-
-/// A recording that is running on this thread.
-pub struct Tape<'r>(&'r Recording);
-
-/// Records what `f` does with inputs of the tape, which is forgotten when it returns. [`gradient`] is a recording with one sweep; this
-/// is for several sweeps, and for inputs that are met on the way.
-///
-/// ```
-/// use wengert_scalar::{Real, recording};
-/// let slopes = recording(|tape| {
-///     let x = [tape.input(2.0), tape.input(3.0)];
-///     let (sum, product) = (x[0] + x[1], x[0] * x[1]);
-///     let mut slopes = [[0.0; 2]; 2];
-///     tape.pull(sum, &x, &mut slopes[0]);
-///     tape.pull(product, &x, &mut slopes[1]);
-///     slopes
-/// });
-/// assert_eq!(slopes, [[1.0, 1.0], [3.0, 2.0]]);
-/// ```
-pub fn recording<R>(f: impl FnOnce(&Tape<'_>) -> R) -> R {
-    record(|recording| f(&Tape(recording)))
-}
-
-impl Tape<'_> {
-    /// A number to differentiate by.
-    #[track_caller]
-    pub fn input(&self, value: f64) -> Var {
-        Var::at(value, self.0.input(misused))
-    }
-
-    /// How many statements were recorded.
-    pub fn statements(&self) -> usize {
-        self.0.position().since(self.0.start())
-    }
-
-    /// Bytes of what was recorded.
-    pub fn bytes(&self) -> usize {
-        self.0.bytes()
-    }
-
-    /// Sweeps from `y` back: its derivatives by `inputs` are written to `slopes`.
-    #[track_caller]
-    pub fn pull(&self, y: Var, inputs: &[Var], slopes: &mut [f64]) {
-        assert_eq!(inputs.len(), slopes.len(), "pull: {} inputs and room for {} slopes", inputs.len(), slopes.len());
-        sweep_one(self.0, y, inputs, slopes);
-    }
 }
 
 /// The value of a function and its gradient, which is written to `slopes`.
@@ -104,11 +58,12 @@ pub fn gradient_of<const N: usize>(f: impl FnOnce([Var; N]) -> Var, x: [f64; N])
     (value, slopes)
 }
 
+/// Sweeps from `y` back: its derivatives by `inputs` are written to `slopes`.
 #[track_caller]
-fn sweep_one(recording: &Recording, y: Var, inputs: &[Var], slopes: &mut [f64]) {
+pub(crate) fn sweep_one(recording: &Recording, y: Var, inputs: &[Var], slopes: &mut [f64]) {
     with_clean(&ONE, |adjoints| {
         adjoints.add(y.place(), &1.0, misused);
-        recording.sweep(adjoints, recording.start());
+        adjoints.sweep(recording.start());
         for (slope, input) in slopes.iter_mut().zip(inputs) {
             *slope = adjoints.of(input.place(), misused);
         }
@@ -117,8 +72,8 @@ fn sweep_one(recording: &Recording, y: Var, inputs: &[Var], slopes: &mut [f64]) 
 }
 
 /// Adjoints that are all zero; after a panic they are made anew.
-fn with_clean<A: Adjoint, R>(
-    kept: &'static std::thread::LocalKey<RefCell<Adjoints<A>>>,
+pub(crate) fn with_clean<A: Adjoint, R>(
+    kept: &'static LocalKey<RefCell<Adjoints<A>>>,
     f: impl FnOnce(&mut Adjoints<A>) -> R,
 ) -> R {
     let mut adjoints = kept.take();
@@ -140,22 +95,44 @@ pub fn jacobian(f: impl FnOnce(&[Var]) -> Vec<Var>, x: &[f64]) -> (Vec<f64>, Vec
         let inputs: Vec<Var> = x.iter().map(|x| Var::at(*x, recording.input(misused))).collect();
         let y = f(&inputs);
         let mut rows = vec![0.0; y.len() * x.len()];
-        for (some, rows) in y.chunks(SEEDS).zip(rows.chunks_mut((SEEDS * x.len()).max(1))) {
-            with_clean(&MANY, |adjoints| {
-                for (seed, y) in some.iter().enumerate() {
-                    let seeds = std::array::from_fn(|place| if place == seed { 1.0 } else { 0.0 });
-                    adjoints.add(y.place(), &seeds, misused);
-                }
-                recording.sweep(adjoints, recording.start());
-                for (column, input) in inputs.iter().enumerate() {
-                    let slopes = adjoints.of(input.place(), misused);
-                    for (seed, slope) in slopes.iter().enumerate().take(some.len()) {
-                        rows[seed * x.len() + column] = *slope;
-                    }
-                }
-                recording.clear(adjoints);
-            });
-        }
+        let columns: Vec<Place> = inputs.iter().map(|input| input.place()).collect();
+        sweep_rows(&y, &columns, recording.start(), &mut rows);
         (y.iter().map(|y| y.value()).collect(), rows)
     })
+}
+
+/// Sweeps from all `outputs` down to a position, and writes their slopes by the places before it, row by row. There must be no input
+/// after it, and no input before it but the columns.
+#[track_caller]
+pub(crate) fn sweep_rows(outputs: &[Var], columns: &[Place], down_to: Position, rows: &mut [f64]) {
+    if let [_] = outputs {
+        return sweep_some_rows(&ONE, outputs, columns, down_to, rows);
+    }
+    for (some, rows) in outputs.chunks(SEEDS).zip(rows.chunks_mut((SEEDS * columns.len()).max(1))) {
+        sweep_some_rows(&MANY, some, columns, down_to, rows);
+    }
+}
+
+#[track_caller]
+fn sweep_some_rows<A: Adjoint>(
+    kept: &'static LocalKey<RefCell<Adjoints<A>>>,
+    outputs: &[Var],
+    columns: &[Place],
+    down_to: Position,
+    rows: &mut [f64],
+) {
+    with_clean(kept, |adjoints| {
+        for (row, y) in outputs.iter().enumerate() {
+            let mut seed = A::ZERO;
+            seed.lanes_mut()[row] = 1.0;
+            adjoints.add(y.place(), &seed, misused);
+        }
+        adjoints.sweep(down_to);
+        for (column, place) in columns.iter().enumerate() {
+            let slopes = adjoints.take(*place, misused);
+            for (row, slope) in slopes.lanes().iter().enumerate().take(outputs.len()) {
+                rows[row * columns.len() + column] = *slope;
+            }
+        }
+    });
 }

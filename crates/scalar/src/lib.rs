@@ -58,24 +58,37 @@
 //! # }
 //! ```
 
+mod block;
+mod check;
 mod dual;
+mod external;
 #[cfg(feature = "nalgebra")]
 mod field;
 #[cfg(feature = "num-traits")]
 mod float;
 mod functions;
 mod gradient;
+mod listing;
+mod over;
 mod real;
 mod replay;
 mod solve;
+mod tape;
 mod var;
 
+pub use block::{preaccumulate, preaccumulated};
+pub use check::checked;
 pub use dual::Dual;
-pub use gradient::{Tape, gradient, gradient_of, jacobian, recording};
+pub use external::external;
+pub use gradient::{gradient, gradient_of, jacobian};
+pub use listing::Listing;
+pub use over::{map_over, sum_over};
 pub use real::Real;
 pub use replay::{Items, Replay, Returned, SparseHessian, SparseJacobian, Symbol};
 pub use solve::{
     Equation, Equations, fixed_point, integrate, linear_solve, root, root_in, try_fixed_point, try_integrate,
     try_linear_solve, try_root, try_root_in,
 };
+pub use tape::{Tape, recording};
 pub use var::Var;
+pub use wengert_kernels::tape::Position;

@@ -137,11 +137,26 @@ macro_rules! trait_with {
                 Self::lit(self.to_f64().round_ties_even())
             }
 
-            /// `self * other`, and 0 where `self` is 0, whatever `other` is.
-            #[track_caller]
-            fn guarded_mul(self, other: Self) -> Self {
-                if self == Self::lit(0.0) { Self::lit(0.0) } else { self * other }
+            /// Whether it is 0 whatever becomes of the inputs: the value is, and every derivative that it carries. Numbers that
+            /// cannot tell say no.
+            ///
+            /// ```
+            /// use wengert_scalar::{Dual, Real};
+            /// assert!(Dual::<f64, 1>::lit(0.0).is_constant_zero());
+            /// assert!(!Dual::<f64, 1>::variable(0.0, 0).is_constant_zero());
+            /// ```
+            fn is_constant_zero(self) -> bool {
+                false
             }
+
+            /// `self * other`, and 0 where `self` is 0, whatever `other` is. Its slopes are those of the product.
+            ///
+            /// ```
+            /// use wengert_scalar::Real;
+            /// assert_eq!(0.0.guarded_mul(f64::INFINITY), 0.0);
+            /// ```
+            #[track_caller]
+            fn guarded_mul(self, other: Self) -> Self;
 
             /// The number itself where `distance` is not negative, and NaN elsewhere: outside of a domain.
             #[track_caller]
@@ -167,6 +182,40 @@ macro_rules! trait_with {
             fn norm(x: &[Self]) -> Self {
                 let square = Self::dot(x, x);
                 if square == Self::lit(0.0) { Self::lit(0.0) } else { square.sqrt() }
+            }
+
+            /// Adds `a` times `x` to `y`: one statement of a tape for each number. Panics unless both have one length.
+            ///
+            /// ```
+            /// use wengert_scalar::Real;
+            /// let mut y = [1.0, 2.0];
+            /// f64::axpy(10.0, &[3.0, 4.0], &mut y);
+            /// assert_eq!(y, [31.0, 42.0]);
+            /// ```
+            #[track_caller]
+            fn axpy(a: Self, x: &[Self], y: &mut [Self]) {
+                assert_eq!(x.len(), y.len(), "axpy: vectors of {} and {} numbers", x.len(), y.len());
+                for (x, y) in x.iter().zip(y) {
+                    *y = a.mul_add(*x, *y);
+                }
+            }
+
+            /// The product of a matrix, row by row, and `x` is written to `y`: one statement of a tape for each row. Panics unless
+            /// the matrix has as many rows and columns as the vectors have numbers.
+            ///
+            /// ```
+            /// use wengert_scalar::Real;
+            /// let mut y = [0.0; 2];
+            /// f64::matvec(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0], &[1.0, 10.0, 100.0], &mut y);
+            /// assert_eq!(y, [321.0, 654.0]);
+            /// ```
+            #[track_caller]
+            fn matvec(matrix: &[Self], x: &[Self], y: &mut [Self]) {
+                let (rows, columns, count) = (y.len(), x.len(), matrix.len());
+                assert_eq!(count, rows * columns, "matvec: {count} numbers are no matrix of {rows} rows and {columns} columns");
+                for (row, y) in y.iter_mut().enumerate() {
+                    *y = Self::dot(&matrix[row * columns..(row + 1) * columns], x);
+                }
             }
         }
 
@@ -218,6 +267,16 @@ macro_rules! floats {
             #[inline(always)]
             fn hypot(self, other: $float) -> $float {
                 $float::hypot(self, other)
+            }
+
+            #[inline(always)]
+            fn is_constant_zero(self) -> bool {
+                self == 0.0
+            }
+
+            #[inline(always)]
+            fn guarded_mul(self, other: $float) -> $float {
+                if self == 0.0 { 0.0 } else { self * other }
             }
 
             #[inline(always)]

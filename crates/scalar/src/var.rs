@@ -8,7 +8,7 @@ use std::iter::Sum;
 use std::ops::{Add, AddAssign, Div, DivAssign, Mul, MulAssign, Neg, Rem, RemAssign, Sub, SubAssign};
 use std::panic::Location;
 use wengert_engine::{Error, ErrorKind};
-use wengert_kernels::tape::{Misuse, Place, push_all, push1, push2};
+use wengert_kernels::tape::{Misuse, Place, push_wide, push1, push2, push3};
 
 /// A number on the tape of its thread, 16 bytes that are copied freely. Constants take no room on the tape.
 ///
@@ -29,14 +29,19 @@ pub struct Var {
 /// The error of a number that does not belong here.
 #[cold]
 pub(crate) fn misused(misuse: Misuse, line: &'static Location<'static>) -> ! {
+    let kind = match misuse {
+        Misuse::NotFinite { .. } => ErrorKind::Anomaly,
+        _ => ErrorKind::WrongLevel,
+    };
     let help = match misuse {
         Misuse::Outer => {
             "a gradient inside another one has inputs of its own: pass numbers in with `to_f64`, or use `Dual<Var, N>`"
         }
         Misuse::Ended => "return plain numbers from a recording, and record on the thread that uses them",
         Misuse::Full => "forget parts of a recording when they are swept",
+        Misuse::NotFinite { .. } => "nothing before it was: look at the numbers that this line reads",
     };
-    Error::new(ErrorKind::WrongLevel, "var", misuse.to_string()).help(help).at(line).raise()
+    Error::new(kind, "var", misuse.to_string()).help(help).at(line).raise()
 }
 
 impl Var {
@@ -63,13 +68,13 @@ impl Var {
     #[inline(always)]
     #[track_caller]
     pub(crate) fn through(self, value: f64, slope: f64) -> Var {
-        Var { value, place: push1(slope, self.place, misused) }
+        Var { value, place: push1(value, slope, self.place, misused) }
     }
 
     #[inline(always)]
     #[track_caller]
     fn through_both(self, other: Var, value: f64, slopes: [f64; 2]) -> Var {
-        Var { value, place: push2(slopes, [self.place, other.place], misused) }
+        Var { value, place: push2(value, slopes, [self.place, other.place], misused) }
     }
 
     /// A number that depends on several, with the partial derivative by each: one statement.
@@ -85,8 +90,20 @@ impl Var {
     /// ```
     #[track_caller]
     pub fn of(value: f64, arguments: &[Var], partials: &[f64]) -> Var {
-        let places: Vec<Place> = arguments.iter().map(|argument| argument.place).collect();
-        Var { value, place: push_all(partials, &places, misused) }
+        let (count, room) = (arguments.len(), partials.len());
+        assert_eq!(count, room, "of: {count} arguments and {room} partial derivatives");
+        Var::wide(value, count, arguments.iter().zip(partials).map(|(argument, partial)| (*partial, *argument)))
+    }
+
+    #[track_caller]
+    fn wide(value: f64, most: usize, arguments: impl Iterator<Item = (f64, Var)>) -> Var {
+        Var::from_slopes(value, most, arguments.map(|(partial, argument)| (partial, argument.place)))
+    }
+
+    /// A number that depends on at most `most` places, with the slope by each.
+    #[track_caller]
+    pub(crate) fn from_slopes(value: f64, most: usize, slopes: impl Iterator<Item = (f64, Place)>) -> Var {
+        Var { value, place: push_wide(value, most, slopes, misused) }
     }
 }
 
@@ -283,23 +300,33 @@ macro_rules! variables {
                 self.through_both(other, Real::min(self.value, other.value), shares)
             }
 
+            #[inline]
+            fn is_constant_zero(self) -> bool {
+                self.value == 0.0 && !self.is_active()
+            }
+
+            #[inline]
+            #[track_caller]
+            fn guarded_mul(self, other: Var) -> Var {
+                match self.is_constant_zero() {
+                    true => Var::lit(0.0),
+                    false => self.through_both(other, self.value.guarded_mul(other.value), [other.value, self.value]),
+                }
+            }
+
             /// One statement.
             #[inline]
             #[track_caller]
             fn mul_add(self, a: Var, b: Var) -> Var {
                 let value = self.value * a.value + b.value;
-                match (self.is_active(), a.is_active(), b.is_active()) {
-                    (_, false, _) => self.through_both(b, value, [a.value, 1.0]),
-                    (false, _, _) => a.through_both(b, value, [self.value, 1.0]),
-                    (_, _, false) => self.through_both(a, value, [a.value, self.value]),
-                    _ => Var::of(value, &[self, a, b], &[a.value, self.value, 1.0]),
-                }
+                let places = [self, a, b].map(Var::place);
+                Var { value, place: push3(value, [a.value, self.value, 1.0], places, misused) }
             }
 
             /// One statement.
             #[track_caller]
             fn sum_of(x: &[Var]) -> Var {
-                Var::of(x.iter().map(|x| x.value).sum(), x, &vec![1.0; x.len()])
+                Var::wide(x.iter().map(|x| x.value).sum(), x.len(), x.iter().map(|x| (1.0, *x)))
             }
 
             /// One statement.
@@ -307,8 +334,8 @@ macro_rules! variables {
             fn dot(x: &[Var], y: &[Var]) -> Var {
                 assert_eq!(x.len(), y.len(), "dot: vectors of {} and {} numbers", x.len(), y.len());
                 let value = x.iter().zip(y).map(|(x, y)| x.value * y.value).sum();
-                let partials: Vec<f64> = y.iter().chain(x).map(|other| other.value).collect();
-                Var::of(value, &[x, y].concat(), &partials)
+                let arguments = x.iter().zip(y).flat_map(|(x, y)| [(y.value, *x), (x.value, *y)]);
+                Var::wide(value, 2 * x.len(), arguments)
             }
 
             /// One statement.
@@ -316,7 +343,7 @@ macro_rules! variables {
             fn norm(x: &[Var]) -> Var {
                 let value = x.iter().map(|x| x.value * x.value).sum::<f64>().sqrt();
                 let slope = |x: &Var| if value == 0.0 { 0.0 } else { x.value / value };
-                Var::of(value, x, &x.iter().map(slope).collect::<Vec<f64>>())
+                Var::wide(value, x.len(), x.iter().map(|x| (slope(x), *x)))
             }
         }
     };

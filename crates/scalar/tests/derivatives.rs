@@ -102,6 +102,40 @@ fn wide_statements_dual_numbers_and_mixed_order_agree() {
     }
 }
 
+fn layers<T: Real>(x: &[T]) -> T {
+    let (matrix, x) = x.split_at(6);
+    let (mut y, mut z) = ([T::lit(0.0); 3], [T::lit(1.0), x[0], x[1]]);
+    T::matvec(matrix, x, &mut y);
+    T::axpy(y[0], &y, &mut z);
+    T::axpy(T::lit(2.0), &y, &mut z);
+    T::axpy(y[1], &[T::lit(0.5); 3], &mut z);
+    z[2].mul_add(z[1], z[0]) + T::lit(3.0).mul_add(z[1], z[2]) + z[1].mul_add(T::lit(0.5), T::lit(1.0))
+}
+
+#[test]
+fn products_of_matrices_and_sums_of_products_agree_with_dual_numbers() {
+    let x = [0.4, -0.3, 1.2, 0.7, -0.9, 0.1, 2.0, -1.5];
+    let mut slopes = [0.0; 8];
+    let value = gradient(layers, &x, &mut slopes);
+    let dual = layers::<Dual<f64, 8>>(&std::array::from_fn::<_, 8, _>(|i| Dual::variable(x[i], i)));
+    assert!(close(value, layers(&x), 1e-15) && close(dual.value(), value, 1e-15));
+    for (back, forward) in slopes.iter().zip(dual.tangents()) {
+        assert!(close(*back, *forward, 1e-14), "{back} {forward}");
+    }
+    let statements = |f: fn(&[Var])| {
+        recording(|tape| {
+            let x: Vec<Var> = (0..6).map(|k| tape.input(f64::from(k))).collect();
+            f(&x);
+            (tape.statements() - 6, tape.bytes() - 6)
+        })
+    };
+    let product = |x: &[Var]| Var::matvec(x, &[x[0], Var::from(2.0)], &mut [Var::from(0.0); 3]);
+    // Three arguments a row: both factors of one product, and the matrix of the other.
+    assert_eq!(statements(product), (3, 3 * (3 * 12 + 1)));
+    assert_eq!(statements(|x| Var::axpy(x[0], &x[1..3], &mut [x[3], x[4]])), (2, 2 * (3 * 12 + 1)));
+    assert_eq!(statements(|x| drop(Var::dot(x, &[Var::from(1.0); 6]).to_string())), (1, 6 * 12 + 1));
+}
+
 #[test]
 fn jacobians_of_many_outputs_agree_with_gradients() {
     let x = [0.3, 1.1, -0.4];

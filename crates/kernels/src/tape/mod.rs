@@ -7,16 +7,27 @@
 //! A [`Place`] names a statement of one recording. Only the tape makes places, and every use compares the recording: so a place from
 //! another thread, or from a recording that has ended, is an error and never a wrong number, and whatever is swept lies in bounds.
 
+mod check;
 mod chunk;
+mod external;
+mod part;
+mod push;
 mod sweep;
+mod walk;
 
+pub use check::{checked, is_checked};
+pub use external::{Pullback, push_external};
+pub use part::{Part, part};
+pub use push::{push_wide, push1, push2, push3};
 pub use sweep::{Adjoint, Adjoints};
+pub use walk::Statement;
 
 use chunk::Chunk;
+use external::External;
 use std::cell::{Cell, RefCell};
 use std::fmt;
-use std::marker::PhantomData;
 use std::panic::Location;
+use std::rc::Rc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// A statement of a recording, or none.
@@ -48,20 +59,31 @@ impl Place {
     }
 }
 
-/// Why a place cannot be used.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+/// Why a statement cannot be recorded.
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Misuse {
-    /// It belongs to a recording that has ended, or to another thread.
+    /// A place belongs to a recording that has ended, or to another thread.
     Ended,
-    /// It belongs to a recording around this one.
+    /// A place belongs to a recording around this one.
     Outer,
     /// There are more statements than a recording can number.
     Full,
+    /// A value, or a partial derivative, is not finite; only where [that is looked at](checked).
+    NotFinite {
+        /// The value.
+        value: f64,
+        /// The first such partial derivative.
+        partial: Option<f64>,
+    },
 }
 
 impl fmt::Display for Misuse {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
+            Misuse::NotFinite { value, partial: None } => return write!(f, "the value of a number is {value}"),
+            Misuse::NotFinite { value, partial: Some(partial) } => {
+                return write!(f, "the slope of a number is {partial}, its value {value}");
+            }
             Misuse::Ended => "a number is used whose recording has ended, or that belongs to another thread",
             Misuse::Outer => "a number of the recording around this one is used inside it",
             Misuse::Full => "a recording has at most 4294967294 statements",
@@ -91,7 +113,8 @@ impl Stop {
     }
 }
 
-/// The tape of a thread: where it is.
+/// The tape of a thread: where it is. What every statement reads and writes lies in one cache line.
+#[repr(C, align(64))]
 struct Tape {
     /// The recording that is running; 0 if there is none.
     recording: Cell<u32>,
@@ -109,10 +132,17 @@ struct Tape {
     chunks: Cell<usize>,
     wide: Cell<usize>,
     runs: Cell<usize>,
+    /// Functions of others in use.
+    externals: Cell<usize>,
     /// The last inputs, which follow each other.
     inputs: Cell<(u32, u32)>,
     /// Numbers that recordings of this thread may have.
     numbers: Cell<(u32, u32)>,
+    /// Whether the arguments of a statement are being written.
+    writes: Cell<bool>,
+    /// Whether statements are looked at, and the number that has no room then.
+    checks: Cell<bool>,
+    room: Cell<u32>,
 }
 
 thread_local! {
@@ -129,11 +159,15 @@ thread_local! {
             chunks: Cell::new(0),
             wide: Cell::new(0),
             runs: Cell::new(0),
+            externals: Cell::new(0),
             inputs: Cell::new((0, 0)),
             numbers: Cell::new((0, 0)),
+            writes: Cell::new(false),
+            checks: Cell::new(false),
+            room: Cell::new(1),
         }
     };
-    static CHUNKS: RefCell<Chunks> = const { RefCell::new(Chunks { used: Vec::new(), free: Vec::new(), inputs: Vec::new(), outer: Vec::new() }) };
+    static CHUNKS: RefCell<Chunks> = const { RefCell::new(Chunks { used: Vec::new(), free: Vec::new(), inputs: Vec::new(), externals: Vec::new(), outer: Vec::new() }) };
 }
 
 /// The memory of a thread's tape, which its hot path does not touch.
@@ -142,6 +176,8 @@ struct Chunks {
     free: Vec<Chunk>,
     /// Runs of statements without arguments, ascending: the first of each, and the one behind.
     inputs: Vec<(u32, u32)>,
+    /// Functions of others, ascending.
+    externals: Vec<Rc<External>>,
     /// Recordings around the one that is running.
     outer: Vec<u32>,
 }
@@ -171,26 +207,13 @@ struct Mark {
     chunks: usize,
     wide: usize,
     runs: usize,
+    externals: usize,
     inputs: (u32, u32),
-}
-
-/// Goes back to a mark when it is dropped, also by a panic.
-struct Rewind(Mark);
-
-impl Drop for Rewind {
-    fn drop(&mut self) {
-        Tape::here().rewind(self.0);
-    }
 }
 
 /// A recording of this thread.
 pub struct Recording {
-    start: Position,
-    /// Arguments and runs of inputs that were recorded before it.
-    arguments: usize,
-    runs: usize,
-    /// A recording belongs to its thread.
-    here: PhantomData<*const ()>,
+    part: Part,
 }
 
 /// Records what `f` does with places, and forgets it. A recording inside another has statements of its own.
@@ -202,10 +225,10 @@ pub struct Recording {
 /// let slope = record(|recording| {
 ///     let x = recording.input(stop);
 ///     // y = x^2 at 3, z = 2 y + x
-///     let y = push1(6.0, x, stop);
-///     let z = push2([2.0, 1.0], [y, x], stop);
+///     let y = push1(0.0, 6.0, x, stop);
+///     let z = push2(0.0, [2.0, 1.0], [y, x], stop);
 ///     adjoints.add(z, &1.0, stop);
-///     recording.sweep(&mut adjoints, recording.start());
+///     adjoints.sweep(recording.start());
 ///     adjoints.of(x, stop)
 /// });
 /// assert_eq!(slope, 13.0);
@@ -222,22 +245,20 @@ pub fn record<R>(f: impl FnOnce(&Recording) -> R) -> R {
         }
     }
     let tape = Tape::here();
-    let mark = tape.mark();
-    let _rewind = Rewind(mark);
+    let recording = Recording { part: Part::begin() };
     let outer = tape.recording.replace(tape.number());
     if outer != 0 {
         CHUNKS.with_borrow_mut(|chunks| chunks.outer.push(outer));
     }
     let _ending = Ending(outer);
-    tape.inputs.set((mark.next, mark.next));
-    let arguments = tape.arguments_so_far();
-    f(&Recording { start: Position(mark.next), arguments, runs: mark.runs, here: PhantomData })
+    tape.inputs.set((tape.next.get(), tape.next.get()));
+    f(&recording)
 }
 
 impl Recording {
     /// Where it began.
     pub fn start(&self) -> Position {
-        self.start
+        self.part.start()
     }
 
     /// Where it is now.
@@ -247,8 +268,7 @@ impl Recording {
 
     /// Bytes of what was recorded since it began.
     pub fn bytes(&self) -> usize {
-        let arguments = Tape::here().arguments_so_far() - self.arguments;
-        arguments * (size_of::<f64>() + size_of::<u32>()) + self.position().since(self.start) * size_of::<u8>()
+        self.part.bytes()
     }
 
     /// A statement without arguments.
@@ -258,7 +278,7 @@ impl Recording {
         let tape = Tape::here();
         let (index, (first, behind)) = (tape.next.get(), tape.inputs.get());
         if index == tape.end.get() {
-            tape.prepare(&[], Stop::here(stop));
+            tape.prepare(&[], (0.0, &[]), Stop::here(stop));
         }
         if index != behind {
             tape.list_inputs((first, behind));
@@ -266,87 +286,6 @@ impl Recording {
         tape.inputs.set((if index == behind { first } else { index }, index + 1));
         tape.close(index, tape.argument.get(), 0)
     }
-
-    /// Forgets what `f` records. A place of it that is used afterwards is an error as long as no other has its number.
-    pub fn within<R>(&self, f: impl FnOnce() -> R) -> R {
-        let _rewind = Rewind(Tape::here().mark());
-        f()
-    }
-}
-
-/// A statement with one argument; a constant's has none.
-#[track_caller]
-#[inline(always)]
-pub fn push1(partial: f64, x: Place, stop: OnMisuse) -> Place {
-    if !x.is_active() {
-        return Place::NONE;
-    }
-    let tape = Tape::here();
-    let index = tape.next.get();
-    if !tape.is_ready(index, x) {
-        tape.prepare(&[x], Stop::here(stop));
-    }
-    let at = tape.argument.get();
-    // SAFETY: there is room for this statement with two arguments.
-    unsafe {
-        tape.partials.get().add(at).write(partial);
-        tape.arguments.get().add(at).write(x.index);
-    }
-    tape.close(index, at, 1)
-}
-
-/// A statement with two arguments, without those that are constants.
-#[track_caller]
-#[inline(always)]
-pub fn push2(partials: [f64; 2], [x, y]: [Place; 2], stop: OnMisuse) -> Place {
-    if !y.is_active() {
-        return push1(partials[0], x, stop);
-    }
-    if !x.is_active() {
-        return push1(partials[1], y, stop);
-    }
-    let tape = Tape::here();
-    let index = tape.next.get();
-    if !tape.is_ready(index, x) | !tape.is_ready(index, y) {
-        tape.prepare(&[x, y], Stop::here(stop));
-    }
-    let at = tape.argument.get();
-    // SAFETY: there is room for this statement with two arguments.
-    unsafe {
-        tape.partials.get().add(at).cast::<[f64; 2]>().write_unaligned(partials);
-        tape.arguments.get().add(at).cast::<[u32; 2]>().write_unaligned([x.index, y.index]);
-    }
-    tape.close(index, at, 2)
-}
-
-/// A statement with any number of arguments; constants are left out. Panics unless there is a partial derivative for each.
-#[track_caller]
-pub fn push_all(partials: &[f64], places: &[Place], stop: OnMisuse) -> Place {
-    assert_eq!(partials.len(), places.len(), "a partial derivative for each argument");
-    let count = places.iter().filter(|place| place.is_active()).count();
-    if count == 0 {
-        return Place::NONE;
-    }
-    let (tape, stop) = (Tape::here(), Stop::here(stop));
-    places.iter().for_each(|place| tape.expect(*place, stop));
-    let index = tape.reserve_wide(count, stop);
-    let first = tape.argument.get();
-    let active = partials.iter().zip(places).filter(|(_, place)| place.is_active());
-    for (k, (partial, place)) in active.enumerate() {
-        // SAFETY: there is room for `count` arguments.
-        unsafe {
-            tape.partials.get().add(first + k).write(*partial);
-            tape.arguments.get().add(first + k).write(place.index);
-        }
-    }
-    if count >= usize::from(WIDE) {
-        tape.wide.set(tape.wide.get() + 1);
-        CHUNKS.with_borrow_mut(|chunks| chunks.used.last_mut().expect("it is open").widths.push((index, count)));
-    }
-    let place = tape.close(index, first, count.min(usize::from(WIDE)) as u8);
-    tape.argument.set(first + count);
-    tape.narrow();
-    place
 }
 
 /// The count of statements whose number of arguments is listed beside them.
@@ -364,11 +303,12 @@ impl Tape {
     fn mark(&self) -> Mark {
         Mark {
             next: self.next.get(),
-            end: self.end.get(),
+            end: self.room(),
             argument: self.argument.get(),
             chunks: self.chunks.get(),
             wide: self.wide.get(),
             runs: self.runs.get(),
+            externals: self.externals.get(),
             inputs: self.inputs.get(),
         }
     }
@@ -394,13 +334,6 @@ impl Tape {
         }
     }
 
-    fn arguments_so_far(&self) -> usize {
-        CHUNKS.with_borrow(|chunks| match chunks.used.split_last() {
-            Some((_, closed)) => closed.iter().map(|chunk| chunk.used).sum::<usize>() + self.argument.get(),
-            None => 0,
-        })
-    }
-
     /// Whether a place is of this recording, and no part of it that was forgotten; no constant is.
     #[inline(always)]
     fn is_own(&self, place: Place, next: u32) -> bool {
@@ -413,13 +346,24 @@ impl Tape {
         self.is_own(place, index) & (index != self.end.get())
     }
 
-    /// Makes room for a statement with two arguments that reads these places, or does not return.
+    /// Makes room for a statement that reads these places, two for every one that would have room, or does not return.
     #[cold]
     #[inline(never)]
-    fn prepare(&self, places: &[Place], stop: Stop) {
+    fn prepare(&self, places: &[Place], (value, partials): (f64, &[f64]), stop: Stop) {
+        assert!(!self.writes.get(), "something is recorded while the arguments of a statement are given");
         places.iter().for_each(|place| self.expect(*place, stop));
-        if self.next.get() == self.end.get() {
-            self.grow(2, stop);
+        self.inspect(value, partials, stop);
+        let statements = places.len().div_ceil(2).max(1) as u32;
+        if self.room() - self.next.get() < statements {
+            self.grow(2 * statements as usize, stop);
+        }
+        if self.room() - self.next.get() < statements {
+            stop.with(Misuse::Full);
+        }
+        if self.checks.get() {
+            // Room for this one alone.
+            self.room.set(self.room.get() - (statements - 1));
+            self.end.set(self.next.get() + statements);
         }
     }
 
@@ -433,7 +377,7 @@ impl Tape {
     /// Room for a statement with so many arguments.
     fn reserve_wide(&self, most: usize, stop: Stop) -> u32 {
         let room = CHUNKS.with_borrow(|chunks| chunks.used.last().map_or(0, Chunk::arguments_most));
-        if self.next.get() == self.end.get() || room - self.argument.get().min(room) < most.max(2) {
+        if self.next.get() == self.room() || room - self.argument.get().min(room) < most.max(2) {
             self.grow(most.max(2), stop);
         }
         self.next.get()
@@ -457,7 +401,7 @@ impl Tape {
             let statements = (chunk.first as usize + chunk.statements_most()) - self.next.get() as usize;
             arguments.min(statements)
         });
-        self.end.set(self.next.get() + room as u32);
+        self.set_room(self.next.get() + room as u32);
     }
 
     /// Opens a chunk with room for a statement of `most` arguments.
@@ -477,7 +421,7 @@ impl Tape {
             self.chunks.set(chunks.used.len());
         });
         self.point(0);
-        if self.end.get() <= self.next.get() {
+        if self.room() <= self.next.get() {
             stop.with(Misuse::Full);
         }
     }
@@ -497,22 +441,23 @@ impl Tape {
 
     #[inline]
     fn rewind(&self, mark: Mark) {
-        if (self.chunks.get(), self.wide.get(), self.runs.get()) != (mark.chunks, mark.wide, mark.runs) {
-            self.rewind_lists(mark);
-        }
+        let lists = (self.chunks.get(), self.wide.get(), self.runs.get(), self.externals.get());
+        // What functions of others captured is dropped when the tape is in order again.
+        let _forgotten =
+            (lists != (mark.chunks, mark.wide, mark.runs, mark.externals)).then(|| self.rewind_lists(mark));
         self.next.set(mark.next);
         self.inputs.set(mark.inputs);
         if self.chunks.get() == mark.chunks {
             self.argument.set(mark.argument);
-            self.end.set(mark.end);
+            self.set_room(mark.end);
         }
     }
 
     /// Forgets what was listed since a mark, and gives chunks back; the first one stays open.
     #[cold]
-    fn rewind_lists(&self, mark: Mark) {
+    fn rewind_lists(&self, mark: Mark) -> Vec<Rc<External>> {
         let is_moved = self.chunks.get() != mark.chunks;
-        CHUNKS.with_borrow_mut(|chunks| {
+        let forgotten = CHUNKS.with_borrow_mut(|chunks| {
             while chunks.used.len() > mark.chunks.max(1) {
                 chunks.free.extend(chunks.used.pop());
             }
@@ -521,13 +466,16 @@ impl Tape {
             }
             chunks.inputs.truncate(mark.runs);
             self.chunks.set(chunks.used.len());
+            chunks.externals.split_off(mark.externals)
         });
         self.wide.set(mark.wide);
         self.runs.set(mark.runs);
+        self.externals.set(mark.externals);
         self.next.set(mark.next);
         if is_moved {
             self.point(if mark.chunks == 0 { 0 } else { mark.argument });
         }
+        forgotten
     }
 }
 

@@ -12,6 +12,12 @@ pub trait Adjoint: Copy {
     /// Whether there is nothing to pass on.
     fn is_zero(&self) -> bool;
 
+    /// Its numbers.
+    fn lanes(&self) -> &[f64];
+
+    /// Its numbers, to write.
+    fn lanes_mut(&mut self) -> &mut [f64];
+
     /// Adds `partial` times another, rounded once if `FUSED`: for machines that do so in one instruction.
     fn add_scaled<const FUSED: bool>(&mut self, partial: f64, other: &Self);
 }
@@ -22,6 +28,14 @@ impl Adjoint for f64 {
     #[inline(always)]
     fn is_zero(&self) -> bool {
         *self == 0.0
+    }
+
+    fn lanes(&self) -> &[f64] {
+        std::slice::from_ref(self)
+    }
+
+    fn lanes_mut(&mut self) -> &mut [f64] {
+        std::slice::from_mut(self)
     }
 
     #[inline(always)]
@@ -36,6 +50,14 @@ impl<const N: usize> Adjoint for [f64; N] {
     #[inline(always)]
     fn is_zero(&self) -> bool {
         self.iter().all(|number| *number == 0.0)
+    }
+
+    fn lanes(&self) -> &[f64] {
+        self
+    }
+
+    fn lanes_mut(&mut self) -> &mut [f64] {
+        self
     }
 
     #[inline(always)]
@@ -81,6 +103,38 @@ impl<A: Adjoint> Adjoints<A> {
         }
     }
 
+    /// Makes the adjoints of all that was recorded since a position zero.
+    pub fn clear_from(&mut self, position: Position) {
+        let behind = self.values.len().min(Tape::here().next.get() as usize);
+        self.values[(position.0 as usize).min(behind)..behind].fill(A::ZERO);
+    }
+
+    /// Passes the adjoints of all statements since `down_to` on to their arguments; those without arguments keep theirs.
+    pub fn sweep(&mut self, down_to: Position) {
+        let tape = Tape::here();
+        let mut cursor = Cursor { chunk: tape.chunks.get(), next: tape.next.get(), argument: tape.argument.get() };
+        let values = &mut self.values;
+        if values.len() < cursor.next as usize {
+            values.resize(cursor.next as usize, A::ZERO);
+        }
+        for number in (0..tape.externals.get()).rev() {
+            let external = CHUNKS.with_borrow(|chunks| chunks.externals[number].clone());
+            if external.first < down_to.0 {
+                break;
+            }
+            cursor.descend(values, external.behind);
+            // The tape is not borrowed: a function of others may record, and panic.
+            external.pull(values);
+        }
+        cursor.descend(values, down_to.0);
+    }
+
+    /// Reads the adjoint of a place, which is zero from then on.
+    #[track_caller]
+    pub fn take(&mut self, place: Place, stop: OnMisuse) -> A {
+        self.at(place, stop).map_or(A::ZERO, |adjoint| std::mem::replace(adjoint, A::ZERO))
+    }
+
     /// The adjoint of a place.
     #[track_caller]
     pub fn of(&mut self, place: Place, stop: OnMisuse) -> A {
@@ -97,28 +151,35 @@ impl Recording {
             adjoints.values[(first as usize).min(behind)..behind].fill(A::ZERO);
         };
         clear(tape.inputs.get());
-        if tape.runs.get() > self.runs {
-            CHUNKS.with_borrow(|chunks| chunks.inputs[self.runs..].iter().for_each(|run| clear(*run)));
+        let runs = self.part.mark.runs;
+        if tape.runs.get() > runs {
+            CHUNKS.with_borrow(|chunks| chunks.inputs[runs..].iter().for_each(|run| clear(*run)));
         }
     }
+}
 
-    /// Passes the adjoints of all statements since `down_to` on to their arguments; those without arguments keep theirs.
-    pub fn sweep<A: Adjoint>(&self, adjoints: &mut Adjoints<A>, down_to: Position) {
-        let (next, argument) = (Tape::here().next.get(), Tape::here().argument.get());
-        let values = &mut adjoints.values;
-        if values.len() < next as usize {
-            values.resize(next as usize, A::ZERO);
-        }
+/// How far a sweep has come.
+struct Cursor {
+    /// How many chunks are left, with the one that is swept.
+    chunk: usize,
+    /// The number behind the next statement to sweep, and the arguments of the chunk before it.
+    next: u32,
+    argument: usize,
+}
+
+impl Cursor {
+    /// Sweeps all statements from `down_to` on. There must be an adjoint for every one before the cursor.
+    fn descend<A: Adjoint>(&mut self, adjoints: &mut [A], down_to: u32) {
+        assert!(self.next as usize <= adjoints.len(), "an adjoint for every statement");
         CHUNKS.with_borrow_mut(|chunks| {
-            let mut end = (next, argument);
-            for place in (0..chunks.used.len()).rev() {
-                if end.0 <= down_to.0 {
-                    break;
-                }
-                // SAFETY: statements up to `end` were recorded in this chunk, and there is an adjoint for every one before `next`.
-                unsafe { sweep_chunk(&mut chunks.used[place], end, down_to.0, values) };
-                if let Some(before) = place.checked_sub(1) {
-                    end = (chunks.used[before].end, chunks.used[before].used);
+            while self.next > down_to && self.chunk > 0 {
+                let chunk = &mut chunks.used[self.chunk - 1];
+                // SAFETY: statements before the cursor were recorded in this chunk, and there is an adjoint for every one.
+                self.argument = unsafe { sweep_chunk(chunk, (self.next, self.argument), down_to, adjoints) };
+                self.next = chunk.first.max(down_to);
+                if self.next == chunk.first {
+                    self.chunk -= 1;
+                    self.argument = self.chunk.checked_sub(1).map_or(0, |before| chunks.used[before].used);
                 }
             }
         });
@@ -127,11 +188,11 @@ impl Recording {
 
 /// # Safety
 /// The chunk holds statements before `next`, with `argument` arguments in all, each of which is before its statement; there is an
-/// adjoint for each.
-unsafe fn sweep_chunk<A: Adjoint>(chunk: &mut Chunk, end: (u32, usize), down_to: u32, adjoints: &mut [A]) {
+/// adjoint for each. Gives the arguments before the last one that was swept.
+unsafe fn sweep_chunk<A: Adjoint>(chunk: &mut Chunk, end: (u32, usize), down_to: u32, adjoints: &mut [A]) -> usize {
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx2,fma")]
-    unsafe fn fused<A: Adjoint>(chunk: &mut Chunk, end: (u32, usize), down_to: u32, adjoints: &mut [A]) {
+    unsafe fn fused<A: Adjoint>(chunk: &mut Chunk, end: (u32, usize), down_to: u32, adjoints: &mut [A]) -> usize {
         // SAFETY: as promised.
         unsafe { statements::<A, true>(chunk, end, down_to, adjoints) }
     }
@@ -153,10 +214,11 @@ unsafe fn statements<A: Adjoint, const FUSED: bool>(
     (next, argument): (u32, usize),
     down_to: u32,
     adjoints: &mut [A],
-) {
+) -> usize {
     let (partials, arguments, counts) = chunk.pointers();
     let first = chunk.first.max(down_to);
-    let mut widths = chunk.widths.iter().rev();
+    let listed = chunk.widths.partition_point(|(index, _)| *index < next);
+    let mut widths = chunk.widths[..listed].iter().rev();
     let mut at = argument;
     let adjoints = adjoints.as_mut_ptr();
     for index in (first..next).rev() {
@@ -192,4 +254,5 @@ unsafe fn statements<A: Adjoint, const FUSED: bool>(
             }
         }
     }
+    at
 }

@@ -9,7 +9,7 @@ fn ignore(_: Place) {}
 fn sweep_to_start(recording: &Recording, seed: Place) -> Adjoints<f64> {
     let mut adjoints = Adjoints::default();
     adjoints.add(seed, &1.0, stop);
-    recording.sweep(&mut adjoints, recording.start());
+    adjoints.sweep(recording.start());
     adjoints
 }
 
@@ -21,10 +21,10 @@ fn recurrence(steps: usize) -> ([f64; 2], [f64; 2]) {
         let c = 0.1;
         for _ in 0..steps {
             let combine = |a: f64, da: [f64; 2], b: f64, db: [f64; 2]| [a * da[0] + b * db[0], a * da[1] + b * db[1]];
-            let z = (x.0 * y.0, push2([y.0, x.0], [x.1, y.1], stop), combine(y.0, x.2, x.0, y.2));
-            let scaled = push1(c, z.1, stop);
-            x = (y.0 + c * z.0, push2([1.0, 1.0], [y.1, scaled], stop), combine(1.0, y.2, c, z.2));
-            y = (z.0 - x.0, push2([1.0, -1.0], [z.1, x.1], stop), combine(1.0, z.2, -1.0, x.2));
+            let z = (x.0 * y.0, push2(0.0, [y.0, x.0], [x.1, y.1], stop), combine(y.0, x.2, x.0, y.2));
+            let scaled = push1(0.0, c, z.1, stop);
+            x = (y.0 + c * z.0, push2(0.0, [1.0, 1.0], [y.1, scaled], stop), combine(1.0, y.2, c, z.2));
+            y = (z.0 - x.0, push2(0.0, [1.0, -1.0], [z.1, x.1], stop), combine(1.0, z.2, -1.0, x.2));
         }
         let mut adjoints = sweep_to_start(recording, y.1);
         (inputs.map(|input| adjoints.of(input, stop)), y.2)
@@ -45,11 +45,11 @@ fn a_sweep_gives_what_dual_numbers_give_in_one_chunk_and_in_many() {
 fn a_statement_of_two_arguments_takes_25_bytes_in_every_chunk() {
     record(|around| {
         let x = around.input(stop);
-        (0..10_000).fold(x, |y, _| push2([1.0, 1.0], [x, y], stop));
+        (0..10_000).fold(x, |y, _| push2(0.0, [1.0, 1.0], [x, y], stop));
         assert_eq!(around.bytes(), 1 + 10_000 * 25);
         record(|recording| {
             let x = recording.input(stop);
-            (0..100_000).fold(x, |y, _| push2([1.0, 1.0], [x, y], stop));
+            (0..100_000).fold(x, |y, _| push2(0.0, [1.0, 1.0], [x, y], stop));
             assert_eq!(recording.bytes(), 1 + 100_000 * 25);
         });
         assert_eq!(around.bytes(), 1 + 10_000 * 25);
@@ -61,12 +61,12 @@ fn constants_take_no_room() {
     record(|recording| {
         let x = recording.input(stop);
         let before = recording.position();
-        assert_eq!(push1(2.0, Place::NONE, stop), Place::NONE);
-        assert_eq!(push2([2.0, 3.0], [Place::NONE; 2], stop), Place::NONE);
-        assert_eq!(push_all(&[1.0; 3], &[Place::NONE; 3], stop), Place::NONE);
+        assert_eq!(push1(0.0, 2.0, Place::NONE, stop), Place::NONE);
+        assert_eq!(push2(0.0, [2.0, 3.0], [Place::NONE; 2], stop), Place::NONE);
+        assert_eq!(push_wide(0.0, 3, [(1.0, Place::NONE); 3], stop), Place::NONE);
         assert_eq!(recording.position(), before);
-        let y = push2([2.0, 3.0], [Place::NONE, x], stop);
-        let z = push2([5.0, 7.0], [y, Place::NONE], stop);
+        let y = push2(0.0, [2.0, 3.0], [Place::NONE, x], stop);
+        let z = push2(0.0, [5.0, 7.0], [y, Place::NONE], stop);
         assert_eq!(sweep_to_start(recording, z).of(x, stop), 15.0);
     });
 }
@@ -77,9 +77,9 @@ fn statements_of_any_width_are_swept() {
         let found = record(|recording| {
             let inputs: Vec<Place> = (0..width).map(|_| recording.input(stop)).collect();
             let partials: Vec<f64> = (0..width).map(|i| i as f64 - 3.0).collect();
-            let first = push_all(&partials, &inputs, stop);
-            let second = push_all(&partials, &inputs, stop);
-            let y = push2([1.0, 10.0], [first, second], stop);
+            let first = push_wide(0.0, width, partials.iter().copied().zip(inputs.iter().copied()), stop);
+            let second = push_wide(0.0, width, partials.iter().copied().zip(inputs.iter().copied()), stop);
+            let y = push2(0.0, [1.0, 10.0], [first, second], stop);
             let mut adjoints = sweep_to_start(recording, y);
             inputs.iter().map(|input| adjoints.of(*input, stop)).collect::<Vec<f64>>()
         });
@@ -92,11 +92,11 @@ fn statements_of_any_width_are_swept() {
 fn several_adjoints_are_swept_at_once() {
     let found = record(|recording| {
         let x = recording.input(stop);
-        let (y, z) = (push1(2.0, x, stop), push1(3.0, x, stop));
+        let (y, z) = (push1(0.0, 2.0, x, stop), push1(0.0, 3.0, x, stop));
         let mut adjoints = Adjoints::<[f64; 2]>::default();
         adjoints.add(y, &[1.0, 0.0], stop);
         adjoints.add(z, &[0.0, 1.0], stop);
-        recording.sweep(&mut adjoints, recording.start());
+        adjoints.sweep(recording.start());
         adjoints.of(x, stop)
     });
     assert_eq!(found, [2.0, 3.0]);
@@ -106,19 +106,19 @@ fn several_adjoints_are_swept_at_once() {
 fn parts_are_forgotten_and_what_they_passed_on_stays() {
     let slope = record(|recording| {
         let x = recording.input(stop);
-        let y = push1(3.0, x, stop);
+        let y = push1(0.0, 3.0, x, stop);
         let mut adjoints = Adjoints::<f64>::default();
         let before = recording.position();
         for path in 1..=4 {
-            recording.within(|| {
-                let z = push_all(&vec![f64::from(path); 300], &vec![y; 300], stop);
-                let w = (0..20_000).fold(z, |w, _| push1(1.0, w, stop));
+            part(|_| {
+                let z = push_wide(0.0, 300, [(f64::from(path), y); 300], stop);
+                let w = (0..20_000).fold(z, |w, _| push1(0.0, 1.0, w, stop));
                 adjoints.add(w, &1.0, stop);
-                recording.sweep(&mut adjoints, before);
+                adjoints.sweep(before);
             });
             assert_eq!(recording.position(), before);
         }
-        recording.sweep(&mut adjoints, recording.start());
+        adjoints.sweep(recording.start());
         adjoints.of(x, stop)
     });
     assert_eq!(slope, 3.0 * 300.0 * 10.0);
@@ -131,20 +131,20 @@ fn places_of_others_are_refused() {
         payload.downcast_ref::<String>().cloned().unwrap()
     };
     let ended = record(|recording| recording.input(stop));
-    assert!(caught(&|| ignore(push1(1.0, ended, stop))).contains("has ended"));
+    assert!(caught(&|| ignore(push1(0.0, 1.0, ended, stop))).contains("has ended"));
     record(|recording| {
         let x = recording.input(stop);
-        assert!(caught(&|| ignore(push2([1.0, 1.0], [x, ended], stop))).contains("has ended"));
-        record(|_| assert!(caught(&|| ignore(push1(1.0, x, stop))).contains("around this one")));
+        assert!(caught(&|| ignore(push2(0.0, [1.0, 1.0], [x, ended], stop))).contains("has ended"));
+        record(|_| assert!(caught(&|| ignore(push1(0.0, 1.0, x, stop))).contains("around this one")));
         let there = std::thread::scope(|scope| {
-            let other = scope.spawn(|| record(|_| caught(&|| ignore(push1(1.0, x, stop)))));
+            let other = scope.spawn(|| record(|_| caught(&|| ignore(push1(0.0, 1.0, x, stop)))));
             other.join().unwrap()
         });
         assert!(there.contains("another thread"));
-        let forgotten = recording.within(|| push1(1.0, x, stop));
-        assert!(caught(&|| ignore(push1(1.0, forgotten, stop))).contains("has ended"));
+        let forgotten = part(|_| push1(0.0, 1.0, x, stop));
+        assert!(caught(&|| ignore(push1(0.0, 1.0, forgotten, stop))).contains("has ended"));
         // The recording around goes on after all that.
-        let y = push1(2.0, x, stop);
+        let y = push1(0.0, 2.0, x, stop);
         assert_eq!(sweep_to_start(recording, y).of(x, stop), 2.0);
     });
 }
@@ -153,12 +153,12 @@ fn places_of_others_are_refused() {
 fn inputs_met_on_the_way_are_cleared_in_every_run() {
     record(|recording| {
         let x = [recording.input(stop), recording.input(stop)];
-        let y = push2([2.0, 3.0], x, stop);
+        let y = push2(0.0, [2.0, 3.0], x, stop);
         // A recording inside, with inputs, a wide statement and more statements than a chunk, leaves this one as it was.
         let inner = record(|inner| {
             let all: Vec<Place> = (0..300).map(|_| inner.input(stop)).collect();
-            let sum = push_all(&[1.0; 300], &all, stop);
-            let last = (0..20_000).fold(sum, |y, _| push1(1.0, y, stop));
+            let sum = push_wide(0.0, 300, all.iter().map(|x| (1.0, *x)), stop);
+            let last = (0..20_000).fold(sum, |y, _| push1(0.0, 1.0, y, stop));
             let mut adjoints = sweep_to_start(inner, last);
             let slope = adjoints.of(all[299], stop);
             inner.clear(&mut adjoints);
@@ -167,11 +167,11 @@ fn inputs_met_on_the_way_are_cleared_in_every_run() {
         });
         assert_eq!(inner, 1.0);
         let late = recording.input(stop);
-        let z = push2([5.0, 7.0], [y, late], stop);
+        let z = push2(0.0, [5.0, 7.0], [y, late], stop);
         let mut adjoints = Adjoints::<f64>::default();
         for _ in 0..2 {
             adjoints.add(z, &1.0, stop);
-            recording.sweep(&mut adjoints, recording.start());
+            adjoints.sweep(recording.start());
             assert_eq!([x[0], x[1], late].map(|place| adjoints.of(place, stop)), [10.0, 15.0, 7.0]);
             recording.clear(&mut adjoints);
             assert_eq!([x[0], x[1], late].map(|place| adjoints.of(place, stop)), [0.0; 3]);
@@ -184,11 +184,264 @@ fn a_panic_leaves_the_tape_ready() {
     let caught = std::panic::catch_unwind(|| {
         record(|recording| {
             let x = recording.input(stop);
-            (0..20_000).fold(x, |y, _| push1(1.0, y, stop));
+            (0..20_000).fold(x, |y, _| push1(0.0, 1.0, y, stop));
             panic!("by itself");
         })
     });
     assert!(caught.is_err());
     let (swept, dual) = recurrence(10);
     assert!((swept[0] - dual[0]).abs() <= 1e-12 * dual[0].abs());
+}
+
+#[test]
+fn statements_of_three_arguments_are_swept_in_every_chunk() {
+    let slopes = record(|recording| {
+        let x = [(); 3].map(|()| recording.input(stop));
+        // y = x + 0.5 z + y, again and again, among statements of other widths.
+        let mut y = x[0];
+        for step in 0..50_000 {
+            y = match step % 4 {
+                0 => push3(0.0, [0.0, 1.0, 0.5], [x[0], y, x[1]], stop),
+                1 => push3(0.0, [1.0, 1.0, 1.0], [x[2], y, Place::NONE], stop),
+                2 => push3(0.0, [0.25, 0.25, 0.5], [y, y, y], stop),
+                _ => push1(0.0, 1.0, y, stop),
+            };
+        }
+        let mut adjoints = sweep_to_start(recording, y);
+        x.map(|x| adjoints.of(x, stop))
+    });
+    assert_eq!(slopes, [1.0, 6250.0, 12_500.0]);
+}
+
+#[test]
+fn nothing_is_recorded_while_arguments_are_given() {
+    record(|recording| {
+        let x = recording.input(stop);
+        let attempts: [&dyn Fn(); 4] =
+            [&|| ignore(push1(0.0, 1.0, x, stop)), &|| ignore(recording.input(stop)), &|| record(|_| {}), &|| {
+                ignore(push_wide(0.0, 1, [(1.0, x)], stop))
+            }];
+        for attempt in attempts {
+            let arguments = (0..4).map(|k| {
+                if k == 2 {
+                    attempt();
+                }
+                (f64::from(k), x)
+            });
+            let before = recording.position();
+            let outcome = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| push_wide(0.0, 4, arguments, stop)));
+            assert!(outcome.is_err());
+            assert_eq!(recording.position(), before);
+        }
+        let y = push_wide(0.0, 2, [(2.0, x), (3.0, x), (5.0, x)], stop);
+        assert_eq!(sweep_to_start(recording, y).of(x, stop), 5.0);
+    });
+}
+
+#[test]
+fn a_part_knows_what_it_reads_and_may_stay() {
+    record(|recording| {
+        let x = [(); 3].map(|()| recording.input(stop));
+        let (y, mut reads) = (push1(0.0, 2.0, x[1], stop), Vec::new());
+        let z = part(|part| {
+            let first = push2(0.0, [1.0, 1.0], [y, x[2]], stop);
+            let last = (0..30_000).fold(first, |z, _| push2(0.0, [1.0, 0.0], [z, x[2]], stop));
+            part.reads(&mut reads);
+            assert_eq!((part.bytes(), part.has_inputs()), (30_001 * 25, false));
+            part.keep();
+            last
+        });
+        assert_eq!(reads, [x[2], y]);
+        assert_eq!(sweep_to_start(recording, z).of(x[1], stop), 2.0);
+        part(|part| {
+            recording.input(stop);
+            assert!(part.has_inputs());
+        });
+    });
+}
+
+#[test]
+fn a_recording_with_more_statements_than_numbers_is_refused() {
+    let outcome = std::panic::catch_unwind(|| {
+        record(|recording| {
+            let x = recording.input(stop);
+            // As if almost all numbers were used.
+            let tape = Tape::here();
+            tape.next.set(u32::MAX - 10);
+            tape.end.set(u32::MAX - 10);
+            let mut last = x;
+            for count in 0..20 {
+                assert!(count < 11);
+                last = push1(0.0, 1.0, last, stop);
+            }
+        })
+    });
+    assert!(outcome.unwrap_err().downcast_ref::<String>().unwrap().contains("at most 4294967294"));
+    let (swept, dual) = recurrence(10);
+    assert!((swept[0] - dual[0]).abs() <= 1e-12 * dual[0].abs());
+}
+
+#[test]
+fn many_threads_record_tiny_functions_at_once() {
+    std::thread::scope(|scope| {
+        for thread in 0..16 {
+            scope.spawn(move || {
+                for round in 0..2000 {
+                    let (a, b) = (f64::from(thread), f64::from(round));
+                    let slope = record(|recording| {
+                        let x = recording.input(stop);
+                        let y = push2(0.0, [a, b], [x, push1(0.0, 2.0, x, stop)], stop);
+                        sweep_to_start(recording, y).of(x, stop)
+                    });
+                    assert_eq!(slope, a + 2.0 * b);
+                }
+            });
+        }
+    });
+}
+
+#[test]
+fn functions_of_others_pass_adjoints_on_among_statements_of_every_chunk() {
+    // Between them there are wide statements, and a chunk may end anywhere.
+    let slope = record(|recording| {
+        let x = recording.input(stop);
+        let mut y = x;
+        for step in 0..40 {
+            let mut outputs = [Place::NONE; 3];
+            push_external(
+                &[0.0; 3],
+                &[y, Place::NONE, x],
+                &mut outputs,
+                Box::new(|dy, dx| dx[0] = dy.iter().sum()),
+                stop,
+            );
+            y = push_wide(0.0, 300, (0..300).map(|k| (if k < 2 { 0.5 } else { 0.0 }, outputs[k % 3])), stop);
+            y = (0..step * 50).fold(y, |y, _| push2(0.0, [0.5, 0.5], [y, y], stop));
+        }
+        let mut many = Adjoints::<[f64; 2]>::default();
+        many.add(y, &[1.0, -2.0], stop);
+        many.sweep(recording.start());
+        assert_eq!(many.of(x, stop), [1.0, -2.0]);
+        sweep_to_start(recording, y).of(x, stop)
+    });
+    assert_eq!(slope, 1.0);
+}
+
+#[test]
+fn functions_of_others_are_dropped_with_their_part_and_may_record_or_panic() {
+    let held = Rc::new(());
+    record(|recording| {
+        let x = recording.input(stop);
+        let push = |pullback: Box<Pullback>| {
+            let mut y = [Place::NONE];
+            push_external(&[0.0], &[x], &mut y, pullback, stop);
+            y[0]
+        };
+        let own = held.clone();
+        part(|_| {
+            push(Box::new(move |_, _| drop(own.clone())));
+            assert_eq!(Rc::strong_count(&held), 2);
+        });
+        assert_eq!(Rc::strong_count(&held), 1);
+        // What it captured may record when it is dropped.
+        struct Records;
+        impl Drop for Records {
+            fn drop(&mut self) {
+                recurrence(10_000);
+            }
+        }
+        let before = recording.position();
+        let captured = Records;
+        part(|_| push(Box::new(move |_, dx| dx[0] = size_of_val(&captured) as f64)));
+        assert_eq!(recording.position(), before);
+        let records = push(Box::new(|dy, dx| {
+            let (swept, _) = recurrence(10_000);
+            dx[0] = dy[0] + swept[0] * 0.0;
+        }));
+        let fails = push(Box::new(|_, _| panic!("in a pullback")));
+        assert!(std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| sweep_to_start(recording, fails))).is_err());
+        let y = push1(0.0, 2.0, records, stop);
+        assert_eq!(sweep_to_start(recording, y).of(x, stop), 2.0);
+    });
+}
+
+#[test]
+fn statements_that_are_looked_at_are_the_same() {
+    let found = checked(|| {
+        statements_of_three_arguments_are_swept_in_every_chunk();
+        statements_of_any_width_are_swept();
+        parts_are_forgotten_and_what_they_passed_on_stays();
+        functions_of_others_pass_adjoints_on_among_statements_of_every_chunk();
+        recurrence(10_000)
+    });
+    assert_eq!(found, recurrence(10_000));
+    // Looking begins and ends in the middle of a recording, inside and around parts.
+    record(|recording| {
+        let x = recording.input(stop);
+        let mut y = push1(0.0, 2.0, x, stop);
+        for _ in 0..3 {
+            y = checked(|| push3(0.0, [0.5, 0.25, 0.25], [y; 3], stop));
+            part(|_| checked(|| (0..9000).fold(y, |y, _| push3(0.0, [1.0; 3], [x, y, y], stop))));
+            checked(|| part(|_| (0..9000).fold(y, |y, _| push2(0.0, [1.0; 2], [x, y], stop))));
+            y = (0..9000).fold(y, |y, _| push3(0.0, [0.5, 0.25, 0.25], [y; 3], stop));
+        }
+        assert_eq!(recording.bytes(), 1 + 13 + 3 * 9001 * 37);
+        assert_eq!(sweep_to_start(recording, y).of(x, stop), 2.0);
+    });
+}
+
+#[test]
+fn the_first_statement_that_is_not_finite_is_told() {
+    let told = |value: f64, partial: f64| {
+        let outcome = std::panic::catch_unwind(|| {
+            checked(|| {
+                record(|recording| {
+                    let x = recording.input(stop);
+                    let y = push2(1.0, [1.0, 2.0], [x, x], stop);
+                    push1(value, partial, y, stop);
+                });
+            });
+        });
+        assert!(!is_checked());
+        outcome.map_err(|payload| payload.downcast_ref::<String>().cloned().unwrap())
+    };
+    assert_eq!(told(1.0, 2.0), Ok(()));
+    assert_eq!(told(f64::INFINITY, 2.0), Err("the value of a number is inf".into()));
+    assert_eq!(told(0.0, f64::INFINITY), Err("the slope of a number is inf, its value 0".into()));
+}
+
+#[test]
+fn a_walk_sees_every_statement_of_its_recording() {
+    record(|around| {
+        let x = around.input(stop);
+        (0..10).fold(x, |y, _| push2(0.0, [1.0, 1.0], [x, y], stop));
+        push_wide(0.0, 300, [(1.0, x); 300], stop);
+        record(|recording| {
+            let x = recording.input(stop);
+            let y = (0..20_000).fold(x, |y, _| push2(0.0, [1.0, 2.0], [x, y], stop));
+            push_wide(0.0, 300, [(3.0, y); 300], stop);
+            push_external(&[0.0; 2], &[x, Place::NONE], &mut [Place::NONE; 2], Box::new(|_, _| {}), stop);
+            recording.input(stop);
+            let (mut counts, mut expected) = ([0; 3], x.index);
+            recording.walk(|index, statement| {
+                assert_eq!(index, expected);
+                expected += 1;
+                match statement {
+                    Statement::Input => counts[0] += 1,
+                    Statement::Computed([a, b], partials) => {
+                        assert_eq!(([*a, *b], partials), ([x.index, index - 1], &[1.0, 2.0][..]));
+                        counts[1] += 1;
+                    }
+                    Statement::Computed(arguments, partials) => {
+                        assert!(arguments.iter().all(|argument| *argument == y.index) && partials == [3.0; 300]);
+                    }
+                    Statement::External(output, inputs) => {
+                        assert_eq!((output, inputs), (counts[2], &[x.index, 0][..]));
+                        counts[2] += 1;
+                    }
+                }
+            });
+            assert_eq!((counts, expected), ([2, 20_000, 2], Tape::here().next.get()));
+        });
+    });
 }

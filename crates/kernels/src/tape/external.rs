@@ -1,0 +1,77 @@
+//! Numbers that other code computed, and whose adjoints it passes on itself.
+
+use super::{Adjoint, CHUNKS, OnMisuse, Place, Stop, Tape};
+use std::rc::Rc;
+
+/// From the adjoints of outputs to those of inputs, which are zero before.
+pub type Pullback = dyn Fn(&[f64], &mut [f64]);
+
+/// Outputs that follow each other, statements without arguments, and the way from them to the inputs.
+pub(super) struct External {
+    /// The first output, and the number behind the last.
+    pub first: u32,
+    pub behind: u32,
+    /// The statements of the inputs; 0 for constants.
+    pub inputs: Box<[u32]>,
+    pullback: Box<Pullback>,
+}
+
+/// Statements for `outputs`, which depend on `inputs`; constants if all of those are. Whenever a sweep comes by, `pullback` is called
+/// for each of its seeds, unless all adjoints of outputs are zero.
+///
+/// ```
+/// use wengert_kernels::tape::{Adjoints, Place, push_external, record};
+/// let stop = |misuse, _: &_| panic!("{misuse}");
+/// let mut adjoints = Adjoints::<f64>::default();
+/// let slope = record(|recording| {
+///     let (x, mut y) = (recording.input(stop), [Place::NONE; 2]);
+///     push_external(&[2.0, 3.0], &[x], &mut y, Box::new(|dy, dx| dx[0] = 2.0 * dy[0] + 3.0 * dy[1]), stop);
+///     y.iter().for_each(|y| adjoints.add(*y, &1.0, stop));
+///     adjoints.sweep(recording.start());
+///     adjoints.of(x, stop)
+/// });
+/// assert_eq!(slope, 5.0);
+/// ```
+#[track_caller]
+pub fn push_external(values: &[f64], inputs: &[Place], outputs: &mut [Place], pullback: Box<Pullback>, stop: OnMisuse) {
+    assert_eq!(values.len(), outputs.len(), "a value for each output");
+    outputs.fill(Place::NONE);
+    if outputs.is_empty() || !inputs.iter().any(|input| input.is_active()) {
+        return;
+    }
+    let (tape, stop) = (Tape::here(), Stop::here(stop));
+    inputs.iter().for_each(|input| tape.expect(*input, stop));
+    let first = tape.next.get();
+    for (output, value) in outputs.iter_mut().zip(values) {
+        if tape.next.get() == tape.end.get() {
+            tape.prepare(&[], (*value, &[]), stop);
+        }
+        *output = tape.close(tape.next.get(), tape.argument.get(), 0);
+    }
+    let inputs = inputs.iter().map(|input| input.index).collect();
+    let external = External { first, behind: tape.next.get(), inputs, pullback };
+    CHUNKS.with_borrow_mut(|chunks| chunks.externals.push(Rc::new(external)));
+    tape.externals.set(tape.externals.get() + 1);
+}
+
+impl External {
+    /// Passes the adjoints of the outputs on.
+    pub fn pull<A: Adjoint>(&self, adjoints: &mut [A]) {
+        let outputs = self.first as usize..self.behind as usize;
+        let (mut by_outputs, mut by_inputs) = (vec![0.0; outputs.len()], vec![0.0; self.inputs.len()]);
+        for lane in 0..A::ZERO.lanes().len() {
+            for (by_output, adjoint) in by_outputs.iter_mut().zip(&adjoints[outputs.clone()]) {
+                *by_output = adjoint.lanes()[lane];
+            }
+            if by_outputs.iter().all(|by_output| *by_output == 0.0) {
+                continue;
+            }
+            by_inputs.fill(0.0);
+            (self.pullback)(&by_outputs, &mut by_inputs);
+            for (input, by_input) in self.inputs.iter().zip(&by_inputs).filter(|(input, _)| **input != 0) {
+                adjoints[*input as usize].lanes_mut()[lane] += by_input;
+            }
+        }
+        adjoints[outputs].fill(A::ZERO);
+    }
+}

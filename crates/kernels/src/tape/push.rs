@@ -1,0 +1,152 @@
+//! Statements, written where the bump pointer is.
+
+use super::{CHUNKS, OnMisuse, Place, Stop, Tape, WIDE, misused};
+
+/// A statement with one argument; a constant's has none. The value is not kept.
+#[track_caller]
+#[inline(always)]
+pub fn push1(value: f64, partial: f64, x: Place, stop: OnMisuse) -> Place {
+    if !x.is_active() {
+        return Place::NONE;
+    }
+    let tape = Tape::here();
+    let index = tape.next.get();
+    if !tape.is_ready(index, x) {
+        tape.prepare(&[x], (value, &[partial]), Stop::here(stop));
+    }
+    let at = tape.argument.get();
+    // SAFETY: there is room for this statement with two arguments.
+    unsafe {
+        tape.partials.get().add(at).write(partial);
+        tape.arguments.get().add(at).write(x.index);
+    }
+    tape.close(index, at, 1)
+}
+
+/// A statement with two arguments, without those that are constants.
+#[track_caller]
+#[inline(always)]
+pub fn push2(value: f64, partials: [f64; 2], [x, y]: [Place; 2], stop: OnMisuse) -> Place {
+    if !y.is_active() {
+        return push1(value, partials[0], x, stop);
+    }
+    if !x.is_active() {
+        return push1(value, partials[1], y, stop);
+    }
+    let tape = Tape::here();
+    let index = tape.next.get();
+    if !tape.is_ready(index, x) | !tape.is_ready(index, y) {
+        // A copy: `partials` itself has no address, and stays in registers.
+        tape.prepare(&[x, y], (value, &[partials[0], partials[1]]), Stop::here(stop));
+    }
+    let at = tape.argument.get();
+    // SAFETY: there is room for this statement with two arguments.
+    unsafe {
+        tape.partials.get().add(at).cast::<[f64; 2]>().write_unaligned(partials);
+        tape.arguments.get().add(at).cast::<[u32; 2]>().write_unaligned([x.index, y.index]);
+    }
+    tape.close(index, at, 2)
+}
+
+/// A statement with three arguments, without those that are constants.
+#[track_caller]
+#[inline]
+pub fn push3(value: f64, partials: [f64; 3], places: [Place; 3], stop: OnMisuse) -> Place {
+    let ([by_x, by_y, by_z], [x, y, z]) = (partials, places);
+    match (x.is_active(), y.is_active(), z.is_active()) {
+        (false, _, _) => return push2(value, [by_y, by_z], [y, z], stop),
+        (_, false, _) => return push2(value, [by_x, by_z], [x, z], stop),
+        (_, _, false) => return push2(value, [by_x, by_y], [x, y], stop),
+        _ => {}
+    }
+    let tape = Tape::here();
+    let index = tape.next.get();
+    let is_own = tape.is_own(x, index) & tape.is_own(y, index) & tape.is_own(z, index);
+    if !is_own | (tape.end.get() - index < 2) {
+        tape.prepare(&[x, y, z], (value, &[by_x, by_y, by_z]), Stop::here(stop));
+    }
+    let at = tape.argument.get();
+    // SAFETY: there is room for two statements with two arguments each; this one is written instead.
+    unsafe {
+        tape.partials.get().add(at).cast::<[f64; 3]>().write_unaligned(partials);
+        tape.arguments.get().add(at).cast::<[u32; 3]>().write_unaligned(places.map(|place| place.index));
+    }
+    tape.end.set(tape.end.get() - 1);
+    tape.close(index, at, 3)
+}
+
+/// A statement with any number of arguments, at most `most`, which are written as they come; constants are left out. Whoever gives
+/// them cannot record meanwhile.
+///
+/// ```
+/// use wengert_kernels::tape::{Adjoints, push_wide, record};
+/// let stop = |misuse, _: &_| panic!("{misuse}");
+/// let mut adjoints = Adjoints::<f64>::default();
+/// let slopes = record(|recording| {
+///     let x = [(); 5].map(|()| recording.input(stop));
+///     let y = push_wide(0.0, 5, x.iter().enumerate().map(|(k, x)| (k as f64, *x)), stop);
+///     adjoints.add(y, &2.0, stop);
+///     adjoints.sweep(recording.start());
+///     x.map(|x| adjoints.of(x, stop))
+/// });
+/// assert_eq!(slopes, [0.0, 2.0, 4.0, 6.0, 8.0]);
+/// ```
+#[track_caller]
+pub fn push_wide(value: f64, most: usize, arguments: impl IntoIterator<Item = (f64, Place)>, stop: OnMisuse) -> Place {
+    let (tape, stop) = (Tape::here(), Stop::here(stop));
+    let mut arguments = arguments.into_iter().filter(|(_, place)| place.is_active());
+    let Some(head) = arguments.next() else {
+        return Place::NONE;
+    };
+    assert!(!tape.writes.get(), "a statement is written while another one is");
+    let index = tape.reserve_wide(most, stop);
+    let first = tape.argument.get();
+    let mut count = 0;
+    let writing = Writing::begin(tape);
+    for (partial, place) in std::iter::once(head).chain(arguments).take(most) {
+        if place.recording != writing.recording || place.index >= index {
+            drop(writing);
+            misused(place, stop);
+        }
+        // SAFETY: there is room for `most` arguments, and nothing else is recorded here meanwhile.
+        unsafe {
+            tape.partials.get().add(first + count).write(partial);
+            tape.arguments.get().add(first + count).write(place.index);
+        }
+        count += 1;
+    }
+    drop(writing);
+    // SAFETY: so many were written.
+    tape.inspect(value, unsafe { std::slice::from_raw_parts(tape.partials.get().add(first), count) }, stop);
+    if count >= usize::from(WIDE) {
+        tape.wide.set(tape.wide.get() + 1);
+        CHUNKS.with_borrow_mut(|chunks| chunks.used.last_mut().expect("it is open").widths.push((index, count)));
+    }
+    let place = tape.close(index, first, count.min(usize::from(WIDE)) as u8);
+    tape.argument.set(first + count);
+    tape.narrow();
+    place
+}
+
+/// As long as arguments are written, every place is a stranger's and there is no room: whatever is recorded meets the cold path, which
+/// refuses it.
+struct Writing {
+    tape: &'static Tape,
+    recording: u32,
+    end: u32,
+}
+
+impl Writing {
+    fn begin(tape: &'static Tape) -> Writing {
+        tape.writes.set(true);
+        Writing { tape, recording: tape.recording.replace(0), end: tape.end.replace(tape.next.get()) }
+    }
+}
+
+impl Drop for Writing {
+    fn drop(&mut self) {
+        self.tape.writes.set(false);
+        self.tape.recording.set(self.recording);
+        self.tape.end.set(self.end);
+    }
+}

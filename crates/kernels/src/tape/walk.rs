@@ -1,0 +1,72 @@
+//! Looking back at a recording.
+
+use super::{CHUNKS, Recording, Tape, WIDE};
+
+/// One statement of a recording.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Statement<'r> {
+    /// An input.
+    Input,
+    /// A number with arguments and the partial derivative by each.
+    Computed(&'r [u32], &'r [f64]),
+    /// An output of a function of others: which one, and the arguments of all; 0 for constants.
+    External(u32, &'r [u32]),
+}
+
+impl Recording {
+    /// Shows all statements in their order, each with its number. Nothing can be recorded meanwhile.
+    ///
+    /// ```
+    /// use wengert_kernels::tape::{Statement, push1, record};
+    /// let stop = |misuse, _: &_| panic!("{misuse}");
+    /// record(|recording| {
+    ///     let x = recording.input(stop);
+    ///     push1(6.0, 2.0, x, stop);
+    ///     let mut arguments = Vec::new();
+    ///     recording.walk(|_, statement| arguments.push(match statement {
+    ///         Statement::Computed(arguments, _) => arguments.len(),
+    ///         _ => 0,
+    ///     }));
+    ///     assert_eq!(arguments, [0, 1]);
+    /// });
+    /// ```
+    pub fn walk(&self, mut see: impl FnMut(u32, Statement<'_>)) {
+        let (mark, next) = (self.part.mark, Tape::here().next.get());
+        CHUNKS.with_borrow_mut(|chunks| {
+            let mut externals = chunks.externals[mark.externals..].iter().peekable();
+            let (opened, count) = (mark.chunks.saturating_sub(1), chunks.used.len());
+            for (number, chunk) in chunks.used.iter_mut().enumerate().skip(opened) {
+                let (mut at, first) =
+                    if number + 1 == mark.chunks { (mark.argument, mark.next) } else { (0, chunk.first) };
+                let behind = if number + 1 == count { next } else { chunk.end };
+                let (partials, arguments, counts) = chunk.pointers();
+                let mut widths = chunk.widths.iter().skip_while(|(index, _)| *index < first);
+                for index in first..behind {
+                    externals.next_if(|external| external.behind <= index);
+                    // SAFETY: statements before `behind` were recorded in this chunk, with their arguments one after the other.
+                    let statement = unsafe {
+                        match *counts.add((index - chunk.first) as usize) {
+                            0 => match externals.peek().filter(|external| external.first <= index) {
+                                Some(external) => Statement::External(index - external.first, &external.inputs),
+                                None => Statement::Input,
+                            },
+                            narrow => {
+                                let width = match narrow {
+                                    WIDE => widths.next().map_or(0, |(_, width)| *width),
+                                    _ => usize::from(narrow),
+                                };
+                                at += width;
+                                let slices = (arguments.add(at - width), partials.add(at - width));
+                                Statement::Computed(
+                                    std::slice::from_raw_parts(slices.0, width),
+                                    std::slice::from_raw_parts(slices.1, width),
+                                )
+                            }
+                        }
+                    };
+                    see(index, statement);
+                }
+            }
+        });
+    }
+}

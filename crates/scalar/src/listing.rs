@@ -1,0 +1,73 @@
+//! Recordings in words.
+
+use crate::Tape;
+use std::fmt;
+use wengert_kernels::tape::Statement;
+
+/// Statements that are shown at either end of a long recording, and arguments of a wide statement.
+const ENDS: usize = 20;
+const ARGUMENTS: usize = 6;
+
+/// What a [`Tape`] recorded, to print: a line for each statement, with its number, the numbers of its arguments and the slope by each.
+///
+/// ```
+/// use wengert_scalar::{Real, recording};
+/// let text = recording(|tape| {
+///     let (x, y) = (tape.input(2.0), tape.input(3.0));
+///     let z = (x * y + 1.0).powi(2);
+/// #   assert_eq!(z.to_f64(), 49.0);
+///     tape.listing().to_string()
+/// });
+/// assert_eq!(text, "#1 input\n#2 input\n#3 = 3 #1 + 2 #2\n#4 = 1 #3\n#5 = 14 #4\n");
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct Listing {
+    text: String,
+}
+
+impl fmt::Display for Listing {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl Tape<'_> {
+    /// What was recorded, to print. Of a long recording both ends are shown, and of a wide statement the first arguments. Numbers of
+    /// statements are those that `{:?}` of a [`Var`](crate::Var) shows.
+    pub fn listing(&self) -> Listing {
+        let (count, mut seen, mut text) = (self.statements(), 0, String::new());
+        self.recording().walk(|number, statement| {
+            if count <= 2 * ENDS || seen < ENDS || seen + ENDS >= count {
+                text += &line(number, statement);
+            } else if seen == ENDS {
+                text += &format!(".. {} statements ..\n", count - 2 * ENDS);
+            }
+            seen += 1;
+        });
+        Listing { text }
+    }
+}
+
+fn line(number: u32, statement: Statement<'_>) -> String {
+    match statement {
+        Statement::Input => format!("#{number} input\n"),
+        Statement::Computed(arguments, partials) => {
+            let terms = arguments.iter().zip(partials).map(|(argument, partial)| format!("{partial} #{argument}"));
+            format!("#{number} = {}\n", joined(terms, " + "))
+        }
+        Statement::External(output, inputs) => {
+            let inputs = inputs.iter().filter(|input| **input != 0).map(|input| format!("#{input}"));
+            format!("#{number} = output {output} of an external function of {}\n", joined(inputs, ", "))
+        }
+    }
+}
+
+/// The first of some pieces, and how many more there are.
+fn joined(mut pieces: impl Iterator<Item = String>, separator: &str) -> String {
+    let mut shown: Vec<String> = pieces.by_ref().take(ARGUMENTS).collect();
+    let more = pieces.count();
+    if more > 0 {
+        shown.push(format!("{more} more"));
+    }
+    shown.join(separator)
+}

@@ -1,0 +1,137 @@
+//! Sums and lists over items that are recorded on several threads.
+//!
+//! Every thread records on its own tape, and sweeps there; plain slopes come back. Items are taken in tiles that depend on their number
+//! alone, and what tiles give is added in their order: results have the same bits for any number of threads.
+
+use crate::Var;
+use crate::block::Slopes;
+use crate::gradient::{ONE, with_clean};
+use crate::var::misused;
+use wengert_engine::{Error, catch};
+use wengert_kernels::for_each_chunk;
+use wengert_kernels::tape::{self, part, record};
+
+/// Tiles at most: each has slopes by all that is shared.
+const TILES: usize = 64;
+
+/// What `f` does with some items on the thread that takes them, and inputs for what is shared, for each tile.
+#[track_caller]
+fn tiles<I: Sync, R: Send>(items: &[I], shared: &[Var], f: impl Fn(&[I], &[Var]) -> R + Sync) -> Vec<R> {
+    let constants: Vec<(f64, bool)> = shared.iter().map(|x| (x.value(), !x.is_active())).collect();
+    let count = items.len().div_ceil(TILES).max(1);
+    let is_checked = tape::is_checked();
+    let mut results: Vec<Option<Result<R, Error>>> = items.chunks(count).map(|_| None).collect();
+    for_each_chunk(&mut results, 1, &|number, result| {
+        let items = &items[number * count..items.len().min((number + 1) * count)];
+        // An error is that of the first tile that has one, and keeps its type on the way to the caller.
+        let run = || {
+            record(|recording| {
+                let input = |&(value, is_constant): &(f64, bool)| match is_constant {
+                    true => Var::from(value),
+                    false => Var::at(value, recording.input(misused)),
+                };
+                let inputs: Vec<Var> = constants.iter().map(input).collect();
+                f(items, &inputs)
+            })
+        };
+        result[0] = Some(catch(|| if is_checked { tape::checked(run) } else { run() }));
+    });
+    results.into_iter().map(|result| result.expect("every tile ran").unwrap_or_else(|error| error.raise())).collect()
+}
+
+/// The sum of `f(item, shared)` over all items, recorded on the threads of the pool and swept there, item by item: one statement of this
+/// thread's tape. The same bits for any number of threads.
+///
+/// What `f` depends on is what it is given: another variable is an error, wherever it is recorded.
+///
+/// ```
+/// use wengert_scalar::{Real, Var, gradient, sum_over};
+/// let points: Vec<[f64; 2]> = (0..1000).map(|k| [f64::from(k), 3.0 + 0.5 * f64::from(k)]).collect();
+/// let squares = |x: &[Var]| sum_over(&points, x, |point, x| (x[0] + x[1] * point[0] - point[1]).powi(2));
+/// let mut slopes = [0.0; 2];
+/// assert_eq!(gradient(squares, &[4.0, 0.5], &mut slopes), 1000.0);
+/// assert_eq!(slopes, [2000.0, 999_000.0]);
+/// ```
+#[track_caller]
+pub fn sum_over<I: Sync>(items: &[I], shared: &[Var], f: impl Fn(&I, &[Var]) -> Var + Sync) -> Var {
+    let sums = tiles(items, shared, |items, inputs| {
+        with_clean(&ONE, |adjoints| {
+            let mut sum = 0.0;
+            for item in items {
+                part(|part| {
+                    let y = f(item, inputs);
+                    adjoints.add(y.place(), &1.0, misused);
+                    adjoints.sweep(part.start());
+                    sum += y.value();
+                });
+            }
+            let slopes: Vec<f64> = inputs.iter().map(|input| adjoints.take(input.place(), misused)).collect();
+            (sum, slopes)
+        })
+    });
+    let (mut value, mut slopes) = (0.0, vec![0.0; shared.len()]);
+    for (sum, by_shared) in sums {
+        value += sum;
+        slopes.iter_mut().zip(by_shared).for_each(|(slope, by_shared)| *slope += by_shared);
+    }
+    Var::from_slopes(value, shared.len(), slopes.into_iter().zip(shared.iter().map(|x| x.place())))
+}
+
+/// `f(item, shared)` of all items, recorded on the threads of the pool and swept there: one statement of this thread's tape for each
+/// number, with slopes by what it depends on. As for [`sum_over`], `f` depends on what it is given.
+///
+/// ```
+/// use wengert_scalar::{Real, jacobian, map_over};
+/// let places = [0.0, 1.0, 2.0];
+/// let wave = |x: &[_]| map_over(&places, x, |place, x| [(x[0] * *place).cos(), x[1]]).concat();
+/// let (values, rows) = jacobian(wave, &[0.0, 5.0]);
+/// assert_eq!(values, [1.0, 5.0, 1.0, 5.0, 1.0, 5.0]);
+/// assert_eq!(rows[2..4], [0.0, 1.0]);
+/// ```
+#[track_caller]
+pub fn map_over<I: Sync, const M: usize>(
+    items: &[I],
+    shared: &[Var],
+    f: impl Fn(&I, &[Var]) -> [Var; M] + Sync,
+) -> Vec<[Var; M]> {
+    // What has an input in a tile, in the order of their statements.
+    let active: Vec<Var> = shared.iter().copied().filter(|x| x.is_active()).collect();
+    let tiles = tiles(items, shared, |items, inputs| {
+        let first = inputs.iter().find(|input| input.is_active()).map_or(0, |input| input.place().index());
+        let mut slopes = Slopes::default();
+        let mut tile = Numbers { values: Vec::new(), ends: Vec::new(), slopes: Vec::new() };
+        for item in items {
+            part(|part| {
+                // An input that is returned as it is has a statement too.
+                let outputs = f(item, inputs).map(|y| y * 1.0);
+                slopes.read(part);
+                slopes.sweep(part, &outputs);
+                for (row, y) in outputs.iter().enumerate() {
+                    let some = slopes.row(row).filter(|(slope, _)| *slope != 0.0);
+                    tile.slopes.extend(some.map(|(slope, place)| (slope, place.index() - first)));
+                    tile.values.push(y.value());
+                    tile.ends.push(tile.slopes.len());
+                }
+            });
+        }
+        tile
+    });
+    let mut numbers = Vec::with_capacity(items.len() * M);
+    for tile in &tiles {
+        let mut begin = 0;
+        for (value, end) in tile.values.iter().zip(&tile.ends) {
+            let slopes =
+                tile.slopes[begin..*end].iter().map(|(slope, input)| (*slope, active[*input as usize].place()));
+            numbers.push(Var::from_slopes(*value, end - begin, slopes));
+            begin = *end;
+        }
+    }
+    (0..items.len()).map(|item| std::array::from_fn(|m| numbers[item * M + m])).collect()
+}
+
+/// Numbers of a tile, where the slopes of each end, and slopes by inputs.
+struct Numbers {
+    values: Vec<f64>,
+    ends: Vec<usize>,
+    slopes: Vec<(f64, u32)>,
+}

@@ -1,0 +1,200 @@
+//! Recordings that are swept several times, in parts, or from several outputs.
+
+use crate::Var;
+use crate::gradient::sweep_one;
+use crate::var::misused;
+use std::cell::{Cell, RefCell};
+use wengert_kernels::tape::{Adjoints, Position, Recording, part, record};
+
+thread_local! {
+    // Kept between recordings.
+    static SEEDED: RefCell<Adjoints<f64>> = RefCell::default();
+}
+
+/// A recording that is running on this thread, with adjoints of its own: [`seed`](Tape::seed) adds to them, [`sweep`](Tape::sweep)
+/// passes them on to the inputs, and [`adjoint`](Tape::adjoint) reads them there.
+///
+/// ```
+/// use wengert_scalar::{Real, recording};
+/// // The mean of two outputs, in one sweep.
+/// let slope = recording(|tape| {
+///     let x = tape.input(3.0);
+///     tape.seed(x * x, 0.5);
+///     tape.seed(2.0 * x, 0.5);
+///     tape.sweep();
+///     tape.adjoint(x)
+/// });
+/// assert_eq!(slope, 4.0);
+/// ```
+pub struct Tape<'r> {
+    recording: &'r Recording,
+    adjoints: RefCell<Adjoints<f64>>,
+    /// Where the running part began, and whether something was seeded since.
+    start: Cell<Position>,
+    seeded: Cell<bool>,
+}
+
+/// Records what `f` does with inputs of the tape, which is forgotten when it returns. [`gradient`](crate::gradient) is a recording with
+/// one sweep; this is for several sweeps, and for inputs that are met on the way.
+///
+/// ```
+/// use wengert_scalar::{Real, recording};
+/// let slopes = recording(|tape| {
+///     let x = [tape.input(2.0), tape.input(3.0)];
+///     let (sum, product) = (x[0] + x[1], x[0] * x[1]);
+///     let mut slopes = [[0.0; 2]; 2];
+///     tape.pull(sum, &x, &mut slopes[0]);
+///     tape.pull(product, &x, &mut slopes[1]);
+///     slopes
+/// });
+/// assert_eq!(slopes, [[1.0, 1.0], [3.0, 2.0]]);
+/// ```
+pub fn recording<R>(f: impl FnOnce(&Tape<'_>) -> R) -> R {
+    record(|recording| {
+        let tape = Tape {
+            recording,
+            // After a panic they are made anew.
+            adjoints: RefCell::new(SEEDED.take()),
+            start: Cell::new(recording.start()),
+            seeded: Cell::new(false),
+        };
+        let result = f(&tape);
+        let mut adjoints = tape.adjoints.into_inner();
+        if tape.seeded.get() {
+            adjoints.clear_from(recording.start());
+        }
+        SEEDED.set(adjoints);
+        result
+    })
+}
+
+impl Tape<'_> {
+    pub(crate) fn recording(&self) -> &Recording {
+        self.recording
+    }
+
+    /// A number to differentiate by.
+    #[track_caller]
+    pub fn input(&self, value: f64) -> Var {
+        Var::at(value, self.recording.input(misused))
+    }
+
+    /// How many statements were recorded.
+    pub fn statements(&self) -> usize {
+        self.position().since(self.recording.start())
+    }
+
+    /// Bytes of what was recorded.
+    pub fn bytes(&self) -> usize {
+        self.recording.bytes()
+    }
+
+    /// Sweeps from `y` back: its derivatives by `inputs` are written to `slopes`. Seeds have no part in it.
+    #[track_caller]
+    pub fn pull(&self, y: Var, inputs: &[Var], slopes: &mut [f64]) {
+        assert_eq!(inputs.len(), slopes.len(), "pull: {} inputs and room for {} slopes", inputs.len(), slopes.len());
+        sweep_one(self.recording, y, inputs, slopes);
+    }
+
+    /// Adds to the adjoint of a number: the derivative, by it, of what is differentiated.
+    #[track_caller]
+    pub fn seed(&self, y: Var, weight: f64) {
+        self.seeded.set(true);
+        self.adjoints.borrow_mut().add(y.place(), &weight, misused);
+    }
+
+    /// Passes all adjoints on, down to the beginning of the recording, or of the [part](Tape::part) that is running. If a
+    /// pullback of an [external function](crate::external) panics, all adjoints are lost.
+    pub fn sweep(&self) {
+        self.sweep_to(self.start.get());
+    }
+
+    /// Where the recording is now.
+    pub fn position(&self) -> Position {
+        self.recording.position()
+    }
+
+    /// Passes the adjoints of all that was recorded since a position on to what came before.
+    ///
+    /// ```
+    /// use wengert_scalar::recording;
+    /// let slopes = recording(|tape| {
+    ///     let x = tape.input(3.0);
+    ///     let y = x * x;
+    ///     let position = tape.position();
+    ///     tape.seed(y * y, 1.0);
+    ///     tape.sweep_to(position);
+    ///     let by_y = tape.adjoint(y);
+    ///     tape.sweep();
+    ///     [by_y, tape.adjoint(x)]
+    /// });
+    /// assert_eq!(slopes, [18.0, 108.0]);
+    /// ```
+    pub fn sweep_to(&self, position: Position) {
+        let mut adjoints = self.adjoints.take();
+        adjoints.sweep(position.max(self.start.get()));
+        self.adjoints.replace(adjoints);
+    }
+
+    /// The adjoint of a number: that of an input is kept, all others are 0 once they were passed on.
+    #[track_caller]
+    pub fn adjoint(&self, x: Var) -> f64 {
+        self.adjoints.borrow_mut().of(x.place(), misused)
+    }
+
+    /// Forgets what `f` records. What was seeded in it is swept down to where it began first, so that adjoints of numbers from before add
+    /// up over many parts; they are swept once, at the end.
+    ///
+    /// ```
+    /// use wengert_scalar::{Real, recording};
+    /// // The mean of some paths of the exponential of a walk, whose drift all of them share.
+    /// let paths = 1000;
+    /// let (mean, [by_rate, by_spread]) = recording(|tape| {
+    ///     let [rate, spread] = [0.05, 0.2].map(|x| tape.input(x));
+    ///     let drift = (rate - spread * spread * 0.5).exp();
+    ///     let mut mean = 0.0;
+    ///     for path in 0..paths {
+    ///         mean += tape.part(|| {
+    ///             let noise = (f64::from(path) + 0.5) / f64::from(paths) - 0.5;
+    ///             let price = drift * (spread * noise).exp();
+    ///             tape.seed(price, 1.0 / f64::from(paths));
+    ///             price.value() / f64::from(paths)
+    ///         });
+    ///     }
+    ///     assert!(tape.statements() < 10);
+    ///     tape.sweep();
+    ///     (mean, [rate, spread].map(|x| tape.adjoint(x)))
+    /// });
+    /// assert!((by_rate - mean).abs() < 1e-12 && by_spread < 0.0);
+    /// ```
+    ///
+    /// A number of a part must not leave it: used later it is an error, until another has its place.
+    pub fn part<R>(&self, f: impl FnOnce() -> R) -> R {
+        part(|part| {
+            let around = (self.start.replace(part.start()), self.seeded.replace(false));
+            let _ending = Ending { tape: self, around };
+            let result = f();
+            if self.seeded.get() {
+                self.sweep();
+            }
+            result
+        })
+    }
+}
+
+/// The end of a part, also by a panic: its adjoints are no other's.
+struct Ending<'t, 'r> {
+    tape: &'t Tape<'r>,
+    around: (Position, bool),
+}
+
+impl Drop for Ending<'_, '_> {
+    fn drop(&mut self) {
+        let (tape, (start, seeded)) = (self.tape, self.around);
+        if tape.seeded.get() {
+            tape.adjoints.borrow_mut().clear_from(tape.start.get());
+        }
+        tape.start.set(start);
+        tape.seeded.set(seeded | tape.seeded.get());
+    }
+}

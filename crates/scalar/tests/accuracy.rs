@@ -1,0 +1,102 @@
+//! Slopes at borders, beside infinities, and of very large and very small arguments.
+
+use wengert_scalar::{Dual, Real, Var, gradient_of};
+
+/// Both ways to differentiate give the same.
+fn slope(var: fn(Var) -> Var, dual: fn(Dual<f64, 1>) -> Dual<f64, 1>, x: f64) -> f64 {
+    let (_, [back]) = gradient_of(|[x]| var(x), [x]);
+    let forward = dual(Dual::variable(x, 0)).tangents()[0];
+    assert!(back == forward || back.is_nan() && forward.is_nan(), "{back} and {forward} at {x}");
+    back
+}
+
+macro_rules! slope {
+    (|$x:ident| $f:expr, $at:expr) => {
+        slope(|$x| $f, |$x| $f, $at)
+    };
+}
+
+fn is_close(found: f64, right: f64) -> bool {
+    (found - right).abs() <= 4.0 * f64::EPSILON * right.abs()
+}
+
+#[test]
+fn a_zero_tangent_passes_infinite_and_missing_slopes_as_zero() {
+    type D = Dual<f64, 2>;
+    for constant in [D::lit(0.0).sqrt(), D::lit(0.0).ln(), D::lit(-1.0).ln(), D::lit(0.0).recip(), D::lit(0.0).cbrt()] {
+        assert_eq!(constant.tangents(), &[0.0; 2]);
+    }
+    let x = D::variable(-2.0, 0);
+    assert_eq!(x.powf(D::lit(2.0)).tangents(), &[-4.0, 0.0]);
+    assert_eq!((D::lit(f64::INFINITY) * x).tangents(), &[f64::INFINITY, 0.0]);
+    assert_eq!((x / D::lit(0.0)).tangents(), &[f64::INFINITY, 0.0]);
+    // What is not chosen has no say.
+    assert_eq!(Real::max(D::variable(0.0, 0).sqrt(), D::variable(1.0, 1)).tangents(), &[0.0, 1.0]);
+}
+
+#[test]
+fn a_tangent_is_zero_only_if_its_own_tangents_are() {
+    // The slope of (e^x - 1)^2 / 2 at 0 is 0 and its slope is 1.
+    fn f<T: Real>(x: T) -> T {
+        x.exp_m1().powi(2) * T::lit(0.5)
+    }
+    let x = Dual::<Dual<f64, 1>, 1>::new(Dual::variable(0.0, 0), [Dual::lit(1.0)]);
+    assert_eq!((f(x).tangents()[0].value(), f(x).tangents()[0].tangents()), (0.0, &[1.0]));
+    let (slope, [second]) = gradient_of(|[x]| f(Dual::<Var, 1>::new(x, [Var::lit(1.0)])).tangents()[0], [0.0]);
+    assert_eq!((slope, second), (0.0, 1.0));
+    // g = x at 0 times an infinite slope: its own slope is infinite, and no NaN.
+    let g = Dual::<f64, 1>::variable(0.0, 0).guarded_mul(Dual::lit(f64::INFINITY));
+    assert_eq!((g.value(), g.tangents()), (0.0, &[f64::INFINITY]));
+    // Constants are not recorded, however they are reached.
+    let zero = gradient_of(|[x]| Dual::<Var, 1>::new(x, [Var::lit(0.0)]).ln().tangents()[0] + x, [0.0]);
+    assert_eq!(zero, (0.0, [1.0]));
+    // x^0 at 0 has slope 0 to every order.
+    let x = Dual::<Dual<f64, 1>, 1>::new(Dual::variable(0.0, 0), [Dual::lit(1.0)]);
+    let power = x.powf(Dual::lit(0.0));
+    assert_eq!((power.tangents()[0].value(), power.tangents()[0].tangents()), (0.0, &[0.0]));
+}
+
+#[test]
+fn slopes_of_angles_neither_overflow_nor_vanish() {
+    for size in [1e-300, 1e-170, 1e-20, 1.0, 1e20, 1e170, 1e300] {
+        let (y, x) = (3.0 * size, -4.0 * size);
+        let (_, [by_y, by_x]) = gradient_of(|[y, x]| y.atan2(x), [y, x]);
+        assert!(is_close(by_y * size, -0.16) && is_close(by_x * size, -0.12), "{by_y} {by_x} at {size}");
+        let dual = Dual::<f64, 2>::variable(y, 0).atan2(Dual::variable(x, 1));
+        assert_eq!(dual.tangents(), &[by_y, by_x]);
+    }
+    assert_eq!(gradient_of(|[y, x]| y.atan2(x), [0.0, 0.0]).1, [0.0, 0.0]);
+    assert_eq!(gradient_of(|[y, x]| y.atan2(x), [0.0, -2.0]).1, [-0.5, -0.0]);
+    // The second slope of the length, across the vector, is 1 over it.
+    let x = Dual::<Dual<f64, 1>, 1>::new(Dual::variable(0.0, 0), [Dual::lit(1.0)]);
+    assert_eq!(x.hypot(Dual::lit(2.0)).tangents()[0].tangents(), &[0.5]);
+    assert_eq!(gradient_of(|[x, y]| x.hypot(y), [3e-310, 4e-310]).1.map(|slope| (slope * 10.0).round()), [6.0, 8.0]);
+}
+
+#[test]
+fn slopes_near_borders_keep_their_digits() {
+    // One step from 1 the square of x rounds; 1 - x and 1 + x do not.
+    let (x, gap) = (1.0 - f64::EPSILON / 2.0, f64::EPSILON / 2.0);
+    let square = gap * (2.0 - gap);
+    assert!(is_close(slope!(|x| x.asin(), x), square.sqrt().recip()));
+    assert!(is_close(slope!(|x| x.acos(), -x), -square.sqrt().recip()));
+    assert!(is_close(slope!(|x| x.atanh(), -x), square.recip()));
+    let gap = f64::EPSILON;
+    assert!(is_close(slope!(|x| x.acosh(), 1.0 + gap), (gap * (2.0 + gap)).sqrt().recip()));
+    assert!(is_close(slope!(|x| x.asinh(), 1e200), 1e-200) && is_close(slope!(|x| x.asinh(), -1e200), 1e-200));
+    assert!(is_close(slope!(|x| x.acosh(), 1e200), 1e-200));
+    assert_eq!(slope!(|x| x.acosh(), 1.0), f64::INFINITY);
+    for outside in [-3.0, 0.5] {
+        assert!(slope!(|x| x.acosh(), outside).is_nan());
+    }
+    for outside in [-3.0, 3.0] {
+        assert!(slope!(|x| x.asin(), outside).is_nan() && slope!(|x| x.atanh(), outside).is_nan());
+    }
+}
+
+#[test]
+fn the_least_whole_power_has_a_slope() {
+    assert_eq!(slope!(|x| x.powi(i32::MIN), 1.0), f64::from(i32::MIN));
+    assert_eq!(slope!(|x| x.powi(i32::MIN), 2.0), 0.0);
+    assert_eq!(slope!(|x| x.powi(i32::MAX), 1.0), f64::from(i32::MAX));
+}
