@@ -1,8 +1,9 @@
 //! The tool that [GradBench](https://github.com/gradbench/gradbench)'s evaluations talk to, one JSON object a line.
 //!
 //! A module of the benchmark is one file of [`modules`] and one line of [`MODULES`](modules::MODULES): its problem as a function that is
-//! generic over [`Real`](wengert::scalar::Real), and its derivative by `wengert::scalar`. [`protocol`] reads and answers lines, [`run`]
-//! repeats and measures, [`table`] plays the workloads without the benchmark.
+//! generic over [`Real`](wengert::scalar::Real), and its derivative by `wengert::scalar`; or, where it is arithmetic of whole arrays, as
+//! a function of [`Tensor`](wengert::Tensor)s, compiled for its input. [`protocol`] reads and answers lines, [`run`] repeats and
+//! measures, [`table`] plays the workloads without the benchmark.
 //!
 //! ```
 //! use wengert_gradbench::protocol::answer;
@@ -11,6 +12,7 @@
 //! assert_eq!(answer(br#"{"id": 3, "kind": "analysis", "of": 2, "valid": true}"#), r#"{"id":3}"#);
 //! ```
 
+mod compiled;
 mod descent;
 mod gradients;
 mod matrix;

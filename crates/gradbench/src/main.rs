@@ -28,6 +28,8 @@ fn main() -> ExitCode {
         eprintln!("{USAGE}");
         return ExitCode::from(2);
     }
+    // The benchmark compares tools on one thread.
+    wengert::set_threads(1);
     let result = match is_table {
         true => table::print(&names, is_small, io::stdout().lock()),
         false => protocol::serve(io::stdin().lock(), io::stdout().lock()),

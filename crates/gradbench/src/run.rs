@@ -52,13 +52,21 @@ impl Default for Repetition {
 
 /// Runs a function as often as its input asks for.
 pub(crate) fn repeated<I: Input, O: Serialize>(input: &str, f: impl Fn(&I) -> O) -> Result<Run, String> {
+    prepared(input, |input: I| move || f(black_box(&input)))
+}
+
+/// Runs what is made of an input as often as the input asks for; making it is not measured.
+pub(crate) fn prepared<I: Input, O: Serialize, F: Fn() -> O>(
+    input: &str,
+    prepare: impl FnOnce(I) -> F,
+) -> Result<Run, String> {
     let least: Repetition = decode(input)?;
     ensure(least.min_seconds >= 0.0, "input: min_seconds is negative")?;
-    let input = I::check(decode(input)?).map_err(|error| format!("input: {error}"))?;
+    let f = prepare(I::check(decode(input)?).map_err(|error| format!("input: {error}"))?);
     let mut nanoseconds = Vec::new();
     let mut total = 0;
     loop {
-        let (output, time) = timed(|| f(black_box(&input)));
+        let (output, time) = timed(&f);
         nanoseconds.push(time);
         total += time;
         if nanoseconds.len() as u64 >= least.min_runs && total as f64 * 1e-9 >= least.min_seconds {

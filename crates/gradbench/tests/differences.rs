@@ -79,13 +79,19 @@ fn llsq_and_lse_agree_with_differences() {
     check("llsq", "primal", "gradient", &json!({"x": random.normal(4), "n": 7}), &["/x"]);
     // Several parts of the sum.
     check("llsq", "primal", "gradient", &json!({"x": random.normal(2), "n": 40_000}), &["/x"]);
-    check("lse", "primal", "gradient", &json!({"x": random.normal(9)}), &["/x"]);
+    // Also of one number, and where two are the largest.
+    let sizes = [1, 9].map(|n| random.normal(n));
+    for x in [&sizes[0], &sizes[1], &vec![1.0, 3.0, 3.0]] {
+        check("lse", "primal", "gradient", &json!({"x": x}), &["/x"]);
+    }
 }
 
 #[test]
 fn gmm_agrees_with_differences() {
     let random = &mut Random::new(2);
-    for (d, k, n, m, gamma) in [(3, 2, 5, 2, 0.7), (1, 3, 4, 0, 1.3), (2, 1, 3000, 0, 1.0)] {
+    for (d, k, n, m, gamma) in
+        [(3, 2, 5, 2, 0.7), (1, 3, 4, 0, 1.3), (2, 1, 3000, 0, 1.0), (4, 3, 1, 1, 0.5), (1, 1, 1, 0, 1.0)]
+    {
         let input = json!({
             "d": d, "k": k, "n": n, "x": random.normal_rows(n, d), "m": m, "gamma": gamma, "alpha": random.normal(k),
             "mu": random.uniform_rows(k, d), "q": random.normal_rows(k, d), "l": random.normal_rows(k, d * (d - 1) / 2),
@@ -126,7 +132,7 @@ fn det_of_a_triangle_is_the_product_of_its_diagonal() {
 #[test]
 fn ode_agrees_with_differences() {
     let random = &mut Random::new(5);
-    for (n, s) in [(1, 1), (4, 1), (5, 2), (6, 3)] {
+    for (n, s) in [(1, 1), (1, 3), (4, 1), (5, 2), (6, 3)] {
         let x: Vec<f64> = random.uniform(n).iter().map(|x| 1.0 + x).collect();
         check("ode", "primal", "gradient", &json!({"x": x, "s": s}), &["/x"]);
     }

@@ -167,8 +167,12 @@ fn inputs_that_cannot_be_are_refused_and_the_conversation_goes_on() {
         input["data"][field] = value;
         input
     };
+    let lse = json!({"x": [1, 2], "min_seconds": 0});
+    let ode = json!({"x": [1, 2], "s": 1, "min_seconds": 0});
     let right = [
         ("llsq", "gradient", &llsq),
+        ("lse", "gradient", &lse),
+        ("ode", "gradient", &ode),
         ("gmm", "jacobian", &gmm),
         ("ba", "jacobian", &ba),
         ("lstm", "jacobian", &lstm),
@@ -191,12 +195,16 @@ fn inputs_that_cannot_be_are_refused_and_the_conversation_goes_on() {
         ("llsq", "primal", with(llsq.clone(), json!({"x": [1e300]})), "a number is not finite"),
         ("lse", "gradient", json!({"x": []}), "the length of x must be at least 1"),
         ("gmm", "jacobian", with(gmm.clone(), json!({"d": 0})), "d must be at least 1"),
+        ("gmm", "jacobian", with(gmm.clone(), json!({"k": 0})), "k must be at least 1"),
+        ("gmm", "jacobian", with(gmm.clone(), json!({"n": 0})), "n must be at least 1"),
         ("gmm", "jacobian", with(gmm.clone(), json!({"n": 2})), "x is 1 x 2, expected 2 x 2"),
         ("gmm", "jacobian", with(gmm.clone(), json!({"l": [[]]})), "l is 1 x 0, expected 1 x 1"),
         ("gmm", "jacobian", with(gmm.clone(), json!({"alpha": [1, 2]})), "alpha has 2 entries, expected 1"),
         ("gmm", "jacobian", with(gmm.clone(), json!({"gamma": 0})), "gamma must be positive"),
         ("gmm", "objective", with(gmm.clone(), json!({"mu": [[1, 2], [3]]})), "rows of 2 and 1 numbers"),
         ("gmm", "objective", with(gmm.clone(), json!({"d": u64::MAX})), "x is 1 x 2"),
+        ("gmm", "objective", with(gmm.clone(), json!({"q": [[1000, 2]]})), "a number is not finite"),
+        ("gmm", "jacobian", with(gmm.clone(), json!({"q": [[1000, 2]]})), "a number is not finite"),
         ("ba", "objective", with(ba.clone(), json!({"n": 0})), "n must be at least 1"),
         ("ba", "objective", with(ba.clone(), json!({"p": u64::MAX})), "p must be at most"),
         ("ba", "objective", with(ba.clone(), json!({"cam": [1, 2]})), "invalid length 2"),
@@ -210,6 +218,9 @@ fn inputs_that_cannot_be_are_refused_and_the_conversation_goes_on() {
         ("kmeans", "cost", with(kmeans.clone(), json!({"centroids": []})), "the number of centroids"),
         ("kmeans", "dir", with(kmeans.clone(), json!({"centroids": [[1, 2], [9, 9]]})), "a number is not finite"),
         ("ode", "gradient", json!({"x": [1, 2], "s": 0}), "s must be at least 1"),
+        ("ode", "gradient", json!({"x": [], "s": 1}), "the length of x must be at least 1"),
+        ("ode", "gradient", json!({"x": [1, 2], "s": u64::MAX}), "s must be at most"),
+        ("ode", "gradient", json!({"x": [1e300, 1e300, 1e300], "s": 1, "min_seconds": 0}), "a number is not finite"),
         ("ht", "jacobian", with(ht.clone(), json!({"theta": [1]})), "invalid length 1"),
         ("ht", "jacobian", with(ht.clone(), json!({"us": [[1, 1]]})), "us has 1 entries, expected 2"),
         ("ht", "objective", data("points", json!([])), "points has 0 entries, expected 2"),

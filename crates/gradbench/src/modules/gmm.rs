@@ -4,21 +4,25 @@
 //!
 //! F = -n (d/2 log 2 pi + LSE(alpha)) + sum_i LSE_k(alpha_k + sum_j q_kj - 1/2 |Q_k (x_i - mu_k)|^2)
 //!   + k C - sum_k (gamma^2/2 |Q_k|^2 - m sum_j q_kj).
+//!
+//! All Q_k (x_i - mu_k) are one product of matrices: `[Q_k, -Q_k mu_k]` times the points, each with a one below.
 
 use super::lse::log_sum_exp;
 use super::{Module, Workload, by_product};
-use crate::gradients::{gradient_of_sum, parts};
+use crate::compiled::{compiled, lists};
 use crate::matrix::Matrix;
-use crate::run::{Input, ensure, ensure_length, ensure_some, repeated};
+use crate::run::{Input, ensure, ensure_length, ensure_some, prepared};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 use std::f64::consts::{LN_2, PI, TAU};
-use std::iter::once;
+use std::hint::black_box;
+use std::rc::Rc;
 use wengert::scalar::Real;
+use wengert::{Tensor, Tree, grad};
 
 pub static MODULE: Module = Module {
     name: "gmm",
-    functions: &[("objective", |input| repeated(input, objective)), ("jacobian", |input| repeated(input, jacobian))],
+    functions: &[("objective", |input| prepared(input, objective)), ("jacobian", |input| prepared(input, jacobian))],
     primal: Some("objective"),
     workloads,
 };
@@ -37,32 +41,28 @@ struct Fields {
     l: Matrix,
 }
 
+/// What the derivatives are by.
+#[derive(Serialize, Tree)]
+struct Parameters {
+    /// `f64[k]`.
+    #[serde(serialize_with = "lists")]
+    alpha: Tensor,
+    /// `f64[k, d]`.
+    #[serde(serialize_with = "lists")]
+    mu: Tensor,
+    /// `f64[k, d]`.
+    #[serde(serialize_with = "lists")]
+    q: Tensor,
+    /// `f64[k, d (d - 1) / 2]`: below each diagonal, column by column.
+    #[serde(serialize_with = "lists")]
+    l: Tensor,
+}
+
 struct Problem {
-    sizes: Sizes,
-    /// n points of d numbers.
-    points: Vec<f64>,
-    m: f64,
-    gamma: f64,
-    /// alpha, mu, q and l, one after the other.
-    parameters: Vec<f64>,
-}
-
-#[derive(Clone, Copy)]
-struct Sizes {
-    dimensions: usize,
-    components: usize,
-    /// Numbers below the diagonal of a component's matrix.
-    below: usize,
-}
-
-impl Sizes {
-    /// alpha, mu, q and l of all parameters.
-    fn split<T>(self, parameters: &[T]) -> [&[T]; 4] {
-        let (alpha, rest) = parameters.split_at(self.components);
-        let (mu, rest) = rest.split_at(self.components * self.dimensions);
-        let (q, l) = rest.split_at(self.components * self.dimensions);
-        [alpha, mu, q, l]
-    }
+    mixture: Mixture,
+    /// `f64[d + 1, n]`: a point is a column, with a one below.
+    points: Tensor,
+    parameters: Parameters,
 }
 
 impl Input for Problem {
@@ -75,79 +75,67 @@ impl Input for Problem {
         ensure_some("n", n)?;
         ensure(gamma > 0.0, "gamma must be positive")?;
         ensure_length("alpha", alpha.len(), k)?;
-        let points = x.into_numbers("x", (n, d))?;
-        let (mu, q) = (mu.into_numbers("mu", (k, d))?, q.into_numbers("q", (k, d))?);
-        let below = d * (d - 1) / 2;
-        let l = l.into_numbers("l", (k, below))?;
-        let sizes = Sizes { dimensions: d, components: k, below };
-        Ok(Problem { sizes, points, m: f64::from(m), gamma, parameters: [alpha, mu, q, l].concat() })
+        let x = x.into_numbers("x", (n, d))?;
+        let tensor = |name: &str, matrix: Matrix, width: usize| {
+            matrix.into_numbers(name, (k, width)).map(|numbers| Tensor::from_vec(numbers, [k, width]))
+        };
+        let (mu, q, l) = (tensor("mu", mu, d)?, tensor("q", q, d)?, tensor("l", l, d * (d - 1) / 2)?);
+        let columns = (0..d).flat_map(|j| x.iter().skip(j).step_by(d).copied());
+        let points = Tensor::from_vec(columns.chain((0..n).map(|_| 1.0)).collect(), [d + 1, n]);
+        let parameters = Parameters { alpha: Tensor::from_vec(alpha, [k]), mu, q, l };
+        let mixture = Mixture { dimensions: d, components: k, points: n, m: f64::from(m), gamma, places: places(d) };
+        Ok(Problem { mixture, points, parameters })
     }
 }
 
-/// The parameters, and what all points need of them.
-struct Mixture<'a, T> {
-    sizes: Sizes,
-    alpha: &'a [T],
-    mu: &'a [T],
-    l: &'a [T],
-    /// exp(q).
-    diagonals: Vec<T>,
-    /// The sum of each component's q.
-    log_determinants: Vec<T>,
-}
-
-impl<'a, T: Real> Mixture<'a, T> {
-    fn new(sizes: Sizes, parameters: &'a [T]) -> Mixture<'a, T> {
-        let [alpha, mu, q, l] = sizes.split(parameters);
-        let diagonals = q.iter().map(|q| q.exp()).collect();
-        let log_determinants = q.chunks_exact(sizes.dimensions).map(T::sum_of).collect();
-        Mixture { sizes, alpha, mu, l, diagonals, log_determinants }
-    }
-
-    /// The sum over points of LSE_k(..).
-    fn log_likelihood(&self, points: &[f64]) -> T {
-        let Sizes { dimensions, components, below } = self.sizes;
-        let mut sum = T::lit(0.0);
-        let mut scores = vec![T::lit(0.0); components];
-        let mut from_mean = vec![T::lit(0.0); dimensions];
-        let mut scaled = vec![T::lit(0.0); dimensions];
-        for point in points.chunks_exact(dimensions) {
-            for (k, score) in scores.iter_mut().enumerate() {
-                let (mu, diagonal) = (&self.mu[k * dimensions..], &self.diagonals[k * dimensions..]);
-                for j in 0..dimensions {
-                    from_mean[j] = T::lit(point[j]) - mu[j];
-                    scaled[j] = diagonal[j] * from_mean[j];
-                }
-                let mut columns = &self.l[k * below..][..below];
-                for j in 0..dimensions {
-                    let (column, others) = columns.split_at(dimensions - j - 1);
-                    scaled[j + 1..].iter_mut().zip(column).for_each(|(y, l)| *y += *l * from_mean[j]);
-                    columns = others;
-                }
-                *score = self.alpha[k] + self.log_determinants[k] - T::lit(0.5) * squares(&scaled);
-            }
-            sum += log_sum_exp(&scores);
+/// Where the entries of a root are in its diagonal, followed by what is below it, and a zero.
+fn places(dimensions: usize) -> Tensor {
+    let zero = dimensions * (dimensions + 1) / 2;
+    let mut below = dimensions..;
+    let mut places = vec![zero as i64; dimensions * dimensions];
+    for j in 0..dimensions {
+        places[j * dimensions + j] = j as i64;
+        for (i, place) in (j + 1..dimensions).zip(&mut below) {
+            places[i * dimensions + j] = place as i64;
         }
-        sum
     }
-
-    /// Everything else.
-    fn prior(&self, problem: &Problem) -> T {
-        let (d, k) = (self.sizes.dimensions as f64, self.sizes.components as f64);
-        let n = (problem.points.len() / self.sizes.dimensions) as f64;
-        let nu = d + problem.m + 1.0;
-        let constant = nu * d * (problem.gamma.ln() - 0.5 * LN_2) - log_gamma(0.5 * nu, self.sizes.dimensions);
-        let norm = squares(&self.diagonals) + squares(self.l);
-        let log_determinants = T::sum_of(&self.log_determinants);
-        T::lit(k * constant - 0.5 * n * d * TAU.ln())
-            - T::lit(n) * log_sum_exp(self.alpha)
-            - T::lit(0.5 * problem.gamma * problem.gamma) * norm
-            + T::lit(problem.m) * log_determinants
-    }
+    Tensor::from_vec(places, [dimensions * dimensions])
 }
 
-fn squares<T: Real>(x: &[T]) -> T {
-    x.iter().fold(T::lit(0.0), |sum, x| sum + *x * *x)
+/// Sizes, the prior and [`places`].
+struct Mixture {
+    dimensions: usize,
+    components: usize,
+    points: usize,
+    m: f64,
+    gamma: f64,
+    places: Tensor,
+}
+
+impl Mixture {
+    /// What depends on parameters.
+    fn posterior(&self, points: &Tensor, parameters: &Parameters) -> Tensor {
+        let Parameters { alpha, mu, q, l } = parameters;
+        let (k, d) = (self.components, self.dimensions);
+        let diagonals = q.exp();
+        let entries = Tensor::concat(&[&diagonals, l, &Tensor::zeros([k, 1])], 1);
+        let roots = entries.index_select(1, &self.places).reshape([k, d, d]);
+        let means = roots.matmul(&mu.unsqueeze(2));
+        let from_mean = Tensor::concat(&[roots, -means], 2).matmul(points);
+        let weights = alpha + q.sum_axes(&[1]);
+        let scores = weights.unsqueeze(1) - from_mean.square().sum_axes(&[1]) * 0.5;
+        let likelihood = log_sum_exp(&scores, 0).sum() - log_sum_exp(alpha, 0) * self.points as f64;
+        let norm = diagonals.square().sum() + l.square().sum();
+        likelihood - norm * (0.5 * self.gamma * self.gamma) + q.sum() * self.m
+    }
+
+    /// What does not.
+    fn constant(&self) -> f64 {
+        let (d, k, n) = (self.dimensions as f64, self.components as f64, self.points as f64);
+        let nu = d + self.m + 1.0;
+        let wishart = nu * d * (self.gamma.ln() - 0.5 * LN_2) - log_gamma(0.5 * nu, self.dimensions);
+        k * wishart - 0.5 * n * d * TAU.ln()
+    }
 }
 
 /// The logarithm of the gamma function of some dimensions.
@@ -157,38 +145,20 @@ fn log_gamma(a: f64, dimensions: usize) -> f64 {
     0.25 * d * (d - 1.0) * PI.ln() + terms.sum::<f64>()
 }
 
-fn objective(problem: &Problem) -> f64 {
-    let mixture = Mixture::new(problem.sizes, &problem.parameters);
-    mixture.prior(problem) + mixture.log_likelihood(&problem.points)
+fn objective(problem: Problem) -> impl Fn() -> f64 {
+    let Problem { mixture, points, parameters } = problem;
+    let mixture = Rc::new(mixture);
+    let traced = mixture.clone();
+    let posterior = compiled((points, parameters), move |(points, parameters): &(Tensor, Parameters)| {
+        traced.posterior(points, parameters)
+    });
+    move || posterior().item() + black_box(&mixture).constant()
 }
 
-#[derive(Serialize)]
-struct Jacobian {
-    alpha: Vec<f64>,
-    mu: Matrix,
-    q: Matrix,
-    l: Matrix,
-}
-
-fn jacobian(problem: &Problem) -> Jacobian {
-    let Sizes { dimensions, components, below } = problem.sizes;
-    let slopes = gradient(problem);
-    let [alpha, mu, q, l] = problem.sizes.split(&slopes);
-    let rows = |width, numbers: &[f64]| Matrix::new((components, width), numbers.to_vec());
-    Jacobian { alpha: alpha.to_vec(), mu: rows(dimensions, mu), q: rows(dimensions, q), l: rows(below, l) }
-}
-
-/// By all parameters: of the prior, and of some points at a time.
-fn gradient(problem: &Problem) -> Vec<f64> {
-    let Sizes { dimensions, components, .. } = problem.sizes;
-    let statements = components * dimensions * (dimensions + 4);
-    let points = parts(problem.points.len() / dimensions, statements, problem.parameters.len());
-    gradient_of_sum(&problem.parameters, once(None).chain(points.map(Some)), |parameters, part| {
-        let mixture = Mixture::new(problem.sizes, parameters);
-        match part {
-            None => mixture.prior(problem),
-            Some(points) => mixture.log_likelihood(&problem.points[points.start * dimensions..points.end * dimensions]),
-        }
+fn jacobian(problem: Problem) -> impl Fn() -> Parameters {
+    let Problem { mixture, points, parameters } = problem;
+    compiled((points, parameters), move |(points, parameters): &(Tensor, Parameters)| {
+        grad(|parameters: &Parameters| mixture.posterior(points, parameters))(parameters)
     })
 }
 

@@ -1,15 +1,15 @@
 //! lse - the logarithm of a sum of exponentials: A + log sum_i exp(x_i - A), with A = max x.
 
 use super::{Module, Workload};
-use crate::gradients::gradient_at;
-use crate::run::{Input, ensure_some, repeated};
+use crate::compiled::{Numbers, compiled};
+use crate::run::{Input, ensure_some, prepared};
 use serde::Deserialize;
 use serde_json::json;
-use wengert::scalar::Real;
+use wengert::{Tensor, grad};
 
 pub static MODULE: Module = Module {
     name: "lse",
-    functions: &[("primal", |input| repeated(input, primal)), ("gradient", |input| repeated(input, gradient))],
+    functions: &[("primal", |input| prepared(input, primal)), ("gradient", |input| prepared(input, gradient))],
     primal: Some("primal"),
     workloads,
 };
@@ -28,19 +28,28 @@ impl Input for Problem {
     }
 }
 
-/// Panics if there is no number.
-pub(super) fn log_sum_exp<T: Real>(x: &[T]) -> T {
-    let most = x[1..].iter().fold(x[0], |most, x| most.max(*x));
-    let sum = x.iter().fold(T::lit(0.0), |sum, x| sum + (*x - most).exp());
-    most + sum.ln()
+impl Problem {
+    fn tensor(self) -> Tensor {
+        let count = self.x.len();
+        Tensor::from_vec(self.x, [count])
+    }
 }
 
-fn primal(problem: &Problem) -> f64 {
-    log_sum_exp(&problem.x)
+/// Along an axis. A + log sum exp(x - A) is the same for every A: the largest number counts as a constant, since what it would add to
+/// the slopes cancels.
+pub(super) fn log_sum_exp(x: &Tensor, axis: isize) -> Tensor {
+    let most = x.amax_keepdim(&[axis]).detach();
+    (x - &most).exp().sum_axes(&[axis]).log() + most.squeeze_axes(&[axis])
 }
 
-fn gradient(problem: &Problem) -> Vec<f64> {
-    gradient_at(&problem.x, log_sum_exp)
+fn primal(problem: Problem) -> impl Fn() -> Numbers {
+    let f = compiled(problem.tensor(), |x: &Tensor| log_sum_exp(x, 0));
+    move || Numbers(f())
+}
+
+fn gradient(problem: Problem) -> impl Fn() -> Numbers {
+    let f = compiled(problem.tensor(), grad(|x: &Tensor| log_sum_exp(x, 0)));
+    move || Numbers(f())
 }
 
 fn workloads() -> Vec<Workload> {
