@@ -1,5 +1,6 @@
 //! Recorded functions: their values and derivatives are those of the tape, on every path.
 
+use wengert_engine::{ErrorKind, catch};
 use wengert_scalar::{Dual, Real, Replay, Symbol, Var, gradient};
 
 fn close(a: f64, b: f64, tolerance: f64) -> bool {
@@ -262,4 +263,18 @@ fn paths_are_bounded() {
     }
     // 1.5 was recorded, 3 as well; 100 took the place of 3, which was recorded again.
     assert_eq!(replay.recordings(), 4);
+}
+
+#[test]
+fn a_path_that_returns_other_numbers_is_an_error() {
+    let f = |x: &[Symbol]| if x[0] > Symbol::lit(0.0) { vec![x[0], x[0]] } else { vec![x[0]] };
+    let mut replay = Replay::record(f, &[1.0]);
+    let mut values = [0.0; 2];
+    replay.values(&[2.0], &mut values);
+    assert_eq!(values, [2.0; 2]);
+    let error = catch(|| replay.values(&[-2.0], &mut [0.0; 2])).unwrap_err();
+    assert_eq!(error.kind(), &ErrorKind::Retraced);
+    assert_eq!(error.line().unwrap().file(), file!());
+    replay.values(&[3.0], &mut values);
+    assert_eq!((values, replay.recordings()), ([3.0; 2], 1));
 }

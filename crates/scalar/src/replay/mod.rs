@@ -16,6 +16,7 @@ pub use sparse::{SparseHessian, SparseJacobian};
 pub use symbol::Symbol;
 
 use path::{Left, Path};
+use std::panic::Location;
 use symbol::{Traced, traced};
 use wengert_engine::{Error, ErrorKind};
 
@@ -86,8 +87,10 @@ impl<Y: Returned, F: Fn(&[Symbol]) -> Y> Replay<F> {
     pub fn record(f: F, x: &[f64]) -> Replay<F> {
         let mut replay =
             Replay { function: f, inputs: x.len(), paths: Vec::new(), limit: KEPT, recordings: 0, check: None };
-        replay.record_path(x);
-        replay
+        match replay.record_path(x) {
+            Ok(()) => replay,
+            Err(error) => error.at(Location::caller()).raise(),
+        }
     }
 
     /// Keeps at most so many paths, 32 unless told; the one that was used least recently goes. Panics if that is none.
@@ -291,84 +294,83 @@ impl<Y: Returned, F: Fn(&[Symbol]) -> Y> Replay<F> {
 
     /// Does something on the path that `x` takes, which is recorded if nobody took it before.
     #[track_caller]
-    fn on_path<R>(&mut self, x: &[f64], mut f: impl FnMut(&mut Path) -> Result<R, Left>) -> R {
+    fn on_path<R>(&mut self, x: &[f64], f: impl FnMut(&mut Path) -> Result<R, Left>) -> R {
+        match self.try_on_path(x, f) {
+            Ok(result) => result,
+            Err(error) => error.at(Location::caller()).raise(),
+        }
+    }
+
+    fn try_on_path<R>(&mut self, x: &[f64], mut f: impl FnMut(&mut Path) -> Result<R, Left>) -> Result<R, Error> {
         if let Some((every, calls)) = &mut self.check {
             *calls += 1;
             if *calls % *every == 0 {
-                self.expect_same(x);
+                self.expect_same(x)?;
             }
         }
         for number in 0..self.paths.len() {
             if let Ok(result) = f(&mut self.paths[number]) {
                 self.paths[..=number].rotate_right(1);
-                return result;
+                return Ok(result);
             }
         }
-        self.record_path(x);
-        match f(&mut self.paths[0]) {
-            Ok(result) => result,
-            Err(Left) => {
-                let message = "the function decides otherwise when it runs again with the same numbers";
-                Error::new(ErrorKind::Retraced, "replay", message)
-                    .help("it depends on something that changes from call to call: make that an input")
-                    .raise()
-            }
-        }
+        self.record_path(x)?;
+        f(&mut self.paths[0]).map_err(|Left| {
+            let message = "the function decides otherwise when it runs again with the same numbers";
+            Error::new(ErrorKind::Retraced, "replay", message)
+                .help("it depends on something that changes from call to call: make that an input")
+        })
     }
 
-    /// As [`on_path`](Replay::on_path), where a new path must return as many numbers as others, and satisfy `judge`; it is
-    /// forgotten if it does not.
+    /// As [`try_on_path`](Replay::try_on_path), where a new path must satisfy `judge`; it is forgotten if it does not.
     #[track_caller]
     fn on_judged_path(
         &mut self,
         x: &[f64],
-        mut f: impl FnMut(&mut Path) -> Result<(), Left>,
+        f: impl FnMut(&mut Path) -> Result<(), Left>,
         judge: impl FnOnce(&Traced) -> Result<(), Error>,
     ) -> Result<(), Error> {
-        let (recordings, outputs) = (self.recordings, self.outputs());
-        self.on_path(x, |path| if path.outputs() == outputs { f(path) } else { Ok(()) });
+        let recordings = self.recordings;
+        self.try_on_path(x, f)?;
         if self.recordings == recordings {
             return Ok(());
         }
-        let found = traced(x, &self.function, Y::numbers);
-        let judged = match found.outputs.len() == outputs {
-            true => judge(&found),
-            false => {
-                let message =
-                    format!("on this path {} numbers are returned, and {outputs} on others", found.outputs.len());
-                Err(Error::new(ErrorKind::Retraced, "replay", message))
-            }
-        };
+        let judged = judge(&traced(x, &self.function, Y::numbers));
         if judged.is_err() {
             self.paths.remove(0);
         }
         judged
     }
 
-    #[track_caller]
-    fn record_path(&mut self, x: &[f64]) {
+    fn record_path(&mut self, x: &[f64]) -> Result<(), Error> {
         let found = traced(x, &self.function, Y::numbers);
+        let (own, others) = (found.outputs.len(), self.paths.first().map(Path::outputs));
+        if let Some(others) = others.filter(|others| *others != own) {
+            let message = format!("on this path {own} numbers are returned, and {others} on others");
+            return Err(Error::new(ErrorKind::Retraced, "replay", message).help("return as many numbers on every path"));
+        }
         self.recordings += 1;
         self.paths.insert(0, Path::new(&found));
         self.paths.truncate(self.limit);
+        Ok(())
     }
 
     /// The error of a function that gives other values than its recording.
-    #[track_caller]
-    fn expect_same(&mut self, x: &[f64]) {
+    fn expect_same(&mut self, x: &[f64]) -> Result<(), Error> {
         let found = traced(x, &self.function, Y::numbers);
         let mut values = vec![0.0; found.values.len()];
         let count = values.len();
         if !self.paths.iter_mut().any(|path| path.outputs() == count && path.values(x, &mut values).is_ok()) {
-            return;
+            return Ok(());
         }
         let differs = |(a, b): (&f64, &f64)| (a - b).abs() > 1e-9 * a.abs().max(b.abs()) || a.is_nan() != b.is_nan();
         if let Some(number) = found.values.iter().zip(&values).position(differs) {
             let message =
                 format!("output {number} is {} now, and {} as it was recorded", found.values[number], values[number]);
-            Error::new(ErrorKind::Retraced, "replay", message)
-                .help("numbers that a function captured are constants of its recording: make what changes an input")
-                .raise();
+            let error = Error::new(ErrorKind::Retraced, "replay", message);
+            return Err(error
+                .help("numbers that a function captured are constants of its recording: make what changes an input"));
         }
+        Ok(())
     }
 }
