@@ -47,15 +47,21 @@ impl<T: Real, const N: usize> Dual<T, N> {
     #[inline(always)]
     #[track_caller]
     pub(crate) fn through(self, value: T, slope: T) -> Dual<T, N> {
-        Dual { value, tangents: self.tangents.map(|tangent| tangent.guarded_mul(slope)) }
+        let tangents = match slope.has_finite_parts() {
+            true => self.tangents.map(|tangent| tangent * slope),
+            false => self.tangents.map(|tangent| tangent.guarded_mul(slope)),
+        };
+        Dual { value, tangents }
     }
 
     #[inline(always)]
     #[track_caller]
     fn through_both(self, other: Dual<T, N>, value: T, [by_x, by_y]: [T; 2]) -> Dual<T, N> {
-        let tangents = std::array::from_fn(|place| {
-            self.tangents[place].guarded_mul(by_x) + other.tangents[place].guarded_mul(by_y)
-        });
+        let (x, y) = (self.tangents, other.tangents);
+        let tangents = match by_x.has_finite_parts() && by_y.has_finite_parts() {
+            true => std::array::from_fn(|place| x[place] * by_x + y[place] * by_y),
+            false => std::array::from_fn(|place| x[place].guarded_mul(by_x) + y[place].guarded_mul(by_y)),
+        };
         Dual { value, tangents }
     }
 
@@ -262,6 +268,11 @@ macro_rules! duals {
             #[inline]
             fn is_constant_zero(self) -> bool {
                 self.value.is_constant_zero() && self.tangents.iter().all(|tangent| tangent.is_constant_zero())
+            }
+
+            #[inline]
+            fn has_finite_parts(self) -> bool {
+                self.value.has_finite_parts() && self.tangents.iter().all(|tangent| tangent.has_finite_parts())
             }
 
             #[inline]

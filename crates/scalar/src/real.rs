@@ -149,6 +149,18 @@ macro_rules! trait_with {
                 false
             }
 
+            /// Whether the value and every derivative that it carries are finite, so that 0 times it is 0. Numbers that cannot tell
+            /// say no.
+            ///
+            /// ```
+            /// use wengert_scalar::{Dual, Real};
+            /// assert!(Dual::<f64, 1>::variable(0.0, 0).has_finite_parts());
+            /// assert!(!Dual::<f64, 1>::variable(0.0, 0).sqrt().has_finite_parts());
+            /// ```
+            fn has_finite_parts(self) -> bool {
+                false
+            }
+
             /// `self * other`, and 0 where `self` is 0, whatever `other` is. Its slopes are those of the product.
             ///
             /// ```
@@ -272,6 +284,11 @@ macro_rules! floats {
             #[inline(always)]
             fn is_constant_zero(self) -> bool {
                 self == 0.0
+            }
+
+            #[inline(always)]
+            fn has_finite_parts(self) -> bool {
+                self.is_finite()
             }
 
             #[inline(always)]
