@@ -43,6 +43,12 @@ pub use transform::{
 };
 pub use tree::{Tree, TreePath};
 
+/// How another crate of ours binds a function with rules of its own.
+#[doc(hidden)]
+pub mod foreign {
+    pub use crate::custom::{Form, Function, Residual, bind_function};
+}
+
 /// How many threads kernels use; results are the same bits for every number.
 pub use wengert_kernels::threads::{set_threads, threads};
 

@@ -74,6 +74,7 @@ mod real;
 mod replay;
 mod solve;
 mod tape;
+mod tensors;
 mod var;
 
 pub use block::{preaccumulate, preaccumulated};
@@ -90,5 +91,6 @@ pub use solve::{
     try_linear_solve, try_root, try_root_in,
 };
 pub use tape::{Tape, recording};
+pub use tensors::{Rows, through_tensors};
 pub use var::Var;
 pub use wengert_kernels::tape::Position;

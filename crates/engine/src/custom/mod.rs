@@ -7,7 +7,10 @@ mod batched;
 
 pub(crate) use batched::Batched;
 
+use crate::bind::try_bind;
+use crate::error::OrRaise;
 use crate::interp::custom;
+use crate::location;
 use crate::primitive::{
     Adjoints, Attr, Attrs, Case, Device, Gradient, Gradients, Mask, Outputs, Primitive, Rule, Saves, Spec, SpecRef,
     Specs,
@@ -16,6 +19,7 @@ use crate::{Error, Tensor, vjp};
 use std::any::Any;
 use std::fmt;
 use std::hash::{Hash, Hasher};
+use std::panic::Location;
 use std::sync::Arc;
 
 /// What is known besides tensors: structures of trees, numbers of steps.
@@ -44,6 +48,11 @@ pub trait Function: Send + Sync {
     /// calls it for every element, a program when it is evaluated. Such a function knows its output specs, and its `forward`
     /// binds it again, to the tensors below.
     fn reads_numbers(&self) -> bool {
+        false
+    }
+
+    /// Whether axes in front of those that it needs are a batch, so that a batch is one call.
+    fn batches_in_front(&self) -> bool {
         false
     }
 
@@ -96,6 +105,14 @@ pub(crate) static CUSTOM: Custom = Custom;
 /// The attributes of a call that has yet to be made.
 pub(crate) fn attrs_of(function: Arc<dyn Function>) -> Attrs {
     Attrs::new().with("function", Attr::Function(FunctionAttr { function, form: None }))
+}
+
+/// Calls a function, at the line of the caller.
+#[track_caller]
+pub fn bind_function(function: Arc<dyn Function>, operands: &[Tensor]) -> Vec<Tensor> {
+    let line = location::resolve(Location::caller());
+    let operands: Vec<&Tensor> = operands.iter().collect();
+    try_bind(&CUSTOM, attrs_of(function), &operands, line).or_raise().into_vec()
 }
 
 /// The attributes of a call that is recorded: `results` outputs and then the residual. Whether its residual may itself receive

@@ -4,13 +4,9 @@
 //! which are again such functions.
 
 use super::completed;
-use crate::bind::try_bind;
-use crate::custom::{CUSTOM, Function, Residual, attrs_of};
-use crate::error::OrRaise;
-use crate::location;
+use crate::custom::{Function, Residual, bind_function};
 use crate::primitive::{Mask, SpecRef, Specs};
 use crate::{Tensor, jvp, vjp};
-use std::panic::Location;
 use std::sync::Arc;
 
 type Run = Arc<dyn Fn(&[Tensor]) -> Vec<Tensor> + Send + Sync>;
@@ -27,9 +23,7 @@ pub(super) struct Numeric {
 impl Numeric {
     #[track_caller]
     fn bind(self, operands: &[Tensor]) -> Vec<Tensor> {
-        let line = location::resolve(Location::caller());
-        let operands: Vec<&Tensor> = operands.iter().collect();
-        try_bind(&CUSTOM, attrs_of(Arc::new(self)), &operands, line).or_raise().into_vec()
+        bind_function(Arc::new(self), operands)
     }
 }
 

@@ -45,11 +45,15 @@ pub(crate) fn apply(
                 _ => (*operand, false),
             });
             let (values, lifted): (SmallVec<[&Tensor; 4]>, SmallVec<[bool; 4]>) = parts.unzip();
-            let batched = Mask::of(lifted.len(), |position| lifted[position]);
-            let function = Arc::new(Batched { function: function.clone(), size: *size, batched });
-            let name = function.name();
-            let mut outputs = try_bind(op, attrs_of(function), &values, line)?;
-            expect_below(level, name, outputs.iter())?;
+            let mut outputs = match function.batches_in_front() && lifted.iter().all(|lifted| *lifted) {
+                true => try_bind(op, attrs.clone(), &values, line)?,
+                false => {
+                    let batched = Mask::of(lifted.len(), |position| lifted[position]);
+                    let function = Arc::new(Batched { function: function.clone(), size: *size, batched });
+                    try_bind(op, attrs_of(function), &values, line)?
+                }
+            };
+            expect_below(level, function.name(), outputs.iter())?;
             outputs.iter_mut().for_each(|output| *output = batch::lift(level, output, line));
             Ok(outputs)
         }

@@ -1,5 +1,6 @@
 //! Functions that are recorded once and done again: guarded, rolled, differentiated as programs.
 
+mod derive;
 mod over;
 mod path;
 mod program;
@@ -11,22 +12,29 @@ mod symbol;
 mod tangent;
 mod trace;
 
+pub(crate) use derive::{Symbols, pulled, pushed};
 pub use over::Items;
 pub use sparse::{SparseHessian, SparseJacobian};
 pub use symbol::Symbol;
 
 use path::{Left, Path};
 use std::panic::Location;
+use std::sync::Arc;
 use symbol::{Traced, traced};
 use wengert_engine::{Error, ErrorKind};
 
 /// What a recorded function returns: a number, or several.
 pub trait Returned {
+    /// Whether it is just a number, and no list.
+    const IS_ONE: bool = false;
+
     /// The numbers, in order.
     fn numbers(self) -> Vec<Symbol>;
 }
 
 impl Returned for Symbol {
+    const IS_ONE: bool = true;
+
     fn numbers(self) -> Vec<Symbol> {
         vec![self]
     }
@@ -260,21 +268,50 @@ impl<Y: Returned, F: Fn(&[Symbol]) -> Y> Replay<F> {
             self.inputs
         );
         self.expect("values_and_grads", self.inputs, 1);
+        self.at_points(points, values, slopes);
+    }
+
+    /// The values at many points, which lie one after the other in `points`, of a function that returns one number or several: those
+    /// of each point together.
+    ///
+    /// ```
+    /// use wengert_scalar::Replay;
+    /// let mut f = Replay::record(|x| [x[0] * x[1], x[0] + x[1]], &[1.0, 1.0]);
+    /// let mut values = [0.0; 4];
+    /// f.values_at(&[1.0, 2.0, 3.0, 4.0], &mut values);
+    /// assert_eq!(values, [2.0, 3.0, 12.0, 7.0]);
+    /// ```
+    #[track_caller]
+    pub fn values_at(&mut self, points: &[f64], values: &mut [f64]) {
+        let outputs = self.outputs();
+        assert_eq!(
+            points.len() * outputs,
+            values.len() * self.inputs,
+            "values_at: {} numbers are not {outputs} for each point of {}",
+            values.len(),
+            self.inputs
+        );
+        self.at_points(points, values, &mut []);
+    }
+
+    /// Values at points, and the gradients where there is room for them, each on its own path.
+    #[track_caller]
+    fn at_points(&mut self, points: &[f64], values: &mut [f64], slopes: &mut [f64]) {
+        let (n, m) = (self.inputs, self.outputs());
+        let with_slopes = if slopes.is_empty() { 0 } else { n };
         let mut left: Vec<usize> = self.paths[0].many(points, values, slopes);
-        // Points of other paths are done by themselves, all that belong to one path together.
+        // Points of other paths are computed by themselves, all that belong to one path together.
         while let Some(&first) = left.first() {
-            let n = self.inputs;
-            let x = &points[first * n..][..n];
-            let mut own = vec![0.0; n];
-            values[first] = self.value_and_grad(x, &mut own);
-            slopes[first * n..][..n].copy_from_slice(&own);
-            left.remove(0);
+            self.on_path(&points[first * n..][..n], |path| {
+                path.values(&points[first * n..][..n], &mut values[first * m..][..m])
+            });
             let some: Vec<f64> = left.iter().flat_map(|&point| &points[point * n..][..n]).copied().collect();
-            let (mut found, mut grads) = (vec![0.0; left.len()], vec![0.0; some.len()]);
+            let (mut found, mut grads) = (vec![0.0; left.len() * m], vec![0.0; left.len() * with_slopes]);
             let missed = self.paths[0].many(&some, &mut found, &mut grads);
             for (number, &point) in left.iter().enumerate() {
-                values[point] = found[number];
-                slopes[point * n..][..n].copy_from_slice(&grads[number * n..][..n]);
+                values[point * m..][..m].copy_from_slice(&found[number * m..][..m]);
+                slopes[point * with_slopes..][..with_slopes]
+                    .copy_from_slice(&grads[number * with_slopes..][..with_slopes]);
             }
             left = missed.into_iter().map(|number| left[number]).collect();
         }
@@ -372,5 +409,15 @@ impl<Y: Returned, F: Fn(&[Symbol]) -> Y> Replay<F> {
                 .help("numbers that a function captured are constants of its recording: make what changes an input"));
         }
         Ok(())
+    }
+}
+
+impl<Y: Returned, F: Fn(&[Symbol]) -> Y + Send + Sync + 'static> Replay<F> {
+    /// The function, and its replay, which share it.
+    pub(crate) fn shared(self) -> (Arc<Symbols>, Replay<Box<Symbols>>) {
+        let Replay { function, inputs, paths, limit, recordings, check } = self;
+        let function: Arc<Symbols> = Arc::new(move |x| function(x).numbers());
+        let own = function.clone();
+        (function, Replay { function: Box::new(move |x| own(x)), inputs, paths, limit, recordings, check })
     }
 }

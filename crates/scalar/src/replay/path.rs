@@ -283,15 +283,23 @@ impl Path {
         Ok(matrix)
     }
 
-    /// Values and gradients at points; those that belong to other paths.
+    /// Values at points, and gradients where there is room for them; those points that belong to other paths.
     pub fn many(&mut self, points: &[f64], values: &mut [f64], slopes: &mut [f64]) -> Vec<usize> {
-        let n = self.program.inputs as usize;
-        let (output, mut left) = (self.program.outputs[0], Vec::new());
-        let (machine, adjoints, seeds) = self.gradient();
+        let (n, outputs, mut left) = (self.program.inputs as usize, self.program.outputs.clone(), Vec::new());
+        let m = outputs.len();
+        let (machine, adjoints) = match slopes {
+            [] => (&mut self.values, None),
+            _ => {
+                let (machine, adjoints, seeds) = self.gradient();
+                machine.prepare();
+                machine.lanes(seeds[0]).fill(1.0);
+                (machine, Some(*adjoints))
+            }
+        };
         machine.prepare();
-        machine.lanes(seeds[0]).fill(1.0);
-        for first in (0..values.len()).step_by(LANES) {
-            let count = LANES.min(values.len() - first);
+        let points_of = values.len().checked_div(m).unwrap_or(0);
+        for first in (0..points_of).step_by(LANES) {
+            let count = LANES.min(points_of - first);
             for input in 0..n {
                 // Lanes without a point of their own compute the last one again.
                 for (lane, x) in machine.lanes(input as u32).iter_mut().enumerate() {
@@ -299,10 +307,13 @@ impl Path {
                 }
             }
             let flipped = machine.run_points();
-            values[first..first + count].copy_from_slice(&machine.lanes(output)[..count]);
-            for input in 0..n {
-                let lanes = machine.lanes(*adjoints + input as u32);
-                lanes[..count].iter().enumerate().for_each(|(lane, slope)| slopes[(first + lane) * n + input] = *slope);
+            let mut read = |cell: u32, into: &mut [f64], width: usize, place: usize| {
+                let lanes = machine.lanes(cell)[..count].iter().enumerate();
+                lanes.for_each(|(lane, number)| into[(first + lane) * width + place] = *number);
+            };
+            outputs.iter().enumerate().for_each(|(output, cell)| read(*cell, values, m, output));
+            if let Some(adjoints) = adjoints {
+                (0..n).for_each(|input| read(adjoints + input as u32, slopes, n, input));
             }
             left.extend((0..count).filter(|lane| flipped[*lane]).map(|lane| first + lane));
         }

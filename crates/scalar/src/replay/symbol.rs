@@ -95,7 +95,7 @@ impl Symbol {
 
     #[inline]
     #[track_caller]
-    fn computed(op: Op, a: Symbol, b: Symbol) -> Symbol {
+    pub(super) fn computed(op: Op, a: Symbol, b: Symbol) -> Symbol {
         let value = op.apply(a.value, b.value);
         if a.operand.is_none() && b.operand.is_none() {
             return Symbol::constant(value);
@@ -126,7 +126,7 @@ impl Symbol {
     /// Whether a relation holds now, which is a guard.
     #[inline]
     #[track_caller]
-    fn decided(relation: Relation, a: Symbol, b: Symbol) -> bool {
+    pub(super) fn decided(relation: Relation, a: Symbol, b: Symbol) -> bool {
         let held = relation.holds(a.value, b.value);
         if a.operand.is_some() || b.operand.is_some() {
             let recording = if a.operand.is_some() { a.recording } else { b.recording };

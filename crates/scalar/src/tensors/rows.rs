@@ -1,0 +1,163 @@
+//! A recorded function of numbers as an operation of tensors.
+//!
+//! The operation maps rows to rows. Its derivatives are such operations themselves: of the rows beside their cotangents, or beside
+//! their tangents. Where operands have no numbers yet, in a program, it runs when they have.
+
+use crate::replay::{Symbols, pulled, pushed};
+use crate::{Replay, Returned, Symbol};
+use std::panic::Location;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use wengert_engine::foreign::{Function, Residual, bind_function};
+use wengert_engine::primitive::{Mask, Spec, SpecRef, Specs};
+use wengert_engine::{DType, Error, ErrorKind, Shape, Tensor};
+
+/// A recorded function on the last axis of tensors: every row is a point. See [`Replay::into_rows`].
+#[derive(Clone)]
+pub struct Rows {
+    operation: Arc<Operation>,
+    /// Whether the function returns a number, for which tensors have no axis.
+    is_one: bool,
+}
+
+impl<Y: Returned, F: Fn(&[Symbol]) -> Y + Send + Sync + 'static> Replay<F> {
+    /// The function as an operation of tensors, which takes every row along the last axis as its inputs and has a row of its outputs
+    /// in its place, or just the number where it returns one. It can be differentiated in any mode and to any order, batched and
+    /// compiled; rows are computed in lanes, each on the path that it takes.
+    ///
+    /// ```
+    /// use wengert_engine::{Tensor, grad};
+    /// use wengert_scalar::{Real, Replay, Symbol};
+    ///
+    /// /// The energy of a spring that does not push.
+    /// fn energy(ends: &[Symbol]) -> Symbol {
+    ///     let stretch = ends[1] - ends[0] - 1.0;
+    ///     if stretch > Symbol::lit(0.0) { 0.5 * stretch * stretch } else { Symbol::lit(0.0) }
+    /// }
+    ///
+    /// let energy = Replay::record(energy, &[0.0, 2.0]).into_rows();
+    /// let springs = Tensor::from([[0.0, 3.0], [0.0, 0.5]]);
+    /// assert_eq!(energy.call(&springs), Tensor::from([2.0, 0.0]));
+    /// let force = grad(|x: &Tensor| energy.call(x).sum());
+    /// assert_eq!(force(&springs), Tensor::from([[-2.0, 2.0], [0.0, 0.0]]));
+    /// assert_eq!(energy.recordings(), 2);
+    /// ```
+    pub fn into_rows(self) -> Rows {
+        let (inputs, outputs) = (self.inputs(), self.outputs());
+        let (function, replay) = self.shared();
+        let operation = Operation::new(inputs, outputs, function, Some(replay));
+        Rows { operation, is_one: Y::IS_ONE }
+    }
+}
+
+impl Rows {
+    /// The function of every row.
+    #[track_caller]
+    pub fn call(&self, x: &Tensor) -> Tensor {
+        let inputs = self.operation.inputs;
+        if x.shape().last() != Some(&inputs) || !x.dtype().is_float() {
+            let message = format!("the function takes rows of {inputs} floats, not {}{:?}", x.dtype(), x.shape());
+            let error = Error::new(ErrorKind::Shape(vec![Shape::from(x.shape())]), "rows", message);
+            error.at(Location::caller()).raise();
+        }
+        let y = self.operation.bind(&x.cast(DType::F64)).cast(x.dtype());
+        if self.is_one { y.squeeze_axes(&[-1]) } else { y }
+    }
+
+    /// How often the function was recorded for its values: once, and once more for every new path.
+    pub fn recordings(&self) -> usize {
+        self.operation.lock().as_ref().map_or(0, Replay::recordings)
+    }
+}
+
+/// A function from rows to rows.
+struct Operation {
+    function: Arc<Symbols>,
+    inputs: usize,
+    outputs: usize,
+    /// Nothing before the first row is known.
+    replay: Mutex<Option<Replay<Box<Symbols>>>>,
+    /// From inputs and cotangents of outputs to cotangents of inputs.
+    pulled: OnceLock<Arc<Operation>>,
+    /// From inputs and their tangents to tangents of outputs.
+    pushed: OnceLock<Arc<Operation>>,
+}
+
+impl Operation {
+    fn new(
+        inputs: usize,
+        outputs: usize,
+        function: Arc<Symbols>,
+        replay: Option<Replay<Box<Symbols>>>,
+    ) -> Arc<Operation> {
+        let (pulled, pushed) = (OnceLock::new(), OnceLock::new());
+        Arc::new(Operation { function, inputs, outputs, replay: Mutex::new(replay), pulled, pushed })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Option<Replay<Box<Symbols>>>> {
+        self.replay.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The shape of the outputs for that of the inputs.
+    fn shape(&self, x: &[usize]) -> Shape {
+        x[..x.len() - 1].iter().copied().chain([self.outputs]).collect()
+    }
+
+    #[track_caller]
+    fn bind(self: &Arc<Operation>, x: &Tensor) -> Tensor {
+        bind_function(Arc::new(Call(self.clone())), std::slice::from_ref(x)).remove(0)
+    }
+}
+
+/// A call of an operation, which shares it with others.
+struct Call(Arc<Operation>);
+
+impl Function for Call {
+    fn name(&self) -> &'static str {
+        "rows"
+    }
+
+    fn infer(&self, operands: &[SpecRef<'_>]) -> Specs {
+        [Spec::new(self.0.shape(operands[0].shape), DType::F64)].into_iter().collect()
+    }
+
+    fn reads_numbers(&self) -> bool {
+        true
+    }
+
+    fn batches_in_front(&self) -> bool {
+        true
+    }
+
+    fn call(&self, x: &[Tensor]) -> Vec<Tensor> {
+        let (points, shape) = (x[0].to_vec::<f64>(), self.0.shape(x[0].shape()));
+        let mut values = vec![0.0; shape.elements()];
+        if !values.is_empty() {
+            let (mut replay, function) = (self.0.lock(), self.0.function.clone());
+            let record =
+                || Replay::record(Box::new(move |x: &[Symbol]| function(x)) as Box<Symbols>, &points[..self.0.inputs]);
+            replay.get_or_insert_with(record).values_at(&points, &mut values);
+        }
+        vec![Tensor::from(values).reshape(shape)]
+    }
+
+    fn forward(&self, x: &[Tensor]) -> (Vec<Tensor>, Residual) {
+        (vec![self.0.bind(&x[0])], Residual { tensors: x.to_vec(), form: Arc::new(()) })
+    }
+
+    fn pull(&self, residual: &Residual, cotangents: &[Option<Tensor>], _wanted: Mask) -> Vec<Option<Tensor>> {
+        let Operation { function, inputs, outputs, .. } = &*self.0;
+        let derived = || Operation::new(inputs + outputs, *inputs, pulled(function.clone(), *inputs), None);
+        vec![beside(residual, &cotangents[0], self.0.pulled.get_or_init(derived))]
+    }
+
+    fn push(&self, residual: &Residual, tangents: &[Option<Tensor>]) -> Vec<Option<Tensor>> {
+        let Operation { function, inputs, outputs, .. } = &*self.0;
+        let derived = || Operation::new(2 * inputs, *outputs, pushed(function.clone(), *inputs), None);
+        vec![beside(residual, &tangents[0], self.0.pushed.get_or_init(derived))]
+    }
+}
+
+/// A derivative at rows, each with what it is given beside it.
+fn beside(residual: &Residual, given: &Option<Tensor>, derivative: &Arc<Operation>) -> Option<Tensor> {
+    Some(derivative.bind(&Tensor::concat(&[&residual.tensors[0], given.as_ref()?], -1)))
+}

@@ -1,0 +1,63 @@
+//! A function of tensors as one statement on a tape of numbers.
+
+use crate::{Var, external};
+use wengert_engine::{DType, Error, ErrorKind, Tensor, vjp};
+
+/// Numbers of the tape as tensors of these shapes, and the numbers of the tensor that `f` makes of them, row by row: one statement,
+/// whose sweep is the reverse of `f`. Tensors that `f` captures are constants.
+///
+/// ```
+/// use wengert_scalar::{Real, gradient, through_tensors};
+///
+/// // The determinant of a product of two matrices of numbers.
+/// let x = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0];
+/// let mut slopes = [0.0; 8];
+/// let determinant = gradient(
+///     |x| {
+///         let (a, b) = x.split_at(4);
+///         let product = through_tensors([(a, &[2, 2]), (b, &[2, 2])], |[a, b]| a.matmul(b));
+///         product[0] * product[3] - product[1] * product[2]
+///     },
+///     &x,
+///     &mut slopes,
+/// );
+/// // It is that of the one, -2, times that of the other, -2.
+/// assert_eq!(determinant, 4.0);
+/// assert_eq!(slopes, [4.0, -3.0, -2.0, 1.0].map(|slope| -2.0 * slope).into_iter().chain([8.0, -7.0, -6.0, 5.0].map(|slope| -2.0 * slope)).collect::<Vec<_>>()[..]);
+/// ```
+#[track_caller]
+pub fn through_tensors<const N: usize>(x: [(&[Var], &[usize]); N], f: impl FnOnce([&Tensor; N]) -> Tensor) -> Vec<Var> {
+    for (vars, shape) in x {
+        if vars.len() != shape.iter().product::<usize>() {
+            let message = format!("{} numbers are no tensor of shape {shape:?}", vars.len());
+            let error =
+                Error::new(ErrorKind::Shape(vec![[vars.len()].into(), shape.into()]), "through_tensors", message);
+            error.at(std::panic::Location::caller()).raise();
+        }
+    }
+    let vars: Vec<Var> = x.iter().flat_map(|(vars, _)| *vars).copied().collect();
+    external(&vars, |values| {
+        let mut rest = values;
+        let tensors: Vec<Tensor> = x
+            .iter()
+            .map(|(vars, shape)| {
+                let (own, others) = rest.split_at(vars.len());
+                rest = others;
+                Tensor::from(own).reshape(*shape)
+            })
+            .collect();
+        let (y, pullback) =
+            vjp(|x: &Vec<Tensor>| f(std::array::from_fn(|number| &x[number])).cast(DType::F64), &tensors);
+        let spec_shape = y.shape().to_vec();
+        let back = move |by_y: &[f64], by_x: &mut [f64]| {
+            let slopes = pullback.call(&Tensor::from(by_y).reshape(&spec_shape[..]));
+            let mut rest = by_x;
+            for slopes in slopes {
+                let (own, others) = rest.split_at_mut(slopes.elements());
+                own.copy_from_slice(&slopes.to_vec::<f64>());
+                rest = others;
+            }
+        };
+        (y.to_vec(), back)
+    })
+}
