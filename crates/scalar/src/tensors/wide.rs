@@ -1,6 +1,7 @@
 //! A function of tensors as one statement on a tape of numbers.
 
 use crate::{Var, external};
+use std::panic::Location;
 use wengert_engine::{DType, Error, ErrorKind, Tensor, vjp};
 
 /// Numbers of the tape as tensors of these shapes, and the numbers of the tensor that `f` makes of them, row by row: one statement,
@@ -21,9 +22,9 @@ use wengert_engine::{DType, Error, ErrorKind, Tensor, vjp};
 ///     &x,
 ///     &mut slopes,
 /// );
-/// // It is that of the one, -2, times that of the other, -2.
+/// // It is that of the one, -2, times that of the other, -2; the slopes of a determinant are its cofactors.
 /// assert_eq!(determinant, 4.0);
-/// assert_eq!(slopes, [4.0, -3.0, -2.0, 1.0].map(|slope| -2.0 * slope).into_iter().chain([8.0, -7.0, -6.0, 5.0].map(|slope| -2.0 * slope)).collect::<Vec<_>>()[..]);
+/// assert_eq!(slopes, [-8.0, 6.0, 4.0, -2.0, -16.0, 14.0, 12.0, -10.0]);
 /// ```
 #[track_caller]
 pub fn through_tensors<const N: usize>(x: [(&[Var], &[usize]); N], f: impl FnOnce([&Tensor; N]) -> Tensor) -> Vec<Var> {
@@ -32,7 +33,7 @@ pub fn through_tensors<const N: usize>(x: [(&[Var], &[usize]); N], f: impl FnOnc
             let message = format!("{} numbers are no tensor of shape {shape:?}", vars.len());
             let error =
                 Error::new(ErrorKind::Shape(vec![[vars.len()].into(), shape.into()]), "through_tensors", message);
-            error.at(std::panic::Location::caller()).raise();
+            error.at(Location::caller()).raise();
         }
     }
     let vars: Vec<Var> = x.iter().flat_map(|(vars, _)| *vars).copied().collect();
@@ -48,9 +49,9 @@ pub fn through_tensors<const N: usize>(x: [(&[Var], &[usize]); N], f: impl FnOnc
             .collect();
         let (y, pullback) =
             vjp(|x: &Vec<Tensor>| f(std::array::from_fn(|number| &x[number])).cast(DType::F64), &tensors);
-        let spec_shape = y.shape().to_vec();
+        let shape = y.shape().to_vec();
         let back = move |by_y: &[f64], by_x: &mut [f64]| {
-            let slopes = pullback.call(&Tensor::from(by_y).reshape(&spec_shape[..]));
+            let slopes = pullback.call(&Tensor::from(by_y).reshape(&shape[..]));
             let mut rest = by_x;
             for slopes in slopes {
                 let (own, others) = rest.split_at_mut(slopes.elements());
