@@ -56,9 +56,16 @@ impl<T: Real, const N: usize> Dual<T, N> {
 
     #[inline(always)]
     #[track_caller]
-    fn through_both(self, other: Dual<T, N>, value: T, [by_x, by_y]: [T; 2]) -> Dual<T, N> {
+    fn through_both(self, other: Dual<T, N>, value: T, slopes: [T; 2]) -> Dual<T, N> {
+        let are_finite = slopes[0].has_finite_parts() && slopes[1].has_finite_parts();
+        self.through_slopes(other, value, slopes, are_finite)
+    }
+
+    #[inline(always)]
+    #[track_caller]
+    fn through_slopes(self, other: Dual<T, N>, value: T, [by_x, by_y]: [T; 2], are_finite: bool) -> Dual<T, N> {
         let (x, y) = (self.tangents, other.tangents);
-        let tangents = match by_x.has_finite_parts() && by_y.has_finite_parts() {
+        let tangents = match are_finite {
             true => std::array::from_fn(|place| x[place] * by_x + y[place] * by_y),
             false => std::array::from_fn(|place| x[place].guarded_mul(by_x) + y[place].guarded_mul(by_y)),
         };
@@ -137,7 +144,9 @@ impl<T: Real, const N: usize> Mul for Dual<T, N> {
     #[inline]
     #[track_caller]
     fn mul(self, other: Dual<T, N>) -> Dual<T, N> {
-        self.through_both(other, self.value * other.value, [other.value, self.value])
+        // A product is only finite if its factors are.
+        let value = self.value * other.value;
+        self.through_slopes(other, value, [other.value, self.value], value.has_finite_parts())
     }
 }
 

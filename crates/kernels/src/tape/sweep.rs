@@ -240,6 +240,14 @@ unsafe fn statements<A: Adjoint, const FUSED: bool>(
                         pass(at + 1, &adjoint);
                     }
                 }
+                1 => {
+                    at -= 1;
+                    let adjoint = *own;
+                    if !adjoint.is_zero() {
+                        *own = A::ZERO;
+                        pass(at, &adjoint);
+                    }
+                }
                 0 => {}
                 _ => {
                     let mut listed = || widths.next().map_or(0, |(_, count)| *count);

@@ -42,17 +42,27 @@ fn a_sweep_gives_what_dual_numbers_give_in_one_chunk_and_in_many() {
 }
 
 #[test]
+fn a_square_has_one_argument() {
+    record(|recording| {
+        let x = recording.input(stop);
+        let square = push2(9.0, [3.0, 3.0], [x, x], stop);
+        assert_eq!(recording.bytes(), 1 + 13);
+        assert_eq!(sweep_to_start(recording, square).of(x, stop), 6.0);
+    });
+}
+
+#[test]
 fn a_statement_of_two_arguments_takes_25_bytes_in_every_chunk() {
     record(|around| {
-        let x = around.input(stop);
-        (0..10_000).fold(x, |y, _| push2(0.0, [1.0, 1.0], [x, y], stop));
-        assert_eq!(around.bytes(), 1 + 10_000 * 25);
+        let [x, y] = [(); 2].map(|()| around.input(stop));
+        (0..10_000).fold(y, |y, _| push2(0.0, [1.0, 1.0], [x, y], stop));
+        assert_eq!(around.bytes(), 2 + 10_000 * 25);
         record(|recording| {
-            let x = recording.input(stop);
-            (0..100_000).fold(x, |y, _| push2(0.0, [1.0, 1.0], [x, y], stop));
-            assert_eq!(recording.bytes(), 1 + 100_000 * 25);
+            let [x, y] = [(); 2].map(|()| recording.input(stop));
+            (0..100_000).fold(y, |y, _| push2(0.0, [1.0, 1.0], [x, y], stop));
+            assert_eq!(recording.bytes(), 2 + 100_000 * 25);
         });
-        assert_eq!(around.bytes(), 1 + 10_000 * 25);
+        assert_eq!(around.bytes(), 2 + 10_000 * 25);
     });
 }
 
@@ -417,8 +427,8 @@ fn a_walk_sees_every_statement_of_its_recording() {
         (0..10).fold(x, |y, _| push2(0.0, [1.0, 1.0], [x, y], stop));
         push_wide(0.0, 300, [(1.0, x); 300], stop);
         record(|recording| {
-            let x = recording.input(stop);
-            let y = (0..20_000).fold(x, |y, _| push2(0.0, [1.0, 2.0], [x, y], stop));
+            let [x, y] = [(); 2].map(|()| recording.input(stop));
+            let y = (0..20_000).fold(y, |y, _| push2(0.0, [1.0, 2.0], [x, y], stop));
             push_wide(0.0, 300, [(3.0, y); 300], stop);
             push_external(&[0.0; 2], &[x, Place::NONE], &mut [Place::NONE; 2], Box::new(|_, _| {}), stop);
             recording.input(stop);
@@ -441,7 +451,7 @@ fn a_walk_sees_every_statement_of_its_recording() {
                     }
                 }
             });
-            assert_eq!((counts, expected), ([2, 20_000, 2], Tape::here().next.get()));
+            assert_eq!((counts, expected), ([3, 20_000, 2], Tape::here().next.get()));
         });
     });
 }
