@@ -1,7 +1,7 @@
 //! Recorded functions over many items: the sums and slopes of a loop on the tape, whatever path an item takes, for any number of threads.
 
 use wengert_kernels::set_threads;
-use wengert_scalar::{Items, Real, Replay, Symbol, Var, gradient};
+use wengert_scalar::{Dual, Items, Real, Replay, Symbol, Var, gradient};
 
 #[track_caller]
 fn assert_close(a: &[f64], b: &[f64], tolerance: f64) {
@@ -145,4 +145,46 @@ fn items_that_do_not_fit_are_refused() {
     assert!(refused(&|| run(&[2.0, 3.0], &Items::of(&[3.0, 4.0], 1).gathering(&[0, 2], 1))));
     assert_eq!(run(&[2.0, 3.0], &Items::of(&[3.0, 4.0], 1).gathering(&[0, 1], 1)), 18.0);
     assert!(refused(&|| Items::of(&[3.0, 4.0], 1).gathering(&[0], 1).len() as f64));
+}
+
+/// Four formulas, by where an item lies.
+fn piece<T: Real>(x: &[T]) -> [T; 2] {
+    let (slope, at) = (x[0], x[1]);
+    if at < T::lit(-0.5) {
+        [slope * at, slope.exp()]
+    } else if at < T::lit(0.0) {
+        [slope * slope * at, at.cos() * slope]
+    } else if at < T::lit(0.5) {
+        [(slope + at).sin(), slope / (at + T::lit(1.0))]
+    } else {
+        [at.exp() * slope, slope * slope * slope]
+    }
+}
+
+#[test]
+fn items_of_many_paths_are_right_however_few_paths_are_kept() {
+    let (data, slope) = (numbers(70_000, 0.2), 0.7);
+    let indices = vec![0; data.len()];
+    for kept in [1, 2, 32] {
+        let mut f = Replay::record(piece::<Symbol>, &[slope, 0.1]).at_most(kept);
+        let items = Items::of(&data, 1).gathering(&indices, 1);
+        let (mut values, mut rows) = (vec![f64::NAN; 140_000], vec![f64::NAN; 140_000]);
+        f.jacobians_over(&[slope], &items, &mut values, &mut rows);
+        let mut mapped = vec![f64::NAN; 140_000];
+        f.map_over(&[slope], &items, &mut mapped);
+        for (number, at) in data.iter().enumerate() {
+            let dual = piece(&[Dual::<f64, 1>::variable(slope, 0), Dual::lit(*at)]);
+            let own = 2 * number..2 * number + 2;
+            assert_close(&values[own.clone()], &dual.map(|y| y.value()), 1e-14);
+            assert_close(&mapped[own.clone()], &dual.map(|y| y.value()), 1e-14);
+            assert_close(&rows[own], &dual.map(|y| y.tangents()[0]), 1e-14);
+        }
+        // The first of its numbers, summed: shared by all items, in three waves.
+        let mut first = Replay::record(|x: &[Symbol]| piece(x)[0], &[slope, 0.1]).at_most(kept);
+        let mut by_slope = [f64::NAN];
+        let sum = first.sum_over_and_grad(&[slope], &Items::of(&data, 1), &mut by_slope);
+        let sums = |rows: &[f64]| rows.iter().step_by(2).sum::<f64>();
+        assert_close(&[sum, by_slope[0]], &[sums(&values), sums(&rows)], 1e-10);
+        assert!(kept < 4 || first.recordings() == 4, "{}", first.recordings());
+    }
 }

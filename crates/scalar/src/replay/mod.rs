@@ -300,20 +300,22 @@ impl<Y: Returned, F: Fn(&[Symbol]) -> Y> Replay<F> {
         let (n, m) = (self.inputs, self.outputs());
         let with_slopes = if slopes.is_empty() { 0 } else { n };
         let mut left: Vec<usize> = self.paths[0].many(points, values, slopes);
-        // Points of other paths are computed by themselves, all that belong to one path together.
-        while let Some(&first) = left.first() {
-            self.on_path(&points[first * n..][..n], |path| {
-                path.values(&points[first * n..][..n], &mut values[first * m..][..m])
-            });
-            let some: Vec<f64> = left.iter().flat_map(|&point| &points[point * n..][..n]).copied().collect();
-            let (mut found, mut grads) = (vec![0.0; left.len() * m], vec![0.0; left.len() * with_slopes]);
-            let missed = self.paths[0].many(&some, &mut found, &mut grads);
-            for (number, &point) in left.iter().enumerate() {
-                values[point * m..][..m].copy_from_slice(&found[number * m..][..m]);
-                slopes[point * with_slopes..][..with_slopes]
-                    .copy_from_slice(&grads[number * with_slopes..][..with_slopes]);
+        // Points of other paths: one by itself, which may have to record its path, and then those that take the same, in lanes.
+        while let Some((&first, rest)) = left.split_first() {
+            let x = &points[first * n..][..n];
+            self.on_path(x, |path| path.values(x, &mut values[first * m..][..m]));
+            if with_slopes > 0 {
+                self.on_path(x, |path| path.pull(x, &[1.0], &mut slopes[first * n..][..n]));
             }
-            left = missed.into_iter().map(|number| left[number]).collect();
+            let some: Vec<f64> = rest.iter().flat_map(|&point| &points[point * n..][..n]).copied().collect();
+            let (mut found, mut grads) = (vec![0.0; rest.len() * m], vec![0.0; rest.len() * with_slopes]);
+            let missed = self.paths[0].many(&some, &mut found, &mut grads);
+            for (number, &point) in rest.iter().enumerate() {
+                values[point * m..][..m].copy_from_slice(&found[number * m..][..m]);
+                let own = &mut slopes[point * with_slopes..][..with_slopes];
+                own.copy_from_slice(&grads[number * with_slopes..][..with_slopes]);
+            }
+            left = missed.into_iter().map(|number| rest[number]).collect();
         }
     }
 

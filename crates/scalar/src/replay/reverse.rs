@@ -48,9 +48,8 @@ pub(super) fn reversed(program: &Program, inputs: u32) -> Reversed {
     program.forward = Some(forward.len());
     let count = program.cells;
     let adjoints = program.take(count);
-    // Seeds come in from outside, so that the adjoints of all cells can be made zero first.
+    // Seeds come in from outside: what an adjoint was before does not matter.
     let seeds: Vec<u32> = program.outputs.clone().iter().map(|_| program.take(1)).collect();
-    program.items.push(Item::Zero { start: adjoints, cells: count });
     let adjoint = |address: Address| Address { base: address.base + adjoints, ..address };
     let seeded = program.outputs.iter().zip(&seeds).map(|(output, seed)| Instruction {
         kind: Kind::Add(Op::Copy),
@@ -59,7 +58,7 @@ pub(super) fn reversed(program: &Program, inputs: u32) -> Reversed {
         b: Address::cell(*seed),
     });
     let seeded: Vec<Instruction> = seeded.collect();
-    program.straight(seeded);
+    program.items.push(Item::Straight(seeded));
     for item in forward.iter().rev() {
         let (trips, body) = match item {
             Item::Straight(body) => (1, body),
@@ -94,5 +93,66 @@ pub(super) fn reversed(program: &Program, inputs: u32) -> Reversed {
             _ => program.straight(back),
         }
     }
+    let zeros = begin(&mut program.items[forward.len()..], adjoints, count, inputs);
+    program.items.splice(forward.len()..forward.len(), zeros);
     Reversed { program, inputs: adjoints, seeds }
+}
+
+/// What is known of an adjoint before an instruction.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Start {
+    Untouched,
+    Written,
+    /// Something reads it, or a loop adds to it, that nothing wrote before.
+    Zero,
+}
+
+/// Cells that become zero at once, even if some of them need not.
+const GAP: usize = 8;
+
+/// Makes the first contribution to an adjoint its value. The others, which must be zero before, are what this gives: those that loops
+/// add to, and those of `inputs` that nothing contributes to.
+fn begin(items: &mut [Item], adjoints: u32, count: u32, inputs: u32) -> Vec<Item> {
+    let mut starts = vec![Start::Untouched; count as usize];
+    let mut place = |address: Address, start: Start, trips: u32| {
+        let (first, last) = (i64::from(address.base), cell(address, i64::from(trips) - 1) as i64);
+        // Steps over cells between them: that some are zero for nothing does no harm.
+        let cells = first.min(last) - i64::from(adjoints)..=first.max(last) - i64::from(adjoints);
+        let cells = (*cells.start()).max(0) as usize..(*cells.end() + 1).clamp(0, i64::from(count)) as usize;
+        let starts = starts.get_mut(cells).unwrap_or_default();
+        let is_first = starts.contains(&Start::Untouched);
+        starts.iter_mut().filter(|known| **known == Start::Untouched).for_each(|known| *known = start);
+        is_first
+    };
+    for item in items {
+        let trips = if let Item::Loop { trips, .. } = item { *trips } else { 1 };
+        match item {
+            Item::Straight(body) => {
+                for one in body {
+                    place(one.a, Start::Zero, 1);
+                    place(one.b, Start::Zero, 1);
+                    if let (true, Kind::Add(op)) = (place(one.to, Start::Written, 1), one.kind) {
+                        one.kind = Kind::Set(op);
+                    }
+                }
+            }
+            Item::Loop { body, .. } => {
+                for address in body.iter().flat_map(|one| [one.a, one.b, one.to]) {
+                    place(address, Start::Zero, trips);
+                }
+            }
+            Item::Zero { .. } => {}
+        }
+    }
+    place(Address { base: adjoints, stride: 1 }, Start::Zero, inputs);
+    let mut zeros: Vec<Item> = Vec::new();
+    for number in (0..count).filter(|number| starts[*number as usize] == Start::Zero) {
+        match zeros.last_mut() {
+            Some(Item::Zero { start, cells }) if (adjoints + number - *start - *cells) as usize <= GAP => {
+                *cells = adjoints + number + 1 - *start;
+            }
+            _ => zeros.push(Item::Zero { start: adjoints + number, cells: 1 }),
+        }
+    }
+    zeros
 }

@@ -1,0 +1,73 @@
+//! A state that goes from item to item, and its adjoint that goes back.
+
+use super::super::{Replay, Returned, Symbol};
+use super::Items;
+
+impl<Y: Returned, F: Fn(&[Symbol]) -> Y> Replay<F> {
+    /// Takes a state from item to item: the function's inputs are the state, then what it reads for the item, and it returns the next
+    /// state. `state` is the first before, and the last after.
+    ///
+    /// ```
+    /// use wengert_scalar::{Items, Replay};
+    /// // An account with interest.
+    /// let mut f = Replay::record(|x| [x[0] * x[1] + x[2]], &[1.0, 1.0, 1.0]);
+    /// let mut state = [100.0];
+    /// f.fold_over(&[1.5], &Items::of(&[10.0, 20.0], 1), &mut state);
+    /// assert_eq!(state, [260.0]);
+    /// ```
+    #[track_caller]
+    pub fn fold_over(&mut self, parameters: &[f64], items: &Items<'_>, state: &mut [f64]) {
+        self.expect_states("fold_over", parameters, items, state.len());
+        for item in 0..items.len() {
+            let x = [&*state, &items.inputs(parameters, item)].concat();
+            self.on_path(&x, |path| path.values(&x, state));
+        }
+    }
+
+    /// As [`fold_over`](Replay::fold_over), and then back: `seeds` are weights of the last state before, and the slopes of what they weigh
+    /// by the first state after; `slopes` those by all parameters. All states in between are kept meanwhile.
+    ///
+    /// ```
+    /// use wengert_scalar::{Items, Replay};
+    /// let mut f = Replay::record(|x| [x[0] * x[1] + x[2]], &[1.0, 1.0, 1.0]);
+    /// let (mut state, mut seeds, mut slopes) = ([100.0], [1.0], [0.0]);
+    /// f.fold_over_and_pull(&[1.5], &Items::of(&[10.0, 20.0], 1), &mut state, &mut seeds, &mut slopes);
+    /// assert_eq!((state, seeds, slopes), ([260.0], [2.25], [310.0]));
+    /// ```
+    #[track_caller]
+    pub fn fold_over_and_pull(
+        &mut self,
+        parameters: &[f64],
+        items: &Items<'_>,
+        state: &mut [f64],
+        seeds: &mut [f64],
+        slopes: &mut [f64],
+    ) {
+        self.expect_states("fold_over_and_pull", parameters, items, state.len());
+        assert_eq!(seeds.len(), state.len(), "fold_over_and_pull: seeds for another state");
+        assert_eq!(slopes.len(), parameters.len(), "fold_over_and_pull: slopes for other parameters");
+        let mut states = Vec::with_capacity(items.len() * state.len());
+        for item in 0..items.len() {
+            states.extend_from_slice(state);
+            let x = [&*state, &items.inputs(parameters, item)].concat();
+            self.on_path(&x, |path| path.values(&x, state));
+        }
+        slopes.fill(0.0);
+        let (width, shared) = (state.len(), items.shared(parameters.len()));
+        let mut own = vec![0.0; self.inputs];
+        for item in (0..items.len()).rev() {
+            let x = [&states[item * width..][..width], &items.inputs(parameters, item)].concat();
+            self.on_path(&x, |path| path.pull(&x, seeds, &mut own));
+            seeds.copy_from_slice(&own[..width]);
+            let places = (0..shared).chain(items.places(item));
+            places.zip(&own[width..]).for_each(|(place, slope)| slopes[place] += slope);
+        }
+    }
+
+    #[track_caller]
+    fn expect_states(&self, what: &str, parameters: &[f64], items: &Items<'_>, state: usize) {
+        assert_eq!(self.outputs(), state, "{what}: the function returns a state of another length");
+        let inputs = self.inputs.checked_sub(state).expect("the function's inputs begin with the state");
+        items.expect(what, inputs, parameters.len());
+    }
+}

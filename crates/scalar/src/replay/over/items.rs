@@ -1,0 +1,136 @@
+//! Items, and what a function reads for each.
+
+use super::super::path::Points;
+
+/// What a function reads for each of many items: numbers of its own, and parameters that it shares with others.
+///
+/// The function's inputs are, in this order, the parameters that every item reads, those that an item's indices lead to, and the
+/// item's own numbers.
+///
+/// ```
+/// use wengert_scalar::{Items, Real, Replay};
+/// // A line through points: two parameters for all, two numbers for each point.
+/// let mut square = Replay::record(|x| (x[0] + x[1] * x[2] - x[3]).powi(2), &[0.0, 0.0, 1.0, 1.0]);
+/// let points = Items::of(&[0.0, 1.0, 1.0, 3.0, 2.0, 5.0], 2);
+/// let mut slopes = [0.0; 2];
+/// assert_eq!(square.sum_over_and_grad(&[1.0, 2.0], &points, &mut slopes), 0.0);
+/// assert_eq!(square.sum_over_and_grad(&[0.0, 2.0], &points, &mut slopes), 3.0);
+/// assert_eq!(slopes, [-6.0, -6.0]);
+/// ```
+#[derive(Clone, Debug)]
+pub struct Items<'d> {
+    numbers: &'d [f64],
+    width: usize,
+    count: usize,
+    /// How many parameters every item reads; all of them unless told.
+    shared: Option<usize>,
+    /// For each block of gathered parameters where it begins for each item, and how many it is.
+    gathered: Vec<(&'d [u32], usize)>,
+}
+
+impl<'d> Items<'d> {
+    /// Items with `width` numbers each, one after the other. Panics unless they are whole.
+    #[track_caller]
+    pub fn of(numbers: &'d [f64], width: usize) -> Items<'d> {
+        assert!(
+            width > 0 && numbers.len().is_multiple_of(width),
+            "Items: {} numbers are no items of {width}",
+            numbers.len()
+        );
+        Items { numbers, width, count: numbers.len() / width, shared: None, gathered: Vec::new() }
+    }
+
+    /// Items without numbers of their own.
+    pub fn count(count: usize) -> Items<'static> {
+        Items { numbers: &[], width: 0, count, shared: None, gathered: Vec::new() }
+    }
+
+    /// Every item reads only the first parameters.
+    #[must_use]
+    pub fn sharing(mut self, parameters: usize) -> Items<'d> {
+        self.shared = Some(parameters);
+        self
+    }
+
+    /// Every item reads `width` parameters from the one on that its index says. Unless [`sharing`](Items::sharing) says otherwise,
+    /// there are none that all items read.
+    ///
+    /// ```
+    /// use wengert_scalar::{Items, Replay};
+    /// // Distances on a line, between pairs of points that are parameters.
+    /// let mut f = Replay::record(|x| (x[0] - x[1]) * x[2], &[0.0, 0.0, 1.0]);
+    /// let (from, to) = ([0, 1, 0], [1, 2, 2]);
+    /// let pairs = Items::of(&[1.0, 1.0, 0.5], 1).gathering(&from, 1).gathering(&to, 1);
+    /// let mut slopes = [0.0; 3];
+    /// assert_eq!(f.sum_over_and_grad(&[5.0, 3.0, 1.0], &pairs, &mut slopes), 6.0);
+    /// assert_eq!(slopes, [1.5, 0.0, -1.5]);
+    /// ```
+    #[must_use]
+    #[track_caller]
+    pub fn gathering(mut self, indices: &'d [u32], width: usize) -> Items<'d> {
+        assert_eq!(indices.len(), self.count, "Items: {} indices for {} items", indices.len(), self.count);
+        self.shared.get_or_insert(0);
+        self.gathered.push((indices, width));
+        self
+    }
+
+    /// How many items there are.
+    pub fn len(&self) -> usize {
+        self.count
+    }
+
+    /// Whether there is none.
+    pub fn is_empty(&self) -> bool {
+        self.count == 0
+    }
+
+    pub(super) fn shared(&self, parameters: usize) -> usize {
+        self.shared.unwrap_or(parameters)
+    }
+
+    /// How many parameters an item gathers.
+    pub(super) fn local(&self) -> usize {
+        self.gathered.iter().map(|(_, width)| width).sum()
+    }
+
+    #[track_caller]
+    pub(super) fn expect(&self, what: &str, inputs: usize, parameters: usize) {
+        let shared = self.shared(parameters);
+        assert!(shared <= parameters, "{what}: items read {shared} of {parameters} parameters");
+        let own = shared + self.local() + self.width;
+        assert_eq!(inputs, own, "{what}: the function takes {inputs} numbers, items have {own}");
+        for (indices, width) in &self.gathered {
+            let wrong = indices.iter().find(|index| **index as usize + width > parameters);
+            assert!(wrong.is_none(), "{what}: index {} of {parameters} parameters", wrong.unwrap_or(&0));
+        }
+    }
+
+    /// The parameters that an item gathers, in order.
+    pub(super) fn places(&self, item: usize) -> impl Iterator<Item = usize> + '_ {
+        self.gathered.iter().flat_map(move |(indices, width)| {
+            let first = indices[item] as usize;
+            first..first + width
+        })
+    }
+
+    /// All inputs of an item.
+    pub(super) fn inputs(&self, parameters: &[f64], item: usize) -> Vec<f64> {
+        let shared = parameters[..self.shared(parameters.len())].iter().copied();
+        let gathered = self.places(item).map(|place| parameters[place]);
+        let own = self.numbers[item * self.width..][..self.width].iter().copied();
+        shared.chain(gathered).chain(own).collect()
+    }
+
+    /// Writes the inputs of items into lanes, but for what all share; `item` says which one a lane computes.
+    pub(super) fn load(&self, parameters: &[f64], item: impl Fn(usize) -> usize, points: &mut Points) {
+        let mut cell = self.shared(parameters.len()) as u32;
+        let mut fill = |number: &dyn Fn(usize) -> f64| {
+            points.lanes(cell).iter_mut().enumerate().for_each(|(lane, x)| *x = number(item(lane)));
+            cell += 1;
+        };
+        for (indices, width) in &self.gathered {
+            (0..*width).for_each(|k| fill(&|item| parameters[indices[item] as usize + k]));
+        }
+        (0..self.width).for_each(|k| fill(&|item| self.numbers[item * self.width + k]));
+    }
+}

@@ -1,0 +1,96 @@
+//! A recorded function over many items: traced once, differentiated once, run in lanes and on all threads.
+
+mod fold;
+mod items;
+mod wave;
+
+pub use items::Items;
+
+use super::{Replay, Returned, Symbol};
+use wave::{BLOCK, Job, WAVE, waves};
+
+/// The sum of values, in parts that depend on nothing but how many they are.
+fn total(values: &[f64]) -> f64 {
+    values.chunks(BLOCK).map(|block| block.iter().sum::<f64>()).sum()
+}
+
+impl<Y: Returned, F: Fn(&[Symbol]) -> Y> Replay<F> {
+    /// The values of all items, written to `values` one item after the other.
+    ///
+    /// ```
+    /// use wengert_scalar::{Items, Replay};
+    /// let mut f = Replay::record(|x| [x[0] * x[1], x[1]], &[1.0, 1.0]);
+    /// let mut values = [0.0; 4];
+    /// f.map_over(&[2.0], &Items::of(&[3.0, 4.0], 1), &mut values);
+    /// assert_eq!(values, [6.0, 3.0, 8.0, 4.0]);
+    /// ```
+    #[track_caller]
+    pub fn map_over(&mut self, parameters: &[f64], items: &Items<'_>, values: &mut [f64]) {
+        self.expect_items("map_over", parameters, items);
+        assert_eq!(values.len(), items.len() * self.outputs(), "map_over: room for other items");
+        self.wave(&Job::new(parameters, items, self.outputs(), 0), 0..items.len(), values, &mut [], &mut []);
+    }
+
+    /// The sum of a function of one value over all items.
+    #[track_caller]
+    pub fn sum_over(&mut self, parameters: &[f64], items: &Items<'_>) -> f64 {
+        self.expect_items("sum_over", parameters, items);
+        self.expect("sum_over", self.inputs, 1);
+        let job = Job::new(parameters, items, 1, 0);
+        let (mut sum, mut values) = (0.0, vec![0.0; items.len().min(WAVE)]);
+        for wave in waves(items.len()) {
+            let values = &mut values[..wave.len()];
+            self.wave(&job, wave, values, &mut [], &mut []);
+            sum += total(values);
+        }
+        sum
+    }
+
+    /// The sum of a function of one value over all items, and its slopes by all parameters. The same numbers come out to the
+    /// bit however many threads there are.
+    #[track_caller]
+    pub fn sum_over_and_grad(&mut self, parameters: &[f64], items: &Items<'_>, slopes: &mut [f64]) -> f64 {
+        self.expect_items("sum_over_and_grad", parameters, items);
+        self.expect("sum_over_and_grad", self.inputs, 1);
+        assert_eq!(slopes.len(), parameters.len(), "sum_over_and_grad: slopes for other parameters");
+        slopes.fill(0.0);
+        let (job, local, shared) = (Job::new(parameters, items, 1, 1), items.local(), items.shared(parameters.len()));
+        let room = items.len().min(WAVE);
+        let (mut sum, mut values, mut gathered) = (0.0, vec![0.0; room], vec![0.0; room * local]);
+        for wave in waves(items.len()) {
+            let (values, gathered) = (&mut values[..wave.len()], &mut gathered[..wave.len() * local]);
+            self.wave(&job, wave.clone(), values, gathered, &mut slopes[..shared]);
+            sum += total(values);
+            for (item, more) in wave.zip(gathered.chunks(local.max(1))) {
+                items.places(item).zip(more).for_each(|(place, more)| slopes[place] += more);
+            }
+        }
+        sum
+    }
+
+    /// The values of all items, and for each the slopes of all its values by the parameters that it gathers: a matrix with a row for
+    /// each value, one item after the other.
+    ///
+    /// ```
+    /// use wengert_scalar::{Items, Replay};
+    /// let mut f = Replay::record(|x| [x[0] * x[1], x[0] + x[1] * x[2]], &[1.0, 1.0, 1.0]);
+    /// let (mut values, mut rows) = ([0.0; 4], [0.0; 8]);
+    /// let items = Items::of(&[10.0, 20.0], 1).gathering(&[0, 1], 2);
+    /// f.jacobians_over(&[2.0, 3.0, 5.0], &items, &mut values, &mut rows);
+    /// assert_eq!(values, [6.0, 32.0, 15.0, 103.0]);
+    /// assert_eq!(rows, [3.0, 2.0, 1.0, 10.0, 5.0, 3.0, 1.0, 20.0]);
+    /// ```
+    #[track_caller]
+    pub fn jacobians_over(&mut self, parameters: &[f64], items: &Items<'_>, values: &mut [f64], rows: &mut [f64]) {
+        self.expect_items("jacobians_over", parameters, items);
+        let (outputs, local) = (self.outputs(), items.local());
+        assert_eq!(values.len(), items.len() * outputs, "jacobians_over: room for other items");
+        assert_eq!(rows.len(), values.len() * local, "jacobians_over: room for other slopes");
+        self.wave(&Job::new(parameters, items, outputs, outputs), 0..items.len(), values, rows, &mut []);
+    }
+
+    #[track_caller]
+    fn expect_items(&self, what: &str, parameters: &[f64], items: &Items<'_>) {
+        items.expect(what, self.inputs, parameters.len());
+    }
+}

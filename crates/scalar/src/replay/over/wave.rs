@@ -1,0 +1,185 @@
+//! Items in lanes, blocks of them on all threads.
+
+use super::super::path::{Over, Points};
+use super::super::{Replay, Returned, Symbol};
+use super::Items;
+use std::ops::Range;
+use std::sync::{Mutex, PoisonError};
+use wengert_kernels::cells::LANES;
+use wengert_kernels::for_each_chunk;
+
+/// Items that one thread computes at a time, and items of which results are kept until they are added up.
+pub(super) const BLOCK: usize = 16 * LANES;
+pub(super) const WAVE: usize = 32 * BLOCK;
+
+/// The items of each wave.
+pub(super) fn waves(count: usize) -> impl Iterator<Item = Range<usize>> {
+    (0..count).step_by(WAVE).map(move |first| first..count.min(first + WAVE))
+}
+
+/// What is asked of items: their values, and the slopes of the first of them.
+pub(super) struct Job<'a> {
+    parameters: &'a [f64],
+    items: &'a Items<'a>,
+    outputs: usize,
+    rows: usize,
+    /// How many parameters all items read, and each gathers.
+    shared: usize,
+    local: usize,
+    /// Memory of threads, in which what all items share is known.
+    rooms: Mutex<Vec<Points>>,
+}
+
+/// Where the results of some items go: all outputs of each, and the slopes of each by what it gathers.
+struct Results<'a> {
+    first: usize,
+    values: &'a mut [f64],
+    local: &'a mut [f64],
+    /// The slopes by what all items share, summed, if they are asked for.
+    shared: Vec<f64>,
+    /// Items of other paths.
+    left: Vec<usize>,
+}
+
+impl<'a> Job<'a> {
+    pub fn new(parameters: &'a [f64], items: &'a Items<'a>, outputs: usize, rows: usize) -> Job<'a> {
+        let (shared, local) = (items.shared(parameters.len()), items.local());
+        Job { parameters, items, outputs, rows, shared, local, rooms: Mutex::default() }
+    }
+
+    fn active(&self) -> u32 {
+        (self.shared + self.local) as u32
+    }
+
+    /// Calls `f` with memory for lanes of a path.
+    fn with_room(&self, over: &Over, f: impl FnOnce(&mut Points)) {
+        let room = self.rooms.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        let mut room = room.unwrap_or_else(|| self.new_room(over));
+        f(&mut room);
+        self.rooms.lock().unwrap_or_else(PoisonError::into_inner).push(room);
+    }
+
+    fn new_room(&self, over: &Over) -> Points {
+        let mut points = over.machine.new_points();
+        (0..self.shared).for_each(|input| points.lanes(input as u32).fill(self.parameters[input]));
+        points
+    }
+
+    /// Computes `count` items at a time; `item` says which one a lane computes.
+    fn lanes(
+        &self,
+        over: &Over,
+        item: impl Fn(usize) -> usize,
+        count: usize,
+        points: &mut Points,
+        results: &mut Results<'_>,
+    ) {
+        let Job { outputs, rows, shared, local, .. } = *self;
+        // Lanes without an item of their own compute the last one again.
+        self.items.load(self.parameters, |lane| item(lane.min(count - 1)), points);
+        let flipped = over.machine.forward(points);
+        results.left.extend((0..count).filter(|lane| flipped[*lane]).map(&item));
+        let place = |lane: usize| item(lane) - results.first;
+        for (number, cell) in over.outputs.iter().enumerate() {
+            let lanes = points.lanes(*cell)[..count].iter().enumerate();
+            lanes.for_each(|(lane, value)| results.values[place(lane) * outputs + number] = *value);
+        }
+        for row in 0..rows {
+            for (number, seed) in over.seeds.iter().enumerate() {
+                // Lanes of no item, or of another path, pass nothing on.
+                let is_seeded = |lane: usize| number == row && lane < count && !flipped[lane];
+                let lanes = points.lanes(*seed).iter_mut().enumerate();
+                lanes.for_each(|(lane, seed)| *seed = f64::from(u8::from(is_seeded(lane))));
+            }
+            over.machine.backward(points);
+            for (input, sum) in results.shared.iter_mut().enumerate() {
+                *sum += points.lanes(over.adjoints + input as u32).iter().sum::<f64>();
+            }
+            for input in 0..local {
+                let lanes = points.lanes(over.adjoints + (shared + input) as u32)[..count].iter().enumerate();
+                lanes.for_each(|(lane, slope)| results.local[(place(lane) * rows + row) * local + input] = *slope);
+            }
+        }
+    }
+}
+
+impl<Y: Returned, F: Fn(&[Symbol]) -> Y> Replay<F> {
+    /// Computes items on all threads: the outputs of each are written to `values`, and their slopes by what each item gathers to
+    /// `local`; the sums of the slopes by what all items share are added to `shared`, if it has room.
+    #[track_caller]
+    pub(super) fn wave(
+        &mut self,
+        job: &Job<'_>,
+        items: Range<usize>,
+        values: &mut [f64],
+        local: &mut [f64],
+        shared: &mut [f64],
+    ) {
+        let (width, slopes) = (job.outputs, job.rows * job.local);
+        let (mut rest_values, mut rest_local) = (&mut *values, &mut *local);
+        let mut blocks: Vec<Results<'_>> = Vec::new();
+        for first in items.clone().step_by(BLOCK) {
+            let count = BLOCK.min(items.end - first);
+            let (values, others) = rest_values.split_at_mut(count * width);
+            let (local, more) = rest_local.split_at_mut(count * slopes);
+            (rest_values, rest_local) = (others, more);
+            blocks.push(Results { first, values, local, shared: vec![0.0; shared.len()], left: Vec::new() });
+        }
+        let over = self.paths[0].over(job.active());
+        for_each_chunk(&mut blocks, 1, &|_, results| {
+            let results = &mut results[0];
+            let count = BLOCK.min(items.end - results.first);
+            job.with_room(over, |points| {
+                for start in (0..count).step_by(LANES) {
+                    let first = results.first + start;
+                    job.lanes(over, |lane| first + lane, LANES.min(count - start), points, results);
+                }
+            });
+        });
+        let (sums, left): (Vec<_>, Vec<_>) = blocks.into_iter().map(|block| (block.shared, block.left)).unzip();
+        let mut results =
+            Results { first: items.start, values, local, shared: vec![0.0; shared.len()], left: Vec::new() };
+        self.others(job, left.concat(), &mut results);
+        for more in sums.iter().chain([&results.shared]) {
+            shared.iter_mut().zip(more).for_each(|(sum, more)| *sum += more);
+        }
+    }
+
+    /// Items that take other paths than the first: one by itself, which may have to record its path, and then those that take the
+    /// same, in lanes.
+    #[track_caller]
+    fn others(&mut self, job: &Job<'_>, mut left: Vec<usize>, results: &mut Results<'_>) {
+        let mut paths = 0;
+        while let [first, rest @ ..] = &left[..] {
+            self.alone(job, *first, results);
+            paths += 1;
+            let over = self.paths[0].over(job.active());
+            let mut points = job.new_room(over);
+            for some in rest.chunks(LANES) {
+                job.lanes(over, |lane| some[lane], some.len(), &mut points, results);
+            }
+            left = std::mem::take(&mut results.left);
+        }
+        // The path that most items take stays in front; if it was dropped, so is the memory that was made for it.
+        match self.paths.get_mut(..=paths) {
+            Some(paths) => paths.rotate_left(paths.len() - 1),
+            None => job.rooms.lock().unwrap_or_else(PoisonError::into_inner).clear(),
+        }
+    }
+
+    #[track_caller]
+    fn alone(&mut self, job: &Job<'_>, item: usize, results: &mut Results<'_>) {
+        let Job { outputs, rows, shared, local, .. } = *job;
+        let (x, place) = (job.items.inputs(job.parameters, item), item - results.first);
+        let own = &mut results.values[place * outputs..][..outputs];
+        self.on_path(&x, |path| path.values(&x, own));
+        for row in 0..rows {
+            let seeds: Vec<f64> = (0..outputs).map(|output| f64::from(u8::from(output == row))).collect();
+            let mut slopes = vec![0.0; x.len()];
+            self.on_path(&x, |path| path.pull(&x, &seeds, &mut slopes));
+            results.shared.iter_mut().zip(&slopes[..shared]).for_each(|(sum, slope)| *sum += slope);
+            let own = &mut results.local[(place * rows + row) * local..][..local];
+            own.copy_from_slice(&slopes[shared..shared + local]);
+        }
+    }
+}
