@@ -8,7 +8,7 @@ use std::time::Duration;
 
 /// Statements of a tape that fits in a cache, and of one that does not.
 const IN_CACHE: usize = 10_000;
-const IN_MEMORY: usize = 80_000_000;
+const IN_MEMORY: usize = 100_000_000;
 
 /// Where x and y start, and c.
 pub const START: [f64; 2] = [1e-3, 2e-3];

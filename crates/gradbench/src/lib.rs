@@ -14,7 +14,6 @@
 
 mod compiled;
 mod descent;
-mod gradients;
 mod matrix;
 pub mod modules;
 mod nested;

@@ -1,6 +1,5 @@
 //! Sparse derivatives of recorded functions: the entries are those of dense ones, and there are few of them.
 
-use std::time::{Duration, Instant};
 use wengert_engine::{ErrorKind, catch};
 use wengert_scalar::{Real, Replay, Returned, SparseHessian, SparseJacobian, Symbol};
 
@@ -184,9 +183,8 @@ fn chain<T: Real>(x: &[T]) -> Vec<T> {
 }
 
 #[test]
-fn a_chain_of_ten_thousand_variables_takes_a_moment() {
+fn a_chain_of_ten_thousand_variables_needs_a_handful_of_seeds() {
     let n = 10_000;
-    let begun = Instant::now();
     let mut hessian = SparseHessian::record(chain::<Symbol>, &point(n, 0.0));
     let mut jacobian = SparseJacobian::record(|x: &[Symbol]| chain(x).split_off(1), &point(n, 0.0));
     assert!(hessian.seeds() <= 5 && jacobian.seeds() == 3, "{} {}", hessian.seeds(), jacobian.seeds());
@@ -207,7 +205,6 @@ fn a_chain_of_ten_thousand_variables_takes_a_moment() {
     assert!((found(i, i) - (2.0 * objective - 0.5 * x[i].sin() * x[i + 1])).abs() < 1e-12);
     assert!((found(i, i - 1) - (2.0 * -4.0 * x[i - 1] + 0.5 * x[i - 1].cos())).abs() < 1e-12);
     assert!((first[3 * i + 1] - x[i + 1].cos() * x[i + 2]).abs() < 1e-13);
-    assert!(begun.elapsed() < Duration::from_secs(5), "{:?}", begun.elapsed());
 }
 
 #[test]

@@ -19,10 +19,11 @@ pub static MODULE: Module = Module {
     workloads,
 };
 
-/// Numbers of a camera, of a point, and of all that an observation depends on: those and its weight.
+/// Numbers of a camera, of a point, the place of the weight behind them, and how many an observation depends on.
 const CAMERA: usize = 11;
 const POINT: usize = 3;
-const INPUTS: usize = CAMERA + POINT + 1;
+const WEIGHT: usize = CAMERA + POINT;
+const INPUTS: usize = WEIGHT + 1;
 
 /// Cameras, points or observations at most: more do not fit into memory.
 const MOST: usize = 100_000_000;
@@ -178,17 +179,20 @@ fn first_and_last<T: Serialize, S: Serializer>(list: &[T], serializer: S) -> Res
 fn jacobian(problem: &Problem) -> Sparse {
     let observations = problem.observations();
     let count = observations.len();
-    let (mut errors, mut vals) = (vec![0.0; 2 * count], vec![0.0; 2 * INPUTS * count]);
-    problem.errors.borrow_mut().jacobians_over(&problem.parameters, &observations, &mut errors, &mut vals);
-    vals.extend(problem.weights().iter().map(|weight| weight_slope(*weight)));
+    let (mut errors, mut vals) = (vec![0.0; 2 * count], vec![0.0; (2 * INPUTS + 1) * count]);
+    let (reprojections, by_weights) = vals.split_at_mut(2 * INPUTS * count);
+    problem.errors.borrow_mut().jacobians_over(&problem.parameters, &observations, &mut errors, reprojections);
+    by_weights.iter_mut().zip(problem.weights()).for_each(|(slope, weight)| *slope = weight_slope(*weight));
     let mut cols = Vec::with_capacity(vals.len());
     let [cameras, points, weights] = &problem.places;
     for ((camera, point), weight) in cameras.iter().zip(points).zip(weights) {
-        for _ in 0..2 {
-            cols.extend(*camera..camera + CAMERA as u32);
-            cols.extend(*point..point + POINT as u32);
-            cols.push(*weight);
-        }
+        let own: [u32; INPUTS] = std::array::from_fn(|place| match place {
+            0..CAMERA => camera + place as u32,
+            CAMERA..WEIGHT => point + (place - CAMERA) as u32,
+            _ => *weight,
+        });
+        cols.extend_from_slice(&own);
+        cols.extend_from_slice(&own);
     }
     cols.extend(weights);
     let ends = (0..=2 * count).map(|row| row * INPUTS).chain((1..=count).map(|row| 2 * count * INPUTS + row));

@@ -1,12 +1,11 @@
 //! det - a determinant by minors along the first row: det A = sum_j (-1)^j A_0j det A(without row 0 and column j).
 
 use super::{Module, Workload};
-use crate::gradients::gradient_of_sum;
 use crate::run::{Input, ensure_length, ensure_some, repeated};
 use serde::Deserialize;
 use serde_json::json;
 use std::ops::Range;
-use wengert::scalar::Real;
+use wengert::scalar::{self, Real};
 
 pub static MODULE: Module = Module {
     name: "det",
@@ -84,9 +83,15 @@ fn primal(problem: &Problem) -> f64 {
     determinant(&problem.matrix, problem.ell, 0..problem.ell)
 }
 
+/// Every minor of the first row is recorded and swept by itself, so the tape is as long as one of them.
 fn gradient(problem: &Problem) -> Vec<f64> {
-    let places = (0..problem.ell).map(|place| place..place + 1);
-    gradient_of_sum(&problem.matrix, places, |matrix, places| determinant(matrix, problem.ell, places))
+    let Problem { matrix, ell, .. } = problem;
+    let (mut sums, mut slopes) = (vec![0.0; matrix.len()], vec![0.0; matrix.len()]);
+    for place in 0..*ell {
+        scalar::gradient(|matrix| determinant(matrix, *ell, place..place + 1), matrix, &mut slopes);
+        sums.iter_mut().zip(&slopes).for_each(|(sum, slope)| *sum += slope);
+    }
+    sums
 }
 
 fn workloads() -> Vec<Workload> {

@@ -28,13 +28,9 @@ fn overlap(a: Address, b: Address, trips: u32) -> bool {
     a.0 <= b.1 && b.0 <= a.1
 }
 
-pub(super) fn expect_fits(cells: usize, items: &[Item], tables: &[Vec<u32>]) {
+pub(super) fn expect_fits(cells: usize, items: &[Item]) {
     assert!(u32::try_from(cells).is_ok(), "a program has at most 4294967295 cells");
     for item in items {
-        if let Item::Straight(body) = item {
-            let by_table = |one: &Instruction| matches!(one.kind, Kind::Gather(_) | Kind::Scatter(_));
-            assert!(!body.iter().any(by_table), "tables belong to loops");
-        }
         let (trips, order, body) = match item {
             Item::Zero { start, cells: count } => {
                 assert!(*start as usize + *count as usize <= cells, "zeros behind the last cell");
@@ -44,30 +40,13 @@ pub(super) fn expect_fits(cells: usize, items: &[Item], tables: &[Vec<u32>]) {
             Item::Loop { trips: 0, .. } => continue,
             Item::Loop { trips, order, body } => (*trips, *order, body),
         };
-        body.iter().for_each(|instruction| expect_instruction(instruction, trips, order, cells, tables));
+        body.iter().for_each(|instruction| expect_instruction(instruction, trips, order, cells));
     }
 }
 
-fn expect_instruction(one: &Instruction, trips: u32, order: Order, cells: usize, tables: &[Vec<u32>]) {
+fn expect_instruction(one: &Instruction, trips: u32, order: Order, cells: usize) {
     let Instruction { kind, to, a, b } = *one;
-    let expect_table = |number: u32, address: Address, other: Address| {
-        let (table, other) = (&tables[number as usize], range(other, trips));
-        assert_eq!(table.len(), trips as usize, "a table has a cell for each trip");
-        for &place in table {
-            let cell = i64::from(address.base) + i64::from(address.stride) * i64::from(place);
-            assert!((0..cells as i64).contains(&cell), "a table leads to cell {cell} of {cells}");
-            assert!(!(other.0..=other.1).contains(&cell), "an instruction writes what it reads");
-        }
-    };
     match kind {
-        Kind::Gather(table) => {
-            expect_within(to, trips, cells);
-            expect_table(table, a, to);
-        }
-        Kind::Scatter(table) => {
-            expect_within(a, trips, cells);
-            expect_table(table, to, a);
-        }
         Kind::Guard(..) => [a, b].into_iter().for_each(|address| expect_within(address, trips, cells)),
         Kind::Set(_) | Kind::Add(_) => {
             [to, a, b].into_iter().for_each(|address| expect_within(address, trips, cells));

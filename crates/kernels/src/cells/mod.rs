@@ -87,10 +87,6 @@ pub enum Kind {
     Add(Op),
     /// Whether a relation of `a` and `b` still holds, or still does not; `to` is nothing.
     Guard(Relation, bool),
-    /// `to = a`, at the cell that this table says for the trip.
-    Gather(u32),
-    /// `to += a`, at the cell that this table says for the trip.
-    Scatter(u32),
 }
 
 /// One instruction; what has one operand repeats it.
@@ -162,7 +158,7 @@ pub struct Flipped {
 /// let code = Code::new(7, vec![
 ///     Item::Zero { start: 6, cells: 1 },
 ///     Item::Loop { trips: 3, order: Order::Lanes, body: vec![square, sum] },
-/// ], vec![]);
+/// ]);
 /// let mut cells = [1.0, 2.0, 3.0, 0.0, 0.0, 0.0, 0.0];
 /// code.run(&mut cells).unwrap();
 /// assert_eq!(cells[3..], [1.0, 4.0, 9.0, 14.0]);
@@ -171,14 +167,13 @@ pub struct Flipped {
 pub struct Code {
     cells: usize,
     items: Vec<Item>,
-    tables: Vec<Vec<u32>>,
 }
 
 impl Code {
     /// Panics unless every cell is one of `cells`, and no instruction writes what it reads.
-    pub fn new(cells: usize, items: Vec<Item>, tables: Vec<Vec<u32>>) -> Code {
-        check::expect_fits(cells, &items, &tables);
-        Code { cells, items, tables }
+    pub fn new(cells: usize, items: Vec<Item>) -> Code {
+        check::expect_fits(cells, &items);
+        Code { cells, items }
     }
 
     /// How many cells it has.
@@ -189,11 +184,6 @@ impl Code {
     /// Its parts.
     pub fn items(&self) -> &[Item] {
         &self.items
-    }
-
-    /// Its tables of cells.
-    pub fn tables(&self) -> &[Vec<u32>] {
-        &self.tables
     }
 
     /// How many instructions it has; those of loops count once.
@@ -207,8 +197,7 @@ impl Code {
 
     /// Bytes that it takes.
     pub fn bytes(&self) -> usize {
-        let tables: usize = self.tables.iter().map(|table| table.len() * size_of::<u32>()).sum();
-        self.instructions() * size_of::<Instruction>() + self.items.len() * size_of::<Item>() + tables
+        self.instructions() * size_of::<Instruction>() + self.items.len() * size_of::<Item>()
     }
 }
 

@@ -1,6 +1,6 @@
 //! Native code of programs, by Cranelift: for what runs one number after the other.
 //!
-//! Loops in lanes are left to the vector code of the interpreter, unless they are short; so is what reads tables. A result is used again
+//! Loops in lanes are left to the vector code of the interpreter, unless they are short. A result is used again
 //! from its register for some instructions, and written to its cell at once.
 
 use super::{Address, Code, Flipped, Instruction, Item, Kind, Op, Order, Relation};
@@ -66,7 +66,7 @@ impl Native {
     /// use wengert_kernels::cells::{Address, Code, Instruction, Item, Kind, Native, Op};
     /// let cell = Address::cell;
     /// let product = Instruction { kind: Kind::Set(Op::Mul), to: cell(2), a: cell(0), b: cell(1) };
-    /// let code = Code::new(3, vec![Item::Straight(vec![product])], vec![]);
+    /// let code = Code::new(3, vec![Item::Straight(vec![product])]);
     /// let native = Native::new(&code).expect("a machine that Cranelift knows");
     /// let mut cells = [2.0, 3.0, 0.0];
     /// native.run(&code, &mut cells).unwrap();
@@ -84,7 +84,6 @@ impl Native {
         let mut module = JITModule::new(JITBuilder::with_isa(isa, default_libcall_names()));
         let mut parts = Vec::new();
         for (number, item) in code.items().iter().enumerate() {
-            let reads_tables = |one: &Instruction| matches!(one.kind, Kind::Gather(_) | Kind::Scatter(_));
             match item {
                 Item::Straight(body) => {
                     for (part, some) in body.chunks(LONGEST).enumerate() {
@@ -93,9 +92,7 @@ impl Native {
                     }
                 }
                 Item::Loop { trips, order, body }
-                    if (*order != Order::Lanes || *trips < MANY_TRIPS)
-                        && body.len() <= LONGEST
-                        && !body.iter().any(reads_tables) =>
+                    if (*order != Order::Lanes || *trips < MANY_TRIPS) && body.len() <= LONGEST =>
                 {
                     let id = compile(&mut module, body, *trips, *order == Order::Backward)?;
                     parts.push(Part::Native { item: number, first: 0, id, function: None });
@@ -276,7 +273,6 @@ impl Builder<'_> {
                     self.write(one.to, sum);
                 }
                 Kind::Guard(relation, held) => self.guard(relation, held, one, number as i64),
-                Kind::Gather(_) | Kind::Scatter(_) => unreachable!("tables are read by the interpreter"),
             }
         }
     }

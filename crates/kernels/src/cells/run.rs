@@ -25,11 +25,11 @@ impl Code {
                 Item::Loop { trips: count, order: Order::Lanes, body } => {
                     for first in (0..*count as usize).step_by(TILE) {
                         let count = TILE.min(*count as usize - first);
-                        tile(body, first, count, cells, &self.tables).map_err(flipped)?;
+                        tile(body, first, count, cells).map_err(flipped)?;
                     }
                 }
                 Item::Loop { trips: count, order, body } => {
-                    trips(body, *count as usize, *order == Order::Backward, cells, &self.tables).map_err(flipped)?;
+                    trips(body, *count as usize, *order == Order::Backward, cells).map_err(flipped)?;
                 }
             }
         }
@@ -42,7 +42,7 @@ impl Code {
         assert!(cells.len() >= self.cells * LANES, "{} of {} numbers", cells.len(), self.cells * LANES);
         let one = |body: &[Instruction], trip: usize, cells: &mut [f64], flipped: &mut [bool; LANES]| {
             // SAFETY: all addresses were checked.
-            body.iter().for_each(|instruction| unsafe { points(instruction, trip, cells, flipped, &self.tables) });
+            body.iter().for_each(|instruction| unsafe { points(instruction, trip, cells, flipped) });
         };
         for item in &self.items {
             match item {
@@ -61,14 +61,6 @@ impl Code {
     }
 }
 
-/// A cell that a table leads to.
-#[inline(always)]
-unsafe fn place(address: Address, table: u32, trip: usize, tables: &[Vec<u32>]) -> usize {
-    // SAFETY: tables were checked.
-    let place = unsafe { *tables.get_unchecked(table as usize).get_unchecked(trip) };
-    address.at(place as usize)
-}
-
 /// Instructions one after the other, of cells that do not move; the guard that went the other way.
 ///
 /// # Safety
@@ -85,7 +77,6 @@ unsafe fn straight(body: &[Instruction], cells: &mut [f64]) -> Result<(), usize>
                 Kind::Add(op) => *to += op.apply(a, b),
                 Kind::Guard(relation, held) if relation.holds(a, b) != held => return Err(number),
                 Kind::Guard(..) => {}
-                Kind::Gather(_) | Kind::Scatter(_) => unreachable!("tables belong to loops"),
             }
         }
     }
@@ -96,13 +87,7 @@ unsafe fn straight(body: &[Instruction], cells: &mut [f64]) -> Result<(), usize>
 ///
 /// # Safety
 /// All addresses are cells, in all trips.
-unsafe fn trips(
-    body: &[Instruction],
-    count: usize,
-    backward: bool,
-    cells: &mut [f64],
-    tables: &[Vec<u32>],
-) -> Result<(), (usize, usize)> {
+unsafe fn trips(body: &[Instruction], count: usize, backward: bool, cells: &mut [f64]) -> Result<(), (usize, usize)> {
     let memory = cells.as_mut_ptr();
     for trip in 0..count {
         let trip = if backward { count - 1 - trip } else { trip };
@@ -122,12 +107,6 @@ unsafe fn trips(
                         if relation.holds(*memory.add(one.a.at(trip)), *memory.add(one.b.at(trip))) != held {
                             return Err((number, trip));
                         }
-                    }
-                    Kind::Gather(table) => {
-                        *memory.add(one.to.at(trip)) = *memory.add(place(one.a, table, trip, tables));
-                    }
-                    Kind::Scatter(table) => {
-                        *memory.add(place(one.to, table, trip, tables)) += *memory.add(one.a.at(trip));
                     }
                 }
             }
@@ -175,13 +154,7 @@ vectorised! {
 ///
 /// # Safety
 /// All addresses are cells, and no instruction writes what it reads.
-unsafe fn tile(
-    body: &[Instruction],
-    first: usize,
-    count: usize,
-    cells: &mut [f64],
-    tables: &[Vec<u32>],
-) -> Result<(), (usize, usize)> {
+unsafe fn tile(body: &[Instruction], first: usize, count: usize, cells: &mut [f64]) -> Result<(), (usize, usize)> {
     let mut rooms = [[0.0; TILE]; 3];
     let [room_a, room_b, room_to] = &mut rooms;
     let memory = cells.as_mut_ptr();
@@ -189,10 +162,6 @@ unsafe fn tile(
         // SAFETY: as promised.
         unsafe {
             match one.kind {
-                Kind::Gather(table) => (first..first + count)
-                    .for_each(|trip| *memory.add(one.to.at(trip)) = *memory.add(place(one.a, table, trip, tables))),
-                Kind::Scatter(table) => (first..first + count)
-                    .for_each(|trip| *memory.add(place(one.to, table, trip, tables)) += *memory.add(one.a.at(trip))),
                 Kind::Guard(relation, held) => {
                     let a = lane(memory, one.a, first, &mut room_a[..count]);
                     let b = lane(memory, one.b, first, &mut room_b[..count]);
@@ -248,7 +217,7 @@ fn apply(op: Op, is_added: bool, a: &[f64], b: &[f64], to: &mut [f64], room: &mu
 /// # Safety
 /// All addresses are cells, and the instruction does not write what it reads.
 #[inline(always)]
-unsafe fn points(one: &Instruction, trip: usize, cells: &mut [f64], flipped: &mut [bool; LANES], tables: &[Vec<u32>]) {
+unsafe fn points(one: &Instruction, trip: usize, cells: &mut [f64], flipped: &mut [bool; LANES]) {
     let memory = cells.as_mut_ptr();
     // SAFETY: as promised.
     unsafe {
@@ -265,10 +234,6 @@ unsafe fn points(one: &Instruction, trip: usize, cells: &mut [f64], flipped: &mu
                 for (flipped, (a, b)) in flipped.iter_mut().zip(pairs) {
                     *flipped |= relation.holds(*a, *b) != held;
                 }
-            }
-            Kind::Gather(table) => write(one.to.at(trip)).copy_from_slice(read(place(one.a, table, trip, tables))),
-            Kind::Scatter(table) => {
-                loop2_in_place(write(place(one.to, table, trip, tables)), read(one.a.at(trip)), |to, a| to + a);
             }
         }
     }

@@ -96,11 +96,11 @@ fn numbers_trips_and_points_give_the_same_bits() {
             let results = [Order::Lanes, Order::Forward, Order::Backward].map(|order| {
                 let mut cells = [numbers(600), vec![0.5; 600]].concat();
                 let body = body.clone();
-                run(&Code::new(1200, vec![Item::Loop { trips, order, body }], vec![]), &mut cells).unwrap();
+                run(&Code::new(1200, vec![Item::Loop { trips, order, body }]), &mut cells).unwrap();
                 cells
             });
             assert!(same(&results[0], &results[1]) && same(&results[0], &results[2]), "{op:?} {a:?} {b:?}");
-            let code = Code::new(1200, vec![Item::Loop { trips, order: Order::Lanes, body }], vec![]);
+            let code = Code::new(1200, vec![Item::Loop { trips, order: Order::Lanes, body }]);
             let start = [numbers(600), vec![0.5; 600]].concat();
             let mut cells: Vec<f64> = start.iter().flat_map(|x| [*x; LANES]).collect();
             let mut flipped = [false; LANES];
@@ -116,8 +116,7 @@ fn sums_over_trips_are_sums() {
     for trips in [1, 7, 8, 255, 256, 257, 1000] {
         let body = vec![add(Op::Times, Address::cell(0), strided(1, 1), strided(1, 1))];
         let mut cells: Vec<f64> = (0..=trips).map(f64::from).collect();
-        run(&Code::new(trips as usize + 1, vec![Item::Loop { trips, order: Order::Lanes, body }], vec![]), &mut cells)
-            .unwrap();
+        run(&Code::new(trips as usize + 1, vec![Item::Loop { trips, order: Order::Lanes, body }]), &mut cells).unwrap();
         let n = f64::from(trips);
         assert_eq!(cells[0], n * (n + 1.0) * (2.0 * n + 1.0) / 6.0);
     }
@@ -128,32 +127,12 @@ fn a_recurrence_waits_for_its_trips_forward_and_backward() {
     // 1, 1, then the sum of the two before.
     let forward = vec![set(Op::Add, strided(2, 1), strided(1, 1), strided(0, 1))];
     let mut cells = vec![1.0; 12];
-    run(&Code::new(12, vec![Item::Loop { trips: 10, order: Order::Forward, body: forward }], vec![]), &mut cells)
-        .unwrap();
+    run(&Code::new(12, vec![Item::Loop { trips: 10, order: Order::Forward, body: forward }]), &mut cells).unwrap();
     assert_eq!(cells[11], 144.0);
     let backward = vec![set(Op::Add, strided(0, 1), strided(1, 1), strided(2, 1))];
     let mut cells = vec![1.0; 12];
-    run(&Code::new(12, vec![Item::Loop { trips: 10, order: Order::Backward, body: backward }], vec![]), &mut cells)
-        .unwrap();
+    run(&Code::new(12, vec![Item::Loop { trips: 10, order: Order::Backward, body: backward }]), &mut cells).unwrap();
     assert_eq!(cells[0], 144.0);
-}
-
-#[test]
-fn tables_lead_to_cells_and_what_goes_to_one_adds_up() {
-    let body = vec![
-        Instruction { kind: Kind::Gather(0), to: strided(4, 1), a: strided(0, 1), b: strided(0, 1) },
-        Instruction { kind: Kind::Scatter(0), to: strided(8, 1), a: strided(4, 1), b: strided(4, 1) },
-    ];
-    for order in [Order::Lanes, Order::Forward] {
-        let code = Code::new(12, vec![Item::Loop { trips: 4, order, body: body.clone() }], vec![vec![3, 0, 3, 1]]);
-        let mut cells = [vec![10.0, 20.0, 30.0, 40.0], vec![0.0; 8]].concat();
-        run(&code, &mut cells).unwrap();
-        assert_eq!(cells[4..], [40.0, 10.0, 40.0, 20.0, 10.0, 20.0, 0.0, 80.0]);
-        let mut points: Vec<f64> = [10.0, 20.0, 30.0, 40.0].iter().flat_map(|x| [*x; LANES]).collect();
-        points.resize(12 * LANES, 0.0);
-        code.run_points(&mut points, &mut [false; LANES]);
-        assert_eq!(points[11 * LANES], 80.0);
-    }
 }
 
 #[test]
@@ -166,7 +145,7 @@ fn guards_stop_where_they_first_go_the_other_way() {
     };
     let body = vec![guard(Relation::Less, true), guard(Relation::Equal, false)];
     for order in [Order::Lanes, Order::Forward] {
-        let code = Code::new(5, vec![Item::Loop { trips: 4, order, body: body.clone() }], vec![]);
+        let code = Code::new(5, vec![Item::Loop { trips: 4, order, body: body.clone() }]);
         assert_eq!(run(&code, &mut [1.0, 2.0, 3.0, 4.0, 5.0]), Ok(()));
         assert_eq!(run(&code, &mut [1.0, 2.0, 9.0, 9.0, 5.0]), Err(Flipped { item: 0, instruction: 0, trip: 2 }));
         assert!(run(&code, &mut [1.0, f64::NAN, 3.0, 4.0, 5.0]).is_err());
@@ -180,26 +159,20 @@ fn guards_stop_where_they_first_go_the_other_way() {
 
 #[test]
 fn programs_that_leave_their_cells_are_refused() {
-    let refused =
-        |items: Vec<Item>, tables: Vec<Vec<u32>>| std::panic::catch_unwind(|| Code::new(10, items, tables)).is_err();
+    let refused = |items: Vec<Item>| std::panic::catch_unwind(|| Code::new(10, items)).is_err();
     let one = |instruction| vec![Item::Straight(vec![instruction])];
     let cell = Address::cell;
-    assert!(!refused(one(set(Op::Neg, cell(9), cell(0), cell(0))), vec![]));
-    assert!(refused(one(set(Op::Neg, cell(10), cell(0), cell(0))), vec![]));
-    assert!(refused(one(set(Op::Neg, cell(9), cell(12), cell(0))), vec![]));
-    assert!(refused(one(set(Op::Add, cell(3), cell(0), cell(3))), vec![]));
-    assert!(refused(vec![Item::Zero { start: 8, cells: 3 }], vec![]));
+    assert!(!refused(one(set(Op::Neg, cell(9), cell(0), cell(0)))));
+    assert!(refused(one(set(Op::Neg, cell(10), cell(0), cell(0)))));
+    assert!(refused(one(set(Op::Neg, cell(9), cell(12), cell(0)))));
+    assert!(refused(one(set(Op::Add, cell(3), cell(0), cell(3)))));
+    assert!(refused(vec![Item::Zero { start: 8, cells: 3 }]));
     let lanes = |trips, instruction| vec![Item::Loop { trips, order: Order::Lanes, body: vec![instruction] }];
-    assert!(refused(lanes(11, set(Op::Neg, strided(0, 1), cell(9), cell(9))), vec![]));
-    assert!(refused(lanes(4, set(Op::Neg, strided(5, -2), cell(9), cell(9))), vec![]));
+    assert!(refused(lanes(11, set(Op::Neg, strided(0, 1), cell(9), cell(9)))));
+    assert!(refused(lanes(4, set(Op::Neg, strided(5, -2), cell(9), cell(9)))));
     // What one trip reads another one writes.
-    assert!(refused(lanes(4, set(Op::Neg, strided(1, 1), strided(0, 1), strided(0, 1))), vec![]));
-    assert!(refused(lanes(4, set(Op::Neg, cell(0), strided(1, 1), strided(1, 1))), vec![]));
-    let gather = Instruction { kind: Kind::Gather(0), to: strided(6, 1), a: strided(0, 1), b: strided(0, 1) };
-    assert!(!refused(lanes(2, gather), vec![vec![5, 0]]));
-    assert!(refused(lanes(2, gather), vec![vec![5]]));
-    assert!(refused(lanes(2, gather), vec![vec![5, 10]]));
-    assert!(refused(lanes(2, gather), vec![vec![5, 7]]));
+    assert!(refused(lanes(4, set(Op::Neg, strided(1, 1), strided(0, 1), strided(0, 1)))));
+    assert!(refused(lanes(4, set(Op::Neg, cell(0), strided(1, 1), strided(1, 1)))));
 }
 
 #[test]
@@ -218,7 +191,7 @@ fn long_rows_of_instructions_and_guards_among_them() {
     }
     for guards in [false, true] {
         let some = body.iter().filter(|one| guards || !matches!(one.kind, Kind::Guard(..))).copied().collect();
-        let code = Code::new(5000, vec![Item::Straight(some)], vec![]);
+        let code = Code::new(5000, vec![Item::Straight(some)]);
         let mut cells: Vec<f64> = (0..5000).map(|i| 0.3 + 0.1 * f64::from(i % 2)).collect();
         assert_eq!(run(&code, &mut cells).is_err(), guards);
     }

@@ -50,7 +50,7 @@ impl Program {
     /// The code of values, and that of adjoints.
     pub fn codes(&self) -> [Code; 2] {
         let (forward, reverse) = self.items.split_at(self.forward.unwrap_or(self.items.len()));
-        [forward, reverse].map(|items| Code::new(self.cells as usize, items.to_vec(), Vec::new()))
+        [forward, reverse].map(|items| Code::new(self.cells as usize, items.to_vec()))
     }
 
     /// The program of a trace.

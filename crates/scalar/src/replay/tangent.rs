@@ -37,15 +37,6 @@ pub(super) fn with_tangents(program: &Program) -> Tangents {
                 Kind::Set(op) => (op, false),
                 Kind::Add(op) => (op, true),
                 Kind::Guard(..) => continue,
-                Kind::Gather(_) | Kind::Scatter(_) => {
-                    both.push(Instruction {
-                        kind: one.kind,
-                        to: tangent(one.to),
-                        a: tangent(one.a),
-                        b: tangent(one.b),
-                    });
-                    continue;
-                }
             };
             // The slope of what is added is that of its own result, which nobody keeps.
             let at = [one.a, one.b, one.to];
