@@ -5,6 +5,7 @@
 //! levenberg-marquardt the Jacobian of a curve. Each adapter counts what its solver asked for. The tests prove that the solvers
 //! converge and at what cost, the examples print it: `cargo run -p wengert-clients --example minimize` (or `sample`, `fit`).
 
+pub mod chains;
 pub mod minimize;
 pub mod oscillation;
 pub mod problems;
