@@ -7,6 +7,7 @@
 
 pub mod chains;
 pub mod minimize;
+pub mod orbits;
 pub mod oscillation;
 pub mod problems;
 pub mod schools;
