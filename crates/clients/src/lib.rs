@@ -6,6 +6,7 @@
 //! converge and at what cost, the examples print it: `cargo run -p wengert-clients --example minimize` (or `sample`, `fit`).
 
 pub mod chains;
+pub mod counts;
 pub mod minimize;
 pub mod orbits;
 pub mod oscillation;
