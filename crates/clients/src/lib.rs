@@ -12,3 +12,4 @@ pub mod orbits;
 pub mod oscillation;
 pub mod problems;
 pub mod schools;
+pub mod springs;
