@@ -7,6 +7,7 @@
 
 pub mod chains;
 pub mod counts;
+pub mod kinetics;
 pub mod minimize;
 pub mod orbits;
 pub mod oscillation;
