@@ -71,7 +71,7 @@ fn residuals_of_the_fit_are_orthogonal_to_the_columns_by_dual_numbers() {
     for (i, column) in columns_by_duals(&fitted.parameters).iter().enumerate() {
         let product: f64 = column.iter().zip(&residuals).map(|(slope, residual)| slope * residual).sum();
         let cosine = product / (length(column) * length(&residuals));
-        assert!(cosine.abs() < 1e-6, "parameter {i}: cosine {cosine:e}");
+        assert!(cosine.abs() < 1e-8, "parameter {i}: cosine {cosine:e}");
     }
 }
 

@@ -43,7 +43,7 @@ fn assert_rests(rest: &Rest) {
     assert!((expected[SPRINGS][0] - SPAN).abs() < 1e-12 && expected[SPRINGS][1].abs() < 1e-12);
     for (node, (found, expected)) in nodes(&rest.minimum.x).iter().zip(&expected).enumerate() {
         for (found, expected) in found.iter().zip(expected) {
-            assert!((found - expected).abs() < 1e-6, "node {node}: {found}, by statics {expected}");
+            assert!((found - expected).abs() < 1e-7, "node {node}: {found}, by statics {expected}");
         }
     }
     assert!(rest.minimum.converged && rest.recordings == 1, "{rest:?}");
@@ -97,7 +97,7 @@ fn the_gradient_is_made_of_forces_and_the_hessian_product_of_their_differences()
     let moved = |by: f64| forces(&at.iter().zip(&direction).map(|(x, v)| x + by * v).collect::<Vec<_>>());
     for (found, (after, before)) in product.iter().zip(moved(step).iter().zip(moved(-step))) {
         let expected = (after - before) / (2.0 * step);
-        assert!((found - expected).abs() < 1e-5, "{found}, by differences {expected}");
+        assert!((found - expected).abs() < 1e-6, "{found}, by differences {expected}");
     }
     assert_eq!(replay.recordings(), 1);
 }
