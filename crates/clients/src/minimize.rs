@@ -60,7 +60,8 @@ impl<F: Fn(&Tensor) -> Tensor> Objective<F> {
     }
 }
 
-fn count(calls: &Cell<Calls>, counter: impl FnOnce(&mut Calls) -> &mut usize) {
+/// One call more of a kind.
+pub(crate) fn count(calls: &Cell<Calls>, counter: impl FnOnce(&mut Calls) -> &mut usize) {
     let mut now = calls.get();
     *counter(&mut now) += 1;
     calls.set(now);
@@ -128,7 +129,7 @@ pub fn bfgs(f: impl Fn(&Tensor) -> Tensor, start: Vec<f64>, tolerance: f64) -> R
 /// Newton-CG works on this multiple of the function. argmin ends its inner conjugate gradients when the *square* of the residual
 /// is below a fraction of the gradient's length; for gradients below 1 that is one step or two, and Newton's method becomes
 /// steepest descent. Multiplied by s, the residual must be below sqrt(length / 2s).
-const SCALE: f64 = 1e9;
+pub(crate) const SCALE: f64 = 1e9;
 
 /// Newton-CG with the line search of Moré and Thuente, until a step lowers the value by less than `tolerance`. The Hessian is
 /// only ever multiplied with vectors.
@@ -147,7 +148,7 @@ pub fn newton_cg(f: impl Fn(&Tensor) -> Tensor, start: Vec<f64>, tolerance: f64)
 }
 
 /// What the solvers here keep: a point, a gradient, and a Hessian of their own kind.
-type Kept<H> = IterState<Vec<f64>, Vec<f64>, (), H, (), f64>;
+pub(crate) type Kept<H> = IterState<Vec<f64>, Vec<f64>, (), H, (), f64>;
 
 fn run<F: Fn(&Tensor) -> Tensor, H>(
     f: F,
@@ -157,11 +158,16 @@ fn run<F: Fn(&Tensor) -> Tensor, H>(
     let objective = Objective::new(f);
     let calls = objective.calls.clone();
     let state = Executor::new(objective, solver).configure(configure).timer(false).run()?.state;
-    Ok(Minimum {
+    Ok(finished(&state, calls.get()))
+}
+
+/// What a solver's last state says.
+pub(crate) fn finished<H>(state: &Kept<H>, calls: Calls) -> Minimum {
+    Minimum {
         x: state.get_param().expect("a solver leaves its last point").clone(),
         value: state.get_cost(),
         iterations: state.get_iter(),
         converged: state.get_termination_reason() == Some(&TerminationReason::SolverConverged),
-        calls: calls.get(),
-    })
+        calls,
+    }
 }

@@ -4,12 +4,7 @@
 //! around a common mean, with a common spread: `effect[j] = mean + spread * offset[j]`, with standard normal offsets, the
 //! non-centred form. The mean is normal around 0 with deviation 5, the spread half-Cauchy with scale 5.
 
-use nuts_rs::rand::{Rng, SeedableRng, rngs::ChaCha8Rng};
-use nuts_rs::{CpuLogpFunc, CpuMath, CpuMathError, DiagNutsSettings, HasDims, LogpError, sample_sequentially};
-use std::cell::Cell;
-use std::collections::HashMap;
-use std::fmt;
-use std::rc::Rc;
+use crate::chains::Plan;
 use wengert::prelude::*;
 
 /// The measured effects.
@@ -67,98 +62,21 @@ impl Posterior {
     }
 }
 
-/// The log density as nuts-rs wants it; it counts its calls.
-struct Density {
-    posterior: Posterior,
-    calls: Rc<Cell<u64>>,
-}
-
-/// The density overflowed there: the sampler turns back.
-#[derive(Debug)]
-pub struct NotFinite;
-
-impl fmt::Display for NotFinite {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("the log density is not finite")
-    }
-}
-
-impl std::error::Error for NotFinite {}
-
-impl LogpError for NotFinite {
-    fn is_recoverable(&self) -> bool {
-        true
-    }
-}
-
-impl HasDims for Density {
-    fn dim_sizes(&self) -> HashMap<String, u64> {
-        let dimensions = DIMENSIONS as u64;
-        HashMap::from([("unconstrained_parameter".into(), dimensions), ("dim".into(), dimensions)])
-    }
-}
-
-impl CpuLogpFunc for Density {
-    type LogpError = NotFinite;
-    type FlowParameters = ();
-    type ExpandedVector = Vec<f64>;
-
-    fn dim(&self) -> usize {
-        DIMENSIONS
-    }
-
-    fn logp(&mut self, position: &[f64], gradient: &mut [f64]) -> Result<f64, NotFinite> {
-        self.calls.set(self.calls.get() + 1);
-        let density = |at: &Schools| self.posterior.log_density(at);
-        let (value, slope) = value_and_grad(density)(&Schools::from_slice(position));
-        gradient.copy_from_slice(&slope.to_vec());
-        Some(value.item()).filter(|value| value.is_finite()).ok_or(NotFinite)
-    }
-
-    fn expand_vector<R: Rng + ?Sized>(&mut self, _: &mut R, position: &[f64]) -> Result<Vec<f64>, CpuMathError> {
-        Ok(position.to_vec())
-    }
-}
-
-/// What a run of the sampler brought.
-pub struct Draws {
-    /// One row a draw: the mean, the spread, the eight effects. The draws of a chain follow each other.
-    pub rows: Vec<[f64; DIMENSIONS]>,
-    /// Trajectories after tuning that the sampler could not trust.
-    pub divergences: usize,
-    /// Values with gradients that we computed, tuning included.
-    pub calls: u64,
-    /// The gradients that the sampler says its trajectories took.
-    pub reported: u64,
-}
+/// One row a draw: the mean, the spread, the eight effects.
+pub type Draws = crate::chains::Draws<DIMENSIONS>;
 
 /// Names of the columns of [`Draws`].
 pub const NAMES: [&str; DIMENSIONS] = ["mean", "spread", "A", "B", "C", "D", "E", "F", "G", "H"];
 
 /// Draws from the posterior: `chains` chains one after the other, each tuned and then drawn from.
 pub fn sample(chains: u64, tuning: u64, draws: u64, seed: u64) -> Draws {
-    let calls = Rc::new(Cell::new(0));
-    let mut rng = ChaCha8Rng::seed_from_u64(seed);
-    let mut settings = DiagNutsSettings { num_tune: tuning, num_draws: draws, ..Default::default() };
-    // Short steps: the density narrows where the spread is small.
-    settings.adapt_options.step_size_settings.target_accept = 0.9;
-    let mut result = Draws { rows: Vec::new(), divergences: 0, calls: 0, reported: 0 };
-    for chain in 0..chains {
-        let density = Density { posterior: Posterior::default(), calls: calls.clone() };
-        let start = [0.1 * chain as f64; DIMENSIONS];
-        let all = sample_sequentially(CpuMath::new(density), settings, &start, tuning + draws, chain, &mut rng)
-            .expect("the density is finite at the start");
-        for (number, draw) in all.enumerate() {
-            let (position, progress) = draw.expect("the density has no errors that end a chain");
-            result.reported += progress.num_gradients;
-            if number as u64 >= tuning {
-                result.divergences += usize::from(progress.diverging);
-                result.rows.push(natural(&position));
-            }
-        }
-    }
-    result.calls = calls.get();
-    result
+    let posterior = Posterior::default();
+    let density = |position: &[f64], gradient: &mut [f64]| {
+        let (value, slope) = value_and_grad(|at: &Schools| posterior.log_density(at))(&Schools::from_slice(position));
+        gradient.copy_from_slice(&slope.to_vec());
+        value.item()
+    };
+    crate::chains::sample(density, natural, Plan { chains, tuning, draws, seed })
 }
 
 /// The mean, the spread and the effects at a position of the sampler.
@@ -169,21 +87,6 @@ fn natural(position: &[f64]) -> [f64; DIMENSIONS] {
         1 => spread,
         school => mean + spread * position[school],
     })
-}
-
-impl Draws {
-    /// The average of each column and its Monte Carlo error: from the averages of `batches` runs of consecutive draws, which are
-    /// nearly independent although draws are not.
-    pub fn averages(&self, batches: usize) -> [(f64, f64); DIMENSIONS] {
-        let length = self.rows.len() / batches;
-        std::array::from_fn(|column| {
-            let of = |rows: &[[f64; DIMENSIONS]]| rows.iter().map(|row| row[column]).sum::<f64>() / rows.len() as f64;
-            let parts: Vec<f64> = self.rows.chunks_exact(length).map(of).collect();
-            let (count, mean) = (parts.len() as f64, of(&self.rows));
-            let variance = parts.iter().map(|part| (part - mean).powi(2)).sum::<f64>() / (count - 1.0);
-            (mean, (variance / count).sqrt())
-        })
-    }
 }
 
 /// The posterior means of the columns of [`Draws`], without sampling. Given the spread t everything is normal: school j measures
