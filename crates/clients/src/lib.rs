@@ -4,8 +4,11 @@
 //! [`schools`] gives nuts-rs the value and the gradient of a log density in one call; [`oscillation`] gives
 //! levenberg-marquardt the Jacobian of a curve. Each adapter counts what its solver asked for. The tests prove that the solvers
 //! converge and at what cost, the examples print it: `cargo run -p wengert-clients --example minimize` (or `sample`, `fit`).
+//!
+//! [`options`] is an application of scalars: prices by Monte Carlo, with all their slopes (`--example options`).
 
 pub mod minimize;
+pub mod options;
 pub mod oscillation;
 pub mod problems;
 pub mod schools;
