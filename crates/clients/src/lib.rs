@@ -5,10 +5,12 @@
 //! levenberg-marquardt the Jacobian of a curve. Each adapter counts what its solver asked for. The tests prove that the solvers
 //! converge and at what cost, the examples print it: `cargo run -p wengert-clients --example minimize` (or `sample`, `fit`).
 //!
-//! [`options`] is an application of scalars: prices by Monte Carlo, with all their slopes (`--example options`).
+//! Two applications of scalars: [`options`] has prices by Monte Carlo with all their slopes, [`pendulum`] is swung up with least effort
+//! by Newton's method on sparse derivatives (`--example options`, `--example pendulum`).
 
 pub mod minimize;
 pub mod options;
 pub mod oscillation;
+pub mod pendulum;
 pub mod problems;
 pub mod schools;
