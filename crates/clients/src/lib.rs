@@ -12,13 +12,18 @@
 //! Each adapter counts what its solver asked for; [`chains`] is the one that both densities share. The tests prove that the solvers
 //! converge and at what cost, the examples print it: `cargo run -p wengert-clients --example minimize` (or `sample`, `fit`, `springs`,
 //! `counts`, `orbits`, `kinetics`).
+//!
+//! Two applications of scalars: [`options`] has prices by Monte Carlo with all their slopes, [`pendulum`] is swung up with least effort
+//! by Newton's method on sparse derivatives (`--example options`, `--example pendulum`).
 
 pub mod chains;
 pub mod counts;
 pub mod kinetics;
 pub mod minimize;
+pub mod options;
 pub mod orbits;
 pub mod oscillation;
+pub mod pendulum;
 pub mod problems;
 pub mod schools;
 pub mod springs;
