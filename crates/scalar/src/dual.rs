@@ -43,11 +43,11 @@ impl<T: Real, const N: usize> Dual<T, N> {
         &self.tangents
     }
 
-    /// A zero tangent stays zero, whatever the slope is.
+    /// A zero tangent stays zero, whatever the slope is, and a slope of zero stops an infinite tangent.
     #[inline(always)]
     #[track_caller]
     pub(crate) fn through(self, value: T, slope: T) -> Dual<T, N> {
-        let tangents = match slope.has_finite_parts() {
+        let tangents = match slope.is_plain_factor() {
             true => self.tangents.map(|tangent| tangent * slope),
             false => self.tangents.map(|tangent| tangent.guarded_mul(slope)),
         };
@@ -57,15 +57,15 @@ impl<T: Real, const N: usize> Dual<T, N> {
     #[inline(always)]
     #[track_caller]
     fn through_both(self, other: Dual<T, N>, value: T, slopes: [T; 2]) -> Dual<T, N> {
-        let are_finite = slopes[0].has_finite_parts() && slopes[1].has_finite_parts();
-        self.through_slopes(other, value, slopes, are_finite)
+        let are_plain = slopes[0].is_plain_factor() && slopes[1].is_plain_factor();
+        self.through_slopes(other, value, slopes, are_plain)
     }
 
     #[inline(always)]
     #[track_caller]
-    fn through_slopes(self, other: Dual<T, N>, value: T, [by_x, by_y]: [T; 2], are_finite: bool) -> Dual<T, N> {
+    fn through_slopes(self, other: Dual<T, N>, value: T, [by_x, by_y]: [T; 2], are_plain: bool) -> Dual<T, N> {
         let (x, y) = (self.tangents, other.tangents);
-        let tangents = match are_finite {
+        let tangents = match are_plain {
             true => std::array::from_fn(|place| x[place] * by_x + y[place] * by_y),
             false => std::array::from_fn(|place| x[place].guarded_mul(by_x) + y[place].guarded_mul(by_y)),
         };
@@ -144,9 +144,9 @@ impl<T: Real, const N: usize> Mul for Dual<T, N> {
     #[inline]
     #[track_caller]
     fn mul(self, other: Dual<T, N>) -> Dual<T, N> {
-        // A product is only finite if its factors are.
+        // A product is only finite, and not 0, if its factors are.
         let value = self.value * other.value;
-        self.through_slopes(other, value, [other.value, self.value], value.has_finite_parts())
+        self.through_slopes(other, value, [other.value, self.value], value.is_plain_factor())
     }
 }
 
@@ -280,8 +280,9 @@ macro_rules! duals {
             }
 
             #[inline]
-            fn has_finite_parts(self) -> bool {
-                self.value.has_finite_parts() && self.tangents.iter().all(|tangent| tangent.has_finite_parts())
+            fn is_plain_factor(self) -> bool {
+                let is_finite = |tangent: &T| tangent.is_plain_factor() || tangent.is_constant_zero();
+                self.value.is_plain_factor() && self.tangents.iter().all(is_finite)
             }
 
             #[inline]

@@ -1,6 +1,6 @@
 //! Slopes at borders, beside infinities, and of very large and very small arguments.
 
-use wengert_scalar::{Dual, Real, Var, gradient_of};
+use wengert_scalar::{Dual, Real, Replay, Symbol, Var, gradient, gradient_of, jacobian};
 
 /// Both ways to differentiate give the same.
 fn slope(var: fn(Var) -> Var, dual: fn(Dual<f64, 1>) -> Dual<f64, 1>, x: f64) -> f64 {
@@ -99,4 +99,34 @@ fn the_least_whole_power_has_a_slope() {
     assert_eq!(slope!(|x| x.powi(i32::MIN), 1.0), f64::from(i32::MIN));
     assert_eq!(slope!(|x| x.powi(i32::MIN), 2.0), 0.0);
     assert_eq!(slope!(|x| x.powi(i32::MAX), 1.0), f64::from(i32::MAX));
+}
+
+#[test]
+fn a_slope_of_zero_stops_what_is_infinite_in_every_mode() {
+    // The root of what was cut off at 0, and of what was multiplied by 0: its slope is infinite, that of the cut is 0.
+    fn cut<T: Real>(x: &[T]) -> T {
+        (Real::max(x[0], T::lit(0.0)) + x[1] * T::lit(0.0)).sqrt() + x[0]
+    }
+    let mut slopes = [f64::NAN; 2];
+    gradient(|x: &[Var]| cut(x), &[-1.0, 2.0], &mut slopes);
+    assert_eq!(slopes, [1.0, 0.0]);
+    assert_eq!(jacobian(|x: &[Var]| vec![cut(x), x[1]], &[-1.0, 2.0]).1, [1.0, 0.0, 0.0, 1.0]);
+    let mut replay = Replay::record(|x: &[Symbol]| cut(x), &[-1.0, 2.0]);
+    for _ in 0..3 {
+        let mut slopes = [f64::NAN; 2];
+        replay.value_and_grad(&[-1.0, 2.0], &mut slopes);
+        assert_eq!(slopes, [1.0, 0.0]);
+    }
+    let (mut values, mut slopes) = ([0.0; 2], [f64::NAN; 4]);
+    replay.values_and_grads(&[-1.0, 2.0, -2.0, 3.0], &mut values, &mut slopes);
+    assert_eq!(slopes, [1.0, 0.0, 1.0, 0.0]);
+    let forward = cut(&[Dual::<f64, 2>::variable(-1.0, 0), Dual::variable(2.0, 1)]);
+    assert_eq!(forward.tangents(), &[1.0, 0.0]);
+    // And the other way round: an infinite tangent, and a slope of 0.
+    let root = Dual::<f64, 1>::variable(0.0, 0).sqrt();
+    assert_eq!(((root * root).tangents(), root.abs().tangents()), (&[0.0], &[0.0]));
+    // What is no number stays none.
+    let mut slope = [0.0];
+    gradient(|x: &[Var]| (x[0] * 0.0) * f64::NAN, &[1.0], &mut slope);
+    assert!(slope[0].is_nan());
 }

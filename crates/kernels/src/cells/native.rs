@@ -331,7 +331,10 @@ impl Builder<'_> {
             Op::Div => self.builder.ins().fdiv(a, b),
             Op::Times => {
                 let (product, zero) = (self.builder.ins().fmul(a, b), zero(self));
-                let is_zero = self.builder.ins().fcmp(FloatCC::Equal, a, zero);
+                let [a_is_zero, b_is_zero] = [a, b].map(|x| self.builder.ins().fcmp(FloatCC::Equal, x, zero));
+                let is_number = self.builder.ins().fcmp(FloatCC::Ordered, a, a);
+                let b_makes_it = self.builder.ins().band(b_is_zero, is_number);
+                let is_zero = self.builder.ins().bor(a_is_zero, b_makes_it);
                 self.builder.ins().select(is_zero, zero, product)
             }
             Op::Max | Op::Min => {

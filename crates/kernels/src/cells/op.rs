@@ -84,7 +84,7 @@ pub enum Op {
     Mul,
     /// a / b.
     Div,
-    /// a b, and 0 where a is 0, whatever b is.
+    /// a b, and 0 where a is 0, whatever b is, or b is 0 and a is infinite.
     Times,
     /// a^b.
     Powf,
@@ -114,8 +114,8 @@ fn signum(a: f64) -> f64 {
 }
 
 #[inline(always)]
-fn times(a: f64, b: f64) -> f64 {
-    if a == 0.0 { 0.0 } else { a * b }
+pub(super) fn times(a: f64, b: f64) -> f64 {
+    if (a == 0.0) | ((b == 0.0) & !a.is_nan()) { 0.0 } else { a * b }
 }
 
 #[inline(always)]
@@ -157,7 +157,8 @@ impl Op {
     ///
     /// ```
     /// use wengert_kernels::cells::Op;
-    /// assert_eq!(Op::Times.apply(0.0, f64::INFINITY), 0.0);
+    /// assert_eq!(Op::Times.apply(0.0, f64::NAN), 0.0);
+    /// assert_eq!(Op::Times.apply(f64::INFINITY, 0.0), 0.0);
     /// ```
     #[inline(always)]
     pub fn apply(self, a: f64, b: f64) -> f64 {

@@ -1,5 +1,6 @@
 //! Running a program: one number after the other, many trips at a time, many points at a time.
 
+use super::op::times;
 use super::{Address, Code, Flipped, Instruction, Item, Kind, LANES, Op, Order};
 use crate::map::{loop2_in_place, loop3_in_place};
 use crate::simd::vectorised;
@@ -204,7 +205,7 @@ fn apply(op: Op, is_added: bool, a: &[f64], b: &[f64], to: &mut [f64], room: &mu
         (false, _) => op.apply_all(a, b, to),
         (true, Op::Copy) => loop2_in_place(to, a, |to, a| to + a),
         (true, Op::Mul) => loop3_in_place(to, a, b, |to, a, b| to + a * b),
-        (true, Op::Times) => loop3_in_place(to, a, b, |to, a, b| to + if a == 0.0 { 0.0 } else { a * b }),
+        (true, Op::Times) => loop3_in_place(to, a, b, |to, a, b| to + times(a, b)),
         (true, _) => {
             op.apply_all(a, b, room);
             loop2_in_place(to, room, |to, room| to + room);

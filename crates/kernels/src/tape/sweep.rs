@@ -12,6 +12,9 @@ pub trait Adjoint: Copy {
     /// Whether there is nothing to pass on.
     fn is_zero(&self) -> bool;
 
+    /// Whether all of it is finite, so that 0 times it is 0.
+    fn is_finite(&self) -> bool;
+
     /// Its numbers.
     fn lanes(&self) -> &[f64];
 
@@ -20,6 +23,14 @@ pub trait Adjoint: Copy {
 
     /// Adds `partial` times another, rounded once if `FUSED`: for machines that do so in one instruction.
     fn add_scaled<const FUSED: bool>(&mut self, partial: f64, other: &Self);
+
+    /// The same, where nothing stays nothing, whatever the partial derivative is, and one of 0 stops what is infinite.
+    #[cold]
+    fn add_stopped(&mut self, partial: f64, other: &Self) {
+        let passes = |other: f64| other != 0.0 && (partial != 0.0 || other.is_nan());
+        let lanes = self.lanes_mut().iter_mut().zip(other.lanes());
+        lanes.filter(|(_, other)| passes(**other)).for_each(|(own, other)| *own += partial * other);
+    }
 }
 
 impl Adjoint for f64 {
@@ -28,6 +39,11 @@ impl Adjoint for f64 {
     #[inline(always)]
     fn is_zero(&self) -> bool {
         *self == 0.0
+    }
+
+    #[inline(always)]
+    fn is_finite(&self) -> bool {
+        f64::is_finite(*self)
     }
 
     fn lanes(&self) -> &[f64] {
@@ -52,6 +68,11 @@ impl<const N: usize> Adjoint for [f64; N] {
         self.iter().all(|number| *number == 0.0)
     }
 
+    #[inline(always)]
+    fn is_finite(&self) -> bool {
+        self.iter().all(|number| number.is_finite())
+    }
+
     fn lanes(&self) -> &[f64] {
         self
     }
@@ -62,8 +83,10 @@ impl<const N: usize> Adjoint for [f64; N] {
 
     #[inline(always)]
     fn add_scaled<const FUSED: bool>(&mut self, partial: f64, other: &[f64; N]) {
-        for (own, other) in self.iter_mut().zip(other) {
-            own.add_scaled::<FUSED>(partial, other);
+        match partial.is_finite() {
+            true => self.iter_mut().zip(other).for_each(|(own, other)| own.add_scaled::<FUSED>(partial, other)),
+            // Some of them may be nothing, though not all are.
+            false => self.add_stopped(partial, other),
         }
     }
 }
@@ -230,14 +253,23 @@ unsafe fn statements<A: Adjoint, const FUSED: bool>(
                 let to = adjoints.add(*arguments.add(k) as usize);
                 (*to).add_scaled::<FUSED>(*partials.add(k), adjoint);
             };
+            let stop = |from: usize, to: usize, adjoint: &A| {
+                (from..to)
+                    .for_each(|k| (*adjoints.add(*arguments.add(k) as usize)).add_stopped(*partials.add(k), adjoint));
+            };
             match count {
                 2 => {
                     at -= 2;
                     let adjoint = *own;
                     if !adjoint.is_zero() {
                         *own = A::ZERO;
-                        pass(at, &adjoint);
-                        pass(at + 1, &adjoint);
+                        match adjoint.is_finite() {
+                            true => {
+                                pass(at, &adjoint);
+                                pass(at + 1, &adjoint);
+                            }
+                            false => stop(at, at + 2, &adjoint),
+                        }
                     }
                 }
                 1 => {
@@ -245,7 +277,10 @@ unsafe fn statements<A: Adjoint, const FUSED: bool>(
                     let adjoint = *own;
                     if !adjoint.is_zero() {
                         *own = A::ZERO;
-                        pass(at, &adjoint);
+                        match adjoint.is_finite() {
+                            true => pass(at, &adjoint),
+                            false => stop(at, at + 1, &adjoint),
+                        }
                     }
                 }
                 0 => {}
@@ -256,7 +291,10 @@ unsafe fn statements<A: Adjoint, const FUSED: bool>(
                     let adjoint = *own;
                     if !adjoint.is_zero() {
                         *own = A::ZERO;
-                        (at..at + count).for_each(|k| pass(k, &adjoint));
+                        match adjoint.is_finite() {
+                            true => (at..at + count).for_each(|k| pass(k, &adjoint)),
+                            false => stop(at, at + count, &adjoint),
+                        }
                     }
                 }
             }
