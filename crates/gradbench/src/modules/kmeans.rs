@@ -55,33 +55,18 @@ fn square_distance<T: Real>(centroid: &[T], point: &[T]) -> T {
     })
 }
 
-/// For each point the number of the nearest centroid, the first of several. Coordinates of all centroids lie together, so that the
-/// distances of a point from all of them are vector code.
-fn nearest(problem: &Problem) -> impl Iterator<Item = usize> {
-    let Problem { size: (count, dimensions), points, centroids, .. } = problem;
-    let columns: Vec<f64> = (0..count * dimensions).map(|at| centroids[at % count * dimensions + at / count]).collect();
-    let mut distances = vec![0.0; *count];
-    points.chunks_exact(*dimensions).map(move |point| {
-        distances.fill(0.0);
-        for (coordinate, column) in point.iter().zip(columns.chunks_exact(distances.len())) {
-            for (distance, own) in distances.iter_mut().zip(column) {
-                let difference = own - coordinate;
-                *distance += difference * difference;
-            }
-        }
-        let first = (0, f64::INFINITY);
-        distances
-            .iter()
-            .enumerate()
-            .fold(first, |best, (number, next)| if *next < best.1 { (number, *next) } else { best })
-            .0
-    })
+/// The number of the nearest centroid, the first of several.
+fn nearest(centroids: &[f64], point: &[f64]) -> usize {
+    let distances = centroids.chunks_exact(point.len()).map(|centroid| square_distance(centroid, point));
+    let first = (0, f64::INFINITY);
+    distances.enumerate().fold(first, |best, next| if next.1 < best.1 { next } else { best }).0
 }
 
 fn cost(problem: &Problem) -> f64 {
     let Problem { size: (_, dimensions), points, centroids, .. } = problem;
-    points.chunks_exact(*dimensions).zip(nearest(problem)).fold(0.0, |sum, (point, number)| {
-        sum + square_distance(&centroids[dimensions * number..][..*dimensions], point)
+    points.chunks_exact(*dimensions).fold(0.0, |sum, point| {
+        let own = dimensions * nearest(centroids, point);
+        sum + square_distance(&centroids[own..own + dimensions], point)
     })
 }
 
@@ -98,7 +83,7 @@ fn moved(inputs: &[Symbol]) -> [Symbol; 2] {
 /// with a small step, so that is found with plain numbers.
 fn slopes_and_curvatures(problem: &Problem) -> (Vec<f64>, Vec<f64>) {
     let Problem { size: (_, d), points, centroids, moved } = problem;
-    let own: Vec<u32> = nearest(problem).map(|number| (d * number) as u32).collect();
+    let own: Vec<u32> = points.chunks_exact(*d).map(|point| (d * nearest(centroids, point)) as u32).collect();
     let items = Items::of(points, *d).gathering(&own, *d);
     let (mut values, mut rows) = (vec![0.0; 2 * own.len()], vec![0.0; 2 * points.len()]);
     moved.borrow_mut().jacobians_over(centroids, &items, &mut values, &mut rows);

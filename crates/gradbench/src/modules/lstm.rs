@@ -8,8 +8,7 @@ use crate::matrix::Matrix;
 use crate::run::{Input, ensure, ensure_some, repeated};
 use serde::Deserialize;
 use serde_json::json;
-use std::cell::RefCell;
-use wengert::scalar::{Items, Real, Replay, Symbol};
+use wengert::scalar::{Real, gradient};
 
 pub static MODULE: Module = Module {
     name: "lstm",
@@ -31,15 +30,10 @@ struct Problem {
     width: usize,
     /// For each layer the weights of its four gates and their biases; then weights of the input, of the output, biases of the output.
     parameters: Vec<f64>,
-    /// For each layer its hidden state and its cell; then the sum of the losses so far.
+    /// For each layer its hidden state and its cell.
     state: Vec<f64>,
-    /// Every row and the one behind it.
-    pairs: Vec<f64>,
-    /// One row: from state, parameters and a pair to the next state.
-    step: RefCell<Replay<Step>>,
+    sequence: Vec<f64>,
 }
-
-type Step = Box<dyn Fn(&[Symbol]) -> Vec<Symbol>>;
 
 impl Input for Problem {
     type Fields = Fields;
@@ -52,19 +46,9 @@ impl Input for Problem {
         ensure(rows > 0 && rows % 2 == 0, "main_params must have two rows for each layer")?;
         let main = main_params.into_numbers("main_params", (rows, 4 * width))?;
         let extra = extra_params.into_numbers("extra_params", (3, width))?;
-        let state = [state.into_numbers("state", (rows, width))?, vec![0.0]].concat();
+        let state = state.into_numbers("state", (rows, width))?;
         let sequence = sequence.into_numbers("sequence", (length, width))?;
-        let pairs = sequence.windows(2 * width).step_by(width).flatten().copied().collect::<Vec<f64>>();
-        let parameters = [main, extra].concat();
-        let (states, first) = (state.len(), [&state, &parameters, &pairs[..2 * width]].map(|part| &part[..]).concat());
-        let step: Step = Box::new(move |inputs| {
-            let (state, rest) = inputs.split_at(states);
-            let (parameters, pair) = rest.split_at(rest.len() - 2 * width);
-            let mut state = state.to_vec();
-            predict(parameters, &mut state, pair);
-            state
-        });
-        Ok(Problem { width, parameters, state, pairs, step: RefCell::new(Replay::record(step, &first)) })
+        Ok(Problem { width, parameters: [main, extra].concat(), state, sequence })
     }
 }
 
@@ -84,43 +68,36 @@ fn advance<T: Real>(layer: &[T], state: &mut [T], x: &mut [T]) {
     }
 }
 
-/// Predicts a row from the one before: layers advance, and the loss grows.
-fn predict<T: Real>(parameters: &[T], state: &mut [T], pair: &[T]) {
-    let (row, next) = pair.split_at(pair.len() / 2);
-    let width = row.len();
+fn loss<T: Real>(problem: &Problem, parameters: &[T]) -> T {
+    let width = problem.width;
     let (layers, extra) = parameters.split_at(parameters.len() - 3 * width);
     let (in_weight, rest) = extra.split_at(width);
     let (out_weight, out_bias) = rest.split_at(width);
-    let [layer_states @ .., total] = state else { unreachable!("the sum of the losses is part of the state") };
-    let mut x: Vec<T> = in_weight.iter().zip(row).map(|(weight, x)| *weight * *x).collect();
-    for (layer, state) in layers.chunks_exact(8 * width).zip(layer_states.chunks_exact_mut(2 * width)) {
-        advance(layer, state, &mut x);
+    let mut state: Vec<T> = problem.state.iter().map(|number| T::lit(*number)).collect();
+    let (mut x, mut powers) = (vec![T::lit(0.0); width], vec![T::lit(0.0); width]);
+    let mut total = T::lit(0.0);
+    let rows = || problem.sequence.chunks_exact(width);
+    for (row, next) in rows().zip(rows().skip(1)) {
+        (0..width).for_each(|j| x[j] = in_weight[j] * T::lit(row[j]));
+        for (layer, state) in layers.chunks_exact(8 * width).zip(state.chunks_exact_mut(2 * width)) {
+            advance(layer, state, &mut x);
+        }
+        (0..width).for_each(|j| x[j] = x[j].mul_add(out_weight[j], out_bias[j]));
+        (0..width).for_each(|j| powers[j] = x[j].exp());
+        let normaliser = (T::sum_of(&powers) + T::lit(2.0)).ln();
+        (0..width).for_each(|j| powers[j] = T::lit(next[j]));
+        total += T::dot(&powers, &x) - normaliser * T::lit(next.iter().sum());
     }
-    (0..width).for_each(|j| x[j] = x[j].mul_add(out_weight[j], out_bias[j]));
-    let powers: Vec<T> = x.iter().map(|x| x.exp()).collect();
-    let normaliser = (T::sum_of(&powers) + T::lit(2.0)).ln();
-    *total += T::dot(next, &x) - normaliser * T::sum_of(next);
-}
-
-impl Problem {
-    /// What the sum of the losses is multiplied by.
-    fn weight(&self) -> f64 {
-        -2.0 / self.pairs.len() as f64
-    }
+    -total / T::lit((problem.sequence.len() - width) as f64)
 }
 
 fn objective(problem: &Problem) -> f64 {
-    let mut state = problem.state.clone();
-    problem.pairs.chunks_exact(2 * problem.width).for_each(|pair| predict(&problem.parameters, &mut state, pair));
-    problem.weight() * state[state.len() - 1]
+    loss(problem, &problem.parameters)
 }
 
 fn jacobian(problem: &Problem) -> Vec<f64> {
-    let Problem { width, parameters, state, pairs, step } = problem;
-    let (mut state, mut slopes, mut seeds) = (state.clone(), vec![0.0; parameters.len()], vec![0.0; state.len()]);
-    *seeds.last_mut().expect("the sum of the losses is part of the state") = problem.weight();
-    let pairs = Items::of(pairs, 2 * width);
-    step.borrow_mut().fold_over_and_pull(parameters, &pairs, &mut state, &mut seeds, &mut slopes);
+    let mut slopes = vec![0.0; problem.parameters.len()];
+    gradient(|parameters| loss(problem, parameters), &problem.parameters, &mut slopes);
     slopes
 }
 
