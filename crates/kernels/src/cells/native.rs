@@ -182,6 +182,7 @@ called! {
     floor = Floor;
     ceil = Ceil;
     round = Round;
+    rem = Rem;
     powf = Powf;
     atan2 = Atan2;
     hypot = Hypot;
