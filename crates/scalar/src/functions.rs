@@ -87,7 +87,7 @@ pub(crate) fn powi<T: Real>(x: T, n: i32) -> T {
 
 /// The slope of `x % y` by y: minus the whole number of times that y goes into x.
 #[inline]
-pub(crate) fn rem_by_y(x: f64, y: f64, z: f64) -> f64 {
+pub(crate) fn rem_by_y<T: Real>(x: T, y: T, z: T) -> T {
     -((x - z) / y).round()
 }
 

@@ -66,6 +66,7 @@ mod external;
 mod field;
 #[cfg(feature = "num-traits")]
 mod float;
+mod folds;
 mod functions;
 mod gradient;
 mod listing;

@@ -4,7 +4,6 @@ use crate::Real;
 use crate::functions::{self, functions_of_one};
 use std::cmp::Ordering;
 use std::fmt;
-use std::iter::Sum;
 use std::ops::{Add, AddAssign, Div, DivAssign, Mul, MulAssign, Neg, Rem, RemAssign, Sub, SubAssign};
 use std::panic::Location;
 use wengert_engine::{Error, ErrorKind};
@@ -219,12 +218,6 @@ operators! {
     Mul mul, MulAssign mul_assign, *, |x, y, z| y, x;
     Div div, DivAssign div_assign, /, |x, y, z| y.recip(), -(z / y);
     Rem rem, RemAssign rem_assign, %, |x, y, z| 1.0, functions::rem_by_y(x, y, z);
-}
-
-impl Sum for Var {
-    fn sum<I: Iterator<Item = Var>>(iterator: I) -> Var {
-        iterator.fold(Var::from(0.0), |sum, x| sum + x)
-    }
 }
 
 macro_rules! variables {
