@@ -87,7 +87,7 @@ pub(crate) fn powi<T: Real>(x: T, n: i32) -> T {
 
 /// The slope of `x % y` by y: minus the whole number of times that y goes into x.
 #[inline]
-pub(crate) fn rem_by_y(x: f64, y: f64, z: f64) -> f64 {
+pub(crate) fn rem_by_y<T: Real>(x: T, y: T, z: T) -> T {
     -((x - z) / y).round()
 }
 
@@ -103,14 +103,4 @@ pub(crate) fn atan2<T: Real>(y: T, x: T) -> [T; 2] {
 #[inline]
 pub(crate) fn hypot<T: Real>(x: T, y: T, length: T) -> [T; 2] {
     [x, y].map(|x| x / divisor(length))
-}
-
-/// How much of the larger, or smaller, of two numbers is the first: half of it at a tie.
-#[inline]
-pub(crate) fn share(is_first: bool, is_second: bool) -> [f64; 2] {
-    match (is_first, is_second) {
-        (true, false) => [1.0, 0.0],
-        (false, true) => [0.0, 1.0],
-        _ => [0.5, 0.5],
-    }
 }

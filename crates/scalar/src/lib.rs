@@ -21,7 +21,7 @@
 //!
 //! # Code written by others
 //!
-//! With the feature `num-traits`, both are numbers of code that is generic over its `Float`.
+//! With the feature `num-traits`, both, and the [`Symbol`]s of a [`Replay`], are numbers of code that is generic over its `Float`.
 //!
 //! ```
 //! # #[cfg(feature = "num-traits")] {
@@ -57,6 +57,22 @@
 //! assert!((by_angle - (cos - 3.0 * sin)).abs() < 1e-14 && (by_force - value / 11.0).abs() < 1e-14);
 //! # }
 //! ```
+//!
+//! Recorded, a solve decides on its pivots: each is a guard, and where one is another the solve is recorded once more.
+//!
+//! ```
+//! # #[cfg(feature = "nalgebra")] {
+//! use nalgebra::{Matrix2, Vector2};
+//! use wengert_scalar::{Replay, Symbol};
+//!
+//! let solve = |x: &[Symbol]| Matrix2::from_row_slice(&x[..4]).lu().solve(&Vector2::new(x[4], x[5])).unwrap().x;
+//! let mut f = Replay::record(solve, &[4.0, 1.0, 1.0, 3.0, 11.0, 0.0]);
+//! assert!((f.value(&[4.0, 1.0, 2.0, 3.0, 10.0, 0.0]) - 3.0).abs() < 1e-14);
+//! assert_eq!(f.recordings(), 1);
+//! assert!((f.value(&[1.0, 4.0, 3.0, 2.0, 0.0, 10.0]) - 4.0).abs() < 1e-14);
+//! assert_eq!(f.recordings(), 2);
+//! # }
+//! ```
 
 mod block;
 mod check;
@@ -66,15 +82,22 @@ mod external;
 mod field;
 #[cfg(feature = "num-traits")]
 mod float;
+mod folds;
+#[cfg(feature = "num-traits")]
+mod forward;
 mod functions;
 mod gradient;
 mod listing;
+#[cfg(feature = "num-traits")]
+mod number;
 mod over;
 mod real;
 mod replay;
 mod solve;
 mod tape;
 mod tensors;
+#[cfg(feature = "nalgebra")]
+mod tolerance;
 mod var;
 
 pub use block::{preaccumulate, preaccumulated};

@@ -137,6 +137,21 @@ macro_rules! trait_with {
                 Self::lit(self.to_f64().round_ties_even())
             }
 
+            /// How much of the larger of two numbers is this one: all of it, nothing, or half of it at a tie. It has no slope.
+            ///
+            /// ```
+            /// use wengert_scalar::Real;
+            /// assert_eq!((2.0.share(1.0), 1.0.share(2.0), 2.0.share(2.0)), (1.0, 0.0, 0.5));
+            /// ```
+            fn share(self, other: Self) -> Self {
+                let share = match (self > other, other > self) {
+                    (true, false) => 1.0,
+                    (false, true) => 0.0,
+                    _ => 0.5,
+                };
+                Self::lit(share)
+            }
+
             /// Whether it is 0 whatever becomes of the inputs: the value is, and every derivative that it carries. Numbers that
             /// cannot tell say no.
             ///

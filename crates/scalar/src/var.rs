@@ -4,7 +4,6 @@ use crate::Real;
 use crate::functions::{self, functions_of_one};
 use std::cmp::Ordering;
 use std::fmt;
-use std::iter::Sum;
 use std::ops::{Add, AddAssign, Div, DivAssign, Mul, MulAssign, Neg, Rem, RemAssign, Sub, SubAssign};
 use std::panic::Location;
 use wengert_engine::{Error, ErrorKind};
@@ -221,12 +220,6 @@ operators! {
     Rem rem, RemAssign rem_assign, %, |x, y, z| 1.0, functions::rem_by_y(x, y, z);
 }
 
-impl Sum for Var {
-    fn sum<I: Iterator<Item = Var>>(iterator: I) -> Var {
-        iterator.fold(Var::from(0.0), |sum, x| sum + x)
-    }
-}
-
 macro_rules! variables {
     ($($name:ident, $doc:literal, |$v:ident| $value:expr, |$x:ident, $y:ident| $slope:expr;)*) => {
         impl Real for Var {
@@ -289,15 +282,15 @@ macro_rules! variables {
             #[inline]
             #[track_caller]
             fn max(self, other: Var) -> Var {
-                let shares = functions::share(self > other, other > self);
-                self.through_both(other, Real::max(self.value, other.value), shares)
+                let (x, y) = (self.value, other.value);
+                self.through_both(other, Real::max(x, y), [x.share(y), y.share(x)])
             }
 
             #[inline]
             #[track_caller]
             fn min(self, other: Var) -> Var {
-                let shares = functions::share(self < other, other < self);
-                self.through_both(other, Real::min(self.value, other.value), shares)
+                let (x, y) = (self.value, other.value);
+                self.through_both(other, Real::min(x, y), [y.share(x), x.share(y)])
             }
 
             #[inline]

@@ -1,45 +1,16 @@
 //! Matrices, decompositions and rotations of `nalgebra`, differentiated. Functions here ask for nothing but its own traits.
 
 use approx::{abs_diff_eq, relative_eq, ulps_eq};
+use matrices::{close, implicit_slopes, lu, numbers, weighted};
 use nalgebra::linalg::givens::GivensRotation;
 use nalgebra::{
     ComplexField, DMatrix, DVector, Isometry3, Matrix2, Matrix3, Matrix4, Matrix6, Point3, RealField, Rotation3,
     SMatrix, SVector, Similarity3, SymmetricEigen, Translation3, Unit, UnitComplex, UnitQuaternion, Vector2, Vector3,
     Vector6,
 };
-use wengert_scalar::{Dual, Var, gradient, gradient_of, recording};
+use wengert_scalar::{Dual, Replay, Symbol, Var, gradient, gradient_of, recording};
 
-fn close(a: f64, b: f64, tolerance: f64) -> bool {
-    (a - b).abs() <= tolerance * b.abs().max(1.0)
-}
-
-/// Numbers without a pattern, between -1 and 1.
-fn numbers<const N: usize>(seed: u64) -> [f64; N] {
-    let mut state = seed;
-    std::array::from_fn(|_| {
-        state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
-        (state >> 33) as f64 / f64::from(1u32 << 30) - 1.0
-    })
-}
-
-/// A function of the solution, and its gradient by it.
-fn weighted<T: RealField + Copy, const N: usize>(x: &SVector<T, N>) -> T {
-    let weight = |i: usize| nalgebra::convert::<f64, T>(1.0 + i as f64);
-    x.iter().enumerate().fold(T::zero(), |sum, (i, x)| sum + weight(i) * x.sin())
-}
-
-fn weighted_slopes<const N: usize>(x: &SVector<f64, N>) -> SVector<f64, N> {
-    SVector::from_fn(|i, _| (1.0 + i as f64) * x[i].cos())
-}
-
-/// Gradients of `weighted(A^-1 b)` by A, column by column, and b, by the implicit rule.
-fn implicit_slopes<const N: usize>(a: &SMatrix<f64, N, N>, b: &SVector<f64, N>) -> Vec<f64> {
-    let inverse = a.try_inverse().unwrap();
-    let x = inverse * b;
-    let by_b = inverse.transpose() * weighted_slopes(&x);
-    let by_a = -by_b * x.transpose();
-    by_a.iter().chain(by_b.iter()).copied().collect()
-}
+mod matrices;
 
 type Solver<T, const N: usize> = fn(SMatrix<T, N, N>, SVector<T, N>) -> SVector<T, N>;
 
@@ -55,13 +26,6 @@ fn check_solver<const N: usize>(solve: Solver<Var, N>, a: &SMatrix<f64, N, N>, b
     for (i, (slope, right)) in slopes.iter().zip(implicit_slopes(a, b)).enumerate() {
         assert!(close(*slope, right, 1e-10), "input {i}: {slope}, not {right}");
     }
-}
-
-fn lu<T: RealField, const N: usize>(a: SMatrix<T, N, N>, b: SVector<T, N>) -> SVector<T, N>
-where
-    nalgebra::Const<N>: nalgebra::DimMin<nalgebra::Const<N>, Output = nalgebra::Const<N>>,
-{
-    a.lu().solve(&b).unwrap()
 }
 
 fn full_pivots(a: Matrix6<Var>, b: Vector6<Var>) -> Vector6<Var> {
@@ -203,11 +167,12 @@ struct Function {
     var: fn(&[Var]) -> Var,
     dual: fn(&[Dual<f64, 1>]) -> Dual<f64, 1>,
     mixed: fn(&[Dual<Var, 1>]) -> Dual<Var, 1>,
+    symbol: fn(&[Symbol]) -> Symbol,
 }
 
 macro_rules! functions {
     ($($name:ident)+) => {
-        [$(Function { name: stringify!($name), plain: $name, var: $name, dual: $name, mixed: $name }),+]
+        [$(Function { name: stringify!($name), plain: $name, var: $name, dual: $name, mixed: $name, symbol: $name }),+]
     };
 }
 
@@ -325,7 +290,8 @@ fn rotations_and_decompositions_agree_in_all_modes_and_with_differences() {
         vectors complex_eigenvalues cardinals
         of_one_number
     ];
-    for Function { name, plain, var, dual, mixed } in functions {
+    for Function { name, plain, var, dual, mixed, symbol } in functions {
+        let mut replay = Replay::record(symbol, &numbers::<12>(20));
         for seed in [20, 21] {
             let x = numbers::<12>(seed);
             let mut slopes = [0.0; 12];
@@ -337,7 +303,14 @@ fn rotations_and_decompositions_agree_in_all_modes_and_with_differences() {
                 mixed(&x.iter().enumerate().map(seeded).collect::<Vec<_>>()).tangents()[0]
             };
             gradient(along, &x, &mut rows);
+            let (mut replayed, mut product, mut unit) = ([0.0; 12], [0.0; 12], [0.0; 12]);
+            unit[4] = 1.0;
+            let again = replay.value_and_grad(&x, &mut replayed);
+            replay.hvp(&x, &unit, &mut product);
+            assert!(close(again, value, 1e-13), "{name}: {again}, not {value}");
             for i in 0..12 {
+                assert!(close(replayed[i], slopes[i], 1e-10), "{name} by {i}: {}, not {}", replayed[i], slopes[i]);
+                assert!(close(product[i], rows[i], 1e-9), "{name} by {i} and 4: {}, not {}", product[i], rows[i]);
                 let moved = |step: f64| {
                     let mut x = x;
                     x[i] += step;
@@ -460,7 +433,9 @@ fn constants_and_signs_are_those_of_floats() {
         all.map(|x| nalgebra::try_convert(x).unwrap()).into_iter().chain(signs).chain(rest).collect()
     }
     assert_eq!(constants::<Var>(), constants::<f64>());
+    assert_eq!(constants::<Symbol>(), constants::<f64>());
     assert_eq!(constants::<Dual<Var, 2>>(), constants::<f64>());
+    assert_eq!(constants::<Dual<Symbol, 1>>(), constants::<f64>());
     assert_eq!(constants::<Dual<f32, 1>>(), constants::<f32>());
 }
 
@@ -476,5 +451,6 @@ fn early_returns_have_the_slope_of_their_branch() {
     };
     assert_eq!(gradient_of(leaning, [0.0]), (0.0, [0.0]));
     assert!(close(gradient_of(leaning, [1e-9]).1[0].abs(), 1.0, 1e-6));
-    assert!(gradient_of(|[x, y]| Vector2::new(x, y).norm(), [0.0, 0.0]).1[0].is_nan());
+    // A slope of 0 stops the infinite one of the root.
+    assert_eq!(gradient_of(|[x, y]| Vector2::new(x, y).norm(), [0.0, 0.0]), (0.0, [0.0, 0.0]));
 }

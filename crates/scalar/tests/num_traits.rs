@@ -3,7 +3,7 @@
 use num_traits::{Bounded, Float, FloatConst, FromPrimitive, Num, NumAssign, One, Signed, ToPrimitive, Zero};
 use std::fmt::Debug;
 use std::num::FpCategory;
-use wengert_scalar::{Dual, Var, gradient, gradient_of, recording};
+use wengert_scalar::{Dual, Replay, Symbol, Var, gradient, gradient_of, recording};
 
 /// A function of one number for every kind of number, and points where it is smooth.
 type Case = (
@@ -12,6 +12,8 @@ type Case = (
     fn(Var) -> Var,
     fn(Dual<f64, 1>) -> Dual<f64, 1>,
     fn(Dual<Var, 1>) -> Dual<Var, 1>,
+    fn(Symbol) -> Symbol,
+    fn(Dual<Symbol, 1>) -> Dual<Symbol, 1>,
     &'static [f64],
 );
 
@@ -21,7 +23,7 @@ macro_rules! cases {
             fn f<T: Float + Signed>($x: T) -> T {
                 $y
             }
-            (stringify!($y), f, f, f, f, &[$($point),+])
+            (stringify!($y), f, f, f, f, f, f, &[$($point),+])
         }),+]
     };
 }
@@ -93,7 +95,10 @@ fn every_function_has_the_slopes_of_differences() {
         |x| x.floor() + x.ceil() * x.round() - x.trunc() / Float::signum(x), at [-2.3, 0.4, 1.7];
         |x| x.sin().cos().tanh().exp() / (x * x + c(2.0)), at [-2.3, 0.4];
     ];
-    for (name, plain, var, dual, mixed, points) in cases {
+    for (name, plain, var, dual, mixed, symbol, dual_symbol, points) in cases {
+        let mut replay = Replay::record(|x: &[Symbol]| symbol(x[0]), &points[..1]);
+        let slope = |x: &[Symbol]| dual_symbol(Dual::new(x[0], [Symbol::from(1.0)])).tangents()[0];
+        let mut replayed_slope = Replay::record(slope, &points[..1]);
         for &x in points {
             let difference = slope_of(plain, x);
             let (value, [slope]) = gradient_of(|[x]| var(x), [x]);
@@ -108,6 +113,14 @@ fn every_function_has_the_slopes_of_differences() {
             let difference = slope_of(|x| dual(Dual::variable(x, 0)).tangents()[0], x);
             assert!(close(first, slope, 1e-14), "{name} at {x}: {first}, not {slope}");
             assert!(close(second, difference, 1e-7), "{name} at {x}: {second}, not {difference}");
+            // The same of recordings, on whatever path the point takes.
+            let (mut replayed, mut product) = ([0.0], [0.0]);
+            assert!(close(replay.value_and_grad(&[x], &mut replayed), value, 1e-14), "{name} at {x}");
+            replay.hvp(&[x], &[1.0], &mut product);
+            assert!(close(replayed[0], slope, 1e-13), "{name} at {x}: {replayed:?}, not {slope}");
+            assert!(close(product[0], second, 1e-12), "{name} at {x}: {product:?}, not {second}");
+            assert!(close(replayed_slope.value_and_grad(&[x], &mut product), slope, 1e-13), "{name} at {x}");
+            assert!(close(product[0], second, 1e-12), "{name} at {x}: {product:?}, not {second}");
         }
     }
 }
@@ -158,7 +171,13 @@ fn questions_are_answered_by_the_value() {
     let bits = |answers: [Option<f64>; 5]| answers.map(|x| x.map(f64::to_bits));
     for x in [0.0, -0.0, 0.5, 1.5, 2.5, -2.5, -0.2, 300.7, -1e30, 1e-310, f64::MAX, f64::INFINITY, f64::NAN] {
         let (is, category, decoded, rounded, cast) = answers::<f64>(x);
-        for other in [answers::<Var>(x), answers::<Dual<f64, 2>>(x), answers::<Dual<Var, 1>>(x)] {
+        for other in [
+            answers::<Var>(x),
+            answers::<Symbol>(x),
+            answers::<Dual<f64, 2>>(x),
+            answers::<Dual<Var, 1>>(x),
+            answers::<Dual<Symbol, 1>>(x),
+        ] {
             assert_eq!(
                 (is, category, decoded, bits(rounded), &cast),
                 (other.0, other.1, other.2, bits(other.3), &other.4)
@@ -219,7 +238,9 @@ fn constants<T: Float + FloatConst + Bounded + FromPrimitive + Signed + ToPrimit
 fn constants_are_those_of_the_float_inside() {
     let (double, single) = (constants::<f64>(), constants::<f32>());
     assert_eq!(constants::<Var>(), double);
+    assert_eq!(constants::<Symbol>(), double);
     assert_eq!(constants::<Dual<f64, 3>>(), double);
+    assert_eq!(constants::<Dual<Symbol, 1>>(), double);
     assert_eq!(constants::<Dual<Var, 1>>(), double);
     assert_eq!(constants::<Dual<f32, 1>>(), single);
     assert!(single != double && Var::epsilon().value() == f64::EPSILON);

@@ -278,3 +278,14 @@ fn a_path_that_returns_other_numbers_is_an_error() {
     replay.values(&[3.0], &mut values);
     assert_eq!((values, replay.recordings()), ([3.0; 2], 1));
 }
+
+#[test]
+fn the_larger_of_two_numbers_with_tangents_is_no_decision() {
+    let slope = |x: &[Symbol]| {
+        let x = Dual::<Symbol, 1>::new(x[0], [Symbol::lit(1.0)]);
+        Real::max(x * x, Dual::lit(1.0)).tangents()[0] + Real::min(x, Dual::lit(-1.0)).tangents()[0]
+    };
+    let mut f = Replay::record(slope, &[0.5]);
+    assert_eq!([0.5, 2.0, -3.0, 1.0].map(|x| f.value(&[x])), [0.0, 4.0, -5.0, 1.0]);
+    assert_eq!(f.recordings(), 1);
+}

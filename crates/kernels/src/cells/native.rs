@@ -179,6 +179,7 @@ called! {
     floor = Floor;
     ceil = Ceil;
     round = Round;
+    rem = Rem;
     powf = Powf;
     atan2 = Atan2;
     hypot = Hypot;

@@ -84,6 +84,8 @@ pub enum Op {
     Mul,
     /// a / b.
     Div,
+    /// What is left of a when b is taken from it as often as it goes, with the sign of a.
+    Rem,
     /// a b, and 0 where a is 0, whatever b is, or b is 0 and a is infinite.
     Times,
     /// a^b.
@@ -146,9 +148,9 @@ impl Op {
     /// assert_eq!((Op::Sin.operands(), Op::Add.operands()), (1, 2));
     /// ```
     pub fn operands(self) -> usize {
-        use Op::{Add, Atan2, Div, Hypot, Inside, Max, Min, Mul, Powf, Share, Sub, Times};
+        use Op::{Add, Atan2, Div, Hypot, Inside, Max, Min, Mul, Powf, Rem, Share, Sub, Times};
         match self {
-            Add | Sub | Mul | Div | Times | Powf | Atan2 | Hypot | Max | Min | Share | Inside => 2,
+            Add | Sub | Mul | Div | Rem | Times | Powf | Atan2 | Hypot | Max | Min | Share | Inside => 2,
             _ => 1,
         }
     }
@@ -211,6 +213,7 @@ impl Op {
             Op::Floor => a.floor(),
             Op::Ceil => a.ceil(),
             Op::Round => a.round_ties_even(),
+            Op::Rem => a % b,
             Op::Powf => math::powf(a, b),
             Op::Atan2 => math::atan2(a, b),
             Op::Hypot => math::hypot(a, b),
@@ -265,6 +268,7 @@ impl Op {
             Op::Sub => loop2(a, b, to, |a, b| a - b),
             Op::Mul => loop2(a, b, to, |a, b| a * b),
             Op::Div => loop2(a, b, to, |a, b| a / b),
+            Op::Rem => loop2(a, b, to, |a, b| a % b),
             Op::Times => loop2(a, b, to, times),
             Op::Powf => math::powf_slice(a, b, to),
             Op::Atan2 => math::atan2_slice(a, b, to),

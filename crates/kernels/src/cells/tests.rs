@@ -1,6 +1,6 @@
 use super::*;
 
-const OPS: [Op; 46] = [
+const OPS: [Op; 47] = [
     Op::Copy,
     Op::Neg,
     Op::Recip,
@@ -41,6 +41,7 @@ const OPS: [Op; 46] = [
     Op::Sub,
     Op::Mul,
     Op::Div,
+    Op::Rem,
     Op::Times,
     Op::Powf,
     Op::Max,

@@ -1,5 +1,6 @@
 //! Functions that are recorded once and done again: guarded, rolled, differentiated as programs.
 
+mod arithmetic;
 mod derive;
 mod over;
 mod path;
@@ -59,7 +60,7 @@ impl<const N: usize> Returned for [Symbol; N] {
 /// calls run the recorded program. Plain numbers that the function captured are constants of its recordings.
 ///
 /// Loops are found again in what was recorded: they keep the program short, and run over many trips at a time where no trip waits for
-/// another. Sums of such loops are added up in another order than the function's.
+/// another. Sums of such loops are added up in another order than the function's, unless something is decided on them.
 ///
 /// ```
 /// use wengert_scalar::{Real, Replay, Symbol};

@@ -3,7 +3,7 @@
 use super::roll::{Block, roll};
 use super::trace::{Entry, Operand, Reads, Trace, What};
 use rustc_hash::FxHashMap;
-use wengert_kernels::cells::{Address, Code, Instruction, Item, Kind, Op, Order, Relation};
+use wengert_kernels::cells::{Address, Code, Instruction, Item, Kind, Op, Order};
 
 /// A program under construction. Inputs are the first cells.
 #[derive(Clone, Debug, Default)]
@@ -57,7 +57,8 @@ impl Program {
     pub fn of(trace: &Trace, outputs: &[Operand]) -> Program {
         let mut program = Program { inputs: trace.inputs, cells: trace.inputs, ..Program::default() };
         let constants = trace.constants.iter().map(|value| program.constant(*value)).collect();
-        let mut lowering = Lowering { trace, uses: uses(trace, outputs), places: Vec::new(), constants, program };
+        let (uses, decides) = (uses(trace, outputs), decides(trace));
+        let mut lowering = Lowering { trace, uses, decides, places: Vec::new(), constants, program };
         for block in roll(trace) {
             match block {
                 Block::Straight(from, to) => lowering.straight(from, to),
@@ -91,6 +92,21 @@ fn uses(trace: &Trace, outputs: &[Operand]) -> Vec<u32> {
     uses
 }
 
+/// Which entries a guard depends on: they have the bits that the function had, so that it decides as the function does.
+fn decides(trace: &Trace) -> Vec<bool> {
+    let mut decides = vec![false; trace.entries.len()];
+    for (number, Entry { what, a, b }) in trace.entries.iter().enumerate().rev() {
+        if matches!(what, What::Guard(..)) || decides[number] {
+            for operand in [a, b] {
+                if let Reads::Entry(entry) = operand.reads() {
+                    decides[entry as usize] = true;
+                }
+            }
+        }
+    }
+    decides
+}
+
 /// Where the results of some entries are.
 enum Place {
     /// Entries from `start` on lie next to each other.
@@ -119,6 +135,7 @@ impl Place {
 struct Lowering<'t> {
     trace: &'t Trace,
     uses: Vec<u32>,
+    decides: Vec<bool>,
     /// In the order of entries.
     places: Vec<Place>,
     constants: Vec<u32>,
@@ -273,14 +290,10 @@ impl Lowering<'_> {
     }
 
     /// For every entry of the body the head of the chain of additions that it is part of: a sum over the trips, of which nobody
-    /// sees more than the end.
+    /// sees more than the end, and on which nothing is decided.
     fn sums(&self, start: usize, period: usize, trips: usize, sources: &[[Source; 2]]) -> Vec<Option<usize>> {
         let mut chains = vec![None; period];
         let body = &self.trace.entries[start..start + period];
-        let is_exact = |entry: &Entry| matches!(entry.what, What::Guard(Relation::Same, _));
-        if self.trace.entries.iter().any(is_exact) {
-            return chains;
-        }
         let adds = |number: usize| matches!(body[number].what, What::Compute(Op::Add | Op::Sub));
         let goes_on = |number: usize, from: usize, before: usize| match sources[number] {
             [Source::Inside { entry, trips_before }, _] => adds(number) && (entry, trips_before) == (from, before),
@@ -299,7 +312,8 @@ impl Lowering<'_> {
             let ends = chain.last() == Some(&tail) && adds(head);
             let is_read_once = |&number: &usize| {
                 let all = if number == tail { trips - 1 } else { trips };
-                (0..all).all(|trip| self.uses[start + trip * period + number] == 1)
+                let decides = (0..trips).any(|trip| self.decides[start + trip * period + number]);
+                !decides && (0..all).all(|trip| self.uses[start + trip * period + number] == 1)
             };
             if ends && chain.iter().all(is_read_once) {
                 chain.into_iter().for_each(|number| chains[number] = Some(head));

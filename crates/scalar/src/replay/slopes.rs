@@ -1,7 +1,8 @@
 //! The slopes of operations, as little programs of their operands and result.
 
+use super::arithmetic::op_of;
 use super::program::Program;
-use super::symbol::{Symbol, Traced, op_of, traced};
+use super::symbol::{Symbol, Traced, traced};
 use super::trace::{Entry, Operand, Reads, What};
 use crate::Real;
 use crate::functions::{self, functions_of_one};
@@ -26,7 +27,7 @@ macro_rules! of_one {
         /// The slope of a function of one number.
         fn slope_of_one(op: Op, x: Symbol, _: Symbol, y: Symbol) -> Symbol {
             match op {
-                $(op if op == op_of!($name) => functions::$name(x, y),)*
+                $(op if op == op_of::$name() => functions::$name(x, y),)*
                 Op::Powi(n) => functions::powi(x, n),
                 Op::Polygamma(n) => x.polygamma(n + 1),
                 _ => unreachable!("{op:?} is no function of one number"),
@@ -46,6 +47,7 @@ pub(super) fn slopes(op: Op) -> [Slope; 2] {
         Op::Sub => [One, MinusOne],
         Op::Mul | Op::Times => [Operand(1), Operand(0)],
         Op::Div => [Formula(|_, _, b, _| b.recip()), Formula(|_, _, b, y| -(y / b))],
+        Op::Rem => [One, Formula(|_, a, b, y| functions::rem_by_y(a, b, y))],
         Op::Powf => {
             [Formula(|_, a, b, y| functions::powf(a, b, y)[0]), Formula(|_, a, b, y| functions::powf(a, b, y)[1])]
         }

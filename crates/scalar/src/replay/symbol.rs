@@ -1,33 +1,32 @@
 //! Numbers whose operations are written down, to be done again with other numbers.
 
 use super::trace::{Operand, Reads, Trace, What};
-use crate::Real;
-use crate::functions::functions_of_one;
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::cmp::Ordering;
 use std::fmt;
-use std::iter::Sum;
-use std::ops::{Add, AddAssign, Div, DivAssign, Mul, MulAssign, Neg, Sub, SubAssign};
 use std::panic::Location;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use wengert_engine::{Error, ErrorKind};
 use wengert_kernels::cells::{Op, Relation};
 
 /// A number of a function that is recorded as a [`Replay`](crate::Replay): its value now, and how it was computed.
 ///
-/// Whatever looks at the value - a comparison, [`to_f64`](Real::to_f64) - is a guard of the recording: where it would come out
+/// Whatever looks at the value - a comparison, [`to_f64`](crate::Real::to_f64) - is a guard of the recording: where it would come out
 /// otherwise, the recording does not apply.
 #[derive(Clone, Copy)]
 pub struct Symbol {
-    value: f64,
+    pub(super) value: f64,
     /// Nothing for constants.
-    operand: Option<Operand>,
-    recording: u32,
+    pub(super) operand: Option<Operand>,
+    recording: u64,
 }
 
 thread_local! {
-    static TRACES: RefCell<Vec<(u32, Trace)>> = const { RefCell::new(Vec::new()) };
-    static RECORDINGS: Cell<u32> = const { Cell::new(0) };
+    static TRACES: RefCell<Vec<(u64, Trace)>> = const { RefCell::new(Vec::new()) };
 }
+
+/// Recordings so far, of all threads: a symbol that is sent to another one belongs to no recording there.
+static RECORDINGS: AtomicU64 = AtomicU64::new(0);
 
 /// What `f` does with inputs of these values, and the operands that it returns.
 pub(crate) fn traced<R>(x: &[f64], f: impl FnOnce(&[Symbol]) -> R, returned: impl FnOnce(R) -> Vec<Symbol>) -> Traced {
@@ -38,8 +37,7 @@ pub(crate) fn traced<R>(x: &[f64], f: impl FnOnce(&[Symbol]) -> R, returned: imp
             TRACES.with_borrow_mut(Vec::pop);
         }
     }
-    let recording = RECORDINGS.get() + 1;
-    RECORDINGS.set(recording);
+    let recording = RECORDINGS.fetch_add(1, Relaxed) + 1;
     TRACES.with_borrow_mut(|traces| traces.push((recording, Trace::new(x.len() as u32))));
     let ending = Ending;
     let input = |(number, &value): (usize, &f64)| Symbol {
@@ -78,11 +76,11 @@ fn misused() -> ! {
 }
 
 impl Symbol {
-    fn constant(value: f64) -> Symbol {
+    pub(super) fn constant(value: f64) -> Symbol {
         Symbol { value, operand: None, recording: 0 }
     }
 
-    /// Its value now. Unlike [`to_f64`](Real::to_f64) this is no guard: for printing, not for deciding.
+    /// Its value now. Unlike [`to_f64`](crate::Real::to_f64) this is no guard: for printing, not for deciding.
     pub fn peek(self) -> f64 {
         self.value
     }
@@ -90,23 +88,35 @@ impl Symbol {
     /// How it is read in the recording that is running.
     #[track_caller]
     fn operand(self) -> Operand {
-        with_trace(self, |trace| self.operand.unwrap_or_else(|| trace.constant(self.value)))
+        with_trace(self.own_recording(), |trace| self.read_in(trace))
+    }
+
+    fn read_in(self, trace: &mut Trace) -> Operand {
+        self.operand.unwrap_or_else(|| trace.constant(self.value))
+    }
+
+    /// Nothing for constants, which are of every recording.
+    fn own_recording(self) -> Option<u64> {
+        self.operand.map(|_| self.recording)
+    }
+
+    /// The recording that both are of; nothing if both are constants.
+    #[inline]
+    #[track_caller]
+    fn recording_of(a: Symbol, b: Symbol) -> Option<u64> {
+        match (a.own_recording(), b.own_recording()) {
+            (Some(a), Some(b)) if a != b => misused(),
+            (a, b) => a.or(b),
+        }
     }
 
     #[inline]
     #[track_caller]
     pub(super) fn computed(op: Op, a: Symbol, b: Symbol) -> Symbol {
         let value = op.apply(a.value, b.value);
-        if a.operand.is_none() && b.operand.is_none() {
-            return Symbol::constant(value);
-        }
-        let recording = if a.operand.is_some() { a.recording } else { b.recording };
-        if a.operand.is_some() && b.operand.is_some() && a.recording != b.recording {
-            misused();
-        }
-        let operand = with_trace(Symbol { recording, ..a }, |trace| {
-            let a = a.operand.unwrap_or_else(|| trace.constant(a.value));
-            let b = b.operand.unwrap_or_else(|| trace.constant(b.value));
+        let Some(recording) = Symbol::recording_of(a, b) else { return Symbol::constant(value) };
+        let operand = with_trace(Some(recording), |trace| {
+            let (a, b) = (a.read_in(trace), b.read_in(trace));
             trace.push(What::Compute(op), a, b)
         });
         Symbol { value, operand: Some(operand), recording }
@@ -114,13 +124,8 @@ impl Symbol {
 
     #[inline]
     #[track_caller]
-    fn of_one(self, op: Op) -> Symbol {
+    pub(super) fn of_one(self, op: Op) -> Symbol {
         Symbol::computed(op, self, self)
-    }
-
-    /// 1 if it is larger, 0 if the other is, 1/2 else.
-    pub(super) fn share(self, other: Symbol) -> Symbol {
-        Symbol::computed(Op::Share, self, other)
     }
 
     /// Whether a relation holds now, which is a guard.
@@ -128,18 +133,16 @@ impl Symbol {
     #[track_caller]
     pub(super) fn decided(relation: Relation, a: Symbol, b: Symbol) -> bool {
         let held = relation.holds(a.value, b.value);
-        if a.operand.is_some() || b.operand.is_some() {
-            let recording = if a.operand.is_some() { a.recording } else { b.recording };
-            with_trace(Symbol { recording, ..a }, |trace| {
-                let a = a.operand.unwrap_or_else(|| trace.constant(a.value));
-                let b = b.operand.unwrap_or_else(|| trace.constant(b.value));
+        if let Some(recording) = Symbol::recording_of(a, b) {
+            with_trace(Some(recording), |trace| {
+                let (a, b) = (a.read_in(trace), b.read_in(trace));
                 trace.push(What::Guard(relation, held), a, b);
             });
         }
         held
     }
 
-    /// The whole number below, for use as an index: guarded by `index <= self < index + 1`, where [`to_f64`](Real::to_f64) would
+    /// The whole number below, for use as an index: guarded by `index <= self < index + 1`, where [`to_f64`](crate::Real::to_f64) would
     /// guard every bit. Panics if it is negative or no number.
     ///
     /// ```
@@ -158,12 +161,12 @@ impl Symbol {
     }
 }
 
-/// Does something with the trace that is running, which must be that of `of` unless that is a constant.
+/// Does something with the trace that is running, which must be that of `recording` if there is one.
 #[inline]
 #[track_caller]
-fn with_trace<R>(of: Symbol, f: impl FnOnce(&mut Trace) -> R) -> R {
+fn with_trace<R>(recording: Option<u64>, f: impl FnOnce(&mut Trace) -> R) -> R {
     let result = TRACES.with_borrow_mut(|traces| match traces.last_mut() {
-        Some((recording, trace)) if of.operand.is_none() || *recording == of.recording => Some(f(trace)),
+        Some((running, trace)) if recording.is_none_or(|recording| recording == *running) => Some(f(trace)),
         _ => None,
     });
     match result {
@@ -179,7 +182,7 @@ impl From<f64> for Symbol {
     }
 }
 
-/// The value, as a float prints.
+/// The value, as a float prints. Like [`peek`](Symbol::peek) this is no guard.
 impl fmt::Display for Symbol {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.value.fmt(f)
@@ -237,261 +240,3 @@ impl PartialOrd for Symbol {
         Symbol::decided(Relation::AtMost, *other, *self)
     }
 }
-
-impl Neg for Symbol {
-    type Output = Symbol;
-    #[track_caller]
-    fn neg(self) -> Symbol {
-        self.of_one(Op::Neg)
-    }
-}
-
-macro_rules! operators {
-    ($($Trait:ident $method:ident, $Assign:ident $assign:ident;)*) => {
-        $(
-            impl $Trait for Symbol {
-                type Output = Symbol;
-                #[inline]
-                #[track_caller]
-                fn $method(self, other: Symbol) -> Symbol {
-                    Symbol::computed(Op::$Trait, self, other)
-                }
-            }
-
-            impl $Trait<f64> for Symbol {
-                type Output = Symbol;
-                #[inline]
-                #[track_caller]
-                fn $method(self, other: f64) -> Symbol {
-                    Symbol::computed(Op::$Trait, self, Symbol::constant(other))
-                }
-            }
-
-            impl $Trait<Symbol> for f64 {
-                type Output = Symbol;
-                #[inline]
-                #[track_caller]
-                fn $method(self, other: Symbol) -> Symbol {
-                    Symbol::computed(Op::$Trait, Symbol::constant(self), other)
-                }
-            }
-
-            impl $Assign for Symbol {
-                #[track_caller]
-                fn $assign(&mut self, other: Symbol) {
-                    *self = Symbol::computed(Op::$Trait, *self, other);
-                }
-            }
-
-            impl $Assign<f64> for Symbol {
-                #[track_caller]
-                fn $assign(&mut self, other: f64) {
-                    *self = Symbol::computed(Op::$Trait, *self, Symbol::constant(other));
-                }
-            }
-        )*
-    };
-}
-operators! {
-    Add add, AddAssign add_assign;
-    Sub sub, SubAssign sub_assign;
-    Mul mul, MulAssign mul_assign;
-    Div div, DivAssign div_assign;
-}
-
-impl Sum for Symbol {
-    #[track_caller]
-    fn sum<I: Iterator<Item = Symbol>>(iterator: I) -> Symbol {
-        iterator.fold(Symbol::constant(0.0), |sum, x| sum + x)
-    }
-}
-
-/// The operation of a function by its name.
-macro_rules! op_of {
-    (recip) => {
-        Op::Recip
-    };
-    (sqrt) => {
-        Op::Sqrt
-    };
-    (cbrt) => {
-        Op::Cbrt
-    };
-    (exp) => {
-        Op::Exp
-    };
-    (exp2) => {
-        Op::Exp2
-    };
-    (exp_m1) => {
-        Op::ExpM1
-    };
-    (ln) => {
-        Op::Ln
-    };
-    (log2) => {
-        Op::Log2
-    };
-    (log10) => {
-        Op::Log10
-    };
-    (ln_1p) => {
-        Op::Ln1p
-    };
-    (sin) => {
-        Op::Sin
-    };
-    (cos) => {
-        Op::Cos
-    };
-    (tan) => {
-        Op::Tan
-    };
-    (asin) => {
-        Op::Asin
-    };
-    (acos) => {
-        Op::Acos
-    };
-    (atan) => {
-        Op::Atan
-    };
-    (sinh) => {
-        Op::Sinh
-    };
-    (cosh) => {
-        Op::Cosh
-    };
-    (tanh) => {
-        Op::Tanh
-    };
-    (asinh) => {
-        Op::Asinh
-    };
-    (acosh) => {
-        Op::Acosh
-    };
-    (atanh) => {
-        Op::Atanh
-    };
-    (erf) => {
-        Op::Erf
-    };
-    (erfc) => {
-        Op::Erfc
-    };
-    (ln_gamma) => {
-        Op::LnGamma
-    };
-    (sigmoid) => {
-        Op::Sigmoid
-    };
-    (abs) => {
-        Op::Abs
-    };
-}
-pub(super) use op_of;
-
-macro_rules! symbols {
-    ($($name:ident, $doc:literal, |$v:ident| $value:expr, |$x:ident, $y:ident| $slope:expr;)*) => {
-        impl Real for Symbol {
-            const ORDER: usize = 2;
-
-            fn lit(x: f64) -> Symbol {
-                Symbol::constant(x)
-            }
-
-            /// The value, which is a guard of every bit.
-            #[track_caller]
-            fn to_f64(self) -> f64 {
-                Symbol::decided(Relation::Same, self, Symbol::constant(self.value));
-                self.value
-            }
-
-            fn plain(self) -> Option<f64> {
-                self.is_constant().then_some(self.value)
-            }
-
-            fn is_constant(self) -> bool {
-                self.operand.is_none()
-            }
-
-            $(
-                #[track_caller]
-                fn $name(self) -> Symbol {
-                    self.of_one(op_of!($name))
-                }
-            )*
-
-            #[track_caller]
-            fn polygamma(self, n: u32) -> Symbol {
-                self.of_one(Op::Polygamma(n))
-            }
-
-            #[track_caller]
-            fn powi(self, n: i32) -> Symbol {
-                match n {
-                    1 => self,
-                    2 => self * self,
-                    _ => self.of_one(Op::Powi(n)),
-                }
-            }
-
-            #[track_caller]
-            fn powf(self, p: Symbol) -> Symbol {
-                Symbol::computed(Op::Powf, self, p)
-            }
-
-            #[track_caller]
-            fn atan2(self, x: Symbol) -> Symbol {
-                Symbol::computed(Op::Atan2, self, x)
-            }
-
-            #[track_caller]
-            fn hypot(self, other: Symbol) -> Symbol {
-                Symbol::computed(Op::Hypot, self, other)
-            }
-
-            #[track_caller]
-            fn max(self, other: Symbol) -> Symbol {
-                Symbol::computed(Op::Max, self, other)
-            }
-
-            #[track_caller]
-            fn min(self, other: Symbol) -> Symbol {
-                Symbol::computed(Op::Min, self, other)
-            }
-
-            #[track_caller]
-            fn signum(self) -> Symbol {
-                self.of_one(Op::Signum)
-            }
-
-            #[track_caller]
-            fn floor(self) -> Symbol {
-                self.of_one(Op::Floor)
-            }
-
-            #[track_caller]
-            fn ceil(self) -> Symbol {
-                self.of_one(Op::Ceil)
-            }
-
-            #[track_caller]
-            fn round(self) -> Symbol {
-                self.of_one(Op::Round)
-            }
-
-            #[track_caller]
-            fn guarded_mul(self, other: Symbol) -> Symbol {
-                Symbol::computed(Op::Times, self, other)
-            }
-
-            #[track_caller]
-            fn inside(self, distance: Symbol) -> Symbol {
-                Symbol::computed(Op::Inside, self, distance)
-            }
-        }
-    };
-}
-functions_of_one!(symbols);

@@ -1,11 +1,10 @@
 //! Numbers with tangents.
 
+mod operators;
+
 use crate::Real;
 use crate::functions::{self, functions_of_one};
-use std::cmp::Ordering;
 use std::fmt;
-use std::iter::Sum;
-use std::ops::{Add, AddAssign, Div, DivAssign, Mul, MulAssign, Neg, Rem, RemAssign, Sub, SubAssign};
 
 /// A number and its derivatives in `N` directions, which its operations carry along. The parts may be dual numbers, or
 /// [`Var`](crate::Var)s, themselves: so derivatives have derivatives.
@@ -75,8 +74,7 @@ impl<T: Real, const N: usize> Dual<T, N> {
     /// The tangents of two numbers in shares, of which none is nothing, whatever the tangent is.
     #[inline(always)]
     #[track_caller]
-    fn shared(self, other: Dual<T, N>, value: T, shares: [f64; 2]) -> Dual<T, N> {
-        let [x, y] = shares.map(T::lit);
+    fn shared(self, other: Dual<T, N>, value: T, [x, y]: [T; 2]) -> Dual<T, N> {
         let tangents =
             std::array::from_fn(|place| x.guarded_mul(self.tangents[place]) + y.guarded_mul(other.tangents[place]));
         Dual { value, tangents }
@@ -98,102 +96,15 @@ impl<T: Real, const N: usize> fmt::Display for Dual<T, N> {
     }
 }
 
-impl<T: Real, const N: usize> PartialEq for Dual<T, N> {
-    fn eq(&self, other: &Dual<T, N>) -> bool {
-        self.value == other.value
-    }
-}
-
-impl<T: Real, const N: usize> PartialOrd for Dual<T, N> {
-    fn partial_cmp(&self, other: &Dual<T, N>) -> Option<Ordering> {
-        self.value.partial_cmp(&other.value)
-    }
-}
-
-impl<T: Real, const N: usize> Neg for Dual<T, N> {
-    type Output = Dual<T, N>;
-    #[inline]
-    #[track_caller]
-    fn neg(self) -> Dual<T, N> {
-        Dual { value: -self.value, tangents: self.tangents.map(|tangent| -tangent) }
-    }
-}
-
-impl<T: Real, const N: usize> Add for Dual<T, N> {
-    type Output = Dual<T, N>;
-    #[inline]
-    #[track_caller]
-    fn add(self, other: Dual<T, N>) -> Dual<T, N> {
-        let tangents = std::array::from_fn(|place| self.tangents[place] + other.tangents[place]);
-        Dual { value: self.value + other.value, tangents }
-    }
-}
-
-impl<T: Real, const N: usize> Sub for Dual<T, N> {
-    type Output = Dual<T, N>;
-    #[inline]
-    #[track_caller]
-    fn sub(self, other: Dual<T, N>) -> Dual<T, N> {
-        let tangents = std::array::from_fn(|place| self.tangents[place] - other.tangents[place]);
-        Dual { value: self.value - other.value, tangents }
-    }
-}
-
-impl<T: Real, const N: usize> Mul for Dual<T, N> {
-    type Output = Dual<T, N>;
-    #[inline]
-    #[track_caller]
-    fn mul(self, other: Dual<T, N>) -> Dual<T, N> {
-        // A product is only finite, and not 0, if its factors are.
-        let value = self.value * other.value;
-        self.through_slopes(other, value, [other.value, self.value], value.is_plain_factor())
-    }
-}
-
-impl<T: Real, const N: usize> Div for Dual<T, N> {
-    type Output = Dual<T, N>;
-    #[inline]
-    #[track_caller]
-    fn div(self, other: Dual<T, N>) -> Dual<T, N> {
-        let (value, by_x) = (self.value / other.value, other.value.recip());
-        self.through_both(other, value, [by_x, -(value * by_x)])
-    }
-}
-
-impl<T: Real + Rem<Output = T>, const N: usize> Rem for Dual<T, N> {
-    type Output = Dual<T, N>;
-    #[inline]
-    #[track_caller]
-    fn rem(self, other: Dual<T, N>) -> Dual<T, N> {
-        let value = self.value % other.value;
-        let by_y = functions::rem_by_y(self.to_f64(), other.to_f64(), value.to_f64());
-        self.through_both(other, value, [1.0, by_y].map(T::lit))
-    }
-}
-
-macro_rules! assigning {
-    ($($Trait:ident $method:ident $op:tt $(if $Bound:path)?;)*) => {
-        $(impl<T: Real $(+ $Bound)?, const N: usize> $Trait for Dual<T, N> {
-            #[inline]
-            #[track_caller]
-            fn $method(&mut self, other: Dual<T, N>) {
-                *self = *self $op other;
-            }
+/// Functions with slope 0: those of the value.
+macro_rules! flat {
+    ($($name:ident)*) => {
+        $(#[inline]
+        #[track_caller]
+        fn $name(self) -> Dual<T, N> {
+            self.value.$name().into()
         })*
     };
-}
-assigning! {
-    AddAssign add_assign +;
-    SubAssign sub_assign -;
-    MulAssign mul_assign *;
-    DivAssign div_assign /;
-    RemAssign rem_assign % if Rem<Output = T>;
-}
-
-impl<T: Real, const N: usize> Sum for Dual<T, N> {
-    fn sum<I: Iterator<Item = Dual<T, N>>>(iterator: I) -> Dual<T, N> {
-        iterator.fold(Dual::lit(0.0), |sum, x| sum + x)
-    }
 }
 
 macro_rules! duals {
@@ -229,6 +140,8 @@ macro_rules! duals {
                 }
             )*
 
+            flat! { signum floor ceil round }
+
             #[track_caller]
             fn polygamma(self, n: u32) -> Dual<T, N> {
                 self.through(self.value.polygamma(n), self.value.polygamma(n + 1))
@@ -263,15 +176,21 @@ macro_rules! duals {
             #[inline]
             #[track_caller]
             fn max(self, other: Dual<T, N>) -> Dual<T, N> {
-                let shares = functions::share(self > other, other > self);
-                self.shared(other, self.value.max(other.value), shares)
+                let (x, y) = (self.value, other.value);
+                self.shared(other, x.max(y), [x.share(y), y.share(x)])
             }
 
             #[inline]
             #[track_caller]
             fn min(self, other: Dual<T, N>) -> Dual<T, N> {
-                let shares = functions::share(self < other, other < self);
-                self.shared(other, self.value.min(other.value), shares)
+                let (x, y) = (self.value, other.value);
+                self.shared(other, x.min(y), [y.share(x), x.share(y)])
+            }
+
+            #[inline]
+            #[track_caller]
+            fn share(self, other: Dual<T, N>) -> Dual<T, N> {
+                self.value.share(other.value).into()
             }
 
             #[inline]

@@ -1,0 +1,117 @@
+//! Comparisons and arithmetic of numbers with tangents.
+
+use super::Dual;
+use crate::Real;
+use crate::functions;
+use std::cmp::Ordering;
+use std::ops::{Add, AddAssign, Div, DivAssign, Mul, MulAssign, Neg, Rem, RemAssign, Sub, SubAssign};
+
+/// Comparisons that are those of the values.
+macro_rules! of_values {
+    ($($name:ident $op:tt)*) => {
+        $(#[inline]
+        #[track_caller]
+        fn $name(&self, other: &Dual<T, N>) -> bool {
+            self.value $op other.value
+        })*
+    };
+}
+
+impl<T: Real, const N: usize> PartialEq for Dual<T, N> {
+    of_values! { eq == }
+}
+
+/// Each comparison is the same one of the values, so that it is one guard of a recording.
+impl<T: Real, const N: usize> PartialOrd for Dual<T, N> {
+    #[inline]
+    #[track_caller]
+    fn partial_cmp(&self, other: &Dual<T, N>) -> Option<Ordering> {
+        self.value.partial_cmp(&other.value)
+    }
+
+    of_values! { lt < le <= gt > ge >= }
+}
+
+impl<T: Real, const N: usize> Neg for Dual<T, N> {
+    type Output = Dual<T, N>;
+    #[inline]
+    #[track_caller]
+    fn neg(self) -> Dual<T, N> {
+        Dual { value: -self.value, tangents: self.tangents.map(|tangent| -tangent) }
+    }
+}
+
+impl<T: Real, const N: usize> Add for Dual<T, N> {
+    type Output = Dual<T, N>;
+    #[inline]
+    #[track_caller]
+    fn add(self, other: Dual<T, N>) -> Dual<T, N> {
+        let tangents = std::array::from_fn(|place| self.tangents[place] + other.tangents[place]);
+        Dual { value: self.value + other.value, tangents }
+    }
+}
+
+impl<T: Real, const N: usize> Sub for Dual<T, N> {
+    type Output = Dual<T, N>;
+    #[inline]
+    #[track_caller]
+    fn sub(self, other: Dual<T, N>) -> Dual<T, N> {
+        let tangents = std::array::from_fn(|place| self.tangents[place] - other.tangents[place]);
+        Dual { value: self.value - other.value, tangents }
+    }
+}
+
+impl<T: Real, const N: usize> Mul for Dual<T, N> {
+    type Output = Dual<T, N>;
+    #[inline]
+    #[track_caller]
+    fn mul(self, other: Dual<T, N>) -> Dual<T, N> {
+        // A product is only finite, and not 0, if its factors are.
+        let value = self.value * other.value;
+        self.through_slopes(other, value, [other.value, self.value], value.is_plain_factor())
+    }
+}
+
+impl<T: Real, const N: usize> Div for Dual<T, N> {
+    type Output = Dual<T, N>;
+    #[inline]
+    #[track_caller]
+    fn div(self, other: Dual<T, N>) -> Dual<T, N> {
+        let (value, by_x) = (self.value / other.value, other.value.recip());
+        self.through_both(other, value, [by_x, -(value * by_x)])
+    }
+}
+
+impl<T: Real + Rem<Output = T>, const N: usize> Rem for Dual<T, N> {
+    type Output = Dual<T, N>;
+    #[inline]
+    #[track_caller]
+    fn rem(self, other: Dual<T, N>) -> Dual<T, N> {
+        let (x, y, z) = (self.value, other.value, self.value % other.value);
+        // The slope is flat: where its numbers may be looked at, nothing is recorded for it.
+        let by_y = match (x.plain(), y.plain(), z.plain()) {
+            (Some(x), Some(y), Some(z)) => T::lit(functions::rem_by_y(x, y, z)),
+            _ => functions::rem_by_y(x, y, z),
+        };
+        self.through_both(other, z, [T::lit(1.0), by_y])
+    }
+}
+
+macro_rules! assigning {
+    ($($Trait:ident $method:ident $op:tt $(if $Bound:path)?;)*) => {
+        $(impl<T: Real $(+ $Bound)?, const N: usize> $Trait for Dual<T, N> {
+            #[inline]
+            #[track_caller]
+            fn $method(&mut self, other: Dual<T, N>) {
+                *self = *self $op other;
+            }
+        })*
+    };
+}
+assigning! {
+    AddAssign add_assign +;
+    SubAssign sub_assign -;
+    MulAssign mul_assign *;
+    DivAssign div_assign /;
+    RemAssign rem_assign % if Rem<Output = T>;
+}

@@ -1,0 +1,297 @@
+//! What floats can do and [`Real`] leaves out, or does otherwise. The traits of other crates are made of both.
+//!
+//! A variable and a dual number are *around* a number, which answers for them and leaves nothing on a tape. There is nothing in a symbol
+//! that may be looked at freely: it answers by comparisons, which are guards, and rounds by operations, which are recorded. With s the
+//! sign of x as [`Real`] has it, which is 0 with the sign of x at 0:
+//!
+//! - the sign of a float is that of s + 1 / s, which is infinite where s is 0;
+//! - x without its fraction is s floor(|x|), and the nearest whole number, half away from 0, is s floor(|x| + h), where h is the
+//!   largest float below 1/2: with 1/2 itself the sum would be rounded up for |x| = h, and for large odd numbers.
+
+use crate::{Dual, Real, Symbol, Var};
+use num_traits::Float;
+use std::num::FpCategory;
+
+/// A number that code for floats can compute with. Methods have the names and the values of those of [`Float`].
+pub(crate) trait Number: Real + Float {
+    /// A float, or the number that this one is around.
+    type Part: Float;
+
+    /// Every bit of the value, which is a guard of a symbol.
+    fn bits(self) -> Self::Part;
+
+    /// The value for casts to whole numbers, which leave the fraction out: only what is left is a guard of a symbol.
+    fn whole(self) -> Self::Part;
+
+    /// That of NaN is not told by a symbol.
+    fn is_sign_negative(self) -> bool;
+
+    fn signum(self) -> Self;
+
+    fn trunc(self) -> Self;
+
+    /// Half is rounded away from 0.
+    fn round(self) -> Self;
+
+    fn sin_cos(self) -> (Self, Self);
+
+    #[cfg(feature = "nalgebra")]
+    fn sinh_cosh(self) -> (Self, Self);
+
+    #[inline]
+    #[track_caller]
+    fn is_sign_positive(self) -> bool {
+        !Number::is_sign_negative(self)
+    }
+
+    #[inline]
+    #[track_caller]
+    fn is_nan(self) -> bool {
+        let same = self;
+        self != same
+    }
+
+    #[inline]
+    #[track_caller]
+    fn is_infinite(self) -> bool {
+        self == Self::infinity() || self == Self::neg_infinity()
+    }
+
+    #[inline]
+    #[track_caller]
+    fn is_finite(self) -> bool {
+        self > Self::neg_infinity() && self < Self::infinity()
+    }
+
+    #[inline]
+    #[track_caller]
+    fn is_normal(self) -> bool {
+        let least = Self::min_positive_value();
+        Number::is_finite(self) && (self >= least || self <= -least)
+    }
+
+    #[track_caller]
+    fn classify(self) -> FpCategory {
+        if Number::is_normal(self) {
+            FpCategory::Normal
+        } else if Number::is_nan(self) {
+            FpCategory::Nan
+        } else if Number::is_infinite(self) {
+            FpCategory::Infinite
+        } else if self == Self::lit(0.0) {
+            FpCategory::Zero
+        } else {
+            FpCategory::Subnormal
+        }
+    }
+
+    #[track_caller]
+    fn integer_decode(self) -> (u64, i16, i8) {
+        Float::integer_decode(self.bits())
+    }
+
+    #[inline]
+    #[track_caller]
+    fn fract(self) -> Self {
+        self - Number::trunc(self)
+    }
+
+    /// A number beside NaN is the larger one.
+    #[inline]
+    #[track_caller]
+    fn max(self, other: Self) -> Self {
+        match beside_nan(self, other) {
+            Some(number) => number,
+            None => Real::max(self, other),
+        }
+    }
+
+    /// A number beside NaN is the smaller one.
+    #[inline]
+    #[track_caller]
+    fn min(self, other: Self) -> Self {
+        match beside_nan(self, other) {
+            Some(number) => number,
+            None => Real::min(self, other),
+        }
+    }
+
+    /// At a bound it is the number itself, with slope 1.
+    #[inline]
+    #[track_caller]
+    fn clamp(self, least: Self, most: Self) -> Self {
+        if self < least {
+            least
+        } else if self > most {
+            most
+        } else {
+            self
+        }
+    }
+
+    #[inline]
+    #[track_caller]
+    fn log(self, base: Self) -> Self {
+        Real::ln(self) / Real::ln(base)
+    }
+
+    #[inline]
+    #[track_caller]
+    fn to_degrees(self) -> Self {
+        self * Self::lit(180.0 / std::f64::consts::PI)
+    }
+
+    #[inline]
+    #[track_caller]
+    fn to_radians(self) -> Self {
+        self * Self::lit(std::f64::consts::PI / 180.0)
+    }
+
+    /// Like the size of the difference, it has slope 0 where both are equal.
+    #[inline]
+    #[track_caller]
+    fn abs_sub(self, other: Self) -> Self {
+        if self <= other { Self::lit(0.0) } else { self - other }
+    }
+
+    /// Like the size, it has slope 0 at 0.
+    #[inline]
+    #[track_caller]
+    fn copysign(self, sign: Self) -> Self {
+        let is_negative = Number::is_sign_negative(sign);
+        if self == Self::lit(0.0) {
+            Self::lit(if is_negative { -0.0 } else { 0.0 })
+        } else if Number::is_sign_negative(self) == is_negative {
+            self
+        } else {
+            -self
+        }
+    }
+
+    /// What is left of a division without a sign, and its slopes: 1, and the quotient with the other sign.
+    #[track_caller]
+    fn rem_euclid(self, other: Self) -> Self {
+        let rest = self % other;
+        if rest < Self::lit(0.0) { rest + Real::abs(other) } else { rest }
+    }
+
+    /// The whole number to that rest.
+    #[track_caller]
+    fn div_euclid(self, other: Self) -> Self {
+        let (quotient, one) = (Number::trunc(self / other), Self::lit(1.0));
+        match self % other < Self::lit(0.0) {
+            true if other > Self::lit(0.0) => quotient - one,
+            true => quotient + one,
+            false => quotient,
+        }
+    }
+}
+
+/// The other one of two numbers, if one is NaN.
+#[inline]
+#[track_caller]
+fn beside_nan<T: Number>(x: T, y: T) -> Option<T> {
+    match (Number::is_nan(x), Number::is_nan(y)) {
+        (true, _) => Some(y),
+        (_, true) => Some(x),
+        _ => None,
+    }
+}
+
+/// A number around a `$Part`, which answers.
+macro_rules! around {
+    ([$($generics:tt)*] $Number:ty, $Part:ty, seen: $($seen:ident)*, flat: $($flat:ident)*) => {
+        impl<$($generics)*> Number for $Number {
+            type Part = $Part;
+
+            $(#[inline]
+            fn $seen(self) -> $Part {
+                self.value()
+            })*
+
+            #[inline]
+            #[track_caller]
+            fn is_sign_negative(self) -> bool {
+                Float::is_sign_negative(self.value())
+            }
+
+            $(#[inline]
+            #[track_caller]
+            fn $flat(self) -> Self {
+                Float::$flat(self.value()).into()
+            })*
+
+            /// Two statements, each with the other's value as slope.
+            #[inline]
+            #[track_caller]
+            fn sin_cos(self) -> (Self, Self) {
+                let (sin, cos) = Float::sin_cos(self.value());
+                (self.through(sin, cos), self.through(cos, -sin))
+            }
+
+            /// Two statements, each with the other's value as slope.
+            #[cfg(feature = "nalgebra")]
+            #[inline]
+            #[track_caller]
+            fn sinh_cosh(self) -> (Self, Self) {
+                let (sinh, cosh) = (Real::sinh(self.value()), Real::cosh(self.value()));
+                (self.through(sinh, cosh), self.through(cosh, sinh))
+            }
+        }
+    };
+}
+
+around!([] Var, f64, seen: bits whole, flat: signum trunc round);
+around!([T: Real + Float, const N: usize] Dual<T, N>, T, seen: bits whole, flat: signum trunc round);
+
+/// A number with the sign of `x`, also where that is 0.
+#[track_caller]
+fn with_sign_of(x: Symbol) -> Symbol {
+    let sign = Real::signum(x);
+    sign + Real::recip(sign)
+}
+
+impl Number for Symbol {
+    type Part = f64;
+
+    #[track_caller]
+    fn bits(self) -> f64 {
+        Real::to_f64(self)
+    }
+
+    #[track_caller]
+    fn whole(self) -> f64 {
+        Real::to_f64(Number::trunc(self))
+    }
+
+    #[track_caller]
+    fn is_sign_negative(self) -> bool {
+        with_sign_of(self) < Symbol::lit(0.0)
+    }
+
+    #[track_caller]
+    fn signum(self) -> Symbol {
+        Real::signum(with_sign_of(self))
+    }
+
+    #[track_caller]
+    fn trunc(self) -> Symbol {
+        Real::signum(self) * Real::floor(Real::abs(self))
+    }
+
+    #[track_caller]
+    fn round(self) -> Symbol {
+        Real::signum(self) * Real::floor(Real::abs(self) + Symbol::lit(0.5f64.next_down()))
+    }
+
+    #[track_caller]
+    fn sin_cos(self) -> (Symbol, Symbol) {
+        (Real::sin(self), Real::cos(self))
+    }
+
+    #[cfg(feature = "nalgebra")]
+    #[track_caller]
+    fn sinh_cosh(self) -> (Symbol, Symbol) {
+        (Real::sinh(self), Real::cosh(self))
+    }
+}
