@@ -86,8 +86,7 @@ impl Recorded {
     }
 
     fn push(&self, y: &Vector, p: &Vector, direction: &[f64; 6], product: &mut Vector) {
-        let tangents = self.rates.borrow_mut().jvp(&joined(y.as_slice(), p.as_slice()), direction);
-        product.as_mut_slice().copy_from_slice(&tangents);
+        self.rates.borrow_mut().jvp(&joined(y.as_slice(), p.as_slice()), direction, product.as_mut_slice());
     }
 }
 

@@ -35,7 +35,9 @@ fn check<F: Function>(f: F, points: &[Vec<f64>]) -> usize {
         assert_close(&replay.jacobian(x), &expected, 1e-12);
         let direction: Vec<f64> = (0..n).map(|i| (i as f64 * 1.3 + 0.4).cos()).collect();
         let tangent: f64 = expected.iter().zip(&direction).map(|(slope, d)| slope * d).sum();
-        assert_close(&replay.jvp(x, &direction), &[tangent], 1e-11);
+        let mut along = [f64::NAN];
+        replay.jvp(x, &direction, &mut along);
+        assert_close(&along, &[tangent], 1e-11);
         // Second derivatives along the direction: the tape on dual numbers.
         let mut second = vec![0.0; n];
         gradient(

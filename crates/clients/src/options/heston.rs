@@ -33,9 +33,6 @@ pub struct Heston {
     pub steps: usize,
 }
 
-/// Stands for 0 below a root: the slope of the root is finite there, and times the slope 0 of the maximum it is 0.
-const LEAST: f64 = f64::MIN_POSITIVE;
-
 impl Model for Heston {
     const NAMES: &'static [&'static str] = &["spot", "variance", "speed", "level", "spread", "correlation", "rate"];
 
@@ -49,7 +46,8 @@ impl Model for Heston {
         let across = (T::lit(1.0) - correlation * correlation).sqrt();
         let (mut growth, mut variance) = (T::lit(0.0), variance);
         for draws in draws.chunks_exact(2) {
-            let positive = variance.max(T::lit(LEAST));
+            // The slope 0 of the maximum stops the infinite one of the root.
+            let positive = variance.max(T::lit(0.0));
             let deviation = (positive * step).sqrt();
             growth += (rate - positive * T::lit(0.5)) * step + deviation * draws[0];
             variance +=

@@ -192,18 +192,20 @@ impl<Y: Returned, F: Fn(&[Symbol]) -> Y> Replay<F> {
         self.on_path(x, |path| path.pull(x, seeds, slopes));
     }
 
-    /// The change of every output along a direction of the inputs.
+    /// The change of every output along a direction of the inputs, written to `tangents`.
     ///
     /// ```
     /// use wengert_scalar::Replay;
     /// let mut f = Replay::record(|x| x[0] * x[1], &[1.0, 1.0]);
-    /// assert_eq!(f.jvp(&[2.0, 3.0], &[1.0, 10.0]), [23.0]);
+    /// let mut tangents = [0.0];
+    /// f.jvp(&[2.0, 3.0], &[1.0, 10.0], &mut tangents);
+    /// assert_eq!(tangents, [23.0]);
     /// ```
     #[track_caller]
-    pub fn jvp(&mut self, x: &[f64], direction: &[f64]) -> Vec<f64> {
-        self.expect("jvp", x.len(), self.outputs());
+    pub fn jvp(&mut self, x: &[f64], direction: &[f64], tangents: &mut [f64]) {
+        self.expect("jvp", x.len(), tangents.len());
         self.expect_slopes("jvp", direction.len());
-        self.on_path(x, |path| path.push(x, direction))
+        self.on_path(x, |path| path.push(x, direction, tangents));
     }
 
     /// The product of the matrix of second derivatives and a vector, written to `product`.

@@ -228,14 +228,17 @@ impl Path {
         self.gradient().0.cells[cell]
     }
 
-    pub fn push(&mut self, x: &[f64], direction: &[f64]) -> Result<Vec<f64>, Left> {
+    /// The tangents of the outputs for a direction of the inputs.
+    pub fn push(&mut self, x: &[f64], direction: &[f64], tangents: &mut [f64]) -> Result<(), Left> {
         let (machine, offset) = self.tangents();
         let offset = *offset as usize;
         machine.cells[..x.len()].copy_from_slice(x);
         machine.cells[offset..][..x.len()].copy_from_slice(direction);
         machine.run()?;
         let (machine, _) = self.tangents.as_ref().expect("it was just run");
-        Ok(self.program.outputs.iter().map(|cell| machine.cells[*cell as usize + offset]).collect())
+        let cells = tangents.iter_mut().zip(&self.program.outputs);
+        cells.for_each(|(tangent, cell)| *tangent = machine.cells[*cell as usize + offset]);
+        Ok(())
     }
 
     pub fn second(&mut self, x: &[f64], vector: &[f64], product: &mut [f64]) -> Result<(), Left> {

@@ -20,7 +20,7 @@ pub(super) enum Block {
 const GRAM: usize = 4;
 
 /// Places that are tried for the second trip of a loop.
-const MOST_TRIALS: usize = 8;
+const MOST_TRIALS: usize = 64;
 
 /// Fewer trips, or a loop of fewer entries in all, are no loop.
 const LEAST_TRIPS: usize = 4;
