@@ -164,20 +164,19 @@ macro_rules! trait_with {
                 false
             }
 
-            /// Whether a product with it needs no guard: it is not 0, and finite with every derivative that it carries. Numbers that
-            /// cannot tell say no.
+            /// Whether the value and every derivative that it carries are finite, so that 0 times it is 0. Numbers that cannot tell
+            /// say no.
             ///
             /// ```
             /// use wengert_scalar::{Dual, Real};
-            /// assert!(Dual::<f64, 1>::variable(4.0, 0).is_plain_factor());
-            /// assert!(!Dual::<f64, 1>::variable(0.0, 0).is_plain_factor());
+            /// assert!(Dual::<f64, 1>::variable(0.0, 0).has_finite_parts());
+            /// assert!(!Dual::<f64, 1>::variable(0.0, 0).sqrt().has_finite_parts());
             /// ```
-            fn is_plain_factor(self) -> bool {
+            fn has_finite_parts(self) -> bool {
                 false
             }
 
-            /// `self * other`, and 0 where `self` is 0, whatever `other` is, or `other` is 0 and `self` infinite. Its slopes are those of
-            /// the product.
+            /// `self * other`, and 0 where `self` is 0, whatever `other` is. Its slopes are those of the product.
             ///
             /// ```
             /// use wengert_scalar::Real;
@@ -303,13 +302,13 @@ macro_rules! floats {
             }
 
             #[inline(always)]
-            fn is_plain_factor(self) -> bool {
-                self.is_finite() && self != 0.0
+            fn has_finite_parts(self) -> bool {
+                self.is_finite()
             }
 
             #[inline(always)]
             fn guarded_mul(self, other: $float) -> $float {
-                if (self == 0.0) | ((other == 0.0) & !self.is_nan()) { 0.0 } else { self * other }
+                if self == 0.0 { 0.0 } else { self * other }
             }
 
             #[inline(always)]

@@ -12,8 +12,8 @@ pub trait Adjoint: Copy {
     /// Whether there is nothing to pass on.
     fn is_zero(&self) -> bool;
 
-    /// Whether all of it is finite, so that 0 times it is 0.
-    fn is_finite(&self) -> bool;
+    /// Whether there is something to pass on, and all of it is finite, so that 0 times it is 0.
+    fn is_plain(&self) -> bool;
 
     /// Its numbers.
     fn lanes(&self) -> &[f64];
@@ -42,8 +42,9 @@ impl Adjoint for f64 {
     }
 
     #[inline(always)]
-    fn is_finite(&self) -> bool {
-        f64::is_finite(*self)
+    fn is_plain(&self) -> bool {
+        // One comparison: the difference is 0 for what is finite and NaN else.
+        self - self < self.abs()
     }
 
     fn lanes(&self) -> &[f64] {
@@ -69,8 +70,8 @@ impl<const N: usize> Adjoint for [f64; N] {
     }
 
     #[inline(always)]
-    fn is_finite(&self) -> bool {
-        self.iter().all(|number| number.is_finite())
+    fn is_plain(&self) -> bool {
+        self.iter().all(|number| number - number == 0.0) && !self.is_zero()
     }
 
     fn lanes(&self) -> &[f64] {
@@ -229,6 +230,23 @@ unsafe fn sweep_chunk<A: Adjoint>(chunk: &mut Chunk, end: (u32, usize), down_to:
     }
 }
 
+/// Passes an adjoint on that is not finite.
+///
+/// # Safety
+/// These are arguments and partial derivatives of a chunk, and there is an adjoint for each argument.
+#[cold]
+#[inline(never)]
+unsafe fn pass_stopped<A: Adjoint>(
+    (adjoints, arguments, partials): (*mut A, *const u32, *const f64),
+    range: std::ops::Range<usize>,
+    adjoint: &A,
+) {
+    for k in range {
+        // SAFETY: as promised.
+        unsafe { (*adjoints.add(*arguments.add(k) as usize)).add_stopped(*partials.add(k), adjoint) };
+    }
+}
+
 /// # Safety
 /// As [`sweep_chunk`].
 #[inline(always)]
@@ -253,34 +271,30 @@ unsafe fn statements<A: Adjoint, const FUSED: bool>(
                 let to = adjoints.add(*arguments.add(k) as usize);
                 (*to).add_scaled::<FUSED>(*partials.add(k), adjoint);
             };
-            let stop = |from: usize, to: usize, adjoint: &A| {
-                (from..to)
-                    .for_each(|k| (*adjoints.add(*arguments.add(k) as usize)).add_stopped(*partials.add(k), adjoint));
+            let stop = |from: usize, to: usize| {
+                let adjoint = std::mem::replace(&mut *own, A::ZERO);
+                pass_stopped((adjoints, arguments, partials), from..to, &adjoint);
             };
             match count {
                 2 => {
                     at -= 2;
                     let adjoint = *own;
-                    if !adjoint.is_zero() {
+                    if adjoint.is_plain() {
                         *own = A::ZERO;
-                        match adjoint.is_finite() {
-                            true => {
-                                pass(at, &adjoint);
-                                pass(at + 1, &adjoint);
-                            }
-                            false => stop(at, at + 2, &adjoint),
-                        }
+                        pass(at, &adjoint);
+                        pass(at + 1, &adjoint);
+                    } else if !adjoint.is_zero() {
+                        stop(at, at + 2);
                     }
                 }
                 1 => {
                     at -= 1;
                     let adjoint = *own;
-                    if !adjoint.is_zero() {
+                    if adjoint.is_plain() {
                         *own = A::ZERO;
-                        match adjoint.is_finite() {
-                            true => pass(at, &adjoint),
-                            false => stop(at, at + 1, &adjoint),
-                        }
+                        pass(at, &adjoint);
+                    } else if !adjoint.is_zero() {
+                        stop(at, at + 1);
                     }
                 }
                 0 => {}
@@ -289,12 +303,11 @@ unsafe fn statements<A: Adjoint, const FUSED: bool>(
                     let count = if count < WIDE { usize::from(count) } else { listed() };
                     at -= count;
                     let adjoint = *own;
-                    if !adjoint.is_zero() {
+                    if adjoint.is_plain() {
                         *own = A::ZERO;
-                        match adjoint.is_finite() {
-                            true => (at..at + count).for_each(|k| pass(k, &adjoint)),
-                            false => stop(at, at + count, &adjoint),
-                        }
+                        (at..at + count).for_each(|k| pass(k, &adjoint));
+                    } else if !adjoint.is_zero() {
+                        stop(at, at + count);
                     }
                 }
             }

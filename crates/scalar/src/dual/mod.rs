@@ -42,11 +42,16 @@ impl<T: Real, const N: usize> Dual<T, N> {
         &self.tangents
     }
 
-    /// A zero tangent stays zero, whatever the slope is, and a slope of zero stops an infinite tangent.
+    /// A zero tangent stays zero, whatever the slope is, and a slope of zero stops an infinite tangent. (In products it does not: there
+    /// it would cost as much as all the rest.)
     #[inline(always)]
     #[track_caller]
     pub(crate) fn through(self, value: T, slope: T) -> Dual<T, N> {
-        let tangents = match slope.is_plain_factor() {
+        if slope.is_constant_zero() {
+            let is_nan = |tangent: T| tangent.plain().is_some_and(f64::is_nan);
+            return Dual { value, tangents: self.tangents.map(|t| if is_nan(t) { t } else { T::lit(0.0) }) };
+        }
+        let tangents = match slope.has_finite_parts() {
             true => self.tangents.map(|tangent| tangent * slope),
             false => self.tangents.map(|tangent| tangent.guarded_mul(slope)),
         };
@@ -56,15 +61,15 @@ impl<T: Real, const N: usize> Dual<T, N> {
     #[inline(always)]
     #[track_caller]
     fn through_both(self, other: Dual<T, N>, value: T, slopes: [T; 2]) -> Dual<T, N> {
-        let are_plain = slopes[0].is_plain_factor() && slopes[1].is_plain_factor();
-        self.through_slopes(other, value, slopes, are_plain)
+        let are_finite = slopes[0].has_finite_parts() && slopes[1].has_finite_parts();
+        self.through_slopes(other, value, slopes, are_finite)
     }
 
     #[inline(always)]
     #[track_caller]
-    fn through_slopes(self, other: Dual<T, N>, value: T, [by_x, by_y]: [T; 2], are_plain: bool) -> Dual<T, N> {
+    fn through_slopes(self, other: Dual<T, N>, value: T, [by_x, by_y]: [T; 2], are_finite: bool) -> Dual<T, N> {
         let (x, y) = (self.tangents, other.tangents);
-        let tangents = match are_plain {
+        let tangents = match are_finite {
             true => std::array::from_fn(|place| x[place] * by_x + y[place] * by_y),
             false => std::array::from_fn(|place| x[place].guarded_mul(by_x) + y[place].guarded_mul(by_y)),
         };
@@ -199,9 +204,8 @@ macro_rules! duals {
             }
 
             #[inline]
-            fn is_plain_factor(self) -> bool {
-                let is_finite = |tangent: &T| tangent.is_plain_factor() || tangent.is_constant_zero();
-                self.value.is_plain_factor() && self.tangents.iter().all(is_finite)
+            fn has_finite_parts(self) -> bool {
+                self.value.has_finite_parts() && self.tangents.iter().all(|tangent| tangent.has_finite_parts())
             }
 
             #[inline]

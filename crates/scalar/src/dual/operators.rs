@@ -66,9 +66,9 @@ impl<T: Real, const N: usize> Mul for Dual<T, N> {
     #[inline]
     #[track_caller]
     fn mul(self, other: Dual<T, N>) -> Dual<T, N> {
-        // A product is only finite, and not 0, if its factors are.
+        // A product is only finite if its factors are.
         let value = self.value * other.value;
-        self.through_slopes(other, value, [other.value, self.value], value.is_plain_factor())
+        self.through_slopes(other, value, [other.value, self.value], value.has_finite_parts())
     }
 }
 
