@@ -42,6 +42,7 @@ impl Adjoint for f64 {
     }
 
     #[inline(always)]
+    #[allow(clippy::eq_op)]
     fn is_plain(&self) -> bool {
         // One comparison: the difference is 0 for what is finite and NaN else.
         self - self < self.abs()
@@ -71,7 +72,7 @@ impl<const N: usize> Adjoint for [f64; N] {
 
     #[inline(always)]
     fn is_plain(&self) -> bool {
-        self.iter().all(|number| number - number == 0.0) && !self.is_zero()
+        self.iter().all(|number| number.is_finite()) && !self.is_zero()
     }
 
     fn lanes(&self) -> &[f64] {
