@@ -317,7 +317,7 @@ fn rotations_and_decompositions_agree_in_all_modes_and_with_differences() {
                     x
                 };
                 let forward = |x: &[f64; 12], direction: usize| {
-                    let x: [_; 12] = std::array::from_fn(|j| Dual::variable(x[j], usize::from(j != direction)));
+                    let x: [_; 12] = std::array::from_fn(|j| Dual::new(x[j], [f64::from(u8::from(j == direction))]));
                     dual(&x).tangents()[0]
                 };
                 let h = 1e-4;

@@ -291,3 +291,17 @@ fn the_larger_of_two_numbers_with_tangents_is_no_decision() {
     assert_eq!([0.5, 2.0, -3.0, 1.0].map(|x| f.value(&[x])), [0.0, 4.0, -5.0, 1.0]);
     assert_eq!(f.recordings(), 1);
 }
+
+#[test]
+fn what_nobody_uses_has_no_say_at_second_order() {
+    let dead = |x: &[Symbol]| {
+        let big = (x[1] * 1e200) * 1e200;
+        let _ = x[0].atan2(big);
+        x[0] * x[0]
+    };
+    let mut f = Replay::record(dead, &[1.0, 1.0]);
+    let mut product = [f64::NAN; 2];
+    f.hvp(&[1.0, 1.0], &[1.0, 1.0], &mut product);
+    assert_eq!(product, [2.0, 0.0]);
+    assert_eq!(f.hessian(&[1.0, 1.0]), [2.0, 0.0, 0.0, 0.0]);
+}

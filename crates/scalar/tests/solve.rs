@@ -325,3 +325,39 @@ fn floats_of_32_bits_are_solved() {
     assert!((linear_solve(&[2f32, 1.0, 1.0, 3.0], &[1.0, 1.0])[0] - 0.4).abs() < 1e-6);
     assert!((integrate(|x: f32| x.sin(), 0.0, 1.0, 1e-5) - (1.0 - 1f32.cos())).abs() < 1e-5);
 }
+
+/// x^2 = p.
+struct Square;
+
+impl Equation for Square {
+    fn at<T: Real>(&self, x: T, p: &[T]) -> T {
+        x * x - p[0]
+    }
+}
+
+/// 1 / (x - p).
+struct Pole;
+
+impl Equation for Pole {
+    fn at<T: Real>(&self, x: T, p: &[T]) -> T {
+        (x - p[0]).recip()
+    }
+}
+
+#[test]
+fn a_root_is_as_exact_in_a_wide_range_as_in_a_narrow_one() {
+    for far in [3.0, 1e15, 1e100] {
+        assert_eq!(try_root_in(&Square, [0.0, far], &[4.0]).unwrap(), 2.0);
+    }
+    let small = try_root_in(&Square, [0.0, 1.0], &[1e-30]).unwrap();
+    assert!((small - 1e-15).abs() < 1e-30, "{small}");
+    let mut slope = [0.0];
+    let value = gradient(|p| root_in(&Square, [0.0, 1e100], p), &[4.0], &mut slope);
+    assert_eq!((value, slope), (2.0, [0.25]));
+}
+
+#[test]
+fn a_pole_is_no_root() {
+    let error = try_root_in(&Pole, [0.0, 3.0], &[1.0]).unwrap_err();
+    assert!(matches!(error.kind(), ErrorKind::Diverged { .. }), "{error}");
+}

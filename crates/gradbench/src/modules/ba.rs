@@ -26,7 +26,7 @@ const WEIGHT: usize = CAMERA + POINT;
 const INPUTS: usize = WEIGHT + 1;
 
 /// Cameras, points or observations at most: more do not fit into memory.
-const MOST: usize = 100_000_000;
+const MOST: usize = 10_000_000;
 
 #[derive(Deserialize)]
 struct Fields {

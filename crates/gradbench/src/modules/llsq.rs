@@ -33,10 +33,14 @@ impl Input for Problem {
     fn check(Fields { x, n }: Fields) -> Result<Problem, String> {
         ensure_some("the length of x", x.len())?;
         ensure(n >= 2, "n must be at least 2")?;
+        ensure(n <= MOST, format!("n must be at most {MOST}"))?;
         let recorded = Replay::record(term as fn(&[Symbol]) -> Symbol, &[&x[..], &[0.5, 1.0]].concat());
         Ok(Problem { x, n, term: RefCell::new(recorded) })
     }
 }
+
+/// Times at most: more do not fit into memory.
+const MOST: usize = 100_000_000;
 
 /// What one time adds; the inputs are the coefficients, the time and its sign.
 fn term<T: Real>(inputs: &[T]) -> T {

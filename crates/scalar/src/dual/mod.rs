@@ -26,8 +26,10 @@ impl<T: Real, const N: usize> Dual<T, N> {
         Dual { value, tangents }
     }
 
-    /// A number that changes in one direction, at rate 1.
+    /// A number that changes in one direction, at rate 1. Panics unless there is that direction.
+    #[track_caller]
     pub fn variable(value: f64, direction: usize) -> Dual<T, N> {
+        assert!(direction < N, "variable: direction {direction} of {N}");
         let tangents = std::array::from_fn(|place| T::lit(if place == direction { 1.0 } else { 0.0 }));
         Dual { value: T::lit(value), tangents }
     }

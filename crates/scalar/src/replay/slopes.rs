@@ -63,6 +63,12 @@ pub(super) fn slopes(op: Op) -> [Slope; 2] {
     }
 }
 
+/// What is multiplied to pass a change through a slope, the factor first whose zero counts, whatever the other one is: the change, but
+/// for the second operand of a guarded product its first one, which is a change itself.
+pub(super) fn guarding<T>(op: Op, slope: &Slope, change: T, factor: T) -> [T; 2] {
+    if op == Op::Times && matches!(slope, Slope::Operand(0)) { [factor, change] } else { [change, factor] }
+}
+
 /// A formula of an operation, whose inputs are the operands and the result.
 pub(super) fn formula(slope: fn(Op, Symbol, Symbol, Symbol) -> Symbol, op: Op) -> Traced {
     // Values do not matter here, but what is decided on them would.

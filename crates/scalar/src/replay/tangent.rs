@@ -1,7 +1,7 @@
 //! A program with the tangents of its cells: how they change along a direction of the inputs.
 
 use super::program::Program;
-use super::slopes::{Room, Slope, slope_at, slopes};
+use super::slopes::{Room, Slope, guarding, slope_at, slopes};
 use wengert_kernels::cells::{Address, Instruction, Item, Kind, Op};
 
 /// A program with tangents.
@@ -48,8 +48,9 @@ pub(super) fn with_tangents(program: &Program) -> Tangents {
                     Slope::One => (Op::Copy, tangent(operand), tangent(operand)),
                     Slope::MinusOne => (Op::Neg, tangent(operand), tangent(operand)),
                     _ => {
-                        let slope = slope_at(slope, op, at, trips, &mut program, &mut room, &mut both);
-                        (Op::Times, tangent(operand), slope)
+                        let factor = slope_at(slope, op, at, trips, &mut program, &mut room, &mut both);
+                        let [a, b] = guarding(op, slope, tangent(operand), factor);
+                        (Op::Times, a, b)
                     }
                 };
                 let kind = if is_added { Kind::Add(op) } else { Kind::Set(op) };

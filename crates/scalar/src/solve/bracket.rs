@@ -6,7 +6,7 @@ use std::panic::Location;
 use wengert_engine::{Error, ErrorKind};
 
 /// How many steps may be taken; bisection alone needs fewer.
-const STEPS: usize = 200;
+const STEPS: usize = 2500;
 
 /// The x between two numbers at which an [`Equation`] is zero, by Newton's method and, where that would leave the range or be slow,
 /// bisection. The signs at the ends must differ. Its slopes by the parameters are those of the equation; the ends have none.
@@ -83,8 +83,8 @@ impl<E: Equation> Search for Bracket<'_, E> {
             return Err(Error::new(ErrorKind::Argument, Self::NAME, message)
                 .help("choose ends at which the signs of the equation differ"));
         }
-        let least = T::lit(f64::EPSILON * self.ends[0].abs().max(self.ends[1].abs()));
-        let half = T::lit(0.5);
+        let (least, half) = (T::lit(f64::MIN_POSITIVE), T::lit(0.5));
+        let largest = values[0].abs().max(values[1].abs());
         let parameters: Vec<Dual<T, 1>> = parameters.iter().map(|parameter| Dual::from(*parameter)).collect();
         let (mut x, mut last) = ((below + above) * half, (above - below).abs());
         for steps in 0..STEPS {
@@ -108,8 +108,17 @@ impl<E: Equation> Search for Bracket<'_, E> {
             };
             last = (next - x).abs();
             x = next;
-            if last <= least {
-                return Ok(vec![x]);
+            if last <= x.abs() * T::lit(f64::EPSILON) || last <= least {
+                // At a pole the sign changes as well.
+                return match value.abs() <= largest {
+                    true => Ok(vec![x]),
+                    false => Err(diverged(
+                        Self::NAME,
+                        steps,
+                        value,
+                        format!("near {x} the equation jumps from sign to sign"),
+                    )),
+                };
             }
         }
         Err(diverged(Self::NAME, STEPS, last, format!("after {STEPS} steps a further one still changes x by {last}")))
