@@ -220,6 +220,7 @@ fn inputs_that_cannot_be_are_refused_and_the_conversation_goes_on() {
         ("ode", "gradient", json!({"x": [1, 2], "s": 0}), "s must be at least 1"),
         ("ode", "gradient", json!({"x": [], "s": 1}), "the length of x must be at least 1"),
         ("ode", "gradient", json!({"x": [1, 2], "s": u64::MAX}), "s must be at most"),
+        ("llsq", "gradient", json!({"x": [1, 2], "n": 1_000_000_000_000u64}), "n must be at most"),
         ("ode", "gradient", json!({"x": [1e300, 1e300, 1e300], "s": 1, "min_seconds": 0}), "a number is not finite"),
         ("ht", "jacobian", with(ht.clone(), json!({"theta": [1]})), "invalid length 1"),
         ("ht", "jacobian", with(ht.clone(), json!({"us": [[1, 1]]})), "us has 1 entries, expected 2"),

@@ -1,7 +1,7 @@
 //! Recorded functions: their values and derivatives are those of the tape, on every path.
 
 use wengert_engine::{ErrorKind, catch};
-use wengert_scalar::{Dual, Real, Replay, Symbol, Var, gradient};
+use wengert_scalar::{Dual, Items, Real, Replay, Symbol, Var, gradient};
 
 fn close(a: f64, b: f64, tolerance: f64) -> bool {
     (a - b).abs() <= tolerance * a.abs().max(b.abs()).max(1.0) || (a.is_nan() && b.is_nan()) || a == b
@@ -304,4 +304,23 @@ fn what_nobody_uses_has_no_say_at_second_order() {
     f.hvp(&[1.0, 1.0], &[1.0, 1.0], &mut product);
     assert_eq!(product, [2.0, 0.0]);
     assert_eq!(f.hessian(&[1.0, 1.0]), [2.0, 0.0, 0.0, 0.0]);
+}
+
+#[test]
+fn points_and_items_are_checked_as_calls_are() {
+    let scale = std::cell::Cell::new(1.0);
+    let mut f = Replay::record(|x: &[Symbol]| x[0] * scale.get(), &[1.0]).checked_every(1);
+    scale.set(2.0);
+    let mut changed: Vec<ErrorKind> = Vec::new();
+    let mut note = |call: &mut dyn FnMut()| {
+        let error = catch(std::panic::AssertUnwindSafe(call)).unwrap_err();
+        assert!(error.to_string().contains("replay.rs"), "{error}");
+        changed.push(error.kind().clone());
+    };
+    note(&mut || f.values_at(&[1.0, 2.0], &mut [0.0; 2]));
+    note(&mut || f.values_and_grads(&[1.0, 2.0], &mut [0.0; 2], &mut [0.0; 2]));
+    note(&mut || {
+        f.sum_over(&[], &Items::of(&[1.0, 2.0], 1));
+    });
+    assert_eq!(changed, [ErrorKind::Retraced, ErrorKind::Retraced, ErrorKind::Retraced]);
 }

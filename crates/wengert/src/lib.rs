@@ -65,7 +65,7 @@ macro_rules! guide {
     };
 }
 
-guide!(trees reverse forward jacobians sparsity taylor batching compile control_flow checkpoints custom_rules implicit scalars covectors);
+guide!(trees reverse forward jacobians sparsity taylor batching compile control_flow checkpoints custom_rules implicit scalars replays covectors);
 
 /// The README's examples run as tests too.
 #[cfg(doctest)]

@@ -111,7 +111,8 @@ impl<Y: Returned, F: Fn(&[Symbol]) -> Y> Replay<F> {
         self
     }
 
-    /// Runs the function itself beside every `calls`-th call: what it captured and was changed since is an error then.
+    /// Runs the function itself beside every `calls`-th call: what it captured and was changed since is an error then. Many points or
+    /// items are a call, and looked at is the first of them.
     ///
     /// ```
     /// use wengert_engine::{ErrorKind, catch};
@@ -302,6 +303,9 @@ impl<Y: Returned, F: Fn(&[Symbol]) -> Y> Replay<F> {
     fn at_points(&mut self, points: &[f64], values: &mut [f64], slopes: &mut [f64]) {
         let (n, m) = (self.inputs, self.outputs());
         let with_slopes = if slopes.is_empty() { 0 } else { n };
+        if let Some(Err(error)) = points.get(..n).map(|x| self.count_call(x)) {
+            error.at(Location::caller()).raise();
+        }
         let mut left: Vec<usize> = self.paths[0].many(points, values, slopes);
         // Points of other paths: one by itself, which may have to record its path, and then those that take the same, in lanes.
         while let Some((&first, rest)) = left.split_first() {
@@ -344,12 +348,7 @@ impl<Y: Returned, F: Fn(&[Symbol]) -> Y> Replay<F> {
     }
 
     fn try_on_path<R>(&mut self, x: &[f64], mut f: impl FnMut(&mut Path) -> Result<R, Left>) -> Result<R, Error> {
-        if let Some((every, calls)) = &mut self.check {
-            *calls += 1;
-            if *calls % *every == 0 {
-                self.expect_same(x)?;
-            }
-        }
+        self.count_call(x)?;
         for number in 0..self.paths.len() {
             if let Ok(result) = f(&mut self.paths[number]) {
                 self.paths[..=number].rotate_right(1);
@@ -394,6 +393,17 @@ impl<Y: Returned, F: Fn(&[Symbol]) -> Y> Replay<F> {
         self.recordings += 1;
         self.paths.insert(0, Path::new(&found));
         self.paths.truncate(self.limit);
+        Ok(())
+    }
+
+    /// One more call, at `x`: runs the function beside it if it is time to.
+    fn count_call(&mut self, x: &[f64]) -> Result<(), Error> {
+        if let Some((every, calls)) = &mut self.check {
+            *calls += 1;
+            if *calls % *every == 0 {
+                self.expect_same(x)?;
+            }
+        }
         Ok(())
     }
 

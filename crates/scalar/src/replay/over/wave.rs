@@ -4,6 +4,7 @@ use super::super::path::{Over, Points};
 use super::super::{Replay, Returned, Symbol};
 use super::Items;
 use std::ops::Range;
+use std::panic::Location;
 use std::sync::{Mutex, PoisonError};
 use wengert_kernels::cells::LANES;
 use wengert_kernels::for_each_chunk;
@@ -115,6 +116,12 @@ impl<Y: Returned, F: Fn(&[Symbol]) -> Y> Replay<F> {
         local: &mut [f64],
         shared: &mut [f64],
     ) {
+        if items.is_empty() {
+            return;
+        }
+        if let Err(error) = self.count_call(&job.items.inputs(job.parameters, items.start)) {
+            error.at(Location::caller()).raise();
+        }
         let (width, slopes) = (job.outputs, job.rows * job.local);
         let (mut rest_values, mut rest_local) = (&mut *values, &mut *local);
         let mut blocks: Vec<Results<'_>> = Vec::new();
