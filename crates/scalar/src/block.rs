@@ -43,7 +43,8 @@ impl Slopes {
 }
 
 /// Replaces what `f` records by one statement for each number that it returns, with its slopes by all numbers from before that `f` reads:
-/// for long computations with few of both. If that would take more room, what was recorded stays.
+/// for long computations with few of both. If that would take more room, what was recorded stays. What leaves the block is what it
+/// returns: another variable of it is forgotten, and an error only until another statement takes its place.
 ///
 /// ```
 /// use wengert_scalar::{Var, preaccumulate, recording};

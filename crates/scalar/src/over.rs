@@ -42,7 +42,8 @@ fn tiles<I: Sync, R: Send>(items: &[I], shared: &[Var], f: impl Fn(&[I], &[Var])
 /// The sum of `f(item, shared)` over all items, recorded on the threads of the pool and swept there, item by item: one statement of this
 /// thread's tape. The same bits for any number of threads.
 ///
-/// What `f` depends on is what it is given: another variable is an error, wherever it is recorded.
+/// What `f` depends on is what it is given: another variable is an error, wherever it is recorded. Keep none from one item for the next:
+/// it is forgotten with its item, and an error only until another statement takes its place.
 ///
 /// ```
 /// use wengert_scalar::{Real, Var, gradient, sum_over};

@@ -56,8 +56,11 @@ impl Rows {
         let inputs = self.operation.inputs;
         if x.shape().last() != Some(&inputs) || !x.dtype().is_float() {
             let message = format!("the function takes rows of {inputs} floats, not {}{:?}", x.dtype(), x.shape());
-            let error = Error::new(ErrorKind::Shape(vec![Shape::from(x.shape())]), "rows", message);
-            error.at(Location::caller()).raise();
+            let kind = match x.dtype().is_float() {
+                true => ErrorKind::Shape(vec![Shape::from(x.shape())]),
+                false => ErrorKind::DType(vec![x.dtype()]),
+            };
+            Error::new(kind, "rows", message).at(Location::caller()).raise();
         }
         let y = self.operation.bind(&x.cast(DType::F64)).cast(x.dtype());
         if self.is_one { y.squeeze_axes(&[-1]) } else { y }
