@@ -27,7 +27,7 @@ pub(crate) fn resolve(caller: Line) -> Line {
     }
 }
 
-/// The line to show to a person: like [`resolve`], and a line in the standard library or in this crate is replaced.
+/// The line to show to a person: like [`resolve`], and a line in the standard library or in these crates is replaced.
 pub(crate) fn shown(line: Line) -> Line {
     if is_ours(line) { SCOPE.get().unwrap_or(line) } else { line }
 }
@@ -49,7 +49,10 @@ fn is_ours(line: Line) -> bool {
 fn has_our_file(line: Line) -> bool {
     let file = line.file();
     let own = file!().trim_end_matches("location.rs");
-    file.starts_with(own) || file.starts_with("/rustc/") || file.contains("/library/core/src/")
+    file.starts_with(own)
+        || file.starts_with(&own.replace("engine", "scalar"))
+        || file.starts_with("/rustc/")
+        || file.contains("/library/core/src/")
 }
 
 /// Restores a thread-local line when dropped.

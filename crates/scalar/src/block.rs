@@ -44,7 +44,7 @@ impl Slopes {
 
 /// Replaces what `f` records by one statement for each number that it returns, with its slopes by all numbers from before that `f` reads:
 /// for long computations with few of both. If that would take more room, what was recorded stays. What leaves the block is what it
-/// returns: another variable of it is forgotten, and an error only until another statement takes its place.
+/// returns, and inputs that it made: another variable of it is an error afterwards.
 ///
 /// ```
 /// use wengert_scalar::{Var, preaccumulate, recording};
@@ -66,7 +66,7 @@ pub fn preaccumulate<const M: usize>(f: impl FnOnce() -> [Var; M]) -> [Var; M] {
         let count = is_inside.iter().filter(|is_inside| **is_inside).count();
         if part.has_inputs() || count * Part::statement_bytes(slopes.read(part)) >= part.bytes() {
             part.keep();
-            return (outputs, [false; M]);
+            return (outputs.map(|output| Var::at(output.value(), part.give(output.place()))), [false; M]);
         }
         // Those from before are no rows, and neither are constants.
         let rows = std::array::from_fn::<Var, M, _>(|m| if is_inside[m] { outputs[m] } else { Var::from(0.0) });

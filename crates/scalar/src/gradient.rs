@@ -1,8 +1,10 @@
 //! Derivatives by recording a function and sweeping the tape once.
 
 use crate::Var;
+use crate::expect::expect;
 use crate::var::misused;
 use std::cell::RefCell;
+use std::panic::Location;
 use std::thread::LocalKey;
 use wengert_kernels::tape::{Adjoint, Adjoints, Place, Position, Recording, record};
 
@@ -27,12 +29,14 @@ thread_local! {
 /// ```
 #[track_caller]
 pub fn gradient(f: impl FnOnce(&[Var]) -> Var, x: &[f64], slopes: &mut [f64]) -> f64 {
-    assert_eq!(x.len(), slopes.len(), "gradient: {} inputs and room for {} slopes", x.len(), slopes.len());
-    let mut inputs = INPUTS.take();
+    let (count, room) = (x.len(), slopes.len());
+    expect(count == room, "gradient", || format!("{count} inputs and room for {room} slopes"));
+    let (line, mut inputs) = (Location::caller(), INPUTS.take());
     let value = record(|recording| {
         inputs.clear();
         inputs.extend(x.iter().map(|x| Var::at(*x, recording.input(misused))));
         let y = f(&inputs);
+        y.expect_own(line);
         sweep_one(recording, y, &inputs, slopes);
         y.value()
     });
@@ -48,10 +52,11 @@ pub fn gradient(f: impl FnOnce(&[Var]) -> Var, x: &[f64], slopes: &mut [f64]) ->
 /// ```
 #[track_caller]
 pub fn gradient_of<const N: usize>(f: impl FnOnce([Var; N]) -> Var, x: [f64; N]) -> (f64, [f64; N]) {
-    let mut slopes = [0.0; N];
+    let (line, mut slopes) = (Location::caller(), [0.0; N]);
     let value = record(|recording| {
         let inputs = x.map(|x| Var::at(x, recording.input(misused)));
         let y = f(inputs);
+        y.expect_own(line);
         sweep_one(recording, y, &inputs, &mut slopes);
         y.value()
     });
@@ -91,9 +96,11 @@ pub(crate) fn with_clean<A: Adjoint, R>(
 /// ```
 #[track_caller]
 pub fn jacobian(f: impl FnOnce(&[Var]) -> Vec<Var>, x: &[f64]) -> (Vec<f64>, Vec<f64>) {
+    let line = Location::caller();
     record(|recording| {
         let inputs: Vec<Var> = x.iter().map(|x| Var::at(*x, recording.input(misused))).collect();
         let y = f(&inputs);
+        y.iter().for_each(|y| y.expect_own(line));
         let mut rows = vec![0.0; y.len() * x.len()];
         let columns: Vec<Place> = inputs.iter().map(|input| input.place()).collect();
         sweep_rows(&y, &columns, recording.start(), &mut rows);

@@ -77,6 +77,7 @@
 mod block;
 mod check;
 mod dual;
+mod expect;
 mod external;
 #[cfg(feature = "nalgebra")]
 mod field;

@@ -7,6 +7,7 @@ use crate::Var;
 use crate::block::Slopes;
 use crate::gradient::{ONE, with_clean};
 use crate::var::misused;
+use std::panic::Location;
 use wengert_engine::{Error, catch};
 use wengert_kernels::for_each_chunk;
 use wengert_kernels::tape::{self, part, record};
@@ -43,7 +44,7 @@ fn tiles<I: Sync, R: Send>(items: &[I], shared: &[Var], f: impl Fn(&[I], &[Var])
 /// thread's tape. The same bits for any number of threads.
 ///
 /// What `f` depends on is what it is given: another variable is an error, wherever it is recorded. Keep none from one item for the next:
-/// it is forgotten with its item, and an error only until another statement takes its place.
+/// it is forgotten with its item, and an error from then on.
 ///
 /// ```
 /// use wengert_scalar::{Real, Var, gradient, sum_over};
@@ -55,12 +56,14 @@ fn tiles<I: Sync, R: Send>(items: &[I], shared: &[Var], f: impl Fn(&[I], &[Var])
 /// ```
 #[track_caller]
 pub fn sum_over<I: Sync>(items: &[I], shared: &[Var], f: impl Fn(&I, &[Var]) -> Var + Sync) -> Var {
+    let line = Location::caller();
     let sums = tiles(items, shared, |items, inputs| {
         with_clean(&ONE, |adjoints| {
             let mut sum = 0.0;
             for item in items {
                 part(|part| {
                     let y = f(item, inputs);
+                    y.expect_own(line);
                     adjoints.add(y.place(), &1.0, misused);
                     adjoints.sweep(part.start());
                     sum += y.value();
@@ -96,6 +99,7 @@ pub fn map_over<I: Sync, const M: usize>(
     f: impl Fn(&I, &[Var]) -> [Var; M] + Sync,
 ) -> Vec<[Var; M]> {
     // What has an input in a tile, in the order of their statements.
+    let line = Location::caller();
     let active: Vec<Var> = shared.iter().copied().filter(|x| x.is_active()).collect();
     let tiles = tiles(items, shared, |items, inputs| {
         let first = inputs.iter().find(|input| input.is_active()).map_or(0, |input| input.place().index());
@@ -104,7 +108,10 @@ pub fn map_over<I: Sync, const M: usize>(
         for item in items {
             part(|part| {
                 // An input that is returned as it is has a statement too.
-                let outputs = f(item, inputs).map(|y| y * 1.0);
+                let outputs = f(item, inputs).map(|y| {
+                    y.expect_own(line);
+                    y * 1.0
+                });
                 slopes.read(part);
                 slopes.sweep(part, &outputs);
                 for (row, y) in outputs.iter().enumerate() {

@@ -1,5 +1,6 @@
 //! The numbers that generic code is written with.
 
+use crate::expect::{expect, same_length};
 use crate::functions::functions_of_one;
 use std::fmt::{Debug, Display};
 use std::iter::Sum;
@@ -197,10 +198,10 @@ macro_rules! trait_with {
                 x.iter().fold(Self::lit(0.0), |sum, x| sum + *x)
             }
 
-            /// The sum of products. Panics unless both have one length.
+            /// The sum of products. An error unless both have one length.
             #[track_caller]
             fn dot(x: &[Self], y: &[Self]) -> Self {
-                assert_eq!(x.len(), y.len(), "dot: vectors of {} and {} numbers", x.len(), y.len());
+                same_length("dot", x, y);
                 x.iter().zip(y).fold(Self::lit(0.0), |sum, (x, y)| sum + *x * *y)
             }
 
@@ -211,7 +212,8 @@ macro_rules! trait_with {
                 if square == Self::lit(0.0) { Self::lit(0.0) } else { square.sqrt() }
             }
 
-            /// Adds `a` times `x` to `y`: one statement of a tape for each number. Panics unless both have one length.
+            /// Adds `a` times `x` to `y`: one statement of a tape for each number. An error unless both have one
+            /// length.
             ///
             /// ```
             /// use wengert_scalar::Real;
@@ -221,14 +223,14 @@ macro_rules! trait_with {
             /// ```
             #[track_caller]
             fn axpy(a: Self, x: &[Self], y: &mut [Self]) {
-                assert_eq!(x.len(), y.len(), "axpy: vectors of {} and {} numbers", x.len(), y.len());
+                same_length("axpy", x, y);
                 for (x, y) in x.iter().zip(y) {
                     *y = a.mul_add(*x, *y);
                 }
             }
 
-            /// The product of a matrix, row by row, and `x` is written to `y`: one statement of a tape for each row. Panics unless
-            /// the matrix has as many rows and columns as the vectors have numbers.
+            /// The product of a matrix, row by row, and `x` is written to `y`: one statement of a tape for each row. An error
+            /// unless the matrix has as many rows and columns as the vectors have numbers.
             ///
             /// ```
             /// use wengert_scalar::Real;
@@ -239,7 +241,9 @@ macro_rules! trait_with {
             #[track_caller]
             fn matvec(matrix: &[Self], x: &[Self], y: &mut [Self]) {
                 let (rows, columns, count) = (y.len(), x.len(), matrix.len());
-                assert_eq!(count, rows * columns, "matvec: {count} numbers are no matrix of {rows} rows and {columns} columns");
+                expect(count == rows * columns, "matvec", || {
+                    format!("{count} numbers are no matrix of {rows} rows and {columns} columns")
+                });
                 for (row, y) in y.iter_mut().enumerate() {
                     *y = Self::dot(&matrix[row * columns..(row + 1) * columns], x);
                 }

@@ -1,6 +1,7 @@
 //! Recordings that are swept several times, in parts, or from several outputs.
 
 use crate::Var;
+use crate::expect::expect;
 use crate::gradient::sweep_one;
 use crate::var::misused;
 use std::cell::{Cell, RefCell};
@@ -76,6 +77,7 @@ impl Tape<'_> {
     /// A number to differentiate by.
     #[track_caller]
     pub fn input(&self, value: f64) -> Var {
+        self.recording.expect_running(misused);
         Var::at(value, self.recording.input(misused))
     }
 
@@ -92,7 +94,8 @@ impl Tape<'_> {
     /// Sweeps from `y` back: its derivatives by `inputs` are written to `slopes`. Seeds have no part in it.
     #[track_caller]
     pub fn pull(&self, y: Var, inputs: &[Var], slopes: &mut [f64]) {
-        assert_eq!(inputs.len(), slopes.len(), "pull: {} inputs and room for {} slopes", inputs.len(), slopes.len());
+        let (count, room) = (inputs.len(), slopes.len());
+        expect(count == room, "pull", || format!("{count} inputs and room for {room} slopes"));
         sweep_one(self.recording, y, inputs, slopes);
     }
 
@@ -105,6 +108,7 @@ impl Tape<'_> {
 
     /// Passes all adjoints on, down to the beginning of the recording, or of the [part](Tape::part) that is running. If a
     /// pullback of an [external function](crate::external) panics, all adjoints are lost.
+    #[track_caller]
     pub fn sweep(&self) {
         self.sweep_to(self.start.get());
     }
@@ -130,7 +134,9 @@ impl Tape<'_> {
     /// });
     /// assert_eq!(slopes, [18.0, 108.0]);
     /// ```
+    #[track_caller]
     pub fn sweep_to(&self, position: Position) {
+        self.recording.expect(position, misused);
         let mut adjoints = self.adjoints.take();
         adjoints.sweep(position.max(self.start.get()));
         self.adjoints.replace(adjoints);
@@ -168,8 +174,10 @@ impl Tape<'_> {
     /// assert!((by_rate - mean).abs() < 1e-12 && by_spread < 0.0);
     /// ```
     ///
-    /// A number of a part must not leave it: used later it is an error, until another has its place.
+    /// A number of a part must not leave it: used later it is an error.
+    #[track_caller]
     pub fn part<R>(&self, f: impl FnOnce() -> R) -> R {
+        self.recording.expect_running(misused);
         part(|part| {
             let around = (self.start.replace(part.start()), self.seeded.replace(false));
             let _ending = Ending { tape: self, around };

@@ -1,13 +1,14 @@
 //! Numbers whose operations are recorded.
 
 use crate::Real;
+use crate::expect::{expect, same_length};
 use crate::functions::{self, functions_of_one};
 use std::cmp::Ordering;
 use std::fmt;
 use std::ops::{Add, AddAssign, Div, DivAssign, Mul, MulAssign, Neg, Rem, RemAssign, Sub, SubAssign};
 use std::panic::Location;
 use wengert_engine::{Error, ErrorKind};
-use wengert_kernels::tape::{Misuse, Place, push_wide, push1, push2, push3};
+use wengert_kernels::tape::{Misuse, Place, misuse, push_wide, push1, push2, push3};
 
 /// A number on the tape of its thread, 16 bytes that are copied freely. Constants take no room on the tape.
 ///
@@ -36,7 +37,9 @@ pub(crate) fn misused(misuse: Misuse, line: &'static Location<'static>) -> ! {
         Misuse::Outer => {
             "a gradient inside another one has inputs of its own: pass numbers in with `to_f64`, or use `Dual<Var, N>`"
         }
-        Misuse::Ended => "return plain numbers from a recording, and record on the thread that uses them",
+        Misuse::Ended => {
+            "return plain numbers from a recording or a part of it, and record on the thread that uses them"
+        }
         Misuse::Full => "forget parts of a recording when they are swept",
         Misuse::NotFinite { .. } => "nothing before it was: look at the numbers that this line reads",
     };
@@ -50,6 +53,13 @@ impl Var {
 
     pub(crate) fn place(self) -> Place {
         self.place
+    }
+
+    /// Does not return if it does not belong here: a function returned it, in a call at this line.
+    pub(crate) fn expect_own(self, line: &'static Location<'static>) {
+        if let Some(misuse) = misuse(self.place) {
+            misused(misuse, line);
+        }
     }
 
     /// The number.
@@ -90,7 +100,7 @@ impl Var {
     #[track_caller]
     pub fn of(value: f64, arguments: &[Var], partials: &[f64]) -> Var {
         let (count, room) = (arguments.len(), partials.len());
-        assert_eq!(count, room, "of: {count} arguments and {room} partial derivatives");
+        expect(count == room, "of", || format!("{count} arguments and {room} partial derivatives"));
         Var::wide(value, count, arguments.iter().zip(partials).map(|(argument, partial)| (*partial, *argument)))
     }
 
@@ -325,7 +335,7 @@ macro_rules! variables {
             /// One statement.
             #[track_caller]
             fn dot(x: &[Var], y: &[Var]) -> Var {
-                assert_eq!(x.len(), y.len(), "dot: vectors of {} and {} numbers", x.len(), y.len());
+                same_length("dot", x, y);
                 let value = x.iter().zip(y).map(|(x, y)| x.value * y.value).sum();
                 let arguments = x.iter().zip(y).flat_map(|(x, y)| [(y.value, *x), (x.value, *y)]);
                 Var::wide(value, 2 * x.len(), arguments)

@@ -367,7 +367,7 @@ fn a_number_of_another_recording_is_an_error_with_the_line_of_the_caller() {
     let failing: [fn(Var) -> Var; 4] = [|x| x.sin(), |x| x.mul_add(x, x), |x| x.max(Var::one()), |x| x.sin_cos().1];
     for f in failing {
         let text = wengert_engine::catch(|| f(kept).value()).unwrap_err().to_string();
-        assert!(text.contains("whose recording has ended"), "{text}");
+        assert!(text.contains("has ended"), "{text}");
         assert!(text.contains(&format!("num_traits.rs:{line}")), "{text}");
     }
 }

@@ -2,7 +2,8 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
-use wengert_engine::ErrorKind;
+use std::sync::Mutex;
+use wengert_engine::{ErrorKind, catch};
 use wengert_scalar::{
     Real, Var, checked, external, gradient, gradient_of, jacobian, preaccumulate, preaccumulated, recording, sum_over,
 };
@@ -77,6 +78,90 @@ fn seeds_of_several_outputs_are_weighted_and_positions_bound_a_sweep() {
     let y = 0.5f64.sin();
     assert!((by_y - (2.0 - 2.0 * y + 1.5 * y * y)).abs() < 1e-15);
     assert!((by_x - by_y * 0.5f64.cos()).abs() < 1e-15);
+}
+
+/// The kind of the error, and the line.
+fn refusal<R>(f: impl FnOnce() -> R) -> Option<(ErrorKind, u32)> {
+    let error = catch(f).err()?;
+    let line = error.line().filter(|line| line.file().ends_with("recordings.rs"))?;
+    Some((error.kind().clone(), line.line()))
+}
+
+#[test]
+fn a_number_that_leaves_what_was_forgotten_is_an_error_whoever_has_its_place() {
+    let refused = |line: u32| Some((ErrorKind::WrongLevel, line));
+    recording(|tape| {
+        let x = tape.input(3.0);
+        let leaked = tape.part(|| x * x);
+        let other = x * 5.0;
+        assert_eq!(format!("{other:?}"), "Var(15.0, statement 2)");
+        assert_eq!(format!("{leaked:?}"), "Var(9.0, statement 2)");
+        assert_eq!(refusal(|| leaked * 2.0), refused(line!()));
+        assert_eq!(refusal(|| Var::sum_of(&[x, leaked])), refused(line!()));
+        assert_eq!(refusal(|| tape.seed(leaked, 1.0)), refused(line!()));
+        assert_eq!(refusal(|| tape.adjoint(leaked)), refused(line!()));
+        // Also inside of other parts, however deep; what is around them can be read.
+        tape.part(|| {
+            let inner = x * 2.0;
+            tape.part(|| {
+                let innermost = inner * other;
+                tape.part(|| tape.seed(x * inner * innermost, 1.0));
+                assert_eq!(refusal(|| leaked + innermost), refused(line!()));
+            });
+        });
+        tape.sweep();
+        // x * 2x * (2x * 5x) = 20 x^4
+        assert_eq!(tape.adjoint(x), 80.0 * 27.0);
+        // A position of a part is none of the recording, and neither is one of another.
+        let position = tape.part(|| {
+            let _ = x * x;
+            tape.position()
+        });
+        let _ = [x * 1.0, x * 2.0];
+        assert_eq!(refusal(|| tape.sweep_to(position)), refused(line!()));
+        recording(|inner| {
+            let y = inner.input(1.0);
+            assert_eq!(refusal(|| tape.input(1.0)), refused(line!()));
+            assert_eq!(refusal(|| tape.sweep()), refused(line!()));
+            assert_eq!(refusal(|| tape.part(|| y)), refused(line!()));
+            assert_eq!(refusal(|| inner.sweep_to(position)), refused(line!()));
+        });
+    });
+}
+
+#[test]
+fn a_number_that_leaves_a_block_is_an_error_whether_or_not_the_block_was_replaced() {
+    for steps in [1, 100] {
+        recording(|tape| {
+            let x = tape.input(0.5);
+            let mut leaked = None;
+            let [y] = preaccumulate(|| {
+                leaked = Some(x * 3.0);
+                [(0..steps).fold(x, |y, _| (y * x).sin())]
+            });
+            let y = (0..10).fold(y, |y, _| y * x);
+            let error = refusal(|| y + leaked.unwrap());
+            assert_eq!(error, Some((ErrorKind::WrongLevel, line!() - 1)));
+            assert!(y.is_active());
+        });
+    }
+}
+
+#[test]
+fn a_number_kept_from_one_item_for_another_is_an_error() {
+    // Two items are recorded one by one, and many are parts of few recordings.
+    for count in [2, 1000] {
+        let (items, kept) = (vec![1.5; count], Mutex::new(None));
+        let f = |x: &[Var]| {
+            sum_over(&items, x, |item, x| {
+                let own = x[0] * *item;
+                let first = *kept.lock().unwrap().get_or_insert(own);
+                own * first
+            })
+        };
+        let error = catch(|| gradient(f, &[2.0], &mut [0.0])).unwrap_err();
+        assert_eq!(error.kind(), &ErrorKind::WrongLevel, "{error}");
+    }
 }
 
 #[test]

@@ -48,7 +48,7 @@ pub fn push_external(values: &[f64], inputs: &[Place], outputs: &mut [Place], pu
         }
         *output = tape.close(tape.next.get(), tape.argument.get(), 0);
     }
-    let inputs = inputs.iter().map(|input| input.index).collect();
+    let inputs = inputs.iter().map(|input| input.index()).collect();
     let external = External { first, behind: tape.next.get(), inputs, pullback };
     CHUNKS.with_borrow_mut(|chunks| chunks.externals.push(Rc::new(external)));
     tape.externals.set(tape.externals.get() + 1);

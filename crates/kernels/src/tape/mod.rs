@@ -4,8 +4,9 @@
 //! bytes, and one byte for how many they are. Statements are numbered from 1; 0 stands for a number without a derivative. Their data
 //! lie in chunks that are kept for the next recording.
 //!
-//! A [`Place`] names a statement of one recording. Only the tape makes places, and every use compares the recording: so a place from
-//! another thread, or from a recording that has ended, is an error and never a wrong number, and whatever is swept lies in bounds.
+//! A [`Place`] names a statement of one recording, or of a part of one: both have numbers that no other has. Only the tape makes places,
+//! and every use compares the number: so a place from another thread, or from a recording or a part that has ended, is an error and never
+//! a wrong number, whoever has its index by then; and whatever is swept lies in bounds.
 
 mod check;
 mod chunk;
@@ -30,7 +31,7 @@ use std::panic::Location;
 use std::rc::Rc;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// A statement of a recording, or none.
+/// A statement of a recording or of a part of one, or none.
 ///
 /// ```
 /// use wengert_kernels::tape::Place;
@@ -38,31 +39,59 @@ use std::sync::atomic::{AtomicU32, Ordering};
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub struct Place {
-    index: u32,
-    recording: u32,
+    /// The number of the stretch, then that of the statement: one subtraction compares both.
+    bits: u64,
 }
 
 impl Place {
     /// That of a constant.
-    pub const NONE: Place = Place { index: 0, recording: 0 };
+    pub const NONE: Place = Place { bits: 0 };
 
     /// Whether it names a statement.
     #[inline(always)]
     pub fn is_active(self) -> bool {
-        self.index != 0
+        self.bits != 0
     }
 
     /// The number of the statement.
     #[inline(always)]
     pub fn index(self) -> u32 {
-        self.index
+        self.bits as u32
+    }
+
+    fn stretch(self) -> Stretch {
+        Stretch(self.bits - u64::from(self.index()))
+    }
+}
+
+/// A recording, or a part of one, with a number that no other has.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Stretch(u64);
+
+impl Stretch {
+    const NONE: Stretch = Stretch(0);
+
+    fn numbered(number: u32) -> Stretch {
+        Stretch(u64::from(number) << u32::BITS)
+    }
+
+    #[inline(always)]
+    fn place(self, index: u32) -> Place {
+        Place { bits: self.0 | u64::from(index) }
+    }
+
+    /// Whether a place is one of it, and before statement `next`; no constant is. The statement is compared too because numbers of
+    /// stretches may come again one day: what is swept lies in bounds even then.
+    #[inline(always)]
+    fn has(self, place: Place, next: u32) -> bool {
+        place.bits.wrapping_sub(self.0) < u64::from(next)
     }
 }
 
 /// Why a statement cannot be recorded.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Misuse {
-    /// A place belongs to a recording that has ended, or to another thread.
+    /// A place belongs to a recording, or to a part of one, that has ended, or to another thread.
     Ended,
     /// A place belongs to a recording around this one.
     Outer,
@@ -84,7 +113,9 @@ impl fmt::Display for Misuse {
             Misuse::NotFinite { value, partial: Some(partial) } => {
                 return write!(f, "the slope of a number is {partial}, its value {value}");
             }
-            Misuse::Ended => "a number is used whose recording has ended, or that belongs to another thread",
+            Misuse::Ended => {
+                "a number is used whose recording, or part of it, has ended, or that belongs to another thread"
+            }
             Misuse::Outer => "a number of the recording around this one is used inside it",
             Misuse::Full => "a recording has at most 4294967294 statements",
         })
@@ -116,8 +147,9 @@ impl Stop {
 /// The tape of a thread: where it is. What every statement reads and writes lies in one cache line.
 #[repr(C, align(64))]
 struct Tape {
-    /// The recording that is running; 0 if there is none.
-    recording: Cell<u32>,
+    /// The recording, or the part of one, that is running, and what is around that part; 0 if there is none.
+    stretch: Cell<Stretch>,
+    around: Cell<Stretch>,
     /// The number of the next statement.
     next: Cell<u32>,
     /// The number that has no room in the chunk.
@@ -134,9 +166,12 @@ struct Tape {
     runs: Cell<usize>,
     /// Functions of others in use.
     externals: Cell<usize>,
+    /// Stretches that are listed, and those of them that belong to recordings around this one.
+    stretches: Cell<usize>,
+    outer: Cell<usize>,
     /// The last inputs, which follow each other.
     inputs: Cell<(u32, u32)>,
-    /// Numbers that recordings of this thread may have.
+    /// Numbers that stretches of this thread may have.
     numbers: Cell<(u32, u32)>,
     /// Whether the arguments of a statement are being written.
     writes: Cell<bool>,
@@ -149,7 +184,8 @@ thread_local! {
     // Without a destructor, so that an access is an address and nothing else.
     static TAPE: Tape = const {
         Tape {
-            recording: Cell::new(0),
+            stretch: Cell::new(Stretch::NONE),
+            around: Cell::new(Stretch::NONE),
             next: Cell::new(1),
             end: Cell::new(1),
             argument: Cell::new(0),
@@ -160,6 +196,8 @@ thread_local! {
             wide: Cell::new(0),
             runs: Cell::new(0),
             externals: Cell::new(0),
+            stretches: Cell::new(0),
+            outer: Cell::new(0),
             inputs: Cell::new((0, 0)),
             numbers: Cell::new((0, 0)),
             writes: Cell::new(false),
@@ -167,7 +205,7 @@ thread_local! {
             room: Cell::new(1),
         }
     };
-    static CHUNKS: RefCell<Chunks> = const { RefCell::new(Chunks { used: Vec::new(), free: Vec::new(), inputs: Vec::new(), externals: Vec::new(), outer: Vec::new() }) };
+    static CHUNKS: RefCell<Chunks> = const { RefCell::new(Chunks { used: Vec::new(), free: Vec::new(), inputs: Vec::new(), externals: Vec::new(), stretches: Vec::new() }) };
 }
 
 /// The memory of a thread's tape, which its hot path does not touch.
@@ -178,23 +216,26 @@ struct Chunks {
     inputs: Vec<(u32, u32)>,
     /// Functions of others, ascending.
     externals: Vec<Rc<External>>,
-    /// Recordings around the one that is running.
-    outer: Vec<u32>,
+    /// Recordings and parts around the two that are at hand, and parts that stayed.
+    stretches: Vec<Stretch>,
 }
 
-/// Recordings of the process are numbered in blocks, one for each thread at a time; none has the number of another, until they
-/// are used up.
+/// Recordings and parts of the process are numbered in blocks, one for each thread at a time; none has the number of another, until
+/// they are used up.
 static BLOCKS: AtomicU32 = AtomicU32::new(0);
 const BLOCK: u32 = 1 << 10;
 
 /// Where a recording was at some time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Position(u32);
+pub struct Position {
+    next: u32,
+    stretch: Stretch,
+}
 
 impl Position {
     /// How many statements lie between.
     pub fn since(self, before: Position) -> usize {
-        (self.0 - before.0) as usize
+        (self.next - before.next) as usize
     }
 }
 
@@ -208,6 +249,7 @@ struct Mark {
     wide: usize,
     runs: usize,
     externals: usize,
+    stretches: usize,
     inputs: (u32, u32),
 }
 
@@ -234,23 +276,20 @@ pub struct Recording {
 /// assert_eq!(slope, 13.0);
 /// ```
 pub fn record<R>(f: impl FnOnce(&Recording) -> R) -> R {
-    /// Ends the recording, also when `f` panics.
-    struct Ending(u32);
+    /// What is around is the recording's own again, also when `f` panics.
+    struct Ending(usize);
     impl Drop for Ending {
         fn drop(&mut self) {
-            Tape::here().recording.set(self.0);
-            if self.0 != 0 {
-                CHUNKS.with_borrow_mut(|chunks| chunks.outer.pop());
-            }
+            Tape::here().outer.set(self.0);
         }
     }
     let tape = Tape::here();
     let recording = Recording { part: Part::begin() };
-    let outer = tape.recording.replace(tape.number());
-    if outer != 0 {
-        CHUNKS.with_borrow_mut(|chunks| chunks.outer.push(outer));
+    if recording.part.around.0 != Stretch::NONE {
+        tape.list_stretch(recording.part.around.0);
     }
-    let _ending = Ending(outer);
+    let _ending = Ending(tape.outer.replace(tape.stretches.get()));
+    tape.around.set(tape.stretch.get());
     tape.inputs.set((tape.next.get(), tape.next.get()));
     f(&recording)
 }
@@ -263,7 +302,25 @@ impl Recording {
 
     /// Where it is now.
     pub fn position(&self) -> Position {
-        Position(Tape::here().next.get())
+        Tape::here().position()
+    }
+
+    /// Does not return if a position is not one of this recording, or of a part of it that has ended.
+    #[track_caller]
+    pub fn expect(&self, position: Position, stop: OnMisuse) {
+        let tape = Tape::here();
+        self.expect_running(stop);
+        if let Some(misuse) = tape.misuse(position.stretch, position.next <= tape.next.get()) {
+            stop(misuse, Location::caller());
+        }
+    }
+
+    /// Does not return if another one runs inside it.
+    #[track_caller]
+    pub fn expect_running(&self, stop: OnMisuse) {
+        if let Some(misuse) = Tape::here().misuse(self.part.stretch, true) {
+            stop(misuse, Location::caller());
+        }
     }
 
     /// Bytes of what was recorded since it began.
@@ -271,7 +328,7 @@ impl Recording {
         self.part.bytes()
     }
 
-    /// A statement without arguments.
+    /// A statement without arguments. No other recording may [run inside](Recording::expect_running).
     #[inline]
     #[track_caller]
     pub fn input(&self, stop: OnMisuse) -> Place {
@@ -286,6 +343,22 @@ impl Recording {
         tape.inputs.set((if index == behind { first } else { index }, index + 1));
         tape.close(index, tape.argument.get(), 0)
     }
+}
+
+/// What is wrong with a place, if it cannot be read here.
+///
+/// ```
+/// use wengert_kernels::tape::{Misuse, misuse, record};
+/// let place = record(|recording| {
+///     let place = recording.input(|misuse, _| panic!("{misuse}"));
+///     assert_eq!(misuse(place), None);
+///     place
+/// });
+/// assert_eq!(misuse(place), Some(Misuse::Ended));
+/// ```
+pub fn misuse(place: Place) -> Option<Misuse> {
+    let tape = Tape::here();
+    place.is_active().then(|| tape.misuse(place.stretch(), place.index() < tape.next.get()))?
 }
 
 /// The count of statements whose number of arguments is listed beside them.
@@ -309,20 +382,25 @@ impl Tape {
             wide: self.wide.get(),
             runs: self.runs.get(),
             externals: self.externals.get(),
+            stretches: self.stretches.get(),
             inputs: self.inputs.get(),
         }
     }
 
-    /// A number that no other recording has.
-    fn number(&self) -> u32 {
+    fn position(&self) -> Position {
+        Position { next: self.next.get(), stretch: self.stretch.get() }
+    }
+
+    /// One that is no other recording or part.
+    fn new_stretch(&self) -> Stretch {
         let (mut next, mut end) = self.numbers.get();
         if next == end {
             let block = BLOCKS.fetch_add(1, Ordering::Relaxed).wrapping_mul(BLOCK);
-            // No recording is number 0.
+            // None has number 0.
             (next, end) = (block.max(1), block.wrapping_add(BLOCK));
         }
         self.numbers.set((next.wrapping_add(1), end));
-        next
+        Stretch::numbered(next)
     }
 
     /// Keeps a run of inputs, if it is one.
@@ -334,16 +412,43 @@ impl Tape {
         }
     }
 
-    /// Whether a place is of this recording, and no part of it that was forgotten; no constant is.
-    #[inline(always)]
-    fn is_own(&self, place: Place, next: u32) -> bool {
-        (place.recording == self.recording.get()) & (place.index < next)
+    /// Keeps the number of a stretch whose places can be read, though it is neither the one that runs nor the one around.
+    #[cold]
+    fn list_stretch(&self, stretch: Stretch) {
+        CHUNKS.with_borrow_mut(|chunks| chunks.stretches.push(stretch));
+        self.stretches.set(self.stretches.get() + 1);
     }
 
-    /// Whether statement `index` has room, and can read a place that is no constant.
+    /// Whether a place is of the part that runs or what is around it; no constant is.
     #[inline(always)]
-    fn is_ready(&self, index: u32, place: Place) -> bool {
-        self.is_own(place, index) & (index != self.end.get())
+    fn is_own(&self, place: Place, next: u32) -> bool {
+        self.stretch.get().has(place, next) | self.around.get().has(place, next)
+    }
+
+    /// What is wrong with a stretch, unless it is this recording, or a part of it that was not forgotten.
+    fn misuse(&self, stretch: Stretch, is_before: bool) -> Option<Misuse> {
+        if is_before && (stretch == self.stretch.get() || stretch == self.around.get()) {
+            return None;
+        }
+        CHUNKS.with_borrow(|chunks| {
+            let (outer, own) = chunks.stretches.split_at(self.outer.get());
+            match is_before && own.contains(&stretch) {
+                true => None,
+                false => Some(if outer.contains(&stretch) { Misuse::Outer } else { Misuse::Ended }),
+            }
+        })
+    }
+
+    /// Whether statement `index` has room, and can read these places, none of which is a constant.
+    #[inline(always)]
+    fn is_ready<const N: usize>(&self, index: u32, places: [Place; N]) -> bool {
+        let (own, has_room) = (self.stretch.get(), index != self.end.get());
+        // Most statements read what their own stretch has: those pay for nothing else.
+        if places.iter().fold(has_room, |all, place| all & own.has(*place, index)) {
+            return true;
+        }
+        rarely();
+        places.iter().fold(has_room, |all, place| all & self.is_own(*place, index))
     }
 
     /// Makes room for a statement that reads these places, two for every one that would have room, or does not return.
@@ -370,7 +475,15 @@ impl Tape {
     #[inline(always)]
     fn expect(&self, place: Place, stop: Stop) {
         if place.is_active() && !self.is_own(place, self.next.get()) {
-            misused(place, stop);
+            self.expect_other(place, stop);
+        }
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn expect_other(&self, place: Place, stop: Stop) {
+        if let Some(misuse) = self.misuse(place.stretch(), place.index() < self.next.get()) {
+            stop.with(misuse);
         }
     }
 
@@ -390,7 +503,7 @@ impl Tape {
         unsafe { self.counts.get().wrapping_add(index as usize).write(count) };
         self.next.set(index + 1);
         self.argument.set(at + usize::from(count));
-        Place { index, recording: self.recording.get() }
+        self.stretch.get().place(index)
     }
 
     /// Every further statement of the chunk has room for two arguments.
@@ -441,10 +554,9 @@ impl Tape {
 
     #[inline]
     fn rewind(&self, mark: Mark) {
-        let lists = (self.chunks.get(), self.wide.get(), self.runs.get(), self.externals.get());
+        let lists = |mark: &Mark| (mark.chunks, mark.wide, mark.runs, mark.externals, mark.stretches);
         // What functions of others captured is dropped when the tape is in order again.
-        let _forgotten =
-            (lists != (mark.chunks, mark.wide, mark.runs, mark.externals)).then(|| self.rewind_lists(mark));
+        let _forgotten = (lists(&self.mark()) != lists(&mark)).then(|| self.rewind_lists(mark));
         self.next.set(mark.next);
         self.inputs.set(mark.inputs);
         if self.chunks.get() == mark.chunks {
@@ -465,12 +577,14 @@ impl Tape {
                 chunk.reopen(mark.next);
             }
             chunks.inputs.truncate(mark.runs);
+            chunks.stretches.truncate(mark.stretches);
             self.chunks.set(chunks.used.len());
             chunks.externals.split_off(mark.externals)
         });
         self.wide.set(mark.wide);
         self.runs.set(mark.runs);
         self.externals.set(mark.externals);
+        self.stretches.set(mark.stretches);
         self.next.set(mark.next);
         if is_moved {
             self.point(if mark.chunks == 0 { 0 } else { mark.argument });
@@ -479,12 +593,10 @@ impl Tape {
     }
 }
 
+/// Says that what follows it is seldom reached.
 #[cold]
-#[inline(never)]
-fn misused(place: Place, stop: Stop) -> ! {
-    let is_outer = CHUNKS.with_borrow(|chunks| chunks.outer.contains(&place.recording));
-    stop.with(if is_outer { Misuse::Outer } else { Misuse::Ended })
-}
+#[inline(always)]
+fn rarely() {}
 
 #[cfg(test)]
 mod tests;

@@ -1,6 +1,6 @@
 //! Parts of a recording, which are forgotten when they end.
 
-use super::{CHUNKS, Mark, Place, Position, Tape};
+use super::{CHUNKS, Mark, Place, Position, Stretch, Tape};
 use std::cell::Cell;
 use std::marker::PhantomData;
 
@@ -11,6 +11,9 @@ const COUNT: usize = size_of::<u8>();
 /// What was recorded since some time; it is forgotten at the end, also by a panic.
 pub struct Part {
     pub(super) mark: Mark,
+    /// Itself, and what ran before with what was around that.
+    pub(super) stretch: Stretch,
+    pub(super) around: (Stretch, Stretch),
     keeps: Cell<bool>,
     /// A part belongs to its thread.
     here: PhantomData<*const ()>,
@@ -18,14 +21,19 @@ pub struct Part {
 
 impl Drop for Part {
     fn drop(&mut self) {
+        let (tape, (stretch, around)) = (Tape::here(), self.around);
+        tape.stretch.set(stretch);
+        tape.around.set(around);
         if !self.keeps.get() {
-            Tape::here().rewind(self.mark);
+            tape.rewind(self.mark);
+        } else if self.has_inputs() {
+            // They can be read by those who know them.
+            tape.list_stretch(self.stretch);
         }
     }
 }
 
-/// Forgets what `f` records, unless it decides to [keep](Part::keep) that. A place of it that is used afterwards is an error as long as no
-/// other has its number.
+/// Forgets what `f` records, unless it decides to [keep](Part::keep) that. A place of it that is used afterwards is an error.
 ///
 /// ```
 /// use wengert_kernels::tape::{part, push1, record};
@@ -45,17 +53,28 @@ impl Part {
     pub(super) fn begin() -> Part {
         let tape = Tape::here();
         assert!(!tape.writes.get(), "a recording begins while the arguments of a statement are given");
-        Part { mark: tape.mark(), keeps: Cell::new(false), here: PhantomData }
+        let (mark, stretch, around) = (tape.mark(), tape.new_stretch(), (tape.stretch.get(), tape.around.get()));
+        if around.0 != around.1 {
+            tape.list_stretch(around.1);
+        }
+        tape.stretch.set(stretch);
+        tape.around.set(around.0);
+        Part { mark, stretch, around, keeps: Cell::new(false), here: PhantomData }
     }
 
     /// Where it began.
     pub fn start(&self) -> Position {
-        Position(self.mark.next)
+        Position { next: self.mark.next, stretch: self.stretch }
     }
 
-    /// What was recorded stays.
+    /// What was recorded stays: its inputs, and the places that are [given away](Part::give).
     pub fn keep(&self) {
         self.keeps.set(true);
+    }
+
+    /// A place of what is around, for one of a part that is [kept](Part::keep).
+    pub fn give(&self, place: Place) -> Place {
+        if self.holds(place) { self.around.0.place(place.index()) } else { place }
     }
 
     /// Whether it has inputs of its own.
@@ -66,7 +85,7 @@ impl Part {
 
     /// Whether it recorded this place.
     pub fn holds(&self, place: Place) -> bool {
-        place.index >= self.mark.next
+        place.stretch() == self.stretch
     }
 
     /// Bytes of a statement with so many arguments.
@@ -78,19 +97,20 @@ impl Part {
     pub fn bytes(&self) -> usize {
         let mut arguments = 0;
         self.each_arguments(|some| arguments += some.len());
-        let statements = Position(Tape::here().next.get()).since(self.start());
+        let statements = Tape::here().position().since(self.start());
         arguments * ARGUMENT + statements * COUNT
     }
 
     /// The places before it that it reads, each once, in the order of their statements.
     pub fn reads(&self, places: &mut Vec<Place>) {
         places.clear();
-        let (start, recording) = (self.mark.next, Tape::here().recording.get());
-        let place = |index: &u32| Place { index: *index, recording };
+        let start = self.mark.next;
+        // What lies before can be read as long as what is around runs.
+        let place = |index: &u32| self.around.0.place(*index);
         let mut see = |some: &[u32]| places.extend(some.iter().filter(|index| (1..start).contains(*index)).map(place));
         self.each_arguments(&mut see);
         CHUNKS.with_borrow(|chunks| chunks.externals[self.mark.externals..].iter().for_each(|own| see(&own.inputs)));
-        places.sort_unstable_by_key(|place| place.index);
+        places.sort_unstable_by_key(|place| place.index());
         places.dedup();
     }
 

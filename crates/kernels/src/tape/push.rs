@@ -1,6 +1,6 @@
 //! Statements, written where the bump pointer is.
 
-use super::{CHUNKS, OnMisuse, Place, Stop, Tape, WIDE, misused};
+use super::{CHUNKS, OnMisuse, Place, Stop, Stretch, Tape, WIDE};
 
 /// A statement with one argument; a constant's has none. The value is not kept.
 #[track_caller]
@@ -11,14 +11,14 @@ pub fn push1(value: f64, partial: f64, x: Place, stop: OnMisuse) -> Place {
     }
     let tape = Tape::here();
     let index = tape.next.get();
-    if !tape.is_ready(index, x) {
+    if !tape.is_ready(index, [x]) {
         tape.prepare(&[x], (value, &[partial]), Stop::here(stop));
     }
     let at = tape.argument.get();
     // SAFETY: there is room for this statement with two arguments.
     unsafe {
         tape.partials.get().add(at).write(partial);
-        tape.arguments.get().add(at).write(x.index);
+        tape.arguments.get().add(at).write(x.index());
     }
     tape.close(index, at, 1)
 }
@@ -39,7 +39,7 @@ pub fn push2(value: f64, partials: [f64; 2], [x, y]: [Place; 2], stop: OnMisuse)
     }
     let tape = Tape::here();
     let index = tape.next.get();
-    if !tape.is_ready(index, x) | !tape.is_ready(index, y) {
+    if !tape.is_ready(index, [x, y]) {
         // A copy: `partials` itself has no address, and stays in registers.
         tape.prepare(&[x, y], (value, &[partials[0], partials[1]]), Stop::here(stop));
     }
@@ -47,7 +47,7 @@ pub fn push2(value: f64, partials: [f64; 2], [x, y]: [Place; 2], stop: OnMisuse)
     // SAFETY: there is room for this statement with two arguments.
     unsafe {
         tape.partials.get().add(at).cast::<[f64; 2]>().write_unaligned(partials);
-        tape.arguments.get().add(at).cast::<[u32; 2]>().write_unaligned([x.index, y.index]);
+        tape.arguments.get().add(at).cast::<[u32; 2]>().write_unaligned([x.index(), y.index()]);
     }
     tape.close(index, at, 2)
 }
@@ -73,7 +73,7 @@ pub fn push3(value: f64, partials: [f64; 3], places: [Place; 3], stop: OnMisuse)
     // SAFETY: there is room for two statements with two arguments each; this one is written instead.
     unsafe {
         tape.partials.get().add(at).cast::<[f64; 3]>().write_unaligned(partials);
-        tape.arguments.get().add(at).cast::<[u32; 3]>().write_unaligned(places.map(|place| place.index));
+        tape.arguments.get().add(at).cast::<[u32; 3]>().write_unaligned(places.map(|place| place.index()));
     }
     tape.end.set(tape.end.get() - 1);
     tape.close(index, at, 3)
@@ -108,14 +108,13 @@ pub fn push_wide(value: f64, most: usize, arguments: impl IntoIterator<Item = (f
     let mut count = 0;
     let writing = Writing::begin(tape);
     for (partial, place) in std::iter::once(head).chain(arguments).take(most) {
-        if place.recording != writing.recording || place.index >= index {
-            drop(writing);
-            misused(place, stop);
+        if !writing.stretches.iter().any(|stretch| stretch.has(place, index)) {
+            tape.expect_other(place, stop);
         }
         // SAFETY: there is room for `most` arguments, and nothing else is recorded here meanwhile.
         unsafe {
             tape.partials.get().add(first + count).write(partial);
-            tape.arguments.get().add(first + count).write(place.index);
+            tape.arguments.get().add(first + count).write(place.index());
         }
         count += 1;
     }
@@ -136,21 +135,23 @@ pub fn push_wide(value: f64, most: usize, arguments: impl IntoIterator<Item = (f
 /// refuses it.
 struct Writing {
     tape: &'static Tape,
-    recording: u32,
+    stretches: [Stretch; 2],
     end: u32,
 }
 
 impl Writing {
     fn begin(tape: &'static Tape) -> Writing {
         tape.writes.set(true);
-        Writing { tape, recording: tape.recording.replace(0), end: tape.end.replace(tape.next.get()) }
+        let stretches = [&tape.stretch, &tape.around].map(|stretch| stretch.replace(Stretch::NONE));
+        Writing { tape, stretches, end: tape.end.replace(tape.next.get()) }
     }
 }
 
 impl Drop for Writing {
     fn drop(&mut self) {
         self.tape.writes.set(false);
-        self.tape.recording.set(self.recording);
+        self.tape.stretch.set(self.stretches[0]);
+        self.tape.around.set(self.stretches[1]);
         self.tape.end.set(self.end);
     }
 }

@@ -113,7 +113,7 @@ impl<A: Adjoint> Adjoints<A> {
         }
         let stop = Stop::here(stop);
         Tape::here().expect(place, stop);
-        let index = place.index as usize;
+        let index = place.index() as usize;
         if self.values.len() <= index {
             self.values.resize(index + 1, A::ZERO);
         }
@@ -131,7 +131,7 @@ impl<A: Adjoint> Adjoints<A> {
     /// Makes the adjoints of all that was recorded since a position zero.
     pub fn clear_from(&mut self, position: Position) {
         let behind = self.values.len().min(Tape::here().next.get() as usize);
-        self.values[(position.0 as usize).min(behind)..behind].fill(A::ZERO);
+        self.values[(position.next as usize).min(behind)..behind].fill(A::ZERO);
     }
 
     /// Passes the adjoints of all statements since `down_to` on to their arguments; those without arguments keep theirs.
@@ -144,14 +144,14 @@ impl<A: Adjoint> Adjoints<A> {
         }
         for number in (0..tape.externals.get()).rev() {
             let external = CHUNKS.with_borrow(|chunks| chunks.externals[number].clone());
-            if external.first < down_to.0 {
+            if external.first < down_to.next {
                 break;
             }
             cursor.descend(values, external.behind);
             // The tape is not borrowed: a function of others may record, and panic.
             external.pull(values);
         }
-        cursor.descend(values, down_to.0);
+        cursor.descend(values, down_to.next);
     }
 
     /// Reads the adjoint of a place, which is zero from then on.

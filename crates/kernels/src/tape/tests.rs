@@ -152,7 +152,27 @@ fn places_of_others_are_refused() {
         });
         assert!(there.contains("another thread"));
         let forgotten = part(|_| push1(0.0, 1.0, x, stop));
-        assert!(caught(&|| ignore(push1(0.0, 1.0, forgotten, stop))).contains("has ended"));
+        let refuses = |place: Place| {
+            let uses: [&dyn Fn(); 4] = [
+                &|| ignore(push1(0.0, 1.0, place, stop)),
+                &|| ignore(push3(0.0, [1.0; 3], [x, x, place], stop)),
+                &|| ignore(push_wide(0.0, 2, [(1.0, x), (1.0, place)], stop)),
+                &|| Adjoints::<f64>::default().add(place, &1.0, stop),
+            ];
+            uses.iter().all(|used| caught(used).contains("has ended"))
+        };
+        assert!(refuses(forgotten));
+        // Also when others have its index: of the recording, and of another part.
+        let others: Vec<Place> = (0..3).map(|_| push1(0.0, 1.0, x, stop)).collect();
+        assert_eq!(others[0].index(), forgotten.index());
+        assert!(refuses(forgotten));
+        let forgotten = part(|_| push1(0.0, 1.0, x, stop));
+        part(|_| {
+            assert_eq!(push1(0.0, 1.0, x, stop).index(), forgotten.index());
+            assert!(refuses(forgotten));
+        });
+        // Another recording that runs inside leaves this one alone.
+        record(|_| assert!(caught(&|| recording.expect_running(stop)).contains("around this one")));
         // The recording around goes on after all that.
         let y = push1(0.0, 2.0, x, stop);
         assert_eq!(sweep_to_start(recording, y).of(x, stop), 2.0);
@@ -259,7 +279,7 @@ fn a_part_knows_what_it_reads_and_may_stay() {
             part.reads(&mut reads);
             assert_eq!((part.bytes(), part.has_inputs()), (30_001 * 25, false));
             part.keep();
-            last
+            part.give(last)
         });
         assert_eq!(reads, [x[2], y]);
         assert_eq!(sweep_to_start(recording, z).of(x[1], stop), 2.0);
@@ -432,21 +452,21 @@ fn a_walk_sees_every_statement_of_its_recording() {
             push_wide(0.0, 300, [(3.0, y); 300], stop);
             push_external(&[0.0; 2], &[x, Place::NONE], &mut [Place::NONE; 2], Box::new(|_, _| {}), stop);
             recording.input(stop);
-            let (mut counts, mut expected) = ([0; 3], x.index);
+            let (mut counts, mut expected) = ([0; 3], x.index());
             recording.walk(|index, statement| {
                 assert_eq!(index, expected);
                 expected += 1;
                 match statement {
                     Statement::Input => counts[0] += 1,
                     Statement::Computed([a, b], partials) => {
-                        assert_eq!(([*a, *b], partials), ([x.index, index - 1], &[1.0, 2.0][..]));
+                        assert_eq!(([*a, *b], partials), ([x.index(), index - 1], &[1.0, 2.0][..]));
                         counts[1] += 1;
                     }
                     Statement::Computed(arguments, partials) => {
-                        assert!(arguments.iter().all(|argument| *argument == y.index) && partials == [3.0; 300]);
+                        assert!(arguments.iter().all(|argument| *argument == y.index()) && partials == [3.0; 300]);
                     }
                     Statement::External(output, inputs) => {
-                        assert_eq!((output, inputs), (counts[2], &[x.index, 0][..]));
+                        assert_eq!((output, inputs), (counts[2], &[x.index(), 0][..]));
                         counts[2] += 1;
                     }
                 }

@@ -3,6 +3,7 @@
 mod operators;
 
 use crate::Real;
+use crate::expect::expect;
 use crate::functions::{self, functions_of_one};
 use std::fmt;
 
@@ -26,10 +27,10 @@ impl<T: Real, const N: usize> Dual<T, N> {
         Dual { value, tangents }
     }
 
-    /// A number that changes in one direction, at rate 1. Panics unless there is that direction.
+    /// A number that changes in one direction, at rate 1. An error unless there is that direction.
     #[track_caller]
     pub fn variable(value: f64, direction: usize) -> Dual<T, N> {
-        assert!(direction < N, "variable: direction {direction} of {N}");
+        expect(direction < N, "variable", || format!("direction {direction} of {N}"));
         let tangents = std::array::from_fn(|place| T::lit(if place == direction { 1.0 } else { 0.0 }));
         Dual { value: T::lit(value), tangents }
     }

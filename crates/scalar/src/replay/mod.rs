@@ -18,6 +18,7 @@ pub use over::Items;
 pub use sparse::{SparseHessian, SparseJacobian};
 pub use symbol::Symbol;
 
+use crate::expect::expect;
 use path::{Left, Path};
 use std::panic::Location;
 use std::sync::Arc;
@@ -102,10 +103,11 @@ impl<Y: Returned, F: Fn(&[Symbol]) -> Y> Replay<F> {
         }
     }
 
-    /// Keeps at most so many paths, 32 unless told; the one that was used least recently goes. Panics if that is none.
+    /// Keeps at most so many paths, 32 unless told; the one that was used least recently goes. An error if that is none.
     #[must_use]
+    #[track_caller]
     pub fn at_most(mut self, paths: usize) -> Replay<F> {
-        assert!(paths > 0, "at_most: a replay without a path would be recorded at every call");
+        expect(paths > 0, "at_most", || "a replay without a path would be recorded at every call".to_string());
         self.limit = paths;
         self.paths.truncate(paths);
         self
@@ -263,16 +265,17 @@ impl<Y: Returned, F: Fn(&[Symbol]) -> Y> Replay<F> {
     /// ```
     #[track_caller]
     pub fn values_and_grads(&mut self, points: &[f64], values: &mut [f64], slopes: &mut [f64]) {
-        assert_eq!(points.len(), slopes.len(), "values_and_grads: slopes for other points");
-        assert_eq!(
-            points.len(),
-            values.len() * self.inputs,
-            "values_and_grads: {} points of {}",
-            values.len(),
-            self.inputs
-        );
+        let (numbers, room, count) = (points.len(), slopes.len(), values.len());
+        expect(numbers == room, "values_and_grads", || {
+            format!("points of {numbers} numbers and room for {room} slopes")
+        });
+        expect(numbers == count * self.inputs, "values_and_grads", || {
+            format!("{numbers} numbers are not {count} points of {}", self.inputs)
+        });
         self.expect("values_and_grads", self.inputs, 1);
-        self.at_points(points, values, slopes);
+        if let Err(error) = self.try_at_points(points, values, slopes) {
+            error.at(Location::caller()).raise();
+        }
     }
 
     /// The values at many points, which lie one after the other in `points`, of a function that returns one number or several: those
@@ -288,31 +291,31 @@ impl<Y: Returned, F: Fn(&[Symbol]) -> Y> Replay<F> {
     #[track_caller]
     pub fn values_at(&mut self, points: &[f64], values: &mut [f64]) {
         let outputs = self.outputs();
-        assert_eq!(
-            points.len() * outputs,
-            values.len() * self.inputs,
-            "values_at: {} numbers are not {outputs} for each point of {}",
-            values.len(),
-            self.inputs
-        );
-        self.at_points(points, values, &mut []);
+        expect(points.len() * outputs == values.len() * self.inputs, "values_at", || {
+            format!("room for {} numbers is not {outputs} for each point of {}", values.len(), self.inputs)
+        });
+        if let Err(error) = self.try_at_points(points, values, &mut []) {
+            error.at(Location::caller()).raise();
+        }
     }
 
     /// Values at points, and the gradients where there is room for them, each on its own path.
-    #[track_caller]
-    fn at_points(&mut self, points: &[f64], values: &mut [f64], slopes: &mut [f64]) {
+    pub(crate) fn try_at_points(
+        &mut self,
+        points: &[f64],
+        values: &mut [f64],
+        slopes: &mut [f64],
+    ) -> Result<(), Error> {
         let (n, m) = (self.inputs, self.outputs());
         let with_slopes = if slopes.is_empty() { 0 } else { n };
-        if let Some(Err(error)) = points.get(..n).map(|x| self.count_call(x)) {
-            error.at(Location::caller()).raise();
-        }
+        points.get(..n).map_or(Ok(()), |x| self.count_call(x))?;
         let mut left: Vec<usize> = self.paths[0].many(points, values, slopes);
         // Points of other paths: one by itself, which may have to record its path, and then those that take the same, in lanes.
         while let Some((&first, rest)) = left.split_first() {
             let x = &points[first * n..][..n];
-            self.on_path(x, |path| path.values(x, &mut values[first * m..][..m]));
+            self.try_on_path(x, |path| path.values(x, &mut values[first * m..][..m]))?;
             if with_slopes > 0 {
-                self.on_path(x, |path| path.pull(x, &[1.0], &mut slopes[first * n..][..n]));
+                self.try_on_path(x, |path| path.pull(x, &[1.0], &mut slopes[first * n..][..n]))?;
             }
             let some: Vec<f64> = rest.iter().flat_map(|&point| &points[point * n..][..n]).copied().collect();
             let (mut found, mut grads) = (vec![0.0; rest.len() * m], vec![0.0; rest.len() * with_slopes]);
@@ -324,18 +327,19 @@ impl<Y: Returned, F: Fn(&[Symbol]) -> Y> Replay<F> {
             }
             left = missed.into_iter().map(|number| rest[number]).collect();
         }
+        Ok(())
     }
 
     #[track_caller]
     fn expect(&self, what: &str, inputs: usize, outputs: usize) {
-        assert_eq!(inputs, self.inputs, "{what}: the function takes {} numbers, got {inputs}", self.inputs);
+        expect(inputs == self.inputs, what, || format!("the function takes {} numbers, got {inputs}", self.inputs));
         let own = self.outputs();
-        assert_eq!(outputs, own, "{what}: the function returns {own} numbers, {outputs} are expected");
+        expect(outputs == own, what, || format!("the function returns {own} numbers, {outputs} are expected"));
     }
 
     #[track_caller]
     fn expect_slopes(&self, what: &str, count: usize) {
-        assert_eq!(count, self.inputs, "{what}: {count} numbers for {} inputs", self.inputs);
+        expect(count == self.inputs, what, || format!("{count} numbers for {} inputs", self.inputs));
     }
 
     /// Does something on the path that `x` takes, which is recorded if nobody took it before.

@@ -1,6 +1,7 @@
 //! Numbers whose operations are written down, to be done again with other numbers.
 
 use super::trace::{Operand, Reads, Trace, What};
+use crate::expect::expect;
 use std::cell::RefCell;
 use std::cmp::Ordering;
 use std::fmt;
@@ -143,7 +144,7 @@ impl Symbol {
     }
 
     /// The whole number below, for use as an index: guarded by `index <= self < index + 1`, where [`to_f64`](crate::Real::to_f64) would
-    /// guard every bit. Panics if it is negative or no number.
+    /// guard every bit. An error if it is negative or no number.
     ///
     /// ```
     /// use wengert_scalar::{Real, Replay};
@@ -155,7 +156,7 @@ impl Symbol {
     #[track_caller]
     pub fn floor_index(self) -> usize {
         let floor = self.value.floor();
-        assert!((0.0..1e15).contains(&floor), "floor_index: {} is not inside of a table", self.value);
+        expect((0.0..1e15).contains(&floor), "floor_index", || format!("{} is not inside of a table", self.value));
         Symbol::decided(Relation::Floor, self, Symbol::constant(floor));
         floor as usize
     }

@@ -2,6 +2,7 @@
 
 use super::{Equations, Search, diverged, is_finite, largest, literal, solved};
 use crate::Real;
+use crate::expect::raise;
 use std::panic::Location;
 use wengert_engine::Error;
 
@@ -50,19 +51,22 @@ pub fn fixed_point<T: Real>(f: &impl Equations, start: &[f64], parameters: &[T])
 #[track_caller]
 pub fn try_fixed_point<T: Real>(f: &impl Equations, start: &[f64], parameters: &[T]) -> Result<Vec<T>, Error> {
     let line = Location::caller();
-    solved(&Iteration { f, start }, parameters).map_err(|error| error.at(line))
+    solved(&Iteration { f, start, line }, parameters).map_err(|error| error.at(line))
 }
 
 struct Iteration<'s, E> {
     f: &'s E,
     start: &'s [f64],
+    line: &'static Location<'static>,
 }
 
 impl<E: Equations> Iteration<'_, E> {
     fn image<T: Real>(&self, x: &[T], parameters: &[T]) -> Vec<T> {
         let image = self.f.at(x, parameters);
-        assert_eq!(image.len(), x.len(), "fixed_point: {} numbers follow {}", image.len(), x.len());
-        image
+        match image.len() == x.len() {
+            true => image,
+            false => raise(Self::NAME, format!("{} numbers follow {}", image.len(), x.len()), self.line),
+        }
     }
 }
 

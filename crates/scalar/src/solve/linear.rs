@@ -3,6 +3,7 @@
 use super::lu::Lu;
 use super::{literal, plain, with_slopes};
 use crate::Real;
+use crate::expect::expect;
 use std::panic::Location;
 use wengert_engine::{Error, ErrorKind};
 
@@ -35,7 +36,7 @@ pub fn linear_solve<T: Real>(matrix: &[T], rhs: &[T]) -> Vec<T> {
 #[track_caller]
 pub fn try_linear_solve<T: Real>(matrix: &[T], rhs: &[T]) -> Result<Vec<T>, Error> {
     let (n, line) = (rhs.len(), Location::caller());
-    assert_eq!(matrix.len(), n * n, "linear_solve: a matrix of {} numbers for {n} equations", matrix.len());
+    expect(matrix.len() == n * n, "linear_solve", || format!("a matrix of {} numbers for {n} equations", matrix.len()));
     let singular = || {
         Error::new(ErrorKind::Singular(Vec::new()), "linear_solve", "the matrix is singular: a pivot is zero")
             .help("an equation follows from the others, or contradicts them")

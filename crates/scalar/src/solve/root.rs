@@ -3,6 +3,7 @@
 use super::lu::Lu;
 use super::{Equations, Search, diverged, is_finite, largest, literal, solved, values_and_slopes};
 use crate::Real;
+use crate::expect::raise;
 use std::panic::Location;
 use wengert_engine::{Error, ErrorKind};
 
@@ -56,12 +57,13 @@ pub fn root<T: Real>(equations: &impl Equations, start: &[f64], parameters: &[T]
 #[track_caller]
 pub fn try_root<T: Real>(equations: &impl Equations, start: &[f64], parameters: &[T]) -> Result<Vec<T>, Error> {
     let line = Location::caller();
-    solved(&Newton { equations, start }, parameters).map_err(|error| error.at(line))
+    solved(&Newton { equations, start, line }, parameters).map_err(|error| error.at(line))
 }
 
 struct Newton<'s, E> {
     equations: &'s E,
     start: &'s [f64],
+    line: &'static Location<'static>,
 }
 
 impl<E: Equations> Search for Newton<'_, E> {
@@ -69,8 +71,10 @@ impl<E: Equations> Search for Newton<'_, E> {
 
     fn residual<T: Real>(&self, x: &[T], parameters: &[T]) -> Vec<T> {
         let residual = self.equations.at(x, parameters);
-        assert_eq!(residual.len(), x.len(), "root: {} equations for {} unknowns", residual.len(), x.len());
-        residual
+        match residual.len() == x.len() {
+            true => residual,
+            false => raise(Self::NAME, format!("{} equations for {} unknowns", residual.len(), x.len()), self.line),
+        }
     }
 
     /// The end is known by the step, which has the scale of x; the residual has a scale of its own.

@@ -5,8 +5,9 @@
 
 use crate::replay::{Symbols, pulled, pushed};
 use crate::{Replay, Returned, Symbol};
+use std::cell::RefCell;
 use std::panic::Location;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use wengert_engine::foreign::{Function, Residual, bind_function};
 use wengert_engine::primitive::{Mask, Spec, SpecRef, Specs};
 use wengert_engine::{DType, Error, ErrorKind, Shape, Tensor};
@@ -67,8 +68,12 @@ impl Rows {
     }
 
     /// How often the function was recorded for its values: once, and once more for every new path.
+    #[track_caller]
     pub fn recordings(&self) -> usize {
-        self.operation.lock().as_ref().map_or(0, Replay::recordings)
+        match self.operation.with_replay(|replay| Ok(replay.as_ref().map_or(0, Replay::recordings))) {
+            Ok(recordings) => recordings,
+            Err(error) => error.at(Location::caller()).raise(),
+        }
     }
 }
 
@@ -96,8 +101,25 @@ impl Operation {
         Arc::new(Operation { function, inputs, outputs, replay: Mutex::new(replay), pulled, pushed })
     }
 
-    fn lock(&self) -> MutexGuard<'_, Option<Replay<Box<Symbols>>>> {
-        self.replay.lock().unwrap_or_else(PoisonError::into_inner)
+    /// What `f` does with the replay; an error if this thread does something with it already.
+    fn with_replay<R>(
+        &self,
+        f: impl FnOnce(&mut Option<Replay<Box<Symbols>>>) -> Result<R, Error>,
+    ) -> Result<R, Error> {
+        struct Ending;
+        impl Drop for Ending {
+            fn drop(&mut self) {
+                RUNNING.with_borrow_mut(|running| running.pop());
+            }
+        }
+        let own = std::ptr::from_ref(self) as usize;
+        if RUNNING.with_borrow(|running| running.contains(&own)) {
+            let message = "the function calls itself, as an operation of tensors, while it is used";
+            return Err(Error::new(ErrorKind::WrongLevel, "rows", message).help("call the function of numbers itself"));
+        }
+        RUNNING.with_borrow_mut(|running| running.push(own));
+        let _ending = Ending;
+        f(&mut self.replay.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
     /// The shape of the outputs for that of the inputs.
@@ -107,12 +129,21 @@ impl Operation {
 
     #[track_caller]
     fn bind(self: &Arc<Operation>, x: &Tensor) -> Tensor {
-        bind_function(Arc::new(Call(self.clone())), std::slice::from_ref(x)).remove(0)
+        let call = Call { operation: self.clone(), line: Location::caller() };
+        bind_function(Arc::new(call), std::slice::from_ref(x)).remove(0)
     }
 }
 
+thread_local! {
+    /// The operations whose replays this thread is using, by their addresses.
+    static RUNNING: RefCell<Vec<usize>> = const { RefCell::new(Vec::new()) };
+}
+
 /// A call of an operation, which shares it with others.
-struct Call(Arc<Operation>);
+struct Call {
+    operation: Arc<Operation>,
+    line: &'static Location<'static>,
+}
 
 impl Function for Call {
     fn name(&self) -> &'static str {
@@ -120,7 +151,7 @@ impl Function for Call {
     }
 
     fn infer(&self, operands: &[SpecRef<'_>]) -> Specs {
-        [Spec::new(self.0.shape(operands[0].shape), DType::F64)].into_iter().collect()
+        [Spec::new(self.operation.shape(operands[0].shape), DType::F64)].into_iter().collect()
     }
 
     fn reads_numbers(&self) -> bool {
@@ -132,31 +163,36 @@ impl Function for Call {
     }
 
     fn call(&self, x: &[Tensor]) -> Vec<Tensor> {
-        let (points, shape) = (x[0].to_vec::<f64>(), self.0.shape(x[0].shape()));
+        let Operation { inputs, function, .. } = &*self.operation;
+        let (points, shape) = (x[0].to_vec::<f64>(), self.operation.shape(x[0].shape()));
         let mut values = vec![0.0; shape.elements()];
         if !values.is_empty() {
-            let (mut replay, function) = (self.0.lock(), self.0.function.clone());
+            let function = function.clone();
             let record =
-                || Replay::record(Box::new(move |x: &[Symbol]| function(x)) as Box<Symbols>, &points[..self.0.inputs]);
-            replay.get_or_insert_with(record).values_at(&points, &mut values);
+                || Replay::record(Box::new(move |x: &[Symbol]| function(x)) as Box<Symbols>, &points[..*inputs]);
+            let run =
+                |replay: &mut Option<_>| replay.get_or_insert_with(record).try_at_points(&points, &mut values, &mut []);
+            if let Err(error) = self.operation.with_replay(run) {
+                error.at(self.line).raise();
+            }
         }
         vec![Tensor::from(values).reshape(shape)]
     }
 
     fn forward(&self, x: &[Tensor]) -> (Vec<Tensor>, Residual) {
-        (vec![self.0.bind(&x[0])], Residual { tensors: x.to_vec(), form: Arc::new(()) })
+        (vec![self.operation.bind(&x[0])], Residual { tensors: x.to_vec(), form: Arc::new(()) })
     }
 
     fn pull(&self, residual: &Residual, cotangents: &[Option<Tensor>], _wanted: Mask) -> Vec<Option<Tensor>> {
-        let Operation { function, inputs, outputs, .. } = &*self.0;
+        let Operation { function, inputs, outputs, .. } = &*self.operation;
         let derived = || Operation::new(inputs + outputs, *inputs, pulled(function.clone(), *inputs), None);
-        vec![beside(residual, &cotangents[0], self.0.pulled.get_or_init(derived))]
+        vec![beside(residual, &cotangents[0], self.operation.pulled.get_or_init(derived))]
     }
 
     fn push(&self, residual: &Residual, tangents: &[Option<Tensor>]) -> Vec<Option<Tensor>> {
-        let Operation { function, inputs, outputs, .. } = &*self.0;
+        let Operation { function, inputs, outputs, .. } = &*self.operation;
         let derived = || Operation::new(2 * inputs, *outputs, pushed(function.clone(), *inputs), None);
-        vec![beside(residual, &tangents[0], self.0.pushed.get_or_init(derived))]
+        vec![beside(residual, &tangents[0], self.operation.pushed.get_or_init(derived))]
     }
 }
 

@@ -1,7 +1,8 @@
 //! A state that goes from item to item, and its adjoint that goes back.
 
 use super::super::{Replay, Returned, Symbol};
-use super::Items;
+use super::{Items, expect_parameters};
+use crate::expect::expect;
 
 impl<Y: Returned, F: Fn(&[Symbol]) -> Y> Replay<F> {
     /// Takes a state from item to item: the function's inputs are the state, then what it reads for the item, and it returns the next
@@ -44,8 +45,10 @@ impl<Y: Returned, F: Fn(&[Symbol]) -> Y> Replay<F> {
         slopes: &mut [f64],
     ) {
         self.expect_states("fold_over_and_pull", parameters, items, state.len());
-        assert_eq!(seeds.len(), state.len(), "fold_over_and_pull: seeds for another state");
-        assert_eq!(slopes.len(), parameters.len(), "fold_over_and_pull: slopes for other parameters");
+        expect(seeds.len() == state.len(), "fold_over_and_pull", || {
+            format!("{} seeds for a state of {} numbers", seeds.len(), state.len())
+        });
+        expect_parameters("fold_over_and_pull", slopes, parameters);
         let mut states = Vec::with_capacity(items.len() * state.len());
         for item in 0..items.len() {
             states.extend_from_slice(state);
@@ -66,8 +69,11 @@ impl<Y: Returned, F: Fn(&[Symbol]) -> Y> Replay<F> {
 
     #[track_caller]
     fn expect_states(&self, what: &str, parameters: &[f64], items: &Items<'_>, state: usize) {
-        assert_eq!(self.outputs(), state, "{what}: the function returns a state of another length");
-        let inputs = self.inputs.checked_sub(state).expect("the function's inputs begin with the state");
-        items.expect(what, inputs, parameters.len());
+        let (inputs, outputs) = (self.inputs, self.outputs());
+        expect(outputs == state, what, || format!("the function returns {outputs} numbers, the state has {state}"));
+        expect(inputs >= state, what, || {
+            format!("the function takes {inputs} numbers, and the state alone has {state}")
+        });
+        items.expect(what, inputs - state, parameters.len());
     }
 }

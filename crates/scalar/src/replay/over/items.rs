@@ -1,6 +1,7 @@
 //! Items, and what a function reads for each.
 
 use super::super::path::Points;
+use crate::expect::expect;
 
 /// What a function reads for each of many items: numbers of its own, and parameters that it shares with others.
 ///
@@ -29,14 +30,12 @@ pub struct Items<'d> {
 }
 
 impl<'d> Items<'d> {
-    /// Items with `width` numbers each, one after the other. Panics unless they are whole.
+    /// Items with `width` numbers each, one after the other. An error unless they are whole.
     #[track_caller]
     pub fn of(numbers: &'d [f64], width: usize) -> Items<'d> {
-        assert!(
-            width > 0 && numbers.len().is_multiple_of(width),
-            "Items: {} numbers are no items of {width}",
-            numbers.len()
-        );
+        expect(width > 0 && numbers.len().is_multiple_of(width), "Items", || {
+            format!("{} numbers are no items of {width}", numbers.len())
+        });
         Items { numbers, width, count: numbers.len() / width, shared: None, gathered: Vec::new() }
     }
 
@@ -68,7 +67,8 @@ impl<'d> Items<'d> {
     #[must_use]
     #[track_caller]
     pub fn gathering(mut self, indices: &'d [u32], width: usize) -> Items<'d> {
-        assert_eq!(indices.len(), self.count, "Items: {} indices for {} items", indices.len(), self.count);
+        let (given, items) = (indices.len(), self.count);
+        expect(given == items, "Items", || format!("{given} indices for {items} items"));
         self.shared.get_or_insert(0);
         self.gathered.push((indices, width));
         self
@@ -96,12 +96,14 @@ impl<'d> Items<'d> {
     #[track_caller]
     pub(super) fn expect(&self, what: &str, inputs: usize, parameters: usize) {
         let shared = self.shared(parameters);
-        assert!(shared <= parameters, "{what}: items read {shared} of {parameters} parameters");
+        expect(shared <= parameters, what, || format!("items read {shared} of {parameters} parameters"));
         let own = shared + self.local() + self.width;
-        assert_eq!(inputs, own, "{what}: the function takes {inputs} numbers, items have {own}");
+        expect(inputs == own, what, || format!("the function takes {inputs} numbers, items have {own}"));
         for (indices, width) in &self.gathered {
             let wrong = indices.iter().find(|index| **index as usize + width > parameters);
-            assert!(wrong.is_none(), "{what}: index {} of {parameters} parameters", wrong.unwrap_or(&0));
+            expect(wrong.is_none(), what, || {
+                format!("index {} of {parameters} parameters, of which an item reads {width}", wrong.unwrap_or(&0))
+            });
         }
     }
 

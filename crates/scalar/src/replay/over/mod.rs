@@ -7,6 +7,7 @@ mod wave;
 pub use items::Items;
 
 use super::{Replay, Returned, Symbol};
+use crate::expect::expect;
 use wave::{BLOCK, Job, WAVE, waves};
 
 /// The sum of values, in parts that depend on nothing but how many they are.
@@ -27,7 +28,7 @@ impl<Y: Returned, F: Fn(&[Symbol]) -> Y> Replay<F> {
     #[track_caller]
     pub fn map_over(&mut self, parameters: &[f64], items: &Items<'_>, values: &mut [f64]) {
         self.expect_items("map_over", parameters, items);
-        assert_eq!(values.len(), items.len() * self.outputs(), "map_over: room for other items");
+        expect_room("map_over", "values", values.len(), items.len() * self.outputs());
         self.wave(&Job::new(parameters, items, self.outputs(), 0), 0..items.len(), values, &mut [], &mut []);
     }
 
@@ -52,7 +53,7 @@ impl<Y: Returned, F: Fn(&[Symbol]) -> Y> Replay<F> {
     pub fn sum_over_and_grad(&mut self, parameters: &[f64], items: &Items<'_>, slopes: &mut [f64]) -> f64 {
         self.expect_items("sum_over_and_grad", parameters, items);
         self.expect("sum_over_and_grad", self.inputs, 1);
-        assert_eq!(slopes.len(), parameters.len(), "sum_over_and_grad: slopes for other parameters");
+        expect_parameters("sum_over_and_grad", slopes, parameters);
         slopes.fill(0.0);
         let (job, local, shared) = (Job::new(parameters, items, 1, 1), items.local(), items.shared(parameters.len()));
         let room = items.len().min(WAVE);
@@ -84,8 +85,8 @@ impl<Y: Returned, F: Fn(&[Symbol]) -> Y> Replay<F> {
     pub fn jacobians_over(&mut self, parameters: &[f64], items: &Items<'_>, values: &mut [f64], rows: &mut [f64]) {
         self.expect_items("jacobians_over", parameters, items);
         let (outputs, local) = (self.outputs(), items.local());
-        assert_eq!(values.len(), items.len() * outputs, "jacobians_over: room for other items");
-        assert_eq!(rows.len(), values.len() * local, "jacobians_over: room for other slopes");
+        expect_room("jacobians_over", "values", values.len(), items.len() * outputs);
+        expect_room("jacobians_over", "slopes", rows.len(), values.len() * local);
         self.wave(&Job::new(parameters, items, outputs, outputs), 0..items.len(), values, rows, &mut []);
     }
 
@@ -93,4 +94,14 @@ impl<Y: Returned, F: Fn(&[Symbol]) -> Y> Replay<F> {
     fn expect_items(&self, what: &str, parameters: &[f64], items: &Items<'_>) {
         items.expect(what, self.inputs, parameters.len());
     }
+}
+
+#[track_caller]
+fn expect_room(what: &str, of: &str, room: usize, needed: usize) {
+    expect(room == needed, what, || format!("room for {room} {of}, there are {needed}"));
+}
+
+#[track_caller]
+fn expect_parameters(what: &str, slopes: &[f64], parameters: &[f64]) {
+    expect_room(what, "slopes", slopes.len(), parameters.len());
 }

@@ -106,7 +106,7 @@ impl<Y: Returned, F: Fn(&[Symbol]) -> Y> SparseHessian<F> {
     pub fn try_values(&mut self, x: &[f64], weights: &[f64], values: &mut [f64]) -> Result<(), Error> {
         let (structure, line) = (&self.structure, Location::caller());
         self.replay.expect(NAME, x.len(), weights.len());
-        assert_eq!(values.len(), structure.rows.len(), "{NAME}: room for {} values", values.len());
+        structure.expect_room(NAME, values.len());
         self.replay.on_judged_path(
             x,
             |path| {

@@ -104,7 +104,7 @@ impl<Y: Returned, F: Fn(&[Symbol]) -> Y> SparseJacobian<F> {
     pub fn try_values(&mut self, x: &[f64], values: &mut [f64]) -> Result<(), Error> {
         let (structure, line) = (&self.structure, Location::caller());
         self.replay.expect_slopes(NAME, x.len());
-        assert_eq!(values.len(), structure.rows.len(), "{NAME}: room for {} values", values.len());
+        structure.expect_room(NAME, values.len());
         let inputs: Vec<(f64, u32)> = x.iter().copied().zip(0..).collect();
         self.replay.on_judged_path(
             x,

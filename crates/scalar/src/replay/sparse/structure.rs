@@ -1,6 +1,7 @@
 //! The entries of a sparse matrix in some order, and how they are read off products with few seeds.
 
 use super::super::path::{Left, Machine};
+use crate::expect::expect;
 use rustc_hash::FxHashMap;
 use wengert_engine::{Error, ErrorKind, Pattern};
 use wengert_kernels::cells::LANES;
@@ -32,8 +33,9 @@ impl Structure {
     }
 
     /// The same for entries in another order, which may be more; symmetric ones are of either triangle.
+    #[track_caller]
     pub fn in_order(&self, name: &str, rows: &[usize], columns: &[usize]) -> Result<Structure, Error> {
-        assert_eq!(rows.len(), columns.len(), "{name}: {} rows and {} columns", rows.len(), columns.len());
+        expect(rows.len() == columns.len(), name, || format!("{} rows and {} columns", rows.len(), columns.len()));
         let entries = rows.iter().zip(columns).map(|(row, column)| (*row, *column));
         let given = Pattern::new(self.pattern.rows(), self.pattern.columns(), entries);
         let pattern = if self.is_symmetric { given.union(&given.transpose()) } else { given };
@@ -68,6 +70,11 @@ impl Structure {
     /// How many products one evaluation takes.
     pub fn seeds(&self) -> usize {
         self.entries.len()
+    }
+
+    #[track_caller]
+    pub fn expect_room(&self, name: &str, room: usize) {
+        expect(room == self.rows.len(), name, || format!("room for {room} values, there are {}", self.rows.len()));
     }
 
     /// The error of a function that has other entries on another path.
