@@ -89,6 +89,7 @@ mod forward;
 mod functions;
 mod gradient;
 mod listing;
+mod mixed;
 #[cfg(feature = "num-traits")]
 mod number;
 mod over;

@@ -266,7 +266,7 @@ impl Number for Symbol {
 
     #[track_caller]
     fn is_sign_negative(self) -> bool {
-        with_sign_of(self) < Symbol::lit(0.0)
+        with_sign_of(self) < 0.0
     }
 
     #[track_caller]

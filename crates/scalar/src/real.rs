@@ -6,6 +6,20 @@ use std::fmt::{Debug, Display};
 use std::iter::Sum;
 use std::ops::{Add, AddAssign, Div, DivAssign, Mul, MulAssign, Neg, Sub, SubAssign};
 
+/// Squares of lengths outside of these may have lost digits, or be 0 or infinite where the length is not.
+const SQUARES: std::ops::Range<f64> = 1e-280..1e300;
+
+/// The length of a vector.
+#[inline]
+#[track_caller]
+pub(crate) fn length<T: Real>(x: impl Iterator<Item = T> + Clone) -> T {
+    let square = x.clone().fold(T::lit(0.0), |sum, x| sum + x * x);
+    match square > T::lit(SQUARES.start) && square < T::lit(SQUARES.end) {
+        true => square.sqrt(),
+        false => x.fold(T::lit(0.0), |length, x| length.hypot(x)),
+    }
+}
+
 macro_rules! trait_with {
     ($($name:ident, $doc:literal, |$v:ident| $value:expr, |$x:ident, $y:ident| $slope:expr;)*) => {
         /// A real number: a float, a [`Dual`](crate::Dual) number or a [`Var`](crate::Var). Code that is generic over it can be
@@ -208,8 +222,7 @@ macro_rules! trait_with {
             /// The length of a vector; at the origin its slopes are 0.
             #[track_caller]
             fn norm(x: &[Self]) -> Self {
-                let square = Self::dot(x, x);
-                if square == Self::lit(0.0) { Self::lit(0.0) } else { square.sqrt() }
+                length(x.iter().copied())
             }
 
             /// Adds `a` times `x` to `y`: one statement of a tape for each number. An error unless both have one

@@ -3,6 +3,7 @@
 use crate::Real;
 use crate::expect::{expect, same_length};
 use crate::functions::{self, functions_of_one};
+use crate::real::length;
 use std::cmp::Ordering;
 use std::fmt;
 use std::ops::{Add, AddAssign, Div, DivAssign, Mul, MulAssign, Neg, Rem, RemAssign, Sub, SubAssign};
@@ -329,14 +330,14 @@ macro_rules! variables {
             /// One statement.
             #[track_caller]
             fn sum_of(x: &[Var]) -> Var {
-                Var::wide(x.iter().map(|x| x.value).sum(), x.len(), x.iter().map(|x| (1.0, *x)))
+                Var::wide(x.iter().fold(0.0, |sum, x| sum + x.value), x.len(), x.iter().map(|x| (1.0, *x)))
             }
 
             /// One statement.
             #[track_caller]
             fn dot(x: &[Var], y: &[Var]) -> Var {
                 same_length("dot", x, y);
-                let value = x.iter().zip(y).map(|(x, y)| x.value * y.value).sum();
+                let value = x.iter().zip(y).fold(0.0, |sum, (x, y)| sum + x.value * y.value);
                 let arguments = x.iter().zip(y).flat_map(|(x, y)| [(y.value, *x), (x.value, *y)]);
                 Var::wide(value, 2 * x.len(), arguments)
             }
@@ -344,7 +345,7 @@ macro_rules! variables {
             /// One statement.
             #[track_caller]
             fn norm(x: &[Var]) -> Var {
-                let value = x.iter().map(|x| x.value * x.value).sum::<f64>().sqrt();
+                let value = length(x.iter().map(|x| x.value));
                 let slope = |x: &Var| if value == 0.0 { 0.0 } else { x.value / value };
                 Var::wide(value, x.len(), x.iter().map(|x| (slope(x), *x)))
             }

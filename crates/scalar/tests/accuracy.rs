@@ -95,6 +95,46 @@ fn slopes_near_borders_keep_their_digits() {
 }
 
 #[test]
+fn lengths_neither_overflow_nor_vanish() {
+    for scale in [1e-310, 1e-200, 1.0, 1e200, 1e307] {
+        let x = [3.0 * scale, -4.0 * scale, 12.0 * scale];
+        let right = [3.0 / 13.0, -4.0 / 13.0, 12.0 / 13.0];
+        let check = |value: f64, slopes: [f64; 3]| {
+            // The least numbers have few digits.
+            let tolerance = if scale < 1e-300 { 1e-10 } else { 1e-15 };
+            assert!((value / (13.0 * scale) - 1.0).abs() < tolerance, "{value} at {scale}");
+            assert!(
+                slopes.iter().zip(right).all(|(slope, right)| (slope - right).abs() < tolerance),
+                "{slopes:?} at {scale}"
+            );
+        };
+        check(f64::norm(&x), right);
+        let (value, slopes) = gradient_of(|x| Var::norm(&x), x);
+        check(value, slopes);
+        let duals: [Dual<f64, 3>; 3] = std::array::from_fn(|k| Dual::variable(x[k], k));
+        let length = Dual::norm(&duals);
+        check(length.value(), *length.tangents());
+        let (mut replay, mut slopes) = (Replay::record(|x| Symbol::norm(x), &[1.0, 1.0, 1.0]), [0.0; 3]);
+        let value = replay.value_and_grad(&x, &mut slopes);
+        check(value, slopes);
+    }
+    assert_eq!(gradient_of(|x: [Var; 3]| Var::norm(&x), [0.0; 3]), (0.0, [0.0; 3]));
+}
+
+#[test]
+fn the_slope_of_exp_m1_keeps_its_digits_where_the_value_is_minus_one() {
+    assert!(is_close(slope!(|x| x.exp_m1(), -60.0), (-60f64).exp()));
+}
+
+#[test]
+fn sums_of_nothing_are_zero() {
+    let empty: &[Var] = &[];
+    for sum in [Var::sum_of(empty), Var::dot(empty, empty), Var::norm(empty), empty.iter().sum()] {
+        assert!(sum.value() == 0.0 && sum.value().is_sign_positive());
+    }
+}
+
+#[test]
 fn the_least_whole_power_has_a_slope() {
     assert_eq!(slope!(|x| x.powi(i32::MIN), 1.0), f64::from(i32::MIN));
     assert_eq!(slope!(|x| x.powi(i32::MIN), 2.0), 0.0);

@@ -1,7 +1,7 @@
 //! Every function against differences, and every way to differentiate against the others.
 
 use std::panic::catch_unwind;
-use wengert_scalar::{Dual, Real, Var, gradient, gradient_of, jacobian, recording};
+use wengert_scalar::{Dual, Real, Replay, Symbol, Var, gradient, gradient_of, jacobian, recording};
 
 /// A function of one number, and points of its domain away from kinks.
 type Case = (&'static str, fn(Var) -> Var, fn(Dual<f64, 1>) -> Dual<f64, 1>, fn(f64) -> f64, &'static [f64]);
@@ -243,4 +243,57 @@ fn a_function_that_panics_leaves_a_clean_tape() {
 fn a_chain_of_ten_million_operations_is_recorded_and_swept() {
     let (value, [slope]) = gradient_of(|[x]| (0..10_000_000).fold(x, |y, _| y * 0.999_999_9), [2.0]);
     assert!(close(value, 2.0 * slope, 1e-9) && slope > 0.3 && slope < 0.4, "{value} {slope}");
+}
+
+/// Every operator with references and plain numbers, and every comparison with plain numbers.
+macro_rules! mixed {
+    ($x:ident, $y:ident) => {{
+        let (p, q) = (2.0, 3.0);
+        let mut z = &$x + &$y * $x - $y / &$x;
+        z += &($x * &p - &q * $y + &$x / &p);
+        z -= &(p / &$y);
+        z *= &(-&$y);
+        z /= &(&$x + p);
+        let truths =
+            [$x > 1.0, $x >= 2.0, $x < 2.5, $x <= 1.5, $x == 1.5, 1.0 < $x, 1.5 <= $x, 2.0 > $x, 0.0 >= $x, 1.5 == $x];
+        (z, truths)
+    }};
+}
+
+#[test]
+fn operators_take_references_and_plain_numbers_as_those_of_floats_do() {
+    let plain = |x: f64, y: f64| mixed!(x, y);
+    let (value, truths) = plain(1.5, 0.5);
+    let step = 1e-6;
+    let right = [
+        (plain(1.5 + step, 0.5).0 - plain(1.5 - step, 0.5).0) / (2.0 * step),
+        (plain(1.5, 0.5 + step).0 - plain(1.5, 0.5 - step).0) / (2.0 * step),
+    ];
+    let check = |found: f64, slopes: &[f64], told: [bool; 10]| {
+        assert!((found - value).abs() < 1e-14 && told == truths, "{found} {value} {told:?}");
+        assert!(slopes.iter().zip(right).all(|(a, b)| (a - b).abs() < 1e-8), "{slopes:?} {right:?}");
+    };
+    let mut told = [false; 10];
+    let (found, slopes) = gradient_of(
+        |[x, y]| {
+            let (z, truths) = mixed!(x, y);
+            told = truths;
+            z
+        },
+        [1.5, 0.5],
+    );
+    check(found, &slopes, told);
+    let (x, y) = (Dual::<f64, 2>::variable(1.5, 0), Dual::variable(0.5, 1));
+    let (z, told) = mixed!(x, y);
+    check(z.value(), z.tangents(), told);
+    let f = |x: &[Symbol]| {
+        let (x, y) = (x[0], x[1]);
+        let (z, truths) = mixed!(x, y);
+        // What was told decides.
+        z + truths.iter().filter(|holds| **holds).count() as f64
+    };
+    let (mut replay, mut slopes) = (Replay::record(f, &[9.0, 0.5]), [0.0; 2]);
+    let found = replay.value_and_grad(&[1.5, 0.5], &mut slopes);
+    check(found - truths.iter().filter(|holds| **holds).count() as f64, &slopes, truths);
+    assert_eq!(replay.recordings(), 2);
 }

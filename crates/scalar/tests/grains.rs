@@ -70,9 +70,9 @@ fn rows_are_compiled_with_what_is_around_them() {
 
 /// A ramp with a flat bottom, whose sides are other formulas.
 fn ramp(x: &[Symbol]) -> Symbol {
-    if x[0] < Symbol::lit(-1.0) {
+    if x[0] < -1.0 {
         x[0] * x[1]
-    } else if x[0] > Symbol::lit(1.0) {
+    } else if x[0] > 1.0 {
         (x[0] * x[1]).exp()
     } else {
         x[1] * x[1]

@@ -100,7 +100,7 @@ fn numbers_of_others_that_a_function_returns() {
 #[test]
 #[rustfmt::skip]
 fn rows_that_return_other_numbers_or_call_themselves() {
-    let count = |x: &[Symbol]| vec![x[0]; if x[0] > Symbol::lit(0.0) { 1 } else { 2 }];
+    let count = |x: &[Symbol]| vec![x[0]; if x[0] > 0.0 { 1 } else { 2 }];
     let rows = Replay::record(count, &[1.0]).into_rows();
     let points = Tensor::from([[1.0], [-1.0]]);
     refused(&ErrorKind::Retraced, "replay", || rows.call(&points));
@@ -108,7 +108,7 @@ fn rows_that_return_other_numbers_or_call_themselves() {
     // The recording of another path calls the operation itself.
     let own: Arc<OnceLock<Rows>> = Arc::default();
     let known = own.clone();
-    let f = move |x: &[Symbol]| match (x[0] < Symbol::lit(0.0), known.get()) {
+    let f = move |x: &[Symbol]| match (x[0] < 0.0, known.get()) {
         (true, Some(rows)) => x[0] * rows.call(&Tensor::from([[3.0]])).to_vec::<f64>()[0],
         _ => x[0] * 2.0,
     };

@@ -355,7 +355,7 @@ fn functions_of_a_number_are_as_many_statements_as_they_have_results() {
     assert_eq!(statements(|x| x.copysign(Var::neg_zero())), 1);
     let flat = |x: Var| [x.floor(), x.ceil(), x.round(), x.trunc(), Float::signum(x), x.max(Var::nan())];
     assert_eq!(statements(flat), 0);
-    assert_eq!(statements(|x| (x.is_finite(), x.to_i64(), x.integer_decode(), x <= Float::max_value())), 0);
+    assert_eq!(statements(|x| (x.is_finite(), x.to_i64(), x.integer_decode(), x <= <Var as Float>::max_value())), 0);
 }
 
 #[test]

@@ -253,7 +253,7 @@ fn a_flipped_branch_is_recorded_once_and_right() {
 fn paths_are_bounded() {
     let f = |x: &[Symbol]| {
         let (mut n, mut y) = (0, x[0]);
-        while y > Symbol::lit(1.0) {
+        while y > 1.0 {
             y *= 0.5;
             n += 1;
         }
@@ -269,7 +269,7 @@ fn paths_are_bounded() {
 
 #[test]
 fn a_path_that_returns_other_numbers_is_an_error() {
-    let f = |x: &[Symbol]| if x[0] > Symbol::lit(0.0) { vec![x[0], x[0]] } else { vec![x[0]] };
+    let f = |x: &[Symbol]| if x[0] > 0.0 { vec![x[0], x[0]] } else { vec![x[0]] };
     let mut replay = Replay::record(f, &[1.0]);
     let mut values = [0.0; 2];
     replay.values(&[2.0], &mut values);

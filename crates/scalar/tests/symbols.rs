@@ -21,7 +21,7 @@ const MISUSES: [fn(Symbol, Symbol) -> Symbol; 10] = [
     |outer, _| Symbol::lit(outer.to_f64()),
     |outer, _| outer,
     |outer, inner| if inner < outer { inner } else { -inner },
-    |outer, inner| if outer > Symbol::lit(0.0) { inner } else { -inner },
+    |outer, inner| if outer > 0.0 { inner } else { -inner },
     |outer, inner| if Symbol::lit(0.0) == outer { inner } else { -inner },
 ];
 

@@ -97,21 +97,62 @@ impl<T: Real + Rem<Output = T>, const N: usize> Rem for Dual<T, N> {
     }
 }
 
+/// With plain numbers, by one slope.
+macro_rules! with_plain {
+    ($($Trait:ident $method:ident $op:tt, |$x:ident, $y:ident, $z:ident| $by_x:expr, $by_y:expr;)*) => {
+        $(
+            impl<T: Real, const N: usize> $Trait<f64> for Dual<T, N> {
+                type Output = Dual<T, N>;
+                #[inline]
+                #[track_caller]
+                fn $method(self, other: f64) -> Dual<T, N> {
+                    let ($x, $y) = (self.value, T::lit(other));
+                    let $z = $x $op $y;
+                    let _ = ($x, $y);
+                    self.through($z, $by_x)
+                }
+            }
+
+            impl<T: Real, const N: usize> $Trait<Dual<T, N>> for f64 {
+                type Output = Dual<T, N>;
+                #[inline]
+                #[track_caller]
+                fn $method(self, other: Dual<T, N>) -> Dual<T, N> {
+                    let ($x, $y) = (T::lit(self), other.value);
+                    let $z = $x $op $y;
+                    let _ = ($x, $y);
+                    other.through($z, $by_y)
+                }
+            }
+        )*
+    };
+}
+with_plain! {
+    Add add +, |x, y, z| T::lit(1.0), T::lit(1.0);
+    Sub sub -, |x, y, z| T::lit(1.0), T::lit(-1.0);
+    Mul mul *, |x, y, z| y, x;
+    Div div /, |x, y, z| y.recip(), -(z / y);
+}
+
 macro_rules! assigning {
-    ($($Trait:ident $method:ident $op:tt $(if $Bound:path)?;)*) => {
-        $(impl<T: Real $(+ $Bound)?, const N: usize> $Trait for Dual<T, N> {
+    ($($Trait:ident $method:ident $op:tt $Other:ty $(, if $Bound:path)?;)*) => {
+        $(impl<T: Real $(+ $Bound)?, const N: usize> $Trait<$Other> for Dual<T, N> {
             #[inline]
             #[track_caller]
-            fn $method(&mut self, other: Dual<T, N>) {
+            fn $method(&mut self, other: $Other) {
                 *self = *self $op other;
             }
         })*
     };
 }
 assigning! {
-    AddAssign add_assign +;
-    SubAssign sub_assign -;
-    MulAssign mul_assign *;
-    DivAssign div_assign /;
-    RemAssign rem_assign % if Rem<Output = T>;
+    AddAssign add_assign + Dual<T, N>;
+    SubAssign sub_assign - Dual<T, N>;
+    MulAssign mul_assign * Dual<T, N>;
+    DivAssign div_assign / Dual<T, N>;
+    RemAssign rem_assign % Dual<T, N>, if Rem<Output = T>;
+    AddAssign add_assign + f64;
+    SubAssign sub_assign - f64;
+    MulAssign mul_assign * f64;
+    DivAssign div_assign / f64;
 }

@@ -32,7 +32,7 @@ impl<Y: Returned, F: Fn(&[Symbol]) -> Y + Send + Sync + 'static> Replay<F> {
     /// /// The energy of a spring that does not push.
     /// fn energy(ends: &[Symbol]) -> Symbol {
     ///     let stretch = ends[1] - ends[0] - 1.0;
-    ///     if stretch > Symbol::lit(0.0) { 0.5 * stretch * stretch } else { Symbol::lit(0.0) }
+    ///     if stretch > 0.0 { 0.5 * stretch * stretch } else { Symbol::lit(0.0) }
     /// }
     ///
     /// let energy = Replay::record(energy, &[0.0, 2.0]).into_rows();

@@ -99,7 +99,7 @@ impl<Y: Returned, F: Fn(&[Symbol]) -> Y> SparseHessian<F> {
     /// ```
     /// use wengert_engine::ErrorKind;
     /// use wengert_scalar::{Real, SparseHessian};
-    /// let mut hessian = SparseHessian::record(|x| if x[0] > Real::lit(0.0) { x[0] } else { x[0] * x[0] }, &[1.0]);
+    /// let mut hessian = SparseHessian::record(|x| if x[0] > 0.0 { x[0] } else { x[0] * x[0] }, &[1.0]);
     /// assert_eq!(hessian.try_values(&[-1.0], &[1.0], &mut []).unwrap_err().kind(), &ErrorKind::Retraced);
     /// ```
     #[track_caller]

@@ -96,7 +96,7 @@ impl<Y: Returned, F: Fn(&[Symbol]) -> Y> SparseJacobian<F> {
     /// ```
     /// use wengert_engine::ErrorKind;
     /// use wengert_scalar::{Real, SparseJacobian};
-    /// let mut jacobian = SparseJacobian::record(|x| [if x[0] > Real::lit(0.0) { x[0] } else { x[1] }], &[1.0, 1.0]);
+    /// let mut jacobian = SparseJacobian::record(|x| [if x[0] > 0.0 { x[0] } else { x[1] }], &[1.0, 1.0]);
     /// assert_eq!(jacobian.try_values(&[-1.0, 1.0], &mut [0.0]).unwrap_err().kind(), &ErrorKind::Retraced);
     /// assert!(jacobian.try_values(&[2.0, 1.0], &mut [0.0]).is_ok());
     /// ```
