@@ -13,7 +13,7 @@ With --table, measures the workloads of these modules, or of all; with --small, 
 
 fn main() -> ExitCode {
     let mut names: Vec<String> = std::env::args().skip(1).collect();
-    if names.iter().any(|name| name == "--help") {
+    if names.iter().any(|name| name == "--help" || name == "-h") {
         println!("{USAGE}");
         return ExitCode::SUCCESS;
     }

@@ -21,7 +21,7 @@ struct Row<'a> {
     ratio: Option<f64>,
 }
 
-/// Measures the workloads of these modules, or of all; if `is_small`, the first third of each module's.
+/// Measures the workloads of these modules, or of all that have some; if `is_small`, the first third of each module's.
 pub fn print(names: &[String], is_small: bool, mut output: impl Write) -> io::Result<()> {
     let named: Vec<&Module> = match names {
         [] => MODULES.to_vec(),
@@ -29,6 +29,9 @@ pub fn print(names: &[String], is_small: bool, mut output: impl Write) -> io::Re
     };
     for module in named {
         let workloads = (module.workloads)();
+        if workloads.is_empty() && !names.is_empty() {
+            return Err(io::Error::other(format!("module {:?} has no workloads to measure", module.name)));
+        }
         let count = if is_small { workloads.len().div_ceil(3) } else { workloads.len() };
         for workload in &workloads[..count] {
             for row in rows(module, workload)? {

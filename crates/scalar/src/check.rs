@@ -7,6 +7,7 @@ use wengert_kernels::tape;
 /// error of kind [`Anomaly`](wengert_engine::ErrorKind::Anomaly) with its line. Everything else that `f` raises is an error too.
 ///
 /// Nothing before that line was infinite, unless it was an input or a constant. Where nothing is looked at, that costs nothing.
+/// Looked at are variables of tapes: a [`Replay`](crate::Replay) has no lines of its operations, and plain numbers have nobody to look.
 ///
 /// ```
 /// use wengert_engine::ErrorKind;

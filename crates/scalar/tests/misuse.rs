@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 use wengert_engine::{ErrorKind, Tensor, catch, grad};
 use wengert_scalar::{
     Dual, Equations, Items, Real, Replay, Rows, SparseHessian, SparseJacobian, Symbol, Var, fixed_point, gradient,
-    gradient_of, jacobian, linear_solve, map_over, recording, root, sum_over,
+    gradient_of, integrate, jacobian, linear_solve, map_over, recording, root, sum_over,
 };
 
 /// What `f` does is an error of this kind, of the operation, with the caller's line.
@@ -44,6 +44,8 @@ fn numbers_that_do_not_fit_each_other() {
     refused(kind, "matvec", || f64::matvec(&three, &two, &mut two.clone()));
     refused(kind, "variable", || Dual::<f64, 2>::variable(1.0, 2));
     refused(kind, "linear_solve", || linear_solve(&three, &two));
+    refused(kind, "integrate", || integrate(|x: f64| x, 0.0, 1.0, -1e-9));
+    refused(kind, "integrate", || integrate(|x: f64| x, 0.0, 1.0, f64::NAN));
     refused(kind, "root", || root(&Short, &two, &[] as &[f64]));
     refused(kind, "fixed_point", || fixed_point(&Short, &two, &[] as &[f64]));
     let mut f = Replay::record(|x| x[0] * x[1], &two);

@@ -2,6 +2,7 @@
 
 use super::diverged;
 use crate::Real;
+use crate::expect::expect;
 use std::panic::Location;
 use wengert_engine::{Error, ErrorKind};
 
@@ -24,7 +25,8 @@ const SMALLEST: f64 = 1e-14;
 /// The integral of `f` from `a` to `b`, to about an absolute `tolerance`.
 ///
 /// Nodes are chosen by the values alone. The slopes by what `f` captures are integrals over the same nodes; those by the ends are
-/// what `f` is there, which must be finite at an end that is differentiated by. Ends are finite.
+/// what `f` is there, which must be finite at an end that is differentiated by. Ends are finite. What lies between the first nodes and
+/// nowhere else, such as a peak much narrower than the whole, is not seen: give the parts around it.
 ///
 /// ```
 /// use wengert_scalar::{Real, Var, gradient_of, integrate};
@@ -54,6 +56,7 @@ pub fn integrate<T: Real>(f: impl Fn(T) -> T, a: T, b: T, tolerance: f64) -> T {
 #[track_caller]
 pub fn try_integrate<T: Real>(f: impl Fn(T) -> T, a: T, b: T, tolerance: f64) -> Result<T, Error> {
     let line = Location::caller();
+    expect(tolerance >= 0.0, "integrate", || format!("the tolerance is {tolerance}"));
     let [from, to] = match (a.plain(), b.plain()) {
         (Some(a), Some(b)) => [a, b].map(T::lit),
         _ => [a, b],
