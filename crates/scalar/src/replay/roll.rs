@@ -48,10 +48,10 @@ fn steps(from: &Entry, to: &Entry) -> Option<(i64, i64)> {
 /// The blocks of a trace.
 pub(super) fn roll(trace: &Trace) -> Vec<Block> {
     let entries = &trace.entries;
-    let next = next_alike(entries);
+    let mut search = Search { entries, next: next_alike(entries), ends: vec![0; entries.len() / LEAST_TRIPS + 1] };
     let (mut blocks, mut from, mut at) = (Vec::new(), 0, 0);
     while at < entries.len() {
-        match loop_at(entries, &next, at) {
+        match search.loop_at(at) {
             Some((period, trips)) => {
                 let (start, end) = (at + turn(entries, at, period), at + period * trips);
                 let trips = (end - start) / period;
@@ -117,49 +117,68 @@ fn mark(what: What) -> u64 {
     FxBuildHasher.hash_one(what) >> (64 - 64 / GRAM)
 }
 
-/// The period and the trips of a loop that begins here.
-fn loop_at(entries: &[Entry], next: &[u32], start: usize) -> Option<(usize, usize)> {
-    let mut second = next[start];
-    for _ in 0..MOST_TRIALS {
-        if second == u32::MAX {
-            return None;
-        }
-        let period = second as usize - start;
-        if start + LEAST_TRIPS * period > entries.len() {
-            return None;
-        }
-        let trips = trips(entries, start, period);
-        if trips >= LEAST_TRIPS && trips * period >= LEAST_ENTRIES {
-            return Some((period, trips));
-        }
-        second = next[second as usize];
-    }
-    None
+/// A search for loops, from the front.
+struct Search<'t> {
+    entries: &'t [Entry],
+    next: Vec<u32>,
+    /// For every period the number behind an entry that does not repeat with it: no loop of that period begins before.
+    ends: Vec<u32>,
 }
 
-/// How often the entries from `start` on repeat.
-fn trips(entries: &[Entry], start: usize, period: usize) -> usize {
-    let mut moved = Vec::with_capacity(period);
-    for at in start..start + period {
-        let Some(steps) = steps(&entries[at], &entries[at + period]) else { return 1 };
-        let is_fine = |operand: Operand, step: i64| match operand.reads() {
-            // What a trip computes itself, the next one computes itself as well.
-            Reads::Entry(entry) if entry as usize >= start => step == period as i64,
-            _ => true,
-        };
-        if !is_fine(entries[at].a, steps.0) || !is_fine(entries[at].b, steps.1) {
-            return 1;
+impl Search<'_> {
+    /// The period and the trips of a loop that begins here.
+    fn loop_at(&mut self, start: usize) -> Option<(usize, usize)> {
+        let mut second = self.next[start];
+        for _ in 0..MOST_TRIALS {
+            if second == u32::MAX {
+                return None;
+            }
+            let period = second as usize - start;
+            if start + LEAST_TRIPS * period > self.entries.len() {
+                return None;
+            }
+            let trips = self.trips(start, period);
+            if trips * period >= LEAST_ENTRIES {
+                return Some((period, trips));
+            }
+            second = self.next[second as usize];
         }
-        moved.push(steps);
+        None
     }
-    let mut trips = 2;
-    while start + (trips + 1) * period <= entries.len() {
-        let last = start + (trips - 1) * period;
-        let same = |at: usize| steps(&entries[last + at], &entries[last + period + at]) == Some(moved[at]);
-        if !(0..period).all(same) {
-            break;
+
+    /// How often the entries from `start` on repeat: the least number of trips or more, or none.
+    fn trips(&mut self, start: usize, period: usize) -> usize {
+        if start < self.ends[period] as usize {
+            return 0;
         }
-        trips += 1;
+        let (entries, mut moved) = (self.entries, Vec::new());
+        for at in start..start + period {
+            let steps_in = |trip: usize| steps(&entries[at + trip * period], &entries[at + (trip + 1) * period]);
+            // Entry by entry, and all of the least trips at once: what is no loop is seen at its first entries.
+            let repeated = steps_in(0).filter(|first| (1..LEAST_TRIPS - 1).all(|trip| steps_in(trip) == Some(*first)));
+            let Some(steps) = repeated else {
+                self.ends[period] = at as u32 + 1;
+                return 0;
+            };
+            let is_fine = |operand: Operand, step: i64| match operand.reads() {
+                // What a trip computes itself, the next one computes itself as well.
+                Reads::Entry(entry) if entry as usize >= start => step == period as i64,
+                _ => true,
+            };
+            if !is_fine(entries[at].a, steps.0) || !is_fine(entries[at].b, steps.1) {
+                return 0;
+            }
+            moved.push(steps);
+        }
+        let mut trips = LEAST_TRIPS;
+        while start + (trips + 1) * period <= entries.len() {
+            let last = start + (trips - 1) * period;
+            let same = |at: usize| steps(&entries[last + at], &entries[last + period + at]) == Some(moved[at]);
+            if !(0..period).all(same) {
+                break;
+            }
+            trips += 1;
+        }
+        trips
     }
-    trips
 }
