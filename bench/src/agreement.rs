@@ -1,8 +1,9 @@
 //! Systems that are compared have done the same work.
 
-/// Panics unless all systems found the numbers of the first, to nine digits.
+/// Panics unless all systems found the numbers of the first, which are finite, to nine digits.
 pub fn expect_agreement<'a>(mut found: impl Iterator<Item = (&'a str, Vec<f64>)>) {
     let Some((first, expected)) = found.next() else { return };
+    assert!(expected.iter().all(|number| number.is_finite()), "{first} found {expected:?}");
     let near = |a: f64, b: f64| (a - b).abs() <= 1e-9 * a.abs().max(1.0);
     for (name, numbers) in found {
         assert_eq!(numbers.len(), expected.len(), "{name} found as many numbers as {first}");
@@ -23,6 +24,6 @@ mod tests {
                 .is_ok()
         };
         assert!(agree(1e6, 1e6 + 1e-4) && agree(0.0, 1e-10));
-        assert!(!agree(1e6, 1e6 + 1e-2) && !agree(0.0, 1e-8) && !agree(1.0, f64::NAN));
+        assert!(!agree(1e6, 1e6 + 1e-2) && !agree(0.0, 1e-8) && !agree(1.0, f64::NAN) && !agree(f64::NAN, f64::NAN));
     }
 }

@@ -10,8 +10,8 @@ use std::time::Duration;
 const IN_CACHE: usize = 10_000;
 const IN_MEMORY: usize = 100_000_000;
 
-/// Where x and y start, and c.
-pub const START: [f64; 2] = [1e-3, 2e-3];
+/// Where x and y start, and c: what is larger grows without bounds before the longest recording ends.
+pub const START: [f64; 2] = [1e-5, 2e-5];
 pub const C: f64 = 0.1;
 
 /// One way to record the recurrence for so many turns.
