@@ -34,12 +34,21 @@ macro_rules! functions_of_one {
             erf, "The error function.", |x| wengert_kernels::math::erf(x), |x, _y| (-(x * x)).exp() * T::lit(std::f64::consts::FRAC_2_SQRT_PI);
             erfc, "1 - erf(x), precise for large x.", |x| wengert_kernels::math::erfc(x), |x, _y| -(-(x * x)).exp() * T::lit(std::f64::consts::FRAC_2_SQRT_PI);
             ln_gamma, "The logarithm of the gamma function's size.", |x| wengert_kernels::math::lgamma(x), |x, _y| x.polygamma(0);
-            sigmoid, "1 / (1 + e^-x). Its slope y (1 - y) has an error of 1e-16, however small it is itself.", |x| wengert_kernels::math::sigmoid(x), |_x, y| y * (T::lit(1.0) - y);
+            sigmoid, "1 / (1 + e^-x). Its slope y (1 - y) has an error of 1e-16, however small it is itself.", |x| crate::functions::logistic!(x), |_x, y| y * (T::lit(1.0) - y);
             abs, "The size; its slope at 0 is 0.", |x| x.abs(), |x, _y| x.signum();
         }
     };
 }
 pub(crate) use functions_of_one;
+
+/// 1 / (1 + e^-x) of a plain float, by the exponential of what is negative: precise in both tails.
+macro_rules! logistic {
+    ($x:expr) => {{
+        let power = (-$x.abs()).exp();
+        (if $x < 0.0 { power } else { 1.0 }) / (1.0 + power)
+    }};
+}
+pub(crate) use logistic;
 
 macro_rules! slopes {
     ($($name:ident, $doc:literal, |$v:ident| $value:expr, |$x:ident, $y:ident| $slope:expr;)*) => {

@@ -127,6 +127,14 @@ fn the_slope_of_exp_m1_keeps_its_digits_where_the_value_is_minus_one() {
 }
 
 #[test]
+fn the_logistic_function_keeps_its_digits_in_both_tails() {
+    assert!(is_close(Real::sigmoid(-40.0), (-40f64).exp()) && is_close(Real::sigmoid(-700.0), (-700f64).exp()));
+    assert!(Real::sigmoid(-740.0) > 0.0 && Real::sigmoid(-1e300) == 0.0 && Real::sigmoid(1e300) == 1.0);
+    assert!(is_close(Real::sigmoid(1.0) + Real::sigmoid(-1.0), 1.0) && Real::sigmoid(0.0) == 0.5);
+    assert!(Real::sigmoid(f64::NAN).is_nan());
+}
+
+#[test]
 fn sums_of_nothing_are_zero() {
     let empty: &[Var] = &[];
     for sum in [Var::sum_of(empty), Var::dot(empty, empty), Var::norm(empty), empty.iter().sum()] {
