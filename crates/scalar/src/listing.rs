@@ -46,6 +46,20 @@ impl Tape<'_> {
         });
         Listing { text }
     }
+
+    /// Prints the [listing](Tape::listing).
+    ///
+    /// ```
+    /// use wengert_scalar::recording;
+    /// recording(|tape| {
+    ///     let x = tape.input(2.0);
+    ///     let _ = x * x;
+    ///     tape.print_tape();
+    /// });
+    /// ```
+    pub fn print_tape(&self) {
+        print!("{}", self.listing());
+    }
 }
 
 fn line(number: u32, statement: Statement<'_>) -> String {
