@@ -419,6 +419,12 @@ impl Tape {
         self.stretches.set(self.stretches.get() + 1);
     }
 
+    #[cold]
+    fn unlist_stretch(&self, number: usize) {
+        CHUNKS.with_borrow_mut(|chunks| chunks.stretches.remove(number));
+        self.stretches.set(self.stretches.get() - 1);
+    }
+
     /// Whether a place is of the part that runs or what is around it; no constant is.
     #[inline(always)]
     fn is_own(&self, place: Place, next: u32) -> bool {

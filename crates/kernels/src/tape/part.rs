@@ -25,8 +25,13 @@ impl Drop for Part {
         tape.stretch.set(stretch);
         tape.around.set(around);
         if !self.keeps.get() {
-            tape.rewind(self.mark);
-        } else if self.has_inputs() {
+            return tape.rewind(self.mark);
+        }
+        if stretch != around {
+            // It is at hand again.
+            tape.unlist_stretch(self.mark.stretches);
+        }
+        if self.has_inputs() {
             // They can be read by those who know them.
             tape.list_stretch(self.stretch);
         }

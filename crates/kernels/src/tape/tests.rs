@@ -291,6 +291,37 @@ fn a_part_knows_what_it_reads_and_may_stay() {
 }
 
 #[test]
+fn parts_that_stay_inside_of_parts_leave_no_list_behind() {
+    let listed = || CHUNKS.with_borrow(|chunks| chunks.stretches.len());
+    record(|recording| {
+        let x = recording.input(stop);
+        part(|_| {
+            let mut y = push1(0.0, 2.0, x, stop);
+            let mut late = Vec::new();
+            for round in 0..1000 {
+                y = part(|part| {
+                    part.keep();
+                    let z = push2(0.0, [1.0, 1.0], [y, x], stop);
+                    // Inputs of few of them, which can be read later.
+                    if round % 100 == 0 {
+                        super::part(|inner| {
+                            inner.keep();
+                            late.push(recording.input(stop));
+                        });
+                    }
+                    part.give(z)
+                });
+            }
+            assert!(listed() <= 20, "{}", listed());
+            let sum = late.iter().fold(y, |sum, late| push2(0.0, [1.0, 1.0], [sum, *late], stop));
+            let mut adjoints = sweep_to_start(recording, sum);
+            assert_eq!((adjoints.of(x, stop), adjoints.of(late[3], stop)), (1002.0, 1.0));
+        });
+        assert_eq!(listed(), 0);
+    });
+}
+
+#[test]
 fn a_recording_with_more_statements_than_numbers_is_refused() {
     let outcome = std::panic::catch_unwind(|| {
         record(|recording| {
