@@ -43,8 +43,8 @@ impl Slopes {
 }
 
 /// Replaces what `f` records by one statement for each number that it returns, with its slopes by all numbers from before that `f` reads:
-/// for long computations with few of both. If that would take more room, what was recorded stays. What leaves the block is what it
-/// returns, and inputs that it made: another variable of it is an error afterwards.
+/// for long computations with few of both. If that would take more room, or if something was [seeded](crate::Tape::seed) meanwhile, what
+/// was recorded stays. What leaves the block is what it returns, and inputs that it made: another variable of it is an error afterwards.
 ///
 /// ```
 /// use wengert_scalar::{Var, preaccumulate, recording};
@@ -61,10 +61,11 @@ impl Slopes {
 pub fn preaccumulate<const M: usize>(f: impl FnOnce() -> [Var; M]) -> [Var; M] {
     let mut slopes = SLOPES.take();
     let (outputs, is_replaced) = part(|part| {
+        part.holds_adjoints();
         let outputs = f();
         let is_inside = outputs.map(|output| part.holds(output.place()));
         let count = is_inside.iter().filter(|is_inside| **is_inside).count();
-        if part.has_inputs() || count * Part::statement_bytes(slopes.read(part)) >= part.bytes() {
+        if part.has_inputs() || part.is_held() || count * Part::statement_bytes(slopes.read(part)) >= part.bytes() {
             part.keep();
             return (outputs.map(|output| Var::at(output.value(), part.give(output.place()))), [false; M]);
         }

@@ -9,7 +9,6 @@ use crate::Real;
 macro_rules! functions_of_one {
     ($apply:ident) => {
         $apply! {
-            recip, "1 / x.", |x| x.recip(), |_x, y| -(y * y);
             sqrt, "The square root; its slope at 0 is infinite.", |x| x.sqrt(), |_x, y| T::lit(0.5) / y;
             cbrt, "The cube root.", |x| x.cbrt(), |_x, y| T::lit(1.0) / (T::lit(3.0) * y * y);
             exp, "e^x.", |x| x.exp(), |_x, y| y;

@@ -3,7 +3,7 @@
 use crate::expect::{expect, same_length};
 use crate::functions::functions_of_one;
 use std::fmt::{Debug, Display};
-use std::iter::Sum;
+use std::iter::{Product, Sum};
 use std::ops::{Add, AddAssign, Div, DivAssign, Mul, MulAssign, Neg, Sub, SubAssign};
 
 /// Squares of lengths outside of these may have lost digits, or be 0 or infinite where the length is not.
@@ -54,6 +54,9 @@ macro_rules! trait_with {
             + MulAssign
             + DivAssign
             + Sum
+            + for<'a> Sum<&'a Self>
+            + Product
+            + for<'a> Product<&'a Self>
         {
             /// How often it is differentiated: once for a [`Var`](crate::Var), once more than its parts for a
             /// [`Dual`](crate::Dual), as often as a replay can be for a [`Symbol`](crate::Symbol).
@@ -90,6 +93,10 @@ macro_rules! trait_with {
             fn is_constant(self) -> bool {
                 true
             }
+
+            /// 1 / x.
+            #[track_caller]
+            fn recip(self) -> Self;
 
             $(
                 #[doc = $doc]
@@ -279,6 +286,11 @@ macro_rules! floats {
             #[inline(always)]
             fn to_f64(self) -> f64 {
                 f64::from(self)
+            }
+
+            #[inline(always)]
+            fn recip(self) -> $float {
+                $float::recip(self)
             }
 
             $(

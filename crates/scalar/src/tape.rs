@@ -94,6 +94,7 @@ impl Tape<'_> {
     /// Sweeps from `y` back: its derivatives by `inputs` are written to `slopes`. Seeds have no part in it.
     #[track_caller]
     pub fn pull(&self, y: Var, inputs: &[Var], slopes: &mut [f64]) {
+        self.recording.expect_running(misused);
         let (count, room) = (inputs.len(), slopes.len());
         expect(count == room, "pull", || format!("{count} inputs and room for {room} slopes"));
         sweep_one(self.recording, y, inputs, slopes);
@@ -102,6 +103,8 @@ impl Tape<'_> {
     /// Adds to the adjoint of a number: the derivative, by it, of what is differentiated.
     #[track_caller]
     pub fn seed(&self, y: Var, weight: f64) {
+        self.recording.expect_running(misused);
+        self.recording.hold();
         self.seeded.set(true);
         self.adjoints.borrow_mut().add(y.place(), &weight, misused);
     }
@@ -145,6 +148,7 @@ impl Tape<'_> {
     /// The adjoint of a number: that of an input is kept, all others are 0 once they were passed on.
     #[track_caller]
     pub fn adjoint(&self, x: Var) -> f64 {
+        self.recording.expect_running(misused);
         self.adjoints.borrow_mut().of(x.place(), misused)
     }
 

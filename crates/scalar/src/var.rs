@@ -41,6 +41,8 @@ pub(crate) fn misused(misuse: Misuse, line: &'static Location<'static>) -> ! {
         Misuse::Ended => {
             "return plain numbers from a recording or a part of it, and record on the thread that uses them"
         }
+        Misuse::Inside => "each recording has a tape of its own: use that",
+        Misuse::Position => "take a position where the recording is now",
         Misuse::Full => "forget parts of a recording when they are swept",
         Misuse::NotFinite { .. } => "nothing before it was: look at the numbers that this line reads",
     };
@@ -248,6 +250,13 @@ macro_rules! variables {
 
             fn is_constant(self) -> bool {
                 !self.is_active()
+            }
+
+            #[inline]
+            #[track_caller]
+            fn recip(self) -> Var {
+                let value = self.value.recip();
+                self.through(value, -(value * value))
             }
 
             $(

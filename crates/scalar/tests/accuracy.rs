@@ -178,3 +178,40 @@ fn a_slope_of_zero_stops_what_is_infinite_in_every_mode() {
     gradient(|x: &[Var]| (x[0] * 0.0) * f64::NAN, &[1.0], &mut slope);
     assert!(slope[0].is_nan());
 }
+
+/// The second derivative of a function at a number, in every mode.
+macro_rules! second {
+    ($f:expr, $x:expr) => {{
+        let x = Dual::<Dual<f64, 1>, 1>::new(Dual::variable($x, 0), [Dual::lit(1.0)]);
+        let twice: fn(Dual<Dual<f64, 1>, 1>) -> Dual<Dual<f64, 1>, 1> = $f;
+        let mixed: fn(Dual<Var, 1>) -> Dual<Var, 1> = $f;
+        let recorded: fn(Symbol) -> Symbol = $f;
+        let over = gradient_of(|[x]| mixed(Dual::new(x, [Var::lit(1.0)])).tangents()[0], [$x]).1[0];
+        let mut replay = Replay::record(move |x: &[Symbol]| recorded(x[0]), &[$x]);
+        let mut product = [0.0];
+        replay.hvp(&[$x], &[1.0], &mut product);
+        [twice(x).tangents()[0].tangents()[0], over, replay.hessian(&[$x])[0], product[0]]
+    }};
+}
+
+#[test]
+fn second_slopes_of_very_large_and_very_small_numbers_are_finite_where_they_should_be() {
+    let near = |found: &[f64], right: f64| found.iter().all(|found| (found - right).abs() <= 1e-12 * right.abs());
+    // Slopes of reciprocals are beyond all floats, and what passes through them is not. (A tape keeps slopes, and loses these.)
+    for (found, right) in [
+        (second!(|x| (x * 1e-200).ln(), 2.0), -0.25),
+        (second!(|x| (x * 1e200).ln(), 2.0), -0.25),
+        (second!(|x| (x * 1e200).recip() * 1e200, 2.0), 0.25),
+    ] {
+        assert!(near(&[found[0], found[2], found[3]], right), "{found:?}");
+    }
+    let found = second!(|x| (1e67 / (x * 1e134)) * 1e67, 1.0);
+    assert!(near(&found, 2.0), "{found:?}");
+    for found in [
+        second!(|x| (x * 1e60) / ((x * 1e60) * (x * 1e60) + 1.5) * 1e60, 1.0),
+        second!(|x| (x * 1e67) / ((x * 1e67) * (x * 1e67) + 1.5) * 1e67, 1.0),
+        second!(|x| (x * 1e76) / ((x * 1e76) * (x * 1e76) + 1.5) * 1e76, 1.0),
+    ] {
+        assert!(near(&found, 2.0), "{found:?}");
+    }
+}

@@ -5,7 +5,8 @@ use std::rc::Rc;
 use std::sync::Mutex;
 use wengert_engine::{ErrorKind, catch};
 use wengert_scalar::{
-    Real, Var, checked, external, gradient, gradient_of, jacobian, preaccumulate, preaccumulated, recording, sum_over,
+    Real, Tape, Var, checked, external, gradient, gradient_of, jacobian, preaccumulate, preaccumulated, recording,
+    sum_over,
 };
 
 #[test]
@@ -123,6 +124,8 @@ fn a_number_that_leaves_what_was_forgotten_is_an_error_whoever_has_its_place() {
             let y = inner.input(1.0);
             assert_eq!(refusal(|| tape.input(1.0)), refused(line!()));
             assert_eq!(refusal(|| tape.sweep()), refused(line!()));
+            assert_eq!(refusal(|| tape.seed(y * y, 1.0)), refused(line!()));
+            assert_eq!(refusal(|| tape.adjoint(y)), refused(line!()));
             assert_eq!(refusal(|| tape.part(|| y)), refused(line!()));
             assert_eq!(refusal(|| inner.sweep_to(position)), refused(line!()));
         });
@@ -145,6 +148,81 @@ fn a_number_that_leaves_a_block_is_an_error_whether_or_not_the_block_was_replace
             assert!(y.is_active());
         });
     }
+}
+
+#[test]
+fn what_is_seeded_in_a_block_counts_whether_or_not_it_could_be_replaced() {
+    let power = |z: Var, x: Var| (0..5).fold(z, |z, _| z * x);
+    let [in_part, in_block, after_panic, deep] = recording(|tape| {
+        let (x, other) = (tape.input(2.0), tape.input(1.0));
+        let slope = || {
+            tape.sweep();
+            let before = slopes_of(tape, [x, other]);
+            // Of what was never seeded there is nothing.
+            assert_eq!(before[1], 0.0);
+            before[0]
+        };
+        // x^7 and x^3, whose seed is that of a part.
+        let [y] = preaccumulate(|| {
+            let z = x * x;
+            tape.part(|| tape.seed(z * x, 1.0));
+            [power(z, x)]
+        });
+        tape.seed(y, 1.0);
+        let in_part = slope();
+        let [_] = preaccumulate(|| {
+            let z = x * x;
+            tape.seed(z, 3.0);
+            [power(z, x)]
+        });
+        let in_block = slope() - in_part;
+        let failing = || {
+            preaccumulate::<1>(|| {
+                let z = x * x;
+                tape.seed(z, 3.0);
+                if z > 0.0 { panic!("in the block") } else { [z] }
+            })
+        };
+        assert!(catch_unwind(AssertUnwindSafe(failing)).is_err());
+        let later = other * 100.0;
+        assert_eq!(tape.adjoint(later), 0.0);
+        let after_panic = slope() - in_part - in_block;
+        let outer = preaccumulated(|x: Var| {
+            let [y] = preaccumulate(|| {
+                let z = power(x, x);
+                tape.part(|| tape.seed(power(z, x), 1.0));
+                [power(z, x)]
+            });
+            [power(y, x)]
+        });
+        tape.part(|| tape.seed(outer(x)[0], 1.0));
+        [in_part, in_block, after_panic, slope() - in_part - in_block - after_panic]
+    });
+    assert_eq!([in_part, in_block, after_panic], [7.0 * 64.0 + 12.0, 12.0, 12.0]);
+    // x^16 and x^11.
+    assert_eq!(deep, 16.0 * 2f64.powi(15) + 11.0 * 2f64.powi(10));
+    // A recording inside of a block is its own, and leaves the block as it is.
+    let (statements, slope) = recording(|tape| {
+        let x = tape.input(2.0);
+        let [y] = preaccumulate(|| {
+            let inner = recording(|inner| {
+                let z = inner.input(x.value());
+                inner.seed(z * z, 1.0);
+                inner.sweep();
+                inner.adjoint(z)
+            });
+            [power(x * inner, x)]
+        });
+        tape.seed(y, 1.0);
+        tape.sweep();
+        (tape.statements(), tape.adjoint(x))
+    });
+    assert_eq!((statements, slope), (2, 4.0 * 6.0 * 32.0));
+}
+
+/// What was passed on to these.
+fn slopes_of<const N: usize>(tape: &Tape<'_>, x: [Var; N]) -> [f64; N] {
+    x.map(|x| tape.adjoint(x))
 }
 
 #[test]

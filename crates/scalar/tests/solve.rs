@@ -361,3 +361,12 @@ fn a_pole_is_no_root() {
     let error = try_root_in(&Pole, [0.0, 3.0], &[1.0]).unwrap_err();
     assert!(matches!(error.kind(), ErrorKind::Diverged { .. }), "{error}");
 }
+
+#[test]
+fn an_integrand_that_is_infinite_at_a_node_is_an_error() {
+    let root = |x: f64| x.abs().sqrt().recip();
+    let error = try_integrate(root, -1.0, 1.0, 1e-6).unwrap_err();
+    assert!(matches!(error.kind(), ErrorKind::Diverged { .. }), "{error}");
+    let halves = try_integrate(root, -1.0, 0.0, 1e-6).unwrap() + try_integrate(root, 0.0, 1.0, 1e-6).unwrap();
+    assert!((halves - 4.0).abs() < 1e-5);
+}

@@ -95,6 +95,10 @@ pub enum Misuse {
     Ended,
     /// A place belongs to a recording around this one.
     Outer,
+    /// A recording is asked for something while another one runs inside it.
+    Inside,
+    /// A position belongs to a recording, or to a part of one, that has ended, or to another one.
+    Position,
     /// There are more statements than a recording can number.
     Full,
     /// A value, or a partial derivative, is not finite; only where [that is looked at](checked).
@@ -117,6 +121,10 @@ impl fmt::Display for Misuse {
                 "a number is used whose recording, or part of it, has ended, or that belongs to another thread"
             }
             Misuse::Outer => "a number of the recording around this one is used inside it",
+            Misuse::Inside => "a tape is used while another recording runs inside of its own",
+            Misuse::Position => {
+                "a position is used whose recording, or part of it, has ended, or that belongs to another"
+            }
             Misuse::Full => "a recording has at most 4294967294 statements",
         })
     }
@@ -175,6 +183,8 @@ struct Tape {
     numbers: Cell<(u32, u32)>,
     /// Whether the arguments of a statement are being written.
     writes: Cell<bool>,
+    /// Whether adjoints of what the part that runs recorded are kept somewhere.
+    held: Cell<bool>,
     /// Whether statements are looked at, and the number that has no room then.
     checks: Cell<bool>,
     room: Cell<u32>,
@@ -201,6 +211,7 @@ thread_local! {
             inputs: Cell::new((0, 0)),
             numbers: Cell::new((0, 0)),
             writes: Cell::new(false),
+            held: Cell::new(false),
             checks: Cell::new(false),
             room: Cell::new(1),
         }
@@ -276,11 +287,12 @@ pub struct Recording {
 /// assert_eq!(slope, 13.0);
 /// ```
 pub fn record<R>(f: impl FnOnce(&Recording) -> R) -> R {
-    /// What is around is the recording's own again, also when `f` panics.
+    /// What is around is the recording's own again, also when `f` panics, and nobody keeps adjoints of what is inside.
     struct Ending(usize);
     impl Drop for Ending {
         fn drop(&mut self) {
             Tape::here().outer.set(self.0);
+            Tape::here().held.set(false);
         }
     }
     let tape = Tape::here();
@@ -310,17 +322,22 @@ impl Recording {
     pub fn expect(&self, position: Position, stop: OnMisuse) {
         let tape = Tape::here();
         self.expect_running(stop);
-        if let Some(misuse) = tape.misuse(position.stretch, position.next <= tape.next.get()) {
-            stop(misuse, Location::caller());
+        if tape.misuse(position.stretch, position.next <= tape.next.get()).is_some() {
+            stop(Misuse::Position, Location::caller());
         }
     }
 
     /// Does not return if another one runs inside it.
     #[track_caller]
     pub fn expect_running(&self, stop: OnMisuse) {
-        if let Some(misuse) = Tape::here().misuse(self.part.stretch, true) {
-            stop(misuse, Location::caller());
+        if Tape::here().misuse(self.part.stretch, true).is_some() {
+            stop(Misuse::Inside, Location::caller());
         }
+    }
+
+    /// Says that adjoints of what was recorded are kept somewhere: a [part that holds](Part::holds_adjoints) such statements stays.
+    pub fn hold(&self) {
+        Tape::here().held.set(true);
     }
 
     /// Bytes of what was recorded since it began.

@@ -15,6 +15,9 @@ pub struct Part {
     pub(super) stretch: Stretch,
     pub(super) around: (Stretch, Stretch),
     keeps: Cell<bool>,
+    /// Whether it stays if adjoints of it are kept somewhere, and whether such were kept of what was recorded before.
+    holds: Cell<bool>,
+    held: bool,
     /// A part belongs to its thread.
     here: PhantomData<*const ()>,
 }
@@ -24,7 +27,8 @@ impl Drop for Part {
         let (tape, (stretch, around)) = (Tape::here(), self.around);
         tape.stretch.set(stretch);
         tape.around.set(around);
-        if !self.keeps.get() {
+        let is_held = tape.held.replace(self.held || tape.held.get());
+        if !(self.keeps.get() || self.holds.get() && is_held) {
             return tape.rewind(self.mark);
         }
         if stretch != around {
@@ -64,7 +68,8 @@ impl Part {
         }
         tape.stretch.set(stretch);
         tape.around.set(around.0);
-        Part { mark, stretch, around, keeps: Cell::new(false), here: PhantomData }
+        let (keeps, holds, held) = (Cell::new(false), Cell::new(false), tape.held.replace(false));
+        Part { mark, stretch, around, keeps, holds, held, here: PhantomData }
     }
 
     /// Where it began.
@@ -75,6 +80,16 @@ impl Part {
     /// What was recorded stays: its inputs, and the places that are [given away](Part::give).
     pub fn keep(&self) {
         self.keeps.set(true);
+    }
+
+    /// It stays, also after a panic, if adjoints of what it recorded [are kept](super::Recording::hold) somewhere.
+    pub fn holds_adjoints(&self) {
+        self.holds.set(true);
+    }
+
+    /// Whether adjoints of what it recorded are kept somewhere.
+    pub fn is_held(&self) -> bool {
+        Tape::here().held.get()
     }
 
     /// A place of what is around, for one of a part that is [kept](Part::keep).

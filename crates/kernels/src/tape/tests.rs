@@ -172,7 +172,7 @@ fn places_of_others_are_refused() {
             assert!(refuses(forgotten));
         });
         // Another recording that runs inside leaves this one alone.
-        record(|_| assert!(caught(&|| recording.expect_running(stop)).contains("around this one")));
+        record(|_| assert!(caught(&|| recording.expect_running(stop)).contains("inside of its own")));
         // The recording around goes on after all that.
         let y = push1(0.0, 2.0, x, stop);
         assert_eq!(sweep_to_start(recording, y).of(x, stop), 2.0);

@@ -139,6 +139,14 @@ macro_rules! duals {
                 self.value.is_constant() && self.tangents.iter().all(is_zero)
             }
 
+            /// The slope is minus the square of the value, which may be beyond all floats where its product with a tangent is not.
+            #[inline]
+            #[track_caller]
+            fn recip(self) -> Dual<T, N> {
+                let value = self.value.recip();
+                self.through(value, value).through(value, -value)
+            }
+
             $(
                 #[inline]
                 #[track_caller]

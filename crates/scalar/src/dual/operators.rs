@@ -78,7 +78,15 @@ impl<T: Real, const N: usize> Div for Dual<T, N> {
     #[track_caller]
     fn div(self, other: Dual<T, N>) -> Dual<T, N> {
         let (value, by_x) = (self.value / other.value, other.value.recip());
-        self.through_both(other, value, [by_x, -(value * by_x)])
+        let (x, y) = (self.tangents, other.tangents);
+        // By how much of itself the divisor changes, and that much of the value: their slope may be beyond all floats.
+        let tangents = match value.has_finite_parts() && by_x.has_finite_parts() {
+            true => std::array::from_fn(|place| x[place] * by_x - y[place] * by_x * value),
+            false => {
+                std::array::from_fn(|place| x[place].guarded_mul(by_x) - y[place].guarded_mul(by_x).guarded_mul(value))
+            }
+        };
+        Dual { value, tangents }
     }
 }
 
@@ -99,7 +107,7 @@ impl<T: Real + Rem<Output = T>, const N: usize> Rem for Dual<T, N> {
 
 /// With plain numbers, by one slope.
 macro_rules! with_plain {
-    ($($Trait:ident $method:ident $op:tt, |$x:ident, $y:ident, $z:ident| $by_x:expr, $by_y:expr;)*) => {
+    ($($Trait:ident $method:ident $op:tt, |$x:ident, $y:ident| $by_x:expr, $by_y:expr;)*) => {
         $(
             impl<T: Real, const N: usize> $Trait<f64> for Dual<T, N> {
                 type Output = Dual<T, N>;
@@ -107,9 +115,7 @@ macro_rules! with_plain {
                 #[track_caller]
                 fn $method(self, other: f64) -> Dual<T, N> {
                     let ($x, $y) = (self.value, T::lit(other));
-                    let $z = $x $op $y;
-                    let _ = ($x, $y);
-                    self.through($z, $by_x)
+                    self.through($x $op $y, $by_x)
                 }
             }
 
@@ -119,19 +125,36 @@ macro_rules! with_plain {
                 #[track_caller]
                 fn $method(self, other: Dual<T, N>) -> Dual<T, N> {
                     let ($x, $y) = (T::lit(self), other.value);
-                    let $z = $x $op $y;
-                    let _ = ($x, $y);
-                    other.through($z, $by_y)
+                    other.through($x $op $y, $by_y)
                 }
             }
         )*
     };
 }
 with_plain! {
-    Add add +, |x, y, z| T::lit(1.0), T::lit(1.0);
-    Sub sub -, |x, y, z| T::lit(1.0), T::lit(-1.0);
-    Mul mul *, |x, y, z| y, x;
-    Div div /, |x, y, z| y.recip(), -(z / y);
+    Add add +, |x, y| T::lit(1.0), T::lit(1.0);
+    Sub sub -, |x, y| T::lit(1.0), T::lit(-1.0);
+    Mul mul *, |x, y| y, x;
+}
+
+impl<T: Real, const N: usize> Div<f64> for Dual<T, N> {
+    type Output = Dual<T, N>;
+    #[inline]
+    #[track_caller]
+    fn div(self, other: f64) -> Dual<T, N> {
+        let other = T::lit(other);
+        self.through(self.value / other, other.recip())
+    }
+}
+
+impl<T: Real, const N: usize> Div<Dual<T, N>> for f64 {
+    type Output = Dual<T, N>;
+    #[inline]
+    #[track_caller]
+    fn div(self, other: Dual<T, N>) -> Dual<T, N> {
+        let value = T::lit(self) / other.value;
+        other.through(value, other.value.recip()).through(value, -value)
+    }
 }
 
 macro_rules! assigning {

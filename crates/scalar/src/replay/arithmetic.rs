@@ -82,7 +82,6 @@ macro_rules! named {
     };
 }
 named! {
-    recip Recip;
     sqrt Sqrt;
     cbrt Cbrt;
     exp Exp;
@@ -172,7 +171,7 @@ macro_rules! symbols {
                 }
             }
 
-            recorded! { of one: signum Signum; floor Floor; ceil Ceil; round Round; }
+            recorded! { of one: recip Recip; signum Signum; floor Floor; ceil Ceil; round Round; }
             recorded! {
                 of two:
                 powf Powf; atan2 Atan2; hypot Hypot; max Max; min Min; guarded_mul Times; inside Inside; share Share;

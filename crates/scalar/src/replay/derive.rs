@@ -3,7 +3,7 @@
 //! What was traced is done again with the symbols of the recording that is running, guards included, and its derivative behind it.
 //! So derivatives are recorded like any function, and have derivatives themselves.
 
-use super::slopes::{Slope, guarding, slopes};
+use super::slopes::{Slope, slopes};
 use super::symbol::{Symbol, Traced, traced};
 use super::trace::{Entry, Operand, Reads, What};
 use crate::Real;
@@ -98,15 +98,11 @@ impl<'a> Again<'a> {
                 Slope::Zero => None,
                 Slope::One => Some(change),
                 Slope::MinusOne => Some(-change),
-                _ => {
-                    let factor = match slope {
-                        Slope::Operand(0) => a,
-                        Slope::Formula(slope) => slope(op, a, b, y),
-                        _ => b,
-                    };
-                    let [guard, other] = guarding(op, &slope, change, factor);
-                    Some(guard.guarded_mul(other))
-                }
+                Slope::Operand(0) if op == Op::Times => Some(a.guarded_mul(change)),
+                Slope::Operand(0) => Some(change.guarded_mul(a)),
+                Slope::Operand(_) => Some(change.guarded_mul(b)),
+                Slope::Formula(slope) => Some(change.guarded_mul(slope(op, a, b, y))),
+                Slope::MinusResultTimes(slope) => Some((-change.guarded_mul(y)).guarded_mul(slope(op, a, b, y))),
             }
         };
         [through(change[0], by_a), through(change[1], by_b)]

@@ -1,7 +1,7 @@
 //! The reverse of a program: what every cell contributes to the outputs, from the last instruction to the first.
 
 use super::program::Program;
-use super::slopes::{Room, Slope, guarding, slope_at, slopes};
+use super::slopes::{Room, Slope, factors_at, slopes};
 use wengert_kernels::cells::{Address, Instruction, Item, Kind, Op, Order};
 
 /// A program with its reverse.
@@ -78,9 +78,9 @@ pub(super) fn reversed(program: &Program, inputs: u32) -> Reversed {
                     Slope::One => (Kind::Add(Op::Copy), [from; 2]),
                     Slope::MinusOne => (Kind::Add(Op::Neg), [from; 2]),
                     _ => {
-                        let at = [one.a, one.b, one.to];
-                        let factor = slope_at(slope, op, at, trips, &mut program, &mut room, &mut back);
-                        (Kind::Add(Op::Times), guarding(op, slope, from, factor))
+                        let at = [from, one.a, one.b, one.to];
+                        let factors = factors_at(slope, op, at, trips, &mut program, &mut room, &mut back);
+                        (Kind::Add(Op::Times), factors)
                     }
                 };
                 back.push(Instruction { kind, to, a, b });

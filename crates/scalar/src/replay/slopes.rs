@@ -18,6 +18,9 @@ pub(super) enum Slope {
     MinusOne,
     /// As much as one operand is: 0 the first, 1 the second.
     Operand(usize),
+    /// Minus as much as the result times what is computed, one after the other: their product may be beyond all floats where what passes
+    /// through both is not.
+    MinusResultTimes(fn(Op, Symbol, Symbol, Symbol) -> Symbol),
     /// What is computed from the operands and the result.
     Formula(fn(Op, Symbol, Symbol, Symbol) -> Symbol),
 }
@@ -39,14 +42,15 @@ functions_of_one!(of_one);
 
 /// The slopes by both operands.
 pub(super) fn slopes(op: Op) -> [Slope; 2] {
-    use Slope::{Formula, MinusOne, One, Operand, Zero};
+    use Slope::{Formula, MinusOne, MinusResultTimes, One, Operand, Zero};
     match op {
         Op::Copy => [One, Zero],
         Op::Neg => [MinusOne, Zero],
         Op::Add => [One, One],
         Op::Sub => [One, MinusOne],
         Op::Mul | Op::Times => [Operand(1), Operand(0)],
-        Op::Div => [Formula(|_, _, b, _| b.recip()), Formula(|_, _, b, y| -(y / b))],
+        Op::Recip => [MinusResultTimes(|_, _, _, y| y), Zero],
+        Op::Div => [Formula(|_, _, b, _| b.recip()), MinusResultTimes(|_, _, b, _| b.recip())],
         Op::Rem => [One, Formula(|_, a, b, y| functions::rem_by_y(a, b, y))],
         Op::Powf => {
             [Formula(|_, a, b, y| functions::powf(a, b, y)[0]), Formula(|_, a, b, y| functions::powf(a, b, y)[1])]
@@ -63,12 +67,6 @@ pub(super) fn slopes(op: Op) -> [Slope; 2] {
     }
 }
 
-/// What is multiplied to pass a change through a slope, the factor first whose zero counts, whatever the other one is: the change, but
-/// for the second operand of a guarded product its first one, which is a change itself.
-pub(super) fn guarding<T>(op: Op, slope: &Slope, change: T, factor: T) -> [T; 2] {
-    if op == Op::Times && matches!(slope, Slope::Operand(0)) { [factor, change] } else { [change, factor] }
-}
-
 /// A formula of an operation, whose inputs are the operands and the result.
 pub(super) fn formula(slope: fn(Op, Symbol, Symbol, Symbol) -> Symbol, op: Op) -> Traced {
     // Values do not matter here, but what is decided on them would.
@@ -81,27 +79,42 @@ pub(super) struct Room {
     arrays: Vec<u32>,
 }
 
-/// Instructions for a slope at operands `a`, `b` and result `y`, in a loop of so many trips; where it is.
-pub(super) fn slope_at(
+/// Instructions for a change to pass through a slope at operands `a`, `b` and result `y`, in a loop of so many trips: what is multiplied
+/// in the end, the factor first whose zero counts, whatever the other one is. That is the change, but for the second operand of a guarded
+/// product its first one, which is a change itself.
+pub(super) fn factors_at(
     slope: &Slope,
     op: Op,
-    [a, b, y]: [Address; 3],
+    [change, a, b, y]: [Address; 4],
     trips: u32,
     program: &mut Program,
     room: &mut Room,
     body: &mut Vec<Instruction>,
-) -> Address {
-    let Traced { trace, outputs, .. } = match slope {
-        Slope::Operand(0) => return a,
-        Slope::Operand(_) => return b,
-        Slope::Formula(slope) => formula(*slope, op),
+) -> [Address; 2] {
+    let (formula, through_result) = match slope {
+        Slope::Operand(0) if op == Op::Times => return [a, change],
+        Slope::Operand(0) => return [change, a],
+        Slope::Operand(_) => return [change, b],
+        Slope::Formula(slope) => (formula(*slope, op), false),
+        Slope::MinusResultTimes(slope) => (formula(*slope, op), true),
         Slope::Zero | Slope::One | Slope::MinusOne => unreachable!("nothing is multiplied"),
     };
-    while room.arrays.len() < trace.entries.len() {
+    let Traced { trace, outputs, .. } = formula;
+    let own = trace.entries.len();
+    while room.arrays.len() < own + 2 * usize::from(through_result) {
         let array = program.take(trips);
         room.arrays.push(array);
     }
     let stride = i32::from(trips > 1);
+    let change = match through_result {
+        false => change,
+        true => {
+            let [product, negated] = [own, own + 1].map(|number| Address { base: room.arrays[number], stride });
+            body.push(Instruction { kind: Kind::Set(Op::Times), to: product, a: change, b: y });
+            body.push(Instruction { kind: Kind::Set(Op::Neg), to: negated, a: product, b: product });
+            negated
+        }
+    };
     let constants: Vec<u32> = trace.constants.iter().map(|value| program.constant(*value)).collect();
     let address = |operand: Operand| match operand.reads() {
         Reads::Input(0) => a,
@@ -115,5 +128,5 @@ pub(super) fn slope_at(
         let to = Address { base: room.arrays[number], stride };
         body.push(Instruction { kind: Kind::Set(*op), to, a: address(*a), b: address(*b) });
     }
-    address(outputs[0])
+    [change, address(outputs[0])]
 }

@@ -156,7 +156,7 @@ impl Symbol {
     #[track_caller]
     pub fn floor_index(self) -> usize {
         let floor = self.value.floor();
-        expect((0.0..1e15).contains(&floor), "floor_index", || format!("{} is not inside of a table", self.value));
+        expect((0.0..1e15).contains(&floor), "floor_index", || format!("{:e} is not inside of a table", self.value));
         Symbol::decided(Relation::Floor, self, Symbol::constant(floor));
         floor as usize
     }

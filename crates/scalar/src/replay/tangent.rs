@@ -1,7 +1,7 @@
 //! A program with the tangents of its cells: how they change along a direction of the inputs.
 
 use super::program::Program;
-use super::slopes::{Room, Slope, guarding, slope_at, slopes};
+use super::slopes::{Room, Slope, factors_at, slopes};
 use wengert_kernels::cells::{Address, Instruction, Item, Kind, Op};
 
 /// A program with tangents.
@@ -39,7 +39,6 @@ pub(super) fn with_tangents(program: &Program) -> Tangents {
                 Kind::Guard(..) => continue,
             };
             // The slope of what is added is that of its own result, which nobody keeps.
-            let at = [one.a, one.b, one.to];
             let needs_result = is_added && !matches!(op, Op::Copy | Op::Neg | Op::Mul | Op::Times);
             assert!(!needs_result, "sums are of values and products");
             for (slope, operand) in slopes(op).iter().zip([one.a, one.b]) {
@@ -48,8 +47,8 @@ pub(super) fn with_tangents(program: &Program) -> Tangents {
                     Slope::One => (Op::Copy, tangent(operand), tangent(operand)),
                     Slope::MinusOne => (Op::Neg, tangent(operand), tangent(operand)),
                     _ => {
-                        let factor = slope_at(slope, op, at, trips, &mut program, &mut room, &mut both);
-                        let [a, b] = guarding(op, slope, tangent(operand), factor);
+                        let at = [tangent(operand), one.a, one.b, one.to];
+                        let [a, b] = factors_at(slope, op, at, trips, &mut program, &mut room, &mut both);
                         (Op::Times, a, b)
                     }
                 };

@@ -128,7 +128,12 @@ fn adaptive<T: Real>(f: &impl Fn(T) -> T, a: T, b: T, tolerance: f64) -> Result<
         let left = parts.iter().fold(T::lit(0.0), |sum, part| sum + part.error) * width.abs();
         let left = left.plain().map_or(left, T::lit);
         if left <= T::lit(tolerance) {
-            return Ok(width * T::sum_of(&parts.iter().map(|part| part.mean).collect::<Vec<T>>()));
+            let integral = width * T::sum_of(&parts.iter().map(|part| part.mean).collect::<Vec<T>>());
+            return match super::is_finite(integral) {
+                true => Ok(integral),
+                false => Err(diverged(NAME, parts.len(), integral, format!("the integrand is not finite: {integral}"))
+                    .help("begin and end at the poles: there is no node at an end")),
+            };
         }
         let share = T::lit(tolerance / parts.len() as f64);
         let mut halved = Vec::with_capacity(2 * parts.len());

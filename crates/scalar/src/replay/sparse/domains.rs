@@ -89,6 +89,7 @@ fn bends(op: Op) -> [[bool; 2]; 2] {
     slopes(op).map(|slope| match slope {
         Slope::Zero | Slope::One | Slope::MinusOne => [false; 2],
         Slope::Operand(number) => [number == 0, number == 1],
+        Slope::MinusResultTimes(_) => reads(op),
         Slope::Formula(slope) => {
             let Traced { trace, outputs, .. } = formula(slope, op);
             let mut domains = Domains::new(&trace);
