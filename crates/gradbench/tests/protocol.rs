@@ -231,7 +231,7 @@ fn inputs_that_cannot_be_are_refused_and_the_conversation_goes_on() {
         ("ht", "objective", model("weights", json!([[1]])), "weights is 1 x 1, expected 4 x 22"),
         ("ht", "objective", model("bone_count", json!(21)), "bone_count is 21, expected 22"),
         // These two panic.
-        ("saddle", "rr", json!({"start": [1e300, 1e300]}), "a gradient that is not finite"),
+        ("saddle", "rr", json!({"start": [1e308, 1e308]}), "a gradient that is not finite"),
         ("particle", "ff", json!({"w": 1e200}), "the particle does not land"),
     ];
     let mut conversation = Conversation::begin();

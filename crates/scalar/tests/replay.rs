@@ -324,3 +324,26 @@ fn points_and_items_are_checked_as_calls_are() {
     });
     assert_eq!(changed, [ErrorKind::Retraced, ErrorKind::Retraced, ErrorKind::Retraced]);
 }
+
+#[test]
+fn what_nobody_uses_is_not_computed_and_spoils_nothing() {
+    // The numbers of the loop grow beyond all floats, with slopes that are not finite.
+    let f = |x: &[Symbol]| {
+        let [a, b] = [x[0], x[1]].map(|x| Dual::<Symbol, 1>::new(x, [Symbol::lit(1.0)]));
+        let lost = (0..60).fold(b, |z, _| (z * z + 0.3).powf(a.tanh() + 1.0));
+        assert!(lost.value().peek() > 1e300);
+        (a * b).tangents()[0]
+    };
+    let (mut replay, mut slopes, mut product) = (Replay::record(f, &[0.7, 1.3]), [0.0; 2], [1.0; 2]);
+    assert_eq!(replay.instructions(), 3);
+    assert_eq!((replay.value_and_grad(&[0.7, 1.3], &mut slopes), slopes), (2.0, [1.0, 1.0]));
+    replay.hvp(&[0.7, 1.3], &[1.0, 1.0], &mut product);
+    assert_eq!(product, [0.0, 0.0]);
+    // What a guard depends on is used.
+    let guarded = |x: &[Symbol]| {
+        let lost = (0..40).fold(x[0], |y, _| y * 1.1);
+        if lost > 40.0 { x[0] } else { x[1] }
+    };
+    let mut replay = Replay::record(guarded, &[1.0, 7.0]);
+    assert_eq!([1.0, 0.5].map(|x| replay.value(&[x, 7.0])), [1.0, 7.0]);
+}

@@ -53,8 +53,15 @@ impl Program {
         [forward, reverse].map(|items| Code::new(self.cells as usize, items.to_vec()))
     }
 
-    /// The program of a trace.
+    /// The program of a trace, of what its outputs and guards need.
     pub fn of(trace: &Trace, outputs: &[Operand]) -> Program {
+        match trace.without_unused(outputs) {
+            Some((trace, outputs)) => Program::of_used(&trace, &outputs),
+            None => Program::of_used(trace, outputs),
+        }
+    }
+
+    fn of_used(trace: &Trace, outputs: &[Operand]) -> Program {
         let mut program = Program { inputs: trace.inputs, cells: trace.inputs, ..Program::default() };
         let constants = trace.constants.iter().map(|value| program.constant(*value)).collect();
         let (uses, decides) = (uses(trace, outputs), decides(trace));

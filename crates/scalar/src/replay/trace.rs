@@ -88,6 +88,39 @@ impl Trace {
         self.entries.push(Entry { what, a, b });
         Operand::new(Reads::Entry(self.entries.len() as u32 - 1))
     }
+
+    /// The same without entries that neither outputs nor guards depend on; nothing if there is no such entry.
+    pub fn without_unused(&self, outputs: &[Operand]) -> Option<(Trace, Vec<Operand>)> {
+        let mut is_used: Vec<bool> = self.entries.iter().map(|entry| matches!(entry.what, What::Guard(..))).collect();
+        let read = |is_used: &mut [bool], operand: Operand| {
+            if let Reads::Entry(entry) = operand.reads() {
+                is_used[entry as usize] = true;
+            }
+        };
+        outputs.iter().for_each(|output| read(&mut is_used, *output));
+        for (number, entry) in self.entries.iter().enumerate().rev() {
+            if is_used[number] {
+                read(&mut is_used, entry.a);
+                read(&mut is_used, entry.b);
+            }
+        }
+        if !is_used.contains(&false) {
+            return None;
+        }
+        let mut places = vec![0; self.entries.len()];
+        let mut trace = Trace::new(self.inputs);
+        trace.constants.clone_from(&self.constants);
+        let moved = |places: &[u32], operand: Operand| match operand.reads() {
+            Reads::Entry(entry) => Operand::new(Reads::Entry(places[entry as usize])),
+            _ => operand,
+        };
+        for (number, entry) in self.entries.iter().enumerate().filter(|(number, _)| is_used[*number]) {
+            places[number] = trace.entries.len() as u32;
+            trace.push(entry.what, moved(&places, entry.a), moved(&places, entry.b));
+        }
+        let outputs = outputs.iter().map(|output| moved(&places, *output)).collect();
+        Some((trace, outputs))
+    }
 }
 
 thread_local! {
