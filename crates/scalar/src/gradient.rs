@@ -34,10 +34,11 @@ pub fn gradient(f: impl FnOnce(&[Var]) -> Var, x: &[f64], slopes: &mut [f64]) ->
     let (line, mut inputs) = (Location::caller(), INPUTS.take());
     let value = record(|recording| {
         inputs.clear();
-        inputs.extend(x.iter().map(|x| Var::at(*x, recording.input(misused))));
+        let places = recording.inputs(count, misused);
+        inputs.extend(x.iter().zip(places.places()).map(|(x, place)| Var::at(*x, place)));
         let y = f(&inputs);
         y.expect_own(line);
-        sweep_one(recording, y, &inputs, slopes);
+        sweep_one(recording, y, |adjoints| slopes.copy_from_slice(adjoints.of_all(places, misused)));
         y.value()
     });
     INPUTS.set(inputs);
@@ -54,24 +55,23 @@ pub fn gradient(f: impl FnOnce(&[Var]) -> Var, x: &[f64], slopes: &mut [f64]) ->
 pub fn gradient_of<const N: usize>(f: impl FnOnce([Var; N]) -> Var, x: [f64; N]) -> (f64, [f64; N]) {
     let (line, mut slopes) = (Location::caller(), [0.0; N]);
     let value = record(|recording| {
-        let inputs = x.map(|x| Var::at(x, recording.input(misused)));
-        let y = f(inputs);
+        let places = recording.inputs(N, misused);
+        let mut each = places.places();
+        let y = f(x.map(|x| Var::at(x, each.next().expect("a place for every input"))));
         y.expect_own(line);
-        sweep_one(recording, y, &inputs, &mut slopes);
+        sweep_one(recording, y, |adjoints| slopes.copy_from_slice(adjoints.of_all(places, misused)));
         y.value()
     });
     (value, slopes)
 }
 
-/// Sweeps from `y` back: its derivatives by `inputs` are written to `slopes`.
+/// Sweeps from `y` back, and lets the derivatives by inputs be read.
 #[track_caller]
-pub(crate) fn sweep_one(recording: &Recording, y: Var, inputs: &[Var], slopes: &mut [f64]) {
+pub(crate) fn sweep_one(recording: &Recording, y: Var, read: impl FnOnce(&mut Adjoints<f64>)) {
     with_clean(&ONE, |adjoints| {
         adjoints.add(y.place(), &1.0, misused);
         adjoints.sweep(recording.start());
-        for (slope, input) in slopes.iter_mut().zip(inputs) {
-            *slope = adjoints.of(input.place(), misused);
-        }
+        read(adjoints);
         recording.clear(adjoints);
     });
 }
@@ -98,11 +98,11 @@ pub(crate) fn with_clean<A: Adjoint, R>(
 pub fn jacobian(f: impl FnOnce(&[Var]) -> Vec<Var>, x: &[f64]) -> (Vec<f64>, Vec<f64>) {
     let line = Location::caller();
     record(|recording| {
-        let inputs: Vec<Var> = x.iter().map(|x| Var::at(*x, recording.input(misused))).collect();
+        let columns: Vec<Place> = recording.inputs(x.len(), misused).places().collect();
+        let inputs: Vec<Var> = x.iter().zip(&columns).map(|(x, place)| Var::at(*x, *place)).collect();
         let y = f(&inputs);
         y.iter().for_each(|y| y.expect_own(line));
         let mut rows = vec![0.0; y.len() * x.len()];
-        let columns: Vec<Place> = inputs.iter().map(|input| input.place()).collect();
         sweep_rows(&y, &columns, recording.start(), &mut rows);
         (y.iter().map(|y| y.value()).collect(), rows)
     })

@@ -5,6 +5,7 @@ use crate::expect::expect;
 use crate::gradient::sweep_one;
 use crate::var::misused;
 use std::cell::{Cell, RefCell};
+use std::panic::Location;
 use wengert_kernels::tape::{Adjoints, Position, Recording, part, record};
 
 thread_local! {
@@ -97,7 +98,13 @@ impl Tape<'_> {
         self.recording.expect_running(misused);
         let (count, room) = (inputs.len(), slopes.len());
         expect(count == room, "pull", || format!("{count} inputs and room for {room} slopes"));
-        sweep_one(self.recording, y, inputs, slopes);
+        let line = Location::caller();
+        [y].iter().chain(inputs).for_each(|var| var.expect_own(line));
+        sweep_one(self.recording, y, |adjoints| {
+            for (slope, input) in slopes.iter_mut().zip(inputs) {
+                *slope = adjoints.of(input.place(), misused);
+            }
+        });
     }
 
     /// Adds to the adjoint of a number: the derivative, by it, of what is differentiated.

@@ -101,6 +101,8 @@ fn a_number_that_leaves_what_was_forgotten_is_an_error_whoever_has_its_place() {
         assert_eq!(refusal(|| Var::sum_of(&[x, leaked])), refused(line!()));
         assert_eq!(refusal(|| tape.seed(leaked, 1.0)), refused(line!()));
         assert_eq!(refusal(|| tape.adjoint(leaked)), refused(line!()));
+        assert_eq!(refusal(|| tape.pull(leaked, &[x], &mut [0.0])), refused(line!()));
+        assert_eq!(refusal(|| tape.pull(x * x, &[leaked], &mut [0.0])), refused(line!()));
         // Also inside of other parts, however deep; what is around them can be read.
         tape.part(|| {
             let inner = x * 2.0;

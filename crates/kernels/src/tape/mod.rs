@@ -11,146 +11,31 @@
 mod check;
 mod chunk;
 mod external;
+mod inputs;
+mod misuse;
 mod part;
 mod push;
+mod stretch;
 mod sweep;
 mod walk;
 
 pub use check::{checked, is_checked};
 pub use external::{Pullback, push_external};
+pub use inputs::Inputs;
+pub use misuse::{Misuse, OnMisuse};
 pub use part::{Part, part};
 pub use push::{push_wide, push1, push2, push3};
+pub use stretch::{Place, misuse};
 pub use sweep::{Adjoint, Adjoints};
 pub use walk::Statement;
 
 use chunk::Chunk;
 use external::External;
+use misuse::Stop;
 use std::cell::{Cell, RefCell};
-use std::fmt;
 use std::panic::Location;
 use std::rc::Rc;
-use std::sync::atomic::{AtomicU32, Ordering};
-
-/// A statement of a recording or of a part of one, or none.
-///
-/// ```
-/// use wengert_kernels::tape::Place;
-/// assert!(!Place::NONE.is_active());
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
-pub struct Place {
-    /// The number of the stretch, then that of the statement: one subtraction compares both.
-    bits: u64,
-}
-
-impl Place {
-    /// That of a constant.
-    pub const NONE: Place = Place { bits: 0 };
-
-    /// Whether it names a statement.
-    #[inline(always)]
-    pub fn is_active(self) -> bool {
-        self.bits != 0
-    }
-
-    /// The number of the statement.
-    #[inline(always)]
-    pub fn index(self) -> u32 {
-        self.bits as u32
-    }
-
-    fn stretch(self) -> Stretch {
-        Stretch(self.bits - u64::from(self.index()))
-    }
-}
-
-/// A recording, or a part of one, with a number that no other has.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Stretch(u64);
-
-impl Stretch {
-    const NONE: Stretch = Stretch(0);
-
-    fn numbered(number: u32) -> Stretch {
-        Stretch(u64::from(number) << u32::BITS)
-    }
-
-    #[inline(always)]
-    fn place(self, index: u32) -> Place {
-        Place { bits: self.0 | u64::from(index) }
-    }
-
-    /// Whether a place is one of it, and before statement `next`; no constant is. The statement is compared too because numbers of
-    /// stretches may come again one day: what is swept lies in bounds even then.
-    #[inline(always)]
-    fn has(self, place: Place, next: u32) -> bool {
-        place.bits.wrapping_sub(self.0) < u64::from(next)
-    }
-}
-
-/// Why a statement cannot be recorded.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Misuse {
-    /// A place belongs to a recording, or to a part of one, that has ended, or to another thread.
-    Ended,
-    /// A place belongs to a recording around this one.
-    Outer,
-    /// A recording is asked for something while another one runs inside it.
-    Inside,
-    /// A position belongs to a recording, or to a part of one, that has ended, or to another one.
-    Position,
-    /// There are more statements than a recording can number.
-    Full,
-    /// A value, or a partial derivative, is not finite; only where [that is looked at](checked).
-    NotFinite {
-        /// The value.
-        value: f64,
-        /// The first such partial derivative.
-        partial: Option<f64>,
-    },
-}
-
-impl fmt::Display for Misuse {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Misuse::NotFinite { value, partial: None } => return write!(f, "the value of a number is {value}"),
-            Misuse::NotFinite { value, partial: Some(partial) } => {
-                return write!(f, "the slope of a number is {partial}, its value {value}");
-            }
-            Misuse::Ended => {
-                "a number is used whose recording, or part of it, has ended, or that belongs to another thread"
-            }
-            Misuse::Outer => "a number of the recording around this one is used inside it",
-            Misuse::Inside => "a tape is used while another recording runs inside of its own",
-            Misuse::Position => {
-                "a position is used whose recording, or part of it, has ended, or that belongs to another"
-            }
-            Misuse::Full => "a recording has at most 4294967294 statements",
-        })
-    }
-}
-
-/// Called with what went wrong, and the caller's line; it does not return.
-pub type OnMisuse = fn(Misuse, &'static Location<'static>) -> !;
-
-/// What to call, and the line that asked.
-#[derive(Clone, Copy)]
-struct Stop {
-    call: OnMisuse,
-    line: &'static Location<'static>,
-}
-
-impl Stop {
-    #[inline(always)]
-    #[track_caller]
-    fn here(call: OnMisuse) -> Stop {
-        Stop { call, line: Location::caller() }
-    }
-
-    fn with(self, misuse: Misuse) -> ! {
-        (self.call)(misuse, self.line)
-    }
-}
+use stretch::Stretch;
 
 /// The tape of a thread: where it is. What every statement reads and writes lies in one cache line.
 #[repr(C, align(64))]
@@ -230,11 +115,6 @@ struct Chunks {
     /// Recordings and parts around the two that are at hand, and parts that stayed.
     stretches: Vec<Stretch>,
 }
-
-/// Recordings and parts of the process are numbered in blocks, one for each thread at a time; none has the number of another, until
-/// they are used up.
-static BLOCKS: AtomicU32 = AtomicU32::new(0);
-const BLOCK: u32 = 1 << 10;
 
 /// Where a recording was at some time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -344,38 +224,6 @@ impl Recording {
     pub fn bytes(&self) -> usize {
         self.part.bytes()
     }
-
-    /// A statement without arguments. No other recording may [run inside](Recording::expect_running).
-    #[inline]
-    #[track_caller]
-    pub fn input(&self, stop: OnMisuse) -> Place {
-        let tape = Tape::here();
-        let (index, (first, behind)) = (tape.next.get(), tape.inputs.get());
-        if index == tape.end.get() {
-            tape.prepare(&[], (0.0, &[]), Stop::here(stop));
-        }
-        if index != behind {
-            tape.list_inputs((first, behind));
-        }
-        tape.inputs.set((if index == behind { first } else { index }, index + 1));
-        tape.close(index, tape.argument.get(), 0)
-    }
-}
-
-/// What is wrong with a place, if it cannot be read here.
-///
-/// ```
-/// use wengert_kernels::tape::{Misuse, misuse, record};
-/// let place = record(|recording| {
-///     let place = recording.input(|misuse, _| panic!("{misuse}"));
-///     assert_eq!(misuse(place), None);
-///     place
-/// });
-/// assert_eq!(misuse(place), Some(Misuse::Ended));
-/// ```
-pub fn misuse(place: Place) -> Option<Misuse> {
-    let tape = Tape::here();
-    place.is_active().then(|| tape.misuse(place.stretch(), place.index() < tape.next.get()))?
 }
 
 /// The count of statements whose number of arguments is listed beside them.
@@ -406,60 +254,6 @@ impl Tape {
 
     fn position(&self) -> Position {
         Position { next: self.next.get(), stretch: self.stretch.get() }
-    }
-
-    /// One that is no other recording or part.
-    fn new_stretch(&self) -> Stretch {
-        let (mut next, mut end) = self.numbers.get();
-        if next == end {
-            let block = BLOCKS.fetch_add(1, Ordering::Relaxed).wrapping_mul(BLOCK);
-            // None has number 0.
-            (next, end) = (block.max(1), block.wrapping_add(BLOCK));
-        }
-        self.numbers.set((next.wrapping_add(1), end));
-        Stretch::numbered(next)
-    }
-
-    /// Keeps a run of inputs, if it is one.
-    #[cold]
-    fn list_inputs(&self, (first, behind): (u32, u32)) {
-        if first != behind {
-            CHUNKS.with_borrow_mut(|chunks| chunks.inputs.push((first, behind)));
-            self.runs.set(self.runs.get() + 1);
-        }
-    }
-
-    /// Keeps the number of a stretch whose places can be read, though it is neither the one that runs nor the one around.
-    #[cold]
-    fn list_stretch(&self, stretch: Stretch) {
-        CHUNKS.with_borrow_mut(|chunks| chunks.stretches.push(stretch));
-        self.stretches.set(self.stretches.get() + 1);
-    }
-
-    #[cold]
-    fn unlist_stretch(&self, number: usize) {
-        CHUNKS.with_borrow_mut(|chunks| chunks.stretches.remove(number));
-        self.stretches.set(self.stretches.get() - 1);
-    }
-
-    /// Whether a place is of the part that runs or what is around it; no constant is.
-    #[inline(always)]
-    fn is_own(&self, place: Place, next: u32) -> bool {
-        self.stretch.get().has(place, next) | self.around.get().has(place, next)
-    }
-
-    /// What is wrong with a stretch, unless it is this recording, or a part of it that was not forgotten.
-    fn misuse(&self, stretch: Stretch, is_before: bool) -> Option<Misuse> {
-        if is_before && (stretch == self.stretch.get() || stretch == self.around.get()) {
-            return None;
-        }
-        CHUNKS.with_borrow(|chunks| {
-            let (outer, own) = chunks.stretches.split_at(self.outer.get());
-            match is_before && own.contains(&stretch) {
-                true => None,
-                false => Some(if outer.contains(&stretch) { Misuse::Outer } else { Misuse::Ended }),
-            }
-        })
     }
 
     /// Whether statement `index` has room, and can read these places, none of which is a constant.

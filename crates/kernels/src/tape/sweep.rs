@@ -1,7 +1,7 @@
 //! The way back: adjoints of statements, from the last to the first.
 
 use super::chunk::Chunk;
-use super::{CHUNKS, OnMisuse, Place, Position, Recording, Stop, Tape, WIDE};
+use super::{CHUNKS, OnMisuse, Place, Position, Stop, Tape, WIDE};
 use crate::simd::{Level, level};
 
 /// What is accumulated for every statement: one number, or several that are swept at once.
@@ -96,7 +96,7 @@ impl<const N: usize> Adjoint for [f64; N] {
 /// The adjoints of a recording. Those that a sweep has passed on are zero again, so that the memory serves the next one.
 #[derive(Debug)]
 pub struct Adjoints<A> {
-    values: Vec<A>,
+    pub(super) values: Vec<A>,
 }
 
 impl<A> Default for Adjoints<A> {
@@ -107,7 +107,7 @@ impl<A> Default for Adjoints<A> {
 
 impl<A: Adjoint> Adjoints<A> {
     #[track_caller]
-    fn at(&mut self, place: Place, stop: OnMisuse) -> Option<&mut A> {
+    pub(super) fn at(&mut self, place: Place, stop: OnMisuse) -> Option<&mut A> {
         if !place.is_active() {
             return None;
         }
@@ -151,7 +151,9 @@ impl<A: Adjoint> Adjoints<A> {
             // The tape is not borrowed: a function of others may record, and panic.
             external.pull(values);
         }
-        cursor.descend(values, down_to.next);
+        let (first, behind) = tape.inputs.get();
+        // Inputs pass nothing on: where it ends with them, they are left out.
+        cursor.descend(values, if first == down_to.next { behind } else { down_to.next });
     }
 
     /// Reads the adjoint of a place, which is zero from then on.
@@ -164,22 +166,6 @@ impl<A: Adjoint> Adjoints<A> {
     #[track_caller]
     pub fn of(&mut self, place: Place, stop: OnMisuse) -> A {
         self.at(place, stop).map_or(A::ZERO, |adjoint| *adjoint)
-    }
-}
-
-impl Recording {
-    /// Makes the adjoints of statements without arguments zero, as all others are after a sweep.
-    pub fn clear<A: Adjoint>(&self, adjoints: &mut Adjoints<A>) {
-        let tape = Tape::here();
-        let mut clear = |(first, behind): (u32, u32)| {
-            let behind = adjoints.values.len().min(behind as usize);
-            adjoints.values[(first as usize).min(behind)..behind].fill(A::ZERO);
-        };
-        clear(tape.inputs.get());
-        let runs = self.part.mark.runs;
-        if tape.runs.get() > runs {
-            CHUNKS.with_borrow(|chunks| chunks.inputs[runs..].iter().for_each(|run| clear(*run)));
-        }
     }
 }
 
@@ -258,6 +244,7 @@ unsafe fn statements<A: Adjoint, const FUSED: bool>(
     adjoints: &mut [A],
 ) -> usize {
     let (partials, arguments, counts) = chunk.pointers();
+    let counts = counts.wrapping_sub(chunk.first as usize);
     let first = chunk.first.max(down_to);
     let listed = chunk.widths.partition_point(|(index, _)| *index < next);
     let mut widths = chunk.widths[..listed].iter().rev();
@@ -266,7 +253,7 @@ unsafe fn statements<A: Adjoint, const FUSED: bool>(
     for index in (first..next).rev() {
         // SAFETY: as promised; arguments were counted when they were written.
         unsafe {
-            let count = *counts.add((index - chunk.first) as usize);
+            let count = *counts.wrapping_add(index as usize);
             let own = adjoints.add(index as usize);
             let pass = |k: usize, adjoint: &A| {
                 let to = adjoints.add(*arguments.add(k) as usize);

@@ -506,3 +506,64 @@ fn a_walk_sees_every_statement_of_its_recording() {
         });
     });
 }
+
+#[test]
+fn many_inputs_at_once_are_as_many_one_by_one() {
+    // More than a chunk holds, in a recording that begins with others, and again where every statement is looked at.
+    const COUNT: usize = 20_000;
+    let slopes = || {
+        record(|recording| {
+            let first = recording.inputs(3, stop);
+            let none = recording.inputs(0, stop);
+            assert_eq!(none.places().count(), 0);
+            let y = push2(0.0, [2.0, 3.0], [first.places().nth(1).unwrap(), first.places().nth(2).unwrap()], stop);
+            let many = recording.inputs(COUNT, stop);
+            let late = recording.input(stop);
+            assert_eq!(late.index() as usize, y.index() as usize + COUNT + 1);
+            let slopes = many.places().enumerate().map(|(k, x)| (k as f64, x)).chain([(5.0, y), (7.0, late)]);
+            let z = push_wide(0.0, COUNT + 2, slopes, stop);
+            let mut adjoints = Adjoints::<f64>::default();
+            let mut found = Vec::new();
+            for _ in 0..2 {
+                adjoints.add(z, &1.0, stop);
+                adjoints.sweep(recording.start());
+                assert_eq!(adjoints.of_all(first, stop), [0.0, 10.0, 15.0]);
+                assert_eq!((adjoints.of_all(none, stop).len(), adjoints.of(late, stop)), (0, 7.0));
+                found = adjoints.of_all(many, stop).to_vec();
+                recording.clear(&mut adjoints);
+                assert!(adjoints.values.iter().all(|adjoint| *adjoint == 0.0));
+            }
+            found
+        })
+    };
+    let expected: Vec<f64> = (0..COUNT).map(|k| k as f64).collect();
+    assert_eq!(slopes(), expected);
+    assert_eq!(checked(slopes), expected);
+}
+
+#[test]
+fn inputs_of_a_recording_that_has_ended_are_refused() {
+    let inputs = record(|recording| recording.inputs(2, stop));
+    let mut adjoints = Adjoints::<f64>::default();
+    assert!(std::panic::catch_unwind(move || adjoints.of_all(inputs, stop).len()).is_err());
+}
+
+#[test]
+fn numbers_of_stretches_that_come_to_their_end_begin_anew_without_0() {
+    let tape = Tape::here();
+    tape.numbers.set((u32::MAX, 0));
+    let last = record(|recording| {
+        let x = recording.input(stop);
+        assert_eq!(x.stretch(), Stretch::numbered(u32::MAX));
+        let y = push1(0.0, 2.0, x, stop);
+        assert_eq!(sweep_to_start(recording, y).of(x, stop), 2.0);
+        y
+    });
+    record(|recording| {
+        let x = recording.input(stop);
+        assert!(x.stretch() > Stretch::NONE && x.stretch() < last.stretch());
+        assert_eq!(misuse(last), Some(Misuse::Ended));
+        let y = push1(0.0, 3.0, x, stop);
+        assert_eq!(sweep_to_start(recording, y).of(x, stop), 3.0);
+    });
+}

@@ -1,0 +1,112 @@
+//! Statements without arguments, whose adjoints are what a sweep is for.
+
+use super::{Adjoint, Adjoints, CHUNKS, OnMisuse, Place, Recording, Stop, Stretch, Tape};
+
+/// Inputs that follow each other.
+#[derive(Clone, Copy, Debug)]
+pub struct Inputs {
+    stretch: Stretch,
+    first: u32,
+    behind: u32,
+}
+
+impl Inputs {
+    /// Their places, in order.
+    #[inline]
+    pub fn places(self) -> impl DoubleEndedIterator<Item = Place> {
+        (self.first..self.behind).map(move |index| self.stretch.place(index))
+    }
+}
+
+impl Recording {
+    /// A statement without arguments. No other recording may [run inside](Recording::expect_running).
+    #[inline]
+    #[track_caller]
+    pub fn input(&self, stop: OnMisuse) -> Place {
+        let inputs = self.inputs(1, stop);
+        inputs.stretch.place(inputs.first)
+    }
+
+    /// Statements without arguments, one after the other. No other recording may [run inside](Recording::expect_running).
+    ///
+    /// ```
+    /// use wengert_kernels::tape::{Adjoints, push_wide, record};
+    /// let stop = |misuse, _: &_| panic!("{misuse}");
+    /// let mut adjoints = Adjoints::<f64>::default();
+    /// record(|recording| {
+    ///     let x = recording.inputs(3, stop);
+    ///     let y = push_wide(0.0, 3, x.places().enumerate().map(|(k, x)| (k as f64, x)), stop);
+    ///     adjoints.add(y, &2.0, stop);
+    ///     adjoints.sweep(recording.start());
+    ///     assert_eq!(adjoints.of_all(x, stop), [0.0, 2.0, 4.0]);
+    /// });
+    /// ```
+    #[inline]
+    #[track_caller]
+    pub fn inputs(&self, count: usize, stop: OnMisuse) -> Inputs {
+        let tape = Tape::here();
+        let (start, (mut first, behind)) = (tape.next.get(), tape.inputs.get());
+        if start != behind {
+            tape.list_inputs((first, behind));
+            tape.inputs.set((start, start));
+            first = start;
+        }
+        let mut left = count;
+        while left > 0 {
+            let next = tape.next.get();
+            if next == tape.end.get() {
+                tape.prepare(&[], (0.0, &[]), Stop::here(stop));
+            }
+            let some = left.min((tape.end.get() - next) as usize);
+            let counts = tape.counts.get().wrapping_add(next as usize);
+            // SAFETY: so many statements have room in the chunk; counts are addressed from statement 0 on.
+            unsafe {
+                match some {
+                    1 => counts.write(0),
+                    _ => counts.write_bytes(0, some),
+                }
+            }
+            tape.next.set(next + some as u32);
+            tape.inputs.set((first, next + some as u32));
+            left -= some;
+        }
+        Inputs { stretch: tape.stretch.get(), first: start, behind: tape.next.get() }
+    }
+
+    /// Makes the adjoints of statements without arguments zero, as all others are after a sweep.
+    pub fn clear<A: Adjoint>(&self, adjoints: &mut Adjoints<A>) {
+        let tape = Tape::here();
+        let mut clear = |(first, behind): (u32, u32)| {
+            let behind = adjoints.values.len().min(behind as usize);
+            adjoints.values[(first as usize).min(behind)..behind].fill(A::ZERO);
+        };
+        clear(tape.inputs.get());
+        let runs = self.part.mark.runs;
+        if tape.runs.get() > runs {
+            CHUNKS.with_borrow(|chunks| chunks.inputs[runs..].iter().for_each(|run| clear(*run)));
+        }
+    }
+}
+
+impl<A: Adjoint> Adjoints<A> {
+    /// The adjoints of inputs, in order.
+    #[track_caller]
+    pub fn of_all(&mut self, inputs: Inputs, stop: OnMisuse) -> &[A] {
+        let Some(last) = inputs.places().next_back() else {
+            return &[];
+        };
+        self.at(last, stop);
+        &self.values[inputs.first as usize..inputs.behind as usize]
+    }
+}
+
+impl Tape {
+    /// Keeps a run of inputs, if it is one.
+    #[cold]
+    fn list_inputs(&self, (first, behind): (u32, u32)) {
+        if first != behind {
+            CHUNKS.with_borrow_mut(|chunks| chunks.inputs.push((first, behind)));
+            self.runs.set(self.runs.get() + 1);
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! What can be wrong with a statement, and whom to tell.
+
+use std::fmt;
+use std::panic::Location;
+
+/// Why a statement cannot be recorded.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Misuse {
+    /// A place belongs to a recording, or to a part of one, that has ended, or to another thread.
+    Ended,
+    /// A place belongs to a recording around this one.
+    Outer,
+    /// A recording is asked for something while another one runs inside it.
+    Inside,
+    /// A position belongs to a recording, or to a part of one, that has ended, or to another one.
+    Position,
+    /// There are more statements than a recording can number.
+    Full,
+    /// A value, or a partial derivative, is not finite; only where [that is looked at](super::checked).
+    NotFinite {
+        /// The value.
+        value: f64,
+        /// The first such partial derivative.
+        partial: Option<f64>,
+    },
+}
+
+impl fmt::Display for Misuse {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Misuse::NotFinite { value, partial: None } => return write!(f, "the value of a number is {value}"),
+            Misuse::NotFinite { value, partial: Some(partial) } => {
+                return write!(f, "the slope of a number is {partial}, its value {value}");
+            }
+            Misuse::Ended => {
+                "a number is used whose recording, or part of it, has ended, or that belongs to another thread"
+            }
+            Misuse::Outer => "a number of the recording around this one is used inside it",
+            Misuse::Inside => "a tape is used while another recording runs inside of its own",
+            Misuse::Position => {
+                "a position is used whose recording, or part of it, has ended, or that belongs to another"
+            }
+            Misuse::Full => "a recording has at most 4294967294 statements",
+        })
+    }
+}
+
+/// Called with what went wrong, and the caller's line; it does not return.
+pub type OnMisuse = fn(Misuse, &'static Location<'static>) -> !;
+
+/// What to call, and the line that asked.
+#[derive(Clone, Copy)]
+pub(super) struct Stop {
+    call: OnMisuse,
+    line: &'static Location<'static>,
+}
+
+impl Stop {
+    #[inline(always)]
+    #[track_caller]
+    pub(super) fn here(call: OnMisuse) -> Stop {
+        Stop { call, line: Location::caller() }
+    }
+
+    pub(super) fn with(self, misuse: Misuse) -> ! {
+        (self.call)(misuse, self.line)
+    }
+}
