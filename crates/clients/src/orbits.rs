@@ -171,12 +171,18 @@ impl Fit {
         }
     }
 
-    /// The standard errors of the parameters: with residuals of variance s^2, the roots of the diagonal of `s^2 (J^T J)^-1`.
-    fn errors(&self, squares: f64) -> [f64; PARAMETERS] {
-        let jacobian = self.jacobian().expect("a Jacobian never fails");
+    /// Takes a last step of Gauss and Newton: a solver that compares sums of squares, which are rounded, stops before residuals are
+    /// orthogonal to the columns of the Jacobian. Gives the sum of squared residuals, and the standard errors of the parameters: with
+    /// residuals of variance s^2, the roots of the diagonal of `s^2 (J^T J)^-1`.
+    fn finish(&mut self) -> (f64, [f64; PARAMETERS]) {
+        let residuals = |fit: &Fit| fit.residuals().expect("an integration never fails");
+        let columns = self.jacobian().expect("a Jacobian never fails").transpose();
+        let normal = (&columns * columns.transpose()).cholesky().expect("the columns are independent");
+        self.parameters -= normal.solve(&(columns * residuals(self)));
+        let squares = residuals(self).norm_squared();
         let variance = squares / (self.observed.len() - PARAMETERS) as f64;
-        let covariance = (jacobian.transpose() * jacobian).cholesky().expect("the columns are independent").inverse();
-        from_fn(|i| (variance * covariance[(i, i)]).sqrt())
+        let covariance = normal.inverse();
+        (squares, from_fn(|i| (variance * covariance[(i, i)]).sqrt()))
     }
 }
 
@@ -231,10 +237,9 @@ pub struct Fitted {
 
 /// Fits the observations from a first guess.
 pub fn fit(guess: &[f64; PARAMETERS]) -> Fitted {
-    let (fit, report) = LevenbergMarquardt::new().with_tol(1e-12).minimize(Fit::new(guess));
+    let (mut fit, report) = LevenbergMarquardt::new().with_tol(1e-12).minimize(Fit::new(guess));
+    let (squares, errors) = fit.finish();
     let (residual_calls, jacobian_calls) = (fit.residual_calls.get(), fit.jacobian_calls.get());
-    let squares = 2.0 * report.objective_function;
-    let errors = fit.errors(squares);
     let seen = fit.seen.borrow();
     Fitted {
         parameters: from_fn(|i| fit.parameters[i]),

@@ -7,7 +7,7 @@ const TOLERANCE: f64 = 1e-5;
 
 /// Where a function is smallest. The search is a program like any other: it can be differentiated.
 ///
-/// Panics if a gradient is not finite.
+/// Panics if a value that it compares others with, or a gradient, is not finite.
 pub(crate) fn minimize<T: Real, const N: usize>(
     value: impl Fn([T; N]) -> T,
     gradient: impl Fn([T; N]) -> [T; N],
@@ -18,7 +18,8 @@ pub(crate) fn minimize<T: Real, const N: usize>(
     let (mut step, mut successes) = (1e-5, 0);
     loop {
         let steepness = T::norm(&slopes);
-        assert!(steepness.to_f64().is_finite(), "gradient descent met a gradient that is not finite");
+        let are_finite = [smallest, steepness].iter().all(|number| number.to_f64().is_finite());
+        assert!(are_finite, "gradient descent met a value or a gradient that is not finite");
         if steepness <= tolerance {
             return x;
         }

@@ -230,8 +230,9 @@ fn inputs_that_cannot_be_are_refused_and_the_conversation_goes_on() {
         ("ht", "objective", model("parents", json!(vec![0; 22])), "parents: 0 does not come before bone 0"),
         ("ht", "objective", model("weights", json!([[1]])), "weights is 1 x 1, expected 4 x 22"),
         ("ht", "objective", model("bone_count", json!(21)), "bone_count is 21, expected 22"),
-        // These two panic.
+        // These three panic.
         ("saddle", "rr", json!({"start": [1e308, 1e308]}), "a gradient that is not finite"),
+        ("saddle", "ff", json!({"start": [1e300, 1e300]}), "a value or a gradient that is not finite"),
         ("particle", "ff", json!({"w": 1e200}), "the particle does not land"),
     ];
     let mut conversation = Conversation::begin();
@@ -333,9 +334,14 @@ fn wrong_arguments_end_with_an_error() {
         assert!(output.status.code() == Some(2) && output.stdout.is_empty(), "{arguments:?}");
         assert!(String::from_utf8(output.stderr).unwrap().contains("Usage"));
     }
-    let output = run(&["--table", "nothing"]);
-    assert!(
-        !output.status.success() && String::from_utf8(output.stderr).unwrap().contains("unknown module \"nothing\"")
-    );
-    assert!(String::from_utf8(run(&["--help"]).stdout).unwrap().contains("--table"));
+    for (module, reason) in [("nothing", "unknown module \"nothing\""), ("hello", "module \"hello\" has no workloads")]
+    {
+        let output = run(&["--table", module]);
+        assert!(!output.status.success() && output.stdout.is_empty());
+        assert!(String::from_utf8(output.stderr).unwrap().contains(reason), "{module}");
+    }
+    for help in ["--help", "-h"] {
+        let output = run(&[help]);
+        assert!(output.status.success() && String::from_utf8(output.stdout).unwrap().contains("--table"));
+    }
 }
