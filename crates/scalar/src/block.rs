@@ -78,7 +78,7 @@ pub fn preaccumulate<const M: usize>(f: impl FnOnce() -> [Var; M]) -> [Var; M] {
         true => Var::from_slopes(outputs[m].value(), slopes.places.len(), slopes.row(m)),
         false => outputs[m],
     });
-    SLOPES.set(slopes);
+    SLOPES.replace(slopes);
     replaced
 }
 

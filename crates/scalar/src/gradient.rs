@@ -41,7 +41,7 @@ pub fn gradient(f: impl FnOnce(&[Var]) -> Var, x: &[f64], slopes: &mut [f64]) ->
         sweep_one(recording, y, |adjoints| slopes.copy_from_slice(adjoints.of_all(places, misused)));
         y.value()
     });
-    INPUTS.set(inputs);
+    INPUTS.replace(inputs);
     value
 }
 
@@ -83,7 +83,7 @@ pub(crate) fn with_clean<A: Adjoint, R>(
 ) -> R {
     let mut adjoints = kept.take();
     let result = f(&mut adjoints);
-    kept.set(adjoints);
+    kept.replace(adjoints);
     result
 }
 

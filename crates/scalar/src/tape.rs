@@ -65,7 +65,7 @@ pub fn recording<R>(f: impl FnOnce(&Tape<'_>) -> R) -> R {
         if tape.seeded.get() {
             adjoints.clear_from(recording.start());
         }
-        SEEDED.set(adjoints);
+        SEEDED.replace(adjoints);
         result
     })
 }
