@@ -3,7 +3,7 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// The system's allocator, with a count of the allocations of all threads.
+/// The system's allocator, with a count of the allocations of all threads and of their bytes.
 ///
 /// ```
 /// use wengert_kernels::counting::CountingAllocator;
@@ -12,39 +12,53 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// let before = ALLOCATOR.count();
 /// let list = vec![1, 2, 3];
 /// assert_eq!(ALLOCATOR.count(), before + 1);
+/// assert!(ALLOCATOR.bytes() >= 3 * size_of::<i32>());
 /// # drop(list);
 /// ```
 #[derive(Debug, Default)]
-pub struct CountingAllocator(AtomicUsize);
+pub struct CountingAllocator {
+    count: AtomicUsize,
+    bytes: AtomicUsize,
+}
 
 impl CountingAllocator {
     /// With a count of 0.
     pub const fn new() -> CountingAllocator {
-        CountingAllocator(AtomicUsize::new(0))
+        CountingAllocator { count: AtomicUsize::new(0), bytes: AtomicUsize::new(0) }
     }
 
     /// How often memory was asked for, new or longer.
     pub fn count(&self) -> usize {
-        self.0.load(Ordering::Relaxed)
+        self.count.load(Ordering::Relaxed)
+    }
+
+    /// How many bytes that were, whatever was given back.
+    pub fn bytes(&self) -> usize {
+        self.bytes.load(Ordering::Relaxed)
+    }
+
+    fn add(&self, bytes: usize) {
+        self.count.fetch_add(1, Ordering::Relaxed);
+        self.bytes.fetch_add(bytes, Ordering::Relaxed);
     }
 }
 
 // SAFETY: every call is handed on to the system's allocator as it came; counting touches no memory of callers.
 unsafe impl GlobalAlloc for CountingAllocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        self.0.fetch_add(1, Ordering::Relaxed);
+        self.add(layout.size());
         // SAFETY: the caller keeps the promises of `alloc`, which are those of the system's.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
-        self.0.fetch_add(1, Ordering::Relaxed);
+        self.add(layout.size());
         // SAFETY: as in `alloc`.
         unsafe { System.alloc_zeroed(layout) }
     }
 
     unsafe fn realloc(&self, memory: *mut u8, layout: Layout, size: usize) -> *mut u8 {
-        self.0.fetch_add(1, Ordering::Relaxed);
+        self.add(size);
         // SAFETY: as in `alloc`; the memory came from the system's allocator.
         unsafe { System.realloc(memory, layout, size) }
     }

@@ -2,6 +2,7 @@
 
 mod arithmetic;
 mod derive;
+mod machine;
 mod over;
 mod path;
 mod program;
@@ -19,7 +20,8 @@ pub use sparse::{SparseHessian, SparseJacobian};
 pub use symbol::Symbol;
 
 use crate::expect::expect;
-use path::{Left, Path};
+use machine::Left;
+use path::Path;
 use std::panic::Location;
 use std::sync::Arc;
 use symbol::{Traced, traced};

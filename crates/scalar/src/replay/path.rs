@@ -1,129 +1,11 @@
 //! One path of a function: its program, and those of its derivatives, made when they are first asked for.
 
+use super::machine::{Left, Machine};
 use super::program::Program;
 use super::reverse::{Reversed, reversed};
 use super::symbol::Traced;
 use super::tangent::{Tangents, with_tangents};
-use wengert_kernels::cells::{Code, LANES};
-
-/// The numbers belong to another path.
-pub(super) struct Left;
-
-/// A program with its memory, in which constants stay as they are.
-pub(super) struct Machine {
-    /// Values, and then adjoints.
-    codes: [Code; 2],
-    /// Their machine code, made when they run for the second time; nothing where it cannot be.
-    #[cfg(feature = "native")]
-    native: Native,
-    pub cells: Vec<f64>,
-    /// The same for many points at a time.
-    points: Points,
-    constants: Vec<(u32, f64)>,
-}
-
-/// The machine code of a program that runs often.
-#[cfg(feature = "native")]
-enum Native {
-    Unused,
-    Used,
-    Made(Box<[wengert_kernels::cells::Native; 2]>),
-    Never,
-}
-
-/// Cells that hold a number for each of many points.
-#[derive(Default)]
-pub(super) struct Points(Vec<f64>);
-
-impl Points {
-    /// The numbers of a cell.
-    pub fn lanes(&mut self, cell: u32) -> &mut [f64] {
-        &mut self.0[cell as usize * LANES..][..LANES]
-    }
-}
-
-impl Machine {
-    fn new(program: &Program) -> Machine {
-        let codes = program.codes();
-        let mut cells = vec![0.0; codes[0].cells()];
-        program.constants.iter().for_each(|(cell, value)| cells[*cell as usize] = *value);
-        Machine {
-            codes,
-            #[cfg(feature = "native")]
-            native: Native::Unused,
-            cells,
-            points: Points::default(),
-            constants: program.constants.clone(),
-        }
-    }
-
-    #[cfg(not(feature = "native"))]
-    pub fn run(&mut self) -> Result<(), Left> {
-        self.codes.iter().try_for_each(|code| code.run(&mut self.cells)).map_err(|_| Left)
-    }
-
-    #[cfg(feature = "native")]
-    pub fn run(&mut self) -> Result<(), Left> {
-        let made = match &mut self.native {
-            Native::Never => None,
-            Native::Unused => {
-                self.native = Native::Used;
-                None
-            }
-            Native::Used => {
-                let made = self.codes.each_ref().map(wengert_kernels::cells::Native::new);
-                self.native = match made {
-                    [Some(values), Some(adjoints)] => Native::Made(Box::new([values, adjoints])),
-                    _ => Native::Never,
-                };
-                None
-            }
-            Native::Made(made) => Some(made),
-        };
-        let run = |number: usize| match &made {
-            Some(made) => made[number].run(&self.codes[number], &mut self.cells),
-            None => self.codes[number].run(&mut self.cells),
-        };
-        [0, 1].into_iter().try_for_each(run).map_err(|_| Left)
-    }
-
-    /// Cells for points, where constants are known.
-    pub fn new_points(&self) -> Points {
-        let mut points = Points(vec![0.0; self.codes[0].cells() * LANES]);
-        self.constants.iter().for_each(|(cell, value)| points.lanes(*cell).fill(*value));
-        points
-    }
-
-    pub fn prepare(&mut self) {
-        if self.points.0.is_empty() {
-            self.points = self.new_points();
-        }
-    }
-
-    pub fn lanes(&mut self, cell: u32) -> &mut [f64] {
-        self.points.lanes(cell)
-    }
-
-    /// The values at points; for which of them a guard went the other way.
-    pub fn forward(&self, points: &mut Points) -> [bool; LANES] {
-        let mut flipped = [false; LANES];
-        self.codes[0].run_points(&mut points.0, &mut flipped);
-        flipped
-    }
-
-    /// The adjoints at points whose values are known.
-    pub fn backward(&self, points: &mut Points) {
-        self.codes[1].run_points(&mut points.0, &mut [false; LANES]);
-    }
-
-    pub fn run_points(&mut self) -> [bool; LANES] {
-        let mut points = std::mem::take(&mut self.points);
-        let flipped = self.forward(&mut points);
-        self.backward(&mut points);
-        self.points = points;
-        flipped
-    }
-}
+use wengert_kernels::cells::LANES;
 
 pub(super) struct Path {
     program: Program,
@@ -161,11 +43,11 @@ impl Path {
     }
 
     pub fn instructions(&self) -> usize {
-        self.values.codes[0].instructions()
+        self.values.instructions()
     }
 
     pub fn code_bytes(&mut self) -> usize {
-        self.gradient().0.codes.iter().map(Code::bytes).sum()
+        self.gradient().0.bytes()
     }
 
     /// The values and their reverse; the first adjoint of an input, and the seeds.
@@ -251,23 +133,25 @@ impl Path {
         Ok(())
     }
 
-    /// Rows by reverse or columns by forward mode, whichever are fewer, many at a time.
+    /// Rows by reverse or columns by forward mode, whichever are fewer.
     pub fn jacobian(&mut self, x: &[f64]) -> Result<Vec<f64>, Left> {
         let (rows, columns) = (self.outputs(), x.len());
-        let outputs = self.program.outputs.clone();
         let mut matrix = vec![0.0; rows * columns];
+        let inputs = x.iter().copied().zip(0..);
         if rows <= columns {
             let (machine, adjoints, seeds) = self.gradient();
-            let (adjoints, seeds) = (*adjoints, seeds.clone());
-            let cells: Vec<u32> = (0..columns as u32).map(|column| adjoints + column).collect();
-            by_unit_vectors(machine, x, &seeds, &cells, |row, column, slope| matrix[row * columns + column] = slope)?;
+            let seeds = seeds.iter().copied().zip(0..);
+            machine.run_seeds(inputs, seeds, rows, |row, shown| {
+                let slopes = matrix[row * columns..].iter_mut().zip(*adjoints..).take(columns);
+                slopes.for_each(|(slope, cell)| *slope = shown.at(cell));
+            })?;
         } else {
+            let outputs = self.program.outputs.clone();
             let (machine, offset) = self.tangents();
             let offset = *offset;
-            let directions: Vec<u32> = (0..columns as u32).map(|column| offset + column).collect();
-            let cells: Vec<u32> = outputs.iter().map(|output| output + offset).collect();
-            by_unit_vectors(machine, x, &directions, &cells, |column, row, slope| {
-                matrix[row * columns + column] = slope
+            machine.run_seeds(inputs, (offset..).zip(0..columns), columns, |column, shown| {
+                let slopes = matrix[column..].iter_mut().step_by(columns).zip(&outputs);
+                slopes.for_each(|(slope, output)| *slope = shown.at(output + offset));
             })?;
         }
         Ok(matrix)
@@ -276,13 +160,13 @@ impl Path {
     pub fn hessian(&mut self, x: &[f64]) -> Result<Vec<f64>, Left> {
         let n = x.len();
         let (machine, adjoints, seed, offset) = self.second_order();
-        let (seed, directions, rows) = (*seed, *offset, *adjoints + *offset);
-        machine.prepare();
-        machine.lanes(seed).fill(1.0);
-        let directions: Vec<u32> = (0..n as u32).map(|column| directions + column).collect();
-        let cells: Vec<u32> = (0..n as u32).map(|row| rows + row).collect();
+        let rows = *adjoints + *offset;
+        let inputs = x.iter().copied().zip(0..).chain([(1.0, *seed)]);
         let mut matrix = vec![0.0; n * n];
-        by_unit_vectors(machine, x, &directions, &cells, |column, row, slope| matrix[row * n + column] = slope)?;
+        machine.run_seeds(inputs, (*offset..).zip(0..n), n, |column, shown| {
+            let slopes = matrix[column..].iter_mut().step_by(n).zip(rows..);
+            slopes.for_each(|(slope, cell)| *slope = shown.at(cell));
+        })?;
         Ok(matrix)
     }
 
@@ -322,30 +206,4 @@ impl Path {
         }
         left
     }
-}
-
-/// Runs once for each unit vector in `seeds`, many at a time, and hands out what is in `cells`: by seed, by cell.
-fn by_unit_vectors(
-    machine: &mut Machine,
-    x: &[f64],
-    seeds: &[u32],
-    cells: &[u32],
-    mut found: impl FnMut(usize, usize, f64),
-) -> Result<(), Left> {
-    machine.prepare();
-    x.iter().enumerate().for_each(|(input, x)| machine.lanes(input as u32).fill(*x));
-    for first in (0..seeds.len()).step_by(LANES) {
-        let count = LANES.min(seeds.len() - first);
-        seeds.iter().for_each(|seed| machine.lanes(*seed).fill(0.0));
-        (0..count).for_each(|lane| machine.lanes(seeds[first + lane])[lane] = 1.0);
-        let flipped = machine.run_points();
-        if flipped.contains(&true) {
-            return Err(Left);
-        }
-        for (number, cell) in cells.iter().enumerate() {
-            let lanes = machine.lanes(*cell);
-            (0..count).for_each(|lane| found(first + lane, number, lanes[lane]));
-        }
-    }
-    Ok(())
 }

@@ -1,6 +1,6 @@
 //! Items, and what a function reads for each.
 
-use super::super::path::Points;
+use super::super::machine::Points;
 use crate::expect::expect;
 
 /// What a function reads for each of many items: numbers of its own, and parameters that it shares with others.

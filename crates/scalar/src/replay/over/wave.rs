@@ -1,6 +1,7 @@
 //! Items in lanes, blocks of them on all threads.
 
-use super::super::path::{Over, Points};
+use super::super::machine::Points;
+use super::super::path::Over;
 use super::super::{Replay, Returned, Symbol};
 use super::Items;
 use std::ops::Range;

@@ -1,14 +1,9 @@
 //! The entries of a sparse matrix in some order, and how they are read off products with few seeds.
 
-use super::super::path::{Left, Machine};
+use super::super::machine::{Left, Machine};
 use crate::expect::expect;
 use rustc_hash::FxHashMap;
 use wengert_engine::{Error, ErrorKind, Pattern};
-use wengert_kernels::cells::LANES;
-
-/// So many seeds are worth a lane each, unless the lanes take more than so many numbers.
-const SEVERAL: usize = 8;
-const MOST_NUMBERS: usize = 1 << 25;
 
 pub(super) struct Structure {
     pub pattern: Pattern,
@@ -100,42 +95,14 @@ impl Structure {
         values: &mut [f64],
     ) -> Result<(), Left> {
         values.fill(0.0);
+        let seeds = seeds.iter().zip(&self.colours).map(|(seed, colour)| (*seed, *colour as usize));
         // Without an entry there still is a path to check.
-        let count = self.entries.len().max(1);
-        if count < SEVERAL || machine.cells.len() * LANES > MOST_NUMBERS {
-            inputs.iter().for_each(|(number, cell)| machine.cells[*cell as usize] = *number);
-            for colour in 0..count {
-                let seeded = seeds.iter().zip(&self.colours);
-                seeded.for_each(|(seed, own)| machine.cells[*seed as usize] = is_one(*own as usize == colour));
-                machine.run()?;
-                for (number, place) in self.entries.get(colour).into_iter().flatten() {
-                    values[*number as usize] = machine.cells[results[*place as usize] as usize];
-                }
+        machine.run_seeds(inputs.iter().copied(), seeds, self.entries.len().max(1), |colour, shown| {
+            for (number, place) in self.entries.get(colour).into_iter().flatten() {
+                values[*number as usize] = shown.at(results[*place as usize]);
             }
-            return Ok(());
-        }
-        machine.prepare();
-        inputs.iter().for_each(|(number, cell)| machine.lanes(*cell).fill(*number));
-        for first in (0..count).step_by(LANES) {
-            for (seed, own) in seeds.iter().zip(&self.colours) {
-                let lanes = machine.lanes(*seed).iter_mut().enumerate();
-                lanes.for_each(|(lane, seed)| *seed = is_one(*own as usize == first + lane));
-            }
-            if machine.run_points().contains(&true) {
-                return Err(Left);
-            }
-            for (lane, entries) in self.entries[first..].iter().take(LANES).enumerate() {
-                for (number, place) in entries {
-                    values[*number as usize] = machine.lanes(results[*place as usize])[lane];
-                }
-            }
-        }
-        Ok(())
+        })
     }
-}
-
-fn is_one(holds: bool) -> f64 {
-    f64::from(u8::from(holds))
 }
 
 /// The first entry of a pattern that another one of the same size does not have.

@@ -1,0 +1,190 @@
+//! A program in memory: it runs for one point or for many, and for many seeds at one point.
+
+use super::program::Program;
+use wengert_kernels::cells::{Code, LANES};
+
+/// So many seeds are worth a lane each, unless the lanes take more than so many numbers.
+const SEVERAL: usize = 8;
+const MOST_NUMBERS: usize = 1 << 25;
+
+/// The numbers belong to another path.
+pub(super) struct Left;
+
+/// A program with its memory, in which constants stay as they are.
+pub(super) struct Machine {
+    /// Values, and then adjoints.
+    codes: [Code; 2],
+    /// Their machine code, made when they run for the second time; nothing where it cannot be.
+    #[cfg(feature = "native")]
+    native: Native,
+    pub cells: Vec<f64>,
+    /// The same for many points at a time.
+    points: Points,
+    constants: Vec<(u32, f64)>,
+}
+
+/// The machine code of a program that runs often.
+#[cfg(feature = "native")]
+enum Native {
+    Unused,
+    Used,
+    Made(Box<[wengert_kernels::cells::Native; 2]>),
+    Never,
+}
+
+/// Cells that hold a number for each of many points.
+#[derive(Default)]
+pub(super) struct Points(Vec<f64>);
+
+impl Points {
+    /// The numbers of a cell.
+    pub fn lanes(&mut self, cell: u32) -> &mut [f64] {
+        &mut self.0[cell as usize * LANES..][..LANES]
+    }
+}
+
+impl Machine {
+    pub fn new(program: &Program) -> Machine {
+        let codes = program.codes();
+        let mut cells = vec![0.0; codes[0].cells()];
+        program.constants.iter().for_each(|(cell, value)| cells[*cell as usize] = *value);
+        Machine {
+            codes,
+            #[cfg(feature = "native")]
+            native: Native::Unused,
+            cells,
+            points: Points::default(),
+            constants: program.constants.clone(),
+        }
+    }
+
+    /// Instructions of the values.
+    pub fn instructions(&self) -> usize {
+        self.codes[0].instructions()
+    }
+
+    /// Bytes of the program.
+    pub fn bytes(&self) -> usize {
+        self.codes.iter().map(Code::bytes).sum()
+    }
+
+    #[cfg(not(feature = "native"))]
+    pub fn run(&mut self) -> Result<(), Left> {
+        self.codes.iter().try_for_each(|code| code.run(&mut self.cells)).map_err(|_| Left)
+    }
+
+    #[cfg(feature = "native")]
+    pub fn run(&mut self) -> Result<(), Left> {
+        let made = match &mut self.native {
+            Native::Never => None,
+            Native::Unused => {
+                self.native = Native::Used;
+                None
+            }
+            Native::Used => {
+                let made = self.codes.each_ref().map(wengert_kernels::cells::Native::new);
+                self.native = match made {
+                    [Some(values), Some(adjoints)] => Native::Made(Box::new([values, adjoints])),
+                    _ => Native::Never,
+                };
+                None
+            }
+            Native::Made(made) => Some(made),
+        };
+        let run = |number: usize| match &made {
+            Some(made) => made[number].run(&self.codes[number], &mut self.cells),
+            None => self.codes[number].run(&mut self.cells),
+        };
+        [0, 1].into_iter().try_for_each(run).map_err(|_| Left)
+    }
+
+    /// Cells for points, where constants are known.
+    pub fn new_points(&self) -> Points {
+        let mut points = Points(vec![0.0; self.codes[0].cells() * LANES]);
+        self.constants.iter().for_each(|(cell, value)| points.lanes(*cell).fill(*value));
+        points
+    }
+
+    pub fn prepare(&mut self) {
+        if self.points.0.is_empty() {
+            self.points = self.new_points();
+        }
+    }
+
+    pub fn lanes(&mut self, cell: u32) -> &mut [f64] {
+        self.points.lanes(cell)
+    }
+
+    /// The values at points; for which of them a guard went the other way.
+    pub fn forward(&self, points: &mut Points) -> [bool; LANES] {
+        let mut flipped = [false; LANES];
+        self.codes[0].run_points(&mut points.0, &mut flipped);
+        flipped
+    }
+
+    /// The adjoints at points whose values are known.
+    pub fn backward(&self, points: &mut Points) {
+        self.codes[1].run_points(&mut points.0, &mut [false; LANES]);
+    }
+
+    pub fn run_points(&mut self) -> [bool; LANES] {
+        let mut points = std::mem::take(&mut self.points);
+        let flipped = self.forward(&mut points);
+        self.backward(&mut points);
+        self.points = points;
+        flipped
+    }
+
+    /// Runs with these numbers in their cells, `count` times: in run k seeds of colour k are 1 and all others 0. Shows what each run
+    /// left.
+    pub fn run_seeds(
+        &mut self,
+        inputs: impl Iterator<Item = (f64, u32)>,
+        seeds: impl Iterator<Item = (u32, usize)> + Clone,
+        count: usize,
+        mut show: impl FnMut(usize, Shown<'_>),
+    ) -> Result<(), Left> {
+        if count < SEVERAL || self.cells.len() * LANES > MOST_NUMBERS {
+            inputs.for_each(|(number, cell)| self.cells[cell as usize] = number);
+            for run in 0..count {
+                seeds.clone().for_each(|(cell, colour)| self.cells[cell as usize] = is_one(colour == run));
+                self.run()?;
+                show(run, Shown { numbers: &self.cells, stride: 1, lane: 0 });
+            }
+            return Ok(());
+        }
+        self.prepare();
+        inputs.for_each(|(number, cell)| self.lanes(cell).fill(number));
+        for first in (0..count).step_by(LANES) {
+            for (cell, colour) in seeds.clone() {
+                let lanes = self.lanes(cell).iter_mut().enumerate();
+                lanes.for_each(|(lane, seed)| *seed = is_one(colour == first + lane));
+            }
+            if self.run_points().contains(&true) {
+                return Err(Left);
+            }
+            for lane in 0..LANES.min(count - first) {
+                show(first + lane, Shown { numbers: &self.points.0, stride: LANES, lane });
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What a run left in its cells.
+pub(super) struct Shown<'m> {
+    numbers: &'m [f64],
+    stride: usize,
+    lane: usize,
+}
+
+impl Shown<'_> {
+    /// The number in a cell.
+    pub fn at(&self, cell: u32) -> f64 {
+        self.numbers[cell as usize * self.stride + self.lane]
+    }
+}
+
+fn is_one(holds: bool) -> f64 {
+    f64::from(u8::from(holds))
+}
