@@ -1,10 +1,11 @@
 //! Gradients inside of functions that are differentiated themselves, each forward or in reverse.
 
 use std::array::from_fn;
-use wengert::scalar::{Dual, Real, Var, gradient_of, recording};
+use std::cell::RefCell;
+use wengert::scalar::{Dual, Real, Replay, Symbol, Var, gradient_of};
 
 /// A function of `K` numbers.
-pub(crate) trait Function<const K: usize> {
+pub(crate) trait Function<const K: usize>: 'static {
     /// Its value.
     fn at<T: Real>(&self, x: [T; K]) -> T;
 }
@@ -15,20 +16,26 @@ pub(crate) trait Program<const N: usize> {
     fn at<T: Outer>(&self, x: [T; N]) -> T;
 }
 
+/// A function whose gradient can be taken inside of a program.
+pub(crate) trait Inner<const K: usize> {
+    /// Its derivatives by the first `N` numbers.
+    fn gradient<T: Outer, const N: usize>(&self, x: [T; K]) -> [T; N];
+}
+
 /// One of the two ways to differentiate.
 pub(crate) trait Mode: Copy {
     /// The gradient of a program.
     fn outer<P: Program<N>, const N: usize>(self, program: &P, x: [f64; N]) -> [f64; N];
 
-    /// The derivatives of a function by its first `N` numbers, inside of a program.
-    fn inner<T: Outer, F: Function<K>, const K: usize, const N: usize>(self, f: &F, x: [T; K]) -> [T; N];
+    /// A function that is differentiated this way.
+    fn inner<F: Function<K>, const K: usize>(self, f: F) -> impl Inner<K>;
 }
 
 /// By dual numbers.
 #[derive(Clone, Copy)]
 pub(crate) struct Forward;
 
-/// By a tape.
+/// By a tape; inside, by a replay, which is recorded once.
 #[derive(Clone, Copy)]
 pub(crate) struct Reverse;
 
@@ -37,8 +44,8 @@ impl Mode for Forward {
         *program.at::<Dual<f64, N>>(from_fn(|i| Dual::variable(x[i], i))).tangents()
     }
 
-    fn inner<T: Outer, F: Function<K>, const K: usize, const N: usize>(self, f: &F, x: [T; K]) -> [T; N] {
-        *f.at::<Dual<T, N>>(from_fn(|i| Dual::new(x[i], unit(i)))).tangents()
+    fn inner<F: Function<K>, const K: usize>(self, f: F) -> impl Inner<K> {
+        ByDuals(f)
     }
 }
 
@@ -47,49 +54,70 @@ impl Mode for Reverse {
         gradient_of(|x| program.at::<Var>(x), x).1
     }
 
-    fn inner<T: Outer, F: Function<K>, const K: usize, const N: usize>(self, f: &F, x: [T; K]) -> [T; N] {
-        T::gradient_in_reverse(f, x)
+    fn inner<F: Function<K>, const K: usize>(self, f: F) -> impl Inner<K> {
+        let at: Box<dyn Fn(&[Symbol]) -> Symbol> = Box::new(move |x| f.at(from_fn(|i| x[i])));
+        RefCell::new(Replay::record(at, &[1.0; K]))
+    }
+}
+
+struct ByDuals<F>(F);
+
+impl<F: Function<K>, const K: usize> Inner<K> for ByDuals<F> {
+    fn gradient<T: Outer, const N: usize>(&self, x: [T; K]) -> [T; N] {
+        *self.0.at::<Dual<T, N>>(from_fn(|i| Dual::new(x[i], unit(i)))).tangents()
+    }
+}
+
+type Recorded = Replay<Box<dyn Fn(&[Symbol]) -> Symbol>>;
+
+impl<const K: usize> Inner<K> for RefCell<Recorded> {
+    fn gradient<T: Outer, const N: usize>(&self, x: [T; K]) -> [T; N] {
+        let all = T::gradient_of(&mut self.borrow_mut(), x, N);
+        from_fn(|i| all[i])
     }
 }
 
 /// A number of a program: a float, or one that the program is differentiated with.
 pub(crate) trait Outer: Real {
-    /// The derivatives of a function by its first `N` numbers, by a tape.
-    fn gradient_in_reverse<F: Function<K>, const K: usize, const N: usize>(f: &F, x: [Self; K]) -> [Self; N];
+    /// The gradient of a recorded function; only the first `count` derivatives are those that the program goes on with.
+    fn gradient_of<const K: usize>(f: &mut Recorded, x: [Self; K], count: usize) -> [Self; K];
 }
 
 impl Outer for f64 {
-    fn gradient_in_reverse<F: Function<K>, const K: usize, const N: usize>(f: &F, x: [f64; K]) -> [f64; N] {
-        let of_first = |first: [Var; N]| f.at(from_fn(|i| if i < N { first[i] } else { Var::lit(x[i]) }));
-        gradient_of(of_first, from_fn(|i| x[i])).1
+    fn gradient_of<const K: usize>(f: &mut Recorded, x: [f64; K], _: usize) -> [f64; K] {
+        let mut slopes = [0.0; K];
+        f.value_and_grad(&x, &mut slopes);
+        slopes
     }
 }
 
-/// Forward over reverse: the tangents of a gradient are the gradients of the tangents.
+/// Forward over reverse: the tangents of a gradient are products of the Hessian and the tangents.
 impl<const D: usize> Outer for Dual<f64, D> {
-    fn gradient_in_reverse<F: Function<K>, const K: usize, const N: usize>(f: &F, x: [Self; K]) -> [Self; N] {
-        recording(|tape| {
-            let first: [Var; N] = from_fn(|i| tape.input(x[i].value()));
-            let value = |i: usize| if i < N { first[i] } else { Var::lit(x[i].value()) };
-            let y = f.at::<Dual<Var, D>>(from_fn(|i| Dual::new(value(i), x[i].tangents().map(Var::lit))));
-            let pull = |y: Var| {
-                let mut slopes = [0.0; N];
-                tape.pull(y, &first, &mut slopes);
-                slopes
-            };
-            let (gradient, tangents) = (pull(y.value()), y.tangents().map(pull));
-            from_fn(|i| Dual::new(gradient[i], tangents.map(|tangent| tangent[i])))
+    fn gradient_of<const K: usize>(f: &mut Recorded, x: [Self; K], count: usize) -> [Self; K] {
+        let values = x.map(|x| x.value());
+        let slopes = f64::gradient_of(f, values, count);
+        let products: [[f64; K]; D] = from_fn(|direction| product(f, &values, from_fn(|i| x[i].tangents()[direction])));
+        from_fn(|i| Dual::new(slopes[i], from_fn(|direction| products[direction][i])))
+    }
+}
+
+/// Reverse over reverse: each derivative is one statement of the tape around, whose slopes are a row of the Hessian.
+impl Outer for Var {
+    fn gradient_of<const K: usize>(f: &mut Recorded, x: [Var; K], count: usize) -> [Var; K] {
+        let values = x.map(Var::value);
+        let slopes = f64::gradient_of(f, values, count);
+        from_fn(|i| match i < count {
+            true => Var::of(slopes[i], &x, &product(f, &values, unit(i))),
+            false => Var::lit(slopes[i]),
         })
     }
 }
 
-/// Reverse over reverse: each derivative is one statement of the tape around, whose slopes are found on a tape of its own.
-impl Outer for Var {
-    fn gradient_in_reverse<F: Function<K>, const K: usize, const N: usize>(f: &F, x: [Var; K]) -> [Var; N] {
-        let directions: [Dual<f64, K>; K] = from_fn(|i| Dual::variable(x[i].value(), i));
-        let gradient: [Dual<f64, K>; N] = Outer::gradient_in_reverse(f, directions);
-        gradient.map(|slope| Var::of(slope.value(), &x, slope.tangents()))
-    }
+/// The product of the Hessian and a vector.
+fn product<const K: usize>(f: &mut Recorded, x: &[f64; K], vector: [f64; K]) -> [f64; K] {
+    let mut product = [0.0; K];
+    f.hvp(x, &vector, &mut product);
+    product
 }
 
 /// 1 in one place, 0 elsewhere, and everywhere if there is no such place.

@@ -3,7 +3,7 @@
 
 use super::{Module, Workload};
 use crate::descent::minimize;
-use crate::nested::{Forward, Function, Mode, Outer, Program, Reverse};
+use crate::nested::{Forward, Function, Inner, Mode, Outer, Program, Reverse};
 use crate::run::{Input, repeated};
 use serde::Deserialize;
 use serde_json::json;
@@ -56,15 +56,15 @@ impl Function<3> for Potential {
 
 /// The square of where the particle lands, as a function of w.
 struct Flight<I> {
-    inner: I,
+    potential: I,
 }
 
-impl<I: Mode> Program<1> for Flight<I> {
+impl<I: Inner<3>> Program<1> for Flight<I> {
     fn at<T: Outer>(&self, [w]: [T; 1]) -> T {
         let step = T::lit(STEP);
         let ([mut x, mut y], mut velocity) = ([T::lit(0.0), T::lit(8.0)], [T::lit(0.75), T::lit(0.0)]);
         for _ in 0..MOST_STEPS {
-            let slopes: [T; 2] = self.inner.inner(&Potential, [x, y, w]);
+            let slopes: [T; 2] = self.potential.gradient([x, y, w]);
             x += step * velocity[0];
             y += step * velocity[1];
             if y <= T::lit(0.0) {
@@ -78,7 +78,7 @@ impl<I: Mode> Program<1> for Flight<I> {
 }
 
 fn place(problem: &Problem, outer: impl Mode, inner: impl Mode) -> f64 {
-    let flight = Flight { inner };
+    let flight = Flight { potential: inner.inner(Potential) };
     let [w] = minimize(|w| flight.at(w), |w| outer.outer(&flight, w), [problem.w]);
     w
 }
@@ -88,7 +88,7 @@ mod tests {
     use super::*;
 
     fn assert_slope(outer: impl Mode, inner: impl Mode) {
-        let flight = Flight { inner };
+        let flight = Flight { potential: inner.inner(Potential) };
         let (value, [slope]) = (flight.at([0.0]), outer.outer(&flight, [0.0]));
         assert!((value - 3.199_079_002_508_194).abs() < 1e-11, "{value}");
         assert!((slope + 19.404_636_450_028_242).abs() < 1e-10, "{slope}");

@@ -3,7 +3,7 @@
 
 use super::{Module, Workload};
 use crate::descent::minimize;
-use crate::nested::{Forward, Function, Mode, Outer, Program, Reverse};
+use crate::nested::{Forward, Function, Inner, Mode, Outer, Program, Reverse};
 use crate::run::{Input, repeated};
 use serde::Deserialize;
 use serde_json::json;
@@ -47,19 +47,19 @@ impl Function<4> for Depth {
 /// The largest height over all y, as a function of x.
 struct Ridge<I> {
     start: [f64; 2],
-    inner: I,
+    depth: I,
 }
 
-impl<I: Mode> Ridge<I> {
+impl<I: Inner<4>> Ridge<I> {
     /// The y of the largest height.
     fn highest<T: Outer>(&self, [x1, x2]: [T; 2]) -> [T; 2] {
         let depth = |[y1, y2]: [T; 2]| Depth.at([y1, y2, x1, x2]);
-        let slopes = |[y1, y2]: [T; 2]| self.inner.inner(&Depth, [y1, y2, x1, x2]);
+        let slopes = |[y1, y2]: [T; 2]| self.depth.gradient([y1, y2, x1, x2]);
         minimize(depth, slopes, self.start.map(T::lit))
     }
 }
 
-impl<I: Mode> Program<2> for Ridge<I> {
+impl<I: Inner<4>> Program<2> for Ridge<I> {
     fn at<T: Outer>(&self, x: [T; 2]) -> T {
         let [y1, y2] = self.highest(x);
         -Depth.at([y1, y2, x[0], x[1]])
@@ -67,7 +67,7 @@ impl<I: Mode> Program<2> for Ridge<I> {
 }
 
 fn find(problem: &Problem, outer: impl Mode, inner: impl Mode) -> [f64; 4] {
-    let ridge = Ridge { start: problem.start, inner };
+    let ridge = Ridge { start: problem.start, depth: inner.inner(Depth) };
     let x = minimize(|x| ridge.at(x), |x| outer.outer(&ridge, x), problem.start);
     let [y1, y2] = ridge.highest(x);
     [x[0], x[1], y1, y2]
