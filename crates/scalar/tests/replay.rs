@@ -155,6 +155,73 @@ fn loops_whose_trips_wait_for_each_other() {
     assert!(replay.instructions() < 30, "{}", replay.instructions());
 }
 
+/// Data that the function captured, which differ from trip to trip: a fit, whose terms are told apart by a label, and a state that data
+/// drive.
+struct Captured(Vec<(f64, f64)>);
+impl Function for Captured {
+    fn call<T: Real>(&self, x: &[T]) -> T {
+        let (mut sum, mut state) = (T::lit(0.0), x[2]);
+        for (time, label) in &self.0 {
+            let rest = x[0] * (x[1] * T::lit(*time)).exp() - T::lit(*label);
+            sum += if rest > T::lit(-100.0 - *time) { rest * rest } else { rest };
+        }
+        for (time, label) in &self.0 {
+            state = (state * T::lit(*label) + x[0]).sin() + T::lit(*time) / T::lit(*time + 2.0) * x[1];
+        }
+        sum + state
+    }
+}
+
+/// A filter with coefficients of its own, and a layer of weights that all differ.
+struct Filter(Vec<f64>);
+impl Function for Filter {
+    fn call<T: Real>(&self, x: &[T]) -> T {
+        let dot = |x: &[T], y: &[f64]| x.iter().zip(y).fold(T::lit(0.0), |sum, (x, y)| sum + *x * T::lit(*y));
+        let filtered: Vec<T> = x.windows(5).map(|x| dot(x, &self.0[..5])).collect();
+        let layer = self.0.chunks_exact(filtered.len()).map(|row| dot(&filtered, row).tanh());
+        layer.fold(T::lit(0.0), |sum, y| sum * T::lit(0.5) + y)
+    }
+}
+
+#[test]
+fn loops_over_captured_data_have_tables() {
+    let data = |count: usize| -> Vec<(f64, f64)> {
+        (0..count).map(|i| ((i as f64 * 0.7).sin(), f64::from(u8::from(i * i % 7 < 3)))).collect()
+    };
+    for count in [0, 1, 4, 33, 300] {
+        check(Captured(data(count)), &points(3, 2));
+    }
+    let captured = Captured(data(2000));
+    let replay = Replay::record(|x: &[Symbol]| captured.call(x), &[0.5, 0.4, 0.9]);
+    assert!(replay.instructions() < 60, "{}", replay.instructions());
+
+    let weights: Vec<f64> = (0..8 * 96).map(|i| (i as f64 * 1.9).cos()).collect();
+    check(Filter(weights.clone()), &points(100, 2));
+    let filter = Filter(weights);
+    let replay = Replay::record(|x: &[Symbol]| filter.call(x), &points(100, 1)[0]);
+    // Of 2500 entries: a loop over the windows, in which coefficients are the same every time, and loops along rows and over them.
+    assert!(replay.instructions() < 250, "{}", replay.instructions());
+}
+
+#[test]
+fn a_table_is_shared_by_loops_over_the_same_data_and_kept_by_derivatives_of_derivatives() {
+    let data: Vec<f64> = (0..1000).map(|i| (f64::from(i) * 0.37).sin()).collect();
+    let f = |x: &[Symbol]| data.iter().fold(Symbol::lit(0.0), |sum, d| sum + (x[0] * *d).exp() * (x[1] + *d));
+    let x = [0.3, 0.8];
+    let exact =
+        |power: i32, plus: f64| -> f64 { data.iter().map(|d| d.powi(power) * (0.3 * d).exp() * (plus + d)).sum() };
+    let alone: f64 = data.iter().map(|d| d * (0.3 * d).exp()).sum();
+    let mut replay = Replay::record(f, &x);
+    assert!(close(replay.value(&x), exact(0, 0.8), 1e-13));
+    assert_close(&replay.hessian(&x), &[exact(2, 0.8), alone, alone, 0.0], 1e-12);
+    // At many points at once.
+    let points: Vec<f64> = (0..200).flat_map(|i| [f64::from(i) / 200.0, 0.8]).collect();
+    let (mut values, mut slopes) = (vec![0.0; 200], vec![0.0; 400]);
+    replay.values_and_grads(&points, &mut values, &mut slopes);
+    assert!(close(slopes[2 * 60], exact(1, 0.8), 1e-12) && close(values[60], exact(0, 0.8), 1e-12));
+    assert_eq!(replay.recordings(), 1);
+}
+
 /// Only some trips depend on the inputs: a loop that begins with a constant, and a row of numbers that move up.
 struct LateInputs;
 impl Function for LateInputs {

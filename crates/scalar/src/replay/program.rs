@@ -62,10 +62,10 @@ impl Program {
     }
 
     fn of_used(trace: &Trace, outputs: &[Operand]) -> Program {
-        let mut program = Program { inputs: trace.inputs, cells: trace.inputs, ..Program::default() };
-        let constants = trace.constants.iter().map(|value| program.constant(*value)).collect();
+        let program = Program { inputs: trace.inputs, cells: trace.inputs, ..Program::default() };
         let (uses, decides) = (uses(trace, outputs), decides(trace));
-        let mut lowering = Lowering { trace, uses, decides, places: Vec::new(), constants, program };
+        let (constants, tables) = (vec![None; trace.constants.len()], FxHashMap::default());
+        let mut lowering = Lowering { trace, uses, decides, places: Vec::new(), constants, tables, program };
         for block in roll(trace) {
             match block {
                 Block::Straight(from, to) => lowering.straight(from, to),
@@ -76,7 +76,7 @@ impl Program {
                 }
             }
         }
-        let cells = outputs.iter().map(|output| lowering.cell(*output)).collect();
+        let cells = outputs.iter().map(|output| lowering.place(*output)).collect();
         Program { outputs: cells, ..lowering.program }
     }
 }
@@ -145,7 +145,10 @@ struct Lowering<'t> {
     decides: Vec<bool>,
     /// In the order of entries.
     places: Vec<Place>,
-    constants: Vec<u32>,
+    /// The cells of constants that were met.
+    constants: Vec<Option<u32>>,
+    /// The first cells of constants that lie next to each other.
+    tables: FxHashMap<Vec<u32>, u32>,
     program: Program,
 }
 
@@ -159,12 +162,28 @@ enum Source {
 }
 
 impl Lowering<'_> {
-    fn cell(&self, operand: Operand) -> u32 {
+    /// The cell of an operand.
+    fn place(&mut self, operand: Operand) -> u32 {
         match operand.reads() {
             Reads::Input(number) => number,
-            Reads::Constant(number) => self.constants[number as usize],
+            Reads::Constant(number) => {
+                let number = number as usize;
+                *self.constants[number].get_or_insert_with(|| self.program.constant(self.trace.constants[number]))
+            }
             Reads::Entry(entry) => self.entry(entry as usize),
         }
+    }
+
+    /// The first cell of constants, one for each trip of a loop, that lie next to each other.
+    fn table(&mut self, numbers: Vec<u32>) -> u32 {
+        if let Some(first) = self.tables.get(&numbers) {
+            return *first;
+        }
+        let first = self.program.take(numbers.len() as u32);
+        let values = numbers.iter().map(|number| self.trace.constants[*number as usize]);
+        self.program.constants.extend((first..).zip(values));
+        self.tables.insert(numbers, first);
+        first
     }
 
     fn entry(&self, entry: usize) -> u32 {
@@ -186,7 +205,7 @@ impl Lowering<'_> {
         self.places.push(Place::Straight { start: from, end: to, cell });
         let trace = self.trace;
         let lower = |(number, entry): (usize, &Entry)| {
-            let [a, b] = [entry.a, entry.b].map(|operand| Address::cell(self.cell(operand)));
+            let [a, b] = [entry.a, entry.b].map(|operand| Address::cell(self.place(operand)));
             instruction(entry.what, Address::cell(cell + number as u32), a, b)
         };
         let body: Vec<Instruction> = trace.entries[from..to].iter().enumerate().map(lower).collect();
@@ -195,12 +214,15 @@ impl Lowering<'_> {
 
     /// Appends a loop, unless an operand moves in another way than cells do.
     fn rolled(&mut self, start: usize, period: usize, trips: usize) -> bool {
-        let body = &self.trace.entries[start..start + period];
-        let again = &self.trace.entries[start + period..start + 2 * period];
+        let trace = self.trace;
+        let body = &trace.entries[start..start + period];
         let mut sources = Vec::with_capacity(period);
-        for (entry, then) in body.iter().zip(again) {
-            let source = |from, to| self.source(from, to, start, period, trips);
-            let (Some(a), Some(b)) = (source(entry.a, then.a), source(entry.b, then.b)) else { return false };
+        for number in 0..period {
+            let entries = || trace.entries[start + number..].iter().step_by(period).take(trips);
+            let a = self.source(entries().map(|entry| entry.a), start, period);
+            let (Some(a), Some(b)) = (a, self.source(entries().map(|entry| entry.b), start, period)) else {
+                return false;
+            };
             sources.push([a, b]);
         }
         let chains = self.sums(start, period, trips, &sources);
@@ -268,13 +290,33 @@ impl Lowering<'_> {
         true
     }
 
-    /// What an operand is, from the first two trips.
-    fn source(&self, from: Operand, to: Operand, start: usize, period: usize, trips: usize) -> Option<Source> {
-        let (Reads::Entry(first), Reads::Entry(second)) = (from.reads(), to.reads()) else {
-            let (base, second) = (self.cell(from), self.cell(to));
-            return Some(Source::Outside(Address { base, stride: (i64::from(second) - i64::from(base)) as i32 }));
+    /// What an operand is, which is given for every trip.
+    fn source(
+        &mut self,
+        each: impl ExactSizeIterator<Item = Operand> + Clone,
+        start: usize,
+        period: usize,
+    ) -> Option<Source> {
+        let (trips, mut operands) = (each.len(), each.clone());
+        let (from, to) = (operands.next()?, operands.next()?);
+        let (first, second) = match (from.reads(), to.reads()) {
+            (Reads::Entry(first), Reads::Entry(second)) => (first as usize, second as usize),
+            (Reads::Input(first), Reads::Input(second)) => {
+                let stride = (i64::from(second) - i64::from(first)) as i32;
+                return Some(Source::Outside(Address { base: first, stride }));
+            }
+            _ if each.clone().all(|operand| operand == from) => {
+                return Some(Source::Outside(Address::cell(self.place(from))));
+            }
+            _ => {
+                let constant = |operand: Operand| match operand.reads() {
+                    Reads::Constant(number) => Some(number),
+                    _ => None,
+                };
+                let base = self.table(each.map(constant).collect::<Option<Vec<u32>>>()?);
+                return Some(Source::Outside(Address { base, stride: 1 }));
+            }
         };
-        let (first, second) = (first as usize, second as usize);
         let last = first as i64 + (second as i64 - first as i64) * (trips as i64 - 1);
         if last < start as i64 && first < start {
             // All of them are known before: their cells must lie evenly as well.

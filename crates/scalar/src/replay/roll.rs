@@ -1,7 +1,8 @@
 //! Loops that were unrolled by running are found again.
 //!
 //! A loop is a stretch of entries that repeats: the same operations, with operands that move on by the same distance from each time to
-//! the next. Stretches of the smallest length are taken, from the front.
+//! the next. Stretches of the smallest length are taken, from the front. Constants may differ from time to time, as those of data that a
+//! function captured do: they are a table. A loop without tables that covers as much is taken first.
 
 use super::trace::{Entry, Operand, Reads, Trace, What};
 use rustc_hash::{FxBuildHasher, FxHashMap};
@@ -26,32 +27,33 @@ const MOST_TRIALS: usize = 64;
 const LEAST_TRIPS: usize = 4;
 const LEAST_ENTRIES: usize = 32;
 
-/// How far an operand is from another, if both are of one kind.
+/// How far an operand is from another, if both are of one kind. Constants do not move.
 fn step(from: Operand, to: Operand) -> Option<i64> {
     match (from.reads(), to.reads()) {
         (Reads::Entry(from), Reads::Entry(to)) | (Reads::Input(from), Reads::Input(to)) => {
             Some(i64::from(to) - i64::from(from))
         }
-        _ if from == to => Some(0),
+        (Reads::Constant(_), Reads::Constant(_)) => Some(0),
         _ => None,
     }
 }
 
-/// How far the operands of an entry moved, if it is the same operation.
-fn steps(from: &Entry, to: &Entry) -> Option<(i64, i64)> {
-    if from.what != to.what {
-        return None;
-    }
-    Some((step(from.a, to.a)?, step(from.b, to.b)?))
+/// Whether operands are two constants.
+fn differ(a: Operand, b: Operand) -> bool {
+    a != b && matches!(a.reads(), Reads::Constant(_))
 }
 
 /// The blocks of a trace.
 pub(super) fn roll(trace: &Trace) -> Vec<Block> {
-    let entries = &trace.entries;
-    let mut search = Search { entries, next: next_alike(entries), ends: vec![0; entries.len() / LEAST_TRIPS + 1] };
+    let (entries, next) = (&trace.entries, next_alike(&trace.entries));
+    let [mut search, mut without_tables] = [true, false].map(|has_tables| Search::new(entries, &next, has_tables));
     let (mut blocks, mut from, mut at) = (Vec::new(), 0, 0);
     while at < entries.len() {
-        match search.loop_at(at) {
+        let found = search.loop_at(at).map(|found| match has_tables(entries, at, found) {
+            true => without_tables.loop_at(at).filter(|other| length(other) >= length(&found)).unwrap_or(found),
+            false => found,
+        });
+        match found {
             Some((period, trips)) => {
                 let (start, end) = (at + turn(entries, at, period), at + period * trips);
                 let trips = (end - start) / period;
@@ -69,6 +71,17 @@ pub(super) fn roll(trace: &Trace) -> Vec<Block> {
         blocks.push(Block::Straight(from, entries.len()));
     }
     blocks
+}
+
+/// The entries that a loop covers.
+fn length((period, trips): &(usize, usize)) -> usize {
+    period * trips
+}
+
+/// Whether constants of a loop differ from trip to trip.
+fn has_tables(entries: &[Entry], start: usize, (period, trips): (usize, usize)) -> bool {
+    let pairs = entries[start..].iter().zip(&entries[start + period..]).take(period * (trips - 1));
+    pairs.into_iter().any(|(from, to)| differ(from.a, to.a) || differ(from.b, to.b))
 }
 
 /// Periods that are turned.
@@ -120,12 +133,26 @@ fn mark(what: What) -> u64 {
 /// A search for loops, from the front.
 struct Search<'t> {
     entries: &'t [Entry],
-    next: Vec<u32>,
+    next: &'t [u32],
+    has_tables: bool,
     /// For every period the number behind an entry that does not repeat with it: no loop of that period begins before.
     ends: Vec<u32>,
 }
 
-impl Search<'_> {
+impl<'t> Search<'t> {
+    fn new(entries: &'t [Entry], next: &'t [u32], has_tables: bool) -> Search<'t> {
+        Search { entries, next, has_tables, ends: vec![0; entries.len() / LEAST_TRIPS + 1] }
+    }
+
+    /// How far the operands of an entry moved, if it is the same operation.
+    fn steps(&self, from: &Entry, to: &Entry) -> Option<(i64, i64)> {
+        let is_other = from.what != to.what || !self.has_tables && (differ(from.a, to.a) || differ(from.b, to.b));
+        if is_other {
+            return None;
+        }
+        Some((step(from.a, to.a)?, step(from.b, to.b)?))
+    }
+
     /// The period and the trips of a loop that begins here.
     fn loop_at(&mut self, start: usize) -> Option<(usize, usize)> {
         let mut second = self.next[start];
@@ -153,7 +180,7 @@ impl Search<'_> {
         }
         let (entries, mut moved) = (self.entries, Vec::new());
         for at in start..start + period {
-            let steps_in = |trip: usize| steps(&entries[at + trip * period], &entries[at + (trip + 1) * period]);
+            let steps_in = |trip: usize| self.steps(&entries[at + trip * period], &entries[at + (trip + 1) * period]);
             // Entry by entry, and all of the least trips at once: what is no loop is seen at its first entries.
             let repeated = steps_in(0).filter(|first| (1..LEAST_TRIPS - 1).all(|trip| steps_in(trip) == Some(*first)));
             let Some(steps) = repeated else {
@@ -173,7 +200,7 @@ impl Search<'_> {
         let mut trips = LEAST_TRIPS;
         while start + (trips + 1) * period <= entries.len() {
             let last = start + (trips - 1) * period;
-            let same = |at: usize| steps(&entries[last + at], &entries[last + period + at]) == Some(moved[at]);
+            let same = |at: usize| self.steps(&entries[last + at], &entries[last + period + at]) == Some(moved[at]);
             if !(0..period).all(same) {
                 break;
             }
