@@ -1,16 +1,66 @@
-//! What derivatives of large recorded functions take. One test, since bytes are those of all threads.
+//! What derivatives of large recorded functions take.
 
+use std::sync::{Mutex, PoisonError};
 use wengert_kernels::counting::CountingAllocator;
-use wengert_scalar::{Replay, Symbol};
+use wengert_scalar::{Real, Replay, Symbol, Var, gradient};
 
 #[global_allocator]
 static ALLOCATOR: CountingAllocator = CountingAllocator::new();
 
+/// One test at a time: bytes are those of all threads.
+static TURN: Mutex<()> = Mutex::new(());
+
 /// Bytes that `f` asks for.
 fn bytes<R>(f: impl FnOnce() -> R) -> (R, usize) {
+    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let before = ALLOCATOR.bytes();
     let result = f();
     (result, ALLOCATOR.bytes() - before)
+}
+
+/// An American put on a tree, which decides at every node: nearly every point takes a path of its own.
+fn put<T: Real>(x: &[T]) -> T {
+    const STEPS: i32 = 60;
+    let up = (x[1] * T::lit(0.1)).exp();
+    let price = |node: i32, step: i32| x[0] * up.powi(2 * node - step);
+    let worth = |node: i32, step: i32| Real::max(T::lit(100.0) - price(node, step), T::lit(0.0));
+    let mut values: Vec<T> = (0..=STEPS).map(|node| worth(node, STEPS)).collect();
+    for step in (0..STEPS).rev() {
+        for node in 0..=step {
+            let held = (values[node as usize] + values[node as usize + 1]) * T::lit(0.499);
+            let sold = worth(node, step);
+            values[node as usize] = if held > sold { held } else { sold };
+        }
+    }
+    values[0]
+}
+
+#[test]
+fn points_that_take_paths_of_their_own_cost_no_more_together() {
+    let points: Vec<f64> = (0..40).flat_map(|i| [90.0 + 0.61 * f64::from(i), 0.2 + 0.01 * f64::from(i)]).collect();
+    let mut one_by_one = (vec![0.0; 40], vec![0.0; 80]);
+    let (_, of_each) = bytes(|| {
+        let mut replay = Replay::record(put::<Symbol>, &points[..2]);
+        for (i, x) in points.chunks_exact(2).enumerate() {
+            one_by_one.0[i] = replay.value_and_grad(x, &mut one_by_one.1[2 * i..][..2]);
+        }
+    });
+    let mut at_once = (vec![0.0; 40], vec![0.0; 80]);
+    let (recordings, of_all) = bytes(|| {
+        let mut replay = Replay::record(put::<Symbol>, &points[..2]);
+        replay.values_and_grads(&points, &mut at_once.0, &mut at_once.1);
+        replay.recordings()
+    });
+    assert!(recordings > 30, "{recordings}");
+    assert!(of_all < 2 * of_each, "{of_all} bytes, {of_each} one by one");
+    for (i, x) in points.chunks_exact(2).enumerate() {
+        let mut slopes = [0.0; 2];
+        let value = gradient(put::<Var>, x, &mut slopes);
+        for found in [&one_by_one, &at_once] {
+            let pairs = [(found.0[i], value), (found.1[2 * i], slopes[0]), (found.1[2 * i + 1], slopes[1])];
+            assert!(pairs.iter().all(|(a, b)| (a - b).abs() <= 1e-10 * b.abs().max(1.0)), "point {i}: {pairs:?}");
+        }
+    }
 }
 
 #[test]

@@ -3,9 +3,12 @@
 use super::program::Program;
 use wengert_kernels::cells::{Code, LANES};
 
-/// So many seeds are worth a lane each, unless the lanes take more than so many numbers.
+/// So many seeds or points are worth a lane each, unless the lanes take more numbers than fit into a cache.
 const SEVERAL: usize = 8;
-const MOST_NUMBERS: usize = 1 << 25;
+const MOST_NUMBERS: usize = 1 << 22;
+
+/// Lanes of more numbers are not kept for a path that is not taken.
+const MOST_KEPT: usize = 1 << 17;
 
 /// The numbers belong to another path.
 pub(super) struct Left;
@@ -130,9 +133,63 @@ impl Machine {
     pub fn run_points(&mut self) -> [bool; LANES] {
         let mut points = std::mem::take(&mut self.points);
         let flipped = self.forward(&mut points);
-        self.backward(&mut points);
+        if flipped.contains(&false) {
+            self.backward(&mut points);
+        }
         self.points = points;
         flipped
+    }
+
+    fn is_worth_lanes(&self, runs: usize) -> bool {
+        runs >= SEVERAL && self.cells.len() * LANES <= MOST_NUMBERS
+    }
+
+    /// Gives back what lanes take, if it is much.
+    pub fn forget_lanes(&mut self) {
+        if self.points.0.len() > MOST_KEPT {
+            self.points = Points::default();
+        }
+    }
+
+    /// Runs at `count` points of `n` numbers each, with the number 1 in these cells. Shows what each run left, and gives the points that
+    /// belong to other paths.
+    pub fn run_at(
+        &mut self,
+        (points, n, count): (&[f64], usize, usize),
+        ones: &[u32],
+        mut show: impl FnMut(usize, Shown<'_>),
+    ) -> Vec<usize> {
+        let mut left = Vec::new();
+        if !self.is_worth_lanes(count) {
+            ones.iter().for_each(|cell| self.cells[*cell as usize] = 1.0);
+            for point in 0..count {
+                self.cells[..n].copy_from_slice(&points[point * n..][..n]);
+                match self.run() {
+                    Ok(()) => show(point, Shown { numbers: &self.cells, stride: 1, lane: 0 }),
+                    Err(Left) => left.push(point),
+                }
+            }
+            return left;
+        }
+        self.prepare();
+        ones.iter().for_each(|cell| self.lanes(*cell).fill(1.0));
+        for first in (0..count).step_by(LANES) {
+            let some = LANES.min(count - first);
+            for input in 0..n {
+                // Lanes without a point of their own compute the last one again.
+                for (lane, x) in self.lanes(input as u32).iter_mut().enumerate() {
+                    *x = points[(first + lane.min(some - 1)) * n + input];
+                }
+            }
+            let flipped = self.run_points();
+            for (lane, is_flipped) in flipped.into_iter().enumerate().take(some) {
+                match is_flipped {
+                    false => show(first + lane, Shown { numbers: &self.points.0, stride: LANES, lane }),
+                    true => left.push(first + lane),
+                }
+            }
+        }
+        left
     }
 
     /// Runs with these numbers in their cells, `count` times: in run k seeds of colour k are 1 and all others 0. Shows what each run
@@ -144,7 +201,7 @@ impl Machine {
         count: usize,
         mut show: impl FnMut(usize, Shown<'_>),
     ) -> Result<(), Left> {
-        if count < SEVERAL || self.cells.len() * LANES > MOST_NUMBERS {
+        if !self.is_worth_lanes(count) {
             inputs.for_each(|(number, cell)| self.cells[cell as usize] = number);
             for run in 0..count {
                 seeds.clone().for_each(|(cell, colour)| self.cells[cell as usize] = is_one(colour == run));

@@ -312,22 +312,33 @@ impl<Y: Returned, F: Fn(&[Symbol]) -> Y> Replay<F> {
         let with_slopes = if slopes.is_empty() { 0 } else { n };
         points.get(..n).map_or(Ok(()), |x| self.count_call(x))?;
         let mut left: Vec<usize> = self.paths[0].many(points, values, slopes);
-        // Points of other paths: one by itself, which may have to record its path, and then those that take the same, in lanes.
-        while let Some((&first, rest)) = left.split_first() {
+        // Points of other paths: one by itself, which may have to record its path, and then those that take the same. Where nobody else
+        // takes it, the next points are not asked for company, twice as many each time.
+        let (mut at, mut alone) = (0, 0);
+        while at < left.len() {
+            let first = left[at];
             let x = &points[first * n..][..n];
             self.try_on_path(x, |path| path.values(x, &mut values[first * m..][..m]))?;
             if with_slopes > 0 {
                 self.try_on_path(x, |path| path.pull(x, &[1.0], &mut slopes[first * n..][..n]))?;
             }
+            at += 1;
+            if at <= alone {
+                continue;
+            }
+            let rest = &left[at..];
             let some: Vec<f64> = rest.iter().flat_map(|&point| &points[point * n..][..n]).copied().collect();
             let (mut found, mut grads) = (vec![0.0; rest.len() * m], vec![0.0; rest.len() * with_slopes]);
             let missed = self.paths[0].many(&some, &mut found, &mut grads);
             for (number, &point) in rest.iter().enumerate() {
+                // Those that were missed are written again.
                 values[point * m..][..m].copy_from_slice(&found[number * m..][..m]);
                 let own = &mut slopes[point * with_slopes..][..with_slopes];
                 own.copy_from_slice(&grads[number * with_slopes..][..with_slopes]);
             }
-            left = missed.into_iter().map(|number| rest[number]).collect();
+            self.paths[1..].iter_mut().for_each(Path::forget_lanes);
+            alone = if missed.len() == rest.len() { 2 * alone + 1 } else { 0 };
+            (left, at) = (missed.into_iter().map(|number| rest[number]).collect(), 0);
         }
         Ok(())
     }

@@ -5,7 +5,6 @@ use super::program::Program;
 use super::reverse::{Reversed, reversed};
 use super::symbol::Traced;
 use super::tangent::{Tangents, with_tangents};
-use wengert_kernels::cells::LANES;
 
 pub(super) struct Path {
     program: Program,
@@ -172,38 +171,31 @@ impl Path {
 
     /// Values at points, and gradients where there is room for them; those points that belong to other paths.
     pub fn many(&mut self, points: &[f64], values: &mut [f64], slopes: &mut [f64]) -> Vec<usize> {
-        let (n, outputs, mut left) = (self.program.inputs as usize, self.program.outputs.clone(), Vec::new());
+        let (n, outputs) = (self.program.inputs as usize, self.program.outputs.clone());
         let m = outputs.len();
-        let (machine, adjoints) = match slopes {
-            [] => (&mut self.values, None),
+        let count = values.len().checked_div(m).unwrap_or(0);
+        let (machine, adjoints, ones) = match slopes {
+            [] => (&mut self.values, None, &[][..]),
             _ => {
                 let (machine, adjoints, seeds) = self.gradient();
-                machine.prepare();
-                machine.lanes(seeds[0]).fill(1.0);
-                (machine, Some(*adjoints))
+                (machine, Some(*adjoints), &seeds[..1])
             }
         };
-        machine.prepare();
-        let points_of = values.len().checked_div(m).unwrap_or(0);
-        for first in (0..points_of).step_by(LANES) {
-            let count = LANES.min(points_of - first);
-            for input in 0..n {
-                // Lanes without a point of their own compute the last one again.
-                for (lane, x) in machine.lanes(input as u32).iter_mut().enumerate() {
-                    *x = points[(first + lane.min(count - 1)) * n + input];
-                }
-            }
-            let flipped = machine.run_points();
-            let mut read = |cell: u32, into: &mut [f64], width: usize, place: usize| {
-                let lanes = machine.lanes(cell)[..count].iter().enumerate();
-                lanes.for_each(|(lane, number)| into[(first + lane) * width + place] = *number);
-            };
-            outputs.iter().enumerate().for_each(|(output, cell)| read(*cell, values, m, output));
+        machine.run_at((points, n, count), ones, |point, shown| {
+            values[point * m..].iter_mut().zip(&outputs).for_each(|(value, cell)| *value = shown.at(*cell));
             if let Some(adjoints) = adjoints {
-                (0..n).for_each(|input| read(adjoints + input as u32, slopes, n, input));
+                let own = slopes[point * n..].iter_mut().zip(adjoints..).take(n);
+                own.for_each(|(slope, cell)| *slope = shown.at(cell));
             }
-            left.extend((0..count).filter(|lane| flipped[*lane]).map(|lane| first + lane));
-        }
-        left
+        })
+    }
+
+    /// Gives back memory for many points, if that is much.
+    pub fn forget_lanes(&mut self) {
+        self.values.forget_lanes();
+        let gradient = self.gradient.iter_mut().map(|(machine, ..)| machine);
+        let tangents = self.tangents.iter_mut().map(|(machine, ..)| machine);
+        let second = self.second.iter_mut().map(|(machine, ..)| machine);
+        gradient.chain(tangents).chain(second).for_each(Machine::forget_lanes);
     }
 }
