@@ -7,6 +7,13 @@ use wengert_kernels::cells::{Code, LANES};
 const SEVERAL: usize = 8;
 const MOST_NUMBERS: usize = 1 << 22;
 
+/// Programs of up to so many instructions are compiled at once when they are used again; making code of larger ones takes as long as
+/// so many runs and more.
+#[cfg(feature = "native")]
+const SMALL: usize = 1000;
+#[cfg(feature = "native")]
+const OFTEN: usize = 200;
+
 /// Lanes of more numbers are not kept for a path that is not taken.
 const MOST_KEPT: usize = 1 << 17;
 
@@ -17,7 +24,7 @@ pub(super) struct Left;
 pub(super) struct Machine {
     /// Values, and then adjoints.
     codes: [Code; 2],
-    /// Their machine code, made when they run for the second time; nothing where it cannot be.
+    /// Their machine code, made when they ran to their end twice, or often if they are large; nothing where it cannot be.
     #[cfg(feature = "native")]
     native: Native,
     pub cells: Vec<f64>,
@@ -29,8 +36,8 @@ pub(super) struct Machine {
 /// The machine code of a program that runs often.
 #[cfg(feature = "native")]
 enum Native {
-    Unused,
-    Used,
+    /// How often the program ran to its end.
+    Not(usize),
     Made(Box<[wengert_kernels::cells::Native; 2]>),
     Never,
 }
@@ -54,7 +61,7 @@ impl Machine {
         Machine {
             codes,
             #[cfg(feature = "native")]
-            native: Native::Unused,
+            native: Native::Not(0),
             cells,
             points: Points::default(),
             constants: program.constants.clone(),
@@ -78,27 +85,22 @@ impl Machine {
 
     #[cfg(feature = "native")]
     pub fn run(&mut self) -> Result<(), Left> {
-        let made = match &mut self.native {
-            Native::Never => None,
-            Native::Unused => {
-                self.native = Native::Used;
-                None
-            }
-            Native::Used => {
-                let made = self.codes.each_ref().map(wengert_kernels::cells::Native::new);
-                self.native = match made {
+        let run = |number: usize| match &self.native {
+            Native::Made(made) => made[number].run(&self.codes[number], &mut self.cells),
+            _ => self.codes[number].run(&mut self.cells),
+        };
+        [0, 1].into_iter().try_for_each(run).map_err(|_| Left)?;
+        if let Native::Not(runs) = &mut self.native {
+            *runs += 1;
+            let is_small = self.codes[0].instructions() + self.codes[1].instructions() <= SMALL;
+            if *runs > if is_small { 1 } else { OFTEN } {
+                self.native = match self.codes.each_ref().map(wengert_kernels::cells::Native::new) {
                     [Some(values), Some(adjoints)] => Native::Made(Box::new([values, adjoints])),
                     _ => Native::Never,
                 };
-                None
             }
-            Native::Made(made) => Some(made),
-        };
-        let run = |number: usize| match &made {
-            Some(made) => made[number].run(&self.codes[number], &mut self.cells),
-            None => self.codes[number].run(&mut self.cells),
-        };
-        [0, 1].into_iter().try_for_each(run).map_err(|_| Left)
+        }
+        Ok(())
     }
 
     /// Cells for points, where constants are known.
