@@ -153,8 +153,8 @@ impl Machine {
         }
     }
 
-    /// Runs at `count` points of `n` numbers each, with the number 1 in these cells. Shows what each run left, and gives the points that
-    /// belong to other paths.
+    /// Runs at `count` points of `n` numbers each, with the number 1 in these cells. Shows what runs left, from the first of them on, and
+    /// gives the points that belong to other paths, of which nothing that is shown is true.
     pub fn run_at(
         &mut self,
         (points, n, count): (&[f64], usize, usize),
@@ -167,7 +167,7 @@ impl Machine {
             for point in 0..count {
                 self.cells[..n].copy_from_slice(&points[point * n..][..n]);
                 match self.run() {
-                    Ok(()) => show(point, Shown { numbers: &self.cells, stride: 1, lane: 0 }),
+                    Ok(()) => show(point, Shown { numbers: &self.cells, stride: 1, runs: 1 }),
                     Err(Left) => left.push(point),
                 }
             }
@@ -184,18 +184,14 @@ impl Machine {
                 }
             }
             let flipped = self.run_points();
-            for (lane, is_flipped) in flipped.into_iter().enumerate().take(some) {
-                match is_flipped {
-                    false => show(first + lane, Shown { numbers: &self.points.0, stride: LANES, lane }),
-                    true => left.push(first + lane),
-                }
-            }
+            show(first, Shown { numbers: &self.points.0, stride: LANES, runs: some });
+            left.extend((0..some).filter(|lane| flipped[*lane]).map(|lane| first + lane));
         }
         left
     }
 
-    /// Runs with these numbers in their cells, `count` times: in run k seeds of colour k are 1 and all others 0. Shows what each run
-    /// left.
+    /// Runs with these numbers in their cells, `count` times: in run k seeds of colour k are 1 and all others 0. Shows what runs
+    /// left, from the first of them on.
     pub fn run_seeds(
         &mut self,
         inputs: impl Iterator<Item = (f64, u32)>,
@@ -208,7 +204,7 @@ impl Machine {
             for run in 0..count {
                 seeds.clone().for_each(|(cell, colour)| self.cells[cell as usize] = is_one(colour == run));
                 self.run()?;
-                show(run, Shown { numbers: &self.cells, stride: 1, lane: 0 });
+                show(run, Shown { numbers: &self.cells, stride: 1, runs: 1 });
             }
             return Ok(());
         }
@@ -222,25 +218,24 @@ impl Machine {
             if self.run_points().contains(&true) {
                 return Err(Left);
             }
-            for lane in 0..LANES.min(count - first) {
-                show(first + lane, Shown { numbers: &self.points.0, stride: LANES, lane });
-            }
+            show(first, Shown { numbers: &self.points.0, stride: LANES, runs: LANES.min(count - first) });
         }
         Ok(())
     }
 }
 
-/// What a run left in its cells.
+/// What runs left in their cells.
 pub(super) struct Shown<'m> {
     numbers: &'m [f64],
     stride: usize,
-    lane: usize,
+    /// How many they were.
+    pub runs: usize,
 }
 
 impl Shown<'_> {
-    /// The number in a cell.
-    pub fn at(&self, cell: u32) -> f64 {
-        self.numbers[cell as usize * self.stride + self.lane]
+    /// The numbers in a cell, one of each run.
+    pub fn at(&self, cell: u32) -> &[f64] {
+        &self.numbers[cell as usize * self.stride..][..self.runs]
     }
 }
 

@@ -141,16 +141,18 @@ impl Path {
             let (machine, adjoints, seeds) = self.gradient();
             let seeds = seeds.iter().copied().zip(0..);
             machine.run_seeds(inputs, seeds, rows, |row, shown| {
-                let slopes = matrix[row * columns..].iter_mut().zip(*adjoints..).take(columns);
-                slopes.for_each(|(slope, cell)| *slope = shown.at(cell));
+                for (column, cell) in (0..columns).zip(*adjoints..) {
+                    put(shown.at(cell), &mut matrix[row * columns + column..], columns);
+                }
             })?;
         } else {
             let outputs = self.program.outputs.clone();
             let (machine, offset) = self.tangents();
             let offset = *offset;
             machine.run_seeds(inputs, (offset..).zip(0..columns), columns, |column, shown| {
-                let slopes = matrix[column..].iter_mut().step_by(columns).zip(&outputs);
-                slopes.for_each(|(slope, output)| *slope = shown.at(output + offset));
+                for (row, output) in outputs.iter().enumerate() {
+                    put(shown.at(output + offset), &mut matrix[row * columns + column..], 1);
+                }
             })?;
         }
         Ok(matrix)
@@ -163,8 +165,9 @@ impl Path {
         let inputs = x.iter().copied().zip(0..).chain([(1.0, *seed)]);
         let mut matrix = vec![0.0; n * n];
         machine.run_seeds(inputs, (*offset..).zip(0..n), n, |column, shown| {
-            let slopes = matrix[column..].iter_mut().step_by(n).zip(rows..);
-            slopes.for_each(|(slope, cell)| *slope = shown.at(cell));
+            for (row, cell) in (0..n).zip(rows..) {
+                put(shown.at(cell), &mut matrix[row * n + column..], 1);
+            }
         })?;
         Ok(matrix)
     }
@@ -182,10 +185,11 @@ impl Path {
             }
         };
         machine.run_at((points, n, count), ones, |point, shown| {
-            values[point * m..].iter_mut().zip(&outputs).for_each(|(value, cell)| *value = shown.at(*cell));
-            if let Some(adjoints) = adjoints {
-                let own = slopes[point * n..].iter_mut().zip(adjoints..).take(n);
-                own.for_each(|(slope, cell)| *slope = shown.at(cell));
+            for (output, cell) in outputs.iter().enumerate() {
+                put(shown.at(*cell), &mut values[point * m + output..], m);
+            }
+            for (input, cell) in (0..n).zip(adjoints.into_iter().flat_map(|first| first..)) {
+                put(shown.at(cell), &mut slopes[point * n + input..], n);
             }
         })
     }
@@ -198,4 +202,9 @@ impl Path {
         let second = self.second.iter_mut().map(|(machine, ..)| machine);
         gradient.chain(tangents).chain(second).for_each(Machine::forget_lanes);
     }
+}
+
+/// Writes numbers to every place that is `apart` from the one before.
+fn put(numbers: &[f64], places: &mut [f64], apart: usize) {
+    places.iter_mut().step_by(apart).zip(numbers).for_each(|(place, number)| *place = *number);
 }

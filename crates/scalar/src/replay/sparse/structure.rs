@@ -97,9 +97,11 @@ impl Structure {
         values.fill(0.0);
         let seeds = seeds.iter().zip(&self.colours).map(|(seed, colour)| (*seed, *colour as usize));
         // Without an entry there still is a path to check.
-        machine.run_seeds(inputs.iter().copied(), seeds, self.entries.len().max(1), |colour, shown| {
-            for (number, place) in self.entries.get(colour).into_iter().flatten() {
-                values[*number as usize] = shown.at(results[*place as usize]);
+        machine.run_seeds(inputs.iter().copied(), seeds, self.entries.len().max(1), |first, shown| {
+            for (run, entries) in self.entries.iter().skip(first).take(shown.runs).enumerate() {
+                for (number, place) in entries {
+                    values[*number as usize] = shown.at(results[*place as usize])[run];
+                }
             }
         })
     }
