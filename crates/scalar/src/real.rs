@@ -2,7 +2,7 @@
 
 use crate::expect::{expect, same_length};
 use crate::functions::functions_of_one;
-use std::fmt::{Debug, Display};
+use std::fmt::{Debug, Display, LowerExp};
 use std::iter::{Product, Sum};
 use std::ops::{Add, AddAssign, Div, DivAssign, Mul, MulAssign, Neg, Sub, SubAssign};
 
@@ -42,6 +42,7 @@ macro_rules! trait_with {
             + 'static
             + Debug
             + Display
+            + LowerExp
             + PartialEq
             + PartialOrd
             + Neg<Output = Self>
@@ -82,6 +83,26 @@ macro_rules! trait_with {
             /// ```
             fn plain(self) -> Option<f64> {
                 Some(self.to_f64())
+            }
+
+            /// The whole number below, for use as an index of a table; a recording guards that alone, where
+            /// [`to_f64`](Real::to_f64) would guard every bit. An error if it is negative or no number.
+            ///
+            /// ```
+            /// use wengert_scalar::{Real, Replay, Symbol, gradient_of};
+            /// fn looked_up<T: Real>(x: T) -> T {
+            ///     x * T::lit([1.0, 4.0, 9.0][x.floor_index()])
+            /// }
+            /// assert_eq!(gradient_of(|[x]| looked_up(x), [1.5]), (6.0, [4.0]));
+            /// let mut f = Replay::record(|x: &[Symbol]| looked_up(x[0]), &[1.25]);
+            /// assert_eq!((f.value(&[1.5]), f.recordings()), (6.0, 1));
+            /// assert_eq!((f.value(&[2.5]), f.recordings()), (22.5, 2));
+            /// ```
+            #[track_caller]
+            fn floor_index(self) -> usize {
+                let floor = self.to_f64().floor();
+                expect((0.0..1e15).contains(&floor), "floor_index", || format!("{self:e} is not inside of a table"));
+                floor as usize
             }
 
             /// Whether it depends on nothing that is differentiated by.

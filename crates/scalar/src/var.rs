@@ -36,7 +36,8 @@ pub(crate) fn misused(misuse: Misuse, line: &'static Location<'static>) -> ! {
     };
     let help = match misuse {
         Misuse::Outer => {
-            "a gradient inside another one has inputs of its own: pass numbers in with `to_f64`, or use `Dual<Var, N>`"
+            "give it to `sum_over` or `map_over` as shared; a gradient inside another one takes numbers in with `to_f64`, \
+             which have no slopes, or is one of `Dual<Var, N>`"
         }
         Misuse::Ended => {
             "return plain numbers from a recording or a part of it, and record on the thread that uses them"
@@ -130,7 +131,14 @@ impl From<f64> for Var {
 /// The value, as a float prints.
 impl fmt::Display for Var {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.value.fmt(f)
+        fmt::Display::fmt(&self.value, f)
+    }
+}
+
+/// The value, as a float prints.
+impl fmt::LowerExp for Var {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::LowerExp::fmt(&self.value, f)
     }
 }
 

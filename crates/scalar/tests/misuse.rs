@@ -49,7 +49,7 @@ fn numbers_that_do_not_fit_each_other() {
     refused(kind, "root", || root(&Short, &two, &[] as &[f64]));
     refused(kind, "fixed_point", || fixed_point(&Short, &two, &[] as &[f64]));
     let mut f = Replay::record(|x| x[0] * x[1], &two);
-    refused(kind, "values", || f.value(&three));
+    refused(kind, "value", || f.value(&three));
     refused(kind, "values", || f.values(&two, &mut [0.0; 2]));
     refused(kind, "value_and_grad", || f.value_and_grad(&two, &mut [0.0; 3]));
     refused(kind, "vjp", || f.vjp(&two, &two, &mut [0.0; 2]));
@@ -74,6 +74,8 @@ fn numbers_that_do_not_fit_each_other() {
     refused(kind, "fold_over_and_pull", || f.fold_over_and_pull(&[], &items, &mut [0.0], &mut [0.0; 2], &mut []));
     refused(kind, "fold_over_and_pull", || f.fold_over_and_pull(&[], &items, &mut [0.0], &mut [0.0], &mut [0.0]));
     refused(kind, "at_most", || Replay::record(|x| x[0], &[1.0]).at_most(0));
+    refused(kind, "floor_index", || f64::NAN.floor_index());
+    refused(kind, "floor_index", || Dual::<f64, 1>::variable(-0.5, 0).floor_index());
     refused(kind, "floor_index", || Replay::record(|x| x[0] * x[0].floor_index() as f64, &[-1.0]));
     let sparse = || SparseJacobian::record(|x| [x[0] * x[1]], &two);
     refused(kind, "sparse_jacobian", || sparse().values(&two, &mut [0.0; 3]));

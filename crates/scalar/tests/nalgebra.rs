@@ -454,3 +454,33 @@ fn early_returns_have_the_slope_of_their_branch() {
     // A slope of 0 stops the infinite one of the root.
     assert_eq!(gradient_of(|[x, y]| Vector2::new(x, y).norm(), [0.0, 0.0]), (0.0, [0.0, 0.0]));
 }
+
+/// What the guide says of rotations by nothing: some return early, with slope 0 where that of the function is 1.
+#[test]
+fn some_rotations_by_nothing_are_constants() {
+    fn along_x(x: Var) -> Vector3<Var> {
+        Vector3::new(x, Var::from(0.0), Var::from(0.0))
+    }
+    fn turned(x: Var) -> UnitQuaternion<Var> {
+        UnitQuaternion::from_axis_angle(&Vector3::x_axis(), x)
+    }
+    // The sine of the angle, in the matrix.
+    let sine = |rotation: Rotation3<Var>| rotation[(2, 1)];
+    let slope = |f: &dyn Fn(Var) -> Var| gradient_of(|[x]| f(x), [0.0]).1[0];
+    let constants: [&dyn Fn(Var) -> Var; 7] = [
+        &|x| sine(Rotation3::from_axis_angle(&Vector3::x_axis(), x)),
+        &|x| sine(Rotation3::new(along_x(x))),
+        &|x| sine(Rotation3::from_scaled_axis(along_x(x))),
+        &|x| sine(UnitQuaternion::new(along_x(x)).to_rotation_matrix()),
+        &|x| sine(UnitQuaternion::from_scaled_axis(along_x(x)).to_rotation_matrix()),
+        &|x| turned(x).scaled_axis().x,
+        &|x| turned(x).angle(),
+    ];
+    assert_eq!(constants.map(slope), [0.0; 7]);
+    let zero = Var::from(0.0);
+    let others: [&dyn Fn(Var) -> Var; 3] =
+        [&|x| sine(turned(x).to_rotation_matrix()), &|x| sine(Rotation3::from_euler_angles(x, zero, zero)), &|x| {
+            sine(UnitQuaternion::from_euler_angles(x, zero, zero).to_rotation_matrix())
+        }];
+    assert_eq!(others.map(slope), [1.0; 3]);
+}

@@ -30,9 +30,25 @@ impl<T: Real, const N: usize> Dual<T, N> {
     /// A number that changes in one direction, at rate 1. An error unless there is that direction.
     #[track_caller]
     pub fn variable(value: f64, direction: usize) -> Dual<T, N> {
+        Dual::along(T::lit(value), direction)
+    }
+
+    /// A number that may have derivatives itself, and changes in one direction, at rate 1. An error unless there is that direction.
+    ///
+    /// ```
+    /// use wengert_scalar::{Dual, Real, gradient_of};
+    /// // A row of the Hessian of x^2 y: the gradient of its derivative by x.
+    /// let by_x = |[x, y]: [_; 2]| {
+    ///     let (x, y) = (Dual::along(x, 0), Dual::<_, 1>::from(y));
+    ///     (x * x * y).tangents()[0]
+    /// };
+    /// assert_eq!(gradient_of(by_x, [3.0, 5.0]), (30.0, [10.0, 6.0]));
+    /// ```
+    #[track_caller]
+    pub fn along(value: T, direction: usize) -> Dual<T, N> {
         expect(direction < N, "variable", || format!("direction {direction} of {N}"));
         let tangents = std::array::from_fn(|place| T::lit(if place == direction { 1.0 } else { 0.0 }));
-        Dual { value: T::lit(value), tangents }
+        Dual { value, tangents }
     }
 
     /// The number.
@@ -104,6 +120,13 @@ impl<T: Real, const N: usize> fmt::Display for Dual<T, N> {
     }
 }
 
+/// The value, as a float prints.
+impl<T: Real, const N: usize> fmt::LowerExp for Dual<T, N> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::LowerExp::fmt(&self.value, f)
+    }
+}
+
 /// Functions with slope 0: those of the value.
 macro_rules! flat {
     ($($name:ident)*) => {
@@ -128,6 +151,12 @@ macro_rules! duals {
             #[inline(always)]
             fn to_f64(self) -> f64 {
                 self.value.to_f64()
+            }
+
+            #[inline]
+            #[track_caller]
+            fn floor_index(self) -> usize {
+                self.value.floor_index()
             }
 
             fn plain(self) -> Option<f64> {

@@ -142,6 +142,14 @@ macro_rules! symbols {
                 self.value
             }
 
+            /// Guarded by `index <= self < index + 1`.
+            #[track_caller]
+            fn floor_index(self) -> usize {
+                let index = self.peek().floor_index();
+                Symbol::decided(Relation::Floor, self, Symbol::constant(index as f64));
+                index
+            }
+
             fn plain(self) -> Option<f64> {
                 self.is_constant().then_some(self.value)
             }

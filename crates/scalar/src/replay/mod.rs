@@ -161,6 +161,7 @@ impl<Y: Returned, F: Fn(&[Symbol]) -> Y> Replay<F> {
     /// The value at `x`.
     #[track_caller]
     pub fn value(&mut self, x: &[f64]) -> f64 {
+        self.expect("value", x.len(), 1);
         let mut value = [0.0];
         self.values(x, &mut value);
         value[0]

@@ -1,7 +1,6 @@
 //! Numbers whose operations are written down, to be done again with other numbers.
 
 use super::trace::{Operand, Reads, Trace, What};
-use crate::expect::expect;
 use std::cell::RefCell;
 use std::cmp::Ordering;
 use std::fmt;
@@ -142,24 +141,6 @@ impl Symbol {
         }
         held
     }
-
-    /// The whole number below, for use as an index: guarded by `index <= self < index + 1`, where [`to_f64`](crate::Real::to_f64) would
-    /// guard every bit. An error if it is negative or no number.
-    ///
-    /// ```
-    /// use wengert_scalar::{Real, Replay};
-    /// let table = [1.0, 4.0, 9.0];
-    /// let mut f = Replay::record(move |x| x[0] * table[x[0].floor_index()], &[1.25]);
-    /// assert_eq!((f.value(&[1.5]), f.recordings()), (6.0, 1));
-    /// assert_eq!((f.value(&[2.5]), f.recordings()), (22.5, 2));
-    /// ```
-    #[track_caller]
-    pub fn floor_index(self) -> usize {
-        let floor = self.value.floor();
-        expect((0.0..1e15).contains(&floor), "floor_index", || format!("{:e} is not inside of a table", self.value));
-        Symbol::decided(Relation::Floor, self, Symbol::constant(floor));
-        floor as usize
-    }
 }
 
 /// Does something with the trace that is running, which must be that of `recording` if there is one.
@@ -186,7 +167,14 @@ impl From<f64> for Symbol {
 /// The value, as a float prints. Like [`peek`](Symbol::peek) this is no guard.
 impl fmt::Display for Symbol {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.value.fmt(f)
+        fmt::Display::fmt(&self.value, f)
+    }
+}
+
+/// The value, as a float prints.
+impl fmt::LowerExp for Symbol {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::LowerExp::fmt(&self.value, f)
     }
 }
 

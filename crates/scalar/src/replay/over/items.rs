@@ -2,6 +2,7 @@
 
 use super::super::machine::Points;
 use crate::expect::expect;
+use std::borrow::Cow;
 
 /// What a function reads for each of many items: numbers of its own, and parameters that it shares with others.
 ///
@@ -26,7 +27,7 @@ pub struct Items<'d> {
     /// How many parameters every item reads; all of them unless told.
     shared: Option<usize>,
     /// For each block of gathered parameters where it begins for each item, and how many it is.
-    gathered: Vec<(&'d [u32], usize)>,
+    gathered: Vec<(Cow<'d, [u32]>, usize)>,
 }
 
 impl<'d> Items<'d> {
@@ -70,7 +71,25 @@ impl<'d> Items<'d> {
         let (given, items) = (indices.len(), self.count);
         expect(given == items, "Items", || format!("{given} indices for {items} items"));
         self.shared.get_or_insert(0);
-        self.gathered.push((indices, width));
+        self.gathered.push((indices.into(), width));
+        self
+    }
+
+    /// Every item gathers the first `width` parameters: those that all share, where slopes are wanted for each item by itself.
+    ///
+    /// ```
+    /// use wengert_scalar::{Items, Real, Replay};
+    /// // The residuals of a line through points, and their Jacobian, as a fit wants them.
+    /// let mut residual = Replay::record(|x| x[0] + x[1] * x[2] - x[3], &[0.0, 0.0, 1.0, 1.0]);
+    /// let points = Items::of(&[0.0, 1.0, 1.0, 3.0, 2.0, 6.0], 2).gathering_all(2);
+    /// let (mut residuals, mut rows) = ([0.0; 3], [0.0; 6]);
+    /// residual.jacobians_over(&[1.0, 2.0], &points, &mut residuals, &mut rows);
+    /// assert_eq!((residuals, rows), ([0.0, 0.0, -1.0], [1.0, 0.0, 1.0, 1.0, 1.0, 2.0]));
+    /// ```
+    #[must_use]
+    pub fn gathering_all(mut self, width: usize) -> Items<'d> {
+        self.shared.get_or_insert(0);
+        self.gathered.push((vec![0; self.count].into(), width));
         self
     }
 

@@ -70,7 +70,7 @@ impl<Y: Returned, F: Fn(&[Symbol]) -> Y> Replay<F> {
     }
 
     /// The values of all items, and for each the slopes of all its values by the parameters that it gathers: a matrix with a row for
-    /// each value, one item after the other.
+    /// each value, one item after the other. For rows by parameters that all items share, let all [gather](Items::gathering_all) them.
     ///
     /// ```
     /// use wengert_scalar::{Items, Replay};
@@ -86,7 +86,10 @@ impl<Y: Returned, F: Fn(&[Symbol]) -> Y> Replay<F> {
         self.expect_items("jacobians_over", parameters, items);
         let (outputs, local) = (self.outputs(), items.local());
         expect_room("jacobians_over", "values", values.len(), items.len() * outputs);
-        expect_room("jacobians_over", "slopes", rows.len(), values.len() * local);
+        let (room, needed) = (rows.len(), values.len() * local);
+        expect(room == needed, "jacobians_over", || {
+            format!("room for {room} slopes, there are {needed}: {local} a row, by parameters that items gather")
+        });
         self.wave(&Job::new(parameters, items, outputs, outputs), 0..items.len(), values, rows, &mut []);
     }
 
