@@ -195,12 +195,12 @@ fn loops_over_captured_data_have_tables() {
     let replay = Replay::record(|x: &[Symbol]| captured.call(x), &[0.5, 0.4, 0.9]);
     assert!(replay.instructions() < 60, "{}", replay.instructions());
 
-    let weights: Vec<f64> = (0..8 * 96).map(|i| (i as f64 * 1.9).cos()).collect();
+    let weights: Vec<f64> = (0..40 * 96).map(|i| (i as f64 * 1.9).cos()).collect();
     check(Filter(weights.clone()), &points(100, 2));
     let filter = Filter(weights);
     let replay = Replay::record(|x: &[Symbol]| filter.call(x), &points(100, 1)[0]);
-    // Of 2500 entries: a loop over the windows, in which coefficients are the same every time, and loops along rows and over them.
-    assert!(replay.instructions() < 250, "{}", replay.instructions());
+    // Of 8760 entries: a loop over the windows, in which coefficients are the same every time, the first row, and a loop over others.
+    assert!(replay.instructions() < 876, "{}", replay.instructions());
 }
 
 #[test]

@@ -2,7 +2,7 @@
 //!
 //! A loop is a stretch of entries that repeats: the same operations, with operands that move on by the same distance from each time to
 //! the next. Stretches of the smallest length are taken, from the front. Constants may differ from time to time, as those of data that a
-//! function captured do: they are a table. A loop without tables that covers as much is taken first.
+//! function captured do: they are a table, where there are many. A loop without tables that covers as much is taken first.
 
 use super::trace::{Entry, Operand, Reads, Trace, What};
 use rustc_hash::{FxBuildHasher, FxHashMap};
@@ -27,6 +27,9 @@ const MOST_TRIALS: usize = 64;
 const LEAST_TRIPS: usize = 4;
 const LEAST_ENTRIES: usize = 32;
 
+/// With tables, a loop of fewer entries in all is none: what is short runs faster entry by entry.
+const LEAST_WITH_TABLES: usize = 1024;
+
 /// How far an operand is from another, if both are of one kind. Constants do not move.
 fn step(from: Operand, to: Operand) -> Option<i64> {
     match (from.reads(), to.reads()) {
@@ -46,14 +49,12 @@ fn differ(a: Operand, b: Operand) -> bool {
 /// The blocks of a trace.
 pub(super) fn roll(trace: &Trace) -> Vec<Block> {
     let (entries, next) = (&trace.entries, next_alike(&trace.entries));
-    let [mut search, mut without_tables] = [true, false].map(|has_tables| Search::new(entries, &next, has_tables));
+    let [mut with_tables, mut without_tables] = [true, false].map(|has_tables| Search::new(entries, &next, has_tables));
     let (mut blocks, mut from, mut at) = (Vec::new(), 0, 0);
     while at < entries.len() {
-        let found = search.loop_at(at).map(|found| match has_tables(entries, at, found) {
-            true => without_tables.loop_at(at).filter(|other| length(other) >= length(&found)).unwrap_or(found),
-            false => found,
-        });
-        match found {
+        let (with, without) = (with_tables.loop_at(at), without_tables.loop_at(at));
+        let is_shorter = |found: &(usize, usize)| with.as_ref().is_some_and(|with| length(with) > length(found));
+        match without.filter(|found| !is_shorter(found)).or(with) {
             Some((period, trips)) => {
                 let (start, end) = (at + turn(entries, at, period), at + period * trips);
                 let trips = (end - start) / period;
@@ -76,12 +77,6 @@ pub(super) fn roll(trace: &Trace) -> Vec<Block> {
 /// The entries that a loop covers.
 fn length((period, trips): &(usize, usize)) -> usize {
     period * trips
-}
-
-/// Whether constants of a loop differ from trip to trip.
-fn has_tables(entries: &[Entry], start: usize, (period, trips): (usize, usize)) -> bool {
-    let pairs = entries[start..].iter().zip(&entries[start + period..]).take(period * (trips - 1));
-    pairs.into_iter().any(|(from, to)| differ(from.a, to.a) || differ(from.b, to.b))
 }
 
 /// Periods that are turned.
@@ -165,7 +160,7 @@ impl<'t> Search<'t> {
                 return None;
             }
             let trips = self.trips(start, period);
-            if trips * period >= LEAST_ENTRIES {
+            if trips * period >= if self.has_tables { LEAST_WITH_TABLES } else { LEAST_ENTRIES } {
                 return Some((period, trips));
             }
             second = self.next[second as usize];
