@@ -41,7 +41,7 @@ fn step(from: Operand, to: Operand) -> Option<i64> {
     }
 }
 
-/// Whether operands are two constants.
+/// Whether operands are constants, and not the same.
 fn differ(a: Operand, b: Operand) -> bool {
     a != b && matches!(a.reads(), Reads::Constant(_))
 }
@@ -52,9 +52,13 @@ pub(super) fn roll(trace: &Trace) -> Vec<Block> {
     let [mut with_tables, mut without_tables] = [true, false].map(|has_tables| Search::new(entries, &next, has_tables));
     let (mut blocks, mut from, mut at) = (Vec::new(), 0, 0);
     while at < entries.len() {
-        let (with, without) = (with_tables.loop_at(at), without_tables.loop_at(at));
-        let is_shorter = |found: &(usize, usize)| with.as_ref().is_some_and(|with| length(with) > length(found));
-        match without.filter(|found| !is_shorter(found)).or(with) {
+        let found = match without_tables.loop_at(at) {
+            Some(found) if !with_tables.goes_on(at, found) => Some(found),
+            found => {
+                with_tables.loop_at(at).filter(|with| found.is_none_or(|found| length(*with) > length(found))).or(found)
+            }
+        };
+        match found {
             Some((period, trips)) => {
                 let (start, end) = (at + turn(entries, at, period), at + period * trips);
                 let trips = (end - start) / period;
@@ -75,7 +79,7 @@ pub(super) fn roll(trace: &Trace) -> Vec<Block> {
 }
 
 /// The entries that a loop covers.
-fn length((period, trips): &(usize, usize)) -> usize {
+fn length((period, trips): (usize, usize)) -> usize {
     period * trips
 }
 
@@ -146,6 +150,13 @@ impl<'t> Search<'t> {
             return None;
         }
         Some((step(from.a, to.a)?, step(from.b, to.b)?))
+    }
+
+    /// Whether a loop that begins here could have another trip.
+    fn goes_on(&self, start: usize, (period, trips): (usize, usize)) -> bool {
+        let end = start + period * trips;
+        let goes_on = |at: usize| self.steps(&self.entries[at - period], &self.entries[at]).is_some();
+        end + period <= self.entries.len() && (end..end + period).all(goes_on)
     }
 
     /// The period and the trips of a loop that begins here.
