@@ -222,6 +222,23 @@ fn two_threads_share_one_plan() {
     assert_eq!(f.signatures(), 1);
 }
 
+#[test]
+fn threads_that_trace_the_same_at_once_keep_one_program() {
+    let both = std::sync::Barrier::new(2);
+    let f = compile(|x: &Tensor| {
+        both.wait();
+        x.exp() * x
+    });
+    let x = wave([20], 0.3);
+    std::thread::scope(|scope| {
+        for _ in 0..2 {
+            scope.spawn(|| assert!(f.call(&x).all_close(&(x.exp() * &x), 1e-14)));
+        }
+    });
+    assert_eq!(f.signatures(), 1);
+    assert_eq!(f.inspect()[0].calls, 2);
+}
+
 /// The lines of a plan with a product and a loop behind it.
 fn followed<X: Tree, Y: Tree>(f: impl Fn(&X) -> Y, x: &X) -> Vec<String> {
     let plan = compile(f).plan(x).to_string();

@@ -34,7 +34,8 @@ pub struct Compiled<X, Y, F> {
 /// program. Captured tensors are constants of the program, except leaves that require gradients: they are operands of every call,
 /// receive gradients, and are read as they are after updates inside `no_grad`; what is computed from them alone is part of the
 /// program. Plain Rust values, and tensors behind a `RefCell` that do not require gradients, are frozen at the first call: make what
-/// changes an input.
+/// changes an input. Threads that are the first to call with a signature, at the same time, may each run the code; one program is
+/// kept.
 ///
 /// On tensors of a transform or of the imperative tape a call is one operation, whose derivatives are programs too: made once, and
 /// run as plans ([`pullback_program`](Compiled::pullback_program)). So pullbacks can be called again with other cotangents, and

@@ -356,10 +356,7 @@ impl<S: Tree, Y: Tree> Cache<S, Y> {
 
     /// The program for `x`, traced from `f` unless it is known.
     pub fn get(&self, x: &impl Inputs, line: Line, f: impl Fn(Lift<'_>) -> (S, Y)) -> Arc<Staged<S, Y>> {
-        let mut path = PATH.take();
-        let found = self.find(x, &mut path);
-        PATH.set(path);
-        if let Some(staged) = found {
+        if let Some(staged) = find(&mut lock(&self.staged), x) {
             return staged;
         }
         let staged = Arc::new(trace(Signature::of(x), line, self.budget, &f));
@@ -373,22 +370,29 @@ impl<S: Tree, Y: Tree> Cache<S, Y> {
         lock(&self.history).note(line, staged.inspect(), kept);
         if kept {
             let mut known = lock(&self.staged);
+            // Nothing is locked while a function is traced: it may call itself. So another thread may have been faster.
+            if let Some(staged) = find(&mut known, x) {
+                return staged;
+            }
             known.insert(0, staged.clone());
             known.truncate(self.limit);
         }
         staged
     }
+}
 
-    fn find(&self, x: &impl Inputs, path: &mut TreePath) -> Option<Arc<Staged<S, Y>>> {
-        let mut known = lock(&self.staged);
-        let place = known.iter().position(|staged| staged.signature.is_of(x, path))?;
-        if !known[place].captured.iter().all(Captured::is_known) {
-            known.remove(place);
-            return None;
-        }
-        known[..=place].rotate_right(1);
-        Some(known[0].clone())
+/// The program for `x` among those that are known, where it comes to the front.
+fn find<S, Y>(known: &mut Vec<Arc<Staged<S, Y>>>, x: &impl Inputs) -> Option<Arc<Staged<S, Y>>> {
+    let mut path = PATH.take();
+    let place = known.iter().position(|staged| staged.signature.is_of(x, &mut path));
+    PATH.set(path);
+    let place = place?;
+    if !known[place].captured.iter().all(Captured::is_known) {
+        known.remove(place);
+        return None;
     }
+    known[..=place].rotate_right(1);
+    Some(known[0].clone())
 }
 
 thread_local! {
