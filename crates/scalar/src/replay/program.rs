@@ -1,7 +1,7 @@
 //! Scalar programs on their way to code: cells that are handed out, constants, parts.
 
-use super::roll::{Block, roll};
-use super::trace::{Entry, Operand, Reads, Trace, What};
+use super::roll::{Block, Loop, roll};
+use super::trace::{Entry, Needs, Operand, Reads, Trace, What};
 use rustc_hash::FxHashMap;
 use wengert_kernels::cells::{Address, Code, Instruction, Item, Kind, Op, Order};
 
@@ -55,23 +55,24 @@ impl Program {
 
     /// The program of a trace, of what its outputs and guards need.
     pub fn of(trace: &Trace, outputs: &[Operand]) -> Program {
-        match trace.without_unused(outputs) {
-            Some((trace, outputs)) => Program::of_used(&trace, &outputs),
-            None => Program::of_used(trace, outputs),
+        let needs = trace.needs(outputs);
+        if needs.unused == 0 {
+            return Program::of_used(trace, outputs, needs);
         }
+        let (trace, outputs, needs) = trace.without_unused(outputs, &needs);
+        Program::of_used(&trace, &outputs, needs)
     }
 
-    fn of_used(trace: &Trace, outputs: &[Operand]) -> Program {
+    fn of_used(trace: &Trace, outputs: &[Operand], needs: Needs) -> Program {
         let program = Program { inputs: trace.inputs, cells: trace.inputs, ..Program::default() };
-        let (uses, decides) = (uses(trace, outputs), decides(trace));
         let (constants, tables) = (vec![None; trace.constants.len()], FxHashMap::default());
-        let mut lowering = Lowering { trace, uses, decides, places: Vec::new(), constants, tables, program };
+        let mut lowering = Lowering { trace, needs, places: Vec::new(), constants, tables, program };
         for block in roll(trace) {
             match block {
                 Block::Straight(from, to) => lowering.straight(from, to),
-                Block::Loop { start, period, trips } => {
-                    if !lowering.rolled(start, period, trips) {
-                        lowering.straight(start, start + period * trips);
+                Block::Loop(found) => {
+                    if !lowering.rolled(found) {
+                        lowering.straight(found.start, found.end());
                     }
                 }
             }
@@ -79,39 +80,6 @@ impl Program {
         let cells = outputs.iter().map(|output| lowering.place(*output)).collect();
         Program { outputs: cells, ..lowering.program }
     }
-}
-
-/// How often each entry is read.
-fn uses(trace: &Trace, outputs: &[Operand]) -> Vec<u32> {
-    let mut uses = vec![0; trace.entries.len()];
-    let mut read = |operand: Operand| {
-        if let Reads::Entry(entry) = operand.reads() {
-            uses[entry as usize] += 1;
-        }
-    };
-    for Entry { what, a, b } in &trace.entries {
-        read(*a);
-        if !matches!(what, What::Compute(op) if op.operands() == 1) {
-            read(*b);
-        }
-    }
-    outputs.iter().for_each(|output| read(*output));
-    uses
-}
-
-/// Which entries a guard depends on: they have the bits that the function had, so that it decides as the function does.
-fn decides(trace: &Trace) -> Vec<bool> {
-    let mut decides = vec![false; trace.entries.len()];
-    for (number, Entry { what, a, b }) in trace.entries.iter().enumerate().rev() {
-        if matches!(what, What::Guard(..)) || decides[number] {
-            for operand in [a, b] {
-                if let Reads::Entry(entry) = operand.reads() {
-                    decides[entry as usize] = true;
-                }
-            }
-        }
-    }
-    decides
 }
 
 /// Where the results of some entries are.
@@ -141,8 +109,7 @@ impl Place {
 
 struct Lowering<'t> {
     trace: &'t Trace,
-    uses: Vec<u32>,
-    decides: Vec<bool>,
+    needs: Needs,
     /// In the order of entries.
     places: Vec<Place>,
     /// The cells of constants that were met.
@@ -213,19 +180,17 @@ impl Lowering<'_> {
     }
 
     /// Appends a loop, unless an operand moves in another way than cells do.
-    fn rolled(&mut self, start: usize, period: usize, trips: usize) -> bool {
-        let trace = self.trace;
+    fn rolled(&mut self, found: Loop) -> bool {
+        let (Loop { start, period, trips, .. }, trace) = (found, self.trace);
         let body = &trace.entries[start..start + period];
         let mut sources = Vec::with_capacity(period);
         for number in 0..period {
             let entries = || trace.entries[start + number..].iter().step_by(period).take(trips);
-            let a = self.source(entries().map(|entry| entry.a), start, period);
-            let (Some(a), Some(b)) = (a, self.source(entries().map(|entry| entry.b), start, period)) else {
-                return false;
-            };
+            let a = self.source(entries().map(|entry| entry.a), found);
+            let (Some(a), Some(b)) = (a, self.source(entries().map(|entry| entry.b), found)) else { return false };
             sources.push([a, b]);
         }
-        let chains = self.sums(start, period, trips, &sources);
+        let chains = self.sums(found, &sources);
         // Before its first trip, an entry has the values that later trips read from before the loop.
         let mut before = vec![0; period];
         for source in sources.iter().flatten() {
@@ -284,20 +249,15 @@ impl Lowering<'_> {
         let waits = sources.iter().zip(&chains).filter(|(_, chain)| chain.is_none()).flat_map(|(sources, _)| sources);
         let waits = waits.into_iter().any(|source| matches!(source, Source::Inside { trips_before: 1.., .. }));
         let order = if waits { Order::Forward } else { Order::Lanes };
-        self.places.push(Place::Loop { start, end: start + period * trips, period, arrays });
+        self.places.push(Place::Loop { start, end: found.end(), period, arrays });
         self.program.straight(starts);
         self.program.items.push(Item::Loop { trips: trips as u32, order, body });
         true
     }
 
     /// What an operand is, which is given for every trip.
-    fn source(
-        &mut self,
-        each: impl ExactSizeIterator<Item = Operand> + Clone,
-        start: usize,
-        period: usize,
-    ) -> Option<Source> {
-        let (trips, mut operands) = (each.len(), each.clone());
+    fn source(&mut self, each: impl Iterator<Item = Operand> + Clone, found: Loop) -> Option<Source> {
+        let (Loop { start, period, trips, has_tables }, mut operands) = (found, each.clone());
         let (from, to) = (operands.next()?, operands.next()?);
         let (first, second) = match (from.reads(), to.reads()) {
             (Reads::Entry(first), Reads::Entry(second)) => (first as usize, second as usize),
@@ -305,7 +265,7 @@ impl Lowering<'_> {
                 let stride = (i64::from(second) - i64::from(first)) as i32;
                 return Some(Source::Outside(Address { base: first, stride }));
             }
-            _ if each.clone().all(|operand| operand == from) => {
+            _ if !has_tables || each.clone().all(|operand| operand == from) => {
                 return Some(Source::Outside(Address::cell(self.place(from))));
             }
             _ => {
@@ -340,7 +300,8 @@ impl Lowering<'_> {
 
     /// For every entry of the body the head of the chain of additions that it is part of: a sum over the trips, of which nobody
     /// sees more than the end, and on which nothing is decided.
-    fn sums(&self, start: usize, period: usize, trips: usize, sources: &[[Source; 2]]) -> Vec<Option<usize>> {
+    fn sums(&self, found: Loop, sources: &[[Source; 2]]) -> Vec<Option<usize>> {
+        let Loop { start, period, trips, .. } = found;
         let mut chains = vec![None; period];
         let body = &self.trace.entries[start..start + period];
         let adds = |number: usize| matches!(body[number].what, What::Compute(Op::Add | Op::Sub));
@@ -361,8 +322,8 @@ impl Lowering<'_> {
             let ends = chain.last() == Some(&tail) && adds(head);
             let is_read_once = |&number: &usize| {
                 let all = if number == tail { trips - 1 } else { trips };
-                let decides = (0..trips).any(|trip| self.decides[start + trip * period + number]);
-                !decides && (0..all).all(|trip| self.uses[start + trip * period + number] == 1)
+                let decides = (0..trips).any(|trip| self.needs.decides[start + trip * period + number]);
+                !decides && (0..all).all(|trip| self.needs.uses[start + trip * period + number] == 1)
             };
             if ends && chain.iter().all(is_read_once) {
                 chain.into_iter().for_each(|number| chains[number] = Some(head));

@@ -2,6 +2,7 @@
 
 use super::program::Program;
 use super::slopes::{Room, Slope, factors_at, slopes};
+use std::ops::Range;
 use wengert_kernels::cells::{Address, Instruction, Item, Kind, Op, Order};
 
 /// A program with its reverse.
@@ -16,22 +17,23 @@ pub(super) struct Reversed {
 fn active(program: &Program, inputs: u32) -> Vec<bool> {
     let mut active = vec![false; program.cells as usize];
     active[..inputs as usize].fill(true);
-    for item in &program.items {
-        let (trips, body) = match item {
-            Item::Straight(body) => (1, body),
-            Item::Loop { trips, body, .. } => (*trips, body),
-            Item::Zero { .. } => continue,
-        };
-        for trip in 0..i64::from(trips) {
-            for one in body {
-                let (Kind::Set(op) | Kind::Add(op)) = one.kind else { continue };
-                let reads =
-                    |address: Address, slope: &Slope| !matches!(slope, Slope::Zero) && active[cell(address, trip)];
-                let [by_a, by_b] = slopes(op);
-                if reads(one.a, &by_a) || reads(one.b, &by_b) {
-                    active[cell(one.to, trip)] = true;
-                }
+    let mut pass = |one: &Instruction, trips: Range<u32>| {
+        let (Kind::Set(op) | Kind::Add(op)) = one.kind else { return };
+        let [by_a, by_b] = slopes(op).map(|slope| !matches!(slope, Slope::Zero));
+        for trip in trips.map(i64::from) {
+            if by_a && active[cell(one.a, trip)] || by_b && active[cell(one.b, trip)] {
+                active[cell(one.to, trip)] = true;
             }
+        }
+    };
+    for item in &program.items {
+        match item {
+            Item::Straight(body) => body.iter().for_each(|one| pass(one, 0..1)),
+            Item::Loop { trips, order: Order::Lanes, body } => body.iter().for_each(|one| pass(one, 0..*trips)),
+            Item::Loop { trips, body, .. } => {
+                (0..*trips).for_each(|trip| body.iter().for_each(|one| pass(one, trip..trip + 1)));
+            }
+            Item::Zero { .. } => {}
         }
     }
     active
@@ -109,7 +111,7 @@ enum Start {
 }
 
 /// Cells that become zero at once, even if some of them need not.
-const GAP: usize = 8;
+const GAP: u32 = 8;
 
 /// Makes the first contribution to an adjoint its value. The others, which must be zero before, are what this gives: those that loops
 /// add to, and those of `inputs` that nothing contributes to.
@@ -146,13 +148,15 @@ fn begin(items: &mut [Item], adjoints: u32, count: u32, inputs: u32) -> Vec<Item
         }
     }
     place(Address { base: adjoints, stride: 1 }, Start::Zero, inputs);
-    let mut zeros: Vec<Item> = Vec::new();
-    for number in (0..count).filter(|number| starts[*number as usize] == Start::Zero) {
-        match zeros.last_mut() {
-            Some(Item::Zero { start, cells }) if (adjoints + number - *start - *cells) as usize <= GAP => {
-                *cells = adjoints + number + 1 - *start;
+    let (mut zeros, mut end): (Vec<Item>, u32) = (Vec::new(), adjoints);
+    for alike in starts.chunk_by(|a, b| a == b) {
+        let first = end;
+        end += alike.len() as u32;
+        if alike[0] == Start::Zero {
+            match zeros.last_mut() {
+                Some(Item::Zero { start, cells }) if first - *start - *cells <= GAP => *cells = end - *start,
+                _ => zeros.push(Item::Zero { start: first, cells: end - first }),
             }
-            _ => zeros.push(Item::Zero { start: adjoints + number, cells: 1 }),
         }
     }
     zeros

@@ -5,7 +5,7 @@
 //! function captured do: they are a table, where there are many. A loop without tables that covers as much is taken first.
 
 use super::trace::{Entry, Operand, Reads, Trace, What};
-use rustc_hash::{FxBuildHasher, FxHashMap};
+use rustc_hash::FxBuildHasher;
 use std::hash::BuildHasher;
 
 /// A part of a trace.
@@ -13,8 +13,31 @@ use std::hash::BuildHasher;
 pub(super) enum Block {
     /// Entries from the first to before the second.
     Straight(usize, usize),
-    /// `trips` times `period` entries from `start` on.
-    Loop { start: usize, period: usize, trips: usize },
+    /// Entries that repeat.
+    Loop(Loop),
+}
+
+/// `trips` times `period` entries from `start` on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Loop {
+    pub start: usize,
+    pub period: usize,
+    pub trips: usize,
+    /// Whether constants may differ from trip to trip.
+    pub has_tables: bool,
+}
+
+impl Loop {
+    /// The number behind its last entry.
+    pub fn end(self) -> usize {
+        self.start + self.period * self.trips
+    }
+
+    /// The same, as many entries later as [`turn`] says.
+    fn turned(self, entries: &[Entry]) -> Loop {
+        let start = self.start + turn(entries, self.start, self.period);
+        Loop { start, trips: (self.end() - start) / self.period, ..self }
+    }
 }
 
 /// Entries that are compared at once to find where a stretch may begin again.
@@ -53,21 +76,18 @@ pub(super) fn roll(trace: &Trace) -> Vec<Block> {
     let (mut blocks, mut from, mut at) = (Vec::new(), 0, 0);
     while at < entries.len() {
         let found = match without_tables.loop_at(at) {
-            Some(found) if !with_tables.goes_on(at, found) => Some(found),
+            Some(found) if !with_tables.goes_on(found) => Some(found),
             found => {
-                with_tables.loop_at(at).filter(|with| found.is_none_or(|found| length(*with) > length(found))).or(found)
+                with_tables.loop_at(at).filter(|with| found.is_none_or(|found| with.end() > found.end())).or(found)
             }
         };
-        match found {
-            Some((period, trips)) => {
-                let (start, end) = (at + turn(entries, at, period), at + period * trips);
-                let trips = (end - start) / period;
-                if from < start {
-                    blocks.push(Block::Straight(from, start));
+        match found.map(|found| found.turned(entries)) {
+            Some(found) => {
+                if from < found.start {
+                    blocks.push(Block::Straight(from, found.start));
                 }
-                blocks.push(Block::Loop { start, period, trips });
-                at = start + period * trips;
-                from = at;
+                blocks.push(Block::Loop(found));
+                (from, at) = (found.end(), found.end());
             }
             None => at += 1,
         }
@@ -76,11 +96,6 @@ pub(super) fn roll(trace: &Trace) -> Vec<Block> {
         blocks.push(Block::Straight(from, entries.len()));
     }
     blocks
-}
-
-/// The entries that a loop covers.
-fn length((period, trips): (usize, usize)) -> usize {
-    period * trips
 }
 
 /// Periods that are turned.
@@ -109,17 +124,19 @@ fn turn(entries: &[Entry], start: usize, period: usize) -> usize {
     (0..period).min_by_key(|turn| crossing(*turn)).unwrap_or(0)
 }
 
+/// Places of what follows that are known at once. What shares one costs a trial.
+const SEEN: usize = 1 << 16;
+
 /// For every entry the next place where the same operations follow, more likely than not.
 fn next_alike(entries: &[Entry]) -> Vec<u32> {
     let mut next = vec![u32::MAX; entries.len()];
-    let mut seen: FxHashMap<u64, u32> = FxHashMap::default();
+    let mut seen = vec![u32::MAX; entries.len().next_power_of_two().min(SEEN)];
     let mut gram = 0u64;
     for at in (0..entries.len()).rev() {
         // The last entries, 16 bits each.
         gram = gram << (64 / GRAM) | mark(entries[at].what);
-        if let Some(later) = seen.insert(gram, at as u32) {
-            next[at] = later;
-        }
+        let place = FxBuildHasher.hash_one(gram) as usize % seen.len();
+        next[at] = std::mem::replace(&mut seen[place], at as u32);
     }
     next
 }
@@ -153,14 +170,14 @@ impl<'t> Search<'t> {
     }
 
     /// Whether a loop that begins here could have another trip.
-    fn goes_on(&self, start: usize, (period, trips): (usize, usize)) -> bool {
-        let end = start + period * trips;
+    fn goes_on(&self, found: Loop) -> bool {
+        let (period, end) = (found.period, found.end());
         let goes_on = |at: usize| self.steps(&self.entries[at - period], &self.entries[at]).is_some();
         end + period <= self.entries.len() && (end..end + period).all(goes_on)
     }
 
-    /// The period and the trips of a loop that begins here.
-    fn loop_at(&mut self, start: usize) -> Option<(usize, usize)> {
+    /// The loop that begins here.
+    fn loop_at(&mut self, start: usize) -> Option<Loop> {
         let mut second = self.next[start];
         for _ in 0..MOST_TRIALS {
             if second == u32::MAX {
@@ -172,7 +189,7 @@ impl<'t> Search<'t> {
             }
             let trips = self.trips(start, period);
             if trips * period >= if self.has_tables { LEAST_WITH_TABLES } else { LEAST_ENTRIES } {
-                return Some((period, trips));
+                return Some(Loop { start, period, trips, has_tables: self.has_tables });
             }
             second = self.next[second as usize];
         }

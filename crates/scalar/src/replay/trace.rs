@@ -76,11 +76,12 @@ impl Trace {
 
     /// A number that is known; the same one is kept once.
     pub fn constant(&mut self, value: f64) -> Operand {
-        let next = self.constants.len() as u32;
-        let number = *self.known.entry(value.to_bits()).or_insert(next);
-        if number == next {
-            self.constants.push(value);
+        if let Some(number) = self.known.get(&value.to_bits()) {
+            return Operand::new(Reads::Constant(*number));
         }
+        let number = self.constants.len() as u32;
+        self.known.insert(value.to_bits(), number);
+        self.constants.push(value);
         Operand::new(Reads::Constant(number))
     }
 
@@ -89,37 +90,66 @@ impl Trace {
         Operand::new(Reads::Entry(self.entries.len() as u32 - 1))
     }
 
-    /// The same without entries that neither outputs nor guards depend on; nothing if there is no such entry.
-    pub fn without_unused(&self, outputs: &[Operand]) -> Option<(Trace, Vec<Operand>)> {
-        let mut is_used: Vec<bool> = self.entries.iter().map(|entry| matches!(entry.what, What::Guard(..))).collect();
-        let read = |is_used: &mut [bool], operand: Operand| {
-            if let Reads::Entry(entry) = operand.reads() {
-                is_used[entry as usize] = true;
+    /// What outputs and guards need of the entries.
+    pub fn needs(&self, outputs: &[Operand]) -> Needs {
+        let count = self.entries.len();
+        let mut needs = Needs { uses: vec![0; count], decides: vec![false; count], unused: 0 };
+        outputs.iter().for_each(|output| needs.read(*output, false));
+        for (number, Entry { what, a, b }) in self.entries.iter().enumerate().rev() {
+            let is_guard = matches!(what, What::Guard(..));
+            if !is_guard && needs.uses[number] == 0 {
+                needs.unused += 1;
+                continue;
             }
-        };
-        outputs.iter().for_each(|output| read(&mut is_used, *output));
-        for (number, entry) in self.entries.iter().enumerate().rev() {
-            if is_used[number] {
-                read(&mut is_used, entry.a);
-                read(&mut is_used, entry.b);
+            let decides = is_guard || needs.decides[number];
+            needs.read(*a, decides);
+            if !matches!(what, What::Compute(op) if op.operands() == 1) {
+                needs.read(*b, decides);
             }
         }
-        if !is_used.contains(&false) {
-            return None;
-        }
+        needs
+    }
+
+    /// The same without entries that nothing needs.
+    pub fn without_unused(&self, outputs: &[Operand], needs: &Needs) -> (Trace, Vec<Operand>, Needs) {
         let mut places = vec![0; self.entries.len()];
         let mut trace = Trace::new(self.inputs);
         trace.constants.clone_from(&self.constants);
+        let mut left = Needs::default();
         let moved = |places: &[u32], operand: Operand| match operand.reads() {
             Reads::Entry(entry) => Operand::new(Reads::Entry(places[entry as usize])),
             _ => operand,
         };
-        for (number, entry) in self.entries.iter().enumerate().filter(|(number, _)| is_used[*number]) {
-            places[number] = trace.entries.len() as u32;
-            trace.push(entry.what, moved(&places, entry.a), moved(&places, entry.b));
+        for (number, entry) in self.entries.iter().enumerate() {
+            if needs.uses[number] > 0 || matches!(entry.what, What::Guard(..)) {
+                places[number] = trace.entries.len() as u32;
+                trace.push(entry.what, moved(&places, entry.a), moved(&places, entry.b));
+                left.uses.push(needs.uses[number]);
+                left.decides.push(needs.decides[number]);
+            }
         }
         let outputs = outputs.iter().map(|output| moved(&places, *output)).collect();
-        Some((trace, outputs))
+        (trace, outputs, left)
+    }
+}
+
+/// What is needed of the entries of a trace.
+#[derive(Default)]
+pub(crate) struct Needs {
+    /// How often each one is read by outputs, by guards and by what they need.
+    pub uses: Vec<u32>,
+    /// Which ones a guard depends on: they have the bits that the function had, so that it decides as the function does.
+    pub decides: Vec<bool>,
+    /// How many nothing needs.
+    pub unused: usize,
+}
+
+impl Needs {
+    fn read(&mut self, operand: Operand, decides: bool) {
+        if let Reads::Entry(entry) = operand.reads() {
+            self.uses[entry as usize] += 1;
+            self.decides[entry as usize] |= decides;
+        }
     }
 }
 
