@@ -64,24 +64,29 @@ fn step(from: Operand, to: Operand) -> Option<i64> {
     }
 }
 
-/// Whether operands are constants, and not the same.
-fn differ(a: Operand, b: Operand) -> bool {
-    a != b && matches!(a.reads(), Reads::Constant(_))
+/// How far the operands of an entry moved, if it is the same operation.
+fn steps(from: &Entry, to: &Entry) -> Option<(i64, i64)> {
+    if from.what != to.what {
+        return None;
+    }
+    Some((step(from.a, to.a)?, step(from.b, to.b)?))
+}
+
+/// Whether an entry is the same operation with operands that moved so far; with tables, constants may be others.
+fn follows(from: &Entry, to: &Entry, moved: (i64, i64), with_tables: bool) -> bool {
+    let is_constant = |operand: Operand| matches!(operand.reads(), Reads::Constant(_));
+    let follows = |from: Operand, to: Operand, step: i64| {
+        to.is_moved(from, step) || with_tables && is_constant(from) && is_constant(to)
+    };
+    from.what == to.what && follows(from.a, to.a, moved.0) && follows(from.b, to.b, moved.1)
 }
 
 /// The blocks of a trace.
 pub(super) fn roll(trace: &Trace) -> Vec<Block> {
-    let (entries, next) = (&trace.entries, next_alike(&trace.entries));
-    let [mut with_tables, mut without_tables] = [true, false].map(|has_tables| Search::new(entries, &next, has_tables));
-    let (mut blocks, mut from, mut at) = (Vec::new(), 0, 0);
+    let entries = &trace.entries;
+    let (mut search, mut blocks, mut from, mut at) = (Search::new(entries), Vec::new(), 0, 0);
     while at < entries.len() {
-        let found = match without_tables.loop_at(at) {
-            Some(found) if !with_tables.goes_on(found) => Some(found),
-            found => {
-                with_tables.loop_at(at).filter(|with| found.is_none_or(|found| with.end() > found.end())).or(found)
-            }
-        };
-        match found.map(|found| found.turned(entries)) {
+        match search.loop_at(at).map(|found| found.turned(entries)) {
             Some(found) => {
                 if from < found.start {
                     blocks.push(Block::Straight(from, found.start));
@@ -149,82 +154,91 @@ fn mark(what: What) -> u64 {
 /// A search for loops, from the front.
 struct Search<'t> {
     entries: &'t [Entry],
-    next: &'t [u32],
-    has_tables: bool,
+    next: Vec<u32>,
     /// For every period the number behind an entry that does not repeat with it: no loop of that period begins before.
     ends: Vec<u32>,
+    /// How far the operands of each entry of a body move from trip to trip.
+    moved: Vec<(i64, i64)>,
 }
 
 impl<'t> Search<'t> {
-    fn new(entries: &'t [Entry], next: &'t [u32], has_tables: bool) -> Search<'t> {
-        Search { entries, next, has_tables, ends: vec![0; entries.len() / LEAST_TRIPS + 1] }
+    fn new(entries: &'t [Entry]) -> Search<'t> {
+        let ends = vec![0; entries.len() / LEAST_TRIPS + 1];
+        Search { entries, next: next_alike(entries), ends, moved: Vec::new() }
     }
 
-    /// How far the operands of an entry moved, if it is the same operation.
-    fn steps(&self, from: &Entry, to: &Entry) -> Option<(i64, i64)> {
-        let is_other = from.what != to.what || !self.has_tables && (differ(from.a, to.a) || differ(from.b, to.b));
-        if is_other {
-            return None;
-        }
-        Some((step(from.a, to.a)?, step(from.b, to.b)?))
-    }
-
-    /// Whether a loop that begins here could have another trip.
-    fn goes_on(&self, found: Loop) -> bool {
-        let (period, end) = (found.period, found.end());
-        let goes_on = |at: usize| self.steps(&self.entries[at - period], &self.entries[at]).is_some();
-        end + period <= self.entries.len() && (end..end + period).all(goes_on)
-    }
-
-    /// The loop that begins here.
+    /// The loop that begins here. One without tables is looked for on, when another is known.
     fn loop_at(&mut self, start: usize) -> Option<Loop> {
-        let mut second = self.next[start];
+        let (mut known, mut second): (Option<Loop>, u32) = (None, self.next[start]);
         for _ in 0..MOST_TRIALS {
-            if second == u32::MAX {
-                return None;
-            }
-            let period = second as usize - start;
+            let period = (second as usize).saturating_sub(start);
             if start + LEAST_TRIPS * period > self.entries.len() {
-                return None;
+                break;
             }
-            let trips = self.trips(start, period);
-            if trips * period >= if self.has_tables { LEAST_WITH_TABLES } else { LEAST_ENTRIES } {
-                return Some(Loop { start, period, trips, has_tables: self.has_tables });
+            match self.loop_of(start, period, known.is_none()) {
+                Some(found) if found.has_tables => known = Some(found),
+                Some(found) => return known.filter(|known| known.end() > found.end()).or(Some(found)),
+                None => {}
             }
             second = self.next[second as usize];
         }
-        None
+        known
     }
 
-    /// How often the entries from `start` on repeat: the least number of trips or more, or none.
-    fn trips(&mut self, start: usize, period: usize) -> usize {
-        if start < self.ends[period] as usize {
-            return 0;
+    /// The loop of this period that begins here.
+    fn loop_of(&mut self, start: usize, period: usize, may_have_tables: bool) -> Option<Loop> {
+        let has_tables = self.begins(start, period, may_have_tables)?;
+        let loop_with = |has_tables: bool, trips: usize| Loop { start, period, trips, has_tables };
+        let trips = if has_tables { LEAST_TRIPS } else { self.trips(start, period, LEAST_TRIPS, false) };
+        if may_have_tables {
+            let more = self.trips(start, period, trips, true);
+            if (has_tables || more > trips) && more * period >= LEAST_WITH_TABLES {
+                return Some(loop_with(true, more));
+            }
         }
-        let (entries, mut moved) = (self.entries, Vec::new());
+        (!has_tables && trips * period >= LEAST_ENTRIES).then(|| loop_with(false, trips))
+    }
+
+    /// Whether the least trips of a loop need tables; nothing if there is no such loop.
+    fn begins(&mut self, start: usize, period: usize, may_have_tables: bool) -> Option<bool> {
+        if start < self.ends[period] as usize {
+            return None;
+        }
+        self.moved.clear();
+        let (entries, mut has_tables) = (self.entries, false);
         for at in start..start + period {
-            let steps_in = |trip: usize| self.steps(&entries[at + trip * period], &entries[at + (trip + 1) * period]);
             // Entry by entry, and all of the least trips at once: what is no loop is seen at its first entries.
-            let repeated = steps_in(0).filter(|first| (1..LEAST_TRIPS - 1).all(|trip| steps_in(trip) == Some(*first)));
-            let Some(steps) = repeated else {
-                self.ends[period] = at as u32 + 1;
-                return 0;
+            let of_trip = |trip: usize| &entries[at + trip * period];
+            let all_follow = |moved: (i64, i64), with_tables: bool| {
+                (1..LEAST_TRIPS).all(|trip| follows(of_trip(trip - 1), of_trip(trip), moved, with_tables))
             };
+            let Some(moved) = steps(of_trip(0), of_trip(1)).filter(|moved| all_follow(*moved, true)) else {
+                self.ends[period] = at as u32 + 1;
+                return None;
+            };
+            has_tables |= !all_follow(moved, false);
             let is_fine = |operand: Operand, step: i64| match operand.reads() {
                 // What a trip computes itself, the next one computes itself as well.
                 Reads::Entry(entry) if entry as usize >= start => step == period as i64,
                 _ => true,
             };
-            if !is_fine(entries[at].a, steps.0) || !is_fine(entries[at].b, steps.1) {
-                return 0;
+            let is_loop = is_fine(entries[at].a, moved.0) && is_fine(entries[at].b, moved.1);
+            if !is_loop || has_tables && !may_have_tables {
+                return None;
             }
-            moved.push(steps);
+            self.moved.push(moved);
         }
-        let mut trips = LEAST_TRIPS;
-        while start + (trips + 1) * period <= entries.len() {
-            let last = start + (trips - 1) * period;
-            let same = |at: usize| self.steps(&entries[last + at], &entries[last + period + at]) == Some(moved[at]);
-            if !(0..period).all(same) {
+        Some(has_tables)
+    }
+
+    /// How often the entries from `start` on repeat, which they do so many times at least.
+    fn trips(&self, start: usize, period: usize, least: usize, with_tables: bool) -> usize {
+        let mut trips = least;
+        while start + (trips + 1) * period <= self.entries.len() {
+            let next = &self.entries[start + (trips - 1) * period..][..2 * period];
+            let (before, now) = next.split_at(period);
+            let mut entries = before.iter().zip(now).zip(&self.moved);
+            if !entries.all(|((before, now), moved)| follows(before, now, *moved, with_tables)) {
                 break;
             }
             trips += 1;

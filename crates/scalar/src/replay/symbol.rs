@@ -88,14 +88,16 @@ impl Symbol {
     /// How it is read in the recording that is running.
     #[track_caller]
     fn operand(self) -> Operand {
-        with_trace(self.own_recording(), |trace| self.read_in(trace))
+        with_trace(self.own_recording(), |trace| self.read_in(trace)).unwrap_or_else(|| misused())
     }
 
+    #[inline]
     fn read_in(self, trace: &mut Trace) -> Operand {
         self.operand.unwrap_or_else(|| trace.constant(self.value))
     }
 
     /// Nothing for constants, which are of every recording.
+    #[inline]
     fn own_recording(self) -> Option<u64> {
         self.operand.map(|_| self.recording)
     }
@@ -115,10 +117,7 @@ impl Symbol {
     pub(super) fn computed(op: Op, a: Symbol, b: Symbol) -> Symbol {
         let value = op.apply(a.value, b.value);
         let Some(recording) = Symbol::recording_of(a, b) else { return Symbol::constant(value) };
-        let operand = with_trace(Some(recording), |trace| {
-            let (a, b) = (a.read_in(trace), b.read_in(trace));
-            trace.push(What::Compute(op), a, b)
-        });
+        let Some(operand) = write_down(recording, What::Compute(op), a, b) else { misused() };
         Symbol { value, operand: Some(operand), recording }
     }
 
@@ -133,28 +132,31 @@ impl Symbol {
     #[track_caller]
     pub(super) fn decided(relation: Relation, a: Symbol, b: Symbol) -> bool {
         let held = relation.holds(a.value, b.value);
-        if let Some(recording) = Symbol::recording_of(a, b) {
-            with_trace(Some(recording), |trace| {
-                let (a, b) = (a.read_in(trace), b.read_in(trace));
-                trace.push(What::Guard(relation, held), a, b);
-            });
+        if let Some(recording) = Symbol::recording_of(a, b)
+            && write_down(recording, What::Guard(relation, held), a, b).is_none()
+        {
+            misused();
         }
         held
     }
 }
 
-/// Does something with the trace that is running, which must be that of `recording` if there is one.
-#[inline]
-#[track_caller]
-fn with_trace<R>(recording: Option<u64>, f: impl FnOnce(&mut Trace) -> R) -> R {
-    let result = TRACES.with_borrow_mut(|traces| match traces.last_mut() {
+/// Does something with the trace that is running, unless it is another one than that of `recording`.
+fn with_trace<R>(recording: Option<u64>, f: impl FnOnce(&mut Trace) -> R) -> Option<R> {
+    TRACES.with_borrow_mut(|traces| match traces.last_mut() {
         Some((running, trace)) if recording.is_none_or(|recording| recording == *running) => Some(f(trace)),
         _ => None,
-    });
-    match result {
-        Some(result) => result,
-        None => misused(),
-    }
+    })
+}
+
+/// Writes an entry into the trace that is running, unless it is another one. Not inlined: what an entry does comes in registers then,
+/// and not through memory in two halves, which are slow to read as one.
+#[inline(never)]
+fn write_down(recording: u64, what: What, a: Symbol, b: Symbol) -> Option<Operand> {
+    with_trace(Some(recording), |trace| {
+        let (a, b) = (a.read_in(trace), b.read_in(trace));
+        trace.push(what, a, b)
+    })
 }
 
 /// A constant.

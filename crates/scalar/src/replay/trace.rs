@@ -23,6 +23,7 @@ pub(crate) enum Reads {
 const MOST: u32 = 1 << 30;
 
 impl Operand {
+    #[inline]
     pub fn new(reads: Reads) -> Operand {
         let (kind, number) = match reads {
             Reads::Entry(number) => (0, number),
@@ -40,6 +41,11 @@ impl Operand {
             1 => Reads::Input(number),
             _ => Reads::Constant(number),
         }
+    }
+
+    /// Whether this is of the same kind as `from`, so many numbers further.
+    pub fn is_moved(self, from: Operand, step: i64) -> bool {
+        self.0 == from.0.wrapping_add(step as u32) && (self.0 ^ from.0) < MOST
     }
 }
 
@@ -60,6 +66,9 @@ pub(crate) struct Entry {
     pub b: Operand,
 }
 
+/// Constants that are looked at before a table says where others are.
+const FEW: usize = 4;
+
 /// Everything that a function did.
 #[derive(Default, Debug)]
 pub(crate) struct Trace {
@@ -76,15 +85,18 @@ impl Trace {
 
     /// A number that is known; the same one is kept once.
     pub fn constant(&mut self, value: f64) -> Operand {
-        if let Some(number) = self.known.get(&value.to_bits()) {
-            return Operand::new(Reads::Constant(*number));
+        let (bits, next) = (value.to_bits(), self.constants.len());
+        // Most functions have few numbers, which are found sooner by looking.
+        let first = self.constants.iter().take(FEW).position(|known| known.to_bits() == bits);
+        let number = first.or_else(|| self.known.get(&bits).map(|number| *number as usize)).unwrap_or(next);
+        if number == next {
+            self.known.insert(bits, next as u32);
+            self.constants.push(value);
         }
-        let number = self.constants.len() as u32;
-        self.known.insert(value.to_bits(), number);
-        self.constants.push(value);
-        Operand::new(Reads::Constant(number))
+        Operand::new(Reads::Constant(number as u32))
     }
 
+    #[inline]
     pub fn push(&mut self, what: What, a: Operand, b: Operand) -> Operand {
         self.entries.push(Entry { what, a, b });
         Operand::new(Reads::Entry(self.entries.len() as u32 - 1))
