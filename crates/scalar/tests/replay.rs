@@ -222,6 +222,26 @@ fn a_table_is_shared_by_loops_over_the_same_data_and_kept_by_derivatives_of_deri
     assert_eq!(replay.recordings(), 1);
 }
 
+/// Data that begin alike, are alike in turn, or change for once: what repeats at first need not be all that does.
+#[test]
+fn loops_go_on_where_data_begin_to_differ() {
+    let f =
+        |x: &[Symbol], data: &[f64]| data.iter().fold(Symbol::lit(0.0), |sum, d| sum + (x[0] * *d).exp() * (x[1] + *d));
+    let late = |i: usize| if i < 50 { 0.5 } else { i as f64 / 1000.0 };
+    let in_turn = |i: usize| [0.1, 0.7, 0.2][i % 3];
+    let once = |i: usize| if i == 600 { 0.3 } else { 0.9 };
+    for (data, instructions) in [(late as fn(usize) -> f64, 11), (in_turn, 21), (once, 11)] {
+        let data: Vec<f64> = (0..1000).map(data).collect();
+        let mut replay = Replay::record(|x: &[Symbol]| f(x, &data), &[0.3, 0.8]);
+        assert!(replay.instructions() <= instructions, "{}", replay.instructions());
+        let (value, mut slopes) = (data.iter().map(|d| (0.4 * d).exp() * (0.8 + d)).sum::<f64>(), [0.0; 2]);
+        assert!(close(replay.value_and_grad(&[0.4, 0.8], &mut slopes), value, 1e-13));
+        let by_second: f64 = data.iter().map(|d| (0.4 * d).exp()).sum();
+        let by_first: f64 = data.iter().map(|d| d * (0.4 * d).exp() * (0.8 + d)).sum();
+        assert_close(&slopes, &[by_first, by_second], 1e-13);
+    }
+}
+
 /// Only some trips depend on the inputs: a loop that begins with a constant, and a row of numbers that move up.
 struct LateInputs;
 impl Function for LateInputs {
