@@ -2,7 +2,7 @@
 
 use std::sync::{Mutex, PoisonError};
 use wengert_kernels::counting::CountingAllocator;
-use wengert_scalar::{Real, Replay, Symbol, Var, gradient};
+use wengert_scalar::{Items, Real, Replay, Symbol, Var, gradient};
 
 #[global_allocator]
 static ALLOCATOR: CountingAllocator = CountingAllocator::new();
@@ -61,6 +61,30 @@ fn points_that_take_paths_of_their_own_cost_no_more_together() {
             assert!(pairs.iter().all(|(a, b)| (a - b).abs() <= 1e-10 * b.abs().max(1.0)), "point {i}: {pairs:?}");
         }
     }
+}
+
+#[test]
+fn lanes_of_items_are_kept_from_call_to_call() {
+    let term = |x: &[Symbol]| {
+        let (x, time) = x.split_at(20);
+        x.iter().fold((time[0], Symbol::lit(1.0)), |(sum, power), x| (sum - *x * power, power * time[0])).0.sin()
+    };
+    let mut replay = Replay::record(term, &[0.5; 21]);
+    let times: Vec<f64> = (0..100).map(|i| f64::from(i) / 100.0).collect();
+    let mut call = |scale: f64| {
+        let (x, mut slopes) = ([scale; 20], [0.0; 20]);
+        let sum = replay.sum_over_and_grad(&x, &Items::of(&times, 1), &mut slopes);
+        (sum, slopes[3])
+    };
+    let ((first, first_slope), of_first) = bytes(|| call(0.1));
+    call(0.3);
+    let (again, of_second) = bytes(|| call(0.1));
+    assert_eq!(again, (first, first_slope));
+    let value = |t: f64| t - (0..20).map(|j| 0.1 * t.powi(j)).sum::<f64>();
+    let expected: f64 = times.iter().map(|t| value(*t).sin()).sum();
+    let expected_slope: f64 = times.iter().map(|t| -value(*t).cos() * t.powi(3)).sum();
+    assert!((first - expected).abs() < 1e-12 && (first_slope - expected_slope).abs() < 1e-12);
+    assert!(10 * of_second < of_first, "{of_first} bytes, then {of_second}");
 }
 
 #[test]

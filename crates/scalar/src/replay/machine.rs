@@ -14,7 +14,7 @@ const SMALL: usize = 1000;
 #[cfg(feature = "native")]
 const OFTEN: usize = 200;
 
-/// Lanes of more numbers are not kept for a path that is not taken.
+/// Lanes of more numbers are not kept for a path that is not taken, nor from one call over items to the next.
 const MOST_KEPT: usize = 1 << 17;
 
 /// The numbers belong to another path.
@@ -50,6 +50,11 @@ impl Points {
     /// The numbers of a cell.
     pub fn lanes(&mut self, cell: u32) -> &mut [f64] {
         &mut self.0[cell as usize * LANES..][..LANES]
+    }
+
+    /// Whether these are more numbers than one keeps for nothing.
+    pub fn is_large(&self) -> bool {
+        self.0.len() > MOST_KEPT
     }
 }
 
@@ -148,7 +153,7 @@ impl Machine {
 
     /// Gives back what lanes take, if it is much.
     pub fn forget_lanes(&mut self) {
-        if self.points.0.len() > MOST_KEPT {
+        if self.points.is_large() {
             self.points = Points::default();
         }
     }

@@ -1,10 +1,11 @@
 //! One path of a function: its program, and those of its derivatives, made when they are first asked for.
 
-use super::machine::{Left, Machine};
+use super::machine::{Left, Machine, Points};
 use super::program::Program;
 use super::reverse::{Reversed, reversed};
 use super::symbol::Traced;
 use super::tangent::{Tangents, with_tangents};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 pub(super) struct Path {
     program: Program,
@@ -23,6 +24,26 @@ pub(super) struct Over {
     pub adjoints: u32,
     pub seeds: Vec<u32>,
     pub outputs: Vec<u32>,
+    /// Memory for lanes that nobody uses.
+    rooms: Mutex<Vec<Points>>,
+}
+
+impl Over {
+    /// Memory for lanes, where constants are known; in other cells anything may stand.
+    pub fn take_room(&self) -> Points {
+        self.rooms().pop().unwrap_or_else(|| self.machine.new_points())
+    }
+
+    /// Keeps memory for the next time, unless it is much.
+    pub fn give_room(&self, room: Points) {
+        if !room.is_large() {
+            self.rooms().push(room);
+        }
+    }
+
+    fn rooms(&self) -> MutexGuard<'_, Vec<Points>> {
+        self.rooms.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl Path {
@@ -80,8 +101,8 @@ impl Path {
         let is_other = self.over.as_ref().is_none_or(|(known, _)| *known != active);
         if is_other {
             let Reversed { program, inputs, seeds } = reversed(program, active);
-            let over = Over { machine: Machine::new(&program), adjoints: inputs, seeds, outputs: program.outputs };
-            self.over = Some((active, over));
+            let (machine, outputs) = (Machine::new(&program), program.outputs);
+            self.over = Some((active, Over { machine, adjoints: inputs, seeds, outputs, rooms: Mutex::default() }));
         }
         &self.over.as_ref().expect("it was just made").1
     }

@@ -6,7 +6,6 @@ use super::super::{Replay, Returned, Symbol};
 use super::Items;
 use std::ops::Range;
 use std::panic::Location;
-use std::sync::{Mutex, PoisonError};
 use wengert_kernels::cells::LANES;
 use wengert_kernels::for_each_chunk;
 
@@ -28,8 +27,6 @@ pub(super) struct Job<'a> {
     /// How many parameters all items read, and each gathers.
     shared: usize,
     local: usize,
-    /// Memory of threads, in which what all items share is known.
-    rooms: Mutex<Vec<Points>>,
 }
 
 /// Where the results of some items go: all outputs of each, and the slopes of each by what it gathers.
@@ -46,25 +43,19 @@ struct Results<'a> {
 impl<'a> Job<'a> {
     pub fn new(parameters: &'a [f64], items: &'a Items<'a>, outputs: usize, rows: usize) -> Job<'a> {
         let (shared, local) = (items.shared(parameters.len()), items.local());
-        Job { parameters, items, outputs, rows, shared, local, rooms: Mutex::default() }
+        Job { parameters, items, outputs, rows, shared, local }
     }
 
     fn active(&self) -> u32 {
         (self.shared + self.local) as u32
     }
 
-    /// Calls `f` with memory for lanes of a path.
+    /// Calls `f` with memory for lanes of a path, in which what all items share is known.
     fn with_room(&self, over: &Over, f: impl FnOnce(&mut Points)) {
-        let room = self.rooms.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        let mut room = room.unwrap_or_else(|| self.new_room(over));
-        f(&mut room);
-        self.rooms.lock().unwrap_or_else(PoisonError::into_inner).push(room);
-    }
-
-    fn new_room(&self, over: &Over) -> Points {
-        let mut points = over.machine.new_points();
+        let mut points = over.take_room();
         (0..self.shared).for_each(|input| points.lanes(input as u32).fill(self.parameters[input]));
-        points
+        f(&mut points);
+        over.give_room(points);
     }
 
     /// Computes `count` items at a time; `item` says which one a lane computes.
@@ -162,16 +153,16 @@ impl<Y: Returned, F: Fn(&[Symbol]) -> Y> Replay<F> {
             self.alone(job, *first, results);
             paths += 1;
             let over = self.paths[0].over(job.active());
-            let mut points = job.new_room(over);
-            for some in rest.chunks(LANES) {
-                job.lanes(over, |lane| some[lane], some.len(), &mut points, results);
-            }
+            job.with_room(over, |points| {
+                for some in rest.chunks(LANES) {
+                    job.lanes(over, |lane| some[lane], some.len(), points, results);
+                }
+            });
             left = std::mem::take(&mut results.left);
         }
-        // The path that most items take stays in front; if it was dropped, so is the memory that was made for it.
-        match self.paths.get_mut(..=paths) {
-            Some(paths) => paths.rotate_left(paths.len() - 1),
-            None => job.rooms.lock().unwrap_or_else(PoisonError::into_inner).clear(),
+        // The path that most items take stays in front, unless it was dropped.
+        if let Some(paths) = self.paths.get_mut(..=paths) {
+            paths.rotate_left(paths.len() - 1);
         }
     }
 
