@@ -113,18 +113,49 @@ enum Start {
 /// Cells that become zero at once, even if some of them need not.
 const GAP: u32 = 8;
 
+/// The cells of an address, and those between them.
+fn cells(address: Address, trips: u32) -> Range<usize> {
+    let (first, last) = (address.base as usize, cell(address, i64::from(trips) - 1));
+    first.min(last)..first.max(last) + 1
+}
+
+/// The instructions of a loop that add to cells next to each other which nothing else in it touches, but later instructions of the same
+/// trip: those add first, in whatever order trips run.
+fn first_to_add(body: &[Instruction], trips: u32) -> Vec<usize> {
+    // Every address with the first that touches it: twice the number of the instruction, and one more if it writes.
+    let mut touched: Vec<(Range<usize>, Address, usize)> = Vec::with_capacity(3 * body.len());
+    for (number, one) in body.iter().enumerate() {
+        for (address, first) in [(one.a, 2 * number), (one.b, 2 * number), (one.to, 2 * number + 1)] {
+            touched.push((cells(address, trips), address, first));
+        }
+    }
+    touched.sort_unstable_by_key(|(cells, address, first)| (cells.start, cells.end, address.stride, *first));
+    touched.dedup_by_key(|(_, address, _)| *address);
+    let (mut end, mut found) = (0, Vec::new());
+    for (place, (cells, address, first)) in touched.iter().enumerate() {
+        let is_alone = cells.start >= end && touched.get(place + 1).is_none_or(|(next, ..)| next.start >= cells.end);
+        let adds = first % 2 == 1 && matches!(body[first / 2].kind, Kind::Add(_));
+        if is_alone && adds && address.stride.abs() == 1 {
+            found.push(first / 2);
+        }
+        end = end.max(cells.end);
+    }
+    found
+}
+
 /// Makes the first contribution to an adjoint its value. The others, which must be zero before, are what this gives: those that loops
-/// add to, and those of `inputs` that nothing contributes to.
+/// add to more than once, and those of `inputs` that nothing contributes to.
 fn begin(items: &mut [Item], adjoints: u32, count: u32, inputs: u32) -> Vec<Item> {
     let mut starts = vec![Start::Untouched; count as usize];
+    // Whether adjoints were all untouched, without which they are not written. That some between them are zero for nothing does no harm.
     let mut place = |address: Address, start: Start, trips: u32| {
-        let (first, last) = (i64::from(address.base), cell(address, i64::from(trips) - 1) as i64);
-        // Steps over cells between them: that some are zero for nothing does no harm.
-        let cells = first.min(last) - i64::from(adjoints)..=first.max(last) - i64::from(adjoints);
-        let cells = (*cells.start()).max(0) as usize..(*cells.end() + 1).clamp(0, i64::from(count)) as usize;
-        let starts = starts.get_mut(cells).unwrap_or_default();
-        let is_first = starts.contains(&Start::Untouched);
-        starts.iter_mut().filter(|known| **known == Start::Untouched).for_each(|known| *known = start);
+        let cells = cells(address, trips);
+        let first = cells.start.checked_sub(adjoints as usize);
+        let starts = first.and_then(|first| starts.get_mut(first..first + cells.len())).unwrap_or_default();
+        let is_first = !starts.is_empty() && starts.iter().all(|known| *known == Start::Untouched);
+        if is_first || start == Start::Zero {
+            starts.iter_mut().filter(|known| **known == Start::Untouched).for_each(|known| *known = start);
+        }
         is_first
     };
     for item in items {
@@ -140,6 +171,12 @@ fn begin(items: &mut [Item], adjoints: u32, count: u32, inputs: u32) -> Vec<Item
                 }
             }
             Item::Loop { body, .. } => {
+                for number in first_to_add(body, trips) {
+                    let one = &mut body[number];
+                    if let (true, Kind::Add(op)) = (place(one.to, Start::Written, trips), one.kind) {
+                        one.kind = Kind::Set(op);
+                    }
+                }
                 for address in body.iter().flat_map(|one| [one.a, one.b, one.to]) {
                     place(address, Start::Zero, trips);
                 }
@@ -160,4 +197,36 @@ fn begin(items: &mut [Item], adjoints: u32, count: u32, inputs: u32) -> Vec<Item
         }
     }
     zeros
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::symbol::traced;
+    use super::*;
+    use crate::{Real, Symbol};
+
+    /// How many adjoints the reverse of a function makes zero.
+    fn zeros(f: impl Fn(&[Symbol]) -> Symbol, n: usize) -> u32 {
+        let x: Vec<f64> = (0..n).map(|i| 0.5 + i as f64 / 1e4).collect();
+        let found = traced(&x, f, |y| vec![y]);
+        let program = Program::of(&found.trace, &found.outputs);
+        assert!(program.items.iter().any(|item| matches!(item, Item::Loop { .. })), "{:?}", program.items);
+        let reversed = reversed(&program, n as u32).program;
+        let zero = |item: &Item| if let Item::Zero { cells, .. } = item { *cells } else { 0 };
+        reversed.items.iter().map(zero).sum()
+    }
+
+    #[test]
+    fn what_a_loop_writes_first_need_not_be_zero() {
+        let sum = |terms: &mut dyn Iterator<Item = Symbol>| terms.fold(Symbol::from(0.0), |sum, term| sum + term);
+        // Every cell has one contribution, or several in its own trip.
+        assert!(zeros(|x| sum(&mut x.iter().map(|x| (*x * *x).sin())), 100) <= 8);
+        assert!(zeros(|x| sum(&mut x.iter().map(|x| x.sin() * x.cos() + *x)), 100) <= 8);
+        // Inputs have contributions of two trips: they are zero, and what is computed from them need not be.
+        let pairs = zeros(|x| sum(&mut x.windows(2).map(|pair| (pair[0] * pair[1]).sin())), 100);
+        assert!((90..=108).contains(&pairs), "{pairs}");
+        // Every other input has a contribution, and all of them are read.
+        let others = zeros(|x| sum(&mut x.chunks_exact(2).map(|pair| pair[0].sin())), 100);
+        assert!((90..=108).contains(&others), "{others}");
+    }
 }
