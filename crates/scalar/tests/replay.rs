@@ -264,6 +264,62 @@ fn slopes_begin_where_inputs_come_in() {
     }
 }
 
+/// Loops made at random, after a number: each reads the inputs, what others computed and what it computed itself before, ahead, from
+/// behind and every other time, and some of it goes into sums.
+struct Loops(u64);
+impl Function for Loops {
+    fn call<T: Real>(&self, x: &[T]) -> T {
+        let mut state = self.0.wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1;
+        let mut below = |bound: u64| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+            (state >> 33) % bound
+        };
+        let (mut rows, mut sum) = (vec![x.to_vec()], T::lit(0.0));
+        for _ in 0..1 + below(4) {
+            let reads: Vec<(usize, u64)> =
+                (0..1 + below(3)).map(|_| (below(rows.len() as u64) as usize, below(6))).collect();
+            let (shape, is_summed, has_data) = (below(5), below(2) == 0, below(3) == 0);
+            let trips = rows.iter().map(Vec::len).min().unwrap() / 2;
+            let mut row: Vec<T> = Vec::new();
+            for i in 0..trips {
+                let read = |(from, how): &(usize, u64)| match how {
+                    0 => rows[*from][i + 1],
+                    1 => rows[*from][trips - i],
+                    2 => rows[*from][2 * i],
+                    3 if i > 0 => row[i - 1],
+                    4 if i > 2 => row[i - 3],
+                    _ => rows[*from][i],
+                };
+                let factor = T::lit(if has_data { 0.7 + 0.01 * (i as f64).sin() } else { 0.8 });
+                let read = reads.iter().map(read).fold(factor, |product, number| product * number + T::lit(0.1));
+                let result = match shape {
+                    0 => read.sin(),
+                    1 => read / (read * read + T::lit(1.0)),
+                    2 => (read - rows[0][i]).exp() - read,
+                    3 => read.max(rows[0][0]) * read.cos(),
+                    _ => read * T::lit(0.5),
+                };
+                if is_summed {
+                    sum += result * rows[0][i];
+                }
+                row.push(result);
+            }
+            rows.push(row);
+        }
+        rows.iter().fold(sum, |sum, row| sum + row[row.len() - 1] * row[row.len() / 2])
+    }
+}
+
+#[test]
+fn loops_at_random() {
+    for number in 0..80 {
+        check(Loops(number), &points(64, 1));
+    }
+    for number in 0..4 {
+        check(Loops(number), &points(700, 1));
+    }
+}
+
 /// A loop that reads what another loop computed, by pairs and from behind, and a sum that is used on the way.
 struct Chained;
 impl Function for Chained {
