@@ -490,3 +490,14 @@ fn what_nobody_uses_is_not_computed_and_spoils_nothing() {
     let mut replay = Replay::record(guarded, &[1.0, 7.0]);
     assert_eq!([1.0, 0.5].map(|x| replay.value(&[x, 7.0])), [1.0, 7.0]);
 }
+
+#[test]
+fn functions_of_nothing_and_functions_to_nothing() {
+    let mut nothing = Replay::record(|_: &[Symbol]| Vec::<Symbol>::new(), &[]);
+    nothing.values(&[], &mut []);
+    assert!(nothing.jacobian(&[]).is_empty());
+    let mut constant = Replay::record(|_: &[Symbol]| Symbol::lit(3.0), &[]);
+    assert_eq!(constant.value_and_grad(&[], &mut []), 3.0);
+    let mut silent = Replay::record(|_: &[Symbol]| Vec::<Symbol>::new(), &[1.0, 2.0]);
+    assert!(silent.jacobian(&[3.0, 4.0]).is_empty());
+}

@@ -113,9 +113,9 @@ enum Start {
 /// Cells that become zero at once, even if some of them need not.
 const GAP: u32 = 8;
 
-/// The cells of an address, and those between them.
+/// The cells of an address in the trips of a loop, of which there is one at least, and those between them.
 fn cells(address: Address, trips: u32) -> Range<usize> {
-    let (first, last) = (address.base as usize, cell(address, i64::from(trips) - 1));
+    let (first, last) = (address.base as usize, cell(address, i64::from(trips.max(1)) - 1));
     first.min(last)..first.max(last) + 1
 }
 
