@@ -171,7 +171,10 @@ impl<'t> Search<'t> {
     fn loop_at(&mut self, start: usize) -> Option<Loop> {
         let (mut known, mut second): (Option<Loop>, u32) = (None, self.next[start]);
         for _ in 0..MOST_TRIALS {
-            let period = (second as usize).saturating_sub(start);
+            if second == u32::MAX {
+                break;
+            }
+            let period = second as usize - start;
             if start + LEAST_TRIPS * period > self.entries.len() {
                 break;
             }
