@@ -17,8 +17,10 @@ mod check;
 mod coverage;
 pub mod fuzz;
 mod numeric;
+mod parallel;
 mod report;
 
 pub use check::{check, try_check};
 pub use coverage::{coverage, row};
+pub use parallel::parallel;
 pub use report::{Aspect, Failure, Report};

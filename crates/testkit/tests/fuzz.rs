@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use wengert::primitive::PRIMITIVES;
 use wengert_testkit::fuzz::{Composition, Formula, RandomLoop, verify};
+use wengert_testkit::parallel;
 
 /// How many programs to try.
 fn programs(usual: u64) -> u64 {
@@ -18,8 +19,9 @@ fn all_transforms_agree_on_random_compositions() {
     // Primitives take turns, so a longer list of them needs more programs.
     let programs = programs(3 * PRIMITIVES.len() as u64);
     let (mut uses, mut numeric, mut failures) = (BTreeMap::new(), 0, Vec::new());
-    for seed in 0..programs {
-        match verify(&Composition::random(seed, 6 + seed as usize % 9)) {
+    let verified = parallel(programs as usize, |seed| verify(&Composition::random(seed as u64, 6 + seed % 9)));
+    for (seed, verified) in verified.into_iter().enumerate() {
+        match verified {
             Ok(verified) => {
                 numeric += u64::from(verified.numeric);
                 verified.primitives.into_iter().for_each(|name| *uses.entry(name).or_insert(0usize) += 1);
