@@ -50,9 +50,41 @@ impl Default for Repetition {
     }
 }
 
+impl Repetition {
+    /// The times of enough runs, from what runs one time and tells its time.
+    fn times(&self, mut run: impl FnMut() -> u64) -> Vec<u64> {
+        let mut nanoseconds = Vec::new();
+        let mut total = 0;
+        while nanoseconds.is_empty()
+            || (nanoseconds.len() as u64) < self.min_runs
+            || (total as f64) * 1e-9 < self.min_seconds
+        {
+            let time = run();
+            nanoseconds.push(time);
+            total += time;
+        }
+        nanoseconds
+    }
+}
+
+/// What a request asks for.
+fn request<I: Input>(input: &str) -> Result<(Repetition, I), String> {
+    let least: Repetition = decode(input)?;
+    ensure(least.min_seconds >= 0.0, "input: min_seconds is negative")?;
+    Ok((least, I::check(decode(input)?).map_err(|error| format!("input: {error}"))?))
+}
+
 /// Runs a function as often as its input asks for.
 pub(crate) fn repeated<I: Input, O: Serialize>(input: &str, f: impl Fn(&I) -> O) -> Result<Run, String> {
     prepared(input, |input: I| move || f(black_box(&input)))
+}
+
+/// Runs a function as often as its input asks for; each run writes where the one before it has written, as a solver's steps do.
+pub(crate) fn rewritten<I: Input, O: Serialize + Default>(input: &str, f: impl Fn(&I, &mut O)) -> Result<Run, String> {
+    let (least, input) = request(input)?;
+    let mut output = O::default();
+    let nanoseconds = least.times(|| timed(|| f(black_box(&input), &mut output)).1);
+    Run::new(&output, nanoseconds)
 }
 
 /// Runs what is made of an input as often as the input asks for; making it is not measured.
@@ -60,19 +92,16 @@ pub(crate) fn prepared<I: Input, O: Serialize, F: Fn() -> O>(
     input: &str,
     prepare: impl FnOnce(I) -> F,
 ) -> Result<Run, String> {
-    let least: Repetition = decode(input)?;
-    ensure(least.min_seconds >= 0.0, "input: min_seconds is negative")?;
-    let f = prepare(I::check(decode(input)?).map_err(|error| format!("input: {error}"))?);
-    let mut nanoseconds = Vec::new();
-    let mut total = 0;
-    loop {
+    let (least, input) = request(input)?;
+    let f = prepare(input);
+    let mut last = None;
+    let nanoseconds = least.times(|| {
+        last = None;
         let (output, time) = timed(&f);
-        nanoseconds.push(time);
-        total += time;
-        if nanoseconds.len() as u64 >= least.min_runs && total as f64 * 1e-9 >= least.min_seconds {
-            return Run::new(&output, nanoseconds);
-        }
-    }
+        last = Some(output);
+        time
+    });
+    Run::new(&last, nanoseconds)
 }
 
 /// Runs a function one time.
