@@ -48,8 +48,13 @@ pub(super) struct Points(Vec<f64>);
 
 impl Points {
     /// The numbers of a cell.
-    pub fn lanes(&mut self, cell: u32) -> &mut [f64] {
-        &mut self.0[cell as usize * LANES..][..LANES]
+    pub fn lanes(&mut self, cell: u32) -> &mut [f64; LANES] {
+        &mut self.0.as_chunks_mut().0[cell as usize]
+    }
+
+    /// The numbers of some cells that follow each other.
+    pub fn cells(&mut self, first: u32, count: usize) -> &mut [[f64; LANES]] {
+        &mut self.0.as_chunks_mut().0[first as usize..][..count]
     }
 
     /// Whether these are more numbers than one keeps for nothing.

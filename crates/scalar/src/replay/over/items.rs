@@ -3,6 +3,7 @@
 use super::super::machine::Points;
 use crate::expect::expect;
 use std::borrow::Cow;
+use wengert_kernels::cells::LANES;
 
 /// What a function reads for each of many items: numbers of its own, and parameters that it shares with others.
 ///
@@ -119,9 +120,10 @@ impl<'d> Items<'d> {
         let own = shared + self.local() + self.width;
         expect(inputs == own, what, || format!("the function takes {inputs} numbers, items have {own}"));
         for (indices, width) in &self.gathered {
-            let wrong = indices.iter().find(|index| **index as usize + width > parameters);
-            expect(wrong.is_none(), what, || {
-                format!("index {} of {parameters} parameters, of which an item reads {width}", wrong.unwrap_or(&0))
+            // The largest, and not the first that is wrong: this is vector code.
+            let most = indices.iter().max().copied().unwrap_or(0);
+            expect(indices.is_empty() || most as usize + width <= parameters, what, || {
+                format!("index {most} of {parameters} parameters, of which an item reads {width}")
             });
         }
     }
@@ -142,16 +144,25 @@ impl<'d> Items<'d> {
         shared.chain(gathered).chain(own).collect()
     }
 
-    /// Writes the inputs of items into lanes, but for what all share; `item` says which one a lane computes.
-    pub(super) fn load(&self, parameters: &[f64], item: impl Fn(usize) -> usize, points: &mut Points) {
+    /// Writes the inputs of items into lanes, but for what all share: lane k computes item `of_lanes[k]`.
+    pub(super) fn load(&self, parameters: &[f64], of_lanes: &[usize; LANES], points: &mut Points) {
         let mut cell = self.shared(parameters.len()) as u32;
-        let mut fill = |number: &dyn Fn(usize) -> f64| {
-            points.lanes(cell).iter_mut().enumerate().for_each(|(lane, x)| *x = number(item(lane)));
-            cell += 1;
-        };
         for (indices, width) in &self.gathered {
-            (0..*width).for_each(|k| fill(&|item| parameters[indices[item] as usize + k]));
+            let cells = points.cells(cell, *width);
+            for (lane, item) in of_lanes.iter().enumerate() {
+                put(cells, lane, &parameters[indices[*item] as usize..][..*width]);
+            }
+            cell += *width as u32;
         }
-        (0..self.width).for_each(|k| fill(&|item| self.numbers[item * self.width + k]));
+        let cells = points.cells(cell, self.width);
+        for (lane, item) in of_lanes.iter().enumerate() {
+            put(cells, lane, &self.numbers[item * self.width..][..self.width]);
+        }
     }
+}
+
+/// A number for each cell, in one lane of them.
+#[inline]
+fn put(cells: &mut [[f64; LANES]], lane: usize, numbers: &[f64]) {
+    cells.iter_mut().zip(numbers).for_each(|(cell, number)| cell[lane] = *number);
 }

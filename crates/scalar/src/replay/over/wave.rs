@@ -4,6 +4,7 @@ use super::super::machine::Points;
 use super::super::path::Over;
 use super::super::{Replay, Returned, Symbol};
 use super::Items;
+use std::array::from_fn;
 use std::ops::Range;
 use std::panic::Location;
 use wengert_kernels::cells::LANES;
@@ -69,28 +70,29 @@ impl<'a> Job<'a> {
     ) {
         let Job { outputs, rows, shared, local, .. } = *self;
         // Lanes without an item of their own compute the last one again.
-        self.items.load(self.parameters, |lane| item(lane.min(count - 1)), points);
+        let of_lanes = from_fn(|lane| item(lane.min(count - 1)));
+        self.items.load(self.parameters, &of_lanes, points);
         let flipped = over.machine.forward(points);
         results.left.extend((0..count).filter(|lane| flipped[*lane]).map(&item));
-        let place = |lane: usize| item(lane) - results.first;
+        let places = of_lanes.map(|item| item - results.first);
         for (number, cell) in over.outputs.iter().enumerate() {
-            let lanes = points.lanes(*cell)[..count].iter().enumerate();
-            lanes.for_each(|(lane, value)| results.values[place(lane) * outputs + number] = *value);
+            let values = points.lanes(*cell).iter().zip(&places[..count]);
+            values.for_each(|(value, place)| results.values[place * outputs + number] = *value);
         }
+        // Lanes of no item, or of another path, pass nothing on.
+        let ones = from_fn(|lane| f64::from(u8::from(lane < count && !flipped[lane])));
         for row in 0..rows {
             for (number, seed) in over.seeds.iter().enumerate() {
-                // Lanes of no item, or of another path, pass nothing on.
-                let is_seeded = |lane: usize| number == row && lane < count && !flipped[lane];
-                let lanes = points.lanes(*seed).iter_mut().enumerate();
-                lanes.for_each(|(lane, seed)| *seed = f64::from(u8::from(is_seeded(lane))));
+                *points.lanes(*seed) = if number == row { ones } else { [0.0; LANES] };
             }
             over.machine.backward(points);
-            for (input, sum) in results.shared.iter_mut().enumerate() {
-                *sum += points.lanes(over.adjoints + input as u32).iter().sum::<f64>();
+            for (sum, slopes) in results.shared.iter_mut().zip(points.cells(over.adjoints, shared)) {
+                *sum += slopes.iter().sum::<f64>();
             }
-            for input in 0..local {
-                let lanes = points.lanes(over.adjoints + (shared + input) as u32)[..count].iter().enumerate();
-                lanes.for_each(|(lane, slope)| results.local[(place(lane) * rows + row) * local + input] = *slope);
+            let slopes = points.cells(over.adjoints + shared as u32, local);
+            for (lane, place) in places[..count].iter().enumerate() {
+                let own = &mut results.local[(place * rows + row) * local..][..local];
+                own.iter_mut().zip(&*slopes).for_each(|(own, slope)| *own = slope[lane]);
             }
         }
     }
