@@ -1,18 +1,20 @@
 //! What derivatives of large recorded functions take.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use wengert_kernels::counting::CountingAllocator;
 use wengert_scalar::{Items, Real, Replay, Symbol, Var, gradient};
 
 #[global_allocator]
 static ALLOCATOR: CountingAllocator = CountingAllocator::new();
 
-/// One test at a time: bytes are those of all threads.
-static TURN: Mutex<()> = Mutex::new(());
+/// One test at a time, from its beginning to its end: bytes are those of all threads.
+fn turn() -> MutexGuard<'static, ()> {
+    static TURN: Mutex<()> = Mutex::new(());
+    TURN.lock().unwrap_or_else(PoisonError::into_inner)
+}
 
 /// Bytes that `f` asks for.
 fn bytes<R>(f: impl FnOnce() -> R) -> (R, usize) {
-    let _turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
     let before = ALLOCATOR.bytes();
     let result = f();
     (result, ALLOCATOR.bytes() - before)
@@ -37,6 +39,7 @@ fn put<T: Real>(x: &[T]) -> T {
 
 #[test]
 fn points_that_take_paths_of_their_own_cost_no_more_together() {
+    let _turn = turn();
     let points: Vec<f64> = (0..40).flat_map(|i| [90.0 + 0.61 * f64::from(i), 0.2 + 0.01 * f64::from(i)]).collect();
     let mut one_by_one = (vec![0.0; 40], vec![0.0; 80]);
     let (_, of_each) = bytes(|| {
@@ -65,6 +68,7 @@ fn points_that_take_paths_of_their_own_cost_no_more_together() {
 
 #[test]
 fn lanes_of_items_are_kept_from_call_to_call() {
+    let _turn = turn();
     let term = |x: &[Symbol]| {
         let (x, time) = x.split_at(20);
         x.iter().fold((time[0], Symbol::lit(1.0)), |(sum, power), x| (sum - *x * power, power * time[0])).0.sin()
@@ -89,6 +93,7 @@ fn lanes_of_items_are_kept_from_call_to_call() {
 
 #[test]
 fn a_row_of_a_wide_jacobian_takes_no_more_than_a_gradient() {
+    let _turn = turn();
     let x: Vec<f64> = (0..20_000).map(|i| f64::from(i % 7) - 3.0).collect();
     let squares = |x: &[Symbol]| x.iter().fold(Symbol::from(0.0), |sum, x| sum + *x * *x);
     let mut slopes = vec![0.0; x.len()];
