@@ -120,9 +120,8 @@ impl<'d> Items<'d> {
         let own = shared + self.local() + self.width;
         expect(inputs == own, what, || format!("the function takes {inputs} numbers, items have {own}"));
         for (indices, width) in &self.gathered {
-            // The largest, and not the first that is wrong: this is vector code.
-            let most = indices.iter().max().copied().unwrap_or(0);
-            expect(indices.is_empty() || most as usize + width <= parameters, what, || {
+            let Some(most) = indices.iter().copied().max() else { continue };
+            expect(most as usize + width <= parameters, what, || {
                 format!("index {most} of {parameters} parameters, of which an item reads {width}")
             });
         }
