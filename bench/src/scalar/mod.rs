@@ -3,33 +3,23 @@
 
 mod compile;
 mod own;
-mod peers;
 mod points;
 mod rosenbrock;
 mod system;
 mod tape;
 mod tiny;
 
-use system::Library;
+pub use rosenbrock::FEW;
+pub use system::{Library, System};
+pub use tape::{C, Recorded, Recorder, START};
 
-/// Every library with its ways to differentiate, in the order of the output. The first is what the others are checked against.
-const LIBRARIES: &[Library] = &[
-    own::WENGERT,
-    #[cfg(feature = "peers")]
-    peers::echidna::ECHIDNA,
-    #[cfg(feature = "peers")]
-    peers::ad_trait::AD_TRAIT,
-    #[cfg(feature = "peers")]
-    peers::reverse::REVERSE,
-    #[cfg(feature = "peers")]
-    peers::num_dual::NUM_DUAL,
-];
-
-pub fn run(json: bool, most: usize) {
-    tape::run(json, most);
-    tiny::run(json);
+pub(crate) fn run(json: bool, most: usize, peers: &[Library]) {
+    // Ours come first: the others are checked against them.
+    let libraries: Vec<&Library> = std::iter::once(&own::WENGERT).chain(peers).collect();
+    tape::run(json, most, &libraries);
+    tiny::run(json, &libraries);
     for n in [2, 10, 100, 1_000_000].into_iter().filter(|n| *n <= most) {
-        rosenbrock::run(json, n);
+        rosenbrock::run(json, n, &libraries);
     }
     if most >= 100_000 {
         compile::run(json, 100_000);

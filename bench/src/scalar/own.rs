@@ -7,7 +7,7 @@ use std::hint::black_box;
 use std::time::Instant;
 use wengert::scalar::{Dual, Real, Replay, Symbol, Var, gradient, gradient_of, recording};
 
-pub const WENGERT: Library = Library { rosenbrock, tiny, tape };
+pub static WENGERT: Library = Library { rosenbrock, tiny, tape };
 
 /// Rosenbrock's function.
 pub fn valley<T: Real>(x: &[T]) -> T {

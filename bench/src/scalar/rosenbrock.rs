@@ -1,8 +1,7 @@
 //! Gradients of Rosenbrock's function: sum of (1 - x_i)^2 + 100 (x_i+1 - x_i^2)^2.
 
-use super::LIBRARIES;
 use super::own::valley;
-use super::system::System;
+use super::{Library, System};
 use crate::agreement::expect_agreement;
 use crate::timing::{nanoseconds, repeated};
 use std::hint::black_box;
@@ -15,9 +14,9 @@ pub fn start(n: usize) -> Vec<f64> {
     (0..n).map(|i| 0.5 + 0.1 * (i as f64).sin()).collect()
 }
 
-pub fn run(json: bool, n: usize) {
+pub fn run(json: bool, n: usize, libraries: &[&Library]) {
     let x = start(n);
-    let mut systems: Vec<System> = LIBRARIES.iter().flat_map(|library| (library.rosenbrock)(&x)).collect();
+    let mut systems: Vec<System> = libraries.iter().flat_map(|library| (library.rosenbrock)(&x)).collect();
     expect_agreement(systems.iter_mut().map(|system| system.found(&x)));
     let plain = repeated(|| {
         black_box(valley(black_box(&x)));

@@ -16,12 +16,14 @@ pub struct Library {
 
 /// One way to a gradient.
 pub struct System {
+    /// The name in the output.
     pub name: &'static str,
     /// Writes the gradient at a point to slopes, so many times.
     gradient: Box<dyn FnMut(usize, &[f64], &mut [f64])>,
 }
 
 impl System {
+    /// A way that writes the gradient at its first argument to its second.
     pub fn new(name: &'static str, mut gradient: impl FnMut(&[f64], &mut [f64]) + 'static) -> System {
         let gradient = move |times: usize, x: &[f64], slopes: &mut [f64]| {
             (0..times).for_each(|_| gradient(black_box(x), black_box(&mut *slopes)));

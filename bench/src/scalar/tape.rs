@@ -1,6 +1,6 @@
 //! z = x y; x = y + c z; y = z - x: three statements of two arguments, recorded over and over and swept back.
 
-use super::LIBRARIES;
+use super::Library;
 use crate::agreement::expect_agreement;
 use crate::timing::{Rounds, in_turn, shown};
 use std::hint::black_box;
@@ -10,19 +10,24 @@ use std::time::Duration;
 const IN_CACHE: usize = 10_000;
 const IN_MEMORY: usize = 100_000_000;
 
-/// Where x and y start, and c: what is larger grows without bounds before the longest recording ends.
+/// Where x and y start: what is larger grows without bounds before the longest recording ends.
 pub const START: [f64; 2] = [1e-5, 2e-5];
+/// The constant c.
 pub const C: f64 = 0.1;
 
 /// One way to record the recurrence for so many turns.
 pub struct Recorder {
+    /// The name in the output.
     pub name: &'static str,
+    /// Records so many turns and sweeps back.
     pub record: Box<dyn FnMut(usize) -> Recorded>,
 }
 
 /// A recording and what it took.
 pub struct Recorded {
+    /// The time to record.
     pub record: Duration,
+    /// The time to sweep back.
     pub reverse: Duration,
     /// Bytes of what was recorded.
     pub bytes: usize,
@@ -31,8 +36,8 @@ pub struct Recorded {
 }
 
 /// In a cache everybody, in memory ourselves.
-pub fn run(json: bool, most: usize) {
-    let recorders = || LIBRARIES.iter().flat_map(|library| (library.tape)());
+pub fn run(json: bool, most: usize, libraries: &[&Library]) {
+    let recorders = || libraries.iter().flat_map(|library| (library.tape)());
     if most >= 3 {
         let rounds = Rounds { least: 5, most: 501, seconds: 5.0 };
         recorded(json, "cache", IN_CACHE.min(most), recorders().collect(), rounds);

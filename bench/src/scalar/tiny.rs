@@ -1,13 +1,12 @@
 //! The first gradient of a function of four numbers: what it takes to start and to end a recording.
 
-use super::LIBRARIES;
-use super::system::System;
+use super::{Library, System};
 use crate::agreement::expect_agreement;
 use crate::timing::nanoseconds;
 
-pub fn run(json: bool) {
+pub fn run(json: bool, libraries: &[&Library]) {
     let x = [0.5, 1.5, -0.3, 2.0];
-    let mut systems: Vec<System> = LIBRARIES.iter().flat_map(|library| (library.tiny)(&x)).collect();
+    let mut systems: Vec<System> = libraries.iter().flat_map(|library| (library.tiny)(&x)).collect();
     expect_agreement(systems.iter_mut().map(|system| system.found(&x)));
     let times = nanoseconds("a function of four numbers", systems.iter_mut().map(|system| system.at(&x)).collect());
     for (system, ns) in systems.iter().map(|system| system.name).zip(times) {

@@ -49,6 +49,9 @@ pub mod foreign {
     pub use crate::custom::{Form, Function, Residual, bind_function};
 }
 
+/// Floats of sixteen bits.
+pub use wengert_kernels::dtype::{bf16, f16};
+
 /// How many threads kernels use; results are the same bits for every number.
 pub use wengert_kernels::threads::{set_threads, threads};
 

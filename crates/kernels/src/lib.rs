@@ -67,7 +67,7 @@ pub mod view;
 
 pub use bits::{pack_positive, select_bits};
 pub use conv::{Convolution, Convolve};
-pub use dtype::{Compute, DType, Element, convert_bits};
+pub use dtype::{Compute, DType, Element, bf16, convert_bits, f16};
 pub use index::{OutOfRange, gather, scatter_add};
 pub use map::{
     Stored, copy, loop1, loop1_in_place, loop2, loop2_in_place, loop3, loop3_in_place, loop4, map, map_in_place,

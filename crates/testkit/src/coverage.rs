@@ -6,7 +6,7 @@ const HEADER: &str = "\
 # Coverage
 
 What `wengert_testkit::check` exercised of every primitive: in how many of its cases, or why not. Written by
-`WENGERT_BLESS=1 cargo test -p wengert-testkit --test coverage`; the same test fails when this page is stale.
+`WENGERT_BLESS=1 cargo test -p wengert-testkit coverage`; the same test fails when this page is stale.
 ";
 
 /// The coverage page in Markdown: a table with one row for each primitive, which says in how many cases every aspect was

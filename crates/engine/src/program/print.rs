@@ -21,7 +21,7 @@
 use super::{Equation, Program, Var};
 use crate::Tensor;
 use crate::location;
-use half::{bf16, f16};
+use wengert_kernels::dtype::{bf16, f16};
 use std::fmt;
 use wengert_kernels::DType;
 

@@ -4,7 +4,7 @@ use super::{DType, Shape, Tensor, numbers};
 use crate::error::OrRaise;
 use crate::primitive::Spec;
 use crate::{Error, ErrorKind};
-use half::{bf16, f16};
+use wengert_kernels::dtype::{bf16, f16};
 use wengert_kernels::map;
 use wengert_kernels::view::Out;
 

@@ -1,7 +1,7 @@
 //! Printing in the manner of NumPy.
 
 use super::{Layout, Shape, Tensor, Value};
-use half::{bf16, f16};
+use wengert_kernels::dtype::{bf16, f16};
 use std::fmt::{self, Write};
 use wengert_kernels::DType;
 

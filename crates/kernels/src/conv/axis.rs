@@ -20,7 +20,7 @@ pub(super) struct Class {
     pub(super) taps: Buffer<Tap>,
 }
 
-#[derive(Clone, Copy, Debug, bytemuck::Pod, bytemuck::Zeroable)]
+#[derive(Clone, Copy, Debug)]
 #[repr(C)]
 pub(super) struct Tap {
     /// The position in the kernel.
@@ -28,6 +28,11 @@ pub(super) struct Tap {
     /// The position in the padded source that `q = 0` reads.
     pub(super) offset: usize,
 }
+
+// SAFETY: two `usize`: all zeros are a value.
+unsafe impl bytemuck::Zeroable for Tap {}
+// SAFETY: `repr(C)` of two `usize` has no padding, every pattern of bits is a value, and it holds no reference.
+unsafe impl bytemuck::Pod for Tap {}
 
 /// A gather along one axis from a source that is padded (or cut) to `extent` elements from `low` on.
 #[derive(Debug)]

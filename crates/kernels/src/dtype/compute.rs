@@ -3,10 +3,8 @@
 //! Storing to a boolean writes `value != 0` (so NaN is true); a float to an integer truncates toward zero and
 //! saturates (NaN gives 0); an `i64` to a narrower integer wraps; everything else rounds to nearest even.
 
-use super::half_bits::{bf16_to_f32, f16_to_f32, f32_to_bf16, f32_to_f16};
-use super::{DType, Element};
+use super::{DType, Element, bf16, f16};
 use crate::map::loop1;
-use half::{bf16, f16};
 use std::ops::{Add, Div, Mul, Neg, Sub};
 
 /// A type that loops compute in: `f64`, `f32` or `i64`.
@@ -72,29 +70,20 @@ cast_primitive! {
 }
 
 macro_rules! cast_half {
-    ($half:ty, $widen:ident, $narrow:ident) => {
-        impl Cast<f32> for $half {
+    ($($half:ty),*) => { $(
+        impl<T> Cast<T> for $half
+        where
+            f32: Cast<T>,
+        {
             #[inline(always)]
-            fn cast(self) -> f32 {
-                $widen(self.to_bits())
-            }
-        }
-        impl Cast<f64> for $half {
-            #[inline(always)]
-            fn cast(self) -> f64 {
-                $widen(self.to_bits()) as f64
-            }
-        }
-        impl Cast<i64> for $half {
-            #[inline(always)]
-            fn cast(self) -> i64 {
-                $widen(self.to_bits()) as i64
+            fn cast(self) -> T {
+                self.to_f32().cast()
             }
         }
         impl Cast<$half> for f32 {
             #[inline(always)]
             fn cast(self) -> $half {
-                <$half>::from_bits($narrow(self))
+                <$half>::from_f32(self)
             }
         }
         impl Cast<$half> for f64 {
@@ -106,13 +95,12 @@ macro_rules! cast_half {
         impl Cast<$half> for i64 {
             #[inline(always)]
             fn cast(self) -> $half {
-                <$half>::from_bits($narrow(self as f32))
+                <$half>::from_f32(self as f32)
             }
         }
-    };
+    )* };
 }
-cast_half!(bf16, bf16_to_f32, f32_to_bf16);
-cast_half!(f16, f16_to_f32, f32_to_f16);
+cast_half!(bf16, f16);
 
 /// `WIDTH` is the size of `E`: elements are read as byte arrays, so `bytes` needs no alignment.
 fn load_run<const WIDTH: usize, E: Element + Cast<T>, T: Compute>(bytes: &[u8], out: &mut [T]) {

@@ -4,9 +4,10 @@
 //! type is exact, so every conversion goes `source -> source.compute() -> target` with one rounding at most.
 
 mod compute;
-mod half_bits;
+mod half;
 
 pub use compute::{Compute, convert_bits};
+pub use half::{bf16, f16};
 
 use std::fmt;
 
@@ -156,7 +157,7 @@ pub trait Element: bytemuck::Pod + Send + Sync + PartialEq + fmt::Debug {
 macro_rules! element {
     ($($rust:ty => $dtype:ident),*) => { $(impl Element for $rust { const DTYPE: DType = DType::$dtype; })* };
 }
-element!(f64 => F64, f32 => F32, half::bf16 => BF16, half::f16 => F16, i64 => I64, i32 => I32, u8 => U8);
+element!(f64 => F64, f32 => F32, bf16 => BF16, f16 => F16, i64 => I64, i32 => I32, u8 => U8);
 
 #[cfg(test)]
 mod tests {

@@ -1,0 +1,5 @@
+//! Tests of the command, its documents and its training run.
+
+mod command;
+mod documents;
+mod training;

@@ -1,0 +1,8 @@
+//! Tests of all primitives, of recorded numbers, of random programs, and of `check` itself.
+
+mod coverage;
+mod fuzz;
+mod golden;
+mod golden_train;
+mod planted;
+mod wrong;

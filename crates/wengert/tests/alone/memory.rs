@@ -1,0 +1,69 @@
+//! How much memory attention and updates take.
+
+use super::turn;
+use wengert::prelude::*;
+
+/// A line of the kernel's account of this process, in bytes; `None` where there is no such account.
+fn account(name: &str) -> Option<usize> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find(|line| line.starts_with(name))?;
+    line.split_whitespace().nth(1)?.parse::<usize>().ok().map(|kilobytes| kilobytes * 1024)
+}
+
+/// What `work` takes at its peak above what was held before, by the pool and by the process.
+fn peak_of<R>(work: impl FnOnce() -> R) -> (R, usize) {
+    wengert::memory::reset_peak();
+    // Asks the kernel to start its peak from now.
+    let counts = std::fs::write("/proc/self/clear_refs", "5").is_ok();
+    let (pool, resident) = (wengert::memory::statistics().live_bytes, account("VmRSS"));
+    let result = work();
+    let by_pool = wengert::memory::statistics().peak_bytes.saturating_sub(pool);
+    let by_process = match (resident, account("VmHWM")) {
+        (Some(before), Some(after)) if counts => after.saturating_sub(before),
+        _ => 0,
+    };
+    (result, by_pool.max(by_process))
+}
+
+#[test]
+fn attention_at_4096_tokens_peaks_under_32_megabytes_above_its_inputs_and_outputs() {
+    let _turn = turn();
+    const ROOM: usize = 32 << 20;
+    let shape = [1, 2, 4096, 64];
+    let bytes = shape.iter().product::<usize>() * size_of::<f32>();
+    let [q, k, v, seed] = [1, 2, 3, 4].map(|key| Key::new(key).uniform(shape, DType::F32) - 0.5);
+    let seen = Tensor::full([4096, 4096], true).tril(0).contiguous();
+    for (name, options) in
+        [("plain", Attention::new()), ("causal", Attention::new().causal()), ("mask", Attention::new().mask(&seen))]
+    {
+        let f = |(q, k, v): &(Tensor, Tensor, Tensor)| q.attention(k, v, &options);
+        let leaves = (q.clone(), k.clone(), v.clone());
+        let (y, alone) = peak_of(|| f(&leaves));
+        assert!(alone < bytes + ROOM, "{name}: {alone} bytes without a gradient");
+        drop(y);
+        let ((y, pullback), forward) = peak_of(|| vjp(f, &leaves));
+        assert!(forward < bytes + ROOM, "{name}: {forward} bytes forward");
+        let (gradients, backward) = peak_of(|| pullback.call(&seed));
+        assert!(backward < 3 * bytes + ROOM, "{name}: {backward} bytes backward");
+        assert_eq!((y.shape(), gradients.2.shape()), (&shape[..], &shape[..]));
+    }
+    // The account is not blind: a tensor of the scores' size shows.
+    let (_, seen) = peak_of(|| Tensor::ones([2, 4096, 4096]).contiguous().sum().item());
+    assert!(seen > 2 * 4096 * 4096 * 4);
+}
+
+#[test]
+fn an_update_reuses_memory_that_nobody_else_holds() {
+    let _turn = turn();
+    let mut x = Tensor::zeros([1 << 23]) + 1.0;
+    let before = wengert::memory::statistics().live_bytes;
+    wengert::memory::reset_peak();
+    x *= 2.0;
+    x.set(3, 7.0);
+    let grown = wengert::memory::statistics().peak_bytes.saturating_sub(before);
+    assert!(grown < 32 << 20, "64 MiB are updated in place, not copied: {grown}");
+    let alias = x.clone();
+    x += 1.0;
+    assert!(!x.shares_memory_with(&alias), "an alias forces a copy");
+    assert_eq!((alias.slice(3).item(), x.slice(3).item()), (7.0, 8.0));
+}

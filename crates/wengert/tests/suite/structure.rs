@@ -1,0 +1,70 @@
+//! What `Cargo.toml` cannot say about directions: which parts of a crate may not name each other, and that every file is registered.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn sources(folder: &str) -> Vec<(String, String)> {
+    let (mut folders, mut found) = (vec![root().join(folder)], Vec::new());
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(&folder).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|ending| ending == "rs") {
+                found.push((path.display().to_string(), fs::read_to_string(&path).unwrap()));
+            }
+        }
+    }
+    assert!(!found.is_empty(), "{folder} has sources");
+    found
+}
+
+/// No line of code (comments aside) under `folder` contains one of `words`.
+fn absent(folder: &str, words: &[&str]) {
+    for (path, text) in sources(folder) {
+        for (number, line) in text.lines().enumerate() {
+            let code = line.split("//").next().unwrap_or("");
+            let word = words.iter().find(|word| code.contains(**word));
+            assert!(word.is_none(), "{path}:{}: `{}` may not be named here", number + 1, word.unwrap());
+        }
+    }
+}
+
+#[test]
+fn interpreters_never_name_an_operation() {
+    absent("crates/engine/src/interp", &["crate::ops", "ops::"]);
+}
+
+#[test]
+fn operations_never_name_an_interpreter() {
+    absent("crates/engine/src/ops", &["interp::", "Tracer", "Sweep", "LevelKind"]);
+}
+
+#[test]
+fn every_operation_file_is_registered() {
+    let registry = fs::read_to_string(root().join("crates/engine/src/ops/mod.rs")).unwrap();
+    for (path, text) in sources("crates/engine/src/ops") {
+        let path = Path::new(&path);
+        let family = path.parent().unwrap().file_name().unwrap().to_str().unwrap();
+        if family == "ops" {
+            continue;
+        }
+        let module = path.file_stem().unwrap().to_str().unwrap();
+        assert!(registry.contains(&format!("        {module}: ")), "{family}/{module}.rs has no line in ops/mod.rs");
+        assert!(text.starts_with("//! "), "{family}/{module}.rs has no header");
+    }
+}
+
+#[test]
+fn every_theme_of_composites_is_registered() {
+    for (path, text) in sources("crates/engine/src/composite") {
+        let theme = Path::new(&path).file_stem().unwrap().to_str().unwrap();
+        let listed = wengert::primitive::COMPOSITES.iter().any(|(name, _)| *name == theme);
+        assert!(listed || theme == "mod", "{path}: its line belongs inside `composites!` in composite/mod.rs");
+        assert!(text.starts_with("//! "), "{path} has no header");
+    }
+}
