@@ -12,6 +12,7 @@
 //! | [`map`](mod@map) | elementwise loops over tiles, copies and conversions |
 //! | [`reduce`] | sums, maxima and minima |
 //! | [`math`] | elementary and special functions |
+//! | [`functions`](mod@functions) | the table of functions of one number |
 //! | [`matmul`](mod@matmul) | matrix products |
 //! | [`conv`] | convolutions, their gradients, patches as columns |
 //! | [`pooling`] | maxima and averages over windows of images |
@@ -43,6 +44,7 @@ pub mod distance;
 pub mod dtype;
 pub mod extremes;
 mod follow;
+pub mod functions;
 pub mod index;
 mod lane;
 pub mod linalg;

@@ -1,71 +1,121 @@
-//! The functions of one number: value and slope of each, in one table.
-//!
-//! Slopes are written with [`Real`] operations, of the argument x and the value y, so that they are differentiated in turn. Outside of
-//! its domain a function's value and slope are NaN; at a kink the slope is the one of least size.
+//! Slopes of functions, as expressions in [`Real`] operations of the argument x and the value y, so that they are differentiated in turn.
+//! Those of one number are rows of the [table](wengert_kernels::functions!). Outside of its domain a function's value and slope are
+//! NaN; at a kink the slope is the one of least size.
 
 use crate::Real;
 
-/// Calls a macro with the table: name, documentation, value of a plain float, slope.
-macro_rules! functions_of_one {
-    ($apply:ident) => {
-        $apply! {
-            sqrt, "The square root; its slope at 0 is infinite.", |x| x.sqrt(), |_x, y| T::lit(0.5) / y;
-            cbrt, "The cube root.", |x| x.cbrt(), |_x, y| T::lit(1.0) / (T::lit(3.0) * y * y);
-            exp, "e^x.", |x| x.exp(), |_x, y| y;
-            exp2, "2^x.", |x| x.exp2(), |_x, y| y * T::lit(std::f64::consts::LN_2);
-            exp_m1, "e^x - 1.", |x| x.exp_m1(), |x, _y| x.exp();
-            ln, "The natural logarithm.", |x| x.ln(), |x, _y| x.recip().inside(x);
-            log2, "The logarithm to base 2.", |x| x.log2(), |x, _y| (x * T::lit(std::f64::consts::LN_2)).recip().inside(x);
-            log10, "The logarithm to base 10.", |x| x.log10(), |x, _y| (x * T::lit(std::f64::consts::LN_10)).recip().inside(x);
-            ln_1p, "log(1 + x).", |x| x.ln_1p(), |x, _y| (x + T::lit(1.0)).recip().inside(x + T::lit(1.0));
-            sin, "The sine.", |x| x.sin(), |x, _y| x.cos();
-            cos, "The cosine.", |x| x.cos(), |x, _y| -x.sin();
-            tan, "The tangent.", |x| x.tan(), |_x, y| T::lit(1.0) + y * y;
-            asin, "The inverse of the sine.", |x| x.asin(), |x, _y| unit_square(x).sqrt().recip();
-            acos, "The inverse of the cosine.", |x| x.acos(), |x, _y| -unit_square(x).sqrt().recip();
-            atan, "The inverse of the tangent.", |x| x.atan(), |x, _y| (T::lit(1.0) + x * x).recip();
-            sinh, "The hyperbolic sine.", |x| x.sinh(), |x, _y| x.cosh();
-            cosh, "The hyperbolic cosine.", |x| x.cosh(), |x, _y| x.sinh();
-            tanh, "The hyperbolic tangent. Its slope (1 - y) (1 + y) has an error of 1e-16, however small it is itself.", |x| x.tanh(), |_x, y| unit_square(y);
-            asinh, "The inverse of the hyperbolic sine.", |x| x.asinh(), |x, _y| x.hypot(T::lit(1.0)).recip();
-            acosh, "The inverse of the hyperbolic cosine.", |x| x.acosh(), |x, _y| ((x - T::lit(1.0)).sqrt() * (x + T::lit(1.0)).sqrt()).recip();
-            atanh, "The inverse of the hyperbolic tangent.", |x| x.atanh(), |x, _y| unit_square(x).recip().inside(unit_square(x));
-            erf, "The error function.", |x| wengert_kernels::math::erf(x), |x, _y| (-(x * x)).exp() * T::lit(std::f64::consts::FRAC_2_SQRT_PI);
-            erfc, "1 - erf(x), precise for large x.", |x| wengert_kernels::math::erfc(x), |x, _y| -(-(x * x)).exp() * T::lit(std::f64::consts::FRAC_2_SQRT_PI);
-            ln_gamma, "The logarithm of the gamma function's size.", |x| wengert_kernels::math::lgamma(x), |x, _y| x.polygamma(0);
-            sigmoid, "1 / (1 + e^-x). Its slope y (1 - y) has an error of 1e-16, however small it is itself.", |x| crate::functions::logistic!(x), |_x, y| y * (T::lit(1.0) - y);
-            abs, "The size; its slope at 0 is 0.", |x| x.abs(), |x, _y| x.signum();
-        }
-    };
-}
-pub(crate) use functions_of_one;
-
-/// 1 / (1 + e^-x) of a plain float, by the exponential of what is negative: precise in both tails.
-macro_rules! logistic {
-    ($x:expr) => {{
-        let power = (-$x.abs()).exp();
-        (if $x < 0.0 { power } else { 1.0 }) / (1.0 + power)
-    }};
-}
-pub(crate) use logistic;
-
 macro_rules! slopes {
-    ($($name:ident, $doc:literal, |$v:ident| $value:expr, |$x:ident, $y:ident| $slope:expr;)*) => {
+    ($($(#[doc = $doc:literal])* $name:ident $NAME:ident $real:ident {
+        page: $page:literal,
+        values: $values:ident,
+        $(integer: |$i:ident| $integer:expr,)?
+        slope: |$x:ident, $y:ident| $slope:expr, $($rest:tt)*
+    })*) => {
         $(
-            #[doc = concat!("The slope of `", stringify!($name), "`.")]
+            #[doc = concat!("The slope of `", stringify!($real), "`.")]
+            #[allow(unused_variables)]
             #[inline(always)]
-            pub(crate) fn $name<T: Real>($x: T, $y: T) -> T {
+            #[track_caller]
+            pub(crate) fn $real<T: Real>($x: T, $y: T) -> T {
+                #[allow(unused_imports)]
+                use vocabulary::*;
                 $slope
             }
         )*
     };
 }
-functions_of_one!(slopes);
+wengert_kernels::functions!(slopes);
 
-/// 1 - x^2, to the last digits where x is near 1 or -1.
-#[inline(always)]
-fn unit_square<T: Real>(x: T) -> T {
-    (T::lit(1.0) - x) * (T::lit(1.0) + x)
+/// The words of the table ([`wengert_kernels::functions::vocabulary`]) for numbers of every kind.
+mod vocabulary {
+    #![allow(unused_imports)]
+
+    use crate::Real;
+    pub(super) use std::f64::consts::{FRAC_2_SQRT_PI, LN_2, LN_10};
+    use std::ops::{Add, Div, Mul, Sub};
+
+    macro_rules! words {
+        ($($name:ident = $method:ident;)*) => {
+            $(#[inline(always)]
+            #[track_caller]
+            pub(super) fn $name<T: Real>(x: T) -> T {
+                x.$method()
+            })*
+        };
+    }
+    words! {
+        recip = recip;
+        exp = exp;
+        sin = sin;
+        cos = cos;
+        sinh = sinh;
+        cosh = cosh;
+        sqrt = sqrt;
+        sign = signum;
+    }
+
+    /// A number on the left of an operator, of the type on the right.
+    pub(super) struct Literal(f64);
+
+    #[inline(always)]
+    pub(super) fn lit(value: f64) -> Literal {
+        Literal(value)
+    }
+
+    macro_rules! operators {
+        ($($Trait:ident $method:ident $op:tt;)*) => {
+            $(impl<T: Real> $Trait<T> for Literal {
+                type Output = T;
+                #[inline(always)]
+                #[track_caller]
+                fn $method(self, x: T) -> T {
+                    T::lit(self.0) $op x
+                }
+            })*
+        };
+    }
+    operators! {
+        Add add +;
+        Sub sub -;
+        Mul mul *;
+        Div div /;
+    }
+
+    #[inline(always)]
+    #[track_caller]
+    pub(super) fn scale<T: Real>(x: T, factor: f64) -> T {
+        x * T::lit(factor)
+    }
+
+    #[inline(always)]
+    #[track_caller]
+    pub(super) fn shift<T: Real>(x: T, amount: f64) -> T {
+        x + T::lit(amount)
+    }
+
+    #[inline(always)]
+    #[track_caller]
+    pub(super) fn hypot<T: Real>(x: T, y: Literal) -> T {
+        x.hypot(T::lit(y.0))
+    }
+
+    #[inline(always)]
+    #[track_caller]
+    pub(super) fn digamma<T: Real>(x: T) -> T {
+        x.polygamma(0)
+    }
+
+    #[inline(always)]
+    #[track_caller]
+    pub(super) fn nan_below<T: Real>(x: T, border: f64) -> T {
+        x.inside(x - T::lit(border))
+    }
+
+    #[inline(always)]
+    #[track_caller]
+    pub(super) fn nan_beyond<T: Real>(x: T, border: f64) -> T {
+        x.inside(T::lit(border) - x.abs())
+    }
 }
 
 /// A length to divide by: 1 at the origin, so that 0 / 0 is 0 there.

@@ -1,7 +1,6 @@
 //! The numbers that generic code is written with.
 
 use crate::expect::{expect, same_length};
-use crate::functions::functions_of_one;
 use std::fmt::{Debug, Display, LowerExp};
 use std::iter::{Product, Sum};
 use std::ops::{Add, AddAssign, Div, DivAssign, Mul, MulAssign, Neg, Sub, SubAssign};
@@ -21,7 +20,7 @@ pub(crate) fn length<T: Real>(x: impl Iterator<Item = T> + Clone) -> T {
 }
 
 macro_rules! trait_with {
-    ($($name:ident, $doc:literal, |$v:ident| $value:expr, |$x:ident, $y:ident| $slope:expr;)*) => {
+    ($($(#[doc = $doc:literal])* $tensor:ident $NAME:ident $name:ident { page: $page:literal, $($row:tt)* })*) => {
         /// A real number: a float, a [`Dual`](crate::Dual) number or a [`Var`](crate::Var). Code that is generic over it can be
         /// differentiated.
         ///
@@ -120,7 +119,7 @@ macro_rules! trait_with {
             fn recip(self) -> Self;
 
             $(
-                #[doc = $doc]
+                #[doc = $page]
                 #[track_caller]
                 fn $name(self) -> Self;
             )*
@@ -291,13 +290,13 @@ macro_rules! trait_with {
             }
         }
 
-        floats!(f64; $($name, |$v| $value;)*);
-        floats!(f32; $($name, |$v| $value;)*);
+        floats!(f64; $($name = $tensor;)*);
+        floats!(f32; $($name = $tensor;)*);
     };
 }
 
 macro_rules! floats {
-    ($float:ident; $($name:ident, |$v:ident| $value:expr;)*) => {
+    ($float:ident; $($name:ident = $tensor:ident;)*) => {
         impl Real for $float {
             #[inline(always)]
             fn lit(x: f64) -> $float {
@@ -317,8 +316,7 @@ macro_rules! floats {
             $(
                 #[inline(always)]
                 fn $name(self) -> $float {
-                    let $v: $float = self;
-                    $value
+                    wengert_kernels::functions::vocabulary::$tensor(self)
                 }
             )*
 
@@ -343,7 +341,7 @@ macro_rules! floats {
 
             #[inline(always)]
             fn hypot(self, other: $float) -> $float {
-                $float::hypot(self, other)
+                wengert_kernels::math::hypot(self, other)
             }
 
             #[inline(always)]
@@ -374,4 +372,4 @@ macro_rules! floats {
     };
 }
 
-functions_of_one!(trait_with);
+wengert_kernels::functions!(trait_with);

@@ -2,7 +2,7 @@
 
 use crate::Real;
 use crate::expect::{expect, same_length};
-use crate::functions::{self, functions_of_one};
+use crate::functions;
 use crate::real::length;
 use std::cmp::Ordering;
 use std::fmt;
@@ -242,7 +242,7 @@ operators! {
 }
 
 macro_rules! variables {
-    ($($name:ident, $doc:literal, |$v:ident| $value:expr, |$x:ident, $y:ident| $slope:expr;)*) => {
+    ($($(#[doc = $doc:literal])* $tensor:ident $NAME:ident $name:ident { page: $page:literal, $($row:tt)* })*) => {
         impl Real for Var {
             const ORDER: usize = 1;
 
@@ -303,7 +303,7 @@ macro_rules! variables {
             #[inline]
             #[track_caller]
             fn hypot(self, other: Var) -> Var {
-                let value = self.value.hypot(other.value);
+                let value = Real::hypot(self.value, other.value);
                 self.through_both(other, value, functions::hypot(self.value, other.value, value))
             }
 
@@ -369,4 +369,4 @@ macro_rules! variables {
         }
     };
 }
-functions_of_one!(variables);
+wengert_kernels::functions!(variables);

@@ -19,10 +19,11 @@ pub use wengert_engine::{
     Loaded, MatrixNorm, Nested, NewAxis, Norm, Operand, Outside, PadMode, Padding, Pattern, PlanSummary, Pool,
     Pullback, Reduction, Run, RunStep, Scalar, ScatterReduce, Select, Selection, Shape, SignatureSummary, Sizes,
     SliceMut, SparseHessian, SparseJacobian, Statistics, Steps, Tensor, Tree, TreePath, Triangle, Unique, autograd,
-    bf16, catch, checkpoint, checkpoint_chain, compile, compile_step, custom_jvp, custom_vjp, f16, gauss_newton_product, grad,
-    grad_with_aux, grad_wrt, gradcheck, hessian, hessian_pattern, hvp, jacfwd, jacobian, jacobian_pattern, jacrev, jet,
-    jvp, laplacian, linearize, log_compilations, memory, primitive, program, set_threads, stop_gradient, threads, tree,
-    value_and_grad, value_and_grad_with_aux, value_and_grad_wrt, vhp, vjp, vmap, vmap_with,
+    bf16, catch, checkpoint, checkpoint_chain, compile, compile_step, custom_jvp, custom_vjp, f16,
+    gauss_newton_product, grad, grad_with_aux, grad_wrt, gradcheck, hessian, hessian_pattern, hvp, jacfwd, jacobian,
+    jacobian_pattern, jacrev, jet, jvp, laplacian, linearize, log_compilations, memory, primitive, program,
+    set_threads, stop_gradient, threads, tree, value_and_grad, value_and_grad_with_aux, value_and_grad_wrt, vhp, vjp,
+    vmap, vmap_with,
 };
 
 pub use wengert_engine::{

@@ -38,21 +38,47 @@ pub(crate) mod prelude {
     pub(crate) use wengert_kernels::tiled::Lane;
 }
 
+mod functions;
+
+/// A primitive, its family, and its source file, from which documents are made.
+type Source = (&'static dyn Primitive, &'static str, &'static str);
+
 macro_rules! primitives {
     ($($family:ident { $($module:ident: $($primitive:ident)+;)* })*) => {
         $(pub(crate) mod $family { $(pub(crate) mod $module;)* })*
 
-        /// Every built-in primitive, in the order of the documents.
-        pub static PRIMITIVES: &[&dyn Primitive] = &[$($($(&$family::$module::$primitive,)+)*)*];
-
-        /// (primitive, family, source file), from which documents are made.
-        pub static SOURCES: &[(&dyn Primitive, &str, &str)] = &[$($($((
+        const FILES: &[Source] = &[$($($((
             &$family::$module::$primitive,
             stringify!($family),
             include_str!(concat!(stringify!($family), "/", stringify!($module), ".rs")),
         ),)+)*)*];
     };
 }
+
+const COUNT: usize = functions::SOURCES.len() + FILES.len();
+
+/// Every built-in primitive, in the order of the documents.
+pub static PRIMITIVES: [&dyn Primitive; COUNT] = {
+    let mut all: [&dyn Primitive; COUNT] = [&functions::EXP; COUNT];
+    let mut i = 0;
+    while i < COUNT {
+        all[i] = SOURCES[i].0;
+        i += 1;
+    }
+    all
+};
+
+/// Every built-in primitive with its family and source file, in the order of the documents: functions of the table, then files.
+pub static SOURCES: [Source; COUNT] = {
+    let mut all = [functions::SOURCES[0]; COUNT];
+    let mut i = 0;
+    while i < COUNT {
+        let of_table = functions::SOURCES.len();
+        all[i] = if i < of_table { functions::SOURCES[i] } else { FILES[i - of_table] };
+        i += 1;
+    }
+    all
+};
 
 primitives! {
     elementwise {
@@ -64,41 +90,18 @@ primitives! {
         mul: MUL;
         div: DIV;
         neg: NEG;
-        abs: ABS;
         sign: SIGN;
         recip: RECIP;
         square: SQUARE;
-        sqrt: SQRT;
         rsqrt: RSQRT;
-        cbrt: CBRT;
         pow: POW;
         powf: POWF;
-        exp: EXP;
-        exp2: EXP2;
-        expm1: EXPM1;
-        log: LOG;
-        log2: LOG2;
-        log10: LOG10;
-        log1p: LOG1P;
         logaddexp: LOGADDEXP;
         xlogy: XLOGY;
         xlog1py: XLOG1PY;
-        sin: SIN;
-        cos: COS;
-        tan: TAN;
-        asin: ASIN;
-        acos: ACOS;
-        atan: ATAN;
         atan2: ATAN2;
         hypot: HYPOT;
-        sinh: SINH;
-        cosh: COSH;
-        tanh: TANH;
-        asinh: ASINH;
-        acosh: ACOSH;
-        atanh: ATANH;
         sinc: SINC;
-        sigmoid: SIGMOID;
         logit: LOGIT;
         logsigmoid: LOGSIGMOID;
         relu: RELU;
@@ -120,15 +123,12 @@ primitives! {
         threshold: THRESHOLD;
         hardshrink: HARDSHRINK;
         softshrink: SOFTSHRINK;
-        erf: ERF;
-        erfc: ERFC;
         erfcx: ERFCX;
         erfinv: ERFINV;
         ndtr: NDTR;
         ndtri: NDTRI;
         log_ndtr: LOG_NDTR;
         entr: ENTR;
-        lgamma: LGAMMA;
         digamma: DIGAMMA;
         polygamma: POLYGAMMA;
         i0: I0;

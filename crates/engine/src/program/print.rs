@@ -21,9 +21,9 @@
 use super::{Equation, Program, Var};
 use crate::Tensor;
 use crate::location;
-use wengert_kernels::dtype::{bf16, f16};
 use std::fmt;
 use wengert_kernels::DType;
+use wengert_kernels::dtype::{bf16, f16};
 
 /// Constants with more numbers than this are kept apart in a file.
 const MOST_WRITTEN: usize = 16;

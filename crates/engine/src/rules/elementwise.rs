@@ -15,9 +15,9 @@ use crate::primitive::{
 use crate::tensor::{Dense, One, Value};
 use crate::{DType, Error, ErrorKind, Shape, Tensor};
 use smallvec::{SmallVec, smallvec};
-use std::ops::Range;
 use wengert_kernels::dtype::Compute;
-use wengert_kernels::map::{Stored, loop1, loop2, map, map_in_place};
+use wengert_kernels::functions::{Loops, Parameters, SlopeLoops};
+use wengert_kernels::map::{Stored, loop1};
 use wengert_kernels::tiled::Lane;
 use wengert_kernels::view::{Out, View};
 
@@ -29,10 +29,10 @@ pub struct Elementwise {
     pub(crate) parameters: &'static [&'static str],
     /// Values of the parameters that tests try: the first set on every shape.
     pub(crate) tried: &'static [Parameters<f64>],
-    pub(crate) f64: Loops<f64>,
-    pub(crate) f32: Loops<f32>,
+    pub(crate) f64: &'static Loops<f64>,
+    pub(crate) f32: &'static Loops<f32>,
     /// Absent where whole numbers make no sense.
-    pub(crate) i64: Option<Loops<i64>>,
+    pub(crate) i64: Option<&'static Loops<i64>>,
     /// One for each operand.
     pub(crate) slopes: &'static [Slope],
     pub(crate) jet: Jet,
@@ -41,9 +41,6 @@ pub struct Elementwise {
     pub(crate) domain: Domain,
     pub(crate) edges: Edges,
 }
-
-/// The real attributes of one call; missing ones are 0.
-pub(crate) type Parameters<T> = [T; 3];
 
 /// Where random test points may lie.
 #[derive(Clone, Copy)]
@@ -69,36 +66,10 @@ pub(crate) enum Edges {
     Two(&'static [(f64, f64, f64)]),
 }
 
-/// The value in one native type; unary functions ignore the second operand.
-pub(crate) struct Loops<T> {
-    pub one: fn(T, T, Parameters<T>) -> T,
-    pub slices: fn(&[T], &[T], &mut [T], Parameters<T>),
-    /// Over the first of two operands.
-    pub update: Option<fn(&mut [T], &[T], Parameters<T>)>,
-}
-
-impl<T: Compute + Stored> Loops<T> {
-    fn run(&self, inputs: &[View<'_>], out: Out<'_>, p: Parameters<T>) {
-        let slices = self.slices;
-        match *inputs {
-            [x] => map::<T, T, 1>([x], out, &|[x]: [&[T]; 1], out: &mut [T]| slices(x, x, out, p)),
-            [x, y] => map::<T, T, 2>([x, y], out, &|[x, y]: [&[T]; 2], out: &mut [T]| slices(x, y, out, p)),
-            _ => unreachable!("elementwise operations have one or two operands"),
-        }
-    }
-
-    /// An instruction of fused loops.
-    fn lane(&self, p: Parameters<T>, output: DType) -> Lane {
-        let slices = self.slices;
-        lane(output, move |inputs: &[&[T]], out: &mut [T]| slices(inputs[0], inputs[inputs.len() - 1], out, p))
-    }
-
-    fn run_in_place(&self, target: &mut [u8], shape: &[usize], other: View<'_>, p: Parameters<T>) -> bool {
-        let Some(update) = self.update else { return false };
-        let body = |x: &mut [T], [y]: [&[T]; 1]| update(x, y, p);
-        map_in_place::<T, 1>(bytemuck::cast_slice_mut(target), shape, [other], &body);
-        true
-    }
+/// A loop as an instruction of fused loops.
+fn lane_of<T: Compute>(loops: &Loops<T>, p: Parameters<T>, output: DType) -> Lane {
+    let slices = loops.slices;
+    lane(output, move |inputs: &[&[T]], out: &mut [T]| slices(inputs[0], inputs[inputs.len() - 1], out, p))
 }
 
 /// The derivative for one operand.
@@ -121,8 +92,8 @@ pub(crate) struct SlopeExpression {
     /// Whether a zero on either side stays one beside NaN too.
     pub keeps_both: bool,
     pub tensor: fn(&[&Tensor], Parameters<f64>) -> Tensor,
-    pub f64: SlopeLoops<f64>,
-    pub f32: SlopeLoops<f32>,
+    pub f64: &'static SlopeLoops<f64>,
+    pub f32: &'static SlopeLoops<f32>,
 }
 
 impl SlopeExpression {
@@ -210,76 +181,6 @@ impl Needs {
             Source::Operand(0) => 0,
             Source::Operand(_) => (self.0 & 1) as usize,
             Source::Output(_) => (self.0 & 1) as usize + (self.0 >> 1 & 1) as usize,
-        }
-    }
-}
-
-/// `g * slope`, guarded.
-pub(crate) struct SlopeLoops<T> {
-    pub one: fn(T, T, T, Parameters<T>) -> T,
-    pub slices: fn(&[T], &[T], &[T], &mut [T], Parameters<T>),
-}
-
-/// Elements that are worked on while they lie in the nearest cache.
-pub(crate) const TILE: usize = 256;
-
-/// `g * slope` where the slopes come from a function over slices: `fill` writes those of a range.
-pub(crate) fn scaled_by_tiles<T: Compute>(g: &[T], out: &mut [T], fill: impl Fn(Range<usize>, &mut [T])) {
-    let mut slopes = [T::ZERO; TILE];
-    for (tile, out) in out.chunks_mut(TILE).enumerate() {
-        let range = tile * TILE..tile * TILE + out.len();
-        let slopes = &mut slopes[..out.len()];
-        fill(range.clone(), slopes);
-        scale_slices(&g[range], slopes, out);
-    }
-}
-
-/// `g * s`, but a zero on either side stays zero: a zero cotangent through an infinite or NaN slope, and an infinite
-/// cotangent or tangent through a zero slope. A NaN that comes in goes on.
-#[inline(always)]
-pub(crate) fn guarded<T: Compute>(g: T, s: T) -> T {
-    // A NaN is neither above nor below.
-    if g == T::ZERO || (s == T::ZERO && ((g < T::ZERO) | (g > T::ZERO))) { T::ZERO } else { g * s }
-}
-
-/// `a * b`, but a zero on either side stays zero beside NaN too.
-#[inline(always)]
-pub(crate) fn both<T: Compute>(a: T, b: T) -> T {
-    if (a == T::ZERO) | (b == T::ZERO) { T::ZERO } else { a * b }
-}
-
-/// One copy for all slopes that come from functions over slices.
-fn scale_slices<T: Compute>(g: &[T], s: &[T], out: &mut [T]) {
-    loop2(g, s, out, guarded::<T>);
-}
-
-impl<T: Compute + Stored> SlopeLoops<T> {
-    pub(crate) fn run(&self, g: View<'_>, saved: &[View<'_>], out: Out<'_>, p: Parameters<T>) {
-        let slices = self.slices;
-        match *saved {
-            [a] => map::<T, T, 2>([g, a], out, &|[g, a]: [&[T]; 2], out: &mut [T]| slices(g, a, a, out, p)),
-            [a, b] => map::<T, T, 3>([g, a, b], out, &|[g, a, b]: [&[T]; 3], out: &mut [T]| slices(g, a, b, out, p)),
-            _ => unreachable!("a slope has one or two sources"),
-        }
-    }
-
-    fn run_in_place(&self, g: &mut [u8], shape: &[usize], saved: &[View<'_>], p: Parameters<T>) {
-        let g: &mut [T] = bytemuck::cast_slice_mut(g);
-        match *saved {
-            [a] => map_in_place::<T, 1>(g, shape, [a], &|g: &mut [T], [a]: [&[T]; 1]| self.update(g, a, a, p)),
-            [a, b] => map_in_place::<T, 2>(g, shape, [a, b], &|g: &mut [T], [a, b]: [&[T]; 2]| self.update(g, a, b, p)),
-            _ => unreachable!("a slope has one or two sources"),
-        }
-    }
-
-    /// Over the cotangent, a copy of which lies in the nearest cache: a loop of its own for every slope would cost more
-    /// code than the copy costs time.
-    pub(super) fn update(&self, g: &mut [T], a: &[T], b: &[T], p: Parameters<T>) {
-        let mut copy = [T::ZERO; TILE];
-        for ((g, a), b) in g.chunks_mut(TILE).zip(a.chunks(TILE)).zip(b.chunks(TILE)) {
-            let copy = &mut copy[..g.len()];
-            copy.copy_from_slice(g);
-            (self.slices)(copy, a, b, g, p);
         }
     }
 }
@@ -500,7 +401,7 @@ impl Primitive for Elementwise {
             DType::F64 => self.f64.run(operands, out, p),
             DType::F32 => self.f32.run(operands, out, narrow(p)),
             _ => {
-                let loops = self.i64.as_ref().expect("the shape rule refused integers");
+                let loops = self.i64.expect("the shape rule refused integers");
                 loops.run(operands, out, p.map(|value| value as i64));
             }
         }
@@ -510,9 +411,9 @@ impl Primitive for Elementwise {
     fn lane(&'static self, attrs: &Attrs, _operands: &[DType], output: DType) -> Option<Lane> {
         let p = self.values_of(attrs);
         match output.compute() {
-            DType::F64 => Some(self.f64.lane(p, output)),
-            DType::F32 => Some(self.f32.lane(narrow(p), output)),
-            _ => self.i64.as_ref().map(|loops| loops.lane(p.map(|value| value as i64), output)),
+            DType::F64 => Some(lane_of(self.f64, p, output)),
+            DType::F32 => Some(lane_of(self.f32, narrow(p), output)),
+            _ => self.i64.map(|loops| lane_of(loops, p.map(|value| value as i64), output)),
         }
     }
 
@@ -600,9 +501,9 @@ impl Primitive for Elementwise {
         match cotangent.value {
             Value::One(one) => self.pull_one(wanted, needs, one, held, give),
             Value::Dense(dense) if dense.dtype() == DType::F64 => {
-                self.pull_dense::<f64>(wanted, needs, dense, held, give, |slope| &slope.f64);
+                self.pull_dense::<f64>(wanted, needs, dense, held, give, |slope| slope.f64);
             }
-            Value::Dense(dense) => self.pull_dense::<f32>(wanted, needs, dense, held, give, |slope| &slope.f32),
+            Value::Dense(dense) => self.pull_dense::<f32>(wanted, needs, dense, held, give, |slope| slope.f32),
             _ => unreachable!("only numbers are short"),
         }
     }

@@ -18,144 +18,7 @@ impl IntoSlope for &Tensor {
 }
 
 /// Functions of f64 and f32.
-pub(crate) mod native {
-    pub use wengert_kernels::math::*;
-
-    /// A number that the language has no literal for.
-    #[inline(always)]
-    pub fn constant<T: Real>(value: f64) -> T {
-        T::of(value)
-    }
-
-    /// x times a number.
-    #[inline(always)]
-    pub fn scale<T: Real>(x: T, factor: f64) -> T {
-        x * T::of(factor)
-    }
-
-    /// x plus a number.
-    #[inline(always)]
-    pub fn shift<T: Real>(x: T, amount: f64) -> T {
-        x + T::of(amount)
-    }
-
-    /// The absolute value.
-    #[inline(always)]
-    pub fn abs<T: Real>(x: T) -> T {
-        x.abs()
-    }
-
-    /// x times itself.
-    #[inline(always)]
-    pub fn square<T: Real>(x: T) -> T {
-        x * x
-    }
-
-    /// The argument itself, NaN below the border: gradients outside a domain are NaN like values.
-    #[inline(always)]
-    pub fn nan_below<T: Real>(x: T, border: f64) -> T {
-        if x < T::of(border) { T::of(f64::NAN) } else { x }
-    }
-
-    /// The argument itself, NaN where it is larger than the border in magnitude.
-    #[inline(always)]
-    pub fn nan_beyond<T: Real>(x: T, border: f64) -> T {
-        if x.abs() > T::of(border) { T::of(f64::NAN) } else { x }
-    }
-
-    /// -1, 0 or 1.
-    #[inline(always)]
-    pub fn sign<T: Real>(x: T) -> T {
-        let zero = T::of(0.0);
-        if x > zero {
-            T::of(1.0)
-        } else if x < zero {
-            T::of(-1.0)
-        } else {
-            x
-        }
-    }
-
-    /// `then` where x is above the border, else `other`.
-    #[inline(always)]
-    pub fn above<T: Real>(x: T, border: T, then: T, other: T) -> T {
-        if x > border { then } else { other }
-    }
-
-    /// `here` where x is 0, else `other`.
-    #[inline(always)]
-    pub fn at_zero<T: Real>(x: T, here: T, other: T) -> T {
-        if x == T::of(0.0) { here } else { other }
-    }
-
-    /// The least of the slopes between this one and 1, in magnitude.
-    #[inline(always)]
-    pub fn least_slope<T: Real>(slope: T) -> T {
-        let (zero, one) = (T::of(0.0), T::of(1.0));
-        let slope = if slope < zero { zero } else { slope };
-        if slope > one { one } else { slope }
-    }
-
-    /// `inside` where x lies between the borders, else `outside`, on the borders too.
-    #[inline(always)]
-    pub fn between<T: Real>(x: T, low: T, high: T, inside: T, outside: T) -> T {
-        if (x > low) & (x < high) { inside } else { outside }
-    }
-
-    /// `inside` where x lies between the borders or on one of them, else `outside`.
-    #[inline(always)]
-    pub fn within<T: Real>(x: T, low: T, high: T, inside: T, outside: T) -> T {
-        if (x >= low) & (x <= high) { inside } else { outside }
-    }
-
-    /// x / y, and 0 where both are 0.
-    #[inline(always)]
-    pub fn ratio<T: Real>(x: T, y: T) -> T {
-        let zero = T::of(0.0);
-        if (x == zero) & (y == zero) { zero } else { x / y }
-    }
-
-    /// x - y, and 0 for two equal infinities.
-    #[inline(always)]
-    pub fn gap<T: Real>(x: T, y: T) -> T {
-        if x == y { T::of(0.0) } else { x - y }
-    }
-
-    /// What a lower bound y passes on to x: 1 where x reaches it, else 0.
-    #[inline(always)]
-    pub fn passes<T: Real>(x: T, y: T) -> T {
-        if (x >= y) | x.is_nan() { T::of(1.0) } else { T::of(0.0) }
-    }
-
-    /// What the larger of two numbers passes on to x: 1 where that is x, 1/2 where they are equal, else 0.
-    #[inline(always)]
-    pub fn share<T: Real>(x: T, y: T) -> T {
-        let tie = if x == y { T::of(0.5) } else { T::of(1.0) };
-        if x < y { T::of(0.0) } else { tie }
-    }
-
-    /// The same where NaN is never the larger one.
-    #[inline(always)]
-    pub fn share_of_numbers<T: Real>(x: T, y: T) -> T {
-        let tie = if x == y { T::of(0.5) } else { T::of(0.0) };
-        if (x > y) | y.is_nan() { T::of(1.0) } else { tie }
-    }
-
-    /// The density of the normal distribution.
-    #[inline(always)]
-    pub fn normal_density<T: Real>(x: T) -> T {
-        exp(T::of(-0.5) * x * x) * T::of(super::DENSITY_AT_0)
-    }
-
-    /// The n-th derivative of digamma, n a whole number.
-    #[inline(always)]
-    pub fn polygamma<T: Real>(n: T, x: T) -> T {
-        wengert_kernels::math::polygamma(n.wide() as u32, x)
-    }
-}
-
-/// 1 / sqrt(2 pi)
-const DENSITY_AT_0: f64 = 0.398_942_280_401_432_7;
+pub(crate) use wengert_kernels::functions::vocabulary as native;
 
 /// The same functions in Tensor operations.
 pub(crate) mod tensor {
@@ -171,6 +34,16 @@ pub(crate) mod tensor {
         )+};
     }
     functions!(abs cos cosh digamma erfcx exp floor i1 i1e log ndtr sigmoid sign sin sinh sqrt square tanh trunc);
+
+    pub use std::f64::consts::{FRAC_2_SQRT_PI, LN_2, LN_10};
+
+    pub fn lit(value: f64) -> f64 {
+        value
+    }
+
+    pub fn recip(x: impl Borrow<Tensor>) -> Tensor {
+        1.0 / x.borrow()
+    }
 
     pub fn constant(value: f64) -> f64 {
         value
@@ -252,7 +125,7 @@ pub(crate) mod tensor {
     }
 
     pub fn normal_density(x: impl Borrow<Tensor>) -> Tensor {
-        (x.borrow().square() * -0.5).exp() * super::DENSITY_AT_0
+        (x.borrow().square() * -0.5).exp() * wengert_kernels::functions::vocabulary::DENSITY_AT_0
     }
 
     pub fn polygamma(n: f64, x: impl Borrow<Tensor>) -> Tensor {

@@ -43,8 +43,8 @@ macro_rules! slope {
                 $crate::rules::parameters!(p; $p);
                 $crate::rules::formula::IntoSlope::into_slope($tensor)
             },
-            f64: $crate::rules::slope!(@loops $guard f64, |$a, $b| $p $slices $expression),
-            f32: $crate::rules::slope!(@loops $guard f32, |$a, $b| $p $slices $expression),
+            f64: &$crate::rules::slope!(@loops $guard f64, |$a, $b| $p $slices $expression),
+            f32: &$crate::rules::slope!(@loops $guard f32, |$a, $b| $p $slices $expression),
         })
     };
     (@source operand $position:literal) => { $crate::rules::Source::Operand($position) };
@@ -177,8 +177,8 @@ macro_rules! elementwise {
                     $crate::rules::elementwise!(@tried $($($tried),+)?),
                     $($($crate::rules::elementwise!(@also $also)),+)?
                 ],
-                f64: $crate::rules::elementwise!(@loops f64, [$($($p),+)?] [$($f($($v),+))?] |$($x),+| $value),
-                f32: $crate::rules::elementwise!(@loops f32, [$($($p),+)?] [$($f($($v),+))?] |$($x),+| $value),
+                f64: &$crate::rules::elementwise!(@loops f64, [$($($p),+)?] [$($f($($v),+))?] |$($x),+| $value),
+                f32: &$crate::rules::elementwise!(@loops f32, [$($($p),+)?] [$($f($($v),+))?] |$($x),+| $value),
                 i64: $crate::rules::elementwise!(@integer [$($($p),+)?] $(|$($i),+| $integer)?),
                 slopes: &[$($slope),+],
                 jet: $crate::primitive::Jet::$jet $(($divisor))?,
@@ -199,7 +199,7 @@ macro_rules! elementwise {
     };
     (@integer $p:tt) => { None };
     (@integer $p:tt |$($i:ident),+| $integer:expr) => {
-        Some($crate::rules::elementwise!(@loops i64, $p [] |$($i),+| $integer))
+        Some(&$crate::rules::elementwise!(@loops i64, $p [] |$($i),+| $integer))
     };
     (@reference $p:tt |$x:pat_param| $reference:expr) => {
         |$x: f64, _: f64, p| { $crate::rules::parameters!(p; $p); $reference }

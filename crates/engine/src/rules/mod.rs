@@ -27,10 +27,7 @@ mod sizes;
 pub(crate) use axes::{along_axis, as_given, at_least_vector, checked_axes, checked_axis, keep_axes, row_and_axis};
 pub(crate) use batching::align_batch;
 pub use elementwise::Elementwise;
-pub(crate) use elementwise::{
-    Domain, Edges, Loops, Needs, Parameters, Slope, SlopeExpression, SlopeLoops, Source, TILE, away_from, both,
-    guarded, is_same, narrow, scaled_by_tiles,
-};
+pub(crate) use elementwise::{Domain, Edges, Needs, Slope, SlopeExpression, Source, away_from, is_same, narrow};
 pub(crate) use fused::{Fused, FusedOp};
 pub(crate) use lanes::lane;
 pub(crate) use linear::{Linear, LinearOp};
@@ -47,3 +44,4 @@ pub(crate) use reduction::{Reduced, Reduction, ReductionOp, arranged, batched_ax
 pub(crate) use rows::{Rows, all_numbers};
 pub use sizes::Sizes;
 pub(crate) use sizes::window_sizes;
+pub(crate) use wengert_kernels::functions::{Loops, Parameters, SlopeLoops, TILE, both, guarded, scaled_by_tiles};

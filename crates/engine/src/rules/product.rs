@@ -4,11 +4,12 @@
 //! gather at the cotangent, and such products at their sum, until somebody needs the numbers. Each element goes through the
 //! same operations in the same order as one at a time, so the bits are the same.
 
-use super::elementwise::{Parameters, SlopeExpression, SlopeLoops, TILE, narrow};
+use super::elementwise::{SlopeExpression, narrow};
 use crate::{DType, Tensor};
 use smallvec::SmallVec;
 use std::ops::Neg;
 use wengert_kernels::dtype::Compute;
+use wengert_kernels::functions::{Parameters, SlopeLoops, TILE};
 use wengert_kernels::map::{Stored, loop1, loop2_in_place};
 use wengert_kernels::{Out, View, for_each_chunk};
 
@@ -181,7 +182,7 @@ trait Native: Compute + Stored + Neg<Output = Self> {
 
 impl Native for f64 {
     fn loops(slope: &SlopeExpression) -> &SlopeLoops<f64> {
-        &slope.f64
+        slope.f64
     }
     fn parameters(of: Parameters<f64>) -> Parameters<f64> {
         of
@@ -190,7 +191,7 @@ impl Native for f64 {
 
 impl Native for f32 {
     fn loops(slope: &SlopeExpression) -> &SlopeLoops<f32> {
-        &slope.f32
+        slope.f32
     }
     fn parameters(of: Parameters<f64>) -> Parameters<f32> {
         narrow(of)

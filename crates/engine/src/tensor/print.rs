@@ -1,9 +1,9 @@
 //! Printing in the manner of NumPy.
 
 use super::{Layout, Shape, Tensor, Value};
-use wengert_kernels::dtype::{bf16, f16};
 use std::fmt::{self, Write};
 use wengert_kernels::DType;
+use wengert_kernels::dtype::{bf16, f16};
 
 /// Axes longer than twice this are shortened to their ends when the tensor has more than `MOST_PRINTED` elements.
 const EDGE: usize = 3;

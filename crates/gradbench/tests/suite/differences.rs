@@ -1,6 +1,5 @@
 //! Derivatives of every module against differences of its values, at random inputs.
 
-
 use super::asking::output;
 use serde_json::{Value, json};
 use wengert_gradbench::random::Random;

@@ -1,6 +1,5 @@
 //! Worked examples: inputs with the outputs of an independent implementation.
 
-
 use super::asking::output;
 use serde_json::Value;
 use std::fs;

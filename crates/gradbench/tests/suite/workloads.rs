@@ -1,6 +1,5 @@
 //! The workloads of the table.
 
-
 use super::asking::output;
 use wengert_gradbench::modules::MODULES;
 use wengert_gradbench::random::Random;

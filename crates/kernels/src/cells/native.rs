@@ -4,6 +4,7 @@
 //! from its register for some instructions, and written to its cell at once.
 
 use super::{Address, Code, Flipped, Instruction, Item, Kind, Op, Order, Relation};
+use crate::functions::Function as Known;
 use cranelift_codegen::ir::condcodes::{FloatCC, IntCC};
 use cranelift_codegen::ir::{AbiParam, BlockArg, InstBuilder, MemFlagsData, SigRef, Signature, Value, types};
 use cranelift_codegen::settings::{self, Configurable};
@@ -144,6 +145,7 @@ macro_rules! called {
         /// The address of the function of an operation that has no instruction.
         fn address(op: Op) -> extern "C" fn(f64, f64) -> f64 {
             match op {
+                Op::Of(function) => address_of(function),
                 $(Op::$op => $function,)*
                 _ => unreachable!("{op:?} has instructions"),
             }
@@ -151,30 +153,6 @@ macro_rules! called {
     };
 }
 called! {
-    cbrt = Cbrt;
-    exp = Exp;
-    exp2 = Exp2;
-    exp_m1 = ExpM1;
-    ln = Ln;
-    log2 = Log2;
-    log10 = Log10;
-    ln_1p = Ln1p;
-    sin = Sin;
-    cos = Cos;
-    tan = Tan;
-    asin = Asin;
-    acos = Acos;
-    atan = Atan;
-    sinh = Sinh;
-    cosh = Cosh;
-    tanh = Tanh;
-    asinh = Asinh;
-    acosh = Acosh;
-    atanh = Atanh;
-    erf = Erf;
-    erfc = Erfc;
-    ln_gamma = LnGamma;
-    sigmoid = Sigmoid;
     signum = Signum;
     floor = Floor;
     ceil = Ceil;
@@ -185,6 +163,23 @@ called! {
     hypot = Hypot;
     share = Share;
 }
+
+macro_rules! functions_called {
+    ($($(#[doc = $doc:literal])* $name:ident $NAME:ident $real:ident { $($row:tt)* })*) => {
+        /// The address of a function of the table.
+        fn address_of(function: Known) -> extern "C" fn(f64, f64) -> f64 {
+            $(
+                extern "C" fn $name(a: f64, _: f64) -> f64 {
+                    Known::$name.value(a)
+                }
+            )*
+            match function {
+                $(Known::$name => $name,)*
+            }
+        }
+    };
+}
+crate::functions!(functions_called);
 
 extern "C" fn powi(a: f64, n: i64) -> f64 {
     Op::Powi(n as i32).apply(a, a)
@@ -320,8 +315,8 @@ impl Builder<'_> {
         match op {
             Op::Copy => a,
             Op::Neg => self.builder.ins().fneg(a),
-            Op::Abs => self.builder.ins().fabs(a),
-            Op::Sqrt => self.builder.ins().sqrt(a),
+            Op::Of(Known::abs) => self.builder.ins().fabs(a),
+            Op::Of(Known::sqrt) => self.builder.ins().sqrt(a),
             Op::Recip => {
                 let unit = self.builder.ins().f64const(1.0);
                 self.builder.ins().fdiv(unit, a)

@@ -1,5 +1,6 @@
 //! What instructions compute, for one number and for slices.
 
+use crate::functions::Function;
 use crate::map::{loop1, loop2};
 use crate::math;
 
@@ -12,62 +13,12 @@ pub enum Op {
     Neg,
     /// 1 / a.
     Recip,
-    /// The square root.
-    Sqrt,
-    /// The cube root.
-    Cbrt,
-    /// e^a.
-    Exp,
-    /// 2^a.
-    Exp2,
-    /// e^a - 1.
-    ExpM1,
-    /// The natural logarithm.
-    Ln,
-    /// The logarithm to base 2.
-    Log2,
-    /// The logarithm to base 10.
-    Log10,
-    /// log(1 + a).
-    Ln1p,
-    /// The sine.
-    Sin,
-    /// The cosine.
-    Cos,
-    /// The tangent.
-    Tan,
-    /// The inverse of the sine.
-    Asin,
-    /// The inverse of the cosine.
-    Acos,
-    /// The inverse of the tangent.
-    Atan,
-    /// The hyperbolic sine.
-    Sinh,
-    /// The hyperbolic cosine.
-    Cosh,
-    /// The hyperbolic tangent.
-    Tanh,
-    /// The inverse of the hyperbolic sine.
-    Asinh,
-    /// The inverse of the hyperbolic cosine.
-    Acosh,
-    /// The inverse of the hyperbolic tangent.
-    Atanh,
-    /// The error function.
-    Erf,
-    /// 1 - erf(a).
-    Erfc,
-    /// The logarithm of the gamma function's size.
-    LnGamma,
+    /// A function of the table.
+    Of(Function),
     /// Derivative of this order of the digamma function.
     Polygamma(u32),
     /// A whole power.
     Powi(i32),
-    /// 1 / (1 + e^-a).
-    Sigmoid,
-    /// The size.
-    Abs,
     /// 1, -1, or 0 at 0.
     Signum,
     /// The next whole number below.
@@ -145,7 +96,7 @@ impl Op {
     ///
     /// ```
     /// use wengert_kernels::cells::Op;
-    /// assert_eq!((Op::Sin.operands(), Op::Add.operands()), (1, 2));
+    /// assert_eq!((Op::Floor.operands(), Op::Add.operands()), (1, 2));
     /// ```
     pub fn operands(self) -> usize {
         use Op::{Add, Atan2, Div, Hypot, Inside, Max, Min, Mul, Powf, Rem, Share, Sub, Times};
@@ -168,7 +119,7 @@ impl Op {
             Op::Copy => a,
             Op::Neg => -a,
             Op::Recip => 1.0 / a,
-            Op::Sqrt => a.sqrt(),
+            Op::Of(Function::sqrt) => a.sqrt(),
             Op::Add => a + b,
             Op::Sub => a - b,
             Op::Mul => a * b,
@@ -182,33 +133,9 @@ impl Op {
     #[inline(never)]
     fn apply_rare(self, a: f64, b: f64) -> f64 {
         match self {
-            Op::Cbrt => math::cbrt(a),
-            Op::Exp => math::exp(a),
-            Op::Exp2 => math::exp2(a),
-            Op::ExpM1 => math::expm1(a),
-            Op::Ln => math::log(a),
-            Op::Log2 => math::log2(a),
-            Op::Log10 => math::log10(a),
-            Op::Ln1p => math::log1p(a),
-            Op::Sin => math::sin(a),
-            Op::Cos => math::cos(a),
-            Op::Tan => math::tan(a),
-            Op::Asin => math::asin(a),
-            Op::Acos => math::acos(a),
-            Op::Atan => math::atan(a),
-            Op::Sinh => math::sinh(a),
-            Op::Cosh => math::cosh(a),
-            Op::Tanh => math::tanh(a),
-            Op::Asinh => math::asinh(a),
-            Op::Acosh => math::acosh(a),
-            Op::Atanh => math::atanh(a),
-            Op::Erf => math::erf(a),
-            Op::Erfc => math::erfc(a),
-            Op::LnGamma => math::lgamma(a),
+            Op::Of(function) => function.value(a),
             Op::Polygamma(n) => math::polygamma(n, a),
             Op::Powi(n) => math::powi(a, i64::from(n)),
-            Op::Sigmoid => math::sigmoid(a),
-            Op::Abs => a.abs(),
             Op::Signum => signum(a),
             Op::Floor => a.floor(),
             Op::Ceil => a.ceil(),
@@ -221,9 +148,7 @@ impl Op {
             Op::Min => min(a, b),
             Op::Share => share(a, b),
             Op::Inside => inside(a, b),
-            Op::Copy | Op::Neg | Op::Recip | Op::Sqrt | Op::Add | Op::Sub | Op::Mul | Op::Div | Op::Times => {
-                self.apply(a, b)
-            }
+            Op::Copy | Op::Neg | Op::Recip | Op::Add | Op::Sub | Op::Mul | Op::Div | Op::Times => self.apply(a, b),
         }
     }
 
@@ -233,37 +158,13 @@ impl Op {
             Op::Copy => to.copy_from_slice(a),
             Op::Neg => loop1(a, to, |a| -a),
             Op::Recip => loop1(a, to, |a| 1.0 / a),
-            Op::Sqrt => loop1(a, to, f64::sqrt),
-            Op::Cbrt => math::cbrt_slice(a, to),
-            Op::Exp => math::exp_slice(a, to),
-            Op::Exp2 => math::exp2_slice(a, to),
-            Op::ExpM1 => math::expm1_slice(a, to),
-            Op::Ln => math::log_slice(a, to),
-            Op::Log2 => math::log2_slice(a, to),
-            Op::Log10 => math::log10_slice(a, to),
-            Op::Ln1p => math::log1p_slice(a, to),
-            Op::Sin => math::sin_slice(a, to),
-            Op::Cos => math::cos_slice(a, to),
-            Op::Tan => math::tan_slice(a, to),
-            Op::Asin => math::asin_slice(a, to),
-            Op::Acos => math::acos_slice(a, to),
-            Op::Atan => math::atan_slice(a, to),
-            Op::Sinh => math::sinh_slice(a, to),
-            Op::Cosh => math::cosh_slice(a, to),
-            Op::Tanh => math::tanh_slice(a, to),
-            Op::Asinh => math::asinh_slice(a, to),
-            Op::Acosh => math::acosh_slice(a, to),
-            Op::Atanh => math::atanh_slice(a, to),
-            Op::Erf => math::erf_slice(a, to),
-            Op::Erfc => math::erfc_slice(a, to),
+            Op::Of(function) => function.values(a, to),
             Op::Powi(n) => math::powi_slice(a, i64::from(n), to),
-            Op::Sigmoid => math::sigmoid_slice(a, to),
-            Op::Abs => loop1(a, to, f64::abs),
             Op::Signum => loop1(a, to, signum),
             Op::Floor => loop1(a, to, f64::floor),
             Op::Ceil => loop1(a, to, f64::ceil),
             Op::Round => loop1(a, to, f64::round_ties_even),
-            Op::LnGamma | Op::Polygamma(_) => to.iter_mut().zip(a).for_each(|(to, a)| *to = self.apply(*a, 0.0)),
+            Op::Polygamma(_) => to.iter_mut().zip(a).for_each(|(to, a)| *to = self.apply(*a, 0.0)),
             Op::Add => loop2(a, b, to, |a, b| a + b),
             Op::Sub => loop2(a, b, to, |a, b| a - b),
             Op::Mul => loop2(a, b, to, |a, b| a * b),

@@ -187,7 +187,8 @@ mod tests {
     /// The nearest of all positive numbers of a format; beyond the largest the next power of two stands for infinity.
     fn nearest(value: f64, mantissa_bits: i32, bias: i32) -> u16 {
         let infinity = ((2 * bias + 1) << mantissa_bits) as u16;
-        let number = |bits: u16| if bits == infinity { 2f64.powi(bias + 1) } else { defined(bits, mantissa_bits, bias) };
+        let number =
+            |bits: u16| if bits == infinity { 2f64.powi(bias + 1) } else { defined(bits, mantissa_bits, bias) };
         let (mut below, mut above) = (0, infinity);
         while above - below > 1 {
             let middle = below + (above - below) / 2;
@@ -215,8 +216,16 @@ mod tests {
         }
         for special in [f64::INFINITY, f64::NAN, f64::MAX, f64::MIN_POSITIVE] {
             let same = |a: f64, b: f64| a == b || (a.is_nan() && b.is_nan());
-            let rounded = if special == f64::MAX { f64::INFINITY } else if special < 1.0 { 0.0 } else { special };
-            assert!(same(bf16::from_f64(special).to_f64(), rounded) && same(f16::from_f64(-special).to_f64(), -rounded));
+            let rounded = if special == f64::MAX {
+                f64::INFINITY
+            } else if special < 1.0 {
+                0.0
+            } else {
+                special
+            };
+            assert!(
+                same(bf16::from_f64(special).to_f64(), rounded) && same(f16::from_f64(-special).to_f64(), -rounded)
+            );
         }
     }
 }

@@ -4,7 +4,7 @@ mod operators;
 
 use crate::Real;
 use crate::expect::expect;
-use crate::functions::{self, functions_of_one};
+use crate::functions;
 use std::fmt;
 
 /// A number and its derivatives in `N` directions, which its operations carry along. The parts may be dual numbers, or
@@ -139,7 +139,7 @@ macro_rules! flat {
 }
 
 macro_rules! duals {
-    ($($name:ident, $doc:literal, |$v:ident| $value:expr, |$x:ident, $y:ident| $slope:expr;)*) => {
+    ($($(#[doc = $doc:literal])* $tensor:ident $NAME:ident $name:ident { page: $page:literal, $($row:tt)* })*) => {
         impl<T: Real, const N: usize> Real for Dual<T, N> {
             const ORDER: usize = T::ORDER + 1;
 
@@ -261,4 +261,4 @@ macro_rules! duals {
         }
     };
 }
-functions_of_one!(duals);
+wengert_kernels::functions!(duals);

@@ -2,9 +2,9 @@
 
 use super::symbol::Symbol;
 use crate::Real;
-use crate::functions::functions_of_one;
 use std::ops::{Add, AddAssign, Div, DivAssign, Mul, MulAssign, Neg, Rem, RemAssign, Sub, SubAssign};
 use wengert_kernels::cells::{Op, Relation};
+use wengert_kernels::functions::Function;
 
 impl Neg for Symbol {
     type Output = Symbol;
@@ -68,48 +68,6 @@ operators! {
     Rem rem, RemAssign rem_assign;
 }
 
-macro_rules! named {
-    ($($name:ident $Op:ident;)*) => {
-        /// The operation of a function by its name.
-        pub(super) mod op_of {
-            use super::Op;
-
-            $(#[inline(always)]
-            pub fn $name() -> Op {
-                Op::$Op
-            })*
-        }
-    };
-}
-named! {
-    sqrt Sqrt;
-    cbrt Cbrt;
-    exp Exp;
-    exp2 Exp2;
-    exp_m1 ExpM1;
-    ln Ln;
-    log2 Log2;
-    log10 Log10;
-    ln_1p Ln1p;
-    sin Sin;
-    cos Cos;
-    tan Tan;
-    asin Asin;
-    acos Acos;
-    atan Atan;
-    sinh Sinh;
-    cosh Cosh;
-    tanh Tanh;
-    asinh Asinh;
-    acosh Acosh;
-    atanh Atanh;
-    erf Erf;
-    erfc Erfc;
-    ln_gamma LnGamma;
-    sigmoid Sigmoid;
-    abs Abs;
-}
-
 /// Methods that are one operation.
 macro_rules! recorded {
     (of one: $($name:ident $Op:ident;)*) => {
@@ -127,7 +85,7 @@ macro_rules! recorded {
 }
 
 macro_rules! symbols {
-    ($($name:ident, $doc:literal, |$v:ident| $value:expr, |$x:ident, $y:ident| $slope:expr;)*) => {
+    ($($(#[doc = $doc:literal])* $tensor:ident $NAME:ident $name:ident { page: $page:literal, $($row:tt)* })*) => {
         impl Real for Symbol {
             const ORDER: usize = 2;
 
@@ -161,7 +119,7 @@ macro_rules! symbols {
             $(
                 #[track_caller]
                 fn $name(self) -> Symbol {
-                    self.of_one(op_of::$name())
+                    self.of_one(Op::Of(Function::$tensor))
                 }
             )*
 
@@ -187,4 +145,4 @@ macro_rules! symbols {
         }
     };
 }
-functions_of_one!(symbols);
+wengert_kernels::functions!(symbols);

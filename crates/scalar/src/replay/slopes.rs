@@ -1,12 +1,12 @@
 //! The slopes of operations, as little programs of their operands and result.
 
-use super::arithmetic::op_of;
 use super::program::Program;
 use super::symbol::{Symbol, Traced, traced};
 use super::trace::{Entry, Operand, Reads, What};
 use crate::Real;
-use crate::functions::{self, functions_of_one};
+use crate::functions;
 use wengert_kernels::cells::{Address, Instruction, Kind, Op};
+use wengert_kernels::functions::Function;
 
 /// How much of what an operation passes on its first operand gets, and its second.
 pub(super) enum Slope {
@@ -26,11 +26,11 @@ pub(super) enum Slope {
 }
 
 macro_rules! of_one {
-    ($($name:ident, $doc:literal, |$v:ident| $value:expr, |$x:ident, $y:ident| $slope:expr;)*) => {
+    ($($(#[doc = $doc:literal])* $tensor:ident $NAME:ident $name:ident { page: $page:literal, $($row:tt)* })*) => {
         /// The slope of a function of one number.
         fn slope_of_one(op: Op, x: Symbol, _: Symbol, y: Symbol) -> Symbol {
             match op {
-                $(op if op == op_of::$name() => functions::$name(x, y),)*
+                $(Op::Of(Function::$tensor) => functions::$name(x, y),)*
                 Op::Powi(n) => functions::powi(x, n),
                 Op::Polygamma(n) => x.polygamma(n + 1),
                 _ => unreachable!("{op:?} is no function of one number"),
@@ -38,7 +38,7 @@ macro_rules! of_one {
         }
     };
 }
-functions_of_one!(of_one);
+wengert_kernels::functions!(of_one);
 
 /// The slopes by both operands.
 pub(super) fn slopes(op: Op) -> [Slope; 2] {

@@ -1,6 +1,7 @@
 //! The integration tests: one binary, a module for each subject.
 
 mod accuracy;
+mod agreement;
 mod derivatives;
 mod grains;
 #[cfg(feature = "nalgebra")]

@@ -1,7 +1,7 @@
 //! Matrices, decompositions and rotations of `nalgebra`, differentiated. Functions here ask for nothing but its own traits.
 
-use approx::{abs_diff_eq, relative_eq, ulps_eq};
 use super::matrices::{close, implicit_slopes, lu, numbers, weighted};
+use approx::{abs_diff_eq, relative_eq, ulps_eq};
 use nalgebra::linalg::givens::GivensRotation;
 use nalgebra::{
     ComplexField, DMatrix, DVector, Isometry3, Matrix2, Matrix3, Matrix4, Matrix6, Point3, RealField, Rotation3,
@@ -9,7 +9,6 @@ use nalgebra::{
     Vector6,
 };
 use wengert_scalar::{Dual, Replay, Symbol, Var, gradient, gradient_of, recording};
-
 
 type Solver<T, const N: usize> = fn(SMatrix<T, N, N>, SVector<T, N>) -> SVector<T, N>;
 

@@ -1,10 +1,9 @@
 //! Matrices of symbols: `nalgebra` is recorded, and its pivots are guards. References are the implicit rule and other closed forms.
 
-use approx::relative_eq;
 use super::matrices::{close, implicit_slopes, lu, numbers, weighted};
+use approx::relative_eq;
 use nalgebra::{Matrix2, Matrix3, Matrix6, Rotation2, Rotation3, SMatrix, Vector2, Vector3, Vector6};
 use wengert_scalar::{Dual, Replay, Symbol, Var, gradient};
-
 
 #[track_caller]
 fn assert_close(found: &[f64], right: &[f64], tolerance: f64) {

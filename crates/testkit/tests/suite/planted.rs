@@ -1,9 +1,8 @@
 //! The check is itself checked: wrong primitives, each a small variant of a right one, are rejected for the right reason.
 
-
+use super::wrong::{Below, Column, Cube, Mistake, Root};
 use wengert::primitive::Primitive;
 use wengert_testkit::{Aspect, check, try_check};
-use super::wrong::{Below, Column, Cube, Mistake, Root};
 
 /// The check rejects `op`, names `expected` in what it says, and finds nothing wrong with `sound`.
 #[track_caller]

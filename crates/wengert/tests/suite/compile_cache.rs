@@ -158,11 +158,8 @@ fn the_other_process() {
 #[test]
 fn the_environment_asks_for_reports_and_checks() {
     let child = |name: &str, value: &str| {
-        let output = only(module_path!(), "the_other_process")
-            .env("WENGERT_TEST_CHILD", "1")
-            .env(name, value)
-            .output()
-            .unwrap();
+        let output =
+            only(module_path!(), "the_other_process").env("WENGERT_TEST_CHILD", "1").env(name, value).output().unwrap();
         String::from_utf8(output.stderr).unwrap()
     };
     let silent = child("WENGERT_LOG", "");

@@ -1,9 +1,9 @@
 //! The reverse graph: order, hooks, depth, sharing, memory and threads.
 
+use super::process::alone;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use wengert::autograd;
-use super::process::alone;
 use wengert::prelude::*;
 use wengert::primitive::{
     Attrs, Case, Device, Gradient, Gradients, Mask, Outputs, Primitive, Rule, Spec, SpecRef, Specs, bind1,

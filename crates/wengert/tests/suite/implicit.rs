@@ -1,6 +1,5 @@
 //! Implicit differentiation: roots, fixed points and minima against closed forms; how solvers fail.
 
-
 use super::closeness::{close, near};
 use super::matrices::skew;
 use std::sync::Arc;

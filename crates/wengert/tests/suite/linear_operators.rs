@@ -1,6 +1,5 @@
 //! Linear systems by products with an operator, against factoring its matrix.
 
-
 use super::closeness::{close, near};
 use super::matrices::skew;
 use std::sync::Arc;

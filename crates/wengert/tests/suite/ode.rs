@@ -1,6 +1,5 @@
 //! Differential equations: solutions and both adjoints against closed forms and each other.
 
-
 use super::closeness::{close, near};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -1,7 +1,7 @@
 //! Saved programs: another process runs them and gets the same bits; whatever else a file holds is an error that says so.
 
-use std::path::PathBuf;
 use super::process::only;
+use std::path::PathBuf;
 use wengert::prelude::*;
 use wengert::primitive::{PRIMITIVES, bind};
 
@@ -79,10 +79,7 @@ fn another_process_runs_a_training_step_and_gets_the_same_bits() {
         expected.push(format!("OUTPUT state.{name} {}", bits(leaf)));
     }
     expected.push(format!("OUTPUT  {}", bits(&loss)));
-    let output = only(module_path!(), "the_other_process")
-        .env("WENGERT_SAVED_PROGRAM", &file.0)
-        .output()
-        .unwrap();
+    let output = only(module_path!(), "the_other_process").env("WENGERT_SAVED_PROGRAM", &file.0).output().unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
     let found: Vec<&str> = text.lines().filter_map(|line| line.find("OUTPUT").map(|at| &line[at..])).collect();
     assert!(output.status.success(), "{text}{}", String::from_utf8_lossy(&output.stderr));

@@ -19,7 +19,7 @@ impl Tensor {
 elementwise! {
     ERFCX = "erfcx",
     value: |x| erfcx(x),
-    slopes: [slope!(|x: operand 0, y: output 0| shift(2.0 * x * y, -std::f64::consts::FRAC_2_SQRT_PI))],
+    slopes: [slope!(|x: operand 0, y: output 0| shift(2.0 * x * y, -FRAC_2_SQRT_PI))],
     rule: "dx = (2 x y - 2/sqrt(pi)) dy",
     reference: |x| (x * x).exp() * (1.0 - crate::rules::reference::erf(x)),
     domain: Within(-1.0, 1.0),

@@ -1,0 +1,168 @@
+//! The words that elementwise expressions are written in, for f64 and f32. Tensors and the numbers of scalar programs know the same
+//! words.
+
+use crate::map::{loop1, loop1_in_place};
+pub use crate::math::*;
+pub use std::f64::consts::{FRAC_2_SQRT_PI, LN_2, LN_10};
+
+/// 1 / x.
+#[inline(always)]
+pub fn recip<T: Real>(x: T) -> T {
+    T::of(1.0) / x
+}
+
+/// A number that the language has no literal for.
+#[inline(always)]
+pub fn constant<T: Real>(value: f64) -> T {
+    T::of(value)
+}
+
+/// x times a number.
+#[inline(always)]
+pub fn scale<T: Real>(x: T, factor: f64) -> T {
+    x * T::of(factor)
+}
+
+/// x plus a number.
+#[inline(always)]
+pub fn shift<T: Real>(x: T, amount: f64) -> T {
+    x + T::of(amount)
+}
+
+/// The absolute value.
+#[inline(always)]
+pub fn abs<T: Real>(x: T) -> T {
+    x.abs()
+}
+
+/// x times itself.
+#[inline(always)]
+pub fn square<T: Real>(x: T) -> T {
+    x * x
+}
+
+/// The argument itself, NaN below the border: gradients outside a domain are NaN like values.
+#[inline(always)]
+pub fn nan_below<T: Real>(x: T, border: f64) -> T {
+    if x < T::of(border) { T::of(f64::NAN) } else { x }
+}
+
+/// The argument itself, NaN where it is larger than the border in magnitude.
+#[inline(always)]
+pub fn nan_beyond<T: Real>(x: T, border: f64) -> T {
+    if x.abs() > T::of(border) { T::of(f64::NAN) } else { x }
+}
+
+/// -1, 0 or 1.
+#[inline(always)]
+pub fn sign<T: Real>(x: T) -> T {
+    let zero = T::of(0.0);
+    if x > zero {
+        T::of(1.0)
+    } else if x < zero {
+        T::of(-1.0)
+    } else {
+        x
+    }
+}
+
+/// `then` where x is above the border, else `other`.
+#[inline(always)]
+pub fn above<T: Real>(x: T, border: T, then: T, other: T) -> T {
+    if x > border { then } else { other }
+}
+
+/// `here` where x is 0, else `other`.
+#[inline(always)]
+pub fn at_zero<T: Real>(x: T, here: T, other: T) -> T {
+    if x == T::of(0.0) { here } else { other }
+}
+
+/// The least of the slopes between this one and 1, in magnitude.
+#[inline(always)]
+pub fn least_slope<T: Real>(slope: T) -> T {
+    let (zero, one) = (T::of(0.0), T::of(1.0));
+    let slope = if slope < zero { zero } else { slope };
+    if slope > one { one } else { slope }
+}
+
+/// `inside` where x lies between the borders, else `outside`, on the borders too.
+#[inline(always)]
+pub fn between<T: Real>(x: T, low: T, high: T, inside: T, outside: T) -> T {
+    if (x > low) & (x < high) { inside } else { outside }
+}
+
+/// `inside` where x lies between the borders or on one of them, else `outside`.
+#[inline(always)]
+pub fn within<T: Real>(x: T, low: T, high: T, inside: T, outside: T) -> T {
+    if (x >= low) & (x <= high) { inside } else { outside }
+}
+
+/// x / y, and 0 where both are 0.
+#[inline(always)]
+pub fn ratio<T: Real>(x: T, y: T) -> T {
+    let zero = T::of(0.0);
+    if (x == zero) & (y == zero) { zero } else { x / y }
+}
+
+/// x - y, and 0 for two equal infinities.
+#[inline(always)]
+pub fn gap<T: Real>(x: T, y: T) -> T {
+    if x == y { T::of(0.0) } else { x - y }
+}
+
+/// What a lower bound y passes on to x: 1 where x reaches it, else 0.
+#[inline(always)]
+pub fn passes<T: Real>(x: T, y: T) -> T {
+    if (x >= y) | x.is_nan() { T::of(1.0) } else { T::of(0.0) }
+}
+
+/// What the larger of two numbers passes on to x: 1 where that is x, 1/2 where they are equal, else 0.
+#[inline(always)]
+pub fn share<T: Real>(x: T, y: T) -> T {
+    let tie = if x == y { T::of(0.5) } else { T::of(1.0) };
+    if x < y { T::of(0.0) } else { tie }
+}
+
+/// The same where NaN is never the larger one.
+#[inline(always)]
+pub fn share_of_numbers<T: Real>(x: T, y: T) -> T {
+    let tie = if x == y { T::of(0.5) } else { T::of(0.0) };
+    if (x > y) | y.is_nan() { T::of(1.0) } else { tie }
+}
+
+/// The density of the normal distribution.
+#[inline(always)]
+pub fn normal_density<T: Real>(x: T) -> T {
+    exp(T::of(-0.5) * x * x) * T::of(DENSITY_AT_0)
+}
+
+/// The n-th derivative of digamma, n a whole number.
+#[inline(always)]
+pub fn polygamma<T: Real>(n: T, x: T) -> T {
+    crate::math::polygamma(n.wide() as u32, x)
+}
+
+/// `out[i] = |x[i]|`.
+pub fn abs_slice<T: Real>(x: &[T], out: &mut [T]) {
+    loop1(
+        x,
+        out,
+        #[inline(always)]
+        |x: T| x.abs(),
+    );
+}
+
+/// `out[i] = lgamma(x[i])`.
+pub fn lgamma_slice<T: Real>(x: &[T], out: &mut [T]) {
+    loop1(x, out, |x: T| lgamma(x));
+}
+
+/// `out[i] = -sin(x[i])`.
+pub fn minus_sin_slice<T: Real>(x: &[T], out: &mut [T]) {
+    sin_slice(x, out);
+    loop1_in_place(out, |sine| -sine);
+}
+
+/// 1 / sqrt(2 pi)
+pub const DENSITY_AT_0: f64 = 0.398_942_280_401_432_7;
