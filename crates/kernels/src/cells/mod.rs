@@ -15,6 +15,8 @@ mod run;
 pub use native::Native;
 pub use op::Op;
 
+use std::sync::Arc;
+
 /// Points that are computed at once.
 pub const LANES: usize = 64;
 
@@ -163,17 +165,19 @@ pub struct Flipped {
 /// code.run(&mut cells).unwrap();
 /// assert_eq!(cells[3..], [1.0, 4.0, 9.0, 14.0]);
 /// ```
+///
+/// A clone shares its instructions.
 #[derive(Clone, Debug)]
 pub struct Code {
     cells: usize,
-    items: Vec<Item>,
+    items: Arc<[Item]>,
 }
 
 impl Code {
     /// Panics unless every cell is one of `cells`, and no instruction writes what it reads.
     pub fn new(cells: usize, items: Vec<Item>) -> Code {
         check::expect_fits(cells, &items);
-        Code { cells, items }
+        Code { cells, items: items.into() }
     }
 
     /// How many cells it has.

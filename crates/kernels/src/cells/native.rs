@@ -40,21 +40,25 @@ enum Part {
     Interpreted(usize),
 }
 
-/// A program in machine code.
+/// A program in machine code, together with the [`Code`] that it was made from.
 pub struct Native {
+    code: Code,
     module: Option<JITModule>,
     parts: Vec<Part>,
 }
 
-// SAFETY: code is not written after it is made, and the module is only used to give it back.
+// SAFETY: `Code`, function pointers and numbers are `Send`. The module is not used by any thread after `new`, until `drop`, which has it
+// alone, unmaps its memory; no part of that depends on the thread.
 unsafe impl Send for Native {}
-// SAFETY: as above.
+// SAFETY: through a shared reference only `run` can be called: it reads `code` and `parts`, and calls machine code that is not written
+// after `new` and has no state of its own but the cells, which the caller borrows exclusively. Nobody can reach the module.
 unsafe impl Sync for Native {}
 
 impl Drop for Native {
     fn drop(&mut self) {
         if let Some(module) = self.module.take() {
-            // SAFETY: nobody runs its functions any more, and their addresses go with `self`.
+            // SAFETY: addresses of its functions are only in `parts`, which is private and never copied out of `self`; `run` borrows
+            // `self` for as long as it runs one of them, so that none runs now.
             unsafe { module.free_memory() };
         }
     }
@@ -70,7 +74,7 @@ impl Native {
     /// let code = Code::new(3, vec![Item::Straight(vec![product])]);
     /// let native = Native::new(&code).expect("a machine that Cranelift knows");
     /// let mut cells = [2.0, 3.0, 0.0];
-    /// native.run(&code, &mut cells).unwrap();
+    /// native.run(&mut cells).unwrap();
     /// assert_eq!(cells[2], 6.0);
     /// ```
     pub fn new(code: &Code) -> Option<Native> {
@@ -105,22 +109,25 @@ impl Native {
         for part in &mut parts {
             if let Part::Native { id, function, .. } = part {
                 let address = module.get_finalized_function(*id);
-                // SAFETY: the function was made with this signature.
+                // SAFETY: `compile` gave the function one 64-bit parameter, a 64-bit result and the default calling convention of the
+                // machine, which is that of C; `finalize_definitions` made its memory executable, and it stays so until `drop`.
                 *function = Some(unsafe { std::mem::transmute::<*const u8, Function>(address) });
             }
         }
-        Some(Native { module: Some(module), parts })
+        Some(Native { code: code.clone(), module: Some(module), parts })
     }
 
     /// As [`Code::run`], of the program that it was made from. Panics unless `cells` has all of them.
-    pub fn run(&self, code: &Code, cells: &mut [f64]) -> Result<(), Flipped> {
-        assert!(cells.len() >= code.cells(), "{} of {} cells", cells.len(), code.cells());
+    pub fn run(&self, cells: &mut [f64]) -> Result<(), Flipped> {
+        self.code.expect_all(cells);
         for part in &self.parts {
             match *part {
-                Part::Interpreted(item) => code.run_item(item, cells)?,
+                // SAFETY: `expect_all` was called with these cells.
+                Part::Interpreted(item) => unsafe { self.code.run_item(item, cells)? },
                 Part::Native { item, first, function, .. } => {
                     let function = function.expect("it is finished");
-                    // SAFETY: addresses were checked when the program was made, and all cells are there.
+                    // SAFETY: the function reads and writes the cells of instructions of `self.code` and nothing else; `Code::new` checked
+                    // that they are below `self.code.cells()`, and `expect_all` that there are so many.
                     let found = unsafe { function(cells.as_mut_ptr()) };
                     if found != STAYED {
                         let (instruction, trip) = (first + (found & 0xffff_ffff) as usize, (found >> 32) as usize);

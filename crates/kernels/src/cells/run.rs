@@ -11,14 +11,24 @@ const TILE: usize = 256;
 impl Code {
     /// Runs it on one number for each cell, up to the first guard that goes the other way. Panics unless `cells` has all of them.
     pub fn run(&self, cells: &mut [f64]) -> Result<(), Flipped> {
-        assert!(cells.len() >= self.cells, "{} of {} cells", cells.len(), self.cells);
-        (0..self.items.len()).try_for_each(|number| self.run_item(number, cells))
+        self.expect_all(cells);
+        // SAFETY: there are at least `self.cells` cells.
+        (0..self.items.len()).try_for_each(|number| unsafe { self.run_item(number, cells) })
     }
 
-    /// Runs a part of it; `cells` has all of them.
-    pub(super) fn run_item(&self, number: usize, cells: &mut [f64]) -> Result<(), Flipped> {
+    /// Panics unless there is a number for each cell.
+    pub(super) fn expect_all(&self, cells: &[f64]) {
+        assert!(cells.len() >= self.cells, "{} of {} cells", cells.len(), self.cells);
+    }
+
+    /// Runs a part of it.
+    ///
+    /// # Safety
+    /// `cells` has at least `self.cells` numbers.
+    pub(super) unsafe fn run_item(&self, number: usize, cells: &mut [f64]) -> Result<(), Flipped> {
         let flipped = |(instruction, trip)| Flipped { item: number, instruction, trip };
-        // SAFETY: all addresses were checked.
+        // SAFETY: `Code::new`, which alone makes a `Code`, let `check::expect_fits` see every item: the addresses of its instructions lie
+        // below `self.cells` in all of its trips, and instructions of a loop in lanes write nothing that they read in any trip.
         unsafe {
             match &self.items[number] {
                 Item::Zero { start, cells: count } => cells[*start as usize..][..*count as usize].fill(0.0),
@@ -40,12 +50,18 @@ impl Code {
     /// Runs it on [`LANES`] numbers for each cell, which lie next to each other; `flipped` tells for which of them a guard went the
     /// other way: their results mean nothing. Panics unless `cells` has all of them.
     pub fn run_points(&self, cells: &mut [f64], flipped: &mut [bool; LANES]) {
-        assert!(cells.len() >= self.cells * LANES, "{} of {} numbers", cells.len(), self.cells * LANES);
+        assert!(
+            cells.len() / LANES >= self.cells,
+            "{} of {} cells of {LANES} numbers",
+            cells.len() / LANES,
+            self.cells
+        );
         let one = |body: &[Instruction], trip: usize, cells: &mut [f64], flipped: &mut [bool; LANES]| {
-            // SAFETY: all addresses were checked.
+            // SAFETY: `check::expect_fits` saw, when the program was made, that in every trip addresses lie below `self.cells`, and that
+            // no instruction writes what it reads in the same trip. There are `LANES` numbers for each cell.
             body.iter().for_each(|instruction| unsafe { points(instruction, trip, cells, flipped) });
         };
-        for item in &self.items {
+        for item in self.items.iter() {
             match item {
                 Item::Zero { start, cells: count } => {
                     cells[*start as usize * LANES..][..*count as usize * LANES].fill(0.0);
@@ -65,14 +81,16 @@ impl Code {
 /// Instructions one after the other, of cells that do not move; the guard that went the other way.
 ///
 /// # Safety
-/// All addresses are cells.
+/// The bases of operands lie in `cells`, and those of results that are written.
 unsafe fn straight(body: &[Instruction], cells: &mut [f64]) -> Result<(), usize> {
     let memory = cells.as_mut_ptr();
     for (number, one) in body.iter().enumerate() {
-        // SAFETY: as promised.
+        // A guard writes nothing, so that its `to` may be any number.
+        let to = memory.wrapping_add(one.to.base as usize);
+        // SAFETY: `a` and `b` lie in `cells`, and so does `to` where it is written; `memory` points to the first of them, and nothing
+        // else refers to them here.
         unsafe {
             let (a, b) = (*memory.add(one.a.base as usize), *memory.add(one.b.base as usize));
-            let to = memory.add(one.to.base as usize);
             match one.kind {
                 Kind::Set(op) => *to = op.apply(a, b),
                 Kind::Add(op) => *to += op.apply(a, b),
@@ -87,13 +105,13 @@ unsafe fn straight(body: &[Instruction], cells: &mut [f64]) -> Result<(), usize>
 /// Instructions one after the other, trip by trip; the instruction and trip of a guard that went the other way.
 ///
 /// # Safety
-/// All addresses are cells, in all trips.
+/// In all trips before `count`, addresses of operands lie in `cells`, and those of results that are written.
 unsafe fn trips(body: &[Instruction], count: usize, backward: bool, cells: &mut [f64]) -> Result<(), (usize, usize)> {
     let memory = cells.as_mut_ptr();
     for trip in 0..count {
         let trip = if backward { count - 1 - trip } else { trip };
         for (number, one) in body.iter().enumerate() {
-            // SAFETY: as promised.
+            // SAFETY: `trip < count`, so `at(trip)` of operands, and of what is written, lies in `cells`, whose first is `memory`.
             unsafe {
                 match one.kind {
                     Kind::Set(op) => {
@@ -119,10 +137,12 @@ unsafe fn trips(body: &[Instruction], count: usize, backward: bool, cells: &mut 
 /// The cells of some trips as a slice: as they lie, or copied together.
 ///
 /// # Safety
-/// All of them are cells, which nobody writes while the slice is used.
+/// `memory` points to cells that have the address in the trips `first..first + room.len()`, and nobody writes those while the slice is
+/// used.
 #[inline(always)]
 unsafe fn lane(memory: *const f64, address: Address, first: usize, room: &mut [f64]) -> &[f64] {
-    // SAFETY: as promised.
+    // SAFETY: each address that is read is that of a trip from `first` on, of which there are `room.len()`; with a stride of 1 they
+    // follow each other. `TILE` is not zero, so the one of a stride of 0 is that of some trip.
     unsafe {
         match address.stride {
             1 => return std::slice::from_raw_parts(memory.add(address.at(first)), room.len()),
@@ -154,13 +174,15 @@ vectorised! {
 /// Every instruction over `count` trips from `first` on.
 ///
 /// # Safety
-/// All addresses are cells, and no instruction writes what it reads.
+/// In the trips `first..first + count`, of which there is one at least and [`TILE`] at most, addresses of operands lie in `cells`, and
+/// those of results that are written. What an instruction writes in any of them it reads in none.
 unsafe fn tile(body: &[Instruction], first: usize, count: usize, cells: &mut [f64]) -> Result<(), (usize, usize)> {
     let mut rooms = [[0.0; TILE]; 3];
     let [room_a, room_b, room_to] = &mut rooms;
     let memory = cells.as_mut_ptr();
     for (number, one) in body.iter().enumerate() {
-        // SAFETY: as promised.
+        // SAFETY: addresses of these trips lie in `cells`, whose first is `memory`. `a` and `b` may be slices of `cells`: `to` is apart
+        // from both, over all trips, so the slice that is written overlaps none that is read.
         unsafe {
             match one.kind {
                 Kind::Guard(relation, held) => {
@@ -216,11 +238,13 @@ fn apply(op: Op, is_added: bool, a: &[f64], b: &[f64], to: &mut [f64], room: &mu
 /// One instruction at all points.
 ///
 /// # Safety
-/// All addresses are cells, and the instruction does not write what it reads.
+/// In this trip, [`LANES`] numbers for each address of an operand lie in `cells`, and for that of a result that is written, which is no
+/// operand's.
 #[inline(always)]
 unsafe fn points(one: &Instruction, trip: usize, cells: &mut [f64], flipped: &mut [bool; LANES]) {
     let memory = cells.as_mut_ptr();
-    // SAFETY: as promised.
+    // SAFETY: a cell is `LANES` numbers from `cell * LANES` on, which are in `cells`; those that are written are no operand's, so that
+    // the slice for writing overlaps none for reading.
     unsafe {
         let read = |cell: usize| std::slice::from_raw_parts(memory.add(cell * LANES), LANES);
         let write = |cell: usize| std::slice::from_raw_parts_mut(memory.add(cell * LANES), LANES);

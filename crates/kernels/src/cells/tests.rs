@@ -58,7 +58,7 @@ fn run(code: &Code, cells: &mut [f64]) -> Result<(), Flipped> {
     let found = code.run(cells);
     #[cfg(feature = "native")]
     {
-        assert_eq!(Native::new(code).expect("this machine is known").run(code, &mut native), found);
+        assert_eq!(Native::new(code).expect("this machine is known").run(&mut native), found);
         assert!(same(&native, cells));
     }
     found
@@ -154,6 +154,28 @@ fn programs_that_leave_their_cells_are_refused() {
     // What one trip reads another one writes.
     assert!(refused(lanes(4, set(Op::Neg, strided(1, 1), strided(0, 1), strided(0, 1)))));
     assert!(refused(lanes(4, set(Op::Neg, cell(0), strided(1, 1), strided(1, 1)))));
+}
+
+/// Machine code runs with the cells of its own program: fewer are refused by both ways to run.
+#[test]
+fn too_few_cells_are_refused() {
+    let last = Item::Straight(vec![set(Op::Neg, Address::cell(99_999), Address::cell(0), Address::cell(0))]);
+    let code = Code::new(100_000, vec![last]);
+    let is_refused = |run: &dyn Fn(&mut [f64])| {
+        let run = std::panic::AssertUnwindSafe(|| run(&mut [1.0]));
+        std::panic::catch_unwind(run).is_err()
+    };
+    assert!(is_refused(&|cells| code.run(cells).unwrap()));
+    assert!(is_refused(&|cells| code.run_points(cells, &mut [false; LANES])));
+    #[cfg(feature = "native")]
+    {
+        let native = Native::new(&code).expect("this machine is known");
+        assert!(is_refused(&|cells| native.run(cells).unwrap()));
+        drop(code);
+        let mut cells = vec![1.0; 100_000];
+        native.run(&mut cells).unwrap();
+        assert_eq!(cells[99_999], -1.0);
+    }
 }
 
 #[test]

@@ -96,7 +96,7 @@ impl Machine {
     #[cfg(feature = "native")]
     pub fn run(&mut self) -> Result<(), Left> {
         let run = |number: usize| match &self.native {
-            Native::Made(made) => made[number].run(&self.codes[number], &mut self.cells),
+            Native::Made(made) => made[number].run(&mut self.cells),
             _ => self.codes[number].run(&mut self.cells),
         };
         [0, 1].into_iter().try_for_each(run).map_err(|_| Left)?;
