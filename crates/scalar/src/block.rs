@@ -1,13 +1,13 @@
 //! Blocks of a recording that are replaced by their slopes.
 
 use crate::Var;
-use crate::gradient::sweep_rows;
-use std::cell::Cell;
+use crate::gradient::{keep, kept, sweep_rows};
+use std::cell::RefCell;
 use wengert_kernels::tape::{Part, Place, part};
 
 thread_local! {
     // Kept between blocks.
-    static SLOPES: Cell<Slopes> = const { Cell::new(Slopes { places: Vec::new(), rows: Vec::new() }) };
+    static SLOPES: RefCell<Slopes> = RefCell::default();
 }
 
 /// The slopes of some numbers, row by row, by the places that they depend on.
@@ -59,7 +59,7 @@ impl Slopes {
 /// ```
 #[track_caller]
 pub fn preaccumulate<const M: usize>(f: impl FnOnce() -> [Var; M]) -> [Var; M] {
-    let mut slopes = SLOPES.take();
+    let mut slopes = kept(&SLOPES);
     let (outputs, is_replaced) = part(|part| {
         part.holds_adjoints();
         let outputs = f();
@@ -78,7 +78,7 @@ pub fn preaccumulate<const M: usize>(f: impl FnOnce() -> [Var; M]) -> [Var; M] {
         true => Var::from_slopes(outputs[m].value(), slopes.places.len(), slopes.row(m)),
         false => outputs[m],
     });
-    SLOPES.replace(slopes);
+    keep(&SLOPES, slopes);
     replaced
 }
 

@@ -31,17 +31,17 @@ thread_local! {
 pub fn gradient(f: impl FnOnce(&[Var]) -> Var, x: &[f64], slopes: &mut [f64]) -> f64 {
     let (count, room) = (x.len(), slopes.len());
     expect(count == room, "gradient", || format!("{count} inputs and room for {room} slopes"));
-    let (line, mut inputs) = (Location::caller(), INPUTS.take());
+    let (line, mut inputs) = (Location::caller(), kept(&INPUTS));
     let value = record(|recording| {
         inputs.clear();
-        let places = recording.inputs(count, misused);
+        let places = recording.inputs_at(count, misused, line);
         inputs.extend(x.iter().zip(places.places()).map(|(x, place)| Var::at(*x, place)));
         let y = f(&inputs);
         y.expect_own(line);
         sweep_one(recording, y, |adjoints| slopes.copy_from_slice(adjoints.of_all(places, misused)));
         y.value()
     });
-    INPUTS.replace(inputs);
+    keep(&INPUTS, inputs);
     value
 }
 
@@ -55,7 +55,7 @@ pub fn gradient(f: impl FnOnce(&[Var]) -> Var, x: &[f64], slopes: &mut [f64]) ->
 pub fn gradient_of<const N: usize>(f: impl FnOnce([Var; N]) -> Var, x: [f64; N]) -> (f64, [f64; N]) {
     let (line, mut slopes) = (Location::caller(), [0.0; N]);
     let value = record(|recording| {
-        let places = recording.inputs(N, misused);
+        let places = recording.inputs_at(N, misused, line);
         let mut each = places.places();
         let y = f(x.map(|x| Var::at(x, each.next().expect("a place for every input"))));
         y.expect_own(line);
@@ -78,13 +78,23 @@ pub(crate) fn sweep_one(recording: &Recording, y: Var, read: impl FnOnce(&mut Ad
 
 /// Adjoints that are all zero; after a panic they are made anew.
 pub(crate) fn with_clean<A: Adjoint, R>(
-    kept: &'static LocalKey<RefCell<Adjoints<A>>>,
+    room: &'static LocalKey<RefCell<Adjoints<A>>>,
     f: impl FnOnce(&mut Adjoints<A>) -> R,
 ) -> R {
-    let mut adjoints = kept.take();
+    let mut adjoints = kept(room);
     let result = f(&mut adjoints);
-    kept.replace(adjoints);
+    keep(room, adjoints);
     result
+}
+
+/// What this thread kept for the next recording; nothing while it ends.
+pub(crate) fn kept<T: Default>(room: &'static LocalKey<RefCell<T>>) -> T {
+    room.try_with(RefCell::take).unwrap_or_default()
+}
+
+/// Keeps it, unless the thread ends.
+pub(crate) fn keep<T>(room: &'static LocalKey<RefCell<T>>, value: T) {
+    let _ = room.try_with(|room| room.replace(value));
 }
 
 /// The values of a function and their derivatives by every input, row by row: eight outputs are swept at once.
@@ -98,7 +108,7 @@ pub(crate) fn with_clean<A: Adjoint, R>(
 pub fn jacobian(f: impl FnOnce(&[Var]) -> Vec<Var>, x: &[f64]) -> (Vec<f64>, Vec<f64>) {
     let line = Location::caller();
     record(|recording| {
-        let columns: Vec<Place> = recording.inputs(x.len(), misused).places().collect();
+        let columns: Vec<Place> = recording.inputs_at(x.len(), misused, line).places().collect();
         let inputs: Vec<Var> = x.iter().zip(&columns).map(|(x, place)| Var::at(*x, *place)).collect();
         let y = f(&inputs);
         y.iter().for_each(|y| y.expect_own(line));
@@ -122,13 +132,13 @@ pub(crate) fn sweep_rows(outputs: &[Var], columns: &[Place], down_to: Position, 
 
 #[track_caller]
 fn sweep_some_rows<A: Adjoint>(
-    kept: &'static LocalKey<RefCell<Adjoints<A>>>,
+    room: &'static LocalKey<RefCell<Adjoints<A>>>,
     outputs: &[Var],
     columns: &[Place],
     down_to: Position,
     rows: &mut [f64],
 ) {
-    with_clean(kept, |adjoints| {
+    with_clean(room, |adjoints| {
         for (row, y) in outputs.iter().enumerate() {
             let mut seed = A::ZERO;
             seed.lanes_mut()[row] = 1.0;

@@ -2,7 +2,7 @@
 
 use crate::Var;
 use crate::expect::expect;
-use crate::gradient::sweep_one;
+use crate::gradient::{keep, kept, sweep_one};
 use crate::var::misused;
 use std::cell::{Cell, RefCell};
 use std::panic::Location;
@@ -56,7 +56,7 @@ pub fn recording<R>(f: impl FnOnce(&Tape<'_>) -> R) -> R {
         let tape = Tape {
             recording,
             // After a panic they are made anew.
-            adjoints: RefCell::new(SEEDED.take()),
+            adjoints: RefCell::new(kept(&SEEDED)),
             start: Cell::new(recording.start()),
             seeded: Cell::new(false),
         };
@@ -65,7 +65,7 @@ pub fn recording<R>(f: impl FnOnce(&Tape<'_>) -> R) -> R {
         if tape.seeded.get() {
             adjoints.clear_from(recording.start());
         }
-        SEEDED.replace(adjoints);
+        keep(&SEEDED, adjoints);
         result
     })
 }

@@ -45,6 +45,9 @@ pub(crate) fn misused(misuse: Misuse, line: &'static Location<'static>) -> ! {
         Misuse::Inside => "each recording has a tape of its own: use that",
         Misuse::Position => "take a position where the recording is now",
         Misuse::Full => "forget parts of a recording when they are swept",
+        Misuse::Destroyed => {
+            "record before the thread ends: not where a thread-local is dropped, which may be after the tape"
+        }
         Misuse::NotFinite { .. } => "nothing before it was: look at the numbers that this line reads",
     };
     Error::new(kind, "var", misuse.to_string()).help(help).at(line).raise()

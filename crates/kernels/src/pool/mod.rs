@@ -117,9 +117,10 @@ impl Block {
         self.len() == 0
     }
 
+    /// The first byte of the contents. What is written through it must not be borrowed from any reference to this block.
     #[inline]
-    fn data(&self) -> *mut u8 {
-        // SAFETY: every block has `HEADER` bytes before its data, in one allocation.
+    pub(crate) fn data(&self) -> *mut u8 {
+        // SAFETY: the header is followed by the data in one allocation, as `shared::Shared::cut` and `large::fresh` make it.
         unsafe { self.header.as_ptr().cast::<u8>().add(HEADER) }
     }
 

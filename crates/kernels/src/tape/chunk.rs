@@ -31,7 +31,8 @@ impl Chunk {
     pub fn new(before: usize, most: usize) -> Chunk {
         let statements = (2 * before).clamp(FIRST, MOST);
         let arguments = (2 * statements).max(most);
-        let memory = Block::new(arguments * (PARTIAL + ARGUMENT) + statements);
+        // Too many for memory are too many for the pool, which says so.
+        let memory = Block::new(arguments.saturating_mul(PARTIAL + ARGUMENT).saturating_add(statements));
         Chunk { memory, room: statements, statements, arguments, first: 0, end: 0, used: 0, widths: Vec::new() }
     }
 
@@ -62,10 +63,11 @@ impl Chunk {
         self.widths.retain(|(index, _)| *index < next);
     }
 
-    /// Partial derivatives, arguments and counts.
-    pub fn pointers(&mut self) -> (*mut f64, *mut u32, *mut u8) {
-        let bytes = self.memory.bytes_mut().expect("a chunk is nobody else's");
-        let start = bytes.as_mut_ptr();
+    /// Partial derivatives, `arguments` of them, then as many arguments, then counts, one for each statement of `room`. All are
+    /// initialised, as memory of the pool is, and nobody else has the block, so that they may be written through these pointers as long
+    /// as the chunk lives, wherever it is moved to.
+    pub fn pointers(&self) -> (*mut f64, *mut u32, *mut u8) {
+        let start = self.memory.data();
         let (arguments, counts) = (self.arguments * PARTIAL, self.arguments * (PARTIAL + ARGUMENT));
         (start.cast(), start.wrapping_add(arguments).cast(), start.wrapping_add(counts))
     }

@@ -1,6 +1,7 @@
 //! Statements without arguments, whose adjoints are what a sweep is for.
 
 use super::{Adjoint, Adjoints, CHUNKS, OnMisuse, Place, Recording, Stop, Stretch, Tape};
+use std::panic::Location;
 
 /// Inputs that follow each other.
 #[derive(Clone, Copy, Debug)]
@@ -44,7 +45,13 @@ impl Recording {
     #[inline]
     #[track_caller]
     pub fn inputs(&self, count: usize, stop: OnMisuse) -> Inputs {
-        let tape = Tape::here();
+        self.inputs_at(count, stop, Location::caller())
+    }
+
+    /// The same, for a line that asked further out: that of a closure is not what its caller wants to hear of.
+    #[inline]
+    pub fn inputs_at(&self, count: usize, stop: OnMisuse, line: &'static Location<'static>) -> Inputs {
+        let (tape, stop) = (Tape::here(), Stop::at(stop, line));
         let (start, (mut first, behind)) = (tape.next.get(), tape.inputs.get());
         if start != behind {
             tape.list_inputs((first, behind));
@@ -55,7 +62,7 @@ impl Recording {
         while left > 0 {
             let next = tape.next.get();
             if next == tape.end.get() {
-                tape.prepare(&[], (0.0, &[]), Stop::here(stop));
+                tape.prepare(&[], (0.0, &[]), stop);
             }
             let some = left.min((tape.end.get() - next) as usize);
             let counts = tape.counts.get().wrapping_add(next as usize);

@@ -16,6 +16,8 @@ pub enum Misuse {
     Position,
     /// There are more statements than a recording can number.
     Full,
+    /// The thread is ending, and its tape was destroyed before the thread-local whose destructor records.
+    Destroyed,
     /// A value, or a partial derivative, is not finite; only where [that is looked at](super::checked).
     NotFinite {
         /// The value.
@@ -41,6 +43,7 @@ impl fmt::Display for Misuse {
                 "a position is used whose recording, or part of it, has ended, or that belongs to another"
             }
             Misuse::Full => "a recording has at most 4294967294 statements",
+            Misuse::Destroyed => "something is recorded on a thread that is ending, whose tape was destroyed before",
         })
     }
 }
@@ -59,7 +62,12 @@ impl Stop {
     #[inline(always)]
     #[track_caller]
     pub(super) fn here(call: OnMisuse) -> Stop {
-        Stop { call, line: Location::caller() }
+        Stop::at(call, Location::caller())
+    }
+
+    #[inline(always)]
+    pub(super) fn at(call: OnMisuse, line: &'static Location<'static>) -> Stop {
+        Stop { call, line }
     }
 
     pub(super) fn with(self, misuse: Misuse) -> ! {

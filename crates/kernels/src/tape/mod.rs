@@ -116,6 +116,16 @@ struct Chunks {
     stretches: Vec<Stretch>,
 }
 
+impl Drop for Chunks {
+    /// Thread-locals that are older than this one are destroyed after it, and may record when they are. From now on no statement finds
+    /// room, so that nothing is written through pointers to the chunks; whoever asks for room is [refused](Misuse::Destroyed).
+    fn drop(&mut self) {
+        let tape = Tape::here();
+        tape.chunks.set(0);
+        tape.set_room(tape.next.get());
+    }
+}
+
 /// Where a recording was at some time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Position {
@@ -306,8 +316,11 @@ impl Tape {
 
     /// Room for a statement with so many arguments.
     fn reserve_wide(&self, most: usize, stop: Stop) -> u32 {
-        let room = CHUNKS.with_borrow(|chunks| chunks.used.last().map_or(0, Chunk::arguments_most));
-        if self.next.get() == self.room() || room - self.argument.get().min(room) < most.max(2) {
+        let room = || {
+            let all = CHUNKS.with_borrow(|chunks| chunks.used.last().map_or(0, Chunk::arguments_most));
+            all - self.argument.get().min(all)
+        };
+        if self.next.get() == self.room() || room() < most.max(2) {
             self.grow(most.max(2), stop);
         }
         self.next.get()
@@ -336,7 +349,7 @@ impl Tape {
 
     /// Opens a chunk with room for a statement of `most` arguments.
     fn grow(&self, most: usize, stop: Stop) {
-        CHUNKS.with_borrow_mut(|chunks| {
+        let open = |chunks: &mut Chunks| {
             let before = chunks.used.last_mut().map(|chunk| {
                 chunk.close(self.next.get(), self.argument.get());
                 chunk.statements_most()
@@ -349,7 +362,10 @@ impl Tape {
             chunk.open(self.next.get());
             chunks.used.push(chunk);
             self.chunks.set(chunks.used.len());
-        });
+        };
+        if CHUNKS.try_with(|chunks| open(&mut chunks.borrow_mut())).is_err() {
+            stop.with(Misuse::Destroyed);
+        }
         self.point(0);
         if self.room() <= self.next.get() {
             stop.with(Misuse::Full);

@@ -137,9 +137,9 @@ impl Part {
     /// All its arguments, chunk by chunk.
     fn each_arguments(&self, mut see: impl FnMut(&[u32])) {
         let last = Tape::here().argument.get();
-        CHUNKS.with_borrow_mut(|chunks| {
+        CHUNKS.with_borrow(|chunks| {
             let (first, count) = (self.mark.chunks.saturating_sub(1), chunks.used.len());
-            for (number, chunk) in chunks.used.iter_mut().enumerate().skip(first) {
+            for (number, chunk) in chunks.used.iter().enumerate().skip(first) {
                 let from = if number + 1 == self.mark.chunks { self.mark.argument } else { 0 };
                 let to = if number + 1 == count { last } else { chunk.used };
                 let (_, arguments, _) = chunk.pointers();

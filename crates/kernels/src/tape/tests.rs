@@ -567,3 +567,55 @@ fn numbers_of_stretches_that_come_to_their_end_begin_anew_without_0() {
         assert_eq!(sweep_to_start(recording, y).of(x, stop), 3.0);
     });
 }
+
+/// A thread-local that is older than the tape is destroyed after it, and records then: every kind of statement is refused, and what is
+/// refused can be caught.
+#[test]
+fn a_tape_that_was_destroyed_refuses_statements() {
+    type Refusals = Vec<String>;
+    struct Late(std::sync::mpsc::Sender<Refusals>);
+    impl Drop for Late {
+        fn drop(&mut self) {
+            let refusal = |f: &dyn Fn(&Recording)| {
+                let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| record(f)));
+                caught.unwrap_err().downcast_ref::<String>().unwrap().clone()
+            };
+            let x = Place::NONE;
+            let refusals = [
+                refusal(&|recording| ignore(recording.input(stop))),
+                refusal(&|recording| ignore(recording.inputs(10, stop).places().next().unwrap())),
+                refusal(&|_| part(|_| checked(|| record(|recording| ignore(recording.input(stop)))))),
+            ];
+            // A constant is no statement.
+            record(|_| ignore(push2(1.0, [1.0, 1.0], [x, x], stop)));
+            self.0.send(refusals.to_vec()).unwrap();
+        }
+    }
+    thread_local! { static LATE: std::cell::OnceCell<Late> = const { std::cell::OnceCell::new() }; }
+    for steps in [0, 10, 100_000] {
+        let (sender, receiver) = std::sync::mpsc::channel();
+        let thread = std::thread::spawn(move || {
+            LATE.with(|late| late.set(Late(sender)).ok().unwrap());
+            recurrence(steps);
+        });
+        thread.join().unwrap();
+        let refusals = receiver.recv().unwrap();
+        assert_eq!(refusals[..2], [Misuse::Destroyed.to_string(), Misuse::Destroyed.to_string()]);
+    }
+}
+
+/// A tape that is first used while its thread ends is as good as any.
+#[test]
+fn a_tape_can_begin_while_its_thread_ends() {
+    struct Late(std::sync::mpsc::Sender<[[f64; 2]; 2]>);
+    impl Drop for Late {
+        fn drop(&mut self) {
+            self.0.send(recurrence(100).into()).unwrap();
+        }
+    }
+    thread_local! { static LATE: std::cell::OnceCell<Late> = const { std::cell::OnceCell::new() }; }
+    let (sender, receiver) = std::sync::mpsc::channel();
+    let thread = std::thread::spawn(move || LATE.with(|late| late.set(Late(sender)).ok().unwrap()));
+    thread.join().unwrap();
+    assert_eq!(receiver.recv().unwrap(), <[[f64; 2]; 2]>::from(recurrence(100)));
+}

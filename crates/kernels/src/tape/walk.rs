@@ -32,10 +32,10 @@ impl Recording {
     /// ```
     pub fn walk(&self, mut see: impl FnMut(u32, Statement<'_>)) {
         let (mark, next) = (self.part.mark, Tape::here().next.get());
-        CHUNKS.with_borrow_mut(|chunks| {
+        CHUNKS.with_borrow(|chunks| {
             let mut externals = chunks.externals[mark.externals..].iter().peekable();
             let (opened, count) = (mark.chunks.saturating_sub(1), chunks.used.len());
-            for (number, chunk) in chunks.used.iter_mut().enumerate().skip(opened) {
+            for (number, chunk) in chunks.used.iter().enumerate().skip(opened) {
                 let (mut at, first) =
                     if number + 1 == mark.chunks { (mark.argument, mark.next) } else { (0, chunk.first) };
                 let behind = if number + 1 == count { next } else { chunk.end };

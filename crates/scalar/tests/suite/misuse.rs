@@ -1,6 +1,8 @@
 //! Wrong arguments are typed errors with the line of the caller.
 
+use std::cell::OnceCell;
 use std::panic::Location;
+use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, OnceLock};
 use wengert_engine::{ErrorKind, Tensor, catch, grad};
 use wengert_scalar::{
@@ -123,4 +125,36 @@ fn rows_that_return_other_numbers_or_call_themselves() {
     assert!(error.to_string().contains("misuse.rs"), "{error}");
     // It can be used afterwards.
     assert_eq!(rows.call(&Tensor::from([[5.0]])), Tensor::from([10.0]));
+}
+
+/// A thread-local that is older than the tape of its thread is destroyed after it.
+#[test]
+#[rustfmt::skip]
+fn recordings_of_a_thread_that_ends() {
+    struct Late(Sender<Option<bool>>);
+    impl Drop for Late {
+        fn drop(&mut self) {
+            let kind = &ErrorKind::WrongLevel;
+            // A panic that left a destructor would end the process: the test hears of it instead.
+            let refusals = std::panic::catch_unwind(|| {
+                refused(kind, "var", || gradient_of(|[x]| x, [1.0]));
+                refused(kind, "var", || gradient(|x| x[0], &[1.0, 2.0], &mut [0.0; 2]));
+                refused(kind, "var", || jacobian(|x| vec![x[0]], &[1.0]));
+                refused(kind, "var", || recording(|tape| tape.input(1.0).value()));
+                // Nothing of this is recorded.
+                Var::from(2.0) * 3.0 == Var::from(6.0)
+            });
+            self.0.send(refusals.ok()).unwrap();
+        }
+    }
+    thread_local! { static LATE: OnceCell<Late> = const { OnceCell::new() }; }
+    let (sender, receiver) = channel();
+    std::thread::spawn(move || {
+        LATE.with(|late| late.set(Late(sender)).ok().unwrap());
+        gradient(|x| x[0] * x[0], &[1.0], &mut [0.0]);
+        jacobian(|x| vec![x[0], x[0] * x[0]], &[1.0]);
+    })
+    .join()
+    .unwrap();
+    assert_eq!(receiver.recv().unwrap(), Some(true));
 }
