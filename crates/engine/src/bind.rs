@@ -121,7 +121,7 @@ fn dispatch(op: &'static dyn Primitive, attrs: Attrs, operands: &[&Tensor], line
             return custom::apply(None, function, op, &attrs, operands, line);
         }
         if !(linked && modes::records_tape()) {
-            return eval::apply(op, &attrs, operands);
+            return eval::apply_once(op, &attrs, operands);
         }
         return match if attrs.is_empty() { None } else { op.control() } {
             Some(control) => control::apply_imperative(control, op, attrs, operands, line),

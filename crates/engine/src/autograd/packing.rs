@@ -1,14 +1,15 @@
 //! What becomes of saved values: hooks may compress them or move them elsewhere meanwhile, a checkpoint drops them.
 
 use super::modes;
-use crate::primitive::{Saved, Saves, Spec};
+use crate::primitive::{Outputs, Primitive, Saved, Saves, Spec};
 use crate::tensor::Value;
 use crate::{Error, ErrorKind, Tensor};
 use std::cell::RefCell;
 use std::sync::Arc;
 
 thread_local! {
-    static SAVER: RefCell<Option<Arc<dyn Saver>>> = const { RefCell::new(None) };
+    /// The savers around what runs, the one in force last.
+    static SAVERS: RefCell<Vec<Arc<dyn Saver>>> = const { RefCell::new(Vec::new()) };
 }
 
 /// Decides what a record keeps of a value.
@@ -18,7 +19,15 @@ pub(crate) trait Saver: Send + Sync {
 
     /// A call of `level` is about to be computed, whose rules will ask for `saves`.
     fn expect(&self, _level: u64, _operands: &[&Tensor], _saves: Saves) {}
+
+    /// The outputs of a call with an effect, which `run` makes on `level`, if it is to be made.
+    fn once(&self, _level: u64, _name: &'static str, run: &mut Run<'_>) -> Result<Outputs, Error> {
+        run()
+    }
 }
+
+/// Makes a call.
+pub(crate) type Run<'a> = dyn FnMut() -> Result<Outputs, Error> + 'a;
 
 /// What stands for a saved value.
 pub(crate) trait Packed: Send + Sync {
@@ -31,9 +40,13 @@ pub(crate) trait Packed: Send + Sync {
     }
 }
 
+fn saver() -> Option<Arc<dyn Saver>> {
+    SAVERS.with_borrow(|savers| savers.last().cloned())
+}
+
 /// By the saver in force, if there is one.
 pub(crate) fn save(level: u64, value: &Tensor) -> Saved {
-    match SAVER.with_borrow(Clone::clone) {
+    match saver() {
         Some(saver) => saver.save(level, value),
         None => Saved::keep(value),
     }
@@ -42,22 +55,42 @@ pub(crate) fn save(level: u64, value: &Tensor) -> Saved {
 /// Tells the saver in force of a call; only while [`modes::is_packing`].
 #[cold]
 pub(crate) fn expect(level: u64, operands: &[&Tensor], saves: Saves) {
-    if let Some(saver) = SAVER.with_borrow(Clone::clone) {
+    if let Some(saver) = saver() {
         saver.expect(level, operands, saves);
     }
 }
 
-/// Runs `f` with another saver, or with none.
+/// The outputs of a call with an effect, made by `run` unless one of the savers has them: a checkpointed function that runs again
+/// is given those of its first run. Only while [`modes::is_packing`].
+#[cold]
+pub(crate) fn once(
+    level: u64,
+    op: &'static dyn Primitive,
+    mut run: impl FnMut() -> Result<Outputs, Error>,
+) -> Result<Outputs, Error> {
+    fn ask(savers: &[Arc<dyn Saver>], level: u64, name: &'static str, run: &mut Run<'_>) -> Result<Outputs, Error> {
+        match savers.split_last() {
+            Some((saver, outer)) => saver.once(level, name, &mut || ask(outer, level, name, run)),
+            None => run(),
+        }
+    }
+    let savers = SAVERS.with_borrow(Clone::clone);
+    // What the call does inside is part of it.
+    ask(&savers, level, op.name(), &mut || with_saver(None, &mut run))
+}
+
+/// Runs `f` with one more saver, or with none.
 pub(crate) fn with_saver<R>(saver: Option<Arc<dyn Saver>>, f: impl FnOnce() -> R) -> R {
-    struct Restore(Option<Arc<dyn Saver>>);
+    struct Restore(Vec<Arc<dyn Saver>>);
     impl Drop for Restore {
         fn drop(&mut self) {
-            modes::set_packing(self.0.is_some());
-            SAVER.set(self.0.take());
+            modes::set_packing(!self.0.is_empty());
+            SAVERS.set(std::mem::take(&mut self.0));
         }
     }
     modes::set_packing(saver.is_some());
-    let _restore = Restore(SAVER.replace(saver));
+    let outer = if saver.is_some() { SAVERS.with_borrow(Clone::clone) } else { Vec::new() };
+    let _restore = Restore(SAVERS.replace(outer.into_iter().chain(saver).collect()));
     f()
 }
 

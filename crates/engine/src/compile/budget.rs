@@ -150,6 +150,9 @@ impl Usage {
         let (mut equations, mut apart) = (vec![self.reads.maker[value.index()]], Vec::new());
         let mut next = 0;
         while next < equations.len() {
+            if program.equations()[equations[next]].has_effect() {
+                return None;
+            }
             for &var in &program.equations()[equations[next]].inputs {
                 let maker = self.reads.maker[var.index()];
                 match is_at_hand(var) {

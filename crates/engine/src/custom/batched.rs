@@ -102,6 +102,10 @@ impl Function for Batched {
         self.function.reads_numbers()
     }
 
+    fn effect(&self) -> bool {
+        self.function.effect()
+    }
+
     fn call(&self, x: &[Tensor]) -> Vec<Tensor> {
         if self.reads_numbers() {
             return self.call_each(x);

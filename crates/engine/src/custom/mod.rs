@@ -51,6 +51,12 @@ pub trait Function: Send + Sync {
         false
     }
 
+    /// Whether a call has an effect besides those of the operations in it; see [`Primitive::effect`]. A function that reads numbers
+    /// runs code that nobody can look into, so it has one unless it knows better; another one is traced into its operations.
+    fn effect(&self) -> bool {
+        self.reads_numbers()
+    }
+
     /// Whether axes in front of those that it needs are a batch, so that a batch is one call.
     fn batches_in_front(&self) -> bool {
         false
@@ -75,6 +81,8 @@ pub struct FunctionAttr {
     pub(crate) function: Arc<dyn Function>,
     /// What the forward pass left besides tensors, once it has run.
     form: Option<Form>,
+    /// Whether the function, or an operation in it, has an effect; of operations it is known in programs.
+    effect: bool,
 }
 
 impl fmt::Debug for FunctionAttr {
@@ -104,7 +112,8 @@ pub(crate) static CUSTOM: Custom = Custom;
 
 /// The attributes of a call that has yet to be made.
 pub(crate) fn attrs_of(function: Arc<dyn Function>) -> Attrs {
-    Attrs::new().with("function", Attr::Function(FunctionAttr { function, form: None }))
+    let effect = function.effect();
+    Attrs::new().with("function", Attr::Function(FunctionAttr { function, form: None, effect }))
 }
 
 /// Calls a function, at the line of the caller.
@@ -118,15 +127,18 @@ pub fn bind_function(function: Arc<dyn Function>, operands: &[Tensor]) -> Vec<Te
 /// The attributes of a call that is recorded: `results` outputs and then the residual. Whether its residual may itself receive
 /// cotangents, so that the operands are kept.
 pub(crate) fn recorded(attrs: &Attrs, operands: usize, results: usize, residual: &Residual, keeps: bool) -> Attrs {
-    let function = attr(attrs).function.clone();
+    let function = FunctionAttr { form: Some(residual.form.clone()), ..attr(attrs).clone() };
     Attrs::new()
-        .with("function", Attr::Function(FunctionAttr { function, form: Some(residual.form.clone()) }))
+        .with("function", Attr::Function(function))
         .with_sizes("counts", &[if keeps { operands } else { 0 }, results, residual.tensors.len()])
 }
 
-/// The attributes of a call in a program.
-pub(crate) fn staged(attrs: &Attrs, results: usize) -> Attrs {
-    attrs_of(attr(attrs).function.clone()).with_sizes("counts", &[0, results, 0])
+/// The attributes of a call in a program, and whether one of its operations has an effect.
+pub(crate) fn staged(attrs: &Attrs, results: usize, effect: bool) -> Attrs {
+    let FunctionAttr { function, effect: own, .. } = attr(attrs).clone();
+    Attrs::new()
+        .with("function", Attr::Function(FunctionAttr { function, form: None, effect: own || effect }))
+        .with_sizes("counts", &[0, results, 0])
 }
 
 fn attr(attrs: &Attrs) -> &FunctionAttr {
@@ -172,6 +184,10 @@ impl Primitive for Custom {
 
     fn function<'a>(&self, attrs: &'a Attrs) -> Option<&'a Arc<dyn Function>> {
         Some(&attr(attrs).function)
+    }
+
+    fn effect(&self, attrs: &Attrs) -> bool {
+        attr(attrs).effect
     }
 
     fn infer(&self, attrs: &Attrs, operands: &[SpecRef<'_>]) -> Result<Specs, Error> {

@@ -1,12 +1,12 @@
 //! Calls of functions with rules of their own: what every interpreter does with one.
 
 use super::{Content, Level, LevelKind, Node, OpenLevel, Tracer, batch, equation, jet, pattern, tangent, tape, trace};
-use crate::autograd::modes;
+use crate::autograd::{modes, packing};
 use crate::bind::try_bind;
 use crate::custom::{Batched, Function, attrs_of, recorded, staged};
 use crate::location::{self, Line};
 use crate::primitive::{Attrs, Mask, Outputs, Primitive, Spec, SpecRef, Specs};
-use crate::program::stage;
+use crate::program::{Program, stage};
 use crate::tensor::Value;
 use crate::{Error, ErrorKind, Tensor};
 use smallvec::SmallVec;
@@ -28,9 +28,13 @@ pub(crate) fn apply(
             true => record_imperative(function, op, attrs, operands, line),
             // Where nothing is recorded, a leaf is a number like others.
             false => {
-                let outputs = function.call(&plain(operands));
+                let call = || Ok(Outputs::from(function.call(&plain(operands))));
+                let outputs = match modes::is_packing() && op.effect(attrs) {
+                    true => packing::once(0, op, call)?,
+                    false => call()?,
+                };
                 let is_captured = modes::records_tape() && outputs.iter().any(|output| output.link.is_some());
-                if is_captured { Err(captured(function.name(), "imperative tape")) } else { Ok(outputs.into()) }
+                if is_captured { Err(captured(function.name(), "imperative tape")) } else { Ok(outputs) }
             }
         };
     };
@@ -64,8 +68,14 @@ pub(crate) fn apply(
         LevelKind::Pattern(_) => follow(level, function, operands, line),
         LevelKind::Trace(builder) => {
             let specs: SmallVec<[_; 4]> = operands.iter().map(|operand| operand.value.spec_ref()).collect();
-            let results = function.infer(&specs).len();
-            trace::apply(level, builder, op, staged(attrs, results), operands, line)
+            let (results, effect) = match function.reads_numbers() {
+                true => (function.infer(&specs).len(), false),
+                false => {
+                    let program = trial(function.name(), |x| function.call(x), &specs);
+                    (program.outputs().len(), program.has_effect())
+                }
+            };
+            trace::apply(level, builder, op, staged(attrs, results, effect), operands, line)
         }
     }
 }
@@ -173,6 +183,12 @@ pub(crate) fn infer_by_trial(
     call: impl FnOnce(&[Tensor]) -> Vec<Tensor>,
     operands: &[SpecRef<'_>],
 ) -> Specs {
+    let program = trial(name, call, operands);
+    program.outputs().iter().map(|var| program.spec(*var).clone()).collect()
+}
+
+/// The program of a function on operands of these specs, which captures nothing but numbers.
+fn trial(name: &str, call: impl FnOnce(&[Tensor]) -> Vec<Tensor>, operands: &[SpecRef<'_>]) -> Program {
     let specs: Vec<Spec> = operands.iter().map(|operand| operand.to_spec()).collect();
     let line = location::resolve(Location::caller());
     let (program, ()) = stage("compile", line, &specs, |symbols| (modes::tracing(|| call(&symbols)), ()));
@@ -180,7 +196,7 @@ pub(crate) fn infer_by_trial(
         let is_leaf = !matches!(tensor.value, Value::Tracer(_));
         captured(name, if is_leaf { "imperative tape" } else { "compiled function or transform" }).raise();
     }
-    program.outputs().iter().map(|var| program.spec(*var).clone()).collect()
+    program
 }
 
 /// Operands on a level of their own: whatever is computed from them is a tensor that is no other, whatever its numbers.

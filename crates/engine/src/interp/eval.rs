@@ -1,6 +1,6 @@
 //! Evaluation: run the kernel.
 
-use crate::autograd::modes;
+use crate::autograd::{modes, packing};
 use crate::location;
 use crate::primitive::{Attrs, Outputs, Primitive, SpecRef, Specs};
 use crate::{Error, ErrorKind, Tensor};
@@ -16,6 +16,15 @@ fn infer(op: &'static dyn Primitive, attrs: &Attrs, operands: &[&Tensor]) -> Res
             let specs: SmallVec<[SpecRef<'_>; 4]> = operands.iter().map(|operand| operand.value.spec_ref()).collect();
             op.infer(attrs, &specs)
         }
+    }
+}
+
+/// The outputs, without a place in any graph; what a checkpoint has kept of a call with an effect is not computed again.
+#[inline]
+pub(crate) fn apply_once(op: &'static dyn Primitive, attrs: &Attrs, operands: &[&Tensor]) -> Result<Outputs, Error> {
+    match modes::is_packing() && op.effect(attrs) {
+        true => packing::once(0, op, || apply(op, attrs, operands)),
+        false => apply(op, attrs, operands),
     }
 }
 

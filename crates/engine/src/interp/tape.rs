@@ -21,7 +21,7 @@ pub(crate) fn apply_imperative(
         let wanted = Mask::of(operands.len(), |i| operands[i].link.is_some());
         packing::expect(0, operands, op.saves(&attrs, wanted));
     }
-    let mut outputs = eval::apply(op, &attrs, operands)?;
+    let mut outputs = eval::apply_once(op, &attrs, operands)?;
     if !op.differentiable() || !outputs.iter().any(|output| output.dtype().is_float()) {
         return Ok(outputs);
     }

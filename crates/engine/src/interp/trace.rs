@@ -1,6 +1,7 @@
 //! The tracing interpreter: append an equation to the program being built.
 
 use super::{Content, Level, Tracer};
+use crate::autograd::{modes, packing};
 use crate::location::Line;
 use crate::primitive::{Attrs, Outputs, Primitive, Spec};
 use crate::program::{Builder, Var};
@@ -9,6 +10,20 @@ use smallvec::SmallVec;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 pub(crate) fn apply(
+    level: &Arc<Level>,
+    builder: &Mutex<Builder>,
+    op: &'static dyn Primitive,
+    attrs: Attrs,
+    operands: &[&Tensor],
+    line: Line,
+) -> Result<Outputs, Error> {
+    if modes::is_packing() && op.effect(&attrs) {
+        return packing::once(level.id, op, || stage(level, builder, op, attrs.clone(), operands, line));
+    }
+    stage(level, builder, op, attrs, operands, line)
+}
+
+fn stage(
     level: &Arc<Level>,
     builder: &Mutex<Builder>,
     op: &'static dyn Primitive,

@@ -6,27 +6,30 @@
 //! thrown away; those of lower levels, which may be differentiated later, are promises of the second run.
 //!
 //! A region inside another promises its inputs too, so the outer one keeps nothing of what happens in it.
+//!
+//! What calls with an effect give is kept, by all regions around them: the second run is given it and does not call again.
 
 use crate::autograd::modes::{self, Stopped};
-use crate::autograd::packing::{self, Packed, Saver, with_saver};
+use crate::autograd::packing::{self, Packed, Run, Saver, with_saver};
 use crate::bind::bind1;
 use crate::interp::Level;
 use crate::location::{self, Line};
 use crate::ops::internal::barrier::BARRIER;
-use crate::primitive::{Attrs, Saved, Saves, Spec};
+use crate::primitive::{Attrs, Outputs, Saved, Saves, Spec};
 use crate::tensor::Value;
 use crate::{Error, ErrorKind, Tensor};
 use rustc_hash::{FxHashMap, FxHasher};
 use std::cell::RefCell;
 use std::hash::Hasher;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Inputs of regions inside have a list of their own, beside those of the levels.
 const INPUTS: u64 = u64::MAX;
 
 /// Runs the function on its inputs and throws the result away.
-type Run = dyn Fn(Vec<Tensor>) + Send + Sync;
+type Function = dyn Fn(Vec<Tensor>) + Send + Sync;
 
 /// One run of a function whose saved values can be had again.
 pub(crate) struct Region {
@@ -38,11 +41,15 @@ pub(crate) struct Region {
     stopped: Stopped,
     lists: Mutex<Lists>,
     run_state: Mutex<RunState>,
+    effects: Effects,
 }
+
+/// The calls with an effect that the first run made: the operation of each, and what it gave.
+type Effects = Arc<Mutex<Vec<(&'static str, Outputs)>>>;
 
 /// What is run again.
 struct Source {
-    run: Box<Run>,
+    run: Box<Function>,
     inputs: Vec<Saved>,
 }
 
@@ -71,12 +78,16 @@ impl Region {
     pub fn new(inputs: &[&Tensor], run: impl Fn(Vec<Tensor>) + Send + Sync + 'static, line: Line) -> Arc<Region> {
         let inputs = inputs.iter().map(|input| packing::save(INPUTS, input)).collect();
         let source = Arc::new(Source { run: Box::new(run), inputs });
-        Region::again(source, line, Level::newest(), modes::stopped())
+        Region::again(source, line, Level::newest(), modes::stopped(), Effects::default())
     }
 
-    fn again(source: Arc<Source>, line: Line, newest: u64, stopped: Stopped) -> Arc<Region> {
+    fn again(source: Arc<Source>, line: Line, newest: u64, stopped: Stopped, effects: Effects) -> Arc<Region> {
         let (source, run_state) = (Some(source), Mutex::new(RunState::Running));
-        Arc::new(Region { source, line, newest, stopped, lists: Mutex::default(), run_state })
+        Arc::new(Region { source, line, newest, stopped, lists: Mutex::default(), run_state, effects })
+    }
+
+    fn effects(&self) -> MutexGuard<'_, Vec<(&'static str, Outputs)>> {
+        self.effects.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn source(&self) -> &Arc<Source> {
@@ -129,9 +140,10 @@ impl Region {
     fn compute_again(&self, level: u64) -> Result<MutexGuard<'_, Lists>, Error> {
         let Source { run, inputs } = &**self.source();
         let inputs = inputs.iter().map(|input| restore_input(input, level)).collect::<Result<Vec<_>, _>>()?;
-        let below = Region::again(self.source().clone(), self.line, self.newest, self.stopped);
+        let below = Region::again(self.source().clone(), self.line, self.newest, self.stopped, self.effects.clone());
         let wanted = [level, INPUTS].map(|level| (level, self.promised(level)));
-        let again = Arc::new(Again { wanted, below: below.clone(), found: Mutex::default() });
+        let again =
+            Arc::new(Again { wanted, below: below.clone(), found: Mutex::default(), effects: AtomicUsize::new(0) });
         let _scope = (location::scope(self.line), location::inherit(None));
         let run = || {
             let inputs = inputs.into_iter().map(behind_barrier).collect();
@@ -225,6 +237,14 @@ impl Saver for Region {
         let sample = sample(value);
         Saved::packed(Promise { region: self, level, index, spec: value.spec(), sample })
     }
+
+    fn once(&self, level: u64, name: &'static str, run: &mut Run<'_>) -> Result<Outputs, Error> {
+        let outputs = run()?;
+        if level <= self.newest {
+            self.effects().push((name, outputs.clone()));
+        }
+        Ok(outputs)
+    }
 }
 
 /// Value `index` of what `level` saves in a region.
@@ -302,6 +322,8 @@ struct Again {
     /// What other levels save is promised anew.
     below: Arc<Region>,
     found: Mutex<[Vec<Tensor>; 2]>,
+    /// How many calls with an effect it has come to.
+    effects: AtomicUsize,
 }
 
 /// All that was promised is there: the rest of the function need not run.
@@ -343,6 +365,19 @@ impl Saver for Again {
             }
         }
         self.below.clone().save(level, value)
+    }
+
+    fn once(&self, level: u64, name: &'static str, run: &mut Run<'_>) -> Result<Outputs, Error> {
+        if level > self.below.newest {
+            return run();
+        }
+        let kept = self.below.effects().get(self.effects.fetch_add(1, Ordering::Relaxed)).cloned();
+        match kept.filter(|(kept, _)| *kept == name) {
+            Some((_, outputs)) => Ok(outputs.into_iter().map(behind_barrier).collect()),
+            None => {
+                Err(self.below.changed(&format!("it called '{name}', which has an effect, where it did not before")))
+            }
+        }
     }
 
     fn expect(&self, level: u64, operands: &[&Tensor], saves: Saves) {

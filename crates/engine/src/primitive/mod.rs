@@ -276,6 +276,14 @@ pub trait Primitive: Send + Sync + 'static {
         true
     }
 
+    /// Whether a call does more than compute its outputs: it counts, logs, reads what changes, or gives another result when it is
+    /// repeated. Such a call is made exactly as often as the function makes it, and in that order among calls with an effect: no
+    /// pass drops, merges, repeats or moves it, no budget and no checkpoint repeats it. It has at least one output and no
+    /// [`view`](Primitive::view). Unless told, an operation has the effects of the programs that it carries, and no other.
+    fn effect(&self, attrs: &Attrs) -> bool {
+        attrs.bodies().any(|(_, body)| body.has_effect())
+    }
+
     /// Cotangents of the outputs, which are handed over, to gradients of the wanted operands.
     fn vjp(&'static self, _rule: &Rule<'_>, _cotangents: &mut [Option<Tensor>]) -> Gradients {
         if self.differentiable() {

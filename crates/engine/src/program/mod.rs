@@ -64,6 +64,13 @@ pub struct Equation {
     pub from_rule: bool,
 }
 
+impl Equation {
+    /// Whether it does more than compute its outputs; see [`Primitive::effect`].
+    pub(crate) fn has_effect(&self) -> bool {
+        self.op.effect(&self.attrs)
+    }
+}
+
 /// A staged computation.
 ///
 /// ```
@@ -106,6 +113,11 @@ impl Program {
     /// The equations in order.
     pub fn equations(&self) -> &[Equation] {
         &self.equations
+    }
+
+    /// Whether an equation has an effect; see [`Primitive::effect`].
+    pub(crate) fn has_effect(&self) -> bool {
+        self.equations.iter().any(Equation::has_effect)
     }
 
     /// Tensors captured while tracing: constants, and tensors that require gradients, which receive them.

@@ -59,10 +59,15 @@ pub(crate) fn split_by(
     let mut late = vec![false; joint.specs.len()];
     joint.inputs[given..].iter().for_each(|var| late[var.index()] = true);
     let early = joint.needed(&joint.outputs[..results]);
+    // Effects keep their order: none comes forward past one that has to wait.
+    let mut effects_wait = false;
     for equation in &joint.equations {
         // What a checkpoint computes again it computes on the way back.
         let again = equation.op.name() == "barrier" && !early[equation.outputs[0].index()];
-        if again || equation.inputs.iter().any(|var| late[var.index()]) {
+        let has_effect = equation.has_effect();
+        let is_early = equation.outputs.iter().any(|var| early[var.index()]);
+        if again || (has_effect && effects_wait && !is_early) || equation.inputs.iter().any(|var| late[var.index()]) {
+            effects_wait |= has_effect;
             equation.outputs.iter().for_each(|var| late[var.index()] = true);
         }
     }
@@ -73,6 +78,9 @@ pub(crate) fn split_by(
     let mut crossing: Vec<Var> = Vec::new();
     let mut seen = vec![false; joint.specs.len()];
     let mut stack: Vec<Var> = joint.outputs[results..].iter().rev().copied().collect();
+    let is_late = |equation: &Equation| equation.outputs.iter().any(|var| late[var.index()]);
+    let effects = joint.equations.iter().filter(|equation| is_late(equation) && equation.has_effect());
+    stack.extend(effects.map(|equation| equation.outputs[0]));
     while let Some(var) = stack.pop() {
         if std::mem::replace(&mut seen[var.index()], true) {
             continue;
@@ -97,7 +105,8 @@ pub(crate) fn split_by(
         })),
     };
     let residuals = crossing.iter().map(residual).collect();
-    let forward = joint.part(&joint.inputs[..given], &outputs);
+    let forward =
+        joint.part_with(&joint.inputs[..given], &outputs, |equation| !is_late(equation) && equation.has_effect());
     let inputs: Vec<Var> = crossing.iter().chain(&joint.inputs[given..]).copied().collect();
     let equations = joint.equations.iter().zip(&chosen).filter(|(_, chosen)| **chosen);
     let backward =
@@ -132,10 +141,9 @@ fn repeats(
     is_free: impl Fn(Residual) -> bool,
 ) -> Vec<bool> {
     let wanted = joint.needed(&joint.outputs[results..]);
-    let late_equations = joint
-        .equations
-        .iter()
-        .filter(|equation| equation.outputs.iter().any(|var| late[var.index()] && wanted[var.index()]));
+    let late_equations = joint.equations.iter().filter(|equation| {
+        equation.outputs.iter().any(|var| late[var.index()] && (wanted[var.index()] || equation.has_effect()))
+    });
     let read = late_equations.flat_map(|equation| &equation.inputs).chain(&joint.outputs[results..]);
     let is_early = |var: &Var| {
         !late[var.index()]
@@ -171,13 +179,17 @@ impl Program {
         needed
     }
 
-    /// The equations that `outputs` need, as a program of `inputs`, which are defined before all of them.
+    /// The equations that `outputs` need, and those with an effect, as a program of `inputs`, which are defined before all of them.
     pub(crate) fn part(&self, inputs: &[Var], outputs: &[Var]) -> Program {
+        self.part_with(inputs, outputs, Equation::has_effect)
+    }
+
+    fn part_with(&self, inputs: &[Var], outputs: &[Var], keeps: impl Fn(&Equation) -> bool) -> Program {
         let mut needed = vec![false; self.specs.len()];
         outputs.iter().for_each(|var| needed[var.index()] = true);
         let mut equations: Vec<Equation> = Vec::new();
         for equation in self.equations.iter().rev() {
-            if equation.outputs.iter().any(|var| needed[var.index()]) {
+            if equation.outputs.iter().any(|var| needed[var.index()]) || keeps(equation) {
                 equation.inputs.iter().for_each(|var| needed[var.index()] = true);
                 equations.push(equation.clone());
             }

@@ -158,6 +158,11 @@ impl Function for Call {
         true
     }
 
+    /// Rows are replayed: the function itself is called to record a new path, and never again for that.
+    fn effect(&self) -> bool {
+        false
+    }
+
     fn batches_in_front(&self) -> bool {
         true
     }

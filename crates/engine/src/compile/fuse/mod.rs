@@ -13,6 +13,7 @@ use super::graph::Order;
 use super::views::Views;
 use crate::DType;
 use crate::program::{Equation, Program, Var};
+use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use wengert_kernels::tiled::{Fold, LONGEST_ROW};
 
@@ -84,11 +85,16 @@ struct Fuser<'a> {
     order: Order,
     /// Variables that are computed after an equation has run: it reads what they are written over.
     later: Vec<(Var, usize)>,
+    /// By equation with an effect, the one before it: they run in the order of the program.
+    effect_before: FxHashMap<usize, usize>,
 }
 
 /// Kernels in the order in which they run. Output `i` is written over input `updates[i]` where there is one.
 pub(super) fn fuse(program: &Program, views: &Views, updates: &[Option<usize>]) -> Fusion {
     let variables = program.variables();
+    let numbered = program.equations().iter().enumerate();
+    let effects: Vec<usize> =
+        numbered.filter(|(_, equation)| equation.has_effect()).map(|(number, _)| number).collect();
     let mut fuser = Fuser {
         program,
         views,
@@ -97,6 +103,7 @@ pub(super) fn fuse(program: &Program, views: &Views, updates: &[Option<usize>]) 
         roles: vec![None; variables],
         order: Order::default(),
         later: Vec::new(),
+        effect_before: effects.windows(2).map(|pair| (pair[1], pair[0])).collect(),
     };
     for number in 0..program.equations().len() {
         fuser.place(number);
@@ -121,9 +128,10 @@ impl Fuser<'_> {
         self.program.spec(var).shape.elements()
     }
 
-    /// The kernels that an equation reads from.
+    /// The kernels that an equation waits for: those that it reads from, and that of the effect before its own.
     fn sources(&self, number: usize) -> SmallVec<[usize; 4]> {
-        let mut sources = SmallVec::new();
+        let before = self.effect_before.get(&number).and_then(|before| self.kernel_of(*before));
+        let mut sources: SmallVec<[usize; 4]> = before.into_iter().collect();
         for input in &self.equation(number).inputs {
             if let Some(kernel) = self.producer[self.views.base(*input).index()]
                 && !sources.contains(&kernel)

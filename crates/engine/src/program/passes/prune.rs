@@ -1,4 +1,4 @@
-//! prune - what no output needs is dropped: equations, and constants. Inputs stay.
+//! prune - what no output needs is dropped: equations, and constants. Inputs stay, and so does what has an effect.
 
 use crate::program::Program;
 
@@ -12,7 +12,7 @@ pub(super) fn run(mut program: Program) -> (Program, bool) {
         .iter()
         .rev()
         .map(|equation| {
-            let keeps = equation.outputs.iter().any(|var| needed[var.index()]);
+            let keeps = equation.has_effect() || equation.outputs.iter().any(|var| needed[var.index()]);
             if keeps {
                 equation.inputs.iter().for_each(|var| needed[var.index()] = true);
             }

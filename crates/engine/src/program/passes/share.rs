@@ -1,7 +1,7 @@
 //! share - the same operation of the same operands is computed once, and a constant is held once.
 //!
 //! Random operations take their key as an operand, so the same call draws the same numbers and is shared too. Calls of functions
-//! with rules of their own are the user's code, and stay. What is computed again behind a barrier is not the same.
+//! with rules of their own are the user's code, and stay; so do loops and branches with an effect. What is computed again behind a barrier is not the same.
 
 use super::known::{is_barrier, is_built_in, is_commutative};
 use crate::Tensor;
@@ -39,7 +39,7 @@ pub(super) fn run(mut program: Program) -> (Program, bool) {
     calls.reserve(program.equations.len());
     program.equations.retain_mut(|equation| {
         equation.inputs.iter_mut().for_each(|var| *var = renamed[var.index()]);
-        if !is_built_in(equation.op) || is_barrier(equation.op) {
+        if !is_built_in(equation.op) || is_barrier(equation.op) || equation.has_effect() {
             return true;
         }
         match calls.entry(call(equation)) {

@@ -1,7 +1,7 @@
 //! Programs from files.
 
 use super::{Compiled, CompiledStep};
-use crate::autograd::modes::{detects_anomalies, records_tape};
+use crate::autograd::modes::{detects_anomalies, is_packing, records_tape};
 use crate::bind::try_bind;
 use crate::compile::{Input, Plan, PlanSummary};
 use crate::location::{self, Line};
@@ -201,7 +201,8 @@ impl Loaded {
         let _scope = location::scope(line);
         self.expect(inputs).map_err(|error| error.at(line))?;
         let number = |x: &Tensor| !matches!(x.value, Value::Tracer(_)) && (x.link.is_none() || !records_tape());
-        if !inputs.iter().all(number) || detects_anomalies() {
+        let has_effect = self.program().has_effect();
+        if !inputs.iter().all(number) || detects_anomalies() || (is_packing() && has_effect) {
             return self.step_by_step(inputs, line);
         }
         let (program, plan) = self.planned();
@@ -209,6 +210,7 @@ impl Loaded {
         let mut outputs: Vec<Tensor> = program.outputs().iter().map(|var| Tensor::blank(program.spec(*var))).collect();
         match plan.run(inputs.iter().map(Input::Read), outputs.iter_mut(), line) {
             Ok(()) => Ok(outputs),
+            Err(error) if has_effect => Err(error.at(line)),
             Err(error) => self.step_by_step(&inputs, line).and(Err(error.at(line))),
         }
     }

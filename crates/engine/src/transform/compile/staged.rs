@@ -3,7 +3,7 @@
 use super::cache::{History, KEPT, Planned, Record, SignatureSummary};
 use super::captured::Captured;
 use super::twice;
-use crate::autograd::modes::{detects_anomalies, is_tracing, records_tape, records_values, tracing};
+use crate::autograd::modes::{detects_anomalies, is_packing, is_tracing, records_tape, records_values, tracing};
 use crate::compile::{Input, Plan, PlanSummary, within};
 use crate::error::OrRaise;
 use crate::location::Line;
@@ -254,7 +254,9 @@ impl<S: Tree, Y: Tree> Staged<S, Y> {
 
     /// Whether a call on these inputs runs on numbers alone, so that nobody looks at single operations.
     pub fn runs_on_numbers(&self, inputs: &[Tensor]) -> bool {
-        inputs.iter().all(is_number) && !detects_anomalies()
+        // A checkpoint around it keeps what a call with an effect gave.
+        let is_kept = is_packing() && self.body.has_effect();
+        inputs.iter().all(is_number) && !detects_anomalies() && !is_kept
     }
 
     /// What the function captured comes after its inputs.

@@ -84,10 +84,12 @@ impl Around {
         self.program.equations.push(equation);
     }
 
-    /// The loop, and what comes after it.
-    pub fn push_scan(&mut self, scan: Loop) {
-        if let Some(equation) = scan.equation() {
-            self.push(equation);
+    /// The loop, and what comes after it. One that gives nothing is dropped, unless the one that it was made of has an effect.
+    pub fn push_scan(&mut self, scan: Loop, before: Equation) {
+        match scan.equation() {
+            Some(equation) => self.push(equation),
+            None if before.has_effect() => self.push(before),
+            None => {}
         }
         let mut parts = std::mem::take(&mut self.behind);
         while !parts.is_empty() {

@@ -169,7 +169,7 @@ pub(super) struct Facts {
     pub maker: Vec<Option<usize>>,
     /// Whether it depends on elements or the carry.
     pub varies: Vec<bool>,
-    /// Whether it depends on the carry, or on an operation of the user, which stays where it is.
+    /// Whether it depends on the carry, or on an operation of the user or one with an effect, which stay where they are.
     pub moves: Vec<bool>,
     /// How often it is read, as a result too.
     pub readers: Vec<usize>,
@@ -190,7 +190,7 @@ impl Facts {
         }
         scan.elements.iter().for_each(|pair| facts.varies[pair.inside.index()] = true);
         for (number, equation) in scan.body.equations.iter().enumerate() {
-            let stays = !is_built_in(equation.op);
+            let stays = !is_built_in(equation.op) || equation.has_effect();
             let varies = stays || equation.inputs.iter().any(|var| facts.varies[var.index()]);
             let moves = stays || equation.inputs.iter().any(|var| facts.moves[var.index()]);
             equation.inputs.iter().for_each(|var| facts.readers[var.index()] += 1);

@@ -76,7 +76,7 @@ fn rewrite(around: &mut Around, equation: Equation) -> bool {
         changed = true;
     }
     match changed {
-        true => around.push_scan(scan),
+        true => around.push_scan(scan, equation),
         false => around.push(equation),
     }
     changed

@@ -3,7 +3,7 @@
 use super::around::Around;
 use super::form::{Loop, Pair};
 use crate::error::OrRaise;
-use crate::program::Var;
+use crate::program::{Equation, Var};
 use crate::{Shape, Tensor};
 
 /// A loop of at most one step.
@@ -14,7 +14,7 @@ pub(super) fn unroll(around: &mut Around, scan: &Loop) {
     let operands: Vec<Var> = outside.chain(scan.elements.iter().map(|pair| pair.outside)).collect();
     let inputs: Vec<Var> = inside.iter().copied().chain(scan.elements.iter().map(|pair| pair.inside)).collect();
     let results: Vec<Var> = scan.results().collect();
-    let step = scan.between(&inputs, &results);
+    let step = scan.body.with(&inputs, scan.body.equations.clone(), &results);
     let stacked = |var: Var| scan.body.spec(var).shape.prepended(scan.length);
     let made = around.add(scan.line, &operands, |v| {
         if scan.length == 0 {
@@ -54,7 +54,7 @@ fn size(scan: &Loop) -> [usize; 4] {
     [scan.consts.len(), scan.carries.len(), scan.elements.len(), scan.given.len()]
 }
 
-/// What no result needs: a carry that only makes itself is not needed.
+/// What no result and no effect needs: a carry that only makes itself is not needed.
 fn drop_unread(around: &Around, scan: &mut Loop) {
     scan.given.retain(|pair| around.reads(pair.outside));
     let mut needed = vec![false; scan.body.specs.len()];
@@ -65,7 +65,7 @@ fn drop_unread(around: &Around, scan: &mut Loop) {
             needed[carry.next.index()] = true;
         }
         for equation in scan.body.equations.iter().rev() {
-            if equation.outputs.iter().any(|var| needed[var.index()]) {
+            if equation.has_effect() || equation.outputs.iter().any(|var| needed[var.index()]) {
                 equation.inputs.iter().for_each(|var| needed[var.index()] = true);
             }
         }
@@ -78,7 +78,9 @@ fn drop_unread(around: &Around, scan: &mut Loop) {
     }
     let mut keeps = kept.into_iter();
     scan.carries.retain(|_| keeps.next().expect("one for each carry"));
-    scan.body.equations.retain(|equation| equation.outputs.iter().any(|var| needed[var.index()]));
+    let is_needed =
+        |equation: &Equation| equation.has_effect() || equation.outputs.iter().any(|var| needed[var.index()]);
+    scan.body.equations.retain(is_needed);
     scan.consts.retain(|pair| needed[pair.inside.index()]);
     scan.elements.retain(|pair| needed[pair.inside.index()]);
 }
