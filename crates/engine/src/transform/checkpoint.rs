@@ -12,7 +12,8 @@ use std::sync::Arc;
 /// reverse sweep comes to it. Values and gradients are the same bits.
 ///
 /// What the function captures, parameters too, is differentiated as always. It may run more than once, so it must do the same for
-/// the same inputs: random numbers come from keys, which are inputs or captured; other side effects happen again. Checkpoints nest
+/// the same inputs: random numbers come from keys, which are inputs or captured; what its code does besides happens again. Operations with an
+/// [effect](crate::primitive::Primitive::effect) are not called again: what they gave is kept. Checkpoints nest
 /// and work under every other transform; forward mode keeps nothing anyway. In a compiled function the
 /// second run is part of the program, behind a `barrier`; what depends on captured tensors alone is computed once.
 ///
