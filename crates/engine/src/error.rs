@@ -116,6 +116,12 @@ impl Error {
         self
     }
 
+    /// Adds to what went wrong.
+    pub(crate) fn and(mut self, text: &str) -> Error {
+        self.0.message.push_str(text);
+        self
+    }
+
     /// Sets the line, unless a nearer one is known already; a line of ours is replaced by the nearest of the user's.
     pub fn at(mut self, line: Line) -> Error {
         self.0.line.get_or_insert_with(|| location::shown(line));

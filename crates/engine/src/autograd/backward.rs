@@ -2,10 +2,11 @@
 
 use super::modes;
 use crate::error::OrRaise;
-use crate::interp::{Node, Sweep, SweepOptions, Swept};
+use crate::interp::{Node, Sweep, SweepOptions};
 use crate::location;
 use crate::tensor::Value;
-use crate::{Error, ErrorKind, Shape, Tensor};
+use crate::{Error, ErrorKind, Shape, Tensor, catch};
+use rustc_hash::FxHashMap;
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, Location};
 use std::sync::Arc;
@@ -24,6 +25,7 @@ pub struct Backward {
     seeds: Vec<Tensor>,
     retain_graph: bool,
     create_graph: bool,
+    early: Vec<Arc<Node>>,
 }
 
 impl Backward {
@@ -50,9 +52,26 @@ impl Backward {
         self
     }
 
+    /// Names a leaf for [`backward_early`](Tensor::backward_early), which tells leaves apart by the order in which they were named;
+    /// one that is named twice has its first place.
+    #[track_caller]
+    pub fn early(mut self, leaf: &Tensor) -> Backward {
+        let line = location::resolve(Location::caller());
+        let node = root("backward", leaf).map_err(|error| error.at(line)).or_raise();
+        if !leaf.is_leaf() {
+            let message = format!("the tensor of {} is no leaf, so no gradient is handed over", leaf.spec());
+            Error::new(ErrorKind::Argument, "backward", message)
+                .at(line)
+                .help("register_hook sees the adjoint of a tensor that was computed")
+                .raise();
+        }
+        self.early.push(node.clone());
+        self
+    }
+
     /// A backward pass that is to be differentiated is recorded, also when called inside `no_grad`.
-    fn run<'g>(&self, sweep: Sweep<'g>) -> Result<Swept<'g>, Error> {
-        if self.create_graph { modes::enable_grad(|| sweep.run()) } else { sweep.run() }
+    fn run<R>(&self, sweep: impl FnOnce() -> R) -> R {
+        if self.create_graph { modes::enable_grad(sweep) } else { sweep() }
     }
 
     fn sweep_options(&self) -> SweepOptions {
@@ -80,11 +99,63 @@ impl Tensor {
     pub fn backward_with(&self, options: Backward) {
         let line = location::resolve(Location::caller());
         let _scope = location::scope(line);
-        run_backward(self, &options).map_err(|error| error.at(line)).or_raise();
+        let none_early = expect_none_early("backward", &options);
+        none_early.and_then(|()| run_backward(self, &options, None)).map_err(|error| error.at(line)).or_raise();
+    }
+
+    /// [`backward_with`](Tensor::backward_with) that hands the gradients of leaves over early: when that of a leaf which
+    /// [`Backward::early`] named is complete, `deliver` is given the place of the leaf among those and the gradient, and nothing of
+    /// it is kept. So a parameter can be updated, and its gradient freed, before the next one is computed.
+    ///
+    /// The [`grad`](Tensor::grad) of these leaves stays as it was, and hooks on it do not run; hooks on adjoints do. A leaf that the
+    /// output does not depend on is not delivered. Other leaves receive their gradients at the end. After an error, `deliver` has
+    /// been given what the message says, and no leaf has received anything else.
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    /// let mut layers: Vec<Tensor> = (1..=3).map(|k| Tensor::from(k as f64).require_grad()).collect();
+    /// let y = layers.iter().fold(Tensor::from(1.0), |x, w| x * w);
+    /// let options = layers.iter().fold(Backward::new(), Backward::early);
+    /// let mut order = Vec::new();
+    /// y.backward_early(options, |place, gradient| {
+    ///     order.push(place);
+    ///     no_grad(|| layers[place] -= gradient * 0.1);
+    /// });
+    /// assert_eq!(order, [2, 1, 0]);
+    /// assert!(layers[2].grad().is_none() && (layers[2].item() - 2.8).abs() < 1e-15);
+    /// ```
+    #[track_caller]
+    pub fn backward_early(&self, options: Backward, mut deliver: impl FnMut(usize, Tensor)) {
+        let line = location::resolve(Location::caller());
+        let _scope = location::scope(line);
+        let mut delivered: Vec<usize> = Vec::new();
+        let mut note = |place: usize, gradient: Tensor| {
+            delivered.push(place);
+            deliver(place, gradient);
+        };
+        // Rules and `deliver` raise what goes wrong.
+        let result = catch(|| run_backward(self, &options, Some(&mut note))).and_then(|result| result);
+        let told = |error: Error| match delivered.is_empty() {
+            true => error,
+            false => error.and(&format!("; gradients were handed over before, at the places {delivered:?}")),
+        };
+        result.map_err(|error| told(error).at(line)).or_raise();
     }
 }
 
-fn run_backward(output: &Tensor, options: &Backward) -> Result<(), Error> {
+/// Gradients that are to be handed over need somebody who takes them.
+fn expect_none_early(caller: &str, options: &Backward) -> Result<(), Error> {
+    if options.early.is_empty() {
+        return Ok(());
+    }
+    let message = format!("{} leaves are named for early gradients, which nobody takes", options.early.len());
+    Err(Error::new(ErrorKind::Argument, caller, message).help("call y.backward_early(options, |place, gradient| ..)"))
+}
+
+/// Takes the places of leaves and their gradients.
+type Deliver<'a> = &'a mut dyn FnMut(usize, Tensor);
+
+fn run_backward(output: &Tensor, options: &Backward, deliver: Option<Deliver<'_>>) -> Result<(), Error> {
     let seeds = seeds("backward", &[output], options)?;
     let root = root("backward", output)?;
     if modes::is_tracing() {
@@ -92,9 +163,16 @@ fn run_backward(output: &Tensor, options: &Backward) -> Result<(), Error> {
         return Err(Error::new(ErrorKind::WrongLevel, "backward", message)
             .help("differentiate inside it with wengert::grad(f), or call backward on what it returns"));
     }
-    let mut sweep = Sweep::prepare(std::iter::once(root), None, options.sweep_options())?;
+    let mut places: FxHashMap<u64, usize> = FxHashMap::default();
+    for (place, leaf) in options.early.iter().enumerate() {
+        places.entry(leaf.id()).or_insert(place);
+    }
+    let mut sweep = Sweep::prepare_early(std::iter::once(root), None, &places, options.sweep_options())?;
     sweep.seed(root, seeds.into_iter().next().expect("one output, one seed"));
-    let swept = options.run(sweep)?;
+    let swept = options.run(|| match deliver {
+        Some(deliver) => sweep.run_early(deliver),
+        None => sweep.run(),
+    })?;
     let slots = swept.leaves.into_iter().filter_map(|leaf| {
         leaf.node.extras(|extras| extras.slot.upgrade()).flatten().map(|slot| (slot, leaf.cotangent))
     });
@@ -159,6 +237,7 @@ pub fn grad_with(outputs: &[&Tensor], inputs: &[&Tensor], options: Backward) -> 
 }
 
 fn run_grad(outputs: &[&Tensor], inputs: &[&Tensor], options: &Backward) -> Result<Vec<Option<Tensor>>, Error> {
+    expect_none_early("grad", options)?;
     let targets = inputs.iter().map(|input| root("grad", input).cloned()).collect::<Result<Vec<_>, _>>()?;
     let seeds = seeds("grad", outputs, options)?;
     let roots = outputs.iter().map(|output| root("grad", output)).collect::<Result<Vec<_>, _>>()?;
@@ -166,7 +245,7 @@ fn run_grad(outputs: &[&Tensor], inputs: &[&Tensor], options: &Backward) -> Resu
     for (root, seed) in roots.iter().zip(seeds) {
         sweep.seed(root, seed);
     }
-    let swept = options.run(sweep)?;
+    let swept = options.run(|| sweep.run())?;
     Ok(targets.iter().map(|target| swept.targets.get(&target.id()).cloned().flatten()).collect())
 }
 

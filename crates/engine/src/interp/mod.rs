@@ -22,4 +22,4 @@ mod window;
 pub(crate) use level::{Content, Level, LevelKind, OpenLevel, Tracer};
 pub(crate) use node::{Node, Role};
 pub(crate) use push::push;
-pub(crate) use sweep::{Sweep, SweepOptions, Swept};
+pub(crate) use sweep::{Sweep, SweepOptions};

@@ -2,7 +2,8 @@
 //!
 //! Creation order is a topological order, so the newest record with a cotangent has all its contributions; the sweep takes
 //! it, runs its rule and hands the results down. A first walk reserves every record, so that a graph that was already
-//! used up is found before anything is accumulated. Leaves are collected and committed by the caller at the end.
+//! used up is found before anything is accumulated. Leaves are collected and committed by the caller at the end, but for those
+//! that are to be handed over early: when the sweep is past the oldest record that leads to one, it is complete.
 
 use super::window::Window;
 use super::{Node, Role};
@@ -14,6 +15,7 @@ use crate::rules::{Product, Terms};
 use crate::{Error, ErrorKind, Tensor};
 use rustc_hash::FxHashMap;
 use smallvec::smallvec;
+use std::cmp::Reverse;
 use std::sync::Arc;
 
 /// Products that may wait for their numbers: each holds on to saved values.
@@ -52,6 +54,19 @@ pub(crate) struct Sweep<'g> {
     products: Vec<(&'g Arc<Node>, Terms)>,
     /// Only these matter, if given; complete cotangents are collected here.
     targets: Option<FxHashMap<u64, Option<Tensor>>>,
+    /// Leaves that are handed over early, the next one last.
+    early: Vec<Early<'g>>,
+    /// The oldest record that leads to the next one of them; 0 if there is none.
+    next_early: u64,
+}
+
+/// A leaf that is handed over as soon as its cotangent is complete.
+struct Early<'g> {
+    /// No record before this one leads to it.
+    oldest: u64,
+    /// Its place among those that were named.
+    place: usize,
+    node: &'g Arc<Node>,
 }
 
 impl<'g> Sweep<'g> {
@@ -59,6 +74,16 @@ impl<'g> Sweep<'g> {
     pub fn prepare(
         roots: impl Iterator<Item = &'g Arc<Node>> + Clone,
         targets: Option<&[Arc<Node>]>,
+        options: SweepOptions,
+    ) -> Result<Sweep<'g>, Error> {
+        Sweep::prepare_early(roots, targets, &FxHashMap::default(), options)
+    }
+
+    /// The same, for a sweep that hands over the leaves of these identifiers early: what they stand for are their places.
+    pub fn prepare_early(
+        roots: impl Iterator<Item = &'g Arc<Node>> + Clone,
+        targets: Option<&[Arc<Node>]>,
+        early: &FxHashMap<u64, usize>,
         options: SweepOptions,
     ) -> Result<Sweep<'g>, Error> {
         let top = roots.clone().map(|node| node.id()).max().unwrap_or(0);
@@ -72,8 +97,10 @@ impl<'g> Sweep<'g> {
             last_leaf: 0,
             products: Vec::new(),
             targets: targets.map(|nodes| nodes.iter().map(|node| (node.id(), None)).collect()),
+            early: Vec::new(),
+            next_early: 0,
         };
-        sweep.reserve(roots)?;
+        sweep.reserve(roots, early)?;
         Ok(sweep)
     }
 
@@ -96,13 +123,29 @@ impl<'g> Sweep<'g> {
         None
     }
 
-    /// Reserves every record below `roots`; with targets, finds those that lead to one.
-    fn reserve(&mut self, roots: impl Iterator<Item = &'g Arc<Node>> + Clone) -> Result<(), Error> {
+    /// Reserves every record below `roots`; with targets, finds those that lead to one, and for the leaves `early` the oldest.
+    fn reserve(
+        &mut self,
+        roots: impl Iterator<Item = &'g Arc<Node>> + Clone,
+        early: &FxHashMap<u64, usize>,
+    ) -> Result<(), Error> {
         let mut visited: Vec<&'g Arc<Node>> = Vec::new();
-        let (keep, listing) = (self.options.keep, self.targets.is_some());
+        let (keep, listing, watching) = (self.options.keep, self.targets.is_some(), !early.is_empty());
+        let mut found: FxHashMap<u64, Early<'g>> = FxHashMap::default();
+        let mut meet = |leaf: &'g Arc<Node>, oldest: u64| {
+            if let Some(&place) = early.get(&leaf.id()) {
+                let known = found.entry(leaf.id()).or_insert(Early { oldest, place, node: leaf });
+                known.oldest = known.oldest.min(oldest);
+            }
+        };
+        roots.clone().filter(|root| root.role() == Role::Leaf).for_each(|root| meet(root, u64::MAX));
         let refused = Sweep::walk(&mut self.window, roots.clone(), |node| {
             if listing {
                 visited.push(node);
+            }
+            if watching {
+                let leaves = node.edges().iter().flatten().filter(|edge| edge.role() == Role::Leaf);
+                leaves.for_each(|leaf| meet(leaf, node.id()));
             }
             if keep { !node.is_consumed() } else { node.consume() }
         });
@@ -119,6 +162,9 @@ impl<'g> Sweep<'g> {
             }
             return Err(freed(refused));
         }
+        self.early = found.into_values().collect();
+        self.early.sort_unstable_by_key(|leaf| (leaf.oldest, Reverse(leaf.place)));
+        self.next_early = self.early.last().map_or(0, |leaf| leaf.oldest);
         let Some(targets) = &self.targets else { return Ok(()) };
         visited.sort_unstable_by_key(|node| node.id());
         for node in visited {
@@ -241,12 +287,42 @@ impl<'g> Sweep<'g> {
         }
     }
 
+    /// Hands over the leaves that no record from `id` on down leads to.
+    #[cold]
+    fn hand_over(
+        &mut self,
+        id: u64,
+        retained: &mut Retained,
+        deliver: &mut dyn FnMut(usize, Tensor),
+    ) -> Result<(), Error> {
+        let _line = location::inherit(None);
+        while let Some(Early { place, node, .. }) = self.early.pop_if(|leaf| leaf.oldest > id) {
+            let mut adjoints = Adjoints::from_iter([self.sum_of(node, 0).take()]);
+            if node.is_decorated() {
+                decorate(node, &mut adjoints, retained, self.options.create_graph)?;
+            }
+            if let Some(cotangent) = adjoints.pop().flatten() {
+                deliver(place, cotangent);
+            }
+        }
+        self.next_early = self.early.last().map_or(0, |leaf| leaf.oldest);
+        Ok(())
+    }
+
     /// Plays every rule once, newest record first; returns what the leaves received, in the order they were met.
-    pub fn run(mut self) -> Result<Swept<'g>, Error> {
+    pub fn run(self) -> Result<Swept<'g>, Error> {
+        self.run_early(&mut |_, _| unreachable!("no leaf was named"))
+    }
+
+    /// The same, where leaves that were named are handed to `deliver` when they are complete, and are not returned.
+    pub fn run_early(mut self, deliver: &mut dyn FnMut(usize, Tensor)) -> Result<Swept<'g>, Error> {
         let _line = location::inherit(None);
         let mut retained = Vec::new();
         while let Some(place) = self.window.pop_newest() {
             let node = self.pending[place].node;
+            if node.id() < self.next_early {
+                self.hand_over(node.id(), &mut retained, deliver)?;
+            }
             let mut product = None;
             if let Some(mut terms) = self.take_products(node) {
                 let is_target = self.targets.as_ref().is_some_and(|targets| targets.contains_key(&node.id()));
@@ -273,6 +349,9 @@ impl<'g> Sweep<'g> {
                 Role::Operation => self.pull_back(node, place, product)?,
             }
             self.free.push(place);
+        }
+        if self.next_early > 0 {
+            self.hand_over(0, &mut retained, deliver)?;
         }
         while let Some((leaf, _)) = self.products.first() {
             self.sum_of(leaf, 0);
@@ -408,11 +487,14 @@ fn add(sum: &mut Option<Tensor>, gradient: Tensor) {
     }
 }
 
+/// Adjoints with the slots that they go to.
+type Retained = Vec<(Arc<GradientSlot>, Tensor)>;
+
 /// What a sweep found.
 pub(crate) struct Swept<'g> {
     pub leaves: Vec<Contribution<'g>>,
     /// Complete adjoints of intermediates whose gradient the user keeps.
-    pub retained: Vec<(Arc<GradientSlot>, Tensor)>,
+    pub retained: Retained,
     pub targets: FxHashMap<u64, Option<Tensor>>,
 }
 
@@ -420,7 +502,7 @@ pub(crate) struct Swept<'g> {
 fn decorate(
     node: &Arc<Node>,
     adjoints: &mut Adjoints,
-    retained: &mut Vec<(Arc<GradientSlot>, Tensor)>,
+    retained: &mut Retained,
     create_graph: bool,
 ) -> Result<(), Error> {
     let Some(adjoint) = adjoints.first_mut().and_then(Option::as_mut) else { return Ok(()) };

@@ -1,4 +1,4 @@
-//! How much memory attention and updates take.
+//! How much memory attention, updates and gradients take.
 
 use super::turn;
 use wengert::prelude::*;
@@ -66,4 +66,32 @@ fn an_update_reuses_memory_that_nobody_else_holds() {
     x += 1.0;
     assert!(!x.shares_memory_with(&alias), "an alias forces a copy");
     assert_eq!((alias.slice(3).item(), x.slice(3).item()), (7.0, 8.0));
+}
+
+#[test]
+fn gradients_that_are_handed_over_early_do_not_pile_up() {
+    let _turn = turn();
+    const LAYERS: usize = 24;
+    let bytes = 256 * 256 * size_of::<f32>();
+    let step = |early: bool| {
+        let weight = |key: usize| (Key::new(key as u64).uniform([256, 256], DType::F32) * 0.1).require_grad();
+        let mut weights: Vec<Tensor> = (0..LAYERS).map(weight).collect();
+        let x = Key::new(99).uniform([4, 256], DType::F32);
+        let loss = weights.iter().fold(x, |x, w| x.matmul(w).tanh()).square().sum();
+        wengert::memory::reset_peak();
+        let before = wengert::memory::statistics().live_bytes;
+        if early {
+            let options = weights.iter().fold(Backward::new(), Backward::early);
+            loss.backward_early(options, |place, gradient| no_grad(|| weights[place] -= gradient * 0.01));
+        } else {
+            loss.backward();
+            weights.iter_mut().for_each(|w| no_grad(|| *w -= w.take_grad().unwrap() * 0.01));
+        }
+        let peak = wengert::memory::statistics().peak_bytes.saturating_sub(before);
+        (peak, weights.iter().map(Tensor::detach).collect::<Vec<_>>())
+    };
+    let ((late, expected), (early, found)) = (step(false), step(true));
+    assert_eq!(found, expected);
+    assert!(late >= LAYERS * bytes, "{late} bytes, {} weights", late / bytes);
+    assert!(early < 4 * bytes, "{early} bytes, {} weights", early / bytes);
 }

@@ -12,6 +12,8 @@ mod control_flow;
 mod costs;
 mod custom_rules;
 mod debugging;
+mod early_gradients;
+mod effects;
 mod errors;
 mod gradcheck;
 mod graph;
