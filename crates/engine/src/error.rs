@@ -17,6 +17,8 @@ pub enum ErrorKind {
     Shape(Vec<Shape>),
     /// Dtypes that do not fit the operation.
     DType(Vec<DType>),
+    /// Numbers were to be borrowed in row-major order that lie otherwise in memory.
+    NotContiguous,
     /// An axis, index or range outside the tensor.
     Range,
     /// A parameter that makes no sense.

@@ -14,7 +14,7 @@ pub(crate) fn identity(tensor: &Tensor) -> (u64, u64, u64) {
     let link = tensor.link.as_ref().map_or(0, |node| node.id());
     match &tensor.value {
         Value::One(one) => (one.bits, u64::from(one.rank) << 8 | one.dtype as u64, link),
-        Value::Dense(dense) => (dense.address() as u64, u64::MAX, link),
+        Value::Dense(dense) => (dense.identity() as u64, u64::MAX, link),
         Value::Array(array) => (Arc::as_ptr(array) as u64, u64::MAX, link),
         Value::Tracer(tracer) => (Arc::as_ptr(tracer) as u64, u64::MAX, link),
     }

@@ -1,15 +1,18 @@
 //! From Rust data and back.
 
-use super::{DType, Shape, Tensor, numbers};
+use super::{DType, Shape, Tensor, Value, numbers};
 use crate::error::OrRaise;
 use crate::primitive::Spec;
 use crate::{Error, ErrorKind};
+use bytemuck::{CheckedBitPattern, NoUninit, Pod, Zeroable};
 use wengert_kernels::dtype::{bf16, f16};
 use wengert_kernels::map;
+use wengert_kernels::pool::Block;
 use wengert_kernels::view::Out;
 
 mod sealed {
-    pub trait Sealed {}
+    /// Plain bytes, and a `bool` where they are 0 or 1.
+    pub trait Sealed: super::NoUninit + super::CheckedBitPattern<Bits: super::Pod> + Send + Sync {}
 }
 
 /// A Rust number that a tensor can hold.
@@ -106,12 +109,12 @@ impl<T: Nested> From<T> for Tensor {
         let (mut shape, mut data) = (Vec::new(), Vec::new());
         nested.collect(0, &mut shape, &mut data).or_raise();
         shape.resize(T::depth(), 0);
-        Tensor::try_from_vec(data, shape).or_raise()
+        Tensor::copied("from", &data, shape.into()).or_raise()
     }
 }
 
 impl Tensor {
-    /// A tensor from row-major numbers and a shape.
+    /// A tensor from row-major numbers and a shape. It takes the vector's memory, without a copy, and its spare capacity with it.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -131,7 +134,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn from_slice<T: Scalar>(data: &[T], shape: impl Into<Shape>) -> Tensor {
-        Tensor::try_from_vec(data.to_vec(), shape).or_raise()
+        Tensor::copied("from_slice", data, shape.into()).or_raise()
     }
 
     /// Writes all numbers, row-major, over a slice of as many.
@@ -148,23 +151,23 @@ impl Tensor {
             let message = format!("{} elements do not fill a slice of {}", self.elements(), numbers.len());
             Error::new(ErrorKind::Shape(vec![Shape::from(self.shape())]), "copy_to", message).raise();
         }
-        numbers.copy_from_slice(&self.to_vec::<T>());
+        let row_major = self.read("copy_to").contiguous();
+        numbers.copy_from_slice(row_major.lent("copy_to").or_raise());
     }
 
     /// A tensor from row-major numbers and a shape, or why they do not fit.
     pub fn try_from_vec<T: Scalar>(data: Vec<T>, shape: impl Into<Shape>) -> Result<Tensor, Error> {
-        let shape = shape.into();
-        shape.check("from_vec")?;
-        if shape.elements() != data.len() {
-            let message = format!("{} numbers do not fill shape {shape} of {} elements", data.len(), shape.elements());
-            return Err(Error::new(ErrorKind::Shape(vec![shape]), "from_vec", message));
+        let spec = filled::<T>("from_vec", data.len(), shape.into())?;
+        match data[..] {
+            [number] => Ok(Tensor::one(number.to_bits64(), spec.dtype, spec.shape.rank())),
+            _ => Ok(Tensor::from_block(spec, Block::from_vec(data))),
         }
-        let (tensor, ()) = Tensor::build(&Spec { shape, dtype: T::DTYPE }, |out| {
-            let size = T::DTYPE.size();
-            for (place, number) in out.bytes.chunks_exact_mut(size).zip(&data) {
-                place.copy_from_slice(&number.to_bits64().to_le_bytes()[..size]);
-            }
-        });
+    }
+
+    /// A tensor of a copy of row-major numbers, in memory of the pool.
+    fn copied<T: Scalar>(caller: &str, data: &[T], shape: Shape) -> Result<Tensor, Error> {
+        let mut tensor = Tensor::blank(&filled::<T>(caller, data.len(), shape)?);
+        tensor.out().bytes.copy_from_slice(bytemuck::cast_slice(data));
         Ok(tensor)
     }
 
@@ -181,23 +184,28 @@ impl Tensor {
 
     /// All numbers, row-major, or why they cannot be read.
     pub fn try_to_vec<T: Scalar>(&self) -> Result<Vec<T>, Error> {
-        let value = self.numbers("to_vec")?;
+        let view = self.numbers_of::<T>("to_vec")?.view();
+        let mut copy = vec![T::Bits::zeroed(); view.len()];
+        map::copy(view, Out { dtype: T::DTYPE, bytes: bytemuck::cast_slice_mut(&mut copy) });
+        let read = |bits: T::Bits| {
+            let mut word = [0; 8];
+            word[..T::DTYPE.size()].copy_from_slice(bytemuck::bytes_of(&bits));
+            T::from_bits64(u64::from_le_bytes(word))
+        };
+        // In the memory of the copy: both have elements of one size.
+        Ok(copy.into_iter().map(read).collect())
+    }
+
+    /// The numbers, which are of type `T`.
+    pub(super) fn numbers_of<T: Scalar>(&self, reader: &str) -> Result<&Value, Error> {
+        let value = self.numbers(reader)?;
         let (dtype, wanted) = (value.spec_ref().dtype, T::DTYPE);
         if dtype != wanted {
             let message = format!("the numbers are {dtype}, not {wanted}");
-            return Err(Error::new(ErrorKind::DType(vec![dtype, wanted]), "to_vec", message)
-                .help(format!("read them with to_vec::<{dtype}>() or convert with .cast(DType::{wanted:?})")));
+            return Err(Error::new(ErrorKind::DType(vec![dtype, wanted]), reader, message)
+                .help(format!("read them with {reader}::<{dtype}>() or convert with .cast(DType::{wanted:?})")));
         }
-        let view = value.view();
-        let size = dtype.size();
-        let mut copy = vec![0u8; view.len() * size];
-        map::copy(view, Out { dtype, bytes: &mut copy });
-        let read = |bytes: &[u8]| {
-            let mut word = [0; 8];
-            word[..size].copy_from_slice(bytes);
-            T::from_bits64(u64::from_le_bytes(word))
-        };
-        Ok(copy.chunks_exact(size).map(read).collect())
+        Ok(value)
     }
 
     /// All numbers, row-major, converted to f64.
@@ -214,6 +222,16 @@ impl Tensor {
         map::copy(view, Out { dtype: DType::F64, bytes: bytemuck::cast_slice_mut(&mut numbers) });
         numbers
     }
+}
+
+/// The spec of a shape that so many numbers fill.
+pub(super) fn filled<T: Scalar>(caller: &str, numbers: usize, shape: Shape) -> Result<Spec, Error> {
+    shape.check(caller)?;
+    if shape.elements() != numbers {
+        let message = format!("{numbers} numbers do not fill shape {shape} of {} elements", shape.elements());
+        return Err(Error::new(ErrorKind::Shape(vec![shape]), caller, message));
+    }
+    Ok(Spec { shape, dtype: T::DTYPE })
 }
 
 /// Equal shape, dtype and numbers; NaN equals nothing, as for floats.

@@ -2,6 +2,7 @@
 
 mod convert;
 mod create;
+mod exchange;
 mod mutate;
 #[cfg(feature = "ndarray")]
 mod ndarray;
@@ -87,17 +88,16 @@ pub(crate) struct Array {
 pub(crate) struct Dense(Block);
 
 impl Dense {
-    const MOST_AXES: usize = 2;
-
+    /// The mark and the words of numbers of this dtype and shape, if they are several in a vector or a matrix, or none.
     #[inline]
-    fn new(dtype: DType, shape: &[usize]) -> Dense {
+    fn label(dtype: DType, shape: &[usize]) -> Option<(u32, [usize; 3])> {
         let (rows, columns) = match *shape {
             [columns] => (1, columns),
             [rows, columns] => (rows, columns),
-            _ => unreachable!("only vectors and matrices are dense"),
+            _ => return None,
         };
         let mark = (shape.len() as u32) << 8 | dtype as u32;
-        Dense(Block::labelled(rows * columns * dtype.size(), mark, [rows, columns, 1]))
+        ((rows, columns) != (1, 1)).then_some((mark, [rows, columns, 1]))
     }
 
     #[inline]
@@ -134,9 +134,9 @@ impl Dense {
         self.0.as_slice()
     }
 
-    /// Where it lies: two tensors with one address are one value.
-    pub fn address(&self) -> usize {
-        self.0.bytes().as_ptr() as usize
+    /// Two that are alive and have one identity are one value.
+    pub fn identity(&self) -> usize {
+        self.0.identity()
     }
 
     /// The elements for writing, if nobody else can see them.
@@ -311,10 +311,19 @@ impl Tensor {
             return Tensor::one(0, dtype, shape.rank());
         }
         shape.check("allocate").or_raise();
-        if (1..=Dense::MOST_AXES).contains(&shape.rank()) {
-            return Tensor::from(Value::Dense(Dense::new(dtype, shape)));
+        if let Some((mark, words)) = Dense::label(dtype, shape) {
+            return Tensor::from(Value::Dense(Dense(Block::labelled(spec.bytes(), mark, words))));
         }
         Tensor::from_array(dtype, Layout::contiguous(shape.clone()), Block::new(spec.bytes()))
+    }
+
+    /// A tensor of the row-major numbers in a block that nobody else refers to; a single element is copied out of it.
+    fn from_block(spec: Spec, block: Block) -> Tensor {
+        let Spec { dtype, shape } = spec;
+        match Dense::label(dtype, &shape) {
+            Some((mark, words)) => Tensor::from(Value::Dense(Dense(block.with_label(mark, words)))),
+            None => Tensor::from_array(dtype, Layout::contiguous(shape), block),
+        }
     }
 
     /// The bytes of numbers that lie row-major without gaps.
@@ -322,7 +331,7 @@ impl Tensor {
         self.value.view().contiguous_bytes().expect("the numbers are contiguous")
     }
 
-    /// Whether its numbers may be overwritten: nobody else can see them.
+    /// Whether its numbers may be overwritten: they are ours, and nobody else can see them.
     pub(crate) fn is_writable(&mut self) -> bool {
         matches!(self.value, Value::One(_)) || self.unique_bytes().is_some()
     }
@@ -368,7 +377,7 @@ impl Tensor {
         self.viewed(|layout| Some(change(layout))).expect("there is one")
     }
 
-    /// The bytes of row-major memory that nobody else can see.
+    /// The bytes of row-major memory that is ours and that nobody else can see.
     pub(crate) fn unique_bytes(&mut self) -> Option<&mut [u8]> {
         match &mut self.value {
             Value::Dense(dense) => dense.0.bytes_mut(),

@@ -1,27 +1,60 @@
 //! From arrays of the `ndarray` crate and back.
 
-use super::{Scalar, Tensor};
+use super::{Scalar, Shape, Tensor};
 use crate::Error;
 use crate::error::OrRaise;
-use ndarray::{ArrayBase, ArrayD, Data, Dimension, IxDyn};
+use ndarray::{ArrayBase, ArrayD, ArrayViewD, Data, Dimension, IxDyn};
 
 /// The numbers of an array of any layout, copied.
 impl<S: Data<Elem: Scalar>, D: Dimension> From<&ArrayBase<S, D>> for Tensor {
     #[track_caller]
     fn from(array: &ArrayBase<S, D>) -> Tensor {
-        Tensor::from_vec(array.iter().copied().collect(), array.shape())
+        match array.as_slice() {
+            Some(numbers) => Tensor::from_slice(numbers, array.shape()),
+            None => Tensor::from_vec(array.iter().copied().collect(), array.shape()),
+        }
     }
 }
 
-/// The numbers of an array of any layout, copied.
+/// The memory of an array that nobody else holds and that is row-major; the numbers of another, copied.
 impl<S: Data<Elem: Scalar>, D: Dimension> From<ArrayBase<S, D>> for Tensor {
     #[track_caller]
     fn from(array: ArrayBase<S, D>) -> Tensor {
-        Tensor::from(&array)
+        let shape = Shape::from(array.shape());
+        match array.try_into_owned_nocopy() {
+            Ok(own) if own.is_standard_layout() => {
+                let (mut numbers, start) = own.into_raw_vec_and_offset();
+                let start = start.unwrap_or(0);
+                // What the array was sliced down from.
+                numbers.truncate(start + shape.elements());
+                numbers.drain(..start);
+                Tensor::from_vec(numbers, shape)
+            }
+            Ok(own) => Tensor::from(&own),
+            Err(lent) => Tensor::from(&lent),
+        }
     }
 }
 
 impl Tensor {
+    /// All numbers where they lie, row-major, as a view of the `ndarray` crate; see [`as_slice`](Tensor::as_slice).
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    /// let x = Tensor::from([[1.0, 2.0], [3.0, 4.0]]);
+    /// assert_eq!(x.as_ndarray::<f64>()[[1, 0]], 3.0);
+    /// ```
+    #[track_caller]
+    pub fn as_ndarray<T: Scalar>(&self) -> ArrayViewD<'_, T> {
+        self.try_as_ndarray().or_raise()
+    }
+
+    /// All numbers where they lie, row-major, as a view of the `ndarray` crate, or why they cannot be borrowed.
+    pub fn try_as_ndarray<T: Scalar>(&self) -> Result<ArrayViewD<'_, T>, Error> {
+        let numbers = self.lent("as_ndarray")?;
+        Ok(ArrayViewD::from_shape(IxDyn(self.shape()), numbers).expect("as many numbers as the shape says"))
+    }
+
     /// All numbers as an array of the `ndarray` crate, row-major.
     ///
     /// ```

@@ -8,8 +8,14 @@ pub(super) const SMALL_LIMIT: usize = 32 * 1024;
 /// The number of classes.
 pub(super) const CLASSES: usize = 18;
 
-/// The class of blocks that belong to no class.
+/// The kind of blocks that are too large for a class.
 pub(super) const LARGE: u32 = u32::MAX;
+
+/// The kind of blocks over a vector that was handed over: outside of the pool, and written like those of the pool.
+pub(super) const VECTOR: u32 = u32::MAX - 1;
+
+/// The kind of blocks over memory of others, which are only read.
+pub(super) const FOREIGN: u32 = u32::MAX - 2;
 
 /// The smallest class whose capacity is at least `bytes <= SMALL_LIMIT`.
 #[inline]

@@ -2,23 +2,31 @@
 
 use std::sync::atomic::AtomicUsize;
 
-/// Bytes before the data: one cache line, so that the data is aligned to 64 too.
+/// Bytes before the data of a block of the pool: one cache line, so that the data is aligned to 64 too.
 pub(super) const HEADER: usize = 64;
 
-/// The bookkeeping of one block. `next` is meaningful while the block is on a list, `count` and `length` while it is not.
-#[repr(C, align(64))]
+/// The bookkeeping of one block. `count` and `length` are meaningful while the block is on no list.
+#[repr(C)]
 pub(super) struct Header {
     pub(super) count: AtomicUsize,
     /// Bytes the user asked for, at most `capacity`.
     pub(super) length: usize,
-    /// Bytes after the header.
+    /// Bytes after the header, in a block of the pool.
     pub(super) capacity: usize,
-    /// Index of the size class, or [`super::class::LARGE`].
+    /// Index of the size class, or one of the kinds in [`super::class`] that have none.
     pub(super) class: u32,
     /// The owner's mark and words, written once in `Block::labelled`.
     pub(super) mark: u32,
     pub(super) words: [usize; 3],
-    /// The next free block of the same list.
+    pub(super) link: Link,
+}
+
+/// Where a block leads.
+#[derive(Clone, Copy)]
+pub(super) union Link {
+    /// In use: to its data.
+    pub(super) data: *mut u8,
+    /// On a list: to the next free block of the same list.
     pub(super) next: *mut Header,
 }
 
@@ -34,7 +42,7 @@ impl Header {
             class,
             mark: 0,
             words: [0; 3],
-            next: std::ptr::null_mut(),
+            link: Link { next: std::ptr::null_mut() },
         }
     }
 }

@@ -86,7 +86,7 @@ impl Local {
             return self.refill(class);
         };
         // SAFETY: blocks on this thread's list are live headers that only this thread touches.
-        list.head.set(unsafe { (*header.as_ptr()).next });
+        list.head.set(unsafe { (*header.as_ptr()).link.next });
         list.count.set(list.count.get() - 1);
         header
     }
@@ -98,7 +98,7 @@ impl Local {
         self.count_bytes(-(CAPACITY[class] as isize));
         let list = &self.lists[class];
         // SAFETY: the caller hands the block over.
-        unsafe { (*header.as_ptr()).next = list.head.get() };
+        unsafe { (*header.as_ptr()).link.next = list.head.get() };
         list.head.set(header.as_ptr());
         let count = list.count.get() + 1;
         list.count.set(count);
@@ -113,7 +113,7 @@ impl Local {
         let (first, count) = shared::take(class, BATCH[class]);
         let list = &self.lists[class];
         // SAFETY: the chain is ours; its first block is returned, the rest becomes the list.
-        list.head.set(unsafe { (*first.as_ptr()).next });
+        list.head.set(unsafe { (*first.as_ptr()).link.next });
         list.count.set(count - 1);
         first
     }
@@ -130,9 +130,9 @@ impl Local {
         // SAFETY: the list holds at least `count` live blocks that only this thread touches.
         unsafe {
             for _ in 1..count {
-                last = NonNull::new_unchecked((*last.as_ptr()).next);
+                last = NonNull::new_unchecked((*last.as_ptr()).link.next);
             }
-            list.head.set((*last.as_ptr()).next);
+            list.head.set((*last.as_ptr()).link.next);
             list.count.set(list.count.get() - count);
             shared::give(class, first, last);
         }

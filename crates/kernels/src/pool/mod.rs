@@ -1,13 +1,15 @@
-//! Memory: reference-counted blocks, 64-byte aligned, recycled through per-thread lists.
+//! Memory: reference-counted blocks, 64-byte aligned, recycled through per-thread lists; and blocks over memory from
+//! elsewhere, aligned to its elements.
 //!
-//! A block is `[header: 64 bytes][data]`; the header holds the count, the length, the capacity and the size class,
-//! so a [`Block`] is one word. Data up to 32 KiB comes from 2 MiB chunks cut into size classes (kept for ever),
+//! A block of the pool is `[header: 64 bytes][data]`; the header holds the count, the length, the capacity, the size class
+//! and where the data lies, so a [`Block`] is one word. Data up to 32 KiB comes from 2 MiB chunks cut into size classes (kept for ever),
 //! larger data from the system through a bounded cache. A free block belongs to exactly one list.
 //!
 //! Every byte is initialised: fresh memory is zero, recycled memory holds old data.
 
 mod buffer;
 mod class;
+mod foreign;
 mod header;
 mod large;
 mod local;
@@ -19,13 +21,13 @@ pub use buffer::Buffer;
 pub use statistics::{PoolStatistics, reset_peak, statistics};
 
 use crate::dtype::Element;
-use class::SMALL_LIMIT;
-use header::{HEADER, Header};
+use class::{CLASSES, FOREIGN, LARGE, SMALL_LIMIT};
+use header::{HEADER, Header, Link};
 use std::fmt;
 use std::ptr::NonNull;
 use std::sync::atomic::{Ordering, fence};
 
-/// A shared piece of memory, aligned to 64 bytes. One word; cloning counts up, dropping counts down.
+/// A shared piece of memory. One word; cloning counts up, dropping counts down.
 ///
 /// ```
 /// use wengert_kernels::Block;
@@ -47,7 +49,7 @@ unsafe impl Send for Block {}
 unsafe impl Sync for Block {}
 
 impl Block {
-    /// A block of `bytes` bytes with arbitrary (initialised) contents. Panics when memory runs out.
+    /// A block of `bytes` bytes with arbitrary (initialised) contents, aligned to 64 bytes. Panics when memory runs out.
     ///
     /// ```
     /// let block = wengert_kernels::Block::new(100);
@@ -58,8 +60,10 @@ impl Block {
     pub fn new(bytes: usize) -> Block {
         let header = if bytes <= SMALL_LIMIT { local::take(class::of(bytes)) } else { large::take(bytes) };
         // SAFETY: `take` returns a live header that no list and no other block refers to.
+        // `HEADER` bytes after it, in the same allocation, its data begins.
         unsafe {
             (*header.as_ptr()).length = bytes;
+            (*header.as_ptr()).link = Link { data: header.as_ptr().cast::<u8>().add(HEADER) };
             (*header.as_ptr()).count.store(1, Ordering::Relaxed);
         }
         Block { header }
@@ -75,17 +79,39 @@ impl Block {
     pub fn labelled(bytes: usize, mark: u32, words: [usize; 3]) -> Block {
         let block = Block::new(bytes);
         // SAFETY: the block is new, so nobody else reads its header.
-        unsafe {
-            (*block.header.as_ptr()).mark = mark;
-            (*block.header.as_ptr()).words = words;
-        }
+        unsafe { block.write_label(mark, words) };
         block
+    }
+
+    /// This block with a mark and three words, as of [`labelled`](Block::labelled). Panics when it is shared.
+    ///
+    /// ```
+    /// let block = wengert_kernels::Block::from_vec(vec![1.0]).with_label(7, [1, 2, 3]);
+    /// assert_eq!((block.mark(), block.words()), (7, &[1, 2, 3]));
+    /// ```
+    pub fn with_label(self, mark: u32, words: [usize; 3]) -> Block {
+        assert!(self.is_unique(), "others may read the label of a shared block");
+        // SAFETY: this is the only reference, so nobody else reads its header.
+        unsafe { self.write_label(mark, words) };
+        self
+    }
+
+    /// # Safety
+    /// Nobody else refers to the block.
+    #[inline]
+    unsafe fn write_label(&self, mark: u32, words: [usize; 3]) {
+        // SAFETY: the header lives as long as this reference is counted, and the caller has the only one.
+        unsafe {
+            (*self.header.as_ptr()).mark = mark;
+            (*self.header.as_ptr()).words = words;
+        }
     }
 
     /// The mark given at creation; arbitrary for a block without a label.
     #[inline]
     pub fn mark(&self) -> u32 {
-        // SAFETY: the header lives as long as this reference is counted; the mark is only written in `labelled`.
+        // SAFETY: the header lives as long as this reference is counted; labels are only written to
+        // blocks that nobody else refers to.
         unsafe { (*self.header.as_ptr()).mark }
     }
 
@@ -96,14 +122,15 @@ impl Block {
         unsafe { &(*self.header.as_ptr()).words }
     }
 
-    /// The number of bytes asked for.
+    /// The number of bytes asked for, or handed over.
     ///
     /// ```
     /// assert_eq!(wengert_kernels::Block::new(3).len(), 3);
     /// ```
     #[inline]
     pub fn len(&self) -> usize {
-        // SAFETY: the header lives as long as this reference is counted; `length` is only written in `new`.
+        // SAFETY: the header lives as long as this reference is counted; `length` is only written at
+        // creation.
         unsafe { (*self.header.as_ptr()).length }
     }
 
@@ -120,8 +147,8 @@ impl Block {
     /// The first byte of the contents. What is written through it must not be borrowed from any reference to this block.
     #[inline]
     pub(crate) fn data(&self) -> *mut u8 {
-        // SAFETY: the header is followed by the data in one allocation, as `shared::Shared::cut` and `large::fresh` make it.
-        unsafe { self.header.as_ptr().cast::<u8>().add(HEADER) }
+        // SAFETY: the header lives as long as this reference is counted; a block in use leads to its data.
+        unsafe { (*self.header.as_ptr()).link.data }
     }
 
     /// The contents.
@@ -131,11 +158,12 @@ impl Block {
     /// ```
     #[inline]
     pub fn bytes(&self) -> &[u8] {
-        // SAFETY: `len <= capacity` initialised bytes follow the header; writers need the only reference, mutably.
+        // SAFETY: `len` initialised bytes lie there as long as the block lives; writers need the only reference, mutably, and
+        // never write to memory of others.
         unsafe { std::slice::from_raw_parts(self.data(), self.len()) }
     }
 
-    /// True when this is the only reference, so the contents may be overwritten.
+    /// True when this is the only reference.
     ///
     /// ```
     /// let block = wengert_kernels::Block::new(8);
@@ -150,7 +178,7 @@ impl Block {
         unsafe { (*self.header.as_ptr()).count.load(Ordering::Acquire) == 1 }
     }
 
-    /// The contents for writing, or `None` when the block is shared.
+    /// The contents for writing, or `None` when the block is shared or its memory is another's.
     ///
     /// ```
     /// let mut block = wengert_kernels::Block::new(1);
@@ -159,10 +187,11 @@ impl Block {
     /// ```
     #[inline]
     pub fn bytes_mut(&mut self) -> Option<&mut [u8]> {
-        if !self.is_unique() {
+        // SAFETY: the header lives as long as this reference is counted; its class is only written at creation.
+        if !self.is_unique() || unsafe { (*self.header.as_ptr()).class } == FOREIGN {
             return None;
         }
-        // SAFETY: as in `bytes`; the only reference is borrowed mutably for the life of the slice.
+        // SAFETY: as in `bytes`; the memory is ours; the only reference is borrowed mutably for the life of the slice.
         Some(unsafe { std::slice::from_raw_parts_mut(self.data(), self.len()) })
     }
 
@@ -176,7 +205,7 @@ impl Block {
         bytemuck::cast_slice(self.bytes())
     }
 
-    /// The contents as elements for writing, or `None` when the block is shared.
+    /// The contents as elements for writing, or `None` as for [`bytes_mut`](Block::bytes_mut).
     ///
     /// ```
     /// let mut block = wengert_kernels::Block::new(8);
@@ -188,7 +217,21 @@ impl Block {
         self.bytes_mut().map(bytemuck::cast_slice_mut)
     }
 
-    /// True when both refer to the same memory.
+    /// A number that is another for every block that is alive, even where two lie over the same memory of others.
+    ///
+    /// ```
+    /// use wengert_kernels::Block;
+    /// let numbers = std::sync::Arc::<[f32]>::from([1.0, 2.0]);
+    /// let blocks = [(); 2].map(|()| Block::from_owner(numbers.clone()));
+    /// assert_eq!(blocks[0].bytes().as_ptr(), blocks[1].bytes().as_ptr());
+    /// assert_ne!(blocks[0].identity(), blocks[1].identity());
+    /// ```
+    #[inline]
+    pub fn identity(&self) -> usize {
+        self.header.as_ptr() as usize
+    }
+
+    /// True when both are references to one block.
     ///
     /// ```
     /// let block = wengert_kernels::Block::new(8);
@@ -224,11 +267,12 @@ impl Drop for Block {
             }
             fence(Ordering::Acquire);
         }
-        // SAFETY: the last reference is gone, so the header can go to a list; its class says which kind it is.
+        // SAFETY: the last reference is gone, so the header can go to where its class says it came from.
         unsafe {
-            match (*self.header.as_ptr()).class {
-                class::LARGE => large::give(self.header),
-                small => local::give(self.header, small as usize),
+            match (*self.header.as_ptr()).class as usize {
+                small @ ..CLASSES => local::give(self.header, small),
+                kind if kind == LARGE as usize => large::give(self.header),
+                _ => foreign::release(self.header),
             }
         }
     }

@@ -3,7 +3,7 @@
 //! Visited once per batch, so one mutex is enough.
 
 use super::class::{CAPACITY, CLASSES};
-use super::header::{HEADER, Header};
+use super::header::{HEADER, Header, Link};
 use super::system::{self, HUGE_PAGE};
 use std::ptr::{NonNull, null_mut};
 use std::sync::{Mutex, MutexGuard};
@@ -40,13 +40,13 @@ pub(super) fn take(class: usize, wanted: usize) -> (NonNull<Header>, usize) {
     // SAFETY: blocks on the list are live headers linked by `next`, ending in null, and ours while locked.
     unsafe {
         while count < wanted
-            && let Some(next) = NonNull::new((*last.as_ptr()).next)
+            && let Some(next) = NonNull::new((*last.as_ptr()).link.next)
         {
             last = next;
             count += 1;
         }
-        shared.heads[class] = (*last.as_ptr()).next;
-        (*last.as_ptr()).next = null_mut();
+        shared.heads[class] = (*last.as_ptr()).link.next;
+        (*last.as_ptr()).link.next = null_mut();
     }
     (first, count)
 }
@@ -58,7 +58,7 @@ pub(super) fn take(class: usize, wanted: usize) -> (NonNull<Header>, usize) {
 pub(super) unsafe fn give(class: usize, first: NonNull<Header>, last: NonNull<Header>) {
     let mut shared = lock();
     // SAFETY: `last` is a live header that the caller hands over.
-    unsafe { (*last.as_ptr()).next = shared.heads[class] };
+    unsafe { (*last.as_ptr()).link.next = shared.heads[class] };
     shared.heads[class] = first.as_ptr();
 }
 
@@ -82,7 +82,7 @@ impl Shared {
             // SAFETY: `count * step <= room` bytes from the cursor on are zeroed, uncut, and aligned to 64.
             unsafe {
                 let header = self.cursor.add(index * step).cast::<Header>();
-                header.write(Header { next: first, ..Header::new(capacity, class as u32) });
+                header.write(Header { link: Link { next: first }, ..Header::new(capacity, class as u32) });
                 first = header;
             }
         }

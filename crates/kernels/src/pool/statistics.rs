@@ -4,6 +4,8 @@
 //! threads running the numbers may lag by 64 KiB a thread; those of the calling thread are exact, except that a peak
 //! between two reports may be missed by as much.
 
+#[cfg(doc)]
+use super::Block;
 use super::{large, local, shared};
 use std::sync::atomic::{AtomicIsize, Ordering};
 
@@ -11,7 +13,8 @@ static SMALL: AtomicIsize = AtomicIsize::new(0);
 static LARGE: AtomicIsize = AtomicIsize::new(0);
 static PEAK: AtomicIsize = AtomicIsize::new(0);
 
-/// What the pool holds, in bytes of data (headers not counted).
+/// What the pool holds, in bytes of data. Headers are not counted, nor is memory from elsewhere ([`Block::from_vec`],
+/// [`Block::from_owner`]).
 ///
 /// ```
 /// use wengert_kernels::{Block, pool};

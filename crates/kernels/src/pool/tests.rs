@@ -1,5 +1,6 @@
 use super::*;
-use std::sync::mpsc;
+use std::sync::atomic::AtomicUsize;
+use std::sync::{Arc, mpsc};
 
 #[test]
 fn data_is_aligned_and_as_long_as_asked_for_every_size() {
@@ -109,4 +110,84 @@ fn running_out_of_memory_names_the_bytes() {
     let panic = std::panic::catch_unwind(|| Block::new(usize::MAX / 2)).unwrap_err();
     let message = panic.downcast_ref::<String>().unwrap();
     assert!(message.contains(&(usize::MAX / 2).to_string()), "{message}");
+}
+
+/// Numbers that lie in the owner itself, which counts how often it is dropped.
+struct Lender {
+    numbers: [f32; 5],
+    from: usize,
+    drops: Arc<AtomicUsize>,
+}
+
+impl AsRef<[f32]> for Lender {
+    fn as_ref(&self) -> &[f32] {
+        &self.numbers[self.from..]
+    }
+}
+
+impl Drop for Lender {
+    fn drop(&mut self) {
+        self.drops.fetch_add(1, Ordering::Relaxed);
+    }
+}
+
+#[test]
+fn an_owner_is_dropped_once_with_the_last_reference_on_any_thread() {
+    let drops = Arc::new(AtomicUsize::new(0));
+    let block = Block::from_owner(Lender { numbers: [1.0, 2.0, 3.0, 4.0, 5.0], from: 1, drops: drops.clone() });
+    let threads: Vec<_> = (0..4)
+        .map(|_| {
+            let block = block.clone();
+            std::thread::spawn(move || assert_eq!(block.as_slice::<f32>(), [2.0, 3.0, 4.0, 5.0]))
+        })
+        .collect();
+    let last = block.clone();
+    drop(block);
+    threads.into_iter().for_each(|thread| thread.join().unwrap());
+    assert_eq!((drops.load(Ordering::Relaxed), last.as_slice::<f32>()), (0, &[2.0, 3.0, 4.0, 5.0][..]));
+    drop(last);
+    assert_eq!(drops.load(Ordering::Relaxed), 1);
+}
+
+#[test]
+fn an_owner_that_panics_when_asked_is_dropped() {
+    let drops = Arc::new(AtomicUsize::new(0));
+    let lender = Lender { numbers: [0.0; 5], from: 6, drops: drops.clone() };
+    assert!(std::panic::catch_unwind(move || Block::from_owner(lender)).is_err());
+    assert_eq!(drops.load(Ordering::Relaxed), 1);
+}
+
+#[test]
+fn owners_of_any_alignment_and_nothing_at_all_are_held() {
+    #[repr(align(256))]
+    struct Far([u8; 3]);
+    impl AsRef<[u8]> for Far {
+        fn as_ref(&self) -> &[u8] {
+            &self.0
+        }
+    }
+    assert_eq!(Block::from_owner(Far([7, 8, 9])).bytes(), [7, 8, 9]);
+    assert!(Block::from_owner(Vec::<f64>::new()).as_slice::<f64>().is_empty());
+    let mut nothing = Block::from_vec(Vec::<f64>::with_capacity(9));
+    assert!(nothing.as_mut_slice::<f64>().unwrap().is_empty());
+}
+
+#[test]
+fn memory_of_others_is_never_written_and_a_vector_only_where_nobody_else_looks() {
+    let numbers: Arc<[f64]> = Arc::from([1.0, 2.0]);
+    assert!(Block::from_owner(numbers).bytes_mut().is_none());
+    let mut vector = Block::from_vec(vec![true, false]);
+    let other = vector.clone();
+    assert!(vector.bytes_mut().is_none());
+    drop(other);
+    // No longer a `bool`: the vector's elements are bytes now.
+    vector.bytes_mut().unwrap().fill(0xa5);
+}
+
+#[test]
+#[should_panic(expected = "shared block")]
+fn a_shared_block_gets_no_label() {
+    let block = Block::from_vec(vec![1.0]);
+    let _other = block.clone();
+    block.with_label(1, [0; 3]);
 }

@@ -35,6 +35,13 @@ fn counters_follow_blocks_and_the_cache_stays_bounded() {
     std::thread::spawn(move || drop(moved)).join().unwrap();
     assert_eq!(change(start, statistics()), 0);
 
+    // Memory from elsewhere is not the pool's.
+    let before = statistics();
+    let (vector, lent) = (Block::from_vec(vec![1.0; 1 << 17]), Block::from_owner(vec![1.0f32; 1 << 17]));
+    assert_eq!(statistics(), before);
+    drop((vector, lent));
+    assert_eq!(statistics(), before);
+
     // Untouched pages cost nothing, so three gigabytes can be asked for here.
     let many: Vec<Block> = (0..48).map(|_| Block::new(64 << 20)).collect();
     drop(many);

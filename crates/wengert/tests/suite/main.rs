@@ -15,6 +15,7 @@ mod debugging;
 mod early_gradients;
 mod effects;
 mod errors;
+mod exchange;
 mod gradcheck;
 mod graph;
 mod implicit;

@@ -1,0 +1,105 @@
+//! Memory that is shared with other code: numbers that are borrowed, and tensors over memory of others.
+
+use super::convert::filled;
+use super::{Scalar, Shape, Tensor, Value};
+use crate::error::OrRaise;
+use crate::{Error, ErrorKind};
+use wengert_kernels::pool::Block;
+
+impl Tensor {
+    /// A tensor over the row-major numbers that `owner` holds: a vector, an [`Arc`](std::sync::Arc) of a slice, a file that is mapped
+    /// into memory, an array of another library.
+    ///
+    /// Nothing is copied, except a single number; the numbers are only aligned as `T` is. They are never written: an update of the
+    /// tensor copies them first. The owner is dropped with the last tensor that looks at them, on whichever thread that is. They do
+    /// not count as memory of the pool ([`memory::statistics`](crate::memory::statistics)).
+    ///
+    /// ```
+    /// use std::sync::Arc;
+    /// use wengert::prelude::*;
+    /// let numbers: Arc<[f32]> = Arc::from([1.0, 2.0, 3.0, 4.0]);
+    /// let mut x = Tensor::from_owner(numbers.clone(), [2, 2]);
+    /// assert_eq!(x.as_slice::<f32>().as_ptr(), numbers.as_ptr());
+    /// x += 1.0;
+    /// assert_eq!(x, Tensor::from([[2.0f32, 3.0], [4.0, 5.0]]));
+    /// assert_eq!(numbers[..], [1.0, 2.0, 3.0, 4.0]);
+    /// ```
+    #[track_caller]
+    pub fn from_owner<T: Scalar>(owner: impl AsRef<[T]> + Send + Sync + 'static, shape: impl Into<Shape>) -> Tensor {
+        Tensor::try_from_owner(owner, shape).or_raise()
+    }
+
+    /// A tensor over the row-major numbers that `owner` holds, or why they do not fit; see [`from_owner`](Tensor::from_owner).
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    /// let error = Tensor::try_from_owner(vec![1.0, 2.0], [3]).unwrap_err();
+    /// assert!(error.to_string().contains("2 numbers do not fill shape [3]"));
+    /// ```
+    pub fn try_from_owner<T: Scalar>(
+        owner: impl AsRef<[T]> + Send + Sync + 'static,
+        shape: impl Into<Shape>,
+    ) -> Result<Tensor, Error> {
+        let block = Block::from_owner(owner);
+        let spec = filled::<T>("from_owner", block.len() / size_of::<T>(), shape.into())?;
+        Ok(Tensor::from_block(spec, block))
+    }
+
+    /// All numbers, row-major, where they lie: nothing is copied. As for [`to_vec`](Tensor::to_vec), a tensor inside a derivative
+    /// has numbers, a traced or batched one has none.
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    /// let x = Tensor::from([[1.0, 2.0], [3.0, 4.0]]);
+    /// assert_eq!(x.as_slice::<f64>(), [1.0, 2.0, 3.0, 4.0]);
+    /// assert_eq!(x.t().contiguous().as_slice::<f64>(), [1.0, 3.0, 2.0, 4.0]);
+    /// ```
+    #[track_caller]
+    pub fn as_slice<T: Scalar>(&self) -> &[T] {
+        self.try_as_slice().or_raise()
+    }
+
+    /// All numbers, row-major, where they lie, or why they cannot be borrowed: another dtype, another order in memory, a tensor
+    /// without numbers.
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    /// let transposed = Tensor::from([[1.0, 2.0], [3.0, 4.0]]).t();
+    /// let error = transposed.try_as_slice::<f64>().unwrap_err();
+    /// assert_eq!(*error.kind(), ErrorKind::NotContiguous);
+    /// ```
+    pub fn try_as_slice<T: Scalar>(&self) -> Result<&[T], Error> {
+        self.lent("as_slice")
+    }
+
+    /// The bytes of all numbers, row-major, where they lie, each number little-endian.
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    /// assert_eq!(Tensor::from([1i32, 256]).as_bytes(), [1, 0, 0, 0, 0, 1, 0, 0]);
+    /// ```
+    #[track_caller]
+    pub fn as_bytes(&self) -> &[u8] {
+        self.try_as_bytes().or_raise()
+    }
+
+    /// The bytes of all numbers, row-major, where they lie, or why they cannot be borrowed.
+    pub fn try_as_bytes(&self) -> Result<&[u8], Error> {
+        row_major("as_bytes", self.numbers("as_bytes")?)
+    }
+
+    /// All numbers where they lie, for `reader`.
+    pub(super) fn lent<T: Scalar>(&self, reader: &str) -> Result<&[T], Error> {
+        let bytes = row_major(reader, self.numbers_of::<T>(reader)?)?;
+        Ok(bytemuck::checked::cast_slice(bytes))
+    }
+}
+
+fn row_major<'a>(reader: &str, value: &'a Value) -> Result<&'a [u8], Error> {
+    let view = value.view();
+    view.contiguous_bytes().ok_or_else(|| {
+        let message = format!("the numbers of shape {} do not lie row-major without gaps", Shape::from(view.shape));
+        Error::new(ErrorKind::NotContiguous, reader, message)
+            .help("contiguous() copies them into that order, to_vec() copies from any order")
+    })
+}
