@@ -58,7 +58,7 @@ macro_rules! primitives {
 const COUNT: usize = functions::SOURCES.len() + FILES.len();
 
 /// Every built-in primitive, in the order of the documents.
-pub static PRIMITIVES: [&dyn Primitive; COUNT] = {
+pub static PRIMITIVES: &[&dyn Primitive] = &{
     let mut all: [&dyn Primitive; COUNT] = [&functions::EXP; COUNT];
     let mut i = 0;
     while i < COUNT {
@@ -69,7 +69,7 @@ pub static PRIMITIVES: [&dyn Primitive; COUNT] = {
 };
 
 /// Every built-in primitive with its family and source file, in the order of the documents: functions of the table, then files.
-pub static SOURCES: [Source; COUNT] = {
+pub static SOURCES: &[Source] = &{
     let mut all = [functions::SOURCES[0]; COUNT];
     let mut i = 0;
     while i < COUNT {

@@ -60,7 +60,7 @@ fn every_dtype_arrives_and_leaves_with_its_bits() {
         let mut copy = [a; 4];
         x.t().copy_to(&mut copy);
         assert_eq!(copy, [a, c, b, d]);
-        for x in [Tensor::from(b), Tensor::from_vec(vec![b], [1, 1]), Tensor::from_owner([b], [1])] {
+        for x in [Tensor::full([], b), Tensor::from_vec(vec![b], [1, 1]), Tensor::from_owner([b], [1])] {
             assert_eq!((x.as_slice::<T>(), x.as_bytes().len()), (&[b][..], size_of::<T>()));
         }
     }

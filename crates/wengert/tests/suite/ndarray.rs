@@ -1,6 +1,6 @@
 //! Conversions from and to the `ndarray` crate: `cargo test -p wengert --features ndarray ndarray`.
 
-use ndarray::{ArcArray2, Array0, Array2, Array3, Axis, CowArray, ShapeBuilder, arr2, s};
+use ndarray::{ArcArray2, Array0, Array2, Array3, Axis, CowArray, ShapeBuilder, Slice, arr2};
 use wengert::prelude::*;
 
 #[test]
@@ -43,7 +43,7 @@ fn row_major_arrays_that_nobody_else_holds_are_taken_over() {
     tensor += 1.0;
     assert_eq!(shared[[0, 0]], 1.0);
     let mut rows = Array2::from_shape_fn((4, 3), |(i, j)| (10 * i + j) as i64);
-    rows.slice_collapse(s![1..3, ..]);
+    rows.slice_axis_inplace(Axis(0), Slice::from(1..3));
     assert_eq!(Tensor::from(rows.clone()).as_slice::<i64>(), [10, 11, 12, 20, 21, 22]);
     assert_eq!(Tensor::from(rows.reversed_axes()).as_slice::<i64>(), [10, 20, 11, 21, 12, 22]);
     assert_eq!(Tensor::from(Array2::<f32>::zeros((0, 3))).shape(), [0, 3]);
