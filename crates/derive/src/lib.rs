@@ -11,28 +11,6 @@ mod expand;
 /// `Debug` text. `#[tree(frozen)]` keeps its tensors in the tree, but nothing is differentiated by them: their gradient
 /// is zero. `#[tree(crate = "..")]` on the type names the crate that exports `Tree`,
 /// `TreePath` and `Tensor`, where it is not `wengert`.
-///
-/// ```
-/// use wengert::prelude::*;
-///
-/// #[derive(Tree)]
-/// struct Linear {
-///     weight: Tensor,
-///     bias: Option<Tensor>,
-///     #[tree(static)]
-///     name: &'static str,
-/// }
-///
-/// #[derive(Tree)]
-/// enum Layer {
-///     Relu,
-///     Linear(Linear),
-/// }
-///
-/// let linear = Linear { weight: Tensor::from([1.0, 2.0]), bias: None, name: "first" };
-/// let layers = [Layer::Linear(linear), Layer::Relu];
-/// assert_eq!(layers.named_leaves()[0].0, "0.0.weight");
-/// ```
 #[proc_macro_derive(Tree, attributes(tree))]
 pub fn derive_tree(input: proc_macro::TokenStream) -> proc_macro::TokenStream {
     let input = syn::parse_macro_input!(input as syn::DeriveInput);

@@ -11,6 +11,27 @@
 //! assert_eq!(d2.item(), 2.0);
 //! ```
 
+/// ```
+/// use wengert::prelude::*;
+///
+/// #[derive(Tree)]
+/// struct Linear {
+///     weight: Tensor,
+///     bias: Option<Tensor>,
+///     #[tree(static)]
+///     name: &'static str,
+/// }
+///
+/// #[derive(Tree)]
+/// enum Layer {
+///     Relu,
+///     Linear(Linear),
+/// }
+///
+/// let linear = Linear { weight: Tensor::from([1.0, 2.0]), bias: None, name: "first" };
+/// let layers = [Layer::Linear(linear), Layer::Relu];
+/// assert_eq!(layers.named_leaves()[0].0, "0.0.weight");
+/// ```
 pub use wengert_derive::Tree;
 pub use wengert_engine::{
     AnyAxis, Arange, Attention, Axes, Bag, Colouring, Compiled, CompiledStep, Compression, Conv, Covariance,

@@ -27,16 +27,29 @@ pub(crate) fn evaluate<P: Primitive + ?Sized>(
     operands: &[&Tensor],
     outputs: &[Spec],
 ) -> Result<Outputs, Error> {
+    let view = |layout: &Layout, output: &Spec| op.view(attrs, layout, output);
+    let run = |views: &[View<'_>], outputs: &mut [Out<'_>]| op.run(attrs, views, outputs);
+    viewed_or_run(op.name(), &view, &run, operands, outputs)
+}
+
+/// One copy for all primitives: with a type parameter there would be one for each.
+fn viewed_or_run(
+    name: &str,
+    view: &dyn Fn(&Layout, &Spec) -> Option<Layout>,
+    run: &dyn Fn(&[View<'_>], &mut [Out<'_>]) -> Result<bool, Error>,
+    operands: &[&Tensor],
+    outputs: &[Spec],
+) -> Result<Outputs, Error> {
     if let ([x], [output]) = (operands, outputs)
-        && let Some(view) = x.viewed(|layout| op.view(attrs, layout, output))
+        && let Some(viewed) = x.viewed(|layout| view(layout, output))
     {
-        return Ok(smallvec![view]);
+        return Ok(smallvec![viewed]);
     }
     let views: SmallVec<[View<'_>; 4]> = operands.iter().map(|operand| operand.value.view()).collect();
-    let (results, done) = Tensor::build_all(outputs, |outputs| op.run(attrs, &views, outputs));
+    let (results, done) = Tensor::build_all(outputs, |outputs| run(&views, outputs));
     match done? {
         true => Ok(results),
-        false => Err(missing_rule(op.name(), "run", "evaluated")),
+        false => Err(missing_rule(name, "run", "evaluated")),
     }
 }
 
