@@ -149,18 +149,28 @@ impl Convolution {
     fn expect_lengths(&self, input: usize, weights: usize, output: usize) {
         self.expect_sound();
         let Convolution { batch, channels, outputs, groups, .. } = *self;
-        let size = |sizes: [usize; 3]| sizes.iter().product::<usize>();
+        // More than can be counted are never there.
+        let product = |sizes: &[usize]| sizes.iter().fold(1usize, |all, &size| all.saturating_mul(size));
+        let size = |sizes: [usize; 3]| product(&sizes);
         let expected = |what: &str, length: usize, expected: usize| {
             assert_eq!(length, expected, "convolution: the {what} must have {expected} elements for {self:?}");
         };
-        expected("input", input, batch * channels * size(self.input));
-        expected("weight", weights, outputs * (channels / groups) * size(self.kernel));
-        expected("output", output, batch * outputs * size(self.output()));
+        expected("input", input, product(&[batch, channels, size(self.input)]));
+        expected("weight", weights, product(&[outputs, channels / groups, size(self.kernel)]));
+        expected("output", output, product(&[batch, outputs, size(self.output())]));
     }
 
     fn expect_sound(&self) {
         let positive = [self.kernel, self.stride, self.dilation].iter().flatten().all(|&size| size > 0);
         assert!(positive, "convolution: kernel, stride and dilation start at 1: {self:?}");
+        // Positions along an axis, and the reach of the kernel, are counted with signs.
+        let is_countable = |axis: usize| {
+            let reach = self.dilation[axis].checked_mul(self.kernel[axis])?;
+            let room = self.input[axis].checked_add(self.before[axis])?.checked_add(self.after[axis])?;
+            isize::try_from(room.checked_add(reach)?.checked_add(self.stride[axis])?).ok()
+        };
+        let countable = (0..3).all(|axis| is_countable(axis).is_some());
+        assert!(countable, "convolution: more positions than can be counted: {self:?}");
         let divides =
             self.groups > 0 && [self.channels, self.outputs].iter().all(|size| size.is_multiple_of(self.groups));
         assert!(divides, "convolution: {} groups of {} and {} channels", self.groups, self.channels, self.outputs);

@@ -27,7 +27,9 @@ impl<'a, T: Copy> Part<'a, T> {
         if self.rows == 0 || self.cols == 0 {
             return 0;
         }
-        (self.rows - 1) * self.row_step + (self.cols - 1) * self.col_step + 1
+        let (rows, cols) =
+            ((self.rows - 1).saturating_mul(self.row_step), (self.cols - 1).saturating_mul(self.col_step));
+        rows.saturating_add(cols).saturating_add(1)
     }
 
     pub(crate) fn transposed(self) -> Part<'a, T> {
@@ -59,9 +61,11 @@ pub(crate) fn multiply<T: Real>(a: Part<'_, T>, b: Part<'_, T>, factor: T, keep:
     if rows == 0 || cols == 0 || (depth == 0 && keep) {
         return;
     }
-    assert!(cols <= step && (rows - 1) * step + cols <= out.len(), "the product leaves its output");
+    let reach = (rows - 1).saturating_mul(step).saturating_add(cols);
+    assert!(cols <= step && reach <= out.len(), "the product leaves its output");
     assert!(a.reach() <= a.data.len() && b.reach() <= b.data.len(), "an operand leaves its data");
-    // SAFETY: all operands were checked to lie in their slices, and `out` is borrowed mutably.
+    // SAFETY: inner sizes agree, all elements of both operands lie in their data, and `rows` rows of `cols` elements, `step` apart, in
+    // `out`, as asserted; `out` is borrowed mutably and initialised.
     unsafe { T::multiply_scaled(factor, a.matrix(), b.matrix(), keep, out.as_mut_ptr(), step) };
 }
 

@@ -63,7 +63,7 @@ impl<'a, T> Matrix<'a, T> {
         if self.rows == 0 || self.cols == 0 {
             return;
         }
-        let reach = |size: usize, stride: isize| (size as isize - 1).checked_mul(stride);
+        let reach = |size: usize, stride: isize| isize::try_from(size - 1).ok()?.checked_mul(stride);
         let range =
             reach(self.rows, self.row_stride).zip(reach(self.cols, self.col_stride)).and_then(|(rows, cols)| {
                 let first = self.offset.checked_add_signed(rows.min(0).checked_add(cols.min(0))?)?;
@@ -80,6 +80,16 @@ impl<'a, T> Matrix<'a, T> {
             self.offset,
             self.data.len()
         );
+    }
+
+    /// Panics unless the matrix lies in `data` where it is and wherever it is [moved](Matrix::moved) to, up to `last` times: all of those
+    /// offsets lie between the first and the last.
+    pub(super) fn expect_moves(&self, last: usize, step: isize) {
+        self.expect_bounds();
+        let reach = isize::try_from(last).ok().and_then(|last| last.checked_mul(step));
+        let furthest = reach.and_then(|reach| self.offset.checked_add_signed(reach));
+        // No slice has an element of this number.
+        Matrix { offset: furthest.unwrap_or(usize::MAX), ..*self }.expect_bounds();
     }
 
     /// The matrix `count` times `step` elements further on.

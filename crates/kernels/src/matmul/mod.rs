@@ -110,15 +110,12 @@ pub fn matmul_many<T: Product>(pairs: &[(Matrix<'_, T>, Matrix<'_, T>)], out: &m
 pub fn matmul_batch<T: Product>(a: Matrix<'_, T>, b: Matrix<'_, T>, steps: [isize; 2], count: usize, out: &mut [T]) {
     expect_sizes(&a, &b, out.len(), count);
     let Some(last) = count.checked_sub(1) else { return };
-    // All offsets lie between the first and the last.
-    for (matrix, step) in [(a, steps[0]), (b, steps[1])] {
-        matrix.expect_bounds();
-        matrix.moved(last, step).expect_bounds();
-    }
+    a.expect_moves(last, steps[0]);
+    b.expect_moves(last, steps[1]);
     multiply_each(count, &|i| (a.moved(i, steps[0]), b.moved(i, steps[1])), out);
 }
 
-/// Sizes and bounds are checked.
+/// Sizes and bounds of all pairs are checked.
 fn multiply_each<'a, T: Product>(
     count: usize,
     pair: &(impl Fn(usize) -> (Matrix<'a, T>, Matrix<'a, T>) + Sync),
@@ -142,7 +139,8 @@ fn multiply_each<'a, T: Product>(
     for_each_chunk(out, group * each, &|index, out| {
         for (i, out) in out.chunks_exact_mut(each).enumerate() {
             let (a, b) = pair(index * group + i);
-            // SAFETY: bounds and sizes were checked above; `out` is row-major with `each` elements.
+            // SAFETY: callers checked, by `expect_sizes`, that both sides have one inner size, and by `expect_bounds` or
+            // `expect_moves`, that every pair lies in its data. This chunk is ours: `a.rows` rows of `b.cols` elements.
             unsafe { T::multiply(a, b, out.as_mut_ptr(), b.cols) };
         }
     });
@@ -150,7 +148,9 @@ fn multiply_each<'a, T: Product>(
 
 fn expect_sizes<T>(a: &Matrix<'_, T>, b: &Matrix<'_, T>, length: usize, count: usize) {
     assert_eq!(a.cols, b.rows, "matmul: {}x{} times {}x{}", a.rows, a.cols, b.rows, b.cols);
-    assert_eq!(length, a.rows * b.cols * count, "matmul: the output must hold {count} times {}x{}", a.rows, b.cols);
+    // More than can be counted are never there.
+    let wanted = a.rows.saturating_mul(b.cols).saturating_mul(count);
+    assert_eq!(length, wanted, "matmul: the output must hold {count} times {}x{}", a.rows, b.cols);
 }
 
 /// Sizes and bounds are checked.
@@ -162,14 +162,17 @@ fn multiply<T: Product>(a: Matrix<'_, T>, b: Matrix<'_, T>, added: Option<&[T]>,
     let (tile_rows, tile_cols) = tile_size(rows, cols, a.cols);
     let across = cols.div_ceil(tile_cols);
     if (tile_rows, tile_cols) == (rows, cols) && (a.cols < DEEP || work(rows, cols, a.cols) <= PARALLEL_WORK) {
-        // SAFETY: sizes and bounds are checked; `out` is row-major.
+        // SAFETY: callers checked sizes by `expect_sizes` and bounds by `expect_bounds`; `out` is borrowed mutably and has `rows`
+        // rows of `cols` elements.
         unsafe { T::multiply(a, b, out.as_mut_ptr(), cols) };
     } else if rows * cols <= SMALL_RESULT && a.cols >= DEEP {
         multiply_in_parts(a, b, out);
     } else if T::is_spread(&a, &b) {
         let (start, length) = (out.as_mut_ptr(), out.len());
         let followed = blocked::completes_rows(&a, &b);
-        // SAFETY: sizes and bounds are checked; `out` is row-major, and the follower agrees to its rows.
+        // SAFETY: sizes and bounds are checked as above, `out` has `rows` rows of `cols` elements, and `added` was compared with `cols` in
+        // `matmul_plus`. `out` is our output, and the follower is not used when this function has returned; it agreed to parts of
+        // multiples of a row, from `MOST_TASKS` tasks, which `completes_rows` allows.
         return unsafe {
             let follower = if followed { follow::of(start, length, cols, blocked::MOST_TASKS) } else { None };
             T::multiply_spread(a, b, added, start, follower)
@@ -180,7 +183,8 @@ fn multiply<T: Product>(a: Matrix<'_, T>, b: Matrix<'_, T>, added: Option<&[T]>,
             let (row, col) = (tile / across * tile_rows, tile % across * tile_cols);
             let a = a.some_rows(row, tile_rows.min(rows - row));
             let b = b.some_cols(col, tile_cols.min(cols - col));
-            // SAFETY: parts of checked matrices; tiles write disjoint elements of `out`, all inside it.
+            // SAFETY: rows of a checked `a` and columns of a checked `b`. Tiles are different rows or different columns, each has its index
+            // once, and `row < rows`, `col < cols`: so each writes its own elements of `rows` rows of `cols`.
             unsafe { T::multiply(a, b, out.pointer(row * cols + col), cols) };
         });
     }
@@ -200,7 +204,7 @@ fn multiply_in_parts<T: Product>(a: Matrix<'_, T>, b: Matrix<'_, T>, out: &mut [
     for_each_chunk(&mut sums, each, &|part, sums| {
         let first = part * depth;
         let count = depth.min(a.cols - first);
-        // SAFETY: parts of checked matrices; `sums` is row-major with `each` elements.
+        // SAFETY: columns of a checked `a` and as many rows of a checked `b`; `sums` is this chunk, of `each = a.rows * b.cols` elements.
         unsafe { T::multiply(a.some_cols(first, count), b.some_rows(first, count), sums.as_mut_ptr(), b.cols) };
     });
     let (first, others) = sums.split_at(each);

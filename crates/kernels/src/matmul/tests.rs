@@ -245,3 +245,24 @@ fn plus_row<T: Product>(m: usize, n: usize, k: usize, numbers: &mut Numbers) {
     let expected = naive(a, b).into_iter().enumerate().map(|(at, sum)| T::wrapping_plus(sum, row[at % n]));
     assert!(out.into_iter().eq(expected), "{m}x{k}x{n} of {:?}", T::DTYPE);
 }
+
+/// Sizes and steps whose products cannot be counted are refused, also where overflow goes unnoticed.
+#[test]
+fn sizes_beyond_all_memory_are_refused() {
+    let refusal = |f: &mut dyn FnMut()| {
+        let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(f)).unwrap_err();
+        caught.downcast_ref::<String>().expect("a message").clone()
+    };
+    let data = [1.0; 4];
+    let one = |rows, cols| Matrix { data: &data, offset: 3, rows, cols, row_stride: 0, col_stride: 0 };
+    // As many elements as none, but for overflow.
+    let message = refusal(&mut || matmul(one(1 << 32, 1), one(1, 1 << 32), &mut []));
+    assert!(message.contains("the output must hold"), "{message}");
+    // An inner size that is negative with a sign.
+    let row = Matrix { col_stride: 1, ..one(1, usize::MAX) };
+    let message = refusal(&mut || matmul(row, one(usize::MAX, 1), &mut [0.0]));
+    assert!(message.contains("leaves its 4 elements"), "{message}");
+    // The last of three matrices is back at the first.
+    let message = refusal(&mut || matmul_batch(one(1, 1), one(1, 1), [isize::MIN, 0], 3, &mut [0.0; 3]));
+    assert!(message.contains("leaves its 4 elements"), "{message}");
+}

@@ -619,3 +619,12 @@ fn a_tape_can_begin_while_its_thread_ends() {
     thread.join().unwrap();
     assert_eq!(receiver.recv().unwrap(), <[[f64; 2]; 2]>::from(recurrence(100)));
 }
+
+#[test]
+#[should_panic(expected = "out of memory")]
+fn more_arguments_than_can_be_counted_have_no_room() {
+    record(|recording| {
+        let x = recording.input(stop);
+        push_wide(0.0, 1 << 62, [(1.0, x)], stop);
+    });
+}

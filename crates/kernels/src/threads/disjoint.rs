@@ -9,7 +9,8 @@ pub(crate) struct Disjoint<'a, T> {
     owner: PhantomData<&'a mut [T]>,
 }
 
-// SAFETY: `range` obliges callers to take disjoint parts, so sharing is like sending `&mut [T]` parts.
+// SAFETY: elements are reached through `range`, whose callers take disjoint parts, and through `pointer`, whose users say the same where
+// they write. So threads that share it have different elements, as if each had been sent its own `&mut [T]`: `T: Send` suffices.
 unsafe impl<T: Send> Sync for Disjoint<'_, T> {}
 
 impl<'a, T> Disjoint<'a, T> {
@@ -29,7 +30,8 @@ impl<'a, T> Disjoint<'a, T> {
             "part {start}+{length} of a slice of {}",
             self.length
         );
-        // SAFETY: in bounds; the caller keeps parts disjoint; the slice stays borrowed for 'a.
+        // SAFETY: in bounds, as asserted; the slice is borrowed mutably for 'a, which outlives this reference, and the caller promises
+        // that no other part of it that exists meanwhile overlaps.
         unsafe { std::slice::from_raw_parts_mut(self.start.add(start), length) }
     }
 

@@ -10,6 +10,7 @@ mod region;
 
 pub(crate) use disjoint::Disjoint;
 
+use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -84,6 +85,16 @@ pub fn for_each_tile(tiles: usize, body: &(dyn Fn(usize) + Sync)) {
     }
 }
 
+type Payload = Box<dyn Any + Send>;
+
+/// Keeps the first panic. Others are leaked: one whose destructor panics would leave a region before its workers have.
+fn keep_first(kept: &mut Option<Payload>, payload: Payload) {
+    match kept {
+        None => *kept = Some(payload),
+        Some(_) => std::mem::forget(payload),
+    }
+}
+
 /// All tiles on the calling thread, with the same treatment of panics as a region.
 fn run_inline(tiles: usize, body: &(dyn Fn(usize) + Sync)) {
     let mut next = 0;
@@ -95,7 +106,9 @@ fn run_inline(tiles: usize, body: &(dyn Fn(usize) + Sync)) {
                 body(next - 1);
             }
         }));
-        panic = panic.or(outcome.err());
+        if let Err(payload) = outcome {
+            keep_first(&mut panic, payload);
+        }
     }
     if let Some(payload) = panic {
         resume_unwind(payload);
@@ -117,7 +130,7 @@ pub fn for_each_chunk<T: Send>(out: &mut [T], chunk: usize, body: &(dyn Fn(usize
     let shared = Disjoint::new(out);
     for_each_tile(length.div_ceil(chunk), &|index| {
         let start = index * chunk;
-        // SAFETY: chunks of different indices do not overlap, and each index runs once.
+        // SAFETY: `for_each_tile` runs each index once, and chunk `index` is the elements from `index * chunk` on, fewer than `chunk` more.
         body(index, unsafe { shared.range(start, chunk.min(length - start)) });
     });
 }

@@ -7,8 +7,7 @@
 //!
 //! Nobody waits for a worker to wake up: a worker that comes late finds the region closed.
 
-use super::threads;
-use std::any::Any;
+use super::{Payload, keep_first, threads};
 use std::cell::UnsafeCell;
 use std::hint::spin_loop;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
@@ -34,7 +33,7 @@ static NEXT: Apart<AtomicUsize> = Apart(AtomicUsize::new(0));
 static BUSY: Apart<AtomicBool> = Apart(AtomicBool::new(false));
 static SLEEPERS: Apart<AtomicUsize> = Apart(AtomicUsize::new(0));
 static JOB: JobSlot = JobSlot(UnsafeCell::new(None));
-static PANIC: Mutex<Option<Box<dyn Any + Send>>> = Mutex::new(None);
+static PANIC: Mutex<Option<Payload>> = Mutex::new(None);
 /// Guards going to sleep; both condition variables belong to it.
 static SLEEP: Mutex<()> = Mutex::new(());
 static WORK_CAME: Condvar = Condvar::new();
@@ -50,7 +49,8 @@ struct Job {
 
 struct JobSlot(UnsafeCell<Option<Job>>);
 
-// SAFETY: written by the holder of BUSY while the region is closed and empty, read by workers inside an open region.
+// SAFETY: `run` writes it while it holds BUSY and the region is closed with nobody inside: the one before did not give BUSY back earlier.
+// `work` reads it between `enter` and `leave`, when the region is open or its caller waits. Storing and reading STATE orders both.
 unsafe impl Sync for JobSlot {}
 
 fn epoch(state: u64) -> u32 {
@@ -71,11 +71,13 @@ pub(super) fn run(tiles: usize, body: &(dyn Fn(usize) + Sync)) -> bool {
     if SPAWNED.load(Ordering::Relaxed) < workers {
         spawn(workers);
     }
-    // SAFETY: only the lifetime changes. Workers use the body only while inside the region, and this function
-    // neither returns nor unwinds before all have left.
+    // SAFETY: only the lifetime changes. Workers use the body between `enter` and `leave` alone, and this function returns when
+    // `wait_until_left` has seen none inside and OPEN is cleared, so that none enters. It does not unwind before: `run_tiles` catches
+    // panics of the body, drops no payload, and nothing else here panics.
     let body = unsafe { std::mem::transmute::<&(dyn Fn(usize) + Sync), &'static (dyn Fn(usize) + Sync)>(body) };
     let job = Job { tiles, body };
-    // SAFETY: BUSY is held and the previous region was closed and left, so nobody else accesses the slot.
+    // SAFETY: BUSY is held, and whoever held it before gave it back after closing its region and waiting for all to leave: nobody else
+    // accesses the slot until STATE is stored below.
     unsafe { *JOB.0.get() = Some(job) };
     NEXT.0.store(0, Ordering::Relaxed);
     let next_epoch = epoch(STATE.0.load(Ordering::Relaxed)).wrapping_add(1);
@@ -102,7 +104,7 @@ fn run_tiles(job: Job) {
             return;
         }
         if let Err(payload) = catch_unwind(AssertUnwindSafe(|| (job.body)(tile))) {
-            lock(&PANIC).get_or_insert(payload);
+            keep_first(&mut lock(&PANIC), payload);
         }
     }
 }
@@ -159,7 +161,7 @@ fn work(index: usize) {
     loop {
         seen = wait_for_epoch(seen);
         if index + 1 < threads() && enter(seen) {
-            // SAFETY: inside an open region the job is written and stays until everyone has left.
+            // SAFETY: `enter` saw the region open, which `run` stored after the job; it waits for `leave` before anybody writes it again.
             let job = unsafe { *JOB.0.get() };
             run_tiles(job.expect("the job is written before the region opens"));
             leave();

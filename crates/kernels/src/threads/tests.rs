@@ -133,3 +133,27 @@ fn chunks_cover_the_slice_in_order() {
     });
     assert!(out.iter().enumerate().all(|(i, &value)| i == value));
 }
+
+/// What a panic carries may panic itself when it is dropped: one reaches the caller, and the others neither end the region early nor a
+/// worker.
+#[test]
+fn panics_whose_payloads_panic_when_they_are_dropped() {
+    struct Payload;
+    impl Drop for Payload {
+        fn drop(&mut self) {
+            panic!("a payload is dropped");
+        }
+    }
+    let _alone = alone();
+    for threads in [1, 4] {
+        set_threads(threads);
+        let ended = AtomicUsize::new(0);
+        let tile = |_| {
+            ended.fetch_add(1, Ordering::Relaxed);
+            std::panic::panic_any(Payload);
+        };
+        let outcome = catch_unwind(AssertUnwindSafe(|| for_each_tile(16, &tile)));
+        std::mem::forget(outcome.unwrap_err().downcast::<Payload>().expect("the first panic"));
+        assert_eq!(ended.into_inner(), 16);
+    }
+}

@@ -69,7 +69,9 @@ struct Running<'a> {
     parts: OnceLock<Parts>,
 }
 
-// SAFETY: the addresses are those of memory that the caller has borrowed; parts of it are shared out among tasks.
+// SAFETY: addresses are of spans of a `Memory` that `run` borrows mutably. They are used in `part`, for elements that come once: those of
+// what the kernel leads are complete and left alone meanwhile, as `Follower::part` promises, and what else the loop writes nobody
+// reads, as `Followed::new` and `Loops::new` assert.
 unsafe impl Sync for Running<'_> {}
 
 struct Parts {
@@ -105,7 +107,8 @@ impl Follower for Running<'_> {
         let parts = self.parts.get().expect("it has begun");
         assert!(task < parts.tasks && elements.end <= self.bound.tiled.elements(), "a part that was not agreed to");
         let length = self.bound.width * size_of::<Sum>();
-        // SAFETY: each task has its own sums, and its parts come one after the other.
+        // SAFETY: `begin` made sums of `length` bytes for each of `parts.tasks` tasks, and `task` is one of them; its parts come one after
+        // the other, as `Follower::part` promises, and nobody else has its sums before `run` takes all.
         let sums = unsafe { std::slice::from_raw_parts_mut(parts.first_sum.add(task * length), length) };
         self.bound.tiled.run_task(&parts.call, elements, sums);
     }

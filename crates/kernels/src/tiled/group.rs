@@ -41,7 +41,8 @@ pub(super) struct Bound {
 /// Memory that tasks look at.
 struct Shared<'a, 'm>(&'a Memory<'m>);
 
-// SAFETY: addresses are looked up; what lies there is shared out among tasks by the loops.
+// SAFETY: tasks call `Memory::start_of` alone, which reads. What lies at the addresses is used by `run_task`: elements of outputs by the one
+// task that has them, and what is read nobody writes, as `Loops::new` asserts.
 unsafe impl Sync for Shared<'_, '_> {}
 
 impl Loops {
@@ -93,7 +94,7 @@ impl Loops {
                 let own = task - bound.first;
                 let range = own * bound.each..((own + 1) * bound.each).min(bound.tiled.elements());
                 let length = bound.width * size_of::<Sum>();
-                // SAFETY: each task has its own sums.
+                // SAFETY: each task runs once; loops have their sums one after the other, `length` bytes for each of their tasks.
                 let sums = unsafe { shared.range(bound.sums * size_of::<Sum>() + own * length, length) };
                 bound.tiled.run_task(&Call::new(bound, memory.0), range, sums);
             };

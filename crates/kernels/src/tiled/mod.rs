@@ -185,6 +185,10 @@ impl Tiled {
         instructions: Vec<Instruction>,
         outputs: Vec<Output>,
     ) -> Tiled {
+        // So no size below is more than can be counted.
+        let bytes =
+            rows.max(1).checked_mul(cols.max(1)).and_then(|elements| elements.checked_mul(size_of::<fold::Sum>()));
+        assert!(bytes.is_some_and(|bytes| isize::try_from(bytes).is_ok()), "tiled: a space of {rows} rows of {cols}");
         let mut values: Vec<Value> =
             operands.iter().map(|operand| Value::new(operand.dtype, operand.by_rows)).collect();
         for instruction in &instructions {
@@ -298,7 +302,7 @@ impl Tiled {
 impl Operand {
     fn new(access: Access, rows: usize, cols: usize) -> Operand {
         let Access { dtype, offset, shape, strides, by_rows } = access;
-        let length: usize = shape.iter().product();
+        let length = shape.iter().fold(1usize, |all, &size| all.saturating_mul(size));
         let expected = if by_rows { rows } else { rows * cols };
         assert_eq!(length, expected, "tiled: an operand of shape {shape:?} for {expected} elements");
         let layout = collapse(&shape, &strides);

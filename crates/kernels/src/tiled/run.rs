@@ -48,14 +48,21 @@ impl Tiled {
             }
         }
         for (operand, span) in self.operands.iter().zip(operands) {
-            let needed = match &operand.kind {
-                Reading::Direct => (operand.offset as usize + operand.elements) * operand.dtype.size(),
+            let reach = match &operand.kind {
+                Reading::Direct => Some(operand.elements as isize - 1),
+                // What leaves the span on the other side is found when it is loaded.
                 Reading::Loaded(layout) | Reading::Periodic(layout) => {
-                    let reach = layout.shape.iter().zip(&layout.strides).map(|(&n, &s)| (n as isize - 1) * s.max(0));
-                    (operand.offset + reach.sum::<isize>() + 1) as usize * operand.dtype.size()
+                    let axes = layout.shape.iter().zip(&layout.strides);
+                    axes.map(|(&n, &stride)| (n as isize - 1).checked_mul(stride.max(0)))
+                        .try_fold(0isize, |sum, reach| sum.checked_add(reach?))
                 }
             };
-            assert!(operand.elements == 0 || needed <= span.length, "tiled: an operand leaves its span");
+            let behind =
+                reach.and_then(|reach| usize::try_from(operand.offset.checked_add(reach)?.checked_add(1)?).ok());
+            let first = usize::try_from(operand.offset).ok();
+            let needed = first.and(behind).and_then(|behind| behind.checked_mul(operand.dtype.size()));
+            let fits = needed.is_some_and(|needed| needed <= span.length);
+            assert!(operand.elements == 0 || fits, "tiled: an operand leaves its span");
         }
     }
 
@@ -91,7 +98,8 @@ impl Tiled {
                 for task in others.chunks_exact(width * size_of::<Sum>()) {
                     join(held, &mut first[range.clone()], &task[range.clone()]);
                 }
-                // SAFETY: the span is in bounds, all tasks have ended, and outputs are apart.
+                // SAFETY: `Memory::start_of` saw the span in its region, which may be written and is borrowed by the caller; all tasks have
+                // ended, and `expect_apart` saw that no other output overlaps it.
                 let out = unsafe { std::slice::from_raw_parts_mut(call.outputs[number], spans[number].length) };
                 store(&first[range], output.dtype, out);
                 at += count;
@@ -143,11 +151,12 @@ impl<'a> Frame<'a> {
     /// The bytes of a value in this tile.
     ///
     /// # Safety
-    /// Nobody writes them meanwhile.
+    /// Its place was set for this tile, and nobody writes it meanwhile.
     #[inline(always)]
     unsafe fn bytes(&self, value: usize, part: &Part) -> &'a [u8] {
         let length = part.bytes(&self.tiled.values[value]);
-        // SAFETY: registers are long enough for a tile; spans were checked to be; the caller's promise.
+        // SAFETY: a register has room for a tile of the widest element (`run_task`), and a span for all elements from its start on
+        // (`expect_apart`); part and tile are in the space. Nobody writes these bytes, as the caller promises.
         unsafe { std::slice::from_raw_parts(self.places[value].cast_const(), length) }
     }
 
@@ -166,8 +175,9 @@ impl<'a> Frame<'a> {
                 self.places[value] = self.call.outputs[output].wrapping_add(start);
             }
             let length = part.bytes(&tiled.values[value]);
-            // SAFETY: an instruction has a register or an output of its own, which is neither read by it nor an operand, so
-            // nobody else uses these bytes, and nothing else writes those that it reads.
+            // SAFETY: `allocate` gave the instruction a register that no value holds which is still read, or an output that no other
+            // instruction writes; outputs that are not `in_place` overlap no operand (`expect_apart`). So nobody else uses these bytes,
+            // of which there are `length` as in `bytes`, and what is read was set by `load` or by an instruction before.
             unsafe {
                 let out = std::slice::from_raw_parts_mut(self.places[value], length);
                 match &step.instruction {
@@ -208,10 +218,11 @@ impl<'a> Frame<'a> {
                 Reading::Loaded(layout) => (layout, part.from(value), part.count(value)),
             };
             let register = self.places[number];
-            // SAFETY: the span is in bounds and nothing overwrites operands that are loaded.
+            // SAFETY: `Memory::start_of` saw the span in its region; `expect_apart` saw that no output overlaps an operand that is loaded.
             let bytes = unsafe { std::slice::from_raw_parts(self.call.operands[number], self.call.lengths[number]) };
             let walker = Walker { dtype: operand.dtype, bytes, offset: operand.offset, layout };
-            // SAFETY: the register is this thread's own, aligned, and long enough for a tile.
+            // SAFETY: the register is a part of `REGISTERS`, which this thread alone has borrowed, initialised, aligned to 8 as its `u64`s are,
+            // and has room for a tile of the widest element; `allocate` gave it to this operand alone, until that is read.
             unsafe {
                 match held(operand.dtype) {
                     DType::F64 => walker.load(from, std::slice::from_raw_parts_mut(register.cast::<f64>(), count)),
@@ -236,8 +247,9 @@ impl<'a> Frame<'a> {
             if output.value.checked_sub(tiled.operands.len()).is_some_and(is_direct) {
                 continue;
             }
-            // SAFETY: nothing is written while this is read: outputs are apart from each other, and an operand that is
-            // overwritten is either this very value, copied below, or was read before.
+            // SAFETY: its place was set by `load` or by its instruction. What is written below is an output: it overlaps no register and no
+            // other output, and of operands at most one that is direct and of the same span (`expect_apart`); where that is this very
+            // value both begin at one address, and nothing is written.
             let bytes = unsafe { self.bytes(output.value, part) };
             match output.target {
                 Target::Total => add_all(held(value.dtype), bytes, sums.try_into().expect("one sum")),
@@ -247,7 +259,8 @@ impl<'a> Frame<'a> {
                     let size = output.dtype.size();
                     let place = self.call.outputs[number].wrapping_add(from * size);
                     if place.cast_const() != bytes.as_ptr() {
-                        // SAFETY: this tile's part of the output, in bounds.
+                        // SAFETY: elements `from..from + count` of a span that has all elements (`expect_apart`) and lies in its region
+                        // (`Memory::start_of`); other tasks have other elements, and `bytes` is elsewhere, as said above.
                         let out = unsafe { std::slice::from_raw_parts_mut(place, count * size) };
                         match held(value.dtype) {
                             DType::F64 => f64::store(bytemuck::cast_slice(bytes), output.dtype, out),

@@ -245,3 +245,19 @@ fn a_loop_that_follows_does_not_write_what_the_kernel_reads() {
     let span = |region: usize| Span { region, start: 0, length: 32 };
     Followed::new(vec![span(0)], span(1), Box::new(tiled), vec![span(1)], vec![span(0)]);
 }
+
+#[test]
+#[should_panic(expected = "leaves its span")]
+fn an_operand_before_its_span_is_refused() {
+    let x = Access { offset: -1, ..access(&[4], &[1]) };
+    let tiled = Tiled::new(1, 4, vec![x], vec![lane(|x| x[0], &[0])], vec![output(1, Target::Each)]);
+    run(tiled, &[vec![0.0; 4]], &[4]);
+}
+
+#[test]
+#[should_panic(expected = "a space of")]
+fn more_elements_than_can_be_counted_are_refused() {
+    let (count, copy) = (1 << 62, lane(|x| x[0], &[0]));
+    let tiled = Tiled::new(1, count, vec![access(&[count], &[0])], vec![copy], vec![output(1, Target::Each)]);
+    run(tiled, &[vec![0.0]], &[0]);
+}
