@@ -53,18 +53,18 @@ unsafe impl GlobalAlloc for CountingAllocator {
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         self.add(layout.size());
-        // SAFETY: as in `alloc`.
+        // SAFETY: the caller keeps the promises of `alloc_zeroed`, which are those of the system's.
         unsafe { System.alloc_zeroed(layout) }
     }
 
     unsafe fn realloc(&self, memory: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         self.add(size);
-        // SAFETY: as in `alloc`; the memory came from the system's allocator.
+        // SAFETY: the memory came from the system's allocator, by way of this one, with this layout, as the caller promised of us.
         unsafe { System.realloc(memory, layout, size) }
     }
 
     unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
-        // SAFETY: as in `realloc`.
+        // SAFETY: the memory came from the system's allocator, by way of this one, with this layout, as the caller promised of us.
         unsafe { System.dealloc(memory, layout) }
     }
 }

@@ -35,7 +35,8 @@ pub(crate) fn with<R>(follower: &dyn Follower, body: impl FnOnce() -> R) -> R {
             CURRENT.set(self.0);
         }
     }
-    // SAFETY: only the lifetime changes: the pointer is taken back before this function returns, on every way out.
+    // SAFETY: only the lifetime changes: `Restore` takes the pointer out of `CURRENT` before this function returns, on every way out, and
+    // `of`, which alone reads it, gives it to nobody who outlives `body`.
     let pointer =
         unsafe { std::mem::transmute::<*const (dyn Follower + '_), *const (dyn Follower + 'static)>(follower) };
     let _restore = Restore(CURRENT.replace(Some(pointer)));
@@ -48,7 +49,8 @@ pub(crate) fn with<R>(follower: &dyn Follower, body: impl FnOnce() -> R) -> R {
 /// The memory is the caller's output, and what is returned is not used when the caller has returned.
 pub(crate) unsafe fn of<'a, T>(start: *mut T, length: usize, granule: usize, tasks: usize) -> Option<&'a dyn Follower> {
     let pointer = CURRENT.get()?;
-    // SAFETY: `with` has not returned, so what it borrows lives, and the caller's promise.
+    // SAFETY: the pointer is in `CURRENT` while `with` runs `body`, further out on this thread: so what it borrows lives until our caller
+    // has returned, and longer the reference is not used, as the caller promises.
     let follower = unsafe { &*pointer };
     let awaited = follower.awaits() == (start.cast_const().cast(), length * size_of::<T>());
     (awaited && follower.begin(granule, tasks, start.cast())).then_some(follower)

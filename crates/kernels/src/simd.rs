@@ -133,7 +133,8 @@ mod control {
 
     #[inline]
     fn set(mode: u32) {
-        // SAFETY: `ldmxcsr` reads the four bytes of `mode`, which differ from the mode in force in the two flush bits only.
+        // SAFETY: `ldmxcsr` reads the four bytes of `mode`, which differ from the mode in force in the two flush bits only: rounding and
+        // masks of exceptions stay, so that the compiler's view of floating point holds but for subnormal numbers.
         unsafe { asm!("ldmxcsr [{}]", in(reg) &mode, options(nostack, preserves_flags, readonly)) };
     }
 }

@@ -44,7 +44,8 @@ pub(crate) unsafe fn transpose<T: Transpose>(
         let wide = T::SIDE.min(width - first);
         for col in (0..cols).step_by(T::SIDE) {
             let size = (inside, T::SIDE.min(cols - col));
-            // SAFETY: a block of both matrices; behind the last row nothing is read, so its address does not matter.
+            // SAFETY: `size` and `wide` are cut such that the block lies in the promised matrices. For `first >= rows` it has no rows, so
+            // that `from`, which may lie behind the source, is not read.
             unsafe {
                 let from = source.wrapping_add(first * source_step + col);
                 T::transpose_block(from, source_step, size, target.add(col * target_step + first), target_step, wide);
@@ -65,7 +66,7 @@ unsafe fn transpose_portably<T: Transpose>(
 ) {
     for j in 0..cols {
         for i in 0..width {
-            // SAFETY: `i` and `j` lie within the promised rows and columns.
+            // SAFETY: `j < cols` and `i < width`, so that the target has the place; the source is read for `i < rows` alone.
             unsafe {
                 *target.add(j * target_step + i) = if i < rows { *source.add(i * source_step + j) } else { T::ZERO };
             }
@@ -89,9 +90,9 @@ macro_rules! transposed_by {
             ) {
                 match level() {
                     #[cfg(target_arch = "x86_64")]
-                    // SAFETY: the level was detected; the caller's promise.
+                    // SAFETY: `level` reports Avx512 only after detecting `avx512f`; source and target are as the caller promised.
                     Level::Avx512 => unsafe { $avx512(source, source_step, size, target, target_step, width) },
-                    // SAFETY: the caller's promise.
+                    // SAFETY: it asks for what the caller of `transpose_block` promised.
                     _ => unsafe { transpose_portably(source, source_step, size, target, target_step, width) },
                 }
             }

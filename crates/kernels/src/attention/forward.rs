@@ -48,9 +48,10 @@ pub fn attention<T: Float>(
             let (head, first) = (task / blocks, task % blocks * QUERIES);
             let last = (first + QUERIES).min(queries);
             let block = Block { head: sizes.head(head), queries: first..last, keys: 0..0 };
-            // SAFETY: tasks are different queries or different heads.
+            // SAFETY: task `head * blocks + block` runs once, and has the queries of its block of its head: no other has this range.
             let lse = unsafe { lse.range(head * queries + first, last - first) };
-            // SAFETY: tokens of `out` do not overlap and lie in it, and no other task has those of this block.
+            // SAFETY: `Place::expect` saw that operands lie in their data, and that tokens of `out` lie in it and do not overlap; the tokens
+            // of this head and block of queries are this task's alone.
             unsafe { attend(sizes, block, (q, k, v), scores, (&out, place), lse) };
         }
     });
@@ -71,7 +72,7 @@ unsafe fn attend<T: Float>(
     let width = sizes.value_width;
     let (b, h) = block.head;
     let rows = block.queries.clone();
-    // SAFETY: tokens of this block, one at a time.
+    // SAFETY: the caller promises that nobody else accesses the tokens of this block, and each use below ends before the next one.
     let token = |row: usize| unsafe { out.range(place.start(b, h, rows.start + row), width) };
     let keys = sizes.keys_before(rows.end);
     let mut running = Running::new();
@@ -89,8 +90,8 @@ unsafe fn attend<T: Float>(
             let values = v.tokens(block.head, block.keys.clone(), width);
             let to = out.pointer(place.start(b, h, rows.start));
             let p = square(scores, block.keys.len());
-            // SAFETY: `p` and `values` are within their data; the tokens of this block are ours, and from the second
-            // block of keys on they are initialised.
+            // SAFETY: `p` is `rows.len()` rows of scores, `values` tokens of `v`, which lie in its data, as many as `p` has columns. The
+            // tokens of this block, `place.token` apart, are ours and initialised, as all of `out` is; none is borrowed now.
             unsafe { T::multiply_scaled(T::ONE, p, values, first > 0, to, place.token) };
         }
     }

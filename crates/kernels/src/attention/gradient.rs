@@ -108,7 +108,8 @@ pub fn attention_gradient<T: Float>(
     assert_eq!(saved.lse.len(), batches * heads * queries, "attention_gradient: one logsumexp for each query");
     sizes.expect_mask();
     let run = |dq: Target<'_, '_, T>, dk: Target<'_, '_, T>, dv: Target<'_, '_, T>| {
-        // SAFETY: operands were checked above and targets by the branches below.
+        // SAFETY: `Place::expect` saw above that operands lie in their data; each branch below lets it see, before it calls this, that
+        // the targets do and that no two of their tokens overlap, those of one array included.
         unsafe { Gradient { sizes, saved, g, dq, dk, dv }.run() };
     };
     match to {
@@ -160,16 +161,17 @@ impl<T: Float> Gradient<'_, '_, T> {
         let all = batches * heads;
         let work = |queries: usize, keys: usize| 5 * queries * keys * (width + value_width) / OPERATIONS_PER_ELEMENT;
         if all >= MANY_HEADS {
-            // SAFETY: tasks are different heads.
+            // SAFETY: with one block for each head, task number and head are the same, and each task runs once: tasks have the tokens
+            // of different heads.
             return for_each_group(all, work(queries, keys), &|tasks| unsafe { self.some(Part::All, 1, tasks) });
         }
         let (query_blocks, key_blocks) = (queries.div_ceil(QUERIES), keys.div_ceil(KEYS));
         for_each_group(all * query_blocks, work(QUERIES.min(queries), keys), &|tasks| {
-            // SAFETY: tasks write `dq` of different heads or queries.
+            // SAFETY: each task runs once and is a head and a block of its queries; this part writes `dq` of those and nothing else.
             unsafe { self.some(Part::Queries, query_blocks, tasks) };
         });
         for_each_group(all * key_blocks, work(queries, KEYS.min(keys)), &|tasks| {
-            // SAFETY: tasks write `dk` and `dv` of different heads or keys.
+            // SAFETY: each task runs once and is a head and a block of its keys; this part writes `dk` and `dv` of those and nothing else.
             unsafe { self.some(Part::KeysAndValues, key_blocks, tasks) };
         });
     }
@@ -177,7 +179,7 @@ impl<T: Float> Gradient<'_, '_, T> {
     /// Tasks are numbered head by head, `blocks` for each head.
     ///
     /// # Safety
-    /// Nobody else accesses the targets' tokens of these tasks.
+    /// As for [`run`](Gradient::run), and nobody else accesses the targets' tokens of these tasks.
     unsafe fn some(&self, part: Part, blocks: usize, tasks: Range<usize>) {
         let Attention { queries, keys, width, value_width, .. } = *self.sizes;
         let mut scratch = scratch::<T>(2);
@@ -200,12 +202,12 @@ impl<T: Float> Gradient<'_, '_, T> {
                 let end = self.sizes.keys_before(queries.end).min(these_keys.end);
                 for first in (these_keys.start..end).step_by(KEYS) {
                     let block = Block { head, queries: queries.clone(), keys: first..(first + KEYS).min(end) };
-                    // SAFETY: the tokens of this block belong to this task; only the first queries find no sums yet.
+                    // SAFETY: queries and keys of the block are those of this task, whose tokens the caller promised.
                     unsafe { self.block(part, index, &block, is_first, scratch, &delta) };
                 }
             }
             let unseen = if these_queries.is_empty() { these_keys.clone() } else { reach..these_keys.end };
-            // SAFETY: the tokens of this task, which nobody else accesses, one at a time.
+            // SAFETY: queries and keys of this task, whose tokens of the targets of this part nobody else accesses.
             unsafe {
                 if part != Part::KeysAndValues && keys == 0 {
                     clear(self.dq, head, these_queries, width);
@@ -221,7 +223,7 @@ impl<T: Float> Gradient<'_, '_, T> {
     /// Adds what one block contributes; the first block of keys of each query, and the first queries, write instead.
     ///
     /// # Safety
-    /// Nobody else accesses the targets' tokens of this block, and those that are added to are initialised.
+    /// As for [`run`](Gradient::run), and nobody else accesses the targets' tokens of this block.
     unsafe fn block(&self, part: Part, index: usize, block: &Block, is_first: bool, scratch: &mut [T], delta: &[T]) {
         let Attention { queries, width, value_width, scale, causal, .. } = *self.sizes;
         let (rows, columns) = (block.queries.len(), block.keys.len());
@@ -237,10 +239,11 @@ impl<T: Float> Gradient<'_, '_, T> {
         if part != Part::Queries && value_width > 0 {
             let (to, place) = self.dv;
             let to = to.pointer(place.start(b, h, these_keys.start));
-            // SAFETY: checked operands; the tokens of this block are ours.
+            // SAFETY: `p` has a row for each query and a column for each key of the block, `g` a token for each query, in its data; `to` is
+            // the token of the first key in a target whose tokens, `place.token` apart, are ours for this block, and initialised.
             unsafe { T::multiply_scaled(T::ONE, square(p, columns).transpose(), g, !is_first, to, place.token) };
         }
-        // SAFETY: checked operands; `slopes` holds all rows.
+        // SAFETY: tokens of `g` and `v` lie in their data and have one width; `slopes` was cut to `rows` rows of `columns` elements.
         unsafe { T::multiply_scaled(T::ONE, g, v.transpose(), false, slopes.as_mut_ptr(), columns) };
         softmax_slopes(columns, p, &delta[these_queries.clone()], slopes);
         if width == 0 {
@@ -251,14 +254,16 @@ impl<T: Float> Gradient<'_, '_, T> {
             let (to, place) = self.dq;
             let to = to.pointer(place.start(b, h, these_queries.start));
             let k = self.saved.k.tokens(head, these_keys.clone(), width);
-            // SAFETY: as above.
+            // SAFETY: `slopes` has a column for each token of `k`, which lies in its data; `to` is the token of the first query in `dq`, whose
+            // tokens for this block are ours, and initialised.
             unsafe { T::multiply_scaled(scale, slopes, k, these_keys.start > 0, to, place.token) };
         }
         if part != Part::Queries {
             let (to, place) = self.dk;
             let to = to.pointer(place.start(b, h, these_keys.start));
             let q = self.saved.q.tokens(head, these_queries, width);
-            // SAFETY: as above.
+            // SAFETY: `slopes` has a row for each token of `q`, which lies in its data; `to` is the token of the first key in `dk`, whose
+            // tokens for this block are ours, and initialised.
             unsafe { T::multiply_scaled(scale, slopes.transpose(), q, !is_first, to, place.token) };
         }
     }
@@ -289,7 +294,7 @@ unsafe fn clear<T: Float>(
     width: usize,
 ) {
     for token in tokens {
-        // SAFETY: the caller's promise; one token at a time.
+        // SAFETY: nobody else accesses these tokens, as the caller promises, and each is borrowed for its own `fill`.
         unsafe { target.range(place.start(b, h, token), width) }.fill(T::ZERO);
     }
 }

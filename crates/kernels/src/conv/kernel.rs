@@ -66,8 +66,9 @@ macro_rules! block {
             fresh: bool,
         ) {
             const LANES: usize = size_of::<$vector>() / size_of::<$float>();
-            // SAFETY: the caller's promise on `x`, `panel` and `sums`, of which this is a part of `R` rows and `N` vectors;
-            // the assembly reads the one scalar at `bases[i] + step` and changes nothing but its outputs.
+            // SAFETY: the callers below detected `$features`, and pass `R` of the rows and `N` vectors of the lanes for which
+            // `Convolve::accumulate` was promised `x`, `panel` and `sums`. Loads of the panel are of row `j < steps.len()`; the assembly
+            // reads the one scalar at `rows[i] + step` and changes nothing but its outputs.
             unsafe {
                 let mut block = [[$zero(); N]; R];
                 if !fresh {
@@ -195,7 +196,8 @@ unsafe fn accumulate_portably<T: Convolve>(
     for row in (0..ROWS).step_by(R) {
         for lane in (0..width).step_by(L) {
             let mut block = [[T::ZERO; L]; R];
-            // SAFETY: the caller's promise; `R` divides `ROWS` and `L` divides every panel width.
+            // SAFETY: `R` divides `ROWS` and `L` every panel width, so that rows and lanes are those of the tile for which the caller
+            // promised `sums`, `panel` (row `j < steps.len()`) and `x` at every `rows[i] + steps[j]`.
             unsafe {
                 if !fresh {
                     for i in 0..R {
@@ -239,7 +241,8 @@ macro_rules! convolve {
                 debug_assert!(width == Self::LANES || width == Self::LANES / 2);
                 match crate::simd::level() {
                     #[cfg(target_arch = "x86_64")]
-                    // SAFETY: the level was detected; the caller's promise covers the whole tile.
+                    // SAFETY: `level` detected the features. A full panel is two vectors and half of it one, so that all of them are lanes
+                    // for which the caller made its promise.
                     crate::simd::Level::Avx512 => unsafe {
                         if width == Self::LANES {
                             $avx512::<ROWS, 2>(x, rows, steps, panel, width, sums, sums_step, fresh);
@@ -248,7 +251,8 @@ macro_rules! convolve {
                         }
                     },
                     #[cfg(target_arch = "x86_64")]
-                    // SAFETY: the level was detected; the parts lie in the tile that the caller's promise covers.
+                    // SAFETY: `level` detected the features. Two vectors are half a full panel, so that rows from `row` and lanes from `lane`
+                    // on are those of the tile for which the caller made its promise.
                     crate::simd::Level::Avx2 => unsafe {
                         const HALF: usize = ROWS / 2;
                         for lane in (0..width).step_by(Self::LANES / 2) {
@@ -259,7 +263,7 @@ macro_rules! convolve {
                             }
                         }
                     },
-                    // SAFETY: passed on from the caller.
+                    // SAFETY: it asks for what the caller of `accumulate` promised.
                     _ => unsafe { accumulate_portably(x, rows, steps, panel, width, sums, sums_step, fresh) },
                 }
             }

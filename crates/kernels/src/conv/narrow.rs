@@ -40,7 +40,8 @@ pub(super) fn gather<T: Convolve>(gather: &Gather, x: &[T], w: &[T], out: &mut [
                 pick_weights(gather, combination, &source, place % gather.groups, lane, w, weights);
                 let first = (place * gather.lanes + lane) * gather.target_plane();
                 let write = |at: usize, sums: &[T], stretch: usize| {
-                    // SAFETY: every task writes the rows of its own slab, image and group, one run at a time.
+                    // SAFETY: each task runs once, and is a slab of rows of one image and group, whose planes begin at `first`. A run is part
+                    // of one line of those rows, stretched ones included, and is written before the next is borrowed.
                     let run = unsafe { target.range(first + at, (sums.len() - 1) * stretch + 1) };
                     if stretch == 1 {
                         return run.copy_from_slice(sums);
@@ -163,7 +164,7 @@ pub(super) fn weight_gradient<T: Convolve>(gather: &Gather, x: &[T], g: &[T], ou
             }
         }
         for (lane, sums) in sums.chunks_exact(kernel).enumerate() {
-            // SAFETY: every task writes the weights of its own group and channel.
+            // SAFETY: each task runs once, and is a group and a channel: the kernels of its lanes are nobody else's.
             let weights = unsafe { target.range(gather.weight(group, lane, channel), kernel) };
             for (weight, sums) in weights.iter_mut().zip(sums) {
                 *weight = sums.iter().fold(T::ZERO, |a, &b| a + b);

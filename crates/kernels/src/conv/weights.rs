@@ -63,7 +63,7 @@ pub(super) fn weight_gradient<T: Convolve>(gather: &Gather, x: &[T], g: &[T], ou
     gather.for_each_task(cut.parts * sets, &|task| {
         let (set, part) = (task % sets, task / sets);
         let (group, chunk) = (set / cut.chunks, set % cut.chunks);
-        // SAFETY: every task has its own sums.
+        // SAFETY: each task runs once, and task `t` has the sums from `t * cut.size()` to `(t + 1) * cut.size()`.
         let sums = unsafe { shared.range(task * cut.size(), cut.size()) };
         sums.fill(T::ZERO);
         let channels = chunk * cut.channels..((chunk + 1) * cut.channels).min(gather.channels);
@@ -82,7 +82,7 @@ pub(super) fn weight_gradient<T: Convolve>(gather: &Gather, x: &[T], g: &[T], ou
     let first = Disjoint::new(first);
     gather.for_each_task(sets, &|set| {
         let (group, chunk) = (set / cut.chunks, set % cut.chunks);
-        // SAFETY: every task adds up its own sums.
+        // SAFETY: each set runs once, and set `s` has the sums from `s * cut.size()` to `(s + 1) * cut.size()`.
         let sums = unsafe { first.range(set * cut.size(), cut.size()) };
         for part in others.chunks_exact(sets * cut.size()) {
             loop2_in_place(sums, &part[set * cut.size()..][..cut.size()], |a, b| a + b);
@@ -93,8 +93,8 @@ pub(super) fn weight_gradient<T: Convolve>(gather: &Gather, x: &[T], g: &[T], ou
         let at = gather.weight(group, 0, channel);
         // The last row of the chunk ends inside the output, so every pointer below does.
         assert!(at + (gather.lanes - 1) * step + rows <= length);
-        // SAFETY: the sums have `rows` rows of at least `lanes` elements; the output has `lanes` rows of `step`
-        // elements, of which this task alone writes `rows`.
+        // SAFETY: the sums have `cut.rows >= rows` rows of `cut.columns >= lanes` elements. The output has `lanes` rows of `step` elements
+        // from `at` on, as asserted, of which the first `rows` are weights of this group and chunk of channels: no other set has them.
         unsafe { transpose(sums.as_ptr(), cut.columns, (rows, gather.lanes), shared.pointer(at), step, rows) };
     });
 }
@@ -140,7 +140,8 @@ fn accumulate<T: Convolve>(
                 for (first, width, used) in panels.iter() {
                     let panel = &mut right[first * POSITIONS..][..width * POSITIONS];
                     let g = &g[first * target_plane + begin..];
-                    // SAFETY: `g` has `used` rows of a plane from here on, of which `count` elements are read.
+                    // SAFETY: `g` was cut to `lanes` planes, `first + used <= lanes`, and `begin + count` is within a plane: so `used` rows,
+                    // a plane apart, have `count` elements from here on. `panel` has `POSITIONS >= count` rows of `width >= used`.
                     unsafe { transpose(g.as_ptr(), target_plane, (used, count), panel.as_mut_ptr(), width, width) };
                     for (tile, taps) in taps.iter().enumerate() {
                         let sums = &mut sums[tile * ROWS * panels.padded + first..];
@@ -148,8 +149,9 @@ fn accumulate<T: Convolve>(
                         debug_assert!(
                             taps.iter().max().zip(steps[..count].iter().max()).is_none_or(|(a, b)| a + b < x.len())
                         );
-                        // SAFETY: taps and positions of a gather lie in its padded source, the panel has a row per
-                        // position, and `sums` a row for each of the `ROWS` taps.
+                        // SAFETY: along every axis the sum of a position and a tap is below the `extent` of the padded source (`Axis`),
+                        // which is copied whole or lies in the tensor; taps behind the last are 0, which the first is. The
+                        // panel has a row for each of the `count` positions, and `sums`, as asserted, `ROWS` rows of `width`.
                         unsafe {
                             let panel = panel.as_ptr();
                             T::accumulate(

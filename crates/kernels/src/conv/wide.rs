@@ -60,7 +60,7 @@ pub(super) fn gather<T: Convolve>(gather: &Gather, x: &[T], w: &[T], out: &mut [
     let target = Disjoint::new(out);
     let tasks = gather.batch.div_ceil(images) * gather.groups * slabs.count;
     let follower = match (slabs.count, gather.groups) {
-        // SAFETY: our output, whose images are tasks.
+        // SAFETY: `target` is our output, borrowed mutably, and the follower is not used when this function has returned.
         (1, 1) if tasks > 0 => unsafe { follow::of(target.pointer(0), length, image, tasks) },
         _ => None,
     };
@@ -79,7 +79,8 @@ pub(super) fn gather<T: Convolve>(gather: &Gather, x: &[T], w: &[T], out: &mut [
         };
         task.run(x, packed, &target);
         if let Some(follower) = follower {
-            // SAFETY: whole images, which belong to this task.
+            // SAFETY: the follower agreed to images from `tasks` tasks. With one slab and one group, these images are this task's alone,
+            // complete, and told once, in its only part.
             unsafe { follower.part(number, task.images.start * image..task.images.end * image) };
         }
     });
@@ -96,12 +97,13 @@ fn pack<T: Convolve>(gather: &Gather, combinations: &[Combination], panels: Pane
         let mut at = group * group_size;
         for combination in combinations {
             let depth = gather.channels * combination.taps;
-            // SAFETY: every task writes the panels of its own group and lanes.
+            // SAFETY: each task runs once, and is a group and a panel of its lanes: panels of a combination follow each other from `at` on,
+            // `depth * width` elements each, so that no other task has this range.
             let panel = unsafe { packed.range(at + first * depth, depth * width) };
             at += depth * panels.padded;
             if !gather.transposed {
                 let from = &w[gather.weight(group, first, 0)..][..used * depth];
-                // SAFETY: `from` has `used` rows of `depth` weights, `panel` `depth` rows of `width >= used`.
+                // SAFETY: `from` was cut to `used` rows of `depth` weights, and `panel` is `depth` rows of `width >= used` elements.
                 unsafe { transpose(from.as_ptr(), depth, (used, depth), panel.as_mut_ptr(), width, width) };
                 continue;
             }
@@ -182,7 +184,10 @@ impl Task<'_> {
             for (first, width, used) in self.panels.iter() {
                 let panel = &packed[first * steps.len()..][..steps.len() * width];
                 self.positions(combination, image_step, |rows, targets, count| {
-                    // SAFETY: positions and steps of a gather lie in its padded source; the panel has a row per step.
+                    // SAFETY: `rows` are positions of `q`, and `steps` taps, of one combination: along every axis their sum is below the
+                    // `extent` of the padded source (`Axis`), which is copied whole or lies in the tensor (`needs_no_padding`). The panel
+                    // was cut to a row of `width` for each step. Tasks are different images, groups or slabs, and combinations of
+                    // classes different residues: so this tile alone writes these positions of these lanes.
                     unsafe { tile(x, rows, steps, panel, width, target, targets, count, first..first + used, self) };
                 });
             }
@@ -234,7 +239,7 @@ impl Task<'_> {
 #[inline(always)]
 fn prefetch<T>(place: *mut T) {
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: a hint without effect on memory, available on every x86-64 processor.
+    // SAFETY: every x86-64 processor has the instruction, which is a hint: it reads and writes nothing, and any address will do.
     unsafe {
         std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_ET0 }>(place.cast())
     };
@@ -245,7 +250,8 @@ fn prefetch<T>(place: *mut T) {
 /// One tile of sums, written to the target.
 ///
 /// # Safety
-/// `x` is valid at every `rows[i] + steps[j]`, and nobody else accesses the target positions of these lanes.
+/// `x` is valid at every `rows[i] + steps[j]`, `panel` has a row of `width` for each step, a full or half panel, and nobody else accesses the
+/// target positions of these lanes.
 #[allow(clippy::too_many_arguments)]
 #[inline]
 unsafe fn tile<T: Convolve>(
@@ -268,7 +274,7 @@ unsafe fn tile<T: Convolve>(
     for lane in 0..lanes.len() {
         prefetch(target.pointer(first + lane * plane + targets[0]));
     }
-    // SAFETY: the caller's promise for `x`; the panel has `width` lanes per step; `sums` has room for every panel.
+    // SAFETY: `x` and `panel` are as the caller promised; `sums` has `ROWS` rows of `MOST_LANES`, and no panel has more lanes.
     unsafe {
         T::accumulate(x.as_ptr(), rows, steps, panel.as_ptr(), width, sums.as_mut_ptr().cast(), MOST_LANES, true);
     }
@@ -285,7 +291,7 @@ unsafe fn tile<T: Convolve>(
     }
     for lane in 0..used {
         for i in 0..count {
-            // SAFETY: these positions of this lane belong to this tile alone.
+            // SAFETY: `pointer` checks that the element is in the target; the caller promised that it is ours.
             unsafe { *target.pointer(first + lane * plane + targets[i]) = sums[i][lane] };
         }
     }

@@ -39,7 +39,7 @@ pub fn product_of_others<T: Accumulate>(x: &[T], directions: &[&[T]], n: usize, 
     let out = Disjoint::new(out);
     for_each_group(rows, n * sets, &|rows| {
         let (first, count) = (rows.start * n, rows.len() * n);
-        // SAFETY: groups are disjoint ranges of rows.
+        // SAFETY: groups are disjoint ranges of rows, and each runs once.
         let out = unsafe { out.range(first, count) };
         let x = &x[first..][..count];
         if directions.is_empty() && n >= LONG {

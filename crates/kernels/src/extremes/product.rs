@@ -41,7 +41,7 @@ pub fn prod<T: Accumulate>(x: &[T], shape: [usize; 3], out: &mut [T]) {
             for t in 0..n {
                 multiply_row::<T>(totals, &x[(o * n + t) * inner + first..][..totals.len()]);
             }
-            // SAFETY: tasks are different columns or different matrices.
+            // SAFETY: a task is a matrix and a block of its columns, and runs once: no other has this part of a row.
             let out = unsafe { out.range(o * inner + first, totals.len()) };
             for (out, &total) in out.iter_mut().zip(totals.iter()) {
                 *out = T::narrow(total);
@@ -57,7 +57,7 @@ fn prod_of_rows<T: Accumulate>(x: &[T], n: usize, out: &mut [T]) {
     for_each_group(out.len() * parts, n.min(REGION_TILE), &|tasks| {
         for task in tasks {
             let (row, first) = (task / parts, task % parts * REGION_TILE);
-            // SAFETY: each task has its own total.
+            // SAFETY: each task is in one group, which runs once, and has its own total.
             let total = unsafe { shared.range(task, 1) };
             total[0] = product_of(&x[row * n + first..][..REGION_TILE.min(n - first)]);
         }

@@ -39,7 +39,7 @@ fn decide<T: Element>(x: &[T], shape: [usize; 3], any: bool, out: &mut [u8]) {
     let out = Disjoint::new(out);
     for_each_group(outer, n * inner, &|outer| {
         for o in outer {
-            // SAFETY: each matrix has its own outputs.
+            // SAFETY: each matrix is in one group, which runs once, and has its own outputs.
             let found = unsafe { out.range(o * inner, inner) };
             found.fill(0);
             let x = &x[o * n * inner..][..n * inner];

@@ -99,10 +99,11 @@ pub(super) fn for_each_matrix<T: Real, const N: usize>(
             let mut share = 0;
             let mut parts = outs.each_ref().map(|out| {
                 share += 1;
-                // SAFETY: each matrix has its own range of every output, and each matrix is visited once.
+                // SAFETY: tiles are disjoint groups of matrices and run once, so each matrix is visited once, and matrix `m` has the
+                // range from `m * each` to `(m + 1) * each` of an output.
                 unsafe { out.range(matrix * each[share - 1], each[share - 1]) }
             });
-            // SAFETY: as above.
+            // SAFETY: matrix `m`, visited once, has the range from `m * indices_each` to `(m + 1) * indices_each`.
             let indices = unsafe { indices.range(matrix * indices_each, indices_each) };
             if let Err(reason) = body(matrix, &mut parts, indices) {
                 parts.iter_mut().for_each(|part| part.fill(T::NAN));

@@ -194,7 +194,8 @@ impl<T: bytemuck::Pod> Scratch<T> {
             fill(&mut tile[self.ready..], value);
             self.ready = length;
         }
-        // SAFETY: the first `length <= ready` elements are initialised, and the slice borrows `self`.
+        // SAFETY: `MaybeUninit<T>` has the layout of `T`. The first `ready` elements were written by `fill`, and `length <= ready` now; the
+        // slice borrows `self` mutably.
         unsafe { &mut *(std::ptr::from_mut(tile) as *mut [T]) }
     }
 }

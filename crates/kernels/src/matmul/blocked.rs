@@ -78,7 +78,8 @@ pub(super) unsafe fn multiply<T: Tile>(
 ) {
     if a.cols == 0 {
         for row in 0..a.rows {
-            // SAFETY: the caller owns these rows.
+            // SAFETY: `row < a.rows`: the `b.cols` elements of `out` are valid and the caller's, those that are added initialised; they may
+            // be the same, which `copy` allows.
             unsafe {
                 let out = out.add(row * row_step);
                 match added {
@@ -103,8 +104,9 @@ pub(super) unsafe fn multiply<T: Tile>(
                     Threads::Many(Some(_)) if depth.end < whole => Threads::Many(None),
                     threads => threads,
                 };
-                // SAFETY: parts of the promised matrices; what is added was promised or has been written; rows are
-                // followed in the last part of the inner dimension.
+                // SAFETY: rows and columns of matrices within their data, with the same part of the inner dimension; the target is the
+                // same rows and columns of `out`. What is added is the caller's, initialised, or, from the second part of the inner
+                // dimension on, the target that the first part has written. The follower is told in the last part alone.
                 unsafe { Blocks { a, b, target, is_tall, level }.run(threads) };
             }
         }
@@ -224,7 +226,8 @@ struct Blocks<'a, T> {
     level: Level,
 }
 
-// SAFETY: the target is written by tasks that own disjoint parts of it.
+// SAFETY: matrices are shared slices of `T: Sync`. The target's pointers are used in `multiply` alone, where each task of `run` has its
+// own units of the long side, that is its own rows or columns of the target.
 unsafe impl<T: Sync> Sync for Blocks<'_, T> {}
 
 impl<T: Tile> Blocks<'_, T> {
@@ -250,7 +253,8 @@ impl<T: Tile> Blocks<'_, T> {
         each(slices * groups, &|task| {
             let (units, slice) = (part(task % groups, groups, short.count), part(task / groups, slices, depth));
             let start = padded * slice.start + short.unit(units.start).start * slice.len();
-            // SAFETY: every unit has its own place in each slice.
+            // SAFETY: units `0..short.count` are cut into groups, each with its padded rows one after the other from `padded * slice.start`
+            // on, so tasks have disjoint ranges; each task runs once.
             let to = unsafe { to.range(start, short.padded(&units) * slice.len()) };
             short.pack(units, &slice, to);
         });
@@ -273,14 +277,17 @@ impl<T: Tile> Blocks<'_, T> {
                 long.pack(units.clone(), &slice, own);
                 let packed = &packed[padded * slice.start..][..padded * slice.len()];
                 let next = (tasks > 1 && index + 1 < slices * groups && !long.in_place).then(|| group(index + 1));
-                // SAFETY: tasks have other units of the long side, so they write other places.
+                // SAFETY: `own` was packed just now for these units and this slice, `packed` is the part of the short side for it, which
+                // the region before has written. `mine` are units of no other task, so their part of the target is ours.
                 without_subnormals(|| unsafe { self.multiply(short, packed, long, own, &units, &slice, next) });
                 if let Threads::Many(Some(follower)) = threads
                     && slice.end == depth
                 {
                     let (first, last) = (long.unit(units.start), long.unit(units.end - 1));
                     let cols = self.b.cols;
-                    // SAFETY: all columns of these rows, which belong to this task, have all their sums.
+                    // SAFETY: the follower agreed to rows in `MOST_TASKS`, and `task < tasks <= MOST_TASKS`. Followed products are tall and
+                    // not cut along columns (`completes_rows`): these units are whole rows, `mine` of no other task, each comes once
+                    // with the last slice, and this task goes on only when the follower has returned.
                     unsafe { follower.part(task, first.start * cols..(last.start + last.length) * cols) };
                 }
             }
@@ -315,7 +322,9 @@ impl<T: Tile> Blocks<'_, T> {
                     false => (&other, &unit, packed, own),
                 };
                 let target = self.target.part((tile.start, tile.length), (panel.start, panel.length), slice.start > 0);
-                // SAFETY: both sides have the depth of the slice, the rows of the tile and the width of the panel.
+                // SAFETY: the level is what `level()` detected. `read` gives strips that lie in their slices for the depth of the slice
+                // and the width of the unit; tiles have `rows_of_tile` rows at most, and target part and tile as many. The target
+                // is the caller's; what is added has its sizes.
                 unsafe { T::tile(self.level, slice.len(), left, right, target) };
             }
         }
@@ -325,7 +334,7 @@ impl<T: Tile> Blocks<'_, T> {
 #[inline(always)]
 fn prefetch<T>(place: *const T) {
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: a hint without effect on memory.
+    // SAFETY: every x86-64 processor has the instruction, which is a hint: it reads and writes nothing, and any address will do.
     unsafe {
         use std::arch::x86_64::{_MM_HINT_T1, _mm_prefetch};
         _mm_prefetch::<_MM_HINT_T1>(place.cast());
@@ -339,7 +348,8 @@ fn pack<T: Tile>(from: Matrix<'_, T>, width: usize, to: &mut [T]) {
     assert_eq!(to.len(), from.cols * width);
     match usize::try_from(from.row_stride) {
         Ok(step) if from.col_stride == 1 => {
-            // SAFETY: a part of a checked matrix; `to` has a row of `width` for each of the columns of `from`.
+            // SAFETY: `from` is a part of a matrix that lies in its data, with columns next to each other and rows `step` apart; `to` has
+            // `from.cols` rows of `width` elements, as asserted above, and `width >= from.rows` is what units have.
             unsafe { transpose(from.start(), step, (from.rows, from.cols), to.as_mut_ptr(), width, width) }
         }
         Ok(1) if from.rows == width => copy_rows(from, width, to),
@@ -382,7 +392,8 @@ vectorised! {
             whole = from.cols.min(room(data.len() - offset, stride)).min(room(to.len(), width));
         }
         let (source, target) = (data[offset..].as_ptr(), to.as_mut_ptr());
-        // SAFETY: every copy begins at a column and has room; input and output are different memory.
+        // SAFETY: `whole` is such that column `k < whole` of `data` and of `to` has `reach = steps * STEP` elements from its start on:
+        // `room` says so of both. One is borrowed mutably, so that they do not overlap.
         unsafe {
             // One loop for each count of steps: a loop over the steps of a row would be a call.
             match steps {
@@ -407,6 +418,6 @@ vectorised! {
 /// Both places are valid for [`STEP`] elements, which do not overlap.
 #[inline(always)]
 unsafe fn copy_step<T: Copy>(from: *const T, to: *mut T) {
-    // SAFETY: passed on from the caller.
+    // SAFETY: the caller vouches for `STEP` elements at both places, which do not overlap.
     unsafe { std::ptr::copy_nonoverlapping(from, to, STEP) };
 }

@@ -82,10 +82,11 @@ macro_rules! product_in_blocks {
 
             unsafe fn multiply(a: Matrix<'_, Self>, b: Matrix<'_, Self>, out: *mut Self, row_step: usize) {
                 if a.rows.saturating_mul(b.cols).saturating_mul(a.cols) <= SMALL && is_small(&b, row_step) {
-                    // SAFETY: the rows follow each other without gaps, and the caller owns them.
+                    // SAFETY: `is_small` says `row_step == b.cols`, so that the rows which the caller owns are one slice.
                     return multiply_small(a, b, unsafe { std::slice::from_raw_parts_mut(out, a.rows * b.cols) });
                 }
-                // SAFETY: the caller's promise, passed on.
+                // SAFETY: both ask for what the caller of `Product::multiply` promised: operands within their data, and rows of `out`
+                // that are ours.
                 unsafe {
                     match a.rows.min(b.cols) <= FEW {
                         true => multiply_few(a, b, out, row_step),
@@ -107,7 +108,8 @@ macro_rules! product_in_blocks {
                 follower: Option<&dyn Follower>,
             ) {
                 let added = row.map(|row| Added { start: row.as_ptr(), row_step: 0 });
-                // SAFETY: the caller's promise, passed on.
+                // SAFETY: operands and rows of `out` are as for `Product::multiply`; `row` is initialised, has `b.cols` elements and is
+                // repeated; rows of `out` are `b.cols` apart, without gaps, and the follower agreed to them.
                 unsafe { blocked::multiply(1.0, a, b, added, out, b.cols, Threads::Many(follower)) };
             }
         }
@@ -122,7 +124,7 @@ macro_rules! product_in_blocks {
                 row_step: usize,
             ) {
                 let added = keep.then_some(Added { start: out.cast_const(), row_step });
-                // SAFETY: the caller's promise, passed on.
+                // SAFETY: operands and rows of `out` are as for `Product::multiply`; what is added is `out`, whose rows are initialised.
                 unsafe { blocked::multiply(factor, a, b, added, out, row_step, Threads::One) }
             }
         }
@@ -137,7 +139,7 @@ product_in_blocks!(f32, f64);
 unsafe fn multiply_few<T: Product>(a: Matrix<'_, T>, b: Matrix<'_, T>, out: *mut T, row_step: usize) {
     if a.rows <= FEW {
         for i in 0..a.rows {
-            // SAFETY: the caller owns these elements; one row is borrowed at a time.
+            // SAFETY: `i < a.rows`, so that these `b.cols` elements are valid and the caller's; one row is borrowed at a time.
             let row = unsafe { std::slice::from_raw_parts_mut(out.add(i * row_step), b.cols) };
             multiply_vector(a.some_rows(i, 1), b, row);
         }
@@ -147,7 +149,7 @@ unsafe fn multiply_few<T: Product>(a: Matrix<'_, T>, b: Matrix<'_, T>, out: *mut
     for j in 0..b.cols {
         multiply_vector(b.some_cols(j, 1).transpose(), a.transpose(), &mut column);
         for (i, &value) in column.iter().enumerate() {
-            // SAFETY: the caller owns element (i, j).
+            // SAFETY: `i < a.rows` and `j < b.cols`, so that the element is valid and the caller's.
             unsafe { *out.add(i * row_step + j) = value };
         }
     }
@@ -224,7 +226,7 @@ vectorised! {
                 let mut at = a.offset as isize + i as isize * a.row_stride;
                 let mut sums = [T::ZERO; LANES];
                 for row in packed.iter() {
-                    // SAFETY: all of `packed` was written above.
+                    // SAFETY: the loop above wrote every slot of `packed[..b.rows]`, which this `packed` is.
                     let row = unsafe { row.assume_init_ref() };
                     let factor = a.data[at as usize];
                     for (sum, &b) in sums.iter_mut().zip(row) {
@@ -255,7 +257,7 @@ impl Product for i64 {
     }
 
     unsafe fn multiply(a: Matrix<'_, i64>, b: Matrix<'_, i64>, out: *mut i64, row_step: usize) {
-        // SAFETY: passed on from the caller.
+        // SAFETY: it asks for what the caller of `Product::multiply` promised.
         unsafe { multiply_by_rows(a, b, out, row_step) };
     }
 
@@ -281,7 +283,7 @@ impl Product for i64 {
 /// As for [`Product::multiply`].
 unsafe fn multiply_by_rows<T: Product>(a: Matrix<'_, T>, b: Matrix<'_, T>, out: *mut T, row_step: usize) {
     for i in 0..a.rows {
-        // SAFETY: the caller owns these elements; one row is borrowed at a time.
+        // SAFETY: `i < a.rows`, so that these `b.cols` elements are valid and the caller's; one row is borrowed at a time.
         let row = unsafe { std::slice::from_raw_parts_mut(out.add(i * row_step), b.cols) };
         multiply_row(a.some_rows(i, 1), b, row);
     }

@@ -175,8 +175,10 @@ macro_rules! block {
             right: Strip<$float>,
             target: &Target<$float>,
         ) {
-            // SAFETY: the caller's promise; the assembly reads one number of the left side and changes nothing but its
-            // outputs.
+            // SAFETY: the machine has `$features`, as the level says. Vectors are loaded at `right.start + k * step` for `k < depth`, `N` of
+            // them, which the panel has; the assembly reads number `(k, row)` of the left side, `k < depth` and `row < R`, and changes
+            // nothing but its outputs. `R` rows of `N` vectors are stored to the target, which has them, and read of what is added.
+            // Addresses ahead are only prefetched, and those behind the last step not used.
             unsafe {
                 let zero = $zero();
                 let lanes_of_vector = size_of_val(&zero) / size_of::<$float>();
@@ -313,7 +315,8 @@ unsafe fn tile_portably<T: Tile>(depth: usize, left: Strip<T>, right: Strip<T>, 
     for row in 0..target.rows {
         for lane in (0..right.width).step_by(STEP) {
             let mut sums = [T::ZERO; STEP];
-            // SAFETY: the caller's promise; every panel width is a multiple of `STEP`.
+            // SAFETY: `k < depth`, `row < target.rows`: the left side has that number, and the right side `right.width` lanes, of which
+            // `STEP` from `lane` on are read, as every panel width is a multiple of it. A whole panel has as many columns in the target.
             unsafe {
                 for k in 0..depth {
                     let number = *left.start.add(k * left.step + row * left.across);
@@ -361,13 +364,14 @@ macro_rules! tiles {
             #[allow(private_interfaces)]
             unsafe fn tile(level: Level, depth: usize, left: Strip<Self>, right: Strip<Self>, target: Target<Self>) {
                 if target.cols < right.width {
-                    // SAFETY: as promised; all sums of the whole panel have room here.
+                    // SAFETY: it asks for what the caller of `tile` promised.
                     return unsafe { narrow_tile(level, depth, left, right, target) };
                 }
                 debug_assert!(right.width == Self::LANES || right.width == Self::LANES / 2);
                 match level {
                     #[cfg(target_arch = "x86_64")]
-                    // SAFETY: the caller's promise.
+                    // SAFETY: the machine has the level, sides and target are as the blocks ask: the panel has two vectors of 64 bytes, or
+                    // half of it one, and as many columns are in the target; `by_rows` takes the block of `target.rows` rows.
                     Level::Avx512 => unsafe {
                         if right.width == Self::LANES {
                             by_rows!($avx512, 2, target.rows, depth, left, right, &target,
@@ -378,7 +382,8 @@ macro_rules! tiles {
                         }
                     },
                     #[cfg(target_arch = "x86_64")]
-                    // SAFETY: two vectors are half a full panel, and the caller's promise.
+                    // SAFETY: the machine has the level. Two vectors of 32 bytes are half a full panel, so that every half from `lane` on is
+                    // inside of the panel, of the target's columns and of what is added.
                     Level::Avx2 => unsafe {
                         for lane in (0..right.width).step_by(Self::LANES / 2) {
                             let added = target.added.map(|added| Added { start: added.start.add(lane), ..added });
@@ -388,7 +393,7 @@ macro_rules! tiles {
                                 [1 2 3 4 5 6])
                         }
                     },
-                    // SAFETY: the caller's promise.
+                    // SAFETY: it asks for what the caller of `tile` promised, and the target has all columns of the panel.
                     _ => unsafe { tile_portably(depth, left, right, &target) },
                 }
             }
@@ -406,14 +411,15 @@ tiles!(f64, f64_avx512, f64_avx2);
 unsafe fn narrow_tile<T: Tile>(level: Level, depth: usize, left: Strip<T>, right: Strip<T>, target: Target<T>) {
     let mut sums = [[T::ZERO; MOST_LANES]; MOST_ROWS];
     let start = sums.as_mut_ptr().cast();
-    // SAFETY: the caller's promise, and `sums` has room for the largest tile.
+    // SAFETY: level and sides are as the caller promised. The target is `sums`, our own, which has `MOST_ROWS` rows of `MOST_LANES`
+    // elements: no tile has more rows and no panel more lanes.
     unsafe {
         let whole = Target { start, row_step: MOST_LANES, rows: target.rows, cols: right.width, ..target };
         T::tile(level, depth, left, right, Target { added: None, ..whole });
     }
     for (row, sums) in sums[..target.rows].iter().enumerate() {
         for (col, &sum) in sums[..target.cols].iter().enumerate() {
-            // SAFETY: a place of the target.
+            // SAFETY: `row < target.rows` and `col < target.cols`: a place of the target, and of what is added, which the caller owns.
             unsafe {
                 let place = target.start.add(row * target.row_step + col);
                 *place = match target.added {

@@ -68,7 +68,8 @@ struct Region {
 #[derive(Default)]
 pub struct Regions(Vec<Region>);
 
-// SAFETY: the pointers in it are only used through `Memory`, which borrows what they point to.
+// SAFETY: the pointers in it are only read through a `Memory`, which clears them when it is made and borrows what it puts in: in between
+// they are numbers, wherever they are sent.
 unsafe impl Send for Regions {}
 
 /// The regions of one call.

@@ -62,7 +62,8 @@ impl Share<'_> {
 /// The regions of a call, for all its tasks.
 struct Shared<'a>(&'a [Region]);
 
-// SAFETY: tasks only use the pointers as `Share` allows: what one of them writes, no other accesses.
+// SAFETY: tasks use the pointers through `Memory::start_of` alone, which asks `Share::expect`: what a task writes is in its own stripes, and
+// what it reads is in its own stripes or in nobody's. Stripes do not overlap, as `share` asserts.
 unsafe impl Sync for Shared<'_> {}
 
 impl Memory<'_> {
@@ -88,7 +89,7 @@ impl Memory<'_> {
         let (regions, rooms) = (Shared(self.regions), Disjoint::new(rooms));
         for_each_tile(count, &|task| {
             let Shared(regions) = &regions;
-            // SAFETY: every task has its own rooms.
+            // SAFETY: each task runs once, and task `t` has the rooms from `t * own` to `(t + 1) * own`.
             let (first, rest) =
                 unsafe { rooms.range(task * own, own) }.split_first_mut().expect("room for its regions");
             let mut memory = Memory::new(first);

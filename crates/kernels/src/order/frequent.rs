@@ -35,7 +35,7 @@ pub fn mode<T: Sortable>(x: &[T], n: usize, values: &mut [T], indices: &mut [i64
                     (best, longest) = (first, i + 1 - first);
                 }
             }
-            // SAFETY: each row has its own element.
+            // SAFETY: each row is in one group, which runs once, and has its own element.
             let (value, index) = unsafe { (values.range(row, 1), indices.range(row, 1)) };
             write_sorted(x, &packed[best..=best], value, index);
         }

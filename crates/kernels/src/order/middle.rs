@@ -38,7 +38,7 @@ pub fn median<T: Sortable>(x: &[T], n: usize, skip_nan: bool, values: &mut [T], 
                 (true, numbers) => numbers.saturating_sub(1) / 2,
             };
             let (_, found, _) = packed.select_nth_unstable(middle);
-            // SAFETY: each row has its own element.
+            // SAFETY: each row is in one group, which runs once, and has its own element.
             let (value, index) = unsafe { (values.range(row, 1), indices.range(row, 1)) };
             write_sorted(x, std::slice::from_ref(found), value, index);
         }

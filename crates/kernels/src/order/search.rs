@@ -29,7 +29,7 @@ pub fn searchsorted<T: Sortable>(sorted: &[T], n: usize, values: &[T], m: usize,
     let shared = sorted.len() == n;
     let out = Disjoint::new(out);
     for_each_group(values.len(), 1 + n.checked_ilog2().unwrap_or(0) as usize, &|range| {
-        // SAFETY: groups are disjoint ranges.
+        // SAFETY: groups are disjoint ranges of places, and each runs once.
         let out = unsafe { out.range(range.start, range.len()) };
         for (place, position) in out.iter_mut().zip(range) {
             let row = if shared { sorted } else { &sorted[position / m * n..][..n] };

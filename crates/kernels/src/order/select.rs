@@ -31,7 +31,7 @@ pub fn topk<T: Sortable>(x: &[T], n: usize, k: usize, largest: bool, values: &mu
         let mut packed = Vec::new();
         for row in rows {
             let x = &x[row * n..][..n];
-            // SAFETY: rows are disjoint, and each is in one group.
+            // SAFETY: each row is in one group, which runs once, and has its own range.
             let (values, indices) = unsafe { (values.range(row * k, k), indices.range(row * k, k)) };
             pack_row(x, largest, &mut packed);
             packed.select_nth_unstable(k - 1);
@@ -62,7 +62,7 @@ pub fn kth_value<T: Sortable>(x: &[T], n: usize, k: usize, values: &mut [T], ind
             let x = &x[row * n..][..n];
             pack_row(x, false, &mut packed);
             let (_, found, _) = packed.select_nth_unstable(k);
-            // SAFETY: each row has its own element.
+            // SAFETY: each row is in one group, which runs once, and has its own element.
             let (value, index) = unsafe { (values.range(row, 1), indices.range(row, 1)) };
             write_sorted(x, std::slice::from_ref(found), value, index);
         }

@@ -31,7 +31,7 @@ pub fn sort<T: Sortable>(x: &[T], n: usize, descending: bool, values: &mut [T], 
         let mut packed = Vec::new();
         for row in rows {
             let x = &x[row * n..][..n];
-            // SAFETY: rows are disjoint, and each is in one group.
+            // SAFETY: each row is in one group, which runs once, and has its own range.
             let (values, indices) = unsafe { (values.range(row * n, n), indices.range(row * n, n)) };
             pack_row(x, descending, &mut packed);
             packed.sort_unstable();

@@ -53,11 +53,11 @@ fn take_shared(class: usize) -> NonNull<Header> {
 #[inline]
 pub(super) unsafe fn give(header: NonNull<Header>, class: usize) {
     let kept = LOCAL.try_with(|local| {
-        // SAFETY: passed on from the caller.
+        // SAFETY: it asks for what our caller promised, of the same block and class.
         unsafe { local.give(header, class) }
     });
     if kept.is_err() {
-        // SAFETY: passed on from the caller.
+        // SAFETY: it asks for what our caller promised; the closure was not called, so that the block is on no list.
         unsafe { give_shared(header, class) };
     }
 }
@@ -68,7 +68,7 @@ pub(super) unsafe fn give(header: NonNull<Header>, class: usize) {
 #[inline(never)]
 unsafe fn give_shared(header: NonNull<Header>, class: usize) {
     statistics::add_small(-(CAPACITY[class] as isize));
-    // SAFETY: a chain of one block.
+    // SAFETY: a chain of one block, which is of `class` and on no list, as the caller promised.
     unsafe { shared::give(class, header, header) };
 }
 
@@ -97,7 +97,7 @@ impl Local {
     unsafe fn give(&self, header: NonNull<Header>, class: usize) {
         self.count_bytes(-(CAPACITY[class] as isize));
         let list = &self.lists[class];
-        // SAFETY: the caller hands the block over.
+        // SAFETY: the header of a block that nothing refers to, as the caller promised: it is ours to write.
         unsafe { (*header.as_ptr()).link.next = list.head.get() };
         list.head.set(header.as_ptr());
         let count = list.count.get() + 1;

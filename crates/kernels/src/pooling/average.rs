@@ -96,7 +96,7 @@ fn for_each_output_plane<T: Product>(
 ) {
     let out = Disjoint::new(out);
     for_each_group(planes, size.max(count), &|plane| {
-        // SAFETY: planes do not overlap, and each runs once.
+        // SAFETY: each plane runs once and has its own range.
         body(&x[plane * size..][..size], unsafe { out.range(plane * count, count) });
     });
 }

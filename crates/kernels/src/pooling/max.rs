@@ -74,7 +74,7 @@ fn for_each_plane<T: Product>(
     }
     let (out, index) = (Disjoint::new(out), Disjoint::new(index));
     for_each_group(planes, size.max(count), &|plane| {
-        // SAFETY: planes do not overlap, and each runs once.
+        // SAFETY: each plane runs once and has its own range.
         let (out, index) = unsafe { (out.range(plane * count, count), index.range(plane * count, count)) };
         body(&x[plane * size..][..size], out, index);
     });

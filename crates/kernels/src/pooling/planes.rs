@@ -60,7 +60,7 @@ pub(super) fn for_each_plane<T: Send>(
 ) {
     let shared = Disjoint::new(out);
     for_each_group(planes, size, &|plane| {
-        // SAFETY: planes do not overlap, and each runs once.
+        // SAFETY: each plane runs once and has its own range.
         body(plane, unsafe { shared.range(plane * size, size) });
     });
 }

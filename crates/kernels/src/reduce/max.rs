@@ -81,7 +81,7 @@ fn extreme_as<T: Compute, const LEAST: bool>(input: View<'_>, axis: usize, value
             let (o, first) = (task / blocks, task % blocks * TILE);
             let count = TILE.min(inner - first);
             let output = o * inner + first;
-            // SAFETY: tasks cover disjoint outputs.
+            // SAFETY: a task is a matrix and a block of its columns, and runs once: no other has these outputs.
             let (indices, bytes) = unsafe { (indices.range(output, count), bytes.range(output * size, count * size)) };
             let best = best.slice(count);
             if inner == 1 {

@@ -172,7 +172,7 @@ fn sum_rows<T: Summand>(reader: &Reader<'_, T>, outer: usize, length: usize, out
                 let tile = reader.tile(first * length, count * length, &mut scratch);
                 sum_each_row(tile, length, results);
             }
-            // SAFETY: groups cover disjoint outputs.
+            // SAFETY: groups are disjoint ranges of outputs, and each runs once.
             T::store(results, dtype, unsafe { bytes.range(first * size, count * size) });
         }
     });
@@ -209,7 +209,7 @@ fn sum_small<T: Summand>(reader: &Reader<'_, T>, outer: usize, length: usize, in
             let count = group.min(matrices.end - first);
             let results = results.slice(count * inner);
             add_columns(reader.tile(first * each, count * each, &mut scratch), length, inner, results);
-            // SAFETY: groups cover disjoint outputs.
+            // SAFETY: groups are disjoint ranges of outputs, and each runs once.
             T::store(results, dtype, unsafe { bytes.range(first * inner * size, count * inner * size) });
         }
     });
@@ -289,7 +289,7 @@ fn sum_wide<T: Summand>(reader: &Reader<'_, T>, outer: usize, length: usize, inn
             let totals = &mut totals[..TILE.min(inner - first)];
             totals.fill(T::Total::ZERO);
             add_block(reader, (length, inner), o, 0..length, first, totals);
-            // SAFETY: tasks cover disjoint outputs.
+            // SAFETY: a task is a matrix and a block of its columns, and runs once: no other has these outputs.
             let bytes = unsafe { bytes.range((o * inner + first) * size, totals.len() * size) };
             store_totals::<T>(totals, dtype, bytes);
         }
@@ -315,7 +315,7 @@ fn sum_tall<T: Summand>(reader: &Reader<'_, T>, outer: usize, length: usize, inn
     for_each_tile(outer * blocks, &|task| {
         let (o, first) = (task / blocks, task % blocks * TILE);
         let count = TILE.min(inner - first);
-        // SAFETY: tasks cover disjoint totals and disjoint outputs.
+        // SAFETY: a task is a matrix and a block of its columns, and runs once: no other has its totals and outputs.
         let (totals, bytes) = unsafe {
             (totals.range(task * parts * width, parts * width), bytes.range((o * inner + first) * size, count * size))
         };

@@ -89,7 +89,7 @@ pub fn cross_entropy<T: Float>(
     target.check(n)?;
     let (loss, lse) = (Disjoint::new(loss), Disjoint::new(lse));
     for_each_group(rows, n * EXPONENTIAL, &|rows| {
-        // SAFETY: groups are disjoint ranges of rows.
+        // SAFETY: groups are disjoint ranges of rows, and each runs once.
         let (loss, lse) = unsafe { (loss.range(rows.start, rows.len()), lse.range(rows.start, rows.len())) };
         let target = CrossEntropy { targets: &target.targets[rows.clone()], ..target };
         loss_rows(&x[rows.start * n..rows.end * n], n, target, loss, lse);
@@ -161,7 +161,7 @@ pub fn cross_entropy_gradient<T: Float>(
     let all_weights = target.sum_of_weights(n);
     let dx = Disjoint::new(dx);
     for_each_group(rows, n * EXPONENTIAL, &|rows| {
-        // SAFETY: groups are disjoint ranges of rows.
+        // SAFETY: groups are disjoint ranges of rows, and each runs once.
         let dx = unsafe { dx.range(rows.start * n, rows.len() * n) };
         let x = &x[rows.start * n..rows.end * n];
         let target = CrossEntropy { targets: &target.targets[rows.clone()], ..target };

@@ -39,7 +39,7 @@ pub fn mean_variance<T: Float>(x: &[T], n: usize, mean: &mut [T], variance: &mut
     assert!(x.len() == rows * n && variance.len() == rows, "mean_variance: {} elements, {rows} rows of {n}", x.len());
     let (mean, variance) = (Disjoint::new(mean), Disjoint::new(variance));
     for_each_group(rows, n, &|rows| {
-        // SAFETY: groups are disjoint ranges of rows.
+        // SAFETY: groups are disjoint ranges of rows, and each runs once.
         let (mean, variance) = unsafe { (mean.range(rows.start, rows.len()), variance.range(rows.start, rows.len())) };
         moments_of_rows(&x[rows.start * n..rows.end * n], n, mean, variance);
     });
@@ -78,7 +78,7 @@ pub fn mean_variance_of_columns<T: Float>(x: &[T], n: usize, mean: &mut [T], var
     let (sums_parts, squares_parts) = (Disjoint::new(&mut sums), Disjoint::new(&mut squares));
     for_each_group(blocks, ROWS.min(rows.max(1)) * n, &|blocks| {
         for block in blocks {
-            // SAFETY: blocks are disjoint, and each is in one group.
+            // SAFETY: each block is in one group, which runs once, and has its own ranges.
             let (sums, squares) = unsafe { (sums_parts.range(block * n, n), squares_parts.range(block * n, n)) };
             let last = ((block + 1) * ROWS).min(rows);
             moments_of_block(&x[block * ROWS * n..last * n], n, sums, squares);

@@ -96,9 +96,9 @@ fn normalise<T: Float>(
     let (out, rstd, mean) = (Disjoint::new(out), Disjoint::new(rstd), mean.map(Disjoint::new));
     for_each_group(rows, n, &|rows| {
         let (start, count) = (rows.start, rows.len());
-        // SAFETY: groups are disjoint ranges of rows.
+        // SAFETY: groups are disjoint ranges of rows, and each runs once.
         let (out, rstd) = unsafe { (out.range(start * n, count * n), rstd.range(start, count)) };
-        // SAFETY: as above.
+        // SAFETY: groups are disjoint ranges of rows, and each runs once.
         let mean = mean.as_ref().map(|mean| unsafe { mean.range(start, count) });
         normalise_rows(&x[start * n..rows.end * n], n, affine, epsilon, out, mean, rstd);
     });
@@ -220,7 +220,7 @@ fn gradient<T: Float>(
     for_each_group(blocks, ROWS.min(rows) * n, &|blocks| {
         for block in blocks {
             let (first, last) = (block * ROWS, ((block + 1) * ROWS).min(rows));
-            // SAFETY: blocks are disjoint, and each is in one group.
+            // SAFETY: each block is in one group, which runs once, and has its own ranges.
             let (dx, dgain, dbias) = unsafe {
                 (
                     dx.range(first * n, (last - first) * n),
@@ -309,7 +309,7 @@ fn add_parts<T: Float>(parts: &[T], total: &mut [T]) {
     for_each_group(n.div_ceil(BLOCK), parts.len() / n.div_ceil(BLOCK).max(1), &|blocks| {
         for block in blocks {
             let first = block * BLOCK;
-            // SAFETY: blocks are disjoint ranges of columns.
+            // SAFETY: each block is in one group, which runs once, and has its own range of columns.
             let total = unsafe { shared.range(first, BLOCK.min(n - first)) };
             add_columns(parts, n, first, total);
         }

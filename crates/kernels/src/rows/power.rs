@@ -22,7 +22,7 @@ pub fn p_norm<T: Float>(x: &[T], n: usize, p: f64, out: &mut [T]) {
     let results = Disjoint::new(out);
     let weight = if p == 2.0 { 1 } else { 16 };
     for_each_group(rows, n * weight, &|rows| {
-        // SAFETY: groups are disjoint ranges of rows.
+        // SAFETY: groups are disjoint ranges of rows, and each runs once.
         let out = unsafe { results.range(rows.start, rows.len()) };
         norms_of_rows(&x[rows.start * n..rows.end * n], n, p, out);
     });

@@ -19,7 +19,7 @@ fn for_each_rows<T: Send>(out: &mut [T], n: usize, weight: usize, body: &(dyn Fn
     let rows = out.len() / n;
     let out = Disjoint::new(out);
     for_each_group(rows, n * weight, &|rows| {
-        // SAFETY: groups are disjoint ranges of rows.
+        // SAFETY: groups are disjoint ranges of rows, and each runs once.
         body(rows.start * n, unsafe { out.range(rows.start * n, rows.len() * n) });
     });
 }
@@ -176,7 +176,7 @@ pub fn logsumexp<T: Float>(x: &[T], n: usize, out: &mut [T]) {
     assert_eq!(x.len(), out.len() * n, "logsumexp: {} rows of {n}", out.len());
     let (rows, results) = (out.len(), Disjoint::new(out));
     for_each_group(rows, n * EXPONENTIAL, &|rows| {
-        // SAFETY: groups are disjoint ranges of rows.
+        // SAFETY: groups are disjoint ranges of rows, and each runs once.
         let out = unsafe { results.range(rows.start, rows.len()) };
         logsumexp_rows(&x[rows.start * n..rows.end * n], n, out);
     });

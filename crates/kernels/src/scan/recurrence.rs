@@ -34,7 +34,7 @@ pub fn linear_scan<T: Accumulate>(a: &[T], b: &[T], shape: [usize; 3], reverse: 
     if inner == 1 {
         return for_each_group(outer, n, &|rows| {
             for row in rows {
-                // SAFETY: rows are disjoint, and each is in one group.
+                // SAFETY: each row is in one group, which runs once, and has its own range.
                 let out = unsafe { out.range(row * n, n) };
                 step_through(&a[row * n..][..n], &b[row * n..][..n], reverse, out);
             }
@@ -51,7 +51,7 @@ pub fn linear_scan<T: Accumulate>(a: &[T], b: &[T], shape: [usize; 3], reverse: 
                 let t = if reverse { n - 1 - t } else { t };
                 let start = (o * n + t) * inner + first;
                 let row = start..start + states.len();
-                // SAFETY: tasks are different columns or different matrices.
+                // SAFETY: a task is a matrix and a block of its columns, and runs once: no other has this part of a row.
                 let out = unsafe { out.range(start, states.len()) };
                 step_row::<T>(states, &a[row.clone()], &b[row], out);
             }

@@ -48,7 +48,7 @@ fn scan_rows<T: Compute, M: Monoid<T>>(x: &[T], n: usize, reverse: bool, out: &m
         for_each_group(rows * parts, REGION_TILE, &|tasks| {
             for task in tasks {
                 let (row, part) = range(task);
-                // SAFETY: each task has its own total.
+                // SAFETY: each task is in one group, which runs once, and has its own total.
                 let total = unsafe { totals.range(task, 1) };
                 total[0] = total_of(PhantomData::<M>, &x[row + part.start..row + part.end], part.start, reverse);
             }
@@ -68,7 +68,7 @@ fn scan_rows<T: Compute, M: Monoid<T>>(x: &[T], n: usize, reverse: bool, out: &m
             let (row, part) = range(task);
             let (first, count) = (row + part.start, part.len());
             let indexed = if M::INDEXED { (first, count) } else { (0, 0) };
-            // SAFETY: tasks are different parts.
+            // SAFETY: a task is a row and a part of it, and runs once: no other has this range.
             let (out, indices) = unsafe { (out.range(first, count), indices.range(indexed.0, indexed.1)) };
             scan_part(PhantomData::<M>, &x[first..first + count], starts[task], part.start, reverse, out, indices);
         }
@@ -121,7 +121,7 @@ fn scan_columns<T: Compute, M: Monoid<T>>(
                 let t = if reverse { n - 1 - t } else { t };
                 let start = (o * n + t) * inner + first;
                 let indexed = if M::INDEXED { (start, states.len()) } else { (0, 0) };
-                // SAFETY: tasks are different columns or different matrices.
+                // SAFETY: a task is a matrix and a block of its columns, and runs once: no other has this part of a row.
                 let (out, indices) = unsafe { (out.range(start, states.len()), indices.range(indexed.0, indexed.1)) };
                 step_row(PhantomData::<M>, states, &x[start..start + out.len()], t as i64, out, indices);
             }

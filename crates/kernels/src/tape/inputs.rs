@@ -66,7 +66,8 @@ impl Recording {
             }
             let some = left.min((tape.end.get() - next) as usize);
             let counts = tape.counts.get().wrapping_add(next as usize);
-            // SAFETY: so many statements have room in the chunk; counts are addressed from statement 0 on.
+            // SAFETY: `some <= end - next`, and the chunk has counts up to statement `end` (`narrow`), where `counts` is addressed from
+            // statement 0 on.
             unsafe {
                 match some {
                     1 => counts.write(0),

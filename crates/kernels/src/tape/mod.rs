@@ -244,7 +244,8 @@ impl Tape {
     #[inline(always)]
     fn here() -> &'static Tape {
         let tape = TAPE.with(std::ptr::from_ref);
-        // SAFETY: it has no destructor and lives as long as its thread; it is not `Sync`, so that the reference stays there.
+        // SAFETY: `TAPE` is const-initialised and `Tape` needs no drop, so that it is valid from the start to the end of its thread, also
+        // while other thread-locals are destroyed. `Tape` has `Cell`s and is not `Sync`: the reference cannot go to another thread.
         unsafe { &*tape }
     }
 
@@ -329,7 +330,8 @@ impl Tape {
     /// Ends the statement that has room, with `count` arguments from `at` on.
     #[inline(always)]
     fn close(&self, index: u32, at: usize, count: u8) -> Place {
-        // SAFETY: the statement has room in the chunk; counts are addressed from statement 0 on.
+        // SAFETY: callers close `next`, for which they found or made room: `next < end`, and the chunk has counts up to `end` (`narrow`).
+        // `counts` is addressed from statement 0 on.
         unsafe { self.counts.get().wrapping_add(index as usize).write(count) };
         self.next.set(index + 1);
         self.argument.set(at + usize::from(count));

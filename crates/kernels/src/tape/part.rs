@@ -143,7 +143,8 @@ impl Part {
                 let from = if number + 1 == self.mark.chunks { self.mark.argument } else { 0 };
                 let to = if number + 1 == count { last } else { chunk.used };
                 let (_, arguments, _) = chunk.pointers();
-                // SAFETY: so many arguments were written in this chunk.
+                // SAFETY: `to` is how many arguments the chunk has: those of the last chunk are counted by the tape, those of others were
+                // when they were closed. The part began at `from`, in the chunk where the tape was, and only grows.
                 see(unsafe { std::slice::from_raw_parts(arguments.add(from), to - from) });
             }
         });

@@ -15,7 +15,8 @@ pub fn push1(value: f64, partial: f64, x: Place, stop: OnMisuse) -> Place {
         tape.prepare(&[x], (value, &[partial]), Stop::here(stop));
     }
     let at = tape.argument.get();
-    // SAFETY: there is room for this statement with two arguments.
+    // SAFETY: `is_ready` found `next != end`, or `prepare` made it so: every statement before `end` has room for two arguments from
+    // `argument` on in the chunk that is pointed to (`narrow`).
     unsafe {
         tape.partials.get().add(at).write(partial);
         tape.arguments.get().add(at).write(x.index());
@@ -44,7 +45,7 @@ pub fn push2(value: f64, partials: [f64; 2], [x, y]: [Place; 2], stop: OnMisuse)
         tape.prepare(&[x, y], (value, &[partials[0], partials[1]]), Stop::here(stop));
     }
     let at = tape.argument.get();
-    // SAFETY: there is room for this statement with two arguments.
+    // SAFETY: as in `push1`, there is room for this statement with two arguments from `at` on.
     unsafe {
         tape.partials.get().add(at).cast::<[f64; 2]>().write_unaligned(partials);
         tape.arguments.get().add(at).cast::<[u32; 2]>().write_unaligned([x.index(), y.index()]);
@@ -70,7 +71,8 @@ pub fn push3(value: f64, partials: [f64; 3], places: [Place; 3], stop: OnMisuse)
         tape.prepare(&[x, y, z], (value, &[by_x, by_y, by_z]), Stop::here(stop));
     }
     let at = tape.argument.get();
-    // SAFETY: there is room for two statements with two arguments each; this one is written instead.
+    // SAFETY: `end - next >= 2`, as was found or `prepare` made it: room for two statements with two arguments each from `at` on. This one
+    // takes three of the four, and `end` is one less from now on.
     unsafe {
         tape.partials.get().add(at).cast::<[f64; 3]>().write_unaligned(partials);
         tape.arguments.get().add(at).cast::<[u32; 3]>().write_unaligned(places.map(|place| place.index()));
@@ -111,7 +113,8 @@ pub fn push_wide(value: f64, most: usize, arguments: impl IntoIterator<Item = (f
         if !writing.stretches.iter().any(|stretch| stretch.has(place, index)) {
             tape.expect_other(place, stop);
         }
-        // SAFETY: there is room for `most` arguments, and nothing else is recorded here meanwhile.
+        // SAFETY: `reserve_wide` left room for `most` arguments from `first` on, and `take` gives no more. Whoever gives the arguments
+        // cannot record (`Writing`), so that pointers and `first` stay as they are.
         unsafe {
             tape.partials.get().add(first + count).write(partial);
             tape.arguments.get().add(first + count).write(place.index());
@@ -119,7 +122,7 @@ pub fn push_wide(value: f64, most: usize, arguments: impl IntoIterator<Item = (f
         count += 1;
     }
     drop(writing);
-    // SAFETY: so many were written.
+    // SAFETY: the loop has written `count` partial derivatives from `first` on, in the chunk that is still pointed to.
     tape.inspect(value, unsafe { std::slice::from_raw_parts(tape.partials.get().add(first), count) }, stop);
     if count >= usize::from(WIDE) {
         tape.wide.set(tape.wide.get() + 1);

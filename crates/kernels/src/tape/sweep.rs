@@ -185,7 +185,10 @@ impl Cursor {
         CHUNKS.with_borrow_mut(|chunks| {
             while self.next > down_to && self.chunk > 0 {
                 let chunk = &mut chunks.used[self.chunk - 1];
-                // SAFETY: statements before the cursor were recorded in this chunk, and there is an adjoint for every one.
+                // SAFETY: a cursor begins where the tape is, and goes to the end of the chunk before when it has swept one: so this
+                // chunk holds statements from `chunk.first` to `self.next`, with `self.argument` arguments. Every push compares its
+                // arguments with its own number (`Stretch::has`, `Tape::expect`), so they are before it, and `self.next` adjoints
+                // were asserted.
                 self.argument = unsafe { sweep_chunk(chunk, (self.next, self.argument), down_to, adjoints) };
                 self.next = chunk.first.max(down_to);
                 if self.next == chunk.first {
@@ -204,10 +207,10 @@ unsafe fn sweep_chunk<A: Adjoint>(chunk: &mut Chunk, end: (u32, usize), down_to:
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx2,fma")]
     unsafe fn fused<A: Adjoint>(chunk: &mut Chunk, end: (u32, usize), down_to: u32, adjoints: &mut [A]) -> usize {
-        // SAFETY: as promised.
+        // SAFETY: it asks for what the caller of `sweep_chunk` promised.
         unsafe { statements::<A, true>(chunk, end, down_to, adjoints) }
     }
-    // SAFETY: as promised; the machine has what `fused` uses.
+    // SAFETY: both ask for what our caller promised; `level` reports Avx2 and Avx512 only after detecting AVX2 and FMA.
     unsafe {
         match level() {
             #[cfg(target_arch = "x86_64")]
@@ -220,7 +223,7 @@ unsafe fn sweep_chunk<A: Adjoint>(chunk: &mut Chunk, end: (u32, usize), down_to:
 /// Passes an adjoint on that is not finite.
 ///
 /// # Safety
-/// These are arguments and partial derivatives of a chunk, and there is an adjoint for each argument.
+/// Arguments and partial derivatives are valid in this range, adjoints at every argument in it.
 #[cold]
 #[inline(never)]
 unsafe fn pass_stopped<A: Adjoint>(
@@ -229,7 +232,7 @@ unsafe fn pass_stopped<A: Adjoint>(
     adjoint: &A,
 ) {
     for k in range {
-        // SAFETY: as promised.
+        // SAFETY: `k` is in the range, so that argument `k`, its partial derivative and its adjoint are valid; `adjoint` is no part of them.
         unsafe { (*adjoints.add(*arguments.add(k) as usize)).add_stopped(*partials.add(k), adjoint) };
     }
 }
@@ -251,7 +254,9 @@ unsafe fn statements<A: Adjoint, const FUSED: bool>(
     let mut at = argument;
     let adjoints = adjoints.as_mut_ptr();
     for index in (first..next).rev() {
-        // SAFETY: as promised; arguments were counted when they were written.
+        // SAFETY: statements `first..next` are in the chunk, so that counts and adjoints of all are valid. Going down from `argument`, `at` is
+        // reduced by the count that was written with each statement, or listed for it, so that its arguments are `at..at + count`.
+        // They are smaller than `index`: their adjoints are valid, and none is `own`.
         unsafe {
             let count = *counts.wrapping_add(index as usize);
             let own = adjoints.add(index as usize);

@@ -43,7 +43,8 @@ impl Recording {
                 let mut widths = chunk.widths.iter().skip_while(|(index, _)| *index < first);
                 for index in first..behind {
                     externals.next_if(|external| external.behind <= index);
-                    // SAFETY: statements before `behind` were recorded in this chunk, with their arguments one after the other.
+                    // SAFETY: statements `first..behind` are in this chunk, so that their counts are valid; arguments follow each other from
+                    // `at` on, as many as was written or listed with each. What is recorded meanwhile is written behind them.
                     let statement = unsafe {
                         match *counts.add((index - chunk.first) as usize) {
                             0 => match externals.peek().filter(|external| external.first <= index) {
