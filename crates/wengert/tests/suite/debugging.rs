@@ -113,7 +113,7 @@ fn every_intermediate_can_be_looked_at_by_name_and_by_line() {
     assert!(run.value("zz").is_none() && run.error().is_none());
     let text = run.to_string();
     assert!(text.contains("input ''  a: f64[2] = 0.0000e0 .. 1.0000e0, mean 5.0000e-1"), "{text}");
-    assert!(text.contains("= exp(a)  // crates/wengert/tests/debugging.rs:"), "{text}");
+    assert!(text.contains("= exp(a)  // crates/wengert/tests/suite/debugging.rs:"), "{text}");
     let statistics = Statistics::of(&Tensor::from([1.0, f64::NAN, f64::INFINITY, -3.0])).unwrap();
     assert_eq!((statistics.nans, statistics.infinities, statistics.minimum, statistics.mean), (1, 1, -3.0, -1.0));
 }

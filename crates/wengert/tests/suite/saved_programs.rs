@@ -102,7 +102,7 @@ fn names_are_tree_paths_and_the_file_tells_lines() {
     assert!(loaded.function().contains(&format!("saved_programs.rs:{line}:")), "{}", loaded.function());
     let text = std::fs::read_to_string(&file.0).unwrap();
     let exp = text.lines().find(|line| line.contains("= exp(")).unwrap();
-    assert!(exp.contains(&format!("// crates/wengert/tests/saved_programs.rs:{line}:")), "{exp}");
+    assert!(exp.contains(&format!("// crates/wengert/tests/suite/saved_programs.rs:{line}:")), "{exp}");
 }
 
 #[test]
