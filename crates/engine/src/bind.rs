@@ -13,7 +13,6 @@ use crate::primitive::{Attrs, Outputs, Primitive};
 use crate::tensor::Value;
 use crate::{Error, ErrorKind, Tensor};
 use smallvec::SmallVec;
-use std::panic::Location;
 use std::sync::Arc;
 
 /// Applies a primitive to operands of any level.
@@ -26,7 +25,7 @@ use std::sync::Arc;
 /// ```
 #[track_caller]
 pub fn bind(op: &'static dyn Primitive, attrs: Attrs, operands: &[&Tensor]) -> Outputs {
-    let line = location::resolve(Location::caller());
+    let line = location::resolve(Line::caller());
     let _scope = location::scope(line);
     try_bind(op, attrs, operands, line).or_raise()
 }
@@ -34,7 +33,7 @@ pub fn bind(op: &'static dyn Primitive, attrs: Attrs, operands: &[&Tensor]) -> O
 /// Applies a primitive with one output.
 #[track_caller]
 pub fn bind1(op: &'static dyn Primitive, attrs: Attrs, operands: &[&Tensor]) -> Tensor {
-    let line = location::resolve(Location::caller());
+    let line = location::resolve(Line::caller());
     // A shortcut only answers for operands that hold numbers, so no tracer is among them.
     let mut direct = if modes::is_special() { None } else { op.eval_direct(operands) };
     // The output is moved when its record is done: a move right after its parts were written would wait for them.
@@ -53,7 +52,7 @@ pub fn bind1(op: &'static dyn Primitive, attrs: Attrs, operands: &[&Tensor]) -> 
 /// Applies a primitive with one output; an error comes back as a value.
 #[track_caller]
 pub(crate) fn try_bind1(op: &'static dyn Primitive, attrs: Attrs, operands: &[&Tensor]) -> Result<Tensor, Error> {
-    let line = location::resolve(Location::caller());
+    let line = location::resolve(Line::caller());
     let _scope = location::scope(line);
     only(op, try_bind(op, attrs, operands, line))
 }
@@ -70,7 +69,7 @@ fn only(op: &'static dyn Primitive, outputs: Result<Outputs, Error>) -> Result<T
 /// Applies a primitive whose first operand is handed over and may be updated in place; one output.
 #[track_caller]
 pub(crate) fn bind_owned(op: &'static dyn Primitive, attrs: Attrs, target: Tensor, rest: &[&Tensor]) -> Tensor {
-    let line = location::resolve(Location::caller());
+    let line = location::resolve(Line::caller());
     let has_tracer = |tensor: &Tensor| matches!(tensor.value, Value::Tracer(_));
     let any_tracer = has_tracer(&target) || rest.iter().any(|operand| has_tracer(operand));
     // Anomaly mode compares what went in with what came out, so nothing is written over.

@@ -6,7 +6,7 @@ use crate::Shape;
 use crate::location::{self, Line};
 use std::cell::Cell;
 use std::fmt;
-use std::panic::{AssertUnwindSafe, Location};
+use std::panic::AssertUnwindSafe;
 use wengert_kernels::DType;
 
 /// What went wrong, as data.
@@ -125,8 +125,15 @@ impl Error {
     }
 
     /// Sets the line, unless a nearer one is known already; a line of ours is replaced by the nearest of the user's.
-    pub fn at(mut self, line: Line) -> Error {
-        self.0.line.get_or_insert_with(|| location::shown(line));
+    ///
+    /// ```
+    /// use wengert::Line;
+    /// use wengert::prelude::*;
+    /// let error = Error::new(ErrorKind::Argument, "formula", "'w' is not defined").at(Line::new("model.txt", 3, 14));
+    /// assert_eq!(error.to_string(), "formula: 'w' is not defined\n  at model.txt:3:14");
+    /// ```
+    pub fn at(mut self, line: impl Into<Line>) -> Error {
+        self.0.line.get_or_insert_with(|| location::shown(line.into()));
         self
     }
 
@@ -158,7 +165,7 @@ impl Error {
     /// Panics with this error; inside [`catch`], silently returns it there.
     #[track_caller]
     pub fn raise(self) -> ! {
-        let error = self.at(location::resolve(Location::caller()));
+        let error = self.at(location::resolve(Line::caller()));
         if CATCHING.get() > 0 {
             std::panic::resume_unwind(Box::new(error));
         }
@@ -170,7 +177,7 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.0.operation, self.0.message)?;
         if let Some(line) = self.line() {
-            write!(f, "\n  at {}:{}:{}", line.file(), line.line(), line.column())?;
+            write!(f, "\n  at {line}")?;
         }
         if let Some(help) = &self.0.help {
             write!(f, "\n  help: {help}")?;

@@ -5,10 +5,8 @@
 //! transform or `backward` call being run, or the forward line of the record whose rule runs.
 
 use std::cell::Cell;
-use std::panic::Location;
 
-/// A place in a source file.
-pub type Line = &'static Location<'static>;
+pub use wengert_kernels::Line;
 
 thread_local! {
     /// Rules inherit the line of the operation they differentiate.
@@ -36,9 +34,9 @@ pub(crate) fn shown(line: Line) -> Line {
 const KNOWN: usize = 64;
 
 fn is_ours(line: Line) -> bool {
-    let address = std::ptr::from_ref(line) as usize;
+    let address = line.address();
     OURS.with(|known| {
-        let slot = &known[address / align_of::<Location<'_>>() % KNOWN];
+        let slot = &known[address / align_of::<usize>() % KNOWN];
         if slot.get().0 != address {
             slot.set((address, has_our_file(line)));
         }

@@ -29,6 +29,7 @@
 //! | [`random`] | counter-based random numbers |
 //! | [`memory`] | memory that was laid out beforehand |
 //! | [`tiled`] | chains of elementwise operations and folds as one loop |
+//! | [`Line`] | a place in a source file |
 //! | [`tape`] | a Wengert list of scalars |
 //! | [`one_lane`] | a trait of SIMD values, for single numbers |
 //! | [`counting`] | an allocator that counts, for tests |
@@ -48,6 +49,7 @@ pub mod functions;
 pub mod index;
 mod lane;
 pub mod linalg;
+mod line;
 pub mod map;
 pub mod math;
 pub mod matmul;
@@ -71,6 +73,7 @@ pub use bits::{pack_positive, select_bits};
 pub use conv::{Convolution, Convolve};
 pub use dtype::{Compute, DType, Element, bf16, convert_bits, f16};
 pub use index::{OutOfRange, gather, scatter_add};
+pub use line::Line;
 pub use map::{
     Stored, copy, loop1, loop1_in_place, loop2, loop2_in_place, loop3, loop3_in_place, loop4, map, map_in_place,
 };

@@ -3,12 +3,12 @@
 use super::modes;
 use crate::error::OrRaise;
 use crate::interp::{Node, Sweep, SweepOptions};
-use crate::location;
+use crate::location::{self, Line};
 use crate::tensor::Value;
 use crate::{Error, ErrorKind, Shape, Tensor, catch};
 use rustc_hash::FxHashMap;
 use std::any::Any;
-use std::panic::{AssertUnwindSafe, Location};
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 
 /// How `backward` treats the reverse graph.
@@ -56,7 +56,7 @@ impl Backward {
     /// one that is named twice has its first place.
     #[track_caller]
     pub fn early(mut self, leaf: &Tensor) -> Backward {
-        let line = location::resolve(Location::caller());
+        let line = location::resolve(Line::caller());
         let node = root("backward", leaf).map_err(|error| error.at(line)).or_raise();
         if !leaf.is_leaf() {
             let message = format!("the tensor of {} is no leaf, so no gradient is handed over", leaf.spec());
@@ -97,7 +97,7 @@ impl Tensor {
     /// [`backward`](Tensor::backward) with a seed or with the graph kept.
     #[track_caller]
     pub fn backward_with(&self, options: Backward) {
-        let line = location::resolve(Location::caller());
+        let line = location::resolve(Line::caller());
         let _scope = location::scope(line);
         let none_early = expect_none_early("backward", &options);
         none_early.and_then(|()| run_backward(self, &options, None)).map_err(|error| error.at(line)).or_raise();
@@ -126,7 +126,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn backward_early(&self, options: Backward, mut deliver: impl FnMut(usize, Tensor)) {
-        let line = location::resolve(Location::caller());
+        let line = location::resolve(Line::caller());
         let _scope = location::scope(line);
         let mut delivered: Vec<usize> = Vec::new();
         let mut note = |place: usize, gradient: Tensor| {
@@ -231,7 +231,7 @@ pub fn grad(outputs: &[&Tensor], inputs: &[&Tensor]) -> Vec<Tensor> {
 /// ```
 #[track_caller]
 pub fn grad_with(outputs: &[&Tensor], inputs: &[&Tensor], options: Backward) -> Vec<Option<Tensor>> {
-    let line = location::resolve(Location::caller());
+    let line = location::resolve(Line::caller());
     let _scope = location::scope(line);
     run_grad(outputs, inputs, &options).map_err(|error| error.at(line)).or_raise()
 }

@@ -6,7 +6,6 @@ use crate::location::Line;
 use crate::primitive::Primitive;
 use crate::tensor::Value;
 use crate::{Error, ErrorKind, Shape, Tensor};
-use std::panic::Location;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -146,7 +145,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn require_grad(self) -> Tensor {
-        self.try_require_grad(Location::caller()).or_raise()
+        self.try_require_grad(Line::caller()).or_raise()
     }
 
     fn try_require_grad(self, line: Line) -> Result<Tensor, Error> {

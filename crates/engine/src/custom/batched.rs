@@ -5,7 +5,6 @@ use crate::interp::{Content, Level, LevelKind, OpenLevel, Tracer, batch};
 use crate::location::{self, Line};
 use crate::primitive::{Mask, Spec, SpecRef, Specs};
 use crate::{Shape, Tensor};
-use std::panic::Location;
 use std::sync::Arc;
 
 /// `function` of operands that carry a batch of `size` along axis 0 where `batched` says so; so do all its outputs.
@@ -46,7 +45,7 @@ impl Pass {
 
 impl Batched {
     fn pass(&self) -> Pass {
-        let line = location::resolve(Location::caller());
+        let line = location::resolve(Line::caller());
         let level = Level::open("vmap", LevelKind::Batch { size: self.size }, line);
         Pass { level, size: self.size, line }
     }

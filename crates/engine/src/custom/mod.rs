@@ -10,7 +10,7 @@ pub(crate) use batched::Batched;
 use crate::bind::try_bind;
 use crate::error::OrRaise;
 use crate::interp::custom;
-use crate::location;
+use crate::location::{self, Line};
 use crate::primitive::{
     Adjoints, Attr, Attrs, Case, Device, Gradient, Gradients, Mask, Outputs, Primitive, Rule, Saves, Spec, SpecRef,
     Specs,
@@ -19,7 +19,6 @@ use crate::{Error, Tensor, vjp};
 use std::any::Any;
 use std::fmt;
 use std::hash::{Hash, Hasher};
-use std::panic::Location;
 use std::sync::Arc;
 
 /// What is known besides tensors: structures of trees, numbers of steps.
@@ -119,7 +118,7 @@ pub(crate) fn attrs_of(function: Arc<dyn Function>) -> Attrs {
 /// Calls a function, at the line of the caller.
 #[track_caller]
 pub fn bind_function(function: Arc<dyn Function>, operands: &[Tensor]) -> Vec<Tensor> {
-    let line = location::resolve(Location::caller());
+    let line = location::resolve(Line::caller());
     let operands: Vec<&Tensor> = operands.iter().collect();
     try_bind(&CUSTOM, attrs_of(function), &operands, line).or_raise().into_vec()
 }

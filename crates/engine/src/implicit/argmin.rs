@@ -7,7 +7,6 @@ use crate::error::{OrRaise, catch};
 use crate::location::{self, Line};
 use crate::transform::form_of;
 use crate::{Error, ErrorKind, LinearMap, Shape, Tensor, Tree, grad, linearize, value_and_grad};
-use std::panic::Location;
 use std::sync::Arc;
 
 /// How often a step is halved or doubled.

@@ -7,7 +7,6 @@ use crate::error::{OrRaise, catch};
 use crate::location::{self, Line};
 use crate::{Error, Tensor, Tree};
 use std::collections::VecDeque;
-use std::panic::Location;
 use std::sync::Arc;
 
 /// The x with `x = g(theta, x)` to which `x0, g(theta, x0), ..` converges.

@@ -12,7 +12,6 @@ use crate::location::{self, Line};
 use crate::primitive::{Mask, SpecRef, Specs};
 use crate::{Error, Tensor, Tree, jvp, linearize, vjp};
 use smallvec::smallvec;
-use std::panic::Location;
 use std::sync::Arc;
 
 /// The solution x of `operator(theta, x) = b`, by products with the operator alone. `operator` is linear in its second argument;
@@ -47,7 +46,7 @@ where
     T: Tree + Send + Sync + 'static,
     X: Tree + Send + Sync + 'static,
 {
-    solve_at(operator, theta, b, solver, location::resolve(Location::caller())).or_raise()
+    solve_at(operator, theta, b, solver, location::resolve(Line::caller())).or_raise()
 }
 
 /// [`linear_solve`], with an error as a value if the system is singular or the tolerance is not reached.
@@ -69,7 +68,7 @@ where
     T: Tree + Send + Sync + 'static,
     X: Tree + Send + Sync + 'static,
 {
-    let line = location::resolve(Location::caller());
+    let line = location::resolve(Line::caller());
     catch(|| solve_at(operator, theta, b, solver, line)).flatten()
 }
 

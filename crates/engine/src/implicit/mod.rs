@@ -28,7 +28,6 @@ use crate::interp::custom::captured;
 use crate::location::{self, Line};
 use crate::tensor::Value;
 use crate::{DType, Error, ErrorKind, Tensor, Tree};
-use std::panic::Location;
 use std::sync::Arc;
 
 /// A function of the parameters' leaves and the unknown, as one tensor; its result is like the unknown.
@@ -37,7 +36,7 @@ type Map = Arc<dyn Fn(&[Tensor], &Tensor) -> Tensor + Send + Sync>;
 /// A call, wherever its operands live.
 #[track_caller]
 fn bind(function: impl Function + 'static, operands: &[Tensor]) -> Tensor {
-    let line = location::resolve(Location::caller());
+    let line = location::resolve(Line::caller());
     bind_at(Arc::new(function), operands, line).or_raise()
 }
 

@@ -6,7 +6,6 @@ use super::{Map, diverged, expect_numbers, norm};
 use crate::error::{OrRaise, catch};
 use crate::location::{self, Line};
 use crate::{Error, ErrorKind, Jacobian, Tensor, Tree, linearize};
-use std::panic::Location;
 use std::sync::Arc;
 
 /// How often a step is halved before it is given up.

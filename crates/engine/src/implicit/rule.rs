@@ -86,7 +86,7 @@ macro_rules! solver {
                 T: Tree + Send + Sync + 'static,
                 X: Tree + Send + Sync + 'static,
             {
-                self.solve_at(f, theta, x0, location::resolve(Location::caller())).or_raise()
+                self.solve_at(f, theta, x0, location::resolve(Line::caller())).or_raise()
             }
 
             #[doc = concat!("The ", $what, ", or an error as a value.")]
@@ -101,7 +101,7 @@ macro_rules! solver {
                 T: Tree + Send + Sync + 'static,
                 X: Tree + Send + Sync + 'static,
             {
-                let line = location::resolve(Location::caller());
+                let line = location::resolve(Line::caller());
                 catch(|| self.solve_at(f, theta, x0, line)).flatten()
             }
         }

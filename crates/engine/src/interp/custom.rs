@@ -10,7 +10,6 @@ use crate::program::{Program, stage};
 use crate::tensor::Value;
 use crate::{Error, ErrorKind, Tensor};
 use smallvec::SmallVec;
-use std::panic::Location;
 use std::sync::Arc;
 
 /// A call whose operands have `level` as their highest, or none.
@@ -190,7 +189,7 @@ pub(crate) fn infer_by_trial(
 /// The program of a function on operands of these specs, which captures nothing but numbers.
 fn trial(name: &str, call: impl FnOnce(&[Tensor]) -> Vec<Tensor>, operands: &[SpecRef<'_>]) -> Program {
     let specs: Vec<Spec> = operands.iter().map(|operand| operand.to_spec()).collect();
-    let line = location::resolve(Location::caller());
+    let line = location::resolve(Line::caller());
     let (program, ()) = stage("compile", line, &specs, |symbols| (modes::tracing(|| call(&symbols)), ()));
     if let Some((_, tensor)) = program.captures().iter().find(|(_, tensor)| !tensor.is_plain()) {
         let is_leaf = !matches!(tensor.value, Value::Tracer(_));
@@ -207,7 +206,7 @@ pub(crate) struct Apart {
 
 impl Apart {
     pub fn new(x: &[Tensor]) -> Apart {
-        let line = location::resolve(Location::caller());
+        let line = location::resolve(Line::caller());
         let level = Level::open("custom_vjp", LevelKind::Reverse, line);
         let lift = |x: &Tensor| match x.dtype().is_float() {
             true => tape::lift(&level.0, x, Node::leaf(line), line),

@@ -569,9 +569,7 @@ pub(super) fn freed(node: &Node) -> Error {
         Role::Operation => node.op().name(),
         _ => "output",
     };
-    let line = location::shown(node.line);
-    let message =
-        format!("the reverse graph was already used up (at {name}, {}:{}:{})", line.file(), line.line(), line.column());
+    let message = format!("the reverse graph was already used up (at {name}, {})", location::shown(node.line));
     Error::new(ErrorKind::GraphFreed, "backward", message)
         .help("keep it in the first call: y.backward_with(Backward::new().retain_graph())")
 }

@@ -6,7 +6,6 @@ use crate::location::{self, Line};
 use crate::primitive::Outputs;
 use crate::{Error, ErrorKind, Tensor};
 use smallvec::SmallVec;
-use std::panic::Location;
 
 impl Program {
     /// The outputs for these inputs; an intermediate is freed after its last use.
@@ -18,7 +17,7 @@ impl Program {
     /// ```
     #[track_caller]
     pub fn evaluate(&self, inputs: &[Tensor]) -> Result<Vec<Tensor>, Error> {
-        self.evaluate_at(inputs, location::resolve(Location::caller()))
+        self.evaluate_at(inputs, location::resolve(Line::caller()))
     }
 
     pub(crate) fn evaluate_at(&self, inputs: &[Tensor], line: Line) -> Result<Vec<Tensor>, Error> {

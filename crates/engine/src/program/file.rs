@@ -16,7 +16,8 @@
 //!
 //! The first line has the version of the format, how many bytes follow, and their checksum: FNV-1a with 64 bits, which notices every
 //! change of one byte. Then the line of the function, the tree paths of inputs and outputs in order (that of a tree which is one
-//! tensor is empty; line breaks and backslashes are escaped), the program's text, whose comments are the user's lines, and constants
+//! tensor is empty; line breaks and backslashes are escaped), the program's text, whose comments are the user's lines and become the
+//! lines of the program that is read, and constants
 //! of more than 16 numbers: their row-major little-endian bytes in base64. Every number keeps its bits.
 
 use super::print::Style;
@@ -43,8 +44,6 @@ pub(crate) struct File {
     pub inputs: Vec<String>,
     pub outputs: Vec<String>,
     pub program: Program,
-    /// The line of each equation.
-    pub lines: Vec<String>,
 }
 
 fn wrong(message: impl Into<String>) -> Error {
@@ -106,13 +105,7 @@ impl File {
         let body = checked(bytes)?;
         let text =
             std::str::from_utf8(body).map_err(|error| wrong(format!("byte {} is no text", error.valid_up_to())))?;
-        let mut file = File {
-            function: String::new(),
-            inputs: vec![],
-            outputs: vec![],
-            program: Program::default(),
-            lines: vec![],
-        };
+        let mut file = File { function: String::new(), inputs: vec![], outputs: vec![], program: Program::default() };
         let (mut number, mut rest) = (2, text);
         while !rest.starts_with("program(") {
             let (line, after) = rest.split_once('\n').ok_or_else(|| line_error(number, "there is no program"))?;
@@ -138,7 +131,7 @@ impl File {
         let read = || catch(|| Program::read(&program, extra, &data));
         let read =
             catch_unwind(AssertUnwindSafe(read)).unwrap_or_else(|_| Ok(Err(wrong("an attribute makes no sense"))));
-        (file.program, file.lines) = read?.map_err(|error| wrong(error.message()))?;
+        file.program = read?.map_err(|error| wrong(error.message()))?;
         let counts = (file.inputs.len(), file.outputs.len());
         if counts != (file.program.inputs.len(), file.program.outputs.len()) {
             let (inputs, outputs) = (file.program.inputs.len(), file.program.outputs.len());

@@ -58,7 +58,7 @@ pub struct Equation {
     pub inputs: Vec<Var>,
     /// What it defines.
     pub outputs: Vec<Var>,
-    /// The user's line it was traced from; text has none.
+    /// The user's line it was traced from, or the one that a comment behind it names in text.
     pub line: Option<Line>,
     /// Whether a rule made it: the line is that of the operation being differentiated or batched.
     pub from_rule: bool,

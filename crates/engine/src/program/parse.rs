@@ -1,6 +1,7 @@
 //! Reading a program's text.
 
 use super::{Equation, Program, ProgramAttr, Var};
+use crate::location::Line;
 use crate::ops;
 use crate::primitive::{Attr, Attrs, Primitive, Spec};
 use crate::{DType, Error, ErrorKind, Shape, Tensor, catch};
@@ -8,10 +9,14 @@ use rustc_hash::FxHashMap;
 use wengert_kernels::convert_bits;
 
 impl Program {
-    /// The program of this text, verified.
+    /// The program of this text, verified. A comment `// file:line:column` behind an equation is the line that it belongs to, of whatever
+    /// language the program was written in.
     ///
     /// ```
     /// use wengert::prelude::*;
+    /// let program = Program::parse("program(a: f64[]) {\n  b: f64[] = exp(a)  // model.txt:3:14\n  return b\n}").unwrap();
+    /// assert_eq!(program.equations()[0].line, Some(wengert::Line::new("model.txt", 3, 14)));
+    ///
     /// let error = Program::parse("program(a: f64[]) {\n  b: f64[] = frobnicate(a)\n  return b\n}").unwrap_err();
     /// assert!(error.to_string().contains("line 2: there is no primitive 'frobnicate'"));
     /// ```
@@ -21,26 +26,22 @@ impl Program {
 
     /// The program of this text, which may use primitives of your own.
     pub fn parse_with(text: &str, extra: &[&'static dyn Primitive]) -> Result<Program, Error> {
-        Ok(Program::read(text, extra, &[])?.0)
+        Program::read(text, extra, &[])
     }
 
-    /// The program of this text, and the comment of each of its equations; constants may be kept apart as bytes.
-    pub(super) fn read(
-        text: &str,
-        extra: &[&'static dyn Primitive],
-        data: &[Vec<u8>],
-    ) -> Result<(Program, Vec<String>), Error> {
+    /// The program of this text; constants may be kept apart as bytes.
+    pub(super) fn read(text: &str, extra: &[&'static dyn Primitive], data: &[Vec<u8>]) -> Result<Program, Error> {
         let all = text.lines().enumerate().collect::<Vec<_>>().into_iter();
         let mut lines = Lines { lines: all, number: 0, comment: "", depth: 0, extra, data };
         let Some(first) = lines.next() else { return Err(incomplete("return")) };
         let inputs = opened(first, "program").map_err(|message| lines.error(message))?;
-        let (Reader { program, notes, .. }, rest) = lines.block(inputs)?;
+        let (Reader { program, .. }, rest) = lines.block(inputs)?;
         if let Some(after) = Some(rest).filter(|rest| !rest.is_empty()).or_else(|| lines.next()) {
             return Err(lines.error(format!("'{after}' after the end")));
         }
         // Attributes of the wrong kind raise where they are read.
         catch(|| program.verify())??;
-        Ok((program, notes))
+        Ok(program)
     }
 }
 
@@ -129,10 +130,17 @@ impl<'a> Lines<'a> {
             equation.attrs = equation.attrs.with_programs(name, list);
         }
         equation.outputs = reader.declare(declared).map_err(|message| self.error(message))?;
+        equation.line = line_of(self.comment);
         reader.program.equations.push(equation);
-        reader.notes.push(self.comment.to_string());
         Ok(())
     }
+}
+
+/// The line that a comment names as `file:line:column`.
+fn line_of(comment: &str) -> Option<Line> {
+    let (rest, column) = comment.rsplit_once(':')?;
+    let (file, line) = rest.rsplit_once(':').filter(|(file, _)| !file.is_empty())?;
+    Some(Line::new(file, line.parse().ok()?, column.parse().ok()?))
 }
 
 /// The inputs that `name(inputs) {` declares.
@@ -150,8 +158,6 @@ fn known_attribute(op: &'static dyn Primitive, name: &str) -> Result<&'static st
 struct Reader {
     program: Program,
     names: FxHashMap<String, Var>,
-    /// The comment of each equation.
-    notes: Vec<String>,
 }
 
 impl Reader {

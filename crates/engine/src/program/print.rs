@@ -51,7 +51,7 @@ impl Style<'_> {
     /// What follows an equation.
     fn note(&self, equation: &Equation) -> String {
         match (self, equation.line.map(location::shown)) {
-            (Style::File { .. }, Some(line)) => format!("  // {}:{}:{}", line.file(), line.line(), line.column()),
+            (Style::File { .. }, Some(line)) => format!("  // {}", line.to_string().replace(['\n', '\r'], " ")),
             _ => String::new(),
         }
     }

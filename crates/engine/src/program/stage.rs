@@ -9,7 +9,6 @@ use crate::location::{self, Line};
 use crate::primitive::Spec;
 use crate::tensor::Value;
 use rustc_hash::FxHashMap;
-use std::panic::Location;
 use std::sync::{Mutex, PoisonError};
 
 /// The program of `f` on inputs of these specs, and what else `f` returns. `name` stands for the transform in errors.
@@ -41,7 +40,7 @@ pub(crate) fn stage<R>(
 
 /// The program of a function that is derived from another program, without what its outputs do not need.
 pub(crate) fn staged(name: &'static str, specs: &[Spec], f: impl FnOnce(Vec<Tensor>) -> Vec<Tensor>) -> Program {
-    let line = location::resolve(Location::caller());
+    let line = location::resolve(Line::caller());
     let (program, ()) = stage(name, line, specs, |symbols| (f(symbols), ()));
     program.part(&program.inputs, &program.outputs)
 }

@@ -8,7 +8,6 @@ use crate::location::{self, Line};
 use crate::transform::expect_like;
 use crate::{Tensor, Tree, grad, jvp, vmap};
 use rustc_hash::FxHashMap;
-use std::panic::Location;
 
 /// Which pairs of elements of `x` the gradient of a scalar function couples: the pattern of the Hessian, symmetric. It is
 /// the [`jacobian_pattern`](crate::jacobian_pattern) of the gradient, united with its transpose.
@@ -20,7 +19,7 @@ use std::panic::Location;
 /// ```
 #[track_caller]
 pub fn hessian_pattern<X: Tree>(f: impl Fn(&X) -> Tensor, x: &X) -> Pattern {
-    find_symmetric("hessian_pattern", f, x, location::resolve(Location::caller()))
+    find_symmetric("hessian_pattern", f, x, location::resolve(Line::caller()))
 }
 
 fn find_symmetric<X: Tree>(name: &'static str, f: impl Fn(&X) -> Tensor, x: &X, line: Line) -> Pattern {
@@ -58,7 +57,7 @@ impl<X: Tree, F: Fn(&X) -> Tensor> SparseHessian<X, F> {
     /// Finds the structure of the Hessian of `f` at `x`.
     #[track_caller]
     pub fn new(f: F, x: &X) -> SparseHessian<X, F> {
-        let line = location::resolve(Location::caller());
+        let line = location::resolve(Line::caller());
         let _scope = location::scope(line);
         let pattern = find_symmetric(NAME, &f, x, line);
         let inputs = Side::input(x);
@@ -88,7 +87,7 @@ impl<X: Tree, F: Fn(&X) -> Tensor> SparseHessian<X, F> {
     /// differentiated in turn.
     #[track_caller]
     pub fn values(&self, x: &X) -> Tensor {
-        let line = location::resolve(Location::caller());
+        let line = location::resolve(Line::caller());
         let _scope = location::scope(line);
         expect_like(NAME, "x", x, &self.like, line).or_raise();
         let gradient = grad(&self.function);
@@ -105,7 +104,7 @@ impl<X: Tree, F: Fn(&X) -> Tensor> SparseHessian<X, F> {
     /// ```
     #[track_caller]
     pub fn to_dense(&self, x: &X) -> Tensor {
-        let line = location::resolve(Location::caller());
+        let line = location::resolve(Line::caller());
         let _scope = location::scope(line);
         let size = [self.pattern.rows(), self.pattern.columns()];
         let lower = self.triplets.0.iter().copied().zip(self.triplets.1.iter().copied());
@@ -121,7 +120,7 @@ impl<X: Tree, F: Fn(&X) -> Tensor> SparseHessian<X, F> {
     /// Whether the structure also holds at another point: the pattern there has no other entries.
     #[track_caller]
     pub fn holds_at(&self, x: &X) -> bool {
-        let line = location::resolve(Location::caller());
+        let line = location::resolve(Line::caller());
         expect_like(NAME, "x", x, &self.like, line).or_raise();
         self.pattern.covers(&find_symmetric(NAME, &self.function, x, line))
     }

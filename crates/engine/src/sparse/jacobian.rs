@@ -10,7 +10,6 @@ use crate::location::{self, Line};
 use crate::transform::expect_like;
 use crate::{Tensor, Tree, TreePath, jvp, vjp, vmap};
 use std::marker::PhantomData;
-use std::panic::Location;
 
 /// Which elements of `x` each element of `f(x)` may depend on: the pattern of the Jacobian.
 ///
@@ -27,7 +26,7 @@ use std::panic::Location;
 /// ```
 #[track_caller]
 pub fn jacobian_pattern<X: Tree, Y: Tree>(f: impl FnOnce(&X) -> Y, x: &X) -> Pattern {
-    find("jacobian_pattern", f, x, Side::output, location::resolve(Location::caller())).0
+    find("jacobian_pattern", f, x, Side::output, location::resolve(Line::caller())).0
 }
 
 /// The pattern, and the output's leaves, those that have rows as `rows` says.
@@ -94,7 +93,7 @@ impl<X: Tree, Y: Tree, F: Fn(&X) -> Y> SparseJacobian<X, Y, F> {
     /// Finds the structure of the Jacobian of `f` at `x`.
     #[track_caller]
     pub fn new(f: F, x: &X) -> SparseJacobian<X, Y, F> {
-        let line = location::resolve(Location::caller());
+        let line = location::resolve(Line::caller());
         let _scope = location::scope(line);
         let (pattern, outputs) = find(NAME, &f, x, Side::output, line);
         let inputs = Side::input(x);
@@ -135,7 +134,7 @@ impl<X: Tree, Y: Tree, F: Fn(&X) -> Y> SparseJacobian<X, Y, F> {
     /// The values of the entries at `x`; a tensor of any running transform, so they can be differentiated in turn.
     #[track_caller]
     pub fn values(&self, x: &X) -> Tensor {
-        let line = location::resolve(Location::caller());
+        let line = location::resolve(Line::caller());
         let _scope = location::scope(line);
         expect_like(NAME, "x", x, &self.like, line).or_raise();
         match self.forward {
@@ -165,7 +164,7 @@ impl<X: Tree, Y: Tree, F: Fn(&X) -> Y> SparseJacobian<X, Y, F> {
     /// ```
     #[track_caller]
     pub fn to_dense(&self, x: &X) -> Tensor {
-        let line = location::resolve(Location::caller());
+        let line = location::resolve(Line::caller());
         let _scope = location::scope(line);
         let size = [self.pattern.rows(), self.pattern.columns()];
         dense(NAME, size, self.pattern.iter(), &self.values(x)).map_err(|error| error.at(line)).or_raise()
@@ -182,7 +181,7 @@ impl<X: Tree, Y: Tree, F: Fn(&X) -> Y> SparseJacobian<X, Y, F> {
     /// ```
     #[track_caller]
     pub fn holds_at(&self, x: &X) -> bool {
-        let line = location::resolve(Location::caller());
+        let line = location::resolve(Line::caller());
         expect_like(NAME, "x", x, &self.like, line).or_raise();
         self.pattern.covers(&find(NAME, &self.function, x, Side::output, line).0)
     }

@@ -9,7 +9,7 @@ use super::{Layout, Shape, Tensor, Value, broadcast};
 use crate::autograd::{GradientSlot, modes};
 use crate::bind::{bind_owned, bind1};
 use crate::error::OrRaise;
-use crate::location;
+use crate::location::{self, Line};
 use crate::ops::elementwise::{add::ADD, div::DIV, fmod::FMOD, mul::MUL, sub::SUB};
 use crate::ops::movement::slice_update::{SLICE_ADD, SLICE_ASSIGN};
 use crate::ops::{Operand, common_shape};
@@ -17,7 +17,6 @@ use crate::primitive::{Attrs, Primitive};
 use crate::{DType, Error, ErrorKind};
 use smallvec::SmallVec;
 use std::ops::{AddAssign, DivAssign, MulAssign, RemAssign, SubAssign};
-use std::panic::Location;
 use wengert_kernels::map as kernels;
 use wengert_kernels::view::Out;
 
@@ -56,7 +55,7 @@ impl Tensor {
         old.link = self.link.take().filter(|_| records);
         *self = bind_owned(op, attrs, old, rest);
         if let Some(slot) = slot {
-            self.slot = GradientSlot::updated(slot, location::shown(location::resolve(Location::caller())));
+            self.slot = GradientSlot::updated(slot, location::shown(location::resolve(Line::caller())));
         }
     }
 

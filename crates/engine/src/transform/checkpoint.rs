@@ -2,10 +2,9 @@
 
 use super::custom::form_of;
 use crate::error::OrRaise;
-use crate::location;
+use crate::location::{self, Line};
 use crate::memory::Region;
 use crate::{Error, ErrorKind, Tree};
-use std::panic::Location;
 use std::sync::Arc;
 
 /// The same function, which keeps its inputs instead of everything that its derivative needs: that is computed again when a
@@ -33,7 +32,7 @@ pub fn checkpoint<X, Y>(f: impl Fn(&X) -> Y + Send + Sync + 'static) -> impl Fn(
 where
     X: Tree + Send + Sync + 'static,
 {
-    let line = location::resolve(Location::caller());
+    let line = location::resolve(Line::caller());
     let f = Arc::new(f);
     move |x: &X| {
         let (again, form) = (f.clone(), form_of(x));

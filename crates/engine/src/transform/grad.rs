@@ -4,7 +4,6 @@ use super::record::{Chosen, Record, filled};
 use crate::error::OrRaise;
 use crate::location::{self, Line};
 use crate::{Error, ErrorKind, Shape, Tensor, Tree};
-use std::panic::Location;
 
 /// The gradient of a scalar function, as a function.
 ///
@@ -32,7 +31,7 @@ pub fn grad<X: Tree>(f: impl Fn(&X) -> Tensor) -> impl Fn(&X) -> X {
 /// ```
 #[track_caller]
 pub fn value_and_grad<X: Tree>(f: impl Fn(&X) -> Tensor) -> impl Fn(&X) -> (Tensor, X) {
-    let line = location::resolve(Location::caller());
+    let line = location::resolve(Line::caller());
     move |x: &X| {
         let ((y, ()), gradient) = differentiate("grad", |x| (f(x), ()), x, &Chosen::All, line).or_raise();
         (y, gradient)
@@ -68,7 +67,7 @@ pub fn grad_with_aux<X: Tree, A: Tree>(f: impl Fn(&X) -> (Tensor, A)) -> impl Fn
 /// ```
 #[track_caller]
 pub fn value_and_grad_with_aux<X: Tree, A: Tree>(f: impl Fn(&X) -> (Tensor, A)) -> impl Fn(&X) -> ((Tensor, A), X) {
-    let line = location::resolve(Location::caller());
+    let line = location::resolve(Line::caller());
     move |x: &X| differentiate("grad", &f, x, &Chosen::All, line).or_raise()
 }
 
@@ -103,7 +102,7 @@ pub fn value_and_grad_wrt<X: Tree>(
     paths: impl IntoIterator<Item = impl Into<String>>,
     f: impl Fn(&X) -> Tensor,
 ) -> impl Fn(&X) -> (Tensor, X) {
-    let line = location::resolve(Location::caller());
+    let line = location::resolve(Line::caller());
     let chosen = Chosen::Below(paths.into_iter().map(Into::into).collect());
     move |x: &X| {
         let ((y, ()), gradient) = differentiate("grad_wrt", |x| (f(x), ()), x, &chosen, line).or_raise();

@@ -3,10 +3,9 @@
 use super::{jvp, vjp};
 use crate::autograd::no_grad;
 use crate::error::OrRaise;
-use crate::location;
+use crate::location::{self, Line};
 use crate::{DType, Error, ErrorKind, Tensor, Tree, TreePath};
 use std::fmt;
-use std::panic::Location;
 
 /// Compares the derivatives of `f` at `x`, in reverse and in forward mode, with finite differences.
 ///
@@ -107,7 +106,7 @@ impl GradCheck {
     /// Compares the derivatives of `f` at `x`; [`gradcheck`] describes the result.
     #[track_caller]
     pub fn run<X: Tree, Y: Tree>(&self, f: impl Fn(&X) -> Y, x: &X) -> Result<GradReport, GradMismatch> {
-        let line = location::resolve(Location::caller());
+        let line = location::resolve(Line::caller());
         let _scope = location::scope(line);
         let x = x.map_leaves(Tensor::detach);
         let mut report = GradReport { rows: Vec::new(), checked: 0, largest_error: 0.0 };

@@ -8,7 +8,6 @@ use crate::primitive::Spec;
 use crate::tree::{Blocks, Rows};
 use crate::{DType, Error, ErrorKind, Shape, Tensor, Tree};
 use std::ops::Range;
-use std::panic::Location;
 
 /// The Jacobian of `f`, as a function: by rows in reverse mode or by columns in forward mode, whichever are fewer. All seeds go
 /// through the recorded function as one batch.
@@ -23,7 +22,7 @@ use std::panic::Location;
 /// ```
 #[track_caller]
 pub fn jacobian<X: Tree, Y: Rows>(f: impl Fn(&X) -> Y) -> impl Fn(&X) -> Y::Of<X> {
-    arranged("jacobian", f, None, location::resolve(Location::caller()))
+    arranged("jacobian", f, None, location::resolve(Line::caller()))
 }
 
 /// The Jacobian by rows, in reverse mode: as many seeds as the output has elements. See [`jacobian`].
@@ -34,7 +33,7 @@ pub fn jacobian<X: Tree, Y: Rows>(f: impl Fn(&X) -> Y) -> impl Fn(&X) -> Y::Of<X
 /// ```
 #[track_caller]
 pub fn jacrev<X: Tree, Y: Rows>(f: impl Fn(&X) -> Y) -> impl Fn(&X) -> Y::Of<X> {
-    arranged("jacrev", f, Some(Direction::Rows), location::resolve(Location::caller()))
+    arranged("jacrev", f, Some(Direction::Rows), location::resolve(Line::caller()))
 }
 
 /// The Jacobian by columns, in forward mode: as many seeds as the input has elements. See [`jacobian`].
@@ -45,7 +44,7 @@ pub fn jacrev<X: Tree, Y: Rows>(f: impl Fn(&X) -> Y) -> impl Fn(&X) -> Y::Of<X> 
 /// ```
 #[track_caller]
 pub fn jacfwd<X: Tree, Y: Rows>(f: impl Fn(&X) -> Y) -> impl Fn(&X) -> Y::Of<X> {
-    arranged("jacfwd", f, Some(Direction::Columns), location::resolve(Location::caller()))
+    arranged("jacfwd", f, Some(Direction::Columns), location::resolve(Line::caller()))
 }
 
 fn arranged<X: Tree, Y: Rows>(
@@ -216,7 +215,7 @@ fn units(range: Range<usize>, leaf: &Spec) -> Tensor {
 
 /// Applies a linear map to a batch of `size` seeds along axis 0; so lie the answers.
 fn batched(size: usize, seeds: Tensor, apply: impl Fn(Tensor) -> Result<Flat, Error>) -> Result<Flat, Error> {
-    let line = location::resolve(Location::caller());
+    let line = location::resolve(Line::caller());
     let level = Level::open("jacobian", LevelKind::Batch { size }, line);
     let lower = |leaf: Tensor| match Tracer::at(&leaf, &level.0) {
         Some(Content::Batch { values }) => values.clone(),

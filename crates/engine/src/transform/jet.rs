@@ -4,9 +4,8 @@ use super::expect_like;
 use crate::error::OrRaise;
 use crate::interp::jet::{Series, lift};
 use crate::interp::{Content, Level, LevelKind, Tracer};
-use crate::location;
+use crate::location::{self, Line};
 use crate::{Error, ErrorKind, Tensor, Tree, TreePath};
-use std::panic::Location;
 
 /// The derivatives of `f` along a curve through `x`: d^k/dt^k f(x(t)) at t = 0 for k from 0 to `order`, where
 /// x(t) = x + directions\[0\] t + directions\[1\] t^2/2! + directions\[2\] t^3/3! + ...
@@ -28,7 +27,7 @@ use std::panic::Location;
 /// ```
 #[track_caller]
 pub fn jet<X: Tree, Y: Tree>(f: impl FnOnce(&X) -> Y, x: &X, directions: &[X], order: usize) -> Vec<Y> {
-    let line = location::resolve(Location::caller());
+    let line = location::resolve(Line::caller());
     let _scope = location::scope(line);
     if directions.len() > order {
         let message = format!("{} directions for derivatives up to order {order}", directions.len());

@@ -3,9 +3,8 @@
 use super::expect_like;
 use crate::error::OrRaise;
 use crate::interp::{Content, Level, LevelKind, Tracer, tangent};
-use crate::location;
+use crate::location::{self, Line};
 use crate::{Tensor, Tree, TreePath};
-use std::panic::Location;
 
 /// The value of `f` at `x`, and its derivative in direction `dx`. Leaves of integers and frozen leaves have no direction;
 /// what stands there is ignored.
@@ -17,7 +16,7 @@ use std::panic::Location;
 /// ```
 #[track_caller]
 pub fn jvp<X: Tree, Y: Tree>(f: impl FnOnce(&X) -> Y, x: &X, dx: &X) -> (Y, Y) {
-    let line = location::resolve(Location::caller());
+    let line = location::resolve(Line::caller());
     let _scope = location::scope(line);
     expect_like("jvp", "the tangent", dx, x, line).or_raise();
     let level = Level::open("jvp", LevelKind::Tangent, line);

@@ -3,7 +3,6 @@
 use super::{jet, vmap};
 use crate::location::{self, Line};
 use crate::{Error, ErrorKind, Shape, Tensor, Tree, TreePath};
-use std::panic::Location;
 
 /// At most this many directions at once, and at most this many numbers in them.
 const DIRECTIONS: usize = 64;
@@ -24,7 +23,7 @@ const NUMBERS: usize = 1 << 20;
 /// ```
 #[track_caller]
 pub fn laplacian<X: Tree>(f: impl Fn(&X) -> Tensor) -> impl Fn(&X) -> Tensor {
-    let line = location::resolve(Location::caller());
+    let line = location::resolve(Line::caller());
     move |x: &X| {
         let _scope = location::scope(line);
         let second = |direction: &X| {

@@ -5,10 +5,9 @@ use super::jacobian::Matrix;
 use super::record::{Chosen, Record};
 use super::vmap;
 use crate::error::OrRaise;
-use crate::location;
+use crate::location::{self, Line};
 use crate::primitive::Spec;
 use crate::{Error, ErrorKind, Shape, Tensor, Tree};
-use std::panic::Location;
 use std::sync::Arc;
 
 /// What `to_dense` makes at most, unless told otherwise.
@@ -40,7 +39,7 @@ pub type Jacobian<X, Y> = LinearMap<X, Y>;
 /// ```
 #[track_caller]
 pub fn linearize<X: Tree, Y: Tree>(f: impl FnOnce(&X) -> Y, x: &X) -> (Y, LinearMap<X, Y>) {
-    let line = location::resolve(Location::caller());
+    let line = location::resolve(Line::caller());
     let record = Record::new("linearize", f, x, &Chosen::All, line).or_raise();
     (record.output.map_leaves(Tensor::clone), LinearMap(Arc::new(record)))
 }
@@ -61,7 +60,7 @@ impl<X: Tree, Y: Tree> LinearMap<X, Y> {
     /// The tangent of the output for this tangent of the input.
     #[track_caller]
     pub fn apply(&self, tangent: &X) -> Y {
-        self.0.push_tree("linear map", tangent, location::resolve(Location::caller())).or_raise()
+        self.0.push_tree("linear map", tangent, location::resolve(Line::caller())).or_raise()
     }
 
     /// The tangents of the output for a batch of tangents: every leaf has the batch along an axis in front.
@@ -73,7 +72,7 @@ impl<X: Tree, Y: Tree> LinearMap<X, Y> {
     /// The cotangent of the input for this cotangent of the output.
     #[track_caller]
     pub fn apply_transpose(&self, cotangent: &Y) -> X {
-        self.0.pull_tree("linear map", cotangent, true, location::resolve(Location::caller())).or_raise()
+        self.0.pull_tree("linear map", cotangent, true, location::resolve(Line::caller())).or_raise()
     }
 
     /// The map of cotangents.
@@ -109,7 +108,7 @@ impl<X: Tree, Y: Tree> LinearMap<X, Y> {
     /// ```
     #[track_caller]
     pub fn to_dense_within(&self, most: usize) -> Result<Tensor, Error> {
-        let line = location::resolve(Location::caller());
+        let line = location::resolve(Line::caller());
         let _scope = location::scope(line);
         self.dense(most).map_err(|error| error.at(line))
     }

@@ -3,9 +3,8 @@
 use super::record::{Chosen, Record, given};
 use super::{LinearMap, expect_like, vmap};
 use crate::error::OrRaise;
-use crate::location;
+use crate::location::{self, Line};
 use crate::{Tensor, Tree};
-use std::panic::Location;
 use std::sync::Arc;
 
 /// The linear map from output cotangents to input cotangents at one point; it can be called many times.
@@ -31,7 +30,7 @@ pub struct Pullback<X, Y>(pub(super) Arc<Record<X, Y>>);
 /// ```
 #[track_caller]
 pub fn vjp<X: Tree, Y: Tree>(f: impl FnOnce(&X) -> Y, x: &X) -> (Y, Pullback<X, Y>) {
-    let line = location::resolve(Location::caller());
+    let line = location::resolve(Line::caller());
     let record = Record::new("vjp", f, x, &Chosen::All, line).or_raise();
     (record.output.map_leaves(Tensor::clone), Pullback(Arc::new(record)))
 }
@@ -46,7 +45,7 @@ impl<X: Tree, Y: Tree> Pullback<X, Y> {
     /// The cotangent of the input for this cotangent of the output; leaves without influence give zeros.
     #[track_caller]
     pub fn call(&self, cotangent: &Y) -> X {
-        self.0.pull_tree("pullback", cotangent, true, location::resolve(Location::caller())).or_raise()
+        self.0.pull_tree("pullback", cotangent, true, location::resolve(Line::caller())).or_raise()
     }
 
     /// The cotangents of the input for a batch of cotangents: every leaf has the batch along an axis in front.
@@ -67,7 +66,7 @@ impl<X: Tree, Y: Tree> Pullback<X, Y> {
     /// ```
     #[track_caller]
     pub fn call_named(&self, cotangent: &Y) -> Vec<(String, Option<Tensor>)> {
-        let line = location::resolve(Location::caller());
+        let line = location::resolve(Line::caller());
         let _scope = location::scope(line);
         expect_like("pullback", "the cotangent", cotangent, &self.0.output, line).or_raise();
         let leaves = self.0.pull(given(cotangent), true).or_raise();

@@ -5,7 +5,6 @@ use crate::interp::{Content, Level, LevelKind, Tracer, batch};
 use crate::location::{self, Line};
 use crate::tree::lies_below;
 use crate::{Error, ErrorKind, Shape, Tensor, Tree};
-use std::panic::Location;
 
 /// The function that applies `f` to every element of a batch: every leaf of the input, and of the output, has the batch
 /// along axis 0; [`vmap_with`] takes other axes. Random keys follow the same rule: a batch of keys draws different numbers for
@@ -18,7 +17,7 @@ use std::panic::Location;
 /// ```
 #[track_caller]
 pub fn vmap<X: Tree, Y: Tree>(f: impl Fn(&X) -> Y) -> impl Fn(&X) -> Y {
-    mapped(Axes::new(), f, location::resolve(Location::caller()))
+    mapped(Axes::new(), f, location::resolve(Line::caller()))
 }
 
 /// [`vmap`] with the batch along other axes, or along none.
@@ -33,7 +32,7 @@ pub fn vmap<X: Tree, Y: Tree>(f: impl Fn(&X) -> Y) -> impl Fn(&X) -> Y {
 /// ```
 #[track_caller]
 pub fn vmap_with<X: Tree, Y: Tree>(axes: Axes, f: impl Fn(&X) -> Y) -> impl Fn(&X) -> Y {
-    mapped(axes, f, location::resolve(Location::caller()))
+    mapped(axes, f, location::resolve(Line::caller()))
 }
 
 /// Where the batch of every leaf lies: along axis 0, unless said otherwise for its path or one above it; the longest path

@@ -11,7 +11,6 @@ use crate::location::{self, Line};
 use crate::primitive::{Spec, SpecRef};
 use crate::transform::form_of;
 use crate::{DType, Error, ErrorKind, Tensor, Tree};
-use std::panic::Location;
 use std::sync::Arc;
 
 /// The right side: time, state as one tensor, the parameters' leaves.
@@ -44,7 +43,7 @@ where
     T: Tree + Send + Sync + 'static,
     Y: Tree + Send + Sync + 'static,
 {
-    integrate(f, theta, y0, times, options, location::resolve(Location::caller())).or_raise()
+    integrate(f, theta, y0, times, options, location::resolve(Line::caller())).or_raise()
 }
 
 /// [`odeint`], with an error as a value that names the time at which it could not go on.
@@ -68,7 +67,7 @@ where
     T: Tree + Send + Sync + 'static,
     Y: Tree + Send + Sync + 'static,
 {
-    let line = location::resolve(Location::caller());
+    let line = location::resolve(Line::caller());
     catch(|| integrate(f, theta, y0, times, options, line)).flatten()
 }
 

@@ -8,7 +8,6 @@ use crate::primitive::Device;
 use crate::program::control::branches::Form;
 use crate::program::control::{Control, Recording, Runner, output_specs};
 use crate::program::{Program, ProgramAttr, Split};
-use std::panic::Location;
 
 /// The primitive `call`.
 pub static CALL: Call = Call;
@@ -88,7 +87,7 @@ impl Primitive for Call {
 
     fn eval(&self, _device: Device, attrs: &Attrs, operands: &[&Tensor], _outputs: &[Spec]) -> Result<Outputs, Error> {
         let operands: SmallVec<[Tensor; 8]> = operands.iter().map(|operand| operand.plain()).collect();
-        let line = location::resolve(Location::caller());
+        let line = location::resolve(Line::caller());
         Ok(Runner::new(attrs.program("body"), &operands).run(&operands, line)?.into())
     }
 

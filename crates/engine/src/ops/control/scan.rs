@@ -13,7 +13,6 @@ use crate::program::control::{
 };
 use crate::program::{Program, ProgramAttr, closed, stage};
 use crate::{Tree, vjp};
-use std::panic::Location;
 use std::sync::Arc;
 
 /// A loop over axis 0 of every leaf of `xs`: `f` takes the carry and one element and returns the next carry and an output; what
@@ -36,7 +35,7 @@ use std::sync::Arc;
 /// ```
 #[track_caller]
 pub fn scan<C: Tree, X: Tree, Y: Tree>(f: impl Fn(&C, &X) -> (C, Y), init: &C, xs: &X) -> (C, Y) {
-    let line = location::resolve(Location::caller());
+    let line = location::resolve(Line::caller());
     let _scope = location::scope(line);
     common_length(xs).and_then(|length| over(f, init, xs, length, false, line)).map_err(|e| e.at(line)).or_raise()
 }
@@ -51,7 +50,7 @@ pub fn scan<C: Tree, X: Tree, Y: Tree>(f: impl Fn(&C, &X) -> (C, Y), init: &C, x
 /// ```
 #[track_caller]
 pub fn scan_reverse<C: Tree, X: Tree, Y: Tree>(f: impl Fn(&C, &X) -> (C, Y), init: &C, xs: &X) -> (C, Y) {
-    let line = location::resolve(Location::caller());
+    let line = location::resolve(Line::caller());
     let _scope = location::scope(line);
     common_length(xs).and_then(|length| over(f, init, xs, length, true, line)).map_err(|e| e.at(line)).or_raise()
 }
@@ -65,7 +64,7 @@ pub fn scan_reverse<C: Tree, X: Tree, Y: Tree>(f: impl Fn(&C, &X) -> (C, Y), ini
 /// ```
 #[track_caller]
 pub fn scan_times<C: Tree, Y: Tree>(count: usize, f: impl Fn(&C) -> (C, Y), init: &C) -> (C, Y) {
-    let line = location::resolve(Location::caller());
+    let line = location::resolve(Line::caller());
     let _scope = location::scope(line);
     over(|c: &C, (): &()| f(c), init, &(), count, false, line).map_err(|error| error.at(line)).or_raise()
 }
@@ -252,7 +251,7 @@ impl Primitive for Scan {
 
     fn eval(&self, _device: Device, attrs: &Attrs, operands: &[&Tensor], _outputs: &[Spec]) -> Result<Outputs, Error> {
         let operands: Vec<Tensor> = operands.iter().map(|operand| operand.plain()).collect();
-        Form::of(attrs).run(&operands, location::resolve(Location::caller()))
+        Form::of(attrs).run(&operands, location::resolve(Line::caller()))
     }
 
     fn saves(&self, attrs: &Attrs, _wanted: Mask) -> Saves {
@@ -308,7 +307,7 @@ impl Primitive for Scan {
         let form = Form::of(rule.attrs);
         let operands: Vec<&Tensor> = (0..form.body.inputs().len()).map(|place| rule.operand(place)).collect();
         let attrs = Form { body: form.body.bare(), ..form }.attrs();
-        self.push(&attrs, &operands, tangents, location::resolve(Location::caller())).or_raise().1
+        self.push(&attrs, &operands, tangents, location::resolve(Line::caller())).or_raise().1
     }
 
     fn batch(&'static self, attrs: &Attrs, size: usize, operands: &[Tensor], batched: Mask) -> Result<Outputs, Error> {

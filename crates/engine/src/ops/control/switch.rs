@@ -11,7 +11,6 @@ use crate::program::control::branches::Form;
 use crate::program::control::{Control, Flow, Recording, Runner, other_spec, output_specs, through};
 use crate::program::{Program, ProgramAttr, closed, stage};
 use crate::tree::difference;
-use std::panic::Location;
 
 /// `then(x)` where `pred` holds, `otherwise(x)` where it does not: a branch that stays in a program. Both are traced, one runs, and
 /// what they capture receives gradients. Both return the same structure, shapes and dtypes.
@@ -26,7 +25,7 @@ use std::panic::Location;
 /// ```
 #[track_caller]
 pub fn cond<X: Tree, Y: Tree>(pred: &Tensor, then: impl Fn(&X) -> Y, otherwise: impl Fn(&X) -> Y, x: &X) -> Y {
-    let line = location::resolve(Location::caller());
+    let line = location::resolve(Line::caller());
     let _scope = location::scope(line);
     let index = expect_index("cond", pred, DType::Bool);
     index.and_then(|()| choose("cond", pred, &[&otherwise, &then], x, line)).map_err(|e| e.at(line)).or_raise()
@@ -42,7 +41,7 @@ pub fn cond<X: Tree, Y: Tree>(pred: &Tensor, then: impl Fn(&X) -> Y, otherwise: 
 /// ```
 #[track_caller]
 pub fn switch<X: Tree, Y: Tree>(index: &Tensor, branches: &[&dyn Fn(&X) -> Y], x: &X) -> Y {
-    let line = location::resolve(Location::caller());
+    let line = location::resolve(Line::caller());
     let _scope = location::scope(line);
     let checked = expect_index("switch", index, DType::I64);
     checked.and_then(|()| choose("switch", index, branches, x, line)).map_err(|error| error.at(line)).or_raise()
@@ -219,7 +218,7 @@ impl Primitive for Switch {
         let branches = attrs.programs("branch");
         let number = number_of(operands[0], branches.len())?;
         let operands: Vec<Tensor> = operands[1..].iter().map(|operand| operand.plain()).collect();
-        let line = location::resolve(Location::caller());
+        let line = location::resolve(Line::caller());
         Ok(Runner::new(&branches[number], &operands).run(&operands, line)?.into())
     }
 

@@ -5,14 +5,13 @@
 use super::scan::over_steps;
 use super::while_loop::while_loop;
 use crate::error::OrRaise;
-use crate::location;
+use crate::location::{self, Line};
 use crate::ops::prelude::*;
 use crate::primitive::Device;
 use crate::program::control::repeat::chosen_rows;
 use crate::program::control::{Runner, input_specs, laid_out, pick, places, stacked, through};
 use crate::program::{Program, ProgramAttr, Wish, staged};
 use crate::{jvp, vjp};
-use std::panic::Location;
 
 /// How many states are kept at once.
 const KEPT: usize = 32;
@@ -93,7 +92,7 @@ impl Form {
 
     /// By a kernel, from states that are kept.
     fn run(&self, operands: &[Tensor]) -> Result<Outputs, Error> {
-        let line = location::resolve(Location::caller());
+        let line = location::resolve(Line::caller());
         let steps = operands[0].to_f64_vec()[0] as usize;
         let (init, rest) = operands[1..].split_at(self.inputs());
         let (mut cotangents, mut sums, back) = (rest.to_vec(), self.zero_sums(), self.step());

@@ -14,7 +14,6 @@ use crate::program::control::repeat::{Form, spread};
 use crate::program::control::{Control, Flow, Recording, expect_carry, input_specs, output_specs, places, through};
 use crate::program::{Program, ProgramAttr, closed, stage};
 use std::ops::Range;
-use std::panic::Location;
 use std::sync::Arc;
 
 /// `body` again and again, as long as `pred` of the carry holds; both are traced once. What they capture receives gradients, and
@@ -35,7 +34,7 @@ use std::sync::Arc;
 /// ```
 #[track_caller]
 pub fn while_loop<C: Tree>(pred: impl Fn(&C) -> Tensor, body: impl Fn(&C) -> C, init: &C) -> C {
-    let line = location::resolve(Location::caller());
+    let line = location::resolve(Line::caller());
     let _scope = location::scope(line);
     repeat(pred, body, init, line).map_err(|error| error.at(line)).or_raise()
 }
@@ -52,7 +51,7 @@ pub fn while_loop<C: Tree>(pred: impl Fn(&C) -> Tensor, body: impl Fn(&C) -> C, 
 /// ```
 #[track_caller]
 pub fn fori<C: Tree>(count: impl Count, f: impl Fn(&Tensor, &C) -> C, init: &C) -> C {
-    let line = location::resolve(Location::caller());
+    let line = location::resolve(Line::caller());
     let _scope = location::scope(line);
     let end = match count.steps() {
         Steps::Fixed(range) => {
@@ -230,7 +229,7 @@ impl Primitive for While {
 
     fn eval(&self, _device: Device, attrs: &Attrs, operands: &[&Tensor], _outputs: &[Spec]) -> Result<Outputs, Error> {
         let operands: Vec<Tensor> = operands.iter().map(|operand| operand.plain()).collect();
-        Form::of(attrs).run(&operands, location::resolve(Location::caller()))
+        Form::of(attrs).run(&operands, location::resolve(Line::caller()))
     }
 
     fn saves(&self, attrs: &Attrs, _wanted: Mask) -> Saves {
@@ -285,14 +284,14 @@ impl Primitive for While {
         let form = Form::of(rule.attrs);
         let Some(record) = form.body.record::<Counted>() else {
             let operands: Vec<&Tensor> = (0..form.body.inputs().len()).map(|place| rule.operand(place)).collect();
-            return self.push(rule.attrs, &operands, tangents, location::resolve(Location::caller())).or_raise().1;
+            return self.push(rule.attrs, &operands, tangents, location::resolve(Line::caller())).or_raise().1;
         };
         let count = record.body.inputs().len();
         let zero = Tensor::from(0i64);
         let operands: Vec<&Tensor> = (0..count).map(|place| rule.operand(place)).chain([&zero]).collect();
         let tangents: Vec<Option<Tensor>> = tangents[..count].iter().cloned().chain([None]).collect();
         let attrs = Form { body: form.body.bare(), ..form }.attrs();
-        self.push(&attrs, &operands, &tangents, location::resolve(Location::caller())).or_raise().1
+        self.push(&attrs, &operands, &tangents, location::resolve(Line::caller())).or_raise().1
     }
 
     fn batch(&'static self, attrs: &Attrs, size: usize, operands: &[Tensor], batched: Mask) -> Result<Outputs, Error> {

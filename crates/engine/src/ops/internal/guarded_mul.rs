@@ -5,8 +5,8 @@
 //! sqrt(x)^2 has gradient 0 where NaN or 1 might be argued.
 
 use crate::autograd::modes;
+use crate::location::Line;
 use crate::ops::prelude::*;
-use std::panic::Location;
 
 impl Tensor {
     /// This cotangent times a slope, 0 where the cotangent is 0 even if the slope is infinite or NaN, and where the slope is
@@ -36,7 +36,7 @@ fn note_guarded(g: &Tensor, slope: &Tensor) {
     let matters = |(g, slope): &(f64, f64)| (*g == 0.0 && !slope.is_finite()) || (*slope == 0.0 && g.is_infinite());
     let count = numbers(g).into_iter().zip(numbers(slope)).filter(matters).count();
     if count > 0 {
-        modes::note_guarded(count, Location::caller());
+        modes::note_guarded(count, Line::caller());
     }
 }
 

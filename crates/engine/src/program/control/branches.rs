@@ -7,7 +7,6 @@ use crate::location::{self, Line};
 use crate::primitive::{Adjoints, Attrs, Gradient, Gradients, Mask, Outputs, Primitive, Rule, Saves, Spec, SpecRef};
 use crate::program::{Program, ProgramAttr, Residual, Split, Var, Wish, split_by, staged};
 use crate::{Error, ErrorKind, Tensor, vjp};
-use std::panic::Location;
 use std::sync::Arc;
 
 /// A call that runs one of its branches on its operands: a switch, which chooses by an operand in front of them, or a call of one
@@ -222,7 +221,7 @@ impl<'a> Form<'a> {
         let operands: Vec<&Tensor> = (0..self.operands()).map(|place| rule.operand(place)).collect();
         let bare = self.bare();
         let form = Form { branches: bare.programs(self.attribute), ..*self };
-        form.push(&operands, tangents, location::resolve(Location::caller())).or_raise().1
+        form.push(&operands, tangents, location::resolve(Line::caller())).or_raise().1
     }
 
     /// How a call is pulled back by all its real inputs.

@@ -10,7 +10,6 @@ use crate::primitive::Outputs;
 use crate::program::{Equation, Program, Var};
 use crate::{Error, ErrorKind, Tensor, Tree};
 use std::fmt;
-use std::panic::Location;
 
 /// A compiled function as its program was traced: nothing is fused or rewritten, and every equation can be looked at.
 ///
@@ -60,7 +59,7 @@ impl<X: Tree, Y: Tree, F: Fn(&X) -> Y> Debugger<'_, Compiled<X, Y, F>> {
     /// one is an error with its text and its line.
     #[track_caller]
     pub fn call(&self, x: &X) -> Y {
-        let line = location::resolve(Location::caller());
+        let line = location::resolve(Line::caller());
         let _scope = location::scope(line);
         let staged = self.compiled.staged(x);
         let outputs = watched(&staged.program(), &leaves(x), line, self.infinities);
@@ -70,7 +69,7 @@ impl<X: Tree, Y: Tree, F: Fn(&X) -> Y> Debugger<'_, Compiled<X, Y, F>> {
     /// Every value of a run, up to an error if there is one.
     #[track_caller]
     pub fn run(&self, x: &X) -> Run {
-        let line = location::resolve(Location::caller());
+        let line = location::resolve(Line::caller());
         let _scope = location::scope(line);
         Run::new(&self.compiled.staged(x).program(), names("", x), &leaves(x), line)
     }
@@ -81,7 +80,7 @@ impl<S: Tree, X: Tree, Y: Tree, F: Fn(&mut S, &X) -> Y> Debugger<'_, CompiledSte
     /// state as it was.
     #[track_caller]
     pub fn call(&self, state: &mut S, x: &X) -> Y {
-        let line = location::resolve(Location::caller());
+        let line = location::resolve(Line::caller());
         let _scope = location::scope(line);
         let staged = self.compiled.staged(state, x);
         let inputs = [leaves(state), leaves(x)].concat();
@@ -94,7 +93,7 @@ impl<S: Tree, X: Tree, Y: Tree, F: Fn(&mut S, &X) -> Y> Debugger<'_, CompiledSte
     /// Every value of a run, up to an error if there is one; the state stays as it is.
     #[track_caller]
     pub fn run(&self, state: &S, x: &X) -> Run {
-        let line = location::resolve(Location::caller());
+        let line = location::resolve(Line::caller());
         let _scope = location::scope(line);
         let names = [names("state", state), names("", x)].concat();
         Run::new(&self.compiled.staged(state, x).program(), names, &[leaves(state), leaves(x)].concat(), line)

@@ -9,7 +9,6 @@ use crate::primitive::{Primitive, Spec};
 use crate::program::{File, Program};
 use crate::tensor::Value;
 use crate::{Error, ErrorKind, Tensor, Tree};
-use std::panic::Location;
 use std::path::Path;
 use std::sync::OnceLock;
 
@@ -57,7 +56,7 @@ impl Program {
     /// ```
     #[track_caller]
     pub fn save(&self, path: impl AsRef<Path>) -> Result<(), Error> {
-        let line = location::resolve(Location::caller());
+        let line = location::resolve(Line::caller());
         let names = |vars: &[crate::program::Var]| vars.iter().map(ToString::to_string).collect();
         save(self, "", names(self.inputs()), names(self.outputs()), path.as_ref()).map_err(|error| error.at(line))
     }
@@ -71,7 +70,7 @@ impl Program {
     /// The program in a file, which may use primitives of your own.
     #[track_caller]
     pub fn load_with(path: impl AsRef<Path>, extra: &[&'static dyn Primitive]) -> Result<Loaded, Error> {
-        let (path, line) = (path.as_ref(), location::resolve(Location::caller()));
+        let (path, line) = (path.as_ref(), location::resolve(Line::caller()));
         let bytes = std::fs::read(path).map_err(|error| failed("load", path, &error));
         let file = bytes.and_then(|bytes| {
             let named = |error: Error| {
@@ -94,14 +93,13 @@ pub(super) fn save(
     outputs: Vec<String>,
     path: &Path,
 ) -> Result<(), Error> {
-    let file = File { function: function.into(), inputs, outputs, program: program.clone(), lines: Vec::new() };
+    let file = File { function: function.into(), inputs, outputs, program: program.clone() };
     std::fs::write(path, file.text()?).map_err(|error| failed("save", path, &error))
 }
 
 /// A line as a file names it.
 pub(super) fn place(line: Line) -> String {
-    let line = location::shown(line);
-    format!("{}:{}:{}", line.file(), line.line(), line.column())
+    location::shown(line).to_string()
 }
 
 impl<X: Tree, Y: Tree, F: Fn(&X) -> Y> Compiled<X, Y, F> {
@@ -109,7 +107,7 @@ impl<X: Tree, Y: Tree, F: Fn(&X) -> Y> Compiled<X, Y, F> {
     /// [`Loaded`] and [`Program::save`].
     #[track_caller]
     pub fn save(&self, x: &X, path: impl AsRef<Path>) -> Result<(), Error> {
-        let line = location::resolve(Location::caller());
+        let line = location::resolve(Line::caller());
         let _scope = location::scope(line);
         let staged = self.staged(x);
         save(&staged.program(), &place(self.line), names("", x), names("", &staged.output), path.as_ref())
@@ -133,7 +131,7 @@ impl<S: Tree, X: Tree, Y: Tree, F: Fn(&mut S, &X) -> Y> CompiledStep<S, X, Y, F>
     /// ```
     #[track_caller]
     pub fn save(&self, state: &S, x: &X, path: impl AsRef<Path>) -> Result<(), Error> {
-        let line = location::resolve(Location::caller());
+        let line = location::resolve(Line::caller());
         let _scope = location::scope(line);
         let staged = self.staged(state, x);
         let inputs = [names("state", state), names("", x)].concat();
@@ -194,10 +192,11 @@ impl Loaded {
         })
     }
 
-    /// The outputs for these inputs, which may belong to any transform. An error names the line of the function that was traced.
+    /// The outputs for these inputs, which may belong to any transform. An error has the line of the function that was traced, and
+    /// tells where the program was called.
     #[track_caller]
     pub fn call(&self, inputs: &[Tensor]) -> Result<Vec<Tensor>, Error> {
-        let line = location::resolve(Location::caller());
+        let line = location::resolve(Line::caller());
         let _scope = location::scope(line);
         self.expect(inputs).map_err(|error| error.at(line))?;
         let number = |x: &Tensor| !matches!(x.value, Value::Tracer(_)) && (x.link.is_none() || !records_tape());
@@ -231,11 +230,11 @@ impl Loaded {
     /// One equation at a time; an error tells which, and where it came from.
     fn step_by_step(&self, inputs: &[Tensor], line: Line) -> Result<Vec<Tensor>, Error> {
         self.program().evaluate_by(inputs, |number, equation, operands| {
-            try_bind(equation.op, equation.attrs.clone(), operands, line).map_err(|error| {
-                let from = &self.file.lines[number];
-                let from = if from.is_empty() { String::new() } else { format!(", from {from}") };
-                let message = format!("{} (equation {number} of the saved program{from})", error.message());
-                let told = Error::new(error.kind().clone(), error.operation(), message).at(line);
+            let own = equation.line.unwrap_or(line);
+            try_bind(equation.op, equation.attrs.clone(), operands, own).map_err(|error| {
+                let called = format!("equation {number} of the saved program, called at {}", place(line));
+                let message = format!("{} ({called})", error.message());
+                let told = Error::new(error.kind().clone(), error.operation(), message).at(error.line().unwrap_or(own));
                 error.suggestion().into_iter().fold(told, Error::help)
             })
         })

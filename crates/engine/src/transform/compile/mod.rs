@@ -19,7 +19,6 @@ use crate::error::OrRaise;
 use crate::location::{self, Line};
 use crate::program::{Program, Split};
 use staged::{Cache, Pair, Staged};
-use std::panic::Location;
 use std::sync::Arc;
 
 /// A function that is traced once for each signature of its input.
@@ -51,7 +50,7 @@ pub struct Compiled<X, Y, F> {
 /// ```
 #[track_caller]
 pub fn compile<X: Tree, Y: Tree, F: Fn(&X) -> Y>(f: F) -> Compiled<X, Y, F> {
-    let line = location::resolve(Location::caller());
+    let line = location::resolve(Line::caller());
     Compiled { function: f, line, cache: Cache::new(), input: std::marker::PhantomData }
 }
 
@@ -59,7 +58,7 @@ impl<X: Tree, Y: Tree, F: Fn(&X) -> Y> Compiled<X, Y, F> {
     /// Runs the program of this input's signature; the input may belong to any transform.
     #[track_caller]
     pub fn call(&self, x: &X) -> Y {
-        let line = location::resolve(Location::caller());
+        let line = location::resolve(Line::caller());
         let _scope = location::scope(line);
         let staged = self.staged(x);
         let mut slots = staged.take();
@@ -85,7 +84,7 @@ impl<X: Tree, Y: Tree, F: Fn(&X) -> Y> Compiled<X, Y, F> {
     /// ```
     #[track_caller]
     pub fn call_into(&self, x: &X, y: &mut Y) {
-        let line = location::resolve(Location::caller());
+        let line = location::resolve(Line::caller());
         let _scope = location::scope(line);
         let staged = self.staged(x);
         let mut slots = staged.take();
@@ -113,7 +112,7 @@ impl<X: Tree, Y: Tree, F: Fn(&X) -> Y> Compiled<X, Y, F> {
     /// The program of this input's signature.
     #[track_caller]
     pub fn program(&self, x: &X) -> Program {
-        let _scope = location::scope(location::resolve(Location::caller()));
+        let _scope = location::scope(location::resolve(Line::caller()));
         self.staged(x).program()
     }
 
@@ -130,14 +129,14 @@ impl<X: Tree, Y: Tree, F: Fn(&X) -> Y> Compiled<X, Y, F> {
     /// ```
     #[track_caller]
     pub fn pullback_program(&self, x: &X) -> Split {
-        let _scope = location::scope(location::resolve(Location::caller()));
+        let _scope = location::scope(location::resolve(Line::caller()));
         self.staged(x).pullback()
     }
 
     /// How the program of this input's signature runs on numbers: its kernels and the memory that they need.
     #[track_caller]
     pub fn plan(&self, x: &X) -> PlanSummary {
-        let _scope = location::scope(location::resolve(Location::caller()));
+        let _scope = location::scope(location::resolve(Line::caller()));
         self.staged(x).summary()
     }
 
@@ -186,7 +185,7 @@ impl<X: Tree, Y: Tree, F: Fn(&X) -> Y> Compiled<X, Y, F> {
     #[must_use]
     #[track_caller]
     pub fn at_most(mut self, signatures: usize) -> Self {
-        self.cache.bound(signatures, location::resolve(Location::caller()));
+        self.cache.bound(signatures, location::resolve(Line::caller()));
         self
     }
 

@@ -7,7 +7,7 @@ use crate::error::OrRaise;
 use crate::location::{self, Line};
 use crate::program::Program;
 use crate::{Error, Tree};
-use std::panic::{AssertUnwindSafe, Location, catch_unwind, resume_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 
 /// A function that updates a state, traced once for each signature of state and input.
@@ -37,7 +37,7 @@ pub struct CompiledStep<S, X, Y, F> {
 /// ```
 #[track_caller]
 pub fn compile_step<S: Tree, X: Tree, Y: Tree, F: Fn(&mut S, &X) -> Y>(f: F) -> CompiledStep<S, X, Y, F> {
-    let line = location::resolve(Location::caller());
+    let line = location::resolve(Line::caller());
     CompiledStep { function: f, line, cache: Cache::new(), input: std::marker::PhantomData }
 }
 
@@ -45,7 +45,7 @@ impl<S: Tree, X: Tree, Y: Tree, F: Fn(&mut S, &X) -> Y> CompiledStep<S, X, Y, F>
     /// Updates the state and returns what the function returns.
     #[track_caller]
     pub fn call(&self, state: &mut S, x: &X) -> Y {
-        let line = location::resolve(Location::caller());
+        let line = location::resolve(Line::caller());
         let _scope = location::scope(line);
         let staged = self.staged(state, x);
         let mut slots = staged.take();
@@ -70,7 +70,7 @@ impl<S: Tree, X: Tree, Y: Tree, F: Fn(&mut S, &X) -> Y> CompiledStep<S, X, Y, F>
     /// ```
     #[track_caller]
     pub fn call_into(&self, state: &mut S, x: &X, y: &mut Y) {
-        let line = location::resolve(Location::caller());
+        let line = location::resolve(Line::caller());
         let _scope = location::scope(line);
         let staged = self.staged(state, x);
         let mut slots = staged.take();
@@ -88,14 +88,14 @@ impl<S: Tree, X: Tree, Y: Tree, F: Fn(&mut S, &X) -> Y> CompiledStep<S, X, Y, F>
     /// the function returns.
     #[track_caller]
     pub fn program(&self, state: &S, x: &X) -> Program {
-        let _scope = location::scope(location::resolve(Location::caller()));
+        let _scope = location::scope(location::resolve(Line::caller()));
         self.staged(state, x).program()
     }
 
     /// How the program of this signature runs on numbers: its kernels and the memory that they need.
     #[track_caller]
     pub fn plan(&self, state: &S, x: &X) -> PlanSummary {
-        let _scope = location::scope(location::resolve(Location::caller()));
+        let _scope = location::scope(location::resolve(Line::caller()));
         self.staged(state, x).summary()
     }
 
@@ -117,7 +117,7 @@ impl<S: Tree, X: Tree, Y: Tree, F: Fn(&mut S, &X) -> Y> CompiledStep<S, X, Y, F>
     #[must_use]
     #[track_caller]
     pub fn at_most(mut self, signatures: usize) -> Self {
-        self.cache.bound(signatures, location::resolve(Location::caller()));
+        self.cache.bound(signatures, location::resolve(Line::caller()));
         self
     }
 

@@ -79,7 +79,7 @@ fn in_bodies(a: &Attrs, b: &Attrs) -> Option<Difference> {
 fn told(program: &Program, equation: &Equation) -> String {
     let text = program.equation_text(equation);
     match equation.line.map(location::shown) {
-        Some(line) => format!("`{text}` at {}:{}:{}", line.file(), line.line(), line.column()),
+        Some(line) => format!("`{text}` at {line}"),
         None => format!("`{text}`"),
     }
 }

@@ -10,7 +10,6 @@ use crate::location::{self, Line};
 use crate::primitive::Spec;
 use crate::tree::difference;
 use crate::{Error, ErrorKind, Tensor, Tree};
-use std::panic::Location;
 use std::sync::Arc;
 
 /// A function whose derivative in reverse mode is `backward`: `forward` returns the value and whatever `backward` needs, and
@@ -58,7 +57,7 @@ where
     Y: Tree + Send + Sync + 'static,
     R: Tree + Send + Sync + 'static,
 {
-    let line = location::resolve(Location::caller());
+    let line = location::resolve(Line::caller());
     let closures = Arc::new((forward, backward));
     move |x: &X| {
         let call = vjp::Call::new(&closures, x);
@@ -85,7 +84,7 @@ where
     X: Tree + Send + Sync + 'static,
     Y: Tree + Send + Sync + 'static,
 {
-    let line = location::resolve(Location::caller());
+    let line = location::resolve(Line::caller());
     let closures = Arc::new((f, rule));
     move |x: &X| {
         let call = jvp::Call::new(&closures, x);
