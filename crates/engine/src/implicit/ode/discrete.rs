@@ -108,6 +108,11 @@ impl Function for Segment {
         true
     }
 
+    /// Which steps were taken is no output, so keeping those would not do: a checkpoint takes the steps again, as the rules do.
+    fn effect(&self) -> bool {
+        false
+    }
+
     fn call(&self, operands: &[Tensor]) -> Vec<Tensor> {
         if self.taken.get().is_some() {
             return vec![self.replay(operands)];
