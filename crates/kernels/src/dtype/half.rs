@@ -110,7 +110,7 @@ fn to_odd(value: f64) -> f32 {
     let near = value as f32;
     let beyond = f64::from(near).abs() > value.abs();
     let inexact = f64::from(near) != value && !value.is_nan();
-    f32::from_bits(near.to_bits() - u32::from(beyond) | u32::from(inexact))
+    f32::from_bits((near.to_bits() - u32::from(beyond)) | u32::from(inexact))
 }
 
 /// `bf16` is the upper half of an `f32`.
