@@ -4,7 +4,7 @@ use echidna::tape::{Tape, TapeGuard};
 use echidna::{BReverse, BytecodeTape, DualVec, Reverse, Scalar, grad, record};
 use std::hint::black_box;
 use std::time::Instant;
-use wengert_bench::scalar::{Library, Recorded, Recorder, System, C, FEW, START};
+use wengert_bench::scalar::{C, FEW, Library, Recorded, Recorder, START, System};
 
 pub const ECHIDNA: Library = Library { rosenbrock, tiny, tape };
 

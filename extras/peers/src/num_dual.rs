@@ -1,7 +1,7 @@
 //! num-dual: dual numbers, with as many tangents as their type says or as they are given.
 
 use num_dual::{DualDVec64, DualNum, DualSVec64};
-use wengert_bench::scalar::{Library, System, FEW};
+use wengert_bench::scalar::{FEW, Library, System};
 
 pub const NUM_DUAL: Library = Library { rosenbrock, tiny, tape: Vec::new };
 

@@ -3,7 +3,7 @@
 use reverse::{Gradient, Tape, Var};
 use std::hint::black_box;
 use std::time::Instant;
-use wengert_bench::scalar::{Library, Recorded, Recorder, System, C, START};
+use wengert_bench::scalar::{C, Library, Recorded, Recorder, START, System};
 
 pub const REVERSE: Library = Library { rosenbrock, tiny, tape };
 
