@@ -293,7 +293,13 @@ impl Builder<'_> {
         }
     }
 
+    /// The address under which a cell is remembered: where there is one trip, strides tell nothing apart.
+    fn name(&self, address: Address) -> Address {
+        if self.trip.is_some() { address } else { Address::cell(address.base) }
+    }
+
     fn read(&mut self, address: Address) -> Value {
+        let address = self.name(address);
         if let Some((value, when)) = self.near.get(&address)
             && self.now - when <= NEAR
         {
@@ -306,6 +312,7 @@ impl Builder<'_> {
     }
 
     fn write(&mut self, address: Address, value: Value) {
+        let address = self.name(address);
         let (start, offset) = self.place(address);
         self.builder.ins().store(MemFlagsData::trusted(), value, start, offset);
         // In a loop, another address may be the same cell.

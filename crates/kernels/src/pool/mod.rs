@@ -27,6 +27,10 @@ use std::fmt;
 use std::ptr::NonNull;
 use std::sync::atomic::{Ordering, fence};
 
+/// Whether a tool watches the memory of the process (`.ci/sanitize` says so): blocks are then exactly as long as was asked for, come from
+/// the system and go back at once, so that the tool sees leaks and late uses.
+const IS_WATCHED: bool = cfg!(wengert_watched);
+
 /// A shared piece of memory. One word; cloning counts up, dropping counts down.
 ///
 /// ```
@@ -58,7 +62,8 @@ impl Block {
     /// ```
     #[inline]
     pub fn new(bytes: usize) -> Block {
-        let header = if bytes <= SMALL_LIMIT { local::take(class::of(bytes)) } else { large::take(bytes) };
+        let is_small = bytes <= SMALL_LIMIT && !IS_WATCHED;
+        let header = if is_small { local::take(class::of(bytes)) } else { large::take(bytes) };
         // SAFETY: `take` returns a live header that no list and no other block refers to.
         // `HEADER` bytes after it, in the same allocation, its data begins.
         unsafe {
@@ -118,7 +123,7 @@ impl Block {
     /// The words given at creation; arbitrary for a block without a label.
     #[inline]
     pub fn words(&self) -> &[usize; 3] {
-        // SAFETY: as for `mark`.
+        // SAFETY: the header lives as long as this reference is counted; the words are only written in `labelled`.
         unsafe { &(*self.header.as_ptr()).words }
     }
 

@@ -7,11 +7,13 @@ use std::ptr::NonNull;
 pub(super) const HUGE_PAGE: usize = 2 << 20;
 
 /// From this size on memory is mapped directly and aligned for huge pages.
-const MAPPED: usize = 4 << 20;
+const MAPPED: usize = if super::IS_WATCHED { usize::MAX } else { 4 << 20 };
 
 /// Rounds a total size up so that freed memory fits later requests of nearly the same size.
 pub(super) fn round(bytes: usize) -> Option<usize> {
-    let unit = if bytes < 1 << 20 {
+    let unit = if super::IS_WATCHED {
+        1
+    } else if bytes < 1 << 20 {
         4 << 10
     } else if bytes < MAPPED {
         64 << 10
@@ -32,7 +34,7 @@ pub(super) fn allocate(bytes: usize) -> Option<NonNull<u8>> {
     if bytes >= MAPPED {
         return mapped::allocate(bytes);
     }
-    // SAFETY: the size is not zero.
+    // SAFETY: the size is not zero: there is room for a header.
     NonNull::new(unsafe { alloc_zeroed(layout(bytes)) })
 }
 
@@ -43,7 +45,7 @@ pub(super) fn allocate(bytes: usize) -> Option<NonNull<u8>> {
 pub(super) unsafe fn release(pointer: NonNull<u8>, bytes: usize) {
     #[cfg(all(target_os = "linux", not(miri)))]
     if bytes >= MAPPED {
-        // SAFETY: passed on from the caller.
+        // SAFETY: `allocate` took memory of this size from `mapped::allocate`, and the caller says that nothing refers to it.
         return unsafe { mapped::release(pointer, bytes) };
     }
     // SAFETY: `allocate` used the same layout.
