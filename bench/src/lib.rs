@@ -5,6 +5,7 @@ mod agreement;
 mod cheap_gradient;
 mod granularity;
 mod overhead;
+mod planning;
 pub mod scalar;
 mod step;
 mod timing;
@@ -105,6 +106,12 @@ enum Bench {
         #[arg(long)]
         json: bool,
     },
+    /// What tracing, rewriting and planning long programs costs.
+    Planning {
+        /// One JSON object a line.
+        #[arg(long)]
+        json: bool,
+    },
     /// What transforms cost, as ratios of times taken side by side.
     Transforms {
         /// Only these benchmarks; all of them when there is none.
@@ -124,6 +131,7 @@ pub fn run(peers: &[scalar::Library]) {
         Bench::CheapGradient { names, json } => cheap_gradient::run(&names, json),
         Bench::Scalar { json, most } => scalar::run(json, most, peers),
         Bench::Granularity { json } => granularity::run(json),
+        Bench::Planning { json } => planning::run(json),
         Bench::Transforms { names, json } => transforms::run(&names, json),
         Bench::Losses { name, mode, within, json } => step::losses(&name, mode, within, json),
         Bench::Program { name, within } => step::program(&name, within),

@@ -57,8 +57,7 @@ impl Usage {
     fn of(program: &Program, updates: &[Option<usize>]) -> Usage {
         let views = Views::new(program);
         let mut steps = lower::lower(program, &views, fuse::fuse(program, &views, updates));
-        let (inputs, constants) = (program.inputs().len(), program.captures().len());
-        let regions = Regions { inputs, constants, updates: updates.to_vec() };
+        let regions = Regions::new(program, updates.to_vec());
         let buffers = buffers::plan(program, &views, &mut steps, &regions);
         let reads = Reads::of(program);
         let mut step_of = vec![None; program.equations().len()];
@@ -67,11 +66,17 @@ impl Usage {
             let looped = step.loops().iter().flat_map(|one| one.equations.iter().copied());
             called.into_iter().chain(looped).for_each(|equation| step_of[equation] = Some(number));
         }
-        let live = |step: usize| {
-            let alive = buffers.pieces.iter().filter(|piece| (piece.first..=piece.last).contains(&step));
-            alive.map(|piece| piece.bytes).sum()
-        };
-        let live = (0..steps.len()).map(live).collect();
+        // What begins at each step, less what ended at the one before.
+        let mut live = vec![0usize; steps.len() + 1];
+        for piece in &buffers.pieces {
+            live[piece.first] = live[piece.first].wrapping_add(piece.bytes);
+            let after = piece.last.min(steps.len() - 1) + 1;
+            live[after] = live[after].wrapping_sub(piece.bytes);
+        }
+        for step in 1..live.len() {
+            live[step] = live[step].wrapping_add(live[step - 1]);
+        }
+        live.pop();
         let bytes = |var: &Var| program.spec(*var).bytes();
         let fresh = program.outputs().iter().zip(updates).filter(|(_, update)| update.is_none());
         let fixed = program.inputs().iter().map(bytes).sum::<usize>()

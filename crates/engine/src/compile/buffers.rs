@@ -4,6 +4,7 @@
 //! call returns is written where the caller wants it, and what it updates, over what it was.
 
 use super::lower::{LoopStep, Step};
+use super::placement::Placement;
 use super::views::Views;
 use crate::program::{Program, Var};
 use wengert_kernels::memory::Span;
@@ -38,13 +39,21 @@ pub(super) struct Piece {
 
 /// The numbers of the regions of a call.
 pub(super) struct Regions {
-    pub inputs: usize,
-    pub constants: usize,
+    inputs: usize,
     /// The input that an output updates.
     pub updates: Vec<Option<usize>>,
+    outputs: Vec<usize>,
 }
 
 impl Regions {
+    pub fn new(program: &Program, updates: Vec<Option<usize>>) -> Regions {
+        let inputs = program.inputs().len();
+        let mut fresh = 1 + inputs + program.captures().len()..;
+        let outputs = updates.iter().filter_map(|update| update.map(|input| 1 + input).or_else(|| fresh.next()));
+        let outputs = outputs.collect();
+        Regions { inputs, updates, outputs }
+    }
+
     pub fn input(&self, number: usize) -> usize {
         1 + number
     }
@@ -60,11 +69,7 @@ impl Regions {
 
     /// The region of an output; one that updates an input has none of its own.
     pub fn output(&self, number: usize) -> usize {
-        let before = self.updates[..number].iter().filter(|update| update.is_none()).count();
-        match self.updates[number] {
-            Some(input) => self.input(input),
-            None => 1 + self.inputs + self.constants + before,
-        }
+        self.outputs[number]
     }
 }
 
@@ -225,27 +230,11 @@ impl Arena {
     fn place(&mut self, spans: &mut [Option<Span>]) -> usize {
         let mut order: Vec<usize> = (0..self.pieces.len()).collect();
         order.sort_by_key(|&piece| (std::cmp::Reverse(self.pieces[piece].bytes), piece));
-        let mut placed: Vec<usize> = Vec::new();
-        let mut total = 0;
+        let (mut placement, mut total) = (Placement::new(self.scratch.len()), 0);
         for piece in order {
-            let Piece { bytes, first, last, .. } = self.pieces[piece];
-            let mut taken: Vec<(usize, usize)> = placed
-                .iter()
-                .map(|&other| &self.pieces[other])
-                .filter(|other| other.first <= last && first <= other.last)
-                .map(|other| (other.start, other.start + other.bytes))
-                .collect();
-            taken.sort_unstable();
-            let mut start = 0;
-            for (from, to) in taken {
-                if start + bytes <= from {
-                    break;
-                }
-                start = start.max(to);
-            }
-            self.pieces[piece].start = start;
-            total = total.max(start + bytes);
-            placed.push(piece);
+            let Piece { bytes, first, last, start } = &mut self.pieces[piece];
+            *start = placement.place(*bytes, *first, *last);
+            total = total.max(*start + *bytes);
         }
         for (span, piece) in spans.iter_mut().zip(&self.of) {
             if let Some(piece) = piece {

@@ -1,91 +1,329 @@
 //! Which kernels must run before which.
+//!
+//! Kernels have positions, and each one stands behind all that it waits for (Pearce and Kelly, "A dynamic topological sort
+//! algorithm", 2006), so a search only looks at kernels between its two ends. Long ways are not walked: every kernel hangs in a
+//! tree below the last one that it waited for when it was made, and ancestors are found by jumps (Myers, "An applicative
+//! random-access stack", 1983).
 
-/// A set of kernels.
-#[derive(Clone, Default)]
-struct Set(Vec<u64>);
+use rustc_hash::FxHashSet;
+use std::mem::take;
 
-impl Set {
-    fn has(&self, kernel: usize) -> bool {
-        self.0.get(kernel / 64).is_some_and(|word| word >> (kernel % 64) & 1 == 1)
-    }
+/// Edges that a search follows at most, from each end; then it takes for granted that one kernel waits for the other.
+const MOST_FOLLOWED: usize = 4096;
 
-    fn add(&mut self, kernel: usize) {
-        if self.0.len() <= kernel / 64 {
-            self.0.resize(kernel / 64 + 1, 0);
-        }
-        self.0[kernel / 64] |= 1 << (kernel % 64);
-    }
-
-    fn remove(&mut self, kernel: usize) {
-        if let Some(word) = self.0.get_mut(kernel / 64) {
-            *word &= !(1 << (kernel % 64));
-        }
-    }
-
-    fn extend(&mut self, other: &Set) {
-        if self.0.len() < other.0.len() {
-            self.0.resize(other.0.len(), 0);
-        }
-        self.0.iter_mut().zip(&other.0).for_each(|(word, other)| *word |= other);
-    }
-
-    fn iter(&self) -> impl Iterator<Item = usize> + '_ {
-        self.0
-            .iter()
-            .enumerate()
-            .flat_map(|(i, &word)| (0..64).filter(move |bit| word >> bit & 1 == 1).map(move |bit| i * 64 + bit))
-    }
-}
-
-/// For every kernel all those that it waits for, however far.
+/// Kernels in an order in which they could run.
 #[derive(Default)]
-pub(super) struct Order(Vec<Set>);
+pub(super) struct Order(Vec<Node>);
+
+/// A kernel.
+struct Node {
+    /// Itself, or the kernel that it became a part of.
+    part_of: usize,
+    position: usize,
+    /// Those it waits for and those that wait for it, directly; as they were before they were merged.
+    sources: Vec<usize>,
+    waiters: Vec<usize>,
+    /// The kernels that became parts of it.
+    parts: Vec<usize>,
+    /// In the tree: steps from the root, the parent, and a farther ancestor. A root is its own parent.
+    depth: usize,
+    parent: usize,
+    jump: usize,
+}
 
 impl Order {
     /// One more kernel, which waits for nothing yet.
     pub fn push(&mut self) -> usize {
-        self.0.push(Set::default());
-        self.0.len() - 1
+        let own = self.0.len();
+        self.0.push(Node {
+            part_of: own,
+            position: own,
+            sources: Vec::new(),
+            waiters: Vec::new(),
+            parts: Vec::new(),
+            depth: 0,
+            parent: own,
+            jump: own,
+        });
+        own
     }
 
+    /// Whether `kernel` waits for `before`, however far.
     pub fn waits(&self, kernel: usize, before: usize) -> bool {
-        self.0[kernel].has(before)
+        self.search(kernel, before).0
     }
 
-    /// Lets `kernel` wait for others, none of which waits for it.
+    /// The same, and how many edges were followed from each end. The search ends when one side knows everything, or when the tree
+    /// knows the rest of the way.
+    fn search(&self, kernel: usize, before: usize) -> (bool, usize) {
+        let (first, last) = (self.position(before), self.position(kernel));
+        if last <= first {
+            return (false, 0);
+        }
+        if self.hangs_below(kernel, before) {
+            return (true, 0);
+        }
+        let lies_between = |other: usize| first < self.position(other) && self.position(other) < last;
+        let (mut back, mut ahead) = (Walk::from(kernel), Walk::from(before));
+        for followed in 0..MOST_FOLLOWED {
+            let Some(source) = back.next(|kernel| &self.0[kernel].sources) else { return (false, followed) };
+            let source = self.now(source);
+            if source == before || (lies_between(source) && back.add(source) && self.hangs_below(source, before)) {
+                return (true, followed);
+            }
+            let Some(waiter) = ahead.next(|kernel| &self.0[kernel].waiters) else { return (false, followed) };
+            let waiter = self.now(waiter);
+            if waiter == kernel || (lies_between(waiter) && ahead.add(waiter) && self.hangs_below(kernel, waiter)) {
+                return (true, followed);
+            }
+        }
+        (true, MOST_FOLLOWED)
+    }
+
+    /// Lets `kernel` wait for others, each given once, none of which waits for it.
     pub fn wait(&mut self, kernel: usize, others: impl IntoIterator<Item = usize>) {
-        let mut more = Set::default();
-        for other in others.into_iter().filter(|&other| other != kernel) {
-            more.add(other);
-            more.extend(&self.0[other]);
+        let known: FxHashSet<usize> = self.sources(kernel).collect();
+        for other in others.into_iter().filter(|other| *other != kernel && !known.contains(other)) {
+            if self.position(kernel) < self.position(other) {
+                self.move_behind(kernel, other);
+            }
+            self.0[kernel].sources.push(other);
+            self.0[other].waiters.push(kernel);
         }
-        self.0[kernel].extend(&more);
-        let waits = self.0[kernel].clone();
-        for set in self.0.iter_mut().filter(|set| set.has(kernel)) {
-            set.extend(&waits);
-        }
+        self.hang(kernel);
     }
 
     /// Whether two kernels can become one: nothing in between waits for one of them and is waited for by the other.
     pub fn can_merge(&self, a: usize, b: usize) -> bool {
-        let between =
-            |first: usize, last: usize| self.0[last].iter().any(|kernel| kernel != first && self.0[kernel].has(first));
-        !between(a, b) && !between(b, a)
+        let (first, last) = if self.position(a) < self.position(b) { (a, b) } else { (b, a) };
+        !self.sources(last).any(|source| source != first && self.waits(source, first))
     }
 
     /// Makes `gone` a part of `kept`.
     pub fn merge(&mut self, kept: usize, gone: usize) {
-        let more = std::mem::take(&mut self.0[gone]);
-        self.0[kept].extend(&more);
-        self.0[kept].remove(kept);
-        self.0[kept].remove(gone);
-        let waits = self.0[kept].clone();
-        for set in &mut self.0 {
-            if set.has(gone) || set.has(kept) {
-                set.remove(gone);
-                set.add(kept);
-                set.extend(&waits);
+        match self.position(kept) < self.position(gone) {
+            true => self.move_behind(kept, gone),
+            false => self.move_behind(gone, kept),
+        }
+        let Node { sources, waiters, parts, .. } = &mut self.0[gone];
+        let (sources, waiters, parts) = (take(sources), take(waiters), take(parts));
+        self.0[gone].part_of = kept;
+        let node = &mut self.0[kept];
+        node.sources.extend(sources);
+        node.waiters.extend(waiters);
+        node.parts.push(gone);
+        node.parts.extend(parts);
+    }
+
+    /// The kernel that this one is a part of now.
+    fn now(&self, mut kernel: usize) -> usize {
+        while self.0[kernel].part_of != kernel {
+            kernel = self.0[kernel].part_of;
+        }
+        kernel
+    }
+
+    fn position(&self, kernel: usize) -> usize {
+        self.0[kernel].position
+    }
+
+    /// The others that a kernel waits for directly; some more than once.
+    fn sources(&self, kernel: usize) -> impl Iterator<Item = usize> + '_ {
+        self.0[kernel].sources.iter().map(|&source| self.now(source)).filter(move |&source| source != kernel)
+    }
+
+    /// The others that wait for a kernel directly; some more than once.
+    fn waiters(&self, kernel: usize) -> impl Iterator<Item = usize> + '_ {
+        self.0[kernel].waiters.iter().map(|&waiter| self.now(waiter)).filter(move |&waiter| waiter != kernel)
+    }
+
+    /// Moves `first` right behind `last`, which stands somewhere behind it, with everything in between that waits for `first`, and
+    /// in front of both what `last` waits for. Nothing in between does both.
+    fn move_behind(&mut self, first: usize, last: usize) {
+        let between = self.position(first) + 1..self.position(last);
+        let reached = |start: usize, next: &dyn Fn(usize) -> Vec<usize>| {
+            let (mut found, mut seen, mut at) = (vec![start], FxHashSet::default(), 0);
+            while at < found.len() {
+                let inside = next(found[at]).into_iter().filter(|&kernel| between.contains(&self.position(kernel)));
+                found.extend(inside.filter(|&kernel| seen.insert(kernel)));
+                at += 1;
             }
+            found.sort_unstable_by_key(|&kernel| self.position(kernel));
+            found
+        };
+        let mut order = reached(last, &|kernel| self.sources(kernel).collect());
+        order.extend(reached(first, &|kernel| self.waiters(kernel).collect()));
+        let mut positions: Vec<usize> = order.iter().map(|&kernel| self.position(kernel)).collect();
+        positions.sort_unstable();
+        order.into_iter().zip(positions).for_each(|(kernel, position)| self.0[kernel].position = position);
+    }
+
+    /// Hangs a kernel that hangs nowhere below the last of those that it waits for, unless others hang below it.
+    fn hang(&mut self, kernel: usize) {
+        let node = &self.0[kernel];
+        if node.parent != kernel || !node.waiters.is_empty() {
+            return;
+        }
+        let Some(parent) = self.sources(kernel).max_by_key(|&source| self.position(source)) else { return };
+        let near = self.0[parent].jump;
+        let far = self.0[near].jump;
+        let is_even = self.0[parent].depth - self.0[near].depth == self.0[near].depth - self.0[far].depth;
+        let (depth, jump) = (self.0[parent].depth + 1, if is_even { far } else { parent });
+        let node = &mut self.0[kernel];
+        (node.parent, node.depth, node.jump) = (parent, depth, jump);
+    }
+
+    /// Whether the tree says that `kernel` waits for `before`, or for a part of it.
+    fn hangs_below(&self, kernel: usize, before: usize) -> bool {
+        let mut parts = std::iter::once(before).chain(self.0[before].parts.iter().copied());
+        parts.any(|part| {
+            let (mut at, depth) = (kernel, self.0[part].depth);
+            while self.0[at].depth > depth {
+                let Node { parent, jump, .. } = self.0[at];
+                at = if self.0[jump].depth >= depth { jump } else { parent };
+            }
+            at == part
+        })
+    }
+}
+
+/// Kernels that are reached from one, nearest first.
+struct Walk {
+    found: Vec<usize>,
+    seen: FxHashSet<usize>,
+    /// The next edge to follow: that of which kernel found, and which of its edges.
+    at: (usize, usize),
+}
+
+impl Walk {
+    fn from(kernel: usize) -> Walk {
+        Walk { found: vec![kernel], seen: FxHashSet::default(), at: (0, 0) }
+    }
+
+    /// The end of the next edge; none if all were followed.
+    fn next<'a>(&mut self, edges: impl Fn(usize) -> &'a [usize]) -> Option<usize> {
+        loop {
+            let (place, edge) = self.at;
+            match edges(*self.found.get(place)?).get(edge) {
+                Some(&end) => {
+                    self.at = (place, edge + 1);
+                    return Some(end);
+                }
+                None => self.at = (place + 1, 0),
+            }
+        }
+    }
+
+    /// Walks on from a kernel, if it is new.
+    fn add(&mut self, kernel: usize) -> bool {
+        let is_new = self.seen.insert(kernel);
+        self.found.extend(is_new.then_some(kernel));
+        is_new
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Numbers below `n` that look random.
+    fn random(state: &mut u64, n: usize) -> usize {
+        *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (*state >> 33) as usize % n
+    }
+
+    /// All that every kernel waits for, written down.
+    struct Known(Vec<FxHashSet<usize>>);
+
+    impl Known {
+        fn wait(&mut self, kernel: usize, other: usize) {
+            let mut more = self.0[other].clone();
+            more.insert(other);
+            for (number, waits) in self.0.iter_mut().enumerate() {
+                if number == kernel || waits.contains(&kernel) {
+                    waits.extend(&more);
+                }
+            }
+        }
+
+        fn can_merge(&self, a: usize, b: usize) -> bool {
+            let lies_between =
+                |first: usize, last: usize| self.0[last].iter().any(|other| self.0[*other].contains(&first));
+            !lies_between(a, b) && !lies_between(b, a)
+        }
+
+        fn merge(&mut self, kept: usize, gone: usize) {
+            let others: Vec<usize> = self.0[gone].drain().filter(|other| *other != kept).collect();
+            self.0[kept].remove(&gone);
+            for (number, waits) in self.0.iter_mut().enumerate() {
+                if waits.remove(&gone) && number != kept {
+                    waits.insert(kept);
+                }
+            }
+            for other in others {
+                self.wait(kept, other);
+            }
+            // Who waited for what is gone waits for all that the kept one waits for.
+            for other in self.0[kept].clone() {
+                self.wait(kept, other);
+            }
+        }
+    }
+
+    #[test]
+    fn kernels_wait_as_in_a_closure_that_is_written_down() {
+        let mut state = 1;
+        for _ in 0..40 {
+            let (mut order, mut known, mut alive) = (Order::default(), Known(Vec::new()), Vec::new());
+            for _ in 0..60 {
+                let kernel = order.push();
+                known.0.push(FxHashSet::default());
+                alive.push(kernel);
+                for _ in 0..4 {
+                    let (a, b) = (alive[random(&mut state, alive.len())], alive[random(&mut state, alive.len())]);
+                    assert_eq!(order.waits(a, b), known.0[a].contains(&b), "{a} for {b}");
+                    if a != b && !known.0[b].contains(&a) {
+                        order.wait(a, [b]);
+                        known.wait(a, b);
+                    }
+                    let (a, b) = (alive[random(&mut state, alive.len())], alive[random(&mut state, alive.len())]);
+                    assert_eq!(a == b || order.can_merge(a, b), a == b || known.can_merge(a, b), "{a} and {b}");
+                    if a != b && known.can_merge(a, b) && random(&mut state, 8) == 0 {
+                        order.merge(a, b);
+                        known.merge(a, b);
+                        alive.retain(|kernel| *kernel != b);
+                    }
+                }
+            }
+            for (&a, &b) in alive.iter().flat_map(|a| alive.iter().map(move |b| (a, b))) {
+                assert_eq!(order.waits(a, b), known.0[a].contains(&b), "{a} for {b} at the end");
+            }
+        }
+    }
+
+    #[test]
+    fn long_ways_of_a_backward_pass_are_not_walked() {
+        let mut order = Order::default();
+        let (mut state, mut saved) = (order.push(), Vec::new());
+        for _ in 0..5_000 {
+            let (gate, value, next) = (order.push(), order.push(), order.push());
+            order.wait(gate, [state]);
+            order.wait(value, [state]);
+            order.wait(next, [gate, value]);
+            saved.push((gate, value));
+            state = next;
+        }
+        let mut last = state;
+        for saved in saved.iter().rev() {
+            // A value that is computed beside the chain, and the one in the chain.
+            let (gate, value) = *saved;
+            for before in [gate, value] {
+                let (waits, followed) = order.search(last, before);
+                assert!(waits && followed <= 4, "{followed} edges from {last} to {before}");
+            }
+            let kernel = order.push();
+            order.wait(kernel, [last, gate, value]);
+            last = kernel;
         }
     }
 }

@@ -7,6 +7,7 @@ mod fuse;
 mod graph;
 mod lower;
 mod pairs;
+mod placement;
 mod run;
 mod summary;
 mod views;
@@ -86,7 +87,7 @@ impl Plan {
         let views = Views::new(program);
         let fusion = fuse::fuse(program, &views, &updates);
         let mut steps = lower::lower(program, &views, fusion);
-        let regions = Regions { inputs: program.inputs().len(), constants: program.captures().len(), updates };
+        let regions = Regions::new(program, updates);
         let buffers = buffers::plan(program, &views, &mut steps, &regions);
         let span = |var: Var| {
             let span = buffers.spans[var.index()].expect("what is read or written has memory");

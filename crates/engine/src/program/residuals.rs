@@ -19,6 +19,8 @@ pub(super) fn repeated(
     needed: &[Var],
     price: impl Fn(Var) -> usize,
 ) -> Vec<bool> {
+    let mut is_captured = vec![false; program.specs.len()];
+    program.captures.iter().for_each(|(var, _)| is_captured[var.index()] = true);
     let mut graph = Graph::default();
     // By variable, its place in the graph: what flows in and what flows out are two nodes.
     let mut places: Vec<Option<usize>> = vec![None; program.specs.len()];
@@ -48,7 +50,7 @@ pub(super) fn repeated(
         {
             None => graph.connect(SOURCE, node, UNLIMITED),
             Some(equation) => {
-                for operand in equation.inputs.iter().filter(|operand| !is_captured(program, **operand)) {
+                for operand in equation.inputs.iter().filter(|operand| !is_captured[operand.index()]) {
                     let from = place(*operand, &mut graph, &mut vars);
                     graph.connect(from + 1, node, UNLIMITED);
                 }
@@ -63,10 +65,6 @@ pub(super) fn repeated(
         }
     }
     repeated
-}
-
-fn is_captured(program: &Program, var: Var) -> bool {
-    program.captures.iter().any(|(captured, _)| *captured == var)
 }
 
 /// Whether an equation looks at numbers in another way.

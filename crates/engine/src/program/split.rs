@@ -99,7 +99,8 @@ pub(crate) fn split_by(
     let mut outputs = joint.outputs[..results].to_vec();
     let residual = |var: &Var| match makers[var.index()] {
         Maker::Input(number) => Residual::Input(number),
-        _ => Residual::Output(outputs.iter().position(|output| output == var).unwrap_or_else(|| {
+        // What crosses does so once, so it is a result or new.
+        _ => Residual::Output(outputs[..results].iter().position(|output| output == var).unwrap_or_else(|| {
             outputs.push(*var);
             outputs.len() - 1
         })),

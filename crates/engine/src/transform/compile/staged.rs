@@ -88,7 +88,7 @@ pub(super) struct Staged<S, Y> {
     plan: OnceLock<(Program, Plan)>,
     /// The bytes that the plan may need.
     budget: Option<usize>,
-    /// The input that each output updates.
+    /// The input that each output updates, the one of its own number.
     updates: Vec<Option<usize>>,
     /// Trees of the structure of the new state and of what is returned; their leaves are replaced.
     pub state: S,
@@ -282,7 +282,7 @@ impl<S: Tree, Y: Tree> Staged<S, Y> {
     /// program's spec, or that others can see, are replaced.
     pub fn run(&self, slots: &mut Slots, line: Line) -> Result<(), Error> {
         let (_, plan) = self.plan();
-        let updated = |number: usize| self.updates.contains(&Some(number));
+        let updated = |number: usize| self.updates.get(number).is_some_and(Option::is_some);
         for (number, input) in slots.inputs.iter_mut().enumerate() {
             if !input.is_contiguous() {
                 *input = input.contiguous();

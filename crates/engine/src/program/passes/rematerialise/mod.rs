@@ -3,7 +3,8 @@
 //! Only where that lowers the bytes that live in between: its operands live as long anyway. And only where it is free, or the value
 //! is large: where every late reader is elementwise, a loop computes the value where it reads it; a product needs it written once
 //! more, which takes little beside the product, also if it is a normalisation. Late is what waits for a product, a reduction or
-//! another kernel that waits for the value itself, as a backward pass does; one loop cannot hold both. A barrier keeps the two apart.
+//! another kernel that waits for the value itself, as a backward pass does, or what stands far behind the first reader; one loop
+//! cannot hold both. A barrier keeps the two apart.
 
 mod again;
 mod reads;
@@ -22,6 +23,9 @@ const LEAST_BYTES: usize = 1 << 12;
 
 /// Values from this size on are also computed again for products.
 const LARGE_BYTES: usize = 1 << 20;
+
+/// Readers more equations than this behind the first one are late.
+const FAR: usize = 4096;
 
 /// How often the equations are gone through; one value that is computed again may be needed later still.
 const MOST_ROUNDS: usize = 4;
@@ -67,21 +71,29 @@ fn late_readers(program: &Program, reads: &Reads, number: usize) -> Option<Vec<u
     }
     let (first, last) = (readers[0], readers[readers.len() - 1]);
     // After the last kernel before them all readers are one loop, or next to each other.
-    let kernel = (number..last).rev().find(|&other| matches!(reads.kinds[other], Kind::Kernel | Kind::Rows))?;
+    let kernel = reads.kernel_before(last).filter(|&kernel| kernel >= number)?;
     let live = equation.inputs.iter().all(|var| reads.lives_until(*var, kernel + 1));
     if !live || kept_apart(program, reads, equation) == output {
         return None;
     }
-    // By variable, whether it waits for the value, and whether for a kernel that does.
-    let mut waits: FxHashMap<Var, bool> = FxHashMap::from_iter([(output, false)]);
-    for (other, kind) in program.equations[number + 1..last].iter().zip(&reads.kinds[number + 1..last]) {
-        let found: SmallVec<[bool; 4]> = other.inputs.iter().filter_map(|var| waits.get(var).copied()).collect();
+    let is_near = |reader: &usize| *reader <= first + FAR;
+    let nearest = readers.partition_point(is_near);
+    // By variable that waits for a reader, whether it waits for a kernel that waits for the value.
+    let mut waits: FxHashMap<Var, bool> = FxHashMap::default();
+    let waits_for = |waits: &FxHashMap<Var, bool>, var: Var| match reads.base[var.index()] == output {
+        true => Some(false),
+        false => waits.get(&var).copied(),
+    };
+    for other in first..readers[nearest - 1] {
+        let equation = &program.equations[other];
+        let found: SmallVec<[bool; 4]> = equation.inputs.iter().filter_map(|var| waits_for(&waits, *var)).collect();
         if !found.is_empty() {
-            let is_late = found.contains(&true) || matches!(kind, Kind::Kernel | Kind::Rows);
-            waits.extend(other.outputs.iter().map(|var| (*var, is_late)));
+            let is_late = found.contains(&true) || matches!(reads.kinds[other], Kind::Kernel | Kind::Rows);
+            waits.extend(equation.outputs.iter().map(|var| (*var, is_late)));
         }
     }
-    let is_late = |reader: &usize| program.equations[*reader].inputs.iter().any(|var| waits.get(var) == Some(&true));
+    let reads_late = |reader: &usize| program.equations[*reader].inputs.iter().any(|var| waits.get(var) == Some(&true));
+    let is_late = |reader: &usize| !is_near(reader) || reads_late(reader);
     let late: Vec<usize> = readers.iter().copied().filter(is_late).collect();
     let is_large = program.spec(output).bytes() >= LARGE_BYTES;
     let reads_it = |reader: usize| program.equations[reader].inputs.contains(&output);

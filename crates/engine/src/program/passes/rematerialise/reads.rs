@@ -20,6 +20,8 @@ pub(super) enum Kind {
 pub(crate) struct Reads {
     /// By equation.
     pub(super) kinds: Vec<Kind>,
+    /// The equations that run by themselves, in order.
+    kernels: Vec<usize>,
     /// By variable, the variable whose memory it looks at.
     pub base: Vec<Var>,
     /// By base, the last equation that reads it; results are read at the end.
@@ -42,8 +44,11 @@ impl Reads {
             _ if is_by_rows(equation) => Kind::Rows,
             _ => Kind::Kernel,
         };
+        let kinds: Vec<Kind> = program.equations.iter().map(kind).collect();
+        let is_kernel = |number: &usize| matches!(kinds[*number], Kind::Kernel | Kind::Rows);
         let mut reads = Reads {
-            kinds: program.equations.iter().map(kind).collect(),
+            kernels: (0..kinds.len()).filter(is_kernel).collect(),
+            kinds,
             base: (0..count as u32).map(Var).collect(),
             last: vec![0; count],
             readers: vec![Vec::new(); count],
@@ -78,6 +83,12 @@ impl Reads {
     pub(super) fn forget(&mut self, var: Var, number: usize, late: &[usize]) {
         self.readers[var.index()].retain(|reader| !late.contains(reader));
         self.last[var.index()] = self.readers[var.index()].last().copied().unwrap_or(number);
+    }
+
+    /// The last equation before `number` that runs by itself.
+    pub(super) fn kernel_before(&self, number: usize) -> Option<usize> {
+        let before = self.kernels.partition_point(|&kernel| kernel < number);
+        self.kernels[..before].last().copied()
     }
 
     /// Whether it is a constant, or a view of one.
