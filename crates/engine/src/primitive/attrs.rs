@@ -3,8 +3,8 @@
 use crate::custom::FunctionAttr;
 use crate::program::ProgramAttr;
 use crate::{Error, ErrorKind, Shape};
-use std::fmt;
 use std::sync::Arc;
+use std::{fmt, slice, vec};
 use wengert_kernels::DType;
 
 /// One attribute's value.
@@ -114,8 +114,8 @@ impl Attrs {
     }
 
     /// The attributes in order.
-    pub fn iter(&self) -> impl Iterator<Item = &(&'static str, Attr)> {
-        self.0.iter().flat_map(|list| list.iter())
+    pub fn iter(&self) -> slice::Iter<'_, (&'static str, Attr)> {
+        self.0.as_ref().map_or([].iter(), |list| list.iter())
     }
 
     /// Whether there are none.
@@ -196,11 +196,19 @@ impl Attrs {
     }
 
     /// Every program among the attributes, with the name it has there: where a pass descends.
-    pub fn bodies(&self) -> impl Iterator<Item = (&'static str, &ProgramAttr)> {
-        self.iter().flat_map(|(name, value)| match value {
-            Attr::Programs(programs) => programs.iter().map(|program| (*name, program)).collect::<Vec<_>>(),
-            _ => Vec::new(),
-        })
+    pub fn bodies(&self) -> vec::IntoIter<(&'static str, &ProgramAttr)> {
+        let mut bodies = Vec::new();
+        for (name, value) in self.iter() {
+            if let Attr::Programs(programs) = value {
+                bodies.extend(programs.iter().map(|program| (*name, program)));
+            }
+        }
+        bodies.into_iter()
+    }
+
+    /// Whether a program among them has an effect.
+    pub(super) fn have_effect(&self) -> bool {
+        self.bodies().any(|(_, body)| body.has_effect())
     }
 
     /// The real number called `name`.

@@ -281,7 +281,7 @@ pub trait Primitive: Send + Sync + 'static {
     /// pass drops, merges, repeats or moves it, no budget and no checkpoint repeats it. It has at least one output and no
     /// [`view`](Primitive::view). Unless told, an operation has the effects of the programs that it carries, and no other.
     fn effect(&self, attrs: &Attrs) -> bool {
-        attrs.bodies().any(|(_, body)| body.has_effect())
+        attrs.have_effect()
     }
 
     /// Cotangents of the outputs, which are handed over, to gradients of the wanted operands.

@@ -8,14 +8,13 @@ use wengert_kernels::tiled::Lane;
 /// An instruction from a loop over slices. What memory of `output` could not hold is rounded as memory would round it, so that
 /// fused operations give the bits of single ones.
 pub(crate) fn lane<T: Compute>(output: DType, body: impl Fn(&[&[T]], &mut [T]) + Send + Sync + 'static) -> Lane {
-    if output != T::DTYPE {
-        return Arc::new(move |inputs, out| {
-            let out = bytemuck::cast_slice_mut(out);
-            body(&cast(inputs)[..inputs.len()], out);
+    Arc::new(move |inputs, out| {
+        let out = bytemuck::cast_slice_mut(out);
+        body(&cast(inputs)[..inputs.len()], out);
+        if output != T::DTYPE {
             round(output, out);
-        });
-    }
-    Arc::new(move |inputs, out| body(&cast(inputs)[..inputs.len()], bytemuck::cast_slice_mut(out)))
+        }
+    })
 }
 
 /// Instructions read three registers at most.

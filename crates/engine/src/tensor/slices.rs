@@ -105,17 +105,43 @@ pub(crate) fn memory_of<T: bytemuck::Pod>(view: View<'_>) -> &[T] {
     }
 }
 
+/// Memory of `T` for an output of any dtype: its own, or a buffer that is converted when it is full.
+enum Target<'a, T> {
+    Own(&'a mut [T]),
+    Converted(Buffer<T>, Out<'a>),
+}
+
+impl<'a, T: Compute> Target<'a, T> {
+    fn of(out: Out<'a>) -> Target<'a, T> {
+        if out.bytes.is_empty() {
+            return Target::Own(&mut []);
+        }
+        if out.dtype == T::DTYPE {
+            return Target::Own(bytemuck::cast_slice_mut(out.bytes));
+        }
+        Target::Converted(Buffer::new(out.bytes.len() / out.dtype.size()), out)
+    }
+
+    #[inline]
+    fn numbers(&mut self) -> &mut [T] {
+        match self {
+            Target::Own(numbers) => numbers,
+            Target::Converted(numbers, _) => numbers,
+        }
+    }
+
+    fn finish(self) {
+        if let Target::Converted(numbers, out) = self {
+            T::store(&numbers, out.dtype, out.bytes);
+        }
+    }
+}
+
 /// Lets `write` fill an output as `T`; another dtype is converted from it.
 pub(crate) fn fill<T: Compute, R>(out: Out<'_>, write: impl FnOnce(&mut [T]) -> R) -> R {
-    if out.bytes.is_empty() {
-        return write(&mut []);
-    }
-    if out.dtype == T::DTYPE {
-        return write(bytemuck::cast_slice_mut(out.bytes));
-    }
-    let mut numbers = Buffer::new(out.bytes.len() / out.dtype.size());
-    let result = write(&mut numbers);
-    T::store(&numbers, out.dtype, out.bytes);
+    let mut target = Target::of(out);
+    let result = write(target.numbers());
+    target.finish();
     result
 }
 
