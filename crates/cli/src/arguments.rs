@@ -52,13 +52,4 @@ pub enum Command {
         #[arg(long = "input", value_name = "NUMBERS", allow_hyphen_values = true)]
         inputs: Vec<String>,
     },
-    /// Write the pages of the operations
-    Docs {
-        /// Only tell which pages are stale, missing or extra; exit with 1 if there are any
-        #[arg(long)]
-        check: bool,
-        /// Where the pages are [default: docs/ops]
-        #[arg(value_name = "DIR")]
-        directory: Option<PathBuf>,
-    },
 }

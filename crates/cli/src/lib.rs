@@ -2,14 +2,8 @@
 
 pub mod arguments;
 pub mod columns;
-pub mod composites;
-pub mod coverage;
 pub mod digits;
-pub mod docs;
-pub mod facts;
 pub mod failure;
-pub mod header;
-pub mod methods;
 pub mod nearest;
 pub mod network;
 pub mod ops_page;
@@ -23,10 +17,7 @@ pub mod wengert_list;
 use arguments::Command;
 use failure::Failure;
 use std::io::Write;
-use std::path::{Path, PathBuf};
-
-/// Where the pages of the operations are, seen from the root of the project.
-const PAGES: &str = "docs/ops";
+use std::process::ExitCode;
 
 /// Does what the user asked for, writing to `out`.
 pub fn run(command: Command, out: &mut dyn Write) -> Result<(), Failure> {
@@ -37,35 +28,16 @@ pub fn run(command: Command, out: &mut dyn Write) -> Result<(), Failure> {
         Command::Ops { name: None } => write!(out, "{}", ops_page::list())?,
         Command::Ops { name: Some(name) } => write!(out, "{}", ops_page::page(&name)?)?,
         Command::Run { file, inputs } => saved::run(&file, &inputs, out)?,
-        Command::Docs { check, directory } => docs(check, directory, out)?,
     }
     out.flush()?;
     Ok(())
 }
 
-fn docs(check: bool, directory: Option<PathBuf>, out: &mut dyn Write) -> Result<(), Failure> {
-    let directory = match directory {
-        Some(directory) => directory,
-        None if Path::new(PAGES).is_dir() => PathBuf::from(PAGES),
-        None => {
-            let message = format!("there is no directory {PAGES} here");
-            return Err(Failure::usage(format!(
-                "{message}\n  run this at the root of the project or name a directory"
-            )));
-        }
-    };
-    let shown = directory.display();
-    if !check {
-        let (written, removed) = docs::write(&directory)?;
-        return Ok(writeln!(out, "{shown}: {written} files written, {removed} removed")?);
+/// The exit code of a command, whose message goes to standard error.
+pub fn exit_code(result: Result<(), Failure>, command: &str) -> ExitCode {
+    let Err(failure) = result else { return ExitCode::SUCCESS };
+    if failure.code() != 0 {
+        eprintln!("{command}: {failure}");
     }
-    let faults = docs::faults(&directory)?;
-    for (name, fault) in &faults {
-        writeln!(out, "{fault:<7}  {}", directory.join(name).display())?;
-    }
-    if !faults.is_empty() {
-        let message = format!("{} of the files in {shown} are out of date", faults.len());
-        return Err(Failure::new(format!("{message}\n  `wengert docs` writes them")));
-    }
-    Ok(writeln!(out, "{shown}: up to date")?)
+    ExitCode::from(failure.code())
 }

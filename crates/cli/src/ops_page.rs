@@ -1,42 +1,21 @@
 //! The operations as text for a terminal.
 
-use crate::columns::columns;
-use crate::composites::{Composite, themes};
-use crate::coverage::coverage;
-use crate::facts::{Facts, families};
 use crate::failure::Failure;
-use crate::methods::Method;
 use crate::nearest::nearest;
 use std::collections::BTreeSet;
 
-/// How long a line of prose may be.
-const WIDTH: usize = 100;
+/// The list and the pages, which `wengert-pages` writes: each page follows a form feed and a line of the names that it is found by. The
+/// first is its own; families have none. The first line tells where the file comes from.
+const PAGES: &str = include_str!("../../../docs/ops/terminal.txt");
 
 /// Every primitive with its formula, by family; then the functions made of them, by theme.
-pub fn list() -> String {
-    let (all, composites) = (Facts::all(), Composite::all());
-    let mut text = format!(
-        "{} primitives and {} functions made of them; `wengert ops NAME` tells all about one.\n",
-        all.len(),
-        composites.len()
-    );
-    for (family, members) in families(&all) {
-        text += &format!("\n{family}\n{}", family_rows(members));
-    }
-    for (theme, members) in themes(&composites) {
-        text += &format!("\n{theme} (composites)\n{}", theme_rows(members));
-    }
-    text
-}
-
-fn family_rows(members: &[Facts]) -> String {
-    let row = |facts: &Facts| [facts.name.to_string(), facts.summary()];
-    columns(2, &members.iter().map(row).collect::<Vec<_>>())
-}
-
-fn theme_rows(members: &[Composite]) -> String {
-    let row = |composite: &Composite| [composite.name().to_string(), composite.summary()];
-    columns(2, &members.iter().map(row).collect::<Vec<_>>())
+///
+/// ```
+/// assert!(wengert_cli::ops_page::list().contains("matmul"));
+/// ```
+pub fn list() -> &'static str {
+    let list = PAGES.split('\u{c}').next().unwrap_or_default();
+    list.split_once('\n').map_or(list, |(_, list)| list)
 }
 
 /// All about what is called `name`: a primitive, a composite, a method, a family or a theme.
@@ -49,87 +28,14 @@ fn theme_rows(members: &[Composite]) -> String {
 /// assert!(page("reduction").unwrap().contains("y = sum of x"));
 /// assert_eq!(page("tahn").unwrap_err().code(), 2);
 /// ```
-pub fn page(name: &str) -> Result<String, Failure> {
-    let (all, composites) = (Facts::all(), Composite::all());
-    if let Some(facts) = all.iter().find(|facts| facts.name == name) {
-        return Ok(primitive(facts));
+pub fn page(name: &str) -> Result<&'static str, Failure> {
+    let pages: Vec<(&str, &str)> = PAGES.split('\u{c}').skip(1).filter_map(|page| page.split_once('\n')).collect();
+    let own = pages.iter().find(|(names, _)| names.split(' ').next() == Some(name));
+    let found = own.or_else(|| pages.iter().find(|(names, _)| names.split(' ').any(|known| known == name)));
+    if let Some((_, text)) = found.filter(|_| !name.is_empty()) {
+        return Ok(text);
     }
-    if let Some(found) = composites.iter().find(|composite| composite.name() == name) {
-        return Ok(composite(found));
-    }
-    let has_method =
-        |facts: &&Facts| facts.methods.iter().any(|method| method.name() == name) || facts.variants.contains(&name);
-    if let Some(facts) = all.iter().find(has_method) {
-        return Ok(primitive(facts));
-    }
-    let family = families(&all).into_iter().find(|(family, _)| *family == name);
-    let theme = themes(&composites).into_iter().find(|(theme, _)| *theme == name);
-    if family.is_some() || theme.is_some() {
-        let rows = family.map(|(_, members)| family_rows(members)).into_iter();
-        let rows = rows.chain(theme.map(|(_, members)| theme_rows(members)));
-        return Ok(format!("{name}\n{}", rows.collect::<String>()));
-    }
-    let methods =
-        all.iter().flat_map(|facts| facts.methods.iter().map(Method::name).chain(facts.variants.iter().copied()));
-    let names = all.iter().map(|facts| facts.name).chain(composites.iter().map(Composite::name)).chain(methods);
-    let names: BTreeSet<&str> = names.collect();
+    let names: BTreeSet<&str> = pages.iter().flat_map(|(names, _)| names.split_whitespace()).collect();
     let near = nearest(name, names).join(", ");
     Err(Failure::usage(format!("no operation is called '{name}'\n  nearest: {near}\n  `wengert ops` lists them all")))
-}
-
-fn primitive(facts: &Facts) -> String {
-    let Facts { name, family, header, .. } = facts;
-    let mut text = format!("{name} - {}   ({family})\n", header.title);
-    let (domain, conventions) = header.domain_and_conventions();
-    let mut rows: Vec<[String; 2]> = Vec::new();
-    let (formula, derivative) = header.formulas.split_at(header.formulas.len().min(1));
-    label(&mut rows, "formula", formula);
-    label(&mut rows, "derivative", derivative);
-    label(&mut rows, "domain", &domain.map(str::to_string).into_iter().collect::<Vec<_>>());
-    label(&mut rows, "conventions", &wrapped(&conventions, WIDTH - 16));
-    label(&mut rows, "reverse rule", &[facts.rule.to_string()]);
-    for (name, lines) in &facts.properties {
-        label(&mut rows, name, lines);
-    }
-    label(&mut rows, "checked cases", &coverage(name).unwrap_or_else(|| vec!["not in docs/coverage.md yet".into()]));
-    text += &format!("\n{}", columns(2, &rows));
-    for paragraph in &header.paragraphs {
-        text += &format!("\n{}\n", paragraph.join("\n"));
-    }
-    if !facts.methods.is_empty() {
-        let rows: Vec<[String; 2]> =
-            facts.methods.iter().map(|method| [method.path.clone(), method.signature.clone()]).collect();
-        text += &format!("\n{}", columns(2, &rows));
-    }
-    if !facts.variants.is_empty() {
-        text += &format!("\n{}\n", wrapped(&format!("also: {}", facts.variants.join(", ")), WIDTH).join("\n"));
-    }
-    text
-}
-
-fn composite(composite: &Composite) -> String {
-    let Composite { theme, method } = composite;
-    let text = format!("{} - {}   ({theme}, composite)\n\n", composite.name(), composite.summary());
-    let mut rows = Vec::new();
-    label(&mut rows, "method", &[format!("{}: {}", method.path, method.signature)]);
-    label(&mut rows, "derivative", &["follows from its parts".to_string()]);
-    text + &columns(2, &rows) + "\n" + &method.documentation.join("\n") + "\n"
-}
-
-/// Lines of which the first is labelled.
-fn label(rows: &mut Vec<[String; 2]>, name: &str, lines: &[String]) {
-    let names = std::iter::once(name).chain(std::iter::repeat(""));
-    rows.extend(names.zip(lines).map(|(name, line)| [name.to_string(), line.clone()]));
-}
-
-/// Lines of at most `width` characters, broken between words.
-fn wrapped(text: &str, width: usize) -> Vec<String> {
-    let mut lines: Vec<String> = Vec::new();
-    for word in text.split_whitespace() {
-        match lines.last_mut().filter(|line| line.chars().count() + 1 + word.chars().count() <= width) {
-            Some(line) => *line += &format!(" {word}"),
-            None => lines.push(word.to_string()),
-        }
-    }
-    lines
 }

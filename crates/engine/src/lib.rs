@@ -3,6 +3,9 @@
 //! A set of primitives (`ops`), each with all its rules, and a set of interpreters (`interp`): evaluation, reverse tape,
 //! forward tangents, batching, tracing and dependency patterns. `bind` joins the two. Users reach this crate through `wengert`.
 
+// Functions that only cases call are not compiled without them; which are unused with them is told.
+#![cfg_attr(not(feature = "cases"), allow(dead_code, unused_imports))]
+
 pub mod autograd;
 mod bind;
 mod compile;

@@ -1,5 +1,4 @@
-//! Tests of the command, its documents and its training run.
+//! Tests of the command and its training run.
 
 mod command;
-mod documents;
 mod training;

@@ -7,6 +7,7 @@ macro_rules! composites {
         $($visibility mod $theme;)*
 
         /// (theme, source file) of the functions made of other operations, from which documents are made.
+        #[cfg(feature = "cases")]
         pub static COMPOSITES: &[(&str, &str)] =
             &[$((stringify!($theme), include_str!(concat!(stringify!($theme), ".rs"))),)*];
     };

@@ -12,8 +12,7 @@ use crate::error::OrRaise;
 use crate::interp::custom;
 use crate::location::{self, Line};
 use crate::primitive::{
-    Adjoints, Attr, Attrs, Case, Device, Gradient, Gradients, Mask, Outputs, Primitive, Rule, Saves, Spec, SpecRef,
-    Specs,
+    Adjoints, Attr, Attrs, Device, Gradient, Gradients, Mask, Outputs, Primitive, Rule, Saves, Spec, SpecRef, Specs,
 };
 use crate::{Error, Tensor, vjp};
 use std::any::Any;
@@ -231,10 +230,6 @@ impl Primitive for Custom {
 
     fn rule_text(&self) -> &'static str {
         "as the function says"
-    }
-
-    fn cases(&self) -> Vec<Case> {
-        Vec::new()
     }
 }
 

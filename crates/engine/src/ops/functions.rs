@@ -1,6 +1,6 @@
 //! The primitives and methods of the functions of one number, from the [table](wengert_kernels::functions!).
 
-use super::Source as Page;
+use super::Member;
 use crate::Tensor;
 use crate::bind::bind1;
 use crate::primitive::{Attrs, Jet};
@@ -35,7 +35,6 @@ macro_rules! primitives_of_functions {
                 name: stringify!($name),
                 rule_text: $rule,
                 parameters: &[],
-                tried: &[[0.0; 3]],
                 f64: &table::$NAME.f64,
                 f32: &table::$NAME.f32,
                 i64: table::$NAME.i64.as_ref(),
@@ -54,20 +53,23 @@ macro_rules! primitives_of_functions {
                     f32: &table::$NAME.slope_f32,
                 })],
                 jet: Jet::Slope,
-                reference: |$r, _, _| $reference,
-                domain: $domain,
-                edges: Edges::One(&$edges),
+                #[cfg(feature = "cases")]
+                tested: Tested {
+                    tried: &[[0.0; 3]],
+                    reference: |$r, _, _| $reference,
+                    domain: $domain,
+                    edges: Edges::One(&$edges),
+                },
             };
         )*
 
+        pub(super) const ALL: &[Member] = &[$((&$NAME, "elementwise")),*];
+
         /// Each as a file of its own would say it.
-        pub(super) const SOURCES: &[Page] = &[$((
-            &$NAME,
-            "elementwise",
-            concat!(
-                "//! ", $page, "\n\nimpl Tensor {\n", $("    ///", $doc, "\n",)*
-                "    pub fn ", stringify!($name), "(&self) -> Tensor {\n    }\n}\n"
-            ),
+        #[cfg(feature = "cases")]
+        pub(super) const TEXTS: &[&str] = &[$(concat!(
+            "//! ", $page, "\n\nimpl Tensor {\n", $("    ///", $doc, "\n",)*
+            "    pub fn ", stringify!($name), "(&self) -> Tensor {\n    }\n}\n"
         )),*];
     };
 }

@@ -40,45 +40,58 @@ pub(crate) mod prelude {
 
 mod functions;
 
-/// A primitive, its family, and its source file, from which documents are made.
-type Source = (&'static dyn Primitive, &'static str, &'static str);
+/// A primitive and its family.
+type Member = (&'static dyn Primitive, &'static str);
 
 macro_rules! primitives {
     ($($family:ident { $($module:ident: $($primitive:ident)+;)* })*) => {
         $(pub(crate) mod $family { $(pub(crate) mod $module;)* })*
 
-        const FILES: &[Source] = &[$($($((
-            &$family::$module::$primitive,
-            stringify!($family),
-            include_str!(concat!(stringify!($family), "/", stringify!($module), ".rs")),
-        ),)+)*)*];
+        const FILES: &[Member] = &[$($($((&$family::$module::$primitive, stringify!($family)),)+)*)*];
+
+        #[cfg(feature = "cases")]
+        const TEXTS: &[&str] = &[$($($(source_of!($family $module $primitive),)+)*)*];
     };
 }
 
-const COUNT: usize = functions::SOURCES.len() + FILES.len();
+#[cfg(feature = "cases")]
+macro_rules! source_of {
+    ($family:ident $module:ident $primitive:ident) => {
+        include_str!(concat!(stringify!($family), "/", stringify!($module), ".rs"))
+    };
+}
+
+const COUNT: usize = functions::ALL.len() + FILES.len();
+
+/// Every built-in primitive with its family, in the order of the documents: functions of the table, then files.
+pub(crate) static MEMBERS: &[Member] = &{
+    let mut all = [FILES[0]; COUNT];
+    let mut i = 0;
+    while i < COUNT {
+        let of_table = functions::ALL.len();
+        all[i] = if i < of_table { functions::ALL[i] } else { FILES[i - of_table] };
+        i += 1;
+    }
+    all
+};
 
 /// Every built-in primitive, in the order of the documents.
 pub static PRIMITIVES: &[&dyn Primitive] = &{
-    let mut all: [&dyn Primitive; COUNT] = [&functions::EXP; COUNT];
+    let mut all = [FILES[0].0; COUNT];
     let mut i = 0;
     while i < COUNT {
-        all[i] = SOURCES[i].0;
+        all[i] = MEMBERS[i].0;
         i += 1;
     }
     all
 };
 
-/// Every built-in primitive with its family and source file, in the order of the documents: functions of the table, then files.
-pub static SOURCES: &[Source] = &{
-    let mut all = [functions::SOURCES[0]; COUNT];
-    let mut i = 0;
-    while i < COUNT {
-        let of_table = functions::SOURCES.len();
-        all[i] = if i < of_table { functions::SOURCES[i] } else { FILES[i - of_table] };
-        i += 1;
-    }
-    all
-};
+/// Every built-in primitive with its family and its source file, from which documents are made.
+#[cfg(feature = "cases")]
+pub fn sources() -> impl Iterator<Item = (&'static dyn Primitive, &'static str, &'static str)> {
+    let texts = functions::TEXTS.iter().chain(TEXTS);
+    MEMBERS.iter().zip(texts).map(|(&(op, family), &text)| (op, family, text))
+}
 
 primitives! {
     elementwise {

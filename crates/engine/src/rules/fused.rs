@@ -112,6 +112,7 @@ pub(crate) trait Fused: Send + Sync + 'static {
         streaming_cost(operands, outputs)
     }
 
+    #[cfg(feature = "cases")]
     fn cases() -> Vec<Case>;
 }
 
@@ -250,6 +251,7 @@ impl<F: Fused> Primitive for FusedOp<F> {
         F::RULE
     }
 
+    #[cfg(feature = "cases")]
     fn cases(&self) -> Vec<Case> {
         F::cases()
     }

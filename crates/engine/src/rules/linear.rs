@@ -51,6 +51,7 @@ pub(crate) trait Linear: Send + Sync + 'static {
     /// The same call on a batch of `size` tensors that lie along axis 0 of `x`; `op` is the primitive itself.
     fn batch(op: &'static dyn Primitive, attrs: &Attrs, size: usize, x: &Tensor) -> Tensor;
 
+    #[cfg(feature = "cases")]
     fn cases() -> Vec<Case>;
 }
 
@@ -127,6 +128,7 @@ impl<L: Linear> Primitive for LinearOp<L> {
         L::RULE
     }
 
+    #[cfg(feature = "cases")]
     fn cases(&self) -> Vec<Case> {
         L::cases()
     }

@@ -173,18 +173,21 @@ macro_rules! elementwise {
                 name: $name,
                 rule_text: $rule,
                 parameters: &[$($(stringify!($p)),+)?],
-                tried: &[
-                    $crate::rules::elementwise!(@tried $($($tried),+)?),
-                    $($($crate::rules::elementwise!(@also $also)),+)?
-                ],
                 f64: &$crate::rules::elementwise!(@loops f64, [$($($p),+)?] [$($f($($v),+))?] |$($x),+| $value),
                 f32: &$crate::rules::elementwise!(@loops f32, [$($($p),+)?] [$($f($($v),+))?] |$($x),+| $value),
                 i64: $crate::rules::elementwise!(@integer [$($($p),+)?] $(|$($i),+| $integer)?),
                 slopes: &[$($slope),+],
                 jet: $crate::primitive::Jet::$jet $(($divisor))?,
-                reference: $crate::rules::elementwise!(@reference [$($($p),+)?] |$($r),+| $reference),
-                domain: $domain,
-                edges: $crate::rules::elementwise!(@edges |$($x),+| $($edges)?),
+                #[cfg(feature = "cases")]
+                tested: $crate::rules::Tested {
+                    tried: &[
+                        $crate::rules::elementwise!(@tried $($($tried),+)?),
+                        $($($crate::rules::elementwise!(@also $also)),+)?
+                    ],
+                    reference: $crate::rules::elementwise!(@reference [$($($p),+)?] |$($r),+| $reference),
+                    domain: $domain,
+                    edges: $crate::rules::elementwise!(@edges |$($x),+| $($edges)?),
+                },
             }
         };
     };

@@ -47,6 +47,7 @@ pub(crate) trait Decomposition: Send + Sync + 'static {
     /// Tangents of the outputs.
     fn jvp(rule: &Rule<'_>, tangent: &Tensor) -> Vec<Option<Tensor>>;
 
+    #[cfg(feature = "cases")]
     fn cases() -> Vec<Case>;
 }
 
@@ -246,6 +247,7 @@ impl<D: Decomposition> Primitive for DecompositionOp<D> {
         D::RULE
     }
 
+    #[cfg(feature = "cases")]
     fn cases(&self) -> Vec<Case> {
         D::cases()
     }

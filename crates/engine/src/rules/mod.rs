@@ -23,11 +23,12 @@ mod reduction;
 pub(crate) mod reference;
 mod rows;
 mod sizes;
+mod tested;
 
 pub(crate) use axes::{along_axis, as_given, at_least_vector, checked_axes, checked_axis, keep_axes, row_and_axis};
 pub(crate) use batching::align_batch;
 pub use elementwise::Elementwise;
-pub(crate) use elementwise::{Domain, Edges, Needs, Slope, SlopeExpression, Source, away_from, is_same, narrow};
+pub(crate) use elementwise::{Needs, Slope, SlopeExpression, Source, is_same, narrow};
 pub(crate) use fused::{Fused, FusedOp};
 pub(crate) use lanes::lane;
 pub(crate) use linear::{Linear, LinearOp};
@@ -44,4 +45,5 @@ pub(crate) use reduction::{Reduced, Reduction, ReductionOp, arranged, batched_ax
 pub(crate) use rows::{Rows, all_numbers};
 pub use sizes::Sizes;
 pub(crate) use sizes::window_sizes;
+pub(crate) use tested::{Domain, Edges, Tested, away_from};
 pub(crate) use wengert_kernels::functions::{Loops, Parameters, SlopeLoops, TILE, both, guarded, scaled_by_tiles};

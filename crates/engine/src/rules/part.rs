@@ -114,6 +114,7 @@ impl<P: PartOf> Primitive for PartTake<P> {
         "dx[part] += dy"
     }
 
+    #[cfg(feature = "cases")]
     fn cases(&self) -> Vec<Case> {
         let case = |(shape, attrs): (Shape, Attrs)| {
             let (part, named) = (P::shape(self.name, &attrs, &shape).expect("the sample parts fit"), attrs.clone());
@@ -258,6 +259,7 @@ impl<P: PartOf> Primitive for PartUpdate<P> {
         }
     }
 
+    #[cfg(feature = "cases")]
     fn cases(&self) -> Vec<Case> {
         let adds = self.adds;
         let case = |(shape, attrs): (Shape, Attrs)| {

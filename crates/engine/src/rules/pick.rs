@@ -195,6 +195,7 @@ impl<P: Pick> Primitive for PickOp<P> {
         P::RULE
     }
 
+    #[cfg(feature = "cases")]
     fn cases(&self) -> Vec<Case> {
         let shapes: [(&[usize], usize); 6] =
             [(&[3, 4], 1), (&[5, 2], 0), (&[2, 4, 2], 1), (&[5], 0), (&[1], 0), (&[0, 4], 1)];

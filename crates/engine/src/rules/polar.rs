@@ -38,6 +38,7 @@ pub(crate) trait Polar: Send + Sync + 'static {
     fn flops(operands: usize, shape: &[usize]) -> f64;
 
     /// Each for the number of directions that its operands say.
+    #[cfg(feature = "cases")]
     fn cases() -> Vec<Case>;
 }
 
@@ -167,6 +168,7 @@ impl<P: Polar> Primitive for PolarOp<P> {
         P::RULE
     }
 
+    #[cfg(feature = "cases")]
     fn cases(&self) -> Vec<Case> {
         P::cases()
     }

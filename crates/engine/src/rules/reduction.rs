@@ -243,6 +243,7 @@ impl<R: Reduction> Primitive for ReductionOp<R> {
         R::RULE
     }
 
+    #[cfg(feature = "cases")]
     fn cases(&self) -> Vec<Case> {
         let mut cases = Vec::new();
         for (number, tried) in R::tried().into_iter().enumerate() {

@@ -147,6 +147,7 @@ impl Primitive for Rows {
         self.rule_text
     }
 
+    #[cfg(feature = "cases")]
     fn cases(&self) -> Vec<Case> {
         let reference = self.reference;
         let case = |label: String, operands: Vec<Sample>| {

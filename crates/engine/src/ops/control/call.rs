@@ -120,6 +120,7 @@ impl Primitive for Call {
         "by the body"
     }
 
+    #[cfg(feature = "cases")]
     fn cases(&self) -> Vec<Case> {
         cases()
     }

@@ -338,6 +338,7 @@ impl Primitive for Scan {
         "a scan in the other direction"
     }
 
+    #[cfg(feature = "cases")]
     fn cases(&self) -> Vec<Case> {
         cases()
     }

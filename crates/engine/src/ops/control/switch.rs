@@ -259,6 +259,7 @@ impl Primitive for Switch {
         "by the branch that ran"
     }
 
+    #[cfg(feature = "cases")]
     fn cases(&self) -> Vec<Case> {
         cases()
     }

@@ -319,6 +319,7 @@ impl Primitive for WhileGradient {
         "by the same in loops"
     }
 
+    #[cfg(feature = "cases")]
     fn cases(&self) -> Vec<Case> {
         cases()
     }

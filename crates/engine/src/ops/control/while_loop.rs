@@ -326,6 +326,7 @@ impl Primitive for While {
         "the steps that were taken, backward"
     }
 
+    #[cfg(feature = "cases")]
     fn cases(&self) -> Vec<Case> {
         cases()
     }

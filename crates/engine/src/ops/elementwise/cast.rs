@@ -111,6 +111,7 @@ impl Primitive for Cast {
         "dx = cast(dy)"
     }
 
+    #[cfg(feature = "cases")]
     fn cases(&self) -> Vec<Case> {
         let to = |dtype: DType| Attrs::new().with_dtype("dtype", dtype);
         let same = |s: &[Sample]| vec![s[0].clone()];

@@ -133,6 +133,7 @@ impl Primitive for Compare {
         Ok(smallvec![bind1(self, attrs.clone(), &aligned)])
     }
 
+    #[cfg(feature = "cases")]
     fn cases(&self) -> Vec<Case> {
         let case = |relation: &'static str, holds: fn(f64, f64) -> bool| {
             let x = Sample::new([2, 3], [1.0, 2.0, f64::NAN, -1.0, 0.0, 5.0]);

@@ -114,6 +114,7 @@ impl Primitive for Relu {
         "dx = dy where x > 0"
     }
 
+    #[cfg(feature = "cases")]
     fn cases(&self) -> Vec<Case> {
         let reference = |s: &[Sample]| {
             let data: Vec<f64> = s[0].data.iter().map(|x| (x + x.abs()) / 2.0).collect();

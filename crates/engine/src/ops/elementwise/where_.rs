@@ -126,6 +126,7 @@ impl Primitive for Where {
         "da = where(c, dy, 0), db = where(c, 0, dy)"
     }
 
+    #[cfg(feature = "cases")]
     fn cases(&self) -> Vec<Case> {
         let reference = |s: &[Sample]| {
             let pick = |i: &[usize]| if s[0].at(i) != 0.0 { s[1].at(i) } else { s[2].at(i) };

@@ -139,6 +139,7 @@ impl Primitive for Gather {
         "dx[index] += dy"
     }
 
+    #[cfg(feature = "cases")]
     fn cases(&self) -> Vec<Case> {
         let case = |shape: Shape, axis: usize, index: Sample| {
             let attrs = Attrs::new().with_int("axis", axis as i64);

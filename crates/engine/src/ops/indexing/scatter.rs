@@ -108,6 +108,7 @@ impl Primitive for Scatter {
         "dx = dy with dx[index] = 0, dv = dy[index]"
     }
 
+    #[cfg(feature = "cases")]
     fn cases(&self) -> Vec<Case> {
         Fold::Assign.cases(true, Sample::wave)
     }

@@ -238,6 +238,7 @@ impl Primitive for ScatterAdd {
         "dx = dy, dv = dy[index]"
     }
 
+    #[cfg(feature = "cases")]
     fn cases(&self) -> Vec<Case> {
         Fold::Add.cases(true, Sample::wave)
     }

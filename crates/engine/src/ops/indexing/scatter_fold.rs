@@ -143,6 +143,7 @@ impl Primitive for ScatterFold {
         }
     }
 
+    #[cfg(feature = "cases")]
     fn cases(&self) -> Vec<Case> {
         // Steps of 0.7 keep all numbers apart, and apart from 0.
         let apart = |shape: Shape, phase: f64| {

@@ -87,6 +87,7 @@ impl Primitive for Unscatter {
         "dy = scatter(dx, index, dv)"
     }
 
+    #[cfg(feature = "cases")]
     fn cases(&self) -> Vec<Case> {
         let case = |shape: &[usize], axis: usize, index: Sample| {
             let attrs = Attrs::new().with_int("axis", axis as i64);

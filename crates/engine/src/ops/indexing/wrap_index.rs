@@ -80,6 +80,7 @@ impl Primitive for WrapIndex {
         Ok(smallvec![bind1(self, attrs.clone(), &[&operands[0]])])
     }
 
+    #[cfg(feature = "cases")]
     fn cases(&self) -> Vec<Case> {
         let case = |size: i64, wraps: i64, index: Sample| {
             let attrs = Attrs::new().with_int("size", size).with_int("wraps", wraps);

@@ -30,6 +30,7 @@ impl Linear for Barrier {
         bind1(op, attrs.clone(), &[x])
     }
 
+    #[cfg(feature = "cases")]
     fn cases() -> Vec<Case> {
         let case = |shape: Shape| {
             Case::new(format!("{shape}"), Attrs::new(), [Sample::wave(shape, 0.3)], |s| vec![s[0].clone()])

@@ -64,6 +64,7 @@ impl Primitive for PackPositive {
         Ok(smallvec![bind1(self, attrs.clone(), &[&operands[0]])])
     }
 
+    #[cfg(feature = "cases")]
     fn cases(&self) -> Vec<Case> {
         let x = Sample::new([2, 3], [1.0, -1.0, 2.0, 0.0, f64::NAN, 3.0]);
         let long = Sample::new([9], [1.0; 9]);

@@ -93,6 +93,7 @@ impl Primitive for SelectBits {
         "dx = select_bits(dy, bits)"
     }
 
+    #[cfg(feature = "cases")]
     fn cases(&self) -> Vec<Case> {
         let bits = Sample::new([2, 2], [5.0, 1.0, 255.0, 0.0]).of(DType::U8);
         vec![Case::new("two bytes a row", Attrs::new(), [Sample::wave([2, 9], 0.3), bits], |s| {

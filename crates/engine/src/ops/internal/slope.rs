@@ -121,6 +121,7 @@ impl Fused for SlopeOf {
         true
     }
 
+    #[cfg(feature = "cases")]
     fn cases() -> Vec<Case> {
         let attrs = |of: &str| Attrs::new().with_word("of", of).with_int("operand", 0);
         let case = |of: &str, shape: Shape, slope: fn(f64, f64) -> f64| {

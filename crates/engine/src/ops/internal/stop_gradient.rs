@@ -59,6 +59,7 @@ impl Primitive for StopGradient {
         Cost::default()
     }
 
+    #[cfg(feature = "cases")]
     fn cases(&self) -> Vec<Case> {
         vec![Case::new("identity", Attrs::new(), [Sample::wave([2, 3], 0.1)], |s| vec![s[0].clone()]).values_only()]
     }

@@ -100,6 +100,7 @@ impl Decomposition for Cholesky {
         vec![Some(l.matmul(&lower_half(&inner)))]
     }
 
+    #[cfg(feature = "cases")]
     fn cases() -> Vec<Case> {
         let reference = |s: &[Sample]| {
             let factor = |a: &Sample| {

@@ -48,6 +48,7 @@ impl Polar for Cofactor {
         30.0 * (shape.iter().product::<usize>() * shape[shape.len() - 1] * operands) as f64
     }
 
+    #[cfg(feature = "cases")]
     fn cases() -> Vec<Case> {
         // The determinant in which every direction gives exactly one row, the matrix itself the others.
         fn mixed(rows: &[Vec<Vec<f64>>], pending: &[usize], columns: &[usize]) -> f64 {

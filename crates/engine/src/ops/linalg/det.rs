@@ -64,6 +64,7 @@ impl Decomposition for Det {
         vec![Some((COFACTOR.of(&[rule.operand(0)]) * da).sum_axes(&[-2, -1]))]
     }
 
+    #[cfg(feature = "cases")]
     fn cases() -> Vec<Case> {
         let case = |label: &str, lead: &[usize], a: Sample| {
             let lead = lead.to_vec();

@@ -138,6 +138,7 @@ impl Decomposition for Eigh {
         vec![Some(diagonal(&inner)), Some(dv)]
     }
 
+    #[cfg(feature = "cases")]
     fn cases() -> Vec<Case> {
         // A is built from known factors, so the right answer is known without computing a decomposition.
         let known = |values: Vec<f64>, angle: f64| {

@@ -84,6 +84,7 @@ impl Decomposition for Inv {
         vec![Some(-y.matmul(da).matmul(y))]
     }
 
+    #[cfg(feature = "cases")]
     fn cases() -> Vec<Case> {
         let case = |shape: &[usize], checked: bool| {
             let shape = shape.to_vec();

@@ -163,6 +163,7 @@ impl Decomposition for Lu {
         vec![Some(square), None]
     }
 
+    #[cfg(feature = "cases")]
     fn cases() -> Vec<Case> {
         // Elimination row by row, as on paper.
         let eliminate = |a: &Sample| {

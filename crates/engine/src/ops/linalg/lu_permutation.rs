@@ -88,6 +88,7 @@ impl Primitive for LuPermutation {
         Ok(smallvec![bind1(self, attrs.clone(), &[&operands[0]])])
     }
 
+    #[cfg(feature = "cases")]
     fn cases(&self) -> Vec<Case> {
         let case = |shape: &[usize], pivots: &[i64], rows: usize, inverse: bool, expected: &[i64]| {
             let (lead, count) = (shape[..shape.len() - 1].to_vec(), expected.len());

@@ -211,6 +211,7 @@ impl Primitive for LuSolve {
         "dB = A^-T dX, dU = -triu(U^-T dX X^T), dL = -tril(L^-T U^-T dX (U X)^T, -1)"
     }
 
+    #[cfg(feature = "cases")]
     fn cases(&self) -> Vec<Case> {
         let case = |shape: &[usize], pivots: &[i64], columns: usize, transposed: bool| {
             let lead = shape[..shape.len() - 2].to_vec();

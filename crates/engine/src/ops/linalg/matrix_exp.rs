@@ -63,6 +63,7 @@ impl Decomposition for MatrixExp {
         vec![Some(derivative(rule.operand(0), da))]
     }
 
+    #[cfg(feature = "cases")]
     fn cases() -> Vec<Case> {
         // The series itself.
         let reference = |s: &[Sample]| {

@@ -111,6 +111,7 @@ impl Decomposition for Pinv {
         vec![Some(y.matmul(&yt.matmul(&right)) + left.matmul(&yt).matmul(y) - y.matmul(da).matmul(y))]
     }
 
+    #[cfg(feature = "cases")]
     fn cases() -> Vec<Case> {
         let attrs = || Attrs::new().with_real("rtol", 1e-3);
         // Of full rank: (A^T A)^-1 A^T, or A^T (A A^T)^-1.

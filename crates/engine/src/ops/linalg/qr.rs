@@ -123,6 +123,7 @@ impl Decomposition for Qr {
         vec![Some(dq), Some(dr)]
     }
 
+    #[cfg(feature = "cases")]
     fn cases() -> Vec<Case> {
         // Gram-Schmidt, and the signs of reflections for columns near those of the identity: every column is turned round, but
         // not the last of a square matrix, which is one number.

@@ -81,6 +81,7 @@ impl Decomposition for Slogdet {
         vec![None, Some((inverse.t() * da).sum_axes(&[-2, -1]))]
     }
 
+    #[cfg(feature = "cases")]
     fn cases() -> Vec<Case> {
         let case = |label: &str, lead: &[usize], a: Sample| {
             let lead = lead.to_vec();

@@ -197,6 +197,7 @@ impl Primitive for Solve {
         "dB = A^-T dX, dA = -dB X^T"
     }
 
+    #[cfg(feature = "cases")]
     fn cases(&self) -> Vec<Case> {
         let case = |a: &[usize], b: &[usize]| {
             let (a, b) = (a.to_vec(), b.to_vec());

@@ -218,6 +218,7 @@ impl Primitive for SolveTriangular {
         "dB = T^-T dX, dT = -dB X^T (left) or -X^T dB (right)"
     }
 
+    #[cfg(feature = "cases")]
     fn cases(&self) -> Vec<Case> {
         let case = |triangle: Triangle, a: &[usize], b: &[usize]| {
             let (a, b) = (a.to_vec(), b.to_vec());

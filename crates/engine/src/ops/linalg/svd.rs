@@ -114,6 +114,7 @@ impl Decomposition for Svd {
         vec![Some(du), Some(ds), Some(dv.t())]
     }
 
+    #[cfg(feature = "cases")]
     fn cases() -> Vec<Case> {
         // A is built from known factors, so the right answer is known without computing a decomposition.
         let case = |m: usize, n: usize| {

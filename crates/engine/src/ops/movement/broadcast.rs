@@ -86,6 +86,7 @@ impl Linear for Broadcast {
         x.reshape(aligned).broadcast_to(shape.prepended(size))
     }
 
+    #[cfg(feature = "cases")]
     fn cases() -> Vec<Case> {
         let case = |from: Shape, to: Shape| {
             let label = format!("{from} to {to}");

@@ -167,6 +167,7 @@ impl Primitive for Concat {
         "dx = its part of dy"
     }
 
+    #[cfg(feature = "cases")]
     fn cases(&self) -> Vec<Case> {
         let case = |shape: Shape, axis: usize, sizes: Vec<usize>| {
             let attrs = Attrs::new().with_int("axis", axis as i64).with_sizes("sizes", &sizes);

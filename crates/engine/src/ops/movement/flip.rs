@@ -68,6 +68,7 @@ impl Linear for Flip {
         bind1(op, Attrs::new().with_ints("axes", attrs.ints("axes").iter().map(|axis| axis + 1)), &[x])
     }
 
+    #[cfg(feature = "cases")]
     fn cases() -> Vec<Case> {
         let case = |shape: Shape, axes: Vec<usize>| {
             let attrs = Attrs::new().with_sizes("axes", &axes);

@@ -84,6 +84,7 @@ impl Linear for Reshape {
         x.reshape(attrs.sizes("shape").prepended(size))
     }
 
+    #[cfg(feature = "cases")]
     fn cases() -> Vec<Case> {
         let case = |from: Shape, to: Shape| {
             let attrs = Attrs::new().with_sizes("shape", to.iter());

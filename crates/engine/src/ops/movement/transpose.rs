@@ -91,6 +91,7 @@ impl Linear for Transpose {
         x.permute(&permutation)
     }
 
+    #[cfg(feature = "cases")]
     fn cases() -> Vec<Case> {
         let case = |shape: Shape, permutation: Shape| {
             let attrs = Attrs::new().with_sizes("permutation", permutation.iter());

@@ -73,6 +73,7 @@ impl Linear for TrianglePart {
         bind1(op, attrs.clone(), &[x])
     }
 
+    #[cfg(feature = "cases")]
     fn cases() -> Vec<Case> {
         let case = |shape: &[usize], upper: bool, offset: isize| {
             let label = format!("{shape:?}, upper {upper}, offset {offset}");

@@ -274,6 +274,7 @@ impl Fused for Forward {
         attention_cost(operands, outputs, FORWARD)
     }
 
+    #[cfg(feature = "cases")]
     fn cases() -> Vec<Case> {
         head_cases(
             |attrs, s| {
@@ -393,6 +394,7 @@ impl Fused for Backward {
         attention_cost(operands, outputs, BACKWARD)
     }
 
+    #[cfg(feature = "cases")]
     fn cases() -> Vec<Case> {
         head_cases(direct_back, true)
     }

@@ -197,6 +197,7 @@ macro_rules! average {
                 bind1(op, attrs.clone(), &[x])
             }
 
+            #[cfg(feature = "cases")]
             fn cases() -> Vec<Case> {
                 cases($adaptive, $forward)
             }

@@ -639,6 +639,7 @@ impl Primitive for Bilinear {
         }
     }
 
+    #[cfg(feature = "cases")]
     fn cases(&self) -> Vec<Case> {
         let case = |label: &str, batch: usize, channels: usize, outputs: usize, attrs: Attrs| {
             let (op, axes) = (Bilinear { ..*self }, attrs.sizes("kernel").rank());

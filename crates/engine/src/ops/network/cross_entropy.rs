@@ -163,6 +163,7 @@ impl Fused for Forward {
         Some(smallvec![Gradient::Dense(bind1(&SOFTMAX_CROSS_ENTROPY_GRADIENT, rule.attrs.clone(), &operands))])
     }
 
+    #[cfg(feature = "cases")]
     fn cases() -> Vec<Case> {
         cases(
             |attrs, x, target, weights, _, _| {
@@ -241,6 +242,7 @@ impl Fused for Backward {
         vec![(p * total.unsqueeze(axis) - q) * counts]
     }
 
+    #[cfg(feature = "cases")]
     fn cases() -> Vec<Case> {
         cases(
             |attrs, x, target, weights, lse, g| {

@@ -359,6 +359,7 @@ impl<const CENTERED: bool> Fused for NormForward<CENTERED> {
         Some(outputs)
     }
 
+    #[cfg(feature = "cases")]
     fn cases() -> Vec<Case> {
         let case = |shape: Shape, epsilon: f64, weight: bool, bias: bool| {
             let attrs = Attrs::new()
@@ -512,6 +513,7 @@ impl<const CENTERED: bool> Fused for NormBackward<CENTERED> {
         (flag(attrs, "weight") == 1).then_some(1)
     }
 
+    #[cfg(feature = "cases")]
     fn cases() -> Vec<Case> {
         let case = |shape: Shape, weight: bool, dweight: bool, dbias: bool| {
             let attrs = Attrs::new()

@@ -197,6 +197,7 @@ impl Primitive for LinearMap {
         "dx = dy w, dw = dy^T x, db = sum(dy)"
     }
 
+    #[cfg(feature = "cases")]
     fn cases(&self) -> Vec<Case> {
         let case = |rows: usize, inner: usize, outputs: usize| {
             let operands = [Sample::wave([rows, inner], 0.25), Sample::wave([outputs, inner], 0.65)];

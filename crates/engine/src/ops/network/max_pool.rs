@@ -423,6 +423,7 @@ impl Primitive for MaxPool {
         "dx[k] += dy at the position k of each maximum"
     }
 
+    #[cfg(feature = "cases")]
     fn cases(&self) -> Vec<Case> {
         let adaptive = self.adaptive;
         pool_cases(adaptive, move |attrs, plane, _| {

@@ -133,6 +133,7 @@ impl Primitive for Planes {
         if self.gathers { "dx = scatter_planes(dy)" } else { "dx = gather_planes(dy)" }
     }
 
+    #[cfg(feature = "cases")]
     fn cases(&self) -> Vec<Case> {
         let case = |lead: Shape, small: Shape, size: Shape, index: Vec<i64>| {
             let attrs = Attrs::new().with_sizes("size", size.iter());

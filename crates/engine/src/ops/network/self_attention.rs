@@ -206,6 +206,7 @@ impl Fused for SelfForward {
         projection_cost(attrs, operands, outputs, FORWARD)
     }
 
+    #[cfg(feature = "cases")]
     fn cases() -> Vec<Case> {
         projection_cases(false)
     }
@@ -283,6 +284,7 @@ impl Fused for SelfBackward {
         projection_cost(attrs, operands, outputs, BACKWARD)
     }
 
+    #[cfg(feature = "cases")]
     fn cases() -> Vec<Case> {
         projection_cases(true)
     }

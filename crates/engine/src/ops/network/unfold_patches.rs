@@ -113,6 +113,7 @@ impl Linear for Unfold {
         bind1(op, attrs.clone(), &[x])
     }
 
+    #[cfg(feature = "cases")]
     fn cases() -> Vec<Case> {
         cases(true)
     }
@@ -153,6 +154,7 @@ impl Linear for Fold {
         bind1(op, attrs.clone(), &[x])
     }
 
+    #[cfg(feature = "cases")]
     fn cases() -> Vec<Case> {
         cases(false)
     }

@@ -125,6 +125,7 @@ impl Primitive for SearchSorted {
         Ok(smallvec![bind1(self, attrs.clone(), &[sorted, values])])
     }
 
+    #[cfg(feature = "cases")]
     fn cases(&self) -> Vec<Case> {
         let case = |label: &str, right: bool, sorted: Sample, values: Sample| {
             Case::new(label, Attrs::new().with_int("right", i64::from(right)), [sorted, values], move |s| {

@@ -109,6 +109,7 @@ impl Primitive for Cdist {
         "W = dd / d, dx = diag(W 1) x - W y, dy = diag(W^T 1) y - W^T x"
     }
 
+    #[cfg(feature = "cases")]
     fn cases(&self) -> Vec<Case> {
         let reference = |x: Shape, y: Shape| {
             move |s: &[Sample]| {

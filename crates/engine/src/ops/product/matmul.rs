@@ -237,6 +237,7 @@ impl Primitive for Matmul {
         "dA = dC B^T, dB = A^T dC"
     }
 
+    #[cfg(feature = "cases")]
     fn cases(&self) -> Vec<Case> {
         let case = |a: Shape, b: Shape| {
             let operands = [Sample::wave(a.clone(), 0.25), Sample::wave(b.clone(), 0.65)];

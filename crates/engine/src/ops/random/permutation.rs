@@ -77,6 +77,7 @@ impl Primitive for Permutation {
         Ok(smallvec![bind1(self, attrs.clone(), &[&operands[0]])])
     }
 
+    #[cfg(feature = "cases")]
     fn cases(&self) -> Vec<Case> {
         let case = |count: i64, key: Sample| {
             Case::new(format!("of {count}"), Attrs::new().with_int("count", count), [key], move |s| {

@@ -56,6 +56,7 @@ impl Primitive for SplitKey {
         Ok(smallvec![bind1(self, attrs.clone(), &[&repeated(0), &repeated(1)])])
     }
 
+    #[cfg(feature = "cases")]
     fn cases(&self) -> Vec<Case> {
         // Words beyond 2^53 do not survive a reference in f64, so cases stay with no keys; values are tested below.
         let none = [Sample::integers([0, 2], []), Sample::integers([0], [])];

@@ -187,6 +187,7 @@ impl Primitive for Uniform {
         Ok(smallvec![bind1(self, attrs.clone(), &[&operands[0]])])
     }
 
+    #[cfg(feature = "cases")]
     fn cases(&self) -> Vec<Case> {
         let attrs = Attrs::new().with_sizes("shape", &[3]).with_dtype("dtype", DType::F64);
         vec![

@@ -94,6 +94,7 @@ impl Primitive for CumProd {
         "dx[t] = y[t-1] h[t] with h[t] = dy[t] + x[t+1] h[t+1]"
     }
 
+    #[cfg(feature = "cases")]
     fn cases(&self) -> Vec<Case> {
         let running = |x: &[&[f64]]| (0..x[0].len()).map(|t| x[0][..=t].iter().rev().product()).collect();
         line_cases(1, running, &[&[2.0, 0.0, 3.0, 0.0, 1.0]])

@@ -56,6 +56,7 @@ impl Linear for CumSum {
         bind1(op, batched_axis(attrs), &[x])
     }
 
+    #[cfg(feature = "cases")]
     fn cases() -> Vec<Case> {
         let running = |x: &[&[f64]]| (0..x[0].len()).map(|t| x[0][..=t].iter().rev().sum()).collect();
         line_cases(1, running, &[])

@@ -127,6 +127,7 @@ impl Primitive for LinearScan {
         "db = the recurrence of dy from the other end, da[t] = db[t] y[t-1]"
     }
 
+    #[cfg(feature = "cases")]
     fn cases(&self) -> Vec<Case> {
         let terms = |x: &[&[f64]]| {
             let product = |from: usize, to: usize| -> f64 { x[0][from + 1..=to].iter().product() };

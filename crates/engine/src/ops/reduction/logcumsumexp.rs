@@ -97,6 +97,7 @@ impl Primitive for LogCumSumExp {
         "dx[t] = e^(x[t] - y[t]) h[t] with h[t] = dy[t] + e^(y[t] - y[t+1]) h[t+1]"
     }
 
+    #[cfg(feature = "cases")]
     fn cases(&self) -> Vec<Case> {
         let running =
             |x: &[&[f64]]| (0..x[0].len()).map(|t| x[0][..=t].iter().map(|x| x.exp()).sum::<f64>().ln()).collect();

@@ -47,6 +47,7 @@ impl Polar for ProductOfOthers {
         ((operands as f64 + 1.0) * (operands as f64).exp2()) * shape.iter().product::<usize>() as f64
     }
 
+    #[cfg(feature = "cases")]
     fn cases() -> Vec<Case> {
         // Every direction gives exactly one factor, the row itself the others.
         fn mixed(rows: &[&[f64]], pending: &[usize], place: usize, without: usize) -> f64 {

@@ -130,6 +130,7 @@ impl Primitive for Sum {
         "dx = dy repeated along the axes"
     }
 
+    #[cfg(feature = "cases")]
     fn cases(&self) -> Vec<Case> {
         let case = |shape: Shape, axes: Shape| {
             let attrs = Attrs::new().with_sizes("axes", axes.iter());

@@ -1,13 +1,13 @@
 //! What passes know of built-in primitives: their names mean what their files say. A user's operation of the same name does
 //! not.
 
-use crate::ops::SOURCES;
+use crate::ops::MEMBERS;
 use crate::primitive::Primitive;
 use rustc_hash::FxHashMap;
 use std::sync::LazyLock;
 
 static KNOWN: LazyLock<FxHashMap<&'static str, (&'static dyn Primitive, &'static str)>> =
-    LazyLock::new(|| SOURCES.iter().map(|&(op, family, _)| (op.name(), (op, family))).collect());
+    LazyLock::new(|| MEMBERS.iter().map(|&(op, family)| (op.name(), (op, family))).collect());
 
 /// The built-in primitive of this name.
 pub(super) fn known(name: &str) -> &'static dyn Primitive {

@@ -19,7 +19,7 @@ impl Header {
     /// The header of `name` in the text of its file. Operations that share a file have a paragraph each.
     ///
     /// ```
-    /// use wengert_cli::header::Header;
+    /// use wengert_pages::header::Header;
     /// let header = Header::parse("exp", "//! exp - exponential.   y = e^x,   dy = y dx.   Domain: all reals.\nuse std;");
     /// assert_eq!(header.title, "exponential");
     /// assert_eq!(header.formulas, ["y = e^x", "dy = y dx"]);
@@ -49,7 +49,7 @@ impl Header {
     /// Where the function is defined, and what else the remarks say.
     ///
     /// ```
-    /// use wengert_cli::header::Header;
+    /// use wengert_pages::header::Header;
     /// let header = Header::parse("log", "//! log - logarithm.   y = ln x.   Domain: x > 0. Below it, NaN.\n");
     /// assert_eq!(header.domain_and_conventions(), (Some("x > 0"), "Below it, NaN.".to_string()));
     /// ```

@@ -2,7 +2,7 @@
 
 use crate::header::Header;
 use crate::methods::{Method, methods, variants};
-use wengert::primitive::{Attrs, Case, Dependency, Jet, Mask, Primitive, SOURCES, Saves, Spec, SpecRef};
+use wengert::primitive::{Attrs, Case, Dependency, Jet, Mask, Primitive, Saves, Spec, SpecRef, sources};
 
 /// One primitive, described.
 pub struct Facts {
@@ -34,13 +34,13 @@ impl Facts {
     /// Every primitive, in the order of the documents.
     ///
     /// ```
-    /// use wengert_cli::facts::Facts;
+    /// use wengert_pages::facts::Facts;
     /// let tanh = Facts::all().into_iter().find(|facts| facts.name == "tanh").unwrap();
     /// assert_eq!(tanh.saves, "the output");
     /// assert_eq!(tanh.summary(), "y = tanh x,   dy = (1 - y^2) dx");
     /// ```
     pub fn all() -> Vec<Facts> {
-        SOURCES.iter().map(|&(op, family, source)| Facts::of(op, family, source)).collect()
+        sources().map(|(op, family, source)| Facts::of(op, family, source)).collect()
     }
 
     fn of(op: &'static dyn Primitive, family: &'static str, source: &'static str) -> Facts {

@@ -5,7 +5,7 @@ const PAGE: &str = include_str!("../../../docs/coverage.md");
 /// In how many cases each aspect of `name` was checked, or why not: one line for the numbers and one for each reason.
 ///
 /// ```
-/// use wengert_cli::coverage::coverage;
+/// use wengert_pages::coverage::coverage;
 /// let lines = coverage("tanh").unwrap();
 /// assert!(lines[0].starts_with("structure ") && lines[0].contains(", second order "));
 /// assert!(coverage("no_such").is_none());

@@ -22,7 +22,7 @@ impl Method {
 ///
 /// ```
 /// let source = "impl Tensor {\n    /// The sine.\n    #[track_caller]\n    pub fn sin(&self) -> Tensor {\n    }\n}\n";
-/// let methods = wengert_cli::methods::methods(source);
+/// let methods = wengert_pages::methods::methods(source);
 /// assert_eq!(methods[0].path, "Tensor::sin");
 /// assert_eq!(methods[0].signature, "fn sin(&self) -> Tensor");
 /// assert_eq!(methods[0].documentation, ["The sine."]);
@@ -65,7 +65,7 @@ pub fn methods(source: &str) -> Vec<Method> {
 ///
 /// ```
 /// let source = "macro_rules! pools {\n}\npools! {\n    1 max_pool1d;\n    2 max_pool2d;\n}\nother! {\n    word;\n}\n";
-/// assert_eq!(wengert_cli::methods::variants(source), ["max_pool1d", "max_pool2d"]);
+/// assert_eq!(wengert_pages::methods::variants(source), ["max_pool1d", "max_pool2d"]);
 /// ```
 pub fn variants(source: &str) -> Vec<&str> {
     let mut inside = false;

@@ -21,7 +21,7 @@ impl Composite {
     /// The composites in the text of one file.
     ///
     /// ```
-    /// use wengert_cli::composites::Composite;
+    /// use wengert_pages::composites::Composite;
     /// let source = "impl Tensor {\n    /// The cube. It is fast.\n    pub fn cube(&self) -> Tensor {\n    }\n}\n";
     /// let cube = &Composite::of("powers", source)[0];
     /// assert_eq!((cube.name(), cube.summary()), ("cube", "The cube".to_string()));

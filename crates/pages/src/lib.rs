@@ -1,0 +1,44 @@
+//! The pages of the operations, made from their files: `docs/ops`, and the text that `wengert ops` shows.
+
+pub mod composites;
+pub mod coverage;
+pub mod docs;
+pub mod facts;
+pub mod header;
+pub mod methods;
+pub mod terminal;
+
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use wengert_cli::failure::Failure;
+
+/// Where the pages of the operations are, seen from the root of the project.
+const PAGES: &str = "docs/ops";
+
+/// Writes the pages, or tells which are out of date.
+pub fn run(check: bool, directory: Option<PathBuf>, out: &mut dyn Write) -> Result<(), Failure> {
+    let directory = match directory {
+        Some(directory) => directory,
+        None if Path::new(PAGES).is_dir() => PathBuf::from(PAGES),
+        None => {
+            let message = format!("there is no directory {PAGES} here");
+            return Err(Failure::usage(format!(
+                "{message}\n  run this at the root of the project or name a directory"
+            )));
+        }
+    };
+    let shown = directory.display();
+    if !check {
+        let (written, removed) = docs::write(&directory)?;
+        return Ok(writeln!(out, "{shown}: {written} files written, {removed} removed")?);
+    }
+    let faults = docs::faults(&directory)?;
+    for (name, fault) in &faults {
+        writeln!(out, "{fault:<7}  {}", directory.join(name).display())?;
+    }
+    if !faults.is_empty() {
+        let message = format!("{} of the files in {shown} are out of date", faults.len());
+        return Err(Failure::new(format!("{message}\n  `cargo run -p wengert-pages` writes them")));
+    }
+    Ok(writeln!(out, "{shown}: up to date")?)
+}

@@ -1,0 +1,3 @@
+//! Tests of the generated pages.
+
+mod documents;
