@@ -127,8 +127,12 @@ fn divisor<T: Real>(length: T) -> T {
 /// The slopes of `x.powf(p)` by both.
 #[inline]
 pub(crate) fn powf<T: Real>(x: T, p: T, y: T) -> [T; 2] {
-    // x^0 is 1 whatever x is, and 0^p is 0 for all p around a positive one.
-    [p.guarded_mul(x.powf(p - T::lit(1.0))), y.guarded_mul(x.ln())]
+    // x^0 is 1 whatever x is, also where x^-1 is infinite. 0^p is 0 or 1 for all p that are not negative: there the logarithm does not count.
+    let is_positive = x.abs().signum();
+    let is_finite = y.abs().recip().signum();
+    let counts = T::lit(1.0) - (T::lit(1.0) - is_positive) * is_finite;
+    let is_power = p.abs().signum();
+    [is_power.guarded_mul(p * x.powf(p - T::lit(1.0))), counts.guarded_mul(y * x.ln())]
 }
 
 /// The slope of `x.powi(n)`.

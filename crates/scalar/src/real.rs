@@ -179,19 +179,16 @@ macro_rules! trait_with {
                 Self::lit(self.to_f64().round_ties_even())
             }
 
-            /// How much of the larger of two numbers is this one: all of it, nothing, or half of it at a tie. It has no slope.
+            /// How much of the larger of two numbers is this one: nothing if the other is larger, half at a tie, else all. It has no
+            /// slope.
             ///
             /// ```
             /// use wengert_scalar::Real;
             /// assert_eq!((2.0.share(1.0), 1.0.share(2.0), 2.0.share(2.0)), (1.0, 0.0, 0.5));
             /// ```
             fn share(self, other: Self) -> Self {
-                let share = match (self > other, other > self) {
-                    (true, false) => 1.0,
-                    (false, true) => 0.0,
-                    _ => 0.5,
-                };
-                Self::lit(share)
+                let tie = if self == other { 0.5 } else { 1.0 };
+                Self::lit(if self < other { 0.0 } else { tie })
             }
 
             /// Whether it is 0 whatever becomes of the inputs: the value is, and every derivative that it carries. Numbers that
@@ -326,17 +323,17 @@ macro_rules! floats {
 
             #[inline(always)]
             fn powi(self, n: i32) -> $float {
-                $float::powi(self, n)
+                wengert_kernels::math::powi(self, i64::from(n))
             }
 
             #[inline(always)]
             fn powf(self, p: $float) -> $float {
-                $float::powf(self, p)
+                wengert_kernels::math::powf(self, p)
             }
 
             #[inline(always)]
             fn atan2(self, x: $float) -> $float {
-                $float::atan2(self, x)
+                wengert_kernels::math::atan2(self, x)
             }
 
             #[inline(always)]
@@ -361,12 +358,12 @@ macro_rules! floats {
 
             #[inline(always)]
             fn max(self, other: $float) -> $float {
-                if self > other || self.is_nan() { self } else { other }
+                if self >= other || self.is_nan() { self } else { other }
             }
 
             #[inline(always)]
             fn min(self, other: $float) -> $float {
-                if self < other || self.is_nan() { self } else { other }
+                if self <= other || self.is_nan() { self } else { other }
             }
         }
     };

@@ -287,20 +287,20 @@ macro_rules! variables {
             #[inline]
             #[track_caller]
             fn powi(self, n: i32) -> Var {
-                self.through(self.value.powi(n), functions::powi(self.value, n))
+                self.through(Real::powi(self.value, n), functions::powi(self.value, n))
             }
 
             #[inline]
             #[track_caller]
             fn powf(self, p: Var) -> Var {
-                let value = self.value.powf(p.value);
+                let value = Real::powf(self.value, p.value);
                 self.through_both(p, value, functions::powf(self.value, p.value, value))
             }
 
             #[inline]
             #[track_caller]
             fn atan2(self, x: Var) -> Var {
-                self.through_both(x, self.value.atan2(x.value), functions::atan2(self.value, x.value))
+                self.through_both(x, Real::atan2(self.value, x.value), functions::atan2(self.value, x.value))
             }
 
             #[inline]

@@ -33,7 +33,7 @@ pub(crate) mod tensor {
             }
         )+};
     }
-    functions!(abs cos cosh digamma erfcx exp floor i1 i1e log ndtr sigmoid sign sin sinh sqrt square tanh trunc);
+    functions!(abs cos cosh digamma erfcx exp floor i1 i1e log ndtr round sigmoid sign sin sinh sqrt square tanh trunc);
 
     pub use std::f64::consts::{FRAC_2_SQRT_PI, LN_2, LN_10};
 
@@ -118,6 +118,10 @@ pub(crate) mod tensor {
     pub fn share_of_numbers(x: impl Borrow<Tensor>, y: impl Borrow<Tensor>) -> Tensor {
         let (x, y) = (x.borrow(), y.borrow());
         choose(&x.gt(y).logical_or(&y.isnan()), x.dtype(), 1.0, choose(&x.equal(y), x.dtype(), 0.5, 0.0))
+    }
+
+    pub fn fmod(x: impl Borrow<Tensor>, y: impl Operand) -> Tensor {
+        x.borrow().fmod(y)
     }
 
     pub fn hypot(x: impl Borrow<Tensor>, y: impl Operand) -> Tensor {

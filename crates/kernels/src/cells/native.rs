@@ -348,7 +348,7 @@ impl Builder<'_> {
                 self.builder.ins().select(is_zero, zero, product)
             }
             Op::Max | Op::Min => {
-                let order = if op == Op::Max { FloatCC::GreaterThan } else { FloatCC::LessThan };
+                let order = if op == Op::Max { FloatCC::GreaterThanOrEqual } else { FloatCC::LessThanOrEqual };
                 let is_first = self.builder.ins().fcmp(order, a, b);
                 let is_nan = self.builder.ins().fcmp(FloatCC::Unordered, a, a);
                 let is_first = self.builder.ins().bor(is_first, is_nan);

@@ -49,7 +49,7 @@ pub enum Op {
     Max,
     /// The smaller number, NaN if one is.
     Min,
-    /// 1 if a is larger, 0 if b is, 1/2 else.
+    /// 0 if b is larger, 1/2 if they are equal, else 1.
     Share,
     /// a where b is not negative, NaN elsewhere.
     Inside,
@@ -73,17 +73,18 @@ pub(super) fn times(a: f64, b: f64) -> f64 {
 
 #[inline(always)]
 fn max(a: f64, b: f64) -> f64 {
-    if a > b || a.is_nan() { a } else { b }
+    if a >= b || a.is_nan() { a } else { b }
 }
 
 #[inline(always)]
 fn min(a: f64, b: f64) -> f64 {
-    if a < b || a.is_nan() { a } else { b }
+    if a <= b || a.is_nan() { a } else { b }
 }
 
 #[inline(always)]
 fn share(a: f64, b: f64) -> f64 {
-    0.5 + 0.5 * (f64::from(u8::from(a > b)) - f64::from(u8::from(a < b)))
+    let tie = if a == b { 0.5 } else { 1.0 };
+    if a < b { 0.0 } else { tie }
 }
 
 #[inline(always)]

@@ -175,7 +175,7 @@ fn powf_wide<T: Real>(x: f64, y: f64) -> f64 {
     select((y == 0.0) | (x == 1.0), 1.0, value)
 }
 
-/// `x^n` by repeated squaring, never through a logarithm.
+/// `x^n`; from -1 to 4 by products, else as [`powf`].
 ///
 /// ```
 /// use wengert_kernels::math::powi;
@@ -184,7 +184,10 @@ fn powf_wide<T: Real>(x: f64, y: f64) -> f64 {
 /// ```
 #[inline(always)]
 pub fn powi<T: Real>(x: T, n: i64) -> T {
-    x.powi(n)
+    match small_power(x, n) {
+        Some(y) => y,
+        None => T::of(powf_wide::<T>(x.wide(), n as f64)),
+    }
 }
 
 /// `out[i] = x[i]^n`, vectorised for exponents from -1 to 4. Panics unless the lengths are equal.
@@ -220,86 +223,6 @@ fn small_power<T: Arithmetic>(x: T, n: i64) -> Option<T> {
         4 => Some((x * x) * (x * x)),
         _ => None,
     }
-}
-
-pub(super) fn powi_single(x: f32, n: i64) -> f32 {
-    if let Some(y) = small_power(x, n) {
-        return y;
-    }
-    let mut left = n.unsigned_abs();
-    let mut base = x as f64;
-    let mut y = 1.0;
-    // The error of n products of f64 is far below that of one f32.
-    loop {
-        if left & 1 == 1 {
-            y *= base;
-        }
-        left >>= 1;
-        if left == 0 {
-            break;
-        }
-        base *= base;
-    }
-    (if n < 0 { 1.0 / y } else { y }) as f32
-}
-
-/// `(high + low) 2^exponent` with `high` in `[sqrt(1/2), sqrt(2))`.
-#[derive(Clone, Copy)]
-struct Scaled {
-    high: f64,
-    low: f64,
-    exponent: i64,
-}
-
-impl Scaled {
-    fn product(self, other: Scaled) -> Scaled {
-        let (p, e) = exact_product(self.high, other.high);
-        let (p, low) = exact_sum_ordered(p, e + (self.high * other.low + self.low * other.high));
-        let (k, high) = p.split();
-        let exponent = self.exponent.saturating_add(other.exponent).saturating_add(k as i64);
-        Scaled { high, low: low * (high / p), exponent }
-    }
-}
-
-pub(super) fn powi_double(x: f64, n: i64) -> f64 {
-    if let Some(y) = small_power(x, n) {
-        return y;
-    }
-    let odd = n & 1 == 1;
-    if x == 0.0 || !x.is_finite() {
-        let y = if odd { x } else { x.abs() };
-        return if n < 0 { 1.0 / y } else { y };
-    }
-    let tiny = x.abs() < f64::MIN_POSITIVE;
-    let (k, high) = (x.abs() * if tiny { 18_014_398_509_481_984.0 } else { 1.0 }).split();
-    let mut base = Scaled { high, low: 0.0, exponent: k as i64 - if tiny { 54 } else { 0 } };
-    let mut y = Scaled { high: 1.0, low: 0.0, exponent: 0 };
-    let mut left = n.unsigned_abs();
-    loop {
-        if left & 1 == 1 {
-            y = y.product(base);
-        }
-        left >>= 1;
-        if left == 0 {
-            break;
-        }
-        base = base.product(base);
-    }
-    let (value, exponent) = if n < 0 {
-        let q = 1.0 / y.high;
-        let (p, e) = exact_product(q, y.high);
-        (q + q * (((1.0 - p) - e) - q * y.low), y.exponent.saturating_neg())
-    } else {
-        (y.high + y.low, y.exponent)
-    };
-    let value = if exponent > 1025 {
-        f64::INFINITY
-    } else if exponent < -1080 {
-        0.0
-    } else {
-        scale(value, exponent as f64)
-    };
-    if odd && x < 0.0 { -value } else { value }
 }
 
 /// `sqrt(x^2 + y^2)` without overflow; infinite where either is.

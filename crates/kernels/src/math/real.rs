@@ -112,15 +112,13 @@ pub trait Arithmetic:
 
     /// See [`super::erf`].
     fn erf(self) -> Self;
-    /// See [`super::powi`].
-    fn powi(self, n: i64) -> Self;
     /// The remainder `x % y` by the language.
     fn rest(self, y: Self) -> Self;
 }
 
 macro_rules! arithmetic {
     ($type:ident, $bits:ident, $mantissa:literal, $bias:literal, $half:literal, $coefficients:ident,
-     { $($constants:item)* }, $turns:path, $erf:path, $powi:path) => {
+     { $($constants:item)* }, $turns:path, $erf:path) => {
         impl Arithmetic for $type {
             const MIN_NORMAL: Self = $type::MIN_POSITIVE;
             const MAGIC: Self = 1.5 * (1u64 << $mantissa) as $type;
@@ -229,10 +227,6 @@ macro_rules! arithmetic {
                 $erf(self)
             }
             #[inline(always)]
-            fn powi(self, n: i64) -> Self {
-                $powi(self, n)
-            }
-            #[inline(always)]
             fn rest(self, y: Self) -> Self {
                 self % y
             }
@@ -260,8 +254,7 @@ arithmetic!(
         const SMALL_EXPONENT: f32 = -120.0;
     },
     super::trigonometric::quarter_turns_single,
-    super::error_function::erf_single,
-    super::power::powi_single
+    super::error_function::erf_single
 );
 
 arithmetic!(
@@ -284,8 +277,7 @@ arithmetic!(
         const SMALL_EXPONENT: f64 = -1000.0;
     },
     super::trigonometric::quarter_turns_double,
-    super::error_function::erf_double,
-    super::power::powi_double
+    super::error_function::erf_double
 );
 
 /// `yes` where the condition holds, else `no`; both are evaluated, so this is a blend and never a jump.

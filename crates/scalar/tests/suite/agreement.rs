@@ -62,6 +62,140 @@ fn bits(numbers: &[f64]) -> Vec<u64> {
     numbers.iter().map(|x| if x.is_nan() { u64::MAX } else { x.to_bits() }).collect()
 }
 
+/// A function of two numbers, as a function of each kind.
+struct Pair {
+    name: &'static str,
+    plain: fn(f64, f64) -> f64,
+    var: fn(Var, Var) -> Var,
+    dual: fn(Dual<f64, 2>, Dual<f64, 2>) -> Dual<f64, 2>,
+    symbol: fn(Symbol, Symbol) -> Symbol,
+    tensor: fn(&Tensor, &Tensor) -> Tensor,
+}
+
+macro_rules! pairs {
+    ($($name:literal: |$x:ident, $y:ident| $number:expr, $tensor:expr;)*) => {
+        const PAIRS: &[Pair] = &[$(Pair {
+            name: $name,
+            plain: |$x, $y| $number,
+            var: |$x, $y| $number,
+            dual: |$x, $y| $number,
+            symbol: |$x, $y| $number,
+            tensor: |$x, $y| $tensor,
+        }),*];
+    };
+}
+
+pairs! {
+    "sum": |x, y| x + y, x + y;
+    "difference": |x, y| x - y, x - y;
+    "product": |x, y| x * y, x * y;
+    "remainder": |x, y| x % y, x.fmod(y);
+    "power": |x, y| Real::powf(x, y), x.pow(y);
+    "angle": |y, x| Real::atan2(y, x), y.atan2(x);
+    "length": |x, y| Real::hypot(x, y), x.hypot(y);
+    "maximum": |x, y| Real::max(x, y), x.maximum(y);
+    "minimum": |x, y| Real::min(x, y), x.minimum(y);
+    "square": |x, _y| Real::powi(x, 2), x.powf(2.0);
+    "cube": |x, _y| Real::powi(x, 3), x.powf(3.0);
+    "seventh power": |x, _y| Real::powi(x, 7), x.powf(7.0);
+    "inverse": |x, _y| Real::powi(x, -1), x.powf(-1.0);
+    "inverse square": |x, _y| Real::powi(x, -2), x.powf(-2.0);
+    "reciprocal": |x, _y| Real::recip(x), x.recip();
+    "negative": |x, _y| -x, -x;
+}
+
+#[test]
+fn every_kind_of_number_gives_the_same_bits_of_two_numbers() {
+    let special = [0.0, 0.5, 1.0, 2.0, 3.0, 1e-310, 1e-200, 1e200, f64::INFINITY];
+    let special: Vec<f64> = special.into_iter().flat_map(|x| [x, -x]).chain([f64::NAN]).collect();
+    let mut all: Vec<[f64; 2]> = special.iter().flat_map(|x| special.iter().map(|y| [*x, *y])).collect();
+    let random = points();
+    all.extend(random.iter().zip(random.iter().rev()).map(|(x, y)| [*x, *y]));
+    let [x, y] = [0, 1].map(|side| Tensor::from(all.iter().map(|point| point[side]).collect::<Vec<f64>>()));
+    let mut wrong = Vec::new();
+    for Pair { name, plain, var, dual, symbol, tensor } in PAIRS {
+        let mut replay = Replay::record(|x: &[Symbol]| symbol(x[0], x[1]), &[0.6, 0.7]);
+        let mut found: Vec<(&str, Vec<[f64; 3]>)> = Vec::new();
+        let rows = |values: &Tensor, x: &Tensor, y: &Tensor| -> Vec<[f64; 3]> {
+            let [value, x, y] = [values, x, y].map(Tensor::to_f64_vec);
+            (0..value.len()).map(|i| [value[i], x[i], y[i]]).collect()
+        };
+        let total = |(x, y): &(Tensor, Tensor)| tensor(x, y).sum();
+        let both = (x.clone(), y.clone());
+        let (by_x, by_y) = grad(total)(&both);
+        found.push(("eager tensors", rows(&tensor(&x, &y), &by_x, &by_y)));
+        let (by_x, by_y) = compile(grad(total)).call(&both);
+        let value = compile(|(x, y): &(Tensor, Tensor)| tensor(x, y)).call(&both);
+        found.push(("compiled tensors", rows(&value, &by_x, &by_y)));
+        let mut each = |kind, f: &mut dyn FnMut(f64, f64) -> [f64; 3]| {
+            found.push((kind, all.iter().map(|[x, y]| f(*x, *y)).collect()));
+        };
+        each("single elements", &mut |x, y| {
+            let (x, y) = (Tensor::from(x), Tensor::from(y));
+            let (by_x, by_y) = grad(|(x, y): &(Tensor, Tensor)| tensor(x, y))(&(x.clone(), y.clone()));
+            [tensor(&x, &y).item(), by_x.item(), by_y.item()]
+        });
+        each("variables", &mut |x, y| {
+            let (value, [by_x, by_y]) = gradient_of(|[x, y]| var(x, y), [x, y]);
+            [value, by_x, by_y]
+        });
+        each("dual numbers", &mut |x, y| {
+            let z = dual(Dual::variable(x, 0), Dual::variable(y, 1));
+            [z.value(), z.tangents()[0], z.tangents()[1]]
+        });
+        each("replays", &mut |x, y| {
+            let mut slopes = [0.0; 2];
+            [replay.value_and_grad(&[x, y], &mut slopes), slopes[0], slopes[1]]
+        });
+        each("floats", &mut |x, y| [plain(x, y), f64::NAN, f64::NAN]);
+        // Zeros of derivatives are sums in another order: their signs do not count.
+        for [_, by_x, by_y] in found.iter_mut().flat_map(|(_, numbers)| numbers) {
+            (*by_x, *by_y) = (*by_x + 0.0, *by_y + 0.0);
+        }
+        for (kind, numbers) in &found[1..] {
+            let same = |i: usize| match *kind {
+                "floats" => bits(&numbers[i][..1]) == bits(&found[0].1[i][..1]),
+                _ => bits(&numbers[i]) == bits(&found[0].1[i]),
+            };
+            let differ: Vec<usize> = (0..all.len()).filter(|&i| !same(i)).collect();
+            if let Some(&first) = differ.first() {
+                let (left, right) = (numbers[first], found[0].1[first]);
+                wrong.push(format!(
+                    "{name} of {kind}: {} points, first {:?}: {left:?} {right:?}",
+                    differ.len(),
+                    all[first]
+                ));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+/// Numbers multiply by a reciprocal that they have already where tensors divide: last bits of the slope by the divisor differ.
+#[test]
+fn slopes_of_quotients_agree_to_the_last_bits() {
+    let random = points();
+    let is_usual = |x: &f64| (1e-3..1e4).contains(&x.abs());
+    for (x, y) in random.iter().zip(random.iter().rev()).filter(|(x, y)| is_usual(x) && is_usual(y)) {
+        let quotient = |(x, y): &(Tensor, Tensor)| x / y;
+        let (by_x, by_y) = grad(quotient)(&(Tensor::from(*x), Tensor::from(*y)));
+        let expected = [x / y, by_x.item(), by_y.item()];
+        let (value, [by_x, by_y]) = gradient_of(|[x, y]| x / y, [*x, *y]);
+        let dual = Dual::<f64, 2>::variable(*x, 0) / Dual::variable(*y, 1);
+        let mut replay = Replay::record(|x: &[Symbol]| x[0] / x[1], &[0.6, 0.7]);
+        let mut slopes = [0.0; 2];
+        let replayed = replay.value_and_grad(&[*x, *y], &mut slopes);
+        for found in [
+            [value, by_x, by_y],
+            [dual.value(), dual.tangents()[0], dual.tangents()[1]],
+            [replayed, slopes[0], slopes[1]],
+        ] {
+            assert_eq!(bits(&found[..2]), bits(&expected[..2]), "{x} / {y}");
+            assert!((found[2] - expected[2]).abs() <= 2.0 * f64::EPSILON * expected[2].abs(), "{x} / {y}: {found:?}");
+        }
+    }
+}
+
 #[test]
 fn every_kind_of_number_gives_the_same_bits() {
     let points = points();

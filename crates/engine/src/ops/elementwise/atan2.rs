@@ -21,8 +21,8 @@ elementwise! {
     value: |y, x| atan2(y, x),
     slices: atan2_slice(y, x),
     slopes: [
-        slope!(|y: operand 0, x: operand 1| ratio(x, x * x + y * y)),
-        slope!(|y: operand 0, x: operand 1| -ratio(y, x * x + y * y))
+        slope!(|y: operand 0, x: operand 1| ratio(ratio(x, hypot(x, y)), hypot(x, y))),
+        slope!(|y: operand 0, x: operand 1| -ratio(ratio(y, hypot(x, y)), hypot(x, y)))
     ],
     rule: "dy = x dz / (x^2 + y^2), dx = -y dz / (x^2 + y^2)",
     reference: |y, x| (y / x).atan(),

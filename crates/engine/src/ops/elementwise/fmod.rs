@@ -23,9 +23,9 @@ elementwise! {
     integer: |x, y| if y == 0 { 0 } else { x.wrapping_rem(y) },
     slopes: [
         slope!(one),
-        slope!(|x: operand 0, y: operand 1| -trunc(x / y))
+        slope!(|x: operand 0, y: operand 1| -round((x - fmod(x, y)) / y))
     ],
-    rule: "dx = dz, dy = -trunc(x/y) dz",
+    rule: "dx = dz, dy = -round((x - z) / y) dz",
     reference: |x, y| x % y,
     domain: Points(|u, v| { let y = (1.0 + 0.2 * v).copysign(v); (y * ((1.5 * u).round() + 0.5 + 0.1 * u), y) }),
     edges: &[(5.0, 0.0, f64::NAN), (-7.0, 3.0, -1.0), (7.0, -3.0, 1.0)],

@@ -72,7 +72,7 @@ fn base_slope_tensor(x: &Tensor, y: &Tensor) -> Tensor {
 #[inline(always)]
 fn exponent_slope<T: Real>(x: T, z: T) -> T {
     let zero = T::of(0.0);
-    if (x == zero) & (z < T::of(f64::INFINITY)) { zero } else { z * log(x) }
+    if (x == zero) & (z.abs() < T::of(f64::INFINITY)) { zero } else { z * log(x) }
 }
 
 fn exponent_slope_tensor(x: &Tensor, z: &Tensor) -> Tensor {

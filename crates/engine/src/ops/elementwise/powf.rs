@@ -39,11 +39,11 @@ impl Tensor {
     }
 }
 
-/// The exponent as a whole number, if repeated products are the better way.
+/// The exponent as an integer, if products are the better way.
 #[inline(always)]
 fn as_whole<T: Real>(exponent: T) -> Option<i64> {
     let p = exponent.wide();
-    (p.fract() == 0.0 && p.abs() <= 1024.0).then_some(p as i64)
+    (p.fract() == 0.0 && p.abs() <= 4.0).then_some(p as i64)
 }
 
 #[inline(always)]
@@ -58,7 +58,7 @@ fn power<T: Real>(x: T, exponent: T) -> T {
 
 fn power_slice<T: Real>(x: &[T], exponent: T, out: &mut [T]) {
     match as_whole(exponent) {
-        Some(n) if n.abs() <= 4 => powi_slice(x, n, out),
+        Some(n) => powi_slice(x, n, out),
         None if exponent == T::of(0.5) => loop1(
             x,
             out,
