@@ -5,9 +5,7 @@
 
 use crate::autograd::modes;
 use crate::error::OrRaise;
-use crate::interp::{
-    Content, Level, LevelKind, Tracer, batch, control, custom, equation, eval, jet, pattern, tangent, tape, trace,
-};
+use crate::interp::{Content, Level, LevelKind, Tracer, batch, control, custom, eval, tangent, tape};
 use crate::location::{self, Line};
 use crate::primitive::{Attrs, Outputs, Primitive};
 use crate::tensor::Value;
@@ -142,25 +140,20 @@ fn apply_stopped(
     operands: &[&Tensor],
     line: Line,
 ) -> Result<Outputs, Error> {
-    let stopped: SmallVec<[Tensor; 4]> = operands
-        .iter()
-        .map(|operand| match (Tracer::at(operand, level), &level.kind) {
-            (Some(_), LevelKind::Trace(_)) if operand.dtype().is_float() => operand.detach(),
-            // A leaf is part of the program as it is at every call.
-            (None, LevelKind::Trace(builder)) if operand.link.is_some() => {
-                trace::lift(level, trace::variable(level, builder, operand, line), operand.spec(), line).detach()
-            }
-            (content, _) => content.and_then(Content::primal).unwrap_or(operand).clone(),
-        })
-        .collect();
+    let stop = |operand: &&Tensor| match &level.kind {
+        LevelKind::Other(interpreter) => interpreter.stopped(level, operand, line),
+        _ => Tracer::at(operand, level).and_then(Content::primal).unwrap_or(operand).clone(),
+    };
+    let stopped: SmallVec<[Tensor; 4]> = operands.iter().map(stop).collect();
     let stopped: SmallVec<[&Tensor; 4]> = stopped.iter().collect();
-    match level.kind {
-        LevelKind::Reverse
-        | LevelKind::Tangent
-        | LevelKind::Pattern(_)
-        | LevelKind::Jet { .. }
-        | LevelKind::Equations(_) => try_bind(op, attrs, &stopped, line),
-        LevelKind::Batch { .. } | LevelKind::Trace(_) => apply_at(level, op, attrs, &stopped, line),
+    let is_handled = match &level.kind {
+        LevelKind::Reverse | LevelKind::Tangent => false,
+        LevelKind::Batch { .. } => true,
+        LevelKind::Other(interpreter) => interpreter.handles_stopped(),
+    };
+    match is_handled {
+        true => apply_at(level, op, attrs, &stopped, line),
+        false => try_bind(op, attrs, &stopped, line),
     }
 }
 
@@ -182,11 +175,8 @@ fn apply_at(
     match &level.kind {
         LevelKind::Reverse => tape::apply(level, op, attrs, operands, line),
         LevelKind::Tangent => tangent::apply(level, op, attrs, operands, line),
-        LevelKind::Jet { order } => jet::apply(level, *order, op, attrs, operands, line),
-        LevelKind::Equations(system) => equation::apply(level, system, op, attrs, operands, line),
         LevelKind::Batch { size } => batch::apply(level, *size, op, attrs, operands, line),
-        LevelKind::Trace(builder) => trace::apply(level, builder, op, attrs, operands, line),
-        LevelKind::Pattern(columns) => pattern::apply(level, columns, op, attrs, operands, line),
+        LevelKind::Other(interpreter) => interpreter.apply(level, op, attrs, operands, line),
     }
 }
 

@@ -9,11 +9,11 @@ pub(crate) use batched::Batched;
 
 use crate::bind::try_bind;
 use crate::error::OrRaise;
-use crate::interp::custom;
 use crate::location::{self, Line};
 use crate::primitive::{
     Adjoints, Attr, Attrs, Device, Gradient, Gradients, Mask, Outputs, Primitive, Rule, Saves, Spec, SpecRef, Specs,
 };
+use crate::program::infer_by_trial;
 use crate::{Error, Tensor, vjp};
 use std::any::Any;
 use std::fmt;
@@ -39,7 +39,7 @@ pub trait Function: Send + Sync {
 
     /// What comes out for operands of these specs: what a trial run on symbols gives, unless the function knows.
     fn infer(&self, operands: &[SpecRef<'_>]) -> Specs {
-        custom::infer_by_trial(self.name(), |x| self.call(x), operands)
+        infer_by_trial(self.name(), |x| self.call(x), operands)
     }
 
     /// Whether `call` reads numbers, as an iteration does to know when to stop. It is then given nothing but numbers: a batch

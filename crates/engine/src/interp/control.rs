@@ -1,11 +1,11 @@
 //! Calls of operations that carry programs: what every interpreter does with one.
 
-use super::{Content, Level, LevelKind, Node, Tracer, batch, tangent, tape, trace};
+use super::{Content, Level, LevelKind, Node, Tracer, batch, tangent, tape};
 use crate::autograd::{modes, packing};
 use crate::bind::try_bind;
 use crate::location::{self, Line};
 use crate::primitive::{Attrs, Mask, Outputs, Primitive};
-use crate::program::control::{Control, Recording};
+pub(crate) use crate::program::control::{Control, Recording};
 use crate::{Error, Tensor};
 use smallvec::SmallVec;
 use std::sync::Arc;
@@ -20,11 +20,7 @@ pub(crate) fn apply(
     line: Line,
 ) -> Result<Outputs, Error> {
     match &level.kind {
-        LevelKind::Trace(builder) if !control.is_inlined() => trace::apply(level, builder, op, attrs, operands, line),
-        LevelKind::Trace(_) | LevelKind::Jet { .. } | LevelKind::Equations(_) | LevelKind::Pattern(_) => {
-            let operands: SmallVec<[Tensor; 4]> = operands.iter().map(|&operand| operand.clone()).collect();
-            control.unroll(&attrs, &operands, line)
-        }
+        LevelKind::Other(interpreter) => interpreter.apply_control(level, control, op, attrs, operands, line),
         LevelKind::Batch { size } => batch::apply(level, *size, op, attrs, operands, line),
         LevelKind::Reverse => {
             let parts = tape::parts_of(level, operands);

@@ -1,12 +1,11 @@
 //! Calls of functions with rules of their own: what every interpreter does with one.
 
-use super::{Content, Level, LevelKind, Node, OpenLevel, Tracer, batch, equation, jet, pattern, tangent, tape, trace};
+use super::{Content, Level, LevelKind, Node, OpenLevel, Tracer, batch, tangent, tape};
 use crate::autograd::{modes, packing};
 use crate::bind::try_bind;
-use crate::custom::{Batched, Function, attrs_of, recorded, staged};
+use crate::custom::{Batched, Function, attrs_of, recorded};
 use crate::location::{self, Line};
-use crate::primitive::{Attrs, Mask, Outputs, Primitive, Spec, SpecRef, Specs};
-use crate::program::{Program, stage};
+use crate::primitive::{Attrs, Mask, Outputs, Primitive};
 use crate::tensor::Value;
 use crate::{Error, ErrorKind, Tensor};
 use smallvec::SmallVec;
@@ -40,8 +39,6 @@ pub(crate) fn apply(
     match &level.kind {
         LevelKind::Reverse => record(level, function, op, attrs, operands, line),
         LevelKind::Tangent => push(level, function, operands, line),
-        LevelKind::Jet { order } => jet::apply(level, *order, op, attrs.clone(), operands, line),
-        LevelKind::Equations(system) => equation::apply(level, system, op, attrs.clone(), operands, line),
         LevelKind::Batch { size } => {
             let parts = operands.iter().map(|operand| match Tracer::at(operand, level) {
                 Some(Content::Batch { values }) => (values, true),
@@ -60,22 +57,7 @@ pub(crate) fn apply(
             outputs.iter_mut().for_each(|output| *output = batch::lift(level, output, line));
             Ok(outputs)
         }
-        // A solver's result depends on everything that it was given.
-        LevelKind::Pattern(columns) if function.reads_numbers() => {
-            pattern::apply(level, columns, op, attrs.clone(), operands, line)
-        }
-        LevelKind::Pattern(_) => follow(level, function, operands, line),
-        LevelKind::Trace(builder) => {
-            let specs: SmallVec<[_; 4]> = operands.iter().map(|operand| operand.value.spec_ref()).collect();
-            let (results, effect) = match function.reads_numbers() {
-                true => (function.infer(&specs).len(), false),
-                false => {
-                    let program = trial(function.name(), |x| function.call(x), &specs);
-                    (program.outputs().len(), program.has_effect())
-                }
-            };
-            trace::apply(level, builder, op, staged(attrs, results, effect), operands, line)
-        }
+        LevelKind::Other(interpreter) => interpreter.apply_function(level, function, op, attrs, operands, line),
     }
 }
 
@@ -147,55 +129,6 @@ fn push(level: &Arc<Level>, function: &Arc<dyn Function>, operands: &[&Tensor], 
         }
     }
     Ok(outputs.into())
-}
-
-/// The derivative is what the rule says, whatever the value is made of: sets pass through it as tangents do.
-fn follow(
-    level: &Arc<Level>,
-    function: &Arc<dyn Function>,
-    operands: &[&Tensor],
-    line: Line,
-) -> Result<Outputs, Error> {
-    let parts = operands.iter().map(|operand| match Tracer::at(operand, level) {
-        Some(Content::Pattern { primal, sets }) => {
-            let tangent = pattern::lift(level, &primal.full_like(1.0), sets.clone(), line);
-            (primal.clone(), Some(tangent))
-        }
-        _ => ((*operand).clone(), None),
-    });
-    let (primals, tangents): (Vec<Tensor>, Vec<Option<Tensor>>) = parts.unzip();
-    let (mut outputs, residual) = function.forward(&primals);
-    expect_below(level, function.name(), outputs.iter().chain(&residual.tensors))?;
-    let pushed = function.push(&residual, &tangents);
-    for (output, tangent) in outputs.iter_mut().zip(pushed).filter(|(output, _)| output.dtype().is_float()) {
-        let sets = tangent.as_ref().and_then(|tangent| Tracer::at(tangent, level));
-        if let Some(Content::Pattern { sets, .. }) = sets {
-            *output = pattern::lift(level, output, sets.clone(), line);
-        }
-    }
-    Ok(outputs.into())
-}
-
-/// What comes out of a function for operands of these specs, by a trial run on symbols.
-pub(crate) fn infer_by_trial(
-    name: &str,
-    call: impl FnOnce(&[Tensor]) -> Vec<Tensor>,
-    operands: &[SpecRef<'_>],
-) -> Specs {
-    let program = trial(name, call, operands);
-    program.outputs().iter().map(|var| program.spec(*var).clone()).collect()
-}
-
-/// The program of a function on operands of these specs, which captures nothing but numbers.
-fn trial(name: &str, call: impl FnOnce(&[Tensor]) -> Vec<Tensor>, operands: &[SpecRef<'_>]) -> Program {
-    let specs: Vec<Spec> = operands.iter().map(|operand| operand.to_spec()).collect();
-    let line = location::resolve(Line::caller());
-    let (program, ()) = stage("compile", line, &specs, |symbols| (modes::tracing(|| call(&symbols)), ()));
-    if let Some((_, tensor)) = program.captures().iter().find(|(_, tensor)| !tensor.is_plain()) {
-        let is_leaf = !matches!(tensor.value, Value::Tracer(_));
-        captured(name, if is_leaf { "imperative tape" } else { "compiled function or transform" }).raise();
-    }
-    program
 }
 
 /// Operands on a level of their own: whatever is computed from them is a tensor that is no other, whatever its numbers.

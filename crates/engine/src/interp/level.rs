@@ -1,18 +1,14 @@
 //! Levels, and the tensors that carry them.
 
-use super::Node;
-use super::equation::{System, Unknown};
-use super::jet::Series;
-use super::pattern::Columns;
+use super::{Interpreter, Node};
 use crate::autograd::modes;
 use crate::location::{self, Line};
 use crate::primitive::Spec;
-use crate::program::{Builder, Var};
-use crate::sparse::Sets;
 use crate::tensor::Value;
 use crate::{Error, ErrorKind, Tensor};
+use std::any::Any;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
 
 /// The newest level; the imperative tape is 0.
 static NEWEST: AtomicU64 = AtomicU64::new(0);
@@ -21,17 +17,8 @@ static NEWEST: AtomicU64 = AtomicU64::new(0);
 pub(crate) enum LevelKind {
     Reverse,
     Tangent,
-    /// Taylor coefficients up to this order.
-    Jet {
-        order: usize,
-    },
-    /// The series that one operation of a jet is made of.
-    Equations(Mutex<System>),
-    Batch {
-        size: usize,
-    },
-    Trace(Mutex<Builder>),
-    Pattern(Columns),
+    Batch { size: usize },
+    Other(Box<dyn Interpreter>),
 }
 
 /// One running transform.
@@ -48,6 +35,13 @@ impl Level {
     pub fn open(name: &'static str, kind: LevelKind, opened_at: Line) -> OpenLevel {
         let id = NEWEST.fetch_add(1, Ordering::Relaxed) + 1;
         OpenLevel(Arc::new(Level { id, name, kind, opened_at, closed: AtomicBool::new(false) }))
+    }
+
+    /// The interpreter that it was opened with.
+    pub fn interpreter<I: Interpreter>(&self) -> &I {
+        let LevelKind::Other(interpreter) = &self.kind else { unreachable!("{} has an interpreter", self.name) };
+        let interpreter: &dyn Any = interpreter.as_ref();
+        interpreter.downcast_ref().expect("the level was opened with it")
     }
 
     /// The id of the newest level opened so far, by any thread.
@@ -79,28 +73,22 @@ pub(crate) enum Content {
     Reverse { primal: Tensor, node: Arc<Node> },
     /// The value, and its tangent.
     Tangent { primal: Tensor, tangent: Tensor },
-    /// The value, and its Taylor coefficients.
-    Jet { series: Series },
-    /// The value, and where its Taylor coefficients will be found.
-    Unknown { value: Tensor, unknown: Unknown },
     /// All values of the batch, along axis 0.
     Batch { values: Tensor },
-    /// A variable of the program being built.
-    Trace { var: Var },
-    /// The value, and which input elements each of its elements may depend on.
-    Pattern { primal: Tensor, sets: Sets },
+    /// A variable of the program being built, by its number.
+    Symbol { number: u32 },
+    /// The value, and what another interpreter knows of it.
+    Attached { primal: Tensor, with: Box<dyn Any + Send + Sync> },
 }
 
 impl Content {
     /// The value, at a derivative level.
     pub fn primal(&self) -> Option<&Tensor> {
         match self {
-            Content::Reverse { primal, .. } | Content::Tangent { primal, .. } | Content::Pattern { primal, .. } => {
+            Content::Reverse { primal, .. } | Content::Tangent { primal, .. } | Content::Attached { primal, .. } => {
                 Some(primal)
             }
-            Content::Jet { series } => Some(series.value()),
-            Content::Unknown { value, .. } => Some(value),
-            Content::Batch { .. } | Content::Trace { .. } => None,
+            Content::Batch { .. } | Content::Symbol { .. } => None,
         }
     }
 }
@@ -108,7 +96,7 @@ impl Content {
 impl Tensor {
     /// Whether it is a variable of a program being built, and of no other transform.
     pub(crate) fn is_staged(&self) -> bool {
-        matches!(&self.value, Value::Tracer(tracer) if matches!(tracer.level.kind, LevelKind::Trace(_)))
+        matches!(&self.value, Value::Tracer(tracer) if matches!(tracer.content, Content::Symbol { .. }))
     }
 }
 
@@ -125,6 +113,20 @@ impl Tracer {
         }
     }
 
+    /// The value, and what the interpreter of exactly this level knows of `tensor`.
+    pub fn attached<'t, T: 'static>(tensor: &'t Tensor, level: &Level) -> Option<(&'t Tensor, &'t T)> {
+        match Tracer::at(tensor, level)? {
+            Content::Attached { primal, with } => Some((primal, with.downcast_ref()?)),
+            _ => None,
+        }
+    }
+
+    /// A tensor of this level, of which its interpreter knows something.
+    pub fn attach(level: &Arc<Level>, primal: &Tensor, with: impl Any + Send + Sync, line: Line) -> Tensor {
+        let content = Content::Attached { primal: primal.clone(), with: Box::new(with) };
+        Tracer::tensor(level, primal.spec(), content, line)
+    }
+
     /// The tensor below a derivative level, for reading; closed levels may still be read, batched and symbolic ones not.
     pub fn primal(&self, reader: &str) -> Result<&Tensor, Error> {
         if let Some(primal) = self.content.primal() {
@@ -137,8 +139,8 @@ impl Tracer {
                 format!("a tensor inside vmap has one value per batch element{}", self.made()),
             )
             .help("return it from the mapped function, or choose with `where_` instead of `if`")),
-            Content::Trace { .. } if self.is_closed() => Err(self.leaked()),
-            Content::Trace { .. } => Err(Error::new(
+            Content::Symbol { .. } if self.is_closed() => Err(self.leaked()),
+            Content::Symbol { .. } => Err(Error::new(
                 ErrorKind::Traced,
                 reader,
                 format!("a tensor inside {} has no value yet{}", self.level.name, self.made()),
@@ -175,7 +177,7 @@ impl Tracer {
 
     fn leaked(&self) -> Error {
         let (what, help) = match self.content {
-            Content::Trace { .. } => (
+            Content::Symbol { .. } => (
                 format!("a symbolic tensor leaked out of {} and is used after that ended", self.level.name),
                 "return it from the function: its code runs once for each signature, and what it stores outside has no numbers",
             ),

@@ -15,6 +15,7 @@ mod renumber;
 mod residuals;
 mod split;
 mod stage;
+mod trace;
 mod verify;
 
 pub(crate) mod control;
@@ -28,6 +29,7 @@ pub use passes::{Equality, PASSES, Pass, Rule};
 pub(crate) use split::split_by;
 pub use split::{Residual, Split, split};
 pub(crate) use stage::{closed, hoisted, recaptured, stage, staged};
+pub(crate) use trace::infer_by_trial;
 
 use crate::Tensor;
 use crate::location::Line;

@@ -1,15 +1,15 @@
 //! Tracing flat lists of tensors, and closing a program over what it captured.
 
-use super::{Builder, Program, Var, identity};
+use super::trace::{Trace, lift};
+use super::{Program, Var, identity};
 use crate::Tensor;
 use crate::autograd::modes;
 use crate::error::OrRaise;
-use crate::interp::{Level, LevelKind, trace};
+use crate::interp::{Level, LevelKind};
 use crate::location::{self, Line};
 use crate::primitive::Spec;
 use crate::tensor::Value;
 use rustc_hash::FxHashMap;
-use std::sync::{Mutex, PoisonError};
 
 /// The program of `f` on inputs of these specs, and what else `f` returns. `name` stands for the transform in errors.
 pub(crate) fn stage<R>(
@@ -18,20 +18,19 @@ pub(crate) fn stage<R>(
     specs: &[Spec],
     f: impl FnOnce(Vec<Tensor>) -> (Vec<Tensor>, R),
 ) -> (Program, R) {
-    let level = Level::open(name, LevelKind::Trace(Mutex::new(Builder::default())), line);
-    let LevelKind::Trace(builder) = &level.0.kind else { unreachable!("opened as a trace") };
-    let lock = || builder.lock().unwrap_or_else(PoisonError::into_inner);
+    let level = Level::open(name, LevelKind::Other(Box::new(Trace::default())), line);
+    let trace: &Trace = level.0.interpreter();
     let symbol = |spec: &Spec| {
-        let var = lock().input(spec.clone());
-        trace::lift(&level.0, var, spec.clone(), line)
+        let var = trace.builder().input(spec.clone());
+        lift(&level.0, var, spec.clone(), line)
     };
     let symbols = specs.iter().map(symbol).collect();
     let (outputs, other) = modes::staging(&level.0, || f(symbols));
     let mut vars = Vec::new();
     for output in &outputs {
-        vars.push(trace::variable(&level.0, builder, output, line));
+        vars.push(trace.variable(&level.0, output, line));
     }
-    let program = lock().finish(vars);
+    let program = trace.builder().finish(vars);
     if cfg!(debug_assertions) {
         program.verify().or_raise();
     }

@@ -33,7 +33,7 @@ pub(crate) mod tensor {
             }
         )+};
     }
-    functions!(abs cos cosh digamma erfcx exp floor i1 i1e log ndtr round sigmoid sign sin sinh sqrt square tanh trunc);
+    functions!(abs cos cosh digamma erfcx exp floor i1 i1e log ndtr round sigmoid sign sin sinh sqrt square tanh);
 
     pub use std::f64::consts::{FRAC_2_SQRT_PI, LN_2, LN_10};
 

@@ -1,11 +1,11 @@
 //! Sparse Jacobians: the pattern, and the values of its entries at many points.
 
 use super::compressed::{Compressed, Side, dense};
+use super::follow::{Columns, lift};
 use super::pattern::expect_columns;
 use super::{Pattern, Sets};
 use crate::error::OrRaise;
-use crate::interp::pattern::{Columns, lift};
-use crate::interp::{Content, Level, LevelKind, Tracer};
+use crate::interp::{Level, LevelKind, Tracer};
 use crate::location::{self, Line};
 use crate::transform::expect_like;
 use crate::{Tensor, Tree, TreePath, jvp, vjp, vmap};
@@ -40,7 +40,7 @@ pub(super) fn find<X: Tree, Y: Tree>(
     let _scope = location::scope(line);
     let columns = Side::input(x).length;
     expect_columns(columns).map_err(|error| error.at(line)).or_raise();
-    let level = Level::open(name, LevelKind::Pattern(Columns::new(columns)), line);
+    let level = Level::open(name, LevelKind::Other(Box::new(Columns::new(columns))), line);
     let mut first = 0;
     let lifted = x.map(&mut TreePath::root(), &mut |path, leaf| {
         if !leaf.dtype().is_float() || path.is_frozen() || leaf.elements() == 0 {
@@ -52,8 +52,8 @@ pub(super) fn find<X: Tree, Y: Tree>(
     });
     let y = f(&lifted);
     let outputs = rows(&y);
-    let sets = outputs.counted(y.leaves()).map(|leaf| match Tracer::at(leaf, &level.0) {
-        Some(Content::Pattern { sets, .. }) => (leaf.elements(), Some(sets)),
+    let sets = outputs.counted(y.leaves()).map(|leaf| match Tracer::attached::<Sets>(leaf, &level.0) {
+        Some((_, sets)) => (leaf.elements(), Some(sets)),
         _ => (leaf.elements(), None),
     });
     (Pattern::from_sets(columns, sets), outputs)

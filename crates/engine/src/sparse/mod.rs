@@ -7,6 +7,7 @@
 mod colour;
 mod compressed;
 mod compression;
+mod follow;
 mod hessian;
 mod jacobian;
 mod pattern;

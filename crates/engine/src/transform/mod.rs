@@ -7,11 +7,11 @@ mod grad;
 mod gradcheck;
 mod hessian;
 mod jacobian;
-mod jet;
 mod jvp;
 mod laplacian;
 mod linearize;
 mod record;
+mod taylor;
 mod vjp;
 mod vmap;
 
@@ -26,10 +26,10 @@ pub use grad::{grad, grad_with_aux, grad_wrt, value_and_grad, value_and_grad_wit
 pub use gradcheck::{GradCheck, GradFault, GradMismatch, GradReport, GradRow, gradcheck};
 pub use hessian::{gauss_newton_product, hessian, hvp, vhp};
 pub use jacobian::{jacfwd, jacobian, jacrev};
-pub use jet::jet;
 pub use jvp::jvp;
 pub use laplacian::laplacian;
 pub use linearize::{Jacobian, LinearMap, linearize};
+pub use taylor::jet;
 pub use vjp::{Pullback, vjp};
 pub use vmap::{Axes, vmap, vmap_with};
 

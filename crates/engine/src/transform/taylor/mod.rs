@@ -1,9 +1,12 @@
 //! Taylor mode: all derivatives along a curve, up to an order.
 
+mod coefficients;
+mod equation;
+
+use self::coefficients::{Coefficients, Series, lift};
 use super::expect_like;
 use crate::error::OrRaise;
-use crate::interp::jet::{Series, lift};
-use crate::interp::{Content, Level, LevelKind, Tracer};
+use crate::interp::{Level, LevelKind, Tracer};
 use crate::location::{self, Line};
 use crate::{Error, ErrorKind, Tensor, Tree, TreePath};
 
@@ -39,7 +42,7 @@ pub fn jet<X: Tree, Y: Tree>(f: impl FnOnce(&X) -> Y, x: &X, directions: &[X], o
     for (place, direction) in directions.iter().enumerate() {
         expect_like("jet", &format!("direction {place}"), direction, x, line).or_raise();
     }
-    let level = Level::open("jet", LevelKind::Jet { order }, line);
+    let level = Level::open("jet", LevelKind::Other(Box::new(Coefficients { order })), line);
     let directions: Vec<Vec<&Tensor>> = directions.iter().map(Tree::leaves).collect();
     let mut positions = 0..;
     let lifted = x.map(&mut TreePath::root(), &mut |path, leaf| {
@@ -59,8 +62,8 @@ pub fn jet<X: Tree, Y: Tree>(f: impl FnOnce(&X) -> Y, x: &X, directions: &[X], o
     (0..=order)
         .map(|k| {
             factorial *= k.max(1) as f64;
-            y.map_leaves(|leaf| match Tracer::at(leaf, &level.0) {
-                Some(Content::Jet { series }) => match series.at(k) {
+            y.map_leaves(|leaf| match Tracer::attached::<Series>(leaf, &level.0) {
+                Some((_, series)) => match series.at(k) {
                     Some(coefficient) if k < 2 => coefficient.clone(),
                     Some(coefficient) => coefficient * factorial,
                     None => series.value().full_like(0.0),

@@ -3,11 +3,13 @@
 //! What an operation does with the sets follows from its [`Dependency`]. Where that cannot be used, for example because
 //! positions are symbolic, every output element depends on everything: a pattern may be too large, never too small.
 
-use super::{Content, Level, Tracer, eval};
+use super::Sets;
 use crate::bind::{bind1, try_bind};
+use crate::custom::Function;
+use crate::interp::custom::expect_below;
+use crate::interp::{Interpreter, Level, Tracer, eval};
 use crate::location::{self, Line};
 use crate::primitive::{Attr, Attrs, Dependency, Gradient, Outputs, Primitive, Rule, Spec};
-use crate::sparse::Sets;
 use crate::{DType, Error, Shape, Tensor};
 use smallvec::SmallVec;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -39,57 +41,93 @@ fn numbered(count: usize) -> Tensor {
     Tensor::from_vec((1..=count).map(|number| number as f64).collect(), [count])
 }
 
-pub(crate) fn apply(
-    level: &Arc<Level>,
-    columns: &Columns,
-    op: &'static dyn Primitive,
-    attrs: Attrs,
-    operands: &[&Tensor],
-    line: Line,
-) -> Result<Outputs, Error> {
-    let mut primals: SmallVec<[&Tensor; 4]> = SmallVec::new();
-    let mut parts: SmallVec<[(usize, &Sets); 4]> = SmallVec::new();
-    for (position, operand) in operands.iter().enumerate() {
-        primals.push(match Tracer::at(operand, level) {
-            Some(Content::Pattern { primal, sets }) => {
-                parts.push((position, sets));
-                primal
-            }
-            _ => *operand,
-        });
-    }
-    let mut outputs = try_bind(op, attrs.clone(), &primals, line)?;
-    if op.dependency() == Dependency::None || !op.differentiable() {
-        return Ok(outputs);
-    }
-    let _line = location::inherit(Some(line));
-    if op.dependency() == Dependency::Dense {
-        let operands: SmallVec<[Tensor; 4]> = operands.iter().map(|operand| (*operand).clone()).collect();
-        if let Some(expanded) = op.expansion(&attrs, &operands)
-            && expanded.iter().zip(&outputs).all(|(expanded, output)| expanded.shape() == output.shape())
-        {
-            for (output, expanded) in outputs.iter_mut().zip(&expanded) {
-                if let Some(Content::Pattern { sets, .. }) = Tracer::at(expanded, level) {
-                    *output = lift(level, output, sets.clone(), line);
+impl Interpreter for Columns {
+    fn apply(
+        &self,
+        level: &Arc<Level>,
+        op: &'static dyn Primitive,
+        attrs: Attrs,
+        operands: &[&Tensor],
+        line: Line,
+    ) -> Result<Outputs, Error> {
+        let mut primals: SmallVec<[&Tensor; 4]> = SmallVec::new();
+        let mut parts: SmallVec<[(usize, &Sets); 4]> = SmallVec::new();
+        for (position, operand) in operands.iter().enumerate() {
+            primals.push(match Tracer::attached::<Sets>(operand, level) {
+                Some((primal, sets)) => {
+                    parts.push((position, sets));
+                    primal
                 }
-            }
+                _ => *operand,
+            });
+        }
+        let mut outputs = try_bind(op, attrs.clone(), &primals, line)?;
+        if op.dependency() == Dependency::None || !op.differentiable() {
             return Ok(outputs);
         }
-    }
-    let specs: SmallVec<[Spec; 1]> = outputs.iter().map(Tensor::spec).collect();
-    let call = Call { columns, op, attrs: &attrs, primals: &primals, parts: &parts, outputs: &specs };
-    for (position, output) in outputs.iter_mut().enumerate().filter(|(_, output)| output.dtype().is_float()) {
-        let sets = call.follow(position);
-        if !sets.is_empty() {
-            *output = lift(level, output, sets, line);
+        let _line = location::inherit(Some(line));
+        if op.dependency() == Dependency::Dense {
+            let operands: SmallVec<[Tensor; 4]> = operands.iter().map(|operand| (*operand).clone()).collect();
+            if let Some(expanded) = op.expansion(&attrs, &operands)
+                && expanded.iter().zip(&outputs).all(|(expanded, output)| expanded.shape() == output.shape())
+            {
+                for (output, expanded) in outputs.iter_mut().zip(&expanded) {
+                    if let Some((_, sets)) = Tracer::attached::<Sets>(expanded, level) {
+                        *output = lift(level, output, sets.clone(), line);
+                    }
+                }
+                return Ok(outputs);
+            }
         }
+        let specs: SmallVec<[Spec; 1]> = outputs.iter().map(Tensor::spec).collect();
+        let call = Call { columns: self, op, attrs: &attrs, primals: &primals, parts: &parts, outputs: &specs };
+        for (position, output) in outputs.iter_mut().enumerate().filter(|(_, output)| output.dtype().is_float()) {
+            let sets = call.follow(position);
+            if !sets.is_empty() {
+                *output = lift(level, output, sets, line);
+            }
+        }
+        Ok(outputs)
     }
-    Ok(outputs)
+
+    /// A solver's result depends on everything that it was given. Else the derivative is what the rule says, whatever the value is made
+    /// of: sets pass through it as tangents do.
+    fn apply_function(
+        &self,
+        level: &Arc<Level>,
+        function: &Arc<dyn Function>,
+        op: &'static dyn Primitive,
+        attrs: &Attrs,
+        operands: &[&Tensor],
+        line: Line,
+    ) -> Result<Outputs, Error> {
+        if function.reads_numbers() {
+            return self.apply(level, op, attrs.clone(), operands, line);
+        }
+        let parts = operands.iter().map(|operand| match Tracer::attached::<Sets>(operand, level) {
+            Some((primal, sets)) => {
+                let tangent = lift(level, &primal.full_like(1.0), sets.clone(), line);
+                (primal.clone(), Some(tangent))
+            }
+            _ => ((*operand).clone(), None),
+        });
+        let (primals, tangents): (Vec<Tensor>, Vec<Option<Tensor>>) = parts.unzip();
+        let (mut outputs, residual) = function.forward(&primals);
+        expect_below(level, function.name(), outputs.iter().chain(&residual.tensors))?;
+        let pushed = function.push(&residual, &tangents);
+        for (output, tangent) in outputs.iter_mut().zip(pushed).filter(|(output, _)| output.dtype().is_float()) {
+            let sets = tangent.as_ref().and_then(|tangent| Tracer::attached::<Sets>(tangent, level));
+            if let Some((_, sets)) = sets {
+                *output = lift(level, output, sets.clone(), line);
+            }
+        }
+        Ok(outputs.into())
+    }
 }
 
 /// A tensor of this level.
 pub(crate) fn lift(level: &Arc<Level>, primal: &Tensor, sets: Sets, line: Line) -> Tensor {
-    Tracer::tensor(level, primal.spec(), Content::Pattern { primal: primal.clone(), sets }, line)
+    Tracer::attach(level, primal, sets, line)
 }
 
 /// One call, and the operands that have sets.

@@ -9,11 +9,11 @@
 //! closes. So a function of finitely many others costs one product of series, O(k) products of tensors, per coefficient and
 //! multiplication in the rules, however they refer to each other.
 
-use super::jet::{Series, acts_on_coefficients, coefficient};
-use super::{Content, Level, LevelKind, Tracer};
+use super::coefficients::{Series, acts_on_coefficients, coefficient};
 use crate::Tensor;
 use crate::bind::try_bind;
 use crate::error::Error;
+use crate::interp::{Interpreter, Level, LevelKind, Tracer};
 use crate::location::Line;
 use crate::primitive::{Adjoints, Attrs, Jet, Mask, Outputs, Primitive, Rule, Spec};
 use crate::tensor::Value;
@@ -115,8 +115,8 @@ pub(super) fn solve(
     order: usize,
     line: Line,
 ) -> Vec<Vec<Option<Tensor>>> {
-    let level = Level::open("jet", LevelKind::Equations(Mutex::default()), line);
-    let system = system_of(&level.0);
+    let level = Level::open("jet", LevelKind::Other(Box::new(Equations::default())), line);
+    let Equations(system) = level.0.interpreter();
     let terms = operands.iter().map(|series| match series.is_constant() {
         true => Term::Constant(series.value().clone()),
         false => Term::Unknown(lock(system).insert(Source::Given(series.clone()), &[])),
@@ -129,46 +129,48 @@ pub(super) fn solve(
     known
 }
 
-/// An operation inside a rule: its value now, its coefficients when they are asked for.
-pub(crate) fn apply(
-    level: &Arc<Level>,
-    system: &Mutex<System>,
-    op: &'static dyn Primitive,
-    attrs: Attrs,
-    operands: &[&Tensor],
-    line: Line,
-) -> Result<Outputs, Error> {
-    let values: SmallVec<[&Tensor; 4]> = operands
-        .iter()
-        .map(|operand| match Tracer::at(operand, level) {
-            Some(Content::Unknown { value, .. }) => value,
-            _ => *operand,
-        })
-        .collect();
-    if !op.differentiable() || op.jet() == Jet::Constant {
-        return try_bind(op, attrs, &values, line);
-    }
-    let call = Call { op, attrs, operands: operands.iter().map(|operand| term(level, operand)).collect() };
-    let known = lock(system).find(&call);
-    let (equation, outputs) = match known {
-        Some(found) => found,
-        None => {
-            let outputs = try_bind(op, call.attrs.clone(), &values, line)?;
-            (lock(system).insert_call(call, &outputs).equation, outputs)
+/// The series that one operation is made of.
+#[derive(Default)]
+struct Equations(Mutex<System>);
+
+impl Interpreter for Equations {
+    /// An operation inside a rule: its value now, its coefficients when they are asked for.
+    fn apply(
+        &self,
+        level: &Arc<Level>,
+        op: &'static dyn Primitive,
+        attrs: Attrs,
+        operands: &[&Tensor],
+        line: Line,
+    ) -> Result<Outputs, Error> {
+        let Equations(system) = self;
+        let value = |operand| Tracer::attached::<Unknown>(operand, level).map_or(operand, |(value, _)| value);
+        let values: SmallVec<[&Tensor; 4]> = operands.iter().map(|operand| value(*operand)).collect();
+        if !op.differentiable() || op.jet() == Jet::Constant {
+            return try_bind(op, attrs, &values, line);
         }
-    };
-    Ok(lifted(level, equation, outputs, line))
+        let call = Call { op, attrs, operands: operands.iter().map(|operand| term(level, operand)).collect() };
+        let known = lock(system).find(&call);
+        let (equation, outputs) = match known {
+            Some(found) => found,
+            None => {
+                let outputs = try_bind(op, call.attrs.clone(), &values, line)?;
+                (lock(system).insert_call(call, &outputs).equation, outputs)
+            }
+        };
+        Ok(lifted(level, equation, outputs, line))
+    }
 }
 
 fn term(level: &Level, tensor: &Tensor) -> Term {
-    match Tracer::at(tensor, level) {
-        Some(Content::Unknown { unknown, .. }) => Term::Unknown(*unknown),
+    match Tracer::attached(tensor, level) {
+        Some((_, unknown)) => Term::Unknown(*unknown),
         _ => Term::Constant(tensor.clone()),
     }
 }
 
 fn lift(level: &Arc<Level>, unknown: Unknown, value: Tensor, line: Line) -> Tensor {
-    Tracer::tensor(level, value.spec(), Content::Unknown { value, unknown }, line)
+    Tracer::attach(level, &value, unknown, line)
 }
 
 /// The outputs of a call as tensors of the level; whole numbers are what they are.
@@ -388,13 +390,6 @@ fn number(tensor: &Tensor) -> Option<Name> {
         _ => tensor.splatted()?,
     };
     Some(Name::Number(number.to_f64_vec()[0].to_bits(), tensor.spec()))
-}
-
-fn system_of(level: &Level) -> &Mutex<System> {
-    match &level.kind {
-        LevelKind::Equations(system) => system,
-        _ => unreachable!("opened for equations"),
-    }
 }
 
 fn lock(system: &Mutex<System>) -> MutexGuard<'_, System> {

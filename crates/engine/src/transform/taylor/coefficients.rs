@@ -12,9 +12,11 @@
 //!
 //! Every other operation is the solution of the differential equation that its tangent rule is: see [`equation`].
 
-use super::{Content, Level, Tracer, custom, equation};
+use super::equation;
 use crate::bind::{bind1, try_bind};
 use crate::error::Error;
+use crate::interp::custom::expect_below;
+use crate::interp::{Interpreter, Level, Tracer};
 use crate::location::{self, Line};
 use crate::primitive::{Adjoints, Attrs, Jet, Mask, Outputs, Primitive, Rule};
 use crate::{Ellipsis, Tensor};
@@ -48,45 +50,52 @@ impl Series {
     }
 }
 
-pub(crate) fn apply(
-    level: &Arc<Level>,
-    order: usize,
-    op: &'static dyn Primitive,
-    attrs: Attrs,
-    operands: &[&Tensor],
-    line: Line,
-) -> Result<Outputs, Error> {
-    let operands: SmallVec<[Series; 4]> = operands
-        .iter()
-        .map(|operand| match Tracer::at(operand, level) {
-            Some(Content::Jet { series }) => series.clone(),
-            _ => Series::constant(operand),
-        })
-        .collect();
-    let values: SmallVec<[&Tensor; 4]> = operands.iter().map(Series::value).collect();
-    let mut outputs = try_bind(op, attrs.clone(), &values, line)?;
-    if let Some(function) = op.function(&attrs) {
-        custom::expect_below(level, function.name(), outputs.iter())?;
-    }
-    if !op.differentiable() || op.jet() == Jet::Constant || operands.iter().all(Series::is_constant) {
-        return Ok(outputs);
-    }
-    let _line = location::inherit(Some(line));
-    let found = match acts_on_coefficients(op.jet()) {
-        true => by_coefficient(op, &attrs, &operands, &outputs, order),
-        false => equation::solve(op, attrs, &operands, &outputs, order, line),
-    };
-    for (output, higher) in outputs.iter_mut().zip(found) {
-        if output.dtype().is_float() && higher.iter().any(Option::is_some) {
-            *output = lift(level, Series::new(output.clone(), higher), line);
+/// Taylor coefficients up to this order.
+pub(super) struct Coefficients {
+    pub order: usize,
+}
+
+impl Interpreter for Coefficients {
+    fn apply(
+        &self,
+        level: &Arc<Level>,
+        op: &'static dyn Primitive,
+        attrs: Attrs,
+        operands: &[&Tensor],
+        line: Line,
+    ) -> Result<Outputs, Error> {
+        let operands: SmallVec<[Series; 4]> = operands
+            .iter()
+            .map(|operand| match Tracer::attached::<Series>(operand, level) {
+                Some((_, series)) => series.clone(),
+                _ => Series::constant(operand),
+            })
+            .collect();
+        let values: SmallVec<[&Tensor; 4]> = operands.iter().map(Series::value).collect();
+        let mut outputs = try_bind(op, attrs.clone(), &values, line)?;
+        if let Some(function) = op.function(&attrs) {
+            expect_below(level, function.name(), outputs.iter())?;
         }
+        if !op.differentiable() || op.jet() == Jet::Constant || operands.iter().all(Series::is_constant) {
+            return Ok(outputs);
+        }
+        let _line = location::inherit(Some(line));
+        let found = match acts_on_coefficients(op.jet()) {
+            true => by_coefficient(op, &attrs, &operands, &outputs, self.order),
+            false => equation::solve(op, attrs, &operands, &outputs, self.order, line),
+        };
+        for (output, higher) in outputs.iter_mut().zip(found) {
+            if output.dtype().is_float() && higher.iter().any(Option::is_some) {
+                *output = lift(level, Series::new(output.clone(), higher), line);
+            }
+        }
+        Ok(outputs)
     }
-    Ok(outputs)
 }
 
 /// A tensor of this level.
 pub(crate) fn lift(level: &Arc<Level>, series: Series, line: Line) -> Tensor {
-    Tracer::tensor(level, series.value().spec(), Content::Jet { series }, line)
+    Tracer::attach(level, &series.value().clone(), series, line)
 }
 
 /// The coefficients after the value of each output.
