@@ -130,7 +130,7 @@ pub(super) fn lower(program: &Program, views: &Views, fusion: Fusion) -> Vec<Ste
         Kernel::Call(number) => {
             let call = call(program, views, number);
             match call.op.control().and_then(|control| control.flow(&call.attrs)) {
-                Some(flow) => flow_step(call, &flow),
+                Some(flow) => flow_step(call, flow.downcast_ref().expect("a flow")),
                 None => Step::Call(call),
             }
         }

@@ -5,73 +5,21 @@
 
 mod batched;
 
+pub use crate::primitive::{Form, Function, Residual};
 pub(crate) use batched::Batched;
 
 use crate::bind::try_bind;
 use crate::error::OrRaise;
 use crate::location::{self, Line};
 use crate::primitive::{
-    Adjoints, Attr, Attrs, Device, Gradient, Gradients, Mask, Outputs, Primitive, Rule, Saves, Spec, SpecRef, Specs,
+    Adjoints, AttrValue, Attrs, Device, Gradient, Gradients, Mask, Outputs, Primitive, Rule, Saves, Spec, SpecRef,
+    Specs,
 };
-use crate::program::infer_by_trial;
 use crate::{Error, Tensor, vjp};
 use std::any::Any;
 use std::fmt;
-use std::hash::{Hash, Hasher};
+use std::hash::Hasher;
 use std::sync::Arc;
-
-/// What is known besides tensors: structures of trees, numbers of steps.
-pub type Form = Arc<dyn Any + Send + Sync>;
-
-/// What a forward pass leaves for the derivative.
-#[derive(Clone)]
-pub struct Residual {
-    /// Tensors of the levels that the inputs had.
-    pub tensors: Vec<Tensor>,
-    /// Everything else.
-    pub form: Form,
-}
-
-/// A function of tensors with its own derivative. Its methods are written with Tensor operations, so they run on any level.
-pub trait Function: Send + Sync {
-    /// The name in errors and programs.
-    fn name(&self) -> &'static str;
-
-    /// What comes out for operands of these specs: what a trial run on symbols gives, unless the function knows.
-    fn infer(&self, operands: &[SpecRef<'_>]) -> Specs {
-        infer_by_trial(self.name(), |x| self.call(x), operands)
-    }
-
-    /// Whether `call` reads numbers, as an iteration does to know when to stop. It is then given nothing but numbers: a batch
-    /// calls it for every element, a program when it is evaluated. Such a function knows its output specs, and its `forward`
-    /// binds it again, to the tensors below.
-    fn reads_numbers(&self) -> bool {
-        false
-    }
-
-    /// Whether a call has an effect besides those of the operations in it; see [`Primitive::effect`]. A function that reads numbers
-    /// runs code that nobody can look into, so it has one unless it knows better; another one is traced into its operations.
-    fn effect(&self) -> bool {
-        self.reads_numbers()
-    }
-
-    /// Whether axes in front of those that it needs are a batch, so that a batch is one call.
-    fn batches_in_front(&self) -> bool {
-        false
-    }
-
-    /// The value alone.
-    fn call(&self, x: &[Tensor]) -> Vec<Tensor>;
-
-    /// The value, and what the derivative needs.
-    fn forward(&self, x: &[Tensor]) -> (Vec<Tensor>, Residual);
-
-    /// Cotangents of the outputs to those of the inputs `wanted`.
-    fn pull(&self, residual: &Residual, cotangents: &[Option<Tensor>], wanted: Mask) -> Vec<Option<Tensor>>;
-
-    /// Tangents of the inputs to those of the outputs.
-    fn push(&self, residual: &Residual, tangents: &[Option<Tensor>]) -> Vec<Option<Tensor>>;
-}
 
 /// A function as an attribute: two are equal if they are the same object.
 #[derive(Clone)]
@@ -89,17 +37,18 @@ impl fmt::Debug for FunctionAttr {
     }
 }
 
-impl PartialEq for FunctionAttr {
-    fn eq(&self, other: &FunctionAttr) -> bool {
-        Arc::ptr_eq(&self.function, &other.function)
+impl AttrValue for FunctionAttr {
+    fn is_same(&self, other: &dyn AttrValue) -> bool {
+        let other: &dyn Any = other;
+        other.downcast_ref::<FunctionAttr>().is_some_and(|other| Arc::ptr_eq(&self.function, &other.function))
     }
-}
 
-impl Eq for FunctionAttr {}
+    fn feed(&self, mut state: &mut dyn Hasher) {
+        std::ptr::hash(Arc::as_ptr(&self.function), &mut state);
+    }
 
-impl Hash for FunctionAttr {
-    fn hash<H: Hasher>(&self, state: &mut H) {
-        std::ptr::hash(Arc::as_ptr(&self.function), state);
+    fn has_effect(&self) -> bool {
+        self.effect
     }
 }
 
@@ -111,7 +60,7 @@ pub(crate) static CUSTOM: Custom = Custom;
 /// The attributes of a call that has yet to be made.
 pub(crate) fn attrs_of(function: Arc<dyn Function>) -> Attrs {
     let effect = function.effect();
-    Attrs::new().with("function", Attr::Function(FunctionAttr { function, form: None, effect }))
+    Attrs::new().with_other("function", FunctionAttr { function, form: None, effect })
 }
 
 /// Calls a function, at the line of the caller.
@@ -127,7 +76,7 @@ pub fn bind_function(function: Arc<dyn Function>, operands: &[Tensor]) -> Vec<Te
 pub(crate) fn recorded(attrs: &Attrs, operands: usize, results: usize, residual: &Residual, keeps: bool) -> Attrs {
     let function = FunctionAttr { form: Some(residual.form.clone()), ..attr(attrs).clone() };
     Attrs::new()
-        .with("function", Attr::Function(function))
+        .with_other("function", function)
         .with_sizes("counts", &[if keeps { operands } else { 0 }, results, residual.tensors.len()])
 }
 
@@ -135,15 +84,12 @@ pub(crate) fn recorded(attrs: &Attrs, operands: usize, results: usize, residual:
 pub(crate) fn staged(attrs: &Attrs, results: usize, effect: bool) -> Attrs {
     let FunctionAttr { function, effect: own, .. } = attr(attrs).clone();
     Attrs::new()
-        .with("function", Attr::Function(FunctionAttr { function, form: None, effect: own || effect }))
+        .with_other("function", FunctionAttr { function, form: None, effect: own || effect })
         .with_sizes("counts", &[0, results, 0])
 }
 
 fn attr(attrs: &Attrs) -> &FunctionAttr {
-    match attrs.iter().next() {
-        Some((_, Attr::Function(function))) => function,
-        _ => unreachable!("a custom call has its function"),
-    }
+    attrs.other("function").expect("a custom call has its function")
 }
 
 /// How many operands are kept, results there are, and tensors the forward pass left.
@@ -182,10 +128,6 @@ impl Primitive for Custom {
 
     fn function<'a>(&self, attrs: &'a Attrs) -> Option<&'a Arc<dyn Function>> {
         Some(&attr(attrs).function)
-    }
-
-    fn effect(&self, attrs: &Attrs) -> bool {
-        attr(attrs).effect
     }
 
     fn infer(&self, attrs: &Attrs, operands: &[SpecRef<'_>]) -> Result<Specs, Error> {

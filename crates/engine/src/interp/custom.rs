@@ -3,9 +3,9 @@
 use super::{Content, Level, LevelKind, Node, OpenLevel, Tracer, batch, tangent, tape};
 use crate::autograd::{modes, packing};
 use crate::bind::try_bind;
-use crate::custom::{Batched, Function, attrs_of, recorded};
+use crate::custom::{Batched, attrs_of, recorded};
 use crate::location::{self, Line};
-use crate::primitive::{Attrs, Mask, Outputs, Primitive};
+use crate::primitive::{Attrs, Function, Mask, Outputs, Primitive};
 use crate::tensor::Value;
 use crate::{Error, ErrorKind, Tensor};
 use smallvec::SmallVec;

@@ -1,10 +1,8 @@
 //! What a transform outside of the core does with operations on its tensors.
 
-use super::control::Control;
 use super::{Content, Level, Tracer};
-use crate::custom::Function;
 use crate::location::Line;
-use crate::primitive::{Attrs, Outputs, Primitive};
+use crate::primitive::{Attrs, Control, Function, Outputs, Primitive};
 use crate::{Error, Tensor};
 use smallvec::SmallVec;
 use std::any::Any;

@@ -1,10 +1,10 @@
 //! Attributes: the plain parameters of a primitive, hashable and printed.
 
-use crate::custom::FunctionAttr;
-use crate::program::ProgramAttr;
 use crate::{Error, ErrorKind, Shape};
+use std::any::Any;
+use std::hash::{Hash, Hasher};
 use std::sync::Arc;
-use std::{fmt, slice, vec};
+use std::{fmt, slice};
 use wengert_kernels::DType;
 
 /// One attribute's value.
@@ -20,11 +20,41 @@ pub enum Attr {
     Word(String),
     /// A real number, by its bits so that it can be hashed.
     Real(u64),
-    /// A function with rules of its own.
-    #[doc(hidden)]
-    Function(FunctionAttr),
-    /// Programs that the operation runs: one body, or several branches.
-    Programs(Vec<ProgramAttr>),
+    /// A value of another kind, such as the programs that an operation runs.
+    Other(Arc<dyn AttrValue>),
+}
+
+/// A kind of attribute that is not one of the plain ones.
+pub trait AttrValue: Any + fmt::Debug + Send + Sync {
+    /// Whether two are the same attribute.
+    fn is_same(&self, other: &dyn AttrValue) -> bool;
+
+    /// Feeds the hasher; the same attributes feed the same.
+    fn feed(&self, state: &mut dyn Hasher);
+
+    /// Whether running it does more than compute: see [`Primitive::effect`](super::Primitive::effect).
+    fn has_effect(&self) -> bool {
+        false
+    }
+
+    /// Whether programs print it after the operands, in braces.
+    fn is_body(&self) -> bool {
+        false
+    }
+}
+
+impl PartialEq for dyn AttrValue {
+    fn eq(&self, other: &dyn AttrValue) -> bool {
+        self.is_same(other)
+    }
+}
+
+impl Eq for dyn AttrValue {}
+
+impl Hash for dyn AttrValue {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.feed(state);
+    }
 }
 
 impl fmt::Display for Attr {
@@ -35,8 +65,7 @@ impl fmt::Display for Attr {
             Attr::DType(dtype) => write!(f, "{dtype}"),
             Attr::Word(word) => write!(f, "{word}"),
             Attr::Real(bits) => write!(f, "{:?}", f64::from_bits(*bits)),
-            Attr::Function(function) => write!(f, "{function:?}"),
-            Attr::Programs(programs) => write!(f, "{} programs", programs.len()),
+            Attr::Other(value) => write!(f, "{value:?}"),
         }
     }
 }
@@ -98,14 +127,9 @@ impl Attrs {
         self.with(name, Attr::Real(value.to_bits()))
     }
 
-    /// With a program that the operation runs.
-    pub fn with_program(self, name: &'static str, program: impl Into<ProgramAttr>) -> Attrs {
-        self.with(name, Attr::Programs(vec![program.into()]))
-    }
-
-    /// With several programs, of which the operation runs one.
-    pub fn with_programs(self, name: &'static str, programs: impl IntoIterator<Item = ProgramAttr>) -> Attrs {
-        self.with(name, Attr::Programs(programs.into_iter().collect()))
+    /// With a value of another kind.
+    pub fn with_other(self, name: &'static str, value: impl AttrValue) -> Attrs {
+        self.with(name, Attr::Other(Arc::new(value)))
     }
 
     /// With all of `more` after these.
@@ -179,36 +203,20 @@ impl Attrs {
         }
     }
 
-    /// The programs called `name`.
-    pub fn programs(&self, name: &str) -> &[ProgramAttr] {
+    /// The value of another kind called `name`, if it is of this one.
+    pub fn other<T: AttrValue>(&self, name: &str) -> Option<&T> {
         match self.get(name) {
-            Attr::Programs(programs) => programs,
-            other => wrong(format!("attribute '{name}' is {other}, not a program")),
-        }
-    }
-
-    /// The only program called `name`.
-    pub fn program(&self, name: &str) -> &ProgramAttr {
-        match self.programs(name) {
-            [program] => program,
-            several => wrong(format!("attribute '{name}' has {} programs, not one", several.len())),
-        }
-    }
-
-    /// Every program among the attributes, with the name it has there: where a pass descends.
-    pub fn bodies(&self) -> vec::IntoIter<(&'static str, &ProgramAttr)> {
-        let mut bodies = Vec::new();
-        for (name, value) in self.iter() {
-            if let Attr::Programs(programs) = value {
-                bodies.extend(programs.iter().map(|program| (*name, program)));
+            Attr::Other(value) => {
+                let value: &dyn Any = value.as_ref();
+                value.downcast_ref()
             }
+            _ => None,
         }
-        bodies.into_iter()
     }
 
-    /// Whether a program among them has an effect.
+    /// Whether running one of them does more than compute.
     pub(super) fn have_effect(&self) -> bool {
-        self.bodies().any(|(_, body)| body.has_effect())
+        self.iter().any(|(_, value)| matches!(value, Attr::Other(value) if value.has_effect()))
     }
 
     /// The real number called `name`.
@@ -221,14 +229,14 @@ impl Attrs {
 }
 
 /// Attributes are checked by those who make them; a program's text may still have wrong ones.
-fn wrong<T>(message: String) -> T {
+pub(crate) fn wrong<T>(message: String) -> T {
     Error::new(ErrorKind::Argument, "attributes", message).raise()
 }
 
 impl fmt::Display for Attrs {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // Programs stand after the operands, in braces.
-        let mut plain = self.iter().filter(|(_, value)| !matches!(value, Attr::Programs(_))).enumerate().peekable();
+        let is_body = |value: &Attr| matches!(value, Attr::Other(value) if value.is_body());
+        let mut plain = self.iter().filter(|(_, value)| !is_body(value)).enumerate().peekable();
         if plain.peek().is_none() {
             return Ok(());
         }

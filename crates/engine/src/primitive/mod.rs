@@ -6,15 +6,20 @@
 
 mod attrs;
 mod case;
+mod control;
 mod evaluate;
+mod function;
 mod mask;
 mod rule;
 mod saved;
 
-pub use attrs::{Attr, Attrs};
+pub(crate) use attrs::wrong;
+pub use attrs::{Attr, AttrValue, Attrs};
 pub use case::{Case, Sample};
+pub use control::{Control, Recording};
 pub use evaluate::view_of;
 pub(crate) use evaluate::{copy_viewed, evaluate};
+pub use function::{Form, Function, Residual};
 pub use mask::Mask;
 pub(crate) use rule::Kept;
 pub use rule::{Rule, Saves};
@@ -24,11 +29,9 @@ pub(crate) use saved::Saved;
 pub use crate::bind::{bind, bind1};
 #[cfg(feature = "cases")]
 pub use crate::composite::COMPOSITES;
-use crate::custom::Function;
 #[cfg(feature = "cases")]
 pub use crate::ops::sources;
 pub use crate::ops::{PRIMITIVES, find};
-use crate::program::control::Control;
 use crate::rules::Elementwise;
 pub use crate::tensor::Layout;
 use crate::{DType, Error, ErrorKind, Shape, Tensor};

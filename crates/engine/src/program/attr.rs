@@ -2,6 +2,7 @@
 
 use super::Program;
 use crate::autograd::packing::with_saver;
+use crate::primitive::{Attr, AttrValue, Attrs, wrong};
 use crate::tensor::Value;
 use rustc_hash::{FxHashMap, FxHasher};
 use std::any::Any;
@@ -11,6 +12,7 @@ use std::hash::{Hash, Hasher};
 use std::ops::Deref;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::vec;
 
 /// A program that an operation runs. Equal programs are one: whoever makes the same body again, as a loop that is not compiled
 /// does, finds what was derived from it before.
@@ -175,5 +177,85 @@ impl Eq for ProgramAttr {}
 impl Hash for ProgramAttr {
     fn hash<H: Hasher>(&self, state: &mut H) {
         std::ptr::hash(Arc::as_ptr(&self.shared), state);
+    }
+}
+
+/// The programs that an operation runs, as one attribute: one body, or several branches.
+#[derive(Clone, Debug)]
+pub(crate) struct Bodies(pub Vec<ProgramAttr>);
+
+impl AttrValue for Bodies {
+    fn is_same(&self, other: &dyn AttrValue) -> bool {
+        let other: &dyn Any = other;
+        other.downcast_ref::<Bodies>().is_some_and(|other| other.0 == self.0)
+    }
+
+    fn feed(&self, mut state: &mut dyn Hasher) {
+        self.0.hash(&mut state);
+    }
+
+    fn has_effect(&self) -> bool {
+        self.0.iter().any(|body| body.has_effect())
+    }
+
+    fn is_body(&self) -> bool {
+        true
+    }
+}
+
+/// The programs of an attribute, if it holds some.
+pub(crate) fn bodies_of(attr: &Attr) -> Option<&[ProgramAttr]> {
+    let Attr::Other(value) = attr else { return None };
+    let value: &dyn Any = value.as_ref();
+    value.downcast_ref::<Bodies>().map(|bodies| &bodies.0[..])
+}
+
+/// Programs among the attributes of a call.
+pub trait ProgramAttrs {
+    /// With a program that the operation runs.
+    fn with_program(self, name: &'static str, program: impl Into<ProgramAttr>) -> Attrs;
+
+    /// With several programs, of which the operation runs one.
+    fn with_programs(self, name: &'static str, programs: impl IntoIterator<Item = ProgramAttr>) -> Attrs;
+
+    /// The programs called `name`.
+    fn programs(&self, name: &str) -> &[ProgramAttr];
+
+    /// The only program called `name`.
+    fn program(&self, name: &str) -> &ProgramAttr;
+
+    /// Every program, with the name it has: where a pass descends.
+    fn bodies(&self) -> vec::IntoIter<(&'static str, &ProgramAttr)>;
+}
+
+impl ProgramAttrs for Attrs {
+    fn with_program(self, name: &'static str, program: impl Into<ProgramAttr>) -> Attrs {
+        self.with_programs(name, [program.into()])
+    }
+
+    fn with_programs(self, name: &'static str, programs: impl IntoIterator<Item = ProgramAttr>) -> Attrs {
+        self.with_other(name, Bodies(programs.into_iter().collect()))
+    }
+
+    fn programs(&self, name: &str) -> &[ProgramAttr] {
+        match self.other::<Bodies>(name) {
+            Some(bodies) => &bodies.0,
+            None => wrong(format!("attribute '{name}' is not a program")),
+        }
+    }
+
+    fn program(&self, name: &str) -> &ProgramAttr {
+        match self.programs(name) {
+            [program] => program,
+            several => wrong(format!("attribute '{name}' has {} programs, not one", several.len())),
+        }
+    }
+
+    fn bodies(&self) -> vec::IntoIter<(&'static str, &ProgramAttr)> {
+        let mut all = Vec::new();
+        for (name, value) in self.iter() {
+            all.extend(bodies_of(value).unwrap_or_default().iter().map(|body| (*name, body)));
+        }
+        all.into_iter()
     }
 }

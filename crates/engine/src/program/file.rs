@@ -23,6 +23,8 @@
 use super::print::Style;
 use super::{Equation, Program};
 use crate::primitive::{Attr, Primitive};
+use crate::program::ProgramAttrs;
+use crate::program::bodies_of;
 use crate::tensor::Value;
 use crate::{Error, ErrorKind, catch, location};
 use std::fmt::Write;
@@ -263,7 +265,9 @@ fn expect_data(program: &Program) -> Result<(), Error> {
     }
     for equation in &program.equations {
         for (_, attr) in equation.attrs.iter() {
-            if let Attr::Function(function) = attr {
+            if let Attr::Other(function) = attr
+                && bodies_of(attr).is_none()
+            {
                 let message =
                     format!("the function '{function:?}' has rules of its own, which are Rust code of this process");
                 let error = Error::new(ErrorKind::File, "save", message)
@@ -285,10 +289,8 @@ fn operations(program: &Program) -> Vec<&'static dyn Primitive> {
 
 /// The first equation of `a` that is another in `b`.
 fn difference<'a>(a: &'a Program, b: &Program) -> Option<&'a Equation> {
-    let same = |(a, b): (&(&'static str, Attr), &(&'static str, Attr))| match (&a.1, &b.1) {
-        (Attr::Programs(a), Attr::Programs(b)) => {
-            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| difference(a, b).is_none())
-        }
+    let same = |(a, b): (&(&'static str, Attr), &(&'static str, Attr))| match (bodies_of(&a.1), bodies_of(&b.1)) {
+        (Some(a), Some(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| difference(a, b).is_none()),
         _ => a == b,
     };
     let differs = |(a, b): &(&Equation, &Equation)| {

@@ -20,8 +20,8 @@ mod verify;
 
 pub(crate) mod control;
 
-pub use attr::ProgramAttr;
-pub(crate) use attr::Wish;
+pub use attr::{ProgramAttr, ProgramAttrs};
+pub(crate) use attr::{Wish, bodies_of};
 pub(crate) use build::{Builder, identity};
 pub(crate) use file::File;
 pub(crate) use passes::{Again, Reads, insert};

@@ -4,6 +4,7 @@ use super::{Equation, Program, ProgramAttr, Var};
 use crate::location::Line;
 use crate::ops;
 use crate::primitive::{Attr, Attrs, Primitive, Spec};
+use crate::program::ProgramAttrs;
 use crate::{DType, Error, ErrorKind, Shape, Tensor, catch};
 use rustc_hash::FxHashMap;
 use wengert_kernels::convert_bits;

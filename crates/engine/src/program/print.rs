@@ -21,6 +21,7 @@
 use super::{Equation, Program, Var};
 use crate::Tensor;
 use crate::location;
+use crate::program::ProgramAttrs;
 use std::fmt;
 use wengert_kernels::DType;
 use wengert_kernels::dtype::{bf16, f16};

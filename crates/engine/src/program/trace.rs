@@ -1,12 +1,11 @@
 //! The tracing interpreter: append an equation to the program being built.
 
-use super::control::Control;
 use super::{Builder, Program, Var, stage};
 use crate::autograd::{modes, packing};
-use crate::custom::{Function, staged};
+use crate::custom::staged;
 use crate::interp::{Content, Interpreter, Level, Tracer, custom::captured};
 use crate::location::{self, Line};
-use crate::primitive::{Attrs, Outputs, Primitive, Spec, SpecRef, Specs};
+use crate::primitive::{Attrs, Control, Function, Outputs, Primitive, Spec, SpecRef, Specs};
 use crate::tensor::Value;
 use crate::{Error, Tensor};
 use smallvec::SmallVec;

@@ -2,6 +2,7 @@
 
 use super::{Equation, Program, Var};
 use crate::primitive::SpecRef;
+use crate::program::ProgramAttrs;
 use crate::{Error, ErrorKind};
 
 fn wrong<T>(message: String) -> Result<T, Error> {

@@ -5,11 +5,10 @@
 
 use super::Sets;
 use crate::bind::{bind1, try_bind};
-use crate::custom::Function;
 use crate::interp::custom::expect_below;
 use crate::interp::{Interpreter, Level, Tracer, eval};
 use crate::location::{self, Line};
-use crate::primitive::{Attr, Attrs, Dependency, Gradient, Outputs, Primitive, Rule, Spec};
+use crate::primitive::{Attr, Attrs, Dependency, Function, Gradient, Outputs, Primitive, Rule, Spec};
 use crate::{DType, Error, Shape, Tensor};
 use smallvec::SmallVec;
 use std::sync::{Arc, Mutex, PoisonError};

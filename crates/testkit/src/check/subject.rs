@@ -3,6 +3,7 @@
 use crate::numeric::direction;
 use wengert::prelude::*;
 use wengert::primitive::{Case, Primitive, bind};
+use wengert::program::ProgramAttrs;
 
 /// A case whose call succeeded in f64.
 pub(crate) struct Subject<'a> {

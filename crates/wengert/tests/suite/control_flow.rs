@@ -1,6 +1,7 @@
 //! Loops and branches that stay in programs: against Rust loops and branches, under every transform, and as text.
 
 use wengert::prelude::*;
+use wengert::program::ProgramAttrs;
 
 #[track_caller]
 fn assert_close(got: &[f64], right: &[f64], tolerance: f64) {

@@ -1,7 +1,7 @@
 //! Loops of compiled programs: what leaves them, and that nothing else changes.
 
 use wengert::prelude::*;
-use wengert::program::Equation;
+use wengert::program::{Equation, ProgramAttrs};
 
 fn wave(shape: &[usize], phase: f64) -> Tensor {
     let count = shape.iter().product::<usize>();

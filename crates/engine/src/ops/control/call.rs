@@ -5,8 +5,10 @@ use crate::bind::try_bind;
 use crate::location::{self, Line};
 use crate::ops::prelude::*;
 use crate::primitive::Device;
+use crate::primitive::{Control, Recording};
+use crate::program::ProgramAttrs;
 use crate::program::control::branches::Form;
-use crate::program::control::{Control, Recording, Runner, output_specs};
+use crate::program::control::{Runner, output_specs};
 use crate::program::{Program, ProgramAttr, Split};
 
 /// The primitive `call`.

@@ -7,12 +7,13 @@ use crate::error::OrRaise;
 use crate::location::{self, Line};
 use crate::ops::prelude::*;
 use crate::primitive::Device;
+use crate::primitive::{Control, Recording};
+use crate::program::ProgramAttrs;
 use crate::program::control::steps::{Form, Pulled};
-use crate::program::control::{
-    Control, Flow, Recording, Runner, expect_carry, input_specs, output_specs, stacked, through,
-};
+use crate::program::control::{Flow, Runner, expect_carry, input_specs, output_specs, stacked, through};
 use crate::program::{Program, ProgramAttr, closed, stage};
 use crate::{Tree, vjp};
+use std::any::Any;
 use std::sync::Arc;
 
 /// A loop over axis 0 of every leaf of `xs`: `f` takes the carry and one element and returns the next carry and an output; what
@@ -186,8 +187,8 @@ impl Control for Scan {
         Ok((last.into_iter().chain(ys).collect(), derived))
     }
 
-    fn flow(&self, attrs: &Attrs) -> Option<Flow> {
-        Some(Flow::Scan(Form::of(attrs)))
+    fn flow(&self, attrs: &Attrs) -> Option<Box<dyn Any>> {
+        Some(Box::new(Flow::Scan(Form::of(attrs))))
     }
 
     fn unroll(&'static self, attrs: &Attrs, operands: &[Tensor], line: Line) -> Result<Outputs, Error> {

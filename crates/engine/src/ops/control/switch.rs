@@ -7,10 +7,13 @@ use crate::error::OrRaise;
 use crate::location::{self, Line};
 use crate::ops::prelude::*;
 use crate::primitive::Device;
+use crate::primitive::{Control, Recording};
+use crate::program::ProgramAttrs;
 use crate::program::control::branches::Form;
-use crate::program::control::{Control, Flow, Recording, Runner, other_spec, output_specs, through};
+use crate::program::control::{Flow, Runner, other_spec, output_specs, through};
 use crate::program::{Program, ProgramAttr, closed, stage};
 use crate::tree::difference;
+use std::any::Any;
 
 /// `then(x)` where `pred` holds, `otherwise(x)` where it does not: a branch that stays in a program. Both are traced, one runs, and
 /// what they capture receives gradients. Both return the same structure, shapes and dtypes.
@@ -166,8 +169,8 @@ impl Control for Switch {
         form(attrs).push(operands, tangents, line)
     }
 
-    fn flow(&self, attrs: &Attrs) -> Option<Flow> {
-        Some(Flow::Switch(attrs.programs("branch").to_vec()))
+    fn flow(&self, attrs: &Attrs) -> Option<Box<dyn Any>> {
+        Some(Box::new(Flow::Switch(attrs.programs("branch").to_vec())))
     }
 
     fn unroll(&'static self, attrs: &Attrs, operands: &[Tensor], line: Line) -> Result<Outputs, Error> {

@@ -8,6 +8,7 @@ use crate::error::OrRaise;
 use crate::location::{self, Line};
 use crate::ops::prelude::*;
 use crate::primitive::Device;
+use crate::program::ProgramAttrs;
 use crate::program::control::repeat::chosen_rows;
 use crate::program::control::{Runner, input_specs, laid_out, pick, places, stacked, through};
 use crate::program::{Program, ProgramAttr, Wish, staged};

@@ -10,9 +10,12 @@ use crate::error::OrRaise;
 use crate::location::{self, Line};
 use crate::ops::prelude::*;
 use crate::primitive::Device;
+use crate::primitive::{Control, Recording};
+use crate::program::ProgramAttrs;
 use crate::program::control::repeat::{Form, spread};
-use crate::program::control::{Control, Flow, Recording, expect_carry, input_specs, output_specs, places, through};
+use crate::program::control::{Flow, expect_carry, input_specs, output_specs, places, through};
 use crate::program::{Program, ProgramAttr, closed, stage};
+use std::any::Any;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -176,8 +179,8 @@ impl Control for While {
         Ok((outputs.into(), derived))
     }
 
-    fn flow(&self, attrs: &Attrs) -> Option<Flow> {
-        Some(Flow::While(Form::of(attrs)))
+    fn flow(&self, attrs: &Attrs) -> Option<Box<dyn Any>> {
+        Some(Box::new(Flow::While(Form::of(attrs))))
     }
 
     fn unroll(&'static self, attrs: &Attrs, operands: &[Tensor], line: Line) -> Result<Outputs, Error> {

@@ -1,10 +1,12 @@
 //! The branches of a switch, and those that are derived from them.
 
-use super::{Recording, input_specs, output_specs, pick, places, stacked, through};
+use super::{input_specs, output_specs, pick, places, stacked, through};
 use crate::bind::{bind, try_bind};
 use crate::error::OrRaise;
 use crate::location::{self, Line};
+use crate::primitive::Recording;
 use crate::primitive::{Adjoints, Attrs, Gradient, Gradients, Mask, Outputs, Primitive, Rule, Saves, Spec, SpecRef};
+use crate::program::ProgramAttrs;
 use crate::program::{Program, ProgramAttr, Residual, Split, Var, Wish, split_by, staged};
 use crate::{Error, ErrorKind, Tensor, vjp};
 use std::sync::Arc;

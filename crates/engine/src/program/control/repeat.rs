@@ -4,6 +4,7 @@ use super::{Runner, input_specs, laid_out, pick, places, stacked, through};
 use crate::error::OrRaise;
 use crate::location::Line;
 use crate::primitive::{Attrs, Outputs, Spec};
+use crate::program::ProgramAttrs;
 use crate::program::{Program, ProgramAttr, Wish, staged};
 use crate::{DType, Error, Shape, Tensor};
 

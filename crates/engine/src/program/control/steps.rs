@@ -4,6 +4,7 @@ use super::{Runner, input_specs, laid_out, output_specs, pick, places, stacked, 
 use crate::error::OrRaise;
 use crate::location::Line;
 use crate::primitive::{Attrs, Gradient, Gradients, Outputs, Spec};
+use crate::program::ProgramAttrs;
 use crate::program::{Program, ProgramAttr, Residual, Split, Wish, split_by, staged};
 use crate::{Error, Tensor};
 use std::sync::Arc;

@@ -7,6 +7,7 @@
 use super::edit::{Edit, Number, bits_of, rewritten};
 use super::known::{is_barrier, is_built_in, is_random, known};
 use crate::primitive::Attrs;
+use crate::program::ProgramAttrs;
 use crate::program::{Equation, Program, Var};
 use crate::tensor::Value;
 use crate::{Tensor, catch};

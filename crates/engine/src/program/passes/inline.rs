@@ -3,6 +3,7 @@
 
 use crate::autograd::modes::tracing;
 use crate::primitive::Spec;
+use crate::program::ProgramAttrs;
 use crate::program::{Equation, Program, Var, staged};
 
 pub(super) fn run(mut program: Program) -> (Program, bool) {

@@ -25,7 +25,8 @@ pub use rule::{Equality, Rule};
 
 use super::{Equation, Program, ProgramAttr};
 use crate::error::OrRaise;
-use crate::primitive::Attr;
+use crate::program::ProgramAttrs;
+use crate::program::bodies_of;
 
 /// A function from programs to programs that compute the same.
 ///
@@ -111,7 +112,7 @@ impl Pass {
         }
         let mut any = false;
         for (name, value) in equation.attrs.clone().iter() {
-            if let Attr::Programs(bodies) = value {
+            if let Some(bodies) = bodies_of(value) {
                 let (bodies, changed): (Vec<ProgramAttr>, Vec<bool>) = bodies
                     .iter()
                     .map(|body| {
@@ -120,7 +121,7 @@ impl Pass {
                     })
                     .unzip();
                 if changed.contains(&true) {
-                    equation.attrs = std::mem::take(&mut equation.attrs).with(name, Attr::Programs(bodies));
+                    equation.attrs = std::mem::take(&mut equation.attrs).with_programs(name, bodies);
                     any = true;
                 }
             }

@@ -2,6 +2,8 @@
 
 use crate::location::{self, Line};
 use crate::primitive::{Attr, Attrs};
+use crate::program::ProgramAttrs;
+use crate::program::bodies_of;
 use crate::program::{Equation, Program, Var};
 use crate::tensor::Value;
 use crate::{Error, ErrorKind, Tensor};
@@ -127,8 +129,10 @@ impl Pairs<'_> {
 /// Functions are made again by every trace: those of one name are the same.
 fn same_attrs(a: &Attrs, b: &Attrs) -> bool {
     let same = |(a, b): (&(&'static str, Attr), &(&'static str, Attr))| match (&a.1, &b.1) {
-        (Attr::Function(a), Attr::Function(b)) => format!("{a:?}") == format!("{b:?}"),
-        (Attr::Programs(a), Attr::Programs(b)) => a.len() == b.len(),
+        (Attr::Other(one), Attr::Other(other)) => match (bodies_of(&a.1), bodies_of(&b.1)) {
+            (Some(a), Some(b)) => a.len() == b.len(),
+            _ => format!("{one:?}") == format!("{other:?}"),
+        },
         _ => a == b,
     };
     a.iter().count() == b.iter().count() && a.iter().zip(b.iter()).all(same)

@@ -5,6 +5,8 @@ use super::{bind_below, expect_form, form_of, owned, specs_of};
 use crate::custom::{Function, Residual};
 use crate::error::OrRaise;
 use crate::primitive::Mask;
+use crate::primitive::{SpecRef, Specs};
+use crate::program::infer_by_trial;
 use crate::{Tensor, Tree, vjp};
 use std::sync::{Arc, OnceLock};
 
@@ -60,6 +62,10 @@ where
 {
     fn name(&self) -> &'static str {
         "custom_jvp"
+    }
+
+    fn infer(&self, operands: &[SpecRef<'_>]) -> Specs {
+        infer_by_trial(self.name(), |x| self.call(x), operands)
     }
 
     fn call(&self, x: &[Tensor]) -> Vec<Tensor> {

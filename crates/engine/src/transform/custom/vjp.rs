@@ -9,8 +9,10 @@ use super::{bind_below, expect_form, form_of, owned};
 use crate::custom::{Function, Residual, added};
 use crate::error::OrRaise;
 use crate::interp::custom::Apart;
+use crate::primitive::{self, SpecRef};
 use crate::primitive::{Mask, Spec};
 use crate::program::identity;
+use crate::program::infer_by_trial;
 use crate::{Tensor, Tree, jvp, vjp};
 use std::sync::{Arc, OnceLock};
 
@@ -173,6 +175,10 @@ where
         "custom_vjp"
     }
 
+    fn infer(&self, operands: &[SpecRef<'_>]) -> primitive::Specs {
+        infer_by_trial(self.name(), |x| self.call(x), operands)
+    }
+
     fn call(&self, x: &[Tensor]) -> Vec<Tensor> {
         self.0.run(x).0
     }
@@ -236,6 +242,10 @@ where
 {
     fn name(&self) -> &'static str {
         "custom_vjp"
+    }
+
+    fn infer(&self, operands: &[SpecRef<'_>]) -> primitive::Specs {
+        infer_by_trial(self.name(), |x| self.call(x), operands)
     }
 
     fn call(&self, x: &[Tensor]) -> Vec<Tensor> {

@@ -4,6 +4,7 @@ use super::super::known::{is_built_in, is_elementwise, known};
 use super::around::Around;
 use crate::location::Line;
 use crate::primitive::{Cost, Dependency, Layout, SpecRef};
+use crate::program::ProgramAttrs;
 use crate::program::control::steps::Form;
 use crate::program::{Equation, Program, ProgramAttr, Var};
 use smallvec::SmallVec;
