@@ -46,6 +46,17 @@ pub use transform::{
 };
 pub use tree::{Tree, TreePath};
 
+/// How another crate of ours runs plans: what they are, and what it has to say.
+#[doc(hidden)]
+pub mod backend {
+    pub use crate::compile::{
+        Apply, Backend, Cpu, FlowPlan, Host, Input, Instruction, Led, Loop, LoopKernel, Placed, PlacedLoop, Plan, Read,
+        Runner, Target, TiledLoops,
+    };
+    pub use wengert_kernels::memory::{Memory, Span};
+    pub use wengert_kernels::tiled::{Access, Destination, Fold, Output};
+}
+
 /// How another crate of ours binds a function with rules of its own.
 #[doc(hidden)]
 pub mod foreign {

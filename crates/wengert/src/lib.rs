@@ -54,6 +54,9 @@ pub use wengert_engine::{
 
 pub use wengert_engine::{Count, cond, fori, scan, scan_reverse, scan_times, switch, while_loop};
 
+#[doc(hidden)]
+pub use wengert_engine::backend;
+
 /// Programs on single numbers: a tape for scalars, and dual numbers.
 pub use wengert_scalar as scalar;
 

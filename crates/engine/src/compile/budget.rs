@@ -6,7 +6,7 @@
 use super::buffers::{self, ARENA, Buffers, Regions};
 use super::lower;
 use super::views::Views;
-use super::{Plan, fuse};
+use super::{Plan, Target, fuse};
 use crate::error::{Error, ErrorKind};
 use crate::program::{Again, Program, Reads, Var, insert};
 
@@ -16,27 +16,25 @@ const MOST_EQUATIONS: usize = 24;
 /// Values that are tried for one that stays.
 const MOST_TRIALS: usize = 12;
 
-/// What reading or writing a byte costs, in floating-point operations.
-const FLOPS_PER_BYTE: f64 = 8.0;
-
 /// The program with values computed again until its plan needs at most `budget` bytes, and that plan.
 pub(crate) fn within(
     mut program: Program,
     updates: Vec<Option<usize>>,
     budget: usize,
+    target: &Target,
 ) -> Result<(Program, Plan), Error> {
-    let mut usage = Usage::of(&program, &updates);
+    let mut usage = Usage::of(&program, &updates, target);
     while usage.total() > budget {
         // Pieces do not always lie without gaps.
         let room = budget.saturating_sub(usage.fixed + (usage.arena - usage.fullest().1));
-        let better = usage.candidates(&program).into_iter().take(MOST_TRIALS).find_map(|value| {
+        let better = usage.candidates(&program, target).into_iter().take(MOST_TRIALS).find_map(|value| {
             let next = insert(program.clone(), &usage.reads, vec![value]);
-            let then = Usage::of(&next, &updates);
+            let then = Usage::of(&next, &updates, target);
             (then.excess(room) < usage.excess(room)).then_some((next, then))
         });
         (program, usage) = better.ok_or_else(|| usage.error(budget))?;
     }
-    let plan = Plan::new(&program, updates);
+    let plan = Plan::new(&program, updates, target);
     Ok((program, plan))
 }
 
@@ -54,11 +52,11 @@ struct Usage {
 }
 
 impl Usage {
-    fn of(program: &Program, updates: &[Option<usize>]) -> Usage {
+    fn of(program: &Program, updates: &[Option<usize>], target: &Target) -> Usage {
         let views = Views::new(program);
-        let mut steps = lower::lower(program, &views, fuse::fuse(program, &views, updates));
+        let mut steps = lower::lower(program, &views, fuse::fuse(program, &views, updates, target), target);
         let regions = Regions::new(program, updates.to_vec());
-        let buffers = buffers::plan(program, &views, &mut steps, &regions);
+        let buffers = buffers::plan(program, &views, &mut steps, &regions, target.alignment);
         let reads = Reads::of(program);
         let mut step_of = vec![None; program.equations().len()];
         for (number, step) in steps.iter().enumerate() {
@@ -116,11 +114,12 @@ impl Usage {
     }
 
     /// Values that wait while the fullest step runs, and how each is computed again; the cheapest for its bytes first.
-    fn candidates(&self, program: &Program) -> Vec<Again> {
+    fn candidates(&self, program: &Program, target: &Target) -> Vec<Again> {
         let (fullest, _) = self.fullest();
         let costs = program.costs();
         let cost = |again: &Again| {
-            let flops: f64 = again.equations.iter().map(|&i| costs[i].flops + FLOPS_PER_BYTE * costs[i].bytes).sum();
+            let flops: f64 =
+                again.equations.iter().map(|&i| costs[i].flops + target.flops_per_byte * costs[i].bytes).sum();
             flops / program.spec(again.value).bytes() as f64
         };
         let waits = |var: &Var| {

@@ -9,9 +9,6 @@ use super::views::Views;
 use crate::program::{Program, Var};
 use wengert_kernels::memory::Span;
 
-/// Bytes to which buffers are aligned: a cache line.
-pub(super) const ALIGNMENT: usize = 64;
-
 /// The region of the workspace; inputs, constants and outputs follow.
 pub(super) const ARENA: usize = 0;
 
@@ -74,7 +71,13 @@ impl Regions {
 }
 
 /// Gives every variable its bytes.
-pub(super) fn plan(program: &Program, views: &Views, steps: &mut [Step], regions: &Regions) -> Buffers {
+pub(super) fn plan(
+    program: &Program,
+    views: &Views,
+    steps: &mut [Step],
+    regions: &Regions,
+    alignment: usize,
+) -> Buffers {
     let bytes = |var: Var| program.spec(var).bytes();
     let mut spans: Vec<Option<Span>> = vec![None; program.variables()];
     for (number, var) in program.inputs().iter().enumerate() {
@@ -101,7 +104,7 @@ pub(super) fn plan(program: &Program, views: &Views, steps: &mut [Step], regions
     for &number in &copied {
         times.read[views.base(program.outputs()[number]).index()] = usize::MAX;
     }
-    let mut workspace = Arena::new(program, steps, &times, &spans);
+    let mut workspace = Arena::new(program, steps, &times, &spans, alignment);
     let arena = workspace.place(&mut spans);
     let scratch = workspace.scratch.into_iter().map(|piece| workspace.pieces[piece].start).collect();
     Buffers { spans, arena, copied, scratch, pieces: workspace.pieces, times }
@@ -155,17 +158,17 @@ fn overwrites(step: &Step, new: Var, old: Var) -> bool {
     }
     let operand = writer.operands.iter().position(|operand| *operand == old).expect("it is read");
     let output = writer.outputs.iter().position(|output| *output == new).expect("it is written");
-    writer.tiled.reads_whole(operand) && writer.tiled.writes_elements(output)
+    writer.body.operands[operand].is_whole() && writer.body.writes_elements(output)
 }
 
 /// Tells loops which outputs are written over operands.
 fn allow_updates(steps: &mut [Step], spans: &[Option<Span>]) {
     for step in steps {
-        for LoopStep { tiled, operands, outputs, .. } in step.loops_mut() {
+        for LoopStep { body, operands, outputs, .. } in step.loops_mut() {
             for (number, output) in outputs.iter().enumerate() {
                 let span = spans[output.index()];
                 if span.is_some() && operands.iter().any(|operand| spans[operand.index()] == span) {
-                    tiled.overwrite(number);
+                    body.outputs[number].in_place = true;
                 }
             }
         }
@@ -181,7 +184,7 @@ struct Arena {
 }
 
 impl Arena {
-    fn new(program: &Program, steps: &mut [Step], times: &Times, spans: &[Option<Span>]) -> Arena {
+    fn new(program: &Program, steps: &mut [Step], times: &Times, spans: &[Option<Span>], alignment: usize) -> Arena {
         let mut arena = Arena { pieces: Vec::new(), of: vec![None; program.variables()], scratch: Vec::new() };
         for (number, step) in steps.iter_mut().enumerate() {
             let bytes = step.scratch();
@@ -191,7 +194,7 @@ impl Arena {
                 if spans[var.index()].is_some() {
                     continue;
                 }
-                let bytes = program.spec(var).bytes().next_multiple_of(ALIGNMENT);
+                let bytes = program.spec(var).bytes().next_multiple_of(alignment);
                 let last = times.read[var.index()];
                 let over = arena.overwritten(program, step, var, number);
                 let piece = match over {
@@ -207,7 +210,7 @@ impl Arena {
                     let mut loops = step.loops_mut().iter_mut();
                     let writer = loops.find(|one| one.outputs.contains(&var)).expect("a loop overwrites");
                     let output = writer.outputs.iter().position(|output| *output == var).expect("its own output");
-                    writer.tiled.overwrite(output);
+                    writer.body.outputs[output].in_place = true;
                 }
             }
         }

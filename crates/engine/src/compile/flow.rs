@@ -4,8 +4,10 @@
 //! operands and ends in the outputs. Elements are read and written where they lie in the whole. A scan whose rows do not depend on
 //! each other runs in parts, at the same time.
 
+use super::loops::PlacedLoop;
 use super::lower::Operand;
-use super::{ALIGNMENT, Plan, Read};
+use super::run::LoopKernel;
+use super::{Led, Plan, Read, Target};
 use crate::location::Line;
 use crate::primitive::{Layout, Spec};
 use crate::program::control::{Flow, Parts, input_specs, output_specs, steps::Form};
@@ -16,34 +18,34 @@ use std::sync::{Mutex, PoisonError};
 use wengert_kernels::memory::{Memory, Part, Regions, Span, Stripes};
 
 /// How a loop or a branch runs.
-pub(super) struct FlowPlan {
-    kind: Kind,
+pub struct FlowPlan<L> {
+    kind: Kind<L>,
     /// Bytes of scratch memory.
-    pub scratch: Scratch,
+    pub(super) scratch: Scratch,
 }
 
-enum Kind {
-    Scan(Box<Scan>),
-    While { consts: usize, test: Box<Nested>, body: Box<Nested> },
-    Switch { branches: Vec<Nested> },
+enum Kind<L> {
+    Scan(Box<Scan<L>>),
+    While { consts: usize, test: Box<Nested<L>>, body: Box<Nested<L>> },
+    Switch { branches: Vec<Nested<L>> },
 }
 
 /// A scan, or several over some of its rows each.
-struct Scan {
+struct Scan<L> {
     consts: usize,
     carry: usize,
     length: usize,
     reverse: bool,
     parts: usize,
     /// The body of a part.
-    body: Nested,
+    body: Nested<L>,
     /// Bytes of scratch memory of a part.
     scratch: usize,
 }
 
 /// A plan that runs inside another.
-struct Nested {
-    plan: Plan,
+struct Nested<L> {
+    plan: Plan<L>,
     inputs: Vec<Spec>,
     outputs: Vec<Spec>,
     /// Two buffers for every value that is carried: where they begin in the scratch memory.
@@ -53,27 +55,47 @@ struct Nested {
 }
 
 /// Scratch memory that is being shared out.
-#[derive(Default)]
-pub(super) struct Scratch(pub usize);
+pub(super) struct Scratch {
+    pub bytes: usize,
+    alignment: usize,
+}
 
 impl Scratch {
+    fn new(target: &Target) -> Scratch {
+        Scratch { bytes: 0, alignment: target.alignment }
+    }
+
     pub fn take(&mut self, bytes: usize) -> usize {
-        let start = self.0;
-        self.0 += bytes.next_multiple_of(ALIGNMENT);
+        let start = self.bytes;
+        self.bytes += bytes.next_multiple_of(self.alignment);
         start
     }
 }
 
-impl Nested {
-    fn new(body: &ProgramAttr, carry: usize, scratch: &mut Scratch) -> Nested {
+impl Nested<Vec<PlacedLoop>> {
+    fn new(body: &ProgramAttr, carry: usize, scratch: &mut Scratch, target: &Target) -> Nested<Vec<PlacedLoop>> {
         let program: &Program = body;
-        let plan = Plan::new(program, vec![None; program.outputs().len()]);
+        let plan = Plan::new(program, vec![None; program.outputs().len()], target);
         let outputs = output_specs(program);
         let carried = outputs[..carry].iter().map(|spec| [0, 1].map(|_| scratch.take(spec.bytes()))).collect();
         let arena = scratch.take(plan.arena);
         Nested { inputs: input_specs(program), outputs, carried, arena, plan }
     }
+}
 
+impl<L> Nested<L> {
+    fn map<M>(self, f: &mut dyn FnMut(L, Option<Led>) -> M) -> Nested<M> {
+        let Nested { plan, inputs, outputs, carried, arena } = self;
+        Nested { plan: plan.map(f), inputs, outputs, carried, arena }
+    }
+
+    fn buffer(&self, place: usize, turn: usize, scratch: Span) -> Span {
+        let start = scratch.start + self.carried[place][turn % 2];
+        Span { start, length: self.outputs[place].bytes(), ..scratch }
+    }
+}
+
+impl<L: LoopKernel> Nested<L> {
     /// Runs it on spans of the plan around it.
     fn run(
         &self,
@@ -92,54 +114,68 @@ impl Nested {
         parts.extend(outputs.iter().map(|span| Part::Write(*span)));
         self.plan.run_steps(&mut memory.nest(regions, &parts), deeper, line)
     }
-
-    fn buffer(&self, place: usize, turn: usize, scratch: Span) -> Span {
-        let start = scratch.start + self.carried[place][turn % 2];
-        Span { start, length: self.outputs[place].bytes(), ..scratch }
-    }
 }
 
-impl FlowPlan {
-    pub fn new(flow: &Flow) -> FlowPlan {
-        let mut scratch = Scratch::default();
+impl FlowPlan<Vec<PlacedLoop>> {
+    pub(super) fn new(flow: &Flow, target: &Target) -> FlowPlan<Vec<PlacedLoop>> {
+        let mut scratch = Scratch::new(target);
         let kind = match flow {
             Flow::Scan(form) => {
                 let Form { consts, carry, length, reverse, .. } = *form;
-                let (parts, body) = match form.in_parts() {
+                let (parts, body) = match form.in_parts(target.most_parts) {
                     Some(Parts { count, body }) => (count, body),
                     None => (1, form.body.clone()),
                 };
-                let mut own = Scratch::default();
-                let body = Nested::new(&body, carry, &mut own);
-                scratch.take(own.0 * parts);
-                Kind::Scan(Box::new(Scan { consts, carry, length, reverse, parts, body, scratch: own.0 }))
+                let mut own = Scratch::new(target);
+                let body = Nested::new(&body, carry, &mut own, target);
+                scratch.take(own.bytes * parts);
+                Kind::Scan(Box::new(Scan { consts, carry, length, reverse, parts, body, scratch: own.bytes }))
             }
             Flow::While(form) => Kind::While {
                 consts: form.consts,
-                body: Box::new(Nested::new(&form.body, form.carry(), &mut scratch)),
+                body: Box::new(Nested::new(&form.body, form.carry(), &mut scratch, target)),
                 // The answer of the test is kept as if it were carried.
-                test: Box::new(Nested::new(&form.test, 1, &mut scratch)),
+                test: Box::new(Nested::new(&form.test, 1, &mut scratch, target)),
             },
             // One branch runs at a time: they share their memory.
             Flow::Switch(branches) => {
                 let mut largest = 0;
                 let mut branch = |body: &ProgramAttr| {
-                    let mut own = Scratch::default();
-                    let nested = Nested::new(body, 0, &mut own);
-                    largest = largest.max(own.0);
+                    let mut own = Scratch::new(target);
+                    let nested = Nested::new(body, 0, &mut own, target);
+                    largest = largest.max(own.bytes);
                     nested
                 };
                 let kind = Kind::Switch { branches: branches.iter().map(&mut branch).collect() };
-                scratch.0 = largest;
+                scratch.bytes = largest;
                 kind
             }
         };
         FlowPlan { kind, scratch }
     }
+}
+
+impl<L> FlowPlan<L> {
+    /// The same with other loops.
+    pub(super) fn map<M>(self, f: &mut dyn FnMut(L, Option<Led>) -> M) -> FlowPlan<M> {
+        let kind = match self.kind {
+            Kind::Scan(scan) => {
+                let Scan { consts, carry, length, reverse, parts, body, scratch } = *scan;
+                Kind::Scan(Box::new(Scan { consts, carry, length, reverse, parts, body: body.map(f), scratch }))
+            }
+            Kind::While { consts, test, body } => {
+                Kind::While { consts, test: Box::new(test.map(f)), body: Box::new(body.map(f)) }
+            }
+            Kind::Switch { branches } => {
+                Kind::Switch { branches: branches.into_iter().map(|branch| branch.map(f)).collect() }
+            }
+        };
+        FlowPlan { kind, scratch: self.scratch }
+    }
 
     /// Rooms for the regions of plans inside each other.
-    pub fn depth(&self) -> usize {
-        let of = |nested: &Nested| 1 + nested.plan.depth();
+    pub(super) fn depth(&self) -> usize {
+        let of = |nested: &Nested<L>| 1 + nested.plan.depth();
         match &self.kind {
             Kind::Scan(scan) if scan.parts > 1 => scan.parts * (1 + of(&scan.body)),
             Kind::Scan(scan) => of(&scan.body),
@@ -149,12 +185,12 @@ impl FlowPlan {
     }
 
     /// In how many parts it runs at the same time.
-    pub fn parts(&self) -> usize {
+    pub(super) fn parts(&self) -> usize {
         if let Kind::Scan(scan) = &self.kind { scan.parts } else { 1 }
     }
 
     /// Whether an operand can be read where it lies: in one piece, or one piece for each element of a scan.
-    pub fn reads_in_place(&self, place: usize, operand: &Operand) -> bool {
+    pub(super) fn reads_in_place(&self, place: usize, operand: &Operand) -> bool {
         let Layout { shape, strides, offset } = &operand.layout;
         match &self.kind {
             Kind::Scan(scan) if place >= scan.consts + scan.carry => {
@@ -168,9 +204,11 @@ impl FlowPlan {
             _ => operand.layout.is_contiguous(),
         }
     }
+}
 
+impl<L: LoopKernel> FlowPlan<L> {
     /// Runs it: `reads` are the operands, `writes` the outputs.
-    pub fn run(
+    pub(super) fn run(
         &self,
         memory: &mut Memory<'_>,
         nested: &mut [Regions],
@@ -221,7 +259,7 @@ fn whole(read: &Read) -> Span {
     Span { start, length: read.spec.bytes(), ..read.span }
 }
 
-impl Scan {
+impl<L: LoopKernel> Scan<L> {
     /// Runs the parts on all threads: each writes its rows, and its scratch memory.
     fn run_in_parts(
         &self,

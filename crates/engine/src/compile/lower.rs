@@ -1,16 +1,16 @@
 //! From equations to what runs: spans of memory, loops, calls.
 
+use super::Target;
 use super::flow::FlowPlan;
-use super::fuse::{Fusion, Kernel, Loop, Role};
-use super::pairs::{Draft, Value, paired};
+use super::fuse::{Fusion, Group, Kernel, Role};
+use super::loops::{Apply, Instruction, Loop, PlacedLoop};
 use super::views::Views;
 use crate::location::Line;
-use crate::primitive::{Attrs, Layout, Primitive, Spec, find};
+use crate::primitive::{Attrs, Layout, Primitive, Spec};
 use crate::program::control::Flow;
 use crate::program::{Program, Var};
-use crate::rules::Arithmetic;
 use smallvec::SmallVec;
-use wengert_kernels::tiled::{Access, Instruction, Output, Target, Tiled};
+use wengert_kernels::tiled::{Access, Destination, Output};
 
 /// One step of a plan; operands and outputs name variables that have memory of their own.
 pub(super) enum Step {
@@ -21,14 +21,14 @@ pub(super) enum Step {
     /// scratch memory.
     Flow {
         call: Call,
-        flow: Box<FlowPlan>,
+        flow: Box<FlowPlan<Vec<PlacedLoop>>>,
         gathered: Vec<(usize, usize)>,
     },
 }
 
 /// A fused loop.
 pub(super) struct LoopStep {
-    pub tiled: Box<Tiled>,
+    pub body: Loop,
     pub operands: Vec<Var>,
     pub outputs: Vec<Var>,
     pub equations: Vec<usize>,
@@ -93,7 +93,7 @@ impl Step {
     /// The bytes that it needs while it runs.
     pub fn scratch(&self) -> usize {
         match self {
-            Step::Flow { flow, .. } => flow.scratch.0,
+            Step::Flow { flow, .. } => flow.scratch.bytes,
             _ => 0,
         }
     }
@@ -123,32 +123,34 @@ fn escapes(program: &Program, views: &Views, fusion: &Fusion) -> Vec<bool> {
 }
 
 /// The steps of a program, in order.
-pub(super) fn lower(program: &Program, views: &Views, fusion: Fusion) -> Vec<Step> {
+pub(super) fn lower(program: &Program, views: &Views, fusion: Fusion, target: &Target) -> Vec<Step> {
     let escapes = escapes(program, views, &fusion);
     let Fusion { kernels, roles } = fusion;
     let step = |kernel| match kernel {
         Kernel::Call(number) => {
             let call = call(program, views, number);
             match call.op.control().and_then(|control| control.flow(&call.attrs)) {
-                Some(flow) => flow_step(call, flow.downcast_ref().expect("a flow")),
+                Some(flow) => flow_step(call, flow.downcast_ref().expect("a flow"), target),
                 None => Step::Call(call),
             }
         }
-        Kernel::Loop(fused) => Step::Loops(vec![Lowering::new(program, views, &roles, &fused).run(&escapes)]),
-        Kernel::Followed(number, fused) => {
-            let then = Some(Box::new(Lowering::new(program, views, &roles, &fused).run(&escapes)));
+        Kernel::Loop(group) => Step::Loops(vec![Lowering::new(program, views, &roles, &group).run(&escapes)]),
+        Kernel::Followed(number, group) => {
+            let then = Some(Box::new(Lowering::new(program, views, &roles, &group).run(&escapes)));
             Step::Call(Call { then, ..call(program, views, number) })
         }
     };
-    together(kernels.into_iter().map(step))
+    together(kernels.into_iter().map(step), target.most_together)
 }
 
 /// Loops that follow each other and do not wait for each other become one step: an optimiser's updates of many parameters.
-fn together(steps: impl Iterator<Item = Step>) -> Vec<Step> {
+fn together(steps: impl Iterator<Item = Step>, most: usize) -> Vec<Step> {
     let mut grouped: Vec<Step> = Vec::new();
     for step in steps {
         match (grouped.last_mut(), step) {
-            (Some(Step::Loops(group)), Step::Loops(more)) if is_independent(group, &more) => group.extend(more),
+            (Some(Step::Loops(group)), Step::Loops(more)) if group.len() < most && is_independent(group, &more) => {
+                group.extend(more);
+            }
             (_, step) => grouped.push(step),
         }
     }
@@ -157,14 +159,11 @@ fn together(steps: impl Iterator<Item = Step>) -> Vec<Step> {
 
 fn is_independent(group: &[LoopStep], more: &[LoopStep]) -> bool {
     let computed = |var: &Var| group.iter().any(|one| one.outputs.contains(var));
-    group.len() < MOST_TOGETHER && !more.iter().any(|one| one.operands.iter().any(computed))
+    !more.iter().any(|one| one.operands.iter().any(computed))
 }
 
-/// Loops of one step at most.
-const MOST_TOGETHER: usize = 256;
-
-fn flow_step(call: Call, flow: &Flow) -> Step {
-    let mut flow = Box::new(FlowPlan::new(flow));
+fn flow_step(call: Call, flow: &Flow, target: &Target) -> Step {
+    let mut flow = Box::new(FlowPlan::new(flow, target));
     let mut gathered = Vec::new();
     for (place, operand) in call.operands.iter().enumerate() {
         if !flow.reads_in_place(place, operand) {
@@ -191,12 +190,25 @@ fn call(program: &Program, views: &Views, number: usize) -> Call {
     }
 }
 
+/// A value before operands are counted.
+#[derive(Clone, Copy)]
+enum Value {
+    Operand(usize),
+    Instruction(usize),
+}
+
+/// An instruction with what it reads, before values have numbers.
+struct Draft {
+    instruction: Instruction,
+    inputs: SmallVec<[Value; 3]>,
+}
+
 /// A loop on its way to instructions.
 struct Lowering<'a> {
     program: &'a Program,
     views: &'a Views,
     roles: &'a [Option<Role>],
-    fused: &'a Loop,
+    group: &'a Group,
     rows: usize,
     cols: usize,
     operands: Vec<(Var, Access)>,
@@ -207,46 +219,43 @@ struct Lowering<'a> {
 }
 
 impl<'a> Lowering<'a> {
-    fn new(program: &'a Program, views: &'a Views, roles: &'a [Option<Role>], fused: &'a Loop) -> Lowering<'a> {
-        let cols = fused.cols.unwrap_or_else(|| period(program, views, fused));
-        let rows = fused.elements / cols;
-        Lowering { program, views, roles, fused, rows, cols, operands: vec![], instructions: vec![], known: vec![] }
+    fn new(program: &'a Program, views: &'a Views, roles: &'a [Option<Role>], group: &'a Group) -> Lowering<'a> {
+        let cols = group.cols.unwrap_or_else(|| period(program, views, group));
+        let rows = group.elements / cols;
+        Lowering { program, views, roles, group, rows, cols, operands: vec![], instructions: vec![], known: vec![] }
     }
 
     fn run(mut self, escapes: &[bool]) -> LoopStep {
-        let mut outputs: Vec<(Var, Value, Target)> = Vec::new();
-        for &number in &self.fused.equations {
+        let mut outputs: Vec<(Var, Value, Destination)> = Vec::new();
+        for &number in &self.group.equations {
             let equation = &self.program.equations()[number];
             let output = equation.outputs[0];
             let role = self.roles[output.index()].expect("a part of a loop has a role");
             let level = if role == Role::Rows && equation.op.fold().is_none() { Role::Rows } else { Role::Elements };
             let inputs: SmallVec<[Value; 3]> = equation.inputs.iter().map(|input| self.value(*input, level)).collect();
-            let escaping = escapes[output.index()];
             let instruction = match (equation.op.fold(), role) {
                 (Some(fold), Role::Rows) => Instruction::Fold(fold, 0),
                 (Some(_), Role::Total) => {
-                    outputs.push((output, inputs[0], Target::Total));
+                    outputs.push((output, inputs[0], Destination::Total));
                     continue;
                 }
                 (Some(_), Role::Columns) => {
-                    outputs.push((output, inputs[0], Target::Columns));
+                    outputs.push((output, inputs[0], Destination::Columns));
                     continue;
                 }
-                _ => {
-                    let dtypes: SmallVec<[_; 3]> =
-                        equation.inputs.iter().map(|input| self.program.spec(*input).dtype).collect();
-                    let dtype = self.program.spec(output).dtype;
-                    let lane = equation.op.lane(&equation.attrs, &dtypes, dtype).expect("fusion asked");
-                    Instruction::Lane { lane, inputs: SmallVec::new(), dtype }
-                }
+                _ => Instruction::Apply(Apply {
+                    op: equation.op,
+                    attrs: equation.attrs.clone(),
+                    inputs: SmallVec::new(),
+                    dtypes: equation.inputs.iter().map(|input| self.program.spec(*input).dtype).collect(),
+                    dtype: self.program.spec(output).dtype,
+                }),
             };
-            let is_known = find(equation.op.name()).is_some_and(|known| std::ptr::addr_eq(known, equation.op));
-            let arithmetic = Arithmetic::named(equation.op.name()).filter(|_| is_known);
-            self.instructions.push(Draft { instruction, inputs, arithmetic });
+            self.instructions.push(Draft { instruction, inputs });
             let value = self.instructions.len() - 1;
             self.known.push((output, role, value));
-            if escaping {
-                outputs.push((output, Value::Instruction(value), Target::Each));
+            if escapes[output.index()] {
+                outputs.push((output, Value::Instruction(value), Destination::Each));
             }
         }
         self.finish(outputs)
@@ -263,7 +272,7 @@ impl<'a> Lowering<'a> {
         }
         if let (Some(value), Role::Elements) = (known(&self.known, Role::Rows), level) {
             let inputs = SmallVec::from_slice(&[Value::Instruction(value)]);
-            self.instructions.push(Draft { instruction: Instruction::Spread(0), inputs, arithmetic: None });
+            self.instructions.push(Draft { instruction: Instruction::Spread(0), inputs });
             let spread = self.instructions.len() - 1;
             self.known.push((base, Role::Elements, spread));
             return Value::Instruction(spread);
@@ -276,12 +285,7 @@ impl<'a> Lowering<'a> {
             strides: layout.strides.iter().copied().collect(),
             by_rows: level == Role::Rows,
         };
-        let same = |(other, its): &(Var, Access)| {
-            *other == base
-                && (its.offset, its.by_rows) == (access.offset, access.by_rows)
-                && its.shape == access.shape
-                && its.strides == access.strides
-        };
+        let same = |(other, its): &(Var, Access)| *other == base && *its == access;
         let place = self.operands.iter().position(same).unwrap_or_else(|| {
             self.operands.push((base, access));
             self.operands.len() - 1
@@ -289,39 +293,41 @@ impl<'a> Lowering<'a> {
         Value::Operand(place)
     }
 
-    fn finish(self, mut outputs: Vec<(Var, Value, Target)>) -> LoopStep {
-        let mut written: Vec<&mut Value> = outputs.iter_mut().map(|(_, value, _)| value).collect();
-        let instructions = paired(self.instructions, &mut written);
+    fn finish(self, outputs: Vec<(Var, Value, Destination)>) -> LoopStep {
         let count = self.operands.len();
         let number = |value: Value| match value {
             Value::Operand(number) => number,
             Value::Instruction(number) => count + number,
         };
-        let fill = |Draft { instruction, inputs, .. }: Draft| match instruction {
-            Instruction::Lane { lane, dtype, .. } => {
-                Instruction::Lane { lane, inputs: inputs.into_iter().map(number).collect(), dtype }
+        let fill = |Draft { instruction, inputs }: Draft| match instruction {
+            Instruction::Apply(apply) => {
+                Instruction::Apply(Apply { inputs: inputs.into_iter().map(number).collect(), ..apply })
             }
             Instruction::Spread(_) => Instruction::Spread(number(inputs[0])),
             Instruction::Fold(fold, _) => Instruction::Fold(fold, number(inputs[0])),
         };
-        let instructions = instructions.into_iter().map(fill).collect();
         let (vars, accesses): (Vec<Var>, Vec<Access>) = self.operands.into_iter().unzip();
-        let written = outputs.iter().map(|&(var, value, target)| Output {
+        let written = outputs.iter().map(|&(var, value, destination)| Output {
             value: number(value),
-            target,
+            destination,
             dtype: self.program.spec(var).dtype,
             in_place: false,
         });
-        let tiled = Tiled::new(self.rows, self.cols, accesses, instructions, written.collect());
+        let body = Loop {
+            rows: self.rows,
+            cols: self.cols,
+            operands: accesses,
+            instructions: self.instructions.into_iter().map(fill).collect(),
+            outputs: written.collect(),
+        };
         let outputs = outputs.into_iter().map(|(var, ..)| var).collect();
-        let equations = self.fused.equations.clone();
-        LoopStep { tiled: Box::new(tiled), operands: vars, outputs, equations }
+        LoopStep { body, operands: vars, outputs, equations: self.group.equations.clone() }
     }
 }
 
 /// The length of rows that repeat, if an operand does, so that tiles hold whole ones; else all elements.
-fn period(program: &Program, views: &Views, fused: &Loop) -> usize {
-    for &number in &fused.equations {
+fn period(program: &Program, views: &Views, group: &Group) -> usize {
+    for &number in &group.equations {
         for input in &program.equations()[number].inputs {
             let layout = views.layout(*input);
             let axes = layout.shape.iter().zip(&layout.strides).filter(|(size, _)| **size != 1);
@@ -332,5 +338,5 @@ fn period(program: &Program, views: &Views, fused: &Loop) -> usize {
             }
         }
     }
-    fused.elements
+    group.elements
 }

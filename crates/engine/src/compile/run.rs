@@ -1,19 +1,19 @@
-//! Running a plan.
+//! Running a plan on memory of this machine.
 
-use super::{Placed, Plan, Read};
+use super::{Led, Placed, PlacedLoop, Plan, Read, Runner};
 use crate::bind::try_bind;
 use crate::location::Line;
 use crate::primitive::{Out, Spec, View};
 use crate::{Error, Tensor};
 use smallvec::SmallVec;
-use std::sync::PoisonError;
-use std::sync::atomic::Ordering;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 use wengert_kernels::Block;
 use wengert_kernels::memory::{Memory, Regions, Span};
 
 /// The memory of one call.
-pub(super) struct Workspace {
+struct Workspace {
     arena: Block,
     regions: Regions,
     /// Those of plans inside this one, by depth.
@@ -21,18 +21,76 @@ pub(super) struct Workspace {
 }
 
 /// What a call is given for one input: contiguous numbers, which it may update.
-pub(crate) enum Input<'a> {
+pub enum Input<'a> {
+    /// Numbers that are only read.
     Read(&'a Tensor),
+    /// Numbers that an output is written over.
     Update(&'a mut Tensor),
 }
 
-impl Plan {
-    /// Runs the program. Inputs are contiguous and have the program's specs, as have outputs, which are unique; outputs that
-    /// update an input are not among them.
-    pub fn run<'a>(
+/// The loops of a step as code on memory of this machine.
+pub trait LoopKernel: Send + Sync {
+    /// Runs them.
+    fn run(&self, memory: &mut Memory<'_>);
+
+    /// Runs a call on the bytes that it reads and writes, and the loops behind it, unless it fails.
+    fn follow<E>(
+        &self,
+        memory: &mut Memory<'_>,
+        reads: &[Span],
+        writes: &[Span],
+        call: impl FnOnce(&[&[u8]], &mut [&mut [u8]]) -> Result<(), E>,
+    ) -> Result<(), E> {
+        memory.access(reads, writes, call)?;
+        self.run(memory);
+        Ok(())
+    }
+}
+
+/// Runs plans on memory of this machine: loops as a backend made them, everything else by the kernels of primitives. Every call takes
+/// a workspace, and puts it back.
+pub struct Host<L> {
+    plan: Plan<L>,
+    workspaces: Mutex<Vec<Workspace>>,
+    /// Whether calls take the time of every step, and what they took.
+    is_watched: AtomicBool,
+    times: Mutex<Vec<Duration>>,
+}
+
+impl<L: LoopKernel> Host<L> {
+    /// With what `kernel` makes of the loops of a step, and of a loop that follows a call.
+    pub fn new(plan: Plan, kernel: &mut dyn FnMut(Vec<PlacedLoop>, Option<Led>) -> L) -> Host<L> {
+        let is_watched = AtomicBool::new(false);
+        Host { plan: plan.map(kernel), workspaces: Mutex::default(), is_watched, times: Mutex::default() }
+    }
+
+    /// The same, with the time of every step added to those of calls before.
+    fn run_watched(&self, memory: &mut Memory<'_>, nested: &mut [Regions], line: Line) -> Result<(), Error> {
+        let mut times = self.times.lock().unwrap_or_else(PoisonError::into_inner);
+        times.resize(self.plan.steps.len(), Duration::ZERO);
+        self.plan.steps.iter().zip(times.iter_mut()).try_for_each(|(step, time)| {
+            let start = Instant::now();
+            let result = step.run(memory, nested, line);
+            *time += start.elapsed();
+            result
+        })
+    }
+
+    fn take(&self) -> Workspace {
+        let free = self.workspaces.lock().unwrap_or_else(PoisonError::into_inner).pop();
+        free.unwrap_or_else(|| Workspace {
+            arena: Block::new(self.plan.arena),
+            regions: Regions::default(),
+            nested: (0..self.plan.depth()).map(|_| Regions::default()).collect(),
+        })
+    }
+}
+
+impl<L: LoopKernel> Runner for Host<L> {
+    fn run<'a>(
         &'a self,
-        inputs: impl Iterator<Item = Input<'a>>,
-        outputs: impl Iterator<Item = &'a mut Tensor>,
+        inputs: &mut dyn Iterator<Item = Input<'a>>,
+        outputs: &mut dyn Iterator<Item = &'a mut Tensor>,
         line: Line,
     ) -> Result<(), Error> {
         let mut workspace = self.take();
@@ -45,10 +103,10 @@ impl Plan {
                 Input::Update(tensor) => memory.write(tensor.out().bytes),
             }
         }
-        self.constants.iter().for_each(|tensor| memory.read(tensor.row_major_bytes()));
+        self.plan.constants.iter().for_each(|tensor| memory.read(tensor.row_major_bytes()));
         outputs.for_each(|tensor| memory.write(tensor.out().bytes));
         let result = match self.is_watched.load(Ordering::Relaxed) {
-            false => self.run_steps(&mut memory, nested, line),
+            false => self.plan.run_steps(&mut memory, nested, line),
             true => self.run_watched(&mut memory, nested, line),
         };
         drop(memory);
@@ -56,48 +114,27 @@ impl Plan {
         result
     }
 
+    fn watch(&self) {
+        self.is_watched.store(true, Ordering::Relaxed);
+    }
+
+    fn take_times(&self) -> Vec<Duration> {
+        self.is_watched.store(false, Ordering::Relaxed);
+        std::mem::take(&mut self.times.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+impl<L: LoopKernel> Plan<L> {
     /// Runs it on memory that is given.
     pub(super) fn run_steps(&self, memory: &mut Memory<'_>, nested: &mut [Regions], line: Line) -> Result<(), Error> {
         self.steps.iter().try_for_each(|step| step.run(memory, nested, line))
     }
-
-    /// The same, with the time of every step added to those of calls before.
-    fn run_watched(&self, memory: &mut Memory<'_>, nested: &mut [Regions], line: Line) -> Result<(), Error> {
-        let mut times = self.times.lock().unwrap_or_else(PoisonError::into_inner);
-        times.resize(self.steps.len(), Duration::ZERO);
-        self.steps.iter().zip(times.iter_mut()).try_for_each(|(step, time)| {
-            let start = Instant::now();
-            let result = step.run(memory, nested, line);
-            *time += start.elapsed();
-            result
-        })
-    }
-
-    /// Lets calls on this plan take the time of every step, until the times are taken.
-    pub fn watch(&self) {
-        self.is_watched.store(true, Ordering::Relaxed);
-    }
-
-    /// The times of all steps since calls were watched.
-    pub fn take_times(&self) -> Vec<Duration> {
-        self.is_watched.store(false, Ordering::Relaxed);
-        std::mem::take(&mut self.times.lock().unwrap_or_else(PoisonError::into_inner))
-    }
-
-    fn take(&self) -> Workspace {
-        let free = self.workspaces.lock().unwrap_or_else(PoisonError::into_inner).pop();
-        free.unwrap_or_else(|| Workspace {
-            arena: Block::new(self.arena),
-            regions: Regions::default(),
-            nested: (0..self.depth()).map(|_| Regions::default()).collect(),
-        })
-    }
 }
 
-impl Placed {
+impl<L: LoopKernel> Placed<L> {
     fn run(&self, memory: &mut Memory<'_>, nested: &mut [Regions], line: Line) -> Result<(), Error> {
         match self {
-            Placed::Loops(loops, _) => {
+            Placed::Loops(loops) => {
                 loops.run(memory);
                 Ok(())
             }
@@ -128,14 +165,12 @@ impl Placed {
                     }
                     Ok(())
                 };
+                let (mut spans, mut results) = (SmallVec::<[Span; 16]>::new(), SmallVec::<[Span; 8]>::new());
+                spans.extend(reads.iter().map(|read| read.span));
+                results.extend(writes.iter().map(|(span, _)| *span));
                 let result: Result<(), Error> = match then {
-                    Some(then) => then.0.run(memory, run),
-                    None => {
-                        let (mut spans, mut targets) = (SmallVec::<[Span; 16]>::new(), SmallVec::<[Span; 8]>::new());
-                        spans.extend(reads.iter().map(|read| read.span));
-                        targets.extend(writes.iter().map(|(span, _)| *span));
-                        memory.access(&spans, &targets, run)
-                    }
+                    Some(then) => then.follow(memory, &spans, &results, run),
+                    None => memory.access(&spans, &results, run),
                 };
                 result.map_err(|error| error.at(own.unwrap_or(line)))
             }

@@ -1,6 +1,6 @@
 //! What a plan does, for people.
 
-use super::{Placed, Plan};
+use super::{Placed, PlacedLoop, Plan, Target};
 use crate::primitive::Spec;
 use crate::program::Program;
 use std::fmt;
@@ -85,12 +85,12 @@ impl Program {
     /// assert_eq!(program.optimised().plan().kernels(), 1);
     /// ```
     pub fn plan(&self) -> PlanSummary {
-        Plan::new(self, vec![None; self.outputs().len()]).summary(self)
+        Plan::new(self, vec![None; self.outputs().len()], &Target::CPU).summary(self)
     }
 }
 
 impl Plan {
-    pub fn summary(&self, program: &Program) -> PlanSummary {
+    pub(crate) fn summary(&self, program: &Program) -> PlanSummary {
         let bytes =
             |vars: &mut dyn Iterator<Item = &crate::program::Var>| vars.map(|var| program.spec(*var).bytes()).sum();
         let fresh = program.outputs().iter().zip(&self.updates).filter(|(_, update)| update.is_none());
@@ -108,14 +108,14 @@ impl Plan {
 impl Placed {
     fn text(&self, program: &Program) -> String {
         let name = |number: &usize| program.equations()[*number].op.name();
-        let one = |(elements, equations): (usize, &Vec<usize>)| {
-            let names: Vec<&str> = equations.iter().map(name).collect();
-            format!("loop over {elements} elements: {}", names.join(", "))
+        let one = |one: &PlacedLoop| {
+            let names: Vec<&str> = one.equations.iter().map(name).collect();
+            format!("loop over {} elements: {}", one.body.elements(), names.join(", "))
         };
         match self {
-            Placed::Loops(loops, equations) => {
+            Placed::Loops(loops) => {
                 let mut texts: Vec<(String, usize)> = Vec::new();
-                for text in loops.elements().zip(equations).map(one) {
+                for text in loops.iter().map(one) {
                     match texts.last_mut().filter(|(last, _)| *last == text) {
                         Some((_, count)) => *count += 1,
                         None => texts.push((text, 1)),
@@ -132,7 +132,7 @@ impl Placed {
                 let results = list(&mut writes.iter().map(|(_, spec)| spec));
                 let call = format!("{}{attrs}: {operands} -> {results}", op.name());
                 match then.as_deref() {
-                    Some((followed, equations)) => format!("{call}; then {}", one((followed.elements(), equations))),
+                    Some(loops) => format!("{call}; then {}", one(&loops[0])),
                     None => call,
                 }
             }

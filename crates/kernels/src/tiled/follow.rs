@@ -35,9 +35,9 @@ impl Followed {
         Followed { reads, led, loops: Loops::new(vec![(tiled, operands, outputs)]) }
     }
 
-    /// The elements that the loop walks over.
-    pub fn elements(&self) -> usize {
-        self.loops.only().tiled.elements()
+    /// The loop by itself, for when the kernel has ended.
+    pub fn loops(&self) -> &Loops {
+        &self.loops
     }
 
     /// Runs the kernel, given what it reads and where it writes, and the loop behind it, unless the kernel fails.

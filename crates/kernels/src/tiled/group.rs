@@ -1,7 +1,7 @@
 //! Loops that run together: their tasks are one region, so that many small loops cost no more than a large one.
 
 use super::run::{Call, PARALLEL_WORK};
-use super::{Target, Tiled};
+use super::{Destination, Tiled};
 use crate::memory::{Memory, Span};
 use crate::pool::Block;
 use crate::threads::{Disjoint, for_each_tile};
@@ -63,7 +63,7 @@ impl Loops {
             let tasks = if work < PARALLEL_WORK { 1 } else { (work / TASK_WORK).min(MOST_TASKS) };
             let each = elements.div_ceil(tasks).next_multiple_of(tiled.tile.max(1)).max(1);
             let tasks = elements.div_ceil(each).max(1);
-            let widths: Vec<usize> = tiled.outputs.iter().map(|output| tiled.sums_of(output.target)).collect();
+            let widths: Vec<usize> = tiled.outputs.iter().map(|output| tiled.sums_of(output.destination)).collect();
             let width = widths.iter().sum();
             let bound =
                 Bound { tiled, reads, writes, first: group.tasks, tasks, each, widths, width, sums: group.sums };
@@ -73,11 +73,6 @@ impl Loops {
             group.loops.push(bound);
         }
         group
-    }
-
-    /// The elements that each loop walks over.
-    pub fn elements(&self) -> impl Iterator<Item = usize> + '_ {
-        self.loops.iter().map(|bound| bound.tiled.elements())
     }
 
     /// Runs all of them.
@@ -145,11 +140,11 @@ impl Tiled {
     }
 
     /// How many sums an output is gathered in.
-    pub(super) fn sums_of(&self, target: Target) -> usize {
-        match target {
-            Target::Each => 0,
-            Target::Total => 1,
-            Target::Columns => self.cols,
+    pub(super) fn sums_of(&self, destination: Destination) -> usize {
+        match destination {
+            Destination::Each => 0,
+            Destination::Total => 1,
+            Destination::Columns => self.cols,
         }
     }
 }

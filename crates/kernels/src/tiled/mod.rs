@@ -34,7 +34,7 @@ pub fn held(dtype: DType) -> DType {
 }
 
 /// What a loop reads: elements of the whole space, row-major, by strides. Axes that repeat have stride 0.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Access {
     /// The type in memory.
     pub dtype: DType,
@@ -46,6 +46,22 @@ pub struct Access {
     pub strides: SmallVec<[isize; 4]>,
     /// Whether there is one element for each row.
     pub by_rows: bool,
+}
+
+impl Access {
+    /// Whether it is the span itself, all of it from the start, as registers hold it: so that results may be written over it.
+    ///
+    /// ```
+    /// use wengert_kernels::{DType, tiled::Access};
+    /// let (shape, strides) = ([2, 3].into_iter().collect(), [3, 1].into_iter().collect());
+    /// let access = Access { dtype: DType::F32, offset: 0, shape, strides, by_rows: false };
+    /// assert!(access.is_whole() && !Access { offset: 1, ..access }.is_whole());
+    /// ```
+    pub fn is_whole(&self) -> bool {
+        let layout = collapse(&self.shape, &self.strides);
+        let is_contiguous = matches!((&layout.shape[..], &layout.strides[..]), ([], _) | ([_], [1]));
+        self.offset == 0 && is_contiguous && held(self.dtype) == self.dtype
+    }
 }
 
 /// One instruction; values are numbered, operands first, then instructions in order.
@@ -67,7 +83,7 @@ pub enum Instruction {
 
 /// Where a value goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Target {
+pub enum Destination {
     /// Every element, or the number of every row, in order.
     Each,
     /// The sum of all.
@@ -77,12 +93,12 @@ pub enum Target {
 }
 
 /// What a loop writes.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Output {
     /// The number of the value.
     pub value: usize,
     /// How it is written.
-    pub target: Target,
+    pub destination: Destination,
     /// The type in memory.
     pub dtype: DType,
     /// Whether it may be written over an operand.
@@ -156,7 +172,7 @@ impl Tiled {
     ///
     /// ```
     /// use std::sync::Arc;
-    /// use wengert_kernels::{DType, memory::{Memory, Regions, Span}, tiled::{Access, Instruction, Loops, Output, Target, Tiled}};
+    /// use wengert_kernels::{DType, memory::{Memory, Regions, Span}, tiled::{Access, Instruction, Loops, Output, Destination, Tiled}};
     /// let square = Instruction::Lane {
     ///     lane: Arc::new(|x, out| {
     ///         let (x, out): (&[f32], &mut [f32]) = (bytemuck::cast_slice(x[0]), bytemuck::cast_slice_mut(out));
@@ -166,7 +182,7 @@ impl Tiled {
     ///     dtype: DType::F32,
     /// };
     /// let x = Access { dtype: DType::F32, offset: 0, shape: [3].into_iter().collect(), strides: [1].into_iter().collect(), by_rows: false };
-    /// let total = Output { value: 1, target: Target::Total, dtype: DType::F32, in_place: false };
+    /// let total = Output { value: 1, destination: Destination::Total, dtype: DType::F32, in_place: false };
     /// let tiled = Tiled::new(1, 3, vec![x], vec![square], vec![total]);
     /// let (reads, writes) = (Span { region: 0, start: 0, length: 12 }, Span { region: 1, start: 0, length: 4 });
     /// let loops = Loops::new(vec![(Box::new(tiled), vec![reads], vec![writes])]);
@@ -195,7 +211,8 @@ impl Tiled {
             values.push(instruction.value(&values));
         }
         let mut operands: Vec<Operand> = operands.into_iter().map(|access| Operand::new(access, rows, cols)).collect();
-        let has_rows = values.iter().any(|value| value.by_rows) || outputs.iter().any(|o| o.target == Target::Columns);
+        let has_rows =
+            values.iter().any(|value| value.by_rows) || outputs.iter().any(|o| o.destination == Destination::Columns);
         // Tiles of whole rows let rows that repeat stay where they are.
         let by_rows = has_rows || (cols <= LONGEST && operands.iter().any(Operand::repeats_rows));
         if !by_rows {
@@ -207,22 +224,10 @@ impl Tiled {
         tiled
     }
 
-    /// Lets an output be written over an operand: what is read of that is read before.
-    pub fn overwrite(&mut self, output: usize) {
-        self.outputs[output].in_place = true;
-        self.allocate();
-    }
-
     /// Whether an operand is read as it lies from the start of its span, all of it.
     pub fn reads_whole(&self, operand: usize) -> bool {
         let operand = &self.operands[operand];
         matches!(operand.kind, Reading::Direct) && operand.offset == 0
-    }
-
-    /// Whether an output has one element for each of the space.
-    pub fn writes_elements(&self, output: usize) -> bool {
-        let output = &self.outputs[output];
-        output.target == Target::Each && !self.values[output.value].by_rows
     }
 
     /// The elements of the space.
@@ -230,15 +235,8 @@ impl Tiled {
         self.rows * self.cols
     }
 
-    /// How many instructions it has.
-    pub fn instructions(&self) -> usize {
-        self.steps.len()
-    }
-
     /// Gives registers to values, those of values that are read no more again to others, and decides the size of tiles.
     fn allocate(&mut self) {
-        self.values.iter_mut().for_each(|value| value.register = None);
-        self.steps.iter_mut().for_each(|step| step.direct = None);
         let mut last_read = vec![0; self.values.len()];
         for (number, step) in self.steps.iter().enumerate() {
             step.instruction.inputs().for_each(|value| last_read[value] = number);
@@ -246,7 +244,8 @@ impl Tiled {
         // What is written is read at the end of the tile, unless an instruction writes it where it belongs.
         for (number, output) in self.outputs.iter().enumerate() {
             let step = output.value.checked_sub(self.operands.len());
-            let is_plain = output.target == Target::Each && held(output.dtype) == output.dtype && !output.in_place;
+            let is_plain =
+                output.destination == Destination::Each && held(output.dtype) == output.dtype && !output.in_place;
             let is_only = !self.outputs[..number].iter().any(|other| other.value == output.value);
             match step {
                 Some(step) if is_plain && is_only => self.steps[step].direct = Some(number),

@@ -1,7 +1,7 @@
 //! Running a loop: tasks, tiles, instructions.
 
 use super::fold::{Sum, add_all, add_columns, join, store};
-use super::{Instruction, Reading, Target, Tiled, Value, held};
+use super::{Destination, Instruction, Reading, Tiled, Value, held};
 use crate::dtype::{Compute, DType};
 use crate::map::Walker;
 use crate::memory::Span;
@@ -31,10 +31,10 @@ impl Tiled {
     pub(super) fn expect_apart(&self, operands: &[Span], outputs: &[Span]) {
         assert_eq!((operands.len(), outputs.len()), (self.operands.len(), self.outputs.len()), "tiled: one span each");
         for (number, (output, span)) in self.outputs.iter().zip(outputs).enumerate() {
-            let elements = match (output.target, self.values[output.value].by_rows) {
-                (Target::Each, false) => self.elements(),
-                (Target::Each, true) => self.rows,
-                (target, _) => self.sums_of(target),
+            let elements = match (output.destination, self.values[output.value].by_rows) {
+                (Destination::Each, false) => self.elements(),
+                (Destination::Each, true) => self.rows,
+                (destination, _) => self.sums_of(destination),
             };
             assert_eq!(span.length, elements * output.dtype.size(), "tiled: room for {elements} {}", output.dtype);
             assert!(outputs[..number].iter().all(|other| !other.overlaps(span)), "tiled: two outputs in one place");
@@ -240,7 +240,7 @@ impl<'a> Frame<'a> {
         let (tiled, mut at) = (self.tiled, 0);
         for (number, output) in tiled.outputs.iter().enumerate() {
             let value = &tiled.values[output.value];
-            let width = tiled.sums_of(output.target) * size_of::<Sum>();
+            let width = tiled.sums_of(output.destination) * size_of::<Sum>();
             let sums = &mut sums[at..at + width];
             at += width;
             let is_direct = |step: usize| tiled.steps[step].direct == Some(number);
@@ -251,10 +251,10 @@ impl<'a> Frame<'a> {
             // other output, and of operands at most one that is direct and of the same span (`expect_apart`); where that is this very
             // value both begin at one address, and nothing is written.
             let bytes = unsafe { self.bytes(output.value, part) };
-            match output.target {
-                Target::Total => add_all(held(value.dtype), bytes, sums.try_into().expect("one sum")),
-                Target::Columns => add_columns(held(value.dtype), bytes, sums),
-                Target::Each => {
+            match output.destination {
+                Destination::Total => add_all(held(value.dtype), bytes, sums.try_into().expect("one sum")),
+                Destination::Columns => add_columns(held(value.dtype), bytes, sums),
+                Destination::Each => {
                     let (from, count) = (part.from(value), part.count(value));
                     let size = output.dtype.size();
                     let place = self.call.outputs[number].wrapping_add(from * size);

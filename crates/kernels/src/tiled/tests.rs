@@ -26,8 +26,8 @@ fn access(shape: &[usize], strides: &[isize]) -> Access {
     }
 }
 
-fn output(value: usize, target: Target) -> Output {
-    Output { value, target, dtype: DType::F32, in_place: false }
+fn output(value: usize, destination: Destination) -> Output {
+    Output { value, destination, dtype: DType::F32, in_place: false }
 }
 
 /// Runs one loop on `inputs` and returns outputs of these lengths.
@@ -69,7 +69,7 @@ fn operands_are_read_by_any_strides() {
         ];
         for (split, width) in [((rows, cols), cols), ((1, rows * cols), rows * cols)] {
             let instructions = vec![lane(|v| v[0] * v[1] + v[2], &[0, 1, 2]), lane(|v| v[0] - v[1] * v[2], &[5, 3, 4])];
-            let tiled = Tiled::new(split.0, width, operands.clone(), instructions, vec![output(6, Target::Each)]);
+            let tiled = Tiled::new(split.0, width, operands.clone(), instructions, vec![output(6, Destination::Each)]);
             let inputs = [x.clone(), row.clone(), column.clone(), number.clone(), x.clone()];
             let y = run(tiled, &inputs, &[rows * cols]).remove(0);
             for i in 0..rows {
@@ -95,11 +95,11 @@ fn folds_spread_again_and_sums_end_a_loop() {
             Instruction::Fold(Fold::Min, 4),
         ];
         let outputs = vec![
-            output(1, Target::Each),
-            output(4, Target::Each),
-            output(5, Target::Each),
-            output(4, Target::Columns),
-            output(4, Target::Total),
+            output(1, Destination::Each),
+            output(4, Destination::Each),
+            output(5, Destination::Each),
+            output(4, Destination::Columns),
+            output(4, Destination::Total),
         ];
         let tiled = Tiled::new(rows, cols, vec![access(&[rows, cols], &[cols as isize, 1])], instructions, outputs);
         let y = run(tiled, std::slice::from_ref(&x), &[rows, rows * cols, rows, cols, 1]);
@@ -119,7 +119,7 @@ fn folds_spread_again_and_sums_end_a_loop() {
 fn nan_is_the_largest_and_the_smallest() {
     let x = vec![1.0, f32::NAN, 3.0, 4.0, 5.0, 6.0];
     let instructions = vec![Instruction::Fold(Fold::Max, 0), Instruction::Fold(Fold::Min, 0)];
-    let outputs = vec![output(1, Target::Each), output(2, Target::Each)];
+    let outputs = vec![output(1, Destination::Each), output(2, Destination::Each)];
     let y = run(Tiled::new(2, 3, vec![access(&[6], &[1])], instructions, outputs), &[x], &[2, 2]);
     assert!(y[0][0].is_nan() && y[1][0].is_nan());
     assert_eq!((y[0][1], y[1][1]), (6.0, 4.0));
@@ -130,7 +130,7 @@ fn bits_do_not_depend_on_the_number_of_threads() {
     let x = wave(1_000_003, 0.7);
     let compute = || {
         let instructions = vec![lane(|v| v[0] * v[0] - 0.3, &[0]), lane(|v| v[0] * v[1], &[0, 1])];
-        let outputs = vec![output(2, Target::Each), output(2, Target::Total)];
+        let outputs = vec![output(2, Destination::Each), output(2, Destination::Total)];
         let tiled = Tiled::new(1, x.len(), vec![access(&[x.len()], &[1])], instructions, outputs);
         run(tiled, std::slice::from_ref(&x), &[x.len(), 1])
     };
@@ -147,14 +147,13 @@ fn an_operand_is_overwritten_after_it_was_read() {
     let before = x.clone();
     let instructions = vec![lane(|v| v[0] + 1.0, &[0]), lane(|v| v[0] * v[1], &[0, 1])];
     // The first result is written over the operand that the second instruction reads.
-    let mut tiled = Tiled::new(
+    let tiled = Tiled::new(
         1,
         5000,
         vec![access(&[5000], &[1])],
         instructions,
-        vec![output(1, Target::Each), output(2, Target::Each)],
+        vec![Output { in_place: true, ..output(1, Destination::Each) }, output(2, Destination::Each)],
     );
-    tiled.overwrite(0);
     let (one, other) = (Span { region: 0, start: 0, length: 20_000 }, Span { region: 1, start: 0, length: 20_000 });
     let loops = Loops::new(vec![(Box::new(tiled), vec![one], vec![one, other])]);
     let (mut y, mut regions) = (vec![0f32; 5000], Regions::default());
@@ -171,7 +170,8 @@ fn an_operand_is_overwritten_after_it_was_read() {
 #[test]
 #[should_panic(expected = "overwritten while it is read")]
 fn an_operand_is_not_overwritten_by_accident() {
-    let tiled = Tiled::new(1, 4, vec![access(&[4], &[1])], vec![lane(|v| v[0], &[0])], vec![output(1, Target::Each)]);
+    let tiled =
+        Tiled::new(1, 4, vec![access(&[4], &[1])], vec![lane(|v| v[0], &[0])], vec![output(1, Destination::Each)]);
     let span = Span { region: 0, start: 0, length: 16 };
     Loops::new(vec![(Box::new(tiled), vec![span], vec![span])]);
 }
@@ -180,7 +180,7 @@ fn an_operand_is_not_overwritten_by_accident() {
 #[should_panic(expected = "use what one of them writes")]
 fn loops_that_run_together_are_apart() {
     let one = || {
-        let (lanes, outputs) = (vec![lane(|v| v[0], &[0])], vec![output(1, Target::Each)]);
+        let (lanes, outputs) = (vec![lane(|v| v[0], &[0])], vec![output(1, Destination::Each)]);
         Box::new(Tiled::new(1, 4, vec![access(&[4], &[1])], lanes, outputs))
     };
     let span = |region: usize| Span { region, start: 0, length: 16 };
@@ -203,7 +203,7 @@ fn a_loop_runs_on_rows_while_the_product_goes_on() {
         &[0, 1],
     );
     let product = access(&[rows * cols], &[1]);
-    let outputs = vec![Output { in_place: true, ..output(2, Target::Each) }, output(2, Target::Columns)];
+    let outputs = vec![Output { in_place: true, ..output(2, Destination::Each) }, output(2, Destination::Columns)];
     let tiled = Tiled::new(rows, cols, vec![product, access(&[rows, cols], &[0, 1])], vec![plus], outputs);
     let span = |region: usize, length: usize| Span { region, start: 0, length: 4 * length };
     let spans = [(0, a.len()), (1, b.len()), (2, cols), (3, rows * cols), (4, cols)].map(|(r, n)| span(r, n));
@@ -241,7 +241,8 @@ fn a_loop_runs_on_rows_while_the_product_goes_on() {
 #[test]
 #[should_panic(expected = "still read")]
 fn a_loop_that_follows_does_not_write_what_the_kernel_reads() {
-    let tiled = Tiled::new(1, 8, vec![access(&[8], &[1])], vec![lane(|x| -x[0], &[0])], vec![output(1, Target::Each)]);
+    let tiled =
+        Tiled::new(1, 8, vec![access(&[8], &[1])], vec![lane(|x| -x[0], &[0])], vec![output(1, Destination::Each)]);
     let span = |region: usize| Span { region, start: 0, length: 32 };
     Followed::new(vec![span(0)], span(1), Box::new(tiled), vec![span(1)], vec![span(0)]);
 }
@@ -250,7 +251,7 @@ fn a_loop_that_follows_does_not_write_what_the_kernel_reads() {
 #[should_panic(expected = "leaves its span")]
 fn an_operand_before_its_span_is_refused() {
     let x = Access { offset: -1, ..access(&[4], &[1]) };
-    let tiled = Tiled::new(1, 4, vec![x], vec![lane(|x| x[0], &[0])], vec![output(1, Target::Each)]);
+    let tiled = Tiled::new(1, 4, vec![x], vec![lane(|x| x[0], &[0])], vec![output(1, Destination::Each)]);
     run(tiled, &[vec![0.0; 4]], &[4]);
 }
 
@@ -258,6 +259,6 @@ fn an_operand_before_its_span_is_refused() {
 #[should_panic(expected = "a space of")]
 fn more_elements_than_can_be_counted_are_refused() {
     let (count, copy) = (1 << 62, lane(|x| x[0], &[0]));
-    let tiled = Tiled::new(1, count, vec![access(&[count], &[0])], vec![copy], vec![output(1, Target::Each)]);
+    let tiled = Tiled::new(1, count, vec![access(&[count], &[0])], vec![copy], vec![output(1, Destination::Each)]);
     run(tiled, &[vec![0.0]], &[0]);
 }

@@ -4,9 +4,6 @@ use super::{Fuser, Kernel, Role};
 use crate::primitive::SpecRef;
 use smallvec::SmallVec;
 
-/// Arithmetic operations of a call from which on it completes its result part by part.
-const LARGE: f64 = 2e6;
-
 impl Fuser<'_> {
     /// Joins calls and loops that read their results element by element.
     pub(super) fn follow(&mut self, updates: &[Option<usize>]) {
@@ -53,7 +50,7 @@ impl Fuser<'_> {
         let spec = |var| self.program.spec(var);
         let operands: SmallVec<[SpecRef<'_>; 4]> = equation.inputs.iter().map(|var| spec(*var).as_ref()).collect();
         let outputs: SmallVec<[_; 1]> = equation.outputs.iter().map(|var| spec(*var).clone()).collect();
-        equation.op.cost(&equation.attrs, &operands, &outputs).flops >= LARGE
+        equation.op.cost(&equation.attrs, &operands, &outputs).flops >= self.target.large_call
     }
 
     /// Whether `kernel` is a loop over the elements of the call's result, and nothing has to run in between.

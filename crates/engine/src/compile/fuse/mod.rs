@@ -9,21 +9,22 @@ mod follow;
 mod order;
 mod sink;
 
+use super::Target;
 use super::graph::Order;
 use super::views::Views;
 use crate::DType;
 use crate::program::{Equation, Program, Var};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
-use wengert_kernels::tiled::{Fold, LONGEST_ROW};
+use wengert_kernels::tiled::Fold;
 
 /// What runs at a time.
 pub(super) enum Kernel {
     /// One equation.
     Call(usize),
-    Loop(Loop),
+    Loop(Group),
     /// One equation, and a loop over its result.
-    Followed(usize, Loop),
+    Followed(usize, Group),
 }
 
 impl Kernel {
@@ -39,7 +40,7 @@ impl Kernel {
 }
 
 /// Equations over the same elements.
-pub(super) struct Loop {
+pub(super) struct Group {
     /// In the order of the program.
     pub equations: Vec<usize>,
     pub elements: usize,
@@ -59,15 +60,6 @@ pub(super) enum Role {
     Columns,
 }
 
-/// Equations that a loop has at most.
-const MOST_EQUATIONS: usize = 96;
-
-/// Large results of calls that a loop reads at most: those of a sum of many products are added one by one, not kept for one loop.
-const MOST_GATHERED: usize = 2;
-
-/// What counts as large, in bytes.
-const LARGE: usize = 1 << 16;
-
 /// Kernels, and what every variable is to its loop.
 pub(super) struct Fusion {
     pub kernels: Vec<Kernel>,
@@ -77,6 +69,7 @@ pub(super) struct Fusion {
 struct Fuser<'a> {
     program: &'a Program,
     views: &'a Views,
+    target: &'a Target,
     /// Those that were merged into others are gone.
     kernels: Vec<Option<Kernel>>,
     /// The kernel of every variable, by base.
@@ -90,7 +83,7 @@ struct Fuser<'a> {
 }
 
 /// Kernels in the order in which they run. Output `i` is written over input `updates[i]` where there is one.
-pub(super) fn fuse(program: &Program, views: &Views, updates: &[Option<usize>]) -> Fusion {
+pub(super) fn fuse(program: &Program, views: &Views, updates: &[Option<usize>], target: &Target) -> Fusion {
     let variables = program.variables();
     let numbered = program.equations().iter().enumerate();
     let effects: Vec<usize> =
@@ -98,6 +91,7 @@ pub(super) fn fuse(program: &Program, views: &Views, updates: &[Option<usize>]) 
     let mut fuser = Fuser {
         program,
         views,
+        target,
         kernels: Vec::new(),
         producer: vec![None; variables],
         roles: vec![None; variables],
@@ -183,7 +177,7 @@ impl Fuser<'_> {
                 (Fold::Sum, _, _, 0) => (Role::Columns, Some(shape[count..].iter().product())),
                 _ => return None,
             };
-            return cols.is_none_or(|cols: usize| cols <= LONGEST_ROW).then_some(Part::Fold { role, cols });
+            return cols.is_none_or(|cols: usize| cols <= self.target.longest_row).then_some(Part::Fold { role, cols });
         }
         let dtypes: SmallVec<[_; 3]> = equation.inputs.iter().map(|input| self.program.spec(*input).dtype).collect();
         let is_lane = spec.shape.elements() > 0 && equation.op.lane(&equation.attrs, &dtypes, spec.dtype).is_some();
@@ -207,13 +201,13 @@ impl Fuser<'_> {
         let chosen = chosen.or_else(|| match part {
             Part::Lane => {
                 let elements = self.elements(self.equation(number).outputs[0]);
-                self.kernels.push(Some(Kernel::Loop(Loop { equations: Vec::new(), elements, cols: None })));
+                self.kernels.push(Some(Kernel::Loop(Group { equations: Vec::new(), elements, cols: None })));
                 Some(self.order.push())
             }
             // Rows that are folded are read again, more often than not.
             Part::Fold { role: Role::Rows, cols } => {
                 let elements = self.elements(self.equation(number).inputs[0]);
-                self.kernels.push(Some(Kernel::Loop(Loop { equations: Vec::new(), elements, cols: *cols })));
+                self.kernels.push(Some(Kernel::Loop(Group { equations: Vec::new(), elements, cols: *cols })));
                 Some(self.order.push())
             }
             Part::Fold { .. } => None,
@@ -235,14 +229,14 @@ impl Fuser<'_> {
         Some(chosen)
     }
 
-    fn fused(&self, kernel: usize) -> Option<&Loop> {
+    fn fused(&self, kernel: usize) -> Option<&Group> {
         match &self.kernels[kernel] {
             Some(Kernel::Loop(fused)) => Some(fused),
             _ => None,
         }
     }
 
-    fn fused_mut(&mut self, kernel: usize) -> &mut Loop {
+    fn fused_mut(&mut self, kernel: usize) -> &mut Group {
         match &mut self.kernels[kernel] {
             Some(Kernel::Loop(fused)) => fused,
             _ => unreachable!("only loops are joined"),
@@ -252,7 +246,7 @@ impl Fuser<'_> {
     /// Whether `kernel` is a loop that the equation can be a part of, with what it reads from elsewhere ready before.
     fn can_join(&self, number: usize, part: &Part, kernel: usize, sources: &[usize]) -> bool {
         let Some(fused) = self.fused(kernel) else { return false };
-        if fused.equations.len() >= MOST_EQUATIONS || self.gathers(fused, &[number]) {
+        if fused.equations.len() >= self.target.most_equations || self.gathers(fused, &[number]) {
             return false;
         }
         let is_ready = |source: &usize| *source == kernel || !self.order.waits(*source, kernel);
@@ -260,22 +254,24 @@ impl Fuser<'_> {
     }
 
     /// Whether a loop with these equations more would keep too many results of calls waiting.
-    fn gathers(&self, fused: &Loop, more: &[usize]) -> bool {
+    fn gathers(&self, fused: &Group, more: &[usize]) -> bool {
         let mut calls: SmallVec<[usize; 4]> = SmallVec::new();
         for &number in more.iter().chain(&fused.equations) {
             for input in &self.equation(number).inputs {
                 let base = self.views.base(*input);
                 let call = self.producer[base.index()]
                     .filter(|&kernel| matches!(self.kernels[kernel], Some(Kernel::Call(_))))
-                    .filter(|call| self.program.spec(base).bytes() >= LARGE && !calls.contains(call));
+                    .filter(|call| {
+                        self.program.spec(base).bytes() >= self.target.large_result && !calls.contains(call)
+                    });
                 calls.extend(call);
             }
         }
-        calls.len() > MOST_GATHERED
+        calls.len() > self.target.most_gathered
     }
 
     /// Whether everything that the equation reads from the loop is at hand element by element.
-    fn fits(&self, number: usize, part: &Part, kernel: usize, fused: &Loop) -> bool {
+    fn fits(&self, number: usize, part: &Part, kernel: usize, fused: &Group) -> bool {
         let equation = self.equation(number);
         match part {
             Part::Fold { cols, .. } => {
@@ -298,7 +294,7 @@ impl Fuser<'_> {
     }
 
     /// How a loop sees one of its own variables; `None` for variables of others.
-    fn role_in(&self, var: Var, kernel: usize, fused: &Loop) -> Option<Option<Role>> {
+    fn role_in(&self, var: Var, kernel: usize, fused: &Group) -> Option<Option<Role>> {
         let base = self.views.base(var);
         if self.producer[base.index()] != Some(kernel) {
             return None;
@@ -321,7 +317,7 @@ impl Fuser<'_> {
         let (Some(one), Some(other)) = (self.fused(a), self.fused(b)) else { return false };
         let alike = one.elements == other.elements
             && (one.cols.is_none() || other.cols.is_none() || one.cols == other.cols)
-            && one.equations.len() + other.equations.len() < MOST_EQUATIONS
+            && one.equations.len() + other.equations.len() < self.target.most_equations
             && !self.gathers(one, &other.equations);
         alike && self.order.can_merge(a, b) && self.reads_well(a, b) && self.reads_well(b, a)
     }

@@ -1,6 +1,6 @@
 //! Cheap operations move to the only loop that reads their result.
 
-use super::{Fuser, MOST_EQUATIONS, Role};
+use super::{Fuser, Role};
 use crate::program::Var;
 
 impl Fuser<'_> {
@@ -48,7 +48,7 @@ impl Fuser<'_> {
         let equation = self.equation(number);
         let output = equation.outputs[0];
         let Some(target) = self.fused(to) else { return false };
-        let is_full = target.equations.len() >= MOST_EQUATIONS || self.gathers(target, &[number]);
+        let is_full = target.equations.len() >= self.target.most_equations || self.gathers(target, &[number]);
         if target.elements != self.elements(output) || is_full {
             return false;
         }

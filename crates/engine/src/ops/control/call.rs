@@ -8,7 +8,7 @@ use crate::primitive::Device;
 use crate::primitive::{Control, Recording};
 use crate::program::ProgramAttrs;
 use crate::program::control::branches::Form;
-use crate::program::control::{Runner, output_specs};
+use crate::program::control::{BodyRunner, output_specs};
 use crate::program::{Program, ProgramAttr, Split};
 
 /// The primitive `call`.
@@ -90,7 +90,7 @@ impl Primitive for Call {
     fn eval(&self, _device: Device, attrs: &Attrs, operands: &[&Tensor], _outputs: &[Spec]) -> Result<Outputs, Error> {
         let operands: SmallVec<[Tensor; 8]> = operands.iter().map(|operand| operand.plain()).collect();
         let line = location::resolve(Line::caller());
-        Ok(Runner::new(attrs.program("body"), &operands).run(&operands, line)?.into())
+        Ok(BodyRunner::new(attrs.program("body"), &operands).run(&operands, line)?.into())
     }
 
     fn saves(&self, attrs: &Attrs, _wanted: Mask) -> Saves {

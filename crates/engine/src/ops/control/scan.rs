@@ -10,7 +10,7 @@ use crate::primitive::Device;
 use crate::primitive::{Control, Recording};
 use crate::program::ProgramAttrs;
 use crate::program::control::steps::{Form, Pulled};
-use crate::program::control::{Flow, Runner, expect_carry, input_specs, output_specs, stacked, through};
+use crate::program::control::{Flow, BodyRunner, expect_carry, input_specs, output_specs, stacked, through};
 use crate::program::{Program, ProgramAttr, closed, stage};
 use crate::{Tree, vjp};
 use std::any::Any;
@@ -124,7 +124,7 @@ pub(super) fn over<C: Tree, X: Tree, Y: Tree>(
 
 /// Takes `count` steps of a body without outputs.
 pub(super) fn over_steps(
-    body: &Runner<'_>,
+    body: &BodyRunner<'_>,
     consts: &[Tensor],
     state: &mut Vec<Tensor>,
     count: usize,

@@ -10,7 +10,7 @@ use crate::primitive::Device;
 use crate::primitive::{Control, Recording};
 use crate::program::ProgramAttrs;
 use crate::program::control::branches::Form;
-use crate::program::control::{Flow, Runner, other_spec, output_specs, through};
+use crate::program::control::{Flow, BodyRunner, other_spec, output_specs, through};
 use crate::program::{Program, ProgramAttr, closed, stage};
 use crate::tree::difference;
 use std::any::Any;
@@ -222,7 +222,7 @@ impl Primitive for Switch {
         let number = number_of(operands[0], branches.len())?;
         let operands: Vec<Tensor> = operands[1..].iter().map(|operand| operand.plain()).collect();
         let line = location::resolve(Line::caller());
-        Ok(Runner::new(&branches[number], &operands).run(&operands, line)?.into())
+        Ok(BodyRunner::new(&branches[number], &operands).run(&operands, line)?.into())
     }
 
     fn saves(&self, attrs: &Attrs, _wanted: Mask) -> Saves {

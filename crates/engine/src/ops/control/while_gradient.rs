@@ -10,7 +10,7 @@ use crate::ops::prelude::*;
 use crate::primitive::Device;
 use crate::program::ProgramAttrs;
 use crate::program::control::repeat::chosen_rows;
-use crate::program::control::{Runner, input_specs, laid_out, pick, places, stacked, through};
+use crate::program::control::{BodyRunner, input_specs, laid_out, pick, places, stacked, through};
 use crate::program::{Program, ProgramAttr, Wish, staged};
 use crate::{jvp, vjp};
 
@@ -97,7 +97,7 @@ impl Form {
         let steps = operands[0].to_f64_vec()[0] as usize;
         let (init, rest) = operands[1..].split_at(self.inputs());
         let (mut cotangents, mut sums, back) = (rest.to_vec(), self.zero_sums(), self.step());
-        let (body, back) = (Runner::new(&self.body, operands), Runner::new(&back, operands));
+        let (body, back) = (BodyRunner::new(&self.body, operands), BodyRunner::new(&back, operands));
         let (consts, carry) = init.split_at(self.consts);
         let forward = |state: &mut Vec<Tensor>, count: usize| over_steps(&body, consts, state, count, line);
         take_back(steps, carry.to_vec(), KEPT, forward, |state| {

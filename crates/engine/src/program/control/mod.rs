@@ -12,7 +12,7 @@ pub(crate) mod through;
 pub(crate) use rows::Parts;
 
 use crate::autograd::modes;
-use crate::compile::{Input, Plan};
+use crate::compile::{Host, Input, Plan, Runner, Target, TiledLoops, runner};
 use crate::location::Line;
 use crate::primitive::Spec;
 use crate::program::{Program, ProgramAttr, Wish};
@@ -58,23 +58,23 @@ pub(crate) fn stacked(spec: &Spec, count: usize) -> Spec {
 
 /// A body that is about to run, once or many times: on numbers by its plan, which is made once, on tensors of other levels by its
 /// equations.
-pub(crate) struct Runner<'a> {
+pub(crate) struct BodyRunner<'a> {
     body: &'a ProgramAttr,
-    plan: Option<Arc<Plan>>,
+    plan: Option<Arc<Host<TiledLoops>>>,
 }
 
-impl<'a> Runner<'a> {
+impl<'a> BodyRunner<'a> {
     /// For inputs of the levels that `inputs` have.
-    pub fn new(body: &'a ProgramAttr, inputs: &[Tensor]) -> Runner<'a> {
+    pub fn new(body: &'a ProgramAttr, inputs: &[Tensor]) -> BodyRunner<'a> {
         let on_numbers = !modes::detects_anomalies() && inputs.iter().all(Tensor::is_plain);
         let wish = Wish { what: "plan", inputs: Vec::new(), numbers: Vec::new() };
         let plan = on_numbers.then(|| {
             body.derived(wish, |body| {
                 let body = body.optimised();
-                Plan::new(&body, vec![None; body.outputs().len()])
+                runner(Plan::new(&body, vec![None; body.outputs().len()], &Target::CPU))
             })
         });
-        Runner { body, plan }
+        BodyRunner { body, plan }
     }
 
     /// The outputs.
@@ -83,7 +83,7 @@ impl<'a> Runner<'a> {
         let inputs: SmallVec<[Tensor; 8]> = inputs.iter().map(Tensor::contiguous).collect();
         let mut outputs: Vec<Tensor> =
             self.body.outputs().iter().map(|var| Tensor::blank(self.body.spec(*var))).collect();
-        plan.run(inputs.iter().map(Input::Read), outputs.iter_mut(), line)?;
+        plan.run(&mut inputs.iter().map(Input::Read), &mut outputs.iter_mut(), line)?;
         Ok(outputs)
     }
 }

@@ -1,6 +1,6 @@
 //! The loop of a while: its attributes, its steps, and the programs that are derived from its own.
 
-use super::{Runner, input_specs, laid_out, pick, places, stacked, through};
+use super::{BodyRunner, input_specs, laid_out, pick, places, stacked, through};
 use crate::error::OrRaise;
 use crate::location::Line;
 use crate::primitive::{Attrs, Outputs, Spec};
@@ -39,7 +39,7 @@ impl Form {
     /// The loop step by step, on tensors of any level whose numbers can be read.
     pub fn run(&self, operands: &[Tensor], line: Line) -> Result<Outputs, Error> {
         let mut inputs = laid_out(operands);
-        let (test, body) = (Runner::new(&self.test, &inputs), Runner::new(&self.body, &inputs));
+        let (test, body) = (BodyRunner::new(&self.test, &inputs), BodyRunner::new(&self.body, &inputs));
         loop {
             let going_on = test.run(&inputs, line)?;
             if Tensor::from(going_on[0].numbers("while_loop")?.clone()).item() == 0.0 {

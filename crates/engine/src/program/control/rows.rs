@@ -8,7 +8,6 @@ use smallvec::SmallVec;
 
 /// Rows of a part: at least those that a product has in registers at a time.
 const LEAST_ROWS: usize = 16;
-const MOST_PARTS: usize = 16;
 
 /// Operations of a loop that is worth threads, and of a step that is worth them by itself.
 const LEAST_WORK: f64 = 4e6;
@@ -35,14 +34,14 @@ enum First {
 impl Form {
     /// The scan in parts, if its rows do not depend on each other and there is work for several threads. How it is cut depends on
     /// its shape alone, and every row is computed as in the whole.
-    pub(crate) fn in_parts(&self) -> Option<Parts> {
+    pub(crate) fn in_parts(&self, most: usize) -> Option<Parts> {
         let body: &Program = &self.body;
         let step = body.cost().flops;
         if self.carry == 0 || step > LARGE_STEP || step * (self.length as f64) < LEAST_WORK {
             return None;
         }
         let rows = *body.spec(body.inputs()[self.consts]).shape.first()?;
-        let count = (2..=(rows / LEAST_ROWS).min(MOST_PARTS)).rev().find(|count| rows % count == 0)?;
+        let count = (2..=(rows / LEAST_ROWS).min(most)).rev().find(|count| rows % count == 0)?;
         let first = self.first_axes(rows)?;
         let part = rows / count;
         let mut body = body.clone();

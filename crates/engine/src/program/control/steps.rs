@@ -1,6 +1,6 @@
 //! The loop of a scan: its attributes, its steps, and the bodies that are derived from its own.
 
-use super::{Runner, input_specs, laid_out, output_specs, pick, places, stacked, through};
+use super::{BodyRunner, input_specs, laid_out, output_specs, pick, places, stacked, through};
 use crate::error::OrRaise;
 use crate::location::Line;
 use crate::primitive::{Attrs, Gradient, Gradients, Outputs, Spec};
@@ -65,7 +65,7 @@ impl Form {
     pub fn run(&self, operands: &[Tensor], line: Line) -> Result<Outputs, Error> {
         let operands = laid_out(operands);
         let mut inputs = operands.clone();
-        let (outputs, body) = (output_specs(&self.body), Runner::new(&self.body, &operands));
+        let (outputs, body) = (output_specs(&self.body), BodyRunner::new(&self.body, &operands));
         let mut rows: Vec<Vec<Tensor>> = vec![Vec::with_capacity(self.length); outputs.len() - self.carry];
         for step in 0..self.length {
             let at = if self.reverse { self.length - 1 - step } else { step };

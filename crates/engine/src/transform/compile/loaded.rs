@@ -3,7 +3,7 @@
 use super::{Compiled, CompiledStep};
 use crate::autograd::modes::{detects_anomalies, is_packing, records_tape};
 use crate::bind::try_bind;
-use crate::compile::{Input, Plan, PlanSummary};
+use crate::compile::{Backend, Cpu, Input, Plan, PlanSummary, Runner};
 use crate::location::{self, Line};
 use crate::primitive::{Primitive, Spec};
 use crate::program::{File, Program};
@@ -33,8 +33,8 @@ use std::sync::OnceLock;
 /// ```
 pub struct Loaded {
     file: File,
-    /// How it runs on numbers, made when it first does.
-    plan: OnceLock<(Program, Plan)>,
+    /// How it runs on numbers, made when it first does: its plan in words, and what runs it.
+    plan: OnceLock<(PlanSummary, Box<dyn Runner>)>,
 }
 
 fn failed(operation: &str, path: &Path, error: &std::io::Error) -> Error {
@@ -180,15 +180,14 @@ impl Loaded {
 
     /// How it runs on numbers: its kernels and the memory that they need.
     pub fn plan(&self) -> PlanSummary {
-        let (program, plan) = self.planned();
-        plan.summary(program)
+        self.planned().0.clone()
     }
 
-    fn planned(&self) -> &(Program, Plan) {
+    fn planned(&self) -> &(PlanSummary, Box<dyn Runner>) {
         self.plan.get_or_init(|| {
             let program = self.program().optimised();
-            let plan = Plan::new(&program, vec![None; program.outputs().len()]);
-            (program, plan)
+            let plan = Plan::new(&program, vec![None; program.outputs().len()], &Cpu.target());
+            (plan.summary(&program), Cpu.runner(plan))
         })
     }
 
@@ -204,10 +203,10 @@ impl Loaded {
         if !inputs.iter().all(number) || detects_anomalies() || (is_packing() && has_effect) {
             return self.step_by_step(inputs, line);
         }
-        let (program, plan) = self.planned();
+        let (program, (_, runner)) = (self.program(), self.planned());
         let inputs: Vec<Tensor> = inputs.iter().map(Tensor::contiguous).collect();
         let mut outputs: Vec<Tensor> = program.outputs().iter().map(|var| Tensor::blank(program.spec(*var))).collect();
-        match plan.run(inputs.iter().map(Input::Read), outputs.iter_mut(), line) {
+        match runner.run(&mut inputs.iter().map(Input::Read), &mut outputs.iter_mut(), line) {
             Ok(()) => Ok(outputs),
             Err(error) if has_effect => Err(error.at(line)),
             Err(error) => self.step_by_step(&inputs, line).and(Err(error.at(line))),

@@ -14,7 +14,7 @@ pub use loaded::Loaded;
 pub use step::{CompiledStep, compile_step};
 
 use crate::Tree;
-use crate::compile::PlanSummary;
+use crate::compile::{Backend, PlanSummary};
 use crate::error::OrRaise;
 use crate::location::{self, Line};
 use crate::program::{Program, Split};
@@ -206,7 +206,15 @@ impl<X: Tree, Y: Tree, F: Fn(&X) -> Y> Compiled<X, Y, F> {
     /// ```
     #[must_use]
     pub fn within(mut self, bytes: usize) -> Self {
-        self.cache.budget = Some(bytes);
+        self.cache.planning.budget = Some(bytes);
+        self
+    }
+
+    /// Lets plans run on another machine.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn on(mut self, backend: Arc<dyn Backend>) -> Self {
+        self.cache.planning.backend = backend;
         self
     }
 

@@ -4,7 +4,7 @@ use super::cache::{History, KEPT, Planned, Record, SignatureSummary};
 use super::captured::Captured;
 use super::twice;
 use crate::autograd::modes::{detects_anomalies, is_packing, is_tracing, records_tape, records_values, tracing};
-use crate::compile::{Input, Plan, PlanSummary, within};
+use crate::compile::{Backend, Cpu, Input, Plan, PlanSummary, Runner, within};
 use crate::error::OrRaise;
 use crate::location::Line;
 use crate::ops::control::call::{call, pullback};
@@ -84,10 +84,9 @@ pub(super) struct Staged<S, Y> {
     /// The same program with what it captured of leaves and transforms as inputs after its own.
     body: ProgramAttr,
     captured: Vec<Captured>,
-    /// How it runs on numbers, made when it first does: the program with less work, and its plan.
-    plan: OnceLock<(Program, Plan)>,
-    /// The bytes that the plan may need.
-    budget: Option<usize>,
+    /// How it runs on numbers, made when it first does: its plan in words, and what runs it.
+    plan: OnceLock<(PlanSummary, Box<dyn Runner>)>,
+    planning: Planning,
     /// The input that each output updates, the one of its own number.
     updates: Vec<Option<usize>>,
     /// Trees of the structure of the new state and of what is returned; their leaves are replaced.
@@ -144,23 +143,26 @@ fn is_number(tensor: &Tensor) -> bool {
 }
 
 impl<S: Tree, Y: Tree> Staged<S, Y> {
-    /// How it runs on numbers.
-    fn plan(&self) -> &(Program, Plan) {
+    /// How it runs on numbers: the program with less work, planned.
+    fn plan(&self) -> &(PlanSummary, Box<dyn Runner>) {
         self.plan.get_or_init(|| {
             let start = Instant::now();
-            let (program, plan) = match self.budget {
+            let (target, updates) = (self.planning.backend.target(), self.updates.clone());
+            let (program, plan) = match self.planning.budget {
                 None => {
                     let program = self.body.optimised();
-                    let plan = Plan::new(&program, self.updates.clone());
+                    let plan = Plan::new(&program, updates, &target);
                     (program, plan)
                 }
-                Some(budget) => within(self.body.optimised(), self.updates.clone(), budget).or_raise(),
+                Some(budget) => within(self.body.optimised(), updates, budget, &target).or_raise(),
             };
-            let (time, summary) = (start.elapsed(), plan.summary(&program));
+            let summary = plan.summary(&program);
+            let runner = self.planning.backend.runner(plan);
             let (kernels, workspace_bytes) = (summary.kernels(), summary.workspace_bytes());
-            let planned = Planned { time, equations: program.equations().len(), kernels, workspace_bytes };
+            let planned =
+                Planned { time: start.elapsed(), equations: program.equations().len(), kernels, workspace_bytes };
             self.record.planned(self.program.equations().len(), planned);
-            (program, plan)
+            (summary, runner)
         })
     }
 
@@ -176,16 +178,15 @@ impl<S: Tree, Y: Tree> Staged<S, Y> {
     }
 
     pub fn summary(&self) -> PlanSummary {
-        let (program, plan) = self.plan();
-        plan.summary(program)
+        self.plan().0.clone()
     }
 
     /// The plan with the times that its kernels take in `calls` calls.
     pub fn profile(&self, calls: usize, mut call: impl FnMut()) -> PlanSummary {
-        let (program, plan) = self.plan();
-        plan.watch();
+        let (summary, runner) = self.plan();
+        runner.watch();
         (0..calls).for_each(|_| call());
-        plan.summary(program).with_times(&plan.take_times(), calls)
+        summary.clone().with_times(&runner.take_times(), calls)
     }
 
     /// Moves the results into `y`.
@@ -281,7 +282,7 @@ impl<S: Tree, Y: Tree> Staged<S, Y> {
     /// Runs the plan: inputs that are updated are written over where nobody else can see them, outputs that are not of the
     /// program's spec, or that others can see, are replaced.
     pub fn run(&self, slots: &mut Slots, line: Line) -> Result<(), Error> {
-        let (_, plan) = self.plan();
+        let (_, runner) = self.plan();
         let updated = |number: usize| self.updates.get(number).is_some_and(Option::is_some);
         for (number, input) in slots.inputs.iter_mut().enumerate() {
             if !input.is_contiguous() {
@@ -304,12 +305,21 @@ impl<S: Tree, Y: Tree> Staged<S, Y> {
             }
         }
         slots.outputs.truncate(self.updates.iter().filter(|update| update.is_none()).count());
-        let inputs = slots.inputs.iter_mut().enumerate().map(|(number, input)| match updated(number) {
+        let mut inputs = slots.inputs.iter_mut().enumerate().map(|(number, input)| match updated(number) {
             true => Input::Update(input),
             false => Input::Read(input),
         });
-        plan.run(inputs, slots.outputs.iter_mut(), line)
+        runner.run(&mut inputs, &mut slots.outputs.iter_mut(), line)
     }
+}
+
+/// How plans are made.
+#[derive(Clone)]
+pub(super) struct Planning {
+    /// The bytes that a plan may need.
+    pub budget: Option<usize>,
+    /// What runs it.
+    pub backend: Arc<dyn Backend>,
 }
 
 /// Traced programs, the one that was used last in front.
@@ -319,8 +329,7 @@ pub(super) struct Cache<S, Y> {
     pub limit: usize,
     /// Whether functions are traced twice, and both programs compared.
     pub checks: bool,
-    /// The bytes that a plan may need.
-    pub budget: Option<usize>,
+    pub planning: Planning,
     history: Mutex<History>,
 }
 
@@ -333,7 +342,7 @@ impl<S: Tree, Y: Tree> Cache<S, Y> {
             staged: Mutex::default(),
             limit: KEPT,
             checks: twice::is_asked(),
-            budget: None,
+            planning: Planning { budget: None, backend: Arc::new(Cpu) },
             history: Mutex::default(),
         }
     }
@@ -361,9 +370,9 @@ impl<S: Tree, Y: Tree> Cache<S, Y> {
         if let Some(staged) = find(&mut lock(&self.staged), x) {
             return staged;
         }
-        let staged = Arc::new(trace(Signature::of(x), line, self.budget, &f));
+        let staged = Arc::new(trace(Signature::of(x), line, self.planning.clone(), &f));
         if self.checks {
-            staged.expect_same(&trace(Signature::of(x), line, self.budget, &f), line);
+            staged.expect_same(&trace(Signature::of(x), line, self.planning.clone(), &f), line);
         }
         // A program that captured a tensor of a running transform, or one that was computed from a leaf, is good for this
         // call only.
@@ -405,7 +414,7 @@ thread_local! {
 fn trace<S: Tree, Y: Tree>(
     signature: Signature,
     line: Line,
-    budget: Option<usize>,
+    planning: Planning,
     f: impl FnOnce(Lift<'_>) -> (S, Y),
 ) -> Staged<S, Y> {
     let start = Instant::now();
@@ -430,7 +439,7 @@ fn trace<S: Tree, Y: Tree>(
     Staged {
         signature,
         plan: OnceLock::new(),
-        budget,
+        planning,
         updates: (0..program.outputs().len()).map(|i| Some(i).filter(|i| *i < updated)).collect(),
         body: body.into(),
         captured: captured.into_iter().map(Captured::new).collect(),

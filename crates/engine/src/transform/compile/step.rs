@@ -2,7 +2,7 @@
 
 use super::SignatureSummary;
 use super::staged::{Cache, Pair, Slots, Staged};
-use crate::compile::PlanSummary;
+use crate::compile::{Backend, PlanSummary};
 use crate::error::OrRaise;
 use crate::location::{self, Line};
 use crate::program::Program;
@@ -124,7 +124,15 @@ impl<S: Tree, X: Tree, Y: Tree, F: Fn(&mut S, &X) -> Y> CompiledStep<S, X, Y, F>
     /// Lets a call need at most so many bytes, the state included, as [`Compiled::within`](super::Compiled::within).
     #[must_use]
     pub fn within(mut self, bytes: usize) -> Self {
-        self.cache.budget = Some(bytes);
+        self.cache.planning.budget = Some(bytes);
+        self
+    }
+
+    /// Lets plans run on another machine.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn on(mut self, backend: Arc<dyn Backend>) -> Self {
+        self.cache.planning.backend = backend;
         self
     }
 
