@@ -35,12 +35,18 @@ macro_rules! primitives_of_functions {
                 name: stringify!($name),
                 rule_text: $rule,
                 parameters: &[],
+                operand_names: &["x"],
+                constants: &[],
+                text: concat!(stringify!($name), "(x)"),
                 f64: &table::$NAME.f64,
                 f32: &table::$NAME.f32,
                 i64: table::$NAME.i64.as_ref(),
                 slopes: &[Slope::Expression(SlopeExpression {
                     sources: &[source!($of)],
                     needs: Needs::of(&[source!($of)]),
+                    text: stringify!($slope),
+                    names: &[source!(@name $of $x $y)],
+                    parameters: &[],
                     is_source: is_same(stringify!($slope), stringify!($y)),
                     keeps_both: false,
                     tensor: |saved, _| {
@@ -80,6 +86,12 @@ macro_rules! source {
     };
     (output) => {
         Source::Output(0)
+    };
+    (@name operand $x:ident $y:ident) => {
+        stringify!($x)
+    };
+    (@name output $x:ident $y:ident) => {
+        stringify!($y)
     };
 }
 

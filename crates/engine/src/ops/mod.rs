@@ -23,8 +23,9 @@ pub(crate) mod prelude {
     pub(crate) use super::{Operand, binary, common_shape};
     pub(crate) use crate::bind::{bind, bind1, try_bind1};
     pub(crate) use crate::primitive::{
-        Adjoints, Attrs, Case, Cost, Dependency, Gradient, Gradients, Jet, Layout, Mask, Out, Outputs, Patch,
-        Primitive, Rule, Sample, Saves, Spec, SpecRef, Specs, View, expect_arithmetic, expect_float, expect_same_dtype,
+        Adjoints, Attrs, Case, Cost, Dependency, Expression, Gradient, Gradients, Jet, Layout, Mask, Out, Outputs,
+        Patch, Primitive, Rule, Sample, Saves, Spec, SpecRef, Specs, View, expect_arithmetic, expect_float,
+        expect_same_dtype,
     };
     pub(crate) use crate::rules::{
         Decomposition, DecompositionOp, Fused, FusedOp, Linear, LinearOp, PartOf, PartTake, PartUpdate, Pick, PickOp,

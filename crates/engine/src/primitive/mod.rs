@@ -8,6 +8,7 @@ mod attrs;
 mod case;
 mod control;
 mod evaluate;
+mod expression;
 mod function;
 mod mask;
 mod rule;
@@ -19,6 +20,8 @@ pub use case::{Case, Sample};
 pub use control::{Control, Recording};
 pub use evaluate::view_of;
 pub(crate) use evaluate::{copy_viewed, evaluate};
+#[doc(hidden)]
+pub use expression::Expression;
 pub use function::{Form, Function, Residual};
 pub use mask::Mask;
 pub(crate) use rule::Kept;
@@ -301,6 +304,12 @@ pub trait Primitive: Send + Sync + 'static {
     /// The operation as an instruction of a fused loop, for operands and an output of these dtypes, if it is elementwise.
     #[doc(hidden)]
     fn lane(&'static self, _attrs: &Attrs, _operands: &[DType], _output: DType) -> Option<Lane> {
+        None
+    }
+
+    /// The same instruction as text, if it can be had.
+    #[doc(hidden)]
+    fn expression(&'static self, _attrs: &Attrs, _operands: &[DType], _output: DType) -> Option<Expression> {
         None
     }
 

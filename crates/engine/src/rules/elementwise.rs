@@ -9,8 +9,8 @@ use super::{Factor, Product, align_batch, lane};
 use crate::autograd::modes;
 use crate::bind::bind1;
 use crate::primitive::{
-    Adjoints, Attrs, Case, Dependency, Gradient, Gradients, Held, Jet, Mask, Outputs, Primitive, Rule, Saved, Saves,
-    SpecRef, Specs, expect_arithmetic, expect_float, expect_same_dtype,
+    Adjoints, Attrs, Case, Dependency, Expression, Gradient, Gradients, Held, Jet, Mask, Outputs, Primitive, Rule,
+    Saved, Saves, SpecRef, Specs, expect_arithmetic, expect_float, expect_same_dtype,
 };
 use crate::tensor::{Dense, One, Value};
 use crate::{DType, Error, ErrorKind, Shape, Tensor};
@@ -27,6 +27,10 @@ pub struct Elementwise {
     pub(crate) rule_text: &'static str,
     /// The names of its real attributes, at most three.
     pub(crate) parameters: &'static [&'static str],
+    /// The value as it is written: the names of its operands, constants that it names, and the expression.
+    pub(crate) operand_names: &'static [&'static str],
+    pub(crate) constants: &'static [(&'static str, f64)],
+    pub(crate) text: &'static str,
     pub(crate) f64: &'static Loops<f64>,
     pub(crate) f32: &'static Loops<f32>,
     /// Absent where whole numbers make no sense.
@@ -59,6 +63,10 @@ pub(crate) struct SlopeExpression {
     /// What the expression's names stand for.
     pub sources: &'static [Source],
     pub needs: Needs,
+    /// The expression as it is written, the names of what it is computed from, and those of parameters.
+    pub text: &'static str,
+    pub names: &'static [&'static str],
+    pub parameters: &'static [&'static str],
     /// Whether the slope is what it is computed from, as that of a product.
     pub is_source: bool,
     /// Whether a zero on either side stays one beside NaN too.
@@ -329,6 +337,18 @@ impl Elementwise {
         }
     }
 
+    /// The cotangent times one of its slopes, with these parameters, as text.
+    pub(crate) fn slope_text(&self, slope: &SlopeExpression, p: Parameters<f64>) -> Expression {
+        let guard = if slope.keeps_both { "both" } else { "guarded" };
+        let sources = slope.names[..slope.sources.len()].iter().copied();
+        Expression {
+            operands: std::iter::once("cotangent").chain(sources).collect(),
+            parameters: slope.parameters.iter().copied().zip(p).collect(),
+            constants: self.constants,
+            text: format!("{guard}(cotangent, {})", slope.text).into(),
+        }
+    }
+
     /// The values of its parameters in one call.
     #[inline]
     fn values_of(&self, attrs: &Attrs) -> Parameters<f64> {
@@ -387,6 +407,15 @@ impl Primitive for Elementwise {
             DType::F32 => Some(lane_of(self.f32, narrow(p), output)),
             _ => self.i64.map(|loops| lane_of(loops, p.map(|value| value as i64), output)),
         }
+    }
+
+    fn expression(&'static self, attrs: &Attrs, _operands: &[DType], output: DType) -> Option<Expression> {
+        output.is_float().then(|| Expression {
+            operands: self.operand_names.into(),
+            parameters: self.parameters.iter().copied().zip(self.values_of(attrs)).collect(),
+            constants: self.constants,
+            text: self.text.into(),
+        })
     }
 
     fn eval_direct(&self, operands: &[&Tensor]) -> Option<Tensor> {

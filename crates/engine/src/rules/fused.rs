@@ -7,8 +7,8 @@
 use super::align_batch;
 use crate::bind::bind;
 use crate::primitive::{
-    Adjoints, Attrs, Case, Cost, Dependency, Device, Gradient, Gradients, Mask, Out, Outputs, Primitive, Rule, Saves,
-    Spec, SpecRef, Specs, View, evaluate, streaming_cost,
+    Adjoints, Attrs, Case, Cost, Dependency, Device, Expression, Gradient, Gradients, Mask, Out, Outputs, Primitive,
+    Rule, Saves, Spec, SpecRef, Specs, View, evaluate, streaming_cost,
 };
 use crate::{DType, Error, Tensor, jvp, vjp, vmap};
 use smallvec::SmallVec;
@@ -34,6 +34,11 @@ pub(crate) trait Fused: Send + Sync + 'static {
 
     /// See [`Primitive::lane`].
     fn lane(_attrs: &Attrs, _operands: &[DType], _output: DType) -> Option<Lane> {
+        None
+    }
+
+    /// See [`Primitive::expression`].
+    fn expression(_attrs: &Attrs, _operands: &[DType], _output: DType) -> Option<Expression> {
         None
     }
 
@@ -179,6 +184,10 @@ impl<F: Fused> Primitive for FusedOp<F> {
 
     fn lane(&'static self, attrs: &Attrs, operands: &[DType], output: DType) -> Option<Lane> {
         F::lane(attrs, operands, output)
+    }
+
+    fn expression(&'static self, attrs: &Attrs, operands: &[DType], output: DType) -> Option<Expression> {
+        F::expression(attrs, operands, output)
     }
 
     fn dependency(&self) -> Dependency {

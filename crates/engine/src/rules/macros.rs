@@ -34,6 +34,9 @@ macro_rules! slope {
         $crate::rules::Slope::Expression($crate::rules::SlopeExpression {
             sources: &[$($crate::rules::slope!(@source $kind $place)),+],
             needs: $crate::rules::Needs::of(&[$($crate::rules::slope!(@source $kind $place)),+]),
+            text: stringify!($expression),
+            names: &[stringify!($a), stringify!($b)],
+            parameters: $crate::rules::slope!(@names $p),
             is_source: $crate::rules::is_same(stringify!($expression), stringify!($a)),
             keeps_both: $crate::rules::is_same(stringify!($guard), "both"),
             tensor: |saved, p| {
@@ -47,6 +50,7 @@ macro_rules! slope {
             f32: &$crate::rules::slope!(@loops $guard f32, |$a, $b| $p $slices $expression),
         })
     };
+    (@names [$($name:ident),*]) => { &[$(stringify!($name)),*] };
     (@source operand $position:literal) => { $crate::rules::Source::Operand($position) };
     (@source output $position:literal) => { $crate::rules::Source::Output($position) };
     (@loops $guard:ident $t:ty, |$a:ident, $b:ident| $p:tt [] $expression:expr) => {
@@ -148,13 +152,14 @@ macro_rules! loops {
 pub(crate) use loops;
 
 /// One elementwise primitive: parameters, the value, a slope for each operand, the rule in words, and an independent
-/// reference. `also` lists further parameters to test with; `slices` names a function over slices for the loops of the
+/// reference. `also` lists further parameters to test with; `constants` are those that the expressions name; `slices` names a function over slices for the loops of the
 /// value, as in [`slope!`](super::slope).
 macro_rules! elementwise {
     (
         $static:ident = $name:literal,
         $(parameters: [$($p:ident = $tried:expr),+],)?
         $(also: [$($also:tt),+],)?
+        $(constants: [$($constant:ident),+],)?
         value: |$($x:ident),+| $value:expr,
         $(slices: $f:ident($($v:ident),+),)?
         $(integer: |$($i:ident),+| $integer:expr,)?
@@ -173,6 +178,9 @@ macro_rules! elementwise {
                 name: $name,
                 rule_text: $rule,
                 parameters: &[$($(stringify!($p)),+)?],
+                operand_names: &[$(stringify!($x)),+],
+                constants: &[$($((stringify!($constant), $constant)),+)?],
+                text: stringify!($value),
                 f64: &$crate::rules::elementwise!(@loops f64, [$($($p),+)?] [$($f($($v),+))?] |$($x),+| $value),
                 f32: &$crate::rules::elementwise!(@loops f32, [$($($p),+)?] [$($f($($v),+))?] |$($x),+| $value),
                 i64: $crate::rules::elementwise!(@integer [$($($p),+)?] $(|$($i),+| $integer)?),

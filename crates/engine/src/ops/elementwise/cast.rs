@@ -70,6 +70,11 @@ impl Primitive for Cast {
         }
     }
 
+    /// Conversions to floats are those of every language.
+    fn expression(&'static self, _attrs: &Attrs, _operands: &[DType], output: DType) -> Option<Expression> {
+        output.is_float().then(|| Expression::of(&["x"], "x"))
+    }
+
     fn run(&self, _attrs: &Attrs, operands: &[View<'_>], outputs: &mut [Out<'_>]) -> Result<bool, Error> {
         copy(operands[0], outputs[0].reborrow());
         Ok(true)

@@ -46,40 +46,46 @@ pub static COMPARE: Compare = Compare;
 /// See the module.
 pub struct Compare;
 
-const RELATIONS: [&str; 6] = ["lt", "le", "gt", "ge", "eq", "ne"];
-
-fn compare<T: Compute>(relation: &str, x: View<'_>, y: View<'_>, out: Out<'_>) {
-    fn run<T: Compute>(x: View<'_>, y: View<'_>, out: Out<'_>, holds: impl Fn(T, T) -> bool + Sync) {
-        map::<T, u8, 2>([x, y], out, &|[x, y]: [&[T]; 2], out: &mut [u8]| {
-            loop2(x, y, out, |x, y| u8::from(holds(x, y)))
-        });
-    }
-    match relation {
-        "lt" => run::<T>(x, y, out, |x, y| x < y),
-        "le" => run::<T>(x, y, out, |x, y| x <= y),
-        "gt" => run::<T>(x, y, out, |x, y| x > y),
-        "ge" => run::<T>(x, y, out, |x, y| x >= y),
-        "eq" => run::<T>(x, y, out, |x, y| x == y),
-        _ => run::<T>(x, y, out, |x, y| x != y),
-    }
+fn run<T: Compute>(x: View<'_>, y: View<'_>, out: Out<'_>, holds: impl Fn(T, T) -> bool + Sync) {
+    map::<T, u8, 2>([x, y], out, &|[x, y]: [&[T]; 2], out: &mut [u8]| loop2(x, y, out, |x, y| u8::from(holds(x, y))));
 }
 
-fn compared<T: Compute>(relation: &str) -> Lane {
-    fn lane<T: Compute>(holds: impl Fn(T, T) -> bool + Send + Sync + 'static) -> Lane {
-        Arc::new(move |inputs, out| {
-            let (x, y): (&[T], &[T]) = (bytemuck::cast_slice(inputs[0]), bytemuck::cast_slice(inputs[1]));
-            loop2(x, y, out, |x, y| u8::from(holds(x, y)));
-        })
-    }
-    match relation {
-        "lt" => lane::<T>(|x, y| x < y),
-        "le" => lane::<T>(|x, y| x <= y),
-        "gt" => lane::<T>(|x, y| x > y),
-        "ge" => lane::<T>(|x, y| x >= y),
-        "eq" => lane::<T>(|x, y| x == y),
-        _ => lane::<T>(|x, y| x != y),
-    }
+fn instruction<T: Compute>(holds: impl Fn(T, T) -> bool + Send + Sync + 'static) -> Lane {
+    Arc::new(move |inputs, out| {
+        let (x, y): (&[T], &[T]) = (bytemuck::cast_slice(inputs[0]), bytemuck::cast_slice(inputs[1]));
+        loop2(x, y, out, |x, y| u8::from(holds(x, y)));
+    })
 }
+
+/// The relations by their words, as kernel, instruction and text.
+macro_rules! relations {
+    ($($word:literal: $relation:tt)*) => {
+        const RELATIONS: &[&str] = &[$($word),*];
+
+        fn compare<T: Compute>(relation: &str, x: View<'_>, y: View<'_>, out: Out<'_>) {
+            match relation {
+                $($word => run::<T>(x, y, out, |x, y| x $relation y),)*
+                _ => unreachable!("the shape rule knows {relation}"),
+            }
+        }
+
+        fn compared<T: Compute>(relation: &str) -> Lane {
+            match relation {
+                $($word => instruction::<T>(|x, y| x $relation y),)*
+                _ => unreachable!("the shape rule knows {relation}"),
+            }
+        }
+
+        fn text(relation: &str) -> &'static str {
+            match relation {
+                $($word => concat!("x ", stringify!($relation), " y"),)*
+                _ => unreachable!("the shape rule knows {relation}"),
+            }
+        }
+    };
+}
+
+relations!("lt": < "le": <= "gt": > "ge": >= "eq": == "ne": !=);
 
 impl Primitive for Compare {
     fn name(&self) -> &'static str {
@@ -115,6 +121,10 @@ impl Primitive for Compare {
             DType::Bool => None,
             dtype => Some(computing!(dtype, T => compared::<T>(relation))),
         }
+    }
+
+    fn expression(&'static self, attrs: &Attrs, _operands: &[DType], _output: DType) -> Option<Expression> {
+        Some(Expression::of(&["x", "y"], text(attrs.word("relation"))))
     }
 
     fn run(&self, attrs: &Attrs, operands: &[View<'_>], outputs: &mut [Out<'_>]) -> Result<bool, Error> {

@@ -2,7 +2,6 @@
 //! sqrt(2/pi) (x + 0.044715 x^3),   dy = (s + x s (1 - s) dw/dx) dx with s = sigmoid(w).   Domain: all reals.
 
 use crate::ops::prelude::*;
-use wengert_kernels::math::{Real, sigmoid};
 
 impl Tensor {
     /// The approximation of [`gelu`](Tensor::gelu) by a hyperbolic tangent.
@@ -21,17 +20,6 @@ impl Tensor {
 const FACTOR: f64 = 1.595_769_121_605_730_7;
 const CUBIC: f64 = 0.044_715;
 
-#[inline(always)]
-fn gate<T: Real>(x: T) -> T {
-    T::of(FACTOR) * x * (T::of(1.0) + T::of(CUBIC) * x * x)
-}
-
-#[inline(always)]
-fn slope<T: Real>(x: T) -> T {
-    let (one, s) = (T::of(1.0), sigmoid(gate(x)));
-    s + s * (one - s) * x * T::of(FACTOR) * (one + T::of(3.0 * CUBIC) * x * x)
-}
-
 fn slope_tensor(x: &Tensor) -> Tensor {
     let z = x.square();
     let s = (x * (&z * CUBIC + 1.0) * FACTOR).sigmoid();
@@ -40,8 +28,15 @@ fn slope_tensor(x: &Tensor) -> Tensor {
 
 elementwise! {
     GELU_TANH = "gelu_tanh",
-    value: |x| x * sigmoid(gate(x)),
-    slopes: [slope!(|x: operand 0| slope(x), tensor: slope_tensor(x))],
+    constants: [FACTOR, CUBIC],
+    value: |x| x * sigmoid(scale(x, FACTOR) * (1.0 + scale(x, CUBIC) * x)),
+    slopes: [slope!(
+        |x: operand 0| {
+            let s = sigmoid(scale(x, FACTOR) * (1.0 + scale(x, CUBIC) * x));
+            s + scale(s * (1.0 - s) * x, FACTOR) * (1.0 + scale(x, 3.0 * CUBIC) * x)
+        },
+        tensor: slope_tensor(x)
+    )],
     rule: "dx = (s + x s (1 - s) w') dy",
     reference: |x| 0.5 * x * (1.0 + (0.7978845608028654 * (x + 0.044715 * x * x * x)).tanh()),
     domain: Reals,

@@ -71,6 +71,10 @@ impl Primitive for Relu {
         })
     }
 
+    fn expression(&'static self, _attrs: &Attrs, _operands: &[DType], _output: DType) -> Option<Expression> {
+        Some(Expression::of(&["x"], "if x <= 0.0 { 0.0 } else { x }"))
+    }
+
     fn saves(&self, _attrs: &Attrs, _wanted: Mask) -> Saves {
         Saves::NOTHING.residual()
     }

@@ -83,6 +83,10 @@ impl Primitive for Where {
         }
     }
 
+    fn expression(&'static self, _attrs: &Attrs, _operands: &[DType], _output: DType) -> Option<Expression> {
+        Some(Expression::of(&["c", "a", "b"], "if c { a } else { b }"))
+    }
+
     fn saves(&self, _attrs: &Attrs, _wanted: Mask) -> Saves {
         Saves::NOTHING.operand(0)
     }

@@ -5,7 +5,7 @@
 
 use crate::ops::find;
 use crate::ops::prelude::*;
-use crate::rules::{Parameters, Slope, SlopeExpression, narrow};
+use crate::rules::{Elementwise, Parameters, Slope, SlopeExpression, narrow};
 
 /// The primitive `slope`.
 pub static SLOPE: FusedOp<SlopeOf> = FusedOp::NEW;
@@ -33,8 +33,8 @@ impl Tensor {
     }
 }
 
-/// The slope that the attributes name, and the parameters of its operation: `tanh`, `leaky_relu(0.01)`.
-fn slope_of(attrs: &Attrs) -> Result<(&'static SlopeExpression, Parameters<f64>), Error> {
+/// The operation that the attributes name, its slope, and its parameters: `tanh`, `leaky_relu(0.01)`.
+fn slope_of(attrs: &Attrs) -> Result<(&'static Elementwise, &'static SlopeExpression, Parameters<f64>), Error> {
     let (call, operand) = (attrs.word("of"), attrs.axis("operand"));
     let (name, list) = match call.strip_suffix(')').and_then(|call| call.split_once('(')) {
         Some((name, list)) => (name, list),
@@ -48,14 +48,15 @@ fn slope_of(attrs: &Attrs) -> Result<(&'static SlopeExpression, Parameters<f64>)
         && let Some(Slope::Expression(slope)) = op.slopes.get(operand)
     {
         parameters[..numbers.len()].copy_from_slice(&numbers);
-        return Ok((slope, parameters));
+        return Ok((op, slope, parameters));
     }
     let message = format!("'{call}' has no slope by an operand {operand}");
     Err(Error::new(ErrorKind::Argument, "slope", message))
 }
 
 fn known(attrs: &Attrs) -> (&'static SlopeExpression, Parameters<f64>) {
-    slope_of(attrs).expect("the shape rule found it")
+    let (_, slope, parameters) = slope_of(attrs).expect("the shape rule found it");
+    (slope, parameters)
 }
 
 impl Fused for SlopeOf {
@@ -70,7 +71,7 @@ impl Fused for SlopeOf {
     }
 
     fn infer(attrs: &Attrs, operands: &[SpecRef<'_>]) -> Result<Specs, Error> {
-        let (slope, _) = slope_of(attrs)?;
+        let (_, slope, _) = slope_of(attrs)?;
         let count = slope.sources.len() + 1;
         if operands.len() != count {
             let message = format!("takes {count} operands for '{}', got {}", attrs.word("of"), operands.len());
@@ -111,6 +112,11 @@ impl Fused for SlopeOf {
         })
     }
 
+    fn expression(attrs: &Attrs, _operands: &[DType], _output: DType) -> Option<Expression> {
+        let (op, slope, parameters) = slope_of(attrs).ok()?;
+        Some(op.slope_text(slope, parameters))
+    }
+
     fn expand(attrs: &Attrs, operands: &[Tensor]) -> Vec<Tensor> {
         let saved: SmallVec<[&Tensor; 2]> = operands[1..].iter().collect();
         let (slope, p) = known(attrs);
@@ -125,7 +131,7 @@ impl Fused for SlopeOf {
     fn cases() -> Vec<Case> {
         let attrs = |of: &str| Attrs::new().with_word("of", of).with_int("operand", 0);
         let case = |of: &str, shape: Shape, slope: fn(f64, f64) -> f64| {
-            let (known, _) = slope_of(&attrs(of)).expect("a case names a slope");
+            let (_, known, _) = slope_of(&attrs(of)).expect("a case names a slope");
             let source = |phase: f64| Sample::within(0.5, 1.5, shape.clone(), phase);
             let sources = [0.7, 1.9].into_iter().take(known.sources.len()).map(source);
             let operands: Vec<Sample> = std::iter::once(Sample::wave(shape.clone(), 0.2)).chain(sources).collect();
