@@ -1,11 +1,11 @@
 //! The cheap gradient principle, measured: what forward and reverse together cost, in units of the forward pass.
 
 use crate::timing::ratio;
-use crate::workloads;
 use std::hint::black_box;
 use wengert::autograd::grad_with;
 use wengert::prelude::*;
 use wengert::primitive::{Attrs, Case, Cost, PRIMITIVES, Primitive, bind};
+use wengert_testkit::workloads::{self, Size};
 
 /// About this many elements are worked on, so that kernels and not records are timed.
 const ELEMENTS: usize = 1 << 18;
@@ -24,8 +24,8 @@ const EXCEPTIONS: &[(&str, &str)] = &[(
 /// `names`, if there are any.
 pub fn run(names: &[String], json: bool) {
     let asked = |name: &str| names.is_empty() || names.iter().any(|asked| asked == name);
-    for name in workloads::all().iter().map(|workload| workload.name).filter(|name| asked(name)) {
-        let training = workloads::named(name).expect("listed").start();
+    for name in workloads::all(Size::Full).iter().map(|workload| workload.name).filter(|name| asked(name)) {
+        let training = workloads::named(name, Size::Full).expect("listed").start();
         report(json, name, ratio(|| drop(black_box(no_grad(|| training.loss()))), || drop(training.differentiate())));
     }
     if asked("six products") {

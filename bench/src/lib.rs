@@ -10,7 +10,6 @@ pub mod scalar;
 mod step;
 mod timing;
 mod transforms;
-mod workloads;
 
 use clap::{Parser, Subcommand};
 use step::Mode;

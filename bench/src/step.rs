@@ -1,11 +1,13 @@
 //! Times of whole training steps, and the losses that prove they do the work.
 
-use crate::workloads::{self, Workload};
 use clap::ValueEnum;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
+use wengert::backend::Cpu;
+use wengert_testkit::workloads::{self, Size, Workload};
 
 fn find(name: &str) -> Workload {
-    let mut all = workloads::all();
+    let mut all = workloads::all(Size::Full);
     let names: Vec<&str> = all.iter().map(|workload| workload.name).collect();
     match names.iter().position(|known| *known == name) {
         Some(position) => all.swap_remove(position),
@@ -39,7 +41,7 @@ pub fn run(name: &str, mode: Mode, within: Option<f64>, seconds: f64, json: bool
     let workload = find(name);
     let (mut eager, mut compiled) = match mode {
         Mode::Eager => (Some(workload.start()), None),
-        Mode::Compiled => (None, Some(workload.compiled(within.map(bytes)))),
+        Mode::Compiled => (None, Some(workload.compiled(within.map(bytes), Arc::new(Cpu)))),
     };
     let mut step = || match (&mut eager, &mut compiled) {
         (Some(training), _) => training.step(),
@@ -82,7 +84,7 @@ pub fn losses(name: &str, mode: Mode, within: Option<f64>, json: bool) {
     let [first, last, norm] = match mode {
         Mode::Eager => find(name).start().ten_steps(),
         Mode::Compiled => {
-            let mut steps = find(name).compiled(within.map(bytes));
+            let mut steps = find(name).compiled(within.map(bytes), Arc::new(Cpu));
             let measured: Vec<(f64, f64)> = (0..10).map(|_| steps.measured_step()).collect();
             [measured[0].0, measured[9].0, measured[9].1]
         }
@@ -99,7 +101,7 @@ pub fn losses(name: &str, mode: Mode, within: Option<f64>, json: bool) {
 
 /// The program of a workload's step.
 pub fn program(name: &str, within: Option<f64>) {
-    print!("{}", find(name).compiled(within.map(bytes)).report());
+    print!("{}", find(name).compiled(within.map(bytes), Arc::new(Cpu)).report());
 }
 
 fn bytes(megabytes: f64) -> usize {

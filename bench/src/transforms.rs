@@ -1,9 +1,9 @@
 //! What transforms cost: ratios of times that were taken side by side.
 
 use crate::timing::medians;
-use crate::workloads;
 use std::hint::black_box;
 use wengert::prelude::*;
+use wengert_testkit::workloads::{self, Size};
 
 type Benchmark = (&'static str, fn(json: bool));
 
@@ -77,7 +77,7 @@ fn grad_vs_n(json: bool) {
 
 /// A product with the Hessian of the loss of `mlp`, by every order of modes, over its gradient.
 fn hvp_over_grad(json: bool) {
-    let training = workloads::named("mlp").expect("listed").start();
+    let training = workloads::named("mlp", Size::Full).expect("listed").start();
     let (loss, x) = training.function();
     let v: Vec<Tensor> = x.iter().map(Tensor::cos).collect();
     let ratios = medians([

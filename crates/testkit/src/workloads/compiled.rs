@@ -2,6 +2,8 @@
 
 use super::optimiser::Memory;
 use super::{Training, Workload};
+use std::sync::Arc;
+use wengert::backend::Backend;
 use wengert::prelude::*;
 use wengert::program::PASSES;
 
@@ -18,13 +20,15 @@ pub trait Steps {
     fn step(&mut self);
     /// One step, the loss before it and the norm of its gradient.
     fn measured_step(&mut self) -> (f64, f64);
+    /// The state, and what the last step returned.
+    fn tensors(&self) -> Vec<Tensor>;
     /// The program before and after every pass, and what the plan needs.
     fn report(&mut self) -> String;
 }
 
 impl Workload {
-    /// The state from closed-form weights and data, and the step as a program whose plan needs at most so many bytes.
-    pub fn compiled(self, within: Option<usize>) -> Box<dyn Steps> {
+    /// The state from closed-form weights and data, and the step as a program whose plan needs at most so many bytes, on a backend.
+    pub fn compiled(self, within: Option<usize>, backend: Arc<dyn Backend>) -> Box<dyn Steps> {
         let Training { workload, parameters, arguments, .. } = self.start();
         let Workload { loss, optimiser, .. } = workload;
         let parameters: Vec<Tensor> = parameters.iter().map(Tensor::detach).collect();
@@ -43,8 +47,8 @@ impl Workload {
             state: State { parameters, memory },
             data: arguments,
             output: (Tensor::from(0.0), Vec::new()),
-            step: bounded(compile_step(step(!has_update)), within),
-            measured: bounded(compile_step(step(true)), within),
+            step: bounded(compile_step(step(!has_update)), within).on(backend.clone()),
+            measured: bounded(compile_step(step(true)), within).on(backend),
         })
     }
 }
@@ -80,6 +84,10 @@ where
         let (loss, gradients) = self.measured.call(&mut self.state, &self.data);
         let square = |gradient: &Tensor| gradient.cast(DType::F64).square().sum().item();
         (loss.item(), gradients.iter().map(square).sum::<f64>().sqrt())
+    }
+
+    fn tensors(&self) -> Vec<Tensor> {
+        self.state.leaves().into_iter().chain(self.output.leaves()).cloned().collect()
     }
 
     fn report(&mut self) -> String {

@@ -1,15 +1,14 @@
 //! A long elementwise expression of three large vectors.
 
-use super::{Optimiser, Workload, parameters};
+use super::{Optimiser, Size, Workload, parameters};
 use wengert::prelude::*;
 
-const N: usize = 1 << 22;
-
-pub fn elementwise() -> Workload {
+pub fn elementwise(size: Size) -> Workload {
+    let n = size.of(1 << 22, 1000);
     Workload {
         name: "elementwise",
-        parameters: parameters(&[&[N], &[N], &[N]]),
-        arguments: &[],
+        parameters: parameters(&[&[n], &[n], &[n]]),
+        arguments: Vec::new(),
         loss,
         optimiser: Optimiser::None,
     }

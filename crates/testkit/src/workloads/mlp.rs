@@ -1,23 +1,24 @@
 //! Two perceptrons of three layers.
 
-use super::{Argument, Optimiser, Workload, parameters};
+use super::{Argument, Optimiser, Size, Workload, parameters};
 use wengert::prelude::*;
 
 pub fn tiny() -> Workload {
     Workload {
         name: "tiny_mlp",
         parameters: parameters(&[&[32, 10], &[32], &[32, 32], &[32], &[1, 32], &[1]]),
-        arguments: &[Argument::Real(&[16, 10]), Argument::Real(&[16, 1])],
+        arguments: vec![Argument::Real(vec![16, 10]), Argument::Real(vec![16, 1])],
         loss: |p, data| (perceptron(p, &data[0]) - &data[1]).square().mean(),
         optimiser: Optimiser::Sgd,
     }
 }
 
-pub fn mlp() -> Workload {
+pub fn mlp(size: Size) -> Workload {
+    let (inputs, width, batch) = (size.of(784, 20), size.of(512, 24), size.of(128, 12));
     Workload {
         name: "mlp",
-        parameters: parameters(&[&[512, 784], &[512], &[512, 512], &[512], &[10, 512], &[10]]),
-        arguments: &[Argument::Real(&[128, 784]), Argument::Whole(&[128], 10)],
+        parameters: parameters(&[&[width, inputs], &[width], &[width, width], &[width], &[10, width], &[10]]),
+        arguments: vec![Argument::Real(vec![batch, inputs]), Argument::Whole(vec![batch], 10)],
         loss: |p, data| perceptron(p, &data[0]).cross_entropy(&data[1], &CrossEntropy::new()),
         optimiser: Optimiser::Sgd,
     }

@@ -1,4 +1,5 @@
-//! The shared workloads: one training step each, written directly on tensors.
+//! The shared workloads: one training step each, written directly on tensors, in the sizes that are measured and in small ones for
+//! tests.
 
 mod cnn;
 mod compiled;
@@ -11,12 +12,30 @@ mod rnn;
 use optimiser::Optimiser;
 use wengert::prelude::*;
 
+pub use compiled::Steps;
+
+/// How large a workload is; losses take their sizes from the tensors.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Size {
+    /// As it is measured.
+    Full,
+    /// The same structure within milliseconds.
+    Small,
+}
+
+impl Size {
+    fn of(self, full: usize, small: usize) -> usize {
+        if self == Size::Full { full } else { small }
+    }
+}
+
 /// The sizes, the loss and the update of one workload.
 pub struct Workload {
+    /// What it is called.
     pub name: &'static str,
     /// The shapes of the parameters in order; weights are stored `[out, in]`.
     parameters: Vec<Parameter>,
-    arguments: &'static [Argument],
+    arguments: Vec<Argument>,
     loss: fn(&[Tensor], &[Tensor]) -> Tensor,
     optimiser: Optimiser,
 }
@@ -29,9 +48,9 @@ struct Parameter {
 
 /// One argument of the loss.
 enum Argument {
-    Real(&'static [usize]),
+    Real(Vec<usize>),
     /// Whole numbers below a bound.
-    Whole(&'static [usize], i64),
+    Whole(Vec<usize>, i64),
 }
 
 fn parameters(shapes: &[&[usize]]) -> Vec<Parameter> {
@@ -39,13 +58,13 @@ fn parameters(shapes: &[&[usize]]) -> Vec<Parameter> {
 }
 
 /// Every workload, in the order of the tables.
-pub fn all() -> Vec<Workload> {
-    vec![mlp::tiny(), mlp::mlp(), rnn::rnn(), cnn::cnn(), gpt::gpt(), elementwise::elementwise()]
+pub fn all(size: Size) -> Vec<Workload> {
+    vec![mlp::tiny(), mlp::mlp(size), rnn::rnn(size), cnn::cnn(size), gpt::gpt(size), elementwise::elementwise(size)]
 }
 
 /// The workload of this name.
-pub fn named(name: &str) -> Option<Workload> {
-    all().into_iter().find(|workload| workload.name == name)
+pub fn named(name: &str, size: Size) -> Option<Workload> {
+    all(size).into_iter().find(|workload| workload.name == name)
 }
 
 /// A workload with its tensors, ready to run.
