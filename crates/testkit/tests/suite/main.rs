@@ -1,5 +1,6 @@
 //! Tests of all primitives, of recorded numbers, of random programs, and of `check` itself.
 
+mod c_backend;
 mod coverage;
 mod fuzz;
 mod golden;
