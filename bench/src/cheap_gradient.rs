@@ -1,11 +1,11 @@
 //! The cheap gradient principle, measured: what forward and reverse together cost, in units of the forward pass.
 
 use crate::timing::ratio;
+use crate::workloads::{self, Size};
 use std::hint::black_box;
 use wengert::autograd::grad_with;
 use wengert::prelude::*;
 use wengert::primitive::{Attrs, Case, Cost, PRIMITIVES, Primitive, bind};
-use wengert_testkit::workloads::{self, Size};
 
 /// About this many elements are worked on, so that kernels and not records are timed.
 const ELEMENTS: usize = 1 << 18;

@@ -10,6 +10,7 @@ pub mod scalar;
 mod step;
 mod timing;
 mod transforms;
+pub mod workloads;
 
 use clap::{Parser, Subcommand};
 use step::Mode;

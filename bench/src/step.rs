@@ -1,10 +1,10 @@
 //! Times of whole training steps, and the losses that prove they do the work.
 
+use crate::workloads::{self, Size, Workload};
 use clap::ValueEnum;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use wengert::backend::Cpu;
-use wengert_testkit::workloads::{self, Size, Workload};
 
 fn find(name: &str) -> Workload {
     let mut all = workloads::all(Size::Full);

@@ -1,9 +1,9 @@
 //! What transforms cost: ratios of times that were taken side by side.
 
 use crate::timing::medians;
+use crate::workloads::{self, Size};
 use std::hint::black_box;
 use wengert::prelude::*;
-use wengert_testkit::workloads::{self, Size};
 
 type Benchmark = (&'static str, fn(json: bool));
 

@@ -4,7 +4,6 @@
 //! reference, derivatives against finite differences and against each other, batches against loops, eager against
 //! staged, what is saved against what is read. It serves the built-in primitives and a user's own. [`fuzz`] composes all
 //! primitives at random and compares every transform with every other; [`coverage`] says what was exercised.
-//! [`workloads`] are the training steps that benchmarks and tests share.
 //!
 //! ```
 //! use wengert::primitive::find;
@@ -20,7 +19,6 @@ pub mod fuzz;
 mod numeric;
 mod parallel;
 mod report;
-pub mod workloads;
 
 pub use check::{check, try_check};
 pub use coverage::{coverage, row};

@@ -15,7 +15,7 @@ use process::{Process, compiler};
 use std::sync::{Arc, Mutex};
 use wengert::backend::{Backend, Cpu, Host, LoopKernel, Memory, PlacedLoop, Plan, Runner, Span, Target, TiledLoops};
 use wengert::prelude::*;
-use wengert_testkit::workloads::{self, Size};
+use wengert_bench::workloads::{self, Size};
 
 /// What differs at most where functions of the C library take part, in units of the largest number of an output.
 const CLOSE: f64 = 8.0 * f32::EPSILON as f64;
