@@ -58,6 +58,11 @@ fn parameters(shapes: &[&[usize]]) -> Vec<Parameter> {
 }
 
 /// Every workload, in the order of the tables.
+///
+/// ```
+/// use wengert_testkit::workloads::{Size, all};
+/// assert_eq!(all(Size::Small)[0].name, "tiny_mlp");
+/// ```
 pub fn all(size: Size) -> Vec<Workload> {
     vec![mlp::tiny(), mlp::mlp(size), rnn::rnn(size), cnn::cnn(size), gpt::gpt(size), elementwise::elementwise(size)]
 }

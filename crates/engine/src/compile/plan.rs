@@ -180,8 +180,8 @@ impl<L> Placed<L> {
         match self {
             Placed::Loops(loops) => Placed::Loops(f(loops, None)),
             Placed::Call { op, attrs, reads, writes, line, then } => {
-                let led = Led { reads: reads.iter().map(|read| read.span).collect(), result: writes[0].0 };
-                let then = then.map(|loops| Box::new(f(*loops, Some(led))));
+                let led = || Led { reads: reads.iter().map(|read| read.span).collect(), result: writes[0].0 };
+                let then = then.map(|loops| Box::new(f(*loops, Some(led()))));
                 Placed::Call { op, attrs, reads, writes, line, then }
             }
             Placed::Flow { name, flow, gathered, reads, writes, scratch } => {

@@ -64,7 +64,7 @@ impl<L: LoopKernel> Host<L> {
         Host { plan: plan.map(kernel), workspaces: Mutex::default(), is_watched, times: Mutex::default() }
     }
 
-    /// The same, with the time of every step added to those of calls before.
+    /// Runs the steps, with the time of each added to those of calls before.
     fn run_watched(&self, memory: &mut Memory<'_>, nested: &mut [Regions], line: Line) -> Result<(), Error> {
         let mut times = self.times.lock().unwrap_or_else(PoisonError::into_inner);
         times.resize(self.plan.steps.len(), Duration::ZERO);
