@@ -15,11 +15,13 @@ fn expect_within(address: Address, trips: u32, cells: usize) {
 }
 
 /// Whether two addresses are one cell in some trip.
-fn meet(a: Address, b: Address, trips: u32) -> bool {
+pub(super) fn meet(a: Address, b: Address, trips: u32) -> bool {
     let (apart, closing) = (i64::from(b.base) - i64::from(a.base), i64::from(a.stride) - i64::from(b.stride));
+    let (apart, closing) = (apart * closing.signum(), closing.abs());
     match closing {
-        0 => apart == 0,
-        _ => apart % closing == 0 && (0..i64::from(trips)).contains(&(apart / closing)),
+        0 => a.base == b.base,
+        // The division comes last: it is seldom needed.
+        _ => (0..closing.saturating_mul(trips.into())).contains(&apart) && apart % closing == 0,
     }
 }
 

@@ -6,12 +6,14 @@
 //! A [`Code`] is checked when it is made; so running it looks at nothing but its cells.
 
 mod check;
-#[cfg(feature = "native")]
+#[cfg(all(unix, target_arch = "x86_64", not(miri)))]
+mod native;
+#[cfg(not(all(unix, target_arch = "x86_64", not(miri))))]
+#[path = "native/absent.rs"]
 mod native;
 mod op;
 mod run;
 
-#[cfg(feature = "native")]
 pub use native::Native;
 pub use op::Op;
 
@@ -147,6 +149,13 @@ pub struct Flipped {
     pub instruction: usize,
     /// The trip.
     pub trip: usize,
+}
+
+/// Whether a loop in lanes has so few trips that they run one after the other instead, interpreted or as native code. That is faster, and
+/// what is added up over the trips is added up in this order.
+fn is_short(trips: u32, body: &[Instruction]) -> bool {
+    let is_called = |one: &Instruction| matches!(one.kind, Kind::Set(op) | Kind::Add(op) if op.is_called());
+    trips < native::SHORT_WITH_CALLS || trips < native::SHORT && !body.iter().any(is_called)
 }
 
 /// A program that was checked.

@@ -107,6 +107,16 @@ impl Op {
         }
     }
 
+    /// Whether it is more than some instructions of a processor.
+    pub(super) fn is_called(self) -> bool {
+        match self {
+            Op::Of(function) => !matches!(function, Function::abs | Function::sqrt),
+            Op::Powi(n) => !(-1..=4).contains(&n),
+            Op::Polygamma(_) | Op::Rem | Op::Powf | Op::Atan2 | Op::Hypot => true,
+            _ => false,
+        }
+    }
+
     /// Its value; that of one operand does not look at `b`.
     ///
     /// ```

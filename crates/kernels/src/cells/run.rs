@@ -1,7 +1,7 @@
 //! Running a program: one number after the other, many trips at a time, many points at a time.
 
 use super::op::times;
-use super::{Address, Code, Flipped, Instruction, Item, Kind, LANES, Op, Order};
+use super::{Address, Code, Flipped, Instruction, Item, Kind, LANES, Op, Order, is_short};
 use crate::map::{loop2_in_place, loop3_in_place};
 use crate::simd::vectorised;
 
@@ -33,7 +33,7 @@ impl Code {
             match &self.items[number] {
                 Item::Zero { start, cells: count } => cells[*start as usize..][..*count as usize].fill(0.0),
                 Item::Straight(body) => straight(body, cells).map_err(|number| flipped((number, 0)))?,
-                Item::Loop { trips: count, order: Order::Lanes, body } => {
+                Item::Loop { trips: count, order: Order::Lanes, body } if !is_short(*count, body) => {
                     for first in (0..*count as usize).step_by(TILE) {
                         let count = TILE.min(*count as usize - first);
                         tile(body, first, count, cells).map_err(flipped)?;

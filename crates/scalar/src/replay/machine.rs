@@ -7,12 +7,10 @@ use wengert_kernels::cells::{Code, LANES};
 const SEVERAL: usize = 8;
 const MOST_NUMBERS: usize = 1 << 22;
 
-/// Programs of up to so many instructions are compiled at once when they are used again; making code of larger ones takes as long as
-/// so many runs and more.
-#[cfg(feature = "native")]
-const SMALL: usize = 1000;
-#[cfg(feature = "native")]
-const OFTEN: usize = 200;
+/// Programs of up to so many instructions become machine code when they run again, which takes less than half a millisecond. For larger
+/// ones it takes as long as some fifty interpreted runs: they become machine code when they ran so often.
+const SMALL: usize = 4096;
+const OFTEN: usize = 50;
 
 /// Lanes of more numbers are not kept for a path that is not taken, nor from one call over items to the next.
 const MOST_KEPT: usize = 1 << 17;
@@ -25,7 +23,6 @@ pub(super) struct Machine {
     /// Values, and then adjoints.
     codes: [Code; 2],
     /// Their machine code, made when they ran to their end twice, or often if they are large; nothing where it cannot be.
-    #[cfg(feature = "native")]
     native: Native,
     pub cells: Vec<f64>,
     /// The same for many points at a time.
@@ -34,7 +31,6 @@ pub(super) struct Machine {
 }
 
 /// The machine code of a program that runs often.
-#[cfg(feature = "native")]
 enum Native {
     /// How often the program ran to its end.
     Not(usize),
@@ -70,7 +66,6 @@ impl Machine {
         program.constants.iter().for_each(|(cell, value)| cells[*cell as usize] = *value);
         Machine {
             codes,
-            #[cfg(feature = "native")]
             native: Native::Not(0),
             cells,
             points: Points::default(),
@@ -88,12 +83,6 @@ impl Machine {
         self.codes.iter().map(Code::bytes).sum()
     }
 
-    #[cfg(not(feature = "native"))]
-    pub fn run(&mut self) -> Result<(), Left> {
-        self.codes.iter().try_for_each(|code| code.run(&mut self.cells)).map_err(|_| Left)
-    }
-
-    #[cfg(feature = "native")]
     pub fn run(&mut self) -> Result<(), Left> {
         let run = |number: usize| match &self.native {
             Native::Made(made) => made[number].run(&mut self.cells),

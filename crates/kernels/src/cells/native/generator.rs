@@ -1,0 +1,500 @@
+//! From instructions to machine code: one function for each item.
+//!
+//! A function gets the address of the cells, and returns [`STAYED`] or the guard that went the other way, with its iteration in the
+//! upper half. No two operations become one, so all results have the bits of the interpreter.
+
+use super::super::check::meet;
+use super::super::{Address, Instruction, Kind, Op, Relation};
+use super::calls::{Called, called};
+use super::registers::{Name, Registers};
+use super::x86::General::{R12, R13, R14, R15, Rax, Rbp, Rbx, Rcx, Rdi, Rsp};
+use super::x86::{Assembler, Compare, Condition, General, Jump, Memory, Rounding, Source, Xmm};
+use crate::functions::Function;
+
+/// What a function returns if every guard went as it did.
+pub(super) const STAYED: i64 = -1;
+
+/// The address of the cells, and the number of the iteration; calls leave them as they are.
+const CELLS: General = Rbx;
+const ITERATION: General = Rbp;
+
+/// Addresses that move on with the iterations: those of the cells, plus a stride for each iteration before. Calls leave them as they are.
+const POINTERS: [General; 4] = [R12, R13, R14, R15];
+
+/// The bytes of a number.
+const NUMBER: i64 = size_of::<f64>() as i64;
+
+/// A constant that instructions need.
+#[derive(Clone, Copy)]
+enum Constant {
+    /// The bit of the sign.
+    Sign,
+    /// All other bits.
+    Magnitude,
+    One,
+    Half,
+    Nan,
+    /// Not in memory: there is an instruction for it.
+    Zero,
+}
+
+/// The bits of those in memory.
+const CONSTANTS: [u64; 5] = [1 << 63, !(1 << 63), 1.0f64.to_bits(), 0.5f64.to_bits(), f64::NAN.to_bits()];
+
+impl Constant {
+    /// Constants fill a register, and lie in front of all functions.
+    fn memory(self) -> Memory {
+        Memory::InCode(self as usize * 16)
+    }
+}
+
+/// An assembler that has the constants, and no function yet.
+pub(super) fn assembler() -> Assembler {
+    let mut assembler = Assembler::new();
+    CONSTANTS.iter().for_each(|bits| assembler.data(bytemuck::bytes_of(&[bits.to_le(); 2])));
+    assembler
+}
+
+/// The addresses that an instruction reads or writes.
+fn addresses(one: &Instruction) -> impl Iterator<Item = Address> {
+    let is_guard = matches!(one.kind, Kind::Guard(..));
+    [one.a, one.b].into_iter().chain((!is_guard).then_some(one.to))
+}
+
+/// Whether [`function`] can be made: offsets in machine code have 32 bits.
+pub(super) fn has_function(body: &[Instruction], iterations: u32) -> bool {
+    let is_short = |number: i64| i32::try_from(number * NUMBER).is_ok();
+    let is_near = |address: Address| is_short(address.base.into()) && is_short(address.stride.into());
+    i32::try_from(iterations).is_ok() && body.iter().flat_map(addresses).all(is_near)
+}
+
+/// Appends a function that runs a body so many times, and tells where it starts. The body is one that [`has_function`].
+pub(super) fn function(assembler: &mut Assembler, body: &[Instruction], iterations: u32, backward: bool) -> usize {
+    assembler.align(16);
+    let entry = assembler.here();
+    let strides = if iterations > 1 { most_frequent_strides(body) } else { Vec::new() };
+    let mut saved = vec![CELLS];
+    if iterations > 1 {
+        saved.push(ITERATION);
+        saved.extend_from_slice(&POINTERS[..strides.len()]);
+    }
+    let mut generator = Generator {
+        assembler,
+        registers: Registers::new(),
+        iterations,
+        strides,
+        saved,
+        leaves: Vec::new(),
+        corrections: Vec::new(),
+    };
+    generator.enter();
+    if iterations == 1 {
+        generator.body(body);
+    } else if iterations > 1 {
+        generator.iterate(body, backward);
+    }
+    generator.assembler.set_wide(Rax, STAYED);
+    generator.ret();
+    generator.leave();
+    generator.correct();
+    entry
+}
+
+/// As many as there are pointers for.
+fn most_frequent_strides(body: &[Instruction]) -> Vec<i32> {
+    let mut strides: Vec<i32> = body.iter().flat_map(addresses).map(|address| address.stride).collect();
+    strides.retain(|stride| *stride != 0);
+    strides.sort_unstable();
+    let mut runs: Vec<&[i32]> = strides.chunk_by(|a, b| a == b).collect();
+    runs.sort_by_key(|run| std::cmp::Reverse(run.len()));
+    runs.iter().take(POINTERS.len()).map(|run| run[0]).collect()
+}
+
+/// A product that was found to be zero or NaN where [`Op::Times`] is computed.
+struct Correction {
+    /// From there, and back.
+    jump: Jump,
+    back: usize,
+    product: Xmm,
+    a: Xmm,
+    b: Xmm,
+    /// A register that holds zero.
+    zero: Xmm,
+}
+
+/// A function under construction.
+struct Generator<'a> {
+    assembler: &'a mut Assembler,
+    registers: Registers,
+    iterations: u32,
+    /// The strides of [`POINTERS`].
+    strides: Vec<i32>,
+    /// Registers of the caller that the function uses.
+    saved: Vec<General>,
+    /// Jumps out of the function, each with its guard.
+    leaves: Vec<(u32, Jump)>,
+    /// Jumps to what is seldom done.
+    corrections: Vec<Correction>,
+}
+
+impl Generator<'_> {
+    /// Bytes that keep the stack a multiple of 16 for calls: it is one together with the address that the function returns to.
+    fn padding(&self) -> i32 {
+        if self.saved.len() % 2 == 0 { 8 } else { 0 }
+    }
+
+    fn enter(&mut self) {
+        self.saved.iter().for_each(|register| self.assembler.push(*register));
+        if self.padding() != 0 {
+            self.assembler.sub_number(Rsp, self.padding());
+        }
+        self.assembler.move_general(CELLS, Rdi);
+    }
+
+    fn ret(&mut self) {
+        if self.padding() != 0 {
+            self.assembler.add_number(Rsp, self.padding());
+        }
+        self.saved.iter().rev().for_each(|register| self.assembler.pop(*register));
+        self.assembler.ret();
+    }
+
+    /// The ends of jumps out of the function.
+    fn leave(&mut self) {
+        let mut leaves = std::mem::take(&mut self.leaves).into_iter().peekable();
+        let mut jumps = Vec::new();
+        while let Some((guard, jump)) = leaves.next() {
+            self.assembler.land(jump);
+            if leaves.peek().is_none_or(|(next, _)| *next != guard) {
+                self.assembler.set(Rax, guard);
+                jumps.push(self.assembler.jump());
+            }
+        }
+        if jumps.is_empty() {
+            return;
+        }
+        jumps.into_iter().for_each(|jump| self.assembler.land(jump));
+        if self.iterations > 1 {
+            self.assembler.shift_left(ITERATION, 32);
+            self.assembler.or_general(Rax, ITERATION);
+        }
+        self.ret();
+    }
+
+    /// Makes products zero where a is zero, or b is zero and a is not NaN.
+    fn correct(&mut self) {
+        for Correction { jump, back, product, a, b, zero } in std::mem::take(&mut self.corrections) {
+            self.assembler.land(jump);
+            self.assembler.compare_numbers(a, zero);
+            self.assembler.jump_back_if(Condition::Unordered, back);
+            let a_is_zero = self.assembler.jump_if(Condition::Equal);
+            self.assembler.compare_numbers(b, zero);
+            self.assembler.jump_back_if(Condition::Unordered, back);
+            self.assembler.jump_back_if(Condition::Differ, back);
+            self.assembler.land(a_is_zero);
+            self.assembler.xor(product, product, product);
+            self.assembler.jump_back(back);
+        }
+    }
+
+    /// The body again and again.
+    fn iterate(&mut self, body: &[Instruction], backward: bool) {
+        let last = i64::from(self.iterations) - 1;
+        let (first, step) = if backward { (last, -1) } else { (0, 1) };
+        self.assembler.set_wide(ITERATION, first);
+        let pointers: Vec<(General, i32)> = POINTERS.into_iter().zip(self.strides.clone()).collect();
+        for (pointer, stride) in &pointers {
+            self.assembler.set_wide(*pointer, first * i64::from(*stride) * NUMBER);
+            self.assembler.add_general(*pointer, CELLS);
+        }
+        self.assembler.align(32);
+        let head = self.assembler.here();
+        self.body(body);
+        for (pointer, stride) in &pointers {
+            self.assembler.add_number(*pointer, bytes(*stride * step));
+        }
+        if backward {
+            self.assembler.sub_number(ITERATION, 1);
+            self.assembler.jump_back_if(Condition::NotBelow, head);
+        } else {
+            self.assembler.add_number(ITERATION, 1);
+            self.assembler.compare_number(ITERATION, self.iterations as i32);
+            self.assembler.jump_back_if(Condition::Differ, head);
+        }
+    }
+
+    fn body(&mut self, body: &[Instruction]) {
+        for (number, one) in body.iter().enumerate() {
+            match one.kind {
+                Kind::Set(op) => {
+                    let value = self.compute(op, one);
+                    self.write(one.to, value);
+                }
+                Kind::Add(op) => {
+                    let (more, sum) = match op {
+                        Op::Copy => (self.read(one.a), self.registers.take()),
+                        _ => {
+                            let more = self.compute(op, one);
+                            (more, more)
+                        }
+                    };
+                    let before = self.source(one.to);
+                    self.assembler.add(sum, more, before);
+                    self.write(one.to, sum);
+                }
+                Kind::Guard(relation, held) => self.guard(relation, held, one, number as u32),
+            }
+        }
+    }
+
+    /// Where a cell is, until the next call of this function.
+    fn place(&mut self, address: Address) -> Memory {
+        let offset = (i64::from(address.base) * NUMBER) as i32;
+        if self.iterations == 1 || address.stride == 0 {
+            return Memory::Behind(CELLS, offset);
+        }
+        if let Some(pointer) = self.strides.iter().position(|stride| *stride == address.stride) {
+            return Memory::Behind(POINTERS[pointer], offset);
+        }
+        self.assembler.mul_number(Rax, ITERATION, bytes(address.stride));
+        self.assembler.add_general(Rax, CELLS);
+        Memory::Behind(Rax, offset)
+    }
+
+    /// The name of a cell: where there is one iteration, strides tell nothing apart.
+    fn name(&self, address: Address) -> Name {
+        Name::cell(if self.iterations == 1 { Address::cell(address.base) } else { address })
+    }
+
+    /// A register with the number of a cell.
+    fn read(&mut self, address: Address) -> Xmm {
+        let name = self.name(address);
+        if let Some(register) = self.registers.find(name) {
+            return register;
+        }
+        let (place, register) = (self.place(address), self.registers.take());
+        self.assembler.load(register, place);
+        self.registers.hold(register, name);
+        register
+    }
+
+    /// The number of a cell for an instruction that follows at once.
+    fn source(&mut self, address: Address) -> Source {
+        match self.registers.find(self.name(address)) {
+            Some(register) => register.into(),
+            None => self.place(address).into(),
+        }
+    }
+
+    /// Writes a register that holds nothing to a cell.
+    fn write(&mut self, address: Address, value: Xmm) {
+        let (place, name) = (self.place(address), self.name(address));
+        self.assembler.store(place, value);
+        match self.iterations {
+            1 => self.registers.forget_one(name),
+            iterations => self.registers.forget(|other| meet(other, address, iterations)),
+        }
+        self.registers.hold(value, name);
+    }
+
+    /// A register with a constant.
+    fn constant(&mut self, constant: Constant) -> Xmm {
+        let name = Name::constant(constant as u32);
+        if let Some(register) = self.registers.find(name) {
+            return register;
+        }
+        let register = self.registers.take();
+        match constant {
+            Constant::Zero => self.assembler.xor(register, register, register),
+            _ => self.assembler.load(register, constant.memory()),
+        }
+        self.registers.hold(register, name);
+        register
+    }
+
+    /// A register that holds the value of an operation, and no cell yet.
+    fn compute(&mut self, op: Op, one: &Instruction) -> Xmm {
+        if op.is_called() {
+            return self.call(op, one);
+        }
+        let a = self.read(one.a);
+        let b = if op.operands() == 2 { self.read(one.b) } else { a };
+        let to = self.registers.take();
+        match op {
+            Op::Copy | Op::Powi(1) => self.assembler.copy(to, a),
+            Op::Neg => self.assembler.xor(to, a, Constant::Sign.memory()),
+            Op::Of(Function::abs) => self.assembler.and(to, a, Constant::Magnitude.memory()),
+            Op::Of(Function::sqrt) => self.assembler.sqrt(to, a, a),
+            Op::Recip | Op::Powi(-1) => {
+                let one = self.constant(Constant::One);
+                self.assembler.div(to, one, a);
+            }
+            Op::Powi(0) => self.assembler.load(to, Constant::One.memory()),
+            Op::Powi(2) => self.assembler.mul(to, a, a),
+            Op::Powi(3) => {
+                self.assembler.mul(to, a, a);
+                self.assembler.mul(to, to, a);
+            }
+            Op::Powi(4) => {
+                self.assembler.mul(to, a, a);
+                self.assembler.mul(to, to, to);
+            }
+            Op::Floor => self.assembler.round(to, a, Rounding::Down),
+            Op::Ceil => self.assembler.round(to, a, Rounding::Up),
+            Op::Round => self.assembler.round(to, a, Rounding::ToEven),
+            Op::Signum => {
+                // One with the sign of a, or a itself where it is zero or NaN.
+                let (zero, mask) = (self.constant(Constant::Zero), self.registers.take());
+                self.assembler.compare(Compare::Differ, mask, a, zero);
+                self.assembler.and(to, a, Constant::Sign.memory());
+                self.assembler.or(to, to, Constant::One.memory());
+                self.assembler.blend(to, a, to, mask);
+                self.registers.release(mask);
+            }
+            Op::Add => self.assembler.add(to, a, b),
+            Op::Sub => self.assembler.sub(to, a, b),
+            Op::Mul => self.assembler.mul(to, a, b),
+            Op::Div => self.assembler.div(to, a, b),
+            Op::Times => {
+                // A product that is neither zero nor NaN is right: the jump is taken for both. Masks for all products take twice as long.
+                let zero = self.constant(Constant::Zero);
+                self.assembler.mul(to, a, b);
+                self.assembler.compare_numbers(to, zero);
+                let jump = self.assembler.jump_if(Condition::Equal);
+                let back = self.assembler.here();
+                self.corrections.push(Correction { jump, back, product: to, a, b, zero });
+            }
+            Op::Max | Op::Min => {
+                // The instruction gives b where one of them is NaN.
+                let mask = self.registers.take();
+                match op {
+                    Op::Max => self.assembler.max(to, a, b),
+                    _ => self.assembler.min(to, a, b),
+                }
+                self.assembler.compare(Compare::Unordered, mask, a, a);
+                self.assembler.blend(to, to, a, mask);
+                self.registers.release(mask);
+            }
+            Op::Share => {
+                // 1/2, plus 1/2 where a is larger, minus 1/2 where b is.
+                let (half, mask) = (self.constant(Constant::Half), self.registers.take());
+                self.assembler.compare(Compare::Less, to, b, a);
+                self.assembler.and(to, to, half);
+                self.assembler.compare(Compare::Less, mask, a, b);
+                self.assembler.and(mask, mask, half);
+                self.assembler.sub(to, to, mask);
+                self.assembler.add(to, to, half);
+                self.registers.release(mask);
+            }
+            Op::Inside => {
+                let (zero, nan) = (self.constant(Constant::Zero), self.constant(Constant::Nan));
+                self.assembler.compare(Compare::AtLeast, to, b, zero);
+                self.assembler.blend(to, nan, a, to);
+            }
+            Op::Of(_) | Op::Polygamma(_) | Op::Powi(_) | Op::Rem | Op::Powf | Op::Atan2 | Op::Hypot => {
+                unreachable!("{op:?} is called")
+            }
+        }
+        to
+    }
+
+    /// Calls a function. Nothing that is in vector registers is still there afterwards.
+    fn call(&mut self, op: Op, one: &Instruction) -> Xmm {
+        let [first, second, third] = [0, 1, 2].map(Xmm);
+        let a = self.registers.find(self.name(one.a));
+        if op.operands() == 2 {
+            match (a, self.registers.find(self.name(one.b))) {
+                (Some(a), Some(b)) if (a, b) == (second, first) => {
+                    self.assembler.copy(third, b);
+                    self.assembler.copy(first, a);
+                    self.assembler.copy(second, third);
+                }
+                // What is in the first register must leave it before the other operand comes there.
+                (a, Some(b)) if b == first => {
+                    self.pass(second, Some(b), one.b);
+                    self.pass(first, a, one.a);
+                }
+                (a, b) => {
+                    self.pass(first, a, one.a);
+                    self.pass(second, b, one.b);
+                }
+            }
+        } else {
+            self.pass(first, a, one.a);
+        }
+        let function = match called(op) {
+            Called::Numbers(function) => function as usize,
+            Called::Integer(function, n) => {
+                self.assembler.set_wide(Rdi, n);
+                function as usize
+            }
+        };
+        self.assembler.set_wide(Rax, function as i64);
+        self.assembler.call(Rax);
+        self.registers.forget_all();
+        self.registers.claim(first)
+    }
+
+    /// Brings an operand into the register where a function expects it.
+    fn pass(&mut self, to: Xmm, from: Option<Xmm>, address: Address) {
+        match from {
+            Some(from) if from == to => {}
+            Some(from) => self.assembler.copy(to, from),
+            None => {
+                let place = self.place(address);
+                self.assembler.load(to, place);
+            }
+        }
+    }
+
+    /// Leaves the function if a relation does not hold that did, or does that did not.
+    fn guard(&mut self, relation: Relation, held: bool, one: &Instruction, guard: u32) {
+        let (a, b) = (self.read(one.a), self.read(one.b));
+        // Both conditions with b first: then a NaN is as if the relation did not hold.
+        match relation {
+            Relation::Less => {
+                self.assembler.compare_numbers(b, a);
+                self.leave_if(if held { Condition::NotAbove } else { Condition::Above }, guard);
+            }
+            Relation::AtMost => {
+                self.assembler.compare_numbers(b, a);
+                self.leave_if(if held { Condition::Below } else { Condition::NotBelow }, guard);
+            }
+            Relation::Equal => self.guard_equal(a, b, held, guard),
+            Relation::Same => {
+                self.assembler.bits(Rax, a);
+                self.assembler.bits(Rcx, b);
+                self.assembler.compare_general(Rax, Rcx);
+                self.leave_if(if held { Condition::Differ } else { Condition::Equal }, guard);
+            }
+            Relation::Floor => {
+                let floor = self.registers.take();
+                self.assembler.round(floor, a, Rounding::Down);
+                self.guard_equal(floor, b, held, guard);
+                self.registers.release(floor);
+            }
+        }
+    }
+
+    fn guard_equal(&mut self, a: Xmm, b: Xmm, held: bool, guard: u32) {
+        self.assembler.compare_numbers(a, b);
+        if held {
+            self.leave_if(Condition::Unordered, guard);
+            self.leave_if(Condition::Differ, guard);
+        } else {
+            let stay = self.assembler.jump_if(Condition::Unordered);
+            self.leave_if(Condition::Equal, guard);
+            self.assembler.land(stay);
+        }
+    }
+
+    fn leave_if(&mut self, condition: Condition, guard: u32) {
+        let jump = self.assembler.jump_if(condition);
+        self.leaves.push((guard, jump));
+    }
+}
+
+/// The bytes of a stride, which fit: the body is one that [`has_function`].
+fn bytes(stride: i32) -> i32 {
+    (i64::from(stride) * NUMBER) as i32
+}
