@@ -61,9 +61,9 @@ fn addresses(one: &Instruction) -> impl Iterator<Item = Address> {
     [one.a, one.b].into_iter().chain((!is_guard).then_some(one.to))
 }
 
-/// Whether [`function`] can be made: offsets in machine code have 32 bits.
+/// Whether [`function`] can be made: offsets in machine code, and steps in both directions, have 32 bits.
 pub(super) fn has_function(body: &[Instruction], iterations: u32) -> bool {
-    let is_short = |number: i64| i32::try_from(number * NUMBER).is_ok();
+    let is_short = |number: i64| i32::try_from(number.abs() * NUMBER).is_ok();
     let is_near = |address: Address| is_short(address.base.into()) && is_short(address.stride.into());
     i32::try_from(iterations).is_ok() && body.iter().flat_map(addresses).all(is_near)
 }
@@ -140,7 +140,7 @@ struct Generator<'a> {
 impl Generator<'_> {
     /// Bytes that keep the stack a multiple of 16 for calls: it is one together with the address that the function returns to.
     fn padding(&self) -> i32 {
-        if self.saved.len() % 2 == 0 { 8 } else { 0 }
+        if self.saved.len().is_multiple_of(2) { 8 } else { 0 }
     }
 
     fn enter(&mut self) {
@@ -290,9 +290,9 @@ impl Generator<'_> {
     fn write(&mut self, address: Address, value: Xmm) {
         let (place, name) = (self.place(address), self.name(address));
         self.assembler.store(place, value);
-        match self.iterations {
-            1 => self.registers.forget_one(name),
-            iterations => self.registers.forget(|other| meet(other, address, iterations)),
+        // In a loop, other addresses may be the same cell.
+        if self.iterations > 1 {
+            self.registers.forget(|other| meet(other, address, self.iterations));
         }
         self.registers.hold(value, name);
     }

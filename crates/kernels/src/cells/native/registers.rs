@@ -40,8 +40,8 @@ const SLOTS: usize = 256;
 
 pub(super) struct Registers {
     held: [Name; COUNT],
-    /// The register that may hold a name of this slot. A number is only in a register that its slot tells: where two names meet, the older
-    /// one is forgotten.
+    /// The register that was the last to hold a name of this slot, the only one where such a name is looked for. So a number that a cell
+    /// had before, or that shares its slot, is never found.
     slots: [u8; SLOTS],
     /// A ring from the one that was used last to the one that was not used for the longest time, and back to `COUNT`, which is between
     /// both.
@@ -80,16 +80,14 @@ impl Registers {
         }
     }
 
-    fn holder(&self, name: Name) -> Option<usize> {
-        let register = self.slots[name.slot()] as usize;
-        (self.held[register] == name).then_some(register)
-    }
-
     /// The register that holds a number.
     pub fn find(&mut self, name: Name) -> Option<Xmm> {
-        let register = self.holder(name)?;
-        self.touch(register);
-        Some(Xmm(register as u8))
+        let register = self.slots[name.slot()];
+        if self.held[register as usize] != name {
+            return None;
+        }
+        self.touch(register.into());
+        Some(Xmm(register))
     }
 
     /// The register that was not used for the longest time; it holds nothing now. The next fifteen that are found or taken are others.
@@ -109,15 +107,9 @@ impl Registers {
         self.free(register.0.into());
     }
 
-    /// A register that was taken holds a number that no other one does.
+    /// A register that was taken holds a number from now on, and no other register does.
     pub fn hold(&mut self, register: Xmm, name: Name) {
-        let slot = name.slot();
-        let other = self.slots[slot] as usize;
-        // It stays where it is in the ring: the instruction that is made may need its number.
-        if self.held[other].slot() == slot {
-            self.held[other] = Name::NOTHING;
-        }
-        self.slots[slot] = register.0;
+        self.slots[name.slot()] = register.0;
         self.held[register.0 as usize] = name;
     }
 
@@ -127,13 +119,6 @@ impl Registers {
             if self.held[register].address().is_some_and(&is_changed) {
                 self.free(register);
             }
-        }
-    }
-
-    /// The same for one of them.
-    pub fn forget_one(&mut self, name: Name) {
-        if let Some(register) = self.holder(name) {
-            self.free(register);
         }
     }
 

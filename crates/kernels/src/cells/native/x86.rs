@@ -53,12 +53,9 @@ impl From<Memory> for Source {
 /// Relations of two numbers that give a mask of ones where they hold. Only the one that says so holds for a NaN.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Compare {
-    Equal = 0x00,
     Less = 0x11,
     /// One of them is NaN.
     Unordered = 0x03,
-    /// Neither of them is.
-    Ordered = 0x07,
     /// Neither is NaN, and they are not equal.
     Differ = 0x0c,
     AtLeast = 0x1d,
@@ -184,8 +181,6 @@ impl Assembler {
         /// The root of the second.
         sqrt = scalar(0x51);
         and = vector(0x54);
-        /// The second where the first has no ones.
-        and_not = vector(0x55);
         or = vector(0x56);
         xor = vector(0x57);
     }
@@ -453,14 +448,11 @@ mod tests {
             "c5d35fe6" = "vmaxsd xmm4, xmm5, xmm6": max(x4, x5, x6);
             "c4c13b51f8" = "vsqrtsd xmm7, xmm8, xmm8": sqrt(x7, x8, x8);
             "c5e954cb" = "vandpd xmm1, xmm2, xmm3": and(x1, x2, x3);
-            "c5e955cb" = "vandnpd xmm1, xmm2, xmm3": and_not(x1, x2, x3);
             "c5e956cb" = "vorpd xmm1, xmm2, xmm3": or(x1, x2, x3);
             "c5e9574b10" = "vxorpd xmm1, xmm2, [rbx+0x10]": xor(x1, x2, Behind(Rbx, 0x10));
             "c4c17928dc" = "vmovapd xmm3, xmm12": copy(x3, x12);
-            "c5ebc2cb00" = "vcmpeqsd xmm1, xmm2, xmm3": compare(Compare::Equal, x1, x2, x3);
             "c5ebc2cb11" = "vcmplt_oqsd xmm1, xmm2, xmm3": compare(Compare::Less, x1, x2, x3);
             "c5ebc2cb03" = "vcmpunordsd xmm1, xmm2, xmm3": compare(Compare::Unordered, x1, x2, x3);
-            "c5ebc2cb07" = "vcmpordsd xmm1, xmm2, xmm3": compare(Compare::Ordered, x1, x2, x3);
             "c4c16bc2cd0c" = "vcmpneq_oqsd xmm1, xmm2, xmm13": compare(Compare::Differ, x1, x2, x13);
             "c5ebc2cb1d" = "vcmpge_oqsd xmm1, xmm2, xmm3": compare(Compare::AtLeast, x1, x2, x3);
             "c4c3694bcde0" = "vblendvpd xmm1, xmm2, xmm13, xmm14": blend(x1, x2, x13, x14);
