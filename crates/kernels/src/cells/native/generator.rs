@@ -343,9 +343,10 @@ impl Generator<'_> {
             Op::Ceil => self.assembler.round(to, a, Rounding::Up),
             Op::Round => self.assembler.round(to, a, Rounding::ToEven),
             Op::Signum => {
-                // One with the sign of a, or a itself where it is zero or NaN.
+                // One with the sign of a where 0 < |a|, or a itself, which is zero or NaN.
                 let (zero, mask) = (self.constant(Constant::Zero), self.registers.take());
-                self.assembler.compare(Compare::Differ, mask, a, zero);
+                self.assembler.and(mask, a, Constant::Magnitude.memory());
+                self.assembler.compare(Compare::Less, mask, zero, mask);
                 self.assembler.and(to, a, Constant::Sign.memory());
                 self.assembler.or(to, to, Constant::One.memory());
                 self.assembler.blend(to, a, to, mask);

@@ -56,8 +56,6 @@ pub(super) enum Compare {
     Less = 0x11,
     /// One of them is NaN.
     Unordered = 0x03,
-    /// Neither is NaN, and they are not equal.
-    Differ = 0x0c,
     AtLeast = 0x1d,
 }
 
@@ -453,8 +451,7 @@ mod tests {
             "c4c17928dc" = "vmovapd xmm3, xmm12": copy(x3, x12);
             "c5ebc2cb11" = "vcmplt_oqsd xmm1, xmm2, xmm3": compare(Compare::Less, x1, x2, x3);
             "c5ebc2cb03" = "vcmpunordsd xmm1, xmm2, xmm3": compare(Compare::Unordered, x1, x2, x3);
-            "c4c16bc2cd0c" = "vcmpneq_oqsd xmm1, xmm2, xmm13": compare(Compare::Differ, x1, x2, x13);
-            "c5ebc2cb1d" = "vcmpge_oqsd xmm1, xmm2, xmm3": compare(Compare::AtLeast, x1, x2, x3);
+            "c4c16bc2cd1d" = "vcmpge_oqsd xmm1, xmm2, xmm13": compare(Compare::AtLeast, x1, x2, x13);
             "c4c3694bcde0" = "vblendvpd xmm1, xmm2, xmm13, xmm14": blend(x1, x2, x13, x14);
             "c4c3190bcc09" = "vroundsd xmm1, xmm12, xmm12, 9": round(x1, x12, Rounding::Down);
             "c441792eca" = "vucomisd xmm9, xmm10": compare_numbers(x9, x10);
