@@ -366,25 +366,26 @@ impl Generator<'_> {
                 self.corrections.push(Correction { jump, back, product: to, a, b, zero });
             }
             Op::Max | Op::Min => {
-                // The instruction gives b where one of them is NaN.
+                // The instruction gives its second operand where one of them is NaN, and where both are zero.
                 let mask = self.registers.take();
                 match op {
-                    Op::Max => self.assembler.max(to, a, b),
-                    _ => self.assembler.min(to, a, b),
+                    Op::Max => self.assembler.max(to, b, a),
+                    _ => self.assembler.min(to, b, a),
                 }
-                self.assembler.compare(Compare::Unordered, mask, a, a);
-                self.assembler.blend(to, to, a, mask);
+                self.assembler.compare(Compare::Unordered, mask, b, b);
+                self.assembler.blend(to, to, b, mask);
                 self.registers.release(mask);
             }
             Op::Share => {
-                // 1/2, plus 1/2 where a is larger, minus 1/2 where b is.
-                let (half, mask) = (self.constant(Constant::Half), self.registers.take());
-                self.assembler.compare(Compare::Less, to, b, a);
+                // 1, less 1/2 where b is at least a, less 1/2 where it is larger.
+                let (one, half) = (self.constant(Constant::One), self.constant(Constant::Half));
+                let mask = self.registers.take();
+                self.assembler.compare(Compare::AtLeast, to, b, a);
                 self.assembler.and(to, to, half);
                 self.assembler.compare(Compare::Less, mask, a, b);
                 self.assembler.and(mask, mask, half);
-                self.assembler.sub(to, to, mask);
-                self.assembler.add(to, to, half);
+                self.assembler.add(to, to, mask);
+                self.assembler.sub(to, one, to);
                 self.registers.release(mask);
             }
             Op::Inside => {
