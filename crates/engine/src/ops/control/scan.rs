@@ -10,7 +10,7 @@ use crate::primitive::Device;
 use crate::primitive::{Control, Recording};
 use crate::program::ProgramAttrs;
 use crate::program::control::steps::{Form, Pulled};
-use crate::program::control::{Flow, BodyRunner, expect_carry, input_specs, output_specs, stacked, through};
+use crate::program::control::{BodyRunner, Flow, expect_carry, input_specs, output_specs, stacked, through};
 use crate::program::{Program, ProgramAttr, closed, stage};
 use crate::{Tree, vjp};
 use std::any::Any;

@@ -10,7 +10,7 @@ use crate::primitive::Device;
 use crate::primitive::{Control, Recording};
 use crate::program::ProgramAttrs;
 use crate::program::control::branches::Form;
-use crate::program::control::{Flow, BodyRunner, other_spec, output_specs, through};
+use crate::program::control::{BodyRunner, Flow, other_spec, output_specs, through};
 use crate::program::{Program, ProgramAttr, closed, stage};
 use crate::tree::difference;
 use std::any::Any;
