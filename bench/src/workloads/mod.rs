@@ -60,7 +60,7 @@ fn parameters(shapes: &[&[usize]]) -> Vec<Parameter> {
 /// Every workload, in the order of the tables.
 ///
 /// ```
-/// use wengert_testkit::workloads::{Size, all};
+/// use wengert_bench::workloads::{Size, all};
 /// assert_eq!(all(Size::Small)[0].name, "tiny_mlp");
 /// ```
 pub fn all(size: Size) -> Vec<Workload> {
