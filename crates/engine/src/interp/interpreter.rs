@@ -43,8 +43,7 @@ pub(crate) trait Interpreter: Any + Send + Sync {
         operands: &[&Tensor],
         line: Line,
     ) -> Result<Outputs, Error> {
-        let operands: SmallVec<[Tensor; 4]> = operands.iter().map(|&operand| operand.clone()).collect();
-        control.unroll(&attrs, &operands, line)
+        unroll(control, &attrs, operands, line)
     }
 
     /// Whether it also handles operations under `no_grad`; a derivative is not there then.
@@ -56,4 +55,15 @@ pub(crate) trait Interpreter: Any + Send + Sync {
     fn stopped(&self, level: &Arc<Level>, operand: &Tensor, _line: Line) -> Tensor {
         Tracer::at(operand, level).and_then(Content::primal).unwrap_or(operand).clone()
     }
+}
+
+/// A call of an operation that carries programs, as the operations of its programs.
+pub(crate) fn unroll(
+    control: &'static dyn Control,
+    attrs: &Attrs,
+    operands: &[&Tensor],
+    line: Line,
+) -> Result<Outputs, Error> {
+    let operands: SmallVec<[Tensor; 4]> = operands.iter().map(|&operand| operand.clone()).collect();
+    control.unroll(attrs, &operands, line)
 }

@@ -16,7 +16,7 @@ pub(crate) mod tangent;
 pub(crate) mod tape;
 mod window;
 
-pub(crate) use interpreter::Interpreter;
+pub(crate) use interpreter::{Interpreter, unroll};
 pub(crate) use level::{Content, Level, LevelKind, OpenLevel, Tracer};
 pub(crate) use node::{Node, Role};
 pub(crate) use push::push;

@@ -3,7 +3,7 @@
 use super::{Builder, Program, Var, stage};
 use crate::autograd::{modes, packing};
 use crate::custom::staged;
-use crate::interp::{Content, Interpreter, Level, Tracer, custom::captured};
+use crate::interp::{Content, Interpreter, Level, Tracer, custom::captured, unroll};
 use crate::location::{self, Line};
 use crate::primitive::{Attrs, Control, Function, Outputs, Primitive, Spec, SpecRef, Specs};
 use crate::tensor::Value;
@@ -103,8 +103,7 @@ impl Interpreter for Trace {
         if !control.is_inlined() {
             return self.apply(level, op, attrs, operands, line);
         }
-        let operands: SmallVec<[Tensor; 4]> = operands.iter().map(|&operand| operand.clone()).collect();
-        control.unroll(&attrs, &operands, line)
+        unroll(control, &attrs, operands, line)
     }
 
     /// A program stages that its gradients stop.
