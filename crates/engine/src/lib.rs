@@ -25,6 +25,12 @@ mod tensor;
 mod transform;
 pub mod tree;
 
+/// The methods of tensors, a trait for each operation or theme.
+pub mod methods {
+    pub use crate::composite::methods::*;
+    pub use crate::ops::methods::*;
+}
+
 pub use compile::PlanSummary;
 pub use composite::{Covariance, Interpolation, MatrixNorm, PadMode, ScatterReduce, Unique};
 pub use error::{Error, ErrorKind, catch};

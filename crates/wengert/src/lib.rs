@@ -33,6 +33,7 @@
 /// assert_eq!(layers.named_leaves()[0].0, "0.0.weight");
 /// ```
 pub use wengert_derive::Tree;
+pub use wengert_engine::methods;
 pub use wengert_engine::{
     AnyAxis, Arange, Attention, Axes, Bag, Colouring, Compiled, CompiledStep, Compression, Conv, Covariance,
     CrossEntropy, DType, Debugger, Ellipsis, EmbeddingBag, Error, ErrorKind, GradCheck, GradFault, GradMismatch,
@@ -63,6 +64,7 @@ pub use wengert_scalar as scalar;
 /// Everything a program usually needs.
 pub mod prelude {
     pub use crate::autograd::{Backward, Tape, detect_anomaly, enable_grad, no_grad, record_values};
+    pub use crate::methods::*;
     pub use crate::program::Program;
     pub use crate::{
         Adjoint, Argmin, Attention, Axes, Bag, Colouring, Compiled, CompiledStep, Conv, CrossEntropy, DType, Ellipsis,

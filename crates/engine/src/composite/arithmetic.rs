@@ -1,8 +1,12 @@
 //! Arithmetic made of other operations.
 
+use crate::methods::*;
 use crate::ops::Operand;
 use crate::{Error, ErrorKind, Shape, Tensor};
+use easy_ext::ext;
 
+/// The methods of `arithmetic`.
+#[ext(ArithmeticMethods)]
 impl Tensor {
     /// This tensor plus `alpha` times another.
     ///

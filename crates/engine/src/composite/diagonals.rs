@@ -1,9 +1,13 @@
 //! Matrices made of diagonals.
 
+use crate::methods::*;
 use crate::ops::movement::diagonal::DIAGONAL_ADD;
 use crate::primitive::{Attrs, Spec};
 use crate::{Error, ErrorKind, Shape, Tensor, bind};
+use easy_ext::ext;
 
+/// The methods of `diagonals`.
+#[ext(DiagonalsMethods)]
 impl Tensor {
     /// The diagonal of a matrix, or the matrix with this vector on its diagonal, `offset` above the main one.
     ///

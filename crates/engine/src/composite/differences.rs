@@ -1,8 +1,10 @@
 //! Differences and sums of areas along an axis.
 
 use crate::error::OrRaise;
+use crate::methods::*;
 use crate::rules::{along_axis, checked_axis};
 use crate::{Error, ErrorKind, Shape, Tensor};
+use easy_ext::ext;
 
 /// Elements `from..to` along an axis.
 #[track_caller]
@@ -17,6 +19,8 @@ fn steps(x: &Tensor, axis: usize) -> Tensor {
     part(x, axis, 1.min(n), n) - part(x, axis, 0, n.saturating_sub(1))
 }
 
+/// The methods of `differences`.
+#[ext(DifferencesMethods)]
 impl Tensor {
     /// The differences of neighbours along an axis, taken `order` times.
     ///
@@ -98,7 +102,10 @@ impl Tensor {
     pub fn cumulative_trapezoid_at(&self, x: &Tensor, axis: isize) -> Tensor {
         self.areas("cumulative_trapezoid", Width::Between(x), axis).cumsum(axis)
     }
+}
 
+#[ext(DifferencesParts)]
+impl Tensor {
     /// The area between each two neighbours.
     #[track_caller]
     fn areas(&self, name: &str, width: Width<'_>, axis: isize) -> Tensor {

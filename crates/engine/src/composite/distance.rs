@@ -1,14 +1,18 @@
 //! Distances, and vectors scaled by their norms.
 
 use crate::error::OrRaise;
+use crate::methods::*;
 use crate::rules::{at_least_vector, checked_axis};
 use crate::{Error, ErrorKind, Shape, Tensor};
+use easy_ext::ext;
 
 /// `x`, at least `least`; the gradient passes where x is above.
 fn at_least(x: &Tensor, least: f64) -> Tensor {
     x.gt(least).where_(x, least)
 }
 
+/// The methods of `distance`.
+#[ext(DistanceMethods)]
 impl Tensor {
     /// The p-norm of the difference to another tensor.
     ///

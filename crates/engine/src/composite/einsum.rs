@@ -5,9 +5,11 @@
 //! Axes are put in order by strides, and merged without copying where strides can express it.
 
 use crate::error::OrRaise;
+use crate::methods::*;
 use crate::rules::checked_axis;
 use crate::rules::matrix::diagonal;
 use crate::{Error, ErrorKind, Shape, Tensor};
+use easy_ext::ext;
 use std::collections::BTreeMap;
 
 /// The name of an axis: a letter, or a number beyond all letters for an axis of the ellipsis, counted from its end.
@@ -22,6 +24,8 @@ struct Term {
     labels: Vec<Label>,
 }
 
+/// The methods of `einsum`.
+#[ext(EinsumMethods)]
 impl Tensor {
     /// The sum of products that `equation` describes, such as `"ij,jk->ik"` for a matrix product. A letter that occurs twice in
     /// one operand takes its diagonal, `...` stands for any axes, and without `->` the letters that occur once remain, in

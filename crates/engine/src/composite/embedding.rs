@@ -64,6 +64,8 @@ impl EmbeddingBag {
     }
 }
 
+/// The methods of `embedding`.
+#[ext(EmbeddingMethods)]
 impl Tensor {
     /// The rows of this table `[V, ..]` that `index` names: `[index.., ..]`. Repeated rows add their gradients in order.
     ///

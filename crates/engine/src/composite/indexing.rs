@@ -5,12 +5,15 @@
 //! the size. Repeated places accumulate in order.
 
 use crate::error::OrRaise;
+use crate::methods::*;
 use crate::ops::indexing::scatter_add::{SCATTER_ADD, scatter_call};
 use crate::ops::indexing::scatter_fold::{SCATTER_MAX, SCATTER_MIN, SCATTER_MUL};
+use crate::ops::indexing::wrap_index::WrapIndexParts;
 use crate::ops::reduction::sum::checked_axis;
 use crate::ops::{Operand, common_shape};
 use crate::tensor::broadcast;
 use crate::{DType, Error, ErrorKind, Shape, Tensor};
+use easy_ext::ext;
 
 /// An axis in range, as [`checked_axis`]; a scalar counts as a vector of one.
 pub(crate) fn axis_of(name: &str, axis: isize, shape: &[usize]) -> Result<usize, Error> {
@@ -54,13 +57,7 @@ fn spread(name: &str, x: &Tensor, axis: usize, index: &Tensor) -> Tensor {
 
 /// A scatter of slices: `values` go to the positions of `x` that a list of indices names along an axis.
 #[track_caller]
-fn slices_of(
-    name: &str,
-    x: &Tensor,
-    axis: isize,
-    index: &Tensor,
-    values: &Tensor,
-) -> (Tensor, isize, Tensor, Tensor) {
+fn slices_of(name: &str, x: &Tensor, axis: isize, index: &Tensor, values: &Tensor) -> (Tensor, isize, Tensor, Tensor) {
     let axis = axis_of(name, axis, x.shape()).or_raise();
     let vector = x.atleast_1d();
     let index = spread(name, &vector, axis, index);
@@ -211,6 +208,8 @@ fn read_mask(name: &str, mask: &Tensor, alternative: &str) -> Vec<bool> {
     }
 }
 
+/// The methods of `indexing`.
+#[ext(IndexingMethods)]
 impl Tensor {
     /// The slices that a list of indices names along `axis`, such as rows of a matrix.
     ///

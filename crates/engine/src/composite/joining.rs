@@ -1,9 +1,13 @@
 //! Several tensors joined to one: made of reshape, broadcast and concat.
 
 use super::padding::PadMode;
+use crate::methods::*;
 use crate::{Error, ErrorKind, Shape, Tensor};
+use easy_ext::ext;
 use std::borrow::Borrow;
 
+/// The methods of `joining`.
+#[ext(JoiningMethods)]
 impl Tensor {
     /// The tensors, all of one shape, one after another along a new axis.
     ///

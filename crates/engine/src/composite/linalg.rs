@@ -1,10 +1,12 @@
 //! Linear algebra written in the decompositions.
 
 use crate::error::OrRaise;
+use crate::methods::*;
 use crate::ops::Triangle;
 use crate::rules::checked_axis;
 use crate::rules::matrix::{block, expect_matrix, identity, split};
 use crate::{DType, Error, ErrorKind, Shape, Tensor};
+use easy_ext::ext;
 
 /// Which norm of a matrix.
 ///
@@ -76,6 +78,8 @@ impl Reflections {
     }
 }
 
+/// The methods of `linalg`.
+#[ext(LinalgMethods)]
 impl Tensor {
     /// X of A X = B, where this is B and `factor` the lower triangular Cholesky factor of A.
     ///

@@ -1,7 +1,9 @@
 //! Logic of truth values, and tests of numbers.
 
+use crate::methods::*;
 use crate::ops::Operand;
 use crate::{DType, Tensor};
+use easy_ext::ext;
 
 /// A truth value for each element: whether it is not 0.
 #[track_caller]
@@ -9,6 +11,8 @@ fn truth(x: &Tensor) -> Tensor {
     if x.dtype() == DType::Bool { x.clone() } else { x.not_equal(0) }
 }
 
+/// The methods of `logic`.
+#[ext(LogicMethods)]
 impl Tensor {
     /// Where both are true; numbers other than 0 are true.
     ///

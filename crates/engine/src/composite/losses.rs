@@ -161,6 +161,8 @@ fn triplet(x: &Tensor, positive: &Tensor, far: Tensor, margin: f64, p: f64, redu
     reduction.apply((near - far + margin).clamp_min(0.0))
 }
 
+/// The methods of `losses`.
+#[ext(LossesMethods)]
 impl Tensor {
     /// The cross-entropy of logits `[N, C, ..]` (or `[C]`) with targets: whole numbers `[N, ..]`, or probabilities of the
     /// shape of the logits.

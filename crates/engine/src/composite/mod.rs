@@ -3,8 +3,13 @@
 //! One theme a file, registered by one line here.
 
 macro_rules! composites {
-    ($($visibility:vis mod $theme:ident;)*) => {
+    ($($visibility:vis mod $theme:ident: $($methods:ident)+;)*) => {
         $($visibility mod $theme;)*
+
+        /// The methods of all themes.
+        pub mod methods {
+            $(pub use super::$theme::{$($methods),+};)*
+        }
 
         /// (theme, source file) of the functions made of other operations, from which documents are made.
         #[cfg(feature = "cases")]
@@ -14,27 +19,27 @@ macro_rules! composites {
 }
 
 composites! {
-    mod arithmetic;
-    mod diagonals;
-    mod differences;
-    mod distance;
-    mod einsum;
-    mod embedding;
-    pub(crate) mod indexing;
-    mod joining;
-    mod linalg;
-    mod logic;
-    mod losses;
-    mod network;
-    mod normalisation;
-    mod padding;
-    mod parts;
-    mod products;
-    mod random;
-    mod resampling;
-    mod shape;
-    mod statistics;
-    mod unique;
+    mod arithmetic: ArithmeticMethods;
+    mod diagonals: DiagonalsMethods;
+    mod differences: DifferencesMethods;
+    mod distance: DistanceMethods;
+    mod einsum: EinsumMethods;
+    mod embedding: EmbeddingMethods;
+    pub(crate) mod indexing: IndexingMethods;
+    mod joining: JoiningMethods;
+    mod linalg: LinalgMethods;
+    mod logic: LogicMethods;
+    mod losses: LossesMethods;
+    mod network: NetworkMethods PowerPoolMethods;
+    mod normalisation: NormalisationMethods;
+    mod padding: PaddingMethods;
+    mod parts: PartsMethods;
+    mod products: ProductsMethods;
+    mod random: RandomMethods;
+    mod resampling: ResamplingMethods;
+    mod shape: ShapeMethods;
+    mod statistics: StatisticsMethods;
+    mod unique: UniqueMethods;
 }
 
 pub use embedding::{Bag, EmbeddingBag};

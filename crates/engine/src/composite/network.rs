@@ -5,6 +5,8 @@ use crate::ops::Key;
 use crate::ops::network::max_pool::Pool;
 use crate::ops::prelude::*;
 
+/// The methods of `network`.
+#[ext(NetworkMethods)]
 impl Tensor {
     /// Each element is 0 with probability `p`, else divided by `1 - p`.
     ///
@@ -31,17 +33,6 @@ impl Tensor {
         expect_channels("feature_dropout", self);
         let shape = self.shape().iter().enumerate().map(|(axis, &size)| if axis < 2 { size } else { 1 });
         self.drop_by("feature_dropout", p, key, shape.collect())
-    }
-
-    #[track_caller]
-    fn drop_by(&self, name: &str, p: f64, key: &Key, shape: Shape) -> Tensor {
-        expect_probability(name, p);
-        if p == 0.0 {
-            return self.clone();
-        }
-        let kept = key.uniform(shape, DType::F32).ge(p).broadcast_to(self.shape());
-        let scale = if p == 1.0 { 0.0 } else { 1.0 / (1.0 - p) };
-        kept.where_(self * scale, 0.0)
     }
 
     /// Dropout that keeps mean 0 and variance 1 of what passed a selu: dropped elements become its lower bound, then all
@@ -110,19 +101,6 @@ impl Tensor {
         self.reshape(split).permute(&order).reshape(shape)
     }
 
-    /// How many axes stand before channels, height and width.
-    #[track_caller]
-    fn image_axes(&self, name: &str) -> usize {
-        match self.rank().checked_sub(3) {
-            Some(lead) => lead,
-            None => {
-                let shape = Shape::from(self.shape());
-                Error::new(ErrorKind::Shape(vec![shape.clone()]), name, format!("shape {shape} is not [.., C, H, W]"))
-                    .raise()
-            }
-        }
-    }
-
     /// `[N, C, ..]` with the channels of all groups in turn.
     ///
     /// ```
@@ -145,9 +123,38 @@ impl Tensor {
     }
 }
 
+#[ext(NetworkParts)]
+impl Tensor {
+    #[track_caller]
+    fn drop_by(&self, name: &str, p: f64, key: &Key, shape: Shape) -> Tensor {
+        expect_probability(name, p);
+        if p == 0.0 {
+            return self.clone();
+        }
+        let kept = key.uniform(shape, DType::F32).ge(p).broadcast_to(self.shape());
+        let scale = if p == 1.0 { 0.0 } else { 1.0 / (1.0 - p) };
+        kept.where_(self * scale, 0.0)
+    }
+
+    /// How many axes stand before channels, height and width.
+    #[track_caller]
+    fn image_axes(&self, name: &str) -> usize {
+        match self.rank().checked_sub(3) {
+            Some(lead) => lead,
+            None => {
+                let shape = Shape::from(self.shape());
+                Error::new(ErrorKind::Shape(vec![shape.clone()]), name, format!("shape {shape} is not [.., C, H, W]"))
+                    .raise()
+            }
+        }
+    }
+}
+
 /// One method for each number of axes.
 macro_rules! power_pools {
     ($($axes:literal $average:ident $name:ident;)*) => {
+        /// Pools of powers.
+        #[ext(PowerPoolMethods)]
         impl Tensor {$(
             /// The p-th root of the sum of p-th powers over each window of the last axes.
             ///

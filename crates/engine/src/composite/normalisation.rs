@@ -40,6 +40,8 @@ pub(super) fn expect_channels(name: &str, x: &Tensor) {
     }
 }
 
+/// The methods of `normalisation`.
+#[ext(NormalisationMethods)]
 impl Tensor {
     /// `[N, C, ..]` with each channel brought to mean 0 and variance 1 over the batch, then scaled and shifted; and the mean
     /// and the (biased) variance of each channel.

@@ -1,8 +1,10 @@
 //! Positions added around a tensor: made of slice, flip and concat.
 
+use crate::methods::*;
 use crate::ops::movement::slice_update::SLICE_ASSIGN;
 use crate::primitive::{Attrs, Spec};
 use crate::{Error, ErrorKind, Select, Shape, Tensor, bind};
+use easy_ext::ext;
 
 /// How [`Tensor::pad`] fills what it adds.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -18,6 +20,8 @@ pub enum PadMode {
     Circular,
 }
 
+/// The methods of `padding`.
+#[ext(PaddingMethods)]
 impl Tensor {
     /// Adds positions before and after the last axes: `[before, after]` of the last axis, then of the one before it, and
     /// so on, as PyTorch does. Negative numbers take positions away.
@@ -83,7 +87,10 @@ impl Tensor {
         }
         y
     }
+}
 
+#[ext(PaddingParts)]
+impl Tensor {
     /// One copy into a constant.
     #[track_caller]
     fn pad_constant(&self, pairs: &[[isize; 2]], number: f64) -> Tensor {

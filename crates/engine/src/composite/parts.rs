@@ -1,9 +1,13 @@
 //! Parts of tensors, and parts put elsewhere: made of slice, flip and concat.
 
 use crate::error::OrRaise;
+use crate::methods::*;
 use crate::ops::reduction::sum::checked_axis;
 use crate::{Error, ErrorKind, Select, Tensor};
+use easy_ext::ext;
 
+/// The methods of `parts`.
+#[ext(PartsMethods)]
 impl Tensor {
     /// `length` positions from `start` along `axis`, without copying.
     ///

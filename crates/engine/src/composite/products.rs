@@ -2,12 +2,14 @@
 
 use crate::bind::bind1;
 use crate::error::OrRaise;
+use crate::methods::*;
 use crate::ops::product::cdist::CDIST;
 use crate::primitive::Attrs;
 use crate::rules::checked_axis;
 use crate::rules::matrix::with_common_lead;
 use crate::tensor::broadcast;
 use crate::{Error, ErrorKind, Shape, Tensor};
+use easy_ext::ext;
 
 /// The error of operands with other numbers of axes than the operation takes.
 #[track_caller]
@@ -33,6 +35,8 @@ fn scaled_sum(base: &Tensor, product: Tensor, beta: f64, alpha: f64) -> Tensor {
     }
 }
 
+/// The methods of `products`.
+#[ext(ProductsMethods)]
 impl Tensor {
     /// The product of two matrices; [`matmul`](Tensor::matmul) also takes vectors and batches.
     ///

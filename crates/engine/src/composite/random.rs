@@ -1,9 +1,11 @@
 //! Random numbers made of uniform ones. The same key gives the same numbers, on every machine.
 
 use crate::error::OrRaise;
+use crate::methods::*;
 use crate::ops::Operand;
 use crate::primitive::expect_float;
 use crate::{DType, Error, ErrorKind, Key, Shape, Tensor};
+use easy_ext::ext;
 
 /// Distributions.
 impl Key {
@@ -58,6 +60,8 @@ impl Key {
 }
 
 /// With explicit seeds. Inside a compiled function these are errors: there, keys are inputs.
+/// The methods of `random`.
+#[ext(RandomMethods)]
 impl Tensor {
     /// Numbers in [0, 1) of dtype f64.
     ///

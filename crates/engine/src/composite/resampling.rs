@@ -260,7 +260,9 @@ impl GridSample {
             Between::Cubic => {
                 let first = place.floor().detach();
                 let weights = cubic(place - &first).into_iter().enumerate();
-                return weights.map(|(k, weight)| side(self.inside(&(&first + (k as f64 - 1.0)), size), weight)).collect();
+                return weights
+                    .map(|(k, weight)| side(self.inside(&(&first + (k as f64 - 1.0)), size), weight))
+                    .collect();
             }
         };
         let below = place.floor();
@@ -274,6 +276,8 @@ fn clamped(x: &Tensor, last: f64) -> Tensor {
     x.gt(0.0).where_(x.lt(last).where_(x, last), 0.0)
 }
 
+/// The methods of `resampling`.
+#[ext(ResamplingMethods)]
 impl Tensor {
     /// `[N, C, spatial..]` resampled to another spatial size.
     ///
@@ -318,19 +322,6 @@ impl Tensor {
             y = y.resampled(axis, &matrix);
         }
         y
-    }
-
-    /// The product with a matrix `[m, n]` along an axis of size n.
-    #[track_caller]
-    fn resampled(&self, axis: usize, matrix: &Tensor) -> Tensor {
-        if axis == self.rank() - 1 {
-            return self.linear(matrix);
-        }
-        let (outer, n) = (self.shape()[..axis].iter().product::<usize>(), self.shape()[axis]);
-        let inner = self.shape()[axis + 1..].iter().product::<usize>();
-        let mut shape = Shape::from(self.shape());
-        shape.sizes_mut()[axis] = matrix.shape()[0];
-        matrix.matmul(&self.reshape([outer, n, inner])).reshape(shape)
     }
 
     /// `[N, C, spatial..]` read at the points of a grid `[N, output.., axes]` whose coordinates, last axis first, go from -1
@@ -378,5 +369,21 @@ impl Tensor {
         }
         let shape: Shape = [batch, channels].iter().chain(&grid.shape()[1..=axes]).copied().collect();
         total.expect("there are corners").reshape(shape)
+    }
+}
+
+#[ext(ResamplingParts)]
+impl Tensor {
+    /// The product with a matrix `[m, n]` along an axis of size n.
+    #[track_caller]
+    fn resampled(&self, axis: usize, matrix: &Tensor) -> Tensor {
+        if axis == self.rank() - 1 {
+            return self.linear(matrix);
+        }
+        let (outer, n) = (self.shape()[..axis].iter().product::<usize>(), self.shape()[axis]);
+        let inner = self.shape()[axis + 1..].iter().product::<usize>();
+        let mut shape = Shape::from(self.shape());
+        shape.sizes_mut()[axis] = matrix.shape()[0];
+        matrix.matmul(&self.reshape([outer, n, inner])).reshape(shape)
     }
 }

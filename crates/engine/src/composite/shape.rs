@@ -2,10 +2,12 @@
 
 use super::indexing::axis_of;
 use crate::error::OrRaise;
+use crate::methods::*;
 use crate::ops::Operand;
 use crate::ops::reduction::sum::checked_axis;
 use crate::tensor::broadcast;
 use crate::{Error, ErrorKind, Shape, Tensor};
+use easy_ext::ext;
 use std::borrow::Borrow;
 
 /// Sizes of which one may be -1: what is left of `elements`.
@@ -40,6 +42,8 @@ fn axes_of(name: &str, axes: &[isize], shape: &[usize]) -> Vec<usize> {
 }
 
 /// Reordering and merging axes.
+/// The methods of `shape`.
+#[ext(ShapeMethods)]
 impl Tensor {
     /// The same elements in another shape, in which one size may be -1: as much as is left.
     ///
@@ -233,10 +237,7 @@ impl Tensor {
         let permutation: Vec<usize> = (0..self.rank()).map(place).collect();
         self.permute(&permutation)
     }
-}
 
-/// Repetition.
-impl Tensor {
     /// Repeats axes of size one up to these sizes, without copying; -1 leaves an axis as it is.
     ///
     /// ```

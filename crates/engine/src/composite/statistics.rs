@@ -1,15 +1,19 @@
 //! Statistics: means, quantiles, counts, covariances.
 
 use crate::error::OrRaise;
+use crate::methods::*;
 use crate::ops::Operand;
 use crate::primitive::expect_float;
 use crate::rules::{at_least_vector, checked_axes, checked_axis, keep_axes};
 use crate::{DType, Error, ErrorKind, Select, Shape, Tensor};
+use easy_ext::ext;
 
 fn all_axes(x: &Tensor) -> Vec<isize> {
     (0..x.rank() as isize).collect()
 }
 
+/// The methods of `statistics`.
+#[ext(StatisticsMethods)]
 impl Tensor {
     /// The mean of all elements.
     ///
@@ -96,11 +100,6 @@ impl Tensor {
     #[track_caller]
     pub fn std_mean_keepdim(&self, axes: &[isize], correction: f64) -> (Tensor, Tensor) {
         (self.std_corrected_keepdim(axes, correction), self.mean_axes_keepdim(axes))
-    }
-
-    /// 0 where this is NaN, with gradient 0.
-    fn without_nan(&self) -> Tensor {
-        self.not_equal(self).where_(0.0, self)
     }
 
     /// The sum of all elements that are numbers.
@@ -225,25 +224,7 @@ impl Tensor {
         let diagonal = Select::Range { start: Some(0), stop: Some(stop), step: columns as i64 + 1 };
         self.reshape([rows * columns]).slice(diagonal).sum()
     }
-}
 
-/// What a quantile between two elements is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
-pub enum Interpolation {
-    /// On the line between them.
-    #[default]
-    Linear,
-    /// The lower one.
-    Lower,
-    /// The higher one.
-    Higher,
-    /// The mean of both.
-    Midpoint,
-    /// The nearer one; the even place of two equally near.
-    Nearest,
-}
-
-impl Tensor {
     /// The value that a share `q` of all elements does not exceed, on the line between two elements. Several shares, as a
     /// vector, have an axis in front of the result; the shares have gradients too.
     ///
@@ -316,6 +297,60 @@ impl Tensor {
     pub fn nanquantile_along_keepdim(&self, q: impl Operand, axis: isize, interpolation: Interpolation) -> Tensor {
         quantile("nanquantile", self, &q.tensor(DType::F64), axis, interpolation, true, true)
     }
+
+    /// The covariance matrix of variables (rows) over observations (columns), with correction 1; [`Covariance`] has more.
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    /// assert_eq!(Tensor::from([[0.0, 2.0], [2.0, 0.0]]).cov(), Tensor::from([[2.0, -2.0], [-2.0, 2.0]]));
+    /// ```
+    #[track_caller]
+    pub fn cov(&self) -> Tensor {
+        Covariance::new().of(self)
+    }
+
+    /// The correlation coefficients of variables (rows) over observations (columns).
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    /// let r = Tensor::from([[0.0, 2.0, 5.0], [4.0, 2.0, -1.0]]).corrcoef();
+    /// assert!(r.all_close(&Tensor::from([[1.0, -1.0], [-1.0, 1.0]]), 1e-14));
+    /// ```
+    #[track_caller]
+    pub fn corrcoef(&self) -> Tensor {
+        let covariance = self.cov();
+        if covariance.rank() == 0 {
+            return covariance.clone() / covariance;
+        }
+        let n = covariance.shape()[0];
+        let diagonal = Select::Range { start: Some(0), stop: None, step: n as i64 + 1 };
+        let deviations = covariance.reshape([n * n]).slice(diagonal).sqrt();
+        covariance / deviations.reshape([n, 1]) / deviations.reshape([1, n])
+    }
+}
+
+#[ext(StatisticsParts)]
+impl Tensor {
+    /// 0 where this is NaN, with gradient 0.
+    fn without_nan(&self) -> Tensor {
+        self.not_equal(self).where_(0.0, self)
+    }
+}
+
+/// What a quantile between two elements is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub enum Interpolation {
+    /// On the line between them.
+    #[default]
+    Linear,
+    /// The lower one.
+    Lower,
+    /// The higher one.
+    Higher,
+    /// The mean of both.
+    Midpoint,
+    /// The nearer one; the even place of two equally near.
+    Nearest,
 }
 
 /// Places in the sorted row are `q (n - 1)`, where n counts the numbers of the row.
@@ -498,36 +533,4 @@ impl Covariance {
 /// One variable has a number, several have a matrix.
 fn finish(matrix: Tensor) -> Tensor {
     if matrix.shape() == [1, 1] { matrix.reshape([]) } else { matrix }
-}
-
-impl Tensor {
-    /// The covariance matrix of variables (rows) over observations (columns), with correction 1; [`Covariance`] has more.
-    ///
-    /// ```
-    /// use wengert::prelude::*;
-    /// assert_eq!(Tensor::from([[0.0, 2.0], [2.0, 0.0]]).cov(), Tensor::from([[2.0, -2.0], [-2.0, 2.0]]));
-    /// ```
-    #[track_caller]
-    pub fn cov(&self) -> Tensor {
-        Covariance::new().of(self)
-    }
-
-    /// The correlation coefficients of variables (rows) over observations (columns).
-    ///
-    /// ```
-    /// use wengert::prelude::*;
-    /// let r = Tensor::from([[0.0, 2.0, 5.0], [4.0, 2.0, -1.0]]).corrcoef();
-    /// assert!(r.all_close(&Tensor::from([[1.0, -1.0], [-1.0, 1.0]]), 1e-14));
-    /// ```
-    #[track_caller]
-    pub fn corrcoef(&self) -> Tensor {
-        let covariance = self.cov();
-        if covariance.rank() == 0 {
-            return covariance.clone() / covariance;
-        }
-        let n = covariance.shape()[0];
-        let diagonal = Select::Range { start: Some(0), stop: None, step: n as i64 + 1 };
-        let deviations = covariance.reshape([n * n]).slice(diagonal).sqrt();
-        covariance / deviations.reshape([n, 1]) / deviations.reshape([1, n])
-    }
 }

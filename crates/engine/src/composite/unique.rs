@@ -3,8 +3,10 @@
 //! The shape of the result depends on the numbers: unlike a primitive it reads them, and can be neither batched nor staged.
 
 use crate::error::OrRaise;
+use crate::methods::*;
 use crate::tensor::{computing, numbers};
 use crate::{Shape, Tensor};
+use easy_ext::ext;
 use wengert_kernels::order;
 
 /// The different elements of a tensor: see [`Tensor::unique`].
@@ -18,6 +20,8 @@ pub struct Unique {
     pub counts: Tensor,
 }
 
+/// The methods of `unique`.
+#[ext(UniqueMethods)]
 impl Tensor {
     /// The different elements in ascending order, where each element is among them, and how often each occurs.
     ///

@@ -3,6 +3,7 @@
 use super::{Function, Residual};
 use crate::interp::{Content, Level, LevelKind, OpenLevel, Tracer, batch};
 use crate::location::{self, Line};
+use crate::methods::*;
 use crate::primitive::{Mask, Spec, SpecRef, Specs};
 use crate::{Shape, Tensor};
 use std::sync::Arc;

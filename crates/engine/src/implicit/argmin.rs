@@ -5,6 +5,7 @@ use super::rule::{Options, solver};
 use super::{Map, diverged, dot, epsilon, expect_numbers, norm};
 use crate::error::{OrRaise, catch};
 use crate::location::{self, Line};
+use crate::methods::*;
 use crate::transform::form_of;
 use crate::{Error, ErrorKind, LinearMap, Shape, Tensor, Tree, grad, linearize, value_and_grad};
 use std::sync::Arc;

@@ -5,6 +5,7 @@ use super::rule::{Options, solver};
 use super::{Map, diverged, expect_numbers, norm};
 use crate::error::{OrRaise, catch};
 use crate::location::{self, Line};
+use crate::methods::*;
 use crate::{Error, Tensor, Tree};
 use std::collections::VecDeque;
 use std::sync::Arc;

@@ -14,6 +14,7 @@ mod packing;
 mod root;
 mod rule;
 
+use crate::methods::*;
 pub use argmin::{Argmin, argmin, try_argmin};
 pub use fixed_point::{FixedPoint, fixed_point, try_fixed_point};
 pub use krylov::Krylov;

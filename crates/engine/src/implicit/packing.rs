@@ -2,6 +2,7 @@
 
 use super::{Map, owned};
 use crate::error::OrRaise;
+use crate::methods::*;
 use crate::primitive::Spec;
 use crate::transform::{expect_form, form_of, specs_of};
 use crate::{DType, Error, ErrorKind, Shape, Tensor, Tree};

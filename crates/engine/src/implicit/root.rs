@@ -5,6 +5,7 @@ use super::rule::{DENSE_MOST, Options, solver};
 use super::{Map, diverged, expect_numbers, norm};
 use crate::error::{OrRaise, catch};
 use crate::location::{self, Line};
+use crate::methods::*;
 use crate::{Error, ErrorKind, Jacobian, Tensor, Tree, linearize};
 use std::sync::Arc;
 

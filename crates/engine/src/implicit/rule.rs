@@ -7,6 +7,7 @@ use super::{Map, bind, bind_at, completed, split, usual_tolerance, with};
 use crate::custom::{Function, Residual};
 use crate::error::OrRaise;
 use crate::location::{self, Line};
+use crate::methods::*;
 use crate::primitive::{Mask, SpecRef, Specs};
 use crate::{Error, Tensor, Tree, jacobian, jvp, stop_gradient, vjp};
 use smallvec::smallvec;

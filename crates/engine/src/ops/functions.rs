@@ -6,6 +6,7 @@ use crate::bind::bind1;
 use crate::primitive::{Attrs, Jet};
 use crate::rules::reference::*;
 use crate::rules::{Domain::*, *};
+use easy_ext::ext;
 use wengert_kernels::functions as table;
 
 macro_rules! primitives_of_functions {
@@ -19,6 +20,8 @@ macro_rules! primitives_of_functions {
         domain: $domain:expr,
         edges: $edges:expr,
     })*) => {
+        /// The functions of one number.
+        #[ext(FunctionMethods)]
         impl Tensor {
             $(
                 $(#[doc = $doc])*

@@ -20,8 +20,14 @@ use crate::primitive::Primitive;
 
 /// What the file of an operation needs.
 pub(crate) mod prelude {
+    pub(crate) use super::indexing::wrap_index::WrapIndexParts;
+    pub(crate) use super::internal::pack_positive::PackPositiveParts;
+    pub(crate) use super::internal::select_bits::SelectBitsParts;
+    pub(crate) use super::reduction::cumprod::CumprodParts;
+    pub(crate) use super::reduction::linear_scan::LinearScanParts;
     pub(crate) use super::{Operand, binary, common_shape};
     pub(crate) use crate::bind::{bind, bind1, try_bind1};
+    pub(crate) use crate::methods::*;
     pub(crate) use crate::primitive::{
         Adjoints, Attrs, Case, Cost, Dependency, Expression, Gradient, Gradients, Jet, Layout, Mask, Out, Outputs,
         Patch, Primitive, Rule, Sample, Saves, Spec, SpecRef, Specs, View, expect_arithmetic, expect_float,
@@ -34,6 +40,7 @@ pub(crate) mod prelude {
     };
     pub(crate) use crate::tensor::{Laid, collected, computing, computing_float, fill, fill_from, numbers};
     pub(crate) use crate::{DType, Error, ErrorKind, Shape, Tensor};
+    pub(crate) use easy_ext::ext;
     pub(crate) use smallvec::{SmallVec, smallvec};
     pub(crate) use wengert_kernels::pool::Buffer;
     pub(crate) use wengert_kernels::tiled::Lane;
@@ -45,8 +52,14 @@ mod functions;
 type Member = (&'static dyn Primitive, &'static str);
 
 macro_rules! primitives {
-    ($($family:ident { $($module:ident: $($primitive:ident)+;)* })*) => {
+    ($($family:ident { $($module:ident: $($primitive:ident)+ $(, $($methods:ident)+)?;)* })*) => {
         $(pub(crate) mod $family { $(pub(crate) mod $module;)* })*
+
+        /// The methods of all operations.
+        pub mod methods {
+            pub use super::functions::FunctionMethods;
+            $($($(pub use super::$family::$module::{$($methods),+};)?)*)*
+        }
 
         const FILES: &[Member] = &[$($($((&$family::$module::$primitive, stringify!($family)),)+)*)*];
 
@@ -98,160 +111,160 @@ primitives! {
     elementwise {
         add: ADD;
         sub: SUB;
-        combine: COMBINE;
-        combine_square: COMBINE_SQUARE;
-        over_root: OVER_ROOT;
+        combine: COMBINE, CombineMethods;
+        combine_square: COMBINE_SQUARE, CombineSquareMethods;
+        over_root: OVER_ROOT, OverRootMethods;
         mul: MUL;
         div: DIV;
-        neg: NEG;
-        sign: SIGN;
-        recip: RECIP;
-        square: SQUARE;
-        rsqrt: RSQRT;
-        pow: POW;
-        powf: POWF;
-        logaddexp: LOGADDEXP;
-        xlogy: XLOGY;
-        xlog1py: XLOG1PY;
-        atan2: ATAN2;
-        hypot: HYPOT;
-        sinc: SINC;
-        logit: LOGIT;
-        logsigmoid: LOGSIGMOID;
-        relu: RELU;
-        leaky_relu: LEAKY_RELU;
-        prelu: PRELU;
-        elu: ELU;
-        celu: CELU;
-        selu: SELU;
-        gelu: GELU;
-        gelu_tanh: GELU_TANH;
-        silu: SILU;
-        softplus: SOFTPLUS;
-        softsign: SOFTSIGN;
-        tanhshrink: TANHSHRINK;
-        mish: MISH;
-        hardtanh: HARDTANH;
-        hardswish: HARDSWISH;
-        hardsigmoid: HARDSIGMOID;
-        threshold: THRESHOLD;
-        hardshrink: HARDSHRINK;
-        softshrink: SOFTSHRINK;
-        erfcx: ERFCX;
-        erfinv: ERFINV;
-        ndtr: NDTR;
-        ndtri: NDTRI;
-        log_ndtr: LOG_NDTR;
-        entr: ENTR;
-        digamma: DIGAMMA;
-        polygamma: POLYGAMMA;
-        i0: I0;
-        i0e: I0E;
-        i1: I1;
-        i1e: I1E;
-        floor: FLOOR;
-        ceil: CEIL;
-        round: ROUND;
-        trunc: TRUNC;
-        fmod: FMOD;
-        remainder: REMAINDER;
-        floor_divide: FLOOR_DIVIDE;
-        maximum: MAXIMUM;
-        minimum: MINIMUM;
-        fmax: FMAX;
-        fmin: FMIN;
-        clamp: CLAMP;
-        clamp_min: CLAMP_MIN;
-        clamp_max: CLAMP_MAX;
-        copysign: COPYSIGN;
-        nan_to_num: NAN_TO_NUM;
-        where_: WHERE;
-        compare: COMPARE;
-        cast: CAST;
+        neg: NEG, NegMethods;
+        sign: SIGN, SignMethods;
+        recip: RECIP, RecipMethods;
+        square: SQUARE, SquareMethods;
+        rsqrt: RSQRT, RsqrtMethods;
+        pow: POW, PowMethods;
+        powf: POWF, PowfMethods;
+        logaddexp: LOGADDEXP, LogaddexpMethods;
+        xlogy: XLOGY, XlogyMethods;
+        xlog1py: XLOG1PY, Xlog1pyMethods;
+        atan2: ATAN2, Atan2Methods;
+        hypot: HYPOT, HypotMethods;
+        sinc: SINC, SincMethods;
+        logit: LOGIT, LogitMethods;
+        logsigmoid: LOGSIGMOID, LogsigmoidMethods;
+        relu: RELU, ReluMethods;
+        leaky_relu: LEAKY_RELU, LeakyReluMethods;
+        prelu: PRELU, PreluMethods;
+        elu: ELU, EluMethods;
+        celu: CELU, CeluMethods;
+        selu: SELU, SeluMethods;
+        gelu: GELU, GeluMethods;
+        gelu_tanh: GELU_TANH, GeluTanhMethods;
+        silu: SILU, SiluMethods;
+        softplus: SOFTPLUS, SoftplusMethods;
+        softsign: SOFTSIGN, SoftsignMethods;
+        tanhshrink: TANHSHRINK, TanhshrinkMethods;
+        mish: MISH, MishMethods;
+        hardtanh: HARDTANH, HardtanhMethods;
+        hardswish: HARDSWISH, HardswishMethods;
+        hardsigmoid: HARDSIGMOID, HardsigmoidMethods;
+        threshold: THRESHOLD, ThresholdMethods;
+        hardshrink: HARDSHRINK, HardshrinkMethods;
+        softshrink: SOFTSHRINK, SoftshrinkMethods;
+        erfcx: ERFCX, ErfcxMethods;
+        erfinv: ERFINV, ErfinvMethods;
+        ndtr: NDTR, NdtrMethods;
+        ndtri: NDTRI, NdtriMethods;
+        log_ndtr: LOG_NDTR, LogNdtrMethods;
+        entr: ENTR, EntrMethods;
+        digamma: DIGAMMA, DigammaMethods;
+        polygamma: POLYGAMMA, PolygammaMethods;
+        i0: I0, I0Methods;
+        i0e: I0E, I0eMethods;
+        i1: I1, I1Methods;
+        i1e: I1E, I1eMethods;
+        floor: FLOOR, FloorMethods;
+        ceil: CEIL, CeilMethods;
+        round: ROUND, RoundMethods;
+        trunc: TRUNC, TruncMethods;
+        fmod: FMOD, FmodMethods;
+        remainder: REMAINDER, RemainderMethods;
+        floor_divide: FLOOR_DIVIDE, FloorDivideMethods;
+        maximum: MAXIMUM, MaximumMethods;
+        minimum: MINIMUM, MinimumMethods;
+        fmax: FMAX, FmaxMethods;
+        fmin: FMIN, FminMethods;
+        clamp: CLAMP, ClampMethods;
+        clamp_min: CLAMP_MIN, ClampMinMethods;
+        clamp_max: CLAMP_MAX, ClampMaxMethods;
+        copysign: COPYSIGN, CopysignMethods;
+        nan_to_num: NAN_TO_NUM, NanToNumMethods;
+        where_: WHERE, WhereMethods;
+        compare: COMPARE, CompareMethods;
+        cast: CAST, CastMethods;
     }
     movement {
-        broadcast: BROADCAST;
-        reshape: RESHAPE;
-        transpose: TRANSPOSE;
+        broadcast: BROADCAST, BroadcastMethods;
+        reshape: RESHAPE, ReshapeMethods;
+        transpose: TRANSPOSE, TransposeMethods;
         slice: SLICE;
         slice_update: SLICE_ADD SLICE_ASSIGN;
-        flip: FLIP;
-        diagonal: DIAGONAL DIAGONAL_ADD DIAGONAL_ASSIGN;
-        triangle_part: TRIANGLE_PART;
-        windows: WINDOWS WINDOWS_ADD;
-        concat: CONCAT;
+        flip: FLIP, FlipMethods;
+        diagonal: DIAGONAL DIAGONAL_ADD DIAGONAL_ASSIGN, DiagonalMethods;
+        triangle_part: TRIANGLE_PART, TrianglePartMethods;
+        windows: WINDOWS WINDOWS_ADD, WindowsMethods;
+        concat: CONCAT, ConcatMethods;
     }
     reduction {
-        sum: SUM;
-        prod: PROD;
+        sum: SUM, SumMethods;
+        prod: PROD, ProdMethods;
         product_of_others: PRODUCT_OF_OTHERS;
-        amax: AMAX;
-        amin: AMIN;
-        max: MAX;
-        min: MIN;
-        any: ANY;
-        all: ALL;
-        var: VAR;
-        std: STD;
-        norm: NORM;
-        logsumexp: LOGSUMEXP;
-        softmax: SOFTMAX;
-        log_softmax: LOG_SOFTMAX;
-        cumsum: CUMSUM;
-        cumprod: CUMPROD;
-        cummax: CUMMAX;
-        cummin: CUMMIN;
-        logcumsumexp: LOGCUMSUMEXP;
-        linear_scan: LINEAR_SCAN;
+        amax: AMAX, AmaxMethods;
+        amin: AMIN, AminMethods;
+        max: MAX, MaxMethods;
+        min: MIN, MinMethods;
+        any: ANY, AnyMethods;
+        all: ALL, AllMethods;
+        var: VAR, VarMethods;
+        std: STD, StdMethods;
+        norm: NORM, NormMethods;
+        logsumexp: LOGSUMEXP, LogsumexpMethods;
+        softmax: SOFTMAX, SoftmaxMethods;
+        log_softmax: LOG_SOFTMAX, LogSoftmaxMethods;
+        cumsum: CUMSUM, CumsumMethods;
+        cumprod: CUMPROD, CumprodMethods;
+        cummax: CUMMAX, CummaxMethods;
+        cummin: CUMMIN, CumminMethods;
+        logcumsumexp: LOGCUMSUMEXP, LogcumsumexpMethods;
+        linear_scan: LINEAR_SCAN, LinearScanMethods;
     }
     order {
-        sort: SORT;
-        topk: TOPK;
-        kthvalue: KTHVALUE;
-        median: MEDIAN;
-        mode: MODE;
-        searchsorted: SEARCHSORTED;
+        sort: SORT, SortMethods;
+        topk: TOPK, TopkMethods;
+        kthvalue: KTHVALUE, KthvalueMethods;
+        median: MEDIAN, MedianMethods;
+        mode: MODE, ModeMethods;
+        searchsorted: SEARCHSORTED, SearchsortedMethods;
     }
     product {
-        matmul: MATMUL;
+        matmul: MATMUL, MatmulMethods;
         cdist: CDIST;
     }
     linalg {
-        inv: INV;
-        solve: SOLVE;
-        solve_triangular: SOLVE_TRIANGULAR;
-        det: DET;
-        cofactor: COFACTOR;
-        slogdet: SLOGDET;
-        cholesky: CHOLESKY;
-        lu: LU;
+        inv: INV, InvMethods;
+        solve: SOLVE, SolveMethods;
+        solve_triangular: SOLVE_TRIANGULAR, SolveTriangularMethods;
+        det: DET, DetMethods;
+        cofactor: COFACTOR, CofactorMethods;
+        slogdet: SLOGDET, SlogdetMethods;
+        cholesky: CHOLESKY, CholeskyMethods;
+        lu: LU, LuMethods;
         lu_permutation: LU_PERMUTATION;
-        lu_solve: LU_SOLVE;
-        qr: QR;
-        eigh: EIGH;
-        svd: SVD;
-        pinv: PINV;
-        matrix_exp: MATRIX_EXP;
+        lu_solve: LU_SOLVE, LuSolveMethods;
+        qr: QR, QrMethods;
+        eigh: EIGH, EighMethods;
+        svd: SVD, SvdMethods;
+        pinv: PINV, PinvMethods;
+        matrix_exp: MATRIX_EXP, MatrixExpMethods;
     }
     indexing {
-        gather: GATHER;
-        scatter_add: SCATTER_ADD;
-        scatter: SCATTER;
+        gather: GATHER, GatherMethods;
+        scatter_add: SCATTER_ADD, ScatterAddMethods;
+        scatter: SCATTER, ScatterMethods;
         unscatter: UNSCATTER;
         scatter_fold: SCATTER_MUL SCATTER_MAX SCATTER_MIN;
         wrap_index: WRAP_INDEX;
     }
     network {
-        linear: LINEAR;
-        conv: CONV CONV_INPUT_GRADIENT CONV_WEIGHT_GRADIENT;
-        unfold_patches: UNFOLD_PATCHES FOLD_PATCHES;
-        max_pool: MAX_POOL ADAPTIVE_MAX_POOL;
+        linear: LINEAR, LinearMethods;
+        conv: CONV CONV_INPUT_GRADIENT CONV_WEIGHT_GRADIENT, ConvMethods;
+        unfold_patches: UNFOLD_PATCHES FOLD_PATCHES, UnfoldPatchesMethods;
+        max_pool: MAX_POOL ADAPTIVE_MAX_POOL, MaxPoolMethods;
         planes: GATHER_PLANES SCATTER_PLANES;
-        avg_pool: AVG_POOL AVG_POOL_GRADIENT ADAPTIVE_AVG_POOL ADAPTIVE_AVG_POOL_GRADIENT;
-        layer_norm: LAYER_NORM LAYER_NORM_GRADIENT RMS_NORM RMS_NORM_GRADIENT;
+        avg_pool: AVG_POOL AVG_POOL_GRADIENT ADAPTIVE_AVG_POOL ADAPTIVE_AVG_POOL_GRADIENT, AvgPoolMethods;
+        layer_norm: LAYER_NORM LAYER_NORM_GRADIENT RMS_NORM RMS_NORM_GRADIENT, LayerNormMethods;
         cross_entropy: SOFTMAX_CROSS_ENTROPY SOFTMAX_CROSS_ENTROPY_GRADIENT;
-        attention: ATTENTION ATTENTION_GRADIENT;
-        self_attention: SELF_ATTENTION SELF_ATTENTION_GRADIENT;
+        attention: ATTENTION ATTENTION_GRADIENT, AttentionMethods;
+        self_attention: SELF_ATTENTION SELF_ATTENTION_GRADIENT, SelfAttentionMethods;
     }
     random {
         uniform: UNIFORM;
@@ -266,10 +279,10 @@ primitives! {
         while_gradient: WHILE_GRADIENT;
     }
     internal {
-        guarded_mul: GUARDED_MUL;
-        zero_mul: ZERO_MUL;
+        guarded_mul: GUARDED_MUL, GuardedMulMethods;
+        zero_mul: ZERO_MUL, ZeroMulMethods;
         slope: SLOPE;
-        stop_gradient: STOP_GRADIENT;
+        stop_gradient: STOP_GRADIENT, StopGradientMethods;
         barrier: BARRIER;
         pack_positive: PACK_POSITIVE;
         select_bits: SELECT_BITS;

@@ -1,6 +1,7 @@
 //! What arithmetic accepts: tensors, references and Rust numbers.
 
 use crate::bind::{bind_owned, bind1};
+use crate::methods::*;
 use crate::primitive::{Attrs, Primitive};
 use crate::tensor::{Value, broadcast};
 use crate::{DType, Error, ErrorKind, Shape, Tensor};

@@ -1,6 +1,7 @@
 //! Test cases that live beside the operation they test.
 
 use super::Attrs;
+use crate::methods::*;
 use crate::{DType, Shape, Tensor};
 
 /// A small row-major array of f64 for cases and references: plain loops, no kernels.

@@ -5,6 +5,7 @@ use crate::autograd::{modes, packing};
 use crate::custom::staged;
 use crate::interp::{Content, Interpreter, Level, Tracer, custom::captured, unroll};
 use crate::location::{self, Line};
+use crate::methods::*;
 use crate::primitive::{Attrs, Control, Function, Outputs, Primitive, Spec, SpecRef, Specs};
 use crate::tensor::Value;
 use crate::{Error, Tensor};

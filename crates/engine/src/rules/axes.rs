@@ -1,6 +1,7 @@
 //! Axes as users name them: checked, counted from the end, and on scalars.
 
 use crate::error::OrRaise;
+use crate::methods::*;
 use crate::{Error, ErrorKind, Select, Shape, Tensor};
 use std::borrow::Cow;
 

@@ -1,5 +1,6 @@
 //! Operands side by side under a batch.
 
+use crate::methods::*;
 use crate::primitive::Mask;
 use crate::{Shape, Tensor};
 use smallvec::SmallVec;

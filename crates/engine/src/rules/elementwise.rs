@@ -8,6 +8,8 @@
 use super::{Factor, Product, align_batch, lane};
 use crate::autograd::modes;
 use crate::bind::bind1;
+use crate::methods::*;
+use crate::ops::internal::slope::SlopeParts;
 use crate::primitive::{
     Adjoints, Attrs, Case, Dependency, Expression, Gradient, Gradients, Held, Jet, Mask, Outputs, Primitive, Rule,
     Saved, Saves, SpecRef, Specs, expect_arithmetic, expect_float, expect_same_dtype,

@@ -1,6 +1,7 @@
 //! The functions that elementwise expressions are written in, on numbers and on tensors.
 
 use crate::Tensor;
+use crate::methods::*;
 
 /// Makes the slope of an expression in Tensor operations.
 pub(crate) trait IntoSlope {
@@ -22,6 +23,7 @@ pub(crate) use wengert_kernels::functions::vocabulary as native;
 
 /// The same functions in Tensor operations.
 pub(crate) mod tensor {
+    use crate::methods::*;
     use crate::ops::Operand;
     use crate::{DType, Tensor};
     use std::borrow::Borrow;

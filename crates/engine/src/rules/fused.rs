@@ -6,6 +6,7 @@
 
 use super::align_batch;
 use crate::bind::bind;
+use crate::methods::*;
 use crate::primitive::{
     Adjoints, Attrs, Case, Cost, Dependency, Device, Expression, Gradient, Gradients, Mask, Out, Outputs, Primitive,
     Rule, Saves, Spec, SpecRef, Specs, View, evaluate, streaming_cost,

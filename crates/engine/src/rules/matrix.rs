@@ -3,6 +3,7 @@
 //! Rules never fail for the numbers they meet: inside them a matrix that has no inverse gives NaN, for itself alone.
 
 use crate::bind::bind;
+use crate::methods::*;
 use crate::primitive::{
     Adjoints, Attrs, Case, Cost, Dependency, Gradient, Gradients, Jet, Mask, Out, Outputs, Primitive, Rule, Sample,
     Saves, Spec, SpecRef, Specs, View, expect_float, streaming_cost,

@@ -5,6 +5,7 @@
 
 use super::axes::{as_given, row_and_axis};
 use crate::bind::bind;
+use crate::methods::*;
 use crate::ops::indexing::scatter_add::SCATTER_ADD;
 use crate::primitive::{
     Adjoints, Attrs, Case, Dependency, Gradient, Gradients, Layout, Mask, Out, Outputs, Patch, Primitive, Rule, Sample,

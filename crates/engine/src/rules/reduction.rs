@@ -6,6 +6,7 @@
 use super::axes::{checked_axes, keep_axes, kept_shape};
 use crate::bind::bind1;
 use crate::error::OrRaise;
+use crate::methods::*;
 use crate::primitive::{
     Adjoints, Attrs, Case, Cost, Dependency, Gradient, Gradients, Layout, Mask, Out, Outputs, Primitive, Rule, Sample,
     Saves, Spec, SpecRef, Specs, View, expect_float, streaming_cost,

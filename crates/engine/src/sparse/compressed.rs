@@ -1,6 +1,7 @@
 //! Compressed evaluation: one seed for each colour, all in one batched pass, and the entries picked from the results.
 
 use super::{Colouring, Compression};
+use crate::methods::*;
 use crate::primitive::Spec;
 use crate::{DType, Error, ErrorKind, Shape, Tensor, Tree, TreePath};
 

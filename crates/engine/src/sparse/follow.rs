@@ -8,6 +8,7 @@ use crate::bind::{bind1, try_bind};
 use crate::interp::custom::expect_below;
 use crate::interp::{Interpreter, Level, Tracer, eval};
 use crate::location::{self, Line};
+use crate::methods::*;
 use crate::primitive::{Attr, Attrs, Dependency, Function, Gradient, Outputs, Primitive, Rule, Spec};
 use crate::{DType, Error, Shape, Tensor};
 use smallvec::SmallVec;

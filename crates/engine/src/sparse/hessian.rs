@@ -5,6 +5,7 @@ use super::compressed::{Compressed, Side, dense};
 use super::jacobian::find;
 use crate::error::OrRaise;
 use crate::location::{self, Line};
+use crate::methods::*;
 use crate::transform::expect_like;
 use crate::{Tensor, Tree, grad, jvp, vmap};
 use rustc_hash::FxHashMap;

@@ -2,6 +2,7 @@
 
 use super::{DType, Layout, Shape, Tensor, Value};
 use crate::error::OrRaise;
+use crate::methods::*;
 use crate::primitive::Spec;
 use crate::{Error, ErrorKind};
 use std::ops::Range;

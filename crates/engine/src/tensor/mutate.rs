@@ -10,6 +10,7 @@ use crate::autograd::{GradientSlot, modes};
 use crate::bind::{bind_owned, bind1};
 use crate::error::OrRaise;
 use crate::location::{self, Line};
+use crate::methods::*;
 use crate::ops::elementwise::{add::ADD, div::DIV, fmod::FMOD, mul::MUL, sub::SUB};
 use crate::ops::movement::slice_update::{SLICE_ADD, SLICE_ASSIGN};
 use crate::ops::{Operand, common_shape};

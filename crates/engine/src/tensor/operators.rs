@@ -3,6 +3,7 @@
 use super::{DType, Shape, Tensor};
 use crate::bind::bind_owned;
 use crate::error::OrRaise;
+use crate::methods::*;
 use crate::ops::elementwise::{add::ADD, div::DIV, fmod::FMOD, mul::MUL, neg::NEG, sub::SUB};
 use crate::ops::{Operand, binary, binary_owned};
 use crate::primitive::{Attrs, Primitive};

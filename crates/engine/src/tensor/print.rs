@@ -190,6 +190,7 @@ fn element_text(element: &Tensor) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::methods::*;
 
     #[test]
     fn floats_align_their_points() {

@@ -4,6 +4,7 @@ use super::{DType, Shape, Tensor};
 use crate::bind::bind1;
 use crate::composite::indexing::Address;
 use crate::error::OrRaise;
+use crate::methods::*;
 use crate::ops::movement::slice::{SLICE, length};
 use crate::primitive::Attrs;
 use crate::{Error, ErrorKind};

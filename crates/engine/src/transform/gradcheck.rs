@@ -4,6 +4,7 @@ use super::{jvp, vjp};
 use crate::autograd::no_grad;
 use crate::error::OrRaise;
 use crate::location::{self, Line};
+use crate::methods::*;
 use crate::{DType, Error, ErrorKind, Tensor, Tree, TreePath};
 use std::fmt;
 

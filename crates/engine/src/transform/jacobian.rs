@@ -4,6 +4,7 @@ use super::record::{Chosen, Flat, Record};
 use crate::error::OrRaise;
 use crate::interp::{Content, Level, LevelKind, Tracer, batch};
 use crate::location::{self, Line};
+use crate::methods::*;
 use crate::primitive::Spec;
 use crate::tree::{Blocks, Rows};
 use crate::{DType, Error, ErrorKind, Shape, Tensor, Tree};

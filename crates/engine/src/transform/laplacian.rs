@@ -2,6 +2,7 @@
 
 use super::{jet, vmap};
 use crate::location::{self, Line};
+use crate::methods::*;
 use crate::{Error, ErrorKind, Shape, Tensor, Tree, TreePath};
 
 /// At most this many directions at once, and at most this many numbers in them.

@@ -6,6 +6,7 @@ use super::record::{Chosen, Record};
 use super::vmap;
 use crate::error::OrRaise;
 use crate::location::{self, Line};
+use crate::methods::*;
 use crate::primitive::Spec;
 use crate::{Error, ErrorKind, Shape, Tensor, Tree};
 use std::sync::Arc;

@@ -3,6 +3,7 @@
 use crate::error::OrRaise;
 use crate::interp::{Content, Level, LevelKind, Tracer, batch};
 use crate::location::{self, Line};
+use crate::methods::*;
 use crate::tree::lies_below;
 use crate::{Error, ErrorKind, Shape, Tensor, Tree};
 

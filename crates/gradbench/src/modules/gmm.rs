@@ -17,6 +17,7 @@ use serde_json::json;
 use std::f64::consts::{LN_2, PI, TAU};
 use std::hint::black_box;
 use std::rc::Rc;
+use wengert::methods::*;
 use wengert::scalar::Real;
 use wengert::{Tensor, Tree, grad};
 

@@ -5,6 +5,7 @@ use crate::compiled::{Numbers, compiled};
 use crate::run::{Input, ensure_some, prepared};
 use serde::Deserialize;
 use serde_json::json;
+use wengert::methods::*;
 use wengert::{Tensor, grad};
 
 pub static MODULE: Module = Module {

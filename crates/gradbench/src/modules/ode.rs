@@ -8,6 +8,7 @@ use crate::compiled::{Numbers, compiled};
 use crate::run::{Input, ensure, ensure_some, prepared, repeated};
 use serde::Deserialize;
 use serde_json::json;
+use wengert::methods::*;
 use wengert::{Tensor, checkpoint, grad, scan};
 
 pub static MODULE: Module = Module {

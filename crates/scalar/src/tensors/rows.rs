@@ -9,6 +9,7 @@ use std::cell::RefCell;
 use std::panic::Location;
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use wengert_engine::foreign::{Function, Residual, bind_function};
+use wengert_engine::methods::*;
 use wengert_engine::primitive::{Mask, Spec, SpecRef, Specs};
 use wengert_engine::{DType, Error, ErrorKind, Shape, Tensor};
 

@@ -1,5 +1,6 @@
 //! One function, one table: numbers and tensors of every kind give the same bits, in value and first derivative.
 
+use wengert_engine::methods::*;
 use wengert_engine::{Tensor, compile, grad, jvp};
 use wengert_scalar::{Dual, Real, Replay, Symbol, Var, gradient_of};
 

@@ -1,5 +1,6 @@
 //! Numbers and tensors in one graph: gradients cross both ways.
 
+use wengert_engine::methods::*;
 use wengert_engine::{
     DType, ErrorKind, Tensor, catch, compile, grad, hessian, hvp, jacfwd, jacrev, jvp, value_and_grad, vmap,
 };

@@ -9,6 +9,7 @@ use super::{Ode, Rhs, stacked_spec};
 use crate::custom::{Function, Residual};
 use crate::error::OrRaise;
 use crate::implicit::{bind, completed, split, with};
+use crate::methods::*;
 use crate::primitive::{Mask, SpecRef, Specs};
 use crate::{Shape, Tensor, jvp, vjp};
 use smallvec::smallvec;

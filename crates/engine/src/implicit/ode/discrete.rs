@@ -10,6 +10,7 @@ use crate::custom::{Function, Residual};
 use crate::error::OrRaise;
 use crate::implicit::numeric::Numeric;
 use crate::implicit::{bind, completed, split, with};
+use crate::methods::*;
 use crate::primitive::{Mask, SpecRef, Specs};
 use crate::tensor::Value;
 use crate::{Tensor, jvp, vjp};

@@ -2,6 +2,7 @@
 
 use super::Ode;
 use crate::implicit::expect_numbers;
+use crate::methods::*;
 use crate::{Error, ErrorKind, Tensor};
 
 /// The right side at a time and a state.

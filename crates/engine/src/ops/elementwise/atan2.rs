@@ -3,6 +3,8 @@
 
 use crate::ops::prelude::*;
 
+/// The methods of `atan2`.
+#[ext(Atan2Methods)]
 impl Tensor {
     /// The angle of the point `(x, self)`, from -pi to pi.
     ///

@@ -6,6 +6,8 @@ use wengert_kernels::dtype::Compute;
 use wengert_kernels::map::copy;
 use wengert_kernels::tiled::held;
 
+/// The methods of `cast`.
+#[ext(CastMethods)]
 impl Tensor {
     /// The same numbers in another dtype.
     ///

@@ -3,6 +3,8 @@
 
 use crate::ops::prelude::*;
 
+/// The methods of `ceil`.
+#[ext(CeilMethods)]
 impl Tensor {
     /// The smallest whole number not below each element.
     ///

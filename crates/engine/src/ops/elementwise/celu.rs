@@ -3,6 +3,8 @@
 
 use crate::ops::prelude::*;
 
+/// The methods of `celu`.
+#[ext(CeluMethods)]
 impl Tensor {
     /// Every element, or `alpha (e^(x / alpha) - 1)` where it is not positive.
     ///

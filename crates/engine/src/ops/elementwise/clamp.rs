@@ -4,6 +4,8 @@
 use crate::ops::prelude::*;
 use wengert_kernels::math::Real;
 
+/// The methods of `clamp`.
+#[ext(ClampMethods)]
 impl Tensor {
     /// Every element kept between two bounds, numbers or tensors. See [`clamp_min`](Tensor::clamp_min) and
     /// [`clamp_max`](Tensor::clamp_max) for one bound.

@@ -4,6 +4,8 @@
 use crate::ops::elementwise::clamp::{clamp_to_numbers, number};
 use crate::ops::prelude::*;
 
+/// The methods of `clamp_max`.
+#[ext(ClampMaxMethods)]
 impl Tensor {
     /// Every element, or the bound where the element is above it.
     ///

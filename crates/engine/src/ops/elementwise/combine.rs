@@ -3,6 +3,8 @@
 
 use crate::ops::prelude::*;
 
+/// The methods of `combine`.
+#[ext(CombineMethods)]
 impl Tensor {
     /// `a` times this tensor plus `b` times another.
     ///

@@ -4,6 +4,8 @@
 use super::combine::weights;
 use crate::ops::prelude::*;
 
+/// The methods of `combine_square`.
+#[ext(CombineSquareMethods)]
 impl Tensor {
     /// `a` times this tensor plus `b` times the square of another.
     ///

@@ -9,6 +9,8 @@ use wengert_kernels::map::{loop2, map};
 
 macro_rules! comparisons {
     ($($(#[$doc:meta])* $method:ident: $word:literal;)*) => {
+        /// The methods of `compare`.
+        #[ext(CompareMethods)]
         impl Tensor {$(
             $(#[$doc])*
             #[track_caller]

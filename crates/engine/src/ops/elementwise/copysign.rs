@@ -3,6 +3,8 @@
 
 use crate::ops::prelude::*;
 
+/// The methods of `copysign`.
+#[ext(CopysignMethods)]
 impl Tensor {
     /// Every element with the sign of another.
     ///

@@ -3,6 +3,8 @@
 
 use crate::ops::prelude::*;
 
+/// The methods of `digamma`.
+#[ext(DigammaMethods)]
 impl Tensor {
     /// The derivative of `lgamma` at every element.
     ///

@@ -3,6 +3,8 @@
 
 use crate::ops::prelude::*;
 
+/// The methods of `elu`.
+#[ext(EluMethods)]
 impl Tensor {
     /// Every element, or `alpha (e^x - 1)` where it is not positive.
     ///

@@ -4,6 +4,8 @@
 use crate::ops::prelude::*;
 use wengert_kernels::math::{Real, xlogy};
 
+/// The methods of `entr`.
+#[ext(EntrMethods)]
 impl Tensor {
     /// Minus every element times its logarithm.
     ///

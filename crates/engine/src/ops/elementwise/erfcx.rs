@@ -3,6 +3,8 @@
 
 use crate::ops::prelude::*;
 
+/// The methods of `erfcx`.
+#[ext(ErfcxMethods)]
 impl Tensor {
     /// The complement of the error function of every element, times e to the power of its square.
     ///

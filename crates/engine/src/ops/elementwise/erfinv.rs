@@ -3,6 +3,8 @@
 
 use crate::ops::prelude::*;
 
+/// The methods of `erfinv`.
+#[ext(ErfinvMethods)]
 impl Tensor {
     /// The number whose error function is the element.
     ///

@@ -3,6 +3,8 @@
 
 use crate::ops::prelude::*;
 
+/// The methods of `floor`.
+#[ext(FloorMethods)]
 impl Tensor {
     /// The largest whole number not above each element.
     ///

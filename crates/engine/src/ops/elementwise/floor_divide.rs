@@ -6,6 +6,8 @@ use crate::rules::TILE;
 use wengert_kernels::map::loop3;
 use wengert_kernels::math::{Real, remainder_slice, round};
 
+/// The methods of `floor_divide`.
+#[ext(FloorDivideMethods)]
 impl Tensor {
     /// The quotient of two elements, rounded down; no gradient.
     ///

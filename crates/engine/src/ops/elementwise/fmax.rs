@@ -3,6 +3,8 @@
 
 use crate::ops::prelude::*;
 
+/// The methods of `fmax`.
+#[ext(FmaxMethods)]
 impl Tensor {
     /// The larger of two elements; a NaN gives way to a number.
     ///

@@ -3,6 +3,8 @@
 
 use crate::ops::prelude::*;
 
+/// The methods of `fmin`.
+#[ext(FminMethods)]
 impl Tensor {
     /// The smaller of two elements; a NaN gives way to a number.
     ///

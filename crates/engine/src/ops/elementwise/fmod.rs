@@ -3,6 +3,8 @@
 
 use crate::ops::prelude::*;
 
+/// The methods of `fmod`.
+#[ext(FmodMethods)]
 impl Tensor {
     /// The remainder of a division, with the sign of this tensor.
     ///

@@ -6,6 +6,8 @@ use crate::rules::formula::native::normal_density;
 use wengert_kernels::map::loop2_in_place;
 use wengert_kernels::math::{Real, ndtr_slice};
 
+/// The methods of `gelu`.
+#[ext(GeluMethods)]
 impl Tensor {
     /// Every element times the probability that a standard normal variable is at most it.
     ///

@@ -3,6 +3,8 @@
 
 use crate::ops::prelude::*;
 
+/// The methods of `gelu_tanh`.
+#[ext(GeluTanhMethods)]
 impl Tensor {
     /// The approximation of [`gelu`](Tensor::gelu) by a hyperbolic tangent.
     ///

@@ -3,6 +3,8 @@
 
 use crate::ops::prelude::*;
 
+/// The methods of `hardshrink`.
+#[ext(HardshrinkMethods)]
 impl Tensor {
     /// Every element whose magnitude is above `lambda`, 0 elsewhere.
     ///

@@ -3,6 +3,8 @@
 
 use crate::ops::prelude::*;
 
+/// The methods of `hardsigmoid`.
+#[ext(HardsigmoidMethods)]
 impl Tensor {
     /// A ramp from 0 at -3 to 1 at 3.
     ///

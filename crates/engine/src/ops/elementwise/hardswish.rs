@@ -3,6 +3,8 @@
 
 use crate::ops::prelude::*;
 
+/// The methods of `hardswish`.
+#[ext(HardswishMethods)]
 impl Tensor {
     /// Every element times a ramp from 0 at -3 to 1 at 3.
     ///

@@ -4,6 +4,8 @@
 
 use crate::ops::prelude::*;
 
+/// The methods of `hardtanh`.
+#[ext(HardtanhMethods)]
 impl Tensor {
     /// Every element kept between the borders; the gradient at a border is 0.
     ///

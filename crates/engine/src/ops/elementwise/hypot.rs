@@ -3,6 +3,8 @@
 
 use crate::ops::prelude::*;
 
+/// The methods of `hypot`.
+#[ext(HypotMethods)]
 impl Tensor {
     /// The root of the sum of two squares.
     ///

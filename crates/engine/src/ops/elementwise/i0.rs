@@ -2,6 +2,8 @@
 
 use crate::ops::prelude::*;
 
+/// The methods of `i0`.
+#[ext(I0Methods)]
 impl Tensor {
     /// The modified Bessel function of order 0 of every element.
     ///

@@ -3,6 +3,8 @@
 
 use crate::ops::prelude::*;
 
+/// The methods of `i0e`.
+#[ext(I0eMethods)]
 impl Tensor {
     /// The modified Bessel function of order 0 of every element, times e to the power of minus its magnitude.
     ///

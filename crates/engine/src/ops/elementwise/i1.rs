@@ -4,6 +4,8 @@
 use crate::ops::prelude::*;
 use wengert_kernels::math::{Real, i0};
 
+/// The methods of `i1`.
+#[ext(I1Methods)]
 impl Tensor {
     /// The modified Bessel function of order 1 of every element.
     ///

@@ -4,6 +4,8 @@
 use crate::ops::prelude::*;
 use wengert_kernels::math::{Real, i0e};
 
+/// The methods of `i1e`.
+#[ext(I1eMethods)]
 impl Tensor {
     /// The modified Bessel function of order 1 of every element, times e to the power of minus its magnitude.
     ///

@@ -3,6 +3,8 @@
 
 use crate::ops::prelude::*;
 
+/// The methods of `leaky_relu`.
+#[ext(LeakyReluMethods)]
 impl Tensor {
     /// Every element, times `alpha` where it is not positive.
     ///

@@ -3,6 +3,8 @@
 
 use crate::ops::prelude::*;
 
+/// The methods of `log_ndtr`.
+#[ext(LogNdtrMethods)]
 impl Tensor {
     /// The logarithm of the probability that a standard normal variable is at most the element.
     ///

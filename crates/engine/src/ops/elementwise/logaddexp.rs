@@ -3,6 +3,8 @@
 
 use crate::ops::prelude::*;
 
+/// The methods of `logaddexp`.
+#[ext(LogaddexpMethods)]
 impl Tensor {
     /// The logarithm of the sum of the exponentials of two elements.
     ///

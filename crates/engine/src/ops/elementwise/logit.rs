@@ -4,6 +4,8 @@
 use crate::ops::prelude::*;
 use wengert_kernels::math::{Real, log, log1p};
 
+/// The methods of `logit`.
+#[ext(LogitMethods)]
 impl Tensor {
     /// The logarithm of the odds of every element.
     ///

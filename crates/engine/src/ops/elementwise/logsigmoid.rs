@@ -3,6 +3,8 @@
 
 use crate::ops::prelude::*;
 
+/// The methods of `logsigmoid`.
+#[ext(LogsigmoidMethods)]
 impl Tensor {
     /// The logarithm of the sigmoid of every element.
     ///

@@ -3,6 +3,8 @@
 
 use crate::ops::prelude::*;
 
+/// The methods of `maximum`.
+#[ext(MaximumMethods)]
 impl Tensor {
     /// The larger of two elements.
     ///

@@ -3,6 +3,8 @@
 
 use crate::ops::prelude::*;
 
+/// The methods of `minimum`.
+#[ext(MinimumMethods)]
 impl Tensor {
     /// The smaller of two elements.
     ///

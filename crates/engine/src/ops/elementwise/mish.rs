@@ -4,6 +4,8 @@
 use crate::ops::prelude::*;
 use wengert_kernels::math::{Real, exp};
 
+/// The methods of `mish`.
+#[ext(MishMethods)]
 impl Tensor {
     /// Every element times the hyperbolic tangent of its softplus.
     ///

@@ -4,6 +4,8 @@
 use crate::ops::prelude::*;
 use wengert_kernels::math::Real;
 
+/// The methods of `nan_to_num`.
+#[ext(NanToNumMethods)]
 impl Tensor {
     /// Zero for NaN, and the largest and smallest numbers of the dtype for the infinities.
     ///

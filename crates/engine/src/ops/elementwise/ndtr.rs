@@ -3,6 +3,8 @@
 
 use crate::ops::prelude::*;
 
+/// The methods of `ndtr`.
+#[ext(NdtrMethods)]
 impl Tensor {
     /// The probability that a standard normal variable is at most the element.
     ///

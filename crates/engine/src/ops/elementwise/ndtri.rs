@@ -3,6 +3,8 @@
 
 use crate::ops::prelude::*;
 
+/// The methods of `ndtri`.
+#[ext(NdtriMethods)]
 impl Tensor {
     /// The number that a standard normal variable stays below with the probability of the element.
     ///

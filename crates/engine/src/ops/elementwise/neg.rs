@@ -2,6 +2,8 @@
 
 use crate::ops::prelude::*;
 
+/// The methods of `neg`.
+#[ext(NegMethods)]
 impl Tensor {
     /// The opposite of every element.
     ///

@@ -3,6 +3,8 @@
 
 use crate::ops::prelude::*;
 
+/// The methods of `over_root`.
+#[ext(OverRootMethods)]
 impl Tensor {
     /// Every element over the root of another's plus `e`.
     ///

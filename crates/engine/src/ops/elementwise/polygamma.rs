@@ -3,6 +3,8 @@
 
 use crate::ops::prelude::*;
 
+/// The methods of `polygamma`.
+#[ext(PolygammaMethods)]
 impl Tensor {
     /// The derivative of order `n` of `digamma` at every element.
     ///

@@ -6,6 +6,8 @@ use crate::rules::TILE;
 use wengert_kernels::map::{loop1, loop2_in_place};
 use wengert_kernels::math::{Real, log, powf, powf_slice};
 
+/// The methods of `pow`.
+#[ext(PowMethods)]
 impl Tensor {
     /// Every element to the power of another. [`powf`](Tensor::powf) and [`powi`](Tensor::powi) take a number.
     ///

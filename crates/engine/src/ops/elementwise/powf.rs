@@ -6,6 +6,8 @@ use crate::rules::TILE;
 use wengert_kernels::map::{loop1, loop1_in_place};
 use wengert_kernels::math::{Real, powf, powf_slice, powi, powi_slice, rsqrt, sqrt};
 
+/// The methods of `powf`.
+#[ext(PowfMethods)]
 impl Tensor {
     /// Every element to the power of a number.
     ///

@@ -3,6 +3,8 @@
 
 use crate::ops::prelude::*;
 
+/// The methods of `prelu`.
+#[ext(PreluMethods)]
 impl Tensor {
     /// Every element, times a weight where it is not positive: one weight, or one for each channel (axis 1).
     ///

@@ -2,6 +2,8 @@
 
 use crate::ops::prelude::*;
 
+/// The methods of `recip`.
+#[ext(RecipMethods)]
 impl Tensor {
     /// One over every element.
     ///

@@ -7,6 +7,8 @@ use crate::ops::prelude::*;
 use wengert_kernels::dtype::Compute;
 use wengert_kernels::map::{Stored, loop1, map};
 
+/// The methods of `relu`.
+#[ext(ReluMethods)]
 impl Tensor {
     /// Every element, or 0 where it is negative.
     ///

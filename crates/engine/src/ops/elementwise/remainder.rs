@@ -3,6 +3,8 @@
 
 use crate::ops::prelude::*;
 
+/// The methods of `remainder`.
+#[ext(RemainderMethods)]
 impl Tensor {
     /// The remainder of a division, with the sign of the divisor, as in Python.
     ///

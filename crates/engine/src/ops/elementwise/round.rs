@@ -3,6 +3,8 @@
 
 use crate::ops::prelude::*;
 
+/// The methods of `round`.
+#[ext(RoundMethods)]
 impl Tensor {
     /// The whole number nearest to each element; the even one of two.
     ///

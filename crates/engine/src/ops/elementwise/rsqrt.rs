@@ -3,6 +3,8 @@
 
 use crate::ops::prelude::*;
 
+/// The methods of `rsqrt`.
+#[ext(RsqrtMethods)]
 impl Tensor {
     /// One over the square root of every element.
     ///

@@ -4,6 +4,8 @@
 
 use crate::ops::prelude::*;
 
+/// The methods of `selu`.
+#[ext(SeluMethods)]
 impl Tensor {
     /// Every element scaled, bent below 0, so that layers keep mean 0 and variance 1.
     ///

@@ -2,6 +2,8 @@
 
 use crate::ops::prelude::*;
 
+/// The methods of `sign`.
+#[ext(SignMethods)]
 impl Tensor {
     /// -1, 0 or 1 by the sign of every element.
     ///

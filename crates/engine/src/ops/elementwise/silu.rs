@@ -4,6 +4,8 @@
 use crate::ops::prelude::*;
 use wengert_kernels::math::{Real, sigmoid};
 
+/// The methods of `silu`.
+#[ext(SiluMethods)]
 impl Tensor {
     /// Every element times its sigmoid.
     ///

@@ -3,6 +3,8 @@
 use crate::ops::prelude::*;
 use wengert_kernels::math::{Real, cos};
 
+/// The methods of `sinc`.
+#[ext(SincMethods)]
 impl Tensor {
     /// The cardinal sine of every element, with zeros at the whole numbers.
     ///

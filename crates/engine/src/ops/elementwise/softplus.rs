@@ -3,6 +3,8 @@
 
 use crate::ops::prelude::*;
 
+/// The methods of `softplus`.
+#[ext(SoftplusMethods)]
 impl Tensor {
     /// The logarithm of 1 plus e to the power of every element.
     ///

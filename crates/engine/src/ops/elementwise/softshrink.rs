@@ -3,6 +3,8 @@
 
 use crate::ops::prelude::*;
 
+/// The methods of `softshrink`.
+#[ext(SoftshrinkMethods)]
 impl Tensor {
     /// Every element moved toward 0 by `lambda`, and not beyond.
     ///

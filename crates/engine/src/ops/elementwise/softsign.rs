@@ -2,6 +2,8 @@
 
 use crate::ops::prelude::*;
 
+/// The methods of `softsign`.
+#[ext(SoftsignMethods)]
 impl Tensor {
     /// Every element divided by 1 plus its magnitude.
     ///

@@ -2,6 +2,8 @@
 
 use crate::ops::prelude::*;
 
+/// The methods of `square`.
+#[ext(SquareMethods)]
 impl Tensor {
     /// Every element times itself.
     ///

@@ -4,6 +4,8 @@
 use crate::ops::prelude::*;
 use wengert_kernels::math::{Real, tanh};
 
+/// The methods of `tanhshrink`.
+#[ext(TanhshrinkMethods)]
 impl Tensor {
     /// Every element less its hyperbolic tangent.
     ///

@@ -3,6 +3,8 @@
 
 use crate::ops::prelude::*;
 
+/// The methods of `threshold`.
+#[ext(ThresholdMethods)]
 impl Tensor {
     /// Every element that is above the threshold, `value` elsewhere.
     ///

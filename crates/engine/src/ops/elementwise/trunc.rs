@@ -2,6 +2,8 @@
 
 use crate::ops::prelude::*;
 
+/// The methods of `trunc`.
+#[ext(TruncMethods)]
 impl Tensor {
     /// The whole part of each element, toward zero.
     ///

@@ -6,6 +6,8 @@ use std::sync::Arc;
 use wengert_kernels::dtype::Compute;
 use wengert_kernels::map::{Stored, loop3, map};
 
+/// The methods of `where`.
+#[ext(WhereMethods)]
 impl Tensor {
     /// The elements of `a` where this mask is true, those of `b` elsewhere.
     ///

@@ -4,6 +4,8 @@
 use crate::ops::prelude::*;
 use wengert_kernels::math::{Real, log1p};
 
+/// The methods of `xlog1py`.
+#[ext(Xlog1pyMethods)]
 impl Tensor {
     /// Every element times the logarithm of 1 plus another; 0 where the element is 0.
     ///

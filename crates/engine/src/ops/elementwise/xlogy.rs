@@ -4,6 +4,8 @@
 use crate::ops::prelude::*;
 use wengert_kernels::math::{Real, log};
 
+/// The methods of `xlogy`.
+#[ext(XlogyMethods)]
 impl Tensor {
     /// Every element times the logarithm of another; 0 where the element is 0.
     ///

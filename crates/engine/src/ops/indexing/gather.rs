@@ -4,10 +4,13 @@
 use super::scatter_add::SCATTER_ADD;
 use crate::composite::indexing::axis_of;
 use crate::error::OrRaise;
+use crate::methods::*;
 use crate::ops::prelude::*;
 use wengert_kernels::index::{self, OutOfRange};
 use wengert_kernels::view::View;
 
+/// The methods of `gather`.
+#[ext(GatherMethods)]
 impl Tensor {
     /// The elements that `index` names along `axis`; `index` has as many axes as this tensor, unless it names nothing.
     ///

@@ -5,6 +5,8 @@ use super::scatter_add::{Fold, scatter_call};
 use super::unscatter::UNSCATTER;
 use crate::ops::prelude::*;
 
+/// The methods of `scatter`.
+#[ext(ScatterMethods)]
 impl Tensor {
     /// This tensor with `values` written at the places that `index` names along `axis`; the last of several stays.
     ///

@@ -3,6 +3,7 @@
 
 use crate::ops::prelude::*;
 
+#[ext(WrapIndexParts)]
 impl Tensor {
     /// These indices into an axis of length `size`, checked; negative ones count from the end.
     #[track_caller]

@@ -8,6 +8,8 @@ use crate::autograd::modes;
 use crate::location::Line;
 use crate::ops::prelude::*;
 
+/// The methods of `guarded_mul`.
+#[ext(GuardedMulMethods)]
 impl Tensor {
     /// This cotangent times a slope, 0 where the cotangent is 0 even if the slope is infinite or NaN, and where the slope is
     /// 0 even if the cotangent is infinite.

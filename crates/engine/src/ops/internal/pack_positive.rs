@@ -3,6 +3,7 @@
 use crate::ops::prelude::*;
 use wengert_kernels::bits;
 
+#[ext(PackPositiveParts)]
 impl Tensor {
     /// A bit for each element, set where it is positive; eight to a byte along the last axis.
     pub(crate) fn pack_positive(&self) -> Tensor {

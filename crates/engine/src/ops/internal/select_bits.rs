@@ -5,6 +5,7 @@ use crate::bind::bind_owned;
 use crate::ops::prelude::*;
 use wengert_kernels::bits;
 
+#[ext(SelectBitsParts)]
 impl Tensor {
     /// The elements whose bit in `bits` is set, 0 elsewhere.
     pub(crate) fn select_bits(&self, bits: &Tensor) -> Tensor {

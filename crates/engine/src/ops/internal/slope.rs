@@ -13,6 +13,7 @@ pub static SLOPE: FusedOp<SlopeOf> = FusedOp::NEW;
 /// See the module.
 pub struct SlopeOf;
 
+#[ext(SlopeParts)]
 impl Tensor {
     /// This cotangent times the slope of the operation `of` by its operand, staged; `None` where the operation is not built in.
     pub(crate) fn staged_slope(

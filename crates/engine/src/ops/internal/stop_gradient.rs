@@ -2,6 +2,8 @@
 
 use crate::ops::prelude::*;
 
+/// The methods of `stop_gradient`.
+#[ext(StopGradientMethods)]
 impl Tensor {
     /// The same value as a constant: no gradient passes, in reverse or forward mode.
     ///

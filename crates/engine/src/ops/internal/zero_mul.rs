@@ -5,6 +5,8 @@
 
 use crate::ops::prelude::*;
 
+/// The methods of `zero_mul`.
+#[ext(ZeroMulMethods)]
 impl Tensor {
     /// The product, 0 where either side is 0, even if the other is infinite or NaN.
     ///

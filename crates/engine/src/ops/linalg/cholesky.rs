@@ -11,6 +11,8 @@ fn attrs(checked: bool) -> Attrs {
     Attrs::new().with_int("checked", i64::from(checked))
 }
 
+/// The methods of `cholesky`.
+#[ext(CholeskyMethods)]
 impl Tensor {
     /// The lower triangular L with A = L L^T, for a symmetric positive definite A or each of a batch.
     ///

@@ -7,6 +7,8 @@ use crate::rules::matrix::{expect_matrix, plain, split};
 use crate::rules::{Polar, PolarOp, polar_attrs};
 use wengert_kernels::linalg;
 
+/// The methods of `cofactor`.
+#[ext(CofactorMethods)]
 impl Tensor {
     /// The cofactor matrix: the transpose of the adjugate, and the gradient of the determinant.
     ///

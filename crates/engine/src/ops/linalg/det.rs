@@ -7,6 +7,8 @@ use crate::ops::prelude::*;
 use crate::rules::matrix::plain;
 use wengert_kernels::linalg::{self, Real, Status};
 
+/// The methods of `det`.
+#[ext(DetMethods)]
 impl Tensor {
     /// The determinant of a matrix, or of each matrix of a batch.
     ///

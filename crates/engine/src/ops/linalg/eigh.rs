@@ -10,6 +10,8 @@ use crate::ops::prelude::*;
 use crate::rules::matrix::{diagonal, diagonal_matrix, plain, reciprocal_differences, split, symmetric_part};
 use wengert_kernels::linalg::{self, Real, Status};
 
+/// The methods of `eigh`.
+#[ext(EighMethods)]
 impl Tensor {
     /// Eigenvalues, ascending, and eigenvectors, as columns, of a symmetric matrix or each of a batch.
     ///

@@ -9,6 +9,8 @@ fn attrs(checked: bool) -> Attrs {
     Attrs::new().with_int("checked", i64::from(checked))
 }
 
+/// The methods of `inv`.
+#[ext(InvMethods)]
 impl Tensor {
     /// The inverse of a matrix, or of each matrix of a batch.
     ///

@@ -11,6 +11,8 @@ use crate::ops::prelude::*;
 use crate::rules::matrix::{assembled, block, identity, plain, split};
 use wengert_kernels::linalg::{self, Real, Status};
 
+/// The methods of `lu`.
+#[ext(LuMethods)]
 impl Tensor {
     /// L and U of P^T A = L U in one matrix, and the pivots, for [`lu_solve`](Tensor::lu_solve) and
     /// [`lu_unpack`](Tensor::lu_unpack).

@@ -15,6 +15,8 @@ fn attrs(transposed: bool, checked: bool) -> Attrs {
     Attrs::new().with_int("transposed", i64::from(transposed)).with_int("checked", i64::from(checked))
 }
 
+/// The methods of `lu_solve`.
+#[ext(LuSolveMethods)]
 impl Tensor {
     /// X of A X = B, from the two results of [`lu_factor`](Tensor::lu_factor) of A, this being the first.
     ///

@@ -6,6 +6,8 @@ use crate::ops::prelude::*;
 use crate::rules::matrix::{assembled, block, plain, split};
 use wengert_kernels::linalg::{self, Real, Status};
 
+/// The methods of `matrix_exp`.
+#[ext(MatrixExpMethods)]
 impl Tensor {
     /// The exponential of a matrix, or of each matrix of a batch.
     ///

@@ -9,6 +9,8 @@ use crate::rules::matrix::{plain, split};
 use wengert_kernels::linalg::{self, Real, Status};
 use wengert_kernels::matmul::{Matrix, matmul};
 
+/// The methods of `pinv`.
+#[ext(PinvMethods)]
 impl Tensor {
     /// The Moore-Penrose inverse; singular values below the rounding error of the largest count as zero.
     ///

@@ -22,6 +22,8 @@ fn decomposed(a: &Tensor, complete: bool) -> (Tensor, Tensor) {
     (next(), next())
 }
 
+/// The methods of `qr`.
+#[ext(QrMethods)]
 impl Tensor {
     /// Q and R of A = Q R, reduced: Q has orthonormal columns, R is upper triangular.
     ///

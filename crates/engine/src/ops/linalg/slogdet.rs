@@ -5,6 +5,8 @@ use crate::ops::prelude::*;
 use crate::rules::matrix::{inverse_or_nan, plain};
 use wengert_kernels::linalg::{self, Real, Status};
 
+/// The methods of `slogdet`.
+#[ext(SlogdetMethods)]
 impl Tensor {
     /// The sign of the determinant and the logarithm of its magnitude, which neither over- nor underflows.
     ///

@@ -11,6 +11,8 @@ fn attrs(checked: bool) -> Attrs {
     Attrs::new().with_int("checked", i64::from(checked))
 }
 
+/// The methods of `solve`.
+#[ext(SolveMethods)]
 impl Tensor {
     /// X of A X = B, where this is A. B is a matrix, a vector, or a batch of them.
     ///

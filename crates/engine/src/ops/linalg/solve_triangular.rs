@@ -75,6 +75,8 @@ impl Triangle {
     }
 }
 
+/// The methods of `solve_triangular`.
+#[ext(SolveTriangularMethods)]
 impl Tensor {
     /// X of T X = B, where T is a triangle of this matrix; `triangle` says which, and on which side.
     ///

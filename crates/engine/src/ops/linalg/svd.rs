@@ -13,6 +13,8 @@ use crate::rules::matrix::{
 };
 use wengert_kernels::linalg::{self, Real, Status};
 
+/// The methods of `svd`.
+#[ext(SvdMethods)]
 impl Tensor {
     /// The thin singular value decomposition (U, s, V^T) of a matrix, or of each matrix of a batch.
     ///

@@ -4,6 +4,8 @@
 use crate::ops::prelude::*;
 use crate::tensor;
 
+/// The methods of `broadcast`.
+#[ext(BroadcastMethods)]
 impl Tensor {
     /// Repeats axes of size one, and adds leading axes, up to `shape`.
     ///

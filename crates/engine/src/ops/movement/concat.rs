@@ -11,6 +11,8 @@ use wengert_kernels::map::{Part, assign_part, copy};
 /// The most operands of one call; more are joined in groups, so that their sets stay words ([`Mask`]).
 const MOST: usize = 63;
 
+/// The methods of `concat`.
+#[ext(ConcatMethods)]
 impl Tensor {
     /// The tensors one after another along an axis; the other axes agree.
     ///

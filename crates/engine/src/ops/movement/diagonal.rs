@@ -10,6 +10,8 @@ use crate::error::OrRaise;
 use crate::ops::prelude::*;
 use crate::ops::reduction::sum::checked_axis;
 
+/// The methods of `diagonal`.
+#[ext(DiagonalMethods)]
 impl Tensor {
     /// The main diagonal of the first two axes, as the last axis.
     ///

@@ -5,6 +5,8 @@ use crate::error::OrRaise;
 use crate::ops::prelude::*;
 use crate::ops::reduction::sum::checked_axis;
 
+/// The methods of `flip`.
+#[ext(FlipMethods)]
 impl Tensor {
     /// The elements in the opposite order along `axes`.
     ///

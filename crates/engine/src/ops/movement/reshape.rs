@@ -5,6 +5,8 @@ use crate::ops::prelude::*;
 use crate::tensor::AnyAxis;
 use wengert_kernels::map::copy;
 
+/// The methods of `reshape`.
+#[ext(ReshapeMethods)]
 impl Tensor {
     /// The same elements in another shape.
     ///

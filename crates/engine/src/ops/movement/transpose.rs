@@ -4,6 +4,8 @@
 use crate::ops::prelude::*;
 use crate::tensor::AnyAxis;
 
+/// The methods of `transpose`.
+#[ext(TransposeMethods)]
 impl Tensor {
     /// Axis `i` of the result is axis `permutation[i]` of this tensor; negative axes count from the end.
     ///

@@ -4,6 +4,8 @@
 use crate::ops::prelude::*;
 use wengert_kernels::linalg;
 
+/// The methods of `triangle_part`.
+#[ext(TrianglePartMethods)]
 impl Tensor {
     /// Each matrix with zeros above the diagonal that is `offset` above the main one.
     ///

@@ -8,6 +8,8 @@ use crate::error::OrRaise;
 use crate::ops::prelude::*;
 use crate::ops::reduction::sum::checked_axis;
 
+/// The methods of `windows`.
+#[ext(WindowsMethods)]
 impl Tensor {
     /// All windows of `size` positions along `axis`, `step` apart; the positions inside a window become the last axis.
     ///

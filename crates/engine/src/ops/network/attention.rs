@@ -60,6 +60,8 @@ impl Attention {
     }
 }
 
+/// The methods of `attention`.
+#[ext(AttentionMethods)]
 impl Tensor {
     /// Attention of queries `[.., T, D]` to keys `[.., S, D]` with values `[.., S, D']`; leading axes broadcast.
     ///

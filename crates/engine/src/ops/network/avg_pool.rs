@@ -17,6 +17,8 @@ use wengert_kernels::matmul::Product;
 /// One method for each number of axes.
 macro_rules! for_axes {
     ($($axes:literal: $average:ident $adaptive:ident;)*) => {
+        /// The methods of `avg_pool`.
+        #[ext(AvgPoolMethods)]
         impl Tensor {$(
             /// The average of each window of the last axes.
             ///

@@ -160,58 +160,9 @@ fn one_image(y: Tensor, single: bool) -> Tensor {
     if single { y.reshape(&y.shape()[1..]) } else { y }
 }
 
+/// The methods of `conv`.
+#[ext(ConvMethods)]
 impl Tensor {
-    #[track_caller]
-    fn convolve(&self, w: &Tensor, options: &Conv, axes: usize, name: &str) -> Tensor {
-        let (x, single) = images(name, self, w, axes);
-        let kernel = &w.shape()[2..];
-        let [stride, dilation, before, after] = options.geometry(name, kernel);
-        let attrs = attributes(&x.shape()[2..], kernel, &stride, &dilation, &before, &after, options.groups);
-        let y = bind1(&CONV, attrs, &[&x, w]);
-        one_image(options.with_bias(name, y, axes), single)
-    }
-
-    #[track_caller]
-    fn convolve_transposed(&self, w: &Tensor, options: &Conv, axes: usize, name: &str) -> Tensor {
-        let (x, single) = images(name, self, w, axes);
-        let kernel = &w.shape()[2..];
-        let [stride, dilation, before, mut after] = options.geometry(name, kernel);
-        let extra = options.output_padding.each(name, "output padding", axes, 0);
-        // What the output padding adds is first taken from the padding after it; the rest must not fit another window.
-        let mut input = Vec::new();
-        for axis in 0..axes {
-            let span = dilation[axis] * kernel[axis].saturating_sub(1) + 1;
-            let whole = (x.shape()[axis + 2].max(1) - 1) * stride[axis] + span + extra[axis];
-            if extra[axis] >= stride[axis].max(dilation[axis]) {
-                let message = format!("output padding {} along axis {axis} is too large", extra[axis]);
-                Error::new(ErrorKind::Argument, name, message)
-                    .help("it must be smaller than the stride or the dilation")
-                    .raise();
-            }
-            let Some(size) = whole.checked_sub(before[axis] + after[axis]) else {
-                let message = format!("padding {} leaves nothing of {whole} along axis {axis}", before[axis]);
-                Error::new(ErrorKind::Argument, name, message).raise();
-            };
-            after[axis] -= extra[axis].min(after[axis]);
-            input.push(size);
-        }
-        let reach = |axis: usize| {
-            let span = dilation[axis] * kernel[axis].saturating_sub(1) + 1;
-            (x.shape()[axis + 2].max(1) - 1) * stride[axis] + span + stride[axis] - 1 - before[axis] - after[axis]
-        };
-        let reached: Vec<usize> = (0..axes).map(|axis| input[axis].min(reach(axis))).collect();
-        let attrs = attributes(&reached, kernel, &stride, &dilation, &before, &after, options.groups);
-        let mut y = bind1(&CONV_INPUT_GRADIENT, attrs, &[&x, w]);
-        if reached != input {
-            let shape: Shape = y.shape()[..2].iter().chain(&input).copied().collect();
-            let mut whole = Tensor::constant(0.0, &Spec { shape, dtype: y.dtype() });
-            let part: Vec<crate::Select> = y.shape().iter().map(|&size| (0..size).into()).collect();
-            whole.set(&part[..], &y);
-            y = whole;
-        }
-        one_image(options.with_bias(name, y, axes), single)
-    }
-
     /// The convolution of `[N, C, L]` (or `[C, L]`) with weights `[O, C / groups, K]`.
     ///
     /// ```
@@ -284,6 +235,60 @@ impl Tensor {
     #[track_caller]
     pub fn conv_transpose3d(&self, w: &Tensor, options: &Conv) -> Tensor {
         self.convolve_transposed(w, options, 3, "conv_transpose3d")
+    }
+}
+
+#[ext(ConvParts)]
+impl Tensor {
+    #[track_caller]
+    fn convolve(&self, w: &Tensor, options: &Conv, axes: usize, name: &str) -> Tensor {
+        let (x, single) = images(name, self, w, axes);
+        let kernel = &w.shape()[2..];
+        let [stride, dilation, before, after] = options.geometry(name, kernel);
+        let attrs = attributes(&x.shape()[2..], kernel, &stride, &dilation, &before, &after, options.groups);
+        let y = bind1(&CONV, attrs, &[&x, w]);
+        one_image(options.with_bias(name, y, axes), single)
+    }
+
+    #[track_caller]
+    fn convolve_transposed(&self, w: &Tensor, options: &Conv, axes: usize, name: &str) -> Tensor {
+        let (x, single) = images(name, self, w, axes);
+        let kernel = &w.shape()[2..];
+        let [stride, dilation, before, mut after] = options.geometry(name, kernel);
+        let extra = options.output_padding.each(name, "output padding", axes, 0);
+        // What the output padding adds is first taken from the padding after it; the rest must not fit another window.
+        let mut input = Vec::new();
+        for axis in 0..axes {
+            let span = dilation[axis] * kernel[axis].saturating_sub(1) + 1;
+            let whole = (x.shape()[axis + 2].max(1) - 1) * stride[axis] + span + extra[axis];
+            if extra[axis] >= stride[axis].max(dilation[axis]) {
+                let message = format!("output padding {} along axis {axis} is too large", extra[axis]);
+                Error::new(ErrorKind::Argument, name, message)
+                    .help("it must be smaller than the stride or the dilation")
+                    .raise();
+            }
+            let Some(size) = whole.checked_sub(before[axis] + after[axis]) else {
+                let message = format!("padding {} leaves nothing of {whole} along axis {axis}", before[axis]);
+                Error::new(ErrorKind::Argument, name, message).raise();
+            };
+            after[axis] -= extra[axis].min(after[axis]);
+            input.push(size);
+        }
+        let reach = |axis: usize| {
+            let span = dilation[axis] * kernel[axis].saturating_sub(1) + 1;
+            (x.shape()[axis + 2].max(1) - 1) * stride[axis] + span + stride[axis] - 1 - before[axis] - after[axis]
+        };
+        let reached: Vec<usize> = (0..axes).map(|axis| input[axis].min(reach(axis))).collect();
+        let attrs = attributes(&reached, kernel, &stride, &dilation, &before, &after, options.groups);
+        let mut y = bind1(&CONV_INPUT_GRADIENT, attrs, &[&x, w]);
+        if reached != input {
+            let shape: Shape = y.shape()[..2].iter().chain(&input).copied().collect();
+            let mut whole = Tensor::constant(0.0, &Spec { shape, dtype: y.dtype() });
+            let part: Vec<crate::Select> = y.shape().iter().map(|&size| (0..size).into()).collect();
+            whole.set(&part[..], &y);
+            y = whole;
+        }
+        one_image(options.with_bias(name, y, axes), single)
     }
 }
 

@@ -105,6 +105,8 @@ fn with_ones(lead: &[usize], axes: usize) -> Shape {
     lead.iter().copied().chain((0..axes).map(|_| 1)).collect()
 }
 
+/// The methods of `layer_norm`.
+#[ext(LayerNormMethods)]
 impl Tensor {
     /// The last axes, whose sizes are `shape`, brought to mean 0 and variance 1, then scaled and shifted.
     ///

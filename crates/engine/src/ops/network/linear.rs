@@ -6,6 +6,8 @@ use crate::ops::prelude::*;
 use crate::ops::product::matmul::{multiply, multiply_plus};
 use crate::primitive::streaming_cost;
 
+/// The methods of `linear`.
+#[ext(LinearMethods)]
 impl Tensor {
     /// `x w^T` along the last axis, with weights `[out, in]`; any leading axes.
     ///

@@ -166,6 +166,8 @@ pub(crate) fn planes_of(shape: &[usize], axes: usize) -> usize {
 /// One method for each number of axes.
 macro_rules! for_axes {
     ($($axes:literal $shape:literal: $max:ident $with:ident $adaptive:ident $adaptive_with:ident $unpool:ident;)*) => {
+        /// The methods of `max_pool`.
+        #[ext(MaxPoolMethods)]
         impl Tensor {$(
             #[doc = concat!("The maximum of each window of the last axes of `", $shape, "`.")]
             ///

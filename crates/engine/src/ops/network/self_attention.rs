@@ -11,6 +11,8 @@ use crate::rules::heads::{Located, hidden_of, sizes_of};
 use wengert_kernels::attention::{self as kernel, AttentionGradient, Heads, HeadsMut, Mask as Hidden, Place, Saved};
 use wengert_kernels::rows::Float;
 
+/// The methods of `self_attention`.
+#[ext(SelfAttentionMethods)]
 impl Tensor {
     /// Attention within a sequence: this is a projection `[.., T, 3 * heads * width]` of queries, keys and values side by
     /// side; the result is `[.., T, heads * width]`. Nothing is rearranged in memory.

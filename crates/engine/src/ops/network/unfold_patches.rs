@@ -9,6 +9,8 @@ use crate::ops::prelude::*;
 use crate::rules::Sizes;
 use wengert_kernels::dtype::Compute;
 
+/// The methods of `unfold_patches`.
+#[ext(UnfoldPatchesMethods)]
 impl Tensor {
     /// The patches of `[.., C, spatial..]` under a kernel as columns: `[.., C * kernel, positions]`.
     ///

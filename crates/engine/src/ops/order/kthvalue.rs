@@ -6,6 +6,8 @@ use super::topk::at_most;
 use crate::ops::prelude::*;
 use wengert_kernels::order;
 
+/// The methods of `kthvalue`.
+#[ext(KthvalueMethods)]
 impl Tensor {
     /// The `k`-th smallest elements (k from 1) along an axis, which disappears, and their positions.
     ///

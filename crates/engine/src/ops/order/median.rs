@@ -5,6 +5,8 @@ use super::sort::ordered;
 use crate::ops::prelude::*;
 use wengert_kernels::order;
 
+/// The methods of `median`.
+#[ext(MedianMethods)]
 impl Tensor {
     /// The middle element of all, the lower of two.
     ///

@@ -4,6 +4,8 @@
 use crate::ops::prelude::*;
 use wengert_kernels::order;
 
+/// The methods of `mode`.
+#[ext(ModeMethods)]
 impl Tensor {
     /// The most frequent elements along an axis, which disappears, and their first positions.
     ///

@@ -5,6 +5,8 @@ use crate::ops::prelude::*;
 use crate::rules::at_least_vector;
 use wengert_kernels::order;
 
+/// The methods of `searchsorted`.
+#[ext(SearchsortedMethods)]
 impl Tensor {
     /// For each value, how many elements of this ascending tensor are below it: where it would be inserted, before equals.
     /// The tensor is one row for all values, or has a row for each row of them.

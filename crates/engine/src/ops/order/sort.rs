@@ -4,6 +4,8 @@
 use crate::ops::prelude::*;
 use wengert_kernels::order;
 
+/// The methods of `sort`.
+#[ext(SortMethods)]
 impl Tensor {
     /// The elements in ascending order along an axis, and the positions they came from.
     ///

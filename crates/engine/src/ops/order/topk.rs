@@ -5,6 +5,8 @@ use super::sort::ordered;
 use crate::ops::prelude::*;
 use wengert_kernels::order;
 
+/// The methods of `topk`.
+#[ext(TopkMethods)]
 impl Tensor {
     /// The `k` largest elements along an axis, from the largest on, and their positions.
     ///

@@ -8,6 +8,8 @@ use crate::rules::matrix::with_common_lead;
 use crate::tensor::memory_of;
 use wengert_kernels::matmul::{Matrix, Product, matmul_batch, matmul_many, matmul_plus};
 
+/// The methods of `matmul`.
+#[ext(MatmulMethods)]
 impl Tensor {
     /// The matrix product, of vectors, matrices or batches of them.
     ///

@@ -4,6 +4,8 @@ use super::any::decide;
 use crate::ops::prelude::*;
 use wengert_kernels::extremes;
 
+/// The methods of `all`.
+#[ext(AllMethods)]
 impl Tensor {
     /// Whether all elements are not 0, or true.
     ///

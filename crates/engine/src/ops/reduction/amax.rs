@@ -6,6 +6,8 @@ use crate::ops::reduction::amin::AMIN;
 use wengert_kernels::reduce;
 use wengert_kernels::tiled::Fold;
 
+/// The methods of `amax`.
+#[ext(AmaxMethods)]
 impl Tensor {
     /// The largest element of all; equal ones share the gradient.
     ///

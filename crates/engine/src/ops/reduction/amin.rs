@@ -6,6 +6,8 @@ use crate::ops::prelude::*;
 use wengert_kernels::reduce;
 use wengert_kernels::tiled::Fold;
 
+/// The methods of `amin`.
+#[ext(AminMethods)]
 impl Tensor {
     /// The smallest element of all; equal ones share the gradient.
     ///

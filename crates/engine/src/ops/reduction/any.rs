@@ -3,6 +3,8 @@
 use crate::ops::prelude::*;
 use wengert_kernels::extremes;
 
+/// The methods of `any`.
+#[ext(AnyMethods)]
 impl Tensor {
     /// Whether any element is not 0, or true.
     ///

@@ -4,6 +4,8 @@
 use crate::ops::prelude::*;
 use wengert_kernels::scan;
 
+/// The methods of `cummax`.
+#[ext(CummaxMethods)]
 impl Tensor {
     /// The largest of the elements up to each one along an axis, and their positions.
     ///

@@ -5,6 +5,8 @@ use super::cummax::{running, scan_positions};
 use crate::ops::prelude::*;
 use wengert_kernels::scan;
 
+/// The methods of `cummin`.
+#[ext(CumminMethods)]
 impl Tensor {
     /// The smallest of the elements up to each one along an axis, and their positions.
     ///

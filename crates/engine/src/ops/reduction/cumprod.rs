@@ -5,6 +5,8 @@ use crate::ops::prelude::*;
 use crate::rules::{as_given, batched_axis, line_cases, middle_axis, row_and_axis};
 use wengert_kernels::scan;
 
+/// The methods of `cumprod`.
+#[ext(CumprodMethods)]
 impl Tensor {
     /// The products of the elements up to each one along an axis.
     ///
@@ -17,7 +19,10 @@ impl Tensor {
         let (row, axis) = row_and_axis("cumprod", self, axis);
         as_given(self, row.cumprod_from(axis, false))
     }
+}
 
+#[ext(CumprodParts)]
+impl Tensor {
     /// The products up to each element, or from it to the end.
     #[track_caller]
     pub(crate) fn cumprod_from(&self, axis: usize, reverse: bool) -> Tensor {

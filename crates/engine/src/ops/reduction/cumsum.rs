@@ -5,6 +5,8 @@ use crate::ops::prelude::*;
 use crate::rules::{as_given, batched_axis, line_cases, middle_axis, row_and_axis};
 use wengert_kernels::scan;
 
+/// The methods of `cumsum`.
+#[ext(CumsumMethods)]
 impl Tensor {
     /// The sums of the elements up to each one along an axis.
     ///

@@ -7,6 +7,8 @@ use crate::ops::prelude::*;
 use crate::rules::{along_axis, batched_axis, checked_axis, line_cases, middle_axis};
 use wengert_kernels::scan;
 
+/// The methods of `linear_scan`.
+#[ext(LinearScanMethods)]
 impl Tensor {
     /// `y[t] = a[t] * y[t - 1] + b[t]` along an axis, where this tensor is `a`.
     ///
@@ -20,7 +22,10 @@ impl Tensor {
         let axis = checked_axis("linear_scan", axis, self.shape()).or_raise();
         self.linear_scan_from(b, axis, false)
     }
+}
 
+#[ext(LinearScanParts)]
+impl Tensor {
     /// The recurrence from the first element on, or from the last.
     #[track_caller]
     pub(crate) fn linear_scan_from(&self, b: &Tensor, axis: usize, reverse: bool) -> Tensor {

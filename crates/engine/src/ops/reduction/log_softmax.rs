@@ -5,6 +5,8 @@ use crate::ops::internal::log_softmax_gradient::LOG_SOFTMAX_GRADIENT;
 use crate::ops::prelude::*;
 use wengert_kernels::rows;
 
+/// The methods of `log_softmax`.
+#[ext(LogSoftmaxMethods)]
 impl Tensor {
     /// The logarithm of the softmax along an axis.
     ///

@@ -6,6 +6,8 @@ use crate::ops::prelude::*;
 use crate::rules::{as_given, batched_axis, line_cases, middle_axis, row_and_axis};
 use wengert_kernels::scan;
 
+/// The methods of `logcumsumexp`.
+#[ext(LogcumsumexpMethods)]
 impl Tensor {
     /// `log(e^x[0] + .. + e^x[t])` for every position t along an axis.
     ///

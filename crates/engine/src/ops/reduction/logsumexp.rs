@@ -4,6 +4,8 @@
 use crate::ops::prelude::*;
 use wengert_kernels::rows;
 
+/// The methods of `logsumexp`.
+#[ext(LogsumexpMethods)]
 impl Tensor {
     /// log(sum of e^x) over some axes, which disappear.
     ///

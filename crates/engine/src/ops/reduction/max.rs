@@ -4,6 +4,8 @@
 use crate::ops::prelude::*;
 use wengert_kernels::reduce;
 
+/// The methods of `max`.
+#[ext(MaxMethods)]
 impl Tensor {
     /// The largest elements along an axis, which disappears, and their positions.
     ///

@@ -4,6 +4,8 @@
 use crate::ops::prelude::*;
 use wengert_kernels::reduce;
 
+/// The methods of `min`.
+#[ext(MinMethods)]
 impl Tensor {
     /// The smallest elements along an axis, which disappears, and their positions.
     ///

@@ -5,6 +5,8 @@
 use crate::ops::prelude::*;
 use wengert_kernels::rows;
 
+/// The methods of `norm`.
+#[ext(NormMethods)]
 impl Tensor {
     /// The p-norm of all elements as one vector; 2 is the Euclidean norm.
     ///

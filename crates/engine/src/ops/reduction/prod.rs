@@ -5,6 +5,8 @@ use super::product_of_others::PRODUCT_OF_OTHERS;
 use crate::ops::prelude::*;
 use wengert_kernels::extremes;
 
+/// The methods of `prod`.
+#[ext(ProdMethods)]
 impl Tensor {
     /// The product of all elements.
     ///

@@ -6,6 +6,8 @@ use crate::ops::prelude::*;
 use crate::rules::all_numbers;
 use wengert_kernels::rows;
 
+/// The methods of `softmax`.
+#[ext(SoftmaxMethods)]
 impl Tensor {
     /// e^x over the sum of e^x along an axis.
     ///

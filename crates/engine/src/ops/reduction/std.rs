@@ -4,6 +4,8 @@
 use super::var::{freedom, spread, squares};
 use crate::ops::prelude::*;
 
+/// The methods of `std`.
+#[ext(StdMethods)]
 impl Tensor {
     /// The standard deviation of all elements, with correction 1.
     ///

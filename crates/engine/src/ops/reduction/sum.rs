@@ -10,6 +10,8 @@ use crate::rules::{batched_axes, keep_axes, reduced_shape};
 use wengert_kernels::reduce;
 use wengert_kernels::tiled::Fold;
 
+/// The methods of `sum`.
+#[ext(SumMethods)]
 impl Tensor {
     /// The sum of all elements.
     ///

@@ -6,6 +6,8 @@ use crate::ops::prelude::*;
 use wengert_kernels::Compute;
 use wengert_kernels::rows;
 
+/// The methods of `var`.
+#[ext(VarMethods)]
 impl Tensor {
     /// The variance of all elements, with correction 1.
     ///

@@ -3,6 +3,7 @@
 use super::{BodyRunner, input_specs, laid_out, pick, places, stacked, through};
 use crate::error::OrRaise;
 use crate::location::Line;
+use crate::methods::*;
 use crate::primitive::{Attrs, Outputs, Spec};
 use crate::program::ProgramAttrs;
 use crate::program::{Program, ProgramAttr, Wish, staged};

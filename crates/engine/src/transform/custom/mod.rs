@@ -7,6 +7,7 @@ use crate::bind::try_bind;
 use crate::custom::{CUSTOM, Function, attrs_of};
 use crate::error::OrRaise;
 use crate::location::{self, Line};
+use crate::methods::*;
 use crate::primitive::Spec;
 use crate::tree::difference;
 use crate::{Error, ErrorKind, Tensor, Tree};

@@ -18,6 +18,7 @@ use crate::error::Error;
 use crate::interp::custom::expect_below;
 use crate::interp::{Interpreter, Level, Tracer};
 use crate::location::{self, Line};
+use crate::methods::*;
 use crate::primitive::{Adjoints, Attrs, Jet, Mask, Outputs, Primitive, Rule};
 use crate::{Ellipsis, Tensor};
 use smallvec::{SmallVec, smallvec};

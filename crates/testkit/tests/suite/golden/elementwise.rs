@@ -4,6 +4,7 @@ use super::call::Call;
 use super::case::Part;
 use super::{Adapter, Exception};
 use wengert::Tensor;
+use wengert::methods::*;
 
 pub const ADAPTERS: &[(&str, Adapter)] = &[
     ("abs", |c| vec![c.input().abs()]),

@@ -3,6 +3,7 @@
 use super::call::Call;
 use super::{Adapter, Exception};
 use wengert::Tensor;
+use wengert::methods::*;
 
 pub const ADAPTERS: &[(&str, Adapter)] = &[
     ("addbmm", |c| vec![c.input().addbmm_with(c.tensor(0), c.tensor(1), beta(c), alpha(c))]),

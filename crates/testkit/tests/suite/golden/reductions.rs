@@ -3,6 +3,7 @@
 use super::call::Call;
 use super::case::Part;
 use super::{Adapter, Exception, pair};
+use wengert::methods::*;
 use wengert::{Covariance, Interpolation, Tensor};
 
 /// The method for all elements, for some axes, or for axes that are kept, as the arguments say.
