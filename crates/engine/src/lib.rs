@@ -6,51 +6,54 @@
 // Functions that only cases call are not compiled without them; which are unused with them is told.
 #![cfg_attr(not(feature = "cases"), allow(dead_code, unused_imports))]
 
-pub mod autograd;
-mod bind;
 mod compile;
 mod composite;
-mod custom;
-mod error;
 mod implicit;
-mod interp;
-mod location;
-pub mod memory;
 mod ops;
-pub mod primitive;
 pub mod program;
 mod rules;
 mod sparse;
-mod tensor;
 mod transform;
-pub mod tree;
 
 /// The methods of tensors, a trait for each operation or theme.
 pub mod methods {
     pub use crate::composite::methods::*;
+    pub use crate::ops::functions::FunctionMethods;
     pub use crate::ops::methods::*;
+    pub use crate::transform::PullbackMethods;
+}
+
+/// An operation with all its rules: what it is made of, and all that are built in.
+pub mod primitive {
+    #[cfg(feature = "cases")]
+    pub use crate::composite::COMPOSITES;
+    #[cfg(feature = "cases")]
+    pub use crate::ops::sources;
+    pub use crate::ops::{PRIMITIVES, find};
+    pub use wengert_core::primitive::*;
 }
 
 pub use compile::PlanSummary;
-pub use composite::{Covariance, Interpolation, MatrixNorm, PadMode, ScatterReduce, Unique};
-pub use error::{Error, ErrorKind, catch};
+pub use wengert_core::{
+    AnyAxis, Arange, Axes, DType, Error, ErrorKind, Line, Nested, Operand, Pullback, Scalar, Shape, Steps, Tensor, Tree,
+    TreePath, autograd, catch, grad, grad_with_aux, grad_wrt, jvp, memory, tree, value_and_grad,
+    value_and_grad_with_aux, value_and_grad_wrt, vjp, vmap, vmap_with,
+};
+pub(crate) use wengert_core::{bind, custom, error, ground, interp, location, tensor};
+pub use composite::{
+    Covariance, Ellipsis, Interpolation, MatrixNorm, NewAxis, PadMode, ScatterReduce, Select, Selection, SliceMut, Unique,
+};
 pub use implicit::{
     Adjoint, Argmin, FixedPoint, Krylov, Ode, Root, argmin, fixed_point, linear_solve, odeint, root, try_argmin,
     try_fixed_point, try_linear_solve, try_odeint, try_root,
 };
-pub use location::Line;
 pub use sparse::{Colouring, Compression, Pattern, SparseHessian, SparseJacobian, hessian_pattern, jacobian_pattern};
-pub use tensor::{
-    AnyAxis, Arange, DType, Ellipsis, Nested, NewAxis, Scalar, Select, Selection, Shape, SliceMut, Steps, Tensor,
-};
 pub use transform::{
-    Axes, Compiled, CompiledStep, Debugger, GradCheck, GradFault, GradMismatch, GradReport, GradRow, Jacobian,
-    LinearMap, Loaded, Pullback, Run, RunStep, SignatureSummary, Statistics, checkpoint, checkpoint_chain, compile,
-    compile_step, custom_jvp, custom_vjp, gauss_newton_product, grad, grad_with_aux, grad_wrt, gradcheck, hessian, hvp,
-    jacfwd, jacobian, jacrev, jet, jvp, laplacian, linearize, log_compilations, stop_gradient, value_and_grad,
-    value_and_grad_with_aux, value_and_grad_wrt, vhp, vjp, vmap, vmap_with,
+    Compiled, CompiledStep, Debugger, GradCheck, GradFault, GradMismatch, GradReport, GradRow, Jacobian, LinearMap, Loaded,
+    Run, RunStep, SignatureSummary, Statistics, checkpoint, checkpoint_chain, compile, compile_step, custom_jvp,
+    custom_vjp, gauss_newton_product, gradcheck, hessian, hvp, jacfwd, jacobian, jacrev, jet, laplacian, linearize,
+    log_compilations, stop_gradient, vhp,
 };
-pub use tree::{Tree, TreePath};
 
 /// How another crate of ours runs plans: what they are, and what it has to say.
 #[doc(hidden)]
@@ -66,7 +69,7 @@ pub mod backend {
 /// How another crate of ours binds a function with rules of its own.
 #[doc(hidden)]
 pub mod foreign {
-    pub use crate::custom::{Form, Function, Residual, bind_function};
+    pub use wengert_core::custom::{Form, Function, Residual, bind_function};
 }
 
 /// Floats of sixteen bits.
@@ -74,9 +77,6 @@ pub use wengert_kernels::dtype::{bf16, f16};
 
 /// How many threads kernels use; results are the same bits for every number.
 pub use wengert_kernels::threads::{set_threads, threads};
-
-/// Operands of arithmetic: tensors, references to them, and Rust numbers.
-pub use ops::Operand;
 
 /// The triangle of a triangular system.
 pub use ops::Triangle;

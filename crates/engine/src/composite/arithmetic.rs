@@ -1,7 +1,7 @@
 //! Arithmetic made of other operations.
 
 use crate::methods::*;
-use crate::ops::Operand;
+use crate::Operand;
 use crate::{Error, ErrorKind, Shape, Tensor};
 use easy_ext::ext;
 

@@ -2,7 +2,8 @@
 
 use crate::error::OrRaise;
 use crate::methods::*;
-use crate::rules::{along_axis, checked_axis};
+use crate::rules::{checked_axis};
+use super::selection::along_axis;
 use crate::{Error, ErrorKind, Shape, Tensor};
 use easy_ext::ext;
 

@@ -45,7 +45,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn cosine_similarity(&self, other: &Tensor, axis: isize, least: f64) -> Tensor {
-        let shape = crate::ops::common_shape("cosine_similarity", self, other);
+        let shape = crate::tensor::common_shape("cosine_similarity", self, other);
         let (a, b) = (self.broadcast_to(&shape), other.broadcast_to(&shape));
         (a.normalize(2.0, axis, least) * b.normalize(2.0, axis, least)).sum_axes(&[axis])
     }

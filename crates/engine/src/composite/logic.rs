@@ -1,7 +1,7 @@
 //! Logic of truth values, and tests of numbers.
 
 use crate::methods::*;
-use crate::ops::Operand;
+use crate::Operand;
 use crate::{DType, Tensor};
 use easy_ext::ext;
 

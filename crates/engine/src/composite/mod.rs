@@ -37,6 +37,7 @@ composites! {
     mod products: ProductsMethods;
     mod random: RandomMethods;
     mod resampling: ResamplingMethods;
+    pub(crate) mod selection: SelectionMethods;
     mod shape: ShapeMethods;
     mod statistics: StatisticsMethods;
     mod unique: UniqueMethods;
@@ -48,5 +49,6 @@ pub use linalg::MatrixNorm;
 pub use losses::{CrossEntropy, Reduction};
 pub use padding::PadMode;
 pub use resampling::{GridSample, Interpolate, InterpolateMode, Outside};
+pub use selection::{Ellipsis, NewAxis, Select, Selection, SliceMut};
 pub use statistics::{Covariance, Interpolation};
 pub use unique::Unique;

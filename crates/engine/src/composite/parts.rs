@@ -2,7 +2,7 @@
 
 use crate::error::OrRaise;
 use crate::methods::*;
-use crate::ops::reduction::sum::checked_axis;
+use crate::rules::checked_axis;
 use crate::{Error, ErrorKind, Select, Tensor};
 use easy_ext::ext;
 

@@ -2,7 +2,7 @@
 
 use crate::error::OrRaise;
 use crate::methods::*;
-use crate::ops::Operand;
+use crate::Operand;
 use crate::primitive::expect_float;
 use crate::{DType, Error, ErrorKind, Key, Shape, Tensor};
 use easy_ext::ext;

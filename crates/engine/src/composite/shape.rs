@@ -3,8 +3,8 @@
 use super::indexing::axis_of;
 use crate::error::OrRaise;
 use crate::methods::*;
-use crate::ops::Operand;
-use crate::ops::reduction::sum::checked_axis;
+use crate::Operand;
+use crate::rules::checked_axis;
 use crate::tensor::broadcast;
 use crate::{Error, ErrorKind, Shape, Tensor};
 use easy_ext::ext;

@@ -2,7 +2,7 @@
 
 use crate::error::OrRaise;
 use crate::methods::*;
-use crate::ops::Operand;
+use crate::Operand;
 use crate::primitive::expect_float;
 use crate::rules::{at_least_vector, checked_axes, checked_axis, keep_axes};
 use crate::{DType, Error, ErrorKind, Select, Shape, Tensor};

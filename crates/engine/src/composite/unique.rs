@@ -3,7 +3,6 @@
 //! The shape of the result depends on the numbers: unlike a primitive it reads them, and can be neither batched nor staged.
 
 use crate::error::OrRaise;
-use crate::methods::*;
 use crate::tensor::{computing, numbers};
 use crate::{Shape, Tensor};
 use easy_ext::ext;

@@ -2,8 +2,6 @@
 //!
 //! The order of the lines is the order in documents. Adding a primitive touches its own new file and this list.
 
-mod operand;
-
 pub use control::scan::{scan, scan_reverse, scan_times};
 pub use control::switch::{cond, switch};
 pub use control::while_loop::{Count, fori, while_loop};
@@ -12,20 +10,18 @@ pub use network::attention::Attention;
 pub use network::conv::{Conv, Padding};
 pub use network::layer_norm::Norm;
 pub use network::max_pool::Pool;
-pub use operand::Operand;
-pub(crate) use operand::{binary, binary_owned, common_shape};
 pub use random::uniform::Key;
 
+use crate::ground::{self, Member};
 use crate::primitive::Primitive;
 
 /// What the file of an operation needs.
 pub(crate) mod prelude {
-    pub(crate) use super::indexing::wrap_index::WrapIndexParts;
     pub(crate) use super::internal::pack_positive::PackPositiveParts;
     pub(crate) use super::internal::select_bits::SelectBitsParts;
     pub(crate) use super::reduction::cumprod::CumprodParts;
     pub(crate) use super::reduction::linear_scan::LinearScanParts;
-    pub(crate) use super::{Operand, binary, common_shape};
+    pub(crate) use crate::Operand;
     pub(crate) use crate::bind::{bind, bind1, try_bind1};
     pub(crate) use crate::methods::*;
     pub(crate) use crate::primitive::{
@@ -35,10 +31,12 @@ pub(crate) mod prelude {
     };
     pub(crate) use crate::rules::{
         Decomposition, DecompositionOp, Fused, FusedOp, Linear, LinearOp, PartOf, PartTake, PartUpdate, Pick, PickOp,
-        Reduced, Reduction, ReductionOp, Rows, align_batch, arranged, away_from, checked_axes, elementwise, lane,
+        Reduced, Reduction, ReductionOp, Rows, align_batch, arranged, away_from, elementwise, lane,
         pick_rows, rows_last, slope,
     };
-    pub(crate) use crate::tensor::{Laid, collected, computing, computing_float, fill, fill_from, numbers};
+    pub(crate) use crate::tensor::{
+        Laid, binary, collected, computing, computing_float, fill, fill_from, numbers,
+    };
     pub(crate) use crate::{DType, Error, ErrorKind, Shape, Tensor};
     pub(crate) use easy_ext::ext;
     pub(crate) use smallvec::{SmallVec, smallvec};
@@ -46,44 +44,22 @@ pub(crate) mod prelude {
     pub(crate) use wengert_kernels::tiled::Lane;
 }
 
-mod functions;
+pub(crate) mod functions;
 
-/// A primitive and its family.
-type Member = (&'static dyn Primitive, &'static str);
+const COUNT: usize = functions::ALL.len() + ground::FILES.len() + FILES.len();
 
-macro_rules! primitives {
-    ($($family:ident { $($module:ident: $($primitive:ident)+ $(, $($methods:ident)+)?;)* })*) => {
-        $(pub(crate) mod $family { $(pub(crate) mod $module;)* })*
-
-        /// The methods of all operations.
-        pub mod methods {
-            pub use super::functions::FunctionMethods;
-            $($($(pub use super::$family::$module::{$($methods),+};)?)*)*
-        }
-
-        const FILES: &[Member] = &[$($($((&$family::$module::$primitive, stringify!($family)),)+)*)*];
-
-        #[cfg(feature = "cases")]
-        const TEXTS: &[&str] = &[$($($(source_of!($family $module $primitive),)+)*)*];
-    };
-}
-
-#[cfg(feature = "cases")]
-macro_rules! source_of {
-    ($family:ident $module:ident $primitive:ident) => {
-        include_str!(concat!(stringify!($family), "/", stringify!($module), ".rs"))
-    };
-}
-
-const COUNT: usize = functions::ALL.len() + FILES.len();
-
-/// Every built-in primitive with its family, in the order of the documents: functions of the table, then files.
+/// Every built-in primitive with its family, in the order of the documents: functions of the table, the ground, other files.
 pub(crate) static MEMBERS: &[Member] = &{
     let mut all = [FILES[0]; COUNT];
     let mut i = 0;
     while i < COUNT {
         let of_table = functions::ALL.len();
-        all[i] = if i < of_table { functions::ALL[i] } else { FILES[i - of_table] };
+        let of_ground = of_table + ground::FILES.len();
+        all[i] = match i {
+            _ if i < of_table => functions::ALL[i],
+            _ if i < of_ground => ground::FILES[i - of_table],
+            _ => FILES[i - of_ground],
+        };
         i += 1;
     }
     all
@@ -103,20 +79,15 @@ pub static PRIMITIVES: &[&dyn Primitive] = &{
 /// Every built-in primitive with its family and its source file, from which documents are made.
 #[cfg(feature = "cases")]
 pub fn sources() -> impl Iterator<Item = (&'static dyn Primitive, &'static str, &'static str)> {
-    let texts = functions::TEXTS.iter().chain(TEXTS);
+    let texts = functions::TEXTS.iter().chain(ground::TEXTS).chain(TEXTS);
     MEMBERS.iter().zip(texts).map(|(&(op, family), &text)| (op, family, text))
 }
 
-primitives! {
+wengert_core::primitives! {
     elementwise {
-        add: ADD;
-        sub: SUB;
         combine: COMBINE, CombineMethods;
         combine_square: COMBINE_SQUARE, CombineSquareMethods;
         over_root: OVER_ROOT, OverRootMethods;
-        mul: MUL;
-        div: DIV;
-        neg: NEG, NegMethods;
         sign: SIGN, SignMethods;
         recip: RECIP, RecipMethods;
         square: SQUARE, SquareMethods;
@@ -164,9 +135,7 @@ primitives! {
         i1e: I1E, I1eMethods;
         floor: FLOOR, FloorMethods;
         ceil: CEIL, CeilMethods;
-        round: ROUND, RoundMethods;
         trunc: TRUNC, TruncMethods;
-        fmod: FMOD, FmodMethods;
         remainder: REMAINDER, RemainderMethods;
         floor_divide: FLOOR_DIVIDE, FloorDivideMethods;
         maximum: MAXIMUM, MaximumMethods;
@@ -178,14 +147,8 @@ primitives! {
         clamp_max: CLAMP_MAX, ClampMaxMethods;
         copysign: COPYSIGN, CopysignMethods;
         nan_to_num: NAN_TO_NUM, NanToNumMethods;
-        where_: WHERE, WhereMethods;
-        compare: COMPARE, CompareMethods;
-        cast: CAST, CastMethods;
     }
     movement {
-        broadcast: BROADCAST, BroadcastMethods;
-        reshape: RESHAPE, ReshapeMethods;
-        transpose: TRANSPOSE, TransposeMethods;
         slice: SLICE;
         slice_update: SLICE_ADD SLICE_ASSIGN;
         flip: FLIP, FlipMethods;
@@ -195,7 +158,6 @@ primitives! {
         concat: CONCAT, ConcatMethods;
     }
     reduction {
-        sum: SUM, SumMethods;
         prod: PROD, ProdMethods;
         product_of_others: PRODUCT_OF_OTHERS;
         amax: AMAX, AmaxMethods;
@@ -279,11 +241,7 @@ primitives! {
         while_gradient: WHILE_GRADIENT;
     }
     internal {
-        guarded_mul: GUARDED_MUL, GuardedMulMethods;
-        zero_mul: ZERO_MUL, ZeroMulMethods;
-        slope: SLOPE;
         stop_gradient: STOP_GRADIENT, StopGradientMethods;
-        barrier: BARRIER;
         pack_positive: PACK_POSITIVE;
         select_bits: SELECT_BITS;
         softmax_gradient: SOFTMAX_GRADIENT;

@@ -267,6 +267,7 @@ fn expect_data(program: &Program) -> Result<(), Error> {
         for (_, attr) in equation.attrs.iter() {
             if let Attr::Other(function) = attr
                 && bodies_of(attr).is_none()
+                && !function.is_text()
             {
                 let message =
                     format!("the function '{function:?}' has rules of its own, which are Rust code of this process");

@@ -186,13 +186,13 @@ impl Reader {
         let (declared, call) = line.split_once(" = ").ok_or("expected 'name: type = operation(operands)'")?;
         let name_end = call.find(['[', '(']).ok_or("expected an operation and its operands in parentheses")?;
         let (name, rest) = call.split_at(name_end);
-        let op = (extra.iter().copied().find(|op| op.name() == name.trim()))
-            .or_else(|| ops::find(name.trim()))
+        let find = |name: &str| extra.iter().copied().find(|op| op.name() == name).or_else(|| ops::find(name));
+        let op = find(name.trim())
             .ok_or_else(|| format!("there is no primitive '{}'; your own are given beside", name.trim()))?;
         let (attrs, operands) = match rest.starts_with('[') {
             true => {
                 let end = closing(rest)?;
-                (attributes(op, &rest[1..end])?, &rest[end + 1..])
+                (op.named(attributes(op, &rest[1..end])?, &find), &rest[end + 1..])
             }
             false => (Attrs::new(), rest),
         };

@@ -1,30 +1,11 @@
 //! The functions that elementwise expressions are written in, on numbers and on tensors.
 
-use crate::Tensor;
-use crate::methods::*;
-
-/// Makes the slope of an expression in Tensor operations.
-pub(crate) trait IntoSlope {
-    fn into_slope(self) -> Tensor;
-}
-impl IntoSlope for Tensor {
-    fn into_slope(self) -> Tensor {
-        self
-    }
-}
-impl IntoSlope for &Tensor {
-    fn into_slope(self) -> Tensor {
-        self.clone()
-    }
-}
-
-/// Functions of f64 and f32.
-pub(crate) use wengert_kernels::functions::vocabulary as native;
+pub(crate) use wengert_core::rules::formula::{IntoSlope, native};
 
 /// The same functions in Tensor operations.
 pub(crate) mod tensor {
     use crate::methods::*;
-    use crate::ops::Operand;
+    use crate::Operand;
     use crate::{DType, Tensor};
     use std::borrow::Borrow;
 
@@ -35,7 +16,7 @@ pub(crate) mod tensor {
             }
         )+};
     }
-    functions!(abs cos cosh digamma erfcx exp floor i1 i1e log ndtr round sigmoid sign sin sinh sqrt square tanh);
+    functions!(abs cos cosh digamma erfcx exp floor i1 i1e log ndtr sigmoid sign sin sinh sqrt square tanh);
 
     pub use std::f64::consts::{FRAC_2_SQRT_PI, LN_2, LN_10};
 
@@ -120,10 +101,6 @@ pub(crate) mod tensor {
     pub fn share_of_numbers(x: impl Borrow<Tensor>, y: impl Borrow<Tensor>) -> Tensor {
         let (x, y) = (x.borrow(), y.borrow());
         choose(&x.gt(y).logical_or(&y.isnan()), x.dtype(), 1.0, choose(&x.equal(y), x.dtype(), 0.5, 0.0))
-    }
-
-    pub fn fmod(x: impl Borrow<Tensor>, y: impl Operand) -> Tensor {
-        x.borrow().fmod(y)
     }
 
     pub fn hypot(x: impl Borrow<Tensor>, y: impl Operand) -> Tensor {

@@ -3,7 +3,7 @@
 //! y = x[k], dy = dx[k]: whatever chooses, the whole gradient goes to the positions that are returned. An operation states
 //! how many elements it picks and how.
 
-use super::axes::{as_given, row_and_axis};
+use super::{as_given, row_and_axis};
 use crate::bind::bind;
 use crate::methods::*;
 use crate::ops::indexing::scatter_add::SCATTER_ADD;

@@ -11,7 +11,7 @@ use crate::primitive::{
     Adjoints, Attrs, Case, Cost, Dependency, Gradient, Gradients, Mask, Out, Outputs, Primitive, Rule, Saves, Spec,
     SpecRef, Specs, View, expect_same_dtype, streaming_cost,
 };
-use crate::transform::jvp;
+use crate::jvp;
 use crate::{Error, ErrorKind, Shape, Tensor};
 use smallvec::smallvec;
 use std::marker::PhantomData;

@@ -3,7 +3,7 @@
 //! An operation states how to compute it and its slope, dy/dx element by element; then dy = sum of slope dx over the axes,
 //! and dx = slope dy. The axes are an attribute, ascending; keeping them as axes of size one is a reshape.
 
-use super::axes::{checked_axes, keep_axes, kept_shape};
+use super::{batched_axes, checked_axes, keep_axes, kept_shape, reduced_shape};
 use crate::bind::bind1;
 use crate::error::OrRaise;
 use crate::methods::*;
@@ -142,23 +142,6 @@ impl<R: Reduction> ReductionOp<R> {
         let axes = checked_axes(R::NAME, axes, x.shape()).or_raise();
         keep_axes(bind1(self, Attrs::new().with_sizes("axes", &axes).and(&attrs), &[x]), &axes, x.shape())
     }
-}
-
-/// The shape without the axes that are reduced, or why they are no axes of it.
-pub(crate) fn reduced_shape(name: &str, attrs: &Attrs, shape: &[usize]) -> Result<Shape, Error> {
-    let axes = attrs.sizes("axes");
-    let in_order = axes.windows(2).all(|pair| pair[0] < pair[1]);
-    if !in_order || axes.last().is_some_and(|&axis| axis >= shape.len()) {
-        let message = format!("axes {axes} are not distinct axes of shape {}", Shape::from(shape));
-        return Err(Error::new(ErrorKind::Range, name, message));
-    }
-    let kept = shape.iter().enumerate().filter(|(axis, _)| !axes.contains(axis));
-    Ok(kept.map(|(_, &size)| size).collect())
-}
-
-/// The attributes of the same reduction under a leading batch axis.
-pub(crate) fn batched_axes(attrs: &Attrs) -> Attrs {
-    attrs.clone().with_ints("axes", attrs.ints("axes").iter().map(|axis| axis + 1))
 }
 
 impl<R: Reduction> Primitive for ReductionOp<R> {

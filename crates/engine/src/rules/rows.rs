@@ -6,7 +6,6 @@
 use super::align_batch;
 use crate::autograd::modes;
 use crate::bind::bind1;
-use crate::methods::*;
 use crate::primitive::{
     Adjoints, Attrs, Case, Cost, Dependency, Gradient, Gradients, Mask, Out, Outputs, Primitive, Rule, Sample, Saves,
     Spec, SpecRef, Specs, View, expect_float, expect_same_dtype, streaming_cost,

@@ -1,6 +1,6 @@
 //! Are the derivatives right? Reverse and forward mode against finite differences.
 
-use super::{jvp, vjp};
+use crate::{jvp, vjp};
 use crate::autograd::no_grad;
 use crate::error::OrRaise;
 use crate::location::{self, Line};

@@ -1,6 +1,7 @@
 //! Second derivatives of scalar functions, and products with them that need no matrix.
 
-use super::{grad, jacfwd, jvp, linearize, vjp};
+use super::{jacfwd, linearize};
+use crate::{grad, jvp, vjp};
 use crate::tree::Rows;
 use crate::{Tensor, Tree};
 

@@ -1,10 +1,10 @@
 //! Full Jacobians: all rows or all columns at once, as a batch of seeds.
 
-use super::record::{Chosen, Flat, Record};
+use super::{Chosen, Flat, Record};
+use crate::methods::*;
 use crate::error::OrRaise;
 use crate::interp::{Content, Level, LevelKind, Tracer, batch};
 use crate::location::{self, Line};
-use crate::methods::*;
 use crate::primitive::Spec;
 use crate::tree::{Blocks, Rows};
 use crate::{DType, Error, ErrorKind, Shape, Tensor, Tree};
@@ -78,7 +78,7 @@ fn joined(output: &[usize], input: &[usize]) -> Shape {
 
 /// Which way the seeds go.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Direction {
+pub enum Direction {
     /// Cotangents of the output, in reverse mode.
     Rows,
     /// Tangents of the input, in forward mode.
@@ -86,7 +86,7 @@ pub(super) enum Direction {
 }
 
 /// The matrix of a recorded derivative: floating-point elements of the output by those that it is differentiated by.
-pub(super) struct Matrix<'r, X, Y> {
+pub struct Matrix<'r, X, Y> {
     record: &'r Record<X, Y>,
     /// The leaves with rows or columns: their position among all, and their specs.
     outputs: Vec<(usize, Spec)>,

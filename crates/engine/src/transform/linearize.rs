@@ -1,14 +1,13 @@
 //! The derivative at one point as a linear map that can be applied in both directions.
 
-use super::Pullback;
 use super::jacobian::Matrix;
-use super::record::{Chosen, Record};
-use super::vmap;
+use super::{Chosen, Record};
+use crate::methods::*;
 use crate::error::OrRaise;
 use crate::location::{self, Line};
-use crate::methods::*;
 use crate::primitive::Spec;
-use crate::{Error, ErrorKind, Shape, Tensor, Tree};
+use crate::{Error, ErrorKind, Pullback, Shape, Tensor, Tree, vmap};
+use easy_ext::ext;
 use std::sync::Arc;
 
 /// What `to_dense` makes at most, unless told otherwise.
@@ -24,7 +23,7 @@ const MOST_BYTES: usize = 1 << 31;
 /// assert_eq!(jacobian.apply_transpose(&Tensor::from([0.0, 1.0])), Tensor::from([0.0, 4.0]));
 /// assert_eq!(jacobian.to_dense().unwrap(), Tensor::from([[2.0, 0.0], [0.0, 4.0]]));
 /// ```
-pub struct LinearMap<X, Y>(pub(super) Arc<Record<X, Y>>);
+pub struct LinearMap<X, Y>(pub Arc<Record<X, Y>>);
 
 /// The Jacobian at one point as a linear operator.
 pub type Jacobian<X, Y> = LinearMap<X, Y>;
@@ -135,5 +134,20 @@ impl<X: Tree, Y: Tree> LinearMap<X, Y> {
             Tensor::concat(&parts.collect::<Vec<_>>(), 1)
         });
         Ok(Tensor::concat(&rows.collect::<Vec<_>>(), 0))
+    }
+}
+
+/// The other direction of a pullback.
+#[ext(PullbackMethods)]
+impl<X: Tree, Y: Tree> Pullback<X, Y> {
+    /// The same derivative as a map of tangents.
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    /// let (_, pullback) = vjp(|x: &Tensor| x * x, &Tensor::from(3.0));
+    /// assert_eq!(pullback.transpose().apply(&Tensor::from(0.5)).item(), 3.0);
+    /// ```
+    pub fn transpose(&self) -> LinearMap<X, Y> {
+        LinearMap(self.0.clone())
     }
 }

@@ -8,7 +8,6 @@ use super::bind_at;
 use super::packing::{Packing, operands};
 use crate::error::{OrRaise, catch};
 use crate::location::{self, Line};
-use crate::methods::*;
 use crate::primitive::{Spec, SpecRef};
 use crate::transform::form_of;
 use crate::{DType, Error, ErrorKind, Tensor, Tree};

@@ -5,7 +5,6 @@
 use crate::bind::try_bind;
 use crate::error::OrRaise;
 use crate::location::{self, Line};
-use crate::methods::*;
 use crate::ops::prelude::*;
 use crate::primitive::Device;
 use crate::primitive::{Control, Recording};

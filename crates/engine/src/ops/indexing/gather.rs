@@ -4,7 +4,6 @@
 use super::scatter_add::SCATTER_ADD;
 use crate::composite::indexing::axis_of;
 use crate::error::OrRaise;
-use crate::methods::*;
 use crate::ops::prelude::*;
 use wengert_kernels::index::{self, OutOfRange};
 use wengert_kernels::view::View;

@@ -4,7 +4,6 @@
 use super::gather::{expect_index, out_of_range};
 use crate::composite::indexing::axis_of;
 use crate::error::OrRaise;
-use crate::methods::*;
 use crate::ops::prelude::*;
 use wengert_kernels::dtype::Compute;
 use wengert_kernels::index::{OutOfRange, scatter_add, scatter_fold};

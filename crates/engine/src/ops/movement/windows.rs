@@ -6,7 +6,7 @@
 
 use crate::error::OrRaise;
 use crate::ops::prelude::*;
-use crate::ops::reduction::sum::checked_axis;
+use crate::rules::checked_axis;
 
 /// The methods of `windows`.
 #[ext(WindowsMethods)]

@@ -1,7 +1,7 @@
 //! matmul - matrix product.   C = A B,   dC = dA B + A dB,   so Abar = Cbar B^T and Bbar = A^T Cbar.   Leading axes are a batch and
 //! broadcast; a vector on either side is a row or a column that disappears. Transposed operands are never copied.
 
-use crate::ops::movement::transpose::inverse;
+use crate::ground::movement::transpose::inverse;
 use crate::ops::prelude::*;
 use crate::primitive::streaming_cost;
 use crate::rules::matrix::with_common_lead;

@@ -4,7 +4,8 @@
 
 use crate::error::OrRaise;
 use crate::ops::prelude::*;
-use crate::rules::{along_axis, batched_axis, checked_axis, line_cases, middle_axis};
+use crate::rules::{batched_axis, checked_axis, line_cases, middle_axis};
+use crate::composite::selection::along_axis;
 use wengert_kernels::scan;
 
 /// The methods of `linear_scan`.

@@ -2,7 +2,6 @@
 
 use super::{pick, places};
 use crate::error::OrRaise;
-use crate::methods::*;
 use crate::program::Program;
 use crate::{Tensor, jvp, vjp, vmap};
 use std::cell::RefCell;

@@ -8,7 +8,7 @@ use super::broadcasts::{permuted, regrouped};
 use super::edit::{Edit, rewritten};
 use super::movements::padded;
 use super::rule::{Equality, Index, Rule};
-use crate::ops::movement::transpose::inverse;
+use crate::ground::movement::transpose::inverse;
 use crate::primitive::Attrs;
 use crate::program::{Equation, Program, Var};
 use crate::{DType, Shape};

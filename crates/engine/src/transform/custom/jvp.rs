@@ -1,6 +1,6 @@
 //! A function whose tangents are given.
 
-use super::super::record::{filled, given};
+use super::super::{filled, given};
 use super::{bind_below, expect_form, form_of, owned, specs_of};
 use crate::custom::{Function, Residual};
 use crate::error::OrRaise;

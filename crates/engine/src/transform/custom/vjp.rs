@@ -4,7 +4,7 @@
 //! transform the call is made as [`Opened`], which returns what was left beside the output: the output has the derivative that the
 //! rule says, what was left the one of the operations that made it. What is left of inputs and outputs is no value of its own.
 
-use super::super::record::given;
+use super::super::given;
 use super::{bind_below, expect_form, form_of, owned};
 use crate::custom::{Function, Residual, added};
 use crate::error::OrRaise;

@@ -3,7 +3,6 @@
 use super::super::known::{is_built_in, is_elementwise};
 use super::around::Around;
 use super::form::{Carry, Facts, Loop, Pair};
-use crate::methods::*;
 use crate::primitive::Dependency;
 use crate::program::ProgramAttrs;
 use crate::program::Var;

@@ -3,7 +3,6 @@
 use super::around::Around;
 use super::form::{Loop, Pair};
 use crate::error::OrRaise;
-use crate::methods::*;
 use crate::program::{Equation, Var};
 use crate::{Shape, Tensor};
 

@@ -1,0 +1,17 @@
+//! The imperative interface: leaves, `backward`, hooks, modes and tape listings.
+
+mod backward;
+mod leaf;
+#[doc(hidden)]
+pub mod modes;
+#[doc(hidden)]
+pub mod packing;
+mod tape;
+
+pub use backward::{Backward, grad, grad_with};
+pub use leaf::HookHandle;
+#[doc(hidden)]
+pub use leaf::{GradientSlot, Hook, Seen, Since};
+pub use modes::{Guarded, detect_anomaly, enable_grad, no_grad, record_values};
+pub use packing::save_packed;
+pub use tape::{Tape, TapeRow};

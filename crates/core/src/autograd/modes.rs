@@ -1,0 +1,212 @@
+//! Modes of the current thread: stopped gradients, recorded values, anomaly detection.
+
+use crate::interp::Level;
+use crate::location::{self, Line};
+use std::cell::{Cell, RefCell};
+use std::sync::Arc;
+use std::thread::LocalKey;
+
+/// Gradients are recorded at every level.
+const OPEN: u64 = u64::MAX;
+
+thread_local! {
+    /// Levels up to this one are stopped, unless it is [`OPEN`].
+    static STOPPED: Cell<u64> = const { Cell::new(OPEN) };
+    static RECORDS_VALUES: Cell<bool> = const { Cell::new(false) };
+    static TRACING: Cell<bool> = const { Cell::new(false) };
+    /// The innermost program that is being made, and the one of the function that is being traced.
+    static STAGED: RefCell<Option<Arc<Level>>> = const { RefCell::new(None) };
+    static TRACED: RefCell<Option<Arc<Level>>> = const { RefCell::new(None) };
+    /// Whether somebody decides what becomes of saved values.
+    static PACKING: Cell<bool> = const { Cell::new(false) };
+    /// Whether a checkpointed function runs again: its transforms may have ended meanwhile.
+    static REPLAYING: Cell<bool> = const { Cell::new(false) };
+    static ANOMALY: Cell<bool> = const { Cell::new(false) };
+    static GUARDED: RefCell<Vec<Guarded>> = const { RefCell::new(Vec::new()) };
+}
+
+/// Runs what makes the program of this level.
+pub fn staging<R>(level: &Arc<Level>, f: impl FnOnce() -> R) -> R {
+    at_level(&STAGED, Some(level.clone()), f)
+}
+
+/// Runs a function that is being traced. Its operations on leaves are part of the program whatever the mode of the caller: the
+/// program outlives it.
+pub fn tracing<R>(f: impl FnOnce() -> R) -> R {
+    let level = STAGED.with_borrow(Option::clone);
+    at_level(&TRACED, level, || during(&TRACING, true, || enable_grad(f)))
+}
+
+/// The level of the function that this thread traces.
+pub fn traced() -> Option<Arc<Level>> {
+    if TRACING.get() { TRACED.with_borrow(Option::clone) } else { None }
+}
+
+fn at_level<R>(
+    key: &'static LocalKey<RefCell<Option<Arc<Level>>>>,
+    level: Option<Arc<Level>>,
+    f: impl FnOnce() -> R,
+) -> R {
+    struct Restore(&'static LocalKey<RefCell<Option<Arc<Level>>>>, Option<Arc<Level>>);
+    impl Drop for Restore {
+        fn drop(&mut self) {
+            self.0.set(self.1.take());
+        }
+    }
+    let _restore = Restore(key, key.replace(level));
+    f()
+}
+
+/// Whether this thread runs a function that is being traced.
+pub fn is_tracing() -> bool {
+    TRACING.get()
+}
+
+/// Which levels are stopped now, to be restored by [`replaying`].
+#[derive(Clone, Copy)]
+pub struct Stopped(u64);
+
+pub fn stopped() -> Stopped {
+    Stopped(STOPPED.get())
+}
+
+/// Runs a checkpointed function again, as it ran before.
+pub fn replaying<R>(stopped: Stopped, f: impl FnOnce() -> R) -> R {
+    during(&REPLAYING, true, || during(&STOPPED, stopped.0, f))
+}
+
+/// Whether tensors of transforms that ended may be used.
+pub fn is_replaying() -> bool {
+    REPLAYING.get()
+}
+
+/// Sets a thread-local for the time of a call, also when it panics.
+fn during<T: Copy + 'static, R>(key: &'static LocalKey<Cell<T>>, value: T, f: impl FnOnce() -> R) -> R {
+    struct Restore<T: Copy + 'static>(&'static LocalKey<Cell<T>>, T);
+    impl<T: Copy + 'static> Drop for Restore<T> {
+        fn drop(&mut self) {
+            self.0.set(self.1);
+        }
+    }
+    let _restore = Restore(key, key.replace(value));
+    f()
+}
+
+/// Runs `f` without recording: nothing it computes passes a gradient, in reverse or forward mode, at any level open now.
+/// Transforms started inside `f` differentiate as usual.
+///
+/// ```
+/// use wengert::prelude::*;
+/// let x = Tensor::from(2.0).require_grad();
+/// let y = no_grad(|| &x * &x);
+/// assert!(!y.requires_grad());
+/// assert_eq!(no_grad(|| grad(|x: &Tensor| x * x)(&x)).item(), 4.0);
+/// ```
+pub fn no_grad<R>(f: impl FnOnce() -> R) -> R {
+    during(&STOPPED, Level::newest(), f)
+}
+
+/// Runs `f` with recording on again inside [`no_grad`].
+///
+/// ```
+/// use wengert::prelude::*;
+/// let x = Tensor::from(2.0).require_grad();
+/// let y = no_grad(|| enable_grad(|| &x * &x));
+/// assert!(y.requires_grad());
+/// ```
+pub fn enable_grad<R>(f: impl FnOnce() -> R) -> R {
+    during(&STOPPED, OPEN, f)
+}
+
+/// Whether operations on leaves are recorded now.
+#[inline]
+pub fn records_tape() -> bool {
+    STOPPED.get() == OPEN
+}
+
+/// Whether gradients of `level` are stopped now.
+#[inline]
+pub fn stops(level: u64) -> bool {
+    let stopped = STOPPED.get();
+    stopped != OPEN && level <= stopped
+}
+
+/// Runs `f` while every record keeps its value, its adjoint and what each edge contributed, for
+/// [`Tape`](crate::autograd::Tape) listings.
+///
+/// ```
+/// use wengert::prelude::*;
+/// let x = Tensor::from(3.0).require_grad();
+/// let y = record_values(|| {
+///     let y = &x * &x;
+///     y.backward_with(Backward::new().retain_graph());
+///     y
+/// });
+/// let tape = Tape::of(&y);
+/// assert_eq!(tape.rows().last().unwrap().value.as_ref().unwrap().item(), 9.0);
+/// ```
+pub fn record_values<R>(f: impl FnOnce() -> R) -> R {
+    during(&RECORDS_VALUES, true, f)
+}
+
+#[inline]
+pub fn records_values() -> bool {
+    RECORDS_VALUES.get()
+}
+
+/// A gradient of zero that met an infinite or NaN slope and stayed zero.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Guarded {
+    /// The line of the operation with that slope.
+    pub line: Line,
+    /// How many elements were concerned.
+    pub count: usize,
+}
+
+/// Runs `f` and stops with an error at the first operation, forward or backward, that makes a NaN out of numbers without
+/// one; its message has the operation and the line. Returns the result and where zero gradients met infinite slopes.
+///
+/// ```
+/// use wengert::prelude::*;
+/// let x = Tensor::from([0.0, 1.0]).require_grad();
+/// let error = catch(|| detect_anomaly(|| (&x - 1.0).log())).unwrap_err();
+/// assert_eq!(error.operation(), "log");
+///
+/// let (_, guarded) = detect_anomaly(|| x.gt(0.0).where_(&x.log(), 0.0).sum().backward());
+/// assert_eq!(guarded[0].count, 1);
+/// ```
+pub fn detect_anomaly<R>(f: impl FnOnce() -> R) -> (R, Vec<Guarded>) {
+    let outer = GUARDED.take();
+    let result = during(&ANOMALY, true, f);
+    (result, GUARDED.replace(outer))
+}
+
+#[inline]
+pub fn detects_anomalies() -> bool {
+    ANOMALY.get()
+}
+
+/// Whether somebody looks at what operations compute or keep, so that no shortcut may be taken.
+#[inline]
+pub fn is_special() -> bool {
+    ANOMALY.get() || RECORDS_VALUES.get() || PACKING.get()
+}
+
+/// Notes zero gradients that met infinite slopes at the current line.
+pub fn note_guarded(count: usize, line: Line) {
+    let line = location::shown(location::resolve(line));
+    GUARDED.with_borrow_mut(|list| match list.iter_mut().find(|entry| entry.line == line) {
+        Some(entry) => entry.count += count,
+        None => list.push(Guarded { line, count }),
+    });
+}
+
+/// Whether somebody decides what becomes of saved values.
+#[inline]
+pub fn is_packing() -> bool {
+    PACKING.get()
+}
+
+pub(super) fn set_packing(packing: bool) {
+    PACKING.set(packing);
+}

@@ -1,0 +1,190 @@
+//! `bind`: the one way to apply a primitive.
+//!
+//! An operation belongs to the highest level among its operands: that interpreter handles it and binds again with what lies
+//! below. There is no interpreter stack. The imperative tape is level 0, below all others.
+
+use crate::autograd::modes;
+use crate::error::OrRaise;
+use crate::interp::{Content, Level, LevelKind, Tracer, batch, control, custom, eval, tangent, tape};
+use crate::location::{self, Line};
+use crate::primitive::{Attrs, Outputs, Primitive};
+use crate::tensor::Value;
+use crate::{Error, ErrorKind, Tensor};
+use smallvec::SmallVec;
+use std::sync::Arc;
+
+/// Applies a primitive to operands of any level.
+///
+/// ```
+/// use wengert::{prelude::*, primitive::{Attrs, bind, find}};
+/// let sin = find("sin").unwrap();
+/// let y = bind(sin, Attrs::new(), &[&Tensor::from(0.0)]);
+/// assert_eq!(y[0].item(), 0.0);
+/// ```
+#[track_caller]
+pub fn bind(op: &'static dyn Primitive, attrs: Attrs, operands: &[&Tensor]) -> Outputs {
+    let line = location::resolve(Line::caller());
+    let _scope = location::scope(line);
+    try_bind(op, attrs, operands, line).or_raise()
+}
+
+/// Applies a primitive with one output.
+#[track_caller]
+pub fn bind1(op: &'static dyn Primitive, attrs: Attrs, operands: &[&Tensor]) -> Tensor {
+    let line = location::resolve(Line::caller());
+    // A shortcut only answers for operands that hold numbers, so no tracer is among them.
+    let mut direct = if modes::is_special() { None } else { op.eval_direct(operands) };
+    // The output is moved when its record is done: a move right after its parts were written would wait for them.
+    let linked = operands.iter().any(|operand| operand.link.is_some());
+    if let Some(output) = direct.as_mut().filter(|_| !(linked && modes::is_tracing())) {
+        if linked && modes::records_tape() && op.differentiable() {
+            tape::record_short(op, attrs, operands, output, line);
+        }
+    } else {
+        let _scope = location::scope(line);
+        return only(op, try_bind(op, attrs, operands, line)).or_raise();
+    }
+    direct.expect("a shortcut answered")
+}
+
+/// Applies a primitive with one output; an error comes back as a value.
+#[track_caller]
+pub fn try_bind1(op: &'static dyn Primitive, attrs: Attrs, operands: &[&Tensor]) -> Result<Tensor, Error> {
+    let line = location::resolve(Line::caller());
+    let _scope = location::scope(line);
+    only(op, try_bind(op, attrs, operands, line))
+}
+
+fn only(op: &'static dyn Primitive, outputs: Result<Outputs, Error>) -> Result<Tensor, Error> {
+    let mut outputs = outputs?;
+    match outputs.len() {
+        1 => Ok(outputs.pop().expect("one output")),
+        count => Err(Error::new(ErrorKind::Argument, op.name(), format!("has {count} outputs, not one"))
+            .help("apply it with `bind`, which returns all outputs")),
+    }
+}
+
+/// Applies a primitive whose first operand is handed over and may be updated in place; one output.
+#[track_caller]
+pub fn bind_owned(op: &'static dyn Primitive, attrs: Attrs, target: Tensor, rest: &[&Tensor]) -> Tensor {
+    let line = location::resolve(Line::caller());
+    let has_tracer = |tensor: &Tensor| matches!(tensor.value, Value::Tracer(_));
+    let any_tracer = has_tracer(&target) || rest.iter().any(|operand| has_tracer(operand));
+    // Anomaly mode compares what went in with what came out, so nothing is written over.
+    if any_tracer || modes::detects_anomalies() {
+        let operands: SmallVec<[&Tensor; 4]> = std::iter::once(&target).chain(rest.iter().copied()).collect();
+        return only(op, try_bind(op, attrs, &operands, line)).or_raise();
+    }
+    let linked = target.link.is_some() || rest.iter().any(|operand| operand.link.is_some());
+    let result = match linked && modes::records_tape() {
+        true => tape::apply_in_place(op, attrs, target, rest, line),
+        false => eval::apply_in_place(op, &attrs, target, rest),
+    };
+    result.map_err(|error| error.at(line)).or_raise()
+}
+
+pub fn try_bind(
+    op: &'static dyn Primitive,
+    attrs: Attrs,
+    operands: &[&Tensor],
+    line: Line,
+) -> Result<Outputs, Error> {
+    dispatch(op, attrs, operands, line).map_err(|error| error.at(line))
+}
+
+#[inline]
+fn dispatch(op: &'static dyn Primitive, attrs: Attrs, operands: &[&Tensor], line: Line) -> Result<Outputs, Error> {
+    if !op.accepts(operands.len()) {
+        let message = format!("takes {} operands, got {}", op.operands(), operands.len());
+        return Err(Error::new(ErrorKind::Argument, op.name(), message));
+    }
+    let mut highest: Option<&Arc<Level>> = None;
+    let mut linked = false;
+    for operand in operands {
+        match &operand.value {
+            Value::Tracer(tracer) if highest.is_none_or(|level| tracer.level.id > level.id) => {
+                highest = Some(&tracer.level);
+            }
+            _ => {}
+        }
+        linked |= operand.link.is_some();
+    }
+    // What a traced function computes from leaves alone is part of its program too.
+    let traced = if highest.is_none() && linked { modes::traced() } else { None };
+    let Some(level) = highest.or(traced.as_ref()) else {
+        if !attrs.is_empty()
+            && let Some(function) = op.function(&attrs)
+        {
+            return custom::apply(None, function, op, &attrs, operands, line);
+        }
+        if !(linked && modes::records_tape()) {
+            return eval::apply_once(op, &attrs, operands);
+        }
+        return match if attrs.is_empty() { None } else { op.control() } {
+            Some(control) => control::apply_imperative(control, op, attrs, operands, line),
+            None => tape::apply_imperative(op, attrs, operands, line),
+        };
+    };
+    check_open(operands)?;
+    if modes::stops(level.id) && op.differentiable() {
+        return apply_stopped(&level.clone(), op, attrs, operands, line);
+    }
+    apply_at(&level.clone(), op, attrs, operands, line)
+}
+
+/// Under `no_grad` a derivative level is not there; a trace stages that its gradients stop; a batch has none to stop.
+fn apply_stopped(
+    level: &Arc<Level>,
+    op: &'static dyn Primitive,
+    attrs: Attrs,
+    operands: &[&Tensor],
+    line: Line,
+) -> Result<Outputs, Error> {
+    let stop = |operand: &&Tensor| match &level.kind {
+        LevelKind::Other(interpreter) => interpreter.stopped(level, operand, line),
+        _ => Tracer::at(operand, level).and_then(Content::primal).unwrap_or(operand).clone(),
+    };
+    let stopped: SmallVec<[Tensor; 4]> = operands.iter().map(stop).collect();
+    let stopped: SmallVec<[&Tensor; 4]> = stopped.iter().collect();
+    let is_handled = match &level.kind {
+        LevelKind::Reverse | LevelKind::Tangent => false,
+        LevelKind::Batch { .. } => true,
+        LevelKind::Other(interpreter) => interpreter.handles_stopped(),
+    };
+    match is_handled {
+        true => apply_at(level, op, attrs, &stopped, line),
+        false => try_bind(op, attrs, &stopped, line),
+    }
+}
+
+fn apply_at(
+    level: &Arc<Level>,
+    op: &'static dyn Primitive,
+    attrs: Attrs,
+    operands: &[&Tensor],
+    line: Line,
+) -> Result<Outputs, Error> {
+    if let Some(function) = op.function(&attrs) {
+        return custom::apply(Some(level), function, op, &attrs, operands, line);
+    }
+    if !attrs.is_empty()
+        && let Some(control) = op.control()
+    {
+        return control::apply(level, control, op, attrs, operands, line);
+    }
+    match &level.kind {
+        LevelKind::Reverse => tape::apply(level, op, attrs, operands, line),
+        LevelKind::Tangent => tangent::apply(level, op, attrs, operands, line),
+        LevelKind::Batch { size } => batch::apply(level, *size, op, attrs, operands, line),
+        LevelKind::Other(interpreter) => interpreter.apply(level, op, attrs, operands, line),
+    }
+}
+
+fn check_open(operands: &[&Tensor]) -> Result<(), Error> {
+    for operand in operands {
+        if let Value::Tracer(tracer) = &operand.value {
+            tracer.check_open()?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,185 @@
+//! Functions with derivative rules of their own.
+//!
+//! A rule of a primitive sees attributes, operands and what was saved. Here a call stands for a whole function on the leaves of
+//! trees: what its forward pass leaves for the others is a list of tensors, so that every level can lift, save and batch them.
+
+mod batched;
+
+pub use crate::primitive::{Form, Function, Residual};
+pub use batched::Batched;
+
+use crate::bind::try_bind;
+use crate::error::OrRaise;
+use crate::location::{self, Line};
+use crate::primitive::{
+    Adjoints, AttrValue, Attrs, Device, Gradient, Gradients, Mask, Outputs, Primitive, Rule, Saves, Spec, SpecRef,
+    Specs,
+};
+use crate::transform::vjp;
+use crate::{Error, Tensor};
+use std::any::Any;
+use std::fmt;
+use std::hash::Hasher;
+use std::sync::Arc;
+
+/// A function as an attribute: two are equal if they are the same object.
+#[derive(Clone)]
+pub struct FunctionAttr {
+    #[doc(hidden)]
+    pub function: Arc<dyn Function>,
+    /// What the forward pass left besides tensors, once it has run.
+    form: Option<Form>,
+    /// Whether the function, or an operation in it, has an effect; of operations it is known in programs.
+    effect: bool,
+}
+
+impl fmt::Debug for FunctionAttr {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.function.name())
+    }
+}
+
+impl AttrValue for FunctionAttr {
+    fn is_same(&self, other: &dyn AttrValue) -> bool {
+        let other: &dyn Any = other;
+        other.downcast_ref::<FunctionAttr>().is_some_and(|other| Arc::ptr_eq(&self.function, &other.function))
+    }
+
+    fn feed(&self, mut state: &mut dyn Hasher) {
+        std::ptr::hash(Arc::as_ptr(&self.function), &mut state);
+    }
+
+    fn has_effect(&self) -> bool {
+        self.effect
+    }
+}
+
+/// The primitive that stands for a call of any function.
+pub struct Custom;
+
+pub static CUSTOM: Custom = Custom;
+
+/// The attributes of a call that has yet to be made.
+pub fn attrs_of(function: Arc<dyn Function>) -> Attrs {
+    let effect = function.effect();
+    Attrs::new().with_other("function", FunctionAttr { function, form: None, effect })
+}
+
+/// Calls a function, at the line of the caller.
+#[track_caller]
+pub fn bind_function(function: Arc<dyn Function>, operands: &[Tensor]) -> Vec<Tensor> {
+    let line = location::resolve(Line::caller());
+    let operands: Vec<&Tensor> = operands.iter().collect();
+    try_bind(&CUSTOM, attrs_of(function), &operands, line).or_raise().into_vec()
+}
+
+/// The attributes of a call that is recorded: `results` outputs and then the residual. Whether its residual may itself receive
+/// cotangents, so that the operands are kept.
+pub fn recorded(attrs: &Attrs, operands: usize, results: usize, residual: &Residual, keeps: bool) -> Attrs {
+    let function = FunctionAttr { form: Some(residual.form.clone()), ..attr(attrs).clone() };
+    Attrs::new()
+        .with_other("function", function)
+        .with_sizes("counts", &[if keeps { operands } else { 0 }, results, residual.tensors.len()])
+}
+
+/// The attributes of a call in a program, and whether one of its operations has an effect.
+pub fn staged(attrs: &Attrs, results: usize, effect: bool) -> Attrs {
+    let FunctionAttr { function, effect: own, .. } = attr(attrs).clone();
+    Attrs::new()
+        .with_other("function", FunctionAttr { function, form: None, effect: own || effect })
+        .with_sizes("counts", &[0, results, 0])
+}
+
+fn attr(attrs: &Attrs) -> &FunctionAttr {
+    attrs.other("function").expect("a custom call has its function")
+}
+
+/// How many operands are kept, results there are, and tensors the forward pass left.
+fn counts(attrs: &Attrs) -> [usize; 3] {
+    let counts = attrs.sizes("counts");
+    [counts[0], counts[1], counts[2]]
+}
+
+fn residual(rule: &Rule<'_>) -> Residual {
+    let [_, results, left] = counts(rule.attrs);
+    let tensors = (results..results + left).map(|position| rule.output(position).clone()).collect();
+    Residual { tensors, form: attr(rule.attrs).form.clone().expect("a recorded call has run") }
+}
+
+impl Primitive for Custom {
+    fn name(&self) -> &'static str {
+        "custom"
+    }
+
+    fn operands(&self) -> usize {
+        0
+    }
+
+    fn accepts(&self, _count: usize) -> bool {
+        true
+    }
+
+    fn attributes(&self) -> &'static [&'static str] {
+        &["function", "counts"]
+    }
+
+    fn outputs(&self, attrs: &Attrs) -> usize {
+        let [_, results, left] = counts(attrs);
+        results + left
+    }
+
+    fn function<'a>(&self, attrs: &'a Attrs) -> Option<&'a Arc<dyn Function>> {
+        Some(&attr(attrs).function)
+    }
+
+    fn infer(&self, attrs: &Attrs, operands: &[SpecRef<'_>]) -> Result<Specs, Error> {
+        Ok(attr(attrs).function.infer(operands))
+    }
+
+    fn eval(&self, _device: Device, attrs: &Attrs, operands: &[&Tensor], _outputs: &[Spec]) -> Result<Outputs, Error> {
+        let operands: Vec<Tensor> = operands.iter().map(|&operand| operand.clone()).collect();
+        Ok(attr(attrs).function.call(&operands).into())
+    }
+
+    fn saves(&self, attrs: &Attrs, _wanted: Mask) -> Saves {
+        let [operands, results, left] = counts(attrs);
+        Saves::NOTHING.operands(Mask::first_of(operands)).outputs((results..results + left).collect())
+    }
+
+    fn vjp(&'static self, rule: &Rule<'_>, cotangents: &mut [Option<Tensor>]) -> Gradients {
+        let function = &attr(rule.attrs).function;
+        let [operands, results, _] = counts(rule.attrs);
+        let (of_results, of_residual) = cotangents.split_at(results);
+        let mut gradients = vec![None; operands];
+        if of_results.iter().any(Option::is_some) {
+            gradients = function.pull(&residual(rule), of_results, rule.wanted());
+        }
+        // The residual is an output too: a sweep that is itself differentiated comes back through it.
+        if of_residual.iter().any(Option::is_some) {
+            let x: Vec<Tensor> = (0..operands).map(|position| rule.operand(position).clone()).collect();
+            let (left, pullback) = vjp(|x: &Vec<Tensor>| function.forward(x).1.tensors, &x);
+            let seeds =
+                left.iter().zip(of_residual).map(|(left, seed)| seed.clone().unwrap_or_else(|| left.zeros_like()));
+            let more = pullback.call_named(&seeds.collect());
+            gradients = gradients.into_iter().zip(more).map(|(sum, (_, more))| added(sum, more)).collect();
+        }
+        gradients.into_iter().map(|gradient| gradient.map_or(Gradient::Zero, Gradient::Dense)).collect()
+    }
+
+    fn jvp(&'static self, rule: &Rule<'_>, tangents: &[Option<Tensor>]) -> Adjoints {
+        let [_, _, left] = counts(rule.attrs);
+        let pushed = attr(rule.attrs).function.push(&residual(rule), tangents);
+        pushed.into_iter().chain(std::iter::repeat_n(None, left)).collect()
+    }
+
+    fn rule_text(&self) -> &'static str {
+        "as the function says"
+    }
+}
+
+pub fn added(a: Option<Tensor>, b: Option<Tensor>) -> Option<Tensor> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(a + b),
+        (a, b) => a.or(b),
+    }
+}

@@ -1,0 +1,83 @@
+//! The operations that Rust's operators name, and that derivatives themselves are made of: arithmetic, choices, repetition
+//! and its transpose, the sum. One file each, as of all others.
+
+/// What the file of such an operation needs.
+pub mod prelude {
+    pub use crate::bind::{bind, bind1, try_bind1};
+    pub use crate::primitive::{
+        Adjoints, Attrs, Case, Cost, Dependency, Expression, Gradient, Gradients, Jet, Layout, Mask, Out, Outputs,
+        Patch, Primitive, Rule, Sample, Saves, Spec, SpecRef, Specs, View, expect_arithmetic, expect_float,
+        expect_same_dtype,
+    };
+    pub use crate::rules::{Fused, FusedOp, Linear, LinearOp, align_batch, away_from, checked_axes, elementwise, lane, slope};
+    pub use crate::tensor::{Laid, binary, collected, common_shape, computing, computing_float, fill, fill_from, numbers};
+    pub use crate::{DType, Error, ErrorKind, Operand, Shape, Tensor};
+    pub use smallvec::{SmallVec, smallvec};
+    pub use wengert_kernels::pool::Buffer;
+    pub use wengert_kernels::tiled::Lane;
+}
+
+use crate::primitive::Primitive;
+
+/// A primitive and its family.
+pub type Member = (&'static dyn Primitive, &'static str);
+
+/// Declares the files of operations by families, and lists their primitives and texts.
+#[macro_export]
+#[doc(hidden)]
+macro_rules! primitives {
+    ($($family:ident { $($module:ident: $($primitive:ident)+ $(, $($methods:ident)+)?;)* })*) => {
+        $(pub mod $family { $(pub mod $module;)* })*
+
+        /// The methods of the operations.
+        pub mod methods {
+            $($($(pub use super::$family::$module::{$($methods),+};)?)*)*
+        }
+
+        /// The primitives in the order of the documents.
+        pub const FILES: &[$crate::ground::Member] =
+            &[$($($((&$family::$module::$primitive, stringify!($family)),)+)*)*];
+
+        /// The text of the file of each.
+        #[cfg(feature = "cases")]
+        pub const TEXTS: &[&str] = &[$($($($crate::source_of!($family $module $primitive),)+)*)*];
+    };
+}
+
+/// The text of the file of a primitive.
+#[macro_export]
+#[doc(hidden)]
+macro_rules! source_of {
+    ($family:ident $module:ident $primitive:ident) => {
+        include_str!(concat!(stringify!($family), "/", stringify!($module), ".rs"))
+    };
+}
+
+primitives! {
+    elementwise {
+        add: ADD;
+        sub: SUB;
+        mul: MUL;
+        div: DIV;
+        neg: NEG;
+        fmod: FMOD;
+        round: ROUND;
+        where_: WHERE;
+        compare: COMPARE;
+        cast: CAST;
+    }
+    movement {
+        broadcast: BROADCAST;
+        reshape: RESHAPE;
+        transpose: TRANSPOSE;
+    }
+    reduction {
+        sum: SUM;
+    }
+    internal {
+        guarded_mul: GUARDED_MUL;
+        zero_mul: ZERO_MUL;
+        slope: SLOPE;
+        barrier: BARRIER;
+    }
+}

@@ -1,0 +1,95 @@
+//! Evaluation: run the kernel.
+
+use crate::autograd::{modes, packing};
+use crate::location;
+use crate::primitive::{Attrs, Outputs, Primitive, SpecRef, Specs};
+use crate::{Error, ErrorKind, Tensor};
+use smallvec::{SmallVec, smallvec};
+
+/// The shape rule; calls of one and two operands, nearly all, need no list.
+#[inline]
+fn infer(op: &'static dyn Primitive, attrs: &Attrs, operands: &[&Tensor]) -> Result<Specs, Error> {
+    match operands {
+        [x] => op.infer(attrs, &[x.value.spec_ref()]),
+        [x, y] => op.infer(attrs, &[x.value.spec_ref(), y.value.spec_ref()]),
+        _ => {
+            let specs: SmallVec<[SpecRef<'_>; 4]> = operands.iter().map(|operand| operand.value.spec_ref()).collect();
+            op.infer(attrs, &specs)
+        }
+    }
+}
+
+/// The outputs, without a place in any graph; what a checkpoint has kept of a call with an effect is not computed again.
+#[inline]
+pub fn apply_once(op: &'static dyn Primitive, attrs: &Attrs, operands: &[&Tensor]) -> Result<Outputs, Error> {
+    match modes::is_packing() && op.effect(attrs) {
+        true => packing::once(0, op, || apply(op, attrs, operands)),
+        false => apply(op, attrs, operands),
+    }
+}
+
+/// The outputs, without a place in any graph.
+#[inline]
+pub fn apply(op: &'static dyn Primitive, attrs: &Attrs, operands: &[&Tensor]) -> Result<Outputs, Error> {
+    if let Some(output) = op.eval_direct(operands) {
+        return checked(op, operands, smallvec![output]);
+    }
+    let expected = infer(op, attrs, operands)?;
+    let device = operands.first().map_or_else(Default::default, |operand| operand.device());
+    let mut outputs = op.eval(device, attrs, operands, &expected)?;
+    for output in &mut outputs {
+        // A user's kernel may have computed with recorded tensors; its outputs are values all the same.
+        (output.link, output.slot) = (None, None);
+    }
+    debug_assert!(
+        outputs.iter().map(Tensor::spec).eq(expected.iter().cloned()),
+        "{}: the kernel's outputs {outputs:?} are not what the shape rule says: {expected:?}",
+        op.name()
+    );
+    checked(op, operands, outputs)
+}
+
+/// Anomaly mode stops at the first operation that makes a NaN; inside a rule, the sweep looks at what the rule made.
+#[inline]
+fn checked(op: &'static dyn Primitive, operands: &[&Tensor], outputs: Outputs) -> Result<Outputs, Error> {
+    if modes::detects_anomalies()
+        && !location::is_inherited()
+        && outputs.iter().any(Tensor::has_nan)
+        && !operands.iter().any(|x| x.has_nan())
+    {
+        let message = "it produced NaN from numbers without one".to_string();
+        return Err(Error::new(ErrorKind::Anomaly, op.name(), message)
+            .help("an operand lies outside the operation's domain, or infinities cancel"));
+    }
+    Ok(outputs)
+}
+
+/// The output written over `target` where nobody else can see that, otherwise a new one.
+pub fn apply_in_place(
+    op: &'static dyn Primitive,
+    attrs: &Attrs,
+    mut target: Tensor,
+    rest: &[&Tensor],
+) -> Result<Tensor, Error> {
+    if let [other] = rest {
+        if op.update_direct(&mut target, other) {
+            return Ok(target);
+        }
+        if let Some(output) = op.eval_direct(&[&target, other]) {
+            return Ok(output);
+        }
+    }
+    let expected = match rest {
+        [other] => infer(op, attrs, &[&target, other])?,
+        _ => {
+            let operands: SmallVec<[&Tensor; 4]> = std::iter::once(&target).chain(rest.iter().copied()).collect();
+            infer(op, attrs, &operands)?
+        }
+    };
+    let fits = expected.len() == 1 && expected[0].shape[..] == *target.shape() && expected[0].dtype == target.dtype();
+    if fits && target.unique_bytes().is_some() && op.eval_in_place(attrs, &mut target, rest)? {
+        return Ok(target);
+    }
+    let operands: SmallVec<[&Tensor; 4]> = std::iter::once(&target).chain(rest.iter().copied()).collect();
+    Ok(op.eval(target.device(), attrs, &operands, &expected)?.pop().expect("one output"))
+}

@@ -1,0 +1,23 @@
+//! The interpreters of the core, one a file: evaluation, reverse tape, forward tangents, batching. Others are an [`Interpreter`]:
+//! tracing (`program::trace`), Taylor series (`transform::taylor`), dependency patterns (`sparse::follow`).
+//!
+//! Every running transform has a level, a number from a counter that only grows; the tensors it makes carry it.
+
+pub mod batch;
+pub mod control;
+pub mod custom;
+pub mod eval;
+mod interpreter;
+mod level;
+mod node;
+mod push;
+mod sweep;
+pub mod tangent;
+pub mod tape;
+mod window;
+
+pub use interpreter::{Interpreter, unroll};
+pub use level::{Content, Level, LevelKind, OpenLevel, Tracer};
+pub use node::{Node, Role};
+pub use push::push;
+pub use sweep::{Sweep, SweepOptions};

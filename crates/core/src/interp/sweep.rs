@@ -1,0 +1,575 @@
+//! The reverse sweep: play the rules backward.
+//!
+//! Creation order is a topological order, so the newest record with a cotangent has all its contributions; the sweep takes
+//! it, runs its rule and hands the results down. A first walk reserves every record, so that a graph that was already
+//! used up is found before anything is accumulated. Leaves are collected and committed by the caller at the end, but for those
+//! that are to be handed over early: when the sweep is past the oldest record that leads to one, it is complete.
+
+use super::window::Window;
+use super::{Node, Role};
+use crate::autograd::{GradientSlot, Hook, modes};
+use crate::bind::{bind_owned, bind1};
+use crate::location;
+use crate::primitive::{Adjoints, Gradient, Mask, Patch, Rule};
+use crate::rules::{Product, Terms};
+use crate::{Error, ErrorKind, Tensor};
+use rustc_hash::FxHashMap;
+use smallvec::smallvec;
+use std::cmp::Reverse;
+use std::sync::Arc;
+
+/// Products that may wait for their numbers: each holds on to saved values.
+const MOST_PRODUCTS: usize = 8;
+
+/// How a sweep treats the graph.
+#[derive(Clone, Copy, Default)]
+pub struct SweepOptions {
+    /// Leave saved values in place for another sweep.
+    pub keep: bool,
+    /// Give saved values their place in the imperative graph, so that the sweep itself is recorded.
+    pub create_graph: bool,
+}
+
+/// The complete cotangent of a leaf or target.
+pub struct Contribution<'g> {
+    pub node: &'g Arc<Node>,
+    pub cotangent: Tensor,
+}
+
+struct Pending<'g> {
+    node: &'g Arc<Node>,
+    adjoints: Adjoints,
+}
+
+/// One reverse sweep over the graph below some roots.
+pub struct Sweep<'g> {
+    options: SweepOptions,
+    window: Window,
+    pending: Vec<Pending<'g>>,
+    free: Vec<usize>,
+    leaves: Vec<(&'g Arc<Node>, Option<Tensor>)>,
+    leaf_places: FxHashMap<u64, usize>,
+    last_leaf: usize,
+    /// What records and leaves have received so far, if that is long products only; few at a time.
+    products: Vec<(&'g Arc<Node>, Terms)>,
+    /// Only these matter, if given; complete cotangents are collected here.
+    targets: Option<FxHashMap<u64, Option<Tensor>>>,
+    /// Leaves that are handed over early, the next one last.
+    early: Vec<Early<'g>>,
+    /// The oldest record that leads to the next one of them; 0 if there is none.
+    next_early: u64,
+}
+
+/// A leaf that is handed over as soon as its cotangent is complete.
+struct Early<'g> {
+    /// No record before this one leads to it.
+    oldest: u64,
+    /// Its place among those that were named.
+    place: usize,
+    node: &'g Arc<Node>,
+}
+
+impl<'g> Sweep<'g> {
+    /// Walks the graph below `roots` and reserves it; an error leaves it as it was.
+    pub fn prepare(
+        roots: impl Iterator<Item = &'g Arc<Node>> + Clone,
+        targets: Option<&[Arc<Node>]>,
+        options: SweepOptions,
+    ) -> Result<Sweep<'g>, Error> {
+        Sweep::prepare_early(roots, targets, &FxHashMap::default(), options)
+    }
+
+    /// The same, for a sweep that hands over the leaves of these identifiers early: what they stand for are their places.
+    pub fn prepare_early(
+        roots: impl Iterator<Item = &'g Arc<Node>> + Clone,
+        targets: Option<&[Arc<Node>]>,
+        early: &FxHashMap<u64, usize>,
+        options: SweepOptions,
+    ) -> Result<Sweep<'g>, Error> {
+        let top = roots.clone().map(|node| node.id()).max().unwrap_or(0);
+        let mut sweep = Sweep {
+            options,
+            window: Window::below(top),
+            pending: Vec::new(),
+            free: Vec::new(),
+            leaves: Vec::new(),
+            leaf_places: FxHashMap::default(),
+            last_leaf: 0,
+            products: Vec::new(),
+            targets: targets.map(|nodes| nodes.iter().map(|node| (node.id(), None)).collect()),
+            early: Vec::new(),
+            next_early: 0,
+        };
+        sweep.reserve(roots, early)?;
+        Ok(sweep)
+    }
+
+    /// Every record below `roots` once, until `visit` says stop.
+    fn walk(
+        window: &mut Window,
+        roots: impl Iterator<Item = &'g Arc<Node>>,
+        mut visit: impl FnMut(&'g Arc<Node>) -> bool,
+    ) -> Option<&'g Arc<Node>> {
+        let mut stack: Vec<&'g Arc<Node>> = roots.filter(|node| node.role() != Role::Leaf).collect();
+        while let Some(node) = stack.pop() {
+            if !window.see(node.id()) {
+                continue;
+            }
+            if !visit(node) {
+                return Some(node);
+            }
+            stack.extend(node.edges().iter().flatten().filter(|edge| edge.role() != Role::Leaf));
+        }
+        None
+    }
+
+    /// Reserves every record below `roots`; with targets, finds those that lead to one, and for the leaves `early` the oldest.
+    fn reserve(
+        &mut self,
+        roots: impl Iterator<Item = &'g Arc<Node>> + Clone,
+        early: &FxHashMap<u64, usize>,
+    ) -> Result<(), Error> {
+        let mut visited: Vec<&'g Arc<Node>> = Vec::new();
+        let (keep, listing, watching) = (self.options.keep, self.targets.is_some(), !early.is_empty());
+        let mut found: FxHashMap<u64, Early<'g>> = FxHashMap::default();
+        let mut meet = |leaf: &'g Arc<Node>, oldest: u64| {
+            if let Some(&place) = early.get(&leaf.id()) {
+                let known = found.entry(leaf.id()).or_insert(Early { oldest, place, node: leaf });
+                known.oldest = known.oldest.min(oldest);
+            }
+        };
+        roots.clone().filter(|root| root.role() == Role::Leaf).for_each(|root| meet(root, u64::MAX));
+        let refused = Sweep::walk(&mut self.window, roots.clone(), |node| {
+            if listing {
+                visited.push(node);
+            }
+            if watching {
+                let leaves = node.edges().iter().flatten().filter(|edge| edge.role() == Role::Leaf);
+                leaves.for_each(|leaf| meet(leaf, node.id()));
+            }
+            if keep { !node.is_consumed() } else { node.consume() }
+        });
+        if let Some(refused) = refused {
+            if !keep {
+                // The same walk again reaches the same records in the same order.
+                Sweep::walk(&mut Window::below(self.window.top()), roots, |node| {
+                    let mine = !Arc::ptr_eq(node, refused);
+                    if mine {
+                        node.release();
+                    }
+                    mine
+                });
+            }
+            return Err(freed(refused));
+        }
+        self.early = found.into_values().collect();
+        self.early.sort_unstable_by_key(|leaf| (leaf.oldest, Reverse(leaf.place)));
+        self.next_early = self.early.last().map_or(0, |leaf| leaf.oldest);
+        let Some(targets) = &self.targets else { return Ok(()) };
+        visited.sort_unstable_by_key(|node| node.id());
+        for node in visited {
+            let leads = node.edges().iter().flatten().any(|edge| match edge.role() {
+                Role::Leaf => targets.contains_key(&edge.id()),
+                _ => self.window.is_needed(edge.id()),
+            });
+            if leads || targets.contains_key(&node.id()) {
+                self.window.need(node.id());
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds to the cotangent of a root.
+    pub fn seed(&mut self, root: &'g Arc<Node>, cotangent: Tensor) {
+        self.deposit(root, 0, Gradient::Dense(cotangent));
+    }
+
+    fn is_wanted(&mut self, node: &Arc<Node>) -> bool {
+        match &self.targets {
+            None => true,
+            Some(targets) if node.role() == Role::Leaf => targets.contains_key(&node.id()),
+            Some(_) => self.window.is_needed(node.id()),
+        }
+    }
+
+    /// Where the cotangent of an output of `node` is summed.
+    #[inline]
+    fn sum_of(&mut self, node: &'g Arc<Node>, output: usize) -> &mut Option<Tensor> {
+        if let Some(terms) = self.take_products(node) {
+            let sum = self.slot_of(node, output);
+            *sum = Some(Product::add_up(terms));
+            return sum;
+        }
+        self.slot_of(node, output)
+    }
+
+    #[inline]
+    fn take_products(&mut self, node: &Arc<Node>) -> Option<Terms> {
+        if self.products.is_empty() {
+            return None;
+        }
+        let place = self.products.iter().position(|(known, _)| Arc::ptr_eq(known, node))?;
+        Some(self.products.remove(place).1)
+    }
+
+    /// Products wait for the rule of the record, or for the end of the sweep, unless numbers are there already.
+    fn give_product(&mut self, node: &'g Arc<Node>, product: Product) {
+        if let Some((_, terms)) = self.products.iter_mut().find(|(known, _)| Arc::ptr_eq(known, node)) {
+            terms.push(product);
+        } else {
+            let waits = matches!(node.role(), Role::Operation | Role::Leaf) && !product.is_multiplied_out();
+            match self.slot_of(node, 0) {
+                Some(sum) => product.add_to(sum),
+                None if waits => self.products.push((node, smallvec![product])),
+                empty => *empty = Some(product.evaluate()),
+            }
+        }
+        if self.products.iter().map(|(_, terms)| terms.len()).sum::<usize>() > MOST_PRODUCTS {
+            let oldest = self.products[0].0;
+            self.sum_of(oldest, 0);
+        }
+    }
+
+    #[inline]
+    fn slot_of(&mut self, node: &'g Arc<Node>, output: usize) -> &mut Option<Tensor> {
+        if node.role() == Role::Leaf {
+            let place = self.leaf_place(node);
+            return &mut self.leaves[place].1;
+        }
+        let place = match self.window.pending(node.id()) {
+            Some(place) => place,
+            None => {
+                let place = self.free.pop().unwrap_or(self.pending.len());
+                match self.pending.get_mut(place) {
+                    // Its adjoints were cleared after use.
+                    Some(used) => used.node = node,
+                    None => self.pending.push(Pending { node, adjoints: Adjoints::new() }),
+                }
+                self.window.set_pending(node.id(), place);
+                place
+            }
+        };
+        let adjoints = &mut self.pending[place].adjoints;
+        if adjoints.is_empty() && output == 0 {
+            adjoints.push(None);
+        } else if adjoints.len() <= output {
+            adjoints.resize_with(output + 1, || None);
+        }
+        &mut adjoints[output]
+    }
+
+    /// A loop over one parameter asks for the same leaf every time.
+    #[inline]
+    fn leaf_place(&mut self, node: &'g Arc<Node>) -> usize {
+        if let Some((known, _)) = self.leaves.get(self.last_leaf)
+            && Arc::ptr_eq(known, node)
+        {
+            return self.last_leaf;
+        }
+        self.last_leaf = *self.leaf_places.entry(node.id()).or_insert_with(|| {
+            self.leaves.push((node, None));
+            self.leaves.len() - 1
+        });
+        self.last_leaf
+    }
+
+    fn deposit(&mut self, node: &'g Arc<Node>, output: usize, gradient: Gradient) {
+        match gradient {
+            Gradient::Zero => {}
+            Gradient::Dense(gradient) => add(self.sum_of(node, output), gradient),
+            Gradient::Patch(patch) => {
+                let sum = self.sum_of(node, output);
+                let Patch { op, attrs, values, spec } = *patch;
+                let base = sum.take().unwrap_or_else(|| Tensor::constant(0.0, &spec));
+                let values: smallvec::SmallVec<[&Tensor; 2]> = values.iter().collect();
+                *sum = Some(bind_owned(op, attrs, base, &values));
+            }
+        }
+    }
+
+    /// Hands over the leaves that no record from `id` on down leads to.
+    #[cold]
+    fn hand_over(
+        &mut self,
+        id: u64,
+        retained: &mut Retained,
+        deliver: &mut dyn FnMut(usize, Tensor),
+    ) -> Result<(), Error> {
+        let _line = location::inherit(None);
+        while let Some(Early { place, node, .. }) = self.early.pop_if(|leaf| leaf.oldest > id) {
+            let mut adjoints = Adjoints::from_iter([self.sum_of(node, 0).take()]);
+            if node.is_decorated() {
+                decorate(node, &mut adjoints, retained, self.options.create_graph)?;
+            }
+            if let Some(cotangent) = adjoints.pop().flatten() {
+                deliver(place, cotangent);
+            }
+        }
+        self.next_early = self.early.last().map_or(0, |leaf| leaf.oldest);
+        Ok(())
+    }
+
+    /// Plays every rule once, newest record first; returns what the leaves received, in the order they were met.
+    pub fn run(self) -> Result<Swept<'g>, Error> {
+        self.run_early(&mut |_, _| unreachable!("no leaf was named"))
+    }
+
+    /// The same, where leaves that were named are handed to `deliver` when they are complete, and are not returned.
+    pub fn run_early(mut self, deliver: &mut dyn FnMut(usize, Tensor)) -> Result<Swept<'g>, Error> {
+        let _line = location::inherit(None);
+        let mut retained = Vec::new();
+        while let Some(place) = self.window.pop_newest() {
+            let node = self.pending[place].node;
+            if node.id() < self.next_early {
+                self.hand_over(node.id(), &mut retained, deliver)?;
+            }
+            let mut product = None;
+            if let Some(mut terms) = self.take_products(node) {
+                let is_target = self.targets.as_ref().is_some_and(|targets| targets.contains_key(&node.id()));
+                match terms.len() == 1 && !node.is_decorated() && !is_target {
+                    true => product = terms.pop(),
+                    false => self.pending[place].adjoints[0] = Some(Product::add_up(terms)),
+                }
+            }
+            if node.is_decorated() {
+                decorate(node, &mut self.pending[place].adjoints, &mut retained, self.options.create_graph)?;
+            }
+            if let Some(target) = self.targets.as_mut().and_then(|targets| targets.get_mut(&node.id())) {
+                *target = self.pending[place].adjoints[0].clone();
+            }
+            match node.role() {
+                Role::Leaf => unreachable!("leaves are never pending"),
+                Role::Output(position) => {
+                    let parent = node.edges()[0].as_ref().expect("an output has its call");
+                    if let Some(adjoint) = self.pending[place].adjoints[0].take() {
+                        self.deposit(parent, position, Gradient::Dense(adjoint));
+                    }
+                    self.pending[place].adjoints.clear();
+                }
+                Role::Operation => self.pull_back(node, place, product)?,
+            }
+            self.free.push(place);
+        }
+        if self.next_early > 0 {
+            self.hand_over(0, &mut retained, deliver)?;
+        }
+        while let Some((leaf, _)) = self.products.first() {
+            self.sum_of(leaf, 0);
+        }
+        let mut leaves = Vec::with_capacity(self.leaves.len());
+        for (node, cotangent) in self.leaves {
+            let mut adjoints = Adjoints::from_iter([cotangent]);
+            if node.is_decorated() {
+                decorate(node, &mut adjoints, &mut retained, self.options.create_graph)?;
+            }
+            let Some(cotangent) = adjoints.pop().flatten() else { continue };
+            if let Some(target) = self.targets.as_mut().and_then(|targets| targets.get_mut(&node.id())) {
+                *target = Some(cotangent.clone());
+            }
+            leaves.push(Contribution { node, cotangent });
+        }
+        Ok(Swept { leaves, retained, targets: self.targets.unwrap_or_default() })
+    }
+
+    /// The operation's shortcut, where nobody looks at or records what the rule does.
+    #[inline]
+    fn pull_directly(&mut self, node: &'g Arc<Node>, place: usize, needed: Mask) -> bool {
+        if self.options.create_graph || modes::is_special() || needed != node.wanted() {
+            return false;
+        }
+        // A cotangent that is itself differentiated goes through the rule.
+        let [adjoint] = &mut self.pending[place].adjoints[..] else { return false };
+        let mut cotangent = adjoint.take_if(|adjoint| adjoint.is_plain());
+        if cotangent.is_none() {
+            return false;
+        }
+        let (keep, edges) = (self.options.keep, node.edges());
+        node.pull_directly(keep, &mut cotangent, &mut |position, gradient| {
+            if let Some(edge) = &edges[position] {
+                add(self.sum_of(edge, 0), gradient);
+            }
+        });
+        let done = cotangent.is_none();
+        match done {
+            true => self.pending[place].adjoints.clear(),
+            false => self.pending[place].adjoints[0] = cotangent,
+        }
+        done
+    }
+
+    /// Lets the slopes of an elementwise operation gather at a long cotangent; if that cannot be, the cotangent stays.
+    fn gather(&mut self, node: &'g Arc<Node>, place: usize, rule: &Rule<'_>, product: Option<Product>) -> bool {
+        let adjoint = &mut self.pending[place].adjoints[0];
+        let product = match (product, adjoint.take()) {
+            (Some(product), _) => Ok(product),
+            (None, Some(cotangent)) => Product::of(cotangent),
+            (None, None) => return false,
+        };
+        let mut product = match product {
+            Ok(product) => product,
+            Err(cotangent) => {
+                *adjoint = Some(cotangent);
+                return false;
+            }
+        };
+        let elementwise = if self.options.create_graph || modes::is_special() { None } else { node.op().elementwise() };
+        let Some(factors) = elementwise.and_then(|op| op.factors(rule, &product)) else {
+            *adjoint = Some(product.evaluate());
+            return false;
+        };
+        self.pending[place].adjoints.clear();
+        // What several operands receive is multiplied out once.
+        if factors.len() > 1 && !product.is_multiplied_out() {
+            product = Product::of(product.evaluate()).unwrap_or_else(|_| unreachable!("it was a product before"));
+        }
+        let mut product = Some(product);
+        let last = factors.len().saturating_sub(1);
+        for (i, (position, factor)) in factors.into_iter().enumerate() {
+            let mine = if i == last { product.take() } else { product.clone() };
+            if let (Some(edge), Some(mine)) = (&node.edges()[position], mine) {
+                self.give_product(edge, mine.times(factor));
+            }
+        }
+        true
+    }
+
+    #[inline]
+    fn pull_back(&mut self, node: &'g Arc<Node>, place: usize, product: Option<Product>) -> Result<(), Error> {
+        let op = node.op();
+        let edges = node.edges();
+        let needed = match self.targets {
+            None => node.wanted(),
+            Some(_) => Mask::of(edges.len(), |i| edges[i].as_ref().is_some_and(|edge| self.is_wanted(edge))),
+        };
+        if needed.is_empty() {
+            self.pending[place].adjoints.clear();
+            return Ok(());
+        }
+        if product.is_none() && self.pull_directly(node, place, needed) {
+            return Ok(());
+        }
+        let adjoints = &mut self.pending[place].adjoints;
+        if node.has_several_outputs() {
+            adjoints.resize_with(op.outputs(node.attrs()), || None);
+        }
+        location::set_inherited(node.line);
+        let attach = self.options.create_graph.then_some(node);
+        let Some(rule) = node.rule(needed, self.options.keep, attach)? else { return Err(freed(node)) };
+        if (product.is_some() || op.elementwise().is_some()) && self.gather(node, place, &rule, product) {
+            return Ok(());
+        }
+        let adjoints = &mut self.pending[place].adjoints;
+        let gradients = op.vjp(&rule, adjoints);
+        drop(rule);
+        // What the rule did not take is not kept until the place is used again.
+        adjoints.clear();
+        if modes::detects_anomalies() || modes::records_values() {
+            inspect(node, &gradients)?;
+        }
+        for (position, gradient) in gradients.into_iter().enumerate() {
+            if let Some(Some(edge)) = edges.get(position)
+                && needed.has(position)
+                && !matches!(gradient, Gradient::Zero)
+            {
+                self.deposit(edge, 0, gradient);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The place is found first: a move right after the parts of a tensor were written would wait for them.
+#[inline]
+fn add(sum: &mut Option<Tensor>, gradient: Tensor) {
+    match sum {
+        Some(sum) => sum.accumulate(&gradient),
+        empty => *empty = Some(gradient),
+    }
+}
+
+/// Adjoints with the slots that they go to.
+type Retained = Vec<(Arc<GradientSlot>, Tensor)>;
+
+/// What a sweep found.
+pub struct Swept<'g> {
+    pub leaves: Vec<Contribution<'g>>,
+    /// Complete adjoints of intermediates whose gradient the user keeps.
+    pub retained: Retained,
+    pub targets: FxHashMap<u64, Option<Tensor>>,
+}
+
+/// Hooks see the complete adjoint once and may replace it; kept gradients and recorded values see what hooks left.
+fn decorate(
+    node: &Arc<Node>,
+    adjoints: &mut Adjoints,
+    retained: &mut Retained,
+    create_graph: bool,
+) -> Result<(), Error> {
+    let Some(adjoint) = adjoints.first_mut().and_then(Option::as_mut) else { return Ok(()) };
+    let hooks: Vec<Hook> = node.extras(|extras| extras.hooks.clone()).unwrap_or_default();
+    for hook in hooks {
+        let _line = location::inherit(None);
+        if let Some(replacement) = hook(adjoint) {
+            if replacement.spec() != adjoint.spec() {
+                let message = format!("a hook returned {} for an adjoint of {}", replacement.spec(), adjoint.spec());
+                return Err(Error::new(ErrorKind::Hook, "backward", message)
+                    .at(node.line)
+                    .help("return a tensor of the same shape and dtype, or None to leave it unchanged"));
+            }
+            // A hook may compute with leaves; unless the sweep is recorded, the adjoint goes on as numbers.
+            *adjoint = if create_graph { replacement } else { replacement.plain() };
+        }
+    }
+    node.extras(|extras| {
+        // A call of several outputs has its values and adjoints at their records.
+        if extras.records_values && extras.value.is_some() {
+            extras.adjoint = Some(adjoint.plain());
+        }
+        if node.role() != Role::Leaf {
+            retained.extend(extras.slot.upgrade().map(|slot| (slot, adjoint.clone())));
+        }
+    });
+    Ok(())
+}
+
+/// Anomaly mode and value recording look at what each rule produced.
+fn inspect(node: &Arc<Node>, gradients: &[Gradient]) -> Result<(), Error> {
+    let tensors: Vec<Option<Tensor>> = gradients
+        .iter()
+        .map(|gradient| match gradient {
+            Gradient::Zero => None,
+            Gradient::Dense(tensor) => Some(tensor.clone()),
+            Gradient::Patch(patch) => {
+                let mut operands = vec![Tensor::constant(0.0, &patch.spec)];
+                operands.extend(patch.values.iter().cloned());
+                Some(bind1(patch.op, patch.attrs.clone(), &operands.iter().collect::<Vec<_>>()))
+            }
+        })
+        .collect();
+    if modes::detects_anomalies() {
+        for (position, tensor) in tensors.iter().enumerate() {
+            if tensor.as_ref().is_some_and(Tensor::has_nan) {
+                let message = format!("its rule produced NaN in the gradient of operand {position}");
+                return Err(Error::new(ErrorKind::Anomaly, node.op().name(), message)
+                    .at(node.line)
+                    .help("look for a value at the border of the operation's domain on this line"));
+            }
+        }
+    }
+    node.extras(|extras| {
+        if extras.records_values {
+            extras.contributions = tensors.into_iter().map(|tensor| tensor.map(|tensor| tensor.plain())).collect();
+        }
+    });
+    Ok(())
+}
+
+pub(super) fn freed(node: &Node) -> Error {
+    let name = match node.role() {
+        Role::Operation => node.op().name(),
+        _ => "output",
+    };
+    let message = format!("the reverse graph was already used up (at {name}, {})", location::shown(node.line));
+    Error::new(ErrorKind::GraphFreed, "backward", message)
+        .help("keep it in the first call: y.backward_with(Backward::new().retain_graph())")
+}

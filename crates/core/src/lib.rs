@@ -1,0 +1,38 @@
+//! Tensors and what differentiates them: primitives, levels, the tape, the sweep, first-order transforms.
+//!
+//! The only operations here are those that Rust's operators and derivatives themselves are made of (`ground`); all others are
+//! crates above. Users reach this crate through `wengert`.
+
+// Functions that only cases call are not compiled without them; which are unused with them is told.
+#![cfg_attr(not(feature = "cases"), allow(dead_code, unused_imports))]
+
+pub mod autograd;
+#[doc(hidden)]
+pub mod bind;
+#[doc(hidden)]
+pub mod custom;
+#[doc(hidden)]
+pub mod error;
+#[doc(hidden)]
+pub mod ground;
+#[doc(hidden)]
+pub mod interp;
+#[doc(hidden)]
+pub mod location;
+pub mod memory;
+pub mod primitive;
+#[doc(hidden)]
+pub mod rules;
+#[doc(hidden)]
+pub mod tensor;
+#[doc(hidden)]
+pub mod transform;
+pub mod tree;
+
+pub use error::{Error, ErrorKind, catch};
+pub use location::Line;
+pub use tensor::{AnyAxis, Arange, DType, Nested, Operand, Scalar, Shape, Steps, Tensor};
+pub use transform::{
+    Axes, Pullback, grad, grad_with_aux, grad_wrt, jvp, value_and_grad, value_and_grad_with_aux, value_and_grad_wrt, vjp, vmap, vmap_with,
+};
+pub use tree::{Tree, TreePath};

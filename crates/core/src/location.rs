@@ -1,0 +1,85 @@
+//! Which line of the user's program an operation belongs to.
+//!
+//! `#[track_caller]` names the caller, but loses the line through `.map(Tensor::exp)` and function pointers, and names
+//! our own files inside derivative rules. Both are replaced by the nearest scope that knows the user's line: the
+//! transform or `backward` call being run, or the forward line of the record whose rule runs.
+
+use std::cell::Cell;
+
+pub use wengert_kernels::Line;
+
+thread_local! {
+    /// Rules inherit the line of the operation they differentiate.
+    static INHERITED: Cell<Option<Line>> = const { Cell::new(None) };
+    /// The line of the innermost call that runs user code for us.
+    static SCOPE: Cell<Option<Line>> = const { Cell::new(None) };
+    static OURS: [Cell<(usize, bool)>; KNOWN] = const { [const { Cell::new((0, false)) }; KNOWN] };
+}
+
+/// The line to record for an operation called from `caller`.
+#[inline]
+pub fn resolve(caller: Line) -> Line {
+    match INHERITED.get() {
+        Some(line) => line,
+        None => caller,
+    }
+}
+
+/// The line to show to a person: like [`resolve`], and a line in the standard library or in these crates is replaced.
+pub fn shown(line: Line) -> Line {
+    if is_ours(line) { SCOPE.get().unwrap_or(line) } else { line }
+}
+
+/// Lines that were looked up before, by where they lie in memory: every operation asks, and the answer is a search in text.
+const KNOWN: usize = 64;
+
+fn is_ours(line: Line) -> bool {
+    let address = line.address();
+    OURS.with(|known| {
+        let slot = &known[address / align_of::<usize>() % KNOWN];
+        if slot.get().0 != address {
+            slot.set((address, has_our_file(line)));
+        }
+        slot.get().1
+    })
+}
+
+fn has_our_file(line: Line) -> bool {
+    let file = line.file();
+    let own = file!().trim_end_matches("location.rs");
+    file.starts_with(own)
+        || file.starts_with(&own.replace("engine", "scalar"))
+        || file.starts_with("/rustc/")
+        || file.contains("/library/core/src/")
+}
+
+/// Restores a thread-local line when dropped.
+pub struct Restore(&'static std::thread::LocalKey<Cell<Option<Line>>>, Option<Line>);
+
+impl Drop for Restore {
+    fn drop(&mut self) {
+        self.0.set(self.1);
+    }
+}
+
+/// Until the guard is dropped, operations belong to `line`.
+pub fn inherit(line: Option<Line>) -> Restore {
+    Restore(&INHERITED, INHERITED.replace(line))
+}
+
+/// Whether a rule is running.
+pub fn is_inherited() -> bool {
+    INHERITED.get().is_some()
+}
+
+/// Replaces the inherited line, inside a region guarded by [`inherit`].
+#[inline]
+pub fn set_inherited(line: Line) {
+    INHERITED.set(Some(line));
+}
+
+/// Until the guard is dropped, a line that means nothing to the user is shown as `line`, unless it means nothing either.
+pub fn scope(line: Line) -> Restore {
+    let outer = SCOPE.get();
+    Restore(&SCOPE, SCOPE.replace(if is_ours(line) { outer } else { Some(line) }))
+}

@@ -1,0 +1,396 @@
+//! A region of the program whose saved values are computed again instead of kept.
+//!
+//! The function records as usual, but every value that its records save is replaced by a promise: the number of that value
+//! among those that the level saves here. The first promise that a sweep comes to runs the function again, on the same inputs;
+//! the values that the level saves then are the ones that were promised, in the same order. The records of that second run are
+//! thrown away; those of lower levels, which may be differentiated later, are promises of the second run.
+//!
+//! A region inside another promises its inputs too, so the outer one keeps nothing of what happens in it.
+//!
+//! What calls with an effect give is kept, by all regions around them: the second run is given it and does not call again.
+
+use crate::autograd::modes::{self, Stopped};
+use crate::autograd::packing::{self, Packed, Run, Saver, with_saver};
+use crate::bind::bind1;
+use crate::interp::Level;
+use crate::location::{self, Line};
+use crate::ground::internal::barrier::BARRIER;
+use crate::primitive::{Attrs, Outputs, Saved, Saves, Spec};
+use crate::tensor::Value;
+use crate::{Error, ErrorKind, Tensor};
+use rustc_hash::{FxHashMap, FxHasher};
+use std::cell::RefCell;
+use std::hash::Hasher;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Inputs of regions inside have a list of their own, beside those of the levels.
+const INPUTS: u64 = u64::MAX;
+
+/// Runs the function on its inputs and throws the result away.
+type Function = dyn Fn(Vec<Tensor>) + Send + Sync;
+
+/// One run of a function whose saved values can be had again.
+pub struct Region {
+    /// There until the region is dropped.
+    source: Option<Arc<Source>>,
+    line: Line,
+    /// Levels opened later belong to the function: what they save is used up inside it.
+    newest: u64,
+    stopped: Stopped,
+    lists: Mutex<Lists>,
+    run_state: Mutex<RunState>,
+    effects: Effects,
+}
+
+/// The calls with an effect that the first run made: the operation of each, and what it gave.
+type Effects = Arc<Mutex<Vec<(&'static str, Outputs)>>>;
+
+/// What is run again.
+struct Source {
+    run: Box<Function>,
+    inputs: Vec<Saved>,
+}
+
+/// How far the run that made the promises has come.
+#[derive(Clone, Copy, PartialEq)]
+enum RunState {
+    Running,
+    Ended,
+    /// It was stopped when all that was wanted of it was there, so another run may come to more.
+    Stopped,
+}
+
+/// By level.
+type Lists = FxHashMap<u64, List>;
+
+/// What one level saves in a region.
+#[derive(Default)]
+struct List {
+    promised: usize,
+    /// Values of the latest run that nobody has taken.
+    values: Vec<Option<Tensor>>,
+}
+
+impl Region {
+    /// A region for one run on these inputs, which are saved as any value is.
+    pub fn new(inputs: &[&Tensor], run: impl Fn(Vec<Tensor>) + Send + Sync + 'static, line: Line) -> Arc<Region> {
+        let inputs = inputs.iter().map(|input| packing::save(INPUTS, input)).collect();
+        let source = Arc::new(Source { run: Box::new(run), inputs });
+        Region::again(source, line, Level::newest(), modes::stopped(), Effects::default())
+    }
+
+    fn again(source: Arc<Source>, line: Line, newest: u64, stopped: Stopped, effects: Effects) -> Arc<Region> {
+        let (source, run_state) = (Some(source), Mutex::new(RunState::Running));
+        Arc::new(Region { source, line, newest, stopped, lists: Mutex::default(), run_state, effects })
+    }
+
+    fn effects(&self) -> MutexGuard<'_, Vec<(&'static str, Outputs)>> {
+        self.effects.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn source(&self) -> &Arc<Source> {
+        self.source.as_ref().expect("it is there until the region is dropped")
+    }
+
+    /// Runs `f` so that what it saves is promised by this region.
+    pub fn record<R>(self: Arc<Region>, f: impl FnOnce() -> R) -> R {
+        let result = with_saver(Some(self.clone()), f);
+        self.end(RunState::Ended);
+        result
+    }
+
+    fn run_state(&self) -> RunState {
+        *self.run_state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The run is over: what it held for itself is dropped.
+    fn end(&self, state: RunState) {
+        *self.run_state.lock().unwrap_or_else(PoisonError::into_inner) = state;
+        self.lists().values_mut().for_each(|list| list.values.clear());
+    }
+
+    fn lists(&self) -> MutexGuard<'_, Lists> {
+        self.lists.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn promised(&self, level: u64) -> usize {
+        self.lists().get(&level).map_or(0, |list| list.promised)
+    }
+
+    /// Value `index` of `level`; if it has to be computed, so are the others, and those of `beside`.
+    fn value(&self, level: u64, index: usize, beside: u64) -> Result<Tensor, Error> {
+        if self.run_state() == RunState::Running {
+            // A transform inside the function comes back to a region inside it, whose inputs are held until the run is over.
+            let held = self.lists().get(&level).and_then(|list| list.values.get(index)?.clone());
+            return held.ok_or_else(|| self.asked_too_early());
+        }
+        let take = |lists: &mut Lists| lists.get_mut(&level).and_then(|list| list.values.get_mut(index)?.take());
+        if let Some(value) = take(&mut self.lists()) {
+            return Ok(value);
+        }
+        // Another sweep may be after the same value, so it is taken before anybody else can see it.
+        let mut lists = self.compute_again(beside)?;
+        let value = take(&mut lists);
+        drop(lists);
+        value.ok_or_else(|| self.changed("it saved fewer values"))
+    }
+
+    fn compute_again(&self, level: u64) -> Result<MutexGuard<'_, Lists>, Error> {
+        let Source { run, inputs } = &**self.source();
+        let inputs = inputs.iter().map(|input| restore_input(input, level)).collect::<Result<Vec<_>, _>>()?;
+        let below = Region::again(self.source().clone(), self.line, self.newest, self.stopped, self.effects.clone());
+        let wanted = [level, INPUTS].map(|level| (level, self.promised(level)));
+        let again =
+            Arc::new(Again { wanted, below: below.clone(), found: Mutex::default(), effects: AtomicUsize::new(0) });
+        let _scope = (location::scope(self.line), location::inherit(None));
+        let run = || {
+            let inputs = inputs.into_iter().map(behind_barrier).collect();
+            with_saver(Some(again.clone()), || run(inputs));
+        };
+        let ended = modes::replaying(self.stopped, || catch_unwind(AssertUnwindSafe(run)));
+        below.end(if ended.is_ok() { RunState::Ended } else { RunState::Stopped });
+        if let Err(payload) = ended
+            && !payload.is::<Complete>()
+        {
+            resume_unwind(payload);
+        }
+        let found = std::mem::take(&mut *again.found());
+        let mut lists = self.lists();
+        for ((level, promised), values) in wanted.into_iter().zip(found) {
+            let more = values.len() > promised && self.run_state() == RunState::Ended;
+            if values.len() < promised || more {
+                drop(lists);
+                return Err(self.changed(&format!("it saved {} values, {promised} before", values.len())));
+            }
+            lists.entry(level).or_default().values = values.into_iter().map(Some).collect();
+        }
+        Ok(lists)
+    }
+
+    fn asked_too_early(&self) -> Error {
+        let message = "a sweep inside the function asks for what the function saves while it runs";
+        Error::new(ErrorKind::Checkpoint, "checkpoint", message)
+            .at(self.line)
+            .help("call backward outside of the function, or differentiate inside it with grad")
+    }
+
+    fn changed(&self, how: &str) -> Error {
+        let message = format!("the function did something else when it was computed again: {how}");
+        Error::new(ErrorKind::Checkpoint, "checkpoint", message)
+            .at(self.line)
+            .help("it must do the same for the same inputs: pass what changes, random keys too, as inputs")
+    }
+}
+
+thread_local! {
+    /// What regions leave behind, while some are being dropped.
+    static LEFT: RefCell<Option<Vec<(Option<Arc<Source>>, Lists)>>> = const { RefCell::new(None) };
+}
+
+/// The input of a region leads to the records of the one before it: long chains are taken apart in a loop, because recursion
+/// would overflow the stack.
+impl Drop for Region {
+    fn drop(&mut self) {
+        let left = (self.source.take(), std::mem::take(&mut *self.lists()));
+        let mut last = Some(left);
+        let first = LEFT.try_with(|waiting| match &mut *waiting.borrow_mut() {
+            Some(waiting) => {
+                waiting.extend(last.take());
+                false
+            }
+            empty => {
+                *empty = Some(Vec::new());
+                true
+            }
+        });
+        while let Some(left) = last {
+            drop(left);
+            last = LEFT.try_with(|waiting| waiting.borrow_mut().as_mut().and_then(Vec::pop)).ok().flatten();
+        }
+        if first == Ok(true) {
+            LEFT.with(|waiting| *waiting.borrow_mut() = None);
+        }
+    }
+}
+
+/// One number takes no more memory than a promise.
+fn is_worth_nothing(value: &Tensor) -> bool {
+    matches!(value.value, Value::One(_)) && value.link.is_none()
+}
+
+impl Saver for Region {
+    fn save(self: Arc<Region>, level: u64, value: &Tensor) -> Saved {
+        if is_worth_nothing(value) || (level > self.newest && level != INPUTS) {
+            return Saved::keep(value);
+        }
+        let index = {
+            let mut lists = self.lists();
+            let list = lists.entry(level).or_default();
+            list.promised += 1;
+            if level == INPUTS {
+                list.values.push(Some(Tensor { slot: None, ..value.clone() }));
+            }
+            list.promised - 1
+        };
+        let sample = sample(value);
+        Saved::packed(Promise { region: self, level, index, spec: value.spec(), sample })
+    }
+
+    fn once(&self, level: u64, name: &'static str, run: &mut Run<'_>) -> Result<Outputs, Error> {
+        let outputs = run()?;
+        if level <= self.newest {
+            self.effects().push((name, outputs.clone()));
+        }
+        Ok(outputs)
+    }
+}
+
+/// Value `index` of what `level` saves in a region.
+struct Promise {
+    region: Arc<Region>,
+    level: u64,
+    index: usize,
+    spec: Spec,
+    sample: u64,
+}
+
+/// How many elements of a value are compared with those of the second run.
+const SAMPLED: usize = 16;
+
+/// A few elements in one number: enough to see that a second run has other ones. Batched and symbolic values have none.
+fn sample(value: &Tensor) -> u64 {
+    let Ok(numbers) = value.numbers("checkpoint") else { return 0 };
+    let (view, count) = (numbers.view(), value.elements());
+    let mut hasher = FxHasher::default();
+    for k in 0..count.min(SAMPLED) {
+        hasher.write_u64(view.at_linear::<f64>(k * count / count.min(SAMPLED)).to_bits());
+    }
+    hasher.finish()
+}
+
+impl Promise {
+    fn keep(&self, beside: u64) -> Result<Tensor, Error> {
+        let value = self.region.value(self.level, self.index, beside)?;
+        if value.spec() != self.spec {
+            return Err(self.region.changed(&format!(
+                "it saved {} where {} was saved before",
+                value.spec(),
+                self.spec
+            )));
+        }
+        if sample(&value) != self.sample {
+            return Err(self.region.changed("it saved other numbers"));
+        }
+        Ok(value)
+    }
+}
+
+impl Packed for Promise {
+    fn unpack(&self) -> Result<Tensor, Error> {
+        self.keep(self.level)
+    }
+
+    fn unpack_input(&self, level: u64) -> Result<Tensor, Error> {
+        self.keep(level)
+    }
+}
+
+/// An input of a region; the values that `level` saves around it will be asked for next.
+fn restore_input(input: &Saved, level: u64) -> Result<Tensor, Error> {
+    match input {
+        Saved::Held(value) => Ok(Tensor::from(value.clone())),
+        Saved::Linked(tensor) => Ok((**tensor).clone()),
+        Saved::Packed(packed) => packed.unpack_input(level),
+        Saved::Nothing | Saved::Shape(_) => unreachable!("inputs are values"),
+    }
+}
+
+/// The same, where it may be staged: a program must not take the second run for the first one.
+fn behind_barrier(input: Tensor) -> Tensor {
+    match input.value {
+        Value::Tracer(_) => bind1(&BARRIER, Attrs::new(), &[&input]),
+        _ => input,
+    }
+}
+
+/// The second run of a function: collects what one level saves, and the inputs of regions inside.
+struct Again {
+    /// Levels and how many values they promised.
+    wanted: [(u64, usize); 2],
+    /// What other levels save is promised anew.
+    below: Arc<Region>,
+    found: Mutex<[Vec<Tensor>; 2]>,
+    /// How many calls with an effect it has come to.
+    effects: AtomicUsize,
+}
+
+/// All that was promised is there: the rest of the function need not run.
+struct Complete;
+
+impl Again {
+    fn found(&self) -> MutexGuard<'_, [Vec<Tensor>; 2]> {
+        self.found.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn place(&self, level: u64) -> Option<usize> {
+        self.wanted.iter().position(|(wanted, _)| *wanted == level)
+    }
+
+    fn add(&self, place: usize, value: &Tensor) {
+        let value = if self.wanted[place].0 == 0 { value.plain() } else { Tensor { slot: None, ..value.clone() } };
+        self.found()[place].push(value);
+    }
+
+    fn end_if_complete(&self) {
+        let complete = self.wanted.iter().zip(&*self.found()).all(|((_, promised), found)| found.len() >= *promised);
+        // Where a panic ends the process, the function runs to its end.
+        if complete && cfg!(panic = "unwind") {
+            resume_unwind(Box::new(Complete));
+        }
+    }
+}
+
+impl Saver for Again {
+    fn save(self: Arc<Again>, level: u64, value: &Tensor) -> Saved {
+        if is_worth_nothing(value) {
+            return Saved::keep(value);
+        }
+        if let Some(place) = self.place(level) {
+            self.add(place, value);
+            if level != INPUTS {
+                self.end_if_complete();
+                return Saved::Nothing;
+            }
+        }
+        self.below.clone().save(level, value)
+    }
+
+    fn once(&self, level: u64, name: &'static str, run: &mut Run<'_>) -> Result<Outputs, Error> {
+        if level > self.below.newest {
+            return run();
+        }
+        let kept = self.below.effects().get(self.effects.fetch_add(1, Ordering::Relaxed)).cloned();
+        match kept.filter(|(kept, _)| *kept == name) {
+            Some((_, outputs)) => Ok(outputs.into_iter().map(behind_barrier).collect()),
+            None => {
+                Err(self.below.changed(&format!("it called '{name}', which has an effect, where it did not before")))
+            }
+        }
+    }
+
+    fn expect(&self, level: u64, operands: &[&Tensor], saves: Saves) {
+        let (Some(place), true) = (self.place(level), saves.outputs.is_empty() && !saves.residual) else { return };
+        let operands = saves.operands.iter().map(|position| operands[position]);
+        let operands: Vec<&Tensor> = operands.filter(|operand| !is_worth_nothing(operand)).collect();
+        let last = self.found()[place].len() + operands.len() == self.wanted[place].1;
+        if last && !operands.is_empty() {
+            let before = self.found()[place].len();
+            operands.into_iter().for_each(|operand| self.add(place, operand));
+            self.end_if_complete();
+            // Inputs of a region that comes later are missing: the call saves its operands itself.
+            self.found()[place].truncate(before);
+        }
+    }
+}

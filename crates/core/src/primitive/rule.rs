@@ -1,0 +1,247 @@
+//! What a derivative rule is given: exactly what its primitive declared.
+
+use super::{Attrs, Mask, Outputs, Primitive, Spec};
+use crate::{DType, Shape, Tensor};
+use smallvec::SmallVec;
+use std::cell::Cell;
+
+/// What a primitive keeps from the forward pass for its rules.
+///
+/// A saved value is an operand, an output, or a non-differentiable residual; anything else would silently break second
+/// derivatives. A shape is kept where the rule needs no numbers.
+///
+/// ```
+/// use wengert::primitive::Saves;
+/// let saves = Saves::NOTHING.operand(0).shape(1);
+/// assert!(saves.operands.has(0) && saves.shapes.has(1) && !saves.residual);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Saves {
+    /// Operands whose values are kept.
+    pub operands: Mask,
+    /// Outputs whose values are kept.
+    pub outputs: Mask,
+    /// Operands whose shape and dtype are kept.
+    pub shapes: Mask,
+    /// Whether the primitive's residual is kept.
+    pub residual: bool,
+}
+
+impl Saves {
+    /// The rules need nothing but the cotangent.
+    pub const NOTHING: Saves = Saves { operands: Mask::NONE, outputs: Mask::NONE, shapes: Mask::NONE, residual: false };
+
+    /// And the value of operand `position`, which is below 63.
+    pub const fn operand(self, position: usize) -> Saves {
+        Saves { operands: self.operands.with(position), ..self }
+    }
+
+    /// And the value of output `position`, which is below 63.
+    pub const fn output(self, position: usize) -> Saves {
+        Saves { outputs: self.outputs.with(position), ..self }
+    }
+
+    /// And the values of these operands.
+    pub fn operands(self, positions: Mask) -> Saves {
+        Saves { operands: self.operands.or(positions), ..self }
+    }
+
+    /// And the values of these outputs.
+    pub fn outputs(self, positions: Mask) -> Saves {
+        Saves { outputs: self.outputs.or(positions), ..self }
+    }
+
+    /// And the shape and dtype of operand `position`, which is below 63.
+    pub const fn shape(self, position: usize) -> Saves {
+        Saves { shapes: self.shapes.with(position), ..self }
+    }
+
+    /// And the residual.
+    pub const fn residual(self) -> Saves {
+        Saves { residual: true, ..self }
+    }
+
+    /// What either needs.
+    pub fn and(self, other: Saves) -> Saves {
+        Saves {
+            operands: self.operands.or(other.operands),
+            outputs: self.outputs.or(other.outputs),
+            shapes: self.shapes.or(other.shapes),
+            residual: self.residual || other.residual,
+        }
+    }
+
+    /// How many slots the tape needs for it.
+    #[doc(hidden)]
+    pub fn count(self) -> usize {
+        self.operands.count() + self.outputs.count() + self.shapes.count() + usize::from(self.residual)
+    }
+}
+
+/// One thing a rule was given.
+#[derive(Clone, Debug)]
+pub enum Kept {
+    /// A tensor.
+    Value(Tensor),
+    /// Its shape and dtype.
+    Shape(Box<Spec>),
+}
+
+/// The view that a rule has of the call it differentiates.
+pub struct Rule<'a> {
+    /// The name of the operation, for errors.
+    pub name: &'static str,
+    /// The attributes of the call.
+    pub attrs: &'a Attrs,
+    wanted: Mask,
+    saves: Saves,
+    kept: SmallVec<[Kept; 2]>,
+    /// The places that were read, by bits; those from 63 on share one.
+    read: Cell<u64>,
+}
+
+impl<'a> Rule<'a> {
+    /// From everything the forward pass knows, keeping what `op` declares for `wanted`.
+    pub fn new(
+        op: &'static dyn Primitive,
+        attrs: &'a Attrs,
+        operands: &[&Tensor],
+        outputs: &Outputs,
+        wanted: Mask,
+    ) -> Rule<'a> {
+        Rule::keeping(op.saves(attrs, wanted), op, attrs, operands, outputs, wanted)
+    }
+
+    /// The same, keeping `saves`: what `op` declares or one of its alternatives.
+    pub fn keeping(
+        saves: Saves,
+        op: &'static dyn Primitive,
+        attrs: &'a Attrs,
+        operands: &[&Tensor],
+        outputs: &Outputs,
+        wanted: Mask,
+    ) -> Rule<'a> {
+        let mut kept = SmallVec::new();
+        kept.extend(saves.operands.iter().map(|i| Kept::Value(operands[i].clone())));
+        kept.extend(saves.shapes.iter().map(|i| Kept::Shape(Box::new(operands[i].spec()))));
+        kept.extend(saves.outputs.iter().map(|i| Kept::Value(outputs[i].clone())));
+        if saves.residual {
+            let outputs: SmallVec<[&Tensor; 2]> = outputs.iter().collect();
+            kept.push(Kept::Value(op.residual(attrs, operands, &outputs)));
+        }
+        Rule::from_parts(op.name(), attrs, wanted, saves, kept)
+    }
+
+    /// From what was kept, in the order operands, shapes, outputs, residual.
+    #[inline]
+    #[doc(hidden)]
+    pub fn from_parts(
+        name: &'static str,
+        attrs: &'a Attrs,
+        wanted: Mask,
+        saves: Saves,
+        kept: SmallVec<[Kept; 2]>,
+    ) -> Rule<'a> {
+        debug_assert_eq!(saves.count(), kept.len());
+        Rule { name, attrs, wanted, saves, kept, read: Cell::new(0) }
+    }
+
+    /// Asks for other gradients, or tangents, than those that the values were kept for; they must be among them.
+    pub fn want(&mut self, wanted: Mask) {
+        self.wanted = wanted;
+    }
+
+    /// Whether the gradient of operand `position` is asked for (in a jvp: whether it has a tangent).
+    #[inline]
+    pub fn wants(&self, position: usize) -> bool {
+        self.wanted.has(position)
+    }
+
+    /// The operands whose gradient is asked for.
+    #[doc(hidden)]
+    pub fn wanted(&self) -> Mask {
+        self.wanted
+    }
+
+    /// Whether the value of operand `position` was kept; see [`Primitive::alternatives`].
+    pub fn has_operand(&self, position: usize) -> bool {
+        self.saves.operands.has(position)
+    }
+
+    /// Whether the residual was kept, not an alternative to it; see [`Primitive::alternatives`].
+    pub fn has_residual(&self) -> bool {
+        self.saves.residual
+    }
+
+    #[inline]
+    fn mark(&self, place: usize) {
+        self.read.set(self.read.get() | 1 << place.min(63));
+    }
+
+    #[inline]
+    fn value(&self, place: usize) -> &Tensor {
+        self.mark(place);
+        match &self.kept[place] {
+            Kept::Value(tensor) => tensor,
+            Kept::Shape(_) => unreachable!("places of values hold values"),
+        }
+    }
+
+    #[inline]
+    fn place(&self, set: Mask, before: usize, position: usize, what: &str) -> usize {
+        assert!(set.has(position), "{}: the rule reads {what} {position}, which `saves` does not declare", self.name);
+        before + set.before(position)
+    }
+
+    /// The saved value of operand `position`.
+    #[inline]
+    pub fn operand(&self, position: usize) -> &Tensor {
+        self.value(self.place(self.saves.operands, 0, position, "operand"))
+    }
+
+    /// The saved value of output `position`.
+    #[inline]
+    pub fn output(&self, position: usize) -> &Tensor {
+        let before = self.saves.operands.count() + self.saves.shapes.count();
+        self.value(self.place(self.saves.outputs, before, position, "output"))
+    }
+
+    /// The spec of operand `position`, whose shape was saved.
+    pub fn spec(&self, position: usize) -> &Spec {
+        let place = self.place(self.saves.shapes, self.saves.operands.count(), position, "the shape of operand");
+        self.mark(place);
+        match &self.kept[place] {
+            Kept::Shape(spec) => spec,
+            Kept::Value(_) => unreachable!("places of shapes hold shapes"),
+        }
+    }
+
+    /// The shape of operand `position`, which was saved.
+    pub fn shape(&self, position: usize) -> &Shape {
+        &self.spec(position).shape
+    }
+
+    /// The dtype of operand `position`, whose shape was saved.
+    pub fn dtype(&self, position: usize) -> DType {
+        self.spec(position).dtype
+    }
+
+    /// The saved residual.
+    pub fn residual(&self) -> &Tensor {
+        assert!(self.saves.residual, "{}: the rule reads a residual that `saves` does not declare", self.name);
+        self.value(self.kept.len() - 1)
+    }
+
+    /// What was declared and never read, in words; a minimal declaration leaves nothing.
+    pub fn unread(&self) -> Vec<String> {
+        let names = (self.saves.operands.iter().map(|i| format!("operand {i}")))
+            .chain(self.saves.shapes.iter().map(|i| format!("shape of operand {i}")))
+            .chain(self.saves.outputs.iter().map(|i| format!("output {i}")))
+            .chain(self.saves.residual.then(|| "residual".to_string()));
+        names
+            .enumerate()
+            .filter(|(place, _)| self.read.get() >> (*place).min(63) & 1 == 0)
+            .map(|(_, name)| name)
+            .collect()
+    }
+}

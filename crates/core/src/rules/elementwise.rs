@@ -1,0 +1,571 @@
+//! The rule shape *elementwise*: y = f(x) element by element, dy = f'(x) dx.
+//!
+//! Value and slopes are written once, as expressions ([`elementwise!`](super::elementwise), [`slope!`](super::slope)).
+//! The macros paste each into native loops for f64 and f32, into the fused loop `g * slope`, and into Tensor operations
+//! for higher order, so a new function is one line. Parameters are real attributes of the call, such as the slope of
+//! leaky_relu.
+
+use super::{Factor, Product, align_batch, lane};
+use crate::autograd::modes;
+use crate::bind::bind1;
+use crate::ground::internal::slope::staged;
+use crate::primitive::{
+    Adjoints, Attrs, Case, Dependency, Expression, Gradient, Gradients, Held, Jet, Mask, Outputs, Primitive, Rule,
+    Saved, Saves, SpecRef, Specs, expect_arithmetic, expect_float, expect_same_dtype,
+};
+use crate::tensor::{Dense, One, Value};
+use crate::{DType, Error, ErrorKind, Shape, Tensor};
+use smallvec::{SmallVec, smallvec};
+use wengert_kernels::dtype::Compute;
+use wengert_kernels::functions::{Loops, Parameters, SlopeLoops};
+use wengert_kernels::map::{Stored, loop1};
+use wengert_kernels::tiled::Lane;
+use wengert_kernels::view::{Out, View};
+
+/// An elementwise primitive of one or two operands.
+pub struct Elementwise {
+    #[doc(hidden)]
+    pub name: &'static str,
+    #[doc(hidden)]
+    pub rule_text: &'static str,
+    /// The names of its real attributes, at most three.
+    #[doc(hidden)]
+    pub parameters: &'static [&'static str],
+    /// The value as it is written: the names of its operands, constants that it names, and the expression.
+    #[doc(hidden)]
+    pub operand_names: &'static [&'static str],
+    #[doc(hidden)]
+    pub constants: &'static [(&'static str, f64)],
+    #[doc(hidden)]
+    pub text: &'static str,
+    #[doc(hidden)]
+    pub f64: &'static Loops<f64>,
+    #[doc(hidden)]
+    pub f32: &'static Loops<f32>,
+    /// Absent where whole numbers make no sense.
+    #[doc(hidden)]
+    pub i64: Option<&'static Loops<i64>>,
+    /// One for each operand.
+    #[doc(hidden)]
+    pub slopes: &'static [Slope],
+    #[doc(hidden)]
+    pub jet: Jet,
+    #[cfg(feature = "cases")]
+    #[doc(hidden)]
+    pub tested: super::Tested,
+}
+
+/// A loop as an instruction of fused loops.
+fn lane_of<T: Compute>(loops: &Loops<T>, p: Parameters<T>, output: DType) -> Lane {
+    let slices = loops.slices;
+    lane(output, move |inputs: &[&[T]], out: &mut [T]| slices(inputs[0], inputs[inputs.len() - 1], out, p))
+}
+
+/// The derivative for one operand.
+pub enum Slope {
+    Zero,
+    One,
+    MinusOne,
+    /// The parameter in this place.
+    Parameter(usize),
+    Expression(SlopeExpression),
+}
+
+/// A slope computed from one saved tensor, or from two.
+pub struct SlopeExpression {
+    /// What the expression's names stand for.
+    pub sources: &'static [Source],
+    pub needs: Needs,
+    /// The expression as it is written, the names of what it is computed from, and those of parameters.
+    pub text: &'static str,
+    pub names: &'static [&'static str],
+    pub parameters: &'static [&'static str],
+    /// Whether the slope is what it is computed from, as that of a product.
+    pub is_source: bool,
+    /// Whether a zero on either side stays one beside NaN too.
+    pub keeps_both: bool,
+    pub tensor: fn(&[&Tensor], Parameters<f64>) -> Tensor,
+    pub f64: &'static SlopeLoops<f64>,
+    pub f32: &'static SlopeLoops<f32>,
+}
+
+impl SlopeExpression {
+    /// The bits of `g * slope` for one element in f64 or f32.
+    #[inline]
+    fn of_one(&self, g: One, a: u64, b: u64, p: Parameters<f64>) -> u64 {
+        match g.dtype {
+            DType::F64 => {
+                let read = f64::from_bits;
+                (self.f64.one)(read(g.bits), read(a), read(b), p).to_bits()
+            }
+            _ => {
+                let read = |bits: u64| f32::from_bits(bits as u32);
+                u64::from((self.f32.one)(read(g.bits), read(a), read(b), narrow(p)).to_bits())
+            }
+        }
+    }
+}
+
+/// Whether two texts are the same, known while compiling.
+pub const fn is_same(a: &str, b: &str) -> bool {
+    let (a, b) = (a.as_bytes(), b.as_bytes());
+    let (mut same, mut i) = (a.len() == b.len(), 0);
+    while same && i < a.len() {
+        same = a[i] == b[i];
+        i += 1;
+    }
+    same
+}
+
+/// A saved tensor that a slope is computed from.
+#[derive(Clone, Copy)]
+pub enum Source {
+    Operand(usize),
+    Output(usize),
+}
+
+impl Source {
+    fn of<'r>(self, rule: &'r Rule<'_>) -> &'r Tensor {
+        match self {
+            Source::Operand(position) => rule.operand(position),
+            Source::Output(position) => rule.output(position),
+        }
+    }
+
+    const fn bit(self) -> u8 {
+        match self {
+            Source::Operand(position) => 1 << position,
+            Source::Output(_) => OUTPUT,
+        }
+    }
+}
+
+/// The bit of the output in [`Needs`]; operand i has bit i.
+const OUTPUT: u8 = 4;
+
+/// What is saved: two operands and an output at most, so that places are found without counting bits.
+#[derive(Clone, Copy)]
+pub struct Needs(u8);
+
+impl Needs {
+    pub const fn of(sources: &[Source]) -> Needs {
+        let (mut bits, mut i) = (0, 0);
+        while i < sources.len() {
+            bits |= sources[i].bit();
+            i += 1;
+        }
+        Needs(bits)
+    }
+
+    fn saves(self) -> Saves {
+        let has = |bit: u8| self.0 & bit != 0;
+        let saves = if has(1) { Saves::NOTHING.operand(0) } else { Saves::NOTHING };
+        let saves = if has(2) { saves.operand(1) } else { saves };
+        if has(OUTPUT) { saves.output(0) } else { saves }
+    }
+
+    fn count(self) -> usize {
+        (self.0 & 1) as usize + (self.0 >> 1 & 1) as usize + (self.0 >> 2) as usize
+    }
+
+    /// Where a source stands among what is saved: operands, then the output.
+    fn place(self, source: Source) -> usize {
+        match source {
+            Source::Operand(0) => 0,
+            Source::Operand(_) => (self.0 & 1) as usize,
+            Source::Output(_) => (self.0 & 1) as usize + (self.0 >> 1 & 1) as usize,
+        }
+    }
+}
+
+/// `cotangent * slope`, zero where the cotangent is zero: one fused kernel on numbers, over the cotangent where nobody
+/// else holds it; Tensor operations otherwise.
+#[inline]
+fn scaled(
+    op: &'static Elementwise,
+    slope: &'static SlopeExpression,
+    position: usize,
+    rule: &Rule<'_>,
+    mut g: Tensor,
+    p: Parameters<f64>,
+) -> Tensor {
+    let saved: SmallVec<[&Tensor; 2]> = slope.sources.iter().map(|source| source.of(rule)).collect();
+    if !g.is_plain() || !saved.iter().all(|tensor| tensor.is_plain()) || modes::detects_anomalies() {
+        // A program gets one equation for it.
+        let mut all = std::iter::once(&g).chain(saved.iter().copied());
+        if !slope.is_source
+            && all.clone().any(Tensor::is_staged)
+            && all.all(|tensor| tensor.is_plain() || tensor.is_staged())
+        {
+            return staged(op, position, &g, &saved, p);
+        }
+        let slopes = (slope.tensor)(&saved, p);
+        return if slope.keeps_both { g.zero_mul(&slopes) } else { g.guarded_mul(&slopes) };
+    }
+    if let Some(product) = scaled_directly(slope, &g.value, &saved[0].value, &saved[saved.len() - 1].value, p) {
+        return product;
+    }
+    let views: SmallVec<[View<'_>; 2]> = saved.iter().map(|tensor| tensor.value.view()).collect();
+    let spec = g.spec();
+    match (spec.dtype, g.unique_bytes()) {
+        (DType::F64, Some(bytes)) => slope.f64.run_in_place(bytes, &spec.shape, &views, p),
+        (DType::F32, Some(bytes)) => slope.f32.run_in_place(bytes, &spec.shape, &views, narrow(p)),
+        (DType::F64, None) => g = Tensor::build(&spec, |out| slope.f64.run(g.value.view(), &views, out, p)).0,
+        _ => g = Tensor::build(&spec, |out| slope.f32.run(g.value.view(), &views, out, narrow(p))).0,
+    }
+    g
+}
+
+pub fn narrow(p: Parameters<f64>) -> Parameters<f32> {
+    p.map(|value| value as f32)
+}
+
+/// The same for one element and for short rows that are alike, past views and tiles.
+#[inline]
+fn scaled_directly(slope: &SlopeExpression, g: &Value, a: &Value, b: &Value, p: Parameters<f64>) -> Option<Tensor> {
+    match (g, a, b) {
+        (Value::One(g), Value::One(a), Value::One(b)) if matches!(g.dtype, DType::F64 | DType::F32) => {
+            Some(Tensor::one(slope.of_one(*g, a.bits, b.bits, p), g.dtype, g.rank as usize))
+        }
+        (Value::Dense(x), Value::Dense(a), Value::Dense(b)) if x.is_like(a) && x.is_like(b) && x.is_short() => {
+            match x.dtype() {
+                DType::F64 => Some(x.new_like(|out| (slope.f64.slices)(x.slice(), a.slice(), b.slice(), out, p))),
+                DType::F32 => {
+                    Some(x.new_like(|out| (slope.f32.slices)(x.slice(), a.slice(), b.slice(), out, narrow(p))))
+                }
+                _ => None,
+            }
+        }
+        _ => None,
+    }
+}
+
+impl Elementwise {
+    /// `None` is a zero.
+    #[inline]
+    fn derivative(&'static self, rule: &Rule<'_>, position: usize, g: Tensor) -> Option<Tensor> {
+        match &self.slopes[position] {
+            Slope::Zero => None,
+            Slope::One => Some(g),
+            Slope::MinusOne => Some(-g),
+            Slope::Parameter(place) => Some(g * self.values_of(rule.attrs)[*place]),
+            Slope::Expression(slope) => Some(scaled(self, slope, position, rule, g, self.values_of(rule.attrs))),
+        }
+    }
+
+    /// What a long cotangent is multiplied by for each wanted operand, if everything saved is a row as it is.
+    #[doc(hidden)]
+    pub fn factors(
+        &'static self,
+        rule: &Rule<'_>,
+        product: &Product,
+    ) -> Option<SmallVec<[(usize, Option<Factor>); 2]>> {
+        let mut factors = SmallVec::new();
+        for (position, slope) in self.slopes.iter().enumerate().filter(|(position, _)| rule.wants(*position)) {
+            let factor = match slope {
+                Slope::Zero => continue,
+                Slope::One => None,
+                Slope::MinusOne => Some(Factor::Number(-1.0)),
+                Slope::Parameter(place) => Some(Factor::Number(self.values_of(rule.attrs)[*place])),
+                Slope::Expression(slope) => {
+                    let (a, b) = (slope.sources[0].of(rule), slope.sources[slope.sources.len() - 1].of(rule));
+                    if !product.accepts(a) || !product.accepts(b) {
+                        return None;
+                    }
+                    let parameters = self.values_of(rule.attrs);
+                    Some(Factor::Slope { slope, a: a.clone(), b: b.clone(), parameters })
+                }
+            };
+            factors.push((position, factor));
+        }
+        Some(factors)
+    }
+
+    /// What the slopes of the wanted operands ask for.
+    #[inline]
+    fn needs(&self, wanted: Mask) -> Needs {
+        let mut needs = Needs(0);
+        for (position, slope) in self.slopes.iter().enumerate() {
+            if let (Slope::Expression(slope), true) = (slope, wanted.has(position)) {
+                needs.0 |= slope.needs.0;
+            }
+        }
+        needs
+    }
+
+    /// The gradients of one element.
+    #[inline]
+    fn pull_one(&self, wanted: Mask, needs: Needs, g: One, held: Held<'_>, give: &mut dyn FnMut(usize, Tensor)) {
+        for position in wanted.iter() {
+            let bits = match &self.slopes[position] {
+                Slope::Zero => continue,
+                Slope::One => g.bits,
+                Slope::MinusOne if g.dtype == DType::F64 => (-f64::from_bits(g.bits)).to_bits(),
+                Slope::MinusOne => u64::from((-f32::from_bits(g.bits as u32)).to_bits()),
+                Slope::Parameter(_) => unreachable!("shortcuts are for operations without parameters"),
+                Slope::Expression(slope) => {
+                    let at = |source: Source| match held.0[needs.place(source)] {
+                        Saved::Held(Value::One(one)) => one.bits,
+                        _ => unreachable!("everything held is alike"),
+                    };
+                    slope.of_one(g, at(slope.sources[0]), at(slope.sources[slope.sources.len() - 1]), [0.0; 3])
+                }
+            };
+            give(position, Tensor::one(bits, g.dtype, g.rank as usize));
+        }
+    }
+
+    /// The gradients of a short row; the last is written over the cotangent if nobody else holds it.
+    #[inline]
+    fn pull_dense<T: Compute + Stored + std::ops::Neg<Output = T>>(
+        &self,
+        wanted: Mask,
+        needs: Needs,
+        mut g: Dense,
+        held: Held<'_>,
+        give: &mut dyn FnMut(usize, Tensor),
+        loops: impl Fn(&SlopeExpression) -> &SlopeLoops<T>,
+    ) {
+        let mut rest = wanted;
+        while let Some(position) = rest.first() {
+            rest = rest.without(position);
+            let gradient = match &self.slopes[position] {
+                Slope::Zero => continue,
+                Slope::One => Tensor::from(Value::Dense(g.clone())),
+                Slope::MinusOne => g.new_like(|out: &mut [T]| loop1(g.slice(), out, |x: T| -x)),
+                Slope::Parameter(_) => unreachable!("shortcuts are for operations without parameters"),
+                Slope::Expression(slope) => {
+                    let at = |source: Source| match &held.0[needs.place(source)] {
+                        Saved::Held(Value::Dense(dense)) => dense.slice::<T>(),
+                        _ => unreachable!("everything held is alike"),
+                    };
+                    let (a, b) = (at(slope.sources[0]), at(slope.sources[slope.sources.len() - 1]));
+                    let loops = loops(slope);
+                    if rest.is_empty() && g.slice_mut().map(|g| loops.update(g, a, b, [T::ZERO; 3])).is_some() {
+                        return give(position, Tensor::from(Value::Dense(g)));
+                    }
+                    g.new_like(|out| (loops.slices)(g.slice(), a, b, out, [T::ZERO; 3]))
+                }
+            };
+            give(position, gradient);
+        }
+    }
+
+    /// The cotangent times one of its slopes, with these parameters, as text.
+    #[doc(hidden)]
+    pub fn slope_text(&self, slope: &SlopeExpression, p: Parameters<f64>) -> Expression {
+        let guard = if slope.keeps_both { "both" } else { "guarded" };
+        let sources = slope.names[..slope.sources.len()].iter().copied();
+        Expression {
+            operands: std::iter::once("cotangent").chain(sources).collect(),
+            parameters: slope.parameters.iter().copied().zip(p).collect(),
+            constants: self.constants,
+            text: format!("{guard}(cotangent, {})", slope.text).into(),
+        }
+    }
+
+    /// The values of its parameters in one call.
+    #[inline]
+    fn values_of(&self, attrs: &Attrs) -> Parameters<f64> {
+        let mut values = [0.0; 3];
+        for (value, name) in values.iter_mut().zip(self.parameters) {
+            *value = attrs.real(name);
+        }
+        values
+    }
+}
+
+impl Primitive for Elementwise {
+    fn name(&self) -> &'static str {
+        self.name
+    }
+
+    fn operands(&self) -> usize {
+        self.slopes.len()
+    }
+
+    fn attributes(&self) -> &'static [&'static str] {
+        self.parameters
+    }
+
+    fn infer(&self, _attrs: &Attrs, operands: &[SpecRef<'_>]) -> Result<Specs, Error> {
+        let first = operands[0];
+        if self.i64.is_none() {
+            expect_float(self.name, first.dtype)?;
+        }
+        if let Some(second) = operands.get(1) {
+            expect_same_dtype(self.name, first.dtype, second.dtype)?;
+            expect_same_shape(self.name, first, *second)?;
+        }
+        expect_arithmetic(self.name, first.dtype)?;
+        Ok(smallvec![first.to_spec()])
+    }
+
+    fn run(&self, attrs: &Attrs, operands: &[View<'_>], outputs: &mut [Out<'_>]) -> Result<bool, Error> {
+        let p = self.values_of(attrs);
+        let out = outputs[0].reborrow();
+        match out.dtype.compute() {
+            DType::F64 => self.f64.run(operands, out, p),
+            DType::F32 => self.f32.run(operands, out, narrow(p)),
+            _ => {
+                let loops = self.i64.expect("the shape rule refused integers");
+                loops.run(operands, out, p.map(|value| value as i64));
+            }
+        }
+        Ok(true)
+    }
+
+    fn lane(&'static self, attrs: &Attrs, _operands: &[DType], output: DType) -> Option<Lane> {
+        let p = self.values_of(attrs);
+        match output.compute() {
+            DType::F64 => Some(lane_of(self.f64, p, output)),
+            DType::F32 => Some(lane_of(self.f32, narrow(p), output)),
+            _ => self.i64.map(|loops| lane_of(loops, p.map(|value| value as i64), output)),
+        }
+    }
+
+    fn expression(&'static self, attrs: &Attrs, _operands: &[DType], output: DType) -> Option<Expression> {
+        output.is_float().then(|| Expression {
+            operands: self.operand_names.into(),
+            parameters: self.parameters.iter().copied().zip(self.values_of(attrs)).collect(),
+            constants: self.constants,
+            text: self.text.into(),
+        })
+    }
+
+    fn eval_direct(&self, operands: &[&Tensor]) -> Option<Tensor> {
+        if operands.len() != self.slopes.len() || !self.parameters.is_empty() {
+            return None;
+        }
+        match (&operands[0].value, &operands[operands.len() - 1].value) {
+            (Value::One(x), Value::One(y)) if x.dtype == y.dtype && x.rank == y.rank => {
+                let bits = match x.dtype {
+                    DType::F64 => (self.f64.one)(f64::from_bits(x.bits), f64::from_bits(y.bits), [0.0; 3]).to_bits(),
+                    DType::F32 => {
+                        let read = |bits: u64| f32::from_bits(bits as u32);
+                        u64::from((self.f32.one)(read(x.bits), read(y.bits), [0.0; 3]).to_bits())
+                    }
+                    _ => return None,
+                };
+                Some(Tensor::one(bits, x.dtype, x.rank as usize))
+            }
+            (Value::Dense(x), Value::Dense(y)) if x.is_like(y) && x.is_short() => match x.dtype() {
+                DType::F64 => Some(x.new_like(|out| (self.f64.slices)(x.slice(), y.slice(), out, [0.0; 3]))),
+                DType::F32 => Some(x.new_like(|out| (self.f32.slices)(x.slice(), y.slice(), out, [0.0; 3]))),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    fn update_direct(&self, target: &mut Tensor, other: &Tensor) -> bool {
+        let (Value::Dense(x), Value::Dense(y)) = (&mut target.value, &other.value) else { return false };
+        if !x.is_like(y) || !x.is_short() || !self.parameters.is_empty() {
+            return false;
+        }
+        match (x.dtype(), self.f64.update, self.f32.update) {
+            (DType::F64, Some(update), _) => x.slice_mut().map(|x| update(x, y.slice(), [0.0; 3])).is_some(),
+            (DType::F32, _, Some(update)) => x.slice_mut().map(|x| update(x, y.slice(), [0.0; 3])).is_some(),
+            _ => false,
+        }
+    }
+
+    fn eval_in_place(&self, attrs: &Attrs, target: &mut Tensor, rest: &[&Tensor]) -> Result<bool, Error> {
+        let [other] = rest else { return Ok(false) };
+        let (p, spec, other) = (self.values_of(attrs), target.spec(), other.value.view());
+        let bytes = target.unique_bytes().expect("the driver found it unique");
+        Ok(match spec.dtype {
+            DType::F64 => self.f64.run_in_place(bytes, &spec.shape, other, p),
+            DType::F32 => self.f32.run_in_place(bytes, &spec.shape, other, narrow(p)),
+            _ => false,
+        })
+    }
+
+    fn saves(&self, _attrs: &Attrs, wanted: Mask) -> Saves {
+        self.needs(wanted).saves()
+    }
+
+    fn elementwise(&'static self) -> Option<&'static Elementwise> {
+        Some(self)
+    }
+
+    fn vjp(&'static self, rule: &Rule<'_>, cotangents: &mut [Option<Tensor>]) -> Gradients {
+        let Some(mut g) = cotangents[0].take() else { return Gradients::new() };
+        let last = self.slopes.len() - 1;
+        let mut gradients = Gradients::new();
+        for position in 0..=last {
+            // The last may write over the cotangent.
+            let mine =
+                if position == last { std::mem::replace(&mut g, Tensor::one(0, DType::F64, 0)) } else { g.clone() };
+            let gradient = if rule.wants(position) { self.derivative(rule, position, mine) } else { None };
+            gradients.push(gradient.map_or(Gradient::Zero, Gradient::Dense));
+        }
+        gradients
+    }
+
+    fn vjp_direct(&self, wanted: Mask, g: &mut Option<Tensor>, held: Held<'_>, give: &mut dyn FnMut(usize, Tensor)) {
+        if !self.parameters.is_empty() {
+            return;
+        }
+        let needs = self.needs(wanted);
+        let alike = |value: &Value| {
+            held.0[..needs.count()]
+                .iter()
+                .all(|saved| matches!(saved, Saved::Held(saved) if value.is_short_like(saved)))
+        };
+        let Some(cotangent) = g.take_if(|g| g.value.is_short_like(&g.value) && alike(&g.value)) else { return };
+        match cotangent.value {
+            Value::One(one) => self.pull_one(wanted, needs, one, held, give),
+            Value::Dense(dense) if dense.dtype() == DType::F64 => {
+                self.pull_dense::<f64>(wanted, needs, dense, held, give, |slope| slope.f64);
+            }
+            Value::Dense(dense) => self.pull_dense::<f32>(wanted, needs, dense, held, give, |slope| slope.f32),
+            _ => unreachable!("only numbers are short"),
+        }
+    }
+
+    fn jvp(&'static self, rule: &Rule<'_>, tangents: &[Option<Tensor>]) -> Adjoints {
+        let parts = tangents
+            .iter()
+            .enumerate()
+            .filter_map(|(position, tangent)| self.derivative(rule, position, tangent.clone()?));
+        smallvec![parts.reduce(|a, b| a + b)]
+    }
+
+    fn batch(&'static self, attrs: &Attrs, size: usize, operands: &[Tensor], batched: Mask) -> Result<Outputs, Error> {
+        let aligned: SmallVec<[Tensor; 2]> = align_batch(size, operands, batched);
+        let aligned: SmallVec<[&Tensor; 2]> = aligned.iter().collect();
+        Ok(smallvec![bind1(self, attrs.clone(), &aligned)])
+    }
+
+    /// A function that is constant between its jumps has no gradient to pass.
+    fn differentiable(&self) -> bool {
+        !self.slopes.iter().all(|slope| matches!(slope, Slope::Zero))
+    }
+
+    fn dependency(&self) -> Dependency {
+        if self.differentiable() { Dependency::Elementwise } else { Dependency::None }
+    }
+
+    fn jet(&self) -> Jet {
+        self.jet
+    }
+
+    fn rule_text(&self) -> &'static str {
+        self.rule_text
+    }
+
+    #[cfg(feature = "cases")]
+    fn cases(&self) -> Vec<Case> {
+        self.tested.cases(self)
+    }
+}
+
+fn expect_same_shape(name: &str, a: SpecRef<'_>, b: SpecRef<'_>) -> Result<(), Error> {
+    if a.shape == b.shape {
+        return Ok(());
+    }
+    let (left, right) = (Shape::from(a.shape), Shape::from(b.shape));
+    let message = format!("shapes {left} and {right} differ");
+    Err(Error::new(ErrorKind::Shape(vec![left, right]), name, message))
+}

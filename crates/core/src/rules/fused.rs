@@ -1,0 +1,277 @@
+//! The rule shape *fused*: one kernel for a formula that could be written in other operations.
+//!
+//! The operation states the formula once more in Tensor operations ([`Fused::expand`]). What has no fast path follows from
+//! it: tangents and batches, and gradients of the gradients that the fast path gives. A fused gradient is itself a fused
+//! primitive, so derivatives of every order are exact and only the first is hot.
+
+use super::align_batch;
+use crate::bind::bind;
+use crate::primitive::{
+    Adjoints, Attrs, Case, Cost, Dependency, Device, Expression, Gradient, Gradients, Mask, Out, Outputs, Primitive,
+    Rule, Saves, Spec, SpecRef, Specs, View, evaluate, streaming_cost,
+};
+use crate::{DType, Error, Tensor, jvp, vjp, vmap};
+use smallvec::SmallVec;
+use std::marker::PhantomData;
+use wengert_kernels::tiled::Lane;
+
+/// What a fused operation states; [`FusedOp`] makes a primitive of it. All outputs are floats.
+pub trait Fused: Send + Sync + 'static {
+    const NAME: &'static str;
+    const ATTRIBUTES: &'static [&'static str] = &[];
+    /// The derivative in a few words.
+    const RULE: &'static str;
+    /// The fewest and the most operands.
+    const OPERANDS: (usize, usize);
+    /// The operands whose gradients the kernel of [`gradient`](Fused::gradient) gives.
+    const COVERED: Mask = Mask::NONE;
+
+    const DEPENDENCY: Dependency = Dependency::Dense;
+
+    fn outputs(_attrs: &Attrs) -> usize {
+        1
+    }
+
+    /// See [`Primitive::named`].
+    fn named(attrs: Attrs, _find: &dyn Fn(&str) -> Option<&'static dyn Primitive>) -> Attrs {
+        attrs
+    }
+
+    /// See [`Primitive::lane`].
+    fn lane(_attrs: &Attrs, _operands: &[DType], _output: DType) -> Option<Lane> {
+        None
+    }
+
+    /// See [`Primitive::expression`].
+    fn expression(_attrs: &Attrs, _operands: &[DType], _output: DType) -> Option<Expression> {
+        None
+    }
+
+    fn infer(attrs: &Attrs, operands: &[SpecRef<'_>]) -> Result<Specs, Error>;
+
+    fn run(attrs: &Attrs, operands: &[View<'_>], outputs: &mut [Out<'_>]) -> Result<(), Error>;
+
+    /// The kernel in new memory; an operation may choose how the outputs lie there.
+    fn eval(attrs: &Attrs, operands: &[&Tensor], outputs: &[Spec]) -> Result<Outputs, Error>
+    where
+        Self: Sized,
+    {
+        evaluate(&FusedOp::<Self>::NEW, attrs, operands, outputs)
+    }
+
+    /// The outputs in Tensor operations, in f64 or f32.
+    fn expand(attrs: &Attrs, operands: &[Tensor]) -> Vec<Tensor>;
+
+    /// How many operands a call has.
+    fn operand_count(_attrs: &Attrs) -> usize {
+        Self::OPERANDS.0
+    }
+
+    fn all_operands(attrs: &Attrs) -> Saves {
+        Saves::NOTHING.operands(Mask::first_of(Self::operand_count(attrs)))
+    }
+
+    /// All operands, unless the rules can do with less.
+    fn saves(attrs: &Attrs, _wanted: Mask) -> Saves {
+        Self::all_operands(attrs)
+    }
+
+    /// The operands for [`expand`](Fused::expand), from what was saved; a value that derivatives do not depend on may be
+    /// any tensor of its spec.
+    fn restore(rule: &Rule<'_>) -> Vec<Tensor> {
+        (0..Self::operand_count(rule.attrs)).map(|position| rule.operand(position).clone()).collect()
+    }
+
+    /// The gradients of the covered operands by a kernel, for the cotangents that it knows; `None` leaves them to the
+    /// expansion.
+    fn gradient(_rule: &Rule<'_>, _cotangents: &[Option<Tensor>]) -> Option<Gradients> {
+        None
+    }
+
+    /// Whether the kernel takes any leading axes, a batch of calls among them.
+    fn takes_batches(_attrs: &Attrs) -> bool {
+        false
+    }
+
+    /// The operand that has no leading axes: all rows share it.
+    fn shared(_attrs: &Attrs) -> Option<usize> {
+        None
+    }
+
+    /// The batch by the same kernel, where it can; `None` leaves it to the expansion.
+    fn batch(
+        op: &'static dyn Primitive,
+        attrs: &Attrs,
+        size: usize,
+        operands: &[Tensor],
+        batched: Mask,
+    ) -> Option<Outputs> {
+        let shared = Self::shared(attrs);
+        if !Self::takes_batches(attrs) || shared.is_some_and(|position| batched.has(position)) {
+            return None;
+        }
+        let mut aligned = align_batch(size, operands, batched);
+        if let Some(position) = shared {
+            aligned[position] = operands[position].clone();
+        }
+        let aligned: SmallVec<[&Tensor; 4]> = aligned.iter().collect();
+        Some(bind(op, attrs.clone(), &aligned))
+    }
+
+    fn cost(_attrs: &Attrs, operands: &[SpecRef<'_>], outputs: &[Spec]) -> Cost {
+        streaming_cost(operands, outputs)
+    }
+
+    #[cfg(feature = "cases")]
+    fn cases() -> Vec<Case>;
+}
+
+/// A primitive of the fused shape.
+pub struct FusedOp<F>(PhantomData<F>);
+
+impl<F> FusedOp<F> {
+    #[doc(hidden)]
+    pub const NEW: FusedOp<F> = FusedOp(PhantomData);
+}
+
+/// The chosen outputs of the expansion with `values` at `positions`; half precision computes in f32.
+fn expanded<F: Fused>(
+    attrs: &Attrs,
+    operands: &[Tensor],
+    positions: &[usize],
+    values: &[Tensor],
+    outputs: &[usize],
+) -> Vec<Tensor> {
+    let mut all = operands.to_vec();
+    for (&position, value) in positions.iter().zip(values) {
+        all[position] = value.clone();
+    }
+    let half = all.iter().map(Tensor::dtype).find(|dtype| matches!(dtype, DType::BF16 | DType::F16));
+    let Some(half) = half else {
+        let all = F::expand(attrs, &all);
+        return outputs.iter().map(|&position| all[position].clone()).collect();
+    };
+    let wide: Vec<Tensor> = all
+        .iter()
+        .map(|tensor| if tensor.dtype() == half { tensor.cast(DType::F32) } else { tensor.clone() })
+        .collect();
+    let all = F::expand(attrs, &wide);
+    outputs.iter().map(|&position| all[position].cast(half)).collect()
+}
+
+impl<F: Fused> Primitive for FusedOp<F> {
+    fn name(&self) -> &'static str {
+        F::NAME
+    }
+
+    fn operands(&self) -> usize {
+        F::OPERANDS.0
+    }
+
+    fn accepts(&self, count: usize) -> bool {
+        (F::OPERANDS.0..=F::OPERANDS.1).contains(&count)
+    }
+
+    fn attributes(&self) -> &'static [&'static str] {
+        F::ATTRIBUTES
+    }
+
+    fn named(&self, attrs: Attrs, find: &dyn Fn(&str) -> Option<&'static dyn Primitive>) -> Attrs {
+        F::named(attrs, find)
+    }
+
+    fn outputs(&self, attrs: &Attrs) -> usize {
+        F::outputs(attrs)
+    }
+
+    fn infer(&self, attrs: &Attrs, operands: &[SpecRef<'_>]) -> Result<Specs, Error> {
+        F::infer(attrs, operands)
+    }
+
+    fn eval(&self, _device: Device, attrs: &Attrs, operands: &[&Tensor], outputs: &[Spec]) -> Result<Outputs, Error> {
+        F::eval(attrs, operands, outputs)
+    }
+
+    fn lane(&'static self, attrs: &Attrs, operands: &[DType], output: DType) -> Option<Lane> {
+        F::lane(attrs, operands, output)
+    }
+
+    fn expression(&'static self, attrs: &Attrs, operands: &[DType], output: DType) -> Option<Expression> {
+        F::expression(attrs, operands, output)
+    }
+
+    fn dependency(&self) -> Dependency {
+        F::DEPENDENCY
+    }
+
+    fn run(&self, attrs: &Attrs, operands: &[View<'_>], outputs: &mut [Out<'_>]) -> Result<bool, Error> {
+        F::run(attrs, operands, outputs).map(|()| true)
+    }
+
+    fn saves(&self, attrs: &Attrs, wanted: Mask) -> Saves {
+        F::saves(attrs, wanted)
+    }
+
+    fn expansion(&'static self, attrs: &Attrs, operands: &[Tensor]) -> Option<Vec<Tensor>> {
+        let outputs: Vec<usize> = (0..F::outputs(attrs)).collect();
+        Some(expanded::<F>(attrs, operands, &[], &[], &outputs))
+    }
+
+    fn vjp(&'static self, rule: &Rule<'_>, cotangents: &mut [Option<Tensor>]) -> Gradients {
+        let given: Vec<usize> = (0..cotangents.len()).filter(|&output| cotangents[output].is_some()).collect();
+        if given.is_empty() {
+            return Gradients::new();
+        }
+        let covered = (0..F::OPERANDS.1).any(|position| F::COVERED.has(position) && rule.wants(position));
+        let fast = if covered { F::gradient(rule, cotangents) } else { None };
+        let done = fast.as_ref().map_or(Mask::NONE, |_| F::COVERED);
+        let wanted: Vec<usize> =
+            (0..F::OPERANDS.1).filter(|&position| rule.wants(position) && !done.has(position)).collect();
+        let mut gradients = fast.unwrap_or_default();
+        if wanted.is_empty() {
+            return gradients;
+        }
+        let operands = F::restore(rule);
+        let at: Vec<Tensor> = wanted.iter().map(|&position| operands[position].clone()).collect();
+        let f = |x: &Vec<Tensor>| expanded::<F>(rule.attrs, &operands, &wanted, x, &given);
+        let seeds: Vec<Tensor> = cotangents.iter_mut().filter_map(Option::take).collect();
+        let found = vjp(f, &at).1.call(&seeds);
+        gradients.resize_with(operands.len(), || Gradient::Zero);
+        wanted.iter().zip(found).for_each(|(&position, found)| gradients[position] = Gradient::Dense(found));
+        gradients
+    }
+
+    fn jvp(&'static self, rule: &Rule<'_>, tangents: &[Option<Tensor>]) -> Adjoints {
+        let operands = F::restore(rule);
+        let active: Vec<usize> = (0..operands.len()).filter(|&position| tangents[position].is_some()).collect();
+        let at: Vec<Tensor> = active.iter().map(|&position| operands[position].clone()).collect();
+        let along: Vec<Tensor> = tangents.iter().flatten().cloned().collect();
+        let every: Vec<usize> = (0..F::outputs(rule.attrs)).collect();
+        let f = |x: &Vec<Tensor>| expanded::<F>(rule.attrs, &operands, &active, x, &every);
+        jvp(f, &at, &along).1.into_iter().map(Some).collect()
+    }
+
+    fn batch(&'static self, attrs: &Attrs, size: usize, operands: &[Tensor], batched: Mask) -> Result<Outputs, Error> {
+        if let Some(outputs) = F::batch(self, attrs, size, operands, batched) {
+            return Ok(outputs);
+        }
+        let positions: Vec<usize> = batched.iter().collect();
+        let values: Vec<Tensor> = positions.iter().map(|&position| operands[position].clone()).collect();
+        let every: Vec<usize> = (0..F::outputs(attrs)).collect();
+        let each = vmap(|x: &Vec<Tensor>| expanded::<F>(attrs, operands, &positions, x, &every));
+        Ok(each(&values).into())
+    }
+
+    fn cost(&self, attrs: &Attrs, operands: &[SpecRef<'_>], outputs: &[Spec]) -> Cost {
+        F::cost(attrs, operands, outputs)
+    }
+
+    fn rule_text(&self) -> &'static str {
+        F::RULE
+    }
+
+    #[cfg(feature = "cases")]
+    fn cases(&self) -> Vec<Case> {
+        F::cases()
+    }
+}

@@ -1,0 +1,25 @@
+//! The rule shapes that the ground is made of.
+
+mod axes;
+mod batching;
+mod elementwise;
+pub mod formula;
+mod fused;
+mod lanes;
+mod linear;
+mod macros;
+mod product;
+mod tested;
+
+pub use crate::{elementwise, loops, parameters, slope};
+pub use axes::{
+    as_given, at_least_vector, batched_axes, checked_axes, checked_axis, keep_axes, kept_shape, reduced_shape, row_and_axis,
+};
+pub use batching::align_batch;
+pub use elementwise::{Elementwise, Needs, Slope, SlopeExpression, Source, is_same, narrow};
+pub use fused::{Fused, FusedOp};
+pub use lanes::lane;
+pub use linear::{Linear, LinearOp};
+pub use product::{Factor, Product, Terms};
+pub use tested::{Domain, Edges, Tested, away_from};
+pub use wengert_kernels::functions::{Loops, Parameters, SlopeLoops, TILE, both, guarded, scaled_by_tiles};

@@ -1,0 +1,257 @@
+//! A cotangent on its way through elementwise operations: `g * s1 * s2 ..`, multiplied out in one walk over memory.
+//!
+//! A long row that passes several operations would be written and read again at each of them. So the sweep lets slopes
+//! gather at the cotangent, and such products at their sum, until somebody needs the numbers. Each element goes through the
+//! same operations in the same order as one at a time, so the bits are the same.
+
+use super::elementwise::{SlopeExpression, narrow};
+use crate::{DType, Tensor};
+use smallvec::SmallVec;
+use std::ops::Neg;
+use wengert_kernels::dtype::Compute;
+use wengert_kernels::functions::{Parameters, SlopeLoops, TILE};
+use wengert_kernels::map::{Stored, loop1, loop2_in_place};
+use wengert_kernels::{Out, View, for_each_chunk};
+
+/// A cotangent and the slopes that it has yet to be multiplied by.
+#[derive(Clone)]
+pub struct Product {
+    g: Tensor,
+    factors: SmallVec<[Factor; 2]>,
+}
+
+/// Products that are added up.
+pub type Terms = SmallVec<[Product; 2]>;
+
+/// One multiplication; everything saved is one row in memory, of the cotangent's shape and dtype.
+#[derive(Clone)]
+pub enum Factor {
+    Number(f64),
+    Slope { slope: &'static SlopeExpression, a: Tensor, b: Tensor, parameters: Parameters<f64> },
+}
+
+/// Elements that a thread takes at a time, and that make a row long.
+const CHUNK: usize = 16 * 1024;
+
+impl Product {
+    /// Nothing but the cotangent, if it is long, and one number for all elements or one row in memory.
+    pub fn of(g: Tensor) -> Result<Product, Tensor> {
+        let long = g.is_plain() && g.elements() >= CHUNK && matches!(g.dtype(), DType::F64 | DType::F32);
+        match long && (g.value.view().is_contiguous() || is_one_number(g.value.view())) {
+            true => Ok(Product { g, factors: SmallVec::new() }),
+            false => Err(g),
+        }
+    }
+
+    /// Whether `saved` can be a part of a factor.
+    pub fn accepts(&self, saved: &Tensor) -> bool {
+        saved.is_plain() && saved.spec() == self.g.spec() && saved.value.view().is_contiguous()
+    }
+
+    pub fn is_multiplied_out(&self) -> bool {
+        self.factors.is_empty()
+    }
+
+    pub fn times(mut self, factor: Option<Factor>) -> Product {
+        self.factors.extend(factor);
+        self
+    }
+
+    /// The numbers, written over the cotangent where nobody else holds it.
+    pub fn evaluate(self) -> Tensor {
+        match self.g.dtype() {
+            _ if self.is_multiplied_out() => self.g,
+            DType::F64 => self.multiply_out::<f64>(),
+            _ => self.multiply_out::<f32>(),
+        }
+    }
+
+    /// The numbers of a sum, each product added to those before it.
+    pub fn add_up(mut terms: Terms) -> Tensor {
+        match terms[0].g.dtype() {
+            _ if terms.len() == 1 => terms.remove(0).evaluate(),
+            DType::F64 => add_up::<f64>(&terms),
+            _ => add_up::<f32>(&terms),
+        }
+    }
+
+    /// Adds the numbers to `sum`.
+    pub fn add_to(self, sum: &mut Tensor) {
+        let fused = !self.is_multiplied_out() && sum.is_plain();
+        match (sum.unique_bytes().filter(|_| fused), self.g.dtype()) {
+            (Some(bytes), DType::F64) => self.add::<f64>(bytemuck::cast_slice_mut(bytes)),
+            (Some(bytes), _) => self.add::<f32>(bytemuck::cast_slice_mut(bytes)),
+            (None, _) => sum.accumulate(&self.evaluate()),
+        }
+    }
+
+    fn multiply_out<T: Native>(mut self) -> Tensor {
+        if let Some(bytes) = self.g.unique_bytes() {
+            let factors = ready::<T>(&self.factors);
+            for_each_tile(bytemuck::cast_slice_mut(bytes), &|from, tile, [scratch, _]| {
+                multiply(&factors, from, Start::Here, scratch, tile);
+            });
+            return self.g;
+        }
+        add_up::<T>(&[self])
+    }
+
+    fn add<T: Native>(&self, sum: &mut [T]) {
+        let term = self.ready::<T>();
+        for_each_tile(sum, &|from, sum, scratch| term.add_to(from, scratch, sum));
+    }
+
+    fn ready<T: Native>(&self) -> ReadyProduct<'_, T> {
+        let g = self.g.value.view();
+        let g = if is_one_number(g) { Cotangent::Number(g.at_linear(0)) } else { Cotangent::Row(row(g)) };
+        ReadyProduct { g, factors: ready(&self.factors) }
+    }
+}
+
+/// A sum of products in a new row.
+fn add_up<T: Native>(terms: &[Product]) -> Tensor {
+    let ready: SmallVec<[ReadyProduct<'_, T>; 4]> = terms.iter().map(Product::ready).collect();
+    let fill = |out: Out<'_>| {
+        for_each_tile(bytemuck::cast_slice_mut(out.bytes), &|from, tile, scratch| {
+            let (first, others) = ready.split_first().expect("a sum has a term");
+            first.write(from, &mut scratch[0], tile);
+            others.iter().for_each(|term| term.add_to(from, scratch, tile));
+        });
+    };
+    Tensor::build(&terms[0].g.spec(), fill).0
+}
+
+fn is_one_number(view: View<'_>) -> bool {
+    view.strides.iter().all(|&stride| stride == 0)
+}
+
+/// The numbers of one row in memory.
+fn row<T: Native>(view: View<'_>) -> &[T] {
+    bytemuck::cast_slice(view.contiguous_bytes().expect("only rows are accepted"))
+}
+
+/// A product whose memory was looked up.
+struct ReadyProduct<'a, T: 'static> {
+    g: Cotangent<'a, T>,
+    factors: SmallVec<[Ready<'a, T>; 2]>,
+}
+
+enum Cotangent<'a, T> {
+    Number(T),
+    Row(&'a [T]),
+}
+
+/// Room for what is on its way.
+type Buffer<T> = [T; TILE];
+
+impl<T: Native> ReadyProduct<'_, T> {
+    /// Elements `from..`.
+    fn write(&self, from: usize, scratch: &mut Buffer<T>, tile: &mut [T]) {
+        let start = match self.g {
+            Cotangent::Number(number) => {
+                tile.fill(number);
+                Start::Here
+            }
+            Cotangent::Row(row) => Start::Row(&row[from..from + tile.len()]),
+        };
+        multiply(&self.factors, from, start, scratch, tile);
+    }
+
+    fn add_to(&self, from: usize, [scratch, own]: &mut [Buffer<T>; 2], sum: &mut [T]) {
+        let own = &mut own[..sum.len()];
+        self.write(from, scratch, own);
+        loop2_in_place(sum, own, |sum: T, x: T| sum + x);
+    }
+}
+
+/// Calls `visit` with the place of every tile, the tile and scratch memory.
+fn for_each_tile<T: Native>(out: &mut [T], visit: &(dyn Fn(usize, &mut [T], &mut [Buffer<T>; 2]) + Sync)) {
+    for_each_chunk(out, CHUNK, &|chunk, out| {
+        let mut scratch = [[T::ZERO; TILE]; 2];
+        for (tile, out) in out.chunks_mut(TILE).enumerate() {
+            visit(chunk * CHUNK + tile * TILE, out, &mut scratch);
+        }
+    });
+}
+
+/// The types whose slopes have loops of their own.
+trait Native: Compute + Stored + Neg<Output = Self> {
+    fn loops(slope: &SlopeExpression) -> &SlopeLoops<Self>;
+    fn parameters(of: Parameters<f64>) -> Parameters<Self>;
+}
+
+impl Native for f64 {
+    fn loops(slope: &SlopeExpression) -> &SlopeLoops<f64> {
+        slope.f64
+    }
+    fn parameters(of: Parameters<f64>) -> Parameters<f64> {
+        of
+    }
+}
+
+impl Native for f32 {
+    fn loops(slope: &SlopeExpression) -> &SlopeLoops<f32> {
+        slope.f32
+    }
+    fn parameters(of: Parameters<f64>) -> Parameters<f32> {
+        narrow(of)
+    }
+}
+
+/// A factor whose memory was looked up.
+enum Ready<'a, T: 'static> {
+    Number(T),
+    Slope { loops: &'a SlopeLoops<T>, a: &'a [T], b: &'a [T], parameters: Parameters<T> },
+}
+
+fn ready<T: Native>(factors: &[Factor]) -> SmallVec<[Ready<'_, T>; 2]> {
+    let look_up = |factor| match factor {
+        &Factor::Number(number) => Ready::Number(T::from_f64(number)),
+        Factor::Slope { slope, a, b, parameters } => Ready::Slope {
+            loops: T::loops(slope),
+            a: row(a.value.view()),
+            b: row(b.value.view()),
+            parameters: T::parameters(*parameters),
+        },
+    };
+    factors.iter().map(look_up).collect()
+}
+
+/// Where the numbers are that the factors multiply.
+enum Start<'a, T> {
+    /// In the tile itself.
+    Here,
+    Row(&'a [T]),
+}
+
+/// Multiplies elements `from..` of the cotangent by every factor, to and fro between `scratch` and `tile`, where the last
+/// one arrives.
+fn multiply<T: Native>(factors: &[Ready<'_, T>], from: usize, start: Start<'_, T>, scratch: &mut [T], tile: &mut [T]) {
+    let scratch = &mut scratch[..tile.len()];
+    let (mut row, is_odd) = match start {
+        Start::Row(row) => (Some(row), false),
+        Start::Here => (None, factors.len() % 2 == 1),
+    };
+    if is_odd {
+        scratch.copy_from_slice(tile);
+    }
+    if let (Some(row), []) = (row, factors) {
+        tile.copy_from_slice(row);
+    }
+    for (i, factor) in factors.iter().enumerate() {
+        let to_tile = (factors.len() - i) % 2 == 1;
+        let (source, target) = match (row.take(), to_tile) {
+            (Some(row), true) => (row, &mut *tile),
+            (Some(row), false) => (row, &mut *scratch),
+            (None, true) => (&*scratch, &mut *tile),
+            (None, false) => (&*tile, &mut *scratch),
+        };
+        match factor {
+            &Ready::Number(number) => loop1(source, target, |x: T| x * number),
+            Ready::Slope { loops, a, b, parameters } => {
+                let range = from..from + source.len();
+                (loops.slices)(source, &a[range.clone()], &b[range], target, *parameters);
+            }
+        }
+    }
+}

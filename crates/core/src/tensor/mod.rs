@@ -1,0 +1,492 @@
+//! The tensor: a cheap handle on a value, and its place in the reverse graph.
+
+mod convert;
+mod create;
+mod exchange;
+mod mutate;
+#[cfg(feature = "ndarray")]
+mod ndarray;
+mod operand;
+mod operators;
+mod print;
+mod shape;
+mod slices;
+
+pub use convert::{Nested, Scalar};
+pub use create::{Arange, Steps};
+pub use operand::{Operand, binary, binary_owned, common_shape};
+pub use shape::{AnyAxis, Shape};
+
+pub use shape::Layout;
+use shape::MOST_AXES;
+pub use shape::broadcast;
+pub use crate::{computing, computing_float};
+pub use slices::{Laid, Numbers, collected, fill, fill_from, memory_of, numbers};
+
+use crate::autograd::GradientSlot;
+use crate::error::OrRaise;
+use crate::interp::{Node, Tracer};
+use crate::primitive::{Device, Outputs, Spec, SpecRef};
+use crate::{Error, ErrorKind};
+use smallvec::SmallVec;
+use std::borrow::Cow;
+use std::sync::Arc;
+pub use wengert_kernels::DType;
+use wengert_kernels::dtype::Element;
+use wengert_kernels::pool::Block;
+use wengert_kernels::view::{Out, View};
+
+/// An n-dimensional array of numbers that can be differentiated.
+///
+/// A tensor is a value: cloning is cheap, `&mut` methods update in place when nobody else holds the numbers and copy
+/// otherwise, so aliases never observe each other's writes.
+///
+/// ```
+/// use wengert::prelude::*;
+/// let x = Tensor::from([1.0, 2.0, 3.0]).require_grad();
+/// let y = (&x * &x).sum();
+/// y.backward();
+/// assert_eq!(x.grad().unwrap(), Tensor::from([2.0, 4.0, 6.0]));
+/// ```
+#[derive(Clone)]
+pub struct Tensor {
+    #[doc(hidden)]
+    pub value: Value,
+    /// The record that made it, on the imperative tape.
+    #[doc(hidden)]
+    pub link: Option<Arc<Node>>,
+    /// Where its gradient is put: the user's handles own it, the reverse graph refers to it weakly.
+    #[doc(hidden)]
+    pub slot: Option<Arc<GradientSlot>>,
+}
+
+/// The numbers of a tensor, or what stands for them inside a transform.
+#[derive(Clone)]
+pub enum Value {
+    One(One),
+    Dense(Dense),
+    Array(Arc<Array>),
+    Tracer(Arc<Tracer>),
+}
+
+/// One element, held without allocation; its shape is `[1; rank]`.
+#[derive(Clone, Copy)]
+pub struct One {
+    pub bits: u64,
+    pub dtype: DType,
+    pub rank: u8,
+}
+
+/// Several elements, or none, in any layout over a shared block of memory.
+pub struct Array {
+    pub dtype: DType,
+    pub layout: Layout,
+    pub block: Block,
+}
+
+/// Vectors and matrices in row-major order: the block holds the shape beside the numbers, so that a result is one
+/// allocation. The block's mark is `rank << 8 | dtype`, its words are `[rows, columns, 1]`: the last `rank` sizes, and
+/// shifted by one their strides.
+#[derive(Clone)]
+pub struct Dense(Block);
+
+impl Dense {
+    /// The mark and the words of numbers of this dtype and shape, if they are several in a vector or a matrix, or none.
+    #[inline]
+    fn label(dtype: DType, shape: &[usize]) -> Option<(u32, [usize; 3])> {
+        let (rows, columns) = match *shape {
+            [columns] => (1, columns),
+            [rows, columns] => (rows, columns),
+            _ => return None,
+        };
+        let mark = (shape.len() as u32) << 8 | dtype as u32;
+        ((rows, columns) != (1, 1)).then_some((mark, [rows, columns, 1]))
+    }
+
+    #[inline]
+    pub fn dtype(&self) -> DType {
+        DType::ALL[(self.0.mark() & 0xff) as usize]
+    }
+
+    #[inline]
+    pub fn shape(&self) -> &[usize] {
+        let rank = (self.0.mark() >> 8) as usize;
+        &self.0.words()[2 - rank..2]
+    }
+
+    #[inline]
+    fn strides(&self) -> &[isize] {
+        let rank = (self.0.mark() >> 8) as usize;
+        bytemuck::cast_slice(&self.0.words()[3 - rank..])
+    }
+
+    /// Whether dtype and shape are the same.
+    #[inline]
+    pub fn is_like(&self, other: &Dense) -> bool {
+        self.0.mark() == other.0.mark() && self.0.words() == other.0.words()
+    }
+
+    /// Up to this many elements a call is mostly overhead, so shortcuts past views and tiles matter.
+    #[inline]
+    pub fn is_short(&self) -> bool {
+        self.0.len() <= 8 * 1024
+    }
+
+    #[inline]
+    pub fn slice<T: Element>(&self) -> &[T] {
+        self.0.as_slice()
+    }
+
+    /// Two that are alive and have one identity are one value.
+    pub fn identity(&self) -> usize {
+        self.0.identity()
+    }
+
+    /// The elements for writing, if nobody else can see them.
+    #[inline]
+    pub fn slice_mut<T: Element>(&mut self) -> Option<&mut [T]> {
+        self.0.as_mut_slice()
+    }
+
+    /// A new tensor of this dtype and shape, which `fill` writes.
+    #[inline]
+    pub fn new_like<T: Element>(&self, fill: impl FnOnce(&mut [T])) -> Tensor {
+        let mut block = Block::labelled(self.0.len(), self.0.mark(), *self.0.words());
+        fill(block.as_mut_slice().expect("a new block is unique"));
+        Tensor::from(Value::Dense(Dense(block)))
+    }
+}
+
+static ONES: [usize; MOST_AXES] = [1; MOST_AXES];
+static ZEROS: [isize; MOST_AXES] = [0; MOST_AXES];
+
+impl Value {
+    /// Whether shortcuts past views and tiles take both: one element, or short rows of one shape, in f64 or f32.
+    #[inline]
+    pub fn is_short_like(&self, other: &Value) -> bool {
+        match (self, other) {
+            (Value::One(a), Value::One(b)) => a.dtype == b.dtype && matches!(a.dtype, DType::F64 | DType::F32),
+            (Value::Dense(a), Value::Dense(b)) => {
+                a.is_like(b) && a.is_short() && matches!(a.dtype(), DType::F64 | DType::F32)
+            }
+            _ => false,
+        }
+    }
+
+    #[inline]
+    pub fn spec_ref(&self) -> SpecRef<'_> {
+        match self {
+            Value::One(one) => SpecRef { shape: &ONES[..one.rank as usize], dtype: one.dtype },
+            Value::Dense(dense) => SpecRef { shape: dense.shape(), dtype: dense.dtype() },
+            Value::Array(array) => SpecRef { shape: &array.layout.shape, dtype: array.dtype },
+            Value::Tracer(tracer) => SpecRef { shape: &tracer.spec.shape, dtype: tracer.spec.dtype },
+        }
+    }
+
+    /// A view for kernels; tracers have no numbers to view.
+    #[inline]
+    pub fn view(&self) -> View<'_> {
+        match self {
+            Value::One(one) => View {
+                dtype: one.dtype,
+                bytes: bytemuck::bytes_of(&one.bits),
+                offset: 0,
+                shape: &ONES[..one.rank as usize],
+                strides: &ZEROS[..one.rank as usize],
+            },
+            Value::Dense(dense) => View {
+                dtype: dense.dtype(),
+                bytes: dense.0.bytes(),
+                offset: 0,
+                shape: dense.shape(),
+                strides: dense.strides(),
+            },
+            Value::Array(array) => View {
+                dtype: array.dtype,
+                bytes: array.block.bytes(),
+                offset: array.layout.offset,
+                shape: &array.layout.shape,
+                strides: &array.layout.strides,
+            },
+            Value::Tracer(_) => unreachable!("kernels are never handed a tracer"),
+        }
+    }
+}
+
+impl From<Value> for Tensor {
+    #[inline]
+    fn from(value: Value) -> Tensor {
+        Tensor { value, link: None, slot: None }
+    }
+}
+
+impl Tensor {
+    /// The sizes of the axes.
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    /// assert_eq!(Tensor::zeros([2, 3]).shape(), [2, 3]);
+    /// assert!(Tensor::from(1.0).shape().is_empty());
+    /// ```
+    pub fn shape(&self) -> &[usize] {
+        self.value.spec_ref().shape
+    }
+
+    /// The kind of the numbers.
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    /// assert_eq!(Tensor::from(1.5f32).dtype(), DType::F32);
+    /// ```
+    pub fn dtype(&self) -> DType {
+        self.value.spec_ref().dtype
+    }
+
+    /// How many axes there are.
+    pub fn rank(&self) -> usize {
+        self.shape().len()
+    }
+
+    /// How many elements there are.
+    pub fn elements(&self) -> usize {
+        shape::elements(self.shape())
+    }
+
+    /// Where the numbers live.
+    pub fn device(&self) -> Device {
+        Device::Cpu
+    }
+
+    /// Shape and dtype.
+    pub fn spec(&self) -> Spec {
+        self.value.spec_ref().to_spec()
+    }
+
+    /// The same numbers without a place in the imperative graph.
+    #[inline]
+    #[doc(hidden)]
+    pub fn plain(&self) -> Tensor {
+        Tensor::from(self.value.clone())
+    }
+
+    /// Whether it holds numbers and nothing records what is done with it.
+    #[inline]
+    #[doc(hidden)]
+    pub fn is_plain(&self) -> bool {
+        self.link.is_none() && !matches!(self.value, Value::Tracer(_))
+    }
+
+    /// A tensor over existing memory; a single element is copied out of it.
+    #[doc(hidden)]
+    pub fn from_array(dtype: DType, layout: Layout, block: Block) -> Tensor {
+        debug_assert!(layout.shape.rank() <= MOST_AXES, "at most {MOST_AXES} axes");
+        if layout.shape.elements() == 1 {
+            let (size, start) = (dtype.size(), layout.offset as usize * dtype.size());
+            let mut bits = [0; 8];
+            bits[..size].copy_from_slice(&block.bytes()[start..start + size]);
+            return Tensor::one(u64::from_le_bytes(bits), dtype, layout.shape.rank());
+        }
+        Tensor::from(Value::Array(Arc::new(Array { dtype, layout, block })))
+    }
+
+    #[inline]
+    #[doc(hidden)]
+    pub fn one(bits: u64, dtype: DType, rank: usize) -> Tensor {
+        Tensor::from(Value::One(One { bits, dtype, rank: rank as u8 }))
+    }
+
+    /// A new tensor whose row-major memory `fill` writes.
+    #[doc(hidden)]
+    pub fn build<R>(spec: &Spec, fill: impl FnOnce(Out<'_>) -> R) -> (Tensor, R) {
+        let mut tensor = Tensor::blank(spec);
+        let result = fill(tensor.out());
+        (tensor, result)
+    }
+
+    /// New tensors whose row-major memory `fill` writes.
+    #[doc(hidden)]
+    pub fn build_all<R>(specs: &[Spec], fill: impl FnOnce(&mut [Out<'_>]) -> R) -> (Outputs, R) {
+        let mut tensors: Outputs = specs.iter().map(Tensor::blank).collect();
+        let mut outs: SmallVec<[Out<'_>; 2]> = tensors.iter_mut().map(Tensor::out).collect();
+        let result = fill(&mut outs);
+        drop(outs);
+        (tensors, result)
+    }
+
+    /// A new tensor, row-major, whose numbers have yet to be written.
+    #[doc(hidden)]
+    pub fn blank(spec: &Spec) -> Tensor {
+        let Spec { dtype, ref shape } = *spec;
+        if shape.elements() == 1 {
+            return Tensor::one(0, dtype, shape.rank());
+        }
+        shape.check("allocate").or_raise();
+        if let Some((mark, words)) = Dense::label(dtype, shape) {
+            return Tensor::from(Value::Dense(Dense(Block::labelled(spec.bytes(), mark, words))));
+        }
+        Tensor::from_array(dtype, Layout::contiguous(shape.clone()), Block::new(spec.bytes()))
+    }
+
+    /// A tensor of the row-major numbers in a block that nobody else refers to; a single element is copied out of it.
+    fn from_block(spec: Spec, block: Block) -> Tensor {
+        let Spec { dtype, shape } = spec;
+        match Dense::label(dtype, &shape) {
+            Some((mark, words)) => Tensor::from(Value::Dense(Dense(block.with_label(mark, words)))),
+            None => Tensor::from_array(dtype, Layout::contiguous(shape), block),
+        }
+    }
+
+    /// The bytes of numbers that lie row-major without gaps.
+    #[doc(hidden)]
+    pub fn row_major_bytes(&self) -> &[u8] {
+        self.value.view().contiguous_bytes().expect("the numbers are contiguous")
+    }
+
+    /// Whether its numbers may be overwritten: they are ours, and nobody else can see them.
+    #[doc(hidden)]
+    pub fn is_writable(&mut self) -> bool {
+        matches!(self.value, Value::One(_)) || self.unique_bytes().is_some()
+    }
+
+    /// The memory of a tensor that [is writable](Tensor::is_writable).
+    #[doc(hidden)]
+    pub fn out(&mut self) -> Out<'_> {
+        let dtype = self.dtype();
+        match self.value {
+            Value::One(ref mut one) => Out { dtype, bytes: &mut bytemuck::bytes_of_mut(&mut one.bits)[..dtype.size()] },
+            _ => Out { dtype, bytes: self.unique_bytes().expect("new memory is unique") },
+        }
+    }
+
+    /// Layout and memory; a single element has none, and a tracer has no numbers.
+    fn memory(&self) -> Option<(Cow<'_, Layout>, &Block)> {
+        match &self.value {
+            Value::Dense(dense) => Some((Cow::Owned(Layout::contiguous(Shape::from(dense.shape()))), &dense.0)),
+            Value::Array(array) => Some((Cow::Borrowed(&array.layout), &array.block)),
+            Value::One(_) | Value::Tracer(_) => None,
+        }
+    }
+
+    /// Another view of the same memory, if there is one.
+    #[doc(hidden)]
+    pub fn viewed(&self, change: impl FnOnce(&Layout) -> Option<Layout>) -> Option<Tensor> {
+        let dtype = self.dtype();
+        if let Some((layout, block)) = self.memory() {
+            let changed = change(&layout)?;
+            let same = changed == *layout;
+            return Some(if same { self.plain() } else { Tensor::from_array(dtype, changed, block.clone()) });
+        }
+        let Value::One(one) = &self.value else { unreachable!("views are made of numbers") };
+        let layout = change(&Layout::contiguous(Shape::from(self.shape())))?;
+        if layout.shape.elements() == 1 {
+            return Some(Tensor::one(one.bits, dtype, layout.shape.rank()));
+        }
+        let mut block = Block::new(8);
+        block.bytes_mut().expect("a new block is unique").copy_from_slice(&one.bits.to_le_bytes());
+        Some(Tensor::from_array(dtype, layout, block))
+    }
+
+    /// Another view of the same memory.
+    #[doc(hidden)]
+    pub fn with_layout(&self, change: impl FnOnce(&Layout) -> Layout) -> Tensor {
+        self.viewed(|layout| Some(change(layout))).expect("there is one")
+    }
+
+    /// The bytes of row-major memory that is ours and that nobody else can see.
+    #[doc(hidden)]
+    pub fn unique_bytes(&mut self) -> Option<&mut [u8]> {
+        match &mut self.value {
+            Value::Dense(dense) => dense.0.bytes_mut(),
+            Value::Array(array) => {
+                let array = Arc::get_mut(array)?;
+                let dense = array.layout.offset == 0 && array.layout.is_contiguous();
+                let length = array.layout.shape.elements() * array.dtype.size();
+                array.block.bytes_mut().filter(|_| dense).map(|bytes| &mut bytes[..length])
+            }
+            Value::One(_) | Value::Tracer(_) => None,
+        }
+    }
+
+    /// Whether the memory can be seen in another layout without copying.
+    #[doc(hidden)]
+    pub fn layout_allows(&self, change: impl FnOnce(&Layout) -> Option<Layout>) -> bool {
+        self.memory().is_none_or(|(layout, _)| change(&layout).is_some())
+    }
+
+    /// Whether the numbers lie row-major without gaps.
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    /// let x = Tensor::zeros([2, 3]).contiguous();
+    /// assert!(x.is_contiguous() && !x.t().is_contiguous());
+    /// ```
+    pub fn is_contiguous(&self) -> bool {
+        match &self.value {
+            Value::Array(array) => array.layout.is_contiguous(),
+            _ => true,
+        }
+    }
+
+    /// The same value, its numbers row-major without gaps.
+    pub fn contiguous(&self) -> Tensor {
+        if self.is_contiguous() {
+            return self.clone();
+        }
+        let (copy, ()) = Tensor::build(&self.spec(), |out| wengert_kernels::map::copy(self.value.view(), out));
+        Tensor { value: copy.value, link: self.link.clone(), slot: self.slot.clone() }
+    }
+
+    /// The numbers themselves, looking through derivative levels; symbolic and batched tensors have none to read.
+    #[doc(hidden)]
+    pub fn numbers(&self, reader: &str) -> Result<&Value, Error> {
+        let mut tensor = self;
+        loop {
+            match &tensor.value {
+                Value::Tracer(tracer) => tensor = tracer.primal(reader)?,
+                value => return Ok(value),
+            }
+        }
+    }
+
+    /// The only element, as f64.
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    /// assert_eq!((Tensor::from(2.0) * 3.0).item(), 6.0);
+    /// ```
+    #[track_caller]
+    pub fn item(&self) -> f64 {
+        self.try_item().or_raise()
+    }
+
+    /// The only element, as f64, or why it cannot be read.
+    pub fn try_item(&self) -> Result<f64, Error> {
+        match self.numbers("item")? {
+            Value::One(one) => Ok(f64::from_bits(wengert_kernels::convert_bits(one.bits, one.dtype, DType::F64))),
+            value => {
+                let shape = Shape::from(value.spec_ref().shape);
+                let message = format!("needs one element, got shape {shape}");
+                Err(Error::new(ErrorKind::Shape(vec![shape]), "item", message).help("to_vec() reads all elements"))
+            }
+        }
+    }
+
+    /// Whether two handles share one buffer, which no writer can tell from outside; for tests of copy-on-write.
+    pub fn shares_memory_with(&self, other: &Tensor) -> bool {
+        match (self.memory(), other.memory()) {
+            (Some((_, a)), Some((_, b))) => a.same(b),
+            _ => false,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_takes_two_words_and_a_handle_four() {
+        assert_eq!(size_of::<Value>(), 16);
+        assert_eq!(size_of::<Tensor>(), 32);
+    }
+}

@@ -1,0 +1,39 @@
+//! Forward mode: a value and its directional derivative.
+
+use super::record::expect_like;
+use crate::error::OrRaise;
+use crate::interp::{Content, Level, LevelKind, Tracer, tangent};
+use crate::location::{self, Line};
+use crate::{Tensor, Tree, TreePath};
+
+/// The value of `f` at `x`, and its derivative in direction `dx`. Leaves of integers and frozen leaves have no direction;
+/// what stands there is ignored.
+///
+/// ```
+/// use wengert::prelude::*;
+/// let (y, dy) = jvp(|x: &Tensor| x * x, &Tensor::from(3.0), &Tensor::from(1.0));
+/// assert_eq!((y.item(), dy.item()), (9.0, 6.0));
+/// ```
+#[track_caller]
+pub fn jvp<X: Tree, Y: Tree>(f: impl FnOnce(&X) -> Y, x: &X, dx: &X) -> (Y, Y) {
+    let line = location::resolve(Line::caller());
+    let _scope = location::scope(line);
+    expect_like("jvp", "the tangent", dx, x, line).or_raise();
+    let level = Level::open("jvp", LevelKind::Tangent, line);
+    let tangents = dx.leaves();
+    let mut position = 0;
+    let lifted = x.map(&mut TreePath::root(), &mut |path, leaf| {
+        let tangent = tangents[position].clone();
+        position += 1;
+        match leaf.dtype().is_float() && !path.is_frozen() {
+            true => tangent::lift(&level.0, leaf, tangent, line),
+            false => leaf.clone(),
+        }
+    });
+    let y = f(&lifted);
+    let part = |leaf: &Tensor| match Tracer::at(leaf, &level.0) {
+        Some(Content::Tangent { primal, tangent }) => (primal.clone(), tangent.clone()),
+        _ => (leaf.clone(), leaf.full_like(0.0)),
+    };
+    (y.map_leaves(|leaf| part(leaf).0), y.map_leaves(|leaf| part(leaf).1))
+}

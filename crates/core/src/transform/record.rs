@@ -1,0 +1,159 @@
+//! One run of a function on a reverse level of its own, kept so that its derivative can be applied in both directions.
+
+use crate::interp::{Content, Level, LevelKind, Node, Sweep, SweepOptions, Tracer, push, tape};
+use crate::location::{self, Line};
+use crate::primitive::Spec;
+use crate::tree::{difference, lies_below};
+use crate::{Error, ErrorKind, Tensor, Tree, TreePath};
+use rustc_hash::FxHashMap;
+use std::sync::Arc;
+
+/// The derivative of a function at one point.
+pub struct Record<X, Y> {
+    /// The input, whose specs the cotangents have; its leaves' places in the graph, `None` where nothing is differentiated.
+    pub input: X,
+    pub leaves: Vec<Option<Arc<Node>>>,
+    /// The output; its leaves' places in the graph, `None` where it does not depend on the input.
+    pub output: Y,
+    pub roots: Vec<Option<Arc<Node>>>,
+}
+
+/// Tangents or cotangents of a tree's leaves; `None` is a zero that need not be touched.
+pub type Flat = Vec<Option<Tensor>>;
+
+impl<X: Tree, Y: Tree> Record<X, Y> {
+    /// Runs `f` on a fresh reverse level, with respect to the floating-point leaves that `chosen` names.
+    pub fn new(name: &'static str, f: impl FnOnce(&X) -> Y, x: &X, chosen: &Chosen, line: Line) -> Result<Self, Error> {
+        let chosen = chosen.among(name, x)?;
+        let _scope = location::scope(line);
+        let level = Level::open(name, LevelKind::Reverse, line);
+        let mut leaves = Vec::new();
+        let lifted = x.map_leaves(|leaf| {
+            if !chosen[leaves.len()] {
+                leaves.push(None);
+                return leaf.clone();
+            }
+            let node = Node::leaf(line);
+            leaves.push(Some(node.clone()));
+            tape::lift(&level.0, leaf, node, line)
+        });
+        let mut roots = Vec::new();
+        let output = f(&lifted).map_leaves(|leaf| match Tracer::at(leaf, &level.0) {
+            Some(Content::Reverse { primal, node }) => {
+                roots.push(Some(node.clone()));
+                primal.clone()
+            }
+            _ => {
+                roots.push(None);
+                leaf.clone()
+            }
+        });
+        Ok(Record { input: x.map_leaves(Tensor::clone), leaves, output, roots })
+    }
+
+    /// Cotangents of the output's leaves to cotangents of the input's. Unless the record is kept, it is used up.
+    pub fn pull(&self, cotangents: Flat, keep: bool) -> Result<Flat, Error> {
+        let seeds = self.roots.iter().zip(cotangents).filter_map(|(root, seed)| Some((root.as_ref()?, seed?)));
+        let seeds: Vec<(&Arc<Node>, Tensor)> = seeds.filter(|(_, seed)| !is_structural_zero(seed)).collect();
+        let roots = seeds.iter().map(|(root, _)| *root);
+        let mut sweep = Sweep::prepare(roots, None, SweepOptions { keep, create_graph: false })?;
+        for (root, seed) in seeds {
+            sweep.seed(root, seed);
+        }
+        let mut received: FxHashMap<u64, Tensor> =
+            sweep.run()?.leaves.into_iter().map(|leaf| (leaf.node.id(), leaf.cotangent)).collect();
+        Ok(self.leaves.iter().map(|node| received.remove(&node.as_ref()?.id())).collect())
+    }
+
+    /// Tangents of the input's leaves to tangents of the output's.
+    pub fn push(&self, tangents: Flat) -> Result<Flat, Error> {
+        let given = self.leaves.iter().zip(tangents).filter_map(|(node, tangent)| Some((node.as_ref()?, tangent?)));
+        let roots: Vec<Option<&Arc<Node>>> = self.roots.iter().map(Option::as_ref).collect();
+        push(&roots, given.filter(|(_, tangent)| !is_structural_zero(tangent)))
+    }
+
+    /// [`pull`](Record::pull) of a tree; leaves that receive nothing give zeros.
+    pub fn pull_tree(&self, caller: &str, cotangent: &Y, keep: bool, line: Line) -> Result<X, Error> {
+        let _scope = location::scope(line);
+        expect_like(caller, "the cotangent", cotangent, &self.output, line)?;
+        Ok(filled(&self.input, self.pull(given(cotangent), keep)?))
+    }
+
+    /// [`push`](Record::push) of a tree; leaves that receive nothing give zeros.
+    pub fn push_tree(&self, caller: &str, tangent: &X, line: Line) -> Result<Y, Error> {
+        let _scope = location::scope(line);
+        expect_like(caller, "the tangent", tangent, &self.input, line)?;
+        Ok(filled(&self.output, self.push(given(tangent))?))
+    }
+}
+
+/// All leaves of a tree.
+pub fn given<T: Tree>(tree: &T) -> Flat {
+    tree.leaves().into_iter().map(|leaf| Some(leaf.clone())).collect()
+}
+
+/// A tree like `like` with these leaves, zeros where there is none.
+pub fn filled<T: Tree>(like: &T, leaves: Flat) -> T {
+    let leaves = like.leaves().into_iter().zip(leaves);
+    let leaves: Vec<Tensor> = leaves.map(|(like, leaf)| leaf.unwrap_or_else(|| like.full_like(0.0))).collect();
+    like.rebuild(leaves)
+}
+
+/// Zeros that take no memory stand for "nothing": what transforms themselves answer where nothing arrives.
+fn is_structural_zero(tensor: &Tensor) -> bool {
+    tensor.link.is_none() && tensor.splatted().is_some_and(|number| number.item() == 0.0)
+}
+
+/// Which leaves a function is differentiated by.
+pub enum Chosen {
+    /// Every floating-point leaf that is not frozen.
+    All,
+    /// Those at or below these paths.
+    Below(Vec<String>),
+}
+
+impl Chosen {
+    /// For every leaf of `x` whether it is chosen; a path must name a leaf that can be differentiated.
+    fn among<X: Tree>(&self, name: &'static str, x: &X) -> Result<Vec<bool>, Error> {
+        let mut candidates = Vec::new();
+        let mut chosen = Vec::new();
+        x.visit(&mut TreePath::root(), &mut |path, leaf| {
+            let differentiable = leaf.dtype().is_float() && !path.is_frozen();
+            chosen.push(differentiable && self.names(path.as_str()));
+            if differentiable {
+                candidates.push(path.to_string());
+            }
+        });
+        if let Chosen::Below(paths) = self
+            && let Some(path) = paths.iter().find(|path| !candidates.iter().any(|leaf| lies_below(leaf, path)))
+        {
+            let message = format!("no leaf that can be differentiated lies at or below '{path}'");
+            return Err(Error::new(ErrorKind::Tree, name, message)
+                .help(format!("the leaves that can be are: {}", candidates.join(", "))));
+        }
+        Ok(chosen)
+    }
+
+    fn names(&self, leaf: &str) -> bool {
+        match self {
+            Chosen::All => true,
+            Chosen::Below(paths) => paths.iter().any(|path| lies_below(leaf, path)),
+        }
+    }
+}
+
+/// Two trees of one structure whose leaves agree in shape and dtype, or the path where they do not.
+pub fn expect_like<T: Tree>(caller: &str, what: &str, tree: &T, like: &T, line: Line) -> Result<(), Error> {
+    if let Some(text) = difference(tree, like) {
+        return Err(Error::new(ErrorKind::Tree, caller, format!("{what} has another structure: {text}")).at(line));
+    }
+    for ((path, leaf), (_, expected)) in tree.named_leaves().into_iter().zip(like.named_leaves()) {
+        let fits: (Spec, Spec) = (leaf.spec(), expected.spec());
+        if fits.0 != fits.1 {
+            let at = if path.is_empty() { String::new() } else { format!(" at '{path}'") };
+            let message = format!("{what} is {}{at}, where {} is needed", fits.0, fits.1);
+            return Err(Error::new(ErrorKind::Tree, caller, message).at(line));
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,757 @@
+//! Trees of tensors: what a function takes, returns and is differentiated by.
+//!
+//! A tree is a value with tensors in it at named places. Two walks of the same tree meet the same
+//! leaves in the same order, so a flat list of tensors and a tree that lends its structure carry
+//! the same information: `t.rebuild(leaves of t) == t`.
+
+mod rows;
+
+pub use rows::{Blocks, Rows};
+
+use std::collections::{BTreeMap, HashMap};
+use std::fmt::{self, Display, Write};
+use std::hash::{BuildHasher, Hash};
+
+use crate::{Error, ErrorKind, Tensor};
+
+/// The dotted name of a leaf, such as `layers.0.weight`.
+///
+/// One buffer serves a whole walk: [`within`](TreePath::within) lengthens it and shortens it again.
+///
+/// ```
+/// use wengert::prelude::*;
+///
+/// let mut path = TreePath::root();
+/// let name = path.within("layers", |path| path.within(0, |path| path.to_string()));
+/// assert_eq!(name, "layers.0");
+/// assert_eq!(path.as_str(), "");
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct TreePath {
+    dotted: String,
+    frozen: bool,
+    /// Whether segments are left out.
+    quiet: bool,
+    /// Room for a word of a description.
+    word: String,
+}
+
+impl PartialEq for TreePath {
+    fn eq(&self, other: &TreePath) -> bool {
+        (&self.dotted, self.frozen) == (&other.dotted, other.frozen)
+    }
+}
+
+impl Eq for TreePath {}
+
+impl TreePath {
+    /// The path of the tree itself, which is empty.
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    ///
+    /// assert_eq!(TreePath::root().as_str(), "");
+    /// ```
+    pub fn root() -> TreePath {
+        TreePath::default()
+    }
+
+    /// Calls `f` with the path one segment longer.
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    ///
+    /// let length = TreePath::root().within("bias", |path| path.as_str().len());
+    /// assert_eq!(length, 4);
+    /// ```
+    pub fn within<R>(&mut self, segment: impl Display, f: impl FnOnce(&mut TreePath) -> R) -> R {
+        if self.quiet {
+            return f(self);
+        }
+        let length = self.dotted.len();
+        let dot = if length == 0 { "" } else { "." };
+        write!(self.dotted, "{dot}{segment}").expect("a segment's Display does not fail");
+        let result = f(self);
+        self.dotted.truncate(length);
+        result
+    }
+
+    /// Calls `f` with a path whose leaves are members of the tree that nothing is differentiated by.
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    ///
+    /// let mut path = TreePath::root();
+    /// path.frozen(|path| path.within("mean", |path| assert!(path.is_frozen())));
+    /// assert!(!path.is_frozen());
+    /// ```
+    pub fn frozen<R>(&mut self, f: impl FnOnce(&mut TreePath) -> R) -> R {
+        let outer = std::mem::replace(&mut self.frozen, true);
+        let result = f(self);
+        self.frozen = outer;
+        result
+    }
+
+    /// Calls `f` with a path that stays empty, for walks that need no names: writing them costs more than such a walk.
+    #[doc(hidden)]
+    pub fn quietly<R>(&mut self, f: impl FnOnce(&mut TreePath) -> R) -> R {
+        let outer = std::mem::replace(&mut self.quiet, true);
+        let result = f(self);
+        self.quiet = outer;
+        result
+    }
+
+    /// Whether leaves here are left out of differentiation; see [`frozen`](TreePath::frozen).
+    pub fn is_frozen(&self) -> bool {
+        self.frozen
+    }
+
+    /// Calls `f` with this path and a word of a description, which is written into room that the path keeps: a walk that is
+    /// repeated allocates nothing.
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    ///
+    /// TreePath::root().say(format_args!("length {}", 3), &mut |_, word| assert_eq!(word, "length 3"));
+    /// ```
+    pub fn say(&mut self, word: impl Display, f: &mut dyn FnMut(&TreePath, &str)) {
+        let mut text = std::mem::take(&mut self.word);
+        text.clear();
+        write!(text, "{word}").expect("a word's Display does not fail");
+        f(self, &text);
+        self.word = text;
+    }
+
+    /// The path as text.
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    ///
+    /// TreePath::root().within("bias", |path| assert_eq!(path.as_str(), "bias"));
+    /// ```
+    pub fn as_str(&self) -> &str {
+        &self.dotted
+    }
+}
+
+/// Whether a leaf lies at `path` or below it; the empty path is the root.
+pub fn lies_below(leaf: &str, path: &str) -> bool {
+    match leaf.strip_prefix(path) {
+        Some(rest) => path.is_empty() || rest.is_empty() || rest.starts_with('.'),
+        None => false,
+    }
+}
+
+impl Display for TreePath {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.pad(&self.dotted)
+    }
+}
+
+/// A value whose leaves are tensors.
+///
+/// Tensors, `()`, tuples, arrays, `Vec`, `Option`, `Box` and maps (in the order of their keys) are
+/// trees; a struct or an enum becomes one with `#[derive(Tree)]`. `visit`, `map` and `describe`
+/// must walk the leaves in one and the same order.
+///
+/// ```
+/// use wengert::prelude::*;
+///
+/// #[derive(Tree)]
+/// struct Linear {
+///     weight: Tensor,
+///     bias: Option<Tensor>,
+/// }
+///
+/// let layer = Linear { weight: Tensor::from([1.0, 2.0]), bias: Some(Tensor::from(0.5)) };
+/// let names: Vec<String> = layer.named_leaves().into_iter().map(|(name, _)| name).collect();
+/// assert_eq!(names, ["weight", "bias"]);
+/// ```
+#[diagnostic::on_unimplemented(
+    message = "`{Self}` is not a tree of tensors",
+    note = "derive it with `#[derive(Tree)]`; a field without tensors is marked `#[tree(static)]`"
+)]
+pub trait Tree: Sized {
+    /// Calls `f` with every leaf and its path, in a fixed order.
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    ///
+    /// let pair = (Tensor::from(1.0), Tensor::from([2.0, 3.0]));
+    /// let mut names = Vec::new();
+    /// pair.visit(&mut TreePath::root(), &mut |path, _| names.push(path.to_string()));
+    /// assert_eq!(names, ["0", "1"]);
+    /// ```
+    fn visit<'a>(&'a self, path: &mut TreePath, f: &mut dyn FnMut(&TreePath, &'a Tensor));
+
+    /// A tree of the same structure whose leaves are what `f` returns.
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    ///
+    /// let pair = (Tensor::from(1.0), Tensor::from([2.0, 3.0]));
+    /// let frozen = pair.map(&mut TreePath::root(), &mut |path, leaf| match path.as_str() {
+    ///     "0" => Tensor::from(0.0),
+    ///     _ => leaf.clone(),
+    /// });
+    /// assert_eq!(frozen.leaves().len(), 2);
+    /// ```
+    fn map(&self, path: &mut TreePath, f: &mut dyn FnMut(&TreePath, &Tensor) -> Tensor) -> Self;
+
+    /// Calls `f` with every leaf, to be updated or replaced, in the same order.
+    ///
+    /// What is provided hands out copies, so that nothing is updated in place.
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    ///
+    /// let mut pair = (Tensor::from(1.0), Tensor::from(2.0));
+    /// pair.visit_mut(&mut TreePath::root(), &mut |_, leaf| *leaf += 10.0);
+    /// assert_eq!(pair.1.item(), 12.0);
+    /// ```
+    fn visit_mut(&mut self, path: &mut TreePath, f: &mut dyn FnMut(&TreePath, &mut Tensor)) {
+        *self = self.map(path, &mut |path, leaf| {
+            let mut leaf = leaf.clone();
+            f(path, &mut leaf);
+            leaf
+        });
+    }
+
+    /// Calls `f` with the structure: `"tensor"` for every leaf and, between them, a word for
+    /// whatever else two values of this type can differ in: a variant's name, a length, the keys
+    /// of a map, the `Debug` text of a static field.
+    ///
+    /// What is provided lists the leaves alone.
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    ///
+    /// let mut words = Vec::new();
+    /// let list = vec![Tensor::from(1.0)];
+    /// list.describe(&mut TreePath::root(), &mut |_, word| words.push(word.to_string()));
+    /// assert_eq!(words, ["length 1", "tensor"]);
+    /// ```
+    fn describe(&self, path: &mut TreePath, f: &mut dyn FnMut(&TreePath, &str)) {
+        self.visit(path, &mut |path, _| f(path, TENSOR));
+    }
+
+    /// Every leaf, in visiting order.
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    ///
+    /// let tree = (Tensor::from(1.0), vec![Tensor::from(2.0), Tensor::from(3.0)]);
+    /// assert_eq!(tree.leaves().len(), 3);
+    /// ```
+    fn leaves(&self) -> Vec<&Tensor> {
+        let mut leaves = Vec::new();
+        self.visit(&mut TreePath::root(), &mut |_, leaf| leaves.push(leaf));
+        leaves
+    }
+
+    /// Every leaf with its path, in visiting order.
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    ///
+    /// let tree = (Tensor::from(1.0), vec![Tensor::from(2.0), Tensor::from(3.0)]);
+    /// assert_eq!(tree.named_leaves()[2].0, "1.1");
+    /// ```
+    fn named_leaves(&self) -> Vec<(String, &Tensor)> {
+        let mut leaves = Vec::new();
+        self.visit(&mut TreePath::root(), &mut |path, leaf| {
+            leaves.push((path.to_string(), leaf));
+        });
+        leaves
+    }
+
+    /// [`map`](Tree::map) for a function that needs no path.
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    ///
+    /// let tree = vec![Tensor::from(1.0), Tensor::from(2.0)];
+    /// let copy = tree.map_leaves(|leaf| leaf.clone());
+    /// assert_eq!(copy.len(), 2);
+    /// ```
+    fn map_leaves(&self, mut f: impl FnMut(&Tensor) -> Tensor) -> Self {
+        self.map(&mut TreePath::root(), &mut |_, leaf| f(leaf))
+    }
+
+    /// A tree of the same structure whose leaves are what `f` makes of two leaves at the same path; an error names the path
+    /// where the structures differ.
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    ///
+    /// let (a, b) = ((Tensor::from(1.0), Tensor::from(2.0)), (Tensor::from(3.0), Tensor::from(4.0)));
+    /// let sum = a.zip_leaves(&b, |a, b| a + b).unwrap();
+    /// assert_eq!((sum.0.item(), sum.1.item()), (4.0, 6.0));
+    /// assert!(vec![a].zip_leaves(&vec![], |a, _| a.clone()).is_err());
+    /// ```
+    fn zip_leaves(&self, other: &Self, mut f: impl FnMut(&Tensor, &Tensor) -> Tensor) -> Result<Self, Error> {
+        if let Some(text) = difference(self, other) {
+            return Err(Error::new(ErrorKind::Tree, "zip_leaves", format!("the structures differ: {text}")));
+        }
+        let mut others = other.leaves().into_iter();
+        Ok(self.map_leaves(|leaf| f(leaf, others.next().expect("as many leaves"))))
+    }
+
+    /// A tree of the same structure with these leaves, given in visiting order.
+    ///
+    /// # Panics
+    /// If there are not exactly as many tensors as leaves.
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    ///
+    /// let tree = (Tensor::from(1.0), Some(Tensor::from(2.0)));
+    /// let other = tree.rebuild([Tensor::from(3.0), Tensor::from(4.0)]);
+    /// assert!(other.1.is_some());
+    /// ```
+    fn rebuild(&self, leaves: impl IntoIterator<Item = Tensor>) -> Self {
+        let mut leaves = leaves.into_iter();
+        let mut used = 0;
+        let tree = self.map(&mut TreePath::root(), &mut |path, _| {
+            let leaf = leaves.next().unwrap_or_else(|| {
+                let wanted = self.leaves().len();
+                panic!("rebuild: no tensor for `{path}`: {used} given, {wanted} wanted")
+            });
+            used += 1;
+            leaf
+        });
+        if leaves.next().is_some() {
+            panic!("rebuild: a tensor is left over: {used} wanted, more given");
+        }
+        tree
+    }
+
+    /// What [`describe`](Tree::describe) says, as pairs of path and description.
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    ///
+    /// let structure = Some(Tensor::from(1.0)).structure();
+    /// assert_eq!(structure[0], (String::new(), "some".to_string()));
+    /// assert_eq!(structure[1], (String::new(), "tensor".to_string()));
+    /// ```
+    fn structure(&self) -> Vec<(String, String)> {
+        let mut structure = Vec::new();
+        self.describe(&mut TreePath::root(), &mut |path, description| {
+            structure.push((path.to_string(), description.to_string()));
+        });
+        structure
+    }
+}
+
+/// How a leaf appears in a structure.
+pub const TENSOR: &str = "tensor";
+
+/// The first difference between two structures as a sentence, `None` when they are the same.
+///
+/// ```
+/// use wengert::prelude::*;
+/// use wengert::tree::difference;
+///
+/// let (one, two) = (Tensor::from(1.0), Tensor::from(2.0));
+/// assert_eq!(difference(&one, &two), None);
+/// assert_eq!(
+///     difference(&(one.clone(), two), &(one,)).unwrap(),
+///     "1: a tensor on the left, nothing on the right",
+/// );
+/// ```
+pub fn difference<A: Tree, B: Tree>(a: &A, b: &B) -> Option<String> {
+    let (left, right) = (a.structure(), b.structure());
+    let same = left.iter().zip(&right).take_while(|(l, r)| l == r).count();
+    let (left, right) = (&left[same..], &right[same..]);
+
+    for (path, _) in left.first().into_iter().chain(right.first()) {
+        let (on_left, on_right) = (described(left, path), described(right, path));
+        if on_left != on_right {
+            let (place, on_left, on_right) = (place(path), phrase(on_left), phrase(on_right));
+            return Some(format!("{place}: {on_left} on the left, {on_right} on the right"));
+        }
+    }
+    // Both sides have both paths and describe them alike: only their order can differ.
+    let ((path, _), (other, _)) = left.first().zip(right.first())?;
+    let (place, other) = (place(path), place(other));
+    Some(format!("{place}: before {other} on the left, after it on the right"))
+}
+
+fn described<'a>(structure: &'a [(String, String)], path: &str) -> Option<&'a str> {
+    structure.iter().find(|(at, _)| at == path).map(|(_, description)| description.as_str())
+}
+
+fn place(path: &str) -> &str {
+    if path.is_empty() { "the root" } else { path }
+}
+
+fn phrase(description: Option<&str>) -> &str {
+    match description {
+        None => "nothing",
+        Some(TENSOR) => "a tensor",
+        Some(description) => description,
+    }
+}
+
+impl Tree for Tensor {
+    fn visit<'a>(&'a self, path: &mut TreePath, f: &mut dyn FnMut(&TreePath, &'a Tensor)) {
+        f(path, self);
+    }
+
+    fn visit_mut(&mut self, path: &mut TreePath, f: &mut dyn FnMut(&TreePath, &mut Tensor)) {
+        f(path, self);
+    }
+
+    fn map(&self, path: &mut TreePath, f: &mut dyn FnMut(&TreePath, &Tensor) -> Tensor) -> Self {
+        f(path, self)
+    }
+}
+
+impl Tree for () {
+    fn visit<'a>(&'a self, _: &mut TreePath, _: &mut dyn FnMut(&TreePath, &'a Tensor)) {}
+
+    fn visit_mut(&mut self, _: &mut TreePath, _: &mut dyn FnMut(&TreePath, &mut Tensor)) {}
+
+    fn map(&self, _: &mut TreePath, _: &mut dyn FnMut(&TreePath, &Tensor) -> Tensor) -> Self {}
+}
+
+macro_rules! tuple {
+    ($($T:ident.$index:tt),+) => {
+        impl<$($T: Tree),+> Tree for ($($T,)+) {
+            fn visit<'a>(&'a self, path: &mut TreePath, f: &mut dyn FnMut(&TreePath, &'a Tensor)) {
+                $(path.within($index, |path| self.$index.visit(path, f));)+
+            }
+
+            fn visit_mut(&mut self, path: &mut TreePath, f: &mut dyn FnMut(&TreePath, &mut Tensor)) {
+                $(path.within($index, |path| self.$index.visit_mut(path, f));)+
+            }
+
+            fn map(
+                &self,
+                path: &mut TreePath,
+                f: &mut dyn FnMut(&TreePath, &Tensor) -> Tensor,
+            ) -> Self {
+                ($(path.within($index, |path| self.$index.map(path, f)),)+)
+            }
+
+            fn describe(&self, path: &mut TreePath, f: &mut dyn FnMut(&TreePath, &str)) {
+                $(path.within($index, |path| self.$index.describe(path, f));)+
+            }
+        }
+    };
+}
+
+tuple!(A.0);
+tuple!(A.0, B.1);
+tuple!(A.0, B.1, C.2);
+tuple!(A.0, B.1, C.2, D.3);
+tuple!(A.0, B.1, C.2, D.3, E.4);
+tuple!(A.0, B.1, C.2, D.3, E.4, F.5);
+tuple!(A.0, B.1, C.2, D.3, E.4, F.5, G.6);
+tuple!(A.0, B.1, C.2, D.3, E.4, F.5, G.6, H.7);
+
+// The walks of every container: its entries in order, each under its index or key.
+
+fn visit_entries<'a, K: Display, T: Tree + 'a>(
+    entries: impl IntoIterator<Item = (K, &'a T)>,
+    path: &mut TreePath,
+    f: &mut dyn FnMut(&TreePath, &'a Tensor),
+) {
+    for (key, entry) in entries {
+        path.within(key, |path| entry.visit(path, f));
+    }
+}
+
+fn visit_entries_mut<'a, K: Display, T: Tree + 'a>(
+    entries: impl IntoIterator<Item = (K, &'a mut T)>,
+    path: &mut TreePath,
+    f: &mut dyn FnMut(&TreePath, &mut Tensor),
+) {
+    for (key, entry) in entries {
+        path.within(key, |path| entry.visit_mut(path, f));
+    }
+}
+
+fn map_entries<'a, K: Display, T: Tree + 'a>(
+    entries: impl IntoIterator<Item = (K, &'a T)>,
+    path: &mut TreePath,
+    f: &mut dyn FnMut(&TreePath, &Tensor) -> Tensor,
+) -> impl Iterator<Item = (K, T)> {
+    entries.into_iter().map(move |(key, entry)| {
+        let mapped = path.within(&key, |path| entry.map(path, f));
+        (key, mapped)
+    })
+}
+
+fn describe_entries<'a, K: Display, T: Tree + 'a>(
+    entries: impl IntoIterator<Item = (K, &'a T)>,
+    path: &mut TreePath,
+    f: &mut dyn FnMut(&TreePath, &str),
+) {
+    for (key, entry) in entries {
+        path.within(key, |path| entry.describe(path, f));
+    }
+}
+
+/// The length is part of the type, so it is not described.
+impl<T: Tree, const N: usize> Tree for [T; N] {
+    fn visit<'a>(&'a self, path: &mut TreePath, f: &mut dyn FnMut(&TreePath, &'a Tensor)) {
+        visit_entries(self.iter().enumerate(), path, f);
+    }
+
+    fn visit_mut(&mut self, path: &mut TreePath, f: &mut dyn FnMut(&TreePath, &mut Tensor)) {
+        visit_entries_mut(self.iter_mut().enumerate(), path, f);
+    }
+
+    fn map(&self, path: &mut TreePath, f: &mut dyn FnMut(&TreePath, &Tensor) -> Tensor) -> Self {
+        std::array::from_fn(|index| path.within(index, |path| self[index].map(path, f)))
+    }
+
+    fn describe(&self, path: &mut TreePath, f: &mut dyn FnMut(&TreePath, &str)) {
+        describe_entries(self.iter().enumerate(), path, f);
+    }
+}
+
+impl<T: Tree> Tree for Vec<T> {
+    fn visit<'a>(&'a self, path: &mut TreePath, f: &mut dyn FnMut(&TreePath, &'a Tensor)) {
+        visit_entries(self.iter().enumerate(), path, f);
+    }
+
+    fn visit_mut(&mut self, path: &mut TreePath, f: &mut dyn FnMut(&TreePath, &mut Tensor)) {
+        visit_entries_mut(self.iter_mut().enumerate(), path, f);
+    }
+
+    fn map(&self, path: &mut TreePath, f: &mut dyn FnMut(&TreePath, &Tensor) -> Tensor) -> Self {
+        map_entries(self.iter().enumerate(), path, f).map(|(_, entry)| entry).collect()
+    }
+
+    fn describe(&self, path: &mut TreePath, f: &mut dyn FnMut(&TreePath, &str)) {
+        path.say(format_args!("length {}", self.len()), f);
+        describe_entries(self.iter().enumerate(), path, f);
+    }
+}
+
+impl<T: Tree> Tree for Option<T> {
+    fn visit<'a>(&'a self, path: &mut TreePath, f: &mut dyn FnMut(&TreePath, &'a Tensor)) {
+        if let Some(tree) = self {
+            tree.visit(path, f);
+        }
+    }
+
+    fn visit_mut(&mut self, path: &mut TreePath, f: &mut dyn FnMut(&TreePath, &mut Tensor)) {
+        if let Some(tree) = self {
+            tree.visit_mut(path, f);
+        }
+    }
+
+    fn map(&self, path: &mut TreePath, f: &mut dyn FnMut(&TreePath, &Tensor) -> Tensor) -> Self {
+        self.as_ref().map(|tree| tree.map(path, f))
+    }
+
+    fn describe(&self, path: &mut TreePath, f: &mut dyn FnMut(&TreePath, &str)) {
+        match self {
+            None => f(path, "none"),
+            Some(tree) => {
+                f(path, "some");
+                tree.describe(path, f);
+            }
+        }
+    }
+}
+
+impl<T: Tree> Tree for Box<T> {
+    fn visit<'a>(&'a self, path: &mut TreePath, f: &mut dyn FnMut(&TreePath, &'a Tensor)) {
+        (**self).visit(path, f);
+    }
+
+    fn visit_mut(&mut self, path: &mut TreePath, f: &mut dyn FnMut(&TreePath, &mut Tensor)) {
+        (**self).visit_mut(path, f);
+    }
+
+    fn map(&self, path: &mut TreePath, f: &mut dyn FnMut(&TreePath, &Tensor) -> Tensor) -> Self {
+        Box::new((**self).map(path, f))
+    }
+
+    fn describe(&self, path: &mut TreePath, f: &mut dyn FnMut(&TreePath, &str)) {
+        (**self).describe(path, f);
+    }
+}
+
+/// Keys are described where the map is: under an entry without leaves nothing would name them.
+fn describe_keys<K: Display>(
+    keys: impl Iterator<Item = K> + Clone,
+    path: &mut TreePath,
+    f: &mut dyn FnMut(&TreePath, &str),
+) {
+    path.say(Keys(keys), f);
+}
+
+struct Keys<I>(I);
+
+impl<K: Display, I: Iterator<Item = K> + Clone> Display for Keys<I> {
+    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        formatter.write_str("keys [")?;
+        for (number, key) in self.0.clone().enumerate() {
+            let comma = if number == 0 { "" } else { ", " };
+            write!(formatter, "{comma}{key}")?;
+        }
+        formatter.write_str("]")
+    }
+}
+
+impl<K: Ord + Clone + Display, T: Tree> Tree for BTreeMap<K, T> {
+    fn visit<'a>(&'a self, path: &mut TreePath, f: &mut dyn FnMut(&TreePath, &'a Tensor)) {
+        visit_entries(self, path, f);
+    }
+
+    fn visit_mut(&mut self, path: &mut TreePath, f: &mut dyn FnMut(&TreePath, &mut Tensor)) {
+        visit_entries_mut(self.iter_mut(), path, f);
+    }
+
+    fn map(&self, path: &mut TreePath, f: &mut dyn FnMut(&TreePath, &Tensor) -> Tensor) -> Self {
+        map_entries(self, path, f).map(|(key, entry)| (key.clone(), entry)).collect()
+    }
+
+    fn describe(&self, path: &mut TreePath, f: &mut dyn FnMut(&TreePath, &str)) {
+        describe_keys(self.keys(), path, f);
+        describe_entries(self, path, f);
+    }
+}
+
+/// The order of a hash map's own iteration differs from run to run; that of its keys does not.
+fn sorted<K: Ord, T, S>(map: &HashMap<K, T, S>) -> BTreeMap<&K, &T> {
+    map.iter().collect()
+}
+
+impl<K, T, S> Tree for HashMap<K, T, S>
+where
+    K: Ord + Hash + Clone + Display,
+    T: Tree,
+    S: BuildHasher + Clone,
+{
+    fn visit<'a>(&'a self, path: &mut TreePath, f: &mut dyn FnMut(&TreePath, &'a Tensor)) {
+        visit_entries(sorted(self), path, f);
+    }
+
+    fn visit_mut(&mut self, path: &mut TreePath, f: &mut dyn FnMut(&TreePath, &mut Tensor)) {
+        let sorted: BTreeMap<&K, &mut T> = self.iter_mut().collect();
+        visit_entries_mut(sorted, path, f);
+    }
+
+    fn map(&self, path: &mut TreePath, f: &mut dyn FnMut(&TreePath, &Tensor) -> Tensor) -> Self {
+        let mut mapped = HashMap::with_capacity_and_hasher(self.len(), self.hasher().clone());
+        mapped.extend(map_entries(sorted(self), path, f).map(|(key, entry)| (key.clone(), entry)));
+        mapped
+    }
+
+    fn describe(&self, path: &mut TreePath, f: &mut dyn FnMut(&TreePath, &str)) {
+        let sorted = sorted(self);
+        describe_keys(sorted.keys(), path, f);
+        describe_entries(sorted, path, f);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn leaf() -> Tensor {
+        Tensor::from(0.0)
+    }
+
+    fn names(tree: &impl Tree) -> Vec<String> {
+        tree.named_leaves().into_iter().map(|(name, _)| name).collect()
+    }
+
+    type Everything =
+        ([Tensor; 2], Vec<Box<Tensor>>, Option<(Tensor,)>, BTreeMap<u8, Tensor>, HashMap<String, Vec<Tensor>>, ());
+
+    fn everything() -> Everything {
+        (
+            [leaf(), leaf()],
+            vec![Box::new(leaf())],
+            Some((leaf(),)),
+            BTreeMap::from([(10, leaf()), (9, leaf())]),
+            HashMap::from(["c", "a", "b"].map(|key| (key.to_string(), vec![leaf()]))),
+            (),
+        )
+    }
+
+    #[test]
+    fn every_walk_meets_the_same_leaves_in_the_same_order() {
+        let tree = everything();
+        let expected = ["0.0", "0.1", "1.0", "2.0", "3.9", "3.10", "4.a.0", "4.b.0", "4.c.0"].map(String::from);
+        assert_eq!(names(&tree), expected);
+
+        let mut mapped = Vec::new();
+        let copy = tree.map(&mut TreePath::root(), &mut |path, leaf| {
+            mapped.push(path.to_string());
+            leaf.clone()
+        });
+        assert_eq!(mapped, expected);
+        assert_eq!(difference(&tree, &copy), None);
+
+        let structure = tree.structure();
+        let described = structure.iter().filter(|(_, word)| word == TENSOR);
+        assert!(described.map(|(path, _)| path).eq(&expected));
+    }
+
+    #[test]
+    fn descriptions_stand_where_they_are_met() {
+        let tree = (leaf(), Some(vec![leaf()]), BTreeMap::from([("k", None::<Tensor>)]));
+        let expected =
+            [("0", "tensor"), ("1", "some"), ("1", "length 1"), ("1.0", "tensor"), ("2", "keys [k]"), ("2.k", "none")];
+        assert!(tree.structure().iter().map(|(p, d)| (p.as_str(), d.as_str())).eq(expected));
+    }
+
+    #[test]
+    fn a_difference_names_the_place_and_both_sides() {
+        let sentence = |a: Vec<Option<Tensor>>, b: Vec<Option<Tensor>>| difference(&a, &b).unwrap();
+        assert_eq!(sentence(vec![], vec![None]), "the root: length 0 on the left, length 1 on the right");
+        assert_eq!(sentence(vec![None, Some(leaf())], vec![None, None]), "1: some on the left, none on the right");
+        assert_eq!(difference(&(leaf(), leaf()), &(leaf(),)).unwrap(), "1: a tensor on the left, nothing on the right");
+        assert_eq!(
+            difference(&((), leaf()), &(leaf(), leaf())).unwrap(),
+            "0: nothing on the left, a tensor on the right"
+        );
+        assert_eq!(
+            difference(&BTreeMap::from([("a", ())]), &BTreeMap::from([("b", ())])).unwrap(),
+            "the root: keys [a] on the left, keys [b] on the right"
+        );
+    }
+
+    #[test]
+    fn an_order_of_its_own_is_a_difference() {
+        struct Swapped([Tensor; 2]);
+        impl Tree for Swapped {
+            fn visit<'a>(&'a self, path: &mut TreePath, f: &mut dyn FnMut(&TreePath, &'a Tensor)) {
+                path.within(1, |path| self.0[1].visit(path, f));
+                path.within(0, |path| self.0[0].visit(path, f));
+            }
+
+            fn map(&self, path: &mut TreePath, f: &mut dyn FnMut(&TreePath, &Tensor) -> Tensor) -> Self {
+                let second = path.within(1, |path| self.0[1].map(path, f));
+                let first = path.within(0, |path| self.0[0].map(path, f));
+                Swapped([first, second])
+            }
+        }
+        let leaves = [leaf(), leaf()];
+        assert_eq!(
+            difference(&leaves, &Swapped(leaves.clone())).unwrap(),
+            "0: before 1 on the left, after it on the right"
+        );
+    }
+
+    #[test]
+    #[should_panic(expected = "rebuild: no tensor for `1`: 1 given, 2 wanted")]
+    fn rebuild_refuses_too_few_tensors() {
+        (leaf(), leaf()).rebuild([leaf()]);
+    }
+
+    #[test]
+    #[should_panic(expected = "rebuild: a tensor is left over: 1 wanted, more given")]
+    fn rebuild_refuses_too_many_tensors() {
+        (leaf(),).rebuild([leaf(), leaf()]);
+    }
+}

@@ -1,6 +1,0 @@
-//! What the memory pool holds, and regions whose saved values are computed again instead of kept.
-
-mod region;
-
-pub(crate) use region::Region;
-pub use wengert_kernels::pool::{PoolStatistics, reset_peak, statistics};
