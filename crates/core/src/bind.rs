@@ -83,12 +83,7 @@ pub fn bind_owned(op: &'static dyn Primitive, attrs: Attrs, target: Tensor, rest
     result.map_err(|error| error.at(line)).or_raise()
 }
 
-pub fn try_bind(
-    op: &'static dyn Primitive,
-    attrs: Attrs,
-    operands: &[&Tensor],
-    line: Line,
-) -> Result<Outputs, Error> {
+pub fn try_bind(op: &'static dyn Primitive, attrs: Attrs, operands: &[&Tensor], line: Line) -> Result<Outputs, Error> {
     dispatch(op, attrs, operands, line).map_err(|error| error.at(line))
 }
 

@@ -33,6 +33,7 @@ pub use error::{Error, ErrorKind, catch};
 pub use location::Line;
 pub use tensor::{AnyAxis, Arange, DType, Nested, Operand, Scalar, Shape, Steps, Tensor};
 pub use transform::{
-    Axes, Pullback, grad, grad_with_aux, grad_wrt, jvp, value_and_grad, value_and_grad_with_aux, value_and_grad_wrt, vjp, vmap, vmap_with,
+    Axes, Pullback, grad, grad_with_aux, grad_wrt, jvp, value_and_grad, value_and_grad_with_aux, value_and_grad_wrt,
+    vjp, vmap, vmap_with,
 };
 pub use tree::{Tree, TreePath};

@@ -166,7 +166,7 @@ fn page(facts: &Facts) -> String {
 fn index(all: &[Facts]) -> String {
     let mut text = format!(
         "{MARK}\n\n# Operations\n\n\
-         The {} primitives, by family. Each is one file under `crates/engine/src/ops`, from whose header, trait and methods\n\
+         The {} primitives, by family. Each is one file under `crates/ops/src`, from whose header, trait and methods\n\
          its page is made: `cargo run -p wengert-pages` writes the pages, `cargo run -p wengert-pages -- --check` tells which are out of date, and\n\
          `wengert ops NAME` shows one in the terminal.\n",
         all.len()

@@ -9,8 +9,12 @@ pub mod prelude {
         Patch, Primitive, Rule, Sample, Saves, Spec, SpecRef, Specs, View, expect_arithmetic, expect_float,
         expect_same_dtype,
     };
-    pub use crate::rules::{Fused, FusedOp, Linear, LinearOp, align_batch, away_from, checked_axes, elementwise, lane, slope};
-    pub use crate::tensor::{Laid, binary, collected, common_shape, computing, computing_float, fill, fill_from, numbers};
+    pub use crate::rules::{
+        Fused, FusedOp, Linear, LinearOp, align_batch, away_from, checked_axes, elementwise, lane, slope,
+    };
+    pub use crate::tensor::{
+        Laid, binary, collected, common_shape, computing, computing_float, fill, fill_from, numbers,
+    };
     pub use crate::{DType, Error, ErrorKind, Operand, Shape, Tensor};
     pub use smallvec::{SmallVec, smallvec};
     pub use wengert_kernels::pool::Buffer;
@@ -27,10 +31,19 @@ pub type Member = (&'static dyn Primitive, &'static str);
 #[doc(hidden)]
 macro_rules! primitives {
     ($($family:ident { $($module:ident: $($primitive:ident)+ $(, $($methods:ident)+)?;)* })*) => {
-        $(pub mod $family { $(pub mod $module;)* })*
+        $(
+            #[doc(hidden)]
+            pub mod $family {
+                $(
+                    pub(crate) mod $module;
+                    pub use $module::{$($primitive),+};
+                )*
+            }
+        )*
 
-        /// The methods of the operations.
-        pub mod methods {
+        /// The methods that the files give.
+        #[doc(hidden)]
+        pub mod file_methods {
             $($($(pub use super::$family::$module::{$($methods),+};)?)*)*
         }
 

@@ -40,13 +40,7 @@ pub fn apply_imperative(
 
 /// Records a call whose only output came from a shortcut; those belong to differentiable primitives.
 #[inline]
-pub fn record_short(
-    op: &'static dyn Primitive,
-    attrs: Attrs,
-    operands: &[&Tensor],
-    output: &mut Tensor,
-    line: Line,
-) {
+pub fn record_short(op: &'static dyn Primitive, attrs: Attrs, operands: &[&Tensor], output: &mut Tensor, line: Line) {
     output.link = Some(Node::short_operation(op, attrs, line, operands, output));
 }
 
@@ -110,10 +104,7 @@ pub fn apply(
 }
 
 /// What lies below a level, and the record of each operand that is of it.
-pub fn parts_of<'o>(
-    level: &Level,
-    operands: &[&'o Tensor],
-) -> SmallVec<[(&'o Tensor, Option<&'o Arc<Node>>); 4]> {
+pub fn parts_of<'o>(level: &Level, operands: &[&'o Tensor]) -> SmallVec<[(&'o Tensor, Option<&'o Arc<Node>>); 4]> {
     let part = |operand: &&'o Tensor| match Tracer::at(operand, level) {
         Some(Content::Reverse { primal, node }) => (primal, Some(node)),
         _ => (*operand, None),

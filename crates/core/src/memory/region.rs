@@ -12,9 +12,9 @@
 use crate::autograd::modes::{self, Stopped};
 use crate::autograd::packing::{self, Packed, Run, Saver, with_saver};
 use crate::bind::bind1;
+use crate::ground::internal::barrier::BARRIER;
 use crate::interp::Level;
 use crate::location::{self, Line};
-use crate::ground::internal::barrier::BARRIER;
 use crate::primitive::{Attrs, Outputs, Saved, Saves, Spec};
 use crate::tensor::Value;
 use crate::{Error, ErrorKind, Tensor};

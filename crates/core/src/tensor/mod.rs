@@ -17,10 +17,10 @@ pub use create::{Arange, Steps};
 pub use operand::{Operand, binary, binary_owned, common_shape};
 pub use shape::{AnyAxis, Shape};
 
+pub use crate::{computing, computing_float};
 pub use shape::Layout;
 use shape::MOST_AXES;
-pub use shape::broadcast;
-pub use crate::{computing, computing_float};
+pub use shape::{broadcast, inverse};
 pub use slices::{Laid, Numbers, collected, fill, fill_from, memory_of, numbers};
 
 use crate::autograd::GradientSlot;

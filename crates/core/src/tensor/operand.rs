@@ -1,8 +1,8 @@
 //! What arithmetic accepts: tensors, references and Rust numbers.
 
+use super::{Value, broadcast};
 use crate::bind::{bind_owned, bind1};
 use crate::primitive::{Attrs, Primitive};
-use super::{Value, broadcast};
 use crate::{DType, Error, ErrorKind, Shape, Tensor};
 use std::borrow::Cow;
 use wengert_kernels::convert_bits;

@@ -190,7 +190,7 @@ fn element_text(element: &Tensor) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    
+
     #[test]
     fn floats_align_their_points() {
         let text = |numbers: Vec<f64>| Tensor::from(numbers).to_string();

@@ -327,6 +327,15 @@ impl Layout {
     }
 }
 
+/// The permutation that undoes this one.
+pub fn inverse(permutation: &[usize]) -> Vec<usize> {
+    let mut inverse = vec![0; permutation.len()];
+    for (to, &from) in permutation.iter().enumerate() {
+        inverse[from] = to;
+    }
+    inverse
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,11 +1,11 @@
 //! Are the derivatives right? Reverse and forward mode against finite differences.
 
-use crate::{jvp, vjp};
 use crate::autograd::no_grad;
 use crate::error::OrRaise;
 use crate::location::{self, Line};
 use crate::methods::*;
 use crate::{DType, Error, ErrorKind, Tensor, Tree, TreePath};
+use crate::{jvp, vjp};
 use std::fmt;
 
 /// Compares the derivatives of `f` at `x`, in reverse and in forward mode, with finite differences.

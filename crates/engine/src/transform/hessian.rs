@@ -1,9 +1,9 @@
 //! Second derivatives of scalar functions, and products with them that need no matrix.
 
 use super::{jacfwd, linearize};
-use crate::{grad, jvp, vjp};
 use crate::tree::Rows;
 use crate::{Tensor, Tree};
+use crate::{grad, jvp, vjp};
 
 /// The Hessian of a scalar function, as a function: forward over reverse, all columns as one batch. It is laid out like the
 /// [`jacobian`](super::jacobian()) of the gradient.

@@ -1,10 +1,10 @@
 //! Full Jacobians: all rows or all columns at once, as a batch of seeds.
 
 use super::{Chosen, Flat, Record};
-use crate::methods::*;
 use crate::error::OrRaise;
 use crate::interp::{Content, Level, LevelKind, Tracer, batch};
 use crate::location::{self, Line};
+use crate::methods::*;
 use crate::primitive::Spec;
 use crate::tree::{Blocks, Rows};
 use crate::{DType, Error, ErrorKind, Shape, Tensor, Tree};

@@ -1,8 +1,8 @@
 //! The Laplacian: the sum of the second derivatives, without the Hessian.
 
 use super::jet;
-use crate::vmap;
 use crate::location::{self, Line};
+use crate::vmap;
 use crate::{Error, ErrorKind, Shape, Tensor, Tree, TreePath};
 
 /// At most this many directions at once, and at most this many numbers in them.

@@ -2,9 +2,9 @@
 
 use super::jacobian::Matrix;
 use super::{Chosen, Record};
-use crate::methods::*;
 use crate::error::OrRaise;
 use crate::location::{self, Line};
+use crate::methods::*;
 use crate::primitive::Spec;
 use crate::{Error, ErrorKind, Pullback, Shape, Tensor, Tree, vmap};
 use easy_ext::ext;

@@ -1,7 +1,6 @@
 //! The public transforms: functions of trees in, functions of trees out.
 
 mod checkpoint;
-mod compile;
 mod custom;
 mod gradcheck;
 mod hessian;
@@ -11,10 +10,6 @@ mod linearize;
 mod taylor;
 
 pub use checkpoint::{checkpoint, checkpoint_chain};
-pub use compile::{
-    Compiled, CompiledStep, Debugger, Loaded, Run, RunStep, SignatureSummary, Statistics, compile, compile_step,
-    log_compilations,
-};
 pub use custom::{custom_jvp, custom_vjp, stop_gradient};
 pub(crate) use custom::{expect_form, form_of, specs_of};
 pub use gradcheck::{GradCheck, GradFault, GradMismatch, GradReport, GradRow, gradcheck};

@@ -2,7 +2,6 @@
 
 use crate::{Var, external};
 use std::panic::Location;
-use wengert_engine::methods::*;
 use wengert_engine::{DType, Error, ErrorKind, Tensor, vjp};
 
 /// Numbers of the tape as tensors of these shapes, and the numbers of the tensor that `f` makes of them, row by row: one statement,

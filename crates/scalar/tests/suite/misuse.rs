@@ -4,7 +4,6 @@ use std::cell::OnceCell;
 use std::panic::Location;
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, OnceLock};
-use wengert_engine::methods::*;
 use wengert_engine::{ErrorKind, Tensor, catch, grad};
 use wengert_scalar::{
     Dual, Equations, Items, Real, Replay, Rows, SparseHessian, SparseJacobian, Symbol, Var, fixed_point, gradient,

@@ -30,6 +30,7 @@ mod matrices;
 mod mutation;
 #[cfg(feature = "ndarray")]
 mod ndarray;
+mod networks;
 mod ode;
 mod operations;
 mod packing;

@@ -5,8 +5,8 @@
 //! sqrt(x)^2 has gradient 0 where NaN or 1 might be argued.
 
 use crate::autograd::modes;
-use crate::location::Line;
 use crate::ground::prelude::*;
+use crate::location::Line;
 
 impl Tensor {
     /// This cotangent times a slope, 0 where the cotangent is 0 even if the slope is infinite or NaN, and where the slope is

@@ -54,9 +54,9 @@ impl AttrValue for Sloped {
     fn is_same(&self, other: &dyn AttrValue) -> bool {
         let bits = |parameters: Parameters<f64>| parameters.map(f64::to_bits);
         let other: &dyn Any = other;
-        other.downcast_ref::<Sloped>().is_some_and(|other| {
-            std::ptr::eq(self.op, other.op) && bits(self.parameters) == bits(other.parameters)
-        })
+        other
+            .downcast_ref::<Sloped>()
+            .is_some_and(|other| std::ptr::eq(self.op, other.op) && bits(self.parameters) == bits(other.parameters))
     }
 
     fn feed(&self, state: &mut dyn Hasher) {

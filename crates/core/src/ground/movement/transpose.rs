@@ -2,7 +2,7 @@
 //! copied.
 
 use crate::ground::prelude::*;
-use crate::tensor::AnyAxis;
+use crate::tensor::{AnyAxis, inverse};
 
 impl Tensor {
     /// Axis `i` of the result is axis `permutation[i]` of this tensor; negative axes count from the end.
@@ -48,15 +48,6 @@ pub static TRANSPOSE: LinearOp<Transpose> = LinearOp::NEW;
 
 /// See the module.
 pub struct Transpose;
-
-/// The permutation that undoes this one.
-pub fn inverse(permutation: &[usize]) -> Vec<usize> {
-    let mut inverse = vec![0; permutation.len()];
-    for (to, &from) in permutation.iter().enumerate() {
-        inverse[from] = to;
-    }
-    inverse
-}
 
 impl Linear for Transpose {
     const NAME: &'static str = "transpose";

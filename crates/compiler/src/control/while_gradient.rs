@@ -1,0 +1,396 @@
+//! while_gradient - the pullback of a loop of n steps.   dc[k] = dbody(c[k])^T dc[k+1] for k = n-1, .. 0,   by the same in loops.   The states are computed again from a
+//! bounded number that are kept: with s of them, n steps cost at most t n forward steps for the smallest t with (s + t)! / s! t! >= n. Its own derivatives are those of
+//! the double loop that takes k steps from the start for every k: exact in every order, and only the first is fast.
+
+use super::scan::over_steps;
+use super::while_loop::while_loop;
+use crate::error::OrRaise;
+use crate::location::{self, Line};
+use crate::primitive::Device;
+use crate::program::ProgramAttrs;
+use crate::program::control::repeat::chosen_rows;
+use crate::program::control::{BodyRunner, input_specs, laid_out, pick, places, stacked, through};
+use crate::program::{Program, ProgramAttr, Wish, staged};
+use crate::{jvp, vjp};
+use wengert_ops::prelude::*;
+
+/// How many states are kept at once.
+const KEPT: usize = 32;
+
+/// The primitive `while_gradient`.
+pub static WHILE_GRADIENT: WhileGradient = WhileGradient;
+
+/// See the module.
+pub struct WhileGradient;
+
+/// The attributes of the pullback of `body`, by the inputs that `active` names.
+pub(super) fn attrs_of(consts: usize, active: &[bool], body: &ProgramAttr) -> Attrs {
+    Attrs::new()
+        .with_int("consts", consts as i64)
+        .with_sizes("wanted", &places(active))
+        .with_program("body", body.clone())
+}
+
+/// The attributes of a call. Operands are the number of steps, constants and first carry, and cotangents of the wanted carries;
+/// outputs are the cotangents of wanted constants and carries.
+struct Form {
+    consts: usize,
+    active: Vec<bool>,
+    body: ProgramAttr,
+}
+
+impl Form {
+    fn of(attrs: &Attrs) -> Form {
+        let body = attrs.program("body").clone();
+        let wanted = attrs.sizes("wanted");
+        let active = (0..body.inputs().len()).map(|place| wanted.contains(&place)).collect();
+        Form { consts: attrs.axis("consts"), active, body }
+    }
+
+    fn inputs(&self) -> usize {
+        self.active.len()
+    }
+
+    fn operands(&self) -> usize {
+        1 + self.inputs() + places(&self.active[self.consts..]).len()
+    }
+
+    /// One step back: the cotangents of the carry before it, and the sums of those of the constants.
+    fn step_back(&self, state: &[Tensor], cotangents: &[Tensor], sums: &[Tensor]) -> (Vec<Tensor>, Vec<Tensor>) {
+        let (_, found) = through::pull(&self.body, state, &self.active, cotangents, &self.active[self.consts..]);
+        let (of_consts, of_carry) = found.split_at(sums.len());
+        (of_carry.to_vec(), sums.iter().zip(of_consts).map(|(sum, term)| sum + term).collect())
+    }
+
+    /// [`step_back`](Form::step_back) as a program of state, cotangents and sums.
+    fn step(&self) -> ProgramAttr {
+        let wish = Wish { what: "while step back", inputs: self.active.clone(), numbers: vec![self.consts] };
+        let derived = self.body.derived(wish, |body| {
+            let specs = input_specs(body);
+            let (consts, carry) = self.wanted();
+            let more = carry.iter().chain(&consts).map(|&place| specs[place].clone());
+            let all: Vec<Spec> = specs.iter().cloned().chain(more).collect();
+            ProgramAttr::from(staged("while_loop", &all, |mut v| {
+                let mut cotangents = v.split_off(specs.len());
+                let sums = cotangents.split_off(carry.len());
+                let (cotangents, sums) = self.step_back(&v, &cotangents, &sums);
+                [cotangents, sums].concat()
+            }))
+        });
+        (*derived).clone()
+    }
+
+    /// The wanted constants, and the wanted carries, as inputs of the body.
+    fn wanted(&self) -> (Vec<usize>, Vec<usize>) {
+        let carry = places(&self.active[self.consts..]).into_iter().map(|place| place + self.consts);
+        (places(&self.active[..self.consts]), carry.collect())
+    }
+
+    fn zero_sums(&self) -> Vec<Tensor> {
+        let specs = input_specs(&self.body);
+        self.wanted().0.iter().map(|&place| Tensor::constant(0.0, &specs[place])).collect()
+    }
+
+    /// By a kernel, from states that are kept.
+    fn run(&self, operands: &[Tensor]) -> Result<Outputs, Error> {
+        let line = location::resolve(Line::caller());
+        let steps = operands[0].to_f64_vec()[0] as usize;
+        let (init, rest) = operands[1..].split_at(self.inputs());
+        let (mut cotangents, mut sums, back) = (rest.to_vec(), self.zero_sums(), self.step());
+        let (body, back) = (BodyRunner::new(&self.body, operands), BodyRunner::new(&back, operands));
+        let (consts, carry) = init.split_at(self.consts);
+        let forward = |state: &mut Vec<Tensor>, count: usize| over_steps(&body, consts, state, count, line);
+        take_back(steps, carry.to_vec(), KEPT, forward, |state| {
+            let inputs = [consts, state, &cotangents, &sums].concat();
+            cotangents = back.run(&inputs, line)?;
+            sums = cotangents.split_off(rest.len());
+            Ok(())
+        })?;
+        Ok(sums.into_iter().chain(cotangents).collect())
+    }
+
+    /// In loops: for every step back the state is computed from the start.
+    fn expand(&self, operands: &[Tensor]) -> Vec<Tensor> {
+        let (init, cotangents) = operands[1..].split_at(self.inputs());
+        let (consts, carry) = init.split_at(self.consts);
+        let start = (&operands[0] - 1i64, cotangents.to_vec(), self.zero_sums());
+        type Back = (Tensor, Vec<Tensor>, Vec<Tensor>);
+        let back = |(step, cotangents, sums): &Back| {
+            let forward = |(at, state): &(Tensor, Vec<Tensor>)| {
+                (at + 1i64, self.body.evaluate(&[consts, state].concat()).or_raise())
+            };
+            let first = (Tensor::from(0i64), carry.to_vec());
+            let (_, state) = while_loop(|(at, _): &(Tensor, Vec<Tensor>)| at.lt(step), forward, &first);
+            let (cotangents, sums) = self.step_back(&[consts, &state].concat(), cotangents, sums);
+            (step - 1i64, cotangents, sums)
+        };
+        let (_, cotangents, sums) = while_loop(|(step, _, _): &Back| step.ge(0i64), back, &start);
+        [sums, cotangents].concat()
+    }
+
+    /// [`expand`](Form::expand) with other tensors at these operands.
+    fn expanded(&self, operands: &[Tensor], at: &[usize], others: &[Tensor]) -> Vec<Tensor> {
+        let mut all = operands.to_vec();
+        at.iter().zip(others).for_each(|(&place, other)| all[place] = other.clone());
+        self.expand(&all)
+    }
+}
+
+/// Calls `back` with the states before the last step, before the one before it, and so on to `start`; a state is made from one of at
+/// most `most` that are kept, by `forward` with a number of steps.
+fn take_back<S: Clone>(
+    steps: usize,
+    start: S,
+    most: usize,
+    mut forward: impl FnMut(&mut S, usize) -> Result<(), Error>,
+    mut back: impl FnMut(&S) -> Result<(), Error>,
+) -> Result<(), Error> {
+    // States and their numbers, oldest first.
+    let mut kept: Vec<(usize, S)> = vec![(0, start)];
+    for step in (0..steps).rev() {
+        let (mut at, mut state) = kept.last().cloned().expect("the first state is kept");
+        while at < step {
+            let room = most - kept.len();
+            let next = if room == 0 { step } else { at + stride(step - at, room) };
+            forward(&mut state, next - at)?;
+            at = next;
+            if room > 0 && at < step {
+                kept.push((at, state.clone()));
+            }
+        }
+        if step > 0 && kept.last().is_some_and(|(number, _)| *number == step) {
+            kept.pop();
+        }
+        back(&state)?;
+    }
+    Ok(())
+}
+
+/// How far to go before the next state is kept, when `distance` steps are to be taken back and `room` states may be kept: so that no
+/// step is taken more often than binomial coefficients make necessary.
+fn stride(distance: usize, room: usize) -> usize {
+    // The smallest number of repetitions, and how many steps can be taken back with it.
+    let (mut times, mut reach) = (1, room + 1);
+    while reach <= distance {
+        times += 1;
+        reach = reach * (room + times) / times;
+    }
+    // With one state and one repetition less, what is left after the stride must be in reach.
+    let rest = reach * room / (room + times);
+    (distance + 1).saturating_sub(rest).clamp(1, distance)
+}
+
+impl Primitive for WhileGradient {
+    fn name(&self) -> &'static str {
+        "while_gradient"
+    }
+
+    fn operands(&self) -> usize {
+        1
+    }
+
+    fn accepts(&self, count: usize) -> bool {
+        count >= 1
+    }
+
+    fn attributes(&self) -> &'static [&'static str] {
+        &["consts", "wanted", "body"]
+    }
+
+    fn outputs(&self, attrs: &Attrs) -> usize {
+        attrs.ints("wanted").len()
+    }
+
+    fn infer(&self, attrs: &Attrs, operands: &[SpecRef<'_>]) -> Result<Specs, Error> {
+        let form = Form::of(attrs);
+        let specs = input_specs(&form.body);
+        let (consts, carry) = form.wanted();
+        let seeds = carry.iter().map(|&place| specs[place].clone());
+        let expected: Vec<Spec> =
+            std::iter::once(Spec::new([], DType::I64)).chain(specs.clone()).chain(seeds).collect();
+        let given: Vec<Spec> = operands.iter().map(|operand| operand.to_spec()).collect();
+        if given != expected {
+            let text = |specs: &[Spec]| specs.iter().map(Spec::to_string).collect::<Vec<_>>().join(", ");
+            let message = format!("takes {}, got {}", text(&expected), text(&given));
+            return Err(Error::new(ErrorKind::Program, "while_gradient", message));
+        }
+        Ok(consts.into_iter().chain(carry).map(|place| specs[place].clone()).collect())
+    }
+
+    fn eval(&self, _device: Device, attrs: &Attrs, operands: &[&Tensor], _outputs: &[Spec]) -> Result<Outputs, Error> {
+        let operands: Vec<Tensor> = operands.iter().map(|operand| operand.plain()).collect();
+        Form::of(attrs).run(&laid_out(&operands))
+    }
+
+    fn saves(&self, attrs: &Attrs, _wanted: Mask) -> Saves {
+        Saves::NOTHING.operands(Mask::first_of(Form::of(attrs).operands()))
+    }
+
+    fn expansion(&'static self, attrs: &Attrs, operands: &[Tensor]) -> Option<Vec<Tensor>> {
+        Some(Form::of(attrs).expand(operands))
+    }
+
+    fn vjp(&'static self, rule: &Rule<'_>, cotangents: &mut [Option<Tensor>]) -> Gradients {
+        let form = Form::of(rule.attrs);
+        let operands: Vec<Tensor> = (0..form.operands()).map(|place| rule.operand(place).clone()).collect();
+        let wanted: Vec<usize> = (0..operands.len()).filter(|&place| rule.wants(place)).collect();
+        let (y, pullback) = vjp(|x: &Vec<Tensor>| form.expanded(&operands, &wanted, x), &pick(&operands, &wanted));
+        let seeds = y.iter().zip(cotangents).map(|(y, seed)| seed.take().unwrap_or_else(|| y.full_like(0.0)));
+        let found = pullback.call(&seeds.collect());
+        let mut gradients: Gradients = (0..operands.len()).map(|_| Gradient::Zero).collect();
+        wanted.into_iter().zip(found).for_each(|(place, found)| gradients[place] = Gradient::Dense(found));
+        gradients
+    }
+
+    fn jvp(&'static self, rule: &Rule<'_>, tangents: &[Option<Tensor>]) -> Adjoints {
+        let form = Form::of(rule.attrs);
+        let operands: Vec<Tensor> = (0..form.operands()).map(|place| rule.operand(place).clone()).collect();
+        let given: Vec<usize> = (0..operands.len()).filter(|&place| tangents[place].is_some()).collect();
+        let along: Vec<Tensor> = tangents.iter().flatten().cloned().collect();
+        let f = |x: &Vec<Tensor>| form.expanded(&operands, &given, x);
+        jvp(f, &pick(&operands, &given), &along).1.into_iter().map(Some).collect()
+    }
+
+    /// One loop for all elements, as many steps as the longest takes; each element does nothing after its own last step.
+    fn batch(&'static self, attrs: &Attrs, size: usize, operands: &[Tensor], batched: Mask) -> Result<Outputs, Error> {
+        let form = Form::of(attrs);
+        let (body, consts, active) = (&form.body, form.consts, &form.active);
+        let specs = input_specs(body);
+        let steps = &operands[0];
+        let counts = batched.has(0);
+        // Cotangents have a batch, so everything that is carried has one, and every gradient.
+        let has_batch: Vec<bool> =
+            (0..specs.len()).map(|place| place >= consts || active[place] || batched.has(place + 1)).collect();
+        let whole = |place: usize, batch: bool| match batch && !batched.has(place) {
+            true => through::spread(&operands[place], size),
+            false => operands[place].clone(),
+        };
+        let init: Vec<Tensor> = (0..specs.len()).map(|place| whole(place + 1, has_batch[place])).collect();
+        let seeds: Vec<Tensor> = (1 + specs.len()..operands.len()).map(|place| whole(place, true)).collect();
+        let wish = Wish {
+            what: "while gradient batch",
+            inputs: has_batch.clone(),
+            numbers: vec![consts, size, usize::from(counts)],
+        };
+        let inner = body.derived(wish, |body| {
+            let spec =
+                |place: usize| if has_batch[place] { stacked(&specs[place], size) } else { specs[place].clone() };
+            let (own, carry): (Vec<Spec>, Vec<Spec>) =
+                ((0..consts).map(spec).collect(), (consts..specs.len()).map(spec).collect());
+            let count = |shape: &[usize]| vec![Spec::new(shape, DType::I64); usize::from(counts)];
+            // The number of steps is a constant in front, the number of the step is carried at the end.
+            let all = [count(&[size]), own, carry, count(&[])].concat();
+            ProgramAttr::from(staged("while_loop", &all, |v| {
+                let front = usize::from(counts);
+                let inputs = &v[front..front + specs.len()];
+                let mut next = through::map(body, inputs, size, &has_batch, &has_batch[consts..]);
+                if counts {
+                    let at = &v[v.len() - 1];
+                    let going_on = at.broadcast_to([size]).lt(&v[0]);
+                    for (next, now) in next.iter_mut().zip(&inputs[consts..]) {
+                        *next = chosen_rows(&going_on, next, now);
+                    }
+                    next.push(at + 1i64);
+                }
+                next
+            }))
+        });
+        let zero = Tensor::from(0i64);
+        let mut all: Vec<Tensor> = vec![if counts { longest(steps) } else { steps.clone() }];
+        all.extend(counts.then(|| steps.clone()));
+        all.extend(init);
+        all.extend(counts.then_some(zero));
+        all.extend(seeds);
+        let front = usize::from(counts);
+        let mut inner_active = vec![false; front];
+        inner_active.extend(active);
+        inner_active.extend(vec![false; front]);
+        let attrs = attrs_of(consts + front, &inner_active, &inner);
+        Ok(bind(self, attrs, &all.iter().collect::<Vec<_>>()))
+    }
+
+    /// That of one step: how many there are is not known.
+    fn cost(&self, attrs: &Attrs, _operands: &[SpecRef<'_>], _outputs: &[Spec]) -> Cost {
+        let form = Form::of(attrs);
+        let (forward, back) = (form.body.cost(), form.step().cost());
+        Cost { flops: forward.flops + back.flops, bytes: forward.bytes + back.bytes }
+    }
+
+    fn rule_text(&self) -> &'static str {
+        "by the same in loops"
+    }
+
+    #[cfg(feature = "cases")]
+    fn cases(&self) -> Vec<Case> {
+        cases()
+    }
+}
+
+/// The largest of some counts, 0 if there is none.
+fn longest(counts: &Tensor) -> Tensor {
+    if counts.elements() == 0 { Tensor::from(0i64) } else { counts.max() }
+}
+
+/// x = a sin x, so dx = a cos x dx and da sums sin x dx.
+fn cases() -> Vec<Case> {
+    let text = "program(a: f64[], x: f64[2]) {
+        b: f64[2] = broadcast[shape=[2]](a)
+        s: f64[2] = sin(x)
+        y: f64[2] = mul(b, s)
+        return y
+    }";
+    let body = ProgramAttr::from(Program::parse(text).or_raise());
+    let case = |label: &str, steps: i64| {
+        let samples = [Sample::wave([], 0.4), Sample::wave([2], 0.2), Sample::wave([2], 1.1)];
+        let operands: Vec<Sample> = std::iter::once(Sample::integers([], [steps])).chain(samples).collect();
+        Case::new(label, attrs_of(1, &[true, true], &body), operands, move |samples| {
+            let a = samples[1].data[0];
+            let (mut da, mut dx) = (0.0, samples[3].data.clone());
+            for (start, dx) in samples[2].data.iter().zip(&mut dx) {
+                let mut states = vec![*start];
+                (0..steps).for_each(|_| states.push(a * states[states.len() - 1].sin()));
+                for x in states[..steps as usize].iter().rev() {
+                    da += x.sin() * *dx;
+                    *dx *= a * x.cos();
+                }
+            }
+            vec![Sample::new([], [da]), Sample::new([2], dx)]
+        })
+    };
+    vec![case("several steps", 4), case("one step", 1), case("no step", 0)]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::take_back;
+
+    /// Every state in turn, from the last; how often a step was taken forward, on average.
+    fn steps_taken(steps: usize, most: usize) -> f64 {
+        let (mut expected, mut taken) = (steps, 0);
+        let forward = |state: &mut usize, count: usize| {
+            (*state, taken) = (*state + count, taken + count);
+            Ok(())
+        };
+        let back = |state: &usize| {
+            expected -= 1;
+            assert_eq!(*state, expected);
+            Ok(())
+        };
+        take_back(steps, 0, most, forward, back).unwrap();
+        assert_eq!(expected, 0);
+        taken as f64 / steps.max(1) as f64
+    }
+
+    #[test]
+    fn every_step_is_taken_back_with_few_repetitions() {
+        for most in 1..7 {
+            for steps in 0..150 {
+                steps_taken(steps, most);
+            }
+        }
+        // The start is one of those that are kept: (31 + t)! / 31! t! steps need t repetitions: 32, 528, 5984, 52360, ..
+        for (steps, most) in [(32, 1.0), (528, 2.0), (5984, 3.0), (52_360, 4.0)] {
+            assert!(steps_taken(steps, 32) <= most, "{steps}: {}", steps_taken(steps, 32));
+        }
+    }
+}

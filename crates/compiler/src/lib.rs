@@ -1,0 +1,40 @@
+//! Programs: computations staged once, rewritten by passes, planned, and run; loops and branches as operations that carry them.
+//!
+//! Users reach this crate through `wengert`.
+
+// Functions that only cases call are not compiled without them; which are unused with them is told.
+#![cfg_attr(not(feature = "cases"), allow(dead_code, unused_imports))]
+
+#[doc(hidden)]
+pub mod plan;
+pub mod program;
+#[doc(hidden)]
+pub mod registry;
+mod transform;
+
+pub use control::scan::{scan, scan_reverse, scan_times};
+pub use control::switch::{cond, switch};
+pub use control::while_loop::{Count, fori, while_loop};
+pub use plan::PlanSummary;
+pub use transform::{
+    Compiled, CompiledStep, Debugger, Loaded, Run, RunStep, SignatureSummary, Statistics, compile, compile_step,
+    log_compilations,
+};
+
+#[doc(hidden)]
+pub use wengert_core::{
+    DType, Error, ErrorKind, Shape, Tensor, Tree, TreePath, autograd, bind, catch, custom, error, ground, interp, jvp,
+    location, primitive, tensor, tree, vjp, vmap,
+};
+#[doc(hidden)]
+pub use wengert_ops::{methods, rules};
+
+wengert_core::primitives! {
+    control {
+        call: CALL;
+        switch: SWITCH;
+        scan: SCAN;
+        while_loop: WHILE;
+        while_gradient: WHILE_GRADIENT;
+    }
+}

@@ -1,0 +1,209 @@
+//! Fused loops as data: what `lower` gives and backends make code of.
+
+use crate::DType;
+use crate::primitive::{Attrs, Primitive};
+use smallvec::SmallVec;
+use std::fmt;
+use wengert_kernels::memory::Span;
+use wengert_kernels::tiled::{Access, Destination, Fold, Output};
+
+/// A loop over `rows` x `cols` elements in row-major order. Values are numbered: operands first, then instructions in order.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Loop {
+    /// How many rows there are.
+    pub rows: usize,
+    /// Elements of a row.
+    pub cols: usize,
+    /// What is read.
+    pub operands: Vec<Access>,
+    /// What is computed.
+    pub instructions: Vec<Instruction>,
+    /// What is written.
+    pub outputs: Vec<Output>,
+}
+
+/// One instruction of a loop.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Instruction {
+    /// An elementwise operation, of every element or of one number for each row.
+    Apply(Apply),
+    /// One number for each row, repeated along the row.
+    Spread(usize),
+    /// Each row to one number.
+    Fold(Fold, usize),
+}
+
+/// A call of an elementwise operation.
+#[derive(Clone, Debug)]
+pub struct Apply {
+    /// The operation.
+    pub op: &'static dyn Primitive,
+    /// Its attributes.
+    pub attrs: Attrs,
+    /// The values that it reads, all by elements or all by rows.
+    pub inputs: SmallVec<[usize; 3]>,
+    /// The types of its operands.
+    pub dtypes: SmallVec<[DType; 3]>,
+    /// The type of its result.
+    pub dtype: DType,
+}
+
+impl PartialEq for Apply {
+    fn eq(&self, other: &Apply) -> bool {
+        // Operations without fields may have one address: names tell them apart.
+        std::ptr::addr_eq(self.op, other.op)
+            && self.op.name() == other.op.name()
+            && (&self.attrs, &self.inputs, &self.dtypes) == (&other.attrs, &other.inputs, &other.dtypes)
+            && self.dtype == other.dtype
+    }
+}
+
+/// A loop with its bytes in memory.
+#[derive(Clone, Debug, PartialEq)]
+pub struct PlacedLoop {
+    /// What is done.
+    pub body: Loop,
+    /// The bytes of each operand.
+    pub reads: Vec<Span>,
+    /// The bytes of each output.
+    pub writes: Vec<Span>,
+    /// The equations of the program that it computes.
+    pub equations: Vec<usize>,
+}
+
+impl Instruction {
+    /// The values that it reads.
+    pub fn inputs(&self) -> &[usize] {
+        match self {
+            Instruction::Apply(apply) => &apply.inputs,
+            Instruction::Spread(input) | Instruction::Fold(_, input) => std::slice::from_ref(input),
+        }
+    }
+}
+
+impl Loop {
+    /// How many elements there are.
+    pub fn elements(&self) -> usize {
+        self.rows * self.cols
+    }
+
+    /// The instruction that computes a value; operands have none.
+    pub fn instruction(&self, value: usize) -> Option<&Instruction> {
+        value.checked_sub(self.operands.len()).map(|number| &self.instructions[number])
+    }
+
+    /// Whether a value is one number for each row.
+    pub fn is_by_rows(&self, value: usize) -> bool {
+        let mut value = value;
+        loop {
+            match self.instruction(value) {
+                None => return self.operands[value].by_rows,
+                Some(Instruction::Spread(_)) => return false,
+                Some(Instruction::Fold(..)) => return true,
+                Some(Instruction::Apply(apply)) => value = apply.inputs[0],
+            }
+        }
+    }
+
+    /// The type of a value, as memory would hold it.
+    pub fn dtype(&self, value: usize) -> DType {
+        let mut value = value;
+        loop {
+            match self.instruction(value) {
+                None => return self.operands[value].dtype,
+                Some(Instruction::Apply(apply)) => return apply.dtype,
+                Some(Instruction::Spread(input) | Instruction::Fold(_, input)) => value = *input,
+            }
+        }
+    }
+
+    /// Whether an output has one number for each element.
+    pub fn writes_elements(&self, output: usize) -> bool {
+        let output = &self.outputs[output];
+        output.destination == Destination::Each && !self.is_by_rows(output.value)
+    }
+}
+
+/// ```text
+/// loop over 2 x 3
+///   0: f32 [2, 3] by [3, 1]
+///   1: f32 [2, 3] by [0, 1]
+///   2: f32 = mul(0, 1)
+///   3: fold Sum(2)
+///   write 3 as f32, each
+/// ```
+impl fmt::Display for Loop {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "loop over {} x {}", self.rows, self.cols)?;
+        for (number, Access { dtype, offset, shape, strides, by_rows }) in self.operands.iter().enumerate() {
+            write!(f, "  {number}: {dtype} {shape:?} by {strides:?}")?;
+            let from = if *offset == 0 { String::new() } else { format!(" from {offset}") };
+            writeln!(f, "{from}{}", if *by_rows { ", for each row" } else { "" })?;
+        }
+        for (number, instruction) in self.instructions.iter().enumerate() {
+            let number = self.operands.len() + number;
+            match instruction {
+                Instruction::Apply(Apply { op, attrs, inputs, dtype, .. }) => {
+                    let inputs: Vec<String> = inputs.iter().map(usize::to_string).collect();
+                    writeln!(f, "  {number}: {dtype} = {}{attrs}({})", op.name(), inputs.join(", "))?;
+                }
+                Instruction::Spread(input) => writeln!(f, "  {number}: spread({input})")?,
+                Instruction::Fold(fold, input) => writeln!(f, "  {number}: fold {fold:?}({input})")?,
+            }
+        }
+        for Output { value, destination, dtype, in_place } in &self.outputs {
+            let destination = format!("{destination:?}").to_lowercase();
+            writeln!(f, "  write {value} as {dtype}, {destination}{}", if *in_place { ", in place" } else { "" })?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::{Placed, Plan, Target};
+    use crate::program::Program;
+
+    fn loops(text: &str, target: &Target) -> Vec<Loop> {
+        let program = Program::parse(text).unwrap();
+        let plan = Plan::new(&program, vec![None; program.outputs().len()], target);
+        let loops = plan.steps.into_iter().filter_map(|step| match step {
+            Placed::Loops(loops) => Some(loops),
+            _ => None,
+        });
+        loops.flatten().map(|placed| placed.body).collect()
+    }
+
+    const SOFTMAX: &str = "program(a: f32[2, 3]) {
+  b: f32[2, 3] = exp(a)
+  c: f32[2] = sum[axes=[1]](b)
+  d: f32[2, 1] = reshape[shape=[2, 1]](c)
+  e: f32[2, 3] = broadcast[shape=[2, 3]](d)
+  f: f32[2, 3] = div(b, e)
+  return f
+}";
+
+    #[test]
+    fn a_loop_can_be_printed_and_compared() {
+        let softmax = loops(SOFTMAX, &Target::CPU);
+        let text = "loop over 2 x 3
+  0: f32 [2, 3] by [3, 1]
+  1: f32 = exp(0)
+  2: fold Sum(1)
+  3: spread(2)
+  4: f32 = div(1, 3)
+  write 4 as f32, each
+";
+        assert_eq!(softmax.iter().map(Loop::to_string).collect::<String>(), text);
+        assert_eq!(softmax, loops(SOFTMAX, &Target::CPU));
+        assert_ne!(softmax, loops(&SOFTMAX.replace("exp", "tanh"), &Target::CPU));
+    }
+
+    #[test]
+    fn loops_keep_to_the_limits_of_their_target() {
+        let limited = loops(SOFTMAX, &Target { most_equations: 2, ..Target::CPU });
+        assert_eq!(limited.iter().map(|one| one.instructions.len()).collect::<Vec<_>>(), [2, 1]);
+        assert_eq!(loops(SOFTMAX, &Target { longest_row: 2, ..Target::CPU }).len(), 2);
+    }
+}

@@ -1,0 +1,267 @@
+//! Programs as attributes, with what was derived from them.
+
+use super::Program;
+use crate::autograd::packing::with_saver;
+use crate::primitive::{Attr, AttrValue, Attrs, wrong};
+use crate::tensor::Value;
+use rustc_hash::{FxHashMap, FxHasher};
+use std::any::Any;
+use std::collections::VecDeque;
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::ops::Deref;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::vec;
+
+/// A program that an operation runs. Equal programs are one: whoever makes the same body again, as a loop that is not compiled
+/// does, finds what was derived from it before.
+///
+/// ```
+/// use wengert::{prelude::*, program::ProgramAttr};
+/// let program = || Program::parse("program(a: f64[]) {\n  b: f64[] = mul(a, a)\n  return b\n}").unwrap();
+/// assert_eq!(ProgramAttr::from(program()), ProgramAttr::from(program()));
+/// ```
+#[derive(Clone)]
+pub struct ProgramAttr {
+    shared: Arc<Shared>,
+    /// What a record of a call knows besides: how the call is pulled back.
+    record: Option<Arc<dyn Any + Send + Sync>>,
+}
+
+struct Shared {
+    /// Unlike an address, never that of another.
+    number: usize,
+    program: Program,
+    derived: Mutex<FxHashMap<Wish, Arc<dyn Any + Send + Sync>>>,
+}
+
+/// What is derived from a body: which derivation, for which of its inputs, with which number.
+#[doc(hidden)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Wish {
+    pub what: &'static str,
+    pub inputs: Vec<bool>,
+    pub numbers: Vec<usize>,
+}
+
+/// How many bodies are remembered after their last use.
+const REMEMBERED: usize = 256;
+
+/// The bodies made last, and a hash of each.
+static KNOWN: Mutex<VecDeque<(u64, Arc<Shared>)>> = Mutex::new(VecDeque::new());
+
+static NEXT: AtomicUsize = AtomicUsize::new(0);
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl From<Program> for ProgramAttr {
+    fn from(program: Program) -> ProgramAttr {
+        // What a program holds besides single numbers would live on with it.
+        if program.captures.iter().any(|(_, tensor)| !matches!(tensor.value, Value::One(_))) {
+            let number = NEXT.fetch_add(1, Ordering::Relaxed);
+            return ProgramAttr {
+                shared: Arc::new(Shared { number, program, derived: Mutex::default() }),
+                record: None,
+            };
+        }
+        let key = key(&program);
+        let mut known = lock(&KNOWN);
+        let place = known.iter().position(|(other, shared)| *other == key && same(&shared.program, &program));
+        // What was used last is forgotten last.
+        let shared = match place.and_then(|place| known.remove(place)) {
+            Some((_, shared)) => shared,
+            None => {
+                let number = NEXT.fetch_add(1, Ordering::Relaxed);
+                Arc::new(Shared { number, program, derived: Mutex::default() })
+            }
+        };
+        known.push_back((key, shared.clone()));
+        let forgotten = if known.len() > REMEMBERED { known.pop_front() } else { None };
+        drop(known);
+        drop(forgotten);
+        ProgramAttr { shared, record: None }
+    }
+}
+
+/// A hash of everything that [`same`] compares.
+fn key(program: &Program) -> u64 {
+    let mut hasher = FxHasher::default();
+    (&program.specs, &program.inputs, &program.outputs).hash(&mut hasher);
+    for (var, tensor) in &program.captures {
+        (var, super::identity(tensor)).hash(&mut hasher);
+    }
+    for equation in &program.equations {
+        (equation.op.name(), &equation.attrs, &equation.inputs, &equation.outputs).hash(&mut hasher);
+    }
+    hasher.finish()
+}
+
+/// Whether two programs do the same and came from the same lines.
+fn same(a: &Program, b: &Program) -> bool {
+    let captures = |program: &Program| -> Vec<_> {
+        program.captures.iter().map(|(var, tensor)| (*var, super::identity(tensor))).collect()
+    };
+    (&a.specs, &a.inputs, &a.outputs) == (&b.specs, &b.inputs, &b.outputs)
+        && captures(a) == captures(b)
+        && a.equations.len() == b.equations.len()
+        && a.equations.iter().zip(&b.equations).all(|(a, b)| {
+            std::ptr::addr_eq(a.op, b.op)
+                && a.op.name() == b.op.name()
+                && (&a.attrs, &a.inputs, &a.outputs, a.line) == (&b.attrs, &b.inputs, &b.outputs, b.line)
+        })
+}
+
+impl ProgramAttr {
+    /// What `derive` makes of the program; made once for each wish.
+    #[doc(hidden)]
+    pub fn derived<T: Any + Send + Sync>(&self, wish: Wish, derive: impl FnOnce(&Program) -> T) -> Arc<T> {
+        let found = lock(&self.shared.derived).get(&wish).cloned();
+        if let Some(found) = found {
+            return found.downcast().expect("a wish has one kind of answer");
+        }
+        // Deriving runs rules: nothing is locked meanwhile, and what they save is nobody's business.
+        let made = Arc::new(with_saver(None, || derive(&self.shared.program)));
+        lock(&self.shared.derived).insert(wish, made.clone());
+        made
+    }
+
+    /// The program itself.
+    pub fn program(&self) -> &Program {
+        &self.shared.program
+    }
+
+    /// A number that no other program has.
+    #[doc(hidden)]
+    pub fn number(&self) -> usize {
+        self.shared.number
+    }
+
+    /// The same program, as a record has it.
+    #[doc(hidden)]
+    pub fn recorded(&self, record: Arc<dyn Any + Send + Sync>) -> ProgramAttr {
+        ProgramAttr { shared: self.shared.clone(), record: Some(record) }
+    }
+
+    /// How the recorded call is pulled back; `None` in a call that is no record.
+    #[doc(hidden)]
+    pub fn record<T: Any + Send + Sync>(&self) -> Option<Arc<T>> {
+        self.record.clone()?.downcast().ok()
+    }
+
+    /// The same program without what a record knows.
+    #[doc(hidden)]
+    pub fn bare(&self) -> ProgramAttr {
+        ProgramAttr { shared: self.shared.clone(), record: None }
+    }
+}
+
+impl Deref for ProgramAttr {
+    type Target = Program;
+
+    fn deref(&self) -> &Program {
+        &self.shared.program
+    }
+}
+
+impl fmt::Debug for ProgramAttr {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.shared.program, f)
+    }
+}
+
+impl PartialEq for ProgramAttr {
+    fn eq(&self, other: &ProgramAttr) -> bool {
+        Arc::ptr_eq(&self.shared, &other.shared)
+    }
+}
+
+impl Eq for ProgramAttr {}
+
+impl Hash for ProgramAttr {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        std::ptr::hash(Arc::as_ptr(&self.shared), state);
+    }
+}
+
+/// The programs that an operation runs, as one attribute: one body, or several branches.
+#[derive(Clone, Debug)]
+pub struct Bodies(pub Vec<ProgramAttr>);
+
+impl AttrValue for Bodies {
+    fn is_same(&self, other: &dyn AttrValue) -> bool {
+        let other: &dyn Any = other;
+        other.downcast_ref::<Bodies>().is_some_and(|other| other.0 == self.0)
+    }
+
+    fn feed(&self, mut state: &mut dyn Hasher) {
+        self.0.hash(&mut state);
+    }
+
+    fn has_effect(&self) -> bool {
+        self.0.iter().any(|body| body.has_effect())
+    }
+
+    fn is_body(&self) -> bool {
+        true
+    }
+}
+
+/// The programs of an attribute, if it holds some.
+pub fn bodies_of(attr: &Attr) -> Option<&[ProgramAttr]> {
+    let Attr::Other(value) = attr else { return None };
+    let value: &dyn Any = value.as_ref();
+    value.downcast_ref::<Bodies>().map(|bodies| &bodies.0[..])
+}
+
+/// Programs among the attributes of a call.
+pub trait ProgramAttrs {
+    /// With a program that the operation runs.
+    fn with_program(self, name: &'static str, program: impl Into<ProgramAttr>) -> Attrs;
+
+    /// With several programs, of which the operation runs one.
+    fn with_programs(self, name: &'static str, programs: impl IntoIterator<Item = ProgramAttr>) -> Attrs;
+
+    /// The programs called `name`.
+    fn programs(&self, name: &str) -> &[ProgramAttr];
+
+    /// The only program called `name`.
+    fn program(&self, name: &str) -> &ProgramAttr;
+
+    /// Every program, with the name it has: where a pass descends.
+    fn bodies(&self) -> vec::IntoIter<(&'static str, &ProgramAttr)>;
+}
+
+impl ProgramAttrs for Attrs {
+    fn with_program(self, name: &'static str, program: impl Into<ProgramAttr>) -> Attrs {
+        self.with_programs(name, [program.into()])
+    }
+
+    fn with_programs(self, name: &'static str, programs: impl IntoIterator<Item = ProgramAttr>) -> Attrs {
+        self.with_other(name, Bodies(programs.into_iter().collect()))
+    }
+
+    fn programs(&self, name: &str) -> &[ProgramAttr] {
+        match self.other::<Bodies>(name) {
+            Some(bodies) => &bodies.0,
+            None => wrong(format!("attribute '{name}' is not a program")),
+        }
+    }
+
+    fn program(&self, name: &str) -> &ProgramAttr {
+        match self.programs(name) {
+            [program] => program,
+            several => wrong(format!("attribute '{name}' has {} programs, not one", several.len())),
+        }
+    }
+
+    fn bodies(&self) -> vec::IntoIter<(&'static str, &ProgramAttr)> {
+        let mut all = Vec::new();
+        for (name, value) in self.iter() {
+            all.extend(bodies_of(value).unwrap_or_default().iter().map(|body| (*name, body)));
+        }
+        all.into_iter()
+    }
+}

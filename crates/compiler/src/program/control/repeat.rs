@@ -1,0 +1,153 @@
+//! The loop of a while: its attributes, its steps, and the programs that are derived from its own.
+
+use super::{BodyRunner, input_specs, laid_out, pick, places, stacked, through};
+use crate::error::OrRaise;
+use crate::location::Line;
+use crate::methods::*;
+use crate::primitive::{Attrs, Outputs, Spec};
+use crate::program::ProgramAttrs;
+use crate::program::{Program, ProgramAttr, Wish, staged};
+use crate::{DType, Error, Shape, Tensor};
+
+/// The attributes of a loop.
+#[derive(Clone)]
+pub struct Form {
+    pub consts: usize,
+    pub test: ProgramAttr,
+    pub body: ProgramAttr,
+}
+
+impl Form {
+    pub fn of(attrs: &Attrs) -> Form {
+        Form { consts: attrs.axis("consts"), test: attrs.program("test").clone(), body: attrs.program("body").clone() }
+    }
+
+    pub fn attrs(&self) -> Attrs {
+        Attrs::new()
+            .with_int("consts", self.consts as i64)
+            .with_program("test", self.test.clone())
+            .with_program("body", self.body.clone())
+    }
+
+    pub fn carry(&self) -> usize {
+        self.body.inputs().len() - self.consts
+    }
+
+    fn wish(&self, what: &'static str, inputs: &[bool], number: usize) -> Wish {
+        Wish { what, inputs: inputs.to_vec(), numbers: vec![self.consts, self.test.number(), number] }
+    }
+
+    /// The loop step by step, on tensors of any level whose numbers can be read.
+    pub fn run(&self, operands: &[Tensor], line: Line) -> Result<Outputs, Error> {
+        let mut inputs = laid_out(operands);
+        let (test, body) = (BodyRunner::new(&self.test, &inputs), BodyRunner::new(&self.body, &inputs));
+        loop {
+            let going_on = test.run(&inputs, line)?;
+            if Tensor::from(going_on[0].numbers("while_loop")?.clone()).item() == 0.0 {
+                return Ok(inputs.drain(self.consts..).collect());
+            }
+            let next = body.run(&inputs, line)?;
+            inputs.truncate(self.consts);
+            inputs.extend(next);
+        }
+    }
+
+    /// The same loop with a count of its steps at the end of the carry.
+    pub fn counted(&self) -> Form {
+        let derived = self.body.derived(self.wish("while counted", &[], 0), |body| {
+            let specs: Vec<Spec> = input_specs(body).into_iter().chain([Spec::new([], DType::I64)]).collect();
+            let counted = staged("while_loop", &specs, |mut v| {
+                let count = v.pop().expect("the count is last");
+                let mut next = body.evaluate(&v).or_raise();
+                next.push(count + 1i64);
+                next
+            });
+            let test = self.test_of(&specs, &(0..specs.len() - 1).collect::<Vec<_>>());
+            (test, ProgramAttr::from(counted))
+        });
+        Form { consts: self.consts, test: derived.0.clone(), body: derived.1.clone() }
+    }
+
+    /// The test on more inputs, which has its own at `places`.
+    fn test_of(&self, specs: &[Spec], places: &[usize]) -> ProgramAttr {
+        staged("while_loop", specs, |v| self.test.evaluate(&pick(&v, places)).or_raise()).into()
+    }
+
+    /// The loop that carries tangents along: those of constants and carry stand after them.
+    pub fn tangent(&self, active: &[bool], reached: &[bool]) -> Form {
+        let derived = self.body.derived(self.wish("while tangent", active, 0), |body| {
+            let specs = input_specs(body);
+            let (mut all, mut primals, mut tangents) = (Vec::new(), Vec::new(), Vec::new());
+            for group in [0..self.consts, self.consts..specs.len()] {
+                for place in group.clone() {
+                    primals.push(all.len());
+                    all.push(specs[place].clone());
+                }
+                for place in group.filter(|&place| active[place]) {
+                    tangents.push(all.len());
+                    all.push(specs[place].clone());
+                }
+            }
+            let program = staged("while_loop", &all, |v| {
+                let (y, dy) = through::push(body, &pick(&v, &primals), active, &pick(&v, &tangents), reached);
+                [y, dy].concat()
+            });
+            (self.test_of(&all, &primals), ProgramAttr::from(program))
+        });
+        let consts = self.consts + places(&active[..self.consts]).len();
+        Form { consts, test: derived.0.clone(), body: derived.1.clone() }
+    }
+
+    /// The loop for a batch of `size`: the inputs that `active` names have it in front.
+    pub fn batched(&self, size: usize, active: &[bool], freezes: bool) -> Form {
+        let derived = self.body.derived(self.wish("while batch", active, size), |body| {
+            let specs = input_specs(body).into_iter().zip(active);
+            let specs: Vec<Spec> =
+                specs.map(|(spec, active)| if *active { stacked(&spec, size) } else { spec }).collect();
+            let going_on = |v: &[Tensor]| through::map(&self.test, v, size, active, &[freezes]).swap_remove(0);
+            let test = staged("while_loop", &specs, |v| {
+                let going_on = going_on(&v);
+                vec![if freezes { going_on.any() } else { going_on }]
+            });
+            let body = staged("while_loop", &specs, |v| {
+                let mut next = through::map(body, &v, size, active, &active[self.consts..]);
+                if freezes {
+                    let going_on = going_on(&v);
+                    for (next, now) in next.iter_mut().zip(&v[self.consts..]) {
+                        *next = chosen_rows(&going_on, next, now);
+                    }
+                }
+                next
+            });
+            (ProgramAttr::from(test), ProgramAttr::from(body))
+        });
+        Form { consts: self.consts, test: derived.0.clone(), body: derived.1.clone() }
+    }
+}
+
+/// Rows of `a` where `mask` holds, of `b` elsewhere.
+pub fn chosen_rows(mask: &Tensor, a: &Tensor, b: &Tensor) -> Tensor {
+    let ones = mask.shape().iter().copied().chain(std::iter::repeat_n(1, a.rank() - mask.rank()));
+    mask.reshape(ones.collect::<Shape>()).broadcast_to(a.shape()).where_(a, b)
+}
+
+/// The inputs of a loop's body that matter when those that `from` names do, and the carries among them: one that is reached once
+/// matters from the start.
+pub fn spread(
+    body: &Program,
+    consts: usize,
+    from: impl Fn(usize) -> bool,
+    differentiably: bool,
+) -> (Vec<bool>, Vec<bool>) {
+    let specs = input_specs(body);
+    let carries = |place: usize| !differentiably || specs[place].dtype.is_float();
+    let mut active: Vec<bool> = (0..specs.len()).map(|place| from(place) && carries(place)).collect();
+    loop {
+        let (reached, before) = (body.reached(&active, differentiably), active.clone());
+        reached.iter().enumerate().for_each(|(i, reached)| active[consts + i] |= reached);
+        if active == before {
+            let reached = active[consts..].to_vec();
+            return (active, reached);
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! Equations that are repeated where their result is read again.
+
+use super::Reads;
+use crate::primitive::Attrs;
+use crate::program::passes::known::known;
+use crate::program::{Equation, Program, Var};
+use rustc_hash::FxHashMap;
+
+/// A value that is computed again for some of its readers.
+#[doc(hidden)]
+pub struct Again {
+    pub value: Var,
+    /// The equations that compute it, in order.
+    pub equations: Vec<usize>,
+    /// Operands of theirs that are read behind a barrier, so that no loop holds them and their repetition.
+    pub apart: Vec<Var>,
+    /// The equations that read the repetition, in order; it comes before the first.
+    pub readers: Vec<usize>,
+}
+
+/// The program with these values computed again.
+pub fn insert(mut program: Program, reads: &Reads, values: Vec<Again>) -> Program {
+    // Before which equation which others are repeated.
+    let mut before: FxHashMap<usize, Vec<Equation>> = FxHashMap::default();
+    for Again { value, equations, apart, readers } in values {
+        let line = program.equations[equations[0]].line;
+        let mut repeated = Vec::new();
+        // What stands for operands, for what is computed again, and for views of it.
+        let mut stand_in: FxHashMap<Var, Var> = FxHashMap::default();
+        for var in apart {
+            let behind = program.like(var);
+            stand_in.insert(var, behind);
+            let (op, attrs) = (known("barrier"), Attrs::new());
+            repeated.push(Equation { op, attrs, inputs: vec![var], outputs: vec![behind], line, from_rule: false });
+        }
+        for number in equations {
+            let mut equation = program.equations[number].clone();
+            equation.inputs.iter_mut().for_each(|var| *var = stand_in.get(var).copied().unwrap_or(*var));
+            for output in &mut equation.outputs {
+                let new = program.like(*output);
+                stand_in.insert(std::mem::replace(output, new), new);
+            }
+            repeated.push(equation);
+        }
+        for &reader in &readers {
+            for place in 0..program.equations[reader].inputs.len() {
+                let var = program.equations[reader].inputs[place];
+                if reads.base[var.index()] == value {
+                    let new = repeat_views(&mut program, reads, var, &mut stand_in, &mut repeated);
+                    program.equations[reader].inputs[place] = new;
+                }
+            }
+        }
+        before.entry(readers[0]).or_default().extend(repeated);
+    }
+    let equations = std::mem::take(&mut program.equations);
+    for (number, equation) in equations.into_iter().enumerate() {
+        program.equations.extend(before.remove(&number).into_iter().flatten());
+        program.equations.push(equation);
+    }
+    program.renumbered()
+}
+
+/// The variable that stands for `var`, a view of what is computed again.
+fn repeat_views(
+    program: &mut Program,
+    reads: &Reads,
+    var: Var,
+    stand_in: &mut FxHashMap<Var, Var>,
+    repeated: &mut Vec<Equation>,
+) -> Var {
+    let mut chain = Vec::new();
+    let mut at = var;
+    while !stand_in.contains_key(&at) {
+        chain.push(at);
+        at = program.equations[reads.maker[at.index()]].inputs[0];
+    }
+    for var in chain.into_iter().rev() {
+        let view = program.equations[reads.maker[var.index()]].clone();
+        let (input, output) = (stand_in[&view.inputs[0]], program.like(var));
+        repeated.push(Equation { inputs: vec![input], outputs: vec![output], ..view });
+        stand_in.insert(var, output);
+    }
+    stand_in[&var]
+}
+
+impl Program {
+    /// A new variable of the same spec.
+    fn like(&mut self, var: Var) -> Var {
+        self.specs.push(self.spec(var).clone());
+        Var(self.specs.len() as u32 - 1)
+    }
+}

@@ -1,0 +1,234 @@
+//! Staging: trace once for each signature, then run the program.
+
+mod cache;
+mod captured;
+mod debug;
+mod loaded;
+mod staged;
+mod step;
+mod twice;
+
+pub use cache::{SignatureSummary, log_compilations};
+pub use debug::{Debugger, Run, RunStep, Statistics};
+pub use loaded::Loaded;
+pub use step::{CompiledStep, compile_step};
+
+use crate::Tree;
+use crate::error::OrRaise;
+use crate::location::{self, Line};
+use crate::plan::{Backend, PlanSummary};
+use crate::program::{Program, Split};
+use staged::{Cache, Pair, Staged};
+use std::sync::Arc;
+
+/// A function that is traced once for each signature of its input.
+pub struct Compiled<X, Y, F> {
+    function: F,
+    line: Line,
+    cache: Cache<(), Y>,
+    input: std::marker::PhantomData<fn(&X)>,
+}
+
+/// Stages `f`: its Rust code runs once for each new signature of shapes, dtypes and static fields; calls run the recorded
+/// program. Captured tensors are constants of the program, except leaves that require gradients: they are operands of every call,
+/// receive gradients, and are read as they are after updates inside `no_grad`; what is computed from them alone is part of the
+/// program. Plain Rust values, and tensors behind a `RefCell` that do not require gradients, are frozen at the first call: make what
+/// changes an input. Threads that are the first to call with a signature, at the same time, may each run the code; one program is
+/// kept.
+///
+/// On tensors of a transform or of the imperative tape a call is one operation, whose derivatives are programs too: made once, and
+/// run as plans ([`pullback_program`](Compiled::pullback_program)). So pullbacks can be called again with other cotangents, and
+/// every derivative has derivatives. Inside another compiled function, or the body of a loop, the program's equations become part
+/// of the one around it. Hooks belong to tensors outside of the function: inside, registering one is an error, as is `backward`.
+///
+/// ```
+/// use wengert::prelude::*;
+/// let f = compile(vmap(grad(|x: &Tensor| (x * x).sum())));
+/// assert_eq!(f.call(&Tensor::from([[1.0], [2.0]])), Tensor::from([[2.0], [4.0]]));
+/// assert_eq!(grad(|x: &Tensor| f.call(x).sum())(&Tensor::from([[1.0], [2.0]])), Tensor::from([[2.0], [2.0]]));
+/// assert_eq!(f.signatures(), 1);
+/// ```
+#[track_caller]
+pub fn compile<X: Tree, Y: Tree, F: Fn(&X) -> Y>(f: F) -> Compiled<X, Y, F> {
+    let line = location::resolve(Line::caller());
+    Compiled { function: f, line, cache: Cache::new(), input: std::marker::PhantomData }
+}
+
+impl<X: Tree, Y: Tree, F: Fn(&X) -> Y> Compiled<X, Y, F> {
+    /// Runs the program of this input's signature; the input may belong to any transform.
+    #[track_caller]
+    pub fn call(&self, x: &X) -> Y {
+        let line = location::resolve(Line::caller());
+        let _scope = location::scope(line);
+        let staged = self.staged(x);
+        let mut slots = staged.take();
+        slots.read(x);
+        staged.read_captured(&mut slots);
+        let outputs = match staged.runs_on_numbers(&slots.inputs) {
+            true => staged.run(&mut slots, line).map(|()| std::mem::take(&mut slots.outputs)),
+            false => staged.bind(&slots.inputs, line),
+        };
+        staged.give(slots);
+        staged.output.rebuild(outputs.map_err(|error| error.at(line)).or_raise())
+    }
+
+    /// Runs the program and writes what it returns over `y`: into the memory of its tensors, where nobody else can see that. When
+    /// it was called before, nothing is allocated. What a call that fails leaves in `y` is not specified.
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    /// let f = compile(|x: &Tensor| x.exp() + 1.0);
+    /// let mut y = f.call(&Tensor::from([0.0, 0.0]));
+    /// f.call_into(&Tensor::from([0.0, f64::NEG_INFINITY]), &mut y);
+    /// assert_eq!(y, Tensor::from([2.0, 1.0]));
+    /// ```
+    #[track_caller]
+    pub fn call_into(&self, x: &X, y: &mut Y) {
+        let line = location::resolve(Line::caller());
+        let _scope = location::scope(line);
+        let staged = self.staged(x);
+        let mut slots = staged.take();
+        slots.read(x);
+        staged.read_captured(&mut slots);
+        let mut result = Ok(());
+        match staged.runs_on_numbers(&slots.inputs) {
+            true => {
+                slots.take_output(y);
+                result = staged.run(&mut slots, line);
+                match result {
+                    Ok(()) => staged.put_output(y, &mut slots),
+                    Err(_) => Staged::<(), Y>::leave_output(y, &mut slots),
+                }
+            }
+            false => match staged.bind(&slots.inputs, line) {
+                Ok(outputs) => *y = staged.output.rebuild(outputs),
+                Err(error) => result = Err(error),
+            },
+        }
+        staged.give(slots);
+        result.map_err(|error| error.at(line)).or_raise();
+    }
+
+    /// The program of this input's signature.
+    #[track_caller]
+    pub fn program(&self, x: &X) -> Program {
+        let _scope = location::scope(location::resolve(Line::caller()));
+        self.staged(x).program()
+    }
+
+    /// What a gradient of this input's signature runs: a forward program, which also returns what the backward program needs, and that
+    /// program, from there and the cotangents of the real outputs to the gradients of the real leaves. Leaves that the function
+    /// captured come after those of the input. Pullbacks ([`vjp`](crate::vjp())), `backward` and `grad` call these two, as plans.
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    /// let f = compile(|x: &Tensor| x.exp().sin());
+    /// let split = f.pullback_program(&Tensor::from([1.0, 2.0]));
+    /// assert_eq!(split.residuals.len(), 1);
+    /// assert!(split.to_string().starts_with("forward program(a: f64[2]) {"));
+    /// ```
+    #[track_caller]
+    pub fn pullback_program(&self, x: &X) -> Split {
+        let _scope = location::scope(location::resolve(Line::caller()));
+        self.staged(x).pullback()
+    }
+
+    /// How the program of this input's signature runs on numbers: its kernels and the memory that they need.
+    #[track_caller]
+    pub fn plan(&self, x: &X) -> PlanSummary {
+        let _scope = location::scope(location::resolve(Line::caller()));
+        self.staged(x).summary()
+    }
+
+    /// The plan with the time that each of its kernels takes, on average over `calls` calls.
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    /// let f = compile(|x: &Tensor| x.exp().matmul(x));
+    /// assert_eq!(f.profile(&Tensor::ones([4, 4]), 10).times().len(), 2);
+    /// ```
+    #[track_caller]
+    pub fn profile(&self, x: &X, calls: usize) -> PlanSummary {
+        self.call(x);
+        self.staged(x).profile(calls, || drop(self.call(x)))
+    }
+
+    /// Traces every signature twice and compares the programs: a function that depends on a counter, on random numbers of the host
+    /// or on the order of a `HashMap` is an error that shows the first difference. `WENGERT_CHECK=trace` in the environment asks
+    /// this of all compiled functions. What the function does besides happens twice.
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    /// use std::cell::Cell;
+    /// let count = Cell::new(0.0);
+    /// let f = compile(|x: &Tensor| {
+    ///     count.set(count.get() + 1.0);
+    ///     x * count.get()
+    /// });
+    /// let error = catch(|| f.checked().call(&Tensor::from(1.0))).unwrap_err();
+    /// assert_eq!(error.kind(), &ErrorKind::Retraced);
+    /// ```
+    #[must_use]
+    pub fn checked(mut self) -> Self {
+        self.cache.checks = true;
+        self
+    }
+
+    /// Keeps the programs of at most so many signatures, 64 unless told; the one that was used least recently goes.
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    /// let f = compile(|x: &Tensor| x * 2.0).at_most(2);
+    /// (1..=5).for_each(|size| drop(f.call(&Tensor::ones([size]))));
+    /// assert_eq!(f.signatures(), 2);
+    /// ```
+    #[must_use]
+    #[track_caller]
+    pub fn at_most(mut self, signatures: usize) -> Self {
+        self.cache.bound(signatures, location::resolve(Line::caller()));
+        self
+    }
+
+    /// Lets a call need at most so many bytes, inputs, constants and outputs included
+    /// ([`total_bytes`](PlanSummary::total_bytes)): values that would be kept for long are computed again when they are read, those
+    /// first that cost least for their bytes. If that is not enough, the first call is an error that says how little was reached.
+    /// This is about calls on numbers; calls below a transform or on the tape keep what their derivatives read.
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    /// let chain = |x: &Tensor| (0..24).fold(x.clone(), |y, _| y.matmul(x).tanh()).sum();
+    /// let x = Tensor::ones([96, 96]) / 96.0;
+    /// let free = compile(grad(chain));
+    /// let half = free.plan(&x).total_bytes() / 2;
+    /// assert_eq!(compile(grad(chain)).within(half).call(&x), free.call(&x));
+    /// let error = catch(|| compile(grad(chain)).within(half / 10).call(&x)).unwrap_err();
+    /// assert!(matches!(error.kind(), ErrorKind::Budget { .. }));
+    /// ```
+    #[must_use]
+    pub fn within(mut self, bytes: usize) -> Self {
+        self.cache.planning.budget = Some(bytes);
+        self
+    }
+
+    /// Lets plans run on another machine.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn on(mut self, backend: Arc<dyn Backend>) -> Self {
+        self.cache.planning.backend = backend;
+        self
+    }
+
+    /// Every cached signature in words, with what was made for it; the one that was used last is in front.
+    pub fn inspect(&self) -> Vec<SignatureSummary> {
+        self.cache.inspect()
+    }
+
+    /// How many signatures are cached.
+    pub fn signatures(&self) -> usize {
+        self.cache.len()
+    }
+
+    fn staged(&self, x: &X) -> Arc<Staged<(), Y>> {
+        self.cache.get(&Pair(&(), x), self.line, |lift| ((), (self.function)(&x.map_leaves(lift))))
+    }
+}

@@ -1,0 +1,454 @@
+//! Programs by signature: traced once, kept, found again.
+
+use super::cache::{History, KEPT, Planned, Record, SignatureSummary};
+use super::captured::Captured;
+use super::twice;
+use crate::autograd::modes::{detects_anomalies, is_packing, is_tracing, records_tape, records_values, tracing};
+use crate::control::call::{call, pullback};
+use crate::error::OrRaise;
+use crate::location::Line;
+use crate::plan::{Backend, Cpu, Input, Plan, PlanSummary, Runner, within};
+use crate::primitive::Spec;
+use crate::program::{Program, ProgramAttr, Split, hoisted, recaptured, stage};
+use crate::tensor::Value;
+use crate::tree::difference;
+use crate::{DType, Error, ErrorKind, Tensor, Tree, TreePath};
+use std::cell::Cell;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::Instant;
+
+/// The places of a tree's leaves, and whatever else two trees of its type can differ in.
+struct Structure(Vec<(String, String)>);
+
+impl Structure {
+    /// Whether it is that of `x`; nothing is allocated.
+    fn is_of(&self, x: &impl Inputs, path: &mut TreePath) -> bool {
+        let (mut words, mut same) = (self.0.iter(), true);
+        x.describe(path, &mut |path, word| {
+            same = same && words.next().is_some_and(|(at, known)| at == path.as_str() && known == word);
+        });
+        same && words.next().is_none()
+    }
+}
+
+/// What decides whether a traced program can be used again: structure, static fields, shapes and dtypes.
+struct Signature {
+    structure: Structure,
+    specs: Vec<Spec>,
+}
+
+impl Signature {
+    fn of(x: &impl Inputs) -> Signature {
+        let (mut structure, mut specs) = (Vec::new(), Vec::new());
+        x.describe(&mut TreePath::root(), &mut |path, word| structure.push((path.to_string(), word.to_string())));
+        x.visit(&mut TreePath::root(), &mut |_, leaf| specs.push(leaf.spec()));
+        Signature { structure: Structure(structure), specs }
+    }
+
+    /// Whether it is that of `x`; nothing is allocated.
+    fn is_of(&self, x: &impl Inputs, path: &mut TreePath) -> bool {
+        let (mut specs, mut same) = (self.specs.iter(), true);
+        let is_next = |specs: &mut std::slice::Iter<'_, Spec>, leaf: &Tensor| {
+            specs.next().is_some_and(|spec| spec.as_ref() == leaf.value.spec_ref())
+        };
+        path.quietly(|path| x.visit(path, &mut |_, leaf| same = same && is_next(&mut specs, leaf)));
+        same && specs.next().is_none() && self.structure.is_of(x, path)
+    }
+}
+
+/// What a call is given: one tree, or a state and an input.
+pub(super) trait Inputs {
+    fn visit<'a>(&'a self, path: &mut TreePath, f: &mut dyn FnMut(&TreePath, &'a Tensor));
+    fn describe(&self, path: &mut TreePath, f: &mut dyn FnMut(&TreePath, &str));
+}
+
+/// A state and an input by reference.
+pub(super) struct Pair<'t, S, X>(pub &'t S, pub &'t X);
+
+impl<S: Tree, X: Tree> Inputs for Pair<'_, S, X> {
+    fn visit<'a>(&'a self, path: &mut TreePath, f: &mut dyn FnMut(&TreePath, &'a Tensor)) {
+        path.within("state", |path| self.0.visit(path, f));
+        self.1.visit(path, f);
+    }
+
+    fn describe(&self, path: &mut TreePath, f: &mut dyn FnMut(&TreePath, &str)) {
+        path.within("state", |path| self.0.describe(path, f));
+        self.1.describe(path, f);
+    }
+}
+
+/// The program of one signature; of a function without state, `S` is `()`.
+pub(super) struct Staged<S, Y> {
+    signature: Signature,
+    program: Program,
+    /// The same program with what it captured of leaves and transforms as inputs after its own.
+    body: ProgramAttr,
+    captured: Vec<Captured>,
+    /// How it runs on numbers, made when it first does: its plan in words, and what runs it.
+    plan: OnceLock<(PlanSummary, Box<dyn Runner>)>,
+    planning: Planning,
+    /// The input that each output updates, the one of its own number.
+    updates: Vec<Option<usize>>,
+    /// Trees of the structure of the new state and of what is returned; their leaves are replaced.
+    pub state: S,
+    state_structure: Structure,
+    pub output: Y,
+    output_structure: Structure,
+    slots: Mutex<Vec<Slots>>,
+    record: Record,
+}
+
+/// Room for the tensors of one call, kept between calls.
+#[derive(Default)]
+pub(super) struct Slots {
+    pub path: TreePath,
+    pub inputs: Vec<Tensor>,
+    pub outputs: Vec<Tensor>,
+}
+
+impl Slots {
+    /// The leaves of an input.
+    pub fn read(&mut self, x: &impl Tree) {
+        let Slots { path, inputs, .. } = self;
+        path.quietly(|path| x.visit(path, &mut |_, leaf| inputs.push(leaf.clone())));
+    }
+
+    /// The leaves of a state, whose values are moved: numbers stand in for them.
+    pub fn take_state(&mut self, state: &mut impl Tree) {
+        let Slots { path, inputs, .. } = self;
+        let mut take = |_: &TreePath, leaf: &mut Tensor| {
+            let value = std::mem::replace(&mut leaf.value, Tensor::one(0, DType::F64, 0).value);
+            inputs.push(Tensor { value, link: leaf.link.clone(), slot: None });
+        };
+        path.quietly(|path| state.visit_mut(path, &mut take));
+    }
+
+    /// The leaves of what is about to be overwritten.
+    pub fn take_output(&mut self, y: &mut impl Tree) {
+        let Slots { path, outputs, .. } = self;
+        let mut take = |_: &TreePath, leaf: &mut Tensor| {
+            outputs.push(std::mem::replace(leaf, Tensor::one(0, DType::F64, 0)));
+        };
+        path.quietly(|path| y.visit_mut(path, &mut take));
+    }
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Whether nothing records what is done with a tensor.
+fn is_number(tensor: &Tensor) -> bool {
+    !matches!(tensor.value, Value::Tracer(_)) && (tensor.link.is_none() || !records_tape())
+}
+
+impl<S: Tree, Y: Tree> Staged<S, Y> {
+    /// How it runs on numbers: the program with less work, planned.
+    fn plan(&self) -> &(PlanSummary, Box<dyn Runner>) {
+        self.plan.get_or_init(|| {
+            let start = Instant::now();
+            let (target, updates) = (self.planning.backend.target(), self.updates.clone());
+            let (program, plan) = match self.planning.budget {
+                None => {
+                    let program = self.body.optimised();
+                    let plan = Plan::new(&program, updates, &target);
+                    (program, plan)
+                }
+                Some(budget) => within(self.body.optimised(), updates, budget, &target).or_raise(),
+            };
+            let summary = plan.summary(&program);
+            let runner = self.planning.backend.runner(plan);
+            let (kernels, workspace_bytes) = (summary.kernels(), summary.workspace_bytes());
+            let planned =
+                Planned { time: start.elapsed(), equations: program.equations().len(), kernels, workspace_bytes };
+            self.record.planned(self.program.equations().len(), planned);
+            (summary, runner)
+        })
+    }
+
+    /// The program as it was traced, with the values that captured leaves have now.
+    pub fn program(&self) -> Program {
+        recaptured(self.program.clone(), self.captured.iter().map(Captured::now))
+    }
+
+    /// The signature in words, with what was made for it.
+    fn inspect(&self) -> SignatureSummary {
+        let Signature { structure, specs } = &self.signature;
+        self.record.summary(&structure.0, specs, self.program.equations().len())
+    }
+
+    pub fn summary(&self) -> PlanSummary {
+        self.plan().0.clone()
+    }
+
+    /// The plan with the times that its kernels take in `calls` calls.
+    pub fn profile(&self, calls: usize, mut call: impl FnMut()) -> PlanSummary {
+        let (summary, runner) = self.plan();
+        runner.watch();
+        (0..calls).for_each(|_| call());
+        summary.clone().with_times(&runner.take_times(), calls)
+    }
+
+    /// Moves the results into `y`.
+    pub fn put_output(&self, y: &mut Y, slots: &mut Slots) {
+        let Slots { path, outputs, .. } = slots;
+        let mut results = outputs.drain(..);
+        let mut put = |_: &TreePath, leaf: &mut Tensor| *leaf = results.next().expect("as many results as leaves");
+        match self.output_structure.is_of(&Pair(&(), &*y), path) {
+            true => path.quietly(|path| y.visit_mut(path, &mut put)),
+            false => *y = self.output.rebuild(results),
+        }
+    }
+
+    /// After a call that failed: `y` keeps its leaves, whatever was written to them.
+    pub fn leave_output(y: &mut Y, slots: &mut Slots) {
+        let Slots { path, outputs, .. } = slots;
+        let mut leaves = outputs.drain(..);
+        y.visit_mut(path, &mut |_, leaf| {
+            if let Some(old) = leaves.next() {
+                *leaf = old;
+            }
+        });
+    }
+
+    /// Moves the first inputs, which were updated, into the state.
+    pub fn put_state(&self, state: &mut S, slots: &mut Slots) {
+        let Slots { path, inputs, .. } = slots;
+        let mut updated = inputs.drain(..);
+        match self.state_structure.is_of(&Pair(&(), &*state), path) {
+            true => {
+                let mut put = |_: &TreePath, leaf: &mut Tensor| {
+                    leaf.replace_leaf_value(updated.next().expect("as many inputs as leaves").value);
+                };
+                path.quietly(|path| state.visit_mut(path, &mut put));
+            }
+            false => {
+                let count = self.state.leaves().len();
+                *state = self.state.rebuild(updated.take(count));
+            }
+        }
+    }
+
+    /// The error of a function that does something else when it is traced again.
+    fn expect_same(&self, again: &Staged<S, Y>, line: Line) {
+        if let Some(error) = twice::difference(&self.program, &again.program) {
+            error.at(line).raise();
+        }
+        let state = difference(&self.state, &again.state).map(|text| format!("the state at {text}"));
+        if let Some(text) = state.or_else(|| difference(&self.output, &again.output)) {
+            let message =
+                format!("the function returns another structure when it is traced again, here on the right: {text}");
+            Error::new(ErrorKind::Retraced, "compile", message).at(line).raise();
+        }
+    }
+
+    pub fn take(&self) -> Slots {
+        self.record.called();
+        lock(&self.slots).pop().unwrap_or_default()
+    }
+
+    pub fn give(&self, mut slots: Slots) {
+        slots.inputs.clear();
+        slots.outputs.clear();
+        lock(&self.slots).push(slots);
+    }
+
+    /// Whether a call on these inputs runs on numbers alone, so that nobody looks at single operations.
+    pub fn runs_on_numbers(&self, inputs: &[Tensor]) -> bool {
+        // A checkpoint around it keeps what a call with an effect gave.
+        let is_kept = is_packing() && self.body.has_effect();
+        inputs.iter().all(is_number) && !detects_anomalies() && !is_kept
+    }
+
+    /// What the function captured comes after its inputs.
+    pub fn read_captured(&self, slots: &mut Slots) {
+        slots.inputs.extend(self.captured.iter().map(Captured::now));
+    }
+
+    /// The outputs on tensors of a transform: one call, which is differentiated and batched as a whole. Where somebody looks at single
+    /// operations, and inside another trace, its equations are bound one by one.
+    pub fn bind(&self, inputs: &[Tensor], line: Line) -> Result<Vec<Tensor>, Error> {
+        match is_tracing() || detects_anomalies() || records_values() {
+            true => self.body.evaluate_at(inputs, line),
+            false => call(&self.body, inputs, line),
+        }
+    }
+
+    /// How a call is pulled back.
+    pub fn pullback(&self) -> Split {
+        pullback(&self.body)
+    }
+
+    /// Runs the plan: inputs that are updated are written over where nobody else can see them, outputs that are not of the
+    /// program's spec, or that others can see, are replaced.
+    pub fn run(&self, slots: &mut Slots, line: Line) -> Result<(), Error> {
+        let (_, runner) = self.plan();
+        let updated = |number: usize| self.updates.get(number).is_some_and(Option::is_some);
+        for (number, input) in slots.inputs.iter_mut().enumerate() {
+            if !input.is_contiguous() {
+                *input = input.contiguous();
+            }
+            if updated(number) && !input.is_writable() {
+                *input = Tensor::build(&input.spec(), |out| wengert_kernels::copy(input.value.view(), out)).0;
+            }
+        }
+        let fresh = self.program.outputs().iter().zip(&self.updates).filter(|(_, update)| update.is_none());
+        for (number, (var, _)) in fresh.enumerate() {
+            let spec = self.program.spec(*var);
+            let Some(output) = slots.outputs.get_mut(number) else {
+                slots.outputs.push(Tensor::blank(spec));
+                continue;
+            };
+            match output.is_writable() && output.value.spec_ref() == spec.as_ref() {
+                true => (output.link, output.slot) = (None, None),
+                false => *output = Tensor::blank(spec),
+            }
+        }
+        slots.outputs.truncate(self.updates.iter().filter(|update| update.is_none()).count());
+        let mut inputs = slots.inputs.iter_mut().enumerate().map(|(number, input)| match updated(number) {
+            true => Input::Update(input),
+            false => Input::Read(input),
+        });
+        runner.run(&mut inputs, &mut slots.outputs.iter_mut(), line)
+    }
+}
+
+/// How plans are made.
+#[derive(Clone)]
+pub(super) struct Planning {
+    /// The bytes that a plan may need.
+    pub budget: Option<usize>,
+    /// What runs it.
+    pub backend: Arc<dyn Backend>,
+}
+
+/// Traced programs, the one that was used last in front.
+pub(super) struct Cache<S, Y> {
+    staged: Mutex<Vec<Arc<Staged<S, Y>>>>,
+    /// How many are kept.
+    pub limit: usize,
+    /// Whether functions are traced twice, and both programs compared.
+    pub checks: bool,
+    pub planning: Planning,
+    history: Mutex<History>,
+}
+
+/// Makes a tensor of a trace from one of an input.
+pub(super) type Lift<'a> = &'a mut dyn FnMut(&Tensor) -> Tensor;
+
+impl<S: Tree, Y: Tree> Cache<S, Y> {
+    pub fn new() -> Cache<S, Y> {
+        Cache {
+            staged: Mutex::default(),
+            limit: KEPT,
+            checks: twice::is_asked(),
+            planning: Planning { budget: None, backend: Arc::new(Cpu) },
+            history: Mutex::default(),
+        }
+    }
+
+    pub fn len(&self) -> usize {
+        lock(&self.staged).len()
+    }
+
+    /// Every signature in words, the one that was used last in front.
+    pub fn inspect(&self) -> Vec<SignatureSummary> {
+        lock(&self.staged).iter().map(|staged| staged.inspect()).collect()
+    }
+
+    /// Keeps at most so many signatures.
+    pub fn bound(&mut self, limit: usize, line: Line) {
+        if limit == 0 {
+            let message = "a cache of no programs would trace at every call";
+            Error::new(ErrorKind::Argument, "at_most", message).help("keep at least one").at(line).raise();
+        }
+        self.limit = limit;
+    }
+
+    /// The program for `x`, traced from `f` unless it is known.
+    pub fn get(&self, x: &impl Inputs, line: Line, f: impl Fn(Lift<'_>) -> (S, Y)) -> Arc<Staged<S, Y>> {
+        if let Some(staged) = find(&mut lock(&self.staged), x) {
+            return staged;
+        }
+        let staged = Arc::new(trace(Signature::of(x), line, self.planning.clone(), &f));
+        if self.checks {
+            staged.expect_same(&trace(Signature::of(x), line, self.planning.clone(), &f), line);
+        }
+        // A program that captured a tensor of a running transform, or one that was computed from a leaf, is good for this
+        // call only.
+        let reusable = |tensor: &Tensor| !matches!(tensor.value, Value::Tracer(_)) && tensor.is_leaf();
+        let kept = staged.program.captures().iter().all(|(_, tensor)| reusable(tensor));
+        lock(&self.history).note(line, staged.inspect(), kept);
+        if kept {
+            let mut known = lock(&self.staged);
+            // Nothing is locked while a function is traced: it may call itself. So another thread may have been faster.
+            if let Some(staged) = find(&mut known, x) {
+                return staged;
+            }
+            known.insert(0, staged.clone());
+            known.truncate(self.limit);
+        }
+        staged
+    }
+}
+
+/// The program for `x` among those that are known, where it comes to the front.
+fn find<S, Y>(known: &mut Vec<Arc<Staged<S, Y>>>, x: &impl Inputs) -> Option<Arc<Staged<S, Y>>> {
+    let mut path = PATH.take();
+    let place = known.iter().position(|staged| staged.signature.is_of(x, &mut path));
+    PATH.set(path);
+    let place = place?;
+    if !known[place].captured.iter().all(Captured::is_known) {
+        known.remove(place);
+        return None;
+    }
+    known[..=place].rotate_right(1);
+    Some(known[0].clone())
+}
+
+thread_local! {
+    /// Room for paths, kept between calls.
+    static PATH: Cell<TreePath> = Cell::default();
+}
+
+fn trace<S: Tree, Y: Tree>(
+    signature: Signature,
+    line: Line,
+    planning: Planning,
+    f: impl FnOnce(Lift<'_>) -> (S, Y),
+) -> Staged<S, Y> {
+    let start = Instant::now();
+    let (program, (state, output)) = stage("compile", line, &signature.specs, |symbols| {
+        let mut symbols = symbols.into_iter();
+        let (state, output) = tracing(|| f(&mut |_| symbols.next().expect("one for each leaf")));
+        let leaves = state.leaves().into_iter().chain(output.leaves()).cloned().collect();
+        (leaves, (state, output))
+    });
+    let updated = state.leaves().len();
+    let changed = (0..updated).find(|&i| program.spec(program.inputs()[i]) != program.spec(program.outputs()[i]));
+    if let Some(i) = changed {
+        let (name, _) = &state.named_leaves()[i];
+        let (old, new) = (program.spec(program.inputs()[i]), program.spec(program.outputs()[i]));
+        let message = format!("the state's leaf '{name}' was {old} and becomes {new}");
+        Error::new(ErrorKind::Tree, "compile_step", message)
+            .help("a state keeps its shapes and dtypes")
+            .at(line)
+            .raise();
+    }
+    let (body, captured) = hoisted(program.clone());
+    Staged {
+        signature,
+        plan: OnceLock::new(),
+        planning,
+        updates: (0..program.outputs().len()).map(|i| Some(i).filter(|i| *i < updated)).collect(),
+        body: body.into(),
+        captured: captured.into_iter().map(Captured::new).collect(),
+        program,
+        state_structure: Structure(state.structure()),
+        state,
+        output_structure: Structure(output.structure()),
+        output,
+        slots: Mutex::default(),
+        record: Record::new(line, start),
+    }
+}

@@ -1,0 +1,182 @@
+//! Staged functions that update a state, such as training steps.
+
+use super::SignatureSummary;
+use super::staged::{Cache, Pair, Slots, Staged};
+use crate::error::OrRaise;
+use crate::location::{self, Line};
+use crate::plan::{Backend, PlanSummary};
+use crate::program::Program;
+use crate::{Error, Tree};
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::sync::Arc;
+
+/// A function that updates a state, traced once for each signature of state and input.
+pub struct CompiledStep<S, X, Y, F> {
+    function: F,
+    pub(super) line: Line,
+    cache: Cache<S, Y>,
+    input: std::marker::PhantomData<fn(&X)>,
+}
+
+/// Stages a function that updates a state: parameters, moments, running means. As [`compile`](super::compile), and the
+/// tensors of the state are updated in their own memory where nobody else can see them.
+///
+/// ```
+/// use wengert::prelude::*;
+/// let step = compile_step(|w: &mut Tensor, x: &Tensor| {
+///     let (loss, slope) = value_and_grad(|w: &Tensor| (w * x - 6.0).square())(w);
+///     *w -= slope * 0.05;
+///     loss
+/// });
+/// let (mut w, x) = (Tensor::from(0.0), Tensor::from(2.0));
+/// assert_eq!(step.call(&mut w, &x).item(), 36.0);
+/// for _ in 0..40 {
+///     step.call(&mut w, &x);
+/// }
+/// assert!((w.item() - 3.0).abs() < 1e-6);
+/// ```
+#[track_caller]
+pub fn compile_step<S: Tree, X: Tree, Y: Tree, F: Fn(&mut S, &X) -> Y>(f: F) -> CompiledStep<S, X, Y, F> {
+    let line = location::resolve(Line::caller());
+    CompiledStep { function: f, line, cache: Cache::new(), input: std::marker::PhantomData }
+}
+
+impl<S: Tree, X: Tree, Y: Tree, F: Fn(&mut S, &X) -> Y> CompiledStep<S, X, Y, F> {
+    /// Updates the state and returns what the function returns.
+    #[track_caller]
+    pub fn call(&self, state: &mut S, x: &X) -> Y {
+        let line = location::resolve(Line::caller());
+        let _scope = location::scope(line);
+        let staged = self.staged(state, x);
+        let mut slots = staged.take();
+        let result = run(&staged, state, x, &mut slots, line);
+        let y = result.map(|()| staged.output.rebuild(slots.outputs.drain(..)));
+        staged.give(slots);
+        y.map_err(|error| error.at(line)).or_raise()
+    }
+
+    /// Updates the state and writes what the function returns over `y`. When it was called before, nothing is allocated.
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    /// let step = compile_step(|count: &mut Tensor, x: &Tensor| {
+    ///     *count += 1.0;
+    ///     x * &*count
+    /// });
+    /// let (mut count, mut y) = (Tensor::from(0.0), Tensor::from(0.0));
+    /// step.call_into(&mut count, &Tensor::from(5.0), &mut y);
+    /// step.call_into(&mut count, &Tensor::from(5.0), &mut y);
+    /// assert_eq!((count.item(), y.item()), (2.0, 10.0));
+    /// ```
+    #[track_caller]
+    pub fn call_into(&self, state: &mut S, x: &X, y: &mut Y) {
+        let line = location::resolve(Line::caller());
+        let _scope = location::scope(line);
+        let staged = self.staged(state, x);
+        let mut slots = staged.take();
+        slots.take_output(y);
+        let result = run(&staged, state, x, &mut slots, line);
+        match result {
+            Ok(()) => staged.put_output(y, &mut slots),
+            Err(_) => Staged::<S, Y>::leave_output(y, &mut slots),
+        }
+        staged.give(slots);
+        result.map_err(|error| error.at(line)).or_raise();
+    }
+
+    /// The program of this signature: a function of the leaves of state and input that returns those of the new state and of what
+    /// the function returns.
+    #[track_caller]
+    pub fn program(&self, state: &S, x: &X) -> Program {
+        let _scope = location::scope(location::resolve(Line::caller()));
+        self.staged(state, x).program()
+    }
+
+    /// How the program of this signature runs on numbers: its kernels and the memory that they need.
+    #[track_caller]
+    pub fn plan(&self, state: &S, x: &X) -> PlanSummary {
+        let _scope = location::scope(location::resolve(Line::caller()));
+        self.staged(state, x).summary()
+    }
+
+    /// The plan with the time that each of its kernels takes, on average over `calls` calls; they update the state.
+    #[track_caller]
+    pub fn profile(&self, state: &mut S, x: &X, calls: usize) -> PlanSummary {
+        let mut y = self.call(state, x);
+        self.staged(state, x).profile(calls, || self.call_into(state, x, &mut y))
+    }
+
+    /// Traces every signature twice and compares the programs, as [`Compiled::checked`](super::Compiled::checked).
+    #[must_use]
+    pub fn checked(mut self) -> Self {
+        self.cache.checks = true;
+        self
+    }
+
+    /// Keeps the programs of at most so many signatures, 64 unless told; the one that was used least recently goes.
+    #[must_use]
+    #[track_caller]
+    pub fn at_most(mut self, signatures: usize) -> Self {
+        self.cache.bound(signatures, location::resolve(Line::caller()));
+        self
+    }
+
+    /// Lets a call need at most so many bytes, the state included, as [`Compiled::within`](super::Compiled::within).
+    #[must_use]
+    pub fn within(mut self, bytes: usize) -> Self {
+        self.cache.planning.budget = Some(bytes);
+        self
+    }
+
+    /// Lets plans run on another machine.
+    #[doc(hidden)]
+    #[must_use]
+    pub fn on(mut self, backend: Arc<dyn Backend>) -> Self {
+        self.cache.planning.backend = backend;
+        self
+    }
+
+    /// Every cached signature in words, with what was made for it; the one that was used last is in front.
+    pub fn inspect(&self) -> Vec<SignatureSummary> {
+        self.cache.inspect()
+    }
+
+    /// How many signatures are cached.
+    pub fn signatures(&self) -> usize {
+        self.cache.len()
+    }
+
+    pub(super) fn staged(&self, state: &S, x: &X) -> Arc<Staged<S, Y>> {
+        self.cache.get(&Pair(state, x), self.line, |lift| {
+            let (mut state, x) = (state.map_leaves(&mut *lift), x.map_leaves(lift));
+            let y = (self.function)(&mut state, &x);
+            (state, y)
+        })
+    }
+}
+
+/// Updates the state; the results are left in the slots. Whatever happens, the state has its tensors.
+fn run<S: Tree, Y: Tree>(
+    staged: &Staged<S, Y>,
+    state: &mut S,
+    x: &impl Tree,
+    slots: &mut Slots,
+    line: Line,
+) -> Result<(), Error> {
+    slots.take_state(state);
+    let updated = slots.inputs.len();
+    slots.read(x);
+    staged.read_captured(slots);
+    if staged.runs_on_numbers(&slots.inputs) {
+        let result = catch_unwind(AssertUnwindSafe(|| staged.run(slots, line)));
+        staged.put_state(state, slots);
+        return result.unwrap_or_else(|payload| resume_unwind(payload));
+    }
+    let result = catch_unwind(AssertUnwindSafe(|| staged.bind(&slots.inputs, line)));
+    staged.put_state(state, slots);
+    let mut results = result.unwrap_or_else(|payload| resume_unwind(payload))?;
+    slots.outputs.clear();
+    slots.outputs.extend(results.drain(updated..));
+    *state = staged.state.rebuild(results);
+    Ok(())
+}

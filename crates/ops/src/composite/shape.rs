@@ -1,0 +1,384 @@
+//! Shapes made of reshape, transpose and broadcast. Axes count from 0, or from the end if negative.
+
+use super::indexing::axis_of;
+use crate::Operand;
+use crate::error::OrRaise;
+use crate::methods::*;
+use crate::rules::checked_axis;
+use crate::tensor::broadcast;
+use crate::{Error, ErrorKind, Shape, Tensor};
+use easy_ext::ext;
+use std::borrow::Borrow;
+
+/// Sizes of which one may be -1: what is left of `elements`.
+#[track_caller]
+fn inferred(name: &str, sizes: &[isize], elements: usize) -> Vec<usize> {
+    let known: usize = sizes.iter().filter(|&&size| size >= 0).map(|&size| size as usize).product();
+    let unknown = sizes.iter().filter(|&&size| size < 0).count();
+    let fits = match unknown {
+        0 => true,
+        1 => known > 0 && elements.is_multiple_of(known) && sizes.iter().all(|&size| size >= -1),
+        _ => false,
+    };
+    if !fits {
+        let message = format!("sizes {sizes:?} do not divide {elements} elements");
+        Error::new(ErrorKind::Argument, name, message)
+            .help("one size may be -1; the others must divide the rest")
+            .raise();
+    }
+    sizes.iter().map(|&size| if size < 0 { elements / known } else { size as usize }).collect()
+}
+
+#[track_caller]
+fn axes_of(name: &str, axes: &[isize], shape: &[usize]) -> Vec<usize> {
+    let checked: Result<Vec<usize>, Error> = axes.iter().map(|&axis| axis_of(name, axis, shape)).collect();
+    let axes = checked.or_raise();
+    let mut sorted = axes.clone();
+    sorted.sort_unstable();
+    if sorted.windows(2).any(|pair| pair[0] == pair[1]) {
+        Error::new(ErrorKind::Argument, name, format!("{axes:?} names an axis twice")).raise();
+    }
+    axes
+}
+
+/// Reordering and merging axes.
+/// The methods of `shape`.
+#[ext(ShapeMethods)]
+impl Tensor {
+    /// The same elements in another shape, in which one size may be -1: as much as is left.
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    /// assert_eq!(Tensor::zeros([4, 6]).view(&[3, -1]).shape(), [3, 8]);
+    /// ```
+    #[track_caller]
+    pub fn view(&self, sizes: &[isize]) -> Tensor {
+        self.reshape(inferred("view", sizes, self.elements()))
+    }
+
+    /// The same elements in the shape of another tensor.
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    /// assert_eq!(Tensor::zeros([6]).reshape_as(&Tensor::zeros([2, 3])).shape(), [2, 3]);
+    /// ```
+    #[track_caller]
+    pub fn reshape_as(&self, other: &Tensor) -> Tensor {
+        self.reshape(other.shape())
+    }
+
+    /// All elements in one axis, row-major.
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    /// assert_eq!(Tensor::from([[1.0, 2.0], [3.0, 4.0]]).flatten(), Tensor::from([1.0, 2.0, 3.0, 4.0]));
+    /// ```
+    #[track_caller]
+    pub fn flatten(&self) -> Tensor {
+        self.reshape([self.elements()])
+    }
+
+    /// The axes `first` to `last`, both included, merged into one.
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    /// assert_eq!(Tensor::zeros([2, 3, 4]).flatten_axes(1, -1).shape(), [2, 12]);
+    /// ```
+    #[track_caller]
+    pub fn flatten_axes(&self, first: isize, last: isize) -> Tensor {
+        let first = axis_of("flatten", first, self.shape()).or_raise();
+        let last = axis_of("flatten", last, self.shape()).or_raise();
+        if self.rank() == 0 {
+            return self.reshape([1]);
+        }
+        if first > last {
+            let message = format!("the first axis {first} comes after the last {last}");
+            Error::new(ErrorKind::Range, "flatten", message).raise();
+        }
+        let shape = self.shape();
+        let merged = shape[first..=last].iter().product();
+        self.reshape([&shape[..first], &[merged], &shape[last + 1..]].concat())
+    }
+
+    /// All elements in one axis, row-major.
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    /// assert_eq!(Tensor::zeros([2, 3]).ravel().shape(), [6]);
+    /// ```
+    #[track_caller]
+    pub fn ravel(&self) -> Tensor {
+        self.flatten()
+    }
+
+    /// One axis split into several, of which one size may be -1.
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    /// assert_eq!(Tensor::zeros([2, 12]).unflatten(1, &[3, -1]).shape(), [2, 3, 4]);
+    /// ```
+    #[track_caller]
+    pub fn unflatten(&self, axis: isize, sizes: &[isize]) -> Tensor {
+        let axis = checked_axis("unflatten", axis, self.shape()).or_raise();
+        let shape = self.shape();
+        let sizes = inferred("unflatten", sizes, shape[axis]);
+        self.reshape([&shape[..axis], &sizes, &shape[axis + 1..]].concat())
+    }
+
+    /// Without the axes of size one.
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    /// assert_eq!(Tensor::zeros([2, 1, 3, 1]).squeeze().shape(), [2, 3]);
+    /// ```
+    #[track_caller]
+    pub fn squeeze(&self) -> Tensor {
+        self.reshape(self.shape().iter().copied().filter(|&size| size != 1).collect::<Shape>())
+    }
+
+    /// Without those of these axes that have size one; the others stay.
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    /// assert_eq!(Tensor::zeros([2, 1, 3, 1]).squeeze_axes(&[0, -1]).shape(), [2, 1, 3]);
+    /// ```
+    #[track_caller]
+    pub fn squeeze_axes(&self, axes: &[isize]) -> Tensor {
+        let axes = axes_of("squeeze", axes, self.shape());
+        let dropped: Vec<bool> = (0..self.rank()).map(|axis| axes.contains(&axis) && self.shape()[axis] == 1).collect();
+        self.reshape(Shape::from(self.shape()).without(&dropped))
+    }
+
+    /// With at least one axis: a scalar becomes a vector.
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    /// assert_eq!(Tensor::from(1.0).atleast_1d().shape(), [1]);
+    /// ```
+    #[track_caller]
+    pub fn atleast_1d(&self) -> Tensor {
+        if self.rank() == 0 { self.reshape([1]) } else { self.clone() }
+    }
+
+    /// With at least two axes: a vector becomes one row.
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    /// assert_eq!(Tensor::zeros([3]).atleast_2d().shape(), [1, 3]);
+    /// ```
+    #[track_caller]
+    pub fn atleast_2d(&self) -> Tensor {
+        if self.rank() < 2 { self.reshape([1, self.elements()]) } else { self.clone() }
+    }
+
+    /// With at least three axes: a vector becomes `[1, n, 1]`, a matrix gets a last axis.
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    /// assert_eq!(Tensor::zeros([3]).atleast_3d().shape(), [1, 3, 1]);
+    /// assert_eq!(Tensor::zeros([2, 3]).atleast_3d().shape(), [2, 3, 1]);
+    /// ```
+    #[track_caller]
+    pub fn atleast_3d(&self) -> Tensor {
+        match self.rank() {
+            0 | 1 => self.reshape([1, self.elements(), 1]),
+            2 => self.unsqueeze(2),
+            _ => self.clone(),
+        }
+    }
+
+    /// Two axes exchanged.
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    /// assert_eq!(Tensor::zeros([2, 3, 4]).transpose(0, -1).shape(), [4, 3, 2]);
+    /// ```
+    #[track_caller]
+    pub fn transpose(&self, a: isize, b: isize) -> Tensor {
+        let a = axis_of("transpose", a, self.shape()).or_raise();
+        let b = axis_of("transpose", b, self.shape()).or_raise();
+        if a == b {
+            return self.clone();
+        }
+        let mut permutation: Vec<usize> = (0..self.rank()).collect();
+        permutation.swap(a, b);
+        self.permute(&permutation)
+    }
+
+    /// Each matrix transposed: the last two axes exchanged.
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    /// assert_eq!(Tensor::zeros([5, 2, 3]).mt().shape(), [5, 3, 2]);
+    /// ```
+    #[track_caller]
+    pub fn mt(&self) -> Tensor {
+        self.t()
+    }
+
+    /// Axes moved to other places; the rest keep their order.
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    /// assert_eq!(Tensor::zeros([2, 3, 4]).movedim(&[0], &[-1]).shape(), [3, 4, 2]);
+    /// ```
+    #[track_caller]
+    pub fn movedim(&self, from: &[isize], to: &[isize]) -> Tensor {
+        let (from, to) = (axes_of("movedim", from, self.shape()), axes_of("movedim", to, self.shape()));
+        if from.len() != to.len() {
+            let message = format!("{} axes to {} places", from.len(), to.len());
+            Error::new(ErrorKind::Argument, "movedim", message).raise();
+        }
+        let mut rest = (0..self.rank()).filter(|axis| !from.contains(axis));
+        let place = |axis: usize| match to.iter().position(|&place| place == axis) {
+            Some(which) => from[which],
+            None => rest.next().expect("as many axes as places"),
+        };
+        let permutation: Vec<usize> = (0..self.rank()).map(place).collect();
+        self.permute(&permutation)
+    }
+
+    /// Repeats axes of size one up to these sizes, without copying; -1 leaves an axis as it is.
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    /// assert_eq!(Tensor::zeros([3, 1]).expand(&[2, -1, 4]).shape(), [2, 3, 4]);
+    /// ```
+    #[track_caller]
+    pub fn expand(&self, sizes: &[isize]) -> Tensor {
+        let added = sizes.len().checked_sub(self.rank());
+        let size = |(axis, &size): (usize, &isize)| match (size, axis.checked_sub(added?)) {
+            (0.., _) => Some(size as usize),
+            (-1, Some(own)) => Some(self.shape()[own]),
+            _ => None,
+        };
+        let shape: Option<Shape> = sizes.iter().enumerate().map(size).collect();
+        let Some(shape) = shape.filter(|_| added.is_some()) else {
+            let shape = Shape::from(self.shape());
+            let message = format!("shape {shape} does not expand to {sizes:?}");
+            Error::new(ErrorKind::Shape(vec![shape]), "expand", message)
+                .help("-1 keeps an axis that is there; new axes come in front and need a size")
+                .raise();
+        };
+        self.broadcast_to(shape)
+    }
+
+    /// Repeats axes of size one up to the shape of another tensor, without copying.
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    /// assert_eq!(Tensor::zeros([3, 1]).expand_as(&Tensor::zeros([3, 4])).shape(), [3, 4]);
+    /// ```
+    #[track_caller]
+    pub fn expand_as(&self, other: &Tensor) -> Tensor {
+        self.broadcast_to(other.shape())
+    }
+
+    /// The whole tensor repeated along each axis; more counts than axes add axes in front.
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    /// assert_eq!(Tensor::from([1.0, 2.0]).repeat(&[2]), Tensor::from([1.0, 2.0, 1.0, 2.0]));
+    /// assert_eq!(Tensor::from([1.0, 2.0]).repeat(&[2, 1]), Tensor::from([[1.0, 2.0], [1.0, 2.0]]));
+    /// ```
+    #[track_caller]
+    pub fn repeat(&self, counts: &[usize]) -> Tensor {
+        if counts.len() < self.rank() {
+            let message = format!("{} counts for the {} axes", counts.len(), self.rank());
+            Error::new(ErrorKind::Argument, "repeat", message).help("tile takes fewer counts than axes").raise();
+        }
+        let missing = counts.len() - self.rank();
+        let size = |axis: usize| axis.checked_sub(missing).map_or(1, |own| self.shape()[own]);
+        // Each axis of size n becomes [count, n]: the first is repeated for nothing, then both merge in one copy.
+        let apart: Shape = (0..counts.len()).flat_map(|axis| [1, size(axis)]).collect();
+        let repeated: Shape = (0..counts.len()).flat_map(|axis| [counts[axis], size(axis)]).collect();
+        let merged: Shape = (0..counts.len()).map(|axis| counts[axis] * size(axis)).collect();
+        self.reshape(apart).broadcast_to(repeated).reshape(merged)
+    }
+
+    /// The whole tensor repeated along its last axes; missing counts are 1.
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    /// assert_eq!(Tensor::zeros([2, 3]).tile(&[2]).shape(), [2, 6]);
+    /// ```
+    #[track_caller]
+    pub fn tile(&self, counts: &[usize]) -> Tensor {
+        let missing = self.rank().saturating_sub(counts.len());
+        self.repeat(&[&vec![1; missing], counts].concat())
+    }
+
+    /// Each slice along `axis` repeated `count` times in place.
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    /// assert_eq!(Tensor::from([1.0, 2.0]).repeat_interleave(2, 0), Tensor::from([1.0, 1.0, 2.0, 2.0]));
+    /// ```
+    #[track_caller]
+    pub fn repeat_interleave(&self, count: usize, axis: isize) -> Tensor {
+        let axis = axis_of("repeat_interleave", axis, self.shape()).or_raise();
+        let x = self.atleast_1d();
+        let shape = x.shape();
+        let apart = [&shape[..=axis], &[1], &shape[axis + 1..]].concat();
+        let repeated = [&shape[..=axis], &[count], &shape[axis + 1..]].concat();
+        let merged = [&shape[..axis], &[shape[axis] * count], &shape[axis + 1..]].concat();
+        x.reshape(apart).broadcast_to(repeated).reshape(merged)
+    }
+
+    /// Each element repeated `count` times in place, row-major in one axis.
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    /// assert_eq!(Tensor::from([[1.0], [2.0]]).repeat_interleave_flat(2), Tensor::from([1.0, 1.0, 2.0, 2.0]));
+    /// ```
+    #[track_caller]
+    pub fn repeat_interleave_flat(&self, count: usize) -> Tensor {
+        self.flatten().repeat_interleave(count, 0)
+    }
+
+    /// Each slice along `axis` repeated as many times as `counts` says for it.
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    /// assert_eq!(Tensor::from([1.0, 2.0]).repeat_interleave_each(&[0, 3], 0), Tensor::from([2.0, 2.0, 2.0]));
+    /// ```
+    #[track_caller]
+    pub fn repeat_interleave_each(&self, counts: &[usize], axis: isize) -> Tensor {
+        let axis = checked_axis("repeat_interleave", axis, self.shape()).or_raise();
+        if counts.len() != self.shape()[axis] {
+            let message = format!("{} counts for an axis of length {}", counts.len(), self.shape()[axis]);
+            Error::new(ErrorKind::Argument, "repeat_interleave", message).raise();
+        }
+        let positions = (0i64..).zip(counts).flat_map(|(position, &count)| std::iter::repeat_n(position, count));
+        self.index_select(axis as isize, &Tensor::from(positions.collect::<Vec<i64>>()))
+    }
+
+    /// All tensors broadcast to one shape.
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    /// let both = Tensor::broadcast_tensors(&[Tensor::zeros([3, 1]), Tensor::zeros([4])]);
+    /// assert_eq!(both[1].shape(), [3, 4]);
+    /// ```
+    #[track_caller]
+    pub fn broadcast_tensors<T: Borrow<Tensor>>(tensors: &[T]) -> Vec<Tensor> {
+        let shapes = tensors.iter().map(|x| x.borrow().shape());
+        let Some(shape) = shapes.clone().try_fold(Shape::default(), |shape, other| broadcast(&shape, other)) else {
+            let shapes: Vec<Shape> = shapes.map(Shape::from).collect();
+            let message = format!("shapes {shapes:?} do not broadcast");
+            Error::new(ErrorKind::Shape(shapes), "broadcast_tensors", message).raise();
+        };
+        tensors.iter().map(|x| x.borrow().broadcast_to(&shape)).collect()
+    }
+
+    /// This tensor's shape filled with one number that may be differentiated.
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    /// assert_eq!(Tensor::from([1.0, 2.0]).fill(7.0), Tensor::from([7.0, 7.0]));
+    /// ```
+    #[track_caller]
+    pub fn fill(&self, number: impl Operand) -> Tensor {
+        number.tensor(self.dtype()).broadcast_to(self.shape())
+    }
+}

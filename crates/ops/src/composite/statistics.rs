@@ -1,0 +1,536 @@
+//! Statistics: means, quantiles, counts, covariances.
+
+use crate::Operand;
+use crate::error::OrRaise;
+use crate::methods::*;
+use crate::primitive::expect_float;
+use crate::rules::{at_least_vector, checked_axes, checked_axis, keep_axes};
+use crate::{DType, Error, ErrorKind, Select, Shape, Tensor};
+use easy_ext::ext;
+
+fn all_axes(x: &Tensor) -> Vec<isize> {
+    (0..x.rank() as isize).collect()
+}
+
+/// The methods of `statistics`.
+#[ext(StatisticsMethods)]
+impl Tensor {
+    /// The mean of all elements.
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    /// assert_eq!(Tensor::from([1.0, 2.0, 6.0]).mean().item(), 3.0);
+    /// ```
+    #[track_caller]
+    pub fn mean(&self) -> Tensor {
+        self.mean_axes(&all_axes(self))
+    }
+
+    /// The mean over some axes, which disappear.
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    /// assert_eq!(Tensor::from([[1.0, 2.0], [3.0, 6.0]]).mean_axes(&[0]), Tensor::from([2.0, 4.0]));
+    /// ```
+    #[track_caller]
+    pub fn mean_axes(&self, axes: &[isize]) -> Tensor {
+        expect_float("mean", self.dtype()).or_raise();
+        let checked = checked_axes("mean", axes, self.shape()).or_raise();
+        let count: usize = checked.iter().map(|&axis| self.shape()[axis]).product();
+        match self.dtype() {
+            // The sum and the count may both be beyond a half-precision number.
+            half @ (DType::BF16 | DType::F16) => (self.cast(DType::F32).sum_axes(axes) / count as f64).cast(half),
+            _ => self.sum_axes(axes) / count as f64,
+        }
+    }
+
+    /// The mean over some axes, which stay with size one.
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    /// assert_eq!(Tensor::from([[1.0, 2.0], [3.0, 6.0]]).mean_axes_keepdim(&[1]), Tensor::from([[1.5], [4.5]]));
+    /// ```
+    #[track_caller]
+    pub fn mean_axes_keepdim(&self, axes: &[isize]) -> Tensor {
+        let checked = checked_axes("mean", axes, self.shape()).or_raise();
+        keep_axes(self.mean_axes(axes), &checked, self.shape())
+    }
+
+    /// Variance and mean over some axes, which disappear.
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    /// let (variance, mean) = Tensor::from([1.0, 3.0]).var_mean(&[0], 1.0);
+    /// assert_eq!((variance.item(), mean.item()), (2.0, 2.0));
+    /// ```
+    #[track_caller]
+    pub fn var_mean(&self, axes: &[isize], correction: f64) -> (Tensor, Tensor) {
+        (self.var_corrected(axes, correction), self.mean_axes(axes))
+    }
+
+    /// Variance and mean over some axes, which stay with size one.
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    /// assert_eq!(Tensor::from([1.0, 3.0]).var_mean_keepdim(&[0], 1.0).1, Tensor::from([2.0]));
+    /// ```
+    #[track_caller]
+    pub fn var_mean_keepdim(&self, axes: &[isize], correction: f64) -> (Tensor, Tensor) {
+        (self.var_corrected_keepdim(axes, correction), self.mean_axes_keepdim(axes))
+    }
+
+    /// Standard deviation and mean over some axes, which disappear.
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    /// let (deviation, mean) = Tensor::from([1.0, 5.0]).std_mean(&[0], 0.0);
+    /// assert_eq!((deviation.item(), mean.item()), (2.0, 3.0));
+    /// ```
+    #[track_caller]
+    pub fn std_mean(&self, axes: &[isize], correction: f64) -> (Tensor, Tensor) {
+        (self.std_corrected(axes, correction), self.mean_axes(axes))
+    }
+
+    /// Standard deviation and mean over some axes, which stay with size one.
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    /// assert_eq!(Tensor::from([1.0, 5.0]).std_mean_keepdim(&[0], 0.0).0, Tensor::from([2.0]));
+    /// ```
+    #[track_caller]
+    pub fn std_mean_keepdim(&self, axes: &[isize], correction: f64) -> (Tensor, Tensor) {
+        (self.std_corrected_keepdim(axes, correction), self.mean_axes_keepdim(axes))
+    }
+
+    /// The sum of all elements that are numbers.
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    /// assert_eq!(Tensor::from([1.0, f64::NAN, 2.0]).nansum().item(), 3.0);
+    /// ```
+    #[track_caller]
+    pub fn nansum(&self) -> Tensor {
+        self.without_nan().sum()
+    }
+
+    /// The sum of the numbers over some axes, which disappear.
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    /// assert_eq!(Tensor::from([[1.0, f64::NAN], [1.0, 2.0]]).nansum_axes(&[1]), Tensor::from([1.0, 3.0]));
+    /// ```
+    #[track_caller]
+    pub fn nansum_axes(&self, axes: &[isize]) -> Tensor {
+        self.without_nan().sum_axes(axes)
+    }
+
+    /// The sum of the numbers over some axes, which stay with size one.
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    /// assert_eq!(Tensor::from([[1.0, f64::NAN]]).nansum_axes_keepdim(&[1]), Tensor::from([[1.0]]));
+    /// ```
+    #[track_caller]
+    pub fn nansum_axes_keepdim(&self, axes: &[isize]) -> Tensor {
+        self.without_nan().sum_axes_keepdim(axes)
+    }
+
+    /// The mean of all elements that are numbers.
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    /// assert_eq!(Tensor::from([1.0, f64::NAN, 2.0]).nanmean().item(), 1.5);
+    /// ```
+    #[track_caller]
+    pub fn nanmean(&self) -> Tensor {
+        self.nanmean_axes(&all_axes(self))
+    }
+
+    /// The mean of the numbers over some axes, which disappear.
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    /// assert_eq!(Tensor::from([[1.0, f64::NAN], [1.0, 2.0]]).nanmean_axes(&[1]), Tensor::from([1.0, 1.5]));
+    /// ```
+    #[track_caller]
+    pub fn nanmean_axes(&self, axes: &[isize]) -> Tensor {
+        expect_float("nanmean", self.dtype()).or_raise();
+        // Half precision has no room for counts.
+        let wide = if self.dtype() == DType::F64 { self.clone() } else { self.cast(DType::F32) };
+        let count = wide.equal(&wide).cast(wide.dtype()).sum_axes(axes);
+        (wide.nansum_axes(axes) / count).cast(self.dtype())
+    }
+
+    /// The mean of the numbers over some axes, which stay with size one.
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    /// assert_eq!(Tensor::from([[1.0, f64::NAN]]).nanmean_axes_keepdim(&[1]), Tensor::from([[1.0]]));
+    /// ```
+    #[track_caller]
+    pub fn nanmean_axes_keepdim(&self, axes: &[isize]) -> Tensor {
+        let checked = checked_axes("nanmean", axes, self.shape()).or_raise();
+        keep_axes(self.nanmean_axes(axes), &checked, self.shape())
+    }
+
+    /// How many elements are not 0.
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    /// assert_eq!(Tensor::from([0.0, 2.0, -1.0]).count_nonzero(), Tensor::from(2i64));
+    /// ```
+    #[track_caller]
+    pub fn count_nonzero(&self) -> Tensor {
+        self.count_nonzero_axes(&all_axes(self))
+    }
+
+    /// How many elements over some axes, which disappear, are not 0.
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    /// assert_eq!(Tensor::from([[0.0, 2.0], [1.0, 3.0]]).count_nonzero_axes(&[1]), Tensor::from([1i64, 2]));
+    /// ```
+    #[track_caller]
+    pub fn count_nonzero_axes(&self, axes: &[isize]) -> Tensor {
+        self.not_equal(0).cast(DType::I64).sum_axes(axes)
+    }
+
+    /// How many elements over some axes, which stay with size one, are not 0.
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    /// assert_eq!(Tensor::from([[0.0, 2.0]]).count_nonzero_axes_keepdim(&[1]), Tensor::from([[1i64]]));
+    /// ```
+    #[track_caller]
+    pub fn count_nonzero_axes_keepdim(&self, axes: &[isize]) -> Tensor {
+        self.not_equal(0).cast(DType::I64).sum_axes_keepdim(axes)
+    }
+
+    /// The sum of the diagonal of a matrix.
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    /// assert_eq!(Tensor::from([[1.0, 2.0], [3.0, 4.0]]).trace().item(), 5.0);
+    /// ```
+    #[track_caller]
+    pub fn trace(&self) -> Tensor {
+        let [rows, columns] = *self.shape() else {
+            let shape = Shape::from(self.shape());
+            let message = format!("shape {shape} is not that of a matrix");
+            Error::new(ErrorKind::Shape(vec![shape]), "trace", message).help("take one matrix with slice").raise()
+        };
+        let last = rows.min(columns) as i64;
+        let stop = if last == 0 { 0 } else { (last - 1) * (columns as i64 + 1) + 1 };
+        let diagonal = Select::Range { start: Some(0), stop: Some(stop), step: columns as i64 + 1 };
+        self.reshape([rows * columns]).slice(diagonal).sum()
+    }
+
+    /// The value that a share `q` of all elements does not exceed, on the line between two elements. Several shares, as a
+    /// vector, have an axis in front of the result; the shares have gradients too.
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    /// let x = Tensor::from([3.0, 1.0, 2.0, 4.0]);
+    /// assert_eq!(x.quantile(0.5).item(), 2.5);
+    /// assert_eq!(x.quantile(Tensor::from([0.0, 0.5])), Tensor::from([1.0, 2.5]));
+    /// ```
+    #[track_caller]
+    pub fn quantile(&self, q: impl Operand) -> Tensor {
+        self.reshape([self.elements()]).quantile_along(q, 0, Interpolation::Linear)
+    }
+
+    /// The same along an axis, which disappears.
+    ///
+    /// ```
+    /// use wengert::{Interpolation, prelude::*};
+    /// let x = Tensor::from([[3.0, 1.0], [5.0, 9.0]]);
+    /// assert_eq!(x.quantile_along(0.25, 1, Interpolation::Lower), Tensor::from([1.0, 5.0]));
+    /// ```
+    #[track_caller]
+    pub fn quantile_along(&self, q: impl Operand, axis: isize, interpolation: Interpolation) -> Tensor {
+        quantile("quantile", self, &q.tensor(DType::F64), axis, interpolation, false, false)
+    }
+
+    /// The same along an axis, which stays with size one.
+    ///
+    /// ```
+    /// use wengert::{Interpolation, prelude::*};
+    /// let x = Tensor::from([[3.0, 1.0]]);
+    /// assert_eq!(x.quantile_along_keepdim(0.5, 1, Interpolation::Midpoint), Tensor::from([[2.0]]));
+    /// ```
+    #[track_caller]
+    pub fn quantile_along_keepdim(&self, q: impl Operand, axis: isize, interpolation: Interpolation) -> Tensor {
+        quantile("quantile", self, &q.tensor(DType::F64), axis, interpolation, false, true)
+    }
+
+    /// The quantile of all elements that are numbers.
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    /// assert_eq!(Tensor::from([3.0, f64::NAN, 1.0]).nanquantile(0.5).item(), 2.0);
+    /// ```
+    #[track_caller]
+    pub fn nanquantile(&self, q: impl Operand) -> Tensor {
+        self.reshape([self.elements()]).nanquantile_along(q, 0, Interpolation::Linear)
+    }
+
+    /// The quantile of the numbers along an axis, which disappears.
+    ///
+    /// ```
+    /// use wengert::{Interpolation, prelude::*};
+    /// let x = Tensor::from([[3.0, f64::NAN], [5.0, 9.0]]);
+    /// assert_eq!(x.nanquantile_along(0.5, 1, Interpolation::Linear), Tensor::from([3.0, 7.0]));
+    /// ```
+    #[track_caller]
+    pub fn nanquantile_along(&self, q: impl Operand, axis: isize, interpolation: Interpolation) -> Tensor {
+        quantile("nanquantile", self, &q.tensor(DType::F64), axis, interpolation, true, false)
+    }
+
+    /// The quantile of the numbers along an axis, which stays with size one.
+    ///
+    /// ```
+    /// use wengert::{Interpolation, prelude::*};
+    /// let x = Tensor::from([3.0, f64::NAN]);
+    /// assert_eq!(x.nanquantile_along_keepdim(0.5, 0, Interpolation::Linear), Tensor::from([3.0]));
+    /// ```
+    #[track_caller]
+    pub fn nanquantile_along_keepdim(&self, q: impl Operand, axis: isize, interpolation: Interpolation) -> Tensor {
+        quantile("nanquantile", self, &q.tensor(DType::F64), axis, interpolation, true, true)
+    }
+
+    /// The covariance matrix of variables (rows) over observations (columns), with correction 1; [`Covariance`] has more.
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    /// assert_eq!(Tensor::from([[0.0, 2.0], [2.0, 0.0]]).cov(), Tensor::from([[2.0, -2.0], [-2.0, 2.0]]));
+    /// ```
+    #[track_caller]
+    pub fn cov(&self) -> Tensor {
+        Covariance::new().of(self)
+    }
+
+    /// The correlation coefficients of variables (rows) over observations (columns).
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    /// let r = Tensor::from([[0.0, 2.0, 5.0], [4.0, 2.0, -1.0]]).corrcoef();
+    /// assert!(r.all_close(&Tensor::from([[1.0, -1.0], [-1.0, 1.0]]), 1e-14));
+    /// ```
+    #[track_caller]
+    pub fn corrcoef(&self) -> Tensor {
+        let covariance = self.cov();
+        if covariance.rank() == 0 {
+            return covariance.clone() / covariance;
+        }
+        let n = covariance.shape()[0];
+        let diagonal = Select::Range { start: Some(0), stop: None, step: n as i64 + 1 };
+        let deviations = covariance.reshape([n * n]).slice(diagonal).sqrt();
+        covariance / deviations.reshape([n, 1]) / deviations.reshape([1, n])
+    }
+}
+
+#[ext(StatisticsParts)]
+impl Tensor {
+    /// 0 where this is NaN, with gradient 0.
+    fn without_nan(&self) -> Tensor {
+        self.not_equal(self).where_(0.0, self)
+    }
+}
+
+/// What a quantile between two elements is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+pub enum Interpolation {
+    /// On the line between them.
+    #[default]
+    Linear,
+    /// The lower one.
+    Lower,
+    /// The higher one.
+    Higher,
+    /// The mean of both.
+    Midpoint,
+    /// The nearer one; the even place of two equally near.
+    Nearest,
+}
+
+/// Places in the sorted row are `q (n - 1)`, where n counts the numbers of the row.
+#[track_caller]
+fn quantile(
+    name: &str,
+    x: &Tensor,
+    q: &Tensor,
+    axis: isize,
+    interpolation: Interpolation,
+    skip_nan: bool,
+    keep: bool,
+) -> Tensor {
+    expect_float(name, x.dtype()).or_raise();
+    expect_float(name, q.dtype()).or_raise();
+    if q.rank() > 1 {
+        let shape = Shape::from(q.shape());
+        let message = format!("q has shape {shape}, which is neither a number nor a vector");
+        Error::new(ErrorKind::Shape(vec![shape]), name, message).help("flatten it").raise();
+    }
+    // While a function is traced or batched there are no numbers to look at.
+    let shares = q.detach().cast(DType::F64).try_to_vec::<f64>().unwrap_or_default();
+    if let Some(share) = shares.iter().find(|share| !(0.0..=1.0).contains(*share)) {
+        let message = format!("q = {share} is not between 0 and 1");
+        Error::new(ErrorKind::Argument, name, message).help("0.5 is the median").raise();
+    }
+    let row = at_least_vector(x);
+    let place = checked_axis(name, axis, row.shape()).or_raise();
+    if row.shape()[place] == 0 {
+        let shape = Shape::from(x.shape());
+        let message = format!("axis {place} of shape {shape} is empty, so it has no quantiles");
+        Error::new(ErrorKind::Shape(vec![shape]), name, message).help("look at the shape first").raise();
+    }
+    let axis = place as isize;
+    let sorted = row.sort(axis).0;
+    let numbers = row.equal(&*row).cast(DType::F64).sum_axes_keepdim(&[axis]);
+    let last = numbers.gt(1.0).where_(&numbers - 1.0, 0.0);
+    let count = q.elements();
+    // The shares lie along the axis until the end.
+    let mut aligned = vec![1; row.rank() - place];
+    aligned[0] = count;
+    let rank = &last * q.cast(DType::F64).reshape(aligned);
+    let below = rank.cast(DType::I64);
+    let fraction = &rank - below.cast(DType::F64);
+    let above = fraction.gt(0.0).where_(&below + 1i64, &below);
+    let chosen = match interpolation {
+        Interpolation::Linear => fraction.cast(x.dtype()),
+        Interpolation::Lower => fraction.full_like(0.0).cast(x.dtype()),
+        Interpolation::Higher => fraction.full_like(1.0).cast(x.dtype()),
+        Interpolation::Midpoint => fraction.full_like(0.5).cast(x.dtype()),
+        Interpolation::Nearest => {
+            let half = (below.cast(DType::F64) * 0.5).cast(DType::I64);
+            let odd = (&below - half * 2i64).equal(1i64);
+            let tie = fraction.equal(0.5).where_(odd.cast(DType::F64), fraction.gt(0.5).cast(DType::F64));
+            tie.cast(x.dtype())
+        }
+    };
+    let low = sorted.gather(axis, &below);
+    let high = sorted.gather(axis, &above);
+    let between = &low + (high - &low) * chosen;
+    let result = match skip_nan {
+        true => between,
+        false => numbers.lt(row.shape()[place] as f64).where_(f64::NAN, between),
+    };
+    let mut shape = x.shape().to_vec();
+    match (keep, shape.is_empty()) {
+        (_, true) => {}
+        (true, false) => shape[place] = 1,
+        (false, false) => drop(shape.remove(place)),
+    }
+    match q.rank() {
+        0 => result.reshape(shape),
+        _ => result.movedim(&[axis], &[0]).reshape([&[count], &shape[..]].concat()),
+    }
+}
+
+/// How a covariance is computed: a builder.
+///
+/// ```
+/// use wengert::{Covariance, prelude::*};
+/// let x = Tensor::from([[0.0, 1.0, 2.0], [2.0, 1.0, 0.0]]);
+/// assert_eq!(Covariance::new().of(&x), Tensor::from([[1.0, -1.0], [-1.0, 1.0]]));
+/// ```
+#[derive(Clone, Debug)]
+pub struct Covariance {
+    correction: f64,
+    frequencies: Option<Tensor>,
+    weights: Option<Tensor>,
+}
+
+impl Default for Covariance {
+    fn default() -> Covariance {
+        Covariance::new()
+    }
+}
+
+impl Covariance {
+    /// With correction 1, every observation counted once.
+    ///
+    /// ```
+    /// use wengert::{Covariance, prelude::*};
+    /// assert_eq!(Covariance::new().of(&Tensor::from([1.0, 3.0])).item(), 2.0);
+    /// ```
+    pub fn new() -> Covariance {
+        Covariance { correction: 1.0, frequencies: None, weights: None }
+    }
+
+    /// With another correction.
+    ///
+    /// ```
+    /// use wengert::{Covariance, prelude::*};
+    /// assert_eq!(Covariance::new().correction(0.0).of(&Tensor::from([1.0, 3.0])).item(), 1.0);
+    /// ```
+    pub fn correction(self, correction: f64) -> Covariance {
+        Covariance { correction, ..self }
+    }
+
+    /// How often each observation occurred: whole numbers.
+    ///
+    /// ```
+    /// use wengert::{Covariance, prelude::*};
+    /// let twice = Covariance::new().frequencies(&Tensor::from([2i64, 2]));
+    /// assert_eq!(twice.correction(0.0).of(&Tensor::from([1.0, 3.0])).item(), 1.0);
+    /// ```
+    pub fn frequencies(self, counts: &Tensor) -> Covariance {
+        Covariance { frequencies: Some(counts.clone()), ..self }
+    }
+
+    /// How much each observation weighs.
+    ///
+    /// ```
+    /// use wengert::{Covariance, prelude::*};
+    /// let weighted = Covariance::new().weights(&Tensor::from([0.5, 0.5]));
+    /// assert_eq!(weighted.correction(0.0).of(&Tensor::from([1.0, 3.0])).item(), 1.0);
+    /// ```
+    pub fn weights(self, weights: &Tensor) -> Covariance {
+        Covariance { weights: Some(weights.clone()), ..self }
+    }
+
+    /// The covariance matrix of variables (rows) over observations (columns); of one row or a vector, its variance.
+    ///
+    /// ```
+    /// use wengert::{Covariance, prelude::*};
+    /// assert_eq!(Covariance::new().of(&Tensor::from([[1.0, 3.0]])).item(), 2.0);
+    /// ```
+    #[track_caller]
+    pub fn of(&self, x: &Tensor) -> Tensor {
+        expect_float("cov", x.dtype()).or_raise();
+        if x.rank() > 2 {
+            let shape = Shape::from(x.shape());
+            let message = format!("shape {shape} has more axes than variables and observations");
+            Error::new(ErrorKind::Shape(vec![shape]), "cov", message).help("reshape it to a matrix").raise();
+        }
+        let count = if x.rank() == 0 { 1 } else { x.shape()[x.rank() - 1] };
+        let rows = if x.rank() == 2 { x.clone() } else { x.reshape([1, count]) };
+        let frequencies = self.frequencies.as_ref().map(|counts| counts.cast(x.dtype()));
+        let own = self.weights.as_ref().map(|weights| weights.cast(x.dtype()));
+        let weights = match (&frequencies, &own) {
+            (None, None) => None,
+            (Some(w), None) | (None, Some(w)) => Some(w.clone()),
+            (Some(f), Some(w)) => Some(f * w),
+        };
+        let Some(weights) = weights else {
+            let centred = &rows - rows.mean_axes_keepdim(&[1]);
+            return finish(centred.matmul(&centred.t()) / (count as f64 - self.correction).max(0.0));
+        };
+        let total = weights.sum();
+        let mean = (&rows * &weights).sum_axes_keepdim(&[1]) / &total;
+        let norm = match (&own, &frequencies) {
+            // With weights each of which stands for itself, the correction counts their mean square.
+            (Some(a), Some(f)) => &total - (f * a * a).sum() * self.correction / &total,
+            (Some(a), None) => &total - (a * a).sum() * self.correction / &total,
+            (None, _) => &total - self.correction,
+        };
+        let centred = rows - mean;
+        finish((&centred * weights).matmul(&centred.t()) / norm)
+    }
+}
+
+/// One variable has a number, several have a matrix.
+fn finish(matrix: Tensor) -> Tensor {
+    if matrix.shape() == [1, 1] { matrix.reshape([]) } else { matrix }
+}

@@ -1,0 +1,33 @@
+//! fmin - smaller of two, NaN ignored.   z = min(x, y), or the one that is not NaN,   dz = dx or dy, the one that
+//! was chosen.   Domain: everything. At a tie each side gets half: the subgradient of least norm.
+
+use crate::prelude::*;
+
+/// The methods of `fmin`.
+#[ext(FminMethods)]
+impl Tensor {
+    /// The smaller of two elements; a NaN gives way to a number.
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    /// assert_eq!(Tensor::from([1.0, f64::NAN]).fmin(&Tensor::from([2.0, 3.0])), Tensor::from([1.0, 3.0]));
+    /// ```
+    #[track_caller]
+    pub fn fmin(&self, other: impl Operand) -> Tensor {
+        binary(&FMIN, Attrs::new(), self, &other.tensor(self.dtype()))
+    }
+}
+
+elementwise! {
+    FMIN = "fmin",
+    value: |x, y| if (x <= y) | y.is_nan() { x } else { y },
+    slopes: [
+        slope!(|x: operand 0, y: operand 1| share_of_numbers(-x, -y)),
+        slope!(|x: operand 0, y: operand 1| share_of_numbers(-y, -x))
+    ],
+    rule: "dz to the one chosen, half to each at a tie",
+    reference: |x, y| 0.5 * (x + y - (x - y).abs()),
+    domain: Points(|u, v| (u, u + 0.5 * v + 0.3f64.copysign(v))),
+    edges: &[(1.0, 1.0, 1.0), (f64::NAN, 1.0, 1.0), (1.0, f64::NAN, 1.0)],
+    jet: Slope,
+}

@@ -1,0 +1,69 @@
+//! all - whether every element over axes is not 0.   y = and of (x is not 0) over the axes.   No derivative. NaN is not 0; of nothing: true.
+
+use super::any::decide;
+use crate::prelude::*;
+use wengert_kernels::extremes;
+
+/// The methods of `all`.
+#[ext(AllMethods)]
+impl Tensor {
+    /// Whether all elements are not 0, or true.
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    /// assert_eq!(Tensor::from([0.0, 2.0]).all(), Tensor::from(false));
+    /// ```
+    #[track_caller]
+    pub fn all(&self) -> Tensor {
+        ALL.over_all(self, Attrs::new())
+    }
+
+    /// Whether all elements over some axes, which disappear, are not 0.
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    /// assert_eq!(Tensor::from([[1i64, 2], [0, 3]]).all_axes(&[1]), Tensor::from([true, false]));
+    /// ```
+    #[track_caller]
+    pub fn all_axes(&self, axes: &[isize]) -> Tensor {
+        ALL.over(self, axes, Attrs::new())
+    }
+
+    /// Whether all elements over some axes, which stay with size one, are not 0.
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    /// assert_eq!(Tensor::from([[false, true]]).all_axes_keepdim(&[1]), Tensor::from([[false]]));
+    /// ```
+    #[track_caller]
+    pub fn all_axes_keepdim(&self, axes: &[isize]) -> Tensor {
+        ALL.keeping(self, axes, Attrs::new())
+    }
+}
+
+/// The primitive `all`.
+pub static ALL: ReductionOp<All> = ReductionOp::NEW;
+
+/// See the module.
+pub struct All;
+
+impl Reduction for All {
+    const NAME: &'static str = "all";
+    const DIFFERENTIABLE: bool = false;
+
+    fn dtype(_x: DType) -> Result<DType, Error> {
+        Ok(DType::Bool)
+    }
+
+    fn run(_attrs: &Attrs, x: View<'_>, axes: &[usize], out: Out<'_>) {
+        decide!(extremes::all, x, axes, out);
+    }
+
+    fn reference(_attrs: &Attrs, elements: &[f64]) -> f64 {
+        f64::from(elements.iter().filter(|x| **x == 0.0).count() == 0)
+    }
+
+    fn edges() -> Vec<Vec<f64>> {
+        vec![vec![1.0, -0.0], vec![2.0, f64::NAN]]
+    }
+}

@@ -1,0 +1,116 @@
+//! norm - p-norm over axes.   y = (sum of |x|^p)^(1/p),   dy = sum of sign(x) (|x| / y)^(p - 1) dx.   Any p: 1, infinities and 0 (the number
+//! of elements that are not 0) are composites. Where y is 0, and at zeros for p below 1, the gradient is 0. Nothing overflows on
+//! the way.
+
+use crate::prelude::*;
+use wengert_kernels::rows;
+
+/// The methods of `norm`.
+#[ext(NormMethods)]
+impl Tensor {
+    /// The p-norm of all elements as one vector; 2 is the Euclidean norm.
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    /// let x = Tensor::from([3.0, -4.0]);
+    /// assert_eq!(x.norm(2.0).item(), 5.0);
+    /// assert_eq!(x.norm(1.0).item(), 7.0);
+    /// assert_eq!(x.norm(f64::INFINITY).item(), 4.0);
+    /// assert_eq!(grad(|x: &Tensor| x.norm(2.0))(&Tensor::zeros([2])), Tensor::zeros([2]));
+    /// ```
+    #[track_caller]
+    pub fn norm(&self, p: f64) -> Tensor {
+        let axes: Vec<isize> = (0..self.rank() as isize).collect();
+        self.norm_axes(p, &axes)
+    }
+
+    /// The p-norm over some axes, which disappear.
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    /// assert_eq!(Tensor::from([[3.0, -4.0], [0.0, 2.0]]).norm_axes(2.0, &[1]), Tensor::from([5.0, 2.0]));
+    /// ```
+    #[track_caller]
+    pub fn norm_axes(&self, p: f64, axes: &[isize]) -> Tensor {
+        match p {
+            0.0 => self.not_equal(0.0).cast(self.dtype()).sum_axes(axes),
+            1.0 => self.abs().sum_axes(axes),
+            f64::INFINITY => self.abs().amax(axes),
+            f64::NEG_INFINITY => self.abs().amin(axes),
+            _ => NORM.over(self, axes, Attrs::new().with_real("p", p)),
+        }
+    }
+
+    /// The p-norm over some axes, which stay with size one.
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    /// assert_eq!(Tensor::from([[3.0, -4.0]]).norm_axes_keepdim(2.0, &[1]), Tensor::from([[5.0]]));
+    /// ```
+    #[track_caller]
+    pub fn norm_axes_keepdim(&self, p: f64, axes: &[isize]) -> Tensor {
+        match p {
+            0.0 => self.not_equal(0.0).cast(self.dtype()).sum_axes_keepdim(axes),
+            1.0 => self.abs().sum_axes_keepdim(axes),
+            f64::INFINITY => self.abs().amax_keepdim(axes),
+            f64::NEG_INFINITY => self.abs().amin_keepdim(axes),
+            _ => NORM.keeping(self, axes, Attrs::new().with_real("p", p)),
+        }
+    }
+}
+
+/// The primitive `norm`.
+pub static NORM: ReductionOp<Norm> = ReductionOp::NEW;
+
+/// See the module.
+pub struct Norm;
+
+impl Reduction for Norm {
+    const NAME: &'static str = "norm";
+    const ATTRIBUTES: &'static [&'static str] = &["axes", "p"];
+    const RULE: &'static str = "dx = dy sign(x) (|x| / y)^(p - 1), 0 where y is 0";
+    const FLOPS: f64 = 2.0;
+    const READS_OUTPUT: bool = true;
+
+    fn run(attrs: &Attrs, x: View<'_>, axes: &[usize], out: Out<'_>) {
+        let (layout, [_, n, _]) = rows_last(x, axes);
+        computing_float!(out.dtype, T => {
+            fill(out, |out: &mut [T]| rows::p_norm(&numbers(layout.over(x)), n, attrs.real("p"), out));
+        });
+    }
+
+    fn slope(call: &Reduced<'_>) -> Tensor {
+        let (x, y, p) = (call.x(), call.y(), call.attrs().real("p"));
+        let zero = y.equal(0.0);
+        let safe = zero.where_(1.0, &y);
+        if p == 2.0 {
+            return x * zero.where_(0.0, 1.0 / safe);
+        }
+        let at_zero = x.equal(0.0);
+        let ratio = at_zero.where_(1.0, x.abs() / safe);
+        zero.where_(0.0, at_zero.where_(0.0, x.sign() * (ratio.log() * (p - 1.0)).exp()))
+    }
+
+    fn pull(call: &Reduced<'_>, g: Tensor) -> Tensor {
+        if call.attrs().real("p") != 2.0 {
+            return Self::slope(call) * g;
+        }
+        let y = call.y();
+        let zero = y.equal(0.0);
+        let safe = zero.where_(1.0, &y);
+        call.x() * zero.where_(0.0, g / safe)
+    }
+
+    fn reference(attrs: &Attrs, elements: &[f64]) -> f64 {
+        let p = attrs.real("p");
+        elements.iter().map(|x| x.abs().powf(p)).sum::<f64>().powf(1.0 / p)
+    }
+
+    fn tried() -> Vec<Attrs> {
+        [2.0, 3.0, 2.5, -1.5, 0.5].map(|p| Attrs::new().with_real("p", p)).into()
+    }
+
+    fn edges() -> Vec<Vec<f64>> {
+        vec![vec![0.0, -0.0], vec![0.0, 5.0], vec![f64::INFINITY, 1.0]]
+    }
+}

@@ -1,0 +1,88 @@
+//! prod - product over axes.   y = product of x over the axes,   dx = dy times the product of the others.   Exact with any number of
+//! zeros, to every order: products of what comes before and after each element, no division. The product of nothing is 1.
+
+use super::product_of_others::PRODUCT_OF_OTHERS;
+use crate::prelude::*;
+use wengert_kernels::extremes;
+
+/// The methods of `prod`.
+#[ext(ProdMethods)]
+impl Tensor {
+    /// The product of all elements.
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    /// let x = Tensor::from([2.0, 0.0, 5.0]).require_grad();
+    /// x.prod().backward();
+    /// assert_eq!(x.grad().unwrap(), Tensor::from([0.0, 10.0, 0.0]));
+    /// ```
+    #[track_caller]
+    pub fn prod(&self) -> Tensor {
+        PROD.over_all(self, Attrs::new())
+    }
+
+    /// The product over some axes, which disappear.
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    /// assert_eq!(Tensor::from([[1.0, 2.0], [3.0, 4.0]]).prod_axes(&[0]), Tensor::from([3.0, 8.0]));
+    /// ```
+    #[track_caller]
+    pub fn prod_axes(&self, axes: &[isize]) -> Tensor {
+        PROD.over(self, axes, Attrs::new())
+    }
+
+    /// The product over some axes, which stay with size one.
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    /// assert_eq!(Tensor::from([[1.0, 2.0], [3.0, 4.0]]).prod_axes_keepdim(&[1]), Tensor::from([[2.0], [12.0]]));
+    /// ```
+    #[track_caller]
+    pub fn prod_axes_keepdim(&self, axes: &[isize]) -> Tensor {
+        PROD.keeping(self, axes, Attrs::new())
+    }
+}
+
+/// The primitive `prod`.
+pub static PROD: ReductionOp<Prod> = ReductionOp::NEW;
+
+/// See the module.
+pub struct Prod;
+
+impl Reduction for Prod {
+    const NAME: &'static str = "prod";
+    const RULE: &'static str = "dx = dy times the product of the other elements";
+
+    fn dtype(x: DType) -> Result<DType, Error> {
+        expect_arithmetic("prod", x).map(|()| x)
+    }
+
+    fn run(_attrs: &Attrs, x: View<'_>, axes: &[usize], out: Out<'_>) {
+        let (layout, shape) = arranged(x, axes);
+        computing!(x.dtype, T => {
+            fill(out, |out: &mut [T]| extremes::prod(&numbers(layout.over(x)), shape, out));
+        });
+    }
+
+    fn slope(call: &Reduced<'_>) -> Tensor {
+        let x = call.x();
+        // The elements of one output side by side along one last axis.
+        let order: Vec<usize> =
+            (0..x.rank()).filter(|axis| !call.axes.contains(axis)).chain(call.axes.iter().copied()).collect();
+        let moved = x.permute(&order);
+        let row = moved.reshape([x.elements() / call.count().max(1), call.count()]);
+        let mut back = vec![0; order.len()];
+        order.iter().enumerate().for_each(|(to, &from)| back[from] = to);
+        PRODUCT_OF_OTHERS.of(&[&row]).reshape(moved.shape()).permute(&back)
+    }
+
+    fn reference(_attrs: &Attrs, elements: &[f64]) -> f64 {
+        let size: f64 = elements.iter().map(|x| x.abs().ln()).sum::<f64>().exp();
+        elements.iter().fold(size, |product, x| if *x < 0.0 { -product } else { product })
+    }
+
+    fn edges() -> Vec<Vec<f64>> {
+        vec![vec![2.0, 0.0, 3.0], vec![0.0, 2.0, 0.0]]
+    }
+}

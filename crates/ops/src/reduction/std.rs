@@ -1,0 +1,112 @@
+//! std - standard deviation over axes.   y = sqrt(sum of (x - mean)^2 / (n - correction)),   dy = sum of (x - mean) dx / (y (n - correction)).   The
+//! usual correction is 1. At equal elements the subgradient of least norm, 0.
+
+use super::var::{freedom, spread, squares};
+use crate::prelude::*;
+
+/// The methods of `std`.
+#[ext(StdMethods)]
+impl Tensor {
+    /// The standard deviation of all elements, with correction 1.
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    /// assert_eq!(Tensor::from([1.0, 3.0, 5.0]).std().item(), 2.0);
+    /// ```
+    #[track_caller]
+    pub fn std(&self) -> Tensor {
+        STD.over_all(self, Attrs::new().with_real("correction", 1.0))
+    }
+
+    /// The standard deviation over some axes, which disappear, with correction 1.
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    /// assert_eq!(Tensor::from([[1.0, 3.0, 5.0], [4.0, 4.0, 4.0]]).std_axes(&[1]), Tensor::from([2.0, 0.0]));
+    /// ```
+    #[track_caller]
+    pub fn std_axes(&self, axes: &[isize]) -> Tensor {
+        self.std_corrected(axes, 1.0)
+    }
+
+    /// The standard deviation over some axes, which stay with size one, with correction 1.
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    /// assert_eq!(Tensor::from([[1.0, 3.0, 5.0]]).std_axes_keepdim(&[1]), Tensor::from([[2.0]]));
+    /// ```
+    #[track_caller]
+    pub fn std_axes_keepdim(&self, axes: &[isize]) -> Tensor {
+        self.std_corrected_keepdim(axes, 1.0)
+    }
+
+    /// The root of the variance with another correction, over some axes, which disappear.
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    /// assert_eq!(Tensor::from([1.0, 5.0]).std_corrected(&[0], 0.0).item(), 2.0);
+    /// ```
+    #[track_caller]
+    pub fn std_corrected(&self, axes: &[isize], correction: f64) -> Tensor {
+        STD.over(self, axes, Attrs::new().with_real("correction", correction))
+    }
+
+    /// The same over axes that stay with size one.
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    /// assert_eq!(Tensor::from([1.0, 5.0]).std_corrected_keepdim(&[0], 0.0), Tensor::from([2.0]));
+    /// ```
+    #[track_caller]
+    pub fn std_corrected_keepdim(&self, axes: &[isize], correction: f64) -> Tensor {
+        STD.keeping(self, axes, Attrs::new().with_real("correction", correction))
+    }
+}
+
+/// The primitive `std`.
+pub static STD: ReductionOp<Std> = ReductionOp::NEW;
+
+/// See the module.
+pub struct Std;
+
+impl Reduction for Std {
+    const NAME: &'static str = "std";
+    const ATTRIBUTES: &'static [&'static str] = &["axes", "correction"];
+    const RULE: &'static str = "dx = dy (x - mean) / (y (n - correction)), 0 where y is 0";
+    const FLOPS: f64 = 4.0;
+    const READS_OUTPUT: bool = true;
+
+    fn run(attrs: &Attrs, x: View<'_>, axes: &[usize], out: Out<'_>) {
+        spread(attrs, x, axes, out, f64::sqrt);
+    }
+
+    fn slope(call: &Reduced<'_>) -> Tensor {
+        let x = call.x();
+        (x - call.mean(x)) * inverse(call)
+    }
+
+    fn pull(call: &Reduced<'_>, g: Tensor) -> Tensor {
+        let x = call.x();
+        (x - call.mean(x)) * (inverse(call) * g)
+    }
+
+    fn reference(attrs: &Attrs, elements: &[f64]) -> f64 {
+        (squares(elements) / freedom(attrs, elements.len())).sqrt()
+    }
+
+    fn tried() -> Vec<Attrs> {
+        vec![Attrs::new().with_real("correction", 0.0), Attrs::new().with_real("correction", 1.3)]
+    }
+
+    fn edges() -> Vec<Vec<f64>> {
+        vec![vec![2.0; 3], vec![1.0, f64::NAN]]
+    }
+}
+
+/// 1 / (y (n - correction)), 0 where y is 0.
+fn inverse(call: &Reduced<'_>) -> Tensor {
+    let y = call.y();
+    let zero = y.equal(0.0);
+    let safe = zero.where_(1.0, &y);
+    zero.where_(0.0, 1.0 / (safe * freedom(call.attrs(), call.count())))
+}

@@ -1,0 +1,117 @@
+//! The functions that elementwise expressions are written in, on numbers and on tensors.
+
+pub use wengert_core::rules::formula::{IntoSlope, native};
+
+/// The same functions in Tensor operations.
+pub mod tensor {
+    use crate::Operand;
+    use crate::methods::*;
+    use crate::{DType, Tensor};
+    use std::borrow::Borrow;
+
+    macro_rules! functions {
+        ($($name:ident)+) => {$(
+            pub fn $name(x: impl Borrow<Tensor>) -> Tensor {
+                x.borrow().$name()
+            }
+        )+};
+    }
+    functions!(abs cos cosh digamma erfcx exp floor i1 i1e log ndtr sigmoid sign sin sinh sqrt square tanh);
+
+    pub use std::f64::consts::{FRAC_2_SQRT_PI, LN_2, LN_10};
+
+    pub fn lit(value: f64) -> f64 {
+        value
+    }
+
+    pub fn recip(x: impl Borrow<Tensor>) -> Tensor {
+        1.0 / x.borrow()
+    }
+
+    pub fn constant(value: f64) -> f64 {
+        value
+    }
+
+    pub fn scale(x: impl Borrow<Tensor>, factor: f64) -> Tensor {
+        x.borrow() * factor
+    }
+
+    pub fn shift(x: impl Borrow<Tensor>, amount: f64) -> Tensor {
+        x.borrow() + amount
+    }
+
+    /// `then` where the mask is true, else `other`; numbers take the dtype.
+    fn choose(mask: &Tensor, dtype: DType, then: impl Operand, other: impl Operand) -> Tensor {
+        mask.where_(&*then.tensor(dtype), &*other.tensor(dtype))
+    }
+
+    /// A sum, so that derivatives outside the domain are NaN in every order; a choice would have gradient 0 there.
+    pub fn nan_below(x: impl Borrow<Tensor>, border: f64) -> Tensor {
+        x.borrow() + choose(&x.borrow().lt(border), x.borrow().dtype(), f64::NAN, 0.0)
+    }
+
+    pub fn nan_beyond(x: impl Borrow<Tensor>, border: f64) -> Tensor {
+        x.borrow() + choose(&x.borrow().abs().gt(border), x.borrow().dtype(), f64::NAN, 0.0)
+    }
+
+    pub fn above(x: impl Borrow<Tensor>, border: f64, then: impl Operand, other: impl Operand) -> Tensor {
+        let x = x.borrow();
+        choose(&x.gt(border), x.dtype(), then, other)
+    }
+
+    pub fn at_zero(x: impl Borrow<Tensor>, here: impl Operand, other: impl Operand) -> Tensor {
+        let x = x.borrow();
+        choose(&x.equal(0.0), x.dtype(), here, other)
+    }
+
+    pub fn least_slope(slope: f64) -> f64 {
+        slope.clamp(0.0, 1.0)
+    }
+
+    pub fn between(x: impl Borrow<Tensor>, low: f64, high: f64, inside: impl Operand, outside: impl Operand) -> Tensor {
+        let x = x.borrow();
+        choose(&x.gt(low).logical_and(&x.lt(high)), x.dtype(), inside, outside)
+    }
+
+    pub fn within(x: impl Borrow<Tensor>, low: f64, high: f64, inside: impl Operand, outside: impl Operand) -> Tensor {
+        let x = x.borrow();
+        choose(&x.ge(low).logical_and(&x.le(high)), x.dtype(), inside, outside)
+    }
+
+    pub fn ratio(x: impl Borrow<Tensor>, y: impl Borrow<Tensor>) -> Tensor {
+        let (x, y) = (x.borrow(), y.borrow());
+        x.equal(0.0).logical_and(&y.equal(0.0)).where_(0.0, x / y)
+    }
+
+    pub fn gap(x: &Tensor, y: &Tensor) -> Tensor {
+        // Only for infinities: elsewhere the difference of equal numbers is 0 and has a derivative.
+        x.equal(y).logical_and(&x.isinf()).where_(0.0, x - y)
+    }
+
+    pub fn passes(x: impl Borrow<Tensor>, y: impl Borrow<Tensor>) -> Tensor {
+        let (x, y) = (x.borrow(), y.borrow());
+        choose(&x.ge(y).logical_or(&x.isnan()), x.dtype(), 1.0, 0.0)
+    }
+
+    pub fn share(x: impl Borrow<Tensor>, y: impl Borrow<Tensor>) -> Tensor {
+        let (x, y) = (x.borrow(), y.borrow());
+        choose(&x.lt(y), x.dtype(), 0.0, choose(&x.equal(y), x.dtype(), 0.5, 1.0))
+    }
+
+    pub fn share_of_numbers(x: impl Borrow<Tensor>, y: impl Borrow<Tensor>) -> Tensor {
+        let (x, y) = (x.borrow(), y.borrow());
+        choose(&x.gt(y).logical_or(&y.isnan()), x.dtype(), 1.0, choose(&x.equal(y), x.dtype(), 0.5, 0.0))
+    }
+
+    pub fn hypot(x: impl Borrow<Tensor>, y: impl Operand) -> Tensor {
+        x.borrow().hypot(y)
+    }
+
+    pub fn normal_density(x: impl Borrow<Tensor>) -> Tensor {
+        (x.borrow().square() * -0.5).exp() * wengert_kernels::functions::vocabulary::DENSITY_AT_0
+    }
+
+    pub fn polygamma(n: f64, x: impl Borrow<Tensor>) -> Tensor {
+        x.borrow().polygamma(n as u32)
+    }
+}

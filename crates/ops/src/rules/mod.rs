@@ -1,0 +1,28 @@
+//! The vocabulary of rule shapes: what most primitives are made of.
+//!
+//! An operation of a known shape states its mathematics; names, interpreters and tests follow from the shape. Only the
+//! rest implements [`Primitive`](crate::primitive::Primitive) by hand.
+
+pub mod formula;
+pub mod heads;
+mod lines;
+pub mod matrix;
+mod part;
+mod pick;
+mod polar;
+mod reduction;
+pub mod reference;
+mod rows;
+mod sizes;
+
+pub use lines::{batched_axis, line_cases, middle_axis};
+pub use matrix::{Decomposition, DecompositionOp};
+pub use part::{PartOf, PartTake, PartUpdate};
+pub use pick::{Pick, PickOp, pick_rows};
+pub use polar::PolarOp;
+pub use polar::{Polar, polar_attrs};
+pub use reduction::{Reduced, Reduction, ReductionOp, arranged, rows_last};
+pub use rows::{Rows, all_numbers};
+pub use sizes::Sizes;
+pub use sizes::window_sizes;
+pub use wengert_core::rules::*;
