@@ -39,10 +39,10 @@ use crate::ground::Member;
 /// What the file of an operation needs.
 #[doc(hidden)]
 pub mod prelude {
-    pub use super::internal::pack_positive::PackPositiveParts;
-    pub use super::internal::select_bits::SelectBitsParts;
-    pub use super::reduction::cumprod::CumprodParts;
-    pub use super::reduction::linear_scan::LinearScanParts;
+    pub(crate) use super::internal::pack_positive::PackPositiveParts;
+    pub(crate) use super::internal::select_bits::SelectBitsParts;
+    pub(crate) use super::reduction::cumprod::CumprodParts;
+    pub(crate) use super::reduction::linear_scan::LinearScanParts;
     pub use crate::methods::*;
     pub use crate::rules::{
         Decomposition, DecompositionOp, PartOf, PartTake, PartUpdate, Pick, PickOp, Reduced, Reduction, ReductionOp,

@@ -7,13 +7,13 @@ use crate::prelude::*;
 impl Tensor {
     /// These indices into an axis of length `size`, checked; negative ones count from the end.
     #[track_caller]
-    pub fn wrap_index(&self, size: usize) -> Tensor {
+    pub(crate) fn wrap_index(&self, size: usize) -> Tensor {
         bind1(&WRAP_INDEX, Attrs::new().with_int("size", size as i64).with_int("wraps", 1), &[self])
     }
 
     /// These indices into an axis of length `size`, checked.
     #[track_caller]
-    pub fn check_index(&self, size: usize) -> Tensor {
+    pub(crate) fn check_index(&self, size: usize) -> Tensor {
         bind1(&WRAP_INDEX, Attrs::new().with_int("size", size as i64).with_int("wraps", 0), &[self])
     }
 }

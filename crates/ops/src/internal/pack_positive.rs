@@ -6,7 +6,7 @@ use wengert_kernels::bits;
 #[ext(PackPositiveParts)]
 impl Tensor {
     /// A bit for each element, set where it is positive; eight to a byte along the last axis.
-    pub fn pack_positive(&self) -> Tensor {
+    pub(crate) fn pack_positive(&self) -> Tensor {
         let x = if self.rank() == 0 { self.reshape([1]) } else { self.clone() };
         bind1(&PACK_POSITIVE, Attrs::new(), &[&x])
     }

@@ -8,7 +8,7 @@ use wengert_kernels::bits;
 #[ext(SelectBitsParts)]
 impl Tensor {
     /// The elements whose bit in `bits` is set, 0 elsewhere.
-    pub fn select_bits(&self, bits: &Tensor) -> Tensor {
+    pub(crate) fn select_bits(&self, bits: &Tensor) -> Tensor {
         if self.rank() == 0 {
             return bind1(&SELECT_BITS, Attrs::new(), &[&self.reshape([1]), bits]).reshape([]);
         }
@@ -16,7 +16,7 @@ impl Tensor {
     }
 
     /// The same, over this tensor where nobody else holds it.
-    pub fn into_selected_bits(self, bits: &Tensor) -> Tensor {
+    pub(crate) fn into_selected_bits(self, bits: &Tensor) -> Tensor {
         if self.rank() == 0 { self.select_bits(bits) } else { bind_owned(&SELECT_BITS, Attrs::new(), self, &[bits]) }
     }
 }

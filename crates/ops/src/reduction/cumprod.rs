@@ -25,7 +25,7 @@ impl Tensor {
 impl Tensor {
     /// The products up to each element, or from it to the end.
     #[track_caller]
-    pub fn cumprod_from(&self, axis: usize, reverse: bool) -> Tensor {
+    pub(crate) fn cumprod_from(&self, axis: usize, reverse: bool) -> Tensor {
         let attrs = Attrs::new().with_int("axis", axis as i64).with_int("reverse", i64::from(reverse));
         bind1(&CUMPROD, attrs, &[self])
     }

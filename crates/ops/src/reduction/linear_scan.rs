@@ -29,13 +29,13 @@ impl Tensor {
 impl Tensor {
     /// The recurrence from the first element on, or from the last.
     #[track_caller]
-    pub fn linear_scan_from(&self, b: &Tensor, axis: usize, reverse: bool) -> Tensor {
+    pub(crate) fn linear_scan_from(&self, b: &Tensor, axis: usize, reverse: bool) -> Tensor {
         let attrs = Attrs::new().with_int("axis", axis as i64).with_int("reverse", i64::from(reverse));
         bind1(&LINEAR_SCAN, attrs, &[self, b])
     }
 
     /// What a scan saw one step earlier: element t - 1 at t, or t + 1 for a scan from the end; `first` at its start.
-    pub fn delayed(&self, axis: usize, reverse: bool, first: f64) -> Tensor {
+    pub(crate) fn delayed(&self, axis: usize, reverse: bool, first: f64) -> Tensor {
         let (n, rank) = (self.shape()[axis], self.rank());
         let mut delayed = self.full_like(first);
         if n > 1 {
