@@ -5,7 +5,7 @@
 
 use crate::autograd::modes;
 use crate::error::OrRaise;
-use crate::interp::{Content, Level, LevelKind, Tracer, batch, control, custom, eval, tangent, tape};
+use crate::interp::{Level, eval, imperative};
 use crate::location::{self, Line};
 use crate::primitive::{Attrs, Outputs, Primitive};
 use crate::tensor::Value;
@@ -38,7 +38,7 @@ pub fn bind1(op: &'static dyn Primitive, attrs: Attrs, operands: &[&Tensor]) -> 
     let linked = operands.iter().any(|operand| operand.link.is_some());
     if let Some(output) = direct.as_mut().filter(|_| !(linked && modes::is_tracing())) {
         if linked && modes::records_tape() && op.differentiable() {
-            tape::record_short(op, attrs, operands, output, line);
+            imperative::record_short(op, attrs, operands, output, line);
         }
     } else {
         let _scope = location::scope(line);
@@ -77,7 +77,7 @@ pub fn bind_owned(op: &'static dyn Primitive, attrs: Attrs, target: Tensor, rest
     }
     let linked = target.link.is_some() || rest.iter().any(|operand| operand.link.is_some());
     let result = match linked && modes::records_tape() {
-        true => tape::apply_in_place(op, attrs, target, rest, line),
+        true => imperative::apply_in_place(op, attrs, target, rest, line),
         false => eval::apply_in_place(op, &attrs, target, rest),
     };
     result.map_err(|error| error.at(line)).or_raise()
@@ -110,14 +110,14 @@ fn dispatch(op: &'static dyn Primitive, attrs: Attrs, operands: &[&Tensor], line
         if !attrs.is_empty()
             && let Some(function) = op.function(&attrs)
         {
-            return custom::apply(None, function, op, &attrs, operands, line);
+            return imperative::apply_function(function, op, &attrs, operands, line);
         }
         if !(linked && modes::records_tape()) {
             return eval::apply_once(op, &attrs, operands);
         }
         return match if attrs.is_empty() { None } else { op.control() } {
-            Some(control) => control::apply_imperative(control, op, attrs, operands, line),
-            None => tape::apply_imperative(op, attrs, operands, line),
+            Some(control) => imperative::apply_control(control, op, attrs, operands, line),
+            None => imperative::apply(op, attrs, operands, line),
         };
     };
     check_open(operands)?;
@@ -135,18 +135,10 @@ fn apply_stopped(
     operands: &[&Tensor],
     line: Line,
 ) -> Result<Outputs, Error> {
-    let stop = |operand: &&Tensor| match &level.kind {
-        LevelKind::Other(interpreter) => interpreter.stopped(level, operand, line),
-        _ => Tracer::at(operand, level).and_then(Content::primal).unwrap_or(operand).clone(),
-    };
+    let stop = |operand: &&Tensor| level.interpreter.stopped(level, operand, line);
     let stopped: SmallVec<[Tensor; 4]> = operands.iter().map(stop).collect();
     let stopped: SmallVec<[&Tensor; 4]> = stopped.iter().collect();
-    let is_handled = match &level.kind {
-        LevelKind::Reverse | LevelKind::Tangent => false,
-        LevelKind::Batch { .. } => true,
-        LevelKind::Other(interpreter) => interpreter.handles_stopped(),
-    };
-    match is_handled {
+    match level.interpreter.handles_stopped() {
         true => apply_at(level, op, attrs, &stopped, line),
         false => try_bind(op, attrs, &stopped, line),
     }
@@ -160,19 +152,14 @@ fn apply_at(
     line: Line,
 ) -> Result<Outputs, Error> {
     if let Some(function) = op.function(&attrs) {
-        return custom::apply(Some(level), function, op, &attrs, operands, line);
+        return level.interpreter.apply_function(level, function, op, &attrs, operands, line);
     }
     if !attrs.is_empty()
         && let Some(control) = op.control()
     {
-        return control::apply(level, control, op, attrs, operands, line);
+        return level.interpreter.apply_control(level, control, op, attrs, operands, line);
     }
-    match &level.kind {
-        LevelKind::Reverse => tape::apply(level, op, attrs, operands, line),
-        LevelKind::Tangent => tangent::apply(level, op, attrs, operands, line),
-        LevelKind::Batch { size } => batch::apply(level, *size, op, attrs, operands, line),
-        LevelKind::Other(interpreter) => interpreter.apply(level, op, attrs, operands, line),
-    }
+    level.interpreter.apply(level, op, attrs, operands, line)
 }
 
 fn check_open(operands: &[&Tensor]) -> Result<(), Error> {

@@ -5,7 +5,7 @@ use super::{Program, Var, identity};
 use crate::Tensor;
 use crate::autograd::modes;
 use crate::error::OrRaise;
-use crate::interp::{Level, LevelKind};
+use crate::interp::Level;
 use crate::location::{self, Line};
 use crate::primitive::Spec;
 use crate::tensor::Value;
@@ -18,7 +18,7 @@ pub fn stage<R>(
     specs: &[Spec],
     f: impl FnOnce(Vec<Tensor>) -> (Vec<Tensor>, R),
 ) -> (Program, R) {
-    let level = Level::open(name, LevelKind::Other(Box::new(Trace::default())), line);
+    let level = Level::open(name, Trace::default(), line);
     let trace: &Trace = level.0.interpreter();
     let symbol = |spec: &Spec| {
         let var = trace.builder().input(spec.clone());

@@ -1,7 +1,7 @@
 //! A function over a batch: itself under a batch level, opened anew for every pass.
 
 use super::{Function, Residual};
-use crate::interp::{Content, Level, LevelKind, OpenLevel, Tracer, batch};
+use crate::interp::{Content, Level, OpenLevel, Tracer, batch};
 use crate::location::{self, Line};
 use crate::primitive::{Mask, Out, Spec, SpecRef, Specs};
 use crate::{Shape, Tensor};
@@ -46,7 +46,7 @@ impl Pass {
 impl Batched {
     fn pass(&self) -> Pass {
         let line = location::resolve(Line::caller());
-        let level = Level::open("vmap", LevelKind::Batch { size: self.size }, line);
+        let level = Level::open("vmap", batch::Batch { size: self.size }, line);
         Pass { level, size: self.size, line }
     }
 

@@ -13,34 +13,27 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 /// The newest level; the imperative tape is 0.
 static NEWEST: AtomicU64 = AtomicU64::new(0);
 
-/// What a level does with operations on its tensors.
-pub enum LevelKind {
-    Reverse,
-    Tangent,
-    Batch { size: usize },
-    Other(Box<dyn Interpreter>),
-}
-
 /// One running transform.
 pub struct Level {
     pub id: u64,
     /// The transform's name, for errors.
     pub name: &'static str,
-    pub kind: LevelKind,
+    /// What it does with operations on its tensors.
+    pub interpreter: Box<dyn Interpreter>,
     opened_at: Line,
     closed: AtomicBool,
 }
 
 impl Level {
-    pub fn open(name: &'static str, kind: LevelKind, opened_at: Line) -> OpenLevel {
+    pub fn open(name: &'static str, interpreter: impl Interpreter, opened_at: Line) -> OpenLevel {
         let id = NEWEST.fetch_add(1, Ordering::Relaxed) + 1;
-        OpenLevel(Arc::new(Level { id, name, kind, opened_at, closed: AtomicBool::new(false) }))
+        let interpreter = Box::new(interpreter);
+        OpenLevel(Arc::new(Level { id, name, interpreter, opened_at, closed: AtomicBool::new(false) }))
     }
 
     /// The interpreter that it was opened with.
     pub fn interpreter<I: Interpreter>(&self) -> &I {
-        let LevelKind::Other(interpreter) = &self.kind else { unreachable!("{} has an interpreter", self.name) };
-        let interpreter: &dyn Any = interpreter.as_ref();
+        let interpreter: &dyn Any = self.interpreter.as_ref();
         interpreter.downcast_ref().expect("the level was opened with it")
     }
 

@@ -4,9 +4,9 @@
 //! Every running transform has a level, a number from a counter that only grows; the tensors it makes carry it.
 
 pub mod batch;
-pub mod control;
 pub mod custom;
 pub mod eval;
+pub mod imperative;
 mod interpreter;
 mod level;
 mod node;
@@ -17,7 +17,7 @@ pub mod tape;
 mod window;
 
 pub use interpreter::{Interpreter, unroll};
-pub use level::{Content, Level, LevelKind, OpenLevel, Tracer};
+pub use level::{Content, Level, OpenLevel, Tracer};
 pub use node::{Node, Role};
 pub use push::push;
 pub use sweep::{Sweep, SweepOptions};

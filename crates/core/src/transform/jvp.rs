@@ -2,7 +2,7 @@
 
 use super::record::expect_like;
 use crate::error::OrRaise;
-use crate::interp::{Content, Level, LevelKind, Tracer, tangent};
+use crate::interp::{Content, Level, Tracer, tangent};
 use crate::location::{self, Line};
 use crate::{Tensor, Tree, TreePath};
 
@@ -19,7 +19,7 @@ pub fn jvp<X: Tree, Y: Tree>(f: impl FnOnce(&X) -> Y, x: &X, dx: &X) -> (Y, Y) {
     let line = location::resolve(Line::caller());
     let _scope = location::scope(line);
     expect_like("jvp", "the tangent", dx, x, line).or_raise();
-    let level = Level::open("jvp", LevelKind::Tangent, line);
+    let level = Level::open("jvp", tangent::Forward, line);
     let tangents = dx.leaves();
     let mut position = 0;
     let lifted = x.map(&mut TreePath::root(), &mut |path, leaf| {

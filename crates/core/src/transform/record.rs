@@ -1,6 +1,6 @@
 //! One run of a function on a reverse level of its own, kept so that its derivative can be applied in both directions.
 
-use crate::interp::{Content, Level, LevelKind, Node, Sweep, SweepOptions, Tracer, push, tape};
+use crate::interp::{Content, Level, Node, Sweep, SweepOptions, Tracer, push, tape};
 use crate::location::{self, Line};
 use crate::primitive::Spec;
 use crate::tree::{difference, lies_below};
@@ -26,7 +26,7 @@ impl<X: Tree, Y: Tree> Record<X, Y> {
     pub fn new(name: &'static str, f: impl FnOnce(&X) -> Y, x: &X, chosen: &Chosen, line: Line) -> Result<Self, Error> {
         let chosen = chosen.among(name, x)?;
         let _scope = location::scope(line);
-        let level = Level::open(name, LevelKind::Reverse, line);
+        let level = Level::open(name, tape::Reverse, line);
         let mut leaves = Vec::new();
         let lifted = x.map_leaves(|leaf| {
             if !chosen[leaves.len()] {

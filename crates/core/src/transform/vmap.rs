@@ -1,7 +1,7 @@
 //! Batching: one call for many inputs.
 
 use crate::error::OrRaise;
-use crate::interp::{Content, Level, LevelKind, Tracer, batch};
+use crate::interp::{Content, Level, Tracer, batch};
 use crate::location::{self, Line};
 use crate::tree::lies_below;
 use crate::{Error, ErrorKind, Shape, Tensor, Tree};
@@ -96,7 +96,7 @@ fn mapped<X: Tree, Y: Tree>(axes: Axes, f: impl Fn(&X) -> Y, line: Line) -> impl
     move |x: &X| {
         let _scope = location::scope(line);
         let (front, size) = in_front(&axes, x).map_err(|error| error.at(line)).or_raise();
-        let level = Level::open("vmap", LevelKind::Batch { size }, line);
+        let level = Level::open("vmap", batch::Batch { size }, line);
         let mut front = front.into_iter();
         let y = f(&x.map_leaves(|leaf| match front.next().flatten() {
             Some(values) => batch::lift(&level.0, &values, line),

@@ -5,7 +5,7 @@ use super::follow::{Columns, lift};
 use super::pattern::expect_columns;
 use super::{Pattern, Sets};
 use crate::error::OrRaise;
-use crate::interp::{Level, LevelKind, Tracer};
+use crate::interp::{Level, Tracer};
 use crate::location::{self, Line};
 use crate::transform::expect_like;
 use crate::{Tensor, Tree, TreePath, jvp, vjp, vmap};
@@ -40,7 +40,7 @@ pub(super) fn find<X: Tree, Y: Tree>(
     let _scope = location::scope(line);
     let columns = Side::input(x).length;
     expect_columns(columns).map_err(|error| error.at(line)).or_raise();
-    let level = Level::open(name, LevelKind::Other(Box::new(Columns::new(columns))), line);
+    let level = Level::open(name, Columns::new(columns), line);
     let mut first = 0;
     let lifted = x.map(&mut TreePath::root(), &mut |path, leaf| {
         if !leaf.dtype().is_float() || path.is_frozen() || leaf.elements() == 0 {

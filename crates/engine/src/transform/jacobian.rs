@@ -2,7 +2,7 @@
 
 use super::{Chosen, Flat, Record};
 use crate::error::OrRaise;
-use crate::interp::{Content, Level, LevelKind, Tracer, batch};
+use crate::interp::{Content, Level, Tracer, batch};
 use crate::location::{self, Line};
 use crate::methods::*;
 use crate::primitive::Spec;
@@ -217,7 +217,7 @@ fn units(range: Range<usize>, leaf: &Spec) -> Tensor {
 /// Applies a linear map to a batch of `size` seeds along axis 0; so lie the answers.
 fn batched(size: usize, seeds: Tensor, apply: impl Fn(Tensor) -> Result<Flat, Error>) -> Result<Flat, Error> {
     let line = location::resolve(Line::caller());
-    let level = Level::open("jacobian", LevelKind::Batch { size }, line);
+    let level = Level::open("jacobian", batch::Batch { size }, line);
     let lower = |leaf: Tensor| match Tracer::at(&leaf, &level.0) {
         Some(Content::Batch { values }) => values.clone(),
         _ => leaf.broadcast_to(Shape::from(leaf.shape()).prepended(size)),

@@ -13,7 +13,7 @@ use super::coefficients::{Series, acts_on_coefficients, coefficient};
 use crate::Tensor;
 use crate::bind::try_bind;
 use crate::error::Error;
-use crate::interp::{Interpreter, Level, LevelKind, Tracer};
+use crate::interp::{Interpreter, Level, Tracer};
 use crate::location::Line;
 use crate::primitive::{Adjoints, Attrs, Jet, Mask, Outputs, Primitive, Rule, Spec};
 use crate::tensor::Value;
@@ -115,7 +115,7 @@ pub(super) fn solve(
     order: usize,
     line: Line,
 ) -> Vec<Vec<Option<Tensor>>> {
-    let level = Level::open("jet", LevelKind::Other(Box::new(Equations::default())), line);
+    let level = Level::open("jet", Equations::default(), line);
     let Equations(system) = level.0.interpreter();
     let terms = operands.iter().map(|series| match series.is_constant() {
         true => Term::Constant(series.value().clone()),

@@ -6,7 +6,7 @@ mod equation;
 use self::coefficients::{Coefficients, Series, lift};
 use super::expect_like;
 use crate::error::OrRaise;
-use crate::interp::{Level, LevelKind, Tracer};
+use crate::interp::{Level, Tracer};
 use crate::location::{self, Line};
 use crate::{Error, ErrorKind, Tensor, Tree, TreePath};
 
@@ -42,7 +42,7 @@ pub fn jet<X: Tree, Y: Tree>(f: impl FnOnce(&X) -> Y, x: &X, directions: &[X], o
     for (place, direction) in directions.iter().enumerate() {
         expect_like("jet", &format!("direction {place}"), direction, x, line).or_raise();
     }
-    let level = Level::open("jet", LevelKind::Other(Box::new(Coefficients { order })), line);
+    let level = Level::open("jet", Coefficients { order }, line);
     let directions: Vec<Vec<&Tensor>> = directions.iter().map(Tree::leaves).collect();
     let mut positions = 0..;
     let lifted = x.map(&mut TreePath::root(), &mut |path, leaf| {
