@@ -28,12 +28,15 @@ pub mod tensor;
 #[doc(hidden)]
 pub mod transform;
 pub mod tree;
+#[doc(hidden)]
+pub mod types;
 
 pub use error::{Error, ErrorKind, catch};
 pub use location::Line;
-pub use tensor::{AnyAxis, Arange, DType, Nested, Operand, Scalar, Shape, Steps, Tensor};
+pub use tensor::{AnyAxis, Arange, Nested, Operand, Scalar, Shape, Steps, Tensor};
 pub use transform::{
     Axes, Pullback, grad, grad_with_aux, grad_wrt, jvp, value_and_grad, value_and_grad_with_aux, value_and_grad_wrt,
     vjp, vmap, vmap_with,
 };
 pub use tree::{Tree, TreePath};
+pub use wengert_kernels::DType;

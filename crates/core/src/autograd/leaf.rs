@@ -5,41 +5,10 @@ use crate::interp::{Node, Role};
 use crate::location::Line;
 use crate::primitive::Primitive;
 use crate::tensor::Value;
+use crate::types::{Followed, GradientSlot, Hook, Seen};
 use crate::{Error, ErrorKind, Shape, Tensor};
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-
-/// A function on complete adjoints.
-pub type Hook = Arc<dyn Fn(&Tensor) -> Option<Tensor> + Send + Sync>;
-
-/// A function on committed gradients.
-type AccumulateHook = Arc<dyn Fn(&Tensor) + Send + Sync>;
-
-/// Where `backward` puts a tensor's gradient. User handles own it; the graph refers to it weakly.
-#[derive(Default)]
-pub struct GradientSlot {
-    gradient: Mutex<Option<Tensor>>,
-    after: Mutex<Vec<AccumulateHook>>,
-    /// Whether a program captured the leaf, and what became of its value since.
-    is_followed: AtomicBool,
-    followed: Mutex<Followed>,
-    /// The slot of a handle that was the only one of its leaf until an update under grad mode: no gradient can reach it.
-    orphaned: bool,
-}
-
-/// The updates of a leaf inside `no_grad` since a program captured it.
-#[derive(Default)]
-struct Followed {
-    seen: Seen,
-    value: Option<Value>,
-}
-
-/// How often a leaf was updated, and how often while it had several handles, whose values may differ.
-#[derive(Clone, Copy, Default)]
-pub struct Seen {
-    updates: u64,
-    ambiguous: u64,
-}
+use std::sync::{Arc, MutexGuard, PoisonError};
 
 /// What became of a leaf's value.
 pub enum Since {

@@ -8,10 +8,12 @@ pub mod modes;
 pub mod packing;
 mod tape;
 
+#[doc(hidden)]
+pub use crate::types::{GradientSlot, Hook, Seen};
 pub use backward::{Backward, grad, grad_with};
 pub use leaf::HookHandle;
 #[doc(hidden)]
-pub use leaf::{GradientSlot, Hook, Seen, Since};
+pub use leaf::Since;
 pub use modes::{Guarded, detect_anomaly, enable_grad, no_grad, record_values};
 pub use packing::save_packed;
 pub use tape::{Tape, TapeRow};

@@ -3,6 +3,7 @@
 use super::modes;
 use crate::primitive::{Outputs, Primitive, Saved, Saves, Spec};
 use crate::tensor::Value;
+pub use crate::types::Packed;
 use crate::{Error, ErrorKind, Tensor};
 use std::cell::RefCell;
 use std::sync::Arc;
@@ -28,17 +29,6 @@ pub trait Saver: Send + Sync {
 
 /// Makes a call.
 pub type Run<'a> = dyn FnMut() -> Result<Outputs, Error> + 'a;
-
-/// What stands for a saved value.
-pub trait Packed: Send + Sync {
-    /// The value again.
-    fn unpack(&self) -> Result<Tensor, Error>;
-
-    /// The value again, an input of a region that what `level` saves is asked of.
-    fn unpack_input(&self, _level: u64) -> Result<Tensor, Error> {
-        self.unpack()
-    }
-}
 
 fn saver() -> Option<Arc<dyn Saver>> {
     SAVERS.with_borrow(|savers| savers.last().cloned())

@@ -3,67 +3,28 @@
 //! A rule of a primitive sees attributes, operands and what was saved. Here a call stands for a whole function on the leaves of
 //! trees: what its forward pass leaves for the others is a list of tensors, so that every level can lift, save and batch them.
 
+mod attr;
 mod batched;
 
 pub use crate::primitive::{Form, Function, Residual};
+pub use attr::{FunctionAttr, attrs_of, recorded, staged};
 pub use batched::Batched;
 
 use crate::bind::try_bind;
 use crate::error::OrRaise;
 use crate::location::{self, Line};
 use crate::primitive::{
-    Adjoints, AttrValue, Attrs, Device, Gradient, Gradients, Mask, Outputs, Primitive, Rule, Saves, Spec, SpecRef,
-    Specs,
+    Adjoints, Attrs, Device, Gradient, Gradients, Mask, Outputs, Primitive, Rule, Saves, Spec, SpecRef, Specs,
 };
 use crate::transform::vjp;
 use crate::{Error, Tensor};
-use std::any::Any;
-use std::fmt;
-use std::hash::Hasher;
+use attr::{attr, counts};
 use std::sync::Arc;
-
-/// A function as an attribute: two are equal if they are the same object.
-#[derive(Clone)]
-pub struct FunctionAttr {
-    #[doc(hidden)]
-    pub function: Arc<dyn Function>,
-    /// What the forward pass left besides tensors, once it has run.
-    form: Option<Form>,
-    /// Whether the function, or an operation in it, has an effect; of operations it is known in programs.
-    effect: bool,
-}
-
-impl fmt::Debug for FunctionAttr {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.function.name())
-    }
-}
-
-impl AttrValue for FunctionAttr {
-    fn is_same(&self, other: &dyn AttrValue) -> bool {
-        let other: &dyn Any = other;
-        other.downcast_ref::<FunctionAttr>().is_some_and(|other| Arc::ptr_eq(&self.function, &other.function))
-    }
-
-    fn feed(&self, mut state: &mut dyn Hasher) {
-        std::ptr::hash(Arc::as_ptr(&self.function), &mut state);
-    }
-
-    fn has_effect(&self) -> bool {
-        self.effect
-    }
-}
 
 /// The primitive that stands for a call of any function.
 pub struct Custom;
 
 pub static CUSTOM: Custom = Custom;
-
-/// The attributes of a call that has yet to be made.
-pub fn attrs_of(function: Arc<dyn Function>) -> Attrs {
-    let effect = function.effect();
-    Attrs::new().with_other("function", FunctionAttr { function, form: None, effect })
-}
 
 /// Calls a function, at the line of the caller.
 #[track_caller]
@@ -71,33 +32,6 @@ pub fn bind_function(function: Arc<dyn Function>, operands: &[Tensor]) -> Vec<Te
     let line = location::resolve(Line::caller());
     let operands: Vec<&Tensor> = operands.iter().collect();
     try_bind(&CUSTOM, attrs_of(function), &operands, line).or_raise().into_vec()
-}
-
-/// The attributes of a call that is recorded: `results` outputs and then the residual. Whether its residual may itself receive
-/// cotangents, so that the operands are kept.
-pub fn recorded(attrs: &Attrs, operands: usize, results: usize, residual: &Residual, keeps: bool) -> Attrs {
-    let function = FunctionAttr { form: Some(residual.form.clone()), ..attr(attrs).clone() };
-    Attrs::new()
-        .with_other("function", function)
-        .with_sizes("counts", &[if keeps { operands } else { 0 }, results, residual.tensors.len()])
-}
-
-/// The attributes of a call in a program, and whether one of its operations has an effect.
-pub fn staged(attrs: &Attrs, results: usize, effect: bool) -> Attrs {
-    let FunctionAttr { function, effect: own, .. } = attr(attrs).clone();
-    Attrs::new()
-        .with_other("function", FunctionAttr { function, form: None, effect: own || effect })
-        .with_sizes("counts", &[0, results, 0])
-}
-
-fn attr(attrs: &Attrs) -> &FunctionAttr {
-    attrs.other("function").expect("a custom call has its function")
-}
-
-/// How many operands are kept, results there are, and tensors the forward pass left.
-fn counts(attrs: &Attrs) -> [usize; 3] {
-    let counts = attrs.sizes("counts");
-    [counts[0], counts[1], counts[2]]
 }
 
 fn residual(rule: &Rule<'_>) -> Residual {

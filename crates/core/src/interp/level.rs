@@ -1,6 +1,6 @@
 //! Levels, and the tensors that carry them.
 
-use super::{Interpreter, Node};
+use super::{Content, Interpreter, Level, Tracer};
 use crate::autograd::modes;
 use crate::location::{self, Line};
 use crate::primitive::Spec;
@@ -12,17 +12,6 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// The newest level; the imperative tape is 0.
 static NEWEST: AtomicU64 = AtomicU64::new(0);
-
-/// One running transform.
-pub struct Level {
-    pub id: u64,
-    /// The transform's name, for errors.
-    pub name: &'static str,
-    /// What it does with operations on its tensors.
-    pub interpreter: Box<dyn Interpreter>,
-    opened_at: Line,
-    closed: AtomicBool,
-}
 
 impl Level {
     pub fn open(name: &'static str, interpreter: impl Interpreter, opened_at: Line) -> OpenLevel {
@@ -50,28 +39,6 @@ impl Drop for OpenLevel {
     fn drop(&mut self) {
         self.0.closed.store(true, Ordering::Release);
     }
-}
-
-/// A tensor of a level: what the interpreter knows instead of numbers.
-pub struct Tracer {
-    pub level: Arc<Level>,
-    pub spec: Spec,
-    pub content: Content,
-    made_at: Line,
-}
-
-/// What each interpreter attaches to a tensor of lower level.
-pub enum Content {
-    /// The value, and the record that made it.
-    Reverse { primal: Tensor, node: Arc<Node> },
-    /// The value, and its tangent.
-    Tangent { primal: Tensor, tangent: Tensor },
-    /// All values of the batch, along axis 0.
-    Batch { values: Tensor },
-    /// A variable of the program being built, by its number.
-    Symbol { number: u32 },
-    /// The value, and what another interpreter knows of it.
-    Attached { primal: Tensor, with: Box<dyn Any + Send + Sync> },
 }
 
 impl Content {

@@ -3,11 +3,11 @@
 //!
 //! Every running transform has a level, a number from a counter that only grows; the tensors it makes carry it.
 
+mod apart;
 pub mod batch;
 pub mod custom;
 pub mod eval;
 pub mod imperative;
-mod interpreter;
 mod level;
 mod node;
 mod push;
@@ -16,8 +16,8 @@ pub mod tangent;
 pub mod tape;
 mod window;
 
-pub use interpreter::{Interpreter, unroll};
-pub use level::{Content, Level, OpenLevel, Tracer};
-pub use node::{Node, Role};
+pub use crate::types::{Content, Interpreter, Level, Node, Role, Tracer, unroll};
+pub use apart::Apart;
+pub use level::OpenLevel;
 pub use push::push;
 pub use sweep::{Sweep, SweepOptions};

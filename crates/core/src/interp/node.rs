@@ -3,9 +3,10 @@
 //! Identifiers come from one counter, so creation order is a topological order and the reverse sweep is a loop. Edges own
 //! the records they lead to; a record never owns its gradient slot nor its outputs, so there are no cycles.
 
-use crate::autograd::{GradientSlot, Hook, modes, packing};
+use crate::autograd::{modes, packing};
 use crate::location::Line;
 use crate::primitive::{Attrs, Held, Kept, Mask, Primitive, Rule, Saved, Saves};
+use crate::types::{Call, Edges, Extras, Node, Role, SavedList, State};
 use crate::{Error, Tensor};
 use smallvec::SmallVec;
 use std::cell::Cell;
@@ -35,17 +36,6 @@ fn next_id(newest: u64) -> u64 {
     id
 }
 
-/// What a record stands for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Role {
-    /// Where differentiation ends: a tensor that requires a gradient, or the input of a transform.
-    Leaf,
-    /// A call.
-    Operation,
-    /// One of several outputs of the call that is its only edge.
-    Output(usize),
-}
-
 /// The tag packs what never changes with the bits that do:
 /// `id << 21 | exchangeable << 20 | alternative << 18 | decorated << 17 | consumed << 16 | role`.
 const CONSUMED: u64 = 1 << 16;
@@ -63,20 +53,6 @@ const OUTPUT: Saves = Saves::NOTHING.output(0);
 /// Outputs of fewer elements keep their residual: exchanging it would cost more than it takes.
 const EXCHANGED_FROM: usize = 1 << 13;
 
-pub struct Node {
-    tag: AtomicU64,
-    call: Call,
-    pub line: Line,
-    edges: Edges,
-    state: Mutex<State>,
-}
-
-/// Most calls have no attributes; the others share one allocation with their primitive.
-enum Call {
-    Plain(&'static dyn Primitive),
-    With(Option<Arc<(&'static dyn Primitive, Attrs)>>),
-}
-
 impl Call {
     #[inline]
     fn new(op: &'static dyn Primitive, attrs: Attrs) -> Call {
@@ -86,36 +62,6 @@ impl Call {
 
 /// Leaves and outputs of several call nothing.
 const NO_CALL: Call = Call::With(None);
-
-/// `None` where the operand needs no gradient.
-enum Edges {
-    Two([Option<Arc<Node>>; 2]),
-    Many(Box<[Option<Arc<Node>>]>),
-}
-
-struct State {
-    saved: SavedList,
-    extras: Option<Box<Extras>>,
-}
-
-enum SavedList {
-    Two([Saved; 2]),
-    Many(Box<[Saved]>),
-}
-
-/// What few records have.
-#[derive(Default)]
-pub struct Extras {
-    pub hooks: Vec<Hook>,
-    pub slot: Weak<GradientSlot>,
-    /// While values are recorded: the output, its adjoint, and what each operand received.
-    pub value: Option<Tensor>,
-    pub adjoint: Option<Tensor>,
-    pub contributions: Vec<Option<Tensor>>,
-    pub records_values: bool,
-    /// The records of a call's several outputs, so that a saved output is re-attached where the user's handle is.
-    pub outputs: Vec<Weak<Node>>,
-}
 
 /// The largest identifier that edges lead to.
 #[inline]

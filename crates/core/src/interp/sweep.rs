@@ -11,7 +11,7 @@ use crate::autograd::{GradientSlot, Hook, modes};
 use crate::bind::{bind_owned, bind1};
 use crate::location;
 use crate::primitive::{Adjoints, Gradient, Mask, Patch, Rule};
-use crate::rules::{Product, Terms};
+use crate::rules::{Elementwise, Product, Terms};
 use crate::{Error, ErrorKind, Tensor};
 use rustc_hash::FxHashMap;
 use smallvec::smallvec;
@@ -412,7 +412,8 @@ impl<'g> Sweep<'g> {
                 return false;
             }
         };
-        let elementwise = if self.options.create_graph || modes::is_special() { None } else { node.op().elementwise() };
+        let elementwise =
+            if self.options.create_graph || modes::is_special() { None } else { Elementwise::of(node.op()) };
         let Some(factors) = elementwise.and_then(|op| op.factors(rule, &product)) else {
             *adjoint = Some(product.evaluate());
             return false;
@@ -455,7 +456,7 @@ impl<'g> Sweep<'g> {
         location::set_inherited(node.line);
         let attach = self.options.create_graph.then_some(node);
         let Some(rule) = node.rule(needed, self.options.keep, attach)? else { return Err(freed(node)) };
-        if (product.is_some() || op.elementwise().is_some()) && self.gather(node, place, &rule, product) {
+        if (product.is_some() || Elementwise::of(op).is_some()) && self.gather(node, place, &rule, product) {
             return Ok(());
         }
         let adjoints = &mut self.pending[place].adjoints;

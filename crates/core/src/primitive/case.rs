@@ -1,7 +1,7 @@
 //! Test cases that live beside the operation they test.
 
 use super::Attrs;
-use crate::{DType, Shape, Tensor};
+use crate::{DType, Shape};
 
 /// A small row-major array of f64 for cases and references: plain loops, no kernels.
 ///
@@ -92,12 +92,6 @@ impl Sample {
         let mut f = f;
         let data: Vec<f64> = Sample::indices(&shape).iter().map(|index| f(index)).collect();
         Sample::new(shape, data)
-    }
-
-    /// The tensor of these numbers, floats in `float`.
-    pub fn tensor(&self, float: DType) -> Tensor {
-        let dtype = if self.dtype.is_float() { float } else { self.dtype };
-        Tensor::from_vec(self.data.clone(), self.shape.clone()).cast(dtype)
     }
 }
 

@@ -6,10 +6,8 @@
 
 mod attrs;
 mod case;
-mod control;
-mod evaluate;
 mod expression;
-mod function;
+mod kinds;
 mod mask;
 mod rule;
 mod saved;
@@ -18,190 +16,34 @@ mod saved;
 pub use attrs::wrong;
 pub use attrs::{Attr, AttrValue, Attrs};
 pub use case::{Case, Sample};
-pub use control::{Control, Recording};
-pub use evaluate::view_of;
-#[doc(hidden)]
-pub use evaluate::{copy_viewed, evaluate};
 #[doc(hidden)]
 pub use expression::Expression;
-pub use function::{Form, Function, Residual};
+pub use kinds::{
+    Cost, Dependency, Device, Jet, Saves, Spec, SpecRef, Specs, expect_arithmetic, expect_float, expect_same_dtype,
+    streaming_cost,
+};
 pub use mask::Mask;
-#[doc(hidden)]
-pub use rule::Kept;
-pub use rule::{Rule, Saves};
-pub use saved::Held;
-#[doc(hidden)]
-pub use saved::Saved;
 
 pub use crate::bind::{bind, bind1};
-use crate::rules::Elementwise;
-pub use crate::tensor::Layout;
-use crate::{DType, Error, ErrorKind, Shape, Tensor};
-use smallvec::SmallVec;
+pub use crate::tensor::{Layout, view_of};
+pub use crate::types::{Adjoints, Form, Gradient, Gradients, Held, Outputs, Patch, Recording, Residual, Rule};
+#[doc(hidden)]
+pub use crate::types::{Kept, Saved};
+
+use crate::location::Line;
+use crate::{DType, Error, ErrorKind, Tensor};
+use smallvec::{SmallVec, smallvec};
+use std::any::Any;
 use std::sync::Arc;
+use wengert_kernels::map::copy;
 use wengert_kernels::tiled::{Fold, Lane};
 pub use wengert_kernels::view::{Out, View};
-
-/// Where a tensor's numbers live.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
-#[non_exhaustive]
-pub enum Device {
-    /// The memory of this machine.
-    #[default]
-    Cpu,
-}
-
-/// What is known of a tensor before it has numbers.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct Spec {
-    /// The sizes of its axes.
-    pub shape: Shape,
-    /// The kind of its numbers.
-    pub dtype: DType,
-}
-
-impl Spec {
-    /// A spec from its parts.
-    ///
-    /// ```
-    /// use wengert::{prelude::*, primitive::Spec};
-    /// assert_eq!(Spec::new([2, 3], DType::F32).to_string(), "f32[2, 3]");
-    /// ```
-    pub fn new(shape: impl Into<Shape>, dtype: DType) -> Spec {
-        Spec { shape: shape.into(), dtype }
-    }
-
-    /// The borrowed form.
-    pub fn as_ref(&self) -> SpecRef<'_> {
-        SpecRef { shape: &self.shape, dtype: self.dtype }
-    }
-
-    /// The bytes that its numbers take.
-    pub fn bytes(&self) -> usize {
-        self.shape.elements() * self.dtype.size()
-    }
-}
-
-impl std::fmt::Display for Spec {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "{}{}", self.dtype, self.shape)
-    }
-}
-
-/// A borrowed [`Spec`], which costs nothing to make.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct SpecRef<'a> {
-    /// The sizes of its axes.
-    pub shape: &'a [usize],
-    /// The kind of its numbers.
-    pub dtype: DType,
-}
-
-impl SpecRef<'_> {
-    /// The owned form.
-    pub fn to_spec(self) -> Spec {
-        Spec { shape: Shape::from(self.shape), dtype: self.dtype }
-    }
-}
-
-/// The results of one call; nearly always one.
-pub type Outputs = SmallVec<[Tensor; 1]>;
-
-/// The specs of the results of one call.
-pub type Specs = SmallVec<[Spec; 1]>;
-
-/// The tangents or cotangents of a call's results; `None` is a zero that need not be touched.
-pub type Adjoints = SmallVec<[Option<Tensor>; 1]>;
-
-/// The gradients of a call's operands.
-pub type Gradients = SmallVec<[Gradient; 2]>;
-
-/// What a rule contributes to the cotangent of one operand.
-#[derive(Debug)]
-pub enum Gradient {
-    /// Nothing: a structural zero.
-    Zero,
-    /// A tensor of the operand's shape.
-    Dense(Tensor),
-    /// A part of the operand: `op(base, values..)` with the operand's cotangent so far, or zeros of `spec`, as base. The
-    /// base is handed over, so a loop that takes an array apart is linear and not quadratic.
-    Patch(Box<Patch>),
-}
-
-/// A contribution to a part of a cotangent.
-#[derive(Debug)]
-pub struct Patch {
-    /// A primitive that adds to its first operand, such as `slice_add`.
-    pub op: &'static dyn Primitive,
-    /// Its attributes.
-    pub attrs: Attrs,
-    /// Its other operands.
-    pub values: SmallVec<[Tensor; 2]>,
-    /// What the first operand is when nothing has arrived yet.
-    pub spec: Spec,
-}
-
-/// The work of one call.
-#[derive(Clone, Copy, Debug, PartialEq, Default)]
-pub struct Cost {
-    /// Arithmetic operations.
-    pub flops: f64,
-    /// Bytes read and written.
-    pub bytes: f64,
-}
-
-/// Which operand elements an output element depends on; sparsity patterns are propagated by it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Dependency {
-    /// Output element i depends on element i of every operand.
-    Elementwise,
-    /// Every output element is a copy of one operand element or a constant; positions are whole numbers.
-    Movement,
-    /// Every operand element is added to one output element or to none, so that the rule only copies cotangents.
-    Accumulation,
-    /// Output elements depend on the operand elements along the reduced axes, which the attribute `axes` or `axis` names.
-    Reduction,
-    /// Output element (.., i, j) depends on row i of the first operand, on column j of the second, or on its row j if it
-    /// is multiplied transposed, and on element j of what is added.
-    Product {
-        /// Whether columns of the result come from rows of the second operand.
-        transposed: bool,
-    },
-    /// Output elements depend on everything in this many last axes of the operands, at the same position of the axes
-    /// before them.
-    Blocks(usize),
-    /// Every output element may depend on everything.
-    Dense,
-    /// Outputs do not depend differentiably on anything.
-    None,
-}
-
-/// How Taylor coefficients pass through.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Jet {
-    /// Coefficient by coefficient: the operation is linear.
-    Linear,
-    /// The product rule over coefficients of the first two operands, with which alone it can be called; those of others, such as a
-    /// bias, are added.
-    Bilinear,
-    /// By division of series: the operation is linear in its operands but this one, and the tangent in this one is linear in the
-    /// output, as in x / y or A^-1 b.
-    Quotient(usize),
-    /// By the same operation on a larger matrix: it is a power series of one square matrix, or of each of a batch.
-    MatrixFunction,
-    /// By the differential equation that the slope gives.
-    Slope,
-    /// By the differential equation that the tangent rule gives, as for a slope, where the operation is not elementwise.
-    Nested,
-    /// Only the value passes.
-    Constant,
-}
 
 /// An operation with all its rules.
 ///
 /// Rules are handed exactly what [`saves`](Primitive::saves) declares, so the tape can free the rest. A primitive is a static:
 /// rules that bind it again take `&'static self`.
-pub trait Primitive: Send + Sync + 'static {
+pub trait Primitive: Any + Send + Sync {
     /// The name in programs, errors and documents.
     fn name(&self) -> &'static str;
 
@@ -330,13 +172,6 @@ pub trait Primitive: Send + Sync + 'static {
         None
     }
 
-    /// Itself, if every gradient is the cotangent times a slope, element by element: a sweep gathers the slopes of
-    /// neighbours then.
-    #[doc(hidden)]
-    fn elementwise(&'static self) -> Option<&'static Elementwise> {
-        None
-    }
-
     /// Other operations whose outputs depend on the operands alike, if the class cannot say it: a pattern is followed
     /// through these. Their values do not matter.
     #[doc(hidden)]
@@ -425,37 +260,117 @@ fn missing_rule(name: &str, rule: &str, what: &str) -> Error {
         .help(format!("implement `{rule}` for it"))
 }
 
-/// One flop per output element, everything read and written once.
-pub fn streaming_cost(operands: &[SpecRef<'_>], outputs: &[Spec]) -> Cost {
-    let read: usize = operands.iter().map(|spec| spec.shape.iter().product::<usize>() * spec.dtype.size()).sum();
-    let written: usize = outputs.iter().map(Spec::bytes).sum();
-    let flops: usize = outputs.iter().map(|spec| spec.shape.elements()).sum();
-    Cost { flops: flops as f64, bytes: (read + written) as f64 }
+/// Looks at the operand, or runs the kernel in new memory.
+pub fn evaluate<P: Primitive + ?Sized>(
+    op: &P,
+    attrs: &Attrs,
+    operands: &[&Tensor],
+    outputs: &[Spec],
+) -> Result<Outputs, Error> {
+    let view = |layout: &Layout, output: &Spec| op.view(attrs, layout, output);
+    let run = |views: &[View<'_>], outputs: &mut [Out<'_>]| op.run(attrs, views, outputs);
+    viewed_or_run(op.name(), &view, &run, operands, outputs)
 }
 
-/// The error of two dtypes that should be one, naming the cast.
-pub fn expect_same_dtype(name: &str, a: DType, b: DType) -> Result<(), Error> {
-    if a == b {
-        return Ok(());
+/// One copy for all primitives: with a type parameter there would be one for each.
+fn viewed_or_run(
+    name: &str,
+    view: &dyn Fn(&Layout, &Spec) -> Option<Layout>,
+    run: &dyn Fn(&[View<'_>], &mut [Out<'_>]) -> Result<bool, Error>,
+    operands: &[&Tensor],
+    outputs: &[Spec],
+) -> Result<Outputs, Error> {
+    if let ([x], [output]) = (operands, outputs)
+        && let Some(viewed) = x.viewed(|layout| view(layout, output))
+    {
+        return Ok(smallvec![viewed]);
     }
-    Err(Error::new(ErrorKind::DType(vec![a, b]), name, format!("dtypes differ: {a} and {b}"))
-        .help(format!("convert one side, for example with .cast(DType::{b:?})")))
+    let views: SmallVec<[View<'_>; 4]> = operands.iter().map(|operand| operand.value.view()).collect();
+    let (results, done) = Tensor::build_all(outputs, |outputs| run(&views, outputs));
+    match done? {
+        true => Ok(results),
+        false => Err(missing_rule(name, "run", "evaluated")),
+    }
 }
 
-/// The error of truth values in an operation on numbers.
-pub fn expect_arithmetic(name: &str, dtype: DType) -> Result<(), Error> {
-    if dtype != DType::Bool {
-        return Ok(());
-    }
-    Err(Error::new(ErrorKind::DType(vec![dtype]), name, "truth values have no arithmetic")
-        .help("convert them first, for example with .cast(DType::I64)"))
+/// Copies what a call looks at; `false` if it is no view of its only operand.
+pub fn copy_viewed<P: Primitive + ?Sized>(
+    op: &P,
+    attrs: &Attrs,
+    operands: &[View<'_>],
+    outputs: &mut [Out<'_>],
+) -> Result<bool, Error> {
+    let ([x], [out]) = (operands, outputs) else { return Ok(false) };
+    let specs = op.infer(attrs, &[SpecRef { shape: x.shape, dtype: x.dtype }])?;
+    let Some(layout) = op.view(attrs, &Layout::of(*x), &specs[0]) else { return Ok(false) };
+    copy(layout.over(*x), out.reborrow());
+    Ok(true)
 }
 
-/// The error of a dtype without derivatives in an operation on real numbers.
-pub fn expect_float(name: &str, dtype: DType) -> Result<(), Error> {
-    if dtype.is_float() {
-        return Ok(());
+/// What a primitive that carries programs does with a whole call where others only have rules: values and derivatives come from one
+/// run of a larger program.
+pub trait Control: Send + Sync {
+    /// How a call is recorded for the gradients of the operands `wanted`; `None` if no output depends on them.
+    fn record(&'static self, attrs: &Attrs, wanted: Mask) -> Option<Recording>;
+
+    /// Outputs and their tangents.
+    fn push(
+        &'static self,
+        attrs: &Attrs,
+        operands: &[&Tensor],
+        tangents: &[Option<Tensor>],
+        line: Line,
+    ) -> Result<(Outputs, Adjoints), Error>;
+
+    /// Whether a trace takes its equations in, in place of one for the call.
+    fn is_inlined(&self) -> bool {
+        false
     }
-    Err(Error::new(ErrorKind::DType(vec![dtype]), name, format!("needs a floating-point tensor, got {dtype}"))
-        .help("convert it first, for example with .cast(DType::F64)"))
+
+    /// How a plan runs it, in the compiler's words; `None` leaves that to its kernel.
+    fn flow(&self, _attrs: &Attrs) -> Option<Box<dyn Any>> {
+        None
+    }
+
+    /// The outputs step by step, on the level of the operands.
+    fn unroll(&'static self, attrs: &Attrs, operands: &[Tensor], line: Line) -> Result<Outputs, Error>;
+}
+
+/// A function of tensors with its own derivative. Its methods are written with Tensor operations, so they run on any level.
+pub trait Function: Send + Sync {
+    /// The name in errors and programs.
+    fn name(&self) -> &'static str;
+
+    /// What comes out for operands of these specs.
+    fn infer(&self, operands: &[SpecRef<'_>]) -> Specs;
+
+    /// Whether `call` reads numbers, as an iteration does to know when to stop. It is then given nothing but numbers: a batch
+    /// calls it for every element, a program when it is evaluated. Such a function knows its output specs, and its `forward`
+    /// binds it again, to the tensors below.
+    fn reads_numbers(&self) -> bool {
+        false
+    }
+
+    /// Whether a call has an effect besides those of the operations in it; see [`Primitive::effect`](Primitive::effect). A function that reads numbers
+    /// runs code that nobody can look into, so it has one unless it knows better; another one is traced into its operations.
+    fn effect(&self) -> bool {
+        self.reads_numbers()
+    }
+
+    /// Whether axes in front of those that it needs are a batch, so that a batch is one call.
+    fn batches_in_front(&self) -> bool {
+        false
+    }
+
+    /// The value alone.
+    fn call(&self, x: &[Tensor]) -> Vec<Tensor>;
+
+    /// The value, and what the derivative needs.
+    fn forward(&self, x: &[Tensor]) -> (Vec<Tensor>, Residual);
+
+    /// Cotangents of the outputs to those of the inputs `wanted`.
+    fn pull(&self, residual: &Residual, cotangents: &[Option<Tensor>], wanted: Mask) -> Vec<Option<Tensor>>;
+
+    /// Tangents of the inputs to those of the outputs.
+    fn push(&self, residual: &Residual, tangents: &[Option<Tensor>]) -> Vec<Option<Tensor>>;
 }

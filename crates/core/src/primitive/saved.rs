@@ -1,26 +1,8 @@
 //! What a record keeps from the forward pass.
 
-use super::Spec;
-use super::rule::Kept;
-use crate::autograd::packing::Packed;
-use crate::tensor::Value;
+use crate::types::{Kept, Packed, Saved};
 use crate::{Error, Tensor};
 use std::sync::Arc;
-
-/// One thing kept from the forward pass.
-#[derive(Clone)]
-pub enum Saved {
-    /// Nothing was asked for, or it has been used up.
-    Nothing,
-    /// The numbers, or a tensor of a lower level.
-    Held(Value),
-    /// A tensor with a place in the imperative graph, saved by a level above it.
-    Linked(Box<Tensor>),
-    /// What a hook made of the numbers, or a promise to compute them again.
-    Packed(Arc<Box<dyn Packed>>),
-    /// Shape and dtype only.
-    Shape(Box<Spec>),
-}
 
 impl Saved {
     /// Saves a tensor.
@@ -54,7 +36,3 @@ impl Saved {
         })
     }
 }
-
-/// What a record kept, read where it stands, in the order operands, shapes, outputs, residual.
-#[derive(Clone, Copy)]
-pub struct Held<'a>(pub &'a [Saved]);

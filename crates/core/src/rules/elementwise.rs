@@ -5,7 +5,7 @@
 //! for higher order, so a new function is one line. Parameters are real attributes of the call, such as the slope of
 //! leaky_relu.
 
-use super::{Factor, Product, align_batch, lane};
+use super::{Factor, Needs, Product, Slope, SlopeExpression, Source, align_batch, lane, narrow};
 use crate::autograd::modes;
 use crate::bind::bind1;
 use crate::ground::internal::slope::staged;
@@ -16,6 +16,7 @@ use crate::primitive::{
 use crate::tensor::{Dense, One, Value};
 use crate::{DType, Error, ErrorKind, Shape, Tensor};
 use smallvec::{SmallVec, smallvec};
+use std::any::Any;
 use wengert_kernels::dtype::Compute;
 use wengert_kernels::functions::{Loops, Parameters, SlopeLoops};
 use wengert_kernels::map::{Stored, loop1};
@@ -61,123 +62,6 @@ fn lane_of<T: Compute>(loops: &Loops<T>, p: Parameters<T>, output: DType) -> Lan
     lane(output, move |inputs: &[&[T]], out: &mut [T]| slices(inputs[0], inputs[inputs.len() - 1], out, p))
 }
 
-/// The derivative for one operand.
-pub enum Slope {
-    Zero,
-    One,
-    MinusOne,
-    /// The parameter in this place.
-    Parameter(usize),
-    Expression(SlopeExpression),
-}
-
-/// A slope computed from one saved tensor, or from two.
-pub struct SlopeExpression {
-    /// What the expression's names stand for.
-    pub sources: &'static [Source],
-    pub needs: Needs,
-    /// The expression as it is written, the names of what it is computed from, and those of parameters.
-    pub text: &'static str,
-    pub names: &'static [&'static str],
-    pub parameters: &'static [&'static str],
-    /// Whether the slope is what it is computed from, as that of a product.
-    pub is_source: bool,
-    /// Whether a zero on either side stays one beside NaN too.
-    pub keeps_both: bool,
-    pub tensor: fn(&[&Tensor], Parameters<f64>) -> Tensor,
-    pub f64: &'static SlopeLoops<f64>,
-    pub f32: &'static SlopeLoops<f32>,
-}
-
-impl SlopeExpression {
-    /// The bits of `g * slope` for one element in f64 or f32.
-    #[inline]
-    fn of_one(&self, g: One, a: u64, b: u64, p: Parameters<f64>) -> u64 {
-        match g.dtype {
-            DType::F64 => {
-                let read = f64::from_bits;
-                (self.f64.one)(read(g.bits), read(a), read(b), p).to_bits()
-            }
-            _ => {
-                let read = |bits: u64| f32::from_bits(bits as u32);
-                u64::from((self.f32.one)(read(g.bits), read(a), read(b), narrow(p)).to_bits())
-            }
-        }
-    }
-}
-
-/// Whether two texts are the same, known while compiling.
-pub const fn is_same(a: &str, b: &str) -> bool {
-    let (a, b) = (a.as_bytes(), b.as_bytes());
-    let (mut same, mut i) = (a.len() == b.len(), 0);
-    while same && i < a.len() {
-        same = a[i] == b[i];
-        i += 1;
-    }
-    same
-}
-
-/// A saved tensor that a slope is computed from.
-#[derive(Clone, Copy)]
-pub enum Source {
-    Operand(usize),
-    Output(usize),
-}
-
-impl Source {
-    fn of<'r>(self, rule: &'r Rule<'_>) -> &'r Tensor {
-        match self {
-            Source::Operand(position) => rule.operand(position),
-            Source::Output(position) => rule.output(position),
-        }
-    }
-
-    const fn bit(self) -> u8 {
-        match self {
-            Source::Operand(position) => 1 << position,
-            Source::Output(_) => OUTPUT,
-        }
-    }
-}
-
-/// The bit of the output in [`Needs`]; operand i has bit i.
-const OUTPUT: u8 = 4;
-
-/// What is saved: two operands and an output at most, so that places are found without counting bits.
-#[derive(Clone, Copy)]
-pub struct Needs(u8);
-
-impl Needs {
-    pub const fn of(sources: &[Source]) -> Needs {
-        let (mut bits, mut i) = (0, 0);
-        while i < sources.len() {
-            bits |= sources[i].bit();
-            i += 1;
-        }
-        Needs(bits)
-    }
-
-    fn saves(self) -> Saves {
-        let has = |bit: u8| self.0 & bit != 0;
-        let saves = if has(1) { Saves::NOTHING.operand(0) } else { Saves::NOTHING };
-        let saves = if has(2) { saves.operand(1) } else { saves };
-        if has(OUTPUT) { saves.output(0) } else { saves }
-    }
-
-    fn count(self) -> usize {
-        (self.0 & 1) as usize + (self.0 >> 1 & 1) as usize + (self.0 >> 2) as usize
-    }
-
-    /// Where a source stands among what is saved: operands, then the output.
-    fn place(self, source: Source) -> usize {
-        match source {
-            Source::Operand(0) => 0,
-            Source::Operand(_) => (self.0 & 1) as usize,
-            Source::Output(_) => (self.0 & 1) as usize + (self.0 >> 1 & 1) as usize,
-        }
-    }
-}
-
 /// `cotangent * slope`, zero where the cotangent is zero: one fused kernel on numbers, over the cotangent where nobody
 /// else holds it; Tensor operations otherwise.
 #[inline]
@@ -216,10 +100,6 @@ fn scaled(
     g
 }
 
-pub fn narrow(p: Parameters<f64>) -> Parameters<f32> {
-    p.map(|value| value as f32)
-}
-
 /// The same for one element and for short rows that are alike, past views and tiles.
 #[inline]
 fn scaled_directly(slope: &SlopeExpression, g: &Value, a: &Value, b: &Value, p: Parameters<f64>) -> Option<Tensor> {
@@ -241,6 +121,12 @@ fn scaled_directly(slope: &SlopeExpression, g: &Value, a: &Value, b: &Value, p: 
 }
 
 impl Elementwise {
+    /// The primitive as an elementwise one: every gradient is the cotangent times a slope, element by element.
+    pub fn of(op: &'static dyn Primitive) -> Option<&'static Elementwise> {
+        let op: &'static dyn Any = op;
+        op.downcast_ref()
+    }
+
     /// `None` is a zero.
     #[inline]
     fn derivative(&'static self, rule: &Rule<'_>, position: usize, g: Tensor) -> Option<Tensor> {
@@ -485,10 +371,6 @@ impl Primitive for Elementwise {
         self.needs(wanted).saves()
     }
 
-    fn elementwise(&'static self) -> Option<&'static Elementwise> {
-        Some(self)
-    }
-
     fn vjp(&'static self, rule: &Rule<'_>, cotangents: &mut [Option<Tensor>]) -> Gradients {
         let Some(mut g) = cotangents[0].take() else { return Gradients::new() };
         let last = self.slopes.len() - 1;
@@ -557,7 +439,7 @@ impl Primitive for Elementwise {
 
     #[cfg(feature = "cases")]
     fn cases(&self) -> Vec<Case> {
-        self.tested.cases(self)
+        self.tested.cases(self.slopes.len(), self.parameters, self.i64.is_some())
     }
 }
 

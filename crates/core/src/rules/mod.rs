@@ -9,6 +9,7 @@ mod lanes;
 mod linear;
 mod macros;
 mod product;
+mod slopes;
 mod tested;
 
 pub use crate::{elementwise, loops, parameters, slope};
@@ -17,10 +18,11 @@ pub use axes::{
     row_and_axis,
 };
 pub use batching::align_batch;
-pub use elementwise::{Elementwise, Needs, Slope, SlopeExpression, Source, is_same, narrow};
+pub use elementwise::Elementwise;
 pub use fused::{Fused, FusedOp};
 pub use lanes::lane;
 pub use linear::{Linear, LinearOp};
 pub use product::{Factor, Product, Terms};
+pub use slopes::{Needs, Slope, SlopeExpression, Source, is_same, narrow};
 pub use tested::{Domain, Edges, Tested, away_from};
 pub use wengert_kernels::functions::{Loops, Parameters, SlopeLoops, TILE, both, guarded, scaled_by_tiles};

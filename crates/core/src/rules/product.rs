@@ -4,7 +4,7 @@
 //! gather at the cotangent, and such products at their sum, until somebody needs the numbers. Each element goes through the
 //! same operations in the same order as one at a time, so the bits are the same.
 
-use super::elementwise::{SlopeExpression, narrow};
+use super::slopes::{SlopeExpression, narrow};
 use crate::{DType, Tensor};
 use smallvec::SmallVec;
 use std::ops::Neg;

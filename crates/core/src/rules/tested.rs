@@ -1,6 +1,5 @@
 //! What elementwise primitives are tested on.
 
-use super::Elementwise;
 use crate::Shape;
 use crate::primitive::{Attrs, Case, Sample};
 use wengert_kernels::functions::Parameters;
@@ -40,25 +39,42 @@ pub enum Edges {
 }
 
 impl Tested {
-    pub fn cases(&self, op: &Elementwise) -> Vec<Case> {
-        let mut cases = self.cases_of(op, self.tried[0], true);
-        cases.extend(self.tried[1..].iter().flat_map(|&p| self.cases_of(op, p, false)));
+    /// Cases of an operation of so many operands, with these parameters, and for whole numbers too if it takes them.
+    pub fn cases(&self, operands: usize, parameters: &[&'static str], takes_integers: bool) -> Vec<Case> {
+        let of = |p: Parameters<f64>| {
+            parameters.iter().zip(p).fold(Attrs::new(), |attrs, (name, value)| attrs.with_real(name, value))
+        };
+        let first = self.tried[0];
+        let mut cases = self.cases_of(operands, of(first), first, true);
+        if takes_integers {
+            cases.push(self.integers(operands, of(first), first));
+        }
+        cases.extend(self.tried[1..].iter().flat_map(|&p| self.cases_of(operands, of(p), p, false)));
         cases
     }
 
-    /// The cases of one set of parameters: in all shapes, or few.
-    fn cases_of(&self, op: &Elementwise, p: Parameters<f64>, all: bool) -> Vec<Case> {
-        let (reference, arity) = (self.reference, op.slopes.len());
-        let attrs = op.parameters.iter().zip(p).fold(Attrs::new(), |attrs, (name, value)| attrs.with_real(name, value));
-        let with = if attrs.is_empty() || all { String::new() } else { format!("{attrs} ") };
-        let whole = move |samples: &[Sample]| {
+    /// The outputs by the reference.
+    fn expected(&self, p: Parameters<f64>) -> impl Fn(&[Sample]) -> Vec<Sample> + Clone + Send + Sync + use<> {
+        let reference = self.reference;
+        move |samples: &[Sample]| {
             let second = samples.last().expect("an operand");
             let data: Vec<f64> = samples[0].data.iter().zip(&second.data).map(|(&x, &y)| reference(x, y, p)).collect();
             vec![Sample::new(samples[0].shape.clone(), data).of(samples[0].dtype)]
-        };
+        }
+    }
+
+    fn integers(&self, operands: usize, attrs: Attrs, p: Parameters<f64>) -> Case {
+        let numbers: Vec<Sample> =
+            (0..operands).map(|operand| Sample::integers([4], [3, -2, 7, 1 + operand as i64])).collect();
+        Case::new("integers", attrs, numbers, self.expected(p)).values_only()
+    }
+
+    /// The cases of one set of parameters: in all shapes, or few.
+    fn cases_of(&self, arity: usize, attrs: Attrs, p: Parameters<f64>, all: bool) -> Vec<Case> {
+        let with = if attrs.is_empty() || all { String::new() } else { format!("{attrs} ") };
         let case = |shape: Shape| {
             let operands = self.domain.samples(&shape).into_iter().take(arity).collect::<Vec<_>>();
-            Case::new(format!("{with}shape {shape}"), attrs.clone(), operands, whole)
+            Case::new(format!("{with}shape {shape}"), attrs.clone(), operands, self.expected(p))
         };
         if !all {
             return vec![case(Shape::from([2, 3])), case(Shape::from([]))];
@@ -74,12 +90,7 @@ impl Tested {
             case(Shape::from([3, 400])),
             case(Shape::from([40_000])).values_only(),
         ];
-        cases.extend(self.edges.case(attrs.clone()));
-        if op.i64.is_some() {
-            let whole_numbers =
-                (0..arity).map(|operand| Sample::integers([4], [3, -2, 7, 1 + operand as i64])).collect::<Vec<_>>();
-            cases.push(Case::new("integers", attrs, whole_numbers, whole).values_only());
-        }
+        cases.extend(self.edges.case(attrs));
         cases
     }
 }

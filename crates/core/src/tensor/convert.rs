@@ -1,9 +1,9 @@
 //! From Rust data and back.
 
-use super::{DType, Shape, Tensor, Value, numbers};
+use super::{Shape, Tensor, Value, numbers};
 use crate::error::OrRaise;
 use crate::primitive::Spec;
-use crate::{Error, ErrorKind};
+use crate::{DType, Error, ErrorKind};
 use bytemuck::{CheckedBitPattern, NoUninit, Pod, Zeroable};
 use wengert_kernels::dtype::{bf16, f16};
 use wengert_kernels::map;

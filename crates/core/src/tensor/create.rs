@@ -1,9 +1,9 @@
 //! Creation without data.
 
-use super::{DType, Layout, Shape, Tensor, Value};
+use super::{Layout, Shape, Tensor, Value};
 use crate::error::OrRaise;
-use crate::primitive::Spec;
-use crate::{Error, ErrorKind};
+use crate::primitive::{Sample, Spec};
+use crate::{DType, Error, ErrorKind};
 use std::ops::Range;
 use wengert_kernels::convert_bits;
 
@@ -258,5 +258,13 @@ fn expect_step(step: f64, start: f64, stop: f64) {
     if step == 0.0 || !(step.is_finite() && start.is_finite() && stop.is_finite()) {
         let message = format!("steps of {step} do not lead from {start} to {stop}");
         Error::new(ErrorKind::Argument, "arange", message).raise();
+    }
+}
+
+impl Sample {
+    /// The tensor of these numbers, floats in `float`.
+    pub fn tensor(&self, float: DType) -> Tensor {
+        let dtype = if self.dtype.is_float() { float } else { self.dtype };
+        Tensor::from_vec(self.data.clone(), self.shape.clone()).cast(dtype)
     }
 }

@@ -17,78 +17,22 @@ pub use create::{Arange, Steps};
 pub use operand::{Operand, binary, binary_owned, common_shape};
 pub use shape::{AnyAxis, Shape};
 
+pub use crate::types::{Array, Dense, One, Tensor, Value};
 pub use crate::{computing, computing_float};
 pub use shape::Layout;
 use shape::MOST_AXES;
 pub use shape::{broadcast, inverse};
 pub use slices::{Laid, Numbers, collected, fill, fill_from, memory_of, numbers};
 
-use crate::autograd::GradientSlot;
 use crate::error::OrRaise;
-use crate::interp::{Node, Tracer};
 use crate::primitive::{Device, Outputs, Spec, SpecRef};
-use crate::{Error, ErrorKind};
+use crate::{DType, Error, ErrorKind};
 use smallvec::SmallVec;
 use std::borrow::Cow;
 use std::sync::Arc;
-pub use wengert_kernels::DType;
 use wengert_kernels::dtype::Element;
 use wengert_kernels::pool::Block;
 use wengert_kernels::view::{Out, View};
-
-/// An n-dimensional array of numbers that can be differentiated.
-///
-/// A tensor is a value: cloning is cheap, `&mut` methods update in place when nobody else holds the numbers and copy
-/// otherwise, so aliases never observe each other's writes.
-///
-/// ```
-/// use wengert::prelude::*;
-/// let x = Tensor::from([1.0, 2.0, 3.0]).require_grad();
-/// let y = (&x * &x).sum();
-/// y.backward();
-/// assert_eq!(x.grad().unwrap(), Tensor::from([2.0, 4.0, 6.0]));
-/// ```
-#[derive(Clone)]
-pub struct Tensor {
-    #[doc(hidden)]
-    pub value: Value,
-    /// The record that made it, on the imperative tape.
-    #[doc(hidden)]
-    pub link: Option<Arc<Node>>,
-    /// Where its gradient is put: the user's handles own it, the reverse graph refers to it weakly.
-    #[doc(hidden)]
-    pub slot: Option<Arc<GradientSlot>>,
-}
-
-/// The numbers of a tensor, or what stands for them inside a transform.
-#[derive(Clone)]
-pub enum Value {
-    One(One),
-    Dense(Dense),
-    Array(Arc<Array>),
-    Tracer(Arc<Tracer>),
-}
-
-/// One element, held without allocation; its shape is `[1; rank]`.
-#[derive(Clone, Copy)]
-pub struct One {
-    pub bits: u64,
-    pub dtype: DType,
-    pub rank: u8,
-}
-
-/// Several elements, or none, in any layout over a shared block of memory.
-pub struct Array {
-    pub dtype: DType,
-    pub layout: Layout,
-    pub block: Block,
-}
-
-/// Vectors and matrices in row-major order: the block holds the shape beside the numbers, so that a result is one
-/// allocation. The block's mark is `rank << 8 | dtype`, its words are `[rows, columns, 1]`: the last `rank` sizes, and
-/// shifted by one their strides.
-#[derive(Clone)]
-pub struct Dense(Block);
 
 impl Dense {
     /// The mark and the words of numbers of this dtype and shape, if they are several in a vector or a matrix, or none.
@@ -477,6 +421,20 @@ impl Tensor {
             (Some((_, a)), Some((_, b))) => a.same(b),
             _ => false,
         }
+    }
+}
+
+/// The numbers of a tensor as kernels see them; none of a tensor inside a transform.
+///
+/// ```
+/// use wengert::{prelude::*, primitive::view_of};
+/// let x = Tensor::from([[1.0, 2.0], [3.0, 4.0]]);
+/// assert_eq!(view_of(&x.t()).unwrap().at_linear::<f64>(1), 3.0);
+/// ```
+pub fn view_of(tensor: &Tensor) -> Option<View<'_>> {
+    match &tensor.value {
+        Value::Tracer(_) => None,
+        value => Some(value.view()),
     }
 }
 

@@ -1,11 +1,11 @@
 //! Arithmetic operators on tensors, references and Rust numbers.
 
-use super::{DType, Operand, Shape, Tensor, binary, binary_owned};
+use super::{Operand, Shape, Tensor, binary, binary_owned};
 use crate::bind::bind_owned;
 use crate::error::OrRaise;
 use crate::ground::elementwise::{add::ADD, div::DIV, fmod::FMOD, mul::MUL, neg::NEG, sub::SUB};
 use crate::primitive::{Attrs, Primitive};
-use crate::{Error, ErrorKind};
+use crate::{DType, Error, ErrorKind};
 use std::iter::Sum;
 use std::ops::{Add, BitAnd, BitOr, BitXor, Div, Mul, Neg, Not, Rem, Sub};
 

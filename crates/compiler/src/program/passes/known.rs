@@ -3,6 +3,7 @@
 
 use crate::primitive::Primitive;
 use crate::registry::MEMBERS;
+use crate::rules::Elementwise;
 use rustc_hash::FxHashMap;
 use std::sync::LazyLock;
 
@@ -37,7 +38,7 @@ pub(super) fn is_barrier(op: &'static dyn Primitive) -> bool {
 /// Whether every output element is one function, the same for all places, of the operands' elements at its place.
 pub(super) fn is_elementwise(op: &'static dyn Primitive) -> bool {
     let family = family(op);
-    family == Some("elementwise") || (family.is_some() && op.elementwise().is_some())
+    family == Some("elementwise") || (family.is_some() && Elementwise::of(op).is_some())
 }
 
 /// Whether two operands may trade places, to the bit.

@@ -31,7 +31,7 @@ impl Sloped {
             Some((name, list)) => (name, list),
             None => (text, ""),
         };
-        let op = find(name)?.elementwise()?;
+        let op = Elementwise::of(find(name)?)?;
         let numbers: Result<Vec<f64>, _> = list.split(';').filter(|text| !text.is_empty()).map(str::parse).collect();
         let numbers = numbers.ok().filter(|numbers| numbers.len() == op.parameters.len())?;
         let mut parameters = [0.0; 3];

@@ -8,7 +8,7 @@ use super::super::given;
 use super::{bind_below, expect_form, form_of, owned};
 use crate::custom::{Function, Residual, added};
 use crate::error::OrRaise;
-use crate::interp::custom::Apart;
+use crate::interp::Apart;
 use crate::primitive::{self, SpecRef};
 use crate::primitive::{Mask, Spec};
 use crate::program::identity;

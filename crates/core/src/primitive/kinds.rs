@@ -1,0 +1,234 @@
+//! What is said of operations and tensors in a word: specs, costs, how outputs depend on operands, what is saved.
+
+use super::Mask;
+use crate::{DType, Error, ErrorKind, Shape};
+use smallvec::SmallVec;
+
+/// Where a tensor's numbers live.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
+#[non_exhaustive]
+pub enum Device {
+    /// The memory of this machine.
+    #[default]
+    Cpu,
+}
+
+/// What is known of a tensor before it has numbers.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Spec {
+    /// The sizes of its axes.
+    pub shape: Shape,
+    /// The kind of its numbers.
+    pub dtype: DType,
+}
+
+impl Spec {
+    /// A spec from its parts.
+    ///
+    /// ```
+    /// use wengert::{prelude::*, primitive::Spec};
+    /// assert_eq!(Spec::new([2, 3], DType::F32).to_string(), "f32[2, 3]");
+    /// ```
+    pub fn new(shape: impl Into<Shape>, dtype: DType) -> Spec {
+        Spec { shape: shape.into(), dtype }
+    }
+
+    /// The borrowed form.
+    pub fn as_ref(&self) -> SpecRef<'_> {
+        SpecRef { shape: &self.shape, dtype: self.dtype }
+    }
+
+    /// The bytes that its numbers take.
+    pub fn bytes(&self) -> usize {
+        self.shape.elements() * self.dtype.size()
+    }
+}
+
+impl std::fmt::Display for Spec {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}{}", self.dtype, self.shape)
+    }
+}
+
+/// A borrowed [`Spec`], which costs nothing to make.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct SpecRef<'a> {
+    /// The sizes of its axes.
+    pub shape: &'a [usize],
+    /// The kind of its numbers.
+    pub dtype: DType,
+}
+
+impl SpecRef<'_> {
+    /// The owned form.
+    pub fn to_spec(self) -> Spec {
+        Spec { shape: Shape::from(self.shape), dtype: self.dtype }
+    }
+}
+
+/// The specs of the results of one call.
+pub type Specs = SmallVec<[Spec; 1]>;
+
+/// The work of one call.
+#[derive(Clone, Copy, Debug, PartialEq, Default)]
+pub struct Cost {
+    /// Arithmetic operations.
+    pub flops: f64,
+    /// Bytes read and written.
+    pub bytes: f64,
+}
+
+/// Which operand elements an output element depends on; sparsity patterns are propagated by it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Dependency {
+    /// Output element i depends on element i of every operand.
+    Elementwise,
+    /// Every output element is a copy of one operand element or a constant; positions are whole numbers.
+    Movement,
+    /// Every operand element is added to one output element or to none, so that the rule only copies cotangents.
+    Accumulation,
+    /// Output elements depend on the operand elements along the reduced axes, which the attribute `axes` or `axis` names.
+    Reduction,
+    /// Output element (.., i, j) depends on row i of the first operand, on column j of the second, or on its row j if it
+    /// is multiplied transposed, and on element j of what is added.
+    Product {
+        /// Whether columns of the result come from rows of the second operand.
+        transposed: bool,
+    },
+    /// Output elements depend on everything in this many last axes of the operands, at the same position of the axes
+    /// before them.
+    Blocks(usize),
+    /// Every output element may depend on everything.
+    Dense,
+    /// Outputs do not depend differentiably on anything.
+    None,
+}
+
+/// How Taylor coefficients pass through.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Jet {
+    /// Coefficient by coefficient: the operation is linear.
+    Linear,
+    /// The product rule over coefficients of the first two operands, with which alone it can be called; those of others, such as a
+    /// bias, are added.
+    Bilinear,
+    /// By division of series: the operation is linear in its operands but this one, and the tangent in this one is linear in the
+    /// output, as in x / y or A^-1 b.
+    Quotient(usize),
+    /// By the same operation on a larger matrix: it is a power series of one square matrix, or of each of a batch.
+    MatrixFunction,
+    /// By the differential equation that the slope gives.
+    Slope,
+    /// By the differential equation that the tangent rule gives, as for a slope, where the operation is not elementwise.
+    Nested,
+    /// Only the value passes.
+    Constant,
+}
+
+/// One flop per output element, everything read and written once.
+pub fn streaming_cost(operands: &[SpecRef<'_>], outputs: &[Spec]) -> Cost {
+    let read: usize = operands.iter().map(|spec| spec.shape.iter().product::<usize>() * spec.dtype.size()).sum();
+    let written: usize = outputs.iter().map(Spec::bytes).sum();
+    let flops: usize = outputs.iter().map(|spec| spec.shape.elements()).sum();
+    Cost { flops: flops as f64, bytes: (read + written) as f64 }
+}
+
+/// The error of two dtypes that should be one, naming the cast.
+pub fn expect_same_dtype(name: &str, a: DType, b: DType) -> Result<(), Error> {
+    if a == b {
+        return Ok(());
+    }
+    Err(Error::new(ErrorKind::DType(vec![a, b]), name, format!("dtypes differ: {a} and {b}"))
+        .help(format!("convert one side, for example with .cast(DType::{b:?})")))
+}
+
+/// The error of truth values in an operation on numbers.
+pub fn expect_arithmetic(name: &str, dtype: DType) -> Result<(), Error> {
+    if dtype != DType::Bool {
+        return Ok(());
+    }
+    Err(Error::new(ErrorKind::DType(vec![dtype]), name, "truth values have no arithmetic")
+        .help("convert them first, for example with .cast(DType::I64)"))
+}
+
+/// The error of a dtype without derivatives in an operation on real numbers.
+pub fn expect_float(name: &str, dtype: DType) -> Result<(), Error> {
+    if dtype.is_float() {
+        return Ok(());
+    }
+    Err(Error::new(ErrorKind::DType(vec![dtype]), name, format!("needs a floating-point tensor, got {dtype}"))
+        .help("convert it first, for example with .cast(DType::F64)"))
+}
+
+/// What a primitive keeps from the forward pass for its rules.
+///
+/// A saved value is an operand, an output, or a non-differentiable residual; anything else would silently break second
+/// derivatives. A shape is kept where the rule needs no numbers.
+///
+/// ```
+/// use wengert::primitive::Saves;
+/// let saves = Saves::NOTHING.operand(0).shape(1);
+/// assert!(saves.operands.has(0) && saves.shapes.has(1) && !saves.residual);
+/// ```
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Saves {
+    /// Operands whose values are kept.
+    pub operands: Mask,
+    /// Outputs whose values are kept.
+    pub outputs: Mask,
+    /// Operands whose shape and dtype are kept.
+    pub shapes: Mask,
+    /// Whether the primitive's residual is kept.
+    pub residual: bool,
+}
+
+impl Saves {
+    /// The rules need nothing but the cotangent.
+    pub const NOTHING: Saves = Saves { operands: Mask::NONE, outputs: Mask::NONE, shapes: Mask::NONE, residual: false };
+
+    /// And the value of operand `position`, which is below 63.
+    pub const fn operand(self, position: usize) -> Saves {
+        Saves { operands: self.operands.with(position), ..self }
+    }
+
+    /// And the value of output `position`, which is below 63.
+    pub const fn output(self, position: usize) -> Saves {
+        Saves { outputs: self.outputs.with(position), ..self }
+    }
+
+    /// And the values of these operands.
+    pub fn operands(self, positions: Mask) -> Saves {
+        Saves { operands: self.operands.or(positions), ..self }
+    }
+
+    /// And the values of these outputs.
+    pub fn outputs(self, positions: Mask) -> Saves {
+        Saves { outputs: self.outputs.or(positions), ..self }
+    }
+
+    /// And the shape and dtype of operand `position`, which is below 63.
+    pub const fn shape(self, position: usize) -> Saves {
+        Saves { shapes: self.shapes.with(position), ..self }
+    }
+
+    /// And the residual.
+    pub const fn residual(self) -> Saves {
+        Saves { residual: true, ..self }
+    }
+
+    /// What either needs.
+    pub fn and(self, other: Saves) -> Saves {
+        Saves {
+            operands: self.operands.or(other.operands),
+            outputs: self.outputs.or(other.outputs),
+            shapes: self.shapes.or(other.shapes),
+            residual: self.residual || other.residual,
+        }
+    }
+
+    /// How many slots the tape needs for it.
+    #[doc(hidden)]
+    pub fn count(self) -> usize {
+        self.operands.count() + self.outputs.count() + self.shapes.count() + usize::from(self.residual)
+    }
+}
