@@ -44,13 +44,18 @@ fn is_ours(line: Line) -> bool {
     })
 }
 
+/// The crates whose lines mean nothing to a user.
+const OUR_CRATES: [&str; 5] = ["core", "ops", "compiler", "engine", "scalar"];
+
 fn has_our_file(line: Line) -> bool {
     let file = line.file();
     let own = file!().trim_end_matches("location.rs");
-    file.starts_with(own)
-        || file.starts_with(&own.replace("engine", "scalar"))
-        || file.starts_with("/rustc/")
-        || file.contains("/library/core/src/")
+    let (before, after) = own.rsplit_once("core").expect("the folder of this crate");
+    let lies_in = |name: &str| {
+        let rest = file.strip_prefix(before).and_then(|file| file.strip_prefix(name));
+        rest.is_some_and(|rest| rest.starts_with(after))
+    };
+    OUR_CRATES.into_iter().any(lies_in) || file.starts_with("/rustc/") || file.contains("/library/core/src/")
 }
 
 /// Restores a thread-local line when dropped.

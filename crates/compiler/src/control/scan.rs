@@ -8,7 +8,8 @@ use crate::location::{self, Line};
 use crate::primitive::Device;
 use crate::primitive::{Control, Recording};
 use crate::program::ProgramAttrs;
-use crate::program::control::steps::{Form, Pulled};
+use crate::program::control::ScanForm;
+use crate::program::control::steps::Pulled;
 use crate::program::control::{BodyRunner, Flow, expect_carry, input_specs, output_specs, stacked, through};
 use crate::program::{Program, ProgramAttr, closed, stage};
 use crate::{Tree, vjp};
@@ -115,7 +116,7 @@ pub(super) fn over<C: Tree, X: Tree, Y: Tree>(
     let (next, y) = form?;
     let (programs, captured) = closed(vec![program]);
     let [body] = <[Program; 1]>::try_from(programs).unwrap_or_else(|_| unreachable!("one went in"));
-    let attrs = Form { consts: captured.len(), carry: carry.len(), length, reverse, body: body.into() }.attrs();
+    let attrs = ScanForm { consts: captured.len(), carry: carry.len(), length, reverse, body: body.into() }.attrs();
     let operands: Vec<&Tensor> = captured.iter().chain(carry.iter().copied()).chain(elements).collect();
     let mut outputs = try_bind(&SCAN, attrs, &operands, line)?.into_vec();
     let ys = outputs.split_off(carry.len());
@@ -144,16 +145,16 @@ pub struct Scan;
 
 impl Control for Scan {
     fn record(&'static self, attrs: &Attrs, wanted: Mask) -> Option<Recording> {
-        let form = Form::of(attrs);
+        let form = ScanForm::of(attrs);
         let (active, reached) = form.spread(|place| wanted.has(place), true);
         if !reached.contains(&true) {
             return None;
         }
         let pulled = form.pulled(&active, &reached);
         let body = &pulled.forward;
-        let call = Form { body: body.clone(), ..form }.attrs();
+        let call = ScanForm { body: body.clone(), ..form }.attrs();
         let record = Record { form: form.clone(), pulled: pulled.clone() };
-        let record = Form { body: body.recorded(Arc::new(record)), ..form }.attrs();
+        let record = ScanForm { body: body.recorded(Arc::new(record)), ..form }.attrs();
         Some(Recording { call, more: None, record, reached: reached.to_vec() })
     }
 
@@ -164,7 +165,7 @@ impl Control for Scan {
         tangents: &[Option<Tensor>],
         line: Line,
     ) -> Result<(Outputs, Adjoints), Error> {
-        let form = Form::of(attrs);
+        let form = ScanForm::of(attrs);
         let (active, reached) = form.spread(|place| tangents[place].is_some(), true);
         let body = form.tangent_body(&active, &reached);
         let mut all: Vec<Tensor> = Vec::new();
@@ -176,7 +177,7 @@ impl Control for Scan {
         }
         let count = |flags: &[bool]| flags.iter().filter(|flag| **flag).count();
         let (consts, carry) = (count(&active[..form.consts]), count(&reached[..form.carry]));
-        let joint = Form { consts: form.consts + consts, carry: form.carry + carry, body, ..form };
+        let joint = ScanForm { consts: form.consts + consts, carry: form.carry + carry, body, ..form };
         let outputs = try_bind(&SCAN, joint.attrs(), &all.iter().collect::<Vec<_>>(), line)?;
         let mut outputs = outputs.into_iter();
         let mut take = |count: usize| -> Vec<Tensor> { outputs.by_ref().take(count).collect() };
@@ -188,17 +189,17 @@ impl Control for Scan {
     }
 
     fn flow(&self, attrs: &Attrs) -> Option<Box<dyn Any>> {
-        Some(Box::new(Flow::Scan(Form::of(attrs))))
+        Some(Box::new(Flow::Scan(ScanForm::of(attrs))))
     }
 
     fn unroll(&'static self, attrs: &Attrs, operands: &[Tensor], line: Line) -> Result<Outputs, Error> {
-        Form::of(attrs).run(operands, line)
+        ScanForm::of(attrs).run(operands, line)
     }
 }
 
 /// What a record knows: the call it stands for, and how that is pulled back.
 struct Record {
-    form: Form,
+    form: ScanForm,
     pulled: Arc<Pulled>,
 }
 
@@ -224,7 +225,7 @@ impl Primitive for Scan {
     }
 
     fn infer(&self, attrs: &Attrs, operands: &[SpecRef<'_>]) -> Result<Specs, Error> {
-        let form = Form::of(attrs);
+        let form = ScanForm::of(attrs);
         let (inputs, outputs) = (input_specs(&form.body), output_specs(&form.body));
         let wrong = |message: String| Err(Error::new(ErrorKind::Program, "scan", message));
         if operands.len() != inputs.len() || form.elements() > inputs.len() || form.carry > outputs.len() {
@@ -252,7 +253,7 @@ impl Primitive for Scan {
 
     fn eval(&self, _device: Device, attrs: &Attrs, operands: &[&Tensor], _outputs: &[Spec]) -> Result<Outputs, Error> {
         let operands: Vec<Tensor> = operands.iter().map(|operand| operand.plain()).collect();
-        Form::of(attrs).run(&operands, location::resolve(Line::caller()))
+        ScanForm::of(attrs).run(&operands, location::resolve(Line::caller()))
     }
 
     fn saves(&self, attrs: &Attrs, _wanted: Mask) -> Saves {
@@ -269,7 +270,7 @@ impl Primitive for Scan {
     }
 
     fn vjp(&'static self, rule: &Rule<'_>, cotangents: &mut [Option<Tensor>]) -> Gradients {
-        let form = Form::of(rule.attrs);
+        let form = ScanForm::of(rule.attrs);
         let run = |attrs: Attrs, operands: &[&Tensor]| bind(self, attrs, operands);
         let operand = |place: usize| rule.operand(place).clone();
         let operands = || -> Vec<Tensor> { (0..form.body.inputs().len()).map(operand).collect() };
@@ -280,7 +281,7 @@ impl Primitive for Scan {
             }
             let operands = operands();
             let pulled = form.pulled(&active, &reached);
-            let call = Form { body: pulled.forward.clone(), ..form.clone() };
+            let call = ScanForm { body: pulled.forward.clone(), ..form.clone() };
             let outputs = bind(self, call.attrs(), &operands.iter().collect::<Vec<_>>());
             return pulled.pull(
                 &form,
@@ -295,7 +296,7 @@ impl Primitive for Scan {
             return record.pulled.pull(&record.form, &run, &operand, &|place| rule.output(place).clone(), cotangents);
         }
         // A sweep that is itself differentiated comes back through what it was left.
-        let call = Form { body: form.body.bare(), ..form.clone() }.attrs();
+        let call = ScanForm { body: form.body.bare(), ..form.clone() }.attrs();
         let all = operands();
         let (y, pullback) =
             vjp(|x: &Vec<Tensor>| bind(self, call.clone(), &x.iter().collect::<Vec<_>>()).into_vec(), &all);
@@ -305,14 +306,14 @@ impl Primitive for Scan {
     }
 
     fn jvp(&'static self, rule: &Rule<'_>, tangents: &[Option<Tensor>]) -> Adjoints {
-        let form = Form::of(rule.attrs);
+        let form = ScanForm::of(rule.attrs);
         let operands: Vec<&Tensor> = (0..form.body.inputs().len()).map(|place| rule.operand(place)).collect();
-        let attrs = Form { body: form.body.bare(), ..form }.attrs();
+        let attrs = ScanForm { body: form.body.bare(), ..form }.attrs();
         self.push(&attrs, &operands, tangents, location::resolve(Line::caller())).or_raise().1
     }
 
     fn batch(&'static self, attrs: &Attrs, size: usize, operands: &[Tensor], batched: Mask) -> Result<Outputs, Error> {
-        let form = Form::of(attrs);
+        let form = ScanForm::of(attrs);
         let (active, reached) = form.spread(|place| batched.has(place), false);
         let operand = |(place, operand): (usize, &Tensor)| match (active[place], batched.has(place)) {
             (true, false) => through::spread(operand, size),
@@ -321,7 +322,7 @@ impl Primitive for Scan {
         };
         let operands: Vec<Tensor> = operands.iter().enumerate().map(operand).collect();
         let body = form.batch_body(size, &active, &reached);
-        let outputs = bind(self, Form { body, ..form.clone() }.attrs(), &operands.iter().collect::<Vec<_>>());
+        let outputs = bind(self, ScanForm { body, ..form.clone() }.attrs(), &operands.iter().collect::<Vec<_>>());
         let placed = |(place, output): (usize, Tensor)| match reached[place] {
             false => through::spread(&output, size),
             true if place < form.carry => output,
@@ -373,7 +374,7 @@ fn cases() -> Vec<Case> {
         vec![Sample::new([2], h), Sample::new(xs.shape.clone(), ys)]
     };
     let case = |label: &str, length: usize, reverse: bool| {
-        let form = Form { consts: 1, carry: 1, length, reverse, body: recurrence() };
+        let form = ScanForm { consts: 1, carry: 1, length, reverse, body: recurrence() };
         let operands = [Sample::wave([], 0.2), Sample::wave([2], 0.5), Sample::wave([length, 2], 0.9)];
         Case::new(label, form.attrs(), operands, move |samples| {
             run(samples, if reverse { (0..length).rev().collect() } else { (0..length).collect() })

@@ -33,18 +33,18 @@ pub(super) fn attrs_of(consts: usize, active: &[bool], body: &ProgramAttr) -> At
 
 /// The attributes of a call. Operands are the number of steps, constants and first carry, and cotangents of the wanted carries;
 /// outputs are the cotangents of wanted constants and carries.
-struct Form {
+struct WhileForm {
     consts: usize,
     active: Vec<bool>,
     body: ProgramAttr,
 }
 
-impl Form {
-    fn of(attrs: &Attrs) -> Form {
+impl WhileForm {
+    fn of(attrs: &Attrs) -> WhileForm {
         let body = attrs.program("body").clone();
         let wanted = attrs.sizes("wanted");
         let active = (0..body.inputs().len()).map(|place| wanted.contains(&place)).collect();
-        Form { consts: attrs.axis("consts"), active, body }
+        WhileForm { consts: attrs.axis("consts"), active, body }
     }
 
     fn inputs(&self) -> usize {
@@ -62,7 +62,7 @@ impl Form {
         (of_carry.to_vec(), sums.iter().zip(of_consts).map(|(sum, term)| sum + term).collect())
     }
 
-    /// [`step_back`](Form::step_back) as a program of state, cotangents and sums.
+    /// [`step_back`](WhileForm::step_back) as a program of state, cotangents and sums.
     fn step(&self) -> ProgramAttr {
         let wish = Wish { what: "while step back", inputs: self.active.clone(), numbers: vec![self.consts] };
         let derived = self.body.derived(wish, |body| {
@@ -128,7 +128,7 @@ impl Form {
         [sums, cotangents].concat()
     }
 
-    /// [`expand`](Form::expand) with other tensors at these operands.
+    /// [`expand`](WhileForm::expand) with other tensors at these operands.
     fn expanded(&self, operands: &[Tensor], at: &[usize], others: &[Tensor]) -> Vec<Tensor> {
         let mut all = operands.to_vec();
         at.iter().zip(others).for_each(|(&place, other)| all[place] = other.clone());
@@ -202,7 +202,7 @@ impl Primitive for WhileGradient {
     }
 
     fn infer(&self, attrs: &Attrs, operands: &[SpecRef<'_>]) -> Result<Specs, Error> {
-        let form = Form::of(attrs);
+        let form = WhileForm::of(attrs);
         let specs = input_specs(&form.body);
         let (consts, carry) = form.wanted();
         let seeds = carry.iter().map(|&place| specs[place].clone());
@@ -219,19 +219,19 @@ impl Primitive for WhileGradient {
 
     fn eval(&self, _device: Device, attrs: &Attrs, operands: &[&Tensor], _outputs: &[Spec]) -> Result<Outputs, Error> {
         let operands: Vec<Tensor> = operands.iter().map(|operand| operand.plain()).collect();
-        Form::of(attrs).run(&laid_out(&operands))
+        WhileForm::of(attrs).run(&laid_out(&operands))
     }
 
     fn saves(&self, attrs: &Attrs, _wanted: Mask) -> Saves {
-        Saves::NOTHING.operands(Mask::first_of(Form::of(attrs).operands()))
+        Saves::NOTHING.operands(Mask::first_of(WhileForm::of(attrs).operands()))
     }
 
     fn expansion(&'static self, attrs: &Attrs, operands: &[Tensor]) -> Option<Vec<Tensor>> {
-        Some(Form::of(attrs).expand(operands))
+        Some(WhileForm::of(attrs).expand(operands))
     }
 
     fn vjp(&'static self, rule: &Rule<'_>, cotangents: &mut [Option<Tensor>]) -> Gradients {
-        let form = Form::of(rule.attrs);
+        let form = WhileForm::of(rule.attrs);
         let operands: Vec<Tensor> = (0..form.operands()).map(|place| rule.operand(place).clone()).collect();
         let wanted: Vec<usize> = (0..operands.len()).filter(|&place| rule.wants(place)).collect();
         let (y, pullback) = vjp(|x: &Vec<Tensor>| form.expanded(&operands, &wanted, x), &pick(&operands, &wanted));
@@ -243,7 +243,7 @@ impl Primitive for WhileGradient {
     }
 
     fn jvp(&'static self, rule: &Rule<'_>, tangents: &[Option<Tensor>]) -> Adjoints {
-        let form = Form::of(rule.attrs);
+        let form = WhileForm::of(rule.attrs);
         let operands: Vec<Tensor> = (0..form.operands()).map(|place| rule.operand(place).clone()).collect();
         let given: Vec<usize> = (0..operands.len()).filter(|&place| tangents[place].is_some()).collect();
         let along: Vec<Tensor> = tangents.iter().flatten().cloned().collect();
@@ -253,7 +253,7 @@ impl Primitive for WhileGradient {
 
     /// One loop for all elements, as many steps as the longest takes; each element does nothing after its own last step.
     fn batch(&'static self, attrs: &Attrs, size: usize, operands: &[Tensor], batched: Mask) -> Result<Outputs, Error> {
-        let form = Form::of(attrs);
+        let form = WhileForm::of(attrs);
         let (body, consts, active) = (&form.body, form.consts, &form.active);
         let specs = input_specs(body);
         let steps = &operands[0];
@@ -311,7 +311,7 @@ impl Primitive for WhileGradient {
 
     /// That of one step: how many there are is not known.
     fn cost(&self, attrs: &Attrs, _operands: &[SpecRef<'_>], _outputs: &[Spec]) -> Cost {
-        let form = Form::of(attrs);
+        let form = WhileForm::of(attrs);
         let (forward, back) = (form.body.cost(), form.step().cost());
         Cost { flops: forward.flops + back.flops, bytes: forward.bytes + back.bytes }
     }

@@ -11,7 +11,8 @@ use crate::location::{self, Line};
 use crate::primitive::Device;
 use crate::primitive::{Control, Recording};
 use crate::program::ProgramAttrs;
-use crate::program::control::repeat::{Form, spread};
+use crate::program::control::WhileForm;
+use crate::program::control::repeat::spread;
 use crate::program::control::{Flow, expect_carry, input_specs, output_specs, places, through};
 use crate::program::{Program, ProgramAttr, closed, stage};
 use std::any::Any;
@@ -126,7 +127,7 @@ fn repeat<C: Tree>(pred: impl Fn(&C) -> Tensor, body: impl Fn(&C) -> C, init: &C
     let next = next?;
     let (programs, captured) = closed(vec![test, body]);
     let [test, body] = <[Program; 2]>::try_from(programs).unwrap_or_else(|_| unreachable!("two went in"));
-    let attrs = Form { consts: captured.len(), test: test.into(), body: body.into() }.attrs();
+    let attrs = WhileForm { consts: captured.len(), test: test.into(), body: body.into() }.attrs();
     let operands: Vec<&Tensor> = captured.iter().chain(leaves).collect();
     Ok(next.rebuild(try_bind(&WHILE, attrs, &operands, line)?))
 }
@@ -144,14 +145,14 @@ struct Counted {
 
 impl Control for While {
     fn record(&'static self, attrs: &Attrs, wanted: Mask) -> Option<Recording> {
-        let form = Form::of(attrs);
+        let form = WhileForm::of(attrs);
         let (_, reached) = spread(&form.body, form.consts, |place| wanted.has(place), true);
         if !reached.contains(&true) {
             return None;
         }
         let counted = form.counted();
         let body = counted.body.recorded(Arc::new(Counted { body: form.body.bare() }));
-        let record = Form { body, ..counted.clone() }.attrs();
+        let record = WhileForm { body, ..counted.clone() }.attrs();
         let count = Some(Tensor::from(0i64));
         Some(Recording { call: counted.attrs(), more: count, record, reached: reached.to_vec() })
     }
@@ -163,7 +164,7 @@ impl Control for While {
         tangents: &[Option<Tensor>],
         line: Line,
     ) -> Result<(Outputs, Adjoints), Error> {
-        let form = Form::of(attrs);
+        let form = WhileForm::of(attrs);
         let (active, reached) = spread(&form.body, form.consts, |place| tangents[place].is_some(), true);
         let mut all: Vec<Tensor> = Vec::new();
         for group in [0..form.consts, form.consts..operands.len()] {
@@ -180,11 +181,11 @@ impl Control for While {
     }
 
     fn flow(&self, attrs: &Attrs) -> Option<Box<dyn Any>> {
-        Some(Box::new(Flow::While(Form::of(attrs))))
+        Some(Box::new(Flow::While(WhileForm::of(attrs))))
     }
 
     fn unroll(&'static self, attrs: &Attrs, operands: &[Tensor], line: Line) -> Result<Outputs, Error> {
-        Form::of(attrs).run(operands, line)
+        WhileForm::of(attrs).run(operands, line)
     }
 }
 
@@ -210,7 +211,7 @@ impl Primitive for While {
     }
 
     fn infer(&self, attrs: &Attrs, operands: &[SpecRef<'_>]) -> Result<Specs, Error> {
-        let form = Form::of(attrs);
+        let form = WhileForm::of(attrs);
         let wrong = |message: String| Err(Error::new(ErrorKind::Program, "while", message));
         let (inputs, outputs) = (input_specs(&form.body), output_specs(&form.body));
         if operands.len() != inputs.len() || form.consts > inputs.len() || outputs != inputs[form.consts..] {
@@ -232,7 +233,7 @@ impl Primitive for While {
 
     fn eval(&self, _device: Device, attrs: &Attrs, operands: &[&Tensor], _outputs: &[Spec]) -> Result<Outputs, Error> {
         let operands: Vec<Tensor> = operands.iter().map(|operand| operand.plain()).collect();
-        Form::of(attrs).run(&operands, location::resolve(Line::caller()))
+        WhileForm::of(attrs).run(&operands, location::resolve(Line::caller()))
     }
 
     fn saves(&self, attrs: &Attrs, _wanted: Mask) -> Saves {
@@ -250,7 +251,7 @@ impl Primitive for While {
     }
 
     fn vjp(&'static self, rule: &Rule<'_>, cotangents: &mut [Option<Tensor>]) -> Gradients {
-        let form = Form::of(rule.attrs);
+        let form = WhileForm::of(rule.attrs);
         let record = form.body.record::<Counted>();
         let body = record.as_ref().map_or(&form.body, |record| &record.body);
         let count = body.inputs().len();
@@ -284,7 +285,7 @@ impl Primitive for While {
     }
 
     fn jvp(&'static self, rule: &Rule<'_>, tangents: &[Option<Tensor>]) -> Adjoints {
-        let form = Form::of(rule.attrs);
+        let form = WhileForm::of(rule.attrs);
         let Some(record) = form.body.record::<Counted>() else {
             let operands: Vec<&Tensor> = (0..form.body.inputs().len()).map(|place| rule.operand(place)).collect();
             return self.push(rule.attrs, &operands, tangents, location::resolve(Line::caller())).or_raise().1;
@@ -293,12 +294,12 @@ impl Primitive for While {
         let zero = Tensor::from(0i64);
         let operands: Vec<&Tensor> = (0..count).map(|place| rule.operand(place)).chain([&zero]).collect();
         let tangents: Vec<Option<Tensor>> = tangents[..count].iter().cloned().chain([None]).collect();
-        let attrs = Form { body: form.body.bare(), ..form }.attrs();
+        let attrs = WhileForm { body: form.body.bare(), ..form }.attrs();
         self.push(&attrs, &operands, &tangents, location::resolve(Line::caller())).or_raise().1
     }
 
     fn batch(&'static self, attrs: &Attrs, size: usize, operands: &[Tensor], batched: Mask) -> Result<Outputs, Error> {
-        let form = Form::of(attrs);
+        let form = WhileForm::of(attrs);
         let (mut active, _) = spread(&form.body, form.consts, |place| batched.has(place), false);
         let freezes = form.test.reached(&active, false)[0];
         if freezes {
@@ -361,7 +362,7 @@ fn cases() -> Vec<Case> {
         }}"
     );
     let parsed = |text: &str| ProgramAttr::from(Program::parse(text).or_raise());
-    let attrs = Form { consts: 1, test: parsed(&test), body: parsed(&body) }.attrs();
+    let attrs = WhileForm { consts: 1, test: parsed(&test), body: parsed(&body) }.attrs();
     let case = |label: &str, start: [f64; 2]| {
         let operands = [Sample::new([], [2.5]), Sample::new([2], start), Sample::integers([], [0])];
         Case::new(label, attrs.clone(), operands, |samples| {

@@ -3,8 +3,8 @@
 //! Variables that are alive at different times share bytes; a loop writes over an operand that nobody reads afterwards. What a
 //! call returns is written where the caller wants it, and what it updates, over what it was.
 
-use super::lower::{LoopStep, Step};
 use super::placement::Placement;
+use super::steps::{LoopStep, Step};
 use super::views::Views;
 use crate::program::{Program, Var};
 use wengert_kernels::memory::Span;

@@ -5,60 +5,18 @@
 //! each other runs in parts, at the same time.
 
 use super::loops::PlacedLoop;
-use super::lower::Operand;
+use super::plan::{FlowPlan, Kind, Nested, Scan, Scratch};
 use super::run::LoopKernel;
+use super::steps::Operand;
 use super::{Led, Plan, Read, Target};
 use crate::location::Line;
 use crate::primitive::{Layout, Spec};
-use crate::program::control::{Flow, Parts, input_specs, output_specs, steps::Form};
+use crate::program::control::{Flow, Parts, ScanForm, input_specs, output_specs};
 use crate::program::{Program, ProgramAttr};
 use crate::{DType, Error};
 use smallvec::SmallVec;
 use std::sync::{Mutex, PoisonError};
 use wengert_kernels::memory::{Memory, Part, Regions, Span, Stripes};
-
-/// How a loop or a branch runs.
-pub struct FlowPlan<L> {
-    kind: Kind<L>,
-    /// Bytes of scratch memory.
-    pub(super) scratch: Scratch,
-}
-
-enum Kind<L> {
-    Scan(Box<Scan<L>>),
-    While { consts: usize, test: Box<Nested<L>>, body: Box<Nested<L>> },
-    Switch { branches: Vec<Nested<L>> },
-}
-
-/// A scan, or several over some of its rows each.
-struct Scan<L> {
-    consts: usize,
-    carry: usize,
-    length: usize,
-    reverse: bool,
-    parts: usize,
-    /// The body of a part.
-    body: Nested<L>,
-    /// Bytes of scratch memory of a part.
-    scratch: usize,
-}
-
-/// A plan that runs inside another.
-struct Nested<L> {
-    plan: Plan<L>,
-    inputs: Vec<Spec>,
-    outputs: Vec<Spec>,
-    /// Two buffers for every value that is carried: where they begin in the scratch memory.
-    carried: Vec<[usize; 2]>,
-    /// Where its own workspace begins there.
-    arena: usize,
-}
-
-/// Scratch memory that is being shared out.
-pub(super) struct Scratch {
-    pub bytes: usize,
-    alignment: usize,
-}
 
 impl Scratch {
     fn new(target: &Target) -> Scratch {
@@ -121,7 +79,7 @@ impl FlowPlan<Vec<PlacedLoop>> {
         let mut scratch = Scratch::new(target);
         let kind = match flow {
             Flow::Scan(form) => {
-                let Form { consts, carry, length, reverse, .. } = *form;
+                let ScanForm { consts, carry, length, reverse, .. } = *form;
                 let (parts, body) = match form.in_parts(target.most_parts) {
                     Some(Parts { count, body }) => (count, body),
                     None => (1, form.body.clone()),

@@ -1,7 +1,6 @@
 //! What is known about cached programs, and reports of tracing and planning.
 
-use super::loaded::place;
-use crate::location::Line;
+use crate::location::{self, Line};
 use crate::primitive::Spec;
 use std::fmt;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -231,4 +230,9 @@ fn warn(text: &str) {
         Some(logger) => logger(&format!("warning: {text}")),
         None => eprintln!("wengert compile: warning: {text}"),
     }
+}
+
+/// A line as a file names it.
+pub(super) fn place(line: Line) -> String {
+    location::shown(line).to_string()
 }

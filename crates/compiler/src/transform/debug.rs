@@ -1,6 +1,7 @@
 //! Running a traced program one equation at a time.
 
-use super::loaded::{names, place};
+use super::cache::place;
+use super::loaded::names;
 use super::{Compiled, CompiledStep};
 use crate::autograd::modes::detect_anomaly;
 use crate::bind::try_bind;

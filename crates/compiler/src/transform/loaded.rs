@@ -1,5 +1,6 @@
 //! Programs from files.
 
+use super::cache::place;
 use super::{Compiled, CompiledStep};
 use crate::autograd::modes::{detects_anomalies, is_packing, records_tape};
 use crate::bind::try_bind;
@@ -95,11 +96,6 @@ pub(super) fn save(
 ) -> Result<(), Error> {
     let file = File { function: function.into(), inputs, outputs, program: program.clone() };
     std::fs::write(path, file.text()?).map_err(|error| failed("save", path, &error))
-}
-
-/// A line as a file names it.
-pub(super) fn place(line: Line) -> String {
-    location::shown(line).to_string()
 }
 
 impl<X: Tree, Y: Tree, F: Fn(&X) -> Y> Compiled<X, Y, F> {

@@ -83,3 +83,11 @@ pub fn reduced_shape(name: &str, attrs: &Attrs, shape: &[usize]) -> Result<Shape
 pub fn batched_axes(attrs: &Attrs) -> Attrs {
     attrs.clone().with_ints("axes", attrs.ints("axes").iter().map(|axis| axis + 1))
 }
+
+/// An axis in range, as [`checked_axis`]; a scalar counts as a vector of one.
+pub fn axis_of(name: &str, axis: isize, shape: &[usize]) -> Result<usize, Error> {
+    match shape.is_empty() && (-1..=0).contains(&axis) {
+        true => Ok(0),
+        false => checked_axis(name, axis, shape),
+    }
+}

@@ -14,7 +14,7 @@ mod tested;
 
 pub use crate::{elementwise, loops, parameters, slope};
 pub use axes::{
-    as_given, at_least_vector, batched_axes, checked_axes, checked_axis, keep_axes, kept_shape, reduced_shape,
+    as_given, at_least_vector, axis_of, batched_axes, checked_axes, checked_axis, keep_axes, kept_shape, reduced_shape,
     row_and_axis,
 };
 pub use batching::align_batch;

@@ -10,19 +10,11 @@ use crate::indexing::scatter_add::{SCATTER_ADD, scatter_call};
 use crate::indexing::scatter_fold::{SCATTER_MAX, SCATTER_MIN, SCATTER_MUL};
 use crate::indexing::wrap_index::WrapIndexParts;
 use crate::methods::*;
-use crate::rules::checked_axis;
+use crate::rules::axis_of;
 use crate::tensor::broadcast;
 use crate::tensor::common_shape;
 use crate::{DType, Error, ErrorKind, Shape, Tensor};
 use easy_ext::ext;
-
-/// An axis in range, as [`checked_axis`]; a scalar counts as a vector of one.
-pub fn axis_of(name: &str, axis: isize, shape: &[usize]) -> Result<usize, Error> {
-    match shape.is_empty() && (-1..=0).contains(&axis) {
-        true => Ok(0),
-        false => checked_axis(name, axis, shape),
-    }
-}
 
 /// How several values for one place become one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! Shapes made of reshape, transpose and broadcast. Axes count from 0, or from the end if negative.
 
-use super::indexing::axis_of;
+use crate::rules::axis_of;
 use crate::Operand;
 use crate::error::OrRaise;
 use crate::methods::*;

@@ -2,7 +2,7 @@
 //! transpose adds; indices that repeat accumulate, in order. An index outside the axis is an error.
 
 use super::scatter_add::SCATTER_ADD;
-use crate::composite::indexing::axis_of;
+use crate::rules::axis_of;
 use crate::error::OrRaise;
 use crate::prelude::*;
 use wengert_kernels::index::{self, OutOfRange};

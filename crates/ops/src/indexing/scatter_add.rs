@@ -2,7 +2,7 @@
 //! others,   dy likewise.   Repeated places accumulate in order. The transpose of gather; updates in place where it may.
 
 use super::gather::{expect_index, out_of_range};
-use crate::composite::indexing::axis_of;
+use crate::rules::axis_of;
 use crate::error::OrRaise;
 use crate::prelude::*;
 use wengert_kernels::dtype::Compute;

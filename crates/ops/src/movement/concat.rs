@@ -1,7 +1,7 @@
 //! concat - tensors one after another along an axis.   y = [x0, x1, ..],   dy = [dx0, dx1, ..].   Any number of operands. Its transpose
 //! takes the parts, without copying.
 
-use crate::composite::indexing::axis_of;
+use crate::rules::axis_of;
 use crate::error::OrRaise;
 use crate::prelude::*;
 use crate::primitive::streaming_cost;

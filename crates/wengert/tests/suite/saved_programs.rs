@@ -47,6 +47,21 @@ fn training() -> ((Vec<Layer>, Tensor), (Tensor, Tensor)) {
 
 /// Not a test by itself: what the other process does.
 #[test]
+fn slopes_name_their_operation_with_its_parameters() {
+    let text = "program(g: f64[2], y: f64[2]) {\n  a: f64[2] = slope[of=elu(0.5), operand=0](g, y)\n  return a\n}\n";
+    let program = Program::parse(text).unwrap();
+    // Below zero elu(x) = 0.5 (e^x - 1), whose slope is 0.5 e^x.
+    let x: [f64; 2] = [-1.5, 2.0];
+    let evaluated = program.evaluate(&[Tensor::from([3.0, 3.0]), Tensor::from(x)]).unwrap();
+    assert!(evaluated[0].all_close(&Tensor::from([1.5 * x[0].exp(), 3.0]), 1e-15), "{:?}", evaluated[0]);
+    assert_eq!(Program::parse(&program.to_string()).unwrap(), program);
+    for of in ["elu", "elu(0.5;1.0)", "elu(x)", "matmul", "no_such"] {
+        let error = Program::parse(&text.replace("elu(0.5)", of)).unwrap_err();
+        assert!(error.message().contains(&format!("'{of}' has no slope")), "{of}: {error}");
+    }
+}
+
+#[test]
 fn the_other_process() {
     let Ok(path) = std::env::var("WENGERT_SAVED_PROGRAM") else { return };
     let loaded = Program::load(path).unwrap();

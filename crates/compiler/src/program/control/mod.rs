@@ -5,36 +5,27 @@
 
 #[doc(hidden)]
 pub mod branches;
+mod forms;
 #[doc(hidden)]
 pub mod repeat;
 mod rows;
+mod runner;
 #[doc(hidden)]
 pub mod steps;
 #[doc(hidden)]
 pub mod through;
 
 #[doc(hidden)]
+pub use forms::{Flow, ScanForm, WhileForm};
+#[doc(hidden)]
 pub use rows::Parts;
+#[doc(hidden)]
+pub use runner::BodyRunner;
 
-use crate::autograd::modes;
-use crate::location::Line;
-use crate::plan::{Host, Input, Plan, Runner, Target, TiledLoops, runner};
 use crate::primitive::Spec;
-use crate::program::{Program, ProgramAttr, Wish};
+use crate::program::Program;
 use crate::tree::difference;
 use crate::{Error, ErrorKind, Tensor, Tree};
-use smallvec::SmallVec;
-use std::sync::Arc;
-
-/// How an operation runs the programs that it carries.
-pub enum Flow {
-    /// Over the leading axis of elements.
-    Scan(steps::Form),
-    /// As long as a test says.
-    While(repeat::Form),
-    /// One of several, by an index.
-    Switch(Vec<ProgramAttr>),
-}
 
 /// The places where `flags` holds.
 pub fn places(flags: &[bool]) -> Vec<usize> {
@@ -59,38 +50,6 @@ pub fn output_specs(program: &Program) -> Vec<Spec> {
 /// The spec of `count` of these along a new axis in front.
 pub fn stacked(spec: &Spec, count: usize) -> Spec {
     Spec { shape: spec.shape.prepended(count), dtype: spec.dtype }
-}
-
-/// A body that is about to run, once or many times: on numbers by its plan, which is made once, on tensors of other levels by its
-/// equations.
-pub struct BodyRunner<'a> {
-    body: &'a ProgramAttr,
-    plan: Option<Arc<Host<TiledLoops>>>,
-}
-
-impl<'a> BodyRunner<'a> {
-    /// For inputs of the levels that `inputs` have.
-    pub fn new(body: &'a ProgramAttr, inputs: &[Tensor]) -> BodyRunner<'a> {
-        let on_numbers = !modes::detects_anomalies() && inputs.iter().all(Tensor::is_plain);
-        let wish = Wish { what: "plan", inputs: Vec::new(), numbers: Vec::new() };
-        let plan = on_numbers.then(|| {
-            body.derived(wish, |body| {
-                let body = body.optimised();
-                runner(Plan::new(&body, vec![None; body.outputs().len()], &Target::CPU))
-            })
-        });
-        BodyRunner { body, plan }
-    }
-
-    /// The outputs.
-    pub fn run(&self, inputs: &[Tensor], line: Line) -> Result<Vec<Tensor>, Error> {
-        let Some(plan) = &self.plan else { return self.body.evaluate_at(inputs, line) };
-        let inputs: SmallVec<[Tensor; 8]> = inputs.iter().map(Tensor::contiguous).collect();
-        let mut outputs: Vec<Tensor> =
-            self.body.outputs().iter().map(|var| Tensor::blank(self.body.spec(*var))).collect();
-        plan.run(&mut inputs.iter().map(Input::Read), &mut outputs.iter_mut(), line)?;
-        Ok(outputs)
-    }
 }
 
 /// Operands of a loop, laid out once as every step reads them; a repeated number takes no memory.

@@ -1,6 +1,6 @@
 //! The loop of a while: its attributes, its steps, and the programs that are derived from its own.
 
-use super::{BodyRunner, input_specs, laid_out, pick, places, stacked, through};
+use super::{BodyRunner, WhileForm, input_specs, laid_out, pick, places, stacked, through};
 use crate::error::OrRaise;
 use crate::location::Line;
 use crate::methods::*;
@@ -9,17 +9,13 @@ use crate::program::ProgramAttrs;
 use crate::program::{Program, ProgramAttr, Wish, staged};
 use crate::{DType, Error, Shape, Tensor};
 
-/// The attributes of a loop.
-#[derive(Clone)]
-pub struct Form {
-    pub consts: usize,
-    pub test: ProgramAttr,
-    pub body: ProgramAttr,
-}
-
-impl Form {
-    pub fn of(attrs: &Attrs) -> Form {
-        Form { consts: attrs.axis("consts"), test: attrs.program("test").clone(), body: attrs.program("body").clone() }
+impl WhileForm {
+    pub fn of(attrs: &Attrs) -> WhileForm {
+        WhileForm {
+            consts: attrs.axis("consts"),
+            test: attrs.program("test").clone(),
+            body: attrs.program("body").clone(),
+        }
     }
 
     pub fn attrs(&self) -> Attrs {
@@ -53,7 +49,7 @@ impl Form {
     }
 
     /// The same loop with a count of its steps at the end of the carry.
-    pub fn counted(&self) -> Form {
+    pub fn counted(&self) -> WhileForm {
         let derived = self.body.derived(self.wish("while counted", &[], 0), |body| {
             let specs: Vec<Spec> = input_specs(body).into_iter().chain([Spec::new([], DType::I64)]).collect();
             let counted = staged("while_loop", &specs, |mut v| {
@@ -65,7 +61,7 @@ impl Form {
             let test = self.test_of(&specs, &(0..specs.len() - 1).collect::<Vec<_>>());
             (test, ProgramAttr::from(counted))
         });
-        Form { consts: self.consts, test: derived.0.clone(), body: derived.1.clone() }
+        WhileForm { consts: self.consts, test: derived.0.clone(), body: derived.1.clone() }
     }
 
     /// The test on more inputs, which has its own at `places`.
@@ -74,7 +70,7 @@ impl Form {
     }
 
     /// The loop that carries tangents along: those of constants and carry stand after them.
-    pub fn tangent(&self, active: &[bool], reached: &[bool]) -> Form {
+    pub fn tangent(&self, active: &[bool], reached: &[bool]) -> WhileForm {
         let derived = self.body.derived(self.wish("while tangent", active, 0), |body| {
             let specs = input_specs(body);
             let (mut all, mut primals, mut tangents) = (Vec::new(), Vec::new(), Vec::new());
@@ -95,11 +91,11 @@ impl Form {
             (self.test_of(&all, &primals), ProgramAttr::from(program))
         });
         let consts = self.consts + places(&active[..self.consts]).len();
-        Form { consts, test: derived.0.clone(), body: derived.1.clone() }
+        WhileForm { consts, test: derived.0.clone(), body: derived.1.clone() }
     }
 
     /// The loop for a batch of `size`: the inputs that `active` names have it in front.
-    pub fn batched(&self, size: usize, active: &[bool], freezes: bool) -> Form {
+    pub fn batched(&self, size: usize, active: &[bool], freezes: bool) -> WhileForm {
         let derived = self.body.derived(self.wish("while batch", active, size), |body| {
             let specs = input_specs(body).into_iter().zip(active);
             let specs: Vec<Spec> =
@@ -121,7 +117,7 @@ impl Form {
             });
             (ProgramAttr::from(test), ProgramAttr::from(body))
         });
-        Form { consts: self.consts, test: derived.0.clone(), body: derived.1.clone() }
+        WhileForm { consts: self.consts, test: derived.0.clone(), body: derived.1.clone() }
     }
 }
 

@@ -1,6 +1,6 @@
 //! Rows of a scan that do not depend on each other: it runs as several scans at the same time, each over some of the rows.
 
-use super::steps::Form;
+use super::ScanForm;
 use crate::primitive::Dependency;
 use crate::program::passes::is_built_in;
 use crate::program::{Equation, Program, ProgramAttr, Var};
@@ -31,7 +31,7 @@ enum First {
     Repeated,
 }
 
-impl Form {
+impl ScanForm {
     /// The scan in parts, if its rows do not depend on each other and there is work for several threads. How it is cut depends on
     /// its shape alone, and every row is computed as in the whole.
     #[doc(hidden)]

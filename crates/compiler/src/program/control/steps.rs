@@ -1,6 +1,6 @@
 //! The loop of a scan: its attributes, its steps, and the bodies that are derived from its own.
 
-use super::{BodyRunner, input_specs, laid_out, output_specs, pick, places, stacked, through};
+use super::{BodyRunner, ScanForm, input_specs, laid_out, output_specs, pick, places, stacked, through};
 use crate::error::OrRaise;
 use crate::location::Line;
 use crate::methods::*;
@@ -10,19 +10,9 @@ use crate::program::{Program, ProgramAttr, Residual, Split, Wish, split_by, stag
 use crate::{Error, Tensor};
 use std::sync::Arc;
 
-/// The attributes of a scan.
-#[derive(Clone)]
-pub struct Form {
-    pub consts: usize,
-    pub carry: usize,
-    pub length: usize,
-    pub reverse: bool,
-    pub body: ProgramAttr,
-}
-
-impl Form {
-    pub fn of(attrs: &Attrs) -> Form {
-        Form {
+impl ScanForm {
+    pub fn of(attrs: &Attrs) -> ScanForm {
+        ScanForm {
             consts: attrs.axis("consts"),
             carry: attrs.axis("carry"),
             length: attrs.axis("length"),
@@ -156,7 +146,7 @@ pub struct Pulled {
 }
 
 impl Pulled {
-    fn new(form: &Form, body: &Program, active: &[bool], reached: &[bool]) -> Pulled {
+    fn new(form: &ScanForm, body: &Program, active: &[bool], reached: &[bool]) -> Pulled {
         let (inputs, outputs) = (input_specs(body), output_specs(body));
         let cotangents: Vec<Spec> = places(reached).iter().map(|&place| outputs[place].clone()).collect();
         let joint = staged("scan", &[inputs.clone(), cotangents.clone()].concat(), |mut v| {
@@ -172,7 +162,7 @@ impl Pulled {
         Pulled::from_halves(form, halves, active, reached)
     }
 
-    fn from_halves(form: &Form, halves: Split, active: &[bool], reached: &[bool]) -> Pulled {
+    fn from_halves(form: &ScanForm, halves: Split, active: &[bool], reached: &[bool]) -> Pulled {
         let results = reached.len();
         let mut outputs = halves.forward.outputs()[..results].to_vec();
         let (mut consts, mut elements) = (Vec::new(), Vec::new());
@@ -216,7 +206,7 @@ impl Pulled {
     /// The gradients of the operands; `run` binds a scan.
     pub fn pull(
         &self,
-        form: &Form,
+        form: &ScanForm,
         run: &dyn Fn(Attrs, &[&Tensor]) -> Outputs,
         operand: &dyn Fn(usize) -> Tensor,
         output: &dyn Fn(usize) -> Tensor,
@@ -244,7 +234,7 @@ impl Pulled {
             Source::Output(place) => output(place),
         }));
         operands.extend(y_seeds);
-        let backward = Form {
+        let backward = ScanForm {
             consts: self.consts.len(),
             carry: carried,
             length: form.length,
@@ -264,7 +254,7 @@ impl Pulled {
 
 /// The body of the scan backward: it carries the cotangents of the carry and the sums of those of the constants, and gives the
 /// cotangents of the elements.
-fn backward_body(form: &Form, backward: &Program, fixed: &[bool], active: &[bool], reached: &[bool]) -> Program {
+fn backward_body(form: &ScanForm, backward: &Program, fixed: &[bool], active: &[bool], reached: &[bool]) -> Program {
     let specs = input_specs(backward);
     let gradients = output_specs(backward);
     let count = |flags: &[bool]| flags.iter().filter(|flag| **flag).count();

@@ -5,9 +5,12 @@ use super::around::Around;
 use crate::location::Line;
 use crate::primitive::{Cost, Dependency, Layout, SpecRef};
 use crate::program::ProgramAttrs;
-use crate::program::control::steps::Form;
+use crate::program::control::ScanForm;
 use crate::program::{Equation, Program, ProgramAttr, Var};
 use smallvec::SmallVec;
+
+/// How many times the bytes of a loop's operands and outputs one value may take that is stacked for this.
+const MOST: usize = 8;
 
 /// A scan: variables inside are those of its body, variables outside those of the program around it.
 pub(super) struct Loop {
@@ -41,7 +44,7 @@ pub(super) struct Carry {
 
 impl Loop {
     pub fn of(equation: &Equation) -> Loop {
-        let Form { consts, carry, length, reverse, body } = Form::of(&equation.attrs);
+        let ScanForm { consts, carry, length, reverse, body } = ScanForm::of(&equation.attrs);
         let body = Program::clone(&body);
         let pair = |(inside, outside): (&Var, &Var)| Pair { inside: *inside, outside: *outside };
         let operands: Vec<Pair> = body.inputs.iter().zip(&equation.inputs).map(pair).collect();
@@ -73,7 +76,8 @@ impl Loop {
         body.inputs = [inside(&consts), carried(|carry| carry.inside), inside(&elements)].concat();
         body.outputs = [carried(|carry| carry.next), inside(&given)].concat();
         let body = super::super::prune::run(body).0;
-        let form = Form { consts: consts.len(), carry: carries.len(), length, reverse, body: ProgramAttr::from(body) };
+        let form =
+            ScanForm { consts: consts.len(), carry: carries.len(), length, reverse, body: ProgramAttr::from(body) };
         let outputs = [carried(|carry| carry.last), outside(&given)].concat();
         (!outputs.is_empty()).then(|| Equation {
             op: known("scan"),
@@ -94,7 +98,7 @@ impl Loop {
         let carried = self.carries.iter().flat_map(|carry| [carry.first, carry.last]);
         let pairs = self.consts.iter().chain(&self.elements).chain(&self.given);
         let all = carried.chain(pairs.map(|pair| pair.outside));
-        super::MOST.saturating_mul(all.map(|var| around.spec(var).bytes()).sum())
+        MOST.saturating_mul(all.map(|var| around.spec(var).bytes()).sum())
     }
 
     /// Inside, `other` stands for `var` wherever it is read.

@@ -4,7 +4,7 @@
 //! product of all steps; sums over all steps of products are one product, and products that only leave the loop are one. Carries
 //! and outputs that nothing needs disappear. A loop of one step is that step, a loop of none is its carry.
 //!
-//! A loop is often written to save memory, so what leaves it is bounded: a value that is stacked for this takes at most [`MOST`]
+//! A loop is often written to save memory, so what leaves it is bounded: a value that is stacked for this takes at most `MOST`
 //! times the bytes that the loop reads and writes anyway, and where nothing is carried but sums no new value is stacked.
 
 mod around;
@@ -18,9 +18,6 @@ use super::rule::{Equality, Rule};
 use crate::program::{Equation, Program};
 use around::Around;
 use form::Loop;
-
-/// How many times the bytes of a loop's operands and outputs one value may take that is stacked for this.
-const MOST: usize = 8;
 
 /// What the pass does; each is a function of whole loops.
 pub(super) static RULES: &[Rule] = &[

@@ -1,0 +1,41 @@
+//! Bodies that run.
+
+use crate::autograd::modes;
+use crate::location::Line;
+use crate::plan::{Host, Input, Plan, Runner, Target, TiledLoops, runner};
+use crate::program::{ProgramAttr, Wish};
+use crate::{Error, Tensor};
+use smallvec::SmallVec;
+use std::sync::Arc;
+
+/// A body that is about to run, once or many times: on numbers by its plan, which is made once, on tensors of other levels by its
+/// equations.
+pub struct BodyRunner<'a> {
+    body: &'a ProgramAttr,
+    plan: Option<Arc<Host<TiledLoops>>>,
+}
+
+impl<'a> BodyRunner<'a> {
+    /// For inputs of the levels that `inputs` have.
+    pub fn new(body: &'a ProgramAttr, inputs: &[Tensor]) -> BodyRunner<'a> {
+        let on_numbers = !modes::detects_anomalies() && inputs.iter().all(Tensor::is_plain);
+        let wish = Wish { what: "plan", inputs: Vec::new(), numbers: Vec::new() };
+        let plan = on_numbers.then(|| {
+            body.derived(wish, |body| {
+                let body = body.optimised();
+                runner(Plan::new(&body, vec![None; body.outputs().len()], &Target::CPU))
+            })
+        });
+        BodyRunner { body, plan }
+    }
+
+    /// The outputs.
+    pub fn run(&self, inputs: &[Tensor], line: Line) -> Result<Vec<Tensor>, Error> {
+        let Some(plan) = &self.plan else { return self.body.evaluate_at(inputs, line) };
+        let inputs: SmallVec<[Tensor; 8]> = inputs.iter().map(Tensor::contiguous).collect();
+        let mut outputs: Vec<Tensor> =
+            self.body.outputs().iter().map(|var| Tensor::blank(self.body.spec(*var))).collect();
+        plan.run(&mut inputs.iter().map(Input::Read), &mut outputs.iter_mut(), line)?;
+        Ok(outputs)
+    }
+}
