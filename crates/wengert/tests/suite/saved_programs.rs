@@ -54,7 +54,7 @@ fn slopes_name_their_operation_with_its_parameters() {
     let x: [f64; 2] = [-1.5, 2.0];
     let evaluated = program.evaluate(&[Tensor::from([3.0, 3.0]), Tensor::from(x)]).unwrap();
     assert!(evaluated[0].all_close(&Tensor::from([1.5 * x[0].exp(), 3.0]), 1e-15), "{:?}", evaluated[0]);
-    assert_eq!(Program::parse(&program.to_string()).unwrap(), program);
+    assert_eq!(program.to_string(), text);
     for of in ["elu", "elu(0.5;1.0)", "elu(x)", "matmul", "no_such"] {
         let error = Program::parse(&text.replace("elu(0.5)", of)).unwrap_err();
         assert!(error.message().contains(&format!("'{of}' has no slope")), "{of}: {error}");
