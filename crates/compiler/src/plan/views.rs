@@ -1,5 +1,6 @@
 //! Where variables lie: in memory of their own, or in that of another variable.
 
+use crate::ground::internal::BARRIER;
 use crate::primitive::Layout;
 use crate::program::{Program, Var};
 
@@ -23,7 +24,7 @@ impl Views {
                 let (base, layout) = &views[x.index()];
                 if let Some(layout) = equation.op.view(&equation.attrs, layout, program.spec(*y)) {
                     views[y.index()] = (*base, layout);
-                    apart[y.index()] = apart[x.index()] || equation.op.name() == "barrier";
+                    apart[y.index()] = apart[x.index()] || equation.op.is(&BARRIER);
                 }
             }
         }

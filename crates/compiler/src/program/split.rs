@@ -1,6 +1,7 @@
 //! Splitting a program of values and gradients into a forward and a backward program.
 
 use super::{Equation, Program, Var, residuals};
+use crate::ground::internal::BARRIER;
 use std::fmt;
 
 /// A value that the backward program takes from the forward pass.
@@ -58,7 +59,7 @@ pub fn split_by(joint: &Program, results: usize, cotangents: usize, is_free: imp
     let mut effects_wait = false;
     for equation in &joint.equations {
         // What a checkpoint computes again it computes on the way back.
-        let again = equation.op.name() == "barrier" && !early[equation.outputs[0].index()];
+        let again = equation.op.is(&BARRIER) && !early[equation.outputs[0].index()];
         let has_effect = equation.has_effect();
         let is_early = equation.outputs.iter().any(|var| early[var.index()]);
         if again || (has_effect && effects_wait && !is_early) || equation.inputs.iter().any(|var| late[var.index()]) {

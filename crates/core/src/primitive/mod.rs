@@ -249,6 +249,14 @@ pub trait Primitive: Any + Send + Sync {
     }
 }
 
+impl dyn Primitive {
+    /// Whether this is that item. Addresses alone do not say it: items without fields may share one.
+    #[doc(hidden)]
+    pub fn is(&self, item: &dyn Primitive) -> bool {
+        std::ptr::addr_eq(self, item) && Any::type_id(self) == Any::type_id(item)
+    }
+}
+
 impl std::fmt::Debug for dyn Primitive {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(self.name())

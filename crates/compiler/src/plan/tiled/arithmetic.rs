@@ -1,6 +1,9 @@
 //! Two operations of arithmetic as one instruction of fused loops: what lies between them stays in a vector register.
 
 use crate::DType;
+use crate::ground::elementwise::{ADD, MUL, SUB};
+use crate::ground::internal::GUARDED_MUL;
+use crate::primitive::Primitive;
 use crate::rules::{guarded, lane};
 use wengert_kernels::dtype::Compute;
 use wengert_kernels::map::loop3;
@@ -16,15 +19,15 @@ pub enum Arithmetic {
 }
 
 impl Arithmetic {
-    /// The operation of a built-in primitive of this name.
-    pub fn named(name: &str) -> Option<Arithmetic> {
-        match name {
-            "add" => Some(Arithmetic::Add),
-            "sub" => Some(Arithmetic::Sub),
-            "mul" => Some(Arithmetic::Mul),
-            "guarded_mul" => Some(Arithmetic::Guarded),
-            _ => None,
-        }
+    /// The operation that a primitive is.
+    pub fn of(op: &'static dyn Primitive) -> Option<Arithmetic> {
+        let known: [(&'static dyn Primitive, Arithmetic); 4] = [
+            (&ADD, Arithmetic::Add),
+            (&SUB, Arithmetic::Sub),
+            (&MUL, Arithmetic::Mul),
+            (&GUARDED_MUL, Arithmetic::Guarded),
+        ];
+        known.into_iter().find(|(item, _)| op.is(*item)).map(|(_, arithmetic)| arithmetic)
     }
 
     /// `outer(self(a, b), c)`, or with `c` on the left, of registers a, b and c; to the bits of two instructions. `None` where
@@ -83,7 +86,7 @@ mod tests {
     #[test]
     fn a_pair_has_the_bits_of_two_operations() {
         let numbers = [0.0, 0.1, -1.7, 3e300, f64::INFINITY, f64::NAN];
-        let names = ["add", "sub", "mul", "guarded_mul"].map(|name| Arithmetic::named(name).unwrap());
+        let names = [&ADD, &SUB, &MUL, &GUARDED_MUL].map(|op| Arithmetic::of(op).unwrap());
         for (inner, outer) in names.iter().flat_map(|inner| names.map(|outer| (*inner, outer))) {
             for c_is_left in [false, true] {
                 let pair = inner.then(outer, c_is_left, DType::F64).unwrap();

@@ -6,7 +6,6 @@ mod pairs;
 use super::loops::{Apply, Instruction, Loop, PlacedLoop};
 use super::run::{Host, LoopKernel};
 use super::{Backend, Led, Plan, Runner, Target};
-use crate::registry::find;
 use arithmetic::Arithmetic;
 use pairs::{Draft, paired};
 use smallvec::SmallVec;
@@ -86,8 +85,7 @@ fn tiled(body: &Loop) -> Tiled {
         let (kernel, arithmetic) = match instruction {
             Instruction::Apply(Apply { op, attrs, dtypes, dtype, .. }) => {
                 let lane = op.lane(attrs, dtypes, *dtype).expect("fusion asked");
-                let is_known = find(op.name()).is_some_and(|known| std::ptr::addr_eq(known, *op));
-                let arithmetic = Arithmetic::named(op.name()).filter(|_| is_known);
+                let arithmetic = Arithmetic::of(*op);
                 (tiled::Instruction::Lane { lane, inputs: SmallVec::new(), dtype: *dtype }, arithmetic)
             }
             Instruction::Spread(input) => (tiled::Instruction::Spread(*input), None),

@@ -1,6 +1,7 @@
 //! Rows of a scan that do not depend on each other: it runs as several scans at the same time, each over some of the rows.
 
 use super::ScanForm;
+use crate::ground::movement::BROADCAST;
 use crate::primitive::Dependency;
 use crate::program::passes::is_built_in;
 use crate::program::{Equation, Program, ProgramAttr, Var};
@@ -82,7 +83,7 @@ impl ScanForm {
 }
 
 fn is_broadcast(equation: &Equation) -> bool {
-    equation.op.name() == "broadcast" && is_built_in(equation.op)
+    equation.op.is(&BROADCAST)
 }
 
 /// Whether only elementwise operations read a variable.

@@ -3,6 +3,7 @@
 //! Repetitions move down, past elementwise operations and other movements, as long as that is free; numbers stay of rank 0.
 
 use super::edit::{Edit, rewritten};
+use super::known::*;
 use super::movements::{padded, slice_attrs};
 use super::rule::{Equality, Index, Rule};
 use crate::Shape;
@@ -31,7 +32,7 @@ fn elementwise(edit: &mut Edit<'_>, equation: &Equation) -> Option<Var> {
     let mut sources: SmallVec<[Var; 4]> = SmallVec::new();
     let mut small = Shape::default();
     for var in &equation.inputs {
-        let (_, source) = edit.source_of(*var, "broadcast")?;
+        let (_, source) = edit.source_of(*var, &BROADCAST)?;
         small = broadcast(&small, edit.shape(source))?;
         sources.push(source);
     }
@@ -39,13 +40,13 @@ fn elementwise(edit: &mut Edit<'_>, equation: &Equation) -> Option<Var> {
         return None;
     }
     let operands: SmallVec<[Var; 4]> = sources.into_iter().map(|source| edit.broadcast(source, &small)).collect();
-    let result = edit.call(equation.op.name(), equation.attrs.clone(), &operands);
+    let result = edit.call(equation.op, equation.attrs.clone(), &operands);
     Some(edit.broadcast(result, &whole))
 }
 
 /// What a broadcast repeats, with leading axes of size one up to the rank of the result.
 fn aligned(edit: &Edit<'_>, repeated: Var) -> Option<(Var, Shape)> {
-    let (_, x) = edit.source_of(repeated, "broadcast")?;
+    let (_, x) = edit.source_of(repeated, &BROADCAST)?;
     Some((x, padded(edit.shape(x), edit.shape(repeated).rank())))
 }
 
@@ -130,7 +131,7 @@ fn slice(edit: &mut Edit<'_>, equation: &Equation) -> Option<Var> {
         true => x,
         false => {
             let aligned = edit.reshape(x, &own);
-            edit.call("slice", attrs, &[aligned])
+            edit.call(&SLICE, attrs, &[aligned])
         }
     };
     Some(edit.broadcast(small, &shape))
@@ -144,13 +145,12 @@ fn product(edit: &mut Edit<'_>, equation: &Equation) -> Option<Var> {
     let rank = shape.rank();
     let is_shared = own[..rank - 2].iter().all(|&size| size == 1) && own[rank - 2..] == edit.shape(right)[rank - 2..];
     // Rows of a view may not merge without a copy.
-    let is_view =
-        edit.definition(x).is_some_and(|equation| matches!(equation.op.name(), "transpose" | "broadcast" | "slice"));
+    let is_view = edit.definition(x).is_some_and(|equation| is_any(equation.op, &[&TRANSPOSE, &BROADCAST, &SLICE]));
     if !is_shared || is_view || rank == 2 {
         return None;
     }
     let matrix = edit.reshape(w, &Shape::from(&own[rank - 2..]));
     let rows = edit.reshape(x, &Shape::from([shape[..rank - 1].iter().product(), shape[rank - 1]]));
-    let product = edit.call("matmul", equation.attrs.clone(), &[rows, matrix]);
+    let product = edit.call(&MATMUL, equation.attrs.clone(), &[rows, matrix]);
     Some(edit.reshape(product, &to))
 }

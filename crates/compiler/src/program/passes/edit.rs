@@ -3,9 +3,9 @@
 //! Variables of the old program keep their numbers, those of new equations come after them; [`Program::renumbered`] puts them in
 //! order at the end. An equation is looked at once, with operands that are rewritten already, so one walk applies rules bottom up.
 
-use super::known::{is_built_in, known};
+use super::known::*;
 use crate::location::Line;
-use crate::primitive::{Attrs, Spec, SpecRef};
+use crate::primitive::{Attrs, Primitive, Spec, SpecRef};
 use crate::program::{Equation, Program, Var};
 use crate::tensor::Value;
 use crate::{DType, Shape, Tensor};
@@ -129,7 +129,7 @@ impl<'r> Edit<'r> {
     fn keep(&mut self, equation: Equation) {
         let place = Definition::Equation(self.program.equations.len());
         equation.outputs.iter().for_each(|var| self.definitions[var.index()] = place);
-        if equation.op.name() == "relu" && is_built_in(equation.op) {
+        if equation.op.is(&RELU) {
             self.rectified.insert(equation.inputs[0], equation.outputs[0]);
         }
         self.program.equations.push(equation);
@@ -177,15 +177,15 @@ impl<'r> Edit<'r> {
         self.equation(var).filter(|equation| is_built_in(equation.op))
     }
 
-    /// The attributes and operands of the call of `name` that defines a variable.
-    pub fn call_of(&self, var: Var, name: &str) -> Option<(Attrs, SmallVec<[Var; 4]>)> {
-        let equation = self.equation(var).filter(|equation| equation.op.name() == name && is_built_in(equation.op))?;
+    /// The attributes and operands of the call of `op` that defines a variable.
+    pub fn call_of(&self, var: Var, op: &'static dyn Primitive) -> Option<(Attrs, SmallVec<[Var; 4]>)> {
+        let equation = self.equation(var).filter(|equation| equation.op.is(op))?;
         Some((equation.attrs.clone(), SmallVec::from_slice(&equation.inputs)))
     }
 
-    /// The attributes and the operand of the call of `name`, of one operand, that defines a variable.
-    pub fn source_of(&self, var: Var, name: &str) -> Option<(Attrs, Var)> {
-        self.call_of(var, name).map(|(attrs, inputs)| (attrs, inputs[0]))
+    /// The attributes and the operand of the call of `op`, of one operand, that defines a variable.
+    pub fn source_of(&self, var: Var, op: &'static dyn Primitive) -> Option<(Attrs, Var)> {
+        self.call_of(var, op).map(|(attrs, inputs)| (attrs, inputs[0]))
     }
 
     /// The constant that a variable is.
@@ -207,8 +207,7 @@ impl<'r> Edit<'r> {
     }
 
     /// Adds a call of a built-in primitive with one output, rewritten by the rules.
-    pub fn call(&mut self, name: &str, attrs: Attrs, inputs: &[Var]) -> Var {
-        let op = known(name);
+    pub fn call(&mut self, op: &'static dyn Primitive, attrs: Attrs, inputs: &[Var]) -> Var {
         let mut specs = {
             let operands: SmallVec<[SpecRef<'_>; 4]> = inputs.iter().map(|var| self.spec(*var).as_ref()).collect();
             op.infer(&attrs, &operands).unwrap_or_else(|error| panic!("a rule makes a wrong call: {error}"))
@@ -233,21 +232,21 @@ impl<'r> Edit<'r> {
         if self.shape(x) == shape {
             return x;
         }
-        self.call("reshape", Attrs::new().with_sizes("shape", shape.iter()), &[x])
+        self.call(&RESHAPE, Attrs::new().with_sizes("shape", shape.iter()), &[x])
     }
 
     pub fn broadcast(&mut self, x: Var, shape: &Shape) -> Var {
         if self.shape(x) == shape {
             return x;
         }
-        self.call("broadcast", Attrs::new().with_sizes("shape", shape.iter()), &[x])
+        self.call(&BROADCAST, Attrs::new().with_sizes("shape", shape.iter()), &[x])
     }
 
     pub fn transpose(&mut self, x: Var, permutation: &[usize]) -> Var {
         if permutation.iter().copied().eq(0..permutation.len()) {
             return x;
         }
-        self.call("transpose", Attrs::new().with_sizes("permutation", permutation), &[x])
+        self.call(&TRANSPOSE, Attrs::new().with_sizes("permutation", permutation), &[x])
     }
 
     /// A constant of the program.
@@ -290,5 +289,5 @@ pub(super) fn bits_of(tensor: &Tensor) -> Option<u64> {
 
 /// Whether an equation gives its operand's numbers again, each at least once if there are any.
 fn is_repetition(equation: &Equation) -> bool {
-    matches!(equation.op.name(), "broadcast" | "reshape" | "transpose") && is_built_in(equation.op)
+    is_any(equation.op, &[&BROADCAST, &RESHAPE, &TRANSPOSE])
 }

@@ -1,16 +1,27 @@
-//! What passes know of built-in primitives: their names mean what their files say. A user's operation of the same name does
-//! not.
+//! The built-in primitives that passes name, as the items that they are, and what passes know of all of them. A user's operation of
+//! the same name is another item.
 
+pub(super) use crate::control::SCAN;
+pub(super) use crate::ground::elementwise::{ADD, CAST, COMPARE, MUL, NEG, WHERE};
+pub(super) use crate::ground::internal::BARRIER;
+pub(super) use crate::ground::movement::{BROADCAST, RESHAPE, TRANSPOSE};
+pub(super) use crate::ground::reduction::SUM;
 use crate::primitive::Primitive;
 use crate::registry::MEMBERS;
 use crate::rules::Elementwise;
 use rustc_hash::FxHashMap;
 use std::sync::LazyLock;
+pub(super) use wengert_ops::elementwise::{RELU, SQUARE};
+pub(super) use wengert_ops::functions::{ABS, COSH, EXP, EXP2, SIGMOID, SQRT};
+pub(super) use wengert_ops::internal::PACK_POSITIVE;
+pub(super) use wengert_ops::movement::{CONCAT, SLICE, SLICE_ADD};
+pub(super) use wengert_ops::network::{LAYER_NORM, LINEAR, RMS_NORM};
+pub(super) use wengert_ops::product::MATMUL;
 
 static KNOWN: LazyLock<FxHashMap<&'static str, (&'static dyn Primitive, &'static str)>> =
     LazyLock::new(|| MEMBERS.iter().map(|&(op, family)| (op.name(), (op, family))).collect());
 
-/// The built-in primitive of this name.
+/// The built-in primitive that the text of a rule names.
 pub(super) fn known(name: &str) -> &'static dyn Primitive {
     KNOWN.get(name).unwrap_or_else(|| panic!("there is no primitive '{name}'")).0
 }
@@ -18,11 +29,16 @@ pub(super) fn known(name: &str) -> &'static dyn Primitive {
 /// The folder of a built-in primitive; `None` for a user's.
 fn family(op: &'static dyn Primitive) -> Option<&'static str> {
     let (own, family) = KNOWN.get(op.name())?;
-    std::ptr::addr_eq(*own, op).then_some(*family)
+    op.is(*own).then_some(*family)
 }
 
 pub fn is_built_in(op: &'static dyn Primitive) -> bool {
     family(op).is_some()
+}
+
+/// Whether it is one of these.
+pub(super) fn is_any(op: &'static dyn Primitive, items: &[&'static dyn Primitive]) -> bool {
+    items.iter().any(|item| op.is(*item))
 }
 
 /// Whether a built-in primitive draws random numbers.
@@ -32,7 +48,7 @@ pub(super) fn is_random(op: &'static dyn Primitive) -> bool {
 
 /// Whether it keeps what follows apart from what was computed before.
 pub(super) fn is_barrier(op: &'static dyn Primitive) -> bool {
-    op.name() == "barrier" && is_built_in(op)
+    op.is(&BARRIER)
 }
 
 /// Whether every output element is one function, the same for all places, of the operands' elements at its place.
@@ -43,5 +59,5 @@ pub(super) fn is_elementwise(op: &'static dyn Primitive) -> bool {
 
 /// Whether two operands may trade places, to the bit.
 pub(super) fn is_commutative(op: &'static dyn Primitive) -> bool {
-    matches!(op.name(), "add" | "mul") && is_built_in(op)
+    is_any(op, &[&ADD, &MUL])
 }

@@ -84,7 +84,7 @@ impl Pattern {
             Pattern::Name(place) => *bindings[*place].get_or_insert(var) == var,
             Pattern::Number(number) => edit.number(var).is_some_and(|found| found.is(*number)),
             Pattern::Call { op, attrs, operands } => edit.definition(var).is_some_and(|equation| {
-                equation.op.name() == op.name()
+                equation.op.is(*op)
                     && equation.attrs == *attrs
                     && fits_all(operands, equation.op, &equation.inputs, edit, bindings)
             }),
@@ -98,7 +98,7 @@ impl Pattern {
             Pattern::Call { op, attrs, operands } => {
                 let operands: SmallVec<[Var; 4]> =
                     operands.iter().map(|operand| operand.build(edit, bindings, spec)).collect();
-                edit.call(op.name(), attrs.clone(), &operands)
+                edit.call(*op, attrs.clone(), &operands)
             }
         }
     }

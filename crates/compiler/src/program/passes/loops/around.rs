@@ -1,6 +1,7 @@
 //! The program around loops, while it is made again.
 
 use super::super::edit::bits_of;
+use super::super::known::*;
 use super::form::Loop;
 use crate::location::{self, Line};
 use crate::primitive::Spec;
@@ -107,7 +108,7 @@ impl Around {
     /// Whether a variable is zero at every place.
     pub fn is_zero(&self, var: Var) -> bool {
         let mut var = self.now(var);
-        let repeats = |equation: &&Equation| matches!(equation.op.name(), "broadcast" | "reshape");
+        let repeats = |equation: &&Equation| is_any(equation.op, &[&BROADCAST, &RESHAPE]);
         while let Some(equation) = self.program.equations.iter().find(|equation| equation.outputs.contains(&var)) {
             let Some(equation) = Some(equation).filter(repeats) else { return false };
             var = equation.inputs[0];

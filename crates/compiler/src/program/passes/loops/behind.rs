@@ -1,6 +1,6 @@
 //! What moves behind a loop: sums over all steps, and products that only leave it.
 
-use super::super::known::{is_built_in, is_elementwise};
+use super::super::known::*;
 use super::around::Around;
 use super::form::{Carry, Facts, Loop, Pair};
 use crate::primitive::Dependency;
@@ -73,7 +73,7 @@ fn terms(scan: &Loop, facts: &Facts, addend: Var) -> Vec<Var> {
     let (mut stack, mut terms) = (vec![addend], Vec::new());
     while let Some(var) = stack.pop() {
         let sum = facts.maker[var.index()].map(|number| &scan.body.equations[number]);
-        let sum = sum.filter(|sum| sum.op.name() == "add" && is_built_in(sum.op) && facts.readers[var.index()] == 1);
+        let sum = sum.filter(|sum| sum.op.is(&ADD) && facts.readers[var.index()] == 1);
         match sum {
             Some(sum) => stack.extend(sum.inputs.iter().rev()),
             None => terms.push(var),

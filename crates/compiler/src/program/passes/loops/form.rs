@@ -1,6 +1,6 @@
 //! A scan taken apart, and put together again.
 
-use super::super::known::{is_built_in, is_elementwise, known};
+use super::super::known::*;
 use super::around::Around;
 use crate::location::Line;
 use crate::primitive::{Cost, Dependency, Layout, SpecRef};
@@ -80,7 +80,7 @@ impl Loop {
             ScanForm { consts: consts.len(), carry: carries.len(), length, reverse, body: ProgramAttr::from(body) };
         let outputs = [carried(|carry| carry.last), outside(&given)].concat();
         (!outputs.is_empty()).then(|| Equation {
-            op: known("scan"),
+            op: &SCAN,
             attrs: form.attrs(),
             inputs: [outside(&consts), carried(|carry| carry.first), outside(&elements)].concat(),
             outputs,
@@ -212,7 +212,7 @@ impl Facts {
     /// What is added to a carry that nothing else reads.
     pub fn addend(&self, scan: &Loop, carry: &Carry) -> Option<Var> {
         let equation = &scan.body.equations[self.maker[carry.next.index()]?];
-        let is_sum = equation.op.name() == "add" && is_built_in(equation.op);
+        let is_sum = equation.op.is(&ADD);
         if !is_sum || self.readers[carry.next.index()] != 1 || self.readers[carry.inside.index()] != 1 {
             return None;
         }

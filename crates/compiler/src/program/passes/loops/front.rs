@@ -1,6 +1,6 @@
 //! What moves in front of a loop.
 
-use super::super::known::{is_built_in, is_elementwise};
+use super::super::known::*;
 use super::around::Around;
 use super::form::{Facts, Loop, Pair};
 use crate::error::OrRaise;
@@ -49,9 +49,9 @@ fn varies(facts: &Facts, equation: &Equation) -> bool {
 /// Whether an equation of constants is better done at every step than read from memory.
 fn stays(scan: &Loop, equation: &Equation) -> bool {
     let read: usize = equation.inputs.iter().map(|var| own_bytes(scan, *var)).sum();
-    match equation.op.name() {
-        "transpose" => !is_built_in(equation.op),
-        _ => scan.is_view(equation) || (is_elementwise(equation.op) && scan.bytes(equation.outputs[0]) > read),
+    match equation.op.is(&TRANSPOSE) {
+        true => false,
+        false => scan.is_view(equation) || (is_elementwise(equation.op) && scan.bytes(equation.outputs[0]) > read),
     }
 }
 

@@ -13,7 +13,7 @@ mod form;
 mod front;
 mod tidy;
 
-use super::known::is_built_in;
+use super::known::*;
 use super::rule::{Equality, Rule};
 use crate::program::{Equation, Program};
 use around::Around;
@@ -33,7 +33,7 @@ pub(super) static RULES: &[Rule] = &[
 ];
 
 fn is_scan(equation: &Equation) -> bool {
-    equation.op.name() == "scan" && is_built_in(equation.op)
+    equation.op.is(&SCAN)
 }
 
 pub(super) fn run(mut program: Program) -> (Program, bool) {

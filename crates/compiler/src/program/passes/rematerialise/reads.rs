@@ -1,5 +1,6 @@
 //! Who reads what.
 
+use super::super::known::*;
 use crate::primitive::Layout;
 use crate::program::passes::known::is_built_in;
 use crate::program::{Equation, Program, Var};
@@ -117,5 +118,5 @@ fn is_lane(program: &Program, equation: &Equation) -> bool {
 
 /// Whether an equation normalises rows.
 fn is_by_rows(equation: &Equation) -> bool {
-    matches!(equation.op.name(), "layer_norm" | "rms_norm") && is_built_in(equation.op)
+    is_any(equation.op, &[&LAYER_NORM, &RMS_NORM])
 }
