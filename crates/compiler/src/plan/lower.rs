@@ -143,9 +143,10 @@ impl<'a> Lowering<'a> {
             let equation = &self.program.equations()[number];
             let output = equation.outputs[0];
             let role = self.roles[output.index()].expect("a part of a loop has a role");
-            let level = if role == Role::Rows && equation.op.fold().is_none() { Role::Rows } else { Role::Elements };
+            let level =
+                if role == Role::Rows && equation.op.lowered().fold().is_none() { Role::Rows } else { Role::Elements };
             let inputs: SmallVec<[Value; 3]> = equation.inputs.iter().map(|input| self.value(*input, level)).collect();
-            let instruction = match (equation.op.fold(), role) {
+            let instruction = match (equation.op.lowered().fold(), role) {
                 (Some(fold), Role::Rows) => Instruction::Fold(fold, 0),
                 (Some(_), Role::Total) => {
                     outputs.push((output, inputs[0], Destination::Total));

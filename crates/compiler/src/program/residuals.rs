@@ -78,7 +78,7 @@ fn is_view(program: &Program, equation: &Equation) -> bool {
 fn is_cheap(program: &Program, equation: &Equation) -> bool {
     let [output] = equation.outputs[..] else { return false };
     let dtypes: SmallVec<[_; 3]> = equation.inputs.iter().map(|input| program.spec(*input).dtype).collect();
-    let is_lane = || equation.op.lane(&equation.attrs, &dtypes, program.spec(output).dtype).is_some();
+    let is_lane = || equation.op.lowered().lane(&equation.attrs, &dtypes, program.spec(output).dtype).is_some();
     is_view(program, equation) || is_lane()
 }
 

@@ -8,6 +8,7 @@ mod attrs;
 mod case;
 mod expression;
 mod kinds;
+mod lower;
 mod mask;
 mod rule;
 mod saved;
@@ -22,6 +23,8 @@ pub use kinds::{
     Cost, Dependency, Device, Jet, Saves, Spec, SpecRef, Specs, expect_arithmetic, expect_float, expect_same_dtype,
     streaming_cost,
 };
+#[doc(hidden)]
+pub use lower::Lower;
 pub use mask::Mask;
 
 pub use crate::bind::{bind, bind1};
@@ -31,12 +34,11 @@ pub use crate::types::{Adjoints, Form, Gradient, Gradients, Held, Outputs, Patch
 pub use crate::types::{Kept, Saved};
 
 use crate::location::Line;
-use crate::{DType, Error, ErrorKind, Tensor};
+use crate::{Error, ErrorKind, Tensor};
 use smallvec::{SmallVec, smallvec};
 use std::any::Any;
 use std::sync::Arc;
 use wengert_kernels::map::copy;
-use wengert_kernels::tiled::{Fold, Lane};
 pub use wengert_kernels::view::{Out, View};
 
 /// An operation with all its rules.
@@ -148,27 +150,9 @@ pub trait Primitive: Any + Send + Sync {
         Gradients::new()
     }
 
-    /// The operation as an instruction of a fused loop, for operands and an output of these dtypes, if it is elementwise.
+    /// What a compiler asks of it besides its rules, if it has an answer.
     #[doc(hidden)]
-    fn lane(&'static self, _attrs: &Attrs, _operands: &[DType], _output: DType) -> Option<Lane> {
-        None
-    }
-
-    /// The same instruction as text, if it can be had.
-    #[doc(hidden)]
-    fn expression(&'static self, _attrs: &Attrs, _operands: &[DType], _output: DType) -> Option<Expression> {
-        None
-    }
-
-    /// Whether its kernel completes a large result part by part, so that a fused loop can follow it.
-    #[doc(hidden)]
-    fn leads(&self) -> bool {
-        false
-    }
-
-    /// How a fused loop folds its operand along `axes`, if it is such a reduction.
-    #[doc(hidden)]
-    fn fold(&self) -> Option<Fold> {
+    fn lower(&'static self) -> Option<&'static dyn Lower> {
         None
     }
 
@@ -250,6 +234,12 @@ pub trait Primitive: Any + Send + Sync {
 }
 
 impl dyn Primitive {
+    /// What it answers to a compiler.
+    #[doc(hidden)]
+    pub fn lowered(&'static self) -> &'static dyn Lower {
+        self.lower().unwrap_or(&lower::Apart)
+    }
+
     /// Whether this is that item. Addresses alone do not say it: items without fields may share one.
     #[doc(hidden)]
     pub fn is(&self, item: &dyn Primitive) -> bool {

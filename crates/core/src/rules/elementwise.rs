@@ -10,8 +10,8 @@ use crate::autograd::modes;
 use crate::bind::bind1;
 use crate::ground::internal::slope::staged;
 use crate::primitive::{
-    Adjoints, Attrs, Case, Dependency, Expression, Gradient, Gradients, Held, Jet, Mask, Outputs, Primitive, Rule,
-    Saved, Saves, SpecRef, Specs, expect_arithmetic, expect_float, expect_same_dtype,
+    Adjoints, Attrs, Case, Dependency, Expression, Gradient, Gradients, Held, Jet, Lower, Mask, Outputs, Primitive,
+    Rule, Saved, Saves, SpecRef, Specs, expect_arithmetic, expect_float, expect_same_dtype,
 };
 use crate::tensor::{Dense, One, Value};
 use crate::{DType, Error, ErrorKind, Shape, Tensor};
@@ -301,24 +301,6 @@ impl Primitive for Elementwise {
         Ok(true)
     }
 
-    fn lane(&'static self, attrs: &Attrs, _operands: &[DType], output: DType) -> Option<Lane> {
-        let p = self.values_of(attrs);
-        match output.compute() {
-            DType::F64 => Some(lane_of(self.f64, p, output)),
-            DType::F32 => Some(lane_of(self.f32, narrow(p), output)),
-            _ => self.i64.map(|loops| lane_of(loops, p.map(|value| value as i64), output)),
-        }
-    }
-
-    fn expression(&'static self, attrs: &Attrs, _operands: &[DType], output: DType) -> Option<Expression> {
-        output.is_float().then(|| Expression {
-            operands: self.operand_names.into(),
-            parameters: self.parameters.iter().copied().zip(self.values_of(attrs)).collect(),
-            constants: self.constants,
-            text: self.text.into(),
-        })
-    }
-
     fn eval_direct(&self, operands: &[&Tensor]) -> Option<Tensor> {
         if operands.len() != self.slopes.len() || !self.parameters.is_empty() {
             return None;
@@ -440,6 +422,30 @@ impl Primitive for Elementwise {
     #[cfg(feature = "cases")]
     fn cases(&self) -> Vec<Case> {
         self.tested.cases(self.slopes.len(), self.parameters, self.i64.is_some())
+    }
+
+    fn lower(&'static self) -> Option<&'static dyn Lower> {
+        Some(self)
+    }
+}
+
+impl Lower for Elementwise {
+    fn lane(&self, attrs: &Attrs, _operands: &[DType], output: DType) -> Option<Lane> {
+        let p = self.values_of(attrs);
+        match output.compute() {
+            DType::F64 => Some(lane_of(self.f64, p, output)),
+            DType::F32 => Some(lane_of(self.f32, narrow(p), output)),
+            _ => self.i64.map(|loops| lane_of(loops, p.map(|value| value as i64), output)),
+        }
+    }
+
+    fn expression(&self, attrs: &Attrs, _operands: &[DType], output: DType) -> Option<Expression> {
+        output.is_float().then(|| Expression {
+            operands: self.operand_names.into(),
+            parameters: self.parameters.iter().copied().zip(self.values_of(attrs)).collect(),
+            constants: self.constants,
+            text: self.text.into(),
+        })
     }
 }
 

@@ -7,8 +7,8 @@
 use super::align_batch;
 use crate::bind::bind;
 use crate::primitive::{
-    Adjoints, Attrs, Case, Cost, Dependency, Device, Expression, Gradient, Gradients, Mask, Out, Outputs, Primitive,
-    Rule, Saves, Spec, SpecRef, Specs, View, evaluate, streaming_cost,
+    Adjoints, Attrs, Case, Cost, Dependency, Device, Expression, Gradient, Gradients, Lower, Mask, Out, Outputs,
+    Primitive, Rule, Saves, Spec, SpecRef, Specs, View, evaluate, streaming_cost,
 };
 use crate::{DType, Error, Tensor, jvp, vjp, vmap};
 use smallvec::SmallVec;
@@ -192,14 +192,6 @@ impl<F: Fused> Primitive for FusedOp<F> {
         F::eval(attrs, operands, outputs)
     }
 
-    fn lane(&'static self, attrs: &Attrs, operands: &[DType], output: DType) -> Option<Lane> {
-        F::lane(attrs, operands, output)
-    }
-
-    fn expression(&'static self, attrs: &Attrs, operands: &[DType], output: DType) -> Option<Expression> {
-        F::expression(attrs, operands, output)
-    }
-
     fn dependency(&self) -> Dependency {
         F::DEPENDENCY
     }
@@ -273,5 +265,19 @@ impl<F: Fused> Primitive for FusedOp<F> {
     #[cfg(feature = "cases")]
     fn cases(&self) -> Vec<Case> {
         F::cases()
+    }
+
+    fn lower(&'static self) -> Option<&'static dyn Lower> {
+        Some(self)
+    }
+}
+
+impl<F: Fused> Lower for FusedOp<F> {
+    fn lane(&self, attrs: &Attrs, operands: &[DType], output: DType) -> Option<Lane> {
+        F::lane(attrs, operands, output)
+    }
+
+    fn expression(&self, attrs: &Attrs, operands: &[DType], output: DType) -> Option<Expression> {
+        F::expression(attrs, operands, output)
     }
 }

@@ -1,9 +1,9 @@
 //! Shapes made of reshape, transpose and broadcast. Axes count from 0, or from the end if negative.
 
-use crate::rules::axis_of;
 use crate::Operand;
 use crate::error::OrRaise;
 use crate::methods::*;
+use crate::rules::axis_of;
 use crate::rules::checked_axis;
 use crate::tensor::broadcast;
 use crate::{Error, ErrorKind, Shape, Tensor};

@@ -66,17 +66,6 @@ impl Primitive for Relu {
         Ok(true)
     }
 
-    fn lane(&'static self, _attrs: &Attrs, _operands: &[DType], output: DType) -> Option<Lane> {
-        Some(match output {
-            DType::F64 => lane(output, |x: &[&[f64]], out| rectify_slice(x[0], out)),
-            _ => lane(output, |x: &[&[f32]], out| rectify_slice(x[0], out)),
-        })
-    }
-
-    fn expression(&'static self, _attrs: &Attrs, _operands: &[DType], _output: DType) -> Option<Expression> {
-        Some(Expression::of(&["x"], "if x <= 0.0 { 0.0 } else { x }"))
-    }
-
     fn saves(&self, _attrs: &Attrs, _wanted: Mask) -> Saves {
         Saves::NOTHING.residual()
     }
@@ -137,5 +126,22 @@ impl Primitive for Relu {
             Case::new("kink and NaN", Attrs::new(), [kink], |_| vec![Sample::new([4], [0.0, 0.0, f64::NAN, 0.0])])
                 .values_only(),
         ]
+    }
+
+    fn lower(&'static self) -> Option<&'static dyn Lower> {
+        Some(self)
+    }
+}
+
+impl Lower for Relu {
+    fn lane(&self, _attrs: &Attrs, _operands: &[DType], output: DType) -> Option<Lane> {
+        Some(match output {
+            DType::F64 => lane(output, |x: &[&[f64]], out| rectify_slice(x[0], out)),
+            _ => lane(output, |x: &[&[f32]], out| rectify_slice(x[0], out)),
+        })
+    }
+
+    fn expression(&self, _attrs: &Attrs, _operands: &[DType], _output: DType) -> Option<Expression> {
+        Some(Expression::of(&["x"], "if x <= 0.0 { 0.0 } else { x }"))
     }
 }

@@ -2,9 +2,9 @@
 //! transpose adds; indices that repeat accumulate, in order. An index outside the axis is an error.
 
 use super::scatter_add::SCATTER_ADD;
-use crate::rules::axis_of;
 use crate::error::OrRaise;
 use crate::prelude::*;
+use crate::rules::axis_of;
 use wengert_kernels::index::{self, OutOfRange};
 use wengert_kernels::view::View;
 

@@ -2,9 +2,9 @@
 //! others,   dy likewise.   Repeated places accumulate in order. The transpose of gather; updates in place where it may.
 
 use super::gather::{expect_index, out_of_range};
-use crate::rules::axis_of;
 use crate::error::OrRaise;
 use crate::prelude::*;
+use crate::rules::axis_of;
 use wengert_kernels::dtype::Compute;
 use wengert_kernels::index::{OutOfRange, scatter_add, scatter_fold};
 

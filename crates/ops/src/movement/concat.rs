@@ -1,10 +1,10 @@
 //! concat - tensors one after another along an axis.   y = [x0, x1, ..],   dy = [dx0, dx1, ..].   Any number of operands. Its transpose
 //! takes the parts, without copying.
 
-use crate::rules::axis_of;
 use crate::error::OrRaise;
 use crate::prelude::*;
 use crate::primitive::streaming_cost;
+use crate::rules::axis_of;
 use std::borrow::Borrow;
 use wengert_kernels::map::{Part, assign_part, copy};
 

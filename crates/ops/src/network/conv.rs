@@ -541,10 +541,6 @@ impl Primitive for Bilinear {
         Ok(true)
     }
 
-    fn leads(&self) -> bool {
-        self.result != Weight
-    }
-
     fn saves(&self, _attrs: &Attrs, wanted: Mask) -> Saves {
         let saves = if wanted.has(0) { Saves::NOTHING.operand(1) } else { Saves::NOTHING };
         if wanted.has(1) { saves.operand(0) } else { saves }
@@ -663,6 +659,16 @@ impl Primitive for Bilinear {
             case("no images", 0, 2, 3, attributes(&[4], &[2], &[1], &[1], &[0], &[0], 1)),
             case("no channels", 1, 0, 2, attributes(&[3], &[2], &[1], &[1], &[0], &[0], 1)),
         ]
+    }
+
+    fn lower(&'static self) -> Option<&'static dyn Lower> {
+        Some(self)
+    }
+}
+
+impl Lower for Bilinear {
+    fn leads(&self) -> bool {
+        self.result != Weight
     }
 }
 

@@ -124,10 +124,6 @@ impl Primitive for LinearMap {
         Ok(true)
     }
 
-    fn leads(&self) -> bool {
-        true
-    }
-
     fn saves(&self, _attrs: &Attrs, wanted: Mask) -> Saves {
         let saves = if wanted.has(0) { Saves::NOTHING.operand(1) } else { Saves::NOTHING };
         match (wanted.has(1), wanted.has(2)) {
@@ -231,5 +227,15 @@ impl Primitive for LinearMap {
             biased(0, 2, 3),
             biased(2, 0, 3),
         ]
+    }
+
+    fn lower(&'static self) -> Option<&'static dyn Lower> {
+        Some(self)
+    }
+}
+
+impl Lower for LinearMap {
+    fn leads(&self) -> bool {
+        true
     }
 }

@@ -1,10 +1,10 @@
 //! matmul - matrix product.   C = A B,   dC = dA B + A dB,   so Abar = Cbar B^T and Bbar = A^T Cbar.   Leading axes are a batch and
 //! broadcast; a vector on either side is a row or a column that disappears. Transposed operands are never copied.
 
-use crate::tensor::inverse;
 use crate::prelude::*;
 use crate::primitive::streaming_cost;
 use crate::rules::matrix::with_common_lead;
+use crate::tensor::inverse;
 use crate::tensor::memory_of;
 use wengert_kernels::matmul::{Matrix, Product, matmul_batch, matmul_many, matmul_plus};
 
@@ -188,10 +188,6 @@ impl Primitive for Matmul {
         Ok(true)
     }
 
-    fn leads(&self) -> bool {
-        true
-    }
-
     fn saves(&self, _attrs: &Attrs, wanted: Mask) -> Saves {
         let saves = if wanted.has(0) { Saves::NOTHING.operand(1) } else { Saves::NOTHING };
         if wanted.has(1) { saves.operand(0) } else { saves }
@@ -264,5 +260,15 @@ impl Primitive for Matmul {
             case(Shape::from([2, 0]), Shape::from([0, 3])),
             case(Shape::from([0, 2]), Shape::from([2, 3])),
         ]
+    }
+
+    fn lower(&'static self) -> Option<&'static dyn Lower> {
+        Some(self)
+    }
+}
+
+impl Lower for Matmul {
+    fn leads(&self) -> bool {
+        true
     }
 }

@@ -8,8 +8,8 @@ use crate::bind::bind1;
 use crate::error::OrRaise;
 use crate::methods::*;
 use crate::primitive::{
-    Adjoints, Attrs, Case, Cost, Dependency, Gradient, Gradients, Layout, Mask, Out, Outputs, Primitive, Rule, Sample,
-    Saves, Spec, SpecRef, Specs, View, expect_float, streaming_cost,
+    Adjoints, Attrs, Case, Cost, Dependency, Gradient, Gradients, Layout, Lower, Mask, Out, Outputs, Primitive, Rule,
+    Sample, Saves, Spec, SpecRef, Specs, View, expect_float, streaming_cost,
 };
 use crate::{DType, Error, ErrorKind, Shape, Tensor};
 use smallvec::{SmallVec, smallvec};
@@ -176,10 +176,6 @@ impl<R: Reduction> Primitive for ReductionOp<R> {
         Ok(true)
     }
 
-    fn fold(&self) -> Option<Fold> {
-        R::FOLD
-    }
-
     fn saves(&self, _attrs: &Attrs, _wanted: Mask) -> Saves {
         let saves = Saves::NOTHING.operand(0);
         if R::READS_OUTPUT { saves.output(0) } else { saves }
@@ -248,6 +244,16 @@ impl<R: Reduction> Primitive for ReductionOp<R> {
             cases.push(case_of::<R>(&R::tried()[0], x, &[0]).values_only());
         }
         cases
+    }
+
+    fn lower(&'static self) -> Option<&'static dyn Lower> {
+        Some(self)
+    }
+}
+
+impl<R: Reduction> Lower for ReductionOp<R> {
+    fn fold(&self) -> Option<Fold> {
+        R::FOLD
     }
 }
 

@@ -13,7 +13,10 @@ impl Fuser<'_> {
             let equation = self.equation(number);
             let [output] = equation.outputs[..] else { continue };
             let Some(call) = self.producer[output.index()] else { continue };
-            if !equation.op.leads() || !matches!(self.kernels[call], Some(Kernel::Call(_))) || !self.is_large(number) {
+            if !equation.op.lowered().leads()
+                || !matches!(self.kernels[call], Some(Kernel::Call(_)))
+                || !self.is_large(number)
+            {
                 continue;
             }
             let loops = readers[output.index()].iter().filter_map(|&reader| self.kernel_of(reader));
@@ -61,7 +64,8 @@ impl Fuser<'_> {
         };
         let in_order = |&reader: &usize| {
             let equation = self.equation(reader);
-            let is_rows = self.roles[equation.outputs[0].index()] == Some(Role::Rows) && equation.op.fold().is_none();
+            let is_rows =
+                self.roles[equation.outputs[0].index()] == Some(Role::Rows) && equation.op.lowered().fold().is_none();
             let mut own = equation.inputs.iter().filter(|input| self.views.base(**input) == output);
             own.all(|input| !is_rows && self.views.is_whole(self.program, *input))
         };

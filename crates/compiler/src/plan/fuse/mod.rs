@@ -162,7 +162,7 @@ impl Fuser<'_> {
     fn part(&self, equation: &Equation) -> Option<Part> {
         let [output] = equation.outputs[..] else { return None };
         let spec = self.program.spec(output);
-        if let (Some(fold), [x]) = (equation.op.fold(), &equation.inputs[..]) {
+        if let (Some(fold), [x]) = (equation.op.lowered().fold(), &equation.inputs[..]) {
             let shape = &self.program.spec(*x).shape;
             let axes = equation.attrs.sizes("axes");
             let (first, count) = (axes.first().copied().unwrap_or(0), axes.len());
@@ -180,7 +180,8 @@ impl Fuser<'_> {
             return cols.is_none_or(|cols: usize| cols <= self.target.longest_row).then_some(Part::Fold { role, cols });
         }
         let dtypes: SmallVec<[_; 3]> = equation.inputs.iter().map(|input| self.program.spec(*input).dtype).collect();
-        let is_lane = spec.shape.elements() > 0 && equation.op.lane(&equation.attrs, &dtypes, spec.dtype).is_some();
+        let is_lane =
+            spec.shape.elements() > 0 && equation.op.lowered().lane(&equation.attrs, &dtypes, spec.dtype).is_some();
         is_lane.then_some(Part::Lane)
     }
 
@@ -330,7 +331,7 @@ impl Fuser<'_> {
             let level = self.roles[equation.outputs[0].index()];
             equation.inputs.iter().all(|input| match self.role_in(*input, b, source) {
                 None => true,
-                Some(Some(role)) if equation.op.fold().is_some() => role == Role::Elements,
+                Some(Some(role)) if equation.op.lowered().fold().is_some() => role == Role::Elements,
                 Some(role) => role.is_some() && role == level,
             })
         })

@@ -11,7 +11,7 @@ impl Fuser<'_> {
             let equation = self.equation(number);
             let [output] = equation.outputs[..] else { continue };
             let Some(from) = self.producer[output.index()] else { continue };
-            if self.views.is_view(output) || self.fused(from).is_none() || equation.op.fold().is_some() {
+            if self.views.is_view(output) || self.fused(from).is_none() || equation.op.lowered().fold().is_some() {
                 continue;
             }
             let Some(users) = &readers[output.index()] else { continue };

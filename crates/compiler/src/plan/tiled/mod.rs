@@ -84,7 +84,7 @@ fn tiled(body: &Loop) -> Tiled {
     let draft = |instruction: &Instruction| {
         let (kernel, arithmetic) = match instruction {
             Instruction::Apply(Apply { op, attrs, dtypes, dtype, .. }) => {
-                let lane = op.lane(attrs, dtypes, *dtype).expect("fusion asked");
+                let lane = op.lowered().lane(attrs, dtypes, *dtype).expect("fusion asked");
                 let arithmetic = Arithmetic::of(*op);
                 (tiled::Instruction::Lane { lane, inputs: SmallVec::new(), dtype: *dtype }, arithmetic)
             }

@@ -58,12 +58,13 @@ pub(super) fn paired(operands: usize, mut drafts: Vec<Draft>, written: &mut [&mu
 mod tests {
     use super::*;
     use crate::DType;
+    use crate::registry::find;
     use std::sync::Arc;
 
     fn draft(name: &str, inputs: &[usize]) -> Draft {
         let lane = Arc::new(|_: &[&[u8]], _: &mut [u8]| ());
         let instruction = Instruction::Lane { lane, inputs: SmallVec::new(), dtype: DType::F32 };
-        Draft { instruction, inputs: inputs.iter().copied().collect(), arithmetic: Arithmetic::named(name) }
+        Draft { instruction, inputs: inputs.iter().copied().collect(), arithmetic: Arithmetic::of(find(name).unwrap()) }
     }
 
     #[test]

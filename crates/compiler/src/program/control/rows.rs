@@ -3,7 +3,6 @@
 use super::ScanForm;
 use crate::ground::movement::BROADCAST;
 use crate::primitive::Dependency;
-use crate::program::passes::is_built_in;
 use crate::program::{Equation, Program, ProgramAttr, Var};
 use smallvec::SmallVec;
 
@@ -94,7 +93,7 @@ fn meets_rows(body: &Program, var: Var) -> bool {
 fn is_lane(body: &Program, equation: &Equation) -> bool {
     let [output] = equation.outputs[..] else { return false };
     let dtypes: SmallVec<[_; 4]> = equation.inputs.iter().map(|var| body.spec(*var).dtype).collect();
-    equation.op.lane(&equation.attrs, &dtypes, body.spec(output).dtype).is_some()
+    equation.op.lowered().lane(&equation.attrs, &dtypes, body.spec(output).dtype).is_some()
 }
 
 fn output_axis(body: &Program, equation: &Equation, rows: usize, first: &[First]) -> Option<First> {

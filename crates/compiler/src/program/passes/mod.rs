@@ -19,7 +19,6 @@ mod share;
 mod simplify;
 mod transposes;
 
-pub(super) use known::is_built_in;
 #[doc(hidden)]
 pub use rematerialise::{Again, Reads, insert};
 pub use rule::{Equality, Rule};

@@ -58,23 +58,6 @@ impl Primitive for Cast {
         Ok(smallvec![Spec::new(operands[0].shape, attrs.dtype("dtype"))])
     }
 
-    fn lane(&'static self, _attrs: &Attrs, operands: &[DType], output: DType) -> Option<Lane> {
-        match (operands[0], output) {
-            (DType::Bool, DType::Bool) => None,
-            // What is out of range ends at the last number, which wider registers would pass.
-            (from, DType::I32 | DType::U8) if from.is_float() => None,
-            // Rounded once, from f64.
-            (DType::F64, DType::BF16 | DType::F16) => None,
-            (from, DType::Bool) => Some(computing!(from, T => truth::<T>())),
-            (from, _) => Some(computing!(output, T => converted::<T>(from, output))),
-        }
-    }
-
-    /// Conversions to floats are those of every language.
-    fn expression(&'static self, _attrs: &Attrs, _operands: &[DType], output: DType) -> Option<Expression> {
-        output.is_float().then(|| Expression::of(&["x"], "x"))
-    }
-
     fn run(&self, _attrs: &Attrs, operands: &[View<'_>], outputs: &mut [Out<'_>]) -> Result<bool, Error> {
         copy(operands[0], outputs[0].reborrow());
         Ok(true)
@@ -131,5 +114,28 @@ impl Primitive for Cast {
             })
             .values_only(),
         ]
+    }
+
+    fn lower(&'static self) -> Option<&'static dyn Lower> {
+        Some(self)
+    }
+}
+
+impl Lower for Cast {
+    fn lane(&self, _attrs: &Attrs, operands: &[DType], output: DType) -> Option<Lane> {
+        match (operands[0], output) {
+            (DType::Bool, DType::Bool) => None,
+            // What is out of range ends at the last number, which wider registers would pass.
+            (from, DType::I32 | DType::U8) if from.is_float() => None,
+            // Rounded once, from f64.
+            (DType::F64, DType::BF16 | DType::F16) => None,
+            (from, DType::Bool) => Some(computing!(from, T => truth::<T>())),
+            (from, _) => Some(computing!(output, T => converted::<T>(from, output))),
+        }
+    }
+
+    /// Conversions to floats are those of every language.
+    fn expression(&self, _attrs: &Attrs, _operands: &[DType], output: DType) -> Option<Expression> {
+        output.is_float().then(|| Expression::of(&["x"], "x"))
     }
 }

@@ -115,18 +115,6 @@ impl Primitive for Compare {
         Ok(smallvec![Spec::new(x.shape, DType::Bool)])
     }
 
-    fn lane(&'static self, attrs: &Attrs, operands: &[DType], _output: DType) -> Option<Lane> {
-        let relation = attrs.word("relation");
-        match operands[0] {
-            DType::Bool => None,
-            dtype => Some(computing!(dtype, T => compared::<T>(relation))),
-        }
-    }
-
-    fn expression(&'static self, attrs: &Attrs, _operands: &[DType], _output: DType) -> Option<Expression> {
-        Some(Expression::of(&["x", "y"], text(attrs.word("relation"))))
-    }
-
     fn run(&self, attrs: &Attrs, operands: &[View<'_>], outputs: &mut [Out<'_>]) -> Result<bool, Error> {
         let (x, y, out) = (operands[0], operands[1], outputs[0].reborrow());
         computing!(x.dtype, T => compare::<T>(attrs.word("relation"), x, y, out));
@@ -162,5 +150,23 @@ impl Primitive for Compare {
             case("eq", |x, y| x == y),
             case("ne", |x, y| !(x == y)),
         ]
+    }
+
+    fn lower(&'static self) -> Option<&'static dyn Lower> {
+        Some(self)
+    }
+}
+
+impl Lower for Compare {
+    fn lane(&self, attrs: &Attrs, operands: &[DType], _output: DType) -> Option<Lane> {
+        let relation = attrs.word("relation");
+        match operands[0] {
+            DType::Bool => None,
+            dtype => Some(computing!(dtype, T => compared::<T>(relation))),
+        }
+    }
+
+    fn expression(&self, attrs: &Attrs, _operands: &[DType], _output: DType) -> Option<Expression> {
+        Some(Expression::of(&["x", "y"], text(attrs.word("relation"))))
     }
 }

@@ -76,17 +76,6 @@ impl Primitive for Where {
         Ok(true)
     }
 
-    fn lane(&'static self, _attrs: &Attrs, _operands: &[DType], output: DType) -> Option<Lane> {
-        match output {
-            DType::Bool => None,
-            _ => Some(computing!(output, T => chosen::<T>())),
-        }
-    }
-
-    fn expression(&'static self, _attrs: &Attrs, _operands: &[DType], _output: DType) -> Option<Expression> {
-        Some(Expression::of(&["c", "a", "b"], "if c { a } else { b }"))
-    }
-
     fn saves(&self, _attrs: &Attrs, _wanted: Mask) -> Saves {
         Saves::NOTHING.operand(0)
     }
@@ -142,5 +131,22 @@ impl Primitive for Where {
             Case::new(format!("shape {shape}"), Attrs::new(), operands, reference)
         };
         vec![case(Shape::from([])), case(Shape::from([2, 4])), case(Shape::from([0]))]
+    }
+
+    fn lower(&'static self) -> Option<&'static dyn Lower> {
+        Some(self)
+    }
+}
+
+impl Lower for Where {
+    fn lane(&self, _attrs: &Attrs, _operands: &[DType], output: DType) -> Option<Lane> {
+        match output {
+            DType::Bool => None,
+            _ => Some(computing!(output, T => chosen::<T>())),
+        }
+    }
+
+    fn expression(&self, _attrs: &Attrs, _operands: &[DType], _output: DType) -> Option<Expression> {
+        Some(Expression::of(&["c", "a", "b"], "if c { a } else { b }"))
     }
 }

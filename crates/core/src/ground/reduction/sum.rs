@@ -85,10 +85,6 @@ impl Primitive for Sum {
         Ok(true)
     }
 
-    fn fold(&self) -> Option<Fold> {
-        Some(Fold::Sum)
-    }
-
     fn saves(&self, _attrs: &Attrs, _wanted: Mask) -> Saves {
         Saves::NOTHING.shape(0)
     }
@@ -155,5 +151,15 @@ impl Primitive for Sum {
             case(Shape::from([]), Shape::from([])),
             case(Shape::from([0, 3]), Shape::from([0])),
         ]
+    }
+
+    fn lower(&'static self) -> Option<&'static dyn Lower> {
+        Some(self)
+    }
+}
+
+impl Lower for Sum {
+    fn fold(&self) -> Option<Fold> {
+        Some(Fold::Sum)
     }
 }

@@ -35,7 +35,7 @@ impl Printed {
             let Instruction::Apply(apply) = instruction else { continue };
             let name = apply.op.name();
             let failed = |word: String| format!("{name}: {word}");
-            let expression = apply.op.expression(&apply.attrs, &apply.dtypes, apply.dtype);
+            let expression = apply.op.lowered().expression(&apply.attrs, &apply.dtypes, apply.dtype);
             let expression = expression.ok_or_else(|| failed(format!("no expression for {}", apply.dtype)))?;
             let real = if apply.dtype.is_float() { apply.dtype } else { apply.dtypes[0] };
             let real_type = c_type(real).map_err(failed)?;

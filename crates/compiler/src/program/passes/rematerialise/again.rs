@@ -3,7 +3,6 @@
 use super::super::known::*;
 use super::Reads;
 use crate::primitive::Attrs;
-use crate::program::passes::known::known;
 use crate::program::{Equation, Program, Var};
 use rustc_hash::FxHashMap;
 

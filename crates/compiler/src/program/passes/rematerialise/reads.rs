@@ -113,7 +113,8 @@ fn is_view(program: &Program, equation: &Equation) -> bool {
 fn is_lane(program: &Program, equation: &Equation) -> bool {
     let [output] = equation.outputs[..] else { return false };
     let dtypes: SmallVec<[_; 3]> = equation.inputs.iter().map(|input| program.spec(*input).dtype).collect();
-    is_built_in(equation.op) && equation.op.lane(&equation.attrs, &dtypes, program.spec(output).dtype).is_some()
+    is_built_in(equation.op)
+        && equation.op.lowered().lane(&equation.attrs, &dtypes, program.spec(output).dtype).is_some()
 }
 
 /// Whether an equation normalises rows.
