@@ -4,6 +4,7 @@
 //! one class, `o <- o * stride + (k * dilation - before)`. Its transpose has one class per residue of the stride,
 //! `stride * q + r <- q + (r + before - k * dilation) / stride` for the taps `k` where that division is exact.
 
+use super::geometry::Convolution;
 use crate::pool::Buffer;
 use smallvec::SmallVec;
 use std::ops::Range;
@@ -48,7 +49,7 @@ pub(super) struct Axis {
 
 impl Axis {
     /// The gather of a convolution.
-    pub(super) fn forward(geometry: &super::Convolution, axis: usize) -> Axis {
+    pub(super) fn forward(geometry: &Convolution, axis: usize) -> Axis {
         let (kernel, dilation) = (geometry.kernel[axis], geometry.dilation[axis]);
         let (step, target) = (geometry.stride[axis], geometry.output()[axis]);
         let taps = Buffer::from_elements(kernel, (0..kernel).map(|k| Tap { kernel: k, offset: k * dilation }));
@@ -64,7 +65,7 @@ impl Axis {
     }
 
     /// The gather of its transpose.
-    pub(super) fn transposed(geometry: &super::Convolution, axis: usize) -> Axis {
+    pub(super) fn transposed(geometry: &Convolution, axis: usize) -> Axis {
         let (kernel, stride, target) = (geometry.kernel[axis], geometry.stride[axis], geometry.input[axis]);
         let distance =
             |r: usize, k: usize| r as isize + geometry.before[axis] as isize - (k * geometry.dilation[axis]) as isize;

@@ -1,8 +1,9 @@
 //! A convolution or its transpose as a gather over three axes, and how it is cut into tasks.
 
 use super::axis::Axis;
+use super::geometry::Convolution;
 use super::source::Source;
-use super::{Convolution, Convolve, narrow, wide};
+use crate::pool::Buffer;
 use crate::threads::for_each_tile;
 use smallvec::SmallVec;
 
@@ -76,17 +77,6 @@ impl Gather {
     /// True when lanes of a vector should be channels of the target: half a panel is then filled well enough.
     pub(super) fn is_wide(&self) -> bool {
         self.lanes >= 6
-    }
-
-    pub(super) fn run<T: Convolve>(&self, x: &[T], w: &[T], out: &mut [T]) {
-        if out.is_empty() {
-        } else if x.is_empty() || w.is_empty() {
-            out.fill(T::ZERO);
-        } else if self.is_wide() {
-            wide::gather(self, x, w, out);
-        } else {
-            narrow::gather(self, x, w, out);
-        }
     }
 
     /// Elements of one channel of the source.
@@ -169,4 +159,18 @@ impl Gather {
             }
         });
     }
+}
+
+/// Where the source is read for each combination, channel and tap, from the position of a target element on.
+pub(super) fn channel_steps(gather: &Gather, combinations: &[Combination], source: &Source) -> Buffer<usize> {
+    let mut steps = Buffer::new(combinations.iter().map(|combination| gather.steps(combination)).sum());
+    let mut slots = steps.iter_mut();
+    for combination in combinations {
+        for channel in 0..gather.channels {
+            gather.for_each_tap(combination, source, |_, offset| {
+                *slots.next().expect("a slot for each step") = channel * source.plane + offset;
+            });
+        }
+    }
+    steps
 }

@@ -4,7 +4,7 @@
 //! panel. Forward, rows are positions and steps are taps; in the gradient of the weights it is the other way round. As
 //! `x` is read scalar by scalar, strides and dilation cost nothing and no patch matrix is ever written.
 
-use crate::matmul::Tile;
+use crate::matmul::{Product, Tile};
 #[cfg(target_arch = "x86_64")]
 use std::arch::asm;
 #[cfg(target_arch = "x86_64")]
@@ -24,7 +24,7 @@ pub(super) const MOST_LANES: usize = 32;
 /// needs::<f64>();
 /// ```
 #[allow(private_bounds)]
-pub trait Convolve: Tile {
+pub trait Convolve: Product + Tile {
     /// `sums[i][lane] (+)= sum over j of x[rows[i] + steps[j]] * panel[j][lane]` for `width` lanes (a full or half panel);
     /// `fresh` starts from zero instead of the present sums.
     ///

@@ -4,9 +4,9 @@
 //! The source is always copied: with a stride, elements of a row that one tap reads then lie next to each other, and runs
 //! may read beyond the end of a row.
 
-use super::gather::{Combination, Gather};
+use super::gather::{Combination, Gather, channel_steps};
+use super::kernel::Convolve;
 use super::source::Source;
-use super::{Convolve, wide::channel_steps};
 use crate::matmul::Product;
 use crate::pool::{Block, Buffer};
 use crate::simd::vectorised;

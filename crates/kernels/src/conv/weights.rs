@@ -4,10 +4,10 @@
 //! each with its own sums, which are added in order at the end. A panel of positions of `g` is transposed to `[q][o]` and
 //! stays in the first-level cache while all taps run over it.
 
-use super::gather::{Gather, PARALLEL_WORK, TASKS};
+use super::gather::{Gather, PARALLEL_WORK, TASKS, channel_steps};
 use super::kernel::{Convolve, ROWS};
 use super::source::Source;
-use super::wide::{Panels, channel_steps};
+use super::wide::Panels;
 use crate::map::loop2_in_place;
 use crate::pool::{Block, Buffer};
 use crate::threads::Disjoint;

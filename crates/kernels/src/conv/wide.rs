@@ -4,11 +4,11 @@
 //! images); each tile of 12 positions runs over all taps with its sums in registers and is then transposed into the planes
 //! of the target. Every sum is one chain over all taps, so bits do not depend on how positions are cut into tiles.
 
-use super::gather::{Combination, Gather};
+use super::gather::{Combination, Gather, channel_steps};
 use super::kernel::{Convolve, MOST_LANES, ROWS};
 use super::source::Source;
 use crate::follow;
-use crate::pool::{Block, Buffer};
+use crate::pool::Block;
 use crate::threads::{Disjoint, for_each_tile};
 use crate::transpose::transpose;
 
@@ -128,20 +128,6 @@ fn pack<T: Convolve>(gather: &Gather, combinations: &[Combination], panels: Pane
         for_each_tile(tasks, &pack_panel);
     }
     block
-}
-
-/// Where the source is read for each combination, channel and tap, from the position of a target element on.
-pub(super) fn channel_steps(gather: &Gather, combinations: &[Combination], source: &Source) -> Buffer<usize> {
-    let mut steps = Buffer::new(combinations.iter().map(|combination| gather.steps(combination)).sum());
-    let mut slots = steps.iter_mut();
-    for combination in combinations {
-        for channel in 0..gather.channels {
-            gather.for_each_tap(combination, source, |_, offset| {
-                *slots.next().expect("a slot for each step") = channel * source.plane + offset;
-            });
-        }
-    }
-    steps
 }
 
 /// One slab of one group, of one or several images.

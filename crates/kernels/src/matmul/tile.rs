@@ -4,7 +4,7 @@
 //! rows of a tile, or as `[row][k]`, where a matrix often has it anyway. One number of the left side meets two vectors of
 //! the right.
 
-use super::Product;
+use crate::dtype::Compute;
 use crate::simd::Level;
 use crate::transpose::Transpose;
 #[cfg(target_arch = "x86_64")]
@@ -71,7 +71,7 @@ pub(super) struct Strip<T> {
 }
 
 /// A float whose products run through tiles.
-pub trait Tile: Product + Transpose {
+pub trait Tile: Compute + Transpose {
     /// Lanes of a full panel: 128 bytes. The last panel of a matrix may have half as many.
     #[doc(hidden)]
     const LANES: usize;

@@ -6,7 +6,7 @@
 
 use super::class::LARGE;
 use super::header::{HEADER, Header};
-use super::{statistics, system};
+use super::{counters, system};
 use std::collections::VecDeque;
 use std::ptr::NonNull;
 use std::sync::{Mutex, MutexGuard};
@@ -52,7 +52,7 @@ pub(super) fn take(bytes: usize) -> NonNull<Header> {
     let cached = lock().as_mut().and_then(|cache| cache.take(capacity));
     let header = cached.unwrap_or_else(|| fresh(capacity, bytes));
     // SAFETY: the header was written in `fresh`, and the block is on no list: it is ours until it is returned.
-    statistics::add_large(unsafe { (*header.as_ptr()).capacity } as isize);
+    counters::add_large(unsafe { (*header.as_ptr()).capacity } as isize);
     header
 }
 
@@ -65,7 +65,7 @@ pub(super) fn take(bytes: usize) -> NonNull<Header> {
 pub(super) unsafe fn give(header: NonNull<Header>) {
     // SAFETY: the header was written in `fresh`, and nothing refers to the block but we, as the caller promised.
     let capacity = unsafe { (*header.as_ptr()).capacity };
-    statistics::add_large(-(capacity as isize));
+    counters::add_large(-(capacity as isize));
     let mut evicted = Vec::new();
     lock().get_or_insert_with(Cache::new).give(header, capacity, &mut evicted);
     // The system is called without the lock.

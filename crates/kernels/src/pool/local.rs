@@ -5,7 +5,7 @@
 
 use super::class::{BATCH, CAPACITY, CLASSES};
 use super::header::Header;
-use super::{shared, statistics};
+use super::{counters, shared};
 use std::cell::Cell;
 use std::ptr::{NonNull, null_mut};
 
@@ -42,7 +42,7 @@ pub(super) fn take(class: usize) -> NonNull<Header> {
 #[cold]
 #[inline(never)]
 fn take_shared(class: usize) -> NonNull<Header> {
-    statistics::add_small(CAPACITY[class] as isize);
+    counters::add_small(CAPACITY[class] as isize);
     shared::take(class, 1).0
 }
 
@@ -67,7 +67,7 @@ pub(super) unsafe fn give(header: NonNull<Header>, class: usize) {
 #[cold]
 #[inline(never)]
 unsafe fn give_shared(header: NonNull<Header>, class: usize) {
-    statistics::add_small(-(CAPACITY[class] as isize));
+    counters::add_small(-(CAPACITY[class] as isize));
     // SAFETY: a chain of one block, which is of `class` and on no list, as the caller promised.
     unsafe { shared::give(class, header, header) };
 }
@@ -150,7 +150,7 @@ impl Local {
     #[cold]
     #[inline(never)]
     fn report(&self) {
-        statistics::add_small(self.unreported.take());
+        counters::add_small(self.unreported.take());
     }
 }
 

@@ -9,6 +9,7 @@
 
 mod buffer;
 mod class;
+mod counters;
 mod foreign;
 mod header;
 mod large;

@@ -6,12 +6,7 @@
 
 #[cfg(doc)]
 use super::Block;
-use super::{large, local, shared};
-use std::sync::atomic::{AtomicIsize, Ordering};
-
-static SMALL: AtomicIsize = AtomicIsize::new(0);
-static LARGE: AtomicIsize = AtomicIsize::new(0);
-static PEAK: AtomicIsize = AtomicIsize::new(0);
+use super::{counters, large, local, shared};
 
 /// What the pool holds, in bytes of data. Headers are not counted, nor is memory from elsewhere ([`Block::from_vec`],
 /// [`Block::from_owner`]).
@@ -41,12 +36,11 @@ pub struct PoolStatistics {
 /// ```
 pub fn statistics() -> PoolStatistics {
     local::report();
-    let small = SMALL.load(Ordering::Relaxed).max(0) as usize;
-    let live_bytes = live();
+    let live_bytes = counters::live();
     PoolStatistics {
         live_bytes,
-        peak_bytes: live_bytes.max(PEAK.load(Ordering::Relaxed).max(0) as usize),
-        cached_bytes: shared::cut_bytes().saturating_sub(small) + large::cached_bytes(),
+        peak_bytes: live_bytes.max(counters::peak()),
+        cached_bytes: shared::cut_bytes().saturating_sub(counters::small()) + large::cached_bytes(),
     }
 }
 
@@ -61,25 +55,5 @@ pub fn statistics() -> PoolStatistics {
 /// ```
 pub fn reset_peak() {
     local::report();
-    PEAK.store(live() as isize, Ordering::Relaxed);
-}
-
-fn live() -> usize {
-    (SMALL.load(Ordering::Relaxed) + LARGE.load(Ordering::Relaxed)).max(0) as usize
-}
-
-pub(super) fn add_small(change: isize) {
-    SMALL.fetch_add(change, Ordering::Relaxed);
-    raise_peak(change);
-}
-
-pub(super) fn add_large(change: isize) {
-    LARGE.fetch_add(change, Ordering::Relaxed);
-    raise_peak(change);
-}
-
-fn raise_peak(change: isize) {
-    if change > 0 {
-        PEAK.fetch_max(live() as isize, Ordering::Relaxed);
-    }
+    counters::reset();
 }

@@ -1,20 +1,8 @@
 //! Numbers that other code computed, and whose adjoints it passes on itself.
 
-use super::{Adjoint, CHUNKS, OnMisuse, Place, Stop, Tape};
+use super::place::External;
+use super::{Adjoint, CHUNKS, OnMisuse, Place, Pullback, Stop, Tape};
 use std::rc::Rc;
-
-/// From the adjoints of outputs to those of inputs, which are zero before.
-pub type Pullback = dyn Fn(&[f64], &mut [f64]);
-
-/// Outputs that follow each other, statements without arguments, and the way from them to the inputs.
-pub(super) struct External {
-    /// The first output, and the number behind the last.
-    pub first: u32,
-    pub behind: u32,
-    /// The statements of the inputs; 0 for constants.
-    pub inputs: Box<[u32]>,
-    pullback: Box<Pullback>,
-}
 
 /// Statements for `outputs`, which depend on `inputs`; constants if all of those are. Whenever a sweep comes by, `pullback` is called
 /// for each of its seeds, unless all adjoints of outputs are zero.

@@ -14,28 +14,29 @@ mod external;
 mod inputs;
 mod misuse;
 mod part;
+mod place;
 mod push;
 mod stretch;
 mod sweep;
 mod walk;
 
 pub use check::{checked, is_checked};
-pub use external::{Pullback, push_external};
+pub use external::push_external;
 pub use inputs::Inputs;
 pub use misuse::{Misuse, OnMisuse};
 pub use part::{Part, part};
+pub use place::{Place, Pullback};
 pub use push::{push_wide, push1, push2, push3};
-pub use stretch::{Place, misuse};
+pub use stretch::misuse;
 pub use sweep::{Adjoint, Adjoints};
 pub use walk::Statement;
 
 use chunk::Chunk;
-use external::External;
 use misuse::Stop;
+use place::{External, Stretch};
 use std::cell::{Cell, RefCell};
 use std::panic::Location;
 use std::rc::Rc;
-use stretch::Stretch;
 
 /// The tape of a thread: where it is. What every statement reads and writes lies in one cache line.
 #[repr(C, align(64))]

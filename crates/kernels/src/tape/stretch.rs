@@ -1,64 +1,8 @@
 //! Recordings and parts of recordings, each with a number of its own, and the places of their statements.
 
-use super::{CHUNKS, Misuse, Tape};
+use super::place::Stretch;
+use super::{CHUNKS, Misuse, Place, Tape};
 use std::sync::atomic::{AtomicU32, Ordering};
-
-/// A statement of a recording or of a part of one, or none.
-///
-/// ```
-/// use wengert_kernels::tape::Place;
-/// assert!(!Place::NONE.is_active());
-/// ```
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
-pub struct Place {
-    /// The number of the stretch, then that of the statement: one subtraction compares both.
-    bits: u64,
-}
-
-impl Place {
-    /// That of a constant.
-    pub const NONE: Place = Place { bits: 0 };
-
-    /// Whether it names a statement.
-    #[inline(always)]
-    pub fn is_active(self) -> bool {
-        self.bits != 0
-    }
-
-    /// The number of the statement.
-    #[inline(always)]
-    pub fn index(self) -> u32 {
-        self.bits as u32
-    }
-
-    pub(super) fn stretch(self) -> Stretch {
-        Stretch(self.bits - u64::from(self.index()))
-    }
-}
-
-/// A recording, or a part of one, with a number that no other has.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) struct Stretch(u64);
-
-impl Stretch {
-    pub(super) const NONE: Stretch = Stretch(0);
-
-    pub(super) fn numbered(number: u32) -> Stretch {
-        Stretch(u64::from(number) << u32::BITS)
-    }
-
-    #[inline(always)]
-    pub(super) fn place(self, index: u32) -> Place {
-        Place { bits: self.0 | u64::from(index) }
-    }
-
-    /// Whether a place is one of it, and before statement `next`; no constant is. The statement is compared too because numbers of
-    /// stretches may come again one day: what is swept lies in bounds even then.
-    #[inline(always)]
-    pub(super) fn has(self, place: Place, next: u32) -> bool {
-        place.bits.wrapping_sub(self.0) < u64::from(next)
-    }
-}
 
 /// Recordings and parts of the process are numbered in blocks, one for each thread at a time; none has the number of another, until
 /// they are used up.
