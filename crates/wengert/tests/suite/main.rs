@@ -19,6 +19,7 @@ mod exchange;
 mod gradcheck;
 mod graph;
 mod implicit;
+mod imports;
 mod jacobians;
 mod jets;
 mod linear_algebra;
