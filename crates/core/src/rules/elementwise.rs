@@ -5,7 +5,7 @@
 //! for higher order, so a new function is one line. Parameters are real attributes of the call, such as the slope of
 //! leaky_relu.
 
-use super::{Factor, Needs, Product, Slope, SlopeExpression, Source, align_batch, lane, narrow};
+use super::{Factor, Needs, Product, Slope, SlopeExpression, Source, align_batch, lane, narrow, negated};
 use crate::autograd::modes;
 use crate::bind::bind1;
 use crate::ground::internal::slope::staged;
@@ -13,13 +13,12 @@ use crate::primitive::{
     Adjoints, Attrs, Case, Dependency, Expression, Gradient, Gradients, Held, Jet, Lower, Mask, Outputs, Primitive,
     Rule, Saved, Saves, SpecRef, Specs, expect_arithmetic, expect_float, expect_same_dtype,
 };
-use crate::tensor::{Dense, One, Value};
+use crate::tensor::Value;
 use crate::{DType, Error, ErrorKind, Shape, Tensor};
 use smallvec::{SmallVec, smallvec};
 use std::any::Any;
 use wengert_kernels::dtype::Compute;
-use wengert_kernels::functions::{Loops, Parameters, SlopeLoops};
-use wengert_kernels::map::{Stored, loop1};
+use wengert_kernels::functions::{Loops, Parameters};
 use wengert_kernels::tiled::Lane;
 use wengert_kernels::view::{Out, View};
 
@@ -70,7 +69,7 @@ fn scaled(
     slope: &'static SlopeExpression,
     position: usize,
     rule: &Rule<'_>,
-    mut g: Tensor,
+    g: Tensor,
     p: Parameters<f64>,
 ) -> Tensor {
     let saved: SmallVec<[&Tensor; 2]> = slope.sources.iter().map(|source| source.of(rule)).collect();
@@ -86,38 +85,8 @@ fn scaled(
         let slopes = (slope.tensor)(&saved, p);
         return if slope.keeps_both { g.zero_mul(&slopes) } else { g.guarded_mul(&slopes) };
     }
-    if let Some(product) = scaled_directly(slope, &g.value, &saved[0].value, &saved[saved.len() - 1].value, p) {
-        return product;
-    }
-    let views: SmallVec<[View<'_>; 2]> = saved.iter().map(|tensor| tensor.value.view()).collect();
-    let spec = g.spec();
-    match (spec.dtype, g.unique_bytes()) {
-        (DType::F64, Some(bytes)) => slope.f64.run_in_place(bytes, &spec.shape, &views, p),
-        (DType::F32, Some(bytes)) => slope.f32.run_in_place(bytes, &spec.shape, &views, narrow(p)),
-        (DType::F64, None) => g = Tensor::build(&spec, |out| slope.f64.run(g.value.view(), &views, out, p)).0,
-        _ => g = Tensor::build(&spec, |out| slope.f32.run(g.value.view(), &views, out, narrow(p))).0,
-    }
-    g
-}
-
-/// The same for one element and for short rows that are alike, past views and tiles.
-#[inline]
-fn scaled_directly(slope: &SlopeExpression, g: &Value, a: &Value, b: &Value, p: Parameters<f64>) -> Option<Tensor> {
-    match (g, a, b) {
-        (Value::One(g), Value::One(a), Value::One(b)) if matches!(g.dtype, DType::F64 | DType::F32) => {
-            Some(Tensor::one(slope.of_one(*g, a.bits, b.bits, p), g.dtype, g.rank as usize))
-        }
-        (Value::Dense(x), Value::Dense(a), Value::Dense(b)) if x.is_like(a) && x.is_like(b) && x.is_short() => {
-            match x.dtype() {
-                DType::F64 => Some(x.new_like(|out| (slope.f64.slices)(x.slice(), a.slice(), b.slice(), out, p))),
-                DType::F32 => {
-                    Some(x.new_like(|out| (slope.f32.slices)(x.slice(), a.slice(), b.slice(), out, narrow(p))))
-                }
-                _ => None,
-            }
-        }
-        _ => None,
-    }
+    let (a, b) = (&saved[0].value, &saved[saved.len() - 1].value);
+    Tensor::from(slope.times(g.value, a, b, p))
 }
 
 impl Elementwise {
@@ -177,64 +146,6 @@ impl Elementwise {
             }
         }
         needs
-    }
-
-    /// The gradients of one element.
-    #[inline]
-    fn pull_one(&self, wanted: Mask, needs: Needs, g: One, held: Held<'_>, give: &mut dyn FnMut(usize, Tensor)) {
-        for position in wanted.iter() {
-            let bits = match &self.slopes[position] {
-                Slope::Zero => continue,
-                Slope::One => g.bits,
-                Slope::MinusOne if g.dtype == DType::F64 => (-f64::from_bits(g.bits)).to_bits(),
-                Slope::MinusOne => u64::from((-f32::from_bits(g.bits as u32)).to_bits()),
-                Slope::Parameter(_) => unreachable!("shortcuts are for operations without parameters"),
-                Slope::Expression(slope) => {
-                    let at = |source: Source| match held.0[needs.place(source)] {
-                        Saved::Held(Value::One(one)) => one.bits,
-                        _ => unreachable!("everything held is alike"),
-                    };
-                    slope.of_one(g, at(slope.sources[0]), at(slope.sources[slope.sources.len() - 1]), [0.0; 3])
-                }
-            };
-            give(position, Tensor::one(bits, g.dtype, g.rank as usize));
-        }
-    }
-
-    /// The gradients of a short row; the last is written over the cotangent if nobody else holds it.
-    #[inline]
-    fn pull_dense<T: Compute + Stored + std::ops::Neg<Output = T>>(
-        &self,
-        wanted: Mask,
-        needs: Needs,
-        mut g: Dense,
-        held: Held<'_>,
-        give: &mut dyn FnMut(usize, Tensor),
-        loops: impl Fn(&SlopeExpression) -> &SlopeLoops<T>,
-    ) {
-        let mut rest = wanted;
-        while let Some(position) = rest.first() {
-            rest = rest.without(position);
-            let gradient = match &self.slopes[position] {
-                Slope::Zero => continue,
-                Slope::One => Tensor::from(Value::Dense(g.clone())),
-                Slope::MinusOne => g.new_like(|out: &mut [T]| loop1(g.slice(), out, |x: T| -x)),
-                Slope::Parameter(_) => unreachable!("shortcuts are for operations without parameters"),
-                Slope::Expression(slope) => {
-                    let at = |source: Source| match &held.0[needs.place(source)] {
-                        Saved::Held(Value::Dense(dense)) => dense.slice::<T>(),
-                        _ => unreachable!("everything held is alike"),
-                    };
-                    let (a, b) = (at(slope.sources[0]), at(slope.sources[slope.sources.len() - 1]));
-                    let loops = loops(slope);
-                    if rest.is_empty() && g.slice_mut().map(|g| loops.update(g, a, b, [T::ZERO; 3])).is_some() {
-                        return give(position, Tensor::from(Value::Dense(g)));
-                    }
-                    g.new_like(|out| (loops.slices)(g.slice(), a, b, out, [T::ZERO; 3]))
-                }
-            };
-            give(position, gradient);
-        }
     }
 
     /// The cotangent times one of its slopes, with these parameters, as text.
@@ -378,13 +289,26 @@ impl Primitive for Elementwise {
                 .all(|saved| matches!(saved, Saved::Held(saved) if value.is_short_like(saved)))
         };
         let Some(cotangent) = g.take_if(|g| g.value.is_short_like(&g.value) && alike(&g.value)) else { return };
-        match cotangent.value {
-            Value::One(one) => self.pull_one(wanted, needs, one, held, give),
-            Value::Dense(dense) if dense.dtype() == DType::F64 => {
-                self.pull_dense::<f64>(wanted, needs, dense, held, give, |slope| slope.f64);
-            }
-            Value::Dense(dense) => self.pull_dense::<f32>(wanted, needs, dense, held, give, |slope| slope.f32),
-            _ => unreachable!("only numbers are short"),
+        let at = |source: Source| match &held.0[needs.place(source)] {
+            Saved::Held(value) => value,
+            _ => unreachable!("everything held is alike"),
+        };
+        let (mut g, mut rest) = (Some(cotangent.value), wanted);
+        while let Some(position) = rest.first() {
+            rest = rest.without(position);
+            // The last may write over the cotangent.
+            let mut mine = || if rest.is_empty() { g.take() } else { g.clone() }.expect("only the last takes it");
+            let gradient = match &self.slopes[position] {
+                Slope::Zero => continue,
+                Slope::One => mine(),
+                Slope::MinusOne => negated(mine()),
+                Slope::Parameter(_) => unreachable!("shortcuts are for operations without parameters"),
+                Slope::Expression(slope) => {
+                    let (a, b) = (at(slope.sources[0]), at(slope.sources[slope.sources.len() - 1]));
+                    slope.times(mine(), a, b, [0.0; 3])
+                }
+            };
+            give(position, Tensor::from(gradient));
         }
     }
 

@@ -4,13 +4,11 @@
 //! gather at the cotangent, and such products at their sum, until somebody needs the numbers. Each element goes through the
 //! same operations in the same order as one at a time, so the bits are the same.
 
-use super::slopes::{SlopeExpression, narrow};
+use super::slopes::{Native, SlopeExpression};
 use crate::{DType, Tensor};
 use smallvec::SmallVec;
-use std::ops::Neg;
-use wengert_kernels::dtype::Compute;
 use wengert_kernels::functions::{Parameters, SlopeLoops, TILE};
-use wengert_kernels::map::{Stored, loop1, loop2_in_place};
+use wengert_kernels::map::{loop1, loop2_in_place};
 use wengert_kernels::{Out, View, for_each_chunk};
 
 /// A cotangent and the slopes that it has yet to be multiplied by.
@@ -172,30 +170,6 @@ fn for_each_tile<T: Native>(out: &mut [T], visit: &(dyn Fn(usize, &mut [T], &mut
             visit(chunk * CHUNK + tile * TILE, out, &mut scratch);
         }
     });
-}
-
-/// The types whose slopes have loops of their own.
-trait Native: Compute + Stored + Neg<Output = Self> {
-    fn loops(slope: &SlopeExpression) -> &SlopeLoops<Self>;
-    fn parameters(of: Parameters<f64>) -> Parameters<Self>;
-}
-
-impl Native for f64 {
-    fn loops(slope: &SlopeExpression) -> &SlopeLoops<f64> {
-        slope.f64
-    }
-    fn parameters(of: Parameters<f64>) -> Parameters<f64> {
-        of
-    }
-}
-
-impl Native for f32 {
-    fn loops(slope: &SlopeExpression) -> &SlopeLoops<f32> {
-        slope.f32
-    }
-    fn parameters(of: Parameters<f64>) -> Parameters<f32> {
-        narrow(of)
-    }
 }
 
 /// A factor whose memory was looked up.

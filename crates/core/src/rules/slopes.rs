@@ -1,9 +1,12 @@
 //! Slopes of elementwise operations: what they are computed from, and how.
 
 use crate::primitive::{Rule, Saves};
-use crate::tensor::One;
+use crate::tensor::{Dense, One, Value};
 use crate::{DType, Tensor};
+use std::ops::Neg;
+use wengert_kernels::dtype::Compute;
 use wengert_kernels::functions::{Parameters, SlopeLoops};
+use wengert_kernels::map::{Stored, loop1};
 
 /// The derivative for one operand.
 pub enum Slope {
@@ -34,9 +37,52 @@ pub struct SlopeExpression {
 }
 
 impl SlopeExpression {
+    /// `g * slope` on numbers, zero where `g` is; `a` and `b` are what the slope is computed from. It is written over `g` where
+    /// nobody else holds that.
+    #[inline]
+    pub fn times(&self, g: Value, a: &Value, b: &Value, p: Parameters<f64>) -> Value {
+        match (g, a, b) {
+            (Value::One(g), Value::One(a), Value::One(b)) if has_loops(g.dtype) => {
+                Value::One(One { bits: self.of_one(g, a.bits, b.bits, p), ..g })
+            }
+            // Past views and tiles.
+            (Value::Dense(g), Value::Dense(a), Value::Dense(b))
+                if g.is_short() && g.is_like(a) && g.is_like(b) && has_loops(g.dtype()) =>
+            {
+                match g.dtype() {
+                    DType::F64 => self.times_row::<f64>(g, a, b, p),
+                    _ => self.times_row::<f32>(g, a, b, p),
+                }
+            }
+            (g, a, b) => self.times_any(g, a, b, p),
+        }
+    }
+
+    #[inline]
+    fn times_row<T: Native>(&self, mut g: Dense, a: &Dense, b: &Dense, p: Parameters<f64>) -> Value {
+        let (loops, p) = (T::loops(self), T::parameters(p));
+        if g.slice_mut().map(|g| loops.update(g, a.slice(), b.slice(), p)).is_some() {
+            return Value::Dense(g);
+        }
+        g.new_like(|out| (loops.slices)(g.slice(), a.slice(), b.slice(), out, p)).value
+    }
+
+    fn times_any(&self, g: Value, a: &Value, b: &Value, p: Parameters<f64>) -> Value {
+        let views = [a.view(), b.view()];
+        let (views, mut g) = (&views[..self.sources.len()], Tensor::from(g));
+        let spec = g.spec();
+        match (spec.dtype, g.unique_bytes()) {
+            (DType::F64, Some(bytes)) => self.f64.run_in_place(bytes, &spec.shape, views, p),
+            (DType::F32, Some(bytes)) => self.f32.run_in_place(bytes, &spec.shape, views, narrow(p)),
+            (DType::F64, None) => g = Tensor::build(&spec, |out| self.f64.run(g.value.view(), views, out, p)).0,
+            _ => g = Tensor::build(&spec, |out| self.f32.run(g.value.view(), views, out, narrow(p))).0,
+        }
+        g.value
+    }
+
     /// The bits of `g * slope` for one element in f64 or f32.
     #[inline]
-    pub fn of_one(&self, g: One, a: u64, b: u64, p: Parameters<f64>) -> u64 {
+    fn of_one(&self, g: One, a: u64, b: u64, p: Parameters<f64>) -> u64 {
         match g.dtype {
             DType::F64 => {
                 let read = f64::from_bits;
@@ -47,6 +93,52 @@ impl SlopeExpression {
                 u64::from((self.f32.one)(read(g.bits), read(a), read(b), narrow(p)).to_bits())
             }
         }
+    }
+}
+
+fn has_loops(dtype: DType) -> bool {
+    matches!(dtype, DType::F64 | DType::F32)
+}
+
+/// `-g` for one element or a short row of a type with loops, over it where nobody else holds it.
+#[inline]
+pub fn negated(g: Value) -> Value {
+    fn row<T: Native>(mut g: Dense) -> Value {
+        if g.slice_mut().map(|g: &mut [T]| g.iter_mut().for_each(|g| *g = -*g)).is_some() {
+            return Value::Dense(g);
+        }
+        g.new_like(|out: &mut [T]| loop1(g.slice(), out, |g: T| -g)).value
+    }
+    match g {
+        Value::One(one) if one.dtype == DType::F64 => Value::One(One { bits: one.bits ^ 1 << 63, ..one }),
+        Value::One(one) => Value::One(One { bits: one.bits ^ 1 << 31, ..one }),
+        Value::Dense(dense) if dense.dtype() == DType::F64 => row::<f64>(dense),
+        Value::Dense(dense) => row::<f32>(dense),
+        _ => unreachable!("only numbers are short"),
+    }
+}
+
+/// The types whose slopes have loops of their own.
+pub trait Native: Compute + Stored + Neg<Output = Self> {
+    fn loops(slope: &SlopeExpression) -> &SlopeLoops<Self>;
+    fn parameters(of: Parameters<f64>) -> Parameters<Self>;
+}
+
+impl Native for f64 {
+    fn loops(slope: &SlopeExpression) -> &SlopeLoops<f64> {
+        slope.f64
+    }
+    fn parameters(of: Parameters<f64>) -> Parameters<f64> {
+        of
+    }
+}
+
+impl Native for f32 {
+    fn loops(slope: &SlopeExpression) -> &SlopeLoops<f32> {
+        slope.f32
+    }
+    fn parameters(of: Parameters<f64>) -> Parameters<f32> {
+        narrow(of)
     }
 }
 

@@ -48,7 +48,7 @@ fn training() -> ((Vec<Layer>, Tensor), (Tensor, Tensor)) {
 /// Not a test by itself: what the other process does.
 #[test]
 fn slopes_name_their_operation_with_its_parameters() {
-    let text = "program(g: f64[2], y: f64[2]) {\n  a: f64[2] = slope[of=elu(0.5), operand=0](g, y)\n  return a\n}\n";
+    let text = "program(a: f64[2], b: f64[2]) {\n  c: f64[2] = slope[of=elu(0.5), operand=0](a, b)\n  return c\n}\n";
     let program = Program::parse(text).unwrap();
     // Below zero elu(x) = 0.5 (e^x - 1), whose slope is 0.5 e^x.
     let x: [f64; 2] = [-1.5, 2.0];
