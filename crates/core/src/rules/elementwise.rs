@@ -5,7 +5,7 @@
 //! for higher order, so a new function is one line. Parameters are real attributes of the call, such as the slope of
 //! leaky_relu.
 
-use super::{Factor, Needs, Product, Slope, SlopeExpression, Source, align_batch, lane, narrow, negated};
+use super::{Factor, Needs, Product, Slope, SlopeExpression, Source, align_batch, lane, narrow};
 use crate::autograd::modes;
 use crate::bind::bind1;
 use crate::ground::internal::slope::staged;
@@ -13,7 +13,7 @@ use crate::primitive::{
     Adjoints, Attrs, Case, Dependency, Expression, Gradient, Gradients, Held, Jet, Lower, Mask, Outputs, Primitive,
     Rule, Saved, Saves, SpecRef, Specs, expect_arithmetic, expect_float, expect_same_dtype,
 };
-use crate::tensor::Value;
+use crate::tensor::{Dense, One, Value};
 use crate::{DType, Error, ErrorKind, Shape, Tensor};
 use smallvec::{SmallVec, smallvec};
 use std::any::Any;
@@ -146,6 +146,37 @@ impl Elementwise {
             }
         }
         needs
+    }
+
+    /// The gradients of one element or of a short row.
+    #[inline(always)]
+    fn pull_short<G: Clone>(
+        &self,
+        wanted: Mask,
+        g: G,
+        negated: impl Fn(G) -> G,
+        times: impl Fn(&SlopeExpression, G) -> G,
+        mut give: impl FnMut(usize, G),
+    ) {
+        let gradient = |position: usize, g: G| match &self.slopes[position] {
+            Slope::Zero => None,
+            Slope::One => Some(g),
+            Slope::MinusOne => Some(negated(g)),
+            Slope::Parameter(_) => unreachable!("shortcuts are for operations without parameters"),
+            Slope::Expression(slope) => Some(times(slope, g)),
+        };
+        let Some(mut position) = wanted.first() else { return };
+        let mut rest = wanted.without(position);
+        while let Some(next) = rest.first() {
+            if let Some(gradient) = gradient(position, g.clone()) {
+                give(position, gradient);
+            }
+            (position, rest) = (next, rest.without(next));
+        }
+        // The last may write over the cotangent.
+        if let Some(gradient) = gradient(position, g) {
+            give(position, gradient);
+        }
     }
 
     /// The cotangent times one of its slopes, with these parameters, as text.
@@ -293,22 +324,31 @@ impl Primitive for Elementwise {
             Saved::Held(value) => value,
             _ => unreachable!("everything held is alike"),
         };
-        let (mut g, mut rest) = (Some(cotangent.value), wanted);
-        while let Some(position) = rest.first() {
-            rest = rest.without(position);
-            // The last may write over the cotangent.
-            let mut mine = || if rest.is_empty() { g.take() } else { g.clone() }.expect("only the last takes it");
-            let gradient = match &self.slopes[position] {
-                Slope::Zero => continue,
-                Slope::One => mine(),
-                Slope::MinusOne => negated(mine()),
-                Slope::Parameter(_) => unreachable!("shortcuts are for operations without parameters"),
-                Slope::Expression(slope) => {
-                    let (a, b) = (at(slope.sources[0]), at(slope.sources[slope.sources.len() - 1]));
-                    slope.times(mine(), a, b, [0.0; 3])
-                }
-            };
-            give(position, Tensor::from(gradient));
+        let one = |source: Source| if let Value::One(one) = at(source) { one } else { unreachable!("alike") };
+        let row = |source: Source| if let Value::Dense(row) = at(source) { row } else { unreachable!("alike") };
+        match cotangent.value {
+            Value::One(g) => self.pull_short(
+                wanted,
+                g,
+                One::negated,
+                |slope, g| slope.times_one(g, one(slope.first()), one(slope.last()), [0.0; 3]),
+                |position, g| give(position, Tensor::from(Value::One(g))),
+            ),
+            Value::Dense(g) if g.dtype() == DType::F64 => self.pull_short(
+                wanted,
+                g,
+                Dense::negated::<f64>,
+                |slope, g| slope.times_row::<f64>(g, row(slope.first()), row(slope.last()), [0.0; 3]),
+                |position, g| give(position, Tensor::from(Value::Dense(g))),
+            ),
+            Value::Dense(g) => self.pull_short(
+                wanted,
+                g,
+                Dense::negated::<f32>,
+                |slope, g| slope.times_row::<f32>(g, row(slope.first()), row(slope.last()), [0.0; 3]),
+                |position, g| give(position, Tensor::from(Value::Dense(g))),
+            ),
+            _ => unreachable!("only numbers are short"),
         }
     }
 

@@ -37,36 +37,64 @@ pub struct SlopeExpression {
 }
 
 impl SlopeExpression {
+    /// What it is computed from; the only source is the first and the last.
+    #[inline]
+    pub fn first(&self) -> Source {
+        self.sources[0]
+    }
+
+    /// See [`first`](SlopeExpression::first).
+    #[inline]
+    pub fn last(&self) -> Source {
+        self.sources[self.sources.len() - 1]
+    }
+
     /// `g * slope` on numbers, zero where `g` is; `a` and `b` are what the slope is computed from. It is written over `g` where
     /// nobody else holds that.
-    #[inline]
     pub fn times(&self, g: Value, a: &Value, b: &Value, p: Parameters<f64>) -> Value {
         match (g, a, b) {
             (Value::One(g), Value::One(a), Value::One(b)) if has_loops(g.dtype) => {
-                Value::One(One { bits: self.of_one(g, a.bits, b.bits, p), ..g })
+                Value::One(self.times_one(g, a, b, p))
             }
             // Past views and tiles.
-            (Value::Dense(g), Value::Dense(a), Value::Dense(b))
-                if g.is_short() && g.is_like(a) && g.is_like(b) && has_loops(g.dtype()) =>
-            {
+            (Value::Dense(g), Value::Dense(a), Value::Dense(b)) if g.is_short() && g.is_like(a) && g.is_like(b) => {
                 match g.dtype() {
-                    DType::F64 => self.times_row::<f64>(g, a, b, p),
-                    _ => self.times_row::<f32>(g, a, b, p),
+                    DType::F64 => Value::Dense(self.times_row::<f64>(g, a, b, p)),
+                    DType::F32 => Value::Dense(self.times_row::<f32>(g, a, b, p)),
+                    _ => self.times_any(Value::Dense(g), &Value::Dense(a.clone()), &Value::Dense(b.clone()), p),
                 }
             }
             (g, a, b) => self.times_any(g, a, b, p),
         }
     }
 
+    /// The same for one element in f64 or f32.
     #[inline]
-    fn times_row<T: Native>(&self, mut g: Dense, a: &Dense, b: &Dense, p: Parameters<f64>) -> Value {
-        let (loops, p) = (T::loops(self), T::parameters(p));
-        if g.slice_mut().map(|g| loops.update(g, a.slice(), b.slice(), p)).is_some() {
-            return Value::Dense(g);
-        }
-        g.new_like(|out| (loops.slices)(g.slice(), a.slice(), b.slice(), out, p)).value
+    pub fn times_one(&self, g: One, a: &One, b: &One, p: Parameters<f64>) -> One {
+        let bits = match g.dtype {
+            DType::F64 => {
+                let read = f64::from_bits;
+                (self.f64.one)(read(g.bits), read(a.bits), read(b.bits), p).to_bits()
+            }
+            _ => {
+                let read = |bits: u64| f32::from_bits(bits as u32);
+                u64::from((self.f32.one)(read(g.bits), read(a.bits), read(b.bits), narrow(p)).to_bits())
+            }
+        };
+        One { bits, ..g }
     }
 
+    /// The same for rows that are alike.
+    #[inline]
+    pub fn times_row<T: Native>(&self, mut g: Dense, a: &Dense, b: &Dense, p: Parameters<f64>) -> Dense {
+        let (loops, p) = (T::loops(self), T::parameters(p));
+        if g.slice_mut().map(|g| loops.update(g, a.slice(), b.slice(), p)).is_some() {
+            return g;
+        }
+        g.alike(|out| (loops.slices)(g.slice(), a.slice(), b.slice(), out, p))
+    }
+
+    /// The same for all others.
     fn times_any(&self, g: Value, a: &Value, b: &Value, p: Parameters<f64>) -> Value {
         let views = [a.view(), b.view()];
         let (views, mut g) = (&views[..self.sources.len()], Tensor::from(g));
@@ -79,42 +107,29 @@ impl SlopeExpression {
         }
         g.value
     }
-
-    /// The bits of `g * slope` for one element in f64 or f32.
-    #[inline]
-    fn of_one(&self, g: One, a: u64, b: u64, p: Parameters<f64>) -> u64 {
-        match g.dtype {
-            DType::F64 => {
-                let read = f64::from_bits;
-                (self.f64.one)(read(g.bits), read(a), read(b), p).to_bits()
-            }
-            _ => {
-                let read = |bits: u64| f32::from_bits(bits as u32);
-                u64::from((self.f32.one)(read(g.bits), read(a), read(b), narrow(p)).to_bits())
-            }
-        }
-    }
 }
 
+#[inline]
 fn has_loops(dtype: DType) -> bool {
     matches!(dtype, DType::F64 | DType::F32)
 }
 
-/// `-g` for one element or a short row of a type with loops, over it where nobody else holds it.
-#[inline]
-pub fn negated(g: Value) -> Value {
-    fn row<T: Native>(mut g: Dense) -> Value {
-        if g.slice_mut().map(|g: &mut [T]| g.iter_mut().for_each(|g| *g = -*g)).is_some() {
-            return Value::Dense(g);
-        }
-        g.new_like(|out: &mut [T]| loop1(g.slice(), out, |g: T| -g)).value
+impl One {
+    /// The opposite of a float.
+    #[inline]
+    pub fn negated(self) -> One {
+        One { bits: self.bits ^ 1 << (8 * self.dtype.size() - 1), ..self }
     }
-    match g {
-        Value::One(one) if one.dtype == DType::F64 => Value::One(One { bits: one.bits ^ 1 << 63, ..one }),
-        Value::One(one) => Value::One(One { bits: one.bits ^ 1 << 31, ..one }),
-        Value::Dense(dense) if dense.dtype() == DType::F64 => row::<f64>(dense),
-        Value::Dense(dense) => row::<f32>(dense),
-        _ => unreachable!("only numbers are short"),
+}
+
+impl Dense {
+    /// The opposite of a row, written over it where nobody else holds it.
+    #[inline]
+    pub fn negated<T: Native>(mut self) -> Dense {
+        if self.slice_mut().map(|row: &mut [T]| row.iter_mut().for_each(|x| *x = -*x)).is_some() {
+            return self;
+        }
+        self.alike(|out: &mut [T]| loop1(self.slice(), out, |x: T| -x))
     }
 }
 
@@ -161,6 +176,7 @@ pub enum Source {
 }
 
 impl Source {
+    #[inline]
     pub fn of<'r>(self, rule: &'r Rule<'_>) -> &'r Tensor {
         match self {
             Source::Operand(position) => rule.operand(position),
@@ -168,6 +184,7 @@ impl Source {
         }
     }
 
+    #[inline]
     pub const fn bit(self) -> u8 {
         match self {
             Source::Operand(position) => 1 << position,
@@ -193,6 +210,7 @@ impl Needs {
         Needs(bits)
     }
 
+    #[inline]
     pub fn saves(self) -> Saves {
         let has = |bit: u8| self.0 & bit != 0;
         let saves = if has(1) { Saves::NOTHING.operand(0) } else { Saves::NOTHING };
@@ -200,11 +218,13 @@ impl Needs {
         if has(OUTPUT) { saves.output(0) } else { saves }
     }
 
+    #[inline]
     pub fn count(self) -> usize {
         (self.0 & 1) as usize + (self.0 >> 1 & 1) as usize + (self.0 >> 2) as usize
     }
 
     /// Where a source stands among what is saved: operands, then the output.
+    #[inline]
     pub fn place(self, source: Source) -> usize {
         match source {
             Source::Operand(0) => 0,

@@ -95,9 +95,15 @@ impl Dense {
     /// A new tensor of this dtype and shape, which `fill` writes.
     #[inline]
     pub fn new_like<T: Element>(&self, fill: impl FnOnce(&mut [T])) -> Tensor {
+        Tensor::from(Value::Dense(self.alike(fill)))
+    }
+
+    /// New numbers of this dtype and shape, which `fill` writes.
+    #[inline]
+    pub fn alike<T: Element>(&self, fill: impl FnOnce(&mut [T])) -> Dense {
         let mut block = Block::labelled(self.0.len(), self.0.mark(), *self.0.words());
         fill(block.as_mut_slice().expect("a new block is unique"));
-        Tensor::from(Value::Dense(Dense(block)))
+        Dense(block)
     }
 }
 

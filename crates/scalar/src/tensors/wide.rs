@@ -8,6 +8,7 @@ use wengert_engine::{DType, Error, ErrorKind, Tensor, vjp};
 /// whose sweep is the reverse of `f`. Tensors that `f` captures are constants.
 ///
 /// ```
+/// use wengert_engine::methods::*;
 /// use wengert_scalar::{Real, gradient, through_tensors};
 ///
 /// // The determinant of a product of two matrices of numbers.
