@@ -116,7 +116,7 @@ fn dispatch(op: &'static dyn Primitive, attrs: Attrs, operands: &[&Tensor], line
             return eval::apply_once(op, &attrs, operands);
         }
         return match if attrs.is_empty() { None } else { op.control() } {
-            Some(control) => imperative::apply_control(control, op, attrs, operands, line),
+            Some(_) => imperative::apply_control(op, attrs, operands, line),
             None => imperative::apply(op, attrs, operands, line),
         };
     };

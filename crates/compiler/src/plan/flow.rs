@@ -4,8 +4,8 @@
 //! operands and ends in the outputs. Elements are read and written where they lie in the whole. A scan whose rows do not depend on
 //! each other runs in parts, at the same time.
 
+use super::data::{FlowPlan, Kind, Nested, Scan, Scratch};
 use super::loops::PlacedLoop;
-use super::plan::{FlowPlan, Kind, Nested, Scan, Scratch};
 use super::run::LoopKernel;
 use super::steps::Operand;
 use super::{Led, Plan, Read, Target};

@@ -1,9 +1,9 @@
 //! From equations to what runs: spans of memory, loops, calls.
 
 use super::Target;
+use super::data::FlowPlan;
 use super::fuse::{Fusion, Group, Kernel, Role};
 use super::loops::{Apply, Instruction, Loop};
-use super::plan::FlowPlan;
 use super::steps::{Call, LoopStep, Operand, Step};
 use super::views::Views;
 use crate::program::control::Flow;

@@ -6,13 +6,13 @@
 
 mod budget;
 mod buffers;
+mod data;
 mod flow;
 mod fuse;
 mod graph;
 mod loops;
 mod lower;
 mod placement;
-mod plan;
 mod planner;
 mod run;
 mod steps;
@@ -25,8 +25,8 @@ use crate::location::Line;
 use crate::{Error, Tensor};
 #[doc(hidden)]
 pub use budget::within;
+pub use data::{FlowPlan, Led, Placed, Plan, Read};
 pub use loops::{Apply, Instruction, Loop, PlacedLoop};
-pub use plan::{FlowPlan, Led, Placed, Plan, Read};
 pub use run::{Host, Input, LoopKernel};
 use std::time::Duration;
 pub use summary::PlanSummary;

@@ -1,7 +1,7 @@
 //! Steps of a plan that has no memory yet.
 
+use super::data::FlowPlan;
 use super::loops::{Loop, PlacedLoop};
-use super::plan::FlowPlan;
 use crate::location::Line;
 use crate::primitive::{Attrs, Layout, Primitive, Spec};
 use crate::program::Var;

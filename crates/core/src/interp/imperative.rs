@@ -5,7 +5,7 @@ use super::{Node, eval};
 use crate::autograd::{modes, packing};
 use crate::custom::recorded;
 use crate::location::{self, Line};
-use crate::primitive::{Attrs, Control, Function, Mask, Outputs, Primitive, Recording};
+use crate::primitive::{Attrs, Function, Mask, Outputs, Primitive, Recording};
 use crate::{Error, Tensor};
 use smallvec::{SmallVec, smallvec};
 use std::sync::Arc;
@@ -123,7 +123,6 @@ fn record_function(
 
 /// Calls an operation that carries programs.
 pub fn apply_control(
-    control: &'static dyn Control,
     op: &'static dyn Primitive,
     attrs: Attrs,
     operands: &[&Tensor],
@@ -132,14 +131,13 @@ pub fn apply_control(
     let numbers = plain(operands);
     let numbers: SmallVec<[&Tensor; 4]> = numbers.iter().collect();
     let run = |attrs: Attrs, operands: &[&Tensor]| eval::apply_once(op, &attrs, operands);
-    let outputs = record_control(0, control, op, &attrs, &numbers, |i| operands[i].link.as_ref(), line, run)?;
+    let outputs = record_control(0, op, &attrs, &numbers, |i| operands[i].link.as_ref(), line, run)?;
     Ok(outputs.into_iter().map(|(output, link)| Tensor { link, ..output }).collect())
 }
 
 /// The outputs of an operation that carries programs, which `run` applies, and the records of those that have one.
 pub fn record_control<'e>(
     level: u64,
-    control: &'static dyn Control,
     op: &'static dyn Primitive,
     attrs: &Attrs,
     primals: &[&Tensor],
@@ -150,7 +148,7 @@ pub fn record_control<'e>(
     let wanted = Mask::of(primals.len(), |position| edge(position).is_some());
     let recording = {
         let _line = location::inherit(Some(line));
-        control.record(attrs, wanted)
+        op.control().expect("it carries programs").record(attrs, wanted)
     };
     let Some(Recording { call, more, record, reached }) = recording else {
         return Ok(run(attrs.clone(), primals)?.into_iter().map(|output| (output, None)).collect());

@@ -68,7 +68,7 @@ impl Interpreter for Reverse {
     fn apply_control(
         &self,
         level: &Arc<Level>,
-        control: &'static dyn Control,
+        _control: &'static dyn Control,
         op: &'static dyn Primitive,
         attrs: Attrs,
         operands: &[&Tensor],
@@ -77,7 +77,7 @@ impl Interpreter for Reverse {
         let parts = parts_of(level, operands);
         let primals: SmallVec<[&Tensor; 4]> = parts.iter().map(|part| part.0).collect();
         let run = |attrs: Attrs, operands: &[&Tensor]| try_bind(op, attrs, operands, line);
-        let mut outputs = record_control(level.id, control, op, &attrs, &primals, |i| parts[i].1, line, run)?;
+        let mut outputs = record_control(level.id, op, &attrs, &primals, |i| parts[i].1, line, run)?;
         for (output, node) in &mut outputs {
             if let Some(node) = node.take() {
                 *output = lift(level, output, node, line);
