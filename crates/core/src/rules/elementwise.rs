@@ -5,6 +5,7 @@
 //! for higher order, so a new function is one line. Parameters are real attributes of the call, such as the slope of
 //! leaky_relu.
 
+use super::slopes::Native;
 use super::{Factor, Needs, Product, Slope, SlopeExpression, Source, align_batch, lane, narrow};
 use crate::autograd::modes;
 use crate::bind::bind1;
@@ -13,7 +14,7 @@ use crate::primitive::{
     Adjoints, Attrs, Case, Dependency, Expression, Gradient, Gradients, Held, Jet, Lower, Mask, Outputs, Primitive,
     Rule, Saved, Saves, SpecRef, Specs, expect_arithmetic, expect_float, expect_same_dtype,
 };
-use crate::tensor::{Dense, One, Value};
+use crate::tensor::{Dense, Value};
 use crate::{DType, Error, ErrorKind, Shape, Tensor};
 use smallvec::{SmallVec, smallvec};
 use std::any::Any;
@@ -148,34 +149,30 @@ impl Elementwise {
         needs
     }
 
-    /// The gradients of one element or of a short row.
-    #[inline(always)]
-    fn pull_short<G: Clone>(
+    /// The gradients of a short row; the last is written over the cotangent if nobody else holds it.
+    #[inline]
+    fn pull_row<'v, T: Native>(
         &self,
         wanted: Mask,
-        g: G,
-        negated: impl Fn(G) -> G,
-        times: impl Fn(&SlopeExpression, G) -> G,
-        mut give: impl FnMut(usize, G),
+        g: Dense,
+        row: impl Fn(Source) -> &'v Dense,
+        give: &mut dyn FnMut(usize, Tensor),
     ) {
-        let gradient = |position: usize, g: G| match &self.slopes[position] {
-            Slope::Zero => None,
-            Slope::One => Some(g),
-            Slope::MinusOne => Some(negated(g)),
-            Slope::Parameter(_) => unreachable!("shortcuts are for operations without parameters"),
-            Slope::Expression(slope) => Some(times(slope, g)),
-        };
-        let Some(mut position) = wanted.first() else { return };
-        let mut rest = wanted.without(position);
-        while let Some(next) = rest.first() {
-            if let Some(gradient) = gradient(position, g.clone()) {
-                give(position, gradient);
+        let mut give = |position: usize, gradient: Dense| give(position, Tensor::from(Value::Dense(gradient)));
+        let mut rest = wanted;
+        while let Some(position) = rest.first() {
+            rest = rest.without(position);
+            let slope = &self.slopes[position];
+            if rest.is_empty() {
+                let times = |slope: &SlopeExpression, g| {
+                    slope.times_row::<T>(g, row(slope.first()), row(slope.last()), [0.0; 3])
+                };
+                slope.of(g, |g| g, Dense::negated::<T>, times).into_iter().for_each(|x| give(position, x));
+                return;
             }
-            (position, rest) = (next, rest.without(next));
-        }
-        // The last may write over the cotangent.
-        if let Some(gradient) = gradient(position, g) {
-            give(position, gradient);
+            let times =
+                |slope: &SlopeExpression, g| slope.times_new::<T>(g, row(slope.first()), row(slope.last()), [0.0; 3]);
+            slope.of(&g, Dense::clone, Dense::opposite::<T>, times).into_iter().for_each(|x| give(position, x));
         }
     }
 
@@ -327,27 +324,18 @@ impl Primitive for Elementwise {
         let one = |source: Source| if let Value::One(one) = at(source) { one } else { unreachable!("alike") };
         let row = |source: Source| if let Value::Dense(row) = at(source) { row } else { unreachable!("alike") };
         match cotangent.value {
-            Value::One(g) => self.pull_short(
-                wanted,
-                g,
-                One::negated,
-                |slope, g| slope.times_one(g, one(slope.first()), one(slope.last()), [0.0; 3]),
-                |position, g| give(position, Tensor::from(Value::One(g))),
-            ),
-            Value::Dense(g) if g.dtype() == DType::F64 => self.pull_short(
-                wanted,
-                g,
-                Dense::negated::<f64>,
-                |slope, g| slope.times_row::<f64>(g, row(slope.first()), row(slope.last()), [0.0; 3]),
-                |position, g| give(position, Tensor::from(Value::Dense(g))),
-            ),
-            Value::Dense(g) => self.pull_short(
-                wanted,
-                g,
-                Dense::negated::<f32>,
-                |slope, g| slope.times_row::<f32>(g, row(slope.first()), row(slope.last()), [0.0; 3]),
-                |position, g| give(position, Tensor::from(Value::Dense(g))),
-            ),
+            Value::One(g) => {
+                for position in wanted.iter() {
+                    let times = |slope: &SlopeExpression, _| {
+                        slope.times_one(g, one(slope.first()), one(slope.last()), [0.0; 3])
+                    };
+                    if let Some(bits) = self.slopes[position].of(g.bits, |bits| bits, |_| g.opposite(), times) {
+                        give(position, Tensor::one(bits, g.dtype, g.rank as usize));
+                    }
+                }
+            }
+            Value::Dense(g) if g.dtype() == DType::F64 => self.pull_row::<f64>(wanted, g, row, give),
+            Value::Dense(g) => self.pull_row::<f32>(wanted, g, row, give),
             _ => unreachable!("only numbers are short"),
         }
     }

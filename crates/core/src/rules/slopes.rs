@@ -18,6 +18,26 @@ pub enum Slope {
     Expression(SlopeExpression),
 }
 
+impl Slope {
+    /// A gradient from a cotangent: itself, its opposite, or times an expression; `None` is a zero. There are no parameters.
+    #[inline(always)]
+    pub fn of<G, R>(
+        &self,
+        g: G,
+        same: impl FnOnce(G) -> R,
+        opposite: impl FnOnce(G) -> R,
+        times: impl FnOnce(&SlopeExpression, G) -> R,
+    ) -> Option<R> {
+        match self {
+            Slope::Zero => None,
+            Slope::One => Some(same(g)),
+            Slope::MinusOne => Some(opposite(g)),
+            Slope::Parameter(_) => unreachable!("shortcuts are for operations without parameters"),
+            Slope::Expression(slope) => Some(times(slope, g)),
+        }
+    }
+}
+
 /// A slope computed from one saved tensor, or from two.
 pub struct SlopeExpression {
     /// What the expression's names stand for.
@@ -54,7 +74,7 @@ impl SlopeExpression {
     pub fn times(&self, g: Value, a: &Value, b: &Value, p: Parameters<f64>) -> Value {
         match (g, a, b) {
             (Value::One(g), Value::One(a), Value::One(b)) if has_loops(g.dtype) => {
-                Value::One(self.times_one(g, a, b, p))
+                Value::One(One { bits: self.times_one(g, a, b, p), ..g })
             }
             // Past views and tiles.
             (Value::Dense(g), Value::Dense(a), Value::Dense(b)) if g.is_short() && g.is_like(a) && g.is_like(b) => {
@@ -68,10 +88,10 @@ impl SlopeExpression {
         }
     }
 
-    /// The same for one element in f64 or f32.
+    /// The bits of the same for one element in f64 or f32.
     #[inline]
-    pub fn times_one(&self, g: One, a: &One, b: &One, p: Parameters<f64>) -> One {
-        let bits = match g.dtype {
+    pub fn times_one(&self, g: One, a: &One, b: &One, p: Parameters<f64>) -> u64 {
+        match g.dtype {
             DType::F64 => {
                 let read = f64::from_bits;
                 (self.f64.one)(read(g.bits), read(a.bits), read(b.bits), p).to_bits()
@@ -80,18 +100,23 @@ impl SlopeExpression {
                 let read = |bits: u64| f32::from_bits(bits as u32);
                 u64::from((self.f32.one)(read(g.bits), read(a.bits), read(b.bits), narrow(p)).to_bits())
             }
-        };
-        One { bits, ..g }
+        }
     }
 
     /// The same for rows that are alike.
     #[inline]
     pub fn times_row<T: Native>(&self, mut g: Dense, a: &Dense, b: &Dense, p: Parameters<f64>) -> Dense {
-        let (loops, p) = (T::loops(self), T::parameters(p));
-        if g.slice_mut().map(|g| loops.update(g, a.slice(), b.slice(), p)).is_some() {
-            return g;
+        let update = |g: &mut [T]| T::loops(self).update(g, a.slice(), b.slice(), T::parameters(p));
+        match g.slice_mut().map(update) {
+            Some(()) => g,
+            None => self.times_new::<T>(&g, a, b, p),
         }
-        g.alike(|out| (loops.slices)(g.slice(), a.slice(), b.slice(), out, p))
+    }
+
+    /// The same in a new row.
+    #[inline]
+    pub fn times_new<T: Native>(&self, g: &Dense, a: &Dense, b: &Dense, p: Parameters<f64>) -> Dense {
+        g.alike(|out| (T::loops(self).slices)(g.slice(), a.slice(), b.slice(), out, T::parameters(p)))
     }
 
     /// The same for all others.
@@ -115,10 +140,10 @@ fn has_loops(dtype: DType) -> bool {
 }
 
 impl One {
-    /// The opposite of a float.
+    /// The bits of the opposite of a float.
     #[inline]
-    pub fn negated(self) -> One {
-        One { bits: self.bits ^ 1 << (8 * self.dtype.size() - 1), ..self }
+    pub fn opposite(self) -> u64 {
+        self.bits ^ 1 << (8 * self.dtype.size() - 1)
     }
 }
 
@@ -126,9 +151,15 @@ impl Dense {
     /// The opposite of a row, written over it where nobody else holds it.
     #[inline]
     pub fn negated<T: Native>(mut self) -> Dense {
-        if self.slice_mut().map(|row: &mut [T]| row.iter_mut().for_each(|x| *x = -*x)).is_some() {
-            return self;
+        match self.slice_mut().map(|row: &mut [T]| row.iter_mut().for_each(|x| *x = -*x)) {
+            Some(()) => self,
+            None => self.opposite::<T>(),
         }
+    }
+
+    /// The same in a new row.
+    #[inline]
+    pub fn opposite<T: Native>(&self) -> Dense {
         self.alike(|out: &mut [T]| loop1(self.slice(), out, |x: T| -x))
     }
 }
