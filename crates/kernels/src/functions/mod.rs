@@ -3,6 +3,8 @@
 
 mod loops;
 mod table;
+#[cfg(test)]
+mod tests;
 pub mod vocabulary;
 
 pub use loops::{Loops, Parameters, SlopeLoops, TILE, both, guarded, scaled_by_tiles};
@@ -70,7 +72,7 @@ macro_rules! rows {
             /// ```
             pub fn value(self, x: f64) -> f64 {
                 match self {
-                    $(Function::$name => vocabulary::$name(x),)*
+                    $(Function::$name => vocabulary::one::$name(x),)*
                 }
             }
 
@@ -116,7 +118,7 @@ macro_rules! values {
     };
     ($t:ident $name:ident $values:ident) => {
         Loops::<$t> {
-            one: |x, _, _| vocabulary::$name(x),
+            one: |x, _, _| vocabulary::one::$name(x),
             slices: |x, _, out, _| vocabulary::$values(x, out),
             update: None,
         }

@@ -4,7 +4,8 @@
 ///
 /// - the documentation of the method of tensors, its name, the static of the primitive, and the name of the method of `Real`;
 /// - `page`: the first paragraph of its page, `name - title.   formula,   derivative.   remarks`;
-/// - `values`: the function over slices, in [`math`](crate::math); the function of one number has the row's name there;
+/// - `values`: the function over slices, in [`math`](crate::math); the function of one number has the row's name there, and in
+///   [`math::one`](crate::math::one) if it has a shorter way;
 /// - `integer`: the function of integers, if there is one;
 /// - `slope`: the derivative, computed from the argument x or the value y (`of: operand` or `of: output`), in words that numbers of
 ///   every kind know ([`vocabulary`](crate::functions::vocabulary)) and that are C as well; `by`: a function over slices for it, where

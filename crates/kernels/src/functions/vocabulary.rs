@@ -164,5 +164,13 @@ pub fn minus_sin_slice<T: Real>(x: &[T], out: &mut [T]) {
     loop1_in_place(out, |sine| -sine);
 }
 
+/// The words for one number at a time: the same bits sooner.
+pub mod one {
+    pub use super::*;
+    pub use crate::math::one::{
+        acos, asin, atan, cos, erf, erfc, exp, exp2, expm1, log, log1p, log2, log10, sigmoid, sin, sinh, tan, tanh,
+    };
+}
+
 /// 1 / sqrt(2 pi)
 pub const DENSITY_AT_0: f64 = 0.398_942_280_401_432_7;

@@ -10,23 +10,22 @@
 use super::coefficients::{double, single};
 use super::exponential::{exp, exp_parts, scale};
 use super::logarithm::{log, log1p};
-use super::real::{Real, exact_product, exact_sum, exact_sum_ordered, select};
+use super::real::{Arithmetic, Real, exact_product, exact_sum, exact_sum_ordered, select};
 use std::f64::consts::FRAC_1_SQRT_2;
 
 #[inline(always)]
-pub(super) fn erf_single(x: f32) -> f32 {
-    let a = x.abs();
-    let near = a + a * single::erf_tail(a * a);
-    let far = 1.0 - exp(single::log_erfc(select(a > 4.0, 4.0, a)));
-    select(a < 1.0, near, far).copysign(x)
+pub(super) fn near_erf<T: Arithmetic>(x: T) -> T {
+    x + x * T::erf_tail(x * x)
 }
 
 #[inline(always)]
-pub(super) fn erf_double(x: f64) -> f64 {
-    let a = x.abs();
-    let near = a + a * double::erf_tail(a * a);
-    let far = 1.0 - erfc_positive(select(a > 6.0, 6.0, a));
-    select(a < 0.5, near, far).copysign(x)
+pub(super) fn far_erf_single(x: f32) -> f32 {
+    1.0 - exp(single::log_erfc(select(x > 4.0, 4.0, x)))
+}
+
+#[inline(always)]
+pub(super) fn far_erf_double(x: f64) -> f64 {
+    1.0 - erfc_positive(select(x > 6.0, 6.0, x))
 }
 
 /// `erfcx(a)` in two parts, for `1/2 <= a <= 1e7`.
@@ -58,10 +57,15 @@ fn erfc_positive(a: f64) -> f64 {
 #[inline(always)]
 fn erfc_double(x: f64) -> f64 {
     let a = x.abs();
-    let (sum, error) = exact_sum_ordered(1.0, -x);
-    let near = sum + (error - x * double::erf_tail(x * x));
     let far = erfc_positive(a);
-    select(a < 0.5, near, select(x < 0.0, 2.0 - far, far))
+    select(a < 0.5, near_erfc(x), select(x < 0.0, 2.0 - far, far))
+}
+
+/// `erfc(x)` for `|x| <= 1/2`.
+#[inline(always)]
+pub(super) fn near_erfc(x: f64) -> f64 {
+    let (sum, error) = exact_sum_ordered(1.0, -x);
+    sum + (error - x * double::erf_tail(x * x))
 }
 
 /// `erfc(x)` to the precision of `f32`: one part of each factor, and far fewer terms.
@@ -81,7 +85,8 @@ fn erfc_short(x: f64) -> f64 {
 /// ```
 #[inline(always)]
 pub fn erf<T: Real>(x: T) -> T {
-    x.erf()
+    let a = x.abs();
+    select(a < T::ERF_NEAR, near_erf(a), a.far_erf()).copysign(x)
 }
 
 /// `1 - erf(x)`, accurate where that is small.
@@ -191,7 +196,7 @@ fn erfinv_double(y: f64) -> f64 {
     let mut x = a / std::f64::consts::FRAC_2_SQRT_PI;
     x += x * x * x / 3.0;
     for _ in 0..4 {
-        let step = (erf_double(x) - a) / (std::f64::consts::FRAC_2_SQRT_PI * exp(-x * x));
+        let step = (erf(x) - a) / (std::f64::consts::FRAC_2_SQRT_PI * exp(-x * x));
         x -= step / (1.0 + x * step);
     }
     x.copysign(y)

@@ -41,7 +41,7 @@ fn clamp<T: Arithmetic>(x: T) -> T {
 
 /// `(k, r, tail)` with `x = k ln 2 + r + tail`.
 #[inline(always)]
-fn reduce<T: Arithmetic>(x: T) -> (T, T, T) {
+pub(super) fn reduce<T: Arithmetic>(x: T) -> (T, T, T) {
     let k = (x * T::of(std::f64::consts::LOG2_E) + T::MAGIC) - T::MAGIC;
     let upper = x - k * T::LN2_HIGH;
     let lower = k * T::LN2_LOW;
@@ -53,9 +53,26 @@ fn reduce<T: Arithmetic>(x: T) -> (T, T, T) {
 #[inline(always)]
 pub(super) fn exp_parts<T: Arithmetic>(x: T) -> (T, T, T) {
     let (k, r, tail) = reduce(x);
+    let (high, low) = reduced_parts(r, tail);
+    (k, high, low)
+}
+
+/// `(high, low)` with `e^(r + tail) = high + low` and `high = 1 + r`.
+#[inline(always)]
+fn reduced_parts<T: Arithmetic>(r: T, tail: T) -> (T, T) {
     let one = T::of(1.0);
     let high = one + r;
-    (k, high, (r - (high - one)) + (tail + r * r * T::exp_tail(r)))
+    (high, ((r - (high - one)) + tail) + r * r * T::exp_tail(r))
+}
+
+/// `e^(r + tail)` for a reduced argument. No tail is -0, which costs no addition.
+#[inline(always)]
+pub(super) fn reduced_exp<T: Arithmetic>(r: T, tail: T) -> T {
+    if T::LENIENT {
+        return T::of(1.0) + (r + r * r * T::exp_tail(r));
+    }
+    let (high, low) = reduced_parts(r, tail);
+    high + low
 }
 
 /// `e^x`.
@@ -67,15 +84,15 @@ pub(super) fn exp_parts<T: Arithmetic>(x: T) -> (T, T, T) {
 pub fn exp<T: Real>(x: T) -> T {
     let x = clamp(x);
     if !T::LENIENT {
-        let (k, high, low) = exp_parts(x);
-        return scale(high + low, k);
+        let (k, r, tail) = reduce(x);
+        return scale(reduced_exp(r, tail), k);
     }
     // As `reduce`, but with the exponent of `half` in the low bits of the sum already.
     let magic = T::MAGIC_EXPONENT - T::of(1.0);
     let sum = x * T::of(std::f64::consts::LOG2_E) + magic;
     let k = sum - magic;
     let r = (x - k * T::LN2_HIGH) - k * T::LN2_LOW;
-    scale_by_half(T::of(1.0) + (r + r * r * T::exp_tail(r)), k, sum.into_exponent())
+    scale_by_half(reduced_exp(r, T::of(0.0)), k, sum.into_exponent())
 }
 
 /// `2^x`.
@@ -90,9 +107,16 @@ pub fn exp2<T: Real>(x: T) -> T {
     let high = (T::EXP_HIGH * T::of(std::f64::consts::LOG2_E)).floor();
     let x = select(x < low, low, x);
     let x = select(x > high, high, x);
+    let (p, k) = exp2_parts(x);
+    scale(p, k)
+}
+
+/// `(p, k)` with `2^x = p 2^k`.
+#[inline(always)]
+pub(super) fn exp2_parts<T: Arithmetic>(x: T) -> (T, T) {
     let k = (x + T::MAGIC) - T::MAGIC;
     let r = (x - k) * T::of(std::f64::consts::LN_2);
-    scale(T::of(1.0) + (r + r * r * T::exp_tail(r)), k)
+    (T::of(1.0) + (r + r * r * T::exp_tail(r)), k)
 }
 
 /// `e^x - 1`, accurate near zero.
@@ -109,15 +133,19 @@ pub fn expm1<T: Real>(x: T) -> T {
     // 2^k ((1 - 2^-k) + (e^r - 1)); 2^-100 is as good as zero beside one.
     let far = T::of(100.0);
     let offset = one - power_of_two(-select(k > far, far, k));
-    let y = if T::LENIENT {
-        offset + (r + r * r * T::exp_tail(r))
-    } else {
-        let (sum, error) = exact_sum(offset, r);
-        sum + (error + (tail + r * r * T::exp_tail(r)))
-    };
-    let scaled = (y * power_of_two(k - one)) * T::of(2.0);
+    let scaled = (reduced_expm1(offset, r, tail) * power_of_two(k - one)) * T::of(2.0);
     // Where the result is x itself: zeros keep their sign and subnormals their last bit.
     select(x.abs() < T::of(1e-17), x, scaled)
+}
+
+/// `offset + (e^(r + tail) - 1)` for a reduced argument.
+#[inline(always)]
+pub(super) fn reduced_expm1<T: Arithmetic>(offset: T, r: T, tail: T) -> T {
+    if T::LENIENT {
+        return offset + (r + r * r * T::exp_tail(r));
+    }
+    let (sum, error) = exact_sum(offset, r);
+    sum + ((error + tail) + r * r * T::exp_tail(r))
 }
 
 /// `1 / (1 + e^-x)`.
@@ -127,8 +155,13 @@ pub fn expm1<T: Real>(x: T) -> T {
 /// ```
 #[inline(always)]
 pub fn sigmoid<T: Real>(x: T) -> T {
+    sigmoid_of(x, exp(-x.abs()))
+}
+
+/// `sigmoid(x)` with `e = e^-|x|`.
+#[inline(always)]
+pub(super) fn sigmoid_of<T: Arithmetic>(x: T, e: T) -> T {
     let (one, negative) = (T::of(1.0), x < T::of(0.0));
-    let e = exp(-x.abs());
     let divisor = one + e;
     let y = select(negative, e, one) / divisor;
     if T::LENIENT {

@@ -10,6 +10,7 @@
 
 use super::coefficients::double;
 use super::logarithm::log;
+use super::one;
 use super::power::powi;
 use super::real::{Real, polynomial};
 use super::trigonometric::{pi_cot_pi, sin_pi};
@@ -36,10 +37,10 @@ fn lgamma_double(x: f64) -> f64 {
     if x < 0.0 {
         // Gamma(-a) = -pi / (a sin(pi a) Gamma(a))
         let a = -x;
-        return log(std::f64::consts::PI / (a * sin_pi(a).abs())) - lgamma_double(a);
+        return one::log(std::f64::consts::PI / (a * sin_pi(a).abs())) - lgamma_double(a);
     }
     if x < 0.7 {
-        return lgamma_double(1.0 + x) - log(x);
+        return lgamma_double(1.0 + x) - one::log(x);
     }
     if x < 1.5 {
         // The zero that is added makes both zeros positive.
@@ -54,7 +55,7 @@ fn lgamma_double(x: f64) -> f64 {
             y -= 1.0;
             product *= y;
         }
-        return log(product) + lgamma_double(y);
+        return one::log(product) + lgamma_double(y);
     }
     let z = 1.0 / (x * x);
     // B_2k / (2k (2k - 1))
@@ -63,7 +64,7 @@ fn lgamma_double(x: f64) -> f64 {
         0.006_410_256_410_256_41)
         / x;
     const HALF_LOG_TWO_PI: f64 = 0.918_938_533_204_672_8;
-    (x - 0.5) * (log(x) - 1.0) + ((HALF_LOG_TWO_PI - 0.5) + series)
+    (x - 0.5) * (one::log(x) - 1.0) + ((HALF_LOG_TWO_PI - 0.5) + series)
 }
 
 /// The derivative of [`lgamma`]; `-inf` at `0`, `inf` at `-0`, NaN at the negative integers.

@@ -6,7 +6,7 @@
 //!
 //! Measured error below 2 ulp (`tanh` in `f32`: 2.5).
 
-use super::exponential::{exp_parts, expm1, power_of_two, scale};
+use super::exponential::{exp_parts, expm1, power_of_two};
 use super::logarithm::log1p_of_sum;
 use super::real::{Arithmetic, Real, exact_sum, exact_sum_ordered, select};
 
@@ -21,6 +21,12 @@ fn both_exponentials<T: Arithmetic>(a: T) -> (T, T, T, T) {
     (k, high, low, power_of_two(-(near + near)) / (high + low))
 }
 
+/// `p 2^(k-1)` for `k` that is not negative, also where `2^k` is infinite.
+#[inline(always)]
+fn halved<T: Arithmetic>(p: T, k: T) -> T {
+    (p * power_of_two(k - T::of(2.0))) * T::of(2.0)
+}
+
 /// The hyperbolic sine.
 ///
 /// ```
@@ -30,7 +36,7 @@ fn both_exponentials<T: Arithmetic>(a: T) -> (T, T, T, T) {
 pub fn sinh<T: Real>(x: T) -> T {
     let (a, one) = (x.abs(), T::of(1.0));
     let (k, high, low, inverse) = both_exponentials(a);
-    let far = scale(high + (low - inverse), k - one);
+    let far = halved(high + (low - inverse), k);
     let z = a * a;
     select(a < one, a + a * z * T::sinh_tail(z), far).copysign(x)
 }
@@ -43,7 +49,7 @@ pub fn sinh<T: Real>(x: T) -> T {
 #[inline(always)]
 pub fn cosh<T: Real>(x: T) -> T {
     let (k, high, low, inverse) = both_exponentials(x.abs());
-    scale(high + (low + inverse), k - T::of(1.0))
+    halved(high + (low + inverse), k)
 }
 
 /// The hyperbolic tangent.
@@ -57,7 +63,12 @@ pub fn tanh<T: Real>(x: T) -> T {
     let limit = T::of(22.0);
     let a = x.abs();
     let a = select(a > limit, limit, a);
-    let t = expm1(a + a);
+    tanh_of(x, expm1(a + a))
+}
+
+/// `tanh(x)` with `t = expm1(2|x|)`.
+#[inline(always)]
+pub(super) fn tanh_of<T: Arithmetic>(x: T, t: T) -> T {
     let (divisor, error) = exact_sum(t, T::of(2.0));
     let y = t / divisor;
     // What the sum rounded off; one over the divisor is (1 - y) / 2.

@@ -34,24 +34,30 @@ fn with_limits<T: Arithmetic>(x: T, y: T) -> T {
     select(x == infinity, x, select(x > T::of(0.0), y, outside))
 }
 
-/// `k log 2 + log(1 + f + tail)` in the natural base.
+/// `k log 2 + log(1 + f + tail)` in the natural base. No tail is -0, which costs no addition.
 #[inline(always)]
-fn assemble<T: Arithmetic>(k: T, f: T, tail: T) -> T {
+pub(super) fn assemble<T: Arithmetic>(k: T, f: T, tail: T) -> T {
     let (half_square, rest) = terms(f);
-    k * T::LN2_HIGH - ((half_square - (rest + (k * T::LN2_LOW + tail))) - f)
+    k * T::LN2_HIGH - (((half_square - (k * T::LN2_LOW + tail)) - rest) - f)
 }
 
-/// The same in a base whose logarithm of two and of `e` are given in two parts.
+/// `log(x)` in a base whose logarithm of two and of `e` are given in two parts.
 #[inline(always)]
 fn in_base<T: Arithmetic>(x: T, two: (T, T), e: (T, T)) -> T {
     let (k, f) = reduce(x);
+    with_limits(x, assemble_in_base(k, f, two, e))
+}
+
+/// `k log 2 + log(1 + f)` in that base.
+#[inline(always)]
+pub(super) fn assemble_in_base<T: Arithmetic>(k: T, f: T, two: (T, T), e: (T, T)) -> T {
     let (half_square, rest) = terms(f);
     let high = (f - half_square).high();
     let low = ((f - high) - half_square) + rest;
     let (a, b) = (k * two.0, high * e.0);
     let sum = a + b;
     let error = (a - sum) + b;
-    with_limits(x, sum + (error + (k * two.1 + (low + high) * e.1 + low * e.0)))
+    sum + (error + (k * two.1 + (low + high) * e.1 + low * e.0))
 }
 
 /// The natural logarithm.
@@ -65,7 +71,7 @@ fn in_base<T: Arithmetic>(x: T, two: (T, T), e: (T, T)) -> T {
 #[inline(always)]
 pub fn log<T: Real>(x: T) -> T {
     let (k, f) = reduce(x);
-    with_limits(x, assemble(k, f, T::of(0.0)))
+    with_limits(x, assemble(k, f, T::of(-0.0)))
 }
 
 /// The logarithm to base two, exact for powers of two.
@@ -95,23 +101,34 @@ pub fn log10<T: Real>(x: T) -> T {
 /// ```
 #[inline(always)]
 pub fn log1p<T: Real>(x: T) -> T {
-    log1p_of_sum(x, T::of(0.0))
+    let (u, error) = exact_sum(T::of(1.0), x);
+    log1p_with_limits(x, u, rounded_log1p(x, u, error, T::of(-0.0)))
 }
 
 /// `log(1 + x + tail)` for a tail below half an ulp of `x`.
 #[inline(always)]
 pub(super) fn log1p_of_sum<T: Arithmetic>(x: T, tail: T) -> T {
-    let (zero, one) = (T::of(0.0), T::of(1.0));
+    let one = T::of(1.0);
     let (u, error) = exact_sum(one, x);
+    // tail / (1 + x) to a few percent of half an ulp.
+    log1p_with_limits(x, u, rounded_log1p(x, u, error + tail, tail * (one - x + x * x)))
+}
+
+/// `log(u + error)` where `u` is `1 + x` rounded; near one `log(1 + x) + tail`.
+#[inline(always)]
+pub(super) fn rounded_log1p<T: Arithmetic>(x: T, u: T, error: T, tail: T) -> T {
     let (k, m) = u.split();
     let far = T::of(100.0);
     // Near one f is x itself; elsewhere the result is so far from zero that f may be rounded.
-    let whole = k == zero;
-    let f = select(whole, x, (m - one) + (error + tail) * power_of_two(-select(k > far, far, k)));
-    // tail / (1 + x) to a few percent of half an ulp.
-    let tail = select(whole, tail * (one - x + x * x), zero);
-    let y = with_limits(u, assemble(k, f, tail));
-    select(x == zero, x, y)
+    let whole = k == T::of(0.0);
+    let f = select(whole, x, (m - T::of(1.0)) + error * power_of_two(-select(k > far, far, k)));
+    assemble(k, f, select(whole, tail, T::of(-0.0)))
+}
+
+/// The limits of `log(1 + x)` around its value `y`, with `u = 1 + x`; zeros keep their sign.
+#[inline(always)]
+fn log1p_with_limits<T: Arithmetic>(x: T, u: T, y: T) -> T {
+    select(x == T::of(0.0), x, with_limits(u, y))
 }
 
 /// `x log(y)`, and zero where `x` is zero (unless `y` is NaN).

@@ -5,6 +5,7 @@
 //! loop; a closure given to [`loop1`](crate::loop1) works too while the compiler still inlines it (`exp`, `log`, `tanh`
 //! do, `softplus` or `powf` do not). Where a rare argument needs another way (huge angles, long quotients, gamma functions of negative numbers) the scalar
 //! function branches and the `_slice` function tests whole tiles, so that the common tile is vector code.
+//! Programs on single numbers call the functions of [`one`], which have the same bits and less latency.
 //!
 //! | module | functions | error in `f64` |
 //! |---|---|---|
@@ -32,6 +33,7 @@ mod gamma;
 mod hyperbolic;
 mod inverse_trigonometric;
 mod logarithm;
+pub mod one;
 mod power;
 mod real;
 mod rounding;

@@ -58,6 +58,8 @@ pub trait Arithmetic:
     const EXP_LOW: Self;
     /// See `EXP_LOW`.
     const EXP_HIGH: Self;
+    /// Where two formulas of the error function meet.
+    const ERF_NEAR: Self;
     /// `2^k` with `k` below this goes through a subnormal-safe scaling.
     const SMALL_EXPONENT: Self;
 
@@ -92,8 +94,8 @@ pub trait Arithmetic:
     fn raise(self) -> Self;
     /// `(k, m)` with `x = 2^k m` and `m` in `[sqrt(1/2), sqrt(2))`, for positive normal `x`.
     fn split(self) -> (Self, Self);
-    /// The remainder of `x / (pi/2)` with its tail, and the quotient modulo four, for `|x|` up to `NEAR`.
-    fn quarter_turns(self) -> (Self, Self, u32);
+    /// The remainder of `x / (pi/2)` with its tail, if that counts, and the quotient modulo four, for `|x|` up to `NEAR`.
+    fn quarter_turns(self) -> (Self, Option<Self>, u32);
 
     /// `(e^r - 1 - r) / r^2` for `|r| <= ln(2) / 2`.
     fn exp_tail(r: Self) -> Self;
@@ -110,15 +112,17 @@ pub trait Arithmetic:
     /// `(sinh(x) / x - 1) / z` with `z = x^2 <= 1`.
     fn sinh_tail(z: Self) -> Self;
 
-    /// See [`super::erf`].
-    fn erf(self) -> Self;
+    /// `erf(x) / x - 1` with `z = x^2`, for `|x|` up to `ERF_NEAR`.
+    fn erf_tail(z: Self) -> Self;
+    /// See [`super::erf`], for `x` from `ERF_NEAR` on.
+    fn far_erf(self) -> Self;
     /// The remainder `x % y` by the language.
     fn rest(self, y: Self) -> Self;
 }
 
 macro_rules! arithmetic {
     ($type:ident, $bits:ident, $mantissa:literal, $bias:literal, $half:literal, $coefficients:ident,
-     { $($constants:item)* }, $turns:path, $erf:path) => {
+     { $($constants:item)* }, $turns:path, $far_erf:path) => {
         impl Arithmetic for $type {
             const MIN_NORMAL: Self = $type::MIN_POSITIVE;
             const MAGIC: Self = 1.5 * (1u64 << $mantissa) as $type;
@@ -191,7 +195,7 @@ macro_rules! arithmetic {
                 (k, $type::from_bits(m))
             }
             #[inline(always)]
-            fn quarter_turns(self) -> (Self, Self, u32) {
+            fn quarter_turns(self) -> (Self, Option<Self>, u32) {
                 $turns(self)
             }
             #[inline(always)]
@@ -223,8 +227,12 @@ macro_rules! arithmetic {
                 $coefficients::sinh_tail(z)
             }
             #[inline(always)]
-            fn erf(self) -> Self {
-                $erf(self)
+            fn erf_tail(z: Self) -> Self {
+                $coefficients::erf_tail(z)
+            }
+            #[inline(always)]
+            fn far_erf(self) -> Self {
+                $far_erf(self)
             }
             #[inline(always)]
             fn rest(self, y: Self) -> Self {
@@ -252,9 +260,10 @@ arithmetic!(
         const EXP_LOW: f32 = -105.0;
         const EXP_HIGH: f32 = 89.0;
         const SMALL_EXPONENT: f32 = -120.0;
+        const ERF_NEAR: f32 = 1.0;
     },
     super::trigonometric::quarter_turns_single,
-    super::error_function::erf_single
+    super::error_function::far_erf_single
 );
 
 arithmetic!(
@@ -275,9 +284,10 @@ arithmetic!(
         const EXP_LOW: f64 = -746.0;
         const EXP_HIGH: f64 = 710.0;
         const SMALL_EXPONENT: f64 = -1000.0;
+        const ERF_NEAR: f64 = 0.5;
     },
     super::trigonometric::quarter_turns_double,
-    super::error_function::erf_double
+    super::error_function::far_erf_double
 );
 
 /// `yes` where the condition holds, else `no`; both are evaluated, so this is a blend and never a jump.
@@ -310,19 +320,27 @@ pub(super) fn exact_product<T: Arithmetic>(a: T, b: T) -> (T, T) {
     (p, ((a_high * b_high - p) + a_high * b_low + a_low * b_high) + a_low * b_low)
 }
 
-/// `(c0 + x c1) + x^2 ((c2 + x c3) + ..)`: half the latency of Horner's scheme for one more product.
+/// `c0 + x c1 + x^2 c2 + ..` as a tree (Estrin): neighbours are joined by `x`, pairs by `x^2`, fours by `x^4`, so that the latency grows
+/// with the logarithm of the degree. Of five, the last one joins the second pair: a product less.
 ///
 /// Written out, so that no loop is left to the compiler.
 macro_rules! polynomial {
-    ($x:expr; $($c:expr),+ $(,)?) => {{
+    ($x:expr; $a:expr, $b:expr, $c:expr, $d:expr, $e:expr) => {{
         let x = $x;
         let square = x * x;
-        polynomial!(@pairs x, square; $($c),+)
+        ($a + x * $b) + square * (($c + x * $d) + square * $e)
     }};
-    (@pairs $x:ident, $square:ident; $a:expr) => { $a };
-    (@pairs $x:ident, $square:ident; $a:expr, $b:expr) => { $a + $x * $b };
-    (@pairs $x:ident, $square:ident; $a:expr, $b:expr, $($rest:expr),+) => {
-        ($a + $x * $b) + $square * polynomial!(@pairs $x, $square; $($rest),+)
+    ($x:expr; $($c:expr),+ $(,)?) => {{
+        let x = $x;
+        polynomial!(@join x; []; $($c),+)
+    }};
+    (@join $x:ident; [$all:expr];) => { $all };
+    (@join $x:ident; [$($joined:expr),+]; $($last:expr)?) => {{
+        let square = $x * $x;
+        polynomial!(@join square; []; $($joined),+ $(, $last)?)
+    }};
+    (@join $x:ident; [$($joined:expr),*]; $a:expr, $b:expr $(, $rest:expr)*) => {
+        polynomial!(@join $x; [$($joined,)* $a + $x * $b]; $($rest),*)
     };
 }
 pub(super) use polynomial;

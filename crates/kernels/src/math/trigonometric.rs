@@ -11,7 +11,7 @@
 //! Measured error below 1 ulp for sine and cosine (`f32`: 1.5) and below 1.5 for the tangent (`f32`: 2.5), at any size of
 //! argument.
 
-use super::real::{Arithmetic, Real, exact_product, exact_sum, exact_sum_ordered, select};
+use super::real::{Arithmetic, Real, exact_product, exact_sum_ordered, select};
 
 /// The largest argument that is reduced without a branch.
 pub(super) const NEAR: f64 = 1.6e6;
@@ -21,62 +21,65 @@ const PIECES: [f64; 4] =
     [1.570_796_326_734_125_6, 6.077_100_506_303_966e-11, 2.022_266_248_711_166_5e-21, 8.478_427_660_368_9e-32];
 
 #[inline(always)]
-pub(super) fn quarter_turns_double(x: f64) -> (f64, f64, u32) {
+pub(super) fn quarter_turns_double(x: f64) -> (f64, Option<f64>, u32) {
     let sum = x * std::f64::consts::FRAC_2_PI + f64::MAGIC;
     let n = sum - f64::MAGIC;
-    let (a, a_error) = exact_sum(x - n * PIECES[0], -(n * PIECES[1]));
-    let (b, b_error) = exact_sum(a, -(n * PIECES[2]));
-    let (r, tail) = exact_sum_ordered(b, (a_error + b_error) - n * PIECES[3]);
-    (r, tail, sum.to_bits() as u32)
+    // A smaller first operand is a multiple of the last place of the second, so that both sums are as exact as ordered ones.
+    let (a, a_error) = exact_sum_ordered(x - n * PIECES[0], -(n * PIECES[1]));
+    let (b, b_error) = exact_sum_ordered(a, -(n * PIECES[2]));
+    let (r, tail) = exact_sum_ordered(b, (a_error - n * PIECES[3]) + b_error);
+    (r, Some(tail), sum.to_bits() as u32)
 }
 
 #[inline(always)]
-pub(super) fn quarter_turns_single(x: f32) -> (f32, f32, u32) {
+pub(super) fn quarter_turns_single(x: f32) -> (f32, Option<f32>, u32) {
     let x = x as f64;
     let sum = x * std::f64::consts::FRAC_2_PI + f64::MAGIC;
     let n = sum - f64::MAGIC;
     let r = (x - n * PIECES[0]) - n * (PIECES[1] + PIECES[2]);
-    (r as f32, 0.0, sum.to_bits() as u32)
+    (r as f32, None, sum.to_bits() as u32)
 }
 
 /// `sin(r + tail)` for `|r| <= pi/4`, as a sum of two.
 #[inline(always)]
-fn sin_parts<T: Arithmetic>(r: T, tail: T) -> (T, T) {
+fn sin_parts<T: Arithmetic>(r: T, tail: Option<T>) -> (T, T) {
     let z = r * r;
-    (r, tail * (T::of(1.0) - T::of(0.5) * z) + r * z * T::sin_tail(z))
+    let rest = r * z * T::sin_tail(z);
+    (r, tail.map_or(rest, |tail| tail * (T::of(1.0) - T::of(0.5) * z) + rest))
 }
 
 /// `cos(r + tail)` for `|r| <= pi/4`, as a sum of two.
 #[inline(always)]
-fn cos_parts<T: Arithmetic>(r: T, tail: T) -> (T, T) {
+fn cos_parts<T: Arithmetic>(r: T, tail: Option<T>) -> (T, T) {
     let z = r * r;
     let half = T::of(0.5) * z;
     let high = T::of(1.0) - half;
-    (high, ((T::of(1.0) - high) - half) + (z * z * T::cos_tail(z) - r * tail))
+    let rest = z * z * T::cos_tail(z);
+    (high, ((T::of(1.0) - high) - half) + tail.map_or(rest, |tail| rest - r * tail))
 }
 
 #[inline(always)]
-fn sin_near<T: Arithmetic>(r: T, tail: T) -> T {
+pub(super) fn sin_near<T: Arithmetic>(r: T, tail: Option<T>) -> T {
     let (high, low) = sin_parts(r, tail);
     high + low
 }
 
 #[inline(always)]
-fn cos_near<T: Arithmetic>(r: T, tail: T) -> T {
+pub(super) fn cos_near<T: Arithmetic>(r: T, tail: Option<T>) -> T {
     let (high, low) = cos_parts(r, tail);
     high + low
 }
 
 /// `sin(x + quarter pi/2)` from a reduced argument.
 #[inline(always)]
-fn wave<T: Arithmetic>((r, tail, n): (T, T, u32), quarter: u32) -> T {
+fn wave<T: Arithmetic>((r, tail, n): (T, Option<T>, u32), quarter: u32) -> T {
     let n = n.wrapping_add(quarter);
     let value = select(n & 1 == 0, sin_near(r, tail), cos_near(r, tail));
     select(n & 2 == 0, value, -value)
 }
 
 #[inline(always)]
-fn slope<T: Arithmetic>((r, tail, n): (T, T, u32)) -> T {
+pub(super) fn slope<T: Arithmetic>((r, tail, n): (T, Option<T>, u32)) -> T {
     let (s, s_low) = sin_parts(r, tail);
     let (c, c_low) = cos_parts(r, tail);
     let ((s, s_low), (c, c_low)) = (exact_sum_ordered(s, s_low), exact_sum_ordered(c, c_low));
@@ -109,14 +112,15 @@ pub(super) fn is_far<T: Real>(x: T) -> bool {
     x.abs() > T::of(NEAR)
 }
 
+// Cold functions are calls; `#[inline]` shows callers in other crates that they touch no memory.
 #[cold]
-#[inline(never)]
+#[inline]
 fn far_wave(x: f64, quarter: u32) -> f64 {
     wave(far_turns(x), quarter)
 }
 
 #[cold]
-#[inline(never)]
+#[inline]
 fn far_slope(x: f64) -> f64 {
     slope(far_turns(x))
 }
@@ -158,7 +162,7 @@ pub(super) fn sin_pi(x: f64) -> f64 {
     let doubled = (2.0 * x).round();
     let (r, tail) = times_half_pi(2.0 * x - doubled, 0.0);
     // From 2^52 on every number is an integer; the quotient modulo four is found before the conversion.
-    wave((r, tail, (doubled - 4.0 * (doubled * 0.25).floor()) as u32), 0)
+    wave((r, Some(tail), (doubled - 4.0 * (doubled * 0.25).floor()) as u32), 0)
 }
 
 /// `pi / tan(pi x)`.
@@ -166,11 +170,13 @@ pub(super) fn pi_cot_pi(x: f64) -> f64 {
     let f = x - x.round();
     let (r, tail) = times_half_pi(2.0 * f, 0.0);
     // |r| <= pi/2: half of it is in the range of the polynomials; cot(2a) = (cos^2 - sin^2) / (2 sin cos).
-    let (s, c) = (sin_near(0.5 * r, 0.5 * tail), cos_near(0.5 * r, 0.5 * tail));
+    let (r, tail) = (0.5 * r, Some(0.5 * tail));
+    let (s, c) = (sin_near(r, tail), cos_near(r, tail));
     std::f64::consts::PI * ((c - s) * (c + s)) / (2.0 * s * c)
 }
 
 /// `(a + b) pi/2` as a sum of two numbers, for a small `b`.
+#[inline]
 fn times_half_pi(a: f64, b: f64) -> (f64, f64) {
     let (p, e) = exact_product(a, f64::HALF_PI.0);
     exact_sum_ordered(p, e + (a * f64::HALF_PI.1 + b * f64::HALF_PI.0))
@@ -205,9 +211,10 @@ const TWO_OVER_PI: [u64; 21] = [
 ///
 /// `|x| = m 2^e`. Bits of `2/pi` whose product with `2^e` is a multiple of four do not matter; of the others 192 are
 /// multiplied with `m` modulo `2^192`. The upper two bits are the quotient modulo four, the rest its fraction.
-fn far_turns(x: f64) -> (f64, f64, u32) {
+#[inline]
+fn far_turns(x: f64) -> (f64, Option<f64>, u32) {
     if !x.is_finite() {
-        return (f64::NAN, f64::NAN, 0);
+        return (f64::NAN, None, 0);
     }
     let bits = x.to_bits() & (u64::MAX >> 1);
     let exponent = (bits >> 52) as i32 - 1075;
@@ -215,8 +222,8 @@ fn far_turns(x: f64) -> (f64, f64, u32) {
     let start = (64 + exponent - 2) as usize;
     let (word, shift) = (start / 64, start % 64);
     let window = |i: usize| {
-        let pair = (TWO_OVER_PI[word + i] as u128) << 64 | *TWO_OVER_PI.get(word + i + 1).unwrap_or(&0) as u128;
-        (pair << shift >> 64) as u64 as u128
+        let [high, low] = [i, i + 1].map(|i| *TWO_OVER_PI.get(word + i).unwrap_or(&0) as u128);
+        ((high << 64 | low) << shift >> 64) as u64 as u128
     };
     let m = m as u128;
     let low = m * window(2);
@@ -238,5 +245,5 @@ fn far_turns(x: f64) -> (f64, f64, u32) {
     let turned = negative != (x < 0.0);
     let n = if negative { n + 1 } else { n };
     let n = if x < 0.0 { n.wrapping_neg() } else { n };
-    if turned { (-r, -tail, n) } else { (r, tail, n) }
+    if turned { (-r, Some(-tail), n) } else { (r, Some(tail), n) }
 }
