@@ -29,6 +29,7 @@ mod bessel;
 mod coefficients;
 mod error_function;
 mod exponential;
+mod floats;
 mod gamma;
 mod hyperbolic;
 mod inverse_trigonometric;
