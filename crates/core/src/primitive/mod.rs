@@ -349,7 +349,7 @@ pub trait Function: Send + Sync {
         false
     }
 
-    /// Whether a call has an effect besides those of the operations in it; see [`Primitive::effect`](Primitive::effect). A function that reads numbers
+    /// Whether a call has an effect besides those of the operations in it; see [`Primitive::effect`]. A function that reads numbers
     /// runs code that nobody can look into, so it has one unless it knows better; another one is traced into its operations.
     fn effect(&self) -> bool {
         self.reads_numbers()

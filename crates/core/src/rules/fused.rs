@@ -37,12 +37,12 @@ pub trait Fused: Send + Sync + 'static {
         attrs
     }
 
-    /// See [`Primitive::lane`].
+    /// See [`Lower::lane`].
     fn lane(_attrs: &Attrs, _operands: &[DType], _output: DType) -> Option<Lane> {
         None
     }
 
-    /// See [`Primitive::expression`].
+    /// See [`Lower::expression`].
     fn expression(_attrs: &Attrs, _operands: &[DType], _output: DType) -> Option<Expression> {
         None
     }
