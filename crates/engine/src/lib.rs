@@ -1,7 +1,7 @@
-//! Tensors and everything that differentiates them.
+//! What is built on tensors, operations and programs: transforms of higher order, sparse derivatives, solvers that are
+//! differentiated by their equations.
 //!
-//! A set of primitives (`ops`), each with all its rules, and a set of interpreters (`interp`): evaluation, reverse tape,
-//! forward tangents, batching, tracing and dependency patterns. `bind` joins the two. Users reach this crate through `wengert`.
+//! It passes on what the crates below give to users, who reach it through `wengert`.
 
 // Functions that only cases call are not compiled without them; which are unused with them is told.
 #![cfg_attr(not(feature = "cases"), allow(dead_code, unused_imports))]

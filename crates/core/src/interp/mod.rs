@@ -1,5 +1,5 @@
-//! The interpreters of the core, one a file: evaluation, reverse tape, forward tangents, batching. Others are an [`Interpreter`]:
-//! tracing (`program::trace`), Taylor series (`transform::taylor`), dependency patterns (`sparse::follow`).
+//! The interpreters of the core, one a file: evaluation, the imperative tape, reverse levels, forward tangents, batching. Others are
+//! an [`Interpreter`] in crates above: tracing, Taylor series, dependency patterns.
 //!
 //! Every running transform has a level, a number from a counter that only grows; the tensors it makes carry it.
 
