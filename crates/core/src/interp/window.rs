@@ -1,9 +1,10 @@
 //! The identifiers below a sweep's newest record, as bits and small numbers in pages that are made when touched.
 //!
 //! Records of one graph lie close together, so a page is dense; a record kept from long ago costs one entry of the page
-//! directory per 4096 identifiers in between, not a bit each.
+//! directory per 512 identifiers in between, not a bit each.
 
-const PAGE: usize = 4096;
+/// Identifiers of a page: it is cleared for every sweep, also for that of a graph of ten records.
+const PAGE: usize = 512;
 const WORDS: usize = PAGE / 64;
 
 struct Page {
@@ -31,17 +32,23 @@ impl Window {
         self.top
     }
 
-    #[inline]
+    #[inline(always)]
     fn locate(&mut self, id: u64) -> (&mut Page, usize) {
         let distance = (self.top - id) as usize;
-        let page = distance / PAGE;
-        if page >= self.pages.len() {
-            self.pages.resize_with(page + 1, || None);
+        let number = distance / PAGE;
+        if !self.pages.get(number).is_some_and(Option::is_some) {
+            self.make_page(number);
         }
-        let page = self.pages[page].get_or_insert_with(|| {
-            Box::new(Page { seen: [0; WORDS], needed: [0; WORDS], pending: [0; WORDS], place: [0; PAGE] })
-        });
-        (page, distance % PAGE)
+        (self.pages[number].as_mut().expect("it was just made"), distance % PAGE)
+    }
+
+    #[cold]
+    fn make_page(&mut self, number: usize) {
+        if number >= self.pages.len() {
+            self.pages.resize_with(number + 1, || None);
+        }
+        let page = Page { seen: [0; WORDS], needed: [0; WORDS], pending: [0; WORDS], place: [0; PAGE] };
+        self.pages[number] = Some(Box::new(page));
     }
 
     /// Marks as seen; false if it was already.

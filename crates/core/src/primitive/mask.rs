@@ -73,7 +73,7 @@ impl Mask {
     pub const NONE: Mask = Mask(0);
 
     /// The positions for which `f` holds.
-    #[inline]
+    #[inline(always)]
     pub fn of(count: usize, mut f: impl FnMut(usize) -> bool) -> Mask {
         if count > FEW {
             return (0..count).filter(|&position| f(position)).collect();

@@ -178,6 +178,7 @@ impl Tensor {
     /// assert_eq!(Tensor::zeros([2, 3]).shape(), [2, 3]);
     /// assert!(Tensor::from(1.0).shape().is_empty());
     /// ```
+    #[inline]
     pub fn shape(&self) -> &[usize] {
         self.value.spec_ref().shape
     }
@@ -188,6 +189,7 @@ impl Tensor {
     /// use wengert::prelude::*;
     /// assert_eq!(Tensor::from(1.5f32).dtype(), DType::F32);
     /// ```
+    #[inline]
     pub fn dtype(&self) -> DType {
         self.value.spec_ref().dtype
     }

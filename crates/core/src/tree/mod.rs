@@ -69,8 +69,10 @@ impl TreePath {
             return f(self);
         }
         let length = self.dotted.len();
-        let dot = if length == 0 { "" } else { "." };
-        write!(self.dotted, "{dot}{segment}").expect("a segment's Display does not fail");
+        if length > 0 {
+            self.dotted.push('.');
+        }
+        write!(self.dotted, "{segment}").expect("a segment's Display does not fail");
         let result = f(self);
         self.dotted.truncate(length);
         result

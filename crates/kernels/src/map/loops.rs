@@ -1,30 +1,36 @@
 //! The loops that tile bodies are made of, compiled for every instruction-set level.
 //!
 //! A small closure is inlined and vectorised. A large one may be left as a call by the compiler; an
-//! `#[inline(always)]` function passed by name is never left out, so long formulas belong in such functions.
+//! `#[inline(always)]` function passed by name is never left out, so long formulas belong in such functions. Loops run over
+//! positions of slices of one length: iterators that are zipped are several times the code to compile, a hundred times over.
+
+#![allow(clippy::needless_range_loop)]
 
 use crate::simd::vectorised;
 
 vectorised! {
     fn run1[A: Copy, R: Copy, F: Fn(A) -> R](a: &[A], out: &mut [R], f: F) {
-        for (out, &a) in out.iter_mut().zip(a) {
-            *out = f(a);
+        let a = &a[..out.len()];
+        for i in 0..out.len() {
+            out[i] = f(a[i]);
         }
     }
 }
 
 vectorised! {
     fn run2[A: Copy, B: Copy, R: Copy, F: Fn(A, B) -> R](a: &[A], b: &[B], out: &mut [R], f: F) {
-        for ((out, &a), &b) in out.iter_mut().zip(a).zip(b) {
-            *out = f(a, b);
+        let (a, b) = (&a[..out.len()], &b[..out.len()]);
+        for i in 0..out.len() {
+            out[i] = f(a[i], b[i]);
         }
     }
 }
 
 vectorised! {
     fn run3[A: Copy, B: Copy, C: Copy, R: Copy, F: Fn(A, B, C) -> R](a: &[A], b: &[B], c: &[C], out: &mut [R], f: F) {
-        for (((out, &a), &b), &c) in out.iter_mut().zip(a).zip(b).zip(c) {
-            *out = f(a, b, c);
+        let (a, b, c) = (&a[..out.len()], &b[..out.len()], &c[..out.len()]);
+        for i in 0..out.len() {
+            out[i] = f(a[i], b[i], c[i]);
         }
     }
 }
@@ -33,8 +39,9 @@ vectorised! {
     fn run4[A: Copy, B: Copy, C: Copy, D: Copy, R: Copy, F: Fn(A, B, C, D) -> R](
         a: &[A], b: &[B], c: &[C], d: &[D], out: &mut [R], f: F,
     ) {
-        for ((((out, &a), &b), &c), &d) in out.iter_mut().zip(a).zip(b).zip(c).zip(d) {
-            *out = f(a, b, c, d);
+        let (a, b, c, d) = (&a[..out.len()], &b[..out.len()], &c[..out.len()], &d[..out.len()]);
+        for i in 0..out.len() {
+            out[i] = f(a[i], b[i], c[i], d[i]);
         }
     }
 }
@@ -49,16 +56,18 @@ vectorised! {
 
 vectorised! {
     fn update2[T: Copy, B: Copy, F: Fn(T, B) -> T](target: &mut [T], b: &[B], f: F) {
-        for (target, &b) in target.iter_mut().zip(b) {
-            *target = f(*target, b);
+        let b = &b[..target.len()];
+        for i in 0..target.len() {
+            target[i] = f(target[i], b[i]);
         }
     }
 }
 
 vectorised! {
     fn update3[T: Copy, B: Copy, C: Copy, F: Fn(T, B, C) -> T](target: &mut [T], b: &[B], c: &[C], f: F) {
-        for ((target, &b), &c) in target.iter_mut().zip(b).zip(c) {
-            *target = f(*target, b, c);
+        let (b, c) = (&b[..target.len()], &c[..target.len()]);
+        for i in 0..target.len() {
+            target[i] = f(target[i], b[i], c[i]);
         }
     }
 }

@@ -59,6 +59,7 @@ impl<'a, T> Matrix<'a, T> {
     }
 
     /// Panics unless every element lies in `data`.
+    #[inline]
     pub(super) fn expect_bounds(&self) {
         if self.rows == 0 || self.cols == 0 {
             return;
