@@ -12,7 +12,8 @@ use wengert_kernels::functions as table;
 macro_rules! primitives_of_functions {
     ($($(#[doc = $doc:literal])* $name:ident $NAME:ident $real:ident {
         page: $page:literal,
-        values: $values:ident,
+        $(value: |$v:ident| $value:expr,)?
+        $(values: $values:ident,)?
         $(integer: |$i:ident| $integer:expr,)?
         slope: |$x:ident, $y:ident| $slope:expr, of: $of:ident, $(by: $by:ident,)?
         rule: $rule:literal,
@@ -39,16 +40,15 @@ macro_rules! primitives_of_functions {
                 rule_text: $rule,
                 parameters: &[],
                 operand_names: &["x"],
-                constants: &[],
-                text: concat!(stringify!($name), "(x)"),
+                text: text!($name $($value)?),
                 f64: &table::$NAME.f64,
                 f32: &table::$NAME.f32,
                 i64: table::$NAME.i64.as_ref(),
                 slopes: &[Slope::Expression(SlopeExpression {
-                    sources: &[source!($of)],
-                    needs: Needs::of(&[source!($of)]),
+                    sources: sources!($of),
+                    needs: Needs::of(sources!($of)),
                     text: stringify!($slope),
-                    names: &[source!(@name $of $x $y)],
+                    names: sources!(@names $of $x $y),
                     parameters: &[],
                     is_source: is_same(stringify!($slope), stringify!($y)),
                     keeps_both: false,
@@ -83,18 +83,34 @@ macro_rules! primitives_of_functions {
     };
 }
 
-macro_rules! source {
+/// The value as an expression.
+macro_rules! text {
+    ($name:ident) => {
+        concat!(stringify!($name), "(x)")
+    };
+    ($name:ident $value:expr) => {
+        stringify!($value)
+    };
+}
+
+macro_rules! sources {
     (operand) => {
-        Source::Operand(0)
+        &[Source::Operand(0)]
     };
     (output) => {
-        Source::Output(0)
+        &[Source::Output(0)]
     };
-    (@name operand $x:ident $y:ident) => {
-        stringify!($x)
+    (both) => {
+        &[Source::Operand(0), Source::Output(0)]
     };
-    (@name output $x:ident $y:ident) => {
-        stringify!($y)
+    (@names operand $x:ident $y:ident) => {
+        &[stringify!($x)]
+    };
+    (@names output $x:ident $y:ident) => {
+        &[stringify!($y)]
+    };
+    (@names both $x:ident $y:ident) => {
+        &[stringify!($x), stringify!($y)]
     };
 }
 
@@ -104,6 +120,9 @@ macro_rules! saved {
     };
     (output $saved:ident $x:ident $y:ident) => {
         let $y = $saved[0];
+    };
+    (both $saved:ident $x:ident $y:ident) => {
+        let ($x, $y) = ($saved[0], $saved[1]);
     };
 }
 

@@ -7,7 +7,8 @@ use crate::Real;
 macro_rules! slopes {
     ($($(#[doc = $doc:literal])* $name:ident $NAME:ident $real:ident {
         page: $page:literal,
-        values: $values:ident,
+        $(value: |$v:ident| $value:expr,)?
+        $(values: $values:ident,)?
         $(integer: |$i:ident| $integer:expr,)?
         slope: |$x:ident, $y:ident| $slope:expr, $($rest:tt)*
     })*) => {
@@ -31,8 +32,12 @@ mod vocabulary {
     #![allow(unused_imports)]
 
     use crate::Real;
-    pub(super) use std::f64::consts::{FRAC_2_SQRT_PI, LN_2, LN_10};
     use std::ops::{Add, Div, Mul, Sub};
+    use wengert_kernels::functions::vocabulary::{DENSITY_AT_0, SINC_NEAR, SINC_SERIES};
+    pub(super) use wengert_kernels::functions::vocabulary::{
+        FRAC_1_SQRT_2, FRAC_2_SQRT_PI, GELU_CUBIC, GELU_FACTOR, HALF_ROOT_OF_PI, LN_2, LN_10, ROOT_OF_TWO_BY_PI,
+        ROOT_OF_TWO_PI, SELU_BELOW, SELU_SCALE,
+    };
 
     macro_rules! words {
         ($($name:ident = $method:ident;)*) => {
@@ -52,6 +57,18 @@ mod vocabulary {
         cosh = cosh;
         sqrt = sqrt;
         sign = signum;
+        abs = abs;
+        digamma = digamma;
+        erfcx = erfcx;
+        i0 = i0;
+        i0e = i0e;
+        i1 = i1;
+        i1e = i1e;
+        log = ln;
+        ndtr = ndtr;
+        sigmoid = sigmoid;
+        square = square;
+        tanh = tanh;
     }
 
     /// A number on the left of an operator, of the type on the right.
@@ -101,8 +118,98 @@ mod vocabulary {
 
     #[inline(always)]
     #[track_caller]
-    pub(super) fn digamma<T: Real>(x: T) -> T {
-        x.polygamma(0)
+    pub(super) fn over<T: Real>(x: T, divisor: f64) -> T {
+        x / T::lit(divisor)
+    }
+
+    #[inline(always)]
+    pub(super) fn given<T: Real>(x: T, f: impl FnOnce(T) -> T) -> T {
+        f(x)
+    }
+
+    #[inline(always)]
+    #[track_caller]
+    pub(super) fn trigamma<T: Real>(x: T) -> T {
+        x.polygamma(1)
+    }
+
+    #[inline(always)]
+    #[track_caller]
+    pub(super) fn normal_density<T: Real>(x: T) -> T {
+        scale((T::lit(-0.5) * x * x).exp(), DENSITY_AT_0)
+    }
+
+    /// A number, or one of its type.
+    pub(super) trait Term<T> {
+        fn term(self) -> T;
+    }
+
+    impl<T: Real> Term<T> for T {
+        #[inline(always)]
+        fn term(self) -> T {
+            self
+        }
+    }
+
+    impl<T: Real> Term<T> for Literal {
+        #[inline(always)]
+        fn term(self) -> T {
+            T::lit(self.0)
+        }
+    }
+
+    /// 1 where x is above y, else 0, also beside NaN: what a program that is replayed at other points computes and does not decide.
+    #[inline(always)]
+    #[track_caller]
+    fn is_above<T: Real>(x: T, y: T) -> T {
+        (T::lit(1.0) - y.share(x)).floor()
+    }
+
+    /// `then` where the mask is 1, `other` where it is 0; what is not chosen may be infinite or NaN.
+    #[inline(always)]
+    #[track_caller]
+    fn choose<T: Real>(mask: T, then: impl Term<T>, other: impl Term<T>) -> T {
+        mask.guarded_mul(then.term()) + (T::lit(1.0) - mask).guarded_mul(other.term())
+    }
+
+    #[inline(always)]
+    #[track_caller]
+    pub(super) fn above<T: Real>(x: T, border: Literal, then: impl Term<T>, other: impl Term<T>) -> T {
+        choose(is_above(x, border.term()), then, other)
+    }
+
+    #[inline(always)]
+    #[track_caller]
+    pub(super) fn at_zero<T: Real>(x: T, here: impl Term<T>, other: impl Term<T>) -> T {
+        let tie = T::lit(0.0).share(x);
+        choose(T::lit(4.0) * tie * (T::lit(1.0) - tie), here, other)
+    }
+
+    #[inline(always)]
+    #[track_caller]
+    pub(super) fn between<T: Real>(
+        x: T,
+        low: Literal,
+        high: Literal,
+        inside: impl Term<T>,
+        outside: impl Term<T>,
+    ) -> T {
+        choose(is_above(x, low.term()) * is_above(high.term(), x), inside, outside)
+    }
+
+    #[inline(always)]
+    #[track_caller]
+    pub(super) fn at_most<T: Real>(x: T, border: f64) -> T {
+        above(x, lit(border), lit(border), x)
+    }
+
+    #[inline(always)]
+    #[track_caller]
+    pub(super) fn sinc_slope<T: Real>(x: T, y: T) -> T {
+        let z = x * x;
+        let near = SINC_SERIES.iter().rev().fold(T::lit(0.0), |sum, coefficient| sum * z + T::lit(*coefficient));
+        let far = ((T::lit(std::f64::consts::PI) * x).cos() - y) / x;
+        choose(is_above(T::lit(SINC_NEAR), x.abs()), x * near, far)
     }
 
     #[inline(always)]

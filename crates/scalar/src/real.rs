@@ -313,7 +313,7 @@ macro_rules! floats {
             $(
                 #[inline(always)]
                 fn $name(self) -> $float {
-                    wengert_kernels::functions::vocabulary::one::$tensor(self)
+                    wengert_kernels::functions::Functions::$tensor(self)
                 }
             )*
 

@@ -14,7 +14,7 @@ mod push;
 mod sweep;
 pub mod tangent;
 pub mod tape;
-mod window;
+pub mod window;
 
 pub use crate::types::{Content, Interpreter, Level, Node, Role, Tracer, unroll};
 pub use apart::Apart;

@@ -16,7 +16,7 @@ struct Page {
 }
 
 /// Bits and places for every identifier from `top` downward.
-pub(super) struct Window {
+pub struct Window {
     top: u64,
     pages: Vec<Option<Box<Page>>>,
     /// Nothing is pending above this distance from the top.
@@ -106,22 +106,5 @@ impl Window {
                 }
             }
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn pops_newest_first_across_pages_and_gaps() {
-        let mut window = Window::below(1_000_000);
-        let ids = [1_000_000, 999_999, 995_904, 995_903, 700_000, 3];
-        for (place, &id) in ids.iter().enumerate().rev() {
-            window.set_pending(id, place);
-        }
-        assert_eq!(window.pending(995_903), Some(3));
-        let order: Vec<usize> = std::iter::from_fn(|| window.pop_newest()).collect();
-        assert_eq!(order, [0, 1, 2, 3, 4, 5]);
     }
 }

@@ -19,6 +19,7 @@ use crate::{DType, Error, ErrorKind, Shape, Tensor};
 use smallvec::{SmallVec, smallvec};
 use std::any::Any;
 use wengert_kernels::dtype::Compute;
+use wengert_kernels::functions::vocabulary::CONSTANTS;
 use wengert_kernels::functions::{Loops, Parameters};
 use wengert_kernels::tiled::Lane;
 use wengert_kernels::view::{Out, View};
@@ -32,11 +33,10 @@ pub struct Elementwise {
     /// The names of its real attributes, at most three.
     #[doc(hidden)]
     pub parameters: &'static [&'static str],
-    /// The value as it is written: the names of its operands, constants that it names, and the expression.
+    /// The value as it is written: the names of its operands, and the expression.
     #[doc(hidden)]
     pub operand_names: &'static [&'static str],
     #[doc(hidden)]
-    pub constants: &'static [(&'static str, f64)],
     #[doc(hidden)]
     pub text: &'static str,
     #[doc(hidden)]
@@ -184,7 +184,7 @@ impl Elementwise {
         Expression {
             operands: std::iter::once("cotangent").chain(sources).collect(),
             parameters: slope.parameters.iter().copied().zip(p).collect(),
-            constants: self.constants,
+            constants: CONSTANTS,
             text: format!("{guard}(cotangent, {})", slope.text).into(),
         }
     }
@@ -395,7 +395,7 @@ impl Lower for Elementwise {
         output.is_float().then(|| Expression {
             operands: self.operand_names.into(),
             parameters: self.parameters.iter().copied().zip(self.values_of(attrs)).collect(),
-            constants: self.constants,
+            constants: CONSTANTS,
             text: self.text.into(),
         })
     }

@@ -156,7 +156,7 @@ macro_rules! loops {
 }
 
 /// One elementwise primitive: parameters, the value, a slope for each operand, the rule in words, and an independent
-/// reference. `also` lists further parameters to test with; `constants` are those that the expressions name; `slices` names a function over slices for the loops of the
+/// reference. `also` lists further parameters to test with; `slices` names a function over slices for the loops of the
 /// value, as in [`slope!`](super::slope).
 #[macro_export]
 #[doc(hidden)]
@@ -165,7 +165,6 @@ macro_rules! elementwise {
         $static:ident = $name:literal,
         $(parameters: [$($p:ident = $tried:expr),+],)?
         $(also: [$($also:tt),+],)?
-        $(constants: [$($constant:ident),+],)?
         value: |$($x:ident),+| $value:expr,
         $(slices: $f:ident($($v:ident),+),)?
         $(integer: |$($i:ident),+| $integer:expr,)?
@@ -185,7 +184,6 @@ macro_rules! elementwise {
                 rule_text: $rule,
                 parameters: &[$($(stringify!($p)),+)?],
                 operand_names: &[$(stringify!($x)),+],
-                constants: &[$($((stringify!($constant), $constant)),+)?],
                 text: stringify!($value),
                 f64: &$crate::rules::elementwise!(@loops f64, [$($($p),+)?] [$($f($($v),+))?] |$($x),+| $value),
                 f32: &$crate::rules::elementwise!(@loops f32, [$($($p),+)?] [$($f($($v),+))?] |$($x),+| $value),

@@ -445,14 +445,3 @@ pub fn view_of(tensor: &Tensor) -> Option<View<'_>> {
         value => Some(value.view()),
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_value_takes_two_words_and_a_handle_four() {
-        assert_eq!(size_of::<Value>(), 16);
-        assert_eq!(size_of::<Tensor>(), 32);
-    }
-}

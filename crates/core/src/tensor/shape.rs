@@ -335,29 +335,3 @@ pub fn inverse(permutation: &[usize]) -> Vec<usize> {
     }
     inverse
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn reshape_without_copy_exactly_where_strides_allow() {
-        let layout = Layout::contiguous(Shape::from([4, 6]));
-        assert!(layout.reshaped(&Shape::from([2, 2, 3, 2])).unwrap().is_contiguous());
-        let transposed = layout.permuted(&[1, 0]);
-        assert!(transposed.reshaped(&Shape::from([24])).is_none());
-        let split = transposed.reshaped(&Shape::from([3, 2, 1, 4])).unwrap();
-        assert_eq!(split.strides[..2], [2, 1]);
-        assert_eq!(split.strides[3], 6);
-        let splat = Layout::contiguous(Shape::from([1])).broadcast(&Shape::from([3, 4]));
-        assert!(splat.reshaped(&Shape::from([12])).unwrap().is_splat());
-    }
-
-    #[test]
-    fn broadcasting_follows_numpy() {
-        assert_eq!(broadcast(&[3, 1], &[4]).unwrap(), [3, 4]);
-        assert_eq!(broadcast(&[], &[2, 0]).unwrap(), [2, 0]);
-        assert_eq!(broadcast(&[0], &[1]).unwrap(), [0]);
-        assert!(broadcast(&[2], &[3]).is_none());
-    }
-}

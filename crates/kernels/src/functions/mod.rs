@@ -7,6 +7,7 @@ mod table;
 mod tests;
 pub mod vocabulary;
 
+pub use crate::math::Real;
 pub use loops::{Loops, Parameters, SlopeLoops, TILE, both, guarded, scaled_by_tiles};
 
 use crate::map::{loop1, loop3};
@@ -30,7 +31,8 @@ pub struct Row {
 macro_rules! rows {
     ($($(#[doc = $doc:literal])* $name:ident $NAME:ident $real:ident {
         page: $page:literal,
-        values: $values:ident,
+        $(value: |$v:ident| $value:expr,)?
+        $(values: $values:ident,)?
         $(integer: |$i:ident| $integer:expr,)?
         slope: |$x:ident, $y:ident| $slope:expr, of: $of:ident, $(by: $by:ident,)?
         rule: $rule:literal,
@@ -72,15 +74,13 @@ macro_rules! rows {
             /// ```
             pub fn value(self, x: f64) -> f64 {
                 match self {
-                    $(Function::$name => vocabulary::one::$name(x),)*
+                    $(Function::$name => Functions::$name(x),)*
                 }
             }
 
             /// Its values of a slice, to the bits of [`value`](Function::value). Panics unless the lengths are equal.
             pub fn values(self, x: &[f64], out: &mut [f64]) {
-                match self {
-                    $(Function::$name => vocabulary::$values(x, out),)*
-                }
+                (self.row().f64.slices)(x, x, out, [0.0; 3]);
             }
 
             /// Its loops.
@@ -91,11 +91,33 @@ macro_rules! rows {
             }
         }
 
+        /// The functions, of one number.
+        pub trait Functions: Real {
+            $(
+                #[doc = $page]
+                fn $name(self) -> Self;
+            )*
+        }
+
+        impl Functions for f64 {
+            $(#[inline(always)]
+            fn $name(self) -> f64 {
+                values!(@one f64 $name self $(|$v| $value)?)
+            })*
+        }
+
+        impl Functions for f32 {
+            $(#[inline(always)]
+            fn $name(self) -> f32 {
+                values!(@one f32 $name self $(|$v| $value)?)
+            })*
+        }
+
         $(
             #[doc = $page]
             pub static $NAME: Row = Row {
-                f64: values!(f64 $name $values),
-                f32: values!(f32 $name $values),
+                f64: values!(f64 $name $($values)?),
+                f32: values!(f32 $name $($values)?),
                 i64: values!(integer $(|$i| $integer)?),
                 slope_f64: slopes!(f64 $of $($by)? |$x, $y| $slope),
                 slope_f32: slopes!(f32 $of $($by)? |$x, $y| $slope),
@@ -118,15 +140,47 @@ macro_rules! values {
     };
     ($t:ident $name:ident $values:ident) => {
         Loops::<$t> {
-            one: |x, _, _| vocabulary::one::$name(x),
+            one: |x, _, _| Functions::$name(x),
             slices: |x, _, out, _| vocabulary::$values(x, out),
             update: None,
         }
     };
+    ($t:ident $name:ident) => {
+        Loops::<$t> {
+            one: |x, _, _| Functions::$name(x),
+            slices: |x, _, out, _| {
+                loop1(
+                    x,
+                    out,
+                    #[inline(always)]
+                    |x: $t| Functions::$name(x),
+                )
+            },
+            update: None,
+        }
+    };
+    (@one $t:ident $name:ident $self:ident) => {
+        vocabulary::one::$name($self)
+    };
+    (@one $t:ident $name:ident $self:ident |$x:ident| $value:expr) => {{
+        #[allow(unused_imports)]
+        use vocabulary::*;
+        lit!($t);
+        let $x: $t = $self;
+        $value
+    }};
 }
 
 /// The argument or the value, whatever a slope is computed from, comes first.
 macro_rules! slopes {
+    ($t:ident both |$x:ident, $y:ident| $slope:expr) => {
+        SlopeLoops::<$t> {
+            one: |g, $x, $y, _| guarded(g, slopes!(@both $t $slope)),
+            slices: |g, x, y, out, _| loop3(g, x, y, out, #[inline(always)] |g: $t, $x: $t, $y: $t| {
+                guarded(g, slopes!(@both $t $slope))
+            }),
+        }
+    };
     ($t:ident $of:ident $by:ident |$x:ident, $y:ident| $slope:expr) => {
         SlopeLoops::<$t> {
             one: |g, s, _, _| guarded(g, slopes!(@slope $t $of s |$x, $y| $slope)),
@@ -141,6 +195,12 @@ macro_rules! slopes {
             }),
         }
     };
+    (@both $t:ident $slope:expr) => {{
+        #[allow(unused_imports)]
+        use vocabulary::*;
+        lit!($t);
+        $slope
+    }};
     (@slope $t:ident operand $s:ident |$x:ident, $y:ident| $slope:expr) => {{
         #[allow(unused_imports)]
         use vocabulary::*;

@@ -4,12 +4,13 @@
 ///
 /// - the documentation of the method of tensors, its name, the static of the primitive, and the name of the method of `Real`;
 /// - `page`: the first paragraph of its page, `name - title.   formula,   derivative.   remarks`;
-/// - `values`: the function over slices, in [`math`](crate::math); the function of one number has the row's name there, and in
-///   [`math::one`](crate::math::one) if it has a shorter way;
+/// - `value`: the function as an expression, or `values`: the function over slices, in [`math`](crate::math), where that of one number
+///   has the row's name, also in [`math::one`](crate::math::one) if it has a shorter way; both where the loop is not that over the
+///   expression;
 /// - `integer`: the function of integers, if there is one;
-/// - `slope`: the derivative, computed from the argument x or the value y (`of: operand` or `of: output`), in words that numbers of
-///   every kind know ([`vocabulary`](crate::functions::vocabulary)) and that are C as well; `by`: a function over slices for it, where
-///   the expression would not become vector code;
+/// - `slope`: the derivative, computed from the argument x or the value y (`of: operand`, `of: output` or `of: both`), in words that
+///   numbers of every kind know ([`vocabulary`](crate::functions::vocabulary)) and that are C as well; `by`: a function over slices for
+///   it, where the expression would not become vector code;
 /// - `rule`, `reference`, `domain` and `edges`: the derivative in words, the value by another formula, and where tests look.
 #[macro_export]
 macro_rules! functions {
@@ -404,6 +405,390 @@ macro_rules! functions {
             reference: |x| (x * x).sqrt(),
             domain: Reals,
             edges: [(0.0, 0.0), (-0.0, 0.0), (f64::NEG_INFINITY, f64::INFINITY), (f64::NAN, f64::NAN)],
+        }
+        /// Every element times itself.
+        ///
+        /// ```
+        /// use wengert::prelude::*;
+        /// assert_eq!(Tensor::from([2.0, -3.0]).square(), Tensor::from([4.0, 9.0]));
+        /// ```
+        square SQUARE square {
+            page: "square - x times itself.   y = x^2,   dy = 2 x dx.   Domain: all reals and whole numbers (wrapping).",
+            value: |x| x * x,
+            integer: |x| x.wrapping_mul(x),
+            slope: |x, y| lit(2.0) * x, of: operand,
+            rule: "dx = 2 x dy",
+            reference: |x| x.abs().powf(2.0),
+            domain: Reals,
+            edges: [(0.0, 0.0), (f64::NEG_INFINITY, f64::INFINITY)],
+        }
+        /// One over the square root of every element.
+        ///
+        /// ```
+        /// use wengert::prelude::*;
+        /// assert_eq!(Tensor::from(4.0).rsqrt().item(), 0.5);
+        /// ```
+        rsqrt RSQRT rsqrt {
+            page: "rsqrt - reciprocal square root.   y = 1 / sqrt x,   dy = -y^3 dx / 2.   Domain: x > 0, NaN below 0; infinite at 0.",
+            values: rsqrt_slice,
+            slope: |x, y| lit(-0.5) * y * y * y, of: output,
+            rule: "dx = -y^3 dy / 2",
+            reference: |x| x.powf(-0.5),
+            domain: Positive,
+            edges: [(0.25, 2.0), (0.0, f64::INFINITY), (-1.0, f64::NAN)],
+        }
+        /// The cardinal sine of every element, with zeros at the whole numbers.
+        ///
+        /// ```
+        /// use wengert::prelude::*;
+        /// assert_eq!(Tensor::from([0.0, 1.0]).sinc(), Tensor::from([1.0, 0.0]));
+        /// ```
+        sinc SINC sinc {
+            page: "sinc - cardinal sine.   y = sin(pi x) / (pi x), and 1 at 0,   dy = (cos(pi x) - y) / x dx.   Domain: all reals.",
+            values: sinc_slice,
+            slope: |x, y| sinc_slope(x, y), of: both,
+            rule: "dx = (cos(pi x) - y) / x dy",
+            reference: |x| if x == 0.0 { 1.0 } else { (std::f64::consts::PI * x).sin() / (std::f64::consts::PI * x) },
+            domain: Reals,
+            edges: [(0.0, 1.0), (1.0, 0.0), (f64::INFINITY, 0.0)],
+        }
+        /// The logarithm of the odds of every element.
+        ///
+        /// ```
+        /// use wengert::prelude::*;
+        /// assert_eq!(Tensor::from(0.5).logit().item(), 0.0);
+        /// ```
+        logit LOGIT logit {
+            page: "logit - inverse of sigmoid.   y = ln(x / (1 - x)),   dy = dx / (x (1 - x)).   Domain: 0 to 1, infinite at the ends; value and gradient are NaN outside.",
+            values: logit_slice,
+            slope: |x, y| recip(nan_below(x, 0.0) * nan_below(lit(1.0) - x, 0.0)), of: operand,
+            rule: "dx = dy / (x (1 - x))",
+            reference: |x| x.ln() - (-x).ln_1p(),
+            domain: Within(0.3, 0.7),
+            edges: [(0.5, 0.0), (0.0, f64::NEG_INFINITY), (1.0, f64::INFINITY), (-1.0, f64::NAN), (2.0, f64::NAN)],
+        }
+        /// The logarithm of the sigmoid of every element.
+        ///
+        /// ```
+        /// use wengert::prelude::*;
+        /// assert_eq!(Tensor::from([0.0, -1e4]).logsigmoid(), Tensor::from([-std::f64::consts::LN_2, -1e4]));
+        /// ```
+        logsigmoid LOGSIGMOID logsigmoid {
+            page: "logsigmoid - logarithm of sigmoid.   y = -ln(1 + e^-x),   dy = sigmoid(-x) dx.   Domain: all reals; never overflows.",
+            values: logsigmoid_slice,
+            slope: |x, y| sigmoid(-x), of: operand,
+            rule: "dx = sigmoid(-x) dy",
+            reference: |x| -((-x).exp() + 1.0).ln(),
+            domain: Reals,
+            edges: [(1e4, 0.0), (-1e4, -1e4), (f64::NEG_INFINITY, f64::NEG_INFINITY)],
+        }
+        /// Every element scaled, bent below 0, so that layers keep mean 0 and variance 1.
+        ///
+        /// ```
+        /// use wengert::prelude::*;
+        /// assert_eq!(Tensor::from(0.0).selu().item(), 0.0);
+        /// ```
+        selu SELU selu {
+            page: "selu - self-normalising exponential linear unit.   y = s x where x > 0, else s a (e^x - 1),   dy = s dx where x > 0, else s a e^x dx.   s = 1.0507.., a = 1.6733.. (Klambauer and others, 2017). Domain: all reals. At the kink the subgradient of least norm: s.",
+            value: |x| if x > lit(0.0) { scale(x, SELU_SCALE) } else { scale(expm1(x), SELU_BELOW) },
+            slope: |x, y| above(x, lit(0.0), lit(SELU_SCALE), at_zero(x, lit(SELU_SCALE), scale(exp(x), SELU_BELOW))), of: operand,
+            rule: "dx = s dy where x > 0, else s a exp(x) dy",
+            reference: |x| 1.0507009873554805 * (x.max(0.0) + 1.6732632423543772 * (x.min(0.0).exp() - 1.0)),
+            domain: Points(|u, _| (away_from(&[0.0], 0.05, u), 0.0)),
+            edges: [(0.0, 0.0), (f64::INFINITY, f64::INFINITY)],
+        }
+        /// Every element times the probability that a standard normal variable is at most it.
+        ///
+        /// ```
+        /// use wengert::prelude::*;
+        /// assert_eq!(Tensor::from(0.0).gelu().item(), 0.0);
+        /// ```
+        gelu GELU gelu {
+            page: "gelu - Gaussian error linear unit.   y = x P(Z <= x) of a standard normal Z,   dy = (P(Z <= x) + x exp(-x^2 / 2) / sqrt(2 pi)) dx.   Domain: all reals.",
+            value: |x| x * ndtr(x),
+            values: gelu_slice,
+            slope: |x, y| ndtr(x) + x * normal_density(x), of: operand, by: gelu_slope_slice,
+            rule: "dx = (ndtr(x) + x exp(-x^2 / 2) / sqrt(2 pi)) dy",
+            reference: |x| x * normal(x),
+            domain: Reals,
+            edges: [(0.0, 0.0), (f64::INFINITY, f64::INFINITY), (-64.0, 0.0)],
+        }
+        /// The approximation of [`gelu`](Tensor::gelu) by a hyperbolic tangent.
+        ///
+        /// ```
+        /// use wengert::prelude::*;
+        /// assert!((Tensor::from(1.0).gelu_tanh().item() - Tensor::from(1.0).gelu().item()).abs() < 2e-4);
+        /// ```
+        gelu_tanh GELU_TANH gelu_tanh {
+            page: "gelu_tanh - Gaussian error linear unit by the hyperbolic tangent.   y = x (1 + tanh(w/2)) / 2 with w = 2 sqrt(2/pi) (x + 0.044715 x^3),   dy = (s + x s (1 - s) dw/dx) dx with s = sigmoid(w).   Domain: all reals.",
+            value: |x| x * sigmoid(scale(x, GELU_FACTOR) * (lit(1.0) + scale(x, GELU_CUBIC) * x)),
+            slope: |x, y| given(
+                sigmoid(scale(x, GELU_FACTOR) * (lit(1.0) + scale(x, GELU_CUBIC) * x)),
+                |s| s + scale(s * (lit(1.0) - s) * x, GELU_FACTOR) * (lit(1.0) + scale(x, 3.0 * GELU_CUBIC) * x)
+            ), of: operand,
+            rule: "dx = (s + x s (1 - s) w') dy",
+            reference: |x| 0.5 * x * (1.0 + (0.7978845608028654 * (x + 0.044715 * x * x * x)).tanh()),
+            domain: Reals,
+            edges: [(0.0, 0.0), (-64.0, 0.0), (64.0, 64.0)],
+        }
+        /// Every element times its sigmoid.
+        ///
+        /// ```
+        /// use wengert::prelude::*;
+        /// assert_eq!(Tensor::from(0.0).silu().item(), 0.0);
+        /// ```
+        silu SILU silu {
+            page: "silu - sigmoid linear unit.   y = x sigmoid(x),   dy = s (1 + x (1 - s)) dx with s = sigmoid(x).   Domain: all reals.",
+            value: |x| x * sigmoid(x),
+            slope: |x, y| given(sigmoid(x), |s| s * (lit(1.0) + x * (lit(1.0) - s))), of: operand,
+            rule: "dx = s (1 + x (1 - s)) dy",
+            reference: |x| x / (1.0 + (-x).exp()),
+            domain: Reals,
+            edges: [(0.0, 0.0), (f64::INFINITY, f64::INFINITY), (-200.0, 0.0)],
+        }
+        /// Every element divided by 1 plus its magnitude.
+        ///
+        /// ```
+        /// use wengert::prelude::*;
+        /// assert_eq!(Tensor::from([-1.0, 3.0]).softsign(), Tensor::from([-0.5, 0.75]));
+        /// ```
+        softsign SOFTSIGN softsign {
+            page: "softsign - sign with a soft step.   y = x / (1 + |x|),   dy = dx / (1 + |x|)^2.   Domain: all reals.",
+            value: |x| x / (lit(1.0) + abs(x)),
+            slope: |x, y| recip(square(lit(1.0) + abs(x))), of: operand,
+            rule: "dx = dy / (1 + |x|)^2",
+            reference: |x| x.signum() * (1.0 - 1.0 / (1.0 + x.abs())),
+            domain: Points(|u, _| (away_from(&[0.0], 0.05, u), 0.0)),
+            edges: [(0.0, 0.0), (1.0, 0.5)],
+        }
+        /// Every element less its hyperbolic tangent.
+        ///
+        /// ```
+        /// use wengert::prelude::*;
+        /// let x = Tensor::from([0.0, 1e-4]).tanhshrink();
+        /// assert!((x.slice(1).item() / (1e-12 / 3.0) - 1.0).abs() < 1e-8);
+        /// ```
+        tanhshrink TANHSHRINK tanhshrink {
+            page: "tanhshrink - what the hyperbolic tangent takes away.   y = x - tanh x,   dy = tanh(x)^2 dx.   Domain: all reals. Small numbers go by a fraction of two polynomials, so that nothing cancels.",
+            values: tanhshrink_slice,
+            slope: |x, y| square(tanh(x)), of: operand,
+            rule: "dx = tanh(x)^2 dy",
+            reference: |x| x - x.sinh() / x.cosh(),
+            domain: Reals,
+            edges: [(0.0, 0.0), (f64::INFINITY, f64::INFINITY), (-100.0, -99.0)],
+        }
+        /// Every element times the hyperbolic tangent of its softplus.
+        ///
+        /// ```
+        /// use wengert::prelude::*;
+        /// assert_eq!(Tensor::from([0.0, 100.0]).mish(), Tensor::from([0.0, 100.0]));
+        /// ```
+        mish MISH mish {
+            page: "mish - self-regularised rectifier.   y = x tanh(softplus(x)),   dy = (t + x (1 - t^2) sigmoid(x)) dx with t = tanh(softplus(x)).   Domain: all reals.",
+            value: |x| given(exp(at_most(x, 20.0)), |e| given(e * shift(e, 2.0), |n| x * (n / shift(n, 2.0)))),
+            slope: |x, y| given(exp(at_most(x, 20.0)), |e| given(e * shift(e, 2.0), |n| given(recip(shift(n, 2.0)), |d| {
+                d * (n + lit(4.0) * at_most(x, 20.0) * e * shift(e, 1.0) * d)
+            }))), of: operand,
+            rule: "dx = (t + x (1 - t^2) sigmoid(x)) dy",
+            reference: |x| x * (1.0 + x.exp()).ln().tanh(),
+            domain: Reals,
+            edges: [(0.0, 0.0), (64.0, 64.0), (-200.0, 0.0)],
+        }
+        /// Every element times a ramp from 0 at -3 to 1 at 3.
+        ///
+        /// ```
+        /// use wengert::prelude::*;
+        /// assert_eq!(Tensor::from([-4.0, 0.0, 4.0]).hardswish(), Tensor::from([0.0, 0.0, 4.0]));
+        /// ```
+        hardswish HARDSWISH hardswish {
+            page: "hardswish - silu made of straight lines.   y = x min(max(x + 3, 0), 6) / 6,   dy = (x/3 + 1/2) dx between -3 and 3, 0 below, dx above.   Domain: all reals. At the kinks the subgradient of least norm.",
+            value: |x| if x <= lit(-3.0) { lit(0.0) } else if x >= lit(3.0) { x } else { x * (x + lit(3.0)) / lit(6.0) },
+            slope: |x, y| between(x, lit(-3.0), lit(3.0), shift(over(x, 3.0), 0.5), above(x, lit(0.0), lit(1.0), lit(0.0))), of: operand,
+            rule: "dx = (x/3 + 1/2) dy between -3 and 3, 0 below, dy above",
+            reference: |x| x * (x + 3.0).clamp(0.0, 6.0) / 6.0,
+            domain: Points(|u, _| (away_from(&[-3.0, 3.0], 0.05, 2.0 * u), 0.0)),
+            edges: [(-3.0, 0.0), (3.0, 3.0)],
+        }
+        /// A ramp from 0 at -3 to 1 at 3.
+        ///
+        /// ```
+        /// use wengert::prelude::*;
+        /// assert_eq!(Tensor::from([-4.0, 0.0, 4.0]).hardsigmoid(), Tensor::from([0.0, 0.5, 1.0]));
+        /// ```
+        hardsigmoid HARDSIGMOID hardsigmoid {
+            page: "hardsigmoid - sigmoid made of straight lines.   y = min(max(x + 3, 0), 6) / 6,   dy = dx / 6 between -3 and 3, else 0.   Domain: all reals. At the kinks the subgradient of least norm: 0.",
+            value: |x| if x <= lit(-3.0) { lit(0.0) } else if x >= lit(3.0) { lit(1.0) } else { (x + lit(3.0)) / lit(6.0) },
+            slope: |x, y| between(x, lit(-3.0), lit(3.0), lit(1.0 / 6.0), lit(0.0)), of: operand,
+            rule: "dx = dy / 6 between -3 and 3",
+            reference: |x| (x / 6.0 + 0.5).clamp(0.0, 1.0),
+            domain: Points(|u, _| (away_from(&[-3.0, 3.0], 0.05, 2.0 * u), 0.0)),
+            edges: [(-3.0, 0.0), (3.0, 1.0)],
+        }
+        /// The complement of the error function of every element, times e to the power of its square.
+        ///
+        /// ```
+        /// use wengert::prelude::*;
+        /// assert_eq!(Tensor::from(0.0).erfcx().item(), 1.0);
+        /// ```
+        erfcx ERFCX erfcx {
+            page: "erfcx - scaled complement of the error function.   y = exp(x^2) erfc x,   dy = (2 x y - 2/sqrt(pi)) dx. Domain: all reals; overflows below about -26.",
+            values: erfcx_slice,
+            slope: |x, y| shift(lit(2.0) * x * y, -FRAC_2_SQRT_PI), of: both,
+            rule: "dx = (2 x y - 2/sqrt(pi)) dy",
+            reference: |x| (x * x).exp() * (1.0 - erf(x)),
+            domain: Within(-1.0, 1.0),
+            edges: [(0.0, 1.0)],
+        }
+        /// The number whose error function is the element.
+        ///
+        /// ```
+        /// use wengert::prelude::*;
+        /// assert_eq!(Tensor::from(0.0).erfinv().item(), 0.0);
+        /// ```
+        erfinv ERFINV erfinv {
+            page: "erfinv - inverse of the error function.   erf y = x,   dy = sqrt(pi)/2 exp(y^2) dx.   Domain: -1 to 1, infinite at the ends; NaN outside.",
+            values: erfinv_slice,
+            slope: |x, y| scale(exp(y * y), HALF_ROOT_OF_PI), of: output,
+            rule: "dx = sqrt(pi)/2 exp(y^2) dy",
+            reference: |x| inverse(erf, x, -3.0, 3.0),
+            domain: Within(-0.7, 0.7),
+            edges: [(0.0, 0.0), (1.0, f64::INFINITY), (-1.0, f64::NEG_INFINITY), (1.5, f64::NAN)],
+        }
+        /// The probability that a standard normal variable is at most the element.
+        ///
+        /// ```
+        /// use wengert::prelude::*;
+        /// assert_eq!(Tensor::from(0.0).ndtr().item(), 0.5);
+        /// ```
+        ndtr NDTR ndtr {
+            page: "ndtr - normal distribution function.   y = P(Z <= x) of a standard normal Z,   dy = exp(-x^2 / 2) / sqrt(2 pi) dx.   Domain: all reals.",
+            values: ndtr_slice,
+            slope: |x, y| normal_density(x), of: operand,
+            rule: "dx = exp(-x^2 / 2) / sqrt(2 pi) dy",
+            reference: |x| normal(x),
+            domain: Reals,
+            edges: [(0.0, 0.5), (f64::INFINITY, 1.0), (f64::NEG_INFINITY, 0.0)],
+        }
+        /// The number that a standard normal variable stays below with the probability of the element.
+        ///
+        /// ```
+        /// use wengert::prelude::*;
+        /// assert_eq!(Tensor::from(0.5).ndtri().item(), 0.0);
+        /// ```
+        ndtri NDTRI ndtri {
+            page: "ndtri - inverse of the normal distribution function.   P(Z <= y) = x,   dy = sqrt(2 pi) exp(y^2 / 2) dx. Domain: 0 to 1, infinite at the ends; NaN outside.",
+            values: ndtri_slice,
+            slope: |x, y| scale(exp(lit(0.5) * y * y), ROOT_OF_TWO_PI), of: output,
+            rule: "dx = sqrt(2 pi) exp(y^2 / 2) dy",
+            reference: |x| inverse(normal, x, -3.0, 3.0),
+            domain: Within(0.3, 0.7),
+            edges: [(0.5, 0.0), (1.0, f64::INFINITY), (0.0, f64::NEG_INFINITY), (1.5, f64::NAN)],
+        }
+        /// The logarithm of the probability that a standard normal variable is at most the element.
+        ///
+        /// ```
+        /// use wengert::prelude::*;
+        /// assert_eq!(Tensor::from(0.0).log_ndtr().item(), -std::f64::consts::LN_2);
+        /// ```
+        log_ndtr LOG_NDTR log_ndtr {
+            page: "log_ndtr - logarithm of the normal distribution function, accurate in both tails.   y = ln P(Z <= x),   dy = sqrt(2/pi) / erfcx(-x / sqrt 2) dx.   Domain: all reals.",
+            values: log_ndtr_slice,
+            slope: |x, y| scale(recip(erfcx(scale(x, -FRAC_1_SQRT_2))), ROOT_OF_TWO_BY_PI), of: operand,
+            rule: "dx = sqrt(2/pi) / erfcx(-x / sqrt 2) dy",
+            reference: |x| normal(x).ln(),
+            domain: Reals,
+            edges: [(0.0, -std::f64::consts::LN_2)],
+        }
+        /// Minus every element times its logarithm.
+        ///
+        /// ```
+        /// use wengert::prelude::*;
+        /// assert_eq!(Tensor::from([0.0, 1.0]).entr(), Tensor::from([0.0, 0.0]));
+        /// ```
+        entr ENTR entr {
+            page: "entr - entropy of one probability.   y = -x ln x, 0 at 0,   dy = -(ln x + 1) dx.   Domain: x >= 0; -infinity below, where the gradient is NaN.",
+            value: |x| if x < lit(0.0) { lit(f64::NEG_INFINITY) } else { -xlogy(x, x) },
+            slope: |x, y| -(shift(log(x), 1.0)), of: operand,
+            rule: "dx = -(log(x) + 1) dy",
+            reference: |x| -x * x.ln(),
+            domain: Positive,
+            edges: [(0.0, 0.0), (1.0, 0.0), (-1.0, f64::NEG_INFINITY)],
+        }
+        /// The derivative of `lgamma` at every element.
+        ///
+        /// ```
+        /// use wengert::prelude::*;
+        /// let euler = 0.5772156649015329;
+        /// assert!((Tensor::from(1.0).digamma().item() + euler).abs() < 1e-15);
+        /// ```
+        digamma DIGAMMA digamma {
+            page: "digamma - derivative of the logarithm of the gamma function.   y = Gamma'(x) / Gamma(x),   dy = polygamma(1, x) dx.   Domain: all reals; -infinity at 0, NaN at the negative whole numbers.",
+            values: digamma_slice,
+            slope: |x, y| trigamma(x), of: operand, by: trigamma_slice,
+            rule: "dx = polygamma(1, x) dy",
+            reference: |x| poly_gamma(0, x),
+            domain: Positive,
+            edges: [],
+        }
+        /// The modified Bessel function of order 0 of every element.
+        ///
+        /// ```
+        /// use wengert::prelude::*;
+        /// assert_eq!(Tensor::from(0.0).i0().item(), 1.0);
+        /// ```
+        i0 I0 i0 {
+            page: "i0 - modified Bessel function of order 0.   y = I0(x),   dy = I1(x) dx.   Domain: all reals.",
+            values: i0_slice,
+            slope: |x, y| i1(x), of: operand,
+            rule: "dx = i1(x) dy",
+            reference: |x| bessel_i(0, x),
+            domain: Reals,
+            edges: [(0.0, 1.0)],
+        }
+        /// The modified Bessel function of order 0 of every element, times e to the power of minus its magnitude.
+        ///
+        /// ```
+        /// use wengert::prelude::*;
+        /// assert_eq!(Tensor::from(0.0).i0e().item(), 1.0);
+        /// ```
+        i0e I0E i0e {
+            page: "i0e - modified Bessel function of order 0, scaled.   y = exp(-|x|) I0(x),   dy = (i1e(x) - sign(x) y) dx. Domain: all reals; at the kink the slope is 0.",
+            values: i0e_slice,
+            slope: |x, y| i1e(x) - sign(x) * y, of: both,
+            rule: "dx = (i1e(x) - sign(x) y) dy",
+            reference: |x| (-x.abs()).exp() * bessel_i(0, x),
+            domain: Points(|u, _| (away_from(&[0.0], 0.05, u), 0.0)),
+            edges: [(0.0, 1.0)],
+        }
+        /// The modified Bessel function of order 1 of every element.
+        ///
+        /// ```
+        /// use wengert::prelude::*;
+        /// assert_eq!(Tensor::from(0.0).i1().item(), 0.0);
+        /// ```
+        i1 I1 i1 {
+            page: "i1 - modified Bessel function of order 1.   y = I1(x),   dy = (I0(x) - y/x) dx.   Domain: all reals; the slope at 0 is 1/2.",
+            values: i1_slice,
+            slope: |x, y| at_zero(x, lit(0.5), i0(x) - y / x), of: both,
+            rule: "dx = (i0(x) - y/x) dy",
+            reference: |x| bessel_i(1, x),
+            domain: Points(|u, _| (away_from(&[0.0], 0.05, u), 0.0)),
+            edges: [(0.0, 0.0)],
+        }
+        /// The modified Bessel function of order 1 of every element, times e to the power of minus its magnitude.
+        ///
+        /// ```
+        /// use wengert::prelude::*;
+        /// assert_eq!(Tensor::from(0.0).i1e().item(), 0.0);
+        /// ```
+        i1e I1E i1e {
+            page: "i1e - modified Bessel function of order 1, scaled.   y = exp(-|x|) I1(x),   dy = (i0e(x) - y (sign(x) + 1/x)) dx.   Domain: all reals; the slope at 0 is 1/2.",
+            values: i1e_slice,
+            slope: |x, y| at_zero(x, lit(0.5), i0e(x) - y * (sign(x) + recip(x))), of: both,
+            rule: "dx = (i0e(x) - y (sign(x) + 1/x)) dy",
+            reference: |x| (-x.abs()).exp() * bessel_i(1, x),
+            domain: Points(|u, _| (away_from(&[0.0], 0.05, u), 0.0)),
+            edges: [(0.0, 0.0)],
         }
     } };
 }

@@ -1,9 +1,9 @@
 //! The words that elementwise expressions are written in, for f64 and f32. Tensors and the numbers of scalar programs know the same
 //! words.
 
-use crate::map::{loop1, loop1_in_place};
+use crate::map::{loop1, loop1_in_place, loop2_in_place};
 pub use crate::math::*;
-pub use std::f64::consts::{FRAC_2_SQRT_PI, LN_2, LN_10};
+pub use std::f64::consts::{FRAC_1_SQRT_2, FRAC_2_SQRT_PI, LN_2, LN_10};
 
 /// 1 / x.
 #[inline(always)]
@@ -27,6 +27,24 @@ pub fn scale<T: Real>(x: T, factor: f64) -> T {
 #[inline(always)]
 pub fn shift<T: Real>(x: T, amount: f64) -> T {
     x + T::of(amount)
+}
+
+/// x divided by a number.
+#[inline(always)]
+pub fn over<T: Real>(x: T, divisor: f64) -> T {
+    x / T::of(divisor)
+}
+
+/// What is computed from a number that is used more than once.
+#[inline(always)]
+pub fn given<T: Real>(x: T, f: impl FnOnce(T) -> T) -> T {
+    f(x)
+}
+
+/// x, and the border where x is larger.
+#[inline(always)]
+pub fn at_most<T: Real>(x: T, border: f64) -> T {
+    if x > T::of(border) { T::of(border) } else { x }
 }
 
 /// The absolute value.
@@ -143,6 +161,37 @@ pub fn polygamma<T: Real>(n: T, x: T) -> T {
     crate::math::polygamma(n.wide() as u32, x)
 }
 
+/// The slope of the cardinal sine: near 0 a polynomial, as the difference of cosine and value would cancel.
+pub fn sinc_slope<T: Real>(x: T, y: T) -> T {
+    let (x, y) = (x.wide(), y.wide());
+    T::of(match x.abs() < SINC_NEAR {
+        true => x * SINC_SERIES.iter().rev().fold(0.0, |sum, coefficient| sum * x * x + coefficient),
+        false => (cos(std::f64::consts::PI * x) - y) / x,
+    })
+}
+
+/// `out[i] = x[i] P(Z <= x[i])`.
+pub fn gelu_slice<T: Real>(x: &[T], out: &mut [T]) {
+    ndtr_slice(x, out);
+    loop2_in_place(
+        out,
+        x,
+        #[inline(always)]
+        |p: T, x: T| x * p,
+    );
+}
+
+/// The slopes of `gelu_slice`.
+pub fn gelu_slope_slice<T: Real>(x: &[T], out: &mut [T]) {
+    ndtr_slice(x, out);
+    loop2_in_place(
+        out,
+        x,
+        #[inline(always)]
+        |p: T, x: T| p + x * normal_density(x),
+    );
+}
+
 /// `out[i] = |x[i]|`.
 pub fn abs_slice<T: Real>(x: &[T], out: &mut [T]) {
     loop1(
@@ -174,3 +223,49 @@ pub mod one {
 
 /// 1 / sqrt(2 pi)
 pub const DENSITY_AT_0: f64 = 0.398_942_280_401_432_7;
+/// sqrt(pi) / 2
+pub const HALF_ROOT_OF_PI: f64 = 0.886_226_925_452_758;
+/// sqrt(2 pi)
+pub const ROOT_OF_TWO_PI: f64 = 2.506_628_274_631_000_5;
+/// sqrt(2 / pi)
+pub const ROOT_OF_TWO_BY_PI: f64 = 0.797_884_560_802_865_4;
+/// 2 sqrt(2 / pi)
+pub const GELU_FACTOR: f64 = 1.595_769_121_605_730_7;
+/// Of the cube in the approximation of gelu.
+pub const GELU_CUBIC: f64 = 0.044_715;
+/// The slope of selu above 0.
+pub const SELU_SCALE: f64 = 1.050_700_987_355_480_5;
+/// The scale times alpha, 1.6732632423543772.
+pub const SELU_BELOW: f64 = SELU_SCALE * 1.673_263_242_354_377_2;
+
+/// Below this the slope of the cardinal sine is a polynomial.
+pub const SINC_NEAR: f64 = 0.3;
+
+/// Of x^(2k + 1) in the slope of the cardinal sine: (-1)^(k + 1) (2k + 2) pi^(2k + 2) / (2k + 3)!.
+pub const SINC_SERIES: [f64; 9] = {
+    let mut all = [0.0; 9];
+    let (mut k, mut power) = (0, 1.0);
+    while k < 9 {
+        let n = (2 * k + 2) as f64;
+        // power = (-1)^k pi^(2k + 2) / (2k + 3)!
+        power *= -std::f64::consts::PI * std::f64::consts::PI / (n * (n + 1.0));
+        all[k] = n * power;
+        k += 1;
+    }
+    all
+};
+
+/// The named constants of expressions.
+pub const CONSTANTS: &[(&str, f64)] = &[
+    ("LN_2", LN_2),
+    ("LN_10", LN_10),
+    ("FRAC_1_SQRT_2", FRAC_1_SQRT_2),
+    ("FRAC_2_SQRT_PI", FRAC_2_SQRT_PI),
+    ("HALF_ROOT_OF_PI", HALF_ROOT_OF_PI),
+    ("ROOT_OF_TWO_PI", ROOT_OF_TWO_PI),
+    ("ROOT_OF_TWO_BY_PI", ROOT_OF_TWO_BY_PI),
+    ("GELU_FACTOR", GELU_FACTOR),
+    ("GELU_CUBIC", GELU_CUBIC),
+    ("SELU_SCALE", SELU_SCALE),
+    ("SELU_BELOW", SELU_BELOW),
+];

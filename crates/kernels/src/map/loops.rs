@@ -4,8 +4,6 @@
 //! `#[inline(always)]` function passed by name is never left out, so long formulas belong in such functions. Loops run over
 //! positions of slices of one length: iterators that are zipped are several times the code to compile, a hundred times over.
 
-#![allow(clippy::needless_range_loop)]
-
 use crate::simd::vectorised;
 
 vectorised! {

@@ -142,3 +142,21 @@ pub fn xlogy<T: Real>(x: T, y: T) -> T {
     let zero = T::of(0.0);
     select(x == zero, select(y.is_nan(), y, zero), product)
 }
+
+/// `log(x / (1 - x))`, the inverse of the logistic function.
+///
+/// ```
+/// assert_eq!(wengert_kernels::math::logit(0.5f64), 0.0);
+/// ```
+#[inline(always)]
+pub fn logit<T: Real>(x: T) -> T {
+    // Near one half by twice the distance from it, which is exact, over the smaller of x and 1 - x, which is exact too.
+    let (zero, one, half) = (T::of(0.0), T::of(1.0), T::of(0.5));
+    let (rest, low) = (one - x, x < half);
+    let middle = (x > T::of(0.25)) & (x < T::of(0.75));
+    let distance = if low { half - x } else { x - half };
+    let near = if middle { (distance + distance) / if low { x } else { rest } } else { zero };
+    let far = if middle { one } else { x / rest };
+    let near = log1p(near);
+    log(far) + if low { -near } else { near }
+}

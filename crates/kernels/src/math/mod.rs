@@ -10,10 +10,10 @@
 //! | module | functions | error in `f64` |
 //! |---|---|---|
 //! | `exponential` | [`exp`] [`exp2`] [`expm1`] [`sigmoid`] [`softplus`] [`logsigmoid`] [`logaddexp`] | 2 ulp |
-//! | `logarithm` | [`log`] [`log2`] [`log10`] [`log1p`] [`xlogy`] | 2 ulp |
+//! | `logarithm` | [`log`] [`log2`] [`log10`] [`log1p`] [`logit`] [`xlogy`] | 2 ulp |
 //! | `trigonometric` | [`sin`] [`cos`] [`tan`] | 2 ulp |
 //! | `inverse_trigonometric` | [`asin`] [`acos`] [`atan`] [`atan2`] | 2 ulp |
-//! | `hyperbolic` | [`sinh`] [`cosh`] [`tanh`] [`asinh`] [`acosh`] [`atanh`] | 2 ulp |
+//! | `hyperbolic` | [`sinh`] [`cosh`] [`tanh`] [`asinh`] [`acosh`] [`atanh`] [`tanhshrink`] | 2 ulp |
 //! | `power` | [`sqrt`] [`rsqrt`] [`cbrt`] [`powf`] [`powi`] [`powi_slice`] [`hypot`] | 2 ulp |
 //! | `rounding` | [`floor`] [`ceil`] [`round`] [`trunc`] [`fmod`] [`remainder`] | exact |
 //! | `error_function` | [`erf`] [`erfc`] | 2 ulp |
@@ -47,9 +47,9 @@ pub use bessel::{i0, i0e, i1, i1e, sinc};
 pub use error_function::{erf, erfc, erfcx, erfinv, log_ndtr, ndtr, ndtri};
 pub use exponential::{exp, exp2, expm1, logaddexp, logsigmoid, sigmoid, softplus};
 pub use gamma::{digamma, lgamma, polygamma, trigamma};
-pub use hyperbolic::{acosh, asinh, atanh, cosh, sinh, tanh};
+pub use hyperbolic::{acosh, asinh, atanh, cosh, sinh, tanh, tanhshrink};
 pub use inverse_trigonometric::{acos, asin, atan, atan2};
-pub use logarithm::{log, log1p, log2, log10, xlogy};
+pub use logarithm::{log, log1p, log2, log10, logit, xlogy};
 pub use power::{cbrt, hypot, powf, powi, powi_slice, rsqrt, sqrt};
 pub use real::Real;
 pub use rounding::{ceil, floor, fmod, remainder, round, trunc};

@@ -57,6 +57,17 @@ unary! {
     erf_slice = erf;
     erfc_slice = erfc;
     ndtr_slice = ndtr;
+    erfcx_slice = erfcx;
+    erfinv_slice = erfinv;
+    ndtri_slice = ndtri;
+    log_ndtr_slice = log_ndtr;
+    logit_slice = logit;
+    tanhshrink_slice = tanhshrink;
+    i0_slice = i0;
+    i0e_slice = i0e;
+    i1_slice = i1;
+    i1e_slice = i1e;
+    sinc_slice = sinc;
     floor_slice = floor;
     ceil_slice = ceil;
     round_slice = round;

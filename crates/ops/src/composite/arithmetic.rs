@@ -30,6 +30,17 @@ impl Tensor {
         self - &*other.tensor(self.dtype()) * alpha
     }
 
+    /// The logarithm of the odds of every element, which is first kept between `eps` and `1 - eps`.
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    /// assert_eq!(Tensor::from(0.0).logit_with(0.25), Tensor::from(0.25).logit());
+    /// ```
+    #[track_caller]
+    pub fn logit_with(&self, eps: f64) -> Tensor {
+        self.clamp(eps, 1.0 - eps).logit()
+    }
+
     /// Another tensor minus this one.
     ///
     /// ```

@@ -16,9 +16,12 @@ pub mod tensor {
             }
         )+};
     }
-    functions!(abs cos cosh digamma erfcx exp floor i1 i1e log ndtr sigmoid sign sin sinh sqrt square tanh);
+    functions!(abs cos cosh digamma erfcx exp floor i0 i0e i1 i1e log ndtr sigmoid sign sin sinh sqrt square tanh);
 
-    pub use std::f64::consts::{FRAC_2_SQRT_PI, LN_2, LN_10};
+    pub use wengert_kernels::functions::vocabulary::{
+        FRAC_1_SQRT_2, FRAC_2_SQRT_PI, GELU_CUBIC, GELU_FACTOR, HALF_ROOT_OF_PI, LN_2, LN_10, ROOT_OF_TWO_BY_PI,
+        ROOT_OF_TWO_PI, SELU_BELOW, SELU_SCALE, SINC_NEAR, SINC_SERIES,
+    };
 
     pub fn lit(value: f64) -> f64 {
         value
@@ -38,6 +41,18 @@ pub mod tensor {
 
     pub fn shift(x: impl Borrow<Tensor>, amount: f64) -> Tensor {
         x.borrow() + amount
+    }
+
+    pub fn over(x: impl Borrow<Tensor>, divisor: f64) -> Tensor {
+        x.borrow() / divisor
+    }
+
+    pub fn given(x: Tensor, f: impl FnOnce(&Tensor) -> Tensor) -> Tensor {
+        f(&x)
+    }
+
+    pub fn at_most(x: impl Borrow<Tensor>, border: f64) -> Tensor {
+        above(x.borrow(), border, border, x.borrow())
     }
 
     /// `then` where the mask is true, else `other`; numbers take the dtype.
@@ -109,6 +124,16 @@ pub mod tensor {
 
     pub fn normal_density(x: impl Borrow<Tensor>) -> Tensor {
         (x.borrow().square() * -0.5).exp() * wengert_kernels::functions::vocabulary::DENSITY_AT_0
+    }
+
+    pub fn trigamma(x: impl Borrow<Tensor>) -> Tensor {
+        x.borrow().polygamma(1)
+    }
+
+    pub fn sinc_slope(x: &Tensor, y: &Tensor) -> Tensor {
+        let z = x.square();
+        let near = SINC_SERIES.iter().rev().fold(z.full_like(0.0), |sum, &coefficient| sum * &z + coefficient) * x;
+        x.abs().lt(SINC_NEAR).where_(near, ((x * std::f64::consts::PI).cos() - y) / x)
     }
 
     pub fn polygamma(n: f64, x: impl Borrow<Tensor>) -> Tensor {

@@ -206,8 +206,25 @@ impl Parser<'_> {
         if self.names.contains(&token) { Ok(token) } else { Err(token) }
     }
 
+    /// `value, |name| .. )`
+    fn given(&mut self) -> Result<String, String> {
+        let value = self.expression("r")?;
+        self.expect(",")?;
+        self.expect("|")?;
+        let name = self.next()?;
+        self.expect("|")?;
+        self.statements += &format!("const {} {name} = {value}; ", self.real);
+        self.names.push(name);
+        let result = self.expression("r")?;
+        self.expect(")")?;
+        Ok(result)
+    }
+
     /// A word with its other arguments, up to the closing parenthesis.
     fn call(&mut self, word: &str, mut arguments: Vec<String>) -> Result<String, String> {
+        if word == "given" {
+            return self.given();
+        }
         let Some((_, kinds, is_exact)) = WORDS.iter().find(|(known, ..)| *known == word) else {
             return Err(word.to_string());
         };
@@ -240,6 +257,7 @@ fn expressions_become_c() {
     assert_eq!(c("if x <= 0.0 { -x } else { x }").unwrap(), "return ((x <= ((float)0.0)) ? (-x) : x);");
     assert_eq!(c("scale(x, 3.0 * 0.25)").unwrap(), "return scale_f32(x, (3.0 * 0.25));");
     assert_eq!(c("{ let s = exp(x); s * s }").unwrap(), "const float s = exp_f32(x); return (s * s);");
+    assert_eq!(c("given(exp(x), |s| s * s)").unwrap(), "const float s = exp_f32(x); return (s * s);");
     assert_eq!(c("crate::rules::guarded(x, alpha)").unwrap(), "return guarded_f32(x, alpha);");
     assert_eq!(c("x.recip()").unwrap(), "return recip_f32(x);");
     assert_eq!(c("power(x, alpha)").unwrap_err(), "power");
