@@ -24,12 +24,12 @@ pub(crate) fn max_of<T: Float>(values: &[T]) -> T {
     let mut lanes = [-T::INFINITY; LANES];
     let (chunks, tail) = values.as_chunks::<LANES>();
     for chunk in chunks {
-        for (lane, &value) in lanes.iter_mut().zip(chunk) {
-            *lane = larger(*lane, value);
+        for i in 0..LANES {
+            lanes[i] = larger(lanes[i], chunk[i]);
         }
     }
-    for (lane, &value) in lanes.iter_mut().zip(tail) {
-        *lane = larger(*lane, value);
+    for i in 0..tail.len() {
+        lanes[i] = larger(lanes[i], tail[i]);
     }
     max_lanes(&lanes)
 }
@@ -73,12 +73,12 @@ pub(crate) fn sum_block<T: Float>(values: &[T]) -> T {
     let mut lanes = [T::ZERO; LANES];
     let (chunks, tail) = values.as_chunks::<LANES>();
     for chunk in chunks {
-        for (lane, &value) in lanes.iter_mut().zip(chunk) {
-            *lane = *lane + value;
+        for i in 0..LANES {
+            lanes[i] = lanes[i] + chunk[i];
         }
     }
-    for (lane, &value) in lanes.iter_mut().zip(tail) {
-        *lane = *lane + value;
+    for i in 0..tail.len() {
+        lanes[i] = lanes[i] + tail[i];
     }
     add_lanes(&lanes)
 }
@@ -96,12 +96,12 @@ pub(crate) fn dot_block<T: Float>(a: &[T], b: &[T]) -> T {
     let mut lanes = [T::ZERO; LANES];
     let ((a, a_tail), (b, b_tail)) = (a.as_chunks::<LANES>(), b.as_chunks::<LANES>());
     for (a, b) in a.iter().zip(b) {
-        for ((lane, &a), &b) in lanes.iter_mut().zip(a).zip(b) {
-            *lane = *lane + a * b;
+        for i in 0..LANES {
+            lanes[i] = lanes[i] + a[i] * b[i];
         }
     }
-    for ((lane, &a), &b) in lanes.iter_mut().zip(a_tail).zip(b_tail) {
-        *lane = *lane + a * b;
+    for i in 0..a_tail.len().min(b_tail.len()) {
+        lanes[i] = lanes[i] + a_tail[i] * b_tail[i];
     }
     add_lanes(&lanes)
 }

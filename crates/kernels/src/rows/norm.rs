@@ -130,19 +130,21 @@ vectorised! {
             *rstd = factor;
             match affine.gain {
                 Some(gain) => {
-                    for ((out, &x), &gain) in out.iter_mut().zip(x).zip(gain) {
-                        *out = (x - center) * factor * gain;
+                    let gain = &gain[..n];
+                    for i in 0..n {
+                        out[i] = (x[i] - center) * factor * gain[i];
                     }
                 }
                 None => {
-                    for (out, &x) in out.iter_mut().zip(x) {
-                        *out = (x - center) * factor;
+                    for i in 0..n {
+                        out[i] = (x[i] - center) * factor;
                     }
                 }
             }
             if let Some(bias) = affine.bias {
-                for (out, &bias) in out.iter_mut().zip(bias) {
-                    *out = *out + bias;
+                let bias = &bias[..n];
+                for i in 0..n {
+                    out[i] = out[i] + bias[i];
                 }
             }
         }
