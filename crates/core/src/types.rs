@@ -46,11 +46,15 @@ pub enum Value {
 }
 
 /// One element, held without allocation; its shape is `[1; rank]`.
+///
+/// Tensors are moved in every call, and the dtype also says which kind of value there is. Beside other members of whole words a move is
+/// made of loads that each read what one store wrote; with bytes at odd places it waits for the stores.
 #[derive(Clone, Copy)]
+#[repr(C)]
 pub struct One {
     pub bits: u64,
     pub dtype: DType,
-    pub rank: u8,
+    pub rank: u32,
 }
 
 /// Several elements, or none, in any layout over a shared block of memory.

@@ -123,6 +123,16 @@ impl Value {
         }
     }
 
+    /// Whether the shapes are the same; values of the same kind mostly say so at a glance.
+    #[inline]
+    pub fn has_shape_of(&self, other: &Value) -> bool {
+        match (self, other) {
+            (Value::One(a), Value::One(b)) => a.rank == b.rank,
+            (Value::Dense(a), Value::Dense(b)) if a.is_like(b) => true,
+            _ => self.spec_ref().shape == other.spec_ref().shape,
+        }
+    }
+
     #[inline]
     pub fn spec_ref(&self) -> SpecRef<'_> {
         match self {
@@ -244,7 +254,7 @@ impl Tensor {
     #[inline]
     #[doc(hidden)]
     pub fn one(bits: u64, dtype: DType, rank: usize) -> Tensor {
-        Tensor::from(Value::One(One { bits, dtype, rank: rank as u8 }))
+        Tensor::from(Value::One(One { bits, dtype, rank: rank as u32 }))
     }
 
     /// A new tensor whose row-major memory `fill` writes.

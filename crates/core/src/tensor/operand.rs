@@ -93,7 +93,7 @@ fn does_not_fit(number: impl std::fmt::Display, dtype: DType) -> ! {
 #[inline]
 #[track_caller]
 pub fn binary(op: &'static dyn Primitive, attrs: Attrs, a: &Tensor, b: &Tensor) -> Tensor {
-    if a.shape() == b.shape() {
+    if a.value.has_shape_of(&b.value) {
         return bind1(op, attrs, &[a, b]);
     }
     let shape = common_shape(op.name(), a, b);
@@ -105,7 +105,7 @@ pub fn binary(op: &'static dyn Primitive, attrs: Attrs, a: &Tensor, b: &Tensor) 
 #[track_caller]
 pub fn binary_owned(op: &'static dyn Primitive, attrs: Attrs, a: Tensor, b: &Tensor) -> Tensor {
     match &a.value {
-        Value::Dense(dense) if !dense.is_short() && a.shape() == b.shape() => bind_owned(op, attrs, a, &[b]),
+        Value::Dense(dense) if !dense.is_short() && a.value.has_shape_of(&b.value) => bind_owned(op, attrs, a, &[b]),
         _ => binary(op, attrs, &a, b),
     }
 }

@@ -4,151 +4,17 @@
 //! leaves in the same order, so a flat list of tensors and a tree that lends its structure carry
 //! the same information: `t.rebuild(leaves of t) == t`.
 
+mod path;
 mod rows;
 
+pub use path::{TreePath, Word, lies_below};
 pub use rows::{Blocks, Rows};
 
 use std::collections::{BTreeMap, HashMap};
-use std::fmt::{self, Display, Write};
+use std::fmt::{self, Display};
 use std::hash::{BuildHasher, Hash};
 
 use crate::{Error, ErrorKind, Tensor};
-
-/// The dotted name of a leaf, such as `layers.0.weight`.
-///
-/// One buffer serves a whole walk: [`within`](TreePath::within) lengthens it and shortens it again.
-///
-/// ```
-/// use wengert::prelude::*;
-///
-/// let mut path = TreePath::root();
-/// let name = path.within("layers", |path| path.within(0, |path| path.to_string()));
-/// assert_eq!(name, "layers.0");
-/// assert_eq!(path.as_str(), "");
-/// ```
-#[derive(Clone, Debug, Default)]
-pub struct TreePath {
-    dotted: String,
-    frozen: bool,
-    /// Whether segments are left out.
-    quiet: bool,
-    /// Room for a word of a description.
-    word: String,
-}
-
-impl PartialEq for TreePath {
-    fn eq(&self, other: &TreePath) -> bool {
-        (&self.dotted, self.frozen) == (&other.dotted, other.frozen)
-    }
-}
-
-impl Eq for TreePath {}
-
-impl TreePath {
-    /// The path of the tree itself, which is empty.
-    ///
-    /// ```
-    /// use wengert::prelude::*;
-    ///
-    /// assert_eq!(TreePath::root().as_str(), "");
-    /// ```
-    pub fn root() -> TreePath {
-        TreePath::default()
-    }
-
-    /// Calls `f` with the path one segment longer.
-    ///
-    /// ```
-    /// use wengert::prelude::*;
-    ///
-    /// let length = TreePath::root().within("bias", |path| path.as_str().len());
-    /// assert_eq!(length, 4);
-    /// ```
-    pub fn within<R>(&mut self, segment: impl Display, f: impl FnOnce(&mut TreePath) -> R) -> R {
-        if self.quiet {
-            return f(self);
-        }
-        let length = self.dotted.len();
-        if length > 0 {
-            self.dotted.push('.');
-        }
-        write!(self.dotted, "{segment}").expect("a segment's Display does not fail");
-        let result = f(self);
-        self.dotted.truncate(length);
-        result
-    }
-
-    /// Calls `f` with a path whose leaves are members of the tree that nothing is differentiated by.
-    ///
-    /// ```
-    /// use wengert::prelude::*;
-    ///
-    /// let mut path = TreePath::root();
-    /// path.frozen(|path| path.within("mean", |path| assert!(path.is_frozen())));
-    /// assert!(!path.is_frozen());
-    /// ```
-    pub fn frozen<R>(&mut self, f: impl FnOnce(&mut TreePath) -> R) -> R {
-        let outer = std::mem::replace(&mut self.frozen, true);
-        let result = f(self);
-        self.frozen = outer;
-        result
-    }
-
-    /// Calls `f` with a path that stays empty, for walks that need no names: writing them costs more than such a walk.
-    #[doc(hidden)]
-    pub fn quietly<R>(&mut self, f: impl FnOnce(&mut TreePath) -> R) -> R {
-        let outer = std::mem::replace(&mut self.quiet, true);
-        let result = f(self);
-        self.quiet = outer;
-        result
-    }
-
-    /// Whether leaves here are left out of differentiation; see [`frozen`](TreePath::frozen).
-    pub fn is_frozen(&self) -> bool {
-        self.frozen
-    }
-
-    /// Calls `f` with this path and a word of a description, which is written into room that the path keeps: a walk that is
-    /// repeated allocates nothing.
-    ///
-    /// ```
-    /// use wengert::prelude::*;
-    ///
-    /// TreePath::root().say(format_args!("length {}", 3), &mut |_, word| assert_eq!(word, "length 3"));
-    /// ```
-    pub fn say(&mut self, word: impl Display, f: &mut dyn FnMut(&TreePath, &str)) {
-        let mut text = std::mem::take(&mut self.word);
-        text.clear();
-        write!(text, "{word}").expect("a word's Display does not fail");
-        f(self, &text);
-        self.word = text;
-    }
-
-    /// The path as text.
-    ///
-    /// ```
-    /// use wengert::prelude::*;
-    ///
-    /// TreePath::root().within("bias", |path| assert_eq!(path.as_str(), "bias"));
-    /// ```
-    pub fn as_str(&self) -> &str {
-        &self.dotted
-    }
-}
-
-/// Whether a leaf lies at `path` or below it; the empty path is the root.
-pub fn lies_below(leaf: &str, path: &str) -> bool {
-    match leaf.strip_prefix(path) {
-        Some(rest) => path.is_empty() || rest.is_empty() || rest.starts_with('.'),
-        None => false,
-    }
-}
-
-impl Display for TreePath {
-    fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        formatter.pad(&self.dotted)
-    }
-}
 
 /// A value whose leaves are tensors.
 ///
@@ -455,7 +321,7 @@ tuple!(A.0, B.1, C.2, D.3, E.4, F.5, G.6, H.7);
 
 // The walks of every container: its entries in order, each under its index or key.
 
-fn visit_entries<'a, K: Display, T: Tree + 'a>(
+fn visit_entries<'a, K: Word, T: Tree + 'a>(
     entries: impl IntoIterator<Item = (K, &'a T)>,
     path: &mut TreePath,
     f: &mut dyn FnMut(&TreePath, &'a Tensor),
@@ -465,7 +331,7 @@ fn visit_entries<'a, K: Display, T: Tree + 'a>(
     }
 }
 
-fn visit_entries_mut<'a, K: Display, T: Tree + 'a>(
+fn visit_entries_mut<'a, K: Word, T: Tree + 'a>(
     entries: impl IntoIterator<Item = (K, &'a mut T)>,
     path: &mut TreePath,
     f: &mut dyn FnMut(&TreePath, &mut Tensor),
@@ -475,7 +341,7 @@ fn visit_entries_mut<'a, K: Display, T: Tree + 'a>(
     }
 }
 
-fn map_entries<'a, K: Display, T: Tree + 'a>(
+fn map_entries<'a, K: Word, T: Tree + 'a>(
     entries: impl IntoIterator<Item = (K, &'a T)>,
     path: &mut TreePath,
     f: &mut dyn FnMut(&TreePath, &Tensor) -> Tensor,
@@ -486,7 +352,7 @@ fn map_entries<'a, K: Display, T: Tree + 'a>(
     })
 }
 
-fn describe_entries<'a, K: Display, T: Tree + 'a>(
+fn describe_entries<'a, K: Word, T: Tree + 'a>(
     entries: impl IntoIterator<Item = (K, &'a T)>,
     path: &mut TreePath,
     f: &mut dyn FnMut(&TreePath, &str),
@@ -529,7 +395,7 @@ impl<T: Tree> Tree for Vec<T> {
     }
 
     fn describe(&self, path: &mut TreePath, f: &mut dyn FnMut(&TreePath, &str)) {
-        path.say(format_args!("length {}", self.len()), f);
+        path.say(("length ", self.len()), f);
         describe_entries(self.iter().enumerate(), path, f);
     }
 }
@@ -580,13 +446,27 @@ impl<T: Tree> Tree for Box<T> {
     }
 }
 
+/// A key of a map.
+struct Key<K>(K);
+
+impl<K: Display> Word for Key<K> {
+    fn push_to(&self, text: &mut String) {
+        format_args!("{}", self.0).push_to(text);
+    }
+}
+
+/// The entries of a map, by their keys.
+fn keyed<K, E>(entries: impl IntoIterator<Item = (K, E)>) -> impl Iterator<Item = (Key<K>, E)> {
+    entries.into_iter().map(|(key, entry)| (Key(key), entry))
+}
+
 /// Keys are described where the map is: under an entry without leaves nothing would name them.
 fn describe_keys<K: Display>(
     keys: impl Iterator<Item = K> + Clone,
     path: &mut TreePath,
     f: &mut dyn FnMut(&TreePath, &str),
 ) {
-    path.say(Keys(keys), f);
+    path.say(format_args!("{}", Keys(keys)), f);
 }
 
 struct Keys<I>(I);
@@ -604,20 +484,20 @@ impl<K: Display, I: Iterator<Item = K> + Clone> Display for Keys<I> {
 
 impl<K: Ord + Clone + Display, T: Tree> Tree for BTreeMap<K, T> {
     fn visit<'a>(&'a self, path: &mut TreePath, f: &mut dyn FnMut(&TreePath, &'a Tensor)) {
-        visit_entries(self, path, f);
+        visit_entries(keyed(self), path, f);
     }
 
     fn visit_mut(&mut self, path: &mut TreePath, f: &mut dyn FnMut(&TreePath, &mut Tensor)) {
-        visit_entries_mut(self.iter_mut(), path, f);
+        visit_entries_mut(keyed(self.iter_mut()), path, f);
     }
 
     fn map(&self, path: &mut TreePath, f: &mut dyn FnMut(&TreePath, &Tensor) -> Tensor) -> Self {
-        map_entries(self, path, f).map(|(key, entry)| (key.clone(), entry)).collect()
+        map_entries(keyed(self), path, f).map(|(Key(key), entry)| (key.clone(), entry)).collect()
     }
 
     fn describe(&self, path: &mut TreePath, f: &mut dyn FnMut(&TreePath, &str)) {
         describe_keys(self.keys(), path, f);
-        describe_entries(self, path, f);
+        describe_entries(keyed(self), path, f);
     }
 }
 
@@ -633,23 +513,23 @@ where
     S: BuildHasher + Clone,
 {
     fn visit<'a>(&'a self, path: &mut TreePath, f: &mut dyn FnMut(&TreePath, &'a Tensor)) {
-        visit_entries(sorted(self), path, f);
+        visit_entries(keyed(sorted(self)), path, f);
     }
 
     fn visit_mut(&mut self, path: &mut TreePath, f: &mut dyn FnMut(&TreePath, &mut Tensor)) {
         let sorted: BTreeMap<&K, &mut T> = self.iter_mut().collect();
-        visit_entries_mut(sorted, path, f);
+        visit_entries_mut(keyed(sorted), path, f);
     }
 
     fn map(&self, path: &mut TreePath, f: &mut dyn FnMut(&TreePath, &Tensor) -> Tensor) -> Self {
         let mut mapped = HashMap::with_capacity_and_hasher(self.len(), self.hasher().clone());
-        mapped.extend(map_entries(sorted(self), path, f).map(|(key, entry)| (key.clone(), entry)));
+        mapped.extend(map_entries(keyed(sorted(self)), path, f).map(|(Key(key), entry)| (key.clone(), entry)));
         mapped
     }
 
     fn describe(&self, path: &mut TreePath, f: &mut dyn FnMut(&TreePath, &str)) {
         let sorted = sorted(self);
         describe_keys(sorted.keys(), path, f);
-        describe_entries(sorted, path, f);
+        describe_entries(keyed(sorted), path, f);
     }
 }

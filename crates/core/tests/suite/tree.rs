@@ -1,7 +1,7 @@
 //! Walks over trees.
 
 use std::collections::{BTreeMap, HashMap};
-use wengert_core::tree::{TENSOR, difference};
+use wengert_core::tree::{TENSOR, Word, difference};
 use wengert_core::{Tensor, Tree, TreePath};
 
 fn leaf() -> Tensor {
@@ -98,4 +98,15 @@ fn rebuild_refuses_too_few_tensors() {
 #[should_panic(expected = "rebuild: a tensor is left over: 1 wanted, more given")]
 fn rebuild_refuses_too_many_tensors() {
     (leaf(),).rebuild([leaf(), leaf()]);
+}
+
+#[test]
+fn words_are_written_as_they_are_displayed() {
+    let mut text = String::new();
+    for number in [0, 9, 10, 105, 1_000_000, usize::MAX] {
+        text.clear();
+        ("block", &number).push_to(&mut text);
+        assert_eq!(text, format!("block{number}"));
+    }
+    assert_eq!(names(&BTreeMap::from([('b', vec![leaf(); 11])]))[10], "b.10");
 }

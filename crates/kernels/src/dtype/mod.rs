@@ -20,7 +20,7 @@ use std::fmt;
 /// assert_eq!(DType::BF16.to_string(), "bf16");
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, PartialOrd, Ord)]
-#[repr(u8)]
+#[repr(u32)]
 pub enum DType {
     /// IEEE double precision.
     F64,

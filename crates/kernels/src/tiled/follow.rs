@@ -64,9 +64,9 @@ struct Running<'a> {
     bound: &'a Bound,
     led: Span,
     start: *const u8,
-    call: Call,
+    call: Call<'a>,
     /// Once the kernel has begun to give parts.
-    parts: OnceLock<Parts>,
+    parts: OnceLock<Parts<'a>>,
 }
 
 // SAFETY: addresses are of spans of a `Memory` that `run` borrows mutably. They are used in `part`, for elements that come once: those of
@@ -74,8 +74,8 @@ struct Running<'a> {
 // reads, as `Followed::new` and `Loops::new` assert.
 unsafe impl Sync for Running<'_> {}
 
-struct Parts {
-    call: Call,
+struct Parts<'a> {
+    call: Call<'a>,
     tasks: usize,
     sums: Block,
     first_sum: *mut u8,

@@ -149,13 +149,12 @@ impl Tiled {
     }
 }
 
-impl Call {
-    pub(super) fn new(bound: &Bound, memory: &Memory<'_>) -> Call {
-        let Bound { reads, writes, .. } = bound;
-        Call {
-            operands: reads.iter().map(|span| memory.start_of(span, false).cast_const()).collect(),
-            lengths: reads.iter().map(|span| span.length).collect::<SmallVec<_>>(),
-            outputs: writes.iter().map(|span| memory.start_of(span, true)).collect(),
-        }
+impl<'a> Call<'a> {
+    pub(super) fn new(bound: &'a Bound, memory: &Memory<'_>) -> Call<'a> {
+        // Filled where they stay.
+        let mut call = Call { reads: &bound.reads, operands: SmallVec::new(), outputs: SmallVec::new() };
+        call.operands.extend(bound.reads.iter().map(|span| memory.start_of(span, false).cast_const()));
+        call.outputs.extend(bound.writes.iter().map(|span| memory.start_of(span, true)));
+        call
     }
 }

@@ -13,11 +13,11 @@ use std::ops::Range;
 /// Elements times instructions below which a region costs more than it saves.
 pub(super) const PARALLEL_WORK: usize = 400_000;
 
-/// The memory of one call: where operands and outputs start, and where sums are gathered.
+/// The memory of one call: the spans that it reads, and where they and its outputs start.
 #[derive(Clone)]
-pub(super) struct Call {
+pub(super) struct Call<'a> {
+    pub reads: &'a [Span],
     pub operands: SmallVec<[*const u8; 16]>,
-    pub lengths: SmallVec<[usize; 16]>,
     pub outputs: SmallVec<[*mut u8; 8]>,
 }
 
@@ -67,7 +67,7 @@ impl Tiled {
     }
 
     /// Elements of one task.
-    pub(super) fn run_task(&self, call: &Call, range: Range<usize>, sums: &mut [u8]) {
+    pub(super) fn run_task(&self, call: &Call<'_>, range: Range<usize>, sums: &mut [u8]) {
         // A loop inside a loop's task cannot be: lanes only compute.
         REGISTERS.with_borrow_mut(|registers| {
             let bytes = self.tile.min(self.elements()) * self.width();
@@ -87,7 +87,7 @@ impl Tiled {
     }
 
     /// Sums of all tasks in order.
-    pub(super) fn write_sums(&self, call: &Call, widths: &[usize], sums: &mut [u8], spans: &[Span]) {
+    pub(super) fn write_sums(&self, call: &Call<'_>, widths: &[usize], sums: &mut [u8], spans: &[Span]) {
         let width: usize = widths.iter().sum();
         let (first, others) = sums.split_at_mut(width * size_of::<Sum>());
         let mut at = 0;
@@ -111,7 +111,7 @@ impl Tiled {
 /// One thread at work.
 struct Frame<'a> {
     tiled: &'a Tiled,
-    call: &'a Call,
+    call: &'a Call<'a>,
     /// Where every value of the tile lies.
     places: SmallVec<[*mut u8; 64]>,
     /// Elements of operands that are the same in every tile that are in their registers.
@@ -143,7 +143,7 @@ impl Part {
 
 impl<'a> Frame<'a> {
     /// `start` is the first register, each of `bytes`.
-    fn new(tiled: &'a Tiled, call: &'a Call, start: *mut u8, bytes: usize) -> Frame<'a> {
+    fn new(tiled: &'a Tiled, call: &'a Call<'a>, start: *mut u8, bytes: usize) -> Frame<'a> {
         let place = |value: &Value| value.register.map_or(start, |number| start.wrapping_add(number * bytes));
         Frame { tiled, call, places: tiled.values.iter().map(place).collect(), ready: 0 }
     }
@@ -219,7 +219,8 @@ impl<'a> Frame<'a> {
             };
             let register = self.places[number];
             // SAFETY: `Memory::start_of` saw the span in its region; `expect_apart` saw that no output overlaps an operand that is loaded.
-            let bytes = unsafe { std::slice::from_raw_parts(self.call.operands[number], self.call.lengths[number]) };
+            let bytes =
+                unsafe { std::slice::from_raw_parts(self.call.operands[number], self.call.reads[number].length) };
             let walker = Walker { dtype: operand.dtype, bytes, offset: operand.offset, layout };
             // SAFETY: the register is a part of `REGISTERS`, which this thread alone has borrowed, initialised, aligned to 8 as its `u64`s are,
             // and has room for a tile of the widest element; `allocate` gave it to this operand alone, until that is read.
