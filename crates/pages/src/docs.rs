@@ -166,8 +166,8 @@ fn page(facts: &Facts) -> String {
 fn index(all: &[Facts]) -> String {
     let mut text = format!(
         "{MARK}\n\n# Operations\n\n\
-         The {} primitives, by family. Each is one file under `crates/ops/src`, from whose header, trait and methods\n\
-         its page is made: `cargo run -p wengert-pages` writes the pages, `cargo run -p wengert-pages -- --check` tells which are out of date, and\n\
+         The {} primitives, by family. A page is made of the header, trait and methods of the primitive's file, or of its row\n\
+         in the table of functions: `cargo run -p wengert-pages` writes the pages, `cargo run -p wengert-pages -- --check` tells which are out of date, and\n\
          `wengert ops NAME` shows one in the terminal.\n",
         all.len()
     );

@@ -40,7 +40,16 @@ impl Facts {
     /// assert_eq!(tanh.summary(), "y = tanh x,   dy = (1 - y^2) dx");
     /// ```
     pub fn all() -> Vec<Facts> {
-        sources().map(|(op, family, source)| Facts::of(op, family, source)).collect()
+        let mut all: Vec<Facts> = sources().map(|(op, family, source)| Facts::of(op, family, source)).collect();
+        // Families are spread over crates.
+        let mut families: Vec<&str> = Vec::new();
+        all.iter().for_each(|facts| {
+            if !families.contains(&facts.family) {
+                families.push(facts.family)
+            }
+        });
+        all.sort_by_key(|facts| families.iter().position(|family| *family == facts.family));
+        all
     }
 
     fn of(op: &'static dyn Primitive, family: &'static str, source: &'static str) -> Facts {
