@@ -104,9 +104,12 @@ fn dispatch(op: &'static dyn Primitive, attrs: Attrs, operands: &[&Tensor], line
         }
         linked |= operand.link.is_some();
     }
-    // What a traced function computes from leaves alone is part of its program too.
+    // What a traced function computes from leaves alone is part of its program too, and so is every operation with an effect. A function
+    // of constants is called at once, so that it can say what its closures captured.
+    let above = |level: &Arc<Level>| highest.is_none_or(|highest| level.id > highest.id);
     let traced = if highest.is_none() && linked { modes::traced() } else { None };
-    let Some(level) = highest.or(traced.as_ref()) else {
+    let program = traced.or_else(|| modes::staged().filter(|level| above(level) && is_made_by_programs(op, &attrs)));
+    let Some(level) = program.as_ref().or(highest) else {
         if !attrs.is_empty()
             && let Some(function) = op.function(&attrs)
         {
@@ -125,6 +128,10 @@ fn dispatch(op: &'static dyn Primitive, attrs: Attrs, operands: &[&Tensor], line
         return apply_stopped(&level.clone(), op, attrs, operands, line);
     }
     apply_at(&level.clone(), op, attrs, operands, line)
+}
+
+fn is_made_by_programs(op: &'static dyn Primitive, attrs: &Attrs) -> bool {
+    op.effect(attrs) && op.function(attrs).is_none()
 }
 
 /// Under `no_grad` a derivative level is not there; a trace stages that its gradients stop; a batch has none to stop.

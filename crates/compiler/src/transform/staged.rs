@@ -394,9 +394,10 @@ impl<S: Tree, Y: Tree> Cache<S, Y> {
 
 /// The program for `x` among those that are known, where it comes to the front.
 fn find<S, Y>(known: &mut Vec<Arc<Staged<S, Y>>>, x: &impl Inputs) -> Option<Arc<Staged<S, Y>>> {
-    let mut path = PATH.take();
+    // While a thread ends, nothing is kept.
+    let mut path = PATH.try_with(Cell::take).unwrap_or_default();
     let place = known.iter().position(|staged| staged.signature.is_of(x, &mut path));
-    PATH.set(path);
+    let _ = PATH.try_with(|kept| kept.set(path));
     let place = place?;
     if !known[place].captured.iter().all(Captured::is_known) {
         known.remove(place);

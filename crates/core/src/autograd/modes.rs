@@ -3,11 +3,15 @@
 use crate::interp::Level;
 use crate::location::{self, Line};
 use std::cell::{Cell, RefCell};
+use std::mem::ManuallyDrop;
 use std::sync::Arc;
 use std::thread::LocalKey;
 
 /// Gradients are recorded at every level.
 const OPEN: u64 = u64::MAX;
+
+/// Where a level stands while something runs, and none otherwise: there is nothing to drop, so a thread that ends can use it too.
+type Place = RefCell<ManuallyDrop<Option<Arc<Level>>>>;
 
 thread_local! {
     /// Levels up to this one are stopped, unless it is [`OPEN`].
@@ -15,8 +19,8 @@ thread_local! {
     static RECORDS_VALUES: Cell<bool> = const { Cell::new(false) };
     static TRACING: Cell<bool> = const { Cell::new(false) };
     /// The innermost program that is being made, and the one of the function that is being traced.
-    static STAGED: RefCell<Option<Arc<Level>>> = const { RefCell::new(None) };
-    static TRACED: RefCell<Option<Arc<Level>>> = const { RefCell::new(None) };
+    static STAGED: Place = const { Place::new(ManuallyDrop::new(None)) };
+    static TRACED: Place = const { Place::new(ManuallyDrop::new(None)) };
     /// Whether somebody decides what becomes of saved values.
     static PACKING: Cell<bool> = const { Cell::new(false) };
     /// Whether a checkpointed function runs again: its transforms may have ended meanwhile.
@@ -33,28 +37,34 @@ pub fn staging<R>(level: &Arc<Level>, f: impl FnOnce() -> R) -> R {
 /// Runs a function that is being traced. Its operations on leaves are part of the program whatever the mode of the caller: the
 /// program outlives it.
 pub fn tracing<R>(f: impl FnOnce() -> R) -> R {
-    let level = STAGED.with_borrow(Option::clone);
+    let level = staged();
     at_level(&TRACED, level, || during(&TRACING, true, || enable_grad(f)))
+}
+
+/// The level of the innermost program that this thread makes.
+pub fn staged() -> Option<Arc<Level>> {
+    STAGED.with_borrow(|level| Option::clone(level))
 }
 
 /// The level of the function that this thread traces.
 pub fn traced() -> Option<Arc<Level>> {
-    if TRACING.get() { TRACED.with_borrow(Option::clone) } else { None }
+    if TRACING.get() { TRACED.with_borrow(|level| Option::clone(level)) } else { None }
 }
 
-fn at_level<R>(
-    key: &'static LocalKey<RefCell<Option<Arc<Level>>>>,
-    level: Option<Arc<Level>>,
-    f: impl FnOnce() -> R,
-) -> R {
-    struct Restore(&'static LocalKey<RefCell<Option<Arc<Level>>>>, Option<Arc<Level>>);
+fn at_level<R>(key: &'static LocalKey<Place>, level: Option<Arc<Level>>, f: impl FnOnce() -> R) -> R {
+    struct Restore(&'static LocalKey<Place>, Option<Arc<Level>>);
     impl Drop for Restore {
         fn drop(&mut self) {
-            self.0.set(self.1.take());
+            put(self.0, self.1.take());
         }
     }
-    let _restore = Restore(key, key.replace(level));
+    let _restore = Restore(key, put(key, level));
     f()
+}
+
+/// Puts a level there, and takes the one that was.
+fn put(key: &'static LocalKey<Place>, level: Option<Arc<Level>>) -> Option<Arc<Level>> {
+    ManuallyDrop::into_inner(key.replace(ManuallyDrop::new(level)))
 }
 
 /// Whether this thread runs a function that is being traced.

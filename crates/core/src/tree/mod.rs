@@ -476,12 +476,14 @@ impl<K: Display, I: Iterator<Item = K> + Clone> Display for Keys<I> {
         formatter.write_str("keys [")?;
         for (number, key) in self.0.clone().enumerate() {
             let comma = if number == 0 { "" } else { ", " };
-            write!(formatter, "{comma}{key}")?;
+            // Quoted, so that no key looks like two.
+            write!(formatter, "{comma}{:?}", key.to_string())?;
         }
         formatter.write_str("]")
     }
 }
 
+/// Keys are known by what they display: two that display the same are the same key to a compiled function.
 impl<K: Ord + Clone + Display, T: Tree> Tree for BTreeMap<K, T> {
     fn visit<'a>(&'a self, path: &mut TreePath, f: &mut dyn FnMut(&TreePath, &'a Tensor)) {
         visit_entries(keyed(self), path, f);

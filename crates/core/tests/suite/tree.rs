@@ -49,7 +49,7 @@ fn every_walk_meets_the_same_leaves_in_the_same_order() {
 fn descriptions_stand_where_they_are_met() {
     let tree = (leaf(), Some(vec![leaf()]), BTreeMap::from([("k", None::<Tensor>)]));
     let expected =
-        [("0", "tensor"), ("1", "some"), ("1", "length 1"), ("1.0", "tensor"), ("2", "keys [k]"), ("2.k", "none")];
+        [("0", "tensor"), ("1", "some"), ("1", "length 1"), ("1.0", "tensor"), ("2", "keys [\"k\"]"), ("2.k", "none")];
     assert!(tree.structure().iter().map(|(p, d)| (p.as_str(), d.as_str())).eq(expected));
 }
 
@@ -62,8 +62,10 @@ fn a_difference_names_the_place_and_both_sides() {
     assert_eq!(difference(&((), leaf()), &(leaf(), leaf())).unwrap(), "0: nothing on the left, a tensor on the right");
     assert_eq!(
         difference(&BTreeMap::from([("a", ())]), &BTreeMap::from([("b", ())])).unwrap(),
-        "the root: keys [a] on the left, keys [b] on the right"
+        "the root: keys [\"a\"] on the left, keys [\"b\"] on the right"
     );
+    let keys = |keys: &[&'static str]| keys.iter().map(|key| (*key, ())).collect::<BTreeMap<_, _>>();
+    assert!(difference(&keys(&["a, b"]), &keys(&["a", "b"])).is_some());
 }
 
 #[test]

@@ -62,12 +62,14 @@ impl Tape {
         if is_before && (stretch == self.stretch.get() || stretch == self.around.get()) {
             return None;
         }
-        CHUNKS.with_borrow(|chunks| {
+        let found = CHUNKS.try_with(|chunks| {
+            let chunks = chunks.borrow();
             let (outer, own) = chunks.stretches.split_at(self.outer.get());
             match is_before && own.contains(&stretch) {
                 true => None,
                 false => Some(if outer.contains(&stretch) { Misuse::Outer } else { Misuse::Ended }),
             }
-        })
+        });
+        found.unwrap_or(Some(Misuse::Destroyed))
     }
 }

@@ -68,8 +68,7 @@ impl Tiled {
 
     /// Elements of one task.
     pub(super) fn run_task(&self, call: &Call<'_>, range: Range<usize>, sums: &mut [u8]) {
-        // A loop inside a loop's task cannot be: lanes only compute.
-        REGISTERS.with_borrow_mut(|registers| {
+        let mut run = |registers: &mut Vec<[u64; 8]>| {
             let bytes = self.tile.min(self.elements()) * self.width();
             let each = bytes.div_ceil(64);
             if registers.len() < each * self.registers {
@@ -83,7 +82,11 @@ impl Tiled {
                 frame.run_tile(from..to, sums);
                 from = to;
             }
-        });
+        };
+        // A loop inside a loop's task cannot be: lanes only compute. A thread that ends keeps none.
+        if REGISTERS.try_with(|registers| run(&mut registers.borrow_mut())).is_err() {
+            run(&mut Vec::new());
+        }
     }
 
     /// Sums of all tasks in order.
@@ -222,7 +225,7 @@ impl<'a> Frame<'a> {
             let bytes =
                 unsafe { std::slice::from_raw_parts(self.call.operands[number], self.call.reads[number].length) };
             let walker = Walker { dtype: operand.dtype, bytes, offset: operand.offset, layout };
-            // SAFETY: the register is a part of `REGISTERS`, which this thread alone has borrowed, initialised, aligned to 8 as its `u64`s are,
+            // SAFETY: the register is a part of those that `run_task` alone has borrowed, initialised, aligned to 8 as its `u64`s are,
             // and has room for a tile of the widest element; `allocate` gave it to this operand alone, until that is read.
             unsafe {
                 match held(operand.dtype) {

@@ -10,6 +10,7 @@ struct Row {
     plain: fn(f64) -> f64,
     var: fn(Var) -> Var,
     dual: fn(Dual<f64, 1>) -> Dual<f64, 1>,
+    single: fn(Dual<f32, 1>) -> Dual<f32, 1>,
     symbol: fn(Symbol) -> Symbol,
     tensor: fn(&Tensor) -> Tensor,
 }
@@ -21,6 +22,7 @@ macro_rules! all_rows {
             plain: |x| Real::$real(x),
             var: |x| Real::$real(x),
             dual: |x| Real::$real(x),
+            single: |x| Real::$real(x),
             symbol: |x| Real::$real(x),
             tensor: |x| x.$name(),
         }),*];
@@ -198,11 +200,29 @@ fn slopes_of_quotients_agree_to_the_last_bits() {
 }
 
 #[test]
+fn dual_numbers_of_single_precision_have_the_bits_of_tensors() {
+    let points: Vec<f32> = points().into_iter().map(|x| x as f32).collect();
+    let row = Tensor::from(points.as_slice());
+    let mut wrong = Vec::new();
+    for Row { name, single, tensor, .. } in ROWS {
+        let slopes = grad(|x: &Tensor| tensor(x).sum())(&row).to_f64_vec();
+        for ((x, value), slope) in points.iter().zip(tensor(&row).to_f64_vec()).zip(slopes) {
+            let found = single(Dual::variable(f64::from(*x), 0));
+            let found = [f64::from(found.value()), f64::from(found.tangents()[0])];
+            if bits(&found) != bits(&[value, slope]) {
+                wrong.push(format!("{name} of {x:e}: {found:?} {:?}", [value, slope]));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{} differ: {:#?}", wrong.len(), &wrong[..wrong.len().min(20)]);
+}
+
+#[test]
 fn every_kind_of_number_gives_the_same_bits() {
     let points = points();
     let row = Tensor::from(points.as_slice());
     let mut wrong = Vec::new();
-    for Row { name, plain, var, dual, symbol, tensor } in ROWS {
+    for Row { name, plain, var, dual, symbol, tensor, .. } in ROWS {
         let mut replay = Replay::record(|x: &[Symbol]| symbol(x[0]), &[0.6]);
         let mut found: Vec<(&str, Vec<f64>, Vec<f64>)> = Vec::new();
         let pairs = |f: &mut dyn FnMut(f64) -> (f64, f64)| points.iter().map(|x| f(*x)).unzip();

@@ -334,3 +334,22 @@ fn whole_numbers_end_and_wrap_as_in_single_operations() {
         assert_eq!(compile(product).call(&bytes), product(&bytes));
     }
 }
+
+#[test]
+fn a_compiled_function_runs_while_its_thread_ends() {
+    struct Late(std::sync::mpsc::Sender<Tensor>);
+    impl Drop for Late {
+        fn drop(&mut self) {
+            self.0.send(compile(|x: &Tensor| x * 2.0).call(&Tensor::from(3.0))).unwrap();
+        }
+    }
+    thread_local! { static LATE: std::cell::OnceCell<Late> = const { std::cell::OnceCell::new() }; }
+    let (sender, receiver) = std::sync::mpsc::channel();
+    let thread = std::thread::spawn(move || {
+        // Older than what compiled functions keep for the thread, so dropped after it.
+        LATE.with(|late| late.set(Late(sender)).ok().unwrap());
+        compile(|x: &Tensor| x + 1.0).call(&Tensor::from(3.0))
+    });
+    assert_eq!(thread.join().unwrap().item(), 4.0);
+    assert_eq!(receiver.recv().unwrap().item(), 6.0);
+}

@@ -164,6 +164,26 @@ fn a_call_of_constants_stays_in_its_loop() {
 }
 
 #[test]
+fn a_call_of_constants_is_made_whenever_the_program_runs() {
+    let log = Log::new();
+    let captured = Tensor::from(1.0);
+    let f = compile(move |y: &Tensor| y + log.note(1, &captured) * log.note(2, &Tensor::from(3.0)));
+    (0..3).for_each(|_| drop(f.call(&x())));
+    assert_eq!(log.taken(), [1, 2, 1, 2, 1, 2]);
+
+    let captured = Tensor::from(1.0);
+    let sum =
+        scan(|c: &Tensor, x: &Tensor| (c + x * log.note(3, &captured), ()), &Tensor::from(0.0), &Tensor::ones([5]));
+    assert_eq!((sum.0.item(), log.taken()), (10.0 + 5.0, vec![3; 5]));
+
+    // The cotangent of a sum is a constant.
+    let noted = custom_vjp(|x: &Tensor| (x.clone(), ()), move |_: &(), dy: &Tensor| log.note(4, dy));
+    let slope = compile(grad(move |x: &Tensor| noted(x).sum()));
+    (0..3).for_each(|_| drop(slope.call(&x())));
+    assert_eq!(log.taken(), [4; 3]);
+}
+
+#[test]
 fn calls_are_made_in_the_order_of_the_function() {
     let log = Log::new();
     // Without an order among them, the second one would run first: it is part of what an earlier loop waits for.
