@@ -21,8 +21,8 @@ pub(crate) fn length<T: Real>(x: impl Iterator<Item = T> + Clone) -> T {
 
 macro_rules! trait_with {
     ($($(#[doc = $doc:literal])* $tensor:ident $NAME:ident $name:ident { page: $page:literal, $($row:tt)* })*) => {
-        /// A real number: a float, a [`Dual`](crate::Dual) number, a [`Var`](crate::Var) or a [`Symbol`](crate::Symbol). Code that is generic over it can be
-        /// differentiated.
+        /// A real number: a float, a [`Dual`](crate::Dual) number, a [`Var`](crate::Var) or a [`Symbol`](crate::Symbol). Code that is
+        /// generic over it can be differentiated.
         ///
         /// Comparisons look at values. Rounding functions and `signum` have slope 0 wherever they are smooth, and so have their results.
         ///
