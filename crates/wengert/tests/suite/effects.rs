@@ -183,6 +183,44 @@ fn a_call_of_constants_is_made_whenever_the_program_runs() {
     assert_eq!(log.taken(), [4; 3]);
 }
 
+/// How often it was called.
+struct Tick(AtomicUsize);
+
+static TICK: Tick = Tick(AtomicUsize::new(0));
+
+impl Primitive for Tick {
+    fn name(&self) -> &'static str {
+        "tick"
+    }
+
+    fn operands(&self) -> usize {
+        0
+    }
+
+    fn effect(&self, _attrs: &Attrs) -> bool {
+        true
+    }
+
+    fn infer(&self, _attrs: &Attrs, _operands: &[SpecRef<'_>]) -> Result<Specs, Error> {
+        Ok(Specs::from_iter([Spec::new([], DType::F64)]))
+    }
+
+    fn eval(&self, _: Device, _: &Attrs, _: &[&Tensor], _: &[Spec]) -> Result<Outputs, Error> {
+        Ok(Outputs::from_iter([Tensor::from(self.0.fetch_add(1, Ordering::Relaxed) as f64)]))
+    }
+
+    fn cases(&self) -> Vec<Case> {
+        Vec::new()
+    }
+}
+
+#[test]
+fn a_clock_without_operands_is_read_whenever_the_program_runs() {
+    let f = compile(|x: &Tensor| x + bind1(&TICK, Attrs::new(), &[]));
+    let read: Vec<f64> = (0..3).map(|_| f.call(&Tensor::from(10.0)).item()).collect();
+    assert_eq!(read, [10.0, 11.0, 12.0]);
+}
+
 #[test]
 fn calls_are_made_in_the_order_of_the_function() {
     let log = Log::new();
