@@ -4,9 +4,10 @@ use std::f64::consts::{FRAC_1_SQRT_2, FRAC_2_SQRT_PI, PI};
 
 /// `erf(x)` by Kummer's series, whose terms are all positive.
 pub fn erf(x: f64) -> f64 {
-    let (mut term, mut sum) = (x, x);
-    for n in 1..200 {
-        term *= 2.0 * x * x / (2 * n + 1) as f64;
+    let (mut term, mut sum, mut odd) = (x, x, 1.0);
+    while sum + term != sum || term.abs() > x.abs() {
+        odd += 2.0;
+        term *= 2.0 * x * x / odd;
         sum += term;
     }
     FRAC_2_SQRT_PI * (-x * x).exp() * sum
@@ -19,11 +20,13 @@ pub fn normal(x: f64) -> f64 {
 
 /// The x between `low` and `high` where an increasing function is `y`, by bisection.
 pub fn inverse(f: fn(f64) -> f64, y: f64, mut low: f64, mut high: f64) -> f64 {
-    for _ in 0..80 {
+    loop {
         let middle = 0.5 * (low + high);
+        if middle == low || middle == high {
+            return middle;
+        }
         if f(middle) < y { low = middle } else { high = middle }
     }
-    0.5 * (low + high)
 }
 
 /// `log Gamma(x)` for positive x: Stirling's series far out, and the recurrence.

@@ -12,7 +12,7 @@ fn bytes<R>(f: impl FnOnce() -> R) -> (R, usize) {
 
 /// An American put on a tree, which decides at every node: nearly every point takes a path of its own.
 fn put<T: Real>(x: &[T]) -> T {
-    const STEPS: i32 = 60;
+    const STEPS: i32 = 30;
     let up = (x[1] * T::lit(0.1)).exp();
     let price = |node: i32, step: i32| x[0] * up.powi(2 * node - step);
     let worth = |node: i32, step: i32| Real::max(T::lit(100.0) - price(node, step), T::lit(0.0));

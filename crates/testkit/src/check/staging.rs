@@ -26,6 +26,10 @@ fn text_round_trip(
     if let Err(error) = program.verify() {
         trial.fail(here, format!("the program of {what} is inconsistent: {error}"));
     }
+    // A text of many numbers says nothing that one of few does not.
+    if subject.operands.iter().any(|operand| operand.elements() > 256) {
+        return;
+    }
     let text = program.to_string();
     match Program::parse_with(&text, &[subject.op]) {
         Err(error) => trial.fail(here, format!("the text of {what} does not read back: {error}\n{text}")),

@@ -101,9 +101,11 @@ impl<'a> Comparison<'a> {
         if gradient.iter().chain([&value]).flat_map(Tensor::to_f64_vec).any(|number| !number.is_finite()) {
             return Err(format!("the value is {value}, the gradient {gradient:?}"));
         }
-        self.staged(&value, &gradient)?;
-        self.optimised()?;
-        let numeric = self.tangents(&gradient)?;
+        let (staged, staged_gradient) = (compile(self.f()), compile(grad(self.f())));
+        self.staged(&staged, &staged_gradient, &value, &gradient)?;
+        let programs = [staged.program(&self.x), staged_gradient.program(&self.x)];
+        self.optimised(&programs)?;
+        let numeric = self.tangents(&staged, &gradient)?;
         self.batches()?;
         self.imperative(&gradient)?;
         self.second_order()?;
@@ -111,7 +113,6 @@ impl<'a> Comparison<'a> {
         self.computed_again(&gradient)?;
         self.covers("the values", |x: &Vec<Tensor>| self.composition.values(x))?;
         self.covers("the gradient", grad(self.f()))?;
-        let programs = [compile(self.f()).program(&self.x), compile(grad(self.f())).program(&self.x)];
         let equations = programs.iter().flat_map(|program| program.equations()).map(|equation| equation.op.name());
         // A trace takes in what is compiled: such calls are counted as steps.
         let called = self.composition.steps.iter().filter_map(|step| match step {
@@ -123,11 +124,16 @@ impl<'a> Comparison<'a> {
     }
 
     /// Compiled values and gradients, and the program's text.
-    fn staged(&self, value: &Tensor, gradient: &[Tensor]) -> Result<(), String> {
-        let (f, x, value) = (self.f(), &self.x, std::slice::from_ref(value));
-        let staged = compile(f);
+    fn staged(
+        &self,
+        staged: &Compiled<Vec<Tensor>, Tensor, impl Fn(&Vec<Tensor>) -> Tensor>,
+        staged_gradient: &Compiled<Vec<Tensor>, Vec<Tensor>, impl Fn(&Vec<Tensor>) -> Vec<Tensor>>,
+        value: &Tensor,
+        gradient: &[Tensor],
+    ) -> Result<(), String> {
+        let (x, value) = (&self.x, std::slice::from_ref(value));
         self.agree("compiled value", &[staged.call(x)], value)?;
-        self.agree("compiled grad", &compile(grad(f)).call(x), gradient)?;
+        self.agree("compiled grad", &staged_gradient.call(x), gradient)?;
         self.agree("grad of compiled", &grad(|x: &Vec<Tensor>| staged.call(x))(x), gradient)?;
         let text = staged.program(x).to_string();
         let parsed = Program::parse(&text).map_err(|error| format!("the text does not read back: {error}"))?;
@@ -139,16 +145,16 @@ impl<'a> Comparison<'a> {
     }
 
     /// Programs of values and gradients before and after all passes.
-    fn optimised(&self) -> Result<(), String> {
+    fn optimised(&self, [value, gradient]: &[Program; 2]) -> Result<(), String> {
         let tolerance = if self.composition.is_rounded() { ROUNDED } else { OPTIMISED };
-        let (value, gradient) = (compile(self.f()).program(&self.x), compile(grad(self.f())).program(&self.x));
         // Batches bring repetitions and transposes of their own; every fourth program is enough of them.
         let batch = stack_each(&[self.x.clone(), moved(&self.x, &self.v, 0.01)]);
         let batched = self.composition.seed.is_multiple_of(4).then(|| compile(vmap(grad(self.f()))).program(&batch));
         let programs = [("value", value, &self.x), ("gradient", gradient, &self.x)].into_iter();
-        for (what, program, x) in programs.chain(batched.map(|program| ("batch of gradients", program, &batch))) {
+        let batched = batched.as_ref().map(|program| ("batch of gradients", program, &batch));
+        for (what, program, x) in programs.chain(batched) {
             let run = |program: &Program| program.evaluate(x).map_err(|error| format!("{what}: {error}"));
-            let (right, got) = (run(&program)?, run(&program.optimised())?);
+            let (right, got) = (run(program)?, run(&program.optimised())?);
             for (got, right) in got.iter().zip(&right) {
                 if let Some(found) = norm_difference(got, right, tolerance) {
                     return Err(format!("{what} of the optimised program {found}\n{program}{}", program.optimised()));
@@ -159,14 +165,17 @@ impl<'a> Comparison<'a> {
     }
 
     /// Tangents, and finite differences where they mean something.
-    fn tangents(&self, gradient: &[Tensor]) -> Result<bool, String> {
+    fn tangents(
+        &self,
+        staged: &Compiled<Vec<Tensor>, Tensor, impl Fn(&Vec<Tensor>) -> Tensor>,
+        gradient: &[Tensor],
+    ) -> Result<bool, String> {
         let (f, x, v) = (self.f(), &self.x, &self.v);
         let (slope, size) = inner(gradient, v);
         let tangent = jvp(f, x, v).1;
         if (tangent.item() - slope).abs() > self.tolerance * size.max(1.0) {
             return Err(format!("jvp is {}, <grad, v> is {slope:?}", tangent.item()));
         }
-        let staged = compile(f);
         self.agree("jvp of compiled", &[jvp(|x: &Vec<Tensor>| staged.call(x), x, v).1], &[tangent])?;
         let Some(numeric) = self.numeric_slope() else { return Ok(false) };
         match difference(&Tensor::from(slope), &Tensor::from(numeric), NUMERIC) {

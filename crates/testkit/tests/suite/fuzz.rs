@@ -17,7 +17,7 @@ fn programs(usual: u64) -> u64 {
 #[test]
 fn all_transforms_agree_on_random_compositions() {
     // Primitives take turns, so a longer list of them needs more programs.
-    let programs = programs(3 * PRIMITIVES.len() as u64);
+    let programs = programs(2 * PRIMITIVES.len() as u64);
     let (mut uses, mut numeric, mut failures) = (BTreeMap::new(), 0, Vec::new());
     let verified = parallel(programs as usize, |seed| verify(&Composition::random(seed as u64, 6 + seed % 9)));
     for (seed, verified) in verified.into_iter().enumerate() {

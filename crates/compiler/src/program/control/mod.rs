@@ -8,6 +8,7 @@ pub mod branches;
 mod forms;
 #[doc(hidden)]
 pub mod repeat;
+pub(crate) mod reversal;
 mod rows;
 mod runner;
 #[doc(hidden)]
