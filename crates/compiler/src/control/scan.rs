@@ -39,7 +39,7 @@ use wengert_ops::prelude::*;
 pub fn scan<C: Tree, X: Tree, Y: Tree>(f: impl Fn(&C, &X) -> (C, Y), init: &C, xs: &X) -> (C, Y) {
     let line = location::resolve(Line::caller());
     let _scope = location::scope(line);
-    common_length(xs).and_then(|length| over(f, init, xs, length, false, line)).map_err(|e| e.at(line)).or_raise()
+    common_length(xs).and_then(|length| over(&f, init, xs, length, false, line)).map_err(|e| e.at(line)).or_raise()
 }
 
 /// [`scan`] from the last element to the first; outputs stand at the positions of their elements.
@@ -54,7 +54,7 @@ pub fn scan<C: Tree, X: Tree, Y: Tree>(f: impl Fn(&C, &X) -> (C, Y), init: &C, x
 pub fn scan_reverse<C: Tree, X: Tree, Y: Tree>(f: impl Fn(&C, &X) -> (C, Y), init: &C, xs: &X) -> (C, Y) {
     let line = location::resolve(Line::caller());
     let _scope = location::scope(line);
-    common_length(xs).and_then(|length| over(f, init, xs, length, true, line)).map_err(|e| e.at(line)).or_raise()
+    common_length(xs).and_then(|length| over(&f, init, xs, length, true, line)).map_err(|e| e.at(line)).or_raise()
 }
 
 /// [`scan`] over nothing but a number of steps.
@@ -68,7 +68,7 @@ pub fn scan_reverse<C: Tree, X: Tree, Y: Tree>(f: impl Fn(&C, &X) -> (C, Y), ini
 pub fn scan_times<C: Tree, Y: Tree>(count: usize, f: impl Fn(&C) -> (C, Y), init: &C) -> (C, Y) {
     let line = location::resolve(Line::caller());
     let _scope = location::scope(line);
-    over(|c: &C, (): &()| f(c), init, &(), count, false, line).map_err(|error| error.at(line)).or_raise()
+    over(&|c: &C, (): &()| f(c), init, &(), count, false, line).map_err(|error| error.at(line)).or_raise()
 }
 
 /// The size of axis 0 that all leaves share.
@@ -95,7 +95,7 @@ fn common_length<X: Tree>(xs: &X) -> Result<usize, Error> {
 
 /// Traces `f` and runs the loop.
 pub(super) fn over<C: Tree, X: Tree, Y: Tree>(
-    f: impl Fn(&C, &X) -> (C, Y),
+    f: &dyn Fn(&C, &X) -> (C, Y),
     init: &C,
     xs: &X,
     length: usize,

@@ -40,7 +40,7 @@ use wengert_ops::prelude::*;
 pub fn while_loop<C: Tree>(pred: impl Fn(&C) -> Tensor, body: impl Fn(&C) -> C, init: &C) -> C {
     let line = location::resolve(Line::caller());
     let _scope = location::scope(line);
-    repeat(pred, body, init, line).map_err(|error| error.at(line)).or_raise()
+    repeat(&pred, &body, init, line).map_err(|error| error.at(line)).or_raise()
 }
 
 /// `f` for every number of a count: `i` from 0 to the count, or over a range. A fixed count is a [`scan`](crate::scan) without outputs;
@@ -62,7 +62,7 @@ pub fn fori<C: Tree>(count: impl Count, f: impl Fn(&Tensor, &C) -> C, init: &C) 
             let start = (Tensor::from(range.start), init.map_leaves(Tensor::clone));
             let length = range.end.saturating_sub(range.start).max(0) as usize;
             let step = |(i, c): &(Tensor, C), (): &()| ((i + 1i64, f(i, c)), ());
-            return over(step, &start, &(), length, false, line).map_err(|error| error.at(line)).or_raise().0.1;
+            return over(&step, &start, &(), length, false, line).map_err(|error| error.at(line)).or_raise().0.1;
         }
         Steps::Tensor(end) => end,
     };
@@ -72,7 +72,7 @@ pub fn fori<C: Tree>(count: impl Count, f: impl Fn(&Tensor, &C) -> C, init: &C) 
     }
     let start = (Tensor::from(0i64), init.map_leaves(Tensor::clone));
     let step = |(i, c): &(Tensor, C)| (i + 1i64, f(i, c));
-    repeat(|(i, _): &(Tensor, C)| i.lt(&end), step, &start, line).map_err(|error| error.at(line)).or_raise().1
+    repeat(&|(i, _): &(Tensor, C)| i.lt(&end), &step, &start, line).map_err(|error| error.at(line)).or_raise().1
 }
 
 /// How often `fori` runs: a number, a range, or a tensor.
@@ -108,7 +108,7 @@ impl Count for &Tensor {
 }
 
 /// Traces test and body and runs the loop.
-fn repeat<C: Tree>(pred: impl Fn(&C) -> Tensor, body: impl Fn(&C) -> C, init: &C, line: Line) -> Result<C, Error> {
+fn repeat<C: Tree>(pred: &dyn Fn(&C) -> Tensor, body: &dyn Fn(&C) -> C, init: &C, line: Line) -> Result<C, Error> {
     let leaves = init.leaves();
     let specs: Vec<Spec> = leaves.iter().map(|leaf| leaf.spec()).collect();
     let (test, ()) = stage("while_loop", line, &specs, |symbols| (vec![pred(&init.rebuild(symbols))], ()));

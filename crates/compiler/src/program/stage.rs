@@ -18,6 +18,22 @@ pub fn stage<R>(
     specs: &[Spec],
     f: impl FnOnce(Vec<Tensor>) -> (Vec<Tensor>, R),
 ) -> (Program, R) {
+    let (mut f, mut other) = (Some(f), None);
+    let program = stage_outputs(name, line, specs, &mut |symbols| {
+        let (outputs, rest) = f.take().expect("it is called once")(symbols);
+        other = Some(rest);
+        outputs
+    });
+    (program, other.expect("it was called"))
+}
+
+/// The same, compiled once for all functions.
+fn stage_outputs(
+    name: &'static str,
+    line: Line,
+    specs: &[Spec],
+    f: &mut dyn FnMut(Vec<Tensor>) -> Vec<Tensor>,
+) -> Program {
     let level = Level::open(name, Trace::default(), line);
     let trace: &Trace = level.0.interpreter();
     let symbol = |spec: &Spec| {
@@ -25,7 +41,7 @@ pub fn stage<R>(
         lift(&level.0, var, spec.clone(), line)
     };
     let symbols = specs.iter().map(symbol).collect();
-    let (outputs, other) = modes::staging(&level.0, || f(symbols));
+    let outputs = modes::staging(&level.0, || f(symbols));
     let mut vars = Vec::new();
     for output in &outputs {
         vars.push(trace.variable(&level.0, output, line));
@@ -34,7 +50,7 @@ pub fn stage<R>(
     if cfg!(debug_assertions) {
         program.verify().or_raise();
     }
-    (program, other)
+    program
 }
 
 /// The program of a function that is derived from another program, without what its outputs do not need.

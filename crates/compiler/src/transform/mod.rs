@@ -229,6 +229,6 @@ impl<X: Tree, Y: Tree, F: Fn(&X) -> Y> Compiled<X, Y, F> {
     }
 
     fn staged(&self, x: &X) -> Arc<Staged<(), Y>> {
-        self.cache.get(&Pair(&(), x), self.line, |lift| ((), (self.function)(&x.map_leaves(lift))))
+        self.cache.get(&Pair(&(), x), self.line, &|lift| ((), (self.function)(&x.map_leaves(lift))))
     }
 }

@@ -366,13 +366,13 @@ impl<S: Tree, Y: Tree> Cache<S, Y> {
     }
 
     /// The program for `x`, traced from `f` unless it is known.
-    pub fn get(&self, x: &impl Inputs, line: Line, f: impl Fn(Lift<'_>) -> (S, Y)) -> Arc<Staged<S, Y>> {
+    pub fn get(&self, x: &impl Inputs, line: Line, f: &dyn Fn(Lift<'_>) -> (S, Y)) -> Arc<Staged<S, Y>> {
         if let Some(staged) = find(&mut lock(&self.staged), x) {
             return staged;
         }
-        let staged = Arc::new(trace(Signature::of(x), line, self.planning.clone(), &f));
+        let staged = Arc::new(trace(Signature::of(x), line, self.planning.clone(), f));
         if self.checks {
-            staged.expect_same(&trace(Signature::of(x), line, self.planning.clone(), &f), line);
+            staged.expect_same(&trace(Signature::of(x), line, self.planning.clone(), f), line);
         }
         // A program that captured a tensor of a running transform, or one that was computed from a leaf, is good for this
         // call only.
@@ -416,7 +416,7 @@ fn trace<S: Tree, Y: Tree>(
     signature: Signature,
     line: Line,
     planning: Planning,
-    f: impl FnOnce(Lift<'_>) -> (S, Y),
+    f: &dyn Fn(Lift<'_>) -> (S, Y),
 ) -> Staged<S, Y> {
     let start = Instant::now();
     let (program, (state, output)) = stage("compile", line, &signature.specs, |symbols| {

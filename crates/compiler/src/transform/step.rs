@@ -147,7 +147,7 @@ impl<S: Tree, X: Tree, Y: Tree, F: Fn(&mut S, &X) -> Y> CompiledStep<S, X, Y, F>
     }
 
     pub(super) fn staged(&self, state: &S, x: &X) -> Arc<Staged<S, Y>> {
-        self.cache.get(&Pair(state, x), self.line, |lift| {
+        self.cache.get(&Pair(state, x), self.line, &|lift| {
             let (mut state, x) = (state.map_leaves(&mut *lift), x.map_leaves(lift));
             let y = (self.function)(&mut state, &x);
             (state, y)

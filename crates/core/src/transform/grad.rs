@@ -33,7 +33,7 @@ pub fn grad<X: Tree>(f: impl Fn(&X) -> Tensor) -> impl Fn(&X) -> X {
 pub fn value_and_grad<X: Tree>(f: impl Fn(&X) -> Tensor) -> impl Fn(&X) -> (Tensor, X) {
     let line = location::resolve(Line::caller());
     move |x: &X| {
-        let ((y, ()), gradient) = differentiate("grad", |x| (f(x), ()), x, &Chosen::All, line).or_raise();
+        let ((y, ()), gradient) = differentiate("grad", &|x: &X| (f(x), ()), x, &Chosen::All, line).or_raise();
         (y, gradient)
     }
 }
@@ -105,7 +105,7 @@ pub fn value_and_grad_wrt<X: Tree>(
     let line = location::resolve(Line::caller());
     let chosen = Chosen::Below(paths.into_iter().map(Into::into).collect());
     move |x: &X| {
-        let ((y, ()), gradient) = differentiate("grad_wrt", |x| (f(x), ()), x, &chosen, line).or_raise();
+        let ((y, ()), gradient) = differentiate("grad_wrt", &|x: &X| (f(x), ()), x, &chosen, line).or_raise();
         (y, gradient)
     }
 }
@@ -113,13 +113,13 @@ pub fn value_and_grad_wrt<X: Tree>(
 /// The outputs, and the gradient of the first of them.
 fn differentiate<X: Tree, A: Tree>(
     name: &'static str,
-    f: impl Fn(&X) -> (Tensor, A),
+    f: &dyn Fn(&X) -> (Tensor, A),
     x: &X,
     chosen: &Chosen,
     line: Line,
 ) -> Result<((Tensor, A), X), Error> {
     let _scope = location::scope(line);
-    let record = Record::new(name, f, x, chosen, line).map_err(|error| error.at(line))?;
+    let record = Record::new(name, &mut |x| f(x), x, chosen, line).map_err(|error| error.at(line))?;
     let y = &record.output.0;
     if y.elements() != 1 || !y.dtype().is_float() {
         let shape = Shape::from(y.shape());

@@ -1,6 +1,6 @@
 //! Forward mode: a value and its directional derivative.
 
-use super::record::expect_like;
+use super::record::{expect_like, once};
 use crate::error::OrRaise;
 use crate::interp::{Content, Level, Tracer, tangent};
 use crate::location::{self, Line};
@@ -16,7 +16,10 @@ use crate::{Tensor, Tree, TreePath};
 /// ```
 #[track_caller]
 pub fn jvp<X: Tree, Y: Tree>(f: impl FnOnce(&X) -> Y, x: &X, dx: &X) -> (Y, Y) {
-    let line = location::resolve(Line::caller());
+    pushed(&mut once(f), x, dx, location::resolve(Line::caller()))
+}
+
+fn pushed<X: Tree, Y: Tree>(f: &mut dyn FnMut(&X) -> Y, x: &X, dx: &X, line: Line) -> (Y, Y) {
     let _scope = location::scope(line);
     expect_like("jvp", "the tangent", dx, x, line).or_raise();
     let level = Level::open("jvp", tangent::Forward, line);

@@ -23,7 +23,13 @@ pub type Flat = Vec<Option<Tensor>>;
 
 impl<X: Tree, Y: Tree> Record<X, Y> {
     /// Runs `f` on a fresh reverse level, with respect to the floating-point leaves that `chosen` names.
-    pub fn new(name: &'static str, f: impl FnOnce(&X) -> Y, x: &X, chosen: &Chosen, line: Line) -> Result<Self, Error> {
+    pub fn new(
+        name: &'static str,
+        f: &mut dyn FnMut(&X) -> Y,
+        x: &X,
+        chosen: &Chosen,
+        line: Line,
+    ) -> Result<Self, Error> {
         let chosen = chosen.among(name, x)?;
         let _scope = location::scope(line);
         let level = Level::open(name, tape::Reverse, line);
@@ -85,6 +91,12 @@ impl<X: Tree, Y: Tree> Record<X, Y> {
         expect_like(caller, "the tangent", tangent, &self.input, line)?;
         Ok(filled(&self.output, self.push(given(tangent))?))
     }
+}
+
+/// A function that is called once, for what calls functions by address: so that it is compiled once for all of them.
+pub fn once<X, Y>(f: impl FnOnce(&X) -> Y) -> impl FnMut(&X) -> Y {
+    let mut f = Some(f);
+    move |x| f.take().expect("it is called once")(x)
 }
 
 /// All leaves of a tree.

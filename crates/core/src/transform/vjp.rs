@@ -1,6 +1,6 @@
 //! Reverse mode: a value and the linear map from output cotangents to input cotangents.
 
-use super::record::{Chosen, Record, expect_like, given};
+use super::record::{Chosen, Record, expect_like, given, once};
 use super::vmap::vmap;
 use crate::error::OrRaise;
 use crate::location::{self, Line};
@@ -31,7 +31,7 @@ pub struct Pullback<X, Y>(#[doc(hidden)] pub Arc<Record<X, Y>>);
 #[track_caller]
 pub fn vjp<X: Tree, Y: Tree>(f: impl FnOnce(&X) -> Y, x: &X) -> (Y, Pullback<X, Y>) {
     let line = location::resolve(Line::caller());
-    let record = Record::new("vjp", f, x, &Chosen::All, line).or_raise();
+    let record = Record::new("vjp", &mut once(f), x, &Chosen::All, line).or_raise();
     (record.output.map_leaves(Tensor::clone), Pullback(Arc::new(record)))
 }
 

@@ -17,7 +17,7 @@ use crate::{Error, ErrorKind, Shape, Tensor, Tree};
 /// ```
 #[track_caller]
 pub fn vmap<X: Tree, Y: Tree>(f: impl Fn(&X) -> Y) -> impl Fn(&X) -> Y {
-    mapped(Axes::new(), f, location::resolve(Line::caller()))
+    vmap_with(Axes::new(), f)
 }
 
 /// [`vmap`] with the batch along other axes, or along none.
@@ -32,7 +32,8 @@ pub fn vmap<X: Tree, Y: Tree>(f: impl Fn(&X) -> Y) -> impl Fn(&X) -> Y {
 /// ```
 #[track_caller]
 pub fn vmap_with<X: Tree, Y: Tree>(axes: Axes, f: impl Fn(&X) -> Y) -> impl Fn(&X) -> Y {
-    mapped(axes, f, location::resolve(Line::caller()))
+    let line = location::resolve(Line::caller());
+    move |x| mapped(&axes, &f, x, line)
 }
 
 /// Where the batch of every leaf lies: along axis 0, unless said otherwise for its path or one above it; the longest path
@@ -92,22 +93,20 @@ fn expect_paths<T, X: Tree>(list: &[(String, T)], what: &str, tree: &X) -> Resul
     }
 }
 
-fn mapped<X: Tree, Y: Tree>(axes: Axes, f: impl Fn(&X) -> Y, line: Line) -> impl Fn(&X) -> Y {
-    move |x: &X| {
-        let _scope = location::scope(line);
-        let (front, size) = in_front(&axes, x).map_err(|error| error.at(line)).or_raise();
-        let level = Level::open("vmap", batch::Batch { size }, line);
-        let mut front = front.into_iter();
-        let y = f(&x.map_leaves(|leaf| match front.next().flatten() {
-            Some(values) => batch::lift(&level.0, &values, line),
-            None => leaf.clone(),
-        }));
-        let whole = y.map_leaves(|leaf| match Tracer::at(leaf, &level.0) {
-            Some(Content::Batch { values }) => values.clone(),
-            _ => leaf.broadcast_to(Shape::from(leaf.shape()).prepended(size)),
-        });
-        placed(&axes, whole).map_err(|error| error.at(line)).or_raise()
-    }
+fn mapped<X: Tree, Y: Tree>(axes: &Axes, f: &dyn Fn(&X) -> Y, x: &X, line: Line) -> Y {
+    let _scope = location::scope(line);
+    let (front, size) = in_front(axes, x).map_err(|error| error.at(line)).or_raise();
+    let level = Level::open("vmap", batch::Batch { size }, line);
+    let mut front = front.into_iter();
+    let y = f(&x.map_leaves(|leaf| match front.next().flatten() {
+        Some(values) => batch::lift(&level.0, &values, line),
+        None => leaf.clone(),
+    }));
+    let whole = y.map_leaves(|leaf| match Tracer::at(leaf, &level.0) {
+        Some(Content::Batch { values }) => values.clone(),
+        _ => leaf.broadcast_to(Shape::from(leaf.shape()).prepended(size)),
+    });
+    placed(axes, whole).map_err(|error| error.at(line)).or_raise()
 }
 
 /// The batched leaves of the input with the batch along axis 0, `None` for shared ones, and the size of the batch.

@@ -124,7 +124,7 @@ impl GradCheck {
     fn compare<X: Tree, Y: Tree>(
         &self,
         order: Order,
-        f: &impl Fn(&X) -> Y,
+        f: &dyn Fn(&X) -> Y,
         x: &X,
         report: &mut GradReport,
     ) -> Result<(), Error> {
@@ -167,7 +167,7 @@ impl GradCheck {
     }
 
     /// For every real leaf of the output, the gradient of its weighted sum: numbers for each leaf of `x`.
-    fn pulled_back<X: Tree, Y: Tree>(&self, f: &impl Fn(&X) -> Y, x: &X, y: &Y) -> Vec<Vec<Vec<f64>>> {
+    fn pulled_back<X: Tree, Y: Tree>(&self, f: &dyn Fn(&X) -> Y, x: &X, y: &Y) -> Vec<Vec<Vec<f64>>> {
         let (_, pullback) = vjp(f, x);
         let each = real_leaves(y).map(|(position, _, _)| pullback.call(&weights_of(y, Some(position))));
         each.map(|gradient| gradient.leaves().into_iter().map(Tensor::to_f64_vec).collect()).collect()

@@ -23,7 +23,8 @@ use std::ops::Range;
 /// ```
 #[track_caller]
 pub fn jacobian<X: Tree, Y: Rows>(f: impl Fn(&X) -> Y) -> impl Fn(&X) -> Y::Of<X> {
-    arranged("jacobian", f, None, location::resolve(Line::caller()))
+    let line = location::resolve(Line::caller());
+    move |x| arranged("jacobian", &f, x, None, line)
 }
 
 /// The Jacobian by rows, in reverse mode: as many seeds as the output has elements. See [`jacobian`].
@@ -34,7 +35,8 @@ pub fn jacobian<X: Tree, Y: Rows>(f: impl Fn(&X) -> Y) -> impl Fn(&X) -> Y::Of<X
 /// ```
 #[track_caller]
 pub fn jacrev<X: Tree, Y: Rows>(f: impl Fn(&X) -> Y) -> impl Fn(&X) -> Y::Of<X> {
-    arranged("jacrev", f, Some(Direction::Rows), location::resolve(Line::caller()))
+    let line = location::resolve(Line::caller());
+    move |x| arranged("jacrev", &f, x, Some(Direction::Rows), line)
 }
 
 /// The Jacobian by columns, in forward mode: as many seeds as the input has elements. See [`jacobian`].
@@ -45,31 +47,31 @@ pub fn jacrev<X: Tree, Y: Rows>(f: impl Fn(&X) -> Y) -> impl Fn(&X) -> Y::Of<X> 
 /// ```
 #[track_caller]
 pub fn jacfwd<X: Tree, Y: Rows>(f: impl Fn(&X) -> Y) -> impl Fn(&X) -> Y::Of<X> {
-    arranged("jacfwd", f, Some(Direction::Columns), location::resolve(Line::caller()))
+    let line = location::resolve(Line::caller());
+    move |x| arranged("jacfwd", &f, x, Some(Direction::Columns), line)
 }
 
 fn arranged<X: Tree, Y: Rows>(
     name: &'static str,
-    f: impl Fn(&X) -> Y,
+    f: &dyn Fn(&X) -> Y,
+    x: &X,
     direction: Option<Direction>,
     line: Line,
-) -> impl Fn(&X) -> Y::Of<X> {
-    move |x: &X| {
-        let _scope = location::scope(line);
-        let record = Record::new(name, &f, x, &Chosen::All, line).or_raise();
-        let blocks = Matrix::of(&record).blocks(direction).map_err(|error| error.at(line)).or_raise();
-        let inputs = x.leaves();
-        let row = |(output, row): (&Tensor, Flat)| {
-            let block = |(input, block): (&&Tensor, Option<Tensor>)| {
-                block.unwrap_or_else(|| {
-                    Tensor::constant(0.0, &Spec::new(joined(output.shape(), input.shape()), input.dtype()))
-                })
-            };
-            x.rebuild(inputs.iter().zip(row).map(block).collect::<Vec<_>>())
+) -> Y::Of<X> {
+    let _scope = location::scope(line);
+    let record = Record::new(name, &mut |x| f(x), x, &Chosen::All, line).or_raise();
+    let blocks = Matrix::of(&record).blocks(direction).map_err(|error| error.at(line)).or_raise();
+    let inputs = x.leaves();
+    let row = |(output, row): (&Tensor, Flat)| {
+        let block = |(input, block): (&&Tensor, Option<Tensor>)| {
+            block.unwrap_or_else(|| {
+                Tensor::constant(0.0, &Spec::new(joined(output.shape(), input.shape()), input.dtype()))
+            })
         };
-        let named = record.output.named_leaves().into_iter().zip(blocks);
-        Y::arrange(Blocks::new(named.map(|((path, output), flat)| (path, row((output, flat)))).collect()))
-    }
+        x.rebuild(inputs.iter().zip(row).map(block).collect::<Vec<_>>())
+    };
+    let named = record.output.named_leaves().into_iter().zip(blocks);
+    Y::arrange(Blocks::new(named.map(|((path, output), flat)| (path, row((output, flat)))).collect()))
 }
 
 fn joined(output: &[usize], input: &[usize]) -> Shape {

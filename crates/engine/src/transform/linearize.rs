@@ -1,7 +1,7 @@
 //! The derivative at one point as a linear map that can be applied in both directions.
 
 use super::jacobian::Matrix;
-use super::{Chosen, Record};
+use super::{Chosen, Record, once};
 use crate::error::OrRaise;
 use crate::location::{self, Line};
 use crate::methods::*;
@@ -40,7 +40,7 @@ pub type Jacobian<X, Y> = LinearMap<X, Y>;
 #[track_caller]
 pub fn linearize<X: Tree, Y: Tree>(f: impl FnOnce(&X) -> Y, x: &X) -> (Y, LinearMap<X, Y>) {
     let line = location::resolve(Line::caller());
-    let record = Record::new("linearize", f, x, &Chosen::All, line).or_raise();
+    let record = Record::new("linearize", &mut once(f), x, &Chosen::All, line).or_raise();
     (record.output.map_leaves(Tensor::clone), LinearMap(Arc::new(record)))
 }
 

@@ -19,4 +19,4 @@ pub use laplacian::laplacian;
 pub use linearize::{Jacobian, LinearMap, PullbackMethods, linearize};
 pub use taylor::jet;
 
-pub(crate) use wengert_core::transform::{Chosen, Flat, Record, expect_like, filled, given};
+pub(crate) use wengert_core::transform::{Chosen, Flat, Record, expect_like, filled, given, once};

@@ -12,7 +12,7 @@ fn bytes<R>(f: impl FnOnce() -> R) -> (R, usize) {
 
 /// An American put on a tree, which decides at every node: nearly every point takes a path of its own.
 fn put<T: Real>(x: &[T]) -> T {
-    const STEPS: i32 = 30;
+    const STEPS: i32 = 60;
     let up = (x[1] * T::lit(0.1)).exp();
     let price = |node: i32, step: i32| x[0] * up.powi(2 * node - step);
     let worth = |node: i32, step: i32| Real::max(T::lit(100.0) - price(node, step), T::lit(0.0));
@@ -30,21 +30,21 @@ fn put<T: Real>(x: &[T]) -> T {
 #[test]
 fn points_that_take_paths_of_their_own_cost_no_more_together() {
     let _turn = turn();
-    let points: Vec<f64> = (0..40).flat_map(|i| [90.0 + 0.61 * f64::from(i), 0.2 + 0.01 * f64::from(i)]).collect();
-    let mut one_by_one = (vec![0.0; 40], vec![0.0; 80]);
+    let points: Vec<f64> = (0..20).flat_map(|i| [90.0 + 0.61 * f64::from(i), 0.2 + 0.01 * f64::from(i)]).collect();
+    let mut one_by_one = (vec![0.0; 20], vec![0.0; 40]);
     let (_, of_each) = bytes(|| {
         let mut replay = Replay::record(put::<Symbol>, &points[..2]);
         for (i, x) in points.chunks_exact(2).enumerate() {
             one_by_one.0[i] = replay.value_and_grad(x, &mut one_by_one.1[2 * i..][..2]);
         }
     });
-    let mut at_once = (vec![0.0; 40], vec![0.0; 80]);
+    let mut at_once = (vec![0.0; 20], vec![0.0; 40]);
     let (recordings, of_all) = bytes(|| {
         let mut replay = Replay::record(put::<Symbol>, &points[..2]);
         replay.values_and_grads(&points, &mut at_once.0, &mut at_once.1);
         replay.recordings()
     });
-    assert!(recordings > 30, "{recordings}");
+    assert!(recordings > 15, "{recordings}");
     assert!(2 * of_all < 3 * of_each, "{of_all} bytes, {of_each} one by one");
     for (i, x) in points.chunks_exact(2).enumerate() {
         let mut slopes = [0.0; 2];
