@@ -60,7 +60,8 @@ fn tiny(x: &[f64]) -> Vec<System> {
     ]
 }
 
-/// The gradient along `N` directions at a time.
+/// The gradient along `N` directions at a time. A function of its own, so that its code does not depend on what is measured beside it.
+#[inline(never)]
 fn forward<const N: usize>(f: impl Fn(&[Dual<f64, N>]) -> Dual<f64, N>, x: &[f64], slopes: &mut [f64]) {
     let mut inputs: Vec<Dual<f64, N>> = x.iter().map(|x| Dual::lit(*x)).collect();
     for (number, slopes) in slopes.chunks_mut(N).enumerate() {
