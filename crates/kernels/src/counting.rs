@@ -13,18 +13,21 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 /// let list = vec![1, 2, 3];
 /// assert_eq!(ALLOCATOR.count(), before + 1);
 /// assert!(ALLOCATOR.bytes() >= 3 * size_of::<i32>());
-/// # drop(list);
+/// let live = ALLOCATOR.live();
+/// drop(list);
+/// assert_eq!(ALLOCATOR.live(), live - 3 * size_of::<i32>());
 /// ```
 #[derive(Debug, Default)]
 pub struct CountingAllocator {
     count: AtomicUsize,
     bytes: AtomicUsize,
+    freed: AtomicUsize,
 }
 
 impl CountingAllocator {
     /// With a count of 0.
     pub const fn new() -> CountingAllocator {
-        CountingAllocator { count: AtomicUsize::new(0), bytes: AtomicUsize::new(0) }
+        CountingAllocator { count: AtomicUsize::new(0), bytes: AtomicUsize::new(0), freed: AtomicUsize::new(0) }
     }
 
     /// How often memory was asked for, new or longer.
@@ -35,6 +38,11 @@ impl CountingAllocator {
     /// How many bytes that were, whatever was given back.
     pub fn bytes(&self) -> usize {
         self.bytes.load(Ordering::Relaxed)
+    }
+
+    /// How many bytes have not been given back.
+    pub fn live(&self) -> usize {
+        self.bytes().saturating_sub(self.freed.load(Ordering::Relaxed))
     }
 
     fn add(&self, bytes: usize) {
@@ -59,11 +67,13 @@ unsafe impl GlobalAlloc for CountingAllocator {
 
     unsafe fn realloc(&self, memory: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         self.add(size);
+        self.freed.fetch_add(layout.size(), Ordering::Relaxed);
         // SAFETY: the memory came from the system's allocator, by way of this one, with this layout, as the caller promised of us.
         unsafe { System.realloc(memory, layout, size) }
     }
 
     unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
+        self.freed.fetch_add(layout.size(), Ordering::Relaxed);
         // SAFETY: the memory came from the system's allocator, by way of this one, with this layout, as the caller promised of us.
         unsafe { System.dealloc(memory, layout) }
     }

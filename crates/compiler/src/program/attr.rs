@@ -4,7 +4,7 @@ use super::Program;
 use crate::autograd::packing::with_saver;
 use crate::primitive::{Attr, AttrValue, Attrs, wrong};
 use crate::tensor::Value;
-use rustc_hash::{FxHashMap, FxHasher};
+use rustc_hash::FxHasher;
 use std::any::Any;
 use std::collections::VecDeque;
 use std::fmt;
@@ -33,7 +33,21 @@ struct Shared {
     /// Unlike an address, never that of another.
     number: usize,
     program: Program,
-    derived: Mutex<FxHashMap<Wish, Arc<dyn Any + Send + Sync>>>,
+    /// What was wished for last is last.
+    derived: Mutex<VecDeque<(Wish, Arc<dyn Any + Send + Sync>)>>,
+}
+
+impl Shared {
+    fn find(&self, wish: &Wish) -> Option<Arc<dyn Any + Send + Sync>> {
+        let mut derived = lock(&self.derived);
+        let place = derived.iter().rposition(|(other, _)| other == wish)?;
+        // The last one, most of the time.
+        if place + 1 < derived.len() {
+            let found = derived.remove(place)?;
+            derived.push_back(found);
+        }
+        derived.back().map(|(_, found)| found.clone())
+    }
 }
 
 /// What is derived from a body: which derivation, for which of its inputs, with which number.
@@ -47,6 +61,9 @@ pub struct Wish {
 
 /// How many bodies are remembered after their last use.
 const REMEMBERED: usize = 256;
+
+/// How much of what was derived from a body is remembered: there may be one for each size of a batch, or each other branch.
+const REMEMBERED_WISHES: usize = 64;
 
 /// The bodies made last, and a hash of each.
 static KNOWN: Mutex<VecDeque<(u64, Arc<Shared>)>> = Mutex::new(VecDeque::new());
@@ -81,7 +98,10 @@ impl From<Program> for ProgramAttr {
         known.push_back((key, shared.clone()));
         let forgotten = if known.len() > REMEMBERED { known.pop_front() } else { None };
         drop(known);
-        drop(forgotten);
+        if let Some((_, forgotten)) = forgotten {
+            // What was derived from a body may hold the body itself, as its own forward program: nobody else would let go of them.
+            drop(std::mem::take(&mut *lock(&forgotten.derived)));
+        }
         ProgramAttr { shared, record: None }
     }
 }
@@ -118,13 +138,17 @@ impl ProgramAttr {
     /// What `derive` makes of the program; made once for each wish.
     #[doc(hidden)]
     pub fn derived<T: Any + Send + Sync>(&self, wish: Wish, derive: impl FnOnce(&Program) -> T) -> Arc<T> {
-        let found = lock(&self.shared.derived).get(&wish).cloned();
+        let found = self.shared.find(&wish);
         if let Some(found) = found {
             return found.downcast().expect("a wish has one kind of answer");
         }
         // Deriving runs rules: nothing is locked meanwhile, and what they save is nobody's business.
         let made = Arc::new(with_saver(None, || derive(&self.shared.program)));
-        lock(&self.shared.derived).insert(wish, made.clone());
+        let mut derived = lock(&self.shared.derived);
+        derived.push_back((wish, made.clone()));
+        let forgotten = if derived.len() > REMEMBERED_WISHES { derived.pop_front() } else { None };
+        drop(derived);
+        drop(forgotten);
         made
     }
 

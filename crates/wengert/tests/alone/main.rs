@@ -1,6 +1,7 @@
 //! Tests that count bytes or allocations of the process, so that they take turns.
 
 mod allocations;
+mod bodies;
 mod memory;
 mod memory_of_derivatives;
 
