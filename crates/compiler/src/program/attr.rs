@@ -100,7 +100,9 @@ impl From<Program> for ProgramAttr {
         drop(known);
         if let Some((_, forgotten)) = forgotten {
             // What was derived from a body may hold the body itself, as its own forward program: nobody else would let go of them.
-            drop(std::mem::take(&mut *lock(&forgotten.derived)));
+            // Nothing is locked while they are dropped.
+            let derived = std::mem::take(&mut *lock(&forgotten.derived));
+            drop(derived);
         }
         ProgramAttr { shared, record: None }
     }

@@ -5,7 +5,7 @@ use std::f64::consts::{FRAC_1_SQRT_2, FRAC_2_SQRT_PI, PI};
 /// `erf(x)` by Kummer's series, whose terms are all positive.
 pub fn erf(x: f64) -> f64 {
     let (mut term, mut sum, mut odd) = (x, x, 1.0);
-    while sum + term != sum || term.abs() > x.abs() {
+    while term.abs() > 0.25 * f64::EPSILON * sum.abs() {
         odd += 2.0;
         term *= 2.0 * x * x / odd;
         sum += term;
