@@ -1,5 +1,19 @@
 //! Numbers with tangents.
 
+/// The tangents of a result, place after place. (A loop and not `map` or `from_fn`: their closures are compiled as functions of their own,
+/// and stay calls in programs that are optimised in several pieces.)
+macro_rules! each {
+    ($tangents:expr, |$place:ident| $tangent:expr) => {{
+        let mut tangents = $tangents;
+        let mut $place = 0;
+        while $place < N {
+            tangents[$place] = $tangent;
+            $place += 1;
+        }
+        tangents
+    }};
+}
+
 mod operators;
 
 use crate::Real;
@@ -68,11 +82,12 @@ impl<T: Real, const N: usize> Dual<T, N> {
     pub(crate) fn through(self, value: T, slope: T) -> Dual<T, N> {
         if slope.is_constant_zero() {
             let is_nan = |tangent: T| tangent.plain().is_some_and(f64::is_nan);
-            return Dual { value, tangents: self.tangents.map(|t| if is_nan(t) { t } else { T::lit(0.0) }) };
+            let kept = |t| if is_nan(t) { t } else { T::lit(0.0) };
+            return Dual { value, tangents: self.tangents.map(kept) };
         }
         let tangents = match slope.has_finite_parts() {
-            true => self.tangents.map(|tangent| tangent * slope),
-            false => self.tangents.map(|tangent| tangent.guarded_mul(slope)),
+            true => each!(self.tangents, |place| self.tangents[place] * slope),
+            false => each!(self.tangents, |place| self.tangents[place].guarded_mul(slope)),
         };
         Dual { value, tangents }
     }
@@ -89,8 +104,8 @@ impl<T: Real, const N: usize> Dual<T, N> {
     fn through_slopes(self, other: Dual<T, N>, value: T, [by_x, by_y]: [T; 2], are_finite: bool) -> Dual<T, N> {
         let (x, y) = (self.tangents, other.tangents);
         let tangents = match are_finite {
-            true => std::array::from_fn(|place| x[place] * by_x + y[place] * by_y),
-            false => std::array::from_fn(|place| x[place].guarded_mul(by_x) + y[place].guarded_mul(by_y)),
+            true => each!(x, |place| x[place] * by_x + y[place] * by_y),
+            false => each!(x, |place| x[place].guarded_mul(by_x) + y[place].guarded_mul(by_y)),
         };
         Dual { value, tangents }
     }
@@ -99,8 +114,8 @@ impl<T: Real, const N: usize> Dual<T, N> {
     #[inline(always)]
     #[track_caller]
     fn shared(self, other: Dual<T, N>, value: T, [x, y]: [T; 2]) -> Dual<T, N> {
-        let tangents =
-            std::array::from_fn(|place| x.guarded_mul(self.tangents[place]) + y.guarded_mul(other.tangents[place]));
+        let (by_x, by_y) = (self.tangents, other.tangents);
+        let tangents = each!(by_x, |place| x.guarded_mul(by_x[place]) + y.guarded_mul(by_y[place]));
         Dual { value, tangents }
     }
 }

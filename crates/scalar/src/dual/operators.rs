@@ -37,7 +37,7 @@ impl<T: Real, const N: usize> Neg for Dual<T, N> {
     #[inline]
     #[track_caller]
     fn neg(self) -> Dual<T, N> {
-        Dual { value: -self.value, tangents: self.tangents.map(|tangent| -tangent) }
+        Dual { value: -self.value, tangents: each!(self.tangents, |place| -self.tangents[place]) }
     }
 }
 
@@ -46,7 +46,7 @@ impl<T: Real, const N: usize> Add for Dual<T, N> {
     #[inline]
     #[track_caller]
     fn add(self, other: Dual<T, N>) -> Dual<T, N> {
-        let tangents = std::array::from_fn(|place| self.tangents[place] + other.tangents[place]);
+        let tangents = each!(self.tangents, |place| self.tangents[place] + other.tangents[place]);
         Dual { value: self.value + other.value, tangents }
     }
 }
@@ -56,7 +56,7 @@ impl<T: Real, const N: usize> Sub for Dual<T, N> {
     #[inline]
     #[track_caller]
     fn sub(self, other: Dual<T, N>) -> Dual<T, N> {
-        let tangents = std::array::from_fn(|place| self.tangents[place] - other.tangents[place]);
+        let tangents = each!(self.tangents, |place| self.tangents[place] - other.tangents[place]);
         Dual { value: self.value - other.value, tangents }
     }
 }
@@ -81,10 +81,8 @@ impl<T: Real, const N: usize> Div for Dual<T, N> {
         let (x, y) = (self.tangents, other.tangents);
         // By how much of itself the divisor changes, and that much of the value: their slope may be beyond all floats.
         let tangents = match value.has_finite_parts() && by_x.has_finite_parts() {
-            true => std::array::from_fn(|place| x[place] * by_x - y[place] * by_x * value),
-            false => {
-                std::array::from_fn(|place| x[place].guarded_mul(by_x) - y[place].guarded_mul(by_x).guarded_mul(value))
-            }
+            true => each!(x, |place| x[place] * by_x - y[place] * by_x * value),
+            false => each!(x, |place| x[place].guarded_mul(by_x) - y[place].guarded_mul(by_x).guarded_mul(value)),
         };
         Dual { value, tangents }
     }
