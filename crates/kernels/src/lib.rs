@@ -39,6 +39,7 @@
 pub mod attention;
 pub mod bits;
 pub mod cells;
+mod chain;
 pub mod conv;
 pub mod counting;
 pub mod distance;

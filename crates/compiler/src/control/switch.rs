@@ -1,5 +1,5 @@
 //! switch - one of several branches.   y = branch[k](x),   dx by the same branch.   The index, a truth value or a whole number that is brought into range, decides;
-//! only that branch runs. Batched, an index of its own for every element runs all branches and chooses. Written `cond` and `switch`.
+//! only that branch runs. Batched, an index of its own for every element runs all branches that some element chooses, and selects. Written `cond` and `switch`.
 
 use crate::Tree;
 use crate::bind::try_bind;
@@ -9,8 +9,9 @@ use crate::primitive::Device;
 use crate::primitive::{Control, Recording};
 use crate::program::ProgramAttrs;
 use crate::program::control::branches::Form;
-use crate::program::control::{BodyRunner, Flow, other_spec, output_specs, through};
-use crate::program::{Program, ProgramAttr, closed, stage};
+use crate::program::control::masked::{self, chosen_rows};
+use crate::program::control::{BodyRunner, Flow, input_specs, other_spec, output_specs, stacked, through};
+use crate::program::{Program, ProgramAttr, Wish, closed, stage, staged};
 use crate::tree::difference;
 use std::any::Any;
 use wengert_ops::prelude::*;
@@ -122,31 +123,53 @@ fn number_of(index: &Tensor, branches: usize) -> Result<usize, Error> {
     Ok((number.max(0.0) as usize).min(branches - 1))
 }
 
-/// For each branch after the first whether it is chosen.
+/// For each branch whether it is chosen.
 fn chosen(index: &Tensor, branches: usize) -> Vec<Tensor> {
     if index.dtype() == DType::Bool {
-        return (1..branches).map(|_| index.clone()).collect();
+        return vec![index.logical_not(), index.clone()];
     }
-    let is = |number: usize| match number == branches - 1 {
-        true => index.ge(number as i64),
-        false => index.equal(number as i64),
+    let is = |number: usize| match (number, branches - 1 - number) {
+        (0, 0) => index.equal(index),
+        (0, _) => index.le(0i64),
+        (_, 0) => index.ge(number as i64),
+        _ => index.equal(number as i64),
     };
-    (1..branches).map(is).collect()
+    (0..branches).map(is).collect()
 }
 
-/// The outputs of one branch where `index` chooses it; everything has the axes of `index` in front.
-fn select(index: &Tensor, results: Vec<Vec<Tensor>>) -> Outputs {
-    let masks = chosen(index, results.len());
+/// The outputs of one branch where it is chosen; everything has the axes of `masks` in front.
+fn select(masks: &[Tensor], results: Vec<Vec<Tensor>>) -> Outputs {
     let mut results = results.into_iter();
     let mut y = results.next().expect("a switch has a branch");
-    for (mask, result) in masks.iter().zip(results) {
+    for (mask, result) in masks[1..].iter().zip(results) {
         for (y, result) in y.iter_mut().zip(result) {
-            let ones = mask.shape().iter().copied().chain(std::iter::repeat_n(1, result.rank() - mask.rank()));
-            let mask = mask.reshape(ones.collect::<Shape>()).broadcast_to(result.shape());
-            *y = mask.where_(&result, &*y);
+            *y = chosen_rows(mask, &result, y);
         }
     }
     y.into()
+}
+
+/// One branch for the elements of a batch that choose it, if there are any.
+fn taken(branch: &ProgramAttr, mask: &Tensor, inputs: &[Tensor], batched: &[bool]) -> Vec<Tensor> {
+    let size = mask.shape()[0];
+    let every = vec![true; branch.outputs().len()];
+    if masked::is_calm(branch) {
+        return through::map(branch, inputs, size, batched, &every);
+    }
+    let wish = Wish { what: "switch taken", inputs: batched.to_vec(), numbers: vec![size] };
+    let derived = branch.derived(wish, |branch| {
+        let mut specs = vec![Spec::new([size], DType::Bool)];
+        specs.extend(masked::batched_specs(input_specs(branch), size, batched));
+        let nothing = staged("switch", &specs, |_| {
+            let outputs = output_specs(branch).into_iter();
+            outputs.map(|spec| Tensor::constant(0.0, &stacked(&spec, size))).collect()
+        });
+        let branch = staged("switch", &specs, |v| masked::map(branch, &v[0], &v[1..], batched, &every));
+        [nothing, branch].map(ProgramAttr::from)
+    });
+    let (some, attrs) = (mask.any(), Attrs::new().with_programs("branch", (*derived).clone()));
+    let operands: Vec<&Tensor> = [&some, mask].into_iter().chain(inputs).collect();
+    bind(&SWITCH, attrs, &operands).into_vec()
 }
 
 /// The branches of a call.
@@ -180,7 +203,7 @@ impl Control for Switch {
         }
         let results: Result<Vec<_>, Error> =
             branches.iter().map(|branch| branch.evaluate_at(&operands[1..], line)).collect();
-        Ok(select(index, results?))
+        Ok(select(&chosen(index, branches.len()), results?))
     }
 }
 
@@ -246,10 +269,10 @@ impl Primitive for Switch {
             return Ok(form(attrs).batch(size, operands, batched));
         }
         let flags: Vec<bool> = (1..operands.len()).map(|place| batched.has(place)).collect();
-        let every = vec![true; self.outputs(attrs)];
-        let branches = attrs.programs("branch").iter();
-        let results = branches.map(|branch| through::map(branch, &operands[1..], size, &flags, &every));
-        Ok(select(&operands[0], results.collect()))
+        let branches = attrs.programs("branch");
+        let masks = chosen(&operands[0], branches.len());
+        let results = branches.iter().zip(&masks).map(|(branch, mask)| taken(branch, mask, &operands[1..], &flags));
+        Ok(select(&masks, results.collect()))
     }
 
     /// That of the costliest branch.

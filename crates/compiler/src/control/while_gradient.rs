@@ -8,7 +8,7 @@ use crate::error::OrRaise;
 use crate::location::{self, Line};
 use crate::primitive::Device;
 use crate::program::ProgramAttrs;
-use crate::program::control::repeat::chosen_rows;
+use crate::program::control::masked;
 use crate::program::control::{BodyRunner, input_specs, laid_out, pick, places, reversal, stacked, through};
 use crate::program::{Program, ProgramAttr, Wish, staged};
 use crate::{jvp, vjp};
@@ -239,15 +239,13 @@ impl Primitive for WhileGradient {
             ProgramAttr::from(staged("while_loop", &all, |v| {
                 let front = usize::from(counts);
                 let inputs = &v[front..front + specs.len()];
-                let mut next = through::map(body, inputs, size, &has_batch, &has_batch[consts..]);
-                if counts {
-                    let at = &v[v.len() - 1];
-                    let going_on = at.broadcast_to([size]).lt(&v[0]);
-                    for (next, now) in next.iter_mut().zip(&inputs[consts..]) {
-                        *next = chosen_rows(&going_on, next, now);
-                    }
-                    next.push(at + 1i64);
+                let carry = &has_batch[consts..];
+                if !counts {
+                    return through::map(body, inputs, size, &has_batch, carry);
                 }
+                let at = &v[v.len() - 1];
+                let mut next = masked::step(body, &at.broadcast_to([size]).lt(&v[0]), inputs, &has_batch, carry);
+                next.push(at + 1i64);
                 next
             }))
         });

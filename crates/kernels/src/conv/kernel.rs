@@ -26,7 +26,7 @@ pub(super) const MOST_LANES: usize = 32;
 #[allow(private_bounds)]
 pub trait Convolve: Product + Tile {
     /// `sums[i][lane] (+)= sum over j of x[rows[i] + steps[j]] * panel[j][lane]` for `width` lanes (a full or half panel);
-    /// `fresh` starts from zero instead of the present sums.
+    /// `fresh` writes the sums instead of adding them to the present ones.
     ///
     /// # Safety
     /// `x` is valid for reads at every `rows[i] + steps[j]`, `panel` for `steps.len() * width` elements, and `sums` for
@@ -45,13 +45,54 @@ pub trait Convolve: Product + Tile {
     );
 }
 
-/// One register block for one instruction set: `R` rows by `N <= 2` vectors of sums.
+/// The products of one step: of `$rows` scalars, at `$bases`, with the `$vectors <= 2` vectors of a row of the panel.
 ///
-/// The products of a row are one piece of assembly because the compiler would load all scalars of a step first, and spill
-/// the sums to make room for them.
+/// Those of a row are one piece of assembly because the compiler would load all scalars of a step first, and spill the sums to make room
+/// for them.
+#[cfg(target_arch = "x86_64")]
+macro_rules! add_products {
+    ([$float:ty, $vector:ty, $register:ident, $load:ident, $broadcast:literal, $multiply:literal], $rows:ident, $vectors:ident,
+        $step:ident, $panel:ident, $panel_step:ident, $bases:ident, $block:ident) => {
+        let right = $load($panel);
+        let other = $load($panel.add(($vectors - 1) * (size_of::<$vector>() / size_of::<$float>())));
+        for i in 0..$rows {
+            let _left: $vector;
+            if $vectors == 1 {
+                asm!(
+                    concat!($broadcast, " {left}, [{base} + {step} * {size}]"),
+                    concat!($multiply, " {sum}, {left}, {right}"),
+                    left = out($register) _left,
+                    base = in(reg) $bases[i],
+                    step = in(reg) $step,
+                    size = const size_of::<$float>(),
+                    sum = inout($register) $block[i][0],
+                    right = in($register) right,
+                    options(nostack, readonly, preserves_flags),
+                );
+            } else {
+                asm!(
+                    concat!($broadcast, " {left}, [{base} + {step} * {size}]"),
+                    concat!($multiply, " {sum}, {left}, {right}"),
+                    concat!($multiply, " {other_sum}, {left}, {other}"),
+                    left = out($register) _left,
+                    base = in(reg) $bases[i],
+                    step = in(reg) $step,
+                    size = const size_of::<$float>(),
+                    sum = inout($register) $block[i][0],
+                    other_sum = inout($register) $block[i][$vectors - 1],
+                    right = in($register) right,
+                    other = in($register) other,
+                    options(nostack, readonly, preserves_flags),
+                );
+            }
+        }
+        $panel = $panel.wrapping_add($panel_step);
+    };
+}
+
+/// One register block for one instruction set: `R` rows by `N <= 2` vectors of sums.
 macro_rules! block {
-    ($name:ident, $float:ty, $features:literal, $vector:ty, $register:ident,
-        $zero:ident, $load:ident, $store:ident, $broadcast:literal, $multiply:literal) => {
+    ($name:ident, $float:ty, $features:literal, $vector:ty, $zero:ident, $load:ident, $store:ident, $plus:ident, $set:tt) => {
         #[cfg(target_arch = "x86_64")]
         #[target_feature(enable = $features)]
         #[allow(clippy::too_many_arguments)]
@@ -71,51 +112,25 @@ macro_rules! block {
             // reads the one scalar at `rows[i] + step` and changes nothing but its outputs.
             unsafe {
                 let mut block = [[$zero(); N]; R];
-                if !fresh {
-                    for i in 0..R {
-                        for v in 0..N {
-                            block[i][v] = $load(sums.add(i * sums_step + v * LANES));
-                        }
-                    }
-                }
                 let mut bases = [x; R];
                 for i in 0..R {
                     bases[i] = x.wrapping_add(rows[i]);
                 }
-                for &step in steps {
-                    let (right, other) = ($load(panel), $load(panel.add((N - 1) * LANES)));
+                // Two at a time: a loop of one is slower wherever it does not happen to begin at a line of the cache.
+                let (several, rest) = steps.as_chunks::<2>();
+                for &[first, second] in several {
+                    add_products!($set, R, N, first, panel, panel_step, bases, block);
+                    add_products!($set, R, N, second, panel, panel_step, bases, block);
+                }
+                for &step in rest {
+                    add_products!($set, R, N, step, panel, panel_step, bases, block);
+                }
+                if !fresh {
                     for i in 0..R {
-                        let _left: $vector;
-                        if N == 1 {
-                            asm!(
-                                concat!($broadcast, " {left}, [{base} + {step} * {size}]"),
-                                concat!($multiply, " {sum}, {left}, {right}"),
-                                left = out($register) _left,
-                                base = in(reg) bases[i],
-                                step = in(reg) step,
-                                size = const size_of::<$float>(),
-                                sum = inout($register) block[i][0],
-                                right = in($register) right,
-                                options(nostack, readonly, preserves_flags),
-                            );
-                        } else {
-                            asm!(
-                                concat!($broadcast, " {left}, [{base} + {step} * {size}]"),
-                                concat!($multiply, " {sum}, {left}, {right}"),
-                                concat!($multiply, " {other_sum}, {left}, {other}"),
-                                left = out($register) _left,
-                                base = in(reg) bases[i],
-                                step = in(reg) step,
-                                size = const size_of::<$float>(),
-                                sum = inout($register) block[i][0],
-                                other_sum = inout($register) block[i][N - 1],
-                                right = in($register) right,
-                                other = in($register) other,
-                                options(nostack, readonly, preserves_flags),
-                            );
+                        for v in 0..N {
+                            block[i][v] = $plus($load(sums.add(i * sums_step + v * LANES)), block[i][v]);
                         }
                     }
-                    panel = panel.wrapping_add(panel_step);
                 }
                 for i in 0..R {
                     for v in 0..N {
@@ -131,48 +146,44 @@ block!(
     f32,
     "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,bmi2",
     __m512,
-    zmm_reg,
     _mm512_setzero_ps,
     _mm512_loadu_ps,
     _mm512_storeu_ps,
-    "vbroadcastss",
-    "vfmadd231ps"
+    _mm512_add_ps,
+    [f32, __m512, zmm_reg, _mm512_loadu_ps, "vbroadcastss", "vfmadd231ps"]
 );
 block!(
     f64_avx512,
     f64,
     "avx512f,avx512bw,avx512dq,avx512vl,avx2,fma,bmi2",
     __m512d,
-    zmm_reg,
     _mm512_setzero_pd,
     _mm512_loadu_pd,
     _mm512_storeu_pd,
-    "vbroadcastsd",
-    "vfmadd231pd"
+    _mm512_add_pd,
+    [f64, __m512d, zmm_reg, _mm512_loadu_pd, "vbroadcastsd", "vfmadd231pd"]
 );
 block!(
     f32_avx2,
     f32,
     "avx2,fma,bmi2",
     __m256,
-    ymm_reg,
     _mm256_setzero_ps,
     _mm256_loadu_ps,
     _mm256_storeu_ps,
-    "vbroadcastss",
-    "vfmadd231ps"
+    _mm256_add_ps,
+    [f32, __m256, ymm_reg, _mm256_loadu_ps, "vbroadcastss", "vfmadd231ps"]
 );
 block!(
     f64_avx2,
     f64,
     "avx2,fma,bmi2",
     __m256d,
-    ymm_reg,
     _mm256_setzero_pd,
     _mm256_loadu_pd,
     _mm256_storeu_pd,
-    "vbroadcastsd",
-    "vfmadd231pd"
+    _mm256_add_pd,
+    [f64, __m256d, ymm_reg, _mm256_loadu_pd, "vbroadcastsd", "vfmadd231pd"]
 );
 
 /// The same for machines without the instructions above, to the same bits: `4 x 4` sums at a time. Fast where the target
@@ -199,13 +210,6 @@ unsafe fn accumulate_portably<T: Convolve>(
             // SAFETY: `R` divides `ROWS` and `L` every panel width, so that rows and lanes are those of the tile for which the caller
             // promised `sums`, `panel` (row `j < steps.len()`) and `x` at every `rows[i] + steps[j]`.
             unsafe {
-                if !fresh {
-                    for i in 0..R {
-                        for l in 0..L {
-                            block[i][l] = *sums.add((row + i) * sums_step + lane + l);
-                        }
-                    }
-                }
                 for (j, &step) in steps.iter().enumerate() {
                     let right = &*panel.add(j * width + lane).cast::<[T; L]>();
                     for i in 0..R {
@@ -217,7 +221,8 @@ unsafe fn accumulate_portably<T: Convolve>(
                 }
                 for i in 0..R {
                     for l in 0..L {
-                        *sums.add((row + i) * sums_step + lane + l) = block[i][l];
+                        let place = sums.add((row + i) * sums_step + lane + l);
+                        *place = if fresh { block[i][l] } else { *place + block[i][l] };
                     }
                 }
             }

@@ -7,6 +7,8 @@
 use super::gather::{Combination, Gather, channel_steps};
 use super::kernel::Convolve;
 use super::source::Source;
+use crate::chain::{self, CHAIN};
+use crate::dtype::Compute;
 use crate::matmul::Product;
 use crate::pool::{Block, Buffer};
 use crate::simd::vectorised;
@@ -109,7 +111,10 @@ fn fill_plane<T: Convolve, const N: usize>(
             let line = line * axes[2].target + c.first;
             for q2 in (0..c.count).step_by(N) {
                 let count = N.min(c.count - q2);
-                sum_run::<T, N>(&x[row + q2..], steps, weights, &mut sums);
+                chain::in_parts(steps.len(), &mut sums, |part, sums| {
+                    let sums = sums.first_chunk_mut().expect("all of them");
+                    sum_run::<T, N>(&x[row + q2..], &steps[part.clone()], &weights[part], sums);
+                });
                 write(line + q2 * c.stretch, &sums[..count], c.stretch);
             }
         }
@@ -119,18 +124,23 @@ fn fill_plane<T: Convolve, const N: usize>(
 vectorised! {
     /// `sums[i] = sum over j of weights[j] * x[steps[j] + i]`.
     fn sum_run[T: Product, const N: usize](x: &[T], steps: &[usize], weights: &[T], sums: &mut [T; N]) {
-        let mut lanes = [T::ZERO; N];
-        for (&step, &weight) in steps.iter().zip(weights) {
-            let run: &[T; N] = x[step..].first_chunk().expect("the copy has room for a run behind its end");
-            for (lane, &x) in lanes.iter_mut().zip(run) {
-                *lane = T::multiply_add(*lane, weight, x);
+        *sums = [T::ZERO; N];
+        for (steps, weights) in steps.chunks(CHAIN).zip(weights.chunks(CHAIN)) {
+            let mut lanes = [T::ZERO; N];
+            for (&step, &weight) in steps.iter().zip(weights) {
+                let run: &[T; N] = x[step..].first_chunk().expect("the copy has room for a run behind its end");
+                for (lane, &x) in lanes.iter_mut().zip(run) {
+                    *lane = T::multiply_add(*lane, weight, x);
+                }
+            }
+            for (sum, lane) in sums.iter_mut().zip(lanes) {
+                *sum = *sum + lane;
             }
         }
-        *sums = lanes;
     }
 }
 
-/// Lanes of the sums of one weight; they are added at the end.
+/// Lanes of the totals of one weight; they are added at the end.
 const LANES: usize = 16;
 
 pub(super) fn weight_gradient<T: Convolve>(gather: &Gather, x: &[T], g: &[T], out: &mut [T]) {
@@ -148,35 +158,34 @@ pub(super) fn weight_gradient<T: Convolve>(gather: &Gather, x: &[T], g: &[T], ou
     gather.for_each_task(gather.groups * gather.channels, &|task| {
         let (group, channel) = (task / gather.channels, task % gather.channels);
         let weights = gather.lanes * kernel;
-        let mut scratch = Block::new((source.plane + LANES + weights * LANES) * size_of::<T>());
-        let scratch = scratch.as_mut_slice::<T>().expect("a new block is not shared");
-        let (copy, sums) = scratch.split_at_mut(source.plane + LANES);
-        sums.fill(T::ZERO);
-        let (sums, _) = sums.as_chunks_mut::<LANES>();
+        let mut copy = Buffer::<T>::new(source.plane + LANES);
+        let mut totals = Buffer::<T::Total>::zeros(weights * LANES);
+        let (totals, _) = totals.as_chunks_mut::<LANES>();
         for image in 0..gather.batch {
             let place = image * gather.groups + group;
-            source.fill(axes, 0, &x[(place * gather.channels + channel) * plane..], 1, copy);
-            for (lane, sums) in sums.chunks_exact_mut(kernel).enumerate() {
+            source.fill(axes, 0, &x[(place * gather.channels + channel) * plane..], 1, &mut copy);
+            for (lane, totals) in totals.chunks_exact_mut(kernel).enumerate() {
                 let g = &g[(place * gather.lanes + lane) * target_plane..];
-                for (&step, sums) in steps.iter().zip(sums) {
-                    add_products(&copy[step..], &lines, g, axes[2].target, sums);
+                for (&step, totals) in steps.iter().zip(totals) {
+                    add_products(&copy[step..], &lines, g, axes[2].target, totals);
                 }
             }
         }
-        for (lane, sums) in sums.chunks_exact(kernel).enumerate() {
+        for (lane, totals) in totals.chunks_exact(kernel).enumerate() {
             // SAFETY: each task runs once, and is a group and a channel: the kernels of its lanes are nobody else's.
             let weights = unsafe { target.range(gather.weight(group, lane, channel), kernel) };
-            for (weight, sums) in weights.iter_mut().zip(sums) {
-                *weight = sums.iter().fold(T::ZERO, |a, &b| a + b);
+            for (weight, totals) in weights.iter_mut().zip(totals) {
+                *weight = T::narrow(totals.iter().fold(T::Total::ZERO, |a, &b| a + b));
             }
         }
     });
 }
 
 vectorised! {
-    /// `sums += g[line] . x[lines[line]..]` over all lines of `columns` elements, lane by lane; both may go on behind them.
-    fn add_products[T: Product](x: &[T], lines: &[usize], g: &[T], columns: usize, sums: &mut [T; LANES]) {
-        let mut lanes = *sums;
+    /// `totals += g[line] . x[lines[line]..]` over all lines of `columns` elements, lane by lane; both may go on behind them.
+    fn add_products[T: Product](x: &[T], lines: &[usize], g: &[T], columns: usize, totals: &mut [T::Total; LANES]) {
+        let mut lanes = [T::ZERO; LANES];
+        let mut depth = 0;
         if columns < LANES {
             let within: [bool; LANES] = std::array::from_fn(|l| l < columns);
             for (&line, start) in lines.iter().zip((0..).step_by(columns.max(1))) {
@@ -194,18 +203,29 @@ vectorised! {
                         }
                     }
                 }
+                depth += 1;
+                if depth == CHAIN {
+                    total(totals, &mut lanes);
+                    depth = 0;
+                }
             }
-            *sums = lanes;
-            return;
+            return total(totals, &mut lanes);
         }
         let fresh: [bool; LANES] = std::array::from_fn(|l| l >= LANES - columns % LANES);
         for (&line, g) in lines.iter().zip(g.chunks_exact(columns)) {
             let x = &x[line..][..columns];
             let (chunks, tail) = g.as_chunks::<LANES>();
             let (pieces, _) = x.as_chunks::<LANES>();
-            for (g, x) in chunks.iter().zip(pieces) {
-                for l in 0..LANES {
-                    lanes[l] = T::multiply_add(lanes[l], g[l], x[l]);
+            for (chunks, pieces) in chunks.chunks(CHAIN).zip(pieces.chunks(CHAIN)) {
+                if depth + chunks.len() > CHAIN {
+                    total(totals, &mut lanes);
+                    depth = 0;
+                }
+                depth += chunks.len();
+                for (g, x) in chunks.iter().zip(pieces) {
+                    for l in 0..LANES {
+                        lanes[l] = T::multiply_add(lanes[l], g[l], x[l]);
+                    }
                 }
             }
             if !tail.is_empty() {
@@ -218,6 +238,15 @@ vectorised! {
                 }
             }
         }
-        *sums = lanes;
+        total(totals, &mut lanes);
+    }
+}
+
+/// Adds a chain to its total.
+#[inline(always)]
+fn total<T: Product>(totals: &mut [T::Total; LANES], lanes: &mut [T; LANES]) {
+    for (total, lane) in totals.iter_mut().zip(lanes) {
+        *total = *total + lane.widen();
+        *lane = T::ZERO;
     }
 }

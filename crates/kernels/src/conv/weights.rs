@@ -1,13 +1,14 @@
 //! The gradient of the weights for groups with many outputs: vector lanes are outputs.
 //!
 //! `sums[c, k][o] += sum over q of x[c][q * stride + k * dilation - before] * g[o][q]`. The batch is cut into fixed parts,
-//! each with its own sums, which are added in order at the end. A panel of positions of `g` is transposed to `[q][o]` and
+//! each with its own sums (`chain`), which are added in order at the end. A panel of positions of `g` is transposed to `[q][o]` and
 //! stays in the first-level cache while all taps run over it.
 
 use super::gather::{Gather, PARALLEL_WORK, TASKS, channel_steps};
 use super::kernel::{Convolve, ROWS};
 use super::source::Source;
 use super::wide::Panels;
+use crate::chain::{CHAIN, DEPTH, Totals};
 use crate::map::loop2_in_place;
 use crate::pool::{Block, Buffer};
 use crate::threads::Disjoint;
@@ -15,6 +16,9 @@ use crate::transpose::transpose;
 
 /// Positions of a panel.
 const POSITIONS: usize = 192;
+
+/// Positions of all images from which on panels are cut into chains.
+const MANY: usize = 1 << 16;
 
 /// Bytes that the sums of all parts may have together.
 const SUM_BYTES: usize = 64 << 20;
@@ -121,6 +125,8 @@ fn accumulate<T: Convolve>(
     let mut right = Block::new(POSITIONS * panels.padded * size_of::<T>());
     let right = right.as_mut_slice::<T>().expect("a new block is not shared");
     let mut steps = [0; POSITIONS];
+    let (mut totals, mut depth) = (Totals::new(), 0);
+    let chain = if gather.batch * target_plane > MANY { CHAIN } else { POSITIONS };
     for image in images {
         let g = &g[(image * gather.groups + group) * gather.lanes * target_plane..][..gather.lanes * target_plane];
         let x = &x[((image * gather.groups + group) * gather.channels + channels.start) * plane..];
@@ -136,6 +142,12 @@ fn accumulate<T: Convolve>(
             let end = (row + slab).min(axes[0].target) * line;
             for begin in (row * line..end).step_by(POSITIONS) {
                 let count = POSITIONS.min(end - begin);
+                depth += count;
+                if depth > DEPTH {
+                    totals.take(sums);
+                    sums.fill(T::ZERO);
+                    depth = count;
+                }
                 locate(gather, source, row, begin, &mut steps[..count]);
                 for (first, width, used) in panels.iter() {
                     let panel = &mut right[first * POSITIONS..][..width * POSITIONS];
@@ -149,27 +161,21 @@ fn accumulate<T: Convolve>(
                         debug_assert!(
                             taps.iter().max().zip(steps[..count].iter().max()).is_none_or(|(a, b)| a + b < x.len())
                         );
-                        // SAFETY: along every axis the sum of a position and a tap is below the `extent` of the padded source (`Axis`),
-                        // which is copied whole or lies in the tensor; taps behind the last are 0, which the first is. The
-                        // panel has a row for each of the `count` positions, and `sums`, as asserted, `ROWS` rows of `width`.
-                        unsafe {
-                            let panel = panel.as_ptr();
-                            T::accumulate(
-                                x.as_ptr(),
-                                taps,
-                                &steps[..count],
-                                panel,
-                                width,
-                                sums.as_mut_ptr(),
-                                panels.padded,
-                                false,
-                            );
+                        for (number, steps) in steps[..count].chunks(chain).enumerate() {
+                            let (x, panel) = (x.as_ptr(), panel[number * chain * width..].as_ptr());
+                            // SAFETY: along every axis the sum of a position and a tap is below the `extent` of the padded source (`Axis`),
+                            // which is copied whole or lies in the tensor; taps behind the last are 0, which the first is. The
+                            // panel has a row for each of the `count` positions, and `sums`, as asserted, `ROWS` rows of `width`.
+                            unsafe {
+                                T::accumulate(x, taps, steps, panel, width, sums.as_mut_ptr(), panels.padded, false)
+                            };
                         }
                     }
                 }
             }
         }
     }
+    totals.finish(sums);
 }
 
 /// Where in the source of a slab that begins at target row `row` the positions from `begin` on start to read.

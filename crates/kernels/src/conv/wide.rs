@@ -2,11 +2,12 @@
 //!
 //! The weights are packed once into panels `[tap][lane]`. A task takes one slab of one image and group (or several small
 //! images); each tile of 12 positions runs over all taps with its sums in registers and is then transposed into the planes
-//! of the target. Every sum is one chain over all taps, so bits do not depend on how positions are cut into tiles.
+//! of the target. Every sum is cut along the taps alone (`chain`), so bits do not depend on how positions are cut into tiles.
 
 use super::gather::{Combination, Gather, channel_steps};
 use super::kernel::{Convolve, MOST_LANES, ROWS};
 use super::source::Source;
+use crate::chain::{self, CHAIN, DEEP};
 use crate::follow;
 use crate::pool::Block;
 use crate::threads::{Disjoint, for_each_tile};
@@ -14,6 +15,9 @@ use crate::transpose::transpose;
 
 /// Positions that several small images together should have.
 const POSITIONS: usize = 8 * ROWS;
+
+/// Steps of a chain where sums are not deep.
+const MOST_STEPS: usize = 384;
 
 /// The lanes of a group in panels: full ones, then one of half or full width.
 #[derive(Clone, Copy)]
@@ -260,10 +264,15 @@ unsafe fn tile<T: Convolve>(
     for lane in 0..lanes.len() {
         prefetch(target.pointer(first + lane * plane + targets[0]));
     }
-    // SAFETY: `x` and `panel` are as the caller promised; `sums` has `ROWS` rows of `MOST_LANES`, and no panel has more lanes.
-    unsafe {
-        T::accumulate(x.as_ptr(), rows, steps, panel.as_ptr(), width, sums.as_mut_ptr().cast(), MOST_LANES, true);
-    }
+    chain::in_parts(steps.len(), sums.as_flattened_mut(), |part, sums| {
+        let chain = if steps.len() > DEEP { CHAIN } else { MOST_STEPS };
+        for first in part.clone().step_by(chain) {
+            let own = &steps[first..part.end.min(first + chain)];
+            let (panel, sums, is_first) = (panel[first * width..].as_ptr(), sums.as_mut_ptr(), first == part.start);
+            // SAFETY: `x` and `panel` are as the caller promised; `sums` has `ROWS` rows of `MOST_LANES`, and no panel has more lanes.
+            unsafe { T::accumulate(x.as_ptr(), rows, own, panel, width, sums, MOST_LANES, is_first) };
+        }
+    });
     let used = lanes.len();
     let at = first + targets[0];
     if count == ROWS && targets[ROWS - 1] == targets[0] + ROWS - 1 {

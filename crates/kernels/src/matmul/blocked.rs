@@ -7,6 +7,7 @@
 
 use super::tile::{Added, MOST_LANES, Strip, Target, Tile, rows_of_tile};
 use super::{Matrix, PARALLEL_WORK, work};
+use crate::chain::{CHAIN, DEEP};
 use crate::follow::Follower;
 use crate::pool::Block;
 use crate::simd::{Level, level, vectorised, without_subnormals};
@@ -18,7 +19,8 @@ use std::ops::Range;
 const MOST_SHORT: usize = 1024;
 const MOST_DEPTH: usize = 1024;
 
-/// Depth of a tile that stays in the nearest cache while panels pass it, and of a panel that tiles pass.
+/// Depth of a tile that stays in the nearest cache while panels pass it, and of a panel that tiles pass: so many products are added one after
+/// the other, where a product is not deep.
 const TILE_DEPTH: usize = 256;
 const PANEL_DEPTH: usize = 512;
 
@@ -107,7 +109,7 @@ pub(super) unsafe fn multiply<T: Tile>(
                 // SAFETY: rows and columns of matrices within their data, with the same part of the inner dimension; the target is the
                 // same rows and columns of `out`. What is added is the caller's, initialised, or, from the second part of the inner
                 // dimension on, the target that the first part has written. The follower is told in the last part alone.
-                unsafe { Blocks { a, b, target, is_tall, level }.run(threads) };
+                unsafe { Blocks { a, b, target, is_tall, is_deep: whole > DEEP, level }.run(threads) };
             }
         }
     }
@@ -222,6 +224,8 @@ struct Blocks<'a, T> {
     target: Target<T>,
     /// Whether the right side is the shorter one.
     is_tall: bool,
+    /// Whether it is a part of a deep product.
+    is_deep: bool,
     /// One for the whole product: it says how many rows a tile has.
     level: Level,
 }
@@ -243,7 +247,11 @@ impl<T: Tile> Blocks<'_, T> {
         let (tiles, panels) = (tiles.meets(counts.1, self.is_tall), panels.meets(counts.0, !self.is_tall));
         let (short, long) = if self.is_tall { (&panels, &tiles) } else { (&tiles, &panels) };
         let depth = self.a.cols;
-        let slices = depth.div_ceil(if self.is_tall { TILE_DEPTH } else { PANEL_DEPTH });
+        let slices = depth.div_ceil(match (self.is_deep, self.is_tall) {
+            (true, _) => CHAIN,
+            (_, true) => TILE_DEPTH,
+            (_, false) => PANEL_DEPTH,
+        });
 
         let padded = short.padded(&(0..short.count));
         let mut memory = Block::new(padded * depth * size_of::<T>());

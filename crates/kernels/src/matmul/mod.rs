@@ -1,7 +1,7 @@
 //! Matrix products `C = A B`: `c[i][j] = sum over k of a[i][k] * b[k][j]`.
 //!
 //! Large products of floats are packed and run in blocks; others are cut into tiles, each one single-threaded product. Deep
-//! products with small results are cut along the inner dimension. All cuts are a function of the shape, so bits do not
+//! products are cut along the inner dimension (`chain`), with small results into tasks. All cuts are a function of the shape, so bits do not
 //! depend on the number of threads. Integers wrap around.
 
 mod blocked;
@@ -14,6 +14,7 @@ pub use product::Product;
 pub(crate) use product::ScaledProduct;
 pub(crate) use tile::Tile;
 
+use crate::chain::{self, CHAIN, DEPTH};
 use crate::follow;
 use crate::map::loop2_in_place;
 use crate::pool::Buffer;
@@ -25,8 +26,7 @@ const PARALLEL_WORK: usize = 2_000_000;
 /// Work of a tile that is large enough to be cut again on machines with many cores.
 const LARGE_TILE_WORK: usize = 64_000_000;
 
-/// Inner dimension from which on it may be cut, and elements of a result up to which it is.
-const DEEP: usize = 4096;
+/// Elements of a result up to which tasks are parts of the inner dimension.
 const SMALL_RESULT: usize = 1 << 15;
 
 /// Parts that an inner dimension is cut into at most, and the work of each.
@@ -139,10 +139,18 @@ fn multiply_each<'a, T: Product>(
     for_each_chunk(out, group * each, &|index, out| {
         for (i, out) in out.chunks_exact_mut(each).enumerate() {
             let (a, b) = pair(index * group + i);
-            // SAFETY: callers checked, by `expect_sizes`, that both sides have one inner size, and by `expect_bounds` or
-            // `expect_moves`, that every pair lies in its data. This chunk is ours: `a.rows` rows of `b.cols` elements.
-            unsafe { T::multiply(a, b, out.as_mut_ptr(), b.cols) };
+            multiply_alone(a, b, out);
         }
+    });
+}
+
+/// One product on this thread. Sizes and bounds are checked.
+fn multiply_alone<T: Product>(a: Matrix<'_, T>, b: Matrix<'_, T>, out: &mut [T]) {
+    chain::in_parts(a.cols, out, |part, out| {
+        let (a, b) = (a.some_cols(part.start, part.len()), b.some_rows(part.start, part.len()));
+        // SAFETY: callers checked, by `expect_sizes`, that both sides have one inner size and that `out` has `a.rows` rows of `b.cols`
+        // elements, and by `expect_bounds` or `expect_moves`, that both lie in their data: so do these columns and rows.
+        unsafe { T::multiply(a, b, out.as_mut_ptr(), b.cols) };
     });
 }
 
@@ -161,12 +169,15 @@ fn multiply<T: Product>(a: Matrix<'_, T>, b: Matrix<'_, T>, added: Option<&[T]>,
     }
     let (tile_rows, tile_cols) = tile_size(rows, cols, a.cols);
     let across = cols.div_ceil(tile_cols);
-    if (tile_rows, tile_cols) == (rows, cols) && (a.cols < DEEP || work(rows, cols, a.cols) <= PARALLEL_WORK) {
-        // SAFETY: callers checked sizes by `expect_sizes` and bounds by `expect_bounds`; `out` is borrowed mutably and has `rows`
-        // rows of `cols` elements.
-        unsafe { T::multiply(a, b, out.as_mut_ptr(), cols) };
-    } else if rows * cols <= SMALL_RESULT && a.cols >= DEEP {
+    let is_deep = a.cols > DEPTH;
+    if work(rows, cols, a.cols) <= PARALLEL_WORK || ((tile_rows, tile_cols) == (rows, cols) && !is_deep) {
+        multiply_alone(a, b, out);
+    } else if is_deep && rows * cols <= SMALL_RESULT {
         multiply_in_parts(a, b, out);
+    } else if is_deep {
+        chain::in_parts(a.cols, out, |part, out| {
+            multiply(a.some_cols(part.start, part.len()), b.some_rows(part.start, part.len()), None, out);
+        });
     } else if T::is_spread(&a, &b) {
         let (start, length) = (out.as_mut_ptr(), out.len());
         let followed = blocked::completes_rows(&a, &b);
@@ -195,23 +206,21 @@ fn multiply<T: Product>(a: Matrix<'_, T>, b: Matrix<'_, T>, added: Option<&[T]>,
     }
 }
 
-/// Small results of deep products: the sum is cut into fixed parts, which are added in order.
+/// Small results of deep products: the sum is cut into fixed parts, of which totals are made in order.
 fn multiply_in_parts<T: Product>(a: Matrix<'_, T>, b: Matrix<'_, T>, out: &mut [T]) {
     let parts = (work(a.rows, b.cols, a.cols) / PART_WORK).clamp(2, MOST_PARTS);
-    let depth = a.cols.div_ceil(parts).next_multiple_of(64);
+    let depth = a.cols.div_ceil(parts).next_multiple_of(CHAIN);
     let each = out.len();
     let mut sums = Buffer::<T>::new(each * a.cols.div_ceil(depth));
     for_each_chunk(&mut sums, each, &|part, sums| {
         let first = part * depth;
         let count = depth.min(a.cols - first);
-        // SAFETY: columns of a checked `a` and as many rows of a checked `b`; `sums` is this chunk, of `each = a.rows * b.cols` elements.
-        unsafe { T::multiply(a.some_cols(first, count), b.some_rows(first, count), sums.as_mut_ptr(), b.cols) };
+        multiply_alone(a.some_cols(first, count), b.some_rows(first, count), sums);
     });
-    let (first, others) = sums.split_at(each);
-    out.copy_from_slice(first);
-    for part in others.chunks_exact(each) {
-        loop2_in_place(out, part, T::wrapping_plus);
-    }
+    let mut totals = chain::Totals::new();
+    sums.chunks_exact(each).for_each(|sums| totals.take(sums));
+    out.fill(T::ZERO);
+    totals.finish(out);
 }
 
 /// Halves the longer side while the work is worth it: first to give few cores enough tiles, then, for large tiles, many.

@@ -4,9 +4,11 @@
 use super::blocked::Threads;
 use super::tile::Added;
 use super::{Matrix, blocked};
-use crate::dtype::Compute;
+use crate::chain::CHAIN;
 use crate::follow::Follower;
+use crate::map::loop2_in_place;
 use crate::pool::Buffer;
+use crate::reduce::Summand;
 use crate::simd::vectorised;
 use std::mem::MaybeUninit;
 
@@ -23,12 +25,14 @@ const FEW: usize = 3;
 /// needs_product::<f32>();
 /// needs_product::<i64>();
 /// ```
-pub trait Product: Compute {
+#[allow(private_bounds)]
+pub trait Product: Summand {
     /// `sum + a * b`; integers wrap around.
     #[doc(hidden)]
     fn multiply_add(sum: Self, a: Self, b: Self) -> Self;
 
-    /// Writes `a * b` to the rows `out`, `out + row_step`, ..
+    /// Writes `a * b` to the rows `out`, `out + row_step`, .. The inner dimension is at most [`DEPTH`](crate::chain::DEPTH), or rounding errors
+    /// grow with it.
     ///
     /// # Safety
     /// `a` and `b` lie within their data and `a.cols == b.rows`; for each row `i < a.rows` the elements
@@ -138,12 +142,8 @@ product_in_blocks!(f32, f64);
 /// As for [`Product::multiply`].
 unsafe fn multiply_few<T: Product>(a: Matrix<'_, T>, b: Matrix<'_, T>, out: *mut T, row_step: usize) {
     if a.rows <= FEW {
-        for i in 0..a.rows {
-            // SAFETY: `i < a.rows`, so that these `b.cols` elements are valid and the caller's; one row is borrowed at a time.
-            let row = unsafe { std::slice::from_raw_parts_mut(out.add(i * row_step), b.cols) };
-            multiply_vector(a.some_rows(i, 1), b, row);
-        }
-        return;
+        // SAFETY: it asks for what the caller promised.
+        return unsafe { by_rows(a, b, out, row_step, multiply_vector) };
     }
     let mut column = Buffer::<T>::new(a.rows);
     for j in 0..b.cols {
@@ -155,22 +155,45 @@ unsafe fn multiply_few<T: Product>(a: Matrix<'_, T>, b: Matrix<'_, T>, out: *mut
     }
 }
 
-/// `out = row * b`, whichever way `b` lies in memory.
+/// `out = row * b`, whichever way `b` lies in memory, and to the same bits: sums of blocks of as many chains as there are lanes.
 fn multiply_vector<T: Product>(row: Matrix<'_, T>, b: Matrix<'_, T>, out: &mut [T]) {
-    if b.row_stride != 1 || b.col_stride == 1 {
-        return multiply_row(row, b, out);
+    out.fill(T::ZERO);
+    if b.row_stride == 1 && b.col_stride != 1 {
+        let numbers = Buffer::from_elements(row.cols, (0..row.cols).map(|k| row.get(0, k)));
+        for (j, out) in out.iter_mut().enumerate() {
+            let column = b.some_cols(j, 1);
+            let column = &column.data[column.offset..][..b.rows];
+            if column.len() <= BLOCK {
+                *out = dot(&numbers, column);
+                continue;
+            }
+            for (numbers, column) in numbers.chunks(BLOCK).zip(column.chunks(BLOCK)) {
+                *out = out.wrapping_plus(dot(numbers, column));
+            }
+        }
+        return;
     }
-    let numbers = Buffer::from_elements(row.cols, (0..row.cols).map(|k| row.get(0, k)));
-    for (j, out) in out.iter_mut().enumerate() {
-        let column = b.some_cols(j, 1);
-        *out = multiply_dot(&numbers, &column.data[column.offset..][..b.rows]);
+    let lanes = SUMS.min(b.rows);
+    let is_narrow = lanes * b.cols <= NEAR && b.col_stride == 1;
+    let mut sums = Buffer::<T>::new(if is_narrow { lanes * b.cols } else { b.cols });
+    for first in (0..b.rows).step_by(BLOCK) {
+        let count = BLOCK.min(b.rows - first);
+        let (row, b) = (row.some_cols(first, count), b.some_rows(first, count));
+        match is_narrow {
+            true => add_short_rows(row, b, &mut sums),
+            false => add_lanes(row, b, (0, 1), &mut sums),
+        }
+        loop2_in_place(out, &sums[..b.cols], T::wrapping_plus);
     }
 }
 
+/// Lanes of a sum: lane `l` adds the products `l, l + SUMS, ..` of a block, and lanes are added in halves.
+const SUMS: usize = 16;
+const BLOCK: usize = CHAIN * SUMS;
+
 vectorised! {
-    /// Sums of 32 lanes, which are added at the end.
-    fn multiply_dot[T: Product](a: &[T], b: &[T]) -> T {
-        const SUMS: usize = 32;
+    /// The sum of a block.
+    fn dot[T: Product](a: &[T], b: &[T]) -> T {
         let mut sums = [T::ZERO; SUMS];
         let ((a, a_rest), (b, b_rest)) = (a.as_chunks::<SUMS>(), b.as_chunks::<SUMS>());
         for (a, b) in a.iter().zip(b) {
@@ -181,14 +204,78 @@ vectorised! {
         for (sum, (&a, &b)) in sums.iter_mut().zip(a_rest.iter().zip(b_rest)) {
             *sum = T::multiply_add(*sum, a, b);
         }
-        let mut count = SUMS;
-        while count > 1 {
-            count /= 2;
-            for lane in 0..count {
-                sums[lane] = T::wrapping_plus(sums[lane], sums[lane + count]);
+        add_halves(&mut sums, 1);
+        sums[0]
+    }
+}
+
+/// Adds lanes of `width` elements each, which lie one after the other, to the first one.
+#[inline(always)]
+fn add_halves<T: Product>(lanes: &mut [T], width: usize) {
+    let mut count = SUMS;
+    while count > 1 {
+        count /= 2;
+        let end = lanes.len().min(2 * count * width);
+        if let Some((lanes, others)) = lanes[..end].split_at_mut_checked(count * width) {
+            for (lane, &other) in lanes.iter_mut().zip(&*others) {
+                *lane = lane.wrapping_plus(other);
             }
         }
-        sums[0]
+    }
+}
+
+/// Elements of lanes that stay in the nearest cache.
+const NEAR: usize = 4096;
+
+vectorised! {
+    /// The sums of a block of short rows, in the first of the lanes.
+    fn add_short_rows[T: Product](row: Matrix<'_, T>, b: Matrix<'_, T>, lanes: &mut [T]) {
+        lanes.fill(T::ZERO);
+        let (mut factor_at, mut row_at) = (row.offset as isize, b.offset as isize);
+        for k in 0..b.rows {
+            let factor = row.data[factor_at as usize];
+            let lane = &mut lanes[k % SUMS * b.cols..][..b.cols];
+            for (sum, &b) in lane.iter_mut().zip(&b.data[row_at as usize..]) {
+                *sum = T::multiply_add(*sum, factor, b);
+            }
+            factor_at += row.col_stride;
+            row_at += b.row_stride;
+        }
+        add_halves(lanes, b.cols);
+    }
+}
+
+/// The sums of some lanes of a block: of every `step`th from `first` on.
+fn add_lanes<T: Product>(row: Matrix<'_, T>, b: Matrix<'_, T>, (first, step): (usize, usize), sums: &mut [T]) {
+    if step == SUMS {
+        return add_rows(row, b, first, step, sums);
+    }
+    add_lanes(row, b, (first, 2 * step), sums);
+    if first + step < b.rows {
+        let mut others = Buffer::<T>::new(sums.len());
+        add_lanes(row, b, (first + step, 2 * step), &mut others);
+        loop2_in_place(sums, &others, T::wrapping_plus);
+    }
+}
+
+vectorised! {
+    /// The sums of every `step`th row from `first` on.
+    fn add_rows[T: Product](row: Matrix<'_, T>, b: Matrix<'_, T>, first: usize, step: usize, sums: &mut [T]) {
+        sums.fill(T::ZERO);
+        for k in (first..b.rows).step_by(step) {
+            let factor = row.data[(row.offset as isize + k as isize * row.col_stride) as usize];
+            let mut at = b.offset as isize + k as isize * b.row_stride;
+            if b.col_stride == 1 {
+                for (sum, &b) in sums.iter_mut().zip(&b.data[at as usize..]) {
+                    *sum = T::multiply_add(*sum, factor, b);
+                }
+                continue;
+            }
+            for sum in sums.iter_mut() {
+                *sum = T::multiply_add(*sum, factor, b.data[at as usize]);
+                at += b.col_stride;
+            }
+        }
     }
 }
 
@@ -225,14 +312,21 @@ vectorised! {
             for (i, out) in out.chunks_exact_mut(b.cols).enumerate() {
                 let mut at = a.offset as isize + i as isize * a.row_stride;
                 let mut sums = [T::ZERO; LANES];
-                for row in packed.iter() {
-                    // SAFETY: the loop above wrote every slot of `packed[..b.rows]`, which this `packed` is.
-                    let row = unsafe { row.assume_init_ref() };
-                    let factor = a.data[at as usize];
-                    for (sum, &b) in sums.iter_mut().zip(row) {
-                        *sum = T::multiply_add(*sum, factor, b);
+                for chain in packed.chunks(CHAIN) {
+                    let totals = sums;
+                    sums = [T::ZERO; LANES];
+                    for row in chain {
+                        // SAFETY: the loop above wrote every slot of `packed[..b.rows]`, which this `packed` is.
+                        let row = unsafe { row.assume_init_ref() };
+                        let factor = a.data[at as usize];
+                        for (sum, &b) in sums.iter_mut().zip(row) {
+                            *sum = T::multiply_add(*sum, factor, b);
+                        }
+                        at += a.col_stride;
                     }
-                    at += a.col_stride;
+                    for (sum, total) in sums.iter_mut().zip(totals) {
+                        *sum = T::wrapping_plus(total, *sum);
+                    }
                 }
                 let out = &mut out[col..col + width];
                 if let Some(whole) = out.first_chunk_mut() {
@@ -258,7 +352,7 @@ impl Product for i64 {
 
     unsafe fn multiply(a: Matrix<'_, i64>, b: Matrix<'_, i64>, out: *mut i64, row_step: usize) {
         // SAFETY: it asks for what the caller of `Product::multiply` promised.
-        unsafe { multiply_by_rows(a, b, out, row_step) };
+        unsafe { by_rows(a, b, out, row_step, |row, b, out| add_rows(row, b, 0, 1, out)) };
     }
 
     fn is_spread(_: &Matrix<'_, i64>, _: &Matrix<'_, i64>) -> bool {
@@ -277,37 +371,19 @@ impl Product for i64 {
     }
 }
 
-/// `c[i] = sum over k of a[i][k] * b[k]`, row by row, so that dense rows of `b` are read in order.
+/// Calls `multiply(row of a, b, row of out)` for every row.
 ///
 /// # Safety
 /// As for [`Product::multiply`].
-unsafe fn multiply_by_rows<T: Product>(a: Matrix<'_, T>, b: Matrix<'_, T>, out: *mut T, row_step: usize) {
+unsafe fn by_rows<T: Product>(
+    a: Matrix<'_, T>,
+    b: Matrix<'_, T>,
+    out: *mut T,
+    row_step: usize,
+    multiply: impl Fn(Matrix<'_, T>, Matrix<'_, T>, &mut [T]),
+) {
     for i in 0..a.rows {
         // SAFETY: `i < a.rows`, so that these `b.cols` elements are valid and the caller's; one row is borrowed at a time.
-        let row = unsafe { std::slice::from_raw_parts_mut(out.add(i * row_step), b.cols) };
-        multiply_row(a.some_rows(i, 1), b, row);
-    }
-}
-
-vectorised! {
-    fn multiply_row[T: Product](a: Matrix<'_, T>, b: Matrix<'_, T>, out: &mut [T]) {
-        out.fill(T::ZERO);
-        let (mut factor_at, mut row_at) = (a.offset as isize, b.offset as isize);
-        for _ in 0..b.rows {
-            let factor = a.data[factor_at as usize];
-            if b.col_stride == 1 {
-                for (out, &b) in out.iter_mut().zip(&b.data[row_at as usize..]) {
-                    *out = T::multiply_add(*out, factor, b);
-                }
-            } else {
-                let mut at = row_at;
-                for out in out.iter_mut() {
-                    *out = T::multiply_add(*out, factor, b.data[at as usize]);
-                    at += b.col_stride;
-                }
-            }
-            factor_at += a.col_stride;
-            row_at += b.row_stride;
-        }
+        multiply(a.some_rows(i, 1), b, unsafe { std::slice::from_raw_parts_mut(out.add(i * row_step), b.cols) });
     }
 }

@@ -567,3 +567,79 @@ fn equal_bodies_are_one_and_so_is_what_is_derived_from_them() {
     assert_eq!(bodies().len(), 2);
     assert_eq!(bodies(), bodies());
 }
+
+/// Each row by itself, and all in a batch, are the same.
+fn rows_are_alone(f: impl Fn(&Tensor) -> Tensor, x: &Tensor) -> Tensor {
+    let single: Vec<Tensor> = (0..x.shape()[0]).map(|row| f(&x.select(0, row as isize))).collect();
+    let batch = vmap(&f)(x);
+    assert!(batch.all_close(&Tensor::stack(&single, 0), 1e-14), "{batch} {single:?}");
+    let compiled = compile(vmap(&f)).call(x);
+    assert!(compiled.all_close(&batch, 1e-14), "{compiled} {batch}");
+    batch
+}
+
+#[test]
+fn elements_that_are_done_neither_get_nor_give_a_number_that_is_not_one() {
+    // The root of a negative number, where the second row has stopped.
+    let f = |x: &Tensor| {
+        let body = |y: &Tensor| (y - 0.5).sqrt().softmax(0) * 0.5;
+        while_loop(|y: &Tensor| y.sum().gt(1.0), body, x).sum()
+    };
+    let x = Tensor::from([[0.1, 0.2], [3.0, 2.5]]);
+    let slopes = rows_are_alone(grad(f), &x);
+    assert!(slopes.all_close(&Tensor::from([[1.0, 1.0], [0.0, 0.0]]), 1e-14), "{slopes}");
+    let together = grad(|x: &Tensor| vmap(f)(x).sum())(&x);
+    assert!(together.all_close(&slopes, 1e-14), "{together}");
+    rows_are_alone(|x| jvp(f, x, &Tensor::from([1.0, 2.0])).1, &x);
+    rows_are_alone(|x| hvp(f, x, &Tensor::from([1.0, 2.0])), &x);
+}
+
+#[test]
+fn conjugate_gradients_of_several_right_sides_are_those_of_each() {
+    let a = Tensor::from([[4.0, 1.0, 0.5], [1.0, 3.0, 0.2], [0.5, 0.2, 2.0]]);
+    let solve = |b: &Tensor| {
+        type State = (Tensor, Tensor, Tensor);
+        let start = (b.full_like(0.0), b.clone(), b.clone());
+        let step = |(x, r, p): &State| {
+            let image = a.mv(p);
+            let length = r.dot(r) / p.dot(&image);
+            let rest = r - &length * &image;
+            let turn = rest.dot(&rest) / r.dot(r);
+            (x + &length * p, rest.clone(), &rest + turn * p)
+        };
+        while_loop(|(_, r, _): &State| r.dot(r).gt(1e-20), step, &start).0
+    };
+    let b = Tensor::from([[1.0, 2.0, 3.0], [0.0, 0.0, 0.0], [1.0, 0.0, 0.0]]);
+    rows_are_alone(solve, &b);
+    rows_are_alone(grad(|b: &Tensor| (solve(b) * Tensor::from([1.0, 2.0, 3.0])).sum()), &b);
+}
+
+#[test]
+fn an_error_of_a_step_or_branch_that_an_element_does_not_take_is_none() {
+    let singular = Tensor::from([[2.0, 0.0], [0.0, 0.0]]);
+    let regular = Tensor::from([[2.0, 1.0], [0.0, 4.0]]);
+    let matrices = Tensor::stack(&[singular.clone(), regular, singular.clone()], 0);
+    let inverse = |a: &Tensor| {
+        let product = a.select(0, 0).select(0, 0) * a.select(0, 1).select(0, 1);
+        cond(&product.abs().gt(0.1), |a: &Tensor| a.inv(), |a: &Tensor| a * 2.0, a)
+    };
+    rows_are_alone(inverse, &matrices);
+    rows_are_alone(grad(|a: &Tensor| inverse(a).square().sum()), &matrices);
+    // No element takes the branch.
+    let none = Tensor::stack(&[singular.clone(), singular], 0);
+    rows_are_alone(inverse, &none);
+    // A step further and the index is out of range.
+    let table = Tensor::from([3.0, 5.0, 7.0]);
+    let walk = |start: &Tensor| {
+        type State = (Tensor, Tensor);
+        let step = |(at, sum): &State| (at + 1i64, sum + table.index_select(0, &at.reshape([1])).sum());
+        while_loop(|(at, _): &State| at.lt(3i64), step, &(start.clone(), Tensor::from(0.0))).1
+    };
+    let sums = vmap(walk)(&Tensor::from([0i64, 3, 2]));
+    assert_eq!(sums, Tensor::from([15.0, 0.0, 7.0]));
+    assert_eq!(compile(vmap(walk)).call(&Tensor::from([0i64, 3, 2])), sums);
+    // Of an element that does take it, it is one.
+    let message =
+        catch(|| vmap(|a: &Tensor| cond(&a.sum().gt(0.0), |a: &Tensor| a.inv(), |a: &Tensor| a.clone(), a))(&matrices));
+    assert!(message.is_err());
+}

@@ -25,6 +25,7 @@ mod jets;
 mod linear_algebra;
 mod linear_operators;
 mod long_rows;
+mod long_sums;
 mod loops;
 mod many_leaves;
 mod matrices;

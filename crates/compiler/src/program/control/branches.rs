@@ -1,6 +1,6 @@
 //! The branches of a switch, and those that are derived from them.
 
-use super::{input_specs, output_specs, pick, places, stacked, through};
+use super::{input_specs, masked, output_specs, pick, places, through};
 use crate::bind::{bind, try_bind};
 use crate::error::OrRaise;
 use crate::location::{self, Line};
@@ -175,9 +175,7 @@ impl<'a> Form<'a> {
     pub fn batch(&self, size: usize, operands: &[Tensor], batched: Mask) -> Outputs {
         let flags: Vec<bool> = (0..self.inputs()).map(|place| batched.has(place + self.leading)).collect();
         let derive = |branch: &Program| {
-            let specs = input_specs(branch).into_iter().zip(&flags);
-            let specs: Vec<Spec> =
-                specs.map(|(spec, batched)| if *batched { stacked(&spec, size) } else { spec }).collect();
+            let specs = masked::batched_specs(input_specs(branch), size, &flags);
             staged(self.op.name(), &specs, |v| {
                 through::map(branch, &v, size, &flags, &vec![true; branch.outputs().len()])
             })

@@ -7,6 +7,8 @@
 pub mod branches;
 mod forms;
 #[doc(hidden)]
+pub mod masked;
+#[doc(hidden)]
 pub mod repeat;
 pub(crate) mod reversal;
 mod rows;

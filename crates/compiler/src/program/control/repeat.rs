@@ -1,13 +1,13 @@
 //! The loop of a while: its attributes, its steps, and the programs that are derived from its own.
 
-use super::{BodyRunner, WhileForm, input_specs, laid_out, pick, places, stacked, through};
+use super::{BodyRunner, WhileForm, input_specs, laid_out, masked, pick, places, through};
 use crate::error::OrRaise;
 use crate::location::Line;
 use crate::methods::*;
 use crate::primitive::{Attrs, Outputs, Spec};
 use crate::program::ProgramAttrs;
 use crate::program::{Program, ProgramAttr, Wish, staged};
-use crate::{DType, Error, Shape, Tensor};
+use crate::{DType, Error, Tensor};
 
 impl WhileForm {
     pub fn of(attrs: &Attrs) -> WhileForm {
@@ -97,34 +97,21 @@ impl WhileForm {
     /// The loop for a batch of `size`: the inputs that `active` names have it in front.
     pub fn batched(&self, size: usize, active: &[bool], freezes: bool) -> WhileForm {
         let derived = self.body.derived(self.wish("while batch", active, size), |body| {
-            let specs = input_specs(body).into_iter().zip(active);
-            let specs: Vec<Spec> =
-                specs.map(|(spec, active)| if *active { stacked(&spec, size) } else { spec }).collect();
+            let specs = masked::batched_specs(input_specs(body), size, active);
             let going_on = |v: &[Tensor]| through::map(&self.test, v, size, active, &[freezes]).swap_remove(0);
             let test = staged("while_loop", &specs, |v| {
                 let going_on = going_on(&v);
                 vec![if freezes { going_on.any() } else { going_on }]
             });
-            let body = staged("while_loop", &specs, |v| {
-                let mut next = through::map(body, &v, size, active, &active[self.consts..]);
-                if freezes {
-                    let going_on = going_on(&v);
-                    for (next, now) in next.iter_mut().zip(&v[self.consts..]) {
-                        *next = chosen_rows(&going_on, next, now);
-                    }
-                }
-                next
+            let carry = &active[self.consts..];
+            let body = staged("while_loop", &specs, |v| match freezes {
+                true => masked::step(body, &going_on(&v), &v, active, carry),
+                false => through::map(body, &v, size, active, carry),
             });
             (ProgramAttr::from(test), ProgramAttr::from(body))
         });
         WhileForm { consts: self.consts, test: derived.0.clone(), body: derived.1.clone() }
     }
-}
-
-/// Rows of `a` where `mask` holds, of `b` elsewhere.
-pub fn chosen_rows(mask: &Tensor, a: &Tensor, b: &Tensor) -> Tensor {
-    let ones = mask.shape().iter().copied().chain(std::iter::repeat_n(1, a.rank() - mask.rank()));
-    mask.reshape(ones.collect::<Shape>()).broadcast_to(a.shape()).where_(a, b)
 }
 
 /// The inputs of a loop's body that matter when those that `from` names do, and the carries among them: one that is reached once

@@ -1,6 +1,6 @@
 //! The loop of a scan: its attributes, its steps, and the bodies that are derived from its own.
 
-use super::{BodyRunner, ScanForm, input_specs, laid_out, output_specs, pick, places, stacked, through};
+use super::{BodyRunner, ScanForm, input_specs, laid_out, masked, output_specs, pick, places, stacked, through};
 use crate::error::OrRaise;
 use crate::location::Line;
 use crate::methods::*;
@@ -114,9 +114,7 @@ impl ScanForm {
     /// The body for a batch of `size`: inputs that `active` names, and outputs that are `reached`, have it in front.
     pub fn batch_body(&self, size: usize, active: &[bool], reached: &[bool]) -> ProgramAttr {
         let derived = self.body.derived(self.wish("scan batch", active, size), |body| {
-            let specs = input_specs(body).into_iter().zip(active);
-            let specs: Vec<Spec> =
-                specs.map(|(spec, active)| if *active { stacked(&spec, size) } else { spec }).collect();
+            let specs = masked::batched_specs(input_specs(body), size, active);
             ProgramAttr::from(staged("scan", &specs, |v| through::map(body, &v, size, active, reached)))
         });
         (*derived).clone()
