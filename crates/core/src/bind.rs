@@ -37,7 +37,7 @@ pub fn bind1(op: &'static dyn Primitive, attrs: Attrs, operands: &[&Tensor]) -> 
     // The output is moved when its record is done: a move right after its parts were written would wait for them.
     let linked = operands.iter().any(|operand| operand.link.is_some());
     if let Some(output) = direct.as_mut().filter(|_| !(linked && modes::is_tracing())) {
-        if linked && modes::records_tape() && op.differentiable() {
+        if linked && modes::records_tape() && op.records() {
             imperative::record_short(op, attrs, operands, output, line);
         }
     } else {

@@ -263,8 +263,8 @@ pub struct GradientSlot {
     /// Whether a program captured the leaf, and what became of its value since.
     pub(crate) is_followed: AtomicBool,
     pub(crate) followed: Mutex<Followed>,
-    /// The slot of a handle that was the only one of its leaf until an update under grad mode: no gradient can reach it.
-    pub(crate) orphaned: bool,
+    /// Where a handle of a leaf was updated under grad mode: it is a result since, and no gradient reaches this slot, its own.
+    pub(crate) orphaned: Option<Line>,
 }
 
 /// The updates of a leaf inside `no_grad` since a program captured it.

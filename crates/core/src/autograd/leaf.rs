@@ -7,7 +7,7 @@ use crate::primitive::Primitive;
 use crate::tensor::Value;
 use crate::types::{Followed, GradientSlot, Hook, Seen};
 use crate::{Error, ErrorKind, Shape, Tensor};
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, MutexGuard, PoisonError};
 
 /// What became of a leaf's value.
@@ -54,14 +54,23 @@ impl GradientSlot {
         self.followed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What an update under grad mode makes of a handle's slot. A leaf whose only handle is updated can never be asked for its
-    /// gradient again; if that handle is updated once more, a training loop has forgotten `no_grad`.
-    pub fn updated(slot: Arc<GradientSlot>, line: Line) -> Option<Arc<GradientSlot>> {
-        if slot.orphaned {
-            warn_once(line);
+    /// What an update under grad mode makes of a handle's slot.
+    pub fn updated(slot: Arc<GradientSlot>, line: Line) -> Arc<GradientSlot> {
+        match slot.orphaned {
+            Some(_) => slot,
+            None => Arc::new(GradientSlot { orphaned: Some(line), ..GradientSlot::default() }),
         }
-        let only = Arc::strong_count(&slot) == 1;
-        only.then(|| Arc::new(GradientSlot { orphaned: true, ..GradientSlot::default() }))
+    }
+
+    /// An error for the slot of a handle that was updated under grad mode.
+    fn expect_reachable(&self, caller: &str) -> Result<(), Error> {
+        let Some(line) = self.orphaned else { return Ok(()) };
+        let place = format!("{}:{}", line.file(), line.line());
+        let message =
+            format!("no gradient reaches this handle: its update at {place} made it a result of the leaf it was");
+        Err(Error::new(ErrorKind::NoGradient, caller, message).help(
+            "update parameters inside no_grad(|| ..); if the update is part of the computation, ask a clone made before it, or call retain_grad() after it",
+        ))
     }
 
     fn gradient(&self) -> MutexGuard<'_, Option<Tensor>> {
@@ -157,8 +166,13 @@ impl Tensor {
     /// (&x * 2.0).backward();
     /// assert_eq!(x.grad().unwrap().item(), 2.0);
     /// ```
+    ///
+    /// A handle that was updated outside of [`no_grad`](crate::autograd::no_grad) is no leaf any more, and to ask it is an error.
+    #[track_caller]
     pub fn grad(&self) -> Option<Tensor> {
-        self.slot.as_ref().and_then(|slot| slot.gradient().clone())
+        let slot = self.slot.as_ref()?;
+        slot.expect_reachable("grad").or_raise();
+        slot.gradient().clone()
     }
 
     /// The accumulated gradient, handed over: nobody else holds it then, so an update may use its memory.
@@ -170,8 +184,11 @@ impl Tensor {
     /// assert_eq!(x.take_grad().unwrap().item(), 2.0);
     /// assert!(x.grad().is_none());
     /// ```
+    #[track_caller]
     pub fn take_grad(&self) -> Option<Tensor> {
-        self.slot.as_ref().and_then(|slot| slot.gradient().take())
+        let slot = self.slot.as_ref()?;
+        slot.expect_reachable("take_grad").or_raise();
+        slot.gradient().take()
     }
 
     /// Forgets the accumulated gradient.
@@ -187,7 +204,7 @@ impl Tensor {
             let shapes = vec![Shape::from(gradient.shape()), Shape::from(self.shape())];
             Error::new(ErrorKind::Shape(shapes), "set_grad", message).raise();
         }
-        match self.slot.as_ref().filter(|slot| !slot.orphaned) {
+        match self.slot.as_ref().filter(|slot| slot.orphaned.is_none()) {
             Some(slot) => *slot.gradient() = gradient,
             None if gradient.is_none() => {}
             None => Error::new(ErrorKind::NoGradient, "set_grad", "the tensor has no gradient of its own")
@@ -213,7 +230,7 @@ impl Tensor {
                 .help("call require_grad() on an input of the computation")
                 .raise()
         };
-        if self.slot.as_ref().is_none_or(|slot| slot.orphaned) {
+        if self.slot.as_ref().is_none_or(|slot| slot.orphaned.is_some()) {
             let slot = node.extras(|extras| extras.slot.upgrade()).flatten().unwrap_or_default();
             node.extras_or_new(|extras| extras.slot = Arc::downgrade(&slot));
             self.slot = Some(slot);
@@ -222,6 +239,9 @@ impl Tensor {
     }
 
     /// Runs `hook` with the complete adjoint of this tensor, once in each `backward`; what it returns replaces it.
+    ///
+    /// The tensor owns the hook, so a hook that captures the tensor, or a result of it, keeps both forever: capture what it needs
+    /// detached, as in `let value = y.detach()`, or remove the hook when it has served.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -259,7 +279,7 @@ impl Tensor {
     #[track_caller]
     pub fn register_accumulate_hook(&self, hook: impl Fn(&Tensor) + Send + Sync + 'static) {
         self.expect_tape("register_accumulate_hook").or_raise();
-        let Some(slot) = self.slot.as_ref().filter(|slot| !slot.orphaned) else {
+        let Some(slot) = self.slot.as_ref().filter(|slot| slot.orphaned.is_none()) else {
             Error::new(ErrorKind::NoGradient, "register_accumulate_hook", "the tensor has no gradient of its own")
                 .help("only leaves and tensors with retain_grad() accumulate one")
                 .raise()
@@ -284,17 +304,5 @@ impl Tensor {
             Role::Operation => Some(node.op()),
             Role::Output(_) => node.edges()[0].as_ref().map(|call| call.op()),
         }
-    }
-}
-
-fn warn_once(line: Line) {
-    static WARNED: AtomicBool = AtomicBool::new(false);
-    if !WARNED.swap(true, Ordering::Relaxed) {
-        eprintln!(
-            "wengert: the only handle of a leaf is updated repeatedly under grad mode at {}:{}: every update becomes part of \
-             the graph, and the leaf's gradient can no longer be read. Update parameters inside no_grad(|| ..).",
-            line.file(),
-            line.line()
-        );
     }
 }

@@ -18,7 +18,7 @@ pub fn apply(op: &'static dyn Primitive, attrs: Attrs, operands: &[&Tensor], lin
         packing::expect(0, operands, op.saves(&attrs, wanted));
     }
     let mut outputs = eval::apply_once(op, &attrs, operands)?;
-    if !op.differentiable() || !outputs.iter().any(|output| output.dtype().is_float()) {
+    if !op.records() || !outputs.iter().any(|output| output.dtype().is_float()) {
         return Ok(outputs);
     }
     let node = Node::operation(op, attrs, line, |i| operands[i].link.as_ref(), operands, &outputs, 0);
@@ -34,7 +34,7 @@ pub fn apply(op: &'static dyn Primitive, attrs: Attrs, operands: &[&Tensor], lin
     Ok(outputs)
 }
 
-/// Records a call whose only output came from a shortcut; those belong to differentiable primitives.
+/// Records a call whose only output, floats, came from a shortcut.
 #[inline]
 pub fn record_short(op: &'static dyn Primitive, attrs: Attrs, operands: &[&Tensor], output: &mut Tensor, line: Line) {
     output.link = Some(Node::short_operation(op, attrs, line, operands, output));

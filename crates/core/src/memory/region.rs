@@ -68,7 +68,9 @@ type Lists = FxHashMap<u64, List>;
 /// What one level saves in a region.
 #[derive(Default)]
 struct List {
-    promised: usize,
+    /// For each value that was promised, how many calls were made before it was saved.
+    promised: Vec<usize>,
+    calls: usize,
     /// Values of the latest run that nobody has taken.
     values: Vec<Option<Tensor>>,
 }
@@ -115,8 +117,8 @@ impl Region {
         self.lists.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn promised(&self, level: u64) -> usize {
-        self.lists().get(&level).map_or(0, |list| list.promised)
+    fn promised(&self, level: u64) -> Vec<usize> {
+        self.lists().get(&level).map_or_else(Vec::new, |list| list.promised.clone())
     }
 
     /// Value `index` of `level`; if it has to be computed, so are the others, and those of `beside`.
@@ -158,13 +160,23 @@ impl Region {
         }
         let found = std::mem::take(&mut *again.found());
         let mut lists = self.lists();
-        for ((level, promised), values) in wanted.into_iter().zip(found) {
-            let more = values.len() > promised && self.run_state() == RunState::Ended;
-            if values.len() < promised || more {
+        for ((level, promised), found) in again.wanted.iter().zip(found) {
+            let (values, promised_count) = (found.values, promised.len());
+            let more = values.len() > promised_count && self.run_state() == RunState::Ended;
+            let how = if values.len() < promised_count || more {
+                Some(format!("it saved {} values, {promised_count} before", values.len()))
+            } else {
+                let mut pairs = promised.iter().zip(&found.saved_after).enumerate();
+                let other = pairs.find(|(_, (before, now))| before != now);
+                other.map(|(value, (before, now))| {
+                    format!("it made {now} operations until value {value} was saved, {before} before")
+                })
+            };
+            if let Some(how) = how {
                 drop(lists);
-                return Err(self.changed(&format!("it saved {} values, {promised} before", values.len())));
+                return Err(self.changed(&how));
             }
-            lists.entry(level).or_default().values = values.into_iter().map(Some).collect();
+            lists.entry(*level).or_default().values = values.into_iter().map(Some).collect();
         }
         Ok(lists)
     }
@@ -228,14 +240,18 @@ impl Saver for Region {
         let index = {
             let mut lists = self.lists();
             let list = lists.entry(level).or_default();
-            list.promised += 1;
+            list.promised.push(list.calls);
             if level == INPUTS {
                 list.values.push(Some(Tensor { slot: None, ..value.clone() }));
             }
-            list.promised - 1
+            list.promised.len() - 1
         };
         let sample = sample(value);
         Saved::packed(Promise { region: self, level, index, spec: value.spec(), sample })
+    }
+
+    fn expect(&self, level: u64, _operands: &[&Tensor], _saves: Saves) {
+        self.lists().entry(level).or_default().calls += 1;
     }
 
     fn once(&self, level: u64, name: &'static str, run: &mut Run<'_>) -> Result<Outputs, Error> {
@@ -317,20 +333,29 @@ fn behind_barrier(input: Tensor) -> Tensor {
 
 /// The second run of a function: collects what one level saves, and the inputs of regions inside.
 struct Again {
-    /// Levels and how many values they promised.
-    wanted: [(u64, usize); 2],
+    /// Levels and what they promised, see [`List`].
+    wanted: [(u64, Vec<usize>); 2],
     /// What other levels save is promised anew.
     below: Arc<Region>,
-    found: Mutex<[Vec<Tensor>; 2]>,
+    found: Mutex<[Found; 2]>,
     /// How many calls with an effect it has come to.
     effects: AtomicUsize,
+}
+
+/// What one level has saved in the second run.
+#[derive(Default)]
+struct Found {
+    values: Vec<Tensor>,
+    calls: usize,
+    /// For each value, how many calls were made before it was saved.
+    saved_after: Vec<usize>,
 }
 
 /// All that was promised is there: the rest of the function need not run.
 struct Complete;
 
 impl Again {
-    fn found(&self) -> MutexGuard<'_, [Vec<Tensor>; 2]> {
+    fn found(&self) -> MutexGuard<'_, [Found; 2]> {
         self.found.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -340,11 +365,14 @@ impl Again {
 
     fn add(&self, place: usize, value: &Tensor) {
         let value = if self.wanted[place].0 == 0 { value.plain() } else { Tensor { slot: None, ..value.clone() } };
-        self.found()[place].push(value);
+        let found = &mut self.found()[place];
+        found.values.push(value);
+        found.saved_after.push(found.calls);
     }
 
     fn end_if_complete(&self) {
-        let complete = self.wanted.iter().zip(&*self.found()).all(|((_, promised), found)| found.len() >= *promised);
+        let complete =
+            self.wanted.iter().zip(&*self.found()).all(|((_, promised), found)| found.values.len() >= promised.len());
         // Where a panic ends the process, the function runs to its end.
         if complete && cfg!(panic = "unwind") {
             resume_unwind(Box::new(Complete));
@@ -381,16 +409,21 @@ impl Saver for Again {
     }
 
     fn expect(&self, level: u64, operands: &[&Tensor], saves: Saves) {
-        let (Some(place), true) = (self.place(level), saves.outputs.is_empty() && !saves.residual) else { return };
+        let Some(place) = self.place(level) else { return self.below.expect(level, operands, saves) };
+        self.found()[place].calls += 1;
+        if !saves.outputs.is_empty() || saves.residual {
+            return;
+        }
         let operands = saves.operands.iter().map(|position| operands[position]);
         let operands: Vec<&Tensor> = operands.filter(|operand| !is_worth_nothing(operand)).collect();
-        let last = self.found()[place].len() + operands.len() == self.wanted[place].1;
-        if last && !operands.is_empty() {
-            let before = self.found()[place].len();
+        let before = self.found()[place].values.len();
+        if before + operands.len() == self.wanted[place].1.len() && !operands.is_empty() {
             operands.into_iter().for_each(|operand| self.add(place, operand));
             self.end_if_complete();
             // Inputs of a region that comes later are missing: the call saves its operands itself.
-            self.found()[place].truncate(before);
+            let found = &mut self.found()[place];
+            found.values.truncate(before);
+            found.saved_after.truncate(before);
         }
     }
 }

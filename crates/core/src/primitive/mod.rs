@@ -134,6 +134,12 @@ pub trait Primitive: Any + Send + Sync {
         true
     }
 
+    /// Whether the imperative tape records it. What is constant between jumps is recorded, and gives gradients of zero.
+    #[doc(hidden)]
+    fn records(&self) -> bool {
+        self.differentiable()
+    }
+
     /// Whether a call does more than compute its outputs: it counts, logs, reads what changes, or gives another result when it is
     /// repeated. Such a call is made exactly as often as the function makes it, and in that order among calls with an effect: no
     /// pass drops, merges, repeats or moves it, no budget and no checkpoint repeats it. It has at least one output and no

@@ -119,7 +119,7 @@ impl Elementwise {
         let mut factors = SmallVec::new();
         for (position, slope) in self.slopes.iter().enumerate().filter(|(position, _)| rule.wants(*position)) {
             let factor = match slope {
-                Slope::Zero => continue,
+                Slope::Zero => return None,
                 Slope::One => None,
                 Slope::MinusOne => Some(Factor::Number(-1.0)),
                 Slope::Parameter(place) => Some(Factor::Number(self.values_of(rule.attrs)[*place])),
@@ -294,6 +294,10 @@ impl Primitive for Elementwise {
 
     fn vjp(&'static self, rule: &Rule<'_>, cotangents: &mut [Option<Tensor>]) -> Gradients {
         let Some(mut g) = cotangents[0].take() else { return Gradients::new() };
+        if !self.differentiable() {
+            // Zeros, and not nothing: a leaf that only such functions read has a gradient.
+            return self.slopes.iter().map(|_| Gradient::Dense(g.full_like(0.0))).collect();
+        }
         let last = self.slopes.len() - 1;
         let mut gradients = Gradients::new();
         for position in 0..=last {
@@ -307,7 +311,7 @@ impl Primitive for Elementwise {
     }
 
     fn vjp_direct(&self, wanted: Mask, g: &mut Option<Tensor>, held: Held<'_>, give: &mut dyn FnMut(usize, Tensor)) {
-        if !self.parameters.is_empty() {
+        if !self.parameters.is_empty() || matches!(self.slopes[0], Slope::Zero) {
             return;
         }
         let needs = self.needs(wanted);
@@ -354,9 +358,13 @@ impl Primitive for Elementwise {
         Ok(smallvec![bind1(self, attrs.clone(), &aligned)])
     }
 
-    /// A function that is constant between its jumps has no gradient to pass.
+    /// A function that is constant between its jumps has no gradient but zero.
     fn differentiable(&self) -> bool {
         !self.slopes.iter().all(|slope| matches!(slope, Slope::Zero))
+    }
+
+    fn records(&self) -> bool {
+        true
     }
 
     fn dependency(&self) -> Dependency {

@@ -14,6 +14,7 @@ use crate::primitive::{Attrs, Primitive};
 use crate::{DType, Error, ErrorKind};
 use smallvec::SmallVec;
 use std::ops::{AddAssign, DivAssign, MulAssign, RemAssign, SubAssign};
+use std::sync::Arc;
 use wengert_kernels::map as kernels;
 use wengert_kernels::view::Out;
 
@@ -39,7 +40,11 @@ impl Tensor {
             };
             match stays_leaf && !is_tracer(&updated) {
                 true => self.replace_leaf_value(updated.value),
-                false => *self = updated,
+                false => {
+                    let slot = self.slot.take();
+                    *self = updated;
+                    self.orphan(slot);
+                }
             }
             return;
         }
@@ -52,8 +57,14 @@ impl Tensor {
         let slot = self.slot.take();
         old.link = self.link.take().filter(|_| records);
         *self = bind_owned(op, attrs, old, rest);
+        self.orphan(slot);
+    }
+
+    /// This was a leaf with a slot, and is a result of it now.
+    #[track_caller]
+    fn orphan(&mut self, slot: Option<Arc<GradientSlot>>) {
         if let Some(slot) = slot {
-            self.slot = GradientSlot::updated(slot, location::shown(location::resolve(Line::caller())));
+            self.slot = Some(GradientSlot::updated(slot, location::shown(location::resolve(Line::caller()))));
         }
     }
 

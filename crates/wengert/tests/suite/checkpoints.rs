@@ -369,3 +369,21 @@ fn a_split_program_computes_again_on_the_way_back() {
     let gradient = halves.backward.evaluate(&[x.clone(), dy.clone()]).unwrap();
     assert!(gradient[0].all_close(&joint(&(x, dy)).1, 1e-14));
 }
+
+#[test]
+fn operations_that_the_first_run_did_not_make_are_an_error() {
+    let x = Tensor::from([0.1, 0.2, 0.3]).require_grad();
+    let runs = Arc::new(AtomicUsize::new(0));
+    let counted = runs.clone();
+    // The extra operation saves nothing and changes no number.
+    let f = move |x: &Tensor| {
+        let x = if counted.fetch_add(1, Ordering::Relaxed) == 0 { x.clone() } else { x + 0.0 };
+        x.sin().exp()
+    };
+    let y = checkpoint(f)(&x).sum();
+    let error = catch(|| y.backward()).unwrap_err();
+    assert_eq!(error.kind(), &ErrorKind::Checkpoint);
+    assert!(error.message().contains("it made 2 operations until value 0 was saved, 1 before"), "{error}");
+    assert_eq!(runs.load(Ordering::Relaxed), 2);
+    assert!(x.grad().is_none());
+}

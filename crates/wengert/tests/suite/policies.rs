@@ -2,7 +2,7 @@
 
 use super::process::alone;
 use wengert::prelude::*;
-use wengert::{set_threads, threads};
+use wengert::{autograd, set_threads, threads};
 
 /// The derivative of `f` at one number, by reverse and by forward mode, which must agree; in both compute types.
 fn slope_at(f: impl Fn(&Tensor) -> Tensor, x: f64) -> f64 {
@@ -616,4 +616,35 @@ fn a_side_that_is_not_taken_has_no_second_derivative_in_any_mode() {
         assert_eq!(found, curvature, "{way}");
     }
     assert_eq!(jvp(tangent, &x, &one).1.item(), 2.25);
+}
+
+#[test]
+fn functions_that_are_constant_between_jumps_have_gradient_zero_in_every_mode() {
+    let functions: [(&str, fn(&Tensor) -> Tensor); 6] = [
+        ("round", Tensor::round),
+        ("floor", Tensor::floor),
+        ("ceil", Tensor::ceil),
+        ("trunc", Tensor::trunc),
+        ("sign", Tensor::sign),
+        ("floor_divide", |x| x.floor_divide(&(x + 1.0))),
+    ];
+    for (name, f) in functions {
+        for x in [Tensor::from(1.3), Tensor::from([0.4, 1.6, -2.5]), Tensor::full([70, 50], 0.7).contiguous()] {
+            let zeros = x.full_like(0.0);
+            assert_eq!(grad(|x: &Tensor| f(x).sum())(&x), zeros, "{name}");
+            let leaf = x.clone().require_grad();
+            let y = f(&leaf);
+            assert!(y.requires_grad(), "{name}");
+            y.sum().backward();
+            assert_eq!(leaf.grad(), Some(zeros.clone()), "{name}");
+            // Beside another path, and where a cotangent is infinite.
+            leaf.zero_grad();
+            (f(&leaf) * f64::INFINITY + &leaf * 3.0).sum().backward();
+            assert_eq!(leaf.grad(), Some(x.full_like(3.0)), "{name}");
+            let again = autograd::grad_with(&[&f(&leaf).sum()], &[&leaf], Backward::new().create_graph()).remove(0);
+            assert_eq!(again.unwrap().plain(), zeros, "{name}");
+        }
+    }
+    let x = Tensor::from([0.4, 1.6]).require_grad();
+    assert!(!x.detach().requires_grad() && !x.gt(1.0).requires_grad());
 }
