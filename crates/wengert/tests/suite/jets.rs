@@ -438,3 +438,32 @@ fn jets_pass_through_checkpoints() {
     agrees(&f, &Tensor::from([0.4, -0.7]), &Tensor::from([1.0, 0.5]));
     agrees(&|x| grad(|x: &Tensor| f(x).sum())(x), &Tensor::from([0.4, -0.7]), &Tensor::from([1.0, 0.5]));
 }
+
+#[test]
+fn jets_and_laplacians_of_loops_are_the_same_in_batches_and_programs() {
+    // How often the loop runs depends on the numbers: x^2 + 1 until the sum is large.
+    let f = |x: &Tensor| {
+        let shift = x.slice(0) * 0.1;
+        while_loop(|y: &Tensor| y.sum().lt(10.0), |y: &Tensor| y.square() + 1.0 + &shift, x).sum()
+    };
+    let rows = Tensor::from([[0.5, 0.7], [1.5, 2.0], [6.0, 7.0]]);
+    let single: Vec<Tensor> = (0..3).map(|row| rows.select(0, row)).collect();
+    let same = |g: &dyn Fn(&Tensor) -> Tensor| {
+        let alone = Tensor::stack(&single.iter().map(g).collect::<Vec<_>>(), 0);
+        assert!(vmap(g)(&rows).all_close(&alone, 1e-13));
+        for (row, alone) in single.iter().map(|row| (row, g(row))) {
+            assert!(compile(g).call(row).all_close(&alone, 1e-13));
+        }
+        assert!(compile(vmap(g)).call(&rows).all_close(&alone, 1e-13));
+        alone
+    };
+    let laplacians = same(&laplacian(f));
+    for (row, laplacian) in single.iter().zip(laplacians.to_vec::<f64>()) {
+        let trace = hessian(f)(row).trace();
+        assert!((laplacian - trace.item()).abs() <= 1e-12 * laplacian.abs().max(1.0), "{laplacian} {trace}");
+    }
+    let direction = Tensor::from([1.0, -0.5]);
+    same(&|x| Tensor::stack(&jet(f, x, &[direction.clone()], 4), 0));
+    same(&grad(|x: &Tensor| jet(f, x, &[direction.clone()], 3).swap_remove(3)));
+    same(&|x| jet(|x: &Tensor| grad(f)(x).sum(), x, &[direction.clone()], 2).swap_remove(2));
+}

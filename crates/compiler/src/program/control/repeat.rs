@@ -71,26 +71,38 @@ impl WhileForm {
 
     /// The loop that carries tangents along: those of constants and carry stand after them.
     pub fn tangent(&self, active: &[bool], reached: &[bool]) -> WhileForm {
-        let derived = self.body.derived(self.wish("while tangent", active, 0), |body| {
+        self.along("while tangent", active, 1, |body, x, dx| through::push(body, x, active, dx, reached))
+    }
+
+    /// The loop that carries `each` more tensors along for every input that `active` names; those of constants and carry stand after
+    /// them. A step is given all inputs, then what goes along, and gives the same of the carry.
+    pub fn along(
+        &self,
+        what: &'static str,
+        active: &[bool],
+        each: usize,
+        step: impl FnOnce(&Program, &[Tensor], &[Tensor]) -> (Vec<Tensor>, Vec<Tensor>),
+    ) -> WhileForm {
+        let derived = self.body.derived(self.wish(what, active, each), |body| {
             let specs = input_specs(body);
-            let (mut all, mut primals, mut tangents) = (Vec::new(), Vec::new(), Vec::new());
+            let (mut all, mut primals, mut others) = (Vec::new(), Vec::new(), Vec::new());
             for group in [0..self.consts, self.consts..specs.len()] {
                 for place in group.clone() {
                     primals.push(all.len());
                     all.push(specs[place].clone());
                 }
                 for place in group.filter(|&place| active[place]) {
-                    tangents.push(all.len());
-                    all.push(specs[place].clone());
+                    others.extend(all.len()..all.len() + each);
+                    all.extend(std::iter::repeat_n(specs[place].clone(), each));
                 }
             }
             let program = staged("while_loop", &all, |v| {
-                let (y, dy) = through::push(body, &pick(&v, &primals), active, &pick(&v, &tangents), reached);
-                [y, dy].concat()
+                let (y, others) = step(body, &pick(&v, &primals), &pick(&v, &others));
+                [y, others].concat()
             });
             (self.test_of(&all, &primals), ProgramAttr::from(program))
         });
-        let consts = self.consts + places(&active[..self.consts]).len();
+        let consts = self.consts + each * places(&active[..self.consts]).len();
         WhileForm { consts, test: derived.0.clone(), body: derived.1.clone() }
     }
 

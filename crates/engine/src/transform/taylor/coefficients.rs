@@ -12,17 +12,18 @@
 //!
 //! Every other operation is the solution of the differential equation that its tangent rule is: see [`equation`].
 
-use super::equation;
+use super::{equation, loops};
 use crate::bind::{bind1, try_bind};
 use crate::error::Error;
 use crate::interp::custom::expect_below;
-use crate::interp::{Interpreter, Level, Tracer};
+use crate::interp::{Interpreter, Level, Tracer, unroll};
 use crate::location::{self, Line};
 use crate::methods::*;
-use crate::primitive::{Adjoints, Attrs, Jet, Mask, Outputs, Primitive, Rule};
+use crate::primitive::{Adjoints, Attrs, Control, Jet, Mask, Outputs, Primitive, Rule};
 use crate::{Ellipsis, Tensor};
 use smallvec::{SmallVec, smallvec};
 use std::sync::Arc;
+use wengert_compiler::control::{WHILE, WHILE_GRADIENT};
 
 /// Taylor coefficients, the value first; `None` and what is missing at the end are zeros.
 #[derive(Clone)]
@@ -65,13 +66,12 @@ impl Interpreter for Coefficients {
         operands: &[&Tensor],
         line: Line,
     ) -> Result<Outputs, Error> {
-        let operands: SmallVec<[Series; 4]> = operands
-            .iter()
-            .map(|operand| match Tracer::attached::<Series>(operand, level) {
-                Some((_, series)) => series.clone(),
-                _ => Series::constant(operand),
-            })
-            .collect();
+        if op.is(&WHILE_GRADIENT) {
+            // Its own derivatives are those of loops, which may be in a batch or traced.
+            let operands: Vec<Tensor> = operands.iter().map(|&operand| operand.clone()).collect();
+            return Ok(op.expansion(&attrs, &operands).expect("it is expanded in loops").into());
+        }
+        let operands = series_of(level, operands);
         let values: SmallVec<[&Tensor; 4]> = operands.iter().map(Series::value).collect();
         let mut outputs = try_bind(op, attrs.clone(), &values, line)?;
         if let Some(function) = op.function(&attrs) {
@@ -92,6 +92,30 @@ impl Interpreter for Coefficients {
         }
         Ok(outputs)
     }
+
+    fn apply_control(
+        &self,
+        level: &Arc<Level>,
+        control: &'static dyn Control,
+        op: &'static dyn Primitive,
+        attrs: Attrs,
+        operands: &[&Tensor],
+        line: Line,
+    ) -> Result<Outputs, Error> {
+        let can_be_read = || operands.iter().all(|operand| operand.numbers(op.name()).is_ok());
+        if !op.is(&WHILE) || self.order == 0 || can_be_read() {
+            return unroll(control, &attrs, operands, line);
+        }
+        loops::repeat(level, self.order, &attrs, &series_of(level, operands), line)
+    }
+}
+
+fn series_of(level: &Arc<Level>, operands: &[&Tensor]) -> SmallVec<[Series; 4]> {
+    let series = |operand: &&Tensor| match Tracer::attached::<Series>(operand, level) {
+        Some((_, series)) => series.clone(),
+        _ => Series::constant(operand),
+    };
+    operands.iter().map(series).collect()
 }
 
 /// A tensor of this level.

@@ -2,6 +2,7 @@
 
 mod coefficients;
 mod equation;
+mod loops;
 
 use self::coefficients::{Coefficients, Series, lift};
 use super::expect_like;
