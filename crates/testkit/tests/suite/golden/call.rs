@@ -21,6 +21,7 @@ pub enum Arg {
 }
 
 /// A call of an operation: the input, the positional and the keyword arguments.
+#[derive(Clone)]
 pub struct Call {
     input: Arg,
     args: Vec<Arg>,
@@ -215,6 +216,14 @@ impl Call {
             floats[place].clone()
         };
         places.iter().map(&mut leaf).collect()
+    }
+
+    /// The same call with other tensors at these places among the floating-point ones.
+    pub fn with_floats(&self, places: &[usize], tensors: &[Tensor]) -> Call {
+        let mut call = self.clone();
+        let mut floats = call.floats();
+        places.iter().zip(tensors).for_each(|(&place, tensor)| *floats[place] = tensor.clone());
+        call
     }
 
     fn floats(&mut self) -> Vec<&mut Tensor> {

@@ -2,39 +2,65 @@
 
 use super::Adapter;
 use super::call::{Call, tensor};
+use super::compare::{Tolerance, difference, outputs_difference};
+use super::modes;
 use serde_json::Value;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use wengert::autograd::{Backward, grad_with};
 use wengert::prelude::*;
 
-/// Which numbers of a case.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Part {
-    /// The outputs.
+/// What is compared.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Check {
+    /// The outputs, with the record.
     Value,
-    /// The vector-Jacobian product for each leaf.
+    /// The vector-Jacobian product for each leaf, with the record.
     Gradient,
-    /// The gradient of the gradients.
-    Second,
+    /// The gradient of the gradients, with the record.
+    SecondGradient,
+    /// The outputs of the compiled call, with those of the eager one.
+    Compile,
+    /// The directional derivative, with the gradient.
+    Jvp,
+    /// Every row of a batch of calls, with the single call.
+    Vmap,
 }
 
-impl fmt::Display for Part {
+impl Check {
+    pub const ALL: [Check; 6] =
+        [Check::Value, Check::Gradient, Check::SecondGradient, Check::Compile, Check::Jvp, Check::Vmap];
+}
+
+impl fmt::Display for Check {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Part::Value => "value",
-            Part::Gradient => "grad",
-            Part::Second => "second",
+            Check::Value => "value",
+            Check::Gradient => "gradient",
+            Check::SecondGradient => "second gradient",
+            Check::Compile => "compile",
+            Check::Jvp => "jvp",
+            Check::Vmap => "vmap",
         })
     }
 }
+
+/// A check that was made, and what differs, if anything does.
+pub type Outcome = (Check, Option<String>);
 
 /// A recorded call and its numbers.
 pub struct Case {
     pub op: String,
     /// The number of the sample in the source of the record.
     pub number: usize,
-    record: Value,
+    call: Call,
+    outputs: Vec<Tensor>,
+    /// The positions of the outputs that carry gradients.
+    differentiable: Vec<usize>,
+    leaf_shapes: Vec<Vec<usize>>,
+    gradients: Vec<Tensor>,
+    /// The positions of the gradients that were differentiated again, and the result.
+    second: Option<(Vec<usize>, Vec<Tensor>)>,
 }
 
 /// Dense linear algebra outside `linalg.`: a condition number stands between two right answers.
@@ -56,83 +82,98 @@ const LINEAR_ALGEBRA: &[&str] = &[
 ];
 
 impl Case {
-    pub fn new(record: Value) -> Case {
-        let op = record["op"].as_str().expect("the name of an operation").to_string();
-        let number = record["k"].as_u64().expect("the number of the case") as usize;
-        Case { op, number, record }
+    pub fn new(record: &Value) -> Case {
+        let second = record.get("grad_of_grad").filter(|gradients| !gradients.is_null());
+        Case {
+            op: record["op"].as_str().expect("the name of an operation").to_string(),
+            number: record["k"].as_u64().expect("the number of the case") as usize,
+            call: Call::new(record),
+            outputs: tensors(&record["outputs"]),
+            differentiable: sizes(&record["diff_outputs"]),
+            leaf_shapes: record["leaf_shapes"].as_array().expect("shapes").iter().map(sizes).collect(),
+            gradients: tensors(&record["grads"]),
+            second: second.map(|gradients| (sizes(&record["gg_index"]), tensors(gradients))),
+        }
     }
 
-    /// What differs: the part and a description. A part is compared although an earlier one differs.
+    /// Whether no output has an element, so that nothing is compared.
+    pub fn is_empty(&self) -> bool {
+        self.outputs.iter().all(|output| output.elements() == 0)
+    }
+
+    /// Makes all checks. A check is made although an earlier one differs.
     ///
     /// The record has the shapes of the leaves, not their places. Where several choices of tensors have these shapes, the
     /// first counts, unless another agrees in everything.
-    pub fn run(&self, adapter: Adapter) -> Vec<(Part, String)> {
+    pub fn run(&self, adapter: Adapter) -> Vec<Outcome> {
         let choices = self.choices();
-        let mut runs = choices.iter().map(|leaves| self.run_with(adapter, leaves));
+        let mut runs = choices.iter().map(|places| (places, self.compare_with_record(adapter, places)));
+        let agrees = |run: &(&Vec<usize>, (Vec<Outcome>, Option<modes::Eager>))| {
+            run.1.0.iter().all(|(_, wrong)| wrong.is_none())
+        };
         let first = runs.next().expect("there is a choice of leaves");
-        let agrees = first.is_empty() || runs.any(|failures| failures.is_empty());
-        if agrees { Vec::new() } else { first }
-    }
+        let chosen = if agrees(&first) { first } else { runs.find(agrees).unwrap_or(first) };
+        let (places, (mut outcomes, eager)) = chosen;
+        let Some(eager) = eager.filter(|_| !places.is_empty()) else { return outcomes };
 
-    fn run_with(&self, adapter: Adapter, leaves: &[usize]) -> Vec<(Part, String)> {
-        let mut failures = Vec::new();
-        let stopped = catch_unwind(AssertUnwindSafe(|| catch(|| self.compare(adapter, leaves, &mut failures))));
-        match stopped {
-            Ok(Ok(())) => {}
-            Ok(Err(error)) => failures.push((self.reached(&failures), format!("error: {error}"))),
-            Err(panic) => failures.push((self.reached(&failures), format!("panic: {}", panic_text(&*panic)))),
+        let f = |leaves: &Vec<Tensor>| adapter(&self.call.with_floats(places, leaves));
+        let tolerance = if self.is_linear_algebra() { Tolerance::CONDITIONED_ROUNDING } else { Tolerance::ROUNDING };
+        outcomes.push((Check::Compile, stopped_or(|| modes::compiled(f, &eager, tolerance))));
+        if !self.differentiable.is_empty() {
+            outcomes.push((Check::Jvp, stopped_or(|| modes::forward(f, &eager, &self.differentiable, tolerance))));
         }
-        failures
+        outcomes.push((Check::Vmap, stopped_or(|| modes::batched(f, &eager, tolerance))));
+        outcomes
     }
 
-    /// An error counts against the first part, after which nothing was compared.
-    fn reached(&self, failures: &[(Part, String)]) -> Part {
-        failures.last().map_or(Part::Value, |(part, _)| *part)
-    }
-
-    fn compare(&self, adapter: Adapter, leaves: &[usize], failures: &mut Vec<(Part, String)>) {
-        let mut call = Call::new(&self.record);
-        let leaves: Vec<Tensor> = call.require_grad(leaves);
+    /// The checks with the record, and what the eager call gave, unless it stopped.
+    fn compare_with_record(&self, adapter: Adapter, places: &[usize]) -> (Vec<Outcome>, Option<modes::Eager>) {
+        let mut call = self.call.clone();
+        let leaves: Vec<Tensor> = call.require_grad(places);
         let leaves: Vec<&Tensor> = leaves.iter().collect();
-        let outputs = adapter(&call);
+        let tolerance = if self.is_linear_algebra() { Tolerance::CONDITIONED_RECORD } else { Tolerance::RECORD };
 
-        let expected = tensors(&self.record["outputs"]);
-        if outputs.len() != expected.len() {
-            let message = format!("{} outputs, {} recorded", outputs.len(), expected.len());
-            return failures.push((Part::Value, message));
-        }
-        for (index, (output, expected)) in outputs.iter().zip(&expected).enumerate() {
-            let difference = self.difference(output, expected);
-            failures.extend(difference.map(|text| (Part::Value, format!("output {index}: {text}"))));
+        let outputs = match caught(|| adapter(&call)) {
+            Ok(outputs) => outputs,
+            Err(stopped) => return (vec![(Check::Value, Some(stopped))], None),
+        };
+        let detached: Vec<Tensor> = outputs.iter().map(Tensor::detach).collect();
+        let mut outcomes = vec![(Check::Value, outputs_difference(&detached, &self.outputs, tolerance))];
+        if detached.len() != self.outputs.len() {
+            return (outcomes, None);
         }
 
-        let differentiable = self.record["diff_outputs"].as_array().expect("positions of outputs");
-        let outputs: Vec<&Tensor> =
-            differentiable.iter().map(|index| &outputs[index.as_u64().expect("a position") as usize]).collect();
-        let second = self.record.get("grad_of_grad").filter(|gradients| !gradients.is_null());
-        let gradients = pulled_back(&outputs, &leaves, f64::cos, second.is_some());
-        self.compare_leaves(Part::Gradient, &gradients, &tensors(&self.record["grads"]), failures);
+        let chosen: Vec<&Tensor> = self.differentiable.iter().map(|&position| &outputs[position]).collect();
+        let gradients = match caught(|| pulled_back(&chosen, &leaves, f64::cos, self.second.is_some())) {
+            Ok(gradients) => gradients,
+            Err(stopped) => {
+                outcomes.push((Check::Gradient, Some(stopped)));
+                return (outcomes, None);
+            }
+        };
+        outcomes.push((Check::Gradient, leaves_difference(&gradients, &self.gradients, tolerance)));
 
-        if let Some(second) = second {
-            let chosen = self.record["gg_index"].as_array().expect("positions of leaves");
-            let chosen: Vec<&Tensor> =
-                chosen.iter().map(|index| &gradients[index.as_u64().expect("a position") as usize]).collect();
-            let second_gradients = pulled_back(&chosen, &leaves, f64::sin, false);
-            self.compare_leaves(Part::Second, &second_gradients, &tensors(second), failures);
+        if let Some((positions, expected)) = &self.second {
+            let chosen: Vec<&Tensor> = positions.iter().map(|&position| &gradients[position]).collect();
+            let wrong =
+                stopped_or(|| leaves_difference(&pulled_back(&chosen, &leaves, f64::sin, false), expected, tolerance));
+            outcomes.push((Check::SecondGradient, wrong));
         }
+        let detach = |list: Vec<&Tensor>| list.into_iter().map(Tensor::detach).collect();
+        let eager =
+            modes::Eager { leaves: detach(leaves), outputs: detached, gradients: detach(gradients.iter().collect()) };
+        (outcomes, Some(eager))
     }
 
     /// The choices of floating-point tensors, in the order of the record, that have the shapes of its leaves; the one with
     /// the earliest tensors first.
     fn choices(&self) -> Vec<Vec<usize>> {
-        let shapes = self.record["leaf_shapes"].as_array().expect("shapes");
-        let floats = Call::new(&self.record).float_shapes();
+        let floats = self.call.clone().float_shapes();
         let mut choices: Vec<Vec<usize>> = vec![Vec::new()];
-        for shape in shapes {
-            let shape: Vec<usize> = serde_json::from_value(shape.clone()).expect("a shape");
+        for shape in &self.leaf_shapes {
             let next = |choice: &Vec<usize>| {
                 let (start, choice) = (choice.last().map_or(0, |last| last + 1), choice.clone());
-                let fits = (start..floats.len()).filter(|&place| floats[place] == shape).collect::<Vec<usize>>();
+                let fits = (start..floats.len()).filter(|&place| floats[place] == *shape).collect::<Vec<usize>>();
                 fits.into_iter().map(move |place| [&choice[..], &[place]].concat())
             };
             choices = choices.iter().flat_map(next).collect();
@@ -141,26 +182,8 @@ impl Case {
         choices
     }
 
-    fn compare_leaves(&self, part: Part, found: &[Tensor], expected: &[Tensor], failures: &mut Vec<(Part, String)>) {
-        for (index, (found, expected)) in found.iter().zip(expected).enumerate() {
-            let difference = self.difference(found, expected);
-            failures.extend(difference.map(|text| (part, format!("leaf {index}: {text}"))));
-        }
-    }
-
-    fn difference(&self, found: &Tensor, expected: &Tensor) -> Option<String> {
-        if found.shape() != expected.shape() {
-            return Some(format!("shape {:?}, recorded {:?}", found.shape(), expected.shape()));
-        }
-        let linear_algebra = self.op.starts_with("linalg.") || LINEAR_ALGEBRA.contains(&self.op.as_str());
-        let (relative, absolute) = if linear_algebra { (1e-7, 1e-7) } else { (1e-9, 1e-11) };
-        let close =
-            |a: f64, b: f64| a == b || (a.is_nan() && b.is_nan()) || (a - b).abs() <= absolute + relative * b.abs();
-        let (found, expected) = (found.detach().to_f64_vec(), expected.to_f64_vec());
-        let wrong: Vec<usize> = (0..found.len()).filter(|&e| !close(found[e], expected[e])).collect();
-        let first = *wrong.first()?;
-        let (count, all) = (wrong.len(), found.len());
-        Some(format!("element {first} is {}, recorded {} ({count} of {all} differ)", found[first], expected[first]))
+    fn is_linear_algebra(&self) -> bool {
+        self.op.starts_with("linalg.") || LINEAR_ALGEBRA.contains(&self.op.as_str())
     }
 }
 
@@ -176,9 +199,7 @@ fn pulled_back(outputs: &[&Tensor], leaves: &[&Tensor], wave: fn(f64) -> f64, cr
         options = options.create_graph();
     }
     for (index, output) in &reached {
-        let weights = (0..output.elements()).map(|e| wave(0.37 * e as f64 + 0.11 * *index as f64 + 0.2));
-        let seed = Tensor::from_vec(weights.collect::<Vec<f64>>(), output.shape());
-        options = options.seed(&seed.cast(output.dtype()));
+        options = options.seed(&modes::waves(output, *index, wave));
     }
     let outputs: Vec<&Tensor> = reached.into_iter().map(|(_, output)| *output).collect();
     let gradients = grad_with(&outputs, leaves, options);
@@ -186,8 +207,33 @@ fn pulled_back(outputs: &[&Tensor], leaves: &[&Tensor], wave: fn(f64) -> f64, cr
     gradients.into_iter().zip(leaves).map(or_zeros).collect()
 }
 
+fn leaves_difference(found: &[Tensor], expected: &[Tensor], tolerance: Tolerance) -> Option<String> {
+    let mut pairs = found.iter().zip(expected).enumerate();
+    pairs.find_map(|(index, (found, expected))| {
+        difference(&found.detach(), expected, tolerance).map(|text| format!("leaf {index}: {text}"))
+    })
+}
+
+/// What a check found, or what stopped it.
+fn stopped_or(check: impl FnOnce() -> Option<String>) -> Option<String> {
+    caught(check).unwrap_or_else(Some)
+}
+
+/// The result of `f`, or the error or panic that stopped it.
+fn caught<T>(f: impl FnOnce() -> T) -> Result<T, String> {
+    match catch_unwind(AssertUnwindSafe(|| catch(f))) {
+        Ok(Ok(value)) => Ok(value),
+        Ok(Err(error)) => Err(format!("error: {error}")),
+        Err(panic) => Err(format!("panic: {}", panic_text(&*panic))),
+    }
+}
+
 fn tensors(list: &Value) -> Vec<Tensor> {
     list.as_array().expect("a list of tensors").iter().map(tensor).collect()
+}
+
+fn sizes(list: &Value) -> Vec<usize> {
+    list.as_array().expect("a list of sizes").iter().map(|size| size.as_u64().expect("a size") as usize).collect()
 }
 
 fn panic_text(panic: &(dyn std::any::Any + Send)) -> &str {

@@ -1,7 +1,7 @@
 //! Functions of each element. One line an operation, in the order of the alphabet.
 
 use super::call::Call;
-use super::case::Part;
+use super::case::Check;
 use super::{Adapter, Exception};
 use wengert::Tensor;
 use wengert::methods::*;
@@ -139,7 +139,7 @@ pub const ADAPTERS: &[(&str, Adapter)] = &[
 ];
 
 pub const EXCEPTIONS: &[Exception] =
-    &[("nn.functional.hardsigmoid", &[0], &[Part::Gradient], "the record has the slope 1/6 rounded to f32")];
+    &[("nn.functional.hardsigmoid", &[0], &[Check::Gradient], "the record has the slope 1/6 rounded to f32")];
 
 /// With both bounds, or one of them, as numbers of the input's type.
 fn clamp(c: &Call) -> Vec<Tensor> {

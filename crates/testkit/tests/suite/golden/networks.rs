@@ -43,8 +43,8 @@ fn conv(c: &Call) -> Conv {
 
 /// F.unfold: kernel, dilation, padding and stride.
 fn patches(c: &Call) -> Conv {
-    let at = |position: usize| sizes(c.positional(position).expect("an argument"));
-    Conv::new().dilation(at(1)).padding(Padding::Each(at(2))).stride(at(3))
+    let or = |name: &str, position: usize, usual: usize| c.arg(name, position).map_or(usual.into(), sizes);
+    Conv::new().dilation(or("dilation", 1, 1)).padding(Padding::Each(or("padding", 2, 0))).stride(or("stride", 3, 1))
 }
 
 fn pool(c: &Call) -> Pool {
