@@ -117,12 +117,16 @@ impl Case {
         let Some(eager) = eager.filter(|_| !places.is_empty()) else { return outcomes };
 
         let f = |leaves: &Vec<Tensor>| adapter(&self.call.with_floats(places, leaves));
-        let tolerance = if self.is_linear_algebra() { Tolerance::CONDITIONED_ROUNDING } else { Tolerance::ROUNDING };
-        outcomes.push((Check::Compile, stopped_or(|| modes::compiled(f, &eager, tolerance))));
-        if !self.differentiable.is_empty() {
-            outcomes.push((Check::Jvp, stopped_or(|| modes::forward(f, &eager, &self.differentiable, tolerance))));
-        }
-        outcomes.push((Check::Vmap, stopped_or(|| modes::batched(f, &eager, tolerance))));
+        let tolerance = match eager.leaves.iter().all(|leaf| leaf.dtype() == DType::F64) {
+            // A gradient is rounded to the dtype of its leaf.
+            false => Tolerance::SINGLE,
+            true if self.is_linear_algebra() => Tolerance::CONDITIONED_ROUNDING,
+            true => Tolerance::ROUNDING,
+        };
+        let differentiable = &self.differentiable;
+        outcomes.push((Check::Compile, stopped_or(|| modes::compiled(f, &eager, differentiable, tolerance))));
+        outcomes.push((Check::Jvp, stopped_or(|| modes::forward(f, &eager, differentiable, tolerance))));
+        outcomes.push((Check::Vmap, stopped_or(|| modes::batched(f, &eager, differentiable, tolerance))));
         outcomes
     }
 

@@ -67,3 +67,23 @@ pub fn outputs_difference(found: &[Tensor], expected: &[Tensor], tolerance: Tole
 fn largest(numbers: &[f64]) -> f64 {
     numbers.iter().map(|number| number.abs()).filter(|number| number.is_finite()).fold(0.0, f64::max)
 }
+
+#[test]
+fn an_infinity_matches_only_itself_and_nan_only_nan() {
+    let numbers = [f64::INFINITY, f64::NEG_INFINITY, f64::NAN, 0.0, f64::MAX];
+    for (i, &found) in numbers.iter().enumerate() {
+        for (j, &expected) in numbers.iter().enumerate() {
+            let differs = difference(&Tensor::from(found), &Tensor::from(expected), Tolerance::RECORD).is_some();
+            assert_eq!(differs, i != j, "{found} for {expected}");
+        }
+    }
+}
+
+#[test]
+fn another_dtype_or_shape_is_a_difference() {
+    let x = Tensor::from([1.0, 2.0]);
+    for other in [x.cast(DType::F32), x.cast(DType::I64), x.unsqueeze(0)] {
+        assert!(difference(&other, &x, Tolerance::RECORD).is_some());
+    }
+    assert!(outputs_difference(&[x.clone(), x.clone()], &[x], Tolerance::RECORD).is_some());
+}

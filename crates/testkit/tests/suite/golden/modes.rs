@@ -14,9 +14,18 @@ pub struct Eager {
 /// How many elements a batch has: a size that few recorded axes have.
 const BATCH: usize = 3;
 
-/// The compiled call has the outputs of the eager one.
-pub fn compiled(f: impl Fn(&Vec<Tensor>) -> Vec<Tensor>, eager: &Eager, tolerance: Tolerance) -> Option<String> {
-    outputs_difference(&compile(f).call(&eager.leaves), &eager.outputs, tolerance)
+/// The compiled call has the outputs of the eager one, and so has the compiled call with its gradients.
+pub fn compiled(
+    f: impl Fn(&Vec<Tensor>) -> Vec<Tensor>,
+    eager: &Eager,
+    differentiable: &[usize],
+    tolerance: Tolerance,
+) -> Option<String> {
+    let alone = outputs_difference(&compile(&f).call(&eager.leaves), &eager.outputs, tolerance);
+    alone.or_else(|| {
+        let both = compile(with_gradients(f, differentiable)).call(&eager.leaves);
+        gradients_difference(&both, eager, tolerance)
+    })
 }
 
 /// `< c, J v > = < J^T c, v >` for the recorded cotangents `c` and a fixed direction `v`.
@@ -37,15 +46,18 @@ pub fn forward(
         tangents.iter().enumerate().map(|(index, tangent)| waves(tangent, index, f64::cos)).collect();
     let (forward, first) = inner(&cotangents, &tangents);
     let (reverse, second) = inner(&eager.gradients, &direction);
-    // A gradient is rounded to the dtype of its leaf.
-    let tolerance =
-        if eager.leaves.iter().all(|leaf| leaf.dtype() == DType::F64) { tolerance } else { Tolerance::SINGLE };
     let agrees = tolerance.allows(forward, reverse, first.max(second));
     (!agrees).then(|| format!("< c, J v > is {forward:?}, < J^T c, v > is {reverse:?}"))
 }
 
-/// Every row of a batch of calls is the call of that row. The first row is the recorded input, the others differ a little.
-pub fn batched(f: impl Fn(&Vec<Tensor>) -> Vec<Tensor>, eager: &Eager, tolerance: Tolerance) -> Option<String> {
+/// Every row of a batch of calls is the call of that row, with its gradients and without. The first row is the recorded
+/// input, the others differ a little.
+pub fn batched(
+    f: impl Fn(&Vec<Tensor>) -> Vec<Tensor>,
+    eager: &Eager,
+    differentiable: &[usize],
+    tolerance: Tolerance,
+) -> Option<String> {
     let direction = directions(&eager.leaves);
     let moved = |row: usize| -> Vec<Tensor> {
         let step = |(leaf, v): (&Tensor, &Tensor)| leaf + v * (0.01 * row as f64);
@@ -54,27 +66,57 @@ pub fn batched(f: impl Fn(&Vec<Tensor>) -> Vec<Tensor>, eager: &Eager, tolerance
     let rows: Vec<Vec<Tensor>> =
         (0..BATCH).map(|row| if row == 0 { eager.leaves.clone() } else { moved(row) }).collect();
     let stacked = |leaf: usize| Tensor::stack(&rows.iter().map(|row| row[leaf].clone()).collect::<Vec<Tensor>>(), 0);
-    let batch = vmap(&f)(&(0..eager.leaves.len()).map(stacked).collect());
+    let leaves: Vec<Tensor> = (0..eager.leaves.len()).map(stacked).collect();
+    let f = &f;
+    let both = with_gradients(f, differentiable);
+    let (batch, batch_of_both) = (vmap(f)(&leaves), vmap(&both)(&leaves));
     rows.iter().enumerate().find_map(|(number, row)| {
-        let found: Vec<Tensor> = batch.iter().map(|output| output.select(0, number as isize)).collect();
-        let expected = if number == 0 { eager.outputs.clone() } else { f(row) };
-        outputs_difference(&found, &expected, tolerance).map(|text| format!("row {number}: {text}"))
+        let of_row = |batch: &[Tensor]| -> Vec<Tensor> {
+            batch.iter().map(|output| output.select(0, number as isize)).collect()
+        };
+        let alone = outputs_difference(&of_row(&batch), &f(row), tolerance);
+        let wrong = alone.or_else(|| outputs_difference(&of_row(&batch_of_both), &both(row), tolerance));
+        wrong.map(|text| format!("row {number}: {text}"))
     })
+}
+
+/// The outputs of a call, then the vector-Jacobian product for each leaf with the recorded cotangents.
+fn with_gradients(
+    f: impl Fn(&Vec<Tensor>) -> Vec<Tensor>,
+    differentiable: &[usize],
+) -> impl Fn(&Vec<Tensor>) -> Vec<Tensor> {
+    move |leaves| {
+        let (mut outputs, pullback) = vjp(&f, leaves);
+        let cotangent = |(position, output): (usize, &Tensor)| {
+            let index = differentiable.iter().position(|&differentiable| differentiable == position);
+            index.map_or_else(|| output.full_like(0.0), |index| waves(output, index, f64::cos))
+        };
+        let cotangents = outputs.iter().enumerate().map(cotangent).collect();
+        outputs.extend(pullback.call(&cotangents));
+        outputs
+    }
+}
+
+fn gradients_difference(both: &[Tensor], eager: &Eager, tolerance: Tolerance) -> Option<String> {
+    let expected = [&eager.outputs[..], &eager.gradients].concat();
+    outputs_difference(both, &expected, tolerance)
+        .map(|text| format!("with {} gradients: {text}", eager.gradients.len()))
 }
 
 /// The numbers `wave(0.37 e + 0.11 index + 0.2)` for the elements `e` of a tensor like `like`.
 pub fn waves(like: &Tensor, index: usize, wave: fn(f64) -> f64) -> Tensor {
-    let numbers = (0..like.elements()).map(|e| wave(0.37 * e as f64 + 0.11 * index as f64 + 0.2));
-    Tensor::from_vec(numbers.collect::<Vec<f64>>(), like.shape()).cast(like.dtype())
+    tensor_like(like, |e| wave(0.37 * e + 0.11 * index as f64 + 0.2))
 }
 
 /// A direction for each leaf; all are different, and different from the cotangents.
 fn directions(leaves: &[Tensor]) -> Vec<Tensor> {
-    let direction = |(index, leaf): (usize, &Tensor)| {
-        let numbers = (0..leaf.elements()).map(|e| (0.59 * e as f64 + 0.23 * index as f64 + 0.7).sin());
-        Tensor::from_vec(numbers.collect::<Vec<f64>>(), leaf.shape()).cast(leaf.dtype())
-    };
+    let direction = |(index, leaf)| tensor_like(leaf, |e| (0.59 * e + 0.23 * index as f64 + 0.7).sin());
     leaves.iter().enumerate().map(direction).collect()
+}
+
+fn tensor_like(like: &Tensor, number: impl Fn(f64) -> f64) -> Tensor {
+    let numbers: Vec<f64> = (0..like.elements()).map(|e| number(e as f64)).collect();
+    Tensor::from_vec(numbers, like.shape()).cast(like.dtype())
 }
 
 /// The sum of products of all elements, and the sum of their absolute values, to which rounding errors are relative.
@@ -82,4 +124,29 @@ fn inner(a: &[Tensor], b: &[Tensor]) -> (f64, f64) {
     let numbers = |list: &[Tensor]| -> Vec<f64> { list.iter().flat_map(Tensor::to_f64_vec).collect() };
     let products: Vec<f64> = numbers(a).iter().zip(numbers(b)).map(|(x, y)| x * y).collect();
     (products.iter().sum(), products.iter().map(|product| product.abs()).sum())
+}
+
+#[test]
+fn every_mode_accepts_a_right_call_and_finds_a_wrong_one() {
+    use std::cell::Cell;
+    let x = Tensor::from([0.5, 1.5]);
+    let sine = |x: &Vec<Tensor>| vec![x[0].sin()];
+    let right =
+        Eager { outputs: vec![x.sin()], gradients: vec![x.cos() * waves(&x, 0, f64::cos)], leaves: vec![x.clone()] };
+    let run = |f: &dyn Fn(&Vec<Tensor>) -> Vec<Tensor>, eager: &Eager| {
+        let close = Tolerance::ROUNDING;
+        let compiled = compiled(f, eager, &[0], close).is_some();
+        let forward = forward(f, eager, &[0], close).is_some();
+        [compiled, forward, batched(f, eager, &[0], close).is_some()]
+    };
+    assert_eq!(run(&sine, &right), [false, false, false]);
+
+    let another_gradient = Eager { gradients: vec![x.cos()], outputs: right.outputs.clone(), leaves: vec![x] };
+    assert_eq!(run(&sine, &another_gradient), [true, true, false]);
+
+    // A batch is compared with calls of the same function, so a wrong one is not always the same.
+    let calls = Cell::new(0.0);
+    let changing = |x: &Vec<Tensor>| vec![x[0].sin() + calls.replace(calls.get() + 1e-9)];
+    changing(&right.leaves);
+    assert_eq!(run(&changing, &right), [true, true, true]);
 }
