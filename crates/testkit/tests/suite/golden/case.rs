@@ -2,7 +2,7 @@
 
 use super::Adapter;
 use super::call::{Call, tensor};
-use super::compare::{Tolerance, difference, outputs_difference};
+use super::compare::{Tolerance, list_difference};
 use super::modes;
 use serde_json::Value;
 use std::fmt;
@@ -134,19 +134,19 @@ impl Case {
     fn compare_with_record(&self, adapter: Adapter, places: &[usize]) -> (Vec<Outcome>, Option<modes::Eager>) {
         let mut call = self.call.clone();
         let leaves: Vec<Tensor> = call.require_grad(places);
-        let leaves: Vec<&Tensor> = leaves.iter().collect();
         let tolerance = if self.is_linear_algebra() { Tolerance::CONDITIONED_RECORD } else { Tolerance::RECORD };
 
         let outputs = match caught(|| adapter(&call)) {
             Ok(outputs) => outputs,
             Err(stopped) => return (vec![(Check::Value, Some(stopped))], None),
         };
-        let detached: Vec<Tensor> = outputs.iter().map(Tensor::detach).collect();
-        let mut outcomes = vec![(Check::Value, outputs_difference(&detached, &self.outputs, tolerance))];
-        if detached.len() != self.outputs.len() {
+        let mut eager = modes::Eager { leaves: detach(&leaves), outputs: detach(&outputs), gradients: Vec::new() };
+        let mut outcomes = vec![(Check::Value, list_difference("output", &eager.outputs, &self.outputs, tolerance))];
+        if outputs.len() != self.outputs.len() {
             return (outcomes, None);
         }
 
+        let leaves: Vec<&Tensor> = leaves.iter().collect();
         let chosen: Vec<&Tensor> = self.differentiable.iter().map(|&position| &outputs[position]).collect();
         let gradients = match caught(|| pulled_back(&chosen, &leaves, f64::cos, self.second.is_some())) {
             Ok(gradients) => gradients,
@@ -155,17 +155,15 @@ impl Case {
                 return (outcomes, None);
             }
         };
-        outcomes.push((Check::Gradient, leaves_difference(&gradients, &self.gradients, tolerance)));
+        eager.gradients = detach(&gradients);
+        outcomes.push((Check::Gradient, list_difference("leaf", &eager.gradients, &self.gradients, tolerance)));
 
         if let Some((positions, expected)) = &self.second {
             let chosen: Vec<&Tensor> = positions.iter().map(|&position| &gradients[position]).collect();
-            let wrong =
-                stopped_or(|| leaves_difference(&pulled_back(&chosen, &leaves, f64::sin, false), expected, tolerance));
+            let second = || pulled_back(&chosen, &leaves, f64::sin, false);
+            let wrong = stopped_or(|| list_difference("leaf", &second(), expected, tolerance));
             outcomes.push((Check::SecondGradient, wrong));
         }
-        let detach = |list: Vec<&Tensor>| list.into_iter().map(Tensor::detach).collect();
-        let eager =
-            modes::Eager { leaves: detach(leaves), outputs: detached, gradients: detach(gradients.iter().collect()) };
         (outcomes, Some(eager))
     }
 
@@ -211,11 +209,8 @@ fn pulled_back(outputs: &[&Tensor], leaves: &[&Tensor], wave: fn(f64) -> f64, cr
     gradients.into_iter().zip(leaves).map(or_zeros).collect()
 }
 
-fn leaves_difference(found: &[Tensor], expected: &[Tensor], tolerance: Tolerance) -> Option<String> {
-    let mut pairs = found.iter().zip(expected).enumerate();
-    pairs.find_map(|(index, (found, expected))| {
-        difference(&found.detach(), expected, tolerance).map(|text| format!("leaf {index}: {text}"))
-    })
+fn detach(tensors: &[Tensor]) -> Vec<Tensor> {
+    tensors.iter().map(Tensor::detach).collect()
 }
 
 /// What a check found, or what stopped it.

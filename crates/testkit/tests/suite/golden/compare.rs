@@ -52,14 +52,14 @@ pub fn difference(found: &Tensor, expected: &Tensor, tolerance: Tolerance) -> Op
     Some(format!("element {first} is {:?}, expected {:?} ({count} of {all} differ)", found[first], expected[first]))
 }
 
-/// The same for all outputs of a call.
-pub fn outputs_difference(found: &[Tensor], expected: &[Tensor], tolerance: Tolerance) -> Option<String> {
+/// The same for several tensors, each of which is an output or a leaf, as `what` says.
+pub fn list_difference(what: &str, found: &[Tensor], expected: &[Tensor], tolerance: Tolerance) -> Option<String> {
     if found.len() != expected.len() {
-        return Some(format!("{} outputs, expected {}", found.len(), expected.len()));
+        return Some(format!("{} tensors ({what}), expected {}", found.len(), expected.len()));
     }
     let mut pairs = found.iter().zip(expected).enumerate();
     pairs.find_map(|(index, (found, expected))| {
-        difference(found, expected, tolerance).map(|text| format!("output {index}: {text}"))
+        difference(found, expected, tolerance).map(|text| format!("{what} {index}: {text}"))
     })
 }
 
@@ -85,5 +85,5 @@ fn another_dtype_or_shape_is_a_difference() {
     for other in [x.cast(DType::F32), x.cast(DType::I64), x.unsqueeze(0)] {
         assert!(difference(&other, &x, Tolerance::RECORD).is_some());
     }
-    assert!(outputs_difference(&[x.clone(), x.clone()], &[x], Tolerance::RECORD).is_some());
+    assert!(list_difference("output", &[x.clone(), x.clone()], &[x], Tolerance::RECORD).is_some());
 }

@@ -1,6 +1,6 @@
 //! A call under `compile`, `jvp` and `vmap`, compared with the same call without.
 
-use super::compare::{Tolerance, outputs_difference};
+use super::compare::{Tolerance, list_difference};
 use wengert::prelude::*;
 
 /// What the eager call was made with, and what it gave.
@@ -14,18 +14,17 @@ pub struct Eager {
 /// How many elements a batch has: a size that few recorded axes have.
 const BATCH: usize = 3;
 
-/// The compiled call has the outputs of the eager one, and so has the compiled call with its gradients.
+/// The compiled call has the outputs of the eager one, and compiled gradients are the eager ones.
 pub fn compiled(
     f: impl Fn(&Vec<Tensor>) -> Vec<Tensor>,
     eager: &Eager,
     differentiable: &[usize],
     tolerance: Tolerance,
 ) -> Option<String> {
-    let alone = outputs_difference(&compile(&f).call(&eager.leaves), &eager.outputs, tolerance);
-    alone.or_else(|| {
-        let both = compile(with_gradients(f, differentiable)).call(&eager.leaves);
-        gradients_difference(&both, eager, tolerance)
-    })
+    let outputs = compile(&f).call(&eager.leaves);
+    let gradients = compile(with_gradients(f, differentiable)).call(&eager.leaves).1;
+    list_difference("output", &outputs, &eager.outputs, tolerance)
+        .or_else(|| list_difference("gradient of leaf", &gradients, &eager.gradients, tolerance))
 }
 
 /// `< c, J v > = < J^T c, v >` for the recorded cotangents `c` and a fixed direction `v`.
@@ -37,7 +36,7 @@ pub fn forward(
 ) -> Option<String> {
     let direction = directions(&eager.leaves);
     let (outputs, tangents) = jvp(f, &eager.leaves, &direction);
-    let primal = outputs_difference(&outputs, &eager.outputs, tolerance);
+    let primal = list_difference("output", &outputs, &eager.outputs, tolerance);
     if primal.is_some() {
         return primal;
     }
@@ -50,7 +49,7 @@ pub fn forward(
     (!agrees).then(|| format!("< c, J v > is {forward:?}, < J^T c, v > is {reverse:?}"))
 }
 
-/// Every row of a batch of calls is the call of that row, with its gradients and without. The first row is the recorded
+/// Every row of a batch of calls has the outputs and gradients of the call of that row. The first row is the recorded
 /// input, the others differ a little.
 pub fn batched(
     f: impl Fn(&Vec<Tensor>) -> Vec<Tensor>,
@@ -60,47 +59,38 @@ pub fn batched(
 ) -> Option<String> {
     let direction = directions(&eager.leaves);
     let moved = |row: usize| -> Vec<Tensor> {
-        let step = |(leaf, v): (&Tensor, &Tensor)| leaf + v * (0.01 * row as f64);
+        let step = |(leaf, v): (&Tensor, &Tensor)| if row == 0 { leaf.clone() } else { leaf + v * (0.01 * row as f64) };
         eager.leaves.iter().zip(&direction).map(step).collect()
     };
-    let rows: Vec<Vec<Tensor>> =
-        (0..BATCH).map(|row| if row == 0 { eager.leaves.clone() } else { moved(row) }).collect();
+    let rows: Vec<Vec<Tensor>> = (0..BATCH).map(moved).collect();
     let stacked = |leaf: usize| Tensor::stack(&rows.iter().map(|row| row[leaf].clone()).collect::<Vec<Tensor>>(), 0);
     let leaves: Vec<Tensor> = (0..eager.leaves.len()).map(stacked).collect();
-    let f = &f;
-    let both = with_gradients(f, differentiable);
-    let (batch, batch_of_both) = (vmap(f)(&leaves), vmap(&both)(&leaves));
+    let pulled = with_gradients(&f, differentiable);
+    let (outputs, gradients) = (vmap(&f)(&leaves), vmap(&pulled)(&leaves).1);
     rows.iter().enumerate().find_map(|(number, row)| {
         let of_row = |batch: &[Tensor]| -> Vec<Tensor> {
             batch.iter().map(|output| output.select(0, number as isize)).collect()
         };
-        let alone = outputs_difference(&of_row(&batch), &f(row), tolerance);
-        let wrong = alone.or_else(|| outputs_difference(&of_row(&batch_of_both), &both(row), tolerance));
+        let wrong = list_difference("output", &of_row(&outputs), &f(row), tolerance)
+            .or_else(|| list_difference("gradient of leaf", &of_row(&gradients), &pulled(row).1, tolerance));
         wrong.map(|text| format!("row {number}: {text}"))
     })
 }
 
-/// The outputs of a call, then the vector-Jacobian product for each leaf with the recorded cotangents.
+/// The outputs of a call, and the vector-Jacobian product for each leaf with the recorded cotangents.
 fn with_gradients(
     f: impl Fn(&Vec<Tensor>) -> Vec<Tensor>,
     differentiable: &[usize],
-) -> impl Fn(&Vec<Tensor>) -> Vec<Tensor> {
+) -> impl Fn(&Vec<Tensor>) -> (Vec<Tensor>, Vec<Tensor>) {
     move |leaves| {
-        let (mut outputs, pullback) = vjp(&f, leaves);
+        let (outputs, pullback) = vjp(&f, leaves);
         let cotangent = |(position, output): (usize, &Tensor)| {
             let index = differentiable.iter().position(|&differentiable| differentiable == position);
             index.map_or_else(|| output.full_like(0.0), |index| waves(output, index, f64::cos))
         };
         let cotangents = outputs.iter().enumerate().map(cotangent).collect();
-        outputs.extend(pullback.call(&cotangents));
-        outputs
+        (outputs, pullback.call(&cotangents))
     }
-}
-
-fn gradients_difference(both: &[Tensor], eager: &Eager, tolerance: Tolerance) -> Option<String> {
-    let expected = [&eager.outputs[..], &eager.gradients].concat();
-    outputs_difference(both, &expected, tolerance)
-        .map(|text| format!("with {} gradients: {text}", eager.gradients.len()))
 }
 
 /// The numbers `wave(0.37 e + 0.11 index + 0.2)` for the elements `e` of a tensor like `like`.
