@@ -76,7 +76,7 @@ fn recorded_calls_have_the_recorded_numbers_and_the_same_ones_in_every_mode() {
 
     for (op, numbers, checks, reason) in exceptions() {
         let count = numbers.len() * checks.len();
-        println!("excused, {count} checks: {op}, cases {numbers:?}, {checks:?}: {reason}");
+        println!("excused {count}: {op}, cases {numbers:?}, {checks:?}: {reason}");
     }
     let of_exception = |(op, numbers, checks, _): &'static Exception| {
         numbers.iter().flat_map(move |number| checks.iter().map(move |check| (*op, *number, *check)))
