@@ -4,10 +4,10 @@ use super::record::{expect_like, once};
 use crate::error::OrRaise;
 use crate::interp::{Content, Level, Tracer, tangent};
 use crate::location::{self, Line};
-use crate::{Tensor, Tree, TreePath};
+use crate::{Error, ErrorKind, Tensor, Tree, TreePath};
 
-/// The value of `f` at `x`, and its derivative in direction `dx`. Leaves of integers and frozen leaves have no direction;
-/// what stands there is ignored.
+/// The value of `f` at `x`, and its derivative in direction `dx`. Leaves of integers do not move, so
+/// zeros stand there; what stands for frozen leaves is ignored.
 ///
 /// ```
 /// use wengert::prelude::*;
@@ -22,6 +22,7 @@ pub fn jvp<X: Tree, Y: Tree>(f: impl FnOnce(&X) -> Y, x: &X, dx: &X) -> (Y, Y) {
 fn pushed<X: Tree, Y: Tree>(f: &mut dyn FnMut(&X) -> Y, x: &X, dx: &X, line: Line) -> (Y, Y) {
     let _scope = location::scope(line);
     expect_like("jvp", "the tangent", dx, x, line).or_raise();
+    expect_still(dx, line).or_raise();
     let level = Level::open("jvp", tangent::Forward, line);
     let tangents = dx.leaves();
     let mut position = 0;
@@ -39,4 +40,20 @@ fn pushed<X: Tree, Y: Tree>(f: &mut dyn FnMut(&X) -> Y, x: &X, dx: &X, line: Lin
         _ => (leaf.clone(), leaf.full_like(0.0)),
     };
     (y.map_leaves(|leaf| part(leaf).0), y.map_leaves(|leaf| part(leaf).1))
+}
+
+/// What is no float does not move: its tangent is zero.
+fn expect_still<X: Tree>(dx: &X, line: Line) -> Result<(), Error> {
+    for (path, tangent) in dx.named_leaves() {
+        let moves = || tangent.numbers("jvp").is_ok() && tangent.to_f64_vec().iter().any(|number| *number != 0.0);
+        if !tangent.dtype().is_float() && moves() {
+            let at = if path.is_empty() { String::new() } else { format!(" at '{path}'") };
+            let message =
+                format!("the tangent{at} of {} is not zero: only floating-point tensors move", tangent.spec());
+            return Err(Error::new(ErrorKind::NoGradient, "jvp", message).at(line).help(
+                "give zeros for it, for example with .zeros_like(), or convert the input with .cast(DType::F64)",
+            ));
+        }
+    }
+    Ok(())
 }

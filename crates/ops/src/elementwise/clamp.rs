@@ -1,5 +1,5 @@
 //! clamp - kept between two bounds.   y = min(max(x, low), high),   dy = dx where low <= x <= high, else 0.
-//! Domain: all reals and whole numbers; NaN stays. The gradient passes at the bounds.
+//! Domain: all reals and whole numbers; NaN stays, and so does a bound that is NaN. The gradient passes at the bounds.
 
 use crate::prelude::*;
 use wengert_kernels::math::Real;
@@ -35,10 +35,12 @@ pub(super) fn clamp_to_numbers(x: &Tensor, low: f64, high: f64) -> Tensor {
     bind1(&CLAMP, Attrs::new().with_real("low", low).with_real("high", high), &[x])
 }
 
+/// A bound that is NaN equals nothing, itself neither.
+#[allow(clippy::eq_op)]
 #[inline(always)]
 fn bounded<T: Real>(x: T, low: T, high: T) -> T {
-    let x = if x < low { low } else { x };
-    if x > high { high } else { x }
+    let x = if x < low || low != low { low } else { x };
+    if x > high || high != high { high } else { x }
 }
 
 elementwise! {

@@ -85,10 +85,10 @@ pub(super) fn extreme(kernel: Extreme, x: View<'_>, axes: &[usize], out: Out<'_>
     kernel(rows.view(), 1, out, &mut positions);
 }
 
-/// Where the elements equal the result, and how many do.
+/// Where the elements equal the result, and how many do. Where there is NaN, it is the result.
 fn ties(call: &Reduced<'_>) -> (Tensor, Tensor) {
     let (x, y) = (call.x(), call.y());
-    let ties = x.equal(y.broadcast_to(x.shape()));
+    let ties = x.equal(y.broadcast_to(x.shape())).logical_or(&x.not_equal(x));
     let count = call.sum(&ties.cast(x.dtype()));
     (ties, count)
 }

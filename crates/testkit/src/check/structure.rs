@@ -69,7 +69,7 @@ pub(super) fn errors(trial: &mut Trial, subject: &Subject<'_>) {
     }
 }
 
-/// Nothing passes a gradient through an operation that has none, or that gives whole numbers.
+/// Nothing but zeros passes through an operation that has no gradient, or that gives whole numbers.
 pub(super) fn no_gradient(trial: &mut Trial, subject: &Subject<'_>) {
     let (floats, all) = (&subject.floats, (0..subject.outputs.len()).collect::<Vec<_>>());
     let f = subject.function(floats, &all);
@@ -81,9 +81,20 @@ pub(super) fn no_gradient(trial: &mut Trial, subject: &Subject<'_>) {
     let gradients = pullback.call(&subject.cotangents);
     trial.holds(HERE, gradients.iter().all(zero), || "it has no gradient, and a cotangent".into());
     let leaves: Vec<Tensor> = x.into_iter().map(Tensor::require_grad).collect();
-    trial.holds(HERE, f(&leaves).iter().all(|output| !output.requires_grad()), || {
-        "it has no gradient, and its outputs require one".into()
-    });
+    let outputs = f(&leaves);
+    let floats: Vec<usize> = (0..outputs.len()).filter(|&place| outputs[place].dtype().is_float()).collect();
+    let recorded = subject.op.records() && !leaves.is_empty();
+    for (place, output) in outputs.iter().enumerate() {
+        let expected = recorded && floats.contains(&place);
+        trial.holds(HERE, output.requires_grad() == expected, || {
+            format!("it has no gradient, and output {place} requires one: {}", output.requires_grad())
+        });
+    }
+    if recorded && let [place] = floats[..] {
+        outputs[place].backward_with(Backward::new().seed(&subject.cotangents[place]));
+        let all_zero = leaves.iter().all(|leaf| leaf.grad().is_some_and(|gradient| zero(&gradient)));
+        trial.holds(HERE, all_zero, || "it is recorded, and leaves have no gradient of zero".into());
+    }
 }
 
 /// The declared dependency and jet classes hold.

@@ -463,7 +463,7 @@ fn jets_and_laplacians_of_loops_are_the_same_in_batches_and_programs() {
         assert!((laplacian - trace.item()).abs() <= 1e-12 * laplacian.abs().max(1.0), "{laplacian} {trace}");
     }
     let direction = Tensor::from([1.0, -0.5]);
-    same(&|x| Tensor::stack(&jet(f, x, &[direction.clone()], 4), 0));
-    same(&grad(|x: &Tensor| jet(f, x, &[direction.clone()], 3).swap_remove(3)));
-    same(&|x| jet(|x: &Tensor| grad(f)(x).sum(), x, &[direction.clone()], 2).swap_remove(2));
+    same(&|x| Tensor::stack(&jet(f, x, std::slice::from_ref(&direction), 4), 0));
+    same(&grad(|x: &Tensor| jet(f, x, std::slice::from_ref(&direction), 3).swap_remove(3)));
+    same(&|x| jet(|x: &Tensor| grad(f)(x).sum(), x, std::slice::from_ref(&direction), 2).swap_remove(2));
 }

@@ -648,3 +648,40 @@ fn functions_that_are_constant_between_jumps_have_gradient_zero_in_every_mode() 
     let x = Tensor::from([0.4, 1.6]).require_grad();
     assert!(!x.detach().requires_grad() && !x.gt(1.0).requires_grad());
 }
+
+#[test]
+fn where_the_largest_element_is_not_a_number_every_mode_follows_it() {
+    let functions: [(&str, fn(&Tensor) -> Tensor); 4] =
+        [("max", Tensor::max), ("min", Tensor::min), ("amax", |x| x.amax(&[0])), ("amin", |x| x.amin(&[0]))];
+    for (name, f) in functions {
+        for (x, slopes) in [([f64::NAN, 1.0], [1.0, 0.0]), ([f64::NAN, f64::NAN], [0.5, 0.5])] {
+            let (x, slopes, along) = (Tensor::from(x), Tensor::from(slopes), Tensor::from([3.0, 5.0]));
+            assert_eq!(grad(f)(&x), slopes, "{name}");
+            assert_eq!(compile(grad(f)).call(&x), slopes, "{name}");
+            assert_eq!(jvp(f, &x, &along).1.item(), (&slopes * &along).sum().item(), "{name}");
+        }
+    }
+}
+
+#[test]
+fn a_bound_that_is_not_a_number_is_the_result() {
+    for (low, high) in [(f64::NAN, 1.0), (0.0, f64::NAN), (f64::NAN, f64::NAN)] {
+        let f = |x: &Tensor| x.clamp(low, high);
+        let by_tensors = |x: &Tensor| x.clamp(Tensor::from(low), Tensor::from(high));
+        for x in [Tensor::from([-1.0, 0.5, 2.0]), Tensor::full([3000], 0.5).contiguous()] {
+            for y in [f(&x), compile(f).call(&x), vmap(f)(&x), by_tensors(&x)] {
+                assert!(y.to_vec::<f64>().iter().all(|y| y.is_nan()), "{low} {high}: {y}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_whole_number_that_is_to_move_is_an_error() {
+    let f = |(x, i): &(Tensor, Tensor)| x * i.cast(DType::F64);
+    let x = (Tensor::from(2.0), Tensor::from(3i64));
+    assert_eq!(jvp(f, &x, &(Tensor::from(1.0), Tensor::from(0i64))).1.item(), 3.0);
+    let error = catch(|| jvp(f, &x, &(Tensor::from(1.0), Tensor::from(1i64)))).unwrap_err();
+    assert_eq!(error.kind(), &ErrorKind::NoGradient);
+    assert!(error.message().contains("'1'") && error.to_string().contains("policies.rs"), "{error}");
+}

@@ -1,7 +1,6 @@
-//! The Taylor interpreter: compute below, and push Taylor coefficients along.
+//! How operations act on Taylor coefficients.
 //!
-//! A tensor of this level is x(t) = x0 + x1 t + x2 t^2 + .. up to the level's order. Where an operation declares how it acts on
-//! coefficients ([`Jet`]), they pass one by one:
+//! Where an operation declares it ([`Jet`]), coefficients pass one by one:
 //!
 //! - linear: y_k = J x_k;
 //! - bilinear: y_k = sum of B(a_j, b_k-j), whose two ends are the tangent J (a_k, b_k);
@@ -9,21 +8,15 @@
 //!   in M_j with z_k-j as the output;
 //! - a power series f of one matrix: series up to t^k are blocks along the diagonals of an upper triangular matrix, which add and
 //!   multiply like it, so f of the matrix of A_0 .. A_k has f(A)_0 .. f(A)_k in its first row.
-//!
-//! Every other operation is the solution of the differential equation that its tangent rule is: see [`equation`].
 
-use super::{equation, loops};
-use crate::bind::{bind1, try_bind};
-use crate::error::Error;
-use crate::interp::custom::expect_below;
-use crate::interp::{Interpreter, Level, Tracer, unroll};
-use crate::location::{self, Line};
+use crate::bind::bind1;
+use crate::interp::{Level, Tracer};
+use crate::location::Line;
 use crate::methods::*;
-use crate::primitive::{Adjoints, Attrs, Control, Jet, Mask, Outputs, Primitive, Rule};
+use crate::primitive::{Adjoints, Attrs, Jet, Mask, Outputs, Primitive, Rule};
 use crate::{Ellipsis, Tensor};
 use smallvec::{SmallVec, smallvec};
 use std::sync::Arc;
-use wengert_compiler::control::{WHILE, WHILE_GRADIENT};
 
 /// Taylor coefficients, the value first; `None` and what is missing at the end are zeros.
 #[derive(Clone)]
@@ -52,65 +45,8 @@ impl Series {
     }
 }
 
-/// Taylor coefficients up to this order.
-pub(super) struct Coefficients {
-    pub order: usize,
-}
-
-impl Interpreter for Coefficients {
-    fn apply(
-        &self,
-        level: &Arc<Level>,
-        op: &'static dyn Primitive,
-        attrs: Attrs,
-        operands: &[&Tensor],
-        line: Line,
-    ) -> Result<Outputs, Error> {
-        if op.is(&WHILE_GRADIENT) {
-            // Its own derivatives are those of loops, which may be in a batch or traced.
-            let operands: Vec<Tensor> = operands.iter().map(|&operand| operand.clone()).collect();
-            return Ok(op.expansion(&attrs, &operands).expect("it is expanded in loops").into());
-        }
-        let operands = series_of(level, operands);
-        let values: SmallVec<[&Tensor; 4]> = operands.iter().map(Series::value).collect();
-        let mut outputs = try_bind(op, attrs.clone(), &values, line)?;
-        if let Some(function) = op.function(&attrs) {
-            expect_below(level, function.name(), outputs.iter())?;
-        }
-        if !op.differentiable() || op.jet() == Jet::Constant || operands.iter().all(Series::is_constant) {
-            return Ok(outputs);
-        }
-        let _line = location::inherit(Some(line));
-        let found = match acts_on_coefficients(op.jet()) {
-            true => by_coefficient(op, &attrs, &operands, &outputs, self.order),
-            false => equation::solve(op, attrs, &operands, &outputs, self.order, line),
-        };
-        for (output, higher) in outputs.iter_mut().zip(found) {
-            if output.dtype().is_float() && higher.iter().any(Option::is_some) {
-                *output = lift(level, Series::new(output.clone(), higher), line);
-            }
-        }
-        Ok(outputs)
-    }
-
-    fn apply_control(
-        &self,
-        level: &Arc<Level>,
-        control: &'static dyn Control,
-        op: &'static dyn Primitive,
-        attrs: Attrs,
-        operands: &[&Tensor],
-        line: Line,
-    ) -> Result<Outputs, Error> {
-        let can_be_read = || operands.iter().all(|operand| operand.numbers(op.name()).is_ok());
-        if !op.is(&WHILE) || self.order == 0 || can_be_read() {
-            return unroll(control, &attrs, operands, line);
-        }
-        loops::repeat(level, self.order, &attrs, &series_of(level, operands), line)
-    }
-}
-
-fn series_of(level: &Arc<Level>, operands: &[&Tensor]) -> SmallVec<[Series; 4]> {
+/// What operands of a level are.
+pub(super) fn series_of(level: &Arc<Level>, operands: &[&Tensor]) -> SmallVec<[Series; 4]> {
     let series = |operand: &&Tensor| match Tracer::attached::<Series>(operand, level) {
         Some((_, series)) => series.clone(),
         _ => Series::constant(operand),
@@ -124,7 +60,7 @@ pub(crate) fn lift(level: &Arc<Level>, series: Series, line: Line) -> Tensor {
 }
 
 /// The coefficients after the value of each output.
-fn by_coefficient(
+pub(super) fn by_coefficient(
     op: &'static dyn Primitive,
     attrs: &Attrs,
     operands: &[Series],

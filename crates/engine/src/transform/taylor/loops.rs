@@ -1,6 +1,7 @@
 //! Loops whose numbers cannot be read, in a batch or while a function is traced: a step carries the coefficients along.
 
-use super::coefficients::{Coefficients, Series, lift};
+use super::coefficients::{Series, lift};
+use super::interpreter::Coefficients;
 use crate::bind::try_bind;
 use crate::error::OrRaise;
 use crate::interp::{Level, Tracer};

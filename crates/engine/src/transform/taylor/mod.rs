@@ -2,9 +2,11 @@
 
 mod coefficients;
 mod equation;
+mod interpreter;
 mod loops;
 
-use self::coefficients::{Coefficients, Series, lift};
+use self::coefficients::{Series, lift};
+use self::interpreter::Coefficients;
 use super::expect_like;
 use crate::error::OrRaise;
 use crate::interp::{Level, Tracer};
