@@ -8,6 +8,7 @@ use std::cell::Cell;
 use std::fmt;
 use std::panic::AssertUnwindSafe;
 use wengert_kernels::DType;
+use wengert_kernels::pool::{self, OutOfMemory};
 
 /// What went wrong, as data.
 #[derive(Clone, Debug, PartialEq)]
@@ -76,6 +77,13 @@ pub enum ErrorKind {
         /// What it may need.
         allowed: usize,
     },
+    /// More memory was asked for than there is.
+    Memory {
+        /// The bytes of the request.
+        needed: usize,
+        /// The bytes that were left, where the system says so.
+        available: Option<usize>,
+    },
     /// A checkpointed function did something else when it was computed again.
     Checkpoint,
 }
@@ -110,6 +118,16 @@ impl Error {
     /// ```
     pub fn new(kind: ErrorKind, operation: impl Into<String>, message: impl Into<String>) -> Error {
         Error(Box::new(Details { kind, operation: operation.into(), message: message.into(), help: None, line: None }))
+    }
+
+    /// An error of `operation`, which asked for more memory than there is to make `what`.
+    #[doc(hidden)]
+    #[cold]
+    pub fn out_of_memory(operation: impl Into<String>, what: impl fmt::Display, refused: OutOfMemory) -> Error {
+        let OutOfMemory { bytes: needed, available, .. } = refused;
+        let left = available.map_or_else(String::new, |left| format!(", where {left} are left"));
+        let message = format!("{what} needs {needed} bytes of memory{left}");
+        Error::new(ErrorKind::Memory { needed, available }, operation, message)
     }
 
     /// Adds a suggestion.
@@ -212,13 +230,14 @@ thread_local! {
 
 /// Runs `f` and returns a programming error as a value instead of a panic, leaving the panic hook silent.
 ///
-/// A panic that is not a Wengert [`Error`] passes through.
+/// A panic that is not a Wengert [`Error`] passes through, unless it says that memory ran out.
 ///
 /// ```
 /// use wengert::prelude::*;
 /// let sum = catch(|| Tensor::from([1.0, 2.0]) + Tensor::from([1.0, 2.0, 3.0]));
 /// assert!(matches!(sum.unwrap_err().kind(), ErrorKind::Shape(_)));
 /// ```
+#[track_caller]
 pub fn catch<T>(f: impl FnOnce() -> T) -> Result<T, Error> {
     struct Depth;
     impl Drop for Depth {
@@ -228,8 +247,10 @@ pub fn catch<T>(f: impl FnOnce() -> T) -> Result<T, Error> {
     }
     CATCHING.set(CATCHING.get() + 1);
     let _depth = Depth;
-    match std::panic::catch_unwind(AssertUnwindSafe(f)) {
-        Ok(value) => Ok(value),
+    match std::panic::catch_unwind(AssertUnwindSafe(|| pool::attempt(f))) {
+        Ok(Ok(value)) => Ok(value),
+        // Between operations nobody knows more than the bytes.
+        Ok(Err(refused)) => Err(Error::out_of_memory("allocate", "a tensor", refused).at(Line::caller())),
         Err(payload) => match payload.downcast::<Error>() {
             Ok(error) => Err(*error),
             Err(other) => std::panic::resume_unwind(other),

@@ -1,6 +1,7 @@
 //! Programs from files.
 
 use super::cache::place;
+use super::staged::within_memory;
 use super::{Compiled, CompiledStep};
 use crate::autograd::modes::{detects_anomalies, is_packing, records_tape};
 use crate::bind::try_bind;
@@ -201,9 +202,13 @@ impl Loaded {
         }
         let (program, (_, runner)) = (self.program(), self.planned());
         let inputs: Vec<Tensor> = inputs.iter().map(Tensor::contiguous).collect();
-        let mut outputs: Vec<Tensor> = program.outputs().iter().map(|var| Tensor::blank(program.spec(*var))).collect();
-        match runner.run(&mut inputs.iter().map(Input::Read), &mut outputs.iter_mut(), line) {
-            Ok(()) => Ok(outputs),
+        let run = || {
+            let mut outputs: Vec<Tensor> =
+                program.outputs().iter().map(|var| Tensor::blank(program.spec(*var))).collect();
+            runner.run(&mut inputs.iter().map(Input::Read), &mut outputs.iter_mut(), line).map(|()| outputs)
+        };
+        match within_memory(run) {
+            Ok(outputs) => Ok(outputs),
             Err(error) if has_effect => Err(error.at(line)),
             Err(error) => self.step_by_step(&inputs, line).and(Err(error.at(line))),
         }

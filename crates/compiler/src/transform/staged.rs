@@ -16,6 +16,7 @@ use crate::{DType, Error, ErrorKind, Tensor, Tree, TreePath};
 use std::cell::Cell;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Instant;
+use wengert_kernels::pool;
 
 /// The places of a tree's leaves, and whatever else two trees of its type can differ in.
 struct Structure(Vec<(String, String)>);
@@ -282,6 +283,10 @@ impl<S: Tree, Y: Tree> Staged<S, Y> {
     /// Runs the plan: inputs that are updated are written over where nobody else can see them, outputs that are not of the
     /// program's spec, or that others can see, are replaced.
     pub fn run(&self, slots: &mut Slots, line: Line) -> Result<(), Error> {
+        within_memory(|| self.run_plan(slots, line))
+    }
+
+    fn run_plan(&self, slots: &mut Slots, line: Line) -> Result<(), Error> {
         let (_, runner) = self.plan();
         let updated = |number: usize| self.updates.get(number).is_some_and(Option::is_some);
         for (number, input) in slots.inputs.iter_mut().enumerate() {
@@ -311,6 +316,11 @@ impl<S: Tree, Y: Tree> Staged<S, Y> {
         });
         runner.run(&mut inputs, &mut slots.outputs.iter_mut(), line)
     }
+}
+
+/// Runs a plan; a lack of memory is an error.
+pub(super) fn within_memory<T>(run: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
+    pool::attempt(run).unwrap_or_else(|refused| Err(Error::out_of_memory("compile", "a call of the program", refused)))
 }
 
 /// How plans are made.

@@ -2,9 +2,10 @@
 
 use crate::autograd::{modes, packing};
 use crate::location;
-use crate::primitive::{Attrs, Outputs, Primitive, SpecRef, Specs};
+use crate::primitive::{Attrs, Device, Outputs, Primitive, SpecRef, Specs};
 use crate::{Error, ErrorKind, Tensor};
 use smallvec::{SmallVec, smallvec};
+use wengert_kernels::pool;
 
 /// The shape rule; calls of one and two operands, nearly all, need no list.
 #[inline]
@@ -36,7 +37,7 @@ pub fn apply(op: &'static dyn Primitive, attrs: &Attrs, operands: &[&Tensor]) ->
     }
     let expected = infer(op, attrs, operands)?;
     let device = operands.first().map_or_else(Default::default, |operand| operand.device());
-    let mut outputs = op.eval(device, attrs, operands, &expected)?;
+    let mut outputs = evaluated(op, device, attrs, operands, &expected)?;
     for output in &mut outputs {
         // A user's kernel may have computed with recorded tensors; its outputs are values all the same.
         (output.link, output.slot) = (None, None);
@@ -47,6 +48,21 @@ pub fn apply(op: &'static dyn Primitive, attrs: &Attrs, operands: &[&Tensor]) ->
         op.name()
     );
     checked(op, operands, outputs)
+}
+
+/// The outputs of the kernel. A lack of memory is an error that names the operation and what it would have made.
+fn evaluated(
+    op: &'static dyn Primitive,
+    device: Device,
+    attrs: &Attrs,
+    operands: &[&Tensor],
+    expected: &Specs,
+) -> Result<Outputs, Error> {
+    let outcome = pool::attempt(|| op.eval(device, attrs, operands, expected));
+    outcome.unwrap_or_else(|refused| {
+        let specs: Vec<String> = expected.iter().map(ToString::to_string).collect();
+        Err(Error::out_of_memory(op.name(), specs.join(" with "), refused))
+    })
 }
 
 /// Anomaly mode stops at the first operation that makes a NaN; inside a rule, the sweep looks at what the rule made.
@@ -91,5 +107,5 @@ pub fn apply_in_place(
         return Ok(target);
     }
     let operands: SmallVec<[&Tensor; 4]> = std::iter::once(&target).chain(rest.iter().copied()).collect();
-    Ok(op.eval(target.device(), attrs, &operands, &expected)?.pop().expect("one output"))
+    Ok(evaluated(op, target.device(), attrs, &operands, &expected)?.pop().expect("one output"))
 }

@@ -3,6 +3,7 @@
 use super::Mask;
 use crate::{DType, Error, ErrorKind, Shape};
 use smallvec::SmallVec;
+use wengert_kernels::pool;
 
 /// Where a tensor's numbers live.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
@@ -40,7 +41,14 @@ impl Spec {
 
     /// The bytes that its numbers take.
     pub fn bytes(&self) -> usize {
-        self.shape.elements() * self.dtype.size()
+        self.shape.elements().saturating_mul(self.dtype.size())
+    }
+
+    /// An error of `name` where such a tensor cannot be, or there is no memory for it.
+    #[doc(hidden)]
+    pub fn check(&self, name: &str) -> Result<(), Error> {
+        self.shape.check(name)?;
+        pool::request(self.bytes()).map_err(|refused| Error::out_of_memory(name, self, refused))
     }
 }
 

@@ -27,7 +27,7 @@ impl<T: Pod> Buffer<T> {
     /// ```
     #[inline]
     pub fn new(length: usize) -> Buffer<T> {
-        Buffer { block: Block::new(length * size_of::<T>()), of: PhantomData }
+        Buffer { block: Block::new(length.saturating_mul(size_of::<T>())), of: PhantomData }
     }
 
     /// `length` elements whose bytes are 0.

@@ -6,6 +6,7 @@
 
 use super::class::LARGE;
 use super::header::{HEADER, Header};
+use super::limit::OutOfMemory;
 use super::{counters, system};
 use std::collections::VecDeque;
 use std::ptr::NonNull;
@@ -47,7 +48,7 @@ fn lock() -> MutexGuard<'static, Option<Cache>> {
 #[cold]
 #[inline(never)]
 pub(super) fn take(bytes: usize) -> NonNull<Header> {
-    let total = bytes.checked_add(HEADER).and_then(system::round).unwrap_or_else(|| system::out_of_memory(bytes));
+    let total = bytes.checked_add(HEADER).and_then(system::round).unwrap_or_else(|| OutOfMemory::of(bytes).raise());
     let capacity = total - HEADER;
     let cached = lock().as_mut().and_then(|cache| cache.take(capacity));
     let header = cached.unwrap_or_else(|| fresh(capacity, bytes));
@@ -92,7 +93,7 @@ fn fresh(capacity: usize, bytes: usize) -> NonNull<Header> {
         }
         system::allocate(total)
     });
-    let header = pointer.unwrap_or_else(|| system::out_of_memory(bytes)).cast::<Header>();
+    let header = pointer.unwrap_or_else(|| OutOfMemory::of(bytes).raise()).cast::<Header>();
     // SAFETY: `total` fresh bytes, aligned to 64 at least.
     unsafe { header.write(Header::new(capacity, LARGE)) };
     header

@@ -13,12 +13,14 @@ mod counters;
 mod foreign;
 mod header;
 mod large;
+mod limit;
 mod local;
 mod shared;
 mod statistics;
 mod system;
 
 pub use buffer::Buffer;
+pub use limit::{OutOfMemory, attempt, request, resume};
 pub use statistics::{PoolStatistics, reset_peak, statistics};
 
 use crate::dtype::Element;
@@ -54,7 +56,8 @@ unsafe impl Send for Block {}
 unsafe impl Sync for Block {}
 
 impl Block {
-    /// A block of `bytes` bytes with arbitrary (initialised) contents, aligned to 64 bytes. Panics when memory runs out.
+    /// A block of `bytes` bytes with arbitrary (initialised) contents, aligned to 64 bytes. Panics when memory runs out,
+    /// also where a large block is more than the machine has left; inside [`attempt`] that is a value.
     ///
     /// ```
     /// let block = wengert_kernels::Block::new(100);

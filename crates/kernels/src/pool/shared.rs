@@ -4,6 +4,7 @@
 
 use super::class::{CAPACITY, CLASSES};
 use super::header::{HEADER, Header, Link};
+use super::limit::OutOfMemory;
 use super::system::{self, HUGE_PAGE};
 use std::ptr::{NonNull, null_mut};
 use std::sync::{Mutex, MutexGuard};
@@ -73,7 +74,7 @@ impl Shared {
         let capacity = CAPACITY[class];
         let step = HEADER + capacity;
         if self.room < step {
-            let chunk = system::chunk().unwrap_or_else(|| system::out_of_memory(HUGE_PAGE));
+            let chunk = system::chunk().unwrap_or_else(|| OutOfMemory::of(HUGE_PAGE).raise());
             (self.cursor, self.room) = (chunk.as_ptr(), HUGE_PAGE);
         }
         let count = wanted.min(self.room / step);

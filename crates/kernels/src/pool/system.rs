@@ -1,5 +1,6 @@
 //! Zeroed memory from the operating system, in huge pages where that helps.
 
+use super::limit;
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::ptr::NonNull;
 
@@ -28,8 +29,9 @@ fn layout(bytes: usize) -> Layout {
     Layout::from_size_align(bytes, align).expect("sizes are rounded and bounded by `round`")
 }
 
-/// `bytes` zero bytes (a result of [`round`]); aligned to a huge page when mapped, else to 64.
+/// `bytes` zero bytes (a result of [`round`]); aligned to a huge page when mapped, else to 64. `None` where there are not as many.
 pub(super) fn allocate(bytes: usize) -> Option<NonNull<u8>> {
+    limit::request(bytes).ok()?;
     #[cfg(all(target_os = "linux", not(miri)))]
     if bytes >= MAPPED {
         return mapped::allocate(bytes);
@@ -105,10 +107,4 @@ mod mapped {
         // SAFETY: the whole mapping made by `allocate` is unmapped, once.
         unsafe { libc::munmap(pointer.as_ptr().cast(), bytes) };
     }
-}
-
-/// Panics with the size that could not be had.
-#[cold]
-pub(super) fn out_of_memory(bytes: usize) -> ! {
-    panic!("out of memory: the system cannot provide a block of {bytes} bytes")
 }

@@ -107,9 +107,25 @@ fn blocks_can_be_dropped_while_their_thread_ends() {
 
 #[test]
 fn running_out_of_memory_names_the_bytes() {
-    let panic = std::panic::catch_unwind(|| Block::new(usize::MAX / 2)).unwrap_err();
-    let message = panic.downcast_ref::<String>().unwrap();
-    assert!(message.contains(&(usize::MAX / 2).to_string()), "{message}");
+    for bytes in [usize::MAX, usize::MAX / 2, 1 << 60, 1 << 45] {
+        let panic = std::panic::catch_unwind(|| Block::new(bytes)).unwrap_err();
+        let message = panic.downcast_ref::<String>().unwrap();
+        assert!(message.contains(&bytes.to_string()), "{message}");
+        assert_eq!(super::attempt(|| Block::new(bytes)).unwrap_err().bytes, bytes);
+    }
+}
+
+#[test]
+fn running_out_of_memory_on_another_thread_is_told_by_the_caller() {
+    let tile = |index: usize| {
+        if index % 3 == 2 {
+            Block::new(1 << 60);
+        }
+    };
+    let refused = super::attempt(|| crate::for_each_tile(64, &tile)).unwrap_err();
+    assert_eq!(refused.bytes, 1 << 60);
+    let panic = std::panic::catch_unwind(|| crate::for_each_tile(64, &tile)).unwrap_err();
+    assert!(panic.downcast_ref::<String>().is_some_and(|text| text.contains(&(1usize << 60).to_string())));
 }
 
 /// Numbers that lie in the owner itself, which counts how often it is dropped.

@@ -8,9 +8,10 @@
 //! Nobody waits for a worker to wake up: a worker that comes late finds the region closed.
 
 use super::{Payload, keep_first, threads};
+use crate::pool;
 use std::cell::UnsafeCell;
 use std::hint::spin_loop;
-use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard};
 
@@ -91,7 +92,7 @@ pub(super) fn run(tiles: usize, body: &(dyn Fn(usize) + Sync)) -> bool {
     let panic = lock(&PANIC).take();
     BUSY.0.store(false, Ordering::Release);
     if let Some(payload) = panic {
-        resume_unwind(payload);
+        pool::resume(payload);
     }
     true
 }
@@ -147,8 +148,9 @@ fn wait_until_left() {
 fn spawn(workers: usize) {
     while SPAWNED.load(Ordering::Relaxed) < workers {
         let index = SPAWNED.load(Ordering::Relaxed);
+        // The thread that waits for it tells of a lack of memory, so this one is silent.
         let builder = std::thread::Builder::new().name(format!("wengert-{}", index + 1));
-        if builder.spawn(move || work(index)).is_err() {
+        if builder.spawn(move || pool::attempt(|| work(index))).is_err() {
             return;
         }
         SPAWNED.store(index + 1, Ordering::Relaxed);
