@@ -158,9 +158,33 @@ pub fn polygamma<T: Real>(n: u32, x: T) -> T {
         1 => return trigamma(x),
         _ => {}
     }
-    let factorial: f64 = (1..=n.min(200)).map(f64::from).product();
-    let value = factorial * hurwitz_zeta(n as i64 + 1, x.wide());
+    let wide = x.wide();
+    let value = match n > MOST_FACTORIAL && wide > 0.0 {
+        true => factorial_times_zeta(n, wide),
+        false => (1..=n.min(200)).map(f64::from).product::<f64>() * hurwitz_zeta(n as i64 + 1, wide),
+    };
     T::of(if n % 2 == 1 { value } else { -value })
+}
+
+/// The factorial of the next integer is infinite.
+const MOST_FACTORIAL: u32 = 170;
+
+/// `n! zeta(n + 1, q)` for a large n and a positive q, by logarithms: one factor may be infinite where the product is not. Its
+/// relative error grows with the logarithms.
+fn factorial_times_zeta(n: u32, q: f64) -> f64 {
+    if q == f64::INFINITY {
+        return 0.0;
+    }
+    let s = f64::from(n) + 1.0;
+    // The sum of (1 + k/q)^-s: few terms matter, unless q is much larger than s; then Euler and Maclaurin need few.
+    let sum = if q < 10.0 * s {
+        let terms = (1..).map(|k| one::exp(-s * one::log1p(f64::from(k) / q)));
+        1.0 + terms.take_while(|term| *term > 1e-18).sum::<f64>()
+    } else {
+        let (third, fifth) = (s * (s + 1.0) * (s + 2.0) / (q * q * q), (s + 3.0) * (s + 4.0) / (q * q));
+        q / (s - 1.0) + 0.5 + s / (12.0 * q) - third / 720.0 + third * fifth / 30_240.0
+    };
+    one::exp(lgamma_double(s) - s * one::log(q) + one::log(sum))
 }
 
 /// The sum of `(q + k)^-s` over `k >= 0`, for an integer `s >= 2`.
@@ -210,7 +234,7 @@ fn hurwitz_zeta_positive(s: i64, q: f64) -> f64 {
             return term;
         }
         sum += term;
-        if term < 1e-18 * sum {
+        if term <= 1e-18 * sum {
             return sum;
         }
         a += 1.0;

@@ -594,3 +594,29 @@ fn huge_angles_are_reduced_exactly() {
         }
     }
 }
+
+#[test]
+fn polygamma_of_absurd_orders_ends_at_once() {
+    for n in [2000, 1 << 20, u32::MAX - 1, u32::MAX] {
+        let infinite = if n % 2 == 1 { f64::INFINITY } else { f64::NEG_INFINITY };
+        for x in [1e-300, 0.3, 1.0, 1.5, 100.0] {
+            assert_eq!(polygamma(n, x), infinite, "{n} {x}");
+        }
+        assert_eq!(polygamma(n, 1e200), 0.0);
+        assert_eq!(polygamma(n, f64::INFINITY), 0.0);
+        assert!(polygamma(n, f64::NAN).is_nan());
+        polygamma(n, -1.25);
+    }
+}
+
+/// The difference of neighbours is `n! x^-(n+1)`.
+#[test]
+fn polygamma_of_an_order_whose_factorial_is_infinite_follows_the_recurrence() {
+    for (n, x) in [(171, 80.0), (180, 100.0), (250, 400.0), (171, 1800.0), (300, 250.0)] {
+        let sign = if n % 2 == 1 { 1.0 } else { -1.0 };
+        let (here, next) = (sign * polygamma(n, x), sign * polygamma(n, x + 1.0));
+        let step = (1..=n).map(|i| f64::from(i) / x).product::<f64>() / x;
+        assert!(here.is_finite() && here > 0.0, "{n} {x}: {here}");
+        assert!((here - next - step).abs() < 1e-9 * here, "{n} {x}: {here} {next} {step}");
+    }
+}
