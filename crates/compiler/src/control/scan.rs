@@ -114,6 +114,7 @@ pub(super) fn over<C: Tree, X: Tree, Y: Tree>(
         (next.leaves().into_iter().chain(y.leaves()).cloned().collect(), Ok((next, y)))
     });
     let (next, y) = form?;
+    y.leaves().into_iter().try_for_each(|leaf| stacked_spec(leaf, length).check("scan"))?;
     let (programs, captured) = closed(vec![program]);
     let [body] = <[Program; 1]>::try_from(programs).unwrap_or_else(|_| unreachable!("one went in"));
     let attrs = ScanForm { consts: captured.len(), carry: carry.len(), length, reverse, body: body.into() }.attrs();
@@ -121,6 +122,11 @@ pub(super) fn over<C: Tree, X: Tree, Y: Tree>(
     let mut outputs = try_bind(&SCAN, attrs, &operands, line)?.into_vec();
     let ys = outputs.split_off(carry.len());
     Ok((next.rebuild(outputs), y.rebuild(ys)))
+}
+
+/// What `length` of such leaves are together.
+fn stacked_spec(leaf: &Tensor, length: usize) -> Spec {
+    Spec::new(Shape::from(leaf.shape()).prepended(length), leaf.dtype())
 }
 
 /// Takes `count` steps of a body without outputs.

@@ -185,6 +185,7 @@ impl Tensor {
     /// All numbers, row-major, or why they cannot be read.
     pub fn try_to_vec<T: Scalar>(&self) -> Result<Vec<T>, Error> {
         let view = self.numbers_of::<T>("to_vec")?.view();
+        Spec::new(view.shape, T::DTYPE).check("to_vec")?;
         let mut copy = vec![T::Bits::zeroed(); view.len()];
         map::copy(view, Out { dtype: T::DTYPE, bytes: bytemuck::cast_slice_mut(&mut copy) });
         let read = |bits: T::Bits| {

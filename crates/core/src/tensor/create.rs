@@ -104,7 +104,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn eye_of(rows: usize, columns: usize, dtype: DType) -> Tensor {
-        Shape::from([rows, columns]).check("eye").or_raise();
+        Spec::new([rows, columns], dtype).check("eye").or_raise();
         let element = |i: usize| u8::from(i / columns == i % columns);
         Tensor::from_vec((0..rows * columns).map(element).collect(), [rows, columns]).cast(dtype)
     }
@@ -126,13 +126,13 @@ impl Tensor {
                 let distance = i128::from(stop) - i128::from(start);
                 let count =
                     (distance / i128::from(step) + i128::from(distance % i128::from(step) != 0)).max(0) as usize;
-                Shape::from([count]).check("arange").or_raise();
+                Spec::new([count], DType::I64).check("arange").or_raise();
                 Tensor::from_vec((0..count as i64).map(|i| start + i * step).collect(), [count])
             }
             Steps::Real { start, stop, step } => {
                 expect_step(step, start, stop);
                 let count = ((stop - start) / step).ceil().max(0.0) as usize;
-                Shape::from([count]).check("arange").or_raise();
+                Spec::new([count], DType::F64).check("arange").or_raise();
                 Tensor::from_vec((0..count).map(|i| start + i as f64 * step).collect(), [count])
             }
         }
@@ -146,7 +146,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn linspace(start: f64, stop: f64, count: usize) -> Tensor {
-        Shape::from([count]).check("linspace").or_raise();
+        Spec::new([count], DType::F64).check("linspace").or_raise();
         let last = count.saturating_sub(1);
         // From both ends, so that both are exact and the middle is symmetric.
         let number = |i: usize| match (last, i <= last / 2) {
@@ -165,6 +165,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn logspace(start: f64, stop: f64, count: usize) -> Tensor {
+        Spec::new([count], DType::F64).check("logspace").or_raise();
         let exponents = Tensor::linspace(start, stop, count).to_vec::<f64>();
         Tensor::from_vec(exponents.into_iter().map(|exponent| 10f64.powf(exponent)).collect(), [count])
     }

@@ -1,6 +1,8 @@
 //! Second derivatives of scalar functions, and products with them that need no matrix.
 
-use super::{jacfwd, linearize};
+use super::jacobian::{Direction, arranged};
+use super::linearize;
+use crate::location::{self, Line};
 use crate::tree::Rows;
 use crate::{Tensor, Tree};
 use crate::{grad, jvp, vjp};
@@ -15,7 +17,9 @@ use crate::{grad, jvp, vjp};
 /// ```
 #[track_caller]
 pub fn hessian<X: Rows>(f: impl Fn(&X) -> Tensor) -> impl Fn(&X) -> X::Of<X> {
-    jacfwd(grad(f))
+    let line = location::resolve(Line::caller());
+    let gradient = grad(f);
+    move |x| arranged("hessian", &gradient, x, Some(Direction::Columns), line)
 }
 
 /// The Hessian of a scalar function times a vector, forward over reverse: at a small multiple of the cost of the gradient. For

@@ -9,6 +9,7 @@ use crate::primitive::Spec;
 use crate::tree::{Blocks, Rows};
 use crate::{DType, Error, ErrorKind, Shape, Tensor, Tree};
 use std::ops::Range;
+use wengert_kernels::pool;
 
 /// The Jacobian of `f`, as a function: by rows in reverse mode or by columns in forward mode, whichever are fewer. All seeds go
 /// through the recorded function as one batch.
@@ -51,7 +52,7 @@ pub fn jacfwd<X: Tree, Y: Rows>(f: impl Fn(&X) -> Y) -> impl Fn(&X) -> Y::Of<X> 
     move |x| arranged("jacfwd", &f, x, Some(Direction::Columns), line)
 }
 
-fn arranged<X: Tree, Y: Rows>(
+pub(super) fn arranged<X: Tree, Y: Rows>(
     name: &'static str,
     f: &dyn Fn(&X) -> Y,
     x: &X,
@@ -60,7 +61,8 @@ fn arranged<X: Tree, Y: Rows>(
 ) -> Y::Of<X> {
     let _scope = location::scope(line);
     let record = Record::new(name, &mut |x| f(x), x, &Chosen::All, line).or_raise();
-    let blocks = Matrix::of(&record).blocks(direction).map_err(|error| error.at(line)).or_raise();
+    let matrix = Matrix::of(&record);
+    let blocks = matrix.check(name).and_then(|()| matrix.blocks(direction)).map_err(|error| error.at(line)).or_raise();
     let inputs = x.leaves();
     let row = |(output, row): (&Tensor, Flat)| {
         let block = |(input, block): (&&Tensor, Option<Tensor>)| {
@@ -113,6 +115,21 @@ impl<'r, X: Tree, Y: Tree> Matrix<'r, X, Y> {
     pub fn size(&self) -> (usize, usize) {
         let count = |leaves: &[(usize, Spec)]| leaves.iter().map(|(_, spec)| spec.shape.elements()).sum();
         (count(&self.outputs), count(&self.inputs))
+    }
+
+    /// The bytes of all its elements.
+    pub fn bytes(&self) -> usize {
+        let row = self.inputs.iter().fold(0usize, |bytes, (_, spec)| bytes.saturating_add(spec.bytes()));
+        self.size().0.saturating_mul(row)
+    }
+
+    /// An error of `name` where there is no memory for it.
+    pub fn check(&self, name: &str) -> Result<(), Error> {
+        pool::request(self.bytes()).map_err(|refused| {
+            let (rows, columns) = self.size();
+            Error::out_of_memory(name, format!("a matrix of {rows} x {columns}"), refused)
+                .help("use linearize, vjp or hvp, which need no matrix, or SparseJacobian or SparseHessian, where most of it is zero")
+        })
     }
 
     /// The output leaves with rows: position and how many.

@@ -117,13 +117,14 @@ impl<X: Tree, Y: Tree> LinearMap<X, Y> {
         let matrix = Matrix::of(&self.0);
         let dtype = matrix.dtype()?;
         let (rows, columns) = matrix.size();
-        let bytes = rows.saturating_mul(columns).saturating_mul(dtype.size());
+        let bytes = matrix.bytes();
         if bytes > most {
             let shape = Shape::from([rows, columns]);
             let message = format!("a matrix of {rows} x {columns} {dtype} takes {bytes} bytes, more than {most}");
             return Err(Error::new(ErrorKind::Shape(vec![shape]), "to_dense", message)
                 .help("use apply and apply_transpose, which need no matrix, or to_dense_within to allow more"));
         }
+        matrix.check("to_dense")?;
         let blocks = matrix.blocks(None)?;
         let flat = |(block, (m, n)): (Option<Tensor>, (usize, usize))| match block {
             Some(block) => block.reshape([m, n]),

@@ -1,5 +1,6 @@
 //! Images read between their pixels: resized, or at given points.
 
+use crate::error::OrRaise;
 use crate::prelude::*;
 use crate::rules::Sizes;
 use std::ops::{Add, Mul, Neg};
@@ -18,6 +19,13 @@ pub enum InterpolateMode {
     Bicubic,
     /// The average of the elements that an output covers.
     Area,
+}
+
+impl InterpolateMode {
+    /// Whether each output is one element of the input.
+    fn is_nearest(self) -> bool {
+        matches!(self, InterpolateMode::Nearest | InterpolateMode::NearestExact)
+    }
 }
 
 /// The options of a resampling.
@@ -90,7 +98,7 @@ impl Interpolate {
         };
         let step = |axis: usize| -> f64 {
             let (n, m) = (input[axis], outputs[axis]);
-            if self.align_corners && !matches!(self.mode, InterpolateMode::Nearest | InterpolateMode::NearestExact) {
+            if self.align_corners && !self.mode.is_nearest() {
                 return if m > 1 { (n as f64 - 1.0) / (m as f64 - 1.0) } else { 0.0 };
             }
             match self.size.is_some() || self.recompute_scale {
@@ -297,6 +305,8 @@ impl Tensor {
                 .raise();
         }
         let axes = options.axes(&self.shape()[2..]);
+        let sizes = self.shape()[..2].iter().copied().chain(axes.iter().map(|axis| axis.1));
+        Spec::new(sizes.collect::<Shape>(), self.dtype()).check("interpolate").or_raise();
         if options.mode == InterpolateMode::Area {
             let sizes: Vec<usize> = axes.iter().map(|axis| axis.1).collect();
             return match spatial {
@@ -308,6 +318,8 @@ impl Tensor {
         let mut y = self.clone();
         for (place, &(n, m, step)) in axes.iter().enumerate() {
             let axis = place + 2;
+            let table = if options.mode.is_nearest() { Spec::new([m], DType::I64) } else { Spec::new([m, n], DType::F64) };
+            table.check("interpolate").or_raise();
             let exact = match options.mode {
                 InterpolateMode::Nearest => Some(0.0),
                 InterpolateMode::NearestExact => Some(0.5),

@@ -6,7 +6,8 @@ use crate::methods::*;
 use crate::rules::axis_of;
 use crate::rules::checked_axis;
 use crate::tensor::broadcast;
-use crate::{Error, ErrorKind, Shape, Tensor};
+use crate::primitive::Spec;
+use crate::{DType, Error, ErrorKind, Shape, Tensor};
 use easy_ext::ext;
 use std::borrow::Borrow;
 
@@ -292,7 +293,8 @@ impl Tensor {
         // Each axis of size n becomes [count, n]: the first is repeated for nothing, then both merge in one copy.
         let apart: Shape = (0..counts.len()).flat_map(|axis| [1, size(axis)]).collect();
         let repeated: Shape = (0..counts.len()).flat_map(|axis| [counts[axis], size(axis)]).collect();
-        let merged: Shape = (0..counts.len()).map(|axis| counts[axis] * size(axis)).collect();
+        let merged: Shape = (0..counts.len()).map(|axis| counts[axis].saturating_mul(size(axis))).collect();
+        Spec::new(&merged[..], self.dtype()).check("repeat").or_raise();
         self.reshape(apart).broadcast_to(repeated).reshape(merged)
     }
 
@@ -321,7 +323,8 @@ impl Tensor {
         let shape = x.shape();
         let apart = [&shape[..=axis], &[1], &shape[axis + 1..]].concat();
         let repeated = [&shape[..=axis], &[count], &shape[axis + 1..]].concat();
-        let merged = [&shape[..axis], &[shape[axis] * count], &shape[axis + 1..]].concat();
+        let merged = [&shape[..axis], &[shape[axis].saturating_mul(count)], &shape[axis + 1..]].concat();
+        Spec::new(&merged[..], self.dtype()).check("repeat_interleave").or_raise();
         x.reshape(apart).broadcast_to(repeated).reshape(merged)
     }
 
@@ -349,6 +352,8 @@ impl Tensor {
             let message = format!("{} counts for an axis of length {}", counts.len(), self.shape()[axis]);
             Error::new(ErrorKind::Argument, "repeat_interleave", message).raise();
         }
+        let total = counts.iter().fold(0usize, |total, &count| total.saturating_add(count));
+        Spec::new([total], DType::I64).check("repeat_interleave").or_raise();
         let positions = (0i64..).zip(counts).flat_map(|(position, &count)| std::iter::repeat_n(position, count));
         self.index_select(axis as isize, &Tensor::from(positions.collect::<Vec<i64>>()))
     }

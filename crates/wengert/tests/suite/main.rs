@@ -29,6 +29,7 @@ mod long_sums;
 mod loops;
 mod many_leaves;
 mod matrices;
+mod memory_limits;
 mod mutation;
 #[cfg(feature = "ndarray")]
 mod ndarray;

@@ -12,6 +12,7 @@ use crate::error::OrRaise;
 use crate::interp::{Level, Tracer};
 use crate::location::{self, Line};
 use crate::{Error, ErrorKind, Tensor, Tree, TreePath};
+use wengert_kernels::pool;
 
 /// The derivatives of `f` along a curve through `x`: d^k/dt^k f(x(t)) at t = 0 for k from 0 to `order`, where
 /// x(t) = x + directions\[0\] t + directions\[1\] t^2/2! + directions\[2\] t^3/3! + ...
@@ -44,6 +45,11 @@ pub fn jet<X: Tree, Y: Tree>(f: impl FnOnce(&X) -> Y, x: &X, directions: &[X], o
     }
     for (place, direction) in directions.iter().enumerate() {
         expect_like("jet", &format!("direction {place}"), direction, x, line).or_raise();
+    }
+    let each: usize = x.leaves().iter().map(|leaf| size_of::<Tensor>() + leaf.spec().bytes()).sum();
+    if let Err(refused) = pool::request(order.saturating_add(1).saturating_mul(each)) {
+        let what = format!("a series of order {order}");
+        Error::out_of_memory("jet", what, refused).at(line).help("lower the order").raise();
     }
     let level = Level::open("jet", Coefficients { order }, line);
     let directions: Vec<Vec<&Tensor>> = directions.iter().map(Tree::leaves).collect();
