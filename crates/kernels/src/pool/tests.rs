@@ -111,7 +111,7 @@ fn running_out_of_memory_names_the_bytes() {
         let panic = std::panic::catch_unwind(|| Block::new(bytes)).unwrap_err();
         let message = panic.downcast_ref::<String>().unwrap();
         assert!(message.contains(&bytes.to_string()), "{message}");
-        assert_eq!(super::attempt(|| Block::new(bytes)).unwrap_err().bytes, bytes);
+        assert_eq!(attempt(|| Block::new(bytes)).unwrap_err().bytes, bytes);
     }
 }
 
@@ -122,7 +122,7 @@ fn running_out_of_memory_on_another_thread_is_told_by_the_caller() {
             Block::new(1 << 60);
         }
     };
-    let refused = super::attempt(|| crate::for_each_tile(64, &tile)).unwrap_err();
+    let refused = attempt(|| crate::for_each_tile(64, &tile)).unwrap_err();
     assert_eq!(refused.bytes, 1 << 60);
     let panic = std::panic::catch_unwind(|| crate::for_each_tile(64, &tile)).unwrap_err();
     assert!(panic.downcast_ref::<String>().is_some_and(|text| text.contains(&(1usize << 60).to_string())));

@@ -46,7 +46,7 @@ pub fn jet<X: Tree, Y: Tree>(f: impl FnOnce(&X) -> Y, x: &X, directions: &[X], o
     for (place, direction) in directions.iter().enumerate() {
         expect_like("jet", &format!("direction {place}"), direction, x, line).or_raise();
     }
-    let each: usize = x.leaves().iter().map(|leaf| size_of::<Tensor>() + leaf.spec().bytes()).sum();
+    let each = x.leaves().iter().fold(size_of::<Y>(), |bytes, leaf| bytes.saturating_add(leaf.spec().bytes()));
     if let Err(refused) = pool::request(order.saturating_add(1).saturating_mul(each)) {
         let what = format!("a series of order {order}");
         Error::out_of_memory("jet", what, refused).at(line).help("lower the order").raise();
