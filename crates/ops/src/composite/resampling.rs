@@ -318,7 +318,8 @@ impl Tensor {
         let mut y = self.clone();
         for (place, &(n, m, step)) in axes.iter().enumerate() {
             let axis = place + 2;
-            let table = if options.mode.is_nearest() { Spec::new([m], DType::I64) } else { Spec::new([m, n], DType::F64) };
+            let table =
+                if options.mode.is_nearest() { Spec::new([m], DType::I64) } else { Spec::new([m, n], DType::F64) };
             table.check("interpolate").or_raise();
             let exact = match options.mode {
                 InterpolateMode::Nearest => Some(0.0),

@@ -3,10 +3,10 @@
 use crate::Operand;
 use crate::error::OrRaise;
 use crate::methods::*;
+use crate::primitive::Spec;
 use crate::rules::axis_of;
 use crate::rules::checked_axis;
 use crate::tensor::broadcast;
-use crate::primitive::Spec;
 use crate::{DType, Error, ErrorKind, Shape, Tensor};
 use easy_ext::ext;
 use std::borrow::Borrow;
