@@ -333,6 +333,8 @@ pub struct Rule<'a> {
     pub(crate) wanted: Mask,
     pub(crate) saves: Saves,
     pub(crate) kept: SmallVec<[Kept; 2]>,
+    /// Whether a value was not there until now: it is to be let go of when the rule is done.
+    pub(crate) is_restored: bool,
     /// The places that were read, by bits; those from 63 on share one.
     pub(crate) read: Cell<u64>,
 }

@@ -308,7 +308,9 @@ impl Node {
         };
         // Hooks of the user may run here, so nothing is locked.
         let mut kept: SmallVec<[Kept; 2]> = SmallVec::new();
+        let mut is_restored = false;
         for saved in taken {
+            is_restored |= matches!(saved, Saved::Packed(_));
             match saved.restore().map_err(|error| error.at(self.line))? {
                 Some(saved) => kept.push(saved),
                 None => return Ok(None),
@@ -317,7 +319,9 @@ impl Node {
         if let Some(this) = attach {
             attach_to_graph(this, saves, &mut kept);
         }
-        Ok(Some(Rule::from_parts(op.name(), attrs, needed, saves, kept)))
+        let mut rule = Rule::from_parts(op.name(), attrs, needed, saves, kept);
+        rule.is_restored = is_restored;
+        Ok(Some(rule))
     }
 
     /// Gives the gradients by the operation's shortcut, if it has one for these numbers; it takes the cotangent then. What

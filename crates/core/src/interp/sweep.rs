@@ -412,8 +412,9 @@ impl<'g> Sweep<'g> {
                 return false;
             }
         };
-        let elementwise =
-            if self.options.create_graph || modes::is_special() { None } else { Elementwise::of(node.op()) };
+        // A product would hold on to what was computed again, of all segments of a chain.
+        let alone = self.options.create_graph || modes::is_special() || rule.is_restored;
+        let elementwise = if alone { None } else { Elementwise::of(node.op()) };
         let Some(factors) = elementwise.and_then(|op| op.factors(rule, &product)) else {
             *adjoint = Some(product.evaluate());
             return false;

@@ -48,7 +48,7 @@ impl<'a> Rule<'a> {
         kept: SmallVec<[Kept; 2]>,
     ) -> Rule<'a> {
         debug_assert_eq!(saves.count(), kept.len());
-        Rule { name, attrs, wanted, saves, kept, read: Cell::new(0) }
+        Rule { name, attrs, wanted, saves, kept, is_restored: false, read: Cell::new(0) }
     }
 
     /// Asks for other gradients, or tangents, than those that the values were kept for; they must be among them.

@@ -10,14 +10,20 @@ fn account(name: &str) -> Option<usize> {
     line.split_whitespace().nth(1)?.parse::<usize>().ok().map(|kilobytes| kilobytes * 1024)
 }
 
-/// What `work` takes at its peak above what was held before, by the pool and by the process.
-fn peak_of<R>(work: impl FnOnce() -> R) -> (R, usize) {
+/// What `work` takes of the pool at its peak above what was held before.
+fn pool_peak_of<R>(work: impl FnOnce() -> R) -> (R, usize) {
     wengert::memory::reset_peak();
+    let before = wengert::memory::statistics().live_bytes;
+    let result = work();
+    (result, wengert::memory::statistics().peak_bytes.saturating_sub(before))
+}
+
+/// The same, by the pool and by the process.
+fn peak_of<R>(work: impl FnOnce() -> R) -> (R, usize) {
     // Asks the kernel to start its peak from now.
     let counts = std::fs::write("/proc/self/clear_refs", "5").is_ok();
-    let (pool, resident) = (wengert::memory::statistics().live_bytes, account("VmRSS"));
-    let result = work();
-    let by_pool = wengert::memory::statistics().peak_bytes.saturating_sub(pool);
+    let resident = account("VmRSS");
+    let (result, by_pool) = pool_peak_of(work);
     let by_process = match (resident, account("VmHWM")) {
         (Some(before), Some(after)) if counts => after.saturating_sub(before),
         _ => 0,
@@ -94,4 +100,23 @@ fn gradients_that_are_handed_over_early_do_not_pile_up() {
     assert_eq!(found, expected);
     assert!(late >= LAYERS * bytes, "{late} bytes, {} weights", late / bytes);
     assert!(early < 4 * bytes, "{early} bytes, {} weights", early / bytes);
+}
+
+#[test]
+fn a_chain_of_elementwise_layers_takes_the_memory_of_its_segments() {
+    let _turn = turn();
+    let n = 1 << 15;
+    let x = Tensor::linspace(0.1, 0.9, n);
+    for (count, segments, most) in [(64, 8, 18), (1024, 32, 68)] {
+        let layers = vec![Tensor::sin; count];
+        let f = |x: &Tensor| checkpoint_chain(&layers, x, segments).sum();
+        let (gradient, by_grad) = pool_peak_of(|| grad(f)(&x));
+        let leaf = x.clone().require_grad();
+        let ((), by_tape) = pool_peak_of(|| f(&leaf).backward());
+        assert_eq!(leaf.grad().unwrap(), gradient);
+        for (mode, bytes) in [("grad", by_grad), ("backward", by_tape)] {
+            let activations = bytes as f64 / (8 * n) as f64;
+            assert!(activations <= f64::from(most), "{count} layers in {segments} segments by {mode}: {activations}");
+        }
+    }
 }
