@@ -10,6 +10,7 @@ mod region;
 
 pub(crate) use disjoint::Disjoint;
 
+use crate::pool::OutOfMemory;
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -87,10 +88,12 @@ pub fn for_each_tile(tiles: usize, body: &(dyn Fn(usize) + Sync)) {
 
 type Payload = Box<dyn Any + Send>;
 
-/// Keeps the first panic. Others are leaked: one whose destructor panics would leave a region before its workers have.
+/// Keeps the first panic. Of others only those are dropped whose destructor is known: one that panics would leave a region before its
+/// workers have.
 fn keep_first(kept: &mut Option<Payload>, payload: Payload) {
     match kept {
         None => *kept = Some(payload),
+        Some(_) if payload.is::<OutOfMemory>() || payload.is::<String>() || payload.is::<&str>() => drop(payload),
         Some(_) => std::mem::forget(payload),
     }
 }
