@@ -9,6 +9,7 @@ use crate::location::{self, Line};
 use crate::primitive::Device;
 use crate::program::ProgramAttrs;
 use crate::program::control::masked;
+use crate::program::control::steps::wide;
 use crate::program::control::{BodyRunner, input_specs, laid_out, pick, places, reversal, stacked, through};
 use crate::program::{Program, ProgramAttr, Wish, staged};
 use crate::{jvp, vjp};
@@ -59,7 +60,7 @@ impl WhileForm {
     fn step_back(&self, state: &[Tensor], cotangents: &[Tensor], sums: &[Tensor]) -> (Vec<Tensor>, Vec<Tensor>) {
         let (_, found) = through::pull(&self.body, state, &self.active, cotangents, &self.active[self.consts..]);
         let (of_consts, of_carry) = found.split_at(sums.len());
-        (of_carry.to_vec(), sums.iter().zip(of_consts).map(|(sum, term)| sum + term).collect())
+        (of_carry.to_vec(), sums.iter().zip(of_consts).map(|(sum, term)| sum + term.cast(sum.dtype())).collect())
     }
 
     /// [`step_back`](WhileForm::step_back) as a program of state, cotangents and sums.
@@ -68,7 +69,8 @@ impl WhileForm {
         let derived = self.body.derived(wish, |body| {
             let specs = input_specs(body);
             let (consts, carry) = self.wanted();
-            let more = carry.iter().chain(&consts).map(|&place| specs[place].clone());
+            let cotangents = carry.iter().map(|&place| specs[place].clone());
+            let more = cotangents.chain(consts.iter().map(|&place| wide(&specs[place])));
             let all: Vec<Spec> = specs.iter().cloned().chain(more).collect();
             ProgramAttr::from(staged("while_loop", &all, |mut v| {
                 let mut cotangents = v.split_off(specs.len());
@@ -88,7 +90,13 @@ impl WhileForm {
 
     fn zero_sums(&self) -> Vec<Tensor> {
         let specs = input_specs(&self.body);
-        self.wanted().0.iter().map(|&place| Tensor::constant(0.0, &specs[place])).collect()
+        self.wanted().0.iter().map(|&place| Tensor::constant(0.0, &wide(&specs[place]))).collect()
+    }
+
+    /// The sums of the cotangents of constants as gradients.
+    fn narrowed(&self, sums: Vec<Tensor>) -> impl Iterator<Item = Tensor> {
+        let specs = input_specs(&self.body);
+        sums.into_iter().zip(self.wanted().0).map(move |(sum, place)| sum.cast(specs[place].dtype))
     }
 
     /// By a kernel, from states that are kept.
@@ -106,7 +114,7 @@ impl WhileForm {
             sums = cotangents.split_off(rest.len());
             Ok(())
         })?;
-        Ok(sums.into_iter().chain(cotangents).collect())
+        Ok(self.narrowed(sums).chain(cotangents).collect())
     }
 
     /// In loops: for every step back the state is computed from the start.
@@ -125,7 +133,7 @@ impl WhileForm {
             (step - 1i64, cotangents, sums)
         };
         let (_, cotangents, sums) = while_loop(|(step, _, _): &Back| step.ge(0i64), back, &start);
-        [sums, cotangents].concat()
+        self.narrowed(sums).chain(cotangents).collect()
     }
 
     /// [`expand`](WhileForm::expand) with other tensors at these operands.

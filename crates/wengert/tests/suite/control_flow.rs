@@ -643,3 +643,23 @@ fn an_error_of_a_step_or_branch_that_an_element_does_not_take_is_none() {
         catch(|| vmap(|a: &Tensor| cond(&a.sum().gt(0.0), |a: &Tensor| a.inv(), |a: &Tensor| a.clone(), a))(&matrices));
     assert!(message.is_err());
 }
+
+/// 4096 steps of a slope of 1: added up in 8 bits of digits they would stop at 256.
+#[test]
+fn sums_of_shared_values_over_the_steps_of_a_loop_are_wide() {
+    for dtype in [DType::BF16, DType::F16] {
+        let (zero, xs) = (Tensor::from(0.0).cast(dtype), Tensor::zeros([4096]).cast(dtype));
+        let scanned = |w: &Tensor| scan(|c: &Tensor, x: &Tensor| (c.clone(), w + x), &zero, &xs).1.sum();
+        let w = Tensor::from(0.5).cast(dtype);
+        let expected = Tensor::from(4096.0).cast(dtype);
+        assert_eq!(grad(scanned)(&w), expected);
+        assert_eq!(compile(grad(scanned)).call(&w), expected);
+        // The sum is carried, so its own digits are lost; those of the slope are not.
+        let looped = |w: &Tensor| {
+            let start = (Tensor::from(0i64), zero.clone());
+            while_loop(|(i, _)| i.lt(4096i64), |(i, c)| (i + 1i64, c + w), &start).1
+        };
+        assert_eq!(grad(looped)(&w), expected);
+        assert_eq!(compile(grad(looped)).call(&w), expected);
+    }
+}

@@ -226,7 +226,7 @@ impl Pulled {
         let mut operands: Vec<Tensor> = self.consts.iter().map(|&place| operand(place)).collect();
         let carried = carry_seeds.len() + active_consts.len();
         operands.extend(carry_seeds);
-        operands.extend(active_consts.iter().map(|&place| Tensor::constant(0.0, &inputs[place])));
+        operands.extend(active_consts.iter().map(|&place| Tensor::constant(0.0, &wide(&inputs[place]))));
         operands.extend(self.elements.iter().map(|source| match *source {
             Source::Operand(place) => operand(place),
             Source::Output(place) => output(place),
@@ -244,10 +244,15 @@ impl Pulled {
         let active_elements = places(&self.active[form.elements()..]).into_iter().map(|i| i + form.elements());
         let mut gradients: Gradients = (0..inputs.len()).map(|_| Gradient::Zero).collect();
         for (place, found) in active_carry.chain(active_consts).chain(active_elements).zip(found) {
-            gradients[place] = Gradient::Dense(found);
+            gradients[place] = Gradient::Dense(found.cast(inputs[place].dtype));
         }
         gradients
     }
+}
+
+/// The spec of a sum over steps: terms of 16 bits are added up in 32.
+pub fn wide(spec: &Spec) -> Spec {
+    Spec { dtype: spec.dtype.compute(), ..spec.clone() }
 }
 
 /// The body of the scan backward: it carries the cotangents of the carry and the sums of those of the constants, and gives the
@@ -271,7 +276,7 @@ fn backward_body(form: &ScanForm, backward: &Program, fixed: &[bool], active: &[
         .iter()
         .map(|place| match place {
             Some(place) => specs[*place].clone(),
-            None => next_sum.next().expect("a gradient for each sum").clone(),
+            None => wide(next_sum.next().expect("a gradient for each sum")),
         })
         .collect();
     staged("scan", &all, |v| {
@@ -287,7 +292,7 @@ fn backward_body(form: &ScanForm, backward: &Program, fixed: &[bool], active: &[
         let mut found = backward.evaluate(&inputs).or_raise();
         let elements = found.split_off(sums + carry);
         let carried = found.split_off(sums);
-        let sums: Vec<Tensor> = so_far.iter().zip(&found).map(|(sum, term)| sum + term).collect();
+        let sums: Vec<Tensor> = so_far.iter().zip(&found).map(|(sum, term)| sum + term.cast(sum.dtype())).collect();
         [carried, sums, elements].concat()
     })
 }
