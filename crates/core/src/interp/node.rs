@@ -277,6 +277,19 @@ impl Node {
         }
     }
 
+    /// The record whose output this one squares, if that is a root with a rule for its square.
+    pub fn squared_root(&self) -> Option<&Arc<Node>> {
+        if !self.op().is_square(self.attrs()) {
+            return None;
+        }
+        let root = self.edges()[0].as_ref()?;
+        let is_alike = |edge: &Option<Arc<Node>>| edge.as_ref().is_some_and(|edge| Arc::ptr_eq(edge, root));
+        let is_root = self.edges()[..self.op().operands()].iter().all(is_alike)
+            && root.role() == Role::Operation
+            && root.op().vjp_of_square(root.attrs()).is_some();
+        is_root.then_some(root)
+    }
+
     /// Which operands have an edge: what was wanted when the call was recorded.
     #[inline]
     pub fn wanted(&self) -> Mask {

@@ -10,7 +10,7 @@ use super::{Node, Role};
 use crate::autograd::{GradientSlot, Hook, modes};
 use crate::bind::{bind_owned, bind1};
 use crate::location;
-use crate::primitive::{Adjoints, Gradient, Mask, Patch, Rule};
+use crate::primitive::{Adjoints, Gradient, Gradients, Mask, Patch, Rule};
 use crate::rules::{Elementwise, Product, Terms};
 use crate::{Error, ErrorKind, Tensor};
 use rustc_hash::FxHashMap;
@@ -438,17 +438,22 @@ impl<'g> Sweep<'g> {
     #[inline]
     fn pull_back(&mut self, node: &'g Arc<Node>, place: usize, product: Option<Product>) -> Result<(), Error> {
         let op = node.op();
-        let edges = node.edges();
-        let needed = match self.targets {
-            None => node.wanted(),
-            Some(_) => Mask::of(edges.len(), |i| edges[i].as_ref().is_some_and(|edge| self.is_wanted(edge))),
-        };
+        let needed = self.needed(node);
         if needed.is_empty() {
             self.pending[place].adjoints.clear();
             return Ok(());
         }
         if product.is_none() && self.pull_directly(node, place, needed) {
             return Ok(());
+        }
+        let mut product = product;
+        if let Some(root) = node.squared_root()
+            && self.passes_by(root)
+        {
+            if let Some(product) = product.take() {
+                self.pending[place].adjoints[0] = Some(product.evaluate());
+            }
+            return self.pull_square(root, place);
         }
         let adjoints = &mut self.pending[place].adjoints;
         if node.has_several_outputs() {
@@ -468,13 +473,50 @@ impl<'g> Sweep<'g> {
         if modes::detects_anomalies() || modes::records_values() {
             inspect(node, &gradients)?;
         }
+        self.hand_down(node, needed, gradients);
+        Ok(())
+    }
+
+    fn hand_down(&mut self, node: &'g Arc<Node>, needed: Mask, gradients: Gradients) {
         for (position, gradient) in gradients.into_iter().enumerate() {
-            if let Some(Some(edge)) = edges.get(position)
+            if let Some(Some(edge)) = node.edges().get(position)
                 && needed.has(position)
                 && !matches!(gradient, Gradient::Zero)
             {
                 self.deposit(edge, 0, gradient);
             }
+        }
+    }
+
+    /// Which gradients of a call are needed.
+    #[inline]
+    fn needed(&mut self, node: &'g Arc<Node>) -> Mask {
+        let edges = node.edges();
+        match self.targets {
+            None => node.wanted(),
+            Some(_) => Mask::of(edges.len(), |i| edges[i].as_ref().is_some_and(|edge| self.is_wanted(edge))),
+        }
+    }
+
+    /// Whether nobody looks at the cotangent of a record, so that a part of it may pass by.
+    fn passes_by(&self, node: &Arc<Node>) -> bool {
+        let is_target = self.targets.as_ref().is_some_and(|targets| targets.contains_key(&node.id()));
+        !is_target && !node.is_decorated() && !modes::records_values()
+    }
+
+    /// The cotangent of a square goes to the operands of the root at once: the square is smooth where the root is not.
+    fn pull_square(&mut self, root: &'g Arc<Node>, place: usize) -> Result<(), Error> {
+        let cotangent = self.pending[place].adjoints[0].take();
+        self.pending[place].adjoints.clear();
+        let needed = self.needed(root);
+        let (Some(cotangent), Some(pull)) = (cotangent, root.op().vjp_of_square(root.attrs())) else { return Ok(()) };
+        if !needed.is_empty() {
+            location::set_inherited(root.line);
+            // The root may have other cotangents, for which its own turn comes later.
+            let attach = self.options.create_graph.then_some(root);
+            let Some(rule) = root.rule(needed, true, attach)? else { return Err(freed(root)) };
+            let gradients = pull(&rule, cotangent);
+            self.hand_down(root, needed, gradients);
         }
         Ok(())
     }

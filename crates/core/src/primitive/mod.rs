@@ -156,6 +156,19 @@ pub trait Primitive: Any + Send + Sync {
         Gradients::new()
     }
 
+    /// Whether a call is the square of its operand; of a product, if both operands are the same.
+    #[doc(hidden)]
+    fn is_square(&self, _attrs: &Attrs) -> bool {
+        false
+    }
+
+    /// From the cotangent of the square of the output to gradients of the wanted operands, for a root whose square is smooth where it is
+    /// not itself, such as a length.
+    #[doc(hidden)]
+    fn vjp_of_square(&'static self, _attrs: &Attrs) -> Option<fn(&Rule<'_>, Tensor) -> Gradients> {
+        None
+    }
+
     /// What a compiler asks of it besides its rules, if it has an answer.
     #[doc(hidden)]
     fn lower(&'static self) -> Option<&'static dyn Lower> {

@@ -189,6 +189,11 @@ impl Elementwise {
         }
     }
 
+    /// Whether it is the length of a vector of two numbers.
+    fn is_length(&self) -> bool {
+        self.text == "hypot(x, y)"
+    }
+
     /// The values of its parameters in one call.
     #[inline]
     fn values_of(&self, attrs: &Attrs) -> Parameters<f64> {
@@ -198,6 +203,25 @@ impl Elementwise {
         }
         values
     }
+}
+
+/// 0; but a change of an operand makes it NaN where the length is 0, and so its operands are: there the gradient has no derivative.
+fn unsteady_at_origin(rule: &Rule<'_>, position: usize) -> Tensor {
+    let x = rule.operand(position);
+    let nothing = x.full_like(0.0);
+    x.guarded_mul(&rule.output(0).equal(0.0).where_(nothing.full_like(f64::NAN), nothing))
+}
+
+/// From the cotangent of the square of a length, of which an infinite one has the slopes of the length itself.
+fn pull_square_of_length(rule: &Rule<'_>, g: Tensor) -> Gradients {
+    let by = |i: usize| {
+        if !rule.wants(i) {
+            return Gradient::Zero;
+        }
+        let (x, length) = (rule.operand(i), rule.output(0));
+        Gradient::Dense(length.equal(f64::INFINITY).where_(x / length, x * 2.0) * &g)
+    };
+    smallvec![by(0), by(1)]
 }
 
 impl Primitive for Elementwise {
@@ -304,10 +328,28 @@ impl Primitive for Elementwise {
             // The last may write over the cotangent.
             let mine =
                 if position == last { std::mem::replace(&mut g, Tensor::one(0, DType::F64, 0)) } else { g.clone() };
-            let gradient = if rule.wants(position) { self.derivative(rule, position, mine) } else { None };
+            let mut gradient = if rule.wants(position) { self.derivative(rule, position, mine) } else { None };
+            if self.is_length()
+                && let Some(gradient) = gradient.as_mut().filter(|gradient| !gradient.is_plain())
+            {
+                *gradient = &*gradient + unsteady_at_origin(rule, position);
+            }
             gradients.push(gradient.map_or(Gradient::Zero, Gradient::Dense));
         }
         gradients
+    }
+
+    /// By the value as it is written.
+    fn is_square(&self, attrs: &Attrs) -> bool {
+        match self.text {
+            "x * x" | "x * y" => true,
+            "power(x, exponent)" => attrs.real("exponent") == 2.0,
+            _ => false,
+        }
+    }
+
+    fn vjp_of_square(&'static self, _attrs: &Attrs) -> Option<fn(&Rule<'_>, Tensor) -> Gradients> {
+        self.is_length().then_some(pull_square_of_length)
     }
 
     fn vjp_direct(&self, wanted: Mask, g: &mut Option<Tensor>, held: Held<'_>, give: &mut dyn FnMut(usize, Tensor)) {

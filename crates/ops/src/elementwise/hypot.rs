@@ -1,5 +1,5 @@
 //! hypot - length of a point.   z = sqrt(x^2 + y^2),   dz = (x dx + y dy) / z.   Domain: the plane, without
-//! overflow; at the origin the subgradient of least norm: 0.
+//! overflow; at the origin the subgradient of least norm, 0, and no second derivative: NaN; but that of z^2 is right.
 
 use crate::prelude::*;
 

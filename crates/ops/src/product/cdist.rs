@@ -1,10 +1,11 @@
 //! cdist - Euclidean distances between the rows of two matrices.   d_ij = |x_i - y_j|,   dd_ij = (x_i - y_j) (dx_i - dy_j) / d_ij.
 //!
 //! With W = dbar / d, and 0 where d is 0: xbar = diag(W 1) x - W y,   ybar = diag(W^T 1) y - W^T x, two matrix products. At
-//! coincident points the gradient is 0. Leading axes are a batch. Other p-norms are composites.
+//! coincident points the gradient is 0, and the second derivative NaN; but that of d^2 is right. Leading axes are a batch. Other p-norms are composites.
 
 use crate::prelude::*;
 use crate::primitive::streaming_cost;
+use crate::rules::formula::tensor::{kinked, unsteady};
 use crate::rules::matrix::{scale_rows, split};
 use wengert_kernels::distance::euclidean;
 use wengert_kernels::linalg::Real;
@@ -30,6 +31,22 @@ fn reciprocal(d: &Tensor) -> Tensor {
 /// The inner products of the rows of both.
 fn row_products(a: &Tensor, b: &Tensor) -> Tensor {
     (a * b).sum_axes(&[-1])
+}
+
+/// The gradients for weights of the differences of rows, which have no derivatives at `kinks`.
+fn pulled(rule: &Rule<'_>, weights: &Tensor, kinks: Option<Tensor>) -> Gradients {
+    let (x, y) = (rule.operand(0), rule.operand(1));
+    let toward = |weights: &Tensor, from: &Tensor, to: &Tensor, kinks: Option<Tensor>| {
+        let smooth = scale_rows(&weights.sum_axes(&[-1]), from) - weights.matmul(to);
+        Gradient::Dense(match kinks {
+            Some(kinks) => smooth + unsteady(from, &kinks.any_axes_keepdim(&[-1])),
+            None => smooth,
+        })
+    };
+    smallvec![
+        if rule.wants(0) { toward(weights, x, y, kinks.clone()) } else { Gradient::Zero },
+        if rule.wants(1) { toward(&weights.t(), y, x, kinks.map(|kinks| kinks.t())) } else { Gradient::Zero },
+    ]
 }
 
 impl Primitive for Cdist {
@@ -71,15 +88,16 @@ impl Primitive for Cdist {
 
     fn vjp(&'static self, rule: &Rule<'_>, cotangents: &mut [Option<Tensor>]) -> Gradients {
         let Some(g) = cotangents[0].take() else { return Gradients::new() };
-        let (x, y) = (rule.operand(0), rule.operand(1));
-        let weights = g * reciprocal(rule.output(0));
-        let toward = |weights: &Tensor, from: &Tensor, to: &Tensor| {
-            Gradient::Dense(scale_rows(&weights.sum_axes(&[-1]), from) - weights.matmul(to))
-        };
-        smallvec![
-            if rule.wants(0) { toward(&weights, x, y) } else { Gradient::Zero },
-            if rule.wants(1) { toward(&weights.t(), y, x) } else { Gradient::Zero },
-        ]
+        let d = rule.output(0);
+        let coincident = (!g.is_plain() || !d.is_plain()).then(|| d.equal(0.0));
+        pulled(rule, &(g * reciprocal(d)), coincident)
+    }
+
+    fn vjp_of_square(&'static self, _attrs: &Attrs) -> Option<fn(&Rule<'_>, Tensor) -> Gradients> {
+        Some(|rule, g| {
+            let d = rule.output(0);
+            pulled(rule, &(g * d.lt(f64::INFINITY).where_(d.full_like(2.0), f64::NAN)), None)
+        })
     }
 
     fn jvp(&'static self, rule: &Rule<'_>, tangents: &[Option<Tensor>]) -> Adjoints {
@@ -88,7 +106,8 @@ impl Primitive for Cdist {
         let left = tangents[0].as_ref().map(|dx| row_products(x, dx).unsqueeze(last) - dx.matmul(&y.t()));
         let right = tangents[1].as_ref().map(|dy| row_products(y, dy).unsqueeze(last - 1) - x.matmul(&dy.t()));
         let sum = left.into_iter().chain(right).reduce(|a, b| a + b);
-        smallvec![sum.map(|sum| sum * reciprocal(rule.output(0)))]
+        let d = rule.output(0);
+        smallvec![sum.map(|sum| kinked(&d.equal(0.0), &sum, &sum * reciprocal(d)))]
     }
 
     fn batch(&'static self, attrs: &Attrs, size: usize, operands: &[Tensor], batched: Mask) -> Result<Outputs, Error> {

@@ -1,8 +1,9 @@
 //! norm - p-norm over axes.   y = (sum of |x|^p)^(1/p),   dy = sum of sign(x) (|x| / y)^(p - 1) dx.   Any p: 1, infinities and 0 (the number
-//! of elements that are not 0) are composites. Where y is 0, and at zeros for p below 1, the gradient is 0. Nothing overflows on
-//! the way.
+//! of elements that are not 0) are composites. Where y is 0, and at zeros for p below 1, the gradient is 0, and the second
+//! derivative NaN; but that of y^2 for p = 2 is right. Nothing overflows on the way.
 
 use crate::prelude::*;
+use crate::rules::formula::tensor::kinked;
 use wengert_kernels::rows;
 
 /// The methods of `norm`.
@@ -84,11 +85,13 @@ impl Reduction for Norm {
         let zero = y.equal(0.0);
         let safe = zero.where_(1.0, &y);
         if p == 2.0 {
-            return x * zero.where_(0.0, 1.0 / safe);
+            return kinked(&zero, x, x * zero.where_(0.0, 1.0 / safe));
         }
         let at_zero = x.equal(0.0);
         let ratio = at_zero.where_(1.0, x.abs() / safe);
-        zero.where_(0.0, at_zero.where_(0.0, x.sign() * (ratio.log() * (p - 1.0)).exp()))
+        let smooth = zero.where_(0.0, at_zero.where_(0.0, x.sign() * (ratio.log() * (p - 1.0)).exp()));
+        // Of powers below 2 every 0 is a kink of the slope.
+        if p < 2.0 { kinked(&at_zero, x, smooth) } else { kinked(&zero, x, smooth) }
     }
 
     fn pull(call: &Reduced<'_>, g: Tensor) -> Tensor {
@@ -98,7 +101,11 @@ impl Reduction for Norm {
         let y = call.y();
         let zero = y.equal(0.0);
         let safe = zero.where_(1.0, &y);
-        call.x() * zero.where_(0.0, g / safe)
+        kinked(&zero, call.x(), call.x() * zero.where_(0.0, g / safe))
+    }
+
+    fn pull_of_square(attrs: &Attrs) -> Option<fn(&Reduced<'_>, Tensor) -> Tensor> {
+        (attrs.real("p") == 2.0).then_some(|call, g| call.x() * (g * call.if_finite(2.0)))
     }
 
     fn reference(attrs: &Attrs, elements: &[f64]) -> f64 {

@@ -1,8 +1,9 @@
 //! std - standard deviation over axes.   y = sqrt(sum of (x - mean)^2 / (n - correction)),   dy = sum of (x - mean) dx / (y (n - correction)).   The
-//! usual correction is 1. At equal elements the subgradient of least norm, 0.
+//! usual correction is 1. At equal elements the subgradient of least norm, 0, and no second derivative: NaN; but that of y^2 is right.
 
-use super::var::{freedom, spread, squares};
+use super::var::{Var, freedom, spread, squares};
 use crate::prelude::*;
+use crate::rules::formula::tensor::kinked;
 
 /// The methods of `std`.
 #[ext(StdMethods)]
@@ -81,13 +82,17 @@ impl Reduction for Std {
     }
 
     fn slope(call: &Reduced<'_>) -> Tensor {
-        let x = call.x();
-        (x - call.mean(x)) * inverse(call)
+        let centred = centred(call);
+        kinked_if_several(call, &centred, &centred * inverse(call))
     }
 
     fn pull(call: &Reduced<'_>, g: Tensor) -> Tensor {
-        let x = call.x();
-        (x - call.mean(x)) * (inverse(call) * g)
+        let centred = centred(call);
+        kinked_if_several(call, &centred, &centred * (inverse(call) * g))
+    }
+
+    fn pull_of_square(_attrs: &Attrs) -> Option<fn(&Reduced<'_>, Tensor) -> Tensor> {
+        Some(|call, g| Var::pull(call, g * call.if_finite(1.0)))
     }
 
     fn reference(attrs: &Attrs, elements: &[f64]) -> f64 {
@@ -101,6 +106,16 @@ impl Reduction for Std {
     fn edges() -> Vec<Vec<f64>> {
         vec![vec![2.0; 3], vec![1.0, f64::NAN]]
     }
+}
+
+/// Of one number it is 0, whatever the number is; of several 0 is a kink.
+fn kinked_if_several(call: &Reduced<'_>, centred: &Tensor, smooth: Tensor) -> Tensor {
+    if call.count() > 1 { kinked(&call.y().equal(0.0), centred, smooth) } else { smooth }
+}
+
+fn centred(call: &Reduced<'_>) -> Tensor {
+    let x = call.x();
+    x - call.mean(x)
 }
 
 /// 1 / (y (n - correction)), 0 where y is 0.

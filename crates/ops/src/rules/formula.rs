@@ -93,9 +93,25 @@ pub mod tensor {
         choose(&x.ge(low).logical_and(&x.le(high)), x.dtype(), inside, outside)
     }
 
+    /// 0 / 0 is 0, without derivatives by x.
     pub fn ratio(x: impl Borrow<Tensor>, y: impl Borrow<Tensor>) -> Tensor {
         let (x, y) = (x.borrow(), y.borrow());
-        x.equal(0.0).logical_and(&y.equal(0.0)).where_(0.0, x / y)
+        let kink = x.equal(0.0).logical_and(&y.equal(0.0));
+        kinked(&kink, x, x / kink.where_(1.0, y))
+    }
+
+    /// A slope that is 0 at a kink, and there has no derivative: a change of x makes it NaN. Elsewhere it is `smooth`.
+    pub fn kinked(kink: &Tensor, x: &Tensor, smooth: Tensor) -> Tensor {
+        if smooth.is_plain() {
+            return smooth;
+        }
+        kink.where_(unsteady(x, kink), smooth)
+    }
+
+    /// 0; a change of x makes it NaN at a kink.
+    pub fn unsteady(x: &Tensor, kink: &Tensor) -> Tensor {
+        let nothing = x - x.detach();
+        nothing.guarded_mul(&choose(kink, x.dtype(), f64::NAN, 0.0))
     }
 
     pub fn gap(x: &Tensor, y: &Tensor) -> Tensor {

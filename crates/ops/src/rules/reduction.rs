@@ -51,6 +51,11 @@ pub trait Reduction: Send + Sync + 'static {
         Self::slope(call) * g
     }
 
+    /// The gradient of the operand from the cotangent of the square of the output, if that is smooth where the output is not.
+    fn pull_of_square(_attrs: &Attrs) -> Option<fn(&Reduced<'_>, Tensor) -> Tensor> {
+        None
+    }
+
     /// The tangent of the result.
     fn push(call: &Reduced<'_>, tangent: &Tensor) -> Tensor {
         (Self::slope(call) * tangent).sum_axes(&call.signed_axes())
@@ -96,6 +101,12 @@ impl Reduced<'_> {
         keep_axes(self.rule.output(0).clone(), &self.axes, self.x().shape())
     }
 
+    /// A number where the output is finite, else NaN.
+    pub fn if_finite(&self, number: f64) -> Tensor {
+        let y = self.y();
+        y.lt(f64::INFINITY).where_(y.full_like(number), f64::NAN)
+    }
+
     pub fn signed_axes(&self) -> Vec<isize> {
         self.axes.iter().map(|&axis| axis as isize).collect()
     }
@@ -114,6 +125,13 @@ impl Reduced<'_> {
     pub fn mean(&self, x: &Tensor) -> Tensor {
         keep_axes(x.mean_axes(&self.signed_axes()), &self.axes, x.shape())
     }
+}
+
+/// The gradient that `pull` makes of a cotangent.
+fn pulled(rule: &Rule<'_>, g: Tensor, pull: fn(&Reduced<'_>, Tensor) -> Tensor) -> Tensor {
+    let call = Reduced { rule, axes: rule.attrs.sizes("axes") };
+    let g = keep_axes(g, &call.axes, call.x().shape());
+    pull(&call, g)
 }
 
 /// A primitive of the reduction shape.
@@ -187,9 +205,15 @@ impl<R: Reduction> Primitive for ReductionOp<R> {
 
     fn vjp(&'static self, rule: &Rule<'_>, cotangents: &mut [Option<Tensor>]) -> Gradients {
         let Some(g) = cotangents[0].take() else { return Gradients::new() };
-        let call = Reduced { rule, axes: rule.attrs.sizes("axes") };
-        let g = keep_axes(g, &call.axes, call.x().shape());
-        smallvec![Gradient::Dense(R::pull(&call, g))]
+        smallvec![Gradient::Dense(pulled(rule, g, R::pull))]
+    }
+
+    fn vjp_of_square(&'static self, attrs: &Attrs) -> Option<fn(&Rule<'_>, Tensor) -> Gradients> {
+        R::pull_of_square(attrs)?;
+        Some(|rule, g| {
+            let pull = R::pull_of_square(rule.attrs).expect("it was there for these attributes");
+            smallvec![Gradient::Dense(pulled(rule, g, pull))]
+        })
     }
 
     fn jvp(&'static self, rule: &Rule<'_>, tangents: &[Option<Tensor>]) -> Adjoints {

@@ -44,6 +44,7 @@ mod products;
 mod programs;
 mod reductions;
 mod residuals;
+mod roots;
 mod saved_programs;
 mod saves;
 mod scan_rows;

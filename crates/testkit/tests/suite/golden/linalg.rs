@@ -119,12 +119,6 @@ pub const EXCEPTIONS: &[Exception] = &[
     ("cholesky_inverse", &[6, 8], &[Check::Gradient, Check::SecondGradient], UNREAD),
     ("cholesky_solve", &[6, 8], &[Check::Gradient, Check::SecondGradient], UNREAD),
     (
-        "linalg.norm.subgradients_at_zero",
-        &[0, 2, 4, 8],
-        &[Check::SecondGradient],
-        "the norm of zero has gradient 0, and so has that gradient; recorded is NaN",
-    ),
-    (
         "linalg.pinv.hermitian",
         &[0, 4, 6],
         &[Check::Gradient, Check::SecondGradient],
