@@ -231,21 +231,31 @@ mod vocabulary {
     }
 }
 
-/// A length to divide by: 1 at the origin, so that 0 / 0 is 0 there.
+/// What is 1 but at the origin, where it is 0, and a length to divide by, which is 1 there.
 #[inline(always)]
-fn divisor<T: Real>(length: T) -> T {
-    length + (T::lit(1.0) - length.signum())
+#[track_caller]
+fn divisor<T: Real>(length: T) -> [T; 2] {
+    let is_length = length.signum();
+    [is_length, length + (T::lit(1.0) - is_length)]
+}
+
+/// x, which is 0 at the origin and there has no slope: a change of it is NaN.
+#[inline(always)]
+#[track_caller]
+fn kinked<T: Real>(x: T, is_length: T) -> T {
+    x.guarded_mul(is_length / is_length)
 }
 
 /// The slopes of `x.powf(p)` by both.
 #[inline]
 pub(crate) fn powf<T: Real>(x: T, p: T, y: T) -> [T; 2] {
-    // x^0 is 1 whatever x is, also where x^-1 is infinite. 0^p is 0 or 1 for all p that are not negative: there the logarithm does not count.
-    let is_positive = x.abs().signum();
+    // x^0 is 1 whatever x is, also where x^-1 is infinite. 0^p is 0 or 1 for all p that are not negative: there the logarithm does not
+    // count; but where it is 0, a change of it does.
+    let (is_zero, is_power) = (T::lit(1.0) - x.abs().signum(), p.abs().signum());
     let is_finite = y.abs().recip().signum();
-    let counts = T::lit(1.0) - (T::lit(1.0) - is_positive) * is_finite;
-    let is_power = p.abs().signum();
-    [is_power.guarded_mul(p * x.powf(p - T::lit(1.0))), counts.guarded_mul(y * x.ln())]
+    let (counts, logarithm) = (T::lit(1.0) - is_zero * is_finite, x.ln());
+    let by_p = counts.guarded_mul(y * logarithm) + is_zero.guarded_mul(is_power).guarded_mul(y.guarded_mul(logarithm));
+    [p.guarded_mul(x.powf(p - T::lit(1.0))), by_p]
 }
 
 /// The slope of `x.powi(n)`.
@@ -270,12 +280,13 @@ pub(crate) fn rem_by_y<T: Real>(x: T, y: T, z: T) -> T {
 #[inline]
 pub(crate) fn atan2<T: Real>(y: T, x: T) -> [T; 2] {
     // The square itself would overflow, or vanish, where the slopes do not.
-    let length = divisor(x.hypot(y));
-    [x / length / length, -(y / length / length)]
+    let [is_length, length] = divisor(x.hypot(y));
+    [kinked(x, is_length) / length / length, -(kinked(y, is_length) / length / length)]
 }
 
 /// The slopes of `x.hypot(y)`; at the origin they are 0.
 #[inline]
 pub(crate) fn hypot<T: Real>(x: T, y: T, length: T) -> [T; 2] {
-    [x, y].map(|x| x / divisor(length))
+    let [is_length, length] = divisor(length);
+    [x, y].map(|x| kinked(x, is_length) / length)
 }

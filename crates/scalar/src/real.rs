@@ -203,28 +203,28 @@ macro_rules! trait_with {
                 false
             }
 
-            /// Whether the value and every derivative that it carries are finite, so that 0 times it is 0. Numbers that cannot tell
-            /// say no.
-            ///
-            /// ```
-            /// use wengert_scalar::{Dual, Real};
-            /// assert!(Dual::<f64, 1>::variable(0.0, 0).has_finite_parts());
-            /// assert!(!Dual::<f64, 1>::variable(0.0, 0).sqrt().has_finite_parts());
-            /// ```
-            fn has_finite_parts(self) -> bool {
+            /// Whether it is made of floats alone, so that computing it leaves no trace.
+            #[doc(hidden)]
+            const IS_PLAIN: bool = false;
+
+            /// Whether the value or a derivative that it carries is NaN, as far as floats alone can tell.
+            #[doc(hidden)]
+            fn has_nan(self) -> bool {
                 false
             }
 
-            /// `self * other`, and 0 where `self` is 0, whatever `other` is. Its slopes are those of the product.
+            /// A change times a slope: `self * other`, but 0 where `self` is 0, whatever `other` is, and where `other` is 0 and `self`
+            /// infinite. Its slopes are those of the product.
             ///
             /// ```
             /// use wengert_scalar::Real;
-            /// assert_eq!(0.0.guarded_mul(f64::INFINITY), 0.0);
+            /// assert_eq!((0.0.guarded_mul(f64::INFINITY), f64::INFINITY.guarded_mul(0.0)), (0.0, 0.0));
+            /// assert!(f64::NAN.guarded_mul(0.0).is_nan());
             /// ```
             #[track_caller]
             fn guarded_mul(self, other: Self) -> Self;
 
-            /// The number itself where `distance` is not negative, and NaN elsewhere: outside of a domain.
+            /// The number itself where `distance` is not negative; elsewhere, outside of a domain, it and its slopes are NaN.
             #[track_caller]
             fn inside(self, distance: Self) -> Self {
                 if distance >= Self::lit(0.0) { self } else { Self::lit(f64::NAN) }
@@ -346,14 +346,16 @@ macro_rules! floats {
                 self == 0.0
             }
 
+            const IS_PLAIN: bool = true;
+
             #[inline(always)]
-            fn has_finite_parts(self) -> bool {
-                self.is_finite()
+            fn has_nan(self) -> bool {
+                self.is_nan()
             }
 
             #[inline(always)]
             fn guarded_mul(self, other: $float) -> $float {
-                if self == 0.0 { 0.0 } else { self * other }
+                wengert_kernels::functions::guarded(self, other)
             }
 
             #[inline(always)]

@@ -93,6 +93,17 @@ impl Var {
         Var { value, place: push2(value, slopes, [self.place, other.place], misused) }
     }
 
+    /// One that was chosen of two, or half of both: what was not chosen has no part in it.
+    #[inline(always)]
+    #[track_caller]
+    fn shared(self, other: Var, value: f64, shares: [f64; 2]) -> Var {
+        match shares {
+            [share, 0.0] => self.through(value, share),
+            [0.0, share] => other.through(value, share),
+            _ => self.through_both(other, value, shares),
+        }
+    }
+
     /// A number that depends on several, with the partial derivative by each: one statement.
     ///
     /// ```
@@ -314,14 +325,20 @@ macro_rules! variables {
             #[track_caller]
             fn max(self, other: Var) -> Var {
                 let (x, y) = (self.value, other.value);
-                self.through_both(other, Real::max(x, y), [x.share(y), y.share(x)])
+                self.shared(other, Real::max(x, y), [x.share(y), y.share(x)])
             }
 
             #[inline]
             #[track_caller]
             fn min(self, other: Var) -> Var {
                 let (x, y) = (self.value, other.value);
-                self.through_both(other, Real::min(x, y), [y.share(x), x.share(y)])
+                self.shared(other, Real::min(x, y), [y.share(x), x.share(y)])
+            }
+
+            #[inline]
+            #[track_caller]
+            fn inside(self, distance: Var) -> Var {
+                if distance.value >= 0.0 { self } else { self.through(f64::NAN, f64::NAN) }
             }
 
             #[inline]

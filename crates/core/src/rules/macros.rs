@@ -21,6 +21,9 @@ macro_rules! slope {
     (both |$a:ident: $ka:ident $ia:literal| $expression:expr) => {
         $crate::rules::slope!(@make both [$ka $ia] |$a, _unused| [] $expression; [] $expression)
     };
+    (both |$a:ident: $ka:ident $ia:literal, $b:ident: $kb:ident $ib:literal| $expression:expr) => {
+        $crate::rules::slope!(@make both [$ka $ia, $kb $ib] |$a, $b| [] $expression; [] $expression)
+    };
     (|$a:ident: $ka:ident $ia:literal $(; $($p:ident),+)?| $expression:expr $(, slices: $f:ident($($v:ident),+))?) => {
         $crate::rules::slope!(@make guarded [$ka $ia] |$a, _unused| [$($($p),+)?] $expression; [$($f($($v),+))?] $expression)
     };

@@ -294,7 +294,7 @@ macro_rules! functions {
         asinh ASINH asinh {
             page: "asinh - inverse hyperbolic sine.   y = asinh x,   dy = dx / sqrt(1 + x^2).   Domain: all reals.",
             values: asinh_slice,
-            slope: |x, y| recip(hypot(x, lit(1.0))), of: operand,
+            slope: |x, y| between(x, lit(-1e9), lit(1e9), recip(hypot(x, lit(1.0))), recip(abs(x))), of: operand,
             rule: "dx = dy / sqrt(1 + x^2)",
             reference: |x| x.signum() * (x.abs() + (1.0 + x * x).sqrt()).ln(),
             domain: Reals,
@@ -540,7 +540,7 @@ macro_rules! functions {
         silu SILU silu {
             page: "silu - sigmoid linear unit.   y = x sigmoid(x),   dy = s (1 + x (1 - s)) dx with s = sigmoid(x).   Domain: all reals.",
             value: |x| x * sigmoid(x),
-            slope: |x, y| given(sigmoid(x), |s| s * (lit(1.0) + x * (lit(1.0) - s))), of: operand,
+            slope: |x, y| given(sigmoid(x), |s| s * (lit(1.0) + at_most(x, 40.0) * (lit(1.0) - s))), of: operand,
             rule: "dx = s (1 + x (1 - s)) dy",
             reference: |x| x / (1.0 + (-x).exp()),
             domain: Reals,
@@ -585,9 +585,9 @@ macro_rules! functions {
         /// ```
         mish MISH mish {
             page: "mish - self-regularised rectifier.   y = x tanh(softplus(x)),   dy = (t + x (1 - t^2) sigmoid(x)) dx with t = tanh(softplus(x)).   Domain: all reals.",
-            value: |x| given(exp(at_most(x, 20.0)), |e| given(e * shift(e, 2.0), |n| x * (n / shift(n, 2.0)))),
+            value: |x| given(exp(at_most(x, 20.0)), |e| given(e * shift(e, 2.0), |n| -at_most(-x, 800.0) * (n / shift(n, 2.0)))),
             slope: |x, y| given(exp(at_most(x, 20.0)), |e| given(e * shift(e, 2.0), |n| given(recip(shift(n, 2.0)), |d| {
-                d * (n + lit(4.0) * at_most(x, 20.0) * e * shift(e, 1.0) * d)
+                d * (n + lit(4.0) * -at_most(-at_most(x, 20.0), 800.0) * e * shift(e, 1.0) * d)
             }))), of: operand,
             rule: "dx = (t + x (1 - t^2) sigmoid(x)) dy",
             reference: |x| x * (1.0 + x.exp()).ln().tanh(),
@@ -769,7 +769,7 @@ macro_rules! functions {
         i1 I1 i1 {
             page: "i1 - modified Bessel function of order 1.   y = I1(x),   dy = (I0(x) - y/x) dx.   Domain: all reals; the slope at 0 is 1/2.",
             values: i1_slice,
-            slope: |x, y| at_zero(x, lit(0.5), i0(x) - y / x), of: both,
+            slope: |x, y| between(x, lit(-0.01), lit(0.01), shift(x * x * shift(scale(x * x, 0.013020833333333334), 0.1875), 0.5), i0(x) - y / x), of: both,
             rule: "dx = (i0(x) - y/x) dy",
             reference: |x| bessel_i(1, x),
             domain: Points(|u, _| (away_from(&[0.0], 0.05, u), 0.0)),
@@ -784,7 +784,7 @@ macro_rules! functions {
         i1e I1E i1e {
             page: "i1e - modified Bessel function of order 1, scaled.   y = exp(-|x|) I1(x),   dy = (i0e(x) - y (sign(x) + 1/x)) dx.   Domain: all reals; the slope at 0 is 1/2.",
             values: i1e_slice,
-            slope: |x, y| at_zero(x, lit(0.5), i0e(x) - y * (sign(x) + recip(x))), of: both,
+            slope: |x, y| between(x, lit(-0.01), lit(0.01), exp(-abs(x)) * shift(x * x * shift(scale(x * x, 0.013020833333333334), 0.1875), 0.5) - sign(x) * y, i0e(x) - y * (sign(x) + recip(x))), of: both,
             rule: "dx = (i0e(x) - y (sign(x) + 1/x)) dy",
             reference: |x| (-x.abs()).exp() * bessel_i(1, x),
             domain: Points(|u, _| (away_from(&[0.0], 0.05, u), 0.0)),

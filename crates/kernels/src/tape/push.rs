@@ -38,8 +38,8 @@ pub fn push2(value: f64, partials: [f64; 2], [x, y]: [Place; 2], stop: OnMisuse)
     if !x.is_active() {
         return push1(value, partials[1], y, stop);
     }
-    // A square: an argument less to write, and to wait for on the way back.
-    if x == y {
+    // A square: an argument less to write, and to wait for on the way back. (An infinite adjoint of x - x leaves NaN, as everywhere.)
+    if x == y && partials != [1.0, -1.0] {
         return push1(value, partials[0] + partials[1], x, stop);
     }
     let tape = Tape::here();

@@ -23,8 +23,8 @@ elementwise! {
     value: |x, y| if (x <= y) | x.is_nan() { x } else { y },
     integer: |x, y| x.min(y),
     slopes: [
-        slope!(|x: operand 0, y: operand 1| share(y, x)),
-        slope!(|x: operand 0, y: operand 1| share(x, y))
+        slope!(both |x: operand 0, y: operand 1| share(y, x)),
+        slope!(both |x: operand 0, y: operand 1| share(x, y))
     ],
     rule: "dz to the one chosen, half to each at a tie",
     reference: |x, y| 0.5 * (x + y - (x - y).abs()),

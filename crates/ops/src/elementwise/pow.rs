@@ -3,6 +3,8 @@
 
 use crate::prelude::*;
 use crate::rules::TILE;
+use wengert_kernels::dtype::Compute;
+use wengert_kernels::functions::guarded;
 use wengert_kernels::map::{loop1, loop2_in_place};
 use wengert_kernels::math::{Real, log, powf, powf_slice};
 
@@ -37,16 +39,11 @@ impl Tensor {
 
 /// 0 at x = y = 0, where y x^(y-1) is 0 times infinity.
 #[inline(always)]
-fn times<T: Real>(y: T, power: T) -> T {
-    if y == T::of(0.0) { y } else { y * power }
+fn base_slope<T: Real + Compute>(x: T, y: T) -> T {
+    guarded(y, powf(x, y - T::of(1.0)))
 }
 
-#[inline(always)]
-fn base_slope<T: Real>(x: T, y: T) -> T {
-    times(y, powf(x, y - T::of(1.0)))
-}
-
-fn base_slope_slice<T: Real>(x: &[T], y: &[T], out: &mut [T]) {
+fn base_slope_slice<T: Real + Compute>(x: &[T], y: &[T], out: &mut [T]) {
     let mut less = [T::of(0.0); TILE];
     for ((x, y), out) in x.chunks(TILE).zip(y.chunks(TILE)).zip(out.chunks_mut(TILE)) {
         let less = &mut less[..y.len()];
@@ -61,14 +58,14 @@ fn base_slope_slice<T: Real>(x: &[T], y: &[T], out: &mut [T]) {
             out,
             y,
             #[inline(always)]
-            |power: T, y: T| times(y, power),
+            |power: T, y: T| guarded(y, power),
         );
     }
 }
 
-/// Only both zeros are masked: at y = 0 alone the slope is 0 and has a derivative.
+/// At y = 0 the slope is 0, but has a derivative.
 fn base_slope_tensor(x: &Tensor, y: &Tensor) -> Tensor {
-    x.equal(0.0).logical_and(&y.equal(0.0)).where_(0.0, y * x.pow(y - 1.0))
+    y.guarded_mul(&x.pow(y - 1.0))
 }
 
 #[inline(always)]
@@ -78,7 +75,10 @@ fn exponent_slope<T: Real>(x: T, z: T) -> T {
 }
 
 fn exponent_slope_tensor(x: &Tensor, z: &Tensor) -> Tensor {
-    x.equal(0.0).logical_and(&z.isfinite()).where_(0.0, z * x.log())
+    let (logarithm, is_zero) = (x.log(), x.equal(0.0));
+    // Where z is 0 a change of it counts, in second order; 0^0 is 1.
+    let of_zero = z.equal(0.0).where_(z.guarded_mul(&logarithm), 0.0);
+    is_zero.logical_and(&z.isfinite()).where_(of_zero, z * logarithm)
 }
 
 elementwise! {

@@ -75,39 +75,54 @@ impl<T: Real, const N: usize> Dual<T, N> {
         &self.tangents
     }
 
-    /// A zero tangent stays zero, whatever the slope is, and a slope of zero stops an infinite tangent. (In products it does not: there
-    /// it would cost as much as all the rest.)
+    /// A zero tangent stays zero, whatever the slope is, and a slope of zero stops an infinite tangent.
     #[inline(always)]
     #[track_caller]
     pub(crate) fn through(self, value: T, slope: T) -> Dual<T, N> {
+        let x = self.tangents;
+        if T::IS_PLAIN {
+            // With the sum a zero has the sign that it has with a guard.
+            let tangents = each!(x, |place| x[place] * slope + T::lit(0.0));
+            return Dual { value, tangents }.or_guarded(|| {
+                let tangents = each!(x, |place| x[place].guarded_mul(slope));
+                Dual { value, tangents }
+            });
+        }
         if slope.is_constant_zero() {
             let is_nan = |tangent: T| tangent.plain().is_some_and(f64::is_nan);
-            let kept = |t| if is_nan(t) { t } else { T::lit(0.0) };
-            return Dual { value, tangents: self.tangents.map(kept) };
+            let kept = |t| T::lit(if is_nan(t) { f64::NAN } else { 0.0 });
+            return Dual { value, tangents: x.map(kept) };
         }
-        let tangents = match slope.has_finite_parts() {
-            true => each!(self.tangents, |place| self.tangents[place] * slope),
-            false => each!(self.tangents, |place| self.tangents[place].guarded_mul(slope)),
-        };
-        Dual { value, tangents }
+        Dual { value, tangents: each!(x, |place| x[place].guarded_mul(slope)) }
+    }
+
+    /// A guard only matters where a tangent would be NaN without: then they are computed again.
+    #[inline(always)]
+    fn or_guarded(self, guarded: impl FnOnce() -> Dual<T, N>) -> Dual<T, N> {
+        #[cold]
+        fn again<D>(guarded: impl FnOnce() -> D) -> D {
+            guarded()
+        }
+        let (mut place, mut is_nan) = (0, false);
+        while place < N {
+            is_nan |= self.tangents[place].has_nan();
+            place += 1;
+        }
+        if is_nan { again(guarded) } else { self }
     }
 
     #[inline(always)]
     #[track_caller]
-    fn through_both(self, other: Dual<T, N>, value: T, slopes: [T; 2]) -> Dual<T, N> {
-        let are_finite = slopes[0].has_finite_parts() && slopes[1].has_finite_parts();
-        self.through_slopes(other, value, slopes, are_finite)
-    }
-
-    #[inline(always)]
-    #[track_caller]
-    fn through_slopes(self, other: Dual<T, N>, value: T, [by_x, by_y]: [T; 2], are_finite: bool) -> Dual<T, N> {
+    pub(super) fn through_both(self, other: Dual<T, N>, value: T, [by_x, by_y]: [T; 2]) -> Dual<T, N> {
         let (x, y) = (self.tangents, other.tangents);
-        let tangents = match are_finite {
-            true => each!(x, |place| x[place] * by_x + y[place] * by_y),
-            false => each!(x, |place| x[place].guarded_mul(by_x) + y[place].guarded_mul(by_y)),
+        let guarded = || {
+            let tangents = each!(x, |place| x[place].guarded_mul(by_x) + y[place].guarded_mul(by_y));
+            Dual { value, tangents }
         };
-        Dual { value, tangents }
+        match T::IS_PLAIN {
+            true => Dual { value, tangents: each!(x, |place| x[place] * by_x + y[place] * by_y) }.or_guarded(guarded),
+            false => guarded(),
+        }
     }
 
     /// The tangents of two numbers in shares, of which none is nothing, whatever the tangent is.
@@ -258,9 +273,21 @@ macro_rules! duals {
                 self.value.is_constant_zero() && self.tangents.iter().all(|tangent| tangent.is_constant_zero())
             }
 
+            const IS_PLAIN: bool = T::IS_PLAIN;
+
             #[inline]
-            fn has_finite_parts(self) -> bool {
-                self.value.has_finite_parts() && self.tangents.iter().all(|tangent| tangent.has_finite_parts())
+            fn has_nan(self) -> bool {
+                self.value.has_nan() || self.tangents.iter().any(|tangent| tangent.has_nan())
+            }
+
+            #[track_caller]
+            fn inside(self, distance: Dual<T, N>) -> Dual<T, N> {
+                if distance.plain().is_some_and(|distance| distance >= 0.0) {
+                    return self;
+                }
+                let slope = T::lit(1.0).inside(distance.value);
+                let tangents = each!(self.tangents, |place| self.tangents[place].guarded_mul(slope));
+                Dual { value: self.value.inside(distance.value), tangents }
             }
 
             #[inline]

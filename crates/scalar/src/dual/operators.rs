@@ -66,9 +66,7 @@ impl<T: Real, const N: usize> Mul for Dual<T, N> {
     #[inline]
     #[track_caller]
     fn mul(self, other: Dual<T, N>) -> Dual<T, N> {
-        // A product is only finite if its factors are.
-        let value = self.value * other.value;
-        self.through_slopes(other, value, [other.value, self.value], value.has_finite_parts())
+        self.through_both(other, self.value * other.value, [other.value, self.value])
     }
 }
 
@@ -79,12 +77,16 @@ impl<T: Real, const N: usize> Div for Dual<T, N> {
     fn div(self, other: Dual<T, N>) -> Dual<T, N> {
         let (value, by_x) = (self.value / other.value, other.value.recip());
         let (x, y) = (self.tangents, other.tangents);
-        // By how much of itself the divisor changes, and that much of the value: their slope may be beyond all floats.
-        let tangents = match value.has_finite_parts() && by_x.has_finite_parts() {
-            true => each!(x, |place| x[place] * by_x - y[place] * by_x * value),
-            false => each!(x, |place| x[place].guarded_mul(by_x) - y[place].guarded_mul(by_x).guarded_mul(value)),
+        // One factor after the other: their product, the slope, may be beyond all floats.
+        let guarded = || {
+            let tangents = each!(x, |place| x[place].guarded_mul(by_x) - y[place].guarded_mul(value).guarded_mul(by_x));
+            Dual { value, tangents }
         };
-        Dual { value, tangents }
+        match T::IS_PLAIN {
+            true => Dual { value, tangents: each!(x, |place| x[place] * by_x - y[place] * value * by_x) }
+                .or_guarded(guarded),
+            false => guarded(),
+        }
     }
 }
 
@@ -151,7 +153,7 @@ impl<T: Real, const N: usize> Div<Dual<T, N>> for f64 {
     #[track_caller]
     fn div(self, other: Dual<T, N>) -> Dual<T, N> {
         let value = T::lit(self) / other.value;
-        other.through(value, other.value.recip()).through(value, -value)
+        other.through(value, -value).through(value, other.value.recip())
     }
 }
 

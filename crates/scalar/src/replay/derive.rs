@@ -101,6 +101,7 @@ impl<'a> Again<'a> {
                 Slope::Operand(0) if op == Op::Times => Some(a.guarded_mul(change)),
                 Slope::Operand(0) => Some(change.guarded_mul(a)),
                 Slope::Operand(_) => Some(change.guarded_mul(b)),
+                Slope::Share(share) => Some(share(a, b).guarded_mul(change)),
                 Slope::Formula(slope) => Some(change.guarded_mul(slope(op, a, b, y))),
                 Slope::MinusResultTimes(slope) => Some((-change.guarded_mul(y)).guarded_mul(slope(op, a, b, y))),
             }

@@ -21,6 +21,8 @@ pub(super) enum Slope {
     /// Minus as much as the result times what is computed, one after the other: their product may be beyond all floats where what passes
     /// through both is not.
     MinusResultTimes(fn(Op, Symbol, Symbol, Symbol) -> Symbol),
+    /// A share: where it is nothing, nothing passes, be it NaN.
+    Share(fn(Symbol, Symbol) -> Symbol),
     /// What is computed from the operands and the result.
     Formula(fn(Op, Symbol, Symbol, Symbol) -> Symbol),
 }
@@ -42,7 +44,7 @@ wengert_kernels::functions!(of_one);
 
 /// The slopes by both operands.
 pub(super) fn slopes(op: Op) -> [Slope; 2] {
-    use Slope::{Formula, MinusOne, MinusResultTimes, One, Operand, Zero};
+    use Slope::{Formula, MinusOne, MinusResultTimes, One, Operand, Share, Zero};
     match op {
         Op::Copy => [One, Zero],
         Op::Neg => [MinusOne, Zero],
@@ -59,18 +61,18 @@ pub(super) fn slopes(op: Op) -> [Slope; 2] {
         Op::Hypot => {
             [Formula(|_, a, b, y| functions::hypot(a, b, y)[0]), Formula(|_, a, b, y| functions::hypot(a, b, y)[1])]
         }
-        Op::Max => [Formula(|_, a, b, _| a.share(b)), Formula(|_, a, b, _| b.share(a))],
-        Op::Min => [Formula(|_, a, b, _| b.share(a)), Formula(|_, a, b, _| a.share(b))],
+        Op::Max => [Share(|a, b| a.share(b)), Share(|a, b| b.share(a))],
+        Op::Min => [Share(|a, b| b.share(a)), Share(|a, b| a.share(b))],
         Op::Inside => [Formula(|_, _, b, _| Symbol::lit(1.0).inside(b)), Zero],
         Op::Signum | Op::Floor | Op::Ceil | Op::Round | Op::Share => [Zero, Zero],
         _ => [Formula(slope_of_one), Zero],
     }
 }
 
-/// A formula of an operation, whose inputs are the operands and the result.
-pub(super) fn formula(slope: fn(Op, Symbol, Symbol, Symbol) -> Symbol, op: Op) -> Traced {
+/// A formula whose inputs are the operands and the result.
+pub(super) fn formula(slope: impl Fn(Symbol, Symbol, Symbol) -> Symbol) -> Traced {
     // Values do not matter here, but what is decided on them would.
-    traced(&[0.5, 0.5, 0.5], |x| slope(op, x[0], x[1], x[2]), |slope| vec![slope])
+    traced(&[0.5, 0.5, 0.5], |x| slope(x[0], x[1], x[2]), |slope| vec![slope])
 }
 
 /// Room for what formulas compute on the way, used again by every formula of a loop.
@@ -80,8 +82,8 @@ pub(super) struct Room {
 }
 
 /// Instructions for a change to pass through a slope at operands `a`, `b` and result `y`, in a loop of so many trips: what is multiplied
-/// in the end, the factor first whose zero counts, whatever the other one is. That is the change, but for the second operand of a guarded
-/// product its first one, which is a change itself.
+/// in the end, the factor first whose zero counts, whatever the other one is. That is the change, but for a share the share, and for the
+/// second operand of a guarded product its first one, which is a change itself.
 pub(super) fn factors_at(
     slope: &Slope,
     op: Op,
@@ -95,8 +97,9 @@ pub(super) fn factors_at(
         Slope::Operand(0) if op == Op::Times => return [a, change],
         Slope::Operand(0) => return [change, a],
         Slope::Operand(_) => return [change, b],
-        Slope::Formula(slope) => (formula(*slope, op), false),
-        Slope::MinusResultTimes(slope) => (formula(*slope, op), true),
+        Slope::Share(share) => (formula(|a, b, _| share(a, b)), false),
+        Slope::Formula(slope) => (formula(|a, b, y| slope(op, a, b, y)), false),
+        Slope::MinusResultTimes(slope) => (formula(|a, b, y| slope(op, a, b, y)), true),
         Slope::Zero | Slope::One | Slope::MinusOne => unreachable!("nothing is multiplied"),
     };
     let Traced { trace, outputs, .. } = formula;
@@ -128,5 +131,6 @@ pub(super) fn factors_at(
         let to = Address { base: room.arrays[number], stride };
         body.push(Instruction { kind: Kind::Set(*op), to, a: address(*a), b: address(*b) });
     }
-    [change, address(outputs[0])]
+    let computed = address(outputs[0]);
+    if matches!(slope, Slope::Share(_)) { [computed, change] } else { [change, computed] }
 }

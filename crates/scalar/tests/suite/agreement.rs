@@ -11,6 +11,8 @@ struct Row {
     var: fn(Var) -> Var,
     dual: fn(Dual<f64, 1>) -> Dual<f64, 1>,
     single: fn(Dual<f32, 1>) -> Dual<f32, 1>,
+    nested: fn(Dual<Dual<f64, 1>, 1>) -> Dual<Dual<f64, 1>, 1>,
+    on_tape: fn(Dual<Var, 1>) -> Dual<Var, 1>,
     symbol: fn(Symbol) -> Symbol,
     tensor: fn(&Tensor) -> Tensor,
 }
@@ -23,6 +25,8 @@ macro_rules! all_rows {
             var: |x| Real::$real(x),
             dual: |x| Real::$real(x),
             single: |x| Real::$real(x),
+            nested: |x| Real::$real(x),
+            on_tape: |x| Real::$real(x),
             symbol: |x| Real::$real(x),
             tensor: |x| x.$name(),
         }),*];
@@ -71,6 +75,8 @@ struct Pair {
     plain: fn(f64, f64) -> f64,
     var: fn(Var, Var) -> Var,
     dual: fn(Dual<f64, 2>, Dual<f64, 2>) -> Dual<f64, 2>,
+    nested: fn(Dual<Dual<f64, 2>, 1>, Dual<Dual<f64, 2>, 1>) -> Dual<Dual<f64, 2>, 1>,
+    on_tape: fn(Dual<Var, 1>, Dual<Var, 1>) -> Dual<Var, 1>,
     symbol: fn(Symbol, Symbol) -> Symbol,
     tensor: fn(&Tensor, &Tensor) -> Tensor,
 }
@@ -82,6 +88,8 @@ macro_rules! pairs {
             plain: |$x, $y| $number,
             var: |$x, $y| $number,
             dual: |$x, $y| $number,
+            nested: |$x, $y| $number,
+            on_tape: |$x, $y| $number,
             symbol: |$x, $y| $number,
             tensor: |$x, $y| $tensor,
         }),*];
@@ -116,7 +124,7 @@ fn every_kind_of_number_gives_the_same_bits_of_two_numbers() {
     all.extend(random.iter().zip(random.iter().rev()).map(|(x, y)| [*x, *y]));
     let [x, y] = [0, 1].map(|side| Tensor::from(all.iter().map(|point| point[side]).collect::<Vec<f64>>()));
     let mut wrong = Vec::new();
-    for Pair { name, plain, var, dual, symbol, tensor } in PAIRS {
+    for Pair { name, plain, var, dual, symbol, tensor, .. } in PAIRS {
         let mut replay = Replay::record(|x: &[Symbol]| symbol(x[0], x[1]), &[0.6, 0.7]);
         let mut found: Vec<(&str, Vec<[f64; 3]>)> = Vec::new();
         let rows = |values: &Tensor, x: &Tensor, y: &Tensor| -> Vec<[f64; 3]> {
@@ -286,4 +294,108 @@ fn every_kind_of_number_gives_the_same_bits() {
         assert_eq!(bits(&plain), expected.0, "{name} of floats");
     }
     assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+/// Whether two derivatives of second order are equal but for rounding: sums of terms of that size.
+fn is_close(a: f64, b: f64, size: f64) -> bool {
+    a == b || a.is_nan() && b.is_nan() || (a - b).abs() <= 1e-9 * (a.abs() + size)
+}
+
+#[test]
+fn every_kind_of_number_has_the_same_second_derivative() {
+    let points = points();
+    let row = Tensor::from(points.as_slice());
+    let mut wrong = Vec::new();
+    for Row { name, nested, on_tape, symbol, tensor, .. } in ROWS {
+        let slopes = |x: &Tensor| grad(|x: &Tensor| tensor(x).sum())(x).sum();
+        let mut replay = Replay::record(|x: &[Symbol]| symbol(x[0]), &[0.6]);
+        let each = |f: &mut dyn FnMut(f64) -> f64| points.iter().map(|x| f(*x)).collect::<Vec<f64>>();
+        let found = [
+            ("tensors", grad(slopes)(&row).to_f64_vec()),
+            ("compiled tensors", compile(grad(slopes)).call(&row).to_f64_vec()),
+            ("single elements", each(&mut |x| grad(slopes)(&Tensor::from(x)).item())),
+            ("tangents of tangents", {
+                let ones = row.ones_like();
+                jvp(|x: &Tensor| jvp(tensor, x, &ones).1, &row, &ones).1.to_f64_vec()
+            }),
+            (
+                "duals of duals",
+                each(&mut |x| nested(Dual::new(Dual::variable(x, 0), [Dual::lit(1.0)])).tangents()[0].tangents()[0]),
+            ),
+            (
+                "duals on the tape",
+                each(&mut |x| gradient_of(|[x]| on_tape(Dual::new(x, [Var::from(1.0)])).tangents()[0], [x]).1[0]),
+            ),
+            (
+                "replays",
+                each(&mut |x| {
+                    let mut product = [0.0];
+                    replay.hvp(&[x], &[1.0], &mut product);
+                    product[0]
+                }),
+            ),
+        ];
+        for (kind, numbers) in &found[1..] {
+            let right = &found[0].1;
+            // The slopes of subnormal numbers may be beyond floats.
+            let usual =
+                (0..points.len()).filter(|&i| points[i] == 0.0 || points[i].abs() > 1e-300 || points[i].is_nan());
+            let differ: Vec<usize> = usual.filter(|&i| !is_close(right[i], numbers[i], 1e-6)).collect();
+            if let Some(&first) = differ.first() {
+                let shown: Vec<f64> = differ.iter().take(8).map(|i| points[*i]).collect();
+                wrong.push(format!(
+                    "{name} of {kind}: {} points {shown:?}, first {:?}: {:?}, tensors {:?}",
+                    differ.len(),
+                    points[first],
+                    numbers[first],
+                    right[first]
+                ));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+#[test]
+fn every_kind_of_number_has_the_same_second_derivatives_of_two_numbers() {
+    let special = [0.0, 0.5, 1.0, 2.0, 3.0, f64::INFINITY];
+    let special: Vec<f64> = special.into_iter().flat_map(|x| [x, -x]).chain([f64::NAN]).collect();
+    let all: Vec<[f64; 2]> = special.iter().flat_map(|x| special.iter().map(|y| [*x, *y])).collect();
+    let mut wrong = Vec::new();
+    for Pair { name, nested, on_tape, symbol, tensor, .. } in PAIRS {
+        let mut replay = Replay::record(|x: &[Symbol]| symbol(x[0], x[1]), &[0.6, 0.7]);
+        for &[x, y] in &all {
+            const V: [f64; 2] = [1.0, -2.0];
+            let slopes = |at: &(Tensor, Tensor)| {
+                let (by_x, by_y) = grad(|(x, y): &(Tensor, Tensor)| tensor(x, y))(at);
+                by_x * V[0] + by_y * V[1]
+            };
+            let at = (Tensor::from(x), Tensor::from(y));
+            let pair = |(by_x, by_y): (Tensor, Tensor)| [by_x.item(), by_y.item()];
+            let mut product = [0.0; 2];
+            replay.hvp(&[x, y], &V, &mut product);
+            let of_duals = nested(
+                Dual::new(Dual::variable(x, 0), [Dual::lit(V[0])]),
+                Dual::new(Dual::variable(y, 1), [Dual::lit(V[1])]),
+            );
+            let along = |[x, y]: [Var; 2]| {
+                on_tape(Dual::new(x, [Var::from(V[0])]), Dual::new(y, [Var::from(V[1])])).tangents()[0]
+            };
+            let found = [
+                ("tensors", pair(grad(slopes)(&at))),
+                ("compiled tensors", pair(compile(grad(slopes)).call(&at))),
+                ("duals of duals", *of_duals.tangents()[0].tangents()),
+                ("duals on the tape", gradient_of(along, [x, y]).1),
+                ("replays", product),
+            ];
+            // Where one of them is not finite, others say so too, at the same number or at the other one.
+            let right = found[0].1;
+            let are_finite = found.map(|(_, numbers)| numbers.iter().all(|number| number.is_finite()));
+            let are_close = found.iter().all(|(_, numbers)| (0..2).all(|i| is_close(right[i], numbers[i], 1e-6)));
+            if are_finite.contains(&true) && !are_close {
+                wrong.push(format!("{name} at {x}, {y}: {found:?}"));
+            }
+        }
+    }
+    assert!(wrong.is_empty(), "{} {wrong:#?}", wrong.len());
 }

@@ -3,6 +3,7 @@
 mod accuracy;
 mod agreement;
 mod derivatives;
+mod fuzz;
 mod grains;
 #[cfg(feature = "nalgebra")]
 mod matrices;

@@ -87,11 +87,11 @@ fn parts(Entry { what, a, b }: &Entry) -> [Option<Operand>; 2] {
 /// For the slope by each operand, which operands it depends on.
 fn bends(op: Op) -> [[bool; 2]; 2] {
     slopes(op).map(|slope| match slope {
-        Slope::Zero | Slope::One | Slope::MinusOne => [false; 2],
+        Slope::Zero | Slope::One | Slope::MinusOne | Slope::Share(_) => [false; 2],
         Slope::Operand(number) => [number == 0, number == 1],
         Slope::MinusResultTimes(_) => reads(op),
         Slope::Formula(slope) => {
-            let Traced { trace, outputs, .. } = formula(slope, op);
+            let Traced { trace, outputs, .. } = formula(|a, b, y| slope(op, a, b, y));
             let mut domains = Domains::new(&trace);
             let number = domains.set(outputs[0]);
             // A slope that reads the result depends on what that does.
