@@ -242,6 +242,7 @@ fn divisor<T: Real>(length: T) -> [T; 2] {
 /// x, which is 0 at the origin and there has no slope: a change of it is NaN.
 #[inline(always)]
 #[track_caller]
+#[allow(clippy::eq_op, reason = "0 / 0 is NaN")]
 fn kinked<T: Real>(x: T, is_length: T) -> T {
     x.guarded_mul(is_length / is_length)
 }
