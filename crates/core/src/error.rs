@@ -136,6 +136,12 @@ impl Error {
         self
     }
 
+    /// Adds the suggestion of another error, if it has one.
+    #[doc(hidden)]
+    pub fn help_of(self, other: &Error) -> Error {
+        other.suggestion().into_iter().fold(self, Error::help)
+    }
+
     /// Adds to what went wrong.
     #[doc(hidden)]
     pub fn and(mut self, text: &str) -> Error {

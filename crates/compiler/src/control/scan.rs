@@ -231,6 +231,7 @@ impl Primitive for Scan {
     }
 
     fn infer(&self, attrs: &Attrs, operands: &[SpecRef<'_>]) -> Result<Specs, Error> {
+        expect_flags("scan", attrs, &["reverse"])?;
         let form = ScanForm::of(attrs);
         let (inputs, outputs) = (input_specs(&form.body), output_specs(&form.body));
         let wrong = |message: String| Err(Error::new(ErrorKind::Program, "scan", message));

@@ -10,7 +10,9 @@ use crate::primitive::Device;
 use crate::program::ProgramAttrs;
 use crate::program::control::masked;
 use crate::program::control::steps::wide;
-use crate::program::control::{BodyRunner, input_specs, laid_out, pick, places, reversal, stacked, through};
+use crate::program::control::{
+    BodyRunner, input_specs, laid_out, output_specs, pick, places, reversal, stacked, through,
+};
 use crate::program::{Program, ProgramAttr, Wish, staged};
 use crate::{jvp, vjp};
 use wengert_ops::prelude::*;
@@ -167,7 +169,16 @@ impl Primitive for WhileGradient {
 
     fn infer(&self, attrs: &Attrs, operands: &[SpecRef<'_>]) -> Result<Specs, Error> {
         let form = WhileForm::of(attrs);
-        let specs = input_specs(&form.body);
+        let (specs, wanted) = (input_specs(&form.body), attrs.sizes("wanted"));
+        let differentiable = |place: &usize| specs.get(*place).is_some_and(|spec| spec.dtype.is_float());
+        if specs.get(form.consts..) != Some(&output_specs(&form.body)[..])
+            || !wanted.iter().all(differentiable)
+            || wanted[..] != places(&form.active)
+        {
+            let message = format!("the pullback by inputs {wanted} of a body with {} constants", form.consts);
+            return Err(Error::new(ErrorKind::Program, "while_gradient", message)
+                .help("a body returns what it carries, and is pulled back by floats, in order"));
+        }
         let (consts, carry) = form.wanted();
         let seeds = carry.iter().map(|&place| specs[place].clone());
         let expected: Vec<Spec> =

@@ -26,7 +26,7 @@ use crate::primitive::{Attr, Primitive};
 use crate::program::ProgramAttrs;
 use crate::program::bodies_of;
 use crate::tensor::Value;
-use crate::{Error, ErrorKind, catch, location};
+use crate::{Error, ErrorKind, location};
 use std::fmt::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
@@ -130,11 +130,10 @@ impl File {
         let data = read_data(kept, number + program.lines().count())?;
         // Blank lines in front, so that errors name lines of the file.
         let program = format!("{}{program}", "\n".repeat(number - 1));
-        // Shape rules trust attributes that methods made; a file may have others.
-        let read = || catch(|| Program::read(&program, extra, &data));
-        let read =
-            catch_unwind(AssertUnwindSafe(read)).unwrap_or_else(|_| Ok(Err(wrong("an attribute makes no sense"))));
-        file.program = read?.map_err(|error| wrong(error.message()))?;
+        // Shape rules refuse what makes no sense; one of the user's own may not know how.
+        let read = catch_unwind(AssertUnwindSafe(|| Program::read(&program, extra, &data)));
+        let read = read.map_err(|_| wrong("a shape rule panicked: an attribute makes no sense"))?;
+        file.program = read.map_err(|error| wrong(error.message()).help_of(&error))?;
         let counts = (file.inputs.len(), file.outputs.len());
         if counts != (file.program.inputs.len(), file.program.outputs.len()) {
             let (inputs, outputs) = (file.program.inputs.len(), file.program.outputs.len());

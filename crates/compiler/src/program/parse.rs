@@ -5,7 +5,7 @@ use crate::location::Line;
 use crate::primitive::{Attr, Attrs, Primitive, Spec};
 use crate::program::ProgramAttrs;
 use crate::registry::find as built_in;
-use crate::{DType, Error, ErrorKind, Shape, Tensor, catch};
+use crate::{DType, Error, ErrorKind, Shape, Tensor};
 use rustc_hash::FxHashMap;
 use wengert_kernels::convert_bits;
 
@@ -40,8 +40,6 @@ impl Program {
         if let Some(after) = Some(rest).filter(|rest| !rest.is_empty()).or_else(|| lines.next()) {
             return Err(lines.error(format!("'{after}' after the end")));
         }
-        // Attributes of the wrong kind raise where they are read.
-        catch(|| program.verify())??;
         Ok(program)
     }
 }
@@ -51,6 +49,10 @@ const DEEPEST: usize = 64;
 
 fn incomplete(missing: &str) -> Error {
     Error::new(ErrorKind::Program, "parse", format!("the program has no {missing}"))
+}
+
+fn error_in(line: usize, message: &str) -> Error {
+    Error::new(ErrorKind::Program, "parse", format!("line {line}: {message}"))
 }
 
 /// The lines that are left, without comments.
@@ -80,7 +82,7 @@ impl<'a> Lines<'a> {
     }
 
     fn error(&self, message: String) -> Error {
-        Error::new(ErrorKind::Program, "parse", format!("line {}: {message}", self.number))
+        error_in(self.number, &message)
     }
 
     /// A program whose first line declared `inputs`, and what stands behind its closing brace.
@@ -115,6 +117,7 @@ impl<'a> Lines<'a> {
 
     fn equation(&mut self, reader: &mut Reader, line: &'a str) -> Result<(), Error> {
         let (mut equation, declared, mut rest) = reader.call(line, self.extra).map_err(|m| self.error(m))?;
+        let number = self.number;
         let mut bodies: Vec<(&'static str, Vec<ProgramAttr>)> = Vec::new();
         while !rest.is_empty() {
             let name = known_attribute(equation.op, rest.split('(').next().unwrap_or(""));
@@ -128,10 +131,14 @@ impl<'a> Lines<'a> {
             rest = after;
         }
         for (name, list) in bodies {
+            expect_new(equation.op, &equation.attrs, name).map_err(|message| self.error(message))?;
             equation.attrs = equation.attrs.with_programs(name, list);
         }
         equation.outputs = reader.declare(declared).map_err(|message| self.error(message))?;
         equation.line = line_of(self.comment);
+        // Names are defined once and before their use, so that the program is verified with its last equation.
+        let verified = reader.program.verify_call(&equation);
+        verified.map_err(|error| error_in(number, error.message()).help_of(&error))?;
         reader.program.equations.push(equation);
         Ok(())
     }
@@ -153,6 +160,14 @@ fn opened<'a>(line: &'a str, name: &str) -> Result<&'a str, String> {
 fn known_attribute(op: &'static dyn Primitive, name: &str) -> Result<&'static str, String> {
     let known = op.attributes().iter().find(|known| **known == name.trim()).copied();
     known.ok_or_else(|| format!("{} has no attribute '{}'", op.name(), name.trim()))
+}
+
+/// The error of an attribute that is among those that were given before.
+fn expect_new(op: &'static dyn Primitive, given: &Attrs, name: &str) -> Result<(), String> {
+    match given.iter().any(|(other, _)| *other == name) {
+        true => Err(format!("{} is given the attribute '{name}' twice", op.name())),
+        false => Ok(()),
+    }
 }
 
 #[derive(Default)]
@@ -260,7 +275,9 @@ fn spec_of(text: &str) -> Result<Spec, String> {
     let inside = inside.ok_or_else(|| format!("'{text}' is not a type such as f64[2, 3]"))?;
     let sizes: Result<Shape, _> = split(inside).map(str::parse::<usize>).collect();
     let shape = sizes.map_err(|_| format!("'{text}' has a size that is not a number"))?;
-    shape.check("parse").map_err(|error| error.message().to_string())?;
+    // Axes beside an empty one count too: they have strides, and sums over the empty axis have elements.
+    let rest: Shape = shape.iter().copied().filter(|size| *size > 0).collect();
+    [&shape, &rest].iter().try_for_each(|shape| shape.check("parse")).map_err(|error| error.message().to_string())?;
     Ok(Spec { shape, dtype })
 }
 
@@ -307,7 +324,9 @@ fn of_bytes(bytes: &[u8], spec: &Spec) -> Result<Tensor, String> {
 pub(super) fn attributes(op: &'static dyn Primitive, text: &str) -> Result<Attrs, String> {
     split(text).try_fold(Attrs::new(), |attrs, entry| {
         let (name, value) = entry.split_once('=').ok_or_else(|| format!("attribute '{entry}' needs a value"))?;
-        Ok(attrs.with(known_attribute(op, name)?, attribute(value.trim())?))
+        let name = known_attribute(op, name)?;
+        expect_new(op, &attrs, name)?;
+        Ok(attrs.with(name, attribute(value.trim())?))
     })
 }
 

@@ -1,9 +1,9 @@
 //! The invariants of a program.
 
 use super::{Equation, Program, Var};
-use crate::primitive::SpecRef;
+use crate::primitive::{Spec, SpecRef};
 use crate::program::ProgramAttrs;
-use crate::{Error, ErrorKind};
+use crate::{Error, ErrorKind, catch};
 
 fn wrong<T>(message: String) -> Result<T, Error> {
     Err(Error::new(ErrorKind::Program, "verify", message))
@@ -31,7 +31,11 @@ impl Program {
             }
         }
         for equation in &self.equations {
-            self.verify_equation(equation, &defined)?;
+            if let Some(var) = equation.inputs.iter().find(|var| !defined.get(var.index()).is_some_and(|seen| *seen)) {
+                return wrong(format!("{} reads {var} before it is defined", equation.op.name()));
+            }
+            equation.attrs.bodies().try_for_each(|(_, body)| body.verify())?;
+            self.verify_call(equation)?;
             for var in &equation.outputs {
                 define(var, &mut defined)?;
             }
@@ -42,11 +46,10 @@ impl Program {
         }
     }
 
-    fn verify_equation(&self, equation: &Equation, defined: &[bool]) -> Result<(), Error> {
+    /// An equation of defined variables and verified bodies is a call that its primitive takes, and declares what comes out. This is
+    /// all that is known of attributes from text: the shape rule reads each of them, and refuses what the kernel cannot take.
+    pub(super) fn verify_call(&self, equation: &Equation) -> Result<(), Error> {
         let name = equation.op.name();
-        if let Some(var) = equation.inputs.iter().find(|var| !defined.get(var.index()).is_some_and(|seen| *seen)) {
-            return wrong(format!("{name} reads {var} before it is defined"));
-        }
         if !equation.op.accepts(equation.inputs.len()) {
             return wrong(format!("{name} takes {} operands, got {}", equation.op.operands(), equation.inputs.len()));
         }
@@ -56,17 +59,18 @@ impl Program {
             return wrong(format!("{name} has the attributes {known:?}, got {given:?}"));
         }
         for (attribute, body) in equation.attrs.bodies() {
-            body.verify()?;
             if let Some((var, _)) = body.captures.iter().find(|(_, tensor)| !tensor.is_plain()) {
                 return wrong(format!("{attribute} of {name} captures {var}, which is no constant"));
             }
         }
         let operands: Vec<SpecRef<'_>> = equation.inputs.iter().map(|var| self.spec(*var).as_ref()).collect();
-        let expected = equation.op.infer(&equation.attrs, &operands)?;
-        let declared: Vec<_> = equation.outputs.iter().map(|var| self.spec(*var).clone()).collect();
+        // Attributes of the wrong kind raise where they are read.
+        let expected = catch(|| equation.op.infer(&equation.attrs, &operands)).flatten().map_err(|error| {
+            Error::new(ErrorKind::Program, "verify", format!("{name}: {}", error.message())).help_of(&error)
+        })?;
+        let declared: Vec<Spec> = equation.outputs.iter().map(|var| self.spec(*var).clone()).collect();
         if expected[..] != declared[..] {
-            let text =
-                |specs: &[crate::primitive::Spec]| specs.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+            let text = |specs: &[Spec]| specs.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
             return wrong(format!("{name} gives {}, declared as {}", text(&expected), text(&declared)));
         }
         Ok(())

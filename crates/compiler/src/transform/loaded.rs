@@ -76,9 +76,8 @@ impl Program {
         let bytes = std::fs::read(path).map_err(|error| failed("load", path, &error));
         let file = bytes.and_then(|bytes| {
             let named = |error: Error| {
-                let named =
-                    Error::new(error.kind().clone(), "load", format!("{}: {}", path.display(), error.message()));
-                error.suggestion().into_iter().fold(named, Error::help)
+                let message = format!("{}: {}", path.display(), error.message());
+                Error::new(error.kind().clone(), "load", message).help_of(&error)
             };
             File::read(&bytes, extra).map_err(named)
         });
@@ -234,8 +233,8 @@ impl Loaded {
             try_bind(equation.op, equation.attrs.clone(), operands, own).map_err(|error| {
                 let called = format!("equation {number} of the saved program, called at {}", place(line));
                 let message = format!("{} ({called})", error.message());
-                let told = Error::new(error.kind().clone(), error.operation(), message).at(error.line().unwrap_or(own));
-                error.suggestion().into_iter().fold(told, Error::help)
+                let told = Error::new(error.kind().clone(), error.operation(), message).help_of(&error);
+                told.at(error.line().unwrap_or(own))
             })
         })
     }

@@ -6,8 +6,8 @@ pub mod prelude {
     pub use crate::bind::{bind, bind1, try_bind1};
     pub use crate::primitive::{
         Adjoints, Attrs, Case, Cost, Dependency, Expression, Gradient, Gradients, Jet, Layout, Lower, Mask, Out,
-        Outputs, Patch, Primitive, Rule, Sample, Saves, Spec, SpecRef, Specs, View, expect_arithmetic, expect_float,
-        expect_same_dtype,
+        Outputs, Patch, Primitive, Rule, Sample, Saves, Spec, SpecRef, Specs, View, expect_arithmetic, expect_flags,
+        expect_float, expect_reals, expect_same_dtype,
     };
     pub use crate::rules::{
         Fused, FusedOp, Linear, LinearOp, align_batch, away_from, checked_axes, elementwise, lane, slope,

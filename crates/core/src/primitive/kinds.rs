@@ -1,6 +1,6 @@
 //! What is said of operations and tensors in a word: specs, costs, how outputs depend on operands, what is saved.
 
-use super::Mask;
+use super::{Attrs, Mask};
 use crate::{DType, Error, ErrorKind, Shape};
 use smallvec::SmallVec;
 use wengert_kernels::pool;
@@ -135,10 +135,11 @@ pub enum Jet {
 
 /// One flop per output element, everything read and written once.
 pub fn streaming_cost(operands: &[SpecRef<'_>], outputs: &[Spec]) -> Cost {
-    let read: usize = operands.iter().map(|spec| spec.shape.iter().product::<usize>() * spec.dtype.size()).sum();
-    let written: usize = outputs.iter().map(Spec::bytes).sum();
-    let flops: usize = outputs.iter().map(|spec| spec.shape.elements()).sum();
-    Cost { flops: flops as f64, bytes: (read + written) as f64 }
+    let size = |shape: &[usize]| shape.iter().map(|&size| size as f64).product::<f64>();
+    let bytes = |spec: SpecRef<'_>| size(spec.shape) * spec.dtype.size() as f64;
+    let read: f64 = operands.iter().map(|spec| bytes(*spec)).sum();
+    let written: f64 = outputs.iter().map(|spec| bytes(spec.as_ref())).sum();
+    Cost { flops: outputs.iter().map(|spec| size(&spec.shape)).sum(), bytes: read + written }
 }
 
 /// The error of two dtypes that should be one, naming the cast.
@@ -166,6 +167,20 @@ pub fn expect_float(name: &str, dtype: DType) -> Result<(), Error> {
     }
     Err(Error::new(ErrorKind::DType(vec![dtype]), name, format!("needs a floating-point tensor, got {dtype}"))
         .help("convert it first, for example with .cast(DType::F64)"))
+}
+
+/// The error of attributes that should be 0 or 1, naming the first that is neither.
+pub fn expect_flags(name: &str, attrs: &Attrs, flags: &[&str]) -> Result<(), Error> {
+    let Some(flag) = flags.iter().find(|flag| !(0..=1).contains(&attrs.int(flag))) else { return Ok(()) };
+    let message = format!("attribute '{flag}' is {}, neither 0 nor 1", attrs.int(flag));
+    Err(Error::new(ErrorKind::Argument, name, message))
+}
+
+/// Reads attributes that should be real numbers, of any value; one of another kind raises.
+pub fn expect_reals(attrs: &Attrs, names: &[&str]) {
+    names.iter().for_each(|name| {
+        attrs.real(name);
+    });
 }
 
 /// What a primitive keeps from the forward pass for its rules.

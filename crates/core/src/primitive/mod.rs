@@ -20,8 +20,8 @@ pub use case::{Case, Sample};
 #[doc(hidden)]
 pub use expression::Expression;
 pub use kinds::{
-    Cost, Dependency, Device, Jet, Saves, Spec, SpecRef, Specs, expect_arithmetic, expect_float, expect_same_dtype,
-    streaming_cost,
+    Cost, Dependency, Device, Jet, Saves, Spec, SpecRef, Specs, expect_arithmetic, expect_flags, expect_float,
+    expect_reals, expect_same_dtype, streaming_cost,
 };
 #[doc(hidden)]
 pub use lower::Lower;

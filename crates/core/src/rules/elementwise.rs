@@ -12,7 +12,7 @@ use crate::bind::bind1;
 use crate::ground::internal::slope::staged;
 use crate::primitive::{
     Adjoints, Attrs, Case, Dependency, Expression, Gradient, Gradients, Held, Jet, Lower, Mask, Outputs, Primitive,
-    Rule, Saved, Saves, SpecRef, Specs, expect_arithmetic, expect_float, expect_same_dtype,
+    Rule, Saved, Saves, SpecRef, Specs, expect_arithmetic, expect_float, expect_reals, expect_same_dtype,
 };
 use crate::tensor::{Dense, Value};
 use crate::{DType, Error, ErrorKind, Shape, Tensor};
@@ -237,8 +237,9 @@ impl Primitive for Elementwise {
         self.parameters
     }
 
-    fn infer(&self, _attrs: &Attrs, operands: &[SpecRef<'_>]) -> Result<Specs, Error> {
+    fn infer(&self, attrs: &Attrs, operands: &[SpecRef<'_>]) -> Result<Specs, Error> {
         let first = operands[0];
+        expect_reals(attrs, self.parameters);
         if self.i64.is_none() {
             expect_float(self.name, first.dtype)?;
         }

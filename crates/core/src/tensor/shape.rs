@@ -280,7 +280,9 @@ impl Layout {
     pub fn sliced(&self, start: &[i64], step: &[i64], shape: Shape) -> Layout {
         let skipped: isize = self.strides.iter().zip(start).map(|(&stride, &start)| stride * start as isize).sum();
         let offset = if elements(&shape) == 0 { self.offset } else { self.offset + skipped };
-        let strides = self.strides.iter().zip(step).map(|(&stride, &step)| stride * step as isize).collect();
+        // A step beyond the axis, however large, leaves one element.
+        let stride = |axis: usize| self.strides[axis] * if shape[axis] > 1 { step[axis] as isize } else { 1 };
+        let strides = (0..shape.rank()).map(stride).collect();
         Layout { shape, strides, offset }
     }
 

@@ -37,8 +37,10 @@ impl Primitive for WrapIndex {
         &["size", "wraps"]
     }
 
-    fn infer(&self, _attrs: &Attrs, operands: &[SpecRef<'_>]) -> Result<Specs, Error> {
+    fn infer(&self, attrs: &Attrs, operands: &[SpecRef<'_>]) -> Result<Specs, Error> {
         let index = operands[0];
+        attrs.axis("size");
+        expect_flags("index", attrs, &["wraps"])?;
         if !index.dtype.is_integer() {
             let message = format!("the index is {}, not whole numbers", index.dtype);
             return Err(Error::new(ErrorKind::DType(vec![index.dtype]), "index", message).help("use i64 indices"));

@@ -72,6 +72,7 @@ pub struct Cholesky;
 impl Decomposition for Cholesky {
     const NAME: &'static str = "cholesky";
     const ATTRIBUTES: &'static [&'static str] = &["checked"];
+    const FLAGS: &'static [&'static str] = Self::ATTRIBUTES;
     const RULE: &'static str = "dA = sym(L^-T Phi(L^T dL) L^-1)";
     const SYMMETRIC: bool = true;
     const WORK: f64 = 1.0 / 3.0;

@@ -61,6 +61,7 @@ pub struct Inv;
 impl Decomposition for Inv {
     const NAME: &'static str = "inv";
     const ATTRIBUTES: &'static [&'static str] = &["checked"];
+    const FLAGS: &'static [&'static str] = Self::ATTRIBUTES;
     const RULE: &'static str = "dA = -Y^T dY Y^T";
     const WORK: f64 = 2.0;
 

@@ -37,6 +37,7 @@ impl Primitive for LuPermutation {
 
     fn infer(&self, attrs: &Attrs, operands: &[SpecRef<'_>]) -> Result<Specs, Error> {
         let (pivots, rows) = (operands[0], attrs.axis("rows"));
+        expect_flags("lu_permutation", attrs, &["inverse"])?;
         if !pivots.dtype.is_integer() {
             let message = format!("pivots are whole numbers, got {}", pivots.dtype);
             return Err(Error::new(ErrorKind::DType(vec![pivots.dtype]), "lu_permutation", message)

@@ -126,8 +126,9 @@ impl Primitive for LuSolve {
         &["transposed", "checked"]
     }
 
-    fn infer(&self, _attrs: &Attrs, operands: &[SpecRef<'_>]) -> Result<Specs, Error> {
+    fn infer(&self, attrs: &Attrs, operands: &[SpecRef<'_>]) -> Result<Specs, Error> {
         let (packed, pivots, b) = (operands[0], operands[1], operands[2]);
+        expect_flags("lu_solve", attrs, self.attributes())?;
         expect_system("lu_solve", packed, b)?;
         if !pivots.dtype.is_integer() {
             let message = format!("pivots are whole numbers, got {}", pivots.dtype);

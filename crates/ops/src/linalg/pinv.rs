@@ -57,7 +57,8 @@ impl Decomposition for Pinv {
     const SQUARE: bool = false;
     const WORK: f64 = 16.0;
 
-    fn sizes(_attrs: &Attrs, m: usize, n: usize) -> Vec<(Vec<usize>, Option<DType>)> {
+    fn sizes(attrs: &Attrs, m: usize, n: usize) -> Vec<(Vec<usize>, Option<DType>)> {
+        expect_reals(attrs, Self::ATTRIBUTES);
         vec![(vec![n, m], None)]
     }
 

@@ -71,6 +71,7 @@ fn expect_unique(rule: &Rule<'_>, q: &Tensor, r: &Tensor) {
 impl Decomposition for Qr {
     const NAME: &'static str = "qr";
     const ATTRIBUTES: &'static [&'static str] = &["complete"];
+    const FLAGS: &'static [&'static str] = Self::ATTRIBUTES;
     const RULE: &'static str = "dA = Q dR + (Q tril(G - G^T, -1) + (1 - Q Q^T) dQ) U^-T, with G = Q^T dQ - dR R^T";
     const OUTPUTS: usize = 2;
     const SQUARE: bool = false;

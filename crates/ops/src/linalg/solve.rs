@@ -141,7 +141,8 @@ impl Primitive for Solve {
         &["checked"]
     }
 
-    fn infer(&self, _attrs: &Attrs, operands: &[SpecRef<'_>]) -> Result<Specs, Error> {
+    fn infer(&self, attrs: &Attrs, operands: &[SpecRef<'_>]) -> Result<Specs, Error> {
+        expect_flags("solve", attrs, self.attributes())?;
         expect_system("solve", operands[0], operands[1])?;
         Ok(smallvec![operands[1].to_spec()])
     }

@@ -142,6 +142,7 @@ impl Primitive for SolveTriangular {
 
     fn infer(&self, attrs: &Attrs, operands: &[SpecRef<'_>]) -> Result<Specs, Error> {
         let (a, b) = (operands[0], operands[1]);
+        expect_flags("solve_triangular", attrs, self.attributes())?;
         expect_same_dtype("solve_triangular", a.dtype, b.dtype)?;
         expect_matrix("solve_triangular", a, true)?;
         expect_matrix("solve_triangular", b, false)?;

@@ -46,6 +46,8 @@ impl Linear for TrianglePart {
     const RULE: &'static str = "dx = triangle_part(dy)";
 
     fn infer(attrs: &Attrs, x: SpecRef<'_>) -> Result<Spec, Error> {
+        expect_flags("triangle_part", attrs, &["upper"])?;
+        attrs.int("offset");
         if x.shape.len() < 2 {
             let shape = Shape::from(x.shape);
             let name = if attrs.int("upper") != 0 { "triu" } else { "tril" };

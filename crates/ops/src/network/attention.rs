@@ -124,6 +124,12 @@ fn scores(attrs: &Attrs, q: &Tensor, k: &Tensor, mask: Option<&Tensor>) -> Tenso
     seen.where_(&s, f64::NEG_INFINITY)
 }
 
+/// The attributes of scores.
+pub(super) fn expect_scores(name: &str, attrs: &Attrs) -> Result<(), Error> {
+    expect_reals(attrs, &["scale"]);
+    expect_flags(name, attrs, &["causal", "mask"])
+}
+
 /// One float dtype; a mask may hold truth values.
 pub(super) fn expect_dtypes(name: &str, operands: &[SpecRef<'_>], mask: Option<usize>) -> Result<(), Error> {
     expect_float(name, operands[0].dtype)?;
@@ -139,6 +145,7 @@ fn expect_heads(name: &str, attrs: &Attrs, operands: &[SpecRef<'_>], count: usiz
         Error::new(ErrorKind::Shape(shapes), name, format!("shapes {} do not fit", list.join(", ")))
             .help("queries, keys and values are [.., T, D], [.., S, D] and [.., S, D'], a mask [.., T, S]")
     };
+    expect_scores(name, attrs)?;
     expect_dtypes(name, operands, (masked(attrs) == 1).then_some(3))?;
     if operands.len() != count || operands.iter().take(3).any(|operand| operand.shape.len() < 2) {
         return Err(wrong());

@@ -175,7 +175,11 @@ macro_rules! average {
 
             fn infer(attrs: &Attrs, x: SpecRef<'_>) -> Result<Spec, Error> {
                 expect_float($name, x.dtype)?;
-                exchanged($name, x, $from, $to, attrs)
+                if !$adaptive {
+                    expect_reals(attrs, &["divisor"]);
+                    expect_flags($name, attrs, &["count_include_pad"])?;
+                }
+                exchanged($name, x, $adaptive, [$from, $to], attrs)
             }
 
             fn flops(attrs: &Attrs, x: SpecRef<'_>, _output: &Spec) -> f64 {

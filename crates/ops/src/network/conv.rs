@@ -12,7 +12,7 @@
 use super::unfold_patches::{FOLD_PATCHES, UNFOLD_PATCHES};
 use crate::prelude::*;
 use crate::primitive::streaming_cost;
-use crate::rules::Sizes;
+use crate::rules::{LARGEST, Sizes};
 use wengert_kernels::Convolution;
 
 /// How many zeros surround the input of a convolution.
@@ -371,12 +371,30 @@ pub(crate) fn convolution(attrs: &Attrs, batch: usize, channels: usize, outputs:
     }
 }
 
+/// How many spatial axes the attributes have, if they make sense.
+pub(crate) fn expect_kernel(name: &str, attrs: &Attrs) -> Result<usize, Error> {
+    let axes = attrs.sizes("kernel").rank();
+    let lists = ATTRIBUTES[..6].iter().map(|list| (*list, attrs.sizes(list)));
+    let fits = |(list, sizes): (&str, Shape)| {
+        let least = usize::from(["kernel", "stride", "dilation"].contains(&list));
+        sizes.rank() == axes && (list == "input" || sizes.iter().all(|size| (least..=LARGEST).contains(size)))
+    };
+    match (1..=3).contains(&axes) && attrs.int("groups") >= 1 && lists.into_iter().all(fits) {
+        true => Ok(axes),
+        false => {
+            Err(Error::new(ErrorKind::Argument, name, format!("there are no such windows: {attrs}")).help(format!(
+                "one to three axes; kernel sizes, strides, dilations and groups start at 1, and sizes go to {LARGEST}"
+            )))
+        }
+    }
+}
+
 /// Images, input channels and output channels of a call.
 fn counts(op: &Bilinear, attrs: &Attrs, a: &[usize], b: &[usize]) -> (usize, usize, usize) {
     let groups = attrs.axis("groups");
     match op.result {
         Output => (a[0], a[1], b[0]),
-        Input => (a[0], b[1] * groups, a[1]),
+        Input => (a[0], b[1].saturating_mul(groups), a[1]),
         Weight => (a[0], a[1], b[1]),
     }
 }
@@ -487,15 +505,10 @@ impl Primitive for Bilinear {
         let wrong = |message: String| Error::new(ErrorKind::Shape(shapes()), self.name, message);
         expect_same_dtype(self.name, a.dtype, b.dtype)?;
         expect_float(self.name, a.dtype)?;
-        let axes = attrs.sizes("kernel").rank();
-        if !(1..=3).contains(&axes) || [a, b].iter().any(|operand| operand.shape.len() != axes + 2) {
+        let axes = expect_kernel(self.name, attrs)?;
+        if [a, b].iter().any(|operand| operand.shape.len() != axes + 2) {
             let message = format!("shapes {} and {} for a kernel of {axes} axes", shapes()[0], shapes()[1]);
             return Err(wrong(message).help("both have a batch or output axis, a channel axis and one to three others"));
-        }
-        let zero = |name: &str| attrs.sizes(name).contains(&0);
-        if ["kernel", "stride", "dilation"].into_iter().any(zero) || attrs.int("groups") < 1 {
-            let message = "kernel sizes, strides, dilations and groups start at 1";
-            return Err(wrong(format!("{message}: {attrs}")));
         }
         let (batch, channels, outputs) = counts(self, attrs, a.shape, b.shape);
         let geometry = convolution(attrs, batch, channels, outputs);

@@ -46,6 +46,9 @@ fn weighted(attrs: &Attrs) -> bool {
 
 fn expect_logits(name: &str, attrs: &Attrs, operands: &[SpecRef<'_>], more: usize) -> Result<(), Error> {
     let (x, targets) = (operands[0], operands[1]);
+    attrs.int("ignored");
+    expect_reals(attrs, &["smoothing"]);
+    expect_flags(name, attrs, &["weight"])?;
     expect_float(name, x.dtype)?;
     if !targets.dtype.is_integer() {
         let message = format!("classes are whole numbers, got {}", targets.dtype);

@@ -257,6 +257,8 @@ impl<const CENTERED: bool> Fused for NormForward<CENTERED> {
     }
 
     fn infer(attrs: &Attrs, operands: &[SpecRef<'_>]) -> Result<Specs, Error> {
+        expect_reals(attrs, &["epsilon"]);
+        expect_flags(Self::NAME, attrs, &["weight", "bias"])?;
         let n = expect_rows(Self::NAME, operands, 1 + flag(attrs, "weight") + flag(attrs, "bias"))?;
         if operands[1..].iter().any(|operand| operand.shape != [n]) {
             return Err(wrong_operands(Self::NAME, operands));
@@ -461,6 +463,7 @@ impl<const CENTERED: bool> Fused for NormBackward<CENTERED> {
     }
 
     fn infer(attrs: &Attrs, operands: &[SpecRef<'_>]) -> Result<Specs, Error> {
+        expect_flags(Self::NAME, attrs, Self::ATTRIBUTES)?;
         let n = expect_rows(Self::NAME, operands, Self::OPERANDS.0 + flag(attrs, "weight"))?;
         let (x, weight, mean, rstd, g) = Self::parts(attrs, operands);
         let row = &x.shape[..x.shape.len() - 1];

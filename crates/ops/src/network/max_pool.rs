@@ -5,9 +5,10 @@
 //! adaptive_max_pool - the same over windows that make a given size.   Window o is floor(o n / m) .. ceil((o + 1) n / m),   dy[o] = dx[k].
 
 use super::planes::{gathered, scattered};
+use crate::error::OrRaise;
 use crate::prelude::*;
 use crate::primitive::streaming_cost;
-use crate::rules::{Sizes, window_sizes};
+use crate::rules::{LARGEST, Sizes, window_sizes};
 use wengert_kernels::matmul::Product;
 use wengert_kernels::{AdaptivePooling, Pooling};
 
@@ -93,24 +94,8 @@ impl Pool {
             self.stride.as_ref().map_or_else(|| kernel.clone(), |stride| stride.each_or(name, "stride", &kernel));
         let padding = self.padding.each(name, "padding", axes, 0);
         let dilation = self.dilation.each(name, "dilation", axes, 1);
-        if [&kernel, &stride, &dilation].iter().any(|sizes| sizes.contains(&0)) {
-            let message = format!("kernel {kernel:?}, stride {stride:?} and dilation {dilation:?} start at 1");
-            Error::new(ErrorKind::Argument, name, message).raise();
-        }
-        let over = (0..axes).find(|&axis| 2 * padding[axis] > dilation[axis] * (kernel[axis] - 1) + 1);
-        if let Some(axis) = over {
-            let message = format!("padding {} is more than half a window of {}", padding[axis], kernel[axis]);
-            Error::new(ErrorKind::Argument, name, message).help("pad the input first").raise();
-        }
         let input = &x.shape()[x.rank() - axes..];
-        let sizes = |list: &[usize], rest: usize| window_sizes(list, rest);
-        let pooling = Pooling {
-            stride: sizes(&stride, 1),
-            dilation: sizes(&dilation, 1),
-            before: sizes(&padding, 0),
-            after: sizes(&padding, 0),
-            ..Pooling::new(1, sizes(input, 1), sizes(&kernel, 1))
-        };
+        let pooling = windows_of(name, input, [&kernel, &stride, &dilation, &padding]).or_raise();
         let output = pooling.output_size(self.ceil);
         if let Some(axis) = (3 - axes..3).find(|&axis| output[axis] == 0) {
             let message =
@@ -124,30 +109,63 @@ impl Pool {
 }
 
 /// Attributes of windows at equal distances.
-pub(crate) const POOL_ATTRIBUTES: &[&str] = &["input", "output", "kernel", "stride", "dilation", "padding"];
+pub(crate) const POOL_ATTRIBUTES: &[&str] = &LISTS;
+
+const LISTS: [&str; 6] = ["input", "output", "kernel", "stride", "dilation", "padding"];
 
 pub(crate) fn pool_attributes(input: &[usize], output: &[usize], windows: [&[usize]; 4]) -> Attrs {
     let lists = [input, output].into_iter().chain(windows);
     POOL_ATTRIBUTES.iter().zip(lists).fold(Attrs::new(), |attrs, (name, list)| attrs.with_sizes(name, list))
 }
 
-/// The geometry of a call on this many planes.
-pub(crate) fn pooling(attrs: &Attrs, planes: usize) -> Pooling {
-    let sizes = |name: &str, rest: usize| window_sizes(&attrs.sizes(name), rest);
-    Pooling {
-        planes,
-        input: sizes("input", 1),
-        kernel: sizes("kernel", 1),
-        stride: sizes("stride", 1),
-        dilation: sizes("dilation", 1),
-        before: sizes("padding", 0),
-        after: sizes("padding", 0),
-        output: sizes("output", 1),
+/// The windows of one plane, whose output is not known yet; what is no such windows is an error.
+fn windows_of(name: &str, input: &[usize], windows: [&[usize]; 4]) -> Result<Pooling, Error> {
+    let [kernel, stride, dilation, padding] = windows;
+    let wrong = |message: String| Error::new(ErrorKind::Argument, name, message);
+    let axes = input.len();
+    if !(1..=3).contains(&axes) || windows.iter().any(|sizes| sizes.len() != axes) {
+        return Err(wrong(format!("windows {windows:?} for spatial axes of {input:?}"))
+            .help("there are one to three axes, and a number for each"));
+    }
+    if [kernel, stride, dilation].iter().copied().flatten().any(|size| !(1..=LARGEST).contains(size)) {
+        let message = format!("kernel {kernel:?}, stride {stride:?} and dilation {dilation:?} start at 1");
+        return Err(wrong(message).help(format!("and go to {LARGEST}")));
+    }
+    if let Some(axis) = (0..axes).find(|&axis| padding[axis] > (dilation[axis] * (kernel[axis] - 1) + 1) / 2) {
+        return Err(wrong(format!("padding {} is more than half a window of {}", padding[axis], kernel[axis]))
+            .help("pad the input first"));
+    }
+    let sizes = |list: &[usize], rest: usize| window_sizes(list, rest);
+    let (before, after) = (sizes(padding, 0), sizes(padding, 0));
+    let (kernel, stride, dilation) = (sizes(kernel, 1), sizes(stride, 1), sizes(dilation, 1));
+    Ok(Pooling { planes: 1, input: sizes(input, 1), kernel, stride, dilation, before, after, output: [1; 3] })
+}
+
+/// The geometry of a call on this many planes, if its attributes make sense.
+fn geometry(name: &str, attrs: &Attrs, planes: usize) -> Result<Pooling, Error> {
+    let [input, output, kernel, stride, dilation, padding] = LISTS.map(|name| attrs.sizes(name));
+    let windows = windows_of(name, &input, [&kernel, &stride, &dilation, &padding])?;
+    let pooling = Pooling { planes, output: window_sizes(&output, 1), ..windows };
+    match output.rank() == input.rank() && [false, true].map(|ceil| pooling.output_size(ceil)).contains(&pooling.output)
+    {
+        true => Ok(pooling),
+        false => Err(Error::new(ErrorKind::Argument, name, format!("{output} is not how many windows {attrs} fit"))),
     }
 }
 
+/// The geometry of a call on this many planes.
+pub(crate) fn pooling(attrs: &Attrs, planes: usize) -> Pooling {
+    geometry("pool", attrs, planes).expect("the shape rule checked it")
+}
+
 /// The shape of the other side: the last axes, of sizes `from`, become `to`.
-pub(crate) fn exchanged(name: &str, x: SpecRef<'_>, from: &str, to: &str, attrs: &Attrs) -> Result<Spec, Error> {
+pub(crate) fn exchanged(
+    name: &str,
+    x: SpecRef<'_>,
+    adaptive: bool,
+    [from, to]: [&str; 2],
+    attrs: &Attrs,
+) -> Result<Spec, Error> {
     let (from, to) = (attrs.sizes(from), attrs.sizes(to));
     let lead = x.shape.len().checked_sub(from.rank()).filter(|&lead| x.shape[lead..] == from[..]);
     let Some(lead) = lead else {
@@ -155,7 +173,17 @@ pub(crate) fn exchanged(name: &str, x: SpecRef<'_>, from: &str, to: &str, attrs:
         let message = format!("the last axes of shape {shape} are not {from}");
         return Err(Error::new(ErrorKind::Shape(vec![shape]), name, message));
     };
+    if !adaptive {
+        geometry(name, attrs, 1)?;
+    } else if !(1..=3).contains(&from.rank()) || from.rank() != to.rank() || [&from, &to].iter().any(too_large) {
+        let message = format!("windows from {from} to {to}: there are one to three axes of at most {LARGEST}");
+        return Err(Error::new(ErrorKind::Argument, name, message));
+    }
     Ok(Spec { shape: x.shape[..lead].iter().chain(to.iter()).copied().collect(), dtype: x.dtype })
+}
+
+fn too_large(sizes: &&Shape) -> bool {
+    sizes.iter().any(|size| *size > LARGEST)
 }
 
 /// How many planes there are before the last `axes` axes.
@@ -302,6 +330,20 @@ pub(crate) fn window(adaptive: bool, attrs: &Attrs, axis: usize, o: usize) -> Ve
     (0..at("kernel")).filter_map(place).collect()
 }
 
+/// The first window along an axis that holds no element of the input.
+fn empty_window(adaptive: bool, attrs: &Attrs, axis: usize) -> Option<usize> {
+    let at = |name: &str| attrs.sizes(name)[axis];
+    let (n, m) = (at("input"), at("output"));
+    if adaptive {
+        return (n == 0 && m > 0).then_some(0);
+    }
+    // Padding is at most half a window, so that a window that begins in the input holds its first element.
+    let begin_before = at("padding").div_ceil(at("stride"));
+    let first = |o: usize| (at("padding").saturating_sub(o * at("stride"))).div_ceil(at("dilation"));
+    let place = |o: usize| o * at("stride") + first(o) * at("dilation") - at("padding");
+    (0..m.min(begin_before + 1)).find(|&o| first(o) >= at("kernel") || place(o) >= n)
+}
+
 /// A tensor that depends on `x` as a pooling does, or as the transpose of one: along each axis, an element is the sum of
 /// those in its window, or of those whose windows it lies in.
 pub(crate) fn window_sums(adaptive: bool, attrs: &Attrs, x: &Tensor, forward: bool) -> Tensor {
@@ -344,9 +386,9 @@ impl MaxPool {
 /// One operation for each element of each window, of what is pooled or unpooled.
 pub(super) fn window_flops(adaptive: bool, attrs: &Attrs, x: SpecRef<'_>) -> f64 {
     let (input, output) = (attrs.sizes("input"), attrs.sizes("output"));
-    let planes: usize = x.shape[..x.shape.len() - input.rank()].iter().product();
-    let terms = if adaptive { input.elements() } else { output.elements() * attrs.sizes("kernel").elements() };
-    (planes * terms) as f64
+    let planes = planes_of(x.shape, input.rank()) as f64;
+    let windows = || output.elements() as f64 * attrs.sizes("kernel").elements() as f64;
+    planes * if adaptive { input.elements() as f64 } else { windows() }
 }
 
 impl Primitive for MaxPool {
@@ -368,13 +410,11 @@ impl Primitive for MaxPool {
 
     fn infer(&self, attrs: &Attrs, operands: &[SpecRef<'_>]) -> Result<Specs, Error> {
         expect_float(self.name(), operands[0].dtype)?;
-        let values = exchanged(self.name(), operands[0], "input", "output", attrs)?;
-        let output = attrs.sizes("output");
-        for axis in 0..output.rank() {
-            if let Some(o) = (0..output[axis]).find(|&o| window(self.adaptive, attrs, axis, o).is_empty()) {
-                let message = format!("window {o} along spatial axis {axis} holds no element of the input");
-                return Err(Error::new(ErrorKind::Shape(vec![attrs.sizes("input")]), self.name(), message));
-            }
+        let values = exchanged(self.name(), operands[0], self.adaptive, ["input", "output"], attrs)?;
+        let empty = |axis: usize| empty_window(self.adaptive, attrs, axis).map(|o| (axis, o));
+        if let Some((axis, o)) = (0..attrs.sizes("output").rank()).find_map(empty) {
+            let message = format!("window {o} along spatial axis {axis} holds no element of the input");
+            return Err(Error::new(ErrorKind::Shape(vec![attrs.sizes("input")]), self.name(), message));
         }
         let positions = Spec { dtype: DType::I64, ..values.clone() };
         Ok(Specs::from_vec(vec![values, positions]))

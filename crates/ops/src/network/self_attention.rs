@@ -3,8 +3,8 @@
 //! self_attention_gradient - the gradient of self_attention.   From the projection, o, lse and the cotangent of o,   by its formula.
 
 use super::attention::{
-    Attention, BACKWARD, FORWARD, attend, attend_back, attention_attrs, direct, direct_back, expect_dtypes, flops,
-    masked,
+    Attention, BACKWARD, FORWARD, attend, attend_back, attention_attrs, direct, direct_back, expect_dtypes,
+    expect_scores, flops, masked,
 };
 use crate::prelude::*;
 use crate::rules::heads::{Located, hidden_of, sizes_of};
@@ -85,10 +85,10 @@ fn parted(x: &Tensor, heads: usize) -> Tensor {
 
 /// (lead, tokens, heads, width) of a projection.
 fn projection<'a>(name: &str, attrs: &Attrs, qkv: SpecRef<'a>) -> Result<(&'a [usize], usize, usize, usize), Error> {
-    let heads = attrs.int("heads").max(0) as usize;
+    let heads = attrs.axis("heads");
     match qkv.shape {
-        [lead @ .., tokens, whole] if heads > 0 && whole.is_multiple_of(3 * heads) => {
-            Ok((lead, *tokens, heads, whole / (3 * heads)))
+        [lead @ .., tokens, whole] if heads > 0 && (whole / 3).is_multiple_of(heads) && whole.is_multiple_of(3) => {
+            Ok((lead, *tokens, heads, whole / 3 / heads))
         }
         _ => {
             let shape = Shape::from(qkv.shape);
@@ -106,6 +106,7 @@ fn projection_specs(name: &str, attrs: &Attrs, qkv: SpecRef<'_>) -> Result<[Spec
 }
 
 fn expect_projection(name: &str, attrs: &Attrs, operands: &[SpecRef<'_>], backward: bool) -> Result<[Spec; 3], Error> {
+    expect_scores(name, attrs)?;
     let [out, lse, mask] = projection_specs(name, attrs, operands[0])?;
     let mut expected: Vec<&Spec> = if masked(attrs) == 1 { vec![&mask] } else { vec![] };
     if backward {

@@ -4,7 +4,7 @@
 //! fold_patches - columns added back to where they came from.   x[c][i] = sum over q s + k d - p = i of y[c k][q],   dx likewise.   The
 //! transpose of unfold_patches.
 
-use super::conv::{ATTRIBUTES, Conv, attributes, convolution};
+use super::conv::{ATTRIBUTES, Conv, attributes, convolution, expect_kernel};
 use crate::prelude::*;
 use crate::rules::Sizes;
 use wengert_kernels::dtype::Compute;
@@ -69,13 +69,17 @@ fn wrong(name: &str, shape: &[usize], attrs: &Attrs) -> Error {
         .help("images are [.., channels, spatial..], columns [.., channels * kernel, positions]")
 }
 
-fn expect_positive(name: &str, shape: &[usize], attrs: &Attrs) -> Result<usize, Error> {
-    let axes = attrs.sizes("kernel").rank();
-    let zero = |list: &str| attrs.sizes(list).contains(&0);
-    match (1..=3).contains(&axes) && !["kernel", "stride", "dilation"].into_iter().any(zero) {
-        true => Ok(axes),
-        false => Err(wrong(name, shape, attrs)),
+/// How many spatial axes there are.
+fn expect_one_group(name: &str, attrs: &Attrs) -> Result<usize, Error> {
+    match attrs.int("groups") {
+        1 => expect_kernel(name, attrs),
+        groups => Err(Error::new(ErrorKind::Argument, name, format!("patches have one group, not {groups}"))),
     }
+}
+
+/// How many places the kernel has.
+fn positions(attrs: &Attrs) -> usize {
+    Shape::from(convolution(attrs, 1, 1, 1).output()).elements()
 }
 
 fn run<T: Compute>(attrs: &Attrs, planes: usize, x: View<'_>, out: &mut [T], unfolds: bool) {
@@ -93,11 +97,11 @@ impl Linear for Unfold {
 
     fn infer(attrs: &Attrs, x: SpecRef<'_>) -> Result<Spec, Error> {
         expect_arithmetic(Self::NAME, x.dtype)?;
-        let axes = expect_positive(Self::NAME, x.shape, attrs)?;
+        let axes = expect_one_group(Self::NAME, attrs)?;
         let lead = x.shape.len().checked_sub(axes + 1).filter(|&lead| x.shape[lead + 1..] == attrs.sizes("input")[..]);
         let Some(lead) = lead else { return Err(wrong(Self::NAME, x.shape, attrs)) };
-        let positions: usize = convolution(attrs, 1, 1, 1).output().iter().product();
-        let column = x.shape[lead] * attrs.sizes("kernel").elements();
+        let column = x.shape[lead].saturating_mul(attrs.sizes("kernel").elements());
+        let positions = positions(attrs);
         Ok(Spec { shape: x.shape[..lead].iter().copied().chain([column, positions]).collect(), dtype: x.dtype })
     }
 
@@ -129,9 +133,8 @@ impl Linear for Fold {
 
     fn infer(attrs: &Attrs, x: SpecRef<'_>) -> Result<Spec, Error> {
         expect_arithmetic(Self::NAME, x.dtype)?;
-        expect_positive(Self::NAME, x.shape, attrs)?;
-        let (taps, positions) =
-            (attrs.sizes("kernel").elements(), convolution(attrs, 1, 1, 1).output().iter().product::<usize>());
+        expect_one_group(Self::NAME, attrs)?;
+        let (taps, positions) = (attrs.sizes("kernel").elements(), positions(attrs));
         let fits = |&lead: &usize| x.shape[lead].is_multiple_of(taps) && x.shape[lead + 1] == positions;
         let Some(lead) = x.shape.len().checked_sub(2).filter(fits) else {
             return Err(wrong(Self::NAME, x.shape, attrs));

@@ -89,6 +89,7 @@ pub struct Median;
 impl Pick for Median {
     const NAME: &'static str = "median";
     const ATTRIBUTES: &'static [&'static str] = &["axis", "skip_nan"];
+    const FLAGS: &'static [&'static str] = &["skip_nan"];
     const NEEDS_ELEMENTS: bool = true;
 
     fn length(_attrs: &Attrs, _n: usize) -> Result<Option<usize>, Error> {

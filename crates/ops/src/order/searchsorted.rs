@@ -83,8 +83,9 @@ impl Primitive for SearchSorted {
         &["right"]
     }
 
-    fn infer(&self, _attrs: &Attrs, operands: &[SpecRef<'_>]) -> Result<Specs, Error> {
+    fn infer(&self, attrs: &Attrs, operands: &[SpecRef<'_>]) -> Result<Specs, Error> {
         let (sorted, values) = (operands[0], operands[1]);
+        expect_flags("searchsorted", attrs, &["right"])?;
         expect_same_dtype("searchsorted", sorted.dtype, values.dtype)?;
         let rows = |shape: &[usize]| shape.split_last().map(|(_, rows)| Shape::from(rows));
         let fits = sorted.shape.len() == 1 || rows(sorted.shape) == rows(values.shape);

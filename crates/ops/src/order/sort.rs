@@ -88,6 +88,7 @@ pub(super) fn ordered(row: &[f64], descending: bool) -> Vec<usize> {
 impl Pick for Sort {
     const NAME: &'static str = "sort";
     const ATTRIBUTES: &'static [&'static str] = &["axis", "descending"];
+    const FLAGS: &'static [&'static str] = &["descending"];
     const RULE: &'static str = "dx[k] = dy, back to the positions k that elements came from";
 
     fn length(_attrs: &Attrs, n: usize) -> Result<Option<usize>, Error> {

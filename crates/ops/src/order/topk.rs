@@ -53,6 +53,7 @@ pub(super) fn at_most(name: &'static str, k: i64, n: usize) -> Result<usize, Err
 impl Pick for TopK {
     const NAME: &'static str = "topk";
     const ATTRIBUTES: &'static [&'static str] = &["axis", "k", "largest"];
+    const FLAGS: &'static [&'static str] = &["largest"];
 
     fn length(attrs: &Attrs, n: usize) -> Result<Option<usize>, Error> {
         at_most("topk", attrs.int("k"), n).map(Some)

@@ -1,11 +1,12 @@
 //! What operations along the lines of one axis share: the attribute `axis`, kernels over `[outer, n, inner]`, and cases.
 
-use crate::primitive::{Attrs, Case, Sample};
+use crate::primitive::{Attrs, Case, Sample, expect_flags};
 use crate::{Error, Shape};
 
 /// The shape as `[outer, n, inner]` around the attribute `axis`, or why it is no axis.
 pub fn middle_axis(name: &str, attrs: &Attrs, shape: &[usize]) -> Result<[usize; 3], Error> {
     let axis = super::checked_axis(name, attrs.axis("axis") as isize, shape)?;
+    expect_flags(name, attrs, &["reverse"])?;
     let size = |part: &[usize]| part.iter().product();
     Ok([size(&shape[..axis]), shape[axis], size(&shape[axis + 1..])])
 }

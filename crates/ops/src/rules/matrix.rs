@@ -6,7 +6,7 @@ use crate::bind::bind;
 use crate::methods::*;
 use crate::primitive::{
     Adjoints, Attrs, Case, Cost, Dependency, Gradient, Gradients, Jet, Mask, Out, Outputs, Primitive, Rule, Sample,
-    Saves, Spec, SpecRef, Specs, View, expect_float, streaming_cost,
+    Saves, Spec, SpecRef, Specs, View, expect_flags, expect_float, streaming_cost,
 };
 use crate::tensor::{Numbers, broadcast, collected, computing_float, numbers};
 use crate::{DType, Error, ErrorKind, Select, Shape, Tensor};
@@ -20,6 +20,8 @@ use wengert_kernels::pool::Buffer;
 pub trait Decomposition: Send + Sync + 'static {
     const NAME: &'static str;
     const ATTRIBUTES: &'static [&'static str] = &[];
+    /// Those of its attributes that are 0 or 1.
+    const FLAGS: &'static [&'static str] = &[];
     /// The derivative in a few words.
     const RULE: &'static str;
     const OUTPUTS: usize = 1;
@@ -189,6 +191,7 @@ impl<D: Decomposition> Primitive for DecompositionOp<D> {
     fn infer(&self, attrs: &Attrs, operands: &[SpecRef<'_>]) -> Result<Specs, Error> {
         let a = operands[0];
         expect_matrix(D::NAME, a, D::SQUARE)?;
+        expect_flags(D::NAME, attrs, D::FLAGS)?;
         let (lead, [m, n]) = split(a.shape);
         let spec = |(last, whole): (Vec<usize>, Option<DType>)| Spec {
             shape: lead.iter().copied().chain(last).collect(),

@@ -23,6 +23,5 @@ pub use polar::PolarOp;
 pub use polar::{Polar, polar_attrs};
 pub use reduction::{Reduced, Reduction, ReductionOp, arranged, rows_last};
 pub use rows::{Rows, all_numbers};
-pub use sizes::Sizes;
-pub use sizes::window_sizes;
+pub use sizes::{LARGEST, Sizes, window_sizes};
 pub use wengert_core::rules::*;

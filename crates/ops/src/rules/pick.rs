@@ -9,7 +9,7 @@ use crate::indexing::scatter_add::SCATTER_ADD;
 use crate::methods::*;
 use crate::primitive::{
     Adjoints, Attrs, Case, Dependency, Gradient, Gradients, Layout, Mask, Out, Outputs, Patch, Primitive, Rule, Sample,
-    Saves, Spec, SpecRef, Specs, View,
+    Saves, Spec, SpecRef, Specs, View, expect_flags,
 };
 use crate::tensor::{fill, numbers};
 use crate::{DType, Error, ErrorKind, Shape, Tensor};
@@ -24,6 +24,8 @@ pub trait Pick: Send + Sync + 'static {
     const NAME: &'static str;
     /// `axis` first.
     const ATTRIBUTES: &'static [&'static str] = &["axis"];
+    /// Those of its attributes that are 0 or 1.
+    const FLAGS: &'static [&'static str] = &[];
     const RULE: &'static str = "dx[k] += dy at the positions k that were picked";
 
     /// Whether there is nothing to pick along an empty axis.
@@ -129,6 +131,7 @@ impl<P: Pick> Primitive for PickOp<P> {
     fn infer(&self, attrs: &Attrs, operands: &[SpecRef<'_>]) -> Result<Specs, Error> {
         let x = operands[0];
         let axis = super::checked_axis(P::NAME, attrs.axis("axis") as isize, x.shape)?;
+        expect_flags(P::NAME, attrs, P::FLAGS)?;
         let mut shape: Vec<usize> = x.shape.to_vec();
         let n = shape.remove(axis);
         if P::NEEDS_ELEMENTS && n == 0 {

@@ -9,7 +9,7 @@ use crate::error::OrRaise;
 use crate::methods::*;
 use crate::primitive::{
     Adjoints, Attrs, Case, Cost, Dependency, Gradient, Gradients, Layout, Lower, Mask, Out, Outputs, Primitive, Rule,
-    Sample, Saves, Spec, SpecRef, Specs, View, expect_float, streaming_cost,
+    Sample, Saves, Spec, SpecRef, Specs, View, expect_float, expect_reals, streaming_cost,
 };
 use crate::{DType, Error, ErrorKind, Shape, Tensor};
 use smallvec::{SmallVec, smallvec};
@@ -19,7 +19,7 @@ use wengert_kernels::tiled::Fold;
 /// What a reduction states; [`ReductionOp`] makes a primitive of it.
 pub trait Reduction: Send + Sync + 'static {
     const NAME: &'static str;
-    /// `axes` first.
+    /// `axes` first, then real numbers.
     const ATTRIBUTES: &'static [&'static str] = &["axes"];
     /// The derivative in a few words.
     const RULE: &'static str = "no gradient";
@@ -178,6 +178,7 @@ impl<R: Reduction> Primitive for ReductionOp<R> {
     fn infer(&self, attrs: &Attrs, operands: &[SpecRef<'_>]) -> Result<Specs, Error> {
         let x = operands[0];
         let shape = reduced_shape(R::NAME, attrs, x.shape)?;
+        expect_reals(attrs, &R::ATTRIBUTES[1..]);
         let dtype = R::dtype(x.dtype)?;
         let from = Shape::from(x.shape);
         if R::NEEDS_ELEMENTS && shape.elements() > 0 && from.elements() == 0 {

@@ -2,6 +2,9 @@
 
 use crate::{Error, ErrorKind};
 
+/// The largest size, step or padding of windows, so that products of two of them are numbers.
+pub const LARGEST: usize = 1 << 31;
+
 /// A size for every spatial axis, or one for each; `None` leaves the usual one.
 ///
 /// ```

@@ -59,6 +59,7 @@ pub fn try_check(op: &'static dyn Primitive) -> Result<Report, Vec<Failure>> {
     for case in &cases {
         trial.label.clone_from(&case.label);
         trial.part(Aspect::Structure, |trial| structure::declarations(trial, op, case));
+        trial.part(Aspect::Structure, |trial| structure::attributes(trial, op, case));
         let mut subject = None;
         trial.part(Aspect::Value, |trial| subject = values::value(trial, op, case));
         if let Some(subject) = subject {

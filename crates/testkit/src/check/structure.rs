@@ -7,7 +7,7 @@ use crate::numeric::{directions, moved};
 use crate::report::Aspect;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use wengert::prelude::*;
-use wengert::primitive::{Case, Dependency, Jet, PRIMITIVES, Primitive, SpecRef, bind};
+use wengert::primitive::{Attr, Case, Dependency, Jet, PRIMITIVES, Primitive, SpecRef, bind};
 
 const HERE: Aspect = Aspect::Structure;
 
@@ -40,6 +40,35 @@ pub(super) fn declarations(trial: &mut Trial, op: &'static dyn Primitive, case: 
     let cost = op.cost(&case.attrs, &specs, &outputs);
     let sensible = |x: f64| x.is_finite() && x >= 0.0;
     trial.holds(HERE, sensible(cost.flops) && sensible(cost.bytes), || format!("the cost of a call is {cost:?}"));
+}
+
+/// Every attribute is read by the shape rule: one of another kind is a typed error, and so is a value that makes no sense, unless
+/// there is nothing wrong with it. Programs come from files, where attributes may be anything.
+pub(super) fn attributes(trial: &mut Trial, op: &'static dyn Primitive, case: &Case) {
+    let specs: Vec<SpecRef<'_>> =
+        case.operands.iter().map(|sample| SpecRef { shape: &sample.shape, dtype: sample.dtype }).collect();
+    let ints = [0, 1, -1, 2, 1 << 31, i64::MAX, i64::MIN];
+    let lists = ints.iter().flat_map(|&x| [vec![x], vec![x, x]]).chain([vec![], vec![0, 1, 2, 3]]);
+    let reals = [0.0, -1.0, f64::NAN, f64::INFINITY].map(|x| Attr::Real(x.to_bits()));
+    let values: Vec<Attr> = (ints.iter().map(|x| Attr::Int(*x)))
+        .chain(lists.map(Attr::Ints))
+        .chain(reals)
+        .chain([Attr::DType(DType::F16), Attr::Word("nonsense".into())])
+        .collect();
+    for (name, usual) in case.attrs.iter() {
+        for value in &values {
+            let attrs = case.attrs.clone().with(name, value.clone());
+            let same_kind = std::mem::discriminant(usual) == std::mem::discriminant(value);
+            match catch_unwind(AssertUnwindSafe(|| catch(|| op.infer(&attrs, &specs)).flatten())) {
+                Ok(result) => trial.holds(HERE, same_kind || result.is_err(), || {
+                    format!("the shape rule takes {value} for the attribute '{name}', which is {usual} here")
+                }),
+                Err(panic) => {
+                    trial.fail(HERE, format!("with {name}={value} the shape rule panics: {}", panic_text(&*panic)))
+                }
+            }
+        }
+    }
 }
 
 /// Operands of a wrong dtype or rank either work or stop with a typed error.

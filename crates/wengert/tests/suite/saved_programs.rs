@@ -386,6 +386,104 @@ fn whatever_a_valid_checksum_covers_loads_or_is_an_error() {
     assert!(loads > 0, "a name may be another");
 }
 
+/// A file with one call of inputs a, b, .. of these types.
+fn one_call(inputs: &[&str], output: &str, call: &str) -> Vec<u8> {
+    let names = ["a", "b", "c"];
+    let typed: Vec<String> = names.iter().zip(inputs).map(|(name, spec)| format!("{name}: {spec}")).collect();
+    let lines = "input x\n".repeat(inputs.len());
+    let program = format!("program({}) {{\n  y: {output} = {call}\n  return y\n}}", typed.join(", "));
+    sealed(&format!("function\n{lines}output y\n{program}\n"))
+}
+
+#[test]
+fn attributes_are_checked_when_a_file_is_loaded() {
+    let wrong: &[(&[&str], &str, &str, &str)] = &[
+        // Of another kind, where only the kernel would read them.
+        (&["f64[2]"], "f64[2]", "elu[alpha=1](a)", "elu: attribute 'alpha' is 1, not a real number"),
+        (&["f64[2]"], "f64[2]", "cumsum[axis=0, reverse=no](a)", "cumsum: attribute 'reverse' is no"),
+        (&["f64[2, 2]"], "f64[2, 2]", "inv[checked=[]](a)", "inv: attribute 'checked' is []"),
+        (&["f64[2, 2]"], "f64[2, 2]", "pinv[rtol=1](a)", "pinv: attribute 'rtol' is 1"),
+        (&["f64[2]"], "f64[]", "norm[axes=[0], p=f32](a)", "norm: attribute 'p' is f32"),
+        (&["i64[2]"], "i64[2]", "wrap_index[size=-1, wraps=1](a)", "wrap_index: attribute 'size' is -1"),
+        // Twice, and of no use.
+        (&["f64[2]"], "f64[2]", "flip[axes=[0], axes=[0]](a)", "flip is given the attribute 'axes' twice"),
+        (&["f64[2]"], "f64[2]", "cumsum[axis=0, reverse=7](a)", "cumsum: attribute 'reverse' is 7, neither 0 nor 1"),
+        // Windows that are none, or whose arithmetic overflows.
+        (
+            &["f64[1, 1, 4]"],
+            "f64[1, 2, 3]",
+            "unfold_patches[input=[4], kernel=[2], stride=[1], dilation=[1], before=[0], after=[0], groups=2](a)",
+            "unfold_patches: patches have one group, not 2",
+        ),
+        (
+            &["f64[1, 1, 4]"],
+            "f64[1, 2, 3]",
+            "unfold_patches[input=[4], kernel=[2], stride=[1], dilation=[9223372036854775807], before=[0], \
+             after=[0], groups=1](a)",
+            "unfold_patches: there are no such windows",
+        ),
+        (
+            &["f64[0, 4]"],
+            "f64[0, 1000000000000]",
+            "adaptive_avg_pool[input=[4], output=[1000000000000]](a)",
+            "adaptive_avg_pool: windows from [4] to [1000000000000]",
+        ),
+        (
+            &["f64[1, 4]"],
+            "f64[1, 7]",
+            "avg_pool[input=[4], output=[7], kernel=[2], stride=[2], dilation=[1], padding=[0], count_include_pad=1, \
+             divisor=0.0](a)",
+            "avg_pool: [7] is not how many windows",
+        ),
+        (
+            &["f64[1, 4]"],
+            "f64[1, 2]",
+            "avg_pool[input=[4], output=[2], kernel=[2], stride=[0], dilation=[1], padding=[0], count_include_pad=1, \
+             divisor=0.0](a)",
+            "avg_pool: kernel [2], stride [0] and dilation [1] start at 1",
+        ),
+    ];
+    for (inputs, output, call, expected) in wrong {
+        let error = Loaded::parse(&one_call(inputs, output, call)).err().unwrap_or_else(|| panic!("{call} loads"));
+        assert_eq!(*error.kind(), ErrorKind::File, "{error}");
+        let line = 5 + inputs.len();
+        assert!(error.message().starts_with(&format!("line {line}: {expected}")), "{error}");
+    }
+    let right =
+        one_call(&["f64[2, 2]"], "f64[1, 2]", "slice[start=[1, 0], stop=[2, 2], step=[9223372036854775807, 1]](a)");
+    let x = Tensor::from([[1.0, 2.0], [3.0, 4.0]]);
+    assert_eq!(Loaded::parse(&right).unwrap().call(&[x]).unwrap()[0], Tensor::from([[3.0, 4.0]]));
+}
+
+#[test]
+fn the_pullback_of_a_loop_is_that_of_its_body() {
+    let call = |consts: &str, wanted: &str| {
+        let body = "body(a: f64[], x: f64[]) {\n    y: f64[] = mul(a, x)\n    return y\n  }";
+        let text = format!("while_gradient[consts={consts}, wanted={wanted}](n, a, b, b) {body}");
+        let program =
+            format!("program(n: i64[], a: f64[], b: f64[]) {{\n  y: f64[], z: f64[] = {text}\n  return y\n}}");
+        Program::parse(&program)
+    };
+    assert!(call("1", "[0, 1]").is_ok());
+    for (consts, wanted) in [("9", "[0, 1]"), ("1", "[1, 0]"), ("1", "[1, 1]"), ("1", "[0, 7]"), ("0", "[0, 1]")] {
+        let error = call(consts, wanted).err().unwrap_or_else(|| panic!("{consts} {wanted}"));
+        assert!(error.message().contains("while_gradient: the pullback by inputs"), "{error}");
+    }
+}
+
+#[test]
+fn programs_that_no_memory_holds_say_so() {
+    let size = 1u64 << 59;
+    let file = one_call(&["f64[]"], &format!("f64[{size}]"), &format!("broadcast[shape=[{size}]](a)"));
+    let error = Loaded::parse(&file).unwrap().call(&[Tensor::from(1.0)]).unwrap_err();
+    assert!(matches!(error.kind(), ErrorKind::Memory { .. }), "{error}");
+    // Beside an empty axis there is no room for more either.
+    let file =
+        one_call(&["f64[]"], "f64[0, 9223372036854775807, 2]", "broadcast[shape=[0, 9223372036854775807, 2]](a)");
+    let error = Loaded::parse(&file).err().unwrap();
+    assert!(error.message().contains("more elements than memory can hold"), "{error}");
+}
+
 #[test]
 fn foreign_newer_and_wrong_files_say_what_they_are() {
     let message = |bytes: &[u8]| Loaded::parse(bytes).err().expect("an error").to_string();
@@ -402,7 +500,7 @@ fn foreign_newer_and_wrong_files_say_what_they_are() {
     let error = message(&sealed(&of("frobnicate")));
     assert!(error.contains("line 6: there is no primitive 'frobnicate'"), "{error}");
     let error = message(&sealed(&of("sum[axes=[7]]")));
-    assert!(error.starts_with("load: "), "{error}");
+    assert!(error.starts_with("load: line 6: sum: axes [7] are not distinct axes"), "{error}");
     let error = message(&sealed(&of("sin").replace("input x\n", "")));
     assert!(error.contains("0 inputs and 1 outputs have names"), "{error}");
     let error = message(&sealed(&of("sin").replace("input", "inptu")));

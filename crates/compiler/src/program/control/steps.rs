@@ -57,7 +57,7 @@ impl ScanForm {
         let operands = laid_out(operands);
         let mut inputs = operands.clone();
         let (outputs, body) = (output_specs(&self.body), BodyRunner::new(&self.body, &operands));
-        let mut rows: Vec<Vec<Tensor>> = vec![Vec::with_capacity(self.length); outputs.len() - self.carry];
+        let mut rows: Vec<Vec<Tensor>> = vec![Vec::new(); outputs.len() - self.carry];
         for step in 0..self.length {
             let at = if self.reverse { self.length - 1 - step } else { step };
             for (input, operand) in inputs.iter_mut().zip(&operands).skip(self.elements()) {
