@@ -1,7 +1,11 @@
 //! `cargo run -p wengert-testkit -- sin matmul` checks these primitives on their cases, in all aspects.
+//!
+//! `cargo run --release -p wengert-testkit -- files 1000000` loads and runs as many changed files of saved programs; a second
+//! number is the first seed.
 
 use std::process::ExitCode;
 use wengert::primitive::{PRIMITIVES, find};
+use wengert_testkit::fuzz::SavedFiles;
 use wengert_testkit::try_check;
 
 fn main() -> ExitCode {
@@ -9,6 +13,9 @@ fn main() -> ExitCode {
     if names.is_empty() {
         eprintln!("name the primitives to check, for example: cargo run -p wengert-testkit -- sin matmul");
         return ExitCode::from(2);
+    }
+    if names[0] == "files" {
+        return files(&names[1..]);
     }
     let mut code = ExitCode::SUCCESS;
     for name in names {
@@ -30,4 +37,26 @@ fn main() -> ExitCode {
         }
     }
     code
+}
+
+/// Changed files of saved programs: how many, from which seed on.
+fn files(numbers: &[String]) -> ExitCode {
+    let numbers: Result<Vec<u64>, _> = numbers.iter().map(|number| number.parse()).collect();
+    let (count, first) = match numbers.as_deref() {
+        Ok([count]) => (*count, 0),
+        Ok([count, first]) => (*count, *first),
+        _ => {
+            eprintln!("say how many files, and the first seed if not 0: cargo run -p wengert-testkit -- files 1000 0");
+            return ExitCode::from(2);
+        }
+    };
+    // What is wrong is told as it is found, with the file to look at.
+    let mut told = (0, 0);
+    let tally = SavedFiles::new().run(first..first + count, |tally| {
+        let new = tally.panics.iter().skip(told.0).chain(tally.differences.iter().skip(told.1));
+        new.take(20).for_each(|text| println!("{text}"));
+        told = (tally.panics.len(), tally.differences.len());
+        println!("{tally}");
+    });
+    if tally.is_clean() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }

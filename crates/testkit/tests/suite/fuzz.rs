@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 use wengert::primitive::PRIMITIVES;
-use wengert_testkit::fuzz::{Composition, Formula, RandomLoop, verify};
+use wengert_testkit::fuzz::{Composition, Formula, RandomLoop, SavedFiles, verify};
 use wengert_testkit::parallel;
 
 /// How many programs to try.
@@ -57,4 +57,15 @@ fn random_loops_agree_with_scans_and_compiled_scans() {
         .filter_map(|seed| RandomLoop::random(seed).verify().err().map(|message| format!("\nseed {seed}: {message}")))
         .collect();
     assert!(failures.is_empty(), "{} loops disagree:{}", failures.len(), failures[..failures.len().min(3)].concat());
+}
+
+/// `cargo run --release -p wengert-testkit -- files 1000000` tries more.
+#[test]
+fn changed_files_are_refused_or_do_what_they_say() {
+    let files = SavedFiles::new();
+    let tally = files.run(0..programs(4000), |_| ());
+    let wrong: Vec<&String> = tally.panics.iter().chain(&tally.differences).take(3).collect();
+    assert!(tally.is_clean(), "{tally}\n{wrong:?}");
+    println!("{tally}");
+    assert!(tally.refused * 2 > tally.tried && tally.ran * 20 > tally.tried, "{tally}");
 }
