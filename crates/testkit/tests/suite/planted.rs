@@ -157,6 +157,12 @@ fn attributes_that_are_not_those_declared_are_rejected() {
 }
 
 #[test]
+fn a_shape_rule_that_takes_any_kind_of_attribute_is_rejected() {
+    static OP: Column = Column { name: "test_attribute_kind", mistake: Mistake::AttributeKind };
+    rejected(&OP, &[Aspect::Structure], &FIRST_ORDER);
+}
+
+#[test]
 fn a_name_that_is_taken_is_rejected() {
     static OP: Cube = Cube { name: "tanh", mistake: Mistake::None };
     let failures = try_check(&OP).unwrap_err();

@@ -3,7 +3,7 @@
 use wengert::prelude::*;
 use wengert::primitive::{
     Adjoints, Attrs, Case, Dependency, Device, Gradient, Gradients, Jet, Mask, Outputs, Primitive, Rule, Sample, Saves,
-    Spec, SpecRef, Specs, bind1, expect_float,
+    Spec, SpecRef, Specs, bind1, expect_float, expect_reals,
 };
 
 /// softclip - y = x / (1 + |x| / limit): dy = dx / (1 + |x| / limit)^2.
@@ -33,7 +33,8 @@ impl Primitive for Softclip {
         &["limit"]
     }
 
-    fn infer(&self, _attrs: &Attrs, operands: &[SpecRef<'_>]) -> Result<Specs, Error> {
+    fn infer(&self, attrs: &Attrs, operands: &[SpecRef<'_>]) -> Result<Specs, Error> {
+        expect_reals(attrs, self.attributes());
         expect_float("softclip", operands[0].dtype)?;
         Ok(Specs::from_iter([operands[0].to_spec()]))
     }

@@ -41,6 +41,8 @@ pub enum Mistake {
     Value,
     /// The attributes have other names.
     Attributes,
+    /// The shape rule takes any kind of attribute.
+    AttributeKind,
     /// The output, which is never negative, is asked where the operand is negative.
     Alternative,
     /// The declared class forgets that the axis is an attribute.
@@ -256,7 +258,9 @@ impl Primitive for Column {
     }
 
     fn infer(&self, attrs: &Attrs, operands: &[SpecRef<'_>]) -> Result<Specs, Error> {
-        let (x, axis) = (operands[0], attrs.axis("axis"));
+        let any = || attrs.iter().find_map(|(_, value)| value.to_string().parse().ok()).unwrap_or(0);
+        let axis = if self.mistake == Mistake::AttributeKind { any() } else { attrs.axis("axis") };
+        let x = operands[0];
         expect_float(self.name, x.dtype)?;
         if axis >= x.shape.len() {
             return Err(Error::new(ErrorKind::Range, self.name, format!("there is no axis {axis}")));
