@@ -131,7 +131,7 @@ fn windows_of(name: &str, input: &[usize], windows: [&[usize]; 4]) -> Result<Poo
         let message = format!("kernel {kernel:?}, stride {stride:?} and dilation {dilation:?} start at 1");
         return Err(wrong(message).help(format!("and go to {LARGEST}")));
     }
-    if let Some(axis) = (0..axes).find(|&axis| padding[axis] > (dilation[axis] * (kernel[axis] - 1) + 1) / 2) {
+    if let Some(axis) = (0..axes).find(|&axis| padding[axis] > (dilation[axis] * (kernel[axis] - 1)).div_ceil(2)) {
         return Err(wrong(format!("padding {} is more than half a window of {}", padding[axis], kernel[axis]))
             .help("pad the input first"));
     }
