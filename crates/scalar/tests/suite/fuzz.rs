@@ -163,7 +163,7 @@ impl Step {
             Step::Binary(name, x, y) => binary(name, v(*x), v(*y)),
             Step::Right(name, x, c) => binary(name, v(*x), T::lit(*c)),
             Step::Left(name, c, x) => binary(name, T::lit(*c), v(*x)),
-            Step::Branch(x, y, sides) => sides[usize::from(!(v(*x) > v(*y)))].of(v),
+            Step::Branch(x, y, sides) => (if v(*x) > v(*y) { &sides[0] } else { &sides[1] }).of(v),
             Step::Sum(terms) => terms.iter().fold(T::lit(0.0), |sum, (plus, x)| match plus {
                 true => sum + v(*x),
                 false => sum - v(*x),
