@@ -208,22 +208,29 @@ impl Function {
         read(values[values.len() - 1])
     }
 
-    /// Whether numbers on the way were that large or small that slopes may be beyond floats, a vector had a part that is infinite, or a
-    /// number met itself in a function of two, whose slopes may cancel.
-    fn is_extreme(&self) -> bool {
+    /// The row of the guide by which tape and replay may differ in reverse mode, if there is one.
+    fn exception(&self) -> Option<&'static str> {
         let mut values = self.point.to_vec();
-        let are_long = self.steps.iter().any(|step| {
+        let is_infinite_norm = self.steps.iter().any(|step| {
             let value = step.of(&mut |place| values[place]);
             values.push(value);
             matches!(step, Step::Norm(..)) && value == f64::INFINITY
         });
-        let is_of_itself =
-            |step: &Step| matches!(step, Step::Binary(name, x, y) if x == y && !["+", "-", "*"].contains(name));
-        let are_of_themselves = self.steps.iter().any(|step| match step {
+        let is_of_itself = |step: &Step| match step {
+            Step::Binary(name, x, y) => x == y && !["+", "-", "*"].contains(name),
+            Step::MulAdd(x, a, b) => a == b || x == b,
+            _ => false,
+        };
+        let meets_itself = self.steps.iter().any(|step| match step {
             Step::Branch(_, _, sides) => is_of_itself(&sides[1]),
             step => is_of_itself(step),
         });
-        are_long || are_of_themselves || values.into_iter().any(is_far)
+        match (is_infinite_norm, meets_itself, values.into_iter().any(is_far)) {
+            (true, _, _) => Some("norm with an infinite part"),
+            (_, true, _) => Some("a number combined with itself"),
+            (_, _, true) => Some("slopes beyond floats"),
+            _ => None,
+        }
     }
 
     fn replay(&self) -> Replay<impl Fn(&[Symbol]) -> Symbol + '_> {
@@ -391,6 +398,12 @@ fn differences(found: &Found, errors: &[f64]) -> Option<String> {
     found.iter().any(|(_, numbers)| differs(numbers)).then(|| format!("{found:?}"))
 }
 
+/// Whether a derivative is 0 in one way and not in another, by rounding alone: times an infinite slope they are far apart.
+fn cancels(found: &Found) -> bool {
+    let near_zero = |i: usize| found.iter().all(|(_, numbers)| numbers[i].abs() < 1e-12);
+    (0..found[0].1.len()).any(|i| near_zero(i) && found.iter().any(|(_, numbers)| numbers[i] != found[0].1[i]))
+}
+
 #[test]
 fn all_kinds_of_numbers_agree_on_random_functions() {
     let count = functions(2000);
@@ -400,18 +413,21 @@ fn all_kinds_of_numbers_agree_on_random_functions() {
         let (first, second, are_finite) = function.errors();
         let (forward, backward) = (function.forward(), function.backward());
         let both = vec![forward[0].clone(), backward[0].clone()];
+        let not_finite = (!are_finite).then_some("beside numbers that are not finite");
+        let cancelling = cancels(&backward).then_some("a sum that cancels but for rounding");
+        let exception = function.exception().or(cancelling);
         let groups = [
-            ("values", function.values(), &[0.0; 3], true),
-            ("slopes forward", forward, &first, true),
-            ("slopes backward", backward, &first, !function.is_extreme()),
-            ("slopes forward and backward", both, &first, are_finite),
-            ("second slopes", function.second(), &second, are_finite),
+            ("values", function.values(), &[0.0; 3], None),
+            ("forward", forward, &first, None),
+            ("backward", backward, &first, exception),
+            ("forward and backward", both, &first, not_finite),
+            ("second order", function.second(), &second, not_finite),
         ];
-        for (name, found, errors, is_strict) in &groups {
-            let row = match differences(found, *errors) {
-                None => name.to_string(),
-                Some(_) if !is_strict => format!("{name}, not finite"),
-                Some(text) => {
+        for (name, found, errors, exception) in &groups {
+            let row = match (differences(found, *errors), exception) {
+                (None, _) => format!("{name} equal"),
+                (Some(_), Some(exception)) => format!("{name} different: {exception}"),
+                (Some(text), None) => {
                     failures.push(format!("{name}: {text}\n{function}"));
                     continue;
                 }
@@ -419,7 +435,8 @@ fn all_kinds_of_numbers_agree_on_random_functions() {
             *rows.entry(row).or_default() += 1;
         }
     }
-    println!("{count} functions: {rows:?}, {} differences", failures.len());
+    let shown: String = rows.iter().map(|(row, count)| format!("  {row}: {count}\n")).collect();
+    println!("{count} functions, {} unexplained differences\n{shown}", failures.len());
     let shown: String = failures.iter().take(12).map(|text| format!("{text}\n")).collect();
     assert!(failures.is_empty(), "{} differences, the first:\n{shown}", failures.len());
 }
