@@ -292,7 +292,7 @@ macro_rules! variables {
 
             #[track_caller]
             fn polygamma(self, n: u32) -> Var {
-                self.through(self.value.polygamma(n), self.value.polygamma(n + 1))
+                self.through(self.value.polygamma(n), self.value.polygamma(n.saturating_add(1)))
             }
 
             #[inline]

@@ -1,7 +1,7 @@
 //! What becomes of saved values: hooks may compress them or move them elsewhere meanwhile, a checkpoint drops them.
 
 use super::modes;
-use crate::primitive::{Outputs, Primitive, Saved, Saves, Spec};
+use crate::primitive::{Attrs, Outputs, Primitive, Saved, Saves, Spec};
 use crate::tensor::Value;
 pub use crate::types::Packed;
 use crate::{Error, ErrorKind, Tensor};
@@ -19,7 +19,7 @@ pub trait Saver: Send + Sync {
     fn save(self: Arc<Self>, level: u64, value: &Tensor) -> Saved;
 
     /// A call of `level` is about to be computed, whose rules will ask for `saves`.
-    fn expect(&self, _level: u64, _operands: &[&Tensor], _saves: Saves) {}
+    fn expect(&self, _level: u64, _call: (&'static str, &Attrs), _operands: &[&Tensor], _saves: Saves) {}
 
     /// The outputs of a call with an effect, which `run` makes on `level`, if it is to be made.
     fn once(&self, _level: u64, _name: &'static str, run: &mut Run<'_>) -> Result<Outputs, Error> {
@@ -44,9 +44,9 @@ pub fn save(level: u64, value: &Tensor) -> Saved {
 
 /// Tells the saver in force of a call; only while [`modes::is_packing`].
 #[cold]
-pub fn expect(level: u64, operands: &[&Tensor], saves: Saves) {
+pub fn expect(level: u64, call: (&'static str, &Attrs), operands: &[&Tensor], saves: Saves) {
     if let Some(saver) = saver() {
-        saver.expect(level, operands, saves);
+        saver.expect(level, call, operands, saves);
     }
 }
 

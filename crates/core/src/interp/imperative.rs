@@ -15,7 +15,7 @@ use std::sync::Arc;
 pub fn apply(op: &'static dyn Primitive, attrs: Attrs, operands: &[&Tensor], line: Line) -> Result<Outputs, Error> {
     if modes::is_packing() && op.differentiable() {
         let wanted = Mask::of(operands.len(), |i| operands[i].link.is_some());
-        packing::expect(0, operands, op.saves(&attrs, wanted));
+        packing::expect(0, (op.name(), &attrs), operands, op.saves(&attrs, wanted));
     }
     let mut outputs = eval::apply_once(op, &attrs, operands)?;
     if !op.records() || !outputs.iter().any(|output| output.dtype().is_float()) {
@@ -154,7 +154,8 @@ pub fn record_control<'e>(
         return Ok(run(attrs.clone(), primals)?.into_iter().map(|output| (output, None)).collect());
     };
     if modes::is_packing() {
-        packing::expect(level, primals, op.saves(&record, wanted));
+        // Programs among the attributes are traced anew in every run.
+        packing::expect(level, (op.name(), &Attrs::new()), primals, op.saves(&record, wanted));
     }
     let operands: SmallVec<[&Tensor; 4]> = primals.iter().copied().chain(&more).collect();
     let mut outputs = run(call, &operands)?;

@@ -489,7 +489,7 @@ impl<'g> Sweep<'g> {
     }
 
     /// Which gradients of a call are needed.
-    #[inline]
+    #[inline(always)]
     fn needed(&mut self, node: &'g Arc<Node>) -> Mask {
         let edges = node.edges();
         match self.targets {

@@ -27,7 +27,8 @@ impl Interpreter for Reverse {
         let parts = parts_of(level, operands);
         let primals: SmallVec<[&Tensor; 4]> = parts.iter().map(|part| part.0).collect();
         if modes::is_packing() && op.differentiable() {
-            packing::expect(level.id, &primals, op.saves(&attrs, Mask::of(parts.len(), |i| parts[i].1.is_some())));
+            let saves = op.saves(&attrs, Mask::of(parts.len(), |i| parts[i].1.is_some()));
+            packing::expect(level.id, (op.name(), &attrs), &primals, saves);
         }
         let mut outputs = try_bind(op, attrs.clone(), &primals, line)?;
         if !op.differentiable() || !outputs.iter().any(|output| output.dtype().is_float()) {

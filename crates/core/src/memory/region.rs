@@ -20,7 +20,7 @@ use crate::tensor::Value;
 use crate::{Error, ErrorKind, Tensor};
 use rustc_hash::{FxHashMap, FxHasher};
 use std::cell::RefCell;
-use std::hash::Hasher;
+use std::hash::{Hash, Hasher};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -65,12 +65,28 @@ enum RunState {
 /// By level.
 type Lists = FxHashMap<u64, List>;
 
+/// The calls that a level has made so far.
+#[derive(Clone, Copy, Default, PartialEq)]
+struct Calls {
+    count: usize,
+    /// Of their operations and attributes.
+    hash: u64,
+}
+
+impl Calls {
+    fn add(&mut self, (name, attrs): (&'static str, &Attrs)) {
+        let mut hasher = FxHasher::default();
+        (self.hash, name, attrs).hash(&mut hasher);
+        *self = Calls { count: self.count + 1, hash: hasher.finish() };
+    }
+}
+
 /// What one level saves in a region.
 #[derive(Default)]
 struct List {
-    /// For each value that was promised, how many calls were made before it was saved.
-    promised: Vec<usize>,
-    calls: usize,
+    /// For each value that was promised, the calls that were made before it was saved.
+    promised: Vec<Calls>,
+    calls: Calls,
     /// Values of the latest run that nobody has taken.
     values: Vec<Option<Tensor>>,
 }
@@ -117,7 +133,7 @@ impl Region {
         self.lists.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn promised(&self, level: u64) -> Vec<usize> {
+    fn promised(&self, level: u64) -> Vec<Calls> {
         self.lists().get(&level).map_or_else(Vec::new, |list| list.promised.clone())
     }
 
@@ -168,8 +184,11 @@ impl Region {
             } else {
                 let mut pairs = promised.iter().zip(&found.saved_after).enumerate();
                 let other = pairs.find(|(_, (before, now))| before != now);
-                other.map(|(value, (before, now))| {
-                    format!("it made {now} operations until value {value} was saved, {before} before")
+                other.map(|(value, (before, now))| match (before.count, now.count) {
+                    (before, now) if before == now => {
+                        format!("the {now} operations until value {value} was saved are others than before")
+                    }
+                    (before, now) => format!("it made {now} operations until value {value} was saved, {before} before"),
                 })
             };
             if let Some(how) = how {
@@ -250,8 +269,8 @@ impl Saver for Region {
         Saved::packed(Promise { region: self, level, index, spec: value.spec(), sample })
     }
 
-    fn expect(&self, level: u64, _operands: &[&Tensor], _saves: Saves) {
-        self.lists().entry(level).or_default().calls += 1;
+    fn expect(&self, level: u64, call: (&'static str, &Attrs), _operands: &[&Tensor], _saves: Saves) {
+        self.lists().entry(level).or_default().calls.add(call);
     }
 
     fn once(&self, level: u64, name: &'static str, run: &mut Run<'_>) -> Result<Outputs, Error> {
@@ -334,7 +353,7 @@ fn behind_barrier(input: Tensor) -> Tensor {
 /// The second run of a function: collects what one level saves, and the inputs of regions inside.
 struct Again {
     /// Levels and what they promised, see [`List`].
-    wanted: [(u64, Vec<usize>); 2],
+    wanted: [(u64, Vec<Calls>); 2],
     /// What other levels save is promised anew.
     below: Arc<Region>,
     found: Mutex<[Found; 2]>,
@@ -346,9 +365,9 @@ struct Again {
 #[derive(Default)]
 struct Found {
     values: Vec<Tensor>,
-    calls: usize,
-    /// For each value, how many calls were made before it was saved.
-    saved_after: Vec<usize>,
+    calls: Calls,
+    /// For each value, the calls that were made before it was saved.
+    saved_after: Vec<Calls>,
 }
 
 /// All that was promised is there: the rest of the function need not run.
@@ -408,9 +427,9 @@ impl Saver for Again {
         }
     }
 
-    fn expect(&self, level: u64, operands: &[&Tensor], saves: Saves) {
-        let Some(place) = self.place(level) else { return self.below.expect(level, operands, saves) };
-        self.found()[place].calls += 1;
+    fn expect(&self, level: u64, call: (&'static str, &Attrs), operands: &[&Tensor], saves: Saves) {
+        let Some(place) = self.place(level) else { return self.below.expect(level, call, operands, saves) };
+        self.found()[place].calls.add(call);
         if !saves.outputs.is_empty() || saves.residual {
             return;
         }

@@ -507,7 +507,7 @@ macro_rules! functions {
             page: "gelu - Gaussian error linear unit.   y = x P(Z <= x) of a standard normal Z,   dy = (P(Z <= x) + x exp(-x^2 / 2) / sqrt(2 pi)) dx.   Domain: all reals.",
             value: |x| x * ndtr(x),
             values: gelu_slice,
-            slope: |x, y| ndtr(x) + x * normal_density(x), of: operand, by: gelu_slope_slice,
+            slope: |x, y| ndtr(x) + at_most(x, 40.0) * normal_density(x), of: operand, by: gelu_slope_slice,
             rule: "dx = (ndtr(x) + x exp(-x^2 / 2) / sqrt(2 pi)) dy",
             reference: |x| x * normal(x),
             domain: Reals,

@@ -188,7 +188,7 @@ pub fn gelu_slope_slice<T: Real>(x: &[T], out: &mut [T]) {
         out,
         x,
         #[inline(always)]
-        |p: T, x: T| p + x * normal_density(x),
+        |p: T, x: T| p + at_most(x, 40.0) * normal_density(x),
     );
 }
 

@@ -1,8 +1,10 @@
 //! Several tensors joined to one: made of reshape, broadcast and concat.
 
 use super::padding::PadMode;
+use crate::error::OrRaise;
 use crate::methods::*;
-use crate::{Error, ErrorKind, Shape, Tensor};
+use crate::primitive::Spec;
+use crate::{DType, Error, ErrorKind, Shape, Tensor};
 use easy_ext::ext;
 use std::borrow::Borrow;
 
@@ -143,18 +145,16 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn combinations(&self, count: usize, with_replacement: bool) -> Tensor {
-        let mut choices: Vec<Vec<i64>> = vec![vec![]];
-        for _ in 0..count {
+        let rows = count_of_choices(self.elements(), count, with_replacement);
+        Spec { shape: Shape::from([rows, count]), dtype: DType::I64 }.check("combinations").or_raise();
+        let mut choices: Vec<Vec<i64>> = if rows == 0 { vec![] } else { vec![vec![]] };
+        for _ in 0..if rows == 0 { 0 } else { count } {
             let longer = |choice: &Vec<i64>| -> Vec<Vec<i64>> {
                 let first = choice.last().map_or(0, |&last| last + i64::from(!with_replacement));
                 (first..self.elements() as i64).map(|next| [&choice[..], &[next]].concat()).collect()
             };
             choices = choices.iter().flat_map(longer).collect();
         }
-        if count == 0 {
-            choices.clear();
-        }
-        let rows = choices.len();
         self.take(&Tensor::from_vec(choices.concat(), [rows, count]))
     }
 
@@ -177,4 +177,20 @@ impl Tensor {
         }
         Tensor::concat(&rows, 0)
     }
+}
+
+/// How many choices of `count` out of `n` elements there are; none of no element.
+fn count_of_choices(n: usize, count: usize, with_replacement: bool) -> usize {
+    let n = if with_replacement { n.saturating_add(count).saturating_sub(1) } else { n };
+    if count == 0 || count > n {
+        return 0;
+    }
+    let mut choices = 1u128;
+    for i in 0..count.min(n - count) {
+        choices = choices * (n - i) as u128 / (i as u128 + 1);
+        if choices > usize::MAX as u128 {
+            return usize::MAX;
+        }
+    }
+    choices as usize
 }

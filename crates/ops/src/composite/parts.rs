@@ -5,6 +5,7 @@ use crate::methods::*;
 use crate::rules::checked_axis;
 use crate::{Error, ErrorKind, Select, Tensor};
 use easy_ext::ext;
+use wengert_kernels::pool;
 
 /// The methods of `parts`.
 #[ext(PartsMethods)]
@@ -63,6 +64,7 @@ impl Tensor {
             Error::new(ErrorKind::Argument, "split", "pieces of size 0 never end").raise();
         }
         let starts = (0..length.max(1)).step_by(size.max(1));
+        expect_room_for("split", starts.len());
         let sizes: Vec<usize> = starts.map(|start| size.min(length - start)).collect();
         self.split_sizes(&sizes, axis as isize)
     }
@@ -121,6 +123,7 @@ impl Tensor {
             Error::new(ErrorKind::Argument, "tensor_split", "there is no way to make 0 pieces").raise();
         }
         let length = self.shape()[axis];
+        expect_room_for("tensor_split", count);
         let sizes: Vec<usize> = (0..count).map(|i| length / count + usize::from(i < length % count)).collect();
         self.split_sizes(&sizes, axis as isize)
     }
@@ -241,4 +244,12 @@ impl Tensor {
 /// Whole axes before `axis`, and `select` there.
 fn along(axis: usize, select: Select) -> Vec<Select> {
     (0..axis).map(|_| Select::from(..)).chain([select]).collect()
+}
+
+/// Does not return where there is no memory for so many tensors.
+#[track_caller]
+fn expect_room_for(name: &str, pieces: usize) {
+    let bytes = pieces.saturating_mul(size_of::<Tensor>() + size_of::<usize>());
+    let refused = |refused| Error::out_of_memory(name, format_args!("a list of {pieces} tensors"), refused);
+    pool::request(bytes).map_err(refused).or_raise();
 }

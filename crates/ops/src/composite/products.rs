@@ -3,7 +3,7 @@
 use crate::bind::bind1;
 use crate::error::OrRaise;
 use crate::methods::*;
-use crate::primitive::Attrs;
+use crate::primitive::{Attrs, Spec};
 use crate::product::cdist::CDIST;
 use crate::rules::checked_axis;
 use crate::rules::matrix::with_common_lead;
@@ -373,6 +373,7 @@ impl Tensor {
     pub fn vander(&self, count: usize) -> Tensor {
         let x = if self.rank() == 0 { self.unsqueeze(0) } else { self.clone() };
         let shape: Shape = x.shape().iter().copied().chain([count]).collect();
+        Spec { shape: shape.clone(), dtype: x.dtype() }.check("vander").or_raise();
         let mut square = x.unsqueeze(x.rank());
         let mut powers = square.full_like(1.0).broadcast_to(shape);
         // Multiplication by x^(2^b) where bit b of the exponent is set: no logarithm, so 0 and negative numbers are exact.

@@ -3,6 +3,7 @@
 
 use super::split_key::SPLIT_KEY;
 use crate::autograd::modes;
+use crate::error::OrRaise;
 use crate::prelude::*;
 use crate::{Tree, TreePath};
 use wengert_kernels::random;
@@ -69,6 +70,7 @@ impl Key {
     /// ```
     #[track_caller]
     pub fn split(&mut self, count: usize) -> Key {
+        Spec { shape: Shape::from([count, 2]), dtype: DType::I64 }.check("split").or_raise();
         let keys: Vec<Tensor> = (0..count).map(|_| self.next().words).collect();
         Key::from_tensor(if count == 0 { Tensor::zeros_of([0, 2], DType::I64) } else { Tensor::stack(&keys, 0) })
     }

@@ -81,27 +81,11 @@ impl Reduction for Norm {
     }
 
     fn slope(call: &Reduced<'_>) -> Tensor {
-        let (x, y, p) = (call.x(), call.y(), call.attrs().real("p"));
-        let zero = y.equal(0.0);
-        let safe = zero.where_(1.0, &y);
-        if p == 2.0 {
-            return kinked(&zero, x, x * zero.where_(0.0, 1.0 / safe));
-        }
-        let at_zero = x.equal(0.0);
-        let ratio = at_zero.where_(1.0, x.abs() / safe);
-        let smooth = zero.where_(0.0, at_zero.where_(0.0, x.sign() * (ratio.log() * (p - 1.0)).exp()));
-        // Of powers below 2 every 0 is a kink of the slope.
-        if p < 2.0 { kinked(&at_zero, x, smooth) } else { kinked(&zero, x, smooth) }
+        pulled(call, &call.y().full_like(1.0))
     }
 
     fn pull(call: &Reduced<'_>, g: Tensor) -> Tensor {
-        if call.attrs().real("p") != 2.0 {
-            return Self::slope(call) * g;
-        }
-        let y = call.y();
-        let zero = y.equal(0.0);
-        let safe = zero.where_(1.0, &y);
-        kinked(&zero, call.x(), call.x() * zero.where_(0.0, g / safe))
+        pulled(call, &g)
     }
 
     fn pull_of_square(attrs: &Attrs) -> Option<fn(&Reduced<'_>, Tensor) -> Tensor> {
@@ -120,4 +104,19 @@ impl Reduction for Norm {
     fn edges() -> Vec<Vec<f64>> {
         vec![vec![0.0, -0.0], vec![0.0, 5.0], vec![f64::INFINITY, 1.0]]
     }
+}
+
+/// dy sign(x) (|x| / y)^(p - 1), with the derivatives of a kink where that is 0 only because y or x is.
+fn pulled(call: &Reduced<'_>, g: &Tensor) -> Tensor {
+    let (x, y, p) = (call.x(), call.y(), call.attrs().real("p"));
+    let zero = y.equal(0.0);
+    let safe = zero.where_(1.0, &y);
+    if p == 2.0 {
+        return kinked(&zero, x, x * zero.where_(0.0, g / safe));
+    }
+    let at_zero = x.equal(0.0);
+    let ratio = at_zero.where_(1.0, x.abs() / safe);
+    let smooth = zero.where_(0.0, at_zero.where_(0.0, x.sign() * (ratio.log() * (p - 1.0)).exp()));
+    // Of powers below 2 every 0 is a kink of the slope.
+    kinked(if p < 2.0 { &at_zero } else { &zero }, x, smooth * g)
 }

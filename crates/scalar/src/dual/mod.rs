@@ -219,7 +219,7 @@ macro_rules! duals {
 
             #[track_caller]
             fn polygamma(self, n: u32) -> Dual<T, N> {
-                self.through(self.value.polygamma(n), self.value.polygamma(n + 1))
+                self.through(self.value.polygamma(n), self.value.polygamma(n.saturating_add(1)))
             }
 
             #[inline]

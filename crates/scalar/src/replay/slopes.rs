@@ -34,7 +34,7 @@ macro_rules! of_one {
             match op {
                 $(Op::Of(Function::$tensor) => functions::$name(x, y),)*
                 Op::Powi(n) => functions::powi(x, n),
-                Op::Polygamma(n) => x.polygamma(n + 1),
+                Op::Polygamma(n) => x.polygamma(n.saturating_add(1)),
                 _ => unreachable!("{op:?} is no function of one number"),
             }
         }

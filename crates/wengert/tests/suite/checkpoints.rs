@@ -249,9 +249,9 @@ fn nested_checkpoints_of_any_length_have_every_derivative() {
 #[test]
 fn other_numbers_in_the_second_run_are_an_error() {
     let calls = Arc::new(AtomicUsize::new(0));
-    let fickle = checkpoint(move |x: &Tensor| match calls.fetch_add(1, Ordering::Relaxed) {
-        0 => x.sin().cos().sinh(),
-        _ => x.cos().sin().sinh(),
+    let fickle = checkpoint(move |x: &Tensor| {
+        let factor = calls.fetch_add(1, Ordering::Relaxed) as f64;
+        (x * factor).sin().cos().sinh()
     });
     let error = catch(|| grad(|x: &Tensor| fickle(x).sum())(&Tensor::linspace(0.1, 0.9, 1000))).unwrap_err();
     assert_eq!(error.kind(), &ErrorKind::Checkpoint);
@@ -386,4 +386,27 @@ fn operations_that_the_first_run_did_not_make_are_an_error() {
     assert!(error.message().contains("it made 2 operations until value 0 was saved, 1 before"), "{error}");
     assert_eq!(runs.load(Ordering::Relaxed), 2);
     assert!(x.grad().is_none());
+}
+
+/// Operations that save nothing in between are compared too, so that a traced function, which has no numbers yet, is not mixed of two.
+#[test]
+fn a_second_run_with_other_operations_or_attributes_is_an_error() {
+    use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};
+    let other_part = || {
+        let runs = AtomicUsize::new(0);
+        move |x: &Tensor| x.slice(runs.fetch_add(1, SeqCst).min(1)).sin().exp()
+    };
+    let other_function = || {
+        let runs = AtomicUsize::new(0);
+        move |x: &Tensor| if runs.fetch_add(1, SeqCst) == 0 { x.sin().exp().sum() } else { x.cos().exp().sum() }
+    };
+    let x = Tensor::from([0.3, 0.7]);
+    for error in [
+        catch(|| compile(grad(checkpoint(other_part()))).call(&x)).unwrap_err(),
+        catch(|| vmap(grad(checkpoint(other_part())))(&x.unsqueeze(0))).unwrap_err(),
+        catch(|| grad(checkpoint(other_function()))(&x)).unwrap_err(),
+        catch(|| compile(grad(checkpoint(other_function()))).call(&x)).unwrap_err(),
+    ] {
+        assert!(matches!(error.kind(), ErrorKind::Checkpoint), "{error}");
+    }
 }

@@ -663,3 +663,9 @@ fn sums_of_shared_values_over_the_steps_of_a_loop_are_wide() {
         assert_eq!(compile(grad(looped)).call(&w), expected);
     }
 }
+
+#[test]
+fn a_branch_over_an_empty_batch_gives_an_empty_batch() {
+    let f = |x: &Tensor| cond(&x.sum().gt(0.0), |x: &Tensor| x.sum(), |x: &Tensor| x.prod(), x);
+    assert_eq!(vmap(f)(&Tensor::zeros([0, 2])), Tensor::zeros([0]));
+}

@@ -149,3 +149,16 @@ fn dense_derivatives_of_many_inputs_are_refused() {
     lacks("jacfwd", 1 << 49, || jacfwd(|x: &Tensor| x.clone())(&x));
     lacks("hessian", 1 << 49, || hessian(|x: &Tensor| x.sum())(&x));
 }
+
+#[test]
+fn lists_that_no_memory_can_hold() {
+    refuses("split", || Key::new(1).split(1 << 44));
+    refuses("split", || Key::new(1).split(usize::MAX));
+    refuses("vander", || Tensor::from([1.0, 2.0]).vander(1 << 44));
+    refuses("tensor_split", || Tensor::ones([4]).tensor_split(1 << 44, 0));
+    refuses("split", || Tensor::from(1.0).broadcast_to([1 << 44]).split(1, 0));
+    refuses("combinations", || Tensor::ones([60]).combinations(30, false));
+    refuses("combinations", || Tensor::ones([4]).combinations(1 << 40, true));
+    assert_eq!(Tensor::ones([4]).combinations(5, false).shape(), [0, 5]);
+    assert_eq!(Tensor::ones([4]).combinations(3, true).shape(), [20, 3]);
+}

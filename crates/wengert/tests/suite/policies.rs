@@ -685,3 +685,27 @@ fn a_whole_number_that_is_to_move_is_an_error() {
     assert_eq!(error.kind(), &ErrorKind::NoGradient);
     assert!(error.message().contains("'1'") && error.to_string().contains("policies.rs"), "{error}");
 }
+
+/// A sum begins with 0, so that it is never -0, in programs too.
+#[test]
+fn compiled_sums_of_repeated_numbers_have_the_sign_of_zero_of_eager_ones() {
+    let sums: [fn(&Tensor) -> Tensor; 3] = [
+        |x| x.broadcast_to([4]).sum(),
+        |x| x.reshape([1, 1]).sum_axes(&[0]),
+        |x| x.reshape([1]).broadcast_to([3, 1]).sum_axes(&[0]),
+    ];
+    for sum in sums {
+        let x = Tensor::from(-0.0);
+        let found = [sum(&x), compile(sum).call(&x)].map(|sum| sum.to_f64_vec()[0].to_bits());
+        assert_eq!(found, [0.0f64.to_bits(); 2]);
+        let seed = |x: &Tensor| vjp(|x: &Tensor| x.broadcast_to([4]), &Tensor::from(1.0)).1.call(&x.broadcast_to([4]));
+        assert_eq!(compile(seed).call(&x).item().to_bits(), seed(&x).item().to_bits());
+    }
+}
+
+#[test]
+fn gelu_and_silu_end_as_the_identity() {
+    for f in [Tensor::gelu, Tensor::silu] as [fn(&Tensor) -> Tensor; 2] {
+        assert_eq!(slope_at(f, f64::INFINITY), 1.0);
+    }
+}

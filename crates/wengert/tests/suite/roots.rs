@@ -119,3 +119,14 @@ fn a_root_has_a_first_derivative_of_zero_and_no_second_one() {
         }
     }
 }
+
+#[test]
+fn squares_of_other_norms_are_not_silently_flat_at_zero() {
+    for p in [1.5, 3.0] {
+        let f = |x: &Tensor| x.norm(p).square();
+        let x = Tensor::zeros([2]);
+        assert_eq!(grad(f)(&x), Tensor::zeros([2]));
+        let second = [hessian(f)(&x), grad(|x: &Tensor| grad(f)(x).sum())(&x), compile(hessian(f)).call(&x)];
+        assert!(second.iter().all(|second| second.to_f64_vec().iter().any(|number| number.is_nan())), "{second:?}");
+    }
+}

@@ -22,7 +22,7 @@ pub fn batched_specs(specs: Vec<Spec>, size: usize, batched: &[bool]) -> Vec<Spe
 /// [`through::map`] for a program whose outputs matter for the elements alone that `mask` names; at least one.
 pub fn map(program: &Program, mask: &Tensor, inputs: &[Tensor], batched: &[bool], reached: &[bool]) -> Vec<Tensor> {
     let size = mask.shape()[0];
-    if is_calm(program) {
+    if size == 0 || is_calm(program) {
         return through::map(program, inputs, size, batched, reached);
     }
     let first = mask.cast(DType::I64).argmax().reshape([1]);

@@ -177,7 +177,18 @@ pub(super) fn sum_of_nothing(edit: &mut Edit<'_>, equation: &Equation) -> Option
         return None;
     }
     let shape = edit.shape(equation.outputs[0]).clone();
-    Some(edit.reshape(x, &shape))
+    let reshaped = edit.reshape(x, &shape);
+    Some(as_sum(edit, reshaped))
+}
+
+/// A term as a sum of one: it begins with 0, so that it is never -0.
+fn as_sum(edit: &mut Edit<'_>, term: Var) -> Var {
+    let spec = edit.spec(term).clone();
+    if !spec.dtype.is_float() {
+        return term;
+    }
+    let zero = edit.filled(0.0, &spec);
+    edit.call(&ADD, Attrs::new(), &[term, zero])
 }
 
 /// Half precision rounds between two sums, and not inside one.

@@ -104,7 +104,7 @@ pub(super) static RULES: &[Rule] = &[
         .by(parts_that_fill)
         .up_to(Equality::Zeros),
     // Sums.
-    Rule::new("sum(x) = reshape(x) for axes of size 1").by(sum_of_nothing).up_to(Equality::Zeros),
+    Rule::new("sum(x) = add(reshape(x), 0) for axes of size 1").by(sum_of_nothing),
     Rule::new("sum(sum(x)) = sum(x)").by(sum_of_sum).up_to(Equality::Rounding),
     Rule::new("sum(reshape(x)) = sum(x) for all of it").by(sum_of_reshape).up_to(Equality::Rounding),
     Rule::new("sum(broadcast(x)) = mul(sum(x), n) for n repetitions").by(sum_of_broadcast).up_to(Equality::Rounding),
