@@ -239,6 +239,14 @@ fn divisor<T: Real>(length: T) -> [T; 2] {
     [is_length, length + (T::lit(1.0) - is_length)]
 }
 
+/// 0, and NaN at the origin.
+#[track_caller]
+#[allow(clippy::eq_op, reason = "0 / 0 is NaN")]
+pub(crate) fn kink<T: Real>(length: T) -> T {
+    let is_length = length.signum();
+    is_length / is_length - T::lit(1.0)
+}
+
 /// x, which is 0 at the origin and there has no slope: a change of it is NaN.
 #[inline(always)]
 #[track_caller]

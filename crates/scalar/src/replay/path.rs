@@ -2,7 +2,7 @@
 
 use super::machine::{Left, Machine, Points};
 use super::program::Program;
-use super::reverse::{Reversed, reversed};
+use super::reverse::{Reversed, reversed, reversed_with_kinks};
 use super::symbol::Traced;
 use super::tangent::{Tangents, with_tangents};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -89,7 +89,7 @@ impl Path {
     /// The gradient and its tangents: the first adjoint of an input, the seed, and how far tangents are.
     pub fn second_order(&mut self) -> &mut (Machine, u32, u32, u32) {
         self.second.get_or_insert_with(|| {
-            let Reversed { program, inputs, seeds } = reversed(&self.program, self.program.inputs);
+            let Reversed { program, inputs, seeds } = reversed_with_kinks(&self.program, self.program.inputs);
             let Tangents { program, offset } = with_tangents(&program);
             (Machine::new(&program), inputs, seeds[0], offset)
         })

@@ -2,6 +2,7 @@
 
 use super::program::Program;
 use super::slopes::{Room, Slope, factors_at, slopes};
+use crate::functions;
 use std::ops::Range;
 use wengert_kernels::cells::{Address, Instruction, Item, Kind, Op, Order};
 
@@ -45,6 +46,15 @@ fn cell(address: Address, trip: i64) -> usize {
 
 /// The reverse of a program, behind it, for its first inputs.
 pub(super) fn reversed(program: &Program, inputs: u32) -> Reversed {
+    reverse(program, inputs, false)
+}
+
+/// The same, to be differentiated again: gradients of lengths have no derivatives where the length is 0, whatever the adjoint is.
+pub(super) fn reversed_with_kinks(program: &Program, inputs: u32) -> Reversed {
+    reverse(program, inputs, true)
+}
+
+fn reverse(program: &Program, inputs: u32, has_kinks: bool) -> Reversed {
     let (active, forward) = (active(program, inputs), program.items.clone());
     let mut program = program.clone();
     program.forward = Some(forward.len());
@@ -86,6 +96,13 @@ pub(super) fn reversed(program: &Program, inputs: u32) -> Reversed {
                     }
                 };
                 back.push(Instruction { kind, to, a, b });
+                if has_kinks && op == Op::Hypot {
+                    // 0 in any case; but a change of the operand makes it NaN at the origin.
+                    let at = [operand, one.a, one.b, one.to];
+                    let kink = Slope::Formula(|_, _, _, length| functions::kink(length));
+                    let [a, b] = factors_at(&kink, op, at, trips, &mut program, &mut room, &mut back);
+                    back.push(Instruction { kind: Kind::Add(Op::Times), to, a, b });
+                }
             }
         }
         match item {
