@@ -203,13 +203,10 @@ macro_rules! trait_with {
                 false
             }
 
-            /// Whether it is made of floats alone, so that computing it leaves no trace.
+            /// Whether the value is a float that is finite and not 0, so that its product with a change needs no guard. Numbers that
+            /// leave a trace say no.
             #[doc(hidden)]
-            const IS_PLAIN: bool = false;
-
-            /// Whether the value or a derivative that it carries is NaN, as far as floats alone can tell.
-            #[doc(hidden)]
-            fn has_nan(self) -> bool {
+            fn is_plain(self) -> bool {
                 false
             }
 
@@ -346,11 +343,10 @@ macro_rules! floats {
                 self == 0.0
             }
 
-            const IS_PLAIN: bool = true;
-
             #[inline(always)]
-            fn has_nan(self) -> bool {
-                self.is_nan()
+            #[allow(clippy::eq_op, reason = "one comparison: the difference is 0 for what is finite, and else NaN")]
+            fn is_plain(self) -> bool {
+                self - self < self.abs()
             }
 
             #[inline(always)]

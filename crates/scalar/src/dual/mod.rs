@@ -80,13 +80,8 @@ impl<T: Real, const N: usize> Dual<T, N> {
     #[track_caller]
     pub(crate) fn through(self, value: T, slope: T) -> Dual<T, N> {
         let x = self.tangents;
-        if T::IS_PLAIN {
-            // With the sum a zero has the sign that it has with a guard.
-            let tangents = each!(x, |place| x[place] * slope + T::lit(0.0));
-            return Dual { value, tangents }.or_guarded(|| {
-                let tangents = each!(x, |place| x[place].guarded_mul(slope));
-                Dual { value, tangents }
-            });
+        if slope.is_plain() {
+            return Dual { value, tangents: each!(x, |place| x[place] * slope) };
         }
         if slope.is_constant_zero() {
             let is_nan = |tangent: T| tangent.plain().is_some_and(f64::is_nan);
@@ -96,33 +91,22 @@ impl<T: Real, const N: usize> Dual<T, N> {
         Dual { value, tangents: each!(x, |place| x[place].guarded_mul(slope)) }
     }
 
-    /// A guard only matters where a tangent would be NaN without: then they are computed again.
     #[inline(always)]
-    fn or_guarded(self, guarded: impl FnOnce() -> Dual<T, N>) -> Dual<T, N> {
-        #[cold]
-        fn again<D>(guarded: impl FnOnce() -> D) -> D {
-            guarded()
-        }
-        let (mut place, mut is_nan) = (0, false);
-        while place < N {
-            is_nan |= self.tangents[place].has_nan();
-            place += 1;
-        }
-        if is_nan { again(guarded) } else { self }
+    #[track_caller]
+    fn through_both(self, other: Dual<T, N>, value: T, slopes: [T; 2]) -> Dual<T, N> {
+        let are_plain = slopes[0].is_plain() && slopes[1].is_plain();
+        self.through_slopes(other, value, slopes, are_plain)
     }
 
     #[inline(always)]
     #[track_caller]
-    pub(super) fn through_both(self, other: Dual<T, N>, value: T, [by_x, by_y]: [T; 2]) -> Dual<T, N> {
+    fn through_slopes(self, other: Dual<T, N>, value: T, [by_x, by_y]: [T; 2], are_plain: bool) -> Dual<T, N> {
         let (x, y) = (self.tangents, other.tangents);
-        let guarded = || {
-            let tangents = each!(x, |place| x[place].guarded_mul(by_x) + y[place].guarded_mul(by_y));
-            Dual { value, tangents }
+        let tangents = match are_plain {
+            true => each!(x, |place| x[place] * by_x + y[place] * by_y),
+            false => each!(x, |place| x[place].guarded_mul(by_x) + y[place].guarded_mul(by_y)),
         };
-        match T::IS_PLAIN {
-            true => Dual { value, tangents: each!(x, |place| x[place] * by_x + y[place] * by_y) }.or_guarded(guarded),
-            false => guarded(),
-        }
+        Dual { value, tangents }
     }
 
     /// The tangents of two numbers in shares, of which none is nothing, whatever the tangent is.
@@ -273,11 +257,9 @@ macro_rules! duals {
                 self.value.is_constant_zero() && self.tangents.iter().all(|tangent| tangent.is_constant_zero())
             }
 
-            const IS_PLAIN: bool = T::IS_PLAIN;
-
             #[inline]
-            fn has_nan(self) -> bool {
-                self.value.has_nan() || self.tangents.iter().any(|tangent| tangent.has_nan())
+            fn is_plain(self) -> bool {
+                self.value.is_plain()
             }
 
             #[track_caller]

@@ -66,7 +66,9 @@ impl<T: Real, const N: usize> Mul for Dual<T, N> {
     #[inline]
     #[track_caller]
     fn mul(self, other: Dual<T, N>) -> Dual<T, N> {
-        self.through_both(other, self.value * other.value, [other.value, self.value])
+        // A product is only finite, and not 0, if its factors are.
+        let value = self.value * other.value;
+        self.through_slopes(other, value, [other.value, self.value], value.is_plain())
     }
 }
 
@@ -78,15 +80,11 @@ impl<T: Real, const N: usize> Div for Dual<T, N> {
         let (value, by_x) = (self.value / other.value, other.value.recip());
         let (x, y) = (self.tangents, other.tangents);
         // One factor after the other: their product, the slope, may be beyond all floats.
-        let guarded = || {
-            let tangents = each!(x, |place| x[place].guarded_mul(by_x) - y[place].guarded_mul(value).guarded_mul(by_x));
-            Dual { value, tangents }
+        let tangents = match value.is_plain() && by_x.is_plain() {
+            true => each!(x, |place| x[place] * by_x - y[place] * value * by_x),
+            false => each!(x, |place| x[place].guarded_mul(by_x) - y[place].guarded_mul(value).guarded_mul(by_x)),
         };
-        match T::IS_PLAIN {
-            true => Dual { value, tangents: each!(x, |place| x[place] * by_x - y[place] * value * by_x) }
-                .or_guarded(guarded),
-            false => guarded(),
-        }
+        Dual { value, tangents }
     }
 }
 
