@@ -88,7 +88,7 @@ impl<T: Real, const N: usize> Dual<T, N> {
             let kept = |t| T::lit(if is_nan(t) { f64::NAN } else { 0.0 });
             return Dual { value, tangents: x.map(kept) };
         }
-        Dual { value, tangents: each!(x, |place| x[place].guarded_mul(slope)) }
+        Dual { value, tangents: guarded(x, slope) }
     }
 
     #[inline(always)]
@@ -104,7 +104,7 @@ impl<T: Real, const N: usize> Dual<T, N> {
         let (x, y) = (self.tangents, other.tangents);
         let tangents = match are_plain {
             true => each!(x, |place| x[place] * by_x + y[place] * by_y),
-            false => each!(x, |place| x[place].guarded_mul(by_x) + y[place].guarded_mul(by_y)),
+            false => guarded_sum(x, y, [by_x, by_y]),
         };
         Dual { value, tangents }
     }
@@ -117,6 +117,20 @@ impl<T: Real, const N: usize> Dual<T, N> {
         let tangents = each!(by_x, |place| x.guarded_mul(by_x[place]) + y.guarded_mul(by_y[place]));
         Dual { value, tangents }
     }
+}
+
+/// Tangents through a slope that needs a guard: a function of its own, so that loops without one stay short.
+#[inline(never)]
+#[track_caller]
+fn guarded<T: Real, const N: usize>(x: [T; N], slope: T) -> [T; N] {
+    each!(x, |place| x[place].guarded_mul(slope))
+}
+
+/// The same of two numbers.
+#[inline(never)]
+#[track_caller]
+fn guarded_sum<T: Real, const N: usize>(x: [T; N], y: [T; N], [by_x, by_y]: [T; 2]) -> [T; N] {
+    each!(x, |place| x[place].guarded_mul(by_x) + y[place].guarded_mul(by_y))
 }
 
 /// A constant.
