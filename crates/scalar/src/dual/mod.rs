@@ -83,11 +83,6 @@ impl<T: Real, const N: usize> Dual<T, N> {
         if slope.is_plain() {
             return Dual { value, tangents: each!(x, |place| x[place] * slope) };
         }
-        if slope.is_constant_zero() {
-            let is_nan = |tangent: T| tangent.plain().is_some_and(f64::is_nan);
-            let kept = |t| T::lit(if is_nan(t) { f64::NAN } else { 0.0 });
-            return Dual { value, tangents: x.map(kept) };
-        }
         Dual { value, tangents: guarded(x, slope) }
     }
 
@@ -120,13 +115,19 @@ impl<T: Real, const N: usize> Dual<T, N> {
 }
 
 /// Tangents through a slope that needs a guard: a function of its own, so that loops without one stay short.
+#[cold]
 #[inline(never)]
 #[track_caller]
 fn guarded<T: Real, const N: usize>(x: [T; N], slope: T) -> [T; N] {
+    if slope.is_constant_zero() {
+        let is_nan = |tangent: T| tangent.plain().is_some_and(f64::is_nan);
+        return x.map(|tangent| T::lit(if is_nan(tangent) { f64::NAN } else { 0.0 }));
+    }
     each!(x, |place| x[place].guarded_mul(slope))
 }
 
 /// The same of two numbers.
+#[cold]
 #[inline(never)]
 #[track_caller]
 fn guarded_sum<T: Real, const N: usize>(x: [T; N], y: [T; N], [by_x, by_y]: [T; 2]) -> [T; N] {
