@@ -516,6 +516,9 @@ impl<'g> Sweep<'g> {
             let attach = self.options.create_graph.then_some(root);
             let Some(rule) = root.rule(needed, true, attach)? else { return Err(freed(root)) };
             let gradients = pull(&rule, cotangent);
+            if modes::detects_anomalies() {
+                inspect(root, &gradients)?;
+            }
             self.hand_down(root, needed, gradients);
         }
         Ok(())

@@ -130,3 +130,13 @@ fn squares_of_other_norms_are_not_silently_flat_at_zero() {
         assert!(second.iter().all(|second| second.to_f64_vec().iter().any(|number| number.is_nan())), "{second:?}");
     }
 }
+
+#[test]
+fn anomaly_mode_sees_the_rule_of_a_square() {
+    let x = Tensor::from([f64::INFINITY, 1.0]).require_grad();
+    let error = catch(|| {
+        detect_anomaly(|| autograd::grad_with(&[&x.norm(2.0).square()], &[&x], Backward::new().create_graph()))
+    })
+    .unwrap_err();
+    assert_eq!((error.kind(), error.operation()), (&ErrorKind::Anomaly, "norm"));
+}
