@@ -344,9 +344,9 @@ macro_rules! floats {
             }
 
             #[inline(always)]
-            #[allow(clippy::eq_op, reason = "one comparison: the difference is 0 for what is finite, and else NaN")]
             fn is_plain(self) -> bool {
-                self - self < self.abs()
+                // One comparison of the bits without the sign: 0 wraps around to the largest.
+                (self.to_bits() << 1).wrapping_sub(1) < (<$float>::INFINITY.to_bits() << 1) - 1
             }
 
             #[inline(always)]

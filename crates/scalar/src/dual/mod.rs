@@ -83,7 +83,9 @@ impl<T: Real, const N: usize> Dual<T, N> {
         if slope.is_plain() {
             return Dual { value, tangents: each!(x, |place| x[place] * slope) };
         }
-        Dual { value, tangents: guarded(x, slope) }
+        let mut tangents = x;
+        guard(&mut tangents, slope);
+        Dual { value, tangents }
     }
 
     #[inline(always)]
@@ -97,15 +99,13 @@ impl<T: Real, const N: usize> Dual<T, N> {
     #[track_caller]
     fn through_slopes(self, other: Dual<T, N>, value: T, [by_x, by_y]: [T; 2], are_plain: bool) -> Dual<T, N> {
         let (x, y) = (self.tangents, other.tangents);
-        // A guard only matters where a tangent would be NaN without it: for one tangent that is the shorter question.
-        if N == 1 && T::lit(1.0).is_plain() {
-            let tangents = each!(x, |place| x[place] * by_x + y[place] * by_y);
-            let is_nan = tangents[0].to_f64().is_nan();
-            return Dual { value, tangents: if is_nan { guarded_sum(x, y, [by_x, by_y]) } else { tangents } };
-        }
         let tangents = match are_plain {
             true => each!(x, |place| x[place] * by_x + y[place] * by_y),
-            false => guarded_sum(x, y, [by_x, by_y]),
+            false => {
+                let mut both = [x, y];
+                guard_sum(&mut both, [by_x, by_y]);
+                both[0]
+            }
         };
         Dual { value, tangents }
     }
@@ -120,24 +120,29 @@ impl<T: Real, const N: usize> Dual<T, N> {
     }
 }
 
-/// Tangents through a slope that needs a guard: a function of its own, so that loops without one stay short.
+/// Tangents through a slope that needs a guard. (They are changed in place: so they are written to memory before the call and not before
+/// the question whether there is one, and stay in registers else.)
 #[cold]
 #[inline(never)]
 #[track_caller]
-fn guarded<T: Real, const N: usize>(x: [T; N], slope: T) -> [T; N] {
-    if slope.is_constant_zero() {
-        let is_nan = |tangent: T| tangent.plain().is_some_and(f64::is_nan);
-        return x.map(|tangent| T::lit(if is_nan(tangent) { f64::NAN } else { 0.0 }));
+fn guard<T: Real, const N: usize>(tangents: &mut [T; N], slope: T) {
+    let is_nan = |tangent: T| tangent.plain().is_some_and(f64::is_nan);
+    for tangent in tangents {
+        *tangent = match slope.is_constant_zero() {
+            true => T::lit(if is_nan(*tangent) { f64::NAN } else { 0.0 }),
+            false => tangent.guarded_mul(slope),
+        };
     }
-    each!(x, |place| x[place].guarded_mul(slope))
 }
 
-/// The same of two numbers.
+/// The same of two numbers: their sum takes the place of the first.
 #[cold]
 #[inline(never)]
 #[track_caller]
-fn guarded_sum<T: Real, const N: usize>(x: [T; N], y: [T; N], [by_x, by_y]: [T; 2]) -> [T; N] {
-    each!(x, |place| x[place].guarded_mul(by_x) + y[place].guarded_mul(by_y))
+fn guard_sum<T: Real, const N: usize>([x, y]: &mut [[T; N]; 2], [by_x, by_y]: [T; 2]) {
+    for (x, y) in x.iter_mut().zip(y) {
+        *x = x.guarded_mul(by_x) + y.guarded_mul(by_y);
+    }
 }
 
 /// A constant.
