@@ -70,7 +70,7 @@ type Layer = fn(&Tensor, &Tensor, &Tensor) -> Tensor;
 
 /// Products of all rows and all weights as one tensor, then its sums.
 fn elementwise_layer(x: &Tensor, weights: &Tensor, biases: &Tensor) -> Tensor {
-    (x.unsqueeze(1) * weights).sum_axes(&[-1]) + biases
+    (x.unsqueeze(1) * weights).sum_over(-1) + biases
 }
 
 impl Network {
@@ -121,7 +121,7 @@ impl Network {
 
     /// By single numbers, recorded once.
     fn replay(&self) -> Grain<'_> {
-        let mut replay = Replay::record(|p: &[Symbol]| self.loss(p, plain_product), &self.parameters);
+        let replay = Replay::record(|p: &[Symbol]| self.loss(p, plain_product), &self.parameters);
         let nodes = replay.instructions();
         let step = move |slopes: &mut [f64]| replay.value_and_grad(black_box(&self.parameters), slopes);
         self.scalar("replay", nodes, None, step)

@@ -22,7 +22,7 @@ fn four<T: Real>(x: &[T]) -> T {
 }
 
 fn rosenbrock(x: &[f64]) -> Vec<System> {
-    let mut replay = Replay::record(valley::<Symbol>, x);
+    let replay = Replay::record(valley::<Symbol>, x);
     let mut systems = vec![
         System::new("wengert-tape", |x, slopes| {
             black_box(gradient(valley, x, slopes));
@@ -46,7 +46,7 @@ fn rosenbrock(x: &[f64]) -> Vec<System> {
 }
 
 fn tiny(x: &[f64]) -> Vec<System> {
-    let mut replay = Replay::record(four::<Symbol>, x);
+    let replay = Replay::record(four::<Symbol>, x);
     vec![
         System::new("wengert-tape", |x, slopes| {
             let (value, found) = gradient_of(|x: [Var; 4]| four(&x), [x[0], x[1], x[2], x[3]]);

@@ -30,7 +30,7 @@ fn plain_mixed(x: &[f64]) -> f64 {
 pub fn run(json: bool, points: usize) {
     let x: Vec<f64> = (0..4 * points).map(|i| 0.5 + 0.4 * (i as f64 * 0.7).sin()).collect();
     let (mut values, mut slopes) = (vec![0.0; points], vec![0.0; 4 * points]);
-    let mut replay = Replay::record(mixed::<Symbol>, &x[..4]);
+    let replay = Replay::record(mixed::<Symbol>, &x[..4]);
     let plain: Vec<f64> = x.chunks(4).map(plain_mixed).collect();
     replay.values_and_grads(&x, &mut values, &mut slopes);
     expect_agreement([("plain", plain), ("replay", values.clone())].into_iter());

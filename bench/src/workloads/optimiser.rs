@@ -1,5 +1,6 @@
 //! Parameter updates in place.
 
+use wengert::fused::*;
 use wengert::prelude::*;
 
 const RATE: f64 = 1e-3;

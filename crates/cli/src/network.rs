@@ -70,7 +70,7 @@ impl Network {
 /// ```
 pub fn cross_entropy(logits: &Tensor, labels: &Tensor) -> Tensor {
     let shifted = logits - logits.max_along(1).0.detach().unsqueeze(1);
-    let normaliser = shifted.exp().sum_axes(&[1]).log();
+    let normaliser = shifted.exp().sum_over(1).log();
     let chosen = shifted.gather(1, &labels.unsqueeze(1)).reshape([labels.elements()]);
     (normaliser - chosen).mean()
 }

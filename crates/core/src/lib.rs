@@ -33,7 +33,7 @@ pub mod types;
 
 pub use error::{Error, ErrorKind, catch};
 pub use location::Line;
-pub use tensor::{AnyAxis, Arange, Nested, Operand, Scalar, Shape, Steps, Tensor};
+pub use tensor::{AnyAxis, Arange, Nested, Operand, Over, Scalar, Shape, Steps, Tensor, keepdim};
 pub use transform::{
     Axes, Pullback, grad, grad_with_aux, grad_wrt, jvp, value_and_grad, value_and_grad_with_aux, value_and_grad_wrt,
     vjp, vmap, vmap_with,

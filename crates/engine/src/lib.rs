@@ -16,6 +16,15 @@ pub mod methods {
     pub use wengert_ops::methods::*;
 }
 
+/// The same without their names, for a prelude.
+#[doc(hidden)]
+pub mod unnamed_methods {
+    pub use crate::transform::PullbackMethods as _;
+    pub use wengert_ops::unnamed_methods::*;
+}
+
+pub use wengert_ops::fused;
+
 /// An operation with all its rules: what it is made of, and all that are built in.
 pub mod primitive {
     #[cfg(feature = "cases")]
@@ -41,8 +50,8 @@ pub use wengert_compiler::{
     compile_step, cond, fori, log_compilations, program, scan, scan_reverse, scan_times, switch, while_loop,
 };
 pub use wengert_core::{
-    AnyAxis, Arange, Axes, DType, Error, ErrorKind, Line, Nested, Operand, Pullback, Scalar, Shape, Steps, Tensor,
-    Tree, TreePath, autograd, catch, grad, grad_with_aux, grad_wrt, jvp, memory, tree, value_and_grad,
+    AnyAxis, Arange, Axes, DType, Error, ErrorKind, Line, Nested, Operand, Over, Pullback, Scalar, Shape, Steps,
+    Tensor, Tree, TreePath, autograd, catch, grad, grad_with_aux, grad_wrt, jvp, keepdim, memory, tree, value_and_grad,
     value_and_grad_with_aux, value_and_grad_wrt, vjp, vmap, vmap_with,
 };
 pub(crate) use wengert_core::{bind, custom, error, interp, location, tensor};
@@ -73,5 +82,5 @@ pub use wengert_kernels::threads::{set_threads, threads};
 pub use wengert_ops::{
     Attention, Bag, Conv, Covariance, CrossEntropy, Ellipsis, EmbeddingBag, GridSample, Interpolate, InterpolateMode,
     Interpolation, Key, MatrixNorm, NewAxis, Norm, Outside, PadMode, Padding, Pool, Reduction, ScatterReduce, Select,
-    Selection, Sizes, SliceMut, Triangle, Unique,
+    Selection, Sizes, SliceMut, TorchMethods, Triangle, Unique,
 };

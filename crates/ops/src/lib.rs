@@ -22,7 +22,7 @@ pub use random::uniform::Key;
 
 pub use composite::{
     Covariance, Ellipsis, Interpolation, MatrixNorm, NewAxis, PadMode, ScatterReduce, Select, Selection, SliceMut,
-    Unique,
+    TorchMethods, Unique,
 };
 
 /// Options of network operations.
@@ -30,8 +30,8 @@ pub use composite::{Bag, CrossEntropy, EmbeddingBag, GridSample, Interpolate, In
 pub use rules::Sizes;
 
 pub(crate) use wengert_core::{
-    DType, Error, ErrorKind, Operand, Shape, Tensor, Tree, TreePath, autograd, bind, error, ground, jvp, primitive,
-    tensor,
+    DType, Error, ErrorKind, Operand, Over, Shape, Tensor, Tree, TreePath, autograd, bind, error, ground, jvp, keepdim,
+    primitive, tensor,
 };
 
 use crate::ground::Member;
@@ -48,7 +48,6 @@ pub mod prelude {
         Decomposition, DecompositionOp, PartOf, PartTake, PartUpdate, Pick, PickOp, Reduced, Reduction, ReductionOp,
         Rows, arranged, pick_rows, rows_last,
     };
-    pub use easy_ext::ext;
     pub use wengert_core::ground::prelude::*;
 }
 
@@ -57,6 +56,21 @@ pub mod methods {
     pub use crate::composite::methods::*;
     pub use crate::file_methods::*;
     pub use crate::functions::FunctionMethods;
+}
+
+/// The same without their names, for a prelude.
+#[doc(hidden)]
+pub mod unnamed_methods {
+    pub use crate::composite::unnamed_methods::*;
+    pub use crate::functions::FunctionMethods as _;
+    pub use crate::unnamed_file_methods::*;
+}
+
+/// Weighted sums and steps of optimisers in one walk over memory. They are not in the prelude: `use wengert::fused::*;`.
+pub mod fused {
+    pub use crate::elementwise::combine::CombineMethods;
+    pub use crate::elementwise::combine_square::CombineSquareMethods;
+    pub use crate::elementwise::over_root::OverRootMethods;
 }
 
 #[doc(hidden)]
@@ -69,9 +83,9 @@ pub const ALL_TEXTS: [&[&str]; 3] = [functions::TEXTS, ground::TEXTS, TEXTS];
 
 wengert_core::primitives! {
     elementwise {
-        combine: COMBINE, CombineMethods;
-        combine_square: COMBINE_SQUARE, CombineSquareMethods;
-        over_root: OVER_ROOT, OverRootMethods;
+        combine: COMBINE;
+        combine_square: COMBINE_SQUARE;
+        over_root: OVER_ROOT;
         sign: SIGN, SignMethods;
         recip: RECIP, RecipMethods;
         pow: POW, PowMethods;

@@ -66,7 +66,7 @@
 //! use wengert_scalar::{Replay, Symbol};
 //!
 //! let solve = |x: &[Symbol]| Matrix2::from_row_slice(&x[..4]).lu().solve(&Vector2::new(x[4], x[5])).unwrap().x;
-//! let mut f = Replay::record(solve, &[4.0, 1.0, 1.0, 3.0, 11.0, 0.0]);
+//! let f = Replay::record(solve, &[4.0, 1.0, 1.0, 3.0, 11.0, 0.0]);
 //! assert!((f.value(&[4.0, 1.0, 2.0, 3.0, 10.0, 0.0]) - 3.0).abs() < 1e-14);
 //! assert_eq!(f.recordings(), 1);
 //! assert!((f.value(&[1.0, 4.0, 3.0, 2.0, 0.0, 10.0]) - 4.0).abs() < 1e-14);
@@ -110,7 +110,7 @@ pub use gradient::{gradient, gradient_of, jacobian};
 pub use listing::Listing;
 pub use over::{map_over, sum_over};
 pub use real::Real;
-pub use replay::{Items, Replay, Returned, SparseHessian, SparseJacobian, Symbol};
+pub use replay::{Items, Replay, Returned, SparseHessian, SparseJacobian, Symbol, Symbols};
 pub use solve::{
     Equation, Equations, fixed_point, integrate, linear_solve, root, root_in, try_fixed_point, try_integrate,
     try_linear_solve, try_root, try_root_in,

@@ -24,6 +24,10 @@ macro_rules! trait_with {
         /// A real number: a float, a [`Dual`](crate::Dual) number, a [`Var`](crate::Var) or a [`Symbol`](crate::Symbol). Code that is
         /// generic over it can be differentiated.
         ///
+        /// Constants are written `T::lit(2.0) * x` or `x * T::lit(2.0)`. Plain `2.0 * x` does not compile in generic code, because Rust
+        /// has no way to say that a float times any `T` is a `T`; `x * 2.0` does not either, because `T` may be `f32`. On concrete
+        /// types, such as the arguments of a closure for [`gradient_of`](crate::gradient_of), both work.
+        ///
         /// Comparisons look at values. Rounding functions and `signum` have slope 0 wherever they are smooth, and so have their results.
         ///
         /// ```
@@ -77,7 +81,7 @@ macro_rules! trait_with {
             ///
             /// ```
             /// use wengert_scalar::{Real, Replay};
-            /// let mut f = Replay::record(|x| if x[0].plain().is_none() { x[0] } else { x[0] * 0.0 }, &[1.0]);
+            /// let f = Replay::record(|x| if x[0].plain().is_none() { x[0] } else { x[0] * 0.0 }, &[1.0]);
             /// assert_eq!((f.value(&[2.0]), f.recordings(), 3.0.plain()), (2.0, 1, Some(3.0)));
             /// ```
             fn plain(self) -> Option<f64> {
@@ -93,7 +97,7 @@ macro_rules! trait_with {
             ///     x * T::lit([1.0, 4.0, 9.0][x.floor_index()])
             /// }
             /// assert_eq!(gradient_of(|[x]| looked_up(x), [1.5]), (6.0, [4.0]));
-            /// let mut f = Replay::record(|x: &[Symbol]| looked_up(x[0]), &[1.25]);
+            /// let f = Replay::record(|x: &[Symbol]| looked_up(x[0]), &[1.25]);
             /// assert_eq!((f.value(&[1.5]), f.recordings()), (6.0, 1));
             /// assert_eq!((f.value(&[2.5]), f.recordings()), (22.5, 2));
             /// ```

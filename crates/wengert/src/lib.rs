@@ -33,20 +33,20 @@
 /// assert_eq!(layers.named_leaves()[0].0, "0.0.weight");
 /// ```
 pub use wengert_derive::Tree;
-pub use wengert_engine::methods;
 pub use wengert_engine::{
     AnyAxis, Arange, Attention, Axes, Bag, Colouring, Compiled, CompiledStep, Compression, Conv, Covariance,
     CrossEntropy, DType, Debugger, Ellipsis, EmbeddingBag, Error, ErrorKind, GradCheck, GradFault, GradMismatch,
     GradReport, GradRow, GridSample, Interpolate, InterpolateMode, Interpolation, Jacobian, Key, Line, LinearMap,
-    Loaded, MatrixNorm, Nested, NewAxis, Norm, Operand, Outside, PadMode, Padding, Pattern, PlanSummary, Pool,
+    Loaded, MatrixNorm, Nested, NewAxis, Norm, Operand, Outside, Over, PadMode, Padding, Pattern, PlanSummary, Pool,
     Pullback, Reduction, Run, RunStep, Scalar, ScatterReduce, Select, Selection, Shape, SignatureSummary, Sizes,
-    SliceMut, SparseHessian, SparseJacobian, Statistics, Steps, Tensor, Tree, TreePath, Triangle, Unique, autograd,
-    bf16, catch, checkpoint, checkpoint_chain, compile, compile_step, custom_jvp, custom_vjp, f16,
+    SliceMut, SparseHessian, SparseJacobian, Statistics, Steps, Tensor, TorchMethods, Tree, TreePath, Triangle, Unique,
+    autograd, bf16, catch, checkpoint, checkpoint_chain, compile, compile_step, custom_jvp, custom_vjp, f16,
     gauss_newton_product, grad, grad_with_aux, grad_wrt, gradcheck, hessian, hessian_pattern, hvp, jacfwd, jacobian,
-    jacobian_pattern, jacrev, jet, jvp, laplacian, linearize, log_compilations, memory, primitive, program,
+    jacobian_pattern, jacrev, jet, jvp, keepdim, laplacian, linearize, log_compilations, memory, primitive, program,
     set_threads, stop_gradient, threads, tree, value_and_grad, value_and_grad_with_aux, value_and_grad_wrt, vhp, vjp,
     vmap, vmap_with,
 };
+pub use wengert_engine::{fused, methods};
 
 pub use wengert_engine::{
     Adjoint, Argmin, FixedPoint, Krylov, Ode, Root, argmin, fixed_point, linear_solve, odeint, root, try_argmin,
@@ -63,8 +63,7 @@ pub use wengert_scalar as scalar;
 
 /// Everything a program usually needs.
 pub mod prelude {
-    pub use crate::autograd::{Backward, Tape, detect_anomaly, enable_grad, no_grad, record_values};
-    pub use crate::methods::*;
+    pub use crate::autograd::{Backward, Tape, default_dtype, detect_anomaly, enable_grad, no_grad, record_values};
     pub use crate::program::Program;
     pub use crate::{
         Adjoint, Argmin, Attention, Axes, Bag, Colouring, Compiled, CompiledStep, Conv, CrossEntropy, DType, Ellipsis,
@@ -73,11 +72,12 @@ pub mod prelude {
         PlanSummary, Pool, Pullback, Reduction, Root, ScatterReduce, Select, Shape, SparseHessian, SparseJacobian,
         Tensor, Tree, TreePath, Triangle, argmin, catch, checkpoint, checkpoint_chain, compile, compile_step, cond,
         custom_jvp, custom_vjp, fixed_point, fori, gauss_newton_product, grad, grad_with_aux, grad_wrt, gradcheck,
-        hessian, hessian_pattern, hvp, jacfwd, jacobian, jacobian_pattern, jacrev, jet, jvp, laplacian, linear_solve,
-        linearize, odeint, root, scan, scan_reverse, scan_times, stop_gradient, switch, try_argmin, try_fixed_point,
-        try_linear_solve, try_odeint, try_root, value_and_grad, value_and_grad_with_aux, value_and_grad_wrt, vhp, vjp,
-        vmap, vmap_with, while_loop,
+        hessian, hessian_pattern, hvp, jacfwd, jacobian, jacobian_pattern, jacrev, jet, jvp, keepdim, laplacian,
+        linear_solve, linearize, odeint, root, scan, scan_reverse, scan_times, stop_gradient, switch, try_argmin,
+        try_fixed_point, try_linear_solve, try_odeint, try_root, value_and_grad, value_and_grad_with_aux,
+        value_and_grad_wrt, vhp, vjp, vmap, vmap_with, while_loop,
     };
+    pub use wengert_engine::unnamed_methods::*;
 }
 
 macro_rules! guide {
@@ -92,7 +92,7 @@ macro_rules! guide {
     };
 }
 
-guide!(trees reverse forward jacobians sparsity taylor batching compile control_flow checkpoints custom_rules implicit scalars replays covectors);
+guide!(coming_from trees reverse forward jacobians sparsity taylor batching compile control_flow checkpoints custom_rules implicit scalars replays covectors);
 
 /// The README's examples run as tests too.
 #[cfg(doctest)]

@@ -17,7 +17,7 @@ use diffsol::{
     OdeSolverMethod, OdeSolverProblem, SensitivitiesOdeSolverMethod, VectorHost,
 };
 use std::array::from_fn;
-use std::cell::{Cell, RefCell};
+use std::cell::Cell;
 use wengert::scalar::{Real, Replay, Symbol};
 
 /// The constants of the three reactions.
@@ -52,7 +52,7 @@ pub struct Calls {
 
 /// The recorded rates, behind the shared references that diffsol's closures have.
 struct Recorded {
-    rates: RefCell<Replay<fn(&[Symbol]) -> [Symbol; 3]>>,
+    rates: Replay,
     calls: Cell<Calls>,
 }
 
@@ -61,7 +61,7 @@ type Vector = NalgebraVec<f64>;
 impl Recorded {
     fn new(start: [f64; 3], parameters: [f64; 3]) -> Recorded {
         let numbers = [start, parameters].concat();
-        Recorded { rates: RefCell::new(Replay::record(rates::<Symbol>, &numbers)), calls: Cell::default() }
+        Recorded { rates: Replay::record(rates::<Symbol>, &numbers).boxed(), calls: Cell::default() }
     }
 
     fn count(&self, counter: impl FnOnce(&mut Calls) -> &mut usize) {
@@ -72,7 +72,7 @@ impl Recorded {
 
     fn at(&self, y: &Vector, p: &Vector, rates: &mut Vector) {
         self.count(|calls| &mut calls.rates);
-        self.rates.borrow_mut().values(&joined(y.as_slice(), p.as_slice()), rates.as_mut_slice());
+        self.rates.values(&joined(y.as_slice(), p.as_slice()), rates.as_mut_slice());
     }
 
     fn by_amounts(&self, y: &Vector, p: &Vector, v: &Vector, product: &mut Vector) {
@@ -86,7 +86,7 @@ impl Recorded {
     }
 
     fn push(&self, y: &Vector, p: &Vector, direction: &[f64; 6], product: &mut Vector) {
-        self.rates.borrow_mut().jvp(&joined(y.as_slice(), p.as_slice()), direction, product.as_mut_slice());
+        self.rates.jvp(&joined(y.as_slice(), p.as_slice()), direction, product.as_mut_slice());
     }
 }
 
@@ -168,6 +168,6 @@ pub fn course_with_sensitivities(constants: [f64; 3], times: &[f64], tolerance: 
 }
 
 fn told(recorded: &Recorded, amounts: Vec<[f64; 3]>, sensitivities: Vec<[[f64; 3]; 3]>) -> Course {
-    let recordings = recorded.rates.borrow().recordings();
+    let recordings = recorded.rates.recordings();
     Course { amounts, sensitivities, calls: recorded.calls.get(), recordings }
 }

@@ -10,7 +10,7 @@ use levenberg_marquardt::{LeastSquaresProblem, LevenbergMarquardt};
 use nalgebra::storage::Owned;
 use nalgebra::{DMatrix, DVector, Dyn};
 use std::array::from_fn;
-use std::cell::{Cell, RefCell};
+use std::cell::Cell;
 use wengert::scalar::{Real, Replay, Symbol};
 
 /// The gravitational constant, in cubed radii of the Earth's orbit per mass of the Sun and squared year.
@@ -154,7 +154,7 @@ pub struct Fit {
     parameters: DVector<f64>,
     observed: DVector<f64>,
     /// The integration, recorded once.
-    seen: RefCell<Replay<fn(&[Symbol]) -> Vec<Symbol>>>,
+    seen: Replay,
     residual_calls: Cell<usize>,
     jacobian_calls: Cell<usize>,
 }
@@ -165,7 +165,7 @@ impl Fit {
         Fit {
             parameters: DVector::from_column_slice(guess),
             observed: observed().into(),
-            seen: RefCell::new(Replay::record(seen::<Symbol>, guess)),
+            seen: Replay::record(seen::<Symbol>, guess).boxed(),
             residual_calls: Cell::new(0),
             jacobian_calls: Cell::new(0),
         }
@@ -202,14 +202,14 @@ impl LeastSquaresProblem<f64, Dyn, Dyn> for Fit {
     fn residuals(&self) -> Option<DVector<f64>> {
         self.residual_calls.set(self.residual_calls.get() + 1);
         let mut places = vec![0.0; self.observed.len()];
-        self.seen.borrow_mut().values(self.parameters.as_slice(), &mut places);
+        self.seen.values(self.parameters.as_slice(), &mut places);
         Some(DVector::from_vec(places) - &self.observed)
     }
 
     /// The replay gives it row by row.
     fn jacobian(&self) -> Option<DMatrix<f64>> {
         self.jacobian_calls.set(self.jacobian_calls.get() + 1);
-        let rows = self.seen.borrow_mut().jacobian(self.parameters.as_slice());
+        let rows = self.seen.jacobian(self.parameters.as_slice());
         Some(DMatrix::from_row_slice(self.observed.len(), PARAMETERS, &rows))
     }
 }
@@ -240,7 +240,7 @@ pub fn fit(guess: &[f64; PARAMETERS]) -> Fitted {
     let (mut fit, report) = LevenbergMarquardt::new().with_tol(1e-12).minimize(Fit::new(guess));
     let (squares, errors) = fit.finish();
     let (residual_calls, jacobian_calls) = (fit.residual_calls.get(), fit.jacobian_calls.get());
-    let seen = fit.seen.borrow();
+    let seen = &fit.seen;
     Fitted {
         parameters: from_fn(|i| fit.parameters[i]),
         errors,

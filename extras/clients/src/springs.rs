@@ -16,7 +16,7 @@ use argmin::solver::linesearch::MoreThuenteLineSearch;
 use argmin::solver::newton::NewtonCG;
 use argmin::solver::quasinewton::LBFGS;
 use argmin_math::ArgminDot;
-use std::cell::{Cell, RefCell};
+use std::cell::Cell;
 use std::rc::Rc;
 use wengert::scalar::{Real, Replay, Symbol};
 
@@ -73,15 +73,15 @@ pub fn sagging() -> Vec<f64> {
 /// The recorded energy in units of `1 / scale`, as argmin wants it. The Hessian of a point is the recording and the point.
 #[derive(Clone)]
 struct Chain {
-    energy: Rc<RefCell<Replay<fn(&[Symbol]) -> Symbol>>>,
+    energy: Rc<Replay>,
     scale: f64,
     calls: Rc<Cell<Calls>>,
 }
 
 impl Chain {
     fn new(start: &[f64], scale: f64) -> Chain {
-        let energy = Replay::record(energy::<Symbol> as fn(&[Symbol]) -> Symbol, start);
-        Chain { energy: Rc::new(RefCell::new(energy)), scale, calls: Rc::default() }
+        let energy = Replay::record(energy::<Symbol>, start).boxed();
+        Chain { energy: Rc::new(energy), scale, calls: Rc::default() }
     }
 
     fn scaled(&self, mut numbers: Vec<f64>) -> Vec<f64> {
@@ -95,7 +95,7 @@ impl CostFunction for Chain {
     type Output = f64;
 
     fn cost(&self, x: &Vec<f64>) -> Result<f64, Error> {
-        Ok(self.energy.borrow_mut().value(x) * self.scale)
+        Ok(self.energy.value(x) * self.scale)
     }
 }
 
@@ -106,7 +106,7 @@ impl Gradient for Chain {
     fn gradient(&self, x: &Vec<f64>) -> Result<Vec<f64>, Error> {
         count(&self.calls, |calls| &mut calls.value_and_grad);
         let mut slopes = vec![0.0; x.len()];
-        self.energy.borrow_mut().value_and_grad(x, &mut slopes);
+        self.energy.value_and_grad(x, &mut slopes);
         Ok(self.scaled(slopes))
     }
 }
@@ -131,7 +131,7 @@ impl ArgminDot<Vec<f64>, Vec<f64>> for Curvature {
     fn dot(&self, v: &Vec<f64>) -> Vec<f64> {
         count(&self.chain.calls, |calls| &mut calls.hessian_product);
         let mut product = vec![0.0; v.len()];
-        self.chain.energy.borrow_mut().hvp(&self.at, v, &mut product);
+        self.chain.energy.hvp(&self.at, v, &mut product);
         self.chain.scaled(product)
     }
 }
@@ -165,5 +165,5 @@ fn run<H>(chain: Chain, solver: impl Solver<Chain, Kept<H>>, start: Vec<f64>) ->
     let state =
         Executor::new(chain, solver).configure(|state| state.param(start).max_iters(500)).timer(false).run()?.state;
     let minimum = finished(&state, kept.calls.get());
-    Ok(Rest { minimum, recordings: kept.energy.borrow().recordings() })
+    Ok(Rest { minimum, recordings: kept.energy.recordings() })
 }

@@ -14,6 +14,6 @@ pub use backward::{Backward, grad, grad_with};
 pub use leaf::HookHandle;
 #[doc(hidden)]
 pub use leaf::Since;
-pub use modes::{Guarded, detect_anomaly, enable_grad, no_grad, record_values};
+pub use modes::{Guarded, default_dtype, detect_anomaly, enable_grad, no_grad, record_values};
 pub use packing::save_packed;
 pub use tape::{Tape, TapeRow};

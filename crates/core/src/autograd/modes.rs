@@ -1,7 +1,9 @@
-//! Modes of the current thread: stopped gradients, recorded values, anomaly detection.
+//! Modes of the current thread: stopped gradients, recorded values, anomaly detection, the default dtype.
 
 use crate::interp::Level;
 use crate::location::{self, Line};
+use crate::primitive::expect_float;
+use crate::{DType, error::OrRaise};
 use std::cell::{Cell, RefCell};
 use std::mem::ManuallyDrop;
 use std::sync::Arc;
@@ -26,6 +28,8 @@ thread_local! {
     /// Whether a checkpointed function runs again: its transforms may have ended meanwhile.
     static REPLAYING: Cell<bool> = const { Cell::new(false) };
     static ANOMALY: Cell<bool> = const { Cell::new(false) };
+    /// The dtype of constructors that name none.
+    static DEFAULT: Cell<DType> = const { Cell::new(DType::F64) };
     static GUARDED: RefCell<Vec<Guarded>> = const { RefCell::new(Vec::new()) };
 }
 
@@ -126,6 +130,28 @@ pub fn no_grad<R>(f: impl FnOnce() -> R) -> R {
 /// ```
 pub fn enable_grad<R>(f: impl FnOnce() -> R) -> R {
     during(&STOPPED, OPEN, f)
+}
+
+/// Runs `f` with another default dtype, that of constructors which name none: `zeros`, `ones`, `eye`, `linspace`, `logspace`, `arange`
+/// over floats, `rand`, `randn`. It is f64 otherwise. Data that has a type keeps it: `Tensor::from([1.0])` is f64. An error unless the
+/// dtype is a floating-point one.
+///
+/// ```
+/// use wengert::prelude::*;
+/// let layer = default_dtype(DType::F32, || (Tensor::randn([4, 3], 0) * 0.1, Tensor::zeros([4])));
+/// assert_eq!((layer.0.dtype(), layer.1.dtype()), (DType::F32, DType::F32));
+/// assert_eq!(Tensor::zeros([4]).dtype(), DType::F64);
+/// ```
+#[track_caller]
+pub fn default_dtype<R>(dtype: DType, f: impl FnOnce() -> R) -> R {
+    expect_float("default_dtype", dtype).or_raise();
+    during(&DEFAULT, dtype, f)
+}
+
+/// The dtype of constructors that name none.
+#[inline]
+pub fn constructed() -> DType {
+    DEFAULT.get()
 }
 
 /// Whether operations on leaves are recorded now.

@@ -137,7 +137,7 @@ impl Function for Batched {
         // What is the same for all elements receives the sum over them.
         let lower = |(position, gradient): (usize, Option<Tensor>)| {
             let whole = pass.lower(gradient?);
-            Some(if self.batched.has(position) { whole } else { whole.sum_axes(&[0]) })
+            Some(if self.batched.has(position) { whole } else { whole.sum_over(0) })
         };
         pulled.into_iter().enumerate().map(lower).collect()
     }

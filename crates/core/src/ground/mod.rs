@@ -3,6 +3,7 @@
 
 /// What the file of such an operation needs.
 pub mod prelude {
+    pub use super::file_methods::*;
     pub use crate::bind::{bind, bind1, try_bind1};
     pub use crate::primitive::{
         Adjoints, Attrs, Case, Cost, Dependency, Expression, Gradient, Gradients, Jet, Layout, Lower, Mask, Out,
@@ -15,7 +16,8 @@ pub mod prelude {
     pub use crate::tensor::{
         Laid, binary, collected, common_shape, computing, computing_float, fill, fill_from, numbers,
     };
-    pub use crate::{DType, Error, ErrorKind, Operand, Shape, Tensor};
+    pub use crate::{DType, Error, ErrorKind, Operand, Over, Shape, Tensor, keepdim};
+    pub use easy_ext::ext;
     pub use smallvec::{SmallVec, smallvec};
     pub use wengert_kernels::pool::Buffer;
     pub use wengert_kernels::tiled::Lane;
@@ -45,6 +47,12 @@ macro_rules! primitives {
         #[doc(hidden)]
         pub mod file_methods {
             $($($(pub use super::$family::$module::{$($methods),+};)?)*)*
+        }
+
+        /// The same without their names.
+        #[doc(hidden)]
+        pub mod unnamed_file_methods {
+            $($($(pub use super::$family::$module::{$($methods as _),+};)?)*)*
         }
 
         /// The primitives in the order of the documents.
@@ -88,8 +96,8 @@ primitives! {
         sum: SUM;
     }
     internal {
-        guarded_mul: GUARDED_MUL;
-        zero_mul: ZERO_MUL;
+        guarded_mul: GUARDED_MUL, GuardedMulMethods;
+        zero_mul: ZERO_MUL, ZeroMulMethods;
         slope: SLOPE;
         barrier: BARRIER;
     }

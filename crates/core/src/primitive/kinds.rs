@@ -147,8 +147,20 @@ pub fn expect_same_dtype(name: &str, a: DType, b: DType) -> Result<(), Error> {
     if a == b {
         return Ok(());
     }
-    Err(Error::new(ErrorKind::DType(vec![a, b]), name, format!("dtypes differ: {a} and {b}"))
-        .help(format!("convert one side, for example with .cast(DType::{b:?})")))
+    // Floats meet at the narrower one: that is the network's, and the wider one comes from a constructor that names no dtype.
+    let help = match (a.is_float() && b.is_float(), a.is_float()) {
+        (true, _) => {
+            let narrow = if a.size() < b.size() { a } else { b };
+            format!(
+                "convert the other side with .cast(DType::{narrow:?}), or make it so: x.zeros_like(), Tensor::zeros_of(shape, \
+                 DType::{narrow:?}), default_dtype(DType::{narrow:?}, || ..)"
+            )
+        }
+        (_, a_is_float) => {
+            format!("convert one side, for example with .cast(DType::{:?})", if a_is_float { a } else { b })
+        }
+    };
+    Err(Error::new(ErrorKind::DType(vec![a, b]), name, format!("dtypes differ: {a} and {b}")).help(help))
 }
 
 /// The error of truth values in an operation on numbers.

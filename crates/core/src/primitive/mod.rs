@@ -28,6 +28,7 @@ pub use lower::Lower;
 pub use mask::Mask;
 
 pub use crate::bind::{bind, bind1};
+pub use crate::ground::file_methods::GuardedMulMethods;
 pub use crate::tensor::{Layout, view_of};
 pub use crate::types::{Adjoints, Form, Gradient, Gradients, Held, Outputs, Patch, Recording, Residual, Rule};
 #[doc(hidden)]

@@ -9,6 +9,7 @@ use super::slopes::Native;
 use super::{Factor, Needs, Product, Slope, SlopeExpression, Source, align_batch, lane, narrow};
 use crate::autograd::modes;
 use crate::bind::bind1;
+use crate::ground::file_methods::{GuardedMulMethods, ZeroMulMethods};
 use crate::ground::internal::slope::staged;
 use crate::primitive::{
     Adjoints, Attrs, Case, Dependency, Expression, Gradient, Gradients, Held, Jet, Lower, Mask, Outputs, Primitive,

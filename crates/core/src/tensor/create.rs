@@ -1,6 +1,7 @@
 //! Creation without data.
 
 use super::{Layout, Shape, Tensor, Value};
+use crate::autograd::modes::{constructed, default_dtype};
 use crate::error::OrRaise;
 use crate::primitive::{Sample, Spec};
 use crate::{DType, Error, ErrorKind};
@@ -19,26 +20,26 @@ impl Tensor {
         Tensor::splat(number.to_bits64(), T::DTYPE, shape.into())
     }
 
-    /// Zeros of dtype f64.
+    /// Zeros of dtype f64, or of the [default](crate::autograd::default_dtype).
     ///
     /// ```
     /// use wengert::prelude::*;
     /// assert_eq!(Tensor::zeros([3]).to_vec::<f64>(), [0.0; 3]);
     /// ```
     #[track_caller]
-    pub fn zeros(shape: impl Into<Shape>) -> Tensor {
-        Tensor::full(shape, 0.0)
+    pub fn zeros(shape: impl Into<Shape> /* of a dtype: zeros_of(shape, dtype) */) -> Tensor {
+        Tensor::zeros_of(shape, constructed())
     }
 
-    /// Ones of dtype f64.
+    /// Ones of dtype f64, or of the [default](crate::autograd::default_dtype).
     ///
     /// ```
     /// use wengert::prelude::*;
     /// assert_eq!(Tensor::ones([3]).to_vec::<f64>(), [1.0; 3]);
     /// ```
     #[track_caller]
-    pub fn ones(shape: impl Into<Shape>) -> Tensor {
-        Tensor::full(shape, 1.0)
+    pub fn ones(shape: impl Into<Shape> /* of a dtype: ones_of(shape, dtype) */) -> Tensor {
+        Tensor::ones_of(shape, constructed())
     }
 
     /// Zeros of any dtype.
@@ -85,7 +86,7 @@ impl Tensor {
         self.full_like(1.0)
     }
 
-    /// The identity matrix of dtype f64.
+    /// The identity matrix of dtype f64, or of the [default](crate::autograd::default_dtype).
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -93,7 +94,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn eye(size: usize) -> Tensor {
-        Tensor::eye_of(size, size, DType::F64)
+        Tensor::eye_of(size, size, constructed())
     }
 
     /// A matrix with ones on its main diagonal and zeros elsewhere.
@@ -109,7 +110,7 @@ impl Tensor {
         Tensor::from_vec((0..rows * columns).map(element).collect(), [rows, columns]).cast(dtype)
     }
 
-    /// Numbers from a start to before an end: whole ones of dtype i64, or f64. A count, a range, or a range and a step.
+    /// Numbers from a start to before an end: integers of dtype i64, or floats of the [default](crate::autograd::default_dtype) dtype. A count, a range, or a range and a step.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -133,12 +134,12 @@ impl Tensor {
                 expect_step(step, start, stop);
                 let count = ((stop - start) / step).ceil().max(0.0) as usize;
                 Spec::new([count], DType::F64).check("arange").or_raise();
-                Tensor::from_vec((0..count).map(|i| start + i as f64 * step).collect(), [count])
+                Tensor::from_vec((0..count).map(|i| start + i as f64 * step).collect(), [count]).cast(constructed())
             }
         }
     }
 
-    /// `count` numbers from `start` to `stop`, both included, at equal distances; dtype f64.
+    /// `count` numbers from `start` to `stop`, both included, at equal distances; of the [default](crate::autograd::default_dtype) dtype.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -154,10 +155,10 @@ impl Tensor {
             (_, true) => start + (stop - start) * (i as f64 / last as f64),
             (_, false) => stop - (stop - start) * ((last - i) as f64 / last as f64),
         };
-        Tensor::from_vec((0..count).map(number).collect(), [count])
+        Tensor::from_vec((0..count).map(number).collect(), [count]).cast(constructed())
     }
 
-    /// `count` numbers from 10^start to 10^stop, both included, at equal ratios; dtype f64.
+    /// `count` numbers from 10^start to 10^stop, both included, at equal ratios; of the [default](crate::autograd::default_dtype) dtype.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -166,8 +167,9 @@ impl Tensor {
     #[track_caller]
     pub fn logspace(start: f64, stop: f64, count: usize) -> Tensor {
         Spec::new([count], DType::F64).check("logspace").or_raise();
-        let exponents = Tensor::linspace(start, stop, count).to_vec::<f64>();
-        Tensor::from_vec(exponents.into_iter().map(|exponent| 10f64.powf(exponent)).collect(), [count])
+        let exponents = default_dtype(DType::F64, || Tensor::linspace(start, stop, count)).to_vec::<f64>();
+        let numbers = exponents.into_iter().map(|exponent| 10f64.powf(exponent)).collect();
+        Tensor::from_vec(numbers, [count]).cast(constructed())
     }
 
     /// `number` in `spec`'s dtype and shape.

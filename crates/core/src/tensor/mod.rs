@@ -2,12 +2,14 @@
 
 mod convert;
 mod create;
+mod diagnostics;
 mod exchange;
 mod mutate;
 #[cfg(feature = "ndarray")]
 mod ndarray;
 mod operand;
 mod operators;
+mod over;
 mod print;
 mod shape;
 mod slices;
@@ -15,6 +17,7 @@ mod slices;
 pub use convert::{Nested, Scalar};
 pub use create::{Arange, Steps};
 pub use operand::{Operand, binary, binary_owned, common_shape};
+pub use over::{Over, keepdim};
 pub use shape::{AnyAxis, Shape};
 
 pub use crate::types::{Array, Dense, One, Tensor, Value};
@@ -26,6 +29,7 @@ pub use slices::{Laid, Numbers, collected, fill, fill_from, memory_of, numbers};
 
 use crate::error::OrRaise;
 use crate::primitive::{Device, Outputs, Spec, SpecRef};
+use crate::rules::checked_axis;
 use crate::{DType, Error, ErrorKind};
 use smallvec::SmallVec;
 use std::borrow::Cow;
@@ -205,11 +209,26 @@ impl Tensor {
     }
 
     /// How many axes there are.
+    #[doc(alias = "ndim")]
+    #[doc(alias = "dim")]
     pub fn rank(&self) -> usize {
         self.shape().len()
     }
 
+    /// The size of one axis; negative axes count from the end.
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    /// assert_eq!(Tensor::zeros([2, 3]).size(-1), 3);
+    /// ```
+    #[track_caller]
+    pub fn size(&self, axis: impl AnyAxis) -> usize {
+        self.shape()[checked_axis("size", axis.signed(), self.shape()).or_raise()]
+    }
+
     /// How many elements there are.
+    #[doc(alias = "numel")]
+    #[doc(alias = "len")]
     pub fn elements(&self) -> usize {
         shape::elements(self.shape())
     }

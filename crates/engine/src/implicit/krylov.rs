@@ -3,7 +3,7 @@
 use super::packing::Packing;
 use super::{diverged, dot, epsilon, expect_numbers, norm, usual_tolerance};
 use crate::error::OrRaise;
-use crate::methods::*;
+use crate::fused::CombineMethods;
 use crate::{Error, ErrorKind, Jacobian, Tensor, Tree};
 use std::fmt;
 use std::sync::Arc;

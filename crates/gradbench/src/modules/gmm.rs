@@ -123,8 +123,8 @@ impl Mixture {
         let roots = entries.index_select(1, &self.places).reshape([k, d, d]);
         let means = roots.matmul(&mu.unsqueeze(2));
         let from_mean = Tensor::concat(&[roots, -means], 2).matmul(points);
-        let weights = alpha + q.sum_axes(&[1]);
-        let scores = weights.unsqueeze(1) - from_mean.square().sum_axes(&[1]) * 0.5;
+        let weights = alpha + q.sum_over(1);
+        let scores = weights.unsqueeze(1) - from_mean.square().sum_over(1) * 0.5;
         let likelihood = log_sum_exp(&scores, 0).sum() - log_sum_exp(alpha, 0) * self.points as f64;
         let norm = diagonals.square().sum() + l.square().sum();
         likelihood - norm * (0.5 * self.gamma * self.gamma) + q.sum() * self.m

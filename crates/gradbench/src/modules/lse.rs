@@ -6,7 +6,7 @@ use crate::run::{Input, ensure_some, prepared};
 use serde::Deserialize;
 use serde_json::json;
 use wengert::methods::*;
-use wengert::{Tensor, grad};
+use wengert::{Tensor, grad, keepdim};
 
 pub static MODULE: Module = Module {
     name: "lse",
@@ -39,8 +39,8 @@ impl Problem {
 /// Along an axis. A + log sum exp(x - A) is the same for every A: the largest number counts as a constant, since what it would add to
 /// the slopes cancels.
 pub(super) fn log_sum_exp(x: &Tensor, axis: isize) -> Tensor {
-    let most = x.amax_keepdim(&[axis]).detach();
-    (x - &most).exp().sum_axes(&[axis]).log() + most.squeeze_axes(&[axis])
+    let most = x.max_over(keepdim(axis)).detach();
+    (x - &most).exp().sum_over(axis).log() + most.squeeze_axes(&[axis])
 }
 
 fn primal(problem: Problem) -> impl Fn() -> Numbers {

@@ -65,15 +65,4 @@ impl Tensor {
         };
         y.movedim(&[-2, -1], &[rows, columns])
     }
-
-    /// The matrix with all elements on its diagonal, `offset` above the main one.
-    ///
-    /// ```
-    /// use wengert::prelude::*;
-    /// assert_eq!(Tensor::zeros([2, 2]).diagflat(1).shape(), [5, 5]);
-    /// ```
-    #[track_caller]
-    pub fn diagflat(&self, offset: isize) -> Tensor {
-        self.flatten().diag_embed(offset)
-    }
 }

@@ -67,7 +67,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn trapezoid(&self, dx: f64, axis: isize) -> Tensor {
-        self.areas("trapezoid", Width::Constant(dx), axis).sum_axes(&[axis])
+        self.areas("trapezoid", Width::Constant(dx), axis).sum_over(axis)
     }
 
     /// The area under the points (x, this) along an axis, by the trapezoidal rule.
@@ -79,7 +79,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn trapezoid_at(&self, x: &Tensor, axis: isize) -> Tensor {
-        self.areas("trapezoid", Width::Between(x), axis).sum_axes(&[axis])
+        self.areas("trapezoid", Width::Between(x), axis).sum_over(axis)
     }
 
     /// The area up to each point but the first.

@@ -3,7 +3,7 @@
 use crate::error::OrRaise;
 use crate::methods::*;
 use crate::rules::{at_least_vector, checked_axis};
-use crate::{Error, ErrorKind, Shape, Tensor};
+use crate::{Error, ErrorKind, Shape, Tensor, keepdim};
 use easy_ext::ext;
 
 /// `x`, at least `least`; the gradient passes where x is above.
@@ -33,7 +33,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn normalize(&self, p: f64, axis: isize, least: f64) -> Tensor {
-        self / at_least(&self.norm_axes_keepdim(p, &[axis]), least)
+        self / at_least(&self.norm_over(p, keepdim(axis)), least)
     }
 
     /// The cosine of the angle between vectors along an axis; norms count at least `least`.
@@ -47,7 +47,7 @@ impl Tensor {
     pub fn cosine_similarity(&self, other: &Tensor, axis: isize, least: f64) -> Tensor {
         let shape = crate::tensor::common_shape("cosine_similarity", self, other);
         let (a, b) = (self.broadcast_to(&shape), other.broadcast_to(&shape));
-        (a.normalize(2.0, axis, least) * b.normalize(2.0, axis, least)).sum_axes(&[axis])
+        (a.normalize(2.0, axis, least) * b.normalize(2.0, axis, least)).sum_over(axis)
     }
 
     /// The p-norm of the differences of vectors along the last axis; `shift` is added to every difference, which keeps
@@ -60,19 +60,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn pairwise_distance(&self, other: &Tensor, p: f64, shift: f64) -> Tensor {
-        (self - other + shift).norm_axes(p, &[-1])
-    }
-
-    /// The same with the last axis as an axis of size one.
-    ///
-    /// ```
-    /// use wengert::prelude::*;
-    /// let (a, b) = (Tensor::from([[1.0, 5.0]]), Tensor::from([[4.0, 1.0]]));
-    /// assert_eq!(a.pairwise_distance_keepdim(&b, 2.0, 0.0), Tensor::from([[5.0]]));
-    /// ```
-    #[track_caller]
-    pub fn pairwise_distance_keepdim(&self, other: &Tensor, p: f64, shift: f64) -> Tensor {
-        (self - other + shift).norm_axes_keepdim(p, &[-1])
+        (self - other + shift).norm_over(p, -1)
     }
 
     /// The p-norm distances of all pairs of rows i < j of a matrix, in the order (0, 1), (0, 2), .., (1, 2), ...
@@ -94,7 +82,7 @@ impl Tensor {
             let index = Tensor::from_vec(pairs.iter().map(side).collect(), [pairs.len(), 1]);
             self.gather(0, &index.broadcast_to([pairs.len(), columns]))
         };
-        (chosen(|pair| pair.0) - chosen(|pair| pair.1)).norm_axes(p, &[1])
+        (chosen(|pair| pair.0) - chosen(|pair| pair.1)).norm_over(p, 1)
     }
 
     /// Slices along an axis, each scaled down so that its p-norm does not exceed `most`.
@@ -109,7 +97,7 @@ impl Tensor {
         let x = at_least_vector(self);
         let axis = checked_axis("renorm", axis, x.shape()).or_raise();
         let others: Vec<isize> = (0..x.rank()).filter(|other| *other != axis).map(|other| other as isize).collect();
-        let norms = x.norm_axes_keepdim(p, &others);
+        let norms = x.norm_over(p, keepdim(&others));
         // The small term keeps the result strictly inside, as elsewhere.
         let factors = norms.gt(most).where_(most / (&norms + 1e-7), 1.0);
         (&*x * factors).reshape(self.shape())

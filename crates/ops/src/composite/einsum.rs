@@ -287,7 +287,7 @@ fn summed(term: &Term, needed: impl Fn(&Label) -> bool) -> Term {
         return term.clone();
     }
     let labels = term.labels.iter().zip(&drop).filter(|(_, drop)| !**drop).map(|(label, _)| *label).collect();
-    Term { tensor: term.tensor.sum_axes(&axes), labels }
+    Term { tensor: term.tensor.sum_over(&axes), labels }
 }
 
 /// The pair whose product takes the fewest multiplications; among equals, that with the least growth.

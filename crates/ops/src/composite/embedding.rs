@@ -137,7 +137,7 @@ impl Tensor {
                 let starts = offsets.cast(DType::I64).slice(0..bags);
                 // The bag of a position is the last one that starts at or before it.
                 let started = Tensor::arange(count).unsqueeze(1).ge(&starts);
-                (bags, started.cast(DType::I64).sum_axes(&[1]) - 1)
+                (bags, started.cast(DType::I64).sum_over(1) - 1)
             }
         };
         let zeros = Tensor::constant(0.0, &Spec::new([bags, width], self.dtype()));
@@ -150,7 +150,7 @@ impl Tensor {
                 inside = counts.broadcast_to(inside.shape()).where_(&inside, inside.full_like(0.0));
             }
             let candidates = inside.unsqueeze(2).where_(rows.unsqueeze(0), f64::NEG_INFINITY);
-            let empty = inside.cast(DType::I64).sum_axes(&[1]).equal(0).unsqueeze(1);
+            let empty = inside.cast(DType::I64).sum_over(1).equal(0).unsqueeze(1);
             return empty.where_(0.0, candidates.max_along(1).0);
         }
         if let Some(counts) = &counts {

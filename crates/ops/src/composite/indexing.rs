@@ -256,18 +256,6 @@ impl Tensor {
         scatter_call(&SCATTER_ADD, &x, axis, &index, &values).reshape(self.shape())
     }
 
-    /// This tensor with `factor` times slices of `values` added at the positions that a list of indices names.
-    ///
-    /// ```
-    /// use wengert::prelude::*;
-    /// let y = Tensor::zeros([2]).index_add_scaled(0, &Tensor::from([1i64]), &Tensor::from([3.0]), -2.0);
-    /// assert_eq!(y, Tensor::from([0.0, -6.0]));
-    /// ```
-    #[track_caller]
-    pub fn index_add_scaled(&self, axis: isize, index: &Tensor, values: &Tensor, factor: f64) -> Tensor {
-        self.index_add(axis, index, &(values * factor))
-    }
-
     /// This tensor with slices of `values` written at the positions that a list of indices names along `axis`.
     ///
     /// ```
@@ -430,37 +418,6 @@ impl Tensor {
             axis += own(index);
         }
         Address::masked("index_put", self, &addressed).put("index_put", self, values, accumulate)
-    }
-
-    /// The elements that `index` names along `axis`; the other axes broadcast, negative indices count from the end.
-    ///
-    /// ```
-    /// use wengert::prelude::*;
-    /// let x = Tensor::from([[3.0, 1.0], [2.0, 4.0]]);
-    /// assert_eq!(x.take_along_dim(&Tensor::from([[1i64]]), 1), Tensor::from([[1.0], [4.0]]));
-    /// ```
-    #[track_caller]
-    pub fn take_along_dim(&self, index: &Tensor, axis: isize) -> Tensor {
-        let axis = axis_of("take_along_dim", axis, self.shape()).or_raise();
-        if index.rank() != self.rank() {
-            let shapes = vec![Shape::from(self.shape()), Shape::from(index.shape())];
-            let message = format!("an index of shape {} for a tensor of shape {}", shapes[1], shapes[0]);
-            Error::new(ErrorKind::Shape(shapes), "take_along_dim", message)
-                .help("both need as many axes; take(index) counts flat positions")
-                .raise();
-        }
-        if self.rank() == 0 {
-            return self.gather(0, &index.wrap_index(1));
-        }
-        let one = |shape: &[usize]| [&shape[..axis], &[1], &shape[axis + 1..]].concat();
-        let Some(common) = broadcast(&one(self.shape()), &one(index.shape())) else {
-            let shapes = vec![Shape::from(self.shape()), Shape::from(index.shape())];
-            let message = format!("shapes {} and {} do not broadcast beside axis {axis}", shapes[0], shapes[1]);
-            Error::new(ErrorKind::Shape(shapes), "take_along_dim", message).raise();
-        };
-        let with = |size: usize| [&common[..axis], &[size], &common[axis + 1..]].concat();
-        let index = index.wrap_index(self.shape()[axis]).broadcast_to(with(index.shape()[axis]));
-        self.broadcast_to(with(self.shape()[axis])).gather(axis as isize, &index)
     }
 
     /// This tensor with one number where the mask is true; both broadcast.

@@ -38,55 +38,6 @@ impl Tensor {
         Tensor::concat(&longer, axis)
     }
 
-    /// Side by side: along axis 1, or axis 0 for vectors.
-    ///
-    /// ```
-    /// use wengert::prelude::*;
-    /// assert_eq!(Tensor::hstack(&[Tensor::zeros([2]), Tensor::zeros([3])]).shape(), [5]);
-    /// ```
-    #[track_caller]
-    pub fn hstack<T: Borrow<Tensor>>(tensors: &[T]) -> Tensor {
-        let tensors: Vec<Tensor> = tensors.iter().map(|x| x.borrow().atleast_1d()).collect();
-        Tensor::concat(&tensors, isize::from(tensors.first().is_some_and(|x| x.rank() > 1)))
-    }
-
-    /// One above another: along axis 0, vectors as rows.
-    ///
-    /// ```
-    /// use wengert::prelude::*;
-    /// assert_eq!(Tensor::vstack(&[Tensor::zeros([3]), Tensor::zeros([3])]).shape(), [2, 3]);
-    /// ```
-    #[track_caller]
-    pub fn vstack<T: Borrow<Tensor>>(tensors: &[T]) -> Tensor {
-        let tensors: Vec<Tensor> = tensors.iter().map(|x| x.borrow().atleast_2d()).collect();
-        Tensor::concat(&tensors, 0)
-    }
-
-    /// One behind another: along axis 2.
-    ///
-    /// ```
-    /// use wengert::prelude::*;
-    /// assert_eq!(Tensor::dstack(&[Tensor::zeros([3]), Tensor::zeros([3])]).shape(), [1, 3, 2]);
-    /// ```
-    #[track_caller]
-    pub fn dstack<T: Borrow<Tensor>>(tensors: &[T]) -> Tensor {
-        let tensors: Vec<Tensor> = tensors.iter().map(|x| x.borrow().atleast_3d()).collect();
-        Tensor::concat(&tensors, 2)
-    }
-
-    /// Side by side, vectors as columns.
-    ///
-    /// ```
-    /// use wengert::prelude::*;
-    /// assert_eq!(Tensor::column_stack(&[Tensor::zeros([3]), Tensor::zeros([3])]).shape(), [3, 2]);
-    /// ```
-    #[track_caller]
-    pub fn column_stack<T: Borrow<Tensor>>(tensors: &[T]) -> Tensor {
-        let column = |x: &Tensor| if x.rank() < 2 { x.reshape([x.elements(), 1]) } else { x.clone() };
-        let tensors: Vec<Tensor> = tensors.iter().map(|x| column(x.borrow())).collect();
-        Tensor::concat(&tensors, 1)
-    }
-
     /// Grids of coordinates: the i-th result varies along axis i.
     ///
     /// ```

@@ -5,7 +5,7 @@ use crate::error::OrRaise;
 use crate::methods::*;
 use crate::rules::checked_axis;
 use crate::rules::matrix::{block, expect_matrix, identity, split};
-use crate::{DType, Error, ErrorKind, Shape, Tensor};
+use crate::{DType, Error, ErrorKind, Over, Shape, Tensor};
 use easy_ext::ext;
 
 /// Which norm of a matrix.
@@ -189,10 +189,10 @@ impl Tensor {
         let bound = split(self.shape()).1.into_iter().max().unwrap_or(0) as f64 * epsilon;
         let axis = s.rank() - 1;
         if s.shape()[axis] == 0 {
-            return s.cast(DType::I64).sum_axes(&[-1]);
+            return s.cast(DType::I64).sum_over(-1);
         }
         let (largest, _) = s.max_along(-1);
-        s.gt(&(largest.unsqueeze(axis) * bound)).cast(DType::I64).sum_axes(&[-1])
+        s.gt(&(largest.unsqueeze(axis) * bound)).cast(DType::I64).sum_over(-1)
     }
 
     /// X that makes |A X - B| least, where this is A, of all such the least itself; and, if A has more rows than columns, the sum
@@ -209,7 +209,7 @@ impl Tensor {
         let x = self.pinv().matmul(b);
         let (_, [m, n]) = split(self.shape());
         let residuals = match m > n && b.rank() >= 2 {
-            true => (self.matmul(&x) - b).square().sum_axes(&[-2]),
+            true => (self.matmul(&x) - b).square().sum_over(-2),
             false => Tensor::zeros([0]).cast(self.dtype()),
         };
         (x, residuals)
@@ -328,45 +328,33 @@ impl Tensor {
     pub fn matrix_norm(&self, norm: MatrixNorm) -> Tensor {
         expect_matrix("matrix_norm", self.spec().as_ref(), false).or_raise();
         match norm {
-            MatrixNorm::Frobenius => self.norm_axes(2.0, &[-2, -1]),
-            MatrixNorm::Nuclear => self.svdvals().sum_axes(&[-1]),
-            MatrixNorm::Two => self.svdvals().amax(&[-1]),
-            MatrixNorm::MinusTwo => self.svdvals().amin(&[-1]),
-            MatrixNorm::One => self.abs().sum_axes(&[-2]).amax(&[-1]),
-            MatrixNorm::MinusOne => self.abs().sum_axes(&[-2]).amin(&[-1]),
-            MatrixNorm::Infinity => self.abs().sum_axes(&[-1]).amax(&[-1]),
-            MatrixNorm::MinusInfinity => self.abs().sum_axes(&[-1]).amin(&[-1]),
+            MatrixNorm::Frobenius => self.norm_over(2.0, [-2, -1]),
+            MatrixNorm::Nuclear => self.svdvals().sum_over(-1),
+            MatrixNorm::Two => self.svdvals().max_over(-1),
+            MatrixNorm::MinusTwo => self.svdvals().min_over(-1),
+            MatrixNorm::One => self.abs().sum_over(-2).max_over(-1),
+            MatrixNorm::MinusOne => self.abs().sum_over(-2).min_over(-1),
+            MatrixNorm::Infinity => self.abs().sum_over(-1).max_over(-1),
+            MatrixNorm::MinusInfinity => self.abs().sum_over(-1).min_over(-1),
         }
     }
 
-    /// The norms of the matrices along two axes, which disappear; the first holds the rows.
+    /// The norms of the matrices along two axes; the first holds the rows.
     ///
     /// ```
     /// use wengert::prelude::*;
     /// let a = Tensor::from([[[1.0, -2.0]], [[3.0, 4.0]]]);
-    /// assert_eq!(a.matrix_norm_axes(MatrixNorm::One, [0, 2]), Tensor::from([6.0]));
+    /// assert_eq!(a.matrix_norm_over(MatrixNorm::One, [0, 2]), Tensor::from([6.0]));
+    /// let a = Tensor::from([[1.0, -2.0], [3.0, 4.0]]);
+    /// assert_eq!(a.matrix_norm_over(MatrixNorm::One, keepdim([0, 1])), Tensor::from([[6.0]]));
     /// ```
     #[track_caller]
-    pub fn matrix_norm_axes(&self, norm: MatrixNorm, axes: [isize; 2]) -> Tensor {
-        let [rows, columns] = matrix_axes(self, axes).or_raise();
+    pub fn matrix_norm_over(&self, norm: MatrixNorm, axes: impl Into<Over>) -> Tensor {
+        let over = axes.into();
+        let [rows, columns] = matrix_axes(self, &over).or_raise();
         let others = (0..self.rank()).filter(|axis| *axis != rows && *axis != columns);
         let order: Vec<usize> = others.chain([rows, columns]).collect();
-        self.permute(&order).matrix_norm(norm)
-    }
-
-    /// The norms of the matrices along two axes, which become axes of size one.
-    ///
-    /// ```
-    /// use wengert::prelude::*;
-    /// let a = Tensor::from([[1.0, -2.0], [3.0, 4.0]]);
-    /// assert_eq!(a.matrix_norm_axes_keepdim(MatrixNorm::One, [0, 1]), Tensor::from([[6.0]]));
-    /// ```
-    #[track_caller]
-    pub fn matrix_norm_axes_keepdim(&self, norm: MatrixNorm, axes: [isize; 2]) -> Tensor {
-        let kept = matrix_axes(self, axes).or_raise();
-        let size = |(axis, &size): (usize, &usize)| if kept.contains(&axis) { 1 } else { size };
-        let shape: Shape = self.shape().iter().enumerate().map(size).collect();
-        self.matrix_norm_axes(norm, axes).reshape(shape)
+        over.kept(self.permute(&order).matrix_norm(norm), &[rows, columns], self.shape())
     }
 
     /// The first columns of the product of Householder reflections, whose vectors lie below the diagonal of this matrix.
@@ -434,7 +422,8 @@ impl Tensor {
 }
 
 /// Two different axes, counted from the front.
-fn matrix_axes(x: &Tensor, axes: [isize; 2]) -> Result<[usize; 2], Error> {
+fn matrix_axes(x: &Tensor, over: &Over) -> Result<[usize; 2], Error> {
+    let axes: [isize; 2] = over.exactly("matrix_norm")?;
     let [rows, columns] =
         [checked_axis("matrix_norm", axes[0], x.shape())?, checked_axis("matrix_norm", axes[1], x.shape())?];
     if rows == columns {

@@ -126,7 +126,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn isin(&self, members: &Tensor) -> Tensor {
-        self.unsqueeze(self.rank()).equal(members.flatten()).any_axes(&[-1])
+        self.unsqueeze(self.rank()).equal(members.flatten()).any_over(-1)
     }
 
     /// 0 where an element is negative, 1 where it is positive, `at_zero` where it is 0; no gradient.

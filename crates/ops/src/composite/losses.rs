@@ -196,7 +196,7 @@ impl Tensor {
             smoothing => targets * (1.0 - smoothing) + smoothing / classes,
         };
         let products = scaled(q * x.log_softmax(-1), options.weight.as_ref());
-        options.reduction.apply(-products.sum_axes(&[-1]))
+        options.reduction.apply(-products.sum_over(-1))
     }
 
     /// The negative of the log-probability `[N, C, ..]` (or `[C]`) of each target `[N, ..]`.
@@ -470,7 +470,7 @@ impl Tensor {
     pub fn cosine_embedding_loss(&self, other: &Tensor, target: &Tensor, margin: f64, reduction: Reduction) -> Tensor {
         #[track_caller]
         fn inner(a: &Tensor, b: &Tensor) -> Tensor {
-            (a * b).sum_axes(&[-1])
+            (a * b).sum_over(-1)
         }
         let cosine = inner(self, other) / ((inner(self, self) + 1e-12) * (inner(other, other) + 1e-12)).sqrt();
         let near = target.equal(1.0).where_(1.0 - &cosine, 0.0);
@@ -519,7 +519,7 @@ impl Tensor {
         let distance = (margin - self.gather(-1, &own) + self).relu();
         let powered = if p == 2 { &distance * &distance } else { distance };
         let others = Tensor::arange(classes).equal(&own).where_(0.0, powered);
-        let losses = others.sum_axes(&[-1]) * (1.0 / classes as f64);
+        let losses = others.sum_over(-1) * (1.0 / classes as f64);
         let losses = match weight {
             Some(weight) => losses * weight.gather(0, &targets.reshape([targets.elements()])).reshape(targets.shape()),
             None => losses,
@@ -549,11 +549,11 @@ impl Tensor {
         // [.., label, class]: whether the label names the class.
         let names = Tensor::arange(classes).equal(labels.unsqueeze(axis + 1)).cast(self.dtype())
             * valid.cast(self.dtype()).unsqueeze(axis + 1);
-        let named = names.sum_axes(&[-2]).gt(0.0).unsqueeze(axis);
+        let named = names.sum_over(-2).gt(0.0).unsqueeze(axis);
         let distance = (1.0 - self.gather(-1, &labels).unsqueeze(axis + 1) + self.unsqueeze(axis)).relu();
         let shape = Shape::from(distance.shape());
         let counts = valid.unsqueeze(axis + 1).broadcast_to(&shape).where_(named.where_(0.0, distance), 0.0);
-        reduction.apply(counts.sum_axes(&[-2, -1]) * (1.0 / classes as f64))
+        reduction.apply(counts.sum_over([-2, -1]) * (1.0 / classes as f64))
     }
 
     /// The mean over classes of the binary cross-entropy of sigmoid(x), for each row.
@@ -572,7 +572,7 @@ impl Tensor {
     ) -> Tensor {
         let losses = target * (-self).softplus() + (1.0 - target) * self.softplus();
         let classes = self.shape().last().copied().unwrap_or(1);
-        reduction.apply(scaled(losses, weight).sum_axes(&[-1]) * (1.0 / classes as f64))
+        reduction.apply(scaled(losses, weight).sum_over(-1) * (1.0 / classes as f64))
     }
 }
 

@@ -3,12 +3,17 @@
 //! One theme a file, registered by one line here.
 
 macro_rules! composites {
-    ($($visibility:vis mod $theme:ident: $($methods:ident)+;)*) => {
+    ($($visibility:vis mod $theme:ident $(: $($methods:ident)+)?;)*) => {
         $($visibility mod $theme;)*
 
         /// The methods of all themes.
         pub mod methods {
-            $(pub use super::$theme::{$($methods),+};)*
+            $($(pub use super::$theme::{$($methods),+};)?)*
+        }
+
+        /// The same without their names.
+        pub mod unnamed_methods {
+            $($(pub use super::$theme::{$($methods as _),+};)?)*
         }
 
         /// (theme, source file) of the functions made of other operations, from which documents are made.
@@ -40,6 +45,7 @@ composites! {
     pub(crate) mod selection: SelectionMethods;
     mod shape: ShapeMethods;
     mod statistics: StatisticsMethods;
+    mod torch;
     mod unique: UniqueMethods;
 }
 
@@ -51,4 +57,5 @@ pub use padding::PadMode;
 pub use resampling::{GridSample, Interpolate, InterpolateMode, Outside};
 pub use selection::{Ellipsis, NewAxis, Select, Selection, SliceMut};
 pub use statistics::{Covariance, Interpolation};
+pub use torch::TorchMethods;
 pub use unique::Unique;

@@ -167,28 +167,6 @@ impl Tensor {
         parts
     }
 
-    /// The elements in the opposite order along axis 1.
-    ///
-    /// ```
-    /// use wengert::prelude::*;
-    /// assert_eq!(Tensor::from([[1.0, 2.0]]).fliplr(), Tensor::from([[2.0, 1.0]]));
-    /// ```
-    #[track_caller]
-    pub fn fliplr(&self) -> Tensor {
-        self.flip(&[1])
-    }
-
-    /// The elements in the opposite order along axis 0.
-    ///
-    /// ```
-    /// use wengert::prelude::*;
-    /// assert_eq!(Tensor::from([1.0, 2.0]).flipud(), Tensor::from([2.0, 1.0]));
-    /// ```
-    #[track_caller]
-    pub fn flipud(&self) -> Tensor {
-        self.flip(&[0])
-    }
-
     /// The elements moved along each of these axes, what leaves at one end coming in at the other.
     ///
     /// ```
@@ -211,17 +189,6 @@ impl Tensor {
             }
         }
         y
-    }
-
-    /// All elements moved row-major, what leaves at one end coming in at the other.
-    ///
-    /// ```
-    /// use wengert::prelude::*;
-    /// assert_eq!(Tensor::from([[1.0, 2.0], [3.0, 4.0]]).roll_flat(1), Tensor::from([[4.0, 1.0], [2.0, 3.0]]));
-    /// ```
-    #[track_caller]
-    pub fn roll_flat(&self, shift: isize) -> Tensor {
-        self.flatten().roll(&[shift], &[0]).reshape(self.shape())
     }
 
     /// Turned by `quarters` of a full turn in the plane of two axes, from the first toward the second; nothing is copied.

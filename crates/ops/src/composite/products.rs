@@ -13,7 +13,7 @@ use easy_ext::ext;
 
 /// The error of operands with other numbers of axes than the operation takes.
 #[track_caller]
-fn expect_ranks(name: &str, operands: &[(&Tensor, usize)]) {
+pub(super) fn expect_ranks(name: &str, operands: &[(&Tensor, usize)]) {
     if operands.iter().all(|(tensor, rank)| tensor.rank() == *rank) {
         return;
     }
@@ -27,7 +27,7 @@ fn expect_ranks(name: &str, operands: &[(&Tensor, usize)]) {
 
 /// `beta base + alpha product`; a factor 0 keeps NaN and infinity of its side out.
 #[track_caller]
-fn scaled_sum(base: &Tensor, product: Tensor, beta: f64, alpha: f64) -> Tensor {
+pub(super) fn scaled_sum(base: &Tensor, product: Tensor, beta: f64, alpha: f64) -> Tensor {
     let scaled = |x: &Tensor, factor: f64| if factor == 1.0 { x.clone() } else { x * factor };
     match beta == 0.0 {
         true => base.full_like(0.0) + scaled(&product, alpha),
@@ -38,42 +38,6 @@ fn scaled_sum(base: &Tensor, product: Tensor, beta: f64, alpha: f64) -> Tensor {
 /// The methods of `products`.
 #[ext(ProductsMethods)]
 impl Tensor {
-    /// The product of two matrices; [`matmul`](Tensor::matmul) also takes vectors and batches.
-    ///
-    /// ```
-    /// use wengert::prelude::*;
-    /// assert_eq!(Tensor::ones([2, 3]).mm(&Tensor::ones([3, 1])), Tensor::full([2, 1], 3.0));
-    /// ```
-    #[track_caller]
-    pub fn mm(&self, other: &Tensor) -> Tensor {
-        expect_ranks("mm", &[(self, 2), (other, 2)]);
-        self.matmul(other)
-    }
-
-    /// The product of a matrix and a vector.
-    ///
-    /// ```
-    /// use wengert::prelude::*;
-    /// assert_eq!(Tensor::ones([2, 3]).mv(&Tensor::ones([3])), Tensor::full([2], 3.0));
-    /// ```
-    #[track_caller]
-    pub fn mv(&self, vector: &Tensor) -> Tensor {
-        expect_ranks("mv", &[(self, 2), (vector, 1)]);
-        self.matmul(vector)
-    }
-
-    /// The products of two batches of matrices, pair by pair.
-    ///
-    /// ```
-    /// use wengert::prelude::*;
-    /// assert_eq!(Tensor::ones([5, 2, 3]).bmm(&Tensor::ones([5, 3, 1])).shape(), [5, 2, 1]);
-    /// ```
-    #[track_caller]
-    pub fn bmm(&self, other: &Tensor) -> Tensor {
-        expect_ranks("bmm", &[(self, 3), (other, 3)]);
-        self.matmul(other)
-    }
-
     /// The inner product of two vectors.
     ///
     /// ```
@@ -86,18 +50,6 @@ impl Tensor {
         self.matmul(other)
     }
 
-    /// The inner product of two vectors; for real numbers the same as [`dot`](Tensor::dot).
-    ///
-    /// ```
-    /// use wengert::prelude::*;
-    /// assert_eq!(Tensor::from([1.0, 2.0]).vdot(&Tensor::from([3.0, 4.0])).item(), 11.0);
-    /// ```
-    #[track_caller]
-    pub fn vdot(&self, other: &Tensor) -> Tensor {
-        expect_ranks("vdot", &[(self, 1), (other, 1)]);
-        self.matmul(other)
-    }
-
     /// The inner products along an axis of both, which broadcast.
     ///
     /// ```
@@ -107,7 +59,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn vecdot(&self, other: &Tensor, axis: isize) -> Tensor {
-        (self * other).sum_axes(&[axis])
+        (self * other).sum_over(axis)
     }
 
     /// The inner products of the rows along the last axes of both; a scalar multiplies.
@@ -135,127 +87,6 @@ impl Tensor {
     pub fn outer(&self, other: &Tensor) -> Tensor {
         expect_ranks("outer", &[(self, 1), (other, 1)]);
         self.unsqueeze(1) * other
-    }
-
-    /// This plus the product of two matrices.
-    ///
-    /// ```
-    /// use wengert::prelude::*;
-    /// let y = Tensor::from([1.0, 2.0]).addmm(&Tensor::ones([3, 2]), &Tensor::ones([2, 2]));
-    /// assert_eq!(y.slice(0), Tensor::from([3.0, 4.0]));
-    /// ```
-    #[track_caller]
-    pub fn addmm(&self, a: &Tensor, b: &Tensor) -> Tensor {
-        self.addmm_with(a, b, 1.0, 1.0)
-    }
-
-    /// `beta` times this plus `alpha` times the product of two matrices.
-    ///
-    /// ```
-    /// use wengert::prelude::*;
-    /// let y = Tensor::ones([2]).addmm_with(&Tensor::ones([1, 3]), &Tensor::ones([3, 2]), 10.0, 2.0);
-    /// assert_eq!(y, Tensor::from([[16.0, 16.0]]));
-    /// ```
-    #[track_caller]
-    pub fn addmm_with(&self, a: &Tensor, b: &Tensor, beta: f64, alpha: f64) -> Tensor {
-        expect_ranks("addmm", &[(a, 2), (b, 2)]);
-        scaled_sum(self, a.matmul(b), beta, alpha)
-    }
-
-    /// This plus the product of a matrix and a vector.
-    ///
-    /// ```
-    /// use wengert::prelude::*;
-    /// assert_eq!(Tensor::from(1.0).addmv(&Tensor::ones([2, 3]), &Tensor::ones([3])), Tensor::full([2], 4.0));
-    /// ```
-    #[track_caller]
-    pub fn addmv(&self, matrix: &Tensor, vector: &Tensor) -> Tensor {
-        self.addmv_with(matrix, vector, 1.0, 1.0)
-    }
-
-    /// `beta` times this plus `alpha` times the product of a matrix and a vector.
-    ///
-    /// ```
-    /// use wengert::prelude::*;
-    /// let y = Tensor::from(1.0).addmv_with(&Tensor::ones([2, 3]), &Tensor::ones([3]), 0.5, 2.0);
-    /// assert_eq!(y, Tensor::full([2], 6.5));
-    /// ```
-    #[track_caller]
-    pub fn addmv_with(&self, matrix: &Tensor, vector: &Tensor, beta: f64, alpha: f64) -> Tensor {
-        expect_ranks("addmv", &[(matrix, 2), (vector, 1)]);
-        scaled_sum(self, matrix.matmul(vector), beta, alpha)
-    }
-
-    /// This plus the outer product of two vectors.
-    ///
-    /// ```
-    /// use wengert::prelude::*;
-    /// assert_eq!(Tensor::from(1.0).addr(&Tensor::ones([2]), &Tensor::ones([3])), Tensor::full([2, 3], 2.0));
-    /// ```
-    #[track_caller]
-    pub fn addr(&self, a: &Tensor, b: &Tensor) -> Tensor {
-        self.addr_with(a, b, 1.0, 1.0)
-    }
-
-    /// `beta` times this plus `alpha` times the outer product of two vectors.
-    ///
-    /// ```
-    /// use wengert::prelude::*;
-    /// let y = Tensor::from(1.0).addr_with(&Tensor::ones([2]), &Tensor::ones([3]), 0.0, 2.0);
-    /// assert_eq!(y, Tensor::full([2, 3], 2.0));
-    /// ```
-    #[track_caller]
-    pub fn addr_with(&self, a: &Tensor, b: &Tensor, beta: f64, alpha: f64) -> Tensor {
-        scaled_sum(self, a.outer(b), beta, alpha)
-    }
-
-    /// This plus the products of two batches of matrices.
-    ///
-    /// ```
-    /// use wengert::prelude::*;
-    /// let y = Tensor::from(1.0).baddbmm(&Tensor::ones([5, 2, 3]), &Tensor::ones([5, 3, 1]));
-    /// assert_eq!(y, Tensor::full([5, 2, 1], 4.0));
-    /// ```
-    #[track_caller]
-    pub fn baddbmm(&self, a: &Tensor, b: &Tensor) -> Tensor {
-        self.baddbmm_with(a, b, 1.0, 1.0)
-    }
-
-    /// `beta` times this plus `alpha` times the products of two batches of matrices.
-    ///
-    /// ```
-    /// use wengert::prelude::*;
-    /// let y = Tensor::from(1.0).baddbmm_with(&Tensor::ones([5, 2, 3]), &Tensor::ones([5, 3, 1]), 2.0, 1.0);
-    /// assert_eq!(y, Tensor::full([5, 2, 1], 5.0));
-    /// ```
-    #[track_caller]
-    pub fn baddbmm_with(&self, a: &Tensor, b: &Tensor, beta: f64, alpha: f64) -> Tensor {
-        scaled_sum(self, a.bmm(b), beta, alpha)
-    }
-
-    /// This plus the sum of the products of two batches of matrices.
-    ///
-    /// ```
-    /// use wengert::prelude::*;
-    /// let y = Tensor::from(1.0).addbmm(&Tensor::ones([5, 2, 3]), &Tensor::ones([5, 3, 1]));
-    /// assert_eq!(y, Tensor::full([2, 1], 16.0));
-    /// ```
-    #[track_caller]
-    pub fn addbmm(&self, a: &Tensor, b: &Tensor) -> Tensor {
-        self.addbmm_with(a, b, 1.0, 1.0)
-    }
-
-    /// `beta` times this plus `alpha` times the sum of the products of two batches of matrices.
-    ///
-    /// ```
-    /// use wengert::prelude::*;
-    /// let y = Tensor::from(1.0).addbmm_with(&Tensor::ones([5, 2, 3]), &Tensor::ones([5, 3, 1]), 1.0, 2.0);
-    /// assert_eq!(y, Tensor::full([2, 1], 31.0));
-    /// ```
-    #[track_caller]
-    pub fn addbmm_with(&self, a: &Tensor, b: &Tensor, beta: f64, alpha: f64) -> Tensor {
-        expect_ranks("addbmm", &[(a, 3), (b, 3)]);
-        scaled_sum(self, a.tensordot_axes(b, &[0, 2], &[0, 1]), beta, alpha)
     }
 
     /// The Kronecker product: every element of this times the whole of the other, side by side.
@@ -429,7 +260,7 @@ impl Tensor {
         if p == 2.0 || a.rank() < 2 || a.rank() != b.rank() {
             return self.cdist(other);
         }
-        (a.unsqueeze(-2) - b.unsqueeze(-3)).norm_axes(p, &[-1])
+        (a.unsqueeze(-2) - b.unsqueeze(-3)).norm_over(p, -1)
     }
 }
 

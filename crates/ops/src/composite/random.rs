@@ -1,6 +1,7 @@
 //! Random numbers made of uniform ones. The same key gives the same numbers, on every machine.
 
 use crate::Operand;
+use crate::autograd::modes::constructed;
 use crate::error::OrRaise;
 use crate::methods::*;
 use crate::primitive::expect_float;
@@ -63,7 +64,7 @@ impl Key {
 /// The methods of `random`.
 #[ext(RandomMethods)]
 impl Tensor {
-    /// Numbers in [0, 1) of dtype f64.
+    /// Numbers in [0, 1) of the default dtype, f64 unless told.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -72,10 +73,10 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn rand(shape: impl Into<Shape>, seed: u64) -> Tensor {
-        Key::new(seed).uniform(shape, DType::F64)
+        Key::new(seed).uniform(shape, constructed())
     }
 
-    /// Numbers of the normal distribution with mean 0 and variance 1, of dtype f64.
+    /// Numbers of the normal distribution with mean 0 and variance 1, of the default dtype, f64 unless told.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -83,7 +84,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn randn(shape: impl Into<Shape>, seed: u64) -> Tensor {
-        Key::new(seed).normal(shape, DType::F64)
+        Key::new(seed).normal(shape, constructed())
     }
 
     /// Whole numbers from `low` to before `high`, of dtype i64.

@@ -1,6 +1,5 @@
 //! Shapes made of reshape, transpose and broadcast. Axes count from 0, or from the end if negative.
 
-use crate::Operand;
 use crate::error::OrRaise;
 use crate::methods::*;
 use crate::primitive::Spec;
@@ -57,17 +56,6 @@ impl Tensor {
         self.reshape(inferred("view", sizes, self.elements()))
     }
 
-    /// The same elements in the shape of another tensor.
-    ///
-    /// ```
-    /// use wengert::prelude::*;
-    /// assert_eq!(Tensor::zeros([6]).reshape_as(&Tensor::zeros([2, 3])).shape(), [2, 3]);
-    /// ```
-    #[track_caller]
-    pub fn reshape_as(&self, other: &Tensor) -> Tensor {
-        self.reshape(other.shape())
-    }
-
     /// All elements in one axis, row-major.
     ///
     /// ```
@@ -99,17 +87,6 @@ impl Tensor {
         let shape = self.shape();
         let merged = shape[first..=last].iter().product();
         self.reshape([&shape[..first], &[merged], &shape[last + 1..]].concat())
-    }
-
-    /// All elements in one axis, row-major.
-    ///
-    /// ```
-    /// use wengert::prelude::*;
-    /// assert_eq!(Tensor::zeros([2, 3]).ravel().shape(), [6]);
-    /// ```
-    #[track_caller]
-    pub fn ravel(&self) -> Tensor {
-        self.flatten()
     }
 
     /// One axis split into several, of which one size may be -1.
@@ -206,17 +183,6 @@ impl Tensor {
         self.permute(&permutation)
     }
 
-    /// Each matrix transposed: the last two axes exchanged.
-    ///
-    /// ```
-    /// use wengert::prelude::*;
-    /// assert_eq!(Tensor::zeros([5, 2, 3]).mt().shape(), [5, 3, 2]);
-    /// ```
-    #[track_caller]
-    pub fn mt(&self) -> Tensor {
-        self.t()
-    }
-
     /// Axes moved to other places; the rest keep their order.
     ///
     /// ```
@@ -264,17 +230,6 @@ impl Tensor {
         self.broadcast_to(shape)
     }
 
-    /// Repeats axes of size one up to the shape of another tensor, without copying.
-    ///
-    /// ```
-    /// use wengert::prelude::*;
-    /// assert_eq!(Tensor::zeros([3, 1]).expand_as(&Tensor::zeros([3, 4])).shape(), [3, 4]);
-    /// ```
-    #[track_caller]
-    pub fn expand_as(&self, other: &Tensor) -> Tensor {
-        self.broadcast_to(other.shape())
-    }
-
     /// The whole tensor repeated along each axis; more counts than axes add axes in front.
     ///
     /// ```
@@ -296,18 +251,6 @@ impl Tensor {
         let merged: Shape = (0..counts.len()).map(|axis| counts[axis].saturating_mul(size(axis))).collect();
         Spec::new(&merged[..], self.dtype()).check("repeat").or_raise();
         self.reshape(apart).broadcast_to(repeated).reshape(merged)
-    }
-
-    /// The whole tensor repeated along its last axes; missing counts are 1.
-    ///
-    /// ```
-    /// use wengert::prelude::*;
-    /// assert_eq!(Tensor::zeros([2, 3]).tile(&[2]).shape(), [2, 6]);
-    /// ```
-    #[track_caller]
-    pub fn tile(&self, counts: &[usize]) -> Tensor {
-        let missing = self.rank().saturating_sub(counts.len());
-        self.repeat(&[&vec![1; missing], counts].concat())
     }
 
     /// Each slice along `axis` repeated `count` times in place.
@@ -374,16 +317,5 @@ impl Tensor {
             Error::new(ErrorKind::Shape(shapes), "broadcast_tensors", message).raise();
         };
         tensors.iter().map(|x| x.borrow().broadcast_to(&shape)).collect()
-    }
-
-    /// This tensor's shape filled with one number that may be differentiated.
-    ///
-    /// ```
-    /// use wengert::prelude::*;
-    /// assert_eq!(Tensor::from([1.0, 2.0]).fill(7.0), Tensor::from([7.0, 7.0]));
-    /// ```
-    #[track_caller]
-    pub fn fill(&self, number: impl Operand) -> Tensor {
-        number.tensor(self.dtype()).broadcast_to(self.shape())
     }
 }

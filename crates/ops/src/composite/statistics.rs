@@ -4,13 +4,9 @@ use crate::Operand;
 use crate::error::OrRaise;
 use crate::methods::*;
 use crate::primitive::expect_float;
-use crate::rules::{at_least_vector, checked_axes, checked_axis, keep_axes};
-use crate::{DType, Error, ErrorKind, Select, Shape, Tensor};
+use crate::rules::{at_least_vector, checked_axis};
+use crate::{DType, Error, ErrorKind, Over, Select, Shape, Tensor, keepdim};
 use easy_ext::ext;
-
-fn all_axes(x: &Tensor) -> Vec<isize> {
-    (0..x.rank() as isize).collect()
-}
 
 /// The methods of `statistics`.
 #[ext(StatisticsMethods)]
@@ -22,84 +18,56 @@ impl Tensor {
     /// assert_eq!(Tensor::from([1.0, 2.0, 6.0]).mean().item(), 3.0);
     /// ```
     #[track_caller]
-    pub fn mean(&self) -> Tensor {
-        self.mean_axes(&all_axes(self))
+    pub fn mean(&self /* of some axes: mean_over(axes) */) -> Tensor {
+        self.mean_over(..)
     }
 
-    /// The mean over some axes, which disappear.
+    /// The mean over some axes.
     ///
     /// ```
     /// use wengert::prelude::*;
-    /// assert_eq!(Tensor::from([[1.0, 2.0], [3.0, 6.0]]).mean_axes(&[0]), Tensor::from([2.0, 4.0]));
+    /// assert_eq!(Tensor::from([[1.0, 2.0], [3.0, 6.0]]).mean_over(0), Tensor::from([2.0, 4.0]));
+    /// assert_eq!(Tensor::from([[1.0, 2.0], [3.0, 6.0]]).mean_over(keepdim(1)), Tensor::from([[1.5], [4.5]]));
     /// ```
     #[track_caller]
-    pub fn mean_axes(&self, axes: &[isize]) -> Tensor {
+    pub fn mean_over(&self, axes: impl Into<Over>) -> Tensor {
         expect_float("mean", self.dtype()).or_raise();
-        let checked = checked_axes("mean", axes, self.shape()).or_raise();
-        let count: usize = checked.iter().map(|&axis| self.shape()[axis]).product();
+        let over = axes.into();
+        let axes = over.checked("mean", self.shape()).or_raise();
+        let count: usize = axes.iter().map(|&axis| self.shape()[axis]).product();
         match self.dtype() {
             // The sum and the count may both be beyond a half-precision number.
-            half @ (DType::BF16 | DType::F16) => (self.cast(DType::F32).sum_axes(axes) / count as f64).cast(half),
-            _ => self.sum_axes(axes) / count as f64,
+            half @ (DType::BF16 | DType::F16) => (self.cast(DType::F32).sum_over(over) / count as f64).cast(half),
+            _ => self.sum_over(over) / count as f64,
         }
     }
 
-    /// The mean over some axes, which stay with size one.
+    /// Variance and mean over some axes.
     ///
     /// ```
     /// use wengert::prelude::*;
-    /// assert_eq!(Tensor::from([[1.0, 2.0], [3.0, 6.0]]).mean_axes_keepdim(&[1]), Tensor::from([[1.5], [4.5]]));
-    /// ```
-    #[track_caller]
-    pub fn mean_axes_keepdim(&self, axes: &[isize]) -> Tensor {
-        let checked = checked_axes("mean", axes, self.shape()).or_raise();
-        keep_axes(self.mean_axes(axes), &checked, self.shape())
-    }
-
-    /// Variance and mean over some axes, which disappear.
-    ///
-    /// ```
-    /// use wengert::prelude::*;
-    /// let (variance, mean) = Tensor::from([1.0, 3.0]).var_mean(&[0], 1.0);
+    /// let (variance, mean) = Tensor::from([1.0, 3.0]).var_mean(0, 1.0);
     /// assert_eq!((variance.item(), mean.item()), (2.0, 2.0));
+    /// assert_eq!(Tensor::from([1.0, 3.0]).var_mean(keepdim(0), 1.0).1, Tensor::from([2.0]));
     /// ```
     #[track_caller]
-    pub fn var_mean(&self, axes: &[isize], correction: f64) -> (Tensor, Tensor) {
-        (self.var_corrected(axes, correction), self.mean_axes(axes))
+    pub fn var_mean(&self, axes: impl Into<Over>, correction: f64) -> (Tensor, Tensor) {
+        let over = axes.into();
+        (self.var_corrected(over.clone(), correction), self.mean_over(over))
     }
 
-    /// Variance and mean over some axes, which stay with size one.
+    /// Standard deviation and mean over some axes.
     ///
     /// ```
     /// use wengert::prelude::*;
-    /// assert_eq!(Tensor::from([1.0, 3.0]).var_mean_keepdim(&[0], 1.0).1, Tensor::from([2.0]));
-    /// ```
-    #[track_caller]
-    pub fn var_mean_keepdim(&self, axes: &[isize], correction: f64) -> (Tensor, Tensor) {
-        (self.var_corrected_keepdim(axes, correction), self.mean_axes_keepdim(axes))
-    }
-
-    /// Standard deviation and mean over some axes, which disappear.
-    ///
-    /// ```
-    /// use wengert::prelude::*;
-    /// let (deviation, mean) = Tensor::from([1.0, 5.0]).std_mean(&[0], 0.0);
+    /// let (deviation, mean) = Tensor::from([1.0, 5.0]).std_mean(0, 0.0);
     /// assert_eq!((deviation.item(), mean.item()), (2.0, 3.0));
+    /// assert_eq!(Tensor::from([1.0, 5.0]).std_mean(keepdim(0), 0.0).0, Tensor::from([2.0]));
     /// ```
     #[track_caller]
-    pub fn std_mean(&self, axes: &[isize], correction: f64) -> (Tensor, Tensor) {
-        (self.std_corrected(axes, correction), self.mean_axes(axes))
-    }
-
-    /// Standard deviation and mean over some axes, which stay with size one.
-    ///
-    /// ```
-    /// use wengert::prelude::*;
-    /// assert_eq!(Tensor::from([1.0, 5.0]).std_mean_keepdim(&[0], 0.0).0, Tensor::from([2.0]));
-    /// ```
-    #[track_caller]
-    pub fn std_mean_keepdim(&self, axes: &[isize], correction: f64) -> (Tensor, Tensor) {
-        (self.std_corrected_keepdim(axes, correction), self.mean_axes_keepdim(axes))
+    pub fn std_mean(&self, axes: impl Into<Over>, correction: f64) -> (Tensor, Tensor) {
+        let over = axes.into();
+        (self.std_corrected(over.clone(), correction), self.mean_over(over))
     }
 
     /// The sum of all elements that are numbers.
@@ -113,26 +81,16 @@ impl Tensor {
         self.without_nan().sum()
     }
 
-    /// The sum of the numbers over some axes, which disappear.
+    /// The sum of the numbers over some axes.
     ///
     /// ```
     /// use wengert::prelude::*;
-    /// assert_eq!(Tensor::from([[1.0, f64::NAN], [1.0, 2.0]]).nansum_axes(&[1]), Tensor::from([1.0, 3.0]));
+    /// assert_eq!(Tensor::from([[1.0, f64::NAN], [1.0, 2.0]]).nansum_over(1), Tensor::from([1.0, 3.0]));
+    /// assert_eq!(Tensor::from([[1.0, f64::NAN]]).nansum_over(keepdim(1)), Tensor::from([[1.0]]));
     /// ```
     #[track_caller]
-    pub fn nansum_axes(&self, axes: &[isize]) -> Tensor {
-        self.without_nan().sum_axes(axes)
-    }
-
-    /// The sum of the numbers over some axes, which stay with size one.
-    ///
-    /// ```
-    /// use wengert::prelude::*;
-    /// assert_eq!(Tensor::from([[1.0, f64::NAN]]).nansum_axes_keepdim(&[1]), Tensor::from([[1.0]]));
-    /// ```
-    #[track_caller]
-    pub fn nansum_axes_keepdim(&self, axes: &[isize]) -> Tensor {
-        self.without_nan().sum_axes_keepdim(axes)
+    pub fn nansum_over(&self, axes: impl Into<Over>) -> Tensor {
+        self.without_nan().sum_over(axes)
     }
 
     /// The mean of all elements that are numbers.
@@ -143,34 +101,24 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn nanmean(&self) -> Tensor {
-        self.nanmean_axes(&all_axes(self))
+        self.nanmean_over(..)
     }
 
-    /// The mean of the numbers over some axes, which disappear.
+    /// The mean of the numbers over some axes.
     ///
     /// ```
     /// use wengert::prelude::*;
-    /// assert_eq!(Tensor::from([[1.0, f64::NAN], [1.0, 2.0]]).nanmean_axes(&[1]), Tensor::from([1.0, 1.5]));
+    /// assert_eq!(Tensor::from([[1.0, f64::NAN], [1.0, 2.0]]).nanmean_over(1), Tensor::from([1.0, 1.5]));
+    /// assert_eq!(Tensor::from([[1.0, f64::NAN]]).nanmean_over(keepdim(1)), Tensor::from([[1.0]]));
     /// ```
     #[track_caller]
-    pub fn nanmean_axes(&self, axes: &[isize]) -> Tensor {
+    pub fn nanmean_over(&self, axes: impl Into<Over>) -> Tensor {
         expect_float("nanmean", self.dtype()).or_raise();
         // Half precision has no room for counts.
         let wide = if self.dtype() == DType::F64 { self.clone() } else { self.cast(DType::F32) };
-        let count = wide.equal(&wide).cast(wide.dtype()).sum_axes(axes);
-        (wide.nansum_axes(axes) / count).cast(self.dtype())
-    }
-
-    /// The mean of the numbers over some axes, which stay with size one.
-    ///
-    /// ```
-    /// use wengert::prelude::*;
-    /// assert_eq!(Tensor::from([[1.0, f64::NAN]]).nanmean_axes_keepdim(&[1]), Tensor::from([[1.0]]));
-    /// ```
-    #[track_caller]
-    pub fn nanmean_axes_keepdim(&self, axes: &[isize]) -> Tensor {
-        let checked = checked_axes("nanmean", axes, self.shape()).or_raise();
-        keep_axes(self.nanmean_axes(axes), &checked, self.shape())
+        let over = axes.into();
+        let count = wide.equal(&wide).cast(wide.dtype()).sum_over(over.clone());
+        (wide.nansum_over(over) / count).cast(self.dtype())
     }
 
     /// How many elements are not 0.
@@ -181,29 +129,19 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn count_nonzero(&self) -> Tensor {
-        self.count_nonzero_axes(&all_axes(self))
+        self.count_nonzero_over(..)
     }
 
-    /// How many elements over some axes, which disappear, are not 0.
+    /// How many elements over some axes, are not 0.
     ///
     /// ```
     /// use wengert::prelude::*;
-    /// assert_eq!(Tensor::from([[0.0, 2.0], [1.0, 3.0]]).count_nonzero_axes(&[1]), Tensor::from([1i64, 2]));
+    /// assert_eq!(Tensor::from([[0.0, 2.0], [1.0, 3.0]]).count_nonzero_over(1), Tensor::from([1i64, 2]));
+    /// assert_eq!(Tensor::from([[0.0, 2.0]]).count_nonzero_over(keepdim(1)), Tensor::from([[1i64]]));
     /// ```
     #[track_caller]
-    pub fn count_nonzero_axes(&self, axes: &[isize]) -> Tensor {
-        self.not_equal(0).cast(DType::I64).sum_axes(axes)
-    }
-
-    /// How many elements over some axes, which stay with size one, are not 0.
-    ///
-    /// ```
-    /// use wengert::prelude::*;
-    /// assert_eq!(Tensor::from([[0.0, 2.0]]).count_nonzero_axes_keepdim(&[1]), Tensor::from([[1i64]]));
-    /// ```
-    #[track_caller]
-    pub fn count_nonzero_axes_keepdim(&self, axes: &[isize]) -> Tensor {
-        self.not_equal(0).cast(DType::I64).sum_axes_keepdim(axes)
+    pub fn count_nonzero_over(&self, axes: impl Into<Over>) -> Tensor {
+        self.not_equal(0).cast(DType::I64).sum_over(axes)
     }
 
     /// The sum of the diagonal of a matrix.
@@ -239,28 +177,18 @@ impl Tensor {
         self.reshape([self.elements()]).quantile_along(q, 0, Interpolation::Linear)
     }
 
-    /// The same along an axis, which disappears.
+    /// The same along an axis.
     ///
     /// ```
     /// use wengert::{Interpolation, prelude::*};
     /// let x = Tensor::from([[3.0, 1.0], [5.0, 9.0]]);
     /// assert_eq!(x.quantile_along(0.25, 1, Interpolation::Lower), Tensor::from([1.0, 5.0]));
-    /// ```
-    #[track_caller]
-    pub fn quantile_along(&self, q: impl Operand, axis: isize, interpolation: Interpolation) -> Tensor {
-        quantile("quantile", self, &q.tensor(DType::F64), axis, interpolation, false, false)
-    }
-
-    /// The same along an axis, which stays with size one.
-    ///
-    /// ```
-    /// use wengert::{Interpolation, prelude::*};
     /// let x = Tensor::from([[3.0, 1.0]]);
-    /// assert_eq!(x.quantile_along_keepdim(0.5, 1, Interpolation::Midpoint), Tensor::from([[2.0]]));
+    /// assert_eq!(x.quantile_along(0.5, keepdim(1), Interpolation::Midpoint), Tensor::from([[2.0]]));
     /// ```
     #[track_caller]
-    pub fn quantile_along_keepdim(&self, q: impl Operand, axis: isize, interpolation: Interpolation) -> Tensor {
-        quantile("quantile", self, &q.tensor(DType::F64), axis, interpolation, false, true)
+    pub fn quantile_along(&self, q: impl Operand, axis: impl Into<Over>, interpolation: Interpolation) -> Tensor {
+        quantile("quantile", self, &q.tensor(DType::F64), axis.into(), interpolation, false)
     }
 
     /// The quantile of all elements that are numbers.
@@ -274,28 +202,18 @@ impl Tensor {
         self.reshape([self.elements()]).nanquantile_along(q, 0, Interpolation::Linear)
     }
 
-    /// The quantile of the numbers along an axis, which disappears.
+    /// The quantile of the numbers along an axis.
     ///
     /// ```
     /// use wengert::{Interpolation, prelude::*};
     /// let x = Tensor::from([[3.0, f64::NAN], [5.0, 9.0]]);
     /// assert_eq!(x.nanquantile_along(0.5, 1, Interpolation::Linear), Tensor::from([3.0, 7.0]));
-    /// ```
-    #[track_caller]
-    pub fn nanquantile_along(&self, q: impl Operand, axis: isize, interpolation: Interpolation) -> Tensor {
-        quantile("nanquantile", self, &q.tensor(DType::F64), axis, interpolation, true, false)
-    }
-
-    /// The quantile of the numbers along an axis, which stays with size one.
-    ///
-    /// ```
-    /// use wengert::{Interpolation, prelude::*};
     /// let x = Tensor::from([3.0, f64::NAN]);
-    /// assert_eq!(x.nanquantile_along_keepdim(0.5, 0, Interpolation::Linear), Tensor::from([3.0]));
+    /// assert_eq!(x.nanquantile_along(0.5, keepdim(0), Interpolation::Linear), Tensor::from([3.0]));
     /// ```
     #[track_caller]
-    pub fn nanquantile_along_keepdim(&self, q: impl Operand, axis: isize, interpolation: Interpolation) -> Tensor {
-        quantile("nanquantile", self, &q.tensor(DType::F64), axis, interpolation, true, true)
+    pub fn nanquantile_along(&self, q: impl Operand, axis: impl Into<Over>, interpolation: Interpolation) -> Tensor {
+        quantile("nanquantile", self, &q.tensor(DType::F64), axis.into(), interpolation, true)
     }
 
     /// The covariance matrix of variables (rows) over observations (columns), with correction 1; [`Covariance`] has more.
@@ -355,15 +273,7 @@ pub enum Interpolation {
 
 /// Places in the sorted row are `q (n - 1)`, where n counts the numbers of the row.
 #[track_caller]
-fn quantile(
-    name: &str,
-    x: &Tensor,
-    q: &Tensor,
-    axis: isize,
-    interpolation: Interpolation,
-    skip_nan: bool,
-    keep: bool,
-) -> Tensor {
+fn quantile(name: &str, x: &Tensor, q: &Tensor, over: Over, interpolation: Interpolation, skip_nan: bool) -> Tensor {
     expect_float(name, x.dtype()).or_raise();
     expect_float(name, q.dtype()).or_raise();
     if q.rank() > 1 {
@@ -378,6 +288,7 @@ fn quantile(
         Error::new(ErrorKind::Argument, name, message).help("0.5 is the median").raise();
     }
     let row = at_least_vector(x);
+    let [axis] = over.exactly(name).or_raise();
     let place = checked_axis(name, axis, row.shape()).or_raise();
     if row.shape()[place] == 0 {
         let shape = Shape::from(x.shape());
@@ -386,7 +297,7 @@ fn quantile(
     }
     let axis = place as isize;
     let sorted = row.sort(axis).0;
-    let numbers = row.equal(&*row).cast(DType::F64).sum_axes_keepdim(&[axis]);
+    let numbers = row.equal(&*row).cast(DType::F64).sum_over(keepdim(axis));
     let last = numbers.gt(1.0).where_(&numbers - 1.0, 0.0);
     let count = q.elements();
     // The shares lie along the axis until the end.
@@ -416,7 +327,7 @@ fn quantile(
         false => numbers.lt(row.shape()[place] as f64).where_(f64::NAN, between),
     };
     let mut shape = x.shape().to_vec();
-    match (keep, shape.is_empty()) {
+    match (over.keeps(), shape.is_empty()) {
         (_, true) => {}
         (true, false) => shape[place] = 1,
         (false, false) => drop(shape.remove(place)),
@@ -514,11 +425,11 @@ impl Covariance {
             (Some(f), Some(w)) => Some(f * w),
         };
         let Some(weights) = weights else {
-            let centred = &rows - rows.mean_axes_keepdim(&[1]);
+            let centred = &rows - rows.mean_over(keepdim(1));
             return finish(centred.matmul(&centred.t()) / (count as f64 - self.correction).max(0.0));
         };
         let total = weights.sum();
-        let mean = (&rows * &weights).sum_axes_keepdim(&[1]) / &total;
+        let mean = (&rows * &weights).sum_over(keepdim(1)) / &total;
         let norm = match (&own, &frequencies) {
             // With weights each of which stands for itself, the correction counts their mean square.
             (Some(a), Some(f)) => &total - (f * a * a).sum() * self.correction / &total,

@@ -9,7 +9,7 @@ impl Tensor {
     /// `a` times this tensor plus `b` times another.
     ///
     /// ```
-    /// use wengert::prelude::*;
+    /// use wengert::{fused::*, prelude::*};
     /// assert_eq!(Tensor::from([1.0, 2.0]).combine(0.5, &Tensor::from([10.0, 20.0]), 2.0), Tensor::from([20.5, 41.0]));
     /// ```
     #[track_caller]
@@ -20,7 +20,7 @@ impl Tensor {
     /// The same in place: moving averages, and steps along a gradient.
     ///
     /// ```
-    /// use wengert::prelude::*;
+    /// use wengert::{fused::*, prelude::*};
     /// let mut x = Tensor::from([1.0, 2.0]).require_grad();
     /// (&x * &x).sum().backward();
     /// let step = x.take_grad().unwrap();

@@ -10,7 +10,7 @@ impl Tensor {
     /// `a` times this tensor plus `b` times the square of another.
     ///
     /// ```
-    /// use wengert::prelude::*;
+    /// use wengert::{fused::*, prelude::*};
     /// assert_eq!(Tensor::from([1.0, 2.0]).combine_square(0.5, &Tensor::from([3.0, 4.0]), 2.0), Tensor::from([18.5, 33.0]));
     /// ```
     #[track_caller]
@@ -21,7 +21,7 @@ impl Tensor {
     /// The same in place.
     ///
     /// ```
-    /// use wengert::prelude::*;
+    /// use wengert::{fused::*, prelude::*};
     /// let mut mean = Tensor::from([1.0, 2.0]);
     /// mean.combine_square_assign(0.5, &Tensor::from([3.0, 4.0]), 0.5);
     /// assert_eq!(mean, Tensor::from([5.0, 9.0]));

@@ -9,7 +9,7 @@ impl Tensor {
     /// Every element over the root of another's plus `e`.
     ///
     /// ```
-    /// use wengert::prelude::*;
+    /// use wengert::{fused::*, prelude::*};
     /// assert_eq!(Tensor::from([6.0, 1.0]).over_root(&Tensor::from([4.0, 0.0]), 1.0), Tensor::from([2.0, 1.0]));
     /// ```
     #[track_caller]

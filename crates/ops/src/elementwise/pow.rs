@@ -24,17 +24,6 @@ impl Tensor {
             None => self.powf(exponent.tensor(DType::F64).to_f64_vec()[0]),
         }
     }
-
-    /// The power in f64, whatever the dtypes.
-    ///
-    /// ```
-    /// use wengert::prelude::*;
-    /// assert_eq!(Tensor::from([2i64, 3]).float_power(0.5).dtype(), DType::F64);
-    /// ```
-    #[track_caller]
-    pub fn float_power(&self, exponent: impl Operand) -> Tensor {
-        self.cast(DType::F64).pow(exponent.tensor(DType::F64).cast(DType::F64))
-    }
 }
 
 /// 0 at x = y = 0, where y x^(y-1) is 0 times infinity.

@@ -17,14 +17,14 @@ pub static LOG_SOFTMAX_GRADIENT: Rows = Rows {
     pull: |rule, position, u| {
         let y = rule.operand(0);
         match position {
-            0 => -(u * y.exp() * rule.operand(1).sum_axes_keepdim(&[-1])),
-            _ => u - (y.exp() * u).sum_axes_keepdim(&[-1]),
+            0 => -(u * y.exp() * rule.operand(1).sum_over(keepdim(-1))),
+            _ => u - (y.exp() * u).sum_over(keepdim(-1)),
         }
     },
     push: |rule, position, tangent| {
         let y = rule.operand(0);
         match position {
-            0 => -(tangent * y.exp() * rule.operand(1).sum_axes_keepdim(&[-1])),
+            0 => -(tangent * y.exp() * rule.operand(1).sum_over(keepdim(-1))),
             _ => bind1(&LOG_SOFTMAX_GRADIENT, Attrs::new(), &[y, tangent]),
         }
     },

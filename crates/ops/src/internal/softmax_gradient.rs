@@ -51,7 +51,7 @@ fn by_value(y: &Tensor, g: &Tensor, u: &Tensor) -> Tensor {
 }
 
 fn dot(a: &Tensor, b: &Tensor) -> Tensor {
-    (a * b).sum_axes_keepdim(&[-1])
+    (a * b).sum_over(keepdim(-1))
 }
 
 fn centred(y: &Tensor, g: &Tensor) -> Tensor {

@@ -63,7 +63,7 @@ impl Decomposition for Det {
     }
 
     fn jvp(rule: &Rule<'_>, da: &Tensor) -> Vec<Option<Tensor>> {
-        vec![Some((COFACTOR.of(&[rule.operand(0)]) * da).sum_axes(&[-2, -1]))]
+        vec![Some((COFACTOR.of(&[rule.operand(0)]) * da).sum_over([-2, -1]))]
     }
 
     #[cfg(feature = "cases")]

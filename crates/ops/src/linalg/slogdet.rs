@@ -80,7 +80,7 @@ impl Decomposition for Slogdet {
 
     fn jvp(rule: &Rule<'_>, da: &Tensor) -> Vec<Option<Tensor>> {
         let inverse = inverse_or_nan(rule.operand(0));
-        vec![None, Some((inverse.t() * da).sum_axes(&[-2, -1]))]
+        vec![None, Some((inverse.t() * da).sum_over([-2, -1]))]
     }
 
     #[cfg(feature = "cases")]

@@ -213,7 +213,7 @@ pub(super) fn attend(attrs: &Attrs, q: &Tensor, k: &Tensor, v: &Tensor, mask: Op
     let largest = s.max_along(-1).0.detach();
     let shift = largest.equal(f64::NEG_INFINITY).where_(0.0, &largest);
     let e = (s - shift.unsqueeze(axis)).exp();
-    let total = e.sum_axes(&[-1]);
+    let total = e.sum_over(-1);
     let none = total.equal(0.0);
     let total = none.where_(1.0, &total);
     let lse = none.where_(f64::NEG_INFINITY, shift + total.log());
@@ -341,7 +341,7 @@ pub(super) fn attend_back(attrs: &Attrs, operands: &[Tensor]) -> Vec<Tensor> {
     let axis = q.rank() - 1;
     let shift = lse.equal(f64::NEG_INFINITY).where_(0.0, lse);
     let p = (scores(attrs, q, k, mask) - shift.unsqueeze(axis)).exp();
-    let delta = (g * out).sum_axes(&[-1]).unsqueeze(axis);
+    let delta = (g * out).sum_over(-1).unsqueeze(axis);
     let ds = &p * (g.matmul(&v.t()) - delta) * attrs.real("scale");
     vec![ds.matmul(k), ds.t().matmul(q), p.t().matmul(g)]
 }

@@ -637,7 +637,7 @@ impl Primitive for Bilinear {
                 let columns = weights(b).t().matmul(&results(a)).reshape([batch, channels * taps, positions]);
                 bind1(&FOLD_PATCHES, whole.clone(), &[&columns])
             }
-            Weight => results(b).matmul(&patches(a).t()).sum_axes(&[0]).reshape(shape),
+            Weight => results(b).matmul(&patches(a).t()).sum_over(0).reshape(shape),
         }])
     }
 

@@ -85,7 +85,7 @@ fn parts(attrs: &Attrs, x: &Tensor, targets: &Tensor, weight: Option<&Tensor>) -
     let smoothing = attrs.real("smoothing");
     let q = own * (1.0 - smoothing) + smoothing / classes as f64;
     let q = weight.map_or_else(|| q.clone(), |weight| &q * weight);
-    let total = q.sum_axes(&[-1]);
+    let total = q.sum_over(-1);
     (counts, q, total)
 }
 
@@ -146,10 +146,10 @@ impl Fused for Forward {
     fn expand(attrs: &Attrs, operands: &[Tensor]) -> Vec<Tensor> {
         let x = &operands[0];
         let (counts, q, total) = parts(attrs, x, &operands[1], operands.get(2));
-        let lse = x.logsumexp(&[-1]);
+        let lse = x.logsumexp_over(-1);
         // A class of weight 0 may have a logit of minus infinity.
         let products = q.equal(0.0).where_(&q, &q * x);
-        let loss = counts.where_(total * &lse - products.sum_axes(&[-1]), 0.0);
+        let loss = counts.where_(total * &lse - products.sum_over(-1), 0.0);
         vec![loss, lse]
     }
 

@@ -179,13 +179,13 @@ fn flag(attrs: &Attrs, name: &str) -> usize {
 /// The mean along the last axis, which stays.
 fn row_mean(x: &Tensor) -> Tensor {
     let rank = x.rank();
-    (x.sum_axes(&[-1]) * (1.0 / x.shape()[rank - 1] as f64)).unsqueeze(rank - 1)
+    (x.sum_over(-1) * (1.0 / x.shape()[rank - 1] as f64)).unsqueeze(rank - 1)
 }
 
 /// The sum over all axes but the last.
 fn sum_rows(x: &Tensor) -> Tensor {
     let lead: Vec<isize> = (0..x.rank() as isize - 1).collect();
-    x.sum_axes(&lead)
+    x.sum_over(&lead)
 }
 
 fn wrong_operands(name: &str, operands: &[SpecRef<'_>]) -> Error {

@@ -141,7 +141,7 @@ impl Primitive for LinearMap {
             if rule.wants(1) { Gradient::Dense(g.t().matmul(rule.operand(0))) } else { Gradient::Zero },
         ];
         if rule.wants(2) {
-            gradients.push(Gradient::Dense(g.sum_axes(&[0])));
+            gradients.push(Gradient::Dense(g.sum_over(0)));
         }
         gradients
     }

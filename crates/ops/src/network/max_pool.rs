@@ -361,7 +361,7 @@ pub(crate) fn window_sums(adaptive: bool, attrs: &Attrs, x: &Tensor, forward: bo
         let sum = |to: usize| {
             let window = of(to);
             let count = window.len();
-            sums.index_select(place, &Tensor::from_vec(window, [count])).sum_axes_keepdim(&[place])
+            sums.index_select(place, &Tensor::from_vec(window, [count])).sum_over(keepdim(place))
         };
         let parts: Vec<Tensor> = (0..if forward { output[axis] } else { input[axis] }).map(sum).collect();
         if parts.is_empty() {

@@ -9,27 +9,17 @@ use wengert_kernels::order;
 /// The methods of `kthvalue`.
 #[ext(KthvalueMethods)]
 impl Tensor {
-    /// The `k`-th smallest elements (k from 1) along an axis, which disappears, and their positions.
+    /// The `k`-th smallest elements (k from 1) along an axis, and their positions.
     ///
     /// ```
     /// use wengert::prelude::*;
     /// let (value, position) = Tensor::from([3.0, 9.0, 4.0]).kthvalue(2, 0);
     /// assert_eq!((value.item(), position.item()), (4.0, 2.0));
+    /// assert_eq!(Tensor::from([3.0, 9.0, 4.0]).kthvalue(1, keepdim(0)).0, Tensor::from([3.0]));
     /// ```
     #[track_caller]
-    pub fn kthvalue(&self, k: usize, axis: isize) -> (Tensor, Tensor) {
+    pub fn kthvalue(&self, k: usize, axis: impl Into<Over>) -> (Tensor, Tensor) {
         KTHVALUE.pick(self, axis, Attrs::new().with_int("k", k as i64))
-    }
-
-    /// The `k`-th smallest elements (k from 1) along an axis, which stays with size one, and their positions.
-    ///
-    /// ```
-    /// use wengert::prelude::*;
-    /// assert_eq!(Tensor::from([3.0, 9.0, 4.0]).kthvalue_keepdim(1, 0).0, Tensor::from([3.0]));
-    /// ```
-    #[track_caller]
-    pub fn kthvalue_keepdim(&self, k: usize, axis: isize) -> (Tensor, Tensor) {
-        KTHVALUE.pick_keeping(self, axis, Attrs::new().with_int("k", k as i64))
     }
 }
 

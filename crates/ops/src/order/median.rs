@@ -15,31 +15,21 @@ impl Tensor {
     /// assert_eq!(Tensor::from([[4.0, 1.0], [3.0, 2.0]]).median().item(), 2.0);
     /// ```
     #[track_caller]
-    pub fn median(&self) -> Tensor {
+    pub fn median(&self /* of some axes: median_along(axis) */) -> Tensor {
         MEDIAN.pick(&self.reshape([self.elements()]), 0, skipping(false)).0
     }
 
-    /// The middle elements along an axis, which disappears, and their positions.
+    /// The middle elements along an axis, and their positions.
     ///
     /// ```
     /// use wengert::prelude::*;
     /// let (value, position) = Tensor::from([4.0, 1.0, 3.0]).median_along(0);
     /// assert_eq!((value.item(), position.item()), (3.0, 2.0));
+    /// assert_eq!(Tensor::from([4.0, 1.0, 3.0]).median_along(keepdim(0)).0, Tensor::from([3.0]));
     /// ```
     #[track_caller]
-    pub fn median_along(&self, axis: isize) -> (Tensor, Tensor) {
+    pub fn median_along(&self, axis: impl Into<Over>) -> (Tensor, Tensor) {
         MEDIAN.pick(self, axis, skipping(false))
-    }
-
-    /// The middle elements along an axis, which stays with size one, and their positions.
-    ///
-    /// ```
-    /// use wengert::prelude::*;
-    /// assert_eq!(Tensor::from([4.0, 1.0, 3.0]).median_along_keepdim(0).0, Tensor::from([3.0]));
-    /// ```
-    #[track_caller]
-    pub fn median_along_keepdim(&self, axis: isize) -> (Tensor, Tensor) {
-        MEDIAN.pick_keeping(self, axis, skipping(false))
     }
 
     /// The middle element of all that are numbers.
@@ -53,26 +43,16 @@ impl Tensor {
         MEDIAN.pick(&self.reshape([self.elements()]), 0, skipping(true)).0
     }
 
-    /// The middle elements of the numbers along an axis, which disappears, and their positions.
+    /// The middle elements of the numbers along an axis, and their positions.
     ///
     /// ```
     /// use wengert::prelude::*;
     /// assert_eq!(Tensor::from([4.0, f64::NAN, 1.0, 3.0]).nanmedian_along(0).1.item(), 3.0);
+    /// assert_eq!(Tensor::from([4.0, f64::NAN]).nanmedian_along(keepdim(0)).0, Tensor::from([4.0]));
     /// ```
     #[track_caller]
-    pub fn nanmedian_along(&self, axis: isize) -> (Tensor, Tensor) {
+    pub fn nanmedian_along(&self, axis: impl Into<Over>) -> (Tensor, Tensor) {
         MEDIAN.pick(self, axis, skipping(true))
-    }
-
-    /// The middle elements of the numbers along an axis, which stays with size one, and their positions.
-    ///
-    /// ```
-    /// use wengert::prelude::*;
-    /// assert_eq!(Tensor::from([4.0, f64::NAN]).nanmedian_along_keepdim(0).0, Tensor::from([4.0]));
-    /// ```
-    #[track_caller]
-    pub fn nanmedian_along_keepdim(&self, axis: isize) -> (Tensor, Tensor) {
-        MEDIAN.pick_keeping(self, axis, skipping(true))
     }
 }
 

@@ -7,27 +7,17 @@ use wengert_kernels::order;
 /// The methods of `mode`.
 #[ext(ModeMethods)]
 impl Tensor {
-    /// The most frequent elements along an axis, which disappears, and their first positions.
+    /// The most frequent elements along an axis, and their first positions.
     ///
     /// ```
     /// use wengert::prelude::*;
     /// let (value, position) = Tensor::from([4.0, 1.0, 4.0]).mode(0);
     /// assert_eq!((value.item(), position.item()), (4.0, 0.0));
+    /// assert_eq!(Tensor::from([4.0, 1.0, 4.0]).mode(keepdim(0)).0, Tensor::from([4.0]));
     /// ```
     #[track_caller]
-    pub fn mode(&self, axis: isize) -> (Tensor, Tensor) {
+    pub fn mode(&self, axis: impl Into<Over>) -> (Tensor, Tensor) {
         MODE.pick(self, axis, Attrs::new())
-    }
-
-    /// The most frequent elements along an axis, which stays with size one, and their first positions.
-    ///
-    /// ```
-    /// use wengert::prelude::*;
-    /// assert_eq!(Tensor::from([4.0, 1.0, 4.0]).mode_keepdim(0).0, Tensor::from([4.0]));
-    /// ```
-    #[track_caller]
-    pub fn mode_keepdim(&self, axis: isize) -> (Tensor, Tensor) {
-        MODE.pick_keeping(self, axis, Attrs::new())
     }
 }
 

@@ -32,30 +32,6 @@ impl Tensor {
     pub fn searchsorted_right(&self, values: &Tensor) -> Tensor {
         search(self, values, true)
     }
-
-    /// The bucket of each element between ascending `boundaries`: how many of them are below it.
-    ///
-    /// ```
-    /// use wengert::prelude::*;
-    /// let x = Tensor::from([0.5, 2.0, 7.0]);
-    /// assert_eq!(x.bucketize(&Tensor::from([1.0, 2.0, 3.0])), Tensor::from([0i64, 1, 3]));
-    /// ```
-    #[track_caller]
-    pub fn bucketize(&self, boundaries: &Tensor) -> Tensor {
-        search(boundaries, self, false)
-    }
-
-    /// The bucket of each element between ascending `boundaries`: how many of them are not above it.
-    ///
-    /// ```
-    /// use wengert::prelude::*;
-    /// let x = Tensor::from([0.5, 2.0, 7.0]);
-    /// assert_eq!(x.bucketize_right(&Tensor::from([1.0, 2.0, 3.0])), Tensor::from([0i64, 2, 3]));
-    /// ```
-    #[track_caller]
-    pub fn bucketize_right(&self, boundaries: &Tensor) -> Tensor {
-        search(boundaries, self, true)
-    }
 }
 
 #[track_caller]

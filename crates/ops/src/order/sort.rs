@@ -54,17 +54,6 @@ impl Tensor {
     pub fn argsort_descending(&self, axis: isize) -> Tensor {
         self.sort_descending(axis).1
     }
-
-    /// The elements in ascending order along the first axis.
-    ///
-    /// ```
-    /// use wengert::prelude::*;
-    /// assert_eq!(Tensor::from([[3.0, 1.0], [2.0, 4.0]]).msort(), Tensor::from([[2.0, 1.0], [3.0, 4.0]]));
-    /// ```
-    #[track_caller]
-    pub fn msort(&self) -> Tensor {
-        self.sort(0).0
-    }
 }
 
 /// The primitive `sort`.

@@ -30,16 +30,16 @@ fn reciprocal(d: &Tensor) -> Tensor {
 
 /// The inner products of the rows of both.
 fn row_products(a: &Tensor, b: &Tensor) -> Tensor {
-    (a * b).sum_axes(&[-1])
+    (a * b).sum_over(-1)
 }
 
 /// The gradients for weights of the differences of rows, which have no derivatives at `kinks`.
 fn pulled(rule: &Rule<'_>, weights: &Tensor, kinks: Option<Tensor>) -> Gradients {
     let (x, y) = (rule.operand(0), rule.operand(1));
     let toward = |weights: &Tensor, from: &Tensor, to: &Tensor, kinks: Option<Tensor>| {
-        let smooth = scale_rows(&weights.sum_axes(&[-1]), from) - weights.matmul(to);
+        let smooth = scale_rows(&weights.sum_over(-1), from) - weights.matmul(to);
         Gradient::Dense(match kinks {
-            Some(kinks) => smooth + unsteady(from, &kinks.any_axes_keepdim(&[-1])),
+            Some(kinks) => smooth + unsteady(from, &kinks.any_over(keepdim(-1))),
             None => smooth,
         })
     };

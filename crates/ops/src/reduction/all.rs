@@ -14,30 +14,20 @@ impl Tensor {
     /// assert_eq!(Tensor::from([0.0, 2.0]).all(), Tensor::from(false));
     /// ```
     #[track_caller]
-    pub fn all(&self) -> Tensor {
-        ALL.over_all(self, Attrs::new())
+    pub fn all(&self /* of some axes: all_over(axes) */) -> Tensor {
+        ALL.over(self, .., Attrs::new())
     }
 
-    /// Whether all elements over some axes, which disappear, are not 0.
+    /// Whether all elements over some axes, are not 0.
     ///
     /// ```
     /// use wengert::prelude::*;
-    /// assert_eq!(Tensor::from([[1i64, 2], [0, 3]]).all_axes(&[1]), Tensor::from([true, false]));
+    /// assert_eq!(Tensor::from([[1i64, 2], [0, 3]]).all_over(1), Tensor::from([true, false]));
+    /// assert_eq!(Tensor::from([[false, true]]).all_over(keepdim(1)), Tensor::from([[false]]));
     /// ```
     #[track_caller]
-    pub fn all_axes(&self, axes: &[isize]) -> Tensor {
+    pub fn all_over(&self, axes: impl Into<Over>) -> Tensor {
         ALL.over(self, axes, Attrs::new())
-    }
-
-    /// Whether all elements over some axes, which stay with size one, are not 0.
-    ///
-    /// ```
-    /// use wengert::prelude::*;
-    /// assert_eq!(Tensor::from([[false, true]]).all_axes_keepdim(&[1]), Tensor::from([[false]]));
-    /// ```
-    #[track_caller]
-    pub fn all_axes_keepdim(&self, axes: &[isize]) -> Tensor {
-        ALL.keeping(self, axes, Attrs::new())
     }
 }
 

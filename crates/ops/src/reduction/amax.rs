@@ -18,53 +18,34 @@ impl Tensor {
     /// assert_eq!(x.grad().unwrap(), Tensor::from([0.0, 0.5, 0.5]));
     /// ```
     #[track_caller]
-    pub fn max(&self) -> Tensor {
-        AMAX.over_all(self, Attrs::new())
+    pub fn max(&self /* of some axes: max_over(axes), max_along(axis) */) -> Tensor {
+        AMAX.over(self, .., Attrs::new())
     }
 
-    /// The largest elements over some axes, which disappear; equal ones share the gradient.
+    /// The largest elements over some axes; equal ones share the gradient.
     ///
     /// ```
     /// use wengert::prelude::*;
-    /// assert_eq!(Tensor::from([[1.0, 5.0], [7.0, 2.0]]).amax(&[0]), Tensor::from([7.0, 5.0]));
+    /// assert_eq!(Tensor::from([[1.0, 5.0], [7.0, 2.0]]).max_over(0), Tensor::from([7.0, 5.0]));
+    /// assert_eq!(Tensor::from([[1.0, 5.0], [7.0, 2.0]]).max_over(keepdim(1)), Tensor::from([[5.0], [7.0]]));
     /// ```
     #[track_caller]
-    pub fn amax(&self, axes: &[isize]) -> Tensor {
+    pub fn max_over(&self, axes: impl Into<Over>) -> Tensor {
         AMAX.over(self, axes, Attrs::new())
     }
 
-    /// The largest elements over some axes, which stay with size one.
+    /// The smallest and the largest elements over some axes.
     ///
     /// ```
     /// use wengert::prelude::*;
-    /// assert_eq!(Tensor::from([[1.0, 5.0], [7.0, 2.0]]).amax_keepdim(&[1]), Tensor::from([[5.0], [7.0]]));
-    /// ```
-    #[track_caller]
-    pub fn amax_keepdim(&self, axes: &[isize]) -> Tensor {
-        AMAX.keeping(self, axes, Attrs::new())
-    }
-
-    /// The smallest and the largest elements over some axes, which disappear.
-    ///
-    /// ```
-    /// use wengert::prelude::*;
-    /// let (least, largest) = Tensor::from([[1.0, 5.0], [7.0, 2.0]]).aminmax(&[0, 1]);
+    /// let (least, largest) = Tensor::from([[1.0, 5.0], [7.0, 2.0]]).min_max_over([0, 1]);
     /// assert_eq!((least.item(), largest.item()), (1.0, 7.0));
+    /// assert_eq!(Tensor::from([[1.0, 5.0]]).min_max_over(keepdim(1)).1, Tensor::from([[5.0]]));
     /// ```
     #[track_caller]
-    pub fn aminmax(&self, axes: &[isize]) -> (Tensor, Tensor) {
-        (AMIN.over(self, axes, Attrs::new()), AMAX.over(self, axes, Attrs::new()))
-    }
-
-    /// The smallest and the largest elements over some axes, which stay with size one.
-    ///
-    /// ```
-    /// use wengert::prelude::*;
-    /// assert_eq!(Tensor::from([[1.0, 5.0]]).aminmax_keepdim(&[1]).1, Tensor::from([[5.0]]));
-    /// ```
-    #[track_caller]
-    pub fn aminmax_keepdim(&self, axes: &[isize]) -> (Tensor, Tensor) {
-        (AMIN.keeping(self, axes, Attrs::new()), AMAX.keeping(self, axes, Attrs::new()))
+    pub fn min_max_over(&self, axes: impl Into<Over>) -> (Tensor, Tensor) {
+        let over = axes.into();
+        (AMIN.over(self, over.clone(), Attrs::new()), AMAX.over(self, over, Attrs::new()))
     }
 }
 

@@ -16,30 +16,20 @@ impl Tensor {
     /// assert_eq!(Tensor::from([4.0, 3.0, 7.0]).min().item(), 3.0);
     /// ```
     #[track_caller]
-    pub fn min(&self) -> Tensor {
-        AMIN.over_all(self, Attrs::new())
+    pub fn min(&self /* of some axes: min_over(axes), min_along(axis) */) -> Tensor {
+        AMIN.over(self, .., Attrs::new())
     }
 
-    /// The smallest elements over some axes, which disappear; equal ones share the gradient.
+    /// The smallest elements over some axes; equal ones share the gradient.
     ///
     /// ```
     /// use wengert::prelude::*;
-    /// assert_eq!(Tensor::from([[1.0, 5.0], [7.0, 2.0]]).amin(&[0]), Tensor::from([1.0, 2.0]));
+    /// assert_eq!(Tensor::from([[1.0, 5.0], [7.0, 2.0]]).min_over(0), Tensor::from([1.0, 2.0]));
+    /// assert_eq!(Tensor::from([[1.0, 5.0], [7.0, 2.0]]).min_over(keepdim(1)), Tensor::from([[1.0], [2.0]]));
     /// ```
     #[track_caller]
-    pub fn amin(&self, axes: &[isize]) -> Tensor {
+    pub fn min_over(&self, axes: impl Into<Over>) -> Tensor {
         AMIN.over(self, axes, Attrs::new())
-    }
-
-    /// The smallest elements over some axes, which stay with size one.
-    ///
-    /// ```
-    /// use wengert::prelude::*;
-    /// assert_eq!(Tensor::from([[1.0, 5.0], [7.0, 2.0]]).amin_keepdim(&[1]), Tensor::from([[1.0], [2.0]]));
-    /// ```
-    #[track_caller]
-    pub fn amin_keepdim(&self, axes: &[isize]) -> Tensor {
-        AMIN.keeping(self, axes, Attrs::new())
     }
 }
 

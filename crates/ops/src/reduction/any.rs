@@ -13,30 +13,20 @@ impl Tensor {
     /// assert_eq!(Tensor::from([0.0, 2.0]).any(), Tensor::from(true));
     /// ```
     #[track_caller]
-    pub fn any(&self) -> Tensor {
-        ANY.over_all(self, Attrs::new())
+    pub fn any(&self /* of some axes: any_over(axes) */) -> Tensor {
+        ANY.over(self, .., Attrs::new())
     }
 
-    /// Whether any element over some axes, which disappear, is not 0.
+    /// Whether any element over some axes, is not 0.
     ///
     /// ```
     /// use wengert::prelude::*;
-    /// assert_eq!(Tensor::from([[0i64, 2], [0, 0]]).any_axes(&[1]), Tensor::from([true, false]));
+    /// assert_eq!(Tensor::from([[0i64, 2], [0, 0]]).any_over(1), Tensor::from([true, false]));
+    /// assert_eq!(Tensor::from([[false, true]]).any_over(keepdim(1)), Tensor::from([[true]]));
     /// ```
     #[track_caller]
-    pub fn any_axes(&self, axes: &[isize]) -> Tensor {
+    pub fn any_over(&self, axes: impl Into<Over>) -> Tensor {
         ANY.over(self, axes, Attrs::new())
-    }
-
-    /// Whether any element over some axes, which stay with size one, is not 0.
-    ///
-    /// ```
-    /// use wengert::prelude::*;
-    /// assert_eq!(Tensor::from([[false, true]]).any_axes_keepdim(&[1]), Tensor::from([[true]]));
-    /// ```
-    #[track_caller]
-    pub fn any_axes_keepdim(&self, axes: &[isize]) -> Tensor {
-        ANY.keeping(self, axes, Attrs::new())
     }
 }
 

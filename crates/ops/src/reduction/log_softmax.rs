@@ -30,7 +30,7 @@ pub static LOG_SOFTMAX: Rows = Rows {
     f32: |x, n, out| rows::log_softmax(x[0], n, out),
     saves: |_| Saves::NOTHING.output(0),
     pull: |rule, _, g| bind1(&LOG_SOFTMAX_GRADIENT, Attrs::new(), &[rule.output(0), g]),
-    push: |rule, _, dx| dx - (rule.output(0).exp() * dx).sum_axes_keepdim(&[-1]),
+    push: |rule, _, dx| dx - (rule.output(0).exp() * dx).sum_over(keepdim(-1)),
     reference: |x| {
         let share = |i: f64| -x[0].iter().map(|j| (j - i).exp()).sum::<f64>().ln();
         x[0].iter().map(|&i| if i == f64::NEG_INFINITY { i } else { share(i) }).collect()

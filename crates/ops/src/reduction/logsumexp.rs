@@ -7,27 +7,28 @@ use wengert_kernels::rows;
 /// The methods of `logsumexp`.
 #[ext(LogsumexpMethods)]
 impl Tensor {
-    /// log(sum of e^x) over some axes, which disappear.
+    /// log(sum of e^x) over all elements, without overflow.
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    /// assert_eq!(Tensor::from([[1000.0]]).logsumexp().item(), 1000.0);
+    /// ```
+    #[track_caller]
+    pub fn logsumexp(&self /* of some axes: logsumexp_over(axes) */) -> Tensor {
+        LOGSUMEXP.over(self, .., Attrs::new())
+    }
+
+    /// log(sum of e^x) over some axes.
     ///
     /// ```
     /// use wengert::prelude::*;
     /// let x = Tensor::from([1000.0, 1000.0]);
-    /// assert!((x.logsumexp(&[0]).item() - (1000.0 + 2f64.ln())).abs() < 1e-12);
+    /// assert!((x.logsumexp_over(0).item() - (1000.0 + 2f64.ln())).abs() < 1e-12);
+    /// assert_eq!(Tensor::from([[7.0]]).logsumexp_over(keepdim(1)), Tensor::from([[7.0]]));
     /// ```
     #[track_caller]
-    pub fn logsumexp(&self, axes: &[isize]) -> Tensor {
+    pub fn logsumexp_over(&self, axes: impl Into<Over>) -> Tensor {
         LOGSUMEXP.over(self, axes, Attrs::new())
-    }
-
-    /// log(sum of e^x) over some axes, which stay with size one.
-    ///
-    /// ```
-    /// use wengert::prelude::*;
-    /// assert_eq!(Tensor::from([[7.0]]).logsumexp_keepdim(&[1]), Tensor::from([[7.0]]));
-    /// ```
-    #[track_caller]
-    pub fn logsumexp_keepdim(&self, axes: &[isize]) -> Tensor {
-        LOGSUMEXP.keeping(self, axes, Attrs::new())
     }
 }
 

@@ -7,29 +7,19 @@ use wengert_kernels::reduce;
 /// The methods of `max`.
 #[ext(MaxMethods)]
 impl Tensor {
-    /// The largest elements along an axis, which disappears, and their positions.
+    /// The largest elements along an axis, and their positions.
     ///
     /// ```
     /// use wengert::prelude::*;
     /// let (values, positions) = Tensor::from([[1.0, 5.0], [7.0, 2.0]]).max_along(-1);
     /// assert_eq!(values, Tensor::from([5.0, 7.0]));
     /// assert_eq!(positions, Tensor::from([1i64, 0]));
-    /// ```
-    #[track_caller]
-    pub fn max_along(&self, axis: isize) -> (Tensor, Tensor) {
-        MAX.pick(self, axis, Attrs::new())
-    }
-
-    /// The largest elements along an axis, which stays with size one, and their positions.
-    ///
-    /// ```
-    /// use wengert::prelude::*;
-    /// let (values, _) = Tensor::from([[1.0, 5.0], [7.0, 2.0]]).max_along_keepdim(1);
+    /// let (values, _) = Tensor::from([[1.0, 5.0], [7.0, 2.0]]).max_along(keepdim(1));
     /// assert_eq!(values, Tensor::from([[5.0], [7.0]]));
     /// ```
     #[track_caller]
-    pub fn max_along_keepdim(&self, axis: isize) -> (Tensor, Tensor) {
-        MAX.pick_keeping(self, axis, Attrs::new())
+    pub fn max_along(&self, axis: impl Into<Over>) -> (Tensor, Tensor) {
+        MAX.pick(self, axis, Attrs::new())
     }
 
     /// The position of the largest element among all, row-major.
@@ -39,30 +29,20 @@ impl Tensor {
     /// assert_eq!(Tensor::from([[1.0, 5.0], [7.0, 2.0]]).argmax().item(), 2.0);
     /// ```
     #[track_caller]
-    pub fn argmax(&self) -> Tensor {
+    pub fn argmax(&self /* of some axes: argmax_along(axis) */) -> Tensor {
         MAX.pick(&self.reshape([self.elements()]), 0, Attrs::new()).1
     }
 
-    /// The positions of the largest elements along an axis, which disappears.
+    /// The positions of the largest elements along an axis.
     ///
     /// ```
     /// use wengert::prelude::*;
     /// assert_eq!(Tensor::from([[1.0, 5.0], [7.0, 2.0]]).argmax_along(0), Tensor::from([1i64, 0]));
+    /// assert_eq!(Tensor::from([[1.0, 5.0], [7.0, 2.0]]).argmax_along(keepdim(1)), Tensor::from([[1i64], [0]]));
     /// ```
     #[track_caller]
-    pub fn argmax_along(&self, axis: isize) -> Tensor {
+    pub fn argmax_along(&self, axis: impl Into<Over>) -> Tensor {
         MAX.pick(self, axis, Attrs::new()).1
-    }
-
-    /// The positions of the largest elements along an axis, which stays with size one.
-    ///
-    /// ```
-    /// use wengert::prelude::*;
-    /// assert_eq!(Tensor::from([[1.0, 5.0], [7.0, 2.0]]).argmax_along_keepdim(1), Tensor::from([[1i64], [0]]));
-    /// ```
-    #[track_caller]
-    pub fn argmax_along_keepdim(&self, axis: isize) -> Tensor {
-        MAX.pick_keeping(self, axis, Attrs::new()).1
     }
 }
 

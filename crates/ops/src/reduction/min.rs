@@ -7,29 +7,19 @@ use wengert_kernels::reduce;
 /// The methods of `min`.
 #[ext(MinMethods)]
 impl Tensor {
-    /// The smallest elements along an axis, which disappears, and their positions.
+    /// The smallest elements along an axis, and their positions.
     ///
     /// ```
     /// use wengert::prelude::*;
     /// let (values, positions) = Tensor::from([[1.0, 5.0], [7.0, 2.0]]).min_along(-1);
     /// assert_eq!(values, Tensor::from([1.0, 2.0]));
     /// assert_eq!(positions, Tensor::from([0i64, 1]));
-    /// ```
-    #[track_caller]
-    pub fn min_along(&self, axis: isize) -> (Tensor, Tensor) {
-        MIN.pick(self, axis, Attrs::new())
-    }
-
-    /// The smallest elements along an axis, which stays with size one, and their positions.
-    ///
-    /// ```
-    /// use wengert::prelude::*;
-    /// let (values, _) = Tensor::from([[1.0, 5.0], [7.0, 2.0]]).min_along_keepdim(1);
+    /// let (values, _) = Tensor::from([[1.0, 5.0], [7.0, 2.0]]).min_along(keepdim(1));
     /// assert_eq!(values, Tensor::from([[1.0], [2.0]]));
     /// ```
     #[track_caller]
-    pub fn min_along_keepdim(&self, axis: isize) -> (Tensor, Tensor) {
-        MIN.pick_keeping(self, axis, Attrs::new())
+    pub fn min_along(&self, axis: impl Into<Over>) -> (Tensor, Tensor) {
+        MIN.pick(self, axis, Attrs::new())
     }
 
     /// The position of the smallest element among all, row-major.
@@ -39,30 +29,20 @@ impl Tensor {
     /// assert_eq!(Tensor::from([[1.0, 5.0], [7.0, 2.0]]).argmin().item(), 0.0);
     /// ```
     #[track_caller]
-    pub fn argmin(&self) -> Tensor {
+    pub fn argmin(&self /* of some axes: argmin_along(axis) */) -> Tensor {
         MIN.pick(&self.reshape([self.elements()]), 0, Attrs::new()).1
     }
 
-    /// The positions of the smallest elements along an axis, which disappears.
+    /// The positions of the smallest elements along an axis.
     ///
     /// ```
     /// use wengert::prelude::*;
     /// assert_eq!(Tensor::from([[1.0, 5.0], [7.0, 2.0]]).argmin_along(0), Tensor::from([0i64, 1]));
+    /// assert_eq!(Tensor::from([[1.0, 5.0], [7.0, 2.0]]).argmin_along(keepdim(1)), Tensor::from([[0i64], [1]]));
     /// ```
     #[track_caller]
-    pub fn argmin_along(&self, axis: isize) -> Tensor {
+    pub fn argmin_along(&self, axis: impl Into<Over>) -> Tensor {
         MIN.pick(self, axis, Attrs::new()).1
-    }
-
-    /// The positions of the smallest elements along an axis, which stays with size one.
-    ///
-    /// ```
-    /// use wengert::prelude::*;
-    /// assert_eq!(Tensor::from([[1.0, 5.0], [7.0, 2.0]]).argmin_along_keepdim(1), Tensor::from([[0i64], [1]]));
-    /// ```
-    #[track_caller]
-    pub fn argmin_along_keepdim(&self, axis: isize) -> Tensor {
-        MIN.pick_keeping(self, axis, Attrs::new()).1
     }
 }
 

@@ -21,41 +21,24 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn norm(&self, p: f64) -> Tensor {
-        let axes: Vec<isize> = (0..self.rank() as isize).collect();
-        self.norm_axes(p, &axes)
+        self.norm_over(p, ..)
     }
 
-    /// The p-norm over some axes, which disappear.
+    /// The p-norm over some axes.
     ///
     /// ```
     /// use wengert::prelude::*;
-    /// assert_eq!(Tensor::from([[3.0, -4.0], [0.0, 2.0]]).norm_axes(2.0, &[1]), Tensor::from([5.0, 2.0]));
+    /// assert_eq!(Tensor::from([[3.0, -4.0], [0.0, 2.0]]).norm_over(2.0, 1), Tensor::from([5.0, 2.0]));
+    /// assert_eq!(Tensor::from([[3.0, -4.0]]).norm_over(2.0, keepdim(1)), Tensor::from([[5.0]]));
     /// ```
     #[track_caller]
-    pub fn norm_axes(&self, p: f64, axes: &[isize]) -> Tensor {
+    pub fn norm_over(&self, p: f64, axes: impl Into<Over>) -> Tensor {
         match p {
-            0.0 => self.not_equal(0.0).cast(self.dtype()).sum_axes(axes),
-            1.0 => self.abs().sum_axes(axes),
-            f64::INFINITY => self.abs().amax(axes),
-            f64::NEG_INFINITY => self.abs().amin(axes),
+            0.0 => self.not_equal(0.0).cast(self.dtype()).sum_over(axes),
+            1.0 => self.abs().sum_over(axes),
+            f64::INFINITY => self.abs().max_over(axes),
+            f64::NEG_INFINITY => self.abs().min_over(axes),
             _ => NORM.over(self, axes, Attrs::new().with_real("p", p)),
-        }
-    }
-
-    /// The p-norm over some axes, which stay with size one.
-    ///
-    /// ```
-    /// use wengert::prelude::*;
-    /// assert_eq!(Tensor::from([[3.0, -4.0]]).norm_axes_keepdim(2.0, &[1]), Tensor::from([[5.0]]));
-    /// ```
-    #[track_caller]
-    pub fn norm_axes_keepdim(&self, p: f64, axes: &[isize]) -> Tensor {
-        match p {
-            0.0 => self.not_equal(0.0).cast(self.dtype()).sum_axes_keepdim(axes),
-            1.0 => self.abs().sum_axes_keepdim(axes),
-            f64::INFINITY => self.abs().amax_keepdim(axes),
-            f64::NEG_INFINITY => self.abs().amin_keepdim(axes),
-            _ => NORM.keeping(self, axes, Attrs::new().with_real("p", p)),
         }
     }
 }

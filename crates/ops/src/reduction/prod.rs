@@ -17,30 +17,20 @@ impl Tensor {
     /// assert_eq!(x.grad().unwrap(), Tensor::from([0.0, 10.0, 0.0]));
     /// ```
     #[track_caller]
-    pub fn prod(&self) -> Tensor {
-        PROD.over_all(self, Attrs::new())
+    pub fn prod(&self /* of some axes: prod_over(axes) */) -> Tensor {
+        PROD.over(self, .., Attrs::new())
     }
 
-    /// The product over some axes, which disappear.
+    /// The product over some axes.
     ///
     /// ```
     /// use wengert::prelude::*;
-    /// assert_eq!(Tensor::from([[1.0, 2.0], [3.0, 4.0]]).prod_axes(&[0]), Tensor::from([3.0, 8.0]));
+    /// assert_eq!(Tensor::from([[1.0, 2.0], [3.0, 4.0]]).prod_over(0), Tensor::from([3.0, 8.0]));
+    /// assert_eq!(Tensor::from([[1.0, 2.0], [3.0, 4.0]]).prod_over(keepdim(1)), Tensor::from([[2.0], [12.0]]));
     /// ```
     #[track_caller]
-    pub fn prod_axes(&self, axes: &[isize]) -> Tensor {
+    pub fn prod_over(&self, axes: impl Into<Over>) -> Tensor {
         PROD.over(self, axes, Attrs::new())
-    }
-
-    /// The product over some axes, which stay with size one.
-    ///
-    /// ```
-    /// use wengert::prelude::*;
-    /// assert_eq!(Tensor::from([[1.0, 2.0], [3.0, 4.0]]).prod_axes_keepdim(&[1]), Tensor::from([[2.0], [12.0]]));
-    /// ```
-    #[track_caller]
-    pub fn prod_axes_keepdim(&self, axes: &[isize]) -> Tensor {
-        PROD.keeping(self, axes, Attrs::new())
     }
 }
 

@@ -46,7 +46,7 @@ pub static SOFTMAX: Rows = Rows {
     // The Jacobian is symmetric. Products of series need the products.
     push: |rule, _, dx| match rule.output(0) {
         y if all_numbers(&[y, dx]) => bind1(&SOFTMAX_GRADIENT, Attrs::new(), &[y, dx]),
-        y => y * (dx - (y * dx).sum_axes_keepdim(&[-1])),
+        y => y * (dx - (y * dx).sum_over(keepdim(-1))),
     },
     reference: |x| {
         let share = |i: f64| 1.0 / x[0].iter().map(|j| (j - i).exp()).sum::<f64>();

@@ -15,52 +15,32 @@ impl Tensor {
     /// assert_eq!(Tensor::from([1.0, 3.0, 5.0]).std().item(), 2.0);
     /// ```
     #[track_caller]
-    pub fn std(&self) -> Tensor {
-        STD.over_all(self, Attrs::new().with_real("correction", 1.0))
+    pub fn std(&self /* of some axes: std_over(axes) */) -> Tensor {
+        STD.over(self, .., Attrs::new().with_real("correction", 1.0))
     }
 
-    /// The standard deviation over some axes, which disappear, with correction 1.
+    /// The standard deviation over some axes, with correction 1.
     ///
     /// ```
     /// use wengert::prelude::*;
-    /// assert_eq!(Tensor::from([[1.0, 3.0, 5.0], [4.0, 4.0, 4.0]]).std_axes(&[1]), Tensor::from([2.0, 0.0]));
+    /// assert_eq!(Tensor::from([[1.0, 3.0, 5.0], [4.0, 4.0, 4.0]]).std_over(1), Tensor::from([2.0, 0.0]));
+    /// assert_eq!(Tensor::from([[1.0, 3.0, 5.0]]).std_over(keepdim(1)), Tensor::from([[2.0]]));
     /// ```
     #[track_caller]
-    pub fn std_axes(&self, axes: &[isize]) -> Tensor {
+    pub fn std_over(&self, axes: impl Into<Over>) -> Tensor {
         self.std_corrected(axes, 1.0)
     }
 
-    /// The standard deviation over some axes, which stay with size one, with correction 1.
+    /// The root of the variance with another correction, over some axes.
     ///
     /// ```
     /// use wengert::prelude::*;
-    /// assert_eq!(Tensor::from([[1.0, 3.0, 5.0]]).std_axes_keepdim(&[1]), Tensor::from([[2.0]]));
+    /// assert_eq!(Tensor::from([1.0, 5.0]).std_corrected(0, 0.0).item(), 2.0);
+    /// assert_eq!(Tensor::from([1.0, 5.0]).std_corrected(keepdim(0), 0.0), Tensor::from([2.0]));
     /// ```
     #[track_caller]
-    pub fn std_axes_keepdim(&self, axes: &[isize]) -> Tensor {
-        self.std_corrected_keepdim(axes, 1.0)
-    }
-
-    /// The root of the variance with another correction, over some axes, which disappear.
-    ///
-    /// ```
-    /// use wengert::prelude::*;
-    /// assert_eq!(Tensor::from([1.0, 5.0]).std_corrected(&[0], 0.0).item(), 2.0);
-    /// ```
-    #[track_caller]
-    pub fn std_corrected(&self, axes: &[isize], correction: f64) -> Tensor {
+    pub fn std_corrected(&self, axes: impl Into<Over>, correction: f64) -> Tensor {
         STD.over(self, axes, Attrs::new().with_real("correction", correction))
-    }
-
-    /// The same over axes that stay with size one.
-    ///
-    /// ```
-    /// use wengert::prelude::*;
-    /// assert_eq!(Tensor::from([1.0, 5.0]).std_corrected_keepdim(&[0], 0.0), Tensor::from([2.0]));
-    /// ```
-    #[track_caller]
-    pub fn std_corrected_keepdim(&self, axes: &[isize], correction: f64) -> Tensor {
-        STD.keeping(self, axes, Attrs::new().with_real("correction", correction))
     }
 }
 

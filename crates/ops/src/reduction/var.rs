@@ -16,52 +16,32 @@ impl Tensor {
     /// assert_eq!(Tensor::from([1.0, 2.0, 6.0]).var().item(), 7.0);
     /// ```
     #[track_caller]
-    pub fn var(&self) -> Tensor {
-        VAR.over_all(self, Attrs::new().with_real("correction", 1.0))
+    pub fn var(&self /* of some axes: var_over(axes) */) -> Tensor {
+        VAR.over(self, .., Attrs::new().with_real("correction", 1.0))
     }
 
-    /// The variance over some axes, which disappear, with correction 1.
+    /// The variance over some axes, with correction 1.
     ///
     /// ```
     /// use wengert::prelude::*;
-    /// assert_eq!(Tensor::from([[1.0, 3.0], [5.0, 5.0]]).var_axes(&[1]), Tensor::from([2.0, 0.0]));
+    /// assert_eq!(Tensor::from([[1.0, 3.0], [5.0, 5.0]]).var_over(1), Tensor::from([2.0, 0.0]));
+    /// assert_eq!(Tensor::from([[1.0, 3.0], [5.0, 5.0]]).var_over(keepdim(1)), Tensor::from([[2.0], [0.0]]));
     /// ```
     #[track_caller]
-    pub fn var_axes(&self, axes: &[isize]) -> Tensor {
+    pub fn var_over(&self, axes: impl Into<Over>) -> Tensor {
         self.var_corrected(axes, 1.0)
     }
 
-    /// The variance over some axes, which stay with size one, with correction 1.
+    /// The sum of squared distances from the mean over `n - correction`, over some axes.
     ///
     /// ```
     /// use wengert::prelude::*;
-    /// assert_eq!(Tensor::from([[1.0, 3.0], [5.0, 5.0]]).var_axes_keepdim(&[1]), Tensor::from([[2.0], [0.0]]));
+    /// assert_eq!(Tensor::from([1.0, 3.0]).var_corrected(0, 0.0).item(), 1.0);
+    /// assert_eq!(Tensor::from([1.0, 3.0]).var_corrected(keepdim(0), 0.0), Tensor::from([1.0]));
     /// ```
     #[track_caller]
-    pub fn var_axes_keepdim(&self, axes: &[isize]) -> Tensor {
-        self.var_corrected_keepdim(axes, 1.0)
-    }
-
-    /// The sum of squared distances from the mean over `n - correction`, over some axes, which disappear.
-    ///
-    /// ```
-    /// use wengert::prelude::*;
-    /// assert_eq!(Tensor::from([1.0, 3.0]).var_corrected(&[0], 0.0).item(), 1.0);
-    /// ```
-    #[track_caller]
-    pub fn var_corrected(&self, axes: &[isize], correction: f64) -> Tensor {
+    pub fn var_corrected(&self, axes: impl Into<Over>, correction: f64) -> Tensor {
         VAR.over(self, axes, Attrs::new().with_real("correction", correction))
-    }
-
-    /// The same over axes that stay with size one.
-    ///
-    /// ```
-    /// use wengert::prelude::*;
-    /// assert_eq!(Tensor::from([1.0, 3.0]).var_corrected_keepdim(&[0], 0.0), Tensor::from([1.0]));
-    /// ```
-    #[track_caller]
-    pub fn var_corrected_keepdim(&self, axes: &[isize], correction: f64) -> Tensor {
-        VAR.keeping(self, axes, Attrs::new().with_real("correction", correction))
     }
 }
 

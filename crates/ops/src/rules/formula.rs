@@ -6,6 +6,7 @@ pub use wengert_core::rules::formula::{IntoSlope, native};
 pub mod tensor {
     use crate::Operand;
     use crate::methods::*;
+    use crate::primitive::GuardedMulMethods;
     use crate::{DType, Tensor};
     use std::borrow::Borrow;
 

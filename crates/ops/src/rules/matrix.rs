@@ -341,7 +341,7 @@ pub fn inverse_or_nan(a: &Tensor) -> Tensor {
 /// 1 for each matrix of NaN, 0 for the others, of dtype i32.
 pub fn failures(x: &Tensor) -> Tensor {
     let wrong = x.not_equal(x).cast(DType::I32);
-    wrong.sum_axes(&[-2, -1]).gt(0).cast(DType::I32)
+    wrong.sum_over([-2, -1]).gt(0).cast(DType::I32)
 }
 
 /// Plain loops over small matrices, for the references of cases.

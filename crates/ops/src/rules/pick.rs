@@ -5,13 +5,14 @@
 
 use super::{as_given, row_and_axis};
 use crate::bind::bind;
+use crate::error::OrRaise;
 use crate::indexing::scatter_add::SCATTER_ADD;
 use crate::methods::*;
 use crate::primitive::{
     Adjoints, Attrs, Case, Dependency, Gradient, Gradients, Layout, Mask, Out, Outputs, Patch, Primitive, Rule, Sample,
     Saves, Spec, SpecRef, Specs, View, expect_flags,
 };
-use crate::tensor::{fill, numbers};
+use crate::tensor::{Over, fill, numbers};
 use crate::{DType, Error, ErrorKind, Shape, Tensor};
 use smallvec::{SmallVec, smallvec};
 use std::marker::PhantomData;
@@ -59,22 +60,17 @@ impl<P: Pick> PickOp<P> {
 
     /// The picked values and their positions; `attrs` are those beside the axis.
     #[track_caller]
-    pub(crate) fn pick(&'static self, x: &Tensor, axis: isize, attrs: Attrs) -> (Tensor, Tensor) {
+    pub(crate) fn pick(&'static self, x: &Tensor, axis: impl Into<Over>, attrs: Attrs) -> (Tensor, Tensor) {
+        let over = axis.into();
+        let [axis] = over.exactly(P::NAME).or_raise();
         let (row, axis) = row_and_axis(P::NAME, x, axis);
         let mut outputs = bind(self, at(axis).and(&attrs), &[&row]).into_iter();
         let (values, positions) = (outputs.next().expect("two outputs"), outputs.next().expect("two outputs"));
-        (as_given(x, values), as_given(x, positions))
-    }
-
-    /// The same for one element, whose axis stays with size one.
-    #[track_caller]
-    pub(crate) fn pick_keeping(&'static self, x: &Tensor, axis: isize, attrs: Attrs) -> (Tensor, Tensor) {
-        let (values, positions) = self.pick(x, axis, attrs);
-        if x.rank() == 0 {
-            return (values, positions);
+        let (values, positions) = (as_given(x, values), as_given(x, positions));
+        match over.keeps() && x.rank() > 0 {
+            true => (values.unsqueeze(axis), positions.unsqueeze(axis)),
+            false => (values, positions),
         }
-        let axis = if axis < 0 { axis + x.rank() as isize } else { axis } as usize;
-        (values.unsqueeze(axis), positions.unsqueeze(axis))
     }
 }
 

@@ -3,7 +3,7 @@
 //! An operation states how to compute it and its slope, dy/dx element by element; then dy = sum of slope dx over the axes,
 //! and dx = slope dy. The axes are an attribute, ascending; keeping them as axes of size one is a reshape.
 
-use super::{batched_axes, checked_axes, keep_axes, kept_shape, reduced_shape};
+use super::{batched_axes, keep_axes, kept_shape, reduced_shape};
 use crate::bind::bind1;
 use crate::error::OrRaise;
 use crate::methods::*;
@@ -11,7 +11,7 @@ use crate::primitive::{
     Adjoints, Attrs, Case, Cost, Dependency, Gradient, Gradients, Layout, Lower, Mask, Out, Outputs, Primitive, Rule,
     Sample, Saves, Spec, SpecRef, Specs, View, expect_float, expect_reals, streaming_cost,
 };
-use crate::{DType, Error, ErrorKind, Shape, Tensor};
+use crate::{DType, Error, ErrorKind, Over, Shape, Tensor, keepdim};
 use smallvec::{SmallVec, smallvec};
 use std::marker::PhantomData;
 use wengert_kernels::tiled::Fold;
@@ -58,7 +58,7 @@ pub trait Reduction: Send + Sync + 'static {
 
     /// The tangent of the result.
     fn push(call: &Reduced<'_>, tangent: &Tensor) -> Tensor {
-        (Self::slope(call) * tangent).sum_axes(&call.signed_axes())
+        (Self::slope(call) * tangent).sum_over(&call.axes[..])
     }
 
     /// The result for the elements of one output, by another formula than the kernel's.
@@ -107,10 +107,6 @@ impl Reduced<'_> {
         y.lt(f64::INFINITY).where_(y.full_like(number), f64::NAN)
     }
 
-    pub fn signed_axes(&self) -> Vec<isize> {
-        self.axes.iter().map(|&axis| axis as isize).collect()
-    }
-
     /// How many elements each output is made of.
     pub fn count(&self) -> usize {
         self.axes.iter().map(|&axis| self.x().shape()[axis]).product()
@@ -118,12 +114,12 @@ impl Reduced<'_> {
 
     /// A sum over the reduced axes, which stay with size one.
     pub fn sum(&self, x: &Tensor) -> Tensor {
-        keep_axes(x.sum_axes(&self.signed_axes()), &self.axes, x.shape())
+        x.sum_over(keepdim(&self.axes[..]))
     }
 
     /// The mean over the reduced axes, which stay with size one.
     pub fn mean(&self, x: &Tensor) -> Tensor {
-        keep_axes(x.mean_axes(&self.signed_axes()), &self.axes, x.shape())
+        x.mean_over(keepdim(&self.axes[..]))
     }
 }
 
@@ -140,25 +136,12 @@ pub struct ReductionOp<R>(PhantomData<R>);
 impl<R: Reduction> ReductionOp<R> {
     pub(crate) const NEW: ReductionOp<R> = ReductionOp(PhantomData);
 
-    /// Over all axes; `attrs` are those beside the axes.
+    /// The reduction over some axes; `attrs` are those beside the axes.
     #[track_caller]
-    pub(crate) fn over_all(&'static self, x: &Tensor, attrs: Attrs) -> Tensor {
-        let axes: Vec<usize> = (0..x.rank()).collect();
-        bind1(self, Attrs::new().with_sizes("axes", &axes).and(&attrs), &[x])
-    }
-
-    /// Over some axes, which disappear.
-    #[track_caller]
-    pub(crate) fn over(&'static self, x: &Tensor, axes: &[isize], attrs: Attrs) -> Tensor {
-        let axes = checked_axes(R::NAME, axes, x.shape()).or_raise();
-        bind1(self, Attrs::new().with_sizes("axes", &axes).and(&attrs), &[x])
-    }
-
-    /// Over some axes, which stay with size one.
-    #[track_caller]
-    pub(crate) fn keeping(&'static self, x: &Tensor, axes: &[isize], attrs: Attrs) -> Tensor {
-        let axes = checked_axes(R::NAME, axes, x.shape()).or_raise();
-        keep_axes(bind1(self, Attrs::new().with_sizes("axes", &axes).and(&attrs), &[x]), &axes, x.shape())
+    pub(crate) fn over(&'static self, x: &Tensor, axes: impl Into<Over>, attrs: Attrs) -> Tensor {
+        let over = axes.into();
+        let axes = over.checked(R::NAME, x.shape()).or_raise();
+        over.kept(bind1(self, Attrs::new().with_sizes("axes", &axes).and(&attrs), &[x]), &axes, x.shape())
     }
 }
 

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use wengert_kernels::cells::Op;
 
 /// A function of symbols that threads can share.
-pub(crate) type Symbols = dyn Fn(&[Symbol]) -> Vec<Symbol> + Send + Sync;
+pub type Symbols = dyn Fn(&[Symbol]) -> Vec<Symbol> + Send + Sync;
 
 /// From the inputs of a function and cotangents of its outputs to those of its inputs.
 pub(crate) fn pulled(function: Arc<Symbols>, inputs: usize) -> Arc<Symbols> {

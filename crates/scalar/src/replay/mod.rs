@@ -14,7 +14,8 @@ mod symbol;
 mod tangent;
 mod trace;
 
-pub(crate) use derive::{Symbols, pulled, pushed};
+pub use derive::Symbols;
+pub(crate) use derive::{pulled, pushed};
 pub use over::Items;
 pub use sparse::{SparseHessian, SparseJacobian};
 pub use symbol::Symbol;
@@ -22,6 +23,7 @@ pub use symbol::Symbol;
 use crate::expect::expect;
 use machine::Left;
 use path::Path;
+use std::cell::{RefCell, RefMut};
 use std::panic::Location;
 use std::sync::Arc;
 use symbol::{Traced, traced};
@@ -73,13 +75,21 @@ impl<const N: usize> Returned for [Symbol; N] {
 ///     x.windows(2).fold(T::lit(0.0), |sum, pair| sum + term(pair[0], pair[1]))
 /// }
 ///
-/// let mut f = Replay::record(rosenbrock::<Symbol>, &[-1.2, 1.0, 0.5]);
+/// let f = Replay::record(rosenbrock::<Symbol>, &[-1.2, 1.0, 0.5]);
 /// let mut slopes = [0.0; 3];
 /// let x = [0.3, 0.2, 0.1];
 /// assert!((f.value_and_grad(&x, &mut slopes) - rosenbrock(&x)).abs() < 1e-12);
 /// assert_eq!(f.recordings(), 1);
 /// ```
-pub struct Replay<F> {
+///
+/// Calls take `&self`, so a replay can be a field of what solvers call by a shared reference; it is [`Send`] but not [`Sync`]. Its type
+/// names its function: [`boxed`](Replay::boxed) makes it plain `Replay`.
+pub struct Replay<F = Box<Symbols>> {
+    recording: RefCell<Recording<F>>,
+}
+
+/// The function, and the paths that it took.
+pub(crate) struct Recording<F> {
     function: F,
     inputs: usize,
     /// The one that was used last is in front.
@@ -97,10 +107,10 @@ impl<Y: Returned, F: Fn(&[Symbol]) -> Y> Replay<F> {
     /// Records `f` at `x`.
     #[track_caller]
     pub fn record(f: F, x: &[f64]) -> Replay<F> {
-        let mut replay =
-            Replay { function: f, inputs: x.len(), paths: Vec::new(), limit: KEPT, recordings: 0, check: None };
-        match replay.record_path(x) {
-            Ok(()) => replay,
+        let mut recording =
+            Recording { function: f, inputs: x.len(), paths: Vec::new(), limit: KEPT, recordings: 0, check: None };
+        match recording.record_path(x) {
+            Ok(()) => Replay { recording: RefCell::new(recording) },
             Err(error) => error.at(Location::caller()).raise(),
         }
     }
@@ -110,8 +120,9 @@ impl<Y: Returned, F: Fn(&[Symbol]) -> Y> Replay<F> {
     #[track_caller]
     pub fn at_most(mut self, paths: usize) -> Replay<F> {
         expect(paths > 0, "at_most", || "a replay without a path would be recorded at every call".to_string());
-        self.limit = paths;
-        self.paths.truncate(paths);
+        let recording = self.recording.get_mut();
+        recording.limit = paths;
+        recording.paths.truncate(paths);
         self
     }
 
@@ -122,46 +133,46 @@ impl<Y: Returned, F: Fn(&[Symbol]) -> Y> Replay<F> {
     /// use wengert_engine::{ErrorKind, catch};
     /// use wengert_scalar::Replay;
     /// let scale = std::cell::Cell::new(2.0);
-    /// let mut f = Replay::record(|x| x[0] * scale.get(), &[1.0]).checked_every(2);
+    /// let f = Replay::record(|x| x[0] * scale.get(), &[1.0]).checked_every(2);
     /// scale.set(3.0);
     /// assert_eq!(f.value(&[1.0]), 2.0);
     /// assert_eq!(catch(|| f.value(&[1.0])).unwrap_err().kind(), &ErrorKind::Retraced);
     /// ```
     #[must_use]
     pub fn checked_every(mut self, calls: usize) -> Replay<F> {
-        self.check = Some((calls.max(1), 0));
+        self.recording.get_mut().check = Some((calls.max(1), 0));
         self
     }
 
     /// How often the function was recorded: once, and once more for every new path.
     pub fn recordings(&self) -> usize {
-        self.recordings
+        self.recording().recordings
     }
 
     /// How many numbers it takes.
     pub fn inputs(&self) -> usize {
-        self.inputs
+        self.recording().inputs
     }
 
     /// How many numbers it returns on the path that was used last.
     pub fn outputs(&self) -> usize {
-        self.paths[0].outputs()
+        self.recording().paths[0].outputs()
     }
 
     /// Instructions of the path that was used last, for its values alone; those of loops count once.
     pub fn instructions(&self) -> usize {
-        self.paths[0].instructions()
+        self.recording().paths[0].instructions()
     }
 
     /// Bytes of the program for values and gradients of the path that was used last.
-    pub fn code_bytes(&mut self) -> usize {
-        self.paths[0].code_bytes()
+    pub fn code_bytes(&self) -> usize {
+        self.recording().paths[0].code_bytes()
     }
 
     /// The value at `x`.
     #[track_caller]
-    pub fn value(&mut self, x: &[f64]) -> f64 {
-        self.expect("value", x.len(), 1);
+    pub fn value(&self, x: &[f64]) -> f64 {
+        self.recording().expect("value", x.len(), 1);
         let mut value = [0.0];
         self.values(x, &mut value);
         value[0]
@@ -169,114 +180,122 @@ impl<Y: Returned, F: Fn(&[Symbol]) -> Y> Replay<F> {
 
     /// The values at `x` of a function that returns several.
     #[track_caller]
-    pub fn values(&mut self, x: &[f64], y: &mut [f64]) {
-        self.expect("values", x.len(), y.len());
-        self.on_path(x, |path| path.values(x, y));
+    pub fn values(&self, x: &[f64], y: &mut [f64]) {
+        let recording = &mut *self.recording();
+        recording.expect("values", x.len(), y.len());
+        recording.on_path(x, |path| path.values(x, y));
     }
 
     /// The value at `x`, and the gradient, which is written to `slopes`.
     #[track_caller]
-    pub fn value_and_grad(&mut self, x: &[f64], slopes: &mut [f64]) -> f64 {
-        self.expect("value_and_grad", x.len(), 1);
-        self.expect_slopes("value_and_grad", slopes.len());
-        self.on_path(x, |path| path.pull(x, &[1.0], slopes).map(|()| path.value()))
+    pub fn value_and_grad(&self, x: &[f64], slopes: &mut [f64]) -> f64 {
+        let recording = &mut *self.recording();
+        recording.expect("value_and_grad", x.len(), 1);
+        recording.expect_slopes("value_and_grad", slopes.len());
+        recording.on_path(x, |path| path.pull(x, &[1.0], slopes).map(|()| path.value()))
     }
 
     /// The derivatives by all inputs of the outputs weighted by `seeds`, written to `slopes`.
     ///
     /// ```
     /// use wengert_scalar::Replay;
-    /// let mut f = Replay::record(|x| [x[0] * x[1], x[0] + x[1]], &[1.0, 1.0]);
+    /// let f = Replay::record(|x| [x[0] * x[1], x[0] + x[1]], &[1.0, 1.0]);
     /// let mut slopes = [0.0; 2];
     /// f.vjp(&[2.0, 3.0], &[1.0, 10.0], &mut slopes);
     /// assert_eq!(slopes, [13.0, 12.0]);
     /// ```
     #[track_caller]
-    pub fn vjp(&mut self, x: &[f64], seeds: &[f64], slopes: &mut [f64]) {
-        self.expect("vjp", x.len(), seeds.len());
-        self.expect_slopes("vjp", slopes.len());
-        self.on_path(x, |path| path.pull(x, seeds, slopes));
+    pub fn vjp(&self, x: &[f64], seeds: &[f64], slopes: &mut [f64]) {
+        let recording = &mut *self.recording();
+        recording.expect("vjp", x.len(), seeds.len());
+        recording.expect_slopes("vjp", slopes.len());
+        recording.on_path(x, |path| path.pull(x, seeds, slopes));
     }
 
     /// The change of every output along a direction of the inputs, written to `tangents`.
     ///
     /// ```
     /// use wengert_scalar::Replay;
-    /// let mut f = Replay::record(|x| x[0] * x[1], &[1.0, 1.0]);
+    /// let f = Replay::record(|x| x[0] * x[1], &[1.0, 1.0]);
     /// let mut tangents = [0.0];
     /// f.jvp(&[2.0, 3.0], &[1.0, 10.0], &mut tangents);
     /// assert_eq!(tangents, [23.0]);
     /// ```
     #[track_caller]
-    pub fn jvp(&mut self, x: &[f64], direction: &[f64], tangents: &mut [f64]) {
-        self.expect("jvp", x.len(), tangents.len());
-        self.expect_slopes("jvp", direction.len());
-        self.on_path(x, |path| path.push(x, direction, tangents));
+    pub fn jvp(&self, x: &[f64], direction: &[f64], tangents: &mut [f64]) {
+        let recording = &mut *self.recording();
+        recording.expect("jvp", x.len(), tangents.len());
+        recording.expect_slopes("jvp", direction.len());
+        recording.on_path(x, |path| path.push(x, direction, tangents));
     }
 
     /// The product of the matrix of second derivatives and a vector, written to `product`.
     ///
     /// ```
     /// use wengert_scalar::{Real, Replay};
-    /// let mut f = Replay::record(|x| x[0] * x[0] * x[1], &[1.0, 1.0]);
+    /// let f = Replay::record(|x| x[0] * x[0] * x[1], &[1.0, 1.0]);
     /// let mut product = [0.0; 2];
     /// f.hvp(&[2.0, 3.0], &[1.0, 0.0], &mut product);
     /// assert_eq!(product, [6.0, 4.0]);
     /// ```
     #[track_caller]
-    pub fn hvp(&mut self, x: &[f64], vector: &[f64], product: &mut [f64]) {
-        self.expect("hvp", x.len(), 1);
-        self.expect_slopes("hvp", vector.len());
-        self.expect_slopes("hvp", product.len());
-        self.on_path(x, |path| path.second(x, vector, product));
+    pub fn hvp(&self, x: &[f64], vector: &[f64], product: &mut [f64]) {
+        let recording = &mut *self.recording();
+        recording.expect("hvp", x.len(), 1);
+        recording.expect_slopes("hvp", vector.len());
+        recording.expect_slopes("hvp", product.len());
+        recording.on_path(x, |path| path.second(x, vector, product));
     }
 
     /// The derivatives of all outputs by all inputs, a row for each output.
     ///
     /// ```
     /// use wengert_scalar::Replay;
-    /// let mut f = Replay::record(|x| [x[0] * x[1], x[0] + x[1]], &[1.0, 1.0]);
+    /// let f = Replay::record(|x| [x[0] * x[1], x[0] + x[1]], &[1.0, 1.0]);
     /// assert_eq!(f.jacobian(&[2.0, 3.0]), [3.0, 2.0, 1.0, 1.0]);
     /// ```
     #[track_caller]
-    pub fn jacobian(&mut self, x: &[f64]) -> Vec<f64> {
-        self.expect("jacobian", x.len(), self.outputs());
-        self.on_path(x, |path| path.jacobian(x))
+    pub fn jacobian(&self, x: &[f64]) -> Vec<f64> {
+        let recording = &mut *self.recording();
+        recording.expect("jacobian", x.len(), recording.outputs());
+        recording.on_path(x, |path| path.jacobian(x))
     }
 
     /// The matrix of second derivatives, row by row.
     ///
     /// ```
     /// use wengert_scalar::Replay;
-    /// let mut f = Replay::record(|x| x[0] * x[0] * x[1], &[1.0, 1.0]);
+    /// let f = Replay::record(|x| x[0] * x[0] * x[1], &[1.0, 1.0]);
     /// assert_eq!(f.hessian(&[2.0, 3.0]), [6.0, 4.0, 4.0, 0.0]);
     /// ```
     #[track_caller]
-    pub fn hessian(&mut self, x: &[f64]) -> Vec<f64> {
-        self.expect("hessian", x.len(), 1);
-        self.on_path(x, |path| path.hessian(x))
+    pub fn hessian(&self, x: &[f64]) -> Vec<f64> {
+        let recording = &mut *self.recording();
+        recording.expect("hessian", x.len(), 1);
+        recording.on_path(x, |path| path.hessian(x))
     }
 
     /// The values at many points, which lie one after the other in `points`, and the gradients at each.
     ///
     /// ```
     /// use wengert_scalar::Replay;
-    /// let mut f = Replay::record(|x| x[0] * x[1], &[1.0, 1.0]);
+    /// let f = Replay::record(|x| x[0] * x[1], &[1.0, 1.0]);
     /// let (mut values, mut slopes) = ([0.0; 2], [0.0; 4]);
     /// f.values_and_grads(&[1.0, 2.0, 3.0, 4.0], &mut values, &mut slopes);
     /// assert_eq!((values, slopes), ([2.0, 12.0], [2.0, 1.0, 4.0, 3.0]));
     /// ```
     #[track_caller]
-    pub fn values_and_grads(&mut self, points: &[f64], values: &mut [f64], slopes: &mut [f64]) {
+    pub fn values_and_grads(&self, points: &[f64], values: &mut [f64], slopes: &mut [f64]) {
+        let recording = &mut *self.recording();
         let (numbers, room, count) = (points.len(), slopes.len(), values.len());
         expect(numbers == room, "values_and_grads", || {
             format!("points of {numbers} numbers and room for {room} slopes")
         });
-        expect(numbers == count * self.inputs, "values_and_grads", || {
-            format!("{numbers} numbers are not {count} points of {}", self.inputs)
+        expect(numbers == count * recording.inputs, "values_and_grads", || {
+            format!("{numbers} numbers are not {count} points of {}", recording.inputs)
         });
-        self.expect("values_and_grads", self.inputs, 1);
-        if let Err(error) = self.try_at_points(points, values, slopes) {
+        recording.expect("values_and_grads", recording.inputs, 1);
+        if let Err(error) = recording.try_at_points(points, values, slopes) {
             error.at(Location::caller()).raise();
         }
     }
@@ -286,20 +305,35 @@ impl<Y: Returned, F: Fn(&[Symbol]) -> Y> Replay<F> {
     ///
     /// ```
     /// use wengert_scalar::Replay;
-    /// let mut f = Replay::record(|x| [x[0] * x[1], x[0] + x[1]], &[1.0, 1.0]);
+    /// let f = Replay::record(|x| [x[0] * x[1], x[0] + x[1]], &[1.0, 1.0]);
     /// let mut values = [0.0; 4];
     /// f.values_at(&[1.0, 2.0, 3.0, 4.0], &mut values);
     /// assert_eq!(values, [2.0, 3.0, 12.0, 7.0]);
     /// ```
     #[track_caller]
-    pub fn values_at(&mut self, points: &[f64], values: &mut [f64]) {
-        let outputs = self.outputs();
-        expect(points.len() * outputs == values.len() * self.inputs, "values_at", || {
-            format!("room for {} numbers is not {outputs} for each point of {}", values.len(), self.inputs)
+    pub fn values_at(&self, points: &[f64], values: &mut [f64]) {
+        let recording = &mut *self.recording();
+        let outputs = recording.outputs();
+        expect(points.len() * outputs == values.len() * recording.inputs, "values_at", || {
+            format!("room for {} numbers is not {outputs} for each point of {}", values.len(), recording.inputs)
         });
-        if let Err(error) = self.try_at_points(points, values, &mut []) {
+        if let Err(error) = recording.try_at_points(points, values, &mut []) {
             error.at(Location::caller()).raise();
         }
+    }
+
+    /// The recording, for one call. An error if the function that is recorded calls its own replay.
+    #[track_caller]
+    fn recording(&self) -> RefMut<'_, Recording<F>> {
+        self.recording.try_borrow_mut().unwrap_or_else(|_| {
+            Error::new(ErrorKind::Argument, "replay", "the function that is recorded calls its own replay").raise()
+        })
+    }
+}
+
+impl<Y: Returned, F: Fn(&[Symbol]) -> Y> Recording<F> {
+    fn outputs(&self) -> usize {
+        self.paths[0].outputs()
     }
 
     /// Values at points, and the gradients where there is room for them, each on its own path.
@@ -381,7 +415,7 @@ impl<Y: Returned, F: Fn(&[Symbol]) -> Y> Replay<F> {
         })
     }
 
-    /// As [`try_on_path`](Replay::try_on_path), where a new path must satisfy `judge`; it is forgotten if it does not.
+    /// As [`try_on_path`](Recording::try_on_path), where a new path must satisfy `judge`; it is forgotten if it does not.
     #[track_caller]
     fn on_judged_path(
         &mut self,
@@ -446,11 +480,34 @@ impl<Y: Returned, F: Fn(&[Symbol]) -> Y> Replay<F> {
 }
 
 impl<Y: Returned, F: Fn(&[Symbol]) -> Y + Send + Sync + 'static> Replay<F> {
+    /// The same replay, of a type that can be written down.
+    ///
+    /// ```
+    /// use wengert_scalar::{Real, Replay, Symbol};
+    /// struct Problem {
+    ///     energy: Replay,
+    /// }
+    /// let stiffness = 3.0;
+    /// let energy = Replay::record(move |x: &[Symbol]| x[0] * x[0] * stiffness, &[1.0]).boxed();
+    /// assert_eq!(Problem { energy }.energy.value(&[2.0]), 12.0);
+    /// ```
+    #[must_use]
+    pub fn boxed(self) -> Replay {
+        self.shared().1
+    }
+
     /// The function, and its replay, which share it.
-    pub(crate) fn shared(self) -> (Arc<Symbols>, Replay<Box<Symbols>>) {
-        let Replay { function, inputs, paths, limit, recordings, check } = self;
+    pub(crate) fn shared(self) -> (Arc<Symbols>, Replay) {
+        let Recording { function, inputs, paths, limit, recordings, check } = self.recording.into_inner();
         let function: Arc<Symbols> = Arc::new(move |x| function(x).numbers());
         let own = function.clone();
-        (function, Replay { function: Box::new(move |x| own(x)), inputs, paths, limit, recordings, check })
+        let own: Box<Symbols> = Box::new(move |x| own(x));
+        let recording = Recording { function: own, inputs, paths, limit, recordings, check };
+        (function, Replay { recording: RefCell::new(recording) })
+    }
+
+    /// See [`Recording::try_at_points`].
+    pub(crate) fn try_at_points(&self, points: &[f64], values: &mut [f64]) -> Result<(), Error> {
+        self.recording().try_at_points(points, values, &mut [])
     }
 }

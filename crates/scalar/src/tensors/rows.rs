@@ -84,7 +84,7 @@ struct Operation {
     inputs: usize,
     outputs: usize,
     /// Nothing before the first row is known.
-    replay: Mutex<Option<Replay<Box<Symbols>>>>,
+    replay: Mutex<Option<Replay>>,
     /// From inputs and cotangents of outputs to cotangents of inputs.
     pulled: OnceLock<Arc<Operation>>,
     /// From inputs and their tangents to tangents of outputs.
@@ -92,21 +92,13 @@ struct Operation {
 }
 
 impl Operation {
-    fn new(
-        inputs: usize,
-        outputs: usize,
-        function: Arc<Symbols>,
-        replay: Option<Replay<Box<Symbols>>>,
-    ) -> Arc<Operation> {
+    fn new(inputs: usize, outputs: usize, function: Arc<Symbols>, replay: Option<Replay>) -> Arc<Operation> {
         let (pulled, pushed) = (OnceLock::new(), OnceLock::new());
         Arc::new(Operation { function, inputs, outputs, replay: Mutex::new(replay), pulled, pushed })
     }
 
     /// What `f` does with the replay; an error if this thread does something with it already.
-    fn with_replay<R>(
-        &self,
-        f: impl FnOnce(&mut Option<Replay<Box<Symbols>>>) -> Result<R, Error>,
-    ) -> Result<R, Error> {
+    fn with_replay<R>(&self, f: impl FnOnce(&mut Option<Replay>) -> Result<R, Error>) -> Result<R, Error> {
         struct Ending;
         impl Drop for Ending {
             fn drop(&mut self) {
@@ -176,8 +168,7 @@ impl Function for Call {
             let function = function.clone();
             let record =
                 || Replay::record(Box::new(move |x: &[Symbol]| function(x)) as Box<Symbols>, &points[..*inputs]);
-            let run =
-                |replay: &mut Option<_>| replay.get_or_insert_with(record).try_at_points(&points, &mut values, &mut []);
+            let run = |replay: &mut Option<_>| replay.get_or_insert_with(record).try_at_points(&points, &mut values);
             if let Err(error) = self.operation.with_replay(run) {
                 error.at(self.line).raise();
             }

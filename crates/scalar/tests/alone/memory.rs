@@ -33,14 +33,14 @@ fn points_that_take_paths_of_their_own_cost_no_more_together() {
     let points: Vec<f64> = (0..20).flat_map(|i| [90.0 + 0.61 * f64::from(i), 0.2 + 0.01 * f64::from(i)]).collect();
     let mut one_by_one = (vec![0.0; 20], vec![0.0; 40]);
     let (_, of_each) = bytes(|| {
-        let mut replay = Replay::record(put::<Symbol>, &points[..2]);
+        let replay = Replay::record(put::<Symbol>, &points[..2]);
         for (i, x) in points.chunks_exact(2).enumerate() {
             one_by_one.0[i] = replay.value_and_grad(x, &mut one_by_one.1[2 * i..][..2]);
         }
     });
     let mut at_once = (vec![0.0; 20], vec![0.0; 40]);
     let (recordings, of_all) = bytes(|| {
-        let mut replay = Replay::record(put::<Symbol>, &points[..2]);
+        let replay = Replay::record(put::<Symbol>, &points[..2]);
         replay.values_and_grads(&points, &mut at_once.0, &mut at_once.1);
         replay.recordings()
     });
@@ -63,9 +63,9 @@ fn lanes_of_items_are_kept_from_call_to_call() {
         let (x, time) = x.split_at(20);
         x.iter().fold((time[0], Symbol::lit(1.0)), |(sum, power), x| (sum - *x * power, power * time[0])).0.sin()
     };
-    let mut replay = Replay::record(term, &[0.5; 21]);
+    let replay = Replay::record(term, &[0.5; 21]);
     let times: Vec<f64> = (0..100).map(|i| f64::from(i) / 100.0).collect();
-    let mut call = |scale: f64| {
+    let call = |scale: f64| {
         let (x, mut slopes) = ([scale; 20], [0.0; 20]);
         let sum = replay.sum_over_and_grad(&x, &Items::of(&times, 1), &mut slopes);
         (sum, slopes[3])

@@ -114,7 +114,7 @@ fn lengths_neither_overflow_nor_vanish() {
         let duals: [Dual<f64, 3>; 3] = std::array::from_fn(|k| Dual::variable(x[k], k));
         let length = Dual::norm(&duals);
         check(length.value(), *length.tangents());
-        let (mut replay, mut slopes) = (Replay::record(|x| Symbol::norm(x), &[1.0, 1.0, 1.0]), [0.0; 3]);
+        let (replay, mut slopes) = (Replay::record(|x| Symbol::norm(x), &[1.0, 1.0, 1.0]), [0.0; 3]);
         let value = replay.value_and_grad(&x, &mut slopes);
         check(value, slopes);
     }
@@ -159,7 +159,7 @@ fn a_slope_of_zero_stops_what_is_infinite_in_every_mode() {
     gradient(|x: &[Var]| cut(x), &[-1.0, 2.0], &mut slopes);
     assert_eq!(slopes, [1.0, 0.0]);
     assert_eq!(jacobian(|x: &[Var]| vec![cut(x), x[1]], &[-1.0, 2.0]).1, [1.0, 0.0, 0.0, 1.0]);
-    let mut replay = Replay::record(|x: &[Symbol]| cut(x), &[-1.0, 2.0]);
+    let replay = Replay::record(|x: &[Symbol]| cut(x), &[-1.0, 2.0]);
     for _ in 0..3 {
         let mut slopes = [f64::NAN; 2];
         replay.value_and_grad(&[-1.0, 2.0], &mut slopes);
@@ -187,7 +187,7 @@ macro_rules! second {
         let mixed: fn(Dual<Var, 1>) -> Dual<Var, 1> = $f;
         let recorded: fn(Symbol) -> Symbol = $f;
         let over = gradient_of(|[x]| mixed(Dual::new(x, [Var::lit(1.0)])).tangents()[0], [$x]).1[0];
-        let mut replay = Replay::record(move |x: &[Symbol]| recorded(x[0]), &[$x]);
+        let replay = Replay::record(move |x: &[Symbol]| recorded(x[0]), &[$x]);
         let mut product = [0.0];
         replay.hvp(&[$x], &[1.0], &mut product);
         [twice(x).tangents()[0].tangents()[0], over, replay.hessian(&[$x])[0], product[0]]

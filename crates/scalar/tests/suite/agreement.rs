@@ -125,7 +125,7 @@ fn every_kind_of_number_gives_the_same_bits_of_two_numbers() {
     let [x, y] = [0, 1].map(|side| Tensor::from(all.iter().map(|point| point[side]).collect::<Vec<f64>>()));
     let mut wrong = Vec::new();
     for Pair { name, plain, var, dual, symbol, tensor, .. } in PAIRS {
-        let mut replay = Replay::record(|x: &[Symbol]| symbol(x[0], x[1]), &[0.6, 0.7]);
+        let replay = Replay::record(|x: &[Symbol]| symbol(x[0], x[1]), &[0.6, 0.7]);
         let mut found: Vec<(&str, Vec<[f64; 3]>)> = Vec::new();
         let rows = |values: &Tensor, x: &Tensor, y: &Tensor| -> Vec<[f64; 3]> {
             let [value, x, y] = [values, x, y].map(Tensor::to_f64_vec);
@@ -193,7 +193,7 @@ fn slopes_of_quotients_agree_to_the_last_bits() {
         let expected = [x / y, by_x.item(), by_y.item()];
         let (value, [by_x, by_y]) = gradient_of(|[x, y]| x / y, [*x, *y]);
         let dual = Dual::<f64, 2>::variable(*x, 0) / Dual::variable(*y, 1);
-        let mut replay = Replay::record(|x: &[Symbol]| x[0] / x[1], &[0.6, 0.7]);
+        let replay = Replay::record(|x: &[Symbol]| x[0] / x[1], &[0.6, 0.7]);
         let mut slopes = [0.0; 2];
         let replayed = replay.value_and_grad(&[*x, *y], &mut slopes);
         for found in [
@@ -231,7 +231,7 @@ fn every_kind_of_number_gives_the_same_bits() {
     let row = Tensor::from(points.as_slice());
     let mut wrong = Vec::new();
     for Row { name, plain, var, dual, symbol, tensor, .. } in ROWS {
-        let mut replay = Replay::record(|x: &[Symbol]| symbol(x[0]), &[0.6]);
+        let replay = Replay::record(|x: &[Symbol]| symbol(x[0]), &[0.6]);
         let mut found: Vec<(&str, Vec<f64>, Vec<f64>)> = Vec::new();
         let pairs = |f: &mut dyn FnMut(f64) -> (f64, f64)| points.iter().map(|x| f(*x)).unzip();
         let total = |x: &Tensor| tensor(x).sum();
@@ -308,7 +308,7 @@ fn every_kind_of_number_has_the_same_second_derivative() {
     let mut wrong = Vec::new();
     for Row { name, nested, on_tape, symbol, tensor, .. } in ROWS {
         let slopes = |x: &Tensor| grad(|x: &Tensor| tensor(x).sum())(x).sum();
-        let mut replay = Replay::record(|x: &[Symbol]| symbol(x[0]), &[0.6]);
+        let replay = Replay::record(|x: &[Symbol]| symbol(x[0]), &[0.6]);
         let each = |f: &mut dyn FnMut(f64) -> f64| points.iter().map(|x| f(*x)).collect::<Vec<f64>>();
         let found = [
             ("tensors", grad(slopes)(&row).to_f64_vec()),
@@ -363,7 +363,7 @@ fn every_kind_of_number_has_the_same_second_derivatives_of_two_numbers() {
     let all: Vec<[f64; 2]> = special.iter().flat_map(|x| special.iter().map(|y| [*x, *y])).collect();
     let mut wrong = Vec::new();
     for Pair { name, nested, on_tape, symbol, tensor, .. } in PAIRS {
-        let mut replay = Replay::record(|x: &[Symbol]| symbol(x[0], x[1]), &[0.6, 0.7]);
+        let replay = Replay::record(|x: &[Symbol]| symbol(x[0], x[1]), &[0.6, 0.7]);
         for &[x, y] in &all {
             const V: [f64; 2] = [1.0, -2.0];
             let slopes = |at: &(Tensor, Tensor)| {

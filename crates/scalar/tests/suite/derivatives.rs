@@ -292,7 +292,7 @@ fn operators_take_references_and_plain_numbers_as_those_of_floats_do() {
         // What was told decides.
         z + truths.iter().filter(|holds| **holds).count() as f64
     };
-    let (mut replay, mut slopes) = (Replay::record(f, &[9.0, 0.5]), [0.0; 2]);
+    let (replay, mut slopes) = (Replay::record(f, &[9.0, 0.5]), [0.0; 2]);
     let found = replay.value_and_grad(&[1.5, 0.5], &mut slopes);
     check(found - truths.iter().filter(|holds| **holds).count() as f64, &slopes, truths);
     assert_eq!(replay.recordings(), 2);
@@ -302,14 +302,14 @@ fn operators_take_references_and_plain_numbers_as_those_of_floats_do() {
 #[test]
 fn second_derivatives_of_lengths_at_the_origin_are_not_silently_zero() {
     let is_nan = |hessian: &[f64], n: usize| (0..n).all(|i| hessian[i * n + i].is_nan());
-    let mut square = Replay::record(|x: &[Symbol]| x[0].hypot(x[1]) * x[0].hypot(x[1]), &[1.0, 2.0]);
+    let square = Replay::record(|x: &[Symbol]| x[0].hypot(x[1]) * x[0].hypot(x[1]), &[1.0, 2.0]);
     assert!(is_nan(&square.hessian(&[0.0, 0.0]), 2));
     let elsewhere = square.hessian(&[0.6, -0.8]);
     assert!(
         elsewhere.iter().zip([2.0, 0.0, 0.0, 2.0]).all(|(found, right)| (found - right).abs() < 1e-14),
         "{elsewhere:?}"
     );
-    let mut norm = Replay::record(|x: &[Symbol]| Symbol::norm(x), &[1.0, 2.0, 3.0]);
+    let norm = Replay::record(|x: &[Symbol]| Symbol::norm(x), &[1.0, 2.0, 3.0]);
     assert!(is_nan(&norm.hessian(&[0.0; 3]), 3));
     let mut slopes = [1.0; 3];
     norm.value_and_grad(&[0.0; 3], &mut slopes);

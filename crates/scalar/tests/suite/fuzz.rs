@@ -239,7 +239,7 @@ impl Function {
 
     fn values(&self) -> Found {
         let mut slopes = [0.0; 3];
-        let mut replay = self.replay();
+        let replay = self.replay();
         let replays: Vec<f64> = (0..4).map(|_| replay.value_and_grad(&self.point, &mut slopes)).collect();
         let (mut lanes, mut all) = ([0.0; 12], [0.0; 36]);
         replay.values_and_grads(&self.point.repeat(12), &mut lanes, &mut all);
@@ -256,7 +256,7 @@ impl Function {
     fn backward(&self) -> Found {
         let mut tape = [0.0; 3];
         gradient(|x: &[Var]| self.of(x), &self.point, &mut tape);
-        let mut replay = self.replay();
+        let replay = self.replay();
         let replays: Vec<[f64; 3]> = (0..4)
             .map(|_| {
                 let mut slopes = [0.0; 3];
@@ -283,7 +283,7 @@ impl Function {
             });
             self.of(&x).tangents()[0]
         };
-        let mut replay = self.replay();
+        let replay = self.replay();
         let mut pushed = |i: usize| {
             let (mut direction, mut tangent) = ([0.0; 3], [0.0]);
             direction[i] = 1.0;
@@ -309,7 +309,7 @@ impl Function {
             self.of(&x).tangents()[0]
         };
         gradient(along, &self.point, &mut over_tape);
-        let mut replay = self.replay();
+        let replay = self.replay();
         let products: Vec<[f64; 3]> = (0..4)
             .map(|_| {
                 let mut product = [0.0; 3];

@@ -50,7 +50,7 @@ fn numbers_that_do_not_fit_each_other() {
     refused(kind, "integrate", || integrate(|x: f64| x, 0.0, 1.0, f64::NAN));
     refused(kind, "root", || root(&Short, &two, &[] as &[f64]));
     refused(kind, "fixed_point", || fixed_point(&Short, &two, &[] as &[f64]));
-    let mut f = Replay::record(|x| x[0] * x[1], &two);
+    let f = Replay::record(|x| x[0] * x[1], &two);
     refused(kind, "value", || f.value(&three));
     refused(kind, "values", || f.values(&two, &mut [0.0; 2]));
     refused(kind, "value_and_grad", || f.value_and_grad(&two, &mut [0.0; 3]));

@@ -299,7 +299,7 @@ fn rotations_and_decompositions_agree_in_all_modes_and_with_differences() {
         of_one_number(of_one_number)
     ];
     for Function { name, plain, var, dual, nested, symbol } in functions {
-        let mut replay = Replay::record(symbol, &numbers::<12>(20));
+        let replay = Replay::record(symbol, &numbers::<12>(20));
         for seed in [20, 21] {
             let x = numbers::<12>(seed);
             let mut slopes = [0.0; 12];

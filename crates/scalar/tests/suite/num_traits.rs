@@ -96,9 +96,9 @@ fn every_function_has_the_slopes_of_differences() {
         |x| x.sin().cos().tanh().exp() / (x * x + c(2.0)), at [-2.3, 0.4];
     ];
     for (name, plain, var, dual, mixed, symbol, dual_symbol, points) in cases {
-        let mut replay = Replay::record(|x: &[Symbol]| symbol(x[0]), &points[..1]);
+        let replay = Replay::record(|x: &[Symbol]| symbol(x[0]), &points[..1]);
         let slope = |x: &[Symbol]| dual_symbol(Dual::new(x[0], [Symbol::from(1.0)])).tangents()[0];
-        let mut replayed_slope = Replay::record(slope, &points[..1]);
+        let replayed_slope = Replay::record(slope, &points[..1]);
         for &x in points {
             let difference = slope_of(plain, x);
             let (value, [slope]) = gradient_of(|[x]| var(x), [x]);

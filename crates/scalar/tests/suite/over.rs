@@ -43,7 +43,7 @@ fn sums_are_those_of_a_loop_on_every_path_and_for_any_number_of_threads() {
         let mut bits = Vec::new();
         for threads in [1, 2, 4, 7] {
             set_threads(threads);
-            let mut f = Replay::record(|x: &[Symbol]| term(&x[..5], &x[5..]), &[0.3, 0.1, -0.7, 0.2, 0.9, 0.1, 0.5]);
+            let f = Replay::record(|x: &[Symbol]| term(&x[..5], &x[5..]), &[0.3, 0.1, -0.7, 0.2, 0.9, 0.1, 0.5]);
             let items = Items::of(&data, 2);
             let mut slopes = [f64::NAN; 5];
             let found = f.sum_over_and_grad(&parameters, &items, &mut slopes);
@@ -86,7 +86,7 @@ fn slopes_go_to_shared_and_to_gathered_parameters() {
         &parameters,
         &mut expected,
     );
-    let mut f = Replay::record(|x: &[Symbol]| spring(x), &[1.0, 0.0, 0.0, 1.0, 1.0, 0.5]);
+    let f = Replay::record(|x: &[Symbol]| spring(x), &[1.0, 0.0, 0.0, 1.0, 1.0, 0.5]);
     let items = Items::of(&rest, 1).gathering(&from, 2).gathering(&to, 2).sharing(1);
     let mut slopes = vec![0.0; parameters.len()];
     assert_close(&[f.sum_over_and_grad(&parameters, &items, &mut slopes)], &[sum], 1e-11);
@@ -121,7 +121,7 @@ fn a_fold_passes_its_state_on_and_back() {
         &[start[0], start[1], parameters[0], parameters[1]],
         &mut expected,
     );
-    let mut f = Replay::record(|x: &[Symbol]| swing(x), &[0.5, 0.0, 1.0, 0.1, 0.0]);
+    let f = Replay::record(|x: &[Symbol]| swing(x), &[0.5, 0.0, 1.0, 0.1, 0.0]);
     let items = Items::of(&pushes, 1);
     let mut state = start;
     f.fold_over(&parameters, &items, &mut state);
@@ -166,7 +166,7 @@ fn items_of_many_paths_are_right_however_few_paths_are_kept() {
     let (data, slope) = (numbers(70_000, 0.2), 0.7);
     let indices = vec![0; data.len()];
     for kept in [1, 2, 32] {
-        let mut f = Replay::record(piece::<Symbol>, &[slope, 0.1]).at_most(kept);
+        let f = Replay::record(piece::<Symbol>, &[slope, 0.1]).at_most(kept);
         let items = Items::of(&data, 1).gathering(&indices, 1);
         let (mut values, mut rows) = (vec![f64::NAN; 140_000], vec![f64::NAN; 140_000]);
         f.jacobians_over(&[slope], &items, &mut values, &mut rows);
@@ -180,7 +180,7 @@ fn items_of_many_paths_are_right_however_few_paths_are_kept() {
             assert_close(&rows[own], &dual.map(|y| y.tangents()[0]), 1e-14);
         }
         // The first of its numbers, summed: shared by all items, in three waves.
-        let mut first = Replay::record(|x: &[Symbol]| piece(x)[0], &[slope, 0.1]).at_most(kept);
+        let first = Replay::record(|x: &[Symbol]| piece(x)[0], &[slope, 0.1]).at_most(kept);
         let mut by_slope = [f64::NAN];
         let sum = first.sum_over_and_grad(&[slope], &Items::of(&data, 1), &mut by_slope);
         let sums = |rows: &[f64]| rows.iter().step_by(2).sum::<f64>();

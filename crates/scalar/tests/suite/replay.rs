@@ -24,7 +24,7 @@ trait Function {
 #[track_caller]
 fn check<F: Function>(f: F, points: &[Vec<f64>]) -> usize {
     let n = points[0].len();
-    let mut replay = Replay::record(|x: &[Symbol]| f.call(x), &points[0]);
+    let replay = Replay::record(|x: &[Symbol]| f.call(x), &points[0]);
     for x in points {
         let mut expected = vec![0.0; n];
         let value = gradient(|x: &[Var]| f.call(x), x, &mut expected);
@@ -211,7 +211,7 @@ fn a_table_is_shared_by_loops_over_the_same_data_and_kept_by_derivatives_of_deri
     let exact =
         |power: i32, plus: f64| -> f64 { data.iter().map(|d| d.powi(power) * (0.3 * d).exp() * (plus + d)).sum() };
     let alone: f64 = data.iter().map(|d| d * (0.3 * d).exp()).sum();
-    let mut replay = Replay::record(f, &x);
+    let replay = Replay::record(f, &x);
     assert!(close(replay.value(&x), exact(0, 0.8), 1e-13));
     assert_close(&replay.hessian(&x), &[exact(2, 0.8), alone, alone, 0.0], 1e-12);
     // At many points at once.
@@ -232,7 +232,7 @@ fn loops_go_on_where_data_begin_to_differ() {
     let once = |i: usize| if i == 600 { 0.3 } else { 0.9 };
     for (data, instructions) in [(late as fn(usize) -> f64, 11), (in_turn, 21), (once, 11)] {
         let data: Vec<f64> = (0..1000).map(data).collect();
-        let mut replay = Replay::record(|x: &[Symbol]| f(x, &data), &[0.3, 0.8]);
+        let replay = Replay::record(|x: &[Symbol]| f(x, &data), &[0.3, 0.8]);
         assert!(replay.instructions() <= instructions, "{}", replay.instructions());
         let (value, mut slopes) = (data.iter().map(|d| (0.4 * d).exp() * (0.8 + d)).sum::<f64>(), [0.0; 2]);
         assert!(close(replay.value_and_grad(&[0.4, 0.8], &mut slopes), value, 1e-13));
@@ -377,7 +377,7 @@ impl Function for Branches {
 fn a_flipped_branch_is_recorded_once_and_right() {
     let signs = [[1.0, 1.0, 1.0], [1.0, -1.0, 1.0], [-1.0, -1.0, 1.0], [1.0, 1.0, 1.0], [1.0, -1.0, 1.0]];
     let points: Vec<Vec<f64>> = signs.iter().map(|signs| signs.iter().map(|sign| sign * 0.7).collect()).collect();
-    let mut replay = Replay::record(|x: &[Symbol]| Branches.call(x), &points[0]);
+    let replay = Replay::record(|x: &[Symbol]| Branches.call(x), &points[0]);
     for (x, recordings) in points.iter().zip([1, 2, 3, 3, 3]) {
         let mut expected = [0.0; 3];
         let value = gradient(|x: &[Var]| Branches.call(x), x, &mut expected);
@@ -402,7 +402,7 @@ fn paths_are_bounded() {
         }
         y * f64::from(n)
     };
-    let mut replay = Replay::record(f, &[1.5]).at_most(2);
+    let replay = Replay::record(f, &[1.5]).at_most(2);
     for (x, value) in [(3.0, 1.5), (1.5, 0.75), (1.6, 0.8), (100.0, 5.46875), (3.0, 1.5)] {
         assert_eq!(replay.value(&[x]), value);
     }
@@ -413,7 +413,7 @@ fn paths_are_bounded() {
 #[test]
 fn a_path_that_returns_other_numbers_is_an_error() {
     let f = |x: &[Symbol]| if x[0] > 0.0 { vec![x[0], x[0]] } else { vec![x[0]] };
-    let mut replay = Replay::record(f, &[1.0]);
+    let replay = Replay::record(f, &[1.0]);
     let mut values = [0.0; 2];
     replay.values(&[2.0], &mut values);
     assert_eq!(values, [2.0; 2]);
@@ -430,7 +430,7 @@ fn the_larger_of_two_numbers_with_tangents_is_no_decision() {
         let x = Dual::<Symbol, 1>::new(x[0], [Symbol::lit(1.0)]);
         Real::max(x * x, Dual::lit(1.0)).tangents()[0] + Real::min(x, Dual::lit(-1.0)).tangents()[0]
     };
-    let mut f = Replay::record(slope, &[0.5]);
+    let f = Replay::record(slope, &[0.5]);
     assert_eq!([0.5, 2.0, -3.0, 1.0].map(|x| f.value(&[x])), [0.0, 4.0, -5.0, 1.0]);
     assert_eq!(f.recordings(), 1);
 }
@@ -442,7 +442,7 @@ fn what_nobody_uses_has_no_say_at_second_order() {
         let _ = x[0].atan2(big);
         x[0] * x[0]
     };
-    let mut f = Replay::record(dead, &[1.0, 1.0]);
+    let f = Replay::record(dead, &[1.0, 1.0]);
     let mut product = [f64::NAN; 2];
     f.hvp(&[1.0, 1.0], &[1.0, 1.0], &mut product);
     assert_eq!(product, [2.0, 0.0]);
@@ -452,7 +452,7 @@ fn what_nobody_uses_has_no_say_at_second_order() {
 #[test]
 fn points_and_items_are_checked_as_calls_are() {
     let scale = std::cell::Cell::new(1.0);
-    let mut f = Replay::record(|x: &[Symbol]| x[0] * scale.get(), &[1.0]).checked_every(1);
+    let f = Replay::record(|x: &[Symbol]| x[0] * scale.get(), &[1.0]).checked_every(1);
     scale.set(2.0);
     let mut changed: Vec<ErrorKind> = Vec::new();
     let mut note = |call: &mut dyn FnMut()| {
@@ -477,7 +477,7 @@ fn what_nobody_uses_is_not_computed_and_spoils_nothing() {
         assert!(lost.value().peek() > 1e300);
         (a * b).tangents()[0]
     };
-    let (mut replay, mut slopes, mut product) = (Replay::record(f, &[0.7, 1.3]), [0.0; 2], [1.0; 2]);
+    let (replay, mut slopes, mut product) = (Replay::record(f, &[0.7, 1.3]), [0.0; 2], [1.0; 2]);
     assert_eq!(replay.instructions(), 3);
     assert_eq!((replay.value_and_grad(&[0.7, 1.3], &mut slopes), slopes), (2.0, [1.0, 1.0]));
     replay.hvp(&[0.7, 1.3], &[1.0, 1.0], &mut product);
@@ -487,17 +487,52 @@ fn what_nobody_uses_is_not_computed_and_spoils_nothing() {
         let lost = (0..40).fold(x[0], |y, _| y * 1.1);
         if lost > 40.0 { x[0] } else { x[1] }
     };
-    let mut replay = Replay::record(guarded, &[1.0, 7.0]);
+    let replay = Replay::record(guarded, &[1.0, 7.0]);
     assert_eq!([1.0, 0.5].map(|x| replay.value(&[x, 7.0])), [1.0, 7.0]);
 }
 
 #[test]
 fn functions_of_nothing_and_functions_to_nothing() {
-    let mut nothing = Replay::record(|_: &[Symbol]| Vec::<Symbol>::new(), &[]);
+    let nothing = Replay::record(|_: &[Symbol]| Vec::<Symbol>::new(), &[]);
     nothing.values(&[], &mut []);
     assert!(nothing.jacobian(&[]).is_empty());
-    let mut constant = Replay::record(|_: &[Symbol]| Symbol::lit(3.0), &[]);
+    let constant = Replay::record(|_: &[Symbol]| Symbol::lit(3.0), &[]);
     assert_eq!(constant.value_and_grad(&[], &mut []), 3.0);
-    let mut silent = Replay::record(|_: &[Symbol]| Vec::<Symbol>::new(), &[1.0, 2.0]);
+    let silent = Replay::record(|_: &[Symbol]| Vec::<Symbol>::new(), &[1.0, 2.0]);
     assert!(silent.jacobian(&[3.0, 4.0]).is_empty());
+}
+
+/// A solver that only has a shared reference, and does not know the function's type.
+struct Problem {
+    energy: Replay,
+}
+
+#[test]
+fn a_boxed_replay_is_a_field_and_is_called_by_a_shared_reference() {
+    let weights = [2.0, 3.0];
+    let function = move |x: &[Symbol]| [x[0] * x[0] * weights[0] + x[1] * weights[1], x[1]];
+    let plain = Replay::record(function, &[1.0, 1.0]);
+    let problem = &Problem { energy: Replay::record(function, &[1.0, 1.0]).boxed() };
+    assert_eq!(problem.energy.jacobian(&[5.0, 7.0]), [20.0, 3.0, 0.0, 1.0]);
+    assert_eq!(plain.jacobian(&[5.0, 7.0]), [20.0, 3.0, 0.0, 1.0]);
+    // It goes to another thread with what it recorded.
+    let energy = Replay::record(move |x: &[Symbol]| x[0] * weights[0], &[1.0]).boxed();
+    let value = std::thread::spawn(move || (energy.value(&[4.0]), energy.recordings())).join().unwrap();
+    assert_eq!(value, (8.0, 1));
+}
+
+#[test]
+fn a_function_that_calls_its_own_replay_is_an_error() {
+    use std::cell::OnceCell;
+    use std::rc::Rc;
+    let own: Rc<OnceCell<Replay<Box<dyn Fn(&[Symbol]) -> Symbol>>>> = Rc::default();
+    let inside = own.clone();
+    let function: Box<dyn Fn(&[Symbol]) -> Symbol> = Box::new(move |x| match x[0] < 0.0 {
+        true => x[0] * inside.get().unwrap().value(&[1.0]),
+        false => x[0],
+    });
+    own.set(Replay::record(function, &[1.0])).ok().unwrap();
+    let error = catch(|| own.get().unwrap().value(&[-1.0])).unwrap_err();
+    assert_eq!(error.message(), "the function that is recorded calls its own replay");
+    assert_eq!(own.get().unwrap().value(&[3.0]), 3.0);
 }

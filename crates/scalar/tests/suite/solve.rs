@@ -46,14 +46,14 @@ fn third(f: impl Fn(&[Dual<Dual<Dual<f64, 1>, 1>, 1>]) -> Dual<Dual<Dual<f64, 1>
 fn check<P: Pair>(tolerance: f64) {
     let points: Vec<Vec<f64>> =
         (0..6).map(|k| (0..P::INPUTS).map(|i| 1.5 + 0.6 * ((i * 5 + k * 11) as f64 * 0.7).sin()).collect()).collect();
-    let mut replay = Replay::record(P::solved::<Symbol>, &points[0]);
+    let replay = Replay::record(P::solved::<Symbol>, &points[0]);
     for x in &points {
         assert_close(&[P::solved(x)], &[P::closed(x)], tolerance);
         let expected = derivatives(P::closed, P::closed, x);
         assert_close(&derivatives(P::solved, P::solved, x), &expected, 10.0 * tolerance);
         assert_close(&third(P::solved, x), &third(P::closed, x), 100.0 * tolerance);
         // What was recorded is done again with other numbers.
-        let mut closed = Replay::record(P::closed::<Symbol>, x);
+        let closed = Replay::record(P::closed::<Symbol>, x);
         let n = P::INPUTS;
         let (mut slopes, mut product, mut along) = (vec![0.0; n], vec![0.0; n], vec![0.0; n]);
         let value = replay.value_and_grad(x, &mut slopes);

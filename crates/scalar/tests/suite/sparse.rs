@@ -18,16 +18,16 @@ fn point(n: usize, phase: f64) -> Vec<f64> {
 /// The Jacobian and the Hessian of a weighted sum against dense ones, at points that are not the first.
 #[track_caller]
 fn check<Y: Returned>(f: impl Fn(&[Symbol]) -> Y + Copy, n: usize) -> (usize, usize) {
-    let mut dense = Replay::record(f, &point(n, 0.0));
+    let dense = Replay::record(f, &point(n, 0.0));
     let m = dense.outputs();
     let weights: Vec<f64> = (0..m).map(|output| 0.5 + output as f64 * 0.25).collect();
     let sum = |x: &[Symbol]| {
         let weighted = f(x).numbers().into_iter().zip(&weights).map(|(y, weight)| y * *weight);
         weighted.fold(Symbol::lit(0.0), |sum, term| sum + term)
     };
-    let mut dense_sum = Replay::record(sum, &point(n, 0.0));
-    let mut jacobian = SparseJacobian::record(f, &point(n, 0.0));
-    let mut hessian = SparseHessian::record(f, &point(n, 0.0));
+    let dense_sum = Replay::record(sum, &point(n, 0.0));
+    let jacobian = SparseJacobian::record(f, &point(n, 0.0));
+    let hessian = SparseHessian::record(f, &point(n, 0.0));
     for phase in [0.0, 0.3, 0.9] {
         let x = point(n, phase);
         let mut values = vec![f64::NAN; jacobian.pattern().entries()];
@@ -185,8 +185,8 @@ fn chain<T: Real>(x: &[T]) -> Vec<T> {
 #[test]
 fn a_chain_of_ten_thousand_variables_needs_a_handful_of_seeds() {
     let n = 10_000;
-    let mut hessian = SparseHessian::record(chain::<Symbol>, &point(n, 0.0));
-    let mut jacobian = SparseJacobian::record(|x: &[Symbol]| chain(x).split_off(1), &point(n, 0.0));
+    let hessian = SparseHessian::record(chain::<Symbol>, &point(n, 0.0));
+    let jacobian = SparseJacobian::record(|x: &[Symbol]| chain(x).split_off(1), &point(n, 0.0));
     assert!(hessian.seeds() <= 5 && jacobian.seeds() == 3, "{} {}", hessian.seeds(), jacobian.seeds());
     let x = point(n, 0.5);
     let mut second = vec![0.0; hessian.triplets().0.len()];
@@ -211,7 +211,7 @@ fn a_chain_of_ten_thousand_variables_needs_a_handful_of_seeds() {
 fn entries_come_in_the_order_of_the_caller() {
     let n = 6;
     let x = point(n, 0.4);
-    let mut own = SparseHessian::record(rosenbrock::<Symbol>, &x);
+    let own = SparseHessian::record(rosenbrock::<Symbol>, &x);
     let mut expected = vec![0.0; 2 * n - 1];
     own.values(&x, &[1.0], &mut expected);
     // The upper triangle from the last to the first, a corner that is zero, and an entry again.
@@ -223,7 +223,7 @@ fn entries_come_in_the_order_of_the_caller() {
     across.extend([n - 1, 0]);
     expected.reverse();
     expected.extend([0.0, 0.0]);
-    let mut ordered = SparseHessian::record(rosenbrock::<Symbol>, &x).in_order(&upper, &across);
+    let ordered = SparseHessian::record(rosenbrock::<Symbol>, &x).in_order(&upper, &across);
     let mut values = vec![f64::NAN; expected.len()];
     ordered.values(&x, &[1.0], &mut values);
     assert_close(&values, &expected, 1e-14);
@@ -243,7 +243,7 @@ fn branching<T: Real>(x: &[T]) -> Vec<T> {
 
 #[test]
 fn another_path_must_have_entries_of_the_structure() {
-    let mut hessian = SparseHessian::record(branching::<Symbol>, &[0.5, 1.0, 1.0]);
+    let hessian = SparseHessian::record(branching::<Symbol>, &[0.5, 1.0, 1.0]);
     let (other, third) = ([1.5, 1.0, 1.0], [2.5, 1.0, 1.0]);
     for _ in 0..2 {
         let error = hessian.try_values(&other, &[1.0], &mut [0.0]).unwrap_err();
@@ -256,7 +256,7 @@ fn another_path_must_have_entries_of_the_structure() {
     assert_eq!(values, [3.0]);
 
     let both = SparseHessian::record(branching::<Symbol>, &[0.5, 1.0, 1.0]).in_order(&[1, 2], &[0, 1]);
-    let (mut hessian, mut values) = (both, [0.0; 2]);
+    let (hessian, mut values) = (both, [0.0; 2]);
     hessian.values(&other, &[2.0], &mut values);
     assert_eq!(values, [0.0, 2.0]);
     hessian.values(&[0.5, 1.0, 1.0], &[2.0], &mut values);

@@ -39,8 +39,8 @@ fn rounded<T: Float + Signed>(x: T) -> [T; 7] {
 
 #[test]
 fn rounding_is_recorded_once_and_to_the_bit_of_floats() {
-    let mut plain = Replay::record(|x: &[Symbol]| rounded(x[0]), &[0.3]);
-    let mut dual = Replay::record(|x: &[Symbol]| rounded(Dual::<Symbol, 1>::from(x[0])).map(|y| y.value()), &[0.3]);
+    let plain = Replay::record(|x: &[Symbol]| rounded(x[0]), &[0.3]);
+    let dual = Replay::record(|x: &[Symbol]| rounded(Dual::<Symbol, 1>::from(x[0])).map(|y| y.value()), &[0.3]);
     for x in SPECIAL {
         let (right, mut found, mut of_dual) = (rounded(x), [0.0; 7], [0.0; 7]);
         plain.values(&[x], &mut found);
@@ -54,7 +54,7 @@ fn rounding_is_recorded_once_and_to_the_bit_of_floats() {
 #[test]
 fn rounding_has_no_slopes_of_any_order_also_at_zero() {
     let f = |x: &[Symbol]| rounded(x[0])[..6].iter().fold(Symbol::zero(), |sum, y| sum + *y) + x[0].fract();
-    let mut replay = Replay::record(f, &[0.3]);
+    let replay = Replay::record(f, &[0.3]);
     for x in [0.0, -0.0, 0.3, -1.75, 1e9] {
         let (mut slopes, mut product) = ([f64::NAN], [f64::NAN]);
         replay.value_and_grad(&[x], &mut slopes);
@@ -118,7 +118,7 @@ fn every_answer_is_a_guard_and_that_of_the_float() {
     for (name, plain, symbol, dual) in questions {
         for first in SPECIAL {
             let f = |x: &[Symbol]| [symbol(x[0]), dual(Dual::from(x[0]))].map(Symbol::from);
-            let mut replay = Replay::record(f, &[first]);
+            let replay = Replay::record(f, &[first]);
             for x in SPECIAL {
                 let mut found = [0.0; 2];
                 replay.values(&[x], &mut found);
@@ -132,7 +132,7 @@ fn every_answer_is_a_guard_and_that_of_the_float() {
 fn casts_to_whole_numbers_guard_the_whole_part_only() {
     let table = [10.0, 20.0, 30.0];
     let f = |x: &[Symbol]| x[0] * Symbol::from(table[x[0].to_usize().unwrap()]);
-    let mut replay = Replay::record(f, &[1.25]);
+    let replay = Replay::record(f, &[1.25]);
     assert_eq!((replay.value(&[1.75]), replay.value(&[1.0]), replay.recordings()), (35.0, 20.0, 1));
     assert_eq!((replay.value(&[0.5]), replay.value(&[2.5]), replay.recordings()), (5.0, 75.0, 3));
 }
@@ -168,7 +168,7 @@ fn functions_that_decide_are_those_of_floats_on_every_path() {
         div_euclid: |x, y| Euclid::div_euclid(&x, &y), [0.0, 0.0];
     ];
     for (name, plain, symbol, slopes) in decisions {
-        let mut replay = Replay::record(|x: &[Symbol]| symbol(x[0], x[1]), &[1.5, 0.7]);
+        let replay = Replay::record(|x: &[Symbol]| symbol(x[0], x[1]), &[1.5, 0.7]);
         for x in [1.5, -1.5, 0.2, -0.2, 7.3] {
             for y in [0.7, -0.7, 3.1, -3.1] {
                 let mut found = [0.0; 2];
@@ -201,7 +201,7 @@ fn root<T: Float>(a: T) -> T {
 
 #[test]
 fn a_recorded_search_has_the_slopes_of_its_equation_wherever_it_goes() {
-    let mut replay = Replay::record(|a: &[Symbol]| root(a[0]), &[2.0]);
+    let replay = Replay::record(|a: &[Symbol]| root(a[0]), &[2.0]);
     for a in [2.0, 2.0 + 1e-12, -3.0, 30.0, 0.0] {
         let (mut slopes, mut product) = ([0.0], [0.0]);
         let x = replay.value_and_grad(&[a], &mut slopes);

@@ -45,7 +45,7 @@ fn recorded_solvers_have_values_slopes_and_second_derivatives_of_the_implicit_ru
     for (name, solve) in SOLVERS {
         let f =
             |x: &[Symbol]| weighted(&solve(Matrix6::from_column_slice(&x[..36]), Vector6::from_column_slice(&x[36..])));
-        let mut replay = Replay::record(f, &system(1));
+        let replay = Replay::record(f, &system(1));
         for seed in [1, 3, 1] {
             let x = system(seed);
             let (a, b) = halves(&x);
@@ -82,7 +82,7 @@ fn the_pivots_of_a_six_by_six_solve_are_guards_that_stay() {
         let a = SMatrix::<Symbol, 6, 6>::from_row_slice(&x[..36]);
         a.lu().solve(&Vector6::from_column_slice(&x[36..])).unwrap().as_slice().to_vec()
     };
-    let mut replay = Replay::record(f, &dominant(0.0));
+    let replay = Replay::record(f, &dominant(0.0));
     for shift in [0.0, 0.5, 3.0] {
         let x = dominant(shift);
         let mut solution = [0.0; 6];
@@ -122,7 +122,7 @@ fn a_flipped_pivot_is_a_second_recording_and_right() {
         ([0.0, 1.0, 2.0, 5.0, 1.0, -1.0], 2),
         ([3.0, 1.0, -2.0, 5.0, 1.0, -1.0], 2),
     ];
-    let mut replay = Replay::record(f, &points[0].0);
+    let replay = Replay::record(f, &points[0].0);
     for (x, recordings) in points {
         let ((value, expected), mut slopes) = (right(x), [0.0; 6]);
         assert!(close(replay.value_and_grad(&x, &mut slopes), value, 1e-14), "{x:?}");
@@ -146,7 +146,7 @@ fn a_singular_matrix_after_a_regular_one_is_told() {
         Some(solution) => solution.y,
         None => Symbol::from(-7.0),
     };
-    let mut replay = Replay::record(f, &[2.0, 1.0, 1.0, 3.0]);
+    let replay = Replay::record(f, &[2.0, 1.0, 1.0, 3.0]);
     assert_eq!(replay.value(&[2.0, 1.0, 4.0, 2.0]), -7.0);
     // (2 * 3 - 1 * 2) / (2 * 3 - 1 * 1).
     assert!(close(replay.value(&[2.0, 1.0, 1.0, 3.0]), 0.8, 1e-15));
@@ -163,7 +163,7 @@ fn a_recorded_cholesky_decomposition_has_the_slopes_of_the_determinant() {
         let root = Matrix3::from_column_slice(&numbers::<9>(seed));
         root * root.transpose() + Matrix3::identity()
     };
-    let mut replay = Replay::record(f, positive(70).as_slice());
+    let replay = Replay::record(f, positive(70).as_slice());
     for seed in [70, 71, 72] {
         let (a, v) = (positive(seed), positive(seed + 10));
         let inverse = a.try_inverse().unwrap();
@@ -182,7 +182,7 @@ fn a_recorded_cholesky_decomposition_has_the_slopes_of_the_determinant() {
 #[test]
 fn recorded_singular_values_have_the_slopes_of_their_vectors() {
     let f = |x: &[Symbol]| Matrix3::from_column_slice(x).svd(true, true).singular_values[0];
-    let mut replay = Replay::record(f, &numbers::<9>(80));
+    let replay = Replay::record(f, &numbers::<9>(80));
     for seed in [80, 81, 82] {
         let a = Matrix3::from_column_slice(&numbers::<9>(seed));
         // The largest one by the power method on A^T A, and its vectors.
@@ -201,7 +201,7 @@ fn recorded_rotations_turn_by_the_cross_product_also_from_an_angle_of_zero() {
         let turned = Rotation3::from_axis_angle(&Vector3::z_axis(), x[0]) * point.cast::<Symbol>();
         turned.dot(&Vector3::new(x[1], x[2], x[3]))
     };
-    let mut replay = Replay::record(f, &[0.0, 1.0, 2.0, 3.0]);
+    let replay = Replay::record(f, &[0.0, 1.0, 2.0, 3.0]);
     let mut slopes = [0.0; 4];
     for angle in [0.4, -2.0, 3.0] {
         let (sin, cos) = f64::sin_cos(angle);
@@ -217,7 +217,7 @@ fn recorded_rotations_turn_by_the_cross_product_also_from_an_angle_of_zero() {
     }
     // The angle of exactly 0 has a branch of its own in `nalgebra`; all others are one path.
     assert_eq!(replay.recordings(), 2);
-    let mut plane = Replay::record(|x: &[Symbol]| (Rotation2::new(x[0]) * Vector2::new(x[1], x[2])).x, &[0.0; 3]);
+    let plane = Replay::record(|x: &[Symbol]| (Rotation2::new(x[0]) * Vector2::new(x[1], x[2])).x, &[0.0; 3]);
     assert!(close(plane.value(&[0.5, 2.0, 3.0]), 2.0 * 0.5f64.cos() - 3.0 * 0.5f64.sin(), 1e-15));
     assert_eq!(plane.recordings(), 1);
 }
@@ -235,7 +235,7 @@ fn dual_numbers_of_symbols_are_solved_with_and_guarded_once() {
     };
     let slopes_of =
         |x: &[f64]| implicit_slopes(&Matrix3::from_column_slice(&x[..9]), &Vector3::from_column_slice(&x[9..]));
-    let mut replay = Replay::record(f, &system(91));
+    let replay = Replay::record(f, &system(91));
     for seed in [91, 93, 95] {
         let (x, mut second) = (system(seed), [0.0; 12]);
         let along = replay.value_and_grad(&x, &mut second);
@@ -254,7 +254,7 @@ fn comparisons_with_a_tolerance_are_guards_of_how_they_come_out() {
         let (a, b) = (Vector2::new(x[0], x[1]), Vector2::new(x[1], x[0]));
         if relative_eq!(a, b, epsilon = Symbol::from(1e-3)) { x[0] * 10.0 } else { x[0] - x[1] }
     };
-    let mut replay = Replay::record(f, &[1.0, 2.0]);
+    let replay = Replay::record(f, &[1.0, 2.0]);
     assert_eq!((replay.value(&[5.0, 3.0]), replay.recordings()), (2.0, 1));
     assert_eq!((replay.value(&[3.0, 3.0005]), replay.recordings()), (30.0, 2));
     assert_eq!((replay.value(&[7.0, 7.0001]), replay.recordings()), (70.0, 2));
@@ -264,7 +264,7 @@ fn comparisons_with_a_tolerance_are_guards_of_how_they_come_out() {
     assert_eq!(replay.value(&[1.0, f64::NEG_INFINITY]), f64::INFINITY);
     let apart =
         |x: &[Symbol]| Symbol::from(if approx::ulps_eq!(x[0], x[1], epsilon = Symbol::from(0.0)) { 1.0 } else { 0.0 });
-    let mut replay = Replay::record(apart, &[1.0, 1.0]);
+    let replay = Replay::record(apart, &[1.0, 1.0]);
     let next = 1.0 + 2.0 * f64::EPSILON;
     assert_eq!([[1.0, next], [1.0, 1.1], [-1.0, 1.0], [next, 1.0]].map(|x| replay.value(&x)), [1.0, 0.0, 0.0, 1.0]);
 }
@@ -275,7 +275,7 @@ fn numbers_that_are_taken_out_of_a_matrix_are_guards_of_every_bit() {
         let plain: Vector2<f64> = nalgebra::try_convert(Vector2::new(x[0], x[1])).unwrap();
         x[0] * plain.norm()
     };
-    let mut replay = Replay::record(f, &[3.0, 4.0]);
+    let replay = Replay::record(f, &[3.0, 4.0]);
     assert_eq!((replay.value(&[3.0, 4.0]), replay.recordings()), (15.0, 1));
     assert_eq!((replay.value(&[5.0, 12.0]), replay.recordings()), (65.0, 2));
 }

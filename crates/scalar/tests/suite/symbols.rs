@@ -79,7 +79,7 @@ fn comparisons_with_constants_on_either_side_are_guards() {
                 Symbol::lit(compared(&dual, &Dual::lit(constant))),
             ]
         };
-        let mut replay = Replay::record(f, &[SPECIAL[0]]);
+        let replay = Replay::record(f, &[SPECIAL[0]]);
         for x in SPECIAL {
             let mut found = [0.0; 3];
             replay.values(&[x], &mut found);
@@ -100,7 +100,7 @@ fn a_comparison_of_dual_numbers_is_one_guard() {
         let (a, b) = (Dual::new(x[0], [x[1]]), Dual::<Symbol, 1>::lit(1.0));
         if a < b { a.tangents()[0] } else { -a.tangents()[0] }
     };
-    let mut replay = Replay::record(f, &[2.0, 1.0]);
+    let replay = Replay::record(f, &[2.0, 1.0]);
     // Equal numbers take the path of larger ones.
     assert_eq!([2.0, 1.0, 5.0].map(|x| replay.value(&[x, 3.0])), [-3.0; 3]);
     assert_eq!((replay.recordings(), replay.value(&[0.5, 3.0]), replay.recordings()), (1, 3.0, 2));
@@ -113,7 +113,7 @@ fn sorted_symbols_are_in_order_on_every_path() {
         sorted.sort_by(|a, b| a.partial_cmp(b).unwrap());
         sorted
     };
-    let mut replay = Replay::record(f, &[1.0, 2.0, 3.0]);
+    let replay = Replay::record(f, &[1.0, 2.0, 3.0]);
     for x in [[1.0, 2.0, 3.0], [3.0, 1.0, 2.0], [2.0, 2.0, 1.0], [9.0, 8.0, 7.0], [1.5, 1.5, 1.5]] {
         let (mut found, mut right) = ([0.0; 3], x);
         right.sort_by(f64::total_cmp);
@@ -135,7 +135,7 @@ fn sums_and_products_of_iterators_are_differentiated_and_nothing_is_zero() {
     assert_eq!(gradient_of(|x: [Var; 2]| of_all(&x), [2.0, 3.0]), (36.0, [24.0, 18.0]));
     let dual = of_all(&[Dual::<f64, 2>::variable(2.0, 0), Dual::variable(3.0, 1)]);
     assert_eq!((dual.value(), dual.tangents()), (36.0, &[24.0, 18.0]));
-    let (mut replay, mut slopes) = (Replay::record(of_all::<Symbol>, &[1.0, 1.0]), [0.0; 2]);
+    let (replay, mut slopes) = (Replay::record(of_all::<Symbol>, &[1.0, 1.0]), [0.0; 2]);
     assert_eq!((replay.value_and_grad(&[2.0, 3.0], &mut slopes), slopes), (36.0, [24.0, 18.0]));
     let empty: [Symbol; 0] = [];
     assert_eq!((empty.iter().sum::<Symbol>().peek(), empty.iter().product::<Symbol>().peek()), (0.0, 1.0));
@@ -143,7 +143,7 @@ fn sums_and_products_of_iterators_are_differentiated_and_nothing_is_zero() {
 
 #[test]
 fn recorded_remainders_are_those_of_floats_to_the_bit_with_the_quotient_as_slope() {
-    let mut replay = Replay::record(|x: &[Symbol]| x[0] % x[1], &[1.0, 1.0]);
+    let replay = Replay::record(|x: &[Symbol]| x[0] % x[1], &[1.0, 1.0]);
     for x in SPECIAL {
         for y in SPECIAL {
             let found = replay.value(&[x, y]);
@@ -171,7 +171,7 @@ fn recorded_remainders_are_those_of_floats_to_the_bit_with_the_quotient_as_slope
         sum + (Dual::new(x[0], [Symbol::lit(2.0)]) % Dual::lit(0.7)).tangents()[0]
     };
     let x: Vec<f64> = (0..100).map(|i| 1.0 + f64::from(i) * 0.37).collect();
-    let mut replay = Replay::record(f, &[0.9; 100]);
+    let replay = Replay::record(f, &[0.9; 100]);
     let mut slopes = vec![0.0; 100];
     let value = replay.value_and_grad(&x, &mut slopes);
     let right: f64 = x.iter().map(|x| x % 0.7 % 0.3 + 7.5 % x).sum();
@@ -187,7 +187,7 @@ fn rounded_dual_numbers_of_symbols_are_operations_and_no_guards() {
         let all = [x.floor(), x.ceil(), x.round(), x.signum(), x.abs() * x];
         all.iter().flat_map(|y| [y.value(), y.tangents()[0]]).collect::<Vec<_>>()
     };
-    let mut replay = Replay::record(f, &[0.25]);
+    let replay = Replay::record(f, &[0.25]);
     for x in [0.25, 1.75, -2.5, 1e9 + 0.5] {
         let mut found = [0.0; 10];
         replay.values(&[x], &mut found);
@@ -204,7 +204,7 @@ fn printing_is_no_guard() {
         assert!(!text.is_empty());
         x[0]
     };
-    let mut replay = Replay::record(f, &[1.0]);
+    let replay = Replay::record(f, &[1.0]);
     assert_eq!((replay.value(&[2.0]), replay.recordings()), (2.0, 1));
 }
 
@@ -224,7 +224,7 @@ fn decisions_on_sums_are_those_of_the_function() {
         let exact = total(&x);
         for bound in [exact.next_down(), exact, exact.next_up()] {
             // The path is found at other numbers, and taken at these.
-            let mut replay = Replay::record(|x: &[Symbol]| decided(x, bound), &vec![0.01; n as usize]);
+            let replay = Replay::record(|x: &[Symbol]| decided(x, bound), &vec![0.01; n as usize]);
             replay.value(&vec![1.0; n as usize]);
             assert_eq!(replay.value(&x), decided(&x, bound), "{n} numbers");
         }

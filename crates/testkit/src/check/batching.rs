@@ -109,7 +109,7 @@ pub(super) fn gradients(trial: &mut Trial, subject: &Subject<'_>) {
         let got = pick(&grad(total)(&everything), floats);
         let summed = |(position, gradient): (&usize, &Tensor)| match batched.contains(position) {
             true => gradient.clone(),
-            false => gradient.sum_axes(&[0]),
+            false => gradient.sum_over(0),
         };
         let right: Vec<Tensor> = floats.iter().zip(&right).map(summed).collect();
         trial.all_same(HERE, &format!("grad of vmap over operands {batched:?}, gradient"), &got, &right, CLOSE);

@@ -3,6 +3,7 @@
 use super::{HyperDual, Random};
 use std::fmt;
 use wengert::prelude::*;
+use wengert::primitive::GuardedMulMethods;
 
 /// The inputs of a formula.
 type Pair = (Tensor, Tensor);

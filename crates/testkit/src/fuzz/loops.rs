@@ -117,14 +117,14 @@ impl RandomLoop {
                 Step::Times(a, b) => rows.push((&rows[a] * &rows[b]).sin()),
                 Step::AddRow(a, r) => rows.push((&rows[a] + &lines[r]).sin()),
                 Step::Outer(a, b) => squares.push(rows[a].t().matmul(&rows[b])),
-                Step::SumRows(a) => lines.push(rows[a].sum_axes(&[0])),
+                Step::SumRows(a) => lines.push(rows[a].sum_over(0)),
                 Step::Wave(w) => squares.push(squares[w].sin()),
                 Step::Square(v, w) => squares.push(squares[v].matmul(&squares[w]).tanh()),
                 Step::Inner(a, w) => {
                     let weights = &squares[w];
-                    let inner = |h: &Tensor| ((h.matmul(&weights.sin())).tanh(), h.sum_axes(&[0]));
+                    let inner = |h: &Tensor| ((h.matmul(&weights.sin())).tanh(), h.sum_over(0));
                     let (last, all) = scan_times(2, inner, &rows[a]);
-                    rows.push(last + all.sum_axes(&[0]).tanh());
+                    rows.push(last + all.sum_over(0).tanh());
                 }
                 Step::Again(a, w) => {
                     let layer = checkpoint(|(a, w): &(Tensor, Tensor)| a.matmul(w).sin().tanh());

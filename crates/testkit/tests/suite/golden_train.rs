@@ -214,7 +214,7 @@ fn linear(x: &Tensor, weight: &Tensor, bias: &Tensor) -> Tensor {
 
 /// Sums over the last axis, which stays.
 fn row_sums(x: &Tensor) -> Tensor {
-    x.sum_axes(&[-1]).unsqueeze(x.rank() - 1)
+    x.sum_over(-1).unsqueeze(x.rank() - 1)
 }
 
 /// The rows less their largest number, which no gradient needs to pass.

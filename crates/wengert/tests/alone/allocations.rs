@@ -2,6 +2,7 @@
 //! system for nothing.
 
 use super::{ALLOCATOR, turn};
+use wengert::fused::*;
 use wengert::prelude::*;
 use wengert::primitive::{Attrs, Out, SpecRef, View, find, view_of};
 

@@ -8,7 +8,7 @@ fn products_with_a_long_jacobian_need_a_few_vectors_of_memory() {
     let _turn = turn();
     let (n, m) = (1_000_000, 1_000);
     // Every output depends on a thousand inputs and on the sum of all.
-    let f = |x: &Tensor| x.sin().reshape([m, n / m]).sum_axes(&[1]) * x.square().mean();
+    let f = |x: &Tensor| x.sin().reshape([m, n / m]).sum_over(1) * x.square().mean();
     let x = Tensor::linspace(0.0, 1.0, n);
     let (dx, dy) = (x.cos(), Tensor::ones([m]).contiguous());
     let used = |run: &dyn Fn()| {

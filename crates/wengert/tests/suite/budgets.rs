@@ -41,7 +41,7 @@ fn least<X: Tree, Y: Tree>(f: impl Fn(&X) -> Y, x: &X) -> f64 {
 /// Layers with a residual connection and a normalisation, as those of transformers.
 fn loss((weights, x): &(Vec<Tensor>, Tensor)) -> Tensor {
     let block = |x: Tensor, pair: &[Tensor]| {
-        let scaled = &x / (x.square().mean_axes_keepdim(&[-1]) + 1.0).sqrt();
+        let scaled = &x / (x.square().mean_over(keepdim(-1)) + 1.0).sqrt();
         x + scaled.matmul(&pair[0]).gelu().matmul(&pair[1])
     };
     weights.chunks(2).fold(x.clone(), block).square().mean()

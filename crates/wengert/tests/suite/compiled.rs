@@ -35,8 +35,8 @@ fn a_chain_with_its_gradient_is_one_loop() {
 #[test]
 fn a_softmax_by_hand_is_one_loop() {
     let softmax = |x: &Tensor| {
-        let e = (x - x.amax_keepdim(&[-1])).exp();
-        &e / e.sum_axes_keepdim(&[-1])
+        let e = (x - x.max_over(keepdim(-1))).exp();
+        &e / e.sum_over(keepdim(-1))
     };
     assert_eq!(kernels(softmax, &wave([37, 50], 0.3)), 1);
 }
@@ -44,8 +44,8 @@ fn a_softmax_by_hand_is_one_loop() {
 #[test]
 fn a_layer_norm_by_hand_is_one_loop() {
     let norm = |(x, gain, bias): &(Tensor, Tensor, Tensor)| {
-        let centred = x - x.mean_axes_keepdim(&[-1]);
-        let scale = (centred.square().mean_axes_keepdim(&[-1]) + 1e-5).rsqrt();
+        let centred = x - x.mean_over(keepdim(-1));
+        let scale = (centred.square().mean_over(keepdim(-1)) + 1e-5).rsqrt();
         centred * scale * gain + bias
     };
     assert_eq!(kernels(norm, &(wave([37, 50], 0.3), wave([50], 0.2), wave([50], 0.9))), 1);
@@ -55,7 +55,7 @@ fn a_layer_norm_by_hand_is_one_loop() {
 fn sums_over_rows_columns_and_all_end_a_loop() {
     let f = |x: &Tensor| {
         let y = x.exp();
-        (y.sum_axes(&[0]), y.sum_axes(&[1]), y.sum(), y)
+        (y.sum_over(0), y.sum_over(1), y.sum(), y)
     };
     assert_eq!(kernels(f, &wave([130, 70], 0.3)), 1);
 }
@@ -64,7 +64,7 @@ fn sums_over_rows_columns_and_all_end_a_loop() {
 fn long_loops_are_cut_into_tasks_and_give_the_same_numbers() {
     let f = |(x, b): &(Tensor, Tensor)| {
         let y = (x * x).sin() * b + x.exp();
-        (y.sum_axes(&[0]), y.sum(), y)
+        (y.sum_over(0), y.sum(), y)
     };
     assert_eq!(kernels(f, &(wave([1500, 300], 0.3), wave([300], 0.4))), 1);
     let (x, b) = (wave([1500, 300], 0.3).cast(DType::F32), wave([300], 0.4).cast(DType::F32));
@@ -253,14 +253,14 @@ fn a_large_product_takes_the_loop_behind_it_along() {
         let layer = |(x, w, b, r): &(Tensor, Tensor, Tensor, Tensor)| {
             let y = x.linear_bias(w, b);
             let z = y.tanh() + r;
-            (z.sum_axes(&[0]), z.sum(), z.amax_keepdim(&[-1]), y, z)
+            (z.sum_over(0), z.sum(), z.max_over(keepdim(-1)), y, z)
         };
         kernels(layer, &x);
         assert_eq!(followed(layer, &x).len(), 1, "{rows}, {inner}, {cols}");
         let softmax = |(x, w, b, _): &(Tensor, Tensor, Tensor, Tensor)| {
             let y = x.linear_bias(w, b);
-            let e = (&y - y.amax_keepdim(&[-1])).exp();
-            &e / e.sum_axes_keepdim(&[-1])
+            let e = (&y - y.max_over(keepdim(-1))).exp();
+            &e / e.sum_over(keepdim(-1))
         };
         kernels(softmax, &x);
         assert_eq!(followed(softmax, &x).len(), 1, "{rows}, {inner}, {cols}");

@@ -601,7 +601,7 @@ fn conjugate_gradients_of_several_right_sides_are_those_of_each() {
         type State = (Tensor, Tensor, Tensor);
         let start = (b.full_like(0.0), b.clone(), b.clone());
         let step = |(x, r, p): &State| {
-            let image = a.mv(p);
+            let image = a.matmul(p);
             let length = r.dot(r) / p.dot(&image);
             let rest = r - &length * &image;
             let turn = rest.dot(&rest) / r.dot(r);

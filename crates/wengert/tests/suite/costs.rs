@@ -69,10 +69,10 @@ fn attention_counts_its_two_products_and_five_in_reverse() {
 fn reductions_read_everything_once() {
     let n = 6 * 50;
     assert_eq!(cost(|x| x[0].sum(), &[&[6, 50]]), Cost { flops: n as f64, bytes: words(n + 1) });
-    assert_eq!(cost(|x| x[0].sum_axes(&[0]), &[&[6, 50]]), Cost { flops: n as f64, bytes: words(n + 50) });
+    assert_eq!(cost(|x| x[0].sum_over(0), &[&[6, 50]]), Cost { flops: n as f64, bytes: words(n + 50) });
     // Largest, difference, exponential, sum and quotient.
     assert_eq!(cost(|x| x[0].softmax(-1), &[&[6, 50]]), Cost { flops: 5.0 * n as f64, bytes: words(2 * n) });
-    assert_eq!(cost(|x| x[0].logsumexp(&[-1]), &[&[6, 50]]).flops, 4.0 * n as f64);
+    assert_eq!(cost(|x| x[0].logsumexp_over(-1), &[&[6, 50]]).flops, 4.0 * n as f64);
 }
 
 #[test]

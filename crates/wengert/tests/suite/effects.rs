@@ -248,7 +248,7 @@ fn a_budget_does_not_repeat_a_call() {
         let noted = log.note(1, x);
         // A product that is much larger, while the result of the call waits.
         let wide = x.matmul(&Tensor::full([32, 2048], 0.01)).sin();
-        wide.sum_axes(&[1]).sum() + (noted * x).sum()
+        wide.sum_over(1).sum() + (noted * x).sum()
     };
     let x = Tensor::linspace(0.0, 1.0, 64 * 32).reshape([64, 32]);
     let needed = compile(f).plan(&x).total_bytes();

@@ -1,5 +1,6 @@
 //! Errors have the operation, the shapes, the user's line and a suggestion; a failing call changes nothing.
 
+use wengert::TorchMethods;
 use wengert::autograd;
 use wengert::prelude::*;
 
@@ -43,7 +44,9 @@ fn shapes_that_do_not_broadcast() {
 fn two_dtypes_name_the_cast() {
     let error = error_of(|| Tensor::from(1.0f32) * Tensor::from(1.0f64));
     assert_eq!(error.message(), "dtypes differ: f32 and f64");
-    assert!(error.suggestion().unwrap().contains(".cast(DType::F64)"));
+    // Towards the network's dtype, not the constructors'.
+    assert!(error.suggestion().unwrap().contains(".cast(DType::F32)"));
+    assert!(error.suggestion().unwrap().contains("zeros_like()"));
     let error = error_of(|| Tensor::from([1i64, 2]) * 0.5);
     assert!(error.to_string().contains("0.5 does not fit a tensor of i64"), "{error}");
     let error = error_of(|| Tensor::from([1i64, 2]).exp());
@@ -179,7 +182,7 @@ fn positions_and_axes_out_of_range() {
     let x = Tensor::zeros([2, 3]);
     let error = error_of(|| x.slice((0, 5)));
     assert!(error.to_string().contains("slice: position 5 is outside axis 1 of shape [2, 3]"), "{error}");
-    let error = error_of(|| x.sum_axes(&[2]));
+    let error = error_of(|| x.sum_over(2));
     assert!(error.to_string().contains("sum: axis 2 is not one of the 2 axes of shape [2, 3]"), "{error}");
     let error = error_of(|| x.gather(1, &Tensor::from([[0i64], [7]])));
     assert!(

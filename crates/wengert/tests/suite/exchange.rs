@@ -192,8 +192,8 @@ fn results_do_not_depend_on_how_memory_is_aligned() {
         let (cx, cw) = compile(grad(network)).call(&point);
         vec![
             x.exp(),
-            x.sum_axes(&[0]),
-            x.sum_axes(&[1]),
+            x.sum_over(0),
+            x.sum_over(1),
             x.sum(),
             x.cumsum(1),
             x.t().contiguous(),

@@ -233,7 +233,7 @@ fn results_are_the_same_bits_for_every_number_of_pool_threads() {
     let compute = || {
         let x = Key::new(3).uniform([300, 400], DType::F32).require_grad();
         let w = Key::new(4).uniform([400, 300], DType::F32).require_grad();
-        let y = (x.matmul(&w) * 0.01).tanh() * x.sum_axes(&[1]).reshape([300, 1]) + w.max_along(0).0;
+        let y = (x.matmul(&w) * 0.01).tanh() * x.sum_over(1).reshape([300, 1]) + w.max_along(0).0;
         y.sum().backward();
         let big = (Key::new(5).uniform([1 << 18], DType::F64) * 3.0).exp().sum();
         let bits = |tensor: Tensor| tensor.to_f64_vec().into_iter().map(f64::to_bits).collect::<Vec<_>>();

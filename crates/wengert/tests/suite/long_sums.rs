@@ -14,12 +14,12 @@ const SQUARES: &[(&str, Function)] = &[
     ("linear of one row", |(x, _)| x.unsqueeze(0).linear(&x.unsqueeze(0))),
     ("linear of few rows", |(x, _)| rows(x, 2).linear(&rows(x, 3))),
     ("linear of many rows", |(x, _)| rows(x, 6).linear(&rows(x, 40))),
-    ("a matrix and a vector", |(x, columns)| columns.t().mv(x)),
+    ("a matrix and a vector", |(x, columns)| columns.t().matmul(x)),
     ("a vector and a matrix", |(x, columns)| x.matmul(columns)),
     ("matrices", |(_, columns)| columns.t().matmul(columns)),
     ("a batch", |(x, _)| {
         let x = x.reshape([1, 1, x.shape()[0]]).expand(&[2, 3, -1]);
-        x.bmm(&x.transpose(1, 2))
+        x.matmul(&x.transpose(1, 2))
     }),
     ("a convolution with one output", |(x, _)| signal(x).conv1d(&signal(x), &Conv::new())),
     ("a convolution with several", |(x, _)| signal(x).conv1d(&signal(x).expand(&[8, 1, -1]), &Conv::new())),

@@ -1,5 +1,6 @@
 //! Every operation people expect is there under the name they expect, takes what they give it, and has a gradient.
 
+use wengert::TorchMethods;
 use wengert::prelude::*;
 use wengert::{Interpolation, primitive};
 
@@ -139,33 +140,38 @@ fn reductions_and_scans_with_axes_and_keepdim() {
     type Whole = Call;
     type Along = fn(&Tensor, isize) -> Tensor;
     let reductions: &[(&str, Option<Whole>, Along, Along)] = &[
-        ("sum", Some(Tensor::sum), |x, a| x.sum_axes(&[a]), |x, a| x.sum_axes_keepdim(&[a])),
-        ("mean", Some(Tensor::mean), |x, a| x.mean_axes(&[a]), |x, a| x.mean_axes_keepdim(&[a])),
-        ("prod", Some(Tensor::prod), |x, a| x.prod_axes(&[a]), |x, a| x.prod_axes_keepdim(&[a])),
-        ("max", Some(Tensor::max), |x, a| x.max_along(a).0, |x, a| x.max_along_keepdim(a).0),
-        ("min", Some(Tensor::min), |x, a| x.min_along(a).0, |x, a| x.min_along_keepdim(a).0),
-        ("amax", None, |x, a| x.amax(&[a]), |x, a| x.amax_keepdim(&[a])),
-        ("amin", None, |x, a| x.amin(&[a]), |x, a| x.amin_keepdim(&[a])),
-        ("argmax", Some(Tensor::argmax), |x, a| x.argmax_along(a), |x, a| x.argmax_along_keepdim(a)),
-        ("argmin", Some(Tensor::argmin), |x, a| x.argmin_along(a), |x, a| x.argmin_along_keepdim(a)),
-        ("any", Some(|x| x.gt(0.5).any()), |x, a| x.gt(0.5).any_axes(&[a]), |x, a| x.gt(0.5).any_axes_keepdim(&[a])),
-        ("all", Some(|x| x.gt(0.5).all()), |x, a| x.gt(0.5).all_axes(&[a]), |x, a| x.gt(0.5).all_axes_keepdim(&[a])),
-        ("var", Some(Tensor::var), |x, a| x.var_axes(&[a]), |x, a| x.var_axes_keepdim(&[a])),
-        ("std", Some(Tensor::std), |x, a| x.std_axes(&[a]), |x, a| x.std_axes_keepdim(&[a])),
-        ("norm", Some(|x| x.norm(3.0)), |x, a| x.norm_axes(3.0, &[a]), |x, a| x.norm_axes_keepdim(3.0, &[a])),
-        ("logsumexp", Some(|x| x.logsumexp(&[0, 1])), |x, a| x.logsumexp(&[a]), |x, a| x.logsumexp_keepdim(&[a])),
-        ("median", Some(Tensor::median), |x, a| x.median_along(a).0, |x, a| x.median_along_keepdim(a).0),
+        ("sum", Some(Tensor::sum), |x, a| x.sum_over(a), |x, a| x.sum_over(keepdim(a))),
+        ("mean", Some(Tensor::mean), |x, a| x.mean_over(a), |x, a| x.mean_over(keepdim(a))),
+        ("prod", Some(Tensor::prod), |x, a| x.prod_over(a), |x, a| x.prod_over(keepdim(a))),
+        ("max", Some(Tensor::max), |x, a| x.max_along(a).0, |x, a| x.max_along(keepdim(a)).0),
+        ("min", Some(Tensor::min), |x, a| x.min_along(a).0, |x, a| x.min_along(keepdim(a)).0),
+        ("amax", None, |x, a| x.max_over(a), |x, a| x.max_over(keepdim(a))),
+        ("amin", None, |x, a| x.min_over(a), |x, a| x.min_over(keepdim(a))),
+        ("argmax", Some(Tensor::argmax), |x, a| x.argmax_along(a), |x, a| x.argmax_along(keepdim(a))),
+        ("argmin", Some(Tensor::argmin), |x, a| x.argmin_along(a), |x, a| x.argmin_along(keepdim(a))),
+        ("any", Some(|x| x.gt(0.5).any()), |x, a| x.gt(0.5).any_over(a), |x, a| x.gt(0.5).any_over(keepdim(a))),
+        ("all", Some(|x| x.gt(0.5).all()), |x, a| x.gt(0.5).all_over(a), |x, a| x.gt(0.5).all_over(keepdim(a))),
+        ("var", Some(Tensor::var), |x, a| x.var_over(a), |x, a| x.var_over(keepdim(a))),
+        ("std", Some(Tensor::std), |x, a| x.std_over(a), |x, a| x.std_over(keepdim(a))),
+        ("norm", Some(|x| x.norm(3.0)), |x, a| x.norm_over(3.0, a), |x, a| x.norm_over(3.0, keepdim(a))),
+        (
+            "logsumexp",
+            Some(|x| x.logsumexp_over([0, 1])),
+            |x, a| x.logsumexp_over(a),
+            |x, a| x.logsumexp_over(keepdim(a)),
+        ),
+        ("median", Some(Tensor::median), |x, a| x.median_along(a).0, |x, a| x.median_along(keepdim(a)).0),
         (
             "quantile",
             Some(|x| x.quantile(0.3)),
             |x, a| x.quantile_along(0.3, a, Interpolation::Linear),
-            |x, a| x.quantile_along_keepdim(0.3, a, Interpolation::Linear),
+            |x, a| x.quantile_along(0.3, keepdim(a), Interpolation::Linear),
         ),
         (
             "count_nonzero",
             Some(Tensor::count_nonzero),
-            |x, a| x.count_nonzero_axes(&[a]),
-            |x, a| x.count_nonzero_axes_keepdim(&[a]),
+            |x, a| x.count_nonzero_over(a),
+            |x, a| x.count_nonzero_over(keepdim(a)),
         ),
     ];
     let x = fractions();

@@ -295,7 +295,7 @@ fn long_program(count: usize) -> Program {
         for step in 0..count / 26 {
             let shifted = (&h * 0.5 + 1.0 / (1.0 + step as f64)).tanh();
             h = -(-(shifted.t().t() * 1.0)) + h.sin() * h.sin().detach();
-            h = h.reshape([16]).reshape([4, 4]) - (&h - h.sum_axes_keepdim(&[1]) * 0.25).relu();
+            h = h.reshape([16]).reshape([4, 4]) - (&h - h.sum_over(keepdim(1)) * 0.25).relu();
         }
         h.sum()
     };

@@ -203,7 +203,7 @@ fn the_same_bits_for_every_number_of_threads_and_every_run() {
                 "gradient of an index tensor",
                 Box::new(|| vec![grad(|x: &Tensor| (x.slice(&index) * &rows).sum())(&table)]),
             ),
-            ("sum", Box::new(|| vec![long.sum(), rows.sum_axes(&[0]), rows.sum_axes(&[1]), rows.var_axes(&[0])])),
+            ("sum", Box::new(|| vec![long.sum(), rows.sum_over(0), rows.sum_over(1), rows.var_over(0)])),
             ("cumsum", Box::new(|| vec![long.cumsum(0), rows.cumsum(0), long.logcumsumexp(0)])),
             ("sort", Box::new(|| vec![long.sort(0).0, long.topk(100, 0).0, long.median()])),
             (
@@ -335,7 +335,7 @@ fn half_precision_sums_are_accumulated_wider() {
     for dtype in [DType::BF16, DType::F16] {
         let ones = Tensor::ones_of([4096], dtype);
         assert_eq!(ones.sum().cast(DType::F64).item(), 4096.0, "{dtype}");
-        assert_eq!(Tensor::ones_of([4096, 3], dtype).sum_axes(&[0]).to_f64_vec(), [4096.0; 3], "{dtype}");
+        assert_eq!(Tensor::ones_of([4096, 3], dtype).sum_over(0).to_f64_vec(), [4096.0; 3], "{dtype}");
         assert_eq!(ones.reshape([1, 4096]).matmul(&ones.reshape([4096, 1])).to_f64_vec(), [4096.0], "{dtype}");
         // The gradient of what was broadcast is such a sum.
         for f in [
@@ -353,7 +353,7 @@ fn half_precision_sums_are_accumulated_wider() {
 fn long_sums_of_singles_are_exact() {
     let ones = Tensor::full([1 << 25], 1f32).contiguous();
     assert_eq!(ones.sum().item(), 33_554_432.0);
-    assert_eq!(ones.reshape([1 << 24, 2]).sum_axes(&[0]), Tensor::from([16_777_216f32, 16_777_216.0]));
+    assert_eq!(ones.reshape([1 << 24, 2]).sum_over(0), Tensor::from([16_777_216f32, 16_777_216.0]));
     assert_eq!(ones.mean().item(), 1.0);
     // 2^24 + 1 is the first whole number that no single holds: a plain loop stops there.
     assert_eq!((0..(1 << 24) + 8).fold(0f32, |sum, _| sum + 1.0), 16_777_216.0);
@@ -652,7 +652,7 @@ fn functions_that_are_constant_between_jumps_have_gradient_zero_in_every_mode() 
 #[test]
 fn where_the_largest_element_is_not_a_number_every_mode_follows_it() {
     let functions: [(&str, fn(&Tensor) -> Tensor); 4] =
-        [("max", Tensor::max), ("min", Tensor::min), ("amax", |x| x.amax(&[0])), ("amin", |x| x.amin(&[0]))];
+        [("max", Tensor::max), ("min", Tensor::min), ("amax", |x| x.max_over(0)), ("amin", |x| x.min_over(0))];
     for (name, f) in functions {
         for (x, slopes) in [([f64::NAN, 1.0], [1.0, 0.0]), ([f64::NAN, f64::NAN], [0.5, 0.5])] {
             let (x, slopes, along) = (Tensor::from(x), Tensor::from(slopes), Tensor::from([3.0, 5.0]));
@@ -691,8 +691,8 @@ fn a_whole_number_that_is_to_move_is_an_error() {
 fn compiled_sums_of_repeated_numbers_have_the_sign_of_zero_of_eager_ones() {
     let sums: [fn(&Tensor) -> Tensor; 3] = [
         |x| x.broadcast_to([4]).sum(),
-        |x| x.reshape([1, 1]).sum_axes(&[0]),
-        |x| x.reshape([1]).broadcast_to([3, 1]).sum_axes(&[0]),
+        |x| x.reshape([1, 1]).sum_over(0),
+        |x| x.reshape([1]).broadcast_to([3, 1]).sum_over(0),
     ];
     for sum in sums {
         let x = Tensor::from(-0.0);

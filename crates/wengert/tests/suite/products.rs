@@ -1,5 +1,6 @@
 //! Products: how many primitives a gradient runs, and einsum against plain loops.
 
+use wengert::TorchMethods;
 use wengert::prelude::*;
 
 /// Well-spread numbers.

@@ -44,7 +44,7 @@ fn a_full_maximum_shares_its_gradient_and_one_along_an_axis_does_not() {
     assert_eq!(grad(|x: &Tensor| x.max())(&x), quarter);
     assert_eq!(grad(|x: &Tensor| (-x).min())(&x), -&quarter);
     let halves = Tensor::from([[0.0, 0.5, 0.5], [0.5, 0.0, 0.5]]);
-    assert_eq!(grad(|x: &Tensor| x.amax(&[1]).sum())(&x), halves);
+    assert_eq!(grad(|x: &Tensor| x.max_over(1).sum())(&x), halves);
     assert_eq!(grad(|x: &Tensor| x.norm(f64::INFINITY))(&x), quarter);
     let first = Tensor::from([[0.0, 1.0, 0.0], [1.0, 0.0, 0.0]]);
     assert_eq!(grad(|x: &Tensor| x.max_along(1).0.sum())(&x), first);
@@ -78,18 +78,18 @@ fn long_sums_are_exact_and_half_precision_counts_to_thousands() {
 #[test]
 fn reductions_of_nothing_are_neutral_or_errors() {
     let nothing = Tensor::zeros([2, 0]);
-    assert_eq!(nothing.sum_axes(&[1]), Tensor::zeros([2]));
-    assert_eq!(nothing.prod_axes(&[1]), Tensor::ones([2]));
-    assert_eq!(nothing.logsumexp(&[1]), Tensor::full([2], f64::NEG_INFINITY));
-    assert_eq!(nothing.norm_axes(2.0, &[1]), Tensor::zeros([2]));
-    assert_eq!(nothing.any_axes(&[1]), Tensor::from([false, false]));
-    assert_eq!(nothing.all_axes(&[1]), Tensor::from([true, true]));
-    assert_eq!(nothing.amax(&[0]).shape(), [0]);
+    assert_eq!(nothing.sum_over(1), Tensor::zeros([2]));
+    assert_eq!(nothing.prod_over(1), Tensor::ones([2]));
+    assert_eq!(nothing.logsumexp_over(1), Tensor::full([2], f64::NEG_INFINITY));
+    assert_eq!(nothing.norm_over(2.0, 1), Tensor::zeros([2]));
+    assert_eq!(nothing.any_over(1), Tensor::from([false, false]));
+    assert_eq!(nothing.all_over(1), Tensor::from([true, true]));
+    assert_eq!(nothing.max_over(0).shape(), [0]);
     assert!(nothing.mean().item().is_nan() && nothing.var().item().is_nan());
     assert_eq!(grad(|x: &Tensor| x.prod())(&Tensor::zeros([0])).shape(), [0]);
     let errors: [fn(&Tensor) -> Tensor; 8] = [
         |x| x.max(),
-        |x| x.amin(&[1]),
+        |x| x.min_over(1),
         |x| x.max_along(1).0,
         |x| x.argmin(),
         |x| x.median(),
@@ -107,14 +107,14 @@ fn reductions_of_nothing_are_neutral_or_errors() {
 #[test]
 fn axes_are_named_once_and_in_range() {
     let x = Tensor::zeros([2, 3]);
-    for f in [|x: &Tensor| x.sum_axes(&[0, -2]), |x: &Tensor| x.prod_axes(&[2]), |x: &Tensor| x.cumsum(-3)] {
+    for f in [|x: &Tensor| x.sum_over([0, -2]), |x: &Tensor| x.prod_over(2), |x: &Tensor| x.cumsum(-3)] {
         assert!(matches!(catch(|| f(&x)).unwrap_err().kind(), ErrorKind::Range));
     }
     // A scalar is a row of one number.
     let x = Tensor::from(3.0);
-    assert_eq!((x.sum_axes(&[0]).item(), x.cumprod(-1).item(), x.sort(0).1.item()), (3.0, 3.0, 0.0));
+    assert_eq!((x.sum_over(0).item(), x.cumprod(-1).item(), x.sort(0).1.item()), (3.0, 3.0, 0.0));
     assert_eq!(x.softmax(0), Tensor::from(1.0));
-    assert!(catch(|| x.sum_axes(&[1])).is_err() && catch(|| x.max_along(1)).is_err());
+    assert!(catch(|| x.sum_over(1)).is_err() && catch(|| x.max_along(1)).is_err());
 }
 
 #[test]
@@ -122,7 +122,7 @@ fn extreme_logits_have_finite_gradients() {
     let x = Tensor::from([[1e4, -1e4, 0.0], [-1e4, -1e4, -1e4]]);
     let weights = Tensor::from([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]);
     let functions: [fn(&Tensor) -> Tensor; 4] =
-        [|x| x.softmax(1), |x| x.log_softmax(1), |x| x.logsumexp_keepdim(&[1]), |x| x.logcumsumexp(1)];
+        [|x| x.softmax(1), |x| x.log_softmax(1), |x| x.logsumexp_over(keepdim(1)), |x| x.logcumsumexp(1)];
     for f in functions {
         let slope = grad(|x: &Tensor| (f(x) * &weights).sum())(&x);
         assert!(slope.to_f64_vec().iter().all(|g| g.is_finite()), "{slope}");
@@ -131,14 +131,14 @@ fn extreme_logits_have_finite_gradients() {
     }
     let infinite = Tensor::from([f64::NEG_INFINITY, f64::NEG_INFINITY, 1.0]);
     assert_eq!(grad(|x: &Tensor| x.logcumsumexp(0).slice(2))(&infinite), Tensor::from([0.0, 0.0, 1.0]));
-    assert_eq!(grad(|x: &Tensor| x.slice(0..2).logsumexp(&[0]))(&infinite), Tensor::zeros([3]));
+    assert_eq!(grad(|x: &Tensor| x.slice(0..2).logsumexp_over(0))(&infinite), Tensor::zeros([3]));
 }
 
 #[test]
 fn softmax_along_any_axis_equals_softmax_of_the_moved_axis() {
     let x = Tensor::from_vec((0..24).map(|i| (i as f64 * 0.9).sin()).collect(), [2, 3, 4]);
     for axis in 0..3isize {
-        let shares = x.softmax(axis).sum_axes(&[axis]);
+        let shares = x.softmax(axis).sum_over(axis);
         assert!(shares.all_close(&shares.full_like(1.0), 1e-14));
         assert!(x.log_softmax(axis).exp().all_close(&x.softmax(axis), 1e-14));
         assert_eq!(x.softmax(axis - 3), x.softmax(axis));
@@ -195,9 +195,9 @@ fn several_quantiles_have_an_axis_in_front_and_gradients_for_the_shares() {
         let each: Vec<Tensor> = (0..4).map(one).collect();
         assert!(x.quantile_along(&q, axis, Linear).all_close(&Tensor::stack(&each, 0), 1e-15), "axis {axis}");
     }
-    assert_eq!(x.quantile_along_keepdim(&q, 0, Lower).shape(), [4, 1, 3]);
-    assert_eq!(x.quantile_along_keepdim(&q, 1, Lower).shape(), [4, 2, 1]);
-    assert_eq!(Tensor::from(7.0).quantile_along_keepdim(&q, 0, Linear), Tensor::full([4], 7.0));
+    assert_eq!(x.quantile_along(&q, keepdim(0), Lower).shape(), [4, 1, 3]);
+    assert_eq!(x.quantile_along(&q, keepdim(1), Lower).shape(), [4, 2, 1]);
+    assert_eq!(Tensor::from(7.0).quantile_along(&q, keepdim(0), Linear), Tensor::full([4], 7.0));
     // Sorted rows 1 3 4 and 5 6 9, places 2 q: the slope is twice the distance of two neighbours.
     let slope = grad(|q: &Tensor| x.quantile_along(q, 1, Linear).sum())(&q);
     assert!(slope.all_close(&Tensor::from([6.0, 8.0, 0.0, 6.0]), 1e-13), "{slope}");
@@ -212,11 +212,42 @@ fn several_quantiles_have_an_axis_in_front_and_gradients_for_the_shares() {
 #[test]
 fn whole_numbers_reduce_without_floats() {
     let x = Tensor::from([[3i64, -2], [7, 1 << 60]]);
-    assert_eq!(x.sum_axes(&[0]), Tensor::from([10i64, (1 << 60) - 2]));
-    assert_eq!(x.prod_axes(&[1]).dtype(), DType::I64);
+    assert_eq!(x.sum_over(0), Tensor::from([10i64, (1 << 60) - 2]));
+    assert_eq!(x.prod_over(1).dtype(), DType::I64);
     assert_eq!(x.max(), Tensor::from(1i64 << 60));
     assert_eq!(x.cumsum(1), Tensor::from([[3i64, 1], [7, (1 << 60) + 7]]));
     assert_eq!(x.cast(DType::I32).sort(1).0.dtype(), DType::I32);
     assert_eq!(Tensor::from([true, false]).max(), Tensor::from(true));
     assert!(matches!(catch(|| x.mean()).unwrap_err().kind(), ErrorKind::DType(_)));
+}
+
+#[test]
+fn axes_are_one_several_or_all_of_any_integer_type() {
+    let x = Tensor::arange(24).cast(DType::F64).reshape([2, 3, 4]);
+    let first = Tensor::from([12.0, 14.0, 16.0, 18.0, 20.0, 22.0, 24.0, 26.0, 28.0, 30.0, 32.0, 34.0]).reshape([3, 4]);
+    assert_eq!(x.sum_over(0), first);
+    assert_eq!(x.sum_over(0usize), first);
+    assert_eq!(x.sum_over(-3isize), first);
+    assert_eq!(x.sum_over([0]), first);
+    assert_eq!(x.sum_over(vec![0i64]), first);
+    assert_eq!(x.sum_over([2, 0]), Tensor::from([60.0, 92.0, 124.0]));
+    assert_eq!(x.sum_over(&[0usize, 2][..]), Tensor::from([60.0, 92.0, 124.0]));
+    assert_eq!(x.sum_over(..).item(), 276.0);
+    assert_eq!(x.sum_over(keepdim(..)), Tensor::from([[[276.0]]]));
+    assert_eq!(x.sum_over(keepdim([0, 2])).shape(), [1, 3, 1]);
+    assert_eq!(x.sum_over([0isize; 0]), x);
+    assert_eq!(x.max_along(keepdim(-1)).1.shape(), [2, 3, 1]);
+    assert_eq!(x.quantile_along(0.5, keepdim(1), wengert::Interpolation::Linear).shape(), [2, 1, 4]);
+}
+
+#[test]
+fn what_takes_one_axis_says_so_for_several() {
+    let line = line!() + 1;
+    let error = catch(|| Tensor::zeros([2, 3]).max_along([0, 1])).unwrap_err();
+    assert_eq!((error.operation(), error.message()), ("max", "it takes one axis, not axes [0, 1]"));
+    assert_eq!(error.line().unwrap().line(), line);
+    let error = catch(|| Tensor::zeros([2, 3]).argmin_along(..)).unwrap_err();
+    assert_eq!(error.message(), "it takes one axis, not all axes");
+    let error = catch(|| Tensor::zeros([2, 3]).sum_over(keepdim([1, -1]))).unwrap_err();
+    assert_eq!(error.message(), "axis 1 of shape [2, 3] is named twice");
 }

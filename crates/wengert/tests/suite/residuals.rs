@@ -105,8 +105,8 @@ fn a_lstm_cell_keeps_its_gates() {
 fn a_transformer_block_keeps_less() {
     let f = |p: &Vec<Tensor>| {
         let norm = |x: &Tensor| {
-            let centred = x - x.mean_axes_keepdim(&[-1]);
-            let scale = ((&centred * &centred).mean_axes_keepdim(&[-1]) + 1e-5).rsqrt();
+            let centred = x - x.mean_over(keepdim(-1));
+            let scale = ((&centred * &centred).mean_over(keepdim(-1)) + 1e-5).rsqrt();
             centred * scale
         };
         let h = norm(&p[0]);

@@ -22,7 +22,7 @@ fn roots() -> Vec<Root> {
         Root { name: "norm", of: |x| x.norm(2.0), kink: vec![0.0; 3], hessian: diagonal(&[2.0; 3]) },
         Root {
             name: "norms of rows, one of them 0",
-            of: |x| x.reshape([2, 2]).norm_axes(2.0, &[1]),
+            of: |x| x.reshape([2, 2]).norm_over(2.0, 1),
             kink: vec![0.0, 0.0, 3.0, -4.0],
             hessian: diagonal(&[2.0; 4]),
         },

@@ -86,7 +86,7 @@ fn rows_that_depend_on_others_stay_together() {
     type Step = fn(&Tensor, &Tensor, &Tensor) -> Tensor;
     let square = wave(&[ROWS, ROWS], 0.4);
     let steps: [(&str, Step); 4] = [
-        ("a mean over rows", |h, x, _| h - h.mean_axes(&[0]) + x),
+        ("a mean over rows", |h, x, _| h - h.mean_over(0) + x),
         ("a product from the left", |h, x, s| s.matmul(h) + x),
         ("rows in another order", |h, x, _| h.flip(&[0]) + x),
         ("sums along rows", |h, x, _| h.cumsum(0) * 0.1 + x),

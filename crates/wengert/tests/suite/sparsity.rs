@@ -205,7 +205,7 @@ type Model = (Tensor, Vec<Tensor>, Tensor);
 /// Leaves of different shapes, one of integers, and two outputs.
 fn model((a, list, index): &Model) -> (Tensor, Vec<Tensor>) {
     let picked = list[0].gather(0, index);
-    (a * a, vec![picked * a.sum_axes(&[1]), index.clone(), list[1].exp()])
+    (a * a, vec![picked * a.sum_over(1), index.clone(), list[1].exp()])
 }
 
 fn model_at(phase: f64) -> Model {

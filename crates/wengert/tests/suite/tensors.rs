@@ -160,7 +160,7 @@ fn random_numbers_follow_their_distributions() {
     assert!(counts.iter().all(|&n| (n as f64 - even).abs() < 5.0 * even.sqrt()), "{counts:?}");
     let share = Tensor::bernoulli(0.3, [count], 4).cast(DType::F64).sum().item() / count as f64;
     assert!((share - 0.3).abs() < 5.0 * (0.21 / count as f64).sqrt(), "{share}");
-    let each = Tensor::bernoulli(Tensor::from([0.0, 1.0]), [1000, 2], 4).cast(DType::F64).sum_axes(&[0]);
+    let each = Tensor::bernoulli(Tensor::from([0.0, 1.0]), [1000, 2], 4).cast(DType::F64).sum_over(0);
     assert_eq!(each, Tensor::from([0.0, 1000.0]));
     let mut order = Tensor::permutation(1000, 5).to_vec::<i64>();
     assert!(order.iter().enumerate().filter(|&(i, &x)| i as i64 == x).count() < 10, "it is mixed");
@@ -240,7 +240,44 @@ fn parts_are_named_by_positions_ranges_new_axes_index_tensors_and_masks() {
     assert_eq!(x.slice((Tensor::from([false, true]), 0)).shape(), [1, 4]);
     assert_eq!(x.slice((.., 3..)).elements(), 0);
     let slope = grad(|x: &Tensor| {
-        (x.slice((Tensor::from([0i64, 0, 1]), ..)).sum_axes(&[1]) * Tensor::from([1.0, 10.0, 100.0])).sum()
+        (x.slice((Tensor::from([0i64, 0, 1]), ..)).sum_over(1) * Tensor::from([1.0, 10.0, 100.0])).sum()
     });
     assert_eq!(slope(&Tensor::zeros([2, 2])), Tensor::from([[11.0, 11.0], [100.0, 100.0]]));
+}
+
+#[test]
+fn the_default_dtype_is_that_of_constructors_in_its_scope() {
+    let dtypes = || {
+        let made = [
+            Tensor::zeros([2]),
+            Tensor::ones([2]),
+            Tensor::eye(2),
+            Tensor::linspace(0.0, 1.0, 3),
+            Tensor::logspace(0.0, 1.0, 3),
+            Tensor::arange((0.0..1.0, 0.5)),
+            Tensor::rand([2], 1),
+            Tensor::randn([2], 1),
+        ];
+        made.map(|x| x.dtype())
+    };
+    assert_eq!(default_dtype(DType::F32, dtypes), [DType::F32; 8]);
+    assert_eq!(default_dtype(DType::F32, || default_dtype(DType::BF16, dtypes)), [DType::BF16; 8]);
+    // It ends with its scope, also when that panics.
+    assert!(std::panic::catch_unwind(|| default_dtype(DType::F32, || panic!())).is_err());
+    assert_eq!(dtypes(), [DType::F64; 8]);
+    // Data has its own type, and so has what an operation computes.
+    let (from, counted) = default_dtype(DType::F32, || (Tensor::from([1.0]), Tensor::arange(3)));
+    assert_eq!((from.dtype(), counted.dtype()), (DType::F64, DType::I64));
+    let a = Tensor::from([[2.0, 1.0], [1.0, 3.0]]);
+    let inverse = default_dtype(DType::F32, || grad(|a: &Tensor| a.inv().sum() + a.lu().1.sum())(&a));
+    assert_eq!(inverse.dtype(), DType::F64);
+    let error = catch(|| default_dtype(DType::I64, || ())).unwrap_err();
+    assert_eq!(error.operation(), "default_dtype");
+}
+
+#[test]
+fn the_size_of_an_axis_counts_from_both_ends() {
+    let x = Tensor::zeros([2, 3, 4]);
+    assert_eq!((x.size(0), x.size(-1), x.size(1usize)), (2, 4, 3));
+    assert_eq!(catch(|| x.size(3)).unwrap_err().operation(), "size");
 }

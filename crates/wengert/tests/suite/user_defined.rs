@@ -2,8 +2,8 @@
 
 use wengert::prelude::*;
 use wengert::primitive::{
-    Adjoints, Attrs, Case, Dependency, Device, Gradient, Gradients, Jet, Mask, Outputs, Primitive, Rule, Sample, Saves,
-    Spec, SpecRef, Specs, bind1, expect_float, expect_reals,
+    Adjoints, Attrs, Case, Dependency, Device, Gradient, Gradients, GuardedMulMethods, Jet, Mask, Outputs, Primitive,
+    Rule, Sample, Saves, Spec, SpecRef, Specs, bind1, expect_float, expect_reals,
 };
 
 /// softclip - y = x / (1 + |x| / limit): dy = dx / (1 + |x| / limit)^2.

@@ -257,7 +257,7 @@ fn named_parameters_of_a_network_have_gradients_of_their_shapes() {
             &rows,
         );
     for (each, whole) in each.leaves().iter().zip(gradient.leaves()) {
-        let mean = each.sum_axes(&[0]) / 16.0;
+        let mean = each.sum_over(0) / 16.0;
         assert!(mean.all_close(whole, 1e-12));
     }
 }

@@ -54,7 +54,7 @@ pub struct Estimates {
 pub fn by_replay<M: Model>(model: &M, parameters: &[f64], draws: &[f64]) -> Estimates {
     let (count, width) = (parameters.len(), model.draws());
     let traced = |x: &[Symbol]| model.path(&x[..count], &x[count..]);
-    let mut path = Replay::record(traced, &[parameters, &draws[..width]].concat());
+    let path = Replay::record(traced, &[parameters, &draws[..width]].concat());
     let batches = batches(parameters, draws, width, |draws, slopes| {
         path.sum_over_and_grad(parameters, &Items::of(draws, width), slopes)
     });

@@ -139,9 +139,9 @@ impl System {
 
 /// Finds a local minimum near `start`.
 pub fn minimize<P: Program>(program: &P, start: Vec<f64>, tolerance: f64) -> Solution {
-    let mut objective = Replay::record(|x: &[Symbol]| program.at(x)[0], &start);
-    let mut jacobian = SparseJacobian::record(|x: &[Symbol]| program.at(x).split_off(1), &start);
-    let mut hessian = SparseHessian::record(|x: &[Symbol]| program.at(x), &start);
+    let objective = Replay::record(|x: &[Symbol]| program.at(x)[0], &start);
+    let jacobian = SparseJacobian::record(|x: &[Symbol]| program.at(x).split_off(1), &start);
+    let hessian = SparseHessian::record(|x: &[Symbol]| program.at(x), &start);
     let entries = [jacobian.triplets(), hessian.triplets()].map(Entries::zeros);
     let counts = [entries[0].rows.len(), entries[1].rows.len()];
     let [first, second] = entries;

@@ -91,7 +91,7 @@ fn the_solver_asks_for_products_of_one_recording() {
 fn products_with_the_jacobian_are_those_by_hand() {
     let ([a, b, c], [k1, k2, k3]) = ([0.7, 2e-5, 0.3], CONSTANTS);
     let numbers = [a, b, c, k1.ln(), k2.ln(), k3.ln()];
-    let mut replay = Replay::record(rates::<Symbol>, &[1.0; 6]);
+    let replay = Replay::record(rates::<Symbol>, &[1.0; 6]);
     let rows = [
         [-k1, k2 * c, k2 * b, -k1 * a, k2 * b * c, 0.0],
         [k1, -k2 * c - 2.0 * k3 * b, -k2 * b, k1 * a, -k2 * b * c, -k3 * b * b],

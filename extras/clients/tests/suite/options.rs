@@ -92,7 +92,7 @@ fn dual_numbers_of_the_closed_form_are_the_greeks_by_hand_to_second_order() {
 fn a_replay_of_the_closed_form_has_the_greeks_by_hand_to_second_order() {
     for right in [Right::Call, Right::Put] {
         let traced = |x: &[Symbol]| model(right).price([x[0], x[1], x[2], x[3]]);
-        let mut replay = Replay::record(traced, &PARAMETERS);
+        let replay = Replay::record(traced, &PARAMETERS);
         for market in MARKETS {
             let (price, slopes, second) = by_hand(right, market);
             let mut found = [0.0; 4];

@@ -82,7 +82,7 @@ fn forces(free: &[f64]) -> Vec<f64> {
 
 #[test]
 fn the_gradient_is_made_of_forces_and_the_hessian_product_of_their_differences() {
-    let mut replay = Replay::record(energy::<Symbol>, &level());
+    let replay = Replay::record(energy::<Symbol>, &level());
     let at = sagging();
     let mut slopes = vec![0.0; at.len()];
     let value = replay.value_and_grad(&at, &mut slopes);

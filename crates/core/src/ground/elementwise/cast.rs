@@ -20,6 +20,28 @@ impl Tensor {
         }
         bind1(&CAST, Attrs::new().with_dtype("dtype", dtype), &[self])
     }
+
+    /// The same numbers in single precision: `cast(DType::F32)`.
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    /// assert_eq!(Tensor::zeros([2]).f32(), Tensor::from([0.0f32, 0.0]));
+    /// ```
+    #[track_caller]
+    pub fn f32(&self) -> Tensor {
+        self.cast(DType::F32)
+    }
+
+    /// The same numbers in double precision: `cast(DType::F64)`.
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    /// assert_eq!(Tensor::from([1.5f32]).f64(), Tensor::from([1.5]));
+    /// ```
+    #[track_caller]
+    pub fn f64(&self) -> Tensor {
+        self.cast(DType::F64)
+    }
 }
 
 /// The primitive `cast`.

@@ -8,12 +8,14 @@ use crate::autograd::modes;
 use crate::ground::prelude::*;
 use crate::location::Line;
 
+/// The methods of `guarded_mul`.
+#[ext(GuardedMulMethods)]
 impl Tensor {
     /// This cotangent times a slope, 0 where the cotangent is 0 even if the slope is infinite or NaN, and where the slope is
     /// 0 even if the cotangent is infinite.
     ///
     /// ```
-    /// use wengert::prelude::*;
+    /// use wengert::{prelude::*, primitive::*};
     /// let g = Tensor::from([0.0, 2.0]);
     /// assert_eq!(g.guarded_mul(&Tensor::from([f64::INFINITY, 3.0])), Tensor::from([0.0, 6.0]));
     /// ```

@@ -5,14 +5,10 @@
 
 use crate::ground::prelude::*;
 
+/// The methods of `zero_mul`.
+#[ext(ZeroMulMethods)]
 impl Tensor {
     /// The product, 0 where either side is 0, even if the other is infinite or NaN.
-    ///
-    /// ```
-    /// use wengert::prelude::*;
-    /// let a = Tensor::from([0.0, f64::NAN, 2.0]);
-    /// assert_eq!(a.zero_mul(&Tensor::from([f64::NAN, 0.0, 3.0])), Tensor::from([0.0, 0.0, 6.0]));
-    /// ```
     #[track_caller]
     pub fn zero_mul(&self, other: &Tensor) -> Tensor {
         binary(&ZERO_MUL, Attrs::new(), self, other)

@@ -39,7 +39,7 @@ impl Tensor {
         let axes: Vec<isize> = (0..self.rank()).filter(repeated).map(|axis| axis as isize).collect();
         match axes.is_empty() {
             true => self.clone(),
-            false => self.sum_axes(&axes).reshape(shape),
+            false => self.sum_over(&axes).reshape(shape),
         }
     }
 }

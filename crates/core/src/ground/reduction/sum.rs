@@ -18,33 +18,23 @@ impl Tensor {
     /// assert_eq!(Tensor::from([[1.0, 2.0], [3.0, 4.0]]).sum().item(), 10.0);
     /// ```
     #[track_caller]
-    pub fn sum(&self) -> Tensor {
+    pub fn sum(&self /* of some axes: sum_over(axes) */) -> Tensor {
         let axes: Vec<usize> = (0..self.rank()).collect();
         bind1(&SUM, Attrs::new().with_sizes("axes", &axes), &[self])
     }
 
-    /// The sum over some axes, which disappear; negative axes count from the end.
+    /// The sum over some axes: one, or several; see [`Over`].
     ///
     /// ```
     /// use wengert::prelude::*;
-    /// assert_eq!(Tensor::from([[1.0, 2.0], [3.0, 4.0]]).sum_axes(&[0]), Tensor::from([4.0, 6.0]));
+    /// assert_eq!(Tensor::from([[1.0, 2.0], [3.0, 4.0]]).sum_over(0), Tensor::from([4.0, 6.0]));
+    /// assert_eq!(Tensor::from([[1.0, 2.0], [3.0, 4.0]]).sum_over(keepdim(-1)), Tensor::from([[3.0], [7.0]]));
     /// ```
     #[track_caller]
-    pub fn sum_axes(&self, axes: &[isize]) -> Tensor {
-        let axes = checked_axes("sum", axes, self.shape()).or_raise();
-        bind1(&SUM, Attrs::new().with_sizes("axes", &axes), &[self])
-    }
-
-    /// The sum over some axes, which stay with size one.
-    ///
-    /// ```
-    /// use wengert::prelude::*;
-    /// assert_eq!(Tensor::from([[1.0, 2.0], [3.0, 4.0]]).sum_axes_keepdim(&[-1]), Tensor::from([[3.0], [7.0]]));
-    /// ```
-    #[track_caller]
-    pub fn sum_axes_keepdim(&self, axes: &[isize]) -> Tensor {
-        let axes = checked_axes("sum", axes, self.shape()).or_raise();
-        keep_axes(bind1(&SUM, Attrs::new().with_sizes("axes", &axes), &[self]), &axes, self.shape())
+    pub fn sum_over(&self, axes: impl Into<Over>) -> Tensor {
+        let over = axes.into();
+        let axes = over.checked("sum", self.shape()).or_raise();
+        over.kept(bind1(&SUM, Attrs::new().with_sizes("axes", &axes), &[self]), &axes, self.shape())
     }
 }
 

@@ -1,6 +1,7 @@
 //! Dormand and Prince's method of order 5 with an error estimate of order 4, and the choice of its steps.
 
 use super::Ode;
+use crate::fused::CombineMethods;
 use crate::implicit::expect_numbers;
 use crate::methods::*;
 use crate::{Error, ErrorKind, Tensor};

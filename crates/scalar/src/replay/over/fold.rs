@@ -1,6 +1,6 @@
 //! A state that goes from item to item, and its adjoint that goes back.
 
-use super::super::{Replay, Returned, Symbol};
+use super::super::{Recording, Replay, Returned, Symbol};
 use super::{Items, expect_parameters};
 use crate::expect::expect;
 
@@ -11,17 +11,18 @@ impl<Y: Returned, F: Fn(&[Symbol]) -> Y> Replay<F> {
     /// ```
     /// use wengert_scalar::{Items, Replay};
     /// // An account with interest.
-    /// let mut f = Replay::record(|x| [x[0] * x[1] + x[2]], &[1.0, 1.0, 1.0]);
+    /// let f = Replay::record(|x| [x[0] * x[1] + x[2]], &[1.0, 1.0, 1.0]);
     /// let mut state = [100.0];
     /// f.fold_over(&[1.5], &Items::of(&[10.0, 20.0], 1), &mut state);
     /// assert_eq!(state, [260.0]);
     /// ```
     #[track_caller]
-    pub fn fold_over(&mut self, parameters: &[f64], items: &Items<'_>, state: &mut [f64]) {
-        self.expect_states("fold_over", parameters, items, state.len());
+    pub fn fold_over(&self, parameters: &[f64], items: &Items<'_>, state: &mut [f64]) {
+        let recording = &mut *self.recording();
+        recording.expect_states("fold_over", parameters, items, state.len());
         for item in 0..items.len() {
             let x = [&*state, &items.inputs(parameters, item)].concat();
-            self.on_path(&x, |path| path.values(&x, state));
+            recording.on_path(&x, |path| path.values(&x, state));
         }
     }
 
@@ -30,21 +31,22 @@ impl<Y: Returned, F: Fn(&[Symbol]) -> Y> Replay<F> {
     ///
     /// ```
     /// use wengert_scalar::{Items, Replay};
-    /// let mut f = Replay::record(|x| [x[0] * x[1] + x[2]], &[1.0, 1.0, 1.0]);
+    /// let f = Replay::record(|x| [x[0] * x[1] + x[2]], &[1.0, 1.0, 1.0]);
     /// let (mut state, mut seeds, mut slopes) = ([100.0], [1.0], [0.0]);
     /// f.fold_over_and_pull(&[1.5], &Items::of(&[10.0, 20.0], 1), &mut state, &mut seeds, &mut slopes);
     /// assert_eq!((state, seeds, slopes), ([260.0], [2.25], [310.0]));
     /// ```
     #[track_caller]
     pub fn fold_over_and_pull(
-        &mut self,
+        &self,
         parameters: &[f64],
         items: &Items<'_>,
         state: &mut [f64],
         seeds: &mut [f64],
         slopes: &mut [f64],
     ) {
-        self.expect_states("fold_over_and_pull", parameters, items, state.len());
+        let recording = &mut *self.recording();
+        recording.expect_states("fold_over_and_pull", parameters, items, state.len());
         expect(seeds.len() == state.len(), "fold_over_and_pull", || {
             format!("{} seeds for a state of {} numbers", seeds.len(), state.len())
         });
@@ -53,20 +55,22 @@ impl<Y: Returned, F: Fn(&[Symbol]) -> Y> Replay<F> {
         for item in 0..items.len() {
             states.extend_from_slice(state);
             let x = [&*state, &items.inputs(parameters, item)].concat();
-            self.on_path(&x, |path| path.values(&x, state));
+            recording.on_path(&x, |path| path.values(&x, state));
         }
         slopes.fill(0.0);
         let (width, shared) = (state.len(), items.shared(parameters.len()));
-        let mut own = vec![0.0; self.inputs];
+        let mut own = vec![0.0; recording.inputs];
         for item in (0..items.len()).rev() {
             let x = [&states[item * width..][..width], &items.inputs(parameters, item)].concat();
-            self.on_path(&x, |path| path.pull(&x, seeds, &mut own));
+            recording.on_path(&x, |path| path.pull(&x, seeds, &mut own));
             seeds.copy_from_slice(&own[..width]);
             let places = (0..shared).chain(items.places(item));
             places.zip(&own[width..]).for_each(|(place, slope)| slopes[place] += slope);
         }
     }
+}
 
+impl<Y: Returned, F: Fn(&[Symbol]) -> Y> Recording<F> {
     #[track_caller]
     fn expect_states(&self, what: &str, parameters: &[f64], items: &Items<'_>, state: usize) {
         let (inputs, outputs) = (self.inputs, self.outputs());

@@ -13,7 +13,7 @@ use wengert_kernels::cells::LANES;
 /// ```
 /// use wengert_scalar::{Items, Real, Replay};
 /// // A line through points: two parameters for all, two numbers for each point.
-/// let mut square = Replay::record(|x| (x[0] + x[1] * x[2] - x[3]).powi(2), &[0.0, 0.0, 1.0, 1.0]);
+/// let square = Replay::record(|x| (x[0] + x[1] * x[2] - x[3]).powi(2), &[0.0, 0.0, 1.0, 1.0]);
 /// let points = Items::of(&[0.0, 1.0, 1.0, 3.0, 2.0, 5.0], 2);
 /// let mut slopes = [0.0; 2];
 /// assert_eq!(square.sum_over_and_grad(&[1.0, 2.0], &points, &mut slopes), 0.0);
@@ -59,7 +59,7 @@ impl<'d> Items<'d> {
     /// ```
     /// use wengert_scalar::{Items, Replay};
     /// // Distances on a line, between pairs of points that are parameters.
-    /// let mut f = Replay::record(|x| (x[0] - x[1]) * x[2], &[0.0, 0.0, 1.0]);
+    /// let f = Replay::record(|x| (x[0] - x[1]) * x[2], &[0.0, 0.0, 1.0]);
     /// let (from, to) = ([0, 1, 0], [1, 2, 2]);
     /// let pairs = Items::of(&[1.0, 1.0, 0.5], 1).gathering(&from, 1).gathering(&to, 1);
     /// let mut slopes = [0.0; 3];
@@ -81,7 +81,7 @@ impl<'d> Items<'d> {
     /// ```
     /// use wengert_scalar::{Items, Real, Replay};
     /// // The residuals of a line through points, and their Jacobian, as a fit wants them.
-    /// let mut residual = Replay::record(|x| x[0] + x[1] * x[2] - x[3], &[0.0, 0.0, 1.0, 1.0]);
+    /// let residual = Replay::record(|x| x[0] + x[1] * x[2] - x[3], &[0.0, 0.0, 1.0, 1.0]);
     /// let points = Items::of(&[0.0, 1.0, 1.0, 3.0, 2.0, 6.0], 2).gathering_all(2);
     /// let (mut residuals, mut rows) = ([0.0; 3], [0.0; 6]);
     /// residual.jacobians_over(&[1.0, 2.0], &points, &mut residuals, &mut rows);

@@ -6,7 +6,7 @@ mod wave;
 
 pub use items::Items;
 
-use super::{Replay, Returned, Symbol};
+use super::{Recording, Replay, Returned, Symbol};
 use crate::expect::expect;
 use wave::{BLOCK, Job, WAVE, waves};
 
@@ -20,28 +20,30 @@ impl<Y: Returned, F: Fn(&[Symbol]) -> Y> Replay<F> {
     ///
     /// ```
     /// use wengert_scalar::{Items, Replay};
-    /// let mut f = Replay::record(|x| [x[0] * x[1], x[1]], &[1.0, 1.0]);
+    /// let f = Replay::record(|x| [x[0] * x[1], x[1]], &[1.0, 1.0]);
     /// let mut values = [0.0; 4];
     /// f.map_over(&[2.0], &Items::of(&[3.0, 4.0], 1), &mut values);
     /// assert_eq!(values, [6.0, 3.0, 8.0, 4.0]);
     /// ```
     #[track_caller]
-    pub fn map_over(&mut self, parameters: &[f64], items: &Items<'_>, values: &mut [f64]) {
-        self.expect_items("map_over", parameters, items);
-        expect_room("map_over", "values", values.len(), items.len() * self.outputs());
-        self.wave(&Job::new(parameters, items, self.outputs(), 0), 0..items.len(), values, &mut [], &mut []);
+    pub fn map_over(&self, parameters: &[f64], items: &Items<'_>, values: &mut [f64]) {
+        let recording = &mut *self.recording();
+        recording.expect_items("map_over", parameters, items);
+        expect_room("map_over", "values", values.len(), items.len() * recording.outputs());
+        recording.wave(&Job::new(parameters, items, recording.outputs(), 0), 0..items.len(), values, &mut [], &mut []);
     }
 
     /// The sum of a function of one value over all items.
     #[track_caller]
-    pub fn sum_over(&mut self, parameters: &[f64], items: &Items<'_>) -> f64 {
-        self.expect_items("sum_over", parameters, items);
-        self.expect("sum_over", self.inputs, 1);
+    pub fn sum_over(&self, parameters: &[f64], items: &Items<'_>) -> f64 {
+        let recording = &mut *self.recording();
+        recording.expect_items("sum_over", parameters, items);
+        recording.expect("sum_over", recording.inputs, 1);
         let job = Job::new(parameters, items, 1, 0);
         let (mut sum, mut values) = (0.0, vec![0.0; items.len().min(WAVE)]);
         for wave in waves(items.len()) {
             let values = &mut values[..wave.len()];
-            self.wave(&job, wave, values, &mut [], &mut []);
+            recording.wave(&job, wave, values, &mut [], &mut []);
             sum += total(values);
         }
         sum
@@ -50,9 +52,10 @@ impl<Y: Returned, F: Fn(&[Symbol]) -> Y> Replay<F> {
     /// The sum of a function of one value over all items, and its slopes by all parameters. The same numbers come out to the
     /// bit however many threads there are.
     #[track_caller]
-    pub fn sum_over_and_grad(&mut self, parameters: &[f64], items: &Items<'_>, slopes: &mut [f64]) -> f64 {
-        self.expect_items("sum_over_and_grad", parameters, items);
-        self.expect("sum_over_and_grad", self.inputs, 1);
+    pub fn sum_over_and_grad(&self, parameters: &[f64], items: &Items<'_>, slopes: &mut [f64]) -> f64 {
+        let recording = &mut *self.recording();
+        recording.expect_items("sum_over_and_grad", parameters, items);
+        recording.expect("sum_over_and_grad", recording.inputs, 1);
         expect_parameters("sum_over_and_grad", slopes, parameters);
         slopes.fill(0.0);
         let (job, local, shared) = (Job::new(parameters, items, 1, 1), items.local(), items.shared(parameters.len()));
@@ -60,7 +63,7 @@ impl<Y: Returned, F: Fn(&[Symbol]) -> Y> Replay<F> {
         let (mut sum, mut values, mut gathered) = (0.0, vec![0.0; room], vec![0.0; room * local]);
         for wave in waves(items.len()) {
             let (values, gathered) = (&mut values[..wave.len()], &mut gathered[..wave.len() * local]);
-            self.wave(&job, wave.clone(), values, gathered, &mut slopes[..shared]);
+            recording.wave(&job, wave.clone(), values, gathered, &mut slopes[..shared]);
             sum += total(values);
             for (item, more) in wave.zip(gathered.chunks(local.max(1))) {
                 items.places(item).zip(more).for_each(|(place, more)| slopes[place] += more);
@@ -74,7 +77,7 @@ impl<Y: Returned, F: Fn(&[Symbol]) -> Y> Replay<F> {
     ///
     /// ```
     /// use wengert_scalar::{Items, Replay};
-    /// let mut f = Replay::record(|x| [x[0] * x[1], x[0] + x[1] * x[2]], &[1.0, 1.0, 1.0]);
+    /// let f = Replay::record(|x| [x[0] * x[1], x[0] + x[1] * x[2]], &[1.0, 1.0, 1.0]);
     /// let (mut values, mut rows) = ([0.0; 4], [0.0; 8]);
     /// let items = Items::of(&[10.0, 20.0], 1).gathering(&[0, 1], 2);
     /// f.jacobians_over(&[2.0, 3.0, 5.0], &items, &mut values, &mut rows);
@@ -82,17 +85,20 @@ impl<Y: Returned, F: Fn(&[Symbol]) -> Y> Replay<F> {
     /// assert_eq!(rows, [3.0, 2.0, 1.0, 10.0, 5.0, 3.0, 1.0, 20.0]);
     /// ```
     #[track_caller]
-    pub fn jacobians_over(&mut self, parameters: &[f64], items: &Items<'_>, values: &mut [f64], rows: &mut [f64]) {
-        self.expect_items("jacobians_over", parameters, items);
-        let (outputs, local) = (self.outputs(), items.local());
+    pub fn jacobians_over(&self, parameters: &[f64], items: &Items<'_>, values: &mut [f64], rows: &mut [f64]) {
+        let recording = &mut *self.recording();
+        recording.expect_items("jacobians_over", parameters, items);
+        let (outputs, local) = (recording.outputs(), items.local());
         expect_room("jacobians_over", "values", values.len(), items.len() * outputs);
         let (room, needed) = (rows.len(), values.len() * local);
         expect(room == needed, "jacobians_over", || {
             format!("room for {room} slopes, there are {needed}: {local} a row, by parameters that items gather")
         });
-        self.wave(&Job::new(parameters, items, outputs, outputs), 0..items.len(), values, rows, &mut []);
+        recording.wave(&Job::new(parameters, items, outputs, outputs), 0..items.len(), values, rows, &mut []);
     }
+}
 
+impl<Y: Returned, F: Fn(&[Symbol]) -> Y> Recording<F> {
     #[track_caller]
     fn expect_items(&self, what: &str, parameters: &[f64], items: &Items<'_>) {
         items.expect(what, self.inputs, parameters.len());

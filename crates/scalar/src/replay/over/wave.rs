@@ -2,7 +2,7 @@
 
 use super::super::machine::Points;
 use super::super::path::Over;
-use super::super::{Replay, Returned, Symbol};
+use super::super::{Recording, Returned, Symbol};
 use super::Items;
 use std::array::from_fn;
 use std::ops::Range;
@@ -98,7 +98,7 @@ impl<'a> Job<'a> {
     }
 }
 
-impl<Y: Returned, F: Fn(&[Symbol]) -> Y> Replay<F> {
+impl<Y: Returned, F: Fn(&[Symbol]) -> Y> Recording<F> {
     /// Computes items on all threads: the outputs of each are written to `values`, and their slopes by what each item gathers to
     /// `local`; the sums of the slopes by what all items share are added to `shared`, if it has room.
     #[track_caller]

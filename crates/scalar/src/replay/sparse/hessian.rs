@@ -1,7 +1,7 @@
 //! Sparse Hessians of recorded functions, and of weighted sums of what they return.
 
 use super::super::symbol::traced;
-use super::super::{Replay, Returned, Symbol};
+use super::super::{Replay, Returned, Symbol, Symbols};
 use super::domains::hessian_pattern;
 use super::structure::Structure;
 use std::panic::Location;
@@ -20,14 +20,14 @@ const NAME: &str = "sparse_hessian";
 /// use wengert_scalar::{Real, SparseHessian, Symbol};
 /// // An objective, a constraint that bends and one that does not.
 /// let problem = |x: &[Symbol]| [x[0] * x[0] * x[1] + x[2], x[1] * x[2], x[0] + x[1]];
-/// let mut hessian = SparseHessian::record(problem, &[1.0; 3]);
+/// let hessian = SparseHessian::record(problem, &[1.0; 3]);
 /// assert_eq!(hessian.triplets(), (&[0, 1, 2][..], &[0, 0, 1][..]));
 /// let mut values = [0.0; 3];
 /// let (sigma, lambda) = (0.5, [3.0, 7.0]);
 /// hessian.lagrangian(&[1.0, 2.0, 3.0], sigma, &lambda, &mut values);
 /// assert_eq!(values, [2.0, 1.0, 3.0]);
 /// ```
-pub struct SparseHessian<F> {
+pub struct SparseHessian<F = Box<Symbols>> {
     replay: Replay<F>,
     structure: Structure,
 }
@@ -82,13 +82,13 @@ impl<Y: Returned, F: Fn(&[Symbol]) -> Y> SparseHessian<F> {
 
     /// Writes the entries at `x` for a function that returns an objective, weighted by `sigma`, and constraints, weighted by `lambda`.
     #[track_caller]
-    pub fn lagrangian(&mut self, x: &[f64], sigma: f64, lambda: &[f64], values: &mut [f64]) {
+    pub fn lagrangian(&self, x: &[f64], sigma: f64, lambda: &[f64], values: &mut [f64]) {
         self.values(x, &[&[sigma], lambda].concat(), values);
     }
 
     /// Writes the values of the entries at `x`, for a weight of each number that the function returns.
     #[track_caller]
-    pub fn values(&mut self, x: &[f64], weights: &[f64], values: &mut [f64]) {
+    pub fn values(&self, x: &[f64], weights: &[f64], values: &mut [f64]) {
         if let Err(error) = self.try_values(x, weights, values) {
             error.raise();
         }
@@ -99,15 +99,16 @@ impl<Y: Returned, F: Fn(&[Symbol]) -> Y> SparseHessian<F> {
     /// ```
     /// use wengert_engine::ErrorKind;
     /// use wengert_scalar::{Real, SparseHessian};
-    /// let mut hessian = SparseHessian::record(|x| if x[0] > 0.0 { x[0] } else { x[0] * x[0] }, &[1.0]);
+    /// let hessian = SparseHessian::record(|x| if x[0] > 0.0 { x[0] } else { x[0] * x[0] }, &[1.0]);
     /// assert_eq!(hessian.try_values(&[-1.0], &[1.0], &mut []).unwrap_err().kind(), &ErrorKind::Retraced);
     /// ```
     #[track_caller]
-    pub fn try_values(&mut self, x: &[f64], weights: &[f64], values: &mut [f64]) -> Result<(), Error> {
+    pub fn try_values(&self, x: &[f64], weights: &[f64], values: &mut [f64]) -> Result<(), Error> {
         let (structure, line) = (&self.structure, Location::caller());
-        self.replay.expect(NAME, x.len(), weights.len());
+        let recording = &mut *self.replay.recording();
+        recording.expect(NAME, x.len(), weights.len());
         structure.expect_room(NAME, values.len());
-        self.replay.on_judged_path(
+        recording.on_judged_path(
             x,
             |path| {
                 let (machine, adjoints, seed, offset) = path.second_order();
@@ -121,5 +122,22 @@ impl<Y: Returned, F: Fn(&[Symbol]) -> Y> SparseHessian<F> {
             },
             |found| structure.expect_covers(NAME, &hessian_pattern(found)).map_err(|error| error.at(line)),
         )
+    }
+}
+
+impl<Y: Returned, F: Fn(&[Symbol]) -> Y + Send + Sync + 'static> SparseHessian<F> {
+    /// The same derivatives, of a type that can be written down; see [`Replay::boxed`].
+    ///
+    /// ```
+    /// use wengert_scalar::{Real, SparseHessian};
+    /// struct Problem {
+    ///     derivatives: SparseHessian,
+    /// }
+    /// let derivatives = SparseHessian::record(|x| x[0] * x[0], &[1.0]).boxed();
+    /// assert_eq!(Problem { derivatives }.derivatives.recordings(), 1);
+    /// ```
+    #[must_use]
+    pub fn boxed(self) -> SparseHessian {
+        SparseHessian { replay: self.replay.boxed(), structure: self.structure }
     }
 }

@@ -1,7 +1,7 @@
 //! Sparse Jacobians of recorded functions.
 
 use super::super::symbol::traced;
-use super::super::{Replay, Returned, Symbol};
+use super::super::{Replay, Returned, Symbol, Symbols};
 use super::domains::jacobian_pattern;
 use super::structure::Structure;
 use std::panic::Location;
@@ -18,14 +18,14 @@ const NAME: &str = "sparse_jacobian";
 /// use wengert_scalar::{Real, SparseJacobian, Symbol};
 /// // Two entries a row, two seeds.
 /// let f = |x: &[Symbol]| x.windows(2).map(|pair| pair[0] * pair[0] * pair[1]).collect::<Vec<_>>();
-/// let mut jacobian = SparseJacobian::record(f, &[1.0; 4]);
+/// let jacobian = SparseJacobian::record(f, &[1.0; 4]);
 /// assert_eq!(jacobian.seeds(), 2);
 /// assert_eq!(jacobian.triplets(), (&[0, 0, 1, 1, 2, 2][..], &[0, 1, 1, 2, 2, 3][..]));
 /// let mut values = [0.0; 6];
 /// jacobian.values(&[1.0, 2.0, 3.0, 4.0], &mut values);
 /// assert_eq!(values, [4.0, 1.0, 12.0, 4.0, 24.0, 9.0]);
 /// ```
-pub struct SparseJacobian<F> {
+pub struct SparseJacobian<F = Box<Symbols>> {
     replay: Replay<F>,
     structure: Structure,
 }
@@ -43,7 +43,7 @@ impl<Y: Returned, F: Fn(&[Symbol]) -> Y> SparseJacobian<F> {
     ///
     /// ```
     /// use wengert_scalar::SparseJacobian;
-    /// let mut jacobian = SparseJacobian::record(|x| [x[0] * x[1]], &[1.0, 1.0]).in_order(&[0, 0], &[1, 0]);
+    /// let jacobian = SparseJacobian::record(|x| [x[0] * x[1]], &[1.0, 1.0]).in_order(&[0, 0], &[1, 0]);
     /// let mut values = [0.0; 2];
     /// jacobian.values(&[2.0, 3.0], &mut values);
     /// assert_eq!(values, [2.0, 3.0]);
@@ -85,7 +85,7 @@ impl<Y: Returned, F: Fn(&[Symbol]) -> Y> SparseJacobian<F> {
 
     /// Writes the values of the entries at `x`.
     #[track_caller]
-    pub fn values(&mut self, x: &[f64], values: &mut [f64]) {
+    pub fn values(&self, x: &[f64], values: &mut [f64]) {
         if let Err(error) = self.try_values(x, values) {
             error.raise();
         }
@@ -96,17 +96,18 @@ impl<Y: Returned, F: Fn(&[Symbol]) -> Y> SparseJacobian<F> {
     /// ```
     /// use wengert_engine::ErrorKind;
     /// use wengert_scalar::{Real, SparseJacobian};
-    /// let mut jacobian = SparseJacobian::record(|x| [if x[0] > 0.0 { x[0] } else { x[1] }], &[1.0, 1.0]);
+    /// let jacobian = SparseJacobian::record(|x| [if x[0] > 0.0 { x[0] } else { x[1] }], &[1.0, 1.0]);
     /// assert_eq!(jacobian.try_values(&[-1.0, 1.0], &mut [0.0]).unwrap_err().kind(), &ErrorKind::Retraced);
     /// assert!(jacobian.try_values(&[2.0, 1.0], &mut [0.0]).is_ok());
     /// ```
     #[track_caller]
-    pub fn try_values(&mut self, x: &[f64], values: &mut [f64]) -> Result<(), Error> {
+    pub fn try_values(&self, x: &[f64], values: &mut [f64]) -> Result<(), Error> {
         let (structure, line) = (&self.structure, Location::caller());
-        self.replay.expect_slopes(NAME, x.len());
+        let recording = &mut *self.replay.recording();
+        recording.expect_slopes(NAME, x.len());
         structure.expect_room(NAME, values.len());
         let inputs: Vec<(f64, u32)> = x.iter().copied().zip(0..).collect();
-        self.replay.on_judged_path(
+        recording.on_judged_path(
             x,
             |path| match structure.is_forward {
                 true => {
@@ -124,5 +125,22 @@ impl<Y: Returned, F: Fn(&[Symbol]) -> Y> SparseJacobian<F> {
             },
             |found| structure.expect_covers(NAME, &jacobian_pattern(found)).map_err(|error| error.at(line)),
         )
+    }
+}
+
+impl<Y: Returned, F: Fn(&[Symbol]) -> Y + Send + Sync + 'static> SparseJacobian<F> {
+    /// The same derivatives, of a type that can be written down; see [`Replay::boxed`].
+    ///
+    /// ```
+    /// use wengert_scalar::{Real, SparseJacobian};
+    /// struct Problem {
+    ///     derivatives: SparseJacobian,
+    /// }
+    /// let derivatives = SparseJacobian::record(|x| x[0] * x[0], &[1.0]).boxed();
+    /// assert_eq!(Problem { derivatives }.derivatives.recordings(), 1);
+    /// ```
+    #[must_use]
+    pub fn boxed(self) -> SparseJacobian {
+        SparseJacobian { replay: self.replay.boxed(), structure: self.structure }
     }
 }

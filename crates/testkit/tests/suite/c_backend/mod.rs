@@ -211,9 +211,9 @@ fn rows_that_are_folded_and_spread_are_printed() {
     }
     // A softmax without its kernel.
     let softmax = |x: &Tensor| {
-        let shifted = x - x.amax_keepdim(&[1]);
+        let shifted = x - x.max_over(keepdim(1));
         let weights = shifted.exp();
-        &weights / weights.sum_axes_keepdim(&[1])
+        &weights / weights.sum_over(keepdim(1))
     };
     let x = Tensor::from((0..60).map(|i| (0.7 * f64::from(i)).sin() as f32).collect::<Vec<_>>()).reshape([5, 12]);
     let c = C::new("rows");

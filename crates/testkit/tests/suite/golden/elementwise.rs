@@ -3,8 +3,8 @@
 use super::call::Call;
 use super::case::Check;
 use super::{Adapter, Exception};
-use wengert::Tensor;
 use wengert::methods::*;
+use wengert::{Tensor, TorchMethods};
 
 pub const ADAPTERS: &[(&str, Adapter)] = &[
     ("abs", |c| vec![c.input().abs()]),

@@ -56,8 +56,8 @@ pub const ADAPTERS: &[(&str, Adapter)] = &[
     ("linalg.matrix_norm", |c| {
         let axes = c.opt_ints("dim", 1).map_or([-2, -1], |axes| [axes[0], axes[1]]);
         vec![match c.flag("keepdim", 2) {
-            true => c.input().matrix_norm_axes_keepdim(norm(c, 0), axes),
-            false => c.input().matrix_norm_axes(norm(c, 0), axes),
+            true => c.input().matrix_norm_over(norm(c, 0), keepdim(axes)),
+            false => c.input().matrix_norm_over(norm(c, 0), axes),
         }]
     }),
     ("linalg.matrix_power", |c| vec![c.input().matrix_power(c.int("n", 0) as i64)]),
@@ -183,15 +183,15 @@ fn any_norm(c: &Call) -> Vec<Tensor> {
     }
     let axes = axes.map_or([-2, -1], |axes| [axes[0], axes[1]]);
     vec![match c.flag("keepdim", 2) {
-        true => c.input().matrix_norm_axes_keepdim(norm(c, 0), axes),
-        false => c.input().matrix_norm_axes(norm(c, 0), axes),
+        true => c.input().matrix_norm_over(norm(c, 0), keepdim(axes)),
+        false => c.input().matrix_norm_over(norm(c, 0), axes),
     }]
 }
 
 fn vector_norm(c: &Call) -> Vec<Tensor> {
     let (p, every) = (c.real_or("ord", 0, 2.0), (0..c.input().rank() as isize).collect());
     let axes: Vec<isize> = c.opt_ints("dim", 1).unwrap_or(every);
-    vec![if c.flag("keepdim", 2) { c.input().norm_axes_keepdim(p, &axes) } else { c.input().norm_axes(p, &axes) }]
+    vec![if c.flag("keepdim", 2) { c.input().norm_over(p, keepdim(&axes)) } else { c.input().norm_over(p, &axes) }]
 }
 
 fn pair((first, second): (Tensor, Tensor)) -> Vec<Tensor> {

@@ -2,8 +2,8 @@
 
 use super::call::Call;
 use super::{Adapter, Exception};
-use wengert::Tensor;
 use wengert::methods::*;
+use wengert::{Tensor, TorchMethods};
 
 pub const ADAPTERS: &[(&str, Adapter)] = &[
     ("addbmm", |c| vec![c.input().addbmm_with(c.tensor(0), c.tensor(1), beta(c), alpha(c))]),

@@ -4,38 +4,35 @@ use super::call::Call;
 use super::case::Check;
 use super::{Adapter, Exception, pair};
 use wengert::methods::*;
-use wengert::{Covariance, Interpolation, Tensor};
+use wengert::{Covariance, Interpolation, Over, Tensor, TorchMethods, keepdim};
 
-/// The method for all elements, for some axes, or for axes that are kept, as the arguments say.
+/// The axes, kept or not, as the argument at `position` says.
+fn over(axes: impl Into<Over>, c: &Call, position: usize) -> Over {
+    if c.flag("keepdim", position) { keepdim(axes) } else { axes.into() }
+}
+
+/// The method for all elements, or for some axes.
 macro_rules! reduced {
-    ($c:expr, $all:ident, $axes:ident, $keepdim:ident) => {
-        match ($c.opt_ints("dim", 0), $c.flag("keepdim", 1)) {
-            (None, _) => $c.input().$all(),
-            (Some(axes), false) => $c.input().$axes(&axes),
-            (Some(axes), true) => $c.input().$keepdim(&axes),
+    ($c:expr, $all:ident, $axes:ident) => {
+        match $c.opt_ints("dim", 0) {
+            None => $c.input().$all(),
+            Some(axes) => $c.input().$axes(over(axes, $c, 1)),
         }
     };
 }
 
 /// The same for one axis at a position among the arguments, with further arguments before it.
 macro_rules! along {
-    ($c:expr, $position:expr, $axis:ident, $keepdim:ident $(, $argument:expr)*) => {{
-        let axis = $c.int_or("dim", $position, -1);
-        match $c.flag("keepdim", $position + 1) {
-            false => $c.input().$axis($($argument,)* axis),
-            true => $c.input().$keepdim($($argument,)* axis),
-        }
-    }};
+    ($c:expr, $position:expr, $axis:ident $(, $argument:expr)*) => {
+        $c.input().$axis($($argument,)* over($c.int_or("dim", $position, -1), $c, $position + 1))
+    };
 }
 
 /// The method for some axes with a correction.
 macro_rules! corrected {
-    ($c:expr, $axes:ident, $keepdim:ident) => {{
-        let (axes, correction) = ($c.opt_ints("dim", usize::MAX).unwrap_or_else(|| every($c)), correction($c));
-        match $c.flag("keepdim", usize::MAX) {
-            false => $c.input().$axes(&axes, correction),
-            true => $c.input().$keepdim(&axes, correction),
-        }
+    ($c:expr, $axes:ident) => {{
+        let axes = over(axes($c, "dim", usize::MAX), $c, usize::MAX);
+        $c.input().$axes(axes, correction($c))
     }};
 }
 
@@ -50,26 +47,22 @@ macro_rules! areas {
     }};
 }
 
-/// The method for all elements, along an axis, or along one that is kept.
+/// The method for all elements, or along an axis.
 macro_rules! quantile {
-    ($c:expr, $all:ident, $along:ident, $keepdim:ident) => {{
+    ($c:expr, $all:ident, $along:ident) => {{
         let number = || Tensor::from($c.real("q", 0));
         let (q, interpolation) = ($c.opt_tensor("q", 0).cloned().unwrap_or_else(number), interpolation($c));
-        match ($c.opt_int("dim", 1), $c.flag("keepdim", 2)) {
-            (None, _) => $c.input().$all(q),
-            (Some(axis), false) => $c.input().$along(q, axis, interpolation),
-            (Some(axis), true) => $c.input().$keepdim(q, axis, interpolation),
+        match $c.opt_int("dim", 1) {
+            None => $c.input().$all(q),
+            Some(axis) => $c.input().$along(q, over(axis, $c, 2), interpolation),
         }
     }};
 }
 
 pub const ADAPTERS: &[(&str, Adapter)] = &[
-    ("amax", |c| vec![reduced!(c, max, amax, amax_keepdim)]),
-    ("amin", |c| vec![reduced!(c, min, amin, amin_keepdim)]),
-    ("aminmax", |c| {
-        let axes = c.opt_ints("dim", 0).unwrap_or_else(|| every(c));
-        pair(if c.flag("keepdim", 1) { c.input().aminmax_keepdim(&axes) } else { c.input().aminmax(&axes) })
-    }),
+    ("amax", |c| vec![reduced!(c, max, max_over)]),
+    ("amin", |c| vec![reduced!(c, min, min_over)]),
+    ("aminmax", |c| pair(c.input().min_max_over(over(axes(c, "dim", 0), c, 1)))),
     ("corrcoef", |c| vec![c.input().corrcoef()]),
     ("cov", |c| vec![covariance(c).of(c.input())]),
     ("cummax", |c| pair(c.input().cummax(c.int("dim", 0)))),
@@ -85,32 +78,29 @@ pub const ADAPTERS: &[(&str, Adapter)] = &[
         }
     }),
     ("dist", |c| vec![c.input().dist(c.tensor(0), c.real_or("p", 1, 2.0))]),
-    ("kthvalue", |c| pair(along!(c, 1, kthvalue, kthvalue_keepdim, c.size("k", 0)))),
+    ("kthvalue", |c| pair(along!(c, 1, kthvalue, c.size("k", 0)))),
     ("log_softmax", |c| vec![c.input().log_softmax(c.int("dim", 0))]),
     ("log_softmax.with_dtype", |c| vec![c.input().log_softmax(c.int("dim", 0))]),
     ("logcumsumexp", |c| vec![c.input().logcumsumexp(c.int("dim", 0))]),
-    ("logsumexp", |c| match c.flag("keepdim", 1) {
-        false => vec![c.input().logsumexp(&c.ints("dim", 0))],
-        true => vec![c.input().logsumexp_keepdim(&c.ints("dim", 0))],
-    }),
+    ("logsumexp", |c| vec![c.input().logsumexp_over(over(c.ints("dim", 0), c, 1))]),
     ("max.reduction_no_dim", |c| vec![c.input().max()]),
-    ("max.reduction_with_dim", |c| pair(along!(c, 0, max_along, max_along_keepdim))),
-    ("mean", |c| vec![reduced!(c, mean, mean_axes, mean_axes_keepdim)]),
+    ("max.reduction_with_dim", |c| pair(along!(c, 0, max_along))),
+    ("mean", |c| vec![reduced!(c, mean, mean_over)]),
     ("median", |c| match c.opt_int("dim", 0) {
         None => vec![c.input().median()],
-        Some(_) => pair(along!(c, 0, median_along, median_along_keepdim)),
+        Some(_) => pair(along!(c, 0, median_along)),
     }),
     ("min.reduction_no_dim", |c| vec![c.input().min()]),
-    ("min.reduction_with_dim", |c| pair(along!(c, 0, min_along, min_along_keepdim))),
-    ("mode", |c| pair(along!(c, 0, mode, mode_keepdim))),
+    ("min.reduction_with_dim", |c| pair(along!(c, 0, min_along))),
+    ("mode", |c| pair(along!(c, 0, mode))),
     ("msort", |c| vec![c.input().msort()]),
-    ("nanmean", |c| vec![reduced!(c, nanmean, nanmean_axes, nanmean_axes_keepdim)]),
+    ("nanmean", |c| vec![reduced!(c, nanmean, nanmean_over)]),
     ("nanmedian", |c| match c.opt_int("dim", 0) {
         None => vec![c.input().nanmedian()],
-        Some(_) => pair(along!(c, 0, nanmedian_along, nanmedian_along_keepdim)),
+        Some(_) => pair(along!(c, 0, nanmedian_along)),
     }),
-    ("nanquantile", |c| vec![quantile!(c, nanquantile, nanquantile_along, nanquantile_along_keepdim)]),
-    ("nansum", |c| vec![reduced!(c, nansum, nansum_axes, nansum_axes_keepdim)]),
+    ("nanquantile", |c| vec![quantile!(c, nanquantile, nanquantile_along)]),
+    ("nansum", |c| vec![reduced!(c, nansum, nansum_over)]),
     ("nn.functional.cosine_similarity", |c| {
         vec![c.input().cosine_similarity(c.tensor(0), c.int_or("dim", 1, 1), c.real_or("eps", 2, 1e-8))]
     }),
@@ -119,10 +109,8 @@ pub const ADAPTERS: &[(&str, Adapter)] = &[
     }),
     ("nn.functional.pairwise_distance", |c| {
         let (p, shift) = (c.real_or("p", 1, 2.0), c.real_or("eps", 2, 1e-6));
-        match c.flag("keepdim", 3) {
-            false => vec![c.input().pairwise_distance(c.tensor(0), p, shift)],
-            true => vec![c.input().pairwise_distance_keepdim(c.tensor(0), p, shift)],
-        }
+        let distances = c.input().pairwise_distance(c.tensor(0), p, shift);
+        vec![if c.flag("keepdim", 3) { distances.unsqueeze(-1) } else { distances }]
     }),
     ("nn.functional.pdist", |c| vec![c.input().pdist(c.real_or("p", 0, 2.0))]),
     ("nn.functional.softmin", |c| vec![c.input().softmin(c.int("dim", 0))]),
@@ -130,8 +118,8 @@ pub const ADAPTERS: &[(&str, Adapter)] = &[
     ("norm", norm),
     ("norm.fro", norm),
     ("norm.inf", norm),
-    ("prod", |c| vec![reduced!(c, prod, prod_axes, prod_axes_keepdim)]),
-    ("quantile", |c| vec![quantile!(c, quantile, quantile_along, quantile_along_keepdim)]),
+    ("prod", |c| vec![reduced!(c, prod, prod_over)]),
+    ("quantile", |c| vec![quantile!(c, quantile, quantile_along)]),
     ("renorm", |c| vec![c.input().renorm(c.real("p", 0), c.int("dim", 1), c.real("maxnorm", 2))]),
     ("softmax", |c| vec![c.input().softmax(c.int("dim", 0))]),
     ("softmax.with_dtype", |c| vec![c.input().softmax(c.int("dim", 0))]),
@@ -139,11 +127,11 @@ pub const ADAPTERS: &[(&str, Adapter)] = &[
         false => pair(c.input().sort(c.int_or("dim", 0, -1))),
         true => pair(c.input().sort_descending(c.int_or("dim", 0, -1))),
     }),
-    ("std", |c| vec![corrected!(c, std_corrected, std_corrected_keepdim)]),
-    ("std.unbiased", |c| vec![corrected!(c, std_corrected, std_corrected_keepdim)]),
-    ("std_mean", |c| pair(corrected!(c, std_mean, std_mean_keepdim))),
-    ("std_mean.unbiased", |c| pair(corrected!(c, std_mean, std_mean_keepdim))),
-    ("sum", |c| vec![reduced!(c, sum, sum_axes, sum_axes_keepdim)]),
+    ("std", |c| vec![corrected!(c, std_corrected)]),
+    ("std.unbiased", |c| vec![corrected!(c, std_corrected)]),
+    ("std_mean", |c| pair(corrected!(c, std_mean))),
+    ("std_mean.unbiased", |c| pair(corrected!(c, std_mean))),
+    ("sum", |c| vec![reduced!(c, sum, sum_over)]),
     ("sum_to_size", |c| vec![c.input().sum_to(c.shape(0))]),
     ("topk", |c| match c.flag_or("largest", 2, true) {
         true => pair(c.input().topk(c.size("k", 0), c.int_or("dim", 1, -1))),
@@ -152,25 +140,21 @@ pub const ADAPTERS: &[(&str, Adapter)] = &[
     ("trace", |c| vec![c.input().trace()]),
     ("trapezoid", |c| vec![areas!(c, trapezoid_at, trapezoid)]),
     ("trapz", |c| vec![areas!(c, trapezoid_at, trapezoid)]),
-    ("var", |c| vec![corrected!(c, var_corrected, var_corrected_keepdim)]),
-    ("var.unbiased", |c| vec![corrected!(c, var_corrected, var_corrected_keepdim)]),
-    ("var_mean", |c| pair(corrected!(c, var_mean, var_mean_keepdim))),
-    ("var_mean.unbiased", |c| pair(corrected!(c, var_mean, var_mean_keepdim))),
+    ("var", |c| vec![corrected!(c, var_corrected)]),
+    ("var.unbiased", |c| vec![corrected!(c, var_corrected)]),
+    ("var_mean", |c| pair(corrected!(c, var_mean))),
+    ("var_mean.unbiased", |c| pair(corrected!(c, var_mean))),
 ];
 
 /// The Frobenius norm is the Euclidean one of all elements.
 fn norm(c: &Call) -> Vec<Tensor> {
     let p = c.opt_real("p", 0).unwrap_or(2.0);
-    vec![match (c.opt_ints("dim", 1), c.flag("keepdim", 2)) {
-        (None, false) => c.input().norm(p),
-        (None, true) => c.input().norm_axes_keepdim(p, &every(c)),
-        (Some(axes), false) => c.input().norm_axes(p, &axes),
-        (Some(axes), true) => c.input().norm_axes_keepdim(p, &axes),
-    }]
+    vec![c.input().norm_over(p, over(axes(c, "dim", 1), c, 2))]
 }
 
-fn every(c: &Call) -> Vec<isize> {
-    (0..c.input().rank() as isize).collect()
+/// The axes of an argument, or all.
+fn axes(c: &Call, name: &str, position: usize) -> Over {
+    c.opt_ints(name, position).map_or(Over::from(..), Over::from)
 }
 
 fn correction(c: &Call) -> f64 {

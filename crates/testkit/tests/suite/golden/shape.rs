@@ -2,6 +2,7 @@
 
 use super::call::{Arg, Call};
 use super::{Adapter, Exception};
+use wengert::TorchMethods;
 use wengert::prelude::*;
 
 pub const ADAPTERS: &[(&str, Adapter)] = &[

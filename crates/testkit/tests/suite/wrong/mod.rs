@@ -2,8 +2,8 @@
 
 use wengert::prelude::*;
 use wengert::primitive::{
-    Adjoints, Attrs, Case, Dependency, Device, Gradient, Gradients, Jet, Mask, Out, Outputs, Primitive, Rule, Sample,
-    Saves, Spec, SpecRef, Specs, View, bind1, expect_float,
+    Adjoints, Attrs, Case, Dependency, Device, Gradient, Gradients, GuardedMulMethods, Jet, Mask, Out, Outputs,
+    Primitive, Rule, Sample, Saves, Spec, SpecRef, Specs, View, bind1, expect_float,
 };
 
 /// What is wrong with a primitive.

@@ -59,7 +59,7 @@ fn sum(around: &mut Around, scan: &mut Loop, carry: &Carry, products: bool) -> b
     }
     let first = (!around.is_zero(carry.first)).then_some(carry.first);
     let made = leave(around, scan, all, &terms, carry.last, first, |stacks, first| {
-        let sums = stacks.into_iter().map(|stack| stack.sum_axes(&[0]));
+        let sums = stacks.into_iter().map(|stack| stack.sum_over(0));
         sums.chain(first).reduce(|sum, term| term + sum).expect("there is a term")
     });
     if made {
