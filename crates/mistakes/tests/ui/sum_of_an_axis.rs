@@ -1,0 +1,6 @@
+use wengert::prelude::*;
+
+fn main() {
+    let x = Tensor::from([[1.0, 2.0]]);
+    println!("{}", x.sum(0));
+}
