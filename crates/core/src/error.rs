@@ -162,6 +162,15 @@ impl Error {
         self
     }
 
+    /// With the line of a program's operation, in the name of the function that was called there.
+    #[doc(hidden)]
+    pub fn of_program(mut self, line: Line) -> Error {
+        if let Some(function) = location::function_at(line) {
+            self.0.operation = function.into();
+        }
+        self.at(line)
+    }
+
     /// What went wrong, as data.
     pub fn kind(&self) -> &ErrorKind {
         &self.0.kind
@@ -189,7 +198,10 @@ impl Error {
 
     /// Panics with this error; inside [`catch`], silently returns it there.
     #[track_caller]
-    pub fn raise(self) -> ! {
+    pub fn raise(mut self) -> ! {
+        if let Some(function) = location::function() {
+            self.0.operation = function.into();
+        }
         let error = self.at(location::resolve(Line::caller()));
         if CATCHING.get() > 0 {
             std::panic::resume_unwind(Box::new(error));

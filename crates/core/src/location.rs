@@ -5,6 +5,8 @@
 //! transform or `backward` call being run, or the forward line of the record whose rule runs.
 
 use std::cell::Cell;
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
 
 pub use wengert_kernels::Line;
 
@@ -13,6 +15,8 @@ thread_local! {
     static INHERITED: Cell<Option<Line>> = const { Cell::new(None) };
     /// The line of the innermost call that runs user code for us.
     static SCOPE: Cell<Option<Line>> = const { Cell::new(None) };
+    /// The function made of other operations that runs, as the user called it.
+    static FUNCTION: Cell<Option<&'static str>> = const { Cell::new(None) };
     static OURS: [Cell<(usize, bool)>; KNOWN] = const { [const { Cell::new((0, false)) }; KNOWN] };
 }
 
@@ -87,4 +91,41 @@ pub fn set_inherited(line: Line) {
 pub fn scope(line: Line) -> Restore {
     let outer = SCOPE.get();
     Restore(&SCOPE, SCOPE.replace(if is_ours(line) { outer } else { Some(line) }))
+}
+
+/// The functions that were traced, by the line that called them: programs only know their operations.
+static TRACED: Mutex<BTreeMap<usize, &'static str>> = Mutex::new(BTreeMap::new());
+
+/// The function made of other operations that runs, as the user called it: errors are raised in its name.
+pub fn function() -> Option<&'static str> {
+    FUNCTION.get()
+}
+
+/// The function that a traced line called.
+pub fn function_at(line: Line) -> Option<&'static str> {
+    TRACED.lock().unwrap_or_else(PoisonError::into_inner).get(&line.address()).copied()
+}
+
+/// Names the function that the user called, until it is dropped.
+pub struct Within(Option<&'static str>);
+
+impl Drop for Within {
+    fn drop(&mut self) {
+        FUNCTION.set(self.0);
+    }
+}
+
+/// While the result lives, errors are raised in the name of `function`, unless another one called it; `is_traced` if a program is made.
+#[must_use]
+#[track_caller]
+pub fn within(function: &'static str, is_traced: bool) -> Within {
+    let outer = FUNCTION.get();
+    if outer.is_none() {
+        FUNCTION.set(Some(function));
+        if is_traced {
+            let line = resolve(Line::caller());
+            TRACED.lock().unwrap_or_else(PoisonError::into_inner).insert(line.address(), function);
+        }
+    }
+    Within(outer)
 }

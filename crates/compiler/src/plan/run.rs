@@ -172,7 +172,7 @@ impl<L: LoopKernel> Placed<L> {
                     Some(then) => then.follow(memory, &spans, &results, run),
                     None => memory.access(&spans, &results, run),
                 };
-                result.map_err(|error| error.at(own.unwrap_or(line)))
+                result.map_err(|error| error.of_program(own.unwrap_or(line)))
             }
         }
     }

@@ -112,7 +112,7 @@ fn watched(program: &Program, inputs: &[Tensor], line: Line, infinities: bool) -
         let (outputs, _) = detect_anomaly(|| try_bind(equation.op, equation.attrs.clone(), operands, own));
         let told = |error: Error| match *error.kind() == ErrorKind::Anomaly {
             true => anomaly(program, number, error.message(), &error).at(own),
-            false => error,
+            false => error.of_program(own),
         };
         let outputs = outputs.map_err(told)?;
         let infinite = |tensor: &Tensor| Statistics::of(tensor).is_some_and(|found| found.infinities > 0);

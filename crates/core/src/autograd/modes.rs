@@ -148,6 +148,12 @@ pub fn default_dtype<R>(dtype: DType, f: impl FnOnce() -> R) -> R {
     during(&DEFAULT, dtype, f)
 }
 
+/// While the result lives, errors are raised in the name of this function, which is made of other operations.
+#[track_caller]
+pub fn within(function: &'static str) -> location::Within {
+    location::within(function, is_tracing())
+}
+
 /// The dtype of constructors that name none.
 #[inline]
 pub fn constructed() -> DType {

@@ -28,7 +28,12 @@ impl fmt::Display for Tensor {
 
 impl fmt::Debug for Tensor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Tensor({self}, {}{})", self.dtype(), Shape::from(self.shape()))?;
+        write!(f, "Tensor({self}, {}{}", self.dtype(), Shape::from(self.shape()))?;
+        match self.made_by() {
+            Some(op) => write!(f, ", from {})", op.name())?,
+            None if self.requires_grad() => write!(f, ", requires grad)")?,
+            None => write!(f, ")")?,
+        }
         match &self.value {
             Value::Tracer(tracer) => write!(f, " of {}", tracer.level.name),
             _ => Ok(()),

@@ -1,6 +1,7 @@
 //! Arithmetic made of other operations.
 
 use crate::Operand;
+use crate::autograd::modes::within;
 use crate::methods::*;
 use crate::{Error, ErrorKind, Shape, Tensor};
 use easy_ext::ext;
@@ -27,6 +28,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn lerp(&self, end: &Tensor, weight: impl Operand) -> Tensor {
+        let _name = within("lerp");
         self + (end - self) * &*weight.tensor(self.dtype())
     }
 
@@ -67,6 +69,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn glu(&self, axis: isize) -> Tensor {
+        let _name = within("glu");
         let (rank, wanted) = (self.rank() as isize, if axis < 0 { axis + self.rank() as isize } else { axis });
         if !(0..rank).contains(&wanted) || !self.shape()[wanted as usize].is_multiple_of(2) {
             let shape = Shape::from(self.shape());

@@ -1,5 +1,6 @@
 //! Distances, and vectors scaled by their norms.
 
+use crate::autograd::modes::within;
 use crate::error::OrRaise;
 use crate::methods::*;
 use crate::rules::{at_least_vector, checked_axis};
@@ -33,6 +34,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn normalize(&self, p: f64, axis: isize, least: f64) -> Tensor {
+        let _name = within("normalize");
         self / at_least(&self.norm_over(p, keepdim(axis)), least)
     }
 
@@ -45,6 +47,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn cosine_similarity(&self, other: &Tensor, axis: isize, least: f64) -> Tensor {
+        let _name = within("cosine_similarity");
         let shape = crate::tensor::common_shape("cosine_similarity", self, other);
         let (a, b) = (self.broadcast_to(&shape), other.broadcast_to(&shape));
         (a.normalize(2.0, axis, least) * b.normalize(2.0, axis, least)).sum_over(axis)
@@ -60,6 +63,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn pairwise_distance(&self, other: &Tensor, p: f64, shift: f64) -> Tensor {
+        let _name = within("pairwise_distance");
         (self - other + shift).norm_over(p, -1)
     }
 

@@ -1,5 +1,6 @@
 //! Rows of a table, one by one or put together in bags.
 
+use crate::autograd::modes::within;
 use crate::prelude::*;
 
 /// How bags of rows are put together.
@@ -76,6 +77,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn embedding(&self, index: &Tensor) -> Tensor {
+        let _name = within("embedding");
         if self.rank() == 0 {
             Error::new(ErrorKind::Shape(vec![Shape::default()]), "embedding", "a scalar has no rows").raise();
         }
@@ -91,6 +93,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn embedding_with_padding(&self, index: &Tensor, padding: i64) -> Tensor {
+        let _name = within("embedding_with_padding");
         let padding = if padding < 0 { padding + self.shape().first().copied().unwrap_or(0) as i64 } else { padding };
         let rows = self.embedding(index);
         let mut mask = index.equal(padding);
@@ -110,6 +113,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn embedding_bag(&self, index: &Tensor, options: &EmbeddingBag) -> Tensor {
+        let _name = within("embedding_bag");
         let fits = self.rank() == 2 && index.rank() == if options.offsets.is_some() { 1 } else { 2 };
         if !fits || options.weights.as_ref().is_some_and(|weights| weights.shape() != index.shape()) {
             let shapes = vec![Shape::from(self.shape()), Shape::from(index.shape())];

@@ -5,6 +5,7 @@
 //! the size. Repeated places accumulate in order.
 
 use crate::Operand;
+use crate::autograd::modes::within;
 use crate::error::OrRaise;
 use crate::indexing::scatter_add::{SCATTER_ADD, scatter_call};
 use crate::indexing::scatter_fold::{SCATTER_MAX, SCATTER_MIN, SCATTER_MUL};
@@ -147,6 +148,7 @@ impl Address {
     /// The elements addressed; the axes of the index stand where the addressed axes were, or in front if those were apart.
     #[track_caller]
     pub fn take(&self, x: &Tensor) -> Tensor {
+        let _name = within("take");
         let ordered = self.ordered(x);
         let taken = self.merged(&ordered).index_select(self.axis as isize, &self.flat.reshape([self.flat.elements()]));
         taken.reshape(self.replaced(ordered.shape(), self.flat.shape()))
@@ -213,6 +215,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn index_select(&self, axis: isize, index: &Tensor) -> Tensor {
+        let _name = within("index_select");
         let axis = axis_of("index_select", axis, self.shape()).or_raise();
         if self.rank() == 0 {
             let taken = self.reshape([1]).gather(0, &index.flatten());
@@ -239,6 +242,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn take_rows(&self, index: &Tensor) -> Tensor {
+        let _name = within("take_rows");
         let rows = self.index_select(0, &index.reshape([index.elements()]));
         rows.reshape([index.shape(), &self.shape()[1..]].concat())
     }
@@ -362,6 +366,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn take(&self, index: &Tensor) -> Tensor {
+        let _name = within("take");
         let flat = index.wrap_index(self.elements()).reshape([index.elements()]);
         self.flatten().gather(0, &flat).reshape(index.shape())
     }
@@ -442,6 +447,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn masked_select(&self, mask: &Tensor) -> Tensor {
+        let _name = within("masked_select");
         let shape = common_shape("masked_select", self, mask);
         let mask = read_mask(
             "masked_select",
@@ -510,6 +516,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn one_hot(&self, classes: usize) -> Tensor {
+        let _name = within("one_hot");
         self.check_index(classes).unsqueeze(-1).equal(Tensor::arange(classes)).cast(DType::I64)
     }
 }

@@ -2,6 +2,7 @@
 
 use super::normalisation::expect_channels;
 use crate::Key;
+use crate::autograd::modes::within;
 use crate::network::max_pool::Pool;
 use crate::prelude::*;
 
@@ -18,6 +19,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn dropout(&self, p: f64, key: &Key) -> Tensor {
+        let _name = within("dropout");
         self.drop_by("dropout", p, key, Shape::from(self.shape()))
     }
 

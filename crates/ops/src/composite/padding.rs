@@ -1,5 +1,6 @@
 //! Positions added around a tensor: made of slice, flip and concat.
 
+use crate::autograd::modes::within;
 use crate::methods::*;
 use crate::movement::slice_update::SLICE_ASSIGN;
 use crate::primitive::{Attrs, Spec};
@@ -37,6 +38,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn pad(&self, padding: &[isize], mode: PadMode) -> Tensor {
+        let _name = within("pad");
         if !padding.len().is_multiple_of(2) || padding.len() / 2 > self.rank() {
             let shape = Shape::from(self.shape());
             let message = format!("padding {padding:?} does not fit shape {shape}");

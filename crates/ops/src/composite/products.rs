@@ -1,6 +1,7 @@
 //! Products of vectors, matrices and tensors, written in matmul and einsum.
 
 use crate::bind::bind1;
+use crate::autograd::modes::within;
 use crate::error::OrRaise;
 use crate::methods::*;
 use crate::primitive::{Attrs, Spec};
@@ -70,6 +71,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn inner(&self, other: &Tensor) -> Tensor {
+        let _name = within("inner");
         match self.rank() == 0 || other.rank() == 0 {
             true => self * other,
             false => self.tensordot_axes(other, &[-1], &[-1]),
@@ -85,6 +87,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn outer(&self, other: &Tensor) -> Tensor {
+        let _name = within("outer");
         expect_ranks("outer", &[(self, 1), (other, 1)]);
         self.unsqueeze(1) * other
     }
@@ -98,6 +101,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn kron(&self, other: &Tensor) -> Tensor {
+        let _name = within("kron");
         let rank = self.rank().max(other.rank());
         let padded =
             |x: &Tensor| -> Vec<usize> { (x.rank()..rank).map(|_| 1).chain(x.shape().iter().copied()).collect() };
@@ -117,6 +121,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn cross(&self, other: &Tensor) -> Tensor {
+        let _name = within("cross");
         self.cross_along(other, -1)
     }
 
@@ -256,6 +261,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn cdist_with(&self, other: &Tensor, p: f64) -> Tensor {
+        let _name = within("cdist_with");
         let (a, b) = with_common_lead(self, other);
         if p == 2.0 || a.rank() < 2 || a.rank() != b.rank() {
             return self.cdist(other);

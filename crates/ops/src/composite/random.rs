@@ -1,7 +1,7 @@
 //! Random numbers made of uniform ones. The same key gives the same numbers, on every machine.
 
 use crate::Operand;
-use crate::autograd::modes::constructed;
+use crate::autograd::modes::{constructed, within};
 use crate::error::OrRaise;
 use crate::methods::*;
 use crate::primitive::expect_float;
@@ -19,6 +19,7 @@ impl Key {
     /// ```
     #[track_caller]
     pub fn normal(&self, shape: impl Into<Shape>, dtype: DType) -> Tensor {
+        let _name = within("normal");
         expect_float("normal", dtype).or_raise();
         let shape = shape.into();
         // Box and Muller: the radius from one uniform number, which is never 1 below, the angle from another.

@@ -1,5 +1,6 @@
 //! Images read between their pixels: resized, or at given points.
 
+use crate::autograd::modes::within;
 use crate::error::OrRaise;
 use crate::prelude::*;
 use crate::rules::Sizes;
@@ -296,6 +297,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn interpolate(&self, options: &Interpolate) -> Tensor {
+        let _name = within("interpolate");
         let spatial = self.rank().saturating_sub(2);
         if !(1..=3).contains(&spatial) || self.shape()[2..].contains(&0) {
             let shape = Shape::from(self.shape());
@@ -348,6 +350,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn grid_sample(&self, grid: &Tensor, options: &GridSample) -> Tensor {
+        let _name = within("grid_sample");
         let axes = self.rank().saturating_sub(2);
         let fits = (2..=3).contains(&axes)
             && grid.rank() == axes + 2

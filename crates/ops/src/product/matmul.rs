@@ -22,11 +22,16 @@ impl Tensor {
     pub fn matmul(&self, other: &Tensor) -> Tensor {
         if let ([.., inner], [first, ..]) = (self.shape(), other.shape())
             && (self.rank() == 1 || other.rank() == 1)
-            && *inner != if other.rank() == 1 { *first } else { other.shape()[other.rank() - 2] }
+            && let met = if other.rank() == 1 { *first } else { other.shape()[other.rank() - 2] }
+            && *inner != met
         {
             let (left, right) = (Shape::from(self.shape()), Shape::from(other.shape()));
-            let message = format!("inner dimensions differ: {left} x {right}");
-            Error::new(ErrorKind::Shape(vec![left, right]), "matmul", message).raise();
+            let help = match other.rank() {
+                1 => format!("the vector on the right needs {inner} elements, one for each column of the left side"),
+                _ => format!("the vector on the left needs {met} elements, one for each row of the right side"),
+            };
+            let message = format!("inner dimensions differ: {left} x {right} ({inner} against {met})");
+            Error::new(ErrorKind::Shape(vec![left, right]), "matmul", message).help(help).raise();
         }
         let row = if self.rank() == 1 { self.unsqueeze(0) } else { self.clone() };
         let column = if other.rank() == 1 { other.unsqueeze(1) } else { other.clone() };

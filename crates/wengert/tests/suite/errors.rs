@@ -229,7 +229,7 @@ fn numbers_that_do_not_fit_an_integer_tensor() {
         assert!(error.message().contains("is outside axis 0 of shape [3]"), "{error}");
     }
     let error = error_of(|| x.matmul(&Tensor::zeros([5])));
-    assert_eq!(error.message(), "inner dimensions differ: [3] x [5]");
+    assert_eq!(error.message(), "inner dimensions differ: [3] x [5] (3 against 5)");
     let error = error_of(|| x.sum_to([2]));
     assert_eq!(error.operation(), "sum_to");
 }
@@ -405,4 +405,56 @@ fn a_bias_that_does_not_fit_says_so_and_names_both_shapes() {
     let (line, error) = here!(x.linear_bias(&w, &Tensor::zeros([4]).cast(DType::F32)));
     assert_eq!((error.operation(), error.line().unwrap().line()), ("linear", line));
     assert!(error.to_string().contains("f32") && error.to_string().contains("f64"), "{error}");
+}
+
+#[test]
+fn a_vector_of_the_wrong_length_has_a_help() {
+    let (line, error) = here!(Tensor::zeros([2, 3]).matmul(&Tensor::zeros([4])));
+    assert_eq!(error.message(), "inner dimensions differ: [2, 3] x [4] (3 against 4)");
+    assert_eq!(
+        error.suggestion().unwrap(),
+        "the vector on the right needs 3 elements, one for each column of the left side"
+    );
+    assert_eq!(error.line().unwrap().line(), line);
+    let (_, error) = here!(Tensor::zeros([4]).matmul(&Tensor::zeros([2, 3])));
+    assert_eq!(
+        error.suggestion().unwrap(),
+        "the vector on the left needs 2 elements, one for each row of the right side"
+    );
+}
+
+/// What a function is made of is not what the user called.
+#[test]
+fn errors_name_the_function_that_was_called() {
+    let (table, vector) = (Tensor::zeros([4, 2]), Tensor::zeros([3]));
+    let calls: [(&str, &dyn Fn() -> Tensor); 8] = [
+        ("embedding", &|| table.embedding(&Tensor::from([9i64]))),
+        ("embedding", &|| table.embedding(&Tensor::from([0.5]))),
+        ("embedding_with_padding", &|| table.embedding_with_padding(&Tensor::from([9i64]), 0)),
+        ("one_hot", &|| Tensor::from([5i64]).one_hot(3)),
+        ("kron", &|| vector.kron(&Tensor::from([1i64]))),
+        ("outer", &|| vector.outer(&Tensor::from([1i64]))),
+        ("lerp", &|| vector.lerp(&Tensor::zeros([4]), 0.5)),
+        ("pairwise_distance", &|| vector.pairwise_distance(&Tensor::zeros([4]), 2.0, 0.0)),
+    ];
+    for (name, call) in calls {
+        let line = line!() + 1;
+        let error = error_of(call);
+        assert_eq!(error.operation(), name, "{error}");
+        assert!(error.line().unwrap().line() <= line, "{error}");
+    }
+    let lookup = compile(|index: &Tensor| table.embedding(index));
+    lookup.call(&Tensor::from([1i64]));
+    assert_eq!(error_of(|| lookup.call(&Tensor::from([9i64]))).operation(), "embedding");
+    // And afterwards others speak for themselves again.
+    assert_eq!(error_of(|| vector.gather(0, &Tensor::from([9i64]))).operation(), "gather");
+}
+
+#[test]
+fn debug_shows_where_a_tensor_comes_from() {
+    let x = Tensor::from([1.0, 2.0]).require_grad();
+    assert_eq!(format!("{:?}", Tensor::from([1.0, 2.0])), "Tensor([1., 2.], f64[2])");
+    assert_eq!(format!("{x:?}"), "Tensor([1., 2.], f64[2], requires grad)");
+    assert_eq!(format!("{:?}", x.exp() * 0.0), "Tensor([0., 0.], f64[2], from mul)");
+    assert_eq!(format!("{:?}", x.detach()), "Tensor([1., 2.], f64[2])");
 }
