@@ -1,4 +1,4 @@
-//! Blocks of a recording that are replaced by their slopes.
+//! Blocks of a recording that are replaced by their partial derivatives.
 
 use crate::Var;
 use crate::gradient::{keep, kept, sweep_rows};
@@ -6,11 +6,11 @@ use std::cell::RefCell;
 use wengert_kernels::tape::{Part, Place, part};
 
 thread_local! {
-    // Kept between blocks.
+    // Reused from block to block.
     static SLOPES: RefCell<Slopes> = RefCell::default();
 }
 
-/// The slopes of some numbers, row by row, by the places that they depend on.
+/// The partial derivatives of some variables, one row per variable and one column per place they depend on.
 #[derive(Default)]
 pub(crate) struct Slopes {
     pub places: Vec<Place>,
@@ -18,33 +18,34 @@ pub(crate) struct Slopes {
 }
 
 impl Slopes {
-    /// Finds what a part reads from before; how much that is.
+    /// Finds the places from before the part that it reads, and returns how many there are.
     pub fn read(&mut self, part: &Part) -> usize {
         part.reads(&mut self.places);
         self.places.len()
     }
 
-    /// Those of numbers of a part, by what it reads.
+    /// Computes the derivatives of a part's outputs with respect to the places it reads.
     #[track_caller]
     pub fn sweep(&mut self, part: &Part, outputs: &[Var]) {
         self.rows.clear();
         self.rows.resize(outputs.len() * self.places.len(), 0.0);
-        // One by one: adjoints of several at once take their room for all of the tape, and not for the part alone.
+        // One output at a time: a sweep of several needs adjoints for the whole tape instead of just this part.
         for (y, row) in outputs.iter().zip(self.rows.chunks_mut(self.places.len().max(1))) {
             sweep_rows(std::slice::from_ref(y), &self.places, part.start(), row);
         }
     }
 
-    /// Those of one number.
+    /// The derivatives of one output.
     pub fn row(&self, row: usize) -> impl Iterator<Item = (f64, Place)> {
         let count = self.places.len();
         self.rows[row * count..(row + 1) * count].iter().copied().zip(self.places.iter().copied())
     }
 }
 
-/// Replaces what `f` records by one statement for each number that it returns, with its slopes by all numbers from before that `f` reads:
-/// for long computations with few of both. If that would take more room, or if something was [seeded](crate::Tape::seed) meanwhile, what
-/// was recorded stays. What leaves the block is what it returns, and inputs that it made: another variable of it is an error afterwards.
+/// Replaces the recording of `f` by one statement per returned variable, with partial derivatives with respect to every earlier variable
+/// that `f` reads. Use it for long computations with few inputs and outputs. The recording is kept as it is if the replacement would be
+/// larger, or if something was [seeded](crate::Tape::seed) in the meantime. Only the returned variables, and inputs created inside, may
+/// leave the block: using any other of its variables later is an error.
 ///
 /// ```
 /// use wengert_scalar::{Var, preaccumulate, recording};
@@ -69,7 +70,7 @@ pub fn preaccumulate<const M: usize>(f: impl FnOnce() -> [Var; M]) -> [Var; M] {
             part.keep();
             return (outputs.map(|output| Var::at(output.value(), part.give(output.place()))), [false; M]);
         }
-        // Those from before are no rows, and neither are constants.
+        // Variables from before the block need no row, and neither do constants.
         let rows = std::array::from_fn::<Var, M, _>(|m| if is_inside[m] { outputs[m] } else { Var::from(0.0) });
         slopes.sweep(part, &rows);
         (outputs, is_inside)
@@ -82,7 +83,7 @@ pub fn preaccumulate<const M: usize>(f: impl FnOnce() -> [Var; M]) -> [Var; M] {
     replaced
 }
 
-/// A function whose calls are [blocks](preaccumulate): said once for one that is called often.
+/// Wraps a function so that each call is a [preaccumulated block](preaccumulate). Use it for a function that is called often.
 ///
 /// ```
 /// use wengert_scalar::{Real, Var, gradient_of, preaccumulated};

@@ -1,13 +1,14 @@
-//! Where a NaN comes from.
+//! Finds the line that produced the first NaN.
 
 use wengert_engine::{Error, catch};
 use wengert_kernels::tape;
 
-/// Runs `f` and looks at every number that it records: the first whose value, or slope by what it depends on, is NaN or infinite is an
-/// error of kind [`Anomaly`](wengert_engine::ErrorKind::Anomaly) with its line. Everything else that `f` raises is an error too.
+/// Runs `f` and checks every number that it records. The first one whose value or partial derivative is NaN or infinite is reported as an
+/// error of kind [`Anomaly`](wengert_engine::ErrorKind::Anomaly), with its source line. Any other error that `f` raises is returned too.
 ///
-/// Nothing before that line was infinite, unless it was an input or a constant. Where nothing is looked at, that costs nothing.
-/// Looked at are variables of tapes: a [`Replay`](crate::Replay) has no lines of its operations, and plain numbers have nobody to look.
+/// Nothing before that line was NaN or infinite, except possibly an input or a constant. Recordings outside of `checked` pay nothing for
+/// it. Only variables on tapes are checked: a [`Replay`](crate::Replay) does not know the lines of its operations, and plain floats are not
+/// recorded.
 ///
 /// ```
 /// use wengert_engine::ErrorKind;

@@ -1,9 +1,9 @@
-//! Arguments that do not fit each other.
+//! Checks that arguments match.
 
 use std::panic::Location;
 use wengert_engine::{Error, ErrorKind};
 
-/// Raises an error with the caller's line unless what an operation needs holds.
+/// Raises an error with the caller's line unless the condition holds.
 #[inline(always)]
 #[track_caller]
 pub(crate) fn expect(holds: bool, operation: &str, message: impl FnOnce() -> String) {
@@ -12,7 +12,7 @@ pub(crate) fn expect(holds: bool, operation: &str, message: impl FnOnce() -> Str
     }
 }
 
-/// Both vectors have as many numbers.
+/// Checks that both vectors have the same length.
 #[inline(always)]
 #[track_caller]
 pub(crate) fn same_length<T>(operation: &str, x: &[T], y: &[T]) {

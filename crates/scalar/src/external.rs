@@ -1,12 +1,12 @@
-//! Functions that other code computes and differentiates.
+//! Functions that are computed and differentiated by third-party code.
 
 use crate::Var;
 use crate::var::misused;
 use wengert_kernels::tape::{Place, push_external};
 
-/// Numbers that other code computes from `x`, with its own way back: `f` is given the values and returns its results, and a function
-/// from their adjoints to those of `x`, which are 0 when it is called. That one runs whenever a sweep comes by, once for each row of a
-/// Jacobian; whatever it needs it keeps.
+/// Calls third-party code on `x`, with its own reverse pass. `f` is given the values and returns its results and a pullback. The pullback
+/// takes the adjoints of the results and writes those of `x`, which are 0 when it is called. It runs once per sweep, so once for each row
+/// of a Jacobian; it owns whatever it needs.
 ///
 /// ```
 /// use wengert_scalar::{Var, external, gradient};

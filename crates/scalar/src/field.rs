@@ -1,7 +1,7 @@
-//! What the `nalgebra` crate asks of its numbers: the traits of `simba`, beside those of `approx` (`tolerance.rs`).
+//! The traits that the `nalgebra` crate requires of its scalars: those of `simba`, and those of `approx` (`tolerance.rs`).
 //!
-//! Functions are those of [`Float`], and so are their slopes. Conversions to plain floats look at values and record nothing, except that to
-//! a symbol they are guards of every bit.
+//! Functions and their derivatives are those of [`Float`]. Conversions to plain floats read the value and record nothing, except that for a
+//! symbol they guard every bit.
 
 use crate::forward::{forward, forward_referred, methods_of};
 use crate::number::Number;
@@ -10,19 +10,19 @@ use num_traits::{Float, FloatConst, One, Zero};
 use simba::scalar::{ComplexField, Field, RealField, SubsetOf};
 use simba::simd::{PrimitiveSimdValue, SimdValue};
 
-/// sin(x) / x, or sinh(x) / x, by the sign of their series; close to 0 that series is taken, whose derivatives are right too.
+/// sin(x) / x or sinh(x) / x, depending on the sign. Close to 0 their series is used, so that derivatives are right too.
 #[track_caller]
 fn cardinal<T: Real>(x: T, sign: f64, quotient: impl FnOnce() -> T) -> T {
     if x > T::lit(0.1) || x < T::lit(-0.1) {
         return quotient();
     }
     let square = x.powi(2);
-    // The first term that is missing, x^10 / 11!, is below 1e-17.
+    // The first omitted term, x^10 / 11!, is below 1e-17.
     let coefficients = [sign / 5040.0, 1.0 / 120.0, sign / 6.0, 1.0];
     coefficients.into_iter().fold(T::lit(1.0 / 362_880.0), |series, next| series.mul_add(square, T::lit(next)))
 }
 
-/// A plain float is a number too; back, a number is its value.
+/// Converts from a plain float, and back by taking the value.
 macro_rules! subset {
     ($float:ident, [$($generics:tt)*] $Number:ty) => {
         impl<$($generics)*> SubsetOf<$Number> for $float {
@@ -45,7 +45,7 @@ macro_rules! subset {
     };
 }
 
-/// Constants by the names of `nalgebra`.
+/// Constants under their `nalgebra` names.
 macro_rules! constants {
     ($($name:ident $NAME:ident;)*) => {
         $(fn $name() -> Self {
@@ -54,7 +54,7 @@ macro_rules! constants {
     };
 }
 
-/// All traits but those that compare with a tolerance.
+/// All traits except the comparisons with a tolerance.
 macro_rules! fields {
     ([$($generics:tt)*] $Number:ty) => {
         subset!(f32, [$($generics)*] $Number);
@@ -121,7 +121,7 @@ macro_rules! fields {
                 Real::abs(self)
             }
 
-            /// One argument, where a product has two.
+            /// One operand, where a product would have two.
             #[inline]
             #[track_caller]
             fn modulus_squared(self) -> Self {
@@ -133,7 +133,8 @@ macro_rules! fields {
                 if self >= Self::zero() { Self::zero() } else { FloatConst::PI() }
             }
 
-            /// Their product has slope 1 everywhere: at 0 the first is not the size, which has slope 0 there. Rotations in a plane rely on that.
+            /// The product of both has derivative 1 everywhere. So at 0 the first is not the absolute value, whose derivative there is 0.
+            /// Rotations in a plane rely on this.
             #[inline]
             #[track_caller]
             fn to_exp(self) -> (Self, Self) {

@@ -1,9 +1,10 @@
-//! `Float` of the `num-traits` crate and its relatives.
+//! `Float` of the `num-traits` crate and related traits.
 //!
-//! Whatever asks for a plain number sees the value: comparisons, casts, `is_nan`, `integer_decode`. To a symbol these are guards: of every
-//! bit where one sees all of them, of the whole part in casts to whole numbers. Rounding and `signum` have slope 0. Values are those of the
-//! float inside, to the bit, except that `mul_add` rounds twice, and that elementary functions of a symbol are those of its replays. Where
-//! the float and [`Real`] differ, in `round`, `signum`, and `max` and `min` beside NaN, it is the float that is followed ([`Number`]).
+//! Everything that needs a plain number reads the value: comparisons, casts, `is_nan`, `integer_decode`. For a symbol these are guards: of
+//! every bit if the whole value is read, of the integer part in casts to integers. Rounding and `signum` have derivative 0. Values match
+//! those of the underlying float to the bit, except that `mul_add` rounds twice, and that a symbol computes elementary functions as its
+//! replays do. Where floats and [`Real`] differ (`round`, `signum`, and `max` and `min` with NaN), these traits follow the float
+//! ([`Number`]).
 
 use crate::forward::{forward, forward_referred, methods_of};
 use crate::number::Number;
@@ -11,7 +12,7 @@ use crate::{Dual, Real, Symbol, Var};
 use num_traits::{Bounded, Euclid, Float, FloatConst, FromPrimitive, Num, NumCast, One, Signed, ToPrimitive, Zero};
 use std::num::FpCategory;
 
-/// Methods of one shape.
+/// Methods of the same form.
 macro_rules! methods {
     (constant $Part:ty: $($name:ident)*) => {
         $(fn $name() -> Self {
@@ -38,7 +39,7 @@ macro_rules! methods {
     };
 }
 
-/// All traits, of a number whose value is a `$Part`.
+/// All traits of a number whose value is a `$Part`.
 macro_rules! numbers {
     ([$($generics:tt)*] $Number:ty, $Part:ty) => {
         impl<$($generics)*> Zero for $Number {
@@ -87,7 +88,7 @@ macro_rules! numbers {
             }
         }
 
-        /// A constant, whatever is cast.
+        /// Always a constant.
         impl<$($generics)*> NumCast for $Number {
             #[inline]
             fn from<U: ToPrimitive>(x: U) -> Option<Self> {

@@ -1,4 +1,4 @@
-//! Sums and products of iterators, and the number that nobody named: zero.
+//! `Sum`, `Product` and `Default` for numbers.
 
 use crate::{Dual, Real, Symbol, Var};
 use std::iter::{Product, Sum};

@@ -1,4 +1,4 @@
-//! The methods that the traits of other crates share: each is a word of this table, in the row of the trait that computes it.
+//! Forwards the methods that traits of other crates share. Each method is listed here once, under the trait that computes it.
 
 /// The methods of a trait.
 macro_rules! methods_of {
@@ -36,7 +36,7 @@ macro_rules! methods_of {
 }
 pub(crate) use methods_of;
 
-/// Rows of methods that call those of the same name.
+/// Methods that call the method of the same name.
 macro_rules! forward {
     ($($Trait:ident $arguments:tt -> $Result:ty: $($name:ident)*;)*) => {
         $(forward! { @row $Trait $arguments [$Result] $($name)* })*

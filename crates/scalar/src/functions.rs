@@ -1,6 +1,6 @@
-//! Slopes of functions, as expressions in [`Real`] operations of the argument x and the value y, so that they are differentiated in turn.
-//! Those of one number are rows of the [table](wengert_kernels::functions!). Outside of its domain a function's value and slope are
-//! NaN; at a kink the slope is the one of least size.
+//! Derivatives of functions, as expressions of [`Real`] operations in the argument x and the value y, so that they can be differentiated
+//! again. Functions of one argument are rows of the [table](wengert_kernels::functions!). Outside of its domain a function and its
+//! derivative are NaN. At a kink the derivative is the subgradient of least absolute value.
 
 use crate::Real;
 
@@ -27,7 +27,7 @@ macro_rules! slopes {
 }
 wengert_kernels::functions!(slopes);
 
-/// The words of the table ([`wengert_kernels::functions::vocabulary`]) for numbers of every kind.
+/// The vocabulary of the table ([`wengert_kernels::functions::vocabulary`]) for every kind of number.
 mod vocabulary {
     #![allow(unused_imports)]
 
@@ -71,7 +71,7 @@ mod vocabulary {
         tanh = tanh;
     }
 
-    /// A number on the left of an operator, of the type on the right.
+    /// A literal on the left of an operator; it takes the type of the right operand.
     pub(super) struct Literal(f64);
 
     #[inline(always)]
@@ -139,7 +139,7 @@ mod vocabulary {
         scale((T::lit(-0.5) * x * x).exp(), DENSITY_AT_0)
     }
 
-    /// A number, or one of its type.
+    /// A literal, or a number of type `T`.
     pub(super) trait Term<T> {
         fn term(self) -> T;
     }
@@ -158,14 +158,14 @@ mod vocabulary {
         }
     }
 
-    /// 1 where x is above y, else 0, also beside NaN: what a program that is replayed at other points computes and does not decide.
+    /// 1 if x > y, else 0, also if one is NaN. It is computed and not decided by a branch, so a replay at other points needs no guard.
     #[inline(always)]
     #[track_caller]
     fn is_above<T: Real>(x: T, y: T) -> T {
         (T::lit(1.0) - y.share(x)).floor()
     }
 
-    /// `then` where the mask is 1, `other` where it is 0; what is not chosen may be infinite or NaN.
+    /// `then` where the mask is 1, `other` where it is 0. The one that is not chosen may be infinite or NaN.
     #[inline(always)]
     #[track_caller]
     fn choose<T: Real>(mask: T, then: impl Term<T>, other: impl Term<T>) -> T {
@@ -206,7 +206,7 @@ mod vocabulary {
     #[inline(always)]
     #[track_caller]
     pub(super) fn sinc_slope<T: Real>(x: T, y: T) -> T {
-        // Floats follow the tensors, which compute it in double precision.
+        // Floats match the tensor operations, which compute this in double precision.
         if T::ORDER == 0
             && let (Some(x), Some(y)) = (x.plain(), y.plain())
         {
@@ -231,7 +231,7 @@ mod vocabulary {
     }
 }
 
-/// What is 1 but at the origin, where it is 0, and a length to divide by, which is 1 there.
+/// An indicator, which is 0 at the origin and 1 elsewhere, and a length to divide by, which is 1 at the origin.
 #[inline(always)]
 #[track_caller]
 fn divisor<T: Real>(length: T) -> [T; 2] {
@@ -239,7 +239,7 @@ fn divisor<T: Real>(length: T) -> [T; 2] {
     [is_length, length + (T::lit(1.0) - is_length)]
 }
 
-/// 0, and NaN at the origin.
+/// 0, but NaN at the origin.
 #[track_caller]
 #[allow(clippy::eq_op, reason = "0 / 0 is NaN")]
 pub(crate) fn kink<T: Real>(length: T) -> T {
@@ -247,7 +247,7 @@ pub(crate) fn kink<T: Real>(length: T) -> T {
     is_length / is_length - T::lit(1.0)
 }
 
-/// x, which is 0 at the origin and there has no slope: a change of it is NaN.
+/// x, which must be 0 at the origin. It is not differentiable there: its derivative is NaN.
 #[inline(always)]
 #[track_caller]
 #[allow(clippy::eq_op, reason = "0 / 0 is NaN")]
@@ -255,11 +255,11 @@ fn kinked<T: Real>(x: T, is_length: T) -> T {
     x.guarded_mul(is_length / is_length)
 }
 
-/// The slopes of `x.powf(p)` by both.
+/// The partial derivatives of `x.powf(p)`.
 #[inline]
 pub(crate) fn powf<T: Real>(x: T, p: T, y: T) -> [T; 2] {
-    // x^0 is 1 whatever x is, also where x^-1 is infinite. 0^p is 0 or 1 for all p that are not negative: there the logarithm does not
-    // count; but where it is 0, a change of it does.
+    // x^0 is 1 for every x, also where x^-1 is infinite. 0^p is 0 or 1 for all p >= 0: there the logarithm does not contribute, but at x =
+    // 0 its derivative does.
     let (is_zero, is_power) = (T::lit(1.0) - x.abs().signum(), p.abs().signum());
     let is_finite = y.abs().recip().signum();
     let (counts, logarithm) = (T::lit(1.0) - is_zero * is_finite, x.ln());
@@ -267,7 +267,7 @@ pub(crate) fn powf<T: Real>(x: T, p: T, y: T) -> [T; 2] {
     [p.guarded_mul(x.powf(p - T::lit(1.0))), by_p]
 }
 
-/// The slope of `x.powi(n)`.
+/// The derivative of `x.powi(n)`.
 #[inline]
 pub(crate) fn powi<T: Real>(x: T, n: i32) -> T {
     match n {
@@ -279,21 +279,21 @@ pub(crate) fn powi<T: Real>(x: T, n: i32) -> T {
     }
 }
 
-/// The slope of `x % y` by y: minus the whole number of times that y goes into x.
+/// The partial derivative of `x % y` with respect to y: minus the integer quotient.
 #[inline]
 pub(crate) fn rem_by_y<T: Real>(x: T, y: T, z: T) -> T {
     -((x - z) / y).round()
 }
 
-/// The slopes of `y.atan2(x)` by y and x, x and -y over the square of the length; at the origin they are 0.
+/// The partial derivatives of `y.atan2(x)` with respect to y and x: x and -y over the squared length. At the origin they are 0.
 #[inline]
 pub(crate) fn atan2<T: Real>(y: T, x: T) -> [T; 2] {
-    // The square itself would overflow, or vanish, where the slopes do not.
+    // The square itself would overflow or underflow where the derivatives do not.
     let [is_length, length] = divisor(x.hypot(y));
     [kinked(x, is_length) / length / length, -(kinked(y, is_length) / length / length)]
 }
 
-/// The slopes of `x.hypot(y)`; at the origin they are 0.
+/// The partial derivatives of `x.hypot(y)`. At the origin they are 0.
 #[inline]
 pub(crate) fn hypot<T: Real>(x: T, y: T, length: T) -> [T; 2] {
     let [is_length, length] = divisor(length);

@@ -1,4 +1,4 @@
-//! Derivatives by recording a function and sweeping the tape once.
+//! Gradients and Jacobians: record a function, then sweep the tape backward.
 
 use crate::Var;
 use crate::expect::expect;
@@ -8,17 +8,17 @@ use std::panic::Location;
 use std::thread::LocalKey;
 use wengert_kernels::tape::{Adjoint, Adjoints, Place, Position, Recording, record};
 
-/// Rows of a Jacobian that are swept at once.
+/// Rows of a Jacobian per sweep.
 const SEEDS: usize = 8;
 
 thread_local! {
-    // Kept between recordings: a gradient of a size that was seen before allocates nothing.
+    // Reused between recordings: a gradient of a size that was seen before allocates nothing.
     pub(crate) static ONE: RefCell<Adjoints<f64>> = RefCell::default();
     static MANY: RefCell<Adjoints<[f64; SEEDS]>> = RefCell::default();
     static INPUTS: RefCell<Vec<Var>> = const { RefCell::new(Vec::new()) };
 }
 
-/// The value of a function and its gradient, which is written to `slopes`.
+/// Computes a function and its gradient, which is written to `slopes`. Returns the value.
 ///
 /// ```
 /// use wengert_scalar::{Var, gradient};
@@ -45,7 +45,7 @@ pub fn gradient(f: impl FnOnce(&[Var]) -> Var, x: &[f64], slopes: &mut [f64]) ->
     value
 }
 
-/// The value of a function of a few numbers and its gradient.
+/// Computes a function of a few numbers and its gradient.
 ///
 /// ```
 /// use wengert_scalar::gradient_of;
@@ -65,7 +65,7 @@ pub fn gradient_of<const N: usize>(f: impl FnOnce([Var; N]) -> Var, x: [f64; N])
     (value, slopes)
 }
 
-/// Sweeps from `y` back, and lets the derivatives by inputs be read.
+/// Sweeps back from `y` and calls `read` with the adjoints.
 #[track_caller]
 pub(crate) fn sweep_one(recording: &Recording, y: Var, read: impl FnOnce(&mut Adjoints<f64>)) {
     with_clean(&ONE, |adjoints| {
@@ -76,7 +76,7 @@ pub(crate) fn sweep_one(recording: &Recording, y: Var, read: impl FnOnce(&mut Ad
     });
 }
 
-/// Adjoints that are all zero; after a panic they are made anew.
+/// Calls a function with adjoints that are all zero. After a panic they are allocated again.
 pub(crate) fn with_clean<A: Adjoint, R>(
     room: &'static LocalKey<RefCell<Adjoints<A>>>,
     f: impl FnOnce(&mut Adjoints<A>) -> R,
@@ -87,17 +87,17 @@ pub(crate) fn with_clean<A: Adjoint, R>(
     result
 }
 
-/// What this thread kept for the next recording; nothing while it ends.
+/// Takes what this thread kept for the next recording; the default if the thread is ending.
 pub(crate) fn kept<T: Default>(room: &'static LocalKey<RefCell<T>>) -> T {
     room.try_with(RefCell::take).unwrap_or_default()
 }
 
-/// Keeps it, unless the thread ends.
+/// Keeps a value for the next recording, unless the thread is ending.
 pub(crate) fn keep<T>(room: &'static LocalKey<RefCell<T>>, value: T) {
     let _ = room.try_with(|room| room.replace(value));
 }
 
-/// The values of a function and their derivatives by every input, row by row: eight outputs are swept at once.
+/// Computes the outputs of a function and its Jacobian, row by row. Each backward sweep handles eight outputs.
 ///
 /// ```
 /// use wengert_scalar::{Var, jacobian};
@@ -118,8 +118,8 @@ pub fn jacobian(f: impl FnOnce(&[Var]) -> Vec<Var>, x: &[f64]) -> (Vec<f64>, Vec
     })
 }
 
-/// Sweeps from all `outputs` down to a position, and writes their slopes by the places before it, row by row. There must be no input
-/// after it, and no input before it but the columns.
+/// Sweeps from all `outputs` down to a position, and writes their derivatives with respect to `columns`, row by row. There must be no
+/// inputs after the position, and none before it except the columns.
 #[track_caller]
 pub(crate) fn sweep_rows(outputs: &[Var], columns: &[Place], down_to: Position, rows: &mut [f64]) {
     if let [_] = outputs {

@@ -1,7 +1,7 @@
-//! Programs on single numbers: loops and branches over scalars, differentiated by a tape or by dual numbers.
+//! Automatic differentiation of scalar programs: loops and branches over single numbers, with a tape or dual numbers.
 //!
-//! A function that is generic over [`Real`] runs with plain floats, with [`Dual`] numbers, which carry tangents along, and with
-//! [`Var`]s, whose operations are recorded and swept backward.
+//! A function that is generic over [`Real`] can be called with plain floats, with [`Dual`] numbers, which carry tangents, and with
+//! [`Var`]s, which record their operations on a tape for a backward sweep.
 //!
 //! ```
 //! use wengert_scalar::{Dual, Real, gradient};
@@ -19,9 +19,10 @@
 //! assert!(slopes.iter().zip(forward.tangents()).all(|(back, forward)| (back - forward).abs() < 1e-12));
 //! ```
 //!
-//! # Code written by others
+//! # Third-party code
 //!
-//! With the feature `num-traits`, both, and the [`Symbol`]s of a [`Replay`], are numbers of code that is generic over its `Float`.
+//! With the feature `num-traits`, [`Dual`], [`Var`] and the [`Symbol`]s of a [`Replay`] implement its `Float`, so generic third-party code
+//! accepts them.
 //!
 //! ```
 //! # #[cfg(feature = "num-traits")] {
@@ -37,7 +38,7 @@
 //! # }
 //! ```
 //!
-//! With the feature `nalgebra`, they are elements of its matrices, and solvers, decompositions and rotations have derivatives.
+//! With the feature `nalgebra`, they can be elements of its matrices, so that solvers, decompositions and rotations have derivatives.
 //!
 //! ```
 //! # #[cfg(feature = "nalgebra")] {
@@ -58,7 +59,7 @@
 //! # }
 //! ```
 //!
-//! Recorded, a solve decides on its pivots: each is a guard, and where one is another the solve is recorded once more.
+//! When a solve is recorded, each choice of a pivot is a guard. If a call chooses another pivot, the solve is recorded again.
 //!
 //! ```
 //! # #[cfg(feature = "nalgebra")] {

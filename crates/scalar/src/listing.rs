@@ -1,14 +1,15 @@
-//! Recordings in words.
+//! Prints recordings as text.
 
 use crate::Tape;
 use std::fmt;
 use wengert_kernels::tape::Statement;
 
-/// Statements that are shown at either end of a long recording, and arguments of a wide statement.
+/// Number of statements shown at each end of a long recording, and of arguments shown for a wide statement.
 const ENDS: usize = 20;
 const ARGUMENTS: usize = 6;
 
-/// What a [`Tape`] recorded, to print: a line for each statement, with its number, the numbers of its arguments and the slope by each.
+/// The recording of a [`Tape`], for printing: one line per statement, with its number, the numbers of its arguments, and the partial
+/// derivative with respect to each.
 ///
 /// ```
 /// use wengert_scalar::{Real, recording};
@@ -32,8 +33,8 @@ impl fmt::Display for Listing {
 }
 
 impl Tape<'_> {
-    /// What was recorded, to print. Of a long recording both ends are shown, and of a wide statement the first arguments. Numbers of
-    /// statements are those that `{:?}` of a [`Var`](crate::Var) shows.
+    /// The recording, for printing. A long recording is shortened to both ends, and a wide statement to its first arguments. Statement
+    /// numbers are those that `{:?}` shows for a [`Var`](crate::Var).
     pub fn listing(&self) -> Listing {
         let (count, mut seen, mut text) = (self.statements(), 0, String::new());
         self.recording().walk(|number, statement| {
@@ -76,7 +77,7 @@ fn line(number: u32, statement: Statement<'_>) -> String {
     }
 }
 
-/// The first of some pieces, and how many more there are.
+/// Joins the first few pieces, and says how many more there are.
 fn joined(mut pieces: impl Iterator<Item = String>, separator: &str) -> String {
     let mut shown: Vec<String> = pieces.by_ref().take(ARGUMENTS).collect();
     let more = pieces.count();

@@ -1,10 +1,10 @@
-//! Operators that take references, as those of floats do, and comparisons with plain numbers.
+//! Operators on references, as floats have them, and comparisons with plain numbers.
 
 use crate::{Dual, Real, Symbol, Var};
 use std::cmp::Ordering;
 use std::ops::{Add, AddAssign, Div, DivAssign, Mul, MulAssign, Neg, Sub, SubAssign};
 
-/// One operator of these pairs of types, which are copied.
+/// Implements one operator for the given pairs of types.
 macro_rules! referring {
     ($generics:tt $Number:ty, $Trait:ident $method:ident $op:tt: $($Left:ty, $Right:ty;)*) => {
         $(referring! { @one $generics $Number, $Trait $method $op, $Left, $Right })*
@@ -21,7 +21,7 @@ macro_rules! referring {
     };
 }
 
-/// The comparisons of a number and a plain one, each of which is one guard of a recording.
+/// Comparisons with plain numbers. Each is a single guard in a recording.
 macro_rules! comparing {
     ([$($generics:tt)*] $Left:ty, $Right:ty, |$x:ident| $left:expr, |$y:ident| $right:expr) => {
         impl<$($generics)*> PartialEq<$Right> for $Left {

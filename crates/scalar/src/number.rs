@@ -1,36 +1,36 @@
-//! What floats can do and [`Real`] leaves out, or does otherwise. The traits of other crates are made of both.
+//! Float methods that [`Real`] lacks or defines differently. The traits of other crates are implemented with both.
 //!
-//! A variable and a dual number are *around* a number, which answers for them and leaves nothing on a tape. There is nothing in a symbol
-//! that may be looked at freely: it answers by comparisons, which are guards, and rounds by operations, which are recorded. With s the
-//! sign of x as [`Real`] has it, which is 0 with the sign of x at 0:
+//! A variable and a dual number *wrap* a value, which answers queries without recording anything. A symbol cannot be read freely: queries
+//! are comparisons, which become guards, and rounding uses recorded operations. Let s be the sign of x as [`Real`] defines it, which at 0
+//! is a zero with the sign of x. Then:
 //!
 //! - the sign of a float is that of s + 1 / s, which is infinite where s is 0;
-//! - x without its fraction is s floor(|x|), and the nearest whole number, half away from 0, is s floor(|x| + h), where h is the
-//!   largest float below 1/2: with 1/2 itself the sum would be rounded up for |x| = h, and for large odd numbers.
+//! - trunc(x) is s floor(|x|), and round(x), with halves away from 0, is s floor(|x| + h), where h is the largest float below 1/2. With 1/2
+//!   itself the sum would be rounded up for |x| = h, and for large odd numbers.
 
 use crate::{Dual, Real, Symbol, Var};
 use num_traits::Float;
 use std::num::FpCategory;
 
-/// A number that code for floats can compute with. Methods have the names and the values of those of [`Float`].
+/// A number that generic float code can compute with. Methods have the names and values of those of [`Float`].
 pub(crate) trait Number: Real + Float {
-    /// A float, or the number that this one is around.
+    /// A float, or the wrapped number.
     type Part: Float;
 
-    /// Every bit of the value, which is a guard of a symbol.
+    /// The exact value. For a symbol this guards every bit.
     fn bits(self) -> Self::Part;
 
-    /// The value for casts to whole numbers, which leave the fraction out: only what is left is a guard of a symbol.
+    /// The value for casts to integers, which drop the fraction. For a symbol only the integer part is guarded.
     fn whole(self) -> Self::Part;
 
-    /// That of NaN is not told by a symbol.
+    /// A symbol cannot tell the sign of NaN.
     fn is_sign_negative(self) -> bool;
 
     fn signum(self) -> Self;
 
     fn trunc(self) -> Self;
 
-    /// Half is rounded away from 0.
+    /// Rounds halves away from 0.
     fn round(self) -> Self;
 
     fn sin_cos(self) -> (Self, Self);
@@ -96,7 +96,7 @@ pub(crate) trait Number: Real + Float {
         self - Number::trunc(self)
     }
 
-    /// A number beside NaN is the larger one.
+    /// The larger number. If one is NaN, the other is returned.
     #[inline]
     #[track_caller]
     fn max(self, other: Self) -> Self {
@@ -106,7 +106,7 @@ pub(crate) trait Number: Real + Float {
         }
     }
 
-    /// A number beside NaN is the smaller one.
+    /// The smaller number. If one is NaN, the other is returned.
     #[inline]
     #[track_caller]
     fn min(self, other: Self) -> Self {
@@ -116,7 +116,7 @@ pub(crate) trait Number: Real + Float {
         }
     }
 
-    /// At a bound it is the number itself, with slope 1.
+    /// At a bound the result is the number itself, with derivative 1.
     #[inline]
     #[track_caller]
     fn clamp(self, least: Self, most: Self) -> Self {
@@ -147,14 +147,14 @@ pub(crate) trait Number: Real + Float {
         self * Self::lit(std::f64::consts::PI / 180.0)
     }
 
-    /// Like the size of the difference, it has slope 0 where both are equal.
+    /// Where both are equal the derivative is 0, as for the absolute value of the difference.
     #[inline]
     #[track_caller]
     fn abs_sub(self, other: Self) -> Self {
         if self <= other { Self::lit(0.0) } else { self - other }
     }
 
-    /// Like the size, it has slope 0 at 0.
+    /// At 0 the derivative is 0, as for the absolute value.
     #[inline]
     #[track_caller]
     fn copysign(self, sign: Self) -> Self {
@@ -168,14 +168,14 @@ pub(crate) trait Number: Real + Float {
         }
     }
 
-    /// What is left of a division without a sign, and its slopes: 1, and the quotient with the other sign.
+    /// The nonnegative remainder. Its partial derivatives are 1 and minus the quotient.
     #[track_caller]
     fn rem_euclid(self, other: Self) -> Self {
         let rest = self % other;
         if rest < Self::lit(0.0) { rest + Real::abs(other) } else { rest }
     }
 
-    /// The whole number to that rest.
+    /// The integer quotient that belongs to `rem_euclid`.
     #[track_caller]
     fn div_euclid(self, other: Self) -> Self {
         let (quotient, one) = (Number::trunc(self / other), Self::lit(1.0));
@@ -187,7 +187,7 @@ pub(crate) trait Number: Real + Float {
     }
 }
 
-/// The other one of two numbers, if one is NaN.
+/// The other number, if one is NaN.
 #[inline]
 #[track_caller]
 fn beside_nan<T: Number>(x: T, y: T) -> Option<T> {
@@ -198,7 +198,7 @@ fn beside_nan<T: Number>(x: T, y: T) -> Option<T> {
     }
 }
 
-/// A number around a `$Part`, which answers.
+/// A number that wraps a `$Part`.
 macro_rules! around {
     ([$($generics:tt)*] $Number:ty, $Part:ty, seen: $($seen:ident)*, flat: $($flat:ident)*) => {
         impl<$($generics)*> Number for $Number {
@@ -221,7 +221,7 @@ macro_rules! around {
                 Float::$flat(self.value()).into()
             })*
 
-            /// Two statements, each with the other's value as slope.
+            /// Two statements: the derivative of each is, up to sign, the value of the other.
             #[inline]
             #[track_caller]
             fn sin_cos(self) -> (Self, Self) {
@@ -229,7 +229,7 @@ macro_rules! around {
                 (self.through(sin, cos), self.through(cos, -sin))
             }
 
-            /// Two statements, each with the other's value as slope.
+            /// Two statements: the derivative of each is the value of the other.
             #[cfg(feature = "nalgebra")]
             #[inline]
             #[track_caller]
@@ -244,7 +244,7 @@ macro_rules! around {
 around!([] Var, f64, seen: bits whole, flat: signum trunc round);
 around!([T: Real + Float, const N: usize] Dual<T, N>, T, seen: bits whole, flat: signum trunc round);
 
-/// A number with the sign of `x`, also where that is 0.
+/// A number with the sign of `x`, even if `x` is a zero.
 #[track_caller]
 fn with_sign_of(x: Symbol) -> Symbol {
     let sign = Real::signum(x);

@@ -1,7 +1,7 @@
-//! Sums and lists over items that are recorded on several threads.
+//! Sums and maps over items, recorded on several threads.
 //!
-//! Every thread records on its own tape, and sweeps there; plain slopes come back. Items are taken in tiles that depend on their number
-//! alone, and what tiles give is added in their order: results have the same bits for any number of threads.
+//! Every thread records and sweeps on its own tape, and returns plain derivatives. Items are grouped into tiles, whose size depends only on
+//! the number of items, and results are added in tile order. So results have the same bits for any number of threads.
 
 use crate::Var;
 use crate::block::Slopes;
@@ -12,10 +12,10 @@ use wengert_engine::{Error, catch};
 use wengert_kernels::for_each_chunk;
 use wengert_kernels::tape::{self, part, record};
 
-/// Tiles at most: each has slopes by all that is shared.
+/// Maximum number of tiles: each holds a gradient with respect to all shared variables.
 const TILES: usize = 64;
 
-/// What `f` does with some items on the thread that takes them, and inputs for what is shared, for each tile.
+/// Runs `f` for each tile of items, on the thread that takes it, with inputs that stand for the shared variables.
 #[track_caller]
 fn tiles<I: Sync, R: Send>(items: &[I], shared: &[Var], f: impl Fn(&[I], &[Var]) -> R + Sync) -> Vec<R> {
     let constants: Vec<(f64, bool)> = shared.iter().map(|x| (x.value(), !x.is_active())).collect();
@@ -24,7 +24,7 @@ fn tiles<I: Sync, R: Send>(items: &[I], shared: &[Var], f: impl Fn(&[I], &[Var])
     let mut results: Vec<Option<Result<R, Error>>> = items.chunks(count).map(|_| None).collect();
     for_each_chunk(&mut results, 1, &|number, result| {
         let items = &items[number * count..items.len().min((number + 1) * count)];
-        // An error is that of the first tile that has one, and keeps its type on the way to the caller.
+        // If several tiles fail, the error is that of the first one; it keeps its type on the way to the caller.
         let run = || {
             record(|recording| {
                 let input = |&(value, is_constant): &(f64, bool)| match is_constant {
@@ -40,11 +40,11 @@ fn tiles<I: Sync, R: Send>(items: &[I], shared: &[Var], f: impl Fn(&[I], &[Var])
     results.into_iter().map(|result| result.expect("every tile ran").unwrap_or_else(|error| error.raise())).collect()
 }
 
-/// The sum of `f(item, shared)` over all items, recorded on the threads of the pool and swept there, item by item: one statement of this
-/// thread's tape. The same bits for any number of threads.
+/// The sum of `f(item, shared)` over all items. Items are recorded and swept one by one on the threads of the pool; the result is a single
+/// statement on this thread's tape. It has the same bits for any number of threads.
 ///
-/// What `f` depends on is what it is given: another variable is an error, wherever it is recorded. Keep none from one item for the next:
-/// it is forgotten with its item, and an error from then on.
+/// `f` may only depend on its arguments: using any other variable is an error, whichever tape it is on. Do not keep variables from one item
+/// for the next: they are discarded with their item, and using them later is an error.
 ///
 /// ```
 /// use wengert_scalar::{Real, Var, gradient, sum_over};
@@ -81,8 +81,8 @@ pub fn sum_over<I: Sync>(items: &[I], shared: &[Var], f: impl Fn(&I, &[Var]) -> 
     Var::from_slopes(value, shared.len(), slopes.into_iter().zip(shared.iter().map(|x| x.place())))
 }
 
-/// `f(item, shared)` of all items, recorded on the threads of the pool and swept there: one statement of this thread's tape for each
-/// number, with slopes by what it depends on. As for [`sum_over`], `f` depends on what it is given.
+/// `f(item, shared)` for each item, recorded and swept on the threads of the pool. Each result is one statement on this thread's tape, with
+/// the partial derivatives with respect to the variables it depends on. As for [`sum_over`], `f` may only depend on its arguments.
 ///
 /// ```
 /// use wengert_scalar::{Real, jacobian, map_over};
@@ -98,7 +98,7 @@ pub fn map_over<I: Sync, const M: usize>(
     shared: &[Var],
     f: impl Fn(&I, &[Var]) -> [Var; M] + Sync,
 ) -> Vec<[Var; M]> {
-    // What has an input in a tile, in the order of their statements.
+    // The variables that get an input in a tile, in the order of their statements.
     let line = Location::caller();
     let active: Vec<Var> = shared.iter().copied().filter(|x| x.is_active()).collect();
     let tiles = tiles(items, shared, |items, inputs| {
@@ -107,7 +107,7 @@ pub fn map_over<I: Sync, const M: usize>(
         let mut tile = Numbers { values: Vec::new(), ends: Vec::new(), slopes: Vec::new() };
         for item in items {
             part(|part| {
-                // An input that is returned as it is has a statement too.
+                // An input that is returned unchanged gets a statement as well.
                 let outputs = f(item, inputs).map(|y| {
                     y.expect_own(line);
                     y * 1.0
@@ -137,7 +137,7 @@ pub fn map_over<I: Sync, const M: usize>(
     (0..items.len()).map(|item| std::array::from_fn(|m| numbers[item * M + m])).collect()
 }
 
-/// Numbers of a tile, where the slopes of each end, and slopes by inputs.
+/// The results of a tile, where the partial derivatives of each end, and these derivatives by input.
 struct Numbers {
     values: Vec<f64>,
     ends: Vec<usize>,

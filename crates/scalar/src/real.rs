@@ -1,14 +1,14 @@
-//! The numbers that generic code is written with.
+//! The trait of numbers that generic code is written with.
 
 use crate::expect::{expect, same_length};
 use std::fmt::{Debug, Display, LowerExp};
 use std::iter::{Product, Sum};
 use std::ops::{Add, AddAssign, Div, DivAssign, Mul, MulAssign, Neg, Sub, SubAssign};
 
-/// Squares of lengths outside of these may have lost digits, or be 0 or infinite where the length is not.
+/// If a squared length is outside this range, it may have lost digits, or be 0 or infinite where the length is not.
 const SQUARES: std::ops::Range<f64> = 1e-280..1e300;
 
-/// The length of a vector.
+/// The Euclidean length of a vector.
 #[inline]
 #[track_caller]
 pub(crate) fn length<T: Real>(x: impl Iterator<Item = T> + Clone) -> T {
@@ -28,7 +28,7 @@ macro_rules! trait_with {
         /// has no way to say that a float times any `T` is a `T`; `x * 2.0` does not either, because `T` may be `f32`. On concrete
         /// types, such as the arguments of a closure for [`gradient_of`](crate::gradient_of), both work.
         ///
-        /// Comparisons look at values. Rounding functions and `signum` have slope 0 wherever they are smooth, and so have their results.
+        /// Comparisons read values. Rounding functions and `signum` have derivative 0 wherever they are differentiable.
         ///
         /// ```
         /// use wengert_scalar::{Real, gradient_of};
@@ -62,7 +62,7 @@ macro_rules! trait_with {
             + Product
             + for<'a> Product<&'a Self>
         {
-            /// How often it is differentiated: once for a [`Var`](crate::Var), once more than its parts for a
+            /// How many times it can be differentiated: once for a [`Var`](crate::Var), once more than its components for a
             /// [`Dual`](crate::Dual), as often as a replay can be for a [`Symbol`](crate::Symbol).
             ///
             /// ```
@@ -77,7 +77,7 @@ macro_rules! trait_with {
             /// The value.
             fn to_f64(self) -> f64;
 
-            /// The value, if looking at it is no guard of a recording: nothing for a [`Symbol`](crate::Symbol) that is no constant.
+            /// The value, if reading it needs no guard in a recording: `None` for a [`Symbol`](crate::Symbol) that is not a constant.
             ///
             /// ```
             /// use wengert_scalar::{Real, Replay};
@@ -88,8 +88,8 @@ macro_rules! trait_with {
                 Some(self.to_f64())
             }
 
-            /// The whole number below, for use as an index of a table; a recording guards that alone, where
-            /// [`to_f64`](Real::to_f64) would guard every bit. An error if it is negative or no number.
+            /// The largest integer not above the number, for use as a table index. A recording guards only this index, whereas
+            /// [`to_f64`](Real::to_f64) would guard every bit. Raises an error if the number is negative or NaN.
             ///
             /// ```
             /// use wengert_scalar::{Real, Replay, Symbol, gradient_of};
@@ -108,7 +108,7 @@ macro_rules! trait_with {
                 floor as usize
             }
 
-            /// Whether it depends on nothing that is differentiated by.
+            /// Whether it depends on no variable of the differentiation.
             ///
             /// ```
             /// use wengert_scalar::{Dual, Real};
@@ -128,11 +128,11 @@ macro_rules! trait_with {
                 fn $name(self) -> Self;
             )*
 
-            /// Derivative number `n` of the digamma function.
+            /// The `n`-th derivative of the digamma function.
             #[track_caller]
             fn polygamma(self, n: u32) -> Self;
 
-            /// A whole power; x^0 is 1.
+            /// An integer power; x^0 is 1.
             #[track_caller]
             fn powi(self, n: i32) -> Self;
 
@@ -148,11 +148,11 @@ macro_rules! trait_with {
             #[track_caller]
             fn hypot(self, other: Self) -> Self;
 
-            /// The larger number; at a tie both have half the slope. NaN if one is.
+            /// The larger number; at a tie each has derivative 1/2. NaN if either is NaN.
             #[track_caller]
             fn max(self, other: Self) -> Self;
 
-            /// The smaller number; at a tie both have half the slope. NaN if one is.
+            /// The smaller number; at a tie each has derivative 1/2. NaN if either is NaN.
             #[track_caller]
             fn min(self, other: Self) -> Self;
 
@@ -168,23 +168,22 @@ macro_rules! trait_with {
                 Self::lit(if x > 0.0 { 1.0 } else if x < 0.0 { -1.0 } else { x * 0.0 })
             }
 
-            /// The next whole number below.
+            /// The largest integer not above the number.
             fn floor(self) -> Self {
                 Self::lit(self.to_f64().floor())
             }
 
-            /// The next whole number above.
+            /// The smallest integer not below the number.
             fn ceil(self) -> Self {
                 Self::lit(self.to_f64().ceil())
             }
 
-            /// The nearest whole number; half is rounded to even.
+            /// The nearest integer; halves are rounded to even.
             fn round(self) -> Self {
                 Self::lit(self.to_f64().round_ties_even())
             }
 
-            /// How much of the larger of two numbers is this one: nothing if the other is larger, half at a tie, else all. It has no
-            /// slope.
+            /// The weight of this number in the maximum of two: 0 if the other is larger, 1/2 at a tie, else 1. Its derivative is 0.
             ///
             /// ```
             /// use wengert_scalar::Real;
@@ -195,8 +194,7 @@ macro_rules! trait_with {
                 Self::lit(if self < other { 0.0 } else { tie })
             }
 
-            /// Whether it is 0 whatever becomes of the inputs: the value is, and every derivative that it carries. Numbers that
-            /// cannot tell say no.
+            /// Whether it is 0 for all inputs: the value and every derivative that it carries are 0. Returns false if that is not known.
             ///
             /// ```
             /// use wengert_scalar::{Dual, Real};
@@ -207,15 +205,15 @@ macro_rules! trait_with {
                 false
             }
 
-            /// Whether the value is a float that is finite and not 0, so that its product with a change needs no guard. Numbers that
-            /// leave a trace say no.
+            /// Whether the value is finite and nonzero, so that its product with a tangent needs no guard. Returns false for numbers that
+            /// are recorded.
             #[doc(hidden)]
             fn is_plain(self) -> bool {
                 false
             }
 
-            /// A change times a slope: `self * other`, but 0 where `self` is 0, whatever `other` is, and where `other` is 0 and `self`
-            /// infinite. Its slopes are those of the product.
+            /// A tangent times a slope: `self * other`, but 0 if `self` is 0, even if `other` is infinite or NaN, and 0 if `other` is 0 and
+            /// `self` is infinite. It is differentiated like the product.
             ///
             /// ```
             /// use wengert_scalar::Real;
@@ -225,33 +223,32 @@ macro_rules! trait_with {
             #[track_caller]
             fn guarded_mul(self, other: Self) -> Self;
 
-            /// The number itself where `distance` is not negative; elsewhere, outside of a domain, it and its slopes are NaN.
+            /// The number itself if `distance` is not negative. Otherwise, outside of a domain, the number and its derivatives are NaN.
             #[track_caller]
             fn inside(self, distance: Self) -> Self {
                 if distance >= Self::lit(0.0) { self } else { Self::lit(f64::NAN) }
             }
 
-            /// The sum of all.
+            /// The sum of all elements.
             #[track_caller]
             fn sum_of(x: &[Self]) -> Self {
                 x.iter().fold(Self::lit(0.0), |sum, x| sum + *x)
             }
 
-            /// The sum of products. An error unless both have one length.
+            /// The dot product. Raises an error unless both have the same length.
             #[track_caller]
             fn dot(x: &[Self], y: &[Self]) -> Self {
                 same_length("dot", x, y);
                 x.iter().zip(y).fold(Self::lit(0.0), |sum, (x, y)| sum + *x * *y)
             }
 
-            /// The length of a vector; at the origin its slopes are 0.
+            /// The Euclidean norm of a vector; at the origin its gradient is 0.
             #[track_caller]
             fn norm(x: &[Self]) -> Self {
                 length(x.iter().copied())
             }
 
-            /// Adds `a` times `x` to `y`: one statement of a tape for each number. An error unless both have one
-            /// length.
+            /// Adds `a` times `x` to `y`: one statement on a tape per element. Raises an error unless both have the same length.
             ///
             /// ```
             /// use wengert_scalar::Real;
@@ -267,8 +264,8 @@ macro_rules! trait_with {
                 }
             }
 
-            /// The product of a matrix, row by row, and `x` is written to `y`: one statement of a tape for each row. An error
-            /// unless the matrix has as many rows and columns as the vectors have numbers.
+            /// Writes the product of a row-major matrix and `x` to `y`: one statement on a tape per row. Raises an error unless the sizes
+            /// of the matrix and the vectors match.
             ///
             /// ```
             /// use wengert_scalar::Real;
@@ -349,7 +346,7 @@ macro_rules! floats {
 
             #[inline(always)]
             fn is_plain(self) -> bool {
-                // One comparison of the bits without the sign: 0 wraps around to the largest.
+                // A single comparison of the bits without the sign: 0 wraps around to the largest integer.
                 (self.to_bits() << 1).wrapping_sub(1) < (<$float>::INFINITY.to_bits() << 1) - 1
             }
 

@@ -1,4 +1,4 @@
-//! Recordings that are swept several times, in parts, or from several outputs.
+//! Recordings with several sweeps: in parts, or from several outputs.
 
 use crate::Var;
 use crate::expect::expect;
@@ -9,12 +9,12 @@ use std::panic::Location;
 use wengert_kernels::tape::{Adjoints, Position, Recording, part, record};
 
 thread_local! {
-    // Kept between recordings.
+    // Reused between recordings.
     static SEEDED: RefCell<Adjoints<f64>> = RefCell::default();
 }
 
-/// A recording that is running on this thread, with adjoints of its own: [`seed`](Tape::seed) adds to them, [`sweep`](Tape::sweep)
-/// passes them on to the inputs, and [`adjoint`](Tape::adjoint) reads them there.
+/// The running recording of this thread, with its own adjoints: [`seed`](Tape::seed) adds to them, [`sweep`](Tape::sweep) propagates them
+/// to the inputs, and [`adjoint`](Tape::adjoint) reads them.
 ///
 /// ```
 /// use wengert_scalar::{Real, recording};
@@ -31,13 +31,13 @@ thread_local! {
 pub struct Tape<'r> {
     recording: &'r Recording,
     adjoints: RefCell<Adjoints<f64>>,
-    /// Where the running part began, and whether something was seeded since.
+    /// Where the running part began, and whether something was seeded since then.
     start: Cell<Position>,
     seeded: Cell<bool>,
 }
 
-/// Records what `f` does with inputs of the tape, which is forgotten when it returns. [`gradient`](crate::gradient) is a recording with
-/// one sweep; this is for several sweeps, and for inputs that are met on the way.
+/// Records what `f` computes with inputs of the tape, and discards the recording when it returns. [`gradient`](crate::gradient) is a
+/// recording with a single sweep; use this for several sweeps, and for inputs that are created on the way.
 ///
 /// ```
 /// use wengert_scalar::{Real, recording};
@@ -55,7 +55,7 @@ pub fn recording<R>(f: impl FnOnce(&Tape<'_>) -> R) -> R {
     record(|recording| {
         let tape = Tape {
             recording,
-            // After a panic they are made anew.
+            // After a panic they are allocated again.
             adjoints: RefCell::new(kept(&SEEDED)),
             start: Cell::new(recording.start()),
             seeded: Cell::new(false),
@@ -75,24 +75,24 @@ impl Tape<'_> {
         self.recording
     }
 
-    /// A number to differentiate by.
+    /// A new variable to differentiate with respect to.
     #[track_caller]
     pub fn input(&self, value: f64) -> Var {
         self.recording.expect_running(misused);
         Var::at(value, self.recording.input(misused))
     }
 
-    /// How many statements were recorded.
+    /// Number of recorded statements.
     pub fn statements(&self) -> usize {
         self.position().since(self.recording.start())
     }
 
-    /// Bytes of what was recorded.
+    /// Size of the recording in bytes.
     pub fn bytes(&self) -> usize {
         self.recording.bytes()
     }
 
-    /// Sweeps from `y` back: its derivatives by `inputs` are written to `slopes`. Seeds have no part in it.
+    /// Sweeps back from `y`, and writes its derivatives with respect to `inputs` to `slopes`. Seeds are ignored.
     #[track_caller]
     pub fn pull(&self, y: Var, inputs: &[Var], slopes: &mut [f64]) {
         self.recording.expect_running(misused);
@@ -107,7 +107,7 @@ impl Tape<'_> {
         });
     }
 
-    /// Adds to the adjoint of a number: the derivative, by it, of what is differentiated.
+    /// Adds `weight` to the adjoint of a variable.
     #[track_caller]
     pub fn seed(&self, y: Var, weight: f64) {
         self.recording.expect_running(misused);
@@ -116,19 +116,19 @@ impl Tape<'_> {
         self.adjoints.borrow_mut().add(y.place(), &weight, misused);
     }
 
-    /// Passes all adjoints on, down to the beginning of the recording, or of the [part](Tape::part) that is running. If a
-    /// pullback of an [external function](crate::external) panics, all adjoints are lost.
+    /// Propagates all adjoints back to the beginning of the recording, or of the running [part](Tape::part). If the pullback of an
+    /// [external function](crate::external) panics, all adjoints are lost.
     #[track_caller]
     pub fn sweep(&self) {
         self.sweep_to(self.start.get());
     }
 
-    /// Where the recording is now.
+    /// The current position in the recording.
     pub fn position(&self) -> Position {
         self.recording.position()
     }
 
-    /// Passes the adjoints of all that was recorded since a position on to what came before.
+    /// Propagates the adjoints of everything recorded since a position to the variables before it.
     ///
     /// ```
     /// use wengert_scalar::recording;
@@ -152,15 +152,15 @@ impl Tape<'_> {
         self.adjoints.replace(adjoints);
     }
 
-    /// The adjoint of a number: that of an input is kept, all others are 0 once they were passed on.
+    /// The adjoint of a variable. That of an input is kept; all others are 0 once they have been propagated.
     #[track_caller]
     pub fn adjoint(&self, x: Var) -> f64 {
         self.recording.expect_running(misused);
         self.adjoints.borrow_mut().of(x.place(), misused)
     }
 
-    /// Forgets what `f` records. What was seeded in it is swept down to where it began first, so that adjoints of numbers from before add
-    /// up over many parts; they are swept once, at the end.
+    /// Runs `f` and discards what it records. If something was seeded in it, the part is first swept back to its beginning. So adjoints of
+    /// earlier variables accumulate over many parts, and are swept once at the end.
     ///
     /// ```
     /// use wengert_scalar::{Real, recording};
@@ -185,7 +185,7 @@ impl Tape<'_> {
     /// assert!((by_rate - mean).abs() < 1e-12 && by_spread < 0.0);
     /// ```
     ///
-    /// A number of a part must not leave it: used later it is an error.
+    /// Variables of a part must not leave it: using one later is an error.
     #[track_caller]
     pub fn part<R>(&self, f: impl FnOnce() -> R) -> R {
         self.recording.expect_running(misused);
@@ -201,7 +201,7 @@ impl Tape<'_> {
     }
 }
 
-/// The end of a part, also by a panic: its adjoints are no other's.
+/// The end of a part, also after a panic: its adjoints are cleared.
 struct Ending<'t, 'r> {
     tape: &'t Tape<'r>,
     around: (Position, bool),

@@ -1,7 +1,7 @@
-//! Comparisons with a tolerance, of the `approx` crate.
+//! Comparisons with a tolerance, for the `approx` crate.
 //!
-//! A number around another compares that one, and nothing is recorded. A symbol records the difference, and guards how it compares with
-//! the tolerance; only a distance in units of the last place is a guard of every bit.
+//! A variable or dual number compares the value that it wraps, and nothing is recorded. A symbol records the difference, and guards how it
+//! compares with the tolerance; only a comparison in units of the last place guards every bit.
 
 use crate::number::Number;
 use crate::{Dual, Real, Symbol, Var};
@@ -9,7 +9,7 @@ use approx::{AbsDiffEq, RelativeEq, UlpsEq};
 use num_traits::Float;
 use simba::scalar::RealField;
 
-/// Of a number around a `$Part`.
+/// For a number that wraps a `$Part`.
 macro_rules! tolerances {
     ([$($generics:tt)*] $Number:ty, $Part:ty) => {
         impl<$($generics)*> AbsDiffEq for $Number {
@@ -67,7 +67,7 @@ impl RelativeEq for Symbol {
         f64::default_max_relative().into()
     }
 
-    /// Infinities are equal to themselves only.
+    /// An infinity equals only itself.
     #[track_caller]
     fn relative_eq(&self, other: &Symbol, epsilon: Symbol, most: Symbol) -> bool {
         if self == other {

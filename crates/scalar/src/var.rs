@@ -1,4 +1,4 @@
-//! Numbers whose operations are recorded.
+//! Variables: numbers whose operations are recorded on a tape.
 
 use crate::Real;
 use crate::expect::{expect, same_length};
@@ -11,9 +11,9 @@ use std::panic::Location;
 use wengert_engine::{Error, ErrorKind};
 use wengert_kernels::tape::{Misuse, Place, misuse, push_wide, push1, push2, push3};
 
-/// A number on the tape of its thread, 16 bytes that are copied freely. Constants take no room on the tape.
+/// A variable on the tape of its thread. It is 16 bytes and `Copy`. Constants take no space on the tape.
 ///
-/// It belongs to the recording that made it. Used in another, or on another thread, it is an error with the line.
+/// A variable belongs to the recording that created it. Using it in another recording or on another thread raises an error with the line.
 ///
 /// ```
 /// use wengert_scalar::{Real, gradient_of};
@@ -27,7 +27,7 @@ pub struct Var {
     place: Place,
 }
 
-/// The error of a number that does not belong here.
+/// Raises the error for a variable that is used where it does not belong.
 #[cold]
 pub(crate) fn misused(misuse: Misuse, line: &'static Location<'static>) -> ! {
     let kind = match misuse {
@@ -62,14 +62,14 @@ impl Var {
         self.place
     }
 
-    /// Does not return if it does not belong here: a function returned it, in a call at this line.
+    /// Raises an error if this variable, returned by a function called at this line, does not belong to the running recording.
     pub(crate) fn expect_own(self, line: &'static Location<'static>) {
         if let Some(misuse) = misuse(self.place) {
             misused(misuse, line);
         }
     }
 
-    /// The number.
+    /// The value.
     #[inline(always)]
     pub fn value(self) -> f64 {
         self.value
@@ -93,7 +93,7 @@ impl Var {
         Var { value, place: push2(value, slopes, [self.place, other.place], misused) }
     }
 
-    /// One that was chosen of two, or half of both: what was not chosen has no part in it.
+    /// The maximum or minimum of two numbers, or the mean at a tie. An operand that was not chosen is not recorded.
     #[inline(always)]
     #[track_caller]
     fn shared(self, other: Var, value: f64, shares: [f64; 2]) -> Var {
@@ -104,7 +104,7 @@ impl Var {
         }
     }
 
-    /// A number that depends on several, with the partial derivative by each: one statement.
+    /// A variable with the given value, arguments and partial derivatives, recorded as one statement.
     ///
     /// ```
     /// use wengert_scalar::{Var, gradient_of};
@@ -127,7 +127,7 @@ impl Var {
         Var::from_slopes(value, most, arguments.map(|(partial, argument)| (partial, argument.place)))
     }
 
-    /// A number that depends on at most `most` places, with the slope by each.
+    /// A variable that depends on at most `most` places, with the partial derivative with respect to each.
     #[track_caller]
     pub(crate) fn from_slopes(value: f64, most: usize, slopes: impl Iterator<Item = (f64, Place)>) -> Var {
         Var { value, place: push_wide(value, most, slopes, misused) }
@@ -142,14 +142,14 @@ impl From<f64> for Var {
     }
 }
 
-/// The value, as a float prints.
+/// Formats the value like a float.
 impl fmt::Display for Var {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(&self.value, f)
     }
 }
 
-/// The value, as a float prints.
+/// Formats the value like a float.
 impl fmt::LowerExp for Var {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::LowerExp::fmt(&self.value, f)
@@ -189,7 +189,7 @@ impl Neg for Var {
     }
 }
 
-/// The operators: of two variables by both slopes, with a plain number by one.
+/// The operators: two partial derivatives for two variables, one with a plain number.
 macro_rules! operators {
     ($($Trait:ident $method:ident, $Assign:ident $assign:ident, $op:tt, |$x:ident, $y:ident, $z:ident| $by_x:expr, $by_y:expr;)*) => {
         $(

@@ -1,7 +1,7 @@
-//! Numbers with tangents.
+//! Dual numbers: values with tangents.
 
-/// The tangents of a result, place after place. (A loop and not `map` or `from_fn`: their closures are compiled as functions of their own,
-/// and stay calls in programs that are optimised in several pieces.)
+/// The tangents of a result, one direction after another. (This is a loop instead of `map` or `from_fn` because their closures are compiled
+/// as separate functions, which remain calls in programs with several codegen units.)
 macro_rules! each {
     ($tangents:expr, |$place:ident| $tangent:expr) => {{
         let mut tangents = $tangents;
@@ -21,8 +21,8 @@ use crate::expect::expect;
 use crate::functions;
 use std::fmt;
 
-/// A number and its derivatives in `N` directions, which its operations carry along. The parts may be dual numbers, or
-/// [`Var`](crate::Var)s, themselves: so derivatives have derivatives.
+/// A number and its derivatives in `N` directions, which every operation propagates. The components may themselves be dual numbers or
+/// [`Var`](crate::Var)s, which gives higher derivatives.
 ///
 /// ```
 /// use wengert_scalar::{Dual, Real};
@@ -36,18 +36,18 @@ pub struct Dual<T, const N: usize> {
 }
 
 impl<T: Real, const N: usize> Dual<T, N> {
-    /// A number with these tangents.
+    /// A number with the given tangents.
     pub fn new(value: T, tangents: [T; N]) -> Dual<T, N> {
         Dual { value, tangents }
     }
 
-    /// A number that changes in one direction, at rate 1. An error unless there is that direction.
+    /// A number whose tangent is 1 in one direction and 0 in the others. Raises an error if there is no such direction.
     #[track_caller]
     pub fn variable(value: f64, direction: usize) -> Dual<T, N> {
         Dual::along(T::lit(value), direction)
     }
 
-    /// A number that may have derivatives itself, and changes in one direction, at rate 1. An error unless there is that direction.
+    /// Like [`variable`](Dual::variable), for a value that may carry derivatives itself. Raises an error if there is no such direction.
     ///
     /// ```
     /// use wengert_scalar::{Dual, Real, gradient_of};
@@ -65,17 +65,17 @@ impl<T: Real, const N: usize> Dual<T, N> {
         Dual { value, tangents }
     }
 
-    /// The number.
+    /// The value.
     pub fn value(&self) -> T {
         self.value
     }
 
-    /// Its tangents.
+    /// The tangents.
     pub fn tangents(&self) -> &[T; N] {
         &self.tangents
     }
 
-    /// A zero tangent stays zero, whatever the slope is, and a slope of zero stops an infinite tangent.
+    /// A zero tangent stays zero even if the slope is infinite or NaN, and a zero slope turns an infinite tangent into zero.
     #[inline(always)]
     #[track_caller]
     pub(crate) fn through(self, value: T, slope: T) -> Dual<T, N> {
@@ -110,7 +110,7 @@ impl<T: Real, const N: usize> Dual<T, N> {
         Dual { value, tangents }
     }
 
-    /// The tangents of two numbers in shares, of which none is nothing, whatever the tangent is.
+    /// The weighted sum of two tangents. A weight of zero ignores its tangent, even if that is infinite or NaN.
     #[inline(always)]
     #[track_caller]
     fn shared(self, other: Dual<T, N>, value: T, [x, y]: [T; 2]) -> Dual<T, N> {
@@ -120,8 +120,8 @@ impl<T: Real, const N: usize> Dual<T, N> {
     }
 }
 
-/// Tangents through a slope that needs a guard. (They are changed in place: so they are written to memory before the call and not before
-/// the question whether there is one, and stay in registers else.)
+/// Multiplies tangents by a slope that needs a guard. (This works in place so that tangents are only written to memory just before this
+/// call. When no guard is needed, they stay in registers.)
 #[cold]
 #[inline(never)]
 #[track_caller]
@@ -135,7 +135,7 @@ fn guard<T: Real, const N: usize>(tangents: &mut [T; N], slope: T) {
     }
 }
 
-/// The same of two numbers: their sum takes the place of the first.
+/// The same for two operands: the sum replaces the first.
 #[cold]
 #[inline(never)]
 #[track_caller]
@@ -153,21 +153,21 @@ impl<T: Real, const N: usize> From<T> for Dual<T, N> {
     }
 }
 
-/// The value, as a float prints.
+/// Formats the value like a float.
 impl<T: Real, const N: usize> fmt::Display for Dual<T, N> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(&self.value, f)
     }
 }
 
-/// The value, as a float prints.
+/// Formats the value like a float.
 impl<T: Real, const N: usize> fmt::LowerExp for Dual<T, N> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::LowerExp::fmt(&self.value, f)
     }
 }
 
-/// Functions with slope 0: those of the value.
+/// Functions whose derivative is 0: only the value is computed.
 macro_rules! flat {
     ($($name:ident)*) => {
         $(#[inline]
@@ -208,7 +208,7 @@ macro_rules! duals {
                 self.value.is_constant() && self.tangents.iter().all(is_zero)
             }
 
-            /// The slope is minus the square of the value, which may be beyond all floats where its product with a tangent is not.
+            /// The derivative is minus the square of the value. That square may overflow where its product with a tangent does not.
             #[inline]
             #[track_caller]
             fn recip(self) -> Dual<T, N> {

@@ -1,4 +1,4 @@
-//! Comparisons and arithmetic of numbers with tangents.
+//! Comparisons and arithmetic of dual numbers.
 
 use super::Dual;
 use crate::Real;
@@ -6,7 +6,7 @@ use crate::functions;
 use std::cmp::Ordering;
 use std::ops::{Add, AddAssign, Div, DivAssign, Mul, MulAssign, Neg, Rem, RemAssign, Sub, SubAssign};
 
-/// Comparisons that are those of the values.
+/// Comparisons that are delegated to the values.
 macro_rules! of_values {
     ($($name:ident $op:tt)*) => {
         $(#[inline]
@@ -21,7 +21,7 @@ impl<T: Real, const N: usize> PartialEq for Dual<T, N> {
     of_values! { eq == }
 }
 
-/// Each comparison is the same one of the values, so that it is one guard of a recording.
+/// Each comparison maps to the same comparison of the values, so a recording needs only one guard for it.
 impl<T: Real, const N: usize> PartialOrd for Dual<T, N> {
     #[inline]
     #[track_caller]
@@ -66,7 +66,7 @@ impl<T: Real, const N: usize> Mul for Dual<T, N> {
     #[inline]
     #[track_caller]
     fn mul(self, other: Dual<T, N>) -> Dual<T, N> {
-        // A product is only finite, and not 0, if its factors are.
+        // A product is finite and nonzero only if both factors are.
         let value = self.value * other.value;
         self.through_slopes(other, value, [other.value, self.value], value.is_plain())
     }
@@ -79,7 +79,7 @@ impl<T: Real, const N: usize> Div for Dual<T, N> {
     fn div(self, other: Dual<T, N>) -> Dual<T, N> {
         let (value, by_x) = (self.value / other.value, other.value.recip());
         let (x, y) = (self.tangents, other.tangents);
-        // One factor after the other: their product, the slope, may be beyond all floats.
+        // Multiply by one factor at a time: their product, the slope, may overflow.
         let tangents = match value.is_plain() && by_x.is_plain() {
             true => each!(x, |place| x[place] * by_x - y[place] * value * by_x),
             false => each!(x, |place| x[place].guarded_mul(by_x) - y[place].guarded_mul(value).guarded_mul(by_x)),
@@ -94,7 +94,7 @@ impl<T: Real + Rem<Output = T>, const N: usize> Rem for Dual<T, N> {
     #[track_caller]
     fn rem(self, other: Dual<T, N>) -> Dual<T, N> {
         let (x, y, z) = (self.value, other.value, self.value % other.value);
-        // The slope is flat: where its numbers may be looked at, nothing is recorded for it.
+        // This derivative is piecewise constant: if the values can be read without a guard, nothing is recorded for it.
         let by_y = match (x.plain(), y.plain(), z.plain()) {
             (Some(x), Some(y), Some(z)) => T::lit(functions::rem_by_y(x, y, z)),
             _ => functions::rem_by_y(x, y, z),
@@ -103,7 +103,7 @@ impl<T: Real + Rem<Output = T>, const N: usize> Rem for Dual<T, N> {
     }
 }
 
-/// With plain numbers, by one slope.
+/// Operators with a plain number, which need only one slope.
 macro_rules! with_plain {
     ($($Trait:ident $method:ident $op:tt, |$x:ident, $y:ident| $by_x:expr, $by_y:expr;)*) => {
         $(

@@ -1,4 +1,4 @@
-//! What symbols compute: every operation is an entry of the trace.
+//! Arithmetic of symbols: every operation appends an entry to the trace.
 
 use super::symbol::Symbol;
 use crate::Real;
@@ -68,7 +68,7 @@ operators! {
     Rem rem, RemAssign rem_assign;
 }
 
-/// Methods that are one operation.
+/// Methods that record a single operation.
 macro_rules! recorded {
     (of one: $($name:ident $Op:ident;)*) => {
         $(#[track_caller]
@@ -93,7 +93,7 @@ macro_rules! symbols {
                 Symbol::constant(x)
             }
 
-            /// The value, which is a guard of every bit.
+            /// The value. This guards every bit.
             #[track_caller]
             fn to_f64(self) -> f64 {
                 Symbol::decided(Relation::Same, self, Symbol::constant(self.value));

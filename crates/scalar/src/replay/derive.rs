@@ -1,7 +1,7 @@
-//! Functions of symbols made of functions of symbols: what their inputs contribute, and how their outputs change.
+//! Derivatives of functions of symbols, as functions of symbols: pullbacks and pushforwards.
 //!
-//! What was traced is done again with the symbols of the recording that is running, guards included, and its derivative behind it.
-//! So derivatives are recorded like any function, and have derivatives themselves.
+//! A trace is repeated with the symbols of the running recording, including its guards, followed by its derivative. So derivatives are
+//! recorded like any other function, and can be differentiated again.
 
 use super::slopes::{Slope, slopes};
 use super::symbol::{Symbol, Traced, traced};
@@ -10,15 +10,15 @@ use crate::Real;
 use std::sync::Arc;
 use wengert_kernels::cells::Op;
 
-/// A function of symbols that threads can share.
+/// A function of symbols that can be shared between threads.
 pub type Symbols = dyn Fn(&[Symbol]) -> Vec<Symbol> + Send + Sync;
 
-/// From the inputs of a function and cotangents of its outputs to those of its inputs.
+/// Maps the inputs of a function and cotangents of its outputs to cotangents of its inputs.
 pub(crate) fn pulled(function: Arc<Symbols>, inputs: usize) -> Arc<Symbols> {
     derived(function, inputs, pull)
 }
 
-/// From the inputs of a function and their tangents to those of its outputs.
+/// Maps the inputs of a function and their tangents to tangents of its outputs.
 pub(crate) fn pushed(function: Arc<Symbols>, inputs: usize) -> Arc<Symbols> {
     derived(function, inputs, push)
 }
@@ -35,13 +35,13 @@ fn derived(
     })
 }
 
-/// Something for each input and each entry of a trace.
+/// One value per input and per entry of a trace.
 struct Each<T> {
     inputs: Vec<T>,
     entries: Vec<T>,
 }
 
-/// A trace done again.
+/// A trace that is repeated in the running recording.
 struct Again<'a> {
     found: &'a Traced,
     symbols: Each<Symbol>,
@@ -73,7 +73,7 @@ impl<'a> Again<'a> {
         }
     }
 
-    /// The entries that compute: number, operation, operands.
+    /// The entries that compute something: number, operation, operands.
     fn computed(&self) -> impl DoubleEndedIterator<Item = (usize, Op, [Operand; 2])> + use<'a> {
         let entries = self.found.trace.entries.iter().enumerate();
         entries.filter_map(|(number, entry)| match entry.what {
@@ -82,7 +82,7 @@ impl<'a> Again<'a> {
         })
     }
 
-    /// What of `change` passes between an entry and each of its operands.
+    /// The part of `change` that passes between an entry and each of its operands.
     fn passed(
         &self,
         number: usize,
@@ -144,7 +144,7 @@ fn or_zero(symbol: Option<Symbol>) -> Symbol {
     symbol.unwrap_or_else(|| Symbol::lit(0.0))
 }
 
-/// The adjoints of the inputs `x` for those of the outputs.
+/// The adjoints of the inputs `x`, given those of the outputs.
 fn pull(found: &Traced, x: &[Symbol], seeds: &[Symbol]) -> Vec<Symbol> {
     let again = Again::new(found, x);
     let mut adjoints = Each::new(found, vec![None; x.len()]);
@@ -157,7 +157,7 @@ fn pull(found: &Traced, x: &[Symbol], seeds: &[Symbol]) -> Vec<Symbol> {
     adjoints.inputs.into_iter().map(or_zero).collect()
 }
 
-/// The tangents of the outputs for those of the inputs `x`.
+/// The tangents of the outputs, given those of the inputs `x`.
 fn push(found: &Traced, x: &[Symbol], directions: &[Symbol]) -> Vec<Symbol> {
     let again = Again::new(found, x);
     let mut tangents = Each::new(found, directions.iter().copied().map(Some).collect());

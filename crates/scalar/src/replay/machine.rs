@@ -1,59 +1,59 @@
-//! A program in memory: it runs for one point or for many, and for many seeds at one point.
+//! Runs a program: at one point, at many points, or with many seeds at one point.
 
 use super::program::Program;
 use wengert_kernels::cells::{Code, LANES};
 
-/// So many seeds or points are worth a lane each, unless the lanes take more numbers than fit into a cache.
+/// From this many seeds or points on, each gets a lane of its own, unless the lanes would not fit into a cache.
 const SEVERAL: usize = 8;
 const MOST_NUMBERS: usize = 1 << 22;
 
-/// Programs of up to so many instructions become machine code when they run again, which takes less than half a millisecond. For larger
-/// ones it takes as long as some fifty interpreted runs: they become machine code when they ran so often.
+/// Programs of up to this many instructions are compiled to machine code on their second run, which takes less than half a millisecond. For
+/// larger ones compilation takes as long as about fifty interpreted runs, so they are compiled after that many.
 const SMALL: usize = 4096;
 const OFTEN: usize = 50;
 
-/// Lanes of more numbers are not kept for a path that is not taken, nor from one call over items to the next.
+/// Larger lane memory is not kept for a path that is not in use, nor between calls over items.
 const MOST_KEPT: usize = 1 << 17;
 
-/// The numbers belong to another path.
+/// A guard failed: the inputs belong to another path.
 pub(super) struct Left;
 
-/// A program with its memory, in which constants stay as they are.
+/// A program with its memory. Constants stay in their cells between runs.
 pub(super) struct Machine {
-    /// Values, and then adjoints.
+    /// The code for values, then the code for adjoints.
     codes: [Code; 2],
-    /// Their machine code, made when they ran to their end twice, or often if they are large; nothing where it cannot be.
+    /// Their machine code. It is made after two complete runs, or more for large programs; absent where it cannot be made.
     native: Native,
     pub cells: Vec<f64>,
-    /// The same for many points at a time.
+    /// The memory for many points at a time.
     points: Points,
     constants: Vec<(u32, f64)>,
 }
 
 /// The machine code of a program that runs often.
 enum Native {
-    /// How often the program ran to its end.
+    /// How often the program ran to completion.
     Not(usize),
     Made(Box<[wengert_kernels::cells::Native; 2]>),
     Never,
 }
 
-/// Cells that hold a number for each of many points.
+/// Cells with one number for each of many points.
 #[derive(Default)]
 pub(super) struct Points(Vec<f64>);
 
 impl Points {
-    /// The numbers of a cell.
+    /// The lanes of a cell.
     pub fn lanes(&mut self, cell: u32) -> &mut [f64; LANES] {
         &mut self.0.as_chunks_mut().0[cell as usize]
     }
 
-    /// The numbers of some cells that follow each other.
+    /// The lanes of consecutive cells.
     pub fn cells(&mut self, first: u32, count: usize) -> &mut [[f64; LANES]] {
         &mut self.0.as_chunks_mut().0[first as usize..][..count]
     }
 
-    /// Whether these are more numbers than one keeps for nothing.
+    /// Whether this is too much memory to keep when it is not in use.
     pub fn is_large(&self) -> bool {
         self.0.len() > MOST_KEPT
     }
@@ -73,12 +73,12 @@ impl Machine {
         }
     }
 
-    /// Instructions of the values.
+    /// Number of instructions for the values.
     pub fn instructions(&self) -> usize {
         self.codes[0].instructions()
     }
 
-    /// Bytes of the program.
+    /// Size of the program in bytes.
     pub fn bytes(&self) -> usize {
         self.codes.iter().map(Code::bytes).sum()
     }
@@ -102,7 +102,7 @@ impl Machine {
         Ok(())
     }
 
-    /// Cells for points, where constants are known.
+    /// Cells for many points, with the constants filled in.
     pub fn new_points(&self) -> Points {
         let mut points = Points(vec![0.0; self.codes[0].cells() * LANES]);
         self.constants.iter().for_each(|(cell, value)| points.lanes(*cell).fill(*value));
@@ -119,14 +119,14 @@ impl Machine {
         self.points.lanes(cell)
     }
 
-    /// The values at points; for which of them a guard went the other way.
+    /// Computes the values at the points. Returns which of them failed a guard.
     pub fn forward(&self, points: &mut Points) -> [bool; LANES] {
         let mut flipped = [false; LANES];
         self.codes[0].run_points(&mut points.0, &mut flipped);
         flipped
     }
 
-    /// The adjoints at points whose values are known.
+    /// Computes the adjoints at points whose values are known.
     pub fn backward(&self, points: &mut Points) {
         self.codes[1].run_points(&mut points.0, &mut [false; LANES]);
     }
@@ -145,15 +145,15 @@ impl Machine {
         runs >= SEVERAL && self.cells.len() * LANES <= MOST_NUMBERS
     }
 
-    /// Gives back what lanes take, if it is much.
+    /// Frees the memory of the lanes if it is large.
     pub fn forget_lanes(&mut self) {
         if self.points.is_large() {
             self.points = Points::default();
         }
     }
 
-    /// Runs at `count` points of `n` numbers each, with the number 1 in these cells. Shows what runs left, from the first of them on, and
-    /// gives the points that belong to other paths, of which nothing that is shown is true.
+    /// Runs at `count` points of `n` numbers each, with 1 in the cells `ones`. Calls `show` with the results, starting at the given point,
+    /// and returns the points that belong to other paths. Results shown for those points are invalid.
     pub fn run_at(
         &mut self,
         (points, n, count): (&[f64], usize, usize),
@@ -177,7 +177,7 @@ impl Machine {
         for first in (0..count).step_by(LANES) {
             let some = LANES.min(count - first);
             for input in 0..n {
-                // Lanes without a point of their own compute the last one again.
+                // Unused lanes repeat the last point.
                 for (lane, x) in self.lanes(input as u32).iter_mut().enumerate() {
                     *x = points[(first + lane.min(some - 1)) * n + input];
                 }
@@ -189,8 +189,8 @@ impl Machine {
         left
     }
 
-    /// Runs with these numbers in their cells, `count` times: in run k seeds of colour k are 1 and all others 0. Shows what runs
-    /// left, from the first of them on.
+    /// Runs `count` times with the given inputs in their cells. In run k, seeds of colour k are 1 and all others are 0. Calls `show` with
+    /// the results, starting at the given run.
     pub fn run_seeds(
         &mut self,
         inputs: impl Iterator<Item = (f64, u32)>,
@@ -223,16 +223,16 @@ impl Machine {
     }
 }
 
-/// What runs left in their cells.
+/// The contents of the cells after some runs.
 pub(super) struct Shown<'m> {
     numbers: &'m [f64],
     stride: usize,
-    /// How many they were.
+    /// Number of runs.
     pub runs: usize,
 }
 
 impl Shown<'_> {
-    /// The numbers in a cell, one of each run.
+    /// The contents of a cell, one number per run.
     pub fn at(&self, cell: u32) -> &[f64] {
         &self.numbers[cell as usize * self.stride..][..self.runs]
     }

@@ -1,4 +1,4 @@
-//! Functions that are recorded once and done again: guarded, rolled, differentiated as programs.
+//! Functions that are recorded once and replayed: with guards, rolled loops, and derivatives as programs.
 
 mod arithmetic;
 mod derive;
@@ -29,9 +29,9 @@ use std::sync::Arc;
 use symbol::{Traced, traced};
 use wengert_engine::{Error, ErrorKind};
 
-/// What a recorded function returns: a number, or several.
+/// The return type of a recorded function: one number, or several.
 pub trait Returned {
-    /// Whether it is just a number, and no list.
+    /// Whether it is a single number rather than a list.
     const IS_ONE: bool = false;
 
     /// The numbers, in order.
@@ -58,14 +58,14 @@ impl<const N: usize> Returned for [Symbol; N] {
     }
 }
 
-/// A function that was recorded, with its derivatives.
+/// A recorded function, with its derivatives.
 ///
-/// The Rust code of the function runs when it is recorded, and again where one of its decisions - a comparison, `to_f64`, a trip count
-/// that depends on them - comes out in another way: then the recording for that path is made and kept beside the others. Between those,
-/// calls run the recorded program. Plain numbers that the function captured are constants of its recordings.
+/// The Rust code of the function runs when it is recorded. It runs again when one of its decisions (a comparison, `to_f64`, a
+/// data-dependent number of iterations) turns out differently: then the new path is recorded and kept beside the others. All other calls
+/// run the recorded program. Plain numbers that the function captures become constants of its recordings.
 ///
-/// Loops are found again in what was recorded: they keep the program short, and run over many trips at a time where no trip waits for
-/// another. Sums of such loops are added up in another order than the function's, unless something is decided on them.
+/// Loops are recovered from the recording. They keep the program short, and run many iterations at a time if these do not depend on each
+/// other. The sums of such loops are added in a different order than in the function, unless a decision depends on them.
 ///
 /// ```
 /// use wengert_scalar::{Real, Replay, Symbol};
@@ -82,25 +82,25 @@ impl<const N: usize> Returned for [Symbol; N] {
 /// assert_eq!(f.recordings(), 1);
 /// ```
 ///
-/// Calls take `&self`, so a replay can be a field of what solvers call by a shared reference; it is [`Send`] but not [`Sync`]. Its type
-/// names its function: [`boxed`](Replay::boxed) makes it plain `Replay`.
+/// Calls take `&self`, so a struct that a solver borrows can own a replay. It is [`Send`] but not [`Sync`]. Its type includes the type of
+/// its function; [`boxed`](Replay::boxed) turns it into a plain `Replay`.
 pub struct Replay<F = Box<Symbols>> {
     recording: RefCell<Recording<F>>,
 }
 
-/// The function, and the paths that it took.
+/// The function, and the paths recorded so far.
 pub(crate) struct Recording<F> {
     function: F,
     inputs: usize,
-    /// The one that was used last is in front.
+    /// The most recently used path comes first.
     paths: Vec<Path>,
     limit: usize,
     recordings: usize,
-    /// Every how many calls the function runs beside, and calls so far.
+    /// The interval at which calls are checked against the function, and the number of calls so far.
     check: Option<(usize, usize)>,
 }
 
-/// Paths that are kept unless told.
+/// Number of paths kept by default.
 const KEPT: usize = 32;
 
 impl<Y: Returned, F: Fn(&[Symbol]) -> Y> Replay<F> {
@@ -115,7 +115,7 @@ impl<Y: Returned, F: Fn(&[Symbol]) -> Y> Replay<F> {
         }
     }
 
-    /// Keeps at most so many paths, 32 unless told; the one that was used least recently goes. An error if that is none.
+    /// Keeps at most `paths` paths (default 32) and drops the least recently used one. Raises an error if `paths` is 0.
     #[must_use]
     #[track_caller]
     pub fn at_most(mut self, paths: usize) -> Replay<F> {
@@ -126,8 +126,8 @@ impl<Y: Returned, F: Fn(&[Symbol]) -> Y> Replay<F> {
         self
     }
 
-    /// Runs the function itself beside every `calls`-th call: what it captured and was changed since is an error then. Many points or
-    /// items are a call, and looked at is the first of them.
+    /// Checks every `calls`-th call against the function itself, and raises an error if they differ because a captured value has changed. A
+    /// call over many points or items counts once, and only its first point is checked.
     ///
     /// ```
     /// use wengert_engine::{ErrorKind, catch};
@@ -144,27 +144,27 @@ impl<Y: Returned, F: Fn(&[Symbol]) -> Y> Replay<F> {
         self
     }
 
-    /// How often the function was recorded: once, and once more for every new path.
+    /// How often the function was recorded: once, plus once for every new path.
     pub fn recordings(&self) -> usize {
         self.recording().recordings
     }
 
-    /// How many numbers it takes.
+    /// Number of inputs.
     pub fn inputs(&self) -> usize {
         self.recording().inputs
     }
 
-    /// How many numbers it returns on the path that was used last.
+    /// Number of outputs on the path that was used last.
     pub fn outputs(&self) -> usize {
         self.recording().paths[0].outputs()
     }
 
-    /// Instructions of the path that was used last, for its values alone; those of loops count once.
+    /// Number of instructions for the values on the path that was used last. The body of a loop counts once.
     pub fn instructions(&self) -> usize {
         self.recording().paths[0].instructions()
     }
 
-    /// Bytes of the program for values and gradients of the path that was used last.
+    /// Size in bytes of the program for values and gradients on the path that was used last.
     pub fn code_bytes(&self) -> usize {
         self.recording().paths[0].code_bytes()
     }
@@ -178,7 +178,7 @@ impl<Y: Returned, F: Fn(&[Symbol]) -> Y> Replay<F> {
         value[0]
     }
 
-    /// The values at `x` of a function that returns several.
+    /// The values at `x` of a function with several outputs.
     #[track_caller]
     pub fn values(&self, x: &[f64], y: &mut [f64]) {
         let recording = &mut *self.recording();
@@ -186,7 +186,7 @@ impl<Y: Returned, F: Fn(&[Symbol]) -> Y> Replay<F> {
         recording.on_path(x, |path| path.values(x, y));
     }
 
-    /// The value at `x`, and the gradient, which is written to `slopes`.
+    /// Computes the value at `x` and the gradient, which is written to `slopes`.
     #[track_caller]
     pub fn value_and_grad(&self, x: &[f64], slopes: &mut [f64]) -> f64 {
         let recording = &mut *self.recording();
@@ -195,7 +195,7 @@ impl<Y: Returned, F: Fn(&[Symbol]) -> Y> Replay<F> {
         recording.on_path(x, |path| path.pull(x, &[1.0], slopes).map(|()| path.value()))
     }
 
-    /// The derivatives by all inputs of the outputs weighted by `seeds`, written to `slopes`.
+    /// The vector-Jacobian product: the gradient of the outputs weighted by `seeds`, written to `slopes`.
     ///
     /// ```
     /// use wengert_scalar::Replay;
@@ -212,7 +212,7 @@ impl<Y: Returned, F: Fn(&[Symbol]) -> Y> Replay<F> {
         recording.on_path(x, |path| path.pull(x, seeds, slopes));
     }
 
-    /// The change of every output along a direction of the inputs, written to `tangents`.
+    /// The Jacobian-vector product: the derivative of every output along a direction of the inputs, written to `tangents`.
     ///
     /// ```
     /// use wengert_scalar::Replay;
@@ -229,7 +229,7 @@ impl<Y: Returned, F: Fn(&[Symbol]) -> Y> Replay<F> {
         recording.on_path(x, |path| path.push(x, direction, tangents));
     }
 
-    /// The product of the matrix of second derivatives and a vector, written to `product`.
+    /// The Hessian-vector product, written to `product`.
     ///
     /// ```
     /// use wengert_scalar::{Real, Replay};
@@ -247,7 +247,7 @@ impl<Y: Returned, F: Fn(&[Symbol]) -> Y> Replay<F> {
         recording.on_path(x, |path| path.second(x, vector, product));
     }
 
-    /// The derivatives of all outputs by all inputs, a row for each output.
+    /// The Jacobian, with one row per output.
     ///
     /// ```
     /// use wengert_scalar::Replay;
@@ -261,7 +261,7 @@ impl<Y: Returned, F: Fn(&[Symbol]) -> Y> Replay<F> {
         recording.on_path(x, |path| path.jacobian(x))
     }
 
-    /// The matrix of second derivatives, row by row.
+    /// The Hessian, row by row.
     ///
     /// ```
     /// use wengert_scalar::Replay;
@@ -275,7 +275,7 @@ impl<Y: Returned, F: Fn(&[Symbol]) -> Y> Replay<F> {
         recording.on_path(x, |path| path.hessian(x))
     }
 
-    /// The values at many points, which lie one after the other in `points`, and the gradients at each.
+    /// The values and gradients at many points, which are stored one after another in `points`.
     ///
     /// ```
     /// use wengert_scalar::Replay;
@@ -300,8 +300,8 @@ impl<Y: Returned, F: Fn(&[Symbol]) -> Y> Replay<F> {
         }
     }
 
-    /// The values at many points, which lie one after the other in `points`, of a function that returns one number or several: those
-    /// of each point together.
+    /// The values at many points, which are stored one after another in `points`. If the function returns several numbers, those of each
+    /// point are stored together.
     ///
     /// ```
     /// use wengert_scalar::Replay;
@@ -322,7 +322,7 @@ impl<Y: Returned, F: Fn(&[Symbol]) -> Y> Replay<F> {
         }
     }
 
-    /// The recording, for one call. An error if the function that is recorded calls its own replay.
+    /// Borrows the recording for one call. Raises an error if the recorded function calls its own replay.
     #[track_caller]
     fn recording(&self) -> RefMut<'_, Recording<F>> {
         self.recording.try_borrow_mut().unwrap_or_else(|_| {
@@ -336,7 +336,7 @@ impl<Y: Returned, F: Fn(&[Symbol]) -> Y> Recording<F> {
         self.paths[0].outputs()
     }
 
-    /// Values at points, and the gradients where there is room for them, each on its own path.
+    /// Computes the values at many points, each on its own path, and the gradients if there is room for them.
     pub(crate) fn try_at_points(
         &mut self,
         points: &[f64],
@@ -347,8 +347,8 @@ impl<Y: Returned, F: Fn(&[Symbol]) -> Y> Recording<F> {
         let with_slopes = if slopes.is_empty() { 0 } else { n };
         points.get(..n).map_or(Ok(()), |x| self.count_call(x))?;
         let mut left: Vec<usize> = self.paths[0].many(points, values, slopes);
-        // Points of other paths: one by itself, which may have to record its path, and then those that take the same. Where nobody else
-        // takes it, the next points are not asked for company, twice as many each time.
+        // Points on other paths: run one alone, which may record its path, then the others that take the same path. If no others do, skip
+        // this search for the next points, twice as many each time.
         let (mut at, mut alone) = (0, 0);
         while at < left.len() {
             let first = left[at];
@@ -366,7 +366,7 @@ impl<Y: Returned, F: Fn(&[Symbol]) -> Y> Recording<F> {
             let (mut found, mut grads) = (vec![0.0; rest.len() * m], vec![0.0; rest.len() * with_slopes]);
             let missed = self.paths[0].many(&some, &mut found, &mut grads);
             for (number, &point) in rest.iter().enumerate() {
-                // Those that were missed are written again.
+                // Points that failed above are written again.
                 values[point * m..][..m].copy_from_slice(&found[number * m..][..m]);
                 let own = &mut slopes[point * with_slopes..][..with_slopes];
                 own.copy_from_slice(&grads[number * with_slopes..][..with_slopes]);
@@ -390,7 +390,7 @@ impl<Y: Returned, F: Fn(&[Symbol]) -> Y> Recording<F> {
         expect(count == self.inputs, what, || format!("{count} numbers for {} inputs", self.inputs));
     }
 
-    /// Does something on the path that `x` takes, which is recorded if nobody took it before.
+    /// Calls `f` on the path that `x` takes, which is recorded first if it is new.
     #[track_caller]
     fn on_path<R>(&mut self, x: &[f64], f: impl FnMut(&mut Path) -> Result<R, Left>) -> R {
         match self.try_on_path(x, f) {
@@ -415,7 +415,7 @@ impl<Y: Returned, F: Fn(&[Symbol]) -> Y> Recording<F> {
         })
     }
 
-    /// As [`try_on_path`](Recording::try_on_path), where a new path must satisfy `judge`; it is forgotten if it does not.
+    /// Like [`try_on_path`](Recording::try_on_path), but a new path must satisfy `judge` and is discarded otherwise.
     #[track_caller]
     fn on_judged_path(
         &mut self,
@@ -448,7 +448,7 @@ impl<Y: Returned, F: Fn(&[Symbol]) -> Y> Recording<F> {
         Ok(())
     }
 
-    /// One more call, at `x`: runs the function beside it if it is time to.
+    /// Counts a call at `x`, and checks it against the function if it is due.
     fn count_call(&mut self, x: &[f64]) -> Result<(), Error> {
         if let Some((every, calls)) = &mut self.check {
             *calls += 1;
@@ -459,7 +459,7 @@ impl<Y: Returned, F: Fn(&[Symbol]) -> Y> Recording<F> {
         Ok(())
     }
 
-    /// The error of a function that gives other values than its recording.
+    /// Returns an error if the function and its recording give different values.
     fn expect_same(&mut self, x: &[f64]) -> Result<(), Error> {
         let found = traced(x, &self.function, Y::numbers);
         let mut values = vec![0.0; found.values.len()];
@@ -480,7 +480,7 @@ impl<Y: Returned, F: Fn(&[Symbol]) -> Y> Recording<F> {
 }
 
 impl<Y: Returned, F: Fn(&[Symbol]) -> Y + Send + Sync + 'static> Replay<F> {
-    /// The same replay, of a type that can be written down.
+    /// The same replay with a type that can be named.
     ///
     /// ```
     /// use wengert_scalar::{Real, Replay, Symbol};
@@ -496,7 +496,7 @@ impl<Y: Returned, F: Fn(&[Symbol]) -> Y + Send + Sync + 'static> Replay<F> {
         self.shared().1
     }
 
-    /// The function, and its replay, which share it.
+    /// The function and its replay, which share it.
     pub(crate) fn shared(self) -> (Arc<Symbols>, Replay) {
         let Recording { function, inputs, paths, limit, recordings, check } = self.recording.into_inner();
         let function: Arc<Symbols> = Arc::new(move |x| function(x).numbers());

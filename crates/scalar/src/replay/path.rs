@@ -1,4 +1,4 @@
-//! One path of a function: its program, and those of its derivatives, made when they are first asked for.
+//! One path of a function: its program, and the programs of its derivatives, which are built on first use.
 
 use super::machine::{Left, Machine, Points};
 use super::program::Program;
@@ -13,28 +13,28 @@ pub(super) struct Path {
     gradient: Option<(Machine, u32, Vec<u32>)>,
     tangents: Option<(Machine, u32)>,
     second: Option<(Machine, u32, u32, u32)>,
-    /// By how many of the inputs adjoints are of.
+    /// The path for many items, and the number of inputs that it has adjoints for.
     over: Option<(u32, Over)>,
 }
 
 /// A path for many items.
 pub(super) struct Over {
     pub machine: Machine,
-    /// The first adjoint of an input, and the seeds of the outputs.
+    /// The first cell of the input adjoints, and the seeds of the outputs.
     pub adjoints: u32,
     pub seeds: Vec<u32>,
     pub outputs: Vec<u32>,
-    /// Memory for lanes that nobody uses.
+    /// Lane memory that is not in use.
     rooms: Mutex<Vec<Points>>,
 }
 
 impl Over {
-    /// Memory for lanes, where constants are known; in other cells anything may stand.
+    /// Lane memory with the constants filled in; other cells have arbitrary contents.
     pub fn take_room(&self) -> Points {
         self.rooms().pop().unwrap_or_else(|| self.machine.new_points())
     }
 
-    /// Keeps memory for the next time, unless it is much.
+    /// Keeps memory for reuse, unless it is large.
     pub fn give_room(&self, room: Points) {
         if !room.is_large() {
             self.rooms().push(room);
@@ -57,7 +57,7 @@ impl Path {
         self.program.outputs.len()
     }
 
-    /// The cells of what the function returns.
+    /// The cells of the outputs.
     pub fn output_cells(&self) -> &[u32] {
         &self.program.outputs
     }
@@ -70,7 +70,7 @@ impl Path {
         self.gradient().0.bytes()
     }
 
-    /// The values and their reverse; the first adjoint of an input, and the seeds.
+    /// The program for values and its reverse, the first cell of the input adjoints, and the seeds.
     pub fn gradient(&mut self) -> &mut (Machine, u32, Vec<u32>) {
         self.gradient.get_or_insert_with(|| {
             let Reversed { program, inputs, seeds } = reversed(&self.program, self.program.inputs);
@@ -78,7 +78,7 @@ impl Path {
         })
     }
 
-    /// The values and their tangents, which are so many cells further.
+    /// The program for values and tangents. The tangent of a cell is the returned number of cells further.
     pub fn tangents(&mut self) -> &mut (Machine, u32) {
         self.tangents.get_or_insert_with(|| {
             let Tangents { program, offset } = with_tangents(&self.program);
@@ -86,7 +86,7 @@ impl Path {
         })
     }
 
-    /// The gradient and its tangents: the first adjoint of an input, the seed, and how far tangents are.
+    /// The gradient and its tangents: the first cell of the input adjoints, the seed, and the offset of tangents.
     pub fn second_order(&mut self) -> &mut (Machine, u32, u32, u32) {
         self.second.get_or_insert_with(|| {
             let Reversed { program, inputs, seeds } = reversed_with_kinks(&self.program, self.program.inputs);
@@ -95,7 +95,7 @@ impl Path {
         })
     }
 
-    /// The path for many items, with adjoints of the first inputs.
+    /// The path for many items, with adjoints for the first `active` inputs.
     pub fn over(&mut self, active: u32) -> &Over {
         let program = &self.program;
         let is_other = self.over.as_ref().is_none_or(|(known, _)| *known != active);
@@ -114,7 +114,7 @@ impl Path {
         Ok(())
     }
 
-    /// The adjoints of the inputs for seeds of the outputs.
+    /// Computes the adjoints of the inputs, given seeds of the outputs.
     pub fn pull(&mut self, x: &[f64], seeds: &[f64], slopes: &mut [f64]) -> Result<(), Left> {
         let (machine, adjoints, cells) = self.gradient();
         machine.cells[..x.len()].copy_from_slice(x);
@@ -124,13 +124,13 @@ impl Path {
         Ok(())
     }
 
-    /// The value that [`pull`](Path::pull) found on the way.
+    /// The value that [`pull`](Path::pull) computed in its forward pass.
     pub fn value(&mut self) -> f64 {
         let cell = self.program.outputs[0] as usize;
         self.gradient().0.cells[cell]
     }
 
-    /// The tangents of the outputs for a direction of the inputs.
+    /// Computes the tangents of the outputs along a direction of the inputs.
     pub fn push(&mut self, x: &[f64], direction: &[f64], tangents: &mut [f64]) -> Result<(), Left> {
         let (machine, offset) = self.tangents();
         let offset = *offset as usize;
@@ -153,7 +153,7 @@ impl Path {
         Ok(())
     }
 
-    /// Rows by reverse or columns by forward mode, whichever are fewer.
+    /// Uses reverse mode by rows or forward mode by columns, whichever needs fewer runs.
     pub fn jacobian(&mut self, x: &[f64]) -> Result<Vec<f64>, Left> {
         let (rows, columns) = (self.outputs(), x.len());
         let mut matrix = vec![0.0; rows * columns];
@@ -193,7 +193,7 @@ impl Path {
         Ok(matrix)
     }
 
-    /// Values at points, and gradients where there is room for them; those points that belong to other paths.
+    /// Computes values at points, and gradients if there is room for them. Returns the points that belong to other paths.
     pub fn many(&mut self, points: &[f64], values: &mut [f64], slopes: &mut [f64]) -> Vec<usize> {
         let (n, outputs) = (self.program.inputs as usize, self.program.outputs.clone());
         let m = outputs.len();
@@ -215,7 +215,7 @@ impl Path {
         })
     }
 
-    /// Gives back memory for many points, if that is much.
+    /// Frees the memory for many points if it is large.
     pub fn forget_lanes(&mut self) {
         self.values.forget_lanes();
         let gradient = self.gradient.iter_mut().map(|(machine, ..)| machine);
@@ -225,7 +225,7 @@ impl Path {
     }
 }
 
-/// Writes numbers to every place that is `apart` from the one before.
+/// Writes numbers to places that are `apart` elements apart.
 fn put(numbers: &[f64], places: &mut [f64], apart: usize) {
     places.iter_mut().step_by(apart).zip(numbers).for_each(|(place, number)| *place = *number);
 }

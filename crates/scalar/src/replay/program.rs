@@ -1,11 +1,11 @@
-//! Scalar programs on their way to code: cells that are handed out, constants, parts.
+//! Builds scalar programs: allocates cells, constants and parts.
 
 use super::roll::{Block, Loop, roll};
 use super::trace::{Entry, Needs, Operand, Reads, Trace, What};
 use rustc_hash::FxHashMap;
 use wengert_kernels::cells::{Address, Code, Instruction, Item, Kind, Op, Order};
 
-/// A program under construction. Inputs are the first cells.
+/// A program under construction. The inputs are the first cells.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Program {
     pub items: Vec<Item>,
@@ -14,20 +14,20 @@ pub(super) struct Program {
     pub constants: Vec<(u32, f64)>,
     known: FxHashMap<u64, u32>,
     pub inputs: u32,
-    /// The cells of what the function returns.
+    /// The cells of the outputs.
     pub outputs: Vec<u32>,
-    /// How many parts compute the values; the others, from there on, adjoints.
+    /// Number of parts that compute values; the parts after them compute adjoints.
     pub forward: Option<usize>,
 }
 
 impl Program {
-    /// Cells that nobody has.
+    /// Allocates new cells.
     pub fn take(&mut self, count: u32) -> u32 {
         self.cells = self.cells.checked_add(count).expect("a program has at most 4294967295 cells");
         self.cells - count
     }
 
-    /// The cell of a number that is known.
+    /// The cell of a constant.
     pub fn constant(&mut self, value: f64) -> u32 {
         if let Some(cell) = self.known.get(&value.to_bits()) {
             return *cell;
@@ -38,7 +38,7 @@ impl Program {
         cell
     }
 
-    /// Appends instructions of cells that do not move.
+    /// Appends instructions outside of any loop.
     pub fn straight(&mut self, more: impl IntoIterator<Item = Instruction>) {
         if !matches!(self.items.last(), Some(Item::Straight(_))) {
             self.items.push(Item::Straight(Vec::new()));
@@ -47,13 +47,13 @@ impl Program {
         body.extend(more);
     }
 
-    /// The code of values, and that of adjoints.
+    /// The code for values, and the code for adjoints.
     pub fn codes(&self) -> [Code; 2] {
         let (forward, reverse) = self.items.split_at(self.forward.unwrap_or(self.items.len()));
         [forward, reverse].map(|items| Code::new(self.cells as usize, items.to_vec()))
     }
 
-    /// The program of a trace, of what its outputs and guards need.
+    /// Builds the program of a trace, restricted to what its outputs and guards need.
     pub fn of(trace: &Trace, outputs: &[Operand]) -> Program {
         let needs = trace.needs(outputs);
         if needs.unused == 0 {
@@ -82,20 +82,20 @@ impl Program {
     }
 }
 
-/// Where the results of some entries are.
+/// Where the results of some entries are stored.
 enum Place {
-    /// Entries from `start` on lie next to each other.
+    /// Entries from `start` on are stored in consecutive cells.
     Straight { start: usize, end: usize, cell: u32 },
-    /// The results of each of `period` entries lie next to each other, over the trips.
+    /// For each of `period` entries, the results of all iterations are stored in consecutive cells.
     Loop { start: usize, end: usize, period: usize, arrays: Vec<Array> },
 }
 
-/// The results of one entry of a loop.
+/// Where the results of one entry of a loop are stored.
 #[derive(Clone, Copy)]
 enum Array {
-    /// From this cell on.
+    /// In consecutive cells, from this one on.
     Cells(u32),
-    /// Only the last one is kept, in this cell.
+    /// Only the last result is kept, in this cell.
     Sum(u32),
 }
 
@@ -110,21 +110,21 @@ impl Place {
 struct Lowering<'t> {
     trace: &'t Trace,
     needs: Needs,
-    /// In the order of entries.
+    /// Sorted by entry.
     places: Vec<Place>,
-    /// The cells of constants that were met.
+    /// The cells of the constants used so far.
     constants: Vec<Option<u32>>,
-    /// The first cells of constants that lie next to each other.
+    /// The first cells of tables of constants.
     tables: FxHashMap<Vec<u32>, u32>,
     program: Program,
 }
 
-/// What an operand is to a loop.
+/// What an operand of a loop body refers to.
 #[derive(Clone, Copy)]
 enum Source {
-    /// Cells outside, moving on.
+    /// Cells outside of the loop, at a fixed stride.
     Outside(Address),
-    /// What an entry of the body computes, so many trips before.
+    /// The result of an entry of the body, this many iterations earlier.
     Inside { entry: usize, trips_before: usize },
 }
 
@@ -141,7 +141,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// The first cell of constants, one for each trip of a loop, that lie next to each other.
+    /// The first cell of a table of constants, with one entry per iteration of a loop.
     fn table(&mut self, numbers: Vec<u32>) -> u32 {
         if let Some(first) = self.tables.get(&numbers) {
             return *first;
@@ -179,7 +179,7 @@ impl Lowering<'_> {
         self.program.straight(body);
     }
 
-    /// Appends a loop, unless an operand moves in another way than cells do.
+    /// Appends a loop. Fails if an operand does not advance by a fixed stride.
     fn rolled(&mut self, found: Loop) -> bool {
         let (Loop { start, period, trips, .. }, trace) = (found, self.trace);
         let body = &trace.entries[start..start + period];
@@ -191,7 +191,7 @@ impl Lowering<'_> {
             sources.push([a, b]);
         }
         let chains = self.sums(found, &sources);
-        // Before its first trip, an entry has the values that later trips read from before the loop.
+        // The cells before an entry's first iteration hold the values from before the loop that later iterations read.
         let mut before = vec![0; period];
         for source in sources.iter().flatten() {
             if let Source::Inside { entry, trips_before } = *source {
@@ -255,7 +255,7 @@ impl Lowering<'_> {
         true
     }
 
-    /// What an operand is, which is given for every trip.
+    /// Classifies an operand, which is given for every iteration.
     fn source(&mut self, each: impl Iterator<Item = Operand> + Clone, found: Loop) -> Option<Source> {
         let (Loop { start, period, trips, has_tables }, mut operands) = (found, each.clone());
         let (from, to) = (operands.next()?, operands.next()?);
@@ -279,7 +279,7 @@ impl Lowering<'_> {
         };
         let last = first as i64 + (second as i64 - first as i64) * (trips as i64 - 1);
         if last < start as i64 && first < start {
-            // All of them are known before: their cells must lie evenly as well.
+            // All of them are computed before the loop: their cells must have a fixed stride as well.
             let (base, next) = (self.entry(first), self.entry(second));
             let stride = i64::from(next) - i64::from(base);
             let is_even = |trip: i64| {
@@ -293,13 +293,13 @@ impl Lowering<'_> {
         }
         let trips_before = start.saturating_sub(first).div_ceil(period);
         let entry = first + trips_before * period - start;
-        // What is read from before the loop must be a result; so must what is read inside.
+        // Values read from before the loop must be results; so must values read inside.
         let computes = |entry: usize| matches!(self.trace.entries[entry].what, What::Compute(_));
         (computes(first) && computes(start + entry)).then_some(Source::Inside { entry, trips_before })
     }
 
-    /// For every entry of the body the head of the chain of additions that it is part of: a sum over the trips, of which nobody
-    /// sees more than the end, and on which nothing is decided.
+    /// For every entry of the body, the head of the chain of additions that it belongs to: a sum over the iterations of which only the
+    /// final value is used, and on which no decision depends.
     fn sums(&self, found: Loop, sources: &[[Source; 2]]) -> Vec<Option<usize>> {
         let Loop { start, period, trips, .. } = found;
         let mut chains = vec![None; period];

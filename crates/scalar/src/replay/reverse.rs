@@ -1,4 +1,4 @@
-//! The reverse of a program: what every cell contributes to the outputs, from the last instruction to the first.
+//! The reverse of a program: propagates adjoints from the last instruction to the first.
 
 use super::program::Program;
 use super::slopes::{Room, Slope, factors_at, slopes};
@@ -9,12 +9,12 @@ use wengert_kernels::cells::{Address, Instruction, Item, Kind, Op, Order};
 /// A program with its reverse.
 pub(super) struct Reversed {
     pub program: Program,
-    /// The cells of the adjoints of inputs, and of outputs: seeds, which the caller writes before every run.
+    /// The cells of the input adjoints, and those of the output adjoints: the seeds, which the caller writes before every run.
     pub inputs: u32,
     pub seeds: Vec<u32>,
 }
 
-/// Which cells depend on the first inputs by more than constants.
+/// Which cells depend on the first `inputs` inputs.
 fn active(program: &Program, inputs: u32) -> Vec<bool> {
     let mut active = vec![false; program.cells as usize];
     active[..inputs as usize].fill(true);
@@ -44,12 +44,13 @@ fn cell(address: Address, trip: i64) -> usize {
     (i64::from(address.base) + i64::from(address.stride) * trip) as usize
 }
 
-/// The reverse of a program, behind it, for its first inputs.
+/// Appends the reverse of a program to it, for its first inputs.
 pub(super) fn reversed(program: &Program, inputs: u32) -> Reversed {
     reverse(program, inputs, false)
 }
 
-/// The same, to be differentiated again: gradients of lengths have no derivatives where the length is 0, whatever the adjoint is.
+/// The same, for a program that will be differentiated again. The gradient of a length is not differentiable where the length is 0,
+/// whatever the adjoint.
 pub(super) fn reversed_with_kinks(program: &Program, inputs: u32) -> Reversed {
     reverse(program, inputs, true)
 }
@@ -60,7 +61,7 @@ fn reverse(program: &Program, inputs: u32, has_kinks: bool) -> Reversed {
     program.forward = Some(forward.len());
     let count = program.cells;
     let adjoints = program.take(count);
-    // Seeds come in from outside: what an adjoint was before does not matter.
+    // Seeds are set from outside: the previous contents of an adjoint do not matter.
     let seeds: Vec<u32> = program.outputs.clone().iter().map(|_| program.take(1)).collect();
     let adjoint = |address: Address| Address { base: address.base + adjoints, ..address };
     let seeded = program.outputs.iter().zip(&seeds).map(|(output, seed)| Instruction {
@@ -97,7 +98,7 @@ fn reverse(program: &Program, inputs: u32, has_kinks: bool) -> Reversed {
                 };
                 back.push(Instruction { kind, to, a, b });
                 if has_kinks && op == Op::Hypot {
-                    // 0 in any case; but a change of the operand makes it NaN at the origin.
+                    // This is always 0, but at the origin its derivative is NaN.
                     let at = [operand, one.a, one.b, one.to];
                     let kink = Slope::Formula(|_, _, _, length| functions::kink(length));
                     let [a, b] = factors_at(&kink, op, at, trips, &mut program, &mut room, &mut back);
@@ -118,28 +119,28 @@ fn reverse(program: &Program, inputs: u32, has_kinks: bool) -> Reversed {
     Reversed { program, inputs: adjoints, seeds }
 }
 
-/// What is known of an adjoint before an instruction.
+/// What is known about an adjoint before an instruction.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Start {
     Untouched,
     Written,
-    /// Something reads it, or a loop adds to it, that nothing wrote before.
+    /// It is read, or added to by a loop, before anything was written to it.
     Zero,
 }
 
-/// Cells that become zero at once, even if some of them need not.
+/// Gaps of up to this many cells are zeroed too, so that fewer ranges are cleared.
 const GAP: u32 = 8;
 
-/// The cells of an address in the trips of a loop, of which there is one at least, and those between them.
+/// The range of cells that an address covers in a loop, including the gaps between them. There is at least one iteration.
 fn cells(address: Address, trips: u32) -> Range<usize> {
     let (first, last) = (address.base as usize, cell(address, i64::from(trips.max(1)) - 1));
     first.min(last)..first.max(last) + 1
 }
 
-/// The instructions of a loop that add to cells next to each other which nothing else in it touches, but later instructions of the same
-/// trip: those add first, in whatever order trips run.
+/// Finds the instructions of a loop that add to consecutive cells which nothing else in the loop touches before them, apart from later
+/// instructions of the same iteration. They are the first to add to their cells, in whatever order the iterations run.
 fn first_to_add(body: &[Instruction], trips: u32) -> Vec<usize> {
-    // Every address with the first that touches it: twice the number of the instruction, and one more if it writes.
+    // Every address with its first access: twice the number of the instruction, plus one if it writes.
     let mut touched: Vec<(Range<usize>, Address, usize)> = Vec::with_capacity(3 * body.len());
     for (number, one) in body.iter().enumerate() {
         for (address, first) in [(one.a, 2 * number), (one.b, 2 * number), (one.to, 2 * number + 1)] {
@@ -160,11 +161,11 @@ fn first_to_add(body: &[Instruction], trips: u32) -> Vec<usize> {
     found
 }
 
-/// Makes the first contribution to an adjoint its value. The others, which must be zero before, are what this gives: those that loops
-/// add to more than once, and those of `inputs` that nothing contributes to.
+/// Turns the first addition to each adjoint into an assignment. Returns the instructions that zero the other adjoints: those that loops add
+/// to more than once, and those of `inputs` that nothing contributes to.
 fn begin(items: &mut [Item], adjoints: u32, count: u32, inputs: u32) -> Vec<Item> {
     let mut starts = vec![Start::Untouched; count as usize];
-    // Whether adjoints were all untouched, without which they are not written. That some between them are zero for nothing does no harm.
+    // Whether all of these adjoints were untouched; if not, they are not marked as written. Zeroing some gaps unnecessarily does no harm.
     let mut place = |address: Address, start: Start, trips: u32| {
         let cells = cells(address, trips);
         let first = cells.start.checked_sub(adjoints as usize);
@@ -222,7 +223,7 @@ mod tests {
     use super::*;
     use crate::{Real, Symbol};
 
-    /// How many adjoints the reverse of a function makes zero.
+    /// How many adjoints the reverse of a function sets to zero.
     fn zeros(f: impl Fn(&[Symbol]) -> Symbol, n: usize) -> u32 {
         let x: Vec<f64> = (0..n).map(|i| 0.5 + i as f64 / 1e4).collect();
         let found = traced(&x, f, |y| vec![y]);
@@ -236,13 +237,13 @@ mod tests {
     #[test]
     fn what_a_loop_writes_first_need_not_be_zero() {
         let sum = |terms: &mut dyn Iterator<Item = Symbol>| terms.fold(Symbol::from(0.0), |sum, term| sum + term);
-        // Every cell has one contribution, or several in its own trip.
+        // Every cell has one contribution, or several within one iteration.
         assert!(zeros(|x| sum(&mut x.iter().map(|x| (*x * *x).sin())), 100) <= 8);
         assert!(zeros(|x| sum(&mut x.iter().map(|x| x.sin() * x.cos() + *x)), 100) <= 8);
-        // Inputs have contributions of two trips: they are zero, and what is computed from them need not be.
+        // Inputs get contributions from two iterations, so they are zeroed; values computed from them need not be.
         let pairs = zeros(|x| sum(&mut x.windows(2).map(|pair| (pair[0] * pair[1]).sin())), 100);
         assert!((90..=108).contains(&pairs), "{pairs}");
-        // Every other input has a contribution, and all of them are read.
+        // Every other input gets a contribution, and all of them are read.
         let others = zeros(|x| sum(&mut x.chunks_exact(2).map(|pair| pair[0].sin())), 100);
         assert!((90..=108).contains(&others), "{others}");
     }

@@ -1,8 +1,8 @@
-//! Loops that were unrolled by running are found again.
+//! Recovers loops that were unrolled by running them.
 //!
-//! A loop is a stretch of entries that repeats: the same operations, with operands that move on by the same distance from each time to
-//! the next. Stretches of the smallest length are taken, from the front. Constants may differ from time to time, as those of data that a
-//! function captured do: they are a table, where there are many. A loop without tables that covers as much is taken first.
+//! A loop is a stretch of entries that repeats: the same operations, with operands that advance by the same distance from one iteration to
+//! the next. Shortest stretches are taken first, from the front. Constants may differ between iterations, for example if they come from
+//! captured data: long loops then store them in a table. A loop without tables that covers as much is preferred.
 
 use super::trace::{Entry, Operand, Reads, Trace, What};
 use rustc_hash::FxBuildHasher;
@@ -11,49 +11,49 @@ use std::hash::BuildHasher;
 /// A part of a trace.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Block {
-    /// Entries from the first to before the second.
+    /// Entries from the first index up to, but not including, the second.
     Straight(usize, usize),
     /// Entries that repeat.
     Loop(Loop),
 }
 
-/// `trips` times `period` entries from `start` on.
+/// `trips` iterations of `period` entries each, from `start` on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Loop {
     pub start: usize,
     pub period: usize,
     pub trips: usize,
-    /// Whether constants may differ from trip to trip.
+    /// Whether constants may differ between iterations.
     pub has_tables: bool,
 }
 
 impl Loop {
-    /// The number behind its last entry.
+    /// The index after its last entry.
     pub fn end(self) -> usize {
         self.start + self.period * self.trips
     }
 
-    /// The same, as many entries later as [`turn`] says.
+    /// The same loop, started later by as many entries as [`turn`] says.
     fn turned(self, entries: &[Entry]) -> Loop {
         let start = self.start + turn(entries, self.start, self.period);
         Loop { start, trips: (self.end() - start) / self.period, ..self }
     }
 }
 
-/// Entries that are compared at once to find where a stretch may begin again.
+/// Number of entries that are compared at once to find where a stretch may repeat.
 const GRAM: usize = 4;
 
-/// Places that are tried for the second trip of a loop.
+/// Number of candidates that are tried as the second iteration of a loop.
 const MOST_TRIALS: usize = 64;
 
-/// Fewer trips, or a loop of fewer entries in all, are no loop.
+/// A loop has at least this many iterations, and this many entries in total.
 const LEAST_TRIPS: usize = 4;
 const LEAST_ENTRIES: usize = 32;
 
-/// With tables, a loop of fewer entries in all is none: what is short runs faster entry by entry.
+/// Minimum number of entries in total for a loop with tables: shorter ones run faster unrolled.
 const LEAST_WITH_TABLES: usize = 1024;
 
-/// How far an operand is from another, if both are of one kind. Constants do not move.
+/// The distance between two operands of the same kind. Constants have distance 0.
 fn step(from: Operand, to: Operand) -> Option<i64> {
     match (from.reads(), to.reads()) {
         (Reads::Entry(from), Reads::Entry(to)) | (Reads::Input(from), Reads::Input(to)) => {
@@ -64,7 +64,7 @@ fn step(from: Operand, to: Operand) -> Option<i64> {
     }
 }
 
-/// How far the operands of an entry moved, if it is the same operation.
+/// How far the operands of an entry moved, if both are the same operation.
 fn steps(from: &Entry, to: &Entry) -> Option<(i64, i64)> {
     if from.what != to.what {
         return None;
@@ -72,7 +72,7 @@ fn steps(from: &Entry, to: &Entry) -> Option<(i64, i64)> {
     Some((step(from.a, to.a)?, step(from.b, to.b)?))
 }
 
-/// Whether an entry is the same operation with operands that moved so far; with tables, constants may be others.
+/// Whether an entry is the same operation with operands moved by this distance. With tables, constants may differ.
 fn follows(from: &Entry, to: &Entry, moved: (i64, i64), with_tables: bool) -> bool {
     let is_constant = |operand: Operand| matches!(operand.reads(), Reads::Constant(_));
     let follows = |from: Operand, to: Operand, step: i64| {
@@ -103,16 +103,16 @@ pub(super) fn roll(trace: &Trace) -> Vec<Block> {
     blocks
 }
 
-/// Periods that are turned.
+/// Maximum period of a loop whose start is moved.
 const LONGEST_TURNED: usize = 512;
 
-/// How many entries later a loop should begin so that as few operands as possible are of the trip before: running begins where the first
-/// trip is like the others, which may be in the middle of what was written.
+/// By how many entries to delay the start of a loop, so that as few operands as possible come from the previous iteration. A loop is found
+/// where its first regular iteration begins, which may be in the middle of the loop body as written.
 fn turn(entries: &[Entry], start: usize, period: usize) -> usize {
     if period > LONGEST_TURNED {
         return 0;
     }
-    // By how far an operand of each entry lies before it, if it moves on with the trips.
+    // The distance from each entry back to an operand that advances with the iterations.
     let mut before = Vec::new();
     for at in start..start + period {
         let then = &entries[at + period];
@@ -129,16 +129,16 @@ fn turn(entries: &[Entry], start: usize, period: usize) -> usize {
     (0..period).min_by_key(|turn| crossing(*turn)).unwrap_or(0)
 }
 
-/// Places of what follows that are known at once. What shares one costs a trial.
+/// Size of the hash table of operation sequences. A collision only costs a trial.
 const SEEN: usize = 1 << 16;
 
-/// For every entry the next place where the same operations follow, more likely than not.
+/// For every entry, the next entry that probably starts the same sequence of operations.
 fn next_alike(entries: &[Entry]) -> Vec<u32> {
     let mut next = vec![u32::MAX; entries.len()];
     let mut seen = vec![u32::MAX; entries.len().next_power_of_two().min(SEEN)];
     let mut gram = 0u64;
     for at in (0..entries.len()).rev() {
-        // The last entries, 16 bits each.
+        // The next entries, 16 bits each.
         gram = gram << (64 / GRAM) | mark(entries[at].what);
         let place = FxBuildHasher.hash_one(gram) as usize % seen.len();
         next[at] = std::mem::replace(&mut seen[place], at as u32);
@@ -146,7 +146,7 @@ fn next_alike(entries: &[Entry]) -> Vec<u32> {
     next
 }
 
-/// A number for what an entry does, another one for most others.
+/// A hash of what an entry does.
 fn mark(what: What) -> u64 {
     FxBuildHasher.hash_one(what) >> (64 - 64 / GRAM)
 }
@@ -155,9 +155,9 @@ fn mark(what: What) -> u64 {
 struct Search<'t> {
     entries: &'t [Entry],
     next: Vec<u32>,
-    /// For every period the number behind an entry that does not repeat with it: no loop of that period begins before.
+    /// For every period, the index after an entry that does not repeat with it: no loop of that period begins before this.
     ends: Vec<u32>,
-    /// How far the operands of each entry of a body move from trip to trip.
+    /// How far the operands of each entry of the body move per iteration.
     moved: Vec<(i64, i64)>,
 }
 
@@ -167,7 +167,7 @@ impl<'t> Search<'t> {
         Search { entries, next: next_alike(entries), ends, moved: Vec::new() }
     }
 
-    /// The loop that begins here. One without tables is looked for on, when another is known.
+    /// The loop that begins here. After one with tables is found, the search continues for one without.
     fn loop_at(&mut self, start: usize) -> Option<Loop> {
         let (mut known, mut second): (Option<Loop>, u32) = (None, self.next[start]);
         for _ in 0..MOST_TRIALS {
@@ -202,7 +202,7 @@ impl<'t> Search<'t> {
         (!has_tables && trips * period >= LEAST_ENTRIES).then(|| loop_with(false, trips))
     }
 
-    /// Whether the least trips of a loop need tables; nothing if there is no such loop.
+    /// Whether the first iterations of a loop need tables; `None` if there is no such loop.
     fn begins(&mut self, start: usize, period: usize, may_have_tables: bool) -> Option<bool> {
         if start < self.ends[period] as usize {
             return None;
@@ -210,7 +210,7 @@ impl<'t> Search<'t> {
         self.moved.clear();
         let (entries, mut has_tables) = (self.entries, false);
         for at in start..start + period {
-            // Entry by entry, and all of the least trips at once: what is no loop is seen at its first entries.
+            // Go entry by entry through all of the first iterations at once: most stretches that are not loops fail within a few entries.
             let of_trip = |trip: usize| &entries[at + trip * period];
             let all_follow = |moved: (i64, i64), with_tables: bool| {
                 (1..LEAST_TRIPS).all(|trip| follows(of_trip(trip - 1), of_trip(trip), moved, with_tables))
@@ -221,7 +221,7 @@ impl<'t> Search<'t> {
             };
             has_tables |= !all_follow(moved, false);
             let is_fine = |operand: Operand, step: i64| match operand.reads() {
-                // What a trip computes itself, the next one computes itself as well.
+                // An operand computed within its iteration must be computed within the next iteration as well.
                 Reads::Entry(entry) if entry as usize >= start => step == period as i64,
                 _ => true,
             };
@@ -234,7 +234,7 @@ impl<'t> Search<'t> {
         Some(has_tables)
     }
 
-    /// How often the entries from `start` on repeat, which they do so many times at least.
+    /// How often the entries from `start` on repeat; at least `least` times is already known.
     fn trips(&self, start: usize, period: usize, least: usize, with_tables: bool) -> usize {
         let mut trips = least;
         while start + (trips + 1) * period <= self.entries.len() {

@@ -1,4 +1,4 @@
-//! The slopes of operations, as little programs of their operands and result.
+//! Partial derivatives of operations, as small programs of their operands and result.
 
 use super::program::Program;
 use super::symbol::{Symbol, Traced, traced};
@@ -8,28 +8,27 @@ use crate::functions;
 use wengert_kernels::cells::{Address, Instruction, Kind, Op};
 use wengert_kernels::functions::Function;
 
-/// How much of what an operation passes on its first operand gets, and its second.
+/// The partial derivative of an operation with respect to an operand.
 pub(super) enum Slope {
-    /// Nothing.
+    /// 0.
     Zero,
-    /// All of it.
+    /// 1.
     One,
-    /// All of it, with the other sign.
+    /// -1.
     MinusOne,
-    /// As much as one operand is: 0 the first, 1 the second.
+    /// The value of an operand: 0 is the first, 1 the second.
     Operand(usize),
-    /// Minus as much as the result times what is computed, one after the other: their product may be beyond all floats where what passes
-    /// through both is not.
+    /// Minus the result times a formula, applied one after the other: their product may overflow where the final result does not.
     MinusResultTimes(fn(Op, Symbol, Symbol, Symbol) -> Symbol),
-    /// A share: where it is nothing, nothing passes, be it NaN.
+    /// A weight. Where it is 0, nothing passes, not even NaN.
     Share(fn(Symbol, Symbol) -> Symbol),
-    /// What is computed from the operands and the result.
+    /// A formula of the operands and the result.
     Formula(fn(Op, Symbol, Symbol, Symbol) -> Symbol),
 }
 
 macro_rules! of_one {
     ($($(#[doc = $doc:literal])* $tensor:ident $NAME:ident $name:ident { page: $page:literal, $($row:tt)* })*) => {
-        /// The slope of a function of one number.
+        /// The derivative of a function of one argument.
         fn slope_of_one(op: Op, x: Symbol, _: Symbol, y: Symbol) -> Symbol {
             match op {
                 $(Op::Of(Function::$tensor) => functions::$name(x, y),)*
@@ -42,7 +41,7 @@ macro_rules! of_one {
 }
 wengert_kernels::functions!(of_one);
 
-/// The slopes by both operands.
+/// The partial derivatives with respect to both operands.
 pub(super) fn slopes(op: Op) -> [Slope; 2] {
     use Slope::{Formula, MinusOne, MinusResultTimes, One, Operand, Share, Zero};
     match op {
@@ -69,21 +68,22 @@ pub(super) fn slopes(op: Op) -> [Slope; 2] {
     }
 }
 
-/// A formula whose inputs are the operands and the result.
+/// Traces a formula whose inputs are the operands and the result.
 pub(super) fn formula(slope: impl Fn(Symbol, Symbol, Symbol) -> Symbol) -> Traced {
-    // Values do not matter here, but what is decided on them would.
+    // The values do not matter because formulas make no decisions.
     traced(&[0.5, 0.5, 0.5], |x| slope(x[0], x[1], x[2]), |slope| vec![slope])
 }
 
-/// Room for what formulas compute on the way, used again by every formula of a loop.
+/// Cells for the intermediate results of formulas, reused by every formula of a loop.
 #[derive(Default)]
 pub(super) struct Room {
     arrays: Vec<u32>,
 }
 
-/// Instructions for a change to pass through a slope at operands `a`, `b` and result `y`, in a loop of so many trips: what is multiplied
-/// in the end, the factor first whose zero counts, whatever the other one is. That is the change, but for a share the share, and for the
-/// second operand of a guarded product its first one, which is a change itself.
+/// Appends instructions that pass a tangent or adjoint (`change`) through a slope at operands `a`, `b` and result `y`, in a loop of `trips`
+/// iterations. Returns the two factors of the final product. If the first is 0, the product is 0 even if the second is infinite or NaN. The
+/// first is `change`, except for a weight, where it is the weight, and for the second operand of a guarded product, where it is the first
+/// operand, which is itself a tangent or adjoint.
 pub(super) fn factors_at(
     slope: &Slope,
     op: Op,

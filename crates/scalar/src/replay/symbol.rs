@@ -1,4 +1,4 @@
-//! Numbers whose operations are written down, to be done again with other numbers.
+//! Symbols: numbers that record their operations for replay with other inputs.
 
 use super::trace::{Operand, Reads, Trace, What};
 use std::cell::RefCell;
@@ -9,14 +9,14 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use wengert_engine::{Error, ErrorKind};
 use wengert_kernels::cells::{Op, Relation};
 
-/// A number of a function that is recorded as a [`Replay`](crate::Replay): its value now, and how it was computed.
+/// A number in a function that is recorded as a [`Replay`](crate::Replay): its current value, and how it was computed.
 ///
-/// Whatever looks at the value - a comparison, [`to_f64`](crate::Real::to_f64) - is a guard of the recording: where it would come out
-/// otherwise, the recording does not apply.
+/// Anything that reads the value (a comparison, [`to_f64`](crate::Real::to_f64)) is a guard of the recording. If it would turn out
+/// differently, the recording does not apply.
 #[derive(Clone, Copy)]
 pub struct Symbol {
     pub(super) value: f64,
-    /// Nothing for constants.
+    /// `None` for constants.
     pub(super) operand: Option<Operand>,
     recording: u64,
 }
@@ -25,12 +25,12 @@ thread_local! {
     static TRACES: RefCell<Vec<(u64, Trace)>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Recordings so far, of all threads: a symbol that is sent to another one belongs to no recording there.
+/// Number of recordings so far on all threads: a symbol that is sent to another thread belongs to no recording there.
 static RECORDINGS: AtomicU64 = AtomicU64::new(0);
 
-/// What `f` does with inputs of these values, and the operands that it returns.
+/// Traces `f` for inputs with these values. Returns the trace and the operands that `f` returns.
 pub(crate) fn traced<R>(x: &[f64], f: impl FnOnce(&[Symbol]) -> R, returned: impl FnOnce(R) -> Vec<Symbol>) -> Traced {
-    /// Ends the recording, also when `f` panics.
+    /// Ends the recording, also if `f` panics.
     struct Ending;
     impl Drop for Ending {
         fn drop(&mut self) {
@@ -54,10 +54,10 @@ pub(crate) fn traced<R>(x: &[f64], f: impl FnOnce(&[Symbol]) -> R, returned: imp
     Traced { trace, values, outputs: operands }
 }
 
-/// What [`traced`] finds.
+/// The result of [`traced`].
 pub(crate) struct Traced {
     pub trace: Trace,
-    /// The values of the outputs, and what they are.
+    /// The values of the outputs, and their operands.
     pub values: Vec<f64>,
     pub outputs: Vec<Operand>,
 }
@@ -80,12 +80,12 @@ impl Symbol {
         Symbol { value, operand: None, recording: 0 }
     }
 
-    /// Its value now. Unlike [`to_f64`](crate::Real::to_f64) this is no guard: for printing, not for deciding.
+    /// The current value. Unlike [`to_f64`](crate::Real::to_f64) this is not a guard: use it for printing, not for decisions.
     pub fn peek(self) -> f64 {
         self.value
     }
 
-    /// How it is read in the recording that is running.
+    /// The operand in the running recording.
     #[track_caller]
     fn operand(self) -> Operand {
         with_trace(self.own_recording(), |trace| self.read_in(trace)).unwrap_or_else(|| misused())
@@ -96,13 +96,13 @@ impl Symbol {
         self.operand.unwrap_or_else(|| trace.constant(self.value))
     }
 
-    /// Nothing for constants, which are of every recording.
+    /// `None` for constants, which belong to every recording.
     #[inline]
     fn own_recording(self) -> Option<u64> {
         self.operand.map(|_| self.recording)
     }
 
-    /// The recording that both are of; nothing if both are constants.
+    /// The recording that both belong to; `None` if both are constants.
     #[inline]
     #[track_caller]
     fn recording_of(a: Symbol, b: Symbol) -> Option<u64> {
@@ -127,7 +127,7 @@ impl Symbol {
         Symbol::computed(op, self, self)
     }
 
-    /// Whether a relation holds now, which is a guard.
+    /// Whether a relation holds now. The answer becomes a guard.
     #[inline]
     #[track_caller]
     pub(super) fn decided(relation: Relation, a: Symbol, b: Symbol) -> bool {
@@ -141,7 +141,7 @@ impl Symbol {
     }
 }
 
-/// Does something with the trace that is running, unless it is another one than that of `recording`.
+/// Calls `f` with the running trace, unless that belongs to another recording.
 fn with_trace<R>(recording: Option<u64>, f: impl FnOnce(&mut Trace) -> R) -> Option<R> {
     TRACES.with_borrow_mut(|traces| match traces.last_mut() {
         Some((running, trace)) if recording.is_none_or(|recording| recording == *running) => Some(f(trace)),
@@ -149,8 +149,8 @@ fn with_trace<R>(recording: Option<u64>, f: impl FnOnce(&mut Trace) -> R) -> Opt
     })
 }
 
-/// Writes an entry into the trace that is running, unless it is another one. Not inlined: what an entry does comes in registers then,
-/// and not through memory in two halves, which are slow to read as one.
+/// Appends an entry to the running trace, unless that belongs to another recording. Not inlined, so that the entry is passed in registers,
+/// and not through memory in two halves that are slow to read back as one.
 #[inline(never)]
 fn write_down(recording: u64, what: What, a: Symbol, b: Symbol) -> Option<Operand> {
     with_trace(Some(recording), |trace| {
@@ -166,21 +166,21 @@ impl From<f64> for Symbol {
     }
 }
 
-/// The value, as a float prints. Like [`peek`](Symbol::peek) this is no guard.
+/// Formats the value like a float. Like [`peek`](Symbol::peek), this is not a guard.
 impl fmt::Display for Symbol {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::Display::fmt(&self.value, f)
     }
 }
 
-/// The value, as a float prints.
+/// Formats the value like a float.
 impl fmt::LowerExp for Symbol {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fmt::LowerExp::fmt(&self.value, f)
     }
 }
 
-/// The value, and what it is.
+/// The value, and the operand.
 impl fmt::Debug for Symbol {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.operand {

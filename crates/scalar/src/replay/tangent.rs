@@ -1,4 +1,4 @@
-//! A program with the tangents of its cells: how they change along a direction of the inputs.
+//! Extends a program with tangents: the derivatives of its cells along a direction of the inputs.
 
 use super::program::Program;
 use super::slopes::{Room, Slope, factors_at, slopes};
@@ -11,8 +11,8 @@ pub(super) struct Tangents {
     pub offset: u32,
 }
 
-/// The program with the tangent of every cell beside it. Those of constants and of what only the caller writes are zero until
-/// he says otherwise.
+/// The program with the tangent of every cell. Tangents of constants, and of cells that only the caller writes, are zero unless the caller
+/// sets them.
 pub(super) fn with_tangents(program: &Program) -> Tangents {
     let mut program = program.clone();
     let items = std::mem::take(&mut program.items);
@@ -38,7 +38,7 @@ pub(super) fn with_tangents(program: &Program) -> Tangents {
                 Kind::Add(op) => (op, true),
                 Kind::Guard(..) => continue,
             };
-            // The slope of what is added is that of its own result, which nobody keeps.
+            // The derivative of an added term reads the term's own result, which is not stored.
             let needs_result = is_added && !matches!(op, Op::Copy | Op::Neg | Op::Mul | Op::Times);
             assert!(!needs_result, "sums are of values and products");
             for (slope, operand) in slopes(op).iter().zip([one.a, one.b]) {

@@ -1,25 +1,25 @@
-//! What a function did with its inputs: operations and guards, in order.
+//! Traces: the operations and guards of a function, in order.
 
 use rustc_hash::FxHashMap;
 use std::cell::Cell;
 use wengert_kernels::cells::{Op, Relation};
 
-/// What an entry of a trace reads, in four bytes.
+/// An operand of an entry, packed into four bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct Operand(u32);
 
-/// The same to look at.
+/// An unpacked operand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum Reads {
     /// The result of an entry.
     Entry(u32),
     /// An input of the function.
     Input(u32),
-    /// A number that was known when it was traced.
+    /// A number that was known while tracing.
     Constant(u32),
 }
 
-/// Entries, inputs and constants of a trace at most.
+/// Maximum number of entries, inputs and constants of a trace.
 const MOST: u32 = 1 << 30;
 
 impl Operand {
@@ -43,7 +43,7 @@ impl Operand {
         }
     }
 
-    /// Whether this is of the same kind as `from`, so many numbers further.
+    /// Whether this operand is of the same kind as `from`, with an index that is larger by `step`.
     pub fn is_moved(self, from: Operand, step: i64) -> bool {
         self.0 == from.0.wrapping_add(step as u32) && (self.0 ^ from.0) < MOST
     }
@@ -52,13 +52,13 @@ impl Operand {
 /// What an entry does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) enum What {
-    /// It computes.
+    /// Computes a result.
     Compute(Op),
-    /// It was decided on whether a relation holds, which it did or did not.
+    /// Decides whether a relation holds, with the result while tracing.
     Guard(Relation, bool),
 }
 
-/// An operation or a guard; what has one operand repeats it.
+/// An operation or a guard. If it has only one operand, that is repeated.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Entry {
     pub what: What,
@@ -66,10 +66,10 @@ pub(crate) struct Entry {
     pub b: Operand,
 }
 
-/// Constants that are looked at before a table says where others are.
+/// Number of constants that are searched linearly before a hash table is used.
 const FEW: usize = 4;
 
-/// Everything that a function did.
+/// The trace of a function.
 #[derive(Default, Debug)]
 pub(crate) struct Trace {
     pub inputs: u32,
@@ -83,10 +83,10 @@ impl Trace {
         Trace { inputs, constants: Vec::new(), entries: SPARE.take(), known: FxHashMap::default() }
     }
 
-    /// A number that is known; the same one is kept once.
+    /// The operand of a constant. Equal constants are stored once.
     pub fn constant(&mut self, value: f64) -> Operand {
         let (bits, next) = (value.to_bits(), self.constants.len());
-        // Most functions have few numbers, which are found sooner by looking.
+        // Most functions have few constants, which a linear search finds faster.
         let first = self.constants.iter().take(FEW).position(|known| known.to_bits() == bits);
         let number = first.or_else(|| self.known.get(&bits).map(|number| *number as usize)).unwrap_or(next);
         if number == next {
@@ -102,7 +102,7 @@ impl Trace {
         Operand::new(Reads::Entry(self.entries.len() as u32 - 1))
     }
 
-    /// What outputs and guards need of the entries.
+    /// Which entries the outputs and guards need.
     pub fn needs(&self, outputs: &[Operand]) -> Needs {
         let count = self.entries.len();
         let mut needs = Needs { uses: vec![0; count], decides: vec![false; count], unused: 0 };
@@ -122,7 +122,7 @@ impl Trace {
         needs
     }
 
-    /// The same without entries that nothing needs.
+    /// The same trace without unused entries.
     pub fn without_unused(&self, outputs: &[Operand], needs: &Needs) -> (Trace, Vec<Operand>, Needs) {
         let mut places = vec![0; self.entries.len()];
         let mut trace = Trace::new(self.inputs);
@@ -145,14 +145,14 @@ impl Trace {
     }
 }
 
-/// What is needed of the entries of a trace.
+/// Which entries of a trace are needed.
 #[derive(Default)]
 pub(crate) struct Needs {
-    /// How often each one is read by outputs, by guards and by what they need.
+    /// How often each entry is read by outputs, by guards and by entries that they need.
     pub uses: Vec<u32>,
-    /// Which ones a guard depends on: they have the bits that the function had, so that it decides as the function does.
+    /// Entries that a guard depends on. They must have the same bits as in the function, so that guards decide as the function does.
     pub decides: Vec<bool>,
-    /// How many nothing needs.
+    /// Number of unused entries.
     pub unused: usize,
 }
 
@@ -166,11 +166,11 @@ impl Needs {
 }
 
 thread_local! {
-    /// Memory for entries, kept from one trace to the next: memory that is new costs more than what is written to it.
+    /// Memory for entries, kept from one trace to the next: allocating new memory costs more than writing the entries.
     static SPARE: Cell<Vec<Entry>> = const { Cell::new(Vec::new()) };
 }
 
-/// Entries whose memory is kept at most.
+/// Maximum number of entries whose memory is kept.
 const MOST_KEPT: usize = 1 << 22;
 
 impl Drop for Trace {

@@ -1,15 +1,15 @@
-//! A root between two numbers, which no step can leave.
+//! Finds a root in an interval, which no step can leave.
 
 use super::{Equation, Search, diverged, solved};
 use crate::{Dual, Real};
 use std::panic::Location;
 use wengert_engine::{Error, ErrorKind};
 
-/// How many steps may be taken; bisection alone needs fewer.
+/// Maximum number of steps; bisection alone needs fewer.
 const STEPS: usize = 2500;
 
-/// The x between two numbers at which an [`Equation`] is zero, by Newton's method and, where that would leave the range or be slow,
-/// bisection. The signs at the ends must differ. Its slopes by the parameters are those of the equation; the ends have none.
+/// The root of an [`Equation`] in an interval. It uses Newton's method, and bisection where that would leave the interval or be slow. The
+/// signs at the ends must differ. Derivatives with respect to the parameters follow from the implicit function theorem; the ends have none.
 ///
 /// ```
 /// use wengert_scalar::{Equation, Real, gradient_of, root_in};
@@ -33,7 +33,7 @@ pub fn root_in<T: Real>(equation: &impl Equation, ends: [f64; 2], parameters: &[
     }
 }
 
-/// [`root_in`], with an error as a value if the signs at the ends do not differ.
+/// Like [`root_in`], but returns an error if the signs at the ends do not differ.
 ///
 /// ```
 /// use wengert_engine::ErrorKind;
@@ -74,7 +74,7 @@ impl<E: Equation> Search for Bracket<'_, E> {
         if let Some(end) = values.iter().position(|value| *value == zero) {
             return Ok(vec![T::lit(self.ends[end])]);
         }
-        // `below` is where the value is negative, whichever is larger.
+        // The value is negative at `below`, which may be the larger end.
         if values[0] > zero {
             std::mem::swap(&mut below, &mut above);
         }
@@ -109,7 +109,7 @@ impl<E: Equation> Search for Bracket<'_, E> {
             last = (next - x).abs();
             x = next;
             if last <= x.abs() * T::lit(f64::EPSILON) || last <= least {
-                // At a pole the sign changes as well.
+                // The sign also changes at a pole.
                 return match value.abs() <= largest {
                     true => Ok(vec![x]),
                     false => Err(diverged(

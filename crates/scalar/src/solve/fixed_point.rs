@@ -6,12 +6,12 @@ use crate::expect::raise;
 use std::panic::Location;
 use wengert_engine::Error;
 
-/// How small the last step is against 1 + |x|, and how many steps may be taken.
+/// The tolerance of the last step relative to 1 + |x|, and the maximum number of steps.
 const TOLERANCE: f64 = 1e-12;
 const STEPS: usize = 10_000;
 
-/// The x to which `start`, f(start), f(f(start)).. converges: there x = f(x). Its slopes by the parameters are those of this
-/// equation; `start` has none, and the iteration is on no tape.
+/// The limit x of `start`, f(start), f(f(start)).., which satisfies x = f(x). Derivatives with respect to the parameters follow from this
+/// equation by the implicit function theorem; `start` has none, and the iteration is not recorded.
 ///
 /// ```
 /// use wengert_scalar::{Equations, Real, fixed_point, gradient_of};
@@ -33,7 +33,7 @@ pub fn fixed_point<T: Real>(f: &impl Equations, start: &[f64], parameters: &[T])
     }
 }
 
-/// [`fixed_point`], with an error as a value if the iteration does not converge.
+/// Like [`fixed_point`], but returns an error if the iteration does not converge.
 ///
 /// ```
 /// use wengert_engine::ErrorKind;

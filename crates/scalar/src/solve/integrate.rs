@@ -1,4 +1,4 @@
-//! Integrals, by the rule of Gauss and Kronrod on parts that are halved where it is not exact enough.
+//! Adaptive Gauss-Kronrod quadrature: intervals are halved until they are accurate enough.
 
 use super::diverged;
 use crate::Real;
@@ -6,7 +6,7 @@ use crate::expect::expect;
 use std::panic::Location;
 use wengert_engine::{Error, ErrorKind};
 
-/// Nodes of [-1, 1] from the end to the middle, with the weights of Kronrod's 15 and of Gauss's 7 of them.
+/// Nodes in [-1, 1] from the end to the middle, with the weights of the 15-point Kronrod and the 7-point Gauss rule.
 const NODES: [(f64, f64, f64); 8] = [
     (0.991_455_371_120_812_6, 0.022_935_322_010_529_224, 0.0),
     (0.949_107_912_342_758_5, 0.063_092_092_629_978_56, 0.129_484_966_168_869_7),
@@ -18,15 +18,15 @@ const NODES: [(f64, f64, f64); 8] = [
     (0.0, 0.209_482_141_084_727_82, 0.417_959_183_673_469_4),
 ];
 
-/// Parts at most, and the smallest against the whole.
+/// Maximum number of intervals, and their minimum width relative to the whole.
 const PARTS: usize = 4096;
 const SMALLEST: f64 = 1e-14;
 
-/// The integral of `f` from `a` to `b`, to about an absolute `tolerance`.
+/// The integral of `f` from `a` to `b`, to about an absolute error of `tolerance`.
 ///
-/// Nodes are chosen by the values alone. The slopes by what `f` captures are integrals over the same nodes; those by the ends are
-/// what `f` is there, which must be finite at an end that is differentiated by. Ends are finite. What lies between the first nodes and
-/// nowhere else, such as a peak much narrower than the whole, is not seen: give the parts around it.
+/// Nodes are chosen by the values alone. Derivatives with respect to variables that `f` captures are integrals over the same nodes. The
+/// derivative with respect to an end is the value of `f` there, which must be finite. Ends must be finite. Features that fall between the
+/// first nodes, such as a peak much narrower than the interval, may be missed: split the integral around them.
 ///
 /// ```
 /// use wengert_scalar::{Real, Var, gradient_of, integrate};
@@ -45,7 +45,7 @@ pub fn integrate<T: Real>(f: impl Fn(T) -> T, a: T, b: T, tolerance: f64) -> T {
     }
 }
 
-/// [`integrate`], with an error as a value if the tolerance is not reached.
+/// Like [`integrate`], but returns an error if the tolerance is not reached.
 ///
 /// ```
 /// use wengert_engine::ErrorKind;
@@ -67,7 +67,8 @@ pub fn try_integrate<T: Real>(f: impl Fn(T) -> T, a: T, b: T, tolerance: f64) ->
     Ok(moving.fold(middle, |sum, (from, to, sign)| sum + T::lit(sign) * beside(&f, from, to)))
 }
 
-/// The integral over nothing, from a number without slopes to the same one with slopes: by a rule that is exact to its order.
+/// The integral over an empty interval, from a number without derivatives to the same number with derivatives. The rule is exact to the
+/// order of differentiation.
 fn beside<T: Real>(f: &impl Fn(T) -> T, from: T, to: T) -> T {
     let width = to - from;
     let at = |(node, weight): (f64, f64)| T::lit(0.5 * weight) * f(from + width * T::lit(0.5 * (1.0 + node)));
@@ -84,7 +85,7 @@ fn nodes() -> impl Iterator<Item = (f64, f64, f64)> {
     left.chain(NODES.iter().rev().skip(1).copied())
 }
 
-/// An interval of shares of the whole, what it adds to the mean of the function, and how far that may be off.
+/// A subinterval in units of the whole, its contribution to the mean of the function, and an error estimate.
 struct Part<T> {
     from: f64,
     to: f64,
@@ -98,13 +99,13 @@ impl<T: Real> Part<T> {
         let values: Vec<T> = nodes().map(|(node, ..)| f(a + width * T::lit(from + half * (1.0 + node)))).collect();
         let kronrod: Vec<T> = nodes().map(|(_, kronrod, _)| T::lit(half * kronrod)).collect();
         let beyond: Vec<T> = nodes().map(|(_, kronrod, gauss)| T::lit(half * (kronrod - gauss))).collect();
-        // What is decided on is on no tape.
+        // Values that decisions depend on are not recorded.
         let seen: Vec<T> = values.iter().map(|value| value.plain().map_or(*value, T::lit)).collect();
         let mean = T::dot(&seen, &kronrod) / T::lit(2.0 * half);
         let sizes: Vec<T> = seen.iter().map(|value| value.abs()).collect();
         let spread: Vec<T> = seen.iter().map(|value| (*value - mean).abs()).collect();
         let (size, spread) = (T::dot(&sizes, &kronrod), T::dot(&spread, &kronrod));
-        // The difference of the rules is that of the worse one: the better one is off by a power of it, as QUADPACK has it.
+        // The difference of the rules is the error of the worse one. That of the better one is a power of it, as in QUADPACK.
         let difference = T::dot(&seen, &beyond).abs();
         let error = if difference <= T::lit(50.0 * f64::EPSILON) * size {
             T::lit(0.0)

@@ -7,8 +7,7 @@ use crate::expect::expect;
 use std::panic::Location;
 use wengert_engine::{Error, ErrorKind};
 
-/// The x with A x = b, of a square matrix that is given row by row. On a tape every unknown costs four statements, however
-/// many equations there are.
+/// The solution x of A x = b, for a square row-major matrix. On a tape every unknown costs four statements, for a system of any size.
 ///
 /// ```
 /// use wengert_scalar::{Var, gradient_of, linear_solve};
@@ -25,7 +24,7 @@ pub fn linear_solve<T: Real>(matrix: &[T], rhs: &[T]) -> Vec<T> {
     }
 }
 
-/// [`linear_solve`], with an error as a value if the matrix has no inverse.
+/// Like [`linear_solve`], but returns an error if the matrix is singular.
 ///
 /// ```
 /// use wengert_engine::ErrorKind;

@@ -1,20 +1,20 @@
-//! Triangular factors of a matrix, with the largest pivot of every column.
+//! LU factorisation with partial pivoting.
 
 use crate::Real;
 
-/// P A = L U, stored as the rows that substitution multiplies with: each unknown is one product of a row and what is known.
+/// P A = L U, stored as the rows that substitution multiplies with: each unknown is the dot product of a row and the known values.
 pub(super) struct Lu<T> {
     n: usize,
-    /// Rows of 1 at the diagonal and -L before it.
+    /// Rows with 1 on the diagonal and -L before it.
     lower: Vec<T>,
-    /// Rows of 1 / U at the diagonal, and -U over the diagonal behind it.
+    /// Rows with 1 / U on the diagonal, and -U divided by the diagonal after it.
     upper: Vec<T>,
-    /// The row that every row was.
+    /// The original index of every row.
     order: Vec<usize>,
 }
 
 impl<T: Real> Lu<T> {
-    /// Nothing if a column has no pivot.
+    /// `None` if a column has no pivot.
     pub fn new(mut a: Vec<T>, n: usize) -> Option<Lu<T>> {
         let mut order: Vec<usize> = (0..n).collect();
         let mut lower = vec![T::lit(0.0); n * n];

@@ -1,8 +1,8 @@
-//! Numbers that are given by an equation or an integral: linear systems, roots, fixed points, quadrature.
+//! Numbers defined by an equation or an integral: linear systems, roots, fixed points, quadrature.
 //!
-//! They are found with plain numbers, and differentiated by what they satisfy: where F(x, p) = 0, one step of Newton's method from the
-//! solution, with numbers that carry slopes, has the slopes of the solution. What was done to find it is on no tape. While a
-//! [`Replay`](crate::Replay) is recorded there are no plain numbers: then the iterations are recorded, and guarded.
+//! Solutions are found with plain numbers and differentiated by the implicit function theorem. If F(x, p) = 0, one Newton step from the
+//! solution, with numbers that carry derivatives, yields the derivatives of the solution. The iterations that found it are not recorded.
+//! While a [`Replay`](crate::Replay) is recorded there are no plain numbers, so the iterations are recorded with guards.
 
 mod bracket;
 mod fixed_point;
@@ -21,8 +21,8 @@ use crate::{Dual, Real};
 use lu::Lu;
 use wengert_engine::{Error, ErrorKind};
 
-/// Equations for several unknowns, which also depend on parameters. They are evaluated with whatever numbers a solver needs; plain numbers
-/// in `self` are constants, whatever is differentiated by is a parameter.
+/// Equations for several unknowns, which may depend on parameters. A solver evaluates them with different kinds of numbers. Plain numbers
+/// in `self` are constants; pass everything that derivatives are taken with respect to as a parameter.
 ///
 /// ```
 /// use wengert_scalar::{Equations, Real, gradient_of, root};
@@ -41,7 +41,7 @@ use wengert_engine::{Error, ErrorKind};
 /// assert!((slope - x * x / (2.0 * x * (x * x - 1.0 / (x * x)))).abs() < 1e-14);
 /// ```
 pub trait Equations {
-    /// What has to be zero at a [`root`]; at a [`fixed_point`], what has to be x.
+    /// The residual, which is zero at a [`root`]. At a [`fixed_point`] it equals x.
     fn at<T: Real>(&self, x: &[T], parameters: &[T]) -> Vec<T>;
 }
 
@@ -59,22 +59,22 @@ pub trait Equations {
 /// assert_eq!(root_in(&Power, [0.0, 10.0], &[3.0, 64.0]), 4.0);
 /// ```
 pub trait Equation {
-    /// What has to be zero.
+    /// The residual, which is zero at the root.
     fn at<T: Real>(&self, x: T, parameters: &[T]) -> T;
 }
 
-/// A way to find what satisfies equations.
+/// A method to solve equations.
 trait Search {
     const NAME: &'static str;
 
-    /// What is zero at the solution.
+    /// The residual, which is zero at the solution.
     fn residual<T: Real>(&self, x: &[T], parameters: &[T]) -> Vec<T>;
 
-    /// The solution, by whatever iteration; its slopes do not matter.
+    /// The solution, found by any iteration; its derivatives do not matter.
     fn find<T: Real>(&self, parameters: &[T]) -> Result<Vec<T>, Error>;
 }
 
-/// The solution with its slopes.
+/// The solution with its derivatives.
 fn solved<S: Search, T: Real>(search: &S, parameters: &[T]) -> Result<Vec<T>, Error> {
     let numbers = plain(parameters);
     if let (Some(numbers), true) = (&numbers, parameters.iter().all(|parameter| parameter.is_constant())) {
@@ -90,7 +90,7 @@ fn solved<S: Search, T: Real>(search: &S, parameters: &[T]) -> Result<Vec<T>, Er
     Ok(with_slopes(&jacobian, x, |x| search.residual(x, parameters)))
 }
 
-/// The solution, and the factors of the Jacobian there.
+/// The solution, and the LU factors of the Jacobian there.
 fn with_jacobian<S: Search, T: Real>(search: &S, parameters: &[T]) -> Result<(Vec<T>, Lu<T>), Error> {
     let x = search.find(parameters)?;
     let Some(jacobian) = Lu::new(values_and_slopes(search, &x, parameters).1, x.len()) else {
@@ -101,7 +101,7 @@ fn with_jacobian<S: Search, T: Real>(search: &S, parameters: &[T]) -> Result<(Ve
     Ok((x, jacobian))
 }
 
-/// A solution with its slopes, from one without: x - J^-1 F(x), with the Jacobian as a constant, is right in one derivative more than x.
+/// Adds derivatives to a solution: x - J^-1 F(x), with the Jacobian as a constant, is correct to one order of derivatives more than x.
 fn with_slopes<T: Real>(jacobian: &Lu<T>, mut x: Vec<T>, residual: impl Fn(&[T]) -> Vec<T>) -> Vec<T> {
     for _ in 0..T::ORDER {
         let step = jacobian.solve(&residual(&x));
@@ -113,7 +113,7 @@ fn with_slopes<T: Real>(jacobian: &Lu<T>, mut x: Vec<T>, residual: impl Fn(&[T])
 /// Columns of a Jacobian that are computed at once.
 const COLUMNS: usize = 4;
 
-/// The residual and its derivatives by the unknowns, row by row.
+/// The residual and its Jacobian with respect to the unknowns, row by row.
 fn values_and_slopes<T: Real>(search: &impl Search, x: &[T], parameters: &[T]) -> (Vec<T>, Vec<T>) {
     let n = x.len();
     let parameters: Vec<Dual<T, COLUMNS>> = parameters.iter().map(|parameter| Dual::from(*parameter)).collect();
@@ -134,7 +134,7 @@ fn values_and_slopes<T: Real>(search: &impl Search, x: &[T], parameters: &[T]) -
     (values, slopes)
 }
 
-/// The values of all, if a recording holds whatever they are.
+/// The values of all numbers, if reading them needs no guard in a recording.
 fn plain<T: Real>(x: &[T]) -> Option<Vec<f64>> {
     x.iter().map(|x| x.plain()).collect()
 }
@@ -143,7 +143,7 @@ fn literal<T: Real>(x: &[f64]) -> Vec<T> {
     x.iter().map(|x| T::lit(*x)).collect()
 }
 
-/// The size of the largest number, NaN if one is; no square of it leaves the range of floats.
+/// The largest absolute value, or NaN if one is NaN. No squares are formed that could overflow.
 fn largest<T: Real>(x: &[T]) -> T {
     x.iter().fold(T::lit(0.0), |largest, x| largest.max(x.abs()))
 }

@@ -1,4 +1,4 @@
-//! Roots of systems of equations, by a damped Newton iteration.
+//! Roots of systems of equations, by a damped Newton method.
 
 use super::lu::Lu;
 use super::{Equations, Search, diverged, is_finite, largest, literal, solved, values_and_slopes};
@@ -7,15 +7,15 @@ use crate::expect::raise;
 use std::panic::Location;
 use wengert_engine::{Error, ErrorKind};
 
-/// How small the last step is against 1 + |x|, and how many steps may be taken.
+/// The tolerance of the last step relative to 1 + |x|, and the maximum number of steps.
 const TOLERANCE: f64 = 1e-10;
 const STEPS: usize = 100;
 
-/// The smallest share of a step that is tried.
+/// The smallest fraction of a Newton step that is tried.
 const LEAST_SHARE: f64 = 1e-12;
 
-/// The x near `start` at which as many [`Equations`] are zero, by Newton's method. Its slopes by the parameters are those of the
-/// implicit function theorem; `start` has none, and the iteration is on no tape.
+/// The root of [`Equations`] near `start`, by Newton's method. There must be as many equations as unknowns. Derivatives with respect to the
+/// parameters follow from the implicit function theorem; `start` has none, and the iteration is not recorded.
 ///
 /// ```
 /// use wengert_scalar::{Equations, Real, gradient_of, root};
@@ -39,7 +39,7 @@ pub fn root<T: Real>(equations: &impl Equations, start: &[f64], parameters: &[T]
     }
 }
 
-/// [`root`], with an error as a value if none is found.
+/// Like [`root`], but returns an error if none is found.
 ///
 /// ```
 /// use wengert_engine::ErrorKind;
@@ -77,7 +77,7 @@ impl<E: Equations> Search for Newton<'_, E> {
         }
     }
 
-    /// The end is known by the step, which has the scale of x; the residual has a scale of its own.
+    /// Convergence is judged by the step, which has the scale of x; the residual has a scale of its own.
     fn find<T: Real>(&self, parameters: &[T]) -> Result<Vec<T>, Error> {
         let mut x: Vec<T> = literal(self.start);
         let mut left = largest(&self.residual(&x, parameters));

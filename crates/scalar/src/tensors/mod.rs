@@ -1,5 +1,5 @@
-//! Numbers and tensors in one graph: a tensor operation is a wide statement of a tape of numbers, and a recorded function of numbers
-//! is an operation of tensors.
+//! Scalars and tensors in one graph: a tensor operation as a wide statement on a tape, and a recorded scalar function as a tensor
+//! operation.
 
 mod rows;
 mod wide;

@@ -1,7 +1,7 @@
-//! A recorded function of numbers as an operation of tensors.
+//! A recorded scalar function as a tensor operation.
 //!
-//! The operation maps rows to rows. Its derivatives are such operations themselves: of the rows beside their cotangents, or beside
-//! their tangents. Where operands have no numbers yet, in a program, it runs when they have.
+//! The operation maps rows to rows. Its derivatives are operations of the same kind, on rows concatenated with their cotangents or
+//! tangents. While a program is traced, operands have no values yet; the operation runs when the program does.
 
 use crate::replay::{Symbols, pulled, pushed};
 use crate::{Replay, Returned, Symbol};
@@ -13,18 +13,18 @@ use wengert_engine::methods::*;
 use wengert_engine::primitive::{Mask, Spec, SpecRef, Specs};
 use wengert_engine::{DType, Error, ErrorKind, Shape, Tensor};
 
-/// A recorded function on the last axis of tensors: every row is a point. See [`Replay::into_rows`].
+/// A recorded function along the last axis of tensors: every row is a point. See [`Replay::into_rows`].
 #[derive(Clone)]
 pub struct Rows {
     operation: Arc<Operation>,
-    /// Whether the function returns a number, for which tensors have no axis.
+    /// Whether the function returns a single number, so that the result lacks the last axis.
     is_one: bool,
 }
 
 impl<Y: Returned, F: Fn(&[Symbol]) -> Y + Send + Sync + 'static> Replay<F> {
-    /// The function as an operation of tensors, which takes every row along the last axis as its inputs and has a row of its outputs
-    /// in its place, or just the number where it returns one. It can be differentiated in any mode and to any order, batched and
-    /// compiled; rows are computed in lanes, each on the path that it takes.
+    /// Turns the function into a tensor operation. Every row along the last axis is one set of inputs, and is replaced by the row of
+    /// outputs, or by a single number if the function returns one. The operation can be differentiated in any mode and to any order,
+    /// batched and compiled. Rows are computed in lanes, each on the path that it takes.
     ///
     /// ```
     /// use wengert_engine::{Tensor, grad};
@@ -52,7 +52,7 @@ impl<Y: Returned, F: Fn(&[Symbol]) -> Y + Send + Sync + 'static> Replay<F> {
 }
 
 impl Rows {
-    /// The function of every row.
+    /// Applies the function to every row.
     #[track_caller]
     pub fn call(&self, x: &Tensor) -> Tensor {
         let inputs = self.operation.inputs;
@@ -68,7 +68,7 @@ impl Rows {
         if self.is_one { y.squeeze_axes(&[-1]) } else { y }
     }
 
-    /// How often the function was recorded for its values: once, and once more for every new path.
+    /// How often the function was recorded for its values: once, plus once for every new path.
     #[track_caller]
     pub fn recordings(&self) -> usize {
         match self.operation.with_replay(|replay| Ok(replay.as_ref().map_or(0, Replay::recordings))) {
@@ -83,11 +83,11 @@ struct Operation {
     function: Arc<Symbols>,
     inputs: usize,
     outputs: usize,
-    /// Nothing before the first row is known.
+    /// `None` until the first row is known.
     replay: Mutex<Option<Replay>>,
-    /// From inputs and cotangents of outputs to cotangents of inputs.
+    /// Maps inputs and output cotangents to input cotangents.
     pulled: OnceLock<Arc<Operation>>,
-    /// From inputs and their tangents to tangents of outputs.
+    /// Maps inputs and input tangents to output tangents.
     pushed: OnceLock<Arc<Operation>>,
 }
 
@@ -97,7 +97,7 @@ impl Operation {
         Arc::new(Operation { function, inputs, outputs, replay: Mutex::new(replay), pulled, pushed })
     }
 
-    /// What `f` does with the replay; an error if this thread does something with it already.
+    /// Calls `f` with the replay. Returns an error if this thread is already using it.
     fn with_replay<R>(&self, f: impl FnOnce(&mut Option<Replay>) -> Result<R, Error>) -> Result<R, Error> {
         struct Ending;
         impl Drop for Ending {
@@ -115,7 +115,7 @@ impl Operation {
         f(&mut self.replay.lock().unwrap_or_else(PoisonError::into_inner))
     }
 
-    /// The shape of the outputs for that of the inputs.
+    /// The shape of the outputs, given that of the inputs.
     fn shape(&self, x: &[usize]) -> Shape {
         x[..x.len() - 1].iter().copied().chain([self.outputs]).collect()
     }
@@ -128,11 +128,11 @@ impl Operation {
 }
 
 thread_local! {
-    /// The operations whose replays this thread is using, by their addresses.
+    /// The operations whose replays this thread is using, by address.
     static RUNNING: RefCell<Vec<usize>> = const { RefCell::new(Vec::new()) };
 }
 
-/// A call of an operation, which shares it with others.
+/// A call of a shared operation.
 struct Call {
     operation: Arc<Operation>,
     line: &'static Location<'static>,
@@ -151,7 +151,7 @@ impl Function for Call {
         true
     }
 
-    /// Rows are replayed: the function itself is called to record a new path, and never again for that.
+    /// Rows are replayed: the function itself is only called to record a new path.
     fn effect(&self) -> bool {
         false
     }
@@ -193,7 +193,7 @@ impl Function for Call {
     }
 }
 
-/// A derivative at rows, each with what it is given beside it.
+/// A derivative at rows, each concatenated with its tangent or cotangent.
 fn beside(residual: &Residual, given: &Option<Tensor>, derivative: &Arc<Operation>) -> Option<Tensor> {
     Some(derivative.bind(&Tensor::concat(&[&residual.tensors[0], given.as_ref()?], -1)))
 }

@@ -1,11 +1,11 @@
-//! A function of tensors as one statement on a tape of numbers.
+//! A tensor function as one statement on a tape.
 
 use crate::{Var, external};
 use std::panic::Location;
 use wengert_engine::{DType, Error, ErrorKind, Tensor, vjp};
 
-/// Numbers of the tape as tensors of these shapes, and the numbers of the tensor that `f` makes of them, row by row: one statement,
-/// whose sweep is the reverse of `f`. Tensors that `f` captures are constants.
+/// Passes variables to `f` as tensors of the given shapes, and returns the elements of its result, row by row. This is one statement, whose
+/// sweep runs the reverse pass of `f`. Tensors that `f` captures are constants.
 ///
 /// ```
 /// use wengert_engine::methods::*;

@@ -1,12 +1,12 @@
-//! A state that goes from item to item, and its adjoint that goes back.
+//! Folds a state over items, and pulls its adjoint back.
 
 use super::super::{Recording, Replay, Returned, Symbol};
 use super::{Items, expect_parameters};
 use crate::expect::expect;
 
 impl<Y: Returned, F: Fn(&[Symbol]) -> Y> Replay<F> {
-    /// Takes a state from item to item: the function's inputs are the state, then what it reads for the item, and it returns the next
-    /// state. `state` is the first before, and the last after.
+    /// Folds a state over items. The inputs of the function are the state, then what it reads for the item; its outputs are the next state.
+    /// `state` holds the initial state before the call and the final one after it.
     ///
     /// ```
     /// use wengert_scalar::{Items, Replay};
@@ -26,8 +26,9 @@ impl<Y: Returned, F: Fn(&[Symbol]) -> Y> Replay<F> {
         }
     }
 
-    /// As [`fold_over`](Replay::fold_over), and then back: `seeds` are weights of the last state before, and the slopes of what they weigh
-    /// by the first state after; `slopes` those by all parameters. All states in between are kept meanwhile.
+    /// Like [`fold_over`](Replay::fold_over), followed by the reverse pass. On entry `seeds` holds the cotangent of the final state; on
+    /// return it holds that of the initial state, and `slopes` the gradient with respect to all parameters. All intermediate states are
+    /// kept in memory.
     ///
     /// ```
     /// use wengert_scalar::{Items, Replay};

@@ -1,13 +1,13 @@
-//! Items, and what a function reads for each.
+//! Items, and the inputs that a function reads for each.
 
 use super::super::machine::Points;
 use crate::expect::expect;
 use std::borrow::Cow;
 use wengert_kernels::cells::LANES;
 
-/// What a function reads for each of many items: numbers of its own, and parameters that it shares with others.
+/// The inputs that a function reads for each of many items: the item's own numbers, and parameters that it shares with others.
 ///
-/// The function's inputs are, in this order, the parameters that every item reads, those that an item's indices lead to, and the
+/// The inputs of the function are, in this order, the parameters that every item reads, those selected by the item's indices, and the
 /// item's own numbers.
 ///
 /// ```
@@ -25,14 +25,14 @@ pub struct Items<'d> {
     numbers: &'d [f64],
     width: usize,
     count: usize,
-    /// How many parameters every item reads; all of them unless told.
+    /// Number of parameters that every item reads; by default all.
     shared: Option<usize>,
-    /// For each block of gathered parameters where it begins for each item, and how many it is.
+    /// For each block of gathered parameters, the start index per item and the length.
     gathered: Vec<(Cow<'d, [u32]>, usize)>,
 }
 
 impl<'d> Items<'d> {
-    /// Items with `width` numbers each, one after the other. An error unless they are whole.
+    /// Items with `width` numbers each, stored one after another. Raises an error unless the length is a multiple of `width`.
     #[track_caller]
     pub fn of(numbers: &'d [f64], width: usize) -> Items<'d> {
         expect(width > 0 && numbers.len().is_multiple_of(width), "Items", || {
@@ -46,15 +46,15 @@ impl<'d> Items<'d> {
         Items { numbers: &[], width: 0, count, shared: None, gathered: Vec::new() }
     }
 
-    /// Every item reads only the first parameters.
+    /// Every item reads only the first `parameters` parameters.
     #[must_use]
     pub fn sharing(mut self, parameters: usize) -> Items<'d> {
         self.shared = Some(parameters);
         self
     }
 
-    /// Every item reads `width` parameters from the one on that its index says. Unless [`sharing`](Items::sharing) says otherwise,
-    /// there are none that all items read.
+    /// Every item reads `width` parameters, starting at its index. Unless [`sharing`](Items::sharing) is also used, no parameters are read
+    /// by all items.
     ///
     /// ```
     /// use wengert_scalar::{Items, Replay};
@@ -76,7 +76,7 @@ impl<'d> Items<'d> {
         self
     }
 
-    /// Every item gathers the first `width` parameters: those that all share, where slopes are wanted for each item by itself.
+    /// Every item gathers the first `width` parameters. Use this for shared parameters if derivatives are needed for each item separately.
     ///
     /// ```
     /// use wengert_scalar::{Items, Real, Replay};
@@ -94,12 +94,12 @@ impl<'d> Items<'d> {
         self
     }
 
-    /// How many items there are.
+    /// Number of items.
     pub fn len(&self) -> usize {
         self.count
     }
 
-    /// Whether there is none.
+    /// Whether there are no items.
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }
@@ -108,7 +108,7 @@ impl<'d> Items<'d> {
         self.shared.unwrap_or(parameters)
     }
 
-    /// How many parameters an item gathers.
+    /// Number of parameters that an item gathers.
     pub(super) fn local(&self) -> usize {
         self.gathered.iter().map(|(_, width)| width).sum()
     }
@@ -127,7 +127,7 @@ impl<'d> Items<'d> {
         }
     }
 
-    /// The parameters that an item gathers, in order.
+    /// The indices of the parameters that an item gathers, in order.
     pub(super) fn places(&self, item: usize) -> impl Iterator<Item = usize> + '_ {
         self.gathered.iter().flat_map(move |(indices, width)| {
             let first = indices[item] as usize;
@@ -143,7 +143,7 @@ impl<'d> Items<'d> {
         shared.chain(gathered).chain(own).collect()
     }
 
-    /// Writes the inputs of items into lanes, but for what all share: lane k computes item `of_lanes[k]`.
+    /// Writes the inputs of items into lanes, except for the shared parameters: lane k computes item `of_lanes[k]`.
     pub(super) fn load(&self, parameters: &[f64], of_lanes: &[usize; LANES], points: &mut Points) {
         let mut cell = self.shared(parameters.len()) as u32;
         for (indices, width) in &self.gathered {
@@ -160,7 +160,7 @@ impl<'d> Items<'d> {
     }
 }
 
-/// A number for each cell, in one lane of them.
+/// Writes one number per cell into a lane.
 #[inline]
 fn put(cells: &mut [[f64; LANES]], lane: usize, numbers: &[f64]) {
     cells.iter_mut().zip(numbers).for_each(|(cell, number)| cell[lane] = *number);

@@ -1,4 +1,4 @@
-//! A recorded function over many items: traced once, differentiated once, run in lanes and on all threads.
+//! Runs a recorded function over many items: traced once, differentiated once, executed in lanes on all threads.
 
 mod fold;
 mod items;
@@ -10,13 +10,13 @@ use super::{Recording, Replay, Returned, Symbol};
 use crate::expect::expect;
 use wave::{BLOCK, Job, WAVE, waves};
 
-/// The sum of values, in parts that depend on nothing but how many they are.
+/// Sums values in an order that depends only on how many there are.
 fn total(values: &[f64]) -> f64 {
     values.chunks(BLOCK).map(|block| block.iter().sum::<f64>()).sum()
 }
 
 impl<Y: Returned, F: Fn(&[Symbol]) -> Y> Replay<F> {
-    /// The values of all items, written to `values` one item after the other.
+    /// Computes the values of all items, written to `values` one item after another.
     ///
     /// ```
     /// use wengert_scalar::{Items, Replay};
@@ -33,7 +33,7 @@ impl<Y: Returned, F: Fn(&[Symbol]) -> Y> Replay<F> {
         recording.wave(&Job::new(parameters, items, recording.outputs(), 0), 0..items.len(), values, &mut [], &mut []);
     }
 
-    /// The sum of a function of one value over all items.
+    /// The sum of a scalar function over all items.
     #[track_caller]
     pub fn sum_over(&self, parameters: &[f64], items: &Items<'_>) -> f64 {
         let recording = &mut *self.recording();
@@ -49,8 +49,8 @@ impl<Y: Returned, F: Fn(&[Symbol]) -> Y> Replay<F> {
         sum
     }
 
-    /// The sum of a function of one value over all items, and its slopes by all parameters. The same numbers come out to the
-    /// bit however many threads there are.
+    /// The sum of a scalar function over all items, and its gradient with respect to all parameters. The result has the same bits for any
+    /// number of threads.
     #[track_caller]
     pub fn sum_over_and_grad(&self, parameters: &[f64], items: &Items<'_>, slopes: &mut [f64]) -> f64 {
         let recording = &mut *self.recording();
@@ -72,8 +72,8 @@ impl<Y: Returned, F: Fn(&[Symbol]) -> Y> Replay<F> {
         sum
     }
 
-    /// The values of all items, and for each the slopes of all its values by the parameters that it gathers: a matrix with a row for
-    /// each value, one item after the other. For rows by parameters that all items share, let all [gather](Items::gathering_all) them.
+    /// The values of all items, and for each item the Jacobian with respect to the parameters that it gathers, with one row per value. To
+    /// differentiate with respect to shared parameters, let all items [gather](Items::gathering_all) them.
     ///
     /// ```
     /// use wengert_scalar::{Items, Replay};

@@ -1,4 +1,4 @@
-//! Items in lanes, blocks of them on all threads.
+//! Runs items in lanes, and blocks of items on all threads.
 
 use super::super::machine::Points;
 use super::super::path::Over;
@@ -10,7 +10,7 @@ use std::panic::Location;
 use wengert_kernels::cells::LANES;
 use wengert_kernels::for_each_chunk;
 
-/// Items that one thread computes at a time, and items of which results are kept until they are added up.
+/// Number of items that a thread computes at a time, and number whose results are kept until they are summed.
 pub(super) const BLOCK: usize = 16 * LANES;
 pub(super) const WAVE: usize = 32 * BLOCK;
 
@@ -19,25 +19,25 @@ pub(super) fn waves(count: usize) -> impl Iterator<Item = Range<usize>> {
     (0..count).step_by(WAVE).map(move |first| first..count.min(first + WAVE))
 }
 
-/// What is asked of items: their values, and the slopes of the first of them.
+/// The requested computation: values of items, and gradients of their first outputs.
 pub(super) struct Job<'a> {
     parameters: &'a [f64],
     items: &'a Items<'a>,
     outputs: usize,
     rows: usize,
-    /// How many parameters all items read, and each gathers.
+    /// Number of parameters that all items read, and number that each gathers.
     shared: usize,
     local: usize,
 }
 
-/// Where the results of some items go: all outputs of each, and the slopes of each by what it gathers.
+/// Where the results of some items go: all outputs of each, and its gradient with respect to the parameters it gathers.
 struct Results<'a> {
     first: usize,
     values: &'a mut [f64],
     local: &'a mut [f64],
-    /// The slopes by what all items share, summed, if they are asked for.
+    /// The summed gradient with respect to shared parameters, if requested.
     shared: Vec<f64>,
-    /// Items of other paths.
+    /// Items on other paths.
     left: Vec<usize>,
 }
 
@@ -51,7 +51,7 @@ impl<'a> Job<'a> {
         (self.shared + self.local) as u32
     }
 
-    /// Calls `f` with memory for lanes of a path, in which what all items share is known.
+    /// Calls `f` with lane memory for a path, in which the shared parameters are already filled in.
     fn with_room(&self, over: &Over, f: impl FnOnce(&mut Points)) {
         let mut points = over.take_room();
         (0..self.shared).for_each(|input| points.lanes(input as u32).fill(self.parameters[input]));
@@ -59,7 +59,7 @@ impl<'a> Job<'a> {
         over.give_room(points);
     }
 
-    /// Computes `count` items at a time; `item` says which one a lane computes.
+    /// Computes up to `count` items in lanes; `item` maps a lane to its item.
     fn lanes(
         &self,
         over: &Over,
@@ -69,7 +69,7 @@ impl<'a> Job<'a> {
         results: &mut Results<'_>,
     ) {
         let Job { outputs, rows, shared, local, .. } = *self;
-        // Lanes without an item of their own compute the last one again.
+        // Unused lanes repeat the last item.
         let of_lanes = from_fn(|lane| item(lane.min(count - 1)));
         self.items.load(self.parameters, &of_lanes, points);
         let flipped = over.machine.forward(points);
@@ -79,7 +79,7 @@ impl<'a> Job<'a> {
             let values = points.lanes(*cell).iter().zip(&places[..count]);
             values.for_each(|(value, place)| results.values[place * outputs + number] = *value);
         }
-        // Lanes of no item, or of another path, pass nothing on.
+        // Unused lanes, and those on another path, contribute nothing.
         let ones = from_fn(|lane| f64::from(u8::from(lane < count && !flipped[lane])));
         for row in 0..rows {
             for (number, seed) in over.seeds.iter().enumerate() {
@@ -99,8 +99,8 @@ impl<'a> Job<'a> {
 }
 
 impl<Y: Returned, F: Fn(&[Symbol]) -> Y> Recording<F> {
-    /// Computes items on all threads: the outputs of each are written to `values`, and their slopes by what each item gathers to
-    /// `local`; the sums of the slopes by what all items share are added to `shared`, if it has room.
+    /// Computes items on all threads. The outputs of each are written to `values`, and their gradients with respect to gathered parameters
+    /// to `local`. The summed gradient with respect to shared parameters is added to `shared`, if it has room.
     #[track_caller]
     pub(super) fn wave(
         &mut self,
@@ -146,8 +146,7 @@ impl<Y: Returned, F: Fn(&[Symbol]) -> Y> Recording<F> {
         }
     }
 
-    /// Items that take other paths than the first: one by itself, which may have to record its path, and then those that take the
-    /// same, in lanes.
+    /// Items on other paths than the first: run one alone, which may record its path, then run in lanes the others that take the same path.
     #[track_caller]
     fn others(&mut self, job: &Job<'_>, mut left: Vec<usize>, results: &mut Results<'_>) {
         let mut paths = 0;
@@ -162,7 +161,7 @@ impl<Y: Returned, F: Fn(&[Symbol]) -> Y> Recording<F> {
             });
             left = std::mem::take(&mut results.left);
         }
-        // The path that most items take stays in front, unless it was dropped.
+        // The path of most items stays in front, unless it was dropped.
         if let Some(paths) = self.paths.get_mut(..=paths) {
             paths.rotate_left(paths.len() - 1);
         }

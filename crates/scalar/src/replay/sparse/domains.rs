@@ -1,7 +1,7 @@
-//! Which inputs the numbers of a trace depend on, and which pairs of inputs bend them together.
+//! Which inputs each value of a trace depends on, and which pairs of inputs it depends on nonlinearly.
 //!
-//! Sets of inputs are stored once where they are equal. What is a sum of many terms has no set until somebody asks: so a sum of small
-//! terms costs no more than its terms.
+//! Equal sets of inputs are stored once. The set of a sum of many terms is only built on demand, so a sum of small terms costs no more than
+//! its terms.
 
 use super::super::slopes::{Slope, formula, slopes};
 use super::super::symbol::Traced;
@@ -11,13 +11,13 @@ use std::rc::Rc;
 use wengert_engine::Pattern;
 use wengert_kernels::cells::Op;
 
-/// Sets of at most so many inputs are made at once.
+/// Sets of up to this many inputs are built at once.
 const SMALL: usize = 16;
 
-/// A set that is made when it is asked for.
+/// Marks a set that is built on demand.
 const LATER: u32 = u32::MAX;
 
-/// Sets by numbers: 0 is empty, i + 1 is input i alone; then come sets of several.
+/// Sets by index: 0 is the empty set, i + 1 is the set of input i alone, and sets of several inputs follow.
 struct Sets {
     inputs: Vec<u32>,
     several: Vec<Rc<[u32]>>,
@@ -25,7 +25,7 @@ struct Sets {
 }
 
 impl Sets {
-    /// Ascending.
+    /// The members in ascending order.
     fn members(&self, number: u32) -> &[u32] {
         match number as usize {
             0 => &[],
@@ -34,7 +34,7 @@ impl Sets {
         }
     }
 
-    /// The number of a set of ascending members.
+    /// The index of a set, given its members in ascending order.
     fn number(&mut self, members: Vec<u32>) -> u32 {
         match members[..] {
             [] => 0,
@@ -56,24 +56,24 @@ struct Domains<'t> {
     trace: &'t Trace,
     sets: Sets,
     unions: FxHashMap<(u32, u32), u32>,
-    /// The number of the set of every entry, or `LATER`.
+    /// The index of the set of every entry, or `LATER`.
     of: Vec<u32>,
     marks: Marks,
 }
 
-/// Entries and inputs that were met since the last time that all were forgotten.
+/// Entries and inputs visited since the last reset.
 struct Marks {
     turn: u32,
     entries: Vec<u32>,
     inputs: Vec<u32>,
 }
 
-/// Whether an operation passes on changes of its operands.
+/// Whether the derivative of an operation with respect to each operand is nonzero.
 fn reads(op: Op) -> [bool; 2] {
     slopes(op).map(|slope| !matches!(slope, Slope::Zero))
 }
 
-/// The operands whose changes an entry passes on.
+/// The operands that an entry has a nonzero derivative with respect to.
 fn parts(Entry { what, a, b }: &Entry) -> [Option<Operand>; 2] {
     match what {
         What::Compute(op) => {
@@ -84,7 +84,7 @@ fn parts(Entry { what, a, b }: &Entry) -> [Option<Operand>; 2] {
     }
 }
 
-/// For the slope by each operand, which operands it depends on.
+/// For the partial derivative with respect to each operand, which operands it depends on.
 fn bends(op: Op) -> [[bool; 2]; 2] {
     slopes(op).map(|slope| match slope {
         Slope::Zero | Slope::One | Slope::MinusOne | Slope::Share(_) => [false; 2],
@@ -94,7 +94,7 @@ fn bends(op: Op) -> [[bool; 2]; 2] {
             let Traced { trace, outputs, .. } = formula(|a, b, y| slope(op, a, b, y));
             let mut domains = Domains::new(&trace);
             let number = domains.set(outputs[0]);
-            // A slope that reads the result depends on what that does.
+            // A derivative that reads the result depends on everything that the result depends on.
             let has = |input: u32| domains.sets.members(number).contains(&input);
             let [a, b] = reads(op);
             [has(0) || a && has(2), has(1) || b && has(2)]
@@ -121,7 +121,7 @@ impl Domains<'_> {
         domains
     }
 
-    /// The number of an operand's set, if it was made.
+    /// The index of an operand's set, if it was built.
     fn known(&self, operand: Operand) -> u32 {
         match operand.reads() {
             Reads::Constant(_) => 0,
@@ -160,7 +160,7 @@ impl Domains<'_> {
         union
     }
 
-    /// The number of an operand's set.
+    /// The index of an operand's set.
     fn set(&mut self, operand: Operand) -> u32 {
         let known = self.known(operand);
         if known != LATER {
@@ -202,12 +202,11 @@ pub(super) fn jacobian_pattern(found: &Traced) -> Pattern {
     Pattern::new(sets.len(), found.trace.inputs as usize, sets.iter().enumerate().flat_map(row))
 }
 
-/// Which pairs of inputs an output depends on together by more than a sum: both triangles of the second derivatives of a weighted sum of
-/// all outputs.
+/// Which pairs of inputs an output depends on nonlinearly: both triangles of the Hessian of a weighted sum of all outputs.
 pub(super) fn hessian_pattern(found: &Traced) -> Pattern {
     let trace = &found.trace;
     let mut domains = Domains::new(trace);
-    // What no output depends on bends nothing.
+    // Entries that no output depends on contribute nothing.
     let mut lives = vec![false; trace.entries.len()];
     let mark = |operand: Operand, lives: &mut [bool]| {
         if let Reads::Entry(entry) = operand.reads() {
@@ -236,7 +235,7 @@ pub(super) fn hessian_pattern(found: &Traced) -> Pattern {
             }
         }
     }
-    // The sets that every input meets.
+    // The sets that contain each input.
     let n = trace.inputs as usize;
     let mut partners: Vec<Vec<u32>> = vec![Vec::new(); n];
     for (a, b) in pairs {

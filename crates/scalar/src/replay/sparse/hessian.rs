@@ -1,4 +1,4 @@
-//! Sparse Hessians of recorded functions, and of weighted sums of what they return.
+//! Sparse Hessians of recorded functions, and of weighted sums of their outputs.
 
 use super::super::symbol::traced;
 use super::super::{Replay, Returned, Symbol, Symbols};
@@ -9,12 +9,12 @@ use wengert_engine::{Error, Pattern};
 
 const NAME: &str = "sparse_hessian";
 
-/// The second derivatives of a weighted sum of what a recorded function returns, on and below the diagonal. The structure, for any
-/// weights, is found once, and values are computed many times.
+/// The sparse Hessian of a weighted sum of the outputs of a recorded function, on and below the diagonal. The structure is found once, for
+/// any weights; the values can be computed many times.
 ///
-/// A function that returns an objective and constraints has its Lagrangian as such a sum. What is linear has no entries. Inputs
-/// share a seed by a star colouring, and every entry is read off a product of the matrix and a seed. The structure is that of the path
-/// that was recorded first. Where a call takes another one, that path is recorded, and must have no other entries.
+/// If the function returns an objective and constraints, such a sum is the Lagrangian. Linear terms have no entries. Inputs are grouped by
+/// a star colouring, and every entry is read off a product of the Hessian and a seed. The structure is that of the first recorded path. If
+/// a call takes another path, that path is recorded, and must not have any further entries.
 ///
 /// ```
 /// use wengert_scalar::{Real, SparseHessian, Symbol};
@@ -33,15 +33,15 @@ pub struct SparseHessian<F = Box<Symbols>> {
 }
 
 impl<Y: Returned, F: Fn(&[Symbol]) -> Y> SparseHessian<F> {
-    /// Records `f` at `x`, and finds the structure of its second derivatives there.
+    /// Records `f` at `x`, and finds the structure of its Hessian there.
     #[track_caller]
     pub fn record(f: F, x: &[f64]) -> SparseHessian<F> {
         let structure = Structure::of(hessian_pattern(&traced(x, &f, Y::numbers)), true);
         SparseHessian { replay: Replay::record(f, x), structure }
     }
 
-    /// With the entries in an order of the caller's, each in either triangle. There may be more than the function has, which are zero
-    /// until a path has them; what is given twice is zero the second time.
+    /// Uses the caller's order of entries, each in either triangle. There may be more entries than the function has; these are zero until a
+    /// path has them. If an entry is listed twice, the second is zero.
     ///
     /// ```
     /// use wengert_scalar::SparseHessian;
@@ -60,17 +60,17 @@ impl<Y: Returned, F: Fn(&[Symbol]) -> Y> SparseHessian<F> {
         self
     }
 
-    /// Where there may be entries: both triangles.
+    /// The sparsity pattern, with both triangles.
     pub fn pattern(&self) -> &Pattern {
         &self.structure.pattern
     }
 
-    /// The rows and the columns of the entries, in the order of [`values`](SparseHessian::values): by row, then column, unless told.
+    /// The rows and the columns of the entries, in the order of [`values`](SparseHessian::values): by default by row, then by column.
     pub fn triplets(&self) -> (&[usize], &[usize]) {
         (&self.structure.rows, &self.structure.columns)
     }
 
-    /// How many products of the matrix and a vector one evaluation takes.
+    /// Number of Hessian-vector products per evaluation.
     pub fn seeds(&self) -> usize {
         self.structure.seeds()
     }
@@ -86,7 +86,7 @@ impl<Y: Returned, F: Fn(&[Symbol]) -> Y> SparseHessian<F> {
         self.values(x, &[&[sigma], lambda].concat(), values);
     }
 
-    /// Writes the values of the entries at `x`, for a weight of each number that the function returns.
+    /// Writes the values of the entries at `x`, given a weight for each output of the function.
     #[track_caller]
     pub fn values(&self, x: &[f64], weights: &[f64], values: &mut [f64]) {
         if let Err(error) = self.try_values(x, weights, values) {
@@ -94,7 +94,7 @@ impl<Y: Returned, F: Fn(&[Symbol]) -> Y> SparseHessian<F> {
         }
     }
 
-    /// [`values`](SparseHessian::values), with an error as a value if the path that `x` takes has other entries.
+    /// Like [`values`](SparseHessian::values), but returns an error if the path that `x` takes has further entries.
     ///
     /// ```
     /// use wengert_engine::ErrorKind;
@@ -113,7 +113,7 @@ impl<Y: Returned, F: Fn(&[Symbol]) -> Y> SparseHessian<F> {
             |path| {
                 let (machine, adjoints, seed, offset) = path.second_order();
                 let (adjoints, offset) = (*adjoints, *offset);
-                // The seeds of the outputs lie next to each other.
+                // The seeds of the outputs are in consecutive cells.
                 let inputs = x.iter().copied().zip(0..).chain(weights.iter().copied().zip(*seed..));
                 let inputs: Vec<(f64, u32)> = inputs.collect();
                 let [directions, results] =
@@ -126,7 +126,7 @@ impl<Y: Returned, F: Fn(&[Symbol]) -> Y> SparseHessian<F> {
 }
 
 impl<Y: Returned, F: Fn(&[Symbol]) -> Y + Send + Sync + 'static> SparseHessian<F> {
-    /// The same derivatives, of a type that can be written down; see [`Replay::boxed`].
+    /// The same derivatives, with a type that can be named; see [`Replay::boxed`].
     ///
     /// ```
     /// use wengert_scalar::{Real, SparseHessian};

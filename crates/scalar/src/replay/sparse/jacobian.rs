@@ -9,10 +9,11 @@ use wengert_engine::{Error, Pattern};
 
 const NAME: &str = "sparse_jacobian";
 
-/// The Jacobian of a recorded function, whose structure is found once and whose values are computed many times.
+/// The sparse Jacobian of a recorded function. Its structure is found once; its values can be computed many times.
 ///
-/// Columns that no row has in common share a seed of forward mode, or rows one of reverse mode, whichever needs fewer. The structure is
-/// that of the path that was recorded first. Where a call takes another one, that path is recorded, and must have no other entries.
+/// Columns without a common row share a forward-mode seed, or rows without a common column a reverse-mode seed, whichever needs fewer
+/// seeds. The structure is that of the first recorded path. If a call takes another path, that path is recorded, and must not have any
+/// further entries.
 ///
 /// ```
 /// use wengert_scalar::{Real, SparseJacobian, Symbol};
@@ -38,8 +39,8 @@ impl<Y: Returned, F: Fn(&[Symbol]) -> Y> SparseJacobian<F> {
         SparseJacobian { replay: Replay::record(f, x), structure }
     }
 
-    /// With the entries in an order of the caller's. There may be more than the function has, which are zero until a path has
-    /// them; what is given twice is zero the second time.
+    /// Uses the caller's order of entries. There may be more entries than the function has; these are zero until a path has them. If an
+    /// entry is listed twice, the second is zero.
     ///
     /// ```
     /// use wengert_scalar::SparseJacobian;
@@ -58,22 +59,22 @@ impl<Y: Returned, F: Fn(&[Symbol]) -> Y> SparseJacobian<F> {
         self
     }
 
-    /// Where the Jacobian may have entries.
+    /// The sparsity pattern of the Jacobian.
     pub fn pattern(&self) -> &Pattern {
         &self.structure.pattern
     }
 
-    /// The rows and the columns of the entries, in the order of [`values`](SparseJacobian::values): by row, then column, unless told.
+    /// The rows and the columns of the entries, in the order of [`values`](SparseJacobian::values): by default by row, then by column.
     pub fn triplets(&self) -> (&[usize], &[usize]) {
         (&self.structure.rows, &self.structure.columns)
     }
 
-    /// How many tangents, or adjoints, one evaluation takes.
+    /// Number of forward-mode or reverse-mode seeds per evaluation.
     pub fn seeds(&self) -> usize {
         self.structure.seeds()
     }
 
-    /// Whether the seeds are tangents of forward mode, and not adjoints of reverse mode.
+    /// Whether the seeds are tangents of forward mode rather than adjoints of reverse mode.
     pub fn is_forward(&self) -> bool {
         self.structure.is_forward
     }
@@ -91,7 +92,7 @@ impl<Y: Returned, F: Fn(&[Symbol]) -> Y> SparseJacobian<F> {
         }
     }
 
-    /// [`values`](SparseJacobian::values), with an error as a value if the path that `x` takes has other entries.
+    /// Like [`values`](SparseJacobian::values), but returns an error if the path that `x` takes has further entries.
     ///
     /// ```
     /// use wengert_engine::ErrorKind;
@@ -129,7 +130,7 @@ impl<Y: Returned, F: Fn(&[Symbol]) -> Y> SparseJacobian<F> {
 }
 
 impl<Y: Returned, F: Fn(&[Symbol]) -> Y + Send + Sync + 'static> SparseJacobian<F> {
-    /// The same derivatives, of a type that can be written down; see [`Replay::boxed`].
+    /// The same derivatives, with a type that can be named; see [`Replay::boxed`].
     ///
     /// ```
     /// use wengert_scalar::{Real, SparseJacobian};

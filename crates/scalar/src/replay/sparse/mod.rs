@@ -1,7 +1,7 @@
-//! Sparse derivatives of recorded functions, as solvers of nonlinear programs want them: a structure once, values many times.
+//! Sparse derivatives of recorded functions, as nonlinear-programming solvers need them: the structure once, the values many times.
 //!
-//! `domains` finds which inputs the numbers of a trace depend on; `structure` has the entries, and reads them off products with few
-//! seeds; `jacobian` and `hessian` are what solvers call.
+//! `domains` finds which inputs the values of a trace depend on; `structure` stores the entries and reads them off products with few seeds;
+//! `jacobian` and `hessian` are the interface for solvers.
 
 mod domains;
 mod hessian;

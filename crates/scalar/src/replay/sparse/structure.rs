@@ -1,4 +1,4 @@
-//! The entries of a sparse matrix in some order, and how they are read off products with few seeds.
+//! The entries of a sparse matrix in a given order, and how to read them off products with few seeds.
 
 use super::super::machine::{Left, Machine};
 use crate::expect::expect;
@@ -13,12 +13,12 @@ pub(super) struct Structure {
     pub is_forward: bool,
     /// The colour of every seed.
     colours: Vec<u32>,
-    /// For every colour the entries that are read off its product: their numbers, and their places there.
+    /// For every colour, the entries that are read off its product: their index, and their row there.
     entries: Vec<Vec<(u32, u32)>>,
 }
 
 impl Structure {
-    /// The entries of a pattern by row, then column; of a symmetric one those on and below the diagonal.
+    /// The entries of a pattern by row, then by column. For a symmetric pattern, only those on and below the diagonal.
     pub fn of(pattern: Pattern, is_symmetric: bool) -> Structure {
         let (rows, columns) = match is_symmetric {
             true => pattern.lower().unzip(),
@@ -27,7 +27,7 @@ impl Structure {
         Structure::new(pattern, is_symmetric, rows, columns)
     }
 
-    /// The same for entries in another order, which may be more; symmetric ones are of either triangle.
+    /// The same for entries in another order, possibly with more entries. Those of a symmetric matrix may be in either triangle.
     #[track_caller]
     pub fn in_order(&self, name: &str, rows: &[usize], columns: &[usize]) -> Result<Structure, Error> {
         expect(rows.len() == columns.len(), name, || format!("{} rows and {} columns", rows.len(), columns.len()));
@@ -43,7 +43,7 @@ impl Structure {
 
     fn new(pattern: Pattern, is_symmetric: bool, rows: Vec<usize>, columns: Vec<usize>) -> Structure {
         let compression = if is_symmetric { pattern.compress_symmetric() } else { pattern.compress() };
-        // Where an entry of a symmetric matrix, or its mirror image, is on or below the diagonal.
+        // The position of an entry of a symmetric matrix, or of its mirror image, on or below the diagonal.
         let found_at = |row: usize, column: usize| match is_symmetric {
             true => (row.max(column), row.min(column)),
             false => (row, column),
@@ -53,7 +53,7 @@ impl Structure {
             known.zip(compression.places().iter().copied()).collect();
         let mut entries = vec![Vec::new(); compression.colouring().count()];
         for (number, (row, column)) in rows.iter().zip(&columns).enumerate() {
-            // Solvers add up what is given twice: the second time there is nothing.
+            // Solvers add up duplicate entries, so the second one stays zero.
             if let Some((colour, place)) = places.remove(&found_at(*row, *column)) {
                 entries[colour as usize].push((number as u32, place as u32));
             }
@@ -62,7 +62,7 @@ impl Structure {
         Structure { pattern, is_symmetric, rows, columns, is_forward: compression.is_forward(), colours, entries }
     }
 
-    /// How many products one evaluation takes.
+    /// Number of products per evaluation.
     pub fn seeds(&self) -> usize {
         self.entries.len()
     }
@@ -72,7 +72,7 @@ impl Structure {
         expect(room == self.rows.len(), name, || format!("room for {room} values, there are {}", self.rows.len()));
     }
 
-    /// The error of a function that has other entries on another path.
+    /// Returns an error if the pattern of another path has further entries.
     pub fn expect_covers(&self, name: &str, other: &Pattern) -> Result<(), Error> {
         match missing(&self.pattern, other) {
             None => Ok(()),
@@ -85,7 +85,7 @@ impl Structure {
         }
     }
 
-    /// The entries for numbers in cells: `seeds` are the cells that take a seed, `results` those that have the product then.
+    /// Computes the entries: `seeds` are the cells that take a seed, `results` those that hold the product afterwards.
     pub fn evaluate(
         &self,
         machine: &mut Machine,
@@ -96,7 +96,7 @@ impl Structure {
     ) -> Result<(), Left> {
         values.fill(0.0);
         let seeds = seeds.iter().zip(&self.colours).map(|(seed, colour)| (*seed, *colour as usize));
-        // Without an entry there still is a path to check.
+        // Even without entries there is a path to check.
         machine.run_seeds(inputs.iter().copied(), seeds, self.entries.len().max(1), |first, shown| {
             for (run, entries) in self.entries.iter().skip(first).take(shown.runs).enumerate() {
                 for (number, place) in entries {
@@ -107,7 +107,7 @@ impl Structure {
     }
 }
 
-/// The first entry of a pattern that another one of the same size does not have.
+/// The first entry of a pattern that is missing in another one of the same size.
 fn missing(pattern: &Pattern, other: &Pattern) -> Option<(usize, usize)> {
     other.iter().find(|(row, column)| !pattern.contains(*row, *column))
 }
