@@ -1,22 +1,21 @@
-//! What is built on tensors, operations and programs: transforms of higher order, sparse derivatives, solvers that are
-//! differentiated by their equations.
+//! Built on tensors, operations and programs: higher-order transforms, sparse derivatives, and solvers with implicit differentiation.
 //!
-//! It passes on what the crates below give to users, who reach it through `wengert`.
+//! It also re-exports the public parts of the lower crates. Users reach it through `wengert`.
 
-// Functions that only cases call are not compiled without them; which are unused with them is told.
+// Functions that only test cases call are unused without them; with the cases, unused code is reported.
 #![cfg_attr(not(feature = "cases"), allow(dead_code, unused_imports))]
 
 mod implicit;
 mod sparse;
 mod transform;
 
-/// The methods of tensors, a trait for each operation or theme, and of what transforms give.
+/// The methods of tensors, in one trait per operation or theme, and the methods of transform results.
 pub mod methods {
     pub use crate::transform::PullbackMethods;
     pub use wengert_ops::methods::*;
 }
 
-/// The same without their names, for a prelude.
+/// The same traits without names, for a prelude.
 #[doc(hidden)]
 pub mod unnamed_methods {
     pub use crate::transform::PullbackMethods as _;
@@ -25,7 +24,7 @@ pub mod unnamed_methods {
 
 pub use wengert_ops::fused;
 
-/// An operation with all its rules: what it is made of, and all that are built in.
+/// An operation with all its rules: the parts to define one, and all built-in operations.
 pub mod primitive {
     #[cfg(feature = "cases")]
     pub use wengert_compiler::registry::sources;
@@ -56,7 +55,7 @@ pub use wengert_core::{
 };
 pub(crate) use wengert_core::{bind, custom, error, interp, location, tensor};
 
-/// How another crate of ours runs plans: what they are, and what it has to say.
+/// For other crates of this workspace that execute plans: the plan types, and the interface to implement.
 #[doc(hidden)]
 pub mod backend {
     pub use wengert_compiler::plan::{
@@ -67,16 +66,16 @@ pub mod backend {
     pub use wengert_kernels::tiled::{Access, Destination, Fold, Output};
 }
 
-/// How another crate of ours binds a function with rules of its own.
+/// For other crates of this workspace that bind functions with their own rules.
 #[doc(hidden)]
 pub mod foreign {
     pub use wengert_core::custom::{Form, Function, Residual, bind_function};
 }
 
-/// Floats of sixteen bits.
+/// Sixteen-bit floats.
 pub use wengert_kernels::dtype::{bf16, f16};
 
-/// How many threads kernels use; results are the same bits for every number.
+/// The number of threads that kernels use; results have the same bits for any number.
 pub use wengert_kernels::threads::{set_threads, threads};
 
 pub use wengert_ops::{

@@ -258,8 +258,8 @@ fn kinked<T: Real>(x: T, is_length: T) -> T {
 /// The partial derivatives of `x.powf(p)`.
 #[inline]
 pub(crate) fn powf<T: Real>(x: T, p: T, y: T) -> [T; 2] {
-    // x^0 is 1 for every x, also where x^-1 is infinite. 0^p is 0 or 1 for all p >= 0: there the logarithm does not contribute, but at x =
-    // 0 its derivative does.
+    // x^0 is 1 for every x, also where x^-1 is infinite. 0^p is 0 or 1 for all p >= 0, so the term with the logarithm is 0 there. But where
+    // 0^p is 0, a tangent of 0^p still passes through that term.
     let (is_zero, is_power) = (T::lit(1.0) - x.abs().signum(), p.abs().signum());
     let is_finite = y.abs().recip().signum();
     let (counts, logarithm) = (T::lit(1.0) - is_zero * is_finite, x.ln());

@@ -1,4 +1,4 @@
-//! Minima of scalar functions, by Newton's method with conjugate gradients.
+//! Minimisation of scalar functions, by Newton's method with conjugate gradients.
 
 use super::krylov::Krylov;
 use super::rule::{Options, solver};
@@ -10,15 +10,14 @@ use crate::transform::form_of;
 use crate::{Error, ErrorKind, LinearMap, Shape, Tensor, Tree, grad, linearize, value_and_grad};
 use std::sync::Arc;
 
-/// How often a step is halved or doubled.
+/// How often a step may be halved or doubled.
 const HALVINGS: i32 = 40;
 
-/// The x near `x0` where `f(theta, x)`, one real number, is smallest: a stationary point that is reached downhill. A first
-/// guess that is one already, a maximum or a saddle too, is returned as it is.
+/// Finds a local minimum of the scalar function `f(theta, x)` near `x0`: a stationary point that is reached by descent. If `x0` is already
+/// stationary, it is returned unchanged, even if it is a maximum or a saddle point.
 ///
-/// The derivative by `theta` is that of the equation `df/dx = 0`, in any mode and of any order; the iteration is not recorded.
-/// `x0` has no derivative, and tensors that `f` captures are constants. Under `vmap` every element of the batch is solved by
-/// itself.
+/// The derivative with respect to `theta` is that of the equation `df/dx = 0`, in any mode and of any order; the iteration is not recorded.
+/// `x0` has no derivative, and tensors that `f` captures are constants. Under `vmap` every element of the batch is solved separately.
 ///
 /// ```
 /// use wengert::prelude::*;
@@ -38,7 +37,7 @@ where
     Argmin::new().solve(f, theta, x0)
 }
 
-/// [`argmin`], with an error as a value if there is no minimum to be found.
+/// Like [`argmin`], but returns an error if no minimum is found.
 ///
 /// ```
 /// use wengert::prelude::*;
@@ -53,8 +52,8 @@ where
     Argmin::new().try_solve(f, theta, x0)
 }
 
-/// How a minimum is found: by Newton steps, whose systems conjugate gradients solve as precisely as is worth while; where the
-/// function curves down, the step follows that direction. Steps are halved until the function decreases.
+/// Options for finding a minimum with Newton steps. Each linear system is solved by conjugate gradients, only as precisely as is
+/// worthwhile. In a direction of negative curvature, the step follows that direction. Steps are halved until the function decreases.
 ///
 /// ```
 /// use wengert::prelude::*;
@@ -70,7 +69,7 @@ pub struct Argmin {
 solver!(Argmin, "minimum", Tensor);
 
 impl Argmin {
-    /// The usual options: at most 200 steps.
+    /// The default options: at most 200 steps.
     pub fn new() -> Argmin {
         Argmin { options: Options { tolerance: None, steps: 200, linear: Krylov::cg() } }
     }
@@ -133,7 +132,7 @@ fn descend(f: &Map, theta: &[Tensor], guess: &Tensor, tolerance: f64, most: usiz
         if !direction.bends_down && norm(&direction.step) <= tolerance * (1.0 + norm(&x)) {
             return Ok(&x + &direction.step);
         }
-        // Near the minimum the decrease drowns in rounding, while the step is still good.
+        // Near the minimum the decrease is lost in rounding errors while the step is still good.
         let (falls, noise) = (dot(&gradient, &direction.step), 10.0 * epsilon(x.dtype()) * value.abs());
         let at = |share: f64| value_at(&(&x + &direction.step * share));
         let enough = |there: f64, share: f64| there <= value + 1e-4 * share * falls + noise;
@@ -146,7 +145,7 @@ fn descend(f: &Map, theta: &[Tensor], guess: &Tensor, tolerance: f64, most: usiz
                     .help("accept a larger tolerance if this is as exact as the function, or start elsewhere"));
             }
         }
-        // Where the function curves down, Newton's method has no length to propose.
+        // Newton's method gives no step length for negative curvature, so double the step while the function decreases.
         while direction.bends_down && share < 2f64.powi(HALVINGS) && at(2.0 * share) < at(share) {
             share *= 2.0;
         }
@@ -156,7 +155,7 @@ fn descend(f: &Map, theta: &[Tensor], guess: &Tensor, tolerance: f64, most: usiz
     Err(diverged("argmin", most, slope, message).help("start nearer, or allow more steps or a larger tolerance"))
 }
 
-/// Where to go from a point.
+/// The search direction from a point.
 struct Direction {
     step: Tensor,
     /// Whether it is a direction of negative curvature.
@@ -174,7 +173,7 @@ impl Direction {
             let image = map.apply(&p).1;
             let curvature = dot(&p, &image);
             if curvature <= epsilon(p.dtype()) * norm(&p) * norm(&image) {
-                // A step that was begun goes downhill already; otherwise the steepest way does.
+                // A step that was begun already goes downhill; otherwise use steepest descent.
                 return Direction { step: if round == 0 { p } else { step }, bends_down: true };
             }
             let length = rr / curvature;

@@ -10,11 +10,11 @@ use crate::{Error, Tensor, Tree};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// The x with `x = g(theta, x)` to which `x0, g(theta, x0), ..` converges.
+/// The limit of `x0, g(theta, x0), ..`: the x with `x = g(theta, x)`.
 ///
-/// The derivative by `theta` is that of the equation, `dx = (I - dg/dx)^-1 (dg/dtheta) dtheta`, in any mode and of any order; the
-/// iteration is not recorded. `x0` has no derivative, and tensors that `g` captures are constants. Under `vmap` every element
-/// of the batch is solved by itself.
+/// The derivative with respect to `theta` is that of the equation, `dx = (I - dg/dx)^-1 (dg/dtheta) dtheta`, in any mode and of any order;
+/// the iteration is not recorded. `x0` has no derivative, and tensors that `g` captures are constants. Under `vmap` every element of the
+/// batch is solved separately.
 ///
 /// ```
 /// use wengert::prelude::*;
@@ -32,7 +32,7 @@ where
     FixedPoint::new().solve(g, theta, x0)
 }
 
-/// [`fixed_point`], with an error as a value if the iteration does not converge.
+/// Like [`fixed_point`], but returns an error if the iteration does not converge.
 ///
 /// ```
 /// use wengert::prelude::*;
@@ -48,7 +48,7 @@ where
     FixedPoint::new().try_solve(g, theta, x0)
 }
 
-/// How a [`fixed_point`] is found.
+/// Options for finding a [`fixed_point`].
 ///
 /// ```
 /// use wengert::prelude::*;
@@ -64,12 +64,12 @@ pub struct FixedPoint {
 solver!(FixedPoint, "fixed point", X);
 
 impl FixedPoint {
-    /// The usual options: plain iteration, at most 10000 steps.
+    /// The default options: plain iteration, at most 10000 steps.
     pub fn new() -> FixedPoint {
         FixedPoint { options: Options { tolerance: None, steps: 10_000, linear: Krylov::gmres() }, memory: 0 }
     }
 
-    /// Anderson's acceleration: the next point makes the best of the last `memory` changes.
+    /// Uses Anderson acceleration, which combines the last `memory` iterates.
     pub fn anderson(mut self, memory: usize) -> FixedPoint {
         self.memory = memory;
         self
@@ -107,7 +107,7 @@ fn iterate(
 ) -> Result<Tensor, Error> {
     let mut x = guess.clone();
     let mut left = f64::NAN;
-    // Images and changes, the newest last.
+    // Images and residuals, newest last.
     let mut history: VecDeque<(Tensor, Tensor)> = VecDeque::new();
     for steps in 0..most {
         let image = g(theta, &x);
@@ -131,7 +131,7 @@ fn iterate(
     Err(diverged("fixed_point", most, left, message).help("allow more steps, or accelerate with FixedPoint::anderson"))
 }
 
-/// The newest image, less the share of earlier differences that explains the newest change best.
+/// The newest image minus the combination of earlier differences that best explains the newest residual.
 fn mixed(history: &VecDeque<(Tensor, Tensor)>) -> Tensor {
     let (image, change) = history.back().expect("there is an image");
     if history.len() == 1 {

@@ -1,4 +1,4 @@
-//! Linear systems by products with the operator alone: conjugate gradients and GMRES.
+//! Matrix-free linear solvers: conjugate gradients and GMRES.
 
 use super::packing::Packing;
 use super::{diverged, dot, epsilon, expect_numbers, norm, usual_tolerance};
@@ -8,7 +8,7 @@ use crate::{Error, ErrorKind, Jacobian, Tensor, Tree};
 use std::fmt;
 use std::sync::Arc;
 
-/// How a linear system is solved by products with its operator.
+/// Options for solving a linear system with operator-vector products only.
 ///
 /// ```
 /// use wengert::prelude::*;
@@ -62,26 +62,26 @@ impl<X> Krylov<X> {
         Krylov::new(Method::Gmres)
     }
 
-    /// How small the residual has to be against the right side; 1e-10 unless set, 1e-5 for `f32`.
+    /// The residual tolerance relative to the right-hand side; by default 1e-10, or 1e-5 for `f32`.
     pub fn tolerance(mut self, tolerance: f64) -> Krylov<X> {
         self.options.tolerance = Some(tolerance);
         self
     }
 
-    /// How many products with the operator may be made; ten for every unknown unless set, and at least 100.
+    /// The maximum number of products with the operator; by default ten per unknown, and at least 100.
     pub fn steps(mut self, steps: usize) -> Krylov<X> {
         self.options.steps = Some(steps);
         self
     }
 
-    /// After how many steps GMRES starts again, which bounds its memory; 50 unless set.
+    /// The number of steps after which GMRES restarts, which bounds its memory; by default 50.
     pub fn restart(mut self, steps: usize) -> Krylov<X> {
         self.options.restart = steps.max(1);
         self
     }
 
-    /// A linear function near the inverse of the operator; for conjugate gradients symmetric positive definite too. It changes
-    /// how fast the solution is found, not the solution, so it needs no derivative.
+    /// A linear function that approximates the inverse of the operator. For conjugate gradients it must be symmetric positive definite too.
+    /// It affects the speed of convergence, not the solution, so it needs no derivative.
     pub fn preconditioner(mut self, near_inverse: impl Fn(&X) -> X + Send + Sync + 'static) -> Krylov<X> {
         self.preconditioner = Some(Arc::new(near_inverse));
         self
@@ -89,7 +89,7 @@ impl<X> Krylov<X> {
 }
 
 impl<X: Tree + Send + Sync + 'static> Krylov<X> {
-    /// The same for unknowns that are packed into one tensor.
+    /// The same method for unknowns that are packed into one tensor.
     pub(super) fn packed(&self, packing: &Packing<X>) -> Solver {
         let packed = |near_inverse: &Arc<dyn Fn(&X) -> X + Send + Sync>| {
             let (near_inverse, packing) = (near_inverse.clone(), packing.again());
@@ -102,19 +102,19 @@ impl<X: Tree + Send + Sync + 'static> Krylov<X> {
     }
 }
 
-/// A method for one tensor as unknown.
+/// A method whose unknown is a single tensor.
 pub(super) type Solver = Krylov<Tensor>;
 
 /// A linear map of tensors of one shape.
 type Apply<'a> = &'a dyn Fn(&Tensor) -> Tensor;
 
 impl Solver {
-    /// Whether a system and its transpose are the same to it.
+    /// Whether the method assumes that a system equals its transpose.
     pub fn is_symmetric(&self) -> bool {
         self.options.method == Method::ConjugateGradients
     }
 
-    /// The solution of `map x = b`, or of the transposed system.
+    /// Solves `map x = b`, or the transposed system.
     pub fn solve(
         &self,
         name: &'static str,
@@ -139,7 +139,7 @@ impl Solver {
                 false => Err(diverged(name, 0, size, "the right side is not finite")),
             };
         }
-        // A right side near one, so that no square leaves the range; a power of two changes no digit.
+        // Scale the right-hand side to about one, so that no square overflows or underflows; a power of two causes no rounding.
         let scale = size.log2().floor().exp2();
         let b = &(b / scale);
         let x = match self.options.method {
@@ -193,7 +193,7 @@ impl Solver {
         Ok(x)
     }
 
-    /// Preconditioned from the right, so that the residual is that of the system itself.
+    /// Preconditioned from the right, so that the residual is that of the original system.
     fn minimal_residuals(
         &self,
         name: &'static str,
@@ -223,13 +223,13 @@ impl Solver {
     }
 }
 
-/// When an iteration ends.
+/// The stopping criterion of an iteration.
 struct Goal {
     name: &'static str,
-    /// The size of the right side, and how small the residual has to be against it.
+    /// The norm of the right-hand side, and the residual tolerance relative to it.
     size: f64,
     tolerance: f64,
-    /// How many steps may be taken.
+    /// Maximum number of steps.
     most: usize,
 }
 
@@ -238,7 +238,7 @@ impl Goal {
         self.tolerance * self.size
     }
 
-    /// Whether a residual of this size is small enough, or an error if it should be by now.
+    /// Whether a residual of this norm is small enough. Returns an error if the steps are used up.
     fn is_reached(&self, left: f64, steps: usize) -> Result<bool, Error> {
         if left <= self.target() {
             return Ok(true);
@@ -256,15 +256,15 @@ impl Goal {
     }
 }
 
-/// What the Krylov space of one residual has to give.
+/// The result of one GMRES cycle.
 struct Cycle {
     correction: Tensor,
     steps: usize,
 }
 
 impl Cycle {
-    /// Minimises the residual over at most `most` directions, an orthonormal basis of which is made one by one; the least
-    /// squares problem is kept triangular by rotations.
+    /// Minimises the residual over at most `most` directions. Their orthonormal basis is built one vector at a time, and the least-squares
+    /// problem is kept triangular by rotations.
     fn run(goal: &Goal, apply: Apply<'_>, precondition: Apply<'_>, r: &Tensor, most: usize) -> Result<Cycle, Error> {
         let (name, target) = (goal.name, goal.target());
         let (beta, nothing) = (norm(r), 8.0 * epsilon(r.dtype()));
@@ -277,7 +277,7 @@ impl Cycle {
             expect_numbers(name, &image)?;
             let length = norm(&image);
             let mut column = vec![0.0; step + 1];
-            // Twice is enough for orthogonality to the last digit.
+            // Orthogonalising twice is accurate to the last digit.
             for _ in 0..2 {
                 for (entry, direction) in column.iter_mut().zip(&basis) {
                     let share = dot(&image, direction);

@@ -1,7 +1,7 @@
 //! Linear systems with an operator instead of a matrix.
 //!
-//! `x = A^-1 b`: `dx = A^-1 (db - dA x)`, so `bbar = A^-T xbar` and `thetabar = -(dA x)^T bbar`. The derivative is again such a
-//! system, with the transposed operator, on tensors of lower level.
+//! For `x = A^-1 b`, `dx = A^-1 (db - dA x)`, so `bbar = A^-T xbar` and `thetabar = -(dA x)^T bbar`. The derivative is another such system,
+//! with the transposed operator, on tensors of a lower level.
 
 use super::krylov::{Krylov, Solver};
 use super::packing::{Packing, operands};
@@ -14,11 +14,11 @@ use crate::{Error, Tensor, Tree, jvp, linearize, vjp};
 use smallvec::smallvec;
 use std::sync::Arc;
 
-/// The solution x of `operator(theta, x) = b`, by products with the operator alone. `operator` is linear in its second argument;
-/// its derivative by `theta` is taken, while tensors that it captures are constants.
+/// Solves `operator(theta, x) = b` for x with operator-vector products only. `operator` must be linear in its second argument. It is
+/// differentiated with respect to `theta`; tensors that it captures are constants.
 ///
-/// The derivative, in any mode and of any order, is found by solving further systems with the operator or its transpose; the
-/// iteration is not recorded. Under `vmap` every element of the batch is solved by itself.
+/// The derivative, in any mode and of any order, is found by solving further systems with the operator or its transpose; the iteration is
+/// not recorded. Under `vmap` every element of the batch is solved separately.
 ///
 /// ```
 /// use wengert::prelude::*;
@@ -49,7 +49,7 @@ where
     solve_at(operator, theta, b, solver, location::resolve(Line::caller())).or_raise()
 }
 
-/// [`linear_solve`], with an error as a value if the system is singular or the tolerance is not reached.
+/// Like [`linear_solve`], but returns an error if the system is singular or the tolerance is not reached.
 ///
 /// ```
 /// use wengert::prelude::*;
@@ -91,7 +91,7 @@ where
     Ok(packing.unpack(&bind_at(Arc::new(system), &operands(theta, &packed), line)?))
 }
 
-/// The solution of a system as a function of the parameters' leaves and the right side.
+/// The solution of a system as a function of the parameters' leaves and the right-hand side.
 #[derive(Clone)]
 pub(super) struct LinearSystem {
     pub operator: Map,
@@ -106,7 +106,7 @@ impl LinearSystem {
         LinearSystem { transposed, ..self.clone() }
     }
 
-    /// The product with the operator, transposed if it is.
+    /// The product with the operator, or with its transpose.
     fn apply(&self, theta: &[Tensor], x: &Tensor) -> Tensor {
         match self.transposed {
             false => (self.operator)(theta, x),
@@ -130,7 +130,7 @@ impl Function for LinearSystem {
 
     fn call(&self, operands: &[Tensor]) -> Vec<Tensor> {
         let (theta, b) = split(operands);
-        // One run of the operator serves all products, in both directions.
+        // A single run of the operator serves all products, in both directions.
         let (image, map) = linearize(|v: &Tensor| (self.operator)(theta, v), &b.full_like(0.0));
         expect_numbers(self.name(), &image).or_raise();
         vec![self.solver.solve(self.name(), &map, self.transposed, b).or_raise()]
@@ -148,7 +148,7 @@ impl Function for LinearSystem {
         let of_b = bind(self.turned(), &with(theta, cotangent));
         let mut pulled = vec![None; theta.len()];
         if (0..theta.len()).any(|position| wanted.has(position)) {
-            // <bbar, dA x>, and transposed <x, dA bbar>.
+            // <bbar, dA x>, and for the transposed system <x, dA bbar>.
             let (point, seed) = if self.transposed { (&of_b, x) } else { (x, &of_b) };
             let (_, pullback) = vjp(|theta: &Vec<Tensor>| (self.operator)(theta, point), &theta.to_vec());
             pulled = pullback.call_named(seed).into_iter().map(|(_, part)| part.map(|part| -part)).collect();

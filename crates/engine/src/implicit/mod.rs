@@ -1,8 +1,8 @@
-//! Functions that are given by an equation or found by an iteration: linear systems, roots, fixed points, minima, and solutions
-//! of differential equations. They are differentiated by what their result satisfies; iterations are not recorded.
+//! Functions defined by an equation: linear systems, roots, fixed points, minima, and solutions of differential equations. They are
+//! differentiated through the equation that the result satisfies; iterations are not recorded.
 //!
-//! Every one of them is a [`Function`] that reads numbers. Its rules are written with Tensor operations and with further calls
-//! of such functions, on tensors of lower level: so they nest in any order, to any depth.
+//! Each is a [`Function`] that reads values. Its derivative rules are written with Tensor operations and further calls of such functions,
+//! on tensors of a lower level. So they nest in any order and to any depth.
 
 mod argmin;
 mod fixed_point;
@@ -31,10 +31,10 @@ use crate::tensor::Value;
 use crate::{DType, Error, ErrorKind, Tensor, Tree};
 use std::sync::Arc;
 
-/// A function of the parameters' leaves and the unknown, as one tensor; its result is like the unknown.
+/// A function of the parameters' leaves and the unknown, packed into one tensor; its result has the form of the unknown.
 type Map = Arc<dyn Fn(&[Tensor], &Tensor) -> Tensor + Send + Sync>;
 
-/// A call, wherever its operands live.
+/// Calls a function with operands of any level.
 #[track_caller]
 fn bind(function: impl Function + 'static, operands: &[Tensor]) -> Tensor {
     let line = location::resolve(Line::caller());
@@ -46,12 +46,12 @@ fn bind_at(function: Arc<dyn Function>, operands: &[Tensor], line: Line) -> Resu
     Ok(try_bind(&CUSTOM, attrs_of(function), &operands, line)?.remove(0))
 }
 
-/// The operands of a call: the parameters, and one tensor more.
+/// The operands of a call: the parameters, and one more tensor.
 fn with(parameters: &[Tensor], last: &Tensor) -> Vec<Tensor> {
     parameters.iter().chain([last]).cloned().collect()
 }
 
-/// The parameters and the one tensor more.
+/// Splits operands into the parameters and the last tensor.
 fn split(operands: &[Tensor]) -> (&[Tensor], &Tensor) {
     let (last, parameters) = operands.split_last().expect("a call has operands");
     (parameters, last)
@@ -61,13 +61,13 @@ fn owned<T: Tree>(tree: &T) -> Vec<Tensor> {
     tree.leaves().into_iter().cloned().collect()
 }
 
-/// Tangents or cotangents with zeros where there is none.
+/// Tangents or cotangents, with zeros for the missing ones.
 fn completed(given: &[Option<Tensor>], like: &[Tensor]) -> Vec<Tensor> {
     let pairs = given.iter().zip(like);
     pairs.map(|(given, like)| given.clone().unwrap_or_else(|| like.full_like(0.0))).collect()
 }
 
-/// What an iteration looks at must be numbers; anything else came in through a capture.
+/// An iteration needs concrete values; if a tensor has none, it was captured.
 fn expect_numbers(name: &str, tensor: &Tensor) -> Result<(), Error> {
     match &tensor.value {
         Value::Tracer(tracer) => Err(captured(name, tracer.level.name)),
@@ -80,7 +80,7 @@ fn dot(a: &Tensor, b: &Tensor) -> f64 {
     (a * b).sum().item()
 }
 
-/// The length of a vector, also where the squares of its elements leave the range of its dtype.
+/// The Euclidean norm of a vector, also if the squares of its elements overflow or underflow.
 fn norm(a: &Tensor) -> f64 {
     let direct = dot(a, a).sqrt();
     let safe = match a.dtype() {
@@ -99,7 +99,7 @@ fn norm(a: &Tensor) -> f64 {
     largest * dot(&scaled, &scaled).sqrt()
 }
 
-/// How exact an iteration is unless told otherwise.
+/// The default tolerance of an iteration.
 fn usual_tolerance(dtype: DType) -> f64 {
     match dtype {
         DType::F64 => 1e-10,
@@ -108,7 +108,7 @@ fn usual_tolerance(dtype: DType) -> f64 {
     }
 }
 
-/// The distance from one to the next number.
+/// The machine epsilon: the distance from one to the next larger number.
 fn epsilon(dtype: DType) -> f64 {
     match dtype {
         DType::F64 => f64::EPSILON,

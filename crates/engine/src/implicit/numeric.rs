@@ -1,7 +1,7 @@
-//! A function whose code reads numbers but whose derivative is that of its operations.
+//! A function whose code reads values but whose derivative is that of its operations.
 //!
-//! Where its operands have no numbers, in a batch or a program, it is called later, when they have; so are its derivatives,
-//! which are again such functions.
+//! If its operands have no values yet, in a batch or while tracing a program, it is called later, when they have. The same holds for its
+//! derivatives, which are again such functions.
 
 use super::completed;
 use crate::custom::{Function, Residual, bind_function};
@@ -14,9 +14,9 @@ type Run = Arc<dyn Fn(&[Tensor]) -> Vec<Tensor> + Send + Sync>;
 #[derive(Clone)]
 pub(super) struct Numeric {
     pub name: &'static str,
-    /// The code, for tensors whose numbers can be read.
+    /// The code, for tensors whose values can be read.
     pub run: Run,
-    /// What comes out.
+    /// The specs of the outputs.
     pub outputs: Specs,
 }
 

@@ -1,4 +1,4 @@
-//! The unknown of an equation as one tensor.
+//! Packs the unknown of an equation into one tensor.
 
 use super::{Map, owned};
 use crate::error::OrRaise;
@@ -8,7 +8,7 @@ use crate::transform::{expect_form, form_of, specs_of};
 use crate::{DType, Error, ErrorKind, Shape, Tensor, Tree};
 use std::sync::Arc;
 
-/// How a tree's leaves lie in one tensor: a single leaf is itself, several are joined to a vector.
+/// How the leaves of a tree are packed into one tensor: a single leaf is used as it is, several are concatenated to a vector.
 pub(super) struct Packing<X> {
     name: &'static str,
     form: X,
@@ -42,7 +42,7 @@ impl<X: Tree> Packing<X> {
         self.specs[0].dtype
     }
 
-    /// The tensor that holds the leaves of `x`, or an error that names the leaf which does not fit.
+    /// Packs the leaves of `x`. Returns an error that names the leaf that does not fit.
     pub fn pack(&self, what: &str, x: &X) -> Result<Tensor, Error> {
         let leaves = x.leaves();
         let fits = leaves.len() == self.specs.len()
@@ -56,12 +56,12 @@ impl<X: Tree> Packing<X> {
         })
     }
 
-    /// The tree that a tensor holds.
+    /// Unpacks a tree from a tensor.
     pub fn unpack(&self, packed: &Tensor) -> X {
         self.unpack_rows(packed, &[])
     }
 
-    /// The tree that a tensor with further axes in front holds.
+    /// Unpacks a tree from a tensor with additional leading axes.
     pub fn unpack_rows(&self, packed: &Tensor, lead: &[usize]) -> X {
         if self.specs.len() == 1 {
             return self.form.rebuild([packed.clone()]);
@@ -78,7 +78,7 @@ impl<X: Tree> Packing<X> {
 }
 
 impl<X: Tree + Send + Sync + 'static> Packing<X> {
-    /// A user's function of parameters and unknown, on leaves; `what` says what it returned.
+    /// Wraps a user's function of parameters and unknown as a function of leaves; `what` names its result in errors.
     pub fn map<T: Tree + Send + Sync + 'static>(
         &self,
         theta: &T,
@@ -92,7 +92,7 @@ impl<X: Tree + Send + Sync + 'static> Packing<X> {
         })
     }
 
-    /// The same packing again.
+    /// A copy of the packing.
     pub fn again(&self) -> Packing<X> {
         Packing { name: self.name, form: form_of(&self.form), specs: self.specs.clone() }
     }

@@ -1,4 +1,4 @@
-//! Roots of systems of equations, by a damped Newton iteration.
+//! Roots of systems of equations, by a damped Newton method.
 
 use super::krylov::{Krylov, Solver};
 use super::rule::{DENSE_MOST, Options, solver};
@@ -9,14 +9,14 @@ use crate::methods::*;
 use crate::{Error, ErrorKind, Jacobian, Tensor, Tree, linearize};
 use std::sync::Arc;
 
-/// How often a step is halved before it is given up.
+/// How often a step is halved before the method gives up.
 const HALVINGS: i32 = 40;
 
-/// The x near `x0` with `f(theta, x) = 0`; f returns as many equations as x has elements, in the structure of x.
+/// Finds x near `x0` with `f(theta, x) = 0`. `f` returns as many equations as x has elements, with the structure of x.
 ///
-/// The derivative by `theta`, in any mode and of any order, comes from the implicit function theorem; the iteration is not
-/// recorded. `x0` has no derivative, and tensors that `f` captures are constants. Under `vmap` every element of the batch is
-/// solved by itself.
+/// The derivative with respect to `theta`, in any mode and of any order, follows from the implicit function theorem; the iteration is not
+/// recorded. `x0` has no derivative, and tensors that `f` captures are constants. Under `vmap` every element of the batch is solved
+/// separately.
 ///
 /// ```
 /// use wengert::prelude::*;
@@ -34,7 +34,7 @@ where
     Root::new().solve(f, theta, x0)
 }
 
-/// [`root`], with an error as a value if none is found.
+/// Like [`root`], but returns an error if none is found.
 ///
 /// ```
 /// use wengert::prelude::*;
@@ -50,8 +50,8 @@ where
     Root::new().try_solve(f, theta, x0)
 }
 
-/// How a [`root`] is found: by Newton's method, with steps that are halved until the residual shrinks. Up to 100 unknowns the
-/// Jacobian is factored; beyond, its products with vectors are enough.
+/// Options for finding a [`root`] by Newton's method. Steps are halved until the residual decreases. With up to 100 unknowns the Jacobian
+/// is factored; larger systems use Jacobian-vector products only.
 ///
 /// ```
 /// use wengert::prelude::*;
@@ -67,7 +67,7 @@ pub struct Root {
 solver!(Root, "root", X);
 
 impl Root {
-    /// The usual options: at most 100 steps.
+    /// The default options: at most 100 steps.
     pub fn new() -> Root {
         Root { options: Options { tolerance: None, steps: 100, linear: Krylov::gmres() } }
     }
@@ -93,7 +93,7 @@ impl Root {
     }
 }
 
-/// The end is known by the step, which has the scale of x; the residual has a scale of its own.
+/// Convergence is judged by the step, which has the scale of x; the residual has a scale of its own.
 fn newton_root(f: &Map, theta: &[Tensor], guess: &Tensor, tolerance: f64, most: usize) -> Result<Tensor, Error> {
     let at = |x: &Tensor| linearize(|x: &Tensor| f(theta, x), x);
     let mut x = guess.clone();
@@ -134,14 +134,14 @@ fn newton_root(f: &Map, theta: &[Tensor], guess: &Tensor, tolerance: f64, most: 
     Err(diverged("root", most, left, message).help("start nearer, or allow more steps or a larger tolerance"))
 }
 
-/// The solution of `J step = -residual`.
+/// Solves `J step = -residual`.
 fn newton_step(map: &Jacobian<Tensor, Tensor>, residual: &Tensor) -> Result<Tensor, Error> {
     let count = residual.elements();
     if count <= DENSE_MOST {
         let step = map.to_dense()?.try_solve(&-residual.reshape([count]))?;
         return Ok(step.reshape(residual.shape()));
     }
-    // Far from the root a rough direction is enough; near it, a hundredth of an error is gained by every step.
+    // Far from the root a rough direction suffices; near it, every step reduces the error by a factor of a hundred.
     let rough: Solver = Krylov::gmres().tolerance(1e-4);
     rough.solve("root", map, false, &-residual)
 }

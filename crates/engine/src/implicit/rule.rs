@@ -13,23 +13,23 @@ use crate::{Error, Tensor, Tree, jacobian, jvp, stop_gradient, vjp};
 use smallvec::smallvec;
 use std::sync::Arc;
 
-/// Up to this many unknowns the Jacobian is made and factored.
+/// Up to this many unknowns the Jacobian is formed and factored.
 pub(super) const DENSE_MOST: usize = 100;
 
-/// Finds the unknown from the parameters' leaves and a first guess.
+/// Finds the unknown, given the parameters' leaves and an initial guess.
 pub(super) type Find = Arc<dyn Fn(&[Tensor], &Tensor) -> Result<Tensor, Error> + Send + Sync>;
 
-/// What is common to all ways to find a solution.
+/// Options common to all solvers.
 #[derive(Clone, Debug)]
 pub(super) struct Options {
     pub tolerance: Option<f64>,
     pub steps: usize,
-    /// For systems that are too large for their matrix.
+    /// For systems that are too large to form their matrix.
     pub linear: Solver,
 }
 
 impl Options {
-    /// The solution from the first guess `x0`; `prepare` makes the equation and the way to solve it, to a tolerance.
+    /// Solves from the initial guess `x0`; `prepare` builds the equation and a solver for it with a given tolerance.
     pub fn solve<T, X>(
         &self,
         name: &'static str,
@@ -52,7 +52,7 @@ impl Options {
     }
 }
 
-/// The options that all ways to find a solution share, and the two ways to ask for it; `new` and `solve_at` are the solver's own.
+/// The options that all solvers share, and the two ways to call them. Each solver defines `new` and `solve_at` itself.
 macro_rules! solver {
     ($Solver:ident, $what:literal, $Output:ty) => {
         impl Default for $Solver {
@@ -62,19 +62,19 @@ macro_rules! solver {
         }
 
         impl $Solver {
-            /// How small the last step has to be against `1 + |x|`; 1e-10 unless set, 1e-5 for `f32`.
+            /// The tolerance of the last step relative to `1 + |x|`; by default 1e-10, or 1e-5 for `f32`.
             pub fn tolerance(mut self, tolerance: f64) -> $Solver {
                 self.options.tolerance = Some(tolerance);
                 self
             }
 
-            /// How many steps may be taken.
+            /// The maximum number of steps.
             pub fn steps(mut self, steps: usize) -> $Solver {
                 self.options.steps = steps;
                 self
             }
 
-            /// How precisely large systems are solved for the derivative; 1e-10 unless set, 1e-5 for `f32`.
+            /// The tolerance for the large linear systems of the derivative; by default 1e-10, or 1e-5 for `f32`.
             pub fn linear_tolerance(mut self, tolerance: f64) -> $Solver {
                 self.options.linear = self.options.linear.tolerance(tolerance);
                 self
@@ -110,7 +110,7 @@ macro_rules! solver {
 }
 pub(super) use solver;
 
-/// The solution of `f(theta, x) = 0` as a function of the parameters' leaves and a first guess, which has no derivative.
+/// The solution of `f(theta, x) = 0` as a function of the parameters' leaves and an initial guess, which has no derivative.
 #[derive(Clone)]
 struct Solution {
     name: &'static str,
@@ -120,7 +120,7 @@ struct Solution {
 }
 
 impl Solution {
-    /// `(df/dx)^-1 right`, or with the transposed Jacobian.
+    /// `(df/dx)^-1 right`, or the same with the transposed Jacobian.
     fn solved(&self, theta: &[Tensor], x: &Tensor, right: &Tensor, transposed: bool) -> Tensor {
         let count = x.elements();
         if count <= DENSE_MOST {

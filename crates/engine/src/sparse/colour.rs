@@ -1,7 +1,7 @@
 //! Colourings: which columns, rows or vertices can share a seed.
 //!
-//! All are greedy: each vertex in turn gets the smallest colour that nothing forbids. Two orders are tried, the given one
-//! and that of falling degree; the better result is taken. The same pattern always has the same colouring.
+//! All colourings are greedy: each vertex in turn gets the smallest colour that is not forbidden. Two orders are tried, the given one and
+//! decreasing degree, and the better result is used. The same pattern always gives the same colouring.
 
 use super::Pattern;
 use crate::{Error, ErrorKind};
@@ -32,16 +32,16 @@ impl Colouring {
         &self.colours
     }
 
-    /// How many different colours there are.
+    /// The number of different colours.
     pub fn count(&self) -> usize {
         self.count
     }
 }
 
-/// No colour yet.
+/// Not coloured yet.
 pub(super) const NONE: u32 = u32::MAX;
 
-/// What a vertex may not have.
+/// The colours that a vertex may not have.
 pub(super) struct Forbidden {
     /// The vertex for which a colour was last forbidden, plus one.
     by: Vec<u32>,
@@ -58,14 +58,14 @@ impl Forbidden {
         }
     }
 
-    /// The smallest colour that is left.
+    /// The smallest colour that is still allowed.
     pub fn smallest(&self, vertex: usize) -> u32 {
         let free = self.by.iter().position(|&by| by != vertex as u32 + 1);
         free.expect("there are more colours than vertices") as u32
     }
 }
 
-/// The better of two orders; `fewest` is a number of colours below which nothing can go.
+/// The better of two orders; `fewest` is a lower bound on the number of colours.
 pub(super) fn best(degrees: &[usize], fewest: usize, colour: impl Fn(&[usize]) -> Vec<u32>) -> Colouring {
     let mut order: Vec<usize> = (0..degrees.len()).collect();
     let natural = Colouring::new(colour(&order));
@@ -77,8 +77,8 @@ pub(super) fn best(degrees: &[usize], fewest: usize, colour: impl Fn(&[usize]) -
     if by_degree.count < natural.count { by_degree } else { natural }
 }
 
-/// Vertices such that no two in one group share a colour; `groups_of` has the groups of each vertex, `groups` the vertices
-/// of each group. Groups keep the colours they have as bits, so that a full group costs its colours and not its vertices.
+/// Colours vertices so that no two in one group share a colour. `groups_of` has the groups of each vertex, `groups` the vertices of each
+/// group. Groups store their colours as bits, so that a full group costs its colours and not its vertices.
 fn partial_distance_two(groups_of: &Pattern, groups: &Pattern) -> Colouring {
     let count = groups_of.rows();
     let fewest = groups.fullest_row();
@@ -111,7 +111,7 @@ fn partial_distance_two(groups_of: &Pattern, groups: &Pattern) -> Colouring {
 }
 
 impl Pattern {
-    /// Columns such that no two in one row share a colour (a partial distance-2 colouring): the seeds of forward mode.
+    /// Colours columns so that no two in one row share a colour (a partial distance-2 colouring): the seeds of forward mode.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -123,7 +123,7 @@ impl Pattern {
         partial_distance_two(&self.transpose(), self)
     }
 
-    /// Rows such that no two in one column share a colour: the seeds of reverse mode.
+    /// Colours rows so that no two in one column share a colour: the seeds of reverse mode.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -135,8 +135,8 @@ impl Pattern {
         partial_distance_two(self, &self.transpose())
     }
 
-    /// The vertices of the graph of a symmetric pattern such that no neighbours share a colour (a distance-1 colouring).
-    /// The diagonal does not matter.
+    /// Colours the vertices of the graph of a symmetric pattern so that no neighbours share a colour (a distance-1 colouring). The diagonal
+    /// is ignored.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -156,7 +156,7 @@ impl Pattern {
         })
     }
 
-    /// The same such that no two vertices within two steps share a colour (a distance-2 colouring).
+    /// Like [`colour_vertices`](Pattern::colour_vertices), but no two vertices within two steps share a colour (a distance-2 colouring).
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -166,7 +166,7 @@ impl Pattern {
     #[track_caller]
     pub fn colour_distance_two(&self) -> Colouring {
         self.expect_symmetric("colour_distance_two");
-        // Two vertices within two steps are in one neighbourhood.
+        // Two vertices within two steps belong to a common neighbourhood.
         let diagonal = Pattern::new(self.rows(), self.rows(), (0..self.rows()).map(|vertex| (vertex, vertex)));
         let neighbourhoods = self.union(&diagonal);
         partial_distance_two(&neighbourhoods, &neighbourhoods)

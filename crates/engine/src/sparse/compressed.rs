@@ -1,17 +1,17 @@
-//! Compressed evaluation: one seed for each colour, all in one batched pass, and the entries picked from the results.
+//! Compressed evaluation: one seed per colour, all in one batched pass. The entries are then picked from the results.
 
 use super::{Colouring, Compression};
 use crate::methods::*;
 use crate::primitive::Spec;
 use crate::{DType, Error, ErrorKind, Shape, Tensor, Tree, TreePath};
 
-/// How many numbers one batch of seeds or results may have; more seeds than fit are taken in several passes.
+/// Maximum number of elements in one batch of seeds or results; more seeds need several passes.
 const BATCH: usize = 1 << 22;
 
-/// The largest dense matrix that is made, in bytes.
+/// Maximum size in bytes of a dense matrix.
 const DENSE: usize = 1 << 30;
 
-/// The leaves of a tree, and how many elements those that count have together.
+/// The leaves of a tree, and the total number of elements of the differentiable ones.
 #[derive(Clone)]
 pub(super) struct Side {
     leaves: Vec<Leaf>,
@@ -21,17 +21,17 @@ pub(super) struct Side {
 #[derive(Clone)]
 struct Leaf {
     spec: Spec,
-    /// Whether its elements are columns, or rows.
+    /// Whether its elements are columns or rows.
     counts: bool,
 }
 
 impl Side {
-    /// Leaves that are differentiated by: of real numbers, not frozen.
+    /// Leaves that are differentiated with respect to: real and not frozen.
     pub fn input(tree: &impl Tree) -> Side {
         Side::of(tree, |path, leaf| leaf.dtype().is_float() && !path.is_frozen())
     }
 
-    /// Leaves that are differentiated: of real numbers.
+    /// Leaves that are differentiated: real.
     pub fn output(tree: &impl Tree) -> Side {
         Side::of(tree, |_, leaf| leaf.dtype().is_float())
     }
@@ -45,19 +45,19 @@ impl Side {
         Side { leaves, length }
     }
 
-    /// Those of these tensors, one for each leaf, that count.
+    /// The tensors, one per leaf, of the leaves that count.
     pub fn counted<T>(&self, tensors: impl IntoIterator<Item = T>) -> impl Iterator<Item = T> {
         self.leaves.iter().zip(tensors).filter(|(leaf, _)| leaf.counts).map(|(_, tensor)| tensor)
     }
 
-    /// What values are computed in: the dtype of the leaves, or f64 if they differ.
+    /// The dtype of the computation: that of the leaves, or f64 if they differ.
     pub fn dtype(&self) -> DType {
         let mut floats = self.leaves.iter().filter(|leaf| leaf.counts).map(|leaf| leaf.spec.dtype);
         let first = floats.next().unwrap_or(DType::F64);
         if floats.all(|dtype| dtype == first) { first } else { DType::F64 }
     }
 
-    /// The first leaf that has another spec than at the time of `new`.
+    /// Returns an error for the first leaf whose spec differs from that at the time of `new`.
     pub fn expect(&self, name: &str, tree: &impl Tree) -> Result<(), Error> {
         let leaves = tree.named_leaves();
         if leaves.len() != self.leaves.len() {
@@ -75,7 +75,7 @@ impl Side {
         Ok(())
     }
 
-    /// The leaves of a batch that count, side by side as `[batch, length]`.
+    /// Concatenates the counted leaves of a batch as `[batch, length]`.
     fn joined(&self, leaves: &[&Tensor], batch: usize) -> Tensor {
         let dtype = self.dtype();
         let row = |leaf: &Tensor| leaf.reshape([batch, leaf.elements() / batch]).cast(dtype);
@@ -84,7 +84,7 @@ impl Side {
     }
 }
 
-/// Some colours, and where the entries lie in what their seeds give.
+/// Some colours, and where the entries are in the results of their seeds.
 struct Pass {
     colours: std::ops::Range<u32>,
     index: Tensor,
@@ -95,15 +95,15 @@ pub(super) struct Compressed {
     seeded: Side,
     colouring: Colouring,
     passes: Vec<Pass>,
-    /// Where each entry lies among those of all passes; nothing if that is its own place.
+    /// The index of each entry among those of all passes; `None` if the order is the same.
     order: Option<Tensor>,
-    /// The seeds, if there is one pass.
+    /// The seeds, if there is only one pass.
     seeds: Option<Vec<Tensor>>,
     entries: usize,
 }
 
 impl Compressed {
-    /// Results have this length.
+    /// `length` is the length of the results.
     pub fn new(seeded: Side, compression: &Compression, length: usize) -> Compressed {
         let (colouring, places) = (compression.colouring().clone(), compression.places());
         let batch = (BATCH / seeded.length.max(length).max(1)).max(1).min(colouring.count().max(1));
@@ -130,7 +130,7 @@ impl Compressed {
         plan
     }
 
-    /// How many seeds there are.
+    /// The number of seeds.
     pub fn count(&self) -> usize {
         self.colouring.count()
     }
@@ -156,7 +156,7 @@ impl Compressed {
         self.seeded.leaves.iter().map(seeds).collect()
     }
 
-    /// The entries, from a function that takes a batch of seeds to a batch of results.
+    /// Computes the entries with a function that maps a batch of seeds to a batch of results.
     pub fn values<R: Tree>(&self, result: &Side, run: impl Fn(Vec<Tensor>) -> R) -> Tensor {
         if self.entries == 0 {
             return Tensor::constant(0.0, &Spec::new([0], result.dtype()));
@@ -175,7 +175,7 @@ impl Compressed {
     }
 }
 
-/// A matrix with these values at these places, zeros elsewhere.
+/// A dense matrix with the given entries, and zeros elsewhere.
 pub(super) fn dense(
     name: &str,
     size: [usize; 2],

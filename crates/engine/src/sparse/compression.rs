@@ -2,7 +2,7 @@
 
 use super::{Colouring, Pattern};
 
-/// Seeds for a sparse matrix, one for each colour, and where every entry is found in the products with them.
+/// Seeds for a sparse matrix, one per colour, and where each entry is found in the products with them.
 ///
 /// ```
 /// use wengert::prelude::*;
@@ -26,12 +26,12 @@ impl Compression {
         &self.colouring
     }
 
-    /// Whether columns are coloured, for products with the matrix, and not rows, for products with its transpose.
+    /// Whether columns are coloured, for products with the matrix, rather than rows, for products with its transpose.
     pub fn is_forward(&self) -> bool {
         self.is_forward
     }
 
-    /// For each entry the colour of its seed, and its place in the product.
+    /// For each entry, the colour of its seed and its index in the product.
     pub fn places(&self) -> &[(u32, usize)] {
         &self.places
     }
@@ -47,7 +47,7 @@ impl Pattern {
     /// ```
     #[track_caller]
     pub fn compress(&self) -> Compression {
-        // No colouring can go below the fullest row, or the fullest column: often that decides.
+        // No colouring needs fewer colours than the fullest row or column has entries: this often decides.
         let (forward_least, reverse_least) = (self.fullest_row(), self.transpose().fullest_row());
         let columns = (forward_least <= reverse_least).then(|| self.colour_columns());
         let rows = match &columns {
@@ -82,7 +82,7 @@ impl Pattern {
     pub fn compress_symmetric(&self) -> Compression {
         let colouring = self.colour_star();
         let colours = colouring.colours();
-        // An entry whose colour no other entry of its row has can be read off there; else its mirror image can.
+        // If an entry is the only one of its colour in its row, it is read there; otherwise its mirror image is read.
         let (mut crowd, mut places) = (vec![0u32; colouring.count()], Vec::new());
         for row in 0..self.rows() {
             let columns = || self.row(row).iter().map(|&column| column as usize);
@@ -98,7 +98,7 @@ impl Pattern {
         Compression { colouring, is_forward: true, places }
     }
 
-    /// The entries on and below the diagonal, by row, then column.
+    /// The entries on and below the diagonal, by row, then by column.
     ///
     /// ```
     /// use wengert::prelude::*;

@@ -1,7 +1,7 @@
-//! The pattern interpreter: compute below, and follow which input elements each element may depend on.
+//! The pattern interpreter: computes values, and tracks which input elements each element may depend on.
 //!
-//! What an operation does with the sets follows from its [`Dependency`]. Where that cannot be used, for example because
-//! positions are symbolic, every output element depends on everything: a pattern may be too large, never too small.
+//! How an operation combines the sets follows from its [`Dependency`]. If that cannot be used, for example because positions are symbolic,
+//! every output element depends on everything: a pattern may be too large, but never too small.
 
 use super::Sets;
 use crate::bind::{bind1, try_bind};
@@ -14,10 +14,10 @@ use crate::{DType, Error, Shape, Tensor};
 use smallvec::SmallVec;
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// What a pattern level knows of its input.
+/// What a pattern level knows about its input.
 pub(crate) struct Columns {
     count: usize,
-    /// 1, 2, .. as f64, as far as anybody needed them.
+    /// 1, 2, .. as f64, as many as were needed so far.
     numbers: Mutex<Tensor>,
 }
 
@@ -26,7 +26,7 @@ impl Columns {
         Columns { count, numbers: Mutex::new(numbered(count)) }
     }
 
-    /// The numbers after `start`, one for each element of `shape`.
+    /// The numbers after `start`, one per element of `shape`.
     fn numbers(&self, start: usize, shape: &[usize]) -> Tensor {
         let stop = start + shape.iter().product::<usize>();
         let mut numbers = self.numbers.lock().unwrap_or_else(PoisonError::into_inner);
@@ -90,8 +90,8 @@ impl Interpreter for Columns {
         Ok(outputs)
     }
 
-    /// A solver's result depends on everything that it was given. Else the derivative is what the rule says, whatever the value is made
-    /// of: sets pass through it as tangents do.
+    /// The result of a solver depends on all of its operands. Otherwise the sets propagate through the derivative rule as tangents do,
+    /// however the value is computed.
     fn apply_function(
         &self,
         level: &Arc<Level>,
@@ -160,7 +160,7 @@ impl Call<'_> {
         self.parts.iter().map(|(_, sets)| *sets).collect()
     }
 
-    /// The shape of the operand of a part.
+    /// The shape of an operand with sets.
     fn shape(&self, part: usize) -> &[usize] {
         self.primals[self.parts[part].0].shape()
     }
@@ -183,7 +183,7 @@ impl Call<'_> {
         })
     }
 
-    /// Operands of the same shapes: what `number` gives for a part, zeros for other real ones, positions as they are.
+    /// Operands of the same shapes: the result of `number` for those with sets, zeros for other real ones, positions unchanged.
     fn stand_ins(&self, mut number: impl FnMut(&[usize]) -> Option<Tensor>) -> Option<SmallVec<[Tensor; 4]>> {
         let stand_in = |(position, primal): (usize, &&Tensor)| {
             let numbered = match self.parts.iter().any(|part| part.0 == position) {
@@ -198,7 +198,7 @@ impl Call<'_> {
         self.primals.iter().enumerate().map(stand_in).collect()
     }
 
-    /// Every element is a copy: the operation itself says of which, when it is given numbers of elements.
+    /// Every element is a copy. Applying the operation to element numbers shows which one.
     fn movement(&self, position: usize) -> Option<Sets> {
         let mut starts: SmallVec<[usize; 4]> = SmallVec::new();
         let mut next = 0;
@@ -218,7 +218,7 @@ impl Call<'_> {
         Some(Sets::choose(&self.sets(), self.columns.count, places.into_iter().map(place)))
     }
 
-    /// Every operand element is added to one output element: the rule, which copies cotangents, says to which.
+    /// Every operand element is added to one output element. The rule, which copies cotangents, shows to which.
     fn accumulation(&self, shape: &Shape) -> Option<Sets> {
         let operands = self.stand_ins(|_| None)?;
         let operands: SmallVec<[&Tensor; 4]> = operands.iter().collect();
@@ -239,7 +239,7 @@ impl Call<'_> {
                 Some(Gradient::Zero) | None => vec![None; sets.len()],
             });
         }
-        // A part of a whole: most elements stay as they are.
+        // An update of a part: most elements stay as they are.
         let stays = targets[0].len() == shape.elements() && targets[0].iter().enumerate().all(|(e, to)| *to == Some(e));
         if let ([(_, whole), ..], true) = (self.parts, stays) {
             return Some(whole.add(&self.sets()[1..], self.columns.count, |part, element| targets[part + 1][element]));
@@ -247,7 +247,7 @@ impl Call<'_> {
         Some(self.unite(shape.elements(), |part, element| targets[part][element]))
     }
 
-    /// Everything along the axes of the attributes, which the output may lack or have in another length.
+    /// Everything along the reduced axes, which the output may lack or have with another length.
     fn reduction(&self, shape: &Shape) -> Option<Sets> {
         let axes = self.attrs.iter().find_map(|(name, value)| match (*name, value) {
             ("axes", Attr::Ints(axes)) => axes.iter().map(|&axis| usize::try_from(axis).ok()).collect(),
@@ -271,7 +271,7 @@ impl Call<'_> {
         }
     }
 
-    /// Rows of the first operand, columns of the second (its rows if it stands transposed), and what is added to columns.
+    /// Rows of the first operand, columns of the second (its rows if it is transposed), and the term that is added to columns.
     fn product(&self, shape: &Shape, transposed: bool) -> Option<Sets> {
         let [lead @ .., rows, columns] = &shape[..] else { return None };
         let (lead, rows, columns) = (lead.iter().product::<usize>(), *rows, *columns);
@@ -328,7 +328,7 @@ impl Call<'_> {
     }
 }
 
-/// The places that numbers from 1 name, `None` for 0; nothing if one of them is not such a number.
+/// Converts numbers from 1 to indices, with `None` for 0. Returns `None` if one of them is not such a number.
 fn places(numbers: &Tensor, count: usize) -> Option<Vec<Option<usize>>> {
     numbers.numbers("pattern").ok()?;
     let numbers = numbers.to_f64_vec();
@@ -336,7 +336,7 @@ fn places(numbers: &Tensor, count: usize) -> Option<Vec<Option<usize>>> {
     numbers.iter().all(known).then(|| numbers.iter().map(|number| (*number as usize).checked_sub(1)).collect())
 }
 
-/// For each element of `shape`, row-major, its place in the shape without these axes.
+/// For each element of `shape`, row-major, its index in the shape without these axes.
 fn project(shape: &[usize], axes: &[usize]) -> Vec<usize> {
     let mut strides = vec![0; shape.len()];
     let mut stride = 1;

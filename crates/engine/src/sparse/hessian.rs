@@ -10,8 +10,8 @@ use crate::transform::expect_like;
 use crate::{Tensor, Tree, grad, jvp, vmap};
 use rustc_hash::FxHashMap;
 
-/// Which pairs of elements of `x` the gradient of a scalar function couples: the pattern of the Hessian, symmetric. It is
-/// the [`jacobian_pattern`](crate::jacobian_pattern) of the gradient, united with its transpose.
+/// The sparsity pattern of the Hessian of a scalar function: which pairs of elements of `x` it couples. It is symmetric: the
+/// [`jacobian_pattern`](crate::jacobian_pattern) of the gradient, united with its transpose.
 ///
 /// ```
 /// use wengert::prelude::*;
@@ -29,12 +29,12 @@ fn find_symmetric<X: Tree>(name: &'static str, f: impl Fn(&X) -> Tensor, x: &X, 
     pattern.union(&pattern.transpose())
 }
 
-/// A Hessian whose structure is found once and whose values are computed many times, as solvers of nonlinear programs want
-/// it: the entries on and below the diagonal, since it is symmetric.
+/// A sparse Hessian whose structure is found once and whose values can be computed many times, as nonlinear-programming solvers need it.
+/// Since it is symmetric, only the entries on and below the diagonal are computed.
 ///
-/// Elements share a seed by a star colouring, so that every entry is read off a Hessian-vector product (forward over
-/// reverse); all seeds run in one batched pass. For a Lagrangian make the multipliers a part of what `f` captures, or of `x`.
-/// The structure is that of [`hessian_pattern`] at the first point.
+/// Elements share a seed by a star colouring, so that every entry can be read off a Hessian-vector product (forward over reverse); all
+/// seeds run in one batched pass. For a Lagrangian, let `f` capture the multipliers, or make them part of `x`. The structure is that of
+/// [`hessian_pattern`] at the first point.
 ///
 /// ```
 /// use wengert::prelude::*;
@@ -46,7 +46,7 @@ fn find_symmetric<X: Tree>(name: &'static str, f: impl Fn(&X) -> Tensor, x: &X, 
 /// ```
 pub struct SparseHessian<X, F> {
     function: F,
-    /// The specs of the input, as a tree without numbers.
+    /// The specs of the input, as a tree without values.
     like: X,
     pattern: Pattern,
     triplets: (Vec<usize>, Vec<usize>),
@@ -68,23 +68,23 @@ impl<X: Tree, F: Fn(&X) -> Tensor> SparseHessian<X, F> {
         SparseHessian { function: f, like, pattern, triplets, plan, inputs }
     }
 
-    /// Where the Hessian may have entries: both triangles.
+    /// The sparsity pattern, with both triangles.
     pub fn pattern(&self) -> &Pattern {
         &self.pattern
     }
 
-    /// The rows and the columns of the entries on and below the diagonal, in the order of
-    /// [`values`](SparseHessian::values): by row, then column.
+    /// The rows and the columns of the entries on and below the diagonal, in the order of [`values`](SparseHessian::values): by row, then
+    /// by column.
     pub fn triplets(&self) -> (&[usize], &[usize]) {
         (&self.triplets.0, &self.triplets.1)
     }
 
-    /// How many Hessian-vector products one evaluation takes.
+    /// The number of Hessian-vector products per evaluation.
     pub fn seeds(&self) -> usize {
         self.plan.count()
     }
 
-    /// The values of the entries on and below the diagonal at `x`; a tensor of any running transform, so they can be
+    /// The values of the entries on and below the diagonal at `x`. They are tensors of the running transforms, so they can be
     /// differentiated in turn.
     #[track_caller]
     pub fn values(&self, x: &X) -> Tensor {
@@ -95,7 +95,7 @@ impl<X: Tree, F: Fn(&X) -> Tensor> SparseHessian<X, F> {
         self.plan.values(&self.inputs, |seeds| vmap(|dx: &X| jvp(&gradient, x, dx).1)(&x.rebuild(seeds)))
     }
 
-    /// The whole matrix at `x`, for small ones.
+    /// The dense matrix at `x`, for small problems.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -109,7 +109,7 @@ impl<X: Tree, F: Fn(&X) -> Tensor> SparseHessian<X, F> {
         let _scope = location::scope(line);
         let size = [self.pattern.rows(), self.pattern.columns()];
         let lower = self.triplets.0.iter().copied().zip(self.triplets.1.iter().copied());
-        // For each entry of both triangles, its number in the lower one.
+        // For each entry of both triangles, its index in the lower one.
         let numbers: FxHashMap<(usize, usize), i64> = lower.zip(0..).collect();
         let index: Vec<i64> =
             self.pattern.iter().map(|(row, column)| numbers[&(row.max(column), row.min(column))]).collect();
@@ -118,7 +118,7 @@ impl<X: Tree, F: Fn(&X) -> Tensor> SparseHessian<X, F> {
         dense(NAME, size, self.pattern.iter(), &values).map_err(|error| error.at(line)).or_raise()
     }
 
-    /// Whether the structure also holds at another point: the pattern there has no other entries.
+    /// Whether the structure also holds at another point, that is, whether the pattern there has no further entries.
     #[track_caller]
     pub fn holds_at(&self, x: &X) -> bool {
         let line = location::resolve(Line::caller());

@@ -11,12 +11,12 @@ use crate::transform::expect_like;
 use crate::{Tensor, Tree, TreePath, jvp, vjp, vmap};
 use std::marker::PhantomData;
 
-/// Which elements of `x` each element of `f(x)` may depend on: the pattern of the Jacobian.
+/// The sparsity pattern of the Jacobian: which elements of `x` each element of `f(x)` may depend on.
 ///
-/// Rows are the elements of the output's leaves, one leaf after the other, columns those of the input's; leaves of
-/// integers have neither, frozen leaves of the input no columns. The pattern is that of the operations that ran at this `x`, so branches of Rust code are followed
-/// as taken, and positions (of `gather`, say) as computed. It does not depend on values otherwise: both sides of a
-/// `where_` count, and every candidate of a maximum. It may have too many entries, never too few.
+/// Rows are the elements of the output's leaves, one leaf after another; columns are those of the input's leaves. Integer leaves have
+/// neither, and frozen leaves of the input have no columns. The pattern is that of the operations that ran at this `x`: branches of Rust
+/// code are followed as taken, and positions (of `gather`, say) as computed. Otherwise it does not depend on values: both sides of a
+/// `where_` count, and every candidate of a maximum. It may have too many entries, but never too few.
 ///
 /// ```
 /// use wengert::prelude::*;
@@ -29,7 +29,7 @@ pub fn jacobian_pattern<X: Tree, Y: Tree>(f: impl FnOnce(&X) -> Y, x: &X) -> Pat
     find("jacobian_pattern", f, x, Side::output, location::resolve(Line::caller())).0
 }
 
-/// The pattern, and the output's leaves, those that have rows as `rows` says.
+/// The pattern, and the output's leaves; `rows` says which of them have rows.
 pub(super) fn find<X: Tree, Y: Tree>(
     name: &'static str,
     f: impl FnOnce(&X) -> Y,
@@ -59,12 +59,12 @@ pub(super) fn find<X: Tree, Y: Tree>(
     (Pattern::from_sets(columns, sets), outputs)
 }
 
-/// A Jacobian whose structure is found once and whose values are computed many times, as solvers of nonlinear systems and
-/// programs want it.
+/// A sparse Jacobian whose structure is found once and whose values can be computed many times, as solvers of nonlinear systems and
+/// programs need it.
 ///
-/// Columns that no row has in common share one seed of forward mode, or rows one of reverse mode, whichever needs fewer;
-/// all seeds run in one batched pass. The structure is that of [`jacobian_pattern`] at the first point: a function that
-/// takes another branch elsewhere may have other entries there, which [`holds_at`](SparseJacobian::holds_at) finds out.
+/// Columns without a common row share a forward-mode seed, or rows without a common column a reverse-mode seed, whichever needs fewer
+/// seeds; all seeds run in one batched pass. The structure is that of [`jacobian_pattern`] at the first point. A function that takes
+/// another branch elsewhere may have other entries there; [`holds_at`](SparseJacobian::holds_at) checks that.
 ///
 /// ```
 /// use wengert::prelude::*;
@@ -78,7 +78,7 @@ pub(super) fn find<X: Tree, Y: Tree>(
 /// ```
 pub struct SparseJacobian<X, Y, F> {
     function: F,
-    /// The specs of the input, as a tree without numbers.
+    /// The specs of the input, as a tree without values.
     like: X,
     pattern: Pattern,
     triplets: (Vec<usize>, Vec<usize>),
@@ -106,22 +106,22 @@ impl<X: Tree, Y: Tree, F: Fn(&X) -> Y> SparseJacobian<X, Y, F> {
         SparseJacobian { function: f, like, pattern, triplets, plan, forward, inputs, outputs, output: PhantomData }
     }
 
-    /// Where the Jacobian may have entries.
+    /// The sparsity pattern of the Jacobian.
     pub fn pattern(&self) -> &Pattern {
         &self.pattern
     }
 
-    /// The rows and the columns of the entries, in the order of [`values`](SparseJacobian::values): by row, then column.
+    /// The rows and the columns of the entries, in the order of [`values`](SparseJacobian::values): by row, then by column.
     pub fn triplets(&self) -> (&[usize], &[usize]) {
         (&self.triplets.0, &self.triplets.1)
     }
 
-    /// How many tangents, or cotangents, one evaluation takes.
+    /// The number of tangents or cotangents per evaluation.
     pub fn seeds(&self) -> usize {
         self.plan.count()
     }
 
-    /// Whether the seeds are tangents of forward mode, and not cotangents of reverse mode.
+    /// Whether the seeds are tangents of forward mode rather than cotangents of reverse mode.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -131,7 +131,7 @@ impl<X: Tree, Y: Tree, F: Fn(&X) -> Y> SparseJacobian<X, Y, F> {
         self.forward
     }
 
-    /// The values of the entries at `x`; a tensor of any running transform, so they can be differentiated in turn.
+    /// The values of the entries at `x`. They are tensors of the running transforms, so they can be differentiated in turn.
     #[track_caller]
     pub fn values(&self, x: &X) -> Tensor {
         let line = location::resolve(Line::caller());
@@ -154,7 +154,7 @@ impl<X: Tree, Y: Tree, F: Fn(&X) -> Y> SparseJacobian<X, Y, F> {
         }
     }
 
-    /// The whole matrix at `x`, for small ones.
+    /// The dense matrix at `x`, for small problems.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -170,7 +170,7 @@ impl<X: Tree, Y: Tree, F: Fn(&X) -> Y> SparseJacobian<X, Y, F> {
         dense(NAME, size, self.pattern.iter(), &self.values(x)).map_err(|error| error.at(line)).or_raise()
     }
 
-    /// Whether the structure also holds at another point: the pattern there has no other entries.
+    /// Whether the structure also holds at another point, that is, whether the pattern there has no further entries.
     ///
     /// ```
     /// use wengert::prelude::*;

@@ -1,8 +1,8 @@
-//! Sparse derivatives: which input elements each output element depends on, and compressed evaluation.
+//! Sparse derivatives: sparsity patterns, colourings and compressed evaluation.
 //!
-//! `sets`, joined by `unions`, are followed by the pattern interpreter; `pattern` is what comes out; `colour` and `star` find
-//! columns that can share a seed, and `compression` where entries are found then; `compressed` runs all seeds in one batched pass; `jacobian` and `hessian` are what solvers
-//! call.
+//! The pattern interpreter (`follow`) propagates `sets`, merged by `unions`, and yields a `pattern`. `colour` and `star` find columns that
+//! can share a seed, and `compression` where the entries are then found. `compressed` runs all seeds in one batched pass. `jacobian` and
+//! `hessian` are the interface for solvers.
 
 mod colour;
 mod compressed;

@@ -1,10 +1,10 @@
-//! A sparse matrix of truth values, in compressed rows.
+//! A sparse boolean matrix, in compressed rows.
 
 use super::Sets;
 use crate::{Error, ErrorKind};
 use std::fmt;
 
-/// Where a matrix may have entries other than zero: the dependency pattern of a Jacobian or a Hessian.
+/// The sparsity pattern of a Jacobian or a Hessian: where a matrix may be nonzero.
 ///
 /// ```
 /// use wengert::prelude::*;
@@ -21,7 +21,7 @@ pub struct Pattern {
 }
 
 impl Pattern {
-    /// A pattern of these entries, each a row and a column, in any order; repeated ones count once.
+    /// A pattern with these entries, each a row and a column, in any order; duplicates count once.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -44,7 +44,7 @@ impl Pattern {
         Pattern { columns, starts, members: entries.into_iter().map(|(_, column)| column as u32).collect() }
     }
 
-    /// One row for each element of these tensors; `None` has elements without sets.
+    /// One row per element of these tensors; the elements of a `None` have empty sets.
     pub(super) fn from_sets<'s>(columns: usize, parts: impl Iterator<Item = (usize, Option<&'s Sets>)>) -> Pattern {
         let (mut starts, mut members) = (vec![0], Vec::new());
         for (elements, sets) in parts {
@@ -56,22 +56,22 @@ impl Pattern {
         Pattern { columns, starts, members }
     }
 
-    /// How many rows it has: elements of the output.
+    /// The number of rows: elements of the output.
     pub fn rows(&self) -> usize {
         self.starts.len() - 1
     }
 
-    /// How many columns it has: elements of the input.
+    /// The number of columns: elements of the input.
     pub fn columns(&self) -> usize {
         self.columns
     }
 
-    /// How many entries it has.
+    /// The number of entries.
     pub fn entries(&self) -> usize {
         self.members.len()
     }
 
-    /// The columns of a row, ascending.
+    /// The columns of a row, in ascending order.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -82,7 +82,7 @@ impl Pattern {
         &self.members[self.starts[row]..self.starts[row + 1]]
     }
 
-    /// Whether there is an entry.
+    /// Whether there is an entry at this row and column.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -93,7 +93,7 @@ impl Pattern {
         u32::try_from(column).is_ok_and(|column| self.row(row).binary_search(&column).is_ok())
     }
 
-    /// The entries by row, then column.
+    /// The entries by row, then by column.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -124,7 +124,7 @@ impl Pattern {
         Pattern { columns: self.rows(), starts, members }
     }
 
-    /// The entries of either; both have the same size.
+    /// The union of the entries of two patterns of the same size.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -149,7 +149,7 @@ impl Pattern {
         Pattern { columns: self.columns, starts, members }
     }
 
-    /// Whether every entry of `other` is one of this, of the same size.
+    /// Whether the patterns have the same size and every entry of `other` is an entry of this one.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -170,7 +170,7 @@ impl Pattern {
         self.rows() == self.columns && self.transpose() == *self
     }
 
-    /// The most entries that a row has.
+    /// The largest number of entries in a row.
     pub(super) fn fullest_row(&self) -> usize {
         (0..self.rows()).map(|row| self.row(row).len()).max().unwrap_or(0)
     }
@@ -181,7 +181,7 @@ impl Pattern {
     }
 }
 
-/// Columns are numbered in 32 bits.
+/// Returns an error if the columns cannot be numbered in 32 bits.
 pub(super) fn expect_columns(columns: usize) -> Result<(), Error> {
     if u32::try_from(columns).is_ok() {
         return Ok(());
@@ -196,11 +196,10 @@ fn sum_up(starts: &mut [usize]) {
     }
 }
 
-/// The most rows and columns that a picture has.
+/// The maximum number of rows and columns of a printed pattern.
 const PICTURE: (usize, usize) = (24, 48);
 
-/// The size, and a picture: a square where there is an entry, a dot where there is none. In the picture of a large pattern
-/// each sign stands for a block.
+/// Prints the size and a picture, with a square for an entry and a dot for none. For a large pattern each character stands for a block.
 impl fmt::Display for Pattern {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (rows, columns) = (self.rows(), self.columns);

@@ -1,15 +1,15 @@
-//! Sets of input elements, one for each element of a tensor, stored once where they are equal.
+//! Sets of input elements, one per element of a tensor. Equal sets are stored once.
 //!
-//! A table belongs to the tensors that use it and goes with them, so that a long loop keeps no sets of its past. Movements
-//! share the table of their operand. Small sets may be stored several times, or stay for a while when nobody has them:
-//! looking them up costs more than it saves. A union that one of its parts already contains is that part: sums of a few
-//! numbers into a full row cost their own length, not the row's.
+//! A table is owned by the tensors that use it and dropped with them, so that a long loop does not keep the sets of its past. Movements
+//! share the table of their operand. Small sets may be stored more than once, or stay for a while after their last use: looking them up
+//! costs more than it saves. If one part of a union contains the others, the union is that part, so adding a few elements to a full row
+//! costs their number, not the length of the row.
 
 use super::unions::{Key, Keys, SMALL, Unions, tables_of};
 use smallvec::SmallVec;
 use std::sync::Arc;
 
-/// Number `k` is `members[starts[k]..starts[k + 1]]`, ascending; number 0 is empty.
+/// Set `k` is `members[starts[k]..starts[k + 1]]`, ascending; set 0 is empty.
 #[derive(Debug)]
 pub(super) struct Table {
     pub starts: Vec<usize>,
@@ -21,7 +21,7 @@ impl Table {
         &self.members[self.starts[number as usize]..self.starts[number as usize + 1]]
     }
 
-    /// The tables one after the other, and what is added to the numbers of each; nothing if that holds much more than
+    /// Concatenates tables, and returns the offset added to the numbers of each. Returns `None` if the result would hold much more than
     /// small sets for `count` elements.
     fn joined(tables: &[Arc<Table>], count: usize) -> Option<(Table, SmallVec<[u32; 4]>)> {
         let sets: usize = tables.iter().map(|table| table.starts.len()).sum();
@@ -41,7 +41,7 @@ impl Table {
     }
 }
 
-/// A set for each element of a tensor, row-major.
+/// One set per element of a tensor, row-major.
 #[derive(Clone, Debug)]
 pub(crate) struct Sets {
     pub(super) table: Arc<Table>,
@@ -49,7 +49,7 @@ pub(crate) struct Sets {
 }
 
 impl Sets {
-    /// Each of `count` elements alone, numbered from `first`.
+    /// A set of its own for each of `count` elements, numbered from `first`.
     pub fn singletons(first: usize, count: usize) -> Sets {
         let starts = std::iter::once(0).chain(0..=count).collect();
         let members = (first..first + count).map(|column| column as u32).collect();
@@ -61,18 +61,18 @@ impl Sets {
         self.table.set(self.of[element])
     }
 
-    /// How many elements there are.
+    /// The number of elements.
     pub fn len(&self) -> usize {
         self.of.len()
     }
 
-    /// The sets of the elements at these places; `None` has nothing.
+    /// The sets of the elements at these indices; empty for `None`.
     pub fn select(&self, places: impl Iterator<Item = Option<usize>>) -> Sets {
         let of = places.map(|place| place.map_or(0, |place| self.of[place])).collect();
         Sets { table: self.table.clone(), of: Arc::new(of) }
     }
 
-    /// The sets of elements of several tensors, each named by the number of its tensor and its place there.
+    /// The sets of elements of several tensors, each given by the number of its tensor and its index there.
     pub fn choose(
         parts: &[&Sets],
         columns: usize,
@@ -115,7 +115,7 @@ impl Sets {
         unions.finish(of)
     }
 
-    /// These sets, united with those that `target` sends to some of the elements, by part and place.
+    /// Unites these sets with others: `target` maps a part and an index to the element that its set is added to, if any.
     pub fn add(&self, parts: &[&Sets], columns: usize, target: impl Fn(usize, usize) -> Option<usize>) -> Sets {
         let places = parts.iter().enumerate().flat_map(|(part, sets)| (0..sets.len()).map(move |place| (part, place)));
         let mut touched: Vec<usize> = places.filter_map(|(part, place)| target(part, place)).collect();
@@ -135,7 +135,7 @@ impl Sets {
         Sets::choose(&[self, &sums], columns, (0..self.len()).map(place))
     }
 
-    /// For each of `groups`, the union of the sets of all elements that `group` sends there, by part and place.
+    /// For each of `groups`, the union of the sets of all elements that `group` maps there, by part and index.
     pub fn unite(
         parts: &[&Sets],
         columns: usize,
@@ -143,7 +143,7 @@ impl Sets {
         group: impl Fn(usize, usize) -> Option<usize>,
     ) -> Sets {
         let mut unions = Unions::new(parts, columns);
-        // Keys ordered by group, by counting.
+        // Sort the keys by group, with a counting sort.
         let mut starts = vec![0usize; groups + 1];
         let contributions = |visit: &mut dyn FnMut(usize, Key)| {
             for (part, sets) in parts.iter().enumerate() {
@@ -174,7 +174,7 @@ impl Sets {
         unions.finish(of)
     }
 
-    /// Whether no element has anything.
+    /// Whether all sets are empty.
     pub fn is_empty(&self) -> bool {
         self.of.iter().all(|&number| self.table.set(number).is_empty())
     }

@@ -1,14 +1,14 @@
-//! Star colouring: no neighbours share a colour, and every path of four vertices has three colours.
+//! Star colouring: neighbours have different colours, and every path of four vertices has at least three colours.
 //!
-//! Then any two colours induce stars, and every entry of a symmetric matrix can be read off a product with the seeds
-//! directly: of the two vertices of an edge, one is the only neighbour of its colour that the other has.
+//! Then any two colours induce stars, and every entry of a symmetric matrix can be read off a product with the seeds directly: one of the
+//! two vertices of an edge is the other's only neighbour of its colour.
 
 use super::colour::{Forbidden, NONE, best};
 use super::{Colouring, Pattern};
 use rustc_hash::FxHashMap;
 
 impl Pattern {
-    /// A star colouring of the graph of a symmetric pattern: the seeds of a Hessian. The diagonal does not matter.
+    /// A star colouring of the graph of a symmetric pattern: the seeds of a Hessian. The diagonal is ignored.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -22,9 +22,9 @@ impl Pattern {
     }
 }
 
-/// A path of four coloured vertices is looked at when the last of them gets its colour. As an end, `v - w - x - y`: x is a
-/// hub of w, a vertex with several neighbours of w's colour, so its colour is forbidden. As an inner vertex,
-/// `u - v - w - x`: u and w have one colour, so that of every neighbour x of either is forbidden.
+/// A path of four coloured vertices is checked when the last of them is coloured. If that is an end of `v - w - x - y`, x is a hub of w, a
+/// vertex with several neighbours of w's colour, so its colour is forbidden. If it is an inner vertex of `u - v - w - x`, u and w have the
+/// same colour, so the colour of every neighbour x of either is forbidden.
 fn colour(pattern: &Pattern, order: &[usize]) -> Vec<u32> {
     let count = pattern.rows();
     let (mut colours, mut forbidden) = (vec![NONE; count], Forbidden::new(count));
@@ -43,7 +43,7 @@ fn colour(pattern: &Pattern, order: &[usize]) -> Vec<u32> {
         let own = forbidden.smallest(v);
         colours[v] = own;
         for w in pattern.neighbours(v) {
-            // From w's side, v is one more neighbour of its colour.
+            // For w, v is one more neighbour of its colour.
             match only.insert((w as u32, own), v as u32) {
                 None => {}
                 Some(first) => {
@@ -56,7 +56,7 @@ fn colour(pattern: &Pattern, order: &[usize]) -> Vec<u32> {
                     }
                 }
             }
-            // From v's side, whose colour is known from now on: a hub of every neighbour that is not alone.
+            // For v, whose colour is now known: it is a hub of every neighbour whose colour occurs more than once.
             if colours[w] != NONE && only[&(v as u32, colours[w])] == NONE {
                 hubs[w].push(v as u32);
             }
@@ -69,7 +69,7 @@ fn colour(pattern: &Pattern, order: &[usize]) -> Vec<u32> {
 mod tests {
     use super::*;
 
-    /// Every path of four different vertices, by looking at all of them.
+    /// Checks every path of four different vertices.
     pub fn is_star(pattern: &Pattern, colours: &[u32]) -> bool {
         let other = |a: usize, b: usize| colours[a] != colours[b];
         let n = pattern.rows();

@@ -1,4 +1,4 @@
-//! Unions of sets: found once if they are large, and not stored at all where one of the sets has them already.
+//! Unions of sets. Large unions are computed once, and a union that equals one of its sets is not stored again.
 
 use super::sets::{Sets, Table};
 use rustc_hash::{FxHashMap, FxHasher};
@@ -6,26 +6,26 @@ use smallvec::SmallVec;
 use std::hash::{Hash, Hasher};
 use std::sync::Arc;
 
-/// A set of one of the sources: the source in the upper half.
+/// A set of one of the sources, with the index of the source in the upper half.
 pub(super) type Key = u64;
 pub(super) type Keys = SmallVec<[Key; 4]>;
 
-/// Unions of sets that have more members than this together are looked up, and stored once.
+/// Unions of sets with more members than this in total are looked up, and stored once.
 pub(super) const SMALL: usize = 32;
 
-/// Lists of more sets than this are not looked up: each is met once.
+/// Lists of more sets than this are not looked up: each occurs once.
 const LONGEST_KNOWN: usize = 16;
 
-/// Where a result lies.
+/// Where a result is stored.
 #[derive(Clone, Copy)]
 enum Place {
     /// It is a set of a source.
     Source(Key),
-    /// Members of a new set.
+    /// It is a new set, with these members.
     New(usize, usize),
 }
 
-/// The different tables, and which of them each part has.
+/// The distinct tables, and the one that each part uses.
 pub(super) fn tables_of(parts: &[&Sets]) -> (Vec<Arc<Table>>, SmallVec<[usize; 4]>) {
     let mut tables: Vec<Arc<Table>> = Vec::new();
     let place = |part: &&Sets| match tables.iter().position(|table| Arc::ptr_eq(table, &part.table)) {
@@ -39,21 +39,21 @@ pub(super) fn tables_of(parts: &[&Sets]) -> (Vec<Arc<Table>>, SmallVec<[usize; 4
     (tables, table_of)
 }
 
-/// Unions of sets of some tables, each found once.
+/// Unions of sets of some tables, each computed once.
 pub(super) struct Unions {
     columns: usize,
-    /// The different tables, and which of them each part has.
+    /// The distinct tables, and the one that each part uses.
     tables: Vec<Arc<Table>>,
     table_of: SmallVec<[usize; 4]>,
     known: FxHashMap<Keys, u32>,
-    /// The list before, which often comes again.
+    /// The previous list, which often repeats.
     last: (Keys, u32),
     /// New sets by a hash of their members.
     equals: FxHashMap<u64, SmallVec<[u32; 1]>>,
     /// Result `k + 1`.
     results: Vec<Place>,
     members: Vec<u32>,
-    /// Marks of columns while a large union is made.
+    /// Marks of columns while a large union is built.
     marks: Vec<u64>,
 }
 
@@ -73,7 +73,7 @@ impl Unions {
         }
     }
 
-    /// The key of a set of a part; an empty one has none.
+    /// The key of a set of a part; `None` for an empty set.
     pub fn key(&self, part: usize, number: u32) -> Option<Key> {
         let table = self.table_of[part];
         let empty = number == 0 || self.tables[table].set(number).is_empty();
@@ -171,7 +171,7 @@ impl Unions {
         }
     }
 
-    /// The number of the set that was just appended; an equal one is used again.
+    /// The number of the set that was just appended; an equal existing set is reused.
     fn intern(&mut self, start: usize) -> u32 {
         if self.members.len() - start <= SMALL {
             return self.push(Place::New(start, self.members.len()));
@@ -197,7 +197,7 @@ impl Unions {
         self.results.len() as u32
     }
 
-    /// The sets of elements that have these results.
+    /// The sets of elements, given the number of the result for each.
     pub fn finish(self, mut of: Vec<u32>) -> Sets {
         let source = |place: &Place| match place {
             Place::Source(key) => Some((key >> 32) as usize),

@@ -1,4 +1,4 @@
-//! Checkpoints: computing again instead of keeping.
+//! Checkpoints: recomputing values instead of storing them.
 
 use super::custom::form_of;
 use crate::error::OrRaise;
@@ -7,14 +7,14 @@ use crate::memory::Region;
 use crate::{Error, ErrorKind, Tree};
 use std::sync::Arc;
 
-/// The same function, which keeps its inputs instead of everything that its derivative needs: that is computed again when a
-/// reverse sweep comes to it. Values and gradients are the same bits.
+/// Returns the same function, but its derivative stores only the inputs and recomputes everything else when the reverse sweep reaches it.
+/// Values and gradients have the same bits.
 ///
-/// What the function captures, parameters too, is differentiated as always. It may run more than once, so it must do the same for
-/// the same inputs: random numbers come from keys, which are inputs or captured; what its code does besides happens again. Operations with an
-/// [effect](crate::primitive::Primitive::effect) are not called again: what they gave is kept. Checkpoints nest
-/// and work under every other transform; forward mode keeps nothing anyway. In a compiled function the
-/// second run is part of the program, behind a `barrier`; what depends on captured tensors alone is computed once.
+/// Captured tensors, including parameters, are differentiated as usual. The function may run more than once, so it must do the same for the
+/// same inputs. Random numbers must come from keys that are inputs or captured; side effects of its code are repeated. Operations with an
+/// [effect](crate::primitive::Primitive::effect) are not called again; their results are stored. Checkpoints nest and work under every
+/// other transform; forward mode stores nothing anyway. In a compiled function the second run is part of the program, behind a `barrier`;
+/// values that depend only on captured tensors are computed once.
 ///
 /// ```
 /// use wengert::prelude::*;
@@ -41,9 +41,9 @@ where
     }
 }
 
-/// A chain of functions, each applied to what the one before returns, cut into `segments` of as equal length as can be; every
-/// segment keeps its input alone, and computes the values inside it again. With about the square root of the number of functions
-/// as segments, memory grows like that root, and every function runs twice.
+/// Applies a chain of functions, cut into `segments` of nearly equal length. Every segment stores only its input, and recomputes the values
+/// inside. With about as many segments as the square root of the number of functions, memory grows like that root, and every function runs
+/// twice.
 ///
 /// ```
 /// use wengert::prelude::*;

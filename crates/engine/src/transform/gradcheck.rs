@@ -1,4 +1,4 @@
-//! Are the derivatives right? Reverse and forward mode against finite differences.
+//! Checks derivatives: compares reverse and forward mode with finite differences.
 
 use crate::autograd::no_grad;
 use crate::error::OrRaise;
@@ -10,7 +10,7 @@ use std::fmt;
 
 /// Compares the derivatives of `f` at `x`, in reverse and in forward mode, with finite differences.
 ///
-/// Every element of every real leaf of `x` is moved in turn, so `x` should be small; [`GradCheck`] has options.
+/// Every element of every real leaf of `x` is perturbed in turn, so `x` should be small; [`GradCheck`] has options.
 ///
 /// ```
 /// use wengert::prelude::*;
@@ -21,16 +21,16 @@ use std::fmt;
 /// ```
 ///
 /// # Errors
-/// The report, if a derivative differs where `f` is smooth. Printed, it is a table of what differs.
+/// Returns the report if a derivative differs where `f` is smooth. It prints as a table of the differences.
 ///
 /// # Panics
-/// If a real number that goes in or comes out is not f64, or if `f` gives different results for the same `x`.
+/// If a real input or output is not f64, or if `f` gives different results for the same `x`.
 #[track_caller]
 pub fn gradcheck<X: Tree, Y: Tree>(f: impl Fn(&X) -> Y, x: &X) -> Result<GradReport, GradMismatch> {
     GradCheck::new().run(f, x)
 }
 
-/// How [`gradcheck`] compares.
+/// Options for [`gradcheck`].
 ///
 /// ```
 /// use wengert::prelude::*;
@@ -63,7 +63,7 @@ impl Default for GradCheck {
 }
 
 impl GradCheck {
-    /// First derivatives in both modes, to six digits, at every element.
+    /// The default options: first derivatives in both modes, to six digits, for every element.
     pub fn new() -> GradCheck {
         GradCheck::default()
     }
@@ -74,31 +74,31 @@ impl GradCheck {
         self
     }
 
-    /// How far a derivative may be from the finite difference, relative to the larger of 1 and its magnitude.
+    /// The tolerance of a derivative, relative to the larger of 1 and its magnitude.
     pub fn tolerance(mut self, tolerance: f64) -> GradCheck {
         self.tolerance = tolerance;
         self
     }
 
-    /// How far an element is moved, relative to the larger of 1 and its magnitude.
+    /// The step of the finite difference, relative to the larger of 1 and the magnitude of the element.
     pub fn step(mut self, step: f64) -> GradCheck {
         self.step = step;
         self
     }
 
-    /// Looks at no more than this many elements of each leaf, evenly spread.
+    /// Checks at most this many elements of each leaf, evenly spread.
     pub fn elements(mut self, count: usize) -> GradCheck {
         self.elements = count.max(1);
         self
     }
 
-    /// Leaves forward mode out, for operations without a `jvp` rule.
+    /// Skips forward mode, for operations without a `jvp` rule.
     pub fn reverse_only(mut self) -> GradCheck {
         (self.reverse, self.forward) = (true, false);
         self
     }
 
-    /// Leaves reverse mode out, for operations without a `vjp` rule.
+    /// Skips reverse mode, for operations without a `vjp` rule.
     pub fn forward_only(mut self) -> GradCheck {
         (self.reverse, self.forward) = (false, true);
         self
@@ -119,8 +119,7 @@ impl GradCheck {
         if report.wrong().next().is_none() { Ok(report) } else { Err(GradMismatch(report)) }
     }
 
-    /// Every row of the table for `f`: what varies is one element of `x`, what is watched is one leaf of the output,
-    /// weighted to a number.
+    /// The rows of the table for `f`. Each row perturbs one element of `x` and observes the weighted sum of one leaf of the output.
     fn compare<X: Tree, Y: Tree>(
         &self,
         order: Order,
@@ -166,7 +165,7 @@ impl GradCheck {
         Ok(())
     }
 
-    /// For every real leaf of the output, the gradient of its weighted sum: numbers for each leaf of `x`.
+    /// For every real leaf of the output, the gradient of its weighted sum, as values for each leaf of `x`.
     fn pulled_back<X: Tree, Y: Tree>(&self, f: &dyn Fn(&X) -> Y, x: &X, y: &Y) -> Vec<Vec<Vec<f64>>> {
         let (_, pullback) = vjp(f, x);
         let each = real_leaves(y).map(|(position, _, _)| pullback.call(&weights_of(y, Some(position))));
@@ -206,7 +205,7 @@ enum Mode {
 pub enum GradFault {
     /// The function is smooth there: the derivative is wrong.
     Wrong,
-    /// The slope jumps within the step: there is no one derivative.
+    /// The derivative jumps within the step, so it is not unique.
     Kink,
     /// The function is infinite or NaN within the step.
     Edge,
@@ -225,28 +224,27 @@ pub struct GradRow {
 }
 
 impl GradRow {
-    /// The element that varies, as in `layers.0.weight[1, 2]`; the input itself is called `x`.
+    /// The perturbed element, as in `layers.0.weight[1, 2]`; the input itself is called `x`.
     pub fn input(&self) -> &str {
         &self.input
     }
 
-    /// The leaf that is watched; the output itself is called `y`. Of a leaf with several elements a weighted sum is
-    /// differentiated.
+    /// The observed leaf; the output itself is called `y`. For a leaf with several elements, a weighted sum is differentiated.
     pub fn output(&self) -> &str {
         &self.output
     }
 
-    /// What the rules say.
+    /// The derivative from the rules.
     pub fn analytic(&self) -> f64 {
         self.analytic
     }
 
-    /// What the finite difference says.
+    /// The derivative from finite differences.
     pub fn numeric(&self) -> f64 {
         self.numeric
     }
 
-    /// Their distance.
+    /// The absolute difference.
     pub fn error(&self) -> f64 {
         (self.analytic - self.numeric).abs()
     }
@@ -278,27 +276,27 @@ impl GradRow {
     }
 }
 
-/// What [`gradcheck`] compared.
+/// The result of [`gradcheck`].
 #[derive(Clone)]
 pub struct GradReport {
-    /// What differs, in the order of the input.
+    /// The differences, in the order of the input.
     rows: Vec<GradRow>,
     checked: usize,
     largest_error: f64,
 }
 
 impl GradReport {
-    /// How many derivatives were compared.
+    /// The number of derivatives compared.
     pub fn checked(&self) -> usize {
         self.checked
     }
 
-    /// The largest error among the derivatives that agree, relative as the tolerance is.
+    /// The largest error among the derivatives that agree, relative in the same way as the tolerance.
     pub fn largest_error(&self) -> f64 {
         self.largest_error
     }
 
-    /// The derivatives that differ from finite differences, also at kinks and edges, where nothing is wrong with them.
+    /// The derivatives that differ from finite differences. This includes kinks and edges, where they are not wrong.
     pub fn rows(&self) -> &[GradRow] {
         &self.rows
     }
@@ -326,7 +324,7 @@ impl GradReport {
 pub struct GradMismatch(GradReport);
 
 impl GradMismatch {
-    /// What was compared and what differs.
+    /// The full report.
     pub fn report(&self) -> &GradReport {
         &self.0
     }
@@ -334,7 +332,7 @@ impl GradMismatch {
 
 impl std::error::Error for GradMismatch {}
 
-/// How many rows a printed table has.
+/// The maximum number of rows of a printed table.
 const SHOWN: usize = 20;
 
 impl fmt::Display for GradReport {
@@ -397,26 +395,26 @@ struct Local {
 }
 
 impl Local {
-    /// Central differences of both steps.
+    /// Central differences with both steps.
     fn central(&self) -> (f64, f64) {
         let [left, near_left, near_right, right] = self.sides;
         ((right - left) / (2.0 * self.h), (near_right - near_left) / self.h)
     }
 
-    /// The slope, with the error of order h^2 that both differences have in common removed.
+    /// The derivative, with the h^2 error that both differences have in common eliminated.
     fn slope(&self) -> f64 {
         let (far, near) = self.central();
         (4.0 * near - far) / 3.0
     }
 
-    /// What rounding of the values may add to the slope.
+    /// An estimate of the rounding error of the derivative.
     fn rounding(&self) -> f64 {
         let largest = self.sides.iter().fold(self.center.abs(), |largest, side| largest.max(side.abs()));
         16.0 * f64::EPSILON * largest / self.h
     }
 
-    /// How much the slope jumps inside the step: 0 to second order for a smooth function, whose central differences
-    /// agree and whose one-sided slopes are apart by a multiple of the step; a sixth of the jump or more for a kink.
+    /// How much the derivative jumps inside the step. For a smooth function this is 0 to second order: its central differences agree, and
+    /// its one-sided differences differ by a multiple of the step. For a kink it is a sixth of the jump or more.
     fn jump(&self) -> f64 {
         let [left, near_left, near_right, right] = self.sides;
         let (far, near) = self.central();
@@ -426,7 +424,7 @@ impl Local {
         (far - near).abs() + (2.0 * near_apart - far_apart).abs()
     }
 
-    /// Why a derivative can be this far from the slope.
+    /// Why a derivative can differ this much from the finite difference.
     fn fault(&self, error: f64) -> GradFault {
         let finite = self.center.is_finite() && self.sides.iter().all(|side| side.is_finite());
         match finite {
@@ -443,8 +441,8 @@ fn weighted_gradient<X: Tree, Y: Tree>(f: &impl Fn(&X) -> Y, x: &X) -> X {
     pullback.call(&weights_of(&y, None))
 }
 
-/// Weights for the leaves of `y`, or for one of them: 1 for a single number, else numbers without a pattern that a wrong
-/// rule could share.
+/// Weights for the leaves of `y`, or for one of them: 1 for a single number, otherwise irregular numbers that are unlikely to hide a wrong
+/// rule.
 fn weights_of<Y: Tree>(y: &Y, only: Option<usize>) -> Y {
     let mut position = 0;
     y.map(&mut TreePath::root(), &mut |path, leaf| {
@@ -468,7 +466,7 @@ fn weighted<Y: Tree>(y: &Y) -> Vec<f64> {
     real_leaves(y).map(|(_, _, leaf)| dot(leaf)).collect()
 }
 
-/// `x` with one element of one leaf moved by `t`.
+/// `x` with one element of one leaf perturbed by `t`.
 fn moved<X: Tree>(x: &X, leaf: usize, element: usize, t: f64) -> X {
     let mut position = 0;
     x.map_leaves(|tensor| {
@@ -483,7 +481,7 @@ fn moved<X: Tree>(x: &X, leaf: usize, element: usize, t: f64) -> X {
     })
 }
 
-/// The leaves that can be differentiated: their places among all, and their paths.
+/// The differentiable leaves: their index among all leaves, and their path.
 fn real_leaves<T: Tree>(tree: &T) -> impl Iterator<Item = (usize, String, &Tensor)> {
     let (mut leaves, mut position) = (Vec::new(), 0);
     tree.visit(&mut TreePath::root(), &mut |path, leaf| {

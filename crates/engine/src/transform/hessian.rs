@@ -1,4 +1,4 @@
-//! Second derivatives of scalar functions, and products with them that need no matrix.
+//! Hessians of scalar functions, and matrix-free products with them.
 
 use super::jacobian::{Direction, arranged};
 use super::linearize;
@@ -7,7 +7,7 @@ use crate::tree::Rows;
 use crate::{Tensor, Tree};
 use crate::{grad, jvp, vjp};
 
-/// The Hessian of a scalar function, as a function: forward over reverse, all columns as one batch. It is laid out like the
+/// The Hessian of a scalar function, as a function: forward over reverse, with all columns in one batch. It has the layout of the
 /// [`jacobian`](super::jacobian()) of the gradient.
 ///
 /// ```
@@ -22,8 +22,8 @@ pub fn hessian<X: Rows>(f: impl Fn(&X) -> Tensor) -> impl Fn(&X) -> X::Of<X> {
     move |x| arranged("hessian", &gradient, x, Some(Direction::Columns), line)
 }
 
-/// The Hessian of a scalar function times a vector, forward over reverse: at a small multiple of the cost of the gradient. For
-/// many vectors at one point, `linearize(grad(f), &x)` is the Hessian as an operator.
+/// The Hessian-vector product of a scalar function, forward over reverse, at a small multiple of the cost of the gradient. For many vectors
+/// at one point, `linearize(grad(f), &x)` is the Hessian as an operator.
 ///
 /// ```
 /// use wengert::prelude::*;
@@ -35,8 +35,8 @@ pub fn hvp<X: Tree>(f: impl Fn(&X) -> Tensor, x: &X, v: &X) -> X {
     jvp(grad(f), x, v).1
 }
 
-/// A vector times the Hessian of a scalar function, reverse over reverse. The Hessian is symmetric, so this is [`hvp`] by the
-/// other way.
+/// The vector-Hessian product of a scalar function, reverse over reverse. The Hessian is symmetric, so this equals [`hvp`], computed in
+/// another way.
 ///
 /// ```
 /// use wengert::prelude::*;

@@ -1,4 +1,4 @@
-//! Full Jacobians: all rows or all columns at once, as a batch of seeds.
+//! Dense Jacobians: all rows or all columns at once, as a batch of seeds.
 
 use super::{Chosen, Flat, Record};
 use crate::error::OrRaise;
@@ -11,11 +11,11 @@ use crate::{DType, Error, ErrorKind, Shape, Tensor, Tree};
 use std::ops::Range;
 use wengert_kernels::pool;
 
-/// The Jacobian of `f`, as a function: by rows in reverse mode or by columns in forward mode, whichever are fewer. All seeds go
-/// through the recorded function as one batch.
+/// The Jacobian of `f`, as a function. It is computed by rows in reverse mode or by columns in forward mode, whichever are fewer. All seeds
+/// go through the recorded function in one batch.
 ///
-/// The derivative of a tensor by a tree is a tree like it, whose leaves have the axes of the output in front; that of a tree is
-/// [`Blocks`] of such, by the path of the output's leaf.
+/// If the output is a tensor, the Jacobian is a tree like the input, whose leaves have the axes of the output in front. If the output is a
+/// tree, the Jacobian is [`Blocks`] of such trees, keyed by the path of the output's leaf.
 ///
 /// ```
 /// use wengert::prelude::*;
@@ -80,7 +80,7 @@ fn joined(output: &[usize], input: &[usize]) -> Shape {
     output.iter().chain(input).copied().collect()
 }
 
-/// Which way the seeds go.
+/// The direction in which seeds are propagated.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Direction {
     /// Cotangents of the output, in reverse mode.
@@ -89,7 +89,8 @@ pub enum Direction {
     Columns,
 }
 
-/// The matrix of a recorded derivative: floating-point elements of the output by those that it is differentiated by.
+/// The matrix of a recorded derivative, with rows for the floating-point elements of the output and columns for those it is differentiated
+/// with respect to.
 pub struct Matrix<'r, X, Y> {
     record: &'r Record<X, Y>,
     /// The leaves with rows or columns: their position among all, and their specs.
@@ -97,7 +98,7 @@ pub struct Matrix<'r, X, Y> {
     inputs: Vec<(usize, Spec)>,
 }
 
-/// Seeds that go through the record together hold at most this many elements, with what comes out.
+/// Maximum number of elements of the seeds that go through the record together, including their results.
 const MOST_ELEMENTS: usize = 1 << 24;
 
 impl<'r, X: Tree, Y: Tree> Matrix<'r, X, Y> {
@@ -111,19 +112,19 @@ impl<'r, X: Tree, Y: Tree> Matrix<'r, X, Y> {
         Matrix { record, outputs, inputs }
     }
 
-    /// Rows and columns.
+    /// The number of rows and columns.
     pub fn size(&self) -> (usize, usize) {
         let count = |leaves: &[(usize, Spec)]| leaves.iter().map(|(_, spec)| spec.shape.elements()).sum();
         (count(&self.outputs), count(&self.inputs))
     }
 
-    /// The bytes of all its elements.
+    /// The size in bytes of all its elements.
     pub fn bytes(&self) -> usize {
         let row = self.inputs.iter().fold(0usize, |bytes, (_, spec)| bytes.saturating_add(spec.bytes()));
         self.size().0.saturating_mul(row)
     }
 
-    /// An error of `name` where there is no memory for it.
+    /// Returns an error of `name` if there is not enough memory for it.
     pub fn check(&self, name: &str) -> Result<(), Error> {
         pool::request(self.bytes()).map_err(|refused| {
             let (rows, columns) = self.size();
@@ -132,17 +133,17 @@ impl<'r, X: Tree, Y: Tree> Matrix<'r, X, Y> {
         })
     }
 
-    /// The output leaves with rows: position and how many.
+    /// The output leaves with rows: index and number of rows.
     pub fn outputs(&self) -> impl Iterator<Item = (usize, usize)> {
         self.outputs.iter().map(|(position, spec)| (*position, spec.shape.elements()))
     }
 
-    /// The input leaves with columns: position and how many.
+    /// The input leaves with columns: index and number of columns.
     pub fn inputs(&self) -> impl Iterator<Item = (usize, usize)> {
         self.inputs.iter().map(|(position, spec)| (*position, spec.shape.elements()))
     }
 
-    /// The one dtype of everything that is differentiated.
+    /// The common dtype of everything that is differentiated.
     pub fn dtype(&self) -> Result<DType, Error> {
         let mut dtypes: Vec<DType> = self.inputs.iter().map(|(_, spec)| spec.dtype).collect();
         dtypes.dedup();
@@ -154,8 +155,8 @@ impl<'r, X: Tree, Y: Tree> Matrix<'r, X, Y> {
         }
     }
 
-    /// For every leaf of the output and of the input the block with the axes of both, in the dtype of the input's leaf;
-    /// `None` where it is zero.
+    /// For every leaf of the output and of the input, the block with the axes of both, in the dtype of the input's leaf; `None` where it is
+    /// zero.
     pub fn blocks(&self, direction: Option<Direction>) -> Result<Vec<Flat>, Error> {
         let (rows, columns) = self.size();
         let mut blocks: Vec<Flat> = vec![vec![None; self.record.leaves.len()]; self.record.roots.len()];
@@ -199,7 +200,7 @@ impl<'r, X: Tree, Y: Tree> Matrix<'r, X, Y> {
         Ok(())
     }
 
-    /// What `apply` makes of every unit vector of a leaf, stacked along axis 0.
+    /// The results of `apply` for every unit vector of a leaf, stacked along axis 0.
     fn seeded(&self, leaf: &Spec, apply: impl Fn(Tensor) -> Result<Flat, Error>) -> Result<Flat, Error> {
         let count = leaf.shape.elements();
         let (rows, columns) = self.size();
@@ -225,7 +226,7 @@ impl<'r, X: Tree, Y: Tree> Matrix<'r, X, Y> {
     }
 }
 
-/// The unit vectors number `range` of a leaf, along axis 0.
+/// The unit vectors `range` of a leaf, along axis 0.
 fn units(range: Range<usize>, leaf: &Spec) -> Tensor {
     let (start, count, each) = (range.start, range.len(), leaf.shape.elements());
     let mut ones = vec![0u8; count * each];
@@ -233,7 +234,7 @@ fn units(range: Range<usize>, leaf: &Spec) -> Tensor {
     Tensor::from_vec(ones, [count, each]).cast(leaf.dtype).reshape(leaf.shape.prepended(count))
 }
 
-/// Applies a linear map to a batch of `size` seeds along axis 0; so lie the answers.
+/// Applies a linear map to a batch of `size` seeds along axis 0; the results are batched in the same way.
 fn batched(size: usize, seeds: Tensor, apply: impl Fn(Tensor) -> Result<Flat, Error>) -> Result<Flat, Error> {
     let line = location::resolve(Line::caller());
     let level = Level::open("jacobian", batch::Batch { size }, line);

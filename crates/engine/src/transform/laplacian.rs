@@ -5,14 +5,14 @@ use crate::location::{self, Line};
 use crate::vmap;
 use crate::{Error, ErrorKind, Shape, Tensor, Tree, TreePath};
 
-/// At most this many directions at once, and at most this many numbers in them.
+/// Maximum number of directions at once, and of elements in them.
 const DIRECTIONS: usize = 64;
 const NUMBERS: usize = 1 << 20;
 
 /// The Laplacian of a scalar function, as a function: the sum of d^2 f / dx_i^2 over all elements of the input, a rank-0 tensor.
 ///
-/// Each is the second derivative along a basis direction, by a [`jet`](crate::jet) of order 2; directions go through `f` in batches of
-/// bounded size, while everything that does not depend on them is computed once a batch.
+/// Each term is the second derivative along a basis direction, computed by a [`jet`](crate::jet) of order 2. Directions go through `f` in
+/// batches of bounded size; everything that does not depend on them is computed once per batch.
 ///
 /// ```
 /// use wengert::prelude::*;
@@ -44,7 +44,7 @@ pub fn laplacian<X: Tree>(f: impl Fn(&X) -> Tensor) -> impl Fn(&X) -> Tensor {
     }
 }
 
-/// The leaves that the function is differentiated by.
+/// The leaves that the function is differentiated with respect to.
 fn float_leaves<X: Tree>(x: &X) -> impl Iterator<Item = &Tensor> {
     let mut leaves = Vec::new();
     x.visit(&mut TreePath::root(), &mut |path, leaf| {
@@ -66,7 +66,7 @@ fn one_number(y: Tensor, line: Line) -> Tensor {
     y
 }
 
-/// A batch of basis directions: those of `count` elements from `first` on, in the order of the leaves.
+/// A batch of basis directions: those of `count` elements starting at `first`, in the order of the leaves.
 fn basis<X: Tree>(x: &X, first: usize, count: usize) -> X {
     let mut before = 0;
     x.map(&mut TreePath::root(), &mut |path, leaf| {

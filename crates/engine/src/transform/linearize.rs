@@ -10,11 +10,11 @@ use crate::{Error, ErrorKind, Pullback, Shape, Tensor, Tree, vmap};
 use easy_ext::ext;
 use std::sync::Arc;
 
-/// What `to_dense` makes at most, unless told otherwise.
+/// The default size limit of `to_dense` in bytes.
 const MOST_BYTES: usize = 1 << 31;
 
-/// The derivative of a function at one point: a linear operator from tangents of the input to tangents of the output, and,
-/// transposed, from cotangents of the output to those of the input. No matrix is made unless one is asked for.
+/// The derivative of a function at one point, as a linear operator from tangents of the input to tangents of the output and, transposed,
+/// from cotangents of the output to cotangents of the input. No matrix is formed unless it is requested.
 ///
 /// ```
 /// use wengert::prelude::*;
@@ -57,30 +57,30 @@ impl<X: Tree, Y: Tree> LinearMap<X, Y> {
         linearize(f, x).1
     }
 
-    /// The tangent of the output for this tangent of the input.
+    /// The tangent of the output, given a tangent of the input.
     #[track_caller]
     pub fn apply(&self, tangent: &X) -> Y {
         self.0.push_tree("linear map", tangent, location::resolve(Line::caller())).or_raise()
     }
 
-    /// The tangents of the output for a batch of tangents: every leaf has the batch along an axis in front.
+    /// The tangents of the output, given a batch of tangents: every leaf has a leading batch axis.
     #[track_caller]
     pub fn apply_batch(&self, tangents: &X) -> Y {
         vmap(|tangent: &X| self.apply(tangent))(tangents)
     }
 
-    /// The cotangent of the input for this cotangent of the output.
+    /// The cotangent of the input, given a cotangent of the output.
     #[track_caller]
     pub fn apply_transpose(&self, cotangent: &Y) -> X {
         self.0.pull_tree("linear map", cotangent, true, location::resolve(Line::caller())).or_raise()
     }
 
-    /// The map of cotangents.
+    /// The transposed map, on cotangents.
     pub fn transpose(&self) -> Pullback<X, Y> {
         Pullback(self.0.clone())
     }
 
-    /// Rows and columns of the matrix: the floating-point elements of the output and of what it is differentiated by.
+    /// The number of rows and columns: the floating-point elements of the output, and of what it is differentiated with respect to.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -91,14 +91,14 @@ impl<X: Tree, Y: Tree> LinearMap<X, Y> {
         Matrix::of(&self.0).size()
     }
 
-    /// The matrix, its rows and columns in the order of leaves and their elements, or an error that states its bytes if those
-    /// are more than 2 GiB.
+    /// The dense matrix, with rows and columns in the order of leaves and their elements. Returns an error that states the size if it is
+    /// more than 2 GiB.
     #[track_caller]
     pub fn to_dense(&self) -> Result<Tensor, Error> {
         self.to_dense_within(MOST_BYTES)
     }
 
-    /// The matrix, unless it takes more than `most` bytes.
+    /// The dense matrix. Returns an error if it takes more than `most` bytes.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -138,7 +138,7 @@ impl<X: Tree, Y: Tree> LinearMap<X, Y> {
     }
 }
 
-/// The other direction of a pullback.
+/// The transpose of a pullback.
 #[ext(PullbackMethods)]
 impl<X: Tree, Y: Tree> Pullback<X, Y> {
     /// The same derivative as a map of tangents.

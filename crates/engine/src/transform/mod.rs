@@ -1,4 +1,4 @@
-//! The public transforms: functions of trees in, functions of trees out.
+//! The public transforms: they map functions of trees to functions of trees.
 
 mod checkpoint;
 mod custom;

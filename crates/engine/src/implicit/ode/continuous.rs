@@ -1,8 +1,9 @@
-//! The derivative of the exact solution: another differential equation.
+//! The continuous adjoint: the derivative of the exact solution, as another differential equation.
 //!
-//! With `dy/dt = f(t, y, theta)`, the cotangent of the state follows `da/dt = -(df/dy)^T a`, back from the last time, and that of
-//! the parameters gathers `-(df/dtheta)^T a`; at every asked time `a` receives what arrives there. The state is computed again at
-//! checkpoints between two asked times, and integrated backwards from each to the one before. A tangent follows `ds/dt = (df/dy) s + (df/dtheta) dtheta`.
+//! With `dy/dt = f(t, y, theta)`, the cotangent of the state satisfies `da/dt = -(df/dy)^T a`, integrated back from the last time, and that
+//! of the parameters accumulates `-(df/dtheta)^T a`. At every output time the incoming cotangent is added to `a`. The state is recomputed
+//! at checkpoints between two output times, and integrated backwards from each to the previous one. A tangent satisfies `ds/dt = (df/dy) s
+//! + (df/dtheta) dtheta`.
 
 use super::step::Control;
 use super::{Ode, Rhs, stacked_spec};
@@ -15,7 +16,7 @@ use crate::{Shape, Tensor, jvp, vjp};
 use smallvec::smallvec;
 use std::sync::Arc;
 
-/// The states at `times`, stacked, as a function of the parameters' leaves and the first state.
+/// The states at `times`, stacked, as a function of the parameters' leaves and the initial state.
 #[derive(Clone)]
 pub(super) struct Solution {
     pub rhs: Rhs,
@@ -24,17 +25,17 @@ pub(super) struct Solution {
 }
 
 impl Solution {
-    /// Another equation by the same options.
+    /// Another equation with the same options.
     fn with_rhs(&self, times: &[f64], rhs: Rhs) -> Solution {
         Solution { rhs, times: times.into(), options: self.options.clone() }
     }
 
-    /// The same for a short time, whose derivative needs no further checkpoints.
+    /// The same over a short interval, whose derivative needs no further checkpoints.
     fn briefly(&self, times: &[f64], rhs: &Rhs) -> Solution {
         Solution { rhs: rhs.clone(), times: times.into(), options: self.options.clone().checkpoints(0) }
     }
 
-    /// The state at the ends of the parts of an interval, and when that is; the ends of the interval are known.
+    /// The times and states at the ends of the parts of an interval; the states at both ends of the interval are given.
     fn states_within(&self, theta: &[Tensor], [from, to]: [f64; 2], [first, last]: [&Tensor; 2]) -> Vec<(f64, Tensor)> {
         let parts = self.options.parts(self.times.len() - 1);
         if parts == 1 || from == to {
@@ -132,7 +133,7 @@ impl Function for Solution {
     }
 }
 
-/// The right side for state, cotangent and what the chosen parameters gather, joined to a vector.
+/// The right-hand side for the state, the cotangent and the gradient of the chosen parameters, concatenated to a vector.
 fn adjoint(rhs: &Rhs, state: &Shape, chosen: &[usize]) -> Rhs {
     let (rhs, state, chosen) = (rhs.clone(), state.clone(), chosen.to_vec());
     Arc::new(move |t, joined, theta| {
@@ -153,7 +154,7 @@ fn adjoint(rhs: &Rhs, state: &Shape, chosen: &[usize]) -> Rhs {
     })
 }
 
-/// The right side for state and tangent, joined to a vector; the parameters are followed by their tangents.
+/// The right-hand side for state and tangent, concatenated to a vector; the parameters are followed by their tangents.
 fn tangent(rhs: &Rhs, state: &Shape, count: usize) -> Rhs {
     let (rhs, state) = (rhs.clone(), state.clone());
     Arc::new(move |t, joined, both| {

@@ -1,8 +1,8 @@
-//! The derivative of the steps that were taken.
+//! The discrete adjoint: the derivative of the steps that were taken.
 //!
-//! The solution is made of segments, each at most a few steps long: a function of the parameters and the state at its start. Its
-//! steps are chosen when it first runs, on numbers; its rules take the same steps again, with ordinary operations. So a sweep
-//! holds the states at the starts and the values of one segment.
+//! The solution consists of segments of at most a few steps, each a function of the parameters and of the state at its start. The first run
+//! of a segment chooses its steps, using concrete values; the derivative rules repeat the same steps with ordinary operations. So a reverse
+//! sweep holds the states at the starts, and the values of one segment.
 
 use super::Rhs;
 use super::step::{Control, Step};
@@ -17,7 +17,7 @@ use crate::{Tensor, jvp, vjp};
 use smallvec::smallvec;
 use std::sync::{Arc, OnceLock};
 
-/// How many steps are recomputed at once.
+/// Number of steps that are recomputed together.
 const TOGETHER: usize = 32;
 
 /// The states at `times`, stacked.
@@ -31,7 +31,7 @@ pub(super) fn solve(rhs: &Rhs, times: &Arc<[f64]>, options: &super::Ode, operand
     bind(Numeric { name: "odeint", run: Arc::new(run), outputs: smallvec![output] }, operands)
 }
 
-/// Whether there are numbers below all derivatives.
+/// Whether there are concrete values below all derivative levels.
 fn has_numbers(tensor: &Tensor) -> bool {
     let mut tensor = tensor;
     while let Value::Tracer(tracer) = &tensor.value {
@@ -62,7 +62,7 @@ fn in_segments(rhs: &Rhs, times: &[f64], options: &super::Ode, operands: &[Tenso
     Tensor::stack(&rows, 0)
 }
 
-/// What the first run of a segment decided.
+/// The steps chosen by the first run of a segment.
 struct Taken {
     steps: Vec<(f64, f64)>,
     reached: f64,
@@ -80,7 +80,7 @@ struct Segment {
 }
 
 impl Segment {
-    /// The steps that were taken, again.
+    /// Repeats the steps that were taken.
     fn replay(&self, operands: &[Tensor]) -> Tensor {
         let (theta, y) = split(operands);
         let steps = &self.taken.get().expect("a segment is differentiated after it ran").steps;
@@ -109,7 +109,7 @@ impl Function for Segment {
         true
     }
 
-    /// Which steps were taken is no output, so keeping those would not do: a checkpoint takes the steps again, as the rules do.
+    /// The chosen steps are not an output, so keeping the outputs would not suffice: a checkpoint repeats the steps, as the rules do.
     fn effect(&self) -> bool {
         false
     }

@@ -13,14 +13,14 @@ use crate::transform::form_of;
 use crate::{DType, Error, ErrorKind, Tensor, Tree};
 use std::sync::Arc;
 
-/// The right side: time, state as one tensor, the parameters' leaves.
+/// The right-hand side: time, state as one tensor, the parameters' leaves.
 type Rhs = Arc<dyn Fn(f64, &Tensor, &[Tensor]) -> Tensor + Send + Sync>;
 
-/// The solution of `dy/dt = f(t, y, theta)` with `y = y0` at the first of `times`, at all of them: a tree like `y0` whose leaves
-/// have an axis for the times in front. Times increase or decrease; they are plain numbers, without a derivative, as is the
-/// time that `f` is given, a tensor without axes.
+/// Solves `dy/dt = f(t, y, theta)` with `y = y0` at the first of `times`, and returns the solution at all of them: a tree like `y0` whose
+/// leaves have a leading axis for the times. Times must increase or decrease. They are plain numbers without a derivative, and so is the
+/// time passed to `f`, a rank-0 tensor.
 ///
-/// The derivative by `y0` and `theta` is what [`Ode::adjoint`] says, in any mode and of any order. Tensors that `f` captures
+/// The derivative with respect to `y0` and `theta` is chosen by [`Ode::adjoint`], in any mode and of any order. Tensors that `f` captures
 /// are constants. Under `vmap` every element of the batch chooses its own steps.
 ///
 /// ```
@@ -46,7 +46,7 @@ where
     integrate(f, theta, y0, times, options, location::resolve(Line::caller())).or_raise()
 }
 
-/// [`odeint`], with an error as a value that names the time at which it could not go on.
+/// Like [`odeint`], but returns an error that names the time at which integration failed.
 ///
 /// ```
 /// use wengert::prelude::*;
@@ -71,20 +71,20 @@ where
     catch(|| integrate(f, theta, y0, times, options, line)).flatten()
 }
 
-/// What the derivative of a solution is.
+/// How a solution is differentiated.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Adjoint {
-    /// That of the steps which were taken, exact for the computed numbers. Short pieces of the solution are computed again when
-    /// their derivative is needed; memory is that of the states between them.
+    /// Differentiates the steps that were taken: exact for the computed values. Short segments of the solution are recomputed when their
+    /// derivative is needed; memory holds the states between them.
     #[default]
     Discrete,
-    /// That of the exact solution, from a differential equation of its own: as precise as the tolerances, and with the memory of
-    /// the states at the asked times and at [checkpoints](Ode::checkpoints) between two of them.
+    /// Differentiates the exact solution, by solving another differential equation: as precise as the tolerances. Memory holds the states
+    /// at the output times and at the [checkpoints](Ode::checkpoints) between them.
     Continuous,
 }
 
-/// How a differential equation is solved: by Dormand and Prince's method of order 5, whose steps keep the estimated error of
-/// each below `atol + rtol |y|`.
+/// Options for solving a differential equation with the Dormand-Prince method of order 5. Step sizes keep the estimated error of each step
+/// below `atol + rtol |y|`.
 ///
 /// ```
 /// use wengert::prelude::*;
@@ -110,51 +110,51 @@ impl Default for Ode {
 }
 
 impl Ode {
-    /// The usual options.
+    /// The default options.
     pub fn new() -> Ode {
         let (steps, adjoint) = (100_000, Adjoint::Discrete);
         Ode { rtol: None, atol: None, steps, first_step: None, adjoint, checkpoints: None }
     }
 
-    /// The error that a step may make, against the size of the state; 1e-7 unless set, 1e-4 for `f32`.
+    /// The error tolerance of a step relative to the state; by default 1e-7, or 1e-4 for `f32`.
     pub fn rtol(mut self, rtol: f64) -> Ode {
         self.rtol = Some(rtol);
         self
     }
 
-    /// The error that a step may make where the state is near zero; 1e-9 unless set, 1e-6 for `f32`.
+    /// The absolute error tolerance of a step, which matters where the state is near zero; by default 1e-9, or 1e-6 for `f32`.
     pub fn atol(mut self, atol: f64) -> Ode {
         self.atol = Some(atol);
         self
     }
 
-    /// How many steps may be tried; 100000 unless set.
+    /// The maximum number of steps tried; by default 100000.
     pub fn steps(mut self, steps: usize) -> Ode {
         self.steps = steps;
         self
     }
 
-    /// The length of the first step, which is otherwise found from the equation.
+    /// The length of the first step. By default it is estimated from the equation.
     pub fn first_step(mut self, length: f64) -> Ode {
         self.first_step = Some(length);
         self
     }
 
-    /// How many states between two asked times the continuous adjoint starts from again on its way back. Between them it
-    /// integrates the state backwards, which magnifies errors where solutions come together. Unless set, there are at least 15
-    /// states between the first time and the last.
+    /// The number of states between two output times that are stored for the continuous adjoint. Between them it integrates the state
+    /// backwards, which magnifies errors where solutions converge. By default there are at least 15 states between the first time and the
+    /// last.
     pub fn checkpoints(mut self, count: usize) -> Ode {
         self.checkpoints = Some(count);
         self
     }
 
-    /// What the derivative is.
+    /// Chooses how the solution is differentiated.
     pub fn adjoint(mut self, adjoint: Adjoint) -> Ode {
         self.adjoint = adjoint;
         self
     }
 
-    /// Relative and absolute tolerance.
+    /// The relative and the absolute tolerance.
     fn tolerances(&self, dtype: DType) -> (f64, f64) {
         let (rtol, atol) = match dtype {
             DType::F64 => (1e-7, 1e-9),
@@ -164,7 +164,7 @@ impl Ode {
         (self.rtol.unwrap_or(rtol), self.atol.unwrap_or(atol))
     }
 
-    /// Into how many parts the continuous adjoint divides each of `count` intervals.
+    /// The number of parts into which the continuous adjoint divides each of `count` intervals.
     fn parts(&self, count: usize) -> usize {
         self.checkpoints.map_or_else(|| 16usize.div_ceil(count.max(1)), |between| between + 1)
     }
@@ -225,7 +225,7 @@ where
     Ok(packing.unpack_rows(&states, &[times.len()]))
 }
 
-/// A state for every one of `count` times.
+/// The spec of `count` stacked states.
 fn stacked_spec(state: &SpecRef<'_>, count: usize) -> Spec {
     let state = state.to_spec();
     Spec { shape: state.shape.prepended(count), ..state }

@@ -1,4 +1,4 @@
-//! Dormand and Prince's method of order 5 with an error estimate of order 4, and the choice of its steps.
+//! The Dormand-Prince method of order 5 with an error estimate of order 4, and its step size control.
 
 use super::Ode;
 use crate::fused::CombineMethods;
@@ -6,13 +6,13 @@ use crate::implicit::expect_numbers;
 use crate::methods::*;
 use crate::{Error, ErrorKind, Tensor};
 
-/// The right side at a time and a state.
+/// The right-hand side at a time and a state.
 pub(super) type Slope<'a> = &'a dyn Fn(f64, &Tensor) -> Tensor;
 
-/// When the stages are evaluated, as shares of the step.
+/// The times of the stages, as fractions of the step.
 const TIMES: [f64; 6] = [0.2, 0.3, 0.8, 8.0 / 9.0, 1.0, 1.0];
 
-/// What each stage adds to the state; the last row is the step itself, so its slope is the first of the next step.
+/// The weights of each stage. The last row is the step itself, so its derivative dy/dt is the first of the next step.
 const STAGES: [&[f64]; 6] = [
     &[0.2],
     &[3.0 / 40.0, 9.0 / 40.0],
@@ -26,14 +26,14 @@ const STAGES: [&[f64]; 6] = [
 const ERROR: [f64; 7] =
     [71.0 / 57600.0, 0.0, -71.0 / 16695.0, 71.0 / 1920.0, -17253.0 / 339200.0, 22.0 / 525.0, -1.0 / 40.0];
 
-/// One step: the state at its end, and the slopes of all stages.
+/// One step: the state at its end, and dy/dt at all stages.
 pub(super) struct Step {
     pub y: Tensor,
     slopes: Vec<Tensor>,
 }
 
 impl Step {
-    /// From the state `y` at `t`, where the slope is `slope`.
+    /// Steps from the state `y` at `t`, where dy/dt is `slope`.
     pub fn take(f: Slope<'_>, t: f64, h: f64, y: &Tensor, slope: &Tensor) -> Step {
         let mut slopes = vec![slope.clone()];
         let mut there = y.clone();
@@ -44,7 +44,7 @@ impl Step {
         Step { y: there, slopes }
     }
 
-    /// The slope at the end.
+    /// dy/dt at the end.
     pub fn slope(&self) -> &Tensor {
         &self.slopes[6]
     }
@@ -54,7 +54,7 @@ impl Step {
     }
 }
 
-/// `h` times the weighted sum of slopes, which are added up before they meet the larger state.
+/// `h` times a weighted sum of derivatives, which are summed before they are added to the larger state.
 fn weighted(weights: &[f64], h: f64, slopes: &[Tensor]) -> Tensor {
     let mut parts = weights.iter().zip(slopes).filter(|(weight, _)| **weight != 0.0);
     let (weight, first) = parts.next().expect("a weight that is not zero");
@@ -67,16 +67,16 @@ fn weighted(weights: &[f64], h: f64, slopes: &[Tensor]) -> Tensor {
     }
 }
 
-/// The root of the mean square of a state whose elements are measured by `scale`.
+/// The root mean square of a state whose elements are scaled by `scale`.
 fn size(y: &Tensor, scale: &Tensor) -> f64 {
     if y.elements() == 0 { 0.0 } else { (y / scale).square().mean().item().sqrt() }
 }
 
-/// Chooses the steps: how long the next one is tried, and what the last one's error was.
+/// Step size control: the length of the next step, and the error of the last one.
 #[derive(Clone, Debug)]
 pub(super) struct Control {
     options: Ode,
-    /// The length of the next step; none before the first.
+    /// The length of the next step; `None` before the first.
     next: Option<f64>,
     last_error: f64,
     steps: usize,
@@ -87,7 +87,7 @@ impl Control {
         Control { options: options.clone(), next: options.first_step, last_error: 1e-4, steps: 0 }
     }
 
-    /// Integrates from `t` to `end`, or until `limit` steps were accepted: the state, the time, and what the steps were.
+    /// Integrates from `t` to `end`, or until `limit` steps were accepted. Returns the state, the time, and the steps taken.
     pub fn advance(
         &mut self,
         f: Slope<'_>,
@@ -116,7 +116,7 @@ impl Control {
                 return Err(self.stopped(t, &message).help("allow more steps or a larger tolerance; is it stiff?"));
             }
             let rest = (end - t).abs();
-            // A rest that is hardly longer than the step is taken at once, so that no tiny step follows.
+            // If the remaining interval is hardly longer than the step, take it at once, so that no tiny step follows.
             let last = length * 1.01 >= rest;
             let h = direction * if last { rest } else { length };
             if !last && h.abs() <= 16.0 * f64::EPSILON * t.abs().max(end.abs()) {
@@ -132,7 +132,7 @@ impl Control {
                 let most = if rejected { 1.0 } else { 10.0 };
                 let factor = 0.9 * error.max(1e-10).powf(-0.17) * self.last_error.min(1.0).powf(0.04);
                 let proposed = h.abs() * factor.clamp(0.2, most);
-                // A step that was cut to fit says little: the next is not shorter than what was planned.
+                // A step that was shortened to fit says little: the next one is not shorter than planned.
                 length = if h.abs() < length { proposed.max(length) } else { proposed };
                 self.last_error = error.max(1e-4);
                 rejected = false;
@@ -151,8 +151,8 @@ impl Control {
         Ok((y, t, taken))
     }
 
-    /// Such that the first step's error is about a hundredth of what is allowed, judged by the size of the slope and of its
-    /// change over a short distance.
+    /// Chooses the first step so that its error is about a hundredth of the tolerance, estimated from dy/dt and from its change over a
+    /// short distance.
     fn first_length(&self, f: Slope<'_>, t: f64, end: f64, y: &Tensor, slope: &Tensor) -> f64 {
         let (rtol, atol) = self.options.tolerances(y.dtype());
         let scale = y.abs() * rtol + atol;

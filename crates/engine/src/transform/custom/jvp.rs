@@ -1,4 +1,4 @@
-//! A function whose tangents are given.
+//! Functions with a custom forward-mode rule.
 
 use super::super::{filled, given};
 use super::{bind_below, expect_form, form_of, owned, specs_of};
@@ -10,7 +10,7 @@ use crate::program::infer_by_trial;
 use crate::{Tensor, Tree, vjp};
 use std::sync::{Arc, OnceLock};
 
-/// The function and its rule on an input of one structure.
+/// The function and its rule, for inputs of one structure.
 pub(super) struct Call<X, Y, F, J> {
     closures: Arc<(F, J)>,
     input: X,
@@ -37,7 +37,7 @@ where
         self.output.get().expect("the function has run").rebuild(leaves)
     }
 
-    /// Input and output, which are what the rule needs.
+    /// The input and the output, which the rule needs.
     fn parts(&self, residual: &Residual) -> (X, Y) {
         let (x, y) = residual.tensors.split_at(self.input.leaves().len());
         (self.input.rebuild(x.iter().cloned()), self.rebuilt(y.to_vec()))
@@ -50,7 +50,7 @@ where
     }
 }
 
-/// As a function of leaves.
+/// The call as a function of leaves.
 struct Ruled<X, Y, F, J>(Arc<Call<X, Y, F, J>>);
 
 impl<X, Y, F, J> Function for Ruled<X, Y, F, J>

@@ -1,4 +1,4 @@
-//! Derivative rules for whole functions, given by the user.
+//! Custom derivative rules for functions, given by the user.
 
 mod jvp;
 mod vjp;
@@ -13,14 +13,14 @@ use crate::tree::difference;
 use crate::{Error, ErrorKind, Tensor, Tree};
 use std::sync::Arc;
 
-/// A function whose derivative in reverse mode is `backward`: `forward` returns the value and whatever `backward` needs, and
-/// `backward` makes the cotangent of the input from that and the cotangent of the output.
+/// A function with a custom reverse-mode derivative. `forward` returns the value and the residuals that `backward` needs; `backward`
+/// computes the cotangent of the input from the residuals and the cotangent of the output.
 ///
-/// Forward mode transposes `backward`, which is linear in the cotangent; where it is not, as when it clips, forward mode takes
-/// its derivative at zero. What the closures capture is a constant to the rule.
+/// Forward mode transposes `backward`, which should be linear in the cotangent. If it is not, for example because it clips, forward mode
+/// uses its derivative at zero. Captured values are constants to the rule.
 ///
-/// The rule is the derivative of the output to every transform, at every order. What `forward` leaves besides its inputs and outputs
-/// has the derivative of the operations that made it, and `backward` that of its own.
+/// Every transform uses the rule as the derivative of the output, at every order. Residuals that are neither inputs nor outputs have the
+/// derivative of the operations that computed them, and `backward` is differentiated as it is written.
 ///
 /// ```
 /// use wengert::prelude::*;
@@ -32,7 +32,7 @@ use std::sync::Arc;
 /// assert_eq!(grad(|x: &Tensor| softplus(x))(&Tensor::from(1000.0)).item(), 1.0);
 /// ```
 ///
-/// Identities that change the gradient alone:
+/// Identity functions that change only the gradient:
 ///
 /// ```
 /// use wengert::prelude::*;
@@ -67,8 +67,8 @@ where
     }
 }
 
-/// A function whose derivative in forward mode is `rule`: the tangent of the output from the input, the output and the tangent
-/// of the input, in which it must be linear. Reverse mode transposes it. What the closures capture is a constant to the rule.
+/// A function with a custom forward-mode derivative. `rule` computes the tangent of the output from the input, the output and the tangent
+/// of the input, in which it must be linear. Reverse mode transposes it. Captured values are constants to the rule.
 ///
 /// ```
 /// use wengert::prelude::*;
@@ -94,7 +94,7 @@ where
     }
 }
 
-/// The same tree, a constant to every transform that is running: no derivative passes in any mode.
+/// Returns the same tree as a constant: no derivative passes through it, in any mode or transform.
 ///
 /// ```
 /// use wengert::prelude::*;
@@ -112,12 +112,12 @@ fn bind(function: Arc<dyn Function>, x: &[&Tensor], line: Line) -> Result<Vec<Te
     Ok(try_bind(&CUSTOM, attrs_of(function), x, line)?.into_vec())
 }
 
-/// A call of a function inside one of its own passes: on the levels below, where the same derivative holds.
+/// Calls a function inside one of its own passes: on the levels below, where the same derivative holds.
 fn bind_below(function: Arc<dyn Function>, x: &[Tensor]) -> Vec<Tensor> {
     crate::bind::bind(&CUSTOM, attrs_of(function), &x.iter().collect::<Vec<_>>()).into_vec()
 }
 
-/// A tree's structure, its leaves' numbers left out.
+/// The structure of a tree, without the values of its leaves.
 pub(crate) fn form_of<T: Tree>(tree: &T) -> T {
     tree.map_leaves(|_| Tensor::from(0.0))
 }
@@ -130,7 +130,7 @@ pub(crate) fn specs_of<T: Tree>(tree: &T) -> Vec<Spec> {
     tree.leaves().into_iter().map(Tensor::spec).collect()
 }
 
-/// What a user's rule returned must fit what it is the derivative of.
+/// Checks that the result of a user's rule has the form of what it is the derivative of.
 pub(crate) fn expect_form<T: Tree>(name: &str, what: &str, tree: &T, form: &T, specs: &[Spec]) -> Result<(), Error> {
     if let Some(text) = difference(tree, form) {
         return Err(Error::new(ErrorKind::Tree, name, format!("{what} has another structure: {text}")));

@@ -1,8 +1,8 @@
-//! A function whose cotangents are given.
+//! Functions with a custom reverse-mode rule.
 //!
-//! What `forward` leaves for `backward` depends on the input too, and a derivative of the derivative passes through it. So below a
-//! transform the call is made as [`Opened`], which returns what was left beside the output: the output has the derivative that the
-//! rule says, what was left the one of the operations that made it. What is left of inputs and outputs is no value of its own.
+//! The residuals that `forward` leaves for `backward` depend on the input too, and second derivatives pass through them. So under a
+//! transform the call is made as [`Opened`], which returns the residuals beside the output. The output has the derivative given by the
+//! rule, the residuals that of the operations that computed them. Residuals that are inputs or outputs are not returned again.
 
 use super::super::given;
 use super::{bind_below, expect_form, form_of, owned};
@@ -16,16 +16,16 @@ use crate::program::infer_by_trial;
 use crate::{Tensor, Tree, jvp, vjp};
 use std::sync::{Arc, OnceLock};
 
-/// Both closures on an input of one structure.
+/// Both closures, for inputs of one structure.
 pub(super) struct Call<X, Y, R, F, B> {
     closures: Arc<(F, B)>,
     input: X,
-    /// The structures of the output and of what is left, once they are known.
+    /// The structures of the output and of the residuals, once they are known.
     seen: OnceLock<(Y, R)>,
     sources: OnceLock<Vec<Source>>,
 }
 
-/// Where a leaf of what is left comes from.
+/// Where a leaf of the residuals comes from.
 #[derive(Clone, Copy)]
 enum Source {
     Input(usize),
@@ -33,7 +33,7 @@ enum Source {
     Own(usize),
 }
 
-/// Of tensors that are told apart: what is computed without the inputs has no derivative, wherever it comes from.
+/// Finds where each residual comes from. Tensors computed without the inputs have no derivative, whatever their source.
 fn sources(apart: &Apart, y: &[Tensor], left: &[Tensor]) -> Vec<Source> {
     let place = |tensors: &[Tensor], leaf| tensors.iter().position(|tensor| identity(tensor) == identity(leaf));
     let mut own = 0;
@@ -48,7 +48,7 @@ fn sources(apart: &Apart, y: &[Tensor], left: &[Tensor]) -> Vec<Source> {
     left.iter().map(source).collect()
 }
 
-/// Specs of inputs and outputs, for those that get no derivative.
+/// Specs of inputs and outputs, for those without a derivative.
 struct Specs {
     inputs: Vec<Spec>,
     outputs: Vec<Spec>,
@@ -65,7 +65,7 @@ fn zeros(specs: &[Spec]) -> Vec<Option<Tensor>> {
     vec![None; specs.len()]
 }
 
-/// A tree of this form with these leaves, zeros where there is none.
+/// A tree of this form with these leaves, and zeros for the missing ones.
 fn completed<T: Tree>(form: &T, specs: &[Spec], leaves: &[Option<Tensor>]) -> T {
     let leaves = leaves.iter().zip(specs);
     let leaves = leaves.map(|(leaf, spec)| leaf.clone().unwrap_or_else(|| Tensor::constant(0.0, spec)));
@@ -105,14 +105,14 @@ where
         self.seen().0.leaves().len()
     }
 
-    /// The output and what is left.
+    /// The output and the residuals.
     fn run(&self, x: &[Tensor]) -> (Vec<Tensor>, Vec<Tensor>) {
         let (y, left) = (self.closures.0)(&self.input.rebuild(x.iter().cloned()));
         self.seen.get_or_init(|| (form_of(&y), form_of(&left)));
         (owned(&y), owned(&left))
     }
 
-    /// The outputs of an opened call: the output, and what is left that is neither input nor output.
+    /// The outputs of an opened call: the output, and the residuals that are neither inputs nor outputs.
     fn open(&self, x: &[Tensor]) -> Vec<Tensor> {
         let (mut outputs, left) = match self.sources.get() {
             Some(_) => self.run(x),
@@ -129,7 +129,7 @@ where
         outputs
     }
 
-    /// What is left, of inputs and of the outputs of an opened call.
+    /// The residuals, from the inputs and the outputs of an opened call.
     fn left(&self, x: &[Tensor], outputs: &[Tensor]) -> Vec<Tensor> {
         let results = self.results();
         let from = |source: &Source| match *source {
@@ -210,7 +210,7 @@ fn specs(residual: &Residual) -> &Specs {
     residual.form.downcast_ref().expect("a residual of this function")
 }
 
-/// The output, and what is left that is neither input nor output, as a function of leaves.
+/// The output, and the residuals that are neither inputs nor outputs, as a function of leaves.
 struct Opened<X, Y, R, F, B>(Arc<Call<X, Y, R, F, B>>);
 
 impl<X, Y, R, F, B> Opened<X, Y, R, F, B>
@@ -221,7 +221,7 @@ where
     F: Fn(&X) -> (Y, R) + Send + Sync + 'static,
     B: Fn(&R, &Y) -> X + Send + Sync + 'static,
 {
-    /// Inputs, what is left for the rule, and how many outputs are results.
+    /// The inputs, the residuals for the rule, and the number of outputs that are results.
     fn parts<'r>(&self, residual: &'r Residual) -> (&'r [Tensor], Vec<Tensor>, usize) {
         let (x, outputs) = residual.tensors.split_at(specs(residual).inputs.len());
         (x, self.0.left(x, outputs), specs(residual).outputs.len())

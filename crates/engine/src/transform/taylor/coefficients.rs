@@ -1,6 +1,6 @@
 //! How operations act on Taylor coefficients.
 //!
-//! Where an operation declares it ([`Jet`]), coefficients pass one by one:
+//! If an operation declares it ([`Jet`]), coefficients are propagated one by one:
 //!
 //! - linear: y_k = J x_k;
 //! - bilinear: y_k = sum of B(a_j, b_k-j), whose two ends are the tangent J (a_k, b_k);
@@ -18,7 +18,7 @@ use crate::{Ellipsis, Tensor};
 use smallvec::{SmallVec, smallvec};
 use std::sync::Arc;
 
-/// Taylor coefficients, the value first; `None` and what is missing at the end are zeros.
+/// Taylor coefficients, the value first; `None` and missing trailing coefficients are zero.
 #[derive(Clone)]
 pub(crate) struct Series(Arc<[Option<Tensor>]>);
 
@@ -39,13 +39,13 @@ impl Series {
         self.0.get(order)?.as_ref()
     }
 
-    /// Whether it is its value for all t.
+    /// Whether all coefficients after the value are zero.
     pub fn is_constant(&self) -> bool {
         self.0[1..].iter().all(Option::is_none)
     }
 }
 
-/// What operands of a level are.
+/// The series of operands at a level.
 pub(super) fn series_of(level: &Arc<Level>, operands: &[&Tensor]) -> SmallVec<[Series; 4]> {
     let series = |operand: &&Tensor| match Tracer::attached::<Series>(operand, level) {
         Some((_, series)) => series.clone(),
@@ -137,7 +137,7 @@ fn matrix_function<'c>(
     (0..=order).map(|k| y.slice((Ellipsis, 0..n, k * n..(k + 1) * n))).collect()
 }
 
-/// The tangents of the outputs.
+/// Computes the tangents of the outputs.
 fn push(
     op: &'static dyn Primitive,
     attrs: &Attrs,

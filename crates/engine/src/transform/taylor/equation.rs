@@ -1,12 +1,12 @@
 //! Power series as solutions of differential equations, one coefficient at a time.
 //!
-//! An operation y = f(x) obeys y' = J(x, y) x', where J is its tangent rule. The rule runs once on tensors of a level of its own, which
-//! stand for x(t), y(t) and x'(t): each operation that it binds becomes an *equation* of a system, with its value and, so far, no more.
-//! Then coefficients are asked for: y_k = (J x')_k-1 / k, and that asks for coefficients up to k-1 of whatever the rule is made of. An
-//! operation in the rule that is itself given by its slope has its own rule run when its first coefficient is asked for.
+//! An operation y = f(x) satisfies y' = J(x, y) x', where J is its tangent rule. The rule runs once on tensors of a separate level, which
+//! stand for x(t), y(t) and x'(t). Each operation that it binds becomes an *equation* of a system; at first only its value is known.
+//! Coefficients are then computed on demand: y_k = (J x')_k-1 / k, which requires coefficients up to k-1 of everything in the rule. If an
+//! operation in the rule is itself defined by its derivative, its own rule runs when its first coefficient is needed.
 //!
-//! Equal equations are one: the rule of sin binds cos x, the rule of that binds sin x and finds the equation that asked, and the system
-//! closes. So a function of finitely many others costs one product of series, O(k) products of tensors, per coefficient and
+//! Equal equations are merged. The rule of sin binds cos x, whose rule binds sin x and finds the existing equation, so the system closes. A
+//! function that involves finitely many others thus costs one product of series, O(k) products of tensors, per coefficient and
 //! multiplication in the rules, however they refer to each other.
 
 use super::coefficients::{Series, acts_on_coefficients, coefficient};
@@ -28,7 +28,7 @@ pub(crate) struct Unknown {
     output: u32,
 }
 
-/// What an equation is about: a series, or a tensor that does not change with t.
+/// An operand of an equation: a series, or a tensor that does not depend on t.
 #[derive(Clone)]
 enum Term {
     Unknown(Unknown),
@@ -37,11 +37,11 @@ enum Term {
 
 /// How the coefficients of an equation are found.
 enum Source {
-    /// They were given.
+    /// They are given.
     Given(Series),
     /// Those of a derivative: (k + 1) x_k+1.
     Derivative(Unknown),
-    /// Those of an operation; `change` are the derivatives of its outputs, once its rule has run.
+    /// Those of an operation; `change` holds the derivatives of its outputs, once its rule has run.
     Call { call: Call, change: Option<SmallVec<[Option<Term>; 1]>> },
 }
 
@@ -54,14 +54,14 @@ struct Call {
 
 struct Equation {
     source: Source,
-    /// The coefficients found so far of each output, equally many; of a given series nothing needs to be found.
+    /// The coefficients found so far for each output, the same number for each. Empty for a given series.
     known: Vec<Vec<Option<Tensor>>>,
 }
 
-/// What makes two calls the same.
+/// Identifies equal calls.
 #[derive(PartialEq, Eq, Hash)]
 struct Signature {
-    /// Name and place: operations without state may lie at one address.
+    /// Name and address: operations without state may share an address.
     op: (&'static str, usize),
     attrs: Attrs,
     operands: SmallVec<[Name; 2]>,
@@ -82,23 +82,23 @@ pub(crate) struct System {
     derivatives: FxHashMap<Unknown, Unknown>,
 }
 
-/// What is to be done next for an equation.
+/// The next task for an equation.
 enum Task {
     Nothing,
-    /// Another equation comes first, up to this order.
+    /// First extend another equation up to this order.
     After(u32, usize),
-    /// The rule of the call has not run.
+    /// Run the rule of the call.
     Run(Call),
-    /// All that the next coefficients are made of is known.
+    /// Everything that the next coefficients depend on is known.
     Extend(Step),
 }
 
 /// The ingredients of the next coefficients of an equation.
 enum Step {
-    /// Multiplied by a number, or divided.
+    /// Multiply by an integer, or divide.
     Times(Option<Tensor>, usize),
     Over(Adjoints, usize),
-    /// Coefficients of the operands and known ones of the outputs, from which the operation makes the next.
+    /// Compute the next coefficients with the operation, from those of the operands and the known ones of the outputs.
     Call {
         call: Call,
         operands: SmallVec<[Series; 2]>,
@@ -129,12 +129,12 @@ pub(super) fn solve(
     known
 }
 
-/// The series that one operation is made of.
+/// The equations of one operation.
 #[derive(Default)]
 struct Equations(Mutex<System>);
 
 impl Interpreter for Equations {
-    /// An operation inside a rule: its value now, its coefficients when they are asked for.
+    /// An operation inside a rule: its value is computed now, its coefficients on demand.
     fn apply(
         &self,
         level: &Arc<Level>,
@@ -173,7 +173,7 @@ fn lift(level: &Arc<Level>, unknown: Unknown, value: Tensor, line: Line) -> Tens
     Tracer::attach(level, &value, unknown, line)
 }
 
-/// The outputs of a call as tensors of the level; whole numbers are what they are.
+/// The outputs of a call as tensors of the level; integers are left as they are.
 fn lifted(level: &Arc<Level>, equation: u32, outputs: Outputs, line: Line) -> Outputs {
     let lift = |(output, value): (usize, Tensor)| match value.dtype().is_float() {
         true => lift(level, Unknown { equation, output: output as u32 }, value, line),
@@ -182,7 +182,7 @@ fn lifted(level: &Arc<Level>, equation: u32, outputs: Outputs, line: Line) -> Ou
     outputs.into_iter().enumerate().map(lift).collect()
 }
 
-/// Finds the coefficients of an equation up to `order`, and what they are made of.
+/// Computes the coefficients of an equation up to `order`, and those that they depend on.
 fn extend(level: &Arc<Level>, system: &Mutex<System>, equation: u32, order: usize, line: Line) {
     let mut waiting = vec![(equation, order)];
     while let Some(&(equation, order)) = waiting.last() {
@@ -202,7 +202,7 @@ fn extend(level: &Arc<Level>, system: &Mutex<System>, equation: u32, order: usiz
     }
 }
 
-/// Runs the rule of a call: the derivatives of its outputs.
+/// Runs the rule of a call, and returns the derivatives of its outputs.
 fn run(
     level: &Arc<Level>,
     system: &Mutex<System>,
@@ -268,7 +268,7 @@ impl System {
         unknown
     }
 
-    /// The equation of a call that is the same, and its outputs.
+    /// An existing equation for the same call, and its outputs.
     fn find(&self, call: &Call) -> Option<(u32, Outputs)> {
         let equation = *self.calls.get(&Signature::of(call)?)?;
         Some((equation, self.outputs(equation)))
@@ -313,7 +313,7 @@ impl System {
         }
     }
 
-    /// The first of these that is not known up to `order`.
+    /// The first of these terms that is not known up to `order`.
     fn missing<'t>(&self, mut terms: impl Iterator<Item = &'t Term>, order: usize) -> Option<Task> {
         terms.find_map(|term| match term {
             Term::Unknown(unknown) => self.after(*unknown, order),
@@ -369,7 +369,7 @@ impl System {
 }
 
 impl Signature {
-    /// `None` if an operand has no name.
+    /// `None` if an operand cannot be identified.
     fn of(call: &Call) -> Option<Signature> {
         let name = |term: &Term| match term {
             Term::Unknown(unknown) => Some(Name::Unknown(*unknown)),

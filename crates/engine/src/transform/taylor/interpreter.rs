@@ -1,8 +1,8 @@
-//! The Taylor interpreter: compute below, and push Taylor coefficients along.
+//! The Taylor interpreter: computes values, and propagates Taylor coefficients.
 //!
-//! A tensor of this level is x(t) = x0 + x1 t + x2 t^2 + .. up to the level's order. Where an operation declares how it acts on
-//! coefficients ([`Jet`]), they pass one by one ([`coefficients`](super::coefficients)). Every other operation is the solution of the
-//! differential equation that its tangent rule is ([`equation`]); loops carry coefficients along ([`loops`]).
+//! A tensor of this level is x(t) = x0 + x1 t + x2 t^2 + .. up to the level's order. If an operation declares how it acts on coefficients
+//! ([`Jet`]), they are propagated one by one ([`coefficients`](super::coefficients)). Every other operation is the solution of a
+//! differential equation given by its tangent rule ([`equation`]); loops carry coefficients along ([`loops`]).
 
 use super::coefficients::{Series, acts_on_coefficients, by_coefficient, lift, series_of};
 use super::{equation, loops};
@@ -32,7 +32,7 @@ impl Interpreter for Coefficients {
         line: Line,
     ) -> Result<Outputs, Error> {
         if op.is(&WHILE_GRADIENT) {
-            // Its own derivatives are those of loops, which may be in a batch or traced.
+            // Its own derivatives are those of loops, which may be batched or traced.
             let operands: Vec<Tensor> = operands.iter().map(|&operand| operand.clone()).collect();
             return Ok(op.expansion(&attrs, &operands).expect("it is expanded in loops").into());
         }

@@ -1,4 +1,4 @@
-//! Loops whose numbers cannot be read, in a batch or while a function is traced: a step carries the coefficients along.
+//! Loops whose values cannot be read, in a batch or while tracing: each iteration carries the coefficients along.
 
 use super::coefficients::{Series, lift};
 use super::interpreter::Coefficients;
@@ -46,7 +46,7 @@ pub(super) fn repeat(
     Ok(values.into_iter().zip(&reached).map(series).collect())
 }
 
-/// One step: the values of the carry, and the coefficients of those that `reached` names.
+/// One iteration: the values of the carry, and the coefficients of those listed in `reached`.
 fn step(
     body: &Program,
     x: &[Tensor],

@@ -1,4 +1,4 @@
-//! Taylor mode: all derivatives along a curve, up to an order.
+//! Taylor mode: all derivatives along a curve, up to a given order.
 
 mod coefficients;
 mod equation;
@@ -17,8 +17,8 @@ use wengert_kernels::pool;
 /// The derivatives of `f` along a curve through `x`: d^k/dt^k f(x(t)) at t = 0 for k from 0 to `order`, where
 /// x(t) = x + directions\[0\] t + directions\[1\] t^2/2! + directions\[2\] t^3/3! + ...
 ///
-/// The directions are the curve's velocity, acceleration and so on; missing ones are zero. Leaves of integers have no direction; what
-/// stands there is ignored. `f` is called once. The time grows with the square of the order for ordinary functions, where nested
+/// The directions are the curve's velocity, acceleration and so on; missing ones are zero. Integer leaves have no direction; their leaves
+/// in `directions` are ignored. `f` is called once. For ordinary functions the time grows with the square of the order, whereas nested
 /// [`jvp`](crate::jvp) doubles with every order.
 ///
 /// ```
