@@ -1,8 +1,9 @@
-//! Programs: computations staged once, rewritten by passes, planned, and run; loops and branches as operations that carry them.
+//! Programs: computations that are staged once, rewritten by passes, planned, and run; loops and branches are operations with programs as
+//! attributes.
 //!
 //! Users reach this crate through `wengert`.
 
-// Functions that only cases call are not compiled without them; which are unused with them is told.
+// Functions that only test cases call are unused without them; with the cases, unused code is reported.
 #![cfg_attr(not(feature = "cases"), allow(dead_code, unused_imports))]
 
 #[doc(hidden)]

@@ -1,5 +1,6 @@
-//! call - a program on its operands.   y = body(x),   dx by the body's own derivative.   What a compiled function does on tensors of a
-//! transform. Its derivatives and batches are programs of their own, made once and run as plans; a trace takes its equations in.
+//! call - a program applied to its operands.   y = body(x),   dx by the body's own derivative.   A compiled function that is called on
+//! tensors of a transform is a `call`. Its derivatives and batched versions are separate programs, built once and run as plans; tracing inlines its
+//! equations.
 
 use crate::bind::try_bind;
 use crate::location::{self, Line};
@@ -23,7 +24,7 @@ pub fn call(body: &ProgramAttr, operands: &[Tensor], line: Line) -> Result<Vec<T
     Ok(try_bind(&CALL, attrs_of(body.clone()), &operands, line)?.into_vec())
 }
 
-/// How a call of `body` is pulled back by all its real inputs.
+/// The pullback of a call of `body` with respect to all its real inputs.
 pub fn pullback(body: &ProgramAttr) -> Split {
     form(&attrs_of(body.clone())).split()
 }
@@ -32,7 +33,7 @@ fn attrs_of(body: ProgramAttr) -> Attrs {
     Attrs::new().with_program("body", body)
 }
 
-/// A switch with one branch, which needs no index.
+/// The form of a switch with one branch, which needs no index.
 fn form(attrs: &Attrs) -> Form<'_> {
     Form::new(&CALL, "body", 0, attrs)
 }
@@ -113,7 +114,7 @@ impl Primitive for Call {
         Ok(form(attrs).batch(size, operands, batched))
     }
 
-    /// That of its body.
+    /// The cost of its body.
     fn cost(&self, attrs: &Attrs, _operands: &[SpecRef<'_>], _outputs: &[Spec]) -> Cost {
         attrs.program("body").cost()
     }

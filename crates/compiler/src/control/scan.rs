@@ -1,6 +1,7 @@
-//! scan - a loop over the leading axis.   c, y[t] = body(c, x[t]) for t = 0, 1, ..,   dx by a scan in the other direction.   Operands are what the body reads at every step,
-//! the carry, and what is taken apart along axis 0; outputs are the last carry and what every step gave, stacked. The body is a program: it is traced once
-//! and stays one body, however long the loop is. Written `scan`, `scan_reverse`, `scan_times`, and `fori` with a fixed count.
+//! scan - a loop over the leading axis.   c, y[t] = body(c, x[t]) for t = 0, 1, ..,   dx by a scan in the other direction.   Operands are
+//! the constants that every step reads, the carry, and the elements, which are split along axis 0; outputs are the last carry and the
+//! stacked outputs of all steps. The body is a program: it is traced once, however long the loop is. Written `scan`, `scan_reverse`,
+//! `scan_times`, and `fori` with a fixed count.
 
 use crate::bind::try_bind;
 use crate::error::OrRaise;
@@ -17,11 +18,11 @@ use std::any::Any;
 use std::sync::Arc;
 use wengert_ops::prelude::*;
 
-/// A loop over axis 0 of every leaf of `xs`: `f` takes the carry and one element and returns the next carry and an output; what
-/// comes back is the last carry, and the outputs stacked along a new axis 0.
+/// Loops over axis 0 of every leaf of `xs`. `f` takes the carry and one element and returns the next carry and an output. Returns the last
+/// carry, and the outputs stacked along a new axis 0.
 ///
-/// `f` is traced once, into a program that runs at every step, also where nothing is compiled. What it captures is an operand of
-/// the loop and receives gradients. The carry keeps its structure, shapes and dtypes.
+/// `f` is traced once into a program that runs at every step, even if nothing is compiled. Captured tensors are operands of the loop and
+/// receive gradients. The carry must keep its structure, shapes and dtypes.
 ///
 /// ```
 /// use wengert::prelude::*;
@@ -42,7 +43,7 @@ pub fn scan<C: Tree, X: Tree, Y: Tree>(f: impl Fn(&C, &X) -> (C, Y), init: &C, x
     common_length(xs).and_then(|length| over(&f, init, xs, length, false, line)).map_err(|e| e.at(line)).or_raise()
 }
 
-/// [`scan`] from the last element to the first; outputs stand at the positions of their elements.
+/// Like [`scan`], from the last element to the first; each output is stacked at the position of its element.
 ///
 /// ```
 /// use wengert::prelude::*;
@@ -57,7 +58,7 @@ pub fn scan_reverse<C: Tree, X: Tree, Y: Tree>(f: impl Fn(&C, &X) -> (C, Y), ini
     common_length(xs).and_then(|length| over(&f, init, xs, length, true, line)).map_err(|e| e.at(line)).or_raise()
 }
 
-/// [`scan`] over nothing but a number of steps.
+/// A [`scan`] for a number of steps, without elements.
 ///
 /// ```
 /// use wengert::prelude::*;
@@ -71,7 +72,7 @@ pub fn scan_times<C: Tree, Y: Tree>(count: usize, f: impl Fn(&C) -> (C, Y), init
     over(&|c: &C, (): &()| f(c), init, &(), count, false, line).map_err(|error| error.at(line)).or_raise()
 }
 
-/// The size of axis 0 that all leaves share.
+/// The size of axis 0, which all leaves must share.
 fn common_length<X: Tree>(xs: &X) -> Result<usize, Error> {
     let mut found: Option<(String, usize)> = None;
     for (path, leaf) in xs.named_leaves() {
@@ -124,12 +125,12 @@ pub(super) fn over<C: Tree, X: Tree, Y: Tree>(
     Ok((next.rebuild(outputs), y.rebuild(ys)))
 }
 
-/// What `length` of such leaves are together.
+/// The spec of `length` such leaves, stacked.
 fn stacked_spec(leaf: &Tensor, length: usize) -> Spec {
     Spec::new(Shape::from(leaf.shape()).prepended(length), leaf.dtype())
 }
 
-/// Takes `count` steps of a body without outputs.
+/// Runs `count` steps of a body without outputs.
 pub(super) fn over_steps(
     body: &BodyRunner<'_>,
     consts: &[Tensor],
@@ -203,7 +204,7 @@ impl Control for Scan {
     }
 }
 
-/// What a record knows: the call it stands for, and how that is pulled back.
+/// The state of a recorded scan: the original call, and its pullback.
 struct Record {
     form: ScanForm,
     pulled: Arc<Pulled>,
@@ -302,7 +303,7 @@ impl Primitive for Scan {
         if cotangents[results..].iter().all(Option::is_none) {
             return record.pulled.pull(&record.form, &run, &operand, &|place| rule.output(place).clone(), cotangents);
         }
-        // A sweep that is itself differentiated comes back through what it was left.
+        // If the sweep is itself differentiated, the derivative passes through the residuals.
         let call = ScanForm { body: form.body.bare(), ..form.clone() }.attrs();
         let all = operands();
         let (y, pullback) =
@@ -353,7 +354,7 @@ impl Primitive for Scan {
     }
 }
 
-/// h = tanh(w h + x), which is also what a step gives, times 2.
+/// h = tanh(w h + x); a step outputs 2 h.
 fn recurrence() -> ProgramAttr {
     let text = "program(w: f64[], h: f64[2], x: f64[2]) {
         const two: f64[] = 2.0

@@ -1,5 +1,6 @@
-//! switch - one of several branches.   y = branch[k](x),   dx by the same branch.   The index, a truth value or a whole number that is brought into range, decides;
-//! only that branch runs. Batched, an index of its own for every element runs all branches that some element chooses, and selects. Written `cond` and `switch`.
+//! switch - one of several branches.   y = branch[k](x),   dx by the same branch.   The index is a boolean, or an integer that is clamped
+//! to the valid range; only the chosen branch runs. If a batch has an index for every element, all branches that some element chooses run,
+//! and their results are selected by element. Written `cond` and `switch`.
 
 use crate::Tree;
 use crate::bind::try_bind;
@@ -16,8 +17,8 @@ use crate::tree::difference;
 use std::any::Any;
 use wengert_ops::prelude::*;
 
-/// `then(x)` where `pred` holds, `otherwise(x)` where it does not: a branch that stays in a program. Both are traced, one runs, and
-/// what they capture receives gradients. Both return the same structure, shapes and dtypes.
+/// Computes `then(x)` if `pred` is true, else `otherwise(x)`, as a branch of the program. Both are traced but only one runs; captured
+/// tensors receive gradients. Both must return the same structure, shapes and dtypes.
 ///
 /// ```
 /// use wengert::prelude::*;
@@ -35,7 +36,7 @@ pub fn cond<X: Tree, Y: Tree>(pred: &Tensor, then: impl Fn(&X) -> Y, otherwise: 
     index.and_then(|()| choose("cond", pred, &[&otherwise, &then], x, line)).map_err(|e| e.at(line)).or_raise()
 }
 
-/// The branch number `index` of `x`; an index outside is brought into range.
+/// Applies branch number `index` to `x`; the index is clamped to the valid range.
 ///
 /// ```
 /// use wengert::prelude::*;
@@ -65,7 +66,7 @@ fn expect_index(name: &str, index: &Tensor, dtype: DType) -> Result<(), Error> {
     Ok(())
 }
 
-/// Traces the branches and runs one.
+/// Traces the branches and runs one of them.
 fn choose<X: Tree, Y: Tree>(
     name: &'static str,
     index: &Tensor,
@@ -123,7 +124,7 @@ fn number_of(index: &Tensor, branches: usize) -> Result<usize, Error> {
     Ok((number.max(0.0) as usize).min(branches - 1))
 }
 
-/// For each branch whether it is chosen.
+/// For each branch, whether it is chosen.
 fn chosen(index: &Tensor, branches: usize) -> Vec<Tensor> {
     if index.dtype() == DType::Bool {
         return vec![index.logical_not(), index.clone()];
@@ -137,7 +138,7 @@ fn chosen(index: &Tensor, branches: usize) -> Vec<Tensor> {
     (0..branches).map(is).collect()
 }
 
-/// The outputs of one branch where it is chosen; everything has the axes of `masks` in front.
+/// Selects the outputs of the chosen branches; all tensors have the axes of `masks` in front.
 fn select(masks: &[Tensor], results: Vec<Vec<Tensor>>) -> Outputs {
     let mut results = results.into_iter();
     let mut y = results.next().expect("a switch has a branch");
@@ -149,7 +150,7 @@ fn select(masks: &[Tensor], results: Vec<Vec<Tensor>>) -> Outputs {
     y.into()
 }
 
-/// One branch for the elements of a batch that choose it, if there are any.
+/// Runs a branch for the elements of a batch that choose it, if there are any.
 fn taken(branch: &ProgramAttr, mask: &Tensor, inputs: &[Tensor], batched: &[bool]) -> Vec<Tensor> {
     let size = mask.shape()[0];
     let every = vec![true; branch.outputs().len()];
@@ -275,7 +276,7 @@ impl Primitive for Switch {
         Ok(select(&masks, results.collect()))
     }
 
-    /// That of the costliest branch.
+    /// The cost of the most expensive branch.
     fn cost(&self, attrs: &Attrs, _operands: &[SpecRef<'_>], _outputs: &[Spec]) -> Cost {
         let costs = attrs.programs("branch").iter().map(|branch| branch.cost());
         costs.fold(Cost::default(), |most, cost| if cost.flops > most.flops { cost } else { most })

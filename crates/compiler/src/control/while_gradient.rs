@@ -1,6 +1,7 @@
-//! while_gradient - the pullback of a loop of n steps.   dc[k] = dbody(c[k])^T dc[k+1] for k = n-1, .. 0,   by the same in loops.   The states are computed again from a
-//! bounded number that are kept: with s of them, n steps cost at most t n forward steps for the smallest t with (s + t)! / s! t! >= n. Its own derivatives are those of
-//! the double loop that takes k steps from the start for every k: exact in every order, and only the first is fast.
+//! while_gradient - the pullback of a loop of n steps.   dc[k] = dbody(c[k])^T dc[k+1] for k = n-1, .. 0,   by the same in loops.   States
+//! are recomputed from a bounded number of checkpoints: with s of them, n steps cost at most t n forward steps for the smallest t with
+//! (s + t)! / s! t! >= n. Its own derivatives are those of the double loop that takes k steps from the start for every k: exact to every order,
+//! but only the first order is fast.
 
 use super::scan::over_steps;
 use super::while_loop::while_loop;
@@ -17,7 +18,7 @@ use crate::program::{Program, ProgramAttr, Wish, staged};
 use crate::{jvp, vjp};
 use wengert_ops::prelude::*;
 
-/// How many states are kept at once.
+/// Number of states kept at once.
 const KEPT: usize = 32;
 
 /// The primitive `while_gradient`.
@@ -26,7 +27,7 @@ pub static WHILE_GRADIENT: WhileGradient = WhileGradient;
 /// See the module.
 pub struct WhileGradient;
 
-/// The attributes of the pullback of `body`, by the inputs that `active` names.
+/// The attributes of the pullback of `body` with respect to the inputs marked in `active`.
 pub(super) fn attrs_of(consts: usize, active: &[bool], body: &ProgramAttr) -> Attrs {
     Attrs::new()
         .with_int("consts", consts as i64)
@@ -34,8 +35,8 @@ pub(super) fn attrs_of(consts: usize, active: &[bool], body: &ProgramAttr) -> At
         .with_program("body", body.clone())
 }
 
-/// The attributes of a call. Operands are the number of steps, constants and first carry, and cotangents of the wanted carries;
-/// outputs are the cotangents of wanted constants and carries.
+/// The attributes of a call. Operands are the number of steps, the constants and the initial carry, and the cotangents of the wanted
+/// carries; outputs are the cotangents of the wanted constants and carries.
 struct WhileForm {
     consts: usize,
     active: Vec<bool>,
@@ -58,7 +59,7 @@ impl WhileForm {
         1 + self.inputs() + places(&self.active[self.consts..]).len()
     }
 
-    /// One step back: the cotangents of the carry before it, and the sums of those of the constants.
+    /// One step back: the cotangents of the carry before it, and the accumulated cotangents of the constants.
     fn step_back(&self, state: &[Tensor], cotangents: &[Tensor], sums: &[Tensor]) -> (Vec<Tensor>, Vec<Tensor>) {
         let (_, found) = through::pull(&self.body, state, &self.active, cotangents, &self.active[self.consts..]);
         let (of_consts, of_carry) = found.split_at(sums.len());
@@ -84,7 +85,7 @@ impl WhileForm {
         (*derived).clone()
     }
 
-    /// The wanted constants, and the wanted carries, as inputs of the body.
+    /// The wanted constants and the wanted carries, as inputs of the body.
     fn wanted(&self) -> (Vec<usize>, Vec<usize>) {
         let carry = places(&self.active[self.consts..]).into_iter().map(|place| place + self.consts);
         (places(&self.active[..self.consts]), carry.collect())
@@ -95,13 +96,13 @@ impl WhileForm {
         self.wanted().0.iter().map(|&place| Tensor::constant(0.0, &wide(&specs[place]))).collect()
     }
 
-    /// The sums of the cotangents of constants as gradients.
+    /// Converts the accumulated cotangents of constants to gradients.
     fn narrowed(&self, sums: Vec<Tensor>) -> impl Iterator<Item = Tensor> {
         let specs = input_specs(&self.body);
         sums.into_iter().zip(self.wanted().0).map(move |(sum, place)| sum.cast(specs[place].dtype))
     }
 
-    /// By a kernel, from states that are kept.
+    /// Runs eagerly, from checkpointed states.
     fn run(&self, operands: &[Tensor]) -> Result<Outputs, Error> {
         let line = location::resolve(Line::caller());
         let steps = operands[0].to_f64_vec()[0] as usize;
@@ -119,7 +120,7 @@ impl WhileForm {
         Ok(self.narrowed(sums).chain(cotangents).collect())
     }
 
-    /// In loops: for every step back the state is computed from the start.
+    /// Expands to loops: for every step back, the state is computed from the start.
     fn expand(&self, operands: &[Tensor]) -> Vec<Tensor> {
         let (init, cotangents) = operands[1..].split_at(self.inputs());
         let (consts, carry) = init.split_at(self.consts);
@@ -138,7 +139,7 @@ impl WhileForm {
         self.narrowed(sums).chain(cotangents).collect()
     }
 
-    /// [`expand`](WhileForm::expand) with other tensors at these operands.
+    /// [`expand`](WhileForm::expand) with the operands at these indices replaced.
     fn expanded(&self, operands: &[Tensor], at: &[usize], others: &[Tensor]) -> Vec<Tensor> {
         let mut all = operands.to_vec();
         at.iter().zip(others).for_each(|(&place, other)| all[place] = other.clone());
@@ -226,14 +227,14 @@ impl Primitive for WhileGradient {
         jvp(f, &pick(&operands, &given), &along).1.into_iter().map(Some).collect()
     }
 
-    /// One loop for all elements, as many steps as the longest takes; each element does nothing after its own last step.
+    /// Runs one loop for all elements, with as many steps as the longest needs; each element is idle after its own last step.
     fn batch(&'static self, attrs: &Attrs, size: usize, operands: &[Tensor], batched: Mask) -> Result<Outputs, Error> {
         let form = WhileForm::of(attrs);
         let (body, consts, active) = (&form.body, form.consts, &form.active);
         let specs = input_specs(body);
         let steps = &operands[0];
         let counts = batched.has(0);
-        // Cotangents have a batch, so everything that is carried has one, and every gradient.
+        // Cotangents are batched, so everything that is carried is batched, and so is every gradient.
         let has_batch: Vec<bool> =
             (0..specs.len()).map(|place| place >= consts || active[place] || batched.has(place + 1)).collect();
         let whole = |place: usize, batch: bool| match batch && !batched.has(place) {
@@ -253,7 +254,7 @@ impl Primitive for WhileGradient {
             let (own, carry): (Vec<Spec>, Vec<Spec>) =
                 ((0..consts).map(spec).collect(), (consts..specs.len()).map(spec).collect());
             let count = |shape: &[usize]| vec![Spec::new(shape, DType::I64); usize::from(counts)];
-            // The number of steps is a constant in front, the number of the step is carried at the end.
+            // The number of steps is an additional constant at the front; the index of the step is carried at the end.
             let all = [count(&[size]), own, carry, count(&[])].concat();
             ProgramAttr::from(staged("while_loop", &all, |v| {
                 let front = usize::from(counts);
@@ -282,7 +283,7 @@ impl Primitive for WhileGradient {
         Ok(bind(self, attrs, &all.iter().collect::<Vec<_>>()))
     }
 
-    /// That of one step: how many there are is not known.
+    /// The cost of one step: the number of steps is not known.
     fn cost(&self, attrs: &Attrs, _operands: &[SpecRef<'_>], _outputs: &[Spec]) -> Cost {
         let form = WhileForm::of(attrs);
         let (forward, back) = (form.body.cost(), form.step().cost());
@@ -299,12 +300,12 @@ impl Primitive for WhileGradient {
     }
 }
 
-/// The largest of some counts, 0 if there is none.
+/// The largest count, or 0 if there is none.
 fn longest(counts: &Tensor) -> Tensor {
     if counts.elements() == 0 { Tensor::from(0i64) } else { counts.max() }
 }
 
-/// x = a sin x, so dx = a cos x dx and da sums sin x dx.
+/// x = a sin x, so dx = a cos x dx, and da accumulates sin x dx.
 fn cases() -> Vec<Case> {
     let text = "program(a: f64[], x: f64[2]) {
         b: f64[2] = broadcast[shape=[2]](a)

@@ -1,6 +1,7 @@
-//! while - a loop as long as a condition holds.   c = body(c) while test(c),   dc by the steps that were taken, backward.   Operands are what the programs read at
-//! every step, and the carry, which is also what comes out. How often it runs is decided by the numbers. A record keeps the operands and the count. Batched, it
-//! runs until all elements are done; one that is done stays as it is. Written `while_loop`, and `fori` with a count that is a tensor.
+//! while - a loop while a condition holds.   c = body(c) while test(c),   dc by the steps that were taken, backward.   Operands are
+//! the constants that the programs read at every step, and the carry, which is also the output. The number of steps depends on the values.
+//! A record keeps the operands and the count. A batch runs until all elements are done; finished elements stay unchanged. Written
+//! `while_loop`, and `fori` with a count that is a tensor.
 
 use super::scan::over;
 use super::while_gradient::{WHILE_GRADIENT, attrs_of};
@@ -20,10 +21,10 @@ use std::ops::Range;
 use std::sync::Arc;
 use wengert_ops::prelude::*;
 
-/// `body` again and again, as long as `pred` of the carry holds; both are traced once. What they capture receives gradients, and
-/// the carry keeps its structure, shapes and dtypes.
+/// Repeats `body` as long as `pred` of the carry is true; both are traced once. Captured tensors receive gradients. The carry must keep its
+/// structure, shapes and dtypes.
 ///
-/// Reverse mode takes the steps again, from a few states that it keeps on the way: memory does not grow with the number of steps.
+/// Reverse mode recomputes the steps from a few checkpointed states, so memory does not grow with the number of steps.
 ///
 /// ```
 /// use wengert::prelude::*;
@@ -43,8 +44,8 @@ pub fn while_loop<C: Tree>(pred: impl Fn(&C) -> Tensor, body: impl Fn(&C) -> C, 
     repeat(&pred, &body, init, line).map_err(|error| error.at(line)).or_raise()
 }
 
-/// `f` for every number of a count: `i` from 0 to the count, or over a range. A fixed count is a [`scan`](crate::scan) without outputs;
-/// one that is a tensor, i64 of rank 0, is a [`while_loop`].
+/// Calls `f` for each `i` from 0 up to a count, or over a range. A fixed count is a [`scan`](crate::scan) without outputs; a count that is
+/// a tensor, i64 of rank 0, is a [`while_loop`].
 ///
 /// ```
 /// use wengert::prelude::*;
@@ -75,9 +76,9 @@ pub fn fori<C: Tree>(count: impl Count, f: impl Fn(&Tensor, &C) -> C, init: &C) 
     repeat(&|(i, _): &(Tensor, C)| i.lt(&end), &step, &start, line).map_err(|error| error.at(line)).or_raise().1
 }
 
-/// How often `fori` runs: a number, a range, or a tensor.
+/// The iterations of `fori`: a number, a range, or a tensor.
 pub trait Count {
-    /// The steps.
+    /// Converts to steps.
     #[doc(hidden)]
     fn steps(self) -> Steps;
 }
@@ -107,7 +108,7 @@ impl Count for &Tensor {
     }
 }
 
-/// Traces test and body and runs the loop.
+/// Traces the test and the body, and runs the loop.
 fn repeat<C: Tree>(pred: &dyn Fn(&C) -> Tensor, body: &dyn Fn(&C) -> C, init: &C, line: Line) -> Result<C, Error> {
     let leaves = init.leaves();
     let specs: Vec<Spec> = leaves.iter().map(|leaf| leaf.spec()).collect();
@@ -138,7 +139,7 @@ pub static WHILE: While = While;
 /// See the module.
 pub struct While;
 
-/// A record: the body that it counts the steps of.
+/// A record: the body whose steps it counts.
 struct Counted {
     body: ProgramAttr,
 }
@@ -303,7 +304,7 @@ impl Primitive for While {
         let (mut active, _) = spread(&form.body, form.consts, |place| batched.has(place), false);
         let freezes = form.test.reached(&active, false)[0];
         if freezes {
-            // Elements stop at different times, so nothing that is carried stays the same for all.
+            // Elements stop at different times, so every carry may differ between elements.
             active[form.consts..].fill(true);
         }
         let operand = |(place, operand): (usize, &Tensor)| match active[place] && !batched.has(place) {
@@ -320,7 +321,7 @@ impl Primitive for While {
         Ok(outputs.into_iter().enumerate().map(placed).collect())
     }
 
-    /// That of one step: how many there are is not known.
+    /// The cost of one step: the number of steps is not known.
     fn cost(&self, attrs: &Attrs, _operands: &[SpecRef<'_>], _outputs: &[Spec]) -> Cost {
         let (test, body) = (attrs.program("test").cost(), attrs.program("body").cost());
         Cost { flops: test.flops + body.flops, bytes: test.bytes + body.bytes }
@@ -336,7 +337,7 @@ impl Primitive for While {
     }
 }
 
-/// Multiply by a and add the sine of x until it is large, at most six times; count.
+/// Multiply by a and add the sine of x until the result is large, at most six times, and count.
 fn cases() -> Vec<Case> {
     let inputs = "a: f64[], x: f64[2], c: i64[]";
     let test = format!(

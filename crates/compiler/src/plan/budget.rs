@@ -1,7 +1,8 @@
-//! A budget of bytes: what lives over the fullest step and is cheap to compute is computed again where it is read later.
+//! Keeps a plan within a memory budget: cheap values that are alive at the step of peak memory are recomputed where they are read later.
 //!
-//! One value at a time, the one that costs least for its bytes among those that only wait while the fullest step runs. It stays
-//! only if less is over the budget than before, summed over all steps; so this ends, with a plan that fits or the least it found.
+//! Values are chosen one at a time: the one that is cheapest for its size among those that are alive but not used at the peak. It is kept
+//! only if this reduces the excess over the budget, summed over all steps. So the search terminates, with a plan that fits or the smallest
+//! it found.
 
 use super::buffers::{self, ARENA, Buffers, Regions};
 use super::lower;
@@ -10,13 +11,13 @@ use super::{Plan, Target, fuse};
 use crate::error::{Error, ErrorKind};
 use crate::program::{Again, Program, Reads, Var, insert};
 
-/// Equations that are repeated for one value at most.
+/// Maximum number of equations that are repeated for one value.
 const MOST_EQUATIONS: usize = 24;
 
-/// Values that are tried for one that stays.
+/// Maximum number of candidates tried for one that is kept.
 const MOST_TRIALS: usize = 12;
 
-/// The program with values computed again until its plan needs at most `budget` bytes, and that plan.
+/// Recomputes values until the plan of the program needs at most `budget` bytes. Returns the program and its plan.
 pub fn within(
     mut program: Program,
     updates: Vec<Option<usize>>,
@@ -25,7 +26,7 @@ pub fn within(
 ) -> Result<(Program, Plan), Error> {
     let mut usage = Usage::of(&program, &updates, target);
     while usage.total() > budget {
-        // Pieces do not always lie without gaps.
+        // Placement may leave gaps between pieces.
         let room = budget.saturating_sub(usage.fixed + (usage.arena - usage.fullest().1));
         let better = usage.candidates(&program, target).into_iter().take(MOST_TRIALS).find_map(|value| {
             let next = insert(program.clone(), &usage.reads, vec![value]);
@@ -38,16 +39,16 @@ pub fn within(
     Ok((program, plan))
 }
 
-/// What the plan of a program keeps in memory, and when.
+/// The memory usage of a program's plan over time.
 struct Usage {
     reads: Reads,
     buffers: Buffers,
     /// The step of every equation that has one.
     step_of: Vec<Option<usize>>,
-    /// The bytes of the workspace that are in use while each step runs.
+    /// The bytes of the workspace in use during each step.
     live: Vec<usize>,
     arena: usize,
-    /// Bytes of inputs, constants and outputs.
+    /// The bytes of inputs, constants and outputs.
     fixed: usize,
 }
 
@@ -64,7 +65,7 @@ impl Usage {
             let looped = step.loops().iter().flat_map(|one| one.equations.iter().copied());
             called.into_iter().chain(looped).for_each(|equation| step_of[equation] = Some(number));
         }
-        // What begins at each step, less what ended at the one before.
+        // Pieces that begin at each step, minus those that ended at the previous one.
         let mut live = vec![0usize; steps.len() + 1];
         for piece in &buffers.pieces {
             live[piece.first] = live[piece.first].wrapping_add(piece.bytes);
@@ -102,18 +103,18 @@ impl Usage {
         Error::new(ErrorKind::Budget { needed, allowed: budget }, "compile", message).help(help)
     }
 
-    /// The step during which most is in use, and the bytes of that.
+    /// The step of peak memory, and its bytes.
     fn fullest(&self) -> (usize, usize) {
         let all = self.live.iter().copied().enumerate();
         all.max_by_key(|&(step, bytes)| (bytes, std::cmp::Reverse(step))).unwrap_or_default()
     }
 
-    /// The bytes that do not fit into `room`, summed over all steps.
+    /// The bytes in excess of `room`, summed over all steps.
     fn excess(&self, room: usize) -> usize {
         self.live.iter().map(|bytes| bytes.saturating_sub(room)).sum()
     }
 
-    /// Values that wait while the fullest step runs, and how each is computed again; the cheapest for its bytes first.
+    /// Values that are alive but not used at the peak, with the equations that recompute each; the cheapest for their size first.
     fn candidates(&self, program: &Program, target: &Target) -> Vec<Again> {
         let (fullest, _) = self.fullest();
         let costs = program.costs();
@@ -137,7 +138,7 @@ impl Usage {
         self.buffers.spans[var.index()].is_some_and(|span| span.region == ARENA)
     }
 
-    /// How a value is computed again after step `fullest`, from what is in memory then anyway.
+    /// How to recompute a value after step `fullest` from values that are in memory then anyway.
     fn again(&self, program: &Program, value: Var, fullest: usize) -> Option<Again> {
         let is_late = |reader: &usize| self.step_of[*reader].is_some_and(|step| step > fullest);
         let readers: Vec<usize> = self.reads.readers[value.index()].iter().copied().filter(is_late).collect();

@@ -1,7 +1,7 @@
-//! The static plan of memory: which bytes hold which variable, and when.
+//! Static memory planning: which bytes hold which variable, and when.
 //!
-//! Variables that are alive at different times share bytes; a loop writes over an operand that nobody reads afterwards. What a
-//! call returns is written where the caller wants it, and what it updates, over what it was.
+//! Variables with disjoint lifetimes share bytes; a loop may overwrite an operand that is not read afterwards. Outputs are written directly
+//! to the caller's memory, and updates over the old values.
 
 use super::placement::Placement;
 use super::steps::{LoopStep, Step};
@@ -12,13 +12,13 @@ use wengert_kernels::memory::Span;
 /// The region of the workspace; inputs, constants and outputs follow.
 pub(super) const ARENA: usize = 0;
 
-/// Where everything lies.
+/// The memory layout of a plan.
 pub(super) struct Buffers {
-    /// The bytes of every variable with memory of its own.
+    /// The bytes of every variable that has its own memory.
     pub spans: Vec<Option<Span>>,
-    /// Bytes of the workspace.
+    /// The size of the workspace in bytes.
     pub arena: usize,
-    /// Outputs that are not written by their step: copied at the end.
+    /// Outputs that are not written by their step, but copied at the end.
     pub copied: Vec<usize>,
     /// Where the scratch memory of every step begins.
     pub scratch: Vec<usize>,
@@ -26,7 +26,7 @@ pub(super) struct Buffers {
     pub times: Times,
 }
 
-/// A piece of the workspace, and the first and the last step that need it.
+/// A piece of the workspace, and the first and last step that need it.
 pub(super) struct Piece {
     pub bytes: usize,
     pub first: usize,
@@ -34,10 +34,10 @@ pub(super) struct Piece {
     start: usize,
 }
 
-/// The numbers of the regions of a call.
+/// The region numbers of a call.
 pub(super) struct Regions {
     inputs: usize,
-    /// The input that an output updates.
+    /// The input that each output updates.
     pub updates: Vec<Option<usize>>,
     outputs: Vec<usize>,
 }
@@ -64,13 +64,13 @@ impl Regions {
         self.updates.contains(&Some(input))
     }
 
-    /// The region of an output; one that updates an input has none of its own.
+    /// The region of an output. An output that updates an input has no region of its own.
     pub fn output(&self, number: usize) -> usize {
         self.outputs[number]
     }
 }
 
-/// Gives every variable its bytes.
+/// Assigns bytes to every variable.
 pub(super) fn plan(
     program: &Program,
     views: &Views,
@@ -110,7 +110,7 @@ pub(super) fn plan(
     Buffers { spans, arena, copied, scratch, pieces: workspace.pieces, times }
 }
 
-/// The step that writes each variable and the last one that reads it; what is copied at the end is read after the last.
+/// The step that writes each variable, and the last one that reads it. Variables that are copied at the end are read after the last step.
 pub(super) struct Times {
     pub written: Vec<Option<usize>>,
     pub read: Vec<usize>,
@@ -130,8 +130,8 @@ impl Times {
     }
 }
 
-/// Whether the step that computes `new` can write it over the input `old`: nobody reads that later, and this step only
-/// element by element.
+/// Whether the step that computes `new` can overwrite the input `old`: no later step reads it, and this step reads it only element by
+/// element.
 fn is_updated(program: &Program, steps: &[Step], times: &Times, new: Var, old: Var) -> bool {
     let Some(step) = times.written[new.index()] else { return false };
     if program.spec(new) != program.spec(old) && program.spec(new).bytes() != program.spec(old).bytes() {
@@ -144,8 +144,8 @@ fn is_updated(program: &Program, steps: &[Step], times: &Times, new: Var, old: V
     }
 }
 
-/// Whether a step that reads `old` and computes `new` can do so in one place: only the loop that computes it reads it, as it
-/// lies, and no call beside it.
+/// Whether a step that reads `old` and computes `new` can do so in place: only the loop that computes `new` reads `old`, once and with the
+/// same layout, and no call does.
 fn overwrites(step: &Step, new: Var, old: Var) -> bool {
     if step.call().is_some_and(|call| call.operands.iter().any(|operand| operand.base == old)) {
         return false;
@@ -161,7 +161,7 @@ fn overwrites(step: &Step, new: Var, old: Var) -> bool {
     writer.body.operands[operand].is_whole() && writer.body.writes_elements(output)
 }
 
-/// Tells loops which outputs are written over operands.
+/// Marks the loop outputs that overwrite operands.
 fn allow_updates(steps: &mut [Step], spans: &[Option<Span>]) {
     for step in steps {
         for LoopStep { body, operands, outputs, .. } in step.loops_mut() {
@@ -217,7 +217,7 @@ impl Arena {
         arena
     }
 
-    /// The piece of an operand that nobody reads after this step, if `var` can be written over it.
+    /// The piece of an operand that is not read after this step, if `var` can overwrite it.
     fn overwritten(&self, program: &Program, step: &Step, var: Var, number: usize) -> Option<usize> {
         let bytes = program.spec(var).bytes();
         step.reads().into_iter().find_map(|old| {
@@ -229,7 +229,7 @@ impl Arena {
         })
     }
 
-    /// Largest first, each where it overlaps nothing that is alive at the same time; the bytes of all.
+    /// Places pieces, largest first, so that pieces alive at the same time do not overlap. Returns the total bytes.
     fn place(&mut self, spans: &mut [Option<Span>]) -> usize {
         let mut order: Vec<usize> = (0..self.pieces.len()).collect();
         order.sort_by_key(|&piece| (std::cmp::Reverse(self.pieces[piece].bytes), piece));

@@ -6,26 +6,26 @@ use crate::location::Line;
 use crate::primitive::{Attrs, Layout, Primitive, Spec};
 use wengert_kernels::memory::Span;
 
-/// A program that was fused and laid out; a [`Backend`](super::Backend) makes a [`Runner`](super::Runner) of it.
+/// A program that was fused and laid out in memory; a [`Backend`](super::Backend) turns it into a [`Runner`](super::Runner).
 ///
-/// Regions of memory are numbered: the workspace, inputs, constants, and outputs that do not update an input. `L` is what loops are:
-/// data at first, kernels in a runner.
+/// Memory regions are numbered: the workspace, inputs, constants, and outputs that do not update an input. `L` is the type of loops: data
+/// at first, kernels in a runner.
 pub struct Plan<L = Vec<PlacedLoop>> {
-    /// What is done, in order.
+    /// The steps, in order.
     pub steps: Vec<Placed<L>>,
-    /// Contiguous numbers that the program captured.
+    /// The contiguous tensors that the program captured.
     pub constants: Vec<Tensor>,
     /// The input that each output updates.
     pub updates: Vec<Option<usize>>,
-    /// Bytes of the workspace.
+    /// The size of the workspace in bytes.
     pub arena: usize,
 }
 
 /// A step with the bytes that it reads and writes.
 pub enum Placed<L = Vec<PlacedLoop>> {
-    /// Loops that do not wait for each other.
+    /// Loops that do not depend on each other.
     Loops(L),
-    /// One operation by its own kernel.
+    /// One operation, run by its own kernel.
     Call {
         /// The operation.
         op: &'static dyn Primitive,
@@ -35,7 +35,7 @@ pub enum Placed<L = Vec<PlacedLoop>> {
         reads: Vec<Read>,
         /// Its outputs.
         writes: Vec<(Span, Spec)>,
-        /// The line that called it.
+        /// The line of the call.
         line: Option<Line>,
         /// A loop over the result.
         then: Option<Box<L>>,
@@ -46,20 +46,20 @@ pub enum Placed<L = Vec<PlacedLoop>> {
         name: &'static str,
         /// The plans inside.
         flow: Box<FlowPlan<L>>,
-        /// What is copied together before.
+        /// Operands that are copied to contiguous memory first.
         gathered: Vec<(Read, Span)>,
         /// Its operands.
         reads: Vec<Read>,
         /// Its outputs.
         writes: Vec<(Span, Spec)>,
-        /// The memory that it needs meanwhile.
+        /// The scratch memory that it needs.
         scratch: Span,
     },
-    /// Numbers that are moved.
+    /// A copy.
     Copy {
-        /// From here.
+        /// The source.
         read: Read,
-        /// To here, contiguous.
+        /// The destination, which is contiguous.
         write: Span,
     },
 }
@@ -68,24 +68,24 @@ pub enum Placed<L = Vec<PlacedLoop>> {
 pub struct Read {
     /// The bytes.
     pub span: Span,
-    /// Shape and type.
+    /// The shape and dtype.
     pub spec: Spec,
-    /// Where the elements are.
+    /// The layout of the elements.
     pub layout: Layout,
 }
 
-/// A call that a loop follows.
+/// A call that is followed by a loop.
 pub struct Led {
-    /// What the call reads.
+    /// The operands of the call.
     pub reads: Vec<Span>,
-    /// What it computes, and the loop reads.
+    /// Its result, which the loop reads.
     pub result: Span,
 }
 
-/// How a loop or a branch runs.
+/// How a loop or a branch of the program runs.
 pub struct FlowPlan<L> {
     pub(super) kind: Kind<L>,
-    /// Bytes of scratch memory.
+    /// The scratch memory.
     pub(super) scratch: Scratch,
 }
 
@@ -95,16 +95,16 @@ pub(super) enum Kind<L> {
     Switch { branches: Vec<Nested<L>> },
 }
 
-/// A scan, or several over some of its rows each.
+/// A scan, or several scans that each handle some of its rows.
 pub(super) struct Scan<L> {
     pub(super) consts: usize,
     pub(super) carry: usize,
     pub(super) length: usize,
     pub(super) reverse: bool,
     pub(super) parts: usize,
-    /// The body of a part.
+    /// The body of one part.
     pub(super) body: Nested<L>,
-    /// Bytes of scratch memory of a part.
+    /// The bytes of scratch memory per part.
     pub(super) scratch: usize,
 }
 
@@ -113,26 +113,26 @@ pub(super) struct Nested<L> {
     pub(super) plan: Plan<L>,
     pub(super) inputs: Vec<Spec>,
     pub(super) outputs: Vec<Spec>,
-    /// Two buffers for every value that is carried: where they begin in the scratch memory.
+    /// The offsets in scratch memory of two buffers for every carried value.
     pub(super) carried: Vec<[usize; 2]>,
-    /// Where its own workspace begins there.
+    /// The offset of its workspace.
     pub(super) arena: usize,
 }
 
-/// Scratch memory that is being shared out.
+/// Allocates scratch memory.
 pub(super) struct Scratch {
     pub bytes: usize,
     pub(super) alignment: usize,
 }
 
 impl<L> Plan<L> {
-    /// The same plan with what `f` makes of its loops.
+    /// The same plan with its loops mapped by `f`.
     pub fn map<M>(self, f: &mut dyn FnMut(L, Option<Led>) -> M) -> Plan<M> {
         let Plan { steps, constants, updates, arena } = self;
         Plan { steps: steps.into_iter().map(|step| step.map(f)).collect(), constants, updates, arena }
     }
 
-    /// How many plans lie inside each other below this one.
+    /// The depth of nested plans below this one.
     pub(super) fn depth(&self) -> usize {
         let depth = |step: &Placed<L>| if let Placed::Flow { flow, .. } = step { flow.depth() } else { 0 };
         self.steps.iter().map(depth).max().unwrap_or(0)

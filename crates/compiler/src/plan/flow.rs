@@ -1,8 +1,8 @@
-//! Loops and branches of a plan: plans inside a plan, whose memory is part of its memory.
+//! Loops and branches of a plan: nested plans, whose memory is part of the outer plan's memory.
 //!
-//! A body runs in scratch memory of its step. What a loop carries goes to and fro between two buffers there; it begins in the
-//! operands and ends in the outputs. Elements are read and written where they lie in the whole. A scan whose rows do not depend on
-//! each other runs in parts, at the same time.
+//! A body runs in the scratch memory of its step. A carried value alternates between two buffers there; it starts in the operands and ends
+//! in the outputs. Elements are read and written in place within the whole arrays. A scan whose rows are independent runs in parts, in
+//! parallel.
 
 use super::data::{FlowPlan, Kind, Nested, Scan, Scratch};
 use super::loops::PlacedLoop;
@@ -54,7 +54,7 @@ impl<L> Nested<L> {
 }
 
 impl<L: LoopKernel> Nested<L> {
-    /// Runs it on spans of the plan around it.
+    /// Runs it on spans of the enclosing plan.
     fn run(
         &self,
         memory: &mut Memory<'_>,
@@ -92,10 +92,10 @@ impl FlowPlan<Vec<PlacedLoop>> {
             Flow::While(form) => Kind::While {
                 consts: form.consts,
                 body: Box::new(Nested::new(&form.body, form.carry(), &mut scratch, target)),
-                // The answer of the test is kept as if it were carried.
+                // The result of the test is stored like a carried value.
                 test: Box::new(Nested::new(&form.test, 1, &mut scratch, target)),
             },
-            // One branch runs at a time: they share their memory.
+            // Only one branch runs at a time, so they share memory.
             Flow::Switch(branches) => {
                 let mut largest = 0;
                 let mut branch = |body: &ProgramAttr| {
@@ -114,7 +114,7 @@ impl FlowPlan<Vec<PlacedLoop>> {
 }
 
 impl<L> FlowPlan<L> {
-    /// The same with other loops.
+    /// The same with its loops mapped by `f`.
     pub(super) fn map<M>(self, f: &mut dyn FnMut(L, Option<Led>) -> M) -> FlowPlan<M> {
         let kind = match self.kind {
             Kind::Scan(scan) => {
@@ -131,7 +131,7 @@ impl<L> FlowPlan<L> {
         FlowPlan { kind, scratch: self.scratch }
     }
 
-    /// Rooms for the regions of plans inside each other.
+    /// The depth of nested plans.
     pub(super) fn depth(&self) -> usize {
         let of = |nested: &Nested<L>| 1 + nested.plan.depth();
         match &self.kind {
@@ -142,12 +142,12 @@ impl<L> FlowPlan<L> {
         }
     }
 
-    /// In how many parts it runs at the same time.
+    /// The number of parts that run in parallel.
     pub(super) fn parts(&self) -> usize {
         if let Kind::Scan(scan) = &self.kind { scan.parts } else { 1 }
     }
 
-    /// Whether an operand can be read where it lies: in one piece, or one piece for each element of a scan.
+    /// Whether an operand can be read in place: it is contiguous, or each element of a scan is.
     pub(super) fn reads_in_place(&self, place: usize, operand: &Operand) -> bool {
         let Layout { shape, strides, offset } = &operand.layout;
         match &self.kind {
@@ -165,7 +165,7 @@ impl<L> FlowPlan<L> {
 }
 
 impl<L: LoopKernel> FlowPlan<L> {
-    /// Runs it: `reads` are the operands, `writes` the outputs.
+    /// Runs it with `reads` as the operands and `writes` as the outputs.
     pub(super) fn run(
         &self,
         memory: &mut Memory<'_>,
@@ -211,14 +211,14 @@ impl<L: LoopKernel> FlowPlan<L> {
     }
 }
 
-/// The bytes of an operand that lies in one piece.
+/// The bytes of a contiguous operand.
 fn whole(read: &Read) -> Span {
     let start = read.span.start + read.layout.offset as usize * read.spec.dtype.size();
     Span { start, length: read.spec.bytes(), ..read.span }
 }
 
 impl<L: LoopKernel> Scan<L> {
-    /// Runs the parts on all threads: each writes its rows, and its scratch memory.
+    /// Runs the parts on all threads; each writes its own rows and scratch memory.
     fn run_in_parts(
         &self,
         memory: &mut Memory<'_>,
@@ -250,7 +250,7 @@ impl<L: LoopKernel> Scan<L> {
         failed.into_inner().unwrap_or_else(PoisonError::into_inner).map_or(Ok(()), |(_, error)| Err(error))
     }
 
-    /// All steps of one part.
+    /// Runs all steps of one part.
     #[allow(clippy::too_many_arguments)]
     fn run(
         &self,
@@ -264,7 +264,7 @@ impl<L: LoopKernel> Scan<L> {
     ) -> Result<(), Error> {
         let Scan { consts, carry, length, reverse, parts, body, .. } = self;
         let elements = consts + carry;
-        // The rows of the part among `bytes`, if they are cut.
+        // The rows of this part within `bytes`, if the tensor is split.
         let rows = |span: Span, bytes: usize| match span.length == bytes {
             true => span,
             false => Span { start: span.start + part * bytes, length: bytes, ..span },

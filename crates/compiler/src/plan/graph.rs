@@ -1,38 +1,37 @@
-//! Which kernels must run before which.
+//! Dependencies between kernels.
 //!
-//! Kernels have positions, and each one stands behind all that it waits for (Pearce and Kelly, "A dynamic topological sort
-//! algorithm", 2006), so a search only looks at kernels between its two ends. Long ways are not walked: every kernel hangs in a
-//! tree below the last one that it waited for when it was made, and ancestors are found by jumps (Myers, "An applicative
-//! random-access stack", 1983).
+//! Kernels are kept in a topological order (Pearce and Kelly, "A dynamic topological sort algorithm", 2006), so a search only visits
+//! kernels between its two ends. Long paths are skipped: every kernel is a node of a tree, below the last kernel that it depended on when
+//! it was created, and ancestors are found by jump pointers (Myers, "An applicative random-access stack", 1983).
 
 use rustc_hash::FxHashSet;
 use std::mem::take;
 
-/// Edges that a search follows at most, from each end; then it takes for granted that one kernel waits for the other.
+/// Maximum number of edges that a search follows from each end; beyond that it assumes that one kernel depends on the other.
 const MOST_FOLLOWED: usize = 4096;
 
-/// Kernels in an order in which they could run.
+/// Kernels in a valid execution order.
 #[derive(Default)]
 pub(super) struct Order(Vec<Node>);
 
 /// A kernel.
 struct Node {
-    /// Itself, or the kernel that it became a part of.
+    /// Itself, or the kernel that it was merged into.
     part_of: usize,
     position: usize,
-    /// Those it waits for and those that wait for it, directly; as they were before they were merged.
+    /// Its direct dependencies and dependents, as they were before merging.
     sources: Vec<usize>,
     waiters: Vec<usize>,
-    /// The kernels that became parts of it.
+    /// The kernels that were merged into it.
     parts: Vec<usize>,
-    /// In the tree: steps from the root, the parent, and a farther ancestor. A root is its own parent.
+    /// In the tree: depth, parent, and a more distant ancestor. A root is its own parent.
     depth: usize,
     parent: usize,
     jump: usize,
 }
 
 impl Order {
-    /// One more kernel, which waits for nothing yet.
+    /// Adds a kernel without dependencies.
     pub fn push(&mut self) -> usize {
         let own = self.0.len();
         self.0.push(Node {
@@ -48,13 +47,13 @@ impl Order {
         own
     }
 
-    /// Whether `kernel` waits for `before`, however far.
+    /// Whether `kernel` depends on `before`, directly or indirectly.
     pub fn waits(&self, kernel: usize, before: usize) -> bool {
         self.search(kernel, before).0
     }
 
-    /// The same, and how many edges were followed from each end. The search ends when one side knows everything, or when the tree
-    /// knows the rest of the way.
+    /// The same, with the number of edges followed from each end. The search ends when one side is exhausted, or when the tree answers the
+    /// rest.
     fn search(&self, kernel: usize, before: usize) -> (bool, usize) {
         let (first, last) = (self.position(before), self.position(kernel));
         if last <= first {
@@ -80,7 +79,7 @@ impl Order {
         (true, MOST_FOLLOWED)
     }
 
-    /// Lets `kernel` wait for others, each given once, none of which waits for it.
+    /// Makes `kernel` depend on others, each given once, none of which depends on it.
     pub fn wait(&mut self, kernel: usize, others: impl IntoIterator<Item = usize>) {
         let known: FxHashSet<usize> = self.sources(kernel).collect();
         for other in others.into_iter().filter(|other| *other != kernel && !known.contains(other)) {
@@ -93,13 +92,13 @@ impl Order {
         self.hang(kernel);
     }
 
-    /// Whether two kernels can become one: nothing in between waits for one of them and is waited for by the other.
+    /// Whether two kernels can be merged: no other kernel lies on a path between them.
     pub fn can_merge(&self, a: usize, b: usize) -> bool {
         let (first, last) = if self.position(a) < self.position(b) { (a, b) } else { (b, a) };
         !self.sources(last).any(|source| source != first && self.waits(source, first))
     }
 
-    /// Makes `gone` a part of `kept`.
+    /// Merges `gone` into `kept`.
     pub fn merge(&mut self, kept: usize, gone: usize) {
         match self.position(kept) < self.position(gone) {
             true => self.move_behind(kept, gone),
@@ -115,7 +114,7 @@ impl Order {
         node.parts.extend(parts);
     }
 
-    /// The kernel that this one is a part of now.
+    /// The kernel that this one is part of now.
     fn now(&self, mut kernel: usize) -> usize {
         while self.0[kernel].part_of != kernel {
             kernel = self.0[kernel].part_of;
@@ -127,18 +126,18 @@ impl Order {
         self.0[kernel].position
     }
 
-    /// The others that a kernel waits for directly; some more than once.
+    /// The direct dependencies of a kernel, possibly with duplicates.
     fn sources(&self, kernel: usize) -> impl Iterator<Item = usize> + '_ {
         self.0[kernel].sources.iter().map(|&source| self.now(source)).filter(move |&source| source != kernel)
     }
 
-    /// The others that wait for a kernel directly; some more than once.
+    /// The direct dependents of a kernel, possibly with duplicates.
     fn waiters(&self, kernel: usize) -> impl Iterator<Item = usize> + '_ {
         self.0[kernel].waiters.iter().map(|&waiter| self.now(waiter)).filter(move |&waiter| waiter != kernel)
     }
 
-    /// Moves `first` right behind `last`, which stands somewhere behind it, with everything in between that waits for `first`, and
-    /// in front of both what `last` waits for. Nothing in between does both.
+    /// Moves `first` right behind `last`, which comes later in the order. Kernels in between that depend on `first` move with it, and those
+    /// that `last` depends on move before both. No kernel in between does both.
     fn move_behind(&mut self, first: usize, last: usize) {
         let between = self.position(first) + 1..self.position(last);
         let reached = |start: usize, next: &dyn Fn(usize) -> Vec<usize>| {
@@ -158,7 +157,7 @@ impl Order {
         order.into_iter().zip(positions).for_each(|(kernel, position)| self.0[kernel].position = position);
     }
 
-    /// Hangs a kernel that hangs nowhere below the last of those that it waits for, unless others hang below it.
+    /// Attaches a kernel that is not in the tree below the last of its dependencies, unless others are attached to it.
     fn hang(&mut self, kernel: usize) {
         let node = &self.0[kernel];
         if node.parent != kernel || !node.waiters.is_empty() {
@@ -173,7 +172,7 @@ impl Order {
         (node.parent, node.depth, node.jump) = (parent, depth, jump);
     }
 
-    /// Whether the tree says that `kernel` waits for `before`, or for a part of it.
+    /// Whether the tree shows that `kernel` depends on `before`, or on a part of it.
     fn hangs_below(&self, kernel: usize, before: usize) -> bool {
         let mut parts = std::iter::once(before).chain(self.0[before].parts.iter().copied());
         parts.any(|part| {
@@ -187,11 +186,11 @@ impl Order {
     }
 }
 
-/// Kernels that are reached from one, nearest first.
+/// A breadth-first search from a kernel.
 struct Walk {
     found: Vec<usize>,
     seen: FxHashSet<usize>,
-    /// The next edge to follow: that of which kernel found, and which of its edges.
+    /// The next edge to follow: the index of a visited kernel, and the index of its edge.
     at: (usize, usize),
 }
 
@@ -200,7 +199,7 @@ impl Walk {
         Walk { found: vec![kernel], seen: FxHashSet::default(), at: (0, 0) }
     }
 
-    /// The end of the next edge; none if all were followed.
+    /// The end of the next edge; `None` if all were followed.
     fn next<'a>(&mut self, edges: impl Fn(usize) -> &'a [usize]) -> Option<usize> {
         loop {
             let (place, edge) = self.at;
@@ -214,7 +213,7 @@ impl Walk {
         }
     }
 
-    /// Walks on from a kernel, if it is new.
+    /// Adds a kernel to the search, if it is new.
     fn add(&mut self, kernel: usize) -> bool {
         let is_new = self.seen.insert(kernel);
         self.found.extend(is_new.then_some(kernel));
@@ -226,13 +225,13 @@ impl Walk {
 mod tests {
     use super::*;
 
-    /// Numbers below `n` that look random.
+    /// Pseudorandom numbers below `n`.
     fn random(state: &mut u64, n: usize) -> usize {
         *state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (*state >> 33) as usize % n
     }
 
-    /// All that every kernel waits for, written down.
+    /// All transitive dependencies of every kernel, stored explicitly, as a reference.
     struct Known(Vec<FxHashSet<usize>>);
 
     impl Known {
@@ -263,7 +262,7 @@ mod tests {
             for other in others {
                 self.wait(kept, other);
             }
-            // Who waited for what is gone waits for all that the kept one waits for.
+            // Kernels that depended on `gone` now depend on everything that `kept` depends on.
             for other in self.0[kept].clone() {
                 self.wait(kept, other);
             }

@@ -1,4 +1,4 @@
-//! Fused loops as data: what `lower` gives and backends make code of.
+//! Fused loops as data: the output of `lower`, from which backends generate code.
 
 use crate::DType;
 use crate::primitive::{Attrs, Primitive};
@@ -10,26 +10,26 @@ use wengert_kernels::tiled::{Access, Destination, Fold, Output};
 /// A loop over `rows` x `cols` elements in row-major order. Values are numbered: operands first, then instructions in order.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Loop {
-    /// How many rows there are.
+    /// The number of rows.
     pub rows: usize,
-    /// Elements of a row.
+    /// The number of elements per row.
     pub cols: usize,
-    /// What is read.
+    /// The operands to read.
     pub operands: Vec<Access>,
-    /// What is computed.
+    /// The instructions.
     pub instructions: Vec<Instruction>,
-    /// What is written.
+    /// The outputs to write.
     pub outputs: Vec<Output>,
 }
 
 /// One instruction of a loop.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Instruction {
-    /// An elementwise operation, of every element or of one number for each row.
+    /// An elementwise operation, on every element or on one value per row.
     Apply(Apply),
-    /// One number for each row, repeated along the row.
+    /// Broadcasts one value per row along the row.
     Spread(usize),
-    /// Each row to one number.
+    /// Reduces each row to one value.
     Fold(Fold, usize),
 }
 
@@ -40,17 +40,17 @@ pub struct Apply {
     pub op: &'static dyn Primitive,
     /// Its attributes.
     pub attrs: Attrs,
-    /// The values that it reads, all by elements or all by rows.
+    /// The values that it reads, either all per element or all per row.
     pub inputs: SmallVec<[usize; 3]>,
-    /// The types of its operands.
+    /// The dtypes of its operands.
     pub dtypes: SmallVec<[DType; 3]>,
-    /// The type of its result.
+    /// The dtype of its result.
     pub dtype: DType,
 }
 
 impl PartialEq for Apply {
     fn eq(&self, other: &Apply) -> bool {
-        // Operations without fields may have one address: names tell them apart.
+        // Operations without fields may share an address, so compare names too.
         std::ptr::addr_eq(self.op, other.op)
             && self.op.name() == other.op.name()
             && (&self.attrs, &self.inputs, &self.dtypes) == (&other.attrs, &other.inputs, &other.dtypes)
@@ -61,7 +61,7 @@ impl PartialEq for Apply {
 /// A loop with its bytes in memory.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PlacedLoop {
-    /// What is done.
+    /// The loop itself.
     pub body: Loop,
     /// The bytes of each operand.
     pub reads: Vec<Span>,
@@ -82,17 +82,17 @@ impl Instruction {
 }
 
 impl Loop {
-    /// How many elements there are.
+    /// The number of elements.
     pub fn elements(&self) -> usize {
         self.rows * self.cols
     }
 
-    /// The instruction that computes a value; operands have none.
+    /// The instruction that computes a value; `None` for operands.
     pub fn instruction(&self, value: usize) -> Option<&Instruction> {
         value.checked_sub(self.operands.len()).map(|number| &self.instructions[number])
     }
 
-    /// Whether a value is one number for each row.
+    /// Whether a value has one element per row.
     pub fn is_by_rows(&self, value: usize) -> bool {
         let mut value = value;
         loop {
@@ -105,7 +105,7 @@ impl Loop {
         }
     }
 
-    /// The type of a value, as memory would hold it.
+    /// The dtype of a value, as it would be stored in memory.
     pub fn dtype(&self, value: usize) -> DType {
         let mut value = value;
         loop {
@@ -117,7 +117,7 @@ impl Loop {
         }
     }
 
-    /// Whether an output has one number for each element.
+    /// Whether an output has one value per element.
     pub fn writes_elements(&self, output: usize) -> bool {
         let output = &self.outputs[output];
         output.destination == Destination::Each && !self.is_by_rows(output.value)

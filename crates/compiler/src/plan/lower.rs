@@ -1,4 +1,4 @@
-//! From equations to what runs: spans of memory, loops, calls.
+//! Lowers equations to steps: loops and calls on spans of memory.
 
 use super::Target;
 use super::data::FlowPlan;
@@ -11,7 +11,7 @@ use crate::program::{Program, Var};
 use smallvec::SmallVec;
 use wengert_kernels::tiled::{Access, Destination, Output};
 
-/// Whether each variable is read by another kernel than its own, or leaves the program.
+/// Whether each variable is read by a kernel other than its own, or is an output of the program.
 fn escapes(program: &Program, views: &Views, fusion: &Fusion) -> Vec<bool> {
     let mut kernel_of = vec![usize::MAX; program.equations().len()];
     for (kernel, contents) in fusion.kernels.iter().enumerate() {
@@ -55,7 +55,7 @@ pub(super) fn lower(program: &Program, views: &Views, fusion: Fusion, target: &T
     together(kernels.into_iter().map(step), target.most_together)
 }
 
-/// Loops that follow each other and do not wait for each other become one step: an optimiser's updates of many parameters.
+/// Merges consecutive loops that do not depend on each other into one step, for example an optimiser's updates of many parameters.
 fn together(steps: impl Iterator<Item = Step>, most: usize) -> Vec<Step> {
     let mut grouped: Vec<Step> = Vec::new();
     for step in steps {
@@ -102,20 +102,20 @@ fn call(program: &Program, views: &Views, number: usize) -> Call {
     }
 }
 
-/// A value before operands are counted.
+/// A value, before the number of operands is known.
 #[derive(Clone, Copy)]
 enum Value {
     Operand(usize),
     Instruction(usize),
 }
 
-/// An instruction with what it reads, before values have numbers.
+/// An instruction and its inputs, before values are numbered.
 struct Draft {
     instruction: Instruction,
     inputs: SmallVec<[Value; 3]>,
 }
 
-/// A loop on its way to instructions.
+/// A loop that is being lowered to instructions.
 struct Lowering<'a> {
     program: &'a Program,
     views: &'a Views,
@@ -124,9 +124,9 @@ struct Lowering<'a> {
     rows: usize,
     cols: usize,
     operands: Vec<(Var, Access)>,
-    /// Values are numbered from the operands on, whose number is known at the end: instructions have numbers of their own.
+    /// Values are numbered after the operands, whose number is only known at the end, so instructions have their own numbering here.
     instructions: Vec<Draft>,
-    /// Variables of the loop and the instruction that computes each; repeated rows apart.
+    /// The variables of the loop and the instruction that computes each; values repeated along rows are separate entries.
     known: Vec<(Var, Role, usize)>,
 }
 
@@ -174,7 +174,7 @@ impl<'a> Lowering<'a> {
         self.finish(outputs)
     }
 
-    /// The value of a variable for an equation on elements or on rows.
+    /// The value of a variable for an equation per element or per row.
     fn value(&mut self, var: Var, level: Role) -> Value {
         let base = self.views.base(var);
         let known = |known: &[(Var, Role, usize)], role: Role| {
@@ -238,7 +238,7 @@ impl<'a> Lowering<'a> {
     }
 }
 
-/// The length of rows that repeat, if an operand does, so that tiles hold whole ones; else all elements.
+/// If an operand repeats rows, their length, so that tiles contain whole rows; otherwise the number of elements.
 fn period(program: &Program, views: &Views, group: &Group) -> usize {
     for &number in &group.equations {
         for input in &program.equations()[number].inputs {

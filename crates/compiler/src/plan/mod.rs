@@ -1,8 +1,8 @@
-//! Plans: a program fused, laid out in memory, and run without allocation.
+//! Plans: programs that are fused, laid out in memory, and run without allocation.
 //!
-//! Planning ends in data ([`Plan`], [`Loop`]): which bytes every kernel reads and writes, and the instructions of every fused loop. What
-//! it has to know of a machine is a [`Target`]. A [`Backend`] makes a [`Runner`] of the data. That of this processor ([`Cpu`], `tiled`)
-//! makes closures of loops and runs them on [`Host`] memory, beside the kernels of primitives.
+//! The result of planning is data ([`Plan`], [`Loop`]): which bytes every kernel reads and writes, and the instructions of every fused
+//! loop. The properties of the machine that planning depends on are a [`Target`]. A [`Backend`] turns the data into a [`Runner`]. The CPU
+//! backend ([`Cpu`], `tiled`) turns loops into closures and runs them on [`Host`] memory, beside the kernels of primitives.
 
 mod budget;
 mod buffers;
@@ -37,17 +37,17 @@ pub use tiled::{Cpu, TiledLoops};
 
 /// A machine that runs plans.
 pub trait Backend: Send + Sync {
-    /// What planning has to know of it.
+    /// The machine properties that planning depends on.
     fn target(&self) -> Target;
 
-    /// The plan, ready to run.
+    /// Prepares a plan to run.
     fn runner(&self, plan: Plan) -> Box<dyn Runner>;
 }
 
-/// A plan that is ready to run on numbers, shared between threads.
+/// A plan that is ready to run on concrete values; it can be shared between threads.
 pub trait Runner: Send + Sync {
-    /// Runs the program. Inputs are contiguous and have the program's specs, as have outputs, which are unique; outputs that
-    /// update an input are not among them.
+    /// Runs the program. Inputs and outputs are contiguous and have the program's specs; outputs are not shared. Outputs that update an
+    /// input are not passed.
     fn run<'a>(
         &'a self,
         inputs: &mut dyn Iterator<Item = Input<'a>>,
@@ -55,10 +55,10 @@ pub trait Runner: Send + Sync {
         line: Line,
     ) -> Result<(), Error>;
 
-    /// Lets calls take the time of every step, until the times are taken.
+    /// Starts timing every step of subsequent calls, until the times are taken.
     fn watch(&self) {}
 
-    /// The times of all steps since calls were watched.
+    /// The times of all steps since timing was started.
     fn take_times(&self) -> Vec<Duration> {
         Vec::new()
     }

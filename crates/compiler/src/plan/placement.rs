@@ -1,19 +1,19 @@
-//! Where pieces of memory begin, so that pieces which are alive at the same time do not overlap.
+//! Assigns offsets to pieces of memory so that pieces alive at the same time do not overlap.
 
 use smallvec::SmallVec;
 
-/// The bytes that are taken at each step: a tree over steps, whose leaves follow its inner nodes; node `i` has the children
-/// `2 i` and `2 i + 1`.
+/// The bytes that are occupied at each step: a segment tree over steps, whose leaves follow its inner nodes; node `i` has the children `2
+/// i` and `2 i + 1`.
 pub(super) struct Placement {
     nodes: Vec<Node>,
 }
 
-/// What is taken during a range of steps.
+/// The bytes occupied during a range of steps.
 #[derive(Clone, Default)]
 struct Node {
-    /// At some of them.
+    /// At some of the steps.
     any: Taken,
-    /// At all of them, by pieces whose steps are cut at the ends of this range.
+    /// At all of the steps, by pieces whose lifetime is split at the ends of this range.
     all: Taken,
 }
 
@@ -22,7 +22,7 @@ impl Placement {
         Placement { nodes: vec![Node::default(); 2 * steps.next_power_of_two()] }
     }
 
-    /// The first place for a piece that is alive from the step `first` to the step `last`.
+    /// Places a piece that is alive from step `first` to step `last`, and returns the lowest free offset.
     pub fn place(&mut self, bytes: usize, first: usize, last: usize) -> usize {
         if bytes == 0 {
             return 0;
@@ -37,12 +37,12 @@ impl Placement {
         start
     }
 
-    /// The first place where so many bytes are free during all of `parts`; `above` are the nodes above them.
+    /// The lowest offset where `bytes` bytes are free during all of `parts`; `above` are the ancestors of these nodes.
     fn free(&self, bytes: usize, parts: &[usize], above: &[usize]) -> usize {
-        // From the root on: what lives longest lies lowest, more often than not.
+        // From the root down: the longest-lived pieces usually have the lowest offsets.
         let wholly = above.iter().rev().map(|&node| &self.nodes[node].all);
         let taken = wholly.chain(parts.iter().map(|&node| &self.nodes[node].any));
-        // What is left of them behind `start`.
+        // The remaining ranges after `start`.
         let mut taken: SmallVec<[&[(usize, usize)]; 32]> = taken.map(|taken| &taken.0[..]).collect();
         let mut start = 0;
         loop {
@@ -62,7 +62,7 @@ impl Placement {
         }
     }
 
-    /// The fewest nodes that make up the steps from `first` to `last`, and every node above the two ends, the root last.
+    /// The smallest set of nodes that covers the steps from `first` to `last`, and all ancestors of the two ends, the root last.
     fn nodes_of(&self, first: usize, last: usize) -> (Nodes, Nodes) {
         let leaves = self.nodes.len() / 2;
         let (mut low, mut high) = (leaves + first, leaves + last.min(leaves - 1));
@@ -90,7 +90,7 @@ impl Placement {
 
 type Nodes = SmallVec<[usize; 32]>;
 
-/// Ranges of bytes in order, with gaps in between.
+/// Sorted ranges of bytes with gaps in between.
 #[derive(Clone, Default)]
 struct Taken(SmallVec<[(usize, usize); 1]>);
 

@@ -1,4 +1,4 @@
-//! From a program to its plan: fused, lowered, laid out.
+//! Turns a program into a plan: fuses, lowers and lays it out in memory.
 
 use super::buffers::{self, ARENA, Regions};
 use super::loops::PlacedLoop;
@@ -11,7 +11,7 @@ use crate::program::{Program, Var};
 use wengert_kernels::memory::Span;
 
 impl Plan {
-    /// Fuses and lays out a program; output `i` is written over input `updates[i]` where there is one.
+    /// Fuses and lays out a program; output `i` overwrites input `updates[i]`, if there is one.
     pub fn new(program: &Program, updates: Vec<Option<usize>>, target: &Target) -> Plan {
         let views = Views::new(program);
         let fusion = fuse::fuse(program, &views, &updates, target);
@@ -65,7 +65,7 @@ impl Plan {
             if read.span == write && views.is_whole(program, output) {
                 continue;
             }
-            // An input that is returned and updated by another output is set aside before.
+            // If an input is returned and also updated by another output, it is copied first.
             if program.inputs().iter().position(|input| *input == base).is_some_and(|input| regions.is_updated(input)) {
                 let aside = Span { region: ARENA, start: arena, length: read.span.length };
                 let spec = program.spec(base);

@@ -1,4 +1,4 @@
-//! Running a plan on memory of this machine.
+//! Runs a plan on host memory.
 
 use super::{Led, Placed, PlacedLoop, Plan, Read, Runner};
 use crate::bind::try_bind;
@@ -16,24 +16,24 @@ use wengert_kernels::memory::{Memory, Regions, Span};
 struct Workspace {
     arena: Block,
     regions: Regions,
-    /// Those of plans inside this one, by depth.
+    /// The regions of nested plans, by depth.
     nested: Vec<Regions>,
 }
 
-/// What a call is given for one input: contiguous numbers, which it may update.
+/// An input of a call: a contiguous tensor, which the call may update.
 pub enum Input<'a> {
-    /// Numbers that are only read.
+    /// A tensor that is only read.
     Read(&'a Tensor),
-    /// Numbers that an output is written over.
+    /// A tensor that an output overwrites.
     Update(&'a mut Tensor),
 }
 
-/// The loops of a step as code on memory of this machine.
+/// The loops of a step as code on host memory.
 pub trait LoopKernel: Send + Sync {
-    /// Runs them.
+    /// Runs the loops.
     fn run(&self, memory: &mut Memory<'_>);
 
-    /// Runs a call on the bytes that it reads and writes, and the loops behind it, unless it fails.
+    /// Runs a call on the bytes that it reads and writes, then the loops that follow it, unless the call fails.
     fn follow<E>(
         &self,
         memory: &mut Memory<'_>,
@@ -47,24 +47,24 @@ pub trait LoopKernel: Send + Sync {
     }
 }
 
-/// Runs plans on memory of this machine: loops as a backend made them, everything else by the kernels of primitives. Every call takes
-/// a workspace, and puts it back.
+/// Runs plans on host memory: loops as prepared by a backend, everything else by the kernels of primitives. Every call takes a workspace
+/// from a pool and returns it.
 pub struct Host<L> {
     plan: Plan<L>,
     workspaces: Mutex<Vec<Workspace>>,
-    /// Whether calls take the time of every step, and what they took.
+    /// Whether calls time every step, and the accumulated times.
     is_watched: AtomicBool,
     times: Mutex<Vec<Duration>>,
 }
 
 impl<L: LoopKernel> Host<L> {
-    /// With what `kernel` makes of the loops of a step, and of a loop that follows a call.
+    /// Prepares a plan: `kernel` compiles the loops of a step, and a loop that follows a call.
     pub fn new(plan: Plan, kernel: &mut dyn FnMut(Vec<PlacedLoop>, Option<Led>) -> L) -> Host<L> {
         let is_watched = AtomicBool::new(false);
         Host { plan: plan.map(kernel), workspaces: Mutex::default(), is_watched, times: Mutex::default() }
     }
 
-    /// Runs the steps, with the time of each added to those of calls before.
+    /// Runs the steps, and adds the time of each to those of earlier calls.
     fn run_watched(&self, memory: &mut Memory<'_>, nested: &mut [Regions], line: Line) -> Result<(), Error> {
         let mut times = self.times.lock().unwrap_or_else(PoisonError::into_inner);
         times.resize(self.plan.steps.len(), Duration::ZERO);
@@ -125,7 +125,7 @@ impl<L: LoopKernel> Runner for Host<L> {
 }
 
 impl<L: LoopKernel> Plan<L> {
-    /// Runs it on memory that is given.
+    /// Runs it on the given memory.
     pub(super) fn run_steps(&self, memory: &mut Memory<'_>, nested: &mut [Regions], line: Line) -> Result<(), Error> {
         self.steps.iter().try_for_each(|step| step.run(memory, nested, line))
     }
@@ -148,14 +148,14 @@ impl<L: LoopKernel> Placed<L> {
             }
             Placed::Call { op, attrs, reads, writes, line: own, then } => {
                 let run = |bytes: &[&[u8]], out: &mut [&mut [u8]]| {
-                    // Filled where they are: moving them would take longer than a small kernel.
+                    // Filled in place: moving them would take longer than a small kernel.
                     let (mut views, mut outs) = (SmallVec::<[View<'_>; 16]>::new(), SmallVec::<[Out<'_>; 8]>::new());
                     views.extend(reads.iter().zip(bytes).map(|(read, bytes)| read.view(bytes)));
                     outs.extend(writes.iter().zip(out).map(|((_, spec), bytes)| Out { dtype: spec.dtype, bytes }));
                     if op.run(attrs, &views, &mut outs)? {
                         return Ok(());
                     }
-                    // A kernel of tensors is given copies, and copied from.
+                    // A kernel on tensors gets copies, and its results are copied back.
                     let operands: SmallVec<[Tensor; 4]> =
                         views.iter().zip(reads).map(|(view, read)| copied(*view, &read.spec)).collect();
                     let operands: SmallVec<[&Tensor; 4]> = operands.iter().collect();

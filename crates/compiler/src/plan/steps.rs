@@ -1,4 +1,4 @@
-//! Steps of a plan that has no memory yet.
+//! The steps of a plan before memory is assigned.
 
 use super::data::FlowPlan;
 use super::loops::{Loop, PlacedLoop};
@@ -7,13 +7,12 @@ use crate::primitive::{Attrs, Layout, Primitive, Spec};
 use crate::program::Var;
 use smallvec::SmallVec;
 
-/// One step of a plan; operands and outputs name variables that have memory of their own.
+/// One step of a plan; operands and outputs refer to variables that have their own memory.
 pub(super) enum Step {
-    /// Loops that do not wait for each other.
+    /// Loops that do not depend on each other.
     Loops(Vec<LoopStep>),
     Call(Call),
-    /// A loop or a branch, the operands that are copied before because they do not lie in one piece, and where they go in the
-    /// scratch memory.
+    /// A loop or a branch, the operands that are copied first because they are not contiguous, and where the copies go in scratch memory.
     Flow {
         call: Call,
         flow: Box<FlowPlan<Vec<PlacedLoop>>>,
@@ -29,7 +28,7 @@ pub(super) struct LoopStep {
     pub equations: Vec<usize>,
 }
 
-/// An equation that runs by itself.
+/// An equation that runs as a call.
 pub(super) struct Call {
     pub op: &'static dyn Primitive,
     pub attrs: Attrs,
@@ -40,7 +39,7 @@ pub(super) struct Call {
     pub then: Option<Box<LoopStep>>,
 }
 
-/// What a call reads: a view of a variable's memory.
+/// An operand of a call: a view of a variable's memory.
 pub(super) struct Operand {
     pub base: Var,
     pub spec: Spec,
@@ -48,7 +47,7 @@ pub(super) struct Operand {
 }
 
 impl Step {
-    /// The equation that runs by itself.
+    /// The call, if the step has one.
     pub fn call(&self) -> Option<&Call> {
         match self {
             Step::Loops(_) => None,
@@ -79,13 +78,13 @@ impl Step {
         called.chain(self.loops().iter().flat_map(|one| one.operands.iter().copied())).collect()
     }
 
-    /// The variables that are computed; what loops read of a call comes before what they write.
+    /// The variables that are computed; call results that a loop reads come before the loop's outputs.
     pub fn writes(&self) -> SmallVec<[Var; 8]> {
         let called = self.call().into_iter().flat_map(|call| call.outputs.iter().map(|(var, _)| *var));
         called.chain(self.loops().iter().flat_map(|one| one.outputs.iter().copied())).collect()
     }
 
-    /// The bytes that it needs while it runs.
+    /// The bytes of scratch memory it needs.
     pub fn scratch(&self) -> usize {
         match self {
             Step::Flow { flow, .. } => flow.scratch.bytes,

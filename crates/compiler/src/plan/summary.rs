@@ -1,4 +1,4 @@
-//! What a plan does, for people.
+//! Human-readable summaries of plans.
 
 use super::{Placed, PlacedLoop, Plan, Target};
 use crate::primitive::Spec;
@@ -23,23 +23,23 @@ pub struct PlanSummary {
     constant_bytes: usize,
     input_bytes: usize,
     output_bytes: usize,
-    /// Milliseconds of every kernel in one call, if they were measured.
+    /// Milliseconds per call for every kernel, if measured.
     times: Vec<f64>,
 }
 
 impl PlanSummary {
-    /// With times of `calls` calls.
+    /// Adds the times of `calls` calls.
     #[doc(hidden)]
     pub fn with_times(self, times: &[Duration], calls: usize) -> PlanSummary {
         PlanSummary { times: times.iter().map(|time| time.as_secs_f64() * 1e3 / calls as f64).collect(), ..self }
     }
 
-    /// The milliseconds that every kernel takes, if they were measured by `profile`; else there are none.
+    /// The milliseconds per call for every kernel; empty unless measured by `profile`.
     pub fn times(&self) -> &[f64] {
         &self.times
     }
 
-    /// How many kernels a call runs.
+    /// The number of kernels per call.
     pub fn kernels(&self) -> usize {
         self.kernels.len()
     }
@@ -49,7 +49,7 @@ impl PlanSummary {
         self.workspace_bytes
     }
 
-    /// The bytes of everything: inputs, constants, outputs that are not inputs updated, and workspace.
+    /// The total bytes: inputs, constants, outputs that do not update an input, and workspace.
     pub fn total_bytes(&self) -> usize {
         self.workspace_bytes + self.constant_bytes + self.input_bytes + self.output_bytes
     }
@@ -78,7 +78,7 @@ impl fmt::Display for PlanSummary {
 }
 
 impl Program {
-    /// How this program, as it stands, would run on numbers: its kernels and the memory that they need.
+    /// How this program, without further passes, would run on concrete tensors: its kernels and the memory that they need.
     ///
     /// ```
     /// use wengert::prelude::*;

@@ -1,33 +1,33 @@
-//! What a plan depends on of the machine that runs it.
+//! The machine properties that planning depends on.
 
 use wengert_kernels::tiled::LONGEST_ROW;
 
-/// The limits and sizes that planning asks for; those of a kernel are its own.
+/// Limits and sizes for planning; kernels have their own.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Target {
-    /// Bytes to which buffers of the workspace are aligned.
+    /// The alignment of workspace buffers in bytes.
     pub alignment: usize,
-    /// Equations that a loop has at most.
+    /// Maximum number of equations per loop.
     pub most_equations: usize,
-    /// Elements of a row up to which a loop folds it.
+    /// Maximum length of a row that a loop folds.
     pub longest_row: usize,
-    /// Large results of calls that a loop reads at most: those of a sum of many products are added one by one, not kept for one
-    /// loop.
+    /// Maximum number of large call results that a loop reads: a sum of many products is accumulated one by one instead of keeping all
+    /// products for one loop.
     pub most_gathered: usize,
-    /// Bytes from which on a result is large.
+    /// Results of at least this many bytes are large.
     pub large_result: usize,
-    /// Floating-point operations of a call from which on a loop over its result follows it part by part.
+    /// A loop is fused into a call with at least this many floating-point operations, and follows it part by part.
     pub large_call: f64,
-    /// Loops of one step at most.
+    /// Maximum number of loops per step.
     pub most_together: usize,
-    /// Parts of a scan that run at the same time, at most.
+    /// Maximum number of parts of a scan that run in parallel.
     pub most_parts: usize,
-    /// What reading or writing a byte costs, in floating-point operations.
+    /// The cost of reading or writing a byte, in floating-point operations.
     pub flops_per_byte: f64,
 }
 
 impl Target {
-    /// The processor that this runs on. Buffers begin at cache lines.
+    /// The host CPU. Buffers are aligned to cache lines.
     pub const CPU: Target = Target {
         alignment: 64,
         most_equations: 96,

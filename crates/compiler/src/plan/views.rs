@@ -1,4 +1,4 @@
-//! Where variables lie: in memory of their own, or in that of another variable.
+//! Where variables are stored: in their own memory, or as a view of another variable.
 
 use crate::ground::internal::BARRIER;
 use crate::primitive::Layout;
@@ -7,7 +7,7 @@ use crate::program::{Program, Var};
 /// The memory of every variable.
 pub(super) struct Views {
     views: Vec<(Var, Layout)>,
-    /// Whether it lies there behind a barrier.
+    /// Whether a barrier separates it from its base.
     apart: Vec<bool>,
 }
 
@@ -31,17 +31,17 @@ impl Views {
         Views { views, apart }
     }
 
-    /// The variable whose memory it lies in.
+    /// The variable whose memory it is stored in.
     pub fn base(&self, var: Var) -> Var {
         self.views[var.index()].0
     }
 
-    /// Where in that memory.
+    /// Its layout in that memory.
     pub fn layout(&self, var: Var) -> &Layout {
         &self.views[var.index()].1
     }
 
-    /// Whether it is not to be read where its base is computed, because a barrier stands between.
+    /// Whether it must not be read by the kernel that computes its base, because a barrier is in between.
     pub fn is_apart(&self, var: Var) -> bool {
         self.apart[var.index()]
     }
@@ -51,7 +51,7 @@ impl Views {
         self.base(var) != var
     }
 
-    /// Whether it is all of its base in the same order.
+    /// Whether it is its whole base in the same order.
     pub fn is_whole(&self, program: &Program, var: Var) -> bool {
         let (base, layout) = &self.views[var.index()];
         let whole = layout.shape.elements() == program.spec(*base).shape.elements();
@@ -64,7 +64,7 @@ impl Views {
         if layout.offset != 0 || layout.shape.elements() != rows * cols {
             return false;
         }
-        // From the inside out: axes of stride 0 that make up the columns, then the rows as they lie.
+        // From the innermost axis outward: axes of stride 0 form the columns, then the rows must be contiguous.
         let (mut inner, mut expected) = (1, 1);
         for (&size, &stride) in layout.shape.iter().zip(&layout.strides).rev().filter(|(size, _)| **size != 1) {
             if inner < cols {

@@ -1,4 +1,4 @@
-//! Programs as attributes, with what was derived from them.
+//! Programs as attributes, with a cache of programs derived from them.
 
 use super::Program;
 use crate::autograd::packing::with_saver;
@@ -14,8 +14,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::vec;
 
-/// A program that an operation runs. Equal programs are one: whoever makes the same body again, as a loop that is not compiled
-/// does, finds what was derived from it before.
+/// A program that an operation runs. Equal programs are shared: if the same body is created again, as in a loop that is not compiled, its
+/// derived programs are found in the cache.
 ///
 /// ```
 /// use wengert::{prelude::*, program::ProgramAttr};
@@ -25,15 +25,15 @@ use std::vec;
 #[derive(Clone)]
 pub struct ProgramAttr {
     shared: Arc<Shared>,
-    /// What a record of a call knows besides: how the call is pulled back.
+    /// Additional state of a recorded call: its pullback.
     record: Option<Arc<dyn Any + Send + Sync>>,
 }
 
 struct Shared {
-    /// Unlike an address, never that of another.
+    /// Unlike an address, this number is never reused.
     number: usize,
     program: Program,
-    /// What was wished for last is last.
+    /// The most recently used entry is last.
     derived: Mutex<VecDeque<(Wish, Arc<dyn Any + Send + Sync>)>>,
 }
 
@@ -41,7 +41,7 @@ impl Shared {
     fn find(&self, wish: &Wish) -> Option<Arc<dyn Any + Send + Sync>> {
         let mut derived = lock(&self.derived);
         let place = derived.iter().rposition(|(other, _)| other == wish)?;
-        // The last one, most of the time.
+        // Usually it is the last one.
         if place + 1 < derived.len() {
             let found = derived.remove(place)?;
             derived.push_back(found);
@@ -50,7 +50,7 @@ impl Shared {
     }
 }
 
-/// What is derived from a body: which derivation, for which of its inputs, with which number.
+/// A key for derived programs: the kind of derivation, the inputs it is for, and further numbers.
 #[doc(hidden)]
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Wish {
@@ -59,13 +59,13 @@ pub struct Wish {
     pub numbers: Vec<usize>,
 }
 
-/// How many bodies are remembered after their last use.
+/// Number of bodies that are remembered after their last use.
 const REMEMBERED: usize = 256;
 
-/// How much of what was derived from a body is remembered: there may be one for each size of a batch, or each other branch.
+/// Number of derived programs remembered per body: there may be one for each batch size, or for each other branch.
 const REMEMBERED_WISHES: usize = 64;
 
-/// The bodies made last, and a hash of each.
+/// The most recent bodies, with a hash of each.
 static KNOWN: Mutex<VecDeque<(u64, Arc<Shared>)>> = Mutex::new(VecDeque::new());
 
 static NEXT: AtomicUsize = AtomicUsize::new(0);
@@ -76,7 +76,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl From<Program> for ProgramAttr {
     fn from(program: Program) -> ProgramAttr {
-        // What a program holds besides single numbers would live on with it.
+        // A program that captures whole tensors is not remembered, because it would keep them alive.
         if program.captures.iter().any(|(_, tensor)| !matches!(tensor.value, Value::One(_))) {
             let number = NEXT.fetch_add(1, Ordering::Relaxed);
             return ProgramAttr {
@@ -87,7 +87,7 @@ impl From<Program> for ProgramAttr {
         let key = key(&program);
         let mut known = lock(&KNOWN);
         let place = known.iter().position(|(other, shared)| *other == key && same(&shared.program, &program));
-        // What was used last is forgotten last.
+        // The least recently used one is dropped first.
         let shared = match place.and_then(|place| known.remove(place)) {
             Some((_, shared)) => shared,
             None => {
@@ -99,8 +99,8 @@ impl From<Program> for ProgramAttr {
         let forgotten = if known.len() > REMEMBERED { known.pop_front() } else { None };
         drop(known);
         if let Some((_, forgotten)) = forgotten {
-            // What was derived from a body may hold the body itself, as its own forward program: nobody else would let go of them.
-            // Nothing is locked while they are dropped.
+            // Derived programs may contain the body itself, as their own forward program. This cycle has to be broken, or they would never
+            // be freed. No lock is held while they are dropped.
             let derived = std::mem::take(&mut *lock(&forgotten.derived));
             drop(derived);
         }
@@ -121,7 +121,7 @@ fn key(program: &Program) -> u64 {
     hasher.finish()
 }
 
-/// Whether two programs do the same and came from the same lines.
+/// Whether two programs compute the same and come from the same source lines.
 fn same(a: &Program, b: &Program) -> bool {
     let captures = |program: &Program| -> Vec<_> {
         program.captures.iter().map(|(var, tensor)| (*var, super::identity(tensor))).collect()
@@ -137,14 +137,14 @@ fn same(a: &Program, b: &Program) -> bool {
 }
 
 impl ProgramAttr {
-    /// What `derive` makes of the program; made once for each wish.
+    /// The result of `derive`; computed once for each key.
     #[doc(hidden)]
     pub fn derived<T: Any + Send + Sync>(&self, wish: Wish, derive: impl FnOnce(&Program) -> T) -> Arc<T> {
         let found = self.shared.find(&wish);
         if let Some(found) = found {
             return found.downcast().expect("a wish has one kind of answer");
         }
-        // Deriving runs rules: nothing is locked meanwhile, and what they save is nobody's business.
+        // Deriving runs rules: no lock is held meanwhile, and nothing that they save is recorded.
         let made = Arc::new(with_saver(None, || derive(&self.shared.program)));
         let mut derived = lock(&self.shared.derived);
         derived.push_back((wish, made.clone()));
@@ -159,25 +159,25 @@ impl ProgramAttr {
         &self.shared.program
     }
 
-    /// A number that no other program has.
+    /// A unique number of this program.
     #[doc(hidden)]
     pub fn number(&self) -> usize {
         self.shared.number
     }
 
-    /// The same program, as a record has it.
+    /// The same program with a record attached.
     #[doc(hidden)]
     pub fn recorded(&self, record: Arc<dyn Any + Send + Sync>) -> ProgramAttr {
         ProgramAttr { shared: self.shared.clone(), record: Some(record) }
     }
 
-    /// How the recorded call is pulled back; `None` in a call that is no record.
+    /// The pullback of the recorded call; `None` if the call is not a record.
     #[doc(hidden)]
     pub fn record<T: Any + Send + Sync>(&self) -> Option<Arc<T>> {
         self.record.clone()?.downcast().ok()
     }
 
-    /// The same program without what a record knows.
+    /// The same program without its record.
     #[doc(hidden)]
     pub fn bare(&self) -> ProgramAttr {
         ProgramAttr { shared: self.shared.clone(), record: None }
@@ -235,7 +235,7 @@ impl AttrValue for Bodies {
     }
 }
 
-/// The programs of an attribute, if it holds some.
+/// The programs in an attribute, if it holds any.
 pub fn bodies_of(attr: &Attr) -> Option<&[ProgramAttr]> {
     let Attr::Other(value) = attr else { return None };
     let value: &dyn Any = value.as_ref();
@@ -244,10 +244,10 @@ pub fn bodies_of(attr: &Attr) -> Option<&[ProgramAttr]> {
 
 /// Programs among the attributes of a call.
 pub trait ProgramAttrs {
-    /// With a program that the operation runs.
+    /// Adds a program that the operation runs.
     fn with_program(self, name: &'static str, program: impl Into<ProgramAttr>) -> Attrs;
 
-    /// With several programs, of which the operation runs one.
+    /// Adds several programs, of which the operation runs one.
     fn with_programs(self, name: &'static str, programs: impl IntoIterator<Item = ProgramAttr>) -> Attrs;
 
     /// The programs called `name`.
@@ -256,7 +256,7 @@ pub trait ProgramAttrs {
     /// The only program called `name`.
     fn program(&self, name: &str) -> &ProgramAttr;
 
-    /// Every program, with the name it has: where a pass descends.
+    /// Every program with the name of its attribute, for passes to descend into.
     fn bodies(&self) -> vec::IntoIter<(&'static str, &ProgramAttr)>;
 }
 

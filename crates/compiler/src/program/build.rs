@@ -8,8 +8,7 @@ use crate::tensor::Value;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
-/// What makes two tensors the same one, as long as both are alive: the bits of a number, the address of others, and the place in
-/// the imperative graph.
+/// Identifies a tensor as long as it is alive: the bits of a number, otherwise the address, and the node in the imperative graph.
 pub fn identity(tensor: &Tensor) -> (u64, u64, u64) {
     let link = tensor.link.as_ref().map_or(0, |node| node.id());
     match &tensor.value {
@@ -24,7 +23,7 @@ pub fn identity(tensor: &Tensor) -> (u64, u64, u64) {
 #[derive(Default)]
 pub struct Builder {
     program: Program,
-    /// Captured tensors by [`identity`], so that one tensor is one variable; the capture keeps an address alive.
+    /// Captured tensors by [`identity`], so that each tensor becomes one variable; the capture keeps its address alive.
     captured: FxHashMap<(u64, u64, u64), Var>,
 }
 
@@ -42,7 +41,7 @@ impl Builder {
         var
     }
 
-    /// The variable of a tensor from outside.
+    /// The variable of a captured tensor.
     pub fn capture(&mut self, tensor: &Tensor) -> Var {
         let identity = identity(tensor);
         if let Some(var) = self.captured.get(&identity) {
@@ -54,7 +53,7 @@ impl Builder {
         var
     }
 
-    /// Appends an equation and returns what it defines.
+    /// Appends an equation and returns the variables that it defines.
     pub fn push(
         &mut self,
         op: &'static dyn Primitive,
@@ -75,17 +74,17 @@ impl Builder {
         outputs
     }
 
-    /// How many equations there are.
+    /// The number of equations.
     pub fn equations(&self) -> usize {
         self.program.equations.len()
     }
 
-    /// Gives the equations from `first` on the line of the operation that they were made for.
+    /// Sets the line of the equations from `first` on to that of the operation they were created for.
     pub fn place(&mut self, first: usize, line: Line) {
         self.program.equations[first..].iter_mut().for_each(|equation| equation.line = Some(line));
     }
 
-    /// The finished program, its variables numbered in the order its text defines them.
+    /// The finished program, with variables numbered in the order of its text.
     pub fn finish(&mut self, outputs: Vec<Var>) -> Program {
         self.captured.clear();
         Program { outputs, ..std::mem::take(&mut self.program) }.renumbered()

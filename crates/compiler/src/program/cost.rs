@@ -1,4 +1,4 @@
-//! What a program costs: arithmetic, and bytes that pass through memory.
+//! The cost of a program: arithmetic, and memory traffic in bytes.
 
 use super::{Equation, Program};
 use crate::location;
@@ -7,7 +7,7 @@ use smallvec::SmallVec;
 use std::fmt::Write;
 
 impl Program {
-    /// The work of all equations.
+    /// The total cost of all equations.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -23,10 +23,9 @@ impl Program {
             .fold(total, |sum, cost| Cost { flops: sum.flops + cost.flops, bytes: sum.bytes + cost.bytes })
     }
 
-    /// The work of each equation. What looks at memory in another way costs nothing; a repeated or twice read operand is read
-    /// once, as far as it lies in memory.
+    /// The cost of each equation. Views cost nothing; an operand that is repeated or read twice is counted once, by its size in memory.
     pub fn costs(&self) -> Vec<Cost> {
-        // By variable: where its numbers lie, and how many bytes they take.
+        // By variable: its base, and its size in bytes.
         let mut memory: Vec<(usize, usize)> = self.specs.iter().map(|spec| spec.bytes()).enumerate().collect();
         let cost = |equation: &Equation| {
             let operands: SmallVec<[SpecRef<'_>; 4]> =
@@ -52,7 +51,7 @@ impl Program {
         self.equations.iter().map(cost).collect()
     }
 
-    /// The equations with what each costs and the line it came from, for reading.
+    /// The equations with their costs and source lines, as a table.
     ///
     /// ```
     /// use wengert::prelude::*;

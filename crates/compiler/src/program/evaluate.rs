@@ -1,4 +1,4 @@
-//! Evaluation by binding every equation again: the inputs may be of any level.
+//! Evaluates a program by binding every equation again: the inputs may be of any level.
 
 use super::{Equation, Program};
 use crate::bind::try_bind;
@@ -8,7 +8,7 @@ use crate::{Error, ErrorKind, Tensor};
 use smallvec::SmallVec;
 
 impl Program {
-    /// The outputs for these inputs; an intermediate is freed after its last use.
+    /// Computes the outputs for these inputs; intermediates are freed after their last use.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -27,7 +27,7 @@ impl Program {
         })
     }
 
-    /// The outputs for these inputs, where `apply` is given the number of an equation, the equation and its operands.
+    /// Computes the outputs for these inputs; `apply` is given the index of an equation, the equation and its operands.
     #[doc(hidden)]
     pub fn evaluate_by(
         &self,
@@ -62,7 +62,7 @@ impl Program {
         Ok(self.outputs.iter().map(|var| values[var.index()].clone().expect("verified")).collect())
     }
 
-    /// For each variable the last equation that reads it; outputs are read after the end, unread ones never.
+    /// For each variable, the last equation that reads it; outputs are read after the end, unread variables never.
     fn last_uses(&self) -> Vec<usize> {
         let mut last = vec![0; self.specs.len()];
         for (number, equation) in self.equations.iter().enumerate() {

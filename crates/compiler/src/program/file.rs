@@ -1,4 +1,4 @@
-//! Programs in files.
+//! The file format of programs.
 //!
 //! ```text
 //! wengert program 1, 178 bytes, fnv1a 1f0a6c0c5ae5a0b1
@@ -14,11 +14,10 @@
 //! AAAAAAAA8D8AAAAAAAAAQA...
 //! ```
 //!
-//! The first line has the version of the format, how many bytes follow, and their checksum: FNV-1a with 64 bits, which notices every
-//! change of one byte. Then the line of the function, the tree paths of inputs and outputs in order (that of a tree which is one
-//! tensor is empty; line breaks and backslashes are escaped), the program's text, whose comments are the user's lines and become the
-//! lines of the program that is read, and constants
-//! of more than 16 numbers: their row-major little-endian bytes in base64. Every number keeps its bits.
+//! The first line has the version of the format, the number of bytes that follow, and their checksum: 64-bit FNV-1a, which detects every
+//! change of one byte. Then follow the line of the function, the tree paths of inputs and outputs in order (empty for a tree that is one
+//! tensor; line breaks and backslashes are escaped), the text of the program, whose comments are the user's lines and become the lines of
+//! the loaded program, and constants of more than 16 elements: their row-major little-endian bytes in base64. Every number keeps its bits.
 
 use super::print::Style;
 use super::{Equation, Program};
@@ -33,13 +32,13 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 /// The first words of a file.
 const MAGIC: &str = "wengert program ";
 
-/// Readers understand this version alone; it changes with everything that an older reader would misunderstand.
+/// Readers accept only this version. It changes whenever an older reader would misread a file.
 const VERSION: u64 = 1;
 
-/// Bytes in a line of base64.
+/// Bytes per line of base64.
 const ROW: usize = 57;
 
-/// A program and what its inputs and outputs are called.
+/// A program with the names of its inputs and outputs.
 #[doc(hidden)]
 pub struct File {
     /// The line of the function that was traced.
@@ -66,7 +65,7 @@ fn checksum(bytes: &[u8]) -> u64 {
 }
 
 impl File {
-    /// The whole file; it has been read back.
+    /// The text of the file, verified by reading it back.
     pub fn text(&self) -> Result<String, Error> {
         expect_data(&self.program)?;
         let mut body = String::new();
@@ -103,7 +102,7 @@ impl File {
         }
     }
 
-    /// What a file holds, which may use primitives of your own.
+    /// Reads a file; the program may use the additional primitives in `extra`.
     pub fn read(bytes: &[u8], extra: &[&'static dyn Primitive]) -> Result<File, Error> {
         let body = checked(bytes)?;
         let text =
@@ -130,7 +129,7 @@ impl File {
         let data = read_data(kept, number + program.lines().count())?;
         // Blank lines in front, so that errors name lines of the file.
         let program = format!("{}{program}", "\n".repeat(number - 1));
-        // Shape rules refuse what makes no sense; one of the user's own may not know how.
+        // Shape rules reject invalid calls; a user-defined rule may panic instead.
         let read = catch_unwind(AssertUnwindSafe(|| Program::read(&program, extra, &data)));
         let read = read.map_err(|_| wrong("a shape rule panicked: an attribute makes no sense"))?;
         file.program = read.map_err(|error| wrong(error.message()).help_of(&error))?;
@@ -144,7 +143,7 @@ impl File {
     }
 }
 
-/// What follows a first line that agrees with it.
+/// The contents after the first line, if they match its length and checksum.
 fn checked(bytes: &[u8]) -> Result<&[u8], Error> {
     let foreign =
         || wrong("this is no saved program: its first line begins otherwise").help("`save` writes such files");
@@ -180,7 +179,7 @@ fn checked(bytes: &[u8]) -> Result<&[u8], Error> {
     Ok(body)
 }
 
-/// The constants that are kept apart; `number` is that of the first line.
+/// The constants that are stored separately; `number` is that of the first line.
 fn read_data(text: &str, mut number: usize) -> Result<Vec<Vec<u8>>, Error> {
     let mut data: Vec<(Vec<u8>, usize)> = Vec::new();
     for line in text.lines() {
@@ -204,7 +203,7 @@ fn read_data(text: &str, mut number: usize) -> Result<Vec<Vec<u8>>, Error> {
     data.into_iter().enumerate().map(complete).collect()
 }
 
-/// Text on one line.
+/// Escapes text to a single line.
 fn escaped(text: &str) -> String {
     text.replace('\\', "\\\\").replace('\n', "\\n").replace('\r', "\\r")
 }
@@ -255,7 +254,7 @@ fn decode(line: &str, bytes: &mut Vec<u8>) -> Option<()> {
     Some(())
 }
 
-/// Whether everything in a program can be written: no function of this process, no tensor of a running transform.
+/// Checks that everything in a program can be written: no functions of this process, no tensors of a running transform.
 fn expect_data(program: &Program) -> Result<(), Error> {
     if let Some((var, _)) = program.captures.iter().find(|(_, tensor)| matches!(tensor.value, Value::Tracer(_))) {
         let message = format!("{var}: {} is a tensor of a transform that is still running", program.spec(*var));
@@ -288,7 +287,7 @@ fn operations(program: &Program) -> Vec<&'static dyn Primitive> {
     program.equations.iter().map(|equation| equation.op).chain(inner).collect()
 }
 
-/// The first equation of `a` that is another in `b`.
+/// The first equation of `a` that differs in `b`.
 fn difference<'a>(a: &'a Program, b: &Program) -> Option<&'a Equation> {
     let same = |(a, b): (&(&'static str, Attr), &(&'static str, Attr))| match (bodies_of(&a.1), bodies_of(&b.1)) {
         (Some(a), Some(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| difference(a, b).is_none()),

@@ -1,11 +1,11 @@
-//! Large products and the loops behind them: bias, activation, residual, an optimiser's update, while rows are still at hand.
+//! Fuses loops into the large products that they follow (bias, activation, residual, optimiser update), while rows are still in cache.
 
 use super::{Fuser, Kernel, Role};
 use crate::primitive::SpecRef;
 use smallvec::SmallVec;
 
 impl Fuser<'_> {
-    /// Joins calls and loops that read their results element by element.
+    /// Merges calls with loops that read their results element by element.
     pub(super) fn follow(&mut self, updates: &[Option<usize>]) {
         self.update_last(updates);
         let readers = self.readers_of_bases();
@@ -32,7 +32,7 @@ impl Fuser<'_> {
         }
     }
 
-    /// Lets whatever is written over an input wait for everybody who reads it, where that is possible.
+    /// If possible, makes the kernel that overwrites an input run after all kernels that read it.
     fn update_last(&mut self, updates: &[Option<usize>]) {
         let readers = self.readers_of_bases();
         for (output, input) in self.program.outputs().iter().zip(updates) {

@@ -1,9 +1,9 @@
-//! Fusion: elementwise operations and folds that walk the same elements become one loop.
+//! Fusion: elementwise operations and folds over the same elements become one loop.
 //!
-//! Equations are taken in order. One that reads what a loop computes, element by element, joins it, unless something outside
-//! would have to run in between; loops that meet in one equation merge. Afterwards cheap operations move from the loop that
-//! computes their operands to the only one that reads their result, if less has to be written and read that way: so slopes are
-//! computed where a sweep needs them, from what is stored anyway. At last, large products take the loops that read them along.
+//! Equations are visited in order. An equation that reads a loop's results element by element joins the loop, unless something else has to
+//! run in between; loops that meet in one equation are merged. Afterwards cheap operations move from the loop that computes their operands
+//! to the only loop that reads their result, if that reduces memory traffic. This way, local derivatives are computed in the backward sweep
+//! that needs them, from values that are stored anyway. Finally, large products are fused with the loops that read them.
 
 mod follow;
 mod order;
@@ -18,7 +18,7 @@ use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 use wengert_kernels::tiled::Fold;
 
-/// What runs at a time.
+/// A unit of execution.
 pub(super) enum Kernel {
     /// One equation.
     Call(usize),
@@ -28,7 +28,7 @@ pub(super) enum Kernel {
 }
 
 impl Kernel {
-    /// Its equations.
+    /// The equations of a kernel.
     pub fn equations(&self) -> impl Iterator<Item = usize> + '_ {
         let (call, fused) = match self {
             Kernel::Call(number) => (Some(*number), None),
@@ -44,23 +44,23 @@ pub(super) struct Group {
     /// In the order of the program.
     pub equations: Vec<usize>,
     pub elements: usize,
-    /// Elements of a row, once that matters.
+    /// The number of elements of a row, once it is fixed.
     pub cols: Option<usize>,
 }
 
-/// What a variable is to the loop that computes it.
+/// What a variable is within the loop that computes it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(super) enum Role {
-    /// One number for each element.
+    /// One value per element.
     Elements,
-    /// One number for each row.
+    /// One value per row.
     Rows,
-    /// Known only when the loop has ended.
+    /// Known only after the loop has finished.
     Total,
     Columns,
 }
 
-/// Kernels, and what every variable is to its loop.
+/// The kernels, and the role of every variable in its loop.
 pub(super) struct Fusion {
     pub kernels: Vec<Kernel>,
     pub roles: Vec<Option<Role>>,
@@ -70,19 +70,19 @@ struct Fuser<'a> {
     program: &'a Program,
     views: &'a Views,
     target: &'a Target,
-    /// Those that were merged into others are gone.
+    /// `None` for kernels that were merged into others.
     kernels: Vec<Option<Kernel>>,
     /// The kernel of every variable, by base.
     producer: Vec<Option<usize>>,
     roles: Vec<Option<Role>>,
     order: Order,
-    /// Variables that are computed after an equation has run: it reads what they are written over.
+    /// Variables that must be computed after an equation has run, because they overwrite what it reads.
     later: Vec<(Var, usize)>,
-    /// By equation with an effect, the one before it: they run in the order of the program.
+    /// For each equation with an effect, the previous one: effects keep the order of the program.
     effect_before: FxHashMap<usize, usize>,
 }
 
-/// Kernels in the order in which they run. Output `i` is written over input `updates[i]` where there is one.
+/// Fuses a program into kernels, in execution order. Output `i` overwrites input `updates[i]`, if there is one.
 pub(super) fn fuse(program: &Program, views: &Views, updates: &[Option<usize>], target: &Target) -> Fusion {
     let variables = program.variables();
     let numbered = program.equations().iter().enumerate();
@@ -107,7 +107,7 @@ pub(super) fn fuse(program: &Program, views: &Views, updates: &[Option<usize>], 
     fuser.finish()
 }
 
-/// An equation as a part of a loop.
+/// How an equation can be part of a loop.
 enum Part {
     Lane,
     Fold { role: Role, cols: Option<usize> },
@@ -122,7 +122,7 @@ impl Fuser<'_> {
         self.program.spec(var).shape.elements()
     }
 
-    /// The kernels that an equation waits for: those that it reads from, and that of the effect before its own.
+    /// The kernels that an equation depends on: those that it reads from, and that of the preceding effect.
     fn sources(&self, number: usize) -> SmallVec<[usize; 4]> {
         let before = self.effect_before.get(&number).and_then(|before| self.kernel_of(*before));
         let mut sources: SmallVec<[usize; 4]> = before.into_iter().collect();
@@ -154,7 +154,7 @@ impl Fuser<'_> {
         }
     }
 
-    /// A source that was merged meanwhile is part of the kernel itself.
+    /// A source that has been merged is now part of the kernel itself.
     fn alive(&self, source: usize, kernel: usize) -> usize {
         if self.kernels[source].is_some() { source } else { kernel }
     }
@@ -185,7 +185,7 @@ impl Fuser<'_> {
         is_lane.then_some(Part::Lane)
     }
 
-    /// The loop that an equation becomes a part of.
+    /// Finds or creates the loop for an equation.
     fn join(&mut self, number: usize, part: &Part, sources: &[usize]) -> Option<usize> {
         let mut chosen: Option<usize> = None;
         for &source in sources.iter().rev() {
@@ -198,14 +198,14 @@ impl Fuser<'_> {
                 Some(_) => {}
             }
         }
-        // Operands of the loop's own may have become those of others by merging: it is checked again as one.
+        // Merging may have turned the loop's own operands into those of others, so it is checked again as a whole.
         let chosen = chosen.or_else(|| match part {
             Part::Lane => {
                 let elements = self.elements(self.equation(number).outputs[0]);
                 self.kernels.push(Some(Kernel::Loop(Group { equations: Vec::new(), elements, cols: None })));
                 Some(self.order.push())
             }
-            // Rows that are folded are read again, more often than not.
+            // Folded rows are usually read again.
             Part::Fold { role: Role::Rows, cols } => {
                 let elements = self.elements(self.equation(number).inputs[0]);
                 self.kernels.push(Some(Kernel::Loop(Group { equations: Vec::new(), elements, cols: *cols })));
@@ -244,7 +244,7 @@ impl Fuser<'_> {
         }
     }
 
-    /// Whether `kernel` is a loop that the equation can be a part of, with what it reads from elsewhere ready before.
+    /// Whether the equation can join `kernel`, with everything it reads from elsewhere computed before.
     fn can_join(&self, number: usize, part: &Part, kernel: usize, sources: &[usize]) -> bool {
         let Some(fused) = self.fused(kernel) else { return false };
         if fused.equations.len() >= self.target.most_equations || self.gathers(fused, &[number]) {
@@ -254,7 +254,7 @@ impl Fuser<'_> {
         self.fits(number, part, kernel, fused) && sources.iter().all(is_ready)
     }
 
-    /// Whether a loop with these equations more would keep too many results of calls waiting.
+    /// Whether a loop with these additional equations would keep too many large results of calls alive.
     fn gathers(&self, fused: &Group, more: &[usize]) -> bool {
         let mut calls: SmallVec<[usize; 4]> = SmallVec::new();
         for &number in more.iter().chain(&fused.equations) {
@@ -271,7 +271,7 @@ impl Fuser<'_> {
         calls.len() > self.target.most_gathered
     }
 
-    /// Whether everything that the equation reads from the loop is at hand element by element.
+    /// Whether the equation reads the loop's results only element by element (or row by row).
     fn fits(&self, number: usize, part: &Part, kernel: usize, fused: &Group) -> bool {
         let equation = self.equation(number);
         match part {
@@ -294,7 +294,7 @@ impl Fuser<'_> {
         }
     }
 
-    /// How a loop sees one of its own variables; `None` for variables of others.
+    /// The role of a variable within a loop; `None` for variables of other kernels.
     fn role_in(&self, var: Var, kernel: usize, fused: &Group) -> Option<Option<Role>> {
         let base = self.views.base(var);
         if self.producer[base.index()] != Some(kernel) {
@@ -323,7 +323,7 @@ impl Fuser<'_> {
         alike && self.order.can_merge(a, b) && self.reads_well(a, b) && self.reads_well(b, a)
     }
 
-    /// Whether everything that loop `a` reads from loop `b` would be at hand in one loop.
+    /// Whether loop `a` could read the results of loop `b` if both were one loop.
     fn reads_well(&self, a: usize, b: usize) -> bool {
         let (Some(reader), Some(source)) = (self.fused(a), self.fused(b)) else { return false };
         reader.equations.iter().all(|&number| {
@@ -351,7 +351,7 @@ impl Fuser<'_> {
         self.order.merge(kept, gone);
     }
 
-    /// The equations that read each variable, by base. A view reads nothing: its readers do.
+    /// The equations that read each variable, by base. A view does not count as a read; its readers do.
     fn readers_of_bases(&self) -> Vec<Vec<usize>> {
         let mut readers = vec![Vec::new(); self.program.variables()];
         for (number, equation) in self.program.equations().iter().enumerate() {
@@ -365,7 +365,7 @@ impl Fuser<'_> {
         readers
     }
 
-    /// The kernel of an equation that is no view.
+    /// The kernel of an equation, unless it is a view.
     fn kernel_of(&self, number: usize) -> Option<usize> {
         self.producer[self.equation(number).outputs[0].index()]
     }

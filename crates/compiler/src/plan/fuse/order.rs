@@ -1,12 +1,12 @@
-//! The order in which kernels run.
+//! The execution order of kernels.
 
 use super::{Fuser, Fusion, Kernel};
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 impl Fuser<'_> {
-    /// Kernels in an order that waits for everything. Those of earlier equations come first, and what they wait for just before
-    /// them.
+    /// Sorts kernels so that each runs after its dependencies. Kernels of earlier equations come first, and dependencies just before the
+    /// kernels that need them.
     pub(super) fn finish(self) -> Fusion {
         let waiters = self.waiters();
         let first = |kernel: &Option<Kernel>| kernel.as_ref().and_then(|kernel| kernel.equations().next());
@@ -21,7 +21,7 @@ impl Fuser<'_> {
         Fusion { kernels, roles: self.roles }
     }
 
-    /// For every kernel those that wait for it, each once.
+    /// For every kernel, the kernels that depend on it, each once.
     fn waiters(&self) -> Vec<Vec<usize>> {
         let mut waiters: Vec<Vec<usize>> = vec![Vec::new(); self.kernels.len()];
         let mut wait = |kernel: usize, source: usize| {
@@ -47,7 +47,7 @@ impl Fuser<'_> {
     }
 }
 
-/// Kernels with a key, the smallest first among those that wait for nothing.
+/// A topological order of the kernels with a key, smallest key first among those that are ready.
 fn in_order(waiters: &[Vec<usize>], keys: &[Option<usize>]) -> Vec<usize> {
     let mut missing = vec![0usize; waiters.len()];
     waiters.iter().flatten().for_each(|&waiter| missing[waiter] += 1);

@@ -1,10 +1,10 @@
-//! Cheap operations move to the only loop that reads their result.
+//! Moves cheap operations to the only loop that reads their result.
 
 use super::{Fuser, Role};
 use crate::program::Var;
 
 impl Fuser<'_> {
-    /// Moves operations to the only loop that reads them, where that saves memory traffic.
+    /// Moves operations to the only loop that reads them, if that saves memory traffic.
     pub(super) fn sink(&mut self) {
         let readers = self.readers();
         for number in (0..self.program.equations().len()).rev() {
@@ -52,7 +52,7 @@ impl Fuser<'_> {
         if target.elements != self.elements(output) || is_full {
             return false;
         }
-        // Whoever reads it there must do so element by element.
+        // All readers in the target loop must read it element by element.
         let reads_whole = |&user: &usize| {
             let inputs = &self.equation(user).inputs;
             let mine = inputs.iter().filter(|input| self.views.base(**input) == output);
@@ -71,7 +71,7 @@ impl Fuser<'_> {
                 other.inputs.iter().any(|read| self.views.base(*read) == base)
             });
             let is_own = self.producer[base.index()] == Some(from);
-            // What the loop keeps to itself so far would have to be written.
+            // A value that is so far internal to the loop would have to be written.
             let is_stored = !is_own
                 || readers[base.index()]
                     .as_ref()

@@ -1,4 +1,4 @@
-//! Two operations of arithmetic as one instruction of fused loops: what lies between them stays in a vector register.
+//! Fuses two arithmetic operations into one instruction of a loop, so that the intermediate result stays in a vector register.
 
 use crate::DType;
 use crate::ground::elementwise::{ADD, MUL, SUB};
@@ -9,7 +9,7 @@ use wengert_kernels::dtype::Compute;
 use wengert_kernels::map::loop3;
 use wengert_kernels::tiled::Lane;
 
-/// Operations that are over before their operands are there, so that two cost little more than one.
+/// Operations that are cheaper than loading their operands, so that two cost little more than one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arithmetic {
     Add,
@@ -19,7 +19,7 @@ pub enum Arithmetic {
 }
 
 impl Arithmetic {
-    /// The operation that a primitive is.
+    /// The arithmetic operation of a primitive, if it is one.
     pub fn of(op: &'static dyn Primitive) -> Option<Arithmetic> {
         let known: [(&'static dyn Primitive, Arithmetic); 4] = [
             (&ADD, Arithmetic::Add),
@@ -30,8 +30,8 @@ impl Arithmetic {
         known.into_iter().find(|(item, _)| op.is(*item)).map(|(_, arithmetic)| arithmetic)
     }
 
-    /// `outer(self(a, b), c)`, or with `c` on the left, of registers a, b and c; to the bits of two instructions. `None` where
-    /// memory would round what lies between.
+    /// `outer(self(a, b), c)`, or with `c` on the left, on registers a, b and c, with the same bits as two instructions. `None` if storing
+    /// the intermediate result would round it.
     pub fn then(self, outer: Arithmetic, c_is_left: bool, dtype: DType) -> Option<Lane> {
         match dtype {
             DType::F32 => Some(both::<f32>(self, outer, c_is_left)),

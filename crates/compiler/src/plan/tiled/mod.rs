@@ -1,4 +1,4 @@
-//! The backend of this processor: loops become vectorised instructions of the tiled machine.
+//! The CPU backend: loops become vectorised instructions of the tiled machine.
 
 mod arithmetic;
 mod pairs;
@@ -12,7 +12,7 @@ use smallvec::SmallVec;
 use wengert_kernels::memory::{Memory, Span};
 use wengert_kernels::tiled::{self, Followed, Loops, Tiled};
 
-/// This processor.
+/// The host CPU.
 pub struct Cpu;
 
 impl Backend for Cpu {
@@ -25,21 +25,21 @@ impl Backend for Cpu {
     }
 }
 
-/// A plan for this processor.
+/// Prepares a plan to run on the host CPU.
 pub fn runner(plan: Plan) -> Host<TiledLoops> {
     Host::new(plan, &mut TiledLoops::new)
 }
 
-/// Loops of one step.
+/// The loops of one step.
 pub enum TiledLoops {
-    /// Loops that do not wait for each other.
+    /// Loops that do not depend on each other.
     Together(Loops),
-    /// One that follows a call.
+    /// A loop that follows a call.
     Behind(Followed),
 }
 
 impl TiledLoops {
-    /// The loops of a step, or one over the result of a call.
+    /// Compiles the loops of a step, or one loop over the result of a call.
     pub fn new(loops: Vec<PlacedLoop>, led: Option<Led>) -> TiledLoops {
         let made = |PlacedLoop { body, reads, writes, .. }| (Box::new(tiled(&body)), reads, writes);
         let mut loops: Vec<_> = loops.into_iter().map(made).collect();
@@ -79,7 +79,7 @@ impl LoopKernel for TiledLoops {
     }
 }
 
-/// The instructions of a loop, two of arithmetic as one where that is possible.
+/// The instructions of a loop, with pairs of arithmetic operations fused where possible.
 fn tiled(body: &Loop) -> Tiled {
     let draft = |instruction: &Instruction| {
         let (kernel, arithmetic) = match instruction {

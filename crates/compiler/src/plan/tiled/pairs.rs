@@ -1,27 +1,27 @@
-//! Instructions of a loop, and pairs of them that become one.
+//! The instructions of a loop, and the fusion of pairs of them.
 
 use super::arithmetic::Arithmetic;
 use smallvec::SmallVec;
 use wengert_kernels::tiled::Instruction;
 
-/// An instruction with what it reads.
+/// An instruction and its inputs.
 pub(super) struct Draft {
     pub instruction: Instruction,
     /// The numbers of values: operands first, then instructions in order.
     pub inputs: SmallVec<[usize; 3]>,
-    /// What it is, if it can be half of a pair.
+    /// Its arithmetic operation, if it can be half of a pair.
     pub arithmetic: Option<Arithmetic>,
 }
 
-/// The instructions behind so many operands, where arithmetic that one other instruction alone reads is a part of that. `written` are
-/// values that leave the loop.
+/// The instructions after `operands` operands, where an arithmetic instruction with a single reader is fused into that reader. `written`
+/// are values that leave the loop.
 pub(super) fn paired(operands: usize, mut drafts: Vec<Draft>, written: &mut [&mut usize]) -> Vec<Draft> {
     let mut uses = vec![0u32; operands + drafts.len()];
     let read = drafts.iter().flat_map(|draft| draft.inputs.iter().copied());
     read.chain(written.iter().map(|value| **value)).for_each(|value| uses[value] += 1);
     let mut is_gone = vec![false; operands + drafts.len()];
     for number in 0..drafts.len() {
-        // What an instruction reads at a place, if it is arithmetic that nobody else reads.
+        // The arithmetic instruction that computes an input, if nothing else reads it.
         let half = |place: &usize| {
             let inner = drafts[number].inputs[*place];
             inner >= operands && drafts[inner - operands].arithmetic.is_some() && uses[inner] == 1

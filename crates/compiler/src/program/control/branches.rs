@@ -1,4 +1,4 @@
-//! The branches of a switch, and those that are derived from them.
+//! The branches of a switch, and the branches derived from them.
 
 use super::{input_specs, masked, output_specs, pick, places, through};
 use crate::bind::{bind, try_bind};
@@ -11,12 +11,11 @@ use crate::program::{Program, ProgramAttr, Residual, Split, Var, Wish, split_by,
 use crate::{Error, ErrorKind, Tensor, vjp};
 use std::sync::Arc;
 
-/// A call that runs one of its branches on its operands: a switch, which chooses by an operand in front of them, or a call of one
-/// program.
+/// A call that runs one of its branches on its operands: a switch, which chooses by a leading operand, or a call of a single program.
 pub struct Form<'a> {
     op: &'static dyn Primitive,
     attribute: &'static str,
-    /// How many operands stand in front of the inputs of the branches.
+    /// The number of operands before the inputs of the branches.
     leading: usize,
     pub branches: &'a [ProgramAttr],
 }
@@ -38,12 +37,12 @@ impl<'a> Form<'a> {
         Attrs::new().with_programs(self.attribute, branches)
     }
 
-    /// The same call without what a record knows.
+    /// The same call without its record.
     fn bare(&self) -> Attrs {
         self.attrs(self.branches.iter().map(ProgramAttr::bare))
     }
 
-    /// Every branch takes the operands, and all return the same.
+    /// Checks that every branch accepts the operands, and that all return the same specs.
     pub fn expect(&self, operands: &[SpecRef<'_>]) -> Result<(), Error> {
         let wrong = |message: String| Err(Error::new(ErrorKind::Program, self.op.name(), message));
         let first = &self.branches[0];
@@ -70,7 +69,7 @@ impl<'a> Form<'a> {
         Ok(())
     }
 
-    /// The inputs that matter when these operands do, and the outputs that some branch lets depend on them.
+    /// The inputs that are active if these operands are, and the outputs that depend on them in some branch.
     fn spread(&self, from: impl Fn(usize) -> bool) -> (Vec<bool>, Arc<Vec<bool>>) {
         let first = &self.branches[0];
         let is_active =
@@ -99,7 +98,7 @@ impl<'a> Form<'a> {
         })
     }
 
-    /// What is derived from all branches together is kept beside the first; the others are part of the wish.
+    /// Results derived from all branches together are cached with the first; the other branches are part of the key.
     fn kept<T: Send + Sync + 'static>(
         &self,
         what: &'static str,
@@ -111,7 +110,7 @@ impl<'a> Form<'a> {
         self.branches[0].derived(wish, |_| derive())
     }
 
-    /// Each branch derived by itself, for these inputs and numbers.
+    /// Derives a program from each branch, for these inputs and numbers.
     fn derived(
         &self,
         what: &'static str,
@@ -171,7 +170,7 @@ impl<'a> Form<'a> {
         Ok((outputs.into(), derived))
     }
 
-    /// The call for a batch of `size`, where what chooses a branch is the same for all elements.
+    /// The call for a batch of `size`, if the index is the same for all elements.
     pub fn batch(&self, size: usize, operands: &[Tensor], batched: Mask) -> Outputs {
         let flags: Vec<bool> = (0..self.inputs()).map(|place| batched.has(place + self.leading)).collect();
         let derive = |branch: &Program| {
@@ -207,7 +206,7 @@ impl<'a> Form<'a> {
         if cotangents[pulled.reached.len()..].iter().all(Option::is_none) {
             return pulled.pull(self, &operand, &|place| rule.output(place).clone(), cotangents);
         }
-        // A sweep that is itself differentiated comes back through what it was left.
+        // If the sweep is itself differentiated, the derivative passes through the residuals.
         let (op, call) = (self.op, self.bare());
         let (y, pullback) =
             vjp(|x: &Vec<Tensor>| bind(op, call.clone(), &x.iter().collect::<Vec<_>>()).into_vec(), &operands());
@@ -224,24 +223,24 @@ impl<'a> Form<'a> {
         form.push(&operands, tangents, location::resolve(Line::caller())).or_raise().1
     }
 
-    /// How a call is pulled back by all its real inputs.
+    /// The pullback of a call with respect to all its real inputs.
     pub fn split(&self) -> Split {
         let (active, reached) = self.spread(|_| true);
         self.pulled(&active, &reached).split()
     }
 }
 
-/// How a call is pulled back: branches that also leave what the backward branches need, in places that all share.
+/// The pullback of a call: forward branches that also return the residuals of the backward branches, in slots that all branches share.
 struct Pulled {
     forward: Vec<ProgramAttr>,
-    /// The attributes of the calls forward and back.
+    /// The attributes of the forward and the backward call.
     call: Attrs,
     back: Attrs,
     active: Vec<bool>,
     reached: Vec<bool>,
     /// The inputs that some backward branch reads.
     used: Vec<usize>,
-    /// The results that the backward program of an only branch reads; others leave what they need beside the results.
+    /// With a single branch, the results that its backward program reads; several branches return residuals beside the results.
     kept: Vec<usize>,
 }
 
@@ -249,7 +248,7 @@ impl Pulled {
     fn new(form: &Form<'_>, active: &[bool], reached: &[bool]) -> Pulled {
         let seeds = places(reached).len();
         let joints = form.branches.iter().map(|branch| joint(branch, active, reached));
-        // Inputs are there anyway, and so are the results of a single branch.
+        // Inputs are available anyway, and so are the results of a single branch.
         let is_free = |residual: Residual| matches!(residual, Residual::Input(_)) || form.branches.len() == 1;
         let halves = joints.map(|joint| split_by(&joint, reached.len(), seeds, is_free)).collect();
         Pulled::from_halves(form, halves, active, reached)
@@ -260,7 +259,7 @@ impl Pulled {
         let inputs = input_specs(&halves[0].forward);
         let (mut used, mut kept): (Vec<usize>, Vec<usize>) = (Vec::new(), Vec::new());
         let is_kept = |place: usize| halves.len() == 1 && place < results;
-        // A place for a residual serves every branch that leaves one of its spec.
+        // A slot for a residual is shared by all branches that return one of its spec.
         let mut shared: Vec<Spec> = Vec::new();
         let mut places_of: Vec<Vec<usize>> = Vec::new();
         for half in &halves {
@@ -326,7 +325,7 @@ impl Pulled {
         Pulled { forward, call, back, active: active.to_vec(), reached: reached.to_vec(), used, kept }
     }
 
-    /// The outputs of the forward call that the backward one reads, after operands.
+    /// The outputs of the forward call that the backward call reads after the operands.
     fn left(&self) -> impl Iterator<Item = usize> {
         self.kept.iter().copied().chain(self.reached.len()..self.forward[0].outputs().len())
     }
@@ -367,7 +366,7 @@ impl Pulled {
     }
 }
 
-/// Values and gradients of a branch, by inputs and cotangents.
+/// A program of inputs and cotangents that computes the values and gradients of a branch.
 fn joint(branch: &Program, active: &[bool], reached: &[bool]) -> Program {
     let (inputs, outputs) = (input_specs(branch), output_specs(branch));
     let seeds: Vec<Spec> = places(reached).iter().map(|&place| outputs[place].clone()).collect();

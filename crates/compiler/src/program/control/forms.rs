@@ -1,14 +1,14 @@
-//! How operations run the programs that they carry, as data.
+//! How control-flow operations run their programs, as data.
 
 use crate::program::ProgramAttr;
 
-/// How an operation runs the programs that it carries.
+/// How an operation runs its programs.
 pub enum Flow {
-    /// Over the leading axis of elements.
+    /// A loop over the leading axis of elements.
     Scan(ScanForm),
-    /// As long as a test says.
+    /// A loop while a test holds.
     While(WhileForm),
-    /// One of several, by an index.
+    /// One of several branches, by index.
     Switch(Vec<ProgramAttr>),
 }
 

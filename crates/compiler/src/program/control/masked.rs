@@ -1,5 +1,5 @@
-//! Steps and branches that only some elements of a batch take. All elements are computed together; an element that does not take part gets the
-//! inputs of one that does, so that it meets no error and no number that the others do not meet, and what it gives is not used.
+//! Steps and branches that only some elements of a batch take. All elements are computed together. An inactive element gets the inputs of
+//! an active one, so that it cannot cause additional errors or special values; its result is ignored.
 
 use super::{stacked, through};
 use crate::methods::*;
@@ -14,12 +14,12 @@ pub fn chosen_rows(mask: &Tensor, a: &Tensor, b: &Tensor) -> Tensor {
     mask.reshape(ones.collect::<Shape>()).broadcast_to(a.shape()).where_(a, b)
 }
 
-/// The specs of inputs, of which those that `batched` names have a batch of `size` in front.
+/// The specs of inputs; those marked in `batched` get a leading batch axis of `size`.
 pub fn batched_specs(specs: Vec<Spec>, size: usize, batched: &[bool]) -> Vec<Spec> {
     specs.into_iter().zip(batched).map(|(spec, batched)| if *batched { stacked(&spec, size) } else { spec }).collect()
 }
 
-/// [`through::map`] for a program whose outputs matter for the elements alone that `mask` names; at least one.
+/// [`through::map`] for a program whose outputs only matter for the elements marked in `mask`; there is at least one.
 pub fn map(program: &Program, mask: &Tensor, inputs: &[Tensor], batched: &[bool], reached: &[bool]) -> Vec<Tensor> {
     let size = mask.shape()[0];
     if size == 0 || is_calm(program) {
@@ -37,19 +37,19 @@ pub fn map(program: &Program, mask: &Tensor, inputs: &[Tensor], batched: &[bool]
     through::map(program, &inputs, size, batched, reached)
 }
 
-/// A step of a loop for the elements that `mask` names: the carry, at the end of the inputs, stays what it is for all others.
+/// A step of a loop for the elements marked in `mask`; the carry, at the end of the inputs, stays unchanged for all others.
 pub fn step(body: &Program, mask: &Tensor, inputs: &[Tensor], batched: &[bool], carry: &[bool]) -> Vec<Tensor> {
     let next = map(body, mask, inputs, batched, carry);
     let now = &inputs[inputs.len() - next.len()..];
     next.iter().zip(now).map(|(next, now)| chosen_rows(mask, next, now)).collect()
 }
 
-/// Whether a program has no errors, and a cotangent of zero stays zero on its way through it, whatever the numbers are.
+/// Whether a program cannot fail, and a zero cotangent stays zero through it for all values.
 pub fn is_calm(program: &Program) -> bool {
     program.equations().iter().all(|equation| is_calm_call(equation.op))
 }
 
-/// Slopes of single elements are guarded (`guarded_mul`), and operations that only move and add elements have none.
+/// Slopes of elementwise operations are guarded (`guarded_mul`), and operations that only move and add elements have none.
 fn is_calm_call(op: &'static dyn Primitive) -> bool {
     let dependency = op.dependency();
     let moves = matches!(dependency, Dependency::Movement | Dependency::Reduction | Dependency::Accumulation);

@@ -1,7 +1,7 @@
-//! What operations that carry programs share.
+//! Shared by all operations that run programs.
 //!
-//! A body is closed: whatever a closure captured is an operand of the call, constants aside. Derivative bodies are made by tracing
-//! the derivative of a step ([`through`]) and kept beside the body that they belong to.
+//! A body is closed: tensors captured by a closure become operands of the call, except constants. Derivative bodies are built by tracing
+//! the derivative of a step ([`through`]), and cached with the body that they belong to.
 
 #[doc(hidden)]
 pub mod branches;
@@ -30,12 +30,12 @@ use crate::program::Program;
 use crate::tree::difference;
 use crate::{Error, ErrorKind, Tensor, Tree};
 
-/// The places where `flags` holds.
+/// The indices where `flags` is true.
 pub fn places(flags: &[bool]) -> Vec<usize> {
     (0..flags.len()).filter(|&place| flags[place]).collect()
 }
 
-/// The tensors at these places.
+/// The tensors at these indices.
 pub fn pick(tensors: &[Tensor], places: &[usize]) -> Vec<Tensor> {
     places.iter().map(|&place| tensors[place].clone()).collect()
 }
@@ -50,12 +50,12 @@ pub fn output_specs(program: &Program) -> Vec<Spec> {
     program.outputs().iter().map(|var| program.spec(*var).clone()).collect()
 }
 
-/// The spec of `count` of these along a new axis in front.
+/// The spec of `count` of these, stacked along a new leading axis.
 pub fn stacked(spec: &Spec, count: usize) -> Spec {
     Spec { shape: spec.shape.prepended(count), dtype: spec.dtype }
 }
 
-/// Operands of a loop, laid out once as every step reads them; a repeated number takes no memory.
+/// Makes operands of a loop contiguous once, as every step reads them; a repeated number takes no memory.
 pub fn laid_out(operands: &[Tensor]) -> Vec<Tensor> {
     let lay_out = |operand: &Tensor| match operand.is_plain() && operand.splatted().is_none() {
         true => operand.contiguous(),
@@ -64,7 +64,7 @@ pub fn laid_out(operands: &[Tensor]) -> Vec<Tensor> {
     operands.iter().map(lay_out).collect()
 }
 
-/// A loop goes on with what it began with: the same structure, shapes and dtypes.
+/// Checks that the carry of a loop keeps its structure, shapes and dtypes.
 pub fn expect_carry<C: Tree>(name: &str, out: &C, init: &C) -> Result<(), Error> {
     if let Some(text) = difference(init, out) {
         let message = format!("the carry has another structure after a step than before it: {text}");
@@ -76,7 +76,7 @@ pub fn expect_carry<C: Tree>(name: &str, out: &C, init: &C) -> Result<(), Error>
         .help("begin with the shape and dtype that the body returns, or convert what it returns"))
 }
 
-/// The first leaf whose spec differs between two trees of one structure: where, in words, and both specs.
+/// The first leaf whose spec differs between two trees of one structure: its path in words, and both specs.
 pub fn other_spec<T: Tree>(one: &T, other: &T) -> Option<(String, Spec, Spec)> {
     let mut pairs = one.named_leaves().into_iter().zip(other.leaves());
     let ((path, one), other) = pairs.find(|((_, one), other)| one.spec() != other.spec())?;

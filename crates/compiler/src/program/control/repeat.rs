@@ -1,4 +1,4 @@
-//! The loop of a while: its attributes, its steps, and the programs that are derived from its own.
+//! While loops: attributes, steps, and derived programs.
 
 use super::{BodyRunner, WhileForm, input_specs, laid_out, masked, pick, places, through};
 use crate::error::OrRaise;
@@ -33,7 +33,7 @@ impl WhileForm {
         Wish { what, inputs: inputs.to_vec(), numbers: vec![self.consts, self.test.number(), number] }
     }
 
-    /// The loop step by step, on tensors of any level whose numbers can be read.
+    /// Runs the loop step by step, on tensors of any level whose values can be read.
     pub fn run(&self, operands: &[Tensor], line: Line) -> Result<Outputs, Error> {
         let mut inputs = laid_out(operands);
         let (test, body) = (BodyRunner::new(&self.test, &inputs), BodyRunner::new(&self.body, &inputs));
@@ -48,7 +48,7 @@ impl WhileForm {
         }
     }
 
-    /// The same loop with a count of its steps at the end of the carry.
+    /// The same loop with a step counter at the end of the carry.
     pub fn counted(&self) -> WhileForm {
         let derived = self.body.derived(self.wish("while counted", &[], 0), |body| {
             let specs: Vec<Spec> = input_specs(body).into_iter().chain([Spec::new([], DType::I64)]).collect();
@@ -64,18 +64,18 @@ impl WhileForm {
         WhileForm { consts: self.consts, test: derived.0.clone(), body: derived.1.clone() }
     }
 
-    /// The test on more inputs, which has its own at `places`.
+    /// The test extended to more inputs; its own are at `places`.
     fn test_of(&self, specs: &[Spec], places: &[usize]) -> ProgramAttr {
         staged("while_loop", specs, |v| self.test.evaluate(&pick(&v, places)).or_raise()).into()
     }
 
-    /// The loop that carries tangents along: those of constants and carry stand after them.
+    /// The loop with tangents: those of constants and carry come after them.
     pub fn tangent(&self, active: &[bool], reached: &[bool]) -> WhileForm {
         self.along("while tangent", active, 1, |body, x, dx| through::push(body, x, active, dx, reached))
     }
 
-    /// The loop that carries `each` more tensors along for every input that `active` names; those of constants and carry stand after
-    /// them. A step is given all inputs, then what goes along, and gives the same of the carry.
+    /// The loop with `each` additional tensors for every input marked in `active`; those of constants and carry come after them. A step
+    /// gets all inputs, then the additional tensors, and returns the same for the carry.
     pub fn along(
         &self,
         what: &'static str,
@@ -106,7 +106,7 @@ impl WhileForm {
         WhileForm { consts, test: derived.0.clone(), body: derived.1.clone() }
     }
 
-    /// The loop for a batch of `size`: the inputs that `active` names have it in front.
+    /// The loop for a batch of `size`; the inputs marked in `active` are batched along a leading axis.
     pub fn batched(&self, size: usize, active: &[bool], freezes: bool) -> WhileForm {
         let derived = self.body.derived(self.wish("while batch", active, size), |body| {
             let specs = masked::batched_specs(input_specs(body), size, active);
@@ -126,8 +126,8 @@ impl WhileForm {
     }
 }
 
-/// The inputs of a loop's body that matter when those that `from` names do, and the carries among them: one that is reached once
-/// matters from the start.
+/// The inputs of a loop's body that are active if those in `from` are, and the carries among them: a carry that is reached at any step is
+/// active from the start.
 pub fn spread(
     body: &Program,
     consts: usize,

@@ -1,9 +1,9 @@
-//! The states of a loop, last first, from a bounded number that are kept.
+//! Visits the states of a loop in reverse, from a bounded number of checkpoints.
 
 use crate::Error;
 
-/// Calls `back` with the states before the last step, before the one before it, and so on to `start`; a state is made from one of at
-/// most `most` that are kept, by `forward` with a number of steps.
+/// Calls `back` with the states before the last step, before the one before it, and so on down to `start`. Each state is recomputed from
+/// one of at most `most` checkpoints, by `forward` with a number of steps.
 pub(crate) fn take_back<S: Clone>(
     steps: usize,
     start: S,
@@ -11,7 +11,7 @@ pub(crate) fn take_back<S: Clone>(
     mut forward: impl FnMut(&mut S, usize) -> Result<(), Error>,
     mut back: impl FnMut(&S) -> Result<(), Error>,
 ) -> Result<(), Error> {
-    // States and their numbers, oldest first.
+    // Checkpoints with their step numbers, oldest first.
     let mut kept: Vec<(usize, S)> = vec![(0, start)];
     for step in (0..steps).rev() {
         let (mut at, mut state) = kept.last().cloned().expect("the first state is kept");
@@ -32,16 +32,16 @@ pub(crate) fn take_back<S: Clone>(
     Ok(())
 }
 
-/// How far to go before the next state is kept, when `distance` steps are to be taken back and `room` states may be kept: so that no
-/// step is taken more often than binomial coefficients make necessary.
+/// The distance to the next checkpoint, given that `distance` steps are to be reversed with room for `room` checkpoints. No step is
+/// repeated more often than the binomial bound requires.
 fn stride(distance: usize, room: usize) -> usize {
-    // The smallest number of repetitions, and how many steps can be taken back with it.
+    // The smallest number of repetitions, and how many steps can be reversed with it.
     let (mut times, mut reach) = (1, room + 1);
     while reach <= distance {
         times += 1;
         reach = reach * (room + times) / times;
     }
-    // With one state and one repetition less, what is left after the stride must be in reach.
+    // With one checkpoint and one repetition fewer, the steps after the stride must be within reach.
     let rest = reach * room / (room + times);
     (distance + 1).saturating_sub(rest).clamp(1, distance)
 }
@@ -50,7 +50,7 @@ fn stride(distance: usize, room: usize) -> usize {
 mod tests {
     use super::take_back;
 
-    /// Every state in turn, from the last; how often a step was taken forward, on average.
+    /// Visits all states from the last, and returns how often a step was taken forward on average.
     fn steps_taken(steps: usize, most: usize) -> f64 {
         let (mut expected, mut taken) = (steps, 0);
         let forward = |state: &mut usize, count: usize| {
@@ -74,7 +74,7 @@ mod tests {
                 steps_taken(steps, most);
             }
         }
-        // The start is one of those that are kept: (31 + t)! / 31! t! steps need t repetitions: 32, 528, 5984, 52360, ..
+        // The start is one of the checkpoints: (31 + t)! / 31! t! steps need t repetitions: 32, 528, 5984, 52360, ..
         for (steps, most) in [(32, 1.0), (528, 2.0), (5984, 3.0), (52_360, 4.0)] {
             assert!(steps_taken(steps, 32) <= most, "{steps}: {}", steps_taken(steps, 32));
         }

@@ -1,4 +1,4 @@
-//! Rows of a scan that do not depend on each other: it runs as several scans at the same time, each over some of the rows.
+//! Scans with independent rows: they run as several scans in parallel, each over some of the rows.
 
 use super::ScanForm;
 use crate::ground::movement::BROADCAST;
@@ -6,10 +6,10 @@ use crate::primitive::Dependency;
 use crate::program::{Equation, Program, ProgramAttr, Var};
 use smallvec::SmallVec;
 
-/// Rows of a part: at least those that a product has in registers at a time.
+/// Minimum number of rows per part: as many as a product keeps in registers at a time.
 const LEAST_ROWS: usize = 16;
 
-/// Operations of a loop that is worth threads, and of a step that is worth them by itself.
+/// Minimum number of operations of a loop to use threads, and of a step that uses threads by itself.
 const LEAST_WORK: f64 = 4e6;
 const LARGE_STEP: f64 = 3.2e7;
 
@@ -20,20 +20,20 @@ pub struct Parts {
     pub body: ProgramAttr,
 }
 
-/// What a variable has along its first axis.
+/// The role of a variable's first axis.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum First {
-    /// Nothing that is cut.
+    /// It is not split.
     Whole,
-    /// The rows of the loop.
+    /// It has the rows of the loop.
     Rows,
-    /// The same row for every row of the loop.
+    /// It repeats the same row for every row of the loop.
     Repeated,
 }
 
 impl ScanForm {
-    /// The scan in parts, if its rows do not depend on each other and there is work for several threads. How it is cut depends on
-    /// its shape alone, and every row is computed as in the whole.
+    /// Splits the scan into parts, if its rows are independent and there is enough work for several threads. The split depends only on the
+    /// shape, and every row is computed as in the whole scan.
     #[doc(hidden)]
     pub fn in_parts(&self, most: usize) -> Option<Parts> {
         let body: &Program = &self.body;
@@ -67,7 +67,7 @@ impl ScanForm {
         let mut first = vec![First::Whole; body.specs.len()];
         for (place, var) in body.inputs.iter().enumerate() {
             match body.spec(*var).shape.first() == Some(&rows) {
-                // What is the same for all steps may be a matrix, or have a row for each row.
+                // A constant may be a matrix, or have one row for each row of the loop.
                 true if place >= self.consts || meets_rows(body, *var) => first[var.index()] = First::Rows,
                 false if (self.consts..self.elements()).contains(&place) => return None,
                 _ => {}

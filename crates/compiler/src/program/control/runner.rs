@@ -1,4 +1,4 @@
-//! Bodies that run.
+//! Runs bodies of control flow.
 
 use crate::autograd::modes;
 use crate::location::Line;
@@ -8,15 +8,15 @@ use crate::{Error, Tensor};
 use smallvec::SmallVec;
 use std::sync::Arc;
 
-/// A body that is about to run, once or many times: on numbers by its plan, which is made once, on tensors of other levels by its
-/// equations.
+/// A body that is about to run, once or many times: on concrete tensors by its plan, which is built once, and on tensors of other levels by
+/// its equations.
 pub struct BodyRunner<'a> {
     body: &'a ProgramAttr,
     plan: Option<Arc<Host<TiledLoops>>>,
 }
 
 impl<'a> BodyRunner<'a> {
-    /// For inputs of the levels that `inputs` have.
+    /// For inputs of the same levels as `inputs`.
     pub fn new(body: &'a ProgramAttr, inputs: &[Tensor]) -> BodyRunner<'a> {
         let on_numbers = !modes::detects_anomalies() && inputs.iter().all(Tensor::is_plain);
         let wish = Wish { what: "plan", inputs: Vec::new(), numbers: Vec::new() };
@@ -29,7 +29,7 @@ impl<'a> BodyRunner<'a> {
         BodyRunner { body, plan }
     }
 
-    /// The outputs.
+    /// Runs the body and returns its outputs.
     pub fn run(&self, inputs: &[Tensor], line: Line) -> Result<Vec<Tensor>, Error> {
         let Some(plan) = &self.plan else { return self.body.evaluate_at(inputs, line) };
         let inputs: SmallVec<[Tensor; 8]> = inputs.iter().map(Tensor::contiguous).collect();

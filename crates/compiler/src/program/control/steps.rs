@@ -1,4 +1,4 @@
-//! The loop of a scan: its attributes, its steps, and the bodies that are derived from its own.
+//! Scans: attributes, steps, and derived bodies.
 
 use super::{BodyRunner, ScanForm, input_specs, laid_out, masked, output_specs, pick, places, stacked, through};
 use crate::error::OrRaise;
@@ -30,13 +30,13 @@ impl ScanForm {
             .with_program("body", self.body.clone())
     }
 
-    /// What a step reads besides constants and the carry begins here.
+    /// The index of the first element, after constants and the carry.
     pub fn elements(&self) -> usize {
         self.consts + self.carry
     }
 
-    /// The operands that matter when those that `from` names do: a carry that is reached once matters from the start. And the
-    /// outputs that they reach.
+    /// The operands that are active if those in `from` are, and the outputs that depend on them. A carry that is reached at any step is
+    /// active from the start.
     pub fn spread(&self, from: impl Fn(usize) -> bool, differentiably: bool) -> (Vec<bool>, Vec<bool>) {
         let specs = input_specs(&self.body);
         let carries = |place: usize| !differentiably || specs[place].dtype.is_float();
@@ -52,7 +52,7 @@ impl ScanForm {
         }
     }
 
-    /// All steps, on tensors of any level.
+    /// Runs all steps, on tensors of any level.
     pub fn run(&self, operands: &[Tensor], line: Line) -> Result<Outputs, Error> {
         let operands = laid_out(operands);
         let mut inputs = operands.clone();
@@ -84,12 +84,12 @@ impl ScanForm {
         Wish { what, inputs: inputs.to_vec(), numbers: vec![self.consts, self.carry, number] }
     }
 
-    /// The body that carries tangents along: those of constants, carry and elements stand after them.
+    /// The body with tangents: those of constants, carry and elements come after them.
     pub fn tangent_body(&self, active: &[bool], reached: &[bool]) -> ProgramAttr {
         let derived = self.body.derived(self.wish("scan tangent", active, 0), |body| {
             let groups = [0..self.consts, self.consts..self.elements(), self.elements()..active.len()];
             let specs = input_specs(body);
-            // Where every primal and every tangent stands among the inputs.
+            // The index of every primal and every tangent among the inputs.
             let (mut all, mut primals, mut tangents) = (Vec::new(), vec![0; specs.len()], Vec::new());
             for group in groups {
                 for place in group.clone() {
@@ -111,7 +111,7 @@ impl ScanForm {
         (*derived).clone()
     }
 
-    /// The body for a batch of `size`: inputs that `active` names, and outputs that are `reached`, have it in front.
+    /// The body for a batch of `size`; inputs marked in `active` and outputs marked in `reached` are batched along a leading axis.
     pub fn batch_body(&self, size: usize, active: &[bool], reached: &[bool]) -> ProgramAttr {
         let derived = self.body.derived(self.wish("scan batch", active, size), |body| {
             let specs = masked::batched_specs(input_specs(body), size, active);
@@ -132,7 +132,7 @@ enum Source {
     Output(usize),
 }
 
-/// How a call is pulled back: a forward body that also leaves what the backward body needs at every step.
+/// The pullback of a call: a forward body that also returns what the backward body needs at every step.
 pub struct Pulled {
     pub forward: ProgramAttr,
     backward: ProgramAttr,
@@ -152,7 +152,7 @@ impl Pulled {
             let (y, gradients) = through::pull(body, &v, active, &seeds, reached);
             [y, gradients].concat()
         });
-        // Constants, elements and what every step gives are there anyway; what is carried would be stacked.
+        // Constants, elements and the outputs of every step are available anyway; carried values would have to be stacked.
         let halves = split_by(&joint, outputs.len(), cotangents.len(), |residual| match residual {
             Residual::Input(place) => !(form.consts..form.elements()).contains(&place),
             Residual::Output(place) => place >= form.carry,
@@ -164,7 +164,7 @@ impl Pulled {
         let results = reached.len();
         let mut outputs = halves.forward.outputs()[..results].to_vec();
         let (mut consts, mut elements) = (Vec::new(), Vec::new());
-        // For every residual whether it is the same at every step.
+        // For every residual, whether it is the same at every step.
         let mut fixed = Vec::new();
         for residual in &halves.residuals {
             fixed.push(matches!(residual, Residual::Input(place) if *place < form.consts));
@@ -180,7 +180,7 @@ impl Pulled {
                 Residual::Input(place) => halves.forward.inputs()[place],
                 Residual::Output(place) => halves.forward.outputs()[place],
             };
-            // What every step gives anyway is not stacked twice.
+            // Outputs of every step are not stacked twice.
             let known = (form.carry..outputs.len()).find(|&place| outputs[place] == left);
             elements.push(Source::Output(known.unwrap_or_else(|| {
                 outputs.push(left);
@@ -193,7 +193,7 @@ impl Pulled {
         Pulled { forward: forward.into(), backward: backward.into(), active, reached, consts, elements }
     }
 
-    /// The outputs of the forward call that the backward one reads.
+    /// The outputs of the forward call that the backward call reads.
     pub fn outputs(&self) -> impl Iterator<Item = usize> {
         self.elements.iter().filter_map(|source| match *source {
             Source::Output(place) => Some(place),
@@ -250,12 +250,12 @@ impl Pulled {
     }
 }
 
-/// The spec of a sum over steps: terms of 16 bits are added up in 32.
+/// The spec of a sum over steps: 16-bit terms are accumulated in 32 bits.
 pub fn wide(spec: &Spec) -> Spec {
     Spec { dtype: spec.dtype.compute(), ..spec.clone() }
 }
 
-/// The body of the scan backward: it carries the cotangents of the carry and the sums of those of the constants, and gives the
+/// The body of the backward scan: it carries the cotangents of the carry and the accumulated cotangents of the constants, and outputs the
 /// cotangents of the elements.
 fn backward_body(form: &ScanForm, backward: &Program, fixed: &[bool], active: &[bool], reached: &[bool]) -> Program {
     let specs = input_specs(backward);
@@ -266,7 +266,7 @@ fn backward_body(form: &ScanForm, backward: &Program, fixed: &[bool], active: &[
     let moving: Vec<usize> = (0..residuals).filter(|&place| !fixed[place]).collect();
     let cotangents: Vec<usize> = (residuals..specs.len()).collect();
     let (carry_seeds, y_seeds) = cotangents.split_at(carry);
-    // The inputs in the order of a scan; places among those of `backward`, or a sum.
+    // The inputs in the order of a scan: indices among those of `backward`, or a sum.
     let order: Vec<Option<usize>> = (fixed_places.iter().chain(carry_seeds).map(|&place| Some(place)))
         .chain((0..sums).map(|_| None))
         .chain(moving.iter().chain(y_seeds).map(|&place| Some(place)))

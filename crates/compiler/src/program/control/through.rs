@@ -1,4 +1,4 @@
-//! One step of a body under a transform, on tensors of any level.
+//! Applies a transform to one step of a body, on tensors of any level.
 
 use super::{pick, places};
 use crate::error::OrRaise;
@@ -14,7 +14,7 @@ fn evaluate(body: &Program, inputs: &[Tensor], places: &[usize], others: &[Tenso
     body.evaluate(&all).or_raise()
 }
 
-/// The outputs, and the tangents of those that `reached` names, for tangents of the inputs that `active` names.
+/// The outputs, and the tangents of those marked in `reached`, given tangents of the inputs marked in `active`.
 pub fn push(
     body: &Program,
     inputs: &[Tensor],
@@ -29,7 +29,7 @@ pub fn push(
     (outputs, derived)
 }
 
-/// The outputs, and the cotangents of the inputs that `active` names, for cotangents of the outputs that `reached` names.
+/// The outputs, and the cotangents of the inputs marked in `active`, given cotangents of the outputs marked in `reached`.
 pub fn pull(
     body: &Program,
     inputs: &[Tensor],
@@ -48,8 +48,8 @@ pub fn pull(
     (outputs, gradients)
 }
 
-/// The outputs for inputs that have a batch in front where `batched` says so; those that `reached` names have it too, and no other
-/// depends on the batch.
+/// The outputs for inputs that have a leading batch axis where `batched` is true; outputs marked in `reached` have it too, and no others
+/// depend on the batch.
 pub fn map(body: &Program, inputs: &[Tensor], size: usize, batched: &[bool], reached: &[bool]) -> Vec<Tensor> {
     let (batched, reached) = (places(batched), places(reached));
     if batched.is_empty() {
