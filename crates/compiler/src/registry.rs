@@ -1,4 +1,4 @@
-//! Every built-in primitive.
+//! The registry of built-in primitives.
 
 use crate::FILES;
 use crate::primitive::Primitive;
@@ -11,7 +11,7 @@ const LISTS: [&[Member]; 4] = {
 
 const COUNT: usize = LISTS[0].len() + LISTS[1].len() + LISTS[2].len() + LISTS[3].len();
 
-/// Every built-in primitive with its family, in the order of the documents.
+/// All built-in primitives with their family, in the order of the documentation.
 pub static MEMBERS: &[Member] = &{
     let mut all = [FILES[0]; COUNT];
     let (mut list, mut place, mut i) = (0, 0, 0);
@@ -25,7 +25,7 @@ pub static MEMBERS: &[Member] = &{
     all
 };
 
-/// Every built-in primitive, in the order of the documents.
+/// All built-in primitives, in the order of the documentation.
 pub static PRIMITIVES: &[&dyn Primitive] = &{
     let mut all = [FILES[0].0; COUNT];
     let mut i = 0;
@@ -36,7 +36,7 @@ pub static PRIMITIVES: &[&dyn Primitive] = &{
     all
 };
 
-/// Every built-in primitive with its family and its source file, from which documents are made.
+/// All built-in primitives with their family and source file, from which the documentation is generated.
 #[cfg(feature = "cases")]
 pub fn sources() -> impl Iterator<Item = (&'static dyn Primitive, &'static str, &'static str)> {
     let [functions, ground, files] = wengert_ops::ALL_TEXTS;
@@ -44,7 +44,7 @@ pub fn sources() -> impl Iterator<Item = (&'static dyn Primitive, &'static str, 
     MEMBERS.iter().zip(texts).map(|(&(op, family), &text)| (op, family, text))
 }
 
-/// The built-in primitive of this name.
+/// The built-in primitive with this name.
 ///
 /// ```
 /// use wengert::primitive::find;

@@ -1,6 +1,6 @@
 //! call - a program applied to its operands.   y = body(x),   dx by the body's own derivative.   A compiled function that is called on
-//! tensors of a transform is a `call`. Its derivatives and batched versions are separate programs, built once and run as plans; tracing inlines its
-//! equations.
+//! tensors of a transform is a `call`. Its derivatives and batched versions are separate programs, built once and run as plans; tracing
+//! inlines its equations.
 
 use crate::bind::try_bind;
 use crate::location::{self, Line};

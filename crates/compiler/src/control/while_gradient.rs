@@ -1,7 +1,7 @@
 //! while_gradient - the pullback of a loop of n steps.   dc[k] = dbody(c[k])^T dc[k+1] for k = n-1, .. 0,   by the same in loops.   States
 //! are recomputed from a bounded number of checkpoints: with s of them, n steps cost at most t n forward steps for the smallest t with
-//! (s + t)! / s! t! >= n. Its own derivatives are those of the double loop that takes k steps from the start for every k: exact to every order,
-//! but only the first order is fast.
+//! (s + t)! / s! t! >= n. Its own derivatives are those of the double loop that takes k steps from the start for every k: exact to every
+//! order, but only the first order is fast.
 
 use super::scan::over_steps;
 use super::while_loop::while_loop;

@@ -1,7 +1,7 @@
-//! Programs: a computation staged once, in static single assignment form.
+//! Programs: computations that are staged once, in static single assignment form.
 //!
-//! A program is a list of equations over typed variables. It is built by tracing or by parsing its text, verified, and
-//! evaluated by binding its equations again, so every transform works through it.
+//! A program is a list of equations over typed variables. It is built by tracing or by parsing its text, then verified. It is evaluated by
+//! binding its equations again, so every transform works on it.
 
 mod attr;
 mod build;
@@ -68,16 +68,16 @@ pub struct Equation {
     pub attrs: Attrs,
     /// Its operands.
     pub inputs: Vec<Var>,
-    /// What it defines.
+    /// The variables that it defines.
     pub outputs: Vec<Var>,
-    /// The user's line it was traced from, or the one that a comment behind it names in text.
+    /// The user's line that it was traced from, or the one named by a trailing comment in the text.
     pub line: Option<Line>,
-    /// Whether a rule made it: the line is that of the operation being differentiated or batched.
+    /// Whether a rule created it: then the line is that of the operation being differentiated or batched.
     pub from_rule: bool,
 }
 
 impl Equation {
-    /// Whether it does more than compute its outputs; see [`Primitive::effect`].
+    /// Whether it has a side effect; see [`Primitive::effect`].
     #[doc(hidden)]
     pub fn has_effect(&self) -> bool {
         self.op.effect(&self.attrs)
@@ -96,25 +96,25 @@ impl Equation {
 pub struct Program {
     specs: Vec<Spec>,
     inputs: Vec<Var>,
-    /// Tensors captured while tracing: plain numbers, or tensors of other levels that receive gradients.
+    /// Tensors captured while tracing: constants, or tensors of other levels that receive gradients.
     captures: Vec<(Var, Tensor)>,
     equations: Vec<Equation>,
     outputs: Vec<Var>,
 }
 
 impl Program {
-    /// Shape and dtype of a variable.
+    /// The shape and dtype of a variable.
     pub fn spec(&self, var: Var) -> &Spec {
         &self.specs[var.index()]
     }
 
-    /// How many variables there are.
+    /// The number of variables.
     #[doc(hidden)]
     pub fn variables(&self) -> usize {
         self.specs.len()
     }
 
-    /// The variables that a call provides.
+    /// The variables that a call passes in.
     pub fn inputs(&self) -> &[Var] {
         &self.inputs
     }
@@ -124,7 +124,7 @@ impl Program {
         &self.outputs
     }
 
-    /// The equations in order.
+    /// The equations, in order.
     pub fn equations(&self) -> &[Equation] {
         &self.equations
     }

@@ -1,4 +1,4 @@
-//! Reading a program's text.
+//! Parses the text of a program.
 
 use super::{Equation, Program, ProgramAttr, Var};
 use crate::location::Line;
@@ -10,8 +10,8 @@ use rustc_hash::FxHashMap;
 use wengert_kernels::convert_bits;
 
 impl Program {
-    /// The program of this text, verified. A comment `// file:line:column` behind an equation is the line that it belongs to, of whatever
-    /// language the program was written in.
+    /// Parses and verifies a program. A trailing comment `// file:line:column` sets the source line of an equation, in whatever language
+    /// the program was written.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -25,12 +25,12 @@ impl Program {
         Program::parse_with(text, &[])
     }
 
-    /// The program of this text, which may use primitives of your own.
+    /// Parses a program that may use the additional primitives in `extra`.
     pub fn parse_with(text: &str, extra: &[&'static dyn Primitive]) -> Result<Program, Error> {
         Program::read(text, extra, &[])
     }
 
-    /// The program of this text; constants may be kept apart as bytes.
+    /// Parses a program whose constants may be stored separately as bytes.
     pub(super) fn read(text: &str, extra: &[&'static dyn Primitive], data: &[Vec<u8>]) -> Result<Program, Error> {
         let all = text.lines().enumerate().collect::<Vec<_>>().into_iter();
         let mut lines = Lines { lines: all, number: 0, comment: "", depth: 0, extra, data };
@@ -44,7 +44,7 @@ impl Program {
     }
 }
 
-/// How deep programs may lie inside each other.
+/// Maximum nesting depth of programs.
 const DEEPEST: usize = 64;
 
 fn incomplete(missing: &str) -> Error {
@@ -55,12 +55,12 @@ fn error_in(line: usize, message: &str) -> Error {
     Error::new(ErrorKind::Program, "parse", format!("line {line}: {message}"))
 }
 
-/// The lines that are left, without comments.
+/// The remaining lines, without comments.
 struct Lines<'a> {
     lines: std::vec::IntoIter<(usize, &'a str)>,
-    /// Of the line that was read last, from 1.
+    /// The number of the last line read, from 1.
     number: usize,
-    /// What stands behind `//` there.
+    /// The text after `//` on that line.
     comment: &'a str,
     depth: usize,
     extra: &'a [&'static dyn Primitive],
@@ -85,7 +85,7 @@ impl<'a> Lines<'a> {
         error_in(self.number, &message)
     }
 
-    /// A program whose first line declared `inputs`, and what stands behind its closing brace.
+    /// Reads a program whose first line declared `inputs`; also returns the text after its closing brace.
     fn block(&mut self, inputs: &str) -> Result<(Reader, &'a str), Error> {
         self.depth += 1;
         if self.depth > DEEPEST {
@@ -136,7 +136,7 @@ impl<'a> Lines<'a> {
         }
         equation.outputs = reader.declare(declared).map_err(|message| self.error(message))?;
         equation.line = line_of(self.comment);
-        // Names are defined once and before their use, so that the program is verified with its last equation.
+        // Names are defined once and before their use, so checking every equation verifies the whole program.
         let verified = reader.program.verify_call(&equation);
         verified.map_err(|error| error_in(number, error.message()).help_of(&error))?;
         reader.program.equations.push(equation);
@@ -144,14 +144,14 @@ impl<'a> Lines<'a> {
     }
 }
 
-/// The line that a comment names as `file:line:column`.
+/// The line that a comment gives as `file:line:column`.
 fn line_of(comment: &str) -> Option<Line> {
     let (rest, column) = comment.rsplit_once(':')?;
     let (file, line) = rest.rsplit_once(':').filter(|(file, _)| !file.is_empty())?;
     Some(Line::new(file, line.parse().ok()?, column.parse().ok()?))
 }
 
-/// The inputs that `name(inputs) {` declares.
+/// The inputs declared by `name(inputs) {`.
 fn opened<'a>(line: &'a str, name: &str) -> Result<&'a str, String> {
     let rest = line.strip_prefix(name).ok_or_else(|| format!("expected '{name}(', found '{line}'"))?;
     parenthesised(rest.trim_end().strip_suffix('{').ok_or("the first line ends with '{'")?)
@@ -162,7 +162,7 @@ fn known_attribute(op: &'static dyn Primitive, name: &str) -> Result<&'static st
     known.ok_or_else(|| format!("{} has no attribute '{}'", op.name(), name.trim()))
 }
 
-/// The error of an attribute that is among those that were given before.
+/// Returns an error if an attribute is given twice.
 fn expect_new(op: &'static dyn Primitive, given: &Attrs, name: &str) -> Result<(), String> {
     match given.iter().any(|(other, _)| *other == name) {
         true => Err(format!("{} is given the attribute '{name}' twice", op.name())),
@@ -189,7 +189,7 @@ impl Reader {
         Ok(())
     }
 
-    /// The call on a line, what it declares, and what follows its operands.
+    /// The call on a line, the variables it declares, and the text after its operands.
     fn call<'a>(
         &self,
         line: &'a str,
@@ -239,7 +239,7 @@ impl Reader {
     }
 }
 
-/// Entries between commas that are outside brackets.
+/// Splits at commas outside of brackets.
 pub(super) fn split(text: &str) -> impl Iterator<Item = &str> {
     let mut depth = 0;
     text.split(move |c| {
@@ -250,7 +250,7 @@ pub(super) fn split(text: &str) -> impl Iterator<Item = &str> {
     .filter(|entry| !entry.is_empty())
 }
 
-/// What stands between the parentheses that are all of `text`.
+/// The text between parentheses that enclose all of `text`.
 pub(super) fn parenthesised(text: &str) -> Result<&str, String> {
     let inside = text.trim().strip_prefix('(').and_then(|text| text.strip_suffix(')'));
     inside.ok_or_else(|| format!("expected operands in parentheses, found '{}'", text.trim()))
@@ -293,7 +293,7 @@ fn constant(text: &str, spec: &Spec) -> Result<Tensor, String> {
             Ok(Tensor::from_vec(numbers?, spec.shape.clone()))
         }
         dtype => {
-            // What is no number is told by its bits.
+            // NaN and infinities are given by their bits.
             let bits = |word: &str| match word.strip_prefix("0x") {
                 Some(digits) => u64::from_str_radix(digits, 16).ok().filter(|bits| bits >> (8 * dtype.size() - 1) < 2),
                 None => word.parse::<f64>().ok().map(|number| convert_bits(number.to_bits(), DType::F64, dtype)),

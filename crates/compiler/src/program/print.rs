@@ -1,4 +1,4 @@
-//! The text of a program.
+//! Prints the text of a program.
 //!
 //! ```text
 //! program(a: f64[2]) {
@@ -9,7 +9,7 @@
 //! }
 //! ```
 //!
-//! A program that an operation runs stands after its operands, under the attribute's name, with variables of its own:
+//! A program that an operation runs is printed after its operands, under the name of the attribute, with its own variables:
 //!
 //! ```text
 //!   c: f64[], d: f64[3] = scan[consts=0, carry=1, length=3, reverse=0](a, b) body(a: f64[], b: f64[]) {
@@ -26,17 +26,17 @@ use std::fmt;
 use wengert_kernels::DType;
 use wengert_kernels::dtype::{bf16, f16};
 
-/// Constants with more numbers than this are kept apart in a file.
+/// Constants with more elements than this are stored separately in a file.
 const MOST_WRITTEN: usize = 16;
 
-/// How a program is written: as text alone, or for a file, where long constants are kept apart and equations tell their lines.
+/// How a program is printed: as plain text, or for a file, where long constants are stored separately and equations have their lines.
 pub(super) enum Style<'a> {
     Text,
     File { data: &'a mut Vec<Tensor> },
 }
 
 impl Style<'_> {
-    /// What stands for a captured tensor.
+    /// The text of a captured tensor.
     fn capture(&mut self, typed: &str, tensor: &Tensor) -> String {
         let note = if tensor.is_plain() { "" } else { "  // required gradients" };
         match self {
@@ -49,7 +49,7 @@ impl Style<'_> {
         }
     }
 
-    /// What follows an equation.
+    /// The text after an equation.
     fn note(&self, equation: &Equation) -> String {
         match (self, equation.line.map(location::shown)) {
             (Style::File { .. }, Some(line)) => format!("  // {}", line.to_string().replace(['\n', '\r'], " ")),
@@ -108,7 +108,7 @@ impl Program {
         vars.iter().map(|var| format!("{var}: {}", self.spec(*var))).collect::<Vec<_>>().join(", ")
     }
 
-    /// `c: f64[] = mul(a, b)`, without the programs that it carries.
+    /// `c: f64[] = mul(a, b)`, without the programs in its attributes.
     #[doc(hidden)]
     pub fn equation_text(&self, equation: &Equation) -> String {
         let (outputs, inputs) = (self.typed(&equation.outputs), list(&equation.inputs));
@@ -129,7 +129,7 @@ impl fmt::Debug for Program {
     }
 }
 
-/// Row-major numbers that read back exactly: those that are none, by their bits, unless they are the usual one.
+/// Row-major numbers that read back exactly. NaNs are printed by their bits, except the canonical one.
 fn numbers(tensor: &Tensor) -> String {
     let real = |(number, bits, usual): (f64, u64, u64)| match number.is_nan() && bits != usual {
         true => format!("{bits:#x}"),

@@ -1,10 +1,10 @@
-//! Variables numbered as the text defines them.
+//! Renumbers variables in the order of the text.
 
 use super::{Program, Var};
 use crate::primitive::Spec;
 
 impl Program {
-    /// The same program, its variables numbered in the order its text defines them; those that nothing defines disappear.
+    /// The same program, with variables numbered in the order of its text; undefined variables are dropped.
     #[doc(hidden)]
     pub fn renumbered(mut self) -> Program {
         let captured = self.captures.iter().map(|(var, _)| *var);

@@ -1,17 +1,18 @@
-//! Which values cross from a forward to a backward program: those of the fewest bytes from which the rest can be computed again by
-//! cheap elementwise operations and views. Products, reductions, random numbers and operations of the user are never repeated.
+//! Chooses the residuals, the values that a forward program passes to a backward program: those with the fewest bytes from which the rest
+//! can be recomputed by cheap elementwise operations and views. Products, reductions, random numbers and user-defined operations are never
+//! repeated.
 //!
-//! A value that crosses is a cut through the graph of what can be repeated, so the fewest bytes are a smallest cut, found by its
-//! largest flow. Of cuts of the same bytes the one that repeats least is taken.
+//! The residuals are a cut through the graph of equations that can be repeated, so the fewest bytes are a minimum cut, found by maximum
+//! flow. Among cuts of the same size, the one that repeats least is chosen.
 
 use super::{Equation, Program, Var};
 use crate::primitive::Layout;
 use smallvec::SmallVec;
 
-/// More than all bytes there are.
+/// More than any number of bytes.
 const UNLIMITED: u64 = u64::MAX / 4;
 
-/// By equation, whether the backward program repeats it, if that needs the variables `needed` and a variable that crosses costs `price`
+/// By equation, whether the backward program repeats it, given that it needs the variables `needed` and that a residual costs `price`
 /// bytes. `makers` are the equations that define variables.
 pub(super) fn repeated(
     program: &Program,
@@ -22,14 +23,14 @@ pub(super) fn repeated(
     let mut is_captured = vec![false; program.specs.len()];
     program.captures.iter().for_each(|(var, _)| is_captured[var.index()] = true);
     let mut graph = Graph::default();
-    // By variable, its place in the graph: what flows in and what flows out are two nodes.
+    // By variable, its node in the graph: inflow and outflow are two nodes.
     let mut places: Vec<Option<usize>> = vec![None; program.specs.len()];
     let mut vars: Vec<Var> = Vec::new();
     let mut place = |var: Var, graph: &mut Graph, vars: &mut Vec<Var>| {
         *places[var.index()].get_or_insert_with(|| {
             vars.push(var);
             let is_view = makers[var.index()].is_some_and(|number| is_view(program, &program.equations[number]));
-            // Fewer values, and no copies of views, if the bytes are the same.
+            // At equal bytes, prefer fewer values, and no copies of views.
             let capacity = price(var) as u64 * 4 * program.specs.len() as u64;
             let capacity = if capacity == 0 { 0 } else { capacity + 1 + u64::from(is_view) };
             graph.add_value(capacity)
@@ -67,7 +68,7 @@ pub(super) fn repeated(
     repeated
 }
 
-/// Whether an equation looks at numbers in another way.
+/// Whether an equation is a view.
 fn is_view(program: &Program, equation: &Equation) -> bool {
     let ([x], [y]) = (&equation.inputs[..], &equation.outputs[..]) else { return false };
     let layout = Layout::contiguous(program.spec(*x).shape.clone());
@@ -87,14 +88,14 @@ const SINK: usize = 1;
 
 struct Edge {
     to: usize,
-    /// What can still flow.
+    /// The residual capacity.
     left: u64,
 }
 
-/// A network; edge `i ^ 1` is edge `i` in the other direction.
+/// A flow network; edge `i ^ 1` is the reverse of edge `i`.
 struct Graph {
     edges: Vec<Edge>,
-    /// By node, the edges that leave it.
+    /// By node, its outgoing edges.
     leaving: Vec<Vec<usize>>,
 }
 
@@ -105,7 +106,7 @@ impl Default for Graph {
 }
 
 impl Graph {
-    /// Two nodes, the first one returned, between which this much can flow.
+    /// Adds two nodes connected with this capacity, and returns the first.
     fn add_value(&mut self, capacity: u64) -> usize {
         let node = self.leaving.len();
         self.leaving.resize(node + 2, Vec::new());
@@ -120,7 +121,7 @@ impl Graph {
         }
     }
 
-    /// By node, whether it lies behind the smallest cut that is nearest to the sink.
+    /// By node, whether it is on the sink side of the minimum cut nearest to the sink.
     fn behind_the_cut(mut self) -> Vec<bool> {
         while let Some(levels) = self.levels() {
             let mut next = vec![0; self.leaving.len()];
@@ -140,7 +141,7 @@ impl Graph {
         behind
     }
 
-    /// Steps from the source, if there is a way to the sink.
+    /// Distances from the source, if the sink can be reached.
     fn levels(&self) -> Option<Vec<usize>> {
         let mut levels = vec![usize::MAX; self.leaving.len()];
         levels[SOURCE] = 0;
@@ -157,7 +158,7 @@ impl Graph {
         (levels[SINK] != usize::MAX).then_some(levels)
     }
 
-    /// Sends as much as can flow along one shortest way; `next` is the first edge of each node that may still be of use.
+    /// Augments the flow along one shortest path; `next` is the first edge of each node that may still be useful.
     fn push(&mut self, levels: &[usize], next: &mut [usize]) -> bool {
         let mut way: Vec<usize> = Vec::new();
         let mut node = SOURCE;

@@ -1,4 +1,4 @@
-//! Splitting a program of values and gradients into a forward and a backward program.
+//! Splits a program that computes values and gradients into a forward and a backward program.
 
 use super::{Equation, Program, Var, residuals};
 use crate::ground::internal::BARRIER;
@@ -9,23 +9,23 @@ use std::fmt;
 pub enum Residual {
     /// An input of the joint program.
     Input(usize),
-    /// An output of the forward program: one of its results, or one that was added for this.
+    /// An output of the forward program: one of its results, or one that was added as a residual.
     Output(usize),
 }
 
-/// The two halves of a program of values and gradients.
+/// The two halves of a program that computes values and gradients.
 pub struct Split {
-    /// From the inputs to the results, followed by the values that only the backward program needs.
+    /// Maps the inputs to the results, followed by the values that only the backward program needs.
     pub forward: Program,
-    /// From the residuals, followed by the cotangents, to the gradients.
+    /// Maps the residuals, followed by the cotangents, to the gradients.
     pub backward: Program,
     /// Where the residuals come from.
     pub residuals: Vec<Residual>,
 }
 
-/// Splits `joint`, whose last `cotangents` inputs are cotangents and whose outputs after the first `results` are gradients. What
-/// depends on a cotangent is left to the backward program; what that reads besides crosses as a residual, or is computed again by
-/// elementwise operations and views from what crosses: so that the fewest bytes cross that are neither inputs nor results.
+/// Splits `joint`, whose last `cotangents` inputs are cotangents and whose outputs after the first `results` are gradients. Everything that
+/// depends on a cotangent goes to the backward program. Other values that it reads are passed as residuals, or recomputed from residuals by
+/// elementwise operations and views, so that the residuals that are neither inputs nor results have the fewest bytes.
 ///
 /// ```
 /// use wengert::{prelude::*, program::{Residual, split}};
@@ -49,16 +49,16 @@ pub fn split(joint: &Program, results: usize, cotangents: usize) -> Split {
     split_by(joint, results, cotangents, |_| true)
 }
 
-/// [`split`] where only some of the inputs and results are there anyway: those that `is_free` names.
+/// [`split`] where only those inputs and results are free that `is_free` accepts.
 pub fn split_by(joint: &Program, results: usize, cotangents: usize, is_free: impl Fn(Residual) -> bool) -> Split {
     let given = joint.inputs.len() - cotangents;
     let mut late = vec![false; joint.specs.len()];
     joint.inputs[given..].iter().for_each(|var| late[var.index()] = true);
     let early = joint.needed(&joint.outputs[..results]);
-    // Effects keep their order: none comes forward past one that has to wait.
+    // Effects keep their order: none moves forward past one that has to wait.
     let mut effects_wait = false;
     for equation in &joint.equations {
-        // What a checkpoint computes again it computes on the way back.
+        // Values that a checkpoint recomputes are computed in the backward program.
         let again = equation.op.is(&BARRIER) && !early[equation.outputs[0].index()];
         let has_effect = equation.has_effect();
         let is_early = equation.outputs.iter().any(|var| early[var.index()]);
@@ -69,7 +69,7 @@ pub fn split_by(joint: &Program, results: usize, cotangents: usize, is_free: imp
     }
     let makers = makers(joint);
     let repeats = repeats(joint, given, results, &late, &makers, is_free);
-    // Equations of the backward program, and what it reads from outside.
+    // The equations of the backward program, and the values it reads from outside.
     let mut chosen = vec![false; joint.equations.len()];
     let mut crossing: Vec<Var> = Vec::new();
     let mut seen = vec![false; joint.specs.len()];
@@ -95,7 +95,7 @@ pub fn split_by(joint: &Program, results: usize, cotangents: usize, is_free: imp
     let mut outputs = joint.outputs[..results].to_vec();
     let residual = |var: &Var| match makers[var.index()] {
         Maker::Input(number) => Residual::Input(number),
-        // What crosses does so once, so it is a result or new.
+        // Each residual is passed once, so it is a result or a new output.
         _ => Residual::Output(outputs[..results].iter().position(|output| output == var).unwrap_or_else(|| {
             outputs.push(*var);
             outputs.len() - 1
@@ -128,7 +128,7 @@ fn makers(program: &Program) -> Vec<Maker> {
     makers
 }
 
-/// The early equations that the backward program repeats, by number.
+/// The early equations that the backward program repeats, by index.
 fn repeats(
     joint: &Program,
     given: usize,
@@ -164,7 +164,7 @@ fn repeats(
 }
 
 impl Program {
-    /// By variable, whether `outputs` need it.
+    /// By variable, whether `outputs` depend on it.
     fn needed(&self, outputs: &[Var]) -> Vec<bool> {
         let mut needed = vec![false; self.specs.len()];
         outputs.iter().for_each(|var| needed[var.index()] = true);
@@ -176,7 +176,7 @@ impl Program {
         needed
     }
 
-    /// The equations that `outputs` need, and those with an effect, as a program of `inputs`, which are defined before all of them.
+    /// The equations that `outputs` need, and those with an effect, as a program of `inputs`, which must be defined before all of them.
     #[doc(hidden)]
     pub fn part(&self, inputs: &[Var], outputs: &[Var]) -> Program {
         self.part_with(inputs, outputs, Equation::has_effect)
@@ -212,7 +212,7 @@ impl Program {
         Program { outputs, ..self.clone() }
     }
 
-    /// For each input whether an output of those that `to` names depends on it differentiably.
+    /// For each input, whether an output marked in `to` depends on it differentiably.
     #[doc(hidden)]
     pub fn mattering(&self, to: &[bool]) -> Vec<bool> {
         let carries = |var: &&Var| self.spec(**var).dtype.is_float();
@@ -227,7 +227,7 @@ impl Program {
         self.inputs.iter().map(|var| matters[var.index()]).collect()
     }
 
-    /// For each output whether it depends on an input of those that `from` names: differentiably, or in any way.
+    /// For each output, whether it depends on an input marked in `from`: differentiably, or in any way.
     #[doc(hidden)]
     pub fn reached(&self, from: &[bool], differentiably: bool) -> Vec<bool> {
         let carries = |var: &Var| !differentiably || self.spec(*var).dtype.is_float();
@@ -245,7 +245,7 @@ impl Program {
     }
 }
 
-/// Both programs, and where the residuals come from.
+/// Prints both programs, and where the residuals come from.
 impl fmt::Display for Split {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         writeln!(f, "forward {}", self.forward)?;

@@ -1,4 +1,4 @@
-//! Tracing flat lists of tensors, and closing a program over what it captured.
+//! Traces functions of flat lists of tensors, and closes programs over their captures.
 
 use super::trace::{Trace, lift};
 use super::{Program, Var, identity};
@@ -11,7 +11,7 @@ use crate::primitive::Spec;
 use crate::tensor::Value;
 use rustc_hash::FxHashMap;
 
-/// The program of `f` on inputs of these specs, and what else `f` returns. `name` stands for the transform in errors.
+/// The program of `f` on inputs of these specs, and the other result of `f`. `name` is the name of the transform in errors.
 pub fn stage<R>(
     name: &'static str,
     line: Line,
@@ -53,15 +53,14 @@ fn stage_outputs(
     program
 }
 
-/// The program of a function that is derived from another program, without what its outputs do not need.
+/// The program of a function that is derived from another program, without equations that its outputs do not need.
 pub fn staged(name: &'static str, specs: &[Spec], f: impl FnOnce(Vec<Tensor>) -> Vec<Tensor>) -> Program {
     let line = location::resolve(Line::caller());
     let (program, ()) = stage(name, line, specs, |symbols| (f(symbols), ()));
     program.part(&program.inputs, &program.outputs)
 }
 
-/// The program with what it captured of transforms and leaves as inputs after its own, and the tensors that belong there. Constants
-/// stay.
+/// The program with captured leaves and tensors of transforms as additional inputs after its own, and these tensors. Constants stay.
 pub fn hoisted(mut program: Program) -> (Program, Vec<Tensor>) {
     let (constants, captured) = program.captures.into_iter().partition(|(_, tensor)| tensor.is_plain());
     program.captures = constants;
@@ -70,15 +69,15 @@ pub fn hoisted(mut program: Program) -> (Program, Vec<Tensor>) {
     (program.renumbered(), tensors)
 }
 
-/// The program with other tensors in the place of those that [`hoisted`] makes inputs.
+/// The program with other tensors in place of those that [`hoisted`] turns into inputs.
 pub fn recaptured(mut program: Program, tensors: impl Iterator<Item = Tensor>) -> Program {
     let captured = program.captures.iter_mut().filter(|(_, tensor)| !tensor.is_plain());
     captured.zip(tensors).for_each(|((_, old), new)| *old = new);
     program
 }
 
-/// Programs whose captures are inputs, in front of the others and the same for all, and the tensors that belong there. Numbers
-/// stay constants.
+/// Programs whose captures are inputs, in front of the others and the same for all programs, and the captured tensors. Numbers stay
+/// constants.
 pub fn closed(programs: Vec<Program>) -> (Vec<Program>, Vec<Tensor>) {
     let mut captured: Vec<Tensor> = Vec::new();
     let mut place: FxHashMap<(u64, u64, u64), usize> = FxHashMap::default();
@@ -99,7 +98,7 @@ pub fn closed(programs: Vec<Program>) -> (Vec<Program>, Vec<Tensor>) {
             }
             is_number(tensor)
         });
-        // A program that does not read a tensor which another captured ignores that input.
+        // A program that does not read a tensor which another one captured ignores that input.
         let mut inputs: Vec<Var> = Vec::new();
         for (var, tensor) in front.into_iter().zip(&captured) {
             inputs.push(var.unwrap_or_else(|| {

@@ -1,4 +1,4 @@
-//! The tracing interpreter: append an equation to the program being built.
+//! The tracing interpreter: appends an equation to the program under construction.
 
 use super::{Builder, Program, Var, stage};
 use crate::autograd::{modes, packing};
@@ -36,7 +36,7 @@ impl Trace {
         Ok(vars.into_iter().zip(outputs).map(|(var, spec)| lift(level, var, spec, line)).collect())
     }
 
-    /// The variable of an operand; a repeated number is captured once and repeated by the program.
+    /// The variable of an operand; a repeated number is captured once and broadcast by the program.
     pub fn variable(&self, level: &Arc<Level>, operand: &Tensor, line: Line) -> Var {
         if let Some(Content::Symbol { number }) = Tracer::at(operand, level) {
             return Var(*number);
@@ -107,7 +107,7 @@ impl Interpreter for Trace {
         unroll(control, &attrs, operands, line)
     }
 
-    /// A program stages that its gradients stop.
+    /// A program records where its gradients stop.
     fn handles_stopped(&self) -> bool {
         true
     }
@@ -115,7 +115,7 @@ impl Interpreter for Trace {
     fn stopped(&self, level: &Arc<Level>, operand: &Tensor, line: Line) -> Tensor {
         match Tracer::at(operand, level) {
             Some(_) if operand.dtype().is_float() => operand.detach(),
-            // A leaf is part of the program as it is at every call.
+            // A leaf is part of the program with its value at every call.
             None if operand.link.is_some() => {
                 lift(level, self.variable(level, operand, line), operand.spec(), line).detach()
             }
@@ -129,13 +129,13 @@ pub(super) fn lift(level: &Arc<Level>, var: Var, spec: Spec, line: Line) -> Tens
     Tracer::tensor(level, spec, Content::Symbol { number: var.0 }, line)
 }
 
-/// What comes out of a function for operands of these specs, by a trial run on symbols.
+/// The output specs of a function for operands of these specs, by tracing it.
 pub fn infer_by_trial(name: &str, call: impl FnOnce(&[Tensor]) -> Vec<Tensor>, operands: &[SpecRef<'_>]) -> Specs {
     let program = trial(name, call, operands);
     program.outputs().iter().map(|var| program.spec(*var).clone()).collect()
 }
 
-/// The program of a function on operands of these specs, which captures nothing but numbers.
+/// The program of a function on operands of these specs, which may only capture constants.
 fn trial(name: &str, call: impl FnOnce(&[Tensor]) -> Vec<Tensor>, operands: &[SpecRef<'_>]) -> Program {
     let specs: Vec<Spec> = operands.iter().map(|operand| operand.to_spec()).collect();
     let line = location::resolve(Line::caller());

@@ -1,4 +1,4 @@
-//! The invariants of a program.
+//! Checks the invariants of a program.
 
 use super::{Equation, Program, Var};
 use crate::primitive::{Spec, SpecRef};
@@ -10,8 +10,8 @@ fn wrong<T>(message: String) -> Result<T, Error> {
 }
 
 impl Program {
-    /// Every variable is defined once and before its use, attributes are the primitive's own, and every equation defines
-    /// what its primitive's shape rule says; so in the bodies of its equations, which capture constants only.
+    /// Checks that every variable is defined once and before its use, that attributes belong to their primitive, and that every equation
+    /// defines what its primitive's shape rule says. The same holds for the bodies of its equations, which may only capture constants.
     pub fn verify(&self) -> Result<(), Error> {
         let mut defined = vec![false; self.specs.len()];
         let define = |var: &Var, defined: &mut Vec<bool>| match defined.get_mut(var.index()) {
@@ -46,8 +46,8 @@ impl Program {
         }
     }
 
-    /// An equation of defined variables and verified bodies is a call that its primitive takes, and declares what comes out. This is
-    /// all that is known of attributes from text: the shape rule reads each of them, and refuses what the kernel cannot take.
+    /// Checks that an equation of defined variables and verified bodies is a valid call that declares the right outputs. For attributes
+    /// from text this is the only check: the shape rule reads each of them and rejects what the kernel cannot handle.
     pub(super) fn verify_call(&self, equation: &Equation) -> Result<(), Error> {
         let name = equation.op.name();
         if !equation.op.accepts(equation.inputs.len()) {
@@ -64,7 +64,7 @@ impl Program {
             }
         }
         let operands: Vec<SpecRef<'_>> = equation.inputs.iter().map(|var| self.spec(*var).as_ref()).collect();
-        // Attributes of the wrong kind raise where they are read.
+        // Attributes of the wrong kind raise errors where they are read.
         let expected = catch(|| equation.op.infer(&equation.attrs, &operands)).flatten().map_err(|error| {
             Error::new(ErrorKind::Program, "verify", format!("{name}: {}", error.message())).help_of(&error)
         })?;

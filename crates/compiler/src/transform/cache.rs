@@ -1,4 +1,4 @@
-//! What is known about cached programs, and reports of tracing and planning.
+//! Summaries of cached programs, and reports of tracing and planning.
 
 use crate::location::{self, Line};
 use crate::primitive::Spec;
@@ -7,13 +7,13 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-/// How many signatures are kept unless somebody says otherwise.
+/// Number of signatures kept by default.
 pub(super) const KEPT: usize = 64;
 
-/// After this many signatures somebody is told that they keep changing.
+/// After this many signatures, a warning says that they keep changing.
 const MANY: usize = 16;
 
-/// One signature of a compiled function, with what was made for it; printed, in words.
+/// One signature of a compiled function and what was built for it; it prints as text.
 ///
 /// ```
 /// use wengert::prelude::*;
@@ -26,23 +26,23 @@ const MANY: usize = 16;
 /// ```
 #[derive(Clone, Debug)]
 pub struct SignatureSummary {
-    /// The path and the spec of every leaf; those of a step's state lie below `state`.
+    /// The path and the spec of every leaf; those of a step's state are below `state`.
     pub leaves: Vec<(String, Spec)>,
-    /// Whatever else decides: lengths, variants, static fields, with their paths.
+    /// Everything else that is part of the signature: lengths, variants, static fields, with their paths.
     pub structure: Vec<(String, String)>,
-    /// How often it was called.
+    /// The number of calls.
     pub calls: u64,
-    /// Equations as they were traced.
+    /// The number of equations as traced.
     pub equations: usize,
-    /// How long the trace took.
+    /// The time of the trace.
     pub trace_time: Duration,
-    /// Equations after all passes, once it has run on numbers.
+    /// The number of equations after all passes, once it has run on concrete tensors.
     pub optimised: Option<usize>,
-    /// Kernels of a call.
+    /// The number of kernels per call.
     pub kernels: Option<usize>,
-    /// Bytes that a call needs besides inputs, constants and outputs.
+    /// The bytes that a call needs besides inputs, constants and outputs.
     pub workspace_bytes: Option<usize>,
-    /// How long passes and planning took.
+    /// The time of passes and planning.
     pub compile_time: Option<Duration>,
 }
 
@@ -73,7 +73,7 @@ impl fmt::Display for SignatureSummary {
     }
 }
 
-/// What is counted and timed of one staged program.
+/// Counters and times of one staged program.
 pub(super) struct Record {
     /// Where the function was compiled.
     line: Line,
@@ -110,7 +110,7 @@ impl Record {
         let _ = self.planned.set(planned);
     }
 
-    /// The summary of a signature in words, whose leaves have these specs.
+    /// The summary of a signature, given in words, with the specs of its leaves.
     pub fn summary(&self, words: &[(String, String)], specs: &[Spec], equations: usize) -> SignatureSummary {
         let (leaves, structure): (Vec<_>, Vec<_>) =
             words.iter().cloned().partition(|(_, word)| word == crate::tree::TENSOR);
@@ -129,7 +129,7 @@ impl Record {
     }
 }
 
-/// The signatures that a function was traced for, as far as reports need them.
+/// The signatures that a function was traced for, as needed for reports.
 #[derive(Default)]
 pub(super) struct History {
     traced: usize,
@@ -137,7 +137,7 @@ pub(super) struct History {
 }
 
 impl History {
-    /// A signature was traced and is kept, or good for one call only.
+    /// Notes that a signature was traced, and whether it is kept or used for one call only.
     pub fn note(&mut self, line: Line, now: SignatureSummary, kept: bool) {
         let changes = self.last.as_ref().map(|last| changes(last, &now));
         let other = kept && changes.as_ref().is_none_or(|changes| !changes.is_empty());
@@ -165,7 +165,7 @@ impl History {
     }
 }
 
-/// What two signatures differ in, in words.
+/// The differences between two signatures, in words.
 fn changes(last: &SignatureSummary, now: &SignatureSummary) -> Vec<String> {
     let words = |summary: &SignatureSummary| -> Vec<(String, String)> {
         let leaves = summary.leaves.iter().map(|(path, spec)| (path.clone(), spec.to_string()));
@@ -190,8 +190,8 @@ type Logger = Arc<dyn Fn(&str) + Send + Sync>;
 
 static LOGGER: Mutex<Option<Logger>> = Mutex::new(None);
 
-/// Hears about every trace, every plan and every warning, instead of the standard error output, where `WENGERT_LOG=compile` in the
-/// environment asks for traces and plans. `None` goes back to that.
+/// Sets a logger that receives a message for every trace, plan and warning, instead of standard error, where traces and plans are only
+/// printed if the environment has `WENGERT_LOG=compile`. `None` restores that.
 ///
 /// ```
 /// use wengert::{log_compilations, prelude::*};
@@ -224,7 +224,7 @@ fn say(text: &str) {
     }
 }
 
-/// Said whether or not somebody asked.
+/// Reported even if logging is off.
 fn warn(text: &str) {
     match logger() {
         Some(logger) => logger(&format!("warning: {text}")),
@@ -232,7 +232,7 @@ fn warn(text: &str) {
     }
 }
 
-/// A line as a file names it.
+/// A source line as `file:line:column`.
 pub(super) fn place(line: Line) -> String {
     location::shown(line).to_string()
 }

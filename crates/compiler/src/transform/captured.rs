@@ -1,4 +1,4 @@
-//! What a traced function captured of leaves and transforms.
+//! Leaves and tensors of transforms that a traced function captured.
 
 use crate::Tensor;
 use crate::autograd::{GradientSlot, Seen, Since};
@@ -7,7 +7,7 @@ use std::sync::{Arc, Weak};
 /// A tensor that is an operand of every call.
 pub(super) struct Captured {
     tensor: Tensor,
-    /// Where updates of a leaf are found.
+    /// Where updates of a leaf are recorded.
     leaf: Option<(Weak<GradientSlot>, Seen)>,
 }
 
@@ -21,17 +21,17 @@ impl Captured {
     fn since(&self) -> Since {
         match &self.leaf {
             None => Since::Same,
-            // A leaf that is gone was replaced by another.
+            // A leaf that no longer exists was replaced by another.
             Some((slot, seen)) => slot.upgrade().map_or(Since::Unknown, |slot| slot.since(*seen)),
         }
     }
 
-    /// Whether the function would read what [`now`](Captured::now) gives.
+    /// Whether [`now`](Captured::now) returns what the function would read.
     pub fn is_known(&self) -> bool {
         !matches!(self.since(), Since::Unknown)
     }
 
-    /// The tensor with the value that it has now.
+    /// The tensor with its current value.
     pub fn now(&self) -> Tensor {
         match self.since() {
             Since::Changed(value) => Tensor { value, ..self.tensor.clone() },

@@ -1,4 +1,4 @@
-//! Running a traced program one equation at a time.
+//! Runs a traced program one equation at a time.
 
 use super::cache::place;
 use super::loaded::names;
@@ -12,7 +12,7 @@ use crate::program::{Equation, Program, Var};
 use crate::{Error, ErrorKind, Tensor, Tree};
 use std::fmt;
 
-/// A compiled function as its program was traced: nothing is fused or rewritten, and every equation can be looked at.
+/// A compiled function as it was traced: nothing is fused or rewritten, and every equation can be inspected.
 ///
 /// ```
 /// use wengert::prelude::*;
@@ -34,7 +34,7 @@ pub struct Debugger<'c, C> {
 }
 
 impl<C> Debugger<'_, C> {
-    /// Lets calls stop at infinities as they do at NaN.
+    /// Makes calls stop at infinities as well as at NaN.
     #[must_use]
     pub fn infinities(self) -> Self {
         Debugger { infinities: true, ..self }
@@ -56,8 +56,8 @@ impl<S: Tree, X: Tree, Y: Tree, F: Fn(&mut S, &X) -> Y> CompiledStep<S, X, Y, F>
 }
 
 impl<X: Tree, Y: Tree, F: Fn(&X) -> Y> Debugger<'_, Compiled<X, Y, F>> {
-    /// What the function returns. The first equation, of the function or of a derivative, that makes a NaN out of numbers without
-    /// one is an error with its text and its line.
+    /// Calls the function. If an equation, of the function or of a derivative, produces a NaN from operands without NaN, the first one is
+    /// reported as an error with its text and its line.
     #[track_caller]
     pub fn call(&self, x: &X) -> Y {
         let line = location::resolve(Line::caller());
@@ -67,7 +67,7 @@ impl<X: Tree, Y: Tree, F: Fn(&X) -> Y> Debugger<'_, Compiled<X, Y, F>> {
         staged.output.rebuild(outputs.map_err(|error| error.at(line)).or_raise())
     }
 
-    /// Every value of a run, up to an error if there is one.
+    /// All values of a run, up to an error if there is one.
     #[track_caller]
     pub fn run(&self, x: &X) -> Run {
         let line = location::resolve(Line::caller());
@@ -77,8 +77,8 @@ impl<X: Tree, Y: Tree, F: Fn(&X) -> Y> Debugger<'_, Compiled<X, Y, F>> {
 }
 
 impl<S: Tree, X: Tree, Y: Tree, F: Fn(&mut S, &X) -> Y> Debugger<'_, CompiledStep<S, X, Y, F>> {
-    /// Updates the state and returns what the function returns; a NaN is an error, as in a function without state, and leaves the
-    /// state as it was.
+    /// Updates the state and returns the result of the function. A NaN is an error, as in a function without state, and leaves the state
+    /// unchanged.
     #[track_caller]
     pub fn call(&self, state: &mut S, x: &X) -> Y {
         let line = location::resolve(Line::caller());
@@ -91,7 +91,7 @@ impl<S: Tree, X: Tree, Y: Tree, F: Fn(&mut S, &X) -> Y> Debugger<'_, CompiledSte
         staged.output.rebuild(outputs)
     }
 
-    /// Every value of a run, up to an error if there is one; the state stays as it is.
+    /// All values of a run, up to an error if there is one; the state is not changed.
     #[track_caller]
     pub fn run(&self, state: &S, x: &X) -> Run {
         let line = location::resolve(Line::caller());
@@ -105,7 +105,7 @@ fn leaves(tree: &impl Tree) -> Vec<Tensor> {
     tree.leaves().into_iter().cloned().collect()
 }
 
-/// The outputs, or the first equation that makes a NaN, or an infinity.
+/// The outputs, or an error for the first equation that produces a NaN or an infinity.
 fn watched(program: &Program, inputs: &[Tensor], line: Line, infinities: bool) -> Result<Vec<Tensor>, Error> {
     let apply = |number: usize, equation: &Equation, operands: &[&Tensor]| -> Result<Outputs, Error> {
         let own = equation.line.unwrap_or(line);
@@ -135,25 +135,25 @@ fn anomaly(program: &Program, number: usize, what: &str, error: &Error) -> Error
     told.help("`debug().run(..)` shows the values of every equation")
 }
 
-/// What is known about the numbers of a tensor.
+/// Statistics of the elements of a tensor.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Statistics {
-    /// How many elements there are.
+    /// The number of elements.
     pub elements: usize,
-    /// How many of them are NaN.
+    /// The number of NaNs.
     pub nans: usize,
-    /// How many of them are infinite.
+    /// The number of infinities.
     pub infinities: usize,
-    /// The least finite number; of none, NaN, as are the following.
+    /// The smallest finite element. If there is none, this and the following are NaN.
     pub minimum: f64,
-    /// The greatest finite number.
+    /// The largest finite element.
     pub maximum: f64,
-    /// The mean of finite numbers.
+    /// The mean of the finite elements.
     pub mean: f64,
 }
 
 impl Statistics {
-    /// Those of a tensor, unless it is symbolic.
+    /// The statistics of a tensor, unless it is symbolic.
     ///
     /// ```
     /// use wengert::{prelude::*, Statistics};
@@ -192,7 +192,7 @@ impl fmt::Display for Statistics {
     }
 }
 
-/// A run of a program with all its values; printed, every equation with its line and what is known about its numbers.
+/// A run of a program with all its values; it prints every equation with its line and statistics.
 pub struct Run {
     program: Program,
     names: Vec<String>,
@@ -223,13 +223,13 @@ impl Run {
         &self.program
     }
 
-    /// The value of a variable, called as in the program's text; `None` if there is no such variable, or an error came before.
+    /// The value of a variable, by its name in the program's text; `None` if there is no such variable, or if an error occurred before it.
     pub fn value(&self, name: &str) -> Option<&Tensor> {
         let place = (0..self.values.len()).find(|&number| Var::new(number).to_string() == name)?;
         self.values[place].as_ref()
     }
 
-    /// The equations with their values, in order; after an error there are none.
+    /// The equations with their values, in order, up to an error.
     pub fn steps(&self) -> impl Iterator<Item = RunStep<'_>> {
         let done = |number: &usize| {
             let equation = &self.program.equations()[*number];
@@ -238,17 +238,17 @@ impl Run {
         (0..self.program.equations().len()).take_while(done).map(|number| RunStep { run: self, number })
     }
 
-    /// The equations that came from this line of a source file; those of rules have the line that they differentiate.
+    /// The equations that came from this line of a source file; those of rules have the line of the operation that they differentiate.
     pub fn at_line(&self, line: u32) -> impl Iterator<Item = RunStep<'_>> {
         self.steps().filter(move |step| step.place().rsplit(':').nth(1).is_some_and(|text| text == line.to_string()))
     }
 
-    /// The first equation with a NaN that its operands did not have.
+    /// The first equation with a NaN that its operands do not have.
     pub fn first_nan(&self) -> Option<RunStep<'_>> {
         self.first(|found| found.nans > 0)
     }
 
-    /// The first equation with an infinity that its operands did not have.
+    /// The first equation with an infinity that its operands do not have.
     pub fn first_infinite(&self) -> Option<RunStep<'_>> {
         self.first(|found| found.infinities > 0)
     }
@@ -275,7 +275,7 @@ pub struct RunStep<'r> {
 }
 
 impl<'r> RunStep<'r> {
-    /// Which equation it is.
+    /// The index of the equation.
     pub fn number(&self) -> usize {
         self.number
     }
@@ -295,7 +295,7 @@ impl<'r> RunStep<'r> {
         &self.run.places[self.number]
     }
 
-    /// Whether a rule made it, for a derivative or a batch; its line is that of the operation which has the rule.
+    /// Whether a rule created it, for a derivative or a batch; its line is that of the operation with the rule.
     pub fn is_from_rule(&self) -> bool {
         self.equation().from_rule
     }

@@ -1,4 +1,4 @@
-//! Programs from files.
+//! Programs loaded from files.
 
 use super::cache::place;
 use super::staged::within_memory;
@@ -14,7 +14,7 @@ use crate::{Error, ErrorKind, Tensor, Tree};
 use std::path::Path;
 use std::sync::OnceLock;
 
-/// A program that was saved, perhaps by another process; it needs nothing of the function that was traced.
+/// A saved program, perhaps from another process. It does not need the function that was traced.
 ///
 /// ```
 /// use wengert::prelude::*;
@@ -35,7 +35,7 @@ use std::sync::OnceLock;
 /// ```
 pub struct Loaded {
     file: File,
-    /// How it runs on numbers, made when it first does: its plan in words, and what runs it.
+    /// How it runs on concrete tensors, built on first use: the plan summary, and the runner.
     plan: OnceLock<(PlanSummary, Box<dyn Runner>)>,
 }
 
@@ -44,9 +44,9 @@ fn failed(operation: &str, path: &Path, error: &std::io::Error) -> Error {
 }
 
 impl Program {
-    /// Writes the program to a file that [`load`](Program::load) reads: text, versioned, with a checksum, every number exact to the
-    /// bit. Its inputs and outputs are called as their variables are. Tensors that require gradients are saved as the constants that
-    /// they are now; functions with rules of their own cannot be saved.
+    /// Writes the program to a file that [`load`](Program::load) reads: versioned text with a checksum, exact to the bit. Inputs and
+    /// outputs are named after their variables. Tensors that require gradients are saved as constants with their current values; functions
+    /// with custom rules cannot be saved.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -63,13 +63,13 @@ impl Program {
         save(self, "", names(self.inputs()), names(self.outputs()), path.as_ref()).map_err(|error| error.at(line))
     }
 
-    /// The program in a file.
+    /// Loads a program from a file.
     #[track_caller]
     pub fn load(path: impl AsRef<Path>) -> Result<Loaded, Error> {
         Program::load_with(path, &[])
     }
 
-    /// The program in a file, which may use primitives of your own.
+    /// Loads a program that may use the additional primitives in `extra`.
     #[track_caller]
     pub fn load_with(path: impl AsRef<Path>, extra: &[&'static dyn Primitive]) -> Result<Loaded, Error> {
         let (path, line) = (path.as_ref(), location::resolve(Line::caller()));
@@ -86,7 +86,7 @@ impl Program {
     }
 }
 
-/// Writes a program with names to a file.
+/// Writes a program with the names of its inputs and outputs to a file.
 pub(super) fn save(
     program: &Program,
     function: &str,
@@ -99,8 +99,8 @@ pub(super) fn save(
 }
 
 impl<X: Tree, Y: Tree, F: Fn(&X) -> Y> Compiled<X, Y, F> {
-    /// Writes the program of this input's signature to a file, from which another process runs it without the function; see
-    /// [`Loaded`] and [`Program::save`].
+    /// Writes the program of this input's signature to a file. Another process can run it without the function; see [`Loaded`] and
+    /// [`Program::save`].
     #[track_caller]
     pub fn save(&self, x: &X, path: impl AsRef<Path>) -> Result<(), Error> {
         let line = location::resolve(Line::caller());
@@ -112,8 +112,8 @@ impl<X: Tree, Y: Tree, F: Fn(&X) -> Y> Compiled<X, Y, F> {
 }
 
 impl<S: Tree, X: Tree, Y: Tree, F: Fn(&mut S, &X) -> Y> CompiledStep<S, X, Y, F> {
-    /// Writes the program of this signature to a file: from the leaves of state and input to those of the new state and of what
-    /// the function returns. See [`Loaded`] and [`Program::save`].
+    /// Writes the program of this signature to a file. It maps the leaves of state and input to those of the new state and of the
+    /// function's result. See [`Loaded`] and [`Program::save`].
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -147,7 +147,7 @@ pub(super) fn names(root: &str, tree: &impl Tree) -> Vec<String> {
 }
 
 impl Loaded {
-    /// What stands in such a file.
+    /// Parses the contents of such a file.
     pub fn parse(bytes: &[u8]) -> Result<Loaded, Error> {
         Ok(Loaded { file: File::read(bytes, &[])?, plan: OnceLock::new() })
     }
@@ -164,17 +164,17 @@ impl Loaded {
         self.file.outputs.iter().map(String::as_str).zip(specs)
     }
 
-    /// The line of the function that was traced, as `file:line:column`; of a program that was saved by itself, empty.
+    /// The source line of the traced function, as `file:line:column`; empty if the program was saved on its own.
     pub fn function(&self) -> &str {
         &self.file.function
     }
 
-    /// The program, as it was traced.
+    /// The program as it was traced.
     pub fn program(&self) -> &Program {
         &self.file.program
     }
 
-    /// How it runs on numbers: its kernels and the memory that they need.
+    /// How it runs on concrete tensors: its kernels and the memory that they need.
     pub fn plan(&self) -> PlanSummary {
         self.planned().0.clone()
     }
@@ -187,8 +187,8 @@ impl Loaded {
         })
     }
 
-    /// The outputs for these inputs, which may belong to any transform. An error has the line of the function that was traced, and
-    /// tells where the program was called.
+    /// Computes the outputs for these inputs, which may belong to any transform. An error has the line of the function that was traced, and
+    /// says where the program was called.
     #[track_caller]
     pub fn call(&self, inputs: &[Tensor]) -> Result<Vec<Tensor>, Error> {
         let line = location::resolve(Line::caller());
@@ -226,7 +226,7 @@ impl Loaded {
         Ok(())
     }
 
-    /// One equation at a time; an error tells which, and where it came from.
+    /// Runs one equation at a time; an error says which one failed, and where it came from.
     fn step_by_step(&self, inputs: &[Tensor], line: Line) -> Result<Vec<Tensor>, Error> {
         self.program().evaluate_by(inputs, |number, equation, operands| {
             let own = equation.line.unwrap_or(line);

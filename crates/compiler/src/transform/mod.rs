@@ -1,4 +1,4 @@
-//! Staging: trace once for each signature, then run the program.
+//! Staging: traces a function once per signature, then runs the program.
 
 mod cache;
 mod captured;
@@ -29,17 +29,16 @@ pub struct Compiled<X, Y, F> {
     input: std::marker::PhantomData<fn(&X)>,
 }
 
-/// Stages `f`: its Rust code runs once for each new signature of shapes, dtypes and static fields; calls run the recorded
-/// program. Captured tensors are constants of the program, except leaves that require gradients: they are operands of every call,
-/// receive gradients, and are read as they are after updates inside `no_grad`; what is computed from them alone is part of the
-/// program. Plain Rust values, and tensors behind a `RefCell` that do not require gradients, are frozen at the first call: make what
-/// changes an input. Threads that are the first to call with a signature, at the same time, may each run the code; one program is
-/// kept.
+/// Stages `f`: its Rust code runs once for each new signature of shapes, dtypes and static fields; calls run the recorded program. Captured
+/// tensors are constants of the program, except leaves that require gradients: these are operands of every call, receive gradients, and are
+/// read with their current values, also after updates inside `no_grad`; values computed only from them are part of the program. Plain Rust
+/// values, and tensors behind a `RefCell` that do not require gradients, are frozen at the first call: pass anything that changes as an
+/// input. If several threads call with a new signature at the same time, each may run the code; one program is kept.
 ///
-/// On tensors of a transform or of the imperative tape a call is one operation, whose derivatives are programs too: made once, and
-/// run as plans ([`pullback_program`](Compiled::pullback_program)). So pullbacks can be called again with other cotangents, and
-/// every derivative has derivatives. Inside another compiled function, or the body of a loop, the program's equations become part
-/// of the one around it. Hooks belong to tensors outside of the function: inside, registering one is an error, as is `backward`.
+/// On tensors of a transform or of the imperative tape, a call is a single operation whose derivatives are programs too: built once, and
+/// run as plans ([`pullback_program`](Compiled::pullback_program)). So pullbacks can be called again with other cotangents, and every
+/// derivative can be differentiated. Inside another compiled function, or the body of a loop, the equations become part of the outer
+/// program. Hooks can only be registered outside of the function: inside, registering one is an error, and so is `backward`.
 ///
 /// ```
 /// use wengert::prelude::*;
@@ -55,7 +54,7 @@ pub fn compile<X: Tree, Y: Tree, F: Fn(&X) -> Y>(f: F) -> Compiled<X, Y, F> {
 }
 
 impl<X: Tree, Y: Tree, F: Fn(&X) -> Y> Compiled<X, Y, F> {
-    /// Runs the program of this input's signature; the input may belong to any transform.
+    /// Runs the program for this input's signature; the input may belong to any transform.
     #[track_caller]
     pub fn call(&self, x: &X) -> Y {
         let line = location::resolve(Line::caller());
@@ -72,8 +71,8 @@ impl<X: Tree, Y: Tree, F: Fn(&X) -> Y> Compiled<X, Y, F> {
         staged.output.rebuild(outputs.map_err(|error| error.at(line)).or_raise())
     }
 
-    /// Runs the program and writes what it returns over `y`: into the memory of its tensors, where nobody else can see that. When
-    /// it was called before, nothing is allocated. What a call that fails leaves in `y` is not specified.
+    /// Runs the program and writes its result to `y`, reusing the memory of its tensors if they are not shared. Apart from the first call,
+    /// nothing is allocated. If a call fails, the contents of `y` are unspecified.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -109,16 +108,16 @@ impl<X: Tree, Y: Tree, F: Fn(&X) -> Y> Compiled<X, Y, F> {
         result.map_err(|error| error.at(line)).or_raise();
     }
 
-    /// The program of this input's signature.
+    /// The program for this input's signature.
     #[track_caller]
     pub fn program(&self, x: &X) -> Program {
         let _scope = location::scope(location::resolve(Line::caller()));
         self.staged(x).program()
     }
 
-    /// What a gradient of this input's signature runs: a forward program, which also returns what the backward program needs, and that
-    /// program, from there and the cotangents of the real outputs to the gradients of the real leaves. Leaves that the function
-    /// captured come after those of the input. Pullbacks ([`vjp`](crate::vjp())), `backward` and `grad` call these two, as plans.
+    /// The two programs that compute a gradient for this input's signature: a forward program, which also returns the residuals, and a
+    /// backward program, which maps the residuals and the cotangents of the real outputs to the gradients of the real leaves. Captured
+    /// leaves come after those of the input. Pullbacks ([`vjp`](crate::vjp())), `backward` and `grad` run these two as plans.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -133,14 +132,14 @@ impl<X: Tree, Y: Tree, F: Fn(&X) -> Y> Compiled<X, Y, F> {
         self.staged(x).pullback()
     }
 
-    /// How the program of this input's signature runs on numbers: its kernels and the memory that they need.
+    /// How the program for this input's signature runs on concrete tensors: its kernels and the memory that they need.
     #[track_caller]
     pub fn plan(&self, x: &X) -> PlanSummary {
         let _scope = location::scope(location::resolve(Line::caller()));
         self.staged(x).summary()
     }
 
-    /// The plan with the time that each of its kernels takes, on average over `calls` calls.
+    /// The plan with the time of each kernel, averaged over `calls` calls.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -153,9 +152,9 @@ impl<X: Tree, Y: Tree, F: Fn(&X) -> Y> Compiled<X, Y, F> {
         self.staged(x).profile(calls, || drop(self.call(x)))
     }
 
-    /// Traces every signature twice and compares the programs: a function that depends on a counter, on random numbers of the host
-    /// or on the order of a `HashMap` is an error that shows the first difference. `WENGERT_CHECK=trace` in the environment asks
-    /// this of all compiled functions. What the function does besides happens twice.
+    /// Traces every signature twice and compares the programs. A function that depends on a counter, on random numbers of the host or on
+    /// the order of a `HashMap` raises an error that shows the first difference. `WENGERT_CHECK=trace` in the environment enables this for
+    /// all compiled functions. Side effects of the function happen twice.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -174,7 +173,7 @@ impl<X: Tree, Y: Tree, F: Fn(&X) -> Y> Compiled<X, Y, F> {
         self
     }
 
-    /// Keeps the programs of at most so many signatures, 64 unless told; the one that was used least recently goes.
+    /// Keeps the programs of at most `signatures` signatures (default 64), and drops the least recently used one.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -189,10 +188,10 @@ impl<X: Tree, Y: Tree, F: Fn(&X) -> Y> Compiled<X, Y, F> {
         self
     }
 
-    /// Lets a call need at most so many bytes, inputs, constants and outputs included
-    /// ([`total_bytes`](PlanSummary::total_bytes)): values that would be kept for long are computed again when they are read, those
-    /// first that cost least for their bytes. If that is not enough, the first call is an error that says how little was reached.
-    /// This is about calls on numbers; calls below a transform or on the tape keep what their derivatives read.
+    /// Limits the memory of a call to this many bytes, including inputs, constants and outputs ([`total_bytes`](PlanSummary::total_bytes)).
+    /// Long-lived values are recomputed when they are read, starting with those that are cheapest for their size. If that is not enough,
+    /// the first call raises an error that says how low it got. This only concerns calls on concrete tensors; calls under a transform or on
+    /// the tape keep what their derivatives read.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -210,7 +209,7 @@ impl<X: Tree, Y: Tree, F: Fn(&X) -> Y> Compiled<X, Y, F> {
         self
     }
 
-    /// Lets plans run on another machine.
+    /// Runs plans on another machine.
     #[doc(hidden)]
     #[must_use]
     pub fn on(mut self, backend: Arc<dyn Backend>) -> Self {
@@ -218,12 +217,12 @@ impl<X: Tree, Y: Tree, F: Fn(&X) -> Y> Compiled<X, Y, F> {
         self
     }
 
-    /// Every cached signature in words, with what was made for it; the one that was used last is in front.
+    /// A summary of every cached signature and what was built for it, most recently used first.
     pub fn inspect(&self) -> Vec<SignatureSummary> {
         self.cache.inspect()
     }
 
-    /// How many signatures are cached.
+    /// The number of cached signatures.
     pub fn signatures(&self) -> usize {
         self.cache.len()
     }

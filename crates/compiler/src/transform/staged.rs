@@ -1,4 +1,4 @@
-//! Programs by signature: traced once, kept, found again.
+//! A cache of programs by signature.
 
 use super::cache::{History, KEPT, Planned, Record, SignatureSummary};
 use super::captured::Captured;
@@ -18,11 +18,11 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Instant;
 use wengert_kernels::pool;
 
-/// The places of a tree's leaves, and whatever else two trees of its type can differ in.
+/// The paths of a tree's leaves, and everything else in which two trees of its type can differ.
 struct Structure(Vec<(String, String)>);
 
 impl Structure {
-    /// Whether it is that of `x`; nothing is allocated.
+    /// Whether `x` has this structure; does not allocate.
     fn is_of(&self, x: &impl Inputs, path: &mut TreePath) -> bool {
         let (mut words, mut same) = (self.0.iter(), true);
         x.describe(path, &mut |path, word| {
@@ -32,7 +32,7 @@ impl Structure {
     }
 }
 
-/// What decides whether a traced program can be used again: structure, static fields, shapes and dtypes.
+/// Determines whether a traced program can be reused: structure, static fields, shapes and dtypes.
 struct Signature {
     structure: Structure,
     specs: Vec<Spec>,
@@ -46,7 +46,7 @@ impl Signature {
         Signature { structure: Structure(structure), specs }
     }
 
-    /// Whether it is that of `x`; nothing is allocated.
+    /// Whether `x` has this signature; does not allocate.
     fn is_of(&self, x: &impl Inputs, path: &mut TreePath) -> bool {
         let (mut specs, mut same) = (self.specs.iter(), true);
         let is_next = |specs: &mut std::slice::Iter<'_, Spec>, leaf: &Tensor| {
@@ -57,7 +57,7 @@ impl Signature {
     }
 }
 
-/// What a call is given: one tree, or a state and an input.
+/// The inputs of a call: one tree, or a state and an input.
 pub(super) trait Inputs {
     fn visit<'a>(&'a self, path: &mut TreePath, f: &mut dyn FnMut(&TreePath, &'a Tensor));
     fn describe(&self, path: &mut TreePath, f: &mut dyn FnMut(&TreePath, &str));
@@ -78,19 +78,19 @@ impl<S: Tree, X: Tree> Inputs for Pair<'_, S, X> {
     }
 }
 
-/// The program of one signature; of a function without state, `S` is `()`.
+/// The program of one signature; for a function without state, `S` is `()`.
 pub(super) struct Staged<S, Y> {
     signature: Signature,
     program: Program,
-    /// The same program with what it captured of leaves and transforms as inputs after its own.
+    /// The same program with captured leaves and tensors of transforms as additional inputs after its own.
     body: ProgramAttr,
     captured: Vec<Captured>,
-    /// How it runs on numbers, made when it first does: its plan in words, and what runs it.
+    /// How it runs on concrete tensors, built on first use: the plan summary, and the runner.
     plan: OnceLock<(PlanSummary, Box<dyn Runner>)>,
     planning: Planning,
-    /// The input that each output updates, the one of its own number.
+    /// The input that each output updates: the one with the same index.
     updates: Vec<Option<usize>>,
-    /// Trees of the structure of the new state and of what is returned; their leaves are replaced.
+    /// Trees with the structures of the new state and of the result; their leaves are replaced.
     pub state: S,
     state_structure: Structure,
     pub output: Y,
@@ -99,7 +99,7 @@ pub(super) struct Staged<S, Y> {
     record: Record,
 }
 
-/// Room for the tensors of one call, kept between calls.
+/// Storage for the tensors of one call, reused between calls.
 #[derive(Default)]
 pub(super) struct Slots {
     pub path: TreePath,
@@ -108,13 +108,13 @@ pub(super) struct Slots {
 }
 
 impl Slots {
-    /// The leaves of an input.
+    /// Reads the leaves of an input.
     pub fn read(&mut self, x: &impl Tree) {
         let Slots { path, inputs, .. } = self;
         path.quietly(|path| x.visit(path, &mut |_, leaf| inputs.push(leaf.clone())));
     }
 
-    /// The leaves of a state, whose values are moved: numbers stand in for them.
+    /// Moves the leaves out of a state, leaving placeholder numbers.
     pub fn take_state(&mut self, state: &mut impl Tree) {
         let Slots { path, inputs, .. } = self;
         let mut take = |_: &TreePath, leaf: &mut Tensor| {
@@ -124,7 +124,7 @@ impl Slots {
         path.quietly(|path| state.visit_mut(path, &mut take));
     }
 
-    /// The leaves of what is about to be overwritten.
+    /// Moves the leaves out of an output that is about to be overwritten.
     pub fn take_output(&mut self, y: &mut impl Tree) {
         let Slots { path, outputs, .. } = self;
         let mut take = |_: &TreePath, leaf: &mut Tensor| {
@@ -138,13 +138,13 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Whether nothing records what is done with a tensor.
+/// Whether no transform or tape records operations on a tensor.
 fn is_number(tensor: &Tensor) -> bool {
     !matches!(tensor.value, Value::Tracer(_)) && (tensor.link.is_none() || !records_tape())
 }
 
 impl<S: Tree, Y: Tree> Staged<S, Y> {
-    /// How it runs on numbers: the program with less work, planned.
+    /// How it runs on concrete tensors: the optimised program, planned.
     fn plan(&self) -> &(PlanSummary, Box<dyn Runner>) {
         self.plan.get_or_init(|| {
             let start = Instant::now();
@@ -167,12 +167,12 @@ impl<S: Tree, Y: Tree> Staged<S, Y> {
         })
     }
 
-    /// The program as it was traced, with the values that captured leaves have now.
+    /// The program as it was traced, with the current values of captured leaves.
     pub fn program(&self) -> Program {
         recaptured(self.program.clone(), self.captured.iter().map(Captured::now))
     }
 
-    /// The signature in words, with what was made for it.
+    /// A summary of the signature and of what was built for it.
     fn inspect(&self) -> SignatureSummary {
         let Signature { structure, specs } = &self.signature;
         self.record.summary(&structure.0, specs, self.program.equations().len())
@@ -182,7 +182,7 @@ impl<S: Tree, Y: Tree> Staged<S, Y> {
         self.plan().0.clone()
     }
 
-    /// The plan with the times that its kernels take in `calls` calls.
+    /// The plan with the times of its kernels in `calls` calls.
     pub fn profile(&self, calls: usize, mut call: impl FnMut()) -> PlanSummary {
         let (summary, runner) = self.plan();
         runner.watch();
@@ -201,7 +201,7 @@ impl<S: Tree, Y: Tree> Staged<S, Y> {
         }
     }
 
-    /// After a call that failed: `y` keeps its leaves, whatever was written to them.
+    /// After a failed call: `y` gets its leaves back, whatever was written to them.
     pub fn leave_output(y: &mut Y, slots: &mut Slots) {
         let Slots { path, outputs, .. } = slots;
         let mut leaves = outputs.drain(..);
@@ -230,7 +230,7 @@ impl<S: Tree, Y: Tree> Staged<S, Y> {
         }
     }
 
-    /// The error of a function that does something else when it is traced again.
+    /// Raises an error if the function does something else when it is traced again.
     fn expect_same(&self, again: &Staged<S, Y>, line: Line) {
         if let Some(error) = twice::difference(&self.program, &again.program) {
             error.at(line).raise();
@@ -254,20 +254,20 @@ impl<S: Tree, Y: Tree> Staged<S, Y> {
         lock(&self.slots).push(slots);
     }
 
-    /// Whether a call on these inputs runs on numbers alone, so that nobody looks at single operations.
+    /// Whether a call on these inputs only involves concrete tensors, so that single operations are not observed.
     pub fn runs_on_numbers(&self, inputs: &[Tensor]) -> bool {
-        // A checkpoint around it keeps what a call with an effect gave.
+        // An enclosing checkpoint keeps the results of a call with an effect.
         let is_kept = is_packing() && self.body.has_effect();
         inputs.iter().all(is_number) && !detects_anomalies() && !is_kept
     }
 
-    /// What the function captured comes after its inputs.
+    /// Adds the captured tensors after the inputs.
     pub fn read_captured(&self, slots: &mut Slots) {
         slots.inputs.extend(self.captured.iter().map(Captured::now));
     }
 
-    /// The outputs on tensors of a transform: one call, which is differentiated and batched as a whole. Where somebody looks at single
-    /// operations, and inside another trace, its equations are bound one by one.
+    /// The outputs for tensors of a transform: a single call, which is differentiated and batched as a whole. If single operations are
+    /// observed, and inside another trace, its equations are bound one by one.
     pub fn bind(&self, inputs: &[Tensor], line: Line) -> Result<Vec<Tensor>, Error> {
         match is_tracing() || detects_anomalies() || records_values() {
             true => self.body.evaluate_at(inputs, line),
@@ -275,13 +275,13 @@ impl<S: Tree, Y: Tree> Staged<S, Y> {
         }
     }
 
-    /// How a call is pulled back.
+    /// The pullback of a call.
     pub fn pullback(&self) -> Split {
         pullback(&self.body)
     }
 
-    /// Runs the plan: inputs that are updated are written over where nobody else can see them, outputs that are not of the
-    /// program's spec, or that others can see, are replaced.
+    /// Runs the plan. Updated inputs are overwritten in place if they are not shared. Outputs that are shared, or do not have the program's
+    /// spec, are replaced.
     pub fn run(&self, slots: &mut Slots, line: Line) -> Result<(), Error> {
         within_memory(|| self.run_plan(slots, line))
     }
@@ -318,32 +318,32 @@ impl<S: Tree, Y: Tree> Staged<S, Y> {
     }
 }
 
-/// Runs a plan; a lack of memory is an error.
+/// Runs a plan; running out of memory is an error.
 pub(super) fn within_memory<T>(run: impl FnOnce() -> Result<T, Error>) -> Result<T, Error> {
     pool::attempt(run).unwrap_or_else(|refused| Err(Error::out_of_memory("compile", "a call of the program", refused)))
 }
 
-/// How plans are made.
+/// Options for planning.
 #[derive(Clone)]
 pub(super) struct Planning {
-    /// The bytes that a plan may need.
+    /// The maximum number of bytes of a plan.
     pub budget: Option<usize>,
-    /// What runs it.
+    /// The backend that runs it.
     pub backend: Arc<dyn Backend>,
 }
 
-/// Traced programs, the one that was used last in front.
+/// Traced programs, most recently used first.
 pub(super) struct Cache<S, Y> {
     staged: Mutex<Vec<Arc<Staged<S, Y>>>>,
-    /// How many are kept.
+    /// The maximum number of programs kept.
     pub limit: usize,
-    /// Whether functions are traced twice, and both programs compared.
+    /// Whether functions are traced twice and both programs compared.
     pub checks: bool,
     pub planning: Planning,
     history: Mutex<History>,
 }
 
-/// Makes a tensor of a trace from one of an input.
+/// Turns a tensor of an input into one of a trace.
 pub(super) type Lift<'a> = &'a mut dyn FnMut(&Tensor) -> Tensor;
 
 impl<S: Tree, Y: Tree> Cache<S, Y> {
@@ -361,12 +361,12 @@ impl<S: Tree, Y: Tree> Cache<S, Y> {
         lock(&self.staged).len()
     }
 
-    /// Every signature in words, the one that was used last in front.
+    /// A summary of every signature, most recently used first.
     pub fn inspect(&self) -> Vec<SignatureSummary> {
         lock(&self.staged).iter().map(|staged| staged.inspect()).collect()
     }
 
-    /// Keeps at most so many signatures.
+    /// Limits the number of signatures.
     pub fn bound(&mut self, limit: usize, line: Line) {
         if limit == 0 {
             let message = "a cache of no programs would trace at every call";
@@ -375,7 +375,7 @@ impl<S: Tree, Y: Tree> Cache<S, Y> {
         self.limit = limit;
     }
 
-    /// The program for `x`, traced from `f` unless it is known.
+    /// The program for `x`, traced from `f` unless it is cached.
     pub fn get(&self, x: &impl Inputs, line: Line, f: &dyn Fn(Lift<'_>) -> (S, Y)) -> Arc<Staged<S, Y>> {
         if let Some(staged) = find(&mut lock(&self.staged), x) {
             return staged;
@@ -384,14 +384,13 @@ impl<S: Tree, Y: Tree> Cache<S, Y> {
         if self.checks {
             staged.expect_same(&trace(Signature::of(x), line, self.planning.clone(), f), line);
         }
-        // A program that captured a tensor of a running transform, or one that was computed from a leaf, is good for this
-        // call only.
+        // A program that captured a tensor of a running transform, or one computed from a leaf, is valid for this call only.
         let reusable = |tensor: &Tensor| !matches!(tensor.value, Value::Tracer(_)) && tensor.is_leaf();
         let kept = staged.program.captures().iter().all(|(_, tensor)| reusable(tensor));
         lock(&self.history).note(line, staged.inspect(), kept);
         if kept {
             let mut known = lock(&self.staged);
-            // Nothing is locked while a function is traced: it may call itself. So another thread may have been faster.
+            // No lock is held while a function is traced, since it may call itself. So another thread may have been faster.
             if let Some(staged) = find(&mut known, x) {
                 return staged;
             }
@@ -402,7 +401,7 @@ impl<S: Tree, Y: Tree> Cache<S, Y> {
     }
 }
 
-/// The program for `x` among those that are known, where it comes to the front.
+/// The cached program for `x`, which is moved to the front.
 fn find<S, Y>(known: &mut Vec<Arc<Staged<S, Y>>>, x: &impl Inputs) -> Option<Arc<Staged<S, Y>>> {
     // While a thread ends, nothing is kept.
     let mut path = PATH.try_with(Cell::take).unwrap_or_default();
@@ -418,7 +417,7 @@ fn find<S, Y>(known: &mut Vec<Arc<Staged<S, Y>>>, x: &impl Inputs) -> Option<Arc
 }
 
 thread_local! {
-    /// Room for paths, kept between calls.
+    /// Storage for paths, reused between calls.
     static PATH: Cell<TreePath> = Cell::default();
 }
 

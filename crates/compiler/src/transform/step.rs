@@ -18,8 +18,8 @@ pub struct CompiledStep<S, X, Y, F> {
     input: std::marker::PhantomData<fn(&X)>,
 }
 
-/// Stages a function that updates a state: parameters, moments, running means. As [`compile`](super::compile), and the
-/// tensors of the state are updated in their own memory where nobody else can see them.
+/// Stages a function that updates a state: parameters, moments, running means. Like [`compile`](super::compile), but the tensors of the
+/// state are updated in place if they are not shared.
 ///
 /// ```
 /// use wengert::prelude::*;
@@ -42,7 +42,7 @@ pub fn compile_step<S: Tree, X: Tree, Y: Tree, F: Fn(&mut S, &X) -> Y>(f: F) -> 
 }
 
 impl<S: Tree, X: Tree, Y: Tree, F: Fn(&mut S, &X) -> Y> CompiledStep<S, X, Y, F> {
-    /// Updates the state and returns what the function returns.
+    /// Updates the state and returns the result of the function.
     #[track_caller]
     pub fn call(&self, state: &mut S, x: &X) -> Y {
         let line = location::resolve(Line::caller());
@@ -55,7 +55,7 @@ impl<S: Tree, X: Tree, Y: Tree, F: Fn(&mut S, &X) -> Y> CompiledStep<S, X, Y, F>
         y.map_err(|error| error.at(line)).or_raise()
     }
 
-    /// Updates the state and writes what the function returns over `y`. When it was called before, nothing is allocated.
+    /// Updates the state and writes the result of the function to `y`. Apart from the first call, nothing is allocated.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -84,36 +84,35 @@ impl<S: Tree, X: Tree, Y: Tree, F: Fn(&mut S, &X) -> Y> CompiledStep<S, X, Y, F>
         result.map_err(|error| error.at(line)).or_raise();
     }
 
-    /// The program of this signature: a function of the leaves of state and input that returns those of the new state and of what
-    /// the function returns.
+    /// The program for this signature. It maps the leaves of state and input to those of the new state and of the function's result.
     #[track_caller]
     pub fn program(&self, state: &S, x: &X) -> Program {
         let _scope = location::scope(location::resolve(Line::caller()));
         self.staged(state, x).program()
     }
 
-    /// How the program of this signature runs on numbers: its kernels and the memory that they need.
+    /// How the program for this signature runs on concrete tensors: its kernels and the memory that they need.
     #[track_caller]
     pub fn plan(&self, state: &S, x: &X) -> PlanSummary {
         let _scope = location::scope(location::resolve(Line::caller()));
         self.staged(state, x).summary()
     }
 
-    /// The plan with the time that each of its kernels takes, on average over `calls` calls; they update the state.
+    /// The plan with the time of each kernel, averaged over `calls` calls; these calls update the state.
     #[track_caller]
     pub fn profile(&self, state: &mut S, x: &X, calls: usize) -> PlanSummary {
         let mut y = self.call(state, x);
         self.staged(state, x).profile(calls, || self.call_into(state, x, &mut y))
     }
 
-    /// Traces every signature twice and compares the programs, as [`Compiled::checked`](super::Compiled::checked).
+    /// Traces every signature twice and compares the programs, like [`Compiled::checked`](super::Compiled::checked).
     #[must_use]
     pub fn checked(mut self) -> Self {
         self.cache.checks = true;
         self
     }
 
-    /// Keeps the programs of at most so many signatures, 64 unless told; the one that was used least recently goes.
+    /// Keeps the programs of at most `signatures` signatures (default 64), and drops the least recently used one.
     #[must_use]
     #[track_caller]
     pub fn at_most(mut self, signatures: usize) -> Self {
@@ -121,14 +120,14 @@ impl<S: Tree, X: Tree, Y: Tree, F: Fn(&mut S, &X) -> Y> CompiledStep<S, X, Y, F>
         self
     }
 
-    /// Lets a call need at most so many bytes, the state included, as [`Compiled::within`](super::Compiled::within).
+    /// Limits the memory of a call to this many bytes, including the state, like [`Compiled::within`](super::Compiled::within).
     #[must_use]
     pub fn within(mut self, bytes: usize) -> Self {
         self.cache.planning.budget = Some(bytes);
         self
     }
 
-    /// Lets plans run on another machine.
+    /// Runs plans on another machine.
     #[doc(hidden)]
     #[must_use]
     pub fn on(mut self, backend: Arc<dyn Backend>) -> Self {
@@ -136,12 +135,12 @@ impl<S: Tree, X: Tree, Y: Tree, F: Fn(&mut S, &X) -> Y> CompiledStep<S, X, Y, F>
         self
     }
 
-    /// Every cached signature in words, with what was made for it; the one that was used last is in front.
+    /// A summary of every cached signature and what was built for it, most recently used first.
     pub fn inspect(&self) -> Vec<SignatureSummary> {
         self.cache.inspect()
     }
 
-    /// How many signatures are cached.
+    /// The number of cached signatures.
     pub fn signatures(&self) -> usize {
         self.cache.len()
     }
@@ -155,7 +154,7 @@ impl<S: Tree, X: Tree, Y: Tree, F: Fn(&mut S, &X) -> Y> CompiledStep<S, X, Y, F>
     }
 }
 
-/// Updates the state; the results are left in the slots. Whatever happens, the state has its tensors.
+/// Updates the state; the results are left in the slots. The state gets its tensors back in any case.
 fn run<S: Tree, Y: Tree>(
     staged: &Staged<S, Y>,
     state: &mut S,

@@ -1,4 +1,4 @@
-//! Tracing twice: a function that is staged does the same whenever it is traced.
+//! Traces a function twice, to check that it does the same every time.
 
 use crate::location::{self, Line};
 use crate::primitive::{Attr, Attrs};
@@ -9,14 +9,14 @@ use crate::tensor::Value;
 use crate::{Error, ErrorKind, Tensor};
 use std::sync::OnceLock;
 
-/// Whether the environment asks that every function is traced twice: `WENGERT_CHECK=trace`.
+/// Whether the environment requests that every function is traced twice: `WENGERT_CHECK=trace`.
 pub(super) fn is_asked() -> bool {
     static ASKED: OnceLock<bool> = OnceLock::new();
     *ASKED
         .get_or_init(|| std::env::var("WENGERT_CHECK").is_ok_and(|words| words.split(',').any(|word| word == "trace")))
 }
 
-/// What two traces of one function differ in.
+/// The difference between two traces of one function.
 pub(super) fn difference(first: &Program, second: &Program) -> Option<Error> {
     let Difference { what, line } = found(first, second)?;
     let message = format!("the function does something else when it is traced again: {what}");
@@ -25,7 +25,7 @@ pub(super) fn difference(first: &Program, second: &Program) -> Option<Error> {
     Some(line.into_iter().fold(error, Error::at))
 }
 
-/// In words, and the line of an equation that differs.
+/// The difference in words, and the line of an equation that differs.
 struct Difference {
     what: String,
     line: Option<Line>,
@@ -73,7 +73,7 @@ fn found(first: &Program, second: &Program) -> Option<Difference> {
     (!same).then(other)
 }
 
-/// What the programs that two calls carry differ in.
+/// The difference between the programs in the attributes of two calls.
 fn in_bodies(a: &Attrs, b: &Attrs) -> Option<Difference> {
     a.bodies().zip(b.bodies()).find_map(|((_, a), (_, b))| found(a, b))
 }
@@ -86,7 +86,7 @@ fn told(program: &Program, equation: &Equation) -> String {
     }
 }
 
-/// Variables of two programs that stand for the same.
+/// Corresponding variables of two programs.
 struct Pairs<'p> {
     first: &'p Program,
     second: &'p Program,
@@ -98,7 +98,7 @@ impl Pairs<'_> {
         program.captures().iter().find(|(captured, _)| *captured == var).map(|(_, tensor)| tensor)
     }
 
-    /// Pairs captured tensors; two at one place with other numbers are told.
+    /// Pairs captured tensors; describes two corresponding ones with different values.
     fn differing_constant(&mut self, first: &[Var], second: &[Var]) -> Option<String> {
         for (a, b) in first.iter().zip(second) {
             let known = self.known[a.index()];
@@ -113,7 +113,7 @@ impl Pairs<'_> {
         None
     }
 
-    /// Whether two equations make the same call, but for what is in its bodies.
+    /// Whether two equations make the same call, ignoring the bodies.
     fn same_call(&mut self, a: &Equation, b: &Equation) -> bool {
         let reads = a.inputs.len() == b.inputs.len()
             && a.inputs.iter().zip(&b.inputs).all(|(a, b)| self.known[a.index()] == Some(*b));
@@ -126,7 +126,7 @@ impl Pairs<'_> {
     }
 }
 
-/// Functions are made again by every trace: those of one name are the same.
+/// Functions are created anew by every trace: those with the same name count as equal.
 fn same_attrs(a: &Attrs, b: &Attrs) -> bool {
     let same = |(a, b): (&(&'static str, Attr), &(&'static str, Attr))| match (&a.1, &b.1) {
         (Attr::Other(one), Attr::Other(other)) => match (bodies_of(&a.1), bodies_of(&b.1)) {
@@ -138,7 +138,7 @@ fn same_attrs(a: &Attrs, b: &Attrs) -> bool {
     a.iter().count() == b.iter().count() && a.iter().zip(b.iter()).all(same)
 }
 
-/// Whether two captured tensors are the same numbers, to the bit.
+/// Whether two captured tensors have the same bits.
 fn same_tensor(a: &Tensor, b: &Tensor) -> bool {
     if a.spec() != b.spec() {
         return false;
@@ -150,7 +150,7 @@ fn same_tensor(a: &Tensor, b: &Tensor) -> bool {
     }
 }
 
-/// Two tensors in words: all their numbers, or of many the first that differ.
+/// Two tensors in words: all their elements, or the first that differ if there are many.
 fn differing(a: &Tensor, b: &Tensor) -> (String, String) {
     let is_traced = |tensor: &Tensor| matches!(tensor.value, Value::Tracer(_));
     if a.spec() != b.spec() || is_traced(a) || is_traced(b) {

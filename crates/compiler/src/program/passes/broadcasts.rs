@@ -1,6 +1,6 @@
-//! broadcasts - what is computed of repeated numbers is computed once and then repeated.
+//! broadcasts - operations on repeated values are computed once, and the result is repeated.
 //!
-//! Repetitions move down, past elementwise operations and other movements, as long as that is free; numbers stay of rank 0.
+//! Broadcasts move down past elementwise operations and other movements as long as that is free; scalars stay at rank 0.
 
 use super::edit::{Edit, rewritten};
 use super::known::*;
@@ -44,7 +44,7 @@ fn elementwise(edit: &mut Edit<'_>, equation: &Equation) -> Option<Var> {
     Some(edit.broadcast(result, &whole))
 }
 
-/// What a broadcast repeats, with leading axes of size one up to the rank of the result.
+/// The operand of a broadcast, with leading axes of size one up to the rank of the result.
 fn aligned(edit: &Edit<'_>, repeated: Var) -> Option<(Var, Shape)> {
     let (_, x) = edit.source_of(repeated, &BROADCAST)?;
     Some((x, padded(edit.shape(x), edit.shape(repeated).rank())))
@@ -53,7 +53,7 @@ fn aligned(edit: &Edit<'_>, repeated: Var) -> Option<(Var, Shape)> {
 fn reshape(edit: &mut Edit<'_>, equation: &Equation) -> Option<Var> {
     let (x, own) = aligned(edit, equation.inputs[0])?;
     let shape = edit.shape(equation.outputs[0]).clone();
-    // A number has no axes to keep apart.
+    // A scalar has no axes to keep apart.
     let own = match own.elements() {
         1 => Shape::default(),
         _ => regrouped(&own, edit.shape(equation.inputs[0]), &shape)?,
@@ -62,7 +62,7 @@ fn reshape(edit: &mut Edit<'_>, equation: &Equation) -> Option<Var> {
     Some(edit.broadcast(reshaped, &shape))
 }
 
-/// The shape whose broadcast to `to` is the reshape of the broadcast of `own` to `from`: axes that merge or split are repeated
+/// The shape whose broadcast to `to` equals the reshape of the broadcast of `own` to `from`: axes that merge or split must be repeated
 /// together or not at all.
 pub(super) fn regrouped(own: &[usize], from: &[usize], to: &[usize]) -> Option<Shape> {
     if from.contains(&0) {
@@ -106,7 +106,7 @@ fn transpose(edit: &mut Edit<'_>, equation: &Equation) -> Option<Var> {
     Some(edit.broadcast(small, &shape))
 }
 
-/// What is repeated in another order of its axes; a number has none.
+/// The repeated tensor with permuted axes; a scalar has none.
 pub(super) fn permuted(edit: &mut Edit<'_>, x: Var, own: &Shape, permutation: &[usize]) -> Var {
     if own.elements() == 1 {
         return x;
@@ -137,7 +137,7 @@ fn slice(edit: &mut Edit<'_>, equation: &Equation) -> Option<Var> {
     Some(edit.broadcast(small, &shape))
 }
 
-/// Matrices that share one right side are one product of all their rows.
+/// A batch of matrices with one common right operand is a single product of all their rows.
 fn product(edit: &mut Edit<'_>, equation: &Equation) -> Option<Var> {
     let [x, right] = equation.inputs[..] else { return None };
     let (w, own) = aligned(edit, right)?;

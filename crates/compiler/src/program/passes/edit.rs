@@ -1,7 +1,7 @@
-//! A program being rewritten, front to back.
+//! A program that is being rewritten, front to back.
 //!
-//! Variables of the old program keep their numbers, those of new equations come after them; [`Program::renumbered`] puts them in
-//! order at the end. An equation is looked at once, with operands that are rewritten already, so one walk applies rules bottom up.
+//! Variables of the old program keep their numbers, and those of new equations come after them; [`Program::renumbered`] puts them in order
+//! at the end. Each equation is visited once, after its operands were rewritten, so one pass applies rules bottom-up.
 
 use super::known::*;
 use crate::location::Line;
@@ -21,23 +21,23 @@ enum Definition {
     Equation(usize),
 }
 
-/// How deep equations that a rule makes are rewritten at once; the rest waits for the next round.
+/// Recursion limit for rewriting equations that a rule creates; the rest waits for the next round.
 const DEEPEST: usize = 8;
 
-/// What stands for the only output of an equation, if it is rewritten.
+/// Returns the variable that replaces the only output of an equation, if it is rewritten.
 pub(super) type Rewrite = dyn Fn(&mut Edit<'_>, &Equation) -> Option<Var>;
 
-/// The program that is being made of another.
+/// The new program under construction.
 pub(super) struct Edit<'r> {
     rewrite: &'r Rewrite,
     program: Program,
     /// By variable.
     definitions: Vec<Definition>,
-    /// By variable of the old program: what stands for it.
+    /// By variable of the old program: its replacement.
     renamed: Vec<Var>,
-    /// By variable: how often it is read, by the old program or what is made of it.
+    /// By variable: how often it is read, by the old program or by new equations.
     uses: Vec<u32>,
-    /// By variable: its relu, where there is one.
+    /// By variable: its relu, if it is computed.
     rectified: FxHashMap<Var, Var>,
     /// Rank-0 constants by dtype and bits.
     numbers: FxHashMap<(DType, u64), Var>,
@@ -48,7 +48,7 @@ pub(super) struct Edit<'r> {
     changed: bool,
 }
 
-/// One number that fills a tensor.
+/// A number that fills a tensor.
 #[derive(Clone, Copy)]
 pub(super) struct Number {
     pub bits: u64,
@@ -56,19 +56,19 @@ pub(super) struct Number {
 }
 
 impl Number {
-    /// Whether it is this number, in its dtype and with this sign.
+    /// Whether it equals this number in its dtype, including the sign.
     pub fn is(self, number: f64) -> bool {
-        // Minus one is no number of a dtype without signs, and nothing is equal to it.
+        // An unsigned dtype has no minus one, so nothing equals it.
         self.bits == convert_bits(number.to_bits(), DType::F64, self.dtype) && self.value() == number
     }
 
-    /// Its value; whole numbers beyond 2^53 are rounded.
+    /// Its value; integers beyond 2^53 are rounded.
     pub fn value(self) -> f64 {
         f64::from_bits(convert_bits(self.bits, self.dtype, DType::F64))
     }
 }
 
-/// Rewrites every equation, and drops what nothing needs any more; whether there was anything to rewrite.
+/// Rewrites every equation, and drops what is no longer needed. Returns whether anything was rewritten.
 pub(super) fn rewritten(program: Program, rewrite: &Rewrite) -> (Program, bool) {
     let variables = program.specs.len();
     let mut edit = Edit::new(program, rewrite);
@@ -135,7 +135,7 @@ impl<'r> Edit<'r> {
         self.program.equations.push(equation);
     }
 
-    /// The relu of a variable, if it is computed already.
+    /// The relu of a variable, if it is already computed.
     pub fn rectified(&self, var: Var) -> Option<Var> {
         self.rectified.get(&var).copied()
     }
@@ -157,7 +157,7 @@ impl<'r> Edit<'r> {
         &self.spec(var).shape
     }
 
-    /// Whether it is read in one place.
+    /// Whether it is read exactly once.
     pub fn is_used_once(&self, var: Var) -> bool {
         self.uses[var.index()] == 1
     }
@@ -172,7 +172,7 @@ impl<'r> Edit<'r> {
         }
     }
 
-    /// The same, if its primitive is a built-in one.
+    /// The same, if its primitive is built in.
     pub fn definition(&self, var: Var) -> Option<&Equation> {
         self.equation(var).filter(|equation| is_built_in(equation.op))
     }
@@ -183,12 +183,12 @@ impl<'r> Edit<'r> {
         Some((equation.attrs.clone(), SmallVec::from_slice(&equation.inputs)))
     }
 
-    /// The attributes and the operand of the call of `op`, of one operand, that defines a variable.
+    /// The attributes and the operand of the unary call of `op` that defines a variable.
     pub fn source_of(&self, var: Var, op: &'static dyn Primitive) -> Option<(Attrs, Var)> {
         self.call_of(var, op).map(|(attrs, inputs)| (attrs, inputs[0]))
     }
 
-    /// The constant that a variable is.
+    /// The value of a variable that is a constant.
     pub fn constant(&self, var: Var) -> Option<&Tensor> {
         match self.definitions[var.index()] {
             Definition::Capture(place) => Some(&self.program.captures[place].1).filter(|tensor| tensor.is_plain()),
@@ -196,7 +196,7 @@ impl<'r> Edit<'r> {
         }
     }
 
-    /// The number that fills a variable, if it is one repeated constant.
+    /// The number that fills a variable, if it is a repeated constant.
     pub fn number(&self, var: Var) -> Option<Number> {
         let (mut var, dtype) = (var, self.spec(var).dtype);
         while let Some(equation) = self.equation(var).filter(|equation| is_repetition(equation)) {
@@ -206,7 +206,7 @@ impl<'r> Edit<'r> {
         Some(Number { bits, dtype })
     }
 
-    /// Adds a call of a built-in primitive with one output, rewritten by the rules.
+    /// Adds a call of a built-in primitive with one output, after applying the rules to it.
     pub fn call(&mut self, op: &'static dyn Primitive, attrs: Attrs, inputs: &[Var]) -> Var {
         let mut specs = {
             let operands: SmallVec<[SpecRef<'_>; 4]> = inputs.iter().map(|var| self.spec(*var).as_ref()).collect();
@@ -257,7 +257,7 @@ impl<'r> Edit<'r> {
         var
     }
 
-    /// The rank-0 constant of these bits.
+    /// The rank-0 constant with these bits.
     pub fn scalar(&mut self, Number { bits, dtype }: Number) -> Var {
         if let Some(var) = self.numbers.get(&(dtype, bits)) {
             return *var;
@@ -275,7 +275,7 @@ impl<'r> Edit<'r> {
     }
 }
 
-/// The bits of a plain tensor's only element, or of the one that is all of them.
+/// The bits of the only element of a plain tensor, or of the element that it repeats.
 pub(super) fn bits_of(tensor: &Tensor) -> Option<u64> {
     if !tensor.is_plain() {
         return None;
@@ -287,7 +287,7 @@ pub(super) fn bits_of(tensor: &Tensor) -> Option<u64> {
     }
 }
 
-/// Whether an equation gives its operand's numbers again, each at least once if there are any.
+/// Whether an equation repeats the elements of its operand, each at least once if there are any.
 fn is_repetition(equation: &Equation) -> bool {
     is_any(equation.op, &[&BROADCAST, &RESHAPE, &TRANSPOSE])
 }

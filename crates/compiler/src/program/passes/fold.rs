@@ -1,8 +1,8 @@
-//! fold - what depends on constants only is computed.
+//! fold - constant folding: operations on constants are computed.
 //!
-//! A result of at most [`MOST`] elements becomes a constant. Not folded: random numbers, functions and operations of the user,
-//! repetitions, which are free and large, loops and branches, and calls that fail, which fail where they are. A constant that is one number at
-//! every place is a rank-0 constant and a broadcast, so that what follows is computed once.
+//! A result of at most [`MOST`] elements becomes a constant. Not folded are random numbers, user-defined functions and operations,
+//! broadcasts, which are free and large, loops and branches, and calls that fail: these fail at their place in the program. A constant with
+//! equal elements becomes a rank-0 constant and a broadcast, so that operations on it are computed once.
 
 use super::edit::{Edit, Number, bits_of, rewritten};
 use super::known::*;
@@ -14,7 +14,7 @@ use crate::{Tensor, catch};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-/// The most elements of a folded constant.
+/// The maximum number of elements of a folded constant.
 const MOST: usize = 1024;
 
 pub(super) fn run(program: Program) -> (Program, bool) {
@@ -37,7 +37,7 @@ fn fold(edit: &mut Edit<'_>, equation: &Equation) -> Option<Var> {
     let operands = operands?;
     let views: SmallVec<[&Tensor; 4]> = operands.iter().collect();
     let result = catch(|| crate::interp::eval::apply(op, &equation.attrs, &views)).ok()?.ok()?.pop()?;
-    // The constant owns what it needs, not a view of something larger.
+    // The constant owns its memory; it is not a view of something larger.
     let result = result.contiguous();
     match repeated(&result) {
         Some(number) => {
@@ -48,7 +48,7 @@ fn fold(edit: &mut Edit<'_>, equation: &Equation) -> Option<Var> {
     }
 }
 
-/// The numbers of a variable that is a constant or repeats one.
+/// The value of a variable that is a constant or a broadcast of one.
 fn constant(edit: &Edit<'_>, var: Var) -> Option<Tensor> {
     if let Some(tensor) = edit.constant(var) {
         return Some(tensor.clone());
@@ -58,7 +58,7 @@ fn constant(edit: &Edit<'_>, var: Var) -> Option<Tensor> {
     Some(edit.constant(source)?.with_layout(|layout| layout.broadcast(shape)))
 }
 
-/// The number that is every element.
+/// The number that every element equals.
 fn repeated(tensor: &Tensor) -> Option<Number> {
     let dtype = tensor.dtype();
     if let Some(bits) = bits_of(tensor) {
@@ -77,8 +77,7 @@ fn repeated(tensor: &Tensor) -> Option<Number> {
     Some(Number { bits: u64::from_le_bytes(bits), dtype })
 }
 
-/// Constants that are one number at every place, as rank-0 constants and broadcasts, which belong to the line that reads them
-/// first.
+/// Replaces constants with equal elements by rank-0 constants and broadcasts, which get the line of the first equation that reads them.
 fn with_small_constants(mut program: Program) -> Program {
     let mut repetitions: Vec<Equation> = Vec::new();
     for (var, tensor) in &mut program.captures {

@@ -1,5 +1,5 @@
-//! inline - a call becomes what it calls: programs, and functions with rules of their own, whose rules are done with. A function
-//! that reads numbers stays a call.
+//! inline - replaces calls by their bodies: calls of programs, and of functions with custom rules, which are no longer needed. A function
+//! that reads values stays a call.
 
 use crate::autograd::modes::tracing;
 use crate::primitive::Spec;
@@ -33,7 +33,7 @@ fn is_call(equation: &Equation) -> bool {
 }
 
 impl Program {
-    /// The program that an equation calls, if it is such a call: of a function, by tracing it again.
+    /// The program that an equation calls, if it is such a call; a function is traced again.
     #[doc(hidden)]
     pub fn called(&self, equation: &Equation) -> Option<Program> {
         if !is_call(equation) {
@@ -46,7 +46,7 @@ impl Program {
         Some(staged(function.name(), &specs, |x| tracing(|| function.call(&x))))
     }
 
-    /// Takes the equations of a body in, in the place of a call; the variables that stand for its outputs.
+    /// Inserts the equations of a body in place of a call. Returns the variables of its outputs.
     fn take_in(&mut self, body: &Program, call: &Equation) -> Vec<Var> {
         let mut number = vec![None; body.specs.len()];
         body.inputs.iter().zip(&call.inputs).for_each(|(inside, outside)| number[inside.index()] = Some(*outside));

@@ -1,5 +1,5 @@
-//! The built-in primitives that passes name, as the items that they are, and what passes know of all of them. A user's operation of
-//! the same name is another item.
+//! The built-in primitives that passes refer to, as statics, and properties of all built-in primitives. A user-defined operation of the
+//! same name is a different item.
 
 pub(super) use crate::control::SCAN;
 pub(super) use crate::ground::elementwise::{ADD, CAST, COMPARE, MUL, NEG, WHERE};
@@ -21,12 +21,12 @@ pub(super) use wengert_ops::product::MATMUL;
 static KNOWN: LazyLock<FxHashMap<&'static str, (&'static dyn Primitive, &'static str)>> =
     LazyLock::new(|| MEMBERS.iter().map(|&(op, family)| (op.name(), (op, family))).collect());
 
-/// The built-in primitive that the text of a rule names.
+/// The built-in primitive named in the text of a rule.
 pub(super) fn known(name: &str) -> &'static dyn Primitive {
     KNOWN.get(name).unwrap_or_else(|| panic!("there is no primitive '{name}'")).0
 }
 
-/// The folder of a built-in primitive; `None` for a user's.
+/// The family of a built-in primitive; `None` for a user-defined one.
 fn family(op: &'static dyn Primitive) -> Option<&'static str> {
     let (own, family) = KNOWN.get(op.name())?;
     op.is(*own).then_some(*family)
@@ -46,18 +46,18 @@ pub(super) fn is_random(op: &'static dyn Primitive) -> bool {
     family(op) == Some("random")
 }
 
-/// Whether it keeps what follows apart from what was computed before.
+/// Whether it separates subsequent equations from earlier ones.
 pub(super) fn is_barrier(op: &'static dyn Primitive) -> bool {
     op.is(&BARRIER)
 }
 
-/// Whether every output element is one function, the same for all places, of the operands' elements at its place.
+/// Whether every output element is the same function of the operands' elements at its position.
 pub(super) fn is_elementwise(op: &'static dyn Primitive) -> bool {
     let family = family(op);
     family == Some("elementwise") || (family.is_some() && Elementwise::of(op).is_some())
 }
 
-/// Whether two operands may trade places, to the bit.
+/// Whether two operands can be swapped without changing a bit.
 pub(super) fn is_commutative(op: &'static dyn Primitive) -> bool {
     is_any(op, &[&ADD, &MUL])
 }

@@ -1,8 +1,8 @@
-//! Passes: programs to programs that compute the same with less work.
+//! Optimisation passes: they map programs to equivalent programs with less work.
 //!
-//! One pass is one file. A pass keeps inputs, outputs, their order and specs, and the line that every equation came from. Passes
-//! are for programs that run on numbers: `stop_gradient` disappears, so a program that will be differentiated is kept as it was
-//! traced. An operation whose result nobody needs does not run, so it raises no error either.
+//! Each pass is one file. A pass keeps the inputs and outputs with their order and specs, and the source line of every equation. Passes are
+//! for programs that run on concrete values: `stop_gradient` is removed, so a program that will be differentiated is kept as it was traced.
+//! An operation whose result is not needed does not run, so it raises no error either.
 
 mod broadcasts;
 mod edit;
@@ -28,7 +28,7 @@ use crate::error::OrRaise;
 use crate::program::ProgramAttrs;
 use crate::program::bodies_of;
 
-/// A function from programs to programs that compute the same.
+/// A function that maps programs to equivalent programs.
 ///
 /// ```
 /// use wengert::{prelude::*, program::PASSES};
@@ -37,17 +37,17 @@ use crate::program::bodies_of;
 /// assert_eq!(simplify.run(program).equations().len(), 0);
 /// ```
 pub struct Pass {
-    /// Its name, as in the folders of tests.
+    /// Its name, as in the test folders.
     pub name: &'static str,
-    /// What it does, in a line.
+    /// A one-line description.
     pub about: &'static str,
-    /// The equations that it applies from left to right, if it is made of such.
+    /// The rewrite rules that it applies from left to right, if it consists of rules.
     pub rules: &'static [Rule],
-    /// The program after it, and whether it is another one.
+    /// Returns the rewritten program, and whether it changed.
     function: fn(Program) -> (Program, bool),
 }
 
-/// Every pass, in the order that [`Program::optimised`] runs them.
+/// All passes, in the order in which [`Program::optimised`] runs them.
 pub static PASSES: &[Pass] = &[
     Pass { name: "inline", about: "puts what is called in the place of calls", rules: &[], function: inline::run },
     Pass { name: "fold", about: "computes what depends on constants only", rules: &[], function: fold::run },
@@ -85,16 +85,16 @@ pub static PASSES: &[Pass] = &[
     },
 ];
 
-/// One pass makes work for another; programs settle in two or three rounds.
+/// A pass may create work for another; programs settle in two or three rounds.
 const MOST_ROUNDS: usize = 6;
 
 impl Pass {
-    /// The program after this pass, and after it in the bodies of control flow. Debug builds verify it.
+    /// Applies this pass to the program and to the bodies of its control flow. Debug builds verify the result.
     pub fn run(&self, program: Program) -> Program {
         self.apply(program).0
     }
 
-    /// And whether anything changed.
+    /// The same, and whether anything changed.
     fn apply(&self, mut program: Program) -> (Program, bool) {
         let inside = program.equations.iter_mut().fold(false, |changed, equation| self.descend(equation) | changed);
         let (program, changed) = (self.function)(program);
@@ -104,8 +104,8 @@ impl Pass {
         (program, changed | inside)
     }
 
-    /// Runs the pass on the programs that an equation holds, the bodies of loops and branches, and says whether they changed. A
-    /// program that its operation differentiates, as `while_gradient` does, stays as it was traced.
+    /// Runs the pass on the programs of an equation, the bodies of loops and branches, and returns whether they changed. A program that its
+    /// operation differentiates, as `while_gradient` does, stays as it was traced.
     fn descend(&self, equation: &mut Equation) -> bool {
         if equation.op.control().is_none() {
             return false;
@@ -137,9 +137,9 @@ impl std::fmt::Debug for Pass {
 }
 
 impl Program {
-    /// The program after all [`PASSES`], again until nothing changes: what runs on numbers. Its inputs and outputs are the
-    /// same; results agree but for the order of some sums and the signs of some zeros. Differentiate the program as it was
-    /// traced, not this one: gradients are no longer stopped in it.
+    /// Applies all [`PASSES`] until nothing changes. The result is what runs on concrete values. Inputs and outputs are the same; results
+    /// agree except for the order of some sums and the signs of some zeros. Differentiate the program as it was traced, not this one: it no
+    /// longer contains `stop_gradient`.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -151,7 +151,7 @@ impl Program {
     /// ```
     pub fn optimised(&self) -> Program {
         let (mut program, mut quiet) = (self.clone(), 0);
-        // What is computed again is kept apart, so it comes when everything else has settled.
+        // Recomputed values must not be merged again, so rematerialisation comes last, after everything else has settled.
         let (last, others) = PASSES.split_last().expect("there are passes");
         for pass in others.iter().cycle().take(MOST_ROUNDS * others.len()) {
             let (after, changed) = pass.apply(program);

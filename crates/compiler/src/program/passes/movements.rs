@@ -1,4 +1,4 @@
-//! Rules of movements: reshapes, transposes, broadcasts and slices compose, and sums of them are sums of less.
+//! Rules for movements: reshapes, transposes, broadcasts and slices are composed, and sums of them become smaller sums.
 
 use super::edit::Edit;
 use super::known::*;
@@ -7,7 +7,7 @@ use crate::program::{Equation, Var};
 use crate::{DType, Shape};
 use smallvec::SmallVec;
 
-/// A call that gives its operand's shape gives its operand.
+/// A call that keeps the shape of its operand returns its operand.
 pub(super) fn same_shape(edit: &mut Edit<'_>, equation: &Equation) -> Option<Var> {
     let x = equation.inputs[0];
     (edit.shape(x) == edit.shape(equation.outputs[0])).then_some(x)
@@ -28,7 +28,7 @@ pub(super) fn reshape_of_transpose(edit: &mut Edit<'_>, equation: &Equation) -> 
     Some(edit.reshape(x, &shape))
 }
 
-/// Whether a permutation moves no two axes of more than one element past each other.
+/// Whether a permutation keeps the order of all axes with more than one element.
 fn keeps_order(permutation: &[usize], shape: &[usize]) -> bool {
     permutation.iter().filter(|axis| shape[**axis] != 1).is_sorted()
 }
@@ -71,7 +71,7 @@ pub(super) fn broadcast_of_reshape(edit: &mut Edit<'_>, equation: &Equation) -> 
     Some(edit.broadcast(x, &shape))
 }
 
-/// The attributes of a slice: where it starts, ends and how it steps along each axis.
+/// The attributes of a slice: start, stop and step along each axis.
 pub(super) fn slice_attrs(start: &[i64], stop: &[i64], step: &[i64]) -> Attrs {
     let list = |list: &[i64]| list.to_vec();
     Attrs::new().with_ints("start", list(start)).with_ints("stop", list(stop)).with_ints("step", list(step))
@@ -85,7 +85,7 @@ pub(super) fn slice_of_slice(edit: &mut Edit<'_>, equation: &Equation) -> Option
         let (from, by) = (first.ints("start")[axis], first.ints("step")[axis]);
         let at = from + by * then.ints("start")[axis];
         step.push(by * then.ints("step")[axis]);
-        // A slice of nothing may begin past the end.
+        // An empty slice may begin past the end.
         let at = at.min(edit.shape(x)[axis] as i64);
         start.push(at);
         stop.push(if size == 0 { at } else { at + step[axis] * (size as i64 - 1) + 1 });
@@ -111,7 +111,7 @@ pub(super) fn slice_of_concat(edit: &mut Edit<'_>, equation: &Equation) -> Optio
     None
 }
 
-/// Whether a part is everything, in order.
+/// Whether a slice covers everything, in order.
 fn is_all(attrs: &Attrs, shape: &[usize]) -> bool {
     let from_zero = attrs.ints("start").iter().all(|&start| start == 0);
     let to_end = attrs.ints("stop").iter().zip(shape).all(|(&stop, &size)| stop == size as i64);
@@ -129,10 +129,10 @@ pub(super) fn add_all(edit: &mut Edit<'_>, equation: &Equation) -> Option<Var> {
     (is_zero && is_all(&equation.attrs, edit.shape(x))).then_some(values)
 }
 
-/// The most parts of one concat.
+/// The maximum number of parts of a concat.
 const MOST_PARTS: usize = 64;
 
-/// The gradient of an array that was taken apart: parts added into zeros, which they fill along one axis.
+/// The gradient of an array that was split: parts added into zeros, which they fill along one axis.
 pub(super) fn parts_that_fill(edit: &mut Edit<'_>, equation: &Equation) -> Option<Var> {
     let shape = edit.shape(equation.outputs[0]).clone();
     let axis = (0..shape.rank()).find(|&axis| {
@@ -181,7 +181,7 @@ pub(super) fn sum_of_nothing(edit: &mut Edit<'_>, equation: &Equation) -> Option
     Some(as_sum(edit, reshaped))
 }
 
-/// A term as a sum of one: it begins with 0, so that it is never -0.
+/// A term as a sum of one term: it starts from 0, so it is never -0.
 fn as_sum(edit: &mut Edit<'_>, term: Var) -> Var {
     let spec = edit.spec(term).clone();
     if !spec.dtype.is_float() {
@@ -191,7 +191,7 @@ fn as_sum(edit: &mut Edit<'_>, term: Var) -> Var {
     edit.call(&ADD, Attrs::new(), &[term, zero])
 }
 
-/// Half precision rounds between two sums, and not inside one.
+/// Half precision rounds between two sums, but not inside one.
 fn sums_exactly(dtype: DType) -> bool {
     !matches!(dtype, DType::BF16 | DType::F16)
 }
@@ -217,18 +217,18 @@ pub(super) fn sum_of_reshape(edit: &mut Edit<'_>, equation: &Equation) -> Option
     Some(edit.call(&SUM, Attrs::new().with_sizes("axes", &axes), &[x]))
 }
 
-/// The largest whole number up to which a dtype has them all.
+/// The largest integer up to which a dtype represents all integers.
 fn counts_up_to(dtype: DType) -> f64 {
     match dtype {
         DType::F64 => 2f64.powi(53),
         DType::F32 => 2f64.powi(24),
         DType::I64 => 2f64.powi(62),
-        // Others compute in a wider dtype and round once.
+        // Other dtypes compute in a wider dtype and round once.
         _ => 0.0,
     }
 }
 
-/// n x rounds once where a sum of n equal terms rounds many times, and overflows where it does.
+/// n x rounds once where a sum of n equal terms rounds many times, and overflows where the sum does.
 pub(super) fn sum_of_broadcast(edit: &mut Edit<'_>, equation: &Equation) -> Option<Var> {
     let (_, x) = edit.source_of(equation.inputs[0], &BROADCAST)?;
     let whole = edit.shape(equation.inputs[0]).clone();
@@ -249,7 +249,7 @@ pub(super) fn sum_of_broadcast(edit: &mut Edit<'_>, equation: &Equation) -> Opti
     Some(edit.broadcast(product, &shape))
 }
 
-/// A shape with leading axes of size one, up to a rank.
+/// A shape padded with leading axes of size one, up to a rank.
 pub(super) fn padded(shape: &[usize], rank: usize) -> Shape {
     std::iter::repeat_n(1, rank - shape.len()).chain(shape.iter().copied()).collect()
 }

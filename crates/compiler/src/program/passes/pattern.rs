@@ -1,4 +1,4 @@
-//! Equations as text, read and matched: `sub(x, neg(y)) = add(x, y)`.
+//! Rewrite rules as text, parsed and matched: `sub(x, neg(y)) = add(x, y)`.
 
 use super::edit::Edit;
 use super::known::{is_commutative, known};
@@ -15,9 +15,9 @@ pub(super) struct Formula {
 
 /// A term of an equation.
 enum Pattern {
-    /// Anything, the same at every place of this name.
+    /// Matches anything, but the same wherever this name occurs.
     Name(usize),
-    /// This number at every place.
+    /// A tensor filled with this number.
     Number(f64),
     Call {
         op: &'static dyn Primitive,
@@ -26,11 +26,11 @@ enum Pattern {
     },
 }
 
-/// What names stand for.
+/// The variables that names are bound to.
 type Bindings = SmallVec<[Option<Var>; 4]>;
 
 impl Formula {
-    /// The equation of this text, up to a restriction in words.
+    /// Parses a rule, ignoring a restriction in words.
     pub fn parse(text: &'static str) -> Formula {
         let equation = text.split_once(" for ").map_or(text, |(equation, _)| equation);
         let (left, right) = equation.split_once(" = ").unwrap_or_else(|| panic!("'{text}' is no equation"));
@@ -104,7 +104,7 @@ impl Pattern {
     }
 }
 
-/// Whether the patterns fit the operands, in either order if that does not matter.
+/// Whether the patterns match the operands, in either order if the operation is commutative.
 fn fits_all(
     patterns: &[Pattern],
     op: &'static dyn Primitive,

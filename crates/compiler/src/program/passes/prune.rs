@@ -1,4 +1,4 @@
-//! prune - what no output needs is dropped: equations, and constants. Inputs stay, and so does what has an effect.
+//! prune - removes equations and constants that no output needs. Inputs stay, and so do equations with an effect.
 
 use crate::program::Program;
 
@@ -6,7 +6,7 @@ pub(super) fn run(mut program: Program) -> (Program, bool) {
     let before = (program.equations.len(), program.captures.len());
     let mut needed = vec![false; program.specs.len()];
     program.outputs.iter().for_each(|var| needed[var.index()] = true);
-    // What reads a variable comes after what defines it.
+    // Go backward: readers of a variable come after its definition.
     let keeps: Vec<bool> = program
         .equations
         .iter()

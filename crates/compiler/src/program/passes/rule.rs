@@ -1,7 +1,7 @@
-//! A rule: an equation that is applied from left to right.
+//! Rewrite rules: equations that are applied from left to right.
 //!
-//! Its text is the rule wherever it can be: `neg(neg(x)) = x` is read and matched as it stands. What depends on attributes, such
-//! as the composition of two permutations, is a function, and the text says what it does.
+//! Where possible, the text is the rule: `neg(neg(x)) = x` is parsed and matched as it is. A rule that depends on attributes, such as the
+//! composition of two permutations, is a function, and the text describes it.
 
 use super::edit::{Edit, Rewrite};
 use super::known::is_elementwise;
@@ -12,19 +12,19 @@ use rustc_hash::FxHashMap;
 /// How equal the two sides of a rule are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Equality {
-    /// The same bits, but for those of a NaN.
+    /// The same bits, except for the payload of a NaN.
     Bits,
-    /// The same numbers; a zero may have the other sign.
+    /// The same values, but a zero may have the other sign.
     Zeros,
-    /// The same but for rounding: sums in another order.
+    /// The same up to rounding, for example sums in another order.
     Rounding,
 }
 
 /// An equation that is applied from left to right.
 #[derive(Clone, Copy)]
 pub struct Rule {
-    /// The equation. Names without parentheses stand for anything, numbers for that number at every place, `f` for any
-    /// elementwise operation; operands of sums and products stand in either order. What follows `for` restricts it.
+    /// The equation. A name without parentheses matches anything, a number matches a tensor filled with it, and `f` matches any elementwise
+    /// operation; operands of commutative operations match in either order. The text after `for` restricts the rule.
     pub equation: &'static str,
     /// How equal its sides are.
     pub equality: Equality,
@@ -33,27 +33,27 @@ pub struct Rule {
 }
 
 impl Rule {
-    /// A rule that its text says.
+    /// A rule defined by its text.
     pub(super) const fn new(equation: &'static str) -> Rule {
         Rule { equation, equality: Equality::Bits, function: None, condition: None }
     }
 
-    /// By a function, which is given calls of the operation on the left.
+    /// Implements the rule by a function, which is given calls of the operation on the left.
     pub(super) const fn by(self, function: fn(&mut Edit<'_>, &Equation) -> Option<Var>) -> Rule {
         Rule { function: Some(function), ..self }
     }
 
-    /// Only where this holds of the call.
+    /// Restricts the rule to calls that satisfy a condition.
     pub(super) const fn when(self, condition: fn(&Edit<'_>, &Equation) -> bool) -> Rule {
         Rule { condition: Some(condition), ..self }
     }
 
-    /// Equal to this degree.
+    /// Sets how equal the two sides are.
     pub(super) const fn up_to(self, equality: Equality) -> Rule {
         Rule { equality, ..self }
     }
 
-    /// The operation on the left.
+    /// The operation on the left-hand side.
     fn head(&self) -> &'static str {
         let end = self.equation.find(['(', '[']).expect("the left side is a call");
         &self.equation[..end]
@@ -66,17 +66,17 @@ impl std::fmt::Debug for Rule {
     }
 }
 
-/// A rule as it is applied.
+/// A rule prepared for matching.
 struct Ready {
     rule: Rule,
-    /// The text, where it says everything.
+    /// The parsed text, if it defines the rule completely.
     formula: Option<Formula>,
 }
 
-/// Rules by the operation on their left sides.
+/// Rules by the operation on their left-hand side.
 pub(super) struct Index {
     by_name: FxHashMap<&'static str, Vec<Ready>>,
-    /// Those of any elementwise operation.
+    /// Rules for any elementwise operation.
     elementwise: Vec<Ready>,
 }
 
@@ -94,12 +94,12 @@ impl Index {
         index
     }
 
-    /// As a function of equations.
+    /// The rules as a function of equations.
     pub fn rewrite(&'static self) -> Box<Rewrite> {
         Box::new(|edit, equation| self.apply(edit, equation))
     }
 
-    /// What the first rule that fits makes of an equation.
+    /// Applies the first rule that matches an equation.
     fn apply(&self, edit: &mut Edit<'_>, equation: &Equation) -> Option<Var> {
         let named = self.by_name.get(equation.op.name()).into_iter().flatten();
         let named = named.filter(|_| super::known::is_built_in(equation.op));

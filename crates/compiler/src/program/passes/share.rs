@@ -1,7 +1,8 @@
-//! share - the same operation of the same operands is computed once, and a constant is held once.
+//! share - common subexpression elimination: equal calls are computed once, and equal constants are stored once.
 //!
-//! Random operations take their key as an operand, so the same call draws the same numbers and is shared too. Calls of functions
-//! with rules of their own are the user's code, and stay; so do loops and branches with an effect. What is computed again behind a barrier is not the same.
+//! Random operations take their key as an operand, so equal calls draw the same numbers and are shared too. Calls of functions with custom
+//! rules are user code and stay; so do loops and branches with an effect. A value that is recomputed behind a barrier is not shared with
+//! the original.
 
 use super::known::{is_barrier, is_built_in, is_commutative};
 use crate::Tensor;
@@ -10,10 +11,10 @@ use crate::program::{Equation, Program, Var};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-/// The most elements of a constant that is compared number by number; larger ones are one if they lie in one place.
+/// Constants of up to this many elements are compared by value; larger ones are equal only if they share memory.
 const MOST: usize = 4096;
 
-/// What two equations share if they compute the same.
+/// The key that equal calls share.
 #[derive(PartialEq, Eq, Hash)]
 struct Call {
     name: &'static str,
@@ -70,7 +71,7 @@ fn call(equation: &Equation) -> Call {
     Call { name: equation.op.name(), attrs: equation.attrs.clone(), inputs }
 }
 
-/// The numbers of a small constant, row-major.
+/// The bytes of a small constant, row-major.
 fn bytes_of(tensor: &Tensor) -> Option<Vec<u8>> {
     if !tensor.is_plain() || tensor.elements() > MOST {
         return None;

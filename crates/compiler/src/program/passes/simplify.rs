@@ -1,8 +1,8 @@
-//! simplify - equations of algebra and of movements, applied from left to right.
+//! simplify - algebraic identities and rules for movements, applied from left to right.
 //!
-//! Most hold to the bit, infinities, NaN and the sign of zero included. There is no rule for x * 0, x - x and x / x, which are not
-//! 0 and 1 for infinities and NaN, nor for x + 0, which is +0 for -0. Where a guarded product becomes a plain one a zero may change its
-//! sign: cotangents of -0 and +0 mean the same.
+//! Most hold to the bit, including infinities, NaN and the sign of zero. There are no rules for x * 0, x - x and x / x, which are not 0 and
+//! 1 for infinities and NaN, nor for x + 0, which is +0 for -0. If a guarded product becomes a plain one, a zero may change its sign:
+//! cotangents of -0 and +0 are equivalent.
 
 use super::edit::{Edit, Number, rewritten};
 use super::known::*;
@@ -19,7 +19,7 @@ pub(super) fn run(program: Program) -> (Program, bool) {
     rewritten(program, &INDEX.rewrite())
 }
 
-/// The table.
+/// The rules.
 pub(super) static RULES: &[Rule] = &[
     // Signs.
     Rule::new("neg(neg(x)) = x"),
@@ -118,12 +118,12 @@ fn is_whole(edit: &Edit<'_>, equation: &Equation) -> bool {
     !is_real(edit, equation)
 }
 
-/// Whether a variable is never less than 0; it may be NaN.
+/// Whether a variable is never negative; it may be NaN.
 fn is_never_negative(edit: &Edit<'_>, var: Var) -> bool {
     is_never_minus_zero(edit, var) || edit.definition(var).is_some_and(|equation| is_any(equation.op, &[&RELU, &SQRT]))
 }
 
-/// Whether a variable is never less than 0 and never -0; it may be NaN.
+/// Whether a variable is never negative and never -0; it may be NaN.
 fn is_never_minus_zero(edit: &Edit<'_>, var: Var) -> bool {
     edit.spec(var).dtype.is_float()
         && edit
@@ -162,7 +162,7 @@ fn sum_of_opposite(edit: &mut Edit<'_>, equation: &Equation) -> Option<Var> {
     Some(edit.call(&NEG, Attrs::new(), &[sum]))
 }
 
-/// The operand that is one real number at every place, and the other one.
+/// The operand that is filled with one real number, and the other one.
 fn number_and_other(edit: &Edit<'_>, inputs: &[Var]) -> Option<(f64, Var)> {
     let [x, y] = inputs[..] else { return None };
     let number = |var: Var| edit.number(var).filter(|number| number.dtype.is_float()).map(Number::value);
@@ -220,7 +220,7 @@ fn select_positive(edit: &mut Edit<'_>, equation: &Equation) -> Option<Var> {
     Some(edit.call(&WHERE, Attrs::new(), &[mask, g, nothing]))
 }
 
-/// What a relu kept is what was positive; so nothing before the relu needs to be held.
+/// A relu is positive exactly where its operand is, so its operand need not be kept.
 fn compare_relu(edit: &mut Edit<'_>, equation: &Equation) -> Option<Var> {
     let [x, zero] = equation.inputs[..] else { return None };
     let rectified = edit.rectified(x)?;
@@ -240,7 +240,7 @@ fn cast_of_cast(edit: &mut Edit<'_>, equation: &Equation) -> Option<Var> {
     (same_kind && holds_all(from, through)).then(|| edit.call(&CAST, equation.attrs.clone(), &[x]))
 }
 
-/// Whether every number of `from` is one of `to`.
+/// Whether every value of `from` can be represented in `to`.
 fn holds_all(from: DType, to: DType) -> bool {
     use DType::{BF16, Bool, F16, F32, F64, I32, I64, U8};
     match (from, to) {

@@ -1,8 +1,7 @@
-//! transposes - transposes meet and cancel, and what is left stands next to a product, which reads it in place. So do reshapes.
+//! transposes - transposes and reshapes are combined and cancelled; the rest move next to products, which read them in place.
 //!
-//! Elementwise operations run on numbers in their own order and shape, before the transpose or reshape: right after the product,
-//! if they follow one. The product with transposed weights is one form:
-//! a matmul.
+//! Elementwise operations run on their operands' original order and shape, before the transpose or reshape: directly after the product, if
+//! they follow one. Products with transposed weights have one canonical form: a matmul.
 
 use super::broadcasts::{permuted, regrouped};
 use super::edit::{Edit, rewritten};
@@ -43,7 +42,7 @@ pub(super) static RULES: &[Rule] = &[
 fn elementwise(edit: &mut Edit<'_>, equation: &Equation) -> Option<Var> {
     let first = equation.inputs.iter().find_map(|var| edit.source_of(*var, &TRANSPOSE))?;
     let (permutation, shape) = (first.0.sizes("permutation"), edit.shape(first.1).clone());
-    // Everything else is a repetition, whose axes are in any order at no cost.
+    // All other operands are broadcasts, whose axes can be permuted at no cost.
     let fits = |var: &Var| match edit.source_of(*var, &TRANSPOSE) {
         Some((attrs, _)) => attrs.sizes("permutation") == permutation,
         None => edit.source_of(*var, &BROADCAST).is_some(),
@@ -80,7 +79,7 @@ fn reshaped(edit: &mut Edit<'_>, equation: &Equation) -> Option<Var> {
             operands.push((x, None));
             continue;
         }
-        // What is repeated, in the shape that the others come from.
+        // The broadcast operand, in the shape that the others come from.
         let (_, x) = edit.source_of(*var, &BROADCAST)?;
         let own = padded(edit.shape(x), to.rank());
         operands.push((x, Some(regrouped(&own, &to, &shape)?)));
@@ -106,7 +105,7 @@ fn linear(edit: &mut Edit<'_>, equation: &Equation) -> Option<Var> {
     Some(edit.call(&MATMUL, Attrs::new(), &[x, columns]))
 }
 
-/// A row that is added to every row of a product is added where the product is written.
+/// A row that is added to every row of a product is added when the product is written.
 fn with_bias(edit: &mut Edit<'_>, equation: &Equation) -> Option<Var> {
     let [first, second] = equation.inputs[..] else { return None };
     // Half precision rounds the product before the sum.
@@ -125,7 +124,7 @@ fn with_bias(edit: &mut Edit<'_>, equation: &Equation) -> Option<Var> {
     Some(edit.call(&LINEAR, Attrs::new(), &[x, w, b]))
 }
 
-/// Whether a permutation only exchanges the last two axes.
+/// Whether a permutation only swaps the last two axes.
 fn is_matrix_transpose(permutation: &[usize]) -> bool {
     let rank = permutation.len();
     rank >= 2
@@ -143,7 +142,7 @@ fn product(edit: &mut Edit<'_>, equation: &Equation) -> Option<Var> {
     Some(edit.call(&MATMUL, Attrs::new(), &[left, right]))
 }
 
-/// A sum along axes in memory's order, whatever the view of it; what is left is smaller to transpose.
+/// Sums along axes in memory order instead of through a transpose; the result is smaller to transpose.
 fn sum(edit: &mut Edit<'_>, equation: &Equation) -> Option<Var> {
     let (attrs, x) = edit.source_of(equation.inputs[0], &TRANSPOSE)?;
     let (permutation, axes) = (attrs.sizes("permutation"), equation.attrs.sizes("axes"));
@@ -153,13 +152,13 @@ fn sum(edit: &mut Edit<'_>, equation: &Equation) -> Option<Var> {
     let mut own: Shape = axes.iter().map(|&axis| permutation[axis]).collect();
     own.sizes_mut().sort_unstable();
     let summed = edit.call(&SUM, Attrs::new().with_sizes("axes", own.iter()), &[x]);
-    // Where each axis that is left lies among them.
+    // The position of each remaining axis.
     let kept = (0..permutation.rank()).filter(|axis| !axes.contains(axis)).map(|axis| permutation[axis]);
     let order: SmallVec<[usize; 4]> = kept.map(|axis| (0..axis).filter(|other| !own.contains(other)).count()).collect();
     Some(edit.transpose(summed, &order))
 }
 
-/// A sum of products is one product with a longer inner axis, which lies as it is in memory.
+/// A sum of products is one product with a longer inner axis, which is already contiguous in memory.
 fn sum_of_products(edit: &mut Edit<'_>, equation: &Equation) -> Option<Var> {
     let product = equation.inputs[0];
     let (_, inputs) = edit.call_of(product, &MATMUL).filter(|_| edit.is_used_once(product))?;

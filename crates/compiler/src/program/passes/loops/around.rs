@@ -1,4 +1,4 @@
-//! The program around loops, while it is made again.
+//! The program around loops, while it is being rebuilt.
 
 use super::super::edit::bits_of;
 use super::super::known::*;
@@ -10,15 +10,15 @@ use crate::{Tensor, catch};
 
 pub(super) struct Around {
     program: Program,
-    /// What stands for a variable.
+    /// The replacement of each variable.
     renamed: Vec<Var>,
-    /// Whether anything reads it.
+    /// Whether it is read.
     read: Vec<bool>,
-    /// What comes after the loop that is being rewritten.
+    /// Parts that follow the loop that is being rewritten.
     behind: Vec<Part>,
 }
 
-/// A program of variables outside, whose outputs stand for others.
+/// A program of outer variables, whose outputs replace others.
 struct Part {
     program: Program,
     inputs: Vec<Var>,
@@ -45,7 +45,7 @@ impl Around {
         &self.program.specs[var.index()]
     }
 
-    /// What stands for a variable now.
+    /// The current replacement of a variable.
     fn now(&self, mut var: Var) -> Var {
         while self.renamed[var.index()] != var {
             var = self.renamed[var.index()];
@@ -57,7 +57,7 @@ impl Around {
         vars.iter_mut().for_each(|var| *var = self.now(*var));
     }
 
-    /// From now on `other` stands for `var`.
+    /// Replaces `var` by `other` from now on.
     pub fn replace(&mut self, var: Var, other: Var) {
         self.read[other.index()] |= self.read[var.index()];
         self.renamed[var.index()] = other;
@@ -67,12 +67,12 @@ impl Around {
         self.read[var.index()]
     }
 
-    /// Whether anything needs an equation.
+    /// Whether anything reads the outputs of an equation.
     pub fn is_read(&self, equation: &Equation) -> bool {
         equation.outputs.iter().any(|var| self.reads(*var))
     }
 
-    /// A new variable, which will be read.
+    /// A new variable, which is marked as read.
     pub fn fresh(&mut self, spec: Spec) -> Var {
         let var = Var(self.program.specs.len() as u32);
         self.program.specs.push(spec);
@@ -85,7 +85,7 @@ impl Around {
         self.program.equations.push(equation);
     }
 
-    /// The loop, and what comes after it. One that gives nothing is dropped, unless the one that it was made of has an effect.
+    /// Adds the loop and the parts that follow it. A loop without results is dropped, unless the original has an effect.
     pub fn push_scan(&mut self, scan: Loop, before: Equation) {
         match scan.equation() {
             Some(equation) => self.push(equation),
@@ -94,7 +94,7 @@ impl Around {
         }
         let mut parts = std::mem::take(&mut self.behind);
         while !parts.is_empty() {
-            // One may read what another gives.
+            // One part may read the results of another.
             let waits =
                 |part: &Part| parts.iter().any(|other| other.outputs.iter().any(|var| part.inputs.contains(var)));
             let ready = parts.iter().position(|part| !waits(part)).expect("parts do not wait for each other");
@@ -105,7 +105,7 @@ impl Around {
         }
     }
 
-    /// Whether a variable is zero at every place.
+    /// Whether all elements of a variable are zero.
     pub fn is_zero(&self, var: Var) -> bool {
         let mut var = self.now(var);
         let repeats = |equation: &&Equation| is_any(equation.op, &[&BROADCAST, &RESHAPE]);
@@ -117,14 +117,14 @@ impl Around {
         captured.is_some_and(|(_, tensor)| bits_of(tensor) == Some(0))
     }
 
-    /// The program of a function of variables; `None` if it has none.
+    /// Traces a function of variables to a program; `None` if that is not possible.
     fn stage(&self, line: Option<Line>, inputs: &[Var], f: impl FnOnce(Vec<Tensor>) -> Vec<Tensor>) -> Option<Program> {
         let specs: Vec<Spec> = inputs.iter().map(|var| self.spec(*var).clone()).collect();
         let _line = location::inherit(line);
         catch(|| staged("scan", &specs, f)).ok()
     }
 
-    /// Adds the equations of a function of variables and returns what it gives.
+    /// Adds the equations of a function of variables, and returns its results.
     pub fn add(
         &mut self,
         line: Option<Line>,
@@ -135,8 +135,8 @@ impl Around {
         Some(self.inline(&program, inputs))
     }
 
-    /// Adds the equations of a function behind the loop that is being rewritten; what it gives stands for `outputs`. Whether it can
-    /// be done.
+    /// Adds the equations of a function after the loop that is being rewritten; its results replace `outputs`. Returns whether this is
+    /// possible.
     pub fn add_behind(
         &mut self,
         line: Option<Line>,

@@ -1,4 +1,4 @@
-//! What moves behind a loop: sums over all steps, and products that only leave it.
+//! Moves computations behind a loop: sums over all steps, and products that only leave the loop.
 
 use super::super::known::*;
 use super::around::Around;
@@ -9,20 +9,20 @@ use crate::program::Var;
 use crate::program::control::{stacked, through};
 use crate::{DType, Tensor};
 
-/// What a value is computed from, behind the loop.
+/// The values from which a result is computed behind the loop.
 #[derive(Default)]
 struct Cut {
     /// Constants, elements and outputs.
     known: Vec<Var>,
-    /// What has to be stacked for it.
+    /// Values that have to be stacked for it.
     new: Vec<Var>,
-    /// The equation that makes it, views aside.
+    /// The equation that computes it, ignoring views.
     core: Option<usize>,
 }
 
 pub(super) fn run(around: &mut Around, scan: &mut Loop) -> bool {
     let mut changed = false;
-    // What products stack is there for sums of the same.
+    // Values stacked for products are then available for sums.
     for products in [true, false] {
         for carry in scan.carries.clone() {
             changed |= sum(around, scan, &carry, products);
@@ -34,7 +34,7 @@ pub(super) fn run(around: &mut Around, scan: &mut Loop) -> bool {
     changed
 }
 
-/// A carry that is only added to is the sum of what is added at all steps.
+/// A carry that is only added to is the sum of the terms of all steps.
 fn sum(around: &mut Around, scan: &mut Loop, carry: &Carry, products: bool) -> bool {
     let facts = Facts::of(scan);
     let exact = matches!(scan.body.spec(carry.inside).dtype, DType::F32 | DType::F64 | DType::I64);
@@ -82,7 +82,7 @@ fn terms(scan: &Loop, facts: &Facts, addend: Var) -> Vec<Var> {
     terms
 }
 
-/// A product with constants that only leaves the loop is one product of all steps.
+/// A product with constants that only leaves the loop becomes one product over all steps.
 fn product(around: &mut Around, scan: &mut Loop, given: Pair) -> bool {
     let facts = Facts::of(scan);
     if facts.readers[given.inside.index()] != 1 || !facts.moves[given.inside.index()] {
@@ -103,14 +103,14 @@ fn product(around: &mut Around, scan: &mut Loop, given: Pair) -> bool {
     made
 }
 
-/// Whether stacking these moves no more bytes than `bytes` at every step, and is no burden on memory.
+/// Whether stacking these values moves at most `bytes` bytes per step, and needs little memory.
 fn is_cheap(around: &Around, scan: &Loop, new: &[Var], bytes: usize, recurs: bool) -> bool {
     let stacked: usize = new.iter().map(|var| scan.bytes(*var)).sum();
     let fits = |var: &Var| scan.bytes(*var).saturating_mul(scan.length) <= scan.limit(around);
     new.is_empty() || (recurs && stacked <= bytes && new.iter().all(fits))
 }
 
-/// How a value can be computed behind the loop; `leaves` says that it is an output that is to be computed there.
+/// How a value can be computed behind the loop; `leaves` means that it is an output that is to be computed there.
 fn cut(scan: &Loop, facts: &Facts, value: Var, leaves: bool) -> Cut {
     let is_known = |var: Var| {
         let mut known = scan.consts.iter().chain(&scan.elements).chain(&scan.given);
@@ -118,7 +118,7 @@ fn cut(scan: &Loop, facts: &Facts, value: Var, leaves: bool) -> Cut {
     };
     let mut cut = Cut::default();
     let mut seen = vec![false; scan.body.specs.len()];
-    // Each with whether it is the value itself, looked at in another way.
+    // Each with a flag: whether it is a view of the value itself.
     let mut stack = vec![(value, true)];
     while let Some((var, is_value)) = stack.pop() {
         if std::mem::replace(&mut seen[var.index()], true) {
@@ -152,7 +152,7 @@ fn cut(scan: &Loop, facts: &Facts, value: Var, leaves: bool) -> Cut {
     cut
 }
 
-/// Everything that some of these are computed from, once.
+/// The union of several cuts, without duplicates.
 fn joined(cuts: Vec<Cut>) -> Cut {
     let mut all = Cut::default();
     for cut in cuts {
@@ -166,7 +166,7 @@ fn joined(cuts: Vec<Cut>) -> Cut {
     all
 }
 
-/// Computes `values` for all steps behind the loop, and what `finish` makes of their stacks in place of `output`.
+/// Computes `values` for all steps behind the loop, and replaces `output` by the result of `finish` on the stacked values.
 fn leave(
     around: &mut Around,
     scan: &mut Loop,

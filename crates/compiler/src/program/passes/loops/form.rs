@@ -1,4 +1,4 @@
-//! A scan taken apart, and put together again.
+//! Takes a scan apart, and reassembles it.
 
 use super::super::known::*;
 use super::around::Around;
@@ -9,17 +9,17 @@ use crate::program::control::ScanForm;
 use crate::program::{Equation, Program, ProgramAttr, Var};
 use smallvec::SmallVec;
 
-/// How many times the bytes of a loop's operands and outputs one value may take that is stacked for this.
+/// A value stacked by this pass may take at most this multiple of the bytes of the loop's operands and outputs.
 const MOST: usize = 8;
 
-/// A scan: variables inside are those of its body, variables outside those of the program around it.
+/// A scan: inner variables are those of its body, outer variables those of the program around it.
 pub(super) struct Loop {
     /// Its inputs and outputs are the lists below.
     pub body: Program,
     pub consts: Vec<Pair>,
     pub carries: Vec<Carry>,
     pub elements: Vec<Pair>,
-    /// What every step gives, and the stack of it.
+    /// The outputs of every step, and their stacks.
     pub given: Vec<Pair>,
     pub length: usize,
     pub reverse: bool,
@@ -34,10 +34,10 @@ pub(super) struct Pair {
 
 #[derive(Clone, Copy)]
 pub(super) struct Carry {
-    /// Before a step, and after it.
+    /// Before and after a step.
     pub inside: Var,
     pub next: Var,
-    /// Before the loop, and after it.
+    /// Before and after the loop.
     pub first: Var,
     pub last: Var,
 }
@@ -67,7 +67,7 @@ impl Loop {
         }
     }
 
-    /// The equation; `None` if it gives nothing.
+    /// The equation of the scan; `None` if it has no results.
     pub fn equation(self) -> Option<Equation> {
         let Loop { mut body, consts, carries, elements, given, length, reverse, line } = self;
         let inside = |pairs: &[Pair]| pairs.iter().map(|pair| pair.inside).collect::<Vec<_>>();
@@ -93,7 +93,7 @@ impl Loop {
         self.body.spec(inside).bytes()
     }
 
-    /// The bytes of one value that may be stacked.
+    /// The maximum number of bytes of a stacked value.
     pub fn limit(&self, around: &Around) -> usize {
         let carried = self.carries.iter().flat_map(|carry| [carry.first, carry.last]);
         let pairs = self.consts.iter().chain(&self.elements).chain(&self.given);
@@ -101,7 +101,7 @@ impl Loop {
         MOST.saturating_mul(all.map(|var| around.spec(var).bytes()).sum())
     }
 
-    /// Inside, `other` stands for `var` wherever it is read.
+    /// Replaces `var` by `other` in the body, wherever it is read.
     pub fn replace(&mut self, var: Var, other: Var) {
         let replace = |read: &mut Var| *read = if *read == var { other } else { *read };
         self.body.equations.iter_mut().flat_map(|equation| &mut equation.inputs).for_each(replace);
@@ -109,19 +109,19 @@ impl Loop {
         self.given.iter_mut().for_each(|pair| replace(&mut pair.inside));
     }
 
-    /// A new variable inside.
+    /// A new inner variable.
     pub fn fresh(&mut self, like: Var) -> Var {
         let spec = self.body.spec(like).clone();
         self.body.specs.push(spec);
         Var(self.body.specs.len() as u32 - 1)
     }
 
-    /// The variables that a step is for.
+    /// The results of a step.
     pub fn results(&self) -> impl Iterator<Item = Var> + '_ {
         self.carries.iter().map(|carry| carry.next).chain(self.given.iter().map(|pair| pair.inside))
     }
 
-    /// The part of a step from `inputs` to `outputs`.
+    /// The part of a step that computes `outputs` from `inputs`.
     pub fn between(&self, inputs: &[Var], outputs: &[Var]) -> Program {
         let mut needed = vec![false; self.body.specs.len()];
         outputs.iter().for_each(|var| needed[var.index()] = true);
@@ -136,14 +136,14 @@ impl Loop {
         self.body.with(inputs, equations, outputs)
     }
 
-    /// Whether an equation looks at numbers in another way.
+    /// Whether an equation is a view.
     pub fn is_view(&self, equation: &Equation) -> bool {
         let ([x], [y]) = (&equation.inputs[..], &equation.outputs[..]) else { return false };
         let layout = Layout::contiguous(self.body.spec(*x).shape.clone());
         is_built_in(equation.op) && equation.op.view(&equation.attrs, &layout, self.body.spec(*y)).is_some()
     }
 
-    /// Whether an equation does much with every number, so that it is better done for all steps at once.
+    /// Whether an equation does much work per element, so that it is better done for all steps at once.
     pub fn is_heavy(&self, equation: &Equation) -> bool {
         let controls = equation.attrs.bodies().next().is_some();
         if !is_built_in(equation.op) || controls || is_elementwise(equation.op) || equation.outputs.len() != 1 {
@@ -168,15 +168,15 @@ impl Loop {
     }
 }
 
-/// What is known of the variables inside.
+/// Facts about the inner variables.
 pub(super) struct Facts {
     /// The equation that defines it.
     pub maker: Vec<Option<usize>>,
     /// Whether it depends on elements or the carry.
     pub varies: Vec<bool>,
-    /// Whether it depends on the carry, or on an operation of the user or one with an effect, which stay where they are.
+    /// Whether it depends on the carry, on a user-defined operation or on one with an effect; these stay in the loop.
     pub moves: Vec<bool>,
-    /// How often it is read, as a result too.
+    /// How often it is read, including as a result.
     pub readers: Vec<usize>,
 }
 
@@ -209,7 +209,7 @@ impl Facts {
         facts
     }
 
-    /// What is added to a carry that nothing else reads.
+    /// The term that is added to a carry that nothing else reads.
     pub fn addend(&self, scan: &Loop, carry: &Carry) -> Option<Var> {
         let equation = &scan.body.equations[self.maker[carry.next.index()]?];
         let is_sum = equation.op.is(&ADD);

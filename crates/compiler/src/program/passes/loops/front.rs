@@ -1,4 +1,4 @@
-//! What moves in front of a loop.
+//! Moves computations in front of a loop.
 
 use super::super::known::*;
 use super::around::Around;
@@ -7,8 +7,8 @@ use crate::error::OrRaise;
 use crate::program::control::through;
 use crate::program::{Equation, Var};
 
-/// What depends on constants alone is computed once, and is a constant. What only looks at numbers in another way, or repeats them, is
-/// free at every step and stays, but for transposes: laid out anew once, they are faster to multiply by.
+/// Values that depend only on constants are computed once and become constants. Views and broadcasts are free at every step and stay,
+/// except transposes: a transposed copy makes products faster.
 pub(super) fn constants(around: &mut Around, scan: &mut Loop) -> bool {
     let facts = Facts::of(scan);
     let reads =
@@ -46,7 +46,7 @@ fn varies(facts: &Facts, equation: &Equation) -> bool {
     equation.outputs.iter().any(|var| facts.varies[var.index()])
 }
 
-/// Whether an equation of constants is better done at every step than read from memory.
+/// Whether it is better to compute a constant equation at every step than to read its result from memory.
 fn stays(scan: &Loop, equation: &Equation) -> bool {
     let read: usize = equation.inputs.iter().map(|var| own_bytes(scan, *var)).sum();
     match equation.op.is(&TRANSPOSE) {
@@ -55,7 +55,7 @@ fn stays(scan: &Loop, equation: &Equation) -> bool {
     }
 }
 
-/// The bytes that a variable takes in memory, or what it looks at.
+/// The bytes of the memory that a variable, or the base of a view, takes.
 fn own_bytes(scan: &Loop, mut var: Var) -> usize {
     let mut bytes = scan.bytes(var);
     while let Some(equation) = scan.body.equations.iter().find(|equation| equation.outputs.contains(&var)) {
@@ -68,8 +68,8 @@ fn own_bytes(scan: &Loop, mut var: Var) -> usize {
     bytes
 }
 
-/// Products of elements and constants that a recurrence waits for, with what they need, are computed for all steps at once by the
-/// batch rules, and are elements.
+/// Products of elements and constants that a recurrence depends on are computed for all steps at once by the batch rules, together with
+/// what they need. The results become elements.
 pub(super) fn elements(around: &mut Around, scan: &mut Loop) -> bool {
     let facts = Facts::of(scan);
     let (waits, limit) = (waits(scan, &facts), scan.limit(around));
@@ -103,7 +103,7 @@ pub(super) fn elements(around: &mut Around, scan: &mut Loop) -> bool {
     true
 }
 
-/// By variable, whether a carry needs it that is more than a sum.
+/// By variable, whether it is needed by a carry that is not just a sum.
 fn waits(scan: &Loop, facts: &Facts) -> Vec<bool> {
     let mut waits = vec![false; scan.body.specs.len()];
     for carry in scan.carries.iter().filter(|carry| facts.addend(scan, carry).is_none()) {
@@ -117,7 +117,7 @@ fn waits(scan: &Loop, facts: &Facts) -> Vec<bool> {
     waits
 }
 
-/// Whether nothing that a variable needs takes too many bytes for all steps.
+/// Whether all values needed for a variable stay within the limit when stacked for all steps.
 fn fits(scan: &Loop, facts: &Facts, var: Var, limit: usize) -> bool {
     let mut stack = vec![var];
     let mut seen = vec![false; scan.body.specs.len()];
@@ -135,7 +135,7 @@ fn fits(scan: &Loop, facts: &Facts, var: Var, limit: usize) -> bool {
     true
 }
 
-/// The last of a chain of elementwise operations, the only readers of what comes before them, that takes no more bytes.
+/// The end of a chain of elementwise operations that starts at `var`, as long as each has a single reader and the result does not grow.
 fn carried_on(scan: &Loop, facts: &Facts, mut var: Var) -> Var {
     loop {
         let Some(reader) = scan.body.equations.iter().find(|equation| equation.inputs.contains(&var)) else {

@@ -1,11 +1,11 @@
-//! loops - what a scan need not compute step by step is computed for all steps at once, in front of it or behind it.
+//! loops - moves computations out of scans, in front of them or behind them, where they run for all steps at once.
 //!
-//! What depends on constants alone is computed once; products of elements and constants, which a recurrence waits for, are one
-//! product of all steps; sums over all steps of products are one product, and products that only leave the loop are one. Carries
-//! and outputs that nothing needs disappear. A loop of one step is that step, a loop of none is its carry.
+//! Values that depend only on constants are computed once. Products of elements and constants that a recurrence depends on become one
+//! product over all steps. So do sums of products over all steps, and products that only leave the loop. Unused carries and outputs are
+//! removed. A loop of one step is replaced by that step, a loop of none by its carry.
 //!
-//! A loop is often written to save memory, so what leaves it is bounded: a value that is stacked for this takes at most `MOST`
-//! times the bytes that the loop reads and writes anyway, and where nothing is carried but sums no new value is stacked.
+//! Loops are often written to save memory, so stacking is bounded: a value that is stacked by this pass takes at most `MOST` times the
+//! bytes that the loop reads and writes anyway. If only sums are carried, no new value is stacked.
 
 mod around;
 mod behind;
@@ -19,7 +19,7 @@ use crate::program::{Equation, Program};
 use around::Around;
 use form::Loop;
 
-/// What the pass does; each is a function of whole loops.
+/// The rewrites of the pass; each is a function of whole loops.
 pub(super) static RULES: &[Rule] = &[
     Rule::new("scan(..) of no steps = what it carries"),
     Rule::new("scan(..) of one step = the step"),
@@ -57,7 +57,7 @@ pub(super) fn run(mut program: Program) -> (Program, bool) {
     }
 }
 
-/// Adds what a scan becomes; whether it is anything else.
+/// Adds the rewritten scan. Returns whether it changed.
 fn rewrite(around: &mut Around, equation: Equation) -> bool {
     let mut scan = Loop::of(&equation);
     if scan.length <= 1 {

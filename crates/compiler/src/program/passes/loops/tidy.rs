@@ -1,4 +1,4 @@
-//! Loops without what they do not need.
+//! Removes unneeded parts of loops.
 
 use super::around::Around;
 use super::form::{Loop, Pair};
@@ -6,7 +6,7 @@ use crate::error::OrRaise;
 use crate::program::{Equation, Var};
 use crate::{Shape, Tensor};
 
-/// A loop of at most one step.
+/// Unrolls a loop of at most one step.
 pub(super) fn unroll(around: &mut Around, scan: &Loop) {
     let inside: Vec<Var> =
         scan.consts.iter().map(|pair| pair.inside).chain(scan.carries.iter().map(|carry| carry.inside)).collect();
@@ -40,7 +40,7 @@ pub(super) fn unroll(around: &mut Around, scan: &Loop) {
     outputs.zip(made).for_each(|(var, made)| around.replace(var, made));
 }
 
-/// Drops, merges and moves operands and outputs; whether there was anything to do.
+/// Drops, merges and moves operands and outputs. Returns whether anything changed.
 pub(super) fn run(around: &mut Around, scan: &mut Loop) -> bool {
     let before = size(scan);
     drop_unread(around, scan);
@@ -54,7 +54,7 @@ fn size(scan: &Loop) -> [usize; 4] {
     [scan.consts.len(), scan.carries.len(), scan.elements.len(), scan.given.len()]
 }
 
-/// What no result and no effect needs: a carry that only makes itself is not needed.
+/// Drops everything that no result and no effect needs. A carry that only feeds itself is not needed.
 fn drop_unread(around: &Around, scan: &mut Loop) {
     scan.given.retain(|pair| around.reads(pair.outside));
     let mut needed = vec![false; scan.body.specs.len()];
@@ -85,7 +85,7 @@ fn drop_unread(around: &Around, scan: &mut Loop) {
     scan.elements.retain(|pair| needed[pair.inside.index()]);
 }
 
-/// A carry that a step hands on as it is, is a constant.
+/// A carry that every step passes on unchanged is a constant.
 fn fixed_carries(around: &mut Around, scan: &mut Loop) {
     let consts = &mut scan.consts;
     scan.carries.retain(|carry| {
@@ -98,7 +98,7 @@ fn fixed_carries(around: &mut Around, scan: &mut Loop) {
     });
 }
 
-/// Outputs that are there without the loop.
+/// Replaces outputs that are known without the loop.
 fn known_outputs(around: &mut Around, scan: &mut Loop) {
     let (consts, elements, captures) = (&scan.consts, &scan.elements, &scan.body.captures);
     let (length, line) = (scan.length, scan.line);
@@ -123,7 +123,7 @@ fn known_outputs(around: &mut Around, scan: &mut Loop) {
     });
 }
 
-/// Operands and outputs that are the same are one.
+/// Merges equal operands and equal outputs.
 fn merge(around: &mut Around, scan: &mut Loop) {
     let mut same: Vec<(Var, Var)> = Vec::new();
     for pairs in [&mut scan.consts, &mut scan.elements] {

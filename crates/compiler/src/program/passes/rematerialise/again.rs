@@ -1,4 +1,4 @@
-//! Equations that are repeated where their result is read again.
+//! Repeats equations where their result is read again.
 
 use super::super::known::*;
 use super::Reads;
@@ -6,26 +6,26 @@ use crate::primitive::Attrs;
 use crate::program::{Equation, Program, Var};
 use rustc_hash::FxHashMap;
 
-/// A value that is computed again for some of its readers.
+/// A value that is recomputed for some of its readers.
 #[doc(hidden)]
 pub struct Again {
     pub value: Var,
     /// The equations that compute it, in order.
     pub equations: Vec<usize>,
-    /// Operands of theirs that are read behind a barrier, so that no loop holds them and their repetition.
+    /// Operands that the repetition reads behind a barrier, so that no loop contains both the original and the repetition.
     pub apart: Vec<Var>,
-    /// The equations that read the repetition, in order; it comes before the first.
+    /// The equations that read the recomputed value, in order; it is inserted before the first.
     pub readers: Vec<usize>,
 }
 
-/// The program with these values computed again.
+/// Inserts the recomputed values into the program.
 pub fn insert(mut program: Program, reads: &Reads, values: Vec<Again>) -> Program {
-    // Before which equation which others are repeated.
+    // By equation, the equations repeated before it.
     let mut before: FxHashMap<usize, Vec<Equation>> = FxHashMap::default();
     for Again { value, equations, apart, readers } in values {
         let line = program.equations[equations[0]].line;
         let mut repeated = Vec::new();
-        // What stands for operands, for what is computed again, and for views of it.
+        // The replacements of operands, of recomputed values, and of views of these.
         let mut stand_in: FxHashMap<Var, Var> = FxHashMap::default();
         for var in apart {
             let behind = program.like(var);
@@ -61,7 +61,7 @@ pub fn insert(mut program: Program, reads: &Reads, values: Vec<Again>) -> Progra
     program.renumbered()
 }
 
-/// The variable that stands for `var`, a view of what is computed again.
+/// The replacement of `var`, a view of a recomputed value.
 fn repeat_views(
     program: &mut Program,
     reads: &Reads,

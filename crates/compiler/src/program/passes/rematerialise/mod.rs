@@ -1,10 +1,10 @@
-//! rematerialise - an elementwise value that is needed again much later is computed again there, and not kept meanwhile.
+//! rematerialise - an elementwise value that is needed again much later is recomputed there instead of being kept in memory.
 //!
-//! Only where that lowers the bytes that live in between: its operands live as long anyway. And only where it is free, or the value
-//! is large: where every late reader is elementwise, a loop computes the value where it reads it; a product needs it written once
-//! more, which takes little beside the product, also if it is a normalisation. Late is what waits for a product, a reduction or
-//! another kernel that waits for the value itself, as a backward pass does, or what stands far behind the first reader; one loop
-//! cannot hold both. A barrier keeps the two apart.
+//! This is done only if it lowers the memory in between, which requires that its operands are alive anyway, and only if it is free or the
+//! value is large. If every late reader is elementwise, the loop that reads the value recomputes it. For a product, the value has to be
+//! written once more, which costs little compared with the product, even if the value is a normalisation. A reader is *late* if it depends
+//! on another kernel (a product, a reduction) that itself depends on the value, as in a backward pass, or if it comes long after the first
+//! reader. One loop cannot contain both early and late readers; a barrier keeps them apart.
 
 mod again;
 mod reads;
@@ -20,16 +20,16 @@ use reads::Kind;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
-/// Smaller values stay where they are.
+/// Smaller values are not recomputed.
 const LEAST_BYTES: usize = 1 << 12;
 
-/// Values from this size on are also computed again for products.
+/// Values of at least this size are also recomputed for products.
 const LARGE_BYTES: usize = 1 << 20;
 
-/// Readers more equations than this behind the first one are late.
+/// A reader more than this many equations after the first one is late.
 const FAR: usize = 4096;
 
-/// How often the equations are gone through; one value that is computed again may be needed later still.
+/// Maximum number of passes over the equations; a recomputed value may be needed even later.
 const MOST_ROUNDS: usize = 4;
 
 pub(super) fn run(mut program: Program) -> (Program, bool) {
@@ -62,7 +62,7 @@ fn round(program: Program) -> (Program, bool) {
     (insert(program, &reads, chosen), true)
 }
 
-/// The late readers of what an equation gives, if it is to be computed again for them.
+/// The late readers of an equation's result, if it is to be recomputed for them.
 fn late_readers(program: &Program, reads: &Reads, number: usize) -> Option<Vec<usize>> {
     let equation = &program.equations[number];
     let (&output, kind) = (equation.outputs.first()?, reads.kinds[number]);
@@ -72,7 +72,7 @@ fn late_readers(program: &Program, reads: &Reads, number: usize) -> Option<Vec<u
         return None;
     }
     let (first, last) = (readers[0], readers[readers.len() - 1]);
-    // After the last kernel before them all readers are one loop, or next to each other.
+    // All readers after the last kernel before them are in one loop, or next to each other.
     let kernel = reads.kernel_before(last).filter(|&kernel| kernel >= number)?;
     let live = equation.inputs.iter().all(|var| reads.lives_until(*var, kernel + 1));
     if !live || kept_apart(program, reads, equation) == output {
@@ -80,7 +80,7 @@ fn late_readers(program: &Program, reads: &Reads, number: usize) -> Option<Vec<u
     }
     let is_near = |reader: &usize| *reader <= first + FAR;
     let nearest = readers.partition_point(is_near);
-    // By variable that waits for a reader, whether it waits for a kernel that waits for the value.
+    // By variable that depends on a reader, whether it depends on a kernel that depends on the value.
     let mut waits: FxHashMap<Var, bool> = FxHashMap::default();
     let waits_for = |waits: &FxHashMap<Var, bool>, var: Var| match reads.base[var.index()] == output {
         true => Some(false),
@@ -108,7 +108,7 @@ fn is_product(program: &Program, number: usize) -> bool {
     matches!(program.equations[number].op.dependency(), Dependency::Product { .. })
 }
 
-/// The operand that the barrier stands behind: no constant, and as it lies if there is such a one. The output itself, if there is none.
+/// The operand behind the barrier: not a constant, and preferably not a view. The output itself, if there is none.
 fn kept_apart(program: &Program, reads: &Reads, equation: &Equation) -> Var {
     let varies = |var: &&Var| !reads.is_captured(**var);
     let whole = |var: &&Var| reads.base[var.index()] == **var;

@@ -1,4 +1,4 @@
-//! Who reads what.
+//! Which equations read which variables.
 
 use super::super::known::*;
 use crate::primitive::Layout;
@@ -9,26 +9,26 @@ use smallvec::SmallVec;
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     View,
-    /// A part of fused loops.
+    /// Part of fused loops.
     Lane,
-    /// Runs by itself.
+    /// A kernel of its own.
     Kernel,
-    /// Runs by itself, row by row: it costs little more than to read and write its rows.
+    /// A kernel of its own that works row by row: it costs little more than reading and writing its rows.
     Rows,
 }
 
-/// Who reads what.
+/// Which equations read which variables.
 #[doc(hidden)]
 pub struct Reads {
     /// By equation.
     pub(super) kinds: Vec<Kind>,
-    /// The equations that run by themselves, in order.
+    /// The equations that are kernels of their own, in order.
     kernels: Vec<usize>,
-    /// By variable, the variable whose memory it looks at.
+    /// By variable, the variable whose memory it views.
     pub base: Vec<Var>,
     /// By base, the last equation that reads it; results are read at the end.
     pub(super) last: Vec<usize>,
-    /// By base, the equations that read it or a view of it, views aside.
+    /// By base, the equations that read it or a view of it, not counting views.
     pub readers: Vec<Vec<usize>>,
     /// By base, whether it or a view of it is returned.
     pub is_returned: Vec<bool>,
@@ -81,13 +81,13 @@ impl Reads {
         reads
     }
 
-    /// These equations will no longer read what equation `number` gives.
+    /// Records that these equations no longer read the result of equation `number`.
     pub(super) fn forget(&mut self, var: Var, number: usize, late: &[usize]) {
         self.readers[var.index()].retain(|reader| !late.contains(reader));
         self.last[var.index()] = self.readers[var.index()].last().copied().unwrap_or(number);
     }
 
-    /// The last equation before `number` that runs by itself.
+    /// The last equation before `number` that is a kernel of its own.
     pub(super) fn kernel_before(&self, number: usize) -> Option<usize> {
         let before = self.kernels.partition_point(|&kernel| kernel < number);
         self.kernels[..before].last().copied()
@@ -109,7 +109,7 @@ fn is_view(program: &Program, equation: &Equation) -> bool {
     is_built_in(equation.op) && equation.op.view(&equation.attrs, &layout, program.spec(*y)).is_some()
 }
 
-/// Whether an equation is a part of fused loops.
+/// Whether an equation is part of fused loops.
 fn is_lane(program: &Program, equation: &Equation) -> bool {
     let [output] = equation.outputs[..] else { return false };
     let dtypes: SmallVec<[_; 3]> = equation.inputs.iter().map(|input| program.spec(*input).dtype).collect();
