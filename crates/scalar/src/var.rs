@@ -93,7 +93,7 @@ impl Var {
         Var { value, place: push2(value, slopes, [self.place, other.place], misused) }
     }
 
-    /// The maximum or minimum of two numbers, or the mean at a tie. An operand that was not chosen is not recorded.
+    /// The maximum or minimum of two numbers, where each has half the derivative at a tie. An operand that was not chosen is not recorded.
     #[inline(always)]
     #[track_caller]
     fn shared(self, other: Var, value: f64, shares: [f64; 2]) -> Var {

@@ -293,7 +293,7 @@ fn constant(text: &str, spec: &Spec) -> Result<Tensor, String> {
             Ok(Tensor::from_vec(numbers?, spec.shape.clone()))
         }
         dtype => {
-            // NaN and infinities are given by their bits.
+            // A NaN may be given by its bits.
             let bits = |word: &str| match word.strip_prefix("0x") {
                 Some(digits) => u64::from_str_radix(digits, 16).ok().filter(|bits| bits >> (8 * dtype.size() - 1) < 2),
                 None => word.parse::<f64>().ok().map(|number| convert_bits(number.to_bits(), DType::F64, dtype)),

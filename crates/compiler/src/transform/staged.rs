@@ -254,7 +254,7 @@ impl<S: Tree, Y: Tree> Staged<S, Y> {
         lock(&self.slots).push(slots);
     }
 
-    /// Whether a call on these inputs only involves concrete tensors, so that single operations are not observed.
+    /// Whether a call on these inputs can run as a plan: all are concrete tensors, and nothing observes single operations.
     pub fn runs_on_numbers(&self, inputs: &[Tensor]) -> bool {
         // An enclosing checkpoint keeps the results of a call with an effect.
         let is_kept = is_packing() && self.body.has_effect();

@@ -151,7 +151,7 @@ impl Program {
     /// ```
     pub fn optimised(&self) -> Program {
         let (mut program, mut quiet) = (self.clone(), 0);
-        // Recomputed values must not be merged again, so rematerialisation comes last, after everything else has settled.
+        // Rematerialisation puts recomputed values behind barriers, so it comes last, after everything else has settled.
         let (last, others) = PASSES.split_last().expect("there are passes");
         for pass in others.iter().cycle().take(MOST_ROUNDS * others.len()) {
             let (after, changed) = pass.apply(program);
