@@ -158,7 +158,7 @@ fn saves_text(saves: Saves, operands: usize, outputs: usize) -> String {
     let parts = (saves.operands.iter().map(operand))
         .chain(saves.outputs.iter().map(output))
         .chain(saves.shapes.iter().map(shape))
-        .chain(saves.residual.then(|| "a residual of bits or whole numbers".to_string()));
+        .chain(saves.residual.then(|| "a residual of bits or integers".to_string()));
     let parts: Vec<String> = parts.collect();
     if parts.is_empty() { "nothing".to_string() } else { parts.join(", ") }
 }

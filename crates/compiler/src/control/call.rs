@@ -149,7 +149,7 @@ fn cases() -> Vec<Case> {
             let c = a.iter().zip(&x[1].data).map(|(a, y)| a * y).sum::<f64>();
             vec![Sample::new([2], a), Sample::new([], vec![c])]
         }),
-        case("a whole number beside", whole, vec![Sample::integers([], [4]), Sample::wave([], 0.7)], |x| {
+        case("an integer beside", whole, vec![Sample::integers([], [4]), Sample::wave([], 0.7)], |x| {
             vec![x[0].clone(), Sample::new([], vec![x[1].data[0].powi(2)])]
         }),
         case("empty", empty, vec![Sample::wave([0, 2], 0.3)], |_| vec![Sample::new([0, 2], Vec::new())]),

@@ -68,7 +68,7 @@ pub fn fori<C: Tree>(count: impl Count, f: impl Fn(&Tensor, &C) -> C, init: &C) 
         Steps::Tensor(end) => end,
     };
     if end.spec() != Spec::new([], DType::I64) {
-        let message = format!("counts up to one whole number, i64[], got {}", end.spec());
+        let message = format!("counts up to one integer, i64[], got {}", end.spec());
         Error::new(ErrorKind::Argument, "fori", message).at(line).raise();
     }
     let start = (Tensor::from(0i64), init.map_leaves(Tensor::clone));
@@ -115,7 +115,7 @@ fn repeat<C: Tree>(pred: &dyn Fn(&C) -> Tensor, body: &dyn Fn(&C) -> C, init: &C
     let (test, ()) = stage("while_loop", line, &specs, |symbols| (vec![pred(&init.rebuild(symbols))], ()));
     let tested = test.spec(test.outputs()[0]).clone();
     if tested != Spec::new([], DType::Bool) {
-        let message = format!("the condition is {tested}, not one truth value");
+        let message = format!("the condition is {tested}, not one boolean");
         return Err(Error::new(ErrorKind::Argument, "while_loop", message).help("reduce it with .any() or .all()"));
     }
     let (body, next) = stage("while_loop", line, &specs, |symbols| {
@@ -227,7 +227,7 @@ impl Primitive for While {
             }
         }
         if input_specs(&form.test) != inputs || output_specs(&form.test) != [Spec::new([], DType::Bool)] {
-            return wrong("the test takes what the body takes and returns one truth value".into());
+            return wrong("the test takes what the body takes and returns one boolean".into());
         }
         Ok(outputs.into())
     }

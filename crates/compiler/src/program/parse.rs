@@ -316,7 +316,7 @@ fn of_bytes(bytes: &[u8], spec: &Spec) -> Result<Tensor, String> {
         return Err(format!("{} bytes for {spec}", bytes.len()));
     }
     if spec.dtype == DType::Bool && bytes.iter().any(|byte| *byte > 1) {
-        return Err("a truth value is 0 or 1".into());
+        return Err("a boolean is 0 or 1".into());
     }
     Ok(Tensor::build(spec, |out| out.bytes.copy_from_slice(bytes)).0)
 }
@@ -335,7 +335,7 @@ fn attribute(text: &str) -> Result<Attr, String> {
         let inside = text.strip_prefix('[').and_then(|text| text.strip_suffix(']'));
         let inside = inside.ok_or_else(|| format!("'{text}' is not a list"))?;
         let numbers: Result<Vec<i64>, _> = split(inside).map(str::parse).collect();
-        return numbers.map(Attr::Ints).map_err(|_| format!("'{text}' is not a list of whole numbers"));
+        return numbers.map(Attr::Ints).map_err(|_| format!("'{text}' is not a list of integers"));
     }
     if let Ok(number) = text.parse::<i64>() {
         return Ok(Attr::Int(number));

@@ -164,7 +164,7 @@ impl Attrs {
     pub fn int(&self, name: &str) -> i64 {
         match self.get(name) {
             Attr::Int(value) => *value,
-            other => wrong(format!("attribute '{name}' is {other}, not a whole number")),
+            other => wrong(format!("attribute '{name}' is {other}, not an integer")),
         }
     }
 

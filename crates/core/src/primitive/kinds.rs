@@ -168,7 +168,7 @@ pub fn expect_arithmetic(name: &str, dtype: DType) -> Result<(), Error> {
     if dtype != DType::Bool {
         return Ok(());
     }
-    Err(Error::new(ErrorKind::DType(vec![dtype]), name, "truth values have no arithmetic")
+    Err(Error::new(ErrorKind::DType(vec![dtype]), name, "booleans have no arithmetic")
         .help("convert them first, for example with .cast(DType::I64)"))
 }
 

@@ -99,7 +99,7 @@ fn expect_truth(name: &str, dtype: DType) -> Result<(), Error> {
     if dtype == DType::Bool {
         return Ok(());
     }
-    let message = format!("needs truth values, got {dtype}");
+    let message = format!("needs booleans, got {dtype}");
     Err(Error::new(ErrorKind::DType(vec![dtype]), name, message).help("compare first, for example with .not_equal(0)"))
 }
 

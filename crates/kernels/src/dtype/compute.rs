@@ -105,7 +105,7 @@ cast_half!(bf16, f16);
 /// `WIDTH` is the size of `E`: elements are read as byte arrays, so `bytes` needs no alignment.
 fn load_run<const WIDTH: usize, E: Element + Cast<T>, T: Compute>(bytes: &[u8], out: &mut [T]) {
     let (elements, rest) = bytes.as_chunks::<WIDTH>();
-    assert!(rest.is_empty(), "load: {} bytes are no whole number of elements", bytes.len());
+    assert!(rest.is_empty(), "load: {} bytes are not a multiple of the element size", bytes.len());
     loop1(elements, out, |element| bytemuck::cast::<[u8; WIDTH], E>(element).cast());
 }
 
@@ -125,7 +125,7 @@ fn load_steps<const WIDTH: usize, E: Element + Cast<T>, T: Compute>(
 
 fn store_run<const WIDTH: usize, E: Element, T: Compute + Cast<E>>(values: &[T], bytes: &mut [u8]) {
     let (elements, rest) = bytes.as_chunks_mut::<WIDTH>();
-    assert!(rest.is_empty(), "store: {} bytes are no whole number of elements", values.len());
+    assert!(rest.is_empty(), "store: {} bytes are not a multiple of the element size", values.len());
     loop1(values, elements, |value| bytemuck::cast::<E, [u8; WIDTH]>(value.cast()));
 }
 

@@ -382,7 +382,7 @@ macro_rules! functions {
         /// assert_eq!(Tensor::from([1.0, 2.0]).lgamma(), Tensor::from([0.0, 0.0]));
         /// ```
         lgamma LGAMMA ln_gamma {
-            page: "lgamma - logarithm of the gamma function.   y = ln |Gamma(x)|,   dy = digamma(x) dx.   Domain: all reals; infinite at 0 and the negative whole numbers.",
+            page: "lgamma - logarithm of the gamma function.   y = ln |Gamma(x)|,   dy = digamma(x) dx.   Domain: all reals; infinite at 0 and the negative integers.",
             values: lgamma_slice,
             slope: |x, y| digamma(x), of: operand, by: digamma_slice,
             rule: "dx = digamma(x) dy",
@@ -397,7 +397,7 @@ macro_rules! functions {
         /// assert_eq!(Tensor::from([-3.0, 2.0]).abs(), Tensor::from([3.0, 2.0]));
         /// ```
         abs ABS abs {
-            page: "abs - absolute value.   y = |x|,   dy = sign(x) dx.   Domain: all reals and whole numbers. At the kink the subgradient of least norm: abs'(0) = 0.",
+            page: "abs - absolute value.   y = |x|,   dy = sign(x) dx.   Domain: all reals and integers. At the kink the subgradient of least norm: abs'(0) = 0.",
             values: abs_slice,
             integer: |x| x.wrapping_abs(),
             slope: |x, y| sign(x), of: operand,
@@ -413,7 +413,7 @@ macro_rules! functions {
         /// assert_eq!(Tensor::from([2.0, -3.0]).square(), Tensor::from([4.0, 9.0]));
         /// ```
         square SQUARE square {
-            page: "square - x times itself.   y = x^2,   dy = 2 x dx.   Domain: all reals and whole numbers (wrapping).",
+            page: "square - x times itself.   y = x^2,   dy = 2 x dx.   Domain: all reals and integers (wrapping).",
             value: |x| x * x,
             integer: |x| x.wrapping_mul(x),
             slope: |x, y| lit(2.0) * x, of: operand,
@@ -722,7 +722,7 @@ macro_rules! functions {
         /// assert!((Tensor::from(1.0).digamma().item() + euler).abs() < 1e-15);
         /// ```
         digamma DIGAMMA digamma {
-            page: "digamma - derivative of the logarithm of the gamma function.   y = Gamma'(x) / Gamma(x),   dy = polygamma(1, x) dx.   Domain: all reals; -infinity at 0, NaN at the negative whole numbers.",
+            page: "digamma - derivative of the logarithm of the gamma function.   y = Gamma'(x) / Gamma(x),   dy = polygamma(1, x) dx.   Domain: all reals; -infinity at 0, NaN at the negative integers.",
             values: digamma_slice,
             slope: |x, y| trigamma(x), of: operand, by: trigamma_slice,
             rule: "dx = polygamma(1, x) dy",

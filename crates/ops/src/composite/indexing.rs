@@ -122,7 +122,7 @@ impl Address {
         }
         if axes.is_empty() {
             Error::new(ErrorKind::Argument, name, "a mask without axes selects nothing")
-                .help("use mask.where_(x, y) to choose by one truth value")
+                .help("use mask.where_(x, y) to choose by one boolean")
                 .raise();
         }
         Address::new(name, x, &axes, &indices)

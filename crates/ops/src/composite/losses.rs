@@ -187,7 +187,7 @@ impl Tensor {
             let shapes = vec![Shape::from(targets.shape()), Shape::from(x.shape())];
             let message = format!("probabilities of shape {} for logits of shape {}", shapes[0], shapes[1]);
             Error::new(ErrorKind::Shape(shapes), "cross_entropy", message)
-                .help("probabilities have the shape of the logits; classes are whole numbers, for example i64")
+                .help("probabilities have the shape of the logits; classes are integers, for example i64")
                 .raise();
         }
         let classes = x.shape()[x.rank() - 1] as f64;

@@ -1,7 +1,7 @@
 //! Products of vectors, matrices and tensors, written in matmul and einsum.
 
-use crate::bind::bind1;
 use crate::autograd::modes::within;
+use crate::bind::bind1;
 use crate::error::OrRaise;
 use crate::methods::*;
 use crate::primitive::{Attrs, Spec};

@@ -33,7 +33,7 @@ impl Tensor {
 /// The shape rule that gather and scatter_add share: `index` addresses a tensor of `shape`.
 pub(crate) fn expect_index(name: &str, attrs: &Attrs, shape: &[usize], index: SpecRef<'_>) -> Result<(), Error> {
     if !index.dtype.is_integer() {
-        let message = format!("the index is {}, not whole numbers", index.dtype);
+        let message = format!("the index is {}, not integers", index.dtype);
         return Err(Error::new(ErrorKind::DType(vec![index.dtype]), name, message).help("use i64 indices"));
     }
     let axis = attrs.axis("axis");

@@ -42,7 +42,7 @@ impl Primitive for WrapIndex {
         attrs.axis("size");
         expect_flags("index", attrs, &["wraps"])?;
         if !index.dtype.is_integer() {
-            let message = format!("the index is {}, not whole numbers", index.dtype);
+            let message = format!("the index is {}, not integers", index.dtype);
             return Err(Error::new(ErrorKind::DType(vec![index.dtype]), "index", message).help("use i64 indices"));
         }
         Ok(smallvec![Spec::new(index.shape, DType::I64)])

@@ -39,7 +39,7 @@ impl Primitive for LuPermutation {
         let (pivots, rows) = (operands[0], attrs.axis("rows"));
         expect_flags("lu_permutation", attrs, &["inverse"])?;
         if !pivots.dtype.is_integer() {
-            let message = format!("pivots are whole numbers, got {}", pivots.dtype);
+            let message = format!("pivots are integers, got {}", pivots.dtype);
             return Err(Error::new(ErrorKind::DType(vec![pivots.dtype]), "lu_permutation", message)
                 .help("they are the second result of lu_factor()"));
         }

@@ -131,7 +131,7 @@ impl Primitive for LuSolve {
         expect_flags("lu_solve", attrs, self.attributes())?;
         expect_system("lu_solve", packed, b)?;
         if !pivots.dtype.is_integer() {
-            let message = format!("pivots are whole numbers, got {}", pivots.dtype);
+            let message = format!("pivots are integers, got {}", pivots.dtype);
             return Err(Error::new(ErrorKind::DType(vec![pivots.dtype]), "lu_solve", message)
                 .help("they are the second result of lu_factor()"));
         }

@@ -51,7 +51,7 @@ fn expect_logits(name: &str, attrs: &Attrs, operands: &[SpecRef<'_>], more: usiz
     expect_flags(name, attrs, &["weight"])?;
     expect_float(name, x.dtype)?;
     if !targets.dtype.is_integer() {
-        let message = format!("classes are whole numbers, got {}", targets.dtype);
+        let message = format!("classes are integers, got {}", targets.dtype);
         return Err(Error::new(ErrorKind::DType(vec![targets.dtype]), name, message));
     }
     let classes = x.shape.last().copied().unwrap_or(0);

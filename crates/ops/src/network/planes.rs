@@ -57,7 +57,7 @@ impl Primitive for Planes {
         let shapes = || vec![Shape::from(x.shape), Shape::from(index.shape)];
         expect_arithmetic(self.name(), x.dtype)?;
         if !index.dtype.is_integer() {
-            let message = format!("positions are whole numbers, got {}", index.dtype);
+            let message = format!("positions are integers, got {}", index.dtype);
             return Err(Error::new(ErrorKind::DType(vec![index.dtype]), self.name(), message));
         }
         let axes = size.rank();

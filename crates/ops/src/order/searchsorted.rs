@@ -127,7 +127,7 @@ impl Primitive for SearchSorted {
             case("a row for each", false, rows.clone(), Sample::new([2, 2], [0.5, 2.5, 3.0, 3.5])),
             case("a row for each, right", true, rows, Sample::new([2, 2], [0.5, 2.5, 3.0, 3.5])),
             case("nothing to search in", false, Sample::new([0], []), Sample::new([2], [1.0, 2.0])),
-            case("whole numbers", true, Sample::integers([3], [1, 3, 5]), Sample::integers([2], [3, 4])),
+            case("integers", true, Sample::integers([3], [1, 3, 5]), Sample::integers([2], [3, 4])),
         ]
     }
 }

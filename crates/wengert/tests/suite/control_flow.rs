@@ -473,7 +473,7 @@ fn a_carry_that_changes_is_an_error_that_names_the_leaf() {
         catch(|| while_loop(|x: &Vec<Tensor>| x[0].lt(3.0), |_| Vec::new(), &vec![Tensor::from(1.0)])).unwrap_err();
     assert!(error.to_string().contains("another structure after a step"), "{error}");
     let error = catch(|| while_loop(|x: &Tensor| x.lt(3.0), |x| x + 1.0, &Tensor::from([1.0, 2.0]))).unwrap_err();
-    assert!(error.to_string().contains("bool[2], not one truth value"), "{error}");
+    assert!(error.to_string().contains("bool[2], not one boolean"), "{error}");
 }
 
 #[test]

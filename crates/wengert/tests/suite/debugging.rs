@@ -151,7 +151,7 @@ fn reading_a_traced_value_is_an_error_that_names_the_line_and_the_way_out() {
         ("to_vec", Box::new(|x| Tensor::from(x.to_vec::<f64>().len() as f64))),
         ("to_f64_vec", Box::new(|x| Tensor::from(x.to_f64_vec()[0]))),
         ("==", Box::new(|x| if *x == Tensor::from(1.0) { x.clone() } else { -x })),
-        ("a truth value", Box::new(|x| if x.gt(0.0).all().item() != 0.0 { x.clone() } else { -x })),
+        ("a boolean", Box::new(|x| if x.gt(0.0).all().item() != 0.0 { x.clone() } else { -x })),
         ("a loop", Box::new(|x| (0..x.sum().item() as usize).fold(x.clone(), |x, _| x * 2.0))),
         ("an index", Box::new(|x| x.slice(x.sum().item() as usize))),
     ];

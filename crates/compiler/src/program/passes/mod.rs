@@ -49,7 +49,7 @@ pub struct Pass {
 
 /// All passes, in the order in which [`Program::optimised`] runs them.
 pub static PASSES: &[Pass] = &[
-    Pass { name: "inline", about: "puts what is called in the place of calls", rules: &[], function: inline::run },
+    Pass { name: "inline", about: "replaces calls by the bodies of what they call", rules: &[], function: inline::run },
     Pass { name: "fold", about: "computes what depends on constants only", rules: &[], function: fold::run },
     Pass {
         name: "simplify",

@@ -43,7 +43,7 @@ pub(super) static RULES: &[Rule] = &[
     Rule::new("cos(neg(x)) = cos(x)"),
     // Neutral elements.
     Rule::new("add(x, -0.0) = x for reals").when(is_real),
-    Rule::new("add(x, 0) = x for whole numbers").when(is_whole),
+    Rule::new("add(x, 0) = x for integers").when(is_whole),
     Rule::new("add(x, 0) = x for x that is never -0").by(add_zero),
     Rule::new("sub(x, 0) = x"),
     Rule::new("mul(x, 1) = x"),

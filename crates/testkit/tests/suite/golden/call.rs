@@ -114,7 +114,7 @@ impl Call {
     /// A whole number of either sign, as axes are.
     #[track_caller]
     pub fn int(&self, name: &str, position: usize) -> isize {
-        self.found("a whole number", name, position, Arg::int)
+        self.found("an integer", name, position, Arg::int)
     }
 
     #[track_caller]
@@ -140,7 +140,7 @@ impl Call {
     /// Whole numbers; a single one is a list of one.
     #[track_caller]
     pub fn ints(&self, name: &str, position: usize) -> Vec<isize> {
-        self.found("a list of whole numbers", name, position, Arg::ints)
+        self.found("a list of integers", name, position, Arg::ints)
     }
 
     pub fn opt_ints(&self, name: &str, position: usize) -> Option<Vec<isize>> {
