@@ -1,4 +1,4 @@
-//! `backward` and gradients of chosen tensors.
+//! `backward`, and gradients with respect to chosen tensors.
 
 use super::modes;
 use crate::error::OrRaise;
@@ -29,31 +29,31 @@ pub struct Backward {
 }
 
 impl Backward {
-    /// The usual: a scalar output, the graph is used up.
+    /// The default: a scalar output, and the graph is freed.
     pub fn new() -> Backward {
         Backward::default()
     }
 
-    /// Starts from this cotangent; call once for each output.
+    /// Uses this cotangent as the seed; call once for each output.
     pub fn seed(mut self, seed: &Tensor) -> Backward {
         self.seeds.push(seed.clone());
         self
     }
 
-    /// Leaves the graph for another `backward`.
+    /// Keeps the graph for another `backward`.
     pub fn retain_graph(mut self) -> Backward {
         self.retain_graph = true;
         self
     }
 
-    /// Records the backward pass itself, so that gradients can be differentiated again.
+    /// Records the backward pass itself, so that gradients can be differentiated.
     pub fn create_graph(mut self) -> Backward {
         self.create_graph = true;
         self
     }
 
-    /// Names a leaf for [`backward_early`](Tensor::backward_early), which tells leaves apart by the order in which they were named;
-    /// one that is named twice has its first place.
+    /// Names a leaf for [`backward_early`](Tensor::backward_early), which identifies leaves by the order in which they were named. A leaf
+    /// named twice keeps its first index.
     #[track_caller]
     pub fn early(mut self, leaf: &Tensor) -> Backward {
         let line = location::resolve(Line::caller());
@@ -69,7 +69,7 @@ impl Backward {
         self
     }
 
-    /// A backward pass that is to be differentiated is recorded, also when called inside `no_grad`.
+    /// Records the sweep if it is to be differentiated, even inside `no_grad`.
     fn run<R>(&self, sweep: impl FnOnce() -> R) -> R {
         if self.create_graph { modes::enable_grad(sweep) } else { sweep() }
     }
@@ -80,7 +80,7 @@ impl Backward {
 }
 
 impl Tensor {
-    /// Computes the gradient of this scalar for every leaf that it depends on, and adds it to their
+    /// Computes the gradient of this scalar with respect to every leaf that it depends on, and adds it to the leaf's
     /// [`grad`](Tensor::grad).
     ///
     /// ```
@@ -94,7 +94,7 @@ impl Tensor {
         self.backward_with(Backward::new());
     }
 
-    /// [`backward`](Tensor::backward) with a seed or with the graph kept.
+    /// [`backward`](Tensor::backward) with options, such as a seed or a retained graph.
     #[track_caller]
     pub fn backward_with(&self, options: Backward) {
         let line = location::resolve(Line::caller());
@@ -103,13 +103,13 @@ impl Tensor {
         none_early.and_then(|()| run_backward(self, &options, None)).map_err(|error| error.at(line)).or_raise();
     }
 
-    /// [`backward_with`](Tensor::backward_with) that hands the gradients of leaves over early: when that of a leaf which
-    /// [`Backward::early`] named is complete, `deliver` is given the place of the leaf among those and the gradient, and nothing of
-    /// it is kept. So a parameter can be updated, and its gradient freed, before the next one is computed.
+    /// [`backward_with`](Tensor::backward_with) that hands over gradients of leaves early. As soon as the gradient of a leaf named with
+    /// [`Backward::early`] is complete, `deliver` receives the index of the leaf among those named and the gradient, and no copy is kept.
+    /// So a parameter can be updated, and its gradient freed, before the next one is computed.
     ///
-    /// The [`grad`](Tensor::grad) of these leaves stays as it was, and hooks on it do not run; hooks on adjoints do. A leaf that the
-    /// output does not depend on is not delivered. Other leaves receive their gradients at the end. After an error, `deliver` has
-    /// been given what the message says, and no leaf has received anything else.
+    /// The [`grad`](Tensor::grad) of these leaves does not change, and accumulate hooks do not run; hooks on adjoints do. A leaf that the
+    /// output does not depend on is not delivered. Other leaves receive their gradients at the end. After an error, the message says which
+    /// gradients `deliver` has received, and no leaf has received anything else.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -133,7 +133,7 @@ impl Tensor {
             delivered.push(place);
             deliver(place, gradient);
         };
-        // Rules and `deliver` raise what goes wrong.
+        // Rules and `deliver` raise errors as panics.
         let result = catch(|| run_backward(self, &options, Some(&mut note))).and_then(|result| result);
         let told = |error: Error| match delivered.is_empty() {
             true => error,
@@ -143,7 +143,7 @@ impl Tensor {
     }
 }
 
-/// Gradients that are to be handed over need somebody who takes them.
+/// An error if leaves were named for early delivery, but the caller does not deliver.
 fn expect_none_early(caller: &str, options: &Backward) -> Result<(), Error> {
     if options.early.is_empty() {
         return Ok(());
@@ -152,7 +152,7 @@ fn expect_none_early(caller: &str, options: &Backward) -> Result<(), Error> {
     Err(Error::new(ErrorKind::Argument, caller, message).help("call y.backward_early(options, |place, gradient| ..)"))
 }
 
-/// Takes the places of leaves and their gradients.
+/// Receives the indices of leaves and their gradients.
 type Deliver<'a> = &'a mut dyn FnMut(usize, Tensor);
 
 fn run_backward(output: &Tensor, options: &Backward, deliver: Option<Deliver<'_>>) -> Result<(), Error> {
@@ -199,8 +199,8 @@ fn panic_text(payload: &(dyn Any + Send)) -> String {
     text.or_else(|| payload.downcast_ref::<&str>().map(ToString::to_string)).unwrap_or_else(|| "a panic".to_string())
 }
 
-/// The gradients of `outputs` (scalars) for `inputs`, leaves or intermediates; nothing is accumulated. Inputs that the
-/// outputs do not depend on give zeros.
+/// The gradients of `outputs` (scalars) with respect to `inputs`, leaves or intermediates. Nothing is accumulated. Inputs that the outputs
+/// do not depend on get zeros.
 ///
 /// ```
 /// use wengert::{autograd, prelude::*};
@@ -219,7 +219,7 @@ pub fn grad(outputs: &[&Tensor], inputs: &[&Tensor]) -> Vec<Tensor> {
         .collect()
 }
 
-/// [`grad`] with seeds or with the graph kept; inputs that the outputs do not depend on give `None`.
+/// [`grad`] with options, such as seeds or a retained graph; inputs that the outputs do not depend on get `None`.
 ///
 /// ```
 /// use wengert::{autograd, prelude::*};

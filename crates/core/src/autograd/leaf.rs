@@ -10,18 +10,18 @@ use crate::{Error, ErrorKind, Shape, Tensor};
 use std::sync::atomic::Ordering;
 use std::sync::{Arc, MutexGuard, PoisonError};
 
-/// What became of a leaf's value.
+/// The state of a leaf's value since a program captured it.
 pub enum Since {
-    /// It is the one that was seen.
+    /// The value is unchanged.
     Same,
-    /// It has another value.
+    /// The leaf has another value.
     Changed(Value),
-    /// It was updated through one of several handles; which of them a program reads is not known.
+    /// It was updated through one of several handles; which of them a program reads is unknown.
     Unknown,
 }
 
 impl GradientSlot {
-    /// The leaf has a new value.
+    /// Records that the leaf has a new value.
     pub fn advance(self: &Arc<GradientSlot>, value: &Value) {
         if !self.is_followed.load(Ordering::Acquire) {
             return;
@@ -32,13 +32,13 @@ impl GradientSlot {
         followed.value = Some(value.clone());
     }
 
-    /// A program captures the leaf.
+    /// Starts tracking the leaf for a program that captures it.
     pub fn follow(&self) -> Seen {
         self.is_followed.store(true, Ordering::Release);
         self.followed().seen
     }
 
-    /// What a program that captured the leaf finds now.
+    /// How the leaf has changed since a program captured it.
     pub fn since(&self, seen: Seen) -> Since {
         let followed = self.followed();
         match &followed.value {
@@ -54,7 +54,7 @@ impl GradientSlot {
         self.followed.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What an update under grad mode makes of a handle's slot.
+    /// The slot of a handle after an update under grad mode.
     pub fn updated(slot: Arc<GradientSlot>, line: Line) -> Arc<GradientSlot> {
         match slot.orphaned {
             Some(_) => slot,
@@ -62,7 +62,7 @@ impl GradientSlot {
         }
     }
 
-    /// An error for the slot of a handle that was updated under grad mode.
+    /// An error if the handle of this slot was updated under grad mode.
     fn expect_reachable(&self, caller: &str) -> Result<(), Error> {
         let Some(line) = self.orphaned else { return Ok(()) };
         let place = format!("{}:{}", line.file(), line.line());
@@ -94,7 +94,7 @@ impl GradientSlot {
     }
 }
 
-/// Removes its hook when asked to; dropping the handle leaves the hook in place.
+/// Removes its hook on request; dropping the handle leaves the hook in place.
 pub struct HookHandle {
     node: Arc<Node>,
     hook: Hook,
@@ -116,7 +116,7 @@ impl HookHandle {
 }
 
 impl Tensor {
-    /// This tensor as a leaf whose gradient `backward` computes.
+    /// Makes this tensor a leaf whose gradient `backward` computes.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -152,7 +152,7 @@ impl Tensor {
         self.link.is_some()
     }
 
-    /// Whether this is a tensor that a gradient was asked for, or that no recorded operation made.
+    /// Whether gradients were requested for this tensor, or no recorded operation produced it.
     pub fn is_leaf(&self) -> bool {
         self.link.as_ref().is_none_or(|node| node.role() == Role::Leaf)
     }
@@ -167,7 +167,7 @@ impl Tensor {
     /// assert_eq!(x.grad().unwrap().item(), 2.0);
     /// ```
     ///
-    /// A handle that was updated outside of [`no_grad`](crate::autograd::no_grad) is no leaf any more, and to ask it is an error.
+    /// A handle that was updated outside of [`no_grad`](crate::autograd::no_grad) is no longer a leaf, and calling this on it is an error.
     #[track_caller]
     pub fn grad(&self) -> Option<Tensor> {
         let slot = self.slot.as_ref()?;
@@ -175,7 +175,7 @@ impl Tensor {
         slot.gradient().clone()
     }
 
-    /// The accumulated gradient, handed over: nobody else holds it then, so an update may use its memory.
+    /// Takes the accumulated gradient out. No other handle shares it then, so an update may reuse its memory.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -191,7 +191,7 @@ impl Tensor {
         slot.gradient().take()
     }
 
-    /// Forgets the accumulated gradient.
+    /// Clears the accumulated gradient.
     pub fn zero_grad(&self) {
         self.set_grad(None);
     }
@@ -213,7 +213,7 @@ impl Tensor {
         }
     }
 
-    /// Keeps the gradient of an intermediate: after `backward`, [`grad`](Tensor::grad) has it.
+    /// Keeps the gradient of an intermediate: after `backward`, [`grad`](Tensor::grad) returns it.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -238,10 +238,10 @@ impl Tensor {
         self
     }
 
-    /// Runs `hook` with the complete adjoint of this tensor, once in each `backward`; what it returns replaces it.
+    /// Runs `hook` with the complete adjoint of this tensor, once in each `backward`; a returned tensor replaces the adjoint.
     ///
-    /// The tensor owns the hook, so a hook that captures the tensor, or a result of it, keeps both forever: capture what it needs
-    /// detached, as in `let value = y.detach()`, or remove the hook when it has served.
+    /// The tensor owns the hook, so a hook that captures the tensor, or a result of it, creates a reference cycle that is never freed.
+    /// Capture detached values instead, as in `let value = y.detach()`, or remove the hook when it is no longer needed.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -287,7 +287,7 @@ impl Tensor {
         slot.after.lock().unwrap_or_else(PoisonError::into_inner).push(Arc::new(hook));
     }
 
-    /// A tensor of a transform has no record at which a hook could wait for its adjoint.
+    /// An error for a tensor of a transform: it has no record that a hook could be attached to.
     fn expect_tape(&self, caller: &str) -> Result<(), Error> {
         let Value::Tracer(tracer) = &self.value else { return Ok(()) };
         let message = format!("a tensor inside {} does not belong to the imperative tape", tracer.level.name);
@@ -296,7 +296,7 @@ impl Tensor {
         ))
     }
 
-    /// The primitive that made this tensor, if it was recorded.
+    /// The primitive that produced this tensor, if it was recorded.
     pub fn made_by(&self) -> Option<&'static dyn Primitive> {
         let node = self.link.as_ref()?;
         match node.role() {

@@ -9,10 +9,10 @@ use std::mem::ManuallyDrop;
 use std::sync::Arc;
 use std::thread::LocalKey;
 
-/// Gradients are recorded at every level.
+/// No level is stopped: gradients are recorded everywhere.
 const OPEN: u64 = u64::MAX;
 
-/// Where a level stands while something runs, and none otherwise: there is nothing to drop, so a thread that ends can use it too.
+/// Holds a level while something runs. It has no destructor, so it can be used while a thread shuts down.
 type Place = RefCell<ManuallyDrop<Option<Arc<Level>>>>;
 
 thread_local! {
@@ -20,37 +20,37 @@ thread_local! {
     static STOPPED: Cell<u64> = const { Cell::new(OPEN) };
     static RECORDS_VALUES: Cell<bool> = const { Cell::new(false) };
     static TRACING: Cell<bool> = const { Cell::new(false) };
-    /// The innermost program that is being made, and the one of the function that is being traced.
+    /// The innermost program that is being built, and the program of the function that is being traced.
     static STAGED: Place = const { Place::new(ManuallyDrop::new(None)) };
     static TRACED: Place = const { Place::new(ManuallyDrop::new(None)) };
-    /// Whether somebody decides what becomes of saved values.
+    /// Whether a [`Saver`](super::packing::Saver) decides how saved values are stored.
     static PACKING: Cell<bool> = const { Cell::new(false) };
-    /// Whether a checkpointed function runs again: its transforms may have ended meanwhile.
+    /// Whether a checkpointed function is being rerun; the transforms around its first run may have ended.
     static REPLAYING: Cell<bool> = const { Cell::new(false) };
     static ANOMALY: Cell<bool> = const { Cell::new(false) };
-    /// The dtype of constructors that name none.
+    /// The dtype of constructors that take none.
     static DEFAULT: Cell<DType> = const { Cell::new(DType::F64) };
     static GUARDED: RefCell<Vec<Guarded>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Runs what makes the program of this level.
+/// Runs `f`, which builds the program of this level.
 pub fn staging<R>(level: &Arc<Level>, f: impl FnOnce() -> R) -> R {
     at_level(&STAGED, Some(level.clone()), f)
 }
 
-/// Runs a function that is being traced. Its operations on leaves are part of the program whatever the mode of the caller: the
-/// program outlives it.
+/// Runs a function that is being traced. Its operations on leaves become part of the program in any mode of the caller, because the program
+/// outlives the call.
 pub fn tracing<R>(f: impl FnOnce() -> R) -> R {
     let level = staged();
     at_level(&TRACED, level, || during(&TRACING, true, || enable_grad(f)))
 }
 
-/// The level of the innermost program that this thread makes.
+/// The level of the innermost program that this thread builds.
 pub fn staged() -> Option<Arc<Level>> {
     STAGED.with_borrow(|level| Option::clone(level))
 }
 
-/// The level of the function that this thread traces.
+/// The level of the function that this thread is tracing.
 pub fn traced() -> Option<Arc<Level>> {
     if TRACING.get() { TRACED.with_borrow(|level| Option::clone(level)) } else { None }
 }
@@ -66,17 +66,17 @@ fn at_level<R>(key: &'static LocalKey<Place>, level: Option<Arc<Level>>, f: impl
     f()
 }
 
-/// Puts a level there, and takes the one that was.
+/// Sets the level and returns the previous one.
 fn put(key: &'static LocalKey<Place>, level: Option<Arc<Level>>) -> Option<Arc<Level>> {
     ManuallyDrop::into_inner(key.replace(ManuallyDrop::new(level)))
 }
 
-/// Whether this thread runs a function that is being traced.
+/// Whether this thread is running a function that is being traced.
 pub fn is_tracing() -> bool {
     TRACING.get()
 }
 
-/// Which levels are stopped now, to be restored by [`replaying`].
+/// The levels that are stopped now, to be restored by [`replaying`].
 #[derive(Clone, Copy)]
 pub struct Stopped(u64);
 
@@ -84,17 +84,17 @@ pub fn stopped() -> Stopped {
     Stopped(STOPPED.get())
 }
 
-/// Runs a checkpointed function again, as it ran before.
+/// Reruns a checkpointed function with the levels stopped as in its first run.
 pub fn replaying<R>(stopped: Stopped, f: impl FnOnce() -> R) -> R {
     during(&REPLAYING, true, || during(&STOPPED, stopped.0, f))
 }
 
-/// Whether tensors of transforms that ended may be used.
+/// Whether tensors of transforms that have ended may be used.
 pub fn is_replaying() -> bool {
     REPLAYING.get()
 }
 
-/// Sets a thread-local for the time of a call, also when it panics.
+/// Sets a thread-local for the duration of a call, and restores it even if the call panics.
 fn during<T: Copy + 'static, R>(key: &'static LocalKey<Cell<T>>, value: T, f: impl FnOnce() -> R) -> R {
     struct Restore<T: Copy + 'static>(&'static LocalKey<Cell<T>>, T);
     impl<T: Copy + 'static> Drop for Restore<T> {
@@ -106,7 +106,7 @@ fn during<T: Copy + 'static, R>(key: &'static LocalKey<Cell<T>>, value: T, f: im
     f()
 }
 
-/// Runs `f` without recording: nothing it computes passes a gradient, in reverse or forward mode, at any level open now.
+/// Runs `f` without recording: nothing that it computes passes a gradient, in reverse or forward mode, at any level that is open now.
 /// Transforms started inside `f` differentiate as usual.
 ///
 /// ```
@@ -120,7 +120,7 @@ pub fn no_grad<R>(f: impl FnOnce() -> R) -> R {
     during(&STOPPED, Level::newest(), f)
 }
 
-/// Runs `f` with recording on again inside [`no_grad`].
+/// Turns recording back on inside [`no_grad`].
 ///
 /// ```
 /// use wengert::prelude::*;
@@ -132,9 +132,9 @@ pub fn enable_grad<R>(f: impl FnOnce() -> R) -> R {
     during(&STOPPED, OPEN, f)
 }
 
-/// Runs `f` with another default dtype, that of constructors which name none: `zeros`, `ones`, `eye`, `linspace`, `logspace`, `arange`
-/// over floats, `rand`, `randn`. It is f64 otherwise. Data that has a type keeps it: `Tensor::from([1.0])` is f64. An error unless the
-/// dtype is a floating-point one.
+/// Runs `f` with another default dtype, used by constructors that take none: `zeros`, `ones`, `eye`, `linspace`, `logspace`, `arange` over
+/// floats, `rand`, `randn`. Otherwise the default is f64. Typed data keeps its type: `Tensor::from([1.0])` is f64. Raises an error unless
+/// the dtype is a floating-point type.
 ///
 /// ```
 /// use wengert::prelude::*;
@@ -154,7 +154,7 @@ pub fn within(function: &'static str) -> location::Within {
     location::within(function, is_tracing())
 }
 
-/// The dtype of constructors that name none.
+/// The dtype of constructors that take none.
 #[inline]
 pub fn constructed() -> DType {
     DEFAULT.get()
@@ -173,8 +173,8 @@ pub fn stops(level: u64) -> bool {
     stopped != OPEN && level <= stopped
 }
 
-/// Runs `f` while every record keeps its value, its adjoint and what each edge contributed, for
-/// [`Tape`](crate::autograd::Tape) listings.
+/// Runs `f` while every record keeps its value, its adjoint and the contribution of each edge, for [`Tape`](crate::autograd::Tape)
+/// listings.
 ///
 /// ```
 /// use wengert::prelude::*;
@@ -196,17 +196,17 @@ pub fn records_values() -> bool {
     RECORDS_VALUES.get()
 }
 
-/// A gradient of zero that met an infinite or NaN slope and stayed zero.
+/// A zero gradient that met an infinite or NaN slope and stayed zero.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Guarded {
     /// The line of the operation with that slope.
     pub line: Line,
-    /// How many elements were concerned.
+    /// The number of elements concerned.
     pub count: usize,
 }
 
-/// Runs `f` and stops with an error at the first operation, forward or backward, that makes a NaN out of numbers without
-/// one; its message has the operation and the line. Returns the result and where zero gradients met infinite slopes.
+/// Runs `f` and stops with an error at the first operation, forward or backward, that produces a NaN from inputs without one. The message
+/// names the operation and the line. Returns the result and the lines where zero gradients met infinite slopes.
 ///
 /// ```
 /// use wengert::prelude::*;
@@ -228,13 +228,13 @@ pub fn detects_anomalies() -> bool {
     ANOMALY.get()
 }
 
-/// Whether somebody looks at what operations compute or keep, so that no shortcut may be taken.
+/// Whether any mode observes the values that operations compute or save, so that no shortcut may be taken.
 #[inline]
 pub fn is_special() -> bool {
     ANOMALY.get() || RECORDS_VALUES.get() || PACKING.get()
 }
 
-/// Notes zero gradients that met infinite slopes at the current line.
+/// Counts zero gradients that met infinite slopes at the current line.
 pub fn note_guarded(count: usize, line: Line) {
     let line = location::shown(location::resolve(line));
     GUARDED.with_borrow_mut(|list| match list.iter_mut().find(|entry| entry.line == line) {
@@ -243,7 +243,7 @@ pub fn note_guarded(count: usize, line: Line) {
     });
 }
 
-/// Whether somebody decides what becomes of saved values.
+/// Whether a saver decides how saved values are stored.
 #[inline]
 pub fn is_packing() -> bool {
     PACKING.get()

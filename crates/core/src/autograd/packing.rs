@@ -1,4 +1,4 @@
-//! What becomes of saved values: hooks may compress them or move them elsewhere meanwhile, a checkpoint drops them.
+//! How values are saved for backward: hooks may compress or offload them, a checkpoint drops them.
 
 use super::modes;
 use crate::primitive::{Attrs, Outputs, Primitive, Saved, Saves, Spec};
@@ -9,19 +9,19 @@ use std::cell::RefCell;
 use std::sync::Arc;
 
 thread_local! {
-    /// The savers around what runs, the one in force last.
+    /// The savers around the running code; the last one is in force.
     static SAVERS: RefCell<Vec<Arc<dyn Saver>>> = const { RefCell::new(Vec::new()) };
 }
 
-/// Decides what a record keeps of a value.
+/// Decides how a record stores a saved value.
 pub trait Saver: Send + Sync {
-    /// What stands for a value that a record of `level` saves.
+    /// The stored form of a value that a record of `level` saves.
     fn save(self: Arc<Self>, level: u64, value: &Tensor) -> Saved;
 
-    /// A call of `level` is about to be computed, whose rules will ask for `saves`.
+    /// Announces a call of `level` whose rules will read `saves`.
     fn expect(&self, _level: u64, _call: (&'static str, &Attrs), _operands: &[&Tensor], _saves: Saves) {}
 
-    /// The outputs of a call with an effect, which `run` makes on `level`, if it is to be made.
+    /// The outputs of a call with an effect. `run` makes the call on `level`, if it has to be made.
     fn once(&self, _level: u64, _name: &'static str, run: &mut Run<'_>) -> Result<Outputs, Error> {
         run()
     }
@@ -34,7 +34,7 @@ fn saver() -> Option<Arc<dyn Saver>> {
     SAVERS.with_borrow(|savers| savers.last().cloned())
 }
 
-/// By the saver in force, if there is one.
+/// Stores a value with the saver in force, if there is one.
 pub fn save(level: u64, value: &Tensor) -> Saved {
     match saver() {
         Some(saver) => saver.save(level, value),
@@ -42,7 +42,7 @@ pub fn save(level: u64, value: &Tensor) -> Saved {
     }
 }
 
-/// Tells the saver in force of a call; only while [`modes::is_packing`].
+/// Announces a call to the saver in force; only while [`modes::is_packing`].
 #[cold]
 pub fn expect(level: u64, call: (&'static str, &Attrs), operands: &[&Tensor], saves: Saves) {
     if let Some(saver) = saver() {
@@ -50,8 +50,8 @@ pub fn expect(level: u64, call: (&'static str, &Attrs), operands: &[&Tensor], sa
     }
 }
 
-/// The outputs of a call with an effect, made by `run` unless one of the savers has them: a checkpointed function that runs again
-/// is given those of its first run. Only while [`modes::is_packing`].
+/// The outputs of a call with an effect. `run` makes the call unless one of the savers already has the outputs: a checkpointed function
+/// that is rerun gets those of its first run. Only while [`modes::is_packing`].
 #[cold]
 pub fn once(
     level: u64,
@@ -65,7 +65,7 @@ pub fn once(
         }
     }
     let savers = SAVERS.with_borrow(Clone::clone);
-    // What the call does inside is part of it.
+    // Calls made inside belong to this call.
     ask(&savers, level, op.name(), &mut || with_saver(None, &mut run))
 }
 
@@ -90,7 +90,7 @@ struct Hooks<K, U> {
     unpack: Arc<U>,
 }
 
-/// A saved value in the form that a hook gave it.
+/// A saved value as a hook packed it.
 struct PackedBy<P, U> {
     content: P,
     unpack: Arc<U>,
@@ -104,7 +104,7 @@ where
     U: Fn(&P) -> Tensor + Send + Sync + 'static,
 {
     fn save(self: Arc<Self>, _level: u64, value: &Tensor) -> Saved {
-        // Tensors of a level have no numbers to pack.
+        // Tensors of a level have no values to pack.
         if matches!(value.value, Value::Tracer(_)) {
             return Saved::keep(value);
         }
@@ -125,14 +125,14 @@ impl<P: Send + Sync, U: Fn(&P) -> Tensor + Send + Sync> Packed for PackedBy<P, U
     }
 }
 
-/// Hooks neither record nor see themselves.
+/// Runs hooks without recording, and without applying them to their own values.
 fn undisturbed<R>(f: impl FnOnce() -> R) -> R {
     with_saver(None, || modes::no_grad(f))
 }
 
-/// Runs `f`; every value that its operations save for the backward pass goes through `pack`, and through `unpack` when a
-/// rule asks for it. The hooks may round, compress or move the numbers; the innermost pair counts. A compiled function saves what
-/// its backward program reads; inside one there are no numbers to pack, which is an error.
+/// Runs `f`. Every value that its operations save for the backward pass goes through `pack`, and through `unpack` when a rule reads it. The
+/// hooks may round, compress or offload the values; the innermost pair applies. A compiled function saves the inputs of its backward
+/// program. While a function is being traced there are no values to pack, which is an error.
 ///
 /// ```
 /// use wengert::{prelude::*, autograd::save_packed};

@@ -1,4 +1,4 @@
-//! The Wengert list of a result, for people to read.
+//! A printable listing of the Wengert list of a result.
 
 use crate::Tensor;
 use crate::interp::{Node, Role};
@@ -10,7 +10,7 @@ use std::sync::Arc;
 /// One record of the list.
 #[derive(Clone, Debug)]
 pub struct TapeRow {
-    /// `v3`: its place in the list.
+    /// Its name, such as `v3`, from its position in the list.
     pub name: String,
     /// The operation with its attributes, or `leaf`.
     pub operation: String,
@@ -18,15 +18,15 @@ pub struct TapeRow {
     pub operands: Vec<String>,
     /// The value, if values were recorded.
     pub value: Option<Tensor>,
-    /// What the rule keeps, with the numbers while they are held.
+    /// The values that the rule keeps, with their data while it is still held.
     pub saved: Vec<(String, Option<Tensor>)>,
-    /// The derivative rule in words.
+    /// The derivative rule as text.
     pub rule: String,
     /// The complete adjoint, if values were recorded and `backward` has run.
     pub adjoint: Option<Tensor>,
-    /// What this record contributed to the adjoint of each operand, likewise.
+    /// The contribution of this record to the adjoint of each operand, under the same conditions.
     pub contributions: Vec<Option<Tensor>>,
-    /// The user's line.
+    /// The line of user code.
     pub line: Line,
 }
 
@@ -46,7 +46,7 @@ pub struct Tape {
 }
 
 impl Tape {
-    /// The list below `output`; values and adjoints are there if [`record_values`](crate::autograd::record_values) was on.
+    /// The list below `output`. It has values and adjoints if [`record_values`](crate::autograd::record_values) was on.
     pub fn of(output: &Tensor) -> Tape {
         let mut nodes: Vec<&Arc<Node>> = Vec::new();
         let mut seen: FxHashMap<u64, usize> = FxHashMap::default();

@@ -1,7 +1,7 @@
-//! The operations that Rust's operators name, and that derivatives themselves are made of: arithmetic, choices, repetition
-//! and its transpose, the sum. One file each, as of all others.
+//! The operations behind Rust's operators, from which derivatives are built: arithmetic, selection, broadcasting and its transpose, the
+//! sum. One file each, like all other operations.
 
-/// What the file of such an operation needs.
+/// Imports for the file of such an operation.
 pub mod prelude {
     pub use super::file_methods::*;
     pub use crate::bind::{bind, bind1, try_bind1};
@@ -28,7 +28,7 @@ use crate::primitive::Primitive;
 /// A primitive and its family.
 pub type Member = (&'static dyn Primitive, &'static str);
 
-/// Declares the files of operations by families, and lists their primitives and texts.
+/// Declares the files of operations by family, and lists their primitives and source texts.
 #[macro_export]
 #[doc(hidden)]
 macro_rules! primitives {
@@ -43,29 +43,29 @@ macro_rules! primitives {
             }
         )*
 
-        /// The methods that the files give.
+        /// The methods that the files define.
         #[doc(hidden)]
         pub mod file_methods {
             $($($(pub use super::$family::$module::{$($methods),+};)?)*)*
         }
 
-        /// The same without their names.
+        /// The same methods, imported without their names.
         #[doc(hidden)]
         pub mod unnamed_file_methods {
             $($($(pub use super::$family::$module::{$($methods as _),+};)?)*)*
         }
 
-        /// The primitives in the order of the documents.
+        /// The primitives in the order of the documentation.
         pub const FILES: &[$crate::ground::Member] =
             &[$($($((&$family::$module::$primitive, stringify!($family)),)+)*)*];
 
-        /// The text of the file of each.
+        /// The source text of each primitive's file.
         #[cfg(feature = "cases")]
         pub const TEXTS: &[&str] = &[$($($($crate::source_of!($family $module $primitive),)+)*)*];
     };
 }
 
-/// The text of the file of a primitive.
+/// The source text of a primitive's file.
 #[macro_export]
 #[doc(hidden)]
 macro_rules! source_of {

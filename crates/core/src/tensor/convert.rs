@@ -1,4 +1,4 @@
-//! From Rust data and back.
+//! Conversion between tensors and Rust data.
 
 use super::{Shape, Tensor, Value, numbers};
 use crate::error::OrRaise;
@@ -11,17 +11,17 @@ use wengert_kernels::pool::Block;
 use wengert_kernels::view::Out;
 
 mod sealed {
-    /// Plain bytes, and a `bool` where they are 0 or 1.
+    /// Plain bytes. A `bool` must be 0 or 1.
     pub trait Sealed: super::NoUninit + super::CheckedBitPattern<Bits: super::Pod> + Send + Sync {}
 }
 
-/// A Rust number that a tensor can hold.
+/// A Rust type that can be an element of a tensor.
 pub trait Scalar: sealed::Sealed + Copy + 'static {
     /// Its dtype.
     const DTYPE: DType;
-    /// Its bytes, little endian, in the low end of a word.
+    /// Its little-endian bytes, in the low end of a word.
     fn to_bits64(self) -> u64;
-    /// The number that [`to_bits64`](Scalar::to_bits64) gave.
+    /// The inverse of [`to_bits64`](Scalar::to_bits64).
     fn from_bits64(bits: u64) -> Self;
 }
 
@@ -58,13 +58,13 @@ scalars! {
     bool => Bool, |x| u64::from(x), |bits| bits as u8 != 0;
 }
 
-/// Rust data that becomes a tensor: a number, or arrays, slices and vectors of them to any depth.
+/// Rust data that converts to a tensor: a number, or arrays, slices and vectors of numbers nested to any depth.
 pub trait Nested {
-    /// The number at the bottom.
+    /// The type of the innermost elements.
     type Scalar: Scalar;
-    /// Appends the numbers row-major and checks that the nesting is rectangular.
+    /// Appends the elements in row-major order and checks that the nesting is rectangular.
     fn collect(&self, depth: usize, shape: &mut Vec<usize>, data: &mut Vec<Self::Scalar>) -> Result<(), Error>;
-    /// How many axes the nesting has.
+    /// The number of axes of the nesting.
     fn depth() -> usize;
 }
 
@@ -114,7 +114,7 @@ impl<T: Nested> From<T> for Tensor {
 }
 
 impl Tensor {
-    /// A tensor from row-major numbers and a shape. It takes the vector's memory, without a copy, and its spare capacity with it.
+    /// A tensor from row-major elements and a shape. It takes over the vector's memory without a copy, including its spare capacity.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -126,7 +126,7 @@ impl Tensor {
         Tensor::try_from_vec(data, shape).or_raise()
     }
 
-    /// A tensor from a slice of row-major numbers and a shape.
+    /// A tensor from a slice of row-major elements and a shape.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -137,7 +137,7 @@ impl Tensor {
         Tensor::copied("from_slice", data, shape.into()).or_raise()
     }
 
-    /// Writes all numbers, row-major, over a slice of as many.
+    /// Copies all elements, in row-major order, into a slice of the same length.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -155,7 +155,7 @@ impl Tensor {
         numbers.copy_from_slice(row_major.lent("copy_to").or_raise());
     }
 
-    /// A tensor from row-major numbers and a shape, or why they do not fit.
+    /// A tensor from row-major elements and a shape, or an error if their counts differ.
     pub fn try_from_vec<T: Scalar>(data: Vec<T>, shape: impl Into<Shape>) -> Result<Tensor, Error> {
         let spec = filled::<T>("from_vec", data.len(), shape.into())?;
         match data[..] {
@@ -164,14 +164,14 @@ impl Tensor {
         }
     }
 
-    /// A tensor of a copy of row-major numbers, in memory of the pool.
+    /// A tensor that holds a copy of row-major elements, in memory from the pool.
     fn copied<T: Scalar>(caller: &str, data: &[T], shape: Shape) -> Result<Tensor, Error> {
         let mut tensor = Tensor::blank(&filled::<T>(caller, data.len(), shape)?);
         tensor.out().bytes.copy_from_slice(bytemuck::cast_slice(data));
         Ok(tensor)
     }
 
-    /// All numbers, row-major.
+    /// All elements, in row-major order.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -182,7 +182,7 @@ impl Tensor {
         self.try_to_vec().or_raise()
     }
 
-    /// All numbers, row-major, or why they cannot be read.
+    /// All elements, in row-major order, or an error if they cannot be read.
     pub fn try_to_vec<T: Scalar>(&self) -> Result<Vec<T>, Error> {
         let view = self.numbers_of::<T>("to_vec")?.view();
         Spec::new(view.shape, T::DTYPE).check("to_vec")?;
@@ -193,11 +193,11 @@ impl Tensor {
             word[..T::DTYPE.size()].copy_from_slice(bytemuck::bytes_of(&bits));
             T::from_bits64(u64::from_le_bytes(word))
         };
-        // In the memory of the copy: both have elements of one size.
+        // Reuses the memory of the copy: both element types have the same size.
         Ok(copy.into_iter().map(read).collect())
     }
 
-    /// The numbers, which are of type `T`.
+    /// The value, or an error if its elements are not of type `T`.
     pub(super) fn numbers_of<T: Scalar>(&self, reader: &str) -> Result<&Value, Error> {
         let value = self.numbers(reader)?;
         let (dtype, wanted) = (value.spec_ref().dtype, T::DTYPE);
@@ -209,7 +209,7 @@ impl Tensor {
         Ok(value)
     }
 
-    /// All numbers, row-major, converted to f64.
+    /// All elements, in row-major order, converted to f64.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -225,7 +225,7 @@ impl Tensor {
     }
 }
 
-/// The spec of a shape that so many numbers fill.
+/// The spec of a shape, or an error if the given number of elements does not fill it.
 pub(super) fn filled<T: Scalar>(caller: &str, numbers: usize, shape: Shape) -> Result<Spec, Error> {
     shape.check(caller)?;
     if shape.elements() != numbers {
@@ -235,7 +235,7 @@ pub(super) fn filled<T: Scalar>(caller: &str, numbers: usize, shape: Shape) -> R
     Ok(Spec { shape, dtype: T::DTYPE })
 }
 
-/// Equal shape, dtype and numbers; NaN equals nothing, as for floats.
+/// Equal shape, dtype and elements. As for floats, NaN equals nothing.
 impl PartialEq for Tensor {
     #[track_caller]
     fn eq(&self, other: &Tensor) -> bool {
@@ -249,7 +249,7 @@ impl PartialEq for Tensor {
 }
 
 impl Tensor {
-    /// The numbers as a plain tensor, or an error of `reader` at the caller's line.
+    /// The values as a plain tensor, or an error that names `reader` and the caller's line.
     #[track_caller]
     #[doc(hidden)]
     pub fn read(&self, reader: &str) -> Tensor {

@@ -1,4 +1,4 @@
-//! Creation without data.
+//! Constructors that take no data.
 
 use super::{Layout, Shape, Tensor, Value};
 use crate::autograd::modes::{constructed, default_dtype};
@@ -9,7 +9,7 @@ use std::ops::Range;
 use wengert_kernels::convert_bits;
 
 impl Tensor {
-    /// A tensor of `shape` filled with one number. It takes the memory of that number until it is written to.
+    /// A tensor of `shape` filled with one number. It stores a single element until it is written to.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -20,7 +20,7 @@ impl Tensor {
         Tensor::splat(number.to_bits64(), T::DTYPE, shape.into())
     }
 
-    /// Zeros of dtype f64, or of the [default](crate::autograd::default_dtype).
+    /// Zeros of dtype f64, or of the [default dtype](crate::autograd::default_dtype).
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -31,7 +31,7 @@ impl Tensor {
         Tensor::zeros_of(shape, constructed())
     }
 
-    /// Ones of dtype f64, or of the [default](crate::autograd::default_dtype).
+    /// Ones of dtype f64, or of the [default dtype](crate::autograd::default_dtype).
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -86,7 +86,7 @@ impl Tensor {
         self.full_like(1.0)
     }
 
-    /// The identity matrix of dtype f64, or of the [default](crate::autograd::default_dtype).
+    /// The identity matrix of dtype f64, or of the [default dtype](crate::autograd::default_dtype).
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -110,7 +110,8 @@ impl Tensor {
         Tensor::from_vec((0..rows * columns).map(element).collect(), [rows, columns]).cast(dtype)
     }
 
-    /// Numbers from a start to before an end: integers of dtype i64, or floats of the [default](crate::autograd::default_dtype) dtype. A count, a range, or a range and a step.
+    /// Evenly spaced numbers from a start up to an end, which is excluded: i64 for integers, the [default
+    /// dtype](crate::autograd::default_dtype) for floats. Takes a count, a range, or a range and a step.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -139,7 +140,7 @@ impl Tensor {
         }
     }
 
-    /// `count` numbers from `start` to `stop`, both included, at equal distances; of the [default](crate::autograd::default_dtype) dtype.
+    /// `count` evenly spaced numbers from `start` to `stop`, both included, in the [default dtype](crate::autograd::default_dtype).
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -149,7 +150,7 @@ impl Tensor {
     pub fn linspace(start: f64, stop: f64, count: usize) -> Tensor {
         Spec::new([count], DType::F64).check("linspace").or_raise();
         let last = count.saturating_sub(1);
-        // From both ends, so that both are exact and the middle is symmetric.
+        // Computed from both ends, so that both are exact and the middle is symmetric.
         let number = |i: usize| match (last, i <= last / 2) {
             (0, _) => start,
             (_, true) => start + (stop - start) * (i as f64 / last as f64),
@@ -158,7 +159,8 @@ impl Tensor {
         Tensor::from_vec((0..count).map(number).collect(), [count]).cast(constructed())
     }
 
-    /// `count` numbers from 10^start to 10^stop, both included, at equal ratios; of the [default](crate::autograd::default_dtype) dtype.
+    /// `count` numbers from 10^start to 10^stop, both included, evenly spaced on a log scale, in the [default
+    /// dtype](crate::autograd::default_dtype).
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -196,7 +198,7 @@ impl Tensor {
         if shape.rank() == 0 { one } else { one.with_layout(|layout| layout.broadcast(&shape)) }
     }
 
-    /// The rank-0 tensor of which every element is a repetition, if the layout says so.
+    /// The rank-0 tensor that this one repeats, if the layout shows that every element is the same.
     #[doc(hidden)]
     pub fn splatted(&self) -> Option<Tensor> {
         match &self.value {
@@ -208,32 +210,32 @@ impl Tensor {
     }
 }
 
-/// What [`Tensor::arange`] counts through.
+/// The range that [`Tensor::arange`] counts through.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Steps {
-    /// Whole numbers.
+    /// Integers.
     Whole {
         /// The first number.
         start: i64,
-        /// Where they end, not included.
+        /// The end, excluded.
         stop: i64,
-        /// From one to the next.
+        /// The difference between neighbours.
         step: i64,
     },
     /// Real numbers.
     Real {
         /// The first number.
         start: f64,
-        /// Where they end, not included.
+        /// The end, excluded.
         stop: f64,
-        /// From one to the next.
+        /// The difference between neighbours.
         step: f64,
     },
 }
 
 /// A count, a range, or a range and a step.
 pub trait Arange {
-    /// First number, end and step.
+    /// Start, end and step.
     fn steps(self) -> Steps;
 }
 
@@ -265,7 +267,7 @@ fn expect_step(step: f64, start: f64, stop: f64) {
 }
 
 impl Sample {
-    /// The tensor of these numbers, floats in `float`.
+    /// The tensor of these numbers; floats are of dtype `float`.
     pub fn tensor(&self, float: DType) -> Tensor {
         let dtype = if self.dtype.is_float() { float } else { self.dtype };
         Tensor::from_vec(self.data.clone(), self.shape.clone()).cast(dtype)

@@ -1,11 +1,11 @@
-//! What the compiler says where other libraries have an operator: bounds that nothing satisfies, whose messages name the method to call.
+//! Compiler messages for operators that other libraries have: traits that nothing implements, whose messages name the method to call.
 
 use super::Tensor;
 use std::cmp::Ordering;
 use std::marker::PhantomData;
 use std::ops::Index;
 
-/// Nothing implements it, so the compiler says what to write instead of `x[0]`.
+/// No type implements it, so the compiler says what to write instead of `x[0]`.
 #[doc(hidden)]
 #[diagnostic::on_unimplemented(
     message = "a tensor is not indexed with `[]`, which can only borrow what is there already",
@@ -22,7 +22,7 @@ impl<I: TensorIndex> Index<I> for Tensor {
     }
 }
 
-/// Nothing implements it. The compiler's error of `x > 0.0` shows the next line, with its comment.
+/// No type implements the bound. The compiler's error for `x > 0.0` shows the next line, with its comment.
 #[doc(hidden)]
 pub struct Comparison<T>(PhantomData<T>); // element by element: x.lt(y), x.le(y), x.gt(y), x.ge(y); one number: x.item() < 1.0
 

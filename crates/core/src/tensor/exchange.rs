@@ -1,4 +1,4 @@
-//! Memory that is shared with other code: numbers that are borrowed, and tensors over memory of others.
+//! Memory shared with other code: borrowed elements, and tensors over memory that third-party code owns.
 
 use super::convert::filled;
 use super::{Scalar, Shape, Tensor, Value};
@@ -7,12 +7,12 @@ use crate::{Error, ErrorKind};
 use wengert_kernels::pool::Block;
 
 impl Tensor {
-    /// A tensor over the row-major numbers that `owner` holds: a vector, an [`Arc`](std::sync::Arc) of a slice, a file that is mapped
-    /// into memory, an array of another library.
+    /// A tensor over the row-major elements that `owner` holds: a vector, an [`Arc`](std::sync::Arc) of a slice, a memory-mapped file, an
+    /// array of another library.
     ///
-    /// Nothing is copied, except a single number; the numbers are only aligned as `T` is. They are never written: an update of the
-    /// tensor copies them first. The owner is dropped with the last tensor that looks at them, on whichever thread that is. They do
-    /// not count as memory of the pool ([`memory::statistics`](crate::memory::statistics)).
+    /// Nothing is copied, except a single element. The memory only has to be aligned as `T` is. It is never written to: an update of the
+    /// tensor copies it first. The owner is dropped together with the last tensor that uses its memory, on whichever thread that happens.
+    /// The memory does not count as memory of the pool ([`memory::statistics`](crate::memory::statistics)).
     ///
     /// ```
     /// use std::sync::Arc;
@@ -29,7 +29,7 @@ impl Tensor {
         Tensor::try_from_owner(owner, shape).or_raise()
     }
 
-    /// A tensor over the row-major numbers that `owner` holds, or why they do not fit; see [`from_owner`](Tensor::from_owner).
+    /// A tensor over the row-major elements that `owner` holds, or an error if they do not fit; see [`from_owner`](Tensor::from_owner).
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -45,8 +45,8 @@ impl Tensor {
         Ok(Tensor::from_block(spec, block))
     }
 
-    /// All numbers, row-major, where they lie: nothing is copied. As for [`to_vec`](Tensor::to_vec), a tensor inside a derivative
-    /// has numbers, a traced or batched one has none.
+    /// Borrows all elements in row-major order, without a copy. As for [`to_vec`](Tensor::to_vec), a tensor inside a derivative has values;
+    /// a traced or batched one has none.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -59,8 +59,8 @@ impl Tensor {
         self.try_as_slice().or_raise()
     }
 
-    /// All numbers, row-major, where they lie, or why they cannot be borrowed: another dtype, another order in memory, a tensor
-    /// without numbers.
+    /// Borrows all elements in row-major order, or returns an error if it cannot: the dtype or the order in memory differs, or the tensor
+    /// has no values.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -72,7 +72,7 @@ impl Tensor {
         self.lent("as_slice")
     }
 
-    /// The bytes of all numbers, row-major, where they lie, each number little-endian.
+    /// Borrows the bytes of all elements in row-major order, each element little-endian.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -83,12 +83,12 @@ impl Tensor {
         self.try_as_bytes().or_raise()
     }
 
-    /// The bytes of all numbers, row-major, where they lie, or why they cannot be borrowed.
+    /// Borrows the bytes of all elements in row-major order, or returns an error if it cannot.
     pub fn try_as_bytes(&self) -> Result<&[u8], Error> {
         row_major("as_bytes", self.numbers("as_bytes")?)
     }
 
-    /// All numbers where they lie, for `reader`.
+    /// Borrows all elements on behalf of `reader`.
     pub(super) fn lent<T: Scalar>(&self, reader: &str) -> Result<&[T], Error> {
         let bytes = row_major(reader, self.numbers_of::<T>(reader)?)?;
         Ok(bytemuck::checked::cast_slice(bytes))

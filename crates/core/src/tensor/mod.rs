@@ -1,4 +1,4 @@
-//! The tensor: a cheap handle on a value, and its place in the reverse graph.
+//! The tensor: a cheap handle on a value, with its node in the reverse graph.
 
 mod convert;
 mod create;
@@ -39,7 +39,7 @@ use wengert_kernels::pool::Block;
 use wengert_kernels::view::{Out, View};
 
 impl Dense {
-    /// The mark and the words of numbers of this dtype and shape, if they are several in a vector or a matrix, or none.
+    /// The mark and size words of a vector or matrix of this dtype and shape, or `None` for a single element or another rank.
     #[inline]
     fn label(dtype: DType, shape: &[usize]) -> Option<(u32, [usize; 3])> {
         let (rows, columns) = match *shape {
@@ -68,13 +68,13 @@ impl Dense {
         bytemuck::cast_slice(&self.0.words()[3 - rank..])
     }
 
-    /// Whether dtype and shape are the same.
+    /// Whether dtype and shape are equal.
     #[inline]
     pub fn is_like(&self, other: &Dense) -> bool {
         self.0.mark() == other.0.mark() && self.0.words() == other.0.words()
     }
 
-    /// Up to this many elements a call is mostly overhead, so shortcuts past views and tiles matter.
+    /// Whether a call on so few elements is mostly overhead, so that shortcuts past views and tiles matter.
     #[inline]
     pub fn is_short(&self) -> bool {
         self.0.len() <= 8 * 1024
@@ -85,12 +85,12 @@ impl Dense {
         self.0.as_slice()
     }
 
-    /// Two that are alive and have one identity are one value.
+    /// Two live values with the same identity are the same value.
     pub fn identity(&self) -> usize {
         self.0.identity()
     }
 
-    /// The elements for writing, if nobody else can see them.
+    /// The elements for writing, if no other handle shares them.
     #[inline]
     pub fn slice_mut<T: Element>(&mut self) -> Option<&mut [T]> {
         self.0.as_mut_slice()
@@ -102,7 +102,7 @@ impl Dense {
         Tensor::from(Value::Dense(self.alike(fill)))
     }
 
-    /// New numbers of this dtype and shape, which `fill` writes.
+    /// A new value of this dtype and shape, which `fill` writes.
     #[inline]
     pub fn alike<T: Element>(&self, fill: impl FnOnce(&mut [T])) -> Dense {
         let mut block = Block::labelled(self.0.len(), self.0.mark(), *self.0.words());
@@ -115,7 +115,7 @@ static ONES: [usize; MOST_AXES] = [1; MOST_AXES];
 static ZEROS: [isize; MOST_AXES] = [0; MOST_AXES];
 
 impl Value {
-    /// Whether shortcuts past views and tiles take both: one element, or short rows of one shape, in f64 or f32.
+    /// Whether shortcuts past views and tiles apply to both: one element, or short rows of one shape, in f64 or f32.
     #[inline]
     pub fn is_short_like(&self, other: &Value) -> bool {
         match (self, other) {
@@ -127,7 +127,7 @@ impl Value {
         }
     }
 
-    /// Whether the shapes are the same; values of the same kind mostly say so at a glance.
+    /// Whether the shapes are equal; for values of the same kind this is mostly a cheap comparison.
     #[inline]
     pub fn has_shape_of(&self, other: &Value) -> bool {
         match (self, other) {
@@ -147,7 +147,7 @@ impl Value {
         }
     }
 
-    /// A view for kernels; tracers have no numbers to view.
+    /// A view for kernels; tracers have no values to view.
     #[inline]
     pub fn view(&self) -> View<'_> {
         match self {
@@ -197,7 +197,7 @@ impl Tensor {
         self.value.spec_ref().shape
     }
 
-    /// The kind of the numbers.
+    /// The dtype of the elements.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -208,7 +208,7 @@ impl Tensor {
         self.value.spec_ref().dtype
     }
 
-    /// How many axes there are.
+    /// The number of axes.
     #[doc(alias = "ndim")]
     #[doc(alias = "dim")]
     pub fn rank(&self) -> usize {
@@ -226,14 +226,14 @@ impl Tensor {
         self.shape()[checked_axis("size", axis.signed(), self.shape()).or_raise()]
     }
 
-    /// How many elements there are.
+    /// The number of elements.
     #[doc(alias = "numel")]
     #[doc(alias = "len")]
     pub fn elements(&self) -> usize {
         shape::elements(self.shape())
     }
 
-    /// Where the numbers live.
+    /// The device that holds the elements.
     pub fn device(&self) -> Device {
         Device::Cpu
     }
@@ -243,21 +243,21 @@ impl Tensor {
         self.value.spec_ref().to_spec()
     }
 
-    /// The same numbers without a place in the imperative graph.
+    /// The same value without its node in the imperative graph.
     #[inline]
     #[doc(hidden)]
     pub fn plain(&self) -> Tensor {
         Tensor::from(self.value.clone())
     }
 
-    /// Whether it holds numbers and nothing records what is done with it.
+    /// Whether it holds values and no transform or tape records operations on it.
     #[inline]
     #[doc(hidden)]
     pub fn is_plain(&self) -> bool {
         self.link.is_none() && !matches!(self.value, Value::Tracer(_))
     }
 
-    /// A tensor over existing memory; a single element is copied out of it.
+    /// A tensor over existing memory; a single element is copied out.
     #[doc(hidden)]
     pub fn from_array(dtype: DType, layout: Layout, block: Block) -> Tensor {
         debug_assert!(layout.shape.rank() <= MOST_AXES, "at most {MOST_AXES} axes");
@@ -294,7 +294,7 @@ impl Tensor {
         (tensors, result)
     }
 
-    /// A new tensor, row-major, whose numbers have yet to be written.
+    /// A new row-major tensor whose elements are not written yet.
     #[doc(hidden)]
     pub fn blank(spec: &Spec) -> Tensor {
         let Spec { dtype, ref shape } = *spec;
@@ -308,7 +308,7 @@ impl Tensor {
         Tensor::from_array(dtype, Layout::contiguous(shape.clone()), Block::new(spec.bytes()))
     }
 
-    /// A tensor of the row-major numbers in a block that nobody else refers to; a single element is copied out of it.
+    /// A tensor over the row-major elements of a block that has no other reference; a single element is copied out.
     fn from_block(spec: Spec, block: Block) -> Tensor {
         let Spec { dtype, shape } = spec;
         match Dense::label(dtype, &shape) {
@@ -317,13 +317,13 @@ impl Tensor {
         }
     }
 
-    /// The bytes of numbers that lie row-major without gaps.
+    /// The bytes of elements that lie row-major without gaps.
     #[doc(hidden)]
     pub fn row_major_bytes(&self) -> &[u8] {
         self.value.view().contiguous_bytes().expect("the numbers are contiguous")
     }
 
-    /// Whether its numbers may be overwritten: they are ours, and nobody else can see them.
+    /// Whether the elements may be overwritten: the library owns the memory and no other handle shares it.
     #[doc(hidden)]
     pub fn is_writable(&mut self) -> bool {
         matches!(self.value, Value::One(_)) || self.unique_bytes().is_some()
@@ -339,7 +339,7 @@ impl Tensor {
         }
     }
 
-    /// Layout and memory; a single element has none, and a tracer has no numbers.
+    /// Layout and memory; a single element has none, and neither has a tracer.
     fn memory(&self) -> Option<(Cow<'_, Layout>, &Block)> {
         match &self.value {
             Value::Dense(dense) => Some((Cow::Owned(Layout::contiguous(Shape::from(dense.shape()))), &dense.0)),
@@ -348,7 +348,7 @@ impl Tensor {
         }
     }
 
-    /// Another view of the same memory, if there is one.
+    /// Another view of the same memory, if a layout can express it.
     #[doc(hidden)]
     pub fn viewed(&self, change: impl FnOnce(&Layout) -> Option<Layout>) -> Option<Tensor> {
         let dtype = self.dtype();
@@ -373,7 +373,7 @@ impl Tensor {
         self.viewed(|layout| Some(change(layout))).expect("there is one")
     }
 
-    /// The bytes of row-major memory that is ours and that nobody else can see.
+    /// The bytes of row-major memory that this handle owns alone.
     #[doc(hidden)]
     pub fn unique_bytes(&mut self) -> Option<&mut [u8]> {
         match &mut self.value {
@@ -388,13 +388,13 @@ impl Tensor {
         }
     }
 
-    /// Whether the memory can be seen in another layout without copying.
+    /// Whether a layout can express the change without a copy.
     #[doc(hidden)]
     pub fn layout_allows(&self, change: impl FnOnce(&Layout) -> Option<Layout>) -> bool {
         self.memory().is_none_or(|(layout, _)| change(&layout).is_some())
     }
 
-    /// Whether the numbers lie row-major without gaps.
+    /// Whether the elements lie row-major without gaps.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -408,7 +408,7 @@ impl Tensor {
         }
     }
 
-    /// The same value, its numbers row-major without gaps.
+    /// The same value with its elements row-major without gaps.
     pub fn contiguous(&self) -> Tensor {
         if self.is_contiguous() {
             return self.clone();
@@ -417,7 +417,7 @@ impl Tensor {
         Tensor { value: copy.value, link: self.link.clone(), slot: self.slot.clone() }
     }
 
-    /// The numbers themselves, looking through derivative levels; symbolic and batched tensors have none to read.
+    /// The underlying value, seen through derivative levels; symbolic and batched tensors have none to read.
     #[doc(hidden)]
     pub fn numbers(&self, reader: &str) -> Result<&Value, Error> {
         let mut tensor = self;
@@ -440,7 +440,7 @@ impl Tensor {
         self.try_item().or_raise()
     }
 
-    /// The only element, as f64, or why it cannot be read.
+    /// The only element, as f64, or an error if it cannot be read.
     pub fn try_item(&self) -> Result<f64, Error> {
         match self.numbers("item")? {
             Value::One(one) => Ok(f64::from_bits(wengert_kernels::convert_bits(one.bits, one.dtype, DType::F64))),
@@ -452,7 +452,7 @@ impl Tensor {
         }
     }
 
-    /// Whether two handles share one buffer, which no writer can tell from outside; for tests of copy-on-write.
+    /// Whether two handles share one buffer. Writes never reveal this; it is meant for tests of copy-on-write.
     pub fn shares_memory_with(&self, other: &Tensor) -> bool {
         match (self.memory(), other.memory()) {
             (Some((_, a)), Some((_, b))) => a.same(b),
@@ -461,7 +461,7 @@ impl Tensor {
     }
 }
 
-/// The numbers of a tensor as kernels see them; none of a tensor inside a transform.
+/// The elements of a tensor as kernels see them; `None` for a tensor inside a transform.
 ///
 /// ```
 /// use wengert::{prelude::*, primitive::view_of};

@@ -1,8 +1,8 @@
-//! Mutation: `&mut` methods that are always right.
+//! Mutation: `&mut` methods that are always safe to use.
 //!
-//! A tensor is a value. An update writes in place when nobody else holds the memory and copies otherwise, so a value saved
-//! for backward is never overwritten and aliases never observe each other's writes. Under grad mode the handle moves on to
-//! the new value's place in the graph; inside `no_grad` a leaf stays the leaf it was.
+//! A tensor is a value. An update writes in place when no other handle shares the memory and copies otherwise, so a value saved for
+//! backward is never overwritten and aliases never observe each other's writes. Under grad mode the handle moves on to the new value's node
+//! in the graph; inside `no_grad` a leaf stays a leaf.
 
 use super::{Layout, Operand, Shape, Tensor, Value, common_shape};
 use crate::autograd::{GradientSlot, modes};
@@ -19,12 +19,12 @@ use wengert_kernels::map as kernels;
 use wengert_kernels::view::Out;
 
 impl Tensor {
-    /// Replaces this value by `op(value, rest..)`; the memory is handed over, so it can be reused.
+    /// Replaces this value by `op(value, rest..)`; the memory is handed over so that it can be reused.
     #[doc(hidden)]
     #[track_caller]
     pub fn update(&mut self, op: &'static dyn Primitive, attrs: Attrs, rest: &[&Tensor]) {
         {
-            // A failing update must leave the handle as it was, so it fails here.
+            // A failing update must leave the handle unchanged, so errors are raised here.
             let operands = std::iter::once(&*self).chain(rest.iter().copied());
             let specs: SmallVec<[_; 4]> = operands.map(|operand| operand.value.spec_ref()).collect();
             op.infer(&attrs, &specs).or_raise();
@@ -60,7 +60,7 @@ impl Tensor {
         self.orphan(slot);
     }
 
-    /// This was a leaf with a slot, and is a result of it now.
+    /// Turns a leaf with a gradient slot into a result computed from it.
     #[track_caller]
     fn orphan(&mut self, slot: Option<Arc<GradientSlot>>) {
         if let Some(slot) = slot {
@@ -68,7 +68,7 @@ impl Tensor {
         }
     }
 
-    /// Another value of the same leaf.
+    /// Gives the same leaf another value.
     #[doc(hidden)]
     pub fn replace_leaf_value(&mut self, value: Value) {
         self.value = value;
@@ -79,7 +79,7 @@ impl Tensor {
 }
 
 impl Tensor {
-    /// Replaces this value by `op(value, other)` with the right side broadcast to the shape of this one.
+    /// Replaces this value by `op(value, other)`, with the right side broadcast to this shape.
     #[track_caller]
     #[doc(hidden)]
     pub fn assign_with(&mut self, op: &'static dyn Primitive, attrs: Attrs, other: impl Operand) {
@@ -114,7 +114,7 @@ assigning!(DivAssign, div_assign, DIV);
 assigning!(RemAssign, rem_assign, FMOD);
 
 impl Tensor {
-    /// Writes `values` over (or adds them to) a part of memory that the driver found to be unique.
+    /// Overwrites a part of the memory with `values`, or adds them to it. The driver has checked that no other handle shares the memory.
     #[doc(hidden)]
     pub fn update_part(&mut self, part: impl FnOnce(&Layout) -> Layout, values: &Tensor, add: bool) {
         let spec = self.spec();

@@ -1,11 +1,11 @@
-//! From arrays of the `ndarray` crate and back.
+//! Conversion to and from arrays of the `ndarray` crate.
 
 use super::{Scalar, Shape, Tensor};
 use crate::Error;
 use crate::error::OrRaise;
 use ndarray::{ArrayBase, ArrayD, ArrayViewD, Data, Dimension, IxDyn};
 
-/// The numbers of an array of any layout, copied.
+/// Copies the elements of an array of any layout.
 impl<S: Data<Elem: Scalar>, D: Dimension> From<&ArrayBase<S, D>> for Tensor {
     #[track_caller]
     fn from(array: &ArrayBase<S, D>) -> Tensor {
@@ -16,7 +16,7 @@ impl<S: Data<Elem: Scalar>, D: Dimension> From<&ArrayBase<S, D>> for Tensor {
     }
 }
 
-/// The memory of an array that nobody else holds and that is row-major; the numbers of another, copied.
+/// Takes over the memory of an array that is row-major and uniquely owned; copies the elements of any other.
 impl<S: Data<Elem: Scalar>, D: Dimension> From<ArrayBase<S, D>> for Tensor {
     #[track_caller]
     fn from(array: ArrayBase<S, D>) -> Tensor {
@@ -25,7 +25,7 @@ impl<S: Data<Elem: Scalar>, D: Dimension> From<ArrayBase<S, D>> for Tensor {
             Ok(own) if own.is_standard_layout() => {
                 let (mut numbers, start) = own.into_raw_vec_and_offset();
                 let start = start.unwrap_or(0);
-                // What the array was sliced down from.
+                // Drops the rest of the memory that the array was sliced from.
                 numbers.truncate(start + shape.elements());
                 numbers.drain(..start);
                 Tensor::from_vec(numbers, shape)
@@ -37,7 +37,7 @@ impl<S: Data<Elem: Scalar>, D: Dimension> From<ArrayBase<S, D>> for Tensor {
 }
 
 impl Tensor {
-    /// All numbers where they lie, row-major, as a view of the `ndarray` crate; see [`as_slice`](Tensor::as_slice).
+    /// Borrows all elements, row-major, as a view of the `ndarray` crate; see [`as_slice`](Tensor::as_slice).
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -49,13 +49,13 @@ impl Tensor {
         self.try_as_ndarray().or_raise()
     }
 
-    /// All numbers where they lie, row-major, as a view of the `ndarray` crate, or why they cannot be borrowed.
+    /// Borrows all elements, row-major, as a view of the `ndarray` crate, or returns an error if it cannot.
     pub fn try_as_ndarray<T: Scalar>(&self) -> Result<ArrayViewD<'_, T>, Error> {
         let numbers = self.lent("as_ndarray")?;
         Ok(ArrayViewD::from_shape(IxDyn(self.shape()), numbers).expect("as many numbers as the shape says"))
     }
 
-    /// All numbers as an array of the `ndarray` crate, row-major.
+    /// All elements as an array of the `ndarray` crate, row-major.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -68,7 +68,7 @@ impl Tensor {
         self.try_to_ndarray().or_raise()
     }
 
-    /// All numbers as an array of the `ndarray` crate, row-major, or why they cannot be read.
+    /// All elements as an array of the `ndarray` crate, row-major, or an error if they cannot be read.
     pub fn try_to_ndarray<T: Scalar>(&self) -> Result<ArrayD<T>, Error> {
         let numbers = self.try_to_vec()?;
         Ok(ArrayD::from_shape_vec(IxDyn(self.shape()), numbers).expect("as many numbers as the shape says"))

@@ -1,4 +1,4 @@
-//! What arithmetic accepts: tensors, references and Rust numbers.
+//! Operands of arithmetic: tensors, references and Rust numbers.
 
 use super::{Value, broadcast};
 use crate::bind::{bind_owned, bind1};
@@ -7,7 +7,7 @@ use crate::{DType, Error, ErrorKind, Shape, Tensor};
 use std::borrow::Cow;
 use wengert_kernels::convert_bits;
 
-/// A tensor, a reference to one, or a number, which takes the dtype of the tensor it meets.
+/// A tensor, a reference to one, or a number, which takes the dtype of the other operand.
 ///
 /// ```
 /// use wengert::prelude::*;
@@ -16,9 +16,9 @@ use wengert_kernels::convert_bits;
 /// assert_eq!(x.gt(1).where_(&x, 0.5), Tensor::from([0.5f32, 2.0]));
 /// ```
 pub trait Operand {
-    /// Its dtype, unless it adapts to the other side.
+    /// Its dtype, or `None` if it adapts to the other side.
     fn own_dtype(&self) -> Option<DType>;
-    /// The tensor, a number converted to `dtype`.
+    /// The operand as a tensor; a number is converted to `dtype`.
     #[track_caller]
     fn tensor(&self, dtype: DType) -> Cow<'_, Tensor>;
 }
@@ -53,20 +53,20 @@ macro_rules! number_operands {
 
 number_operands!(f64 => real as f64, f32 => real as f64, i64 => whole as i64, i32 => whole as i64);
 
-/// A rank-0 tensor; a fraction does not fit an integer tensor.
+/// A rank-0 tensor; an error if the number has a fraction and the dtype is an integer.
 #[track_caller]
 fn real(number: f64, dtype: DType) -> Tensor {
     if dtype.is_float() {
         return Tensor::one(convert_bits(number.to_bits(), DType::F64, dtype), dtype, 0);
     }
-    // Between -2^63 and 2^63 a whole f64 is a whole i64.
+    // Between -2^63 and 2^63, every integral f64 is exactly an i64.
     match number.fract() == 0.0 && number.abs() < 9.2e18 {
         true => whole(number as i64, dtype),
         false => does_not_fit(number, dtype),
     }
 }
 
-/// A rank-0 tensor; a whole number must lie in the range of an integer tensor.
+/// A rank-0 tensor; an error if the integer is out of range for an integer dtype.
 #[track_caller]
 fn whole(number: i64, dtype: DType) -> Tensor {
     let fits = match dtype {
@@ -100,7 +100,7 @@ pub fn binary(op: &'static dyn Primitive, attrs: Attrs, a: &Tensor, b: &Tensor) 
     bind1(op, attrs, &[&a.broadcast_to(&shape), &b.broadcast_to(&shape)])
 }
 
-/// The same where the first operand is handed over: a long one is written over if nobody else can see that.
+/// [`binary`] that takes over the first operand: a long one is overwritten if no other handle shares it.
 #[inline]
 #[track_caller]
 pub fn binary_owned(op: &'static dyn Primitive, attrs: Attrs, a: Tensor, b: &Tensor) -> Tensor {
@@ -110,7 +110,7 @@ pub fn binary_owned(op: &'static dyn Primitive, attrs: Attrs, a: Tensor, b: &Ten
     }
 }
 
-/// The broadcast shape, or an error that shows both.
+/// The broadcast shape of both, or an error that shows the two shapes.
 #[track_caller]
 pub fn common_shape(name: &str, a: &Tensor, b: &Tensor) -> Shape {
     if let Some(shape) = broadcast(a.shape(), b.shape()) {

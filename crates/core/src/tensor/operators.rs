@@ -9,7 +9,7 @@ use crate::{DType, Error, ErrorKind};
 use std::iter::Sum;
 use std::ops::{Add, BitAnd, BitOr, BitXor, Div, Mul, Neg, Not, Rem, Sub};
 
-/// The right side is anything that is an operand: one impl, so that the result's type is known before the literal's.
+/// The right side is any operand. A single impl lets the compiler infer the result's type before the literal's.
 macro_rules! operator {
     ($trait:ident, $method:ident, $op:ident) => {
         impl<T: Operand> $trait<T> for &Tensor {
@@ -68,7 +68,7 @@ impl Neg for Tensor {
     }
 }
 
-/// Logic on truth values: `!mask`, `a & b`, `a | b`, `a ^ b`.
+/// Logic on booleans: `!mask`, `a & b`, `a | b`, `a ^ b`.
 macro_rules! logic {
     ($($trait:ident $method:ident |$a:ident, $b:ident| $result:expr;)*) => {$(
         logic!(@sides $trait $method |$a, $b| $result; &Tensor, &Tensor);
@@ -120,7 +120,7 @@ impl Not for Tensor {
     }
 }
 
-/// The sum of all; of none, the number 0 of dtype f64.
+/// The sum of all items; for an empty iterator, the scalar 0 of dtype f64.
 impl Sum for Tensor {
     fn sum<I: Iterator<Item = Tensor>>(mut tensors: I) -> Tensor {
         let first = tensors.next().unwrap_or_else(|| Tensor::from(0.0));
@@ -128,7 +128,7 @@ impl Sum for Tensor {
     }
 }
 
-/// The sum of all; of none, the number 0 of dtype f64.
+/// The sum of all items; for an empty iterator, the scalar 0 of dtype f64.
 impl<'a> Sum<&'a Tensor> for Tensor {
     fn sum<I: Iterator<Item = &'a Tensor>>(tensors: I) -> Tensor {
         tensors.cloned().sum()
@@ -136,7 +136,7 @@ impl<'a> Sum<&'a Tensor> for Tensor {
 }
 
 impl Tensor {
-    /// Adds one more term to this sum, in place where nobody else holds it.
+    /// Adds one more term to this sum, in place if no other handle shares it.
     #[inline]
     #[doc(hidden)]
     pub fn accumulate(&mut self, term: &Tensor) {
@@ -153,7 +153,7 @@ impl Tensor {
         *self = bind_owned(&ADD, Attrs::new(), sum, &[term]);
     }
 
-    /// Whether any element is NaN; symbolic tensors have none.
+    /// Whether any element is NaN; false for symbolic tensors, which have no elements.
     #[doc(hidden)]
     pub fn has_nan(&self) -> bool {
         self.dtype().is_float()
@@ -196,7 +196,7 @@ impl Tensor {
         a.shape() == b.shape() && a.to_f64_vec().iter().zip(&b.to_f64_vec()).all(close)
     }
 
-    /// The greatest distance of two elements at the same place; NaN if one is NaN, 0 for empty tensors.
+    /// The greatest absolute difference between corresponding elements; NaN if one is NaN, 0 for empty tensors.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -211,7 +211,7 @@ impl Tensor {
             Error::new(ErrorKind::Shape(shapes), "max_abs_difference", message).raise();
         }
         let distance = |(x, y): (&f64, &f64)| if x == y { 0.0 } else { (x - y).abs() };
-        // A NaN is not exceeded by anything.
+        // Once NaN, the maximum stays NaN.
         let greater = |most: f64, x: f64| if x > most || x.is_nan() { x } else { most };
         a.to_f64_vec().iter().zip(&b.to_f64_vec()).map(distance).fold(0.0, greater)
     }

@@ -6,7 +6,7 @@ use crate::{Error, ErrorKind};
 use smallvec::SmallVec;
 use std::ops::RangeFull;
 
-/// The axes that a reduction runs over: one axis, an array of axes, or `..` for all. Negative axes count from the end. The axes disappear
+/// The axes that a reduction runs over: one axis, an array of axes, or `..` for all. Negative axes count from the end. The axes are removed
 /// from the result; with [`keepdim`] they stay, with size one.
 ///
 /// ```
@@ -19,12 +19,12 @@ use std::ops::RangeFull;
 /// ```
 #[derive(Clone, Debug)]
 pub struct Over {
-    /// `None` is all axes.
+    /// `None` means all axes.
     axes: Option<SmallVec<[isize; 4]>>,
     keepdim: bool,
 }
 
-/// The same axes, which stay in the result with size one, so that it broadcasts against the operand.
+/// The same axes, kept in the result with size one, so that it broadcasts against the operand.
 ///
 /// ```
 /// use wengert::prelude::*;
@@ -37,7 +37,7 @@ pub fn keepdim(axes: impl Into<Over>) -> Over {
 
 #[doc(hidden)]
 impl Over {
-    /// The axes in range, ascending.
+    /// The axes as non-negative indices, in ascending order.
     pub fn checked(&self, name: &str, shape: &[usize]) -> Result<Vec<usize>, Error> {
         match &self.axes {
             None => Ok((0..shape.len()).collect()),
@@ -45,7 +45,7 @@ impl Over {
         }
     }
 
-    /// The axes as they were named, where there must be `N`.
+    /// The axes in the given order, or an error unless there are exactly `N`.
     pub fn exactly<const N: usize>(&self, name: &str) -> Result<[isize; N], Error> {
         let named = self.axes.as_deref();
         named.and_then(|axes| <[isize; N]>::try_from(axes).ok()).ok_or_else(|| {
@@ -56,12 +56,12 @@ impl Over {
         })
     }
 
-    /// Whether the axes stay with size one.
+    /// Whether the axes are kept with size one.
     pub fn keeps(&self) -> bool {
         self.keepdim
     }
 
-    /// The result of a reduction over the checked axes of `shape`, with those axes if they stay.
+    /// The result of a reduction over the checked axes of `shape`, with those axes put back if they are kept.
     #[track_caller]
     pub fn kept(&self, reduced: Tensor, axes: &[usize], shape: &[usize]) -> Tensor {
         if self.keepdim { keep_axes(reduced, axes, shape) } else { reduced }

@@ -1,4 +1,4 @@
-//! Printing in the manner of NumPy.
+//! Printing in the style of NumPy.
 
 use super::{Layout, Shape, Tensor, Value};
 use std::fmt::{self, Write};
@@ -9,10 +9,10 @@ use wengert_kernels::dtype::{bf16, f16};
 const EDGE: usize = 3;
 const MOST_PRINTED: usize = 1000;
 
-/// Rows longer than this many characters are broken.
+/// Rows longer than this many characters are wrapped.
 const LINE: usize = 88;
 
-/// The most digits of a fraction.
+/// The most digits after the decimal point.
 const DIGITS: usize = 8;
 
 impl fmt::Display for Tensor {
@@ -41,9 +41,9 @@ impl fmt::Debug for Tensor {
     }
 }
 
-/// The elements that are printed, and only those: a repeated number may stand for more than memory can hold.
+/// Only the elements that are printed: a broadcast tensor may have more elements than memory can hold.
 struct Shown {
-    /// For each axis the positions shown; `None` stands for those left out.
+    /// For each axis the positions shown; `None` stands for the omitted ones.
     axes: Vec<Vec<Option<usize>>>,
     texts: Vec<String>,
 }
@@ -116,7 +116,7 @@ impl Shown {
     }
 }
 
-/// The number with the fewest digits that is this element in its dtype.
+/// The f64 with the fewest digits that converts to this element in its dtype.
 fn shortest(element: &Tensor) -> f64 {
     let number = element.item();
     let same = |text: String, holds: &dyn Fn(f64) -> bool| text.parse().ok().filter(|&near| holds(near));
@@ -132,7 +132,7 @@ fn shortest(element: &Tensor) -> f64 {
     }
 }
 
-/// Floats with aligned points, or with exponents where that is shorter: for numbers from 1e8 on, below 1e-4, or that differ
+/// Floats with aligned decimal points, or in scientific notation where that is shorter: for numbers from 1e8 on, below 1e-4, or that differ
 /// by more than a factor of 1000.
 fn float_texts(numbers: &[f64]) -> Vec<String> {
     let sizes = numbers.iter().map(|number| number.abs()).filter(|&size| size.is_finite() && size > 0.0);
@@ -156,7 +156,7 @@ fn float_texts(numbers: &[f64]) -> Vec<String> {
     texts.iter().zip(numbers).map(aligned).collect()
 }
 
-/// A number with its point and at most [`DIGITS`] digits after it, none of them a zero at the end.
+/// A number with a decimal point and at most [`DIGITS`] digits after it, without trailing zeros.
 fn short_text(number: f64, scientific: bool) -> String {
     if !number.is_finite() {
         return format!("{number}");
@@ -176,7 +176,7 @@ fn short_text(number: f64, scientific: bool) -> String {
     }
 }
 
-/// The shortest text that reads back as the same number; a whole float keeps only its point.
+/// The shortest text that parses to the same number; an integral float keeps its decimal point.
 fn element_text(element: &Tensor) -> String {
     let number = element.item();
     let shortest = match element.dtype() {

@@ -20,7 +20,7 @@ pub const MOST_AXES: usize = 64;
 #[derive(PartialEq, Eq, Hash, Default)]
 pub struct Shape(SmallVec<[usize; 4]>);
 
-/// A copy of the sizes at once; the derived one goes through an iterator.
+/// Copies the sizes as a block; the derived impl goes through an iterator.
 impl Clone for Shape {
     #[inline]
     fn clone(&self) -> Shape {
@@ -29,17 +29,17 @@ impl Clone for Shape {
 }
 
 impl Shape {
-    /// How many elements a tensor of this shape has.
+    /// The number of elements of a tensor of this shape.
     pub fn elements(&self) -> usize {
         elements(self)
     }
 
-    /// How many axes there are.
+    /// The number of axes.
     pub fn rank(&self) -> usize {
         self.0.len()
     }
 
-    /// The error of a shape that no tensor can have.
+    /// An error if no tensor can have this shape.
     #[doc(hidden)]
     pub fn check(&self, name: &str) -> Result<(), Error> {
         let message = match (self.rank() > MOST_AXES, self.elements() > isize::MAX as usize / 8) {
@@ -62,14 +62,14 @@ impl Shape {
         std::iter::once(size).chain(self.iter().copied()).collect()
     }
 
-    /// The sizes, to be changed.
+    /// The sizes, for writing.
     #[doc(hidden)]
     pub fn sizes_mut(&mut self) -> &mut [usize] {
         &mut self.0
     }
 }
 
-/// An axis as any whole number; negative ones count from the end.
+/// An axis as any integer type; negative axes count from the end.
 ///
 /// ```
 /// use wengert::prelude::*;
@@ -90,7 +90,7 @@ macro_rules! any_axis {
 }
 any_axis!(i32, i64, isize, usize);
 
-/// The product of the sizes; one that no machine could hold stays the largest number instead of wrapping to a small one.
+/// The product of the sizes. It saturates at the largest number instead of wrapping.
 pub fn elements(sizes: &[usize]) -> usize {
     match sizes.contains(&0) {
         true => 0,
@@ -159,7 +159,7 @@ impl<const N: usize> PartialEq<[usize; N]> for Shape {
     }
 }
 
-/// The shape two tensors share after NumPy broadcasting, if there is one.
+/// The shape of two tensors after NumPy broadcasting, if they are compatible.
 pub fn broadcast(a: &[usize], b: &[usize]) -> Option<Shape> {
     let rank = a.len().max(b.len());
     let from_end = |sizes: &[usize], back: usize| sizes.len().checked_sub(back + 1).map_or(1, |axis| sizes[axis]);
@@ -176,19 +176,19 @@ pub fn broadcast(a: &[usize], b: &[usize]) -> Option<Shape> {
     Some(shape)
 }
 
-/// Where element `index` lies: `offset + sum(index * stride)`, in elements.
+/// The position of element `index` in memory: `offset + sum(index * stride)`, in elements.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Layout {
     /// The sizes of the axes.
     pub shape: Shape,
     /// The step along each axis.
     pub strides: SmallVec<[isize; 4]>,
-    /// Where the first element lies.
+    /// The position of the first element.
     pub offset: isize,
 }
 
 impl Layout {
-    /// Where the elements of a view lie.
+    /// The layout of a view.
     ///
     /// ```
     /// use wengert::{prelude::*, primitive::{Layout, view_of}};
@@ -199,7 +199,7 @@ impl Layout {
         Layout { shape: Shape::from(view.shape), strides: SmallVec::from_slice(view.strides), offset: view.offset }
     }
 
-    /// The elements at these places of the memory that `view` looks at.
+    /// The view of the same memory as `view`, with this layout.
     ///
     /// ```
     /// use wengert::{prelude::*, primitive::{Layout, find, Attrs, view_of}};
@@ -241,13 +241,13 @@ impl Layout {
         true
     }
 
-    /// Every element is the same place in memory: the layout of a broadcast scalar.
+    /// Whether every element has the same position in memory: the layout of a broadcast scalar.
     #[doc(hidden)]
     pub fn is_splat(&self) -> bool {
         self.shape.iter().zip(&self.strides).all(|(&size, &stride)| stride == 0 || size == 1)
     }
 
-    /// One place of the first axis.
+    /// The layout at one index of the first axis.
     #[doc(hidden)]
     pub fn at(&self, place: usize) -> Layout {
         let offset = self.offset + place as isize * self.strides[0];
@@ -280,13 +280,13 @@ impl Layout {
     pub fn sliced(&self, start: &[i64], step: &[i64], shape: Shape) -> Layout {
         let skipped: isize = self.strides.iter().zip(start).map(|(&stride, &start)| stride * start as isize).sum();
         let offset = if elements(&shape) == 0 { self.offset } else { self.offset + skipped };
-        // A step beyond the axis, however large, leaves one element.
+        // A step beyond the axis, of any size, leaves one element.
         let stride = |axis: usize| self.strides[axis] * if shape[axis] > 1 { step[axis] as isize } else { 1 };
         let strides = (0..shape.rank()).map(stride).collect();
         Layout { shape, strides, offset }
     }
 
-    /// The view with another shape of as many elements, if strides can express it.
+    /// The view with another shape of the same number of elements, if strides can express it.
     #[doc(hidden)]
     pub fn reshaped(&self, shape: &Shape) -> Option<Layout> {
         if elements(&self.shape) == 0 {
@@ -296,8 +296,8 @@ impl Layout {
             (self.shape.iter().copied().zip(self.strides.iter().copied())).filter(|&(size, _)| size != 1).collect();
         let mut strides: SmallVec<[isize; 4]> = SmallVec::from_elem(0, shape.rank());
         let (mut from, mut axis) = (0, 0);
-        // Both shapes are cut into the shortest groups of axes with equal products; inside one group the old axes must
-        // be steps of one another.
+        // Both shapes are cut into the shortest groups of axes with equal products. Within a group, each old axis must step over exactly
+        // the next one.
         while from < old.len() {
             let (mut old_end, mut old_product) = (from + 1, old[from].0);
             while axis < shape.rank() && shape[axis] == 1 {

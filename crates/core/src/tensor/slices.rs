@@ -1,5 +1,5 @@
-//! Numbers as kernels want them: slices for those that know no strides, views in another dtype or shape, and memory of the
-//! pool for what a kernel needs beside its operands and outputs.
+//! Elements in the form that kernels need: slices for kernels without strides, views in another dtype or shape, and scratch memory from the
+//! pool.
 
 use super::{Layout, Shape};
 use crate::DType;
@@ -9,14 +9,14 @@ use wengert_kernels::map::copy;
 use wengert_kernels::pool::{Block, Buffer};
 use wengert_kernels::view::{Out, View};
 
-/// A copy of the numbers of a view in row-major order.
+/// A copy of the elements of a view in row-major order.
 pub fn collected<T: Compute>(view: View<'_>) -> Buffer<T> {
     let mut numbers = Buffer::new(view.len());
     copy(view, Out { dtype: T::DTYPE, bytes: bytemuck::cast_slice_mut(&mut numbers) });
     numbers
 }
 
-/// The numbers of a view in row-major order.
+/// The elements of a view in row-major order.
 pub enum Numbers<'a, T> {
     Own(&'a [T]),
     Copied(Buffer<T>),
@@ -33,7 +33,7 @@ impl<T: Element> Deref for Numbers<'_, T> {
     }
 }
 
-/// The numbers of a view in row-major order, as `T`: its own memory where that is contiguous and of `T`.
+/// The elements of a view in row-major order, as `T`: its own memory if it is contiguous and of type `T`, otherwise a copy.
 pub fn numbers<T: Compute>(view: View<'_>) -> Numbers<'_, T> {
     let own = view.contiguous_bytes().filter(|_| view.dtype == T::DTYPE);
     match own.and_then(|bytes| bytemuck::try_cast_slice(bytes).ok()) {
@@ -42,7 +42,7 @@ pub fn numbers<T: Compute>(view: View<'_>) -> Numbers<'_, T> {
     }
 }
 
-/// A view in the dtype, shape or order that a kernel wants: of the operand's own memory, or of a row-major copy.
+/// A view in the dtype, shape or order that a kernel needs: of the operand's own memory, or of a row-major copy.
 pub enum Laid<'a> {
     Own(View<'a>),
     Seen(View<'a>, Layout),
@@ -50,7 +50,7 @@ pub enum Laid<'a> {
 }
 
 impl<'a> Laid<'a> {
-    /// In a copy.
+    /// A copy in this dtype.
     pub fn copy(view: View<'_>, dtype: DType) -> Laid<'a> {
         Laid::copied(view, dtype, Shape::from(view.shape))
     }
@@ -61,7 +61,7 @@ impl<'a> Laid<'a> {
         Laid::Copied(block, Layout::contiguous(shape), dtype)
     }
 
-    /// As it is, if it is of this dtype.
+    /// The view itself if it has this dtype, otherwise a converted copy.
     pub fn of(view: View<'a>, dtype: DType) -> Laid<'a> {
         match view.dtype == dtype {
             true => Laid::Own(view),
@@ -69,7 +69,7 @@ impl<'a> Laid<'a> {
         }
     }
 
-    /// As it is, if it is contiguous.
+    /// The view itself if it is contiguous, otherwise a copy.
     pub fn packed(view: View<'a>) -> Laid<'a> {
         match view.is_contiguous() {
             true => Laid::Own(view),
@@ -77,7 +77,7 @@ impl<'a> Laid<'a> {
         }
     }
 
-    /// In another shape of as many elements, where strides can express it.
+    /// The view in another shape of the same number of elements; a copy where strides cannot express it.
     pub fn reshaped(view: View<'a>, shape: &Shape) -> Laid<'a> {
         match Layout::of(view).reshaped(shape) {
             Some(layout) => Laid::Seen(view, layout),
@@ -97,7 +97,7 @@ impl<'a> Laid<'a> {
     }
 }
 
-/// All of the memory that a view of `T` looks at. What is empty may lie anywhere.
+/// All of the memory that a view of `T` covers. An empty view may point anywhere.
 pub fn memory_of<T: bytemuck::Pod>(view: View<'_>) -> &[T] {
     match view.bytes {
         [] => &[],
@@ -105,7 +105,7 @@ pub fn memory_of<T: bytemuck::Pod>(view: View<'_>) -> &[T] {
     }
 }
 
-/// Memory of `T` for an output of any dtype: its own, or a buffer that is converted when it is full.
+/// Memory of `T` for an output of any dtype: its own, or a buffer that is converted at the end.
 enum Target<'a, T> {
     Own(&'a mut [T]),
     Converted(Buffer<T>, Out<'a>),
@@ -137,7 +137,7 @@ impl<'a, T: Compute> Target<'a, T> {
     }
 }
 
-/// Lets `write` fill an output as `T`; another dtype is converted from it.
+/// Lets `write` fill an output as `T`; an output of another dtype is converted from that.
 pub fn fill<T: Compute, R>(out: Out<'_>, write: impl FnOnce(&mut [T]) -> R) -> R {
     let mut target = Target::of(out);
     let result = write(target.numbers());
@@ -145,7 +145,7 @@ pub fn fill<T: Compute, R>(out: Out<'_>, write: impl FnOnce(&mut [T]) -> R) -> R
     result
 }
 
-/// The same, where the output starts as a copy of `from`.
+/// [`fill`] for an output that starts as a copy of `from`.
 pub fn fill_from<T: Compute, R>(from: View<'_>, out: Out<'_>, update: impl FnOnce(&mut [T]) -> R) -> R {
     fill(out, |numbers: &mut [T]| {
         copy(from, Out { dtype: T::DTYPE, bytes: bytemuck::cast_slice_mut(numbers) });
@@ -175,7 +175,7 @@ macro_rules! computing {
     };
 }
 
-/// The same for dtypes that are known to be floats.
+/// `computing!` for dtypes that are known to be floats.
 #[macro_export]
 #[doc(hidden)]
 macro_rules! computing_float {

@@ -38,7 +38,7 @@ pub fn value_and_grad<X: Tree>(f: impl Fn(&X) -> Tensor) -> impl Fn(&X) -> (Tens
     }
 }
 
-/// The gradient of a function that also returns something else, and that.
+/// The gradient of a function that also returns auxiliary output, together with that output.
 ///
 /// ```
 /// use wengert::prelude::*;
@@ -56,7 +56,7 @@ pub fn grad_with_aux<X: Tree, A: Tree>(f: impl Fn(&X) -> (Tensor, A)) -> impl Fn
     }
 }
 
-/// Everything that a function returns, a scalar and something else, and the gradient of the scalar.
+/// The full output of a function, a scalar and auxiliary output, and the gradient of the scalar.
 ///
 /// ```
 /// use wengert::prelude::*;
@@ -71,8 +71,8 @@ pub fn value_and_grad_with_aux<X: Tree, A: Tree>(f: impl Fn(&X) -> (Tensor, A)) 
     move |x: &X| differentiate("grad", &f, x, &Chosen::All, line).or_raise()
 }
 
-/// The gradient with respect to the leaves at or below `paths`; the others are constants, and their gradient is zeros that take
-/// no memory. A function of several arguments takes a tuple, whose paths are `"0"`, `"1"`, ..
+/// The gradient with respect to the leaves at or below `paths`. The other leaves are constants; their gradient is zeros that take no
+/// memory. A function of several arguments takes a tuple, whose paths are `"0"`, `"1"`, ..
 ///
 /// ```
 /// use wengert::prelude::*;
@@ -89,7 +89,7 @@ pub fn grad_wrt<X: Tree>(
     move |x: &X| both(x).1
 }
 
-/// The value, and the gradient as [`grad_wrt`] gives it.
+/// The value, and the gradient as in [`grad_wrt`].
 ///
 /// ```
 /// use wengert::prelude::*;
@@ -110,7 +110,7 @@ pub fn value_and_grad_wrt<X: Tree>(
     }
 }
 
-/// The outputs, and the gradient of the first of them.
+/// The outputs, and the gradient of the first one.
 fn differentiate<X: Tree, A: Tree>(
     name: &'static str,
     f: &dyn Fn(&X) -> (Tensor, A),

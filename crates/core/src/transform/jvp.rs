@@ -6,8 +6,8 @@ use crate::interp::{Content, Level, Tracer, tangent};
 use crate::location::{self, Line};
 use crate::{Error, ErrorKind, Tensor, Tree, TreePath};
 
-/// The value of `f` at `x`, and its derivative in direction `dx`. Leaves of integers do not move, so
-/// zeros stand there; what stands for frozen leaves is ignored.
+/// The value of `f` at `x`, and its derivative in direction `dx`. Integer leaves have zero tangents, so `dx` must be zero there; tangents
+/// of frozen leaves are ignored.
 ///
 /// ```
 /// use wengert::prelude::*;
@@ -42,7 +42,7 @@ fn pushed<X: Tree, Y: Tree>(f: &mut dyn FnMut(&X) -> Y, x: &X, dx: &X, line: Lin
     (y.map_leaves(|leaf| part(leaf).0), y.map_leaves(|leaf| part(leaf).1))
 }
 
-/// What is no float does not move: its tangent is zero.
+/// Checks that tangents of leaves that are not floats are zero.
 fn expect_still<X: Tree>(dx: &X, line: Line) -> Result<(), Error> {
     for (path, tangent) in dx.named_leaves() {
         let moves = || tangent.numbers("jvp").is_ok() && tangent.to_f64_vec().iter().any(|number| *number != 0.0);

@@ -1,4 +1,4 @@
-//! The transforms that are a level and nothing else: functions of trees in, functions of trees out.
+//! The transforms that only need a level: they turn functions of trees into functions of trees.
 
 mod grad;
 mod jvp;

@@ -1,4 +1,4 @@
-//! One run of a function on a reverse level of its own, kept so that its derivative can be applied in both directions.
+//! A recorded run of a function on its own reverse level, so that its derivative can be applied in both directions.
 
 use crate::interp::{Content, Level, Node, Sweep, SweepOptions, Tracer, push, tape};
 use crate::location::{self, Line};
@@ -10,15 +10,15 @@ use std::sync::Arc;
 
 /// The derivative of a function at one point.
 pub struct Record<X, Y> {
-    /// The input, whose specs the cotangents have; its leaves' places in the graph, `None` where nothing is differentiated.
+    /// The input, which gives the specs of the cotangents, and the graph nodes of its leaves; `None` where nothing is differentiated.
     pub input: X,
     pub leaves: Vec<Option<Arc<Node>>>,
-    /// The output; its leaves' places in the graph, `None` where it does not depend on the input.
+    /// The output and the graph nodes of its leaves; `None` where a leaf does not depend on the input.
     pub output: Y,
     pub roots: Vec<Option<Arc<Node>>>,
 }
 
-/// Tangents or cotangents of a tree's leaves; `None` is a zero that need not be touched.
+/// Tangents or cotangents of a tree's leaves; `None` is a structural zero.
 pub type Flat = Vec<Option<Tensor>>;
 
 impl<X: Tree, Y: Tree> Record<X, Y> {
@@ -57,7 +57,7 @@ impl<X: Tree, Y: Tree> Record<X, Y> {
         Ok(Record { input: x.map_leaves(Tensor::clone), leaves, output, roots })
     }
 
-    /// Cotangents of the output's leaves to cotangents of the input's. Unless the record is kept, it is used up.
+    /// Maps cotangents of the output's leaves to cotangents of the input's. The record is consumed unless `keep` is set.
     pub fn pull(&self, cotangents: Flat, keep: bool) -> Result<Flat, Error> {
         let seeds = self.roots.iter().zip(cotangents).filter_map(|(root, seed)| Some((root.as_ref()?, seed?)));
         let seeds: Vec<(&Arc<Node>, Tensor)> = seeds.filter(|(_, seed)| !is_structural_zero(seed)).collect();
@@ -71,21 +71,21 @@ impl<X: Tree, Y: Tree> Record<X, Y> {
         Ok(self.leaves.iter().map(|node| received.remove(&node.as_ref()?.id())).collect())
     }
 
-    /// Tangents of the input's leaves to tangents of the output's.
+    /// Maps tangents of the input's leaves to tangents of the output's.
     pub fn push(&self, tangents: Flat) -> Result<Flat, Error> {
         let given = self.leaves.iter().zip(tangents).filter_map(|(node, tangent)| Some((node.as_ref()?, tangent?)));
         let roots: Vec<Option<&Arc<Node>>> = self.roots.iter().map(Option::as_ref).collect();
         push(&roots, given.filter(|(_, tangent)| !is_structural_zero(tangent)))
     }
 
-    /// [`pull`](Record::pull) of a tree; leaves that receive nothing give zeros.
+    /// [`pull`](Record::pull) for a tree; leaves that receive nothing get zeros.
     pub fn pull_tree(&self, caller: &str, cotangent: &Y, keep: bool, line: Line) -> Result<X, Error> {
         let _scope = location::scope(line);
         expect_like(caller, "the cotangent", cotangent, &self.output, line)?;
         Ok(filled(&self.input, self.pull(given(cotangent), keep)?))
     }
 
-    /// [`push`](Record::push) of a tree; leaves that receive nothing give zeros.
+    /// [`push`](Record::push) for a tree; leaves that receive nothing get zeros.
     pub fn push_tree(&self, caller: &str, tangent: &X, line: Line) -> Result<Y, Error> {
         let _scope = location::scope(line);
         expect_like(caller, "the tangent", tangent, &self.input, line)?;
@@ -93,7 +93,7 @@ impl<X: Tree, Y: Tree> Record<X, Y> {
     }
 }
 
-/// A function that is called once, for what calls functions by address: so that it is compiled once for all of them.
+/// Wraps a function that is called once for callers that take functions by address, so that those are compiled only once.
 pub fn once<X, Y>(f: impl FnOnce(&X) -> Y) -> impl FnMut(&X) -> Y {
     let mut f = Some(f);
     move |x| f.take().expect("it is called once")(x)
@@ -104,28 +104,28 @@ pub fn given<T: Tree>(tree: &T) -> Flat {
     tree.leaves().into_iter().map(|leaf| Some(leaf.clone())).collect()
 }
 
-/// A tree like `like` with these leaves, zeros where there is none.
+/// A tree like `like` with these leaves, and zeros where a leaf is `None`.
 pub fn filled<T: Tree>(like: &T, leaves: Flat) -> T {
     let leaves = like.leaves().into_iter().zip(leaves);
     let leaves: Vec<Tensor> = leaves.map(|(like, leaf)| leaf.unwrap_or_else(|| like.full_like(0.0))).collect();
     like.rebuild(leaves)
 }
 
-/// Zeros that take no memory stand for "nothing": what transforms themselves answer where nothing arrives.
+/// Whether a tensor is zeros without memory, which stand for "nothing arrives": transforms return them for leaves without influence.
 fn is_structural_zero(tensor: &Tensor) -> bool {
     tensor.link.is_none() && tensor.splatted().is_some_and(|number| number.item() == 0.0)
 }
 
-/// Which leaves a function is differentiated by.
+/// The leaves with respect to which a function is differentiated.
 pub enum Chosen {
     /// Every floating-point leaf that is not frozen.
     All,
-    /// Those at or below these paths.
+    /// The leaves at or below these paths.
     Below(Vec<String>),
 }
 
 impl Chosen {
-    /// For every leaf of `x` whether it is chosen; a path must name a leaf that can be differentiated.
+    /// Whether each leaf of `x` is chosen; a path must name a leaf that can be differentiated.
     fn among<X: Tree>(&self, name: &'static str, x: &X) -> Result<Vec<bool>, Error> {
         let mut candidates = Vec::new();
         let mut chosen = Vec::new();
@@ -154,7 +154,7 @@ impl Chosen {
     }
 }
 
-/// Two trees of one structure whose leaves agree in shape and dtype, or the path where they do not.
+/// Checks that two trees have the same structure and leaves of equal shape and dtype; the error names the path where they differ.
 pub fn expect_like<T: Tree>(caller: &str, what: &str, tree: &T, like: &T, line: Line) -> Result<(), Error> {
     if let Some(text) = difference(tree, like) {
         return Err(Error::new(ErrorKind::Tree, caller, format!("{what} has another structure: {text}")).at(line));

@@ -48,14 +48,14 @@ impl<X: Tree, Y: Tree> Pullback<X, Y> {
         self.0.pull_tree("pullback", cotangent, true, location::resolve(Line::caller())).or_raise()
     }
 
-    /// The cotangents of the input for a batch of cotangents: every leaf has the batch along an axis in front.
+    /// The cotangents of the input for a batch of cotangents; every leaf has the batch along axis 0.
     #[track_caller]
     pub fn call_batch(&self, cotangents: &Y) -> X {
         vmap(|cotangent: &Y| self.call(cotangent))(cotangents)
     }
 
-    /// The cotangent of every leaf of the input by its path; `None` where nothing arrives: the output does not depend on that
-    /// leaf, or only through cotangents that are zeros without memory, as `zeros_like` makes them.
+    /// The cotangent of every leaf of the input by its path. It is `None` where nothing arrives: the output does not depend on that leaf,
+    /// or only through cotangents that are zeros without memory, as from `zeros_like`.
     ///
     /// ```
     /// use wengert::prelude::*;

@@ -6,9 +6,9 @@ use crate::location::{self, Line};
 use crate::tree::lies_below;
 use crate::{Error, ErrorKind, Shape, Tensor, Tree};
 
-/// The function that applies `f` to every element of a batch: every leaf of the input, and of the output, has the batch
-/// along axis 0; [`vmap_with`] takes other axes. Random keys follow the same rule: a batch of keys draws different numbers for
-/// every element, a captured or shared key the same.
+/// Vectorises `f`: the returned function applies `f` to every element of a batch. Every leaf of the input and of the output has the batch
+/// along axis 0; [`vmap_with`] takes other axes. Random keys follow the same rule: a batch of keys draws different numbers for every
+/// element, a captured or shared key draws the same.
 ///
 /// ```
 /// use wengert::prelude::*;
@@ -36,8 +36,8 @@ pub fn vmap_with<X: Tree, Y: Tree>(axes: Axes, f: impl Fn(&X) -> Y) -> impl Fn(&
     move |x| mapped(&axes, &f, x, line)
 }
 
-/// Where the batch of every leaf lies: along axis 0, unless said otherwise for its path or one above it; the longest path
-/// counts, and the empty one is the root. Negative axes count from the end.
+/// The batch axis of every leaf: axis 0, unless set for the leaf's path or for a path above it. The longest matching path wins, and the
+/// empty path is the root. Negative axes count from the end.
 ///
 /// ```
 /// use wengert::prelude::*;
@@ -75,13 +75,13 @@ impl Axes {
     }
 }
 
-/// What was said for the longest path above a leaf; later words count more.
+/// The setting for the longest path above a leaf; later settings win.
 fn said<T: Copy>(list: &[(String, T)], leaf: &str, otherwise: T) -> T {
     let above = list.iter().filter(|(path, _)| lies_below(leaf, path));
     above.max_by_key(|(path, _)| path.len()).map_or(otherwise, |(_, said)| *said)
 }
 
-/// Every path that something was said for must name a leaf.
+/// Checks that every path in the list names a leaf.
 fn expect_paths<T, X: Tree>(list: &[(String, T)], what: &str, tree: &X) -> Result<(), Error> {
     let leaves: Vec<String> = tree.named_leaves().into_iter().map(|(name, _)| name).collect();
     match list.iter().find(|(path, _)| !leaves.iter().any(|leaf| lies_below(leaf, path))) {
@@ -145,7 +145,7 @@ fn in_front<X: Tree>(axes: &Axes, x: &X) -> Result<(Vec<Option<Tensor>>, usize),
     found.map(|(_, size)| (front, size)).ok_or_else(none)
 }
 
-/// The output with the batch moved where it was asked for.
+/// The output with the batch moved to the requested axes.
 fn placed<Y: Tree>(axes: &Axes, y: Y) -> Result<Y, Error> {
     if axes.outputs.is_empty() {
         return Ok(y);
@@ -164,18 +164,18 @@ fn placed<Y: Tree>(axes: &Axes, y: Y) -> Result<Y, Error> {
     Ok(y.rebuild(leaves))
 }
 
-/// A leaf in words.
+/// A leaf as a phrase for messages.
 fn named(path: &str, whole: &str) -> String {
     if path.is_empty() { whole.to_string() } else { format!("'{path}'") }
 }
 
-/// The axis counted from the front, if there is one.
+/// The axis counted from the front, if it is in range.
 fn counted(axis: isize, rank: usize) -> Option<usize> {
     let place = if axis < 0 { axis + rank as isize } else { axis };
     usize::try_from(place).ok().filter(|place| *place < rank)
 }
 
-/// With one axis in another place.
+/// Moves one axis to another position.
 fn moved(x: &Tensor, from: usize, to: usize) -> Tensor {
     let mut order: Vec<usize> = (0..x.rank()).filter(|&axis| axis != from).collect();
     order.insert(to, from);

@@ -1,8 +1,7 @@
-//! Trees of tensors: what a function takes, returns and is differentiated by.
+//! Trees of tensors: the arguments and results of functions, and what they are differentiated with respect to.
 //!
-//! A tree is a value with tensors in it at named places. Two walks of the same tree meet the same
-//! leaves in the same order, so a flat list of tensors and a tree that lends its structure carry
-//! the same information: `t.rebuild(leaves of t) == t`.
+//! A tree is a value that contains tensors, each at a named path. Every traversal of a tree visits the same leaves in the same order, so a
+//! flat list of tensors together with a tree of the right structure carries the same information: `t.rebuild(leaves of t) == t`.
 
 mod path;
 mod rows;
@@ -18,9 +17,8 @@ use crate::{Error, ErrorKind, Tensor};
 
 /// A value whose leaves are tensors.
 ///
-/// Tensors, `()`, tuples, arrays, `Vec`, `Option`, `Box` and maps (in the order of their keys) are
-/// trees; a struct or an enum becomes one with `#[derive(Tree)]`. `visit`, `map` and `describe`
-/// must walk the leaves in one and the same order.
+/// Tensors, `()`, tuples, arrays, `Vec`, `Option`, `Box` and maps (in the order of their keys) are trees; a struct or an enum becomes one
+/// with `#[derive(Tree)]`. `visit`, `map` and `describe` must traverse the leaves in the same order.
 ///
 /// ```
 /// use wengert::prelude::*;
@@ -52,7 +50,7 @@ pub trait Tree: Sized {
     /// ```
     fn visit<'a>(&'a self, path: &mut TreePath, f: &mut dyn FnMut(&TreePath, &'a Tensor));
 
-    /// A tree of the same structure whose leaves are what `f` returns.
+    /// A tree of the same structure with the leaves that `f` returns.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -68,7 +66,7 @@ pub trait Tree: Sized {
 
     /// Calls `f` with every leaf, to be updated or replaced, in the same order.
     ///
-    /// What is provided hands out copies, so that nothing is updated in place.
+    /// The provided method hands out copies, so that nothing is updated in place.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -85,11 +83,10 @@ pub trait Tree: Sized {
         });
     }
 
-    /// Calls `f` with the structure: `"tensor"` for every leaf and, between them, a word for
-    /// whatever else two values of this type can differ in: a variant's name, a length, the keys
-    /// of a map, the `Debug` text of a static field.
+    /// Calls `f` with the structure: `"tensor"` for every leaf and, between them, a word for everything else in which two values of this
+    /// type can differ: the name of a variant, a length, the keys of a map, the `Debug` text of a static field.
     ///
-    /// What is provided lists the leaves alone.
+    /// The provided method lists only the leaves.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -146,8 +143,8 @@ pub trait Tree: Sized {
         self.map(&mut TreePath::root(), &mut |_, leaf| f(leaf))
     }
 
-    /// A tree of the same structure whose leaves are what `f` makes of two leaves at the same path; an error names the path
-    /// where the structures differ.
+    /// A tree of the same structure whose leaves are `f` of the two leaves at the same path. If the structures differ, the error names the
+    /// path.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -165,10 +162,10 @@ pub trait Tree: Sized {
         Ok(self.map_leaves(|leaf| f(leaf, others.next().expect("as many leaves"))))
     }
 
-    /// A tree of the same structure with these leaves, given in visiting order.
+    /// A tree of the same structure with these leaves, in visiting order.
     ///
     /// # Panics
-    /// If there are not exactly as many tensors as leaves.
+    /// If the number of tensors differs from the number of leaves.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -194,7 +191,7 @@ pub trait Tree: Sized {
         tree
     }
 
-    /// What [`describe`](Tree::describe) says, as pairs of path and description.
+    /// The output of [`describe`](Tree::describe), as pairs of path and description.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -215,7 +212,7 @@ pub trait Tree: Sized {
 /// How a leaf appears in a structure.
 pub const TENSOR: &str = "tensor";
 
-/// The first difference between two structures as a sentence, `None` when they are the same.
+/// The first difference between two structures as a sentence, or `None` if they are equal.
 ///
 /// ```
 /// use wengert::prelude::*;
@@ -240,7 +237,7 @@ pub fn difference<A: Tree, B: Tree>(a: &A, b: &B) -> Option<String> {
             return Some(format!("{place}: {on_left} on the left, {on_right} on the right"));
         }
     }
-    // Both sides have both paths and describe them alike: only their order can differ.
+    // Both sides have the same paths with the same descriptions, so only the order can differ.
     let ((path, _), (other, _)) = left.first().zip(right.first())?;
     let (place, other) = (place(path), place(other));
     Some(format!("{place}: before {other} on the left, after it on the right"))
@@ -319,7 +316,7 @@ tuple!(A.0, B.1, C.2, D.3, E.4, F.5);
 tuple!(A.0, B.1, C.2, D.3, E.4, F.5, G.6);
 tuple!(A.0, B.1, C.2, D.3, E.4, F.5, G.6, H.7);
 
-// The walks of every container: its entries in order, each under its index or key.
+// Traversals shared by all containers: the entries in order, each under its index or key.
 
 fn visit_entries<'a, K: Word, T: Tree + 'a>(
     entries: impl IntoIterator<Item = (K, &'a T)>,
@@ -455,12 +452,12 @@ impl<K: Display> Word for Key<K> {
     }
 }
 
-/// The entries of a map, by their keys.
+/// The entries of a map with their keys.
 fn keyed<K, E>(entries: impl IntoIterator<Item = (K, E)>) -> impl Iterator<Item = (Key<K>, E)> {
     entries.into_iter().map(|(key, entry)| (Key(key), entry))
 }
 
-/// Keys are described where the map is: under an entry without leaves nothing would name them.
+/// Keys are described at the map itself, because an entry without leaves would not mention its key.
 fn describe_keys<K: Display>(
     keys: impl Iterator<Item = K> + Clone,
     path: &mut TreePath,
@@ -476,14 +473,14 @@ impl<K: Display, I: Iterator<Item = K> + Clone> Display for Keys<I> {
         formatter.write_str("keys [")?;
         for (number, key) in self.0.clone().enumerate() {
             let comma = if number == 0 { "" } else { ", " };
-            // Quoted, so that no key looks like two.
+            // Quoted, so that one key cannot look like two.
             write!(formatter, "{comma}{:?}", key.to_string())?;
         }
         formatter.write_str("]")
     }
 }
 
-/// Keys are known by what they display: two that display the same are the same key to a compiled function.
+/// Keys are identified by their `Display` text: two keys with the same text are the same key to a compiled function.
 impl<K: Ord + Clone + Display, T: Tree> Tree for BTreeMap<K, T> {
     fn visit<'a>(&'a self, path: &mut TreePath, f: &mut dyn FnMut(&TreePath, &'a Tensor)) {
         visit_entries(keyed(self), path, f);
@@ -503,7 +500,7 @@ impl<K: Ord + Clone + Display, T: Tree> Tree for BTreeMap<K, T> {
     }
 }
 
-/// The order of a hash map's own iteration differs from run to run; that of its keys does not.
+/// The iteration order of a hash map differs from run to run; the order of its sorted keys does not.
 fn sorted<K: Ord, T, S>(map: &HashMap<K, T, S>) -> BTreeMap<&K, &T> {
     map.iter().collect()
 }

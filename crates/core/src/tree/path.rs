@@ -1,10 +1,10 @@
-//! The names of leaves.
+//! The paths of leaves.
 
 use std::fmt::{self, Display, Write};
 
-/// The dotted name of a leaf, such as `layers.0.weight`.
+/// The dotted path of a leaf, such as `layers.0.weight`.
 ///
-/// One buffer serves a whole walk: [`within`](TreePath::within) lengthens it and shortens it again.
+/// One buffer serves a whole traversal: [`within`](TreePath::within) appends a segment and removes it again.
 ///
 /// ```
 /// use wengert::prelude::*;
@@ -18,9 +18,9 @@ use std::fmt::{self, Display, Write};
 pub struct TreePath {
     dotted: String,
     frozen: bool,
-    /// Whether segments are left out.
+    /// Whether segments are omitted.
     quiet: bool,
-    /// Room for a word of a description.
+    /// A buffer for a word of a description.
     word: String,
 }
 
@@ -66,7 +66,7 @@ impl TreePath {
         result
     }
 
-    /// Calls `f` with a path whose leaves are members of the tree that nothing is differentiated by.
+    /// Calls `f` with a path whose leaves belong to the tree but are not differentiated.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -82,7 +82,7 @@ impl TreePath {
         result
     }
 
-    /// Calls `f` with a path that stays empty, for walks that need no names: writing them costs more than such a walk.
+    /// Calls `f` with a path that stays empty, for traversals that need no names: writing the names costs more than the traversal.
     #[doc(hidden)]
     pub fn quietly<R>(&mut self, f: impl FnOnce(&mut TreePath) -> R) -> R {
         let outer = std::mem::replace(&mut self.quiet, true);
@@ -91,13 +91,13 @@ impl TreePath {
         result
     }
 
-    /// Whether leaves here are left out of differentiation; see [`frozen`](TreePath::frozen).
+    /// Whether leaves here are excluded from differentiation; see [`frozen`](TreePath::frozen).
     pub fn is_frozen(&self) -> bool {
         self.frozen
     }
 
-    /// Calls `f` with this path and a word of a description, which is written into room that the path keeps: a walk that is
-    /// repeated allocates nothing.
+    /// Calls `f` with this path and a word of a description. The word is written into a buffer of the path, so a repeated traversal
+    /// allocates nothing.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -124,9 +124,9 @@ impl TreePath {
     }
 }
 
-/// A part of a path, or a word of a description: text, a position, `format_args!` of anything else, or two of these in a row.
+/// A segment of a path, or a word of a description: text, an index, `format_args!` of anything else, or two of these in a row.
 ///
-/// Compiled functions compare paths and descriptions in each call, so that text and positions do not go through formatting.
+/// Compiled functions compare paths and descriptions in each call, so text and indices bypass formatting.
 pub trait Word {
     /// Appends it.
     ///

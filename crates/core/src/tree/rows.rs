@@ -1,12 +1,12 @@
-//! How derivatives of trees by trees are laid out: for every leaf of the output a tree like the input.
+//! The layout of derivatives of trees with respect to trees: for every leaf of the output, a tree like the input.
 
 use super::{Tree, lies_below};
 use crate::{Error, ErrorKind, Tensor};
 use std::collections::{BTreeMap, HashMap};
 use std::ops::Index;
 
-/// For every leaf of an output, by its path, a tree like the input: the block of output leaf `p` and input leaf `q` has the
-/// axes of `p` and then those of `q`.
+/// For every leaf of an output, by its path, a tree like the input. The block of output leaf `p` and input leaf `q` has the axes of `p`,
+/// followed by those of `q`.
 ///
 /// ```
 /// use wengert::prelude::*;
@@ -27,24 +27,24 @@ impl<X> Blocks<X> {
         Blocks { rows }
     }
 
-    /// The rows of the output leaf at `path`.
+    /// The row of the output leaf at `path`.
     pub fn get(&self, path: &str) -> Option<&X> {
         self.rows.iter().find(|(name, _)| name == path).map(|(_, row)| row)
     }
 
-    /// The rows with the path of their output leaf, in visiting order.
+    /// The rows with the paths of their output leaves, in visiting order.
     pub fn iter(&self) -> impl Iterator<Item = (&str, &X)> {
         self.rows.iter().map(|(name, row)| (name.as_str(), row))
     }
 
-    /// The only row, of an output that is one tensor.
+    /// The only row, for an output that is a single tensor.
     fn only(mut self) -> X {
         self.rows.pop().expect("a tensor has one leaf").1
     }
 }
 
 /// # Panics
-/// If the output has no leaf at that path; the error names those that it has.
+/// If the output has no leaf at that path; the message lists the existing ones.
 impl<X> Index<&str> for Blocks<X> {
     type Output = X;
 
@@ -62,15 +62,15 @@ impl<X> Index<&str> for Blocks<X> {
     }
 }
 
-/// An output that can be differentiated by a tree.
+/// An output that can be differentiated with respect to a tree.
 ///
-/// The derivative of a tensor by a tree `X` is an `X` whose leaves have the tensor's axes in front; that of any other tree is
-/// [`Blocks`] of such, one for each of its leaves. `#[derive(Tree)]` implements it.
+/// The derivative of a tensor with respect to a tree `X` is an `X` whose leaves have the tensor's axes in front. For any other tree it is
+/// [`Blocks`] of those, one for each leaf. `#[derive(Tree)]` implements it.
 pub trait Rows: Tree {
-    /// The derivative of this by an `X`.
+    /// The derivative of this with respect to an `X`.
     type Of<X: Tree>;
 
-    /// From the rows of every leaf.
+    /// Arranges the rows of all leaves.
     fn arrange<X: Tree>(rows: Blocks<X>) -> Self::Of<X>;
 }
 

@@ -1,5 +1,4 @@
-//! add - sum of two tensors.   z = x + y,   dz = dx + dy.   Domain: all reals and whole numbers (wrapping).
-//! Written `x + y`.
+//! add - sum of two tensors.   z = x + y,   dz = dx + dy.   Domain: all reals and integers (wrapping). Written `x + y`.
 
 use crate::ground::prelude::*;
 

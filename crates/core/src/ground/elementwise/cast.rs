@@ -7,7 +7,7 @@ use wengert_kernels::map::copy;
 use wengert_kernels::tiled::held;
 
 impl Tensor {
-    /// The same numbers in another dtype.
+    /// The same values in another dtype.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -21,7 +21,7 @@ impl Tensor {
         bind1(&CAST, Attrs::new().with_dtype("dtype", dtype), &[self])
     }
 
-    /// The same numbers in single precision: `cast(DType::F32)`.
+    /// The same values in single precision: `cast(DType::F32)`.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -32,7 +32,7 @@ impl Tensor {
         self.cast(DType::F32)
     }
 
-    /// The same numbers in double precision: `cast(DType::F64)`.
+    /// The same values in double precision: `cast(DType::F64)`.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -147,16 +147,16 @@ impl Lower for Cast {
     fn lane(&self, _attrs: &Attrs, operands: &[DType], output: DType) -> Option<Lane> {
         match (operands[0], output) {
             (DType::Bool, DType::Bool) => None,
-            // What is out of range ends at the last number, which wider registers would pass.
+            // Out-of-range values saturate at the limits of the dtype, which wider registers would exceed.
             (from, DType::I32 | DType::U8) if from.is_float() => None,
-            // Rounded once, from f64.
+            // Rounds once, directly from f64.
             (DType::F64, DType::BF16 | DType::F16) => None,
             (from, DType::Bool) => Some(computing!(from, T => truth::<T>())),
             (from, _) => Some(computing!(output, T => converted::<T>(from, output))),
         }
     }
 
-    /// Conversions to floats are those of every language.
+    /// Conversions to floats mean the same in every target language.
     fn expression(&self, _attrs: &Attrs, _operands: &[DType], output: DType) -> Option<Expression> {
         output.is_float().then(|| Expression::of(&["x"], "x"))
     }

@@ -1,6 +1,5 @@
-//! compare - truth values from two tensors.   c = x < y and the like.   No derivative: the executed branch is what is
-//! differentiated. Written `x.lt(y)`, `le`, `gt`, `ge`, `equal`, `not_equal`; anything compared with NaN is false, but
-//! `not_equal`.
+//! compare - booleans from comparing two tensors.   c = x < y and the like.   No derivative: only the executed branch is differentiated.
+//! Written `x.lt(y)`, `le`, `gt`, `ge`, `equal`, `not_equal`. Every comparison with NaN is false, except `not_equal`.
 
 use crate::ground::prelude::*;
 use std::sync::Arc;
@@ -21,22 +20,22 @@ macro_rules! comparisons {
 }
 
 comparisons! {
-    /// Where this is less.
+    /// True where this is less.
     ///
     /// ```
     /// use wengert::prelude::*;
     /// assert_eq!(Tensor::from([1.0, 3.0]).lt(2.0), Tensor::from([true, false]));
     /// ```
     lt: "lt";
-    /// Where this is less or equal.
+    /// True where this is less or equal.
     le: "le";
-    /// Where this is greater.
+    /// True where this is greater.
     gt: "gt";
-    /// Where this is greater or equal.
+    /// True where this is greater or equal.
     ge: "ge";
-    /// Where both are equal.
+    /// True where both are equal.
     equal: "eq";
-    /// Where they differ.
+    /// True where they differ.
     not_equal: "ne";
 }
 
@@ -57,7 +56,7 @@ fn instruction<T: Compute>(holds: impl Fn(T, T) -> bool + Send + Sync + 'static)
     })
 }
 
-/// The relations by their words, as kernel, instruction and text.
+/// The relations by name, as kernel, instruction and text.
 macro_rules! relations {
     ($($word:literal: $relation:tt)*) => {
         const RELATIONS: &[&str] = &[$($word),*];

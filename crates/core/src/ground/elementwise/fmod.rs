@@ -1,10 +1,10 @@
-//! fmod - remainder with the sign of the dividend.   z = x - trunc(x/y) y,   dz = dx - trunc(x/y) dy.   Domain: y
-//! != 0, NaN at 0; whole numbers give 0 there.
+//! fmod - remainder with the sign of the dividend.   z = x - trunc(x/y) y,   dz = dx - trunc(x/y) dy.   Domain: y != 0, NaN at 0; integers
+//! give 0 there.
 
 use crate::ground::prelude::*;
 
 impl Tensor {
-    /// The remainder of a division, with the sign of this tensor.
+    /// The remainder of division, with the sign of this tensor.
     ///
     /// ```
     /// use wengert::prelude::*;

@@ -1,5 +1,5 @@
-//! mul - product of two tensors, element by element.   z = x y,   dz = y dx + x dy.   Domain: all reals and whole numbers
-//! (wrapping). Written `x * y`.
+//! mul - product of two tensors, element by element.   z = x y,   dz = y dx + x dy.   Domain: all reals and integers (wrapping). Written
+//! `x * y`.
 
 use crate::ground::prelude::*;
 

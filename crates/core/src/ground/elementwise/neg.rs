@@ -1,9 +1,9 @@
-//! neg - the opposite.   y = -x,   dy = -dx.   Domain: all reals and whole numbers.
+//! neg - negation.   y = -x,   dy = -dx.   Domain: all reals and integers.
 
 use crate::ground::prelude::*;
 
 impl Tensor {
-    /// The opposite of every element.
+    /// The negative of every element.
     ///
     /// ```
     /// use wengert::prelude::*;

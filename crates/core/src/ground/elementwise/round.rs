@@ -1,10 +1,9 @@
-//! round - nearest whole number, the even one of two.   y = round x,   dy = 0.   Domain: all reals and whole
-//! numbers, which stay as they are.
+//! round - nearest integer, ties to even.   y = round x,   dy = 0.   Domain: all reals and integers, which stay unchanged.
 
 use crate::ground::prelude::*;
 
 impl Tensor {
-    /// The whole number nearest to each element; the even one of two.
+    /// The integer nearest to each element; ties go to the even one.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -15,7 +14,7 @@ impl Tensor {
         bind1(&ROUND, Attrs::new(), &[self])
     }
 
-    /// Each element to this many digits after the point; negative counts go before it.
+    /// Rounds each element to this many digits after the decimal point; a negative count rounds before it.
     ///
     /// ```
     /// use wengert::prelude::*;

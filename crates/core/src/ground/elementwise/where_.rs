@@ -1,5 +1,5 @@
-//! where - choice by a mask.   y = a where c is true, else b,   dy = da where c, else db.   The side not chosen gets gradient 0,
-//! whatever its slope. Written `c.where_(a, b)`.
+//! where - selection by a mask.   y = a where c is true, else b,   dy = da where c, else db.   The side not selected gets gradient 0, even
+//! if its slope is infinite or NaN. Written `c.where_(a, b)`.
 
 use crate::ground::prelude::*;
 use std::sync::Arc;
@@ -37,7 +37,7 @@ fn choose<T: Compute + Stored>(views: [View<'_>; 3], out: Out<'_>) {
     });
 }
 
-/// The mask is bytes, the others are numbers.
+/// The mask is bytes, the other operands are numbers.
 fn chosen<T: Compute>() -> Lane {
     Arc::new(|inputs, out| {
         let (a, b): (&[T], &[T]) = (bytemuck::cast_slice(inputs[1]), bytemuck::cast_slice(inputs[2]));

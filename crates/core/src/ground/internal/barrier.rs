@@ -1,5 +1,5 @@
-//! barrier - the same numbers, which passes and fusion take for others.   y = x,   dy = dx.   What is computed from them again is computed again, and not before: the
-//! second run of a checkpoint begins with one.
+//! barrier - an identity that passes and fusion cannot see through.   y = x,   dy = dx.   Values computed from its output are computed
+//! anew, and not earlier: the second run of a checkpoint begins with one.
 
 use crate::ground::prelude::*;
 

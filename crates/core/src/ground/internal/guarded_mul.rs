@@ -1,8 +1,8 @@
-//! guarded_mul - product that keeps zeros.   z = g s, and 0 where g is 0, whatever s is, or s is 0 and g is infinite.
+//! guarded_mul - product that keeps zeros.   z = g s, and 0 where g is 0 for any s, or where s is 0 and g is infinite.
 //!
-//! dz = guarded_mul(dg, s) + zero_mul(ds, g): the derivative of the product, not of a choice, so second derivatives are
-//! right where a first one vanishes, and where g is 0 no derivative of s matters. Rules use it for elementwise slopes, never inside contractions. Its price: at 0,
-//! sqrt(x)^2 has gradient 0 where NaN or 1 might be argued.
+//! dz = guarded_mul(dg, s) + zero_mul(ds, g): the derivative of the product, not of a selection. So second derivatives are right where a
+//! first one vanishes, and where g is 0 the derivative of s does not matter. Rules use it for elementwise slopes, never inside
+//! contractions. The drawback: at 0, sqrt(x)^2 has gradient 0 where NaN or 1 might be argued.
 
 use crate::autograd::modes;
 use crate::ground::prelude::*;
@@ -11,8 +11,8 @@ use crate::location::Line;
 /// The methods of `guarded_mul`.
 #[ext(GuardedMulMethods)]
 impl Tensor {
-    /// This cotangent times a slope, 0 where the cotangent is 0 even if the slope is infinite or NaN, and where the slope is
-    /// 0 even if the cotangent is infinite.
+    /// This cotangent times a slope. The result is 0 where the cotangent is 0, even if the slope is infinite or NaN, and where the slope is
+    /// 0, even if the cotangent is infinite.
     ///
     /// ```
     /// use wengert::{prelude::*, primitive::*};
@@ -28,7 +28,7 @@ impl Tensor {
     }
 }
 
-/// Anomaly mode counts where the guard mattered.
+/// Counts, for anomaly mode, the elements where the guard changed the result.
 #[track_caller]
 fn note_guarded(g: &Tensor, slope: &Tensor) {
     let (Ok(g), Ok(slope)) = (g.numbers("guarded_mul"), slope.numbers("guarded_mul")) else { return };

@@ -1,7 +1,8 @@
 //! slope - cotangent times the slope of an elementwise operation.   z = g f'(x), guarded: 0 where g is 0.
 //!
-//! One equation of a program for what the rule of an elementwise operation `of` says about its operand number `operand`; the
-//! operands are the cotangent and what the slope is computed from. Derivatives are those of the slope in Tensor operations.
+//! One equation of a program for the partial derivative of an elementwise operation `of` with respect to operand number `operand`. The
+//! operands are the cotangent and the values that the slope is computed from. Its own derivatives are those of the slope, written in Tensor
+//! operations.
 
 #[cfg(feature = "cases")]
 use crate::ground::elementwise::div::DIV;
@@ -18,14 +19,14 @@ pub static SLOPE: FusedOp<SlopeOf> = FusedOp::NEW;
 /// See the module.
 pub struct SlopeOf;
 
-/// An operation with the values of its parameters, whose slope is meant: `tanh`, `leaky_relu(0.01)`.
+/// An operation with the values of its parameters, whose slope is taken: `tanh`, `leaky_relu(0.01)`.
 struct Sloped {
     op: &'static Elementwise,
     parameters: Parameters<f64>,
 }
 
 impl Sloped {
-    /// What a text names.
+    /// The operation that a text names.
     fn named(text: &str, find: &dyn Fn(&str) -> Option<&'static dyn Primitive>) -> Option<Sloped> {
         let (name, list) = match text.strip_suffix(')').and_then(|text| text.split_once('(')) {
             Some((name, list)) => (name, list),
@@ -69,7 +70,7 @@ impl AttrValue for Sloped {
     }
 }
 
-/// The cotangent `g` times the slope of `op` by one of its operands, as one equation of a program.
+/// The cotangent `g` times the slope of `op` with respect to one of its operands, as one equation of a program.
 pub fn staged(
     op: &'static Elementwise,
     operand: usize,

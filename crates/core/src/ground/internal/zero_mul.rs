@@ -1,14 +1,14 @@
-//! zero_mul - product that keeps all zeros.   z = a b, and 0 where a or b is 0, whatever the other is.
+//! zero_mul - product that keeps all zeros.   z = a b, and 0 where a or b is 0, even if the other is infinite or NaN.
 //!
-//! dz = zero_mul(da, b) + zero_mul(db, a). What the second operand of `guarded_mul` has for a derivative: one that is NaN, as in the
-//! side of a choice that is not taken, comes to nothing where the first operand is 0.
+//! dz = zero_mul(da, b) + zero_mul(db, a). It appears in the derivative of `guarded_mul` with respect to its second operand: a NaN
+//! derivative, as in the branch of a selection that is not taken, contributes nothing where the first operand is 0.
 
 use crate::ground::prelude::*;
 
 /// The methods of `zero_mul`.
 #[ext(ZeroMulMethods)]
 impl Tensor {
-    /// The product, 0 where either side is 0, even if the other is infinite or NaN.
+    /// The product; 0 where either side is 0, even if the other is infinite or NaN.
     #[track_caller]
     pub fn zero_mul(&self, other: &Tensor) -> Tensor {
         binary(&ZERO_MUL, Attrs::new(), self, other)

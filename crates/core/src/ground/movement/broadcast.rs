@@ -1,11 +1,11 @@
-//! broadcast - repetition along axes of size one and missing leading axes.   y = x repeated,   dy = dx repeated.   Its transpose
-//! is the sum over what was repeated. Nothing is copied: repeated axes have stride 0.
+//! broadcast - repetition along axes of size one and missing leading axes.   y = x repeated,   dy = dx repeated.   Its transpose is the sum
+//! over the repeated axes. Nothing is copied: repeated axes have stride 0.
 
 use crate::ground::prelude::*;
 use crate::tensor;
 
 impl Tensor {
-    /// Repeats axes of size one, and adds leading axes, up to `shape`.
+    /// Repeats axes of size one and adds leading axes, up to `shape`.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -20,7 +20,7 @@ impl Tensor {
         bind1(&BROADCAST, Attrs::new().with_sizes("shape", shape.iter()), &[self])
     }
 
-    /// The sum over what broadcasting from `shape` repeated: the transpose of [`broadcast_to`](Tensor::broadcast_to).
+    /// The sum over the axes that broadcasting from `shape` repeats: the transpose of [`broadcast_to`](Tensor::broadcast_to).
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -79,7 +79,7 @@ impl Linear for Broadcast {
 
     fn batch(_op: &'static dyn Primitive, attrs: &Attrs, size: usize, x: &Tensor) -> Tensor {
         let shape = attrs.sizes("shape");
-        // The batch stays in front: axes that broadcasting would add on the left go between it and the rest.
+        // The batch stays in front: axes that broadcasting adds on the left go between it and the rest.
         let added = shape.rank() + 1 - x.rank();
         let aligned: Shape =
             std::iter::once(size).chain((0..added).map(|_| 1)).chain(x.shape()[1..].iter().copied()).collect();

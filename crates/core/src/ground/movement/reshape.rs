@@ -1,5 +1,5 @@
-//! reshape - another shape of as many elements, in row-major order.   y = x,   dy = dx.   Copies only where strides cannot
-//! express the result.
+//! reshape - the same elements in another shape, in row-major order.   y = x,   dy = dx.   Copies only where strides cannot express the
+//! result.
 
 use crate::ground::prelude::*;
 use crate::tensor::AnyAxis;
@@ -21,7 +21,7 @@ impl Tensor {
         bind1(&RESHAPE, Attrs::new().with_sizes("shape", shape.iter()), &[self])
     }
 
-    /// With an axis of size one at `axis`; negative axes count from the end of the result.
+    /// Inserts an axis of size one at `axis`; negative axes count from the end of the result.
     ///
     /// ```
     /// use wengert::prelude::*;

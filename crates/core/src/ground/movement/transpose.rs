@@ -25,7 +25,7 @@ impl Tensor {
         bind1(&TRANSPOSE, Attrs::new().with_sizes("permutation", &axes), &[self])
     }
 
-    /// The last two axes exchanged: the transpose of a matrix, or of each matrix of a batch; a vector stays as it is.
+    /// Swaps the last two axes: the transpose of a matrix, or of each matrix of a batch; a vector stays unchanged.
     ///
     /// ```
     /// use wengert::prelude::*;

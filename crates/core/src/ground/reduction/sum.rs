@@ -1,6 +1,7 @@
-//! sum - sum over axes.   y = sum of x over the axes,   dy likewise.   Its transpose repeats. The sum of nothing is 0.
+//! sum - sum over axes.   y = sum of x over the axes,   dy likewise.   Its transpose is a broadcast. An empty sum is 0.
 //!
-//! Half-precision sums accumulate in f32 or wider, f32 sums pairwise or wider; the order is fixed, whatever the threads.
+//! Half-precision sums accumulate in f32 or wider, f32 sums pairwise or wider; the order is fixed and does not depend on the number of
+//! threads.
 
 use crate::error::OrRaise;
 use crate::ground::prelude::*;
@@ -23,7 +24,7 @@ impl Tensor {
         bind1(&SUM, Attrs::new().with_sizes("axes", &axes), &[self])
     }
 
-    /// The sum over some axes: one, or several; see [`Over`].
+    /// The sum over one or several axes; see [`Over`].
     ///
     /// ```
     /// use wengert::prelude::*;
