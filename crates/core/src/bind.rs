@@ -1,6 +1,6 @@
 //! `bind`: the one way to apply a primitive.
 //!
-//! An operation belongs to the highest level among its operands: that interpreter handles it and binds again with what lies
+//! An operation belongs to the highest level among its operands. The interpreter of that level handles it and binds again with the tensors
 //! below. There is no interpreter stack. The imperative tape is level 0, below all others.
 
 use crate::autograd::modes;
@@ -32,9 +32,9 @@ pub fn bind(op: &'static dyn Primitive, attrs: Attrs, operands: &[&Tensor]) -> O
 #[track_caller]
 pub fn bind1(op: &'static dyn Primitive, attrs: Attrs, operands: &[&Tensor]) -> Tensor {
     let line = location::resolve(Line::caller());
-    // A shortcut only answers for operands that hold numbers, so no tracer is among them.
+    // A shortcut only accepts operands that hold values, so none of them is a tracer.
     let mut direct = if modes::is_special() { None } else { op.eval_direct(operands) };
-    // The output is moved when its record is done: a move right after its parts were written would wait for them.
+    // The output is moved only after its record is built: moving it right after its fields were written would stall on the stores.
     let linked = operands.iter().any(|operand| operand.link.is_some());
     if let Some(output) = direct.as_mut().filter(|_| !(linked && modes::is_tracing())) {
         if linked && modes::records_tape() && op.records() {
@@ -47,7 +47,7 @@ pub fn bind1(op: &'static dyn Primitive, attrs: Attrs, operands: &[&Tensor]) -> 
     direct.expect("a shortcut answered")
 }
 
-/// Applies a primitive with one output; an error comes back as a value.
+/// Applies a primitive with one output and returns errors as values.
 #[track_caller]
 pub fn try_bind1(op: &'static dyn Primitive, attrs: Attrs, operands: &[&Tensor]) -> Result<Tensor, Error> {
     let line = location::resolve(Line::caller());
@@ -64,13 +64,13 @@ fn only(op: &'static dyn Primitive, outputs: Result<Outputs, Error>) -> Result<T
     }
 }
 
-/// Applies a primitive whose first operand is handed over and may be updated in place; one output.
+/// Applies a primitive with one output to a first operand that is handed over and may be updated in place.
 #[track_caller]
 pub fn bind_owned(op: &'static dyn Primitive, attrs: Attrs, target: Tensor, rest: &[&Tensor]) -> Tensor {
     let line = location::resolve(Line::caller());
     let has_tracer = |tensor: &Tensor| matches!(tensor.value, Value::Tracer(_));
     let any_tracer = has_tracer(&target) || rest.iter().any(|operand| has_tracer(operand));
-    // Anomaly mode compares what went in with what came out, so nothing is written over.
+    // Anomaly mode compares inputs with outputs, so nothing is overwritten.
     if any_tracer || modes::detects_anomalies() {
         let operands: SmallVec<[&Tensor; 4]> = std::iter::once(&target).chain(rest.iter().copied()).collect();
         return only(op, try_bind(op, attrs, &operands, line)).or_raise();
@@ -104,8 +104,8 @@ fn dispatch(op: &'static dyn Primitive, attrs: Attrs, operands: &[&Tensor], line
         }
         linked |= operand.link.is_some();
     }
-    // What a traced function computes from leaves alone is part of its program too, and so is every operation with an effect. A function
-    // of constants is called at once, so that it can say what its closures captured.
+    // A traced function's operations on leaves alone are part of its program too, and so is every operation with an effect. A function of
+    // constants is called right away, so that it can report what its closures captured.
     let above = |level: &Arc<Level>| highest.is_none_or(|highest| level.id > highest.id);
     let traced = if highest.is_none() && linked { modes::traced() } else { None };
     let program = traced.or_else(|| modes::staged().filter(|level| above(level) && is_made_by_programs(op, &attrs)));
@@ -134,7 +134,8 @@ fn is_made_by_programs(op: &'static dyn Primitive, attrs: &Attrs) -> bool {
     op.effect(attrs) && op.function(attrs).is_none()
 }
 
-/// Under `no_grad` a derivative level is not there; a trace stages that its gradients stop; a batch has none to stop.
+/// Applies an operation under `no_grad`: a derivative level is skipped, a trace stages that gradients stop, and a batch has no gradients to
+/// stop.
 fn apply_stopped(
     level: &Arc<Level>,
     op: &'static dyn Primitive,

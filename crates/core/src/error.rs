@@ -1,4 +1,4 @@
-//! Errors carry data and say what to do.
+//! Errors carry data and suggest a fix.
 //!
 //! Programming errors panic, as slices do; [`catch`] turns them into values.
 
@@ -10,7 +10,7 @@ use std::panic::AssertUnwindSafe;
 use wengert_kernels::DType;
 use wengert_kernels::pool::{self, OutOfMemory};
 
-/// What went wrong, as data.
+/// The kind of an error, as data.
 #[derive(Clone, Debug, PartialEq)]
 #[non_exhaustive]
 pub enum ErrorKind {
@@ -18,25 +18,25 @@ pub enum ErrorKind {
     Shape(Vec<Shape>),
     /// Dtypes that do not fit the operation.
     DType(Vec<DType>),
-    /// Numbers were to be borrowed in row-major order that lie otherwise in memory.
+    /// Elements were to be borrowed in row-major order, but lie in another order in memory.
     NotContiguous,
     /// An axis, index or range outside the tensor.
     Range,
-    /// A parameter that makes no sense.
+    /// An invalid parameter.
     Argument,
     /// `backward` of a tensor with several elements and no seed.
     SeedNeeded(Shape),
-    /// A gradient was asked of something that carries none.
+    /// A gradient was requested of something that carries none.
     NoGradient,
-    /// The reverse graph was already used up.
+    /// The reverse graph was already freed.
     GraphFreed,
     /// A tensor outlived the transform that made it.
     LevelClosed,
-    /// The imperative tape was asked to differentiate a transform's tensor.
+    /// The imperative tape was asked to differentiate a tensor of a transform.
     WrongLevel,
-    /// A symbolic tensor was asked for its numbers.
+    /// The values of a symbolic tensor were requested.
     Traced,
-    /// A function did something else when it was traced again.
+    /// A function behaved differently when it was traced again.
     Retraced,
     /// A NaN or infinity found by anomaly mode.
     Anomaly,
@@ -46,49 +46,49 @@ pub enum ErrorKind {
     Tree,
     /// A program's text could not be read or is inconsistent.
     Program,
-    /// A file that cannot be read or written, or holds something else.
+    /// A file cannot be read or written, or has other contents.
     File,
-    /// A matrix without an inverse, at this index of the batch.
+    /// A singular matrix, at this index of the batch.
     Singular(Vec<usize>),
     /// A matrix that is not positive definite, at this index of the batch.
     NotPositiveDefinite(Vec<usize>),
-    /// An iteration that did not end for the matrix at this index of the batch.
+    /// An iteration that did not converge for the matrix at this index of the batch.
     NotConverged(Vec<usize>),
-    /// An iteration that did not reach its tolerance: after so many steps, its residual was still this large.
+    /// An iteration that did not reach its tolerance: its residual after the last step.
     Diverged {
-        /// How many steps were taken.
+        /// The number of steps taken.
         steps: usize,
-        /// What was left.
+        /// The remaining residual.
         residual: f64,
     },
-    /// An integration that could not go on.
+    /// An integration that could not continue.
     Integration {
-        /// How far it came.
+        /// The time it reached.
         time: f64,
-        /// How many steps were taken.
+        /// The number of steps taken.
         steps: usize,
     },
-    /// An operation lacks a rule that was asked of it.
+    /// An operation lacks a rule that was requested.
     MissingRule,
-    /// A plan does not fit into the bytes that it was given.
+    /// A plan does not fit into its memory budget.
     Budget {
-        /// The least that was found to be enough.
+        /// The smallest budget found to be enough, in bytes.
         needed: usize,
-        /// What it may need.
+        /// The given budget, in bytes.
         allowed: usize,
     },
-    /// More memory was asked for than there is.
+    /// An allocation was refused.
     Memory {
-        /// The bytes of the request.
+        /// The size of the request, in bytes.
         needed: usize,
-        /// The bytes that were left, where the system says so.
+        /// The bytes that were available, if the system reports it.
         available: Option<usize>,
     },
-    /// A checkpointed function did something else when it was computed again.
+    /// A checkpointed function behaved differently when it was rerun.
     Checkpoint,
 }
 
-/// A failure with its operation, its explanation, the user's line and a suggestion.
+/// A failure with its operation, an explanation, the line of user code and a suggestion.
 ///
 /// ```
 /// use wengert::prelude::*;
@@ -120,7 +120,7 @@ impl Error {
         Error(Box::new(Details { kind, operation: operation.into(), message: message.into(), help: None, line: None }))
     }
 
-    /// An error of `operation`, which asked for more memory than there is to make `what`.
+    /// The error of an `operation` that ran out of memory while making `what`.
     #[doc(hidden)]
     #[cold]
     pub fn out_of_memory(operation: impl Into<String>, what: impl fmt::Display, refused: OutOfMemory) -> Error {
@@ -142,14 +142,14 @@ impl Error {
         other.suggestion().into_iter().fold(self, Error::help)
     }
 
-    /// Adds to what went wrong.
+    /// Appends to the message.
     #[doc(hidden)]
     pub fn and(mut self, text: &str) -> Error {
         self.0.message.push_str(text);
         self
     }
 
-    /// Sets the line, unless a nearer one is known already; a line of ours is replaced by the nearest of the user's.
+    /// Sets the line, unless a nearer one is already known; a line inside this library is replaced by the nearest line of user code.
     ///
     /// ```
     /// use wengert::Line;
@@ -171,7 +171,7 @@ impl Error {
         self.at(line)
     }
 
-    /// What went wrong, as data.
+    /// The kind of the error, as data.
     pub fn kind(&self) -> &ErrorKind {
         &self.0.kind
     }
@@ -181,22 +181,22 @@ impl Error {
         &self.0.operation
     }
 
-    /// What went wrong, in words, without operation, line and suggestion.
+    /// The message, without operation, line and suggestion.
     pub fn message(&self) -> &str {
         &self.0.message
     }
 
-    /// What to do about it.
+    /// The suggested fix.
     pub fn suggestion(&self) -> Option<&str> {
         self.0.help.as_deref()
     }
 
-    /// The user's line, if it is known.
+    /// The line of user code, if it is known.
     pub fn line(&self) -> Option<Line> {
         self.0.line
     }
 
-    /// Panics with this error; inside [`catch`], silently returns it there.
+    /// Panics with this error; inside [`catch`], returns it there silently.
     #[track_caller]
     pub fn raise(mut self) -> ! {
         if let Some(function) = location::function() {
@@ -225,7 +225,7 @@ impl fmt::Display for Error {
 
 impl std::error::Error for Error {}
 
-/// Unwraps a result into a value or a panic at the caller's line.
+/// Unwraps a result, or panics at the caller's line.
 pub trait OrRaise<T> {
     #[track_caller]
     fn or_raise(self) -> T;
@@ -246,9 +246,9 @@ thread_local! {
     static CATCHING: Cell<usize> = const { Cell::new(0) };
 }
 
-/// Runs `f` and returns a programming error as a value instead of a panic, leaving the panic hook silent.
+/// Runs `f` and returns a programming error as a value instead of a panic, without running the panic hook.
 ///
-/// A panic that is not a Wengert [`Error`] passes through, unless it says that memory ran out.
+/// A panic that is not a Wengert [`Error`] passes through, unless it reports an out-of-memory condition.
 ///
 /// ```
 /// use wengert::prelude::*;
@@ -267,7 +267,7 @@ pub fn catch<T>(f: impl FnOnce() -> T) -> Result<T, Error> {
     let _depth = Depth;
     match std::panic::catch_unwind(AssertUnwindSafe(|| pool::attempt(f))) {
         Ok(Ok(value)) => Ok(value),
-        // Between operations nobody knows more than the bytes.
+        // Outside of an operation, only the number of bytes is known.
         Ok(Err(refused)) => Err(Error::out_of_memory("allocate", "a tensor", refused).at(Line::caller())),
         Err(payload) => match payload.downcast::<Error>() {
             Ok(error) => Err(*error),

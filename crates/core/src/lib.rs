@@ -1,9 +1,9 @@
-//! Tensors and what differentiates them: primitives, levels, the tape, the sweep, first-order transforms.
+//! Tensors and their differentiation: primitives, levels, the tape, the sweep, first-order transforms.
 //!
-//! The only operations here are those that Rust's operators and derivatives themselves are made of (`ground`); all others are
+//! The only operations here are those behind Rust's operators and those that derivatives are built from (`ground`); all others are in
 //! crates above. Users reach this crate through `wengert`.
 
-// Functions that only cases call are not compiled without them; which are unused with them is told.
+// Functions that only test cases call are unused without the feature; with it, the compiler still warns about unused ones.
 #![cfg_attr(not(feature = "cases"), allow(dead_code, unused_imports))]
 
 pub mod autograd;

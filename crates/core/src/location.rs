@@ -1,8 +1,8 @@
-//! Which line of the user's program an operation belongs to.
+//! Finds the line of user code that an operation belongs to.
 //!
-//! `#[track_caller]` names the caller, but loses the line through `.map(Tensor::exp)` and function pointers, and names
-//! our own files inside derivative rules. Both are replaced by the nearest scope that knows the user's line: the
-//! transform or `backward` call being run, or the forward line of the record whose rule runs.
+//! `#[track_caller]` names the caller, but loses the line through `.map(Tensor::exp)` and function pointers, and names our own files inside
+//! derivative rules. Both are replaced by the nearest scope that knows the line of user code: the transform or `backward` call being run,
+//! or the forward line of the record whose rule runs.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -13,7 +13,7 @@ pub use wengert_kernels::Line;
 thread_local! {
     /// Rules inherit the line of the operation they differentiate.
     static INHERITED: Cell<Option<Line>> = const { Cell::new(None) };
-    /// The line of the innermost call that runs user code for us.
+    /// The line of the innermost call into this library that runs user code.
     static SCOPE: Cell<Option<Line>> = const { Cell::new(None) };
     /// The function made of other operations that runs, as the user called it.
     static FUNCTION: Cell<Option<&'static str>> = const { Cell::new(None) };
@@ -29,12 +29,12 @@ pub fn resolve(caller: Line) -> Line {
     }
 }
 
-/// The line to show to a person: like [`resolve`], and a line in the standard library or in these crates is replaced.
+/// The line to show to a person: like [`resolve`], but a line in the standard library or in these crates is replaced.
 pub fn shown(line: Line) -> Line {
     if is_ours(line) { SCOPE.get().unwrap_or(line) } else { line }
 }
 
-/// Lines that were looked up before, by where they lie in memory: every operation asks, and the answer is a search in text.
+/// A cache of earlier lookups, by address in memory: every operation asks, and the answer takes a text search.
 const KNOWN: usize = 64;
 
 fn is_ours(line: Line) -> bool {
@@ -87,7 +87,7 @@ pub fn set_inherited(line: Line) {
     INHERITED.set(Some(line));
 }
 
-/// Until the guard is dropped, a line that means nothing to the user is shown as `line`, unless it means nothing either.
+/// Until the guard is dropped, a line inside this library is shown as `line`, unless `line` is inside the library too.
 pub fn scope(line: Line) -> Restore {
     let outer = SCOPE.get();
     Restore(&SCOPE, SCOPE.replace(if is_ours(line) { outer } else { Some(line) }))

@@ -1,5 +1,5 @@
-//! What holds what: tensors, levels, records of the reverse graph, and what rules are given. Their methods are in the files that
-//! are about them; the traits that these types lead to, and that lead back to them, are in `primitive`.
+//! The data types: tensors, levels, records of the reverse graph, and the inputs of rules. Their methods are in the files of their topics;
+//! the traits that refer to these types, and that they refer to, are in `primitive`.
 
 use crate::location::Line;
 use crate::primitive::{Attrs, Control, Function, Mask, Primitive, Saves, Spec};
@@ -14,8 +14,8 @@ use wengert_kernels::pool::Block;
 
 /// An n-dimensional array of numbers that can be differentiated.
 ///
-/// A tensor is a value: cloning is cheap, `&mut` methods update in place when nobody else holds the numbers and copy
-/// otherwise, so aliases never observe each other's writes.
+/// A tensor is a value. Cloning is cheap. `&mut` methods update in place when no other handle shares the elements and copy otherwise, so
+/// aliases never observe each other's writes.
 ///
 /// ```
 /// use wengert::prelude::*;
@@ -28,15 +28,15 @@ use wengert_kernels::pool::Block;
 pub struct Tensor {
     #[doc(hidden)]
     pub value: Value,
-    /// The record that made it, on the imperative tape.
+    /// The record that produced it, on the imperative tape.
     #[doc(hidden)]
     pub link: Option<Arc<Node>>,
-    /// Where its gradient is put: the user's handles own it, the reverse graph refers to it weakly.
+    /// The slot for its gradient: user handles own it, the reverse graph refers to it weakly.
     #[doc(hidden)]
     pub slot: Option<Arc<GradientSlot>>,
 }
 
-/// The numbers of a tensor, or what stands for them inside a transform.
+/// The elements of a tensor, or their stand-in inside a transform.
 #[derive(Clone)]
 pub enum Value {
     One(One),
@@ -45,10 +45,10 @@ pub enum Value {
     Tracer(Arc<Tracer>),
 }
 
-/// One element, held without allocation; its shape is `[1; rank]`.
+/// One element, stored without allocation; its shape is `[1; rank]`.
 ///
-/// Tensors are moved in every call, and the dtype also says which kind of value there is. Beside other members of whole words a move is
-/// made of loads that each read what one store wrote; with bytes at odd places it waits for the stores.
+/// Tensors are moved in every call, and the dtype doubles as the tag of the value enum. With word-sized members, each load of a move reads
+/// what a single store wrote (store forwarding); with bytes at odd offsets it stalls on the stores.
 #[derive(Clone, Copy)]
 #[repr(C)]
 pub struct One {
@@ -57,16 +57,15 @@ pub struct One {
     pub rank: u32,
 }
 
-/// Several elements, or none, in any layout over a shared block of memory.
+/// Any number of elements in any layout over a shared block of memory.
 pub struct Array {
     pub dtype: DType,
     pub layout: Layout,
     pub block: Block,
 }
 
-/// Vectors and matrices in row-major order: the block holds the shape beside the numbers, so that a result is one
-/// allocation. The block's mark is `rank << 8 | dtype`, its words are `[rows, columns, 1]`: the last `rank` sizes, and
-/// shifted by one their strides.
+/// Vectors and matrices in row-major order. The block holds the shape next to the elements, so that a result is one allocation. The block's
+/// mark is `rank << 8 | dtype`. Its words are `[rows, columns, 1]`: the last `rank` of the sizes, and shifted by one, their strides.
 #[derive(Clone)]
 pub struct Dense(pub(crate) Block);
 
@@ -75,13 +74,13 @@ pub struct Level {
     pub id: u64,
     /// The transform's name, for errors.
     pub name: &'static str,
-    /// What it does with operations on its tensors.
+    /// How it handles operations on its tensors.
     pub interpreter: Box<dyn Interpreter>,
     pub(crate) opened_at: Line,
     pub(crate) closed: AtomicBool,
 }
 
-/// A tensor of a level: what the interpreter knows instead of numbers.
+/// A tensor of a level: the data of its interpreter instead of elements.
 pub struct Tracer {
     pub level: Arc<Level>,
     pub spec: Spec,
@@ -89,21 +88,21 @@ pub struct Tracer {
     pub(crate) made_at: Line,
 }
 
-/// What each interpreter attaches to a tensor of lower level.
+/// The data that each interpreter attaches to a tensor of a lower level.
 pub enum Content {
-    /// The value, and the record that made it.
+    /// The value, and the record that produced it.
     Reverse { primal: Tensor, node: Arc<Node> },
     /// The value, and its tangent.
     Tangent { primal: Tensor, tangent: Tensor },
-    /// All values of the batch, along axis 0.
+    /// All values of the batch, stacked along axis 0.
     Batch { values: Tensor },
     /// A variable of the program being built, by its number.
     Symbol { number: u32 },
-    /// The value, and what another interpreter knows of it.
+    /// The value, and data of another interpreter.
     Attached { primal: Tensor, with: Box<dyn Any + Send + Sync> },
 }
 
-/// An interpreter that a level is opened with. Operands are of the level, or below it.
+/// An interpreter that a level is opened with. Operands belong to the level or lie below it.
 pub trait Interpreter: Any + Send + Sync {
     /// Applies an operation.
     fn apply(
@@ -115,7 +114,7 @@ pub trait Interpreter: Any + Send + Sync {
         line: Line,
     ) -> Result<Outputs, Error>;
 
-    /// Applies a function with rules of its own.
+    /// Applies a function with custom rules.
     fn apply_function(
         &self,
         level: &Arc<Level>,
@@ -128,7 +127,7 @@ pub trait Interpreter: Any + Send + Sync {
         self.apply(level, op, attrs.clone(), operands, line)
     }
 
-    /// Applies an operation that carries programs: unless told, by the operations of its programs.
+    /// Applies an operation that carries programs; by default, by applying the operations of its programs.
     fn apply_control(
         &self,
         _level: &Arc<Level>,
@@ -141,18 +140,18 @@ pub trait Interpreter: Any + Send + Sync {
         unroll(control, &attrs, operands, line)
     }
 
-    /// Whether it also handles operations under `no_grad`; a derivative is not there then.
+    /// Whether it also handles operations under `no_grad`; derivative levels are skipped there.
     fn handles_stopped(&self) -> bool {
         false
     }
 
-    /// What stands for an operand under `no_grad`.
+    /// The stand-in for an operand under `no_grad`.
     fn stopped(&self, level: &Arc<Level>, operand: &Tensor, _line: Line) -> Tensor {
         Tracer::at(operand, level).and_then(Content::primal).unwrap_or(operand).clone()
     }
 }
 
-/// A call of an operation that carries programs, as the operations of its programs.
+/// Runs a call of an operation that carries programs as the operations of its programs.
 pub fn unroll(
     control: &'static dyn Control,
     attrs: &Attrs,
@@ -163,14 +162,14 @@ pub fn unroll(
     control.unroll(attrs, &operands, line)
 }
 
-/// What a record stands for.
+/// The role of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// Where differentiation ends: a tensor that requires a gradient, or the input of a transform.
     Leaf,
     /// A call.
     Operation,
-    /// One of several outputs of the call that is its only edge.
+    /// One of several outputs of a call, which is its only edge.
     Output(usize),
 }
 
@@ -205,65 +204,65 @@ pub(crate) enum SavedList {
     Many(Box<[Saved]>),
 }
 
-/// What few records have.
+/// Data that few records have.
 #[derive(Default)]
 pub struct Extras {
     pub hooks: Vec<Hook>,
     pub slot: Weak<GradientSlot>,
-    /// While values are recorded: the output, its adjoint, and what each operand received.
+    /// While values are recorded: the output, its adjoint, and the contributions to the operands.
     pub value: Option<Tensor>,
     pub adjoint: Option<Tensor>,
     pub contributions: Vec<Option<Tensor>>,
     pub records_values: bool,
-    /// The records of a call's several outputs, so that a saved output is re-attached where the user's handle is.
+    /// The records of a call's several outputs, so that a saved output is reattached to the same record as the user's handle.
     pub outputs: Vec<Weak<Node>>,
 }
 
-/// One thing kept from the forward pass.
+/// One value kept from the forward pass.
 #[derive(Clone)]
 pub enum Saved {
-    /// Nothing was asked for, or it has been used up.
+    /// Nothing was requested, or it has been consumed.
     Nothing,
-    /// The numbers, or a tensor of a lower level.
+    /// The elements, or a tensor of a lower level.
     Held(Value),
-    /// A tensor with a place in the imperative graph, saved by a level above it.
+    /// A tensor with a node in the imperative graph, saved by a level above it.
     Linked(Box<Tensor>),
-    /// What a hook made of the numbers, or a promise to compute them again.
+    /// A value packed by a hook, or a promise to recompute it.
     Packed(Arc<Box<dyn Packed>>),
     /// Shape and dtype only.
     Shape(Box<Spec>),
 }
 
-/// What a record kept, read where it stands, in the order operands, shapes, outputs, residual.
+/// The saved values of a record, borrowed in place, in the order operands, shapes, outputs, residual.
 #[derive(Clone, Copy)]
 pub struct Held<'a>(pub &'a [Saved]);
 
-/// What stands for a saved value.
+/// A stand-in for a saved value.
 pub trait Packed: Send + Sync {
-    /// The value again.
+    /// Restores the value.
     fn unpack(&self) -> Result<Tensor, Error>;
 
-    /// The value again, an input of a region that what `level` saves is asked of.
+    /// Restores the value as an input of a region whose values saved by `level` are requested.
     fn unpack_input(&self, _level: u64) -> Result<Tensor, Error> {
         self.unpack()
     }
 }
 
-/// A function on complete adjoints.
+/// A function of complete adjoints.
 pub type Hook = Arc<dyn Fn(&Tensor) -> Option<Tensor> + Send + Sync>;
 
-/// A function on committed gradients.
+/// A function of accumulated gradients.
 pub(crate) type AccumulateHook = Arc<dyn Fn(&Tensor) + Send + Sync>;
 
-/// Where `backward` puts a tensor's gradient. User handles own it; the graph refers to it weakly.
+/// The slot where `backward` puts a tensor's gradient. User handles own it; the graph refers to it weakly.
 #[derive(Default)]
 pub struct GradientSlot {
     pub(crate) gradient: Mutex<Option<Tensor>>,
     pub(crate) after: Mutex<Vec<AccumulateHook>>,
-    /// Whether a program captured the leaf, and what became of its value since.
+    /// Whether a program captured the leaf, and how its value has changed since.
     pub(crate) is_followed: AtomicBool,
     pub(crate) followed: Mutex<Followed>,
-    /// Where a handle of a leaf was updated under grad mode: it is a result since, and no gradient reaches this slot, its own.
+    /// The line where a handle of a leaf was updated under grad mode. The handle is a result since then, and no gradient reaches this slot.
     pub(crate) orphaned: Option<Line>,
 }
 
@@ -274,31 +273,31 @@ pub(crate) struct Followed {
     pub(crate) value: Option<Value>,
 }
 
-/// How often a leaf was updated, and how often while it had several handles, whose values may differ.
+/// How often a leaf was updated, and how often while it had several handles with possibly different values.
 #[derive(Clone, Copy, Default)]
 pub struct Seen {
     pub(crate) updates: u64,
     pub(crate) ambiguous: u64,
 }
 
-/// The results of one call; nearly always one.
+/// The results of one call, nearly always one.
 pub type Outputs = SmallVec<[Tensor; 1]>;
 
-/// The tangents or cotangents of a call's results; `None` is a zero that need not be touched.
+/// The tangents or cotangents of a call's results; `None` is a structural zero.
 pub type Adjoints = SmallVec<[Option<Tensor>; 1]>;
 
 /// The gradients of a call's operands.
 pub type Gradients = SmallVec<[Gradient; 2]>;
 
-/// What a rule contributes to the cotangent of one operand.
+/// The contribution of a rule to the cotangent of one operand.
 #[derive(Debug)]
 pub enum Gradient {
     /// Nothing: a structural zero.
     Zero,
     /// A tensor of the operand's shape.
     Dense(Tensor),
-    /// A part of the operand: `op(base, values..)` with the operand's cotangent so far, or zeros of `spec`, as base. The
-    /// base is handed over, so a loop that takes an array apart is linear and not quadratic.
+    /// A part of the operand: `op(base, values..)`, where the base is the operand's cotangent so far, or zeros of `spec`. The base is
+    /// handed over, so a loop that slices an array takes linear instead of quadratic time.
     Patch(Box<Patch>),
 }
 
@@ -311,11 +310,11 @@ pub struct Patch {
     pub attrs: Attrs,
     /// Its other operands.
     pub values: SmallVec<[Tensor; 2]>,
-    /// What the first operand is when nothing has arrived yet.
+    /// The spec of the first operand, for when nothing has arrived yet.
     pub spec: Spec,
 }
 
-/// One thing a rule was given.
+/// One value that a rule is given.
 #[derive(Clone, Debug)]
 pub enum Kept {
     /// A tensor.
@@ -324,7 +323,7 @@ pub enum Kept {
     Shape(Box<Spec>),
 }
 
-/// The view that a rule has of the call it differentiates.
+/// A rule's view of the call that it differentiates.
 pub struct Rule<'a> {
     /// The name of the operation, for errors.
     pub name: &'static str,
@@ -333,31 +332,31 @@ pub struct Rule<'a> {
     pub(crate) wanted: Mask,
     pub(crate) saves: Saves,
     pub(crate) kept: SmallVec<[Kept; 2]>,
-    /// Whether a value was not there until now: it is to be let go of when the rule is done.
+    /// Whether a value was restored for this rule, so that it should be dropped when the rule is done.
     pub(crate) is_restored: bool,
-    /// The places that were read, by bits; those from 63 on share one.
+    /// A bit for each saved value that was read; those from 63 on share one.
     pub(crate) read: Cell<u64>,
 }
 
-/// A call that is made in place of another where that is to be pulled back.
+/// A call that replaces another one when that is recorded for a pullback.
 pub struct Recording {
-    /// The attributes of the call: its first outputs are those of the other, what the pullback needs follows.
+    /// The attributes of the call. Its first outputs are those of the replaced call, followed by the values that the pullback needs.
     pub call: Attrs,
-    /// An operand of the call besides those of the other.
+    /// An additional operand of the call.
     pub more: Option<Tensor>,
-    /// The attributes of the record, which know how to pull back.
+    /// The attributes of the record, which describe the pullback.
     pub record: Attrs,
-    /// For each output of the other call whether it depends on the operands that are wanted.
+    /// For each output of the replaced call, whether it depends on the wanted operands.
     pub reached: Vec<bool>,
 }
 
-/// What is known besides tensors: structures of trees, numbers of steps.
+/// Data other than tensors: structures of trees, numbers of steps.
 pub type Form = Arc<dyn Any + Send + Sync>;
 
-/// What a forward pass leaves for the derivative.
+/// The values that a forward pass leaves for the derivative.
 #[derive(Clone)]
 pub struct Residual {
-    /// Tensors of the levels that the inputs had.
+    /// Tensors of the same levels as the inputs.
     pub tensors: Vec<Tensor>,
     /// Everything else.
     pub form: Form,

@@ -1,4 +1,4 @@
-//! Functions as attributes of the calls that stand for them.
+//! Functions as attributes of calls.
 
 use crate::primitive::{AttrValue, Attrs, Form, Function, Residual};
 use std::any::Any;
@@ -11,9 +11,9 @@ use std::sync::Arc;
 pub struct FunctionAttr {
     #[doc(hidden)]
     pub function: Arc<dyn Function>,
-    /// What the forward pass left besides tensors, once it has run.
+    /// The non-tensor part of the forward pass's residual, once it has run.
     pub(super) form: Option<Form>,
-    /// Whether the function, or an operation in it, has an effect; of operations it is known in programs.
+    /// Whether the function, or an operation in it, has an effect; for operations this is known once the function is in a program.
     effect: bool,
 }
 
@@ -38,14 +38,14 @@ impl AttrValue for FunctionAttr {
     }
 }
 
-/// The attributes of a call that has yet to be made.
+/// The attributes of a call that has not been made yet.
 pub fn attrs_of(function: Arc<dyn Function>) -> Attrs {
     let effect = function.effect();
     Attrs::new().with_other("function", FunctionAttr { function, form: None, effect })
 }
 
-/// The attributes of a call that is recorded: `results` outputs and then the residual. Whether its residual may itself receive
-/// cotangents, so that the operands are kept.
+/// The attributes of a recorded call: `results` outputs, followed by the residual. `keeps` says whether the residual may receive cotangents
+/// itself, so that the operands are kept.
 pub fn recorded(attrs: &Attrs, operands: usize, results: usize, residual: &Residual, keeps: bool) -> Attrs {
     let function = FunctionAttr { form: Some(residual.form.clone()), ..attr(attrs).clone() };
     Attrs::new()
@@ -65,7 +65,7 @@ pub(super) fn attr(attrs: &Attrs) -> &FunctionAttr {
     attrs.other("function").expect("a custom call has its function")
 }
 
-/// How many operands are kept, results there are, and tensors the forward pass left.
+/// The number of operands kept, of results, and of tensors in the residual.
 pub(super) fn counts(attrs: &Attrs) -> [usize; 3] {
     let counts = attrs.sizes("counts");
     [counts[0], counts[1], counts[2]]

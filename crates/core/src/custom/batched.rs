@@ -1,4 +1,4 @@
-//! A function over a batch: itself under a batch level, opened anew for every pass.
+//! A function over a batch: the function itself under a batch level, which is opened anew for every pass.
 
 use super::{Function, Residual};
 use crate::interp::{Content, Level, OpenLevel, Tracer, batch};
@@ -7,14 +7,14 @@ use crate::primitive::{Mask, Out, Spec, SpecRef, Specs};
 use crate::{Shape, Tensor};
 use std::sync::Arc;
 
-/// `function` of operands that carry a batch of `size` along axis 0 where `batched` says so; so do all its outputs.
+/// `function` of operands that carry a batch of `size` along axis 0 where `batched` says so; all of its outputs carry it.
 pub struct Batched {
     pub function: Arc<dyn Function>,
     pub size: usize,
     pub batched: Mask,
 }
 
-/// One pass under a level of its own.
+/// One pass under its own level.
 struct Pass {
     level: OpenLevel,
     size: usize,
@@ -59,7 +59,7 @@ impl Batched {
         x.iter().enumerate().map(|(position, operand)| self.lift_operand(pass, position, operand)).collect()
     }
 
-    /// The outputs of every element by a call of its own.
+    /// Calls the function once for every element.
     fn call_each(&self, x: &[Tensor]) -> Vec<Tensor> {
         let specs: Vec<SpecRef<'_>> = x.iter().map(|operand| operand.value.spec_ref()).collect();
         let outputs = self.infer(&specs);
@@ -81,7 +81,7 @@ impl Batched {
     }
 }
 
-/// Numbers one behind the other.
+/// Stacks the rows.
 fn stacked(rows: &[Tensor], spec: &Spec) -> Tensor {
     let fill = |out: Out<'_>| {
         for (row, bytes) in rows.iter().zip(out.bytes.chunks_mut((spec.bytes() / rows.len()).max(1))) {
@@ -134,7 +134,7 @@ impl Function for Batched {
         let cotangents: Vec<Option<Tensor>> =
             cotangents.iter().map(|cotangent| cotangent.as_ref().map(|cotangent| pass.lift(cotangent))).collect();
         let pulled = self.function.pull(&pass.lift_residual(residual), &cotangents, wanted);
-        // What is the same for all elements receives the sum over them.
+        // An operand shared by all elements receives the sum over them.
         let lower = |(position, gradient): (usize, Option<Tensor>)| {
             let whole = pass.lower(gradient?);
             Some(if self.batched.has(position) { whole } else { whole.sum_over(0) })

@@ -1,7 +1,7 @@
-//! Functions with derivative rules of their own.
+//! Functions with custom derivative rules.
 //!
-//! A rule of a primitive sees attributes, operands and what was saved. Here a call stands for a whole function on the leaves of
-//! trees: what its forward pass leaves for the others is a list of tensors, so that every level can lift, save and batch them.
+//! A rule of a primitive sees attributes, operands and saved values. Here a call stands for a whole function on the leaves of trees. Its
+//! forward pass leaves its residual as a list of tensors, so that every level can lift, save and batch them.
 
 mod attr;
 mod batched;
@@ -26,7 +26,7 @@ pub struct Custom;
 
 pub static CUSTOM: Custom = Custom;
 
-/// Calls a function, at the line of the caller.
+/// Calls a function, recorded at the caller's line.
 #[track_caller]
 pub fn bind_function(function: Arc<dyn Function>, operands: &[Tensor]) -> Vec<Tensor> {
     let line = location::resolve(Line::caller());
@@ -88,7 +88,7 @@ impl Primitive for Custom {
         if of_results.iter().any(Option::is_some) {
             gradients = function.pull(&residual(rule), of_results, rule.wanted());
         }
-        // The residual is an output too: a sweep that is itself differentiated comes back through it.
+        // The residual is an output too: a sweep that is itself differentiated returns through it.
         if of_residual.iter().any(Option::is_some) {
             let x: Vec<Tensor> = (0..operands).map(|position| rule.operand(position).clone()).collect();
             let (left, pullback) = vjp(|x: &Vec<Tensor>| function.forward(x).1.tensors, &x);

@@ -1,11 +1,11 @@
-//! Tensors that are no others, whatever their numbers.
+//! Tensors that can be told apart even if their values are equal.
 
 use super::tape::{self, Reverse};
 use super::{Content, Level, Node, OpenLevel, Tracer};
 use crate::Tensor;
 use crate::location::{self, Line};
 
-/// Operands on a level of their own: whatever is computed from them is a tensor that is no other, whatever its numbers.
+/// Operands on their own level, so results computed from them can be told apart from other tensors even if their values are equal.
 pub struct Apart {
     level: OpenLevel,
     pub operands: Vec<Tensor>,

@@ -1,4 +1,4 @@
-//! The batch interpreter: one call for all elements of the batch, which lie along axis 0.
+//! The batch interpreter: one call for all elements of the batch, which are stacked along axis 0.
 
 use super::custom::expect_below;
 use super::{Content, Interpreter, Level, Tracer};
@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 /// Applies operations to `size` elements at once.
 pub struct Batch {
-    /// How many elements there are.
+    /// The number of elements.
     pub size: usize,
 }
 
@@ -35,7 +35,8 @@ impl Interpreter for Batch {
             batched.push(all.is_some());
             values.push(all.unwrap_or(operand).clone());
         }
-        // The rule may pass calls that this one would not: its own errors name the batch, the call's errors do not.
+        // The batching rule may accept calls that the primitive would reject, and its own errors would name the batch. So the call is
+        // checked first.
         let specs: SmallVec<[_; 4]> = operands.iter().map(|operand| operand.value.spec_ref()).collect();
         op.infer(&attrs, &specs)?;
         let _line = location::inherit(Some(line));

@@ -1,4 +1,4 @@
-//! What functions with rules of their own compute: tensors below the level that they run in.
+//! Checks on the tensors that functions with custom rules compute: they must lie below the level that the functions run in.
 
 use super::Level;
 use crate::tensor::Value;
@@ -9,7 +9,7 @@ pub(super) fn cloned(operands: &[&Tensor]) -> Vec<Tensor> {
     operands.iter().map(|&operand| operand.clone()).collect()
 }
 
-/// What a rule computes from tensors below a level lies below it, unless it captured others.
+/// Checks that tensors lie below a level. Results of a rule do, unless the rule captured other tensors.
 pub fn expect_below<'t>(
     level: &Arc<Level>,
     name: &str,

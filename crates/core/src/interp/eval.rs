@@ -1,4 +1,4 @@
-//! Evaluation: run the kernel.
+//! Evaluation: runs the kernel.
 
 use crate::autograd::{modes, packing};
 use crate::location;
@@ -7,7 +7,7 @@ use crate::{Error, ErrorKind, Tensor};
 use smallvec::{SmallVec, smallvec};
 use wengert_kernels::pool;
 
-/// The shape rule; calls of one and two operands, nearly all, need no list.
+/// The shape rule. Nearly all calls have one or two operands and need no list.
 #[inline]
 fn infer(op: &'static dyn Primitive, attrs: &Attrs, operands: &[&Tensor]) -> Result<Specs, Error> {
     match operands {
@@ -20,7 +20,7 @@ fn infer(op: &'static dyn Primitive, attrs: &Attrs, operands: &[&Tensor]) -> Res
     }
 }
 
-/// The outputs, without a place in any graph; what a checkpoint has kept of a call with an effect is not computed again.
+/// The outputs, without a node in any graph. Outputs of a call with an effect that a checkpoint has kept are not computed again.
 #[inline]
 pub fn apply_once(op: &'static dyn Primitive, attrs: &Attrs, operands: &[&Tensor]) -> Result<Outputs, Error> {
     match modes::is_packing() && op.effect(attrs) {
@@ -29,7 +29,7 @@ pub fn apply_once(op: &'static dyn Primitive, attrs: &Attrs, operands: &[&Tensor
     }
 }
 
-/// The outputs, without a place in any graph.
+/// The outputs, without a node in any graph.
 #[inline]
 pub fn apply(op: &'static dyn Primitive, attrs: &Attrs, operands: &[&Tensor]) -> Result<Outputs, Error> {
     if let Some(output) = op.eval_direct(operands) {
@@ -39,7 +39,7 @@ pub fn apply(op: &'static dyn Primitive, attrs: &Attrs, operands: &[&Tensor]) ->
     let device = operands.first().map_or_else(Default::default, |operand| operand.device());
     let mut outputs = evaluated(op, device, attrs, operands, &expected)?;
     for output in &mut outputs {
-        // A user's kernel may have computed with recorded tensors; its outputs are values all the same.
+        // A user-defined kernel may have computed with recorded tensors; its outputs must be plain values.
         (output.link, output.slot) = (None, None);
     }
     debug_assert!(
@@ -50,7 +50,7 @@ pub fn apply(op: &'static dyn Primitive, attrs: &Attrs, operands: &[&Tensor]) ->
     checked(op, operands, outputs)
 }
 
-/// The outputs of the kernel. A lack of memory is an error that names the operation and what it would have made.
+/// The outputs of the kernel. Running out of memory is an error that names the operation and its output.
 fn evaluated(
     op: &'static dyn Primitive,
     device: Device,
@@ -65,7 +65,7 @@ fn evaluated(
     })
 }
 
-/// Anomaly mode stops at the first operation that makes a NaN; inside a rule, the sweep looks at what the rule made.
+/// Anomaly mode stops at the first operation that produces a NaN; inside a rule, the sweep checks the results of the rule.
 #[inline]
 fn checked(op: &'static dyn Primitive, operands: &[&Tensor], outputs: Outputs) -> Result<Outputs, Error> {
     if modes::detects_anomalies()
@@ -80,7 +80,7 @@ fn checked(op: &'static dyn Primitive, operands: &[&Tensor], outputs: Outputs) -
     Ok(outputs)
 }
 
-/// The output written over `target` where nobody else can see that, otherwise a new one.
+/// The output, written over `target` if no other handle shares it, otherwise into new memory.
 pub fn apply_in_place(
     op: &'static dyn Primitive,
     attrs: &Attrs,

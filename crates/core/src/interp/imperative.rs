@@ -1,4 +1,4 @@
-//! The imperative tape: numbers with a link. What is recorded here lies below every level.
+//! The imperative tape: values with a link. Its records lie below every level.
 
 use super::custom::captured;
 use super::{Node, eval};
@@ -34,13 +34,13 @@ pub fn apply(op: &'static dyn Primitive, attrs: Attrs, operands: &[&Tensor], lin
     Ok(outputs)
 }
 
-/// Records a call whose only output, floats, came from a shortcut.
+/// Records a call whose only output, of a float dtype, came from a shortcut.
 #[inline]
 pub fn record_short(op: &'static dyn Primitive, attrs: Attrs, operands: &[&Tensor], output: &mut Tensor, line: Line) {
     output.link = Some(Node::short_operation(op, attrs, line, operands, output));
 }
 
-/// Records an update of memory that is handed over; a rule or a listing that needs the old value makes it a copy.
+/// Records an in-place update of memory that is handed over; it copies if a rule or a listing needs the old value.
 pub fn apply_in_place(
     op: &'static dyn Primitive,
     attrs: Attrs,
@@ -57,13 +57,13 @@ pub fn apply_in_place(
         return Ok(apply(op, attrs, &operands, line)?.pop().expect("one output"));
     }
     let outputs: Outputs = smallvec![eval::apply_in_place(op, &attrs, target, rest)?];
-    // Only the shape of the first operand can be asked for, and that did not change.
+    // Only the shape of the first operand can be needed, and it did not change.
     let operands: SmallVec<[&Tensor; 4]> = std::iter::once(&outputs[0]).chain(rest.iter().copied()).collect();
     let node = Node::operation(op, attrs, line, edge, &operands, &outputs, 0);
     Ok(Tensor { value: outputs[0].value.clone(), link: Some(node), slot: None })
 }
 
-/// Keeps the value for the listing of the tape, which shows leaves too.
+/// Keeps the value for the tape listing, which shows leaves too.
 #[cold]
 fn record_value(tensor: &Tensor) {
     if let Some(node) = &tensor.link {
@@ -74,7 +74,7 @@ fn record_value(tensor: &Tensor) {
     }
 }
 
-/// Calls a function with rules of its own.
+/// Calls a function with custom rules.
 pub fn apply_function(
     function: &Arc<dyn Function>,
     op: &'static dyn Primitive,
@@ -85,7 +85,7 @@ pub fn apply_function(
     if modes::records_tape() && operands.iter().any(|operand| operand.link.is_some()) {
         return record_function(function, op, attrs, operands, line);
     }
-    // Where nothing is recorded, a leaf is a number like others.
+    // If nothing is recorded, a leaf is an ordinary value.
     let call = || Ok(Outputs::from(function.call(&plain(operands))));
     let outputs = match modes::is_packing() && op.effect(attrs) {
         true => packing::once(0, op, call)?,
@@ -135,7 +135,7 @@ pub fn apply_control(
     Ok(outputs.into_iter().map(|(output, link)| Tensor { link, ..output }).collect())
 }
 
-/// The outputs of an operation that carries programs, which `run` applies, and the records of those that have one.
+/// The outputs of an operation that carries programs, which `run` applies, and the records of the outputs that have one.
 pub fn record_control<'e>(
     level: u64,
     op: &'static dyn Primitive,
@@ -154,7 +154,7 @@ pub fn record_control<'e>(
         return Ok(run(attrs.clone(), primals)?.into_iter().map(|output| (output, None)).collect());
     };
     if modes::is_packing() {
-        // Programs among the attributes are traced anew in every run.
+        // Programs among the attributes are traced anew in every run, so they are not compared.
         packing::expect(level, (op.name(), &Attrs::new()), primals, op.saves(&record, wanted));
     }
     let operands: SmallVec<[&Tensor; 4]> = primals.iter().copied().chain(&more).collect();

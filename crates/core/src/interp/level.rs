@@ -1,4 +1,4 @@
-//! Levels, and the tensors that carry them.
+//! Levels, and the tensors that belong to them.
 
 use super::{Content, Interpreter, Level, Tracer};
 use crate::autograd::modes;
@@ -32,7 +32,7 @@ impl Level {
     }
 }
 
-/// A level that closes when its transform ends, by a panic too.
+/// A level that closes when its transform ends, even by a panic.
 pub struct OpenLevel(pub Arc<Level>);
 
 impl Drop for OpenLevel {
@@ -74,7 +74,7 @@ impl Tracer {
         }
     }
 
-    /// The value, and what the interpreter of exactly this level knows of `tensor`.
+    /// The value, and the data that the interpreter of exactly this level attached to `tensor`.
     pub fn attached<'t, T: 'static>(tensor: &'t Tensor, level: &Level) -> Option<(&'t Tensor, &'t T)> {
         match Tracer::at(tensor, level)? {
             Content::Attached { primal, with } => Some((primal, with.downcast_ref()?)),
@@ -82,13 +82,13 @@ impl Tracer {
         }
     }
 
-    /// A tensor of this level, of which its interpreter knows something.
+    /// A tensor of this level with attached data of its interpreter.
     pub fn attach(level: &Arc<Level>, primal: &Tensor, with: impl Any + Send + Sync, line: Line) -> Tensor {
         let content = Content::Attached { primal: primal.clone(), with: Box::new(with) };
         Tracer::tensor(level, primal.spec(), content, line)
     }
 
-    /// The tensor below a derivative level, for reading; closed levels may still be read, batched and symbolic ones not.
+    /// The tensor below a derivative level, for reading. Closed levels can still be read; batched and symbolic ones cannot.
     pub fn primal(&self, reader: &str) -> Result<&Tensor, Error> {
         if let Some(primal) = self.content.primal() {
             return Ok(primal);

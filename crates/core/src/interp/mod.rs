@@ -1,7 +1,7 @@
-//! The interpreters of the core, one a file: evaluation, the imperative tape, reverse levels, forward tangents, batching. Others are
-//! an [`Interpreter`] in crates above: tracing, Taylor series, dependency patterns.
+//! The interpreters of the core, one per file: evaluation, the imperative tape, reverse levels, forward tangents, batching. Crates above
+//! implement [`Interpreter`] for others: tracing, Taylor series, dependency patterns.
 //!
-//! Every running transform has a level, a number from a counter that only grows; the tensors it makes carry it.
+//! Every running transform has a level, a number from a counter that only grows. The tensors it creates carry that level.
 
 mod apart;
 pub mod batch;

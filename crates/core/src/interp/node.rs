@@ -1,7 +1,7 @@
-//! A record of the reverse graph: one allocation for an operation, what it saved, and its edges.
+//! A record of the reverse graph: one allocation for an operation, its saved values and its edges.
 //!
-//! Identifiers come from one counter, so creation order is a topological order and the reverse sweep is a loop. Edges own
-//! the records they lead to; a record never owns its gradient slot nor its outputs, so there are no cycles.
+//! Identifiers come from one counter, so creation order is a topological order and the reverse sweep is a loop. Edges own the records they
+//! lead to. A record owns neither its gradient slot nor its outputs, so there are no cycles.
 
 use crate::autograd::{modes, packing};
 use crate::location::Line;
@@ -13,19 +13,19 @@ use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-/// Identifiers are handed to threads in runs of this many.
+/// Identifiers are handed to threads in blocks of this many.
 const RUN: u64 = 64;
 
-/// The first identifier that no thread has been handed.
+/// The first identifier that has not been handed to a thread.
 static NEXT: AtomicU64 = AtomicU64::new(RUN);
 
 thread_local! {
-    /// The next identifier of this thread; a multiple of [`RUN`] when its run is used up.
+    /// The next identifier of this thread; a multiple of [`RUN`] when its block is used up.
     static MINE: Cell<u64> = const { Cell::new(0) };
 }
 
-/// A fresh identifier, larger than `newest`: a record is younger than what it leads to, whoever made that. A new run lies
-/// above every run before it, so a shared counter is touched once in a run.
+/// A fresh identifier, larger than `newest`: a record is younger than the records it leads to, whichever thread made them. A new block lies
+/// above all earlier blocks, so the shared counter is touched only once per block.
 #[inline]
 fn next_id(newest: u64) -> u64 {
     let mut id = MINE.get();
@@ -36,21 +36,21 @@ fn next_id(newest: u64) -> u64 {
     id
 }
 
-/// The tag packs what never changes with the bits that do:
+/// The tag packs the constant part of a record with the bits that change:
 /// `id << 21 | exchangeable << 20 | alternative << 18 | decorated << 17 | consumed << 16 | role`.
 const CONSUMED: u64 = 1 << 16;
 const DECORATED: u64 = 1 << 17;
 /// Which alternative to a residual is saved, counted from 1; 0 for none. Changes only while the state is locked.
 const ALTERNATIVE: u64 = 3 << ALTERNATIVE_SHIFT;
 const ALTERNATIVE_SHIFT: u32 = 18;
-/// The residual would make room for the output, if another record saved that.
+/// The residual can be exchanged for the output, if another record saves that.
 const EXCHANGEABLE: u64 = 1 << 20;
 const ID_SHIFT: u32 = 21;
 
 /// The alternative to a residual that can take its place later.
 const OUTPUT: Saves = Saves::NOTHING.output(0);
 
-/// Outputs of fewer elements keep their residual: exchanging it would cost more than it takes.
+/// Smaller outputs keep their residual: exchanging it would cost more than it saves.
 const EXCHANGED_FROM: usize = 1 << 13;
 
 impl Call {
@@ -60,7 +60,7 @@ impl Call {
     }
 }
 
-/// Leaves and outputs of several call nothing.
+/// Leaves and the records of single outputs call nothing.
 const NO_CALL: Call = Call::With(None);
 
 /// The largest identifier that edges lead to.
@@ -70,7 +70,7 @@ fn newest_of(edges: &[Option<Arc<Node>>]) -> u64 {
 }
 
 impl Node {
-    // Calls would hand over what is saved through memory, and wait for it.
+    // Inlined: a call would pass the saved values through memory and stall on them.
     #[inline(always)]
     fn build(role: Role, call: Call, line: Line, edges: Edges, saved: SavedList) -> Arc<Node> {
         let role = match role {
@@ -86,7 +86,7 @@ impl Node {
         Arc::new(Node { tag, call, line, edges, state: Mutex::new(State { saved, extras: None }) })
     }
 
-    /// The end of differentiation.
+    /// A leaf, where differentiation ends.
     pub fn leaf(line: Line) -> Arc<Node> {
         Node::build(
             Role::Leaf,
@@ -108,7 +108,7 @@ impl Node {
         )
     }
 
-    /// A call of `level`; those of the imperative tape, level 0, save bare numbers.
+    /// A call of `level`; those of the imperative tape, level 0, save plain values.
     #[inline]
     pub fn operation<'e>(
         op: &'static dyn Primitive,
@@ -147,8 +147,8 @@ impl Node {
         node
     }
 
-    /// A call through a shortcut: one or two short operands, imperative, nothing packed. No residual of that size is worth
-    /// an exchange, so what is saved can be written straight into the record.
+    /// A call through a shortcut: one or two short operands, imperative, nothing packed. A residual of that size is never exchanged, so the
+    /// saved values can be written straight into the record.
     #[inline]
     pub fn short_operation(
         op: &'static dyn Primitive,
@@ -176,7 +176,7 @@ impl Node {
         Node::build(Role::Operation, Call::new(op, attrs), line, Edges::Two(edges), SavedList::Two(saved))
     }
 
-    /// What the call saved. The answer holds while the state is locked.
+    /// What the call saved. Valid while the state is locked.
     #[inline]
     fn saves(&self) -> Saves {
         match (self.tag.load(Ordering::Relaxed) & ALTERNATIVE) >> ALTERNATIVE_SHIFT {
@@ -185,7 +185,7 @@ impl Node {
         }
     }
 
-    /// Whether the value that this record stands for is held in any case: a leaf is the user's, an output may be saved.
+    /// Whether the value of this record is held in any case: the user holds a leaf, and an output may be saved.
     fn holds_value(&self) -> bool {
         match (self.role(), self.edges()) {
             (Role::Leaf, _) => true,
@@ -200,7 +200,7 @@ impl Node {
         self.tag.load(Ordering::Relaxed) & EXCHANGEABLE != 0
     }
 
-    /// Lets the output, which another record saves from now on, stand in for the residual.
+    /// Replaces the residual by the output, which another record now saves.
     #[cold]
     fn exchange(&self, output: Saved) {
         let Some(place) = self.op().alternatives().iter().position(|saves| *saves == OUTPUT) else { return };
@@ -228,7 +228,7 @@ impl Node {
         }
     }
 
-    /// Reserves the record for one sweep that uses it up; false if another did already.
+    /// Reserves the record for one sweep that consumes it; false if another sweep already did.
     pub fn consume(&self) -> bool {
         self.tag.fetch_or(CONSUMED, Ordering::Relaxed) & CONSUMED == 0
     }
@@ -268,7 +268,7 @@ impl Node {
         }
     }
 
-    /// How many operands the call had; a call of any number has at least two.
+    /// The number of operands of the call; at least two for a variadic call.
     pub fn operand_count(&self) -> usize {
         match &self.edges {
             Edges::Two(_) if self.op().accepts(2) => 2,
@@ -290,7 +290,7 @@ impl Node {
         is_root.then_some(root)
     }
 
-    /// Which operands have an edge: what was wanted when the call was recorded.
+    /// The operands that have an edge: those wanted when the call was recorded.
     #[inline]
     pub fn wanted(&self) -> Mask {
         let edges = self.edges();
@@ -301,8 +301,8 @@ impl Node {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The rule's view of the call, for the gradients `needed`; the saved values are moved out of a record that is used
-    /// up. `attach` gives an operand or output its place in the graph again. `None` if another sweep used the record up.
+    /// The rule's view of the call, for the gradients `needed`. Saved values are moved out of a record that is consumed. `attach`
+    /// reattaches an operand or output to the graph. `None` if another sweep consumed the record.
     #[inline]
     pub fn rule(&self, needed: Mask, keep: bool, attach: Option<&Arc<Node>>) -> Result<Option<Rule<'_>>, Error> {
         let (op, attrs) = (self.op(), self.attrs());
@@ -319,7 +319,7 @@ impl Node {
             }
             saves
         };
-        // Hooks of the user may run here, so nothing is locked.
+        // User hooks may run here, so nothing is locked.
         let mut kept: SmallVec<[Kept; 2]> = SmallVec::new();
         let mut is_restored = false;
         for saved in taken {
@@ -337,8 +337,8 @@ impl Node {
         Ok(Some(rule))
     }
 
-    /// Gives the gradients by the operation's shortcut, if it has one for these numbers; it takes the cotangent then. What
-    /// was kept is read where it stands; a record that is used up lets go of it.
+    /// Computes the gradients with the operation's shortcut, if it has one for these values; it then takes the cotangent. Saved values are
+    /// borrowed in place; a record that is consumed drops them.
     #[inline]
     pub fn pull_directly(&self, keep: bool, cotangent: &mut Option<Tensor>, give: &mut dyn FnMut(usize, Tensor)) {
         let mut state = self.state();
@@ -349,12 +349,12 @@ impl Node {
         }
     }
 
-    /// Reads or changes what few records have, if this one has any.
+    /// Reads or changes the extras of a record, if it has any.
     pub fn extras<R>(&self, f: impl FnOnce(&mut Extras) -> R) -> Option<R> {
         self.state().extras.as_mut().map(|extras| f(extras))
     }
 
-    /// Reads or changes what few records have.
+    /// Reads or changes the extras of a record, and creates them if there are none.
     pub fn extras_or_new<R>(&self, f: impl FnOnce(&mut Extras) -> R) -> R {
         self.tag.fetch_or(DECORATED, Ordering::Relaxed);
         f(self.state().extras.get_or_insert_default())
@@ -366,7 +366,7 @@ impl Node {
         self.tag.load(Ordering::Relaxed) & DECORATED != 0
     }
 
-    /// The saved values in words, for tape listings: ("operand 0", value).
+    /// The saved values with labels, for tape listings: ("operand 0", value).
     pub fn saved_values(&self) -> Vec<(String, Option<Tensor>)> {
         if self.role() != Role::Operation || self.is_consumed() {
             return Vec::new();
@@ -402,8 +402,8 @@ fn edge_at<'e>(
     if position < operands.len() { edge(position).cloned() } else { None }
 }
 
-/// Replaces a residual by operands that are held anyway, if the rules can do with them; else says whether the output may
-/// take its place later. The marks of the record.
+/// Replaces a residual by operands that are held anyway, if the rules accept them; otherwise decides whether the output may take its place
+/// later. Returns the bits for the record's tag.
 fn choose<'e>(
     op: &'static dyn Primitive,
     saves: &mut Saves,
@@ -431,7 +431,7 @@ fn save(
 ) -> SavedList {
     let residual = saves.residual.then(|| {
         let outputs: SmallVec<[&Tensor; 2]> = outputs.iter().collect();
-        // A residual carries no derivative: it is computed from bare numbers.
+        // A residual carries no derivative: it is computed from plain values.
         let operands: SmallVec<[Tensor; 2]> = operands.iter().map(|operand| operand.plain()).collect();
         let operands: SmallVec<[&Tensor; 2]> = operands.iter().collect();
         keep(&op.residual(attrs, &operands, &outputs).plain())
@@ -442,7 +442,7 @@ fn save(
             .chain(saves.outputs.iter().map(|position| keep(&outputs[position])))
             .chain(residual)
     };
-    // Nearly all calls save operands and nothing else, or one output.
+    // Nearly all calls save only operands, or one output.
     let only_operands = saves == Saves { operands: saves.operands, ..Saves::NOTHING };
     let mut positions = saves.operands.iter();
     let mut next_operand = || positions.next().map_or(Saved::Nothing, |position| keep(operands[position]));
@@ -457,7 +457,7 @@ fn save(
     SavedList::Many(list.collect())
 }
 
-/// Saved operands continue along the record's edges, saved outputs at the record itself.
+/// Reattaches saved operands through the record's edges, and saved outputs at the record itself.
 fn attach_to_graph(this: &Arc<Node>, saves: Saves, kept: &mut SmallVec<[Kept; 2]>) {
     let edges = this.edges();
     for (place, position) in saves.operands.iter().enumerate() {
@@ -476,7 +476,7 @@ fn attach_to_graph(this: &Arc<Node>, saves: Saves, kept: &mut SmallVec<[Kept; 2]
 }
 
 impl Node {
-    /// The record that stands for output `position` of this call.
+    /// The record for output `position` of this call.
     pub fn output_record(self: &Arc<Node>, position: usize) -> Arc<Node> {
         if !self.has_several_outputs() {
             return self.clone();
@@ -493,13 +493,13 @@ impl Node {
         })
     }
 
-    /// Calls with several differentiable outputs have one record for each of them above their own.
+    /// Whether the call has several differentiable outputs, each with a record of its own.
     pub fn has_several_outputs(&self) -> bool {
         self.role() == Role::Operation && self.op().outputs(self.attrs()) > 1
     }
 }
 
-/// Long chains are taken apart in a loop: recursion would overflow the stack.
+/// Frees long chains in a loop, because recursion would overflow the stack.
 impl Drop for Node {
     fn drop(&mut self) {
         let mut stack: SmallVec<[Arc<Node>; 4]> = SmallVec::new();

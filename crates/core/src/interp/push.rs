@@ -1,7 +1,7 @@
-//! The forward sweep: play the tangent rules of recorded calls, oldest first.
+//! The forward sweep: runs the tangent rules of recorded calls, oldest first.
 //!
-//! What a call saves suffices for both of its rules, so one recording is a linear map that can be applied in either
-//! direction, as often as one likes.
+//! The values that a call saves suffice for both of its rules, so one recording is a linear map that can be applied in either direction,
+//! any number of times.
 
 use super::sweep::freed;
 use super::window::Window;
@@ -20,7 +20,7 @@ pub fn push<'g>(
 ) -> Result<Vec<Option<Tensor>>, Error> {
     let nodes = below(roots);
     let place: FxHashMap<u64, usize> = nodes.iter().enumerate().map(|(place, node)| (node.id(), place)).collect();
-    // How many readers are left: a tangent is freed by the last one.
+    // The number of readers left: a tangent is freed by its last reader.
     let mut readers = vec![0u32; nodes.len()];
     let edges = nodes.iter().flat_map(|node| node.edges().iter().flatten());
     for node in edges.chain(roots.iter().copied().flatten()) {

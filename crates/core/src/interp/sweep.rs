@@ -1,9 +1,9 @@
-//! The reverse sweep: play the rules backward.
+//! The reverse sweep: runs the rules backward.
 //!
-//! Creation order is a topological order, so the newest record with a cotangent has all its contributions; the sweep takes
-//! it, runs its rule and hands the results down. A first walk reserves every record, so that a graph that was already
-//! used up is found before anything is accumulated. Leaves are collected and committed by the caller at the end, but for those
-//! that are to be handed over early: when the sweep is past the oldest record that leads to one, it is complete.
+//! Creation order is a topological order, so the newest record with a cotangent has received all of its contributions. The sweep takes it,
+//! runs its rule and passes the results down. A first traversal reserves every record, so that a graph that was already freed is detected
+//! before anything is accumulated. Leaves are collected and committed by the caller at the end, except those to be handed over early: a
+//! leaf is complete once the sweep is past the oldest record that leads to it.
 
 use super::window::Window;
 use super::{Node, Role};
@@ -18,7 +18,7 @@ use smallvec::smallvec;
 use std::cmp::Reverse;
 use std::sync::Arc;
 
-/// Products that may wait for their numbers: each holds on to saved values.
+/// The number of unevaluated products at a time: each keeps saved values alive.
 const MOST_PRODUCTS: usize = 8;
 
 /// How a sweep treats the graph.
@@ -26,7 +26,7 @@ const MOST_PRODUCTS: usize = 8;
 pub struct SweepOptions {
     /// Leave saved values in place for another sweep.
     pub keep: bool,
-    /// Give saved values their place in the imperative graph, so that the sweep itself is recorded.
+    /// Reattach saved values to the imperative graph, so that the sweep itself is recorded.
     pub create_graph: bool,
 }
 
@@ -50,27 +50,27 @@ pub struct Sweep<'g> {
     leaves: Vec<(&'g Arc<Node>, Option<Tensor>)>,
     leaf_places: FxHashMap<u64, usize>,
     last_leaf: usize,
-    /// What records and leaves have received so far, if that is long products only; few at a time.
+    /// The contributions to records and leaves that have only received long products so far; few at a time.
     products: Vec<(&'g Arc<Node>, Terms)>,
-    /// Only these matter, if given; complete cotangents are collected here.
+    /// If given, only these matter; their complete cotangents are collected here.
     targets: Option<FxHashMap<u64, Option<Tensor>>>,
-    /// Leaves that are handed over early, the next one last.
+    /// Leaves to be handed over early, the next one last.
     early: Vec<Early<'g>>,
-    /// The oldest record that leads to the next one of them; 0 if there is none.
+    /// The oldest record that leads to the next early leaf; 0 if there is none.
     next_early: u64,
 }
 
-/// A leaf that is handed over as soon as its cotangent is complete.
+/// A leaf to be handed over as soon as its cotangent is complete.
 struct Early<'g> {
-    /// No record before this one leads to it.
+    /// No record older than this one leads to it.
     oldest: u64,
-    /// Its place among those that were named.
+    /// Its index among the named leaves.
     place: usize,
     node: &'g Arc<Node>,
 }
 
 impl<'g> Sweep<'g> {
-    /// Walks the graph below `roots` and reserves it; an error leaves it as it was.
+    /// Traverses the graph below `roots` and reserves it; on an error the graph is unchanged.
     pub fn prepare(
         roots: impl Iterator<Item = &'g Arc<Node>> + Clone,
         targets: Option<&[Arc<Node>]>,
@@ -79,7 +79,7 @@ impl<'g> Sweep<'g> {
         Sweep::prepare_early(roots, targets, &FxHashMap::default(), options)
     }
 
-    /// The same, for a sweep that hands over the leaves of these identifiers early: what they stand for are their places.
+    /// [`prepare`](Sweep::prepare) for a sweep that hands over some leaves early; `early` maps their identifiers to indices.
     pub fn prepare_early(
         roots: impl Iterator<Item = &'g Arc<Node>> + Clone,
         targets: Option<&[Arc<Node>]>,
@@ -104,7 +104,7 @@ impl<'g> Sweep<'g> {
         Ok(sweep)
     }
 
-    /// Every record below `roots` once, until `visit` says stop.
+    /// Visits every record below `roots` once, until `visit` returns false.
     fn walk(
         window: &mut Window,
         roots: impl Iterator<Item = &'g Arc<Node>>,
@@ -123,7 +123,8 @@ impl<'g> Sweep<'g> {
         None
     }
 
-    /// Reserves every record below `roots`; with targets, finds those that lead to one, and for the leaves `early` the oldest.
+    /// Reserves every record below `roots`. With targets, finds the records that lead to one; for each leaf in `early`, finds the oldest
+    /// record that leads to it.
     fn reserve(
         &mut self,
         roots: impl Iterator<Item = &'g Arc<Node>> + Clone,
@@ -151,7 +152,7 @@ impl<'g> Sweep<'g> {
         });
         if let Some(refused) = refused {
             if !keep {
-                // The same walk again reaches the same records in the same order.
+                // The same traversal reaches the same records in the same order.
                 Sweep::walk(&mut Window::below(self.window.top()), roots, |node| {
                     let mine = !Arc::ptr_eq(node, refused);
                     if mine {
@@ -192,7 +193,7 @@ impl<'g> Sweep<'g> {
         }
     }
 
-    /// Where the cotangent of an output of `node` is summed.
+    /// The sum that holds the cotangent of an output of `node`.
     #[inline]
     fn sum_of(&mut self, node: &'g Arc<Node>, output: usize) -> &mut Option<Tensor> {
         if let Some(terms) = self.take_products(node) {
@@ -212,7 +213,7 @@ impl<'g> Sweep<'g> {
         Some(self.products.remove(place).1)
     }
 
-    /// Products wait for the rule of the record, or for the end of the sweep, unless numbers are there already.
+    /// Products are evaluated when the record's rule runs, or at the end of the sweep, unless a dense sum already exists.
     fn give_product(&mut self, node: &'g Arc<Node>, product: Product) {
         if let Some((_, terms)) = self.products.iter_mut().find(|(known, _)| Arc::ptr_eq(known, node)) {
             terms.push(product);
@@ -258,7 +259,7 @@ impl<'g> Sweep<'g> {
         &mut adjoints[output]
     }
 
-    /// A loop over one parameter asks for the same leaf every time.
+    /// A loop over one parameter looks up the same leaf every time.
     #[inline]
     fn leaf_place(&mut self, node: &'g Arc<Node>) -> usize {
         if let Some((known, _)) = self.leaves.get(self.last_leaf)
@@ -287,7 +288,7 @@ impl<'g> Sweep<'g> {
         }
     }
 
-    /// Hands over the leaves that no record from `id` on down leads to.
+    /// Hands over the leaves that no record from `id` on downward leads to.
     #[cold]
     fn hand_over(
         &mut self,
@@ -309,12 +310,12 @@ impl<'g> Sweep<'g> {
         Ok(())
     }
 
-    /// Plays every rule once, newest record first; returns what the leaves received, in the order they were met.
+    /// Runs every rule once, newest record first; returns the cotangents of the leaves, in the order they were met.
     pub fn run(self) -> Result<Swept<'g>, Error> {
         self.run_early(&mut |_, _| unreachable!("no leaf was named"))
     }
 
-    /// The same, where leaves that were named are handed to `deliver` when they are complete, and are not returned.
+    /// [`run`](Sweep::run) that hands named leaves to `deliver` when they are complete, instead of returning them.
     pub fn run_early(mut self, deliver: &mut dyn FnMut(usize, Tensor)) -> Result<Swept<'g>, Error> {
         let _line = location::inherit(None);
         let mut retained = Vec::new();
@@ -371,13 +372,13 @@ impl<'g> Sweep<'g> {
         Ok(Swept { leaves, retained, targets: self.targets.unwrap_or_default() })
     }
 
-    /// The operation's shortcut, where nobody looks at or records what the rule does.
+    /// Runs the operation's shortcut, if nothing observes or records the rule.
     #[inline]
     fn pull_directly(&mut self, node: &'g Arc<Node>, place: usize, needed: Mask) -> bool {
         if self.options.create_graph || modes::is_special() || needed != node.wanted() {
             return false;
         }
-        // A cotangent that is itself differentiated goes through the rule.
+        // A cotangent that is itself being differentiated goes through the rule.
         let [adjoint] = &mut self.pending[place].adjoints[..] else { return false };
         let mut cotangent = adjoint.take_if(|adjoint| adjoint.is_plain());
         if cotangent.is_none() {
@@ -397,7 +398,7 @@ impl<'g> Sweep<'g> {
         done
     }
 
-    /// Lets the slopes of an elementwise operation gather at a long cotangent; if that cannot be, the cotangent stays.
+    /// Attaches the slopes of an elementwise operation to a long cotangent as factors; if that is not possible, the cotangent stays.
     fn gather(&mut self, node: &'g Arc<Node>, place: usize, rule: &Rule<'_>, product: Option<Product>) -> bool {
         let adjoint = &mut self.pending[place].adjoints[0];
         let product = match (product, adjoint.take()) {
@@ -412,7 +413,7 @@ impl<'g> Sweep<'g> {
                 return false;
             }
         };
-        // A product would hold on to what was computed again, of all segments of a chain.
+        // A product would keep recomputed values alive, for all segments of a chain.
         let alone = self.options.create_graph || modes::is_special() || rule.is_restored;
         let elementwise = if alone { None } else { Elementwise::of(node.op()) };
         let Some(factors) = elementwise.and_then(|op| op.factors(rule, &product)) else {
@@ -420,7 +421,7 @@ impl<'g> Sweep<'g> {
             return false;
         };
         self.pending[place].adjoints.clear();
-        // What several operands receive is multiplied out once.
+        // A cotangent that several operands receive is multiplied out once.
         if factors.len() > 1 && !product.is_multiplied_out() {
             product = Product::of(product.evaluate()).unwrap_or_else(|_| unreachable!("it was a product before"));
         }
@@ -468,7 +469,7 @@ impl<'g> Sweep<'g> {
         let adjoints = &mut self.pending[place].adjoints;
         let gradients = op.vjp(&rule, adjoints);
         drop(rule);
-        // What the rule did not take is not kept until the place is used again.
+        // Adjoints that the rule did not take are dropped now, not when the entry is reused.
         adjoints.clear();
         if modes::detects_anomalies() || modes::records_values() {
             inspect(node, &gradients)?;
@@ -498,13 +499,13 @@ impl<'g> Sweep<'g> {
         }
     }
 
-    /// Whether nobody looks at the cotangent of a record, so that a part of it may pass by.
+    /// Whether nothing observes the cotangent of a record, so that a part of it may bypass the record.
     fn passes_by(&self, node: &Arc<Node>) -> bool {
         let is_target = self.targets.as_ref().is_some_and(|targets| targets.contains_key(&node.id()));
         !is_target && !node.is_decorated() && !modes::records_values()
     }
 
-    /// The cotangent of a square goes to the operands of the root at once: the square is smooth where the root is not.
+    /// Passes the cotangent of a square directly to the operands of the root: the square is smooth where the root is not.
     fn pull_square(&mut self, root: &'g Arc<Node>, place: usize) -> Result<(), Error> {
         let cotangent = self.pending[place].adjoints[0].take();
         self.pending[place].adjoints.clear();
@@ -512,7 +513,7 @@ impl<'g> Sweep<'g> {
         let (Some(cotangent), Some(pull)) = (cotangent, root.op().vjp_of_square(root.attrs())) else { return Ok(()) };
         if !needed.is_empty() {
             location::set_inherited(root.line);
-            // The root may have other cotangents, for which its own turn comes later.
+            // The root may have other cotangents, which are handled when its own turn comes.
             let attach = self.options.create_graph.then_some(root);
             let Some(rule) = root.rule(needed, true, attach)? else { return Err(freed(root)) };
             let gradients = pull(&rule, cotangent);
@@ -525,7 +526,7 @@ impl<'g> Sweep<'g> {
     }
 }
 
-/// The place is found first: a move right after the parts of a tensor were written would wait for them.
+/// The destination is found first: moving a tensor right after its fields were written would stall on the stores.
 #[inline]
 fn add(sum: &mut Option<Tensor>, gradient: Tensor) {
     match sum {
@@ -534,10 +535,10 @@ fn add(sum: &mut Option<Tensor>, gradient: Tensor) {
     }
 }
 
-/// Adjoints with the slots that they go to.
+/// Adjoints with their destination slots.
 type Retained = Vec<(Arc<GradientSlot>, Tensor)>;
 
-/// What a sweep found.
+/// The result of a sweep.
 pub struct Swept<'g> {
     pub leaves: Vec<Contribution<'g>>,
     /// Complete adjoints of intermediates whose gradient the user keeps.
@@ -545,7 +546,7 @@ pub struct Swept<'g> {
     pub targets: FxHashMap<u64, Option<Tensor>>,
 }
 
-/// Hooks see the complete adjoint once and may replace it; kept gradients and recorded values see what hooks left.
+/// Hooks see the complete adjoint once and may replace it; retained gradients and recorded values see the adjoint after the hooks.
 fn decorate(
     node: &Arc<Node>,
     adjoints: &mut Adjoints,
@@ -563,12 +564,12 @@ fn decorate(
                     .at(node.line)
                     .help("return a tensor of the same shape and dtype, or None to leave it unchanged"));
             }
-            // A hook may compute with leaves; unless the sweep is recorded, the adjoint goes on as numbers.
+            // A hook may compute with leaves; unless the sweep is recorded, the adjoint continues as a plain value.
             *adjoint = if create_graph { replacement } else { replacement.plain() };
         }
     }
     node.extras(|extras| {
-        // A call of several outputs has its values and adjoints at their records.
+        // A call with several outputs has its values and adjoints at their records.
         if extras.records_values && extras.value.is_some() {
             extras.adjoint = Some(adjoint.plain());
         }
@@ -579,7 +580,7 @@ fn decorate(
     Ok(())
 }
 
-/// Anomaly mode and value recording look at what each rule produced.
+/// Checks and records the results of each rule, for anomaly mode and value recording.
 fn inspect(node: &Arc<Node>, gradients: &[Gradient]) -> Result<(), Error> {
     let tensors: Vec<Option<Tensor>> = gradients
         .iter()

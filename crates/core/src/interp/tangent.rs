@@ -1,4 +1,4 @@
-//! The forward interpreter: compute below, and push tangents along.
+//! The forward interpreter: computes on the level below and pushes tangents along.
 
 use super::custom::expect_below;
 use super::{Content, Interpreter, Level, Tracer};

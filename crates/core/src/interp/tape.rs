@@ -1,4 +1,4 @@
-//! The reverse interpreter: compute below, and record what the rules will need.
+//! The reverse interpreter: computes on the level below and records what the rules need.
 
 use super::custom::{cloned, expect_below};
 use super::imperative::record_control;
@@ -88,7 +88,7 @@ impl Interpreter for Reverse {
     }
 }
 
-/// What lies below a level, and the record of each operand that is of it.
+/// The tensor below the level for each operand, and its record if the operand belongs to the level.
 pub fn parts_of<'o>(level: &Level, operands: &[&'o Tensor]) -> SmallVec<[(&'o Tensor, Option<&'o Arc<Node>>); 4]> {
     let part = |operand: &&'o Tensor| match Tracer::at(operand, level) {
         Some(Content::Reverse { primal, node }) => (primal, Some(node)),

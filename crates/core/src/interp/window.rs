@@ -1,9 +1,9 @@
-//! The identifiers below a sweep's newest record, as bits and small numbers in pages that are made when touched.
+//! The identifiers below a sweep's newest record, as bits and small numbers in pages that are allocated on first use.
 //!
-//! Records of one graph lie close together, so a page is dense; a record kept from long ago costs one entry of the page
-//! directory per 512 identifiers in between, not a bit each.
+//! Records of one graph have close identifiers, so a page is dense. A much older record costs one entry of the page directory per 512
+//! identifiers in between, not a bit each.
 
-/// Identifiers of a page: it is cleared for every sweep, also for that of a graph of ten records.
+/// Identifiers per page. A page is cleared for every sweep, even for a graph of ten records.
 const PAGE: usize = 512;
 const WORDS: usize = PAGE / 64;
 
@@ -11,11 +11,11 @@ struct Page {
     seen: [u64; WORDS],
     needed: [u64; WORDS],
     pending: [u64; WORDS],
-    /// For a pending identifier: its place in the sweep's list.
+    /// For a pending identifier: its index in the sweep's list.
     place: [u32; PAGE],
 }
 
-/// Bits and places for every identifier from `top` downward.
+/// Bits and indices for every identifier from `top` downward.
 pub struct Window {
     top: u64,
     pages: Vec<Option<Box<Page>>>,
@@ -51,7 +51,7 @@ impl Window {
         self.pages[number] = Some(Box::new(page));
     }
 
-    /// Marks as seen; false if it was already.
+    /// Marks an identifier as seen; false if it already was.
     #[inline]
     pub fn see(&mut self, id: u64) -> bool {
         let (page, at) = self.locate(id);
@@ -71,7 +71,7 @@ impl Window {
         page.needed[at / 64] >> (at % 64) & 1 == 1
     }
 
-    /// The place of a pending identifier.
+    /// The index of a pending identifier.
     #[inline]
     pub fn pending(&mut self, id: u64) -> Option<usize> {
         let (page, at) = self.locate(id);
@@ -86,7 +86,7 @@ impl Window {
         page.place[at] = place as u32;
     }
 
-    /// Takes the place of the newest pending identifier: all its consumers are newer, so they are done.
+    /// Removes the newest pending identifier and returns its index. All of its consumers are newer, so they are done.
     #[inline]
     pub fn pop_newest(&mut self) -> Option<usize> {
         loop {

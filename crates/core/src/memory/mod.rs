@@ -1,4 +1,4 @@
-//! What the memory pool holds, and regions whose saved values are computed again instead of kept.
+//! Statistics of the memory pool, and regions whose saved values are recomputed instead of kept.
 
 mod region;
 

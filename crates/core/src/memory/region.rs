@@ -1,13 +1,13 @@
-//! A region of the program whose saved values are computed again instead of kept.
+//! A region of the program whose saved values are recomputed instead of kept.
 //!
-//! The function records as usual, but every value that its records save is replaced by a promise: the number of that value
-//! among those that the level saves here. The first promise that a sweep comes to runs the function again, on the same inputs;
-//! the values that the level saves then are the ones that were promised, in the same order. The records of that second run are
-//! thrown away; those of lower levels, which may be differentiated later, are promises of the second run.
+//! The function records as usual, but every value that its records save is replaced by a promise: the index of that value among those that
+//! the level saves here. The first promise that a sweep reads reruns the function on the same inputs. The values that the level saves in
+//! the second run are the promised ones, in the same order. The records of the second run are discarded. Values saved by lower levels,
+//! which may be differentiated later, become promises of the second run.
 //!
-//! A region inside another promises its inputs too, so the outer one keeps nothing of what happens in it.
+//! A nested region promises its inputs too, so the outer region keeps nothing of it.
 //!
-//! What calls with an effect give is kept, by all regions around them: the second run is given it and does not call again.
+//! The outputs of calls with an effect are kept by all enclosing regions: the second run receives them and does not repeat the calls.
 
 use crate::autograd::modes::{self, Stopped};
 use crate::autograd::packing::{self, Packed, Run, Saver, with_saver};
@@ -25,18 +25,18 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Inputs of regions inside have a list of their own, beside those of the levels.
+/// Inputs of nested regions have their own list, next to those of the levels.
 const INPUTS: u64 = u64::MAX;
 
-/// Runs the function on its inputs and throws the result away.
+/// Runs the function on its inputs and discards the result.
 type Function = dyn Fn(Vec<Tensor>) + Send + Sync;
 
-/// One run of a function whose saved values can be had again.
+/// One run of a function whose saved values can be recomputed.
 pub struct Region {
-    /// There until the region is dropped.
+    /// Present until the region is dropped.
     source: Option<Arc<Source>>,
     line: Line,
-    /// Levels opened later belong to the function: what they save is used up inside it.
+    /// Levels opened later belong to the function: the values they save are consumed inside it.
     newest: u64,
     stopped: Stopped,
     lists: Mutex<Lists>,
@@ -44,32 +44,32 @@ pub struct Region {
     effects: Effects,
 }
 
-/// The calls with an effect that the first run made: the operation of each, and what it gave.
+/// The calls with an effect in the first run: each operation and its outputs.
 type Effects = Arc<Mutex<Vec<(&'static str, Outputs)>>>;
 
-/// What is run again.
+/// The function to rerun, and its inputs.
 struct Source {
     run: Box<Function>,
     inputs: Vec<Saved>,
 }
 
-/// How far the run that made the promises has come.
+/// The state of the run that made the promises.
 #[derive(Clone, Copy, PartialEq)]
 enum RunState {
     Running,
     Ended,
-    /// It was stopped when all that was wanted of it was there, so another run may come to more.
+    /// It was stopped as soon as everything needed was available, so another run may save more.
     Stopped,
 }
 
-/// By level.
+/// Lists by level.
 type Lists = FxHashMap<u64, List>;
 
 /// The calls that a level has made so far.
 #[derive(Clone, Copy, Default, PartialEq)]
 struct Calls {
     count: usize,
-    /// Of their operations and attributes.
+    /// A hash of their operations and attributes.
     hash: u64,
 }
 
@@ -81,18 +81,18 @@ impl Calls {
     }
 }
 
-/// What one level saves in a region.
+/// The values that one level saves in a region.
 #[derive(Default)]
 struct List {
-    /// For each value that was promised, the calls that were made before it was saved.
+    /// For each promised value, the calls made before it was saved.
     promised: Vec<Calls>,
     calls: Calls,
-    /// Values of the latest run that nobody has taken.
+    /// Values of the latest run that have not been taken yet.
     values: Vec<Option<Tensor>>,
 }
 
 impl Region {
-    /// A region for one run on these inputs, which are saved as any value is.
+    /// A region for one run on these inputs, which are saved like any other value.
     pub fn new(inputs: &[&Tensor], run: impl Fn(Vec<Tensor>) + Send + Sync + 'static, line: Line) -> Arc<Region> {
         let inputs = inputs.iter().map(|input| packing::save(INPUTS, input)).collect();
         let source = Arc::new(Source { run: Box::new(run), inputs });
@@ -112,7 +112,7 @@ impl Region {
         self.source.as_ref().expect("it is there until the region is dropped")
     }
 
-    /// Runs `f` so that what it saves is promised by this region.
+    /// Runs `f`; the values it saves become promises of this region.
     pub fn record<R>(self: Arc<Region>, f: impl FnOnce() -> R) -> R {
         let result = with_saver(Some(self.clone()), f);
         self.end(RunState::Ended);
@@ -123,7 +123,7 @@ impl Region {
         *self.run_state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// The run is over: what it held for itself is dropped.
+    /// Ends the run and drops the values that were held for it.
     fn end(&self, state: RunState) {
         *self.run_state.lock().unwrap_or_else(PoisonError::into_inner) = state;
         self.lists().values_mut().for_each(|list| list.values.clear());
@@ -137,10 +137,10 @@ impl Region {
         self.lists().get(&level).map_or_else(Vec::new, |list| list.promised.clone())
     }
 
-    /// Value `index` of `level`; if it has to be computed, so are the others, and those of `beside`.
+    /// Value `index` of `level`. If it has to be recomputed, so are the others, and those of `beside`.
     fn value(&self, level: u64, index: usize, beside: u64) -> Result<Tensor, Error> {
         if self.run_state() == RunState::Running {
-            // A transform inside the function comes back to a region inside it, whose inputs are held until the run is over.
+            // A transform inside the function returns to a nested region, whose inputs are held until the run is over.
             let held = self.lists().get(&level).and_then(|list| list.values.get(index)?.clone());
             return held.ok_or_else(|| self.asked_too_early());
         }
@@ -148,7 +148,7 @@ impl Region {
         if let Some(value) = take(&mut self.lists()) {
             return Ok(value);
         }
-        // Another sweep may be after the same value, so it is taken before anybody else can see it.
+        // Another sweep may need the same value, so it is taken while the lists are locked.
         let mut lists = self.compute_again(beside)?;
         let value = take(&mut lists);
         drop(lists);
@@ -216,12 +216,12 @@ impl Region {
 }
 
 thread_local! {
-    /// What regions leave behind, while some are being dropped.
+    /// Remains of regions, collected while regions are being dropped.
     static LEFT: RefCell<Option<Vec<(Option<Arc<Source>>, Lists)>>> = const { RefCell::new(None) };
 }
 
-/// The input of a region leads to the records of the one before it: long chains are taken apart in a loop, because recursion
-/// would overflow the stack.
+/// An input of a region leads to the records of the region before it. Long chains are freed in a loop, because recursion would overflow the
+/// stack.
 impl Drop for Region {
     fn drop(&mut self) {
         let left = (self.source.take(), std::mem::take(&mut *self.lists()));
@@ -246,7 +246,7 @@ impl Drop for Region {
     }
 }
 
-/// One number takes no more memory than a promise.
+/// Whether a value takes no more memory than a promise: a single element.
 fn is_worth_nothing(value: &Tensor) -> bool {
     matches!(value.value, Value::One(_)) && value.link.is_none()
 }
@@ -282,7 +282,7 @@ impl Saver for Region {
     }
 }
 
-/// Value `index` of what `level` saves in a region.
+/// Value `index` of those that `level` saves in a region.
 struct Promise {
     region: Arc<Region>,
     level: u64,
@@ -291,10 +291,10 @@ struct Promise {
     sample: u64,
 }
 
-/// How many elements of a value are compared with those of the second run.
+/// The number of elements of a value that are compared with the second run.
 const SAMPLED: usize = 16;
 
-/// A few elements in one number: enough to see that a second run has other ones. Batched and symbolic values have none.
+/// A hash of a few elements: enough to notice that a second run differs. Batched and symbolic values have none.
 fn sample(value: &Tensor) -> u64 {
     let Ok(numbers) = value.numbers("checkpoint") else { return 0 };
     let (view, count) = (numbers.view(), value.elements());
@@ -332,7 +332,7 @@ impl Packed for Promise {
     }
 }
 
-/// An input of a region; the values that `level` saves around it will be asked for next.
+/// Restores an input of a region; the values that `level` saves around it will be needed next.
 fn restore_input(input: &Saved, level: u64) -> Result<Tensor, Error> {
     match input {
         Saved::Held(value) => Ok(Tensor::from(value.clone())),
@@ -342,7 +342,7 @@ fn restore_input(input: &Saved, level: u64) -> Result<Tensor, Error> {
     }
 }
 
-/// The same, where it may be staged: a program must not take the second run for the first one.
+/// An input behind a barrier if it may be staged: a program must not merge the second run with the first.
 fn behind_barrier(input: Tensor) -> Tensor {
     match input.value {
         Value::Tracer(_) => bind1(&BARRIER, Attrs::new(), &[&input]),
@@ -350,27 +350,27 @@ fn behind_barrier(input: Tensor) -> Tensor {
     }
 }
 
-/// The second run of a function: collects what one level saves, and the inputs of regions inside.
+/// The second run of a function: collects the values that one level saves, and the inputs of nested regions.
 struct Again {
-    /// Levels and what they promised, see [`List`].
+    /// Levels and their promises; see [`List`].
     wanted: [(u64, Vec<Calls>); 2],
-    /// What other levels save is promised anew.
+    /// Values saved by other levels are promised anew.
     below: Arc<Region>,
     found: Mutex<[Found; 2]>,
-    /// How many calls with an effect it has come to.
+    /// The number of calls with an effect so far.
     effects: AtomicUsize,
 }
 
-/// What one level has saved in the second run.
+/// The values that one level has saved in the second run.
 #[derive(Default)]
 struct Found {
     values: Vec<Tensor>,
     calls: Calls,
-    /// For each value, the calls that were made before it was saved.
+    /// For each value, the calls made before it was saved.
     saved_after: Vec<Calls>,
 }
 
-/// All that was promised is there: the rest of the function need not run.
+/// Everything promised is available: the rest of the function need not run.
 struct Complete;
 
 impl Again {
@@ -392,7 +392,7 @@ impl Again {
     fn end_if_complete(&self) {
         let complete =
             self.wanted.iter().zip(&*self.found()).all(|((_, promised), found)| found.values.len() >= promised.len());
-        // Where a panic ends the process, the function runs to its end.
+        // If panics abort the process, the function runs to its end.
         if complete && cfg!(panic = "unwind") {
             resume_unwind(Box::new(Complete));
         }
@@ -439,7 +439,7 @@ impl Saver for Again {
         if before + operands.len() == self.wanted[place].1.len() && !operands.is_empty() {
             operands.into_iter().for_each(|operand| self.add(place, operand));
             self.end_if_complete();
-            // Inputs of a region that comes later are missing: the call saves its operands itself.
+            // Inputs of a later region are still missing: the call saves its operands itself.
             let found = &mut self.found()[place];
             found.values.truncate(before);
             found.saved_after.truncate(before);

@@ -1,4 +1,4 @@
-//! Attributes: the plain parameters of a primitive, hashable and printed.
+//! Attributes: the plain parameters of a primitive, which can be hashed and printed.
 
 use crate::{Error, ErrorKind, Shape};
 use std::any::Any;
@@ -10,34 +10,34 @@ use wengert_kernels::DType;
 /// One attribute's value.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Attr {
-    /// A whole number or an axis.
+    /// An integer or an axis.
     Int(i64),
     /// Axes, sizes or positions.
     Ints(Vec<i64>),
     /// A dtype.
     DType(DType),
-    /// One of a few words, such as a relation.
+    /// One of a fixed set of words, such as a relation.
     Word(String),
-    /// A real number, by its bits so that it can be hashed.
+    /// A real number, stored as bits so that it can be hashed.
     Real(u64),
     /// A value of another kind, such as the programs that an operation runs.
     Other(Arc<dyn AttrValue>),
 }
 
-/// A kind of attribute that is not one of the plain ones.
+/// A kind of attribute beyond the plain ones.
 pub trait AttrValue: Any + fmt::Debug + Send + Sync {
-    /// Whether two are the same attribute.
+    /// Whether two values are equal.
     fn is_same(&self, other: &dyn AttrValue) -> bool;
 
-    /// Feeds the hasher; the same attributes feed the same.
+    /// Feeds the hasher; equal attributes must feed the same.
     fn feed(&self, state: &mut dyn Hasher);
 
-    /// Whether running it does more than compute: see [`Primitive::effect`](super::Primitive::effect).
+    /// Whether running it has an effect besides computing: see [`Primitive::effect`](super::Primitive::effect).
     fn has_effect(&self) -> bool {
         false
     }
 
-    /// Whether its text says all, so that [`Primitive::named`](super::Primitive::named) can make it again.
+    /// Whether its text is complete, so that [`Primitive::named`](super::Primitive::named) can restore it.
     fn is_text(&self) -> bool {
         false
     }
@@ -75,7 +75,7 @@ impl fmt::Display for Attr {
     }
 }
 
-/// The attributes of one call, by name, in the order the primitive declares them.
+/// The attributes of one call by name, in the order in which the primitive declares them.
 ///
 /// ```
 /// use wengert::primitive::Attrs;
@@ -92,7 +92,7 @@ impl Attrs {
         Attrs(None)
     }
 
-    /// With one more attribute.
+    /// Adds an attribute.
     pub fn with(self, name: &'static str, value: Attr) -> Attrs {
         let mut list = self.0.map_or_else(Vec::new, Arc::unwrap_or_clone);
         match list.iter_mut().find(|(known, _)| *known == name) {
@@ -102,42 +102,42 @@ impl Attrs {
         Attrs(Some(Arc::new(list)))
     }
 
-    /// With a whole number.
+    /// Adds an integer.
     pub fn with_int(self, name: &'static str, value: i64) -> Attrs {
         self.with(name, Attr::Int(value))
     }
 
-    /// With a list of whole numbers.
+    /// Adds a list of integers.
     pub fn with_ints(self, name: &'static str, values: impl IntoIterator<Item = i64>) -> Attrs {
         self.with(name, Attr::Ints(values.into_iter().collect()))
     }
 
-    /// With a list of sizes or axes.
+    /// Adds a list of sizes or axes.
     pub fn with_sizes<'a>(self, name: &'static str, values: impl IntoIterator<Item = &'a usize>) -> Attrs {
         self.with_ints(name, values.into_iter().map(|&size| size as i64))
     }
 
-    /// With a dtype.
+    /// Adds a dtype.
     pub fn with_dtype(self, name: &'static str, dtype: DType) -> Attrs {
         self.with(name, Attr::DType(dtype))
     }
 
-    /// With a word.
+    /// Adds a word.
     pub fn with_word(self, name: &'static str, word: impl Into<String>) -> Attrs {
         self.with(name, Attr::Word(word.into()))
     }
 
-    /// With a real number.
+    /// Adds a real number.
     pub fn with_real(self, name: &'static str, value: f64) -> Attrs {
         self.with(name, Attr::Real(value.to_bits()))
     }
 
-    /// With a value of another kind.
+    /// Adds a value of another kind.
     pub fn with_other(self, name: &'static str, value: impl AttrValue) -> Attrs {
         self.with(name, Attr::Other(Arc::new(value)))
     }
 
-    /// With all of `more` after these.
+    /// Appends all of `more`.
     #[doc(hidden)]
     pub fn and(self, more: &Attrs) -> Attrs {
         more.iter().fold(self, |attrs, (name, value)| attrs.with(name, value.clone()))
@@ -160,7 +160,7 @@ impl Attrs {
         }
     }
 
-    /// The whole number called `name`.
+    /// The integer called `name`.
     pub fn int(&self, name: &str) -> i64 {
         match self.get(name) {
             Attr::Int(value) => *value,
@@ -209,7 +209,7 @@ impl Attrs {
         }
     }
 
-    /// The value of another kind called `name`, if it is of this one.
+    /// The value of another kind called `name`, if it has type `T`.
     pub fn other<T: AttrValue>(&self, name: &str) -> Option<&T> {
         match self.get(name) {
             Attr::Other(value) => {
@@ -220,7 +220,7 @@ impl Attrs {
         }
     }
 
-    /// Whether running one of them does more than compute.
+    /// Whether running one of them has an effect besides computing.
     pub(super) fn have_effect(&self) -> bool {
         self.iter().any(|(_, value)| matches!(value, Attr::Other(value) if value.has_effect()))
     }
@@ -234,7 +234,7 @@ impl Attrs {
     }
 }
 
-/// Attributes are checked by those who make them; a program's text may still have wrong ones.
+/// Raises an error for a wrong attribute. Callers check attributes when they create them, but a program's text may still have wrong ones.
 pub fn wrong<T>(message: String) -> T {
     Error::new(ErrorKind::Argument, "attributes", message).raise()
 }

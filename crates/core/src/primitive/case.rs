@@ -1,4 +1,4 @@
-//! Test cases that live beside the operation they test.
+//! Test cases, which live next to the operation they test.
 
 use super::Attrs;
 use crate::{DType, Shape};
@@ -15,14 +15,14 @@ use crate::{DType, Shape};
 pub struct Sample {
     /// The sizes of its axes.
     pub shape: Shape,
-    /// Its numbers, row-major.
+    /// Its elements, row-major.
     pub data: Vec<f64>,
-    /// The dtype it stands for; a float sample is tried in every float dtype.
+    /// The dtype it stands for; a float sample is tested in every float dtype.
     pub dtype: DType,
 }
 
 impl Sample {
-    /// Floats from a shape and row-major numbers.
+    /// Floats from a shape and row-major elements.
     pub fn new(shape: impl Into<Shape>, data: impl Into<Vec<f64>>) -> Sample {
         let (shape, data) = (shape.into(), data.into());
         assert_eq!(shape.elements(), data.len(), "a sample's shape and numbers differ");
@@ -50,24 +50,24 @@ impl Sample {
         sample
     }
 
-    /// Whole numbers, which carry no gradient.
+    /// Integers, which carry no gradient.
     pub fn integers(shape: impl Into<Shape>, data: impl IntoIterator<Item = i64>) -> Sample {
         let data: Vec<f64> = data.into_iter().map(|value| value as f64).collect();
         Sample { dtype: DType::I64, ..Sample::new(shape, data) }
     }
 
-    /// Truth values.
+    /// Booleans.
     pub fn booleans(shape: impl Into<Shape>, data: impl IntoIterator<Item = bool>) -> Sample {
         let data: Vec<f64> = data.into_iter().map(f64::from).collect();
         Sample { dtype: DType::Bool, ..Sample::new(shape, data) }
     }
 
-    /// With another dtype.
+    /// The same sample with another dtype.
     pub fn of(self, dtype: DType) -> Sample {
         Sample { dtype, ..self }
     }
 
-    /// The number at `index`.
+    /// The element at `index`.
     pub fn at(&self, index: &[usize]) -> f64 {
         self.data[self.position(index)]
     }
@@ -86,7 +86,7 @@ impl Sample {
         all
     }
 
-    /// A sample of `shape` whose number at each index is `f(index)`.
+    /// A sample of `shape` whose element at each index is `f(index)`.
     pub fn build(shape: impl Into<Shape>, f: impl FnMut(&[usize]) -> f64) -> Sample {
         let shape = shape.into();
         let mut f = f;
@@ -95,20 +95,20 @@ impl Sample {
     }
 }
 
-/// What the outputs should be, computed in plain f64 loops.
+/// The expected outputs, computed in plain f64 loops.
 pub type Reference = Box<dyn Fn(&[Sample]) -> Vec<Sample>>;
 
-/// One call to test a primitive on.
+/// One call on which a primitive is tested.
 pub struct Case {
-    /// What the case is about.
+    /// A description of the case.
     pub label: String,
     /// The attributes.
     pub attrs: Attrs,
     /// The operands.
     pub operands: Vec<Sample>,
-    /// The right outputs.
+    /// The expected outputs.
     pub reference: Reference,
-    /// Whether derivatives exist here, so that finite differences make sense; false at kinks and domain borders.
+    /// Whether derivatives exist here, so that finite differences make sense; false at kinks and boundaries of the domain.
     pub smooth: bool,
 }
 
@@ -123,7 +123,7 @@ impl Case {
         Case { label: label.into(), attrs, operands: operands.into(), reference: Box::new(reference), smooth: true }
     }
 
-    /// The case with values only: its point is a kink, a border of the domain, or has no derivative.
+    /// A case that checks only values: its point is a kink, a boundary of the domain, or has no derivative.
     pub fn values_only(self) -> Case {
         Case { smooth: false, ..self }
     }

@@ -8,16 +8,16 @@ use std::borrow::Cow;
 pub struct Expression {
     /// The names of the operands, in order.
     pub operands: SmallVec<[&'static str; 3]>,
-    /// Numbers of one call by name, of the type that is computed in.
+    /// Named numbers of one call, in the type of the computation.
     pub parameters: SmallVec<[(&'static str, f64); 3]>,
-    /// Numbers by name, in double precision.
+    /// Named numbers in double precision.
     pub constants: &'static [(&'static str, f64)],
-    /// Rust in these names and the words of [`vocabulary`](wengert_kernels::functions::vocabulary).
+    /// Rust code in these names and the functions of [`vocabulary`](wengert_kernels::functions::vocabulary).
     pub text: Cow<'static, str>,
 }
 
 impl Expression {
-    /// One without numbers.
+    /// An expression without named numbers.
     #[doc(hidden)]
     pub fn of(operands: &[&'static str], text: &'static str) -> Expression {
         let (operands, parameters) = (operands.into(), SmallVec::new());

@@ -1,11 +1,11 @@
-//! What is said of operations and tensors in a word: specs, costs, how outputs depend on operands, what is saved.
+//! Small descriptive types for operations and tensors: specs, costs, how outputs depend on operands, what is saved.
 
 use super::{Attrs, Mask};
 use crate::{DType, Error, ErrorKind, Shape};
 use smallvec::SmallVec;
 use wengert_kernels::pool;
 
-/// Where a tensor's numbers live.
+/// The device that holds a tensor's elements.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 #[non_exhaustive]
 pub enum Device {
@@ -14,12 +14,12 @@ pub enum Device {
     Cpu,
 }
 
-/// What is known of a tensor before it has numbers.
+/// The shape and dtype of a tensor, known before its values.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Spec {
     /// The sizes of its axes.
     pub shape: Shape,
-    /// The kind of its numbers.
+    /// The dtype of its elements.
     pub dtype: DType,
 }
 
@@ -39,12 +39,12 @@ impl Spec {
         SpecRef { shape: &self.shape, dtype: self.dtype }
     }
 
-    /// The bytes that its numbers take.
+    /// The size of its elements in bytes.
     pub fn bytes(&self) -> usize {
         self.shape.elements().saturating_mul(self.dtype.size())
     }
 
-    /// An error of `name` where such a tensor cannot be, or there is no memory for it.
+    /// An error of `name` if such a tensor cannot exist, or there is no memory for it.
     #[doc(hidden)]
     pub fn check(&self, name: &str) -> Result<(), Error> {
         self.shape.check(name)?;
@@ -58,12 +58,12 @@ impl std::fmt::Display for Spec {
     }
 }
 
-/// A borrowed [`Spec`], which costs nothing to make.
+/// A borrowed [`Spec`], which is free to create.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SpecRef<'a> {
     /// The sizes of its axes.
     pub shape: &'a [usize],
-    /// The kind of its numbers.
+    /// The dtype of its elements.
     pub dtype: DType,
 }
 
@@ -86,54 +86,53 @@ pub struct Cost {
     pub bytes: f64,
 }
 
-/// Which operand elements an output element depends on; sparsity patterns are propagated by it.
+/// Which operand elements an output element depends on; used to propagate sparsity patterns.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dependency {
     /// Output element i depends on element i of every operand.
     Elementwise,
-    /// Every output element is a copy of one operand element or a constant; positions are whole numbers.
+    /// Every output element is a copy of one operand element or a constant; positions are integers.
     Movement,
-    /// Every operand element is added to one output element or to none, so that the rule only copies cotangents.
+    /// Every operand element is added to at most one output element, so the reverse rule only copies cotangents.
     Accumulation,
-    /// Output elements depend on the operand elements along the reduced axes, which the attribute `axes` or `axis` names.
+    /// Output elements depend on the operand elements along the reduced axes, given by the attribute `axes` or `axis`.
     Reduction,
-    /// Output element (.., i, j) depends on row i of the first operand, on column j of the second, or on its row j if it
-    /// is multiplied transposed, and on element j of what is added.
+    /// Output element (.., i, j) depends on row i of the first operand, on column j of the second, or on its row j if it is multiplied
+    /// transposed, and on element j of the addend.
     Product {
         /// Whether columns of the result come from rows of the second operand.
         transposed: bool,
     },
-    /// Output elements depend on everything in this many last axes of the operands, at the same position of the axes
-    /// before them.
+    /// Output elements depend on all elements in this many last axes of the operands, at the same position of the axes before them.
     Blocks(usize),
-    /// Every output element may depend on everything.
+    /// Every output element may depend on every operand element.
     Dense,
-    /// Outputs do not depend differentiably on anything.
+    /// Outputs do not depend differentiably on any operand.
     None,
 }
 
-/// How Taylor coefficients pass through.
+/// How Taylor coefficients propagate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Jet {
     /// Coefficient by coefficient: the operation is linear.
     Linear,
-    /// The product rule over coefficients of the first two operands, with which alone it can be called; those of others, such as a
-    /// bias, are added.
+    /// The product rule over coefficients of the first two operands, which alone suffice for a call; those of others, such as a bias, are
+    /// added.
     Bilinear,
-    /// By division of series: the operation is linear in its operands but this one, and the tangent in this one is linear in the
-    /// output, as in x / y or A^-1 b.
+    /// By division of series: the operation is linear in all operands except this one, and the tangent with respect to this one is linear
+    /// in the output, as in x / y or A^-1 b.
     Quotient(usize),
-    /// By the same operation on a larger matrix: it is a power series of one square matrix, or of each of a batch.
+    /// By the same operation on a larger matrix: it is a power series of one square matrix, or of each matrix of a batch.
     MatrixFunction,
-    /// By the differential equation that the slope gives.
+    /// By the differential equation that the slope defines.
     Slope,
-    /// By the differential equation that the tangent rule gives, as for a slope, where the operation is not elementwise.
+    /// By the differential equation that the tangent rule defines, as for a slope, if the operation is not elementwise.
     Nested,
-    /// Only the value passes.
+    /// Only the value propagates.
     Constant,
 }
 
-/// One flop per output element, everything read and written once.
+/// The cost of a streaming operation: one flop per output element, everything read and written once.
 pub fn streaming_cost(operands: &[SpecRef<'_>], outputs: &[Spec]) -> Cost {
     let size = |shape: &[usize]| shape.iter().map(|&size| size as f64).product::<f64>();
     let bytes = |spec: SpecRef<'_>| size(spec.shape) * spec.dtype.size() as f64;
@@ -142,12 +141,12 @@ pub fn streaming_cost(operands: &[SpecRef<'_>], outputs: &[Spec]) -> Cost {
     Cost { flops: outputs.iter().map(|spec| size(&spec.shape)).sum(), bytes: read + written }
 }
 
-/// The error of two dtypes that should be one, naming the cast.
+/// An error unless two dtypes are equal; it suggests a cast.
 pub fn expect_same_dtype(name: &str, a: DType, b: DType) -> Result<(), Error> {
     if a == b {
         return Ok(());
     }
-    // Floats meet at the narrower one: that is the network's, and the wider one comes from a constructor that names no dtype.
+    // Two floats meet at the narrower type: usually the network has that one, and the wider one comes from a constructor without a dtype.
     let help = match (a.is_float() && b.is_float(), a.is_float()) {
         (true, _) => {
             let narrow = if a.size() < b.size() { a } else { b };
@@ -163,7 +162,7 @@ pub fn expect_same_dtype(name: &str, a: DType, b: DType) -> Result<(), Error> {
     Err(Error::new(ErrorKind::DType(vec![a, b]), name, format!("dtypes differ: {a} and {b}")).help(help))
 }
 
-/// The error of truth values in an operation on numbers.
+/// An error for booleans in an arithmetic operation.
 pub fn expect_arithmetic(name: &str, dtype: DType) -> Result<(), Error> {
     if dtype != DType::Bool {
         return Ok(());
@@ -172,7 +171,7 @@ pub fn expect_arithmetic(name: &str, dtype: DType) -> Result<(), Error> {
         .help("convert them first, for example with .cast(DType::I64)"))
 }
 
-/// The error of a dtype without derivatives in an operation on real numbers.
+/// An error for a dtype without derivatives in an operation on real numbers.
 pub fn expect_float(name: &str, dtype: DType) -> Result<(), Error> {
     if dtype.is_float() {
         return Ok(());
@@ -181,24 +180,24 @@ pub fn expect_float(name: &str, dtype: DType) -> Result<(), Error> {
         .help("convert it first, for example with .cast(DType::F64)"))
 }
 
-/// The error of attributes that should be 0 or 1, naming the first that is neither.
+/// An error unless these attributes are 0 or 1; it names the first that is neither.
 pub fn expect_flags(name: &str, attrs: &Attrs, flags: &[&str]) -> Result<(), Error> {
     let Some(flag) = flags.iter().find(|flag| !(0..=1).contains(&attrs.int(flag))) else { return Ok(()) };
     let message = format!("attribute '{flag}' is {}, neither 0 nor 1", attrs.int(flag));
     Err(Error::new(ErrorKind::Argument, name, message))
 }
 
-/// Reads attributes that should be real numbers, of any value; one of another kind raises.
+/// Reads attributes that should be real numbers, of any value; raises an error for another kind.
 pub fn expect_reals(attrs: &Attrs, names: &[&str]) {
     names.iter().for_each(|name| {
         attrs.real(name);
     });
 }
 
-/// What a primitive keeps from the forward pass for its rules.
+/// The values that a primitive keeps from the forward pass for its rules.
 ///
-/// A saved value is an operand, an output, or a non-differentiable residual; anything else would silently break second
-/// derivatives. A shape is kept where the rule needs no numbers.
+/// A saved value is an operand, an output, or a non-differentiable residual; anything else would silently break second derivatives. A shape
+/// is kept where the rule needs no values.
 ///
 /// ```
 /// use wengert::primitive::Saves;
@@ -221,37 +220,37 @@ impl Saves {
     /// The rules need nothing but the cotangent.
     pub const NOTHING: Saves = Saves { operands: Mask::NONE, outputs: Mask::NONE, shapes: Mask::NONE, residual: false };
 
-    /// And the value of operand `position`, which is below 63.
+    /// Adds the value of operand `position`, which must be below 63.
     pub const fn operand(self, position: usize) -> Saves {
         Saves { operands: self.operands.with(position), ..self }
     }
 
-    /// And the value of output `position`, which is below 63.
+    /// Adds the value of output `position`, which must be below 63.
     pub const fn output(self, position: usize) -> Saves {
         Saves { outputs: self.outputs.with(position), ..self }
     }
 
-    /// And the values of these operands.
+    /// Adds the values of these operands.
     pub fn operands(self, positions: Mask) -> Saves {
         Saves { operands: self.operands.or(positions), ..self }
     }
 
-    /// And the values of these outputs.
+    /// Adds the values of these outputs.
     pub fn outputs(self, positions: Mask) -> Saves {
         Saves { outputs: self.outputs.or(positions), ..self }
     }
 
-    /// And the shape and dtype of operand `position`, which is below 63.
+    /// Adds the shape and dtype of operand `position`, which must be below 63.
     pub const fn shape(self, position: usize) -> Saves {
         Saves { shapes: self.shapes.with(position), ..self }
     }
 
-    /// And the residual.
+    /// Adds the residual.
     pub const fn residual(self) -> Saves {
         Saves { residual: true, ..self }
     }
 
-    /// What either needs.
+    /// The union of both.
     pub fn and(self, other: Saves) -> Saves {
         Saves {
             operands: self.operands.or(other.operands),
@@ -261,7 +260,7 @@ impl Saves {
         }
     }
 
-    /// How many slots the tape needs for it.
+    /// The number of slots it takes on the tape.
     #[doc(hidden)]
     pub fn count(self) -> usize {
         self.operands.count() + self.outputs.count() + self.shapes.count() + usize::from(self.residual)

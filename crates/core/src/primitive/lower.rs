@@ -1,4 +1,4 @@
-//! What a compiler asks of an operation besides its rules.
+//! The interface of an operation to a compiler, besides its rules.
 
 use super::{Attrs, Expression};
 use crate::DType;
@@ -11,23 +11,23 @@ pub trait Lower: Send + Sync {
         None
     }
 
-    /// The same instruction as text, if it can be had.
+    /// The same instruction as text, if available.
     fn expression(&self, _attrs: &Attrs, _operands: &[DType], _output: DType) -> Option<Expression> {
         None
     }
 
-    /// Whether its kernel completes a large result part by part, so that a fused loop can follow it.
+    /// Whether its kernel completes a large result part by part, so that a fused loop can consume it as it goes.
     fn leads(&self) -> bool {
         false
     }
 
-    /// How a fused loop folds its operand along `axes`, if it is such a reduction.
+    /// How a fused loop reduces its operand along `axes`, if it is such a reduction.
     fn fold(&self) -> Option<Fold> {
         None
     }
 }
 
-/// An operation that says nothing answers as one that is not a part of fused loops.
+/// The default for operations that cannot be part of fused loops.
 pub(super) struct Apart;
 
 impl Lower for Apart {}

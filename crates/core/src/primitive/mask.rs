@@ -6,8 +6,8 @@ use std::sync::{LazyLock, PoisonError, RwLock};
 
 /// A set of operand or output positions.
 ///
-/// It is one word. Positions below 63 are its bits; a set with others is the number of a list that is kept for good: only calls
-/// with that many operands or outputs have one, so there are few of them in a process.
+/// It is a single word. Positions below 63 are its bits. A set with larger positions is the index of an interned list: only calls with that
+/// many operands or outputs have one, so there are few of them in a process.
 ///
 /// ```
 /// use wengert::primitive::Mask;
@@ -19,13 +19,13 @@ use std::sync::{LazyLock, PoisonError, RwLock};
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub struct Mask(u64);
 
-/// Marks the number of a list.
+/// Marks the index of a list.
 const LISTED: u64 = 1 << FEW;
 
-/// Positions that are bits of the word.
+/// The number of positions stored as bits of the word.
 const FEW: usize = 63;
 
-/// Every set that is no word, once: words of 64 positions, the last of which is not empty.
+/// Every set that does not fit a word, once: words of 64 positions, the last of which is not empty.
 #[derive(Default)]
 struct Lists {
     lists: Vec<&'static [u64]>,
@@ -91,19 +91,19 @@ impl Mask {
         Mask::of(count, |_| true)
     }
 
-    /// Only `position`, which is below 63; a larger one is collected.
+    /// Only `position`, which must be below 63; for larger ones, collect an iterator.
     pub const fn only(position: usize) -> Mask {
         Mask::NONE.with(position)
     }
 
-    /// With `position` added, where all are below 63; larger ones are collected.
+    /// Adds `position`, if all are below 63; for larger ones, collect an iterator.
     #[inline]
     pub const fn with(self, position: usize) -> Mask {
         assert!(position < FEW && self.0 & LISTED == 0, "positions from 63 on are collected, or given by `Mask::of`");
         Mask(self.0 | 1 << position)
     }
 
-    /// Its bits, or the number of its list.
+    /// Its bits, or its list.
     #[inline]
     fn words(self) -> Result<u64, &'static [u64]> {
         if self.0 & LISTED == 0 { Ok(self.0) } else { Err(listed(self.0 & !LISTED)) }
@@ -118,7 +118,7 @@ impl Mask {
         }
     }
 
-    /// With `position` removed.
+    /// Removes `position`.
     #[inline]
     pub fn without(self, position: usize) -> Mask {
         match self.words() {
@@ -133,7 +133,7 @@ impl Mask {
         self.iter().next()
     }
 
-    /// In either.
+    /// The union of both.
     #[inline]
     pub fn or(self, other: Mask) -> Mask {
         match (self.0 | other.0) & LISTED {
@@ -148,7 +148,7 @@ impl Mask {
         self.0 == 0
     }
 
-    /// How many positions it has.
+    /// The number of positions.
     #[inline]
     pub fn count(self) -> usize {
         match self.words() {
@@ -157,7 +157,7 @@ impl Mask {
         }
     }
 
-    /// The positions, ascending.
+    /// The positions, in ascending order.
     #[inline]
     pub fn iter(self) -> impl Iterator<Item = usize> {
         let (mut rest, mut more) = match self.words() {
@@ -176,7 +176,7 @@ impl Mask {
         })
     }
 
-    /// How many of its positions come before `position`.
+    /// The number of positions before `position`.
     #[inline]
     pub fn before(self, position: usize) -> usize {
         match self.words() {

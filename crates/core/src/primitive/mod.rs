@@ -1,8 +1,8 @@
 //! A primitive: an operation with all its rules.
 //!
-//! One trait serves every interpreter. A rule is written with `Tensor` operations, so it can be run, taped, traced and
-//! batched unchanged; therefore it never reads a value. There are no privileged operations: a user's own operation
-//! implements the same trait and is bound the same way.
+//! One trait serves every interpreter. A rule is written with `Tensor` operations, so it can be run, taped, traced and batched unchanged;
+//! therefore it never reads a value. There are no privileged operations: a user-defined operation implements the same trait and is bound
+//! the same way.
 
 mod attrs;
 mod case;
@@ -44,16 +44,16 @@ pub use wengert_kernels::view::{Out, View};
 
 /// An operation with all its rules.
 ///
-/// Rules are handed exactly what [`saves`](Primitive::saves) declares, so the tape can free the rest. A primitive is a static:
-/// rules that bind it again take `&'static self`.
+/// Rules are given exactly what [`saves`](Primitive::saves) declares, so the tape can free the rest. A primitive is a static: rules that
+/// bind it again take `&'static self`.
 pub trait Primitive: Any + Send + Sync {
-    /// The name in programs, errors and documents.
+    /// The name in programs, errors and the documentation.
     fn name(&self) -> &'static str;
 
-    /// How many operands a call has.
+    /// The number of operands of a call.
     fn operands(&self) -> usize;
 
-    /// Whether a call may have `count` operands; an operation of any number, such as concat, has at least `operands()`.
+    /// Whether a call may have `count` operands; a variadic operation, such as concat, has at least `operands()`.
     fn accepts(&self, count: usize) -> bool {
         count == self.operands()
     }
@@ -63,93 +63,91 @@ pub trait Primitive: Any + Send + Sync {
         &[]
     }
 
-    /// The attributes that a program's text says, where words may name primitives.
+    /// The attributes as parsed from a program's text, with words that name primitives resolved.
     #[doc(hidden)]
     fn named(&self, attrs: Attrs, _find: &dyn Fn(&str) -> Option<&'static dyn Primitive>) -> Attrs {
         attrs
     }
 
-    /// How many outputs a call has.
+    /// The number of outputs of a call.
     fn outputs(&self, _attrs: &Attrs) -> usize {
         1
     }
 
-    /// The shape and dtype rule: what comes out, or why it cannot.
+    /// The shape and dtype rule: the specs of the outputs, or an error if the operands do not fit.
     fn infer(&self, attrs: &Attrs, operands: &[SpecRef<'_>]) -> Result<Specs, Error>;
 
-    /// Where the output lies in the memory of the only operand, if the operation looks at it in another way and copies
-    /// nothing.
+    /// The layout of the output in the memory of the only operand, if the operation is a view and copies nothing.
     fn view(&self, _attrs: &Attrs, _operand: &Layout, _output: &Spec) -> Option<Layout> {
         None
     }
 
-    /// Writes the outputs into memory that is given; operands have passed [`infer`](Primitive::infer), which gave the
-    /// specs of the outputs. `false`, and nothing done, if the kernel is a function of tensors: then [`eval`](Primitive::eval) is.
-    /// What is provided copies what the operation looks at, if it has a [`view`](Primitive::view).
+    /// Writes the outputs into given memory. The operands have passed [`infer`](Primitive::infer), which returned the specs of the outputs.
+    /// Returns `false`, without doing anything, if the kernel is a function of tensors; then [`eval`](Primitive::eval) runs instead. The
+    /// provided method copies the [`view`](Primitive::view), if the operation is one.
     fn run(&self, attrs: &Attrs, operands: &[View<'_>], outputs: &mut [Out<'_>]) -> Result<bool, Error> {
         copy_viewed(self, attrs, operands, outputs)
     }
 
-    /// Computes the outputs on `device`; operands have passed [`infer`](Primitive::infer), which gave `outputs`. What is
-    /// provided looks at the operand ([`view`](Primitive::view)) or runs the kernel ([`run`](Primitive::run)) in new memory.
+    /// Computes the outputs on `device`. The operands have passed [`infer`](Primitive::infer), which returned `outputs`. The provided
+    /// method returns a [`view`](Primitive::view) of the operand, or runs the kernel ([`run`](Primitive::run)) in new memory.
     fn eval(&self, _device: Device, attrs: &Attrs, operands: &[&Tensor], outputs: &[Spec]) -> Result<Outputs, Error> {
         evaluate(self, attrs, operands, outputs)
     }
 
-    /// A shortcut past shape rule and kernel for small calls on operands that are alike; `None` where there is none.
+    /// A shortcut past shape rule and kernel for small calls on operands of equal shape and dtype; `None` if there is none.
     #[inline]
     fn eval_direct(&self, _operands: &[&Tensor]) -> Option<Tensor> {
         None
     }
 
-    /// The same for an update of `target`, if nobody else can see it.
+    /// The same for an update of `target`, if no other handle shares it.
     #[inline]
     fn update_direct(&self, _target: &mut Tensor, _other: &Tensor) -> bool {
         false
     }
 
-    /// Computes the output into `target`, the first operand, which nobody else can see; `false` if it cannot be done.
+    /// Computes the output into `target`, the first operand, which no other handle shares; `false` if that is not possible.
     fn eval_in_place(&self, _attrs: &Attrs, _target: &mut Tensor, _rest: &[&Tensor]) -> Result<bool, Error> {
         Ok(false)
     }
 
-    /// Which values and shapes the rules need when gradients of the operands `wanted` are asked for.
+    /// The values and shapes that the rules need to compute gradients of the operands `wanted`.
     fn saves(&self, _attrs: &Attrs, _wanted: Mask) -> Saves {
         Saves::NOTHING
     }
 
-    /// What the rules can do with in place of a residual: operands, or the output. They are saved where they are held
-    /// anyway, so that nothing extra is kept; rules ask [`Rule::has_residual`] and the like what they were given. At most
-    /// three.
+    /// Values that can replace a residual in the rules: operands, or the output. They are saved where they are held anyway, so that nothing
+    /// extra is kept; rules call [`Rule::has_residual`] and the like to find out what they were given. At most three.
     fn alternatives(&self) -> &'static [Saves] {
         &[]
     }
 
-    /// The non-differentiable value that [`Saves::residual`] asks for: a mask or indices.
+    /// The non-differentiable value that [`Saves::residual`] requests: a mask or indices.
     fn residual(&'static self, _attrs: &Attrs, _operands: &[&Tensor], _outputs: &[&Tensor]) -> Tensor {
         panic!("{} declares a residual and does not compute it", self.name())
     }
 
-    /// Whether a gradient can pass at all.
+    /// Whether gradients can pass at all.
     fn differentiable(&self) -> bool {
         true
     }
 
-    /// Whether the imperative tape records it. What is constant between jumps is recorded, and gives gradients of zero.
+    /// Whether the imperative tape records it. A piecewise constant function is recorded, and has zero gradients.
     #[doc(hidden)]
     fn records(&self) -> bool {
         self.differentiable()
     }
 
-    /// Whether a call does more than compute its outputs: it counts, logs, reads what changes, or gives another result when it is
-    /// repeated. Such a call is made exactly as often as the function makes it, and in that order among calls with an effect: no
-    /// pass drops, merges, repeats or moves it, no budget and no checkpoint repeats it. It has at least one output and no
-    /// [`view`](Primitive::view). Unless told, an operation has the effects of the programs that it carries, and no other.
+    /// Whether a call does more than compute its outputs: it counts, logs, reads changing state, or returns another result when repeated.
+    /// Such a call is made exactly as often as the function makes it, and in that order among calls with an effect: no pass drops, merges,
+    /// repeats or moves it, and no budget and no checkpoint repeats it. It has at least one output and no [`view`](Primitive::view). By
+    /// default, an operation has the effects of the programs that it carries, and no other.
     fn effect(&self, attrs: &Attrs) -> bool {
         attrs.have_effect()
     }
 
-    /// Cotangents of the outputs, which are handed over, to gradients of the wanted operands.
+    /// Maps cotangents of the outputs, which are handed over, to gradients of the wanted operands.
     fn vjp(&'static self, _rule: &Rule<'_>, _cotangents: &mut [Option<Tensor>]) -> Gradients {
         if self.differentiable() {
             missing_rule(self.name(), "vjp", "differentiated in reverse mode").raise();
@@ -157,46 +155,46 @@ pub trait Primitive: Any + Send + Sync {
         Gradients::new()
     }
 
-    /// Whether a call is the square of its operand; of a product, if both operands are the same.
+    /// Whether a call is the square of its operand; for a product, whether it is if both operands are equal.
     #[doc(hidden)]
     fn is_square(&self, _attrs: &Attrs) -> bool {
         false
     }
 
-    /// From the cotangent of the square of the output to gradients of the wanted operands, for a root whose square is smooth where it is
-    /// not itself, such as a length.
+    /// Maps the cotangent of the square of the output to gradients of the wanted operands, for a root whose square is smooth where the root
+    /// itself is not, such as a length.
     #[doc(hidden)]
     fn vjp_of_square(&'static self, _attrs: &Attrs) -> Option<fn(&Rule<'_>, Tensor) -> Gradients> {
         None
     }
 
-    /// What a compiler asks of it besides its rules, if it has an answer.
+    /// The operation as a compiler sees it, if it can be lowered.
     #[doc(hidden)]
     fn lower(&'static self) -> Option<&'static dyn Lower> {
         None
     }
 
-    /// Other operations whose outputs depend on the operands alike, if the class cannot say it: a pattern is followed
-    /// through these. Their values do not matter.
+    /// Other operations whose outputs depend on the operands in the same way, if no class of [`Dependency`] describes it: sparsity patterns
+    /// are propagated through these. Their values do not matter.
     #[doc(hidden)]
     fn expansion(&'static self, _attrs: &Attrs, _operands: &[Tensor]) -> Option<Vec<Tensor>> {
         None
     }
 
-    /// The function that a call stands for, if it is one with rules of its own: interpreters call it whole.
+    /// The function that a call stands for, if it is one with custom rules: interpreters call it as a whole.
     #[doc(hidden)]
     fn function<'a>(&self, _attrs: &'a Attrs) -> Option<&'a Arc<dyn Function>> {
         None
     }
 
-    /// What it does with whole calls, if it carries programs: values and derivatives come from one run then.
+    /// How whole calls are handled, if it carries programs: values and derivatives then come from one run.
     #[doc(hidden)]
     fn control(&'static self) -> Option<&'static dyn Control> {
         None
     }
 
-    /// A shortcut past rule and tape: takes the cotangent of the only output and gives the gradients of the operands
-    /// `wanted`, where it and everything saved are small and alike. Where there is no shortcut the cotangent stays.
+    /// A shortcut past rule and tape. It takes the cotangent of the only output and passes on the gradients of the operands `wanted`, if
+    /// the cotangent and all saved values are small and of equal shape and dtype. Otherwise the cotangent stays.
     #[inline]
     fn vjp_direct(
         &self,
@@ -207,7 +205,7 @@ pub trait Primitive: Any + Send + Sync {
     ) {
     }
 
-    /// Tangents of the operands to tangents of the outputs.
+    /// Maps tangents of the operands to tangents of the outputs.
     fn jvp(&'static self, rule: &Rule<'_>, _tangents: &[Option<Tensor>]) -> Adjoints {
         if self.differentiable() {
             missing_rule(self.name(), "jvp", "differentiated in forward mode").raise();
@@ -215,8 +213,7 @@ pub trait Primitive: Any + Send + Sync {
         (0..self.outputs(rule.attrs)).map(|_| None).collect()
     }
 
-    /// The same call on operands that carry a batch of `size` along axis 0 where `batched` says so; every output carries
-    /// it along axis 0.
+    /// The same call on operands that carry a batch of `size` along axis 0 where `batched` says so; every output carries it along axis 0.
     fn batch(
         &'static self,
         _attrs: &Attrs,
@@ -237,30 +234,30 @@ pub trait Primitive: Any + Send + Sync {
         if self.differentiable() { Dependency::Dense } else { Dependency::None }
     }
 
-    /// How Taylor coefficients pass through it.
+    /// How Taylor coefficients propagate through it.
     fn jet(&self) -> Jet {
         if self.differentiable() { Jet::Nested } else { Jet::Constant }
     }
 
-    /// The derivative in a few words, for tape listings and documents.
+    /// The derivative in a few words, for tape listings and the documentation.
     fn rule_text(&self) -> &'static str {
         if self.differentiable() { "" } else { "no gradient" }
     }
 
-    /// What `wengert_testkit::check` tests it on. Those of the primitives here are compiled with the feature `cases`.
+    /// The cases that `wengert_testkit::check` tests it on. Those of the primitives here are compiled with the feature `cases`.
     fn cases(&self) -> Vec<Case> {
         Vec::new()
     }
 }
 
 impl dyn Primitive {
-    /// What it answers to a compiler.
+    /// The operation as a compiler sees it.
     #[doc(hidden)]
     pub fn lowered(&'static self) -> &'static dyn Lower {
         self.lower().unwrap_or(&lower::Apart)
     }
 
-    /// Whether this is that item. Addresses alone do not say it: items without fields may share one.
+    /// Whether this is that static. Comparing addresses is not enough: statics without fields may share one.
     #[doc(hidden)]
     pub fn is(&self, item: &dyn Primitive) -> bool {
         std::ptr::addr_eq(self, item) && Any::type_id(self) == Any::type_id(item)
@@ -278,7 +275,7 @@ fn missing_rule(name: &str, rule: &str, what: &str) -> Error {
         .help(format!("implement `{rule}` for it"))
 }
 
-/// Looks at the operand, or runs the kernel in new memory.
+/// Returns a view of the operand, or runs the kernel in new memory.
 pub fn evaluate<P: Primitive + ?Sized>(
     op: &P,
     attrs: &Attrs,
@@ -311,7 +308,7 @@ fn viewed_or_run(
     }
 }
 
-/// Copies what a call looks at; `false` if it is no view of its only operand.
+/// Copies the view of a call; `false` if it is not a view of its only operand.
 pub fn copy_viewed<P: Primitive + ?Sized>(
     op: &P,
     attrs: &Attrs,
@@ -325,8 +322,8 @@ pub fn copy_viewed<P: Primitive + ?Sized>(
     Ok(true)
 }
 
-/// What a primitive that carries programs does with a whole call where others only have rules: values and derivatives come from one
-/// run of a larger program.
+/// How a primitive that carries programs handles a whole call, where others only have rules: values and derivatives come from one run of a
+/// larger program.
 pub trait Control: Send + Sync {
     /// How a call is recorded for the gradients of the operands `wanted`; `None` if no output depends on them.
     fn record(&'static self, attrs: &Attrs, wanted: Mask) -> Option<Recording>;
@@ -340,17 +337,17 @@ pub trait Control: Send + Sync {
         line: Line,
     ) -> Result<(Outputs, Adjoints), Error>;
 
-    /// Whether a trace takes its equations in, in place of one for the call.
+    /// Whether a trace inlines its equations instead of one equation for the call.
     fn is_inlined(&self) -> bool {
         false
     }
 
-    /// How a plan runs it, in the compiler's words; `None` leaves that to its kernel.
+    /// How a plan runs it, as a type of the compiler; `None` leaves that to its kernel.
     fn flow(&self, _attrs: &Attrs) -> Option<Box<dyn Any>> {
         None
     }
 
-    /// The outputs step by step, on the level of the operands.
+    /// Computes the outputs step by step, on the level of the operands.
     fn unroll(&'static self, attrs: &Attrs, operands: &[Tensor], line: Line) -> Result<Outputs, Error>;
 }
 
@@ -359,36 +356,36 @@ pub trait Function: Send + Sync {
     /// The name in errors and programs.
     fn name(&self) -> &'static str;
 
-    /// What comes out for operands of these specs.
+    /// The specs of the outputs for operands of these specs.
     fn infer(&self, operands: &[SpecRef<'_>]) -> Specs;
 
-    /// Whether `call` reads numbers, as an iteration does to know when to stop. It is then given nothing but numbers: a batch
-    /// calls it for every element, a program when it is evaluated. Such a function knows its output specs, and its `forward`
-    /// binds it again, to the tensors below.
+    /// Whether `call` reads values, as an iteration does to decide when to stop. It is then only given plain values: a batch calls it for
+    /// every element, a program when it is evaluated. Such a function knows its output specs, and its `forward` binds it again, to the
+    /// tensors below.
     fn reads_numbers(&self) -> bool {
         false
     }
 
-    /// Whether a call has an effect besides those of the operations in it; see [`Primitive::effect`]. A function that reads numbers
-    /// runs code that nobody can look into, so it has one unless it knows better; another one is traced into its operations.
+    /// Whether a call has an effect besides those of the operations in it; see [`Primitive::effect`]. A function that reads values runs
+    /// opaque code, so by default it has one; any other function is traced into its operations.
     fn effect(&self) -> bool {
         self.reads_numbers()
     }
 
-    /// Whether axes in front of those that it needs are a batch, so that a batch is one call.
+    /// Whether additional leading axes are a batch, so that a batch is one call.
     fn batches_in_front(&self) -> bool {
         false
     }
 
-    /// The value alone.
+    /// Computes the value only.
     fn call(&self, x: &[Tensor]) -> Vec<Tensor>;
 
-    /// The value, and what the derivative needs.
+    /// Computes the value and the residual for the derivative.
     fn forward(&self, x: &[Tensor]) -> (Vec<Tensor>, Residual);
 
-    /// Cotangents of the outputs to those of the inputs `wanted`.
+    /// Maps cotangents of the outputs to cotangents of the inputs `wanted`.
     fn pull(&self, residual: &Residual, cotangents: &[Option<Tensor>], wanted: Mask) -> Vec<Option<Tensor>>;
 
-    /// Tangents of the inputs to those of the outputs.
+    /// Maps tangents of the inputs to tangents of the outputs.
     fn push(&self, residual: &Residual, tangents: &[Option<Tensor>]) -> Vec<Option<Tensor>>;
 }

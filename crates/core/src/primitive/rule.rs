@@ -1,4 +1,4 @@
-//! What a derivative rule is given: exactly what its primitive declared.
+//! The inputs of a derivative rule: exactly what its primitive declared.
 
 use super::{Attrs, Kept, Mask, Outputs, Primitive, Rule, Saves, Spec};
 use crate::{DType, Shape, Tensor};
@@ -6,7 +6,7 @@ use smallvec::SmallVec;
 use std::cell::Cell;
 
 impl<'a> Rule<'a> {
-    /// From everything the forward pass knows, keeping what `op` declares for `wanted`.
+    /// A rule from everything the forward pass knows, keeping what `op` declares for `wanted`.
     pub fn new(
         op: &'static dyn Primitive,
         attrs: &'a Attrs,
@@ -17,7 +17,7 @@ impl<'a> Rule<'a> {
         Rule::keeping(op.saves(attrs, wanted), op, attrs, operands, outputs, wanted)
     }
 
-    /// The same, keeping `saves`: what `op` declares or one of its alternatives.
+    /// The same, keeping `saves`: what `op` declares, or one of its alternatives.
     pub fn keeping(
         saves: Saves,
         op: &'static dyn Primitive,
@@ -37,7 +37,7 @@ impl<'a> Rule<'a> {
         Rule::from_parts(op.name(), attrs, wanted, saves, kept)
     }
 
-    /// From what was kept, in the order operands, shapes, outputs, residual.
+    /// A rule from the kept values, in the order operands, shapes, outputs, residual.
     #[inline]
     #[doc(hidden)]
     pub fn from_parts(
@@ -51,18 +51,18 @@ impl<'a> Rule<'a> {
         Rule { name, attrs, wanted, saves, kept, is_restored: false, read: Cell::new(0) }
     }
 
-    /// Asks for other gradients, or tangents, than those that the values were kept for; they must be among them.
+    /// Requests other gradients, or tangents, than those that the values were kept for; they must be among them.
     pub fn want(&mut self, wanted: Mask) {
         self.wanted = wanted;
     }
 
-    /// Whether the gradient of operand `position` is asked for (in a jvp: whether it has a tangent).
+    /// Whether the gradient of operand `position` is requested (in a jvp: whether it has a tangent).
     #[inline]
     pub fn wants(&self, position: usize) -> bool {
         self.wanted.has(position)
     }
 
-    /// The operands whose gradient is asked for.
+    /// The operands whose gradients are requested.
     #[doc(hidden)]
     pub fn wanted(&self) -> Mask {
         self.wanted
@@ -137,7 +137,7 @@ impl<'a> Rule<'a> {
         self.value(self.kept.len() - 1)
     }
 
-    /// What was declared and never read, in words; a minimal declaration leaves nothing.
+    /// The values that were declared but never read, by name; a minimal declaration leaves none.
     pub fn unread(&self) -> Vec<String> {
         let names = (self.saves.operands.iter().map(|i| format!("operand {i}")))
             .chain(self.saves.shapes.iter().map(|i| format!("shape of operand {i}")))

@@ -1,4 +1,4 @@
-//! What a record keeps from the forward pass.
+//! The values that a record keeps from the forward pass.
 
 use crate::types::{Kept, Packed, Saved};
 use crate::{Error, Tensor};
@@ -13,18 +13,18 @@ impl Saved {
         }
     }
 
-    /// Only the numbers: level 0 finds the graph again through its edges.
+    /// Saves only the value: level 0 finds the graph again through its edges.
     #[inline]
     pub fn keep_value(tensor: &Tensor) -> Saved {
         Saved::Held(tensor.value.clone())
     }
 
-    /// Something that stands for the value.
+    /// A stand-in for the value.
     pub fn packed(packed: impl Packed + 'static) -> Saved {
         Saved::Packed(Arc::new(Box::new(packed)))
     }
 
-    /// `None` if another sweep used it up meanwhile.
+    /// `None` if another sweep consumed it meanwhile.
     #[inline]
     pub fn restore(self) -> Result<Option<Kept>, Error> {
         Ok(match self {

@@ -1,11 +1,11 @@
-//! Axes as users name them: checked, counted from the end, and on scalars.
+//! Validation of user-given axes: in range, negative ones counted from the end, and on scalars.
 
 use crate::error::OrRaise;
 use crate::primitive::Attrs;
 use crate::{Error, ErrorKind, Shape, Tensor};
 use std::borrow::Cow;
 
-/// An axis in range; negative ones count from the end.
+/// The axis as a non-negative index, or an error if it is out of range; negative axes count from the end.
 pub fn checked_axis(name: &str, axis: isize, shape: &[usize]) -> Result<usize, Error> {
     let rank = shape.len() as isize;
     let checked = if axis < 0 { axis + rank } else { axis };
@@ -19,7 +19,7 @@ pub fn checked_axis(name: &str, axis: isize, shape: &[usize]) -> Result<usize, E
     Err(Error::new(ErrorKind::Range, name, message).help(help))
 }
 
-/// Axes in range, ascending; the axis 0 or -1 of a scalar, which is a row of one number, reduces nothing.
+/// The axes as non-negative indices, ascending. A scalar counts as a row of one element, whose axis 0 or -1 reduces nothing.
 pub fn checked_axes(name: &str, axes: &[isize], shape: &[usize]) -> Result<Vec<usize>, Error> {
     if shape.is_empty() {
         return axes.iter().try_for_each(|&axis| checked_axis(name, axis, &[1]).map(drop)).map(|()| Vec::new());
@@ -36,13 +36,13 @@ pub fn checked_axes(name: &str, axes: &[isize], shape: &[usize]) -> Result<Vec<u
     }
 }
 
-/// A scalar as a row of one number, other tensors as they are.
+/// A scalar as a row of one element; other tensors unchanged.
 #[track_caller]
 pub fn at_least_vector(x: &Tensor) -> Cow<'_, Tensor> {
     if x.rank() == 0 { Cow::Owned(x.reshape([1])) } else { Cow::Borrowed(x) }
 }
 
-/// The tensor, a scalar as a row of one number, and the axis in range; [`as_given`] undoes it.
+/// The tensor, with a scalar as a row of one element, and the checked axis; [`as_given`] undoes it.
 #[track_caller]
 pub fn row_and_axis<'x>(name: &str, x: &'x Tensor, axis: isize) -> (Cow<'x, Tensor>, usize) {
     let row = at_least_vector(x);
@@ -50,24 +50,24 @@ pub fn row_and_axis<'x>(name: &str, x: &'x Tensor, axis: isize) -> (Cow<'x, Tens
     (row, axis)
 }
 
-/// A result of the row that `x` was taken as: of a scalar, a scalar, unless there are several elements or none.
+/// The result for `x` from that of its row: for a scalar, a scalar again, unless the result has several elements or none.
 #[track_caller]
 pub fn as_given(x: &Tensor, result: Tensor) -> Tensor {
     if x.rank() == 0 && result.elements() == 1 { result.reshape([]) } else { result }
 }
 
-/// A reduced tensor with the axes that were reduced as axes of size one.
+/// A reduced tensor with the reduced axes put back as axes of size one.
 #[track_caller]
 pub fn keep_axes(reduced: Tensor, axes: &[usize], shape: &[usize]) -> Tensor {
     reduced.reshape(kept_shape(axes, shape))
 }
 
-/// `shape` with these axes of size one.
+/// `shape` with these axes set to size one.
 pub fn kept_shape(axes: &[usize], shape: &[usize]) -> Shape {
     shape.iter().enumerate().map(|(axis, &size)| if axes.contains(&axis) { 1 } else { size }).collect()
 }
 
-/// The shape without the axes that are reduced, or why they are no axes of it.
+/// The shape without the reduced axes, or an error if they are not axes of it.
 pub fn reduced_shape(name: &str, attrs: &Attrs, shape: &[usize]) -> Result<Shape, Error> {
     let axes = attrs.sizes("axes");
     let in_order = axes.windows(2).all(|pair| pair[0] < pair[1]);
@@ -84,7 +84,7 @@ pub fn batched_axes(attrs: &Attrs) -> Attrs {
     attrs.clone().with_ints("axes", attrs.ints("axes").iter().map(|axis| axis + 1))
 }
 
-/// An axis in range, as [`checked_axis`]; a scalar counts as a vector of one.
+/// The axis as in [`checked_axis`]; a scalar counts as a vector of one element.
 pub fn axis_of(name: &str, axis: isize, shape: &[usize]) -> Result<usize, Error> {
     match shape.is_empty() && (-1..=0).contains(&axis) {
         true => Ok(0),

@@ -1,10 +1,10 @@
-//! Operands side by side under a batch.
+//! Aligns operands under a batch.
 
 use crate::primitive::Mask;
 use crate::{Shape, Tensor};
 use smallvec::SmallVec;
 
-/// Every operand with the batch in front: unbatched ones are repeated without copying.
+/// Every operand with the batch as the leading axis: unbatched ones are broadcast without copying.
 pub fn align_batch(size: usize, operands: &[Tensor], batched: Mask) -> SmallVec<[Tensor; 2]> {
     let align = |(position, operand): (usize, &Tensor)| match batched.has(position) {
         true => operand.clone(),

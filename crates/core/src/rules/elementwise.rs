@@ -1,9 +1,8 @@
 //! The rule shape *elementwise*: y = f(x) element by element, dy = f'(x) dx.
 //!
-//! Value and slopes are written once, as expressions ([`elementwise!`](super::elementwise), [`slope!`](super::slope)).
-//! The macros paste each into native loops for f64 and f32, into the fused loop `g * slope`, and into Tensor operations
-//! for higher order, so a new function is one line. Parameters are real attributes of the call, such as the slope of
-//! leaky_relu.
+//! Value and slopes are written once, as expressions ([`elementwise!`](super::elementwise), [`slope!`](super::slope)). The macros paste
+//! each into native loops for f64 and f32, into the fused loop `g * slope`, and into Tensor operations for higher order, so a new function
+//! is one line. Parameters are real attributes of the call, such as the slope of leaky_relu.
 
 use super::slopes::Native;
 use super::{Factor, Needs, Product, Slope, SlopeExpression, Source, align_batch, lane, narrow};
@@ -34,7 +33,7 @@ pub struct Elementwise {
     /// The names of its real attributes, at most three.
     #[doc(hidden)]
     pub parameters: &'static [&'static str],
-    /// The value as it is written: the names of its operands, and the expression.
+    /// The value as written: the names of its operands, and the expression.
     #[doc(hidden)]
     pub operand_names: &'static [&'static str],
     #[doc(hidden)]
@@ -44,7 +43,7 @@ pub struct Elementwise {
     pub f64: &'static Loops<f64>,
     #[doc(hidden)]
     pub f32: &'static Loops<f32>,
-    /// Absent where whole numbers make no sense.
+    /// `None` if the operation makes no sense for integers.
     #[doc(hidden)]
     pub i64: Option<&'static Loops<i64>>,
     /// One for each operand.
@@ -63,8 +62,8 @@ fn lane_of<T: Compute>(loops: &Loops<T>, p: Parameters<T>, output: DType) -> Lan
     lane(output, move |inputs: &[&[T]], out: &mut [T]| slices(inputs[0], inputs[inputs.len() - 1], out, p))
 }
 
-/// `cotangent * slope`, zero where the cotangent is zero: one fused kernel on numbers, over the cotangent where nobody
-/// else holds it; Tensor operations otherwise.
+/// `cotangent * slope`, zero where the cotangent is zero. On plain values it is one fused kernel, written over the cotangent if no other
+/// handle shares it; otherwise Tensor operations.
 #[inline]
 fn scaled(
     op: &'static Elementwise,
@@ -76,7 +75,7 @@ fn scaled(
 ) -> Tensor {
     let saved: SmallVec<[&Tensor; 2]> = slope.sources.iter().map(|source| source.of(rule)).collect();
     if !g.is_plain() || !saved.iter().all(|tensor| tensor.is_plain()) || modes::detects_anomalies() {
-        // A program gets one equation for it.
+        // In a program this becomes one equation.
         let mut all = std::iter::once(&g).chain(saved.iter().copied());
         if !slope.is_source
             && all.clone().any(Tensor::is_staged)
@@ -110,7 +109,7 @@ impl Elementwise {
         }
     }
 
-    /// What a long cotangent is multiplied by for each wanted operand, if everything saved is a row as it is.
+    /// The factors of a long cotangent for each wanted operand, if every saved value is a contiguous row.
     #[doc(hidden)]
     pub fn factors(
         &'static self,
@@ -138,7 +137,7 @@ impl Elementwise {
         Some(factors)
     }
 
-    /// What the slopes of the wanted operands ask for.
+    /// The saved values that the slopes of the wanted operands need.
     #[inline]
     fn needs(&self, wanted: Mask) -> Needs {
         let mut needs = Needs(0);
@@ -150,7 +149,7 @@ impl Elementwise {
         needs
     }
 
-    /// The gradients of a short row; the last is written over the cotangent if nobody else holds it.
+    /// The gradients of a short row; the last one is written over the cotangent if no other handle shares it.
     #[inline]
     fn pull_row<'v, T: Native>(
         &self,
@@ -190,7 +189,7 @@ impl Elementwise {
         }
     }
 
-    /// Whether it is the length of a vector of two numbers.
+    /// Whether it is the length of a two-dimensional vector.
     fn is_length(&self) -> bool {
         self.text == "hypot(x, y)"
     }
@@ -206,14 +205,15 @@ impl Elementwise {
     }
 }
 
-/// 0; but a change of an operand makes it NaN where the length is 0, and so its operands are: there the gradient has no derivative.
+/// Zero; but its derivative with respect to an operand is NaN where the length, and so both operands, are 0: the gradient has no derivative
+/// there.
 fn unsteady_at_origin(rule: &Rule<'_>, position: usize) -> Tensor {
     let x = rule.operand(position);
     let nothing = x.full_like(0.0);
     x.guarded_mul(&rule.output(0).equal(0.0).where_(nothing.full_like(f64::NAN), nothing))
 }
 
-/// From the cotangent of the square of a length, of which an infinite one has the slopes of the length itself.
+/// Gradients for a cotangent of the square of a length; an infinite length uses the slopes of the length itself.
 fn pull_square_of_length(rule: &Rule<'_>, g: Tensor) -> Gradients {
     let by = |i: usize| {
         if !rule.wants(i) {
@@ -321,13 +321,13 @@ impl Primitive for Elementwise {
     fn vjp(&'static self, rule: &Rule<'_>, cotangents: &mut [Option<Tensor>]) -> Gradients {
         let Some(mut g) = cotangents[0].take() else { return Gradients::new() };
         if !self.differentiable() {
-            // Zeros, and not nothing: a leaf that only such functions read has a gradient.
+            // Explicit zeros: a leaf that only such functions read still has a gradient.
             return self.slopes.iter().map(|_| Gradient::Dense(g.full_like(0.0))).collect();
         }
         let last = self.slopes.len() - 1;
         let mut gradients = Gradients::new();
         for position in 0..=last {
-            // The last may write over the cotangent.
+            // The last gradient may overwrite the cotangent.
             let mine =
                 if position == last { std::mem::replace(&mut g, Tensor::one(0, DType::F64, 0)) } else { g.clone() };
             let mut gradient = if rule.wants(position) { self.derivative(rule, position, mine) } else { None };
@@ -341,7 +341,7 @@ impl Primitive for Elementwise {
         gradients
     }
 
-    /// By the value as it is written.
+    /// Judged by the expression as written.
     fn is_square(&self, attrs: &Attrs) -> bool {
         match self.text {
             "x * x" | "x * y" => true,
@@ -402,7 +402,7 @@ impl Primitive for Elementwise {
         Ok(smallvec![bind1(self, attrs.clone(), &aligned)])
     }
 
-    /// A function that is constant between its jumps has no gradient but zero.
+    /// A piecewise constant function has only zero gradients.
     fn differentiable(&self) -> bool {
         !self.slopes.iter().all(|slope| matches!(slope, Slope::Zero))
     }

@@ -1,8 +1,8 @@
-//! The functions that elementwise expressions are written in, on numbers and on tensors.
+//! The functions available in elementwise expressions, on numbers and on tensors.
 
 use crate::Tensor;
 
-/// Makes the slope of an expression in Tensor operations.
+/// Converts an expression in Tensor operations to a slope.
 pub trait IntoSlope {
     fn into_slope(self) -> Tensor;
 }
@@ -20,7 +20,7 @@ impl IntoSlope for &Tensor {
 /// Functions of f64 and f32.
 pub use wengert_kernels::functions::vocabulary as native;
 
-/// The same functions in Tensor operations, as far as the ground goes.
+/// The same functions in Tensor operations, as far as ground operations allow.
 pub mod tensor {
     use crate::{Operand, Tensor};
     use std::borrow::Borrow;

@@ -1,8 +1,8 @@
-//! The rule shape *fused*: one kernel for a formula that could be written in other operations.
+//! The rule shape *fused*: one kernel for a formula that could also be written in other operations.
 //!
-//! The operation states the formula once more in Tensor operations ([`Fused::expand`]). What has no fast path follows from
-//! it: tangents and batches, and gradients of the gradients that the fast path gives. A fused gradient is itself a fused
-//! primitive, so derivatives of every order are exact and only the first is hot.
+//! The operation also states the formula in Tensor operations ([`Fused::expand`]). Everything without a fast path follows from it:
+//! tangents, batches, and derivatives of the gradients from the fast path. A fused gradient is itself a fused primitive, so derivatives of
+//! every order are exact and only the first is hot.
 
 use super::align_batch;
 use crate::bind::bind;
@@ -15,15 +15,15 @@ use smallvec::SmallVec;
 use std::marker::PhantomData;
 use wengert_kernels::tiled::Lane;
 
-/// What a fused operation states; [`FusedOp`] makes a primitive of it. All outputs are floats.
+/// The definition of a fused operation; [`FusedOp`] turns it into a primitive. All outputs are floats.
 pub trait Fused: Send + Sync + 'static {
     const NAME: &'static str;
     const ATTRIBUTES: &'static [&'static str] = &[];
     /// The derivative in a few words.
     const RULE: &'static str;
-    /// The fewest and the most operands.
+    /// The minimum and maximum number of operands.
     const OPERANDS: (usize, usize);
-    /// The operands whose gradients the kernel of [`gradient`](Fused::gradient) gives.
+    /// The operands whose gradients the kernel of [`gradient`](Fused::gradient) computes.
     const COVERED: Mask = Mask::NONE;
 
     const DEPENDENCY: Dependency = Dependency::Dense;
@@ -51,7 +51,7 @@ pub trait Fused: Send + Sync + 'static {
 
     fn run(attrs: &Attrs, operands: &[View<'_>], outputs: &mut [Out<'_>]) -> Result<(), Error>;
 
-    /// The kernel in new memory; an operation may choose how the outputs lie there.
+    /// Runs the kernel in new memory; an operation may choose the layout of the outputs.
     fn eval(attrs: &Attrs, operands: &[&Tensor], outputs: &[Spec]) -> Result<Outputs, Error>
     where
         Self: Sized,
@@ -59,10 +59,10 @@ pub trait Fused: Send + Sync + 'static {
         evaluate(&FusedOp::<Self>::NEW, attrs, operands, outputs)
     }
 
-    /// The outputs in Tensor operations, in f64 or f32.
+    /// Computes the outputs in Tensor operations, in f64 or f32.
     fn expand(attrs: &Attrs, operands: &[Tensor]) -> Vec<Tensor>;
 
-    /// How many operands a call has.
+    /// The number of operands of a call.
     fn operand_count(_attrs: &Attrs) -> usize {
         Self::OPERANDS.0
     }
@@ -71,34 +71,33 @@ pub trait Fused: Send + Sync + 'static {
         Saves::NOTHING.operands(Mask::first_of(Self::operand_count(attrs)))
     }
 
-    /// All operands, unless the rules can do with less.
+    /// All operands, unless the rules need less.
     fn saves(attrs: &Attrs, _wanted: Mask) -> Saves {
         Self::all_operands(attrs)
     }
 
-    /// The operands for [`expand`](Fused::expand), from what was saved; a value that derivatives do not depend on may be
-    /// any tensor of its spec.
+    /// The operands for [`expand`](Fused::expand), from the saved values; an operand that derivatives do not depend on may be any tensor of
+    /// its spec.
     fn restore(rule: &Rule<'_>) -> Vec<Tensor> {
         (0..Self::operand_count(rule.attrs)).map(|position| rule.operand(position).clone()).collect()
     }
 
-    /// The gradients of the covered operands by a kernel, for the cotangents that it knows; `None` leaves them to the
-    /// expansion.
+    /// The gradients of the covered operands from a kernel, for the cotangents that it supports; `None` leaves them to the expansion.
     fn gradient(_rule: &Rule<'_>, _cotangents: &[Option<Tensor>]) -> Option<Gradients> {
         None
     }
 
-    /// Whether the kernel takes any leading axes, a batch of calls among them.
+    /// Whether the kernel accepts any leading axes, including a batch of calls.
     fn takes_batches(_attrs: &Attrs) -> bool {
         false
     }
 
-    /// The operand that has no leading axes: all rows share it.
+    /// The operand without leading axes, which all rows share.
     fn shared(_attrs: &Attrs) -> Option<usize> {
         None
     }
 
-    /// The batch by the same kernel, where it can; `None` leaves it to the expansion.
+    /// The batch with the same kernel, if possible; `None` leaves it to the expansion.
     fn batch(
         op: &'static dyn Primitive,
         attrs: &Attrs,

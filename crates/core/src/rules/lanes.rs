@@ -5,8 +5,8 @@ use std::sync::Arc;
 use wengert_kernels::dtype::Compute;
 use wengert_kernels::tiled::Lane;
 
-/// An instruction from a loop over slices. What memory of `output` could not hold is rounded as memory would round it, so that
-/// fused operations give the bits of single ones.
+/// An instruction from a loop over slices. Results that `output` cannot represent are rounded as they would be in memory, so that fused
+/// operations are bit-identical to single ones.
 pub fn lane<T: Compute>(output: DType, body: impl Fn(&[&[T]], &mut [T]) + Send + Sync + 'static) -> Lane {
     Arc::new(move |inputs, out| {
         let out = bytemuck::cast_slice_mut(out);
@@ -26,7 +26,7 @@ fn cast<'a, T: Compute>(inputs: &[&'a [u8]]) -> [&'a [T]; 3] {
     typed
 }
 
-/// Through memory of `dtype` and back.
+/// Rounds through `dtype` and back.
 fn round<T: Compute>(dtype: DType, values: &mut [T]) {
     const PART: usize = 128;
     let mut bytes = [0u8; 8 * PART];

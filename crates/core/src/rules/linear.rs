@@ -11,15 +11,15 @@ use crate::{Error, Tensor};
 use smallvec::smallvec;
 use std::marker::PhantomData;
 
-/// What a linear operation states; [`LinearOp`] makes a primitive of it.
+/// The definition of a linear operation; [`LinearOp`] turns it into a primitive.
 pub trait Linear: Send + Sync + 'static {
     const NAME: &'static str;
     const ATTRIBUTES: &'static [&'static str] = &[];
     /// The derivative in a few words.
     const RULE: &'static str;
-    /// Whether the transpose asks for the operand's shape (`rule.shape(0)`).
+    /// Whether the transpose needs the operand's shape (`rule.shape(0)`).
     const NEEDS_SHAPE: bool = false;
-    /// Whether it only looks at the same memory in another way.
+    /// Whether it is a view of the same memory.
     const IS_VIEW: bool = false;
     const DEPENDENCY: Dependency = Dependency::Movement;
 
@@ -35,20 +35,20 @@ pub trait Linear: Send + Sync + 'static {
         None
     }
 
-    /// The kernel where it is no view.
+    /// The kernel, if it is not a view.
     fn run(_attrs: &Attrs, _x: View<'_>, _out: Out<'_>) -> Result<(), Error> {
         unreachable!("{} is always a view", Self::NAME)
     }
 
-    /// Arithmetic operations; a movement has none.
+    /// The number of arithmetic operations; a movement has none.
     fn flops(_attrs: &Attrs, _x: SpecRef<'_>, output: &Spec) -> f64 {
         if Self::DEPENDENCY == Dependency::Movement { 0.0 } else { output.shape.elements() as f64 }
     }
 
-    /// The gradient of the operand from the cotangent.
+    /// Maps the cotangent to the gradient of the operand.
     fn transpose(rule: &Rule<'_>, g: Tensor) -> Gradient;
 
-    /// The same call on a batch of `size` tensors that lie along axis 0 of `x`; `op` is the primitive itself.
+    /// The same call on a batch of `size` tensors along axis 0 of `x`; `op` is the primitive itself.
     fn batch(op: &'static dyn Primitive, attrs: &Attrs, size: usize, x: &Tensor) -> Tensor;
 
     #[cfg(feature = "cases")]

@@ -1,4 +1,4 @@
-//! The macros that make an elementwise primitive from expressions.
+//! The macros that build an elementwise primitive from expressions.
 //!
 //! Expressions are mathematics: `exp(x)`, `1.0 - y * y`, `above(x, 0.0, 1.0, alpha)`. Their functions come from
 //! [`formula::native`](super::formula::native) in loops and from [`formula::tensor`](super::formula::tensor) in rules.
@@ -6,10 +6,10 @@
 /// `slope!(zero)`, `slope!(one)`, `slope!(minus_one)`, `slope!(parameter 0)`, `slope!(|y: output 0| 1.0 - y * y)`,
 /// `slope!(|x: operand 0, y: operand 1| ..)`, and with parameters `slope!(|x: operand 0; alpha| ..)`.
 ///
-/// `slices: cos_slice(x)` after the expression names a function over slices for the loops, where the expression itself
-/// would not become vector code; it is called with the slices or parameters named and the output.
-/// `slope!(both |g: operand 0| g)` is one that a zero of either side, cotangent or slope, keeps zero whatever the other is.
-/// `tensor: ..` gives another expression in Tensor operations, where the numbers take a way of their own.
+/// `slices: cos_slice(x)` after the expression names a function over slices for the loops, if the expression itself would not vectorise; it
+/// is called with the named slices or parameters and the output. `slope!(both |g: operand 0| g)` is a slope where a zero on either side,
+/// cotangent or slope, stays zero for any value of the other. `tensor: ..` gives a separate expression in Tensor operations, if the native
+/// loops use another formula.
 #[macro_export]
 #[doc(hidden)]
 #[allow(clippy::crate_in_macro_def, reason = "a crate above has more words")]
@@ -158,9 +158,8 @@ macro_rules! loops {
     }};
 }
 
-/// One elementwise primitive: parameters, the value, a slope for each operand, the rule in words, and an independent
-/// reference. `also` lists further parameters to test with; `slices` names a function over slices for the loops of the
-/// value, as in [`slope!`](super::slope).
+/// One elementwise primitive: parameters, the value, a slope for each operand, the rule in words, and an independent reference. `also`
+/// lists further parameters to test with; `slices` names a function over slices for the loops of the value, as in [`slope!`](super::slope).
 #[macro_export]
 #[doc(hidden)]
 macro_rules! elementwise {

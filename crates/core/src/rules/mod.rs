@@ -1,4 +1,4 @@
-//! The rule shapes that the ground is made of.
+//! The rule shapes of the ground operations.
 
 mod axes;
 mod batching;

@@ -1,8 +1,8 @@
-//! A cotangent on its way through elementwise operations: `g * s1 * s2 ..`, multiplied out in one walk over memory.
+//! A cotangent on its way through elementwise operations: `g * s1 * s2 ..`, multiplied out in one pass over memory.
 //!
-//! A long row that passes several operations would be written and read again at each of them. So the sweep lets slopes
-//! gather at the cotangent, and such products at their sum, until somebody needs the numbers. Each element goes through the
-//! same operations in the same order as one at a time, so the bits are the same.
+//! A long row that passes through several operations would be written and read again at each of them. So the sweep collects slopes as
+//! factors of the cotangent, and such products as terms of a sum, until the values are needed. Each element goes through the same
+//! operations in the same order as it would one operation at a time, so the results are bit-identical.
 
 use super::slopes::{Native, SlopeExpression};
 use crate::{DType, Tensor};
@@ -11,28 +11,28 @@ use wengert_kernels::functions::{Parameters, SlopeLoops, TILE};
 use wengert_kernels::map::{loop1, loop2_in_place};
 use wengert_kernels::{Out, View, for_each_chunk};
 
-/// A cotangent and the slopes that it has yet to be multiplied by.
+/// A cotangent and the slopes that it has not been multiplied by yet.
 #[derive(Clone)]
 pub struct Product {
     g: Tensor,
     factors: SmallVec<[Factor; 2]>,
 }
 
-/// Products that are added up.
+/// Products to be summed.
 pub type Terms = SmallVec<[Product; 2]>;
 
-/// One multiplication; everything saved is one row in memory, of the cotangent's shape and dtype.
+/// One multiplication; every saved value is a contiguous row of the cotangent's shape and dtype.
 #[derive(Clone)]
 pub enum Factor {
     Number(f64),
     Slope { slope: &'static SlopeExpression, a: Tensor, b: Tensor, parameters: Parameters<f64> },
 }
 
-/// Elements that a thread takes at a time, and that make a row long.
+/// Elements per chunk of a thread; also the minimum length of a long row.
 const CHUNK: usize = 16 * 1024;
 
 impl Product {
-    /// Nothing but the cotangent, if it is long, and one number for all elements or one row in memory.
+    /// The cotangent alone, if it is long and either one repeated element or a contiguous row.
     pub fn of(g: Tensor) -> Result<Product, Tensor> {
         let long = g.is_plain() && g.elements() >= CHUNK && matches!(g.dtype(), DType::F64 | DType::F32);
         match long && (g.value.view().is_contiguous() || is_one_number(g.value.view())) {
@@ -41,7 +41,7 @@ impl Product {
         }
     }
 
-    /// Whether `saved` can be a part of a factor.
+    /// Whether `saved` can be an input of a factor.
     pub fn accepts(&self, saved: &Tensor) -> bool {
         saved.is_plain() && saved.spec() == self.g.spec() && saved.value.view().is_contiguous()
     }
@@ -55,7 +55,7 @@ impl Product {
         self
     }
 
-    /// The numbers, written over the cotangent where nobody else holds it.
+    /// Evaluates the product, in place of the cotangent if no other handle shares it.
     pub fn evaluate(self) -> Tensor {
         match self.g.dtype() {
             _ if self.is_multiplied_out() => self.g,
@@ -64,7 +64,7 @@ impl Product {
         }
     }
 
-    /// The numbers of a sum, each product added to those before it.
+    /// Evaluates a sum; each product is added to those before it.
     pub fn add_up(mut terms: Terms) -> Tensor {
         match terms[0].g.dtype() {
             _ if terms.len() == 1 => terms.remove(0).evaluate(),
@@ -73,7 +73,7 @@ impl Product {
         }
     }
 
-    /// Adds the numbers to `sum`.
+    /// Adds the product to `sum`.
     pub fn add_to(self, sum: &mut Tensor) {
         let fused = !self.is_multiplied_out() && sum.is_plain();
         match (sum.unique_bytes().filter(|_| fused), self.g.dtype()) {
@@ -106,7 +106,7 @@ impl Product {
     }
 }
 
-/// A sum of products in a new row.
+/// Evaluates a sum of products into a new row.
 fn add_up<T: Native>(terms: &[Product]) -> Tensor {
     let ready: SmallVec<[ReadyProduct<'_, T>; 4]> = terms.iter().map(Product::ready).collect();
     let fill = |out: Out<'_>| {
@@ -123,12 +123,12 @@ fn is_one_number(view: View<'_>) -> bool {
     view.strides.iter().all(|&stride| stride == 0)
 }
 
-/// The numbers of one row in memory.
+/// The elements of a contiguous row.
 fn row<T: Native>(view: View<'_>) -> &[T] {
     bytemuck::cast_slice(view.contiguous_bytes().expect("only rows are accepted"))
 }
 
-/// A product whose memory was looked up.
+/// A product with its memory resolved.
 struct ReadyProduct<'a, T: 'static> {
     g: Cotangent<'a, T>,
     factors: SmallVec<[Ready<'a, T>; 2]>,
@@ -139,11 +139,11 @@ enum Cotangent<'a, T> {
     Row(&'a [T]),
 }
 
-/// Room for what is on its way.
+/// Scratch memory for intermediate values.
 type Buffer<T> = [T; TILE];
 
 impl<T: Native> ReadyProduct<'_, T> {
-    /// Elements `from..`.
+    /// Writes elements `from..`.
     fn write(&self, from: usize, scratch: &mut Buffer<T>, tile: &mut [T]) {
         let start = match self.g {
             Cotangent::Number(number) => {
@@ -162,7 +162,7 @@ impl<T: Native> ReadyProduct<'_, T> {
     }
 }
 
-/// Calls `visit` with the place of every tile, the tile and scratch memory.
+/// Calls `visit` with the offset of every tile, the tile and scratch memory.
 fn for_each_tile<T: Native>(out: &mut [T], visit: &(dyn Fn(usize, &mut [T], &mut [Buffer<T>; 2]) + Sync)) {
     for_each_chunk(out, CHUNK, &|chunk, out| {
         let mut scratch = [[T::ZERO; TILE]; 2];
@@ -172,7 +172,7 @@ fn for_each_tile<T: Native>(out: &mut [T], visit: &(dyn Fn(usize, &mut [T], &mut
     });
 }
 
-/// A factor whose memory was looked up.
+/// A factor with its memory resolved.
 enum Ready<'a, T: 'static> {
     Number(T),
     Slope { loops: &'a SlopeLoops<T>, a: &'a [T], b: &'a [T], parameters: Parameters<T> },
@@ -191,15 +191,15 @@ fn ready<T: Native>(factors: &[Factor]) -> SmallVec<[Ready<'_, T>; 2]> {
     factors.iter().map(look_up).collect()
 }
 
-/// Where the numbers are that the factors multiply.
+/// The location of the values to be multiplied.
 enum Start<'a, T> {
     /// In the tile itself.
     Here,
     Row(&'a [T]),
 }
 
-/// Multiplies elements `from..` of the cotangent by every factor, to and fro between `scratch` and `tile`, where the last
-/// one arrives.
+/// Multiplies elements `from..` of the cotangent by every factor, alternating between `scratch` and `tile` so that the last one ends in
+/// `tile`.
 fn multiply<T: Native>(factors: &[Ready<'_, T>], from: usize, start: Start<'_, T>, scratch: &mut [T], tile: &mut [T]) {
     let scratch = &mut scratch[..tile.len()];
     let (mut row, is_odd) = match start {

@@ -1,4 +1,4 @@
-//! Slopes of elementwise operations: what they are computed from, and how.
+//! Slopes of elementwise operations: their inputs and their evaluation.
 
 use crate::primitive::{Rule, Saves};
 use crate::tensor::{Dense, One, Value};
@@ -8,18 +8,18 @@ use wengert_kernels::dtype::Compute;
 use wengert_kernels::functions::{Parameters, SlopeLoops};
 use wengert_kernels::map::{Stored, loop1};
 
-/// The derivative for one operand.
+/// The derivative with respect to one operand.
 pub enum Slope {
     Zero,
     One,
     MinusOne,
-    /// The parameter in this place.
+    /// The parameter at this index.
     Parameter(usize),
     Expression(SlopeExpression),
 }
 
 impl Slope {
-    /// A gradient from a cotangent: itself, its opposite, or times an expression; `None` is a zero. There are no parameters.
+    /// The gradient for a cotangent: itself, its negative, or times an expression; `None` is a zero. There are no parameters.
     #[inline(always)]
     pub fn of<G, R>(
         &self,
@@ -38,18 +38,18 @@ impl Slope {
     }
 }
 
-/// A slope computed from one saved tensor, or from two.
+/// A slope computed from one or two saved tensors.
 pub struct SlopeExpression {
-    /// What the expression's names stand for.
+    /// The tensors behind the expression's names.
     pub sources: &'static [Source],
     pub needs: Needs,
-    /// The expression as it is written, the names of what it is computed from, and those of parameters.
+    /// The expression as written, the names of its inputs, and the names of its parameters.
     pub text: &'static str,
     pub names: &'static [&'static str],
     pub parameters: &'static [&'static str],
-    /// Whether the slope is what it is computed from, as that of a product.
+    /// Whether the slope equals its input, as for a product.
     pub is_source: bool,
-    /// Whether a zero on either side stays one beside NaN too.
+    /// Whether a zero on either side stays zero even if the other side is NaN.
     pub keeps_both: bool,
     pub tensor: fn(&[&Tensor], Parameters<f64>) -> Tensor,
     pub f64: &'static SlopeLoops<f64>,
@@ -57,7 +57,7 @@ pub struct SlopeExpression {
 }
 
 impl SlopeExpression {
-    /// What it is computed from; the only source is the first and the last.
+    /// The first input; with a single source, it is both the first and the last.
     #[inline]
     pub fn first(&self) -> Source {
         self.sources[0]
@@ -69,14 +69,14 @@ impl SlopeExpression {
         self.sources[self.sources.len() - 1]
     }
 
-    /// `g * slope` on numbers, zero where `g` is; `a` and `b` are what the slope is computed from. It is written over `g` where
-    /// nobody else holds that.
+    /// `g * slope` on values, zero where `g` is zero; `a` and `b` are the inputs of the slope. It is written over `g` if no other handle
+    /// shares it.
     pub fn times(&self, g: Value, a: &Value, b: &Value, p: Parameters<f64>) -> Value {
         match (g, a, b) {
             (Value::One(g), Value::One(a), Value::One(b)) if has_loops(g.dtype) => {
                 Value::One(One { bits: self.times_one(g, a, b, p), ..g })
             }
-            // Past views and tiles.
+            // Bypasses views and tiles.
             (Value::Dense(g), Value::Dense(a), Value::Dense(b)) if g.is_short() && g.is_like(a) && g.is_like(b) => {
                 match g.dtype() {
                     DType::F64 => Value::Dense(self.times_row::<f64>(g, a, b, p)),
@@ -88,7 +88,7 @@ impl SlopeExpression {
         }
     }
 
-    /// The bits of the same for one element in f64 or f32.
+    /// [`times`](SlopeExpression::times) for one element in f64 or f32, as bits.
     #[inline]
     pub fn times_one(&self, g: One, a: &One, b: &One, p: Parameters<f64>) -> u64 {
         match g.dtype {
@@ -103,7 +103,7 @@ impl SlopeExpression {
         }
     }
 
-    /// The same for rows that are alike.
+    /// [`times`](SlopeExpression::times) for rows of equal shape and dtype.
     #[inline]
     pub fn times_row<T: Native>(&self, mut g: Dense, a: &Dense, b: &Dense, p: Parameters<f64>) -> Dense {
         let update = |g: &mut [T]| T::loops(self).update(g, a.slice(), b.slice(), T::parameters(p));
@@ -113,13 +113,13 @@ impl SlopeExpression {
         }
     }
 
-    /// The same in a new row.
+    /// [`times`](SlopeExpression::times) in a new row.
     #[inline]
     pub fn times_new<T: Native>(&self, g: &Dense, a: &Dense, b: &Dense, p: Parameters<f64>) -> Dense {
         g.alike(|out| (T::loops(self).slices)(g.slice(), a.slice(), b.slice(), out, T::parameters(p)))
     }
 
-    /// The same for all others.
+    /// [`times`](SlopeExpression::times) for all other values.
     fn times_any(&self, g: Value, a: &Value, b: &Value, p: Parameters<f64>) -> Value {
         let views = [a.view(), b.view()];
         let (views, mut g) = (&views[..self.sources.len()], Tensor::from(g));
@@ -140,7 +140,7 @@ fn has_loops(dtype: DType) -> bool {
 }
 
 impl One {
-    /// The bits of the opposite of a float.
+    /// The bits of the negative of a float.
     #[inline]
     pub fn opposite(self) -> u64 {
         self.bits ^ 1 << (8 * self.dtype.size() - 1)
@@ -148,7 +148,7 @@ impl One {
 }
 
 impl Dense {
-    /// The opposite of a row, written over it where nobody else holds it.
+    /// The negative of a row, written over it if no other handle shares it.
     #[inline]
     pub fn negated<T: Native>(mut self) -> Dense {
         match self.slice_mut().map(|row: &mut [T]| row.iter_mut().for_each(|x| *x = -*x)) {
@@ -157,14 +157,14 @@ impl Dense {
         }
     }
 
-    /// The same in a new row.
+    /// The negative in a new row.
     #[inline]
     pub fn opposite<T: Native>(&self) -> Dense {
         self.alike(|out: &mut [T]| loop1(self.slice(), out, |x: T| -x))
     }
 }
 
-/// The types whose slopes have loops of their own.
+/// The types with native loops for slopes.
 pub trait Native: Compute + Stored + Neg<Output = Self> {
     fn loops(slope: &SlopeExpression) -> &SlopeLoops<Self>;
     fn parameters(of: Parameters<f64>) -> Parameters<Self>;
@@ -188,7 +188,7 @@ impl Native for f32 {
     }
 }
 
-/// Whether two texts are the same, known while compiling.
+/// Whether two texts are equal, at compile time.
 pub const fn is_same(a: &str, b: &str) -> bool {
     let (a, b) = (a.as_bytes(), b.as_bytes());
     let (mut same, mut i) = (a.len() == b.len(), 0);
@@ -227,7 +227,7 @@ impl Source {
 /// The bit of the output in [`Needs`]; operand i has bit i.
 const OUTPUT: u8 = 4;
 
-/// What is saved: two operands and an output at most, so that places are found without counting bits.
+/// The saved values: at most two operands and an output, so that indices are found without counting bits.
 #[derive(Clone, Copy)]
 pub struct Needs(pub u8);
 
@@ -254,7 +254,7 @@ impl Needs {
         (self.0 & 1) as usize + (self.0 >> 1 & 1) as usize + (self.0 >> 2) as usize
     }
 
-    /// Where a source stands among what is saved: operands, then the output.
+    /// The index of a source among the saved values: operands, then the output.
     #[inline]
     pub fn place(self, source: Source) -> usize {
         match source {

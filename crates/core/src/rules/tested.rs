@@ -1,36 +1,36 @@
-//! What elementwise primitives are tested on.
+//! Test points of elementwise primitives.
 
 use crate::Shape;
 use crate::primitive::{Attrs, Case, Sample};
 use wengert_kernels::functions::Parameters;
 
-/// The reference of an elementwise primitive, and the points to try it at.
+/// The reference of an elementwise primitive, and the points to test it at.
 pub struct Tested {
-    /// Values of the parameters: the first set on every shape.
+    /// Values of the parameters: the first set is tested on every shape.
     pub tried: &'static [Parameters<f64>],
-    /// The value in plain f64, by another formula than the kernel's.
+    /// The value in plain f64, by a different formula than the kernel's.
     pub reference: fn(f64, f64, Parameters<f64>) -> f64,
     pub domain: Domain,
     pub edges: Edges,
 }
 
-/// Where random test points may lie.
+/// The region for random test points.
 #[derive(Clone, Copy)]
 pub enum Domain {
     Reals,
     Positive,
     Within(f64, f64),
-    /// Made from two numbers between -1.9 and 1.9: where operands depend on each other, or kinks must be kept away from.
+    /// Built from two numbers between -1.9 and 1.9, for operands that depend on each other or must stay away from kinks.
     Points(fn(f64, f64) -> (f64, f64)),
 }
 
-/// `x`, moved away from the kinks that it is within `distance` of.
+/// `x`, moved away from every kink within `distance`.
 pub fn away_from(kinks: &[f64], distance: f64, x: f64) -> f64 {
     let near = kinks.iter().find(|kink| (x - **kink).abs() < distance);
     near.map_or(x, |kink| kink + distance.copysign(x - kink))
 }
 
-/// Points where the value is prescribed: borders, infinities.
+/// Points with a prescribed value: boundaries, infinities.
 pub enum Edges {
     /// (x, f(x))
     One(&'static [(f64, f64)]),
@@ -39,7 +39,7 @@ pub enum Edges {
 }
 
 impl Tested {
-    /// Cases of an operation of so many operands, with these parameters, and for whole numbers too if it takes them.
+    /// Cases of an operation with this many operands and these parameters, and for integers too if it takes them.
     pub fn cases(&self, operands: usize, parameters: &[&'static str], takes_integers: bool) -> Vec<Case> {
         let of = |p: Parameters<f64>| {
             parameters.iter().zip(p).fold(Attrs::new(), |attrs, (name, value)| attrs.with_real(name, value))
@@ -53,7 +53,7 @@ impl Tested {
         cases
     }
 
-    /// The outputs by the reference.
+    /// The outputs according to the reference.
     fn expected(&self, p: Parameters<f64>) -> impl Fn(&[Sample]) -> Vec<Sample> + Clone + Send + Sync + use<> {
         let reference = self.reference;
         move |samples: &[Sample]| {
@@ -69,7 +69,7 @@ impl Tested {
         Case::new("integers", attrs, numbers, self.expected(p)).values_only()
     }
 
-    /// The cases of one set of parameters: in all shapes, or few.
+    /// The cases for one set of parameters, in all shapes or only a few.
     fn cases_of(&self, arity: usize, attrs: Attrs, p: Parameters<f64>, all: bool) -> Vec<Case> {
         let with = if attrs.is_empty() || all { String::new() } else { format!("{attrs} ") };
         let case = |shape: Shape| {
@@ -79,7 +79,7 @@ impl Tested {
         if !all {
             return vec![case(Shape::from([2, 3])), case(Shape::from([]))];
         }
-        // One element inline, short and long rows, more axes than are held dense, nothing, and enough for several tiles.
+        // A single inline element, short and long rows, more axes than dense values have, no elements, and enough for several tiles.
         let mut cases = vec![
             case(Shape::from([])),
             case(Shape::from([1, 1])),
