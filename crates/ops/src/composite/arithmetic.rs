@@ -1,4 +1,4 @@
-//! Arithmetic made of other operations.
+//! Arithmetic composed of other operations.
 
 use crate::Operand;
 use crate::autograd::modes::within;
@@ -9,7 +9,7 @@ use easy_ext::ext;
 /// The methods of `arithmetic`.
 #[ext(ArithmeticMethods)]
 impl Tensor {
-    /// The logarithm of the odds of every element, which is first kept between `eps` and `1 - eps`.
+    /// The log-odds of every element, after clamping it between `eps` and `1 - eps`.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -20,7 +20,7 @@ impl Tensor {
         self.clamp(eps, 1.0 - eps).logit()
     }
 
-    /// The point between this tensor and another: this one at weight 0, the other at weight 1.
+    /// Linear interpolation between this tensor and another: this one at weight 0, the other at weight 1.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -32,7 +32,7 @@ impl Tensor {
         self + (end - self) * &*weight.tensor(self.dtype())
     }
 
-    /// What is left of every element without its whole part, with the sign of the element.
+    /// The fractional part of every element, with the sign of the element.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -43,7 +43,7 @@ impl Tensor {
         self - self.trunc()
     }
 
-    /// The logarithm of the multivariate gamma function of dimension `p`, of elements above `(p - 1) / 2`.
+    /// The logarithm of the multivariate gamma function of dimension `p`, for elements above `(p - 1) / 2`.
     ///
     /// ```
     /// use wengert::prelude::*;

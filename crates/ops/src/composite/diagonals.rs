@@ -1,4 +1,4 @@
-//! Matrices made of diagonals.
+//! Matrices built from diagonals.
 
 use crate::methods::*;
 use crate::movement::diagonal::DIAGONAL_ADD;
@@ -9,7 +9,7 @@ use easy_ext::ext;
 /// The methods of `diagonals`.
 #[ext(DiagonalsMethods)]
 impl Tensor {
-    /// The diagonal of a matrix, or the matrix with this vector on its diagonal, `offset` above the main one.
+    /// The diagonal of a matrix, or the matrix with this vector on its diagonal; the diagonal is `offset` above the main one.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -30,7 +30,7 @@ impl Tensor {
         }
     }
 
-    /// Matrices with the last axis on their diagonal, `offset` above the main one, zeros elsewhere.
+    /// Matrices with the last axis on the diagonal `offset` above the main one, and zeros elsewhere.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -42,7 +42,7 @@ impl Tensor {
         self.diag_embed_axes(offset, -2, -1)
     }
 
-    /// As [`diag_embed`](Tensor::diag_embed), with the new rows and columns at these axes of the result.
+    /// [`diag_embed`](Tensor::diag_embed) with the new rows and columns at these axes of the result.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -59,7 +59,7 @@ impl Tensor {
             Attrs::new().with_int("offset", offset as i64).with_int("rows", rank - 2).with_int("columns", rank - 1);
         let zeros = Tensor::constant(0.0, &Spec::new(shape, self.dtype()));
         let y = match self.dtype() {
-            // Truth values are not added; there is nothing to differentiate either.
+            // Booleans cannot be added, and there is nothing to differentiate.
             crate::DType::Bool => zeros.diagonal_scatter(&x, offset, -2, -1),
             _ => bind::bind1(&DIAGONAL_ADD, attrs, &[&zeros, &x]),
         };

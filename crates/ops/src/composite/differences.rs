@@ -1,4 +1,4 @@
-//! Differences and sums of areas along an axis.
+//! Differences and integrals along an axis.
 
 use super::selection::along_axis;
 use crate::error::OrRaise;
@@ -23,7 +23,7 @@ fn steps(x: &Tensor, axis: usize) -> Tensor {
 /// The methods of `differences`.
 #[ext(DifferencesMethods)]
 impl Tensor {
-    /// The differences of neighbours along an axis, taken `order` times.
+    /// The differences of neighbours along an axis, applied `order` times.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -35,15 +35,14 @@ impl Tensor {
     pub fn diff(&self, order: usize, axis: isize) -> Tensor {
         let axis = checked_axis("diff", axis, self.shape()).or_raise();
         let mut result = self.clone();
-        // Once nothing is left, it stays so.
+        // An empty axis stays empty.
         for _ in 0..order.min(self.shape()[axis].max(1)) {
             result = steps(&result, axis);
         }
         result
     }
 
-    /// [`diff`](Tensor::diff) after joining other tensors to the beginning and the end of the axis; of order 0, the tensor
-    /// alone.
+    /// [`diff`](Tensor::diff) after joining other tensors to the beginning and the end of the axis. For order 0, the tensor alone.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -59,7 +58,7 @@ impl Tensor {
         Tensor::concat(&parts, axis).diff(order, axis)
     }
 
-    /// The area under the points along an axis, at distances `dx`, by the trapezoidal rule.
+    /// The integral along an axis by the trapezoidal rule, for points with spacing `dx`.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -70,7 +69,7 @@ impl Tensor {
         self.areas("trapezoid", Width::Constant(dx), axis).sum_over(axis)
     }
 
-    /// The area under the points (x, this) along an axis, by the trapezoidal rule.
+    /// The integral along an axis by the trapezoidal rule, for points at the coordinates `x`.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -82,7 +81,7 @@ impl Tensor {
         self.areas("trapezoid", Width::Between(x), axis).sum_over(axis)
     }
 
-    /// The area up to each point but the first.
+    /// The cumulative integral up to each point except the first, for points with spacing `dx`.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -93,7 +92,7 @@ impl Tensor {
         self.areas("cumulative_trapezoid", Width::Constant(dx), axis).cumsum(axis)
     }
 
-    /// The area under the points (x, this) up to each point but the first.
+    /// The cumulative integral up to each point except the first, for points at the coordinates `x`.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -108,7 +107,7 @@ impl Tensor {
 
 #[ext(DifferencesParts)]
 impl Tensor {
-    /// The area between each two neighbours.
+    /// The area between each pair of neighbours.
     #[track_caller]
     fn areas(&self, name: &str, width: Width<'_>, axis: isize) -> Tensor {
         let axis = checked_axis(name, axis, self.shape()).or_raise();
@@ -116,7 +115,7 @@ impl Tensor {
         let pairs = part(self, axis, 1.min(n), n) + part(self, axis, 0, n.saturating_sub(1));
         match width {
             Width::Constant(dx) => pairs * (0.5 * dx),
-            // One row of places serves all rows of values.
+            // One row of coordinates serves all rows of values.
             Width::Between(x) if x.rank() == 1 && self.rank() > 1 && x.elements() == n => {
                 let shape: Vec<usize> =
                     (0..self.rank()).map(|other| if other == axis { x.elements() } else { 1 }).collect();
@@ -134,7 +133,7 @@ impl Tensor {
     }
 }
 
-/// The distances of the points.
+/// The spacing of the points.
 enum Width<'a> {
     Constant(f64),
     Between(&'a Tensor),

@@ -1,4 +1,4 @@
-//! Distances, and vectors scaled by their norms.
+//! Distances, and normalised vectors.
 
 use crate::autograd::modes::within;
 use crate::error::OrRaise;
@@ -7,7 +7,7 @@ use crate::rules::{at_least_vector, checked_axis};
 use crate::{Error, ErrorKind, Shape, Tensor, keepdim};
 use easy_ext::ext;
 
-/// `x`, at least `least`; the gradient passes where x is above.
+/// `x` clamped from below at `least`; the gradient passes where x is above.
 fn at_least(x: &Tensor, least: f64) -> Tensor {
     x.gt(least).where_(x, least)
 }
@@ -26,7 +26,7 @@ impl Tensor {
         (self - other).norm(p)
     }
 
-    /// Vectors along an axis over their p-norms, or over `least` where those are smaller.
+    /// Vectors along an axis divided by their p-norms, or by `least` where a norm is smaller.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -38,7 +38,7 @@ impl Tensor {
         self / at_least(&self.norm_over(p, keepdim(axis)), least)
     }
 
-    /// The cosine of the angle between vectors along an axis; norms count at least `least`.
+    /// The cosine of the angle between vectors along an axis; norms are at least `least`.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -53,8 +53,8 @@ impl Tensor {
         (a.normalize(2.0, axis, least) * b.normalize(2.0, axis, least)).sum_over(axis)
     }
 
-    /// The p-norm of the differences of vectors along the last axis; `shift` is added to every difference, which keeps
-    /// gradients finite at equal vectors.
+    /// The p-norm of the difference of vectors along the last axis. `shift` is added to every difference, which keeps gradients finite at
+    /// equal vectors.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -89,7 +89,7 @@ impl Tensor {
         (chosen(|pair| pair.0) - chosen(|pair| pair.1)).norm_over(p, 1)
     }
 
-    /// Slices along an axis, each scaled down so that its p-norm does not exceed `most`.
+    /// Scales down slices along an axis so that no p-norm exceeds `most`.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -102,7 +102,7 @@ impl Tensor {
         let axis = checked_axis("renorm", axis, x.shape()).or_raise();
         let others: Vec<isize> = (0..x.rank()).filter(|other| *other != axis).map(|other| other as isize).collect();
         let norms = x.norm_over(p, keepdim(&others));
-        // The small term keeps the result strictly inside, as elsewhere.
+        // As in PyTorch, the small term keeps the result strictly below the bound.
         let factors = norms.gt(most).where_(most / (&norms + 1e-7), 1.0);
         (&*x * factors).reshape(self.shape())
     }

@@ -1,8 +1,8 @@
 //! Sums of products over labelled axes: einsum and tensordot.
 //!
-//! Operands are contracted in pairs, the cheapest pair first. A pair becomes one batched matrix product: axes that both have
-//! and the result keeps are its batch, axes that both have and the result lacks are summed, the others are rows and columns.
-//! Axes are put in order by strides, and merged without copying where strides can express it.
+//! Operands are contracted in pairs, the cheapest pair first. A pair becomes one batched matrix product: shared axes that the result keeps
+//! are its batch, shared axes that the result lacks are summed, and the others are rows and columns. Axes are permuted by strides, and
+//! merged without copying where strides can express it.
 
 use crate::error::OrRaise;
 use crate::methods::*;
@@ -17,7 +17,7 @@ type Label = u32;
 
 const ELLIPSIS: Label = 0x11_0000;
 
-/// A tensor with a name for each axis, all different.
+/// A tensor with a distinct name for each axis.
 #[derive(Clone)]
 struct Term {
     tensor: Tensor,
@@ -27,9 +27,8 @@ struct Term {
 /// The methods of `einsum`.
 #[ext(EinsumMethods)]
 impl Tensor {
-    /// The sum of products that `equation` describes, such as `"ij,jk->ik"` for a matrix product. A letter that occurs twice in
-    /// one operand takes its diagonal, `...` stands for any axes, and without `->` the letters that occur once remain, in
-    /// alphabetical order.
+    /// The sum of products that `equation` describes, such as `"ij,jk->ik"` for a matrix product. A letter that occurs twice in one operand
+    /// takes its diagonal. `...` stands for any axes. Without `->`, the result has the letters that occur once, in alphabetical order.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -64,8 +63,8 @@ impl Tensor {
         self.tensordot_axes(other, &left, &right)
     }
 
-    /// The sum of products over some axes of this tensor and as many of the other, in pairs; the remaining axes of both
-    /// follow each other.
+    /// The sum of products over pairs of axes of this tensor and the other. The result has the remaining axes of this tensor, followed by
+    /// those of the other.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -75,7 +74,7 @@ impl Tensor {
     #[track_caller]
     pub fn tensordot_axes(&self, other: &Tensor, axes: &[isize], other_axes: &[isize]) -> Tensor {
         let (left, right) = paired_axes(self, other, axes, other_axes).or_raise();
-        // Labels are numbers: those of the left side first, summed axes shared.
+        // Labels are numbers: those of the left side first; summed axes share a label.
         let first: Vec<Label> = (0..self.rank() as Label).collect();
         let mut second: Vec<Label> = (0..other.rank()).map(|axis| (self.rank() + axis) as Label).collect();
         for (&from, &to) in left.iter().zip(&right) {
@@ -179,7 +178,7 @@ impl Plan {
         Ok(Plan { inputs, output, sizes })
     }
 
-    /// Every operand with its axes named once: diagonals taken, and axes of size 1 dropped that are longer elsewhere.
+    /// Every operand with each label on one axis: takes diagonals, and drops axes of size 1 that are longer elsewhere.
     #[track_caller]
     fn terms(&self, operands: &[&Tensor]) -> Vec<Term> {
         let mut terms = Vec::new();
@@ -194,7 +193,7 @@ impl Plan {
     }
 }
 
-/// The letters of one operand, and the place of its ellipsis among them.
+/// The letters of one operand, and the position of its ellipsis among them.
 fn letters(equation: &str, text: &str) -> Result<(Vec<Label>, Option<usize>), Error> {
     let (before, after) = match text.split_once("...") {
         Some((before, after)) => (before, Some(after)),
@@ -234,7 +233,7 @@ fn sizes(equation: &str, inputs: &[Vec<Label>], operands: &[&Tensor]) -> Result<
     Ok(sizes)
 }
 
-/// The first two places of one label.
+/// The first two positions of a repeated label.
 fn repeated(labels: &[Label]) -> Option<(usize, usize)> {
     let second = (0..labels.len()).find(|&place| labels[..place].contains(&labels[place]))?;
     Some((labels.iter().position(|label| *label == labels[second])?, second))
@@ -247,7 +246,7 @@ fn diagonal_term(term: &Term, first: usize, second: usize) -> Term {
     Term { tensor: diagonal(&term.tensor.permute(&order)), labels }
 }
 
-/// Without axes of size 1 that are longer in another term: they repeat there.
+/// Drops axes of size 1 that are longer in another term, because they broadcast there.
 #[track_caller]
 fn without_short_axes(term: &Term, size: impl Fn(&Label) -> usize) -> Term {
     let is_short = |(label, own): (&Label, &usize)| *own == 1 && size(label) != 1;
@@ -257,7 +256,7 @@ fn without_short_axes(term: &Term, size: impl Fn(&Label) -> usize) -> Term {
     Term { labels: labels.collect(), tensor: term.tensor.reshape(shape) }
 }
 
-/// All terms in one, with the labels of the output in some order.
+/// Contracts all terms into one, with the labels of the output in some order.
 #[track_caller]
 fn contracted(mut terms: Vec<Term>, output: &[Label]) -> Term {
     for number in 0..terms.len() {
@@ -278,7 +277,7 @@ fn contracted(mut terms: Vec<Term>, output: &[Label]) -> Term {
     terms.pop().expect("einsum has at least one operand")
 }
 
-/// Without the axes that nobody needs.
+/// Sums over the axes that are not needed.
 #[track_caller]
 fn summed(term: &Term, needed: impl Fn(&Label) -> bool) -> Term {
     let drop: Vec<bool> = term.labels.iter().map(|label| !needed(label)).collect();
@@ -290,7 +289,7 @@ fn summed(term: &Term, needed: impl Fn(&Label) -> bool) -> Term {
     Term { tensor: term.tensor.sum_over(&axes), labels }
 }
 
-/// The pair whose product takes the fewest multiplications; among equals, that with the least growth.
+/// The pair whose product takes the fewest multiplications; ties go to the pair with the least growth.
 fn cheapest(terms: &[Term]) -> (usize, usize) {
     let size = |term: &Term| term.tensor.elements() as f64;
     let work = |a: &Term, b: &Term| {
@@ -304,7 +303,7 @@ fn cheapest(terms: &[Term]) -> (usize, usize) {
     pairs.min_by(|a, b| less(&cost(a), &cost(b))).expect("two terms make a pair")
 }
 
-/// The axes of `term` in the order of `labels`, all of which it has.
+/// `term` with its axes in the order of `labels`, all of which it has.
 #[track_caller]
 fn arranged(term: &Term, labels: &[Label]) -> Tensor {
     if term.labels == labels {
@@ -314,12 +313,12 @@ fn arranged(term: &Term, labels: &[Label]) -> Tensor {
     term.tensor.permute(&labels.iter().map(place).collect::<Vec<_>>())
 }
 
-/// The product of two terms, summed over what both have and nobody else needs.
+/// The product of two terms, summed over shared axes that no other term needs.
 #[track_caller]
 fn product(a: &Term, b: &Term, needed: impl Fn(&Label) -> bool) -> Term {
     let shared = |label: &&Label| a.labels.contains(label) && b.labels.contains(label);
     let (batch, _): (Vec<Label>, Vec<Label>) = a.labels.iter().filter(shared).partition(|label| needed(label));
-    // The larger side decides the order in which summed axes are merged, so that it need not be copied.
+    // The larger side determines the order in which summed axes are merged, so that it need not be copied.
     let larger = if a.tensor.elements() >= b.tensor.elements() { a } else { b };
     let inner: Vec<Label> = larger.labels.iter().filter(shared).filter(|label| !needed(label)).copied().collect();
     let own = |term: &Term, other: &Term| -> Vec<Label> {

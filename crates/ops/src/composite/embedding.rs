@@ -1,9 +1,9 @@
-//! Rows of a table, one by one or put together in bags.
+//! Rows of a table, looked up one by one or reduced in bags.
 
 use crate::autograd::modes::within;
 use crate::prelude::*;
 
-/// How bags of rows are put together.
+/// How the rows of a bag are reduced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Bag {
     /// Their sum.
@@ -15,7 +15,7 @@ pub enum Bag {
     Max,
 }
 
-/// The options of bags of embeddings.
+/// Options for bags of embeddings.
 ///
 /// ```
 /// use wengert::prelude::*;
@@ -34,22 +34,22 @@ pub struct EmbeddingBag {
 }
 
 impl EmbeddingBag {
-    /// Means; every row of a matrix of indices is a bag.
+    /// The default: means, and every row of a matrix of indices is a bag.
     pub fn new() -> EmbeddingBag {
         EmbeddingBag::default()
     }
 
-    /// How rows are put together.
+    /// Sets how the rows of a bag are reduced.
     pub fn mode(self, mode: Bag) -> EmbeddingBag {
         EmbeddingBag { mode, ..self }
     }
 
-    /// Where each bag of a vector of indices starts; the last bag takes the rest.
+    /// The start of each bag in a vector of indices; the last bag extends to the end.
     pub fn offsets(self, offsets: &Tensor) -> EmbeddingBag {
         EmbeddingBag { offsets: Some(offsets.clone()), ..self }
     }
 
-    /// Whether the last offset is where the last bag ends, and starts none.
+    /// Whether the last offset is the end of the last bag instead of the start of another.
     pub fn include_last_offset(self, included: bool) -> EmbeddingBag {
         EmbeddingBag { include_last_offset: included, ..self }
     }
@@ -59,7 +59,7 @@ impl EmbeddingBag {
         EmbeddingBag { weights: Some(weights.clone()), ..self }
     }
 
-    /// The row that counts nothing; negative from the end.
+    /// The index whose row is ignored; negative indices count from the end.
     pub fn padding_index(self, padding: i64) -> EmbeddingBag {
         EmbeddingBag { padding: Some(padding), ..self }
     }
@@ -68,7 +68,7 @@ impl EmbeddingBag {
 /// The methods of `embedding`.
 #[ext(EmbeddingMethods)]
 impl Tensor {
-    /// The rows of this table `[V, ..]` that `index` names: `[index.., ..]`. Repeated rows add their gradients in order.
+    /// Looks up rows of this table `[V, ..]` by index: `[index.., ..]`. Gradients of repeated rows are added in order.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -84,7 +84,7 @@ impl Tensor {
         self.take_rows(index)
     }
 
-    /// [`embedding`](Tensor::embedding) whose row `padding` gets no gradient.
+    /// [`embedding`](Tensor::embedding) where row `padding` gets no gradient.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -103,7 +103,7 @@ impl Tensor {
         mask.where_(rows.detach(), &rows)
     }
 
-    /// Bags of rows of this table `[V, D]`: `[bags, D]`. Indices are `[bags, L]`, or `[N]` with offsets.
+    /// Reduces bags of rows of this table `[V, D]` to `[bags, D]`. Indices are `[bags, L]`, or `[N]` with offsets.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -130,7 +130,7 @@ impl Tensor {
         }
         let padding = options.padding.map(|row| if row < 0 { row + self.shape()[0] as i64 } else { row });
         let counts = padding.map(|row| flat.not_equal(row));
-        // The number of the bag of each index.
+        // The bag of each index.
         let (bags, number) = match &options.offsets {
             None => {
                 let (bags, length) = (index.shape()[0], index.shape()[1]);

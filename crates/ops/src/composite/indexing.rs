@@ -1,8 +1,8 @@
-//! Indexing made of gather and scatter: rows, flat positions, masks.
+//! Indexing composed of gather and scatter: rows, flat positions, masks.
 //!
-//! Indices are i64 (or i32, u8). Functions that PyTorch lets count from the end do so here (`take`, `put`, `index_put`,
-//! `take_along_dim`, selections); the others take indices from 0. An index outside its axis is an error with the index and
-//! the size. Repeated places accumulate in order.
+//! Indices are i64 (or i32, u8). Functions where PyTorch counts negative indices from the end do so here (`take`, `put`, `index_put`,
+//! `take_along_dim`, selections); the others take indices from 0. An out-of-range index is an error that shows the index and the size.
+//! Repeated indices accumulate in order.
 
 use crate::Operand;
 use crate::autograd::modes::within;
@@ -17,7 +17,7 @@ use crate::tensor::common_shape;
 use crate::{DType, Error, ErrorKind, Shape, Tensor};
 use easy_ext::ext;
 
-/// How several values for one place become one.
+/// How several values with the same index are reduced to one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ScatterReduce {
     /// Their sum.
@@ -26,13 +26,13 @@ pub enum ScatterReduce {
     Prod,
     /// Their mean.
     Mean,
-    /// The greatest.
+    /// The maximum.
     Amax,
-    /// The least.
+    /// The minimum.
     Amin,
 }
 
-/// A list of indices along one axis, repeated to the shape of what they address there.
+/// A list of indices along one axis, broadcast to the shape of the values that they address.
 #[track_caller]
 fn spread(name: &str, x: &Tensor, axis: usize, index: &Tensor) -> Tensor {
     if index.rank() > 1 {
@@ -49,7 +49,7 @@ fn spread(name: &str, x: &Tensor, axis: usize, index: &Tensor) -> Tensor {
     aligned.broadcast_to(whole)
 }
 
-/// A scatter of slices: `values` go to the positions of `x` that a list of indices names along an axis.
+/// The operands for a scatter of slices: `values` go to the positions of `x` that a list of indices gives along an axis.
 #[track_caller]
 fn slices_of(name: &str, x: &Tensor, axis: isize, index: &Tensor, values: &Tensor) -> (Tensor, isize, Tensor, Tensor) {
     let axis = axis_of(name, axis, x.shape()).or_raise();
@@ -64,11 +64,11 @@ fn slices_of(name: &str, x: &Tensor, axis: isize, index: &Tensor, values: &Tenso
     (vector, axis as isize, index, values)
 }
 
-/// Several axes addressed together: they are merged into one, and an index tensor for each into flat positions.
+/// Several axes indexed together: the axes are merged into one, and their index tensors into flat positions.
 pub struct Address {
-    /// Brings the addressed axes to the front where they are apart.
+    /// Moves the indexed axes to the front if they are not adjacent.
     order: Option<Vec<usize>>,
-    /// The first addressed axis after that, and how many there are.
+    /// The first indexed axis after that, and the number of indexed axes.
     axis: usize,
     count: usize,
     /// Positions along the merged axis.
@@ -76,7 +76,7 @@ pub struct Address {
 }
 
 impl Address {
-    /// `indices[k]` addresses `axes[k]`; the axes ascend, and the indices broadcast.
+    /// `indices[k]` indexes `axes[k]`; the axes are ascending, and the indices broadcast.
     #[track_caller]
     pub fn new(name: &str, x: &Tensor, axes: &[usize], indices: &[Tensor]) -> Address {
         let shape = indices.iter().try_fold(Shape::default(), |shape, index| broadcast(&shape, index.shape()));
@@ -104,7 +104,7 @@ impl Address {
         }
     }
 
-    /// Of index tensors at these axes; a mask stands for the positions of its true elements, along as many axes as it has.
+    /// From index tensors at these axes; a mask stands for the positions of its true elements, along as many axes as it has.
     #[track_caller]
     pub fn masked(name: &str, x: &Tensor, addressed: &[(usize, Tensor)]) -> Address {
         let (mut axes, mut indices) = (Vec::new(), Vec::new());
@@ -135,7 +135,7 @@ impl Address {
         }
     }
 
-    /// `shape` with its addressed axes replaced by others.
+    /// `shape` with its indexed axes replaced by others.
     fn replaced(&self, shape: &[usize], by: &[usize]) -> Vec<usize> {
         [&shape[..self.axis], by, &shape[self.axis + self.count..]].concat()
     }
@@ -145,7 +145,7 @@ impl Address {
         x.reshape(self.replaced(x.shape(), &[size]))
     }
 
-    /// The elements addressed; the axes of the index stand where the addressed axes were, or in front if those were apart.
+    /// The indexed elements. The axes of the index replace the indexed axes, or come first if those are not adjacent.
     #[track_caller]
     pub fn take(&self, x: &Tensor) -> Tensor {
         let _name = within("take");
@@ -154,7 +154,7 @@ impl Address {
         taken.reshape(self.replaced(ordered.shape(), self.flat.shape()))
     }
 
-    /// `x` with `values` written at, or added to, the elements addressed.
+    /// `x` with `values` written at, or added to, the indexed elements.
     #[track_caller]
     pub fn put(&self, name: &str, x: &Tensor, values: &Tensor, accumulate: bool) -> Tensor {
         let ordered = self.ordered(x);
@@ -185,7 +185,7 @@ impl Address {
     }
 }
 
-/// The error of reading a mask that has no numbers yet, which names what to do instead.
+/// Reads a mask; if it has no values yet, the error names the alternative to use.
 #[track_caller]
 fn read_mask(name: &str, mask: &Tensor, alternative: &str) -> Vec<bool> {
     if mask.dtype() != DType::Bool {
@@ -206,7 +206,7 @@ fn read_mask(name: &str, mask: &Tensor, alternative: &str) -> Vec<bool> {
 /// The methods of `indexing`.
 #[ext(IndexingMethods)]
 impl Tensor {
-    /// The slices that a list of indices names along `axis`, such as rows of a matrix.
+    /// The slices at a list of indices along `axis`, such as rows of a matrix.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -221,7 +221,7 @@ impl Tensor {
             let taken = self.reshape([1]).gather(0, &index.flatten());
             return if index.elements() == 1 { taken.reshape([]) } else { taken };
         }
-        // Axes before and after merge where that is free: whole slices are then copied as runs.
+        // Axes before and after are merged where that is free, so that slices are copied as contiguous runs.
         let inner: usize = self.shape()[axis + 1..].iter().product();
         if self.rank() > axis + 2 && self.is_contiguous() && inner > 0 {
             let merged = self.reshape([&self.shape()[..=axis], &[inner]].concat());
@@ -233,7 +233,7 @@ impl Tensor {
         self.gather(axis as isize, &spread("index_select", self, axis, index))
     }
 
-    /// Rows of this matrix by number, for indices of any shape: a table of vectors looked up.
+    /// Looks up rows of this matrix, for indices of any shape: a table of vectors.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -247,7 +247,7 @@ impl Tensor {
         rows.reshape([index.shape(), &self.shape()[1..]].concat())
     }
 
-    /// This tensor with slices of `values` added at the positions that a list of indices names along `axis`.
+    /// Adds slices of `values` to this tensor at a list of indices along `axis`.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -260,7 +260,7 @@ impl Tensor {
         scatter_call(&SCATTER_ADD, &x, axis, &index, &values).reshape(self.shape())
     }
 
-    /// This tensor with slices of `values` written at the positions that a list of indices names along `axis`.
+    /// Overwrites slices of this tensor with `values` at a list of indices along `axis`.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -273,7 +273,7 @@ impl Tensor {
         x.scatter(axis, &index, &values).reshape(self.shape())
     }
 
-    /// This tensor with one number in all slices that a list of indices names along `axis`.
+    /// Fills the slices of this tensor at a list of indices along `axis` with one number.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -287,7 +287,7 @@ impl Tensor {
         x.scatter(axis, &index, &values).reshape(self.shape())
     }
 
-    /// This tensor with slices of `values` reduced into the positions that a list of indices names along `axis`.
+    /// Reduces slices of `values` into this tensor at a list of indices along `axis`.
     ///
     /// ```
     /// use wengert::{ScatterReduce, prelude::*};
@@ -308,8 +308,8 @@ impl Tensor {
         x.scatter_reduce(axis, &index, &values, reduction, include_self).reshape(self.shape())
     }
 
-    /// This tensor with `values` reduced into the places that `index` names along `axis`; `include_self` says whether the
-    /// elements that are there take part. Places without values stay.
+    /// Reduces `values` into this tensor at the positions given by `index` along `axis`. `include_self` says whether the existing elements
+    /// take part. Positions without values are unchanged.
     ///
     /// ```
     /// use wengert::{ScatterReduce, prelude::*};
@@ -350,14 +350,14 @@ impl Tensor {
             ScatterReduce::Mean => {
                 let ones = values.detach().full_like(1.0);
                 let counts = self.detach().full_like(f64::from(include_self)).scatter_add(axis, index, &ones);
-                // Places that nothing was sent to keep what they have.
+                // Positions that receive no values are unchanged.
                 let counts = counts.equal(0).where_(counts.full_like(1.0), &counts);
                 base.scatter_add(axis, index, values) / counts
             }
         }
     }
 
-    /// The elements at flat positions, counted row-major; negative positions count from the end.
+    /// The elements at flat row-major positions; negative positions count from the end.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -371,7 +371,7 @@ impl Tensor {
         self.flatten().gather(0, &flat).reshape(index.shape())
     }
 
-    /// This tensor with `values` written at flat positions, or added to them; negative positions count from the end.
+    /// This tensor with `values` written at flat positions, or added there; negative positions count from the end.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -389,9 +389,9 @@ impl Tensor {
         .reshape(self.shape())
     }
 
-    /// This tensor with `values` written at (or added to) the elements that index tensors for the leading axes name
-    /// together: element `[i[0][k], i[1][k], ..]` for each k. Indices broadcast, negative ones count from the end; a mask
-    /// stands for the positions of its true elements.
+    /// This tensor with `values` written at, or added to, the elements that index tensors for the leading axes select together: element
+    /// `[i[0][k], i[1][k], ..]` for each k. Indices broadcast, and negative ones count from the end. A mask stands for the positions of its
+    /// true elements.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -425,7 +425,7 @@ impl Tensor {
         Address::masked("index_put", self, &addressed).put("index_put", self, values, accumulate)
     }
 
-    /// This tensor with one number where the mask is true; both broadcast.
+    /// Fills this tensor with one number where the mask is true; both broadcast.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -437,8 +437,8 @@ impl Tensor {
         mask.where_(&*value.tensor(self.dtype()), self)
     }
 
-    /// The elements where the mask is true, in row-major order; both broadcast. The number of them depends on the mask's
-    /// numbers, so it cannot be compiled or batched over the mask: there, use `masked_fill` or `where_`.
+    /// The elements where the mask is true, in row-major order; both broadcast. Their number depends on the values of the mask, so this
+    /// cannot be compiled or batched over the mask: use `masked_fill` or `where_` there.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -458,8 +458,8 @@ impl Tensor {
         self.broadcast_to(shape).flatten().gather(0, &Tensor::from(places))
     }
 
-    /// This tensor with the elements of `values`, in row-major order, where the mask is true. Which value goes where
-    /// depends on the mask's numbers, so it cannot be compiled or batched over the mask: there, use `where_`.
+    /// This tensor with the elements of `values`, in row-major order, where the mask is true. The destination of each value depends on the
+    /// values of the mask, so this cannot be compiled or batched over the mask: use `where_` there.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -483,8 +483,8 @@ impl Tensor {
         self.broadcast_to(&shape).flatten().scatter(0, &Tensor::from(places), &values).reshape(shape)
     }
 
-    /// The positions of elements that are not zero (or true), one row for each; of dtype i64. Their number depends on the
-    /// numbers, so it cannot be compiled or batched.
+    /// The positions of nonzero (or true) elements, one row for each, of dtype i64. Their number depends on the values, so this cannot be
+    /// compiled or batched.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -508,7 +508,7 @@ impl Tensor {
         Tensor::from_vec(positions, [count, self.rank()])
     }
 
-    /// A row of zeros with a one at each index: dtype i64, one more axis of `classes`.
+    /// A one-hot vector for each index: dtype i64, with one more axis of size `classes`.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -537,9 +537,9 @@ fn greatest(dtype: DType) -> i64 {
     }
 }
 
-/// y = x times the values sent to each place, with zeros taken apart: of the factors of one place, those that are not zero
-/// multiply to p, and those that are zero have the sum s and the sum of squares q. The product is p, p s or p (s^2 - q) / 2
-/// for none, one or two zeros, and without first and second derivatives for more. So both derivatives are exact.
+/// y = x times the values sent to each position, with zeros treated separately. Among the factors of one position, the nonzero ones
+/// multiply to p, and the zero ones have the sum s and the sum of squares q. The product is p, p s or p (s^2 - q) / 2 for none, one or two
+/// zeros; for more, its first and second derivatives vanish. So both derivatives are exact.
 #[track_caller]
 fn scatter_product(x: &Tensor, axis: isize, index: &Tensor, values: &Tensor) -> Tensor {
     if !x.dtype().is_float() {

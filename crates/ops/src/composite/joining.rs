@@ -1,4 +1,4 @@
-//! Several tensors joined to one: made of reshape, broadcast and concat.
+//! Joins several tensors into one; composed of reshape, broadcast and concat.
 
 use super::padding::PadMode;
 use crate::error::OrRaise;
@@ -11,7 +11,7 @@ use std::borrow::Borrow;
 /// The methods of `joining`.
 #[ext(JoiningMethods)]
 impl Tensor {
-    /// The tensors, all of one shape, one after another along a new axis.
+    /// Joins tensors of one shape along a new axis.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -38,7 +38,7 @@ impl Tensor {
         Tensor::concat(&longer, axis)
     }
 
-    /// Grids of coordinates: the i-th result varies along axis i.
+    /// Coordinate grids: the i-th result varies along axis i.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -58,7 +58,7 @@ impl Tensor {
         grids
     }
 
-    /// Grids of coordinates in the order of plots: the first result varies along axis 1, the second along axis 0.
+    /// Coordinate grids in the order of plots: the first result varies along axis 1, the second along axis 0.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -71,7 +71,7 @@ impl Tensor {
         if tensors.len() < 2 { grids } else { grids.iter().map(|grid| grid.transpose(0, 1)).collect() }
     }
 
-    /// Every combination of one element of each vector, one row for each.
+    /// The Cartesian product of the vectors: every combination of one element of each, one per row.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -87,7 +87,7 @@ impl Tensor {
         Tensor::stack(&columns, 1)
     }
 
-    /// Every choice of `count` elements of this vector, in order, one row for each; with or without taking one twice.
+    /// Every combination of `count` elements of this vector, in order, one per row; with or without replacement.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -130,7 +130,7 @@ impl Tensor {
     }
 }
 
-/// How many choices of `count` out of `n` elements there are; none of no element.
+/// The number of combinations of `count` out of `n` elements; none from an empty set.
 fn count_of_choices(n: usize, count: usize, with_replacement: bool) -> usize {
     let n = if with_replacement { n.saturating_add(count).saturating_sub(1) } else { n };
     if count == 0 || count > n {

@@ -1,4 +1,4 @@
-//! Linear algebra written in the decompositions.
+//! Linear algebra composed of the decompositions.
 
 use crate::Triangle;
 use crate::error::OrRaise;
@@ -8,7 +8,7 @@ use crate::rules::matrix::{block, expect_matrix, identity, split};
 use crate::{DType, Error, ErrorKind, Over, Shape, Tensor};
 use easy_ext::ext;
 
-/// Which norm of a matrix.
+/// A norm of a matrix.
 ///
 /// ```
 /// use wengert::prelude::*;
@@ -17,25 +17,25 @@ use easy_ext::ext;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum MatrixNorm {
-    /// The root of the sum of squares.
+    /// The square root of the sum of squares.
     Frobenius,
     /// The sum of the singular values.
     Nuclear,
     /// The largest singular value.
     Two,
-    /// The least singular value.
+    /// The smallest singular value.
     MinusTwo,
-    /// The largest sum of magnitudes in a column.
+    /// The largest sum of absolute values in a column.
     One,
-    /// The least sum of magnitudes in a column.
+    /// The smallest sum of absolute values in a column.
     MinusOne,
-    /// The largest sum of magnitudes in a row.
+    /// The largest sum of absolute values in a row.
     Infinity,
-    /// The least sum of magnitudes in a row.
+    /// The smallest sum of absolute values in a row.
     MinusInfinity,
 }
 
-/// Reflections `1 - t v v^T` stored below the diagonal, as LAPACK does: `v` is 0 above row `i`, 1 there, and column `i` below.
+/// Householder reflections `1 - t v v^T` stored below the diagonal, as in LAPACK: `v` is 0 above row `i`, 1 there, and column `i` below.
 struct Reflections {
     vectors: Tensor,
     scales: Tensor,
@@ -71,7 +71,7 @@ impl Reflections {
         x - (v.clone() * scale).matmul(&v.t().matmul(x))
     }
 
-    /// All reflections times `x`: the first is applied last, or the other way round for the transposed product.
+    /// The product of all reflections times `x`: the first is applied last, or the other way round for the transposed product.
     fn product(&self, x: &Tensor, transposed: bool) -> Tensor {
         let order: Vec<usize> = if transposed { (0..self.count).collect() } else { (0..self.count).rev().collect() };
         order.into_iter().fold(x.clone(), |x, i| self.apply(i, &x))
@@ -81,7 +81,7 @@ impl Reflections {
 /// The methods of `linalg`.
 #[ext(LinalgMethods)]
 impl Tensor {
-    /// X of A X = B, where this is B and `factor` the lower triangular Cholesky factor of A.
+    /// The solution X of A X = B, where this is B and `factor` is the lower triangular Cholesky factor of A.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -95,7 +95,7 @@ impl Tensor {
         factor.solve_triangular(&half, Triangle::lower().transposed())
     }
 
-    /// X of A X = B, where this is B and A = U^T U with the upper triangular `factor` U.
+    /// The solution X of A X = B, where this is B and A = U^T U with the upper triangular `factor` U.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -137,7 +137,7 @@ impl Tensor {
         inverse.matmul(&inverse.t())
     }
 
-    /// The matrix multiplied with itself `power` times; a negative power is one of the inverse, power 0 the identity.
+    /// The matrix raised to `power`; a negative power raises the inverse, and power 0 is the identity.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -163,7 +163,7 @@ impl Tensor {
         product.unwrap_or_else(|| identity(split(self.shape()).1[0], self).broadcast_to(self.shape()))
     }
 
-    /// The Moore-Penrose inverse of a symmetric matrix, of which the lower triangle is read.
+    /// The Moore-Penrose inverse of a symmetric matrix; only the lower triangle is read.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -176,7 +176,7 @@ impl Tensor {
         self.mirror_lower().pinv()
     }
 
-    /// How many singular values are above the rounding error of the largest, of dtype i64.
+    /// The number of singular values above the rounding error of the largest one, of dtype i64.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -195,8 +195,8 @@ impl Tensor {
         s.gt(&(largest.unsqueeze(axis) * bound)).cast(DType::I64).sum_over(-1)
     }
 
-    /// X that makes |A X - B| least, where this is A, of all such the least itself; and, if A has more rows than columns, the sum
-    /// of squares of A X - B for each column, else nothing. B is a matrix, or a batch of them.
+    /// The least-squares solution X that minimises |A X - B|, where this is A; among several, the one of least norm. Also returns, if A has
+    /// more rows than columns, the sum of squares of A X - B for each column, else an empty tensor. B is a matrix, or a batch of them.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -215,7 +215,7 @@ impl Tensor {
         (x, residuals)
     }
 
-    /// The same, then the rank of A and its singular values: what NumPy's `lstsq` returns.
+    /// [`lstsq`](Tensor::lstsq), followed by the rank of A and its singular values, as NumPy's `lstsq` returns them.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -229,7 +229,7 @@ impl Tensor {
         (x, residuals, self.matrix_rank(), self.svdvals())
     }
 
-    /// The inverse of a tensor seen as a matrix: its first `count` axes are the rows, the others the columns.
+    /// The inverse of a tensor viewed as a matrix: its first `count` axes are the rows, the others the columns.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -249,7 +249,7 @@ impl Tensor {
         self.reshape([m, n]).inv().reshape(shape)
     }
 
-    /// X such that this, contracted with X over all axes of X, is `b`.
+    /// The solution X such that this tensor, contracted with X over all axes of X, is `b`.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -270,7 +270,7 @@ impl Tensor {
         self.reshape([n, n]).solve(&b.reshape([n])).reshape(shape)
     }
 
-    /// [`tensorsolve`](Tensor::tensorsolve) with these axes, in this order, moved behind the others first.
+    /// [`tensorsolve`](Tensor::tensorsolve) after moving these axes, in this order, to the end.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -283,7 +283,7 @@ impl Tensor {
         self.movedim(axes, &behind).tensorsolve(b)
     }
 
-    /// The ratio of the largest and the least singular value.
+    /// The condition number: the ratio of the largest to the smallest singular value.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -301,7 +301,7 @@ impl Tensor {
         element(&s, 0) / element(&s, *count - 1)
     }
 
-    /// The condition number by another norm: that of the matrix times that of its inverse.
+    /// The condition number in another norm: the norm of the matrix times the norm of its inverse.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -339,7 +339,7 @@ impl Tensor {
         }
     }
 
-    /// The norms of the matrices along two axes; the first holds the rows.
+    /// The norms of the matrices along two axes; the first axis holds the rows.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -357,7 +357,7 @@ impl Tensor {
         over.kept(self.permute(&order).matrix_norm(norm), &[rows, columns], self.shape())
     }
 
-    /// The first columns of the product of Householder reflections, whose vectors lie below the diagonal of this matrix.
+    /// The first columns of the product of Householder reflections, whose vectors are stored below the diagonal of this matrix.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -372,7 +372,7 @@ impl Tensor {
         reflections.product(&columns, false)
     }
 
-    /// Q C, where Q is the product of all Householder reflections whose vectors lie below the diagonal of this matrix.
+    /// Q C, where Q is the product of all Householder reflections whose vectors are stored below the diagonal of this matrix.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -421,7 +421,7 @@ impl Tensor {
     }
 }
 
-/// Two different axes, counted from the front.
+/// Two different axes, as non-negative indices.
 fn matrix_axes(x: &Tensor, over: &Over) -> Result<[usize; 2], Error> {
     let axes: [isize; 2] = over.exactly("matrix_norm")?;
     let [rows, columns] =

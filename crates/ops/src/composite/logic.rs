@@ -1,11 +1,11 @@
-//! Logic of truth values, and tests of numbers.
+//! Logic on booleans, and tests of numbers.
 
 use crate::Operand;
 use crate::methods::*;
 use crate::{DType, Tensor};
 use easy_ext::ext;
 
-/// A truth value for each element: whether it is not 0.
+/// A boolean for each element: whether it is not 0.
 #[track_caller]
 fn truth(x: &Tensor) -> Tensor {
     if x.dtype() == DType::Bool { x.clone() } else { x.not_equal(0) }
@@ -14,7 +14,7 @@ fn truth(x: &Tensor) -> Tensor {
 /// The methods of `logic`.
 #[ext(LogicMethods)]
 impl Tensor {
-    /// Where both are true; numbers other than 0 are true.
+    /// True where both are true; nonzero numbers are true.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -27,7 +27,7 @@ impl Tensor {
         truth(self).where_(truth(other), 0)
     }
 
-    /// Where one or both are true; numbers other than 0 are true.
+    /// True where at least one is true; nonzero numbers are true.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -40,7 +40,7 @@ impl Tensor {
         truth(self).where_(1, truth(other))
     }
 
-    /// Where exactly one is true; numbers other than 0 are true.
+    /// True where exactly one is true; nonzero numbers are true.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -53,7 +53,7 @@ impl Tensor {
         truth(self).not_equal(truth(other))
     }
 
-    /// Where this is false; numbers other than 0 are true.
+    /// True where this is false; nonzero numbers are true.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -65,7 +65,7 @@ impl Tensor {
         self.equal(0)
     }
 
-    /// Where an element is no number.
+    /// True where an element is NaN.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -76,7 +76,7 @@ impl Tensor {
         self.not_equal(self)
     }
 
-    /// Where an element is infinite.
+    /// True where an element is infinite.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -90,7 +90,7 @@ impl Tensor {
         }
     }
 
-    /// Where an element is neither infinite nor NaN.
+    /// True where an element is neither infinite nor NaN.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -104,8 +104,8 @@ impl Tensor {
         }
     }
 
-    /// Which elements differ from another's by at most `absolute + relative * |other|`; NaN is close to nothing, infinities
-    /// to themselves.
+    /// True where an element differs from the other's by at most `absolute + relative * |other|`. NaN is close to nothing, infinities to
+    /// themselves.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -118,7 +118,7 @@ impl Tensor {
         near | self.equal(other)
     }
 
-    /// Which elements are among those of another tensor.
+    /// True where an element occurs in another tensor.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -129,7 +129,7 @@ impl Tensor {
         self.unsqueeze(self.rank()).equal(members.flatten()).any_over(-1)
     }
 
-    /// 0 where an element is negative, 1 where it is positive, `at_zero` where it is 0; no gradient.
+    /// 0 where an element is negative, 1 where it is positive, `at_zero` where it is 0; without a gradient.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -141,7 +141,7 @@ impl Tensor {
         self.equal(0).where_(&*at_zero, self.gt(0).cast(self.dtype()))
     }
 
-    /// How often each whole number from 0 to `count` (not included) occurs.
+    /// The number of occurrences of each integer from 0 up to `count`, excluded.
     ///
     /// ```
     /// use wengert::prelude::*;

@@ -1,12 +1,12 @@
-//! Losses: distances between predictions and targets, each as a method of the predictions.
+//! Losses: distances between predictions and targets, as methods of the predictions.
 
 use crate::network::cross_entropy::softmax_cross_entropy;
 use crate::prelude::*;
 
-/// How the losses of single elements become the result.
+/// How the losses of single elements are reduced.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Reduction {
-    /// Every element's loss.
+    /// No reduction: the loss of every element.
     None,
     /// Their mean.
     #[default]
@@ -32,7 +32,7 @@ impl Reduction {
         }
     }
 
-    /// Reduces losses whose mean is weighted: `weights` add up to what the sum is divided by.
+    /// Reduces losses with a weighted mean: the sum is divided by the sum of `weights`.
     #[track_caller]
     fn apply_weighted(self, losses: Tensor, weights: impl FnOnce() -> Tensor) -> Tensor {
         match self {
@@ -42,7 +42,7 @@ impl Reduction {
     }
 }
 
-/// The options of losses of classes.
+/// Options for classification losses.
 ///
 /// ```
 /// use wengert::prelude::*;
@@ -65,32 +65,32 @@ impl Default for CrossEntropy {
 }
 
 impl CrossEntropy {
-    /// The mean; no weights, no smoothing; the target -100 is ignored.
+    /// The default: the mean, no weights, no smoothing, and the target -100 is ignored.
     pub fn new() -> CrossEntropy {
         CrossEntropy { weight: None, ignored: -100, smoothing: 0.0, reduction: Reduction::Mean }
     }
 
-    /// A factor for each class.
+    /// A weight for each class.
     pub fn weight(self, weight: &Tensor) -> CrossEntropy {
         CrossEntropy { weight: Some(weight.clone()), ..self }
     }
 
-    /// The target whose rows count nothing; it need not be a class.
+    /// The target value whose rows are ignored; it need not be a class.
     pub fn ignore_index(self, ignored: i64) -> CrossEntropy {
         CrossEntropy { ignored, ..self }
     }
 
-    /// The part of the target, from 0 to 1, that is spread over all classes.
+    /// The share of the target, from 0 to 1, that is spread over all classes.
     pub fn label_smoothing(self, smoothing: f64) -> CrossEntropy {
         CrossEntropy { smoothing, ..self }
     }
 
-    /// How rows become the result.
+    /// Sets how the losses are reduced.
     pub fn reduction(self, reduction: Reduction) -> CrossEntropy {
         CrossEntropy { reduction, ..self }
     }
 
-    /// A weight for each class, the last axis of `x`; a part to spread from 0 to 1.
+    /// Checks that there is a weight for each class, the last axis of `x`, and that the smoothing is between 0 and 1.
     #[track_caller]
     fn expect_classes(&self, name: &str, x: &Tensor) {
         expect_weights(name, self.weight.as_ref(), x.shape()[x.rank() - 1]);
@@ -100,7 +100,7 @@ impl CrossEntropy {
         }
     }
 
-    /// The weights of the rows in a mean: that of each row's class, 0 where it is ignored.
+    /// The weights of the rows in a mean: the weight of each row's class, 0 where it is ignored.
     #[track_caller]
     fn row_weights(&self, targets: &Tensor, dtype: DType) -> Tensor {
         let counts = targets.cast(DType::I64).not_equal(self.ignored);
@@ -115,7 +115,7 @@ impl CrossEntropy {
     }
 }
 
-/// Rows along the last axis: classes are axis 1, or the only one.
+/// Moves the classes, axis 1 or the only one, to the last axis.
 #[track_caller]
 fn classes_last(name: &str, x: &Tensor) -> Tensor {
     match x.rank() {
@@ -137,7 +137,7 @@ fn expect_weights(name: &str, weight: Option<&Tensor>, classes: usize) {
     }
 }
 
-/// log x, at least -100.
+/// log x, clamped from below at -100.
 #[track_caller]
 fn bounded_log(x: &Tensor) -> Tensor {
     x.log().clamp_min(-100.0)
@@ -145,14 +145,14 @@ fn bounded_log(x: &Tensor) -> Tensor {
 
 #[track_caller]
 fn scaled(losses: Tensor, weight: Option<&Tensor>) -> Tensor {
-    // No closure: it would not know the caller's line.
+    // Not a closure, which would lose the caller's line.
     match weight {
         Some(weight) => losses * weight,
         None => losses,
     }
 }
 
-/// What is added to differences in the distances of triplets, to keep roots from 0.
+/// Added to differences in the triplet distances, to keep roots away from 0.
 const TRIPLET_TINY: f64 = 1e-6;
 
 #[track_caller]
@@ -164,8 +164,8 @@ fn triplet(x: &Tensor, positive: &Tensor, far: Tensor, margin: f64, p: f64, redu
 /// The methods of `losses`.
 #[ext(LossesMethods)]
 impl Tensor {
-    /// The cross-entropy of logits `[N, C, ..]` (or `[C]`) with targets: whole numbers `[N, ..]`, or probabilities of the
-    /// shape of the logits.
+    /// The cross-entropy of logits `[N, C, ..]` (or `[C]`) with targets: classes as integers `[N, ..]`, or probabilities of the shape of
+    /// the logits.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -199,7 +199,7 @@ impl Tensor {
         options.reduction.apply(-products.sum_over(-1))
     }
 
-    /// The negative of the log-probability `[N, C, ..]` (or `[C]`) of each target `[N, ..]`.
+    /// The negative log-likelihood: minus the log-probability `[N, C, ..]` (or `[C]`) of each target `[N, ..]`.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -219,7 +219,7 @@ impl Tensor {
         options.reduction.apply_weighted(-picked * &weights, || weights.clone())
     }
 
-    /// The square of the difference.
+    /// The squared difference.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -231,7 +231,7 @@ impl Tensor {
         reduction.apply(&difference * &difference)
     }
 
-    /// The size of the difference.
+    /// The absolute difference.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -275,7 +275,7 @@ impl Tensor {
         reduction.apply(losses)
     }
 
-    /// `-(t log x + (1 - t) log(1 - x))` of probabilities x; logarithms are at least -100.
+    /// `-(t log x + (1 - t) log(1 - x))` for probabilities x; logarithms are clamped from below at -100.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -288,7 +288,7 @@ impl Tensor {
         reduction.apply(scaled(-products, weight))
     }
 
-    /// The binary cross-entropy of sigmoid(x), finite for every x; `positive` weighs the terms of target 1.
+    /// The binary cross-entropy of sigmoid(x), finite for every x; `positive` is the weight of terms with target 1.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -313,7 +313,7 @@ impl Tensor {
         reduction.apply(scaled((1.0 - target) * self + tail, weight))
     }
 
-    /// `t (log t - x)` of log-probabilities x and probabilities t; 0 where t is 0.
+    /// `t (log t - x)` for log-probabilities x and probabilities t; 0 where t is 0.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -326,7 +326,7 @@ impl Tensor {
         reduction.apply(entropy - target * self)
     }
 
-    /// `e^t (t - x)` of log-probabilities x and t.
+    /// `e^t (t - x)` for log-probabilities x and t.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -338,7 +338,7 @@ impl Tensor {
         reduction.apply(target.exp() * (target - self))
     }
 
-    /// `e^x - t x`: counts t of mean e^x. `full` adds Stirling's approximation of log t! where t > 1.
+    /// `e^x - t x`: Poisson counts t with mean e^x. `full` adds Stirling's approximation of log t! where t > 1.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -349,7 +349,7 @@ impl Tensor {
         reduction.apply(with_stirling(self.exp() - target * self, target, full))
     }
 
-    /// `x - t log(x + epsilon)`: counts t of mean x. `full` adds Stirling's approximation of log t! where t > 1.
+    /// `x - t log(x + epsilon)`: Poisson counts t with mean x. `full` adds Stirling's approximation of log t! where t > 1.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -382,7 +382,7 @@ impl Tensor {
             true if variance.rank() > 0 => variance.unsqueeze(variance.rank()),
             _ => variance.clone(),
         };
-        // The bound changes the value and lets the gradient pass.
+        // The bound changes the value but lets the gradient pass.
         let bounded = variance.lt(epsilon).where_(&variance - variance.detach() + epsilon, &variance);
         let difference = self - target;
         let losses = (bounded.log() + &difference * &difference / &bounded) * 0.5;
@@ -403,7 +403,7 @@ impl Tensor {
         reduction.apply(apart + near)
     }
 
-    /// `max(0, margin - t (x - other))`: t is 1 where x should be the larger, -1 where the other should.
+    /// `max(0, margin - t (x - other))`: t is 1 where x should be larger, -1 where the other should.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -415,7 +415,7 @@ impl Tensor {
         reduction.apply((margin - target * (self - other)).clamp_min(0.0))
     }
 
-    /// `max(0, |x - positive| - |x - negative| + margin)` with distances of order `p` along the last axis.
+    /// `max(0, |x - positive| - |x - negative| + margin)` with distances in the `p`-norm along the last axis.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -436,8 +436,8 @@ impl Tensor {
         triplet(self, positive, far, margin, p, reduction)
     }
 
-    /// [`triplet_margin_loss`](Tensor::triplet_margin_loss) with the distance of the negative from x or from the positive,
-    /// whichever is less.
+    /// [`triplet_margin_loss`](Tensor::triplet_margin_loss) where the distance of the negative is measured from x or from the positive,
+    /// whichever is smaller.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -459,7 +459,7 @@ impl Tensor {
         triplet(self, positive, far, margin, p, reduction)
     }
 
-    /// `1 - cos` of the angle to the other where the target is 1, `max(0, cos - margin)` where it is -1, along the last axis.
+    /// `1 - cos` of the angle between the vectors where the target is 1, `max(0, cos - margin)` where it is -1, along the last axis.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -527,8 +527,8 @@ impl Tensor {
         reduction.apply(losses)
     }
 
-    /// For each row, the sum over its labels t and all other classes c of `max(0, 1 - x[t] + x[c])`, divided by the number
-    /// of classes. Labels are classes up to the first -1.
+    /// For each row, the sum over its labels t and all other classes c of `max(0, 1 - x[t] + x[c])`, divided by the number of classes. The
+    /// labels are the entries before the first -1.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -543,10 +543,10 @@ impl Tensor {
         }
         let (axis, classes) = (self.rank() - 1, self.shape()[self.rank() - 1]);
         let targets = targets.cast(DType::I64);
-        // Labels before the first negative one: the number of negative ones up to them is 0.
+        // Labels before the first negative one: those with no negative ones up to them.
         let valid = targets.lt(0).cast(DType::I64).cumsum(-1).equal(0);
         let labels = valid.where_(&targets, 0);
-        // [.., label, class]: whether the label names the class.
+        // [.., label, class]: whether the label equals the class.
         let names = Tensor::arange(classes).equal(labels.unsqueeze(axis + 1)).cast(self.dtype())
             * valid.cast(self.dtype()).unsqueeze(axis + 1);
         let named = names.sum_over(-2).gt(0.0).unsqueeze(axis);
@@ -556,7 +556,7 @@ impl Tensor {
         reduction.apply(counts.sum_over([-2, -1]) * (1.0 / classes as f64))
     }
 
-    /// The mean over classes of the binary cross-entropy of sigmoid(x), for each row.
+    /// For each row, the mean over classes of the binary cross-entropy of sigmoid(x).
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -576,7 +576,7 @@ impl Tensor {
     }
 }
 
-/// With `t log t - t + log(2 pi t) / 2` where t is above 1.
+/// Adds `t log t - t + log(2 pi t) / 2` where t is above 1.
 #[track_caller]
 fn with_stirling(losses: Tensor, target: &Tensor, full: bool) -> Tensor {
     if !full {

@@ -1,6 +1,6 @@
-//! Functions made of other operations: methods of `Tensor` that need no rule of their own.
+//! Functions composed of other operations: methods of `Tensor` that need no rule of their own.
 //!
-//! One theme a file, registered by one line here.
+//! One file per theme, registered by one line here.
 
 macro_rules! composites {
     ($($visibility:vis mod $theme:ident $(: $($methods:ident)+)?;)*) => {
@@ -11,12 +11,12 @@ macro_rules! composites {
             $($(pub use super::$theme::{$($methods),+};)?)*
         }
 
-        /// The same without their names.
+        /// The same methods, imported without their names.
         pub mod unnamed_methods {
             $($(pub use super::$theme::{$($methods as _),+};)?)*
         }
 
-        /// (theme, source file) of the functions made of other operations, from which documents are made.
+        /// (theme, source file) of the composite functions, from which the documentation is generated.
         #[cfg(feature = "cases")]
         pub static COMPOSITES: &[(&str, &str)] =
             &[$((stringify!($theme), include_str!(concat!(stringify!($theme), ".rs"))),)*];

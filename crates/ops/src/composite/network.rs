@@ -1,4 +1,4 @@
-//! Layers without a rule of their own: dropout, shuffled channels, pooled powers.
+//! Layers without their own rule: dropout, channel shuffling, power pooling.
 
 use super::normalisation::expect_channels;
 use crate::Key;
@@ -9,7 +9,7 @@ use crate::prelude::*;
 /// The methods of `network`.
 #[ext(NetworkMethods)]
 impl Tensor {
-    /// Each element is 0 with probability `p`, else divided by `1 - p`.
+    /// Sets each element to 0 with probability `p`, and divides the others by `1 - p`.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -23,7 +23,7 @@ impl Tensor {
         self.drop_by("dropout", p, key, Shape::from(self.shape()))
     }
 
-    /// Whole channels of `[N, C, ..]` are 0 with probability `p`, the others divided by `1 - p`.
+    /// Sets whole channels of `[N, C, ..]` to 0 with probability `p`, and divides the others by `1 - p`.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -37,8 +37,8 @@ impl Tensor {
         self.drop_by("feature_dropout", p, key, shape.collect())
     }
 
-    /// Dropout that keeps mean 0 and variance 1 of what passed a selu: dropped elements become its lower bound, then all
-    /// are scaled and shifted.
+    /// Dropout that preserves mean 0 and variance 1 after a selu: dropped elements become the lower bound of selu, then all are scaled and
+    /// shifted.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -59,7 +59,7 @@ impl Tensor {
         kept.where_(self, bound) * scale - scale * p * bound
     }
 
-    /// `[.., C r^2, H, W]` as `[.., C, H r, W r]`: channels become pixels.
+    /// Rearranges `[.., C r^2, H, W]` to `[.., C, H r, W r]`: channels become pixels.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -81,7 +81,7 @@ impl Tensor {
         self.reshape(split).permute(&order).reshape(shape)
     }
 
-    /// `[.., C, H r, W r]` as `[.., C r^2, H, W]`: undoes [`pixel_shuffle`](Tensor::pixel_shuffle).
+    /// Rearranges `[.., C, H r, W r]` to `[.., C r^2, H, W]`: the inverse of [`pixel_shuffle`](Tensor::pixel_shuffle).
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -103,7 +103,7 @@ impl Tensor {
         self.reshape(split).permute(&order).reshape(shape)
     }
 
-    /// `[N, C, ..]` with the channels of all groups in turn.
+    /// Interleaves the channels of all groups of `[N, C, ..]`.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -138,7 +138,7 @@ impl Tensor {
         kept.where_(self * scale, 0.0)
     }
 
-    /// How many axes stand before channels, height and width.
+    /// The number of axes before channels, height and width.
     #[track_caller]
     fn image_axes(&self, name: &str) -> usize {
         match self.rank().checked_sub(3) {
@@ -155,7 +155,7 @@ impl Tensor {
 /// One method for each number of axes.
 macro_rules! power_pools {
     ($($axes:literal $average:ident $name:ident;)*) => {
-        /// Pools of powers.
+        /// Power-average pooling.
         #[ext(PowerPoolMethods)]
         impl Tensor {$(
             /// The p-th root of the sum of p-th powers over each window of the last axes.

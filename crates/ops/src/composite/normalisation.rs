@@ -1,9 +1,9 @@
-//! Normalisations of channels, and of neighbours among them.
+//! Normalisation of channels, and across neighbouring channels.
 
 use crate::network::layer_norm::{EPSILON, Norm};
 use crate::prelude::*;
 
-/// The numbers of each channel, shaped to meet `[N, C, ..]`.
+/// The numbers of each channel, reshaped to broadcast against `[N, C, ..]`.
 #[track_caller]
 fn per_channel(name: &str, what: &str, x: &Tensor, numbers: &Tensor) -> Tensor {
     let channels = x.shape()[1];
@@ -17,7 +17,7 @@ fn per_channel(name: &str, what: &str, x: &Tensor, numbers: &Tensor) -> Tensor {
     numbers.reshape(shape)
 }
 
-/// With the factor and summand of each channel.
+/// Applies the scale and shift of each channel.
 #[track_caller]
 fn affine(name: &str, y: Tensor, norm: &Norm) -> Tensor {
     let mut y = y;
@@ -43,7 +43,7 @@ pub(super) fn expect_channels(name: &str, x: &Tensor) {
 /// The methods of `normalisation`.
 #[ext(NormalisationMethods)]
 impl Tensor {
-    /// `[N, C, ..]` with each channel brought to mean 0 and variance 1 over the batch, then scaled and shifted; and the mean
+    /// Normalises each channel of `[N, C, ..]` to mean 0 and variance 1 over the batch, then scales and shifts it. Also returns the mean
     /// and the (biased) variance of each channel.
     ///
     /// ```
@@ -60,7 +60,7 @@ impl Tensor {
         (y, mean, &root * &root - norm.epsilon_or(EPSILON))
     }
 
-    /// [`batch_norm`](Tensor::batch_norm) with the mean and `1 / sqrt(variance + epsilon)` of each channel.
+    /// [`batch_norm`](Tensor::batch_norm), returning the mean and `1 / sqrt(variance + epsilon)` of each channel.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -86,8 +86,7 @@ impl Tensor {
         (affine("batch_norm", y, norm), mean.reshape([channels]), rstd.reshape([channels]))
     }
 
-    /// `[N, C, ..]` normalised with a given mean and variance of each channel, then scaled and shifted: batch norm in
-    /// evaluation.
+    /// Normalises `[N, C, ..]` with a given mean and variance of each channel, then scales and shifts it: batch norm in evaluation mode.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -110,8 +109,7 @@ impl Tensor {
         y
     }
 
-    /// `[N, C, ..]` with each group of channels of each element brought to mean 0 and variance 1, then each channel scaled
-    /// and shifted.
+    /// Normalises each group of channels of each element of `[N, C, ..]` to mean 0 and variance 1, then scales and shifts each channel.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -123,7 +121,7 @@ impl Tensor {
         self.group_norm_with_statistics(groups, norm).0
     }
 
-    /// [`group_norm`](Tensor::group_norm), and the mean and `1 / sqrt(variance + epsilon)` of each element's groups,
+    /// [`group_norm`](Tensor::group_norm), returning also the mean and `1 / sqrt(variance + epsilon)` of each element's groups,
     /// `[N, groups]`.
     ///
     /// ```
@@ -147,7 +145,7 @@ impl Tensor {
         (y, mean.reshape([batch, groups]), rstd.reshape([batch, groups]))
     }
 
-    /// `[N, C, ..]` with each channel of each element brought to mean 0 and variance 1, then scaled and shifted.
+    /// Normalises each channel of each element of `[N, C, ..]` to mean 0 and variance 1, then scales and shifts it.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -160,7 +158,7 @@ impl Tensor {
         self.group_norm(self.shape()[1].max(1), norm)
     }
 
-    /// `x / (k + alpha mean(x^2))^beta`, the mean over `size` neighbouring channels of `[N, C, ..]`, absent ones as 0.
+    /// `x / (k + alpha mean(x^2))^beta`, with the mean over `size` neighbouring channels of `[N, C, ..]`; missing ones count as 0.
     ///
     /// ```
     /// use wengert::prelude::*;

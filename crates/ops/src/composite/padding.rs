@@ -1,4 +1,4 @@
-//! Positions added around a tensor: made of slice, flip and concat.
+//! Padding; composed of slice, flip and concat.
 
 use crate::autograd::modes::within;
 use crate::methods::*;
@@ -7,25 +7,24 @@ use crate::primitive::{Attrs, Spec};
 use crate::{Error, ErrorKind, Select, Shape, Tensor, bind};
 use easy_ext::ext;
 
-/// How [`Tensor::pad`] fills what it adds.
+/// How [`Tensor::pad`] fills the added positions.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum PadMode {
     /// With one number.
     Constant(f64),
-    /// With the elements beyond the border element, mirrored: `c b | a b c | b a`.
+    /// With the elements mirrored at the border element: `c b | a b c | b a`.
     Reflect,
     /// With the border element: `a a | a b c | c c`.
     Replicate,
-    /// With the elements from the other end: `b c | a b c | a b`. What the other side takes away is gone before: with
-    /// [-1, 1] they are `b c | b`.
+    /// With the elements from the other end: `b c | a b c | a b`. Negative padding is applied first: with [-1, 1] the result is `b c | b`.
     Circular,
 }
 
 /// The methods of `padding`.
 #[ext(PaddingMethods)]
 impl Tensor {
-    /// Adds positions before and after the last axes: `[before, after]` of the last axis, then of the one before it, and
-    /// so on, as PyTorch does. Negative numbers take positions away.
+    /// Adds positions before and after the last axes: `[before, after]` of the last axis, then of the one before it, and so on, as in
+    /// PyTorch. Negative numbers remove positions.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -63,7 +62,7 @@ impl Tensor {
                 }
                 PadMode::Circular => size - cut,
             };
-            // An edge may lie in what the other side adds, so only the sum counts.
+            // An edge may lie in the positions that the other side adds, so only the total matters.
             let (left, all) = (size + before + after, matches!(mode, PadMode::Constant(_) | PadMode::Replicate));
             if left < 0 || longest > room || (cut > size && !all) {
                 let message = format!(
@@ -93,14 +92,14 @@ impl Tensor {
 
 #[ext(PaddingParts)]
 impl Tensor {
-    /// One copy into a constant.
+    /// Copies once into a constant.
     #[track_caller]
     fn pad_constant(&self, pairs: &[[isize; 2]], number: f64) -> Tensor {
         let rank = self.rank();
         let pair = |axis: usize| pairs.get(rank - 1 - axis).copied().unwrap_or([0, 0]);
         let size = |axis: usize| self.shape()[axis] as isize;
         let shape: Shape = (0..rank).map(|axis| (size(axis) + pair(axis)[0] + pair(axis)[1]) as usize).collect();
-        // What of the tensor stays, and where it goes.
+        // The part of the tensor that stays, and its position in the result.
         let kept = |axis: usize| {
             let [before, after] = pair(axis);
             let start = (-before).clamp(0, size(axis));

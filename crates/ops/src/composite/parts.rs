@@ -1,4 +1,4 @@
-//! Parts of tensors, and parts put elsewhere: made of slice, flip and concat.
+//! Parts of tensors, and rearranged parts; composed of slice, flip and concat.
 
 use crate::error::OrRaise;
 use crate::methods::*;
@@ -10,7 +10,7 @@ use wengert_kernels::pool;
 /// The methods of `parts`.
 #[ext(PartsMethods)]
 impl Tensor {
-    /// `length` positions from `start` along `axis`, without copying.
+    /// The `length` positions from `start` along `axis`, without copying.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -22,7 +22,7 @@ impl Tensor {
         self.slice(&along(axis, Select::from(start..start.saturating_add(length)))[..])
     }
 
-    /// One position along `axis`, whose axis disappears; negative positions count from the end.
+    /// One position along `axis`, which is removed; negative positions count from the end.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -34,7 +34,7 @@ impl Tensor {
         self.slice(&along(axis, Select::from(position))[..])
     }
 
-    /// This tensor with `values` at one position along `axis`.
+    /// This tensor with `values` written at one position along `axis`.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -49,7 +49,7 @@ impl Tensor {
         y
     }
 
-    /// Pieces of `size` along `axis`, the last maybe shorter, without copying.
+    /// Splits into pieces of `size` along `axis`, without copying; the last may be shorter.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -69,7 +69,7 @@ impl Tensor {
         self.split_sizes(&sizes, axis as isize)
     }
 
-    /// Pieces of these sizes along `axis`, without copying.
+    /// Splits into pieces of these sizes along `axis`, without copying.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -93,7 +93,7 @@ impl Tensor {
         parts
     }
 
-    /// At most `count` pieces of equal size along `axis`, the last maybe shorter, without copying.
+    /// Splits into at most `count` pieces of equal size along `axis`, without copying; the last may be shorter.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -109,7 +109,7 @@ impl Tensor {
         self.split(self.shape()[axis].div_ceil(count).max(1), axis as isize)
     }
 
-    /// `count` pieces of nearly equal size along `axis`, the longer ones first, without copying.
+    /// Splits into `count` pieces of nearly equal size along `axis`, the longer ones first, without copying.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -128,7 +128,7 @@ impl Tensor {
         self.split_sizes(&sizes, axis as isize)
     }
 
-    /// Pieces that end at these positions along `axis`, and the rest, without copying.
+    /// Splits at these positions along `axis`, without copying.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -142,7 +142,7 @@ impl Tensor {
         let mut parts = Vec::with_capacity(positions.len() + 1);
         let mut start = 0;
         for &stop in positions.iter().chain([&length]) {
-            // Positions beyond the end or before the last one make empty pieces.
+            // Positions beyond the end or before the previous one give empty pieces.
             let (from, to) = (start.min(length), stop.min(length));
             parts.push(self.narrow(axis as isize, from, to.saturating_sub(from)));
             start = stop;
@@ -150,7 +150,7 @@ impl Tensor {
         parts
     }
 
-    /// Every position along `axis` as a tensor of its own, without copying.
+    /// Every position along `axis` as a separate tensor, without copying.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -167,7 +167,7 @@ impl Tensor {
         parts
     }
 
-    /// The elements moved along each of these axes, what leaves at one end coming in at the other.
+    /// Shifts the elements along each of these axes; elements that leave at one end reenter at the other.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -191,7 +191,7 @@ impl Tensor {
         y
     }
 
-    /// Turned by `quarters` of a full turn in the plane of two axes, from the first toward the second; nothing is copied.
+    /// Rotates by `quarters` of 90 degrees in the plane of two axes, from the first toward the second, without copying.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -208,12 +208,12 @@ impl Tensor {
     }
 }
 
-/// Whole axes before `axis`, and `select` there.
+/// Selects whole axes before `axis`, and `select` there.
 fn along(axis: usize, select: Select) -> Vec<Select> {
     (0..axis).map(|_| Select::from(..)).chain([select]).collect()
 }
 
-/// Does not return where there is no memory for so many tensors.
+/// Raises an error if there is no memory for this many tensors.
 #[track_caller]
 fn expect_room_for(name: &str, pieces: usize) {
     let bytes = pieces.saturating_mul(size_of::<Tensor>() + size_of::<usize>());

@@ -1,4 +1,4 @@
-//! Products of vectors, matrices and tensors, written in matmul and einsum.
+//! Products of vectors, matrices and tensors, composed of matmul and einsum.
 
 use crate::autograd::modes::within;
 use crate::bind::bind1;
@@ -12,7 +12,7 @@ use crate::tensor::broadcast;
 use crate::{Error, ErrorKind, Shape, Tensor};
 use easy_ext::ext;
 
-/// The error of operands with other numbers of axes than the operation takes.
+/// An error unless the operands have the numbers of axes that the operation takes.
 #[track_caller]
 pub(super) fn expect_ranks(name: &str, operands: &[(&Tensor, usize)]) {
     if operands.iter().all(|(tensor, rank)| tensor.rank() == *rank) {
@@ -26,7 +26,7 @@ pub(super) fn expect_ranks(name: &str, operands: &[(&Tensor, usize)]) {
         .raise()
 }
 
-/// `beta base + alpha product`; a factor 0 keeps NaN and infinity of its side out.
+/// `beta base + alpha product`; a factor of 0 also removes NaN and infinity of its side.
 #[track_caller]
 pub(super) fn scaled_sum(base: &Tensor, product: Tensor, beta: f64, alpha: f64) -> Tensor {
     let scaled = |x: &Tensor, factor: f64| if factor == 1.0 { x.clone() } else { x * factor };
@@ -51,7 +51,7 @@ impl Tensor {
         self.matmul(other)
     }
 
-    /// The inner products along an axis of both, which broadcast.
+    /// The inner products along an axis of both tensors, which broadcast.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -63,7 +63,7 @@ impl Tensor {
         (self * other).sum_over(axis)
     }
 
-    /// The inner products of the rows along the last axes of both; a scalar multiplies.
+    /// The inner products of all rows along the last axes of both; a scalar multiplies.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -92,7 +92,7 @@ impl Tensor {
         self.unsqueeze(1) * other
     }
 
-    /// The Kronecker product: every element of this times the whole of the other, side by side.
+    /// The Kronecker product: every element of this tensor times the whole of the other, arranged in blocks.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -112,7 +112,7 @@ impl Tensor {
         (self.reshape(spread) * other.reshape(repeated)).reshape(shape)
     }
 
-    /// The cross product of vectors of three elements along the last axis.
+    /// The cross product of three-element vectors along the last axis.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -125,7 +125,7 @@ impl Tensor {
         self.cross_along(other, -1)
     }
 
-    /// The cross product of vectors of three elements along an axis.
+    /// The cross product of three-element vectors along an axis.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -181,7 +181,7 @@ impl Tensor {
         };
         let sizes: Vec<usize> = [row].into_iter().chain(factors.iter().enumerate().map(column)).collect();
         let splits = best_splits(&sizes);
-        // Ranges to multiply: a product waits on the stack until both of its sides are done.
+        // Ranges to multiply: a product stays on the stack until both of its sides are done.
         let (mut work, mut done) = (vec![(0, last, false)], Vec::<Tensor>::new());
         while let Some((first, last, ready)) = work.pop() {
             if first == last {
@@ -221,7 +221,7 @@ impl Tensor {
         powers
     }
 
-    /// `y_o = sum over i, j of x_i W_oij z_j`, plus a bias if there is one, for each vector of this (x) and the other (z).
+    /// `y_o = sum over i, j of x_i W_oij z_j`, plus an optional bias, for each vector of this tensor (x) and the other (z).
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -238,8 +238,8 @@ impl Tensor {
         }
     }
 
-    /// Euclidean distances between all rows of this and all rows of the other; leading axes broadcast. At coincident points
-    /// the gradient is 0.
+    /// Euclidean distances between all rows of this tensor and all rows of the other; leading axes broadcast. At coincident points the
+    /// gradient is 0.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -252,7 +252,7 @@ impl Tensor {
         bind1(&CDIST, Attrs::new(), &[&a, &b])
     }
 
-    /// Distances by another p-norm. Unlike the Euclidean ones they take the memory of all differences.
+    /// Distances in another p-norm. Unlike the Euclidean case, this allocates all differences.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -270,7 +270,7 @@ impl Tensor {
     }
 }
 
-/// Where to split the product of each range of factors; factor i has `sizes[i]` rows and `sizes[i + 1]` columns.
+/// The best split of each range of factors; factor i has `sizes[i]` rows and `sizes[i + 1]` columns.
 fn best_splits(sizes: &[usize]) -> Vec<Vec<usize>> {
     let count = sizes.len() - 1;
     let mut costs = vec![vec![0f64; count]; count];

@@ -1,4 +1,4 @@
-//! Random numbers made of uniform ones. The same key gives the same numbers, on every machine.
+//! Random numbers from uniform ones. The same key gives the same numbers on every machine.
 
 use crate::Operand;
 use crate::autograd::modes::{constructed, within};
@@ -10,7 +10,7 @@ use easy_ext::ext;
 
 /// Distributions.
 impl Key {
-    /// Numbers of the normal distribution with mean 0 and variance 1.
+    /// Numbers from the normal distribution with mean 0 and variance 1.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -22,13 +22,13 @@ impl Key {
         let _name = within("normal");
         expect_float("normal", dtype).or_raise();
         let shape = shape.into();
-        // Box and Muller: the radius from one uniform number, which is never 1 below, the angle from another.
+        // Box-Muller: the radius from one uniform number, which is never 1, the angle from another.
         let pairs = self.uniform(shape.prepended(2), dtype.compute());
         let radius = ((1.0 - pairs.slice(0)).log() * -2.0).sqrt();
         (radius * (pairs.slice(1) * std::f64::consts::TAU).cos()).cast(dtype)
     }
 
-    /// Whole numbers from `low` to before `high`, equally likely, of dtype i64.
+    /// Uniformly distributed integers from `low` up to `high`, excluded, of dtype i64.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -47,7 +47,7 @@ impl Key {
         (self.uniform(shape, DType::F64) * span as f64).cast(DType::I64) + low
     }
 
-    /// Truth values that are true with `probability`: a number, or a tensor that broadcasts to `shape`.
+    /// Booleans that are true with `probability`: a number, or a tensor that broadcasts to `shape`.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -61,11 +61,11 @@ impl Key {
     }
 }
 
-/// With explicit seeds. Inside a compiled function these are errors: there, keys are inputs.
+/// Constructors with explicit seeds. Inside a compiled function they are errors: keys are inputs there.
 /// The methods of `random`.
 #[ext(RandomMethods)]
 impl Tensor {
-    /// Numbers in [0, 1) of the default dtype, f64 unless told.
+    /// Uniformly distributed numbers in [0, 1), of the default dtype (f64 unless set).
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -77,7 +77,7 @@ impl Tensor {
         Key::new(seed).uniform(shape, constructed())
     }
 
-    /// Numbers of the normal distribution with mean 0 and variance 1, of the default dtype, f64 unless told.
+    /// Numbers from the normal distribution with mean 0 and variance 1, of the default dtype (f64 unless set).
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -88,7 +88,7 @@ impl Tensor {
         Key::new(seed).normal(shape, constructed())
     }
 
-    /// Whole numbers from `low` to before `high`, of dtype i64.
+    /// Uniformly distributed integers from `low` up to `high`, excluded, of dtype i64.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -99,7 +99,7 @@ impl Tensor {
         Key::new(seed).randint(low, high, shape)
     }
 
-    /// Truth values that are true with `probability`.
+    /// Booleans that are true with `probability`.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -110,7 +110,7 @@ impl Tensor {
         Key::new(seed).bernoulli(probability, shape)
     }
 
-    /// The numbers 0 to `count - 1` in a random order, of dtype i64.
+    /// The integers 0 to `count - 1` in random order, of dtype i64.
     ///
     /// ```
     /// use wengert::prelude::*;

@@ -1,4 +1,4 @@
-//! Images read between their pixels: resized, or at given points.
+//! Images sampled between their pixels: resized, or at given points.
 
 use crate::autograd::modes::within;
 use crate::error::OrRaise;
@@ -6,7 +6,7 @@ use crate::prelude::*;
 use crate::rules::Sizes;
 use std::ops::{Add, Mul, Neg};
 
-/// Where the elements between two grid points come from.
+/// How values between grid points are computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum InterpolateMode {
     /// The element at or before the point.
@@ -18,18 +18,18 @@ pub enum InterpolateMode {
     Linear,
     /// Cubic along each axis.
     Bicubic,
-    /// The average of the elements that an output covers.
+    /// The average of the elements that an output element covers.
     Area,
 }
 
 impl InterpolateMode {
-    /// Whether each output is one element of the input.
+    /// Whether each output element is a copy of one input element.
     fn is_nearest(self) -> bool {
         matches!(self, InterpolateMode::Nearest | InterpolateMode::NearestExact)
     }
 }
 
-/// The options of a resampling.
+/// Options for resampling.
 ///
 /// ```
 /// use wengert::prelude::*;
@@ -47,17 +47,17 @@ pub struct Interpolate {
 }
 
 impl Interpolate {
-    /// To this spatial size.
+    /// Resamples to this spatial size.
     pub fn size(size: impl Into<Sizes>) -> Interpolate {
         Interpolate { size: Some(size.into()), ..Interpolate::scales(&[]) }
     }
 
-    /// To this multiple of the spatial size, one for all axes.
+    /// Resamples to this multiple of the spatial size, the same for all axes.
     pub fn scale(scale: f64) -> Interpolate {
         Interpolate::scales(&[scale])
     }
 
-    /// To these multiples of the spatial size.
+    /// Resamples to these multiples of the spatial size.
     pub fn scales(scales: &[f64]) -> Interpolate {
         Interpolate {
             size: None,
@@ -68,22 +68,22 @@ impl Interpolate {
         }
     }
 
-    /// How values between elements are found; nearest unless set.
+    /// Sets how values between elements are computed; nearest by default.
     pub fn mode(self, mode: InterpolateMode) -> Interpolate {
         Interpolate { mode, ..self }
     }
 
-    /// Whether the first and last elements keep their places, rather than the borders of elements.
+    /// Whether the centres of the first and last elements are aligned, rather than the outer edges of the image.
     pub fn align_corners(self, align: bool) -> Interpolate {
         Interpolate { align_corners: align, ..self }
     }
 
-    /// Whether places are found from the whole sizes of input and output, and not from the given multiple.
+    /// Whether the scale is recomputed from the integer sizes of input and output, instead of the given multiple.
     pub fn recompute_scale(self, recompute: bool) -> Interpolate {
         Interpolate { recompute_scale: recompute, ..self }
     }
 
-    /// (input, output, scale) of each axis; the scale is input per output.
+    /// (input, output, scale) of each axis; the scale is input size per output size.
     #[track_caller]
     fn axes(&self, input: &[usize]) -> Vec<(usize, usize, f64)> {
         let outputs = match &self.size {
@@ -137,7 +137,7 @@ fn weights(options: &Interpolate, (n, m, step): (usize, usize, f64)) -> Vec<f64>
     all
 }
 
-/// The weights of four neighbours for a point `t` after the second, of the cubic convolution with a = -3/4.
+/// The weights of four neighbours for a point `t` after the second one, by cubic convolution with a = -3/4.
 fn cubic<T>(t: T) -> [T; 4]
 where
     T: Clone + Neg<Output = T> + Add<f64, Output = T> + Mul<f64, Output = T> + Mul<T, Output = T>,
@@ -148,7 +148,7 @@ where
     [far(t.clone() + 1.0), near(t.clone()), near(-t.clone() + 1.0), far(-t + 2.0)]
 }
 
-/// What a point outside the image reads.
+/// The values of points outside the image.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Outside {
     /// Zero.
@@ -156,11 +156,11 @@ pub enum Outside {
     Zeros,
     /// The nearest element of the border.
     Border,
-    /// What a mirror at the border shows.
+    /// The image mirrored at the border.
     Reflection,
 }
 
-/// The options of reading an image at points.
+/// Options for sampling an image at points.
 ///
 /// ```
 /// use wengert::prelude::*;
@@ -176,7 +176,7 @@ pub struct GridSample {
     between: Between,
 }
 
-/// What a point between elements reads.
+/// How values between elements are computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 enum Between {
     #[default]
@@ -186,28 +186,28 @@ enum Between {
 }
 
 impl GridSample {
-    /// Linear; zeros outside; -1 and 1 are the borders of the image.
+    /// The default: linear, zeros outside, and -1 and 1 are the outer edges of the image.
     pub fn new() -> GridSample {
         GridSample::default()
     }
 
-    /// What a point outside the image reads.
+    /// Sets the values of points outside the image.
     pub fn outside(self, outside: Outside) -> GridSample {
         GridSample { outside, ..self }
     }
 
-    /// Whether -1 and 1 are the middles of the first and last elements.
+    /// Whether -1 and 1 are the centres of the first and last elements.
     pub fn align_corners(self, align: bool) -> GridSample {
         GridSample { align_corners: align, ..self }
     }
 
-    /// Whether the nearest element is read, without a gradient for the grid.
+    /// Whether the nearest element is sampled, without a gradient for the grid.
     pub fn nearest(self, nearest: bool) -> GridSample {
         GridSample { between: if nearest { Between::Nearest } else { Between::Linear }, ..self }
     }
 
-    /// Whether points between elements are read by a cubic along each axis, from four elements, rather than by a line. What
-    /// lies outside is then decided for each of them, not for the point.
+    /// Whether values between elements are interpolated with a cubic along each axis, from four elements, rather than linearly. Whether a
+    /// neighbour is outside is then decided for each of them, not for the point.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -220,7 +220,7 @@ impl GridSample {
         GridSample { between: if cubic { Between::Cubic } else { Between::Linear }, ..self }
     }
 
-    /// A place along an axis of `size` brought into it, unless zeros are outside.
+    /// A coordinate along an axis of `size`, mapped into the image, unless points outside are zeros.
     #[track_caller]
     fn inside(&self, place: &Tensor, size: usize) -> Tensor {
         let (n, last) = (size as f64, size as f64 - 1.0);
@@ -244,7 +244,7 @@ impl GridSample {
         }
     }
 
-    /// The elements beside each coordinate that are read and their weights, along an axis of `size`.
+    /// The neighbours of each coordinate along an axis of `size`, with their weights.
     #[track_caller]
     fn neighbours(&self, coordinate: &Tensor, size: usize) -> Vec<(Tensor, Tensor)> {
         let (n, last) = (size as f64, size as f64 - 1.0);
@@ -258,7 +258,7 @@ impl GridSample {
         };
         let place = match self.between {
             Between::Linear => self.inside(&place, size),
-            // Halves go to the even side.
+            // Ties go to the even side.
             Between::Nearest => {
                 let place = self.inside(&place, size);
                 let up = (&place + 0.5).floor();
@@ -280,7 +280,7 @@ impl GridSample {
     }
 }
 
-/// Between 0 and `last`, with a gradient inside only.
+/// Clamps between 0 and `last`; the gradient passes inside only.
 fn clamped(x: &Tensor, last: f64) -> Tensor {
     x.gt(0.0).where_(x.lt(last).where_(x, last), 0.0)
 }
@@ -288,7 +288,7 @@ fn clamped(x: &Tensor, last: f64) -> Tensor {
 /// The methods of `resampling`.
 #[ext(ResamplingMethods)]
 impl Tensor {
-    /// `[N, C, spatial..]` resampled to another spatial size.
+    /// Resamples `[N, C, spatial..]` to another spatial size.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -339,8 +339,8 @@ impl Tensor {
         y
     }
 
-    /// `[N, C, spatial..]` read at the points of a grid `[N, output.., axes]` whose coordinates, last axis first, go from -1
-    /// to 1 over the image: `[N, C, output..]`. Linear between elements unless the options say otherwise.
+    /// Samples `[N, C, spatial..]` at the points of a grid `[N, output.., axes]`, whose coordinates, last axis first, go from -1 to 1 over
+    /// the image: `[N, C, output..]`. Linear between elements unless the options say otherwise.
     ///
     /// ```
     /// use wengert::prelude::*;

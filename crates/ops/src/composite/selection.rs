@@ -1,4 +1,4 @@
-//! Selections: positions, ranges, new axes, index tensors and masks, in one call.
+//! Selections: positions, ranges, new axes, index tensors and masks, in a single call.
 
 use super::indexing::Address;
 use crate::bind::bind1;
@@ -12,27 +12,26 @@ use crate::{DType, Error, ErrorKind, Operand, Shape, Tensor};
 use easy_ext::ext;
 use std::ops::{Range, RangeFrom, RangeFull, RangeInclusive, RangeTo, RangeToInclusive};
 
-/// What is taken of one axis, or what stands between axes.
+/// A selection from one axis, or an axis inserted between others.
 #[derive(Clone, Debug)]
 pub enum Select {
-    /// One position, whose axis disappears; negative from the end.
+    /// One position, whose axis is removed; negative positions count from the end.
     At(i64),
-    /// From a position to before another, negative from the end, every `step`-th.
+    /// Every `step`-th position from a start up to an end, excluded; negative positions count from the end.
     Range {
         /// The first position.
         start: Option<i64>,
         /// The position after the last.
         stop: Option<i64>,
-        /// The distance between positions; with a negative one the same positions come in the opposite order, starting
-        /// from the last.
+        /// The distance between positions. With a negative step, the same range is read in reverse order, starting from its last position.
         step: i64,
     },
     /// A new axis of size one.
     NewAxis,
-    /// As many whole axes as are not named by the others.
+    /// All axes that the other entries do not cover.
     Rest,
-    /// The positions that a tensor of integers names, negative from the end; several such tensors broadcast and are used
-    /// together. A tensor of truth values stands for its true positions, along as many axes as it has.
+    /// The positions given by an integer tensor; negative ones count from the end. Several such tensors broadcast and are used together. A
+    /// boolean tensor stands for its true positions, along as many axes as it has.
     Index(Tensor),
 }
 
@@ -63,7 +62,7 @@ impl Select {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NewAxis;
 
-/// In a selection: as many whole axes as the others leave.
+/// In a selection: all axes that the other entries do not cover.
 ///
 /// ```
 /// use wengert::{Ellipsis, prelude::*};
@@ -136,12 +135,12 @@ macro_rules! selects {
 }
 selects!(i32, i64, usize, isize);
 
-/// A position too large for i64 is outside every axis; it must not wrap to one from the end.
+/// A position too large for i64 is out of range for every axis; it must not wrap to a negative one.
 fn position(at: impl TryInto<i64>) -> i64 {
     at.try_into().unwrap_or(i64::MAX)
 }
 
-/// The position after one; after the last, -1, comes the end.
+/// The position after a given one; after the last, -1, comes the end.
 fn after(at: impl TryInto<i64>) -> Option<i64> {
     match position(at) {
         -1 => None,
@@ -149,7 +148,7 @@ fn after(at: impl TryInto<i64>) -> Option<i64> {
     }
 }
 
-/// Selections for the leading axes: one, a tuple of them, or a slice of [`Select`]; the other axes are taken whole.
+/// Selections for the leading axes: one, a tuple of them, or a slice of [`Select`]; the remaining axes are taken whole.
 pub trait Selection {
     /// The entries in order.
     fn selects(self) -> Vec<Select>;
@@ -180,16 +179,16 @@ macro_rules! tuple_selections {
 }
 tuple_selections! { (A) (A B) (A B C) (A B C D) (A B C D E) (A B C D E F) }
 
-/// A checked selection: a part that strides can name, then axes addressed by tensors.
+/// A checked selection: a strided part, then axes indexed by tensors.
 pub struct Plan {
     start: Vec<i64>,
     stop: Vec<i64>,
     step: Vec<i64>,
-    /// Axes of the part that come in the opposite order.
+    /// Axes of the part in reverse order.
     flips: Vec<isize>,
-    /// The part with the axes of single positions dropped and new axes added.
+    /// The shape of the part, with single positions removed and new axes added.
     pub shape: Shape,
-    /// Axes of that shape and the index tensor of each; masks are still whole, at their first axis.
+    /// The indexed axes of that shape and their index tensors; a mask is still whole, at its first axis.
     addressed: Vec<(usize, Tensor)>,
 }
 
@@ -277,7 +276,7 @@ impl Plan {
             return Err(Error::new(ErrorKind::Range, "slice", message).help(help));
         }
         let count = length(start, stop, step.abs());
-        // Backward from the last position: the first one reached is as far from it as the steps go.
+        // Backward from the last position: the lowest one reached depends on the step.
         let start = if step < 0 && count > 0 { stop - 1 - (count as i64 - 1) * step.abs() } else { start };
         if step < 0 {
             self.flips.push(axis as isize);
@@ -291,12 +290,12 @@ impl Plan {
         Ok(())
     }
 
-    /// Whether tensors address some axes.
+    /// Whether some axes are indexed by tensors.
     pub fn is_addressed(&self) -> bool {
         !self.addressed.is_empty()
     }
 
-    /// The attributes of the part.
+    /// The attributes of the strided part.
     pub fn attrs(&self) -> Attrs {
         Attrs::new()
             .with_ints("start", self.start.iter().copied())
@@ -310,13 +309,13 @@ impl Plan {
         sizes.map(|((&start, &stop), &step)| length(start, stop, step)).collect()
     }
 
-    /// Values of the part's shape as they lie in the whole.
+    /// Values of the part's shape, arranged as in the whole tensor.
     #[track_caller]
     pub fn unrolled(&self, values: &Tensor) -> Tensor {
         values.reshape(self.full_shape()).flip(&self.flips)
     }
 
-    /// The part of `x` that strides name.
+    /// The strided part of `x`.
     #[track_caller]
     pub fn part_of(&self, x: &Tensor) -> Tensor {
         let part = match self.full_shape()[..] == *x.shape() {
@@ -326,7 +325,7 @@ impl Plan {
         part.flip(&self.flips).reshape(self.shape.clone())
     }
 
-    /// The mask, if one alone addresses everything that is addressed.
+    /// The mask, if it is the only index.
     pub fn only_mask(&self) -> Option<(usize, &Tensor)> {
         match &self.addressed[..] {
             [(axis, mask)] if mask.dtype() == DType::Bool => Some((*axis, mask)),
@@ -334,7 +333,7 @@ impl Plan {
         }
     }
 
-    /// The axes that tensors address, with masks read.
+    /// The axes indexed by tensors, with masks read.
     #[track_caller]
     pub fn address(&self, part: &Tensor) -> Address {
         Address::masked("slice", part, &self.addressed)
@@ -368,7 +367,7 @@ impl SliceMut<'_> {
         if plan.is_addressed() {
             let part = plan.part_of(tensor);
             let written = match plan.only_mask() {
-                // One number for all places needs no look at the mask.
+                // A scalar for all positions does not require reading the mask.
                 Some((axis, mask)) if values.rank() == 0 => {
                     let behind = part.rank() - axis - mask.rank();
                     let aligned = mask.reshape([mask.shape(), &vec![1; behind]].concat());
@@ -388,13 +387,13 @@ impl SliceMut<'_> {
         tensor.update(if adds { &SLICE_ADD } else { &SLICE_ASSIGN }, plan.attrs(), &[&values]);
     }
 
-    /// Writes these values, repeated as needed; of several for one place the last stays.
+    /// Writes these values, broadcast as needed; if a position occurs several times, the last value wins.
     #[track_caller]
     pub fn assign(self, values: impl Operand) {
         self.write(false, values);
     }
 
-    /// Adds these values, repeated as needed; several for one place add up.
+    /// Adds these values, broadcast as needed; if a position occurs several times, its values add up.
     #[track_caller]
     pub fn add(self, values: impl Operand) {
         self.write(true, values);
@@ -404,10 +403,10 @@ impl SliceMut<'_> {
 /// The methods of `selection`.
 #[ext(SelectionMethods)]
 impl Tensor {
-    /// Part of the tensor: a position, range, new axis, index tensor or mask for each leading axis.
+    /// A part of the tensor: a position, range, new axis, index tensor or mask for each leading axis.
     ///
-    /// Positions, ranges and new axes copy nothing. Index tensors broadcast and are used together; their axes stand where
-    /// the addressed axes were, or in front if those were apart.
+    /// Positions, ranges and new axes copy nothing. Index tensors broadcast and are used together; their axes replace the indexed axes, or
+    /// come first if those are not adjacent.
     ///
     /// ```
     /// use wengert::{NewAxis, Select, prelude::*};
@@ -429,7 +428,7 @@ impl Tensor {
         }
     }
 
-    /// The part of the tensor named by a selection as for [`slice`](Tensor::slice), to be written.
+    /// The part of the tensor given by a selection as in [`slice`](Tensor::slice), for writing.
     #[track_caller]
     pub fn slice_mut(&mut self, selection: impl Selection) -> SliceMut<'_> {
         let plan = Plan::of(self.shape(), selection).or_raise();

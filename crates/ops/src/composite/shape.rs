@@ -1,4 +1,4 @@
-//! Shapes made of reshape, transpose and broadcast. Axes count from 0, or from the end if negative.
+//! Shape changes composed of reshape, transpose and broadcast. Axes count from 0, or from the end if negative.
 
 use crate::error::OrRaise;
 use crate::methods::*;
@@ -10,7 +10,7 @@ use crate::{DType, Error, ErrorKind, Shape, Tensor};
 use easy_ext::ext;
 use std::borrow::Borrow;
 
-/// Sizes of which one may be -1: what is left of `elements`.
+/// Sizes with -1 replaced by the size that makes up `elements`.
 #[track_caller]
 fn inferred(name: &str, sizes: &[isize], elements: usize) -> Vec<usize> {
     let known: usize = sizes.iter().filter(|&&size| size >= 0).map(|&size| size as usize).product();
@@ -45,7 +45,7 @@ fn axes_of(name: &str, axes: &[isize], shape: &[usize]) -> Vec<usize> {
 /// The methods of `shape`.
 #[ext(ShapeMethods)]
 impl Tensor {
-    /// The same elements in another shape, in which one size may be -1: as much as is left.
+    /// The same elements in another shape, in which one size may be -1 and is inferred.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -89,7 +89,7 @@ impl Tensor {
         self.reshape([&shape[..first], &[merged], &shape[last + 1..]].concat())
     }
 
-    /// One axis split into several, of which one size may be -1.
+    /// Splits one axis into several; one size may be -1 and is inferred.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -103,7 +103,7 @@ impl Tensor {
         self.reshape([&shape[..axis], &sizes, &shape[axis + 1..]].concat())
     }
 
-    /// Without the axes of size one.
+    /// Removes all axes of size one.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -114,7 +114,7 @@ impl Tensor {
         self.reshape(self.shape().iter().copied().filter(|&size| size != 1).collect::<Shape>())
     }
 
-    /// Without those of these axes that have size one; the others stay.
+    /// Removes those of these axes that have size one; the others stay.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -127,7 +127,7 @@ impl Tensor {
         self.reshape(Shape::from(self.shape()).without(&dropped))
     }
 
-    /// With at least one axis: a scalar becomes a vector.
+    /// Adds axes up to at least one: a scalar becomes a vector.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -138,7 +138,7 @@ impl Tensor {
         if self.rank() == 0 { self.reshape([1]) } else { self.clone() }
     }
 
-    /// With at least two axes: a vector becomes one row.
+    /// Adds axes up to at least two: a vector becomes one row.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -149,7 +149,7 @@ impl Tensor {
         if self.rank() < 2 { self.reshape([1, self.elements()]) } else { self.clone() }
     }
 
-    /// With at least three axes: a vector becomes `[1, n, 1]`, a matrix gets a last axis.
+    /// Adds axes up to at least three: a vector becomes `[1, n, 1]`, a matrix gets a last axis.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -165,7 +165,7 @@ impl Tensor {
         }
     }
 
-    /// Two axes exchanged.
+    /// Swaps two axes.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -183,7 +183,7 @@ impl Tensor {
         self.permute(&permutation)
     }
 
-    /// Axes moved to other places; the rest keep their order.
+    /// Moves axes to other positions; the rest keep their order.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -205,7 +205,7 @@ impl Tensor {
         self.permute(&permutation)
     }
 
-    /// Repeats axes of size one up to these sizes, without copying; -1 leaves an axis as it is.
+    /// Broadcasts axes of size one to these sizes, without copying; -1 leaves an axis unchanged.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -230,7 +230,7 @@ impl Tensor {
         self.broadcast_to(shape)
     }
 
-    /// The whole tensor repeated along each axis; more counts than axes add axes in front.
+    /// The whole tensor repeated along each axis; if there are more counts than axes, leading axes are added.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -245,7 +245,7 @@ impl Tensor {
         }
         let missing = counts.len() - self.rank();
         let size = |axis: usize| axis.checked_sub(missing).map_or(1, |own| self.shape()[own]);
-        // Each axis of size n becomes [count, n]: the first is repeated for nothing, then both merge in one copy.
+        // Each axis of size n becomes [count, n]: broadcasting the first is free, then both are merged in one copy.
         let apart: Shape = (0..counts.len()).flat_map(|axis| [1, size(axis)]).collect();
         let repeated: Shape = (0..counts.len()).flat_map(|axis| [counts[axis], size(axis)]).collect();
         let merged: Shape = (0..counts.len()).map(|axis| counts[axis].saturating_mul(size(axis))).collect();
@@ -253,7 +253,7 @@ impl Tensor {
         self.reshape(apart).broadcast_to(repeated).reshape(merged)
     }
 
-    /// Each slice along `axis` repeated `count` times in place.
+    /// Repeats each slice along `axis` `count` times in place.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -271,7 +271,7 @@ impl Tensor {
         x.reshape(apart).broadcast_to(repeated).reshape(merged)
     }
 
-    /// Each element repeated `count` times in place, row-major in one axis.
+    /// Repeats each element `count` times in place, row-major in one axis.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -282,7 +282,7 @@ impl Tensor {
         self.flatten().repeat_interleave(count, 0)
     }
 
-    /// Each slice along `axis` repeated as many times as `counts` says for it.
+    /// Repeats each slice along `axis` as many times as its entry in `counts`.
     ///
     /// ```
     /// use wengert::prelude::*;

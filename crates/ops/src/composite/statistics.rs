@@ -36,7 +36,7 @@ impl Tensor {
         let axes = over.checked("mean", self.shape()).or_raise();
         let count: usize = axes.iter().map(|&axis| self.shape()[axis]).product();
         match self.dtype() {
-            // The sum and the count may both be beyond a half-precision number.
+            // The sum and the count may both exceed the range of half precision.
             half @ (DType::BF16 | DType::F16) => (self.cast(DType::F32).sum_over(over) / count as f64).cast(half),
             _ => self.sum_over(over) / count as f64,
         }
@@ -70,7 +70,7 @@ impl Tensor {
         (self.std_corrected(over.clone(), correction), self.mean_over(over))
     }
 
-    /// The sum of all elements that are numbers.
+    /// The sum of all elements that are not NaN.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -81,7 +81,7 @@ impl Tensor {
         self.without_nan().sum()
     }
 
-    /// The sum of the numbers over some axes.
+    /// The sum over some axes of the elements that are not NaN.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -93,7 +93,7 @@ impl Tensor {
         self.without_nan().sum_over(axes)
     }
 
-    /// The mean of all elements that are numbers.
+    /// The mean of all elements that are not NaN.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -104,7 +104,7 @@ impl Tensor {
         self.nanmean_over(..)
     }
 
-    /// The mean of the numbers over some axes.
+    /// The mean over some axes of the elements that are not NaN.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -114,14 +114,14 @@ impl Tensor {
     #[track_caller]
     pub fn nanmean_over(&self, axes: impl Into<Over>) -> Tensor {
         expect_float("nanmean", self.dtype()).or_raise();
-        // Half precision has no room for counts.
+        // Half precision cannot represent large counts.
         let wide = if self.dtype() == DType::F64 { self.clone() } else { self.cast(DType::F32) };
         let over = axes.into();
         let count = wide.equal(&wide).cast(wide.dtype()).sum_over(over.clone());
         (wide.nansum_over(over) / count).cast(self.dtype())
     }
 
-    /// How many elements are not 0.
+    /// The number of nonzero elements.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -132,7 +132,7 @@ impl Tensor {
         self.count_nonzero_over(..)
     }
 
-    /// How many elements over some axes, are not 0.
+    /// The number of nonzero elements over some axes.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -163,8 +163,8 @@ impl Tensor {
         self.reshape([rows * columns]).slice(diagonal).sum()
     }
 
-    /// The value that a share `q` of all elements does not exceed, on the line between two elements. Several shares, as a
-    /// vector, have an axis in front of the result; the shares have gradients too.
+    /// The value that a share `q` of all elements does not exceed, interpolated linearly between two elements. For a vector of shares, the
+    /// result has an additional leading axis. Gradients with respect to the shares are defined too.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -177,7 +177,7 @@ impl Tensor {
         self.reshape([self.elements()]).quantile_along(q, 0, Interpolation::Linear)
     }
 
-    /// The same along an axis.
+    /// The quantile along an axis.
     ///
     /// ```
     /// use wengert::{Interpolation, prelude::*};
@@ -191,7 +191,7 @@ impl Tensor {
         quantile("quantile", self, &q.tensor(DType::F64), axis.into(), interpolation, false)
     }
 
-    /// The quantile of all elements that are numbers.
+    /// The quantile of all elements that are not NaN.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -202,7 +202,7 @@ impl Tensor {
         self.reshape([self.elements()]).nanquantile_along(q, 0, Interpolation::Linear)
     }
 
-    /// The quantile of the numbers along an axis.
+    /// The quantile along an axis of the elements that are not NaN.
     ///
     /// ```
     /// use wengert::{Interpolation, prelude::*};
@@ -255,10 +255,10 @@ impl Tensor {
     }
 }
 
-/// What a quantile between two elements is.
+/// How a quantile between two elements is computed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum Interpolation {
-    /// On the line between them.
+    /// By linear interpolation.
     #[default]
     Linear,
     /// The lower one.
@@ -267,11 +267,11 @@ pub enum Interpolation {
     Higher,
     /// The mean of both.
     Midpoint,
-    /// The nearer one; the even place of two equally near.
+    /// The nearer one; ties go to the even position.
     Nearest,
 }
 
-/// Places in the sorted row are `q (n - 1)`, where n counts the numbers of the row.
+/// Positions in the sorted row are `q (n - 1)`, where n is the number of elements that count.
 #[track_caller]
 fn quantile(name: &str, x: &Tensor, q: &Tensor, over: Over, interpolation: Interpolation, skip_nan: bool) -> Tensor {
     expect_float(name, x.dtype()).or_raise();
@@ -281,7 +281,7 @@ fn quantile(name: &str, x: &Tensor, q: &Tensor, over: Over, interpolation: Inter
         let message = format!("q has shape {shape}, which is neither a number nor a vector");
         Error::new(ErrorKind::Shape(vec![shape]), name, message).help("flatten it").raise();
     }
-    // While a function is traced or batched there are no numbers to look at.
+    // While a function is traced or batched, there are no values to check.
     let shares = q.detach().cast(DType::F64).try_to_vec::<f64>().unwrap_or_default();
     if let Some(share) = shares.iter().find(|share| !(0.0..=1.0).contains(*share)) {
         let message = format!("q = {share} is not between 0 and 1");
@@ -338,7 +338,7 @@ fn quantile(name: &str, x: &Tensor, q: &Tensor, over: Over, interpolation: Inter
     }
 }
 
-/// How a covariance is computed: a builder.
+/// A builder for the options of a covariance.
 ///
 /// ```
 /// use wengert::{Covariance, prelude::*};
@@ -359,7 +359,7 @@ impl Default for Covariance {
 }
 
 impl Covariance {
-    /// With correction 1, every observation counted once.
+    /// The default: correction 1, and every observation counts once.
     ///
     /// ```
     /// use wengert::{Covariance, prelude::*};
@@ -369,7 +369,7 @@ impl Covariance {
         Covariance { correction: 1.0, frequencies: None, weights: None }
     }
 
-    /// With another correction.
+    /// Sets the correction.
     ///
     /// ```
     /// use wengert::{Covariance, prelude::*};
@@ -379,7 +379,7 @@ impl Covariance {
         Covariance { correction, ..self }
     }
 
-    /// How often each observation occurred: whole numbers.
+    /// How often each observation occurred, as integers.
     ///
     /// ```
     /// use wengert::{Covariance, prelude::*};
@@ -390,7 +390,7 @@ impl Covariance {
         Covariance { frequencies: Some(counts.clone()), ..self }
     }
 
-    /// How much each observation weighs.
+    /// The weight of each observation.
     ///
     /// ```
     /// use wengert::{Covariance, prelude::*};
@@ -401,7 +401,7 @@ impl Covariance {
         Covariance { weights: Some(weights.clone()), ..self }
     }
 
-    /// The covariance matrix of variables (rows) over observations (columns); of one row or a vector, its variance.
+    /// The covariance matrix of variables (rows) over observations (columns); the variance for a single row or a vector.
     ///
     /// ```
     /// use wengert::{Covariance, prelude::*};
@@ -431,7 +431,7 @@ impl Covariance {
         let total = weights.sum();
         let mean = (&rows * &weights).sum_over(keepdim(1)) / &total;
         let norm = match (&own, &frequencies) {
-            // With weights each of which stands for itself, the correction counts their mean square.
+            // With weights that are not counts, the correction uses their mean square.
             (Some(a), Some(f)) => &total - (f * a * a).sum() * self.correction / &total,
             (Some(a), None) => &total - (a * a).sum() * self.correction / &total,
             (None, _) => &total - self.correction,
@@ -441,7 +441,7 @@ impl Covariance {
     }
 }
 
-/// One variable has a number, several have a matrix.
+/// A scalar for one variable, a matrix for several.
 fn finish(matrix: Tensor) -> Tensor {
     if matrix.shape() == [1, 1] { matrix.reshape([]) } else { matrix }
 }

@@ -1,4 +1,4 @@
-//! Names of PyTorch and NumPy for what has a plain spelling here.
+//! PyTorch and NumPy names for functions that have another spelling here.
 
 use super::products::{expect_ranks, scaled_sum};
 use crate::error::OrRaise;
@@ -10,10 +10,10 @@ use crate::{DType, Error, ErrorKind, Operand, Shape, Tensor};
 use easy_ext::ext;
 use std::borrow::Borrow;
 
-/// Names of PyTorch and NumPy for what has a plain spelling here. They are not in the prelude: `use wengert::TorchMethods;`.
+/// PyTorch and NumPy names for functions that have another spelling here. They are not in the prelude: `use wengert::TorchMethods;`.
 #[ext(TorchMethods)]
 impl Tensor {
-    /// How many elements there are: `x.elements()`.
+    /// The number of elements: `x.elements()`.
     ///
     /// ```
     /// use wengert::{TorchMethods, prelude::*};
@@ -23,7 +23,7 @@ impl Tensor {
         self.elements()
     }
 
-    /// How many axes there are: `x.rank()`.
+    /// The number of axes: `x.rank()`.
     ///
     /// ```
     /// use wengert::{TorchMethods, prelude::*};
@@ -33,7 +33,7 @@ impl Tensor {
         self.rank()
     }
 
-    /// How many axes there are: `x.rank()`.
+    /// The number of axes: `x.rank()`.
     ///
     /// ```
     /// use wengert::{TorchMethods, prelude::*};
@@ -43,7 +43,7 @@ impl Tensor {
         self.rank()
     }
 
-    /// The same numbers in another dtype: `x.cast(dtype)`.
+    /// The same values in another dtype: `x.cast(dtype)`.
     ///
     /// ```
     /// use wengert::{TorchMethods, prelude::*};
@@ -54,7 +54,7 @@ impl Tensor {
         self.cast(dtype)
     }
 
-    /// Tensors one after another along an axis: `Tensor::concat(tensors, axis)`.
+    /// Joins tensors along an existing axis: `Tensor::concat(tensors, axis)`.
     ///
     /// ```
     /// use wengert::{TorchMethods, prelude::*};
@@ -134,7 +134,7 @@ impl Tensor {
         if value == 1.0 { self + a / b } else { self + a / b * value }
     }
 
-    /// The tensor as it is.
+    /// The tensor itself, unchanged.
     ///
     /// ```
     /// use wengert::{TorchMethods, prelude::*};
@@ -154,11 +154,11 @@ impl Tensor {
     #[track_caller]
     pub fn angle(&self) -> Tensor {
         let sign = self.sign();
-        // NaN stays: NaN times 0.
+        // NaN stays NaN: it is multiplied by 0.
         sign.lt(0.0).where_(std::f64::consts::PI, &sign * 0.0)
     }
 
-    /// From degrees to radians.
+    /// Converts degrees to radians.
     ///
     /// ```
     /// use wengert::{TorchMethods, prelude::*};
@@ -169,7 +169,7 @@ impl Tensor {
         self * (std::f64::consts::PI / 180.0)
     }
 
-    /// From radians to degrees.
+    /// Converts radians to degrees.
     ///
     /// ```
     /// use wengert::{TorchMethods, prelude::*};
@@ -180,7 +180,7 @@ impl Tensor {
         self * (180.0 / std::f64::consts::PI)
     }
 
-    /// Every element times 2 to the power of another.
+    /// Every element times 2 to the power of the other's.
     ///
     /// ```
     /// use wengert::{TorchMethods, prelude::*};
@@ -191,7 +191,7 @@ impl Tensor {
         self * exponent.tensor(self.dtype()).cast(self.dtype()).exp2()
     }
 
-    /// The matrix with all elements on its diagonal, `offset` above the main one.
+    /// The matrix with all elements on the diagonal `offset` above the main one.
     ///
     /// ```
     /// use wengert::{TorchMethods, prelude::*};
@@ -202,7 +202,7 @@ impl Tensor {
         self.flatten().diag_embed(offset)
     }
 
-    /// The elements that `index` names along `axis`; the other axes broadcast, negative indices count from the end.
+    /// The elements at `index` along `axis`; the other axes broadcast, negative indices count from the end.
     ///
     /// ```
     /// use wengert::{TorchMethods, prelude::*};
@@ -233,7 +233,7 @@ impl Tensor {
         self.broadcast_to(with(self.shape()[axis])).gather(axis as isize, &index)
     }
 
-    /// This tensor with `factor` times slices of `values` added at the positions that a list of indices names.
+    /// Adds `factor` times slices of `values` to this tensor at a list of indices along `axis`.
     ///
     /// ```
     /// use wengert::{TorchMethods, prelude::*};
@@ -245,7 +245,7 @@ impl Tensor {
         self.index_add(axis, index, &(values * factor))
     }
 
-    /// Side by side: along axis 1, or axis 0 for vectors.
+    /// Joins tensors horizontally: along axis 1, or axis 0 for vectors.
     ///
     /// ```
     /// use wengert::{TorchMethods, prelude::*};
@@ -257,7 +257,7 @@ impl Tensor {
         Tensor::concat(&tensors, isize::from(tensors.first().is_some_and(|x| x.rank() > 1)))
     }
 
-    /// One above another: along axis 0, vectors as rows.
+    /// Joins tensors vertically: along axis 0, vectors as rows.
     ///
     /// ```
     /// use wengert::{TorchMethods, prelude::*};
@@ -269,7 +269,7 @@ impl Tensor {
         Tensor::concat(&tensors, 0)
     }
 
-    /// One behind another: along axis 2.
+    /// Joins tensors in depth: along axis 2.
     ///
     /// ```
     /// use wengert::{TorchMethods, prelude::*};
@@ -281,7 +281,7 @@ impl Tensor {
         Tensor::concat(&tensors, 2)
     }
 
-    /// Side by side, vectors as columns.
+    /// Joins tensors horizontally, vectors as columns.
     ///
     /// ```
     /// use wengert::{TorchMethods, prelude::*};
@@ -294,7 +294,7 @@ impl Tensor {
         Tensor::concat(&tensors, 1)
     }
 
-    /// The elements in the opposite order along axis 1.
+    /// Reverses the elements along axis 1.
     ///
     /// ```
     /// use wengert::{TorchMethods, prelude::*};
@@ -305,7 +305,7 @@ impl Tensor {
         self.flip(&[1])
     }
 
-    /// The elements in the opposite order along axis 0.
+    /// Reverses the elements along axis 0.
     ///
     /// ```
     /// use wengert::{TorchMethods, prelude::*};
@@ -316,7 +316,7 @@ impl Tensor {
         self.flip(&[0])
     }
 
-    /// All elements moved row-major, what leaves at one end coming in at the other.
+    /// Shifts all elements in row-major order; elements that leave at one end reenter at the other.
     ///
     /// ```
     /// use wengert::{TorchMethods, prelude::*};
@@ -351,7 +351,7 @@ impl Tensor {
         self.matmul(vector)
     }
 
-    /// The products of two batches of matrices, pair by pair.
+    /// The matrix products of two batches, pair by pair.
     ///
     /// ```
     /// use wengert::{TorchMethods, prelude::*};
@@ -518,7 +518,7 @@ impl Tensor {
         self.flatten()
     }
 
-    /// Repeats axes of size one up to the shape of another tensor, without copying.
+    /// Broadcasts axes of size one to the shape of another tensor, without copying.
     ///
     /// ```
     /// use wengert::{TorchMethods, prelude::*};
@@ -541,7 +541,7 @@ impl Tensor {
         self.repeat(&[&vec![1; missing], counts].concat())
     }
 
-    /// Each matrix transposed: the last two axes exchanged.
+    /// Transposes each matrix: swaps the last two axes.
     ///
     /// ```
     /// use wengert::{TorchMethods, prelude::*};
@@ -552,7 +552,7 @@ impl Tensor {
         self.t()
     }
 
-    /// This tensor's shape filled with one number that may be differentiated.
+    /// A tensor of this shape filled with one number, which may be differentiated.
     ///
     /// ```
     /// use wengert::{TorchMethods, prelude::*};
@@ -574,7 +574,7 @@ impl Tensor {
         self.sort(0).0
     }
 
-    /// The bucket of each element between ascending `boundaries`: how many of them are below it.
+    /// The bucket of each element among ascending `boundaries`: the number of boundaries below it.
     ///
     /// ```
     /// use wengert::{TorchMethods, prelude::*};
@@ -586,7 +586,7 @@ impl Tensor {
         boundaries.searchsorted(self)
     }
 
-    /// The bucket of each element between ascending `boundaries`: how many of them are not above it.
+    /// The bucket of each element among ascending `boundaries`: the number of boundaries not above it.
     ///
     /// ```
     /// use wengert::{TorchMethods, prelude::*};
@@ -598,7 +598,7 @@ impl Tensor {
         boundaries.searchsorted_right(self)
     }
 
-    /// The power in f64, whatever the dtypes.
+    /// The power, computed in f64 for any dtypes.
     ///
     /// ```
     /// use wengert::{TorchMethods, prelude::*};

@@ -1,6 +1,6 @@
-//! The different elements of a tensor.
+//! The distinct elements of a tensor.
 //!
-//! The shape of the result depends on the numbers: unlike a primitive it reads them, and can be neither batched nor staged.
+//! The shape of the result depends on the values. Unlike a primitive it reads them, so it can be neither batched nor staged.
 
 use crate::error::OrRaise;
 use crate::tensor::{computing, numbers};
@@ -8,24 +8,24 @@ use crate::{Shape, Tensor};
 use easy_ext::ext;
 use wengert_kernels::order;
 
-/// The different elements of a tensor: see [`Tensor::unique`].
+/// The distinct elements of a tensor: see [`Tensor::unique`].
 #[derive(Clone, Debug)]
 pub struct Unique {
-    /// The different elements, ascending; each NaN differs from the others.
+    /// The distinct elements, ascending; each NaN is distinct.
     pub values: Tensor,
-    /// For each element of the tensor, where its value is among `values`.
+    /// For each element of the tensor, the index of its value in `values`.
     pub inverse: Tensor,
-    /// For each of the values, how often it occurs.
+    /// For each of the values, the number of occurrences.
     pub counts: Tensor,
 }
 
 /// The methods of `unique`.
 #[ext(UniqueMethods)]
 impl Tensor {
-    /// The different elements in ascending order, where each element is among them, and how often each occurs.
+    /// The distinct elements in ascending order, the index of each element among them, and the number of occurrences.
     ///
-    /// No gradient passes, and how many there are depends on the numbers: inside `vmap` and `compile` use `sort`, which
-    /// keeps the shape.
+    /// No gradient passes, and the number of distinct elements depends on the values: inside `vmap` and `compile`, use `sort`, which keeps
+    /// the shape.
     ///
     /// ```
     /// use wengert::prelude::*;
