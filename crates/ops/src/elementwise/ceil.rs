@@ -1,12 +1,11 @@
-//! ceil - smallest whole number not below.   y = ceil x,   dy = 0.   Domain: all reals and whole numbers, which
-//! stay as they are.
+//! ceil - smallest integer not below.   y = ceil x,   dy = 0.   Domain: all reals and integers, which stay unchanged.
 
 use crate::prelude::*;
 
 /// The methods of `ceil`.
 #[ext(CeilMethods)]
 impl Tensor {
-    /// The smallest whole number not below each element.
+    /// The smallest integer not below each element.
     ///
     /// ```
     /// use wengert::prelude::*;

@@ -1,5 +1,5 @@
-//! clamp - kept between two bounds.   y = min(max(x, low), high),   dy = dx where low <= x <= high, else 0.
-//! Domain: all reals and whole numbers; NaN stays, and so does a bound that is NaN. The gradient passes at the bounds.
+//! clamp - clamps between two bounds.   y = min(max(x, low), high),   dy = dx where low <= x <= high, else 0.   Domain: all reals and
+//! integers; NaN propagates, also from a bound. The gradient passes at the bounds.
 
 use crate::prelude::*;
 use wengert_kernels::math::Real;
@@ -7,7 +7,7 @@ use wengert_kernels::math::Real;
 /// The methods of `clamp`.
 #[ext(ClampMethods)]
 impl Tensor {
-    /// Every element kept between two bounds, numbers or tensors. See [`clamp_min`](Tensor::clamp_min) and
+    /// Clamps every element between two bounds, numbers or tensors. See [`clamp_min`](Tensor::clamp_min) and
     /// [`clamp_max`](Tensor::clamp_max) for one bound.
     ///
     /// ```
@@ -23,19 +23,19 @@ impl Tensor {
     }
 }
 
-/// A number as a bound for tensors of `dtype`, which it must fit.
+/// A number as a bound for tensors of `dtype`; an error if it does not fit.
 #[track_caller]
 pub(super) fn number(bound: &impl Operand, dtype: DType) -> f64 {
     bound.tensor(dtype).to_f64_vec()[0]
 }
 
-/// Infinite bounds are none.
+/// Infinite bounds are omitted.
 #[track_caller]
 pub(super) fn clamp_to_numbers(x: &Tensor, low: f64, high: f64) -> Tensor {
     bind1(&CLAMP, Attrs::new().with_real("low", low).with_real("high", high), &[x])
 }
 
-/// A bound that is NaN equals nothing, itself neither.
+/// A NaN bound is not equal to itself.
 #[allow(clippy::eq_op)]
 #[inline(always)]
 fn bounded<T: Real>(x: T, low: T, high: T) -> T {

@@ -1,5 +1,5 @@
-//! clamp_max - kept below a bound.   z = y where x > y, else x,   dz = dy there, dx elsewhere.   Domain: all reals
-//! and whole numbers; NaN of either side stays. At a tie the gradient goes to x.
+//! clamp_max - clamps from above.   z = y where x > y, else x,   dz = dy there, dx elsewhere.   Domain: all reals and integers; NaN of
+//! either side propagates. At a tie the gradient goes to x.
 
 use crate::elementwise::clamp::{clamp_to_numbers, number};
 use crate::prelude::*;
@@ -7,7 +7,7 @@ use crate::prelude::*;
 /// The methods of `clamp_max`.
 #[ext(ClampMaxMethods)]
 impl Tensor {
-    /// Every element, or the bound where the element is above it.
+    /// Every element, or the bound where the element exceeds it.
     ///
     /// ```
     /// use wengert::prelude::*;

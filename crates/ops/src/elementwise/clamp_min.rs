@@ -1,5 +1,5 @@
-//! clamp_min - kept above a bound.   z = y where x < y, else x,   dz = dy there, dx elsewhere.   Domain: all reals
-//! and whole numbers; NaN of either side stays. At a tie the gradient goes to x.
+//! clamp_min - clamps from below.   z = y where x < y, else x,   dz = dy there, dx elsewhere.   Domain: all reals and integers; NaN of
+//! either side propagates. At a tie the gradient goes to x.
 
 use crate::elementwise::clamp::{clamp_to_numbers, number};
 use crate::prelude::*;

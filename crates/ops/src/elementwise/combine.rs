@@ -1,5 +1,5 @@
-//! combine - weighted sum of two tensors.   z = a x + b y,   dz = a dx + b dy.   Domain: all reals.
-//! One walk over memory where a product and a sum would take two; with `combine_assign`, in place.
+//! combine - weighted sum of two tensors.   z = a x + b y,   dz = a dx + b dy.   Domain: all reals. One pass over memory where a product
+//! and a sum would take two; with `combine_assign`, in place.
 
 use crate::prelude::*;
 
@@ -17,7 +17,7 @@ impl Tensor {
         binary(&COMBINE, weights(a, b), self, &other.tensor(self.dtype()))
     }
 
-    /// The same in place: moving averages, and steps along a gradient.
+    /// [`combine`](Tensor::combine) in place, for moving averages and steps along a gradient.
     ///
     /// ```
     /// use wengert::{fused::*, prelude::*};

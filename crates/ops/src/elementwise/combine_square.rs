@@ -1,5 +1,5 @@
-//! combine_square - weighted sum of a tensor and the square of another.   z = a x + b y^2,   dz = a dx + 2 b y dy.   Domain: all
-//! reals. Moving averages of squares, as optimisers and normalisations keep them, in one walk over memory.
+//! combine_square - weighted sum of a tensor and the square of another.   z = a x + b y^2,   dz = a dx + 2 b y dy.   Domain: all reals.
+//! Moving averages of squares, as in optimisers and normalisation layers, in one pass over memory.
 
 use super::combine::weights;
 use crate::prelude::*;
@@ -18,7 +18,7 @@ impl Tensor {
         binary(&COMBINE_SQUARE, weights(a, b), self, &other.tensor(self.dtype()))
     }
 
-    /// The same in place.
+    /// [`combine_square`](Tensor::combine_square) in place.
     ///
     /// ```
     /// use wengert::{fused::*, prelude::*};

@@ -1,12 +1,12 @@
-//! copysign - magnitude of one, sign of the other.   z = |x| with the sign of y,   dz = sign(x) sign(z) dx.
-//! Domain: all reals, signs of zeros included; at x = 0 the subgradient of least norm: 0.
+//! copysign - absolute value of one, sign of the other.   z = |x| with the sign of y,   dz = sign(x) sign(z) dx.   Domain: all reals,
+//! including signed zeros; at x = 0 the subgradient of least norm: 0.
 
 use crate::prelude::*;
 
 /// The methods of `copysign`.
 #[ext(CopysignMethods)]
 impl Tensor {
-    /// Every element with the sign of another.
+    /// The absolute value of every element with the sign of the other's.
     ///
     /// ```
     /// use wengert::prelude::*;

@@ -1,5 +1,5 @@
-//! elu - exponential linear unit.   y = x where x > 0, else alpha (e^x - 1),   dy = dx where x > 0, else alpha e^x
-//! dx.   Domain: all reals. At the kink the subgradient of least norm: alpha, 0 below it, 1 at most.
+//! elu - exponential linear unit.   y = x where x > 0, else alpha (e^x - 1),   dy = dx where x > 0, else alpha e^x dx.   Domain: all reals.
+//! At the kink the subgradient of least norm: alpha, clamped between 0 and 1.
 
 use crate::prelude::*;
 

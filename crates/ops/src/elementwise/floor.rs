@@ -1,12 +1,11 @@
-//! floor - largest whole number not above.   y = floor x,   dy = 0.   Domain: all reals and whole numbers, which
-//! stay as they are.
+//! floor - largest integer not above.   y = floor x,   dy = 0.   Domain: all reals and integers, which stay unchanged.
 
 use crate::prelude::*;
 
 /// The methods of `floor`.
 #[ext(FloorMethods)]
 impl Tensor {
-    /// The largest whole number not above each element.
+    /// The largest integer not above each element.
     ///
     /// ```
     /// use wengert::prelude::*;

@@ -1,5 +1,5 @@
-//! floor_divide - quotient rounded down.   z = floor(x / y) of the exact quotient,   dz = 0.   Domain: y != 0; x/0
-//! is infinite or NaN, for whole numbers 0.
+//! floor_divide - quotient rounded down.   z = floor(x / y) of the exact quotient,   dz = 0.   Domain: y != 0; x/0 is infinite or NaN, and
+//! 0 for integers.
 
 use crate::prelude::*;
 use crate::rules::TILE;
@@ -9,7 +9,7 @@ use wengert_kernels::math::{Real, remainder_slice, round};
 /// The methods of `floor_divide`.
 #[ext(FloorDivideMethods)]
 impl Tensor {
-    /// The quotient of two elements, rounded down; no gradient.
+    /// The quotient of two elements, rounded down; without a gradient.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -20,7 +20,7 @@ impl Tensor {
         binary(&FLOOR_DIVIDE, Attrs::new(), self, &other.tensor(self.dtype()))
     }
 
-    /// The quotient of two elements without its fraction; no gradient.
+    /// The quotient of two elements, rounded toward zero; without a gradient.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -32,7 +32,7 @@ impl Tensor {
     }
 }
 
-/// The quotient from the remainder, which is exact: x / y itself may round up to the next whole number.
+/// The quotient from the exact remainder: x / y itself may round up to the next integer.
 #[inline(always)]
 fn quotient<T: Real>(x: T, y: T, remainder: T) -> T {
     let (none, endless) = (T::of(0.0), T::of(f64::INFINITY));

@@ -1,12 +1,12 @@
-//! fmax - larger of two, NaN ignored.   z = max(x, y), or the one that is not NaN,   dz = dx or dy, the one that
-//! was chosen.   Domain: everything. At a tie each side gets half: the subgradient of least norm.
+//! fmax - larger of two, NaN ignored.   z = max(x, y), or the one that is not NaN,   dz = dx or dy, of the selected one.   Domain:
+//! everything. At a tie each side gets half: the subgradient of least norm.
 
 use crate::prelude::*;
 
 /// The methods of `fmax`.
 #[ext(FmaxMethods)]
 impl Tensor {
-    /// The larger of two elements; a NaN gives way to a number.
+    /// The larger of two elements; if one is NaN, the other.
     ///
     /// ```
     /// use wengert::prelude::*;

@@ -6,7 +6,7 @@ use crate::prelude::*;
 /// The methods of `hardshrink`.
 #[ext(HardshrinkMethods)]
 impl Tensor {
-    /// Every element whose magnitude is above `lambda`, 0 elsewhere.
+    /// Every element whose absolute value exceeds `lambda`, 0 elsewhere.
     ///
     /// ```
     /// use wengert::prelude::*;

@@ -1,13 +1,12 @@
-//! hardtanh - identity between two borders.   y = low where x <= low, high where x >= high, else x,   dy = dx
-//! between the borders, else 0.   Domain: all reals. At the borders the subgradient of least norm: 0 (unlike
-//! clamp).
+//! hardtanh - identity between two bounds.   y = low where x <= low, high where x >= high, else x,   dy = dx between the bounds, else
+//! 0.   Domain: all reals. At the bounds the subgradient of least norm: 0 (unlike clamp).
 
 use crate::prelude::*;
 
 /// The methods of `hardtanh`.
 #[ext(HardtanhMethods)]
 impl Tensor {
-    /// Every element kept between the borders; the gradient at a border is 0.
+    /// Clamps every element between the bounds; the gradient at a bound is 0.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -18,7 +17,7 @@ impl Tensor {
         bind1(&HARDTANH, Attrs::new().with_real("low", low).with_real("high", high), &[self])
     }
 
-    /// Every element kept between 0 and 6.
+    /// Clamps every element between 0 and 6.
     ///
     /// ```
     /// use wengert::prelude::*;

@@ -1,12 +1,12 @@
-//! hypot - length of a point.   z = sqrt(x^2 + y^2),   dz = (x dx + y dy) / z.   Domain: the plane, without
-//! overflow; at the origin the subgradient of least norm, 0, and no second derivative: NaN; but that of z^2 is right.
+//! hypot - length of a vector.   z = sqrt(x^2 + y^2),   dz = (x dx + y dy) / z.   Domain: the plane, without overflow; at the origin the
+//! gradient is the subgradient of least norm, 0, and the second derivative is NaN, but that of z^2 is exact.
 
 use crate::prelude::*;
 
 /// The methods of `hypot`.
 #[ext(HypotMethods)]
 impl Tensor {
-    /// The root of the sum of two squares.
+    /// The square root of the sum of two squares.
     ///
     /// ```
     /// use wengert::prelude::*;

@@ -1,12 +1,12 @@
-//! leaky_relu - rectifier with a slope below 0.   y = x where x > 0, else alpha x,   dy = dx where x > 0, else alpha dx.
-//! Domain: all reals. At the kink the subgradient of least norm: alpha, 0 below it, 1 at most.
+//! leaky_relu - rectifier with a slope below 0.   y = x where x > 0, else alpha x,   dy = dx where x > 0, else alpha dx.   Domain: all
+//! reals. At the kink the subgradient of least norm: alpha, clamped between 0 and 1.
 
 use crate::prelude::*;
 
 /// The methods of `leaky_relu`.
 #[ext(LeakyReluMethods)]
 impl Tensor {
-    /// Every element, times `alpha` where it is not positive.
+    /// Every element, multiplied by `alpha` where it is not positive.
     ///
     /// ```
     /// use wengert::prelude::*;

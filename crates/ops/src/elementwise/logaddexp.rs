@@ -17,7 +17,7 @@ impl Tensor {
         binary(&LOGADDEXP, Attrs::new(), self, &other.tensor(self.dtype()))
     }
 
-    /// The logarithm to base 2 of the sum of the powers of 2 of two elements.
+    /// The base-2 logarithm of the sum of 2 to the power of two elements.
     ///
     /// ```
     /// use wengert::prelude::*;

@@ -1,5 +1,5 @@
-//! maximum - larger of two.   z = max(x, y),   dz = dx or dy, the one that was chosen.   Domain: all reals and
-//! whole numbers; NaN of either side stays. At a tie each side gets half: the subgradient of least norm.
+//! maximum - larger of two.   z = max(x, y),   dz = dx or dy, of the selected one.   Domain: all reals and integers; NaN of either side
+//! propagates. At a tie each side gets half: the subgradient of least norm.
 
 use crate::prelude::*;
 

@@ -1,5 +1,5 @@
-//! nan_to_num - numbers for NaN and the infinities.   y = nan, above or below where x is NaN, infinity or
-//! -infinity, else x,   dy = dx where x is finite, else 0.   Domain: everything.
+//! nan_to_num - replaces NaN and infinities by numbers.   y = nan, above or below where x is NaN, infinity or -infinity, else x,   dy = dx
+//! where x is finite, else 0.   Domain: everything.
 
 use crate::prelude::*;
 use wengert_kernels::math::Real;
@@ -7,7 +7,7 @@ use wengert_kernels::math::Real;
 /// The methods of `nan_to_num`.
 #[ext(NanToNumMethods)]
 impl Tensor {
-    /// Zero for NaN, and the largest and smallest numbers of the dtype for the infinities.
+    /// Replaces NaN by zero, and the infinities by the largest and smallest numbers of the dtype.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -24,7 +24,7 @@ impl Tensor {
         self.nan_to_num_with(0.0, largest, -largest)
     }
 
-    /// These numbers for NaN, infinity and minus infinity.
+    /// Replaces NaN, infinity and minus infinity by these numbers.
     ///
     /// ```
     /// use wengert::prelude::*;

@@ -1,12 +1,13 @@
-//! over_root - quotient by a root that is kept from 0.   z = x / (sqrt(y) + e),   dz = dx / (sqrt(y) + e) - x dy / (2 sqrt(y) (sqrt(y) + e)^2).
-//! Domain: y >= 0. The step of Adam and its relatives: a mean over the root of a mean of squares, in one walk over memory.
+//! over_root - quotient by a square root bounded away from 0.   z = x / (sqrt(y) + e),   dz = dx / (sqrt(y) + e) - x dy / (2 sqrt(y)
+//! (sqrt(y) + e)^2).   Domain: y >= 0. The step of Adam and related optimisers: a mean divided by the root of a mean of squares, in one
+//! pass over memory.
 
 use crate::prelude::*;
 
 /// The methods of `over_root`.
 #[ext(OverRootMethods)]
 impl Tensor {
-    /// Every element over the root of another's plus `e`.
+    /// Every element divided by the square root of the other's plus `e`.
     ///
     /// ```
     /// use wengert::{fused::*, prelude::*};

@@ -1,12 +1,12 @@
-//! polygamma - derivatives of digamma.   y = digamma^(n)(x),   dy = polygamma(n + 1, x) dx.   Domain: all reals;
-//! infinite at 0 and the negative whole numbers.
+//! polygamma - derivatives of digamma.   y = digamma^(n)(x),   dy = polygamma(n + 1, x) dx.   Domain: all reals; infinite at 0 and the
+//! negative integers.
 
 use crate::prelude::*;
 
 /// The methods of `polygamma`.
 #[ext(PolygammaMethods)]
 impl Tensor {
-    /// The derivative of order `n` of `digamma` at every element.
+    /// The `n`-th derivative of `digamma` at every element.
     ///
     /// ```
     /// use wengert::prelude::*;

@@ -1,5 +1,5 @@
-//! pow - power of two tensors.   z = x^y,   dz = y x^(y-1) dx + z ln(x) dy.   Domain: x > 0, or x of any sign and
-//! whole y; at x = 0 the gradient for y >= 0 is 0, for x < 0 it is NaN. For a number as exponent see powf.
+//! pow - power of two tensors.   z = x^y,   dz = y x^(y-1) dx + z ln(x) dy.   Domain: x > 0, or x of any sign and integer y; at x = 0 the
+//! gradient for y >= 0 is 0, for x < 0 it is NaN. For a number as exponent see powf.
 
 use crate::prelude::*;
 use crate::rules::TILE;
@@ -11,7 +11,7 @@ use wengert_kernels::math::{Real, log, powf, powf_slice};
 /// The methods of `pow`.
 #[ext(PowMethods)]
 impl Tensor {
-    /// Every element to the power of another. [`powf`](Tensor::powf) and [`powi`](Tensor::powi) take a number.
+    /// Every element raised to the power of the other's. [`powf`](Tensor::powf) and [`powi`](Tensor::powi) take a number.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -52,7 +52,7 @@ fn base_slope_slice<T: Real + Compute>(x: &[T], y: &[T], out: &mut [T]) {
     }
 }
 
-/// At y = 0 the slope is 0, but has a derivative.
+/// At y = 0 the slope is 0, but its derivative is not.
 fn base_slope_tensor(x: &Tensor, y: &Tensor) -> Tensor {
     y.guarded_mul(&x.pow(y - 1.0))
 }
@@ -65,7 +65,7 @@ fn exponent_slope<T: Real>(x: T, z: T) -> T {
 
 fn exponent_slope_tensor(x: &Tensor, z: &Tensor) -> Tensor {
     let (logarithm, is_zero) = (x.log(), x.equal(0.0));
-    // Where z is 0 a change of it counts, in second order; 0^0 is 1.
+    // Where z is 0, its derivative still matters in second order; 0^0 is 1.
     let of_zero = z.equal(0.0).where_(z.guarded_mul(&logarithm), 0.0);
     is_zero.logical_and(&z.isfinite()).where_(of_zero, z * logarithm)
 }

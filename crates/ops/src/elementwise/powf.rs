@@ -1,5 +1,5 @@
-//! powf - power with a number as exponent.   y = x^p,   dy = p x^(p-1) dx.   Domain: x > 0, or x of any sign and
-//! whole p; never goes through a logarithm for whole p. The gradient for p = 0 is 0, at x = 0 too.
+//! powf - power with a number as exponent.   y = x^p,   dy = p x^(p-1) dx.   Domain: x > 0, or x of any sign and integer p; an integer p
+//! never goes through a logarithm. The gradient for p = 0 is 0, at x = 0 too.
 
 use crate::prelude::*;
 use crate::rules::TILE;
@@ -9,7 +9,7 @@ use wengert_kernels::math::{Real, powf, powf_slice, powi, powi_slice, rsqrt, sqr
 /// The methods of `powf`.
 #[ext(PowfMethods)]
 impl Tensor {
-    /// Every element to the power of a number.
+    /// Every element raised to the power of a number.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -29,7 +29,7 @@ impl Tensor {
         bind1(&POWF, Attrs::new().with_real("exponent", exponent), &[self])
     }
 
-    /// Every element to the power of a whole number.
+    /// Every element raised to an integer power.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -41,7 +41,7 @@ impl Tensor {
     }
 }
 
-/// The exponent as an integer, if products are the better way.
+/// The exponent as an integer, if repeated multiplication is preferable.
 #[inline(always)]
 fn as_whole<T: Real>(exponent: T) -> Option<i64> {
     let p = exponent.wide();
@@ -99,7 +99,7 @@ fn slope_slice<T: Real>(x: &[T], exponent: T, out: &mut [T]) {
     );
 }
 
-/// Below 0 the same power over x, so that the slope of the slope of .. is made of finitely many powers; at 0 both are infinite.
+/// For negative exponents, the same power divided by x, so that slopes of all orders share finitely many powers; at 0 both are infinite.
 fn slope_tensor(x: &Tensor, exponent: f64) -> Tensor {
     match exponent {
         0.0 => x.full_like(0.0),

@@ -1,12 +1,12 @@
-//! prelu - rectifier with slopes that are learned.   z = x where x > 0, else w x,   dz = dx, or w dx + x dw where x
-//! <= 0.   Domain: all reals. At the kink the subgradient of least norm: w, 0 below it, 1 at most.
+//! prelu - rectifier with learned slopes.   z = x where x > 0, else w x,   dz = dx, or w dx + x dw where x <= 0.   Domain: all reals. At
+//! the kink the subgradient of least norm: w, clamped between 0 and 1.
 
 use crate::prelude::*;
 
 /// The methods of `prelu`.
 #[ext(PreluMethods)]
 impl Tensor {
-    /// Every element, times a weight where it is not positive: one weight, or one for each channel (axis 1).
+    /// Every element, multiplied by a weight where it is not positive: one weight, or one for each channel (axis 1).
     ///
     /// ```
     /// use wengert::prelude::*;

@@ -5,7 +5,7 @@ use crate::prelude::*;
 /// The methods of `recip`.
 #[ext(RecipMethods)]
 impl Tensor {
-    /// One over every element.
+    /// The reciprocal of every element.
     ///
     /// ```
     /// use wengert::prelude::*;

@@ -1,7 +1,7 @@
 //! relu - rectifier.   y = max(x, 0),   dy = dx where x > 0, else 0.   At the kink the subgradient of least norm: relu'(0) = 0.
 //!
-//! The rule keeps one bit an element, not the operand: n/8 bytes; or nothing more where the operand or the output is held
-//! anyway: an operand that is a leaf or that its own rule saved, an output that the rule of a later call saves.
+//! The rule keeps one bit per element, not the operand: n/8 bytes. It keeps nothing extra if the operand or the output is held anyway: an
+//! operand that is a leaf or is saved by the rule that produced it, or an output that the rule of a later call saves.
 
 use crate::prelude::*;
 use wengert_kernels::dtype::Compute;
@@ -37,7 +37,7 @@ fn rectify<T: Compute + Stored>(x: View<'_>, out: Out<'_>) {
     map::<T, T, 1>([x], out, &|[x]: [&[T]; 1], out: &mut [T]| rectify_slice(x, out));
 }
 
-/// The bits of positive elements: as they were saved, or of what is positive with them.
+/// The bits of positive elements: the saved residual, or packed from the operand or the output.
 fn positive(rule: &Rule<'_>) -> Tensor {
     match (rule.has_residual(), rule.has_operand(0)) {
         (true, _) => rule.residual().clone(),

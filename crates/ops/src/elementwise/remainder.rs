@@ -1,12 +1,12 @@
-//! remainder - remainder with the sign of the divisor.   z = x - floor(x/y) y,   dz = dx - floor(x/y) dy.   Domain:
-//! y != 0, NaN at 0; whole numbers give 0 there.
+//! remainder - remainder with the sign of the divisor.   z = x - floor(x/y) y,   dz = dx - floor(x/y) dy.   Domain: y != 0, NaN at 0;
+//! integers give 0 there.
 
 use crate::prelude::*;
 
 /// The methods of `remainder`.
 #[ext(RemainderMethods)]
 impl Tensor {
-    /// The remainder of a division, with the sign of the divisor, as in Python.
+    /// The remainder of division, with the sign of the divisor, as in Python.
     ///
     /// ```
     /// use wengert::prelude::*;

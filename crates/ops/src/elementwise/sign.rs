@@ -1,11 +1,11 @@
-//! sign - sign of every element.   y = -1, 0 or 1,   dy = 0.   Domain: all reals and whole numbers; NaN stays NaN.
+//! sign - sign of every element.   y = -1, 0 or 1,   dy = 0.   Domain: all reals and integers; NaN stays NaN.
 
 use crate::prelude::*;
 
 /// The methods of `sign`.
 #[ext(SignMethods)]
 impl Tensor {
-    /// -1, 0 or 1 by the sign of every element.
+    /// The sign of every element: -1, 0 or 1.
     ///
     /// ```
     /// use wengert::prelude::*;

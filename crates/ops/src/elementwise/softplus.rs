@@ -6,7 +6,7 @@ use crate::prelude::*;
 /// The methods of `softplus`.
 #[ext(SoftplusMethods)]
 impl Tensor {
-    /// The logarithm of 1 plus e to the power of every element.
+    /// The logarithm of 1 plus the exponential of every element.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -17,7 +17,7 @@ impl Tensor {
         self.softplus_with(1.0, f64::INFINITY)
     }
 
-    /// The same of `beta x`, divided by `beta`; x itself where `beta x` is above the threshold.
+    /// [`softplus`](Tensor::softplus) of `beta x`, divided by `beta`; x itself where `beta x` is above the threshold.
     ///
     /// ```
     /// use wengert::prelude::*;

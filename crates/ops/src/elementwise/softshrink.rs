@@ -1,12 +1,12 @@
-//! softshrink - x moved toward 0.   y = x - lambda where x > lambda, x + lambda where x < -lambda, else 0,   dy =
-//! dx where |x| > lambda, else 0.   Domain: all reals. At the kinks the subgradient of least norm: 0.
+//! softshrink - soft thresholding toward 0.   y = x - lambda where x > lambda, x + lambda where x < -lambda, else 0,   dy = dx where
+//! |x| > lambda, else 0.   Domain: all reals. At the kinks the subgradient of least norm: 0.
 
 use crate::prelude::*;
 
 /// The methods of `softshrink`.
 #[ext(SoftshrinkMethods)]
 impl Tensor {
-    /// Every element moved toward 0 by `lambda`, and not beyond.
+    /// Every element moved toward 0 by `lambda`, but not beyond 0.
     ///
     /// ```
     /// use wengert::prelude::*;

@@ -6,7 +6,7 @@ use crate::prelude::*;
 /// The methods of `threshold`.
 #[ext(ThresholdMethods)]
 impl Tensor {
-    /// Every element that is above the threshold, `value` elsewhere.
+    /// Every element above the threshold, `value` elsewhere.
     ///
     /// ```
     /// use wengert::prelude::*;

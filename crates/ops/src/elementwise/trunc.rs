@@ -1,11 +1,11 @@
-//! trunc - whole part.   y = trunc x,   dy = 0.   Domain: all reals and whole numbers, which stay as they are.
+//! trunc - integer part.   y = trunc x,   dy = 0.   Domain: all reals and integers, which stay unchanged.
 
 use crate::prelude::*;
 
 /// The methods of `trunc`.
 #[ext(TruncMethods)]
 impl Tensor {
-    /// The whole part of each element, toward zero.
+    /// The integer part of each element, rounded toward zero.
     ///
     /// ```
     /// use wengert::prelude::*;

@@ -1,5 +1,5 @@
-//! xlog1py - x times a logarithm of one more.   z = x ln(1 + y), and 0 where x is 0,   dz = ln(1 + y) dx + x/(1 +
-//! y) dy.   Domain: y > -1, or x = 0; value and gradient are NaN for y < -1.
+//! xlog1py - x times log(1 + y).   z = x ln(1 + y), and 0 where x is 0,   dz = ln(1 + y) dx + x/(1 + y) dy.   Domain: y > -1, or x = 0;
+//! value and gradient are NaN for y < -1.
 
 use crate::prelude::*;
 use wengert_kernels::math::{Real, log1p};
@@ -7,7 +7,7 @@ use wengert_kernels::math::{Real, log1p};
 /// The methods of `xlog1py`.
 #[ext(Xlog1pyMethods)]
 impl Tensor {
-    /// Every element times the logarithm of 1 plus another; 0 where the element is 0.
+    /// Every element times the logarithm of 1 plus the other's; 0 where the element is 0.
     ///
     /// ```
     /// use wengert::prelude::*;

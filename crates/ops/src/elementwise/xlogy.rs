@@ -7,7 +7,7 @@ use wengert_kernels::math::{Real, log};
 /// The methods of `xlogy`.
 #[ext(XlogyMethods)]
 impl Tensor {
-    /// Every element times the logarithm of another; 0 where the element is 0.
+    /// Every element times the logarithm of the other's; 0 where the element is 0.
     ///
     /// ```
     /// use wengert::prelude::*;

@@ -1,5 +1,5 @@
-//! gather - elements chosen along an axis.   y[i][j] = x[index[i][j]][j] along axis 0, and likewise along others,   dy likewise.   Its
-//! transpose adds; indices that repeat accumulate, in order. An index outside the axis is an error.
+//! gather - elements selected along an axis.   y[i][j] = x[index[i][j]][j] along axis 0, and likewise along others,   dy likewise.   Its
+//! transpose adds; repeated indices accumulate in order. An index outside the axis is an error.
 
 use super::scatter_add::SCATTER_ADD;
 use crate::error::OrRaise;
@@ -11,7 +11,7 @@ use wengert_kernels::view::View;
 /// The methods of `gather`.
 #[ext(GatherMethods)]
 impl Tensor {
-    /// The elements that `index` names along `axis`; `index` has as many axes as this tensor, unless it names nothing.
+    /// The elements at `index` along `axis`; `index` has as many axes as this tensor, unless it is empty.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -30,7 +30,7 @@ impl Tensor {
     }
 }
 
-/// The shape rule that gather and scatter_add share: `index` addresses a tensor of `shape`.
+/// The shape rule shared by gather and scatter_add: `index` refers to a tensor of `shape`.
 pub(crate) fn expect_index(name: &str, attrs: &Attrs, shape: &[usize], index: SpecRef<'_>) -> Result<(), Error> {
     if !index.dtype.is_integer() {
         let message = format!("the index is {}, not integers", index.dtype);
@@ -49,7 +49,7 @@ pub(crate) fn expect_index(name: &str, attrs: &Attrs, shape: &[usize], index: Sp
     Ok(())
 }
 
-/// The error of an index outside its axis, with its place among the numbers of the index that are not repetitions.
+/// The error for an out-of-range index, with its position among the elements of the index that are not broadcast copies.
 pub(crate) fn out_of_range(name: &str, axis: usize, wrong: OutOfRange, index: View<'_>) -> Error {
     let (mut rest, mut place, mut step) = (wrong.position, 0, 1);
     for (&size, &stride) in index.shape.iter().zip(index.strides).rev() {
@@ -123,7 +123,7 @@ impl Primitive for Gather {
         Ok(smallvec![bind1(self, Attrs::new().with_int("axis", attrs.int("axis") + 1), &[&aligned[0], &aligned[1]])])
     }
 
-    /// What is taken is read and written; the rest of the operand is not touched.
+    /// Only the selected elements are read and written; the rest of the operand is not touched.
     fn cost(&self, _attrs: &Attrs, operands: &[SpecRef<'_>], outputs: &[Spec]) -> Cost {
         let bytes = operands[1].to_spec().bytes() + 2 * outputs[0].bytes();
         Cost { flops: 0.0, bytes: bytes as f64 }

@@ -1,5 +1,5 @@
-//! scatter - replacement at chosen places along an axis.   y = x with y[index[i][j]][j] = v[i][j] along axis 0, and likewise along
-//! others,   dy likewise.   Of several values for one place the last stays, and it alone has a gradient.
+//! scatter - replacement at selected positions along an axis.   y = x with y[index[i][j]][j] = v[i][j] along axis 0, and likewise along
+//! others,   dy likewise.   If several values have the same position, the last one stays and is the only one with a gradient.
 
 use super::scatter_add::{Fold, scatter_call};
 use super::unscatter::UNSCATTER;
@@ -8,7 +8,7 @@ use crate::prelude::*;
 /// The methods of `scatter`.
 #[ext(ScatterMethods)]
 impl Tensor {
-    /// This tensor with `values` written at the places that `index` names along `axis`; the last of several stays.
+    /// This tensor with `values` written at the positions given by `index` along `axis`; of several, the last one stays.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -20,7 +20,7 @@ impl Tensor {
         scatter_call(&SCATTER, self, axis, index, values)
     }
 
-    /// This tensor with one number written at the places that `index` names along `axis`.
+    /// This tensor with one number written at the positions given by `index` along `axis`.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -64,7 +64,7 @@ impl Primitive for Scatter {
     }
 
     fn saves(&self, _attrs: &Attrs, wanted: Mask) -> Saves {
-        // A tangent of the values alone needs the shape of the whole.
+        // The tangent of the values alone needs the shape of the whole tensor.
         let index = Saves::NOTHING.operand(1);
         if wanted.has(2) { index.shape(0) } else { index }
     }

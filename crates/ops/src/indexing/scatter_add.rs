@@ -1,5 +1,5 @@
-//! scatter_add - addition at chosen places along an axis.   y = x with y[index[i][j]][j] += v[i][j] along axis 0, and likewise along
-//! others,   dy likewise.   Repeated places accumulate in order. The transpose of gather; updates in place where it may.
+//! scatter_add - addition at selected positions along an axis.   y = x with y[index[i][j]][j] += v[i][j] along axis 0, and likewise along
+//! others,   dy likewise.   Repeated positions accumulate in order. The transpose of gather; updates in place if possible.
 
 use super::gather::{expect_index, out_of_range};
 use crate::error::OrRaise;
@@ -11,7 +11,7 @@ use wengert_kernels::index::{OutOfRange, scatter_add, scatter_fold};
 /// The methods of `scatter_add`.
 #[ext(ScatterAddMethods)]
 impl Tensor {
-    /// This tensor with `values` added at the places that `index` names along `axis`.
+    /// This tensor with `values` added at the positions given by `index` along `axis`.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -25,7 +25,7 @@ impl Tensor {
     }
 }
 
-/// Binds a primitive of the scatter family; a scalar counts as a vector of one.
+/// Binds a primitive of the scatter family; a scalar counts as a vector of one element.
 #[track_caller]
 pub(crate) fn scatter_call(
     op: &'static dyn Primitive,
@@ -42,7 +42,7 @@ pub(crate) fn scatter_call(
     }
 }
 
-/// What a value does to the element at its place.
+/// How a value is combined with the element at its position.
 #[derive(Clone, Copy, PartialEq)]
 pub(crate) enum Fold {
     Assign,
@@ -69,8 +69,7 @@ impl Fold {
         Ok(smallvec![x.to_spec()])
     }
 
-    /// A copy of the first operand with the values folded in. The kernel works in the dtype it computes in; narrower
-    /// ones are widened around it.
+    /// A copy of the first operand with the values folded in. The kernel works in the compute dtype; narrower dtypes are widened around it.
     pub fn run(self, name: &str, attrs: &Attrs, operands: &[View<'_>], out: Out<'_>) -> Result<bool, Error> {
         let (x, index, values, axis) = (operands[0], operands[1], operands[2], attrs.axis("axis"));
         let result = computing!(out.dtype, T => fill_from(x, out, |target: &mut [T]| {
@@ -79,7 +78,7 @@ impl Fold {
         result.map(|()| true).map_err(|wrong| out_of_range(name, axis, wrong, index))
     }
 
-    /// Over the first operand.
+    /// Writes over the first operand.
     pub fn eval_in_place(
         self,
         name: &str,
@@ -124,7 +123,7 @@ impl Fold {
         }
     }
 
-    /// The value at one place, for references.
+    /// The combined value at one position, for references.
     pub fn one(self, old: f64, new: f64) -> f64 {
         match self {
             Fold::Assign => new,
@@ -135,7 +134,7 @@ impl Fold {
         }
     }
 
-    /// Cases that the scatter family shares, with or without places that take several values.
+    /// Cases shared by the scatter family, with or without positions that take several values.
     pub fn cases(self, repeated: bool, sample: fn(Shape, f64) -> Sample) -> Vec<Case> {
         let case = |shape: Shape, axis: usize, index: Sample| {
             let attrs = Attrs::new().with_int("axis", axis as i64);
@@ -198,7 +197,7 @@ impl Primitive for ScatterAdd {
     }
 
     fn saves(&self, _attrs: &Attrs, wanted: Mask) -> Saves {
-        // A tangent of the values alone needs the shape of the whole.
+        // The tangent of the values alone needs the shape of the whole tensor.
         if wanted.has(2) { Saves::NOTHING.operand(1).shape(0) } else { Saves::NOTHING }
     }
 

@@ -1,10 +1,10 @@
-//! scatter_mul - multiplication at chosen places along an axis.   y = x with y[index[i]] *= v[i],   dy = y (dx / x + dv[i] / v[i]).   For
-//! factors that are not 0: `scatter_reduce(.., ScatterReduce::Prod, ..)` takes zeros apart first.
+//! scatter_mul - multiplication at selected positions along an axis.   y = x with y[index[i]] *= v[i],   dy = y
+//! (dx / x + dv[i] / v[i]).   For nonzero factors; `scatter_reduce(.., ScatterReduce::Prod, ..)` handles zeros separately.
 //!
-//! scatter_max - the greatest at chosen places along an axis.   y = x with y[index[i]] = max(y, v[i]),   dy = that of the greatest.   Ties
+//! scatter_max - maximum at selected positions along an axis.   y = x with y[index[i]] = max(y, v[i]),   dy = that of the greatest.   Ties
 //! share the gradient evenly; NaN stays NaN, without gradient.
 //!
-//! scatter_min - the least at chosen places along an axis.   y = x with y[index[i]] = min(y, v[i]),   dy = that of the least.   Ties
+//! scatter_min - minimum at selected positions along an axis.   y = x with y[index[i]] = min(y, v[i]),   dy = that of the least.   Ties
 //! share the gradient evenly; NaN stays NaN, without gradient.
 
 use super::scatter_add::Fold;
@@ -25,7 +25,7 @@ pub struct ScatterFold {
     fold: Fold,
 }
 
-/// Who attains the extreme: in the tensor, among the values, and how many share it.
+/// The elements that attain the extreme, in the tensor and among the values, and their number.
 struct Winners {
     whole: Tensor,
     values: Tensor,
@@ -43,7 +43,7 @@ impl Winners {
 }
 
 impl ScatterFold {
-    /// dy = y (dx / x + dv / v), of the terms that are there.
+    /// dy = y (dx / x + dv / v), with the terms that are present.
     fn product_tangent(rule: &Rule<'_>, tangents: &[Option<Tensor>]) -> Option<Tensor> {
         let y = rule.output(0);
         let whole = tangents[0].as_ref().map(|dx| dx / rule.operand(0));
@@ -145,7 +145,7 @@ impl Primitive for ScatterFold {
 
     #[cfg(feature = "cases")]
     fn cases(&self) -> Vec<Case> {
-        // Steps of 0.7 keep all numbers apart, and apart from 0.
+        // Steps of 0.7 keep all numbers distinct and away from 0.
         let apart = |shape: Shape, phase: f64| {
             let number = |i: usize| 0.9 + phase * 0.5 + 0.7 * ((i * 5 + (phase * 10.0) as usize) % 11) as f64;
             let data: Vec<f64> = (0..shape.elements()).map(number).collect();

@@ -1,6 +1,6 @@
-//! unscatter - scatter taken apart.   x = y with x[index[i][j]][j] = 0 and v[i][j] = y[index[i][j]][j] along axis 0, and likewise along
-//! others,   dx and dv likewise.   The transpose of scatter: of several places in the index that name one element of y, the last
-//! takes it, the others have 0.
+//! unscatter - inverse of scatter into tensor and values.   x = y with x[index[i][j]][j] = 0 and v[i][j] = y[index[i][j]][j] along axis 0,
+//! and likewise along others,   dx and dv likewise.   The transpose of scatter: if several indices refer to one element of y, the last one
+//! takes it and the others get 0.
 
 use super::gather::{expect_index, out_of_range};
 use super::scatter::SCATTER;

@@ -1,5 +1,5 @@
-//! wrap_index - indices counted from the front.   y = i + size where i < 0, else i.   No derivative. An index outside the axis is an
-//! error; with `wraps` 0 a negative one is, too.
+//! wrap_index - non-negative indices.   y = i + size where i < 0, else i.   No derivative. An index outside the axis is an error; with
+//! `wraps` 0, so is a negative one.
 
 use crate::prelude::*;
 

@@ -1,6 +1,6 @@
-//! cholesky - Cholesky factor.   A = L L^T with L lower triangular,   dL = L Phi(L^-1 dA L^-T), where Phi takes the lower triangle
-//! and half of the diagonal.   A function of the symmetric part of A, and so is its gradient. Leading axes are a batch. A matrix
-//! that is not positive definite is an error that names its place; with attribute `checked` 0 its factor is NaN.
+//! cholesky - Cholesky factor.   A = L L^T with L lower triangular,   dL = L Phi(L^-1 dA L^-T), where Phi takes the lower triangle and half
+//! of the diagonal.   A function of the symmetric part of A, and so is its gradient. Leading axes are a batch. A matrix that is not
+//! positive definite is an error that names its index; with attribute `checked` 0 its factor is NaN.
 
 use super::solve_triangular::{Triangle, triangular_or_nan};
 use crate::prelude::*;
@@ -14,7 +14,7 @@ fn attrs(checked: bool) -> Attrs {
 /// The methods of `cholesky`.
 #[ext(CholeskyMethods)]
 impl Tensor {
-    /// The lower triangular L with A = L L^T, for a symmetric positive definite A or each of a batch.
+    /// The lower triangular L with A = L L^T, for a symmetric positive definite A or each matrix of a batch.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -49,7 +49,7 @@ impl Tensor {
         try_bind1(&CHOLESKY, attrs(true), &[self])
     }
 
-    /// The Cholesky factor, NaN where there is none, and for each matrix 0 if all went well, else 1.
+    /// The Cholesky factor, NaN where there is none, and a flag for each matrix: 0 for success, else 1.
     ///
     /// ```
     /// use wengert::prelude::*;

@@ -42,7 +42,7 @@ impl Polar for Cofactor {
         let (lead, [n, _]) = split(operands[0].shape);
         let all: SmallVec<[_; 3]> = operands.iter().map(|operand| numbers::<f64>(*operand)).collect();
         let directions: SmallVec<[&[f64]; 2]> = all[1..].iter().map(|numbers| &numbers[..]).collect();
-        // What is not finite is NaN in the result.
+        // Matrices that are not finite give NaN in the result.
         let _ = fill(out, |out| linalg::cofactor(&all[0], &directions, [lead.iter().product(), n], out));
     }
 
@@ -52,7 +52,7 @@ impl Polar for Cofactor {
 
     #[cfg(feature = "cases")]
     fn cases() -> Vec<Case> {
-        // The determinant in which every direction gives exactly one row, the matrix itself the others.
+        // The determinant in which every direction contributes exactly one row, the matrix itself the others.
         fn mixed(rows: &[Vec<Vec<f64>>], pending: &[usize], columns: &[usize]) -> f64 {
             let Some((row, rest)) = rows.split_first() else { return f64::from(pending.is_empty()) };
             let mut sum = 0.0;

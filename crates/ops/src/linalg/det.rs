@@ -1,6 +1,6 @@
-//! det - determinant.   y = det A,   dy = tr(C^T dA) with the cofactor matrix C, which is y A^-T where A has an inverse.   Exact for
-//! singular matrices too, to every order: the cofactor matrix is computed without dividing. Leading axes are a batch; the
-//! determinant of a 0 x 0 matrix is 1.
+//! det - determinant.   y = det A,   dy = tr(C^T dA) with the cofactor matrix C, which is y A^-T where A has an inverse.   Exact to every
+//! order, for singular matrices too: the cofactor matrix is computed without dividing. Leading axes are a batch; the determinant of a 0 x 0
+//! matrix is 1.
 
 use super::cofactor::COFACTOR;
 use crate::prelude::*;

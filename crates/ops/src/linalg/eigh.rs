@@ -1,10 +1,10 @@
 //! eigh - eigenvalues and eigenvectors of a symmetric matrix.   A V = V diag(w),   dw = diag(V^T dA V), dV = V (F * V^T dA V),
 //! where F_ij = 1 / (w_j - w_i) off the diagonal.
 //!
-//! A function of the symmetric part of A, and so is its gradient. The derivative of the eigenvalues alone never divides: it is
-//! right for functions of the values also where some coincide (there, a second derivative is not). The vectors need distinct
-//! eigenvalues: their derivative is infinite where two coincide. Values ascend; the entry of largest magnitude in each vector is
-//! positive. Leading axes are a batch.
+//! A function of the symmetric part of A, and so is its gradient. The derivative of the eigenvalues alone never divides. It is exact for
+//! functions of the eigenvalues even where some coincide (the second derivative is not). The eigenvectors need distinct eigenvalues: their
+//! derivative is infinite where two coincide. Eigenvalues ascend; the entry of largest absolute value in each eigenvector is positive.
+//! Leading axes are a batch.
 
 use crate::prelude::*;
 use crate::rules::matrix::{diagonal, diagonal_matrix, plain, reciprocal_differences, split, symmetric_part};
@@ -13,7 +13,7 @@ use wengert_kernels::linalg::{self, Real, Status};
 /// The methods of `eigh`.
 #[ext(EighMethods)]
 impl Tensor {
-    /// Eigenvalues, ascending, and eigenvectors, as columns, of a symmetric matrix or each of a batch.
+    /// The eigenvalues, ascending, and the eigenvectors, as columns, of a symmetric matrix or each matrix of a batch.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -39,7 +39,7 @@ impl Tensor {
         self.eigh().0
     }
 
-    /// [`eigh`](Tensor::eigh) of the symmetric matrix of which this holds the lower triangle.
+    /// [`eigh`](Tensor::eigh) of the symmetric matrix whose lower triangle this tensor holds.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -51,7 +51,7 @@ impl Tensor {
         self.mirror_lower().eigh()
     }
 
-    /// [`eigh`](Tensor::eigh) of the symmetric matrix of which this holds the upper triangle.
+    /// [`eigh`](Tensor::eigh) of the symmetric matrix whose upper triangle this tensor holds.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -63,8 +63,7 @@ impl Tensor {
         self.mirror_upper().eigh()
     }
 
-    /// The symmetric matrix of which this holds the lower triangle. Gradients are those of a symmetric matrix, spread over
-    /// both triangles.
+    /// The symmetric matrix whose lower triangle this tensor holds. Gradients are those of a symmetric matrix, spread over both triangles.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -77,8 +76,7 @@ impl Tensor {
         mirrored(self, below.tril(0) + below.tril(-1).t())
     }
 
-    /// The symmetric matrix of which this holds the upper triangle. Gradients are those of a symmetric matrix, spread over
-    /// both triangles.
+    /// The symmetric matrix whose upper triangle this tensor holds. Gradients are those of a symmetric matrix, spread over both triangles.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -92,7 +90,7 @@ impl Tensor {
     }
 }
 
-/// The numbers of `value` with the gradient of the symmetric part of `x`.
+/// The values of `value` with the gradient of the symmetric part of `x`.
 fn mirrored(x: &Tensor, value: Tensor) -> Tensor {
     let part = symmetric_part(x);
     let zero = &part - part.detach();
@@ -142,7 +140,7 @@ impl Decomposition for Eigh {
 
     #[cfg(feature = "cases")]
     fn cases() -> Vec<Case> {
-        // A is built from known factors, so the right answer is known without computing a decomposition.
+        // A is built from known factors, so the answer is known without computing a decomposition.
         let known = |values: Vec<f64>, angle: f64| {
             let n = values.len();
             let mut v = plain::rotation(n, angle);

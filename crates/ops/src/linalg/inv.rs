@@ -1,5 +1,5 @@
-//! inv - inverse matrix.   Y = A^-1,   dY = -Y dA Y.   Leading axes are a batch. A singular matrix is an error that names its place
-//! in the batch; with attribute `checked` 0 its inverse is NaN. Numbers that are not finite give NaN.
+//! inv - inverse matrix.   Y = A^-1,   dY = -Y dA Y.   Leading axes are a batch. A singular matrix is an error that names its index in the
+//! batch; with attribute `checked` 0 its inverse is NaN. Elements that are not finite give NaN.
 
 use crate::prelude::*;
 use crate::rules::matrix::plain;
@@ -36,7 +36,7 @@ impl Tensor {
         try_bind1(&INV, attrs(true), &[self])
     }
 
-    /// The inverse, NaN for singular matrices, and for each matrix 0 if all went well, else 1.
+    /// The inverse, NaN for singular matrices, and a flag for each matrix: 0 for success, else 1.
     ///
     /// ```
     /// use wengert::prelude::*;

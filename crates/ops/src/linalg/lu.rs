@@ -1,9 +1,9 @@
 //! lu - LU decomposition with partial pivoting.   P^T A = L U,   with H = L^-1 P^T dA U^-1: dL = L tril(H, -1), dU = triu(H) U.
 //!
-//! The outputs are L (below the diagonal, whose ones are not stored) and U in one matrix, and the pivots: step i exchanged row i
-//! with row pivots[i], counted from 1 as in LAPACK. Rectangular matrices have the rule of their leading square block; the rows
-//! below it have dL2 = (dA2 - L2 dU) U^-1, the columns beside it dU2 = L^-1 (dA2 - dL U2). Derivatives of a singular matrix are NaN.
-//! Leading axes are a batch.
+//! The outputs are L (below the diagonal, whose ones are not stored) and U in one matrix, and the pivots: step i swapped row i with row
+//! pivots[i], counted from 1 as in LAPACK. For rectangular matrices, the rule applies to their leading square block; the rows below it have
+//! dL2 = (dA2 - L2 dU) U^-1, the columns beside it dU2 = L^-1 (dA2 - dL U2). Derivatives of a singular matrix are NaN. Leading axes are a
+//! batch.
 
 use super::lu_permutation::permuted_rows;
 use super::solve_triangular::{Triangle, triangular_or_nan};
@@ -14,7 +14,7 @@ use wengert_kernels::linalg::{self, Real, Status};
 /// The methods of `lu`.
 #[ext(LuMethods)]
 impl Tensor {
-    /// L and U of P^T A = L U in one matrix, and the pivots, for [`lu_solve`](Tensor::lu_solve) and
+    /// L and U of P^T A = L U packed in one matrix, and the pivots, for [`lu_solve`](Tensor::lu_solve) and
     /// [`lu_unpack`](Tensor::lu_unpack).
     ///
     /// ```
@@ -30,7 +30,7 @@ impl Tensor {
         (next(), next())
     }
 
-    /// A = P L U: a permutation, a unit lower triangular and an upper triangular matrix.
+    /// The decomposition A = P L U: a permutation, a unit lower triangular and an upper triangular matrix.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -44,7 +44,7 @@ impl Tensor {
         packed.lu_unpack(&pivots)
     }
 
-    /// P, L and U from the two results of [`lu_factor`](Tensor::lu_factor), this being the first.
+    /// P, L and U from the two results of [`lu_factor`](Tensor::lu_factor); this tensor is the first.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -66,7 +66,7 @@ impl Tensor {
     }
 }
 
-/// L with its ones, and U.
+/// L with its unit diagonal, and U.
 pub(crate) fn unpacked(packed: &Tensor) -> (Tensor, Tensor) {
     let (_, [m, n]) = split(packed.shape());
     let k = m.min(n);

@@ -1,9 +1,9 @@
-//! lu_permutation - order of rows from pivots.   p such that row i of P^T A is row p[i] of A.   No derivative: whole numbers. With
-//! attribute `inverse` 1, the order that undoes it.
+//! lu_permutation - order of rows from pivots.   p such that row i of P^T A is row p[i] of A.   No derivative: integers. With attribute
+//! `inverse` 1, the inverse permutation.
 
 use crate::prelude::*;
 
-/// P^T x, or P x when `inverse`: the rows of `x` in the order that the pivots of an LU decomposition give, or back.
+/// P^T x, or P x if `inverse`: the rows of `x` in the order given by the pivots of an LU decomposition, or back.
 #[track_caller]
 pub(crate) fn permuted_rows(x: &Tensor, pivots: &Tensor, inverse: bool) -> Tensor {
     let rows = x.shape()[x.rank() - 2];
@@ -109,7 +109,7 @@ impl Primitive for LuPermutation {
     }
 }
 
-/// The error of a pivot that names no row.
+/// An error for a pivot that is not a row.
 pub(crate) fn expect_pivots(name: &str, pivots: &[i64], rows: usize) -> Result<(), Error> {
     match pivots.iter().position(|pivot| !(1..=rows as i64).contains(pivot)) {
         None => Ok(()),

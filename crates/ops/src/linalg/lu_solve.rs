@@ -1,5 +1,6 @@
 //! lu_solve - linear systems from an LU decomposition.   P L U X = B,   dX = U^-1 (L^-1 (P^T dB - dL U X) - dU X).   With attribute
-//! `transposed` 1 the system is (P L U)^T X = B. The derivative by L and U is that of the packed matrix. Leading axes are a batch.
+//! `transposed` 1 the system is (P L U)^T X = B. The derivative with respect to L and U is that of the packed matrix. Leading axes are a
+//! batch.
 
 use super::lu::{packed_from, unpacked};
 use super::lu_permutation::{expect_pivots, permuted_rows};
@@ -18,7 +19,7 @@ fn attrs(transposed: bool, checked: bool) -> Attrs {
 /// The methods of `lu_solve`.
 #[ext(LuSolveMethods)]
 impl Tensor {
-    /// X of A X = B, from the two results of [`lu_factor`](Tensor::lu_factor) of A, this being the first.
+    /// The solution X of A X = B, from the two results of [`lu_factor`](Tensor::lu_factor) of A; this tensor is the first.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -31,7 +32,7 @@ impl Tensor {
         bind1(&LU_SOLVE, attrs(false, true), &[&packed, &pivots, &b])
     }
 
-    /// X of A^T X = B, from the two results of [`lu_factor`](Tensor::lu_factor) of A.
+    /// The solution X of A^T X = B, from the two results of [`lu_factor`](Tensor::lu_factor) of A.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -44,7 +45,7 @@ impl Tensor {
         bind1(&LU_SOLVE, attrs(true, true), &[&packed, &pivots, &b])
     }
 
-    /// X of X A = B, from the two results of [`lu_factor`](Tensor::lu_factor) of A.
+    /// The solution X of X A = B, from the two results of [`lu_factor`](Tensor::lu_factor) of A.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -56,7 +57,7 @@ impl Tensor {
         self.lu_solve_transposed(pivots, &b.t()).t()
     }
 
-    /// X of X A^T = B, from the two results of [`lu_factor`](Tensor::lu_factor) of A.
+    /// The solution X of X A^T = B, from the two results of [`lu_factor`](Tensor::lu_factor) of A.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -69,7 +70,7 @@ impl Tensor {
     }
 }
 
-/// All three with the same leading axes, if they broadcast; if not, the shape rule says so.
+/// All three with the same leading axes, if they broadcast; otherwise the shape rule raises an error.
 fn aligned(packed: &Tensor, pivots: &Tensor, b: &Tensor) -> (Tensor, Tensor, Tensor) {
     let same = (packed.clone(), pivots.clone(), b.clone());
     if packed.rank() < 2 || b.rank() < 2 || pivots.rank() < 1 {
@@ -160,7 +161,7 @@ impl Primitive for LuSolve {
             let right = Gradient::Dense(self.again(rule, &g, !transposed));
             return smallvec![Gradient::Zero, Gradient::Zero, right];
         }
-        // (gradient of L, gradient of U), each an outer product; what they need on the way gives the right side too.
+        // (gradient of L, gradient of U), each an outer product; their intermediate values also give the gradient of the right side.
         let x = -rule.output(0);
         let (gl, gu, right) = if transposed {
             let z = permuted_rows(&x, rule.operand(1), false);
@@ -234,7 +235,7 @@ impl Primitive for LuSolve {
                         std::cmp::Ordering::Greater => packed.at(i),
                     });
                     let u = Sample::build([n, n], |i| if i[0] <= i[1] { packed.at(i) } else { 0.0 });
-                    // A = P L U: the exchanges of rows are undone from the last to the first.
+                    // A = P L U: the row swaps are undone from the last to the first.
                     let mut a = plain::product(&l, &u);
                     for i in (0..n).rev() {
                         let pivot = s[1].data[matrix * n + i] as usize - 1;

@@ -1,5 +1,5 @@
-//! matrix_exp - matrix exponential.   Y = 1 + A + A^2 / 2 + ..,   dY = the upper right block of exp [[A, dA], [0, A]].   By scaling,
-//! squaring and Pade approximation, chosen by the norm. The gradient is the same block with A^T and the cotangent, so it is exact
+//! matrix_exp - matrix exponential.   Y = 1 + A + A^2 / 2 + ..,   dY = the upper right block of exp [[A, dA], [0, A]].   Computed by
+//! scaling, squaring and Pade approximation, chosen by the norm. The gradient is the same block with A^T and the cotangent, so it is exact
 //! to every order. Leading axes are a batch.
 
 use crate::prelude::*;

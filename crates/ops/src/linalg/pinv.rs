@@ -1,7 +1,7 @@
 //! pinv - Moore-Penrose inverse.   Y = V diag(1/s) U^T over the singular values above a bound,   dY = -Y dA Y + Y Y^T dA^T (1 - A Y)
 //! + (1 - Y A) dA^T Y^T Y.
 //!
-//! The rule holds where the rank does not change, for singular and rectangular matrices alike; where it does, Y jumps and has no
+//! The rule holds where the rank does not change, for singular and rectangular matrices alike; where it does change, Y jumps and has no
 //! derivative. Singular values of at most `rtol` times the largest count as zero. Leading axes are a batch.
 
 use crate::prelude::*;
@@ -117,7 +117,7 @@ impl Decomposition for Pinv {
     #[cfg(feature = "cases")]
     fn cases() -> Vec<Case> {
         let attrs = || Attrs::new().with_real("rtol", 1e-3);
-        // Of full rank: (A^T A)^-1 A^T, or A^T (A A^T)^-1.
+        // For full rank: (A^T A)^-1 A^T, or A^T (A A^T)^-1.
         let case = |shape: &[usize]| {
             Case::new(format!("{shape:?}"), attrs(), [plain::regular(shape, 0.25)], |s| {
                 let (lead, [m, n]) = split(&s[0].shape);

@@ -1,10 +1,10 @@
-//! qr - orthogonal and triangular factor.   A = Q R,   with W = Q^T dX U^-1 and K = tril(W, -1) - tril(W, -1)^T: dR = Q^T dA - K R,
-//! dQ = Q K + (1 - Q Q^T) dX U^-1.
+//! qr - orthogonal and triangular factors.   A = Q R,   with W = Q^T dX U^-1 and K = tril(W, -1) - tril(W, -1)^T: dR = Q^T dA - K R, dQ = Q
+//! K + (1 - Q Q^T) dX U^-1.
 //!
-//! With k = min(m, n), X is the first k columns of A and U those of R. Reduced: Q is m x k and R is k x n; complete: m x m and
-//! m x n. As in LAPACK, the diagonal of R may be negative. The columns of a complete Q beyond the rank of A are an arbitrary
-//! choice, so a complete decomposition of a matrix with more rows than columns has no derivative, and asking for it is an error.
-//! Where U is singular derivatives are NaN. Leading axes are a batch.
+//! With k = min(m, n), X is the first k columns of A and U those of R. Reduced: Q is m x k and R is k x n; complete: m x m and m x n. As in
+//! LAPACK, the diagonal of R may be negative. The columns of a complete Q beyond the rank of A are an arbitrary choice, so a complete
+//! decomposition of a matrix with more rows than columns has no derivative, and requesting it is an error. Where U is singular, derivatives
+//! are NaN. Leading axes are a batch.
 
 use super::solve_triangular::{Triangle, triangular_or_nan};
 use crate::prelude::*;
@@ -25,7 +25,7 @@ fn decomposed(a: &Tensor, complete: bool) -> (Tensor, Tensor) {
 /// The methods of `qr`.
 #[ext(QrMethods)]
 impl Tensor {
-    /// Q and R of A = Q R, reduced: Q has orthonormal columns, R is upper triangular.
+    /// The reduced decomposition A = Q R: Q has orthonormal columns, R is upper triangular.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -39,7 +39,7 @@ impl Tensor {
         decomposed(self, false)
     }
 
-    /// Q and R of A = Q R, complete: Q is square.
+    /// The complete decomposition A = Q R: Q is square.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -128,8 +128,8 @@ impl Decomposition for Qr {
 
     #[cfg(feature = "cases")]
     fn cases() -> Vec<Case> {
-        // Gram-Schmidt, and the signs of reflections for columns near those of the identity: every column is turned round, but
-        // not the last of a square matrix, which is one number.
+        // Gram-Schmidt with the signs of Householder reflections for columns near those of the identity: every column is negated, except
+        // the last one of a square matrix, which is a single number.
         let case = |shape: &[usize], complete: bool| {
             let a = plain::regular(shape, 0.4);
             Case::new(format!("{shape:?}, complete {complete}"), attrs(complete), [a], move |s| {

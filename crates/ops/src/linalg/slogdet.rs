@@ -8,7 +8,7 @@ use wengert_kernels::linalg::{self, Real, Status};
 /// The methods of `slogdet`.
 #[ext(SlogdetMethods)]
 impl Tensor {
-    /// The sign of the determinant and the logarithm of its magnitude, which neither over- nor underflows.
+    /// The sign of the determinant and the logarithm of its absolute value, which neither overflows nor underflows.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -33,7 +33,7 @@ impl Tensor {
     #[track_caller]
     pub fn logdet(&self) -> Tensor {
         let (sign, log) = self.slogdet();
-        // A factor, not a choice: outside the domain the gradient is NaN too.
+        // A factor, not a selection: outside the domain the gradient is NaN too.
         log * sign.lt(0.0).where_(sign.full_like(f64::NAN), 1.0)
     }
 }

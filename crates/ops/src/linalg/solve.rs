@@ -1,5 +1,5 @@
 //! solve - linear systems.   A X = B,   dX = A^-1 (dB - dA X).   So Bbar = A^-T Xbar and Abar = -Bbar X^T. Leading axes are a batch and
-//! broadcast; one matrix for a batch of right sides is factored once. A singular matrix is an error that names its place.
+//! broadcast; one matrix for a batch of right sides is factored once. A singular matrix is an error that names its index.
 
 use crate::error::OrRaise;
 use crate::prelude::*;
@@ -14,7 +14,7 @@ fn attrs(checked: bool) -> Attrs {
 /// The methods of `solve`.
 #[ext(SolveMethods)]
 impl Tensor {
-    /// X of A X = B, where this is A. B is a matrix, a vector, or a batch of them.
+    /// The solution X of A X = B, where this tensor is A. B is a matrix, a vector, or a batch of them.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -26,7 +26,7 @@ impl Tensor {
         solved(self, b, true).or_raise()
     }
 
-    /// X of A X = B, or an error that names the first singular matrix.
+    /// The solution X of A X = B, or an error that names the first singular matrix.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -38,7 +38,7 @@ impl Tensor {
         solved(self, b, true)
     }
 
-    /// X of A X = B, NaN for singular matrices, and for each matrix 0 if all went well, else 1.
+    /// The solution X of A X = B, NaN for singular matrices, and a flag for each matrix: 0 for success, else 1.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -56,7 +56,7 @@ impl Tensor {
     }
 }
 
-/// Whether the right side holds vectors: one axis, or the shape of the left side without its last.
+/// Whether the right side holds vectors: it has one axis, or the shape of the left side without its last axis.
 fn is_vector(a: &Tensor, b: &Tensor) -> bool {
     b.rank() == 1 || (a.rank() == b.rank() + 1 && a.shape()[..b.rank()] == *b.shape())
 }
@@ -78,7 +78,7 @@ fn solved(a: &Tensor, b: &Tensor, checked: bool) -> Result<Tensor, Error> {
 fn solved_matrix(a: &Tensor, b: &Tensor, checked: bool) -> Result<Tensor, Error> {
     let ((a_lead, [n, _]), (b_lead, [rows, columns])) = (split(a.shape()), split(b.shape()));
     if a_lead.is_empty() && !b_lead.is_empty() && n == rows {
-        // One matrix: all right sides become columns of one system.
+        // One matrix: all right sides become columns of a single system.
         let count = b_lead.len();
         let forward: Vec<usize> = [count].into_iter().chain(0..count).chain([count + 1]).collect();
         let backward: Vec<usize> = (1..=count).chain([0, count + 1]).collect();
@@ -91,7 +91,7 @@ fn solved_matrix(a: &Tensor, b: &Tensor, checked: bool) -> Result<Tensor, Error>
     try_bind1(&SOLVE, attrs(checked), &[&a, &b])
 }
 
-/// A^-1 b of each matrix, NaN where there is no inverse.
+/// A^-1 b for each matrix, NaN where there is no inverse.
 fn solved_or_nan(a: &Tensor, b: &Tensor) -> Tensor {
     bind1(&SOLVE, attrs(false), &[a, b])
 }

@@ -1,7 +1,7 @@
 //! solve_triangular - linear systems with a triangular matrix.   T X = B or X T = B,   dX = T^-1 (dB - dT X) or (dB - X dT) T^-1.
 //!
-//! T is the lower or upper triangle of A, or its transpose; with a unit diagonal that is not read either. Elements outside the
-//! triangle have gradient 0. Leading axes are a batch and broadcast. A zero on the diagonal is an error that names its place.
+//! T is the lower or upper triangle of A, or its transpose. With a unit diagonal, the diagonal is not read. Elements outside the triangle
+//! have gradient 0. Leading axes are a batch and broadcast. A zero on the diagonal is an error that names its index.
 
 use crate::error::OrRaise;
 use crate::prelude::*;
@@ -9,7 +9,7 @@ use crate::primitive::streaming_cost;
 use crate::rules::matrix::{expect_matrix, judge, plain, split, with_common_lead};
 use wengert_kernels::linalg::{self, Real, Triangular};
 
-/// Which triangle a system has, and on which side: by default the lower one, on the left.
+/// The triangle of a system, and its side: by default the lower one, on the left.
 ///
 /// ```
 /// use wengert::prelude::*;
@@ -31,17 +31,17 @@ impl Triangle {
         Triangle(Triangular::UPPER)
     }
 
-    /// The diagonal counts as ones.
+    /// Treats the diagonal as ones.
     pub const fn unit(self) -> Triangle {
         Triangle(Triangular { unit_diagonal: true, ..self.0 })
     }
 
-    /// T is the transpose of the triangle.
+    /// Uses the transpose of the triangle as T.
     pub const fn transposed(self) -> Triangle {
         Triangle(Triangular { transposed: !self.0.transposed, ..self.0 })
     }
 
-    /// X T = B.
+    /// Solves X T = B.
     pub const fn right(self) -> Triangle {
         Triangle(Triangular { left: false, ..self.0 })
     }
@@ -63,7 +63,7 @@ impl Triangle {
         })
     }
 
-    /// The elements of `x` that the system reads, transposed if it is.
+    /// The elements of `x` that the system reads, transposed if the system is.
     fn read(self, x: &Tensor) -> Tensor {
         let inside = self.mask(x);
         if self.0.transposed { inside.t() } else { inside }
@@ -78,7 +78,7 @@ impl Triangle {
 /// The methods of `solve_triangular`.
 #[ext(SolveTriangularMethods)]
 impl Tensor {
-    /// X of T X = B, where T is a triangle of this matrix; `triangle` says which, and on which side.
+    /// The solution X of T X = B, where T is a triangle of this matrix; `triangle` says which, and on which side.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -91,7 +91,7 @@ impl Tensor {
         self.try_solve_triangular(b, triangle).or_raise()
     }
 
-    /// X of T X = B, or an error that names the first matrix with a zero on its diagonal.
+    /// The solution X of T X = B, or an error that names the first matrix with a zero on its diagonal.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -105,7 +105,7 @@ impl Tensor {
     }
 }
 
-/// The solution of each system, NaN where there is none: what rules use.
+/// The solution of each system, NaN where there is none; for use in rules.
 pub(crate) fn triangular_or_nan(a: &Tensor, b: &Tensor, triangle: Triangle) -> Tensor {
     bind1(&SOLVE_TRIANGULAR, triangle.attrs(false), &[a, b])
 }
@@ -174,7 +174,7 @@ impl Primitive for SolveTriangular {
         let right = triangular_or_nan(rule.operand(0), &g, triangle.transposed());
         let left = match rule.wants(0) {
             true => {
-                // -dB X^T or -X^T dB, and the transpose of it for a transposed triangle.
+                // -dB X^T or -X^T dB, transposed for a transposed triangle.
                 let x = -rule.output(0);
                 let outer = match (triangle.0.left, triangle.0.transposed) {
                     (true, false) => right.matmul(&x.t()),

@@ -3,9 +3,9 @@
 //! With P = U^T dA V and F_ij = 1 / (s_j^2 - s_i^2) off the diagonal, 0 on it:
 //! ds = diag P,   dU = U (F * (P S + S P^T)) + (1 - U U^T) dA V S^-1,   dV = V (F * (S P + P^T S)) + (1 - V V^T) dA^T U S^-1.
 //!
-//! The derivative of the singular values alone never divides, so it is finite everywhere; where two coincide or one is 0 it
-//! is a subgradient. The vectors need distinct, non-zero singular values: their derivative is infinite where two coincide.
-//! The entry of largest magnitude in each column of U is positive. Leading axes are a batch.
+//! The derivative of the singular values alone never divides, so it is finite everywhere; where two coincide or one is 0 it is a
+//! subgradient. The singular vectors need distinct, nonzero singular values: their derivative is infinite where two coincide. The entry of
+//! largest absolute value in each column of U is positive. Leading axes are a batch.
 
 use crate::prelude::*;
 use crate::rules::matrix::{
@@ -78,7 +78,7 @@ impl Decomposition for Svd {
     fn vjp(rule: &Rule<'_>, cotangents: &mut [Option<Tensor>]) -> Option<Tensor> {
         let (u, s, vt) = (rule.output(0), rule.output(1), rule.output(2));
         let [gu, gs, gvt] = cotangents else { unreachable!("three outputs") };
-        // The middle factor between U and V^T; only what has a cotangent is touched.
+        // The middle factor between U and V^T; only outputs with a cotangent contribute.
         let mut middle: Vec<Tensor> = Vec::new();
         let mut terms: Vec<Tensor> = Vec::new();
         if let Some(gs) = gs {
@@ -118,7 +118,7 @@ impl Decomposition for Svd {
 
     #[cfg(feature = "cases")]
     fn cases() -> Vec<Case> {
-        // A is built from known factors, so the right answer is known without computing a decomposition.
+        // A is built from known factors, so the answer is known without computing a decomposition.
         let case = |m: usize, n: usize| {
             let k = m.min(n);
             let s: Vec<f64> = (0..k).map(|j| 2.5 / (1.0 + 0.8 * j as f64)).collect();

@@ -1,5 +1,5 @@
-//! concat - tensors one after another along an axis.   y = [x0, x1, ..],   dy = [dx0, dx1, ..].   Any number of operands. Its transpose
-//! takes the parts, without copying.
+//! concat - joins tensors along an axis.   y = [x0, x1, ..],   dy = [dx0, dx1, ..].   Any number of operands. Its transpose slices the
+//! parts, without copying.
 
 use crate::error::OrRaise;
 use crate::prelude::*;
@@ -8,13 +8,13 @@ use crate::rules::axis_of;
 use std::borrow::Borrow;
 use wengert_kernels::map::{Part, assign_part, copy};
 
-/// The most operands of one call; more are joined in groups, so that their sets stay words ([`Mask`]).
+/// The most operands of one call; more are joined in groups, so that sets of operands fit into words ([`Mask`]).
 const MOST: usize = 63;
 
 /// The methods of `concat`.
 #[ext(ConcatMethods)]
 impl Tensor {
-    /// The tensors one after another along an axis; the other axes agree.
+    /// Joins tensors along an existing axis; the other axes must agree.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -24,7 +24,7 @@ impl Tensor {
     #[track_caller]
     pub fn concat<T: Borrow<Tensor>>(tensors: &[T], axis: isize) -> Tensor {
         let all: Vec<&Tensor> = tensors.iter().map(Borrow::borrow).collect();
-        // An empty vector joins anything, so that a loop can start with one.
+        // An empty vector joins with anything, so that a loop can start with one.
         let rank = all.iter().map(|x| x.rank()).max().unwrap_or(0);
         let keeps = |x: &&&Tensor| x.shape() != [0] || rank == 1;
         let mut parts: Vec<Tensor> = all.iter().filter(keeps).map(|&x| x.clone()).collect();
@@ -69,7 +69,7 @@ impl Primitive for Concat {
         (2..=MOST).contains(&count)
     }
 
-    /// The sizes along the axis are known to the rules, which so need nothing of the operands.
+    /// The sizes along the axis are attributes, so the rules need nothing from the operands.
     fn attributes(&self) -> &'static [&'static str] {
         &["axis", "sizes"]
     }

@@ -1,9 +1,9 @@
-//! diagonal - the diagonal of two axes.   y[.., i] = x[.., i, i + offset] with the two axes moved last,   dy likewise.   A diagonal
-//! beyond the matrix is empty. Nothing is copied.
+//! diagonal - the diagonal of two axes.   y[.., i] = x[.., i, i + offset] with the two axes moved last,   dy likewise.   A diagonal outside
+//! the matrix is empty. Nothing is copied.
 //!
 //! diagonal_add - addition to a diagonal.   y = x with its diagonal += v,   dy likewise.   The transpose of diagonal.
 //!
-//! diagonal_assign - replacement of a diagonal.   y = x with its diagonal = v,   dy likewise.   What is overwritten gets gradient 0.
+//! diagonal_assign - replacement of a diagonal.   y = x with its diagonal = v,   dy likewise.   Overwritten elements get gradient 0.
 //! Written `x.diagonal_scatter(v, ..)`.
 
 use crate::error::OrRaise;
@@ -68,7 +68,7 @@ pub static DIAGONAL_ASSIGN: PartUpdate<DiagonalPart> = PartUpdate::replacing("di
 /// A diagonal of two axes.
 pub struct DiagonalPart;
 
-/// Where the diagonal starts along rows and columns.
+/// The row and column where the diagonal starts.
 fn corner(attrs: &Attrs) -> (usize, usize) {
     let offset = attrs.int("offset");
     (offset.min(0).unsigned_abs() as usize, offset.max(0) as usize)

@@ -1,4 +1,4 @@
-//! flip - opposite order along axes.   y[i] = x[n - 1 - i],   dy likewise.   Its own transpose. Nothing is copied: strides become
+//! flip - reverses the order along axes.   y[i] = x[n - 1 - i],   dy likewise.   Its own transpose. Nothing is copied: strides become
 //! negative.
 
 use crate::error::OrRaise;
@@ -8,7 +8,7 @@ use crate::rules::checked_axis;
 /// The methods of `flip`.
 #[ext(FlipMethods)]
 impl Tensor {
-    /// The elements in the opposite order along `axes`.
+    /// Reverses the order of the elements along `axes`.
     ///
     /// ```
     /// use wengert::prelude::*;

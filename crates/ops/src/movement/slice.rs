@@ -1,5 +1,5 @@
-//! slice - part of a tensor.   y = x[start : stop : step] along every axis,   dy likewise.   Its transpose adds into zeros, or
-//! into the cotangent that is already there. Nothing is copied. Written `x.slice((1..3, -1))`.
+//! slice - part of a tensor.   y = x[start : stop : step] along every axis,   dy likewise.   Its transpose adds into zeros, or into the
+//! existing cotangent. Nothing is copied. Written `x.slice((1..3, -1))`.
 
 use super::slice_update::SLICE_ADD;
 use crate::prelude::*;
@@ -10,7 +10,7 @@ pub static SLICE: PartTake<SlicePart> = PartTake::new("slice");
 /// A range with a positive step along every axis.
 pub struct SlicePart;
 
-/// How many positions there are from `start` to before `stop`.
+/// The number of positions from `start` up to `stop`, excluded.
 pub(crate) fn length(start: i64, stop: i64, step: i64) -> usize {
     if stop <= start { 0 } else { ((stop - start - 1) / step + 1) as usize }
 }

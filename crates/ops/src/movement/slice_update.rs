@@ -1,7 +1,7 @@
-//! slice_add - addition to a part.   y = x with y[part] += v,   dy likewise.   The transpose of slice; updates in place where it may.
+//! slice_add - addition to a part.   y = x with y[part] += v,   dy likewise.   The transpose of slice; updates in place if possible.
 //! Written `x.slice_mut(..).add(v)`.
 //!
-//! slice_assign - replacement of a part.   y = x with y[part] = v,   dy likewise.   What is overwritten gets gradient 0. Written
+//! slice_assign - replacement of a part.   y = x with y[part] = v,   dy likewise.   Overwritten elements get gradient 0. Written
 //! `x.slice_mut(..).assign(v)`.
 
 use super::slice::SlicePart;

@@ -7,7 +7,7 @@ use wengert_kernels::linalg;
 /// The methods of `triangle_part`.
 #[ext(TrianglePartMethods)]
 impl Tensor {
-    /// Each matrix with zeros above the diagonal that is `offset` above the main one.
+    /// Sets each matrix to zero above the diagonal that is `offset` above the main one.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -18,7 +18,7 @@ impl Tensor {
         bind1(&TRIANGLE_PART, attrs(false, offset), &[self])
     }
 
-    /// Each matrix with zeros below the diagonal that is `offset` above the main one.
+    /// Sets each matrix to zero below the diagonal that is `offset` above the main one.
     ///
     /// ```
     /// use wengert::prelude::*;

@@ -67,7 +67,7 @@ impl PartOf for WindowsPart {
         let (axis, step) = (attrs.axis("axis"), attrs.int("step") as isize);
         let mut strides = whole.strides.clone();
         strides.push(strides[axis]);
-        // A step beyond the axis, however large, leaves one window.
+        // A step beyond the axis, of any size, leaves one window.
         strides[axis] *= if part[axis] > 1 { step } else { 1 };
         Layout { shape: part.clone(), strides, offset: whole.offset }
     }

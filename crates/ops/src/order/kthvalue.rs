@@ -1,5 +1,5 @@
-//! kthvalue - the k-th smallest element along an axis, with its position.   y = x[k-th in order],   dy = dx[k-th in order].   k counts from 1; equal
-//! elements in their order. NaN is greatest.
+//! kthvalue - the k-th smallest element along an axis, with its position.   y = x[k-th in order],   dy = dx[k-th in order].   k counts from
+//! 1; equal elements are ordered by position. NaN sorts last.
 
 use super::sort::ordered;
 use super::topk::at_most;
@@ -9,7 +9,7 @@ use wengert_kernels::order;
 /// The methods of `kthvalue`.
 #[ext(KthvalueMethods)]
 impl Tensor {
-    /// The `k`-th smallest elements (k from 1) along an axis, and their positions.
+    /// The `k`-th smallest elements (counting from 1) along an axis, and their positions.
     ///
     /// ```
     /// use wengert::prelude::*;

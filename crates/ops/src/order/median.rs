@@ -1,5 +1,5 @@
-//! median - middle element along an axis, with its position.   y = x[k], k the lower middle of the order,   dy = dx[k].   A row with NaN gives
-//! NaN, unless NaN is left out (`nanmedian`). The median of nothing is an error.
+//! median - middle element along an axis, with its position.   y = x[k], k the lower middle of the order,   dy = dx[k].   A row with NaN
+//! gives NaN, unless NaN is ignored (`nanmedian`). The median of no elements is an error.
 
 use super::sort::ordered;
 use crate::prelude::*;
@@ -8,7 +8,7 @@ use wengert_kernels::order;
 /// The methods of `median`.
 #[ext(MedianMethods)]
 impl Tensor {
-    /// The middle element of all, the lower of two.
+    /// The median of all elements; the lower of two middle ones.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -19,7 +19,7 @@ impl Tensor {
         MEDIAN.pick(&self.reshape([self.elements()]), 0, skipping(false)).0
     }
 
-    /// The middle elements along an axis, and their positions.
+    /// The medians along an axis, and their positions.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -32,7 +32,7 @@ impl Tensor {
         MEDIAN.pick(self, axis, skipping(false))
     }
 
-    /// The middle element of all that are numbers.
+    /// The median of all elements that are not NaN.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -43,7 +43,7 @@ impl Tensor {
         MEDIAN.pick(&self.reshape([self.elements()]), 0, skipping(true)).0
     }
 
-    /// The middle elements of the numbers along an axis, and their positions.
+    /// The medians along an axis of the elements that are not NaN, and their positions.
     ///
     /// ```
     /// use wengert::prelude::*;

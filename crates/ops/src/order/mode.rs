@@ -1,5 +1,5 @@
-//! mode - most frequent element along an axis, with its position.   y = x[k], k its first position,   dy = dx[k].   The smallest of those
-//! that are equally frequent. The mode of nothing is an error.
+//! mode - most frequent element along an axis, with its position.   y = x[k], k its first position,   dy = dx[k].   Ties go to the smallest
+//! element. The mode of no elements is an error.
 
 use crate::prelude::*;
 use wengert_kernels::order;

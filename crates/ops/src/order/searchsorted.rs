@@ -1,5 +1,5 @@
-//! searchsorted - where values belong in ascending rows.   y = number of elements below v, or not above it with `right`.   No derivative. Rows
-//! along the last axis; one row of the sequence serves all values.
+//! searchsorted - insertion positions in ascending rows.   y = number of elements below v, or not above it with `right`.   No derivative.
+//! Rows lie along the last axis; a single row of the sequence serves all values.
 
 use crate::prelude::*;
 use crate::rules::at_least_vector;
@@ -8,8 +8,8 @@ use wengert_kernels::order;
 /// The methods of `searchsorted`.
 #[ext(SearchsortedMethods)]
 impl Tensor {
-    /// For each value, how many elements of this ascending tensor are below it: where it would be inserted, before equals.
-    /// The tensor is one row for all values, or has a row for each row of them.
+    /// For each value, the number of elements of this ascending tensor below it: its insertion position, before equal elements. The tensor
+    /// is one row for all values, or has a row for each row of values.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -21,7 +21,7 @@ impl Tensor {
         search(self, values, false)
     }
 
-    /// For each value, how many elements of this ascending tensor are not above it: where it would be inserted, after equals.
+    /// For each value, the number of elements of this ascending tensor not above it: its insertion position, after equal elements.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -96,7 +96,7 @@ impl Primitive for SearchSorted {
         }
         let aligned = align_batch(size, operands, batched);
         let (sorted, values) = (&aligned[0], &aligned[1]);
-        // One row for all values of each batch element: its values become one row too.
+        // One row for all values of each batch element: the values become one row too.
         if sorted.rank() == 2 {
             let row = values.reshape([size, values.shape()[1..].iter().product()]);
             return Ok(smallvec![bind1(self, attrs.clone(), &[sorted, &row]).reshape(values.shape())]);

@@ -1,5 +1,5 @@
-//! sort - elements in order along an axis, with their positions.   y = x[k], k the order,   dy = dx[k].   Stable: equal elements keep
-//! their order, in descending order too. NaN is greatest. The whole gradient goes to the position that an element came from.
+//! sort - sorted elements along an axis, with their positions.   y = x[k], k the order,   dy = dx[k].   Stable: equal elements keep their
+//! order, also in descending order. NaN sorts as the greatest. The whole gradient goes to the position that an element came from.
 
 use crate::prelude::*;
 use wengert_kernels::order;
@@ -7,7 +7,7 @@ use wengert_kernels::order;
 /// The methods of `sort`.
 #[ext(SortMethods)]
 impl Tensor {
-    /// The elements in ascending order along an axis, and the positions they came from.
+    /// Sorts the elements in ascending order along an axis; also returns the positions they came from.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -20,7 +20,7 @@ impl Tensor {
         SORT.pick(self, axis, Attrs::new().with_int("descending", 0))
     }
 
-    /// The elements in descending order along an axis, and the positions they came from.
+    /// Sorts the elements in descending order along an axis; also returns the positions they came from.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -33,7 +33,7 @@ impl Tensor {
         SORT.pick(self, axis, Attrs::new().with_int("descending", 1))
     }
 
-    /// The positions that bring the elements in ascending order along an axis.
+    /// The positions that sort the elements in ascending order along an axis.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -44,7 +44,7 @@ impl Tensor {
         self.sort(axis).1
     }
 
-    /// The positions that bring the elements in descending order along an axis.
+    /// The positions that sort the elements in descending order along an axis.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -62,7 +62,7 @@ pub static SORT: PickOp<Sort> = PickOp::NEW;
 /// See the module.
 pub struct Sort;
 
-/// Positions in stable order by insertion, NaN greatest.
+/// Positions in stable order by insertion sort; NaN is the greatest.
 pub(super) fn ordered(row: &[f64], descending: bool) -> Vec<usize> {
     let above = |a: f64, b: f64| a > b || (a.is_nan() && !b.is_nan());
     let mut order: Vec<usize> = Vec::new();

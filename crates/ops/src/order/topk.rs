@@ -1,5 +1,5 @@
-//! topk - the k largest or smallest elements along an axis, with their positions.   y = x[k], k the first positions of the order,   dy = dx[k].   In
-//! order from the largest (smallest) on; earlier positions first among equals. NaN is greatest.
+//! topk - the k largest or smallest elements along an axis, with their positions.   y = x[k], k the first positions of the
+//! order,   dy = dx[k].   Ordered from the largest (smallest) on; ties by position. NaN is the greatest.
 
 use super::sort::ordered;
 use crate::prelude::*;
@@ -8,7 +8,7 @@ use wengert_kernels::order;
 /// The methods of `topk`.
 #[ext(TopkMethods)]
 impl Tensor {
-    /// The `k` largest elements along an axis, from the largest on, and their positions.
+    /// The `k` largest elements along an axis, largest first, and their positions.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -21,7 +21,7 @@ impl Tensor {
         TOPK.pick(self, axis, Attrs::new().with_int("k", k as i64).with_int("largest", 1))
     }
 
-    /// The `k` smallest elements along an axis, from the smallest on, and their positions.
+    /// The `k` smallest elements along an axis, smallest first, and their positions.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -39,7 +39,7 @@ pub static TOPK: PickOp<TopK> = PickOp::NEW;
 /// See the module.
 pub struct TopK;
 
-/// A count that an axis of `n` elements has.
+/// The count, or an error if an axis of `n` elements has fewer.
 pub(super) fn at_most(name: &'static str, k: i64, n: usize) -> Result<usize, Error> {
     match usize::try_from(k) {
         Ok(k) if k <= n => Ok(k),

@@ -1,4 +1,5 @@
-//! all - whether every element over axes is not 0.   y = and of (x is not 0) over the axes.   No derivative. NaN is not 0; of nothing: true.
+//! all - whether every element over axes is nonzero.   y = and of (x is not 0) over the axes.   No derivative. NaN is nonzero; for no
+//! elements, true.
 
 use super::any::decide;
 use crate::prelude::*;
@@ -7,7 +8,7 @@ use wengert_kernels::extremes;
 /// The methods of `all`.
 #[ext(AllMethods)]
 impl Tensor {
-    /// Whether all elements are not 0, or true.
+    /// Whether all elements are nonzero, or true.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -18,7 +19,7 @@ impl Tensor {
         ALL.over(self, .., Attrs::new())
     }
 
-    /// Whether all elements over some axes, are not 0.
+    /// Whether all elements over some axes are nonzero.
     ///
     /// ```
     /// use wengert::prelude::*;

@@ -1,5 +1,5 @@
-//! amax - largest element over axes.   y = max of x over the axes,   dy = mean of dx over the largest elements.   Ties share the
-//! gradient evenly; a NaN wins. The maximum of nothing is an error.
+//! amax - largest element over axes.   y = max of x over the axes,   dy = mean of dx over the largest elements.   Ties share the gradient
+//! evenly; NaN propagates. The maximum of no elements is an error.
 
 use crate::prelude::*;
 use crate::reduction::amin::AMIN;
@@ -9,7 +9,7 @@ use wengert_kernels::tiled::Fold;
 /// The methods of `amax`.
 #[ext(AmaxMethods)]
 impl Tensor {
-    /// The largest element of all; equal ones share the gradient.
+    /// The largest of all elements; ties share the gradient.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -22,7 +22,7 @@ impl Tensor {
         AMAX.over(self, .., Attrs::new())
     }
 
-    /// The largest elements over some axes; equal ones share the gradient.
+    /// The largest elements over some axes; ties share the gradient.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -55,10 +55,10 @@ pub static AMAX: ReductionOp<Amax> = ReductionOp::NEW;
 /// See the module.
 pub struct Amax;
 
-/// A kernel that reduces one axis and finds where the result came from.
+/// A kernel that reduces one axis and finds the positions of the results.
 pub(super) type Extreme = fn(View<'_>, usize, Out<'_>, &mut [i64]);
 
-/// Reduces the axes as one; positions are not asked for.
+/// Reduces all axes as one; the positions are not needed.
 pub(super) fn extreme(kernel: Extreme, x: View<'_>, axes: &[usize], out: Out<'_>) {
     let (layout, shape) = arranged(x, axes);
     let rows = Laid::reshaped(layout.over(x), &Shape::from(shape));
@@ -66,7 +66,7 @@ pub(super) fn extreme(kernel: Extreme, x: View<'_>, axes: &[usize], out: Out<'_>
     kernel(rows.view(), 1, out, &mut positions);
 }
 
-/// Where the elements equal the result, and how many do. Where there is NaN, it is the result.
+/// The elements that equal the result, and their number. If there is a NaN, it is the result.
 fn ties(call: &Reduced<'_>) -> (Tensor, Tensor) {
     let (x, y) = (call.x(), call.y());
     let ties = x.equal(y.broadcast_to(x.shape())).logical_or(&x.not_equal(x));
@@ -74,13 +74,13 @@ fn ties(call: &Reduced<'_>) -> (Tensor, Tensor) {
     (ties, count)
 }
 
-/// Equal parts of the gradient for all that equal the result.
+/// Distributes the gradient evenly over all elements that equal the result.
 pub(super) fn share(call: &Reduced<'_>, g: Tensor) -> Tensor {
     let (ties, count) = ties(call);
     ties.where_(g / count, 0.0)
 }
 
-/// The mean of the tangents of all that equal the result.
+/// The mean of the tangents of all elements that equal the result.
 pub(super) fn mean_of_ties(call: &Reduced<'_>, tangent: &Tensor) -> Tensor {
     let (ties, count) = ties(call);
     let total = call.sum(&ties.where_(tangent, 0.0)) / count;

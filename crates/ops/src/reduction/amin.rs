@@ -1,5 +1,5 @@
-//! amin - smallest element over axes.   y = min of x over the axes,   dy = mean of dx over the smallest elements.   Ties share the
-//! gradient evenly; a NaN wins. The minimum of nothing is an error.
+//! amin - smallest element over axes.   y = min of x over the axes,   dy = mean of dx over the smallest elements.   Ties share the gradient
+//! evenly; NaN propagates. The minimum of no elements is an error.
 
 use super::amax::{extreme, mean_of_ties, share};
 use crate::prelude::*;
@@ -9,7 +9,7 @@ use wengert_kernels::tiled::Fold;
 /// The methods of `amin`.
 #[ext(AminMethods)]
 impl Tensor {
-    /// The smallest element of all; equal ones share the gradient.
+    /// The smallest of all elements; ties share the gradient.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -20,7 +20,7 @@ impl Tensor {
         AMIN.over(self, .., Attrs::new())
     }
 
-    /// The smallest elements over some axes; equal ones share the gradient.
+    /// The smallest elements over some axes; ties share the gradient.
     ///
     /// ```
     /// use wengert::prelude::*;

@@ -1,4 +1,5 @@
-//! any - whether some element over axes is not 0.   y = or of (x is not 0) over the axes.   No derivative. NaN is not 0; of nothing: false.
+//! any - whether some element over axes is nonzero.   y = or of (x is not 0) over the axes.   No derivative. NaN is nonzero; for no
+//! elements, false.
 
 use crate::prelude::*;
 use wengert_kernels::extremes;
@@ -6,7 +7,7 @@ use wengert_kernels::extremes;
 /// The methods of `any`.
 #[ext(AnyMethods)]
 impl Tensor {
-    /// Whether any element is not 0, or true.
+    /// Whether any element is nonzero, or true.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -17,7 +18,7 @@ impl Tensor {
         ANY.over(self, .., Attrs::new())
     }
 
-    /// Whether any element over some axes, is not 0.
+    /// Whether any element over some axes is nonzero.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -36,7 +37,7 @@ pub static ANY: ReductionOp<Any> = ReductionOp::NEW;
 /// See the module.
 pub struct Any;
 
-/// Applies the kernel for the dtype; truth values and bytes are read as they are.
+/// Applies the kernel for the dtype; booleans and bytes are read without conversion.
 macro_rules! decide {
     ($kernel:path, $x:expr, $axes:expr, $out:expr) => {{
         let (layout, shape) = arranged($x, $axes);

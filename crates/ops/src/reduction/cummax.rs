@@ -1,5 +1,5 @@
-//! cummax - running maximum along an axis, with its position.   y[t] = x[k], k the position of the largest of x[0..=t],   dy[t] = dx[k].   The
-//! whole gradient goes to the position that is returned: the last among equals; a NaN wins.
+//! cummax - running maximum along an axis, with its position.   y[t] = x[k], k the position of the largest of
+//! x[0..=t],   dy[t] = dx[k].   The whole gradient goes to the returned position: the last one of a tie. NaN propagates.
 
 use crate::prelude::*;
 use wengert_kernels::scan;
@@ -7,7 +7,7 @@ use wengert_kernels::scan;
 /// The methods of `cummax`.
 #[ext(CummaxMethods)]
 impl Tensor {
-    /// The largest of the elements up to each one along an axis, and their positions.
+    /// The running maximum of the elements along an axis, and its positions.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -27,7 +27,7 @@ pub static CUMMAX: PickOp<CumMax> = PickOp::NEW;
 /// See the module.
 pub struct CumMax;
 
-/// The place of the element that no later one up to each place reaches.
+/// For each position, the last index so far whose element reaches all earlier ones.
 pub(super) fn running(row: &[f64], reaches: fn(f64, f64) -> bool) -> Vec<usize> {
     let best = |t: usize| (0..=t).rev().find(|&k| (0..=t).all(|other| row[k].is_nan() || reaches(row[k], row[other])));
     (0..row.len()).map(|t| best(t).expect("one is best")).collect()

@@ -1,5 +1,5 @@
-//! cummin - running minimum along an axis, with its position.   y[t] = x[k], k the position of the smallest of x[0..=t],   dy[t] = dx[k].   The
-//! whole gradient goes to the position that is returned: the last among equals; a NaN wins.
+//! cummin - running minimum along an axis, with its position.   y[t] = x[k], k the position of the smallest of
+//! x[0..=t],   dy[t] = dx[k].   The whole gradient goes to the returned position: the last one of a tie. NaN propagates.
 
 use super::cummax::{running, scan_positions};
 use crate::prelude::*;
@@ -8,7 +8,7 @@ use wengert_kernels::scan;
 /// The methods of `cummin`.
 #[ext(CumminMethods)]
 impl Tensor {
-    /// The smallest of the elements up to each one along an axis, and their positions.
+    /// The running minimum of the elements along an axis, and its positions.
     ///
     /// ```
     /// use wengert::prelude::*;

@@ -1,5 +1,5 @@
-//! cumprod - running product along an axis.   y[t] = x[0] .. x[t],   dy[t] = x[t] dy[t-1] + y[t-1] dx[t].   A linear recurrence, which its
-//! transpose runs from the end: exact with any number of zeros, to every order, no division.
+//! cumprod - running product along an axis.   y[t] = x[0] .. x[t],   dy[t] = x[t] dy[t-1] + y[t-1] dx[t].   A linear recurrence; its
+//! transpose runs from the end. Exact to every order with any number of zeros, because it does not divide.
 
 use crate::prelude::*;
 use crate::rules::{as_given, batched_axis, line_cases, middle_axis, row_and_axis};
@@ -8,7 +8,7 @@ use wengert_kernels::scan;
 /// The methods of `cumprod`.
 #[ext(CumprodMethods)]
 impl Tensor {
-    /// The products of the elements up to each one along an axis.
+    /// The running product of the elements along an axis.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -23,7 +23,7 @@ impl Tensor {
 
 #[ext(CumprodParts)]
 impl Tensor {
-    /// The products up to each element, or from it to the end.
+    /// The running product from the start to each element, or from the end.
     #[track_caller]
     pub(crate) fn cumprod_from(&self, axis: usize, reverse: bool) -> Tensor {
         let attrs = Attrs::new().with_int("axis", axis as i64).with_int("reverse", i64::from(reverse));
@@ -70,7 +70,7 @@ impl Primitive for CumProd {
     fn vjp(&'static self, rule: &Rule<'_>, cotangents: &mut [Option<Tensor>]) -> Gradients {
         let Some(g) = cotangents[0].take() else { return Gradients::new() };
         let (axis, reverse) = (rule.attrs.axis("axis"), rule.attrs.int("reverse") == 1);
-        // h[t] = g[t] + x[t+1] h[t+1]: all that the product up to t is multiplied with later.
+        // h[t] = g[t] + x[t+1] h[t+1]: the cotangent of the product up to t, including all later factors.
         let later = rule.operand(0).delayed(axis, !reverse, 0.0).linear_scan_from(&g, axis, !reverse);
         smallvec![Gradient::Dense(rule.output(0).delayed(axis, reverse, 1.0) * later)]
     }

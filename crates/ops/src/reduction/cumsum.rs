@@ -1,5 +1,5 @@
-//! cumsum - running sum along an axis.   y[t] = x[0] + .. + x[t],   dy likewise.   Its transpose runs from the end. f32 adds up in f64;
-//! whole numbers wrap around.
+//! cumsum - running sum along an axis.   y[t] = x[0] + .. + x[t],   dy likewise.   Its transpose runs from the end. f32 accumulates in f64;
+//! integers wrap around.
 
 use crate::prelude::*;
 use crate::rules::{as_given, batched_axis, line_cases, middle_axis, row_and_axis};
@@ -8,7 +8,7 @@ use wengert_kernels::scan;
 /// The methods of `cumsum`.
 #[ext(CumsumMethods)]
 impl Tensor {
-    /// The sums of the elements up to each one along an axis.
+    /// The running sum of the elements along an axis.
     ///
     /// ```
     /// use wengert::prelude::*;

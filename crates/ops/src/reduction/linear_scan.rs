@@ -1,6 +1,6 @@
-//! linear_scan - linear recurrence along an axis.   y[t] = a[t] y[t-1] + b[t], from 0,   dy[t] = a[t] dy[t-1] + (da[t] y[t-1] + db[t]).   The
-//! transpose is the same recurrence from the other end. What running products, logcumsumexp and state-space layers
-//! differentiate by.
+//! linear_scan - linear recurrence along an axis.   y[t] = a[t] y[t-1] + b[t], from 0,   dy[t] = a[t] dy[t-1] + (da[t]
+//! y[t-1] + db[t]).   The transpose is the same recurrence from the other end. Running products, logcumsumexp and state-space layers use it
+//! for their derivatives.
 
 use crate::composite::selection::along_axis;
 use crate::error::OrRaise;
@@ -27,14 +27,14 @@ impl Tensor {
 
 #[ext(LinearScanParts)]
 impl Tensor {
-    /// The recurrence from the first element on, or from the last.
+    /// The recurrence from the first element, or from the last.
     #[track_caller]
     pub(crate) fn linear_scan_from(&self, b: &Tensor, axis: usize, reverse: bool) -> Tensor {
         let attrs = Attrs::new().with_int("axis", axis as i64).with_int("reverse", i64::from(reverse));
         bind1(&LINEAR_SCAN, attrs, &[self, b])
     }
 
-    /// What a scan saw one step earlier: element t - 1 at t, or t + 1 for a scan from the end; `first` at its start.
+    /// The sequence delayed by one step of a scan: element t - 1 at t, or t + 1 for a scan from the end; `first` at the start.
     pub(crate) fn delayed(&self, axis: usize, reverse: bool, first: f64) -> Tensor {
         let (n, rank) = (self.shape()[axis], self.rank());
         let mut delayed = self.full_like(first);

@@ -1,5 +1,5 @@
-//! log_softmax - logarithm of softmax.   y = x - log sum of e^x along an axis,   dy = dx - sum of e^y dx.   Finite for any finite x, however
-//! small its share.
+//! log_softmax - logarithm of softmax.   y = x - log sum of e^x along an axis,   dy = dx - sum of e^y dx.   Finite for any finite x, even
+//! where softmax underflows.
 
 use crate::internal::log_softmax_gradient::LOG_SOFTMAX_GRADIENT;
 use crate::prelude::*;

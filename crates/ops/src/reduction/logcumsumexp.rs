@@ -1,5 +1,5 @@
-//! logcumsumexp - running logarithm of the sum of exponentials.   y[t] = log(e^x[0] + .. + e^x[t]),   dy[t] = e^(y[t-1] - y[t]) dy[t-1] + e^(x[t] -
-//! y[t]) dx[t].   No exponent is positive, so nothing overflows, in derivatives neither. Minus infinities at the start have
+//! logcumsumexp - running logarithm of the sum of exponentials.   y[t] = log(e^x[0] + .. + e^x[t]),   dy[t] = e^(y[t-1] - y[t])
+//! dy[t-1] + e^(x[t] - y[t]) dx[t].   No exponent is positive, so nothing overflows, not even in derivatives. Leading minus infinities have
 //! gradient 0.
 
 use crate::prelude::*;
@@ -30,7 +30,7 @@ pub static LOGCUMSUMEXP: LogCumSumExp = LogCumSumExp;
 /// See the module.
 pub struct LogCumSumExp;
 
-/// The factors of the recurrence: of what came before, and of the new element.
+/// The factors of the recurrence: for the previous value, and for the new element.
 fn shares(rule: &Rule<'_>) -> (Tensor, Tensor) {
     let (x, y) = (rule.operand(0), rule.output(0));
     let finite = y.equal(f64::NEG_INFINITY).where_(0.0, y);

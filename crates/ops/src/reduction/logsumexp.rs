@@ -1,5 +1,5 @@
 //! logsumexp - logarithm of the sum of exponentials over axes.   y = log sum of e^x,   dy = sum of e^(x - y) dx.   Finite for any finite x:
-//! the largest element is taken out first. Of nothing, and of minus infinities alone, minus infinity with gradient 0.
+//! the largest element is factored out first. For no elements, or only minus infinities, it is minus infinity with gradient 0.
 
 use crate::prelude::*;
 use wengert_kernels::rows;
@@ -56,7 +56,7 @@ impl Reduction for LogSumExp {
         (call.x() - y.equal(f64::NEG_INFINITY).where_(0.0, &y)).exp()
     }
 
-    /// One fused kernel on numbers whose rows lie along the last axes.
+    /// One fused kernel for plain values whose rows lie along the last axes.
     fn pull(call: &Reduced<'_>, g: Tensor) -> Tensor {
         let (x, y) = (call.x(), call.y());
         let last = (x.rank() - call.axes.rank()..x.rank()).eq(call.axes.iter().copied());

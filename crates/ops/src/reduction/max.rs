@@ -1,5 +1,5 @@
 //! max - largest element along an axis, with its position.   y = x[k], k = argmax x,   dy = dx[k].   The whole gradient goes to the
-//! position that is returned: the first among equals; a NaN wins. The maximum of nothing is an error.
+//! returned position: the first one of a tie. NaN propagates. The maximum of no elements is an error.
 
 use crate::prelude::*;
 use wengert_kernels::reduce;
@@ -22,7 +22,7 @@ impl Tensor {
         MAX.pick(self, axis, Attrs::new())
     }
 
-    /// The position of the largest element among all, row-major.
+    /// The row-major position of the largest of all elements.
     ///
     /// ```
     /// use wengert::prelude::*;

@@ -1,5 +1,5 @@
 //! min - smallest element along an axis, with its position.   y = x[k], k = argmin x,   dy = dx[k].   The whole gradient goes to the
-//! position that is returned: the first among equals; a NaN wins. The minimum of nothing is an error.
+//! returned position: the first one of a tie. NaN propagates. The minimum of no elements is an error.
 
 use crate::prelude::*;
 use wengert_kernels::reduce;
@@ -22,7 +22,7 @@ impl Tensor {
         MIN.pick(self, axis, Attrs::new())
     }
 
-    /// The position of the smallest element among all, row-major.
+    /// The row-major position of the smallest of all elements.
     ///
     /// ```
     /// use wengert::prelude::*;

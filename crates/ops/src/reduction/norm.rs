@@ -1,6 +1,6 @@
-//! norm - p-norm over axes.   y = (sum of |x|^p)^(1/p),   dy = sum of sign(x) (|x| / y)^(p - 1) dx.   Any p: 1, infinities and 0 (the number
-//! of elements that are not 0) are composites. Where y is 0, and at zeros for p below 1, the gradient is 0, and the second
-//! derivative NaN; but that of y^2 for p = 2 is right. Nothing overflows on the way.
+//! norm - p-norm over axes.   y = (sum of |x|^p)^(1/p),   dy = sum of sign(x) (|x| / y)^(p - 1) dx.   Any p: 1, infinities and 0 (the
+//! number of nonzero elements) are composites. Where y is 0, and at zeros for p below 1, the gradient is 0 and the second derivative NaN;
+//! but that of y^2 for p = 2 is exact. No intermediate result overflows.
 
 use crate::prelude::*;
 use crate::rules::formula::tensor::kinked;
@@ -9,7 +9,7 @@ use wengert_kernels::rows;
 /// The methods of `norm`.
 #[ext(NormMethods)]
 impl Tensor {
-    /// The p-norm of all elements as one vector; 2 is the Euclidean norm.
+    /// The p-norm of all elements as one vector; p = 2 is the Euclidean norm.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -89,7 +89,7 @@ impl Reduction for Norm {
     }
 }
 
-/// dy sign(x) (|x| / y)^(p - 1), with the derivatives of a kink where that is 0 only because y or x is.
+/// dy sign(x) (|x| / y)^(p - 1), with the derivatives of a kink where it is 0 only because y or x is 0.
 fn pulled(call: &Reduced<'_>, g: &Tensor) -> Tensor {
     let (x, y, p) = (call.x(), call.y(), call.attrs().real("p"));
     let zero = y.equal(0.0);
@@ -100,6 +100,6 @@ fn pulled(call: &Reduced<'_>, g: &Tensor) -> Tensor {
     let at_zero = x.equal(0.0);
     let ratio = at_zero.where_(1.0, x.abs() / safe);
     let smooth = zero.where_(0.0, at_zero.where_(0.0, x.sign() * (ratio.log() * (p - 1.0)).exp()));
-    // Of powers below 2 every 0 is a kink of the slope.
+    // For powers below 2, every 0 is a kink of the slope.
     kinked(if p < 2.0 { &at_zero } else { &zero }, x, smooth * g)
 }

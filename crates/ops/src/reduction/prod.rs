@@ -1,5 +1,5 @@
-//! prod - product over axes.   y = product of x over the axes,   dx = dy times the product of the others.   Exact with any number of
-//! zeros, to every order: products of what comes before and after each element, no division. The product of nothing is 1.
+//! prod - product over axes.   y = product of x over the axes,   dx = dy times the product of the others.   Exact to every order with any
+//! number of zeros: it multiplies the products before and after each element and never divides. The empty product is 1.
 
 use super::product_of_others::PRODUCT_OF_OTHERS;
 use crate::prelude::*;
@@ -57,7 +57,7 @@ impl Reduction for Prod {
 
     fn slope(call: &Reduced<'_>) -> Tensor {
         let x = call.x();
-        // The elements of one output side by side along one last axis.
+        // Moves the elements of each output to one last axis.
         let order: Vec<usize> =
             (0..x.rank()).filter(|axis| !call.axes.contains(axis)).chain(call.axes.iter().copied()).collect();
         let moved = x.permute(&order);

@@ -35,7 +35,7 @@ impl Polar for ProductOfOthers {
         });
     }
 
-    /// What comes before each element times what comes after.
+    /// The product before each element times the product after it.
     const EXPAND: Option<fn(&Tensor) -> Tensor> = Some(|x| {
         let axis = x.rank() - 1;
         let until = |reverse: bool| x.cumprod_from(axis, reverse).delayed(axis, reverse, 1.0);
@@ -49,7 +49,7 @@ impl Polar for ProductOfOthers {
 
     #[cfg(feature = "cases")]
     fn cases() -> Vec<Case> {
-        // Every direction gives exactly one factor, the row itself the others.
+        // Every direction contributes exactly one factor, the row itself the others.
         fn mixed(rows: &[&[f64]], pending: &[usize], place: usize, without: usize) -> f64 {
             if place == rows[0].len() {
                 return f64::from(pending.is_empty());

@@ -1,5 +1,5 @@
-//! softmax - exponentials as shares of their sum.   y = e^x / sum of e^x along an axis,   dy = y (dx - sum of y dx).   Finite for any
-//! finite x. A row of minus infinities is NaN.
+//! softmax - exponentials divided by their sum.   y = e^x / sum of e^x along an axis,   dy = y (dx - sum of y dx).   Finite for any finite
+//! x. A row of minus infinities gives NaN.
 
 use crate::internal::softmax_gradient::SOFTMAX_GRADIENT;
 use crate::prelude::*;
@@ -9,7 +9,7 @@ use wengert_kernels::rows;
 /// The methods of `softmax`.
 #[ext(SoftmaxMethods)]
 impl Tensor {
-    /// e^x over the sum of e^x along an axis.
+    /// e^x divided by the sum of e^x along an axis.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -20,7 +20,7 @@ impl Tensor {
         SOFTMAX.along(&[self], axis)
     }
 
-    /// The softmax of the negative: the smallest element has the largest share.
+    /// The softmax of the negative: the smallest element gets the largest share.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -43,7 +43,7 @@ pub static SOFTMAX: Rows = Rows {
     f32: |x, n, out| rows::softmax(x[0], n, out),
     saves: |_| Saves::NOTHING.output(0),
     pull: |rule, _, g| bind1(&SOFTMAX_GRADIENT, Attrs::new(), &[rule.output(0), g]),
-    // The Jacobian is symmetric. Products of series need the products.
+    // The Jacobian is symmetric, but products of series need the explicit products.
     push: |rule, _, dx| match rule.output(0) {
         y if all_numbers(&[y, dx]) => bind1(&SOFTMAX_GRADIENT, Attrs::new(), &[y, dx]),
         y => y * (dx - (y * dx).sum_over(keepdim(-1))),

@@ -1,5 +1,6 @@
-//! std - standard deviation over axes.   y = sqrt(sum of (x - mean)^2 / (n - correction)),   dy = sum of (x - mean) dx / (y (n - correction)).   The
-//! usual correction is 1. At equal elements the subgradient of least norm, 0, and no second derivative: NaN; but that of y^2 is right.
+//! std - standard deviation over axes.   y = sqrt(sum of (x - mean)^2 / (n - correction)),   dy = sum of (x - mean) dx / (y
+//! (n - correction)).   The usual correction is 1. At equal elements the gradient is the subgradient of least norm, 0, and the second
+//! derivative is NaN; but that of y^2 is exact.
 
 use super::var::{Var, freedom, spread, squares};
 use crate::prelude::*;
@@ -31,7 +32,7 @@ impl Tensor {
         self.std_corrected(axes, 1.0)
     }
 
-    /// The root of the variance with another correction, over some axes.
+    /// The standard deviation over some axes, with another correction.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -88,7 +89,7 @@ impl Reduction for Std {
     }
 }
 
-/// Of one number it is 0, whatever the number is; of several 0 is a kink.
+/// The deviation of one element is always 0; for several elements, 0 is a kink.
 fn kinked_if_several(call: &Reduced<'_>, centred: &Tensor, smooth: Tensor) -> Tensor {
     if call.count() > 1 { kinked(&call.y().equal(0.0), centred, smooth) } else { smooth }
 }

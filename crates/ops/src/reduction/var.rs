@@ -1,6 +1,5 @@
 //! var - variance over axes.   y = sum of (x - mean)^2 / (n - correction),   dy = sum of 2 (x - mean) dx / (n - correction).   The usual
-//! correction is 1. Two passes, so a mean that is large against the spread costs no digits. NaN where n does not exceed the
-//! correction.
+//! correction is 1. Two passes, so a mean that is large compared with the spread loses no digits. NaN unless n exceeds the correction.
 
 use crate::prelude::*;
 use wengert_kernels::Compute;
@@ -32,7 +31,7 @@ impl Tensor {
         self.var_corrected(axes, 1.0)
     }
 
-    /// The sum of squared distances from the mean over `n - correction`, over some axes.
+    /// The sum of squared deviations from the mean divided by `n - correction`, over some axes.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -51,7 +50,7 @@ pub static VAR: ReductionOp<Var> = ReductionOp::NEW;
 /// See the module.
 pub struct Var;
 
-/// What sums of squares are divided by.
+/// The divisor of sums of squares.
 pub(super) fn freedom(attrs: &Attrs, count: usize) -> f64 {
     (count as f64 - attrs.real("correction")).max(0.0)
 }
@@ -66,7 +65,7 @@ pub(super) fn spread(attrs: &Attrs, x: View<'_>, axes: &[usize], out: Out<'_>, f
     }));
 }
 
-/// The squares by products of all pairs: sum over i, j of (x_i - x_j)^2 / (2 n).
+/// The squared deviations from all pairs: sum over i, j of (x_i - x_j)^2 / (2 n).
 pub(super) fn squares(elements: &[f64]) -> f64 {
     let pairs = elements.iter().flat_map(|a| elements.iter().map(move |b| (a - b) * (a - b)));
     pairs.sum::<f64>() / (2.0 * elements.len() as f64)
