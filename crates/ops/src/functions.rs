@@ -1,4 +1,4 @@
-//! The primitives and methods of the functions of one number, from the [table](wengert_kernels::functions!).
+//! The primitives and methods of the functions of one variable, from the [table](wengert_kernels::functions!).
 
 use crate::Tensor;
 use crate::bind::bind1;
@@ -21,7 +21,7 @@ macro_rules! primitives_of_functions {
         domain: $domain:expr,
         edges: $edges:expr,
     })*) => {
-        /// The functions of one number.
+        /// Functions of one variable.
         #[ext(FunctionMethods)]
         impl Tensor {
             $(
@@ -74,7 +74,7 @@ macro_rules! primitives_of_functions {
 
         pub const ALL: &[Member] = &[$((&$NAME, "elementwise")),*];
 
-        /// Each as a file of its own would say it.
+        /// The text that a separate file for each would contain.
         #[cfg(feature = "cases")]
         pub const TEXTS: &[&str] = &[$(concat!(
             "//! ", $page, "\n\nimpl Tensor {\n", $("    ///", $doc, "\n",)*

@@ -1,9 +1,9 @@
-//! The operations of tensors: one primitive, one file, registered by one line here; functions made of others in `composite`.
+//! Tensor operations: one file per primitive, registered by one line here; functions composed of others are in `composite`.
 //!
-//! The order of the lines is the order in documents. Adding a primitive touches its own new file and this list. Users reach this
+//! The order of the lines is the order in the documentation. Adding a primitive touches its own new file and this list. Users reach this
 //! crate through `wengert`.
 
-// Functions that only cases call are not compiled without them; which are unused with them is told.
+// Functions that only test cases call are unused without the feature; with it, the compiler still warns about unused ones.
 #![cfg_attr(not(feature = "cases"), allow(dead_code, unused_imports))]
 
 #[doc(hidden)]
@@ -36,7 +36,7 @@ pub(crate) use wengert_core::{
 
 use crate::ground::Member;
 
-/// What the file of an operation needs.
+/// Imports for the file of an operation.
 #[doc(hidden)]
 pub mod prelude {
     pub(crate) use super::internal::pack_positive::PackPositiveParts;
@@ -58,7 +58,7 @@ pub mod methods {
     pub use crate::functions::FunctionMethods;
 }
 
-/// The same without their names, for a prelude.
+/// The same methods without their names, for a prelude.
 #[doc(hidden)]
 pub mod unnamed_methods {
     pub use crate::composite::unnamed_methods::*;
@@ -66,7 +66,7 @@ pub mod unnamed_methods {
     pub use crate::unnamed_file_methods::*;
 }
 
-/// Weighted sums and steps of optimisers in one walk over memory. They are not in the prelude: `use wengert::fused::*;`.
+/// Weighted sums and optimiser steps in one pass over memory. They are not in the prelude: `use wengert::fused::*;`.
 pub mod fused {
     pub use crate::elementwise::combine::CombineMethods;
     pub use crate::elementwise::combine_square::CombineSquareMethods;
@@ -74,10 +74,10 @@ pub mod fused {
 }
 
 #[doc(hidden)]
-/// The primitives in the order of the documents: functions of the table, the ground, those with a file here.
+/// The primitives in the order of the documentation: functions of the table, ground operations, those with a file here.
 pub const ALL: [&[Member]; 3] = [functions::ALL, ground::FILES, FILES];
 
-/// The text of the file of each.
+/// The source text of each primitive's file.
 #[cfg(feature = "cases")]
 pub const ALL_TEXTS: [&[&str]; 3] = [functions::TEXTS, ground::TEXTS, TEXTS];
 

@@ -1,5 +1,5 @@
-//! hardtanh - identity between two bounds.   y = low where x <= low, high where x >= high, else x,   dy = dx between the bounds, else
-//! 0.   Domain: all reals. At the bounds the subgradient of least norm: 0 (unlike clamp).
+//! hardtanh - identity between two bounds.   y = low where x <= low, high where x >= high, else x,   dy = dx between
+//! the bounds, else 0.   Domain: all reals. At the bounds the subgradient of least norm: 0 (unlike clamp).
 
 use crate::prelude::*;
 

@@ -1,6 +1,6 @@
 //! log_softmax_gradient - derivative of log_softmax from its value.   z = g - e^y sum of g along the last axis.
 //!
-//! dz = dg - e^y sum of dg - e^y dy sum of g. Its own primitive, so that numbers take one fused kernel.
+//! dz = dg - e^y sum of dg - e^y dy sum of g. Its own primitive, so that plain values use one fused kernel.
 
 use crate::prelude::*;
 use wengert_kernels::rows;

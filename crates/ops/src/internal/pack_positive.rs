@@ -1,18 +1,18 @@
-//! pack_positive - where x > 0, one bit an element along the last axis.   No derivative. The residual of relu.
+//! pack_positive - where x > 0, as one bit per element along the last axis.   No derivative. The residual of relu.
 
 use crate::prelude::*;
 use wengert_kernels::bits;
 
 #[ext(PackPositiveParts)]
 impl Tensor {
-    /// A bit for each element, set where it is positive; eight to a byte along the last axis.
+    /// One bit for each element, set if it is positive; eight per byte along the last axis.
     pub(crate) fn pack_positive(&self) -> Tensor {
         let x = if self.rank() == 0 { self.reshape([1]) } else { self.clone() };
         bind1(&PACK_POSITIVE, Attrs::new(), &[&x])
     }
 }
 
-/// The bytes that the bits of a row of `length` elements take.
+/// The shape of the packed bits of a tensor of `shape`.
 pub(crate) fn packed(shape: &[usize]) -> Shape {
     let mut packed = Shape::from(shape);
     if let Some(last) = packed.sizes_mut().last_mut() {

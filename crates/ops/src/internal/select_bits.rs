@@ -1,4 +1,4 @@
-//! select_bits - elements whose bit is set.   y = x where the bit is 1, else 0,   dy = dx where the bit is 1.
+//! select_bits - selects elements whose bit is set.   y = x where the bit is 1, else 0,   dy = dx where the bit is 1.
 
 use super::pack_positive::packed;
 use crate::bind::bind_owned;
@@ -15,7 +15,7 @@ impl Tensor {
         bind1(&SELECT_BITS, Attrs::new(), &[self, bits])
     }
 
-    /// The same, over this tensor where nobody else holds it.
+    /// `select_bits`, written over this tensor if no other handle shares it.
     pub(crate) fn into_selected_bits(self, bits: &Tensor) -> Tensor {
         if self.rank() == 0 { self.select_bits(bits) } else { bind_owned(&SELECT_BITS, Attrs::new(), self, &[bits]) }
     }

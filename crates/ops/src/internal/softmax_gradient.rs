@@ -1,6 +1,6 @@
 //! softmax_gradient - derivative of softmax from its value.   z = y (g - sum of y g) along the last axis.
 //!
-//! dz = y (dg - sum of y dg) + dy (g - sum of y g) - y sum of g dy. Its own primitive, so that numbers take one fused kernel.
+//! dz = y (dg - sum of y dg) + dy (g - sum of y g) - y sum of g dy. Its own primitive, so that plain values use one fused kernel.
 
 use crate::prelude::*;
 use crate::rules::all_numbers;
@@ -37,7 +37,7 @@ pub static SOFTMAX_GRADIENT: Rows = Rows {
     edges: &[],
 };
 
-/// u (g - sum of y g) - g sum of y u: one kernel on numbers.
+/// u (g - sum of y g) - g sum of y u: one kernel for plain values.
 fn by_value(y: &Tensor, g: &Tensor, u: &Tensor) -> Tensor {
     if !all_numbers(&[y, g, u]) {
         return u * centred(y, g) - g * dot(y, u);

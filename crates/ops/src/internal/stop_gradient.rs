@@ -1,4 +1,4 @@
-//! stop_gradient - the same value, through which no gradient passes, at any level.   y = x,   dy = 0.   Written `x.detach()`.
+//! stop_gradient - identity that blocks gradients at every level.   y = x,   dy = 0.   Written `x.detach()`.
 
 use crate::prelude::*;
 

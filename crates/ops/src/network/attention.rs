@@ -1,6 +1,6 @@
 //! attention - scaled dot-product attention.   o = softmax(c q k^T + m) v,   by blocks: p = e^(s - lse), ds = p (do v^T - sum(do o)), dq = c ds k, dk = c ds^T q, dv = p^T do.
-//! The scores are never held whole; the logsumexp of each row of them is an output too. Causal: query i sees keys 0..=i. A
-//! query that sees no key gives 0, with gradient 0. Views with strides, such as parts of one projection, are not copied.
+//! The scores are never materialised; the logsumexp of each of their rows is an output too. Causal: query i sees keys 0..=i. A query that
+//! sees no key gives 0, with gradient 0. Strided views, such as parts of one projection, are not copied.
 //!
 //! attention_gradient - the gradients of attention.   From q, k, v, m, o, lse and the cotangent of o: those of q, k and v,   by their formulas.
 
@@ -9,7 +9,7 @@ use crate::rules::heads::{Located, Room, hidden_of, row_major, sizes_of};
 use wengert_kernels::attention::{self as kernel, AttentionGradient, HeadsMut, Place, Saved};
 use wengert_kernels::rows::Float;
 
-/// The options of attention.
+/// Options for attention.
 ///
 /// ```
 /// use wengert::prelude::*;
@@ -24,7 +24,7 @@ pub struct Attention {
 }
 
 impl Attention {
-    /// Every query sees every key; scores are divided by the root of a query's width.
+    /// The default: every query sees every key; scores are divided by the square root of a query's width.
     pub fn new() -> Attention {
         Attention::default()
     }
@@ -34,12 +34,12 @@ impl Attention {
         Attention { causal: true, ..self }
     }
 
-    /// The factor of the scores.
+    /// Sets the factor of the scores.
     pub fn scale(self, scale: f64) -> Attention {
         Attention { scale: Some(scale), ..self }
     }
 
-    /// Numbers added to the scores, or truth values that say which keys are seen; broadcast to `[.., queries, keys]`.
+    /// Numbers added to the scores, or booleans that say which keys are visible; broadcast to `[.., queries, keys]`.
     pub fn mask(self, mask: &Tensor) -> Attention {
         Attention { mask: Some(mask.clone()), ..self }
     }
@@ -52,7 +52,7 @@ impl Attention {
             .with_int("mask", i64::from(self.mask.is_some()))
     }
 
-    /// The mask of every score, repeated without copying.
+    /// The mask broadcast to all scores, without copying.
     #[track_caller]
     pub(super) fn of_scores(&self, scores: Shape) -> Option<Tensor> {
         let mask = self.mask.as_ref()?;
@@ -108,7 +108,7 @@ pub(super) fn masked(attrs: &Attrs) -> usize {
     usize::from(attrs.int("mask") != 0)
 }
 
-/// The scores with what hides keys, in Tensor operations.
+/// The masked scores, in Tensor operations.
 fn scores(attrs: &Attrs, q: &Tensor, k: &Tensor, mask: Option<&Tensor>) -> Tensor {
     let s = q.matmul(&k.t()) * attrs.real("scale");
     let s = match mask {
@@ -124,13 +124,13 @@ fn scores(attrs: &Attrs, q: &Tensor, k: &Tensor, mask: Option<&Tensor>) -> Tenso
     seen.where_(&s, f64::NEG_INFINITY)
 }
 
-/// The attributes of scores.
+/// Checks the attributes of scores.
 pub(super) fn expect_scores(name: &str, attrs: &Attrs) -> Result<(), Error> {
     expect_reals(attrs, &["scale"]);
     expect_flags(name, attrs, &["causal", "mask"])
 }
 
-/// One float dtype; a mask may hold truth values.
+/// Checks that all operands have the same float dtype; a mask may be boolean.
 pub(super) fn expect_dtypes(name: &str, operands: &[SpecRef<'_>], mask: Option<usize>) -> Result<(), Error> {
     expect_float(name, operands[0].dtype)?;
     let is_truth = |position: usize| mask == Some(position) && operands[position].dtype == DType::Bool;
@@ -175,19 +175,19 @@ fn output_specs(q: SpecRef<'_>, v: SpecRef<'_>) -> (Spec, Spec) {
     (Spec { shape: out, dtype: q.dtype }, Spec::new(&q.shape[..rank - 1], q.dtype))
 }
 
-/// Of products of queries with keys, `products[0]` along the width of keys and `products[1]` along that of values.
+/// The flops of products of queries with keys: `products[0]` along the width of keys and `products[1]` along that of values.
 pub(super) fn flops(batches: usize, [queries, keys, width, value_width]: [usize; 4], products: [usize; 2]) -> f64 {
     2.0 * (batches * queries * keys) as f64 * (products[0] * width + products[1] * value_width) as f64
 }
 
-/// The scores and their product with the values.
+/// The products of the forward pass: the scores, and their product with the values.
 pub(super) const FORWARD: [usize; 2] = [1, 1];
 
-/// The scores again, gradients of queries and keys; gradients of values and of the weights.
+/// The products of the backward pass: the scores again, gradients of queries and keys; gradients of values and of the weights.
 pub(super) const BACKWARD: [usize; 2] = [3, 2];
 
 impl Forward {
-    /// Writes the output, whose tokens lie at `place`, and the logsumexp.
+    /// Writes the output, whose tokens have the layout `place`, and the logsumexp.
     fn write<T: Float>(attrs: &Attrs, operands: &[View<'_>], place: Place, outputs: &mut [Out<'_>]) {
         let [q, k, v] = [0, 1, 2].map(|position| Located::of(operands[position], T::DTYPE));
         let mask = (masked(attrs) == 1).then(|| Located::mask(operands[3], T::DTYPE));
@@ -305,7 +305,7 @@ fn attention_cost(operands: &[SpecRef<'_>], outputs: &[Spec], products: [usize; 
 }
 
 impl Backward {
-    /// Writes the gradients, whose tokens lie at `places`.
+    /// Writes the gradients, whose tokens have the layouts `places`.
     fn write<T: Float>(attrs: &Attrs, operands: &[View<'_>], places: [Place; 3], outputs: &mut [Out<'_>]) {
         let [q, k, v] = [0, 1, 2].map(|position| Located::of(operands[position], T::DTYPE));
         let mask = (masked(attrs) == 1).then(|| Located::mask(operands[3], T::DTYPE));
@@ -332,7 +332,7 @@ impl Backward {
     }
 }
 
-/// (dq, dk, dv) in Tensor operations, output and logsumexp being given.
+/// (dq, dk, dv) in Tensor operations, given output and logsumexp.
 pub(super) fn attend_back(attrs: &Attrs, operands: &[Tensor]) -> Vec<Tensor> {
     let rest = 3 + masked(attrs);
     let (q, k, v) = (&operands[0], &operands[1], &operands[2]);
@@ -523,7 +523,7 @@ fn head_cases(reference: fn(&Attrs, &[Sample]) -> Vec<Sample>, backward: bool) -
         case(Shape::from([0]), [2, 2, 2, 1], false, None),
         case(Shape::from([1]), [2, 0, 2, 1], false, None).values_only(),
     ];
-    // A gradient has seven operands, and every set of them is batched: a few small cases are enough.
+    // A gradient has seven operands, and every subset of them is batched: a few small cases are enough.
     if !backward {
         all.push(case(Shape::from([2]), [3, 2, 2, 2], true, None));
         all.push(case(Shape::from([1, 2]), [2, 2, 1, 2], true, Some("numbers")));

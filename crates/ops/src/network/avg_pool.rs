@@ -1,11 +1,13 @@
-//! avg_pool - averages over windows.   y[o] = (sum of x over window o) / size,   dy likewise.   The size counts the padding unless told
-//! otherwise, or is a given number.
+//! avg_pool - averages over windows.   y[o] = (sum of x over window o) / size,   dy likewise.   The size includes the padding unless set
+//! otherwise, or is a given divisor.
 //!
-//! avg_pool_gradient - the transpose of avg_pool.   x[i] = sum of y[o] / size over the windows o that hold i,   dx likewise.
+//! avg_pool_gradient - the transpose of avg_pool.   x[i] = sum of y[o] / size over the windows o that contain i,   dx likewise.
 //!
-//! adaptive_avg_pool - averages over windows that make a given size.   Window o is floor(o n / m) .. ceil((o + 1) n / m),   dy likewise.
+//! adaptive_avg_pool - averages over windows chosen for a given output size.   Window o is floor(o n / m) .. ceil((o + 1) n / m),   dy
+//! likewise.
 //!
-//! adaptive_avg_pool_gradient - the transpose of adaptive_avg_pool.   x[i] = sum of y[o] / size over the windows o that hold i,   dx likewise.
+//! adaptive_avg_pool_gradient - the transpose of adaptive_avg_pool.   x[i] = sum of y[o] / size over the windows o that contain i,   dx
+//! likewise.
 
 use super::max_pool::{
     Pool, adaptive, adaptive_attrs, exchanged, planes_of, pool_cases, pooling, window, window_flops, window_sums,
@@ -37,7 +39,7 @@ macro_rules! for_axes {
                 bind1(&AVG_POOL, attrs, &[self])
             }
 
-            /// The averages of windows that make the last axes of this size.
+            /// The averages over windows chosen so that the last axes get this size.
             ///
             /// ```
             /// use wengert::prelude::*;
@@ -164,7 +166,7 @@ fn cases(is_adaptive: bool, forward: bool) -> Vec<Case> {
     all
 }
 
-/// One side of a pair of transposed averages.
+/// One half of a pair of transposed averages.
 macro_rules! average {
     ($type:ident, $name:literal, $attributes:expr, $from:literal -> $to:literal, $transpose:ident, $adaptive:literal, $forward:literal, $rule:literal) => {
         impl Linear for $type {

@@ -2,10 +2,10 @@
 //! x is zero outside; each group of output channels reads its own group of input channels.
 //!
 //! conv_input_gradient - transposed convolution.   x[n][c][i] = sum over o, k of w[o][c][k] y[n][o][(i + p - k d) / s] over exact
-//! divisions,   dx likewise.   What pulls a cotangent of y back to x.
+//! divisions,   dx likewise.   Maps a cotangent of y to one of x.
 //!
-//! conv_weight_gradient - correlation of inputs with outputs.   w[o][c][k] = sum over n, q of y[n][o][q] x[n][c][q s + k d - p],   dw likewise.
-//! What pulls a cotangent of y back to w.
+//! conv_weight_gradient - correlation of inputs with outputs.   w[o][c][k] = sum over n, q of y[n][o][q] x[n][c][q s + k d - p],   dw
+//! likewise. Maps a cotangent of y to one of w.
 //!
 //! The three are the partial derivatives of one trilinear form of (x, w, y), so each one's rules are the other two.
 
@@ -15,14 +15,14 @@ use crate::primitive::streaming_cost;
 use crate::rules::{LARGEST, Sizes};
 use wengert_kernels::Convolution;
 
-/// How many zeros surround the input of a convolution.
+/// The zero padding of a convolution's input.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Padding {
     /// None.
     Valid,
-    /// As many as make the output as large as the input; the odd one comes last. The stride must be 1.
+    /// Enough to make the output as large as the input; an odd one comes last. The stride must be 1.
     Same,
-    /// So many on both sides of each axis.
+    /// This many on both sides of each axis.
     Each(Sizes),
 }
 
@@ -35,7 +35,7 @@ macro_rules! paddings {
 }
 paddings!([] usize, [const N: usize] [usize; N], [] &[usize], [] Vec<usize>);
 
-/// The options of a convolution.
+/// Options for a convolution.
 ///
 /// ```
 /// use wengert::prelude::*;
@@ -61,7 +61,7 @@ impl Default for Conv {
 }
 
 impl Conv {
-    /// Stride 1, no padding, dilation 1, one group, no bias.
+    /// The default: stride 1, no padding, dilation 1, one group, no bias.
     pub fn new() -> Conv {
         let (stride, dilation, output_padding) = (Sizes::from(1), Sizes::from(1), Sizes::from(0));
         Conv { stride, padding: Padding::Valid, dilation, output_padding, groups: 1, bias: None }
@@ -82,12 +82,12 @@ impl Conv {
         Conv { dilation: dilation.into(), ..self }
     }
 
-    /// How much longer the output of a transposed convolution is than the shortest that fits.
+    /// The additional length of the output of a transposed convolution beyond the minimum.
     pub fn output_padding(self, output_padding: impl Into<Sizes>) -> Conv {
         Conv { output_padding: output_padding.into(), ..self }
     }
 
-    /// Each of this many groups of output channels reads its own group of input channels.
+    /// Splits the channels into this many groups: each group of output channels reads its own group of input channels.
     pub fn groups(self, groups: usize) -> Conv {
         Conv { groups, ..self }
     }
@@ -139,7 +139,7 @@ impl Conv {
     }
 }
 
-/// The operand as a batch of images, and whether it was one image.
+/// The operand as a batch of images, and whether it was a single image.
 #[track_caller]
 fn images(name: &str, x: &Tensor, w: &Tensor, axes: usize) -> (Tensor, bool) {
     let ranks = [axes + 1, axes + 2];
@@ -200,8 +200,8 @@ impl Tensor {
         self.convolve(w, options, 3, "conv3d")
     }
 
-    /// The transposed convolution of `[N, C, L]` (or `[C, L]`) with weights `[C, O / groups, K]`: the gradient of `conv1d`
-    /// by its input.
+    /// The transposed convolution of `[N, C, L]` (or `[C, L]`) with weights `[C, O / groups, K]`: the gradient of `conv1d` with respect to
+    /// its input.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -256,7 +256,7 @@ impl Tensor {
         let kernel = &w.shape()[2..];
         let [stride, dilation, before, mut after] = options.geometry(name, kernel);
         let extra = options.output_padding.each(name, "output padding", axes, 0);
-        // What the output padding adds is first taken from the padding after it; the rest must not fit another window.
+        // Output padding is first taken from the padding at the end; the rest must not make room for another window.
         let mut input = Vec::new();
         for axis in 0..axes {
             let span = dilation[axis] * kernel[axis].saturating_sub(1) + 1;
@@ -294,7 +294,7 @@ impl Tensor {
 
 pub(crate) const ATTRIBUTES: &[&str] = &["input", "kernel", "stride", "dilation", "before", "after", "groups"];
 
-/// The attributes that all three share, so that rules hand them on unchanged.
+/// The attributes that all three share, so that rules pass them on unchanged.
 pub(crate) fn attributes(
     input: &[usize],
     kernel: &[usize],
@@ -309,7 +309,7 @@ pub(crate) fn attributes(
     attrs.with_int("groups", groups as i64)
 }
 
-/// One of the three tensors of the form.
+/// One of the three tensors of the trilinear form.
 #[derive(Clone, Copy, PartialEq, Debug)]
 enum Part {
     Input,
@@ -336,7 +336,7 @@ pub struct Bilinear {
     result: Part,
 }
 
-/// The third tensor of the form from two.
+/// The third tensor of the form, from the other two.
 fn produce(attrs: &Attrs, a: (Part, &Tensor), b: (Part, &Tensor)) -> Tensor {
     let of = |part: Part| if a.0 == part { a.1 } else { b.1 };
     let has = |part: Part| a.0 == part || b.0 == part;
@@ -352,7 +352,7 @@ fn produce(attrs: &Attrs, a: (Part, &Tensor), b: (Part, &Tensor)) -> Tensor {
 
 /// The geometry for these numbers of images and channels.
 pub(crate) fn convolution(attrs: &Attrs, batch: usize, channels: usize, outputs: usize) -> Convolution {
-    // Axes that are not there have size 1 and come first.
+    // Missing axes have size 1 and come first.
     let filled = |name: &str, rest: usize| -> [usize; 3] {
         let sizes = attrs.sizes(name);
         std::array::from_fn(|axis| (axis + sizes.len()).checked_sub(3).map_or(rest, |axis| sizes[axis]))
@@ -371,7 +371,7 @@ pub(crate) fn convolution(attrs: &Attrs, batch: usize, channels: usize, outputs:
     }
 }
 
-/// How many spatial axes the attributes have, if they make sense.
+/// The number of spatial axes of the attributes, or an error if they are inconsistent.
 pub(crate) fn expect_kernel(name: &str, attrs: &Attrs) -> Result<usize, Error> {
     let axes = attrs.sizes("kernel").rank();
     let lists = ATTRIBUTES[..6].iter().map(|list| (*list, attrs.sizes(list)));
@@ -389,7 +389,7 @@ pub(crate) fn expect_kernel(name: &str, attrs: &Attrs) -> Result<usize, Error> {
     }
 }
 
-/// Images, input channels and output channels of a call.
+/// The numbers of images, input channels and output channels of a call.
 fn counts(op: &Bilinear, attrs: &Attrs, a: &[usize], b: &[usize]) -> (usize, usize, usize) {
     let groups = attrs.axis("groups");
     match op.result {
@@ -421,7 +421,7 @@ impl Bilinear {
     }
 }
 
-/// The axis of a tensor that takes the batch: images, output channels, input channels, or groups of both.
+/// The axis of a tensor that absorbs the batch: images, output channels, input channels, or groups of both.
 #[derive(Clone, Copy, PartialEq)]
 enum Fold {
     Images,
@@ -440,8 +440,8 @@ impl Fold {
         }
     }
 
-    /// Where the batch goes among the leading axes `[S, first, second]`: the shape that splits an axis, the order that
-    /// moves S, and the two leading sizes that result.
+    /// The position of the batch among the leading axes `[S, first, second]`: the shape that splits an axis, the permutation that moves S,
+    /// and the resulting two leading sizes.
     fn plan(
         self,
         part: Part,
@@ -618,7 +618,7 @@ impl Primitive for Bilinear {
         Cost { flops: 2.0 * taps as f64 * positions as f64, ..streaming_cost(operands, outputs) }
     }
 
-    /// As products of patches.
+    /// The convolution as products of patches.
     fn expansion(&'static self, attrs: &Attrs, operands: &[Tensor]) -> Option<Vec<Tensor>> {
         let (a, b) = (&operands[0], &operands[1]);
         let (batch, channels, outputs) = counts(self, attrs, a.shape(), b.shape());

@@ -1,8 +1,9 @@
 //! softmax_cross_entropy - distance of logits from a class.   l = sum over c of q[c] w[c] (lse x - x[c]) with q = (1 - s) [c = t] + s / n,   dx = dl (softmax(x) sum(q w) - q w).
-//! Along the last axis; lse x is an output too. s smooths the labels, w weighs the classes; a row whose target is the
-//! ignored number has loss 0 and gradient 0. Finite for logits of any size.
+//! Along the last axis; lse x is an output too. s smooths the labels, w weights the classes; a row whose target is the ignored index has
+//! loss 0 and gradient 0. Finite for logits of any magnitude.
 //!
-//! softmax_cross_entropy_gradient - the gradient of softmax_cross_entropy by the logits.   dx = g (e^(x - lse) sum(q w) - q w),   by its formula.
+//! softmax_cross_entropy_gradient - the gradient of softmax_cross_entropy with respect to the logits.   dx = g (e^(x - lse) sum(q w) - q
+//! w),   by its formula.
 
 use crate::indexing::gather::out_of_range;
 use crate::prelude::*;
@@ -69,13 +70,13 @@ fn expect_logits(name: &str, attrs: &Attrs, operands: &[SpecRef<'_>], more: usiz
     floats.map(|(_, operand)| operand.dtype).try_for_each(|dtype| expect_same_dtype(name, x.dtype, dtype))
 }
 
-/// What the logits are compared with.
+/// The targets and options that the logits are compared with.
 fn compared<'a, T: Float>(attrs: &Attrs, targets: &'a [i64], weights: Option<&'a [T]>) -> CrossEntropy<'a, T> {
     let smoothing = T::from_f64(attrs.real("smoothing"));
     CrossEntropy { targets, ignored: Some(attrs.int("ignored")), smoothing, weights }
 }
 
-/// In Tensor operations: which rows count, q w of each row and class, and its sum over classes.
+/// In Tensor operations: which rows count, q w for each row and class, and its sum over classes.
 fn parts(attrs: &Attrs, x: &Tensor, targets: &Tensor, weight: Option<&Tensor>) -> (Tensor, Tensor, Tensor) {
     let axis = x.rank() - 1;
     let classes = x.shape()[axis];
@@ -136,7 +137,7 @@ impl Fused for Forward {
         computing_float!(outputs[0].dtype, T => Self::write::<T>(attrs, operands, outputs))
     }
 
-    /// Maximum, difference, exponential and sum of each logit; logarithm, sum and difference of each row.
+    /// For each logit: maximum, difference, exponential and sum; for each row: logarithm, sum and difference.
     fn cost(_attrs: &Attrs, operands: &[SpecRef<'_>], outputs: &[Spec]) -> Cost {
         let logits: usize = operands[0].shape.iter().product();
         let flops = 4.0 * logits as f64 + 3.0 * outputs[0].shape.elements() as f64;
@@ -230,7 +231,7 @@ impl Fused for Backward {
         computing_float!(outputs[0].dtype, T => Self::write::<T>(attrs, operands, outputs[0].reborrow()))
     }
 
-    /// Difference, exponential, difference and product of each logit.
+    /// For each logit: difference, exponential, difference and product.
     fn cost(_attrs: &Attrs, operands: &[SpecRef<'_>], outputs: &[Spec]) -> Cost {
         Cost { flops: 4.0 * outputs[0].shape.elements() as f64, ..streaming_cost(operands, outputs) }
     }

@@ -12,7 +12,7 @@ use crate::primitive::streaming_cost;
 use crate::tensor::Numbers;
 use wengert_kernels::rows::{self, Affine, Float, NormGradient};
 
-/// The factor and the summand of a normalisation, and the number that keeps its division finite.
+/// The scale and shift of a normalisation, and the epsilon that keeps its division finite.
 ///
 /// ```
 /// use wengert::prelude::*;
@@ -28,22 +28,22 @@ pub struct Norm {
 }
 
 impl Norm {
-    /// Neither factor nor summand, epsilon 1e-5 (for `rms_norm` the distance from 1 to the next number).
+    /// The default: no scale and no shift, epsilon 1e-5 (for `rms_norm`, the machine epsilon of the dtype).
     pub fn new() -> Norm {
         Norm::default()
     }
 
-    /// A factor for each normalised element, or each channel.
+    /// A scale for each normalised element, or each channel.
     pub fn weight(self, weight: &Tensor) -> Norm {
         Norm { weight: Some(weight.clone()), ..self }
     }
 
-    /// A summand for each normalised element, or each channel.
+    /// A shift for each normalised element, or each channel.
     pub fn bias(self, bias: &Tensor) -> Norm {
         Norm { bias: Some(bias.clone()), ..self }
     }
 
-    /// What is added to the variance.
+    /// The number added to the variance.
     pub fn epsilon(self, epsilon: f64) -> Norm {
         Norm { epsilon: Some(epsilon), ..self }
     }
@@ -53,10 +53,10 @@ impl Norm {
     }
 }
 
-/// The usual epsilon.
+/// The default epsilon.
 pub(crate) const EPSILON: f64 = 1e-5;
 
-/// `x` as rows of the last axes, whose sizes are `shape`; and its other axes.
+/// `x` as rows over the last axes, whose sizes are `shape`; and its other axes.
 #[track_caller]
 fn as_rows<'a>(name: &str, x: &'a Tensor, shape: &[usize]) -> (Tensor, &'a [usize]) {
     let lead = x.rank().checked_sub(shape.len()).filter(|&lead| x.shape()[lead..] == *shape && !shape.is_empty());
@@ -100,7 +100,7 @@ fn normalise<const CENTERED: bool>(x: &Tensor, shape: &[usize], norm: &Norm, eps
     }
 }
 
-/// With every normalised axis as one of size 1.
+/// The shape with every normalised axis set to size 1.
 fn with_ones(lead: &[usize], axes: usize) -> Shape {
     lead.iter().copied().chain((0..axes).map(|_| 1)).collect()
 }
@@ -108,7 +108,7 @@ fn with_ones(lead: &[usize], axes: usize) -> Shape {
 /// The methods of `layer_norm`.
 #[ext(LayerNormMethods)]
 impl Tensor {
-    /// The last axes, whose sizes are `shape`, brought to mean 0 and variance 1, then scaled and shifted.
+    /// Normalises the last axes, whose sizes are `shape`, to mean 0 and variance 1, then scales and shifts them.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -120,8 +120,8 @@ impl Tensor {
         self.layer_norm_with_statistics(shape, norm).0
     }
 
-    /// [`layer_norm`](Tensor::layer_norm), and the mean and `1 / sqrt(variance + epsilon)` of each row, their normalised
-    /// axes of size 1.
+    /// [`layer_norm`](Tensor::layer_norm), returning also the mean and `1 / sqrt(variance + epsilon)` of each row, with normalised axes of
+    /// size 1.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -135,7 +135,7 @@ impl Tensor {
         (outputs[0].reshape(self.shape()), outputs[1].reshape(ones.clone()), outputs[2].reshape(ones))
     }
 
-    /// The last axes, whose sizes are `shape`, divided by the root of their mean square, then scaled.
+    /// Divides the last axes, whose sizes are `shape`, by their root mean square, then scales them.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -176,13 +176,13 @@ fn flag(attrs: &Attrs, name: &str) -> usize {
     usize::from(attrs.int(name) != 0)
 }
 
-/// The mean along the last axis, which stays.
+/// The mean along the last axis, which is kept.
 fn row_mean(x: &Tensor) -> Tensor {
     let rank = x.rank();
     (x.sum_over(-1) * (1.0 / x.shape()[rank - 1] as f64)).unsqueeze(rank - 1)
 }
 
-/// The sum over all axes but the last.
+/// The sum over all axes except the last.
 fn sum_rows(x: &Tensor) -> Tensor {
     let lead: Vec<isize> = (0..x.rank() as isize - 1).collect();
     x.sum_over(&lead)
@@ -225,7 +225,7 @@ impl<const CENTERED: bool> NormForward<CENTERED> {
         }
     }
 
-    /// What the cotangents of mean and rstd add to dx: dmean = mean of dx, drstd = -rstd^3 mean of (x - mean) dx.
+    /// The contribution of the cotangents of mean and rstd to dx: dmean = mean of dx, drstd = -rstd^3 mean of (x - mean) dx.
     fn through_statistics(rule: &Rule<'_>, cotangents: &[Option<Tensor>]) -> Option<Tensor> {
         let x = rule.operand(0);
         let axis = x.rank() - 1;
@@ -273,8 +273,8 @@ impl<const CENTERED: bool> Fused for NormForward<CENTERED> {
         Ok(())
     }
 
-    /// Of each element: its part in the mean, three for the variance, two for the result, and weight and bias; of each row:
-    /// one sum, one root and one inverse.
+    /// For each element: one operation for the mean, three for the variance, two for the result, and weight and bias; for each row: one
+    /// sum, one root and one inverse.
     fn cost(attrs: &Attrs, operands: &[SpecRef<'_>], outputs: &[Spec]) -> Cost {
         let each = if CENTERED { 6 } else { 3 } + flag(attrs, "weight") + flag(attrs, "bias");
         let flops = each * outputs[0].shape.elements() + 3 * outputs[1].shape.elements();
@@ -345,7 +345,7 @@ impl<const CENTERED: bool> Fused for NormForward<CENTERED> {
         if batched == Mask::only(0) {
             return Some(bind(op, attrs.clone(), &operands.iter().collect::<SmallVec<[&Tensor; 3]>>()));
         }
-        // Each has its own weight and bias: the rows together, then their factors and summands.
+        // Each call has its own weight and bias: all rows are normalised together, then scaled and shifted.
         let aligned = align_batch(size, operands, batched);
         let (x, weight) = (&aligned[0], flag(attrs, "weight"));
         if !matches!(x.dtype(), DType::F64 | DType::F32) {
@@ -483,8 +483,8 @@ impl<const CENTERED: bool> Fused for NormBackward<CENTERED> {
         Ok(())
     }
 
-    /// Of each element: one for u, two for its mean with h, two for what it takes away and one for the scale; centred ones three
-    /// more; the product with the weight, two for its gradient, one for that of the bias.
+    /// For each element: one operation for u, two for its mean with h, two for the subtraction and one for the scale; three more if
+    /// centred; the product with the weight, two for its gradient, one for that of the bias.
     fn cost(attrs: &Attrs, operands: &[SpecRef<'_>], outputs: &[Spec]) -> Cost {
         let parameters = flag(attrs, "weight") + 2 * flag(attrs, "dweight") + flag(attrs, "dbias");
         let each = if CENTERED { 9 } else { 6 } + parameters;
@@ -509,7 +509,7 @@ impl<const CENTERED: bool> Fused for NormBackward<CENTERED> {
         Self::OPERANDS.0 + flag(attrs, "weight")
     }
 
-    /// The gradients of weight and bias are sums over all rows, so calls that have them stay apart.
+    /// The gradients of weight and bias are sums over all rows, so calls that have them are not merged.
     fn takes_batches(attrs: &Attrs) -> bool {
         Self::outputs(attrs) == 1
     }

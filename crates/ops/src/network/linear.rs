@@ -1,6 +1,6 @@
 //! linear - rows times weights.   y = x w^T + b,   dy = dx w^T + x dw^T + db,   so xbar = ybar w, wbar = ybar^T x and bbar is the sum of
-//! the rows of ybar. Weights are [out, in] and never transposed by copying; their gradient comes out in the same order. The bias may be
-//! left out; it is added where the product is written.
+//! the rows of ybar. Weights are [out, in] and never transposed by copying; their gradient has the same layout. The bias is optional; it is
+//! added where the product is written.
 
 use crate::prelude::*;
 use crate::primitive::streaming_cost;
@@ -128,7 +128,7 @@ impl Primitive for LinearMap {
         let saves = if wanted.has(0) { Saves::NOTHING.operand(1) } else { Saves::NOTHING };
         match (wanted.has(1), wanted.has(2)) {
             (true, _) => saves.operand(0),
-            // A tangent of the bias alone needs the number of rows.
+            // The tangent of the bias alone needs the number of rows.
             (false, true) => saves.shape(0),
             (false, false) => saves,
         }
@@ -161,7 +161,7 @@ impl Primitive for LinearMap {
     }
 
     fn batch(&'static self, attrs: &Attrs, size: usize, operands: &[Tensor], batched: Mask) -> Result<Outputs, Error> {
-        // One matrix of weights for the whole batch: the rows of all elements make one product.
+        // One weight matrix for the whole batch: the rows of all elements form a single product.
         if let ([_, rows, inner], [outputs, _]) = (operands[0].shape(), operands[1].shape())
             && !batched.has(1)
             && !batched.has(2)

@@ -1,8 +1,9 @@
 //! max_pool - maxima over windows, with their positions.   y[o] = x[k], k = argmax of x over window o,   dy[o] = dx[k].   The whole
-//! gradient goes to the position that is returned: the first among equals; a NaN wins. Positions count over a plane of the
-//! input; padding never wins.
+//! gradient goes to the returned position: the first one of a tie. NaN propagates. Positions count over a plane of the input; padding is
+//! never selected.
 //!
-//! adaptive_max_pool - the same over windows that make a given size.   Window o is floor(o n / m) .. ceil((o + 1) n / m),   dy[o] = dx[k].
+//! adaptive_max_pool - maxima over windows chosen for a given output size.   Window o is floor(o n / m) .. ceil((o + 1)
+//! n / m),   dy[o] = dx[k].
 
 use super::planes::{gathered, scattered};
 use crate::error::OrRaise;
@@ -12,7 +13,7 @@ use crate::rules::{LARGEST, Sizes, window_sizes};
 use wengert_kernels::matmul::Product;
 use wengert_kernels::{AdaptivePooling, Pooling};
 
-/// Windows of a pooling.
+/// The windows of a pooling operation.
 ///
 /// ```
 /// use wengert::prelude::*;
@@ -32,7 +33,7 @@ pub struct Pool {
 }
 
 impl Pool {
-    /// Windows of this size side by side, without padding.
+    /// Adjacent windows of this size, without padding.
     pub fn new(kernel: impl Into<Sizes>) -> Pool {
         Pool {
             kernel: kernel.into(),
@@ -45,7 +46,7 @@ impl Pool {
         }
     }
 
-    /// The step from one window to the next; the size of a window unless set.
+    /// The step from one window to the next; by default the size of a window.
     pub fn stride(self, stride: impl Into<Sizes>) -> Pool {
         Pool { stride: Some(stride.into()), ..self }
     }
@@ -60,17 +61,17 @@ impl Pool {
         Pool { dilation: dilation.into(), ..self }
     }
 
-    /// Whether the last window may reach beyond the padding.
+    /// Whether the last window may extend beyond the padding.
     pub fn ceil_mode(self, ceil: bool) -> Pool {
         Pool { ceil, ..self }
     }
 
-    /// Whether an average counts the zeros of the padding.
+    /// Whether an average includes the zeros of the padding.
     pub fn count_include_pad(self, count: bool) -> Pool {
         Pool { count_include_pad: count, ..self }
     }
 
-    /// What an average divides by, in place of the number of elements.
+    /// The divisor of an average, instead of the number of elements.
     pub fn divisor(self, divisor: f64) -> Pool {
         Pool { divisor: Some(divisor), ..self }
     }
@@ -81,7 +82,7 @@ impl Pool {
         self.kernel.each(name, "kernel", axes, 1)
     }
 
-    /// The attributes that max_pool and avg_pool share, checked.
+    /// The checked attributes shared by max_pool and avg_pool.
     #[track_caller]
     pub(crate) fn attrs(&self, name: &str, x: &Tensor, axes: usize) -> Attrs {
         if x.rank() < axes + 1 {
@@ -108,7 +109,7 @@ impl Pool {
     }
 }
 
-/// Attributes of windows at equal distances.
+/// Attributes of equally spaced windows.
 pub(crate) const POOL_ATTRIBUTES: &[&str] = &LISTS;
 
 const LISTS: [&str; 6] = ["input", "output", "kernel", "stride", "dilation", "padding"];
@@ -118,7 +119,7 @@ pub(crate) fn pool_attributes(input: &[usize], output: &[usize], windows: [&[usi
     POOL_ATTRIBUTES.iter().zip(lists).fold(Attrs::new(), |attrs, (name, list)| attrs.with_sizes(name, list))
 }
 
-/// The windows of one plane, whose output is not known yet; what is no such windows is an error.
+/// The windows of one plane, whose output is not known yet; invalid windows are an error.
 fn windows_of(name: &str, input: &[usize], windows: [&[usize]; 4]) -> Result<Pooling, Error> {
     let [kernel, stride, dilation, padding] = windows;
     let wrong = |message: String| Error::new(ErrorKind::Argument, name, message);
@@ -141,7 +142,7 @@ fn windows_of(name: &str, input: &[usize], windows: [&[usize]; 4]) -> Result<Poo
     Ok(Pooling { planes: 1, input: sizes(input, 1), kernel, stride, dilation, before, after, output: [1; 3] })
 }
 
-/// The geometry of a call on this many planes, if its attributes make sense.
+/// The geometry of a call on this many planes, or an error if its attributes are inconsistent.
 fn geometry(name: &str, attrs: &Attrs, planes: usize) -> Result<Pooling, Error> {
     let [input, output, kernel, stride, dilation, padding] = LISTS.map(|name| attrs.sizes(name));
     let windows = windows_of(name, &input, [&kernel, &stride, &dilation, &padding])?;
@@ -186,7 +187,7 @@ fn too_large(sizes: &&Shape) -> bool {
     sizes.iter().any(|size| *size > LARGEST)
 }
 
-/// How many planes there are before the last `axes` axes.
+/// The number of planes before the last `axes` axes.
 pub(crate) fn planes_of(shape: &[usize], axes: usize) -> usize {
     shape[..shape.len() - axes].iter().product()
 }
@@ -224,7 +225,7 @@ macro_rules! for_axes {
                 two(bind(&MAX_POOL, attrs, &[self]))
             }
 
-            /// The maxima of windows that make the last axes of this size.
+            /// The maxima over windows chosen so that the last axes get this size.
             ///
             /// ```
             /// use wengert::prelude::*;
@@ -237,7 +238,7 @@ macro_rules! for_axes {
                 self.$adaptive_with(output).0
             }
 
-            /// The maxima of windows that make the last axes of this size, and their positions.
+            /// The maxima over windows chosen so that the last axes get this size, and their positions.
             ///
             /// ```
             /// use wengert::prelude::*;
@@ -251,8 +252,8 @@ macro_rules! for_axes {
                 two(bind(&ADAPTIVE_MAX_POOL, attrs, &[self]))
             }
 
-            /// Zeros of this spatial size with the values at the positions that a maximum gave. Values at one position
-            /// came from one maximum and count once; each receives the whole gradient of that position.
+            /// Zeros of this spatial size with the values at the positions that a maximum returned. Values at the same position came from
+            /// the same maximum and count once; each receives the whole gradient of that position.
             ///
             /// ```
             /// use wengert::prelude::*;
@@ -279,7 +280,7 @@ for_axes! {
 fn unpooled(x: &Tensor, positions: &Tensor, size: &[usize]) -> Tensor {
     let every = scattered(x, positions, size);
     let count = scattered(&Tensor::constant(1.0, &x.spec()), positions, size);
-    // The sum carries the gradient, one for each value; where several share a position its value is their mean.
+    // The sum carries the gradient, one for each value; if several share a position, the result is their mean.
     let surplus = (&every - &every / count.clamp_min(1.0)).detach();
     every - surplus
 }
@@ -319,7 +320,7 @@ pub struct MaxPool {
     adaptive: bool,
 }
 
-/// The elements of window `o` along one axis, those inside the input.
+/// The elements of window `o` along one axis that lie inside the input.
 pub(crate) fn window(adaptive: bool, attrs: &Attrs, axis: usize, o: usize) -> Vec<usize> {
     let at = |name: &str| attrs.sizes(name)[axis];
     let (n, m) = (at("input"), at("output"));
@@ -330,22 +331,22 @@ pub(crate) fn window(adaptive: bool, attrs: &Attrs, axis: usize, o: usize) -> Ve
     (0..at("kernel")).filter_map(place).collect()
 }
 
-/// The first window along an axis that holds no element of the input.
+/// The first window along an axis that contains no element of the input.
 fn empty_window(adaptive: bool, attrs: &Attrs, axis: usize) -> Option<usize> {
     let at = |name: &str| attrs.sizes(name)[axis];
     let (n, m) = (at("input"), at("output"));
     if adaptive {
         return (n == 0 && m > 0).then_some(0);
     }
-    // Padding is at most half a window, so that a window that begins in the input holds its first element.
+    // Padding is at most half a window, so a window that begins in the input contains its first element.
     let begin_before = at("padding").div_ceil(at("stride"));
     let first = |o: usize| (at("padding").saturating_sub(o * at("stride"))).div_ceil(at("dilation"));
     let place = |o: usize| o * at("stride") + first(o) * at("dilation") - at("padding");
     (0..m.min(begin_before + 1)).find(|&o| first(o) >= at("kernel") || place(o) >= n)
 }
 
-/// A tensor that depends on `x` as a pooling does, or as the transpose of one: along each axis, an element is the sum of
-/// those in its window, or of those whose windows it lies in.
+/// A tensor that depends on `x` as a pooling does, or as its transpose: along each axis, an element is the sum of those in its window, or
+/// of those whose windows contain it.
 pub(crate) fn window_sums(adaptive: bool, attrs: &Attrs, x: &Tensor, forward: bool) -> Tensor {
     let (input, output) = (attrs.sizes("input"), attrs.sizes("output"));
     let mut sums = x.clone();
@@ -383,7 +384,7 @@ impl MaxPool {
     }
 }
 
-/// One operation for each element of each window, of what is pooled or unpooled.
+/// One operation for each element of each window that is pooled or unpooled.
 pub(super) fn window_flops(adaptive: bool, attrs: &Attrs, x: SpecRef<'_>) -> f64 {
     let (input, output) = (attrs.sizes("input"), attrs.sizes("output"));
     let planes = planes_of(x.shape, input.rank()) as f64;
@@ -492,7 +493,7 @@ impl Primitive for MaxPool {
 /// Values and, for a maximum, positions of one plane.
 type PlaneReference = (Vec<f64>, Option<Vec<f64>>);
 
-/// Cases of windows at equal distances or of a given size, with a reference of one plane.
+/// Cases for equally spaced windows or a given output size, with a reference for one plane.
 pub(crate) fn pool_cases(
     adaptive: bool,
     reference: impl Fn(&Attrs, &[f64], usize) -> PlaneReference + Clone + 'static,
@@ -500,7 +501,7 @@ pub(crate) fn pool_cases(
     let case = |lead: Shape, attrs: Attrs| {
         let (input, output) = (attrs.sizes("input"), attrs.sizes("output"));
         let with = |last: &Shape| -> Shape { lead.iter().chain(last.iter()).copied().collect() };
-        // Numbers far apart, so that no small step changes which is the largest.
+        // Numbers far apart, so that no small step changes the argmax.
         let x = Sample::build(with(&input), |i| {
             let place = i.iter().fold(0, |sum, i| sum * 7 + i);
             (place * 37 % 101) as f64 * 0.3 - 4.0

@@ -1,8 +1,8 @@
-//! gather_planes - elements of each plane by position.   y[p][o] = x[p][index[p][o]],   dy likewise.   Positions count over the last axes
-//! of x, whose number is `axes`; the other axes are planes. What a maximum over windows takes.
+//! gather_planes - elements of each plane by position.   y[p][o] = x[p][index[p][o]],   dy likewise.   Positions count over the last `axes`
+//! axes of x; the other axes are planes. Used for maxima over windows.
 //!
 //! scatter_planes - addition into planes of zeros.   y[p][index[p][o]] += x[p][o],   dy likewise.   The transpose of gather_planes;
-//! elements go in order, planes in parallel. `size` is the shape of a plane of y.
+//! elements are added in order, planes run in parallel. `size` is the shape of a plane of y.
 
 use crate::prelude::*;
 use wengert_kernels::dtype::Compute;
@@ -19,7 +19,7 @@ pub struct Planes {
     gathers: bool,
 }
 
-/// The elements of `x` at these positions of its last axes, of sizes `size`.
+/// The elements of `x` at these positions of its last axes, whose sizes are `size`.
 pub(crate) fn gathered(x: &Tensor, index: &Tensor, size: &[usize]) -> Tensor {
     bind1(&GATHER_PLANES, Attrs::new().with_sizes("size", size), &[x, index])
 }

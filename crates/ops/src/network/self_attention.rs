@@ -14,8 +14,8 @@ use wengert_kernels::rows::Float;
 /// The methods of `self_attention`.
 #[ext(SelfAttentionMethods)]
 impl Tensor {
-    /// Attention within a sequence: this is a projection `[.., T, 3 * heads * width]` of queries, keys and values side by
-    /// side; the result is `[.., T, heads * width]`. Nothing is rearranged in memory.
+    /// Self-attention: this tensor is a projection `[.., T, 3 * heads * width]` of queries, keys and values side by side; the result is
+    /// `[.., T, heads * width]`. Nothing is rearranged in memory.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -124,7 +124,7 @@ fn expect_projection(name: &str, attrs: &Attrs, operands: &[SpecRef<'_>], backwa
     Ok([out, lse, mask])
 }
 
-/// Where queries, keys and values lie in row-major memory of a projection.
+/// The layout of queries, keys and values in row-major memory of a projection.
 fn places(attrs: &Attrs, qkv: View<'_>) -> ([Place; 3], usize, [usize; 4]) {
     let (lead, tokens, heads, width) =
         projection("self_attention", attrs, SpecRef { shape: qkv.shape, dtype: qkv.dtype })

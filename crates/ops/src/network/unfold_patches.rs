@@ -1,7 +1,7 @@
 //! unfold_patches - patches as columns.   y[c k][q] = x[c][q s + k d - p], zero outside,   dy likewise.   Every position of the kernel
-//! becomes a column of `channels * kernel` numbers.
+//! becomes a column of `channels * kernel` elements.
 //!
-//! fold_patches - columns added back to where they came from.   x[c][i] = sum over q s + k d - p = i of y[c k][q],   dx likewise.   The
+//! fold_patches - columns added back to their positions.   x[c][i] = sum over q s + k d - p = i of y[c k][q],   dx likewise.   The
 //! transpose of unfold_patches.
 
 use super::conv::{ATTRIBUTES, Conv, attributes, convolution, expect_kernel};
@@ -12,7 +12,7 @@ use wengert_kernels::dtype::Compute;
 /// The methods of `unfold_patches`.
 #[ext(UnfoldPatchesMethods)]
 impl Tensor {
-    /// The patches of `[.., C, spatial..]` under a kernel as columns: `[.., C * kernel, positions]`.
+    /// The patches of `[.., C, spatial..]` under a kernel, as columns: `[.., C * kernel, positions]`.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -69,7 +69,7 @@ fn wrong(name: &str, shape: &[usize], attrs: &Attrs) -> Error {
         .help("images are [.., channels, spatial..], columns [.., channels * kernel, positions]")
 }
 
-/// How many spatial axes there are.
+/// The number of spatial axes, or an error unless there is one group.
 fn expect_one_group(name: &str, attrs: &Attrs) -> Result<usize, Error> {
     match attrs.int("groups") {
         1 => expect_kernel(name, attrs),
@@ -77,7 +77,7 @@ fn expect_one_group(name: &str, attrs: &Attrs) -> Result<usize, Error> {
     }
 }
 
-/// How many places the kernel has.
+/// The number of positions of the kernel.
 fn positions(attrs: &Attrs) -> usize {
     Shape::from(convolution(attrs, 1, 1, 1).output()).elements()
 }
@@ -165,7 +165,7 @@ impl Linear for Fold {
     }
 }
 
-/// (place in a plane, tap, position) of every element that a kernel reads.
+/// (index in a plane, tap, position) of every element that a kernel reads.
 fn triples(attrs: &Attrs) -> Vec<(usize, usize, usize)> {
     let (input, kernel) = (attrs.sizes("input"), attrs.sizes("kernel"));
     let output = &convolution(attrs, 1, 1, 1).output()[3 - kernel.rank()..];

@@ -1,7 +1,8 @@
 //! cdist - Euclidean distances between the rows of two matrices.   d_ij = |x_i - y_j|,   dd_ij = (x_i - y_j) (dx_i - dy_j) / d_ij.
 //!
-//! With W = dbar / d, and 0 where d is 0: xbar = diag(W 1) x - W y,   ybar = diag(W^T 1) y - W^T x, two matrix products. At
-//! coincident points the gradient is 0, and the second derivative NaN; but that of d^2 is right. Leading axes are a batch. Other p-norms are composites.
+//! With W = dbar / d, and 0 where d is 0: xbar = diag(W 1) x - W y,   ybar = diag(W^T 1) y - W^T x, two matrix products. At coincident
+//! points the gradient is 0 and the second derivative NaN; but that of d^2 is exact. Leading axes are a batch. Other p-norms are
+//! composites.
 
 use crate::prelude::*;
 use crate::primitive::streaming_cost;
@@ -28,12 +29,12 @@ fn reciprocal(d: &Tensor) -> Tensor {
     coincident.where_(0.0, coincident.where_(1.0, d).recip())
 }
 
-/// The inner products of the rows of both.
+/// The inner products of corresponding rows.
 fn row_products(a: &Tensor, b: &Tensor) -> Tensor {
     (a * b).sum_over(-1)
 }
 
-/// The gradients for weights of the differences of rows, which have no derivatives at `kinks`.
+/// The gradients for weights of the differences of rows, without derivatives at `kinks`.
 fn pulled(rule: &Rule<'_>, weights: &Tensor, kinks: Option<Tensor>) -> Gradients {
     let (x, y) = (rule.operand(0), rule.operand(1));
     let toward = |weights: &Tensor, from: &Tensor, to: &Tensor, kinks: Option<Tensor>| {

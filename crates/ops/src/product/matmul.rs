@@ -1,5 +1,5 @@
 //! matmul - matrix product.   C = A B,   dC = dA B + A dB,   so Abar = Cbar B^T and Bbar = A^T Cbar.   Leading axes are a batch and
-//! broadcast; a vector on either side is a row or a column that disappears. Transposed operands are never copied.
+//! broadcast; a vector on either side is a row or a column, whose axis is removed. Transposed operands are never copied.
 
 use crate::prelude::*;
 use crate::primitive::streaming_cost;
@@ -11,7 +11,7 @@ use wengert_kernels::matmul::{Matrix, Product, matmul_batch, matmul_many, matmul
 /// The methods of `matmul`.
 #[ext(MatmulMethods)]
 impl Tensor {
-    /// The matrix product, of vectors, matrices or batches of them.
+    /// The matrix product of vectors, matrices or batches of them.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -50,8 +50,8 @@ impl Tensor {
     }
 }
 
-/// The product of matrices. Those that share one right side are one product of all their rows: then the gradient of the
-/// right side is one product too, and not one for each matrix and a sum.
+/// The product of matrices. Matrices that share one right side are multiplied as a single product of all their rows. The gradient of the
+/// right side is then a single product too, instead of one for each matrix and a sum.
 #[track_caller]
 fn product(a: &Tensor, b: &Tensor) -> Tensor {
     if let ([lead @ .., inner], [other, columns]) = (a.shape(), b.shape())
@@ -67,8 +67,8 @@ fn product(a: &Tensor, b: &Tensor) -> Tensor {
     bind1(&MATMUL, Attrs::new(), &[&a, &b])
 }
 
-/// An order of the leading axes in which they merge into one without copying, if there is one; a tensor without numbers of
-/// its own is taken to be contiguous.
+/// A permutation of the leading axes in which they merge into one without copying, if there is one; a tensor without values is assumed to
+/// be contiguous.
 fn folding_order(a: &Tensor) -> Option<Vec<usize>> {
     let last = a.rank() - 1;
     let folded = Shape::from([a.shape()[..last].iter().product(), a.shape()[last]]);
@@ -114,7 +114,7 @@ fn matrices<'a, T: Product>(view: &View<'a>) -> impl Iterator<Item = Matrix<'a, 
     (0..lead.iter().product()).map(matrix)
 }
 
-/// The step from each matrix to the next, if it is one for all.
+/// The step from each matrix to the next, if it is constant.
 fn step_of(view: &View<'_>) -> Option<isize> {
     let lead = view.shape.len() - 2;
     let mut axes = view.shape[..lead].iter().zip(&view.strides[..lead]).filter(|(size, _)| **size != 1).rev();
@@ -129,7 +129,7 @@ fn step_of(view: &View<'_>) -> Option<isize> {
     Some(*step)
 }
 
-/// The product of two matrices, a row added to each of its rows.
+/// The product of two matrices, with a row added to each of its rows.
 pub(crate) fn multiply_plus<T: Product>(a: View<'_>, b: View<'_>, row: View<'_>, out: Out<'_>) {
     let (a, b) = (Laid::of(a, T::DTYPE), Laid::of(b, T::DTYPE));
     let (a, b) = (a.view(), b.view());
@@ -137,7 +137,7 @@ pub(crate) fn multiply_plus<T: Product>(a: View<'_>, b: View<'_>, row: View<'_>,
     fill(out, |out| matmul_plus(a, b, &numbers(row), out));
 }
 
-/// The products of two views' matrices.
+/// The products of the matrices of two views.
 pub(crate) fn multiply<T: Product>(a: View<'_>, b: View<'_>, out: Out<'_>) {
     let (a, b) = (Laid::of(a, T::DTYPE), Laid::of(b, T::DTYPE));
     let (a, b) = (a.view(), b.view());
@@ -215,7 +215,7 @@ impl Primitive for Matmul {
     }
 
     fn batch(&'static self, attrs: &Attrs, size: usize, operands: &[Tensor], batched: Mask) -> Result<Outputs, Error> {
-        // Batch axes broadcast from the left as leading axes do, if one side lacks the batch.
+        // Batch axes broadcast from the left like leading axes, if one side lacks the batch.
         if !(batched.has(0) && batched.has(1)) {
             return Ok(smallvec![product(&operands[0], &operands[1])]);
         }

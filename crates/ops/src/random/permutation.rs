@@ -1,5 +1,5 @@
-//! permutation - a random order.   y = the positions that sort one uniform number for each of 0 .. count - 1.   No derivative. Every
-//! order is equally likely. Written `key.permutation(count)`.
+//! permutation - a random permutation.   y = the positions that sort one uniform number for each of 0 .. count - 1.   No derivative. Every
+//! permutation is equally likely. Written `key.permutation(count)`.
 
 use super::uniform::{expect_key, expect_open_key};
 use crate::Key;
@@ -7,7 +7,7 @@ use crate::prelude::*;
 use wengert_kernels::{order, random};
 
 impl Key {
-    /// The numbers 0 to `count - 1` in a random order, of dtype i64.
+    /// The integers 0 to `count - 1` in random order, of dtype i64.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -42,7 +42,7 @@ impl Primitive for Permutation {
         &["count"]
     }
 
-    /// A batch of keys gives a batch of orders.
+    /// A batch of keys gives a batch of permutations.
     fn infer(&self, attrs: &Attrs, operands: &[SpecRef<'_>]) -> Result<Specs, Error> {
         let key = operands[0];
         expect_key("permutation", key)?;

@@ -1,5 +1,5 @@
-//! split_key - a new random key.   child = Philox(key, index),   no derivative.   Children of one key are independent of each other
-//! and of every number drawn from it. The index is an operand, so that a program counts on. Written `key.next()`.
+//! split_key - a new random key.   child = Philox(key, index),   no derivative.   Children of one key are independent of each other and of
+//! every number drawn from it. The index is an operand, so that a program can count up. Written `key.next()`.
 
 use super::uniform::expect_key;
 use crate::prelude::*;
@@ -58,7 +58,7 @@ impl Primitive for SplitKey {
 
     #[cfg(feature = "cases")]
     fn cases(&self) -> Vec<Case> {
-        // Words beyond 2^53 do not survive a reference in f64, so cases stay with no keys; values are tested below.
+        // Words beyond 2^53 are not exact in an f64 reference, so the cases have no keys; values are tested below.
         let none = [Sample::integers([0, 2], []), Sample::integers([0], [])];
         vec![Case::new("no keys", Attrs::new(), none, |s| vec![s[0].clone().of(DType::I64)]).values_only()]
     }

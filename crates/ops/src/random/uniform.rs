@@ -1,5 +1,5 @@
-//! uniform - random numbers in [0, 1).   y[i] = Philox(key, i).   No derivative. The key is an operand, so a program draws new numbers
-//! when it is given a new key; the same key gives the same numbers, on every machine and for any number of threads.
+//! uniform - random numbers in [0, 1).   y[i] = Philox(key, i).   No derivative. The key is an operand, so a program draws new numbers when
+//! it is given a new key. The same key gives the same numbers on every machine and for any number of threads.
 
 use super::split_key::SPLIT_KEY;
 use crate::autograd::modes;
@@ -28,17 +28,17 @@ use wengert_kernels::random;
 #[derive(Clone, Debug)]
 pub struct Key {
     words: Tensor,
-    /// How many keys were drawn: a number of a program like others, so that a state with a key keeps its signature.
+    /// The number of keys drawn so far: an ordinary value of a program, so that a state with a key keeps its signature.
     used: Tensor,
 }
 
 impl Key {
-    /// The key of a seed.
+    /// The key for a seed.
     pub fn new(seed: u64) -> Key {
         Key::from_tensor(Tensor::from([seed as i64, 0]))
     }
 
-    /// The key held by a tensor of two i64 words, or a batch of keys along the leading axes.
+    /// The key stored in a tensor of two i64 words, or a batch of keys along the leading axes.
     pub fn from_tensor(tensor: Tensor) -> Key {
         let keys = tensor.shape().split_last().map_or(&[][..], |(_, keys)| keys);
         let used = Tensor::zeros_of(keys, DType::I64);
@@ -75,7 +75,7 @@ impl Key {
         Key::from_tensor(if count == 0 { Tensor::zeros_of([0, 2], DType::I64) } else { Tensor::stack(&keys, 0) })
     }
 
-    /// Numbers in [0, 1).
+    /// Uniformly distributed numbers in [0, 1).
     #[track_caller]
     pub fn uniform(&self, shape: impl Into<Shape>, dtype: DType) -> Tensor {
         expect_open_key("uniform", self);
@@ -84,7 +84,7 @@ impl Key {
     }
 }
 
-/// Its words are a leaf, and so is how many keys were drawn from it.
+/// Its leaves are its words and the number of keys drawn from it.
 impl Tree for Key {
     fn visit<'a>(&'a self, path: &mut TreePath, f: &mut dyn FnMut(&TreePath, &'a Tensor)) {
         path.within("words", |path| self.words.visit(path, f));
@@ -102,7 +102,7 @@ impl Tree for Key {
     }
 }
 
-/// The error of a key that a trace would freeze.
+/// An error for a key that a trace would freeze.
 #[track_caller]
 pub(crate) fn expect_open_key(name: &str, key: &Key) {
     if modes::is_tracing() && key.words.is_plain() {
@@ -204,7 +204,7 @@ impl Primitive for Uniform {
     }
 }
 
-/// Cuts the numbers to what a narrower dtype can hold: rounding could make them 1.
+/// Truncates the numbers to the precision of a narrower dtype: rounding could make them 1.
 fn truncate(numbers: &mut [f32], dtype: DType) {
     let steps = match dtype {
         DType::BF16 => 256.0,
@@ -214,7 +214,7 @@ fn truncate(numbers: &mut [f32], dtype: DType) {
     numbers.iter_mut().for_each(|number| *number = (*number * steps).floor() / steps);
 }
 
-/// Three numbers of a stream by the published algorithm, written out in the plainest way.
+/// Three numbers of a stream by the published algorithm, written out as plainly as possible.
 fn philox_sample(key: u64, stream: u64) -> Sample {
     let block = |counter: u64| {
         let mut c = [counter as u32, (counter >> 32) as u32, stream as u32, (stream >> 32) as u32];
@@ -227,7 +227,7 @@ fn philox_sample(key: u64, stream: u64) -> Sample {
         c
     };
     let number = |i: u64| {
-        // Sixteen blocks stand side by side: number i is a double word of block i/32*16 + i%16.
+        // Sixteen blocks are interleaved: number i is a double word of block i/32*16 + i%16.
         let words = block(i / 32 * 16 + i % 16);
         let half = (i / 16 % 2) as usize * 2;
         let (low, high) = (words[half], words[half + 1]);

@@ -1,4 +1,4 @@
-//! The functions that elementwise expressions are written in, on numbers and on tensors.
+//! The functions available in elementwise expressions, on numbers and on tensors.
 
 pub use wengert_core::rules::formula::{IntoSlope, native};
 
@@ -61,7 +61,7 @@ pub mod tensor {
         mask.where_(&*then.tensor(dtype), &*other.tensor(dtype))
     }
 
-    /// A sum, so that derivatives outside the domain are NaN in every order; a choice would have gradient 0 there.
+    /// A sum, so that derivatives outside the domain are NaN in every order; a selection would have gradient 0 there.
     pub fn nan_below(x: impl Borrow<Tensor>, border: f64) -> Tensor {
         x.borrow() + choose(&x.borrow().lt(border), x.borrow().dtype(), f64::NAN, 0.0)
     }
@@ -94,14 +94,14 @@ pub mod tensor {
         choose(&x.ge(low).logical_and(&x.le(high)), x.dtype(), inside, outside)
     }
 
-    /// 0 / 0 is 0, without derivatives by x.
+    /// The quotient; 0 / 0 is 0, where it has no derivative with respect to x.
     pub fn ratio(x: impl Borrow<Tensor>, y: impl Borrow<Tensor>) -> Tensor {
         let (x, y) = (x.borrow(), y.borrow());
         let kink = x.equal(0.0).logical_and(&y.equal(0.0));
         kinked(&kink, x, x / kink.where_(1.0, y))
     }
 
-    /// A slope that is 0 at a kink, and there has no derivative: a change of x makes it NaN. Elsewhere it is `smooth`.
+    /// A slope that is 0 at a kink, where its derivative with respect to x is NaN. Elsewhere it is `smooth`.
     pub fn kinked(kink: &Tensor, x: &Tensor, smooth: Tensor) -> Tensor {
         if smooth.is_plain() {
             return smooth;
@@ -109,7 +109,7 @@ pub mod tensor {
         kink.where_(unsteady(x, kink), smooth)
     }
 
-    /// 0; a change of x makes it NaN at a kink.
+    /// Zero, with a NaN derivative with respect to x at a kink.
     pub fn unsteady(x: &Tensor, kink: &Tensor) -> Tensor {
         let nothing = x - x.detach();
         nothing.guarded_mul(&choose(kink, x.dtype(), f64::NAN, 0.0))

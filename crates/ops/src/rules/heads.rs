@@ -1,5 +1,4 @@
-//! Where attention finds its numbers: tensors `[.., heads, tokens, width]` as memory and steps, copied only where they have
-//! none.
+//! The layout of attention's operands: tensors `[.., heads, tokens, width]` as memory and strides, copied only if they are not strided.
 
 use crate::primitive::{Attrs, Spec, View};
 use crate::tensor::{Laid, memory_of};
@@ -7,7 +6,7 @@ use crate::{DType, Tensor};
 use wengert_kernels::attention::{self as kernel, Heads, Mask as Hidden, MaskData, Place};
 use wengert_kernels::rows::Float;
 
-/// A view `[.., heads, tokens, width]` whose numbers a kernel finds by steps; copied only where it cannot.
+/// A view `[.., heads, tokens, width]` that a kernel reads with strides; copied only if that is not possible.
 pub struct Located<'a> {
     laid: Laid<'a>,
     place: Place,
@@ -18,7 +17,7 @@ impl<'a> Located<'a> {
         Located::with(view, dtype, true)
     }
 
-    /// A mask, whose keys may have any step; truth values stay as they are.
+    /// A mask, whose keys may have any stride; booleans are not converted.
     pub fn mask(view: View<'a>, dtype: DType) -> Located<'a> {
         Located::with(view, if view.dtype == DType::Bool { DType::Bool } else { dtype }, false)
     }
@@ -41,7 +40,7 @@ impl<'a> Located<'a> {
     }
 }
 
-/// The steps of `[.., heads, tokens, width]`, if its layout has such steps and, where asked, adjacent elements.
+/// The strides of `[.., heads, tokens, width]`, if its layout has them and, if required, adjacent elements.
 fn place_of(view: View<'_>, adjacent: bool) -> Option<Place> {
     let rank = view.shape.len();
     let apart = adjacent && view.shape[rank - 1] > 1 && view.strides[rank - 1] != 1;
@@ -50,7 +49,7 @@ fn place_of(view: View<'_>, adjacent: bool) -> Option<Place> {
     }
     let step = |axis: usize| if view.shape[axis] > 1 { view.strides[axis] as usize } else { 0 };
     let head = if rank >= 3 { step(rank - 3) } else { 0 };
-    // The axes before the heads are walked as one.
+    // The axes before the heads are traversed as one.
     let mut batch: Option<(usize, usize)> = None;
     for axis in (0..rank.saturating_sub(3)).rev().filter(|&axis| view.shape[axis] > 1) {
         batch = match batch {
@@ -62,7 +61,7 @@ fn place_of(view: View<'_>, adjacent: bool) -> Option<Place> {
     Some(Place { offset: view.offset as usize, batch: batch.map_or(0, |(step, _)| step), head, token: step(rank - 2) })
 }
 
-/// The numbers or truth values of a mask, and their steps.
+/// The numbers or booleans of a mask, and their strides.
 pub fn hidden_of<'a, T: Float>(mask: &'a Located<'_>) -> Hidden<'a, T> {
     let view = mask.laid.view();
     let rank = view.shape.len();
@@ -100,20 +99,20 @@ pub fn sizes_of<'a, T: Float>(
     }
 }
 
-/// Whether the tokens of `x` lie outside its heads, as in a projection; results that go back into one should too.
+/// Whether the tokens of `x` lie outside its heads, as in a projection; results that go back into one should have the same layout.
 fn is_token_major(x: &Tensor) -> bool {
     let view = x.value.view();
     let rank = view.shape.len();
     rank >= 3 && view.shape[rank - 3] > 1 && view.shape[rank - 2] > 1 && view.strides[rank - 2] > view.strides[rank - 3]
 }
 
-/// Where the tokens of row-major `[.., heads, T, D]` lie.
+/// The layout of tokens in row-major `[.., heads, T, D]`.
 pub fn row_major(shape: &[usize]) -> Place {
     let rank = shape.len();
     Place::contiguous(if rank >= 3 { shape[rank - 3] } else { 1 }, shape[rank - 2], shape[rank - 1])
 }
 
-/// The spec in memory of a result like `like`, the place of its tokens, and how to see it as `[.., heads, T, D]`.
+/// The spec in memory of a result like `like`, the layout of its tokens, and how to view it as `[.., heads, T, D]`.
 pub struct Room {
     pub memory: Spec,
     pub place: Place,

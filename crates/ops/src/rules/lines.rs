@@ -1,9 +1,9 @@
-//! What operations along the lines of one axis share: the attribute `axis`, kernels over `[outer, n, inner]`, and cases.
+//! Shared code of operations along the lines of one axis: the attribute `axis`, kernels over `[outer, n, inner]`, and cases.
 
 use crate::primitive::{Attrs, Case, Sample, expect_flags};
 use crate::{Error, Shape};
 
-/// The shape as `[outer, n, inner]` around the attribute `axis`, or why it is no axis.
+/// The shape as `[outer, n, inner]` around the attribute `axis`, or an error if there is no such axis.
 pub fn middle_axis(name: &str, attrs: &Attrs, shape: &[usize]) -> Result<[usize; 3], Error> {
     let axis = super::checked_axis(name, attrs.axis("axis") as isize, shape)?;
     expect_flags(name, attrs, &["reverse"])?;
@@ -16,8 +16,8 @@ pub fn batched_axis(attrs: &Attrs) -> Attrs {
     attrs.clone().with_int("axis", attrs.int("axis") + 1)
 }
 
-/// Cases with attributes `axis` and `reverse` whose lines are each `reference(lines of the operands)` from the start, or
-/// from the end; `edges` are lines of all operands.
+/// Cases with attributes `axis` and `reverse`. Each line is `reference(lines of the operands)` from the start, or from the end; `edges` are
+/// lines of all operands.
 pub fn line_cases(operands: usize, reference: fn(&[&[f64]]) -> Vec<f64>, edges: &[&[f64]]) -> Vec<Case> {
     let shapes: [(&[usize], usize, bool); 8] = [
         (&[3, 4], 1, false),

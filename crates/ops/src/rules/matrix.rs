@@ -1,6 +1,6 @@
 //! The rule shape *decomposition*: functions of the matrices along the last two axes; leading axes are a batch.
 //!
-//! Rules never fail for the numbers they meet: inside them a matrix that has no inverse gives NaN, for itself alone.
+//! Rules never fail because of values: inside them, a matrix that has no inverse gives NaN, for that matrix only.
 
 use crate::bind::bind;
 use crate::methods::*;
@@ -16,11 +16,11 @@ use wengert_kernels::dtype::Compute;
 use wengert_kernels::linalg::{Real, Reason, Status};
 use wengert_kernels::pool::Buffer;
 
-/// What a decomposition states; [`DecompositionOp`] makes a primitive of it.
+/// The definition of a decomposition; [`DecompositionOp`] turns it into a primitive.
 pub trait Decomposition: Send + Sync + 'static {
     const NAME: &'static str;
     const ATTRIBUTES: &'static [&'static str] = &[];
-    /// Those of its attributes that are 0 or 1.
+    /// The attributes that are 0 or 1.
     const FLAGS: &'static [&'static str] = &[];
     /// The derivative in a few words.
     const RULE: &'static str;
@@ -29,22 +29,22 @@ pub trait Decomposition: Send + Sync + 'static {
     const SQUARE: bool = true;
     /// Whether it is a function of the symmetric part (A + A^T) / 2; then so are its rules.
     const SYMMETRIC: bool = false;
-    /// Whether a matrix that cannot be treated is an error; attribute `checked` overrides it.
+    /// Whether a matrix that cannot be decomposed is an error; attribute `checked` overrides it.
     const CHECKED: bool = true;
-    /// How Taylor coefficients pass through it.
+    /// How Taylor coefficients propagate through it.
     const JET: Jet = Jet::Nested;
-    /// Arithmetic operations, in units of the elements times the smaller side.
+    /// Arithmetic operations, in units of the number of elements times the smaller side.
     const WORK: f64;
 
-    /// The sizes of the outputs for one matrix of `m x n`; a whole-number output is marked by its dtype.
+    /// The sizes of the outputs for one matrix of `m x n`; an integer output is marked by its dtype.
     fn sizes(attrs: &Attrs, m: usize, n: usize) -> Vec<(Vec<usize>, Option<DType>)>;
 
-    /// Fills the outputs for `[batch, m, n]` matrices: those of floats in order, and the one of whole numbers.
+    /// Fills the outputs for `[batch, m, n]` matrices: the float outputs in order, and the integer output.
     fn eval<T: Real>(attrs: &Attrs, a: &[T], sizes: [usize; 3], floats: &mut [Buffer<T>], whole: &mut [i64]) -> Status;
 
     fn saves(attrs: &Attrs) -> Saves;
 
-    /// The gradient of the operand; for a symmetric one, its symmetric part is taken.
+    /// The gradient of the operand; for a symmetric one, its symmetric part is used.
     fn vjp(rule: &Rule<'_>, cotangents: &mut [Option<Tensor>]) -> Option<Tensor>;
 
     /// Tangents of the outputs.
@@ -64,7 +64,7 @@ impl<D> DecompositionOp<D> {
 fn run<D: Decomposition, T: Real>(attrs: &Attrs, a: View<'_>, outputs: &mut [Out<'_>]) -> Result<(), Error> {
     let (lead, [m, n]) = split(a.shape);
     let batch: usize = lead.iter().product();
-    // Work is counted for one matrix, which may be as large as it likes where there is none.
+    // Work is counted for one matrix, whose size is unlimited if the batch is empty.
     if batch == 0 {
         return Ok(());
     }
@@ -112,7 +112,7 @@ pub fn split(shape: &[usize]) -> (&[usize], [usize; 2]) {
     (lead, [last[0], last[1]])
 }
 
-/// Both sides with the same leading axes, if those broadcast; if not, the shape rule of the operation says so.
+/// Both sides with the same leading axes, if those broadcast; otherwise the shape rule of the operation raises an error.
 #[track_caller]
 pub fn with_common_lead(a: &Tensor, b: &Tensor) -> (Tensor, Tensor) {
     let same = || (a.clone(), b.clone());
@@ -124,7 +124,7 @@ pub fn with_common_lead(a: &Tensor, b: &Tensor) -> (Tensor, Tensor) {
     (a.broadcast_to(full(a)), b.broadcast_to(full(b)))
 }
 
-/// The error of something that is not a matrix, or not a square one.
+/// An error unless the operand is a matrix, or a square one if required.
 pub fn expect_matrix(name: &str, a: SpecRef<'_>, square: bool) -> Result<(), Error> {
     expect_float(name, a.dtype)?;
     let shape = || Shape::from(a.shape);
@@ -143,7 +143,7 @@ pub fn expect_matrix(name: &str, a: SpecRef<'_>, square: bool) -> Result<(), Err
     }
 }
 
-/// The first matrix that could not be treated, as an error. Numbers that are not finite pass on as NaN.
+/// The first matrix that could not be decomposed, as an error. Values that are not finite propagate as NaN.
 pub fn judge(name: &str, lead: &[usize], status: &Status) -> Result<(), Error> {
     let Some(failure) = status.failed.iter().find(|failure| failure.reason != Reason::NotFinite) else {
         return Ok(());
@@ -321,7 +321,7 @@ fn block_of(rank: usize, rows: &std::ops::Range<usize>, columns: &std::ops::Rang
     (2..rank).map(|_| Select::from(..)).chain(last).collect()
 }
 
-/// Matrices of `sizes` with `blocks` placed with their first elements at the given rows and columns, zeros elsewhere.
+/// Matrices of `sizes` with `blocks` placed at the given rows and columns, and zeros elsewhere.
 pub fn assembled(sizes: [usize; 2], blocks: &[(usize, usize, &Tensor)]) -> Tensor {
     let (lead, _) = split(blocks[0].2.shape());
     let spec = Spec { shape: lead.iter().copied().chain(sizes).collect(), dtype: blocks[0].2.dtype() };
@@ -333,7 +333,7 @@ pub fn assembled(sizes: [usize; 2], blocks: &[(usize, usize, &Tensor)]) -> Tenso
     whole
 }
 
-/// `A^-1` of each matrix, NaN where there is none.
+/// `A^-1` for each matrix, NaN where there is none.
 pub fn inverse_or_nan(a: &Tensor) -> Tensor {
     crate::bind::bind1(&crate::linalg::inv::INV, Attrs::new().with_int("checked", 0), &[a])
 }
@@ -355,7 +355,7 @@ pub mod plain {
         (0..count).map(|k| Sample::new([m, n], &a.data[k * m * n..(k + 1) * m * n])).collect()
     }
 
-    /// One sample of all: `lead` and the shape of each in front of their numbers.
+    /// Stacks all samples: `lead`, then the shape `last` of each.
     pub fn stacked(lead: &[usize], each: &[Sample], last: &[usize]) -> Sample {
         let data: Vec<f64> = each.iter().flat_map(|sample| sample.data.iter().copied()).collect();
         Sample::new([lead, last].concat(), data)
@@ -370,7 +370,7 @@ pub mod plain {
         (0..n).map(|j| if j % 2 == 0 { 1.0 } else { -1.0 } * a.at(&[0, j]) * determinant(&minor(a, 0, j))).sum()
     }
 
-    /// Without row `row` and column `column`.
+    /// The matrix without row `row` and column `column`.
     pub fn minor(a: &Sample, row: usize, column: usize) -> Sample {
         let n = a.shape[0];
         Sample::build([n - 1, n - 1], |i| a.at(&[i[0] + usize::from(i[0] >= row), i[1] + usize::from(i[1] >= column)]))

@@ -1,7 +1,7 @@
-//! The vocabulary of rule shapes: what most primitives are made of.
+//! The rule shapes from which most primitives are built.
 //!
-//! An operation of a known shape states its mathematics; names, interpreters and tests follow from the shape. Only the
-//! rest implements [`Primitive`](crate::primitive::Primitive) by hand.
+//! An operation of a known shape only states its mathematics; names, interpreters and tests follow from the shape. All others implement
+//! [`Primitive`](crate::primitive::Primitive) by hand.
 
 pub mod formula;
 pub mod heads;

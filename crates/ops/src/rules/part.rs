@@ -1,7 +1,7 @@
-//! The rule shape *part*: elements that strides can name, taken, added to or replaced.
+//! The rule shape *part*: strided elements that are taken, added to or replaced.
 //!
-//! y = x[part] is a view. Its transpose adds to the part, in place where the cotangent is unique, so a loop that takes an
-//! array apart is linear. Slices, diagonals and windows are parts.
+//! y = x[part] is a view. Its transpose adds to the part, in place if the cotangent is uniquely owned, so a loop that slices an array takes
+//! linear time. Slices, diagonals and windows are parts.
 
 use crate::bind::bind1;
 use crate::primitive::{
@@ -16,10 +16,10 @@ use std::marker::PhantomData;
 use wengert_kernels::dtype::Element;
 use wengert_kernels::map::{Part, add_part, assign_part, copy};
 
-/// How a kind of part is named by attributes.
+/// How attributes describe a kind of part.
 pub trait PartOf: Sized + Send + Sync + 'static {
     const ATTRIBUTES: &'static [&'static str];
-    /// Whether a part may name one place several times.
+    /// Whether a part may contain one position several times.
     const OVERLAPS: bool = false;
     /// The primitive that takes such a part.
     const TAKE: &'static PartTake<Self>;
@@ -29,7 +29,7 @@ pub trait PartOf: Sized + Send + Sync + 'static {
     /// The shape of the part, checked against the whole.
     fn shape(name: &str, attrs: &Attrs, whole: &[usize]) -> Result<Shape, Error>;
 
-    /// The part's places, from those of the whole.
+    /// The layout of the part, from that of the whole.
     fn layout(attrs: &Attrs, whole: &Layout, part: &Shape) -> Layout;
 
     /// The same part under a leading batch axis.
@@ -38,7 +38,7 @@ pub trait PartOf: Sized + Send + Sync + 'static {
     /// The position in the whole of position `i` in the part; for references.
     fn place(attrs: &Attrs, i: &[usize]) -> Vec<usize>;
 
-    /// Wholes and parts of them to test.
+    /// Wholes and their parts for tests.
     fn samples() -> Vec<(Shape, Attrs)>;
 }
 
@@ -138,7 +138,7 @@ impl<P> PartUpdate<P> {
         PartUpdate { name, adds: true, part: PhantomData }
     }
 
-    /// Only for parts that name every place once.
+    /// Only for parts that contain every position once.
     pub(crate) const fn replacing(name: &'static str) -> PartUpdate<P> {
         PartUpdate { name, adds: false, part: PhantomData }
     }
@@ -191,7 +191,7 @@ impl<P: PartOf> Primitive for PartUpdate<P> {
                 false => assign_part(Out { dtype, bytes }, part, values),
             }
         };
-        // Places that take several terms add them up in the dtype that is computed in.
+        // Positions that take several terms accumulate in the compute dtype.
         match P::OVERLAPS {
             true => computing!(out.dtype, T => fill(out, |wide: &mut [T]| {
                 update(Out { dtype: T::DTYPE, bytes: bytemuck::cast_slice_mut(wide) });
@@ -202,7 +202,7 @@ impl<P: PartOf> Primitive for PartUpdate<P> {
     }
 
     fn eval_in_place(&self, attrs: &Attrs, target: &mut Tensor, rest: &[&Tensor]) -> Result<bool, Error> {
-        // Places that take several terms add them up in the dtype that is computed in.
+        // Positions that take several terms accumulate in the compute dtype.
         if P::OVERLAPS && target.dtype() != target.dtype().compute() {
             return Ok(false);
         }
@@ -212,7 +212,7 @@ impl<P: PartOf> Primitive for PartUpdate<P> {
     }
 
     fn saves(&self, _attrs: &Attrs, wanted: Mask) -> Saves {
-        // A tangent of the part alone needs the shape of the whole.
+        // The tangent of the part alone needs the shape of the whole.
         if wanted.has(1) { Saves::NOTHING.shape(0) } else { Saves::NOTHING }
     }
 

@@ -1,7 +1,7 @@
-//! The rule shape *pick*: along one axis, chosen elements and their positions.
+//! The rule shape *pick*: selected elements along one axis, and their positions.
 //!
-//! y = x[k], dy = dx[k]: whatever chooses, the whole gradient goes to the positions that are returned. An operation states
-//! how many elements it picks and how.
+//! y = x[k], dy = dx[k]: for any selection, the whole gradient goes to the returned positions. An operation states how many elements it
+//! picks and how.
 
 use super::{as_given, row_and_axis};
 use crate::bind::bind;
@@ -20,33 +20,33 @@ use wengert_kernels::dtype::Compute;
 use wengert_kernels::map::copy;
 use wengert_kernels::pool::Buffer;
 
-/// What a choice along an axis states; [`PickOp`] makes a primitive of it.
+/// The definition of a selection along an axis; [`PickOp`] turns it into a primitive.
 pub trait Pick: Send + Sync + 'static {
     const NAME: &'static str;
-    /// `axis` first.
+    /// `axis` comes first.
     const ATTRIBUTES: &'static [&'static str] = &["axis"];
-    /// Those of its attributes that are 0 or 1.
+    /// The attributes that are 0 or 1.
     const FLAGS: &'static [&'static str] = &[];
     const RULE: &'static str = "dx[k] += dy at the positions k that were picked";
 
-    /// Whether there is nothing to pick along an empty axis.
+    /// Whether an empty axis is an error.
     const NEEDS_ELEMENTS: bool = false;
 
-    /// How many elements are picked of `n`; `None` is one, whose axis disappears.
+    /// The number of elements picked from `n`; `None` means one, whose axis is removed.
     fn length(attrs: &Attrs, n: usize) -> Result<Option<usize>, Error>;
 
-    /// Values and positions.
+    /// Computes values and positions.
     fn run(attrs: &Attrs, x: View<'_>, axis: usize, values: Out<'_>, positions: &mut [i64]);
 
-    /// The positions that are picked of one row, by another method than the kernel's.
+    /// The positions picked from one row, by a different method than the kernel's.
     fn reference(attrs: &Attrs, row: &[f64]) -> Vec<usize>;
 
-    /// Attributes that tests try, without the axis.
+    /// Attributes to test, without the axis.
     fn tried() -> Vec<Attrs> {
         vec![Attrs::new()]
     }
 
-    /// Rows with ties and NaN, where the choice is prescribed.
+    /// Rows with ties and NaN, where the selection is prescribed.
     fn edges() -> Vec<Vec<f64>> {
         vec![vec![1.0, 3.0, 3.0, 2.0, 1.0]]
     }
@@ -58,7 +58,7 @@ pub struct PickOp<P>(PhantomData<P>);
 impl<P: Pick> PickOp<P> {
     pub(crate) const NEW: PickOp<P> = PickOp(PhantomData);
 
-    /// The picked values and their positions; `attrs` are those beside the axis.
+    /// The picked values and their positions; `attrs` are those besides the axis.
     #[track_caller]
     pub(crate) fn pick(&'static self, x: &Tensor, axis: impl Into<Over>, attrs: Attrs) -> (Tensor, Tensor) {
         let over = axis.into();
@@ -92,7 +92,7 @@ pub fn pick_rows<T: Compute>(
     if length <= 1 || axis + 1 == x.shape.len() {
         return fill(values, |values| pick(&rows, n, values, positions));
     }
-    // With the axis last, then moved back.
+    // With the axis moved last, and moved back afterwards.
     let (mut found, mut places) = (Buffer::<T>::new(positions.len()), Buffer::<i64>::new(positions.len()));
     pick(&rows, n, &mut found, &mut places);
     let mut back: SmallVec<[usize; 4]> = (0..x.shape.len() - 1).collect();

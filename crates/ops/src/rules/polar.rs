@@ -1,9 +1,9 @@
 //! The rule shape *polar*: the gradient of a polynomial of many variables, differentiated along any number of directions.
 //!
-//! F(x) is the gradient of some scalar f, and F(x; h1 .. hk) is F differentiated along each h in turn. It is linear in every
-//! h, and <F(x; h..), g> does not change when g and an h trade places, so every rule is the same operation again: for x with
-//! the cotangent as one more direction, for an h with the cotangent in its place. An operation states one kernel for all
-//! orders; nothing is divided by, so derivatives of every order are exact everywhere.
+//! F(x) is the gradient of some scalar f, and F(x; h1 .. hk) is F differentiated along each h in turn. It is linear in every h, and <F(x;
+//! h..), g> does not change when g is swapped with an h. So every rule is the same operation again: for x, with the cotangent as one more
+//! direction; for an h, with the cotangent in its place. An operation states one kernel for all orders. It never divides, so derivatives of
+//! every order are exact everywhere.
 
 use super::{align_batch, all_numbers};
 use crate::bind::bind1;
@@ -16,28 +16,28 @@ use crate::{Error, ErrorKind, Shape, Tensor};
 use smallvec::smallvec;
 use std::marker::PhantomData;
 
-/// What a gradient with directions states; [`PolarOp`] makes a primitive of it.
+/// The definition of a gradient with directions; [`PolarOp`] turns it into a primitive.
 pub trait Polar: Send + Sync + 'static {
     const NAME: &'static str;
     /// The derivative in a few words.
     const RULE: &'static str;
-    /// How many last axes x has; those before them are a batch.
+    /// The number of trailing axes of x; those before them are a batch.
     const AXES: usize;
 
-    /// Whether x has a gradient; leading axes are a batch.
+    /// An error unless x has a gradient; leading axes are a batch.
     fn expect(x: SpecRef<'_>) -> Result<(), Error>;
 
     /// F of the first operand along the others, all of one shape.
     fn run(operands: &[View<'_>], out: Out<'_>);
 
-    /// F in other operations, exact everywhere: tangents of what is more than numbers take this way, so that a derivative of high order
-    /// along one curve does not ask for every way to share it among directions.
+    /// F in other operations, exact everywhere. Tangents of tensors inside transforms use it, so that a high-order derivative along one
+    /// curve does not enumerate all ways to distribute it among directions.
     const EXPAND: Option<fn(&Tensor) -> Tensor> = None;
 
     /// Arithmetic operations.
     fn flops(operands: usize, shape: &[usize]) -> f64;
 
-    /// Each for the number of directions that its operands say.
+    /// Cases, each for the number of directions given by its operands.
     #[cfg(feature = "cases")]
     fn cases() -> Vec<Case>;
 }
@@ -45,7 +45,7 @@ pub trait Polar: Send + Sync + 'static {
 /// A primitive of the polar shape.
 pub struct PolarOp<P>(PhantomData<P>);
 
-/// The attributes of a call with so many operands.
+/// The attributes of a call with this many operands.
 pub fn polar_attrs(operands: usize) -> Attrs {
     Attrs::new().with_int("order", operands as i64 - 1)
 }
@@ -67,7 +67,7 @@ impl<P: Polar> PolarOp<P> {
         bind1(self, polar_attrs(operands.len()), operands)
     }
 
-    /// With `by` in the place of operand `position`, or as one more direction if that is x itself.
+    /// The same operation with `by` in place of operand `position`, or as one more direction if that is x itself.
     fn along(&'static self, rule: &Rule<'_>, position: usize, by: &Tensor) -> Tensor {
         let count = rule.attrs.int("order") as usize + 1;
         let own = (0..count).map(|i| if i == position && i > 0 { by } else { rule.operand(i) });
@@ -75,7 +75,7 @@ impl<P: Polar> PolarOp<P> {
         self.of(&own.chain(more).collect::<Vec<_>>())
     }
 
-    /// The same in other operations, if it can be expanded and there is more to it than numbers.
+    /// The same in other operations, if there is an expansion and not all operands are plain values.
     fn expanded_along(rule: &Rule<'_>, position: usize, by: &Tensor) -> Option<Tensor> {
         let count = rule.attrs.int("order") as usize + 1;
         let own = (1..count).map(|i| if i == position { by } else { rule.operand(i) });

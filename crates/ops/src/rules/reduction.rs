@@ -1,7 +1,7 @@
-//! The rule shape *reduction*: every output is a function of the elements along some axes, which disappear.
+//! The rule shape *reduction*: every output is a function of the elements along some axes, which are removed.
 //!
-//! An operation states how to compute it and its slope, dy/dx element by element; then dy = sum of slope dx over the axes,
-//! and dx = slope dy. The axes are an attribute, ascending; keeping them as axes of size one is a reshape.
+//! An operation states how to compute its value and its slope, dy/dx element by element. Then dy = sum of slope dx over the axes, and
+//! dx = slope dy. The axes are an attribute, ascending; keeping them as axes of size one is a reshape.
 
 use super::{batched_axes, keep_axes, kept_shape, reduced_shape};
 use crate::bind::bind1;
@@ -16,10 +16,10 @@ use smallvec::{SmallVec, smallvec};
 use std::marker::PhantomData;
 use wengert_kernels::tiled::Fold;
 
-/// What a reduction states; [`ReductionOp`] makes a primitive of it.
+/// The definition of a reduction; [`ReductionOp`] turns it into a primitive.
 pub trait Reduction: Send + Sync + 'static {
     const NAME: &'static str;
-    /// `axes` first, then real numbers.
+    /// `axes` comes first, followed by real numbers.
     const ATTRIBUTES: &'static [&'static str] = &["axes"];
     /// The derivative in a few words.
     const RULE: &'static str = "no gradient";
@@ -28,13 +28,13 @@ pub trait Reduction: Send + Sync + 'static {
     const READS_OUTPUT: bool = false;
     /// Arithmetic operations for each element of the operand.
     const FLOPS: f64 = 1.0;
-    /// Whether it has no value for no elements.
+    /// Whether reducing no elements is an error.
     const NEEDS_ELEMENTS: bool = false;
 
-    /// How a fused loop does it, if it can.
+    /// The reduction in a fused loop, if possible.
     const FOLD: Option<Fold> = None;
 
-    /// The dtype of the result, or why there is none.
+    /// The dtype of the result, or an error if the dtype is not supported.
     fn dtype(x: DType) -> Result<DType, Error> {
         expect_float(Self::NAME, x).map(|()| x)
     }
@@ -51,7 +51,7 @@ pub trait Reduction: Send + Sync + 'static {
         Self::slope(call) * g
     }
 
-    /// The gradient of the operand from the cotangent of the square of the output, if that is smooth where the output is not.
+    /// The gradient of the operand from the cotangent of the squared output, if the square is smooth where the output is not.
     fn pull_of_square(_attrs: &Attrs) -> Option<fn(&Reduced<'_>, Tensor) -> Tensor> {
         None
     }
@@ -61,15 +61,15 @@ pub trait Reduction: Send + Sync + 'static {
         (Self::slope(call) * tangent).sum_over(&call.axes[..])
     }
 
-    /// The result for the elements of one output, by another formula than the kernel's.
+    /// The result for the elements of one output, by a different formula than the kernel's.
     fn reference(attrs: &Attrs, elements: &[f64]) -> f64;
 
-    /// Attributes that tests try, without the axes.
+    /// Attributes to test, without the axes.
     fn tried() -> Vec<Attrs> {
         vec![Attrs::new()]
     }
 
-    /// Elements where the value is prescribed and no derivative is asked for.
+    /// Elements with a prescribed value, where derivatives are not tested.
     fn edges() -> Vec<Vec<f64>> {
         vec![]
     }
@@ -96,34 +96,34 @@ impl Reduced<'_> {
         self.rule.operand(0)
     }
 
-    /// The output, its reduced axes of size one.
+    /// The output with its reduced axes kept at size one.
     pub fn y(&self) -> Tensor {
         keep_axes(self.rule.output(0).clone(), &self.axes, self.x().shape())
     }
 
-    /// A number where the output is finite, else NaN.
+    /// `number` where the output is finite, else NaN.
     pub fn if_finite(&self, number: f64) -> Tensor {
         let y = self.y();
         y.lt(f64::INFINITY).where_(y.full_like(number), f64::NAN)
     }
 
-    /// How many elements each output is made of.
+    /// The number of elements reduced to each output.
     pub fn count(&self) -> usize {
         self.axes.iter().map(|&axis| self.x().shape()[axis]).product()
     }
 
-    /// A sum over the reduced axes, which stay with size one.
+    /// The sum over the reduced axes, which are kept with size one.
     pub fn sum(&self, x: &Tensor) -> Tensor {
         x.sum_over(keepdim(&self.axes[..]))
     }
 
-    /// The mean over the reduced axes, which stay with size one.
+    /// The mean over the reduced axes, which are kept with size one.
     pub fn mean(&self, x: &Tensor) -> Tensor {
         x.mean_over(keepdim(&self.axes[..]))
     }
 }
 
-/// The gradient that `pull` makes of a cotangent.
+/// The gradient that `pull` computes from a cotangent.
 fn pulled(rule: &Rule<'_>, g: Tensor, pull: fn(&Reduced<'_>, Tensor) -> Tensor) -> Tensor {
     let call = Reduced { rule, axes: rule.attrs.sizes("axes") };
     let g = keep_axes(g, &call.axes, call.x().shape());
@@ -136,7 +136,7 @@ pub struct ReductionOp<R>(PhantomData<R>);
 impl<R: Reduction> ReductionOp<R> {
     pub(crate) const NEW: ReductionOp<R> = ReductionOp(PhantomData);
 
-    /// The reduction over some axes; `attrs` are those beside the axes.
+    /// The reduction over some axes; `attrs` are those besides the axes.
     #[track_caller]
     pub(crate) fn over(&'static self, x: &Tensor, axes: impl Into<Over>, attrs: Attrs) -> Tensor {
         let over = axes.into();
@@ -235,7 +235,7 @@ impl<R: Reduction> Primitive for ReductionOp<R> {
     fn cases(&self) -> Vec<Case> {
         let mut cases = Vec::new();
         for (number, tried) in R::tried().into_iter().enumerate() {
-            // Every shape with the first attributes; one that has several rows with the others.
+            // Every shape with the first attributes; one shape with several rows for the others.
             let shapes = if number == 0 { 0..SHAPES.len() } else { 0..1 };
             for &(shape, axes) in &SHAPES[shapes] {
                 let empty = shape.contains(&0);
@@ -265,7 +265,7 @@ impl<R: Reduction> Lower for ReductionOp<R> {
     }
 }
 
-/// Shapes and axes that every reduction is tried on.
+/// Shapes and axes on which every reduction is tested.
 const SHAPES: [(&[usize], &[usize]); 8] = [
     (&[3, 4], &[1]),
     (&[3, 2], &[0]),
@@ -296,7 +296,7 @@ fn case_of<R: Reduction>(tried: &Attrs, x: Sample, axes: &[usize]) -> Case {
     })
 }
 
-/// A view as `[outer, n, inner]` with the axes in the middle; in another order of its memory if they are apart.
+/// A view as `[outer, n, inner]` with the reduced axes in the middle; with permuted axes if they are not adjacent.
 pub fn arranged(x: View<'_>, axes: &[usize]) -> (Layout, [usize; 3]) {
     let together = axes.windows(2).all(|pair| pair[0] + 1 == pair[1]);
     let (Some(&first), true) = (axes.first(), together) else { return rows_last(x, axes) };
@@ -306,7 +306,7 @@ pub fn arranged(x: View<'_>, axes: &[usize]) -> (Layout, [usize; 3]) {
     (Layout::of(x), [size(before), size(middle), size(after)])
 }
 
-/// The same with the axes last.
+/// [`arranged`] with the reduced axes last.
 pub fn rows_last(x: View<'_>, axes: &[usize]) -> (Layout, [usize; 3]) {
     let kept = (0..x.shape.len()).filter(|axis| !axes.contains(axis));
     let permutation: SmallVec<[usize; 4]> = kept.chain(axes.iter().copied()).collect();

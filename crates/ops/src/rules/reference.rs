@@ -1,4 +1,4 @@
-//! Special functions by other ways than the kernels', for references of test cases. Plain and slow.
+//! Special functions computed differently from the kernels, as references for test cases. Plain and slow.
 
 use std::f64::consts::{FRAC_1_SQRT_2, FRAC_2_SQRT_PI, PI};
 
@@ -13,12 +13,12 @@ pub fn erf(x: f64) -> f64 {
     FRAC_2_SQRT_PI * (-x * x).exp() * sum
 }
 
-/// The distribution function of a standard normal variable.
+/// The cumulative distribution function of a standard normal variable.
 pub fn normal(x: f64) -> f64 {
     0.5 + 0.5 * erf(x * FRAC_1_SQRT_2)
 }
 
-/// The x between `low` and `high` where an increasing function is `y`, by bisection.
+/// The x between `low` and `high` at which an increasing function equals `y`, by bisection.
 pub fn inverse(f: fn(f64) -> f64, y: f64, mut low: f64, mut high: f64) -> f64 {
     loop {
         let middle = 0.5 * (low + high);
@@ -29,7 +29,7 @@ pub fn inverse(f: fn(f64) -> f64, y: f64, mut low: f64, mut high: f64) -> f64 {
     }
 }
 
-/// `log Gamma(x)` for positive x: Stirling's series far out, and the recurrence.
+/// `log Gamma(x)` for positive x, by Stirling's series for large x and the recurrence.
 pub fn log_gamma(x: f64) -> f64 {
     let (mut a, mut product) = (x, 1.0);
     while a < 30.0 {
@@ -40,7 +40,7 @@ pub fn log_gamma(x: f64) -> f64 {
     (a - 0.5) * a.ln() - a + 0.5 * (2.0 * PI).ln() + series - f64::ln(product)
 }
 
-/// The derivative of order n + 1 of `log Gamma` for positive x: a sum of powers, and the integral of the rest.
+/// The derivative of order n + 1 of `log Gamma` for positive x: a sum of powers, and the integral of the remainder.
 pub fn poly_gamma(n: i32, x: f64) -> f64 {
     let terms = 60;
     let a = x + terms as f64;
@@ -57,8 +57,7 @@ pub fn poly_gamma(n: i32, x: f64) -> f64 {
     if n % 2 == 1 { factorial * (below + rest) } else { -factorial * (below + rest) }
 }
 
-/// The modified Bessel function of order n: the mean of `e^(x cos t) cos(n t)`, which the trapezoidal rule gives to all
-/// digits.
+/// The modified Bessel function of order n: the mean of `e^(x cos t) cos(n t)`, for which the trapezoidal rule is accurate to all digits.
 pub fn bessel_i(n: i32, x: f64) -> f64 {
     let points = 64;
     let angle = |k: i32| 2.0 * PI * f64::from(k) / f64::from(points);

@@ -1,7 +1,6 @@
-//! The rule shape *rows*: rows along the last axis become rows of the same length.
+//! The rule shape *rows*: maps rows along the last axis to rows of the same length.
 //!
-//! One or two operands of one shape. An operation states its kernels and its rules; other axes are moved to the end by
-//! whoever calls it.
+//! One or two operands of the same shape. An operation states its kernels and its rules; callers move other axes to the end.
 
 use super::align_batch;
 use crate::autograd::modes;
@@ -18,7 +17,7 @@ use wengert_kernels::dtype::Compute;
 /// `kernel(operands, n, out)` on rows of `n` elements.
 pub type RowKernel<T> = fn(&[&[T]], usize, &mut [T]);
 
-/// Whether a rule may take a kernel of its own: all are numbers, and nobody records or inspects what is done with them.
+/// Whether a rule may use its own kernel: all tensors are plain values, and nothing records or inspects operations on them.
 pub fn all_numbers(tensors: &[&Tensor]) -> bool {
     tensors.iter().all(|tensor| tensor.is_plain()) && !modes::detects_anomalies()
 }
@@ -37,9 +36,9 @@ pub struct Rows {
     pub(crate) pull: fn(&Rule<'_>, usize, &Tensor) -> Tensor,
     /// The tangent of the output from that of operand `position`.
     pub(crate) push: fn(&Rule<'_>, usize, &Tensor) -> Tensor,
-    /// One row, by another formula than the kernel's.
+    /// One row, by a different formula than the kernel's.
     pub(crate) reference: fn(&[&[f64]]) -> Vec<f64>,
-    /// Rows where the value is prescribed.
+    /// Rows with a prescribed value.
     pub(crate) edges: &'static [&'static [f64]],
 }
 

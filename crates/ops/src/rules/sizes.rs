@@ -2,10 +2,10 @@
 
 use crate::{Error, ErrorKind};
 
-/// The largest size, step or padding of windows, so that products of two of them are numbers.
+/// The largest size, stride or padding of windows, so that products of two of them do not overflow.
 pub const LARGEST: usize = 1 << 31;
 
-/// A size for every spatial axis, or one for each; `None` leaves the usual one.
+/// One size for all spatial axes, or one for each; `None` means the default.
 ///
 /// ```
 /// use wengert::Sizes;
@@ -22,7 +22,7 @@ impl Sizes {
         self.each_or(name, what, &vec![usual; axes])
     }
 
-    /// The sizes of the axes whose usual sizes are given.
+    /// The sizes of the axes, given their defaults.
     #[track_caller]
     pub(crate) fn each_or(&self, name: &str, what: &str, usual: &[usize]) -> Vec<usize> {
         match &self.0[..] {
@@ -74,7 +74,7 @@ impl From<Vec<Option<usize>>> for Sizes {
     }
 }
 
-/// The sizes of the last axes as those of three; axes that are not there come first.
+/// The sizes of the last axes as those of three; missing axes come first.
 pub fn window_sizes(sizes: &[usize], rest: usize) -> [usize; 3] {
     std::array::from_fn(|axis| (axis + sizes.len()).checked_sub(3).map_or(rest, |axis| sizes[axis]))
 }
