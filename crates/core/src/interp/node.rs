@@ -176,7 +176,7 @@ impl Node {
         Node::build(Role::Operation, Call::new(op, attrs), line, Edges::Two(edges), SavedList::Two(saved))
     }
 
-    /// What the call saved. Valid while the state is locked.
+    /// The values that the call saved. Valid while the state is locked.
     #[inline]
     fn saves(&self) -> Saves {
         match (self.tag.load(Ordering::Relaxed) & ALTERNATIVE) >> ALTERNATIVE_SHIFT {

@@ -162,8 +162,8 @@ impl Tensor {
                 .is_ok_and(|value| Tensor::from(value.clone()).to_f64_vec().iter().any(|number| number.is_nan()))
     }
 
-    /// Whether every element is within `tolerance` of the other's, relative to the larger of 1 and its magnitude; NaN
-    /// equals NaN, infinities equal themselves.
+    /// Whether every element is within `tolerance` of the other's, relative to the larger of 1 and its absolute value. NaN equals NaN, and
+    /// infinities equal themselves.
     ///
     /// ```
     /// use wengert::prelude::*;
@@ -180,8 +180,8 @@ impl Tensor {
         a.shape() == b.shape() && a.to_f64_vec().iter().zip(&b.to_f64_vec()).all(close)
     }
 
-    /// Whether every element differs from the other's by at most `absolute + relative * |other|`, as NumPy's and
-    /// PyTorch's `allclose`; NaN is close to nothing, infinities to themselves.
+    /// Whether every element differs from the other's by at most `absolute + relative * |other|`, as in NumPy's and PyTorch's `allclose`.
+    /// NaN is close to nothing, infinities to themselves.
     ///
     /// ```
     /// use wengert::prelude::*;

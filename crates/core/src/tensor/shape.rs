@@ -329,7 +329,7 @@ impl Layout {
     }
 }
 
-/// The permutation that undoes this one.
+/// The inverse of a permutation.
 pub fn inverse(permutation: &[usize]) -> Vec<usize> {
     let mut inverse = vec![0; permutation.len()];
     for (to, &from) in permutation.iter().enumerate() {

@@ -153,7 +153,7 @@ pub fn fill_from<T: Compute, R>(from: View<'_>, out: Out<'_>, update: impl FnOnc
     })
 }
 
-/// `computing!(dtype, T => body)` runs the body with `T` the type that `dtype` computes in.
+/// `computing!(dtype, T => body)` runs the body with `T` as the type in which `dtype` is computed.
 #[macro_export]
 #[doc(hidden)]
 macro_rules! computing {

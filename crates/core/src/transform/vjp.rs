@@ -42,7 +42,7 @@ impl<X, Y> Clone for Pullback<X, Y> {
 }
 
 impl<X: Tree, Y: Tree> Pullback<X, Y> {
-    /// The cotangent of the input for this cotangent of the output; leaves without influence give zeros.
+    /// The cotangent of the input for this cotangent of the output; leaves that the output does not depend on get zeros.
     #[track_caller]
     pub fn call(&self, cotangent: &Y) -> X {
         self.0.pull_tree("pullback", cotangent, true, location::resolve(Line::caller())).or_raise()

@@ -1,6 +1,6 @@
-//! unscatter - inverse of scatter into tensor and values.   x = y with x[index[i][j]][j] = 0 and v[i][j] = y[index[i][j]][j] along axis 0,
-//! and likewise along others,   dx and dv likewise.   The transpose of scatter: if several indices refer to one element of y, the last one
-//! takes it and the others get 0.
+//! unscatter - splits a tensor into the base and the values of a scatter.   x = y with x[index[i][j]][j] = 0 and
+//! v[i][j] = y[index[i][j]][j] along axis 0, and likewise along others,   dx and dv likewise.   The transpose of scatter: if several
+//! indices refer to one element of y, the last one takes it and the others get 0.
 
 use super::gather::{expect_index, out_of_range};
 use super::scatter::SCATTER;
