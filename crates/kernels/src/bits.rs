@@ -1,6 +1,6 @@
 //! One-bit masks: bit `j` of byte `i` of a row belongs to element `8 i + j` of the last axis.
 //!
-//! `relu` saves one bit an element instead of the element: `pack(x > 0)`, later `select(g, bits)`.
+//! `relu` saves one bit per element instead of the element: `pack(x > 0)` in the forward pass, `select(g, bits)` in the backward pass.
 
 use crate::dtype::{Compute, DType};
 use crate::map::{Reader, Scratch, TILE, copy};
@@ -58,8 +58,7 @@ pub fn select_bits(input: View<'_>, bits: View<'_>, out: Out<'_>) {
     }
 }
 
-/// Writes 0 over the elements of `target` whose bit is not set: [`select_bits`] over its own operand, whose rows have
-/// `columns` elements.
+/// Zeroes the elements of `target` whose bit is not set: [`select_bits`] in place. The rows of `target` have `columns` elements.
 ///
 /// ```
 /// use wengert_kernels::{DType, View, bits::clear_bits};
@@ -112,16 +111,17 @@ fn row_shape(input: &View<'_>, operation: &str) -> (usize, usize) {
     (outer.iter().product(), columns)
 }
 
-/// Rows that one thread takes at a time.
+/// The number of rows that one thread takes at a time.
 fn rows_per_chunk(elements: usize, columns: usize) -> usize {
     (tile_elements(elements) / columns.max(1)).max(1)
 }
 
-/// A tile of truth values, one byte each. The last group of a row reaches into the next one, and that of the last row beyond
-/// it: whole groups cost less than a few elements one by one.
+/// A tile of booleans, one byte each. The last group of eight of a row may extend into the next row, and that of the last row beyond the
+/// end:
+/// full groups cost less than a few elements one by one.
 type Truth = [u8; TILE + 8];
 
-/// The bits of a byte, one byte each.
+/// The bits of each byte value, spread to one byte each.
 const SPREAD: [[u8; 8]; 256] = {
     let mut table = [[0; 8]; 256];
     let mut place = 0;
@@ -132,17 +132,17 @@ const SPREAD: [[u8; 8]; 256] = {
     table
 };
 
-/// Bits of rows of `columns` elements to bytes.
+/// Spreads the bits of rows of `columns` elements to bytes.
 fn spread_rows(bits: &[u8], columns: usize, rows: usize, truth: &mut Truth) {
     for (row, bits) in bits.chunks_exact(columns.div_ceil(8)).take(rows).enumerate() {
-        // In order: what a row writes beyond its end is written again.
+        // In order: the next row overwrites anything written beyond the end of a row.
         for (place, &byte) in bits.iter().enumerate() {
             truth[row * columns + place * 8..][..8].copy_from_slice(&SPREAD[byte as usize]);
         }
     }
 }
 
-/// Bytes to bits of rows of `columns` elements.
+/// Packs bytes into the bits of rows of `columns` elements.
 fn pack_rows(truth: &Truth, columns: usize, out: &mut [u8]) {
     let row_bytes = columns.div_ceil(8);
     for (row, out) in out.chunks_exact_mut(row_bytes).enumerate() {
@@ -193,7 +193,7 @@ fn for_each_part(mut start: usize, end: usize, columns: usize, mut body: impl Fn
     }
 }
 
-/// Where the bits of element `start` are, which is the first of its byte.
+/// The byte that holds the bit of element `start`, which is the first bit of that byte.
 fn byte_of(start: usize, columns: usize) -> usize {
     start / columns * columns.div_ceil(8) + start % columns / 8
 }
@@ -261,7 +261,7 @@ mod tests {
                     assert_eq!(bits[row * row_bytes + column / 8] >> (column % 8) & 1 == 1, expected);
                 }
             }
-            // A broadcast mask: the first row for all.
+            // A broadcast mask: the first row is used for all rows.
             let mask_shape: Vec<usize> = outer.iter().copied().chain([row_bytes]).collect();
             let mut strides = vec![0; shape.len()];
             strides[shape.len() - 1] = 1;

@@ -1,6 +1,6 @@
-//! Long sums of products: chains of some products in registers, sums of chains up to [`DEPTH`] products in the type of the products, and
-//! totals of these in the type that sums are held in. So an `f32` sum of any length has the error of some hundred additions at most. Short
-//! chains cost some percent of the time of a product, so that only deep ones have them.
+//! Long sums of products. Short chains of products are summed in registers; chains are added up to [`DEPTH`] products in the type of the
+//! products; these partial sums are added to totals in the accumulator type. So an `f32` sum of any length has the rounding error of a few
+//! hundred additions at most. Short chains cost a few percent of the time of a product, so only deep sums use them.
 
 use crate::dtype::Compute;
 use crate::map::loop2_in_place;
@@ -9,19 +9,19 @@ use crate::reduce::Summand;
 use crate::threads::for_each_chunk;
 use std::ops::Range;
 
-/// Products that are added one after the other in deep sums.
+/// The number of products in one chain of a deep sum.
 pub(crate) const CHAIN: usize = 64;
 
-/// Products from which on a sum is deep.
+/// A sum of at least this many products is deep.
 pub(crate) const DEEP: usize = 1024;
 
-/// Products of one sum that is not a total.
+/// The most products in one partial sum.
 pub(crate) const DEPTH: usize = 2048;
 
-/// Elements of totals that are added by one task.
+/// Elements of the totals that one task adds.
 const TASK: usize = 1 << 15;
 
-/// Totals of sums that were taken, if any were.
+/// Running totals of the partial sums, if there have been any.
 pub(crate) struct Totals<T: Summand>(Option<Buffer<T::Total>>);
 
 impl<T: Summand> Totals<T> {
@@ -29,7 +29,7 @@ impl<T: Summand> Totals<T> {
         Totals(None)
     }
 
-    /// Adds these sums.
+    /// Adds these partial sums to the totals.
     pub(crate) fn take(&mut self, sums: &[T]) {
         let totals = self.0.get_or_insert_with(|| Buffer::zeros(sums.len()));
         for_each_chunk(totals, TASK, &|index, totals| {
@@ -38,7 +38,7 @@ impl<T: Summand> Totals<T> {
         });
     }
 
-    /// Adds the last sums, and rounds the totals to where these are.
+    /// Adds the last partial sums, and writes the rounded totals back to `sums`.
     pub(crate) fn finish(mut self, sums: &mut [T]) {
         if self.0.is_some() {
             self.take(sums);
@@ -51,7 +51,7 @@ impl<T: Summand> Totals<T> {
     }
 }
 
-/// Sums over `0..length` in parts of at most [`DEPTH`]: `write` writes the sums over one of them.
+/// Sums over `0..length` in parts of at most [`DEPTH`]; `write` computes the sums over one part.
 pub(crate) fn in_parts<T: Summand>(length: usize, sums: &mut [T], mut write: impl FnMut(Range<usize>, &mut [T])) {
     if length <= DEPTH {
         return write(0..length, sums);

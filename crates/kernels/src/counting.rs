@@ -1,9 +1,9 @@
-//! An allocator that counts, for tests of what claims to allocate nothing.
+//! A counting allocator, for tests that check that code allocates nothing.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// The system's allocator, with a count of the allocations of all threads and of their bytes.
+/// The system allocator, with a count of the allocations of all threads and of their bytes.
 ///
 /// ```
 /// use wengert_kernels::counting::CountingAllocator;
@@ -25,22 +25,22 @@ pub struct CountingAllocator {
 }
 
 impl CountingAllocator {
-    /// With a count of 0.
+    /// An allocator with a count of 0.
     pub const fn new() -> CountingAllocator {
         CountingAllocator { count: AtomicUsize::new(0), bytes: AtomicUsize::new(0), freed: AtomicUsize::new(0) }
     }
 
-    /// How often memory was asked for, new or longer.
+    /// The number of allocations and reallocations.
     pub fn count(&self) -> usize {
         self.count.load(Ordering::Relaxed)
     }
 
-    /// How many bytes that were, whatever was given back.
+    /// The total number of bytes allocated, including bytes that were freed.
     pub fn bytes(&self) -> usize {
         self.bytes.load(Ordering::Relaxed)
     }
 
-    /// How many bytes have not been given back.
+    /// The number of bytes currently allocated.
     pub fn live(&self) -> usize {
         self.bytes().saturating_sub(self.freed.load(Ordering::Relaxed))
     }
@@ -51,30 +51,30 @@ impl CountingAllocator {
     }
 }
 
-// SAFETY: every call is handed on to the system's allocator as it came; counting touches no memory of callers.
+// SAFETY: every call is forwarded unchanged to the system allocator; counting touches no memory of callers.
 unsafe impl GlobalAlloc for CountingAllocator {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         self.add(layout.size());
-        // SAFETY: the caller keeps the promises of `alloc`, which are those of the system's.
+        // SAFETY: the caller upholds the contract of `alloc`, which is that of the system allocator.
         unsafe { System.alloc(layout) }
     }
 
     unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
         self.add(layout.size());
-        // SAFETY: the caller keeps the promises of `alloc_zeroed`, which are those of the system's.
+        // SAFETY: the caller upholds the contract of `alloc_zeroed`, which is that of the system allocator.
         unsafe { System.alloc_zeroed(layout) }
     }
 
     unsafe fn realloc(&self, memory: *mut u8, layout: Layout, size: usize) -> *mut u8 {
         self.add(size);
         self.freed.fetch_add(layout.size(), Ordering::Relaxed);
-        // SAFETY: the memory came from the system's allocator, by way of this one, with this layout, as the caller promised of us.
+        // SAFETY: the caller guarantees that the memory came from this allocator, and so from the system allocator, with this layout.
         unsafe { System.realloc(memory, layout, size) }
     }
 
     unsafe fn dealloc(&self, memory: *mut u8, layout: Layout) {
         self.freed.fetch_add(layout.size(), Ordering::Relaxed);
-        // SAFETY: the memory came from the system's allocator, by way of this one, with this layout, as the caller promised of us.
+        // SAFETY: the caller guarantees that the memory came from this allocator, and so from the system allocator, with this layout.
         unsafe { System.dealloc(memory, layout) }
     }
 }

@@ -1,18 +1,19 @@
 //! Distances between the rows of two matrices: `d[i][j] = |x[i] - y[j]|`.
 //!
-//! Differences are squared and summed as they are: `|x|^2 + |y|^2 - 2 x y` would be one matrix product, and lose all digits
-//! where two points are near each other.
+//! Differences are squared and summed directly. `|x|^2 + |y|^2 - 2 x y` would be one matrix product, but it loses all digits where two
+//! points
+//! are close to each other.
 
 use crate::linalg::Real;
 use crate::simd::vectorised;
 use crate::threads::for_each_chunk;
 
-/// Operations below which a region costs more than it saves.
+/// The number of operations below which a parallel region costs more than it saves.
 const PARALLEL_WORK: usize = 400_000;
 
 const LANES: usize = 16;
 
-/// The Euclidean distances of the `m x k` matrices of `x` and the `n x k` matrices of `y`, in `m x n` matrices.
+/// The Euclidean distances between the rows of the `m x k` matrices in `x` and the `n x k` matrices in `y`, as `m x n` matrices.
 ///
 /// ```
 /// let mut d = [0.0; 2];

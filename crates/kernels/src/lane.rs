@@ -1,7 +1,8 @@
-//! Numbers that are one lane wide.
+//! SIMD traits for scalars: numbers with one lane.
 
-/// Implements the trait `SimdValue` of the crate `simba`, which is given by its path, for a number that is its own only lane. The trait
-/// declares two methods as `unsafe`, so that they stand here; no index can be wrong, and nothing in them is unsafe.
+/// Implements the trait `SimdValue` of the crate `simba`, given by its path, for a number with a single lane: itself. The trait declares
+/// two
+/// methods as `unsafe`, so the implementation lives in this crate; every index is valid, and nothing in them is unsafe.
 ///
 /// ```
 /// mod simd {

@@ -1,7 +1,7 @@
 //! Loops over slices: the lowest layer of Wengert.
 //!
 //! Everything here works on plain memory: bytes with a [`DType`], a shape and strides ([`View`]), never on tensors.
-//! All `unsafe` of the project lives in this crate.
+//! All of the project's `unsafe` code lives in this crate.
 //!
 //! | module | what it holds |
 //! |---|---|
@@ -12,29 +12,29 @@
 //! | [`map`](mod@map) | elementwise loops over tiles, copies and conversions |
 //! | [`reduce`] | sums, maxima and minima |
 //! | [`math`] | elementary and special functions |
-//! | [`functions`](mod@functions) | the table of functions of one number |
+//! | [`functions`](mod@functions) | the table of elementwise functions of one argument |
 //! | [`matmul`](mod@matmul) | matrix products |
 //! | [`conv`] | convolutions, their gradients, patches as columns |
 //! | [`pooling`] | maxima and averages over windows of images |
 //! | [`index`] | gather and scatter along one axis |
-//! | [`linalg`] | LU, Cholesky, QR, eigenvalues, singular values and systems of batches of matrices |
+//! | [`linalg`] | LU, Cholesky, QR, eigenvalues, singular values and linear systems, for batches of matrices |
 //! | [`distance`] | distances between the rows of two matrices |
 //! | [`rows`] | softmax, cross-entropy and normalisations along rows |
-//! | [`attention`](mod@attention) | scaled dot-product attention without a matrix of scores |
+//! | [`attention`](mod@attention) | scaled dot-product attention that never stores the score matrix |
 //! | [`scan`] | running sums, products and extremes along an axis |
 //! | [`extremes`] | maxima, minima, products, any and all along an axis |
 //! | [`order`] | sorting, selecting and searching |
 //! | [`bits`] | one-bit masks |
 //! | [`svd`](mod@svd) | the singular value decomposition of one matrix |
 //! | [`random`] | counter-based random numbers |
-//! | [`memory`] | memory that was laid out beforehand |
-//! | [`tiled`] | chains of elementwise operations and folds as one loop |
-//! | [`Line`] | a place in a source file |
+//! | [`memory`] | memory that was allocated and laid out in advance |
+//! | [`tiled`] | chains of elementwise operations and reductions, fused into one loop |
+//! | [`Line`] | a source location |
 //! | [`tape`] | a Wengert list of scalars |
-//! | [`one_lane`] | a trait of SIMD values, for single numbers |
-//! | [`counting`] | an allocator that counts, for tests |
+//! | [`one_lane`] | implements a SIMD trait for scalar types |
+//! | [`counting`] | a counting allocator for tests |
 //!
-//! Bits never depend on the number of threads: work is split into tiles whose size is a function of the shape alone.
+//! Results are bitwise independent of the number of threads: work is split into tiles whose size depends only on the shape.
 
 pub mod attention;
 pub mod bits;

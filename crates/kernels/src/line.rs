@@ -1,7 +1,7 @@
-//! A place in a source file, in one word.
+//! A source location in one word.
 //!
-//! What the compiler knows is a `&'static Location`, and its address is kept as it is: the caller's place costs nothing. What
-//! is named at run time is kept once, for as long as the process runs, and its address is marked by its lowest bit.
+//! A location known at compile time is a `&'static Location`, and its address is stored as it is, so recording the caller costs nothing. A
+//! location named at run time is interned for the lifetime of the process, and its address is tagged in the lowest bit.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -10,7 +10,7 @@ use std::panic::Location;
 use std::ptr::NonNull;
 use std::sync::{Mutex, PoisonError};
 
-/// A place in a source file, of any language: file, line and column, from 1.
+/// A location in a source file of any language: file, line and column, counted from 1.
 ///
 /// ```
 /// use wengert_kernels::Line;
@@ -23,12 +23,12 @@ use std::sync::{Mutex, PoisonError};
 #[derive(Clone, Copy)]
 pub struct Line(NonNull<()>);
 
-// SAFETY: it refers to places that never change and are never freed.
+// SAFETY: it refers to locations that never change and are never freed.
 unsafe impl Send for Line {}
 // SAFETY: as above.
 unsafe impl Sync for Line {}
 
-/// A place that was named at run time.
+/// A location that was named at run time.
 struct Named {
     file: &'static str,
     line: u32,
@@ -40,22 +40,22 @@ enum Place {
     Named(&'static Named),
 }
 
-/// Set in the address of a [`Named`].
+/// The tag bit in the address of a [`Named`].
 const NAMED: usize = 1;
 const _: () = assert!(align_of::<Location<'_>>() > NAMED && align_of::<Named>() > NAMED);
 
-/// Every place that was named, by file, then line and column.
+/// All interned locations, by file, then line and column.
 static PLACES: Mutex<BTreeMap<&'static str, BTreeMap<(u32, u32), Line>>> = Mutex::new(BTreeMap::new());
 
 impl Line {
-    /// The place of the caller.
+    /// The location of the caller.
     #[inline]
     #[track_caller]
     pub fn caller() -> Line {
         Line::from(Location::caller())
     }
 
-    /// The place with this name. A name is kept for as long as the process runs, once however often it is given.
+    /// The location with this name. Locations are interned: each is stored once, for the lifetime of the process.
     pub fn new(file: &str, line: u32, column: u32) -> Line {
         let mut places = PLACES.lock().unwrap_or_else(PoisonError::into_inner);
         let file: &'static str = match places.get_key_value(file) {
@@ -72,15 +72,15 @@ impl Line {
     #[inline]
     fn place(self) -> Place {
         match self.address() & NAMED {
-            // SAFETY: an address without the mark is that of a location which `from` was given.
+            // SAFETY: an untagged address is that of a location passed to `from`.
             0 => Place::Compiled(unsafe { self.0.cast().as_ref() }),
-            // SAFETY: an address with the mark is that of a place which `new` leaked; alignment leaves the bit free, so without it
-            // this is the address again.
+            // SAFETY: a tagged address is that of a location leaked by `new`. Alignment keeps the bit free, so clearing it restores the
+            // address.
             _ => Place::Named(unsafe { &*self.0.as_ptr().map_addr(|address| address & !NAMED).cast() }),
         }
     }
 
-    /// A number that only this place has; others may have the same file, line and column.
+    /// A number unique to this location; others may have the same file, line and column.
     #[inline]
     pub fn address(self) -> usize {
         self.0.addr().get()

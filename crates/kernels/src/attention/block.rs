@@ -10,7 +10,7 @@ use std::ops::Range;
 pub(super) const QUERIES: usize = 64;
 pub(super) const KEYS: usize = 128;
 
-/// Scores that are cheaper to compute together than to tell apart.
+/// Scores are computed in multiples of this many; masking them one by one would cost more.
 const VECTOR: usize = 16;
 
 /// Pooled memory for `count` blocks of scores.
@@ -60,8 +60,9 @@ impl Block {
         }
     }
 
-    /// The scores of query number `row` of the block up to the last key it sees, in whole vectors: what it does not see
-    /// among them is minus infinity, what is left out is 0.
+    /// The scores of query `row` of the block, up to the last key it sees, rounded up to full vectors. Hidden keys among them are set to
+    /// minus
+    /// infinity; the scores after them are set to 0.
     #[inline(always)]
     fn seen<'a, T: Float>(&self, causal: bool, row: usize, scores: &'a mut [T]) -> &'a mut [T] {
         if !causal {
@@ -103,13 +104,13 @@ vectorised! {
     }
 }
 
-/// What is known of each row after some blocks of keys.
+/// The running softmax statistics of each row, after some blocks of keys.
 pub(super) struct Running<T> {
     /// The largest score.
     pub(super) largest: [T; QUERIES],
     /// The sum of `e^(score - largest)`.
     pub(super) total: [T; QUERIES],
-    /// What the output so far has to be multiplied by.
+    /// The factor by which the output so far must be rescaled.
     pub(super) correction: [T; QUERIES],
 }
 

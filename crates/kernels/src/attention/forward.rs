@@ -7,7 +7,7 @@ use crate::reduce::for_each_group;
 use crate::rows::{Float, finite_or_zero};
 use crate::threads::Disjoint;
 
-/// Floating-point operations that count as one element when deciding about threads.
+/// The number of floating-point operations that count as one element when deciding whether to use threads.
 pub(super) const OPERATIONS_PER_ELEMENT: usize = 32;
 
 /// `out = softmax(scale q k^T + mask) v`, and the logsumexp of each row of scores, `[batches, heads, queries]`.
@@ -48,19 +48,20 @@ pub fn attention<T: Float>(
             let (head, first) = (task / blocks, task % blocks * QUERIES);
             let last = (first + QUERIES).min(queries);
             let block = Block { head: sizes.head(head), queries: first..last, keys: 0..0 };
-            // SAFETY: task `head * blocks + block` runs once, and has the queries of its block of its head: no other has this range.
+            // SAFETY: task `head * blocks + block` runs once and owns the queries of its block of its head. No other task has this range.
             let lse = unsafe { lse.range(head * queries + first, last - first) };
-            // SAFETY: `Place::expect` saw that operands lie in their data, and that tokens of `out` lie in it and do not overlap; the tokens
-            // of this head and block of queries are this task's alone.
+            // SAFETY: `Place::expect` checked that the operands lie in their data, and that the tokens of `out` lie in it and do not
+            // overlap. Only this
+            // task accesses the tokens of this head and block of queries.
             unsafe { attend(sizes, block, (q, k, v), scores, (&out, place), lse) };
         }
     });
 }
 
-/// All keys for one block of queries.
+/// Runs over all keys for one block of queries.
 ///
 /// # Safety
-/// The operands lie within their data, and nobody else accesses the output's tokens of this block.
+/// The operands lie within their data, and no other code accesses the output tokens of this block.
 unsafe fn attend<T: Float>(
     sizes: &Attention<'_, T>,
     mut block: Block,
@@ -72,7 +73,7 @@ unsafe fn attend<T: Float>(
     let width = sizes.value_width;
     let (b, h) = block.head;
     let rows = block.queries.clone();
-    // SAFETY: the caller promises that nobody else accesses the tokens of this block, and each use below ends before the next one.
+    // SAFETY: the caller guarantees exclusive access to the tokens of this block, and each use below ends before the next one.
     let token = |row: usize| unsafe { out.range(place.start(b, h, rows.start + row), width) };
     let keys = sizes.keys_before(rows.end);
     let mut running = Running::new();
@@ -90,8 +91,9 @@ unsafe fn attend<T: Float>(
             let values = v.tokens(block.head, block.keys.clone(), width);
             let to = out.pointer(place.start(b, h, rows.start));
             let p = square(scores, block.keys.len());
-            // SAFETY: `p` is `rows.len()` rows of scores, `values` tokens of `v`, which lie in its data, as many as `p` has columns. The
-            // tokens of this block, `place.token` apart, are ours and initialised, as all of `out` is; none is borrowed now.
+            // SAFETY: `p` has `rows.len()` rows of scores. `values` are tokens of `v`, which lie in its data, one per column of `p`. The
+            // tokens of this
+            // block, `place.token` apart, are ours and initialised, as all of `out` is; none is borrowed now.
             unsafe { T::multiply_scaled(T::ONE, p, values, first > 0, to, place.token) };
         }
     }

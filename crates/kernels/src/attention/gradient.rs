@@ -1,8 +1,9 @@
 //! The gradient of [`attention`](super::attention()), block by block from the logsumexps.
 //!
-//! With eight heads or more in all batches one task computes one head, each block once. With fewer, blocks of queries
-//! give `dq` and then blocks of keys give `dk` and `dv`, so that there are tasks enough. Either way the order of
-//! additions is a function of the sizes.
+//! With eight or more heads over all batches, each task computes one head, and each block once. With fewer heads, blocks of queries compute
+//! `dq` and then blocks of keys compute `dk` and `dv`, so that there are enough tasks. Either way, the order of additions depends only on
+//! the
+//! sizes.
 
 use super::block::{Block, KEYS, QUERIES, probabilities, scratch, softmax_slopes, square};
 use super::forward::OPERATIONS_PER_ELEMENT;
@@ -14,7 +15,7 @@ use crate::simd::vectorised;
 use crate::threads::Disjoint;
 use std::ops::Range;
 
-/// What the forward pass was given and gave.
+/// The inputs and outputs of the forward pass.
 ///
 /// ```
 /// use wengert_kernels::attention::{Heads, Place, Saved};
@@ -48,7 +49,7 @@ pub struct Saved<'a, T> {
 /// ```
 #[derive(Debug)]
 pub enum AttentionGradient<'a, T> {
-    /// Three arrays.
+    /// Three separate arrays.
     Apart {
         /// The gradient of the queries.
         dq: HeadsMut<'a, T>,
@@ -63,7 +64,7 @@ pub enum AttentionGradient<'a, T> {
         data: &'a mut [T],
         /// Where the gradients of the queries are; the keys' are `spacing` elements further, the values' twice that.
         place: Place,
-        /// From a query to its key, and from a key to its value.
+        /// The distance from a query to its key, and from a key to its value.
         spacing: usize,
     },
 }
@@ -108,8 +109,9 @@ pub fn attention_gradient<T: Float>(
     assert_eq!(saved.lse.len(), batches * heads * queries, "attention_gradient: one logsumexp for each query");
     sizes.expect_mask();
     let run = |dq: Target<'_, '_, T>, dk: Target<'_, '_, T>, dv: Target<'_, '_, T>| {
-        // SAFETY: `Place::expect` saw above that operands lie in their data; each branch below lets it see, before it calls this, that
-        // the targets do and that no two of their tokens overlap, those of one array included.
+        // SAFETY: `Place::expect` checked above that the operands lie in their data. Before calling this, each branch below checks the same
+        // for the
+        // targets, and that no two of their tokens overlap, including tokens of one array.
         unsafe { Gradient { sizes, saved, g, dq, dk, dv }.run() };
     };
     match to {
@@ -132,7 +134,7 @@ pub fn attention_gradient<T: Float>(
 
 type Target<'a, 'b, T> = (&'a Disjoint<'b, T>, Place);
 
-/// Everything one call needs.
+/// All arguments of one call.
 struct Gradient<'a, 'b, T> {
     sizes: &'a Attention<'a, T>,
     saved: Saved<'a, T>,
@@ -142,7 +144,7 @@ struct Gradient<'a, 'b, T> {
     dv: Target<'a, 'b, T>,
 }
 
-/// Which of the sums a task adds to.
+/// The gradients that a task accumulates.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Part {
     All,
@@ -150,7 +152,7 @@ enum Part {
     KeysAndValues,
 }
 
-/// Heads from which on each is one task.
+/// With at least this many heads, each head is one task.
 const MANY_HEADS: usize = 8;
 
 impl<T: Float> Gradient<'_, '_, T> {
@@ -161,25 +163,25 @@ impl<T: Float> Gradient<'_, '_, T> {
         let all = batches * heads;
         let work = |queries: usize, keys: usize| 5 * queries * keys * (width + value_width) / OPERATIONS_PER_ELEMENT;
         if all >= MANY_HEADS {
-            // SAFETY: with one block for each head, task number and head are the same, and each task runs once: tasks have the tokens
-            // of different heads.
+            // SAFETY: with one block for each head, the task number is the head, and each task runs once, so tasks own the tokens of
+            // different heads.
             return for_each_group(all, work(queries, keys), &|tasks| unsafe { self.some(Part::All, 1, tasks) });
         }
         let (query_blocks, key_blocks) = (queries.div_ceil(QUERIES), keys.div_ceil(KEYS));
         for_each_group(all * query_blocks, work(QUERIES.min(queries), keys), &|tasks| {
-            // SAFETY: each task runs once and is a head and a block of its queries; this part writes `dq` of those and nothing else.
+            // SAFETY: each task runs once and covers one block of queries of one head. This part writes only their `dq`.
             unsafe { self.some(Part::Queries, query_blocks, tasks) };
         });
         for_each_group(all * key_blocks, work(queries, KEYS.min(keys)), &|tasks| {
-            // SAFETY: each task runs once and is a head and a block of its keys; this part writes `dk` and `dv` of those and nothing else.
+            // SAFETY: each task runs once and covers one block of keys of one head. This part writes only their `dk` and `dv`.
             unsafe { self.some(Part::KeysAndValues, key_blocks, tasks) };
         });
     }
 
-    /// Tasks are numbered head by head, `blocks` for each head.
+    /// Runs some tasks. Tasks are numbered head by head, `blocks` for each head.
     ///
     /// # Safety
-    /// As for [`run`](Gradient::run), and nobody else accesses the targets' tokens of these tasks.
+    /// As for [`run`](Gradient::run), and no other code accesses the target tokens of these tasks.
     unsafe fn some(&self, part: Part, blocks: usize, tasks: Range<usize>) {
         let Attention { queries, keys, width, value_width, .. } = *self.sizes;
         let mut scratch = scratch::<T>(2);
@@ -194,7 +196,7 @@ impl<T: Float> Gradient<'_, '_, T> {
                 Part::KeysAndValues => (0..queries, block * KEYS..((block + 1) * KEYS).min(keys)),
             };
             deltas(&self.g, &self.saved.out, head, these_queries.clone(), value_width, &mut delta);
-            // The last queries see the most keys, so they come first and write what others add to.
+            // The last queries see the most keys. They come first and write; the others add to what they wrote.
             let reach = self.sizes.keys_before(these_queries.end).clamp(these_keys.start, these_keys.end);
             for first in these_queries.clone().step_by(QUERIES).rev() {
                 let queries = first..(first + QUERIES).min(these_queries.end);
@@ -202,12 +204,12 @@ impl<T: Float> Gradient<'_, '_, T> {
                 let end = self.sizes.keys_before(queries.end).min(these_keys.end);
                 for first in (these_keys.start..end).step_by(KEYS) {
                     let block = Block { head, queries: queries.clone(), keys: first..(first + KEYS).min(end) };
-                    // SAFETY: queries and keys of the block are those of this task, whose tokens the caller promised.
+                    // SAFETY: the queries and keys of the block belong to this task, whose tokens the caller guarantees.
                     unsafe { self.block(part, index, &block, is_first, scratch, &delta) };
                 }
             }
             let unseen = if these_queries.is_empty() { these_keys.clone() } else { reach..these_keys.end };
-            // SAFETY: queries and keys of this task, whose tokens of the targets of this part nobody else accesses.
+            // SAFETY: these are the queries and keys of this task. No other code accesses their tokens in the targets of this part.
             unsafe {
                 if part != Part::KeysAndValues && keys == 0 {
                     clear(self.dq, head, these_queries, width);
@@ -220,10 +222,10 @@ impl<T: Float> Gradient<'_, '_, T> {
         }
     }
 
-    /// Adds what one block contributes; the first block of keys of each query, and the first queries, write instead.
+    /// Adds the contribution of one block. The first block of keys of each query, and the first queries, write instead of adding.
     ///
     /// # Safety
-    /// As for [`run`](Gradient::run), and nobody else accesses the targets' tokens of this block.
+    /// As for [`run`](Gradient::run), and no other code accesses the target tokens of this block.
     unsafe fn block(&self, part: Part, index: usize, block: &Block, is_first: bool, scratch: &mut [T], delta: &[T]) {
         let Attention { queries, width, value_width, scale, causal, .. } = *self.sizes;
         let (rows, columns) = (block.queries.len(), block.keys.len());
@@ -239,8 +241,9 @@ impl<T: Float> Gradient<'_, '_, T> {
         if part != Part::Queries && value_width > 0 {
             let (to, place) = self.dv;
             let to = to.pointer(place.start(b, h, these_keys.start));
-            // SAFETY: `p` has a row for each query and a column for each key of the block, `g` a token for each query, in its data; `to` is
-            // the token of the first key in a target whose tokens, `place.token` apart, are ours for this block, and initialised.
+            // SAFETY: `p` has a row for each query and a column for each key of the block. `g` has a token for each query, within its data.
+            // `to` is the
+            // token of the first key in a target whose tokens, `place.token` apart, are ours for this block and initialised.
             unsafe { T::multiply_scaled(T::ONE, square(p, columns).transpose(), g, !is_first, to, place.token) };
         }
         // SAFETY: tokens of `g` and `v` lie in their data and have one width; `slopes` was cut to `rows` rows of `columns` elements.
@@ -286,7 +289,7 @@ vectorised! {
 }
 
 /// # Safety
-/// Nobody else accesses these tokens.
+/// No other code accesses these tokens.
 unsafe fn clear<T: Float>(
     (target, place): Target<'_, '_, T>,
     (b, h): (usize, usize),
@@ -294,7 +297,7 @@ unsafe fn clear<T: Float>(
     width: usize,
 ) {
     for token in tokens {
-        // SAFETY: nobody else accesses these tokens, as the caller promises, and each is borrowed for its own `fill`.
+        // SAFETY: the caller guarantees exclusive access to these tokens, and each is borrowed only for its own `fill`.
         unsafe { target.range(place.start(b, h, token), width) }.fill(T::ZERO);
     }
 }

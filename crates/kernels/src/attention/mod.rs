@@ -1,10 +1,10 @@
-//! Scaled dot-product attention `out = softmax(scale q k^T + mask) v`, for each batch and head, without ever holding
-//! the matrix of scores.
+//! Scaled dot-product attention `out = softmax(scale q k^T + mask) v`, for each batch and head, without ever storing the score matrix.
 //!
-//! Queries go in blocks of 64, keys in blocks of 128. Forward, the running maximum `m` and sum `l` of each row are
-//! corrected from block to block, and `lse = m + ln l` is all that is kept. The gradient computes the blocks again:
-//! `p = e^(s - lse)`, `dv += p^T g`, `ds = p (g v^T - delta)` with `delta = sum(g out)`, `dq += scale ds k`,
-//! `dk += scale ds^T q`. Causal: query `i` sees keys `0..=i`, and blocks above the diagonal are skipped.
+//! Queries are processed in blocks of 64, keys in blocks of 128. The forward pass corrects the running maximum `m` and sum `l` of each row
+//! from
+//! block to block, and saves only `lse = m + ln l`. The gradient recomputes the blocks: `p = e^(s - lse)`, `dv += p^T g`,
+//! `ds = p (g v^T - delta)` with `delta = sum(g out)`, `dq += scale ds k`, `dk += scale ds^T q`. Causal: query `i` sees keys `0..=i`, and
+//! blocks above the diagonal are skipped.
 //!
 //! A row that sees no key has output 0, logsumexp minus infinity and gradient 0.
 
@@ -43,11 +43,11 @@ pub struct Attention<'a, T> {
     pub width: usize,
     /// Elements of a value and of an output.
     pub value_width: usize,
-    /// The factor of the products of queries and keys.
+    /// The factor applied to the products of queries and keys.
     pub scale: T,
     /// True when query `i` sees only keys `0..=i`.
     pub causal: bool,
-    /// What is added to the scores, or hides keys.
+    /// An optional mask that is added to the scores or hides keys.
     pub mask: Option<Mask<'a, T>>,
 }
 

@@ -66,7 +66,7 @@ impl Place {
     }
 }
 
-/// Queries, keys, values, or what has their shape.
+/// Queries, keys, values, or another array of their shape.
 ///
 /// ```
 /// use wengert_kernels::attention::{Heads, Place};
@@ -102,7 +102,7 @@ impl<'a, T> Heads<'a, T> {
     }
 }
 
-/// Where a result of the shape of queries, keys or values goes.
+/// The destination of a result of the shape of queries, keys or values.
 ///
 /// ```
 /// use wengert_kernels::attention::{HeadsMut, Place};
@@ -118,7 +118,7 @@ pub struct HeadsMut<'a, T> {
     pub place: Place,
 }
 
-/// What a mask holds for each score.
+/// The data of a mask, one element for each score.
 ///
 /// ```
 /// use wengert_kernels::attention::MaskData;
@@ -126,9 +126,9 @@ pub struct HeadsMut<'a, T> {
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub enum MaskData<'a, T> {
-    /// Numbers that are added; minus infinity hides a key.
+    /// Values added to the scores; minus infinity hides a key.
     Added(&'a [T]),
-    /// Truth values: 0 hides a key.
+    /// Booleans: 0 hides a key.
     Seen(&'a [u8]),
 }
 
@@ -147,7 +147,7 @@ impl<T> MaskData<'_, T> {
     }
 }
 
-/// What hides keys: for query `i` and key `j` the element `b * batch + h * head + i * query + j * key`; steps of 0 repeat.
+/// A mask. Query `i` and key `j` use the element `b * batch + h * head + i * query + j * key`; a step of 0 broadcasts.
 ///
 /// ```
 /// use wengert_kernels::attention::{Mask, MaskData};

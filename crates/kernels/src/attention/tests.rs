@@ -7,7 +7,7 @@ fn random<T: Float>(length: usize, seed: u32) -> Vec<T> {
     (0..length).map(|_| T::from_f64(numbers.next() as f64 / 2147483648.0 - 1.0)).collect()
 }
 
-/// Everything in `f64` with a matrix of scores: `out, lse, dq, dk, dv`, all contiguous.
+/// A reference in `f64` that stores the score matrix: `out, lse, dq, dk, dv`, all contiguous.
 fn naive<T: Float>(sizes: &Attention<'_, T>, inputs: [&Heads<'_, T>; 4]) -> [Vec<f64>; 5] {
     let Attention { batches, heads, queries, keys, width, value_width, .. } = *sizes;
     let [mut out, mut lse, mut dq, mut dk, mut dv] = [(); 5].map(|()| vec![]);
@@ -182,7 +182,7 @@ fn masks_broadcast_and_hidden_rows_give_zeros() {
     let mut full: Vec<f64> = (0..b * h * n * m)
         .map(|_| if numbers.below(3) == 0 { f64::NEG_INFINITY } else { numbers.below(100) as f64 / 50.0 })
         .collect();
-    // Hidden altogether: query 3 everywhere, and the first key block for query 4.
+    // Hide query 3 from all keys, and the first key block from query 4.
     for head in full.chunks_mut(n * m) {
         head[3 * m..4 * m].fill(f64::NEG_INFINITY);
         head[4 * m..4 * m + 128].fill(f64::NEG_INFINITY);

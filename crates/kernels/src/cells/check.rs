@@ -1,8 +1,8 @@
-//! What makes it safe to run a program without looking.
+//! Checks that make it safe to run a program without bounds checks.
 
 use super::{Address, Instruction, Item, Kind, Order};
 
-/// The first and the last cell of an address over all trips.
+/// The first and the last cell of an address over all iterations.
 fn range(address: Address, trips: u32) -> (i64, i64) {
     let (first, last) =
         (i64::from(address.base), i64::from(address.base) + i64::from(address.stride) * (i64::from(trips) - 1));
@@ -14,13 +14,13 @@ fn expect_within(address: Address, trips: u32, cells: usize) {
     assert!(low >= 0 && high < cells as i64, "cells {low} to {high} of {cells}");
 }
 
-/// Whether two addresses are one cell in some trip.
+/// Whether two addresses are the same cell in some iteration.
 pub(super) fn meet(a: Address, b: Address, trips: u32) -> bool {
     let (apart, closing) = (i64::from(b.base) - i64::from(a.base), i64::from(a.stride) - i64::from(b.stride));
     let (apart, closing) = (apart * closing.signum(), closing.abs());
     match closing {
         0 => a.base == b.base,
-        // The division comes last: it is seldom needed.
+        // The division comes last because it is rarely needed.
         _ => (0..closing.saturating_mul(trips.into())).contains(&apart) && apart % closing == 0,
     }
 }

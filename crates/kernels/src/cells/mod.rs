@@ -1,9 +1,11 @@
-//! Scalar programs: instructions on cells of memory, in a row and in loops.
+//! Scalar programs: instructions on memory cells, in straight lines and in loops.
 //!
-//! A cell holds one number, or one for each of many points that are computed at once. In a loop, the cells of an instruction move on with
-//! every trip. A loop in lanes has no trip that waits for another: its instructions run over many trips at a time.
+//! A cell holds one number, or one number for each of many points that are computed at once. In a loop, the cells of an instruction advance
+//! by
+//! a stride with every iteration. In a loop in lanes no iteration depends on another, so its instructions run over many iterations at a
+//! time.
 //!
-//! A [`Code`] is checked when it is made; so running it looks at nothing but its cells.
+//! A [`Code`] is validated when it is built, so running it needs no further checks.
 
 mod check;
 #[cfg(all(unix, target_arch = "x86_64", not(miri)))]
@@ -19,20 +21,20 @@ pub use op::Op;
 
 use std::sync::Arc;
 
-/// Points that are computed at once.
+/// The number of points that are computed at once.
 pub const LANES: usize = 64;
 
-/// A cell, or one for each trip of a loop.
+/// A cell, or one cell for each iteration of a loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Address {
-    /// The cell of the first trip.
+    /// The cell of the first iteration.
     pub base: u32,
-    /// How many cells further that of the next trip is.
+    /// The distance in cells from one iteration to the next.
     pub stride: i32,
 }
 
 impl Address {
-    /// The same cell in every trip.
+    /// The same cell in every iteration.
     ///
     /// ```
     /// use wengert_kernels::cells::Address;
@@ -48,7 +50,7 @@ impl Address {
     }
 }
 
-/// What two numbers are to each other.
+/// A relation between two numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Relation {
     /// a < b.
@@ -82,18 +84,18 @@ impl Relation {
     }
 }
 
-/// What an instruction does.
+/// The kind of an instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Kind {
     /// `to = op(a, b)`.
     Set(Op),
     /// `to += op(a, b)`.
     Add(Op),
-    /// Whether a relation of `a` and `b` still holds, or still does not; `to` is nothing.
+    /// Checks that a relation of `a` and `b` still holds, or still does not hold; `to` is unused.
     Guard(Relation, bool),
 }
 
-/// One instruction; what has one operand repeats it.
+/// One instruction. If it has only one operand, `b` repeats `a`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Instruction {
     /// What it does.
@@ -106,10 +108,10 @@ pub struct Instruction {
     pub b: Address,
 }
 
-/// How the trips of a loop follow each other.
+/// The order in which the iterations of a loop run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Order {
-    /// None waits for another: each instruction over many trips.
+    /// Independent iterations: each instruction runs over many iterations at a time.
     Lanes,
     /// One after the other.
     Forward,
@@ -117,48 +119,48 @@ pub enum Order {
     Backward,
 }
 
-/// A part of a program.
+/// An item of a program.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Item {
-    /// Instructions one after the other, of cells that do not move.
+    /// Straight-line instructions, on cells that do not move.
     Straight(Vec<Instruction>),
-    /// Instructions again and again.
+    /// A loop.
     Loop {
-        /// How often.
+        /// The number of iterations.
         trips: u32,
-        /// In which order.
+        /// Their order.
         order: Order,
-        /// What.
+        /// The loop body.
         body: Vec<Instruction>,
     },
-    /// Cells that become zero.
+    /// Sets cells to zero.
     Zero {
-        /// The first.
+        /// The first cell.
         start: u32,
-        /// How many.
+        /// The number of cells.
         cells: u32,
     },
 }
 
-/// A guard that was found to go the other way: its item, instruction and trip.
+/// A guard whose outcome changed: its item, instruction and iteration.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Flipped {
     /// The item.
     pub item: usize,
-    /// The instruction in it.
+    /// The instruction within the item.
     pub instruction: usize,
-    /// The trip.
+    /// The iteration.
     pub trip: usize,
 }
 
-/// Whether a loop in lanes has so few trips that they run one after the other instead, interpreted or as native code. That is faster, and
-/// what is added up over the trips is added up in this order.
+/// Whether a loop in lanes has so few iterations that they run one after the other instead, interpreted or as native code. That is faster,
+/// and sums over the iterations are then added in this order.
 fn is_short(trips: u32, body: &[Instruction]) -> bool {
     let is_called = |one: &Instruction| matches!(one.kind, Kind::Set(op) | Kind::Add(op) if op.is_called());
     trips < native::SHORT_WITH_CALLS || trips < native::SHORT && !body.iter().any(is_called)
 }
 
-/// A program that was checked.
+/// A validated program.
 ///
 /// ```
 /// use wengert_kernels::cells::{Address, Code, Instruction, Item, Kind, Op, Order};
@@ -183,23 +185,23 @@ pub struct Code {
 }
 
 impl Code {
-    /// Panics unless every cell is one of `cells`, and no instruction writes what it reads.
+    /// Panics unless every address is within `cells`, and no instruction writes a cell that it reads.
     pub fn new(cells: usize, items: Vec<Item>) -> Code {
         check::expect_fits(cells, &items);
         Code { cells, items: items.into() }
     }
 
-    /// How many cells it has.
+    /// The number of cells.
     pub fn cells(&self) -> usize {
         self.cells
     }
 
-    /// Its parts.
+    /// The items of the program.
     pub fn items(&self) -> &[Item] {
         &self.items
     }
 
-    /// How many instructions it has; those of loops count once.
+    /// The number of instructions; the body of a loop counts once.
     pub fn instructions(&self) -> usize {
         let count = |item: &Item| match item {
             Item::Straight(body) | Item::Loop { body, .. } => body.len(),
@@ -208,7 +210,7 @@ impl Code {
         self.items.iter().map(count).sum()
     }
 
-    /// Bytes that it takes.
+    /// The size in bytes.
     pub fn bytes(&self) -> usize {
         self.instructions() * size_of::<Instruction>() + self.items.len() * size_of::<Item>()
     }

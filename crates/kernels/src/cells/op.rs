@@ -1,4 +1,4 @@
-//! What instructions compute, for one number and for slices.
+//! The operations of instructions, on single values and on slices.
 
 use crate::functions::Function;
 use crate::map::{loop1, loop2};
@@ -17,15 +17,15 @@ pub enum Op {
     Of(Function),
     /// Derivative of this order of the digamma function.
     Polygamma(u32),
-    /// A whole power.
+    /// An integer power.
     Powi(i32),
     /// 1, -1, or 0 at 0.
     Signum,
-    /// The next whole number below.
+    /// The largest integer not above a.
     Floor,
-    /// The next whole number above.
+    /// The smallest integer not below a.
     Ceil,
-    /// The nearest whole number, half to even.
+    /// The nearest integer, ties to even.
     Round,
     /// a + b.
     Add,
@@ -35,9 +35,9 @@ pub enum Op {
     Mul,
     /// a / b.
     Div,
-    /// What is left of a when b is taken from it as often as it goes, with the sign of a.
+    /// The remainder of a / b, with the sign of a.
     Rem,
-    /// a b, and 0 where a is 0, whatever b is, or b is 0 and a is infinite.
+    /// a b, and 0 where a is 0 (even if b is infinite or NaN) or where b is 0 and a is infinite.
     Times,
     /// a^b.
     Powf,
@@ -45,9 +45,9 @@ pub enum Op {
     Atan2,
     /// The length of (a, b).
     Hypot,
-    /// The larger number, NaN if one is.
+    /// The maximum, NaN if either is NaN.
     Max,
-    /// The smaller number, NaN if one is.
+    /// The minimum, NaN if either is NaN.
     Min,
     /// 0 if b is larger, 1/2 if they are equal, else 1.
     Share,
@@ -93,7 +93,7 @@ fn inside(a: f64, b: f64) -> f64 {
 }
 
 impl Op {
-    /// How many operands it has.
+    /// The number of operands.
     ///
     /// ```
     /// use wengert_kernels::cells::Op;
@@ -107,7 +107,7 @@ impl Op {
         }
     }
 
-    /// Whether it is more than some instructions of a processor.
+    /// Whether native code calls a function for it instead of using a few instructions.
     pub(super) fn is_called(self) -> bool {
         match self {
             Op::Of(function) => !matches!(function, Function::abs | Function::sqrt),
@@ -117,7 +117,7 @@ impl Op {
         }
     }
 
-    /// Its value; that of one operand does not look at `b`.
+    /// Its value; an operation of one operand ignores `b`.
     ///
     /// ```
     /// use wengert_kernels::cells::Op;
@@ -140,7 +140,7 @@ impl Op {
         }
     }
 
-    /// Apart, so that what is done most often stays short.
+    /// A separate function, to keep the common path short.
     #[inline(never)]
     fn apply_rare(self, a: f64, b: f64) -> f64 {
         match self {
@@ -163,7 +163,7 @@ impl Op {
         }
     }
 
-    /// Its values of slices, to the bits of [`apply`](Op::apply).
+    /// Its values over slices, bitwise equal to [`apply`](Op::apply).
     pub(super) fn apply_all(self, a: &[f64], b: &[f64], to: &mut [f64]) {
         match self {
             Op::Copy => to.copy_from_slice(a),

@@ -1,15 +1,15 @@
-//! Running a program: one number after the other, many trips at a time, many points at a time.
+//! Runs a program: one number after the other, many iterations at a time, or many points at a time.
 
 use super::op::times;
 use super::{Address, Code, Flipped, Instruction, Item, Kind, LANES, Op, Order, is_short};
 use crate::map::{loop2_in_place, loop3_in_place};
 use crate::simd::vectorised;
 
-/// Trips of a loop in lanes that are computed at a time: what they touch stays near.
+/// Iterations of a loop in lanes that are computed at a time, so that their cells stay in the cache.
 const TILE: usize = 256;
 
 impl Code {
-    /// Runs it on one number for each cell, up to the first guard that goes the other way. Panics unless `cells` has all of them.
+    /// Runs the program on one number for each cell, up to the first guard that fails. Panics if `cells` is too short.
     pub fn run(&self, cells: &mut [f64]) -> Result<(), Flipped> {
         self.expect_all(cells);
         // SAFETY: there are at least `self.cells` cells.
@@ -21,14 +21,15 @@ impl Code {
         assert!(cells.len() >= self.cells, "{} of {} cells", cells.len(), self.cells);
     }
 
-    /// Runs a part of it.
+    /// Runs one item.
     ///
     /// # Safety
     /// `cells` has at least `self.cells` numbers.
     pub(super) unsafe fn run_item(&self, number: usize, cells: &mut [f64]) -> Result<(), Flipped> {
         let flipped = |(instruction, trip)| Flipped { item: number, instruction, trip };
-        // SAFETY: `Code::new`, which alone makes a `Code`, let `check::expect_fits` see every item: the addresses of its instructions lie
-        // below `self.cells` in all of its trips, and instructions of a loop in lanes write nothing that they read in any trip.
+        // SAFETY: only `Code::new` makes a `Code`, and it passed every item to `check::expect_fits`: the addresses of instructions lie
+        // below
+        // `self.cells` in all iterations, and instructions of a loop in lanes write nothing that they read in any iteration.
         unsafe {
             match &self.items[number] {
                 Item::Zero { start, cells: count } => cells[*start as usize..][..*count as usize].fill(0.0),
@@ -47,8 +48,9 @@ impl Code {
         Ok(())
     }
 
-    /// Runs it on [`LANES`] numbers for each cell, which lie next to each other; `flipped` tells for which of them a guard went the
-    /// other way: their results mean nothing. Panics unless `cells` has all of them.
+    /// Runs the program on [`LANES`] adjacent numbers for each cell. `flipped` is set for the points where a guard failed; their results
+    /// are
+    /// meaningless. Panics if `cells` is too short.
     pub fn run_points(&self, cells: &mut [f64], flipped: &mut [bool; LANES]) {
         assert!(
             cells.len() / LANES >= self.cells,
@@ -57,8 +59,9 @@ impl Code {
             self.cells
         );
         let one = |body: &[Instruction], trip: usize, cells: &mut [f64], flipped: &mut [bool; LANES]| {
-            // SAFETY: `check::expect_fits` saw, when the program was made, that in every trip addresses lie below `self.cells`, and that
-            // no instruction writes what it reads in the same trip. There are `LANES` numbers for each cell.
+            // SAFETY: `check::expect_fits` checked, when the program was built, that addresses lie below `self.cells` in every iteration,
+            // and that no
+            // instruction writes what it reads in the same iteration. There are `LANES` numbers for each cell.
             body.iter().for_each(|instruction| unsafe { points(instruction, trip, cells, flipped) });
         };
         for item in self.items.iter() {
@@ -78,17 +81,18 @@ impl Code {
     }
 }
 
-/// Instructions one after the other, of cells that do not move; the guard that went the other way.
+/// Runs straight-line instructions on cells that do not move. The error is the guard that failed.
 ///
 /// # Safety
-/// The bases of operands lie in `cells`, and those of results that are written.
+/// The bases of operands, and of results that are written, lie in `cells`.
 unsafe fn straight(body: &[Instruction], cells: &mut [f64]) -> Result<(), usize> {
     let memory = cells.as_mut_ptr();
     for (number, one) in body.iter().enumerate() {
-        // A guard writes nothing, so that its `to` may be any number.
+        // A guard writes nothing, so its `to` may be arbitrary.
         let to = memory.wrapping_add(one.to.base as usize);
-        // SAFETY: `a` and `b` lie in `cells`, and so does `to` where it is written; `memory` points to the first of them, and nothing
-        // else refers to them here.
+        // SAFETY: `a` and `b` lie in `cells`, and so does `to` where it is written. `memory` points to the first cell, and no other
+        // reference to the
+        // cells is in use here.
         unsafe {
             let (a, b) = (*memory.add(one.a.base as usize), *memory.add(one.b.base as usize));
             match one.kind {
@@ -102,16 +106,17 @@ unsafe fn straight(body: &[Instruction], cells: &mut [f64]) -> Result<(), usize>
     Ok(())
 }
 
-/// Instructions one after the other, trip by trip; the instruction and trip of a guard that went the other way.
+/// Runs instructions one after the other, iteration by iteration. The error is the instruction and iteration of the guard that failed.
 ///
 /// # Safety
-/// In all trips before `count`, addresses of operands lie in `cells`, and those of results that are written.
+/// In all iterations before `count`, the addresses of operands, and of results that are written, lie in `cells`.
 unsafe fn trips(body: &[Instruction], count: usize, backward: bool, cells: &mut [f64]) -> Result<(), (usize, usize)> {
     let memory = cells.as_mut_ptr();
     for trip in 0..count {
         let trip = if backward { count - 1 - trip } else { trip };
         for (number, one) in body.iter().enumerate() {
-            // SAFETY: `trip < count`, so `at(trip)` of operands, and of what is written, lies in `cells`, whose first is `memory`.
+            // SAFETY: `trip < count`, so `at(trip)` of operands, and of results that are written, lies in `cells`, which starts at
+            // `memory`.
             unsafe {
                 match one.kind {
                     Kind::Set(op) => {
@@ -134,15 +139,17 @@ unsafe fn trips(body: &[Instruction], count: usize, backward: bool, cells: &mut 
     Ok(())
 }
 
-/// The cells of some trips as a slice: as they lie, or copied together.
+/// The cells of some iterations as a slice: in place if they are adjacent, otherwise copied to `room`.
 ///
 /// # Safety
-/// `memory` points to cells that have the address in the trips `first..first + room.len()`, and nobody writes those while the slice is
-/// used.
+/// `memory` points to cells that contain the address in the iterations `first..first + room.len()`, and nothing writes those while the
+/// slice
+/// is in use.
 #[inline(always)]
 unsafe fn lane(memory: *const f64, address: Address, first: usize, room: &mut [f64]) -> &[f64] {
-    // SAFETY: each address that is read is that of a trip from `first` on, of which there are `room.len()`; with a stride of 1 they
-    // follow each other. `TILE` is not zero, so the one of a stride of 0 is that of some trip.
+    // SAFETY: each address read is that of an iteration from `first` on, of which there are `room.len()`; with a stride of 1 they are
+    // adjacent.
+    // `TILE` is not zero, so an address with a stride of 0 is that of some iteration.
     unsafe {
         match address.stride {
             1 => return std::slice::from_raw_parts(memory.add(address.at(first)), room.len()),
@@ -154,7 +161,7 @@ unsafe fn lane(memory: *const f64, address: Address, first: usize, room: &mut [f
 }
 
 vectorised! {
-    /// In eight parts, so that it is vector code.
+    /// Sums in eight lanes, so that the loop vectorises.
     fn total[](x: &[f64]) -> f64 {
         let mut parts = [0.0; 8];
         let (whole, rest) = x.as_chunks::<8>();
@@ -171,18 +178,19 @@ vectorised! {
     }
 }
 
-/// Every instruction over `count` trips from `first` on.
+/// Runs every instruction over `count` iterations from `first` on.
 ///
 /// # Safety
-/// In the trips `first..first + count`, of which there is one at least and [`TILE`] at most, addresses of operands lie in `cells`, and
-/// those of results that are written. What an instruction writes in any of them it reads in none.
+/// In the iterations `first..first + count`, of which there are between 1 and [`TILE`], the addresses of operands, and of results that are
+/// written, lie in `cells`. No cell that an instruction writes in one of them is read by it in any of them.
 unsafe fn tile(body: &[Instruction], first: usize, count: usize, cells: &mut [f64]) -> Result<(), (usize, usize)> {
     let mut rooms = [[0.0; TILE]; 3];
     let [room_a, room_b, room_to] = &mut rooms;
     let memory = cells.as_mut_ptr();
     for (number, one) in body.iter().enumerate() {
-        // SAFETY: addresses of these trips lie in `cells`, whose first is `memory`. `a` and `b` may be slices of `cells`: `to` is apart
-        // from both, over all trips, so the slice that is written overlaps none that is read.
+        // SAFETY: the addresses of these iterations lie in `cells`, which starts at `memory`. `a` and `b` may be slices of `cells`. `to` is
+        // disjoint
+        // from both over all iterations, so the slice that is written overlaps none that is read.
         unsafe {
             match one.kind {
                 Kind::Guard(relation, held) => {
@@ -221,7 +229,7 @@ unsafe fn tile(body: &[Instruction], first: usize, count: usize, cells: &mut [f6
     Ok(())
 }
 
-/// Results over what they go to, or added to it.
+/// Writes results to their destination, or adds them to it.
 fn apply(op: Op, is_added: bool, a: &[f64], b: &[f64], to: &mut [f64], room: &mut [f64]) {
     match (is_added, op) {
         (false, _) => op.apply_all(a, b, to),
@@ -235,16 +243,17 @@ fn apply(op: Op, is_added: bool, a: &[f64], b: &[f64], to: &mut [f64], room: &mu
     }
 }
 
-/// One instruction at all points.
+/// Runs one instruction at all points.
 ///
 /// # Safety
-/// In this trip, [`LANES`] numbers for each address of an operand lie in `cells`, and for that of a result that is written, which is no
-/// operand's.
+/// In this iteration, [`LANES`] numbers for each address of an operand, and of a result that is written, lie in `cells`. The result is not
+/// one of the operands.
 #[inline(always)]
 unsafe fn points(one: &Instruction, trip: usize, cells: &mut [f64], flipped: &mut [bool; LANES]) {
     let memory = cells.as_mut_ptr();
-    // SAFETY: a cell is `LANES` numbers from `cell * LANES` on, which are in `cells`; those that are written are no operand's, so that
-    // the slice for writing overlaps none for reading.
+    // SAFETY: a cell is the `LANES` numbers from `cell * LANES` on, which are in `cells`. The cell that is written is not an operand, so
+    // the
+    // mutable slice overlaps none that is read.
     unsafe {
         let read = |cell: usize| std::slice::from_raw_parts(memory.add(cell * LANES), LANES);
         let write = |cell: usize| std::slice::from_raw_parts_mut(memory.add(cell * LANES), LANES);

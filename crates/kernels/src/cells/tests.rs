@@ -60,7 +60,7 @@ fn native_of(code: &Code) -> Option<Native> {
     native
 }
 
-/// Runs a program by all means that there are, which agree; what they find.
+/// Runs a program in all available ways, checks that they agree, and returns their result.
 fn run(code: &Code, cells: &mut [f64]) -> Result<(), Flipped> {
     let mut native = cells.to_vec();
     let found = code.run(cells);
@@ -71,7 +71,9 @@ fn run(code: &Code, cells: &mut [f64]) -> Result<(), Flipped> {
     found
 }
 
-/// Trips one by one and in lanes, and points, give the same bits, whatever is read: every cell, one, every second, backward.
+/// Running iterations one by one, in lanes, and at many points gives the same bits, for all access patterns: every cell, one cell, every
+/// second
+/// cell, backward.
 #[test]
 fn numbers_trips_and_points_give_the_same_bits() {
     let count = 300;
@@ -123,7 +125,7 @@ fn a_recurrence_waits_for_its_trips_forward_and_backward() {
     assert_eq!(cells[0], 144.0);
 }
 
-/// In a loop of one trip a cell has many addresses.
+/// In a loop of one iteration a cell has many addresses.
 #[test]
 fn a_result_is_read_again_by_another_address() {
     let cell = Address::cell;
@@ -172,12 +174,12 @@ fn programs_that_leave_their_cells_are_refused() {
     let lanes = |trips, instruction| vec![Item::Loop { trips, order: Order::Lanes, body: vec![instruction] }];
     assert!(refused(lanes(11, set(Op::Neg, strided(0, 1), cell(9), cell(9)))));
     assert!(refused(lanes(4, set(Op::Neg, strided(5, -2), cell(9), cell(9)))));
-    // What one trip reads another one writes.
+    // One iteration reads what another one writes.
     assert!(refused(lanes(4, set(Op::Neg, strided(1, 1), strided(0, 1), strided(0, 1)))));
     assert!(refused(lanes(4, set(Op::Neg, cell(0), strided(1, 1), strided(1, 1)))));
 }
 
-/// Machine code runs with the cells of its own program: fewer are refused by both ways to run.
+/// Machine code runs on the cells of its own program: both ways to run refuse fewer cells.
 #[test]
 fn too_few_cells_are_refused() {
     let last = Item::Straight(vec![set(Op::Neg, Address::cell(99_999), Address::cell(0), Address::cell(0))]);

@@ -1,4 +1,4 @@
-//! The three types loops compute in, and their conversions from and to memory of any dtype.
+//! The three types that loops compute in, and their conversions to and from memory of any dtype.
 //!
 //! Storing to a boolean writes `value != 0` (so NaN is true); a float to an integer truncates toward zero and
 //! saturates (NaN gives 0); an `i64` to a narrower integer wraps; everything else rounds to nearest even.

@@ -1,5 +1,4 @@
-//! Floats of sixteen bits, `f16` and `bf16`. Conversions have no branches, so that loops vectorise; they round to nearest even,
-//! once.
+//! The 16-bit floats `f16` and `bf16`. Conversions are branch-free, so that loops vectorise, and round once, to nearest even.
 
 macro_rules! half {
     ($(#[$doc:meta])* $half:ident, $widen:ident, $narrow:ident, $nan:literal) => {
@@ -9,9 +8,9 @@ macro_rules! half {
         #[repr(transparent)]
         pub struct $half(u16);
 
-        // SAFETY: a transparent `u16`: all zeros are a value.
+        // SAFETY: a transparent `u16`, for which all zeros are a valid value.
         unsafe impl bytemuck::Zeroable for $half {}
-        // SAFETY: a transparent `u16`: every pattern of bits is a value, nothing is padding, and it holds no reference.
+        // SAFETY: a transparent `u16`: every bit pattern is valid, and there is no padding and no reference.
         unsafe impl bytemuck::Pod for $half {}
 
         impl $half {
@@ -30,25 +29,25 @@ macro_rules! half {
                 self.0
             }
 
-            /// The nearest number; of two that are equally near the even one.
+            /// The nearest value, ties to even.
             #[inline(always)]
             pub fn from_f32(value: f32) -> $half {
                 $half($narrow(value))
             }
 
-            /// The nearest number; of two that are equally near the even one.
+            /// The nearest value, ties to even.
             #[inline(always)]
             pub fn from_f64(value: f64) -> $half {
                 $half($narrow(to_odd(value)))
             }
 
-            /// The same number.
+            /// The same value, exactly.
             #[inline(always)]
             pub fn to_f32(self) -> f32 {
                 $widen(self.0)
             }
 
-            /// The same number.
+            /// The same value, exactly.
             #[inline(always)]
             pub fn to_f64(self) -> f64 {
                 self.to_f32().into()
@@ -82,7 +81,7 @@ macro_rules! half {
 }
 
 half! {
-    /// A float of sixteen bits with the range of an `f32`: its upper half, with 8 significant bits.
+    /// A 16-bit float with the range of an `f32`: its upper half, with 8 significant bits.
     ///
     /// ```
     /// use wengert_kernels::bf16;
@@ -103,8 +102,8 @@ half! {
     f16, f16_to_f32, f32_to_f16, 0x7e00
 }
 
-/// An `f32` on the way to fewer bits: what does not fit is cut off and the last bit set, so that the second rounding sees on which
-/// side of a tie the number lies.
+/// Narrows to `f32` on the way to fewer bits. Excess bits are truncated and the last bit is set (round to odd), so that the second rounding
+/// knows on which side of a tie the value lies.
 #[inline(always)]
 fn to_odd(value: f64) -> f32 {
     let near = value as f32;
@@ -184,7 +183,7 @@ mod tests {
         }
     }
 
-    /// The nearest of all positive numbers of a format; beyond the largest the next power of two stands for infinity.
+    /// The nearest of all positive numbers of a format. Beyond the largest, the next power of two represents infinity.
     fn nearest(value: f64, mantissa_bits: i32, bias: i32) -> u16 {
         let infinity = ((2 * bias + 1) << mantissa_bits) as u16;
         let number =
@@ -203,7 +202,7 @@ mod tests {
         for upper in 0..0x7f80u32 {
             for lower in [0u32, 1, 0xfff, 0x1000, 0x1001, 0x2fff, 0x3000, 0x7fff, 0x8000, 0x8001, 0xffff] {
                 let value = f32::from_bits(upper << 16 | lower);
-                // Just beside an `f32`, where rounding to it first would decide ties wrongly.
+                // Right next to an `f32`, where rounding to it first would break ties the wrong way.
                 for wide in [f64::from(value), f64::from(value).next_up(), f64::from(value).next_down().max(0.0)] {
                     assert_eq!(bf16::from_f64(wide).to_bits(), nearest(wide, 7, 127), "{wide:e}");
                     assert_eq!(f16::from_f64(wide).to_bits(), nearest(wide, 10, 15), "{wide:e}");

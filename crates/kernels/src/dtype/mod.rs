@@ -1,4 +1,4 @@
-//! Element types: eight that memory holds, three that loops compute in.
+//! Element types: eight storage types and three compute types.
 //!
 //! `f64` computes in `f64`; `f32`, `bf16`, `f16` in `f32`; integers and booleans in `i64`. Loading into the compute
 //! type is exact, so every conversion goes `source -> source.compute() -> target` with one rounding at most.
@@ -36,7 +36,7 @@ pub enum DType {
     I32,
     /// 8-bit unsigned integer.
     U8,
-    /// Truth value, one byte that is 0 or 1.
+    /// Boolean, one byte that is 0 or 1.
     Bool,
 }
 
@@ -142,7 +142,7 @@ impl fmt::Display for DType {
     }
 }
 
-/// A Rust type that memory can hold. Booleans are held as `u8`.
+/// A Rust type that memory can hold. Booleans are stored as `u8`.
 ///
 /// ```
 /// use wengert_kernels::{DType, Element};

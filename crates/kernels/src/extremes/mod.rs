@@ -1,8 +1,8 @@
-//! Reductions of the middle axis of contiguous arrays `[outer, n, inner]`: `max`, `min` and where they are, products
-//! (also of all elements but one),
-//! and whether any or all elements are not 0.
+//! Reductions along the middle axis of contiguous arrays `[outer, n, inner]`: `max`, `min` and their indices, products (also of all
+//! elements but
+//! one), `any` and `all`.
 //!
-//! NaN beats every number, and the first index wins among equals, as in [`reduce::max`](crate::reduce::max()).
+//! NaN beats every number, and the first index wins ties, as in [`reduce::max`](crate::reduce::max()).
 
 mod others;
 mod product;

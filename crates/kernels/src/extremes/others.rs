@@ -1,8 +1,10 @@
-//! `out[i] = product over j != i of x[j]`, and its derivatives along other rows.
+//! `out[i] = product over j != i of x[j]`, and its directional derivatives.
 //!
-//! With directions `h1 .. hk` the factors are the polynomials `x[j] + t1 h1[j] + .. + tk hk[j]` in which no `t` is squared, with
-//! a coefficient for each set of directions; the result is the coefficient of the whole set. Without directions they are
-//! numbers. What comes before an element is multiplied with what comes after: nothing is divided by.
+//! With directions `h1 .. hk` the factors are the polynomials `x[j] + t1 h1[j] + .. + tk hk[j]`, truncated to terms in which no `t` is
+//! squared.
+//! They have one coefficient for each set of directions, and the result is the coefficient of the full set. Without directions the factors
+//! are
+//! numbers. The product of the elements before is multiplied by the product of those after, so there is no division.
 
 use crate::dtype::Compute;
 use crate::reduce::for_each_group;
@@ -11,10 +13,10 @@ use crate::simd::vectorised;
 use crate::threads::Disjoint;
 
 const LANES: usize = 16;
-/// Elements of a row from which on lanes side by side beat one product after the other.
+/// Rows of at least this many elements are faster in parallel lanes than one product after the other.
 const LONG: usize = 4 * LANES;
 
-/// The products of all other elements of each row of `n`, differentiated once along those of each entry of `directions`.
+/// The product of all other elements in each row of `n`, differentiated once along each of `directions`.
 ///
 /// ```
 /// use wengert_kernels::extremes::product_of_others;
@@ -73,7 +75,7 @@ vectorised! {
 }
 
 vectorised! {
-    /// Lane `l` has the elements `l`, `l + LANES`, ..; what is missing at the end counts as ones.
+    /// Lane `l` has the elements `l`, `l + LANES`, ..; missing elements at the end count as ones.
     fn long_rows[T: Accumulate](x: &[T], n: usize, before: &mut [[T::Wide; LANES]], out: &mut [T]) {
         for (x, out) in x.chunks_exact(n).zip(out.chunks_exact_mut(n)) {
             let mut totals = [T::Wide::ONE; LANES];
@@ -135,7 +137,7 @@ fn polynomial_rows<T: Accumulate>(x: &[T], directions: &[&[T]], n: usize, scratc
         total.fill(T::Wide::ZERO);
         total[0] = T::Wide::ONE;
     };
-    // A set takes its own old coefficient times x, and of each set with one direction less that times h.
+    // The new coefficient of a set is its old one times x, plus, for each of its directions, the coefficient of the set without it times h.
     let multiply = |total: &mut [T::Wide], place: usize| {
         for set in (0..sets).rev() {
             let own = T::times(total[set], x[place].widen());

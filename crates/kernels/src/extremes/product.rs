@@ -9,10 +9,10 @@ use crate::simd::vectorised;
 use crate::threads::{Disjoint, REGION_TILE};
 
 const LANES: usize = 16;
-/// Columns that run side by side.
+/// Columns that are multiplied side by side.
 const COLUMNS: usize = 512;
 
-/// The product along the middle axis of `[outer, n, inner]`; 1 when that is empty.
+/// The product along the middle axis of `[outer, n, inner]`; 1 if that axis is empty.
 ///
 /// ```
 /// let mut y = [0.0; 2];
@@ -41,7 +41,7 @@ pub fn prod<T: Accumulate>(x: &[T], shape: [usize; 3], out: &mut [T]) {
             for t in 0..n {
                 multiply_row::<T>(totals, &x[(o * n + t) * inner + first..][..totals.len()]);
             }
-            // SAFETY: a task is a matrix and a block of its columns, and runs once: no other has this part of a row.
+            // SAFETY: a task is one block of columns of one matrix, and runs once. No other task has this part of a row.
             let out = unsafe { out.range(o * inner + first, totals.len()) };
             for (out, &total) in out.iter_mut().zip(totals.iter()) {
                 *out = T::narrow(total);

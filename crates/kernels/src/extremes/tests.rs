@@ -123,7 +123,7 @@ fn any_and_all_equal_naive_loops() {
     }
 }
 
-/// The product without element `i` of `x + t1 h1 + ..`, differentiated by all `t`: a sum over which element each `h` gives.
+/// The product of `x + t1 h1 + ..` without element `i`, differentiated by all `t`: a sum over the element that each `h` replaces.
 fn product_without(x: &[f64], directions: &[&[f64]], i: usize) -> f64 {
     let Some((h, rest)) = directions.split_first() else {
         return (0..x.len()).filter(|&j| j != i).map(|j| x[j]).product();
@@ -131,7 +131,7 @@ fn product_without(x: &[f64], directions: &[&[f64]], i: usize) -> f64 {
     let along = |j: usize| {
         let mut given = x.to_vec();
         given[j] = h[j];
-        // A direction that comes later must not give the same element.
+        // A later direction must not replace the same element.
         let rest: Vec<Vec<f64>> =
             rest.iter().map(|h| h.iter().enumerate().map(|(k, &h)| if k == j { 0.0 } else { h }).collect()).collect();
         product_without(&given, &rest.iter().map(|h| &h[..]).collect::<Vec<_>>(), i)

@@ -2,11 +2,11 @@
 
 use super::{Code, Flipped};
 
-/// Trips in lanes from which on the vector code of the interpreter is faster, if functions are called and if not.
+/// The number of iterations in lanes from which the vector code of the interpreter is faster, with and without function calls.
 pub(super) const SHORT_WITH_CALLS: u32 = 8;
 pub(super) const SHORT: u32 = 8;
 
-/// A program in machine code, of which there is none here.
+/// A program in machine code. On this machine there is none.
 pub enum Native {}
 
 impl Native {
@@ -15,7 +15,7 @@ impl Native {
         None
     }
 
-    /// As [`Code::run`], of the program that it was made from.
+    /// As [`Code::run`], for the program that it was compiled from.
     pub fn run(&self, _cells: &mut [f64]) -> Result<(), Flipped> {
         match *self {}
     }

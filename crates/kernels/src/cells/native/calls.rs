@@ -1,17 +1,17 @@
-//! Functions that native code calls for operations that are more than some instructions.
+//! Functions that native code calls for operations that take more than a few instructions.
 
 use super::super::Op;
 use crate::functions::Function;
 
-/// What a call computes.
+/// The signature of a called function.
 pub(super) enum Called {
-    /// Of one or two numbers; that of one does not look at the other.
+    /// Takes one or two numbers; a function of one number ignores the second.
     Numbers(extern "sysv64" fn(f64, f64) -> f64),
-    /// Of a number and an integer.
+    /// Takes a number and an integer.
     Integer(extern "sysv64" fn(f64, i64) -> f64, i64),
 }
 
-/// The function of an operation. Panics if it has instructions instead.
+/// The function for an operation. Panics if the operation is compiled to instructions instead.
 pub(super) fn called(op: Op) -> Called {
     match op {
         Op::Of(function) => Called::Numbers(of_table(function)),

@@ -1,7 +1,8 @@
-//! From instructions to machine code: one function for each item.
+//! Compiles instructions to machine code: one function for each item.
 //!
-//! A function gets the address of the cells, and returns [`STAYED`] or the guard that went the other way, with its iteration in the
-//! upper half. No two operations become one, so all results have the bits of the interpreter.
+//! A function takes the address of the cells, and returns [`STAYED`] or the guard whose outcome changed, with its iteration in the upper
+//! half.
+//! Operations are never fused, so all results are bitwise equal to those of the interpreter.
 
 use super::super::check::meet;
 use super::super::{Address, Instruction, Kind, Op, Relation};
@@ -11,44 +12,44 @@ use super::x86::General::{R12, R13, R14, R15, Rax, Rbp, Rbx, Rcx, Rdi, Rsp};
 use super::x86::{Assembler, Compare, Condition, General, Jump, Memory, Rounding, Source, Xmm};
 use crate::functions::Function;
 
-/// What a function returns if every guard went as it did.
+/// The return value if no guard changed its outcome.
 pub(super) const STAYED: i64 = -1;
 
-/// The address of the cells, and the number of the iteration; calls leave them as they are.
+/// The registers of the address of the cells and of the iteration number; calls preserve them.
 const CELLS: General = Rbx;
 const ITERATION: General = Rbp;
 
-/// Addresses that move on with the iterations: those of the cells, plus a stride for each iteration before. Calls leave them as they are.
+/// Pointers that advance with the iterations: the address of the cells plus a stride for each iteration before. Calls preserve them.
 const POINTERS: [General; 4] = [R12, R13, R14, R15];
 
-/// The bytes of a number.
+/// The size of a number in bytes.
 const NUMBER: i64 = size_of::<f64>() as i64;
 
 /// A constant that instructions need.
 #[derive(Clone, Copy)]
 enum Constant {
-    /// The bit of the sign.
+    /// The sign bit.
     Sign,
     /// All other bits.
     Magnitude,
     One,
     Half,
     Nan,
-    /// Not in memory: there is an instruction for it.
+    /// Not stored in memory: there is an instruction for it.
     Zero,
 }
 
-/// The bits of those in memory.
+/// The bits of the constants in memory.
 const CONSTANTS: [u64; 5] = [1 << 63, !(1 << 63), 1.0f64.to_bits(), 0.5f64.to_bits(), f64::NAN.to_bits()];
 
 impl Constant {
-    /// Constants fill a register, and lie in front of all functions.
+    /// Where the constant is. Each fills a register, and all lie before the functions.
     fn memory(self) -> Memory {
         Memory::InCode(self as usize * 16)
     }
 }
 
-/// An assembler that has the constants, and no function yet.
+/// An assembler that holds the constants, and no function yet.
 pub(super) fn assembler() -> Assembler {
     let mut assembler = Assembler::new();
     CONSTANTS.iter().for_each(|bits| assembler.data(bytemuck::bytes_of(&[bits.to_le(); 2])));
@@ -61,14 +62,14 @@ fn addresses(one: &Instruction) -> impl Iterator<Item = Address> {
     [one.a, one.b].into_iter().chain((!is_guard).then_some(one.to))
 }
 
-/// Whether [`function`] can be made: offsets in machine code, and steps in both directions, have 32 bits.
+/// Whether [`function`] can compile this: offsets in machine code, and steps in both directions, have 32 bits.
 pub(super) fn has_function(body: &[Instruction], iterations: u32) -> bool {
     let is_short = |number: i64| i32::try_from(number.abs() * NUMBER).is_ok();
     let is_near = |address: Address| is_short(address.base.into()) && is_short(address.stride.into());
     i32::try_from(iterations).is_ok() && body.iter().flat_map(addresses).all(is_near)
 }
 
-/// Appends a function that runs a body so many times, and tells where it starts. The body is one that [`has_function`].
+/// Appends a function that runs a body `iterations` times, and returns its entry point. The body must satisfy [`has_function`].
 pub(super) fn function(assembler: &mut Assembler, body: &[Instruction], iterations: u32, backward: bool) -> usize {
     assembler.align(16);
     let entry = assembler.here();
@@ -100,7 +101,7 @@ pub(super) fn function(assembler: &mut Assembler, body: &[Instruction], iteratio
     entry
 }
 
-/// As many as there are pointers for.
+/// The most frequent strides, as many as there are pointers for.
 fn most_frequent_strides(body: &[Instruction]) -> Vec<i32> {
     let mut strides: Vec<i32> = body.iter().flat_map(addresses).map(|address| address.stride).collect();
     strides.retain(|stride| *stride != 0);
@@ -110,9 +111,9 @@ fn most_frequent_strides(body: &[Instruction]) -> Vec<i32> {
     runs.iter().take(POINTERS.len()).map(|run| run[0]).collect()
 }
 
-/// A product that was found to be zero or NaN where [`Op::Times`] is computed.
+/// A fix-up for an [`Op::Times`] whose product was found to be zero or NaN.
 struct Correction {
-    /// From there, and back.
+    /// The jump to the fix-up; then where to return to.
     jump: Jump,
     back: usize,
     product: Xmm,
@@ -129,16 +130,16 @@ struct Generator<'a> {
     iterations: u32,
     /// The strides of [`POINTERS`].
     strides: Vec<i32>,
-    /// Registers of the caller that the function uses.
+    /// Callee-saved registers that the function uses.
     saved: Vec<General>,
     /// Jumps out of the function, each with its guard.
     leaves: Vec<(u32, Jump)>,
-    /// Jumps to what is seldom done.
+    /// Jumps to code that rarely runs.
     corrections: Vec<Correction>,
 }
 
 impl Generator<'_> {
-    /// Bytes that keep the stack a multiple of 16 for calls: it is one together with the address that the function returns to.
+    /// Padding that keeps the stack aligned to 16 bytes for calls, including the return address.
     fn padding(&self) -> i32 {
         if self.saved.len().is_multiple_of(2) { 8 } else { 0 }
     }
@@ -159,7 +160,7 @@ impl Generator<'_> {
         self.assembler.ret();
     }
 
-    /// The ends of jumps out of the function.
+    /// Emits the targets of jumps out of the function.
     fn leave(&mut self) {
         let mut leaves = std::mem::take(&mut self.leaves).into_iter().peekable();
         let mut jumps = Vec::new();
@@ -181,7 +182,7 @@ impl Generator<'_> {
         self.ret();
     }
 
-    /// Makes products zero where a is zero, or b is zero and a is not NaN.
+    /// Emits the fix-ups: products become zero where a is zero, or b is zero and a is not NaN.
     fn correct(&mut self) {
         for Correction { jump, back, product, a, b, zero } in std::mem::take(&mut self.corrections) {
             self.assembler.land(jump);
@@ -197,7 +198,7 @@ impl Generator<'_> {
         }
     }
 
-    /// The body again and again.
+    /// Emits the body as a loop.
     fn iterate(&mut self, body: &[Instruction], backward: bool) {
         let last = i64::from(self.iterations) - 1;
         let (first, step) = if backward { (last, -1) } else { (0, 1) };
@@ -247,7 +248,7 @@ impl Generator<'_> {
         }
     }
 
-    /// Where a cell is, until the next call of this function.
+    /// The memory operand of a cell, valid until the next call of this function.
     fn place(&mut self, address: Address) -> Memory {
         let offset = (i64::from(address.base) * NUMBER) as i32;
         if self.iterations == 1 || address.stride == 0 {
@@ -261,12 +262,12 @@ impl Generator<'_> {
         Memory::Behind(Rax, offset)
     }
 
-    /// The name of a cell: where there is one iteration, strides tell nothing apart.
+    /// The name of a cell. With only one iteration the stride is ignored.
     fn name(&self, address: Address) -> Name {
         Name::cell(if self.iterations == 1 { Address::cell(address.base) } else { address })
     }
 
-    /// A register with the number of a cell.
+    /// A register that holds the value of a cell.
     fn read(&mut self, address: Address) -> Xmm {
         let name = self.name(address);
         if let Some(register) = self.registers.find(name) {
@@ -278,7 +279,7 @@ impl Generator<'_> {
         register
     }
 
-    /// The number of a cell for an instruction that follows at once.
+    /// The value of a cell as an operand for the next instruction.
     fn source(&mut self, address: Address) -> Source {
         match self.registers.find(self.name(address)) {
             Some(register) => register.into(),
@@ -286,18 +287,18 @@ impl Generator<'_> {
         }
     }
 
-    /// Writes a register that holds nothing to a cell.
+    /// Writes a register that is bound to no cell to a cell.
     fn write(&mut self, address: Address, value: Xmm) {
         let (place, name) = (self.place(address), self.name(address));
         self.assembler.store(place, value);
-        // In a loop, other addresses may be the same cell.
+        // In a loop, other addresses may refer to the same cell.
         if self.iterations > 1 {
             self.registers.forget(|other| meet(other, address, self.iterations));
         }
         self.registers.hold(value, name);
     }
 
-    /// A register with a constant.
+    /// A register that holds a constant.
     fn constant(&mut self, constant: Constant) -> Xmm {
         let name = Name::constant(constant as u32);
         if let Some(register) = self.registers.find(name) {
@@ -312,7 +313,7 @@ impl Generator<'_> {
         register
     }
 
-    /// A register that holds the value of an operation, and no cell yet.
+    /// A register that holds the result of an operation and is not bound to a cell yet.
     fn compute(&mut self, op: Op, one: &Instruction) -> Xmm {
         if op.is_called() {
             return self.call(op, one);
@@ -357,7 +358,7 @@ impl Generator<'_> {
             Op::Mul => self.assembler.mul(to, a, b),
             Op::Div => self.assembler.div(to, a, b),
             Op::Times => {
-                // A product that is neither zero nor NaN is right: the jump is taken for both. Masks for all products take twice as long.
+                // A product that is neither zero nor NaN is correct: the jump is taken for both. Masking every product takes twice as long.
                 let zero = self.constant(Constant::Zero);
                 self.assembler.mul(to, a, b);
                 self.assembler.compare_numbers(to, zero);
@@ -366,7 +367,7 @@ impl Generator<'_> {
                 self.corrections.push(Correction { jump, back, product: to, a, b, zero });
             }
             Op::Max | Op::Min => {
-                // The instruction gives its second operand where one of them is NaN, and where both are zero.
+                // The instruction returns its second operand if either is NaN, or if both are zero.
                 let mask = self.registers.take();
                 match op {
                     Op::Max => self.assembler.max(to, b, a),
@@ -377,7 +378,7 @@ impl Generator<'_> {
                 self.registers.release(mask);
             }
             Op::Share => {
-                // 1, less 1/2 where b is at least a, less 1/2 where it is larger.
+                // 1, minus 1/2 where b is at least a, minus 1/2 where b is larger.
                 let (one, half) = (self.constant(Constant::One), self.constant(Constant::Half));
                 let mask = self.registers.take();
                 self.assembler.compare(Compare::AtLeast, to, b, a);
@@ -400,7 +401,7 @@ impl Generator<'_> {
         to
     }
 
-    /// Calls a function. Nothing that is in vector registers is still there afterwards.
+    /// Calls a function. All vector registers are clobbered.
     fn call(&mut self, op: Op, one: &Instruction) -> Xmm {
         let [first, second, third] = [0, 1, 2].map(Xmm);
         let a = self.registers.find(self.name(one.a));
@@ -411,7 +412,7 @@ impl Generator<'_> {
                     self.assembler.copy(first, a);
                     self.assembler.copy(second, third);
                 }
-                // What is in the first register must leave it before the other operand comes there.
+                // The value in the first register must move out before the other operand moves in.
                 (a, Some(b)) if b == first => {
                     self.pass(second, Some(b), one.b);
                     self.pass(first, a, one.a);
@@ -437,7 +438,7 @@ impl Generator<'_> {
         self.registers.claim(first)
     }
 
-    /// Brings an operand into the register where a function expects it.
+    /// Moves an operand into the argument register of a call.
     fn pass(&mut self, to: Xmm, from: Option<Xmm>, address: Address) {
         match from {
             Some(from) if from == to => {}
@@ -449,10 +450,10 @@ impl Generator<'_> {
         }
     }
 
-    /// Leaves the function if a relation does not hold that did, or does that did not.
+    /// Leaves the function if the outcome of a relation differs from the recorded one.
     fn guard(&mut self, relation: Relation, held: bool, one: &Instruction, guard: u32) {
         let (a, b) = (self.read(one.a), self.read(one.b));
-        // Both conditions with b first: then a NaN is as if the relation did not hold.
+        // Both conditions compare with b first, so that a NaN counts as not holding.
         match relation {
             Relation::Less => {
                 self.assembler.compare_numbers(b, a);
@@ -496,7 +497,7 @@ impl Generator<'_> {
     }
 }
 
-/// The bytes of a stride, which fit: the body is one that [`has_function`].
+/// A stride in bytes. It fits because the body satisfies [`has_function`].
 fn bytes(stride: i32) -> i32 {
     (i64::from(stride) * NUMBER) as i32
 }

@@ -2,19 +2,19 @@
 
 use std::ptr::NonNull;
 
-/// Machine code in memory of its own: readable and executable, and never writable while it is.
+/// Machine code in its own memory mapping: readable and executable, and not writable while it is executable.
 pub(super) struct Mapping {
     start: NonNull<u8>,
     bytes: usize,
 }
 
-// SAFETY: nobody writes to the memory after `new`, and `drop`, which has it alone, may unmap it on any thread.
+// SAFETY: nothing writes to the memory after `new`. `drop` has exclusive access, and may unmap it on any thread.
 unsafe impl Send for Mapping {}
-// SAFETY: as above; a shared reference gives an address and no more.
+// SAFETY: as above; a shared reference only gives out an address.
 unsafe impl Sync for Mapping {}
 
 impl Mapping {
-    /// A copy of some code; none if the system gives no memory for it.
+    /// Maps a copy of some code; `None` if the system provides no memory for it.
     pub fn new(code: &[u8]) -> Option<Mapping> {
         let (readable, executable) = (libc::PROT_READ | libc::PROT_WRITE, libc::PROT_READ | libc::PROT_EXEC);
         let private = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
@@ -24,25 +24,26 @@ impl Mapping {
             return None;
         }
         let mapping = Mapping { start: NonNull::new(start.cast())?, bytes: code.len() };
-        // SAFETY: the mapping has `code.len()` bytes at least, may be written, and is known to nobody else, so `code` is not in it.
+        // SAFETY: the mapping has at least `code.len()` bytes, is writable, and is not shared yet, so `code` does not overlap it.
         unsafe { mapping.start.copy_from_nonoverlapping(NonNull::from(code).cast(), code.len()) };
         // SAFETY: the range is the mapping that was made above; nothing writes to it from here on.
         let refused = unsafe { libc::mprotect(start, code.len(), executable) } != 0;
         (!refused).then_some(mapping)
     }
 
-    /// The address of a byte. Panics unless it is one of them.
+    /// The address of a byte. Panics if it is out of range.
     pub fn at(&self, byte: usize) -> *const u8 {
         assert!(byte < self.bytes, "byte {byte} of {}", self.bytes);
-        // SAFETY: the byte is one of the mapping.
+        // SAFETY: the byte lies within the mapping.
         unsafe { self.start.as_ptr().add(byte) }
     }
 }
 
 impl Drop for Mapping {
     fn drop(&mut self) {
-        // SAFETY: the whole mapping made by `new` is unmapped, once. Addresses in it were given by `at`; whoever has one must not use it
-        // longer than the mapping: `Native` keeps both, and runs its functions only while it is borrowed.
+        // SAFETY: the whole mapping made by `new` is unmapped, once. Addresses from `at` must not outlive the mapping: `Native` keeps both,
+        // and runs
+        // its functions only while it is borrowed.
         unsafe { libc::munmap(self.start.as_ptr().cast(), self.bytes) };
     }
 }

@@ -1,7 +1,7 @@
-//! Native code of programs, for what runs one number after the other.
+//! Native code for programs that run one number after the other.
 //!
-//! Loops in lanes are left to the vector code of the interpreter, unless they are short. All functions lie in one mapping of memory, behind
-//! the constants that they use.
+//! Loops in lanes are left to the vector code of the interpreter, unless they are short. All functions share one memory mapping, after the
+//! constants that they use.
 
 mod calls;
 mod generator;
@@ -15,19 +15,19 @@ use super::{Code, Flipped, Item, Order, is_short};
 use generator::STAYED;
 use mapping::Mapping;
 
-/// Instructions of a program that is compiled at most: code of longer ones does not fit into caches, and is hardly faster than the
-/// interpreter, whose instructions take as many bytes.
+/// The most instructions that a compiled program may have. Longer code does not fit into caches, and is hardly faster than the interpreter,
+/// whose instructions take as many bytes.
 const MOST: usize = 1 << 17;
 
-/// Iterations in lanes from which on the vector code of the interpreter is faster, if functions are called and if not.
+/// The number of iterations in lanes from which the vector code of the interpreter is faster, with and without function calls.
 pub(super) const SHORT_WITH_CALLS: u32 = 12;
 pub(super) const SHORT: u32 = 64;
 
-/// From the cells to a guard that went the other way, or [`STAYED`].
+/// Takes the cells, and returns the guard whose outcome changed, or [`STAYED`].
 type Function = unsafe extern "sysv64" fn(*mut f64) -> i64;
 
 enum Part {
-    /// The function of an item.
+    /// A compiled item.
     Native {
         item: usize,
         function: Function,
@@ -39,12 +39,12 @@ enum Part {
 pub struct Native {
     code: Code,
     parts: Vec<Part>,
-    /// Where the functions are, which nobody else knows: they live as long as it.
+    /// Owns the memory of the functions, which live as long as it does.
     _mapping: Option<Mapping>,
 }
 
 impl Native {
-    /// The machine code of a program; none where there is no native code for the machine, or the program is too long.
+    /// Compiles a program. Returns `None` if there is no native code for this machine, or the program is too long.
     ///
     /// There is native code for x86-64 with AVX, on Unix.
     ///
@@ -87,8 +87,9 @@ impl Native {
         };
         let part = |(item, entry): (usize, Option<usize>)| match (entry, &mapping) {
             (Some(entry), Some(mapping)) => {
-                // SAFETY: a function of this signature starts there: `generator::function` appended it to the bytes that `mapping` has,
-                // and said where. The memory is executable, and stays so as long as `mapping`, which is kept beside the function.
+                // SAFETY: a function of this signature starts there: `generator::function` appended it to the bytes in `mapping`, and
+                // returned its entry.
+                // The memory stays executable as long as `mapping`, which is kept beside the function.
                 let function = unsafe { std::mem::transmute::<*const u8, Function>(mapping.at(entry)) };
                 Part::Native { item, function }
             }
@@ -98,7 +99,7 @@ impl Native {
         Some(Native { code: code.clone(), parts, _mapping: mapping })
     }
 
-    /// As [`Code::run`], of the program that it was made from. Panics unless `cells` has all of them.
+    /// As [`Code::run`], for the program that it was compiled from. Panics if `cells` is too short.
     pub fn run(&self, cells: &mut [f64]) -> Result<(), Flipped> {
         self.code.expect_all(cells);
         for part in &self.parts {
@@ -106,9 +107,9 @@ impl Native {
                 // SAFETY: `expect_all` was called with these cells.
                 Part::Interpreted(item) => unsafe { self.code.run_item(item, cells)? },
                 Part::Native { item, function } => {
-                    // SAFETY: the function reads and writes the cells of instructions of `self.code` and nothing else; `Code::new` checked
-                    // that they are below `self.code.cells()`, and `expect_all` that there are so many. The processor has AVX: `new`
-                    // found it.
+                    // SAFETY: the function only reads and writes the cells of the instructions of `self.code`. `Code::new` checked that
+                    // they are below
+                    // `self.code.cells()`, and `expect_all` that there are that many. `new` detected AVX on this processor.
                     let found = unsafe { function(cells.as_mut_ptr()) };
                     if found != STAYED {
                         let (instruction, trip) = ((found & 0xffff_ffff) as usize, (found >> 32) as usize);

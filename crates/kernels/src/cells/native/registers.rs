@@ -1,13 +1,14 @@
-//! Vector registers as a cache of cells: each cell is written when it is computed, so a register is free to be used for another number
-//! at any time. The one that was not used for the longest time is the next to be.
+//! Vector registers as a cache of cells. Each cell is written to memory when it is computed, so a register can be reused at any time. The
+//! least
+//! recently used register is evicted first.
 
 use super::super::Address;
 use super::x86::Xmm;
 
-/// How many there are.
+/// The number of registers.
 const COUNT: usize = 16;
 
-/// A number that a register may hold.
+/// The name of a value that a register may hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Name(u64);
 
@@ -29,35 +30,35 @@ impl Name {
         (base >> 31 == 0).then_some(Address { base, stride })
     }
 
-    /// Its place in the table.
+    /// Its slot in the table.
     fn slot(self) -> usize {
         (self.0.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> (64 - SLOTS.ilog2())) as usize
     }
 }
 
-/// Places in the table of names.
+/// The number of slots in the table of names.
 const SLOTS: usize = 256;
 
 pub(super) struct Registers {
     held: [Name; COUNT],
-    /// The register that was the last to hold a name of this slot, the only one where such a name is looked for. So a number that a cell
-    /// had before, or that shares its slot, is never found.
+    /// For each slot, the last register that held a name of this slot; names are only looked up there. So an outdated value of a cell, or
+    /// another
+    /// name with the same slot, is never found.
     slots: [u8; SLOTS],
-    /// A ring from the one that was used last to the one that was not used for the longest time, and back to `COUNT`, which is between
-    /// both.
+    /// A ring from the most recently used register to the least recently used one, closed by the sentinel `COUNT`.
     next: [u8; COUNT + 1],
     before: [u8; COUNT + 1],
 }
 
 impl Registers {
     pub fn new() -> Registers {
-        // The first one is the next to be taken: instructions of small numbers are shorter.
+        // Register 0 is taken first: instructions with low register numbers are shorter.
         let next = std::array::from_fn(|i| ((i + COUNT) % (COUNT + 1)) as u8);
         let before = std::array::from_fn(|i| ((i + 1) % (COUNT + 1)) as u8);
         Registers { held: [Name::NOTHING; COUNT], slots: [0; SLOTS], next, before }
     }
 
-    /// Puts a register behind another one of the ring.
+    /// Inserts a register behind another one in the ring.
     fn put(&mut self, register: usize, after: usize) {
         let (next, before) = (self.next[register], self.before[register]);
         (self.next[before as usize], self.before[next as usize]) = (next, before);
@@ -66,12 +67,12 @@ impl Registers {
         (self.next[register], self.before[register]) = (next, after as u8);
     }
 
-    /// It was used last.
+    /// Marks a register as most recently used.
     fn touch(&mut self, register: usize) {
         self.put(register, COUNT);
     }
 
-    /// It is the next to be taken, and holds nothing.
+    /// Marks a register as empty and as the next to be taken.
     fn free(&mut self, register: usize) {
         self.held[register] = Name::NOTHING;
         let last = self.before[COUNT] as usize;
@@ -80,7 +81,7 @@ impl Registers {
         }
     }
 
-    /// The register that holds a number.
+    /// The register that holds a value, if any.
     pub fn find(&mut self, name: Name) -> Option<Xmm> {
         let register = self.slots[name.slot()];
         if self.held[register as usize] != name {
@@ -90,30 +91,30 @@ impl Registers {
         Some(Xmm(register))
     }
 
-    /// The register that was not used for the longest time; it holds nothing now. The next fifteen that are found or taken are others.
+    /// Takes the least recently used register and empties it. The next fifteen that are found or taken are different ones.
     pub fn take(&mut self) -> Xmm {
         self.claim(Xmm(self.before[COUNT]))
     }
 
-    /// The same for a register that is chosen by its number.
+    /// The same for a specific register.
     pub fn claim(&mut self, register: Xmm) -> Xmm {
         self.held[register.0 as usize] = Name::NOTHING;
         self.touch(register.0.into());
         register
     }
 
-    /// Gives back a register that was taken.
+    /// Releases a register that was taken.
     pub fn release(&mut self, register: Xmm) {
         self.free(register.0.into());
     }
 
-    /// A register that was taken holds a number from now on, and no other register does.
+    /// Binds a register that was taken to a name. No other register is bound to it any more.
     pub fn hold(&mut self, register: Xmm, name: Name) {
         self.slots[name.slot()] = register.0;
         self.held[register.0 as usize] = name;
     }
 
-    /// Forgets cells that changed.
+    /// Forgets cells that have changed.
     pub fn forget(&mut self, is_changed: impl Fn(Address) -> bool) {
         for register in 0..COUNT {
             if self.held[register].address().is_some_and(&is_changed) {

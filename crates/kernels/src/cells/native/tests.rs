@@ -1,4 +1,4 @@
-//! Native code against the interpreter, to the bit.
+//! Compares native code with the interpreter, bit for bit.
 
 use super::super::check::meet;
 use super::super::tests::{add, ops, same, set, strided};
@@ -20,7 +20,7 @@ const SPECIAL: [f64; 19] = [
     f64::INFINITY,
     f64::NEG_INFINITY,
     f64::NAN,
-    // Smaller than normal numbers.
+    // Subnormal.
     5e-324,
     -1e-310,
     f64::MIN_POSITIVE,
@@ -28,7 +28,7 @@ const SPECIAL: [f64; 19] = [
     -1e-200,
 ];
 
-/// Numbers that look random: those of xorshift.
+/// Pseudo-random numbers, by xorshift.
 struct Random(u64);
 
 impl Random {
@@ -51,11 +51,11 @@ impl Random {
     }
 }
 
-/// In every program, these cells are read and never written; then come the others.
+/// In every program these cells are only read; the others follow.
 const INPUTS: u32 = 24;
 const CELLS: u32 = 120;
 
-/// An address that stays within some cells over so many iterations.
+/// A random address that stays within the given cells for the given number of iterations.
 fn address(random: &mut Random, iterations: u32, strides: &[i32], cells: std::ops::Range<u32>) -> Address {
     let most = (cells.len() as i32 - 1) / (iterations as i32 - 1).max(1);
     let stride = loop {
@@ -69,7 +69,8 @@ fn address(random: &mut Random, iterations: u32, strides: &[i32], cells: std::op
     Address { base: if stride < 0 { lowest + length } else { lowest }, stride }
 }
 
-/// An operation, a sum or a guard on such addresses. Guards on bits look at inputs: which NaN it is may depend on who computed it.
+/// A random operation, sum or guard on such addresses. Guards on bits read inputs only, because NaN payloads may depend on how they were
+/// computed.
 fn instruction(
     random: &mut Random,
     ops: &[Op],
@@ -109,7 +110,7 @@ fn item(random: &mut Random, ops: &[Op]) -> Item {
             let written = |random: &mut Random| address(random, 1, &[0, 3], INPUTS..CELLS);
             Item::Straight((0..count).map(|_| instruction(random, ops, 1, written, any)).collect())
         }
-        // Each array has a cell for each iteration, and no iteration reads what another one writes. In front of them are sums.
+        // Each array has a cell for each iteration, and no iteration reads a cell that another one writes. Sums come before the arrays.
         3 => {
             let (trips, stride) = (1 + random.below(20) as u32, random.choose(&[1, -1]));
             let (sums, arrays) = (INPUTS..INPUTS + 4, INPUTS + 4);
@@ -143,14 +144,14 @@ fn item(random: &mut Random, ops: &[Op]) -> Item {
     }
 }
 
-/// Lets the guard that was found go the other way.
+/// Inverts the guard that failed.
 fn turn(items: &mut [Item], at: Flipped) {
     let (Item::Straight(body) | Item::Loop { body, .. }) = &mut items[at.item] else { unreachable!("no guards") };
     let Kind::Guard(_, held) = &mut body[at.instruction].kind else { unreachable!("no guard") };
     *held = !*held;
 }
 
-/// Native code does what the interpreter does: the same bits in all cells, and the same guard that goes the other way.
+/// Native code agrees with the interpreter: the same bits in all cells, and the same failing guard.
 #[test]
 fn random_programs_give_the_bits_of_the_interpreter() {
     let mut random = Random(0x9e37_79b9_7f4a_7c15);
@@ -159,12 +160,12 @@ fn random_programs_give_the_bits_of_the_interpreter() {
     let asked = std::env::var("WENGERT_FUZZ").ok();
     let programs = asked.map_or(800, |number| number.parse().expect("WENGERT_FUZZ is a number of programs"));
     for program in 0..programs {
-        // In some programs there are no calls, which make registers forget.
+        // Some programs have no calls, which invalidate the cached registers.
         let few: Vec<Op> = all.iter().copied().filter(|op| !op.is_called()).collect();
         let ops = if program % 3 == 0 { &all } else { &few };
         let mut items: Vec<Item> = (0..1 + random.below(4)).map(|_| item(&mut random, ops)).collect();
         let start: Vec<f64> = (0..CELLS).map(|_| random.number()).collect();
-        // Guards that leave are turned, so that programs come to their end.
+        // Guards that fail are inverted, so that programs run to the end.
         for _ in 0..30 {
             let code = Code::new(CELLS as usize, items.clone());
             let (mut cells, mut native) = (start.clone(), start.clone());
@@ -187,7 +188,7 @@ fn random_programs_give_the_bits_of_the_interpreter() {
     assert!(2 * ends > programs && 2 * leaves > programs, "{ends} programs came to their end, {leaves} did not");
 }
 
-/// Every operation of every two special numbers.
+/// Every operation on every pair of special values.
 #[test]
 fn special_numbers_give_the_bits_of_the_interpreter() {
     let cell = Address::cell;
@@ -203,11 +204,11 @@ fn special_numbers_give_the_bits_of_the_interpreter() {
     }
 }
 
-/// Operands of a call may be in the registers of each other.
+/// The operands of a call may be in each other's registers.
 #[test]
 fn calls_get_their_operands_from_any_registers() {
     let cell = Address::cell;
-    // The first instruction brings cell 0 into the first register and cell 1 into the second.
+    // The first instruction loads cell 0 into the first register and cell 1 into the second.
     for (a, b) in
         [(0, 1), (1, 0), (0, 0), (1, 1), (0, 3), (3, 0), (1, 3), (3, 1), (2, 0), (0, 2), (2, 1), (1, 2), (3, 4)]
     {
@@ -219,7 +220,7 @@ fn calls_get_their_operands_from_any_registers() {
     }
 }
 
-/// More numbers are used again and again than there are registers.
+/// More values are live than there are registers.
 #[test]
 fn registers_are_used_for_other_cells() {
     let cell = Address::cell;
@@ -272,7 +273,7 @@ fn long_lanes_and_zeros_are_interpreted() {
     assert_eq!(cells, [1.0, 0.0, 0.0, 1.0]);
 }
 
-/// One thread makes it, many run it, and the last one drops it.
+/// One thread compiles it, many run it, and the last one drops it.
 #[test]
 fn code_runs_on_many_threads() {
     let (cell, sin) = (Address::cell, Op::Of(crate::functions::Function::sin));

@@ -1,7 +1,8 @@
 //! An assembler for the instructions of x86-64 that programs need: each method appends one of them.
 //!
-//! Floating-point instructions have the VEX encodings of AVX: three operands, and nothing is required of the alignment of memory. Scalar
-//! ones work on the lowest number of a register.
+//! Floating-point instructions use the VEX encodings of AVX: three operands, and no alignment requirements for memory. Scalar instructions
+//! work
+//! on the lowest element of a register.
 
 /// A general register, by its number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,12 +23,12 @@ pub(super) enum General {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Xmm(pub u8);
 
-/// A place in memory.
+/// A memory operand.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Memory {
-    /// So many bytes behind the address in a register.
+    /// An offset in bytes from the address in a register.
     Behind(General, i32),
-    /// So many bytes behind the first byte of the code.
+    /// An offset in bytes from the start of the code.
     InCode(usize),
 }
 
@@ -50,16 +51,16 @@ impl From<Memory> for Source {
     }
 }
 
-/// Relations of two numbers that give a mask of ones where they hold. Only the one that says so holds for a NaN.
+/// Comparisons that give an all-ones mask where they hold. Only `Unordered` holds for a NaN.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Compare {
     Less = 0x11,
-    /// One of them is NaN.
+    /// Either operand is NaN.
     Unordered = 0x03,
     AtLeast = 0x1d,
 }
 
-/// How a number is made an integer; none of them reports that it was not.
+/// Rounding modes; none of them raises the inexact exception.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Rounding {
     ToEven = 0x08,
@@ -67,7 +68,7 @@ pub(super) enum Rounding {
     Up = 0x0a,
 }
 
-/// What a jump depends on, as unsigned integers and [`Assembler::compare_numbers`] set it.
+/// The condition of a jump, as set by unsigned integer comparisons and [`Assembler::compare_numbers`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Condition {
     Below = 0x2,
@@ -76,7 +77,7 @@ pub(super) enum Condition {
     Differ = 0x5,
     NotAbove = 0x6,
     Above = 0x7,
-    /// Two numbers of which one is NaN.
+    /// Either operand is NaN.
     Unordered = 0xa,
 }
 
@@ -84,7 +85,7 @@ pub(super) enum Condition {
 #[must_use]
 pub(super) struct Jump(usize);
 
-/// An opcode of VEX: its prefix, map and byte, and whether it is of 64-bit integers.
+/// A VEX opcode: its prefix, map and byte, and whether it uses 64-bit integers.
 struct Opcode {
     prefix: u8,
     map: u8,
@@ -92,7 +93,7 @@ struct Opcode {
     byte: u8,
 }
 
-/// Of scalars, of whole vectors, and of whole vectors in the third map.
+/// Opcodes for scalars, for full vectors, and for full vectors in the third map.
 const fn scalar(byte: u8) -> Opcode {
     Opcode { prefix: 3, map: 1, wide: false, byte }
 }
@@ -103,10 +104,10 @@ const fn third(byte: u8) -> Opcode {
     Opcode { prefix: 1, map: 3, wide: false, byte }
 }
 
-/// The longest instruction in bytes, and a few more.
+/// An upper bound on the length of an instruction in bytes.
 const LONGEST: usize = 16;
 
-/// The bytes of one instruction, written where they belong.
+/// A writer for the bytes of one instruction.
 struct Bytes<'a> {
     bytes: &'a mut [u8; LONGEST],
     count: usize,
@@ -152,7 +153,7 @@ impl Assembler {
         &self.bytes
     }
 
-    /// Where the next instruction begins.
+    /// The offset of the next instruction.
     pub fn here(&self) -> usize {
         self.bytes.len()
     }
@@ -162,7 +163,7 @@ impl Assembler {
         self.bytes.extend_from_slice(bytes);
     }
 
-    /// Fills up to a multiple of so many bytes with instructions that do nothing.
+    /// Pads with no-ops to a multiple of `to` bytes.
     pub fn align(&mut self, to: usize) {
         self.bytes.resize(self.bytes.len().next_multiple_of(to), 0x90);
     }
@@ -171,12 +172,12 @@ impl Assembler {
         add = scalar(0x58);
         mul = scalar(0x59);
         sub = scalar(0x5c);
-        /// The smaller one; the second if both are zero or one is NaN.
+        /// The minimum; the second operand if both are zero or either is NaN.
         min = scalar(0x5d);
         div = scalar(0x5e);
-        /// The larger one; the second if both are zero or one is NaN.
+        /// The maximum; the second operand if both are zero or either is NaN.
         max = scalar(0x5f);
-        /// The root of the second.
+        /// The square root of the second operand.
         sqrt = scalar(0x51);
         and = vector(0x54);
         or = vector(0x56);
@@ -199,7 +200,7 @@ impl Assembler {
         self.vex(scalar(0xc2), to.0, first.0, second.into(), Some(compare as u8));
     }
 
-    /// The second where the sign of the mask is set, the first elsewhere.
+    /// Takes `second` where the sign bit of the mask is set, and `first` elsewhere.
     pub fn blend(&mut self, to: Xmm, first: Xmm, second: Xmm, mask: Xmm) {
         self.vex(third(0x4b), to.0, first.0, second.into(), Some(mask.0 << 4));
     }
@@ -208,14 +209,15 @@ impl Assembler {
         self.vex(third(0x0b), to.0, from.0, from.into(), Some(rounding as u8));
     }
 
-    /// Sets conditions as for unsigned integers, and [`Condition::Unordered`]; then [`Condition::Equal`] and [`Condition::Below`] hold too.
+    /// Sets conditions as for unsigned integers. If either is NaN, it sets [`Condition::Unordered`], [`Condition::Equal`] and
+    /// [`Condition::Below`].
     pub fn compare_numbers(&mut self, first: Xmm, second: Xmm) {
         self.vex(vector(0x2e), first.0, 0, second.into(), None);
     }
 
-    /// The bits of a number.
+    /// Copies the bits of a number to a general register.
     pub fn bits(&mut self, to: General, from: Xmm) {
-        // A general register in the place of a vector register has the same encoding.
+        // A general register in the position of a vector register is encoded the same way.
         self.vex(Opcode { wide: true, ..vector(0x7e) }, from.0, 0, Xmm(to as u8).into(), None);
     }
 
@@ -229,7 +231,7 @@ impl Assembler {
         self.bytes.extend_from_slice(&[0; LONGEST]);
         let room = self.bytes.last_chunk_mut().expect("it was just made");
         let mut code = Bytes { bytes: room, count: 0 };
-        // Bits that extend registers, and the second register, are inverted.
+        // The register extension bits and the second register are stored inverted.
         let (r, b, v) = ((!reg & 8) << 4, (!rm & 8) << 2, (!second & 15) << 3);
         if opcode.map == 1 && !opcode.wide && rm < 8 {
             code.push(0xc5);
@@ -245,14 +247,14 @@ impl Assembler {
             Source::Register(_) => code.push(0xc0 | reg | rm),
             Source::Memory(Memory::Behind(_, offset)) => {
                 let short = i8::try_from(offset);
-                // Without an offset, the numbers of rbp and r13 mean another place.
+                // Without an offset, the register numbers of rbp and r13 have a special meaning.
                 let mode = match short {
                     Ok(0) if rm != General::Rbp as u8 => 0x00,
                     Ok(_) => 0x40,
                     Err(_) => 0x80,
                 };
                 code.push(mode | reg | rm);
-                // The numbers of rsp and r12 mean that another byte follows.
+                // The register numbers of rsp and r12 announce another byte.
                 if rm == General::Rsp as u8 {
                     code.push(0x24);
                 }
@@ -275,7 +277,7 @@ impl Assembler {
         self.bytes.truncate(start + count);
     }
 
-    /// An instruction of 64-bit integers in registers, or with an extension of the opcode instead of the first.
+    /// A 64-bit integer instruction on registers, or one with an opcode extension in place of the first register.
     fn wide(&mut self, opcode: u8, reg: u8, rm: General) {
         let rm = rm as u8;
         self.data(&[0x48 | (reg & 8) >> 1 | rm >> 3, opcode, 0xc0 | (reg & 7) << 3 | rm & 7]);
@@ -289,7 +291,7 @@ impl Assembler {
         self.short(0x58, register);
     }
 
-    /// An opcode that has the number of the register in it.
+    /// An instruction whose opcode contains the register number.
     fn short(&mut self, opcode: u8, register: General) {
         let number = register as u8;
         if number >= 8 {
@@ -303,7 +305,7 @@ impl Assembler {
         self.wide(0x89, from as u8, to);
     }
 
-    /// `to = number`.
+    /// `to = number`, 64 bits.
     pub fn set_wide(&mut self, to: General, number: i64) {
         let register = to as u8;
         self.data(&[0x48 | register >> 3, 0xb8 | register & 7]);
@@ -322,7 +324,7 @@ impl Assembler {
         self.data(&number.to_le_bytes());
     }
 
-    /// `to -= number`, which sets conditions as for the numbers before.
+    /// `to -= number`, setting the conditions as a comparison of the old values does.
     pub fn sub_number(&mut self, to: General, number: i32) {
         self.wide(0x81, 5, to);
         self.data(&number.to_le_bytes());
@@ -350,7 +352,7 @@ impl Assembler {
         self.data(&[bits]);
     }
 
-    /// Sets conditions.
+    /// Compares two registers and sets the conditions.
     pub fn compare_general(&mut self, first: General, second: General) {
         self.wide(0x39, second as u8, first);
     }
@@ -373,13 +375,13 @@ impl Assembler {
         self.data(&[0xc3]);
     }
 
-    /// A jump to where it will [`land`](Assembler::land).
+    /// A forward jump to where it will [`land`](Assembler::land).
     pub fn jump(&mut self) -> Jump {
         self.data(&[0xe9, 0, 0, 0, 0]);
         Jump(self.here())
     }
 
-    /// The same under a condition.
+    /// The same, if a condition holds.
     pub fn jump_if(&mut self, condition: Condition) -> Jump {
         self.data(&[0x0f, 0x80 | condition as u8, 0, 0, 0, 0]);
         Jump(self.here())
@@ -390,13 +392,13 @@ impl Assembler {
         self.set_target(jump, self.here());
     }
 
-    /// A jump to what is already there.
+    /// A backward jump.
     pub fn jump_back(&mut self, to: usize) {
         let jump = self.jump();
         self.set_target(jump, to);
     }
 
-    /// The same under a condition.
+    /// The same, if a condition holds.
     pub fn jump_back_if(&mut self, condition: Condition, to: usize) {
         let jump = self.jump_if(condition);
         self.set_target(jump, to);
@@ -408,7 +410,7 @@ impl Assembler {
     }
 }
 
-/// Panics if the code is larger than a jump can reach.
+/// The distance of a jump. Panics if it is too large to encode.
 fn distance(from: usize, to: usize) -> i32 {
     i32::try_from(to as i64 - from as i64).expect("code of less than 2 GiB")
 }
@@ -419,14 +421,14 @@ mod tests {
     use super::Memory::{Behind, InCode};
     use super::*;
 
-    /// What an assembler makes of some instructions, in hexadecimal.
+    /// The encoding of some instructions, in hexadecimal.
     fn encoded(instructions: impl FnOnce(&mut Assembler)) -> String {
         let mut assembler = Assembler::new();
         instructions(&mut assembler);
         assembler.bytes().iter().map(|byte| format!("{byte:02x}")).collect()
     }
 
-    /// The bytes are those of the GNU assembler.
+    /// Expected bytes, as produced by the GNU assembler.
     macro_rules! expect {
         ($($bytes:literal = $text:literal: $method:ident($($operand:expr),*);)*) => {
             $(assert_eq!(encoded(|assembler| assembler.$method($($operand),*)), $bytes, $text);)*
@@ -478,7 +480,7 @@ mod tests {
             "c5fb100c24" = "vmovsd xmm1, [rsp]": load(x1, Behind(Rsp, 0));
             "c57b11a800100000" = "vmovsd [rax+0x1000], xmm13": store(Behind(Rax, 0x1000), x13);
             "c4c17b1157f8" = "vmovsd [r15-8], xmm2": store(Behind(R15, -8), x2);
-            // From its end at byte 8 back to byte 0.
+            // Relative to its end at byte 8: back to byte 0.
             "c5fb100df8ffffff" = "vmovsd xmm1, [rip-8]": load(x1, InCode(0));
         }
     }
@@ -520,7 +522,7 @@ mod tests {
             assembler.ret();
             assembler.land(second);
         });
-        // Over the six bytes of the second, and over the one of `ret`.
+        // One jump skips the six bytes of the second, the other the single byte of `ret`.
         assert_eq!(forward, "e906000000".to_owned() + "0f8701000000" + "c3");
         let backward = encoded(|assembler| {
             assembler.ret();
