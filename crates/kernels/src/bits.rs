@@ -117,8 +117,7 @@ fn rows_per_chunk(elements: usize, columns: usize) -> usize {
 }
 
 /// A tile of booleans, one byte each. The last group of eight of a row may extend into the next row, and that of the last row beyond the
-/// end:
-/// full groups cost less than a few elements one by one.
+/// end: full groups cost less than a few elements one by one.
 type Truth = [u8; TILE + 8];
 
 /// The bits of each byte value, spread to one byte each.

@@ -1,8 +1,7 @@
 //! Distances between the rows of two matrices: `d[i][j] = |x[i] - y[j]|`.
 //!
 //! Differences are squared and summed directly. `|x|^2 + |y|^2 - 2 x y` would be one matrix product, but it loses all digits where two
-//! points
-//! are close to each other.
+//! points are close to each other.
 
 use crate::linalg::Real;
 use crate::simd::vectorised;

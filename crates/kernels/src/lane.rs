@@ -1,8 +1,7 @@
 //! SIMD traits for scalars: numbers with one lane.
 
 /// Implements the trait `SimdValue` of the crate `simba`, given by its path, for a number with a single lane: itself. The trait declares
-/// two
-/// methods as `unsafe`, so the implementation lives in this crate; every index is valid, and nothing in them is unsafe.
+/// two methods as `unsafe`, so the implementation lives in this crate; every index is valid, and nothing in them is unsafe.
 ///
 /// ```
 /// mod simd {

@@ -10,7 +10,7 @@ use std::ops::Range;
 pub(super) const QUERIES: usize = 64;
 pub(super) const KEYS: usize = 128;
 
-/// Scores are computed in multiples of this many; masking them one by one would cost more.
+/// The number of visible scores in a row is rounded up to a multiple of this: a few extra scores cost less than a ragged end.
 const VECTOR: usize = 16;
 
 /// Pooled memory for `count` blocks of scores.
@@ -61,8 +61,7 @@ impl Block {
     }
 
     /// The scores of query `row` of the block, up to the last key it sees, rounded up to full vectors. Hidden keys among them are set to
-    /// minus
-    /// infinity; the scores after them are set to 0.
+    /// minus infinity; the scores after them are set to 0.
     #[inline(always)]
     fn seen<'a, T: Float>(&self, causal: bool, row: usize, scores: &'a mut [T]) -> &'a mut [T] {
         if !causal {

@@ -51,8 +51,7 @@ pub fn attention<T: Float>(
             // SAFETY: task `head * blocks + block` runs once and owns the queries of its block of its head. No other task has this range.
             let lse = unsafe { lse.range(head * queries + first, last - first) };
             // SAFETY: `Place::expect` checked that the operands lie in their data, and that the tokens of `out` lie in it and do not
-            // overlap. Only this
-            // task accesses the tokens of this head and block of queries.
+            // overlap. Only this task accesses the tokens of this head and block of queries.
             unsafe { attend(sizes, block, (q, k, v), scores, (&out, place), lse) };
         }
     });
@@ -92,8 +91,7 @@ unsafe fn attend<T: Float>(
             let to = out.pointer(place.start(b, h, rows.start));
             let p = square(scores, block.keys.len());
             // SAFETY: `p` has `rows.len()` rows of scores. `values` are tokens of `v`, which lie in its data, one per column of `p`. The
-            // tokens of this
-            // block, `place.token` apart, are ours and initialised, as all of `out` is; none is borrowed now.
+            // tokens of this block, `place.token` apart, are ours and initialised, as all of `out` is; none is borrowed now.
             unsafe { T::multiply_scaled(T::ONE, p, values, first > 0, to, place.token) };
         }
     }

@@ -2,8 +2,7 @@
 //!
 //! With eight or more heads over all batches, each task computes one head, and each block once. With fewer heads, blocks of queries compute
 //! `dq` and then blocks of keys compute `dk` and `dv`, so that there are enough tasks. Either way, the order of additions depends only on
-//! the
-//! sizes.
+//! the sizes.
 
 use super::block::{Block, KEYS, QUERIES, probabilities, scratch, softmax_slopes, square};
 use super::forward::OPERATIONS_PER_ELEMENT;
@@ -110,8 +109,7 @@ pub fn attention_gradient<T: Float>(
     sizes.expect_mask();
     let run = |dq: Target<'_, '_, T>, dk: Target<'_, '_, T>, dv: Target<'_, '_, T>| {
         // SAFETY: `Place::expect` checked above that the operands lie in their data. Before calling this, each branch below checks the same
-        // for the
-        // targets, and that no two of their tokens overlap, including tokens of one array.
+        // for the targets, and that no two of their tokens overlap, including tokens of one array.
         unsafe { Gradient { sizes, saved, g, dq, dk, dv }.run() };
     };
     match to {
@@ -242,8 +240,7 @@ impl<T: Float> Gradient<'_, '_, T> {
             let (to, place) = self.dv;
             let to = to.pointer(place.start(b, h, these_keys.start));
             // SAFETY: `p` has a row for each query and a column for each key of the block. `g` has a token for each query, within its data.
-            // `to` is the
-            // token of the first key in a target whose tokens, `place.token` apart, are ours for this block and initialised.
+            // `to` is the token of the first key in a target whose tokens, `place.token` apart, are ours for this block and initialised.
             unsafe { T::multiply_scaled(T::ONE, square(p, columns).transpose(), g, !is_first, to, place.token) };
         }
         // SAFETY: tokens of `g` and `v` lie in their data and have one width; `slopes` was cut to `rows` rows of `columns` elements.

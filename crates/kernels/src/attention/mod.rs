@@ -1,8 +1,7 @@
 //! Scaled dot-product attention `out = softmax(scale q k^T + mask) v`, for each batch and head, without ever storing the score matrix.
 //!
 //! Queries are processed in blocks of 64, keys in blocks of 128. The forward pass corrects the running maximum `m` and sum `l` of each row
-//! from
-//! block to block, and saves only `lse = m + ln l`. The gradient recomputes the blocks: `p = e^(s - lse)`, `dv += p^T g`,
+//! from block to block, and saves only `lse = m + ln l`. The gradient recomputes the blocks: `p = e^(s - lse)`, `dv += p^T g`,
 //! `ds = p (g v^T - delta)` with `delta = sum(g out)`, `dq += scale ds k`, `dk += scale ds^T q`. Causal: query `i` sees keys `0..=i`, and
 //! blocks above the diagonal are skipped.
 //!

@@ -1,8 +1,7 @@
 //! Scalar programs: instructions on memory cells, in straight lines and in loops.
 //!
 //! A cell holds one number, or one number for each of many points that are computed at once. In a loop, the cells of an instruction advance
-//! by
-//! a stride with every iteration. In a loop in lanes no iteration depends on another, so its instructions run over many iterations at a
+//! by a stride with every iteration. In a loop in lanes no iteration depends on another, so its instructions run over many iterations at a
 //! time.
 //!
 //! A [`Code`] is validated when it is built, so running it needs no further checks.

@@ -28,8 +28,7 @@ impl Code {
     pub(super) unsafe fn run_item(&self, number: usize, cells: &mut [f64]) -> Result<(), Flipped> {
         let flipped = |(instruction, trip)| Flipped { item: number, instruction, trip };
         // SAFETY: only `Code::new` makes a `Code`, and it passed every item to `check::expect_fits`: the addresses of instructions lie
-        // below
-        // `self.cells` in all iterations, and instructions of a loop in lanes write nothing that they read in any iteration.
+        // below `self.cells` in all iterations, and instructions of a loop in lanes write nothing that they read in any iteration.
         unsafe {
             match &self.items[number] {
                 Item::Zero { start, cells: count } => cells[*start as usize..][..*count as usize].fill(0.0),
@@ -49,8 +48,7 @@ impl Code {
     }
 
     /// Runs the program on [`LANES`] adjacent numbers for each cell. `flipped` is set for the points where a guard failed; their results
-    /// are
-    /// meaningless. Panics if `cells` is too short.
+    /// are meaningless. Panics if `cells` is too short.
     pub fn run_points(&self, cells: &mut [f64], flipped: &mut [bool; LANES]) {
         assert!(
             cells.len() / LANES >= self.cells,
@@ -60,8 +58,7 @@ impl Code {
         );
         let one = |body: &[Instruction], trip: usize, cells: &mut [f64], flipped: &mut [bool; LANES]| {
             // SAFETY: `check::expect_fits` checked, when the program was built, that addresses lie below `self.cells` in every iteration,
-            // and that no
-            // instruction writes what it reads in the same iteration. There are `LANES` numbers for each cell.
+            // and that no instruction writes what it reads in the same iteration. There are `LANES` numbers for each cell.
             body.iter().for_each(|instruction| unsafe { points(instruction, trip, cells, flipped) });
         };
         for item in self.items.iter() {
@@ -91,8 +88,7 @@ unsafe fn straight(body: &[Instruction], cells: &mut [f64]) -> Result<(), usize>
         // A guard writes nothing, so its `to` may be arbitrary.
         let to = memory.wrapping_add(one.to.base as usize);
         // SAFETY: `a` and `b` lie in `cells`, and so does `to` where it is written. `memory` points to the first cell, and no other
-        // reference to the
-        // cells is in use here.
+        // reference to the cells is in use here.
         unsafe {
             let (a, b) = (*memory.add(one.a.base as usize), *memory.add(one.b.base as usize));
             match one.kind {
@@ -143,13 +139,11 @@ unsafe fn trips(body: &[Instruction], count: usize, backward: bool, cells: &mut 
 ///
 /// # Safety
 /// `memory` points to cells that contain the address in the iterations `first..first + room.len()`, and nothing writes those while the
-/// slice
-/// is in use.
+/// slice is in use.
 #[inline(always)]
 unsafe fn lane(memory: *const f64, address: Address, first: usize, room: &mut [f64]) -> &[f64] {
     // SAFETY: each address read is that of an iteration from `first` on, of which there are `room.len()`; with a stride of 1 they are
-    // adjacent.
-    // `TILE` is not zero, so an address with a stride of 0 is that of some iteration.
+    // adjacent. `TILE` is not zero, so an address with a stride of 0 is that of some iteration.
     unsafe {
         match address.stride {
             1 => return std::slice::from_raw_parts(memory.add(address.at(first)), room.len()),
@@ -189,8 +183,7 @@ unsafe fn tile(body: &[Instruction], first: usize, count: usize, cells: &mut [f6
     let memory = cells.as_mut_ptr();
     for (number, one) in body.iter().enumerate() {
         // SAFETY: the addresses of these iterations lie in `cells`, which starts at `memory`. `a` and `b` may be slices of `cells`. `to` is
-        // disjoint
-        // from both over all iterations, so the slice that is written overlaps none that is read.
+        // disjoint from both over all iterations, so the slice that is written overlaps none that is read.
         unsafe {
             match one.kind {
                 Kind::Guard(relation, held) => {
@@ -252,8 +245,7 @@ fn apply(op: Op, is_added: bool, a: &[f64], b: &[f64], to: &mut [f64], room: &mu
 unsafe fn points(one: &Instruction, trip: usize, cells: &mut [f64], flipped: &mut [bool; LANES]) {
     let memory = cells.as_mut_ptr();
     // SAFETY: a cell is the `LANES` numbers from `cell * LANES` on, which are in `cells`. The cell that is written is not an operand, so
-    // the
-    // mutable slice overlaps none that is read.
+    // the mutable slice overlaps none that is read.
     unsafe {
         let read = |cell: usize| std::slice::from_raw_parts(memory.add(cell * LANES), LANES);
         let write = |cell: usize| std::slice::from_raw_parts_mut(memory.add(cell * LANES), LANES);

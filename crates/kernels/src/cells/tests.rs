@@ -72,8 +72,7 @@ fn run(code: &Code, cells: &mut [f64]) -> Result<(), Flipped> {
 }
 
 /// Running iterations one by one, in lanes, and at many points gives the same bits, for all access patterns: every cell, one cell, every
-/// second
-/// cell, backward.
+/// second cell, backward.
 #[test]
 fn numbers_trips_and_points_give_the_same_bits() {
     let count = 300;

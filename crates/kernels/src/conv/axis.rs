@@ -30,9 +30,9 @@ pub(super) struct Tap {
     pub(super) offset: usize,
 }
 
-// SAFETY: two `usize`: all zeros are a value.
+// SAFETY: two `usize`, for which all zeros are a valid value.
 unsafe impl bytemuck::Zeroable for Tap {}
-// SAFETY: `repr(C)` of two `usize` has no padding, every pattern of bits is a value, and it holds no reference.
+// SAFETY: a `repr(C)` struct of two `usize` has no padding and holds no reference, and every bit pattern is valid.
 unsafe impl bytemuck::Pod for Tap {}
 
 /// A gather along one axis from a source that is padded (or cut) to `extent` elements from `low` on.
@@ -100,17 +100,17 @@ impl Axis {
         }
     }
 
-    /// True when the source can be read in place.
+    /// Whether the source can be read in place.
     pub(super) fn needs_no_padding(&self) -> bool {
         self.low >= 0 && self.low as usize + self.extent <= self.source
     }
 
-    /// The most positions a class has.
+    /// The number of positions of the longest class.
     pub(super) fn longest(&self) -> usize {
         self.classes.iter().map(|class| class.count).max().unwrap_or(0)
     }
 
-    /// Elements of the padded source that `count` positions from a common one on read.
+    /// The number of elements of the padded source that `count` positions, starting at the same one, read.
     pub(super) fn reach(&self, count: usize) -> usize {
         let last = self.classes.iter().flat_map(|class| &class.taps[..]).map(|tap| tap.offset).max().unwrap_or(0);
         (count.saturating_sub(1) * self.step + last + 1).min(self.extent)

@@ -1,4 +1,4 @@
-//! A convolution or its transpose as a gather over three axes, and how it is cut into tasks.
+//! A convolution or its transpose as a gather over three axes, and its division into tasks.
 
 use super::axis::Axis;
 use super::geometry::Convolution;
@@ -7,13 +7,13 @@ use crate::pool::Buffer;
 use crate::threads::for_each_tile;
 use smallvec::SmallVec;
 
-/// Floating-point operations below which a region costs more than it saves.
+/// The number of floating-point operations below which a parallel region costs more than it saves.
 pub(super) const PARALLEL_WORK: usize = 2_000_000;
 
-/// Bytes of the source that a task reads again and again: half of a small second-level cache.
+/// The bytes of the source that a task reads repeatedly: half of a small second-level cache.
 const SLAB_BYTES: usize = 256 << 10;
 
-/// Tasks that a large call has at least, where the shape allows it.
+/// The minimum number of tasks of a large call, where the shape allows it.
 pub(super) const TASKS: usize = 16;
 
 /// `target[n][group][lane][q] = sum over c, taps of weight * source[n][group][c][..]`.
@@ -32,7 +32,7 @@ pub(super) struct Gather {
     pub(super) work: usize,
 }
 
-/// Rows (positions of the first axis) of the target that a task computes.
+/// The rows (positions of the first axis) of the target that each task computes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Slabs {
     pub(super) rows: usize,
@@ -74,7 +74,7 @@ impl Gather {
         }
     }
 
-    /// True when lanes of a vector should be channels of the target: half a panel is then filled well enough.
+    /// Whether vector lanes should be channels of the target: true if they fill at least half a panel.
     pub(super) fn is_wide(&self) -> bool {
         self.lanes >= 6
     }
@@ -102,7 +102,7 @@ impl Gather {
         ((group * outers + outer) * inners + inner) * self.kernel()
     }
 
-    /// Slabs whose source fits the cache, and enough of them when there are few images.
+    /// Slabs whose source fits the cache, and enough of them if there are few images.
     pub(super) fn slabs(&self, element: usize) -> Slabs {
         let rows = self.axes[0].longest();
         let row_bytes = self.channels * self.axes[1].extent * self.axes[2].extent * self.axes[0].step * element;

@@ -2,7 +2,7 @@
 
 /// The geometry of a convolution of `[batch, channels, input..]` with `[outputs, channels / groups, kernel..]`.
 ///
-/// With fewer than three spatial axes the first ones have size 1. All tensors are row-major and contiguous.
+/// With fewer than three spatial axes, the leading ones have size 1. All tensors are row-major and contiguous.
 ///
 /// ```
 /// use wengert_kernels::Convolution;

@@ -1,8 +1,8 @@
-//! The inner loop that all convolutions on wide groups share.
+//! The inner loop shared by all convolutions on wide groups.
 //!
-//! `sums[i][lane] += sum over j of x[rows[i] + steps[j]] * panel[j][lane]`: one scalar of `x` meets a whole vector of the
-//! panel. Forward, rows are positions and steps are taps; in the gradient of the weights it is the other way round. As
-//! `x` is read scalar by scalar, strides and dilation cost nothing and no patch matrix is ever written.
+//! `sums[i][lane] += sum over j of x[rows[i] + steps[j]] * panel[j][lane]`: one scalar of `x` is multiplied by a whole vector of the panel.
+//! In the forward pass, rows are positions and steps are taps; in the gradient of the weights it is the other way round. `x` is read scalar
+//! by scalar, so strides and dilation cost nothing and no patch matrix is ever written.
 
 use crate::matmul::{Product, Tile};
 #[cfg(target_arch = "x86_64")]
@@ -13,7 +13,7 @@ use std::arch::x86_64::*;
 /// Rows of one tile of sums.
 pub(super) const ROWS: usize = 12;
 
-/// The most lanes a panel has, whatever the type.
+/// The most lanes of a panel of any type.
 pub(super) const MOST_LANES: usize = 32;
 
 /// A type that convolutions are computed in: `f32` or `f64`.
@@ -25,8 +25,8 @@ pub(super) const MOST_LANES: usize = 32;
 /// ```
 #[allow(private_bounds)]
 pub trait Convolve: Product + Tile {
-    /// `sums[i][lane] (+)= sum over j of x[rows[i] + steps[j]] * panel[j][lane]` for `width` lanes (a full or half panel);
-    /// `fresh` writes the sums instead of adding them to the present ones.
+    /// `sums[i][lane] (+)= sum over j of x[rows[i] + steps[j]] * panel[j][lane]` for `width` lanes (a full or half panel); if `fresh`, the
+    /// sums are overwritten instead of added to.
     ///
     /// # Safety
     /// `x` is valid for reads at every `rows[i] + steps[j]`, `panel` for `steps.len() * width` elements, and `sums` for
@@ -45,10 +45,10 @@ pub trait Convolve: Product + Tile {
     );
 }
 
-/// The products of one step: of `$rows` scalars, at `$bases`, with the `$vectors <= 2` vectors of a row of the panel.
+/// The products of one step: `$rows` scalars, at `$bases`, times the `$vectors <= 2` vectors of a row of the panel.
 ///
-/// Those of a row are one piece of assembly because the compiler would load all scalars of a step first, and spill the sums to make room
-/// for them.
+/// The products of a row are one piece of assembly because the compiler would otherwise load all scalars of a step first, and spill the
+/// sums to make room for them.
 #[cfg(target_arch = "x86_64")]
 macro_rules! add_products {
     ([$float:ty, $vector:ty, $register:ident, $load:ident, $broadcast:literal, $multiply:literal], $rows:ident, $vectors:ident,
@@ -107,16 +107,16 @@ macro_rules! block {
             fresh: bool,
         ) {
             const LANES: usize = size_of::<$vector>() / size_of::<$float>();
-            // SAFETY: the callers below detected `$features`, and pass `R` of the rows and `N` vectors of the lanes for which
-            // `Convolve::accumulate` was promised `x`, `panel` and `sums`. Loads of the panel are of row `j < steps.len()`; the assembly
-            // reads the one scalar at `rows[i] + step` and changes nothing but its outputs.
+            // SAFETY: the callers below detected `$features`, and pass `R` of the rows and `N` vectors of the lanes for which the caller of
+            // `Convolve::accumulate` guarantees `x`, `panel` and `sums`. Loads of the panel are of row `j < steps.len()`. The assembly
+            // reads the one scalar at `rows[i] + step` and changes only its outputs.
             unsafe {
                 let mut block = [[$zero(); N]; R];
                 let mut bases = [x; R];
                 for i in 0..R {
                     bases[i] = x.wrapping_add(rows[i]);
                 }
-                // Two at a time: a loop of one is slower wherever it does not happen to begin at a line of the cache.
+                // Unrolled by two: a loop over single steps is slower unless it happens to start at a cache line.
                 let (several, rest) = steps.as_chunks::<2>();
                 for &[first, second] in several {
                     add_products!($set, R, N, first, panel, panel_step, bases, block);
@@ -186,8 +186,8 @@ block!(
     [f64, __m256d, ymm_reg, _mm256_loadu_pd, "vbroadcastsd", "vfmadd231pd"]
 );
 
-/// The same for machines without the instructions above, to the same bits: `4 x 4` sums at a time. Fast where the target
-/// has fused products by itself, as 64-bit ARM does.
+/// The same for machines without the instructions above, bitwise equal: `4 x 4` sums at a time. It is fast where the target has fused
+/// multiply-add in its baseline, as 64-bit ARM does.
 ///
 /// # Safety
 /// As for [`Convolve::accumulate`].
@@ -207,8 +207,8 @@ unsafe fn accumulate_portably<T: Convolve>(
     for row in (0..ROWS).step_by(R) {
         for lane in (0..width).step_by(L) {
             let mut block = [[T::ZERO; L]; R];
-            // SAFETY: `R` divides `ROWS` and `L` every panel width, so that rows and lanes are those of the tile for which the caller
-            // promised `sums`, `panel` (row `j < steps.len()`) and `x` at every `rows[i] + steps[j]`.
+            // SAFETY: `R` divides `ROWS` and `L` every panel width, so rows and lanes belong to the tile for which the caller guarantees
+            // `sums`, `panel` (row `j < steps.len()`) and `x` at every `rows[i] + steps[j]`.
             unsafe {
                 for (j, &step) in steps.iter().enumerate() {
                     let right = &*panel.add(j * width + lane).cast::<[T; L]>();
@@ -246,8 +246,8 @@ macro_rules! convolve {
                 debug_assert!(width == Self::LANES || width == Self::LANES / 2);
                 match crate::simd::level() {
                     #[cfg(target_arch = "x86_64")]
-                    // SAFETY: `level` detected the features. A full panel is two vectors and half of it one, so that all of them are lanes
-                    // for which the caller made its promise.
+                    // SAFETY: `level` detected the features. A full panel is two vectors and half a panel is one, so all of them are lanes
+                    // that the caller's guarantee covers.
                     crate::simd::Level::Avx512 => unsafe {
                         if width == Self::LANES {
                             $avx512::<ROWS, 2>(x, rows, steps, panel, width, sums, sums_step, fresh);
@@ -256,8 +256,8 @@ macro_rules! convolve {
                         }
                     },
                     #[cfg(target_arch = "x86_64")]
-                    // SAFETY: `level` detected the features. Two vectors are half a full panel, so that rows from `row` and lanes from `lane`
-                    // on are those of the tile for which the caller made its promise.
+                    // SAFETY: `level` detected the features. Two vectors are half a full panel, so the rows from `row` and the lanes from
+                    // `lane` on belong to the tile that the caller's guarantee covers.
                     crate::simd::Level::Avx2 => unsafe {
                         const HALF: usize = ROWS / 2;
                         for lane in (0..width).step_by(Self::LANES / 2) {
@@ -268,7 +268,7 @@ macro_rules! convolve {
                             }
                         }
                     },
-                    // SAFETY: it asks for what the caller of `accumulate` promised.
+                    // SAFETY: it requires exactly what the caller of `accumulate` guarantees.
                     _ => unsafe { accumulate_portably(x, rows, steps, panel, width, sums, sums_step, fresh) },
                 }
             }

@@ -3,9 +3,9 @@
 //! `y[n][o][q] = sum over c, k of w[o][c][k] * x[n][group(o) + c][q * stride + k * dilation - before]`, where `q` and `k`
 //! have three coordinates each and `x` is zero outside. Both gradients are sums over the same triples `(q, c, k)`.
 //!
-//! Forward and the gradient of the input are *gathers* (`axis`): the latter is one convolution of stride 1 for each
-//! residue of the stride. Groups with several outputs keep the outputs in vector lanes (`wide`); groups with
-//! few, such as depthwise ones, keep positions there (`narrow`). No patch matrix is built except by [`Convolution::unfold`].
+//! The forward pass and the gradient of the input are *gathers* (`axis`); the latter is one convolution of stride 1 for each residue of the
+//! stride. Groups with several outputs keep the outputs in vector lanes (`wide`); groups with few, such as depthwise ones, keep positions
+//! there (`narrow`). Only [`Convolution::unfold`] builds a patch matrix.
 
 mod axis;
 mod gather;
@@ -24,7 +24,7 @@ pub use kernel::Convolve;
 use gather::Gather;
 
 impl Convolution {
-    /// A kernel of size 1, stride 1, no padding, one group: the fields left to set are those that differ.
+    /// A convolution with kernel size 1, stride 1, no padding and one group; set only the fields that differ.
     ///
     /// ```
     /// use wengert_kernels::Convolution;
@@ -105,7 +105,7 @@ impl Convolution {
         }
     }
 
-    /// Multiplications and additions of one call, twice the number of triples `(q, c, k)`.
+    /// The number of multiplications and additions of one call: twice the number of triples `(q, c, k)`.
     fn work(&self) -> usize {
         let size = |sizes: [usize; 3]| sizes.iter().fold(1usize, |a, &b| a.saturating_mul(b));
         [self.batch, self.outputs, self.channels / self.groups, size(self.kernel), size(self.output())]
@@ -113,11 +113,11 @@ impl Convolution {
             .fold(2usize, |a, &b| a.saturating_mul(b))
     }
 
-    /// Panics unless the geometry is sound and the tensors have its sizes.
+    /// Panics unless the geometry is valid and the tensors have its sizes.
     fn expect_lengths(&self, input: usize, weights: usize, output: usize) {
         self.expect_sound();
         let Convolution { batch, channels, outputs, groups, .. } = *self;
-        // More than can be counted are never there.
+        // A product that overflows never matches a length.
         let product = |sizes: &[usize]| sizes.iter().fold(1usize, |all, &size| all.saturating_mul(size));
         let size = |sizes: [usize; 3]| product(&sizes);
         let expected = |what: &str, length: usize, expected: usize| {
@@ -131,7 +131,7 @@ impl Convolution {
     fn expect_sound(&self) {
         let positive = [self.kernel, self.stride, self.dilation].iter().flatten().all(|&size| size > 0);
         assert!(positive, "convolution: kernel, stride and dilation start at 1: {self:?}");
-        // Positions along an axis, and the reach of the kernel, are counted with signs.
+        // Positions along an axis, and the reach of the kernel, must fit signed integers.
         let is_countable = |axis: usize| {
             let reach = self.dilation[axis].checked_mul(self.kernel[axis])?;
             let room = self.input[axis].checked_add(self.before[axis])?.checked_add(self.after[axis])?;

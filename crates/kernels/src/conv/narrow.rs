@@ -1,8 +1,8 @@
 //! Gathers and the gradient of the weights for groups with few target channels, such as depthwise ones: vector lanes are
 //! positions of the last axis.
 //!
-//! The source is always copied: with a stride, elements of a row that one tap reads then lie next to each other, and runs
-//! may read beyond the end of a row.
+//! The source is always copied. So, with a stride, the elements of a row that one tap reads are adjacent, and runs may read beyond the end
+//! of a row.
 
 use super::gather::{Combination, Gather, channel_steps};
 use super::kernel::Convolve;
@@ -42,8 +42,8 @@ pub(super) fn gather<T: Convolve>(gather: &Gather, x: &[T], w: &[T], out: &mut [
                 pick_weights(gather, combination, &source, place % gather.groups, lane, w, weights);
                 let first = (place * gather.lanes + lane) * gather.target_plane();
                 let write = |at: usize, sums: &[T], stretch: usize| {
-                    // SAFETY: each task runs once, and is a slab of rows of one image and group, whose planes begin at `first`. A run is part
-                    // of one line of those rows, stretched ones included, and is written before the next is borrowed.
+                    // SAFETY: each task runs once and is a slab of rows of one image and group, whose planes begin at `first`. A run is
+                    // part of one line of those rows, including stretched ones, and is written before the next one is borrowed.
                     let run = unsafe { target.range(first + at, (sums.len() - 1) * stretch + 1) };
                     if stretch == 1 {
                         return run.copy_from_slice(sums);
@@ -140,7 +140,7 @@ vectorised! {
     }
 }
 
-/// Lanes of the totals of one weight; they are added at the end.
+/// The number of lanes in which one weight is accumulated; they are added at the end.
 const LANES: usize = 16;
 
 pub(super) fn weight_gradient<T: Convolve>(gather: &Gather, x: &[T], g: &[T], out: &mut [T]) {
@@ -154,7 +154,7 @@ pub(super) fn weight_gradient<T: Convolve>(gather: &Gather, x: &[T], g: &[T], ou
     let lines = Buffer::from_elements(axes[0].target * axes[1].target, lines);
     let (kernel, plane, target_plane) = (gather.kernel(), gather.source_plane(), gather.target_plane());
     let target = Disjoint::new(out);
-    // Every task owns its weights, so no sums meet.
+    // Every task owns its weights, so sums never conflict.
     gather.for_each_task(gather.groups * gather.channels, &|task| {
         let (group, channel) = (task / gather.channels, task % gather.channels);
         let weights = gather.lanes * kernel;
@@ -172,7 +172,7 @@ pub(super) fn weight_gradient<T: Convolve>(gather: &Gather, x: &[T], g: &[T], ou
             }
         }
         for (lane, totals) in totals.chunks_exact(kernel).enumerate() {
-            // SAFETY: each task runs once, and is a group and a channel: the kernels of its lanes are nobody else's.
+            // SAFETY: each task runs once and is one group and channel. No other task has the kernels of its lanes.
             let weights = unsafe { target.range(gather.weight(group, lane, channel), kernel) };
             for (weight, totals) in weights.iter_mut().zip(totals) {
                 *weight = T::narrow(totals.iter().fold(T::Total::ZERO, |a, &b| a + b));
@@ -182,7 +182,7 @@ pub(super) fn weight_gradient<T: Convolve>(gather: &Gather, x: &[T], g: &[T], ou
 }
 
 vectorised! {
-    /// `totals += g[line] . x[lines[line]..]` over all lines of `columns` elements, lane by lane; both may go on behind them.
+    /// `totals += g[line] . x[lines[line]..]` over all lines of `columns` elements, lane by lane; both slices may extend beyond the lines.
     fn add_products[T: Product](x: &[T], lines: &[usize], g: &[T], columns: usize, totals: &mut [T::Total; LANES]) {
         let mut lanes = [T::ZERO; LANES];
         let mut depth = 0;
@@ -190,7 +190,7 @@ vectorised! {
             let within: [bool; LANES] = std::array::from_fn(|l| l < columns);
             for (&line, start) in lines.iter().zip((0..).step_by(columns.max(1))) {
                 match (g[start..].first_chunk::<LANES>(), x[line..].first_chunk::<LANES>()) {
-                    // Whole vectors, of which only the lanes of this line count.
+                    // Full vectors, of which only the lanes of this line count.
                     (Some(g), Some(x)) => {
                         for l in 0..LANES {
                             let product = g[l] * x[l];
@@ -229,7 +229,7 @@ vectorised! {
                 }
             }
             if !tail.is_empty() {
-                // The last whole chunk, but only the lanes that no chunk before had.
+                // The last full chunk, of which only the lanes that no earlier chunk covered count.
                 let g: &[T; LANES] = g.last_chunk().expect("the row is long enough");
                 let x: &[T; LANES] = x.last_chunk().expect("the row is long enough");
                 for l in 0..LANES {

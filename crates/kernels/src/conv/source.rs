@@ -3,10 +3,10 @@
 use super::axis::Axis;
 use crate::dtype::Compute;
 
-/// Where the elements of one image and group of a source lie for the loops.
+/// The memory layout of one image and group of a source, as the loops read it.
 #[derive(Debug)]
 pub(super) struct Source {
-    /// True when the tensor itself is read.
+    /// Whether the tensor itself is read.
     pub(super) in_place: bool,
     /// The position of the first element that is read, in place.
     pub(super) base: usize,
@@ -32,7 +32,7 @@ impl Source {
         Source::copied(axes, rows, 1)
     }
 
-    /// Always a copy, with the last axis split into `split` runs.
+    /// A source that is always copied, with the last axis split into `split` runs.
     pub(super) fn copied(axes: &[Axis; 3], rows: usize, split: usize) -> Source {
         let extent = [axes[0].reach(rows), axes[1].extent, axes[2].extent.next_multiple_of(split)];
         let strides = [extent[1] * extent[2], extent[2], 1];

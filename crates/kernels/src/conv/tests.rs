@@ -76,7 +76,7 @@ fn tensors<T: Convolve>(c: &Convolution, mut fill: impl FnMut(usize) -> Vec<T>) 
     }
 }
 
-/// All three results; the outputs start as NaN, so that an element left out shows.
+/// All three results. The outputs start as NaN, so that a missing element shows.
 fn all_three<T: Convolve>(c: &Convolution, tensors: &Arrays<T>) -> [Vec<T>; 3] {
     let empty = |like: &Vec<T>| vec![T::from_f64(f64::NAN); like.len()];
     let (mut y, mut dx, mut dw) = (empty(&tensors.g), empty(&tensors.x), empty(&tensors.w));
@@ -231,7 +231,7 @@ fn tensors_of_wrong_sizes_are_refused() {
 #[test]
 #[should_panic(expected = "more positions than can be counted")]
 fn a_kernel_whose_reach_overflows_is_refused() {
-    // Three times this is 1, but for overflow.
+    // Three times this is 1 if it overflows.
     let third = 0xaaaa_aaaa_aaaa_aaab;
     let c = Convolution { kernel: [1, 1, 4], dilation: [1, 1, third], ..Convolution::new(1, 1, 8, [1, 1, 8]) };
     c.forward(&[1.0f32; 8], &[1.0; 32], &mut [0.0; 56]);

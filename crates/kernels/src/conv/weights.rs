@@ -14,16 +14,16 @@ use crate::pool::{Block, Buffer};
 use crate::threads::Disjoint;
 use crate::transpose::transpose;
 
-/// Positions of a panel.
+/// The number of positions in a panel.
 const POSITIONS: usize = 192;
 
-/// Positions of all images from which on panels are cut into chains.
+/// The number of positions over all images from which panels are cut into chains.
 const MANY: usize = 1 << 16;
 
-/// Bytes that the sums of all parts may have together.
+/// The most bytes that the sums of all parts may occupy together.
 const SUM_BYTES: usize = 64 << 20;
 
-/// How the sums are cut: a function of the shape alone.
+/// How the sums are cut; this depends only on the shape.
 struct Cut {
     /// Parts of the batch.
     parts: usize,
@@ -71,7 +71,7 @@ pub(super) fn weight_gradient<T: Convolve>(gather: &Gather, x: &[T], g: &[T], ou
         let sums = unsafe { shared.range(task * cut.size(), cut.size()) };
         sums.fill(T::ZERO);
         let channels = chunk * cut.channels..((chunk + 1) * cut.channels).min(gather.channels);
-        // Taps of whole tiles: those behind the last read what the first one reads, and their sums are not used.
+        // Taps are padded to full tiles: the extra ones read what the first one reads, and their sums are not used.
         let own = &taps[..channels.len() * gather.kernel()];
         let behind = std::iter::repeat(0);
         let taps = Buffer::from_elements(own.len().next_multiple_of(ROWS), own.iter().copied().chain(behind));
@@ -97,8 +97,8 @@ pub(super) fn weight_gradient<T: Convolve>(gather: &Gather, x: &[T], g: &[T], ou
         let at = gather.weight(group, 0, channel);
         // The last row of the chunk ends inside the output, so every pointer below does.
         assert!(at + (gather.lanes - 1) * step + rows <= length);
-        // SAFETY: the sums have `cut.rows >= rows` rows of `cut.columns >= lanes` elements. The output has `lanes` rows of `step` elements
-        // from `at` on, as asserted, of which the first `rows` are weights of this group and chunk of channels: no other set has them.
+        // SAFETY: the sums have `cut.rows >= rows` rows of `cut.columns >= lanes` elements. As asserted, the output has `lanes` rows of
+        // `step` elements from `at` on. The first `rows` of them are weights of this group and chunk of channels, which no other set has.
         unsafe { transpose(sums.as_ptr(), cut.columns, (rows, gather.lanes), shared.pointer(at), step, rows) };
     });
 }
@@ -152,8 +152,8 @@ fn accumulate<T: Convolve>(
                 for (first, width, used) in panels.iter() {
                     let panel = &mut right[first * POSITIONS..][..width * POSITIONS];
                     let g = &g[first * target_plane + begin..];
-                    // SAFETY: `g` was cut to `lanes` planes, `first + used <= lanes`, and `begin + count` is within a plane: so `used` rows,
-                    // a plane apart, have `count` elements from here on. `panel` has `POSITIONS >= count` rows of `width >= used`.
+                    // SAFETY: `g` was cut to `lanes` planes, `first + used <= lanes`, and `begin + count` is within a plane. So `used`
+                    // rows, a plane apart, have `count` elements from here on. `panel` has `POSITIONS >= count` rows of `width >= used`.
                     unsafe { transpose(g.as_ptr(), target_plane, (used, count), panel.as_mut_ptr(), width, width) };
                     for (tile, taps) in taps.iter().enumerate() {
                         let sums = &mut sums[tile * ROWS * panels.padded + first..];
@@ -164,8 +164,8 @@ fn accumulate<T: Convolve>(
                         for (number, steps) in steps[..count].chunks(chain).enumerate() {
                             let (x, panel) = (x.as_ptr(), panel[number * chain * width..].as_ptr());
                             // SAFETY: along every axis the sum of a position and a tap is below the `extent` of the padded source (`Axis`),
-                            // which is copied whole or lies in the tensor; taps behind the last are 0, which the first is. The
-                            // panel has a row for each of the `count` positions, and `sums`, as asserted, `ROWS` rows of `width`.
+                            // which is copied whole or lies in the tensor. Taps after the last one are 0, like the first. The panel has a
+                            // row for each of the `count` positions, and `sums`, as asserted, has `ROWS` rows of `width`.
                             unsafe {
                                 T::accumulate(x, taps, steps, panel, width, sums.as_mut_ptr(), panels.padded, false)
                             };

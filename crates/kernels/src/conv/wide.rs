@@ -1,8 +1,8 @@
 //! Gathers for groups with many target channels: vector lanes are channels of the target.
 //!
-//! The weights are packed once into panels `[tap][lane]`. A task takes one slab of one image and group (or several small
-//! images); each tile of 12 positions runs over all taps with its sums in registers and is then transposed into the planes
-//! of the target. Every sum is cut along the taps alone (`chain`), so bits do not depend on how positions are cut into tiles.
+//! The weights are packed once into panels `[tap][lane]`. A task takes one slab of one image and group (or several small images). Each tile
+//! of 12 positions runs over all taps with its sums in registers and is then transposed into the planes of the target. Sums are cut only
+//! along the taps (`chain`), so the bits do not depend on how positions are cut into tiles.
 
 use super::gather::{Combination, Gather, channel_steps};
 use super::kernel::{Convolve, MOST_LANES, ROWS};
@@ -13,10 +13,10 @@ use crate::pool::Block;
 use crate::threads::{Disjoint, for_each_tile};
 use crate::transpose::transpose;
 
-/// Positions that several small images together should have.
+/// The number of positions that a group of small images should have together.
 const POSITIONS: usize = 8 * ROWS;
 
-/// Steps of a chain where sums are not deep.
+/// The number of steps in a chain where sums are not deep.
 const MOST_STEPS: usize = 384;
 
 /// The lanes of a group in panels: full ones, then one of half or full width.
@@ -64,7 +64,7 @@ pub(super) fn gather<T: Convolve>(gather: &Gather, x: &[T], w: &[T], out: &mut [
     let target = Disjoint::new(out);
     let tasks = gather.batch.div_ceil(images) * gather.groups * slabs.count;
     let follower = match (slabs.count, gather.groups) {
-        // SAFETY: `target` is our output, borrowed mutably, and the follower is not used when this function has returned.
+        // SAFETY: `target` is our output, borrowed mutably, and the follower is not used after this function has returned.
         (1, 1) if tasks > 0 => unsafe { follow::of(target.pointer(0), length, image, tasks) },
         _ => None,
     };
@@ -83,8 +83,8 @@ pub(super) fn gather<T: Convolve>(gather: &Gather, x: &[T], w: &[T], out: &mut [
         };
         task.run(x, packed, &target);
         if let Some(follower) = follower {
-            // SAFETY: the follower agreed to images from `tasks` tasks. With one slab and one group, these images are this task's alone,
-            // complete, and told once, in its only part.
+            // SAFETY: the follower accepted images from `tasks` tasks. With one slab and one group, only this task has these images; they
+            // are complete, and reported once, in its only part.
             unsafe { follower.part(number, task.images.start * image..task.images.end * image) };
         }
     });
@@ -101,8 +101,8 @@ fn pack<T: Convolve>(gather: &Gather, combinations: &[Combination], panels: Pane
         let mut at = group * group_size;
         for combination in combinations {
             let depth = gather.channels * combination.taps;
-            // SAFETY: each task runs once, and is a group and a panel of its lanes: panels of a combination follow each other from `at` on,
-            // `depth * width` elements each, so that no other task has this range.
+            // SAFETY: each task runs once and is one group and one panel of its lanes. The panels of a combination are adjacent from `at`
+            // on, with `depth * width` elements each, so no other task has this range.
             let panel = unsafe { packed.range(at + first * depth, depth * width) };
             at += depth * panels.padded;
             if !gather.transposed {
@@ -139,7 +139,7 @@ struct Task<'a> {
     gather: &'a Gather,
     source: &'a Source,
     combinations: &'a [Combination],
-    /// Of one combination after the other.
+    /// The steps of one combination after the other.
     steps: &'a [usize],
     panels: Panels,
     group: usize,
@@ -176,8 +176,8 @@ impl Task<'_> {
                 self.positions(combination, image_step, |rows, targets, count| {
                     // SAFETY: `rows` are positions of `q`, and `steps` taps, of one combination: along every axis their sum is below the
                     // `extent` of the padded source (`Axis`), which is copied whole or lies in the tensor (`needs_no_padding`). The panel
-                    // was cut to a row of `width` for each step. Tasks are different images, groups or slabs, and combinations of
-                    // classes different residues: so this tile alone writes these positions of these lanes.
+                    // was cut to a row of `width` for each step. Tasks are different images, groups or slabs, and combinations of classes
+                    // are different residues, so only this tile writes these positions of these lanes.
                     unsafe { tile(x, rows, steps, panel, width, target, targets, count, first..first + used, self) };
                 });
             }
@@ -225,11 +225,11 @@ impl Task<'_> {
     }
 }
 
-/// Asks for the cache line at `place`, to be written soon.
+/// Prefetches the cache line at `place` for writing.
 #[inline(always)]
 fn prefetch<T>(place: *mut T) {
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: every x86-64 processor has the instruction, which is a hint: it reads and writes nothing, and any address will do.
+    // SAFETY: every x86-64 processor has this instruction. It is a hint that reads and writes nothing, and any address is allowed.
     unsafe {
         std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_ET0 }>(place.cast())
     };
@@ -240,8 +240,8 @@ fn prefetch<T>(place: *mut T) {
 /// One tile of sums, written to the target.
 ///
 /// # Safety
-/// `x` is valid at every `rows[i] + steps[j]`, `panel` has a row of `width` for each step, a full or half panel, and nobody else accesses the
-/// target positions of these lanes.
+/// `x` is valid at every `rows[i] + steps[j]`, `panel` has a row of `width`, a full or half panel, for each step, and no other code
+/// accesses the target positions of these lanes.
 #[allow(clippy::too_many_arguments)]
 #[inline]
 unsafe fn tile<T: Convolve>(
@@ -260,7 +260,7 @@ unsafe fn tile<T: Convolve>(
     debug_assert!(steps.iter().max().is_none_or(|step| rows.iter().all(|row| row + step < x.len())));
     let plane = task.gather.target_plane();
     let first = (task.group * task.gather.lanes + lanes.start) * plane;
-    // The lines to be written are far away; fetching them now hides behind the sums.
+    // The lines to be written are not in the cache; fetching them now overlaps with the sums.
     for lane in 0..lanes.len() {
         prefetch(target.pointer(first + lane * plane + targets[0]));
     }
@@ -269,7 +269,7 @@ unsafe fn tile<T: Convolve>(
         for first in part.clone().step_by(chain) {
             let own = &steps[first..part.end.min(first + chain)];
             let (panel, sums, is_first) = (panel[first * width..].as_ptr(), sums.as_mut_ptr(), first == part.start);
-            // SAFETY: `x` and `panel` are as the caller promised; `sums` has `ROWS` rows of `MOST_LANES`, and no panel has more lanes.
+            // SAFETY: the caller guarantees `x` and `panel`; `sums` has `ROWS` rows of `MOST_LANES`, and no panel has more lanes.
             unsafe { T::accumulate(x.as_ptr(), rows, own, panel, width, sums, MOST_LANES, is_first) };
         }
     });
@@ -286,7 +286,7 @@ unsafe fn tile<T: Convolve>(
     }
     for lane in 0..used {
         for i in 0..count {
-            // SAFETY: `pointer` checks that the element is in the target; the caller promised that it is ours.
+            // SAFETY: `pointer` checks that the element is in the target; the caller guarantees that it is ours.
             unsafe { *target.pointer(first + lane * plane + targets[i]) = sums[i][lane] };
         }
     }

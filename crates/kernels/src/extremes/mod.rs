@@ -1,6 +1,5 @@
 //! Reductions along the middle axis of contiguous arrays `[outer, n, inner]`: `max`, `min` and their indices, products (also of all
-//! elements but
-//! one), `any` and `all`.
+//! elements but one), `any` and `all`.
 //!
 //! NaN beats every number, and the first index wins ties, as in [`reduce::max`](crate::reduce::max()).
 

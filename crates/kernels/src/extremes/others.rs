@@ -1,10 +1,8 @@
 //! `out[i] = product over j != i of x[j]`, and its directional derivatives.
 //!
 //! With directions `h1 .. hk` the factors are the polynomials `x[j] + t1 h1[j] + .. + tk hk[j]`, truncated to terms in which no `t` is
-//! squared.
-//! They have one coefficient for each set of directions, and the result is the coefficient of the full set. Without directions the factors
-//! are
-//! numbers. The product of the elements before is multiplied by the product of those after, so there is no division.
+//! squared. They have one coefficient for each set of directions, and the result is the coefficient of the full set. Without directions the
+//! factors are numbers. The product of the elements before is multiplied by the product of those after, so there is no division.
 
 use crate::dtype::Compute;
 use crate::reduce::for_each_group;

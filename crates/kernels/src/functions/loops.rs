@@ -8,13 +8,13 @@ use std::ops::Range;
 /// The real attributes of one call; missing ones are 0.
 pub type Parameters<T> = [T; 3];
 
-/// The value in one native type; unary functions ignore the second operand.
+/// The loops for the value in one native type; unary functions ignore the second operand.
 pub struct Loops<T> {
-    /// Of one element.
+    /// The value of one element.
     pub one: fn(T, T, Parameters<T>) -> T,
-    /// Of slices of one length.
+    /// The values of slices of equal length.
     pub slices: fn(&[T], &[T], &mut [T], Parameters<T>),
-    /// Over the first of two operands.
+    /// The values of two operands, written over the first.
     pub update: Option<fn(&mut [T], &[T], Parameters<T>)>,
 }
 
@@ -29,7 +29,7 @@ impl<T: Compute + Stored> Loops<T> {
         }
     }
 
-    /// The values over the first operand; `false`, and nothing done, if there is no such loop.
+    /// Writes the values over the first operand. Returns `false`, and does nothing, if there is no such loop.
     pub fn run_in_place(&self, target: &mut [u8], shape: &[usize], other: View<'_>, p: Parameters<T>) -> bool {
         let Some(update) = self.update else { return false };
         let body = |x: &mut [T], [y]: [&[T]; 1]| update(x, y, p);
@@ -38,18 +38,18 @@ impl<T: Compute + Stored> Loops<T> {
     }
 }
 
-/// `g * slope`, guarded.
+/// Loops for `g * slope`, guarded against `0 * inf` and `0 * NaN`.
 pub struct SlopeLoops<T> {
-    /// Of one element: the cotangent and what the slope is computed from.
+    /// For one element: takes the cotangent and the values that the slope is computed from.
     pub one: fn(T, T, T, Parameters<T>) -> T,
-    /// Of slices of one length.
+    /// For slices of equal length.
     pub slices: fn(&[T], &[T], &[T], &mut [T], Parameters<T>),
 }
 
-/// Elements that are worked on while they lie in the nearest cache.
+/// The number of elements that are processed while they are in the nearest cache.
 pub const TILE: usize = 256;
 
-/// `g * slope` where the slopes come from a function over slices: `fill` writes those of a range.
+/// `g * slope` where a function over slices computes the slopes: `fill` writes those of a range.
 pub fn scaled_by_tiles<T: Compute>(g: &[T], out: &mut [T], fill: impl Fn(Range<usize>, &mut [T])) {
     let mut slopes = [T::ZERO; TILE];
     for (tile, out) in out.chunks_mut(TILE).enumerate() {
@@ -60,27 +60,27 @@ pub fn scaled_by_tiles<T: Compute>(g: &[T], out: &mut [T], fill: impl Fn(Range<u
     }
 }
 
-/// `g * s`, but a zero on either side stays zero: a zero cotangent through an infinite or NaN slope, and an infinite
-/// cotangent or tangent through a zero slope. A NaN that comes in goes on.
+/// `g * s`, but a zero cotangent stays zero through an infinite or NaN slope, and an infinite cotangent or tangent becomes zero through a
+/// zero slope. An incoming NaN propagates.
 #[inline(always)]
 pub fn guarded<T: Compute>(g: T, s: T) -> T {
-    // A NaN is neither above nor below.
+    // A NaN compares neither above nor below.
     if g == T::ZERO || (s == T::ZERO && ((g < T::ZERO) | (g > T::ZERO))) { T::ZERO } else { g * s }
 }
 
-/// `a * b`, but a zero on either side stays zero beside NaN too.
+/// `a * b`, but the product is zero if either factor is zero, even if the other is NaN.
 #[inline(always)]
 pub fn both<T: Compute>(a: T, b: T) -> T {
     if (a == T::ZERO) | (b == T::ZERO) { T::ZERO } else { a * b }
 }
 
-/// One copy for all slopes that come from functions over slices.
+/// One shared copy for all slopes that are computed by functions over slices.
 fn scale_slices<T: Compute>(g: &[T], s: &[T], out: &mut [T]) {
     loop2(g, s, out, guarded::<T>);
 }
 
 impl<T: Compute + Stored> SlopeLoops<T> {
-    /// The products of a cotangent and what was saved, of any layout.
+    /// The products of a cotangent and the slope of the saved values, of any layout.
     pub fn run(&self, g: View<'_>, saved: &[View<'_>], out: Out<'_>, p: Parameters<T>) {
         let slices = self.slices;
         match *saved {
@@ -90,7 +90,7 @@ impl<T: Compute + Stored> SlopeLoops<T> {
         }
     }
 
-    /// The products over the cotangent.
+    /// The same, written over the cotangent.
     pub fn run_in_place(&self, g: &mut [u8], shape: &[usize], saved: &[View<'_>], p: Parameters<T>) {
         let g: &mut [T] = bytemuck::cast_slice_mut(g);
         match *saved {
@@ -100,8 +100,8 @@ impl<T: Compute + Stored> SlopeLoops<T> {
         }
     }
 
-    /// Over the cotangent, a copy of which lies in the nearest cache: a loop of its own for every slope would cost more
-    /// code than the copy costs time.
+    /// Writes the products over the cotangent, after copying a tile of it to the nearest cache. A separate loop for every slope would cost
+    /// more code than the copy costs time.
     pub fn update(&self, g: &mut [T], a: &[T], b: &[T], p: Parameters<T>) {
         let mut copy = [T::ZERO; TILE];
         for ((g, a), b) in g.chunks_mut(TILE).zip(a.chunks(TILE)).zip(b.chunks(TILE)) {

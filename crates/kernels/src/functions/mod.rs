@@ -1,5 +1,5 @@
-//! The functions of one number: one row of [`functions!`](crate::functions!) each. From a row come the loops here, the instruction of
-//! [`cells`](crate::cells), the primitive and method of tensors, and the methods of all numbers of scalar programs.
+//! The elementwise functions of one argument, one row of [`functions!`](crate::functions!) each. A row generates the loops here, the
+//! instruction of [`cells`](crate::cells), the primitive and method of tensors, and the methods of all scalar number types.
 
 mod loops;
 mod table;
@@ -12,19 +12,19 @@ pub use loops::{Loops, Parameters, SlopeLoops, TILE, both, guarded, scaled_by_ti
 
 use crate::map::{loop1, loop3};
 
-/// What loops compute of a function: values, and cotangents times slopes.
+/// The loops of a function: values, and cotangents times slopes.
 pub struct Row {
     /// Values.
     pub f64: Loops<f64>,
     /// Values in single precision.
     pub f32: Loops<f32>,
-    /// Values of integers, if there are any.
+    /// Values of integers, if the function has an integer version.
     pub i64: Option<Loops<i64>>,
     /// Cotangents times slopes, computed from the argument or the value.
     pub slope_f64: SlopeLoops<f64>,
     /// Cotangents times slopes in single precision.
     pub slope_f32: SlopeLoops<f32>,
-    /// The slope as it is written in the table, in x and y.
+    /// The slope as it is written in the table, in terms of x and y.
     pub slope: &'static str,
 }
 
@@ -78,7 +78,7 @@ macro_rules! rows {
                 }
             }
 
-            /// Its values of a slice, to the bits of [`value`](Function::value). Panics unless the lengths are equal.
+            /// Its values over a slice, bitwise equal to [`value`](Function::value). Panics unless the lengths are equal.
             pub fn values(self, x: &[f64], out: &mut [f64]) {
                 (self.row().f64.slices)(x, x, out, [0.0; 3]);
             }
@@ -91,7 +91,7 @@ macro_rules! rows {
             }
         }
 
-        /// The functions, of one number.
+        /// The functions as methods of one number.
         pub trait Functions: Real {
             $(
                 #[doc = $page]
@@ -171,7 +171,7 @@ macro_rules! values {
     }};
 }
 
-/// The argument or the value, whatever a slope is computed from, comes first.
+/// The input of the slope comes first, whether that is the argument or the value.
 macro_rules! slopes {
     ($t:ident both |$x:ident, $y:ident| $slope:expr) => {
         SlopeLoops::<$t> {
@@ -217,7 +217,7 @@ macro_rules! slopes {
     }};
 }
 
-/// The word for a number, of a known type: that on the left of an operator cannot be inferred.
+/// Defines `lit`, a literal of a known type: the type on the left of an operator cannot be inferred.
 macro_rules! lit {
     ($t:ident) => {
         #[allow(dead_code)]

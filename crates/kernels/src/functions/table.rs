@@ -1,17 +1,17 @@
 //! The table of functions.
 
-/// Calls the macro `$apply` with every function of one number, in the order of the documents. A row has
+/// Calls the macro `$apply` with every function of one argument, in the order of the documentation. A row has
 ///
 /// - the documentation of the method of tensors, its name, the static of the primitive, and the name of the method of `Real`;
 /// - `page`: the first paragraph of its page, `name - title.   formula,   derivative.   remarks`;
-/// - `value`: the function as an expression, or `values`: the function over slices, in [`math`](crate::math), where that of one number
-///   has the row's name, also in [`math::one`](crate::math::one) if it has a shorter way; both where the loop is not that over the
-///   expression;
+/// - `value`: the function as an expression, or `values`: the function over slices, in [`math`](crate::math), where the function of one
+///   number has the row's name, also in [`math::one`](crate::math::one) if there is a shorter implementation; both where the loop does not
+///   just apply the expression;
 /// - `integer`: the function of integers, if there is one;
-/// - `slope`: the derivative, computed from the argument x or the value y (`of: operand`, `of: output` or `of: both`), in words that
-///   numbers of every kind know ([`vocabulary`](crate::functions::vocabulary)) and that are C as well; `by`: a function over slices for
-///   it, where the expression would not become vector code;
-/// - `rule`, `reference`, `domain` and `edges`: the derivative in words, the value by another formula, and where tests look.
+/// - `slope`: the derivative, computed from the argument x or the value y (`of: operand`, `of: output` or `of: both`), in terms of
+///   operations that every number type supports ([`vocabulary`](crate::functions::vocabulary)) and that are valid C as well; `by`: a
+///   function over slices for it, where the expression would not vectorise;
+/// - `rule`, `reference`, `domain` and `edges`: the derivative in words, the value by another formula, and the points that tests use.
 #[macro_export]
 macro_rules! functions {
     ($apply:ident) => { $apply! {
@@ -437,7 +437,7 @@ macro_rules! functions {
             domain: Positive,
             edges: [(0.25, 2.0), (0.0, f64::INFINITY), (-1.0, f64::NAN)],
         }
-        /// The cardinal sine of every element, with zeros at the whole numbers.
+        /// The cardinal sine of every element, with zeros at the nonzero integers.
         ///
         /// ```
         /// use wengert::prelude::*;
@@ -639,7 +639,7 @@ macro_rules! functions {
             domain: Within(-1.0, 1.0),
             edges: [(0.0, 1.0)],
         }
-        /// The number whose error function is the element.
+        /// The inverse error function of every element.
         ///
         /// ```
         /// use wengert::prelude::*;
@@ -669,7 +669,7 @@ macro_rules! functions {
             domain: Reals,
             edges: [(0.0, 0.5), (f64::INFINITY, 1.0), (f64::NEG_INFINITY, 0.0)],
         }
-        /// The number that a standard normal variable stays below with the probability of the element.
+        /// The quantile of the standard normal distribution at every element.
         ///
         /// ```
         /// use wengert::prelude::*;

@@ -1,9 +1,9 @@
-//! One number at a time gives the bits of slices, in value and slope, for every row of the table.
+//! Evaluating one number at a time gives the same bits as slices, in value and slope, for every row of the table.
 
 use super::*;
 use crate::math::Real;
 
-/// Numbers of every size and sign, dense ones around zero and next to where formulas meet, and special ones.
+/// Values of every magnitude and sign, dense around zero and around the boundaries between formulas, and special values.
 fn points<T: Real>(step: fn(T, i32) -> T, any: fn(u64) -> T) -> Vec<T> {
     let borders = [
         0.0,

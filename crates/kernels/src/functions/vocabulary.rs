@@ -1,5 +1,5 @@
-//! The words that elementwise expressions are written in, for f64 and f32. Tensors and the numbers of scalar programs know the same
-//! words.
+//! The operations that elementwise expressions are written in, for f64 and f32. Tensors and the scalar number types support the same
+//! operations.
 
 use crate::map::{loop1, loop1_in_place, loop2_in_place};
 pub use crate::math::*;
@@ -11,7 +11,7 @@ pub fn recip<T: Real>(x: T) -> T {
     T::of(1.0) / x
 }
 
-/// A number that the language has no literal for.
+/// A literal value.
 #[inline(always)]
 pub fn constant<T: Real>(value: f64) -> T {
     T::of(value)
@@ -35,13 +35,13 @@ pub fn over<T: Real>(x: T, divisor: f64) -> T {
     x / T::of(divisor)
 }
 
-/// What is computed from a number that is used more than once.
+/// Binds a value that the expression uses more than once.
 #[inline(always)]
 pub fn given<T: Real>(x: T, f: impl FnOnce(T) -> T) -> T {
     f(x)
 }
 
-/// x, and the border where x is larger.
+/// The minimum of x and the border.
 #[inline(always)]
 pub fn at_most<T: Real>(x: T, border: f64) -> T {
     if x > T::of(border) { T::of(border) } else { x }
@@ -59,13 +59,13 @@ pub fn square<T: Real>(x: T) -> T {
     x * x
 }
 
-/// The argument itself, NaN below the border: gradients outside a domain are NaN like values.
+/// The argument itself, or NaN below the border: gradients outside a domain are NaN, like values.
 #[inline(always)]
 pub fn nan_below<T: Real>(x: T, border: f64) -> T {
     if x < T::of(border) { T::of(f64::NAN) } else { x }
 }
 
-/// The argument itself, NaN where it is larger than the border in magnitude.
+/// The argument itself, or NaN where its absolute value exceeds the border.
 #[inline(always)]
 pub fn nan_beyond<T: Real>(x: T, border: f64) -> T {
     if x.abs() > T::of(border) { T::of(f64::NAN) } else { x }
@@ -96,7 +96,7 @@ pub fn at_zero<T: Real>(x: T, here: T, other: T) -> T {
     if x == T::of(0.0) { here } else { other }
 }
 
-/// The least of the slopes between this one and 1, in magnitude.
+/// The subgradient of least magnitude between this slope and 1: the slope clamped to the range from 0 to 1.
 #[inline(always)]
 pub fn least_slope<T: Real>(slope: T) -> T {
     let (zero, one) = (T::of(0.0), T::of(1.0));
@@ -104,13 +104,13 @@ pub fn least_slope<T: Real>(slope: T) -> T {
     if slope > one { one } else { slope }
 }
 
-/// `inside` where x lies between the borders, else `outside`, on the borders too.
+/// `inside` where x lies strictly between the borders, else `outside`.
 #[inline(always)]
 pub fn between<T: Real>(x: T, low: T, high: T, inside: T, outside: T) -> T {
     if (x > low) & (x < high) { inside } else { outside }
 }
 
-/// `inside` where x lies between the borders or on one of them, else `outside`.
+/// `inside` where x lies between the borders, inclusive, else `outside`.
 #[inline(always)]
 pub fn within<T: Real>(x: T, low: T, high: T, inside: T, outside: T) -> T {
     if (x >= low) & (x <= high) { inside } else { outside }
@@ -129,20 +129,20 @@ pub fn gap<T: Real>(x: T, y: T) -> T {
     if x == y { T::of(0.0) } else { x - y }
 }
 
-/// What a lower bound y passes on to x: 1 where x reaches it, else 0.
+/// The derivative of max(x, y) with respect to x for a constant lower bound y: 1 where x >= y, else 0.
 #[inline(always)]
 pub fn passes<T: Real>(x: T, y: T) -> T {
     if (x >= y) | x.is_nan() { T::of(1.0) } else { T::of(0.0) }
 }
 
-/// What the larger of two numbers passes on to x: 1 where that is x, 1/2 where they are equal, else 0.
+/// The derivative of max(x, y) with respect to x: 1 where x is larger, 1/2 where they are equal, else 0.
 #[inline(always)]
 pub fn share<T: Real>(x: T, y: T) -> T {
     let tie = if x == y { T::of(0.5) } else { T::of(1.0) };
     if x < y { T::of(0.0) } else { tie }
 }
 
-/// The same where NaN is never the larger one.
+/// The same for a maximum that ignores NaN.
 #[inline(always)]
 pub fn share_of_numbers<T: Real>(x: T, y: T) -> T {
     let tie = if x == y { T::of(0.5) } else { T::of(0.0) };
@@ -155,7 +155,7 @@ pub fn normal_density<T: Real>(x: T) -> T {
     exp(T::of(-0.5) * x * x) * T::of(DENSITY_AT_0)
 }
 
-/// The n-th derivative of digamma, n a whole number.
+/// The n-th derivative of digamma; n is an integer.
 #[inline(always)]
 pub fn polygamma<T: Real>(n: T, x: T) -> T {
     crate::math::polygamma(n.wide() as u32, x)
@@ -213,7 +213,7 @@ pub fn minus_sin_slice<T: Real>(x: &[T], out: &mut [T]) {
     loop1_in_place(out, |sine| -sine);
 }
 
-/// The words for one number at a time: the same bits sooner.
+/// The same operations for one number at a time: the same bits, faster.
 pub mod one {
     pub use super::*;
     pub use crate::math::one::{
@@ -231,7 +231,7 @@ pub const ROOT_OF_TWO_PI: f64 = 2.506_628_274_631_000_5;
 pub const ROOT_OF_TWO_BY_PI: f64 = 0.797_884_560_802_865_4;
 /// 2 sqrt(2 / pi)
 pub const GELU_FACTOR: f64 = 1.595_769_121_605_730_7;
-/// Of the cube in the approximation of gelu.
+/// The factor of the cube in the approximation of gelu.
 pub const GELU_CUBIC: f64 = 0.044_715;
 /// The slope of selu above 0.
 pub const SELU_SCALE: f64 = 1.050_700_987_355_480_5;
@@ -241,7 +241,7 @@ pub const SELU_BELOW: f64 = SELU_SCALE * 1.673_263_242_354_377_2;
 /// Below this the slope of the cardinal sine is a polynomial.
 pub const SINC_NEAR: f64 = 0.3;
 
-/// Of x^(2k + 1) in the slope of the cardinal sine: (-1)^(k + 1) (2k + 2) pi^(2k + 2) / (2k + 3)!.
+/// The coefficients of x^(2k + 1) in the slope of the cardinal sine: (-1)^(k + 1) (2k + 2) pi^(2k + 2) / (2k + 3)!.
 pub const SINC_SERIES: [f64; 9] = {
     let mut all = [0.0; 9];
     let (mut k, mut power) = (0, 1.0);

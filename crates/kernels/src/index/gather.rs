@@ -9,7 +9,7 @@ use std::sync::Mutex;
 
 /// Picks elements along `axis`. `out` has the shape of `index` and the dtype of `input`.
 ///
-/// An index that is negative or too large is an error: the first one in row-major order.
+/// An index that is negative or too large is an error; the first one in row-major order is reported.
 ///
 /// ```
 /// use wengert_kernels::{DType, Out, View, gather};
@@ -72,7 +72,7 @@ fn gather_rows<const WIDTH: usize>(
     let mut scratch = Scratch::new();
     let mut walker = Odometer::at(&rows.shape, &rows.strides, first_row);
     let (columns, together) = (rows.columns, rows.rows_together());
-    // Several rows at a time: finding a tile of indices costs more than a short row.
+    // Several rows at a time: fetching a tile of indices costs more than a short row.
     for (group, out) in out.chunks_mut(together * columns).enumerate() {
         let row = first_row + group * together;
         if rows.one_index_per_row {
@@ -102,7 +102,7 @@ fn gather_rows<const WIDTH: usize>(
     Ok(())
 }
 
-/// A part of a row, whose first element has position `first` where its index is 0.
+/// A part of a row. `first` is the position of its first element for index 0.
 #[inline(always)]
 fn gather_run<const WIDTH: usize>(
     source: &[[u8; WIDTH]],
@@ -121,7 +121,7 @@ fn gather_run<const WIDTH: usize>(
     Ok(())
 }
 
-/// Elements below which a loop beats a call that copies.
+/// Below this many elements, a loop is faster than a call to a copy routine.
 const SHORT: usize = 8;
 
 fn copy_run<const WIDTH: usize>(source: &[[u8; WIDTH]], start: isize, stride: isize, out: &mut [[u8; WIDTH]]) {

@@ -1,7 +1,7 @@
 //! Gather and scatter along one axis.
 //!
-//! For axis 1 of rank 3: `gather: out[i][j][k] = x[i][index[i][j][k]][k]`, `scatter: target[i][index[i][j][k]][k] +=
-//! source[i][j][k]`, or another fold. The index has the rank of `x` and is no longer than it along the other axes.
+//! For axis 1 of rank 3: `gather: out[i][j][k] = x[i][index[i][j][k]][k]`, `scatter: target[i][index[i][j][k]][k] += source[i][j][k]`, or
+//! another fold. The index has the rank of `x` and is no longer than `x` along the other axes.
 
 mod gather;
 mod rows;

@@ -1,11 +1,11 @@
-//! What gather and scatter share: rows of the innermost axis and checked indices.
+//! Code shared by gather and scatter: rows of the innermost axis and checked indices.
 
 use super::OutOfRange;
 use crate::map::{Reader, TILE, walk};
 use crate::view::View;
 use smallvec::SmallVec;
 
-/// The walk over an indexed tensor in the order of the index tensor.
+/// A traversal of an indexed tensor in the order of the index tensor.
 pub(super) struct Rows {
     /// The index's sizes without the innermost axis.
     pub(super) shape: SmallVec<[usize; 6]>,
@@ -13,13 +13,13 @@ pub(super) struct Rows {
     pub(super) strides: SmallVec<[isize; 6]>,
     /// Elements of a row.
     pub(super) columns: usize,
-    /// The tensor's stride along a row, 0 when that is the indexed axis.
+    /// The tensor's stride along a row, 0 if that is the indexed axis.
     pub(super) column_stride: isize,
     /// The tensor's stride along the indexed axis.
     pub(super) axis_stride: isize,
     /// The tensor's length along the indexed axis.
     pub(super) length: usize,
-    /// One index for each whole row: the index is broadcast along it, and another axis is indexed.
+    /// Whether there is one index for each whole row: the index is broadcast along it, and another axis is indexed.
     pub(super) one_index_per_row: bool,
 }
 
@@ -48,13 +48,13 @@ impl Rows {
         }
     }
 
-    /// The indices in row-major order: one for each row where they are alike, else one for each element.
+    /// The indices in row-major order: one for each row if they are equal along it, else one for each element.
     pub(super) fn indices<'a>(&self, index: View<'a>) -> Reader<'a, i64> {
         let kept = index.shape.len() - usize::from(self.one_index_per_row);
         Reader::new(View { shape: &index.shape[..kept], strides: &index.strides[..kept], ..index })
     }
 
-    /// How many rows are read together: as many indices as a tile holds, or one row in tiles.
+    /// The number of rows read together: enough to fill a tile of indices, or one row in tiles.
     pub(super) fn rows_together(&self) -> usize {
         if self.one_index_per_row { TILE } else { (TILE / self.columns).max(1) }
     }
@@ -69,7 +69,7 @@ impl Rows {
         }
     }
 
-    /// The first index in row-major order that is out of range. Repeated indices are looked at once.
+    /// Finds the first index in row-major order that is out of range. Broadcast indices are checked once.
     pub(super) fn check_all(&self, index: View<'_>) -> Result<(), OutOfRange> {
         let once: SmallVec<[usize; 6]> =
             index.shape.iter().zip(index.strides).map(|(&size, &stride)| if stride == 0 { 1 } else { size }).collect();

@@ -60,7 +60,7 @@ pub fn scatter_fold<T: Compute>(
     let (mut index_scratch, mut source_scratch) = (Scratch::new(), Scratch::new());
     let mut walker = Odometer::at(&rows.shape, &rows.strides, 0);
     let count: usize = rows.shape.iter().product();
-    // Several rows at a time: finding a tile of indices costs more than a short row.
+    // Several rows at a time: fetching a tile of indices costs more than a short row.
     for first in (0..count).step_by(together) {
         let group = together.min(count - first);
         if rows.one_index_per_row {
@@ -95,7 +95,7 @@ pub fn scatter_fold<T: Compute>(
     Ok(())
 }
 
-/// The walk over a row-major target, if the whole index is in range.
+/// The traversal of a row-major target, if the whole index is in range.
 fn checked_rows(length: usize, shape: &[usize], axis: usize, index: &View<'_>) -> Result<Rows, OutOfRange> {
     assert_eq!(length, shape.iter().product::<usize>(), "scatter: the target must have shape {shape:?}");
     let mut strides: SmallVec<[isize; 6]> = SmallVec::from_elem(0, shape.len());
@@ -111,7 +111,7 @@ fn checked_rows(length: usize, shape: &[usize], axis: usize, index: &View<'_>) -
     Ok(rows)
 }
 
-/// Folds a part of a row, whose first element has position `position` where its index is 0.
+/// Folds a part of a row. `position` is the position of its first element for index 0.
 #[inline(always)]
 fn fold_run<T: Compute>(
     rows: &Rows,
@@ -128,9 +128,8 @@ fn fold_run<T: Compute>(
     }
 }
 
-/// Takes out of `target` what a scatter that assigns had put in: from the last element of the index to the first, its place
-/// is written to `values` and set to 0. So a place named twice goes to the last one that names it, and `target` is left with
-/// what was not replaced.
+/// The reverse of an assigning scatter: from the last element of the index to the first, the target element it names is moved to `values`
+/// and set to 0. So an element named twice goes to the last index that names it, and `target` keeps the elements that were not replaced.
 ///
 /// ```
 /// use wengert_kernels::{DType, View, index::take_last};
@@ -150,7 +149,7 @@ pub fn take_last<T: Compute>(
     let rows = checked_rows(target.len(), shape, axis, &index)?;
     let indices = Reader::<i64>::new(index);
     let mut scratch = Scratch::new();
-    // Tiles from the end, which start anywhere in a row; elements of one tile from the end as well.
+    // Tiles from the end, which start anywhere in a row; the elements of a tile are also taken from the end.
     let mut places: Vec<isize> = Vec::with_capacity(TILE.min(values.len()));
     for (tile, values) in values.chunks_mut(TILE).enumerate().rev() {
         let start = tile * TILE;

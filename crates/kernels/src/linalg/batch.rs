@@ -1,13 +1,13 @@
-//! One matrix after the other, several at a time: the batch is cut into tiles of fixed work.
+//! Runs over the matrices of a batch, several at a time: the batch is cut into tiles of fixed work.
 
 use super::Real;
 use crate::threads::{Disjoint, for_each_tile};
 use std::sync::Mutex;
 
-/// Operations in a batch from which on a region is worth it; a tile has half as many.
+/// The number of operations in a batch from which a parallel region pays off; a tile has half as many.
 const PARALLEL_WORK: usize = 400_000;
 
-/// Why a matrix could not be treated.
+/// Why a matrix could not be processed.
 ///
 /// ```
 /// use wengert_kernels::linalg::{Reason, solve};
@@ -28,11 +28,11 @@ pub enum Reason {
         /// Its row.
         pivot: usize,
     },
-    /// The iteration did not end in its limit.
+    /// The iteration did not converge within its limit.
     NotConverged,
 }
 
-/// One matrix that could not be treated.
+/// A matrix that could not be processed.
 ///
 /// ```
 /// use wengert_kernels::linalg::{Failure, Reason, cholesky};
@@ -43,11 +43,11 @@ pub enum Reason {
 pub struct Failure {
     /// Its index in the batch.
     pub matrix: usize,
-    /// What is wrong with it.
+    /// The reason.
     pub reason: Reason,
 }
 
-/// The matrices of a batch that could not be treated, in ascending order. Their outputs are NaN.
+/// The matrices of a batch that could not be processed, in ascending order. Their outputs are NaN.
 ///
 /// ```
 /// let mut inverse = [0.0; 3];
@@ -63,7 +63,7 @@ pub struct Status {
 }
 
 impl Status {
-    /// Whether every matrix was treated.
+    /// Whether every matrix was processed.
     ///
     /// ```
     /// assert!(wengert_kernels::linalg::inv(&[2.0], [1, 1], &mut [0.0]).is_ok());
@@ -73,8 +73,8 @@ impl Status {
     }
 }
 
-/// Calls `body(matrix, parts, part_of_indices)` for each matrix of the batch, with its share of every output, and
-/// fills the shares of those that fail with NaN. `work` is a guess of the operations one matrix takes.
+/// Calls `body(matrix, parts, part_of_indices)` for each matrix of the batch, with its part of every output. The parts of matrices that
+/// fail are filled with NaN. `work` is an estimate of the operations that one matrix takes.
 pub(super) fn for_each_matrix<T: Real, const N: usize>(
     batch: usize,
     work: usize,
@@ -99,8 +99,8 @@ pub(super) fn for_each_matrix<T: Real, const N: usize>(
             let mut share = 0;
             let mut parts = outs.each_ref().map(|out| {
                 share += 1;
-                // SAFETY: tiles are disjoint groups of matrices and run once, so each matrix is visited once, and matrix `m` has the
-                // range from `m * each` to `(m + 1) * each` of an output.
+                // SAFETY: tiles are disjoint groups of matrices and run once, so each matrix is visited once. Matrix `m` has the range from
+                // `m * each` to `(m + 1) * each` of an output.
                 unsafe { out.range(matrix * each[share - 1], each[share - 1]) }
             });
             // SAFETY: matrix `m`, visited once, has the range from `m * indices_each` to `(m + 1) * indices_each`.
@@ -122,7 +122,7 @@ pub(super) fn expect_length(function: &str, what: &str, length: usize, [batch, r
     assert!(wanted == Some(length), "{function}: {what} must hold {batch} times {rows}x{cols} elements, not {length}");
 }
 
-/// Refuses a matrix with an element that is NaN or infinite.
+/// Rejects a matrix with an element that is NaN or infinite.
 pub(super) fn expect_finite<T: Real>(a: &[T]) -> Result<(), Reason> {
     if super::part::all_finite(a) { Ok(()) } else { Err(Reason::NotFinite) }
 }

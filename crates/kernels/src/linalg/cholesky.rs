@@ -1,15 +1,15 @@
-//! `A = L L^T` for symmetric positive definite `A`, of which the lower triangle is read.
+//! `A = L L^T` for symmetric positive definite `A`. Only the lower triangle is read.
 //!
-//! Panels of 32 columns are factored row by row, `l_ij = (a_ij - sum over p < j of l_ip l_jp) / l_jj`; then the rest is
-//! brought up to date with matrix products, `A22 -= L21 L21^T`, in strips that leave most of the upper triangle out.
+//! Panels of 32 columns are factored row by row, `l_ij = (a_ij - sum over p < j of l_ip l_jp) / l_jj`. Then the trailing matrix is updated
+//! with matrix products, `A22 -= L21 L21^T`, in strips that skip most of the upper triangle.
 
 use super::batch::{expect_finite, expect_length, for_each_matrix};
 use super::part::Part;
 use super::{Real, Reason, Status, multiply};
 use crate::simd::vectorised;
 
-/// The lower triangular factors of `n x n` matrices; zeros above the diagonal. A pivot that is zero or
-/// negative is [`Reason::NotPositive`].
+/// The lower triangular factors of `n x n` matrices, with zeros above the diagonal. A pivot that is zero or negative is an error,
+/// [`Reason::NotPositive`].
 ///
 /// ```
 /// let mut l = [0.0; 4];
@@ -33,7 +33,7 @@ pub fn cholesky<T: Real>(a: &[T], [batch, n]: [usize; 2], l: &mut [T]) -> Status
 
 const PANEL: usize = 32;
 const LANES: usize = 8;
-/// Rows of a strip of the product that brings the rest up to date.
+/// The number of rows of a strip of the trailing update.
 const STRIP: usize = 64;
 
 fn factor<T: Real>(l: &mut [T], n: usize) -> Result<(), Reason> {
@@ -69,9 +69,9 @@ fn factor<T: Real>(l: &mut [T], n: usize) -> Result<(), Reason> {
 }
 
 vectorised! {
-    /// Factors the first `width` columns of rows; the index of a pivot that is not positive is returned.
+    /// Factors the first `width` columns of rows. Returns the index of a pivot that is not positive.
     fn factor_panel[T: Real](rows: &mut [[T; PANEL]], width: usize) -> Option<usize> {
-        // Row j holds column j of L, as far as it is known.
+        // Row j holds the known part of column j of L.
         let mut columns = [[T::ZERO; PANEL]; PANEL];
         let mut reciprocals = [T::ZERO; PANEL];
         let (head, below) = rows.split_at_mut(width);
@@ -100,8 +100,8 @@ vectorised! {
     }
 }
 
-/// `x_j = (a_j - sum over p < j of x_p l_jp) / l_jj` for `j < known`, in several rows at once: each is a chain of
-/// dependent steps.
+/// `x_j = (a_j - sum over p < j of x_p l_jp) / l_jj` for `j < known`, in several rows at once, because each row is a chain of dependent
+/// steps.
 #[inline(always)]
 fn eliminate<T: Real, const ROWS: usize>(
     mut rows: [&mut [T; PANEL]; ROWS],

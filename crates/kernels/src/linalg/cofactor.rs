@@ -1,22 +1,21 @@
 //! Cofactor matrices and their derivatives, for matrices of any rank.
 //!
-//! `C(A)` is the gradient of the determinant; `C(A; H1 .. Hk)` is its derivative along the matrices `H`. With
-//! `A = U diag(s) V^T` and `P = U^T H V` it is `det(U) det(V) U M V^T`, where element `(i, j)` of `M` is a sum over the sets
-//! `T` of `k + 1` indices with `i` and `j` among them: the product of the `s` outside `T`, times the cofactor `(i, j)` of the
-//! `P` within `T`, each `P` giving one row. Nothing is divided by, so a singular matrix is no special case. Without
-//! directions, or with one, a matrix that is far from singular takes the faster way of its inverse. Up to order 3 the minors
-//! are written out.
+//! `C(A)` is the gradient of the determinant; `C(A; H1 .. Hk)` is its derivative along the matrices `H`. With `A = U diag(s) V^T` and
+//! `P = U^T H V` it is `det(U) det(V) U M V^T`. Element `(i, j)` of `M` is a sum over the sets `T` of `k + 1` indices that contain `i` and
+//! `j`: the product of the `s` outside `T`, times the cofactor `(i, j)` of the `P` within `T`, where each `P` contributes one row. There is
+//! no division, so singular matrices need no special case. With at most one direction, a matrix that is far from singular takes a faster
+//! path through its inverse. Up to order 3 the minors are written out.
 
 use super::batch::{expect_finite, expect_length, for_each_matrix};
 use super::lu::{factor, solve_factored};
 use super::{Part, Status, lu, multiply, transpose};
 use smallvec::SmallVec;
 
-/// Ratio of the least and the largest pivot from which on the inverse is exact enough.
+/// The ratio of the smallest to the largest pivot from which the inverse is accurate enough.
 const REGULAR: f64 = 1e-3;
 
-/// The cofactor matrix of each `n x n` matrix of `a`, differentiated once along those of each entry of `directions`. Its
-/// product with a direction, summed over all elements, is the derivative of the determinant along it.
+/// The cofactor matrix of each `n x n` matrix of `a`, differentiated once along each of `directions`. Its inner product with a direction is
+/// the derivative of the determinant along it.
 ///
 /// ```
 /// let mut c = [0.0; 4];
@@ -48,7 +47,7 @@ pub fn cofactor(a: &[f64], directions: &[&[f64]], [batch, n]: [usize; 2], out: &
     })
 }
 
-/// The minors of matrices of order 1, 2 and 3: a constant, linear and bilinear in the elements.
+/// The minors of matrices of order 1, 2 and 3: constant, linear and bilinear in the elements.
 fn by_minors(a: &[f64], directions: &[&[f64]], n: usize, out: &mut [f64]) {
     match (n, directions) {
         (1, _) => out[0] = 1.0,
@@ -68,8 +67,8 @@ fn by_minors(a: &[f64], directions: &[&[f64]], n: usize, out: &mut [f64]) {
     }
 }
 
-/// Minors of order 2 whose first row is of `a` and whose second is of `b`, with their signs: the rows and columns after the
-/// one left out follow in a circle, so all signs are positive.
+/// Minors of order 2 whose first row is from `a` and whose second is from `b`, with their signs. The rows and columns after the omitted one
+/// are taken cyclically, so all signs are positive.
 fn add_minors(a: &[f64], b: &[f64], out: &mut [f64], keep: bool) {
     let [Some(a), Some(b)] = [a, b].map(|matrix| matrix.first_chunk::<9>()) else { return };
     let Some(out) = out.first_chunk_mut::<9>() else { return };
@@ -89,8 +88,7 @@ fn product(a: &[f64], b: &[f64], n: usize) -> Vec<f64> {
     out
 }
 
-/// `C(A) = det Y` and `C(A; H) = det (tr(Y^T H) Y - Y H^T Y)` with `Y = A^-T`; false if the matrix is too near a singular
-/// one.
+/// `C(A) = det Y` and `C(A; H) = det (tr(Y^T H) Y - Y H^T Y)` with `Y = A^-T`. Returns false if the matrix is too close to singular.
 fn by_inverse(a: &[f64], direction: Option<&[f64]>, n: usize, out: &mut [f64]) -> bool {
     let (mut packed, mut pivots) = (a.to_vec(), vec![0; n]);
     let sign = factor(&mut packed, n, n, &mut pivots);
@@ -148,7 +146,7 @@ fn by_singular_values(a: &[f64], directions: &[&[f64]], n: usize, out: &mut [f64
     multiply(Part::new(&turned, n, n, n), right, orientation, false, out, n);
 }
 
-/// The next ascending choice of as many of `n` indices, if there is one.
+/// Advances to the next ascending choice of the same number of `n` indices; false if there is none.
 fn next_choice(chosen: &mut [usize], n: usize) -> bool {
     let count = chosen.len();
     let Some(place) = (0..count).rev().find(|&place| chosen[place] < n - count + place) else { return false };
@@ -159,7 +157,7 @@ fn next_choice(chosen: &mut [usize], n: usize) -> bool {
     true
 }
 
-/// 1 or -1 for an orthogonal matrix.
+/// The determinant, 1 or -1, of an orthogonal matrix.
 fn determinant_sign(q: &[f64], n: usize) -> f64 {
     let (mut packed, mut pivots, mut sign) = (vec![0.0; n * n], vec![0; n], [0.0]);
     let _ = lu(q, [1, n, n], &mut packed, &mut pivots, &mut sign);
@@ -179,7 +177,7 @@ fn add_cofactors(p: &[Vec<f64>], n: usize, chosen: &[usize], weight: f64, middle
     }
 }
 
-/// The sum over all ways to give each row one of the `matrices` of the determinant of those rows, in these columns.
+/// The sum, over all ways to assign one of the `matrices` to each row, of the determinant of those rows in these columns.
 fn mixed(p: &[Vec<f64>], n: usize, rows: &[usize], columns: &[usize], matrices: &[usize]) -> f64 {
     let Some((&row, rows)) = rows.split_first() else { return 1.0 };
     let others = |list: &[usize], place: usize| [&list[..place], &list[place + 1..]].concat();

@@ -1,9 +1,9 @@
-//! `A = V diag(w) V^T` for symmetric `A`: Householder reflections to tridiagonal form, then implicit QL steps.
+//! `A = V diag(w) V^T` for symmetric `A`: Householder reduction to tridiagonal form, then implicit QL steps.
 //!
-//! With `p = t A v` and `w = p - (t / 2) (p^T v) v` a reflection of both sides is `A -= v w^T + w v^T`. That pass over
-//! the matrix also forms the product with the next `v`, so the matrix is read and written once per reflection.
-//! QL steps rotate neighbouring rows of `V^T`. Rotations are gathered over many steps and then applied to a few columns
-//! at a time, which fit in the nearest cache; the row that two rotations share stays in registers.
+//! With `p = t A v` and `w = p - (t / 2) (p^T v) v`, a two-sided reflection is `A -= v w^T + w v^T`. The same pass over the matrix also
+//! computes the product with the next `v`, so the matrix is read and written once per reflection. QL steps rotate neighbouring rows of
+//! `V^T`. Rotations are collected over many steps and then applied to a few columns at a time, which fit in the nearest cache; the row
+//! shared by two rotations stays in registers.
 
 use super::batch::{expect_finite, expect_length, for_each_matrix};
 use super::part::{dot, dot_inline, subtract};
@@ -11,8 +11,8 @@ use super::real::{largest_entry, scale_of};
 use super::{Real, Reason, Reflectors, Status};
 use crate::simd::vectorised;
 
-/// Eigenvalues in ascending order and eigenvectors, as columns, of symmetric `n x n` matrices, of which the lower
-/// triangle is read. The entry of largest magnitude in each vector (the first among equals) is positive.
+/// Eigenvalues in ascending order and eigenvectors, as columns, of symmetric `n x n` matrices, of which only the lower triangle is read.
+/// The entry of largest magnitude in each vector (the first among equals) is positive.
 ///
 /// ```
 /// let (mut values, mut vectors) = ([0.0; 2], [0.0; 4]);
@@ -58,7 +58,7 @@ fn decompose<T: Real>(a: Vec<T>, n: usize, unscale: T, values: &mut [T], vectors
     Ok(())
 }
 
-/// Eigenvalues of a symmetric matrix of moderate scale, in no order, and the vectors as rows.
+/// Eigenvalues of a symmetric matrix of moderate scale, in no particular order, and the eigenvectors as rows.
 pub(crate) fn eigenpairs<T: Real>(a: Vec<T>, n: usize) -> Result<(Vec<T>, Vec<T>), Reason> {
     let Tridiagonal { mut diagonal, mut beside, reflectors } = tridiagonalise(a, n);
     let mut rows = reflectors.product(n);
@@ -68,7 +68,7 @@ pub(crate) fn eigenpairs<T: Real>(a: Vec<T>, n: usize) -> Result<(Vec<T>, Vec<T>
 
 struct Tridiagonal<T> {
     diagonal: Vec<T>,
-    /// Element `i` stands between `i` and `i + 1`; the last is 0.
+    /// The off-diagonal: element `i` couples `i` and `i + 1`; the last is 0.
     beside: Vec<T>,
     reflectors: Reflectors<T>,
 }
@@ -76,7 +76,7 @@ struct Tridiagonal<T> {
 fn tridiagonalise<T: Real>(mut a: Vec<T>, n: usize) -> Tridiagonal<T> {
     let mut reflectors = Reflectors::new(n.saturating_sub(2), n, 1);
     let (mut diagonal, mut beside) = (vec![T::ZERO; n], vec![T::ZERO; n]);
-    // v and w of the update that is still to be done, and the product with the next v; all from row j on.
+    // v and w of the pending update, and the product with the next v; all from row j on.
     let (mut v, mut w, mut p) = (vec![T::ZERO; n], vec![T::ZERO; n], vec![T::ZERO; n]);
     for j in 0..n {
         let row = &mut a[j * n..][j..n];
@@ -89,7 +89,7 @@ fn tridiagonalise<T: Real>(mut a: Vec<T>, n: usize) -> Tridiagonal<T> {
             if j + 2 == n {
                 beside[j] = row[1];
             }
-            // The pass below is for reflections: the last row is updated by the lines above.
+            // The pass below is for reflections; the lines above have already updated the last row.
             continue;
         }
         beside[j] = reflectors.set(j, &row[1..]);
@@ -100,7 +100,7 @@ fn tridiagonalise<T: Real>(mut a: Vec<T>, n: usize) -> Tridiagonal<T> {
         for i in j + 1..n {
             w[i] = scale * p[i] - half * v[i];
         }
-        // Row j + 2 and those after it get this update in the next pass; row j + 1 at the head of the loop.
+        // The next pass applies this update to row j + 2 and those after it; row j + 1 gets it at the top of the loop.
     }
     Tridiagonal { diagonal, beside, reflectors }
 }
@@ -120,15 +120,15 @@ vectorised! {
     }
 }
 
-/// Steps per eigenvalue, on average; two are usual.
+/// The limit of steps per eigenvalue, on average; two are typical.
 const STEPS: usize = 40;
 
-/// Makes the tridiagonal matrix diagonal, and rotates the rows of `vectors` alongside.
+/// Diagonalises the tridiagonal matrix, and rotates the rows of `vectors` accordingly.
 fn diagonalise<T: Real>(d: &mut [T], e: &mut [T], vectors: &mut [T]) -> Result<(), Reason> {
     let n = d.len();
     let two = T::ONE + T::ONE;
     let mut rotations = Rotations { steps: Vec::new(), turns: Vec::new() };
-    // Far below the rounding of the matrix; without it numbers near underflow could turn in circles.
+    // Far below the rounding of the matrix. Without it, iterations near underflow might never converge.
     let nothing = T::EPSILON * T::EPSILON * (largest_entry(d).magnitude() + largest_entry(e).magnitude());
     let mut steps = 0;
     for first in 0..n {
@@ -140,7 +140,7 @@ fn diagonalise<T: Real>(d: &mut [T], e: &mut [T], vectors: &mut [T]) -> Result<(
             if last == first {
                 break;
             }
-            // QL steps need the small end first: it is turned there when a block is new.
+            // QL steps need the small end first: a new block is flipped if necessary.
             if known_last != Some(last) && d[last].magnitude() < d[first].magnitude() / T::from_f64(16.0) {
                 e[last] = T::ZERO;
                 d[first..=last].reverse();
@@ -208,7 +208,7 @@ fn hypotenuse<T: Real>(x: T, y: T) -> T {
     large * (T::ONE + ratio * ratio).root()
 }
 
-/// Rotations that are gathered before they are applied, in multiples of the order of the matrix.
+/// How many rotations are collected before they are applied, in multiples of the order of the matrix.
 const GATHERED: usize = 16;
 
 /// Steps `(first, last)`, each with a rotation for the rows `i` and `i + 1` for `i` from `last - 1` down to `first`.
@@ -218,7 +218,7 @@ struct Rotations<T> {
 }
 
 impl<T: Real> Rotations<T> {
-    /// Turns the rows and forgets the rotations.
+    /// Rotates the rows and clears the rotations.
     fn apply(&mut self, rows: &mut [T], n: usize) {
         if n <= 8 {
             rotate(rows, &mut vec![[T::ZERO; 8]; n], &self.steps, &self.turns);

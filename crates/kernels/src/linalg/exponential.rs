@@ -1,12 +1,12 @@
 //! `exp(A)` by scaling and squaring: `exp(A) = r(A / 2^s)^(2^s)` with the diagonal Pade approximant `r`.
 //!
-//! The degree (3, 5, 7, 9 or 13) and `s` are the least for which the backward error is below the rounding of `f64`, by the
-//! 1-norm of `A` (Higham 2005). With `U` the odd and `V` the even part of the numerator, `(V - U) r = V + U`.
+//! The degree (3, 5, 7, 9 or 13) and `s` are the smallest for which the backward error is below the rounding of `f64`, based on the 1-norm
+//! of `A` (Higham 2005). With `U` the odd and `V` the even part of the numerator, `(V - U) r = V + U`.
 
 use super::batch::{expect_finite, expect_length, for_each_matrix};
 use super::{Part, Reason, Status, multiply, solve};
 
-/// The largest 1-norm for a degree, and the coefficients of the numerator from the constant one on.
+/// The largest 1-norm for each degree, and the coefficients of the numerator from the constant term up.
 const APPROXIMANTS: [(f64, &[f64]); 5] = [
     (1.495585217958292e-2, &[120.0, 60.0, 12.0, 1.0]),
     (2.53939833006323e-1, &[30240.0, 15120.0, 3360.0, 420.0, 30.0, 1.0]),

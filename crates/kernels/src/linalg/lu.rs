@@ -1,7 +1,7 @@
-//! `P A = L U` with partial pivoting, and what follows from it: `A X = B` and `A^-1`.
+//! `P A = L U` with partial pivoting, and the solvers built on it: `A X = B` and `A^-1`.
 //!
-//! Panels of 32 columns are factored row by row in scratch memory; the rest of the matrix is brought up to date with
-//! one triangular solve and one matrix product per panel: `U12 = L11^-1 A12`, `A22 -= L21 U12`.
+//! Panels of 32 columns are factored row by row in scratch memory. The rest of the matrix is updated with one triangular solve and one
+//! matrix product per panel: `U12 = L11^-1 A12`, `A22 -= L21 U12`.
 
 use super::batch::{expect_finite, expect_length, for_each_matrix};
 use super::part::Part;
@@ -9,9 +9,9 @@ use super::triangular::{expect_diagonal, solve_in_place};
 use super::{Real, Reason, Status, multiply};
 use crate::simd::vectorised;
 
-/// Decomposes `m x n` matrices: `packed` holds `L` (below the diagonal, which is one) and `U`. `pivots` has
-/// `k = min(m, n)` entries: step `i` exchanged row `i` with row `pivots[i]`, counted from 0. `signs` holds one number per
-/// matrix, the determinant 1 or -1 of the permutation. A singular matrix is no failure.
+/// Decomposes `m x n` matrices: `packed` holds `L` (below its unit diagonal) and `U`. `pivots` has `k = min(m, n)` entries: step `i`
+/// exchanged row `i` with row `pivots[i]`, counted from 0. `signs` holds one number per matrix, the determinant 1 or -1 of the permutation.
+/// A singular matrix is not a failure.
 ///
 /// ```
 /// let (mut packed, mut pivots, mut sign) = ([0.0; 4], [0; 2], [0.0]);
@@ -40,8 +40,8 @@ pub fn lu<T: Real>(
     })
 }
 
-/// `X` of `A X = B`, or of `A^T X = B` when `transposed`, from the result of [`lu`] for `n x n` matrices; those of
-/// `b` and `x` are `n x columns`. A zero pivot is [`Reason::Singular`].
+/// Solves `A X = B`, or `A^T X = B` if `transposed`, from the result of [`lu`] for `n x n` matrices; those in `b` and `x` are
+/// `n x columns`. A zero pivot is an error, [`Reason::Singular`].
 ///
 /// ```
 /// use wengert_kernels::linalg::lu_solve;
@@ -67,7 +67,7 @@ pub fn lu_solve<T: Real>(
     })
 }
 
-/// `X` of `A X = B`, or of `A^T X = B` when `transposed`; `n x n` matrices in `a`, `n x columns` in `b` and `x`.
+/// Solves `A X = B`, or `A^T X = B` if `transposed`; `n x n` matrices in `a`, `n x columns` in `b` and `x`.
 ///
 /// ```
 /// let mut x = [0.0; 2];
@@ -146,7 +146,7 @@ fn swap_rows<T>(a: &mut [T], cols: usize, i: usize, j: usize) {
 const PANEL: usize = 32;
 const LANES: usize = 8;
 
-/// Factors the row-major `m x n` matrix in place; the sign of the permutation is returned.
+/// Factors the row-major `m x n` matrix in place and returns the sign of the permutation.
 pub(super) fn factor<T: Real>(a: &mut [T], m: usize, n: usize, pivots: &mut [i64]) -> T {
     let k = m.min(n);
     let mut sign = T::ONE;
@@ -187,7 +187,7 @@ pub(super) fn factor<T: Real>(a: &mut [T], m: usize, n: usize, pivots: &mut [i64
 }
 
 vectorised! {
-    /// Factors the first `width` columns of rows that are padded with zeros; pivots count from the first row.
+    /// Factors the first `width` columns of rows that are padded with zeros; pivots are relative to the first row.
     fn factor_panel[T: Real](rows: &mut [[T; PANEL]], width: usize, pivots: &mut [i64]) {
         let mut best = (0, rows[0][0].magnitude());
         for (i, row) in rows.iter().enumerate() {
@@ -199,7 +199,7 @@ vectorised! {
         for j in 0..width {
             pivots[j] = best.0 as i64;
             rows.swap(j, best.0);
-            // Zero in the columns that are done, so whole lanes can be subtracted.
+            // Zero in the finished columns, so that full vectors can be subtracted.
             let mut pivot_row = rows[j];
             pivot_row[..=j].fill(T::ZERO);
             let pivot = rows[j][j];

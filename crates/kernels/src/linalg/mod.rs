@@ -12,14 +12,14 @@
 //! | `svd` | [`svd`] |
 //! | `cofactor` | [`cofactor`] |
 //! | `exponential` | [`matrix_exp`] |
-//! | `batch` | [`Status`], and the batch cut into tiles for the threads |
-//! | `real` | [`Real`]: what `f32` and `f64` need beyond arithmetic |
-//! | `part` | products of parts of matrices, in place |
+//! | `batch` | [`Status`], and the division of a batch into tiles for the threads |
+//! | `real` | [`Real`]: operations on `f32` and `f64` beyond arithmetic |
+//! | `part` | products of submatrices, in place |
 //!
-//! Every slice is contiguous and row-major, `[batch, rows, cols]`. One matrix is decomposed on one thread; a batch is
-//! cut by its shape alone, so bits do not depend on the number of threads. Bad numbers do not panic: a matrix that
-//! is singular, not positive or not finite has NaN in all its outputs and its place in the [`Status`]; the others of
-//! its batch are not disturbed. Slices of the wrong length do panic.
+//! Every slice is contiguous and row-major, `[batch, rows, cols]`. One matrix is decomposed on one thread. A batch is cut by its shape
+//! alone, so the bits do not depend on the number of threads. Bad values do not panic: a matrix that is singular, not positive definite or
+//! not finite gets NaN in all its outputs and an entry in the [`Status`]; the other matrices of its batch are not affected. Slices of the
+//! wrong length do panic.
 
 mod batch;
 mod cholesky;

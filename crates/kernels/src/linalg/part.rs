@@ -1,10 +1,10 @@
-//! Parts of matrices: products into a part of a larger matrix, and the loops over vectors that everything is made of.
+//! Submatrices: products into a part of a larger matrix, and the basic vector loops.
 
 use super::Real;
 use crate::matmul::Matrix;
 use crate::simd::vectorised;
 
-/// A strided, read-only part of a matrix: element `(i, j)` is `data[i * row_step + j * col_step]`.
+/// A strided, read-only submatrix: element `(i, j)` is `data[i * row_step + j * col_step]`.
 #[derive(Clone, Copy)]
 pub(crate) struct Part<'a, T> {
     pub(crate) data: &'a [T],
@@ -15,7 +15,7 @@ pub(crate) struct Part<'a, T> {
 }
 
 impl<'a, T: Copy> Part<'a, T> {
-    /// The first `rows x cols` of row-major `data` whose rows are `step` apart.
+    /// The leading `rows x cols` submatrix of row-major `data` whose rows are `step` apart.
     pub(crate) fn new(data: &'a [T], rows: usize, cols: usize, step: usize) -> Part<'a, T> {
         let part = Part { data, rows, cols, row_step: step, col_step: 1 };
         assert!(part.reach() <= data.len(), "part {rows}x{cols} with step {step} of {} elements", data.len());
@@ -64,8 +64,8 @@ pub(crate) fn multiply<T: Real>(a: Part<'_, T>, b: Part<'_, T>, factor: T, keep:
     let reach = (rows - 1).saturating_mul(step).saturating_add(cols);
     assert!(cols <= step && reach <= out.len(), "the product leaves its output");
     assert!(a.reach() <= a.data.len() && b.reach() <= b.data.len(), "an operand leaves its data");
-    // SAFETY: inner sizes agree, all elements of both operands lie in their data, and `rows` rows of `cols` elements, `step` apart, in
-    // `out`, as asserted; `out` is borrowed mutably and initialised.
+    // SAFETY: as asserted, the inner sizes agree, all elements of both operands lie in their data, and `rows` rows of `cols` elements,
+    // `step` apart, lie in `out`, which is borrowed mutably and initialised.
     unsafe { T::multiply_scaled(factor, a.matrix(), b.matrix(), keep, out.as_mut_ptr(), step) };
 }
 

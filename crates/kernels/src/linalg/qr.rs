@@ -1,8 +1,8 @@
 //! `A = Q R` by Householder reflections `H = I - t v v^T`.
 //!
-//! The transpose of `A` is worked on, so that columns are contiguous. Reflections are gathered in blocks of 32,
-//! `H_1 .. H_w = I - V T V^T` with upper triangular `T`, and applied with matrix products: `C -= (C V) T V^T`.
-//! As in LAPACK the diagonal of `R` has the sign opposite to the column that was reflected onto it.
+//! The algorithm works on the transpose of `A`, so that columns are contiguous. Reflections are collected in blocks of 32,
+//! `H_1 .. H_w = I - V T V^T` with upper triangular `T`, and applied with matrix products: `C -= (C V) T V^T`. As in LAPACK, each diagonal
+//! element of `R` has the sign opposite to that of the leading entry of its column.
 
 use super::batch::{expect_finite, expect_length, for_each_matrix};
 use super::part::{dot, subtract};
@@ -49,7 +49,7 @@ pub(crate) struct Reflectors<T> {
 }
 
 impl<T: Real> Reflectors<T> {
-    /// `count` reflections to be [set](Self::set).
+    /// Space for `count` reflections, to be [set](Self::set).
     pub(super) fn new(count: usize, height: usize, first: usize) -> Reflectors<T> {
         Reflectors { vectors: vec![T::ZERO; count * height], scales: vec![T::ZERO; count], height, first }
     }
@@ -79,8 +79,7 @@ impl<T: Real> Reflectors<T> {
         reflectors
     }
 
-    /// Makes reflection `j` one that turns `x` (from element `first + j` on) to its first axis; what stands there then is
-    /// returned.
+    /// Sets reflection `j` to one that maps `x` (from element `first + j` on) onto its first axis. Returns the resulting first element.
     pub(super) fn set(&mut self, j: usize, x: &[T]) -> T {
         let v = &mut self.vectors[j * self.height..][self.first + j..self.height];
         v.copy_from_slice(x);
@@ -90,7 +89,7 @@ impl<T: Real> Reflectors<T> {
             self.scales[j] = T::ZERO;
             return alpha;
         }
-        // Squares of the scaled column neither overflow nor vanish.
+        // The squares of the scaled column neither overflow nor underflow.
         let (scale, unscale) = scale_of(x);
         tail.iter_mut().for_each(|x| *x = *x * scale);
         let alpha = alpha * scale;
@@ -102,12 +101,12 @@ impl<T: Real> Reflectors<T> {
         beta * unscale
     }
 
-    /// Vector `j` from its one on, and its scale.
+    /// Vector `j` from its leading one on, and its factor.
     pub(super) fn get(&self, j: usize) -> (&[T], T) {
         (&self.vectors[j * self.height..][self.first + j..self.height], self.scales[j])
     }
 
-    /// The reflections `start..end`, on the elements that they change.
+    /// The reflections `start..end`, restricted to the elements that they change.
     fn block(&self, start: usize, end: usize) -> Block<'_, T> {
         let offset = self.first + start;
         let all = Part::new(&self.vectors, self.scales.len(), self.height, self.height);
@@ -115,7 +114,7 @@ impl<T: Real> Reflectors<T> {
         Block { vectors, scales: &self.scales[start..end], offset }
     }
 
-    /// The first `columns` columns of `H_1 H_2 ..`, one after the other.
+    /// The first `columns` columns of `H_1 H_2 ..`, column by column.
     pub(crate) fn product(&self, columns: usize) -> Vec<T> {
         let (count, height) = (self.scales.len(), self.height);
         let mut q = vec![T::ZERO; columns * height];
@@ -125,7 +124,7 @@ impl<T: Real> Reflectors<T> {
             let width = block.scales.len();
             let factor = block.factor();
             let factor = Part::new(&factor, width, width, width).transposed();
-            // Columns before this one are still axes that the block leaves alone.
+            // The columns before this one are still unit vectors, which the block does not change.
             let untouched = block.offset.min(columns);
             block.apply(factor, &mut q[untouched * height..], columns - untouched, height);
         }
@@ -134,7 +133,7 @@ impl<T: Real> Reflectors<T> {
 }
 
 struct Block<'a, T> {
-    /// One vector a row.
+    /// One vector per row.
     vectors: Part<'a, T>,
     scales: &'a [T],
     offset: usize,

@@ -2,7 +2,7 @@
 
 use crate::matmul::ScaledProduct;
 
-/// `f32` or `f64`: a compute type with roots.
+/// `f32` or `f64`: a compute type with square roots.
 ///
 /// ```
 /// use wengert_kernels::linalg::Real;
@@ -61,12 +61,12 @@ macro_rules! real {
 }
 real! { f32, 120; f64, 1000; }
 
-/// The entry of largest magnitude, the first among equals; 0 when there is none.
+/// The entry of largest magnitude, the first among equals; 0 if there is none.
 pub(crate) fn largest_entry<T: Real>(a: &[T]) -> T {
     a.iter().fold(T::ZERO, |most, &x| if x.magnitude() > most.magnitude() { x } else { most })
 }
 
-/// The power of two that brings the largest magnitude of `a` near 1, and its reciprocal: scaling by them is exact.
+/// The power of two that scales the largest magnitude of `a` to about 1, and its reciprocal. Scaling by them is exact.
 pub(super) fn scale_of<T: Real>(a: &[T]) -> (T, T) {
     let largest = largest_entry(a).magnitude();
     if largest == T::ZERO {

@@ -55,7 +55,7 @@ fn expect_close<T: Real>(a: &[f64], b: &[f64], n: usize, scale: f64, what: &str)
     assert!(worst <= allowed, "{what} ({}, n = {n}): {worst:e} > {allowed:e}", T::DTYPE);
 }
 
-/// Names and elements of `m x n` matrices that are awkward in some way; small enough in scale for products in `f64`.
+/// Names and elements of `m x n` matrices that are difficult in some way, with scales small enough for products in `f64`.
 fn awkward<T: Real>(m: usize, n: usize) -> Vec<(&'static str, Vec<f64>)> {
     let a = random(m * n, (m * 1000 + n) as u32);
     let extreme = if T::EPSILON.to_f64() > 1e-10 { 1e-30 } else { 1e-250 };
@@ -78,7 +78,7 @@ fn awkward<T: Real>(m: usize, n: usize) -> Vec<(&'static str, Vec<f64>)> {
         ("huge", scaled(1.0 / extreme)),
         ("diagonal", (0..m * n).map(|e| if n > 0 && e / n == e % n { a[e] } else { 0.0 }).collect()),
     ];
-    // The matrix that is decomposed is the rounded one.
+    // The rounded matrix is the one that is decomposed.
     cases.iter_mut().for_each(|(_, a)| *a = from(&to::<T>(a)));
     cases
 }
@@ -341,7 +341,7 @@ fn failures_name_the_matrix_and_the_pivot_and_leave_the_others_alone() {
     let status = solve_triangular(&[1.0, 0.0, 5.0, 0.0], &[1.0; 2], [1, 2, 1], Triangular::LOWER, &mut x[..2]);
     assert_eq!(status.failed, [Failure { matrix: 0, reason: Reason::Singular { pivot: 1 } }]);
 
-    // Deep in a blocked factorisation.
+    // Far inside a blocked factorisation.
     let n = 80;
     let mut a = identity(n);
     a[70 * n + 70] = -1.0;

@@ -4,7 +4,7 @@ use crate::dtype::Compute;
 use crate::simd::vectorised;
 use crate::threads::{for_each_chunk, tile_elements};
 
-/// Elements of a row below which moving them together costs more.
+/// Rows shorter than this are not copied by a block move, which would cost more.
 const SHORT: usize = 16;
 
 /// Copies the elements `(i, j)` of each `m x n` matrix of `a` with `j <= i + offset`, or `j >= i + offset` for the `upper` part;

@@ -1,13 +1,13 @@
 //! Triangular systems `op(A) X = B` and `X op(A) = B`.
 //!
-//! A triangle is halved until it is small: for a lower one, `X1 = A11^-1 B1`, `B2 -= A21 X1` (a matrix product),
-//! `X2 = A22^-1 B2`. The right side is the left side of the transposed problem.
+//! A triangle is halved recursively until it is small. For a lower triangle, `X1 = A11^-1 B1`, `B2 -= A21 X1` (a matrix product),
+//! `X2 = A22^-1 B2`. A solve from the right is the transposed solve from the left.
 
 use super::batch::{expect_length, for_each_matrix};
 use super::{Part, Real, Reason, Status, multiply, transpose};
 use crate::simd::vectorised;
 
-/// The triangle that [`solve_triangular`] reads, and the side it stands on.
+/// The triangle that [`solve_triangular`] reads, and the side of `X` it is on.
 ///
 /// ```
 /// use wengert_kernels::linalg::Triangular;
@@ -43,8 +43,8 @@ impl Triangular {
     pub const UPPER: Triangular = Triangular { upper: true, ..Triangular::LOWER };
 }
 
-/// Solves a triangular system for each `m x n` matrix of `b`; those of `a` are `m x m`, or `n x n` on the right side.
-/// A zero on the diagonal is [`Reason::Singular`]. NaN spreads to what depends on it.
+/// Solves a triangular system for each `m x n` matrix of `b`; those of `a` are `m x m`, or `n x n` on the right side. A zero on the
+/// diagonal is an error, [`Reason::Singular`]. NaN propagates to the elements that depend on it.
 ///
 /// ```
 /// use wengert_kernels::linalg::{Triangular, solve_triangular};
@@ -87,7 +87,7 @@ pub fn solve_triangular<T: Real>(
     })
 }
 
-/// Refuses a square matrix with a zero on its diagonal.
+/// Rejects a square matrix with a zero on its diagonal.
 pub(super) fn expect_diagonal<T: Real>(a: Part<'_, T>) -> Result<(), Reason> {
     match (0..a.rows).find(|&i| a.get(i, i) == T::ZERO) {
         Some(pivot) => Err(Reason::Singular { pivot }),
@@ -95,7 +95,7 @@ pub(super) fn expect_diagonal<T: Real>(a: Part<'_, T>) -> Result<(), Reason> {
     }
 }
 
-/// Orders up to which substitution is faster than halving.
+/// Up to this order, substitution is faster than halving.
 const SMALL: usize = 16;
 
 /// `b = a^-1 b` for the triangle `a` and `cols` columns of `b`, whose rows are `step` apart.

@@ -1,7 +1,7 @@
-//! Materialising a view: `out[i] = input[i]`, converted when the dtypes differ.
+//! Materialises a view: `out[i] = input[i]`, converted if the dtypes differ.
 //!
-//! Equal dtypes move bits, never values. A transpose goes through blocks of 16 x 16 elements held in the first-level
-//! cache, so each cache line of both sides is touched once, whatever the strides.
+//! If the dtypes are equal, bits are copied without conversion. A transpose goes through blocks of 16 x 16 elements held in the first-level
+//! cache, so each cache line of both sides is touched once, for any strides.
 
 use super::panel::chunk_elements;
 use super::reader::{Reader, walk};
@@ -38,7 +38,7 @@ pub fn copy(input: View<'_>, out: Out<'_>) {
     }
 }
 
-/// `T` holds every value of the input exactly.
+/// Converts through `T`, which represents every value of the input exactly.
 fn convert<T: Compute>(input: View<'_>, out: Out<'_>) {
     let Out { dtype, bytes } = out;
     let size = dtype.size();
@@ -106,10 +106,10 @@ fn copy_rows<const WIDTH: usize>(
     }
 }
 
-/// Side of the blocks of a transpose.
+/// The side length of the blocks of a transpose.
 const BLOCK: usize = 16;
 
-/// The axis that is contiguous in memory, when it is not the innermost one and blocks pay off.
+/// The axis that is contiguous in memory, if it is not the innermost one and blocking pays off.
 fn transposed_axis(layout: &Layout) -> Option<usize> {
     let inner = layout.rank().checked_sub(1)?;
     if matches!(layout.strides[inner], 0 | 1) || layout.shape[inner] < 4 {
@@ -118,7 +118,7 @@ fn transposed_axis(layout: &Layout) -> Option<usize> {
     (0..inner).find(|&axis| layout.strides[axis] == 1 && layout.shape[axis] >= 4)
 }
 
-/// The outermost axis is cut among threads; of the others, all but `axis` and the innermost are walked one by one.
+/// The outermost axis is divided among threads. Of the others, all but `axis` and the innermost are iterated one index at a time.
 fn transpose<const WIDTH: usize>(
     source: &[[u8; WIDTH]],
     offset: isize,

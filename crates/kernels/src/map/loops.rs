@@ -1,8 +1,8 @@
-//! The loops that tile bodies are made of, compiled for every instruction-set level.
+//! The loops inside tile bodies, compiled for every instruction-set level.
 //!
-//! A small closure is inlined and vectorised. A large one may be left as a call by the compiler; an
-//! `#[inline(always)]` function passed by name is never left out, so long formulas belong in such functions. Loops run over
-//! positions of slices of one length: iterators that are zipped are several times the code to compile, a hundred times over.
+//! A small closure is inlined and vectorised. The compiler may leave a large one as a call, but always inlines an `#[inline(always)]`
+//! function passed by name, so long formulas belong in such functions. Loops index slices of equal length: zipped iterators expand to
+//! several times the code, which is instantiated about a hundred times.
 
 use crate::simd::vectorised;
 

@@ -1,8 +1,8 @@
 //! Elementwise work over tiles.
 //!
-//! The output is walked in fixed tiles of 1024 elements. Every input hands its part of a tile to the body as a
-//! contiguous slice: its own memory where layout and dtype allow, else a scratch tile filled by one mechanism for
-//! strides, broadcasting and dtype conversion. So a body is a plain loop over slices and decides nothing.
+//! The output is processed in fixed tiles of 1024 elements. Every input passes its part of a tile to the body as a contiguous slice: its
+//! own memory where layout and dtype allow, else a scratch tile, which handles strides, broadcasting and dtype conversion in one way. So a
+//! body is a plain loop over slices.
 
 mod copy;
 mod loops;
@@ -21,7 +21,7 @@ use crate::dtype::{Compute, DType, Element};
 use crate::threads::for_each_chunk;
 use crate::view::{Out, View};
 
-/// What a [`map`](fn@map) body may write: a compute type, or `u8` for masks.
+/// An element type that a [`map`](fn@map) body may write: a compute type, or `u8` for masks.
 ///
 /// ```
 /// use wengert_kernels::{DType, Stored};
@@ -29,10 +29,10 @@ use crate::view::{Out, View};
 /// assert!(u8::accepts(DType::Bool));
 /// ```
 pub trait Stored: Element {
-    /// True when tiles of this type can be stored to `dtype`.
+    /// Whether tiles of this type can be stored to `dtype`.
     fn accepts(dtype: DType) -> bool;
 
-    /// Converts `values` into the contiguous run `bytes` of a dtype that is accepted.
+    /// Converts `values` into the contiguous run `bytes` of an accepted dtype.
     fn store(values: &[Self], dtype: DType, bytes: &mut [u8]);
 }
 
@@ -83,7 +83,7 @@ pub fn map<T: Compute, U: Stored, const N: usize>(
     map_tiles(inputs, out, body);
 }
 
-/// `body` behind a pointer: the tile is the unit of work, so one copy of this code serves every operation.
+/// `body` is a trait object: it is called once per tile, so one copy of this code serves every operation.
 fn map_tiles<T: Compute, U: Stored, const N: usize>(
     inputs: [View<'_>; N],
     out: Out<'_>,
@@ -96,7 +96,7 @@ fn map_tiles<T: Compute, U: Stored, const N: usize>(
     if length > TILE {
         return map_many_tiles(inputs, dtype, bytes, length, body);
     }
-    // Small tensors are what scalar-like programs consist of: no readers, no region, no large stack frame.
+    // Scalar-like programs consist of small tensors, so these use no readers, no parallel region and no large stack frame.
     if length > 0 {
         match (direct_inputs(&inputs), direct::<U>(dtype, bytes)) {
             (Some(inputs), Some(values)) => body(inputs, values),
@@ -139,7 +139,7 @@ fn map_many_tiles<T: Compute, U: Stored, const N: usize>(
     });
 }
 
-/// The output itself as `U`, when no conversion is needed.
+/// The output itself as `U`, if no conversion is needed.
 fn direct<U: Stored>(dtype: DType, bytes: &mut [u8]) -> Option<&mut [U]> {
     let same = dtype == U::DTYPE || (dtype == DType::Bool && U::DTYPE == DType::U8);
     if same { bytemuck::try_cast_slice_mut(bytes).ok() } else { None }
@@ -187,7 +187,7 @@ fn update_tiles<T: Compute, const N: usize>(
     });
 }
 
-/// Shapes are the engine's business; a wrong element count would read out of bounds, so that is checked here.
+/// The engine checks shapes. A wrong element count would read out of bounds, so the counts are checked here too.
 fn expect_shapes(inputs: &[View<'_>], length: usize, operation: &str) {
     for input in inputs {
         assert_eq!(input.len(), length, "{operation}: an input of shape {:?} for {length} outputs", input.shape);

@@ -1,8 +1,8 @@
-//! Reading transposed views by panels.
+//! Reads transposed views in panels.
 //!
-//! Row-major order walks a transposed matrix across its memory: each element is on another cache line, and the next row
-//! needs the same lines again. A panel is 16 rows by 1024 columns: each line is read once, 16 elements at a time,
-//! turned in a block that stays in the first-level cache, and handed out row by row.
+//! Reading a transposed matrix in row-major order crosses its memory: each element is on another cache line, and the next row needs the
+//! same lines again. A panel is 16 rows by 1024 columns. Each line is read once, 16 elements at a time, transposed in a block that stays in
+//! the first-level cache, and passed on row by row.
 
 use super::reader::{Reader, Scratch, Strided, TILE};
 use crate::dtype::Compute;
@@ -12,10 +12,10 @@ use crate::threads::{REGION_TILE, tile_elements};
 use crate::view::Odometer;
 use std::ops::Range;
 
-/// Rows of a panel, and the side of the blocks that are turned.
+/// The rows of a panel, and the side length of the transposed blocks.
 const ROWS: usize = 16;
 
-/// The last two axes of a transposed view: neighbours in memory are neighbours along a column.
+/// The last two axes of a transposed view: adjacent elements of a column are adjacent in memory.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) struct Sheet {
     rows: usize,
@@ -23,7 +23,7 @@ pub(super) struct Sheet {
 }
 
 impl Sheet {
-    /// Panels are made of whole rows.
+    /// Whether the range consists of whole rows, as panels require.
     pub(super) fn fits(&self, start: usize, length: usize) -> bool {
         start.is_multiple_of(self.columns) && length.is_multiple_of(self.columns)
     }
@@ -71,7 +71,7 @@ impl Strided<'_> {
 }
 
 vectorised! {
-    /// `out[i * width + j] = values[start + i + j * across]` for 16 rows: sizes known to the compiler are worth a factor.
+    /// `out[i * width + j] = values[start + i + j * across]` for 16 rows. Sizes known at compile time make this several times faster.
     fn turn[T: Compute](values: &[T], start: isize, across: isize, width: usize, out: &mut [T]) {
         let column = |j: usize| -> &[T; ROWS] {
             let position = (start + j as isize * across) as usize;
@@ -112,7 +112,7 @@ pub(super) fn sheet_of<T: Compute>(readers: &[Reader<'_, T>]) -> Option<Sheet> {
     readers.iter().find_map(Reader::sheet)
 }
 
-/// Elements that one thread takes at a time: as [`tile_elements`], in whole panels when a reader is transposed.
+/// The number of elements that one thread takes at a time: as [`tile_elements`], rounded to whole panels if a reader is transposed.
 pub(crate) fn chunk_elements<T: Compute>(readers: &[Reader<'_, T>], length: usize) -> usize {
     let chunk = tile_elements(length);
     match sheet_of(readers) {

@@ -1,7 +1,7 @@
-//! Writing into a strided part of row-major memory: `target[part[i]] = source[i]`, or `+=`.
+//! Writes to a strided part of row-major memory: `target[part[i]] = source[i]`, or `+=`.
 //!
-//! Equal dtypes are assigned bit for bit. Where the slabs of the outermost axis do not overlap they are cut among threads;
-//! parts that overlap themselves are added in row-major order on one thread.
+//! If the dtypes are equal, assignment copies bits. If the slabs of the outermost axis do not overlap, they are divided among threads;
+//! parts with overlapping elements are added in row-major order on one thread.
 
 use super::loops::loop2_in_place;
 use super::reader::{Reader, Scratch, TILE};
@@ -10,7 +10,7 @@ use crate::threads::{REGION_TILE, for_each_chunk, tile_elements};
 use crate::view::{Layout, Odometer, Out, View};
 use smallvec::SmallVec;
 
-/// Where the elements of a part lie in a target, in elements from its start.
+/// The layout of a part in its target, in elements from the target's start.
 ///
 /// ```
 /// use wengert_kernels::map::{Part, assign_part};
@@ -24,17 +24,17 @@ use smallvec::SmallVec;
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Part<'a> {
-    /// The place of the first element.
+    /// The position of the first element.
     pub offset: usize,
     /// The size of each axis.
     pub shape: &'a [usize],
-    /// The step along each axis, none negative.
+    /// The step along each axis, not negative.
     pub strides: &'a [isize],
 }
 
 /// Writes `source`, of the shape of the part and the dtype of the target, over a part of the target.
 ///
-/// Where the part names one place several times, the last value stays.
+/// Where the part contains an element several times, the last value wins.
 pub fn assign_part(target: Out<'_>, part: Part<'_>, source: View<'_>) {
     assert_eq!(target.dtype, source.dtype, "assign_part: the source must have the dtype of the target");
     match target.dtype.size() {
@@ -45,7 +45,7 @@ pub fn assign_part(target: Out<'_>, part: Part<'_>, source: View<'_>) {
     }
 }
 
-/// Adds `source`, of the shape of the part, to a part of the target; places named several times add up.
+/// Adds `source`, of the shape of the part, to a part of the target; if the part contains an element several times, all values are added.
 ///
 /// ```
 /// use wengert_kernels::map::{Part, add_part};
@@ -65,12 +65,12 @@ pub fn add_part(target: Out<'_>, part: Part<'_>, source: View<'_>) {
     }
 }
 
-/// A part and its source with as few axes as both allow; `slabs` outer positions make one task.
+/// A part and its source with as few axes as possible; `slabs` outer positions make one task.
 struct Walk {
     shape: SmallVec<[usize; 6]>,
     to: SmallVec<[isize; 6]>,
     from: SmallVec<[isize; 6]>,
-    /// Elements of the target from one slab to the next, where slabs are apart.
+    /// The number of target elements from one slab to the next, if the slabs are disjoint.
     slab: Option<usize>,
     slabs: usize,
 }
@@ -107,7 +107,7 @@ impl Walk {
         walk
     }
 
-    /// Calls `body(to, first)` for each row of the innermost axis: where it starts in `target`, and which row of all it is.
+    /// Calls `body(to, first)` for each row of the innermost axis, with its start in `target` and its row number.
     fn rows<T: Send>(&self, target: &mut [T], body: &(dyn Fn(&mut [T], usize) + Sync)) {
         let inner = self.shape.len() - 1;
         let each = |target: &mut [T], first_slab: usize, slabs: usize| {
@@ -166,7 +166,7 @@ fn add<T: Compute>(target: Out<'_>, part: Part<'_>, source: View<'_>) {
         return;
     }
     let (dtype, size) = (target.dtype, target.dtype.size());
-    // Rows of the part as they are, so that row r of it is elements r * columns .. of the source.
+    // The rows of the part are not reordered, so row r of the part is the elements r * columns .. of the source.
     let walk = Walk::new(part, part.strides);
     let inner = walk.shape.len() - 1;
     let (columns, to) = (walk.shape[inner], walk.to[inner] as usize);
@@ -192,7 +192,7 @@ fn add<T: Compute>(target: Out<'_>, part: Part<'_>, source: View<'_>) {
             });
         });
     }
-    // Narrow numbers are widened one by one; slabs are cut at element borders.
+    // Narrow types are widened one element at a time; slabs are cut at element boundaries.
     let rows = Layout { shape: walk.shape[..inner].into(), strides: walk.to[..inner].into() };
     for row in 0..rows.shape.iter().product() {
         let first = part.offset + Odometer::at(&rows.shape, &rows.strides, row).offset as usize;
@@ -213,7 +213,7 @@ fn add<T: Compute>(target: Out<'_>, part: Part<'_>, source: View<'_>) {
 mod tests {
     use super::*;
 
-    /// All parts, layouts and sizes against the plainest loop.
+    /// Compares all parts, layouts and sizes with a naive loop.
     fn agrees(shape: &[usize], strides: &[isize], offset: usize, length: usize, from: &[isize], first: isize) {
         let count: usize = shape.iter().product();
         let reach: isize = shape.iter().zip(from).map(|(&size, &step)| (size as isize - 1).max(0) * step.abs()).sum();

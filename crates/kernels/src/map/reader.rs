@@ -1,7 +1,7 @@
-//! Reading any view as contiguous tiles of a compute type.
+//! Reads any view as contiguous tiles of a compute type.
 //!
-//! How a view is read is decided once, in [`Reader::new`]; `tile(start, n)` then gives elements `start..start + n` in
-//! row-major order, either from the view's own memory or through a [`Scratch`] tile.
+//! [`Reader::new`] decides once how a view is read. `tile(start, n)` then returns the elements `start..start + n` in row-major order,
+//! either from the view's own memory or through a [`Scratch`] tile.
 
 use super::panel::{sheet_of, walk_panels};
 use crate::dtype::{Compute, DType};
@@ -10,10 +10,10 @@ use crate::view::{Layout, Odometer, View, collapse};
 use std::mem::MaybeUninit;
 use std::ops::Range;
 
-/// Elements of one tile: few enough for several tiles to stay in the first-level cache.
+/// The number of elements in a tile: few enough for several tiles to stay in the first-level cache.
 pub(crate) const TILE: usize = 1024;
 
-/// Elements of an innermost axis that are moved as one.
+/// The longest innermost axis whose rows are written with one fixed-length store.
 const SHORT: usize = 16;
 
 /// One view, read as `T`.
@@ -125,7 +125,7 @@ impl Walker<'_> {
         }
     }
 
-    /// Rows so short that finding one costs more than reading it.
+    /// Loads rows so short that locating one costs more than reading it.
     fn load_short<T: Compute>(&self, values: &[T], start: usize, mut out: &mut [T]) {
         let inner = self.layout.rank() - 1;
         let (size, stride) = (self.layout.shape[inner], self.layout.strides[inner]);
@@ -135,7 +135,7 @@ impl Walker<'_> {
             let first = self.offset + rows.offset + column as isize * stride;
             let run = (size - column).min(out.len());
             match (stride, out.first_chunk_mut::<SHORT>()) {
-                // A store of fixed length; what lies beyond the run is written again.
+                // A store of fixed length; anything written beyond the row is overwritten later.
                 (0, Some(whole)) => *whole = [values[first as usize]; SHORT],
                 (1, Some(whole)) if let Some(source) = values[first as usize..].first_chunk() => *whole = *source,
                 _ => {
@@ -167,7 +167,7 @@ impl Walker<'_> {
     }
 }
 
-/// A tile on the stack of which only the part in use is ever written.
+/// A tile on the stack. Only the part in use is ever written.
 pub(crate) struct Scratch<T> {
     values: [MaybeUninit<T>; TILE],
     /// The first `ready` values are initialised.
@@ -186,7 +186,7 @@ impl<T: bytemuck::Pod> Scratch<T> {
         self.filled(length, T::zeroed())
     }
 
-    /// The first `length` elements. Those not asked for before are `value`.
+    /// The first `length` elements. Those that were not requested before are `value`.
     #[inline]
     pub(crate) fn filled(&mut self, length: usize, value: T) -> &mut [T] {
         let tile = &mut self.values[..length];
@@ -194,8 +194,8 @@ impl<T: bytemuck::Pod> Scratch<T> {
             fill(&mut tile[self.ready..], value);
             self.ready = length;
         }
-        // SAFETY: `MaybeUninit<T>` has the layout of `T`. The first `ready` elements were written by `fill`, and `length <= ready` now; the
-        // slice borrows `self` mutably.
+        // SAFETY: `MaybeUninit<T>` has the layout of `T`. `fill` wrote the first `ready` elements, and `length <= ready` now; the slice
+        // borrows `self` mutably.
         unsafe { &mut *(std::ptr::from_mut(tile) as *mut [T]) }
     }
 }
@@ -208,7 +208,7 @@ vectorised! {
     }
 }
 
-/// All inputs as they lie in memory, when none needs a scratch tile.
+/// All inputs as they are in memory, if none needs a scratch tile.
 #[inline]
 pub(crate) fn direct_inputs<'a, T: Compute, const N: usize>(inputs: &[View<'a>; N]) -> Option<[&'a [T]; N]> {
     let mut slices: [&[T]; N] = [&[]; N];
@@ -218,7 +218,7 @@ pub(crate) fn direct_inputs<'a, T: Compute, const N: usize>(inputs: &[View<'a>; 
     Some(slices)
 }
 
-/// Calls `visit` with the whole of every input, of `length <= TILE` elements each.
+/// Calls `visit` with every input in full, of `length <= TILE` elements each.
 #[inline(never)]
 pub(crate) fn with_whole<T: Compute, const N: usize>(
     inputs: &[View<'_>; N],
@@ -233,8 +233,8 @@ pub(crate) fn with_whole<T: Compute, const N: usize>(
     visit(slices);
 }
 
-/// Visits elements `start..start + length` tile by tile: the range (relative to `start`) and every input's slice.
-/// Tiles come in any order; together they are the whole range.
+/// Visits the elements `start..start + length` tile by tile, with the range (relative to `start`) and the slice of every input. Tiles come
+/// in any order; together they cover the whole range.
 pub(crate) fn walk<T: Compute, const N: usize>(
     readers: &[Reader<'_, T>; N],
     start: usize,
@@ -271,7 +271,7 @@ fn walk_direct<T: Compute, const N: usize>(
     }
 }
 
-/// Apart from `walk_direct` so that small direct calls do not pay for the large stack frame.
+/// Separate from `walk_direct`, so that small direct calls do not pay for the large stack frame.
 #[inline(never)]
 fn walk_scratch<T: Compute, const N: usize>(
     readers: &[Reader<'_, T>; N],

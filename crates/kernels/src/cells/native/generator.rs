@@ -1,8 +1,7 @@
 //! Compiles instructions to machine code: one function for each item.
 //!
 //! A function takes the address of the cells, and returns [`STAYED`] or the guard whose outcome changed, with its iteration in the upper
-//! half.
-//! Operations are never fused, so all results are bitwise equal to those of the interpreter.
+//! half. Operations are never fused, so all results are bitwise equal to those of the interpreter.
 
 use super::super::check::meet;
 use super::super::{Address, Instruction, Kind, Op, Relation};

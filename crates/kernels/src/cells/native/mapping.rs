@@ -42,8 +42,7 @@ impl Mapping {
 impl Drop for Mapping {
     fn drop(&mut self) {
         // SAFETY: the whole mapping made by `new` is unmapped, once. Addresses from `at` must not outlive the mapping: `Native` keeps both,
-        // and runs
-        // its functions only while it is borrowed.
+        // and runs its functions only while it is borrowed.
         unsafe { libc::munmap(self.start.as_ptr().cast(), self.bytes) };
     }
 }

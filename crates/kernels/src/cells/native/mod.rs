@@ -88,8 +88,7 @@ impl Native {
         let part = |(item, entry): (usize, Option<usize>)| match (entry, &mapping) {
             (Some(entry), Some(mapping)) => {
                 // SAFETY: a function of this signature starts there: `generator::function` appended it to the bytes in `mapping`, and
-                // returned its entry.
-                // The memory stays executable as long as `mapping`, which is kept beside the function.
+                // returned its entry. The memory stays executable as long as `mapping`, which is kept beside the function.
                 let function = unsafe { std::mem::transmute::<*const u8, Function>(mapping.at(entry)) };
                 Part::Native { item, function }
             }
@@ -108,8 +107,7 @@ impl Native {
                 Part::Interpreted(item) => unsafe { self.code.run_item(item, cells)? },
                 Part::Native { item, function } => {
                     // SAFETY: the function only reads and writes the cells of the instructions of `self.code`. `Code::new` checked that
-                    // they are below
-                    // `self.code.cells()`, and `expect_all` that there are that many. `new` detected AVX on this processor.
+                    // they are below `self.code.cells()`, and `expect_all` that there are that many. `new` detected AVX on this processor.
                     let found = unsafe { function(cells.as_mut_ptr()) };
                     if found != STAYED {
                         let (instruction, trip) = ((found & 0xffff_ffff) as usize, (found >> 32) as usize);

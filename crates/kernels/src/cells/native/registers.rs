@@ -1,6 +1,5 @@
 //! Vector registers as a cache of cells. Each cell is written to memory when it is computed, so a register can be reused at any time. The
-//! least
-//! recently used register is evicted first.
+//! least recently used register is evicted first.
 
 use super::super::Address;
 use super::x86::Xmm;
@@ -42,8 +41,7 @@ const SLOTS: usize = 256;
 pub(super) struct Registers {
     held: [Name; COUNT],
     /// For each slot, the last register that held a name of this slot; names are only looked up there. So an outdated value of a cell, or
-    /// another
-    /// name with the same slot, is never found.
+    /// another name with the same slot, is never found.
     slots: [u8; SLOTS],
     /// A ring from the most recently used register to the least recently used one, closed by the sentinel `COUNT`.
     next: [u8; COUNT + 1],

@@ -1,8 +1,7 @@
 //! An assembler for the instructions of x86-64 that programs need: each method appends one of them.
 //!
 //! Floating-point instructions use the VEX encodings of AVX: three operands, and no alignment requirements for memory. Scalar instructions
-//! work
-//! on the lowest element of a register.
+//! work on the lowest element of a register.
 
 /// A general register, by its number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
