@@ -4,7 +4,7 @@ use crate::dtype::Compute;
 use crate::simd::vectorised;
 use crate::threads::{for_each_chunk, tile_elements};
 
-/// Rows shorter than this are not copied by a block move, which would cost more.
+/// Rows of at most this many elements are masked element by element; a block copy would cost more.
 const SHORT: usize = 16;
 
 /// Copies the elements `(i, j)` of each `m x n` matrix of `a` with `j <= i + offset`, or `j >= i + offset` for the `upper` part;

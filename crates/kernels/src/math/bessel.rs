@@ -1,8 +1,7 @@
 //! Modified Bessel functions of order zero and one, and the cardinal sine.
 //!
-//! Up to 20 the power series in `x^2/4`, whose terms are all positive; beyond, the asymptotic series of
-//! `sqrt(2 pi x) e^-x I(x)`, whose smallest term is below `e^-40` there. Relative error below `1e-14`.
-//! `f32` goes through `f64`.
+//! Up to 20, the power series in `x^2/4`, whose terms are all positive; beyond, the asymptotic series of `sqrt(2 pi x) e^-x I(x)`, whose
+//! smallest term is below `e^-40` there. The relative error is below `1e-14`. `f32` is computed in `f64`.
 
 use super::exponential::exp;
 use super::real::Real;
@@ -44,7 +43,7 @@ fn bessel(n: f64, x: f64, scaled: bool) -> f64 {
         if scaled { 0.0 } else { f64::INFINITY }
     } else {
         let y = asymptotic_series(n, a);
-        // In two halves: the exponential overflows before the function does.
+        // In two factors: the exponential overflows before the function does.
         if scaled { y } else { (y * exp(0.5 * a)) * exp(0.5 * a) }
     };
     if n == 0.0 { value } else { value.copysign(x) }
@@ -99,7 +98,7 @@ pub fn sinc<T: Real>(x: T) -> T {
     } else if x.is_infinite() {
         0.0
     } else {
-        // The zero that is added makes every zero positive.
+        // Adding zero turns -0 into 0.
         sin_pi(x) / (std::f64::consts::PI * x) + 0.0
     })
 }

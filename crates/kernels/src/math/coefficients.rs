@@ -1,9 +1,9 @@
 //! Polynomials, fitted at Chebyshev nodes to sixty digits and then rounded.
 //!
-//! Each stands for a function with its leading terms taken off, so an error of the polynomial counts little in the
-//! result; the stated error is that of the polynomial itself.
+//! Each approximates a function after its leading terms were subtracted, so an error of the polynomial has little effect on the result. The
+//! stated error is that of the polynomial itself.
 
-// Digits are those of the shortest decimal that reads back as the fitted number.
+// Coefficients are written as the shortest decimals that round-trip.
 #![allow(clippy::excessive_precision, clippy::unreadable_literal)]
 
 /// For `f32`.
@@ -142,7 +142,7 @@ pub(crate) mod double {
         polynomial!(z; 0.3995894876556691, -0.08588084755126091, 0.02526835495928879, -0.008464024993587392, 0.0030411186578955082, -0.0011409865895391027, 0.00044065673229095925, -0.0001737093259015565, 6.952279213896026e-05, -2.814920962210331e-05, 1.1501973382621834e-05, -4.73501071184683e-06, 1.96094946984462e-06, -8.145833645111841e-07, 3.40534452497632e-07, -1.4674169557260334e-07, 6.180374605463611e-08, -2.0675243797329778e-08, 8.733363328897912e-09, -7.988385116151317e-09, 3.4036501244683263e-09)
     }
 
-    /// `(log((1+s)/(1-s)) / s - 2 - 2z/3) / z^2`, `z = s^2`, for the logarithm in two numbers; error `2^-56`.
+    /// `(log((1+s)/(1-s)) / s - 2 - 2z/3) / z^2`, `z = s^2`, for the double-double logarithm; error `2^-56`.
     #[inline(always)]
     pub(crate) fn log_second_tail(z: f64) -> f64 {
         polynomial!(z; 0.4, 0.2857142857142937, 0.2222222222165273, 0.181818183361055, 0.1538459488653781, 0.13334808819677565, 0.11706125992250133, 0.11724331337111106)

@@ -1,11 +1,11 @@
 //! The error function and the normal distribution.
 //!
-//! `f64`: `erf(x) = x + x P(x^2)` up to one half. Above it `erfc(x) = e^(-x^2) erfcx(x)`, where `(1 + 2x) erfcx(x)` is a
-//! polynomial in `(x - 3) / (x + 3)` over the whole half line, and all three factors are kept in two parts.
-//! `f32`: `erf(x) = x + x P(x^2)` up to one, above it `1 - e^Q(x)`; `erfc` and `ndtr` take a shorter way in `f64`.
+//! `f64`: `erf(x) = x + x P(x^2)` up to one half. Above it `erfc(x) = e^(-x^2) erfcx(x)`, where `(1 + 2x) erfcx(x)` is a polynomial in
+//! `(x - 3) / (x + 3)` over the whole half line, and all three factors are kept as sums of two numbers. `f32`: `erf(x) = x + x P(x^2)` up
+//! to one, above it `1 - e^Q(x)`; `erfc` and `ndtr` use a shorter formula in `f64`.
 //!
-//! Measured error of `erf` and `erfc` below 2 ulp, also in the far tail. The others are within `1e-14` of the true value
-//! (relative); they compute in `f64` for `f32` too.
+//! The measured error of `erf` and `erfc` is below 2 ulp, also in the far tail. The others have a relative error of at most `1e-14`; they
+//! compute in `f64` for `f32` too.
 
 use super::coefficients::{double, single};
 use super::exponential::{exp, exp_parts, scale};
@@ -68,11 +68,11 @@ pub(super) fn near_erfc(x: f64) -> f64 {
     sum + (error - x * double::erf_tail(x * x))
 }
 
-/// `erfc(x)` to the precision of `f32`: one part of each factor, and far fewer terms.
+/// `erfc(x)` to the precision of `f32`: each factor as one number, and far fewer terms.
 #[inline(always)]
 fn erfc_short(x: f64) -> f64 {
     let a = x.abs();
-    // From here on the result is zero in f32, and the products below are still numbers.
+    // From here on the result is zero in f32; the limit keeps the products below finite.
     let a = select(a > 15.0, 15.0, a);
     let y = exp(-a * a) * double::erfcx_short((a - 3.0) / (a + 3.0)) / (1.0 + 2.0 * a);
     select(x < 0.0, 2.0 - y, y)
@@ -164,14 +164,14 @@ pub fn log_ndtr<T: Real>(x: T) -> T {
 
 /// The `x >= 0` with `erfc(x) = q`, for `q` in `(0, 1]`.
 ///
-/// From an approximation of two digits (Winitzki), Newton's iteration on `log erfc`, which is nearly a parabola.
+/// Newton's iteration on `log erfc`, which is nearly a parabola, from an approximation with two correct digits (Winitzki).
 fn erfc_inverse(q: f64) -> f64 {
     if q == 0.0 {
         return f64::INFINITY;
     }
     let target = log(q);
     let b = 2.0 / (std::f64::consts::PI * 0.147) + 0.5 * (target + std::f64::consts::LN_2);
-    // Never zero, where Newton's step would leave the domain.
+    // Never zero, because Newton's step would leave the domain there.
     let mut x = ((b * b - target / 0.147 - std::f64::consts::LN_2 / 0.147).max(0.0).sqrt() - b).max(1e-6).sqrt();
     for _ in 0..8 {
         let scaled = erfcx_double(x);

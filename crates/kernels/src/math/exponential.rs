@@ -1,11 +1,10 @@
-//! Exponentials and what is made of them.
+//! Exponentials and functions built on them.
 //!
-//! `x = k ln 2 + r` with `|r| <= ln(2)/2` (Cody and Waite: `k` times the upper part of `ln 2` is exact), then
-//! `e^r = 1 + r + r^2 P(r)`, then the exponent field. Where two roundings more would be felt, `e^r` is kept as a sum
-//! `high + low` that is good to about 0.1 ulp.
+//! `x = k ln 2 + r` with `|r| <= ln(2)/2` (Cody and Waite: `k` times the upper part of `ln 2` is exact), then `e^r = 1 + r + r^2 P(r)`,
+//! then the exponent field. Where two more roundings would matter, `e^r` is kept as a sum `high + low` that is accurate to about 0.1 ulp.
 //!
-//! Measured error: `exp` below 0.7 ulp (`f32`: 1.1), `exp2` and `expm1` below 1.2 (`f32`: 1.8), the rest below 2 (`f32`: 2.5),
-//! subnormal results included.
+//! Measured error: `exp` below 0.7 ulp (`f32`: 1.1), `exp2` and `expm1` below 1.2 (`f32`: 1.8), the rest below 2 (`f32`: 2.5), including
+//! subnormal results.
 
 use super::logarithm::log1p;
 use super::real::{Arithmetic, Real, exact_sum, select};
@@ -16,15 +15,15 @@ pub(super) fn power_of_two<T: Arithmetic>(k: T) -> T {
     (k + T::MAGIC_EXPONENT).into_exponent()
 }
 
-/// `p 2^k` for `p` near one, rounded once more where the result is subnormal.
+/// `p 2^k` for `p` near one, rounded a second time if the result is subnormal.
 #[inline(always)]
 pub(super) fn scale<T: Arithmetic>(p: T, k: T) -> T {
     scale_by_half(p, k, (k + (T::MAGIC_EXPONENT - T::of(1.0))).into_exponent())
 }
 
-/// `p 2^k` with `half = 2^(k-1)`, a number where `2^k` may not be.
+/// `p 2^k` with `half = 2^(k-1)`, which is finite where `2^k` may not be.
 ///
-/// For small `k` the field of `half` has wrapped around; it is raised out of the subnormals first.
+/// For small `k` the exponent field of `half` has wrapped around; it is first raised out of the subnormal range.
 #[inline(always)]
 fn scale_by_half<T: Arithmetic>(p: T, k: T, half: T) -> T {
     let small = k < T::SMALL_EXPONENT;
@@ -32,7 +31,7 @@ fn scale_by_half<T: Arithmetic>(p: T, k: T, half: T) -> T {
     (p * factor) * select(small, T::of(2.0 / 18_446_744_073_709_551_616.0), T::of(2.0))
 }
 
-/// `x` brought to where its exponential is neither zero nor infinite for certain; NaN stays.
+/// Clamps `x` to the range outside of which its exponential is certainly zero or infinite; NaN propagates.
 #[inline(always)]
 fn clamp<T: Arithmetic>(x: T) -> T {
     let x = select(x < T::EXP_LOW, T::EXP_LOW, x);
@@ -65,7 +64,7 @@ fn reduced_parts<T: Arithmetic>(r: T, tail: T) -> (T, T) {
     (high, ((r - (high - one)) + tail) + r * r * T::exp_tail(r))
 }
 
-/// `e^(r + tail)` for a reduced argument. No tail is -0, which costs no addition.
+/// `e^(r + tail)` for a reduced argument. A missing tail is -0, which costs no addition.
 #[inline(always)]
 pub(super) fn reduced_exp<T: Arithmetic>(r: T, tail: T) -> T {
     if T::LENIENT {
@@ -87,7 +86,7 @@ pub fn exp<T: Real>(x: T) -> T {
         let (k, r, tail) = reduce(x);
         return scale(reduced_exp(r, tail), k);
     }
-    // As `reduce`, but with the exponent of `half` in the low bits of the sum already.
+    // As `reduce`, but the low bits of the sum already contain the exponent of `half`.
     let magic = T::MAGIC_EXPONENT - T::of(1.0);
     let sum = x * T::of(std::f64::consts::LOG2_E) + magic;
     let k = sum - magic;
@@ -126,11 +125,11 @@ pub(super) fn exp2_parts<T: Arithmetic>(x: T) -> (T, T) {
 /// ```
 #[inline(always)]
 pub fn expm1<T: Real>(x: T) -> T {
-    // Below -45 the result is -1 to the last bit.
+    // Below -45 the result rounds to -1.
     let low = T::of(-45.0);
     let (k, r, tail) = reduce(select(x > T::EXP_HIGH, T::EXP_HIGH, select(x < low, low, x)));
     let one = T::of(1.0);
-    // 2^k ((1 - 2^-k) + (e^r - 1)); 2^-100 is as good as zero beside one.
+    // 2^k ((1 - 2^-k) + (e^r - 1)); 2^-100 is negligible next to one.
     let far = T::of(100.0);
     let offset = one - power_of_two(-select(k > far, far, k));
     let scaled = (reduced_expm1(offset, r, tail) * power_of_two(k - one)) * T::of(2.0);
@@ -167,7 +166,7 @@ pub(super) fn sigmoid_of<T: Arithmetic>(x: T, e: T) -> T {
     if T::LENIENT {
         y
     } else {
-        // What the sum rounded off; one over the divisor is y or 1 - y.
+        // The rounding error of the sum; one over the divisor is y or 1 - y.
         let error = e - (divisor - one);
         y - y * error * select(negative, one - y, y)
     }
@@ -193,7 +192,7 @@ pub fn logsigmoid<T: Real>(x: T) -> T {
     select(x > T::of(0.0), T::of(0.0), x) - log1p(exp(-x.abs()))
 }
 
-/// `log(e^a + e^b)`; two equal infinities give themselves.
+/// `log(e^a + e^b)`; for two equal infinities the result is that infinity.
 ///
 /// The error is 2 ulp of the largest of `|a|`, `|b|` and the result (the result itself may be near zero).
 ///

@@ -1,4 +1,4 @@
-//! The two types of floats, with the steps that each takes its own way.
+//! The two float types, with the steps that differ between them.
 
 use super::coefficients::{double, single};
 use super::real::Arithmetic;
@@ -66,13 +66,13 @@ macro_rules! arithmetic {
             }
             #[inline(always)]
             fn split(self) -> (Self, Self) {
-                // Adding the distance from sqrt(1/2) to one carries into the exponent field just where m passes sqrt(2).
+                // Adding the distance from sqrt(1/2) to one carries into the exponent field exactly when m passes sqrt(2).
                 const ONE: $bits = (1.0 as $type).to_bits();
                 const ROOT: $bits = std::$type::consts::FRAC_1_SQRT_2.to_bits();
                 let moved = self.to_bits().wrapping_add(ONE - ROOT);
                 let exponent = moved >> $mantissa;
                 let m = (moved & ((1 << $mantissa) - 1)).wrapping_add(ROOT);
-                // The field stands in the low bits of 2^p, so subtracting 2^p and the bias leaves k.
+                // The field is in the low bits of 2^p, so subtracting 2^p and the bias leaves k.
                 const BASE: $type = (1u64 << $mantissa) as $type;
                 let k = $type::from_bits(exponent | BASE.to_bits()) - (BASE + $bias as $type);
                 (k, $type::from_bits(m))

@@ -1,12 +1,12 @@
 //! The logarithm of the gamma function and its derivatives.
 //!
-//! `lgamma`: a polynomial times `(x-1)(x-2)` between 0.7 and 3, so that both zeros are exact; the recurrence below 13;
-//! Stirling's series beyond. `digamma` and `trigamma`: the recurrence up to 10, then the asymptotic series; straight-line
-//! code for positive arguments. `polygamma`: `(-1)^(n+1) n! zeta(n+1, x)`, the Hurwitz zeta function by Euler and
-//! Maclaurin. Negative arguments by reflection.
+//! `lgamma`: a polynomial times `(x-1)(x-2)` between 0.7 and 3, so that both zeros are exact; the recurrence below 13; Stirling's series
+//! beyond. `digamma` and `trigamma`: the recurrence up to 10, then the asymptotic series; straight-line code for positive arguments.
+//! `polygamma`: `(-1)^(n+1) n! zeta(n+1, x)`, with the Hurwitz zeta function by Euler-Maclaurin summation. Negative arguments use
+//! reflection.
 //!
-//! Relative error below `1e-14`, except near the zeros that are not at 1 and 2 (there the absolute error is as small).
-//! `f32` goes through `f64`.
+//! The relative error is below `1e-14`, except near zeros other than 1 and 2, where the absolute error is that small. `f32` is computed in
+//! `f64`.
 
 use super::coefficients::double;
 use super::logarithm::log;
@@ -43,7 +43,7 @@ fn lgamma_double(x: f64) -> f64 {
         return lgamma_double(1.0 + x) - one::log(x);
     }
     if x < 1.5 {
-        // The zero that is added makes both zeros positive.
+        // Adding zero turns -0 into 0.
         return (x - 1.0) * (x - 2.0) * double::lgamma_near_one(x - 1.1) + 0.0;
     }
     if x <= 3.0 {
@@ -78,7 +78,7 @@ pub fn digamma<T: Real>(x: T) -> T {
     if not_positive(x) { T::of(far_digamma(x.wide())) } else { near_digamma(x) }
 }
 
-/// Whether an argument needs reflection, or is no number.
+/// Whether an argument needs reflection, or is NaN.
 #[inline(always)]
 pub(super) fn not_positive<T: Real>(x: T) -> bool {
     let positive = x > T::of(0.0);
@@ -92,7 +92,7 @@ fn far_digamma(x: f64) -> f64 {
     if x < 0.0 && !is_integer(x) { near_digamma(1.0 - x) - pi_cot_pi(x) } else { f64::NAN }
 }
 
-/// Steps of the recurrence that bring every positive number to `FAR`, where the asymptotic series are exact.
+/// The number of recurrence steps that bring every positive number to `FAR`, where the asymptotic series are accurate.
 const STEPS: usize = 10;
 const FAR: f64 = 10.0;
 
@@ -166,17 +166,17 @@ pub fn polygamma<T: Real>(n: u32, x: T) -> T {
     T::of(if n % 2 == 1 { value } else { -value })
 }
 
-/// The factorial of the next integer is infinite.
+/// The largest integer whose factorial is finite.
 const MOST_FACTORIAL: u32 = 170;
 
-/// `n! zeta(n + 1, q)` for a large n and a positive q, by logarithms: one factor may be infinite where the product is not. Its
+/// `n! zeta(n + 1, q)` for a large n and a positive q, by logarithms, because one factor may be infinite where the product is not. The
 /// relative error grows with the logarithms.
 fn factorial_times_zeta(n: u32, q: f64) -> f64 {
     if q == f64::INFINITY {
         return 0.0;
     }
     let s = f64::from(n) + 1.0;
-    // The sum of (1 + k/q)^-s: few terms matter, unless q is much larger than s; then Euler and Maclaurin need few.
+    // The sum of (1 + k/q)^-s. Few terms matter, unless q is much larger than s; then Euler-Maclaurin needs few.
     let sum = if q < 10.0 * s {
         let terms = (1..).map(|k| one::exp(-s * one::log1p(f64::from(k) / q)));
         1.0 + terms.take_while(|term| *term > 1e-18).sum::<f64>()
@@ -198,7 +198,7 @@ fn hurwitz_zeta(s: i64, q: f64) -> f64 {
     if is_integer(q) {
         return f64::INFINITY;
     }
-    // The sum over all integers k has period one in q; take off what belongs to k < 0.
+    // The sum over all integers k has period one in q; subtract the terms with k < 0.
     let f = q - q.round_ties_even();
     let sign = if s % 2 == 0 { 1.0 } else { -1.0 };
     let all = powi(f, -s) + (hurwitz_zeta_positive(s, 1.0 + f) + sign * hurwitz_zeta_positive(s, 1.0 - f));
@@ -225,7 +225,7 @@ fn hurwitz_zeta_positive(s: i64, q: f64) -> f64 {
         -1.395_446_468_581_252_4e-19,
     ];
     let order = s as f64;
-    // The series below wants a last term well beyond s.
+    // The series below needs its last term well beyond s.
     let end = 10.0 + order;
     let (mut a, mut sum) = (q, 0.0);
     while a < end {
@@ -252,7 +252,7 @@ fn hurwitz_zeta_positive(s: i64, q: f64) -> f64 {
     sum + rest
 }
 
-/// `a^-s`; by plain products where their rounding stays below the bound of the sum.
+/// `a^-s`, by plain products while their rounding error stays below the error bound of the sum.
 fn inverse_power(a: f64, s: i64) -> f64 {
     const PLAIN: i64 = 24;
     if s > PLAIN {

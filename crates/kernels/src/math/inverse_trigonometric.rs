@@ -1,8 +1,8 @@
 //! Arcsine, arccosine and arctangent.
 //!
-//! `asin(x) = x + x^3 P(x^2)` up to one half; above, `asin(x) = pi/2 - 2 asin(sqrt((1-x)/2))`, whose radicand is exact
-//! and whose root carries its own rounding error along. The arctangent of a quotient is turned by a multiple of `pi/4`
-//! until the quotient is below `tan(pi/8)`; the one division carries its remainder along.
+//! `asin(x) = x + x^3 P(x^2)` up to one half; above, `asin(x) = pi/2 - 2 asin(sqrt((1-x)/2))`, whose radicand is exact and whose root
+//! carries its own rounding error along. The arctangent of a quotient is rotated by a multiple of `pi/4` until the quotient is below
+//! `tan(pi/8)`; the single division carries its remainder along.
 //!
 //! Measured error below 1 ulp.
 
@@ -16,7 +16,7 @@ fn asin_parts<T: Arithmetic>(a: T) -> (T, T) {
     let radicand = (T::of(1.0) - a) * half;
     let root = radicand.sqrt();
     let (square, error) = exact_product(root, root);
-    // (t - root^2) / (2 root), what the rounding of the root left out.
+    // (t - root^2) / (2 root), the rounding error of the root.
     let rest = ((radicand - square) - error) / (root + root);
     let z = select(low, a * a, radicand);
     let r = select(low, a, root);
@@ -61,7 +61,7 @@ pub fn acos<T: Real>(x: T) -> T {
     sum + (error + (low + factor * p))
 }
 
-/// `atan(y / x)` of two numbers that are not negative, in `[0, pi/2]`.
+/// `atan(y / x)` for nonnegative `x` and `y`, in `[0, pi/2]`.
 #[inline(always)]
 fn quotient_angle<T: Arithmetic>(y: T, x: T) -> T {
     let zero = T::of(0.0);
@@ -113,14 +113,14 @@ pub fn atan2<T: Real>(y: T, x: T) -> T {
     let both = (a == infinity) & (b == infinity);
     let none = (a == zero) & (b == zero);
     let (a, b) = (select(both, one, a), select(both | none, one, b));
-    // The sum must not overflow, nor the remainder of the division underflow: move both by a power of two.
+    // The sum must not overflow, nor the remainder of the division underflow: scale both by a power of two.
     let larger = select(a > b, a, b);
     let raised = T::of(1_267_650_600_228_229_401_496_703_205_376.0);
     let scale = select(larger < T::MIN_NORMAL * raised, raised, one);
     let scale = select(larger * T::of(4.0) == infinity, T::of(0.25), scale);
     let (a, b) = (a * scale, b * scale);
     let angle = quotient_angle(a, b);
-    // x < 0, the sign of a zero included.
+    // x < 0, including -0.
     let behind = one.copysign(x) < zero;
     let (high, low) = (T::of(2.0) * T::HALF_PI.0, T::of(2.0) * T::HALF_PI.1);
     let turned = (high - angle) + low;

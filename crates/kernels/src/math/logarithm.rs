@@ -9,7 +9,7 @@
 use super::exponential::power_of_two;
 use super::real::{Arithmetic, Real, exact_sum, select};
 
-/// What the logarithm of a base needs of `1 + f`: `(f^2/2, s (f^2/2 + z P(z)))`.
+/// The terms of `log(1 + f)` that every base needs: `(f^2/2, s (f^2/2 + z P(z)))`.
 #[inline(always)]
 fn terms<T: Arithmetic>(f: T) -> (T, T) {
     let s = f / (T::of(2.0) + f);
@@ -18,7 +18,7 @@ fn terms<T: Arithmetic>(f: T) -> (T, T) {
     (half_square, s * (half_square + z * T::log_tail(z)))
 }
 
-/// `(k, f)` of a positive number, subnormal ones included.
+/// `(k, f)` of a positive number, including subnormal ones.
 #[inline(always)]
 fn reduce<T: Arithmetic>(x: T) -> (T, T) {
     let tiny = x < T::MIN_NORMAL;
@@ -26,7 +26,7 @@ fn reduce<T: Arithmetic>(x: T) -> (T, T) {
     (k - select(tiny, T::of(54.0), T::of(0.0)), m - T::of(1.0))
 }
 
-/// The limits of a logarithm around its value `y` at `x > 0`.
+/// Applies the limits of a logarithm to its value `y`, which is valid for `x > 0`.
 #[inline(always)]
 fn with_limits<T: Arithmetic>(x: T, y: T) -> T {
     let infinity = T::of(f64::INFINITY);
@@ -34,7 +34,7 @@ fn with_limits<T: Arithmetic>(x: T, y: T) -> T {
     select(x == infinity, x, select(x > T::of(0.0), y, outside))
 }
 
-/// `k log 2 + log(1 + f + tail)` in the natural base. No tail is -0, which costs no addition.
+/// `k log 2 + log(1 + f + tail)`, natural. A missing tail is -0, which costs no addition.
 #[inline(always)]
 pub(super) fn assemble<T: Arithmetic>(k: T, f: T, tail: T) -> T {
     let (half_square, rest) = terms(f);
@@ -119,13 +119,13 @@ pub(super) fn log1p_of_sum<T: Arithmetic>(x: T, tail: T) -> T {
 pub(super) fn rounded_log1p<T: Arithmetic>(x: T, u: T, error: T, tail: T) -> T {
     let (k, m) = u.split();
     let far = T::of(100.0);
-    // Near one f is x itself; elsewhere the result is so far from zero that f may be rounded.
+    // Near one, f is x itself; elsewhere the result is so far from zero that f may be rounded.
     let whole = k == T::of(0.0);
     let f = select(whole, x, (m - T::of(1.0)) + error * power_of_two(-select(k > far, far, k)));
     assemble(k, f, select(whole, tail, T::of(-0.0)))
 }
 
-/// The limits of `log(1 + x)` around its value `y`, with `u = 1 + x`; zeros keep their sign.
+/// Applies the limits of `log(1 + x)` to its value `y`, with `u = 1 + x`; zeros keep their sign.
 #[inline(always)]
 fn log1p_with_limits<T: Arithmetic>(x: T, u: T, y: T) -> T {
     select(x == T::of(0.0), x, with_limits(u, y))
@@ -150,7 +150,7 @@ pub fn xlogy<T: Real>(x: T, y: T) -> T {
 /// ```
 #[inline(always)]
 pub fn logit<T: Real>(x: T) -> T {
-    // Near one half by twice the distance from it, which is exact, over the smaller of x and 1 - x, which is exact too.
+    // Near one half, from twice the distance to it and from the smaller of x and 1 - x, which are both exact.
     let (zero, one, half) = (T::of(0.0), T::of(1.0), T::of(0.5));
     let (rest, low) = (one - x, x < half);
     let middle = (x > T::of(0.25)) & (x < T::of(0.75));

@@ -1,11 +1,11 @@
 //! Elementary and special functions of `f32` and `f64`.
 //!
-//! The elementary functions are branch-free, `#[inline(always)]` and free of calls, so a loop that names them becomes
-//! vector code at every instruction-set level, with the same bits at each. Each has a `_slice` function that is such a
-//! loop; a closure given to [`loop1`](crate::loop1) works too while the compiler still inlines it (`exp`, `log`, `tanh`
-//! do, `softplus` or `powf` do not). Where a rare argument needs another way (huge angles, long quotients, gamma functions of negative numbers) the scalar
-//! function branches and the `_slice` function tests whole tiles, so that the common tile is vector code.
-//! Programs on single numbers call the functions of [`one`], which have the same bits and less latency.
+//! The elementary functions are branch-free, `#[inline(always)]` and make no calls, so a loop that calls them by name vectorises at every
+//! instruction-set level, with the same bits at each. Each has a `_slice` function that is such a loop. A closure passed to
+//! [`loop1`](crate::loop1) works too while the compiler still inlines it (it inlines `exp`, `log` and `tanh`, but not `softplus` or
+//! `powf`). Where a rare argument needs another method (huge angles, long quotients, gamma functions of negative numbers), the scalar
+//! function branches and the `_slice` function tests whole tiles, so that the common tile is vector code. Programs on single numbers call
+//! the functions of [`one`], which give the same bits with less latency.
 //!
 //! | module | functions | error in `f64` |
 //! |---|---|---|
@@ -23,7 +23,7 @@
 //!
 //! In `f32` all of them are within 4 ulp, most within 2.
 //!
-//! Outside its domain a function is NaN; NaN gives NaN. Errors hold for subnormal arguments and results too.
+//! Outside its domain a function returns NaN, and NaN arguments give NaN. The error bounds also hold for subnormal arguments and results.
 
 mod bessel;
 mod coefficients;

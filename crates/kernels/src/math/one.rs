@@ -1,7 +1,7 @@
-//! The functions of one number at a time, with the bits of the functions of the same name in [`math`](super).
+//! The functions for one number at a time, bitwise equal to the functions of the same name in [`math`](super).
 //!
-//! A loop evaluates both sides of every choice and all steps of a reduction. One number waits for the longest chain of them, so these
-//! functions jump: an argument that needs no reduction skips it, and one without limits skips those.
+//! A loop evaluates both sides of every selection and all steps of a reduction. A single number waits for the longest dependency chain, so
+//! these functions branch: an argument that needs no reduction skips it, and one that is not near a limit skips the limits.
 
 use super::error_function::{near_erf, near_erfc};
 use super::exponential::{exp2_parts, power_of_two, reduce, reduced_exp, reduced_expm1, sigmoid_of};
@@ -11,8 +11,8 @@ use super::real::{Real, exact_sum};
 use super::trigonometric::{cos_near, sin_near, slope};
 use std::f64::consts::{FRAC_PI_4, LN_2};
 
-/// The way of rare arguments. A cold call keeps it out of callers, and `#[inline]` shows them that it touches no memory: what they have
-/// in registers stays there.
+/// The path of rare arguments. A cold call keeps it out of callers, and `#[inline]` shows them that it touches no memory, so their values
+/// stay in registers.
 #[cold]
 #[inline]
 fn rarely<T: Real>(function: impl Fn(T) -> T, x: T) -> T {
@@ -83,7 +83,7 @@ pub fn sinh<T: Real>(x: T) -> T {
     if a < T::of(1.0) { (a + a * z * T::sinh_tail(z)).copysign(x) } else { super::sinh(x) }
 }
 
-/// Whether a logarithm has neither a limit nor a subnormal argument here.
+/// Whether the logarithm needs no limits here and the argument is not subnormal.
 #[inline(always)]
 fn is_normal<T: Real>(x: T) -> bool {
     (x >= T::MIN_NORMAL) & (x < T::of(f64::INFINITY))
@@ -134,7 +134,7 @@ pub fn log1p<T: Real>(x: T) -> T {
     if is_normal(u) { rounded_log1p(x, u, error, T::of(-0.0)) } else { rarely(super::log1p, x) }
 }
 
-/// Whether the quotient by `pi/2` rounds to zero; a zero itself keeps its sign elsewhere.
+/// Whether the quotient by `pi/2` rounds to zero. Zero itself is handled elsewhere, to keep its sign.
 #[inline(always)]
 fn is_reduced<T: Real>(x: T) -> bool {
     (x.abs() < T::of(FRAC_PI_4)) & (x != T::of(0.0))

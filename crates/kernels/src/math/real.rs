@@ -1,8 +1,8 @@
-//! The two types that the functions are written for, and the exact steps they are built from.
+//! The two types that the functions are written for, and the exact steps that they are built from.
 //!
-//! Everything here is straight-line code: a comparison selects between two values that both exist already, exponents
-//! are moved with integer additions and shifts, and an integer is read from the low bits of a sum with `1.5 * 2^52`
-//! (`2^23`). So a loop over any composition of these steps becomes vector instructions at every level.
+//! Everything here is straight-line code: a comparison selects between two computed values, exponents are changed with integer additions
+//! and shifts, and an integer is read from the low bits of a sum with `1.5 * 2^52` (`2^23`). So a loop over any composition of these steps
+//! vectorises at every level.
 //!
 //! There is no fused multiply-add: where a product must be exact, [`exact_product`] splits its factors by masking.
 
@@ -24,7 +24,7 @@ pub trait Real: Arithmetic {}
 impl Real for f32 {}
 impl Real for f64 {}
 
-/// What a generic formula may do with a number.
+/// The operations that a generic formula may use.
 pub trait Arithmetic:
     Copy
     + PartialOrd
@@ -37,19 +37,19 @@ pub trait Arithmetic:
 {
     /// The smallest normal number.
     const MIN_NORMAL: Self;
-    /// `1.5 * 2^(p-1)`: `x + MAGIC - MAGIC` rounds to an integer, whose low bits are those of the sum.
+    /// `1.5 * 2^(p-1)`: `x + MAGIC - MAGIC` rounds to an integer, whose low bits are those of `x + MAGIC`.
     const MAGIC: Self;
     /// `MAGIC` plus the exponent bias: the low bits of `MAGIC_EXPONENT + k` are the exponent field of `2^k`.
     const MAGIC_EXPONENT: Self;
     /// `ln 2` in two parts; `k * LN2_HIGH` is exact for every exponent `k`.
     const LN2_HIGH: Self;
-    /// The rest of `ln 2`.
+    /// The remainder of `ln 2`.
     const LN2_LOW: Self;
     /// `log10 2`, split like `ln 2`.
     const LOG10_2: (Self, Self);
-    /// `1 / ln 2` as half a mantissa and a rest.
+    /// `1 / ln 2` as half a mantissa and a remainder.
     const LOG2_E: (Self, Self);
-    /// `1 / ln 10` as half a mantissa and a rest.
+    /// `1 / ln 10` as half a mantissa and a remainder.
     const LOG10_E: (Self, Self);
     /// `pi / 2` to twice the precision.
     const HALF_PI: (Self, Self);
@@ -57,23 +57,23 @@ pub trait Arithmetic:
     const EXP_LOW: Self;
     /// See `EXP_LOW`.
     const EXP_HIGH: Self;
-    /// Where two formulas of the error function meet.
+    /// The boundary between two formulas of the error function.
     const ERF_NEAR: Self;
     /// `2^k` with `k` below this goes through a subnormal-safe scaling.
     const SMALL_EXPONENT: Self;
 
-    /// Whether an ulp more or less does not matter: the bound is 4 for `f32` and 2 for `f64`.
+    /// Whether one more ulp of error is acceptable: the bound is 4 for `f32` and 2 for `f64`.
     const LENIENT: bool;
 
     /// A constant, rounded to this type.
     fn of(x: f64) -> Self;
-    /// The same number in `f64`.
+    /// The same value in `f64`.
     fn wide(self) -> f64;
-    /// Whether this is no number.
+    /// Whether this is NaN.
     fn is_nan(self) -> bool;
     /// `|x|`.
     fn abs(self) -> Self;
-    /// The root, correctly rounded.
+    /// The square root, correctly rounded.
     fn sqrt(self) -> Self;
     /// `|self|` with the sign of `sign`.
     fn copysign(self, sign: Self) -> Self;
@@ -87,13 +87,13 @@ pub trait Arithmetic:
     fn trunc(self) -> Self;
     /// The upper half of the mantissa, so that products of two such numbers are exact.
     fn high(self) -> Self;
-    /// The low bits of a sum with `MAGIC_EXPONENT`, moved into the exponent field.
+    /// The low bits of a sum with `MAGIC_EXPONENT`, shifted into the exponent field.
     fn into_exponent(self) -> Self;
-    /// `x * 2^64` by its exponent field alone.
+    /// `x * 2^64`, by changing only the exponent field.
     fn raise(self) -> Self;
     /// `(k, m)` with `x = 2^k m` and `m` in `[sqrt(1/2), sqrt(2))`, for positive normal `x`.
     fn split(self) -> (Self, Self);
-    /// The remainder of `x / (pi/2)` with its tail, if that counts, and the quotient modulo four, for `|x|` up to `NEAR`.
+    /// The remainder of `x / (pi/2)` with its tail, if that matters, and the quotient modulo four, for `|x|` up to `NEAR`.
     fn quarter_turns(self) -> (Self, Option<Self>, u32);
 
     /// `(e^r - 1 - r) / r^2` for `|r| <= ln(2) / 2`.
@@ -115,11 +115,11 @@ pub trait Arithmetic:
     fn erf_tail(z: Self) -> Self;
     /// See [`super::erf`], for `x` from `ERF_NEAR` on.
     fn far_erf(self) -> Self;
-    /// The remainder `x % y` by the language.
+    /// The remainder `x % y` of the language.
     fn rest(self, y: Self) -> Self;
 }
 
-/// `yes` where the condition holds, else `no`; both are evaluated, so this is a blend and never a jump.
+/// `yes` where the condition holds, else `no`; both are evaluated, so this is a blend and never a branch.
 #[inline(always)]
 pub(super) fn select<T: Copy>(condition: bool, yes: T, no: T) -> T {
     if condition { yes } else { no }
@@ -140,7 +140,7 @@ pub(super) fn exact_sum_ordered<T: Arithmetic>(a: T, b: T) -> (T, T) {
     (s, b - (s - a))
 }
 
-/// `(p, e)` with `p + e = a * b` up to the last bit of `e`, unless something over- or underflows.
+/// `(p, e)` with `p + e = a * b` up to the last bit of `e`, unless it overflows or underflows.
 #[inline(always)]
 pub(super) fn exact_product<T: Arithmetic>(a: T, b: T) -> (T, T) {
     let p = a * b;
@@ -149,10 +149,10 @@ pub(super) fn exact_product<T: Arithmetic>(a: T, b: T) -> (T, T) {
     (p, ((a_high * b_high - p) + a_high * b_low + a_low * b_high) + a_low * b_low)
 }
 
-/// `c0 + x c1 + x^2 c2 + ..` as a tree (Estrin): neighbours are joined by `x`, pairs by `x^2`, fours by `x^4`, so that the latency grows
-/// with the logarithm of the degree. Of five, the last one joins the second pair: a product less.
+/// `c0 + x c1 + x^2 c2 + ..` as a tree (Estrin): neighbours are combined with `x`, pairs with `x^2`, groups of four with `x^4`, so that the
+/// latency grows with the logarithm of the degree. With five coefficients, the last one joins the second pair, which saves a product.
 ///
-/// Written out, so that no loop is left to the compiler.
+/// Fully unrolled, so that the compiler sees no loop.
 macro_rules! polynomial {
     ($x:expr; $a:expr, $b:expr, $c:expr, $d:expr, $e:expr) => {{
         let x = $x;

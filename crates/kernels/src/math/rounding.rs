@@ -1,7 +1,7 @@
 //! Rounding to integers and remainders of divisions. All results are exact.
 //!
-//! `fmod(x, y) = x - trunc(x/y) y` is one exact product while the quotient has at most half a mantissa; larger ones go
-//! through the `%` of the language, a call. As for the sine, the slice functions decide by tiles.
+//! `fmod(x, y) = x - trunc(x/y) y` is one exact product while the quotient fits half a mantissa; larger quotients use the `%` of the
+//! language, a call. As for the sine, the slice functions choose per tile.
 
 use super::real::{Arithmetic, Real, exact_product, select};
 
@@ -25,7 +25,7 @@ pub fn ceil<T: Real>(x: T) -> T {
     x.ceil()
 }
 
-/// The nearest integer; the even one of two.
+/// The nearest integer, ties to even.
 ///
 /// ```
 /// assert_eq!(wengert_kernels::math::round(2.5f32), 2.0);
@@ -45,11 +45,11 @@ pub fn trunc<T: Real>(x: T) -> T {
     x.trunc()
 }
 
-/// Whether the quotient is too long for `near_fmod`; also for a zero, an infinity or NaN.
+/// Whether the quotient is too long for `near_fmod`; true also for a zero, an infinity or NaN.
 #[inline(always)]
 pub(super) fn is_far<T: Real>(x: T, y: T) -> bool {
     let (a, b) = (x.abs(), y.abs());
-    // Integers below half the root of MAGIC have at most half a mantissa.
+    // Integers below half the square root of MAGIC fit half a mantissa.
     let limit = T::of(0.5) * T::MAGIC.sqrt();
     !((a < b * limit) & (a + a < T::of(f64::INFINITY)))
 }
@@ -74,7 +74,7 @@ pub fn fmod<T: Real>(x: T, y: T) -> T {
     if is_far(x, y) { x.rest(y) } else { near_fmod(x, y) }
 }
 
-/// From the sign of the dividend to that of the divisor.
+/// Changes a remainder with the sign of the dividend to one with the sign of the divisor.
 #[inline(always)]
 fn turn<T: Arithmetic>(r: T, y: T) -> T {
     let zero = T::of(0.0);

@@ -1,8 +1,8 @@
-//! Every function over slices.
+//! All functions over slices.
 //!
-//! A function given to [`loop1`](crate::loop1) is reached through a shim of the language, which the compiler leaves as a
-//! call when the formula is long, and a loop around a call is not vectorised. These loops name their function, so
-//! `#[inline(always)]` holds and each is vector code at every level. They give the bits of the scalar functions.
+//! The compiler calls a function passed to [`loop1`](crate::loop1) through a shim, which it does not inline if the formula is long, and a
+//! loop around a call does not vectorise. These loops call their function by name, so `#[inline(always)]` applies and each vectorises at
+//! every level. They give the same bits as the scalar functions.
 
 use super::gamma::{near_digamma, near_trigamma, not_positive};
 use super::rounding::{is_far as is_long, near_fmod, near_remainder};
@@ -103,7 +103,7 @@ binary! {
     logaddexp_slice = logaddexp;
 }
 
-/// Elements that are tested together: the test must cost little, and one far argument must not spoil many near ones.
+/// Elements that are tested together: the test must be cheap, and one far argument must not slow down many near ones.
 const TILE: usize = 256;
 
 macro_rules! unary_by_tile {
@@ -111,7 +111,7 @@ macro_rules! unary_by_tile {
         vectorised! {
             #[doc = concat!("`out[i] = ", stringify!($function), "(x[i])`. Panics unless the lengths are equal.")]
             ///
-            /// Vector code for every tile without an argument that takes another way.
+            /// Vector code for every tile without an argument that needs another method.
             ///
             /// ```
             /// use wengert_kernels::math;

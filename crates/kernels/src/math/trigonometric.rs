@@ -1,22 +1,22 @@
 //! Sine, cosine and tangent.
 //!
-//! `x = n pi/2 + r`, `|r| <= pi/4`, then two short polynomials, of which the quadrant `n mod 4` selects one.
-//! Up to `NEAR` the quotient has 20 bits, so its products with 33-bit pieces of `pi/2` are exact (Cody and Waite with
-//! four pieces: enough for the `f64` nearest to a multiple of `pi/2`); for `f32` two pieces in `f64` are.
-//! Beyond, `x` is multiplied with the bits of `2/pi` that matter (Payne and Hanek), by integer arithmetic.
+//! `x = n pi/2 + r`, `|r| <= pi/4`, then two short polynomials, of which the quadrant `n mod 4` selects one. Up to `NEAR` the quotient has
+//! 20 bits, so its products with 33-bit pieces of `pi/2` are exact (Cody and Waite). For `f64`, four pieces are enough even for the number
+//! nearest to a multiple of `pi/2`; for `f32`, two pieces in `f64` are enough. Beyond `NEAR`, `x` is multiplied by the relevant bits of
+//! `2/pi` (Payne and Hanek), in integer arithmetic.
 //!
-//! That second way is a call, which no loop around it survives as vector code. So the slice functions look at a tile first and take the straight-line formula where every argument is near. The results are
-//! those of the scalar functions, bit for bit.
+//! That second method is a call, and a loop around a call does not vectorise. So the slice functions test a tile first and use the
+//! straight-line formula if every argument is near. The results are those of the scalar functions, bit for bit.
 //!
-//! Measured error below 1 ulp for sine and cosine (`f32`: 1.5) and below 1.5 for the tangent (`f32`: 2.5), at any size of
-//! argument.
+//! The measured error is below 1 ulp for sine and cosine (`f32`: 1.5) and below 1.5 for the tangent (`f32`: 2.5), for arguments of any
+//! size.
 
 use super::real::{Arithmetic, Real, exact_product, exact_sum_ordered, select};
 
 /// The largest argument that is reduced without a branch.
 pub(super) const NEAR: f64 = 1.6e6;
 
-/// `pi/2` in pieces of 33 bits, and the rest.
+/// `pi/2` in pieces of 33 bits, and the remainder.
 const PIECES: [f64; 4] =
     [1.570_796_326_734_125_6, 6.077_100_506_303_966e-11, 2.022_266_248_711_166_5e-21, 8.478_427_660_368_9e-32];
 
@@ -24,7 +24,7 @@ const PIECES: [f64; 4] =
 pub(super) fn quarter_turns_double(x: f64) -> (f64, Option<f64>, u32) {
     let sum = x * std::f64::consts::FRAC_2_PI + f64::MAGIC;
     let n = sum - f64::MAGIC;
-    // A smaller first operand is a multiple of the last place of the second, so that both sums are as exact as ordered ones.
+    // If the first operand is smaller, it is a multiple of the last place of the second, so both sums are as exact as ordered ones.
     let (a, a_error) = exact_sum_ordered(x - n * PIECES[0], -(n * PIECES[1]));
     let (b, b_error) = exact_sum_ordered(a, -(n * PIECES[2]));
     let (r, tail) = exact_sum_ordered(b, (a_error - n * PIECES[3]) + b_error);
@@ -40,7 +40,7 @@ pub(super) fn quarter_turns_single(x: f32) -> (f32, Option<f32>, u32) {
     (r as f32, None, sum.to_bits() as u32)
 }
 
-/// `sin(r + tail)` for `|r| <= pi/4`, as a sum of two.
+/// `sin(r + tail)` for `|r| <= pi/4`, as a sum of two numbers.
 #[inline(always)]
 fn sin_parts<T: Arithmetic>(r: T, tail: Option<T>) -> (T, T) {
     let z = r * r;
@@ -48,7 +48,7 @@ fn sin_parts<T: Arithmetic>(r: T, tail: Option<T>) -> (T, T) {
     (r, tail.map_or(rest, |tail| tail * (T::of(1.0) - T::of(0.5) * z) + rest))
 }
 
-/// `cos(r + tail)` for `|r| <= pi/4`, as a sum of two.
+/// `cos(r + tail)` for `|r| <= pi/4`, as a sum of two numbers.
 #[inline(always)]
 fn cos_parts<T: Arithmetic>(r: T, tail: Option<T>) -> (T, T) {
     let z = r * r;
@@ -86,12 +86,12 @@ pub(super) fn slope<T: Arithmetic>((r, tail, n): (T, Option<T>, u32)) -> T {
     let even = n & 1 == 0;
     let (a, b) = (select(even, s, -c), select(even, c, s));
     let (a_low, b_low) = (select(even, s_low, -c_low), select(even, c_low, s_low));
-    // What the two sums rounded off, carried through the division.
+    // The rounding errors of the two sums, carried through the division.
     let q = a / b;
     q + (a_low - q * b_low) / b
 }
 
-/// `sin` for `|x|` up to `NEAR`; NaN stays.
+/// `sin` for `|x|` up to `NEAR`; NaN propagates.
 #[inline(always)]
 pub(super) fn near_sin<T: Real>(x: T) -> T {
     select(x == T::of(0.0), x, wave(x.quarter_turns(), 0))
@@ -112,7 +112,7 @@ pub(super) fn is_far<T: Real>(x: T) -> bool {
     x.abs() > T::of(NEAR)
 }
 
-// Cold functions are calls; `#[inline]` shows callers in other crates that they touch no memory.
+// Cold functions stay calls; `#[inline]` shows callers in other crates that they touch no memory.
 #[cold]
 #[inline]
 fn far_wave(x: f64, quarter: u32) -> f64 {
@@ -161,7 +161,7 @@ pub fn tan<T: Real>(x: T) -> T {
 pub(super) fn sin_pi(x: f64) -> f64 {
     let doubled = (2.0 * x).round();
     let (r, tail) = times_half_pi(2.0 * x - doubled, 0.0);
-    // From 2^52 on every number is an integer; the quotient modulo four is found before the conversion.
+    // From 2^52 on every number is an integer; the quotient is reduced modulo four before the conversion.
     wave((r, Some(tail), (doubled - 4.0 * (doubled * 0.25).floor()) as u32), 0)
 }
 
@@ -182,7 +182,7 @@ fn times_half_pi(a: f64, b: f64) -> (f64, f64) {
     exact_sum_ordered(p, e + (a * f64::HALF_PI.1 + b * f64::HALF_PI.0))
 }
 
-/// A word of zeros and then the bits of `2/pi`, most significant first.
+/// One zero word, then the bits of `2/pi`, most significant first.
 const TWO_OVER_PI: [u64; 21] = [
     0,
     0xa2f9_836e_4e44_1529,
@@ -209,8 +209,8 @@ const TWO_OVER_PI: [u64; 21] = [
 
 /// Remainder and quotient by `pi/2` of `|x| >= 2^20`, by Payne and Hanek.
 ///
-/// `|x| = m 2^e`. Bits of `2/pi` whose product with `2^e` is a multiple of four do not matter; of the others 192 are
-/// multiplied with `m` modulo `2^192`. The upper two bits are the quotient modulo four, the rest its fraction.
+/// `|x| = m 2^e`. Bits of `2/pi` whose product with `2^e` is a multiple of four do not matter; 192 of the others are multiplied by `m`
+/// modulo `2^192`. The upper two bits are the quotient modulo four, the rest is its fraction.
 #[inline]
 fn far_turns(x: f64) -> (f64, Option<f64>, u32) {
     if !x.is_finite() {
@@ -230,7 +230,7 @@ fn far_turns(x: f64) -> (f64, Option<f64>, u32) {
     let middle = m * window(1) + (low >> 64);
     let upper = (m * window(0)).wrapping_add(middle >> 64) as u64;
     let n = (upper >> 62) as u32;
-    // The fraction of a quarter turn as 128 bits and 64 more, signed: one half or more counts from the next quarter.
+    // The fraction of a quarter turn as 128 bits and 64 more, signed: from one half on, it is measured from the next quarter.
     let (middle, low) = (middle as u64, low as u64);
     let high = ((upper << 2 | middle >> 62) as u128) << 64 | (middle << 2 | low >> 62) as u128;
     let low = low << 2;

@@ -1,4 +1,4 @@
-//! Errors in ulp against slower and better references, special values, and equal bits at every level.
+//! Tests errors in ulp against slower and more accurate references, special values, and equal bits at every level.
 
 mod reference;
 mod special;
@@ -7,7 +7,7 @@ mod values;
 use super::*;
 use reference::{HALF_PI, LN2, LN10, Pair};
 
-/// Numbers that look random and are the same every time.
+/// Reproducible pseudo-random numbers.
 struct Samples(u64);
 
 impl Samples {
@@ -21,7 +21,7 @@ impl Samples {
         low + (high - low) * ((self.bits() >> 11) as f64 / (1u64 << 53) as f64)
     }
 
-    /// Of any size and either sign, between `low` and `high`: every second one with a random exponent.
+    /// A number of any magnitude and either sign, between `low` and `high`: every second one with a random exponent.
     fn real(&mut self, low: f64, high: f64) -> f64 {
         if self.bits() & 1 << 40 == 0 {
             return self.between(low.max(-50.0), high.min(50.0));
@@ -260,7 +260,7 @@ fn singles() -> impl Iterator<Item = f32> {
 fn ulps_single(y: f32, want: f64) -> f64 {
     let rounded = want as f32;
     if want.is_nan() || y.is_nan() || rounded.is_infinite() || y.is_infinite() {
-        // At the edge of overflow either neighbour will do.
+        // At the edge of overflow either neighbour is accepted.
         let same = (y.is_nan() && want.is_nan()) || y == rounded || (y.abs() == f32::MAX && rounded.is_infinite());
         return if same || (y.is_infinite() && want.abs() > 3.4028e38) { 0.0 } else { f64::INFINITY };
     }
@@ -302,7 +302,7 @@ fn f32_functions_are_within_four_ulp() {
     check_single("sinh", sinh, f64::sinh);
     check_single("cosh", cosh, f64::cosh);
     check_single("tanh", tanh, f64::tanh);
-    // The one of the language goes through log(x + sqrt(x^2 + 1)), which is poor at these ends.
+    // The standard library uses log(x + sqrt(x^2 + 1)), which is inaccurate at these ends.
     check_single("asinh", asinh, |x| if x.abs() < 1e-4 { x - x * x * x / 6.0 } else { x.asinh() });
     check_single("acosh", acosh, |x| {
         let t = x - 1.0;
@@ -352,7 +352,7 @@ fn f32_functions_of_two_are_within_four_ulp() {
     }
 }
 
-/// Remainders have no error at all: they are compared with those of the language, bit for bit.
+/// Remainders are exact: they are compared with the language's `%`, bit for bit.
 #[test]
 fn remainders_are_exact() {
     let mut samples = Samples(8);

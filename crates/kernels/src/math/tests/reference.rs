@@ -1,6 +1,6 @@
 //! Elementary functions in double-double arithmetic (about 100 bits), by series and Newton's iteration.
 //!
-//! Slow and plain: nothing here is shared with the code under test, except that both know Taylor.
+//! Slow and simple: it shares nothing with the code under test but Taylor's theorem.
 
 use std::ops::{Add, Div, Mul, Neg, Sub};
 

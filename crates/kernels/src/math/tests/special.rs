@@ -1,13 +1,13 @@
-//! Special functions against values computed with 50 digits.
+//! Compares special functions with values computed to 50 digits.
 
-// Digits are those of the shortest decimal that reads back as the number.
+// Values are written as the shortest decimals that round-trip.
 #![allow(clippy::excessive_precision, clippy::unreadable_literal, clippy::approx_constant)]
 
 use crate::math::*;
 
 fn check(name: &str, f: impl Fn(f64) -> f64, table: &[(f64, f64)]) {
     for &(x, want) in table {
-        // Less a unit of the subnormals, which may be all there is.
+        // Minus one subnormal unit, which may be all there is.
         let error = (((f(x) - want).abs() - f64::from_bits(1)) / want).abs();
         assert!(error <= 1e-14, "{name}({x:e}) is {:e}, not {want:e}: {error:e}", f(x));
     }

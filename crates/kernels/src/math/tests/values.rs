@@ -1,4 +1,4 @@
-//! Limits, domains, signs of zeros; slices against scalars; one level against another.
+//! Limits, domains, signs of zeros; slices against scalars; instruction-set levels against each other.
 
 use crate::math::*;
 use crate::simd::at_every_level;
@@ -78,7 +78,7 @@ fn limits_domains_and_signed_zeros() {
     assert_eq!(polygamma(0, 0.0f64), -INFINITY);
 }
 
-/// IEEE 754 says what these give; the language does as it says.
+/// IEEE 754 defines these results, and the language follows it.
 #[test]
 fn functions_of_two_have_the_special_values_of_the_language() {
     let values = [
