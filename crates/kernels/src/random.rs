@@ -1,9 +1,8 @@
 //! Counter-based random numbers: Philox 4x32-10 (Salmon, Moraes, Dror, Shaw, 2011).
 //!
-//! Element `i` of a stream is a function of `(key, stream, i)` alone, so any thread can make any part of it. The block
-//! with counter `[b, stream]` (64 bits each) has four words. Of `f32` numbers, element `i` is word `i / 16 % 4` of block
-//! `i / 64 * 16 + i % 16`; of `f64` numbers, it is double word `i / 16 % 2` of block `i / 32 * 16 + i % 16`: sixteen
-//! blocks side by side fill vectors without shuffling.
+//! Element `i` of a stream depends only on `(key, stream, i)`, so any thread can generate any part of it. The block with counter
+//! `[b, stream]` (64 bits each) has four words. For `f32`, element `i` is word `i / 16 % 4` of block `i / 64 * 16 + i % 16`; for `f64`, it
+//! is double word `i / 16 % 2` of block `i / 32 * 16 + i % 16`. Sixteen blocks side by side fill vectors without shuffling.
 
 use crate::simd::vectorised;
 use crate::threads::{for_each_chunk, tile_elements};
@@ -12,10 +11,10 @@ const MULTIPLIERS: [u32; 2] = [0xd251_1f53, 0xcd9e_8d57];
 const KEY_STEPS: [u32; 2] = [0x9e37_79b9, 0xbb67_ae85];
 const ROUNDS: usize = 10;
 
-/// Keys of [`split`] are drawn under another key, so they never coincide with numbers drawn from the stream.
+/// [`split`] draws its keys under another key, so they never coincide with numbers drawn from the stream.
 const SPLIT: u64 = 0x7370_6c69_7420_6b65;
 
-/// Blocks computed side by side.
+/// The number of blocks computed side by side.
 const WIDTH: usize = 16;
 
 /// Ten rounds of Philox: 128 random bits for a counter and a key.
@@ -31,7 +30,7 @@ pub fn philox(counter: [u32; 4], key: [u32; 2]) -> [u32; 4] {
     blocks::<1>(counter.map(|word| [word]), key).map(|[word]| word)
 }
 
-/// `N` counters at once, word by word.
+/// Processes `N` counters at once, word by word.
 #[inline(always)]
 fn blocks<const N: usize>(counter: [[u32; N]; 4], mut key: [u32; 2]) -> [[u32; N]; 4] {
     let [mut a, mut b, mut c, mut d] = counter;
@@ -96,7 +95,7 @@ vectorised! {
     }
 }
 
-/// Fills `out` with numbers of 53 bits in `[0, 1)`; element `i` depends on `(key, stream, i)` alone.
+/// Fills `out` with 53-bit numbers in `[0, 1)`; element `i` depends only on `(key, stream, i)`.
 ///
 /// ```
 /// let (mut long, mut short) = ([0.0; 9], [0.0; 4]);
@@ -109,7 +108,7 @@ pub fn uniform_f64(key: u64, stream: u64, out: &mut [f64]) {
     for_each_chunk(out, chunk, &|index, out| fill_f64(key, stream, index * chunk / (2 * WIDTH), out));
 }
 
-/// Fills `out` with numbers of 24 bits in `[0, 1)`; element `i` depends on `(key, stream, i)` alone.
+/// Fills `out` with 24-bit numbers in `[0, 1)`; element `i` depends only on `(key, stream, i)`.
 ///
 /// ```
 /// let mut numbers = [0.0; 100];

@@ -1,9 +1,8 @@
-//! Products of floats in blocks: tiles of sums run over packed parts of both sides.
+//! Blocked products of floats: tiles of sums run over packed parts of both sides.
 //!
-//! The left side is cut into tiles of rows, the right side into panels of columns; `units` stands for either. The shorter
-//! side is packed once and streams from the second-level cache; tasks share out the longer side, and pack one unit of it
-//! after the other into the nearest cache, or read rows where they lie. How a product is cut depends on its shape alone, so bits do not depend on the
-//! number of threads.
+//! The left side is cut into tiles of rows, the right side into panels of columns; a *unit* is either. The shorter side is packed once and
+//! streams from the second-level cache. Tasks divide the longer side among them, and pack one unit of it after the other into the nearest
+//! cache, or read rows in place. How a product is cut depends only on its shape, so the bits do not depend on the number of threads.
 
 use super::tile::{Added, MOST_LANES, Strip, Target, Tile, rows_of_tile};
 use super::{Matrix, PARALLEL_WORK, work};
@@ -15,40 +14,41 @@ use crate::threads::{Disjoint, for_each_tile};
 use crate::transpose::transpose;
 use std::ops::Range;
 
-/// Rows or columns of the shorter side that are packed at a time, and their depth: a few megabytes.
+/// The number of rows or columns of the shorter side that are packed at a time, and their depth: a few megabytes.
 const MOST_SHORT: usize = 1024;
 const MOST_DEPTH: usize = 1024;
 
-/// Depth of a tile that stays in the nearest cache while panels pass it, and of a panel that tiles pass: so many products are added one after
-/// the other, where a product is not deep.
+/// The depth of a tile that stays in the nearest cache while panels stream past it, and of a panel that tiles stream past. This many
+/// products are added one after the other, where a product is not deep.
 const TILE_DEPTH: usize = 256;
 const PANEL_DEPTH: usize = 512;
 
-/// Units of the longer side that are packed together, and tasks that it is cut into at most.
+/// The number of units of the longer side that are packed together, and the most tasks that it is cut into.
 const GROUP: usize = 2;
 pub(super) const MOST_TASKS: usize = 40;
 
-/// Units of the shorter side that one task packs, and steps of the inner dimension that it packs of each before the next.
+/// The number of units of the shorter side that one task packs, and the steps of the inner dimension that it packs of each unit before the
+/// next.
 const PACKED_UNITS: usize = 8;
 const PACKED_STEPS: usize = 64;
 
-/// Units of the other side up to which packing a panel, or a tile, costs more than it saves.
+/// With at most this many units on the other side, packing a panel, or a tile, costs more than it saves.
 const FEW_TILES: usize = 8;
 const FEW_PANELS: usize = 4;
 
-/// Elements of a left side that is small enough to be read where it lies again and again.
+/// The most elements of a left side that is small enough to be read in place repeatedly.
 const SMALL_LEFT: usize = 1 << 16;
 
-/// Who runs a product.
+/// The threads that run a product.
 #[derive(Clone, Copy)]
 pub(super) enum Threads<'a> {
     One,
-    /// All of them, with whoever follows the rows of the result.
+    /// All threads, with an optional follower of the rows of the result.
     Many(Option<&'a dyn Follower>),
 }
 
-/// Whether tasks can have whole rows of the result: all columns are packed at once, which costs little if they are not many more
-/// than the rows.
+/// Whether tasks can complete whole rows of the result: all columns are packed at once, which costs little if there are not many more
+/// columns than rows.
 pub(super) fn completes_rows<T>(a: &Matrix<'_, T>, b: &Matrix<'_, T>) -> bool {
     b.cols <= MOST_SHORT.min(2 * a.rows)
 }
@@ -58,17 +58,17 @@ fn part(index: usize, count: usize, length: usize) -> Range<usize> {
     index * length / count..(index + 1) * length / count
 }
 
-/// The even parts of `0..length` of at most `most` each.
+/// Cuts `0..length` into even parts of at most `most` each.
 fn parts(length: usize, most: usize) -> impl Iterator<Item = Range<usize>> {
     let count = length.div_ceil(most);
     (0..count).map(move |index| part(index, count, length))
 }
 
-/// `out = factor * a * b + added`. What is added may be `out` itself.
+/// `out = factor * a * b + added`. `added` may be `out` itself.
 ///
 /// # Safety
-/// As for [`Product::multiply`](super::Product::multiply); what is added is initialised and has the sizes of `out`. A follower
-/// agreed to rows of `out`, which follow each other without gaps, in [`MOST_TASKS`], and [`completes_rows`] holds.
+/// As for [`Product::multiply`](super::Product::multiply); `added` is initialised and has the sizes of `out`. A follower accepted rows of
+/// `out`, which are adjacent without gaps, in [`MOST_TASKS`], and [`completes_rows`] holds.
 pub(super) unsafe fn multiply<T: Tile>(
     factor: T,
     a: Matrix<'_, T>,
@@ -80,8 +80,8 @@ pub(super) unsafe fn multiply<T: Tile>(
 ) {
     if a.cols == 0 {
         for row in 0..a.rows {
-            // SAFETY: `row < a.rows`: the `b.cols` elements of `out` are valid and the caller's, those that are added initialised; they may
-            // be the same, which `copy` allows.
+            // SAFETY: `row < a.rows`, so the `b.cols` elements of `out` are valid and the caller's, and those of `added` are initialised.
+            // They may be the same elements, which `copy` allows.
             unsafe {
                 let out = out.add(row * row_step);
                 match added {
@@ -106,30 +106,30 @@ pub(super) unsafe fn multiply<T: Tile>(
                     Threads::Many(Some(_)) if depth.end < whole => Threads::Many(None),
                     threads => threads,
                 };
-                // SAFETY: rows and columns of matrices within their data, with the same part of the inner dimension; the target is the
-                // same rows and columns of `out`. What is added is the caller's, initialised, or, from the second part of the inner
-                // dimension on, the target that the first part has written. The follower is told in the last part alone.
+                // SAFETY: these are rows and columns of matrices within their data, with the same part of the inner dimension; the target
+                // is the same rows and columns of `out`. `added` is the caller's and initialised or, from the second part of the inner
+                // dimension on, the target that the first part has written. The follower is notified only in the last part.
                 unsafe { Blocks { a, b, target, is_tall, is_deep: whole > DEEP, level }.run(threads) };
             }
         }
     }
 }
 
-/// A unit of a side: from `start` on, `length` rows or columns, `width` with padding.
+/// A unit of a side: `length` rows or columns from `start` on, padded to `width`.
 struct Unit {
     start: usize,
     length: usize,
     width: usize,
 }
 
-/// One side of a product as `[row or column][k]`, cut into units: even tiles of rows, or panels of columns, the last of
-/// which may be narrow.
+/// One side of a product as `[row or column][k]`, cut into units: even tiles of rows, or panels of columns, of which the last may be
+/// narrow.
 struct Side<'a, T> {
     matrix: Matrix<'a, T>,
     count: usize,
     /// Lanes of a panel; 0 for tiles.
     lanes: usize,
-    /// Whether whole units are read where they lie.
+    /// Whether full units are read in place.
     in_place: bool,
 }
 
@@ -142,8 +142,8 @@ impl<'a, T: Tile> Side<'a, T> {
         Side { matrix, count: matrix.rows.div_ceil(T::LANES), lanes: T::LANES, in_place: false }
     }
 
-    /// A unit in one piece that few units of the other side meet is not worth packing, nor are the rows of tiles that stay in
-    /// a cache.
+    /// Decides whether to pack. A contiguous unit that is used with few units of the other side is not worth packing, nor are the rows of
+    /// tiles that stay in a cache.
     fn meets(self, others: usize, stays: bool) -> Side<'a, T> {
         let Matrix { row_stride, col_stride, .. } = self.matrix;
         let few = others <= if self.lanes == 0 { FEW_PANELS } else { FEW_TILES };
@@ -157,7 +157,7 @@ impl<'a, T: Tile> Side<'a, T> {
         self.in_place && unit.length == unit.width
     }
 
-    /// The unit for a tile, read where it lies or from where it was packed.
+    /// The unit for a tile, read in place or from its packed copy.
     fn read(&self, unit: &Unit, slice: &Range<usize>, packed: &[T]) -> Strip<T> {
         if self.is_in_place(unit) {
             let Matrix { data, offset, row_stride, col_stride, .. } = self.some(unit, slice.clone());
@@ -190,7 +190,7 @@ impl<'a, T: Tile> Side<'a, T> {
         self.matrix.some_rows(unit.start, unit.length).some_cols(steps.start, steps.len())
     }
 
-    /// Packs some units of a slice one after the other, a few steps at a time: neighbours in memory are read together.
+    /// Packs some units of a slice one after the other, a few steps at a time, so that adjacent memory is read together.
     fn pack(&self, units: Range<usize>, slice: &Range<usize>, to: &mut [T]) {
         let first = self.unit(units.start).start;
         for steps in parts(slice.len(), PACKED_STEPS) {
@@ -202,12 +202,12 @@ impl<'a, T: Tile> Side<'a, T> {
         }
     }
 
-    /// Asks for share `index` of `count` of the memory that some units of a slice will be packed from.
+    /// Prefetches share `index` of `count` of the memory that some units of a slice will be packed from.
     fn prefetch(&self, units: &Range<usize>, slice: &Range<usize>, index: usize, count: usize) {
         let (first, last) = (self.unit(units.start), self.unit(units.end - 1));
         let whole = Unit { start: first.start, length: last.start + last.length - first.start, width: 0 };
         let from = self.some(&whole, slice.clone());
-        // Along one piece of memory, or across.
+        // Along contiguous memory, or across it.
         let from = if from.row_stride == 1 { from.transpose() } else { from };
         for row in part(index, count, from.rows) {
             for col in (0..from.cols).step_by(64 / size_of::<T>()) {
@@ -217,7 +217,7 @@ impl<'a, T: Tile> Side<'a, T> {
     }
 }
 
-/// A product of which the shorter side is packed whole.
+/// A product whose shorter side is packed as a whole.
 struct Blocks<'a, T> {
     a: Matrix<'a, T>,
     b: Matrix<'a, T>,
@@ -226,17 +226,17 @@ struct Blocks<'a, T> {
     is_tall: bool,
     /// Whether it is a part of a deep product.
     is_deep: bool,
-    /// One for the whole product: it says how many rows a tile has.
+    /// The same for the whole product: it determines the rows of a tile.
     level: Level,
 }
 
-// SAFETY: matrices are shared slices of `T: Sync`. The target's pointers are used in `multiply` alone, where each task of `run` has its
-// own units of the long side, that is its own rows or columns of the target.
+// SAFETY: matrices are shared slices of `T: Sync`. The target's pointers are used only in `multiply`, where each task of `run` has its own
+// units of the long side, that is, its own rows or columns of the target.
 unsafe impl<T: Sync> Sync for Blocks<'_, T> {}
 
 impl<T: Tile> Blocks<'_, T> {
     /// # Safety
-    /// As for [`multiply`], the sizes being those of the target.
+    /// As for [`multiply`], with the sizes of the target.
     unsafe fn run(&self, threads: Threads<'_>) {
         let each = |tasks: usize, body: &(dyn Fn(usize) + Sync)| match threads {
             Threads::Many(_) => for_each_tile(tasks, body),
@@ -285,17 +285,17 @@ impl<T: Tile> Blocks<'_, T> {
                 long.pack(units.clone(), &slice, own);
                 let packed = &packed[padded * slice.start..][..padded * slice.len()];
                 let next = (tasks > 1 && index + 1 < slices * groups && !long.in_place).then(|| group(index + 1));
-                // SAFETY: `own` was packed just now for these units and this slice, `packed` is the part of the short side for it, which
-                // the region before has written. `mine` are units of no other task, so their part of the target is ours.
+                // SAFETY: `own` was just packed for these units and this slice. `packed` is the matching part of the short side, which the
+                // previous region has written. No other task has the units `mine`, so their part of the target is ours.
                 without_subnormals(|| unsafe { self.multiply(short, packed, long, own, &units, &slice, next) });
                 if let Threads::Many(Some(follower)) = threads
                     && slice.end == depth
                 {
                     let (first, last) = (long.unit(units.start), long.unit(units.end - 1));
                     let cols = self.b.cols;
-                    // SAFETY: the follower agreed to rows in `MOST_TASKS`, and `task < tasks <= MOST_TASKS`. Followed products are tall and
-                    // not cut along columns (`completes_rows`): these units are whole rows, `mine` of no other task, each comes once
-                    // with the last slice, and this task goes on only when the follower has returned.
+                    // SAFETY: the follower accepted rows in `MOST_TASKS`, and `task < tasks <= MOST_TASKS`. Followed products are tall and
+                    // not cut along columns (`completes_rows`): these units are whole rows, no other task has `mine`, each comes once with
+                    // the last slice, and this task continues only after the follower has returned.
                     unsafe { follower.part(task, first.start * cols..(last.start + last.length) * cols) };
                 }
             }
@@ -330,9 +330,9 @@ impl<T: Tile> Blocks<'_, T> {
                     false => (&other, &unit, packed, own),
                 };
                 let target = self.target.part((tile.start, tile.length), (panel.start, panel.length), slice.start > 0);
-                // SAFETY: the level is what `level()` detected. `read` gives strips that lie in their slices for the depth of the slice
-                // and the width of the unit; tiles have `rows_of_tile` rows at most, and target part and tile as many. The target
-                // is the caller's; what is added has its sizes.
+                // SAFETY: `level()` detected the level. `read` returns strips that lie in their slices for the depth of the slice and the
+                // width of the unit; tiles have at most `rows_of_tile` rows, and the part of the target has as many. The target is the
+                // caller's, and `added` has its sizes.
                 unsafe { T::tile(self.level, slice.len(), left, right, target) };
             }
         }
@@ -342,7 +342,7 @@ impl<T: Tile> Blocks<'_, T> {
 #[inline(always)]
 fn prefetch<T>(place: *const T) {
     #[cfg(target_arch = "x86_64")]
-    // SAFETY: every x86-64 processor has the instruction, which is a hint: it reads and writes nothing, and any address will do.
+    // SAFETY: every x86-64 processor has this instruction. It is a hint that reads and writes nothing, and any address is allowed.
     unsafe {
         use std::arch::x86_64::{_MM_HINT_T1, _mm_prefetch};
         _mm_prefetch::<_MM_HINT_T1>(place.cast());
@@ -356,12 +356,12 @@ fn pack<T: Tile>(from: Matrix<'_, T>, width: usize, to: &mut [T]) {
     assert_eq!(to.len(), from.cols * width);
     match usize::try_from(from.row_stride) {
         Ok(step) if from.col_stride == 1 => {
-            // SAFETY: `from` is a part of a matrix that lies in its data, with columns next to each other and rows `step` apart; `to` has
-            // `from.cols` rows of `width` elements, as asserted above, and `width >= from.rows` is what units have.
+            // SAFETY: `from` is a part of a matrix that lies in its data, with adjacent columns and rows `step` apart. `to` has `from.cols`
+            // rows of `width` elements, as asserted above, and units have `width >= from.rows`.
             unsafe { transpose(from.start(), step, (from.rows, from.cols), to.as_mut_ptr(), width, width) }
         }
         Ok(1) if from.rows == width => copy_rows(from, width, to),
-        // A broadcast: the gradient of a sum.
+        // A broadcast matrix, such as the gradient of a sum.
         Ok(0) => {
             for (k, row) in to.chunks_exact_mut(width).enumerate() {
                 let (inside, padding) = row.split_at_mut(from.rows);
@@ -383,27 +383,26 @@ fn pack<T: Tile>(from: Matrix<'_, T>, width: usize, to: &mut [T]) {
     }
 }
 
-/// Elements that are copied at once.
+/// The number of elements that are copied at once.
 const STEP: usize = 16;
 
 vectorised! {
-    /// `to[k] = from[..][k]`, which lies in one piece. Whole vectors are copied while there is room behind: what is too much
-    /// is written over by the next row.
+    /// `to[k] = from[..][k]`, which is contiguous. Full vectors are copied while there is room; the next row overwrites the excess.
     fn copy_rows[T: Tile](from: Matrix<'_, T>, width: usize, to: &mut [T]) {
         let (data, offset) = (from.data, from.offset);
         let steps = width.div_ceil(STEP);
         let reach = steps * STEP;
-        // Columns behind which both sides have room for all steps.
+        // The number of columns after which both sides have room for all steps.
         let room = |length: usize, step: usize| length.checked_sub(reach).map_or(0, |room| room / step + 1);
         let (mut whole, stride) = (0, from.col_stride as usize);
         if from.col_stride > 0 {
             whole = from.cols.min(room(data.len() - offset, stride)).min(room(to.len(), width));
         }
         let (source, target) = (data[offset..].as_ptr(), to.as_mut_ptr());
-        // SAFETY: `whole` is such that column `k < whole` of `data` and of `to` has `reach = steps * STEP` elements from its start on:
-        // `room` says so of both. One is borrowed mutably, so that they do not overlap.
+        // SAFETY: by the definition of `room`, column `k < whole` of `data` and of `to` has `reach = steps * STEP` elements from its start
+        // on. One is borrowed mutably, so they do not overlap.
         unsafe {
-            // One loop for each count of steps: a loop over the steps of a row would be a call.
+            // One loop for each number of steps: an inner loop over the steps of a row would become a call.
             match steps {
                 1 => (0..whole).for_each(|k| copy_step(source.add(k * stride), target.add(k * width))),
                 2 => (0..whole).for_each(|k| {
@@ -423,9 +422,9 @@ vectorised! {
 }
 
 /// # Safety
-/// Both places are valid for [`STEP`] elements, which do not overlap.
+/// Both pointers are valid for [`STEP`] elements, which do not overlap.
 #[inline(always)]
 unsafe fn copy_step<T: Copy>(from: *const T, to: *mut T) {
-    // SAFETY: the caller vouches for `STEP` elements at both places, which do not overlap.
+    // SAFETY: the caller guarantees `STEP` elements at both pointers, which do not overlap.
     unsafe { std::ptr::copy_nonoverlapping(from, to, STEP) };
 }

@@ -83,17 +83,17 @@ impl<'a, T> Matrix<'a, T> {
         );
     }
 
-    /// Panics unless the matrix lies in `data` where it is and wherever it is [moved](Matrix::moved) to, up to `last` times: all of those
-    /// offsets lie between the first and the last.
+    /// Panics unless the matrix lies in `data` at its own offset and wherever it is [moved](Matrix::moved) to, up to `last` times. All of
+    /// those offsets lie between the first and the last.
     pub(super) fn expect_moves(&self, last: usize, step: isize) {
         self.expect_bounds();
         let reach = isize::try_from(last).ok().and_then(|last| last.checked_mul(step));
         let furthest = reach.and_then(|reach| self.offset.checked_add_signed(reach));
-        // No slice has an element of this number.
+        // No slice has an element with this index.
         Matrix { offset: furthest.unwrap_or(usize::MAX), ..*self }.expect_bounds();
     }
 
-    /// The matrix `count` times `step` elements further on.
+    /// The matrix moved by `count` times `step` elements.
     pub(super) fn moved(&self, count: usize, step: isize) -> Matrix<'a, T> {
         Matrix { offset: self.offset.wrapping_add_signed((count as isize).wrapping_mul(step)), ..*self }
     }

@@ -1,8 +1,8 @@
 //! Matrix products `C = A B`: `c[i][j] = sum over k of a[i][k] * b[k][j]`.
 //!
-//! Large products of floats are packed and run in blocks; others are cut into tiles, each one single-threaded product. Deep
-//! products are cut along the inner dimension (`chain`), with small results into tasks. All cuts are a function of the shape, so bits do not
-//! depend on the number of threads. Integers wrap around.
+//! Large products of floats are packed and computed in blocks; others are cut into tiles, each computed on one thread. Deep products are
+//! cut along the inner dimension (`chain`); with small results, these parts are tasks. All cuts depend only on the shape, so the bits do
+//! not depend on the number of threads. Integers wrap around.
 
 mod blocked;
 mod matrix;
@@ -20,16 +20,16 @@ use crate::map::loop2_in_place;
 use crate::pool::Buffer;
 use crate::threads::{Disjoint, for_each_chunk, for_each_tile};
 
-/// Floating-point operations below which a region costs more than it saves.
+/// The number of floating-point operations below which a parallel region costs more than it saves.
 const PARALLEL_WORK: usize = 2_000_000;
 
-/// Work of a tile that is large enough to be cut again on machines with many cores.
+/// A tile with this much work is cut again for machines with many cores.
 const LARGE_TILE_WORK: usize = 64_000_000;
 
-/// Elements of a result up to which tasks are parts of the inner dimension.
+/// Up to this many elements in the result, tasks are parts of the inner dimension.
 const SMALL_RESULT: usize = 1 << 15;
 
-/// Parts that an inner dimension is cut into at most, and the work of each.
+/// The most parts that an inner dimension is cut into, and the work of each.
 const MOST_PARTS: usize = 64;
 const PART_WORK: usize = 8_000_000;
 
@@ -54,7 +54,7 @@ pub fn matmul<T: Product>(a: Matrix<'_, T>, b: Matrix<'_, T>, out: &mut [T]) {
     multiply(a, b, None, out);
 }
 
-/// The same with `row` added to every row, in the walk that writes them where the product is a large one.
+/// The same with `row` added to every row; for large products, in the same pass that writes the rows.
 ///
 /// ```
 /// use wengert_kernels::{Matrix, matmul::matmul_plus};
@@ -71,7 +71,7 @@ pub fn matmul_plus<T: Product>(a: Matrix<'_, T>, b: Matrix<'_, T>, row: &[T], ou
     multiply(a, b, Some(row), out);
 }
 
-/// Many products of equal sizes; the results follow each other in `out`.
+/// Many products of equal sizes; the results are adjacent in `out`.
 ///
 /// ```
 /// use wengert_kernels::{Matrix, matmul_many};
@@ -97,7 +97,7 @@ pub fn matmul_many<T: Product>(pairs: &[(Matrix<'_, T>, Matrix<'_, T>)], out: &m
     multiply_each(pairs.len(), &|i| pairs[i], out);
 }
 
-/// `count` products of matrices that follow each other in memory, `steps` elements apart on either side; 0 repeats one.
+/// `count` products of matrices that are `steps` elements apart on either side; a step of 0 repeats one matrix.
 ///
 /// ```
 /// use wengert_kernels::{Matrix, matmul::matmul_batch};
@@ -115,7 +115,7 @@ pub fn matmul_batch<T: Product>(a: Matrix<'_, T>, b: Matrix<'_, T>, steps: [isiz
     multiply_each(count, &|i| (a.moved(i, steps[0]), b.moved(i, steps[1])), out);
 }
 
-/// Sizes and bounds of all pairs are checked.
+/// The caller has checked the sizes and bounds of all pairs.
 fn multiply_each<'a, T: Product>(
     count: usize,
     pair: &(impl Fn(usize) -> (Matrix<'a, T>, Matrix<'a, T>) + Sync),
@@ -144,24 +144,24 @@ fn multiply_each<'a, T: Product>(
     });
 }
 
-/// One product on this thread. Sizes and bounds are checked.
+/// One product on this thread. The caller has checked sizes and bounds.
 fn multiply_alone<T: Product>(a: Matrix<'_, T>, b: Matrix<'_, T>, out: &mut [T]) {
     chain::in_parts(a.cols, out, |part, out| {
         let (a, b) = (a.some_cols(part.start, part.len()), b.some_rows(part.start, part.len()));
-        // SAFETY: callers checked, by `expect_sizes`, that both sides have one inner size and that `out` has `a.rows` rows of `b.cols`
-        // elements, and by `expect_bounds` or `expect_moves`, that both lie in their data: so do these columns and rows.
+        // SAFETY: callers checked with `expect_sizes` that both sides have the same inner size and that `out` has `a.rows` rows of `b.cols`
+        // elements, and with `expect_bounds` or `expect_moves` that both lie in their data. So these columns and rows do too.
         unsafe { T::multiply(a, b, out.as_mut_ptr(), b.cols) };
     });
 }
 
 fn expect_sizes<T>(a: &Matrix<'_, T>, b: &Matrix<'_, T>, length: usize, count: usize) {
     assert_eq!(a.cols, b.rows, "matmul: {}x{} times {}x{}", a.rows, a.cols, b.rows, b.cols);
-    // More than can be counted are never there.
+    // A product that overflows never matches a length.
     let wanted = a.rows.saturating_mul(b.cols).saturating_mul(count);
     assert_eq!(length, wanted, "matmul: the output must hold {count} times {}x{}", a.rows, b.cols);
 }
 
-/// Sizes and bounds are checked.
+/// The caller has checked sizes and bounds.
 fn multiply<T: Product>(a: Matrix<'_, T>, b: Matrix<'_, T>, added: Option<&[T]>, out: &mut [T]) {
     let (rows, cols) = (a.rows, b.cols);
     if rows == 0 || cols == 0 {
@@ -181,9 +181,9 @@ fn multiply<T: Product>(a: Matrix<'_, T>, b: Matrix<'_, T>, added: Option<&[T]>,
     } else if T::is_spread(&a, &b) {
         let (start, length) = (out.as_mut_ptr(), out.len());
         let followed = blocked::completes_rows(&a, &b);
-        // SAFETY: sizes and bounds are checked as above, `out` has `rows` rows of `cols` elements, and `added` was compared with `cols` in
-        // `matmul_plus`. `out` is our output, and the follower is not used when this function has returned; it agreed to parts of
-        // multiples of a row, from `MOST_TASKS` tasks, which `completes_rows` allows.
+        // SAFETY: sizes and bounds are checked as above, `out` has `rows` rows of `cols` elements, and `matmul_plus` compared `added` with
+        // `cols`. `out` is our output, and the follower is not used after this function has returned. It accepted parts of multiples of a
+        // row, from `MOST_TASKS` tasks, which `completes_rows` allows.
         return unsafe {
             let follower = if followed { follow::of(start, length, cols, blocked::MOST_TASKS) } else { None };
             T::multiply_spread(a, b, added, start, follower)
@@ -194,8 +194,8 @@ fn multiply<T: Product>(a: Matrix<'_, T>, b: Matrix<'_, T>, added: Option<&[T]>,
             let (row, col) = (tile / across * tile_rows, tile % across * tile_cols);
             let a = a.some_rows(row, tile_rows.min(rows - row));
             let b = b.some_cols(col, tile_cols.min(cols - col));
-            // SAFETY: rows of a checked `a` and columns of a checked `b`. Tiles are different rows or different columns, each has its index
-            // once, and `row < rows`, `col < cols`: so each writes its own elements of `rows` rows of `cols`.
+            // SAFETY: these are rows of a checked `a` and columns of a checked `b`. Tiles are different rows or different columns, each
+            // index comes once, and `row < rows`, `col < cols`. So each tile writes its own elements of `rows` rows of `cols`.
             unsafe { T::multiply(a, b, out.pointer(row * cols + col), cols) };
         });
     }
@@ -206,7 +206,7 @@ fn multiply<T: Product>(a: Matrix<'_, T>, b: Matrix<'_, T>, added: Option<&[T]>,
     }
 }
 
-/// Small results of deep products: the sum is cut into fixed parts, of which totals are made in order.
+/// Small results of deep products: the sum is cut into fixed parts, which are totalled in order.
 fn multiply_in_parts<T: Product>(a: Matrix<'_, T>, b: Matrix<'_, T>, out: &mut [T]) {
     let parts = (work(a.rows, b.cols, a.cols) / PART_WORK).clamp(2, MOST_PARTS);
     let depth = a.cols.div_ceil(parts).next_multiple_of(CHAIN);
@@ -223,7 +223,7 @@ fn multiply_in_parts<T: Product>(a: Matrix<'_, T>, b: Matrix<'_, T>, out: &mut [
     totals.finish(out);
 }
 
-/// Halves the longer side while the work is worth it: first to give few cores enough tiles, then, for large tiles, many.
+/// Halves the longer side while that pays off: first until there are enough tiles for few cores, then, for large tiles, for many.
 fn tile_size(rows: usize, cols: usize, depth: usize) -> (usize, usize) {
     if work(rows, cols, depth) <= PARALLEL_WORK {
         return (rows, cols);

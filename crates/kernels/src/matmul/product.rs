@@ -1,5 +1,5 @@
-//! One product on one thread: in blocks for floats, plain loops for integers, small matrices and single rows. In blocks,
-//! subnormal numbers count as zero.
+//! One product on one thread: blocked for floats, plain loops for integers, small matrices and single rows. Blocked products treat
+//! subnormal numbers as zero.
 
 use super::blocked::Threads;
 use super::tile::Added;
@@ -12,10 +12,10 @@ use crate::reduce::Summand;
 use crate::simd::vectorised;
 use std::mem::MaybeUninit;
 
-/// Multiplications up to which plain loops beat packing.
+/// Up to this many multiplications, plain loops are faster than packing.
 const SMALL: usize = 1500;
 
-/// Rows or columns up to which reading a matrix again for each of them beats packing it.
+/// Up to this many rows or columns, reading a matrix again for each of them is faster than packing it.
 const FEW: usize = 3;
 
 /// A compute type that matrices can be multiplied in: `f32`, `f64` or `i64`.
@@ -31,24 +31,24 @@ pub trait Product: Summand {
     #[doc(hidden)]
     fn multiply_add(sum: Self, a: Self, b: Self) -> Self;
 
-    /// Writes `a * b` to the rows `out`, `out + row_step`, .. The inner dimension is at most [`DEPTH`](crate::chain::DEPTH), or rounding errors
-    /// grow with it.
+    /// Writes `a * b` to the rows `out`, `out + row_step`, .. The inner dimension should be at most [`DEPTH`](crate::chain::DEPTH), because
+    /// rounding errors grow with it.
     ///
     /// # Safety
-    /// `a` and `b` lie within their data and `a.cols == b.rows`; for each row `i < a.rows` the elements
-    /// `out[i * row_step..][..b.cols]` are valid for writes and nobody else accesses them.
+    /// `a` and `b` lie within their data and `a.cols == b.rows`. For each row `i < a.rows` the elements `out[i * row_step..][..b.cols]` are
+    /// valid for writes and no other code accesses them.
     #[doc(hidden)]
     unsafe fn multiply(a: Matrix<'_, Self>, b: Matrix<'_, Self>, out: *mut Self, row_step: usize);
 
-    /// Whether a large product had better not be cut into tiles.
+    /// Whether it is better not to cut a large product into tiles.
     #[doc(hidden)]
     fn is_spread(a: &Matrix<'_, Self>, b: &Matrix<'_, Self>) -> bool;
 
-    /// The same on several threads, where [`is_spread`](Product::is_spread) says so: `row` is added to every row, and
-    /// `follower` told of rows that are complete.
+    /// The same on several threads, for products that [`is_spread`](Product::is_spread) accepts: `row` is added to every row, and
+    /// `follower` is notified of complete rows.
     ///
     /// # Safety
-    /// As for [`Product::multiply`]; `row` has `b.cols` elements, and the follower agreed to rows of `out`.
+    /// As for [`Product::multiply`]; `row` has `b.cols` elements, and the follower accepted rows of `out`.
     #[doc(hidden)]
     #[allow(private_interfaces)]
     unsafe fn multiply_spread(
@@ -60,9 +60,9 @@ pub trait Product: Summand {
     );
 }
 
-/// A floating-point product that can be scaled and added to what is there.
+/// A floating-point product that can be scaled and added to its output.
 pub(crate) trait ScaledProduct: Product {
-    /// Writes `factor * a * b` to the rows `out`, `out + row_step`, .., or adds it to them when `keep` is true.
+    /// Writes `factor * a * b` to the rows `out`, `out + row_step`, .., or adds it to them if `keep` is true.
     ///
     /// # Safety
     /// As for [`Product::multiply`]; the rows must be initialised.
@@ -86,10 +86,10 @@ macro_rules! product_in_blocks {
 
             unsafe fn multiply(a: Matrix<'_, Self>, b: Matrix<'_, Self>, out: *mut Self, row_step: usize) {
                 if a.rows.saturating_mul(b.cols).saturating_mul(a.cols) <= SMALL && is_small(&b, row_step) {
-                    // SAFETY: `is_small` says `row_step == b.cols`, so that the rows which the caller owns are one slice.
+                    // SAFETY: `is_small` implies `row_step == b.cols`, so the rows that the caller owns are one slice.
                     return multiply_small(a, b, unsafe { std::slice::from_raw_parts_mut(out, a.rows * b.cols) });
                 }
-                // SAFETY: both ask for what the caller of `Product::multiply` promised: operands within their data, and rows of `out`
+                // SAFETY: both require what the caller of `Product::multiply` guarantees: operands within their data, and rows of `out`
                 // that are ours.
                 unsafe {
                     match a.rows.min(b.cols) <= FEW {
@@ -113,7 +113,7 @@ macro_rules! product_in_blocks {
             ) {
                 let added = row.map(|row| Added { start: row.as_ptr(), row_step: 0 });
                 // SAFETY: operands and rows of `out` are as for `Product::multiply`; `row` is initialised, has `b.cols` elements and is
-                // repeated; rows of `out` are `b.cols` apart, without gaps, and the follower agreed to them.
+                // repeated; rows of `out` are `b.cols` apart, without gaps, and the follower accepted them.
                 unsafe { blocked::multiply(1.0, a, b, added, out, b.cols, Threads::Many(follower)) };
             }
         }
@@ -128,7 +128,7 @@ macro_rules! product_in_blocks {
                 row_step: usize,
             ) {
                 let added = keep.then_some(Added { start: out.cast_const(), row_step });
-                // SAFETY: operands and rows of `out` are as for `Product::multiply`; what is added is `out`, whose rows are initialised.
+                // SAFETY: operands and rows of `out` are as for `Product::multiply`; `added` is `out`, whose rows are initialised.
                 unsafe { blocked::multiply(factor, a, b, added, out, row_step, Threads::One) }
             }
         }
@@ -136,26 +136,26 @@ macro_rules! product_in_blocks {
 }
 product_in_blocks!(f32, f64);
 
-/// Products with a side of few rows or columns: nothing is packed.
+/// Products in which one side has few rows or columns; nothing is packed.
 ///
 /// # Safety
 /// As for [`Product::multiply`].
 unsafe fn multiply_few<T: Product>(a: Matrix<'_, T>, b: Matrix<'_, T>, out: *mut T, row_step: usize) {
     if a.rows <= FEW {
-        // SAFETY: it asks for what the caller promised.
+        // SAFETY: it requires what the caller guarantees.
         return unsafe { by_rows(a, b, out, row_step, multiply_vector) };
     }
     let mut column = Buffer::<T>::new(a.rows);
     for j in 0..b.cols {
         multiply_vector(b.some_cols(j, 1).transpose(), a.transpose(), &mut column);
         for (i, &value) in column.iter().enumerate() {
-            // SAFETY: `i < a.rows` and `j < b.cols`, so that the element is valid and the caller's.
+            // SAFETY: `i < a.rows` and `j < b.cols`, so the element is valid and the caller's.
             unsafe { *out.add(i * row_step + j) = value };
         }
     }
 }
 
-/// `out = row * b`, whichever way `b` lies in memory, and to the same bits: sums of blocks of as many chains as there are lanes.
+/// `out = row * b`, with the same bits for any memory layout of `b`: sums of blocks, with as many chains as there are lanes.
 fn multiply_vector<T: Product>(row: Matrix<'_, T>, b: Matrix<'_, T>, out: &mut [T]) {
     out.fill(T::ZERO);
     if b.row_stride == 1 && b.col_stride != 1 {
@@ -187,7 +187,7 @@ fn multiply_vector<T: Product>(row: Matrix<'_, T>, b: Matrix<'_, T>, out: &mut [
     }
 }
 
-/// Lanes of a sum: lane `l` adds the products `l, l + SUMS, ..` of a block, and lanes are added in halves.
+/// The number of lanes of a sum: lane `l` adds the products `l, l + SUMS, ..` of a block, and lanes are added in halves.
 const SUMS: usize = 16;
 const BLOCK: usize = CHAIN * SUMS;
 
@@ -209,7 +209,7 @@ vectorised! {
     }
 }
 
-/// Adds lanes of `width` elements each, which lie one after the other, to the first one.
+/// Adds adjacent lanes of `width` elements each to the first one.
 #[inline(always)]
 fn add_halves<T: Product>(lanes: &mut [T], width: usize) {
     let mut count = SUMS;
@@ -224,11 +224,11 @@ fn add_halves<T: Product>(lanes: &mut [T], width: usize) {
     }
 }
 
-/// Elements of lanes that stay in the nearest cache.
+/// The number of lane elements that stay in the nearest cache.
 const NEAR: usize = 4096;
 
 vectorised! {
-    /// The sums of a block of short rows, in the first of the lanes.
+    /// The sums of a block of short rows, written to the first lane.
     fn add_short_rows[T: Product](row: Matrix<'_, T>, b: Matrix<'_, T>, lanes: &mut [T]) {
         lanes.fill(T::ZERO);
         let (mut factor_at, mut row_at) = (row.offset as isize, b.offset as isize);
@@ -245,7 +245,7 @@ vectorised! {
     }
 }
 
-/// The sums of some lanes of a block: of every `step`th from `first` on.
+/// The sums of some lanes of a block: every `step`th from `first` on.
 fn add_lanes<T: Product>(row: Matrix<'_, T>, b: Matrix<'_, T>, (first, step): (usize, usize), sums: &mut [T]) {
     if step == SUMS {
         return add_rows(row, b, first, step, sums);
@@ -279,7 +279,7 @@ vectorised! {
     }
 }
 
-/// Elements of the right side, padded to whole lanes, that a small product may have.
+/// The most elements that the right side of a small product may have, padded to full lanes.
 const PACKED: usize = 2048;
 const LANES: usize = 8;
 
@@ -296,7 +296,7 @@ vectorised! {
             let packed = &mut packed[..b.rows];
             for (k, slot) in packed.iter_mut().enumerate() {
                 let start = b.offset as isize + k as isize * b.row_stride + col as isize * b.col_stride;
-                // Lanes behind the width hold what is there: they are not stored.
+                // Lanes beyond the width hold arbitrary values; they are not stored.
                 if b.col_stride == 1
                     && let Some(row) = b.data[start as usize..].first_chunk()
                 {
@@ -351,7 +351,7 @@ impl Product for i64 {
     }
 
     unsafe fn multiply(a: Matrix<'_, i64>, b: Matrix<'_, i64>, out: *mut i64, row_step: usize) {
-        // SAFETY: it asks for what the caller of `Product::multiply` promised.
+        // SAFETY: it requires what the caller of `Product::multiply` guarantees.
         unsafe { by_rows(a, b, out, row_step, |row, b, out| add_rows(row, b, 0, 1, out)) };
     }
 
@@ -383,7 +383,7 @@ unsafe fn by_rows<T: Product>(
     multiply: impl Fn(Matrix<'_, T>, Matrix<'_, T>, &mut [T]),
 ) {
     for i in 0..a.rows {
-        // SAFETY: `i < a.rows`, so that these `b.cols` elements are valid and the caller's; one row is borrowed at a time.
+        // SAFETY: `i < a.rows`, so these `b.cols` elements are valid and the caller's; one row is borrowed at a time.
         multiply(a.some_rows(i, 1), b, unsafe { std::slice::from_raw_parts_mut(out.add(i * row_step), b.cols) });
     }
 }

@@ -180,7 +180,7 @@ fn the_flushing_mode_of_a_product_ends_with_it() {
     assert!(out.iter().all(|&sum| sum == 0.0));
 }
 
-/// Every number of rows of a tile, narrow panels, several slices, and sides that are packed in several parts.
+/// Every number of rows in a tile, narrow panels, several slices, and sides that are packed in several parts.
 #[test]
 fn products_in_blocks_equal_naive_loops_however_they_are_cut() {
     let mut numbers = Numbers::new(23);
@@ -246,7 +246,7 @@ fn plus_row<T: Product>(m: usize, n: usize, k: usize, numbers: &mut Numbers) {
     assert!(out.into_iter().eq(expected), "{m}x{k}x{n} of {:?}", T::DTYPE);
 }
 
-/// Sizes and steps whose products cannot be counted are refused, also where overflow goes unnoticed.
+/// Sizes and steps whose products overflow are rejected, even where the overflow would go unnoticed.
 #[test]
 fn sizes_beyond_all_memory_are_refused() {
     let refusal = |f: &mut dyn FnMut()| {
@@ -255,14 +255,14 @@ fn sizes_beyond_all_memory_are_refused() {
     };
     let data = [1.0; 4];
     let one = |rows, cols| Matrix { data: &data, offset: 3, rows, cols, row_stride: 0, col_stride: 0 };
-    // As many elements as none, but for overflow.
+    // The number of elements overflows to zero.
     let message = refusal(&mut || matmul(one(1 << 32, 1), one(1, 1 << 32), &mut []));
     assert!(message.contains("the output must hold"), "{message}");
-    // An inner size that is negative with a sign.
+    // An inner size that would be negative as a signed integer.
     let row = Matrix { col_stride: 1, ..one(1, usize::MAX) };
     let message = refusal(&mut || matmul(row, one(usize::MAX, 1), &mut [0.0]));
     assert!(message.contains("leaves its 4 elements"), "{message}");
-    // The last of three matrices is back at the first.
+    // The offset of the last of three matrices wraps around to the first.
     let message = refusal(&mut || matmul_batch(one(1, 1), one(1, 1), [isize::MIN, 0], 3, &mut [0.0; 3]));
     assert!(message.contains("leaves its 4 elements"), "{message}");
 }

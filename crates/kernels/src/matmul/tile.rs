@@ -1,8 +1,8 @@
 //! The inner loop of a product of floats: a tile of sums in registers.
 //!
-//! The right side lies as `[k][lane]` in panels of 128 bytes, the left side as `[k][row]`, so that one pointer serves all
-//! rows of a tile, or as `[row][k]`, where a matrix often has it anyway. One number of the left side meets two vectors of
-//! the right.
+//! The right side is laid out as `[k][lane]` in panels of 128 bytes. The left side is laid out as `[k][row]`, so that one pointer serves
+//! all rows of a tile, or as `[row][k]`, the usual layout of a matrix. Each number of the left side is multiplied by two vectors of the
+//! right.
 
 use crate::dtype::Compute;
 use crate::simd::Level;
@@ -12,24 +12,24 @@ use std::arch::asm;
 #[cfg(target_arch = "x86_64")]
 use std::arch::x86_64::*;
 
-/// The most rows of a tile, whatever the machine.
+/// The most rows of a tile on any machine.
 const MOST_ROWS: usize = 14;
 
-/// The most lanes of a panel, whatever the type.
+/// The most lanes of a panel of any type.
 pub(super) const MOST_LANES: usize = 32;
 
-/// Where the sums of a tile go.
+/// The destination of the sums of a tile.
 pub(super) struct Target<T> {
     pub start: *mut T,
     pub row_step: usize,
     pub rows: usize,
-    /// Lanes that exist; the panel may have more.
+    /// The number of valid lanes; the panel may have more.
     pub cols: usize,
     pub factor: T,
     pub added: Option<Added<T>>,
 }
 
-/// What is added to the sums: rows, `row_step` apart; 0 repeats one.
+/// The addend of the sums: rows, `row_step` apart; a step of 0 repeats one row.
 pub(super) struct Added<T> {
     pub start: *const T,
     pub row_step: usize,
@@ -44,7 +44,8 @@ impl<T> Clone for Added<T> {
 impl<T> Copy for Added<T> {}
 
 impl<T: Copy> Target<T> {
-    /// Some rows and columns, each from a first one on; a `later` part of the inner dimension adds to the target itself.
+    /// Some rows and columns, each given by the first one and their number; a `later` part of the inner dimension adds to the target
+    /// itself.
     pub(super) fn part(&self, (row, rows): (usize, usize), (col, cols): (usize, usize), later: bool) -> Target<T> {
         let start = self.start.wrapping_add(row * self.row_step + col);
         let added = match (later, self.added) {
@@ -62,15 +63,15 @@ impl<T: Copy> Target<T> {
 #[derive(Clone, Copy)]
 pub(super) struct Strip<T> {
     pub start: *const T,
-    /// From one `k` to the next.
+    /// The distance from one `k` to the next.
     pub step: usize,
-    /// From one row or column to the next. This or `step` is 1; on the right it is this.
+    /// The distance from one row or column to the next. Either this or `step` is 1; on the right side it is this.
     pub across: usize,
     /// Rows of a tile, or lanes of a full or half panel.
     pub width: usize,
 }
 
-/// A float whose products run through tiles.
+/// A float type whose products are computed in tiles.
 pub trait Tile: Compute + Transpose {
     /// Lanes of a full panel: 128 bytes. The last panel of a matrix may have half as many.
     #[doc(hidden)]
@@ -83,8 +84,8 @@ pub trait Tile: Compute + Transpose {
     /// `target = factor * sum over k of left[k][row] * right[k][lane] + added`.
     ///
     /// # Safety
-    /// The machine has the level. Both sides are valid for `depth` steps of their width, the left one being `target.rows`, at
-    /// most `rows_of_tile(level)`; the target has at least one row and column, is owned by the caller; what is added has as many.
+    /// The machine has the level. Both sides are valid for `depth` steps of their width; the width of the left one is `target.rows`, which
+    /// is at most `rows_of_tile(level)`. The target has at least one row and column and is owned by the caller, and `added` has as many.
     #[doc(hidden)]
     #[allow(private_interfaces)]
     unsafe fn tile(level: Level, depth: usize, left: Strip<Self>, right: Strip<Self>, target: Target<Self>);
@@ -99,10 +100,10 @@ pub(super) fn rows_of_tile(level: Level) -> usize {
     }
 }
 
-/// The products of one number of the left side, at `$address`, with the `N <= 2` vectors of a step.
+/// Multiplies one number of the left side, at `$address`, by the `N <= 2` vectors of a step.
 ///
-/// They are one piece of assembly because the compiler would load all numbers of a step first, and spill the sums to make
-/// room for them.
+/// This is one piece of assembly because the compiler would otherwise load all numbers of a step first, and spill the sums to make room for
+/// them.
 #[cfg(target_arch = "x86_64")]
 macro_rules! products {
     ([$vector:ty, $register:ident, $broadcast:literal, $multiply:literal], $vectors:ident, $sums:expr, $right:ident,
@@ -135,7 +136,7 @@ macro_rules! products {
     };
 }
 
-/// One step of the inner dimension for the `[$row]`s below `$rows`, numbers lying as `[k][row]` or, `$ahead` steps further
+/// One step of the inner dimension for the `[$row]`s below `$rows`, with the left side laid out as `[k][row]` or, `$ahead` steps further
 /// on, as `[row][k]`.
 #[cfg(target_arch = "x86_64")]
 macro_rules! step {
@@ -160,13 +161,12 @@ macro_rules! step {
     };
 }
 
-/// A register block for one instruction set: `R` rows by `N <= 2` vectors of sums, numbers of the left side lying along `k`
-/// if `ALONG`.
+/// A register block for one instruction set: `R` rows by `N <= 2` vectors of sums. The left side is contiguous along `k` if `ALONG`.
 macro_rules! block {
     ($name:ident, $float:ty, $features:literal, $set:tt, $zero:ident, $all:ident, $load:ident, $store:ident,
         $times:ident, $fused:ident, $list:tt) => {
         /// # Safety
-        /// As for [`Tile::tile`], for `R` rows and the first `N` whole vectors of the panel.
+        /// As for [`Tile::tile`], for `R` rows and the first `N` full vectors of the panel.
         #[cfg(target_arch = "x86_64")]
         #[target_feature(enable = $features)]
         unsafe fn $name<const R: usize, const N: usize, const ALONG: bool>(
@@ -175,10 +175,10 @@ macro_rules! block {
             right: Strip<$float>,
             target: &Target<$float>,
         ) {
-            // SAFETY: the machine has `$features`, as the level says. Vectors are loaded at `right.start + k * step` for `k < depth`, `N` of
-            // them, which the panel has; the assembly reads number `(k, row)` of the left side, `k < depth` and `row < R`, and changes
-            // nothing but its outputs. `R` rows of `N` vectors are stored to the target, which has them, and read of what is added.
-            // Addresses ahead are only prefetched, and those behind the last step not used.
+            // SAFETY: the level implies that the machine has `$features`. `N` vectors, which the panel has, are loaded at
+            // `right.start + k * step` for `k < depth`. The assembly reads number `(k, row)` of the left side, `k < depth` and `row < R`,
+            // and changes only its outputs. `R` rows of `N` vectors are stored to the target, which has them, and read from `added`.
+            // Addresses ahead are only prefetched, and those after the last step are not used.
             unsafe {
                 let zero = $zero();
                 let lanes_of_vector = size_of_val(&zero) / size_of::<$float>();
@@ -201,7 +201,7 @@ macro_rules! block {
                     vectors
                 };
                 if ALONG {
-                    // A pointer serves two rows: one and two steps behind it.
+                    // One pointer serves three rows: its own, and those one and two steps after it.
                     let bytes = left.across * size_of::<$float>();
                     let mut pairs = [left.start; MOST_ROWS / 2];
                     for pair in 0..R.div_ceil(2) {
@@ -305,18 +305,19 @@ block!(
     [0 1 2 3 4 5]
 );
 
-/// The same without the instructions above, row by row and to the same bits. Fast where the target has fused products by
-/// itself, as 64-bit ARM does.
+/// The same without the instructions above, row by row, bitwise equal. It is fast where the target has fused multiply-add in its baseline,
+/// as 64-bit ARM does.
 ///
 /// # Safety
-/// As for [`Tile::tile`], for whole panels.
+/// As for [`Tile::tile`], for full panels.
 unsafe fn tile_portably<T: Tile>(depth: usize, left: Strip<T>, right: Strip<T>, target: &Target<T>) {
     const STEP: usize = 8;
     for row in 0..target.rows {
         for lane in (0..right.width).step_by(STEP) {
             let mut sums = [T::ZERO; STEP];
-            // SAFETY: `k < depth`, `row < target.rows`: the left side has that number, and the right side `right.width` lanes, of which
-            // `STEP` from `lane` on are read, as every panel width is a multiple of it. A whole panel has as many columns in the target.
+            // SAFETY: `k < depth` and `row < target.rows`, so the left side has that number. The right side has `right.width` lanes, of
+            // which `STEP` from `lane` on are read, as every panel width is a multiple of it. For a full panel the target has as many
+            // columns.
             unsafe {
                 for k in 0..depth {
                     let number = *left.start.add(k * left.step + row * left.across);
@@ -339,7 +340,7 @@ unsafe fn tile_portably<T: Tile>(depth: usize, left: Strip<T>, right: Strip<T>, 
     }
 }
 
-/// The block with as many rows as the tile has, for its layout.
+/// The block for the number of rows and the layout of the tile.
 #[cfg(target_arch = "x86_64")]
 macro_rules! by_rows {
     ($block:ident, $vectors:literal, $rows:expr, $depth:expr, $left:expr, $right:expr, $target:expr,
@@ -364,14 +365,14 @@ macro_rules! tiles {
             #[allow(private_interfaces)]
             unsafe fn tile(level: Level, depth: usize, left: Strip<Self>, right: Strip<Self>, target: Target<Self>) {
                 if target.cols < right.width {
-                    // SAFETY: it asks for what the caller of `tile` promised.
+                    // SAFETY: it requires what the caller of `tile` guarantees.
                     return unsafe { narrow_tile(level, depth, left, right, target) };
                 }
                 debug_assert!(right.width == Self::LANES || right.width == Self::LANES / 2);
                 match level {
                     #[cfg(target_arch = "x86_64")]
-                    // SAFETY: the machine has the level, sides and target are as the blocks ask: the panel has two vectors of 64 bytes, or
-                    // half of it one, and as many columns are in the target; `by_rows` takes the block of `target.rows` rows.
+                    // SAFETY: the machine has the level, and sides and target are as the blocks require: the panel has two vectors of 64
+                    // bytes, or half of it one, and the target has as many columns. `by_rows` selects the block of `target.rows` rows.
                     Level::Avx512 => unsafe {
                         if right.width == Self::LANES {
                             by_rows!($avx512, 2, target.rows, depth, left, right, &target,
@@ -382,8 +383,8 @@ macro_rules! tiles {
                         }
                     },
                     #[cfg(target_arch = "x86_64")]
-                    // SAFETY: the machine has the level. Two vectors of 32 bytes are half a full panel, so that every half from `lane` on is
-                    // inside of the panel, of the target's columns and of what is added.
+                    // SAFETY: the machine has the level. Two vectors of 32 bytes are half a full panel, so every half from `lane` on is
+                    // within the panel, the columns of the target and `added`.
                     Level::Avx2 => unsafe {
                         for lane in (0..right.width).step_by(Self::LANES / 2) {
                             let added = target.added.map(|added| Added { start: added.start.add(lane), ..added });
@@ -393,7 +394,7 @@ macro_rules! tiles {
                                 [1 2 3 4 5 6])
                         }
                     },
-                    // SAFETY: it asks for what the caller of `tile` promised, and the target has all columns of the panel.
+                    // SAFETY: it requires what the caller of `tile` guarantees, and the target has all columns of the panel.
                     _ => unsafe { tile_portably(depth, left, right, &target) },
                 }
             }
@@ -404,22 +405,23 @@ macro_rules! tiles {
 tiles!(f32, f32_avx512, f32_avx2);
 tiles!(f64, f64_avx512, f64_avx2);
 
-/// A tile of fewer columns than its panel: the sums go through memory of their own.
+/// A tile with fewer columns than its panel: the sums go through a temporary buffer.
 ///
 /// # Safety
 /// As for [`Tile::tile`].
 unsafe fn narrow_tile<T: Tile>(level: Level, depth: usize, left: Strip<T>, right: Strip<T>, target: Target<T>) {
     let mut sums = [[T::ZERO; MOST_LANES]; MOST_ROWS];
     let start = sums.as_mut_ptr().cast();
-    // SAFETY: level and sides are as the caller promised. The target is `sums`, our own, which has `MOST_ROWS` rows of `MOST_LANES`
-    // elements: no tile has more rows and no panel more lanes.
+    // SAFETY: the caller guarantees level and sides. The target is our own `sums`, which has `MOST_ROWS` rows of `MOST_LANES` elements: no
+    // tile has more rows and no panel has more lanes.
     unsafe {
         let whole = Target { start, row_step: MOST_LANES, rows: target.rows, cols: right.width, ..target };
         T::tile(level, depth, left, right, Target { added: None, ..whole });
     }
     for (row, sums) in sums[..target.rows].iter().enumerate() {
         for (col, &sum) in sums[..target.cols].iter().enumerate() {
-            // SAFETY: `row < target.rows` and `col < target.cols`: a place of the target, and of what is added, which the caller owns.
+            // SAFETY: `row < target.rows` and `col < target.cols`, so this is an element of the target, and of `added`, that the caller
+            // owns.
             unsafe {
                 let place = target.start.add(row * target.row_step + col);
                 *place = match target.added {

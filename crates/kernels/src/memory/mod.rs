@@ -1,7 +1,7 @@
-//! The memory of a program that was laid out beforehand: regions, and spans of bytes in them.
+//! The memory of a program that was laid out in advance: regions, and spans of bytes in them.
 //!
-//! A plan names its buffers by spans; a call provides the regions: what it reads, what it writes, its own workspace. Whoever
-//! takes parts of them states all at once what is read and what is written, and overlaps are refused.
+//! A plan names its buffers by spans. A call provides the regions: inputs, outputs and workspace. Code that takes spans declares all its
+//! reads and writes at once, and overlaps are rejected.
 
 mod stripes;
 
@@ -11,19 +11,19 @@ use smallvec::SmallVec;
 use std::marker::PhantomData;
 use stripes::Share;
 
-/// Bytes of a region.
+/// A range of bytes in a region.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub struct Span {
     /// The region's number.
     pub region: usize,
     /// The first byte.
     pub start: usize,
-    /// How many bytes.
+    /// The number of bytes.
     pub length: usize,
 }
 
 impl Span {
-    /// Whether both have a byte in common.
+    /// Whether the two have a byte in common.
     ///
     /// ```
     /// use wengert_kernels::memory::Span;
@@ -37,14 +37,14 @@ impl Span {
     }
 }
 
-/// What becomes a region of a program inside another.
+/// The source of a region of a nested program.
 #[derive(Clone, Copy)]
 pub enum Part<'a> {
     /// Bytes that are only read.
     Read(Span),
-    /// Bytes that may be written; nothing else overlaps them.
+    /// Bytes that may be written; no other span overlaps them.
     Write(Span),
-    /// Bytes from elsewhere, which are only read.
+    /// External bytes, which are only read.
     Bytes(&'a [u8]),
 }
 
@@ -64,12 +64,12 @@ struct Region {
     is_writable: bool,
 }
 
-/// Room for the regions of one call, kept between calls so that a call allocates nothing.
+/// Storage for the regions of one call, reused between calls so that a call allocates nothing.
 #[derive(Default)]
 pub struct Regions(Vec<Region>);
 
-// SAFETY: the pointers in it are only read through a `Memory`, which clears them when it is made and borrows what it puts in: in between
-// they are numbers, wherever they are sent.
+// SAFETY: the pointers are only dereferenced through a `Memory`, which clears them when it is created and borrows the regions it adds. In
+// between they are plain values that may be sent anywhere.
 unsafe impl Send for Regions {}
 
 /// The regions of one call.
@@ -87,38 +87,38 @@ unsafe impl Send for Regions {}
 /// ```
 pub struct Memory<'a> {
     regions: &'a mut Vec<Region>,
-    /// What is ours of regions that others use at the same time.
+    /// This task's share of regions that other tasks use at the same time.
     share: Option<Share<'a>>,
-    /// What the regions borrow.
+    /// The lifetime of the borrowed regions.
     borrows: PhantomData<&'a mut [u8]>,
 }
 
 impl<'a> Memory<'a> {
-    /// No regions yet.
+    /// A memory without regions.
     pub fn new(regions: &'a mut Regions) -> Memory<'a> {
         regions.0.clear();
         Memory { regions: &mut regions.0, share: None, borrows: PhantomData }
     }
 
-    /// One more region, which is only read.
+    /// Adds a read-only region.
     pub fn read(&mut self, bytes: &'a [u8]) {
         self.regions.push(Region { start: bytes.as_ptr().cast_mut(), length: bytes.len(), is_writable: false });
     }
 
-    /// One more region, which may be written.
+    /// Adds a writable region.
     pub fn write(&mut self, bytes: &'a mut [u8]) {
         self.regions.push(Region { start: bytes.as_mut_ptr(), length: bytes.len(), is_writable: true });
     }
 
-    /// Calls `f` with the bytes of what it reads and of what it writes. Panics if a span leaves its region, if a region that is
-    /// only read is written, or if something written overlaps anything else.
+    /// Calls `f` with the bytes of the spans it reads and of those it writes. Panics if a span is out of bounds, if a read-only region is
+    /// written, or if a written span overlaps any other.
     pub fn access<R>(&mut self, reads: &[Span], writes: &[Span], f: impl FnOnce(&[&[u8]], &mut [&mut [u8]]) -> R) -> R {
         for (number, write) in writes.iter().enumerate() {
             let alone = reads.iter().chain(&writes[..number]).all(|other| !write.overlaps(other));
             assert!(alone, "a span is written that is used otherwise at the same time");
         }
-        // SAFETY: in bounds as `start_of` checks; nothing written overlaps anything else, as just checked; regions are
-        // borrowed for as long as this lives, those that are written exclusively.
+        // SAFETY: `start_of` checks the bounds; no written span overlaps another, as just checked; regions are borrowed for as long as this
+        // lives, writable ones exclusively.
         unsafe {
             let (mut read, mut written) = (SmallVec::<[&[u8]; 16]>::new(), SmallVec::<[&mut [u8]; 8]>::new());
             let part = |span: &Span| std::slice::from_raw_parts(self.start_of(span, false), span.length);
@@ -129,8 +129,8 @@ impl<'a> Memory<'a> {
         }
     }
 
-    /// The regions of a program inside this one: parts of these regions, and other bytes that are only read. Panics as
-    /// [`access`](Memory::access) does.
+    /// The regions of a nested program: parts of these regions, and external bytes that are only read. Panics as [`access`](Memory::access)
+    /// does.
     ///
     /// ```
     /// use wengert_kernels::memory::{Memory, Part, Regions, Span};
@@ -157,7 +157,7 @@ impl<'a> Memory<'a> {
                 Part::Bytes(bytes) => nested.read(bytes),
                 Part::Read(span) | Part::Write(span) => {
                     let is_writable = matches!(part, Part::Write(_));
-                    // This memory stays borrowed as long as the nested one lives.
+                    // This memory stays borrowed while the nested one lives.
                     let start = self.start_of(span, is_writable);
                     nested.regions.push(Region { start, length: span.length, is_writable });
                 }

@@ -1,9 +1,9 @@
-//! Memory that several tasks share: each has its stripes, and reads what nobody writes.
+//! Memory shared by several tasks: each task owns its stripes, and may also read bytes that no task writes.
 
 use super::{Memory, Region, Regions, Span};
 use crate::threads::{Disjoint, for_each_tile};
 
-/// Bytes that are written by several tasks: every `period` bytes of the span, task 0 has the first `each` bytes, task 1 the next.
+/// Bytes that several tasks write: in every `period` bytes of the span, task 0 owns the first `each` bytes, task 1 the next.
 ///
 /// ```
 /// use wengert_kernels::memory::{Memory, Regions, Span, Stripes};
@@ -23,16 +23,16 @@ use crate::threads::{Disjoint, for_each_tile};
 /// ```
 #[derive(Clone, Copy, Debug)]
 pub struct Stripes {
-    /// All of them.
+    /// The bytes of all tasks.
     pub span: Span,
-    /// From one stripe of a task to its next.
+    /// The distance from one stripe of a task to its next.
     pub period: usize,
-    /// Bytes of a stripe.
+    /// The bytes of one stripe.
     pub each: usize,
 }
 
 impl Stripes {
-    /// Whether bytes of the span, which overlap others, are all in one stripe of this task.
+    /// Whether a span that overlaps the shared bytes lies within a single stripe of this task.
     fn has(&self, task: usize, span: &Span) -> bool {
         let Some(offset) = span.start.checked_sub(self.span.start) else { return false };
         let within = offset % self.period;
@@ -41,7 +41,7 @@ impl Stripes {
     }
 }
 
-/// What one task has of shared memory.
+/// One task's share of the memory.
 #[derive(Clone, Copy)]
 pub(super) struct Share<'a> {
     task: usize,
@@ -49,7 +49,7 @@ pub(super) struct Share<'a> {
 }
 
 impl Share<'_> {
-    /// Panics if another task may write these bytes, or if they are written and belong to nobody.
+    /// Panics if another task may write these bytes, or if they are written and belong to no stripe.
     pub(super) fn expect(&self, span: &Span, is_written: bool) {
         let mut shared = self.stripes.iter().filter(|stripes| stripes.span.overlaps(span)).peekable();
         let belongs = span.length == 0 || shared.peek().is_some();
@@ -59,17 +59,17 @@ impl Share<'_> {
     }
 }
 
-/// The regions of a call, for all its tasks.
+/// The regions of a call, shared by all its tasks.
 struct Shared<'a>(&'a [Region]);
 
-// SAFETY: tasks use the pointers through `Memory::start_of` alone, which asks `Share::expect`: what a task writes is in its own stripes, and
-// what it reads is in its own stripes or in nobody's. Stripes do not overlap, as `share` asserts.
+// SAFETY: tasks use the pointers only through `Memory::start_of`, which calls `Share::expect`: a task writes only its own stripes, and
+// reads only its own stripes or bytes in no stripe. Stripes do not overlap, as `share` asserts.
 unsafe impl Sync for Shared<'_> {}
 
 impl Memory<'_> {
-    /// Calls `f` for each of `count` tasks, on several threads, with the same regions: a task writes its own stripes, and reads
-    /// them and whatever lies in no stripe. Rooms are shared out evenly, one for the regions of each task and the others for what
-    /// it makes of them. Panics if stripes overlap, if a task accesses what is not its own, and as [`access`](Memory::access) does.
+    /// Calls `f` for each of `count` tasks, on several threads, with the same regions. A task writes its own stripes, and reads them and
+    /// any bytes in no stripe. `rooms` are divided evenly: one holds the regions of each task, the others are for its nested memories.
+    /// Panics if stripes overlap, if a task accesses bytes that are not its own, and as [`access`](Memory::access) does.
     pub fn share(
         &mut self,
         count: usize,
@@ -109,7 +109,7 @@ mod tests {
         Span { region: 0, start, length }
     }
 
-    /// Whether task 1 of 2 may use a span of 16 bytes, of which the first 12 are stripes of 2 bytes every 6.
+    /// Whether task 1 of 2 may use a span of 16 bytes in which the first 12 have stripes of 2 bytes every 6.
     fn may(used: Span, is_written: bool) -> bool {
         let (mut regions, mut bytes) = (Regions::default(), [0u8; 16]);
         let mut rooms = [Regions::default(), Regions::default()];

@@ -5,7 +5,7 @@ use super::sort::{SORTING, write_sorted};
 use crate::reduce::for_each_group;
 use crate::threads::Disjoint;
 
-/// The element that occurs most often in each row of `n`, the least of several, and its first position.
+/// The most frequent element in each row of `n`, the smallest among ties, and its first position.
 ///
 /// ```
 /// let (mut value, mut index) = ([0; 1], [0; 1]);

@@ -1,4 +1,4 @@
-//! Elements as integers of the same order.
+//! Maps elements to integers of the same order.
 
 use crate::dtype::Compute;
 
@@ -18,7 +18,7 @@ pub trait Sortable: Compute {
     #[doc(hidden)]
     fn key(self) -> u64;
 
-    /// The key (its complement when `descending`) above the position, which must be below 2^32.
+    /// The key (complemented if `descending`) in the high half and the position, which must be below 2^32, in the low half.
     #[doc(hidden)]
     fn pack(self, position: usize, descending: bool) -> Self::Packed;
 
@@ -80,7 +80,7 @@ sortable_64! {
     i64 => |x| x as u64 ^ 1 << 63;
 }
 
-/// Packs a row. Panics when it has 2^32 elements or more.
+/// Packs a row. Panics if it has 2^32 elements or more.
 pub(super) fn pack_row<T: Sortable>(x: &[T], descending: bool, packed: &mut Vec<T::Packed>) {
     assert!(x.len() <= u32::MAX as usize, "order: a row of {} elements is too long", x.len());
     packed.clear();

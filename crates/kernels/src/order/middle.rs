@@ -5,9 +5,9 @@ use super::sort::write_sorted;
 use crate::reduce::for_each_group;
 use crate::threads::Disjoint;
 
-/// The element in the middle of each row of `n` in ascending order, the lower one of two, and its position.
+/// The median of each row of `n`, the lower one of two middle elements, and its position.
 ///
-/// A row with NaN gives its first NaN; with `skip_nan` NaN is left out, unless there is nothing else.
+/// A row with NaN gives its first NaN; with `skip_nan`, NaN is ignored unless there are only NaN.
 ///
 /// ```
 /// let (mut value, mut index) = ([0.0; 1], [0; 1]);
@@ -31,7 +31,7 @@ pub fn median<T: Sortable>(x: &[T], n: usize, skip_nan: bool, values: &mut [T], 
             pack_row(x, false, &mut packed);
             #[allow(clippy::eq_op, reason = "only NaN differs from itself")]
             let numbers = x.iter().filter(|&&x| x == x).count();
-            // NaN is greatest: the numbers come first, the first NaN follows them.
+            // NaN is greatest: the other elements come first, followed by the first NaN.
             let middle = match (skip_nan, numbers) {
                 (_, numbers) if numbers == n => (n - 1) / 2,
                 (false, numbers) => numbers,

@@ -1,7 +1,7 @@
-//! Sorting and what follows from it: `values[i] = x[indices[i]]`, ascending or descending, along rows.
+//! Sorting and related operations: `values[i] = x[indices[i]]`, ascending or descending, along rows.
 //!
-//! Elements become integers in the same order (NaN above every number, -0 equal to 0), packed with their positions, so
-//! that any sort of the packed numbers is a stable sort of the elements. Rows belong to one thread each.
+//! Elements are mapped to integers of the same order (NaN above every number, -0 equal to 0) and packed with their positions, so any sort
+//! of the packed integers is a stable sort of the elements. Each row is processed by one thread.
 
 mod frequent;
 mod key;

@@ -1,12 +1,11 @@
-//! Where values belong in sorted rows: `sorted[p - 1] < value <= sorted[p]` (left) or `sorted[p - 1] <= value <
-//! sorted[p]` (right).
+//! Insertion points in sorted rows: `sorted[p - 1] < value <= sorted[p]` (left) or `sorted[p - 1] <= value < sorted[p]` (right).
 
 use super::key::Sortable;
 use crate::reduce::for_each_group;
 use crate::threads::Disjoint;
 
-/// For each of the `m` values of a row, the number of elements of the row of `sorted` that are below it, or with `right`
-/// not above it. `sorted` has rows of `n` elements in ascending order, one for each row of values or one for all.
+/// For each of the `m` values of a row, the number of elements in the row of `sorted` that are below it or, with `right`, not above it.
+/// `sorted` has rows of `n` elements in ascending order, one for each row of values or one for all.
 ///
 /// ```
 /// let mut places = [0; 3];
@@ -29,7 +28,7 @@ pub fn searchsorted<T: Sortable>(sorted: &[T], n: usize, values: &[T], m: usize,
     let shared = sorted.len() == n;
     let out = Disjoint::new(out);
     for_each_group(values.len(), 1 + n.checked_ilog2().unwrap_or(0) as usize, &|range| {
-        // SAFETY: groups are disjoint ranges of places, and each runs once.
+        // SAFETY: groups are disjoint ranges, and each runs once.
         let out = unsafe { out.range(range.start, range.len()) };
         for (place, position) in out.iter_mut().zip(range) {
             let row = if shared { sorted } else { &sorted[position / m * n..][..n] };

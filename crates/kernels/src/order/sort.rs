@@ -4,10 +4,10 @@ use super::key::{Sortable, pack_row};
 use crate::reduce::for_each_group;
 use crate::threads::Disjoint;
 
-/// How much dearer than a plain element a sorted one is, when deciding about threads.
+/// The cost of sorting an element relative to a plain elementwise operation, when deciding whether to use threads.
 pub(super) const SORTING: usize = 16;
 
-/// Sorts each row of `n` elements, stably, with the positions that the elements came from. NaN is greatest.
+/// Sorts each row of `n` elements stably, and returns the positions that the elements came from. NaN is greatest.
 ///
 /// ```
 /// let (mut values, mut indices) = ([0.0; 4], [0; 4]);
@@ -40,7 +40,7 @@ pub fn sort<T: Sortable>(x: &[T], n: usize, descending: bool, values: &mut [T], 
     });
 }
 
-/// The elements and positions of packed numbers.
+/// Writes the elements and positions of packed keys.
 pub(super) fn write_sorted<T: Sortable>(x: &[T], packed: &[T::Packed], values: &mut [T], indices: &mut [i64]) {
     for ((&packed, value), index) in packed.iter().zip(values).zip(indices) {
         let position = T::position(packed);

@@ -3,7 +3,7 @@ use crate::set_threads;
 use crate::view::samples::Numbers;
 use std::cmp::Ordering;
 
-/// Few different values, so that there are ties; for floats NaN, infinities and both zeros too.
+/// Few distinct values, so that there are ties; for floats, NaN, infinities and both zeros too.
 fn random<T: Sortable>(length: usize, seed: u32) -> Vec<T> {
     let mut numbers = Numbers::new(seed);
     let special = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, -0.0, 0.0];

@@ -1,4 +1,4 @@
-//! The different elements, sorted: `x[i] = values[inverse[i]]`, and `counts[j]` elements equal `values[j]`.
+//! The distinct elements, sorted: `x[i] = values[inverse[i]]`, and `counts[j]` elements equal `values[j]`.
 
 use super::key::{Sortable, pack_row};
 
@@ -10,15 +10,15 @@ use super::key::{Sortable, pack_row};
 /// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct Unique<T> {
-    /// The different elements in ascending order.
+    /// The distinct elements in ascending order.
     pub values: Vec<T>,
     /// For each element of the input, the position of its value.
     pub inverse: Vec<i64>,
-    /// For each value, how often it occurs.
+    /// For each value, the number of times it occurs.
     pub counts: Vec<i64>,
 }
 
-/// The different elements of `x`. NaN differs from NaN, so each is listed; -0 and 0 are one, as it first occurs.
+/// The distinct elements of `x`. NaN differs from NaN, so each one is listed; -0 and 0 are equal, and the first one to occur is listed.
 ///
 /// ```
 /// let found = wengert_kernels::order::unique(&[3.0, 1.0, 3.0]);

@@ -1,4 +1,4 @@
-//! Numbers in a block that one owner writes: what a kernel needs beside its operands and outputs.
+//! A typed buffer with a single owner: the scratch memory of a kernel.
 
 use super::Block;
 use bytemuck::Pod;
@@ -6,7 +6,7 @@ use std::fmt;
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
 
-/// A slice in memory of the pool.
+/// A slice in memory from the pool.
 ///
 /// ```
 /// use wengert_kernels::pool::Buffer;
@@ -20,7 +20,7 @@ pub struct Buffer<T> {
 }
 
 impl<T: Pod> Buffer<T> {
-    /// `length` elements with arbitrary (initialised) contents.
+    /// `length` elements with arbitrary but initialised contents.
     ///
     /// ```
     /// assert_eq!(wengert_kernels::pool::Buffer::<f32>::new(5).len(), 5);
@@ -30,7 +30,7 @@ impl<T: Pod> Buffer<T> {
         Buffer { block: Block::new(length.saturating_mul(size_of::<T>())), of: PhantomData }
     }
 
-    /// `length` elements whose bytes are 0.
+    /// `length` elements whose bytes are all 0.
     ///
     /// ```
     /// assert_eq!(wengert_kernels::pool::Buffer::<i64>::zeros(2)[..], [0, 0]);
@@ -42,7 +42,7 @@ impl<T: Pod> Buffer<T> {
         zeros
     }
 
-    /// The first `length` elements that `elements` gives.
+    /// The first `length` elements of the iterator `elements`.
     ///
     /// ```
     /// assert_eq!(wengert_kernels::pool::Buffer::from_elements(3, 5usize..)[..], [5, 6, 7]);

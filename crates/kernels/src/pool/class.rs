@@ -1,20 +1,20 @@
 //! Size classes: 64, 128, 192, 256, then two per power of two (384, 512, 768, 1024, ..) up to 32 KiB.
 //!
-//! At most a third of a block is slack above 256 bytes.
+//! Above 256 bytes, at most a third of a block is unused.
 
-/// The largest size that comes from a class.
+/// The largest size that is served from a size class.
 pub(super) const SMALL_LIMIT: usize = 32 * 1024;
 
 /// The number of classes.
 pub(super) const CLASSES: usize = 18;
 
-/// The kind of blocks that are too large for a class.
+/// The class value of blocks that are too large for a size class.
 pub(super) const LARGE: u32 = u32::MAX;
 
-/// The kind of blocks over a vector that was handed over: outside of the pool, and written like those of the pool.
+/// The class value of blocks over a vector that was handed over: outside the pool, but writable like blocks of the pool.
 pub(super) const VECTOR: u32 = u32::MAX - 1;
 
-/// The kind of blocks over memory of others, which are only read.
+/// The class value of blocks over foreign memory, which is only read.
 pub(super) const FOREIGN: u32 = u32::MAX - 2;
 
 /// The smallest class whose capacity is at least `bytes <= SMALL_LIMIT`.
@@ -28,7 +28,7 @@ pub(super) fn of(bytes: usize) -> usize {
     4 + (exponent - 8) * 2 + ((last >> (exponent - 1)) & 1)
 }
 
-/// Bytes of data in a block of each class.
+/// The number of data bytes in a block of each class.
 pub(super) static CAPACITY: [usize; CLASSES] = {
     let mut table = [0; CLASSES];
     let mut class = 0;
@@ -39,7 +39,7 @@ pub(super) static CAPACITY: [usize; CLASSES] = {
     table
 };
 
-/// How many blocks of each class move between a thread's list and the shared one at a time: about 256 KiB.
+/// The number of blocks of each class that move between a thread's list and the shared one at a time: about 256 KiB.
 pub(super) static BATCH: [usize; CLASSES] = {
     let mut table = [0; CLASSES];
     let mut class = 0;

@@ -1,4 +1,4 @@
-//! Counters of bytes: what statistics are made of.
+//! The byte counters behind the statistics.
 
 use std::sync::atomic::{AtomicIsize, Ordering};
 
@@ -31,12 +31,12 @@ pub(super) fn small() -> usize {
     SMALL.load(Ordering::Relaxed).max(0) as usize
 }
 
-/// The most that was live.
+/// The peak of the live bytes.
 pub(super) fn peak() -> usize {
     PEAK.load(Ordering::Relaxed).max(0) as usize
 }
 
-/// Starts a new peak.
+/// Resets the peak.
 pub(super) fn reset() {
     PEAK.store(live() as isize, Ordering::Relaxed);
 }

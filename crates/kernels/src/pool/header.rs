@@ -1,19 +1,19 @@
-//! What stands before the data of every block.
+//! The header before the data of every block.
 
 use std::sync::atomic::AtomicUsize;
 
-/// Bytes before the data of a block of the pool: one cache line, so that the data is aligned to 64 too.
+/// The number of bytes before the data of a block of the pool: one cache line, so that the data is aligned to 64 as well.
 pub(super) const HEADER: usize = 64;
 
-/// The bookkeeping of one block. `count` and `length` are meaningful while the block is on no list.
+/// The bookkeeping of one block. `count` and `length` are only meaningful while the block is on no list.
 #[repr(C)]
 pub(super) struct Header {
     pub(super) count: AtomicUsize,
-    /// Bytes the user asked for, at most `capacity`.
+    /// The number of bytes requested, at most `capacity`.
     pub(super) length: usize,
-    /// Bytes after the header, in a block of the pool.
+    /// The number of bytes after the header, in a block of the pool.
     pub(super) capacity: usize,
-    /// Index of the size class, or one of the kinds in [`super::class`] that have none.
+    /// The index of the size class, or one of the values in [`super::class`] for blocks without a class.
     pub(super) class: u32,
     /// The owner's mark and words, written once in `Block::labelled`.
     pub(super) mark: u32,
@@ -21,12 +21,12 @@ pub(super) struct Header {
     pub(super) link: Link,
 }
 
-/// Where a block leads.
+/// The pointer of a block.
 #[derive(Clone, Copy)]
 pub(super) union Link {
-    /// In use: to its data.
+    /// While in use: its data.
     pub(super) data: *mut u8,
-    /// On a list: to the next free block of the same list.
+    /// While on a list: the next free block of the same list.
     pub(super) next: *mut Header,
 }
 

@@ -1,8 +1,7 @@
-//! Blocks above the size classes, from the system through a cache that a training loop lives from.
+//! Blocks above the size classes, from the system through a cache that serves repeated requests, as in a training loop.
 //!
-//! A free block serves requests of 80 % to 100 % of its capacity; the tightest fit wins, then
-//! the block that was in use last. The cache holds at most
-//! 1 GiB; when it would grow beyond, the blocks that lay unused for longest go back to the system.
+//! A free block serves requests of 80 % to 100 % of its capacity. The tightest fit wins, then the most recently used block. The cache holds
+//! at most 1 GiB; when it would grow beyond that, the least recently used blocks are returned to the system.
 
 use super::class::LARGE;
 use super::header::{HEADER, Header};
@@ -12,14 +11,14 @@ use std::collections::VecDeque;
 use std::ptr::NonNull;
 use std::sync::{Mutex, MutexGuard};
 
-/// Bytes that may lie in the cache.
+/// The most bytes in the cache.
 const CACHE_LIMIT: usize = if super::IS_WATCHED { 0 } else { 1 << 30 };
 
-/// Lists keep their room, so that a loop which takes and gives the same sizes allocates nothing.
+/// The lists keep their capacity, so a loop that takes and returns the same sizes allocates nothing.
 struct Cache {
-    /// By capacity, ascending; some have no blocks now.
+    /// By capacity, ascending; some may have no blocks.
     sizes: Vec<Size>,
-    /// Stamp and capacity of every block that was given, oldest first; some of them have been taken since.
+    /// The stamp and capacity of every block that was returned, oldest first; some of them have been taken again.
     ages: VecDeque<(u64, usize)>,
     blocks: usize,
     bytes: usize,
@@ -35,7 +34,7 @@ struct Size {
 
 struct FreeBlock(NonNull<Header>);
 
-// SAFETY: a free block is referred to by the cache alone.
+// SAFETY: only the cache refers to a free block.
 unsafe impl Send for FreeBlock {}
 
 static CACHE: Mutex<Option<Cache>> = Mutex::new(None);
@@ -44,7 +43,7 @@ fn lock() -> MutexGuard<'static, Option<Cache>> {
     CACHE.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
-/// A block with room for `bytes`, on no list.
+/// Takes a block with room for `bytes`; it is on no list.
 #[cold]
 #[inline(never)]
 pub(super) fn take(bytes: usize) -> NonNull<Header> {
@@ -52,7 +51,7 @@ pub(super) fn take(bytes: usize) -> NonNull<Header> {
     let capacity = total - HEADER;
     let cached = lock().as_mut().and_then(|cache| cache.take(capacity));
     let header = cached.unwrap_or_else(|| fresh(capacity, bytes));
-    // SAFETY: the header was written in `fresh`, and the block is on no list: it is ours until it is returned.
+    // SAFETY: `fresh` wrote the header, and the block is on no list: it is ours until it is returned.
     counters::add_large(unsafe { (*header.as_ptr()).capacity } as isize);
     header
 }
@@ -64,12 +63,12 @@ pub(super) fn take(bytes: usize) -> NonNull<Header> {
 #[cold]
 #[inline(never)]
 pub(super) unsafe fn give(header: NonNull<Header>) {
-    // SAFETY: the header was written in `fresh`, and nothing refers to the block but we, as the caller promised.
+    // SAFETY: `fresh` wrote the header, and the caller guarantees that there is no other reference to the block.
     let capacity = unsafe { (*header.as_ptr()).capacity };
     counters::add_large(-(capacity as isize));
     let mut evicted = Vec::new();
     lock().get_or_insert_with(Cache::new).give(header, capacity, &mut evicted);
-    // The system is called without the lock.
+    // The system is called without holding the lock.
     for FreeBlock(header) in evicted {
         // SAFETY: evicted blocks came from `fresh`, and nothing refers to them.
         unsafe { system::release(header.cast(), (*header.as_ptr()).capacity + HEADER) };
@@ -81,7 +80,7 @@ pub(super) fn cached_bytes() -> usize {
     lock().as_ref().map_or(0, |cache| cache.bytes)
 }
 
-/// When the system refuses, the cache is emptied and the system asked once more.
+/// If the system refuses, the cache is emptied and the system is asked once more.
 fn fresh(capacity: usize, bytes: usize) -> NonNull<Header> {
     let total = capacity + HEADER;
     let pointer = system::allocate(total).or_else(|| {
@@ -99,7 +98,7 @@ fn fresh(capacity: usize, bytes: usize) -> NonNull<Header> {
     header
 }
 
-/// Lists of what has gone are cleared when they are longer than this and more than half of them is gone.
+/// Lists with stale entries are compacted when they are longer than this and more than half of their entries are stale.
 const GONE: usize = 1024;
 
 impl Cache {
@@ -108,8 +107,8 @@ impl Cache {
         Cache { sizes, ages, blocks: 0, bytes: 0, stamp: 0 }
     }
 
-    /// The smallest block of at least `capacity` bytes and at most a quarter more; of equals the one that was in use
-    /// last, which may still lie in a cache of the processor.
+    /// The smallest block of at least `capacity` bytes and at most a quarter more; among equals the most recently used one, which may still
+    /// be in a processor cache.
     fn take(&mut self, capacity: usize) -> Option<NonNull<Header>> {
         let first = self.sizes.partition_point(|size| size.capacity < capacity);
         let fitting = self.sizes[first..].iter_mut().take_while(|size| size.capacity <= capacity + capacity / 4);
@@ -136,7 +135,7 @@ impl Cache {
         while self.bytes > CACHE_LIMIT
             && let Some((stamp, capacity)) = self.ages.pop_front()
         {
-            // The oldest of all is the oldest of its capacity; where that is younger, this one has been taken.
+            // The oldest entry is the oldest block of its capacity; if the oldest block there is younger, this one has been taken.
             let blocks = self.of(capacity).map(|size| &mut size.blocks);
             let oldest = blocks.and_then(|blocks| blocks.pop_front_if(|(own, _)| *own == stamp));
             if let Some((_, block)) = oldest {
@@ -153,7 +152,7 @@ impl Cache {
         Some(&mut self.sizes[place])
     }
 
-    /// Clears what has gone from the lists.
+    /// Removes stale entries from the lists.
     fn forget(&mut self) {
         if self.ages.len() > GONE + 2 * self.blocks {
             let mut ages = std::mem::take(&mut self.ages);

@@ -1,14 +1,14 @@
-//! Requests that the machine has no memory for: how they are found before the system kills the process, and how they are told.
+//! Out-of-memory handling: detects requests that exceed the machine's memory before the system kills the process, and reports them.
 //!
-//! Fresh memory is only mapped, and becomes real when it is written to. Too large a request would therefore succeed, and the process
-//! would die later, so large requests are compared with what is left.
+//! Fresh memory is only mapped, and is committed when it is written to. So too large a request would succeed, and the process would be
+//! killed later. To prevent this, large requests are compared with the memory that is left.
 
 use std::any::Any;
 use std::cell::Cell;
 use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 
-/// A request for more memory than there is.
+/// A request for more memory than is available.
 ///
 /// ```
 /// use wengert_kernels::pool::{Block, attempt};
@@ -18,9 +18,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct OutOfMemory {
-    /// What was asked for.
+    /// The number of bytes requested.
     pub bytes: usize,
-    /// What was left, where the system says so.
+    /// The number of bytes available, if the system reports it.
     pub available: Option<usize>,
 }
 
@@ -36,15 +36,15 @@ impl fmt::Display for OutOfMemory {
 
 impl std::error::Error for OutOfMemory {}
 
-/// Smaller requests are not compared with anything: reading the system's numbers would cost more than it is worth.
+/// Smaller requests are not checked: reading the system's statistics would cost more than it is worth.
 const LARGE: usize = 64 << 20;
 
 thread_local! {
-    /// How many calls of [`attempt`] are running.
+    /// The number of active calls of [`attempt`].
     static ATTEMPTS: Cell<usize> = const { Cell::new(0) };
 }
 
-/// Runs `f`, and returns a request for too much memory as a value instead of a panic. Other panics pass through.
+/// Runs `f`, and returns an out-of-memory failure as a value instead of a panic. Other panics propagate.
 ///
 /// ```
 /// use wengert_kernels::pool::attempt;
@@ -70,7 +70,7 @@ fn refused(payload: Box<dyn Any + Send>) -> OutOfMemory {
     *payload.downcast::<OutOfMemory>().unwrap_or_else(|other| resume_unwind(other))
 }
 
-/// Goes on with a panic of another thread, which said nothing about a lack of memory.
+/// Resumes a panic of another thread that was not an out-of-memory failure.
 #[cold]
 pub fn resume(payload: Box<dyn Any + Send>) -> ! {
     match payload.downcast::<OutOfMemory>() {
@@ -79,7 +79,7 @@ pub fn resume(payload: Box<dyn Any + Send>) -> ! {
     }
 }
 
-/// Whether there is memory for this many bytes, which the caller takes from elsewhere than the pool. Small requests are granted at once.
+/// Checks that there is memory for this many bytes, which the caller will not take from the pool. Small requests are granted at once.
 ///
 /// ```
 /// use wengert_kernels::pool::request;
@@ -102,13 +102,13 @@ fn request_large(bytes: usize) -> Result<(), OutOfMemory> {
 }
 
 impl OutOfMemory {
-    /// A request that the system refused.
+    /// A request that the system rejected.
     #[cold]
     pub(super) fn of(bytes: usize) -> OutOfMemory {
         OutOfMemory { bytes, available: available() }
     }
 
-    /// Panics; silently inside [`attempt`], which returns it.
+    /// Panics; inside [`attempt`], silently, as that returns the failure.
     #[cold]
     pub(super) fn raise(self) -> ! {
         if ATTEMPTS.get() > 0 {
@@ -118,7 +118,8 @@ impl OutOfMemory {
     }
 }
 
-/// Bytes that can still be had, where the system says so: of the machine, or of the groups with limits that the process is in.
+/// The number of bytes still available, if the system reports it: of the machine, or of the control groups with limits that the process is
+/// in.
 #[cfg(all(target_os = "linux", not(miri)))]
 fn available() -> Option<usize> {
     let of_groups = groups().into_iter().filter_map(|group| group_available(&group));
@@ -130,7 +131,7 @@ fn available() -> Option<usize> {
     None
 }
 
-/// What programs can get without others losing theirs: memory that is free or can be freed, and free swap space.
+/// Memory that programs can get without taking it from others: free and reclaimable memory, and free swap space.
 #[cfg(any(test, all(target_os = "linux", not(miri))))]
 fn machine_available(text: &str) -> Option<usize> {
     let kilobytes = |name: &str| named(text, name);
@@ -138,14 +139,14 @@ fn machine_available(text: &str) -> Option<usize> {
     Some(left.saturating_mul(1024))
 }
 
-/// The number behind `name` at the start of a line.
+/// The number after `name` at the start of a line.
 #[cfg(any(test, all(target_os = "linux", not(miri))))]
 fn named(text: &str, name: &str) -> Option<usize> {
     let mut words = text.lines().map(str::split_whitespace);
     words.find_map(|mut words| words.next().filter(|first| *first == name).and_then(|_| words.next()?.parse().ok()))
 }
 
-/// The folders of the control groups of this process, and of those around them.
+/// The folders of the control groups of this process, and of their ancestors.
 #[cfg(all(target_os = "linux", not(miri)))]
 fn groups() -> Vec<std::path::PathBuf> {
     let own = std::fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
@@ -159,7 +160,7 @@ fn groups() -> Vec<std::path::PathBuf> {
         };
         Some((std::path::Path::new(root), path.trim_start_matches('/')))
     });
-    // Inside a container the path is that of the machine outside, and the group itself is the root.
+    // Inside a container the path is that of the host, and the group itself is the root.
     let each = |(root, path): (&'static std::path::Path, &str)| {
         let own = root.join(path);
         own.ancestors().take_while(|folder| folder.starts_with(root)).map(Into::into).collect::<Vec<_>>()
@@ -167,7 +168,7 @@ fn groups() -> Vec<std::path::PathBuf> {
     lines.flat_map(each).collect()
 }
 
-/// The limit of a group less what it uses, apart from copies of files, which can be freed; `None` without a limit.
+/// The limit of a group minus its usage, not counting reclaimable file caches; `None` without a limit.
 #[cfg(all(target_os = "linux", not(miri)))]
 fn group_available(group: &std::path::Path) -> Option<usize> {
     let read = |name: &str| std::fs::read_to_string(group.join(name)).ok();
@@ -175,7 +176,7 @@ fn group_available(group: &std::path::Path) -> Option<usize> {
     let limit = number(["memory.max", "memory.limit_in_bytes"])?;
     let used = number(["memory.current", "memory.usage_in_bytes"])?;
     let statistics = read("memory.stat").unwrap_or_default();
-    // Of the old kind of groups, those names without `total_` leave out the groups inside.
+    // In cgroup v1, the names without `total_` do not include nested groups.
     let files =
         |name: &str| named(&statistics, &format!("total_{name}")).or_else(|| named(&statistics, name)).unwrap_or(0);
     Some(limit.saturating_sub(used.saturating_sub(files("active_file").saturating_add(files("inactive_file")))))

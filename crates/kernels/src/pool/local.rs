@@ -1,7 +1,7 @@
 //! The free lists of one thread: the fast path of allocation, without atomics.
 //!
-//! A list holds fewer than two batches; when it would reach that, one batch goes to the shared lists.
-//! While a thread ends, its lists are gone and every call goes to the shared ones.
+//! A list holds fewer than two batches; when it would reach two, one batch moves to the shared lists. While a thread terminates, its lists
+//! are gone and every call uses the shared ones.
 
 use super::class::{BATCH, CAPACITY, CLASSES};
 use super::header::Header;
@@ -11,7 +11,7 @@ use std::ptr::{NonNull, null_mut};
 
 struct Local {
     lists: [List; CLASSES],
-    /// Bytes taken minus bytes given back that the global statistics do not know yet.
+    /// The bytes taken minus the bytes returned that were not yet reported to the global statistics.
     unreported: Cell<isize>,
 }
 
@@ -30,10 +30,10 @@ thread_local! {
     };
 }
 
-/// Small changes gather in the thread until they reach this many bytes.
+/// Small changes accumulate in the thread until they reach this many bytes.
 const REPORT: isize = 64 * 1024;
 
-/// A free block of `class`, on no list any more.
+/// Takes a free block of `class` off its list.
 #[inline]
 pub(super) fn take(class: usize) -> NonNull<Header> {
     LOCAL.try_with(|local| local.take(class)).unwrap_or_else(|_| take_shared(class))
@@ -53,11 +53,11 @@ fn take_shared(class: usize) -> NonNull<Header> {
 #[inline]
 pub(super) unsafe fn give(header: NonNull<Header>, class: usize) {
     let kept = LOCAL.try_with(|local| {
-        // SAFETY: it asks for what our caller promised, of the same block and class.
+        // SAFETY: it requires what our caller guarantees, for the same block and class.
         unsafe { local.give(header, class) }
     });
     if kept.is_err() {
-        // SAFETY: it asks for what our caller promised; the closure was not called, so that the block is on no list.
+        // SAFETY: it requires what our caller guarantees; the closure was not called, so the block is on no list.
         unsafe { give_shared(header, class) };
     }
 }
@@ -68,11 +68,11 @@ pub(super) unsafe fn give(header: NonNull<Header>, class: usize) {
 #[inline(never)]
 unsafe fn give_shared(header: NonNull<Header>, class: usize) {
     counters::add_small(-(CAPACITY[class] as isize));
-    // SAFETY: a chain of one block, which is of `class` and on no list, as the caller promised.
+    // SAFETY: a chain of one block, which is of `class` and on no list, as the caller guarantees.
     unsafe { shared::give(class, header, header) };
 }
 
-/// Makes the statistics know everything this thread has done.
+/// Reports all changes of this thread to the statistics.
 pub(super) fn report() {
     let _ = LOCAL.try_with(Local::report);
 }
@@ -85,7 +85,7 @@ impl Local {
         let Some(header) = NonNull::new(list.head.get()) else {
             return self.refill(class);
         };
-        // SAFETY: blocks on this thread's list are live headers that only this thread touches.
+        // SAFETY: blocks on this thread's list are live headers that only this thread accesses.
         list.head.set(unsafe { (*header.as_ptr()).link.next });
         list.count.set(list.count.get() - 1);
         header
@@ -97,7 +97,7 @@ impl Local {
     unsafe fn give(&self, header: NonNull<Header>, class: usize) {
         self.count_bytes(-(CAPACITY[class] as isize));
         let list = &self.lists[class];
-        // SAFETY: the header of a block that nothing refers to, as the caller promised: it is ours to write.
+        // SAFETY: the caller guarantees that there is no reference to this block, so its header is ours to write.
         unsafe { (*header.as_ptr()).link.next = list.head.get() };
         list.head.set(header.as_ptr());
         let count = list.count.get() + 1;
@@ -127,7 +127,7 @@ impl Local {
             return;
         };
         let mut last = first;
-        // SAFETY: the list holds at least `count` live blocks that only this thread touches.
+        // SAFETY: the list holds at least `count` live blocks that only this thread accesses.
         unsafe {
             for _ in 1..count {
                 last = NonNull::new_unchecked((*last.as_ptr()).link.next);

@@ -1,9 +1,9 @@
-//! Memory: reference-counted blocks, 64-byte aligned, recycled through per-thread lists; and blocks over memory from
-//! elsewhere, aligned to its elements.
+//! Memory: reference-counted blocks, 64-byte aligned, recycled through per-thread lists; and blocks over foreign memory, with the alignment
+//! of its elements.
 //!
-//! A block of the pool is `[header: 64 bytes][data]`; the header holds the count, the length, the capacity, the size class
-//! and where the data lies, so a [`Block`] is one word. Data up to 32 KiB comes from 2 MiB chunks cut into size classes (kept for ever),
-//! larger data from the system through a bounded cache. A free block belongs to exactly one list.
+//! A block of the pool is `[header: 64 bytes][data]`. The header holds the reference count, the length, the capacity, the size class and a
+//! pointer to the data, so a [`Block`] is one word. Data up to 32 KiB comes from 2 MiB chunks that are cut into size classes and never
+//! released; larger data comes from the system through a bounded cache. A free block is on exactly one list.
 //!
 //! Every byte is initialised: fresh memory is zero, recycled memory holds old data.
 
@@ -30,11 +30,11 @@ use std::fmt;
 use std::ptr::NonNull;
 use std::sync::atomic::{Ordering, fence};
 
-/// Whether a tool watches the memory of the process (`.ci/sanitize` says so): blocks are then exactly as long as was asked for, come from
-/// the system and go back at once, so that the tool sees leaks and late uses.
+/// Whether a tool watches the memory of the process (set by `.ci/sanitize`). Blocks then have exactly the requested length, come from the
+/// system and are returned at once, so that the tool detects leaks and uses after free.
 const IS_WATCHED: bool = cfg!(wengert_watched);
 
-/// A shared piece of memory. One word; cloning counts up, dropping counts down.
+/// A shared piece of memory. One word; cloning increments the reference count, dropping decrements it.
 ///
 /// ```
 /// use wengert_kernels::Block;
@@ -56,8 +56,8 @@ unsafe impl Send for Block {}
 unsafe impl Sync for Block {}
 
 impl Block {
-    /// A block of `bytes` bytes with arbitrary (initialised) contents, aligned to 64 bytes. Panics when memory runs out,
-    /// also where a large block is more than the machine has left; inside [`attempt`] that is a value.
+    /// A block of `bytes` bytes with arbitrary but initialised contents, aligned to 64 bytes. Panics if memory runs out, also if a large
+    /// block exceeds what the machine has left; inside [`attempt`], that is returned as a value.
     ///
     /// ```
     /// let block = wengert_kernels::Block::new(100);
@@ -68,8 +68,8 @@ impl Block {
     pub fn new(bytes: usize) -> Block {
         let is_small = bytes <= SMALL_LIMIT && !IS_WATCHED;
         let header = if is_small { local::take(class::of(bytes)) } else { large::take(bytes) };
-        // SAFETY: `take` returns a live header that no list and no other block refers to.
-        // `HEADER` bytes after it, in the same allocation, its data begins.
+        // SAFETY: `take` returns a live header that no list and no other block refers to. Its data begins `HEADER` bytes after it, in the
+        // same allocation.
         unsafe {
             (*header.as_ptr()).length = bytes;
             (*header.as_ptr()).link = Link { data: header.as_ptr().cast::<u8>().add(HEADER) };
@@ -78,7 +78,7 @@ impl Block {
         Block { header }
     }
 
-    /// A block with a mark and three words of the owner's beside its data, which cost nothing: the header has room.
+    /// A block that stores a mark and three words of the owner beside its data, at no cost: the header has room for them.
     ///
     /// ```
     /// let block = wengert_kernels::Block::labelled(16, 7, [1, 2, 3]);
@@ -87,12 +87,12 @@ impl Block {
     #[inline]
     pub fn labelled(bytes: usize, mark: u32, words: [usize; 3]) -> Block {
         let block = Block::new(bytes);
-        // SAFETY: the block is new, so nobody else reads its header.
+        // SAFETY: the block is new, so no other code reads its header.
         unsafe { block.write_label(mark, words) };
         block
     }
 
-    /// This block with a mark and three words, as of [`labelled`](Block::labelled). Panics when it is shared.
+    /// This block with a mark and three words, as from [`labelled`](Block::labelled). Panics if it is shared.
     ///
     /// ```
     /// let block = wengert_kernels::Block::from_vec(vec![1.0]).with_label(7, [1, 2, 3]);
@@ -100,16 +100,16 @@ impl Block {
     /// ```
     pub fn with_label(self, mark: u32, words: [usize; 3]) -> Block {
         assert!(self.is_unique(), "others may read the label of a shared block");
-        // SAFETY: this is the only reference, so nobody else reads its header.
+        // SAFETY: this is the only reference, so no other code reads its header.
         unsafe { self.write_label(mark, words) };
         self
     }
 
     /// # Safety
-    /// Nobody else refers to the block.
+    /// There is no other reference to the block.
     #[inline]
     unsafe fn write_label(&self, mark: u32, words: [usize; 3]) {
-        // SAFETY: the header lives as long as this reference is counted, and the caller has the only one.
+        // SAFETY: the header lives as long as this reference is counted, and the caller has the only reference.
         unsafe {
             (*self.header.as_ptr()).mark = mark;
             (*self.header.as_ptr()).words = words;
@@ -119,8 +119,7 @@ impl Block {
     /// The mark given at creation; arbitrary for a block without a label.
     #[inline]
     pub fn mark(&self) -> u32 {
-        // SAFETY: the header lives as long as this reference is counted; labels are only written to
-        // blocks that nobody else refers to.
+        // SAFETY: the header lives as long as this reference is counted; labels are only written to blocks without other references.
         unsafe { (*self.header.as_ptr()).mark }
     }
 
@@ -131,7 +130,7 @@ impl Block {
         unsafe { &(*self.header.as_ptr()).words }
     }
 
-    /// The number of bytes asked for, or handed over.
+    /// The number of bytes requested, or handed over.
     ///
     /// ```
     /// assert_eq!(wengert_kernels::Block::new(3).len(), 3);
@@ -143,7 +142,7 @@ impl Block {
         unsafe { (*self.header.as_ptr()).length }
     }
 
-    /// True for a block of zero bytes.
+    /// Whether the block has zero bytes.
     ///
     /// ```
     /// assert!(wengert_kernels::Block::new(0).is_empty());
@@ -153,10 +152,10 @@ impl Block {
         self.len() == 0
     }
 
-    /// The first byte of the contents. What is written through it must not be borrowed from any reference to this block.
+    /// The address of the contents. Bytes written through it must not be borrowed through any reference to this block.
     #[inline]
     pub(crate) fn data(&self) -> *mut u8 {
-        // SAFETY: the header lives as long as this reference is counted; a block in use leads to its data.
+        // SAFETY: the header lives as long as this reference is counted; the link of a block in use points to its data.
         unsafe { (*self.header.as_ptr()).link.data }
     }
 
@@ -167,12 +166,12 @@ impl Block {
     /// ```
     #[inline]
     pub fn bytes(&self) -> &[u8] {
-        // SAFETY: `len` initialised bytes lie there as long as the block lives; writers need the only reference, mutably, and
-        // never write to memory of others.
+        // SAFETY: there are `len` initialised bytes there for as long as the block lives; writers need the only reference, mutably, and
+        // never write to foreign memory.
         unsafe { std::slice::from_raw_parts(self.data(), self.len()) }
     }
 
-    /// True when this is the only reference.
+    /// Whether this is the only reference.
     ///
     /// ```
     /// let block = wengert_kernels::Block::new(8);
@@ -182,12 +181,12 @@ impl Block {
     /// ```
     #[inline]
     pub fn is_unique(&self) -> bool {
-        // SAFETY: the header lives as long as this reference is counted.
-        // Acquire pairs with the release in `drop`: reads through dropped references happened before.
+        // SAFETY: the header lives as long as this reference is counted. Acquire pairs with the release in `drop`, so reads through dropped
+        // references happened before.
         unsafe { (*self.header.as_ptr()).count.load(Ordering::Acquire) == 1 }
     }
 
-    /// The contents for writing, or `None` when the block is shared or its memory is another's.
+    /// The contents for writing, or `None` if the block is shared or its memory is foreign.
     ///
     /// ```
     /// let mut block = wengert_kernels::Block::new(1);
@@ -204,7 +203,7 @@ impl Block {
         Some(unsafe { std::slice::from_raw_parts_mut(self.data(), self.len()) })
     }
 
-    /// The contents as elements. Panics when the length is no multiple of the element size.
+    /// The contents as elements. Panics if the length is not a multiple of the element size.
     ///
     /// ```
     /// assert_eq!(wengert_kernels::Block::new(8).as_slice::<f32>().len(), 2);
@@ -226,7 +225,7 @@ impl Block {
         self.bytes_mut().map(bytemuck::cast_slice_mut)
     }
 
-    /// A number that is another for every block that is alive, even where two lie over the same memory of others.
+    /// A number that is unique among all live blocks, even if two of them share foreign memory.
     ///
     /// ```
     /// use wengert_kernels::Block;
@@ -240,7 +239,7 @@ impl Block {
         self.header.as_ptr() as usize
     }
 
-    /// True when both are references to one block.
+    /// Whether both are references to the same block.
     ///
     /// ```
     /// let block = wengert_kernels::Block::new(8);
@@ -256,8 +255,7 @@ impl Block {
 impl Clone for Block {
     #[inline]
     fn clone(&self) -> Block {
-        // SAFETY: the header lives as long as this reference is counted.
-        // Relaxed: the new reference is made from one that keeps the block alive.
+        // SAFETY: the header lives as long as this reference is counted. Relaxed is enough: the existing reference keeps the block alive.
         let before = unsafe { (*self.header.as_ptr()).count.fetch_add(1, Ordering::Relaxed) };
         assert!(before < usize::MAX / 2, "a block has too many references");
         Block { header: self.header }
@@ -269,14 +267,14 @@ impl Drop for Block {
     fn drop(&mut self) {
         // SAFETY: the header lives as long as this reference is counted.
         let count = unsafe { &(*self.header.as_ptr()).count };
-        // The holder of the only reference needs no read-modify-write: nobody else can count up.
+        // The holder of the only reference needs no read-modify-write: no other code can increment the count.
         if count.load(Ordering::Acquire) != 1 {
             if count.fetch_sub(1, Ordering::Release) != 1 {
                 return;
             }
             fence(Ordering::Acquire);
         }
-        // SAFETY: the last reference is gone, so the header can go to where its class says it came from.
+        // SAFETY: the last reference is gone, so the header can return to where its class says it came from.
         unsafe {
             match (*self.header.as_ptr()).class as usize {
                 small @ ..CLASSES => local::give(self.header, small),

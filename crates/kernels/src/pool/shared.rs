@@ -1,6 +1,6 @@
-//! The lists shared by all threads, and the chunks that small blocks are cut from.
+//! The lists shared by all threads, and the chunks from which small blocks are cut.
 //!
-//! Visited once per batch, so one mutex is enough.
+//! Used once per batch, so one mutex is enough.
 
 use super::class::{CAPACITY, CLASSES};
 use super::header::{HEADER, Header, Link};
@@ -19,13 +19,13 @@ struct Shared {
     cut_bytes: usize,
 }
 
-// SAFETY: the pointers are owned by the lists: nobody else refers to a free block.
+// SAFETY: the lists own the pointers: there is no other reference to a free block.
 unsafe impl Send for Shared {}
 
 static SHARED: Mutex<Shared> =
     Mutex::new(Shared { heads: [null_mut(); CLASSES], cursor: null_mut(), room: 0, cut_bytes: 0 });
 
-/// The lists stay consistent when running out of memory panics, so poison is ignored.
+/// The lists stay consistent if an out-of-memory panic occurs, so poisoning is ignored.
 fn lock() -> MutexGuard<'static, Shared> {
     SHARED.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
@@ -58,7 +58,7 @@ pub(super) fn take(class: usize, wanted: usize) -> (NonNull<Header>, usize) {
 /// The chain consists of free blocks of `class`, linked by `next`, on no other list.
 pub(super) unsafe fn give(class: usize, first: NonNull<Header>, last: NonNull<Header>) {
     let mut shared = lock();
-    // SAFETY: `last` is a live header that the caller hands over.
+    // SAFETY: `last` is a live header that the caller transfers.
     unsafe { (*last.as_ptr()).link.next = shared.heads[class] };
     shared.heads[class] = first.as_ptr();
 }
@@ -69,7 +69,7 @@ pub(super) fn cut_bytes() -> usize {
 }
 
 impl Shared {
-    /// Cuts up to `wanted` blocks off the chunk, taking a fresh chunk when not even one fits.
+    /// Cuts up to `wanted` blocks off the chunk, or off a fresh chunk if not even one fits.
     fn cut(&mut self, class: usize, wanted: usize) -> (NonNull<Header>, usize) {
         let capacity = CAPACITY[class];
         let step = HEADER + capacity;
@@ -80,7 +80,7 @@ impl Shared {
         let count = wanted.min(self.room / step);
         let mut first = null_mut();
         for index in (0..count).rev() {
-            // SAFETY: `count * step <= room` bytes from the cursor on are zeroed, uncut, and aligned to 64.
+            // SAFETY: the `count * step <= room` bytes from the cursor on are zeroed, uncut, and aligned to 64.
             unsafe {
                 let header = self.cursor.add(index * step).cast::<Header>();
                 header.write(Header { link: Link { next: first }, ..Header::new(capacity, class as u32) });

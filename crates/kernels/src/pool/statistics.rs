@@ -1,15 +1,14 @@
-//! Counting bytes without slowing allocation down.
+//! Counts bytes without slowing down allocation.
 //!
-//! Large blocks count exactly. Small ones gather in their thread up to 64 KiB before they are reported, so with other
-//! threads running the numbers may lag by 64 KiB a thread; those of the calling thread are exact, except that a peak
-//! between two reports may be missed by as much.
+//! Large blocks are counted exactly. Small ones accumulate in their thread up to 64 KiB before they are reported, so while other threads
+//! run, the numbers may lag by 64 KiB per thread. Those of the calling thread are exact, except that a peak between two reports may be
+//! missed by as much.
 
 #[cfg(doc)]
 use super::Block;
 use super::{counters, large, local, shared};
 
-/// What the pool holds, in bytes of data. Headers are not counted, nor is memory from elsewhere ([`Block::from_vec`],
-/// [`Block::from_owner`]).
+/// The memory held by the pool, in bytes of data. Headers and foreign memory ([`Block::from_vec`], [`Block::from_owner`]) are not counted.
 ///
 /// ```
 /// use wengert_kernels::{Block, pool};
@@ -20,15 +19,15 @@ use super::{counters, large, local, shared};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct PoolStatistics {
-    /// Capacity of the blocks in use.
+    /// The total capacity of the blocks in use.
     pub live_bytes: usize,
     /// The largest `live_bytes` since the start or the last [`reset_peak`].
     pub peak_bytes: usize,
-    /// Capacity of the free blocks that wait to be used again.
+    /// The total capacity of the free blocks that can be reused.
     pub cached_bytes: usize,
 }
 
-/// The state of the pool now.
+/// The current state of the pool.
 ///
 /// ```
 /// let now = wengert_kernels::pool::statistics();
@@ -44,7 +43,7 @@ pub fn statistics() -> PoolStatistics {
     }
 }
 
-/// Starts a new peak at what is live now.
+/// Resets the peak to the current live bytes.
 ///
 /// ```
 /// use wengert_kernels::{Block, pool};

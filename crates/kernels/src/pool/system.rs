@@ -7,7 +7,7 @@ use std::ptr::NonNull;
 /// The size and alignment of a huge page.
 pub(super) const HUGE_PAGE: usize = 2 << 20;
 
-/// From this size on memory is mapped directly and aligned for huge pages.
+/// From this size on, memory is mapped directly and aligned for huge pages.
 const MAPPED: usize = if super::IS_WATCHED { usize::MAX } else { 4 << 20 };
 
 /// Rounds a total size up so that freed memory fits later requests of nearly the same size.
@@ -29,7 +29,7 @@ fn layout(bytes: usize) -> Layout {
     Layout::from_size_align(bytes, align).expect("sizes are rounded and bounded by `round`")
 }
 
-/// `bytes` zero bytes (a result of [`round`]); aligned to a huge page when mapped, else to 64. `None` where there are not as many.
+/// `bytes` zero bytes (a result of [`round`]), aligned to a huge page if mapped, else to 64. `None` if there is not enough memory.
 pub(super) fn allocate(bytes: usize) -> Option<NonNull<u8>> {
     limit::request(bytes).ok()?;
     #[cfg(all(target_os = "linux", not(miri)))]
@@ -40,14 +40,14 @@ pub(super) fn allocate(bytes: usize) -> Option<NonNull<u8>> {
     NonNull::new(unsafe { alloc_zeroed(layout(bytes)) })
 }
 
-/// Gives memory back.
+/// Releases memory.
 ///
 /// # Safety
 /// `pointer` came from `allocate(bytes)` and nothing refers to it any more.
 pub(super) unsafe fn release(pointer: NonNull<u8>, bytes: usize) {
     #[cfg(all(target_os = "linux", not(miri)))]
     if bytes >= MAPPED {
-        // SAFETY: `allocate` took memory of this size from `mapped::allocate`, and the caller says that nothing refers to it.
+        // SAFETY: `allocate` took memory of this size from `mapped::allocate`, and the caller guarantees that there is no reference to it.
         return unsafe { mapped::release(pointer, bytes) };
     }
     // SAFETY: `allocate` used the same layout.
@@ -67,7 +67,7 @@ mod mapped {
     use super::HUGE_PAGE;
     use std::ptr::NonNull;
 
-    /// Maps one huge page too much, then unmaps what lies outside the aligned part.
+    /// Maps one extra huge page, then unmaps the parts outside the aligned range.
     pub(super) fn allocate(bytes: usize) -> Option<NonNull<u8>> {
         let total = bytes.checked_add(HUGE_PAGE)?;
         // SAFETY: a private anonymous mapping at an address of the kernel's choice touches no existing memory.
@@ -86,8 +86,8 @@ mod mapped {
         }
         let before = start.align_offset(HUGE_PAGE);
         let after = HUGE_PAGE - before;
-        // SAFETY: `before + bytes + after == total`; the three parts lie in the new mapping, and only the outer two,
-        // which nobody has seen yet, are unmapped. `madvise` is a hint.
+        // SAFETY: `before + bytes + after == total`; the three parts lie in the new mapping, and only the outer two, which are not in use
+        // yet, are unmapped. `madvise` is a hint.
         unsafe {
             let aligned = start.byte_add(before);
             if before > 0 {

@@ -128,7 +128,7 @@ fn running_out_of_memory_on_another_thread_is_told_by_the_caller() {
     assert!(panic.downcast_ref::<String>().is_some_and(|text| text.contains(&(1usize << 60).to_string())));
 }
 
-/// Numbers that lie in the owner itself, which counts how often it is dropped.
+/// Numbers stored in the owner itself, which counts how often it is dropped.
 struct Lender {
     numbers: [f32; 5],
     from: usize,

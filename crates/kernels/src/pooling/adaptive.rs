@@ -4,7 +4,7 @@ use super::window::Window;
 use super::{average, expect_lengths, max};
 use crate::matmul::Product;
 
-/// The geometry of a pooling to the size `output`.
+/// The geometry of pooling to the size `output`.
 ///
 /// ```
 /// use wengert_kernels::AdaptivePooling;

@@ -1,6 +1,6 @@
 //! `out[o] = (sum over the window of o) / divisor`, and its transpose.
 //!
-//! Windows with long rows are summed row by row; short ones in sweeps, one for each tap over a row of outputs.
+//! Windows with long rows are summed row by row; short ones in passes over a row of outputs, one for each tap.
 
 use super::Pooling;
 use super::planes::{for_each_group, for_each_plane};
@@ -12,10 +12,10 @@ use crate::simd::vectorised;
 use crate::threads::Disjoint;
 use std::ops::Range;
 
-/// What [`runs`] finds.
+/// The result of [`runs`].
 type Runs = [(Range<usize>, usize)];
 
-/// Elements of a row of a window from which on windows are summed one by one.
+/// From this many elements per row on, windows are summed one by one.
 const LONG: usize = 8;
 
 pub(super) fn average<T: Product>(
@@ -86,7 +86,7 @@ fn for_each_window(windows: &[Vec<Window>; 3], mut each: impl FnMut([Window; 3])
     }
 }
 
-/// Calls `body(input plane, output plane)`; groups are sized by the larger of both.
+/// Calls `body(input plane, output plane)`; the size of groups depends on the larger of the two.
 fn for_each_output_plane<T: Product>(
     (planes, size): (usize, usize),
     x: &[T],
@@ -218,7 +218,7 @@ vectorised! {
     }
 }
 
-/// The sum of a row; eight lanes would add nothing to a short one but zeros.
+/// The sum of a row; for a short row, eight lanes would only add zeros.
 #[inline(always)]
 fn sum_of<T: Product>(row: &[T]) -> T {
     if row.len() < 8 { row.iter().fold(T::ZERO, |a, &b| a + b) } else { sum_in_lanes(row) }

@@ -1,4 +1,4 @@
-//! `out[o] = max over the window of o`, and where it is.
+//! `out[o] = max over the window of o`, and its index.
 
 use super::Pooling;
 use super::planes::for_each_group;
@@ -15,7 +15,7 @@ fn is_nan<T: Compute>(value: T) -> bool {
     value != value
 }
 
-/// True when a later `value` replaces `best`.
+/// Whether a later `value` replaces `best`.
 #[inline(always)]
 fn beats<T: Compute>(value: T, best: T) -> bool {
     (value > best) | (is_nan(value) & !is_nan(best))
@@ -80,7 +80,7 @@ fn for_each_plane<T: Product>(
     });
 }
 
-/// True for windows of 2 x 2 side by side: the common case has its own loop.
+/// Whether the windows are adjacent and 2 x 2: this common case has its own loop.
 fn is_quarters(pooling: &Pooling) -> bool {
     let fits = (0..3).all(|axis| pooling.output[axis] * pooling.kernel[axis] <= pooling.input[axis]);
     let plain = pooling.dilation == [1; 3] && pooling.before == [0; 3];
@@ -100,11 +100,11 @@ fn quarters<T: Product>(pooling: &Pooling, x: &[T], out: &mut [T], index: &mut [
     }
 }
 
-/// Outputs of one step of [`quarter_row`].
+/// The number of outputs in one step of [`quarter_row`].
 const STEP: usize = 8;
 
 vectorised! {
-    /// Steps of eight outputs; the last step ends with the row and may repeat outputs of the one before.
+    /// Processes eight outputs per step; the last step ends with the row and may repeat outputs of the one before.
     fn quarter_row[T: Product](upper: &[T], lower: &[T], first: i64, out: &mut [T], index: &mut [i64]) {
         let width = upper.len() as i64;
         let columns = out.len();
@@ -144,7 +144,7 @@ vectorised! {
 }
 
 vectorised! {
-    /// Row by row of the output; each tap sweeps over the whole row.
+    /// Processes the output row by row; each tap makes a pass over the whole row.
     fn by_taps[T: Product](
         pooling: &Pooling, windows: &[Vec<Window>; 3], runs: &[(Range<usize>, usize)], x: &[T], out: &mut [T], index: &mut [i64],
     ) {
@@ -176,7 +176,7 @@ vectorised! {
     }
 }
 
-/// `best[j] = max(best[j], x[j * stride])`, and where.
+/// `best[j] = max(best[j], x[j * stride])`, and its index.
 #[inline(always)]
 fn sweep<T: Product>(x: &[T], stride: usize, first: i64, best: &mut [T], index: &mut [i64]) {
     let count = best.len();
@@ -207,7 +207,7 @@ fn sweep<T: Product>(x: &[T], stride: usize, first: i64, best: &mut [T], index: 
     }
 }
 
-/// Window by window.
+/// Processes window by window.
 fn by_windows<T: Product>(
     [_, height, width]: [usize; 3],
     windows: &[Vec<Window>; 3],

@@ -1,9 +1,8 @@
 //! Maxima and averages over windows of images, for one to three spatial axes.
 //!
-//! The window of output `o` holds the inputs `o * stride + k * dilation - before` for `k` in the kernel
-//! ([`Pooling`]), or all from `floor(o * input / output)` to `ceil((o + 1) * input / output)` ([`AdaptivePooling`]).
-//! Padding never wins a maximum and adds zero to a sum. The gradient of a maximum goes to the index it came from
-//! ([`scatter_planes`]); that of an average is its transpose.
+//! The window of output `o` holds the inputs `o * stride + k * dilation - before` for `k` in the kernel ([`Pooling`]), or all from
+//! `floor(o * input / output)` to `ceil((o + 1) * input / output)` ([`AdaptivePooling`]). Padding never wins a maximum and adds zero to a
+//! sum. The gradient of a maximum goes to the index of the maximum ([`scatter_planes`]); that of an average is its transpose.
 //!
 //! Tensors are row-major `[planes, spatial..]`; planes are computed independently of each other.
 
@@ -19,9 +18,9 @@ pub use planes::{gather_planes, scatter_planes};
 use crate::matmul::Product;
 use window::Window;
 
-/// The geometry of a pooling with equal windows at equal distances.
+/// The geometry of pooling with equal windows at equal distances.
 ///
-/// With fewer than three spatial axes the first ones have size 1.
+/// With fewer than three spatial axes, the leading ones have size 1.
 ///
 /// ```
 /// use wengert_kernels::Pooling;
@@ -53,7 +52,7 @@ pub struct Pooling {
 }
 
 impl Pooling {
-    /// Windows side by side (the stride is the kernel), without padding.
+    /// Adjacent windows (the stride is the kernel), without padding.
     ///
     /// ```
     /// use wengert_kernels::Pooling;
@@ -65,8 +64,8 @@ impl Pooling {
         Pooling { output: pooling.output_size(false), ..pooling }
     }
 
-    /// How many windows fit on each axis. With `ceil` the last one may reach beyond the padded input, as long as it begins
-    /// in the input or in the padding before it.
+    /// The number of windows that fit on each axis. With `ceil`, the last one may extend beyond the padded input, as long as it begins in
+    /// the input or in the padding before it.
     ///
     /// ```
     /// use wengert_kernels::Pooling;
@@ -104,8 +103,8 @@ impl Pooling {
         max::max(self, x, out, index);
     }
 
-    /// The average of each window: its sum divided by `divisor`, or else by the number of its elements, with those in the
-    /// padding (but not beyond it) when `count_include_pad`. A window without elements gives zero.
+    /// The average of each window: its sum divided by `divisor` if given, else by the number of its elements, including those in the
+    /// padding (but not beyond it) if `count_include_pad`. A window without elements gives zero.
     ///
     /// ```
     /// use wengert_kernels::Pooling;

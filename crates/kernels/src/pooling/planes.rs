@@ -1,11 +1,11 @@
-//! Planes in parallel, and gather and scatter within planes.
+//! Runs over planes in parallel, and gathers and scatters within planes.
 //!
 //! `gather: out[p][i] = x[p][index[p][i]]`, `scatter: out[p][index[p][i]] += g[p][i]`, in the order of `i`.
 
 use crate::dtype::{Compute, Element};
 use crate::threads::{Disjoint, for_each_tile, tile_elements};
 
-/// Picks elements of each plane: with the index of a maximum, its value or its tangent. Panics when an index lies outside.
+/// Picks elements of each plane: given the indices of maxima, their values or tangents. Panics if an index is out of range.
 ///
 /// ```
 /// use wengert_kernels::gather_planes;
@@ -23,7 +23,7 @@ pub fn gather_planes<T: Element>(planes: usize, x: &[T], index: &[i64], out: &mu
     });
 }
 
-/// Adds `g` to the elements of each plane that the index names, and zero to the others: the gradient of a maximum.
+/// Adds `g` to the elements of each plane that the index names; the others are zero. This is the gradient of a maximum.
 ///
 /// ```
 /// use wengert_kernels::scatter_planes;
@@ -51,7 +51,7 @@ fn sizes(what: &str, planes: usize, input: usize, index: usize, output: usize) -
     (input / planes.max(1), output / planes.max(1))
 }
 
-/// Calls `body(plane, elements)` for every plane of `out`, on several threads when there is enough to do.
+/// Calls `body(plane, elements)` for every plane of `out`, on several threads if there is enough work.
 pub(super) fn for_each_plane<T: Send>(
     planes: usize,
     size: usize,

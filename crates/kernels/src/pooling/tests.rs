@@ -68,7 +68,7 @@ fn naive_adaptive_windows(pooling: &AdaptivePooling) -> Vec<(Vec<usize>, usize)>
         .collect()
 }
 
-/// Few values, so that ties are common, and now and then a NaN or an infinity.
+/// Few distinct values, so that ties are common, and occasionally a NaN or an infinity.
 fn values<T: Product>(length: usize, numbers: &mut Numbers) -> Vec<T> {
     let special = [f64::NAN, f64::NEG_INFINITY, f64::INFINITY];
     (0..length)
@@ -156,7 +156,7 @@ fn random_adaptive(seed: u32) -> AdaptivePooling {
     pooling
 }
 
-/// Averages and their transposes against the windows, given the number each window is divided by.
+/// Compares averages and their transposes with naive windows, given the divisor of each window.
 fn expect_averages(
     planes: usize,
     plane: usize,
@@ -221,7 +221,7 @@ fn adaptive_averages_and_their_transposes_equal_plain_loops() {
 fn ceil_mode_drops_windows_that_begin_behind_the_input() {
     let pooling =
         Pooling { stride: [1, 1, 3], before: [0, 0, 1], after: [0, 0, 1], ..Pooling::new(1, [1, 1, 4], [1, 1, 2]) };
-    // Windows begin at -1 and 2; one at 5 would lie behind the input.
+    // Windows begin at -1 and 2; one at 5 would be beyond the input.
     assert_eq!(pooling.output_size(true), [1, 1, 2]);
     let pooling = Pooling { stride: [1, 1, 2], ..Pooling::new(1, [1, 1, 6], [1, 1, 3]) };
     assert_eq!((pooling.output_size(false), pooling.output_size(true)), ([1, 1, 2], [1, 1, 3]));

@@ -36,8 +36,8 @@ impl Window {
     }
 }
 
-/// For each tap of the last axis: the positions of a row of the output at which it lies inside the input, and the input
-/// that the first of them reads. Found once for all planes: it takes divisions.
+/// For each tap of the last axis, the positions of a row of the output at which it lies inside the input, and the input that the first of
+/// them reads. Computed once for all planes, because it takes divisions.
 pub(super) fn runs(pooling: &Pooling) -> Vec<(Range<usize>, usize)> {
     let (stride, before) = (pooling.stride[2], pooling.before[2]);
     (0..pooling.kernel[2])
@@ -48,7 +48,7 @@ pub(super) fn runs(pooling: &Pooling) -> Vec<(Range<usize>, usize)> {
         .collect()
 }
 
-/// The number that the sum of a window is divided by.
+/// The divisor of the sum of a window.
 pub(super) fn divisor(windows: [Window; 3], count_include_pad: bool, divisor: Option<f64>) -> f64 {
     let count = |window: Window| (if count_include_pad { window.padded } else { window.count }) as f64;
     divisor.unwrap_or_else(|| windows.map(count).iter().product::<f64>().max(1.0))

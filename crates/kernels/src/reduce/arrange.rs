@@ -1,7 +1,7 @@
-//! Ordering axes for a reduction.
+//! Orders axes for a reduction.
 //!
-//! Reduced axes may be taken in any order: largest stride first. Kept axes must stay in order. When the last kept axis
-//! is denser in memory than every reduced one, it becomes `inner` (column sums), else `inner = 1` (row sums).
+//! Reduced axes may be in any order: the largest stride comes first. Kept axes must stay in order. If the last kept axis is denser in
+//! memory than every reduced one, it becomes `inner` (column sums), else `inner = 1` (row sums).
 
 use crate::threads::{PARALLEL_ELEMENTS, REGION_TILE, for_each_tile};
 use crate::view::{Layout, View, collapse};
@@ -16,7 +16,7 @@ pub(super) struct Arrangement {
     layout: Layout,
 }
 
-/// A broadcast axis costs nothing to walk, so it goes outside.
+/// The sort key of an axis. A broadcast axis costs nothing to iterate over, so it goes outside.
 fn distance(stride: isize) -> usize {
     if stride == 0 { usize::MAX } else { stride.unsigned_abs() }
 }
@@ -58,7 +58,7 @@ impl Arrangement {
     }
 }
 
-/// Calls `body` on ranges that cover `0..tasks`; ranges have about a region tile of elements each.
+/// Calls `body` on ranges that cover `0..tasks`; each range has about one region tile of elements.
 pub(crate) fn for_each_group(tasks: usize, elements_per_task: usize, body: &(dyn Fn(Range<usize>) + Sync)) {
     if tasks * elements_per_task < PARALLEL_ELEMENTS {
         return body(0..tasks);

@@ -1,7 +1,7 @@
-//! `values[k] = max over one axis of x`, or the minimum, and where it is.
+//! `values[k] = max over one axis of x`, or the minimum, and its index.
 //!
-//! The first index among equals wins (0.0 and -0.0 are equal); a NaN beats every number, the first NaN beats the rest.
-//! One code serves both: `LEAST` says which way elements are compared.
+//! The first index wins among equals (0.0 and -0.0 are equal); a NaN beats every number, and the first NaN wins. One implementation serves
+//! both: `LEAST` selects the direction of the comparison.
 
 use super::arrange::{Arrangement, for_each_group};
 use crate::dtype::{Compute, DType};
@@ -10,7 +10,7 @@ use crate::simd::vectorised;
 use crate::threads::{Disjoint, REGION_TILE, for_each_chunk};
 use crate::view::{Out, View};
 
-/// The maximum along `axis` and its index there; both outputs have the other axes in order.
+/// The maximum along `axis` and its index there; both outputs have the remaining axes in order.
 ///
 /// The axis must not be empty.
 ///
@@ -81,7 +81,7 @@ fn extreme_as<T: Compute, const LEAST: bool>(input: View<'_>, axis: usize, value
             let (o, first) = (task / blocks, task % blocks * TILE);
             let count = TILE.min(inner - first);
             let output = o * inner + first;
-            // SAFETY: a task is a matrix and a block of its columns, and runs once: no other has these outputs.
+            // SAFETY: a task is one block of columns of one matrix, and runs once. No other task has these outputs.
             let (indices, bytes) = unsafe { (indices.range(output, count), bytes.range(output * size, count * size)) };
             let best = best.slice(count);
             if inner == 1 {
@@ -107,7 +107,7 @@ fn is_nan<T: Compute>(value: T) -> bool {
     value != value
 }
 
-/// Which extreme is wanted, as an argument: vectorised functions cannot be given a constant alone.
+/// Selects the extreme, as an argument: vectorised functions cannot be given a constant alone.
 struct Way<const LEAST: bool>;
 
 #[inline(always)]
@@ -115,7 +115,7 @@ fn is_beyond<T: Compute, const LEAST: bool>(value: T, best: T) -> bool {
     if LEAST { value < best } else { value > best }
 }
 
-/// True when a later `value` replaces `best`.
+/// Whether a later `value` replaces `best`.
 #[inline(always)]
 fn beats<T: Compute, const LEAST: bool>(value: T, best: T) -> bool {
     is_beyond::<T, LEAST>(value, best) || (is_nan(value) && !is_nan(best))
@@ -140,7 +140,7 @@ fn extreme_of_row<T: Compute, const LEAST: bool>(
     found.expect("the axis is not empty")
 }
 
-/// Parts of a region tile each; an earlier part wins among equals.
+/// The row is cut into parts of one region tile each; an earlier part wins among equals.
 fn extreme_of_long_row<T: Compute, const LEAST: bool>(reader: &Reader<'_, T>, start: usize, length: usize) -> (T, i64) {
     let mut parts = vec![(T::ZERO, 0); length.div_ceil(REGION_TILE)];
     for_each_chunk(&mut parts, 1, &|index, part| {
@@ -158,7 +158,7 @@ fn extreme_of_long_row<T: Compute, const LEAST: bool>(reader: &Reader<'_, T>, st
 const LANES: usize = 32;
 
 vectorised! {
-    /// First the value, in lanes; then the first place where it stands.
+    /// Finds the extreme value in lanes first, and then the first index where it occurs.
     fn arg_extreme[T: Compute, const LEAST: bool](_way: Way<LEAST>, values: &[T]) -> usize {
         let mut lanes = [values[0]; LANES];
         let mut nan = false;

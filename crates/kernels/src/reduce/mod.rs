@@ -1,7 +1,7 @@
 //! Reductions over axes: sums, maxima and minima.
 //!
-//! Axes are arranged as `[outer, length, inner]` with `length` reduced, so that memory is read in its own order; then
-//! a row kernel (`inner = 1`) or a column kernel runs. Partial results are cut by shape, never by thread count.
+//! Axes are arranged as `[outer, length, inner]` with `length` reduced, so that memory is read in storage order; then a row kernel
+//! (`inner = 1`) or a column kernel runs. Partial results are cut by shape, never by thread count.
 
 mod arrange;
 mod max;

@@ -1,7 +1,7 @@
 //! `out[k] = sum over the reduced axes of x`.
 //!
-//! `f32`, `bf16` and `f16` add up in `f64` and are rounded once; `f64` adds in fixed lanes and fixed partial sums;
-//! integers wrap around. An empty sum is 0.
+//! `f32`, `bf16` and `f16` are summed in `f64` and rounded once; `f64` is summed in fixed lanes and fixed partial sums; integers wrap
+//! around. An empty sum is 0.
 
 use super::arrange::{Arrangement, for_each_group};
 use crate::dtype::{Compute, DType};
@@ -11,7 +11,7 @@ use crate::simd::vectorised;
 use crate::threads::{Disjoint, REGION_TILE, for_each_chunk, for_each_tile};
 use crate::view::{Out, View};
 
-/// A compute type together with the type its sums are held in.
+/// A compute type together with its accumulator type.
 pub(crate) trait Summand: Compute {
     type Total: Compute;
     fn widen(self) -> Self::Total;
@@ -35,7 +35,7 @@ macro_rules! summand {
 }
 summand!(f64 => f64, f32 => f64, i64 => i64);
 
-/// Sums over the axes where `reduced` is true; `out` has the other axes in order. Computes in `input.dtype.compute()`.
+/// Sums over the axes where `reduced` is true; `out` has the remaining axes in order. Computes in `input.dtype.compute()`.
 ///
 /// ```
 /// use wengert_kernels::{DType, Out, View, reduce};
@@ -131,7 +131,7 @@ vectorised! {
 }
 
 vectorised! {
-    /// Adds each row of `rows` (`totals.len()` elements each, the last perhaps fewer) to `totals`.
+    /// Adds each row of `rows` (`totals.len()` elements each, perhaps fewer in the last) to `totals`.
     pub(crate) fn add_rows[T: Summand](totals: &mut [T::Total], rows: &[T]) {
         for row in rows.chunks(totals.len()) {
             for (total, &value) in totals.iter_mut().zip(row) {
@@ -154,7 +154,7 @@ fn sum_range<T: Summand>(reader: &Reader<'_, T>, start: usize, length: usize, sc
     total
 }
 
-/// Each output sums its own run of at most one region tile.
+/// Each output sums its own run, of at most one region tile.
 fn sum_rows<T: Summand>(reader: &Reader<'_, T>, outer: usize, length: usize, out: Out<'_>) {
     let Out { dtype, bytes } = out;
     let size = dtype.size();
@@ -194,10 +194,10 @@ fn sum_long_rows<T: Summand>(reader: &Reader<'_, T>, outer: usize, length: usize
     }
 }
 
-/// Rows and columns up to which several matrices share a tile.
+/// Up to this many rows and columns, several matrices share a tile.
 const FEW: usize = 16;
 
-/// Column sums of small matrices, which cost less than finding each of them.
+/// Column sums of small matrices, whose sums cost less than locating each matrix.
 fn sum_small<T: Summand>(reader: &Reader<'_, T>, outer: usize, length: usize, inner: usize, out: Out<'_>) {
     let Out { dtype, bytes } = out;
     let size = dtype.size();
@@ -230,7 +230,7 @@ vectorised! {
     }
 }
 
-/// Totals of narrow rows, several rows side by side.
+/// The totals of narrow rows, with several rows side by side.
 const WIDE: usize = 64;
 
 /// Adds rows `rows` of columns `first..first + totals.len()` of matrix `o`.
@@ -289,14 +289,14 @@ fn sum_wide<T: Summand>(reader: &Reader<'_, T>, outer: usize, length: usize, inn
             let totals = &mut totals[..TILE.min(inner - first)];
             totals.fill(T::Total::ZERO);
             add_block(reader, (length, inner), o, 0..length, first, totals);
-            // SAFETY: a task is a matrix and a block of its columns, and runs once: no other has these outputs.
+            // SAFETY: a task is one block of columns of one matrix, and runs once. No other task has these outputs.
             let bytes = unsafe { bytes.range((o * inner + first) * size, totals.len() * size) };
             store_totals::<T>(totals, dtype, bytes);
         }
     });
 }
 
-/// Few columns and many rows: parts of `rows` rows are summed apart, then added in order.
+/// Few columns and many rows: parts of `rows` rows are summed separately, then added in order.
 fn sum_tall<T: Summand>(reader: &Reader<'_, T>, outer: usize, length: usize, inner: usize, rows: usize, out: Out<'_>) {
     let parts = length.div_ceil(rows);
     let blocks = inner.div_ceil(TILE);
@@ -315,7 +315,7 @@ fn sum_tall<T: Summand>(reader: &Reader<'_, T>, outer: usize, length: usize, inn
     for_each_tile(outer * blocks, &|task| {
         let (o, first) = (task / blocks, task % blocks * TILE);
         let count = TILE.min(inner - first);
-        // SAFETY: a task is a matrix and a block of its columns, and runs once: no other has its totals and outputs.
+        // SAFETY: a task is one block of columns of one matrix, and runs once. No other task has its totals and outputs.
         let (totals, bytes) = unsafe {
             (totals.range(task * parts * width, parts * width), bytes.range((o * inner + first) * size, count * size))
         };
