@@ -1,7 +1,7 @@
-//! One instruction-set level per process, chosen at the first use.
+//! One instruction-set level per process, chosen on first use.
 //!
-//! `vectorised!` compiles a function three times (baseline, AVX2+FMA, AVX-512) and picks one at run time. The body is
-//! the same Rust code each time and Rust never contracts `a * b + c`, so every level gives the same bits.
+//! `vectorised!` compiles a function three times (baseline, AVX2+FMA, AVX-512) and selects one at run time. The body is the same Rust code
+//! each time and Rust never contracts `a * b + c`, so every level gives the same bits.
 
 use std::sync::atomic::{AtomicU8, Ordering};
 
@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[repr(u8)]
 pub(crate) enum Level {
-    /// What the compilation target guarantees (SSE2 on x86-64).
+    /// The features that the compilation target guarantees (SSE2 on x86-64).
     Baseline = 1,
     /// 256-bit vectors.
     Avx2 = 2,
@@ -62,7 +62,7 @@ fn widest() -> Level {
 
 /// Defines a function whose body is compiled for every [`Level`].
 ///
-/// Generic parameters and bounds stand in square brackets: `fn name[T: Copy, F: Fn(T) -> T](x: T, f: F) -> T { .. }`.
+/// Generic parameters and bounds are in square brackets: `fn name[T: Copy, F: Fn(T) -> T](x: T, f: F) -> T { .. }`.
 macro_rules! vectorised {
     ($(#[$meta:meta])* $vis:vis fn $name:ident [$($generics:tt)*] ($($arg:ident : $ty:ty),* $(,)?) $(-> $ret:ty)? $body:block) => {
         $(#[$meta])*
@@ -93,10 +93,10 @@ macro_rules! vectorised {
 }
 pub(crate) use vectorised;
 
-/// Runs `body` while numbers below the smallest normal one count as zero, where the machine can do that.
+/// Runs `body` with subnormal numbers treated as zero, if the machine supports that.
 ///
-/// A product whose operands fade out (the gradient of a long recurrence) is a hundred times slower on such numbers, each of
-/// which costs a microcode assist. The mode is restored on every way out, so no other code ever sees it.
+/// A product whose operands decay towards zero (the gradient of a long recurrence) is a hundred times slower on subnormal numbers, each of
+/// which costs a microcode assist. The mode is restored on every exit path, so no other code runs in it.
 #[inline]
 pub(crate) fn without_subnormals<R>(body: impl FnOnce() -> R) -> R {
     #[cfg(target_arch = "x86_64")]
@@ -108,7 +108,7 @@ pub(crate) fn without_subnormals<R>(body: impl FnOnce() -> R) -> R {
 mod control {
     use std::arch::asm;
 
-    /// Results flushed to zero, operands read as zero.
+    /// Flush results to zero, and read operands as zero.
     const FLUSH: u32 = 0x8040;
 
     pub(super) struct Restore(u32);
@@ -133,13 +133,13 @@ mod control {
 
     #[inline]
     fn set(mode: u32) {
-        // SAFETY: `ldmxcsr` reads the four bytes of `mode`, which differ from the mode in force in the two flush bits only: rounding and
-        // masks of exceptions stay, so that the compiler's view of floating point holds but for subnormal numbers.
+        // SAFETY: `ldmxcsr` reads the four bytes of `mode`, which differ from the current mode only in the two flush bits. Rounding and
+        // exception masks do not change, so the compiler's assumptions about floating point hold except for subnormal numbers.
         unsafe { asm!("ldmxcsr [{}]", in(reg) &mode, options(nostack, preserves_flags, readonly)) };
     }
 }
 
-/// Runs `body` once per level that this machine has. For tests that compare levels; not for concurrent use.
+/// Runs `body` once per level that this machine supports. For tests that compare levels; not for concurrent use.
 #[cfg(test)]
 pub(crate) fn at_every_level(mut body: impl FnMut(Level)) {
     let top = widest();

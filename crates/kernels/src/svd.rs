@@ -1,23 +1,22 @@
 //! The singular value decomposition `A = U diag(s) V^T` by one-sided Jacobi rotations (Hestenes), in `f64`.
 //!
-//! A wide matrix is transposed first. Sorted by length, the columns of the tall matrix are decomposed, `A P = Q R`;
-//! rotations `J^T` then make the rows of the small, graded `R` orthogonal in pairs (few sweeps suffice, as Drmac and
-//! Veselic found). The lengths of the rows are the singular values, the normed rows are `V^T P`, and `U = Q J`. Rows
-//! without weight are replaced by an orthonormal completion. In each column of `U` the entry of largest magnitude (the
-//! first among equals) is positive.
+//! A wide matrix is transposed first. The columns of the tall matrix are sorted by length and decomposed, `A P = Q R`. Rotations `J^T` then
+//! make the rows of the small, graded `R` pairwise orthogonal; few sweeps suffice (Drmac and Veselic). The lengths of the rows are the
+//! singular values, the normalised rows are `V^T P`, and `U = Q J`. Rows of length zero are replaced by an orthonormal completion. In each
+//! column of `U` the entry of largest magnitude (the first among equals) is positive.
 
 use crate::dtype::Compute;
 use crate::linalg::{Part, Reflectors, dot, eigenpairs, largest_entry, multiply};
 use crate::simd::vectorised;
 
-/// Convergence is quadratic: ten sweeps are many.
+/// The limit of sweeps. Convergence is quadratic: ten sweeps are already many.
 const SWEEPS: usize = 60;
 
-/// Orders up to which sweeps alone are faster than a guess before them.
+/// Up to this order, sweeps alone are faster than computing an initial guess first.
 const SMALL: usize = 12;
 
-/// Decomposes the row-major `m x n` matrix `a`: `u` is `m x k`, `s` has `k` elements in descending order, `vt` is
-/// `k x n`, with `k = min(m, n)`. An input that is not finite fills everything with NaN.
+/// Decomposes the row-major `m x n` matrix `a`: `u` is `m x k`, `s` has `k` elements in descending order, `vt` is `k x n`, with
+/// `k = min(m, n)`. If the input is not finite, all outputs are NaN.
 ///
 /// ```
 /// let a = [3.0, 0.0, 0.0, -4.0];
@@ -48,7 +47,7 @@ pub fn svd<T: Compute>(a: &[T], m: usize, n: usize, u: &mut [T], s: &mut [T], vt
         }
         return;
     }
-    // A power of two, so scaling is exact and squares neither overflow nor vanish.
+    // A power of two, so scaling is exact and squares neither overflow nor underflow.
     let scale = if largest > 0.0 { 2f64.powi(-(largest.log2().floor().clamp(-1000.0, 1000.0) as i32)) } else { 1.0 };
 
     let wide = m < n;
@@ -71,7 +70,7 @@ pub fn svd<T: Compute>(a: &[T], m: usize, n: usize, u: &mut [T], s: &mut [T], vt
     }
 }
 
-/// Columns of `U` and `V`, one after the other, and the values between them, in descending order.
+/// The columns of `U` and `V`, column by column, and the singular values in descending order.
 struct Factors {
     left: Vec<f64>,
     singular: Vec<f64>,
@@ -128,8 +127,8 @@ fn decompose(columns: &[f64], height: usize, count: usize) -> Factors {
     Factors { left, singular: order.iter().map(|&j| lengths[j]).collect(), right }
 }
 
-/// A guess of the rotations: the eigenvectors of `R R^T`, the largest first. They are good to `eps` times the square of
-/// the condition, which spares most of the sweeps; the sweeps that are left give the accuracy.
+/// An initial guess for the rotations: the eigenvectors of `R R^T`, the largest first. Their error is `eps` times the square of the
+/// condition number, which saves most of the sweeps; the remaining sweeps provide the accuracy.
 fn first_turns(rows: &[f64], count: usize) -> Vec<f64> {
     let mut turns = vec![0.0; count * count];
     turns.iter_mut().step_by(count + 1).for_each(|x| *x = 1.0);
@@ -147,7 +146,7 @@ fn first_turns(rows: &[f64], count: usize) -> Vec<f64> {
     turns
 }
 
-/// Turns rows in pairs, the rows of `turns` alongside, until all are orthogonal.
+/// Rotates rows in pairs, and the rows of `turns` with them, until all are orthogonal.
 fn orthogonalise_rows(rows: &mut [f64], turns: &mut [f64], count: usize) {
     let orthogonal = f64::EPSILON * (count as f64).sqrt().max(4.0);
     let mut squares = vec![0.0; count];
@@ -195,7 +194,7 @@ fn norm(x: &[f64]) -> f64 {
     dot(x, x).sqrt()
 }
 
-/// A unit vector orthogonal to `basis`: the unit vector that the basis covers least, projected twice.
+/// A unit vector orthogonal to `basis`: the coordinate vector that the basis covers least, projected twice.
 fn completion(basis: &[Vec<f64>], height: usize) -> Vec<f64> {
     let covered = |i: usize| basis.iter().map(|column| column[i] * column[i]).sum::<f64>();
     let least = (0..height)

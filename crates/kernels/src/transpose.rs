@@ -1,4 +1,4 @@
-//! Transposes of blocks of a matrix, in registers where the machine has them.
+//! Transposes blocks of a matrix, in registers where the machine supports it.
 
 use crate::dtype::Compute;
 use crate::simd::{Level, level};
@@ -11,8 +11,8 @@ pub trait Transpose: Compute {
     #[doc(hidden)]
     const SIDE: usize;
 
-    /// `target[j][i] = source[i][j]` for the `rows x cols` elements of a block of `source`, at most `SIDE` each way; every
-    /// row of `target` is zero from there up to element `width <= SIDE`.
+    /// `target[j][i] = source[i][j]` for the `rows x cols` elements of a block of `source`, at most `SIDE` each way. The rest of every row
+    /// of `target` is zero-filled up to element `width <= SIDE`.
     ///
     /// # Safety
     /// `source` is valid for `rows` rows of `cols` elements, `target` for `cols` rows of `width >= rows` elements.
@@ -44,8 +44,8 @@ pub(crate) unsafe fn transpose<T: Transpose>(
         let wide = T::SIDE.min(width - first);
         for col in (0..cols).step_by(T::SIDE) {
             let size = (inside, T::SIDE.min(cols - col));
-            // SAFETY: `size` and `wide` are cut such that the block lies in the promised matrices. For `first >= rows` it has no rows, so
-            // that `from`, which may lie behind the source, is not read.
+            // SAFETY: `size` and `wide` are limited so that the block lies in the matrices that the caller guarantees. For `first >= rows`
+            // it has no rows, so `from`, which may be beyond the source, is not read.
             unsafe {
                 let from = source.wrapping_add(first * source_step + col);
                 T::transpose_block(from, source_step, size, target.add(col * target_step + first), target_step, wide);
@@ -66,7 +66,7 @@ unsafe fn transpose_portably<T: Transpose>(
 ) {
     for j in 0..cols {
         for i in 0..width {
-            // SAFETY: `j < cols` and `i < width`, so that the target has the place; the source is read for `i < rows` alone.
+            // SAFETY: `j < cols` and `i < width`, so the target has this element; the source is only read for `i < rows`.
             unsafe {
                 *target.add(j * target_step + i) = if i < rows { *source.add(i * source_step + j) } else { T::ZERO };
             }
@@ -90,9 +90,9 @@ macro_rules! transposed_by {
             ) {
                 match level() {
                     #[cfg(target_arch = "x86_64")]
-                    // SAFETY: `level` reports Avx512 only after detecting `avx512f`; source and target are as the caller promised.
+                    // SAFETY: `level` reports Avx512 only after detecting `avx512f`; the caller guarantees source and target.
                     Level::Avx512 => unsafe { $avx512(source, source_step, size, target, target_step, width) },
-                    // SAFETY: it asks for what the caller of `transpose_block` promised.
+                    // SAFETY: it requires what the caller of `transpose_block` guarantees.
                     _ => unsafe { transpose_portably(source, source_step, size, target, target_step, width) },
                 }
             }
@@ -123,7 +123,7 @@ unsafe fn transpose_f32(
                 a[i] = _mm512_maskz_loadu_ps(mask, source.add(i * source_step));
             }
         }
-        // Pairs of rows, then fours: afterwards b[4q + r] holds, in 128-bit part p, column 4p + r of rows 4q..4q + 4.
+        // Pairs of rows, then groups of four: afterwards b[4q + r] holds, in 128-bit part p, column 4p + r of rows 4q..4q + 4.
         for i in 0..8 {
             b[2 * i] = _mm512_unpacklo_ps(a[2 * i], a[2 * i + 1]);
             b[2 * i + 1] = _mm512_unpackhi_ps(a[2 * i], a[2 * i + 1]);

@@ -201,7 +201,7 @@ macro_rules! block {
                     vectors
                 };
                 if ALONG {
-                    // One pointer serves three rows: its own, and those one and two steps after it.
+                    // One pointer serves two rows, which are one and two row steps after it.
                     let bytes = left.across * size_of::<$float>();
                     let mut pairs = [left.start; MOST_ROWS / 2];
                     for pair in 0..R.div_ceil(2) {

@@ -1,7 +1,7 @@
 //! `loss = - sum over c of q[c] w[c] log_softmax(x)[c]` with `q = (1 - s) [c = target] + s / n`, for each row.
 //!
-//! `s` smooths the labels, `w` weighs the classes. With `W = sum of q w` the gradient is
-//! `dx[c] = g (softmax(x)[c] W - q[c] w[c])`. Rows whose target is the ignored index have loss 0 and gradient 0.
+//! `s` is the label smoothing, `w` are the class weights. With `W = sum of q w` the gradient is `dx[c] = g (softmax(x)[c] W - q[c] w[c])`.
+//! Rows whose target is the ignored index have loss 0 and gradient 0.
 
 use super::fold::{BLOCK, sum_block};
 use super::softmax::logsumexp_rows;
@@ -11,7 +11,7 @@ use crate::reduce::for_each_group;
 use crate::simd::vectorised;
 use crate::threads::Disjoint;
 
-/// What the logits are compared with. The plain loss has no ignored index, no smoothing and no weights.
+/// The targets of the logits. The plain loss has no ignored index, no smoothing and no weights.
 ///
 /// ```
 /// use wengert_kernels::rows::CrossEntropy;
@@ -22,9 +22,9 @@ use crate::threads::Disjoint;
 pub struct CrossEntropy<'a, T> {
     /// The class of each row.
     pub targets: &'a [i64],
-    /// Rows with this target count nothing; it need not be a class.
+    /// Rows with this target do not contribute; it need not be a valid class.
     pub ignored: Option<i64>,
-    /// The part of the target that is spread over all classes.
+    /// The fraction of the target that is spread over all classes.
     pub smoothing: T,
     /// The weight of each class.
     pub weights: Option<&'a [T]>,
@@ -47,7 +47,7 @@ impl<T: Float> CrossEntropy<'_, T> {
         self.weights.map_or(T::ONE, |weights| weights[class])
     }
 
-    /// `q w` of the target itself, of every class (per unit of weight), and `W`, which needs the sum of all weights.
+    /// `q w` of the target itself, `q` of every class (per unit of weight), and `W`, which needs the sum of all weights.
     #[inline(always)]
     fn parts(&self, target: usize, n: usize, all_weights: T) -> (T, T, T) {
         let own = (T::ONE - self.smoothing) * self.weight(target);
@@ -62,7 +62,7 @@ impl<T: Float> CrossEntropy<'_, T> {
 
 /// The loss of each row of `n` logits, and the row's logsumexp for [`cross_entropy_gradient`].
 ///
-/// An error names the first target that is no class.
+/// The error names the first target that is not a valid class.
 ///
 /// ```
 /// use wengert_kernels::rows::{CrossEntropy, cross_entropy};

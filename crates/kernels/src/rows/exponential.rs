@@ -1,8 +1,8 @@
 //! `e^x = 2^k * e^r` with `k = round(x / ln 2)` and `|r| <= ln 2 / 2`, without branches, so that loops vectorise.
 //!
-//! `r = x - k * ln 2` with `ln 2` in two parts, the first of which has few enough bits for an exact product. `2^k` is
-//! multiplied in two halves: the first never overflows, the second rounds once into the subnormal range.
-//! Exact at 0; NaN stays NaN; too small is exactly 0 and too large exactly infinite.
+//! `r = x - k * ln 2` with `ln 2` in two parts, the first of which has few enough bits for an exact product. The factor `2^k` is applied in
+//! two halves: the first never overflows, the second rounds once into the subnormal range. Exact at 0; NaN stays NaN; too small is exactly
+//! 0 and too large exactly infinite.
 
 macro_rules! exponential {
     ($name:ident, $float:ident, $bits:ty, $signed:ty, mantissa: $mantissa:expr, bias: $bias:expr,
@@ -10,9 +10,9 @@ macro_rules! exponential {
         /// `e^x`.
         #[inline(always)]
         pub(super) fn $name(x: $float) -> $float {
-            /// Adding it rounds to an integer, which then stands in the low bits.
+            /// Adding it rounds to an integer, which is then in the low bits.
             const ROUND: $float = 1.5 * (1u64 << $mantissa) as $float;
-            // What underflows is replaced, not multiplied down: a product that becomes subnormal takes 150 cycles.
+            // Results that underflow are replaced, not computed by products: a product with a subnormal result takes 150 cycles.
             let tiny = x < $lowest;
             let bounded = if tiny { 0.0 } else { x };
             let bounded = if bounded > $highest { $highest } else { bounded };
@@ -45,7 +45,7 @@ exponential!(exp_f64, f64, u64, i64, mantissa: 52, bias: 1023, range: -746.0, 71
 mod tests {
     use super::*;
 
-    /// Distance in units in the last place of the exact value, measured against `f64` (or against `std` for `f64`).
+    /// The distance in units in the last place of the exact value, measured against `f64` (or against `std` for `f64`).
     #[test]
     fn exponentials_are_within_three_units_everywhere_and_exact_at_zero() {
         let mut worst = (0.0f64, 0.0f64);

@@ -3,7 +3,7 @@
 use super::exponential::{exp_f32, exp_f64};
 use crate::matmul::ScaledProduct;
 
-/// `f32` or `f64`, with what formulas over rows need. Other dtypes are converted by the caller.
+/// `f32` or `f64`, with the operations that formulas over rows need. The caller converts other dtypes.
 ///
 /// ```
 /// fn needs_float<T: wengert_kernels::rows::Float>() {}
@@ -16,7 +16,7 @@ pub trait Float: ScaledProduct {
     #[doc(hidden)]
     const INFINITY: Self;
 
-    /// `e^x`, without branches; NaN stays NaN, too small is 0.
+    /// `e^x`, branch-free; NaN stays NaN, results that are too small are 0.
     #[doc(hidden)]
     fn exp(self) -> Self;
 }
@@ -33,7 +33,7 @@ macro_rules! float {
 }
 float!(f32 => exp_f32, f64 => exp_f64);
 
-/// `value` where it is finite or NaN, else 0: the amount that exponents may be shifted by.
+/// `value` if it is finite or NaN, else 0: the amount by which exponents may be shifted.
 #[inline(always)]
 pub(crate) fn finite_or_zero<T: Float>(value: T) -> T {
     if value == T::INFINITY || value == -T::INFINITY { T::ZERO } else { value }

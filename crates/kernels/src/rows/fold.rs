@@ -1,16 +1,16 @@
-//! Sums and maxima of one row, to be inlined into vectorised loops. They are plain `for` loops: the closure of an
-//! `Iterator::fold` may stay a call into code of the baseline instruction set.
+//! Sums and maxima of one row, to be inlined into vectorised loops. They are plain `for` loops: the compiler may leave the closure of an
+//! `Iterator::fold` as a call to code for the baseline instruction set.
 //!
-//! Blocks of 1024 elements add up in 32 lanes, the lanes in halves, the blocks in `f64`: an `f32` sum over any length
-//! carries the error of about 40 additions.
+//! Blocks of 1024 elements are summed in 32 lanes, the lanes in halves, the blocks in `f64`. So an `f32` sum of any length has the error of
+//! about 40 additions.
 
 use super::Float;
 
-/// Elements of one block; also the size of scratch tiles, so a block stays in the first-level cache.
+/// The number of elements in a block; also the size of scratch tiles, so a block stays in the first-level cache.
 pub(crate) const BLOCK: usize = 1024;
 const LANES: usize = 32;
 
-/// The largest element, NaN passed over; minus infinity when there is none.
+/// The largest element, ignoring NaN; minus infinity if there is none.
 #[inline(always)]
 pub(crate) fn max_of<T: Float>(values: &[T]) -> T {
     let larger = |a: T, b: T| if b > a { b } else { a };
@@ -47,8 +47,8 @@ fn halves<T: Float>(lanes: &[T; LANES], join: impl Fn(T, T) -> T) -> T {
     lanes[0]
 }
 
-/// Not inlined, so that the lanes are whole vectors until they are stored: otherwise the compiler takes them apart in
-/// the loop, to suit the shuffles of this sum.
+/// Not inlined, so that the lanes stay full vectors until they are stored. Otherwise the compiler splits them in the loop, to suit the
+/// shuffles of this sum.
 #[inline(never)]
 fn add_lanes<T: Float>(lanes: &[T; LANES]) -> T {
     halves(lanes, |a, b| a + b)
@@ -129,7 +129,7 @@ pub(crate) fn dot_of<T: Float>(a: &[T], b: &[T]) -> f64 {
 /// Rows shorter than this are exponentiated several at a time.
 const SHORT: usize = 256;
 
-/// How many rows of `n` elements [`exponentials`] and [`sums_of_exponentials`] take at a time.
+/// The number of rows of `n` elements that [`exponentials`] and [`sums_of_exponentials`] process at a time.
 #[inline(always)]
 pub(crate) fn rows_at_once(n: usize) -> usize {
     if n < SHORT { BLOCK / n.max(1) } else { 1 }

@@ -1,7 +1,7 @@
-//! Kernels over the rows of a matrix `[rows, n]`: softmax and its kin, cross-entropy, normalisations.
+//! Kernels over the rows of a matrix `[rows, n]`: softmax and related functions, cross-entropy, normalisations.
 //!
-//! Matrices are contiguous and row-major, in `f32` or `f64`. A row belongs to one thread; what crosses rows (the
-//! gradients of gains and biases) is added over fixed blocks of rows, so bits do not depend on the number of threads.
+//! Matrices are contiguous and row-major, in `f32` or `f64`. Each row is processed by one thread. Sums across rows (the gradients of gains
+//! and biases) are taken over fixed blocks of rows, so the bits do not depend on the number of threads.
 
 mod cross_entropy;
 mod exponential;
@@ -25,7 +25,7 @@ pub use softmax::{
 pub(crate) use float::finite_or_zero;
 pub(crate) use fold::{dot_of, max_of, sum_block};
 
-/// How much dearer than a plain element one with an exponential is, when deciding about threads.
+/// The cost of an element with an exponential relative to a plain one, when deciding whether to use threads.
 const EXPONENTIAL: usize = 4;
 
 /// The number of rows of `n` elements. Panics unless every slice holds that many rows.

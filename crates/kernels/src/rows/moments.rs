@@ -1,7 +1,7 @@
 //! `mean = sum x / n`, `variance = sum (x - mean)^2 / n`, over rows or over columns.
 //!
-//! Two passes, the second corrected for the rounding of the mean: with `d = x - mean`,
-//! `variance = (sum d^2 - (sum d)^2 / n) / n`. No digits are lost to a mean that is large against the spread.
+//! Two passes, the second corrected for the rounding of the mean: with `d = x - mean`, `variance = (sum d^2 - (sum d)^2 / n) / n`. No
+//! digits are lost if the mean is large compared with the spread.
 
 use super::fold::{BLOCK, dot_block, sum_block, sum_of};
 use super::{Float, count_rows};
@@ -51,18 +51,18 @@ vectorised! {
         for (row, (mean, variance)) in mean.iter_mut().zip(variance).enumerate() {
             let (average, squares) = moments_of(&x[row * n..][..n], &mut scratch);
             *mean = T::from_f64(average);
-            // The correction may leave a negative rounding error; a comparison lets NaN pass.
+            // The correction may leave a negative rounding error. The comparison lets NaN through.
             *variance = T::from_f64(if squares < 0.0 { 0.0 } else { squares / n as f64 });
         }
     }
 }
 
-/// Rows whose moments are taken together before they are merged.
+/// The number of rows whose moments are computed together before they are merged.
 const ROWS: usize = 256;
 
 /// The mean and the variance (divided by the number of rows) of each of the `n` columns; NaN without rows.
 ///
-/// Blocks of 256 rows have their own moments; blocks are merged in order by Chan's formula.
+/// Each block of 256 rows has its own moments; blocks are merged in order by Chan's formula.
 ///
 /// ```
 /// let (mut mean, mut variance) = ([0.0; 2], [0.0; 2]);

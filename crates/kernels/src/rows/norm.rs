@@ -1,9 +1,9 @@
 //! Layer norm `y = (x - mean) rstd gain + bias`, `rstd = 1 / sqrt(variance + epsilon)`, and RMS norm
 //! `y = x rstd gain + bias`, `rstd = 1 / sqrt(mean of x^2 + epsilon)`, along rows.
 //!
-//! With `u = (x - mean) rstd` (RMS: `x rstd`) and `h = g gain`:
-//! `dx = rstd (h - mean(h) - u mean(h u))` (RMS: without `mean(h)`), `dgain = sum over rows of g u`, `dbias = sum of g`.
-//! The sums over rows go block by block of 32 rows, the blocks in order in `f64`.
+//! With `u = (x - mean) rstd` (RMS: `x rstd`) and `h = g gain`: `dx = rstd (h - mean(h) - u mean(h u))` (RMS: without `mean(h)`),
+//! `dgain = sum over rows of g u`, `dbias = sum of g`. Sums over rows are taken over blocks of 32 rows, and the blocks are added in order
+//! in `f64`.
 
 use super::fold::{BLOCK, dot_block, dot_of, sum_block};
 use super::moments::moments_of;
@@ -13,7 +13,7 @@ use crate::reduce::for_each_group;
 use crate::simd::vectorised;
 use crate::threads::Disjoint;
 
-/// The optional factor and summand of each column.
+/// The optional gain and bias of each column.
 ///
 /// ```
 /// use wengert_kernels::rows::Affine;
@@ -28,7 +28,7 @@ pub struct Affine<'a, T> {
     pub bias: Option<&'a [T]>,
 }
 
-/// Where the gradients of a normalisation go. What is not wanted is `None`.
+/// The destinations of the gradients of a normalisation; `None` if a gradient is not needed.
 ///
 /// ```
 /// use wengert_kernels::rows::NormGradient;
@@ -194,7 +194,7 @@ pub fn rms_norm_gradient<T: Float>(
     gradient(x, n, gain, None, rstd, g, to);
 }
 
-/// Rows whose contributions to the gain and the bias are added up together.
+/// The number of rows whose contributions to the gain and the bias are added together.
 const ROWS: usize = 32;
 
 fn gradient<T: Float>(
@@ -242,7 +242,7 @@ fn gradient<T: Float>(
     }
 }
 
-/// One block of rows and what is known about it.
+/// One block of rows with its statistics.
 struct Rows<'a, T> {
     x: &'a [T],
     g: &'a [T],
@@ -261,7 +261,7 @@ fn center_into<T: Float>(x: &[T], center: T, rstd: T, u: &mut [T]) {
 }
 
 vectorised! {
-    /// `dgain` and `dbias` start at 0; they are empty when not wanted.
+    /// `dgain` and `dbias` start at 0; they are empty if they are not needed.
     fn gradient_rows[T: Float](rows: Rows<'_, T>, dx: &mut [T], dgain: &mut [T], dbias: &mut [T]) {
         let n = rows.n;
         let mut scratch = [T::ZERO; BLOCK];

@@ -1,7 +1,7 @@
-//! `p_norm(x) = (sum of |x|^p)^(1/p)` along rows, for any p but 0.
+//! `p_norm(x) = (sum of |x|^p)^(1/p)` along rows, for any p except 0.
 //!
-//! Powers are taken of `|x| / m`, where `m` is the largest magnitude (the least for negative p), so that nothing
-//! overflows; the Euclidean norm first tries the plain sum of squares.
+//! Powers are taken of `|x| / m`, where `m` is the largest magnitude (the smallest for negative p), so nothing overflows. The Euclidean
+//! norm first tries the plain sum of squares.
 
 use super::Float;
 use super::fold::dot_of;
@@ -40,7 +40,7 @@ vectorised! {
 #[inline(always)]
 fn euclidean<T: Float>(x: &[T]) -> f64 {
     let square = dot_of(x, x);
-    // The squares of `f32` numbers are summed in blocks of `f32`, so they too can leave the range.
+    // The squares of `f32` numbers are summed in `f32` blocks, so they too can overflow or underflow.
     if square > 1e-30 && square < 1e30 { square.sqrt() } else { general(x, 2.0) }
 }
 

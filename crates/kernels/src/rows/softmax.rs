@@ -1,9 +1,9 @@
 //! `softmax(x)[i] = e^(x[i] - m) / s` with `m = max x` and `s = sum of e^(x[i] - m)`; `logsumexp(x) = m + ln s`;
 //! `log_softmax(x)[i] = x[i] - m - ln s`.
 //!
-//! Gradients, from the output `y` and the cotangent `g`: softmax `y (g - sum g y)`, log_softmax `g - e^y sum g`,
-//! logsumexp `g e^(x - y)`. A row of minus infinities has logsumexp minus infinity (and gradient 0) and softmax NaN;
-//! a row with infinity has logsumexp infinity and softmax NaN; NaN spreads over its row.
+//! Gradients, from the output `y` and the cotangent `g`: softmax `y (g - sum g y)`, log_softmax `g - e^y sum g`, logsumexp `g e^(x - y)`. A
+//! row of minus infinities has logsumexp minus infinity (and gradient 0) and softmax NaN; a row with infinity has logsumexp infinity and
+//! softmax NaN; NaN propagates to its whole row.
 
 use super::fold::{BLOCK, dot_of, exponentials, max_of, rows_at_once, sum_of, sums_of_exponentials};
 use super::{EXPONENTIAL, Float, count_rows, finite_or_zero};
@@ -80,8 +80,8 @@ vectorised! {
     }
 }
 
-/// `dy = u * (g - sum(g * y)) - g * sum(u * y)` along rows of `n` elements: the gradient by `y` of [`softmax_gradient`] from its
-/// cotangent `u`.
+/// `dy = u * (g - sum(g * y)) - g * sum(u * y)` along rows of `n` elements: the gradient of [`softmax_gradient`] with respect to `y`, from
+/// its cotangent `u`.
 ///
 /// ```
 /// let mut dy = [0.0; 2];
@@ -183,7 +183,7 @@ pub fn logsumexp<T: Float>(x: &[T], n: usize, out: &mut [T]) {
 }
 
 vectorised! {
-    /// One row after the other; for `n = 0` as well.
+    /// Processes one row after the other; also works for `n = 0`.
     pub(super) fn logsumexp_rows[T: Float](x: &[T], n: usize, out: &mut [T]) {
         let (mut scratch, mut shifts, mut sums) = ([T::ZERO; BLOCK], [T::ZERO; BLOCK], [0.0; BLOCK]);
         for (group, out) in out.chunks_mut(rows_at_once(n)).enumerate() {

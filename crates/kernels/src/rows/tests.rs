@@ -88,7 +88,7 @@ fn softmax_family<T: Float>() {
         let dy = out(&|dy| softmax_gradient_by_value(&y, &g, &u, n, dy));
         let sum = |a: &[f64], i: usize| dot(&a[i / n * n..][..n], &wide_y[i / n * n..][..n]);
         let exact_dy = |i: usize| wide_u[i] * (wide_g[i] - sum(&wide_g, i)) - wide_g[i] * sum(&wide_u, i);
-        // Some elements of long rows are enough: each takes two sums over its row.
+        // Checking some elements of long rows is enough: each takes two sums over its row.
         let some: Vec<usize> = (0..rows * n).step_by(1 + rows * n / 500).collect();
         let exact_dy: Vec<f64> = some.iter().map(|&i| exact_dy(i)).collect();
         let dy: Vec<T> = some.iter().map(|&i| dy[i]).collect();

@@ -1,7 +1,7 @@
 //! Running reductions along an axis: `out[t] = x[0] * x[1] * .. * x[t]` for an associative operation `*`.
 //!
-//! Arrays are contiguous `[outer, n, inner]` and the middle axis is scanned. An operation is a monoid (`Monoid`):
-//! columns (`inner > 1`) run side by side; long rows are cut into fixed parts, whose totals are joined first.
+//! Arrays are contiguous `[outer, n, inner]` and the middle axis is scanned. An operation is a monoid (`Monoid`). Columns (`inner > 1`) are
+//! scanned side by side; long rows are cut into fixed parts, whose totals are combined first.
 
 mod monoid;
 mod recurrence;
@@ -17,7 +17,7 @@ use walk::scan;
 
 /// `out[t] = x[0] + .. + x[t]` along the middle axis of `[outer, n, inner]`, or from the end when `reverse`.
 ///
-/// The reverse is the transpose of the forward sum. `f32` adds up in `f64`; integers wrap around.
+/// The reverse sum is the transpose of the forward sum. `f32` is summed in `f64`; integers wrap around.
 ///
 /// ```
 /// let mut y = [0; 3];
@@ -66,7 +66,7 @@ pub fn cummax<T: Compute>(x: &[T], shape: [usize; 3], values: &mut [T], indices:
     scan::<T, Extreme<false>>(x, shape, false, values, indices);
 }
 
-/// The least of `x[0..=t]` and its index along the middle axis of `[outer, n, inner]`; ties and NaN as in [`cummax`].
+/// The smallest of `x[0..=t]` and its index along the middle axis of `[outer, n, inner]`; ties and NaN as in [`cummax`].
 ///
 /// ```
 /// let (mut values, mut indices) = ([0; 3], [0; 3]);

@@ -1,9 +1,9 @@
-//! The operations that can be scanned: a state, a step by one element, and the joining of two states.
+//! The operations that can be scanned: a state, a step by one element, and the combination of two states.
 
 use crate::dtype::Compute;
 use crate::rows::{Float, finite_or_zero};
 
-/// A compute type with the type its sums and products are held in: `f64` for floats, wrapping `i64` for integers.
+/// A compute type with its accumulator type for sums and products: `f64` for floats, wrapping `i64` for integers.
 ///
 /// ```
 /// fn needs_accumulate<T: wengert_kernels::scan::Accumulate>() {}
@@ -51,13 +51,13 @@ total! { f64 => f64, |a, b| a * b; f32 => f64, |a, b| a * b; i64 => i64, i64::wr
 /// An associative operation on states. `T` is the type of the elements.
 pub(super) trait Monoid<T> {
     type State: Copy + Send + Sync;
-    /// True when results have an index.
+    /// Whether results have an index.
     const INDEXED: bool = false;
     /// The state before the first element.
     fn empty() -> Self::State;
     /// The state after one more element, which is at `position` along the axis.
     fn step(state: Self::State, x: T, position: i64) -> Self::State;
-    /// The state after the elements of both, `later` after `earlier`.
+    /// The state after the elements of both; those of `later` follow those of `earlier`.
     fn join(earlier: Self::State, later: Self::State) -> Self::State;
     fn value(state: Self::State) -> T;
     fn index(_: Self::State) -> i64 {
@@ -138,7 +138,8 @@ impl<T: Float> Monoid<T> for LogSumExp {
     fn join((a, a_sum): (T, T), (b, b_sum): (T, T)) -> (T, T) {
         let largest = if b > a { b } else { a };
         let shift = finite_or_zero(largest);
-        // A sum at infinity was taken with shift 0; minus infinity gives the factor 0, and its sum counts nothing.
+        // A sum with maximum infinity was taken with shift 0; a maximum of minus infinity gives the factor 0, so its sum does not
+        // contribute.
         let exponent = |value: T| if value == T::INFINITY { T::ZERO } else { value };
         (largest, a_sum * (exponent(a) - shift).exp() + b_sum * (exponent(b) - shift).exp())
     }

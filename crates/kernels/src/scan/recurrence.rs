@@ -1,4 +1,4 @@
-//! `out[t] = a[t] * out[t - 1] + b[t]`, a linear recurrence along an axis that starts from 0.
+//! `out[t] = a[t] * out[t - 1] + b[t]`, a linear recurrence along an axis, starting from 0.
 
 use super::Accumulate;
 use crate::dtype::Compute;
@@ -6,12 +6,12 @@ use crate::reduce::for_each_group;
 use crate::simd::vectorised;
 use crate::threads::Disjoint;
 
-/// Columns that run side by side.
+/// The number of columns that are computed side by side.
 const COLUMNS: usize = 512;
 
 /// `out[t] = a[t] * out[t - 1] + b[t]` along the middle axis of `[outer, n, inner]`, or `out[t + 1]` when `reverse`.
 ///
-/// `f32` is held in `f64` between steps; integers wrap around.
+/// `f32` is kept in `f64` between steps; integers wrap around.
 ///
 /// ```
 /// let mut y = [0.0; 3];
@@ -51,7 +51,7 @@ pub fn linear_scan<T: Accumulate>(a: &[T], b: &[T], shape: [usize; 3], reverse: 
                 let t = if reverse { n - 1 - t } else { t };
                 let start = (o * n + t) * inner + first;
                 let row = start..start + states.len();
-                // SAFETY: a task is a matrix and a block of its columns, and runs once: no other has this part of a row.
+                // SAFETY: a task is one block of columns of one matrix, and runs once. No other task has this part of a row.
                 let out = unsafe { out.range(start, states.len()) };
                 step_row::<T>(states, &a[row.clone()], &b[row], out);
             }
@@ -59,7 +59,7 @@ pub fn linear_scan<T: Accumulate>(a: &[T], b: &[T], shape: [usize; 3], reverse: 
     });
 }
 
-/// One row: each step waits for the one before it.
+/// One row: each step depends on the one before it.
 fn step_through<T: Accumulate>(a: &[T], b: &[T], reverse: bool, out: &mut [T]) {
     let mut state = T::Wide::ZERO;
     let mut step = |((&a, &b), out): ((&T, &T), &mut T)| {

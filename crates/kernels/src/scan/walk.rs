@@ -7,7 +7,7 @@ use crate::simd::vectorised;
 use crate::threads::{Disjoint, REGION_TILE};
 use std::marker::PhantomData;
 
-/// Columns that run side by side.
+/// The number of columns that are scanned side by side.
 const COLUMNS: usize = 512;
 
 /// Scans the middle axis; `indices` is empty unless the monoid is indexed.
@@ -36,7 +36,7 @@ pub(super) fn scan<T: Compute, M: Monoid<T>>(
 
 fn scan_rows<T: Compute, M: Monoid<T>>(x: &[T], n: usize, reverse: bool, out: &mut [T], indices: &mut [i64]) {
     let (rows, parts) = (x.len() / n, n.div_ceil(REGION_TILE));
-    // Part `p` in the order of the walk.
+    // Part `p` in scan order.
     let range = |task: usize| {
         let (row, part) = (task / parts, task % parts);
         let part = if reverse { parts - 1 - part } else { part };
@@ -68,7 +68,7 @@ fn scan_rows<T: Compute, M: Monoid<T>>(x: &[T], n: usize, reverse: bool, out: &m
             let (row, part) = range(task);
             let (first, count) = (row + part.start, part.len());
             let indexed = if M::INDEXED { (first, count) } else { (0, 0) };
-            // SAFETY: a task is a row and a part of it, and runs once: no other has this range.
+            // SAFETY: a task is one part of one row, and runs once. No other task has this range.
             let (out, indices) = unsafe { (out.range(first, count), indices.range(indexed.0, indexed.1)) };
             scan_part(PhantomData::<M>, &x[first..first + count], starts[task], part.start, reverse, out, indices);
         }
@@ -121,7 +121,7 @@ fn scan_columns<T: Compute, M: Monoid<T>>(
                 let t = if reverse { n - 1 - t } else { t };
                 let start = (o * n + t) * inner + first;
                 let indexed = if M::INDEXED { (start, states.len()) } else { (0, 0) };
-                // SAFETY: a task is a matrix and a block of its columns, and runs once: no other has this part of a row.
+                // SAFETY: a task is one block of columns of one matrix, and runs once. No other task has this part of a row.
                 let (out, indices) = unsafe { (out.range(start, states.len()), indices.range(indexed.0, indexed.1)) };
                 step_row(PhantomData::<M>, states, &x[start..start + out.len()], t as i64, out, indices);
             }

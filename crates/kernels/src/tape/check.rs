@@ -1,11 +1,11 @@
-//! Looking at every statement as it is recorded.
+//! Checks every statement as it is recorded.
 //!
-//! While that is done no statement finds room, so that each takes the path that makes room, and is looked at there; when it is not done it
-//! costs nothing.
+//! While checks are on, no statement finds room, so each one takes the slow path that makes room, and is checked there. When checks are
+//! off, they cost nothing.
 
 use super::{Misuse, Stop, Tape};
 
-/// Looks at every statement that `f` records on this thread: the first whose value or partial derivative is NaN or infinite is a
+/// Checks every statement that `f` records on this thread. The first whose value or partial derivative is NaN or infinite is a
 /// [`Misuse::NotFinite`], with its line.
 ///
 /// ```
@@ -18,7 +18,7 @@ use super::{Misuse, Stop, Tape};
 /// assert!(std::panic::catch_unwind(|| checked(|| root(0.0))).is_err());
 /// ```
 pub fn checked<R>(f: impl FnOnce() -> R) -> R {
-    /// Looks no longer, unless it was done around, also when `f` panics.
+    /// Turns checks off again, unless they were already on, even if `f` panics.
     struct Ending(bool);
     impl Drop for Ending {
         fn drop(&mut self) {
@@ -30,7 +30,7 @@ pub fn checked<R>(f: impl FnOnce() -> R) -> R {
     f()
 }
 
-/// Whether statements of this thread are looked at.
+/// Whether statements of this thread are checked.
 pub fn is_checked() -> bool {
     Tape::here().checks.get()
 }
@@ -42,7 +42,7 @@ impl Tape {
         self.set_room(room);
     }
 
-    /// The number that has no room in the chunk, whether or not statements are looked at.
+    /// The first statement number that has no room in the chunk, whether or not checks are on.
     pub(super) fn room(&self) -> u32 {
         if self.checks.get() { self.room.get() } else { self.end.get() }
     }
@@ -52,7 +52,7 @@ impl Tape {
         self.end.set(if self.checks.get() { self.next.get() } else { end });
     }
 
-    /// Does not return if a statement is not finite, and is looked at.
+    /// Does not return if checks are on and a statement is not finite.
     pub(super) fn inspect(&self, value: f64, partials: &[f64], stop: Stop) {
         if self.checks.get() {
             let partial = partials.iter().copied().find(|partial| !partial.is_finite());

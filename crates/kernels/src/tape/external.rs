@@ -1,11 +1,11 @@
-//! Numbers that other code computed, and whose adjoints it passes on itself.
+//! Values computed by external code, which also propagates their adjoints.
 
 use super::place::External;
 use super::{Adjoint, CHUNKS, OnMisuse, Place, Pullback, Stop, Tape};
 use std::rc::Rc;
 
-/// Statements for `outputs`, which depend on `inputs`; constants if all of those are. Whenever a sweep comes by, `pullback` is called
-/// for each of its seeds, unless all adjoints of outputs are zero.
+/// Records statements for `outputs`, which depend on `inputs`; if all inputs are constants, so are the outputs. When a sweep reaches them,
+/// `pullback` is called once for each seed, unless all adjoints of the outputs are zero.
 ///
 /// ```
 /// use wengert_kernels::tape::{Adjoints, Place, push_external, record};
@@ -43,7 +43,7 @@ pub fn push_external(values: &[f64], inputs: &[Place], outputs: &mut [Place], pu
 }
 
 impl External {
-    /// Passes the adjoints of the outputs on.
+    /// Propagates the adjoints of the outputs to the inputs.
     pub fn pull<A: Adjoint>(&self, adjoints: &mut [A]) {
         let outputs = self.first as usize..self.behind as usize;
         let (mut by_outputs, mut by_inputs) = (vec![0.0; outputs.len()], vec![0.0; self.inputs.len()]);

@@ -1,9 +1,9 @@
-//! Statements without arguments, whose adjoints are what a sweep is for.
+//! Statements without arguments: the inputs, whose adjoints are the result of a sweep.
 
 use super::{Adjoint, Adjoints, CHUNKS, OnMisuse, Place, Recording, Stop, Stretch, Tape};
 use std::panic::Location;
 
-/// Inputs that follow each other.
+/// A run of consecutive inputs.
 #[derive(Clone, Copy, Debug)]
 pub struct Inputs {
     stretch: Stretch,
@@ -48,7 +48,7 @@ impl Recording {
         self.inputs_at(count, stop, Location::caller())
     }
 
-    /// The same, for a line that asked further out: that of a closure is not what its caller wants to hear of.
+    /// The same, with the line of an outer caller, for use inside closures whose own line would not help the user.
     #[inline]
     pub fn inputs_at(&self, count: usize, stop: OnMisuse, line: &'static Location<'static>) -> Inputs {
         let (tape, stop) = (Tape::here(), Stop::at(stop, line));
@@ -66,8 +66,8 @@ impl Recording {
             }
             let some = left.min((tape.end.get() - next) as usize);
             let counts = tape.counts.get().wrapping_add(next as usize);
-            // SAFETY: `some <= end - next`, and the chunk has counts up to statement `end` (`narrow`), where `counts` is addressed from
-            // statement 0 on.
+            // SAFETY: `some <= end - next`, and the chunk has counts up to statement `end` (`narrow`); `counts` is addressed from statement
+            // 0 on.
             unsafe {
                 match some {
                     1 => counts.write(0),
@@ -81,7 +81,7 @@ impl Recording {
         Inputs { stretch: tape.stretch.get(), first: start, behind: tape.next.get() }
     }
 
-    /// Makes the adjoints of statements without arguments zero, as all others are after a sweep.
+    /// Zeroes the adjoints of statements without arguments; all others are zero after a sweep.
     pub fn clear<A: Adjoint>(&self, adjoints: &mut Adjoints<A>) {
         let tape = Tape::here();
         let mut clear = |(first, behind): (u32, u32)| {
@@ -109,7 +109,7 @@ impl<A: Adjoint> Adjoints<A> {
 }
 
 impl Tape {
-    /// Keeps a run of inputs, if it is one.
+    /// Lists the current run of inputs, if it is not empty.
     #[cold]
     fn list_inputs(&self, (first, behind): (u32, u32)) {
         if first != behind {

@@ -1,4 +1,4 @@
-//! What can be wrong with a statement, and whom to tell.
+//! Errors in statements, and how they are reported.
 
 use std::fmt;
 use std::panic::Location;
@@ -6,19 +6,19 @@ use std::panic::Location;
 /// Why a statement cannot be recorded.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Misuse {
-    /// A place belongs to a recording, or to a part of one, that has ended, or to another thread.
+    /// A place belongs to a recording (or a part of one) that has ended, or to another thread.
     Ended,
-    /// A place belongs to a recording around this one.
+    /// A place belongs to an enclosing recording.
     Outer,
-    /// A recording is asked for something while another one runs inside it.
+    /// A recording is used while another one runs inside it.
     Inside,
-    /// A position belongs to a recording, or to a part of one, that has ended, or to another one.
+    /// A position belongs to a recording (or a part of one) that has ended, or to another recording.
     Position,
     /// There are more statements than a recording can number.
     Full,
     /// The thread is ending, and its tape was destroyed before the thread-local whose destructor records.
     Destroyed,
-    /// A value, or a partial derivative, is not finite; only where [that is looked at](super::checked).
+    /// A value, or a partial derivative, is not finite; only [if that is checked](super::checked).
     NotFinite {
         /// The value.
         value: f64,
@@ -48,10 +48,10 @@ impl fmt::Display for Misuse {
     }
 }
 
-/// Called with what went wrong, and the caller's line; it does not return.
+/// Called with the error and the caller's line; it does not return.
 pub type OnMisuse = fn(Misuse, &'static Location<'static>) -> !;
 
-/// What to call, and the line that asked.
+/// The function to call, and the line of the caller.
 #[derive(Clone, Copy)]
 pub(super) struct Stop {
     call: OnMisuse,

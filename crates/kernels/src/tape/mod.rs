@@ -1,12 +1,12 @@
-//! A Wengert list of scalars: one for each thread, recorded by a bump pointer and swept backward.
+//! A Wengert list of scalars: one per thread, recorded with a bump pointer and swept backward.
 //!
-//! A statement is what one number depends on: for each argument the number of its statement and the partial derivative by it, 12
-//! bytes, and one byte for how many they are. Statements are numbered from 1; 0 stands for a number without a derivative. Their data
-//! lie in chunks that are kept for the next recording.
+//! A statement records the dependencies of one number: for each argument its statement number and the partial derivative with respect to
+//! it, 12 bytes, and one byte for their count. Statements are numbered from 1; 0 stands for a number without a derivative. The data are in
+//! chunks that are reused by the next recording.
 //!
-//! A [`Place`] names a statement of one recording, or of a part of one: both have numbers that no other has. Only the tape makes places,
-//! and every use compares the number: so a place from another thread, or from a recording or a part that has ended, is an error and never
-//! a wrong number, whoever has its index by then; and whatever is swept lies in bounds.
+//! A [`Place`] names a statement of a recording or of a part of one; each of these has a unique number. Only the tape creates places, and
+//! every use compares this number. So a place from another thread, or from a recording or part that has ended, is an error and never a
+//! wrong result, even if its index has been reused; and sweeps never go out of bounds.
 
 mod check;
 mod chunk;
@@ -38,46 +38,46 @@ use std::cell::{Cell, RefCell};
 use std::panic::Location;
 use std::rc::Rc;
 
-/// The tape of a thread: where it is. What every statement reads and writes lies in one cache line.
+/// The state of a thread's tape. The fields that every statement reads and writes share one cache line.
 #[repr(C, align(64))]
 struct Tape {
-    /// The recording, or the part of one, that is running, and what is around that part; 0 if there is none.
+    /// The running recording, or part of one, and the one that encloses it; 0 if there is none.
     stretch: Cell<Stretch>,
     around: Cell<Stretch>,
     /// The number of the next statement.
     next: Cell<u32>,
-    /// The number that has no room in the chunk.
+    /// The first statement number that has no room in the chunk.
     end: Cell<u32>,
     /// The next argument of the chunk.
     argument: Cell<usize>,
-    /// The memory of the chunk: partial derivatives and arguments from its first, counts from statement 0 on.
+    /// The memory of the chunk: partial derivatives and arguments from its first one on, counts from statement 0 on.
     partials: Cell<*mut f64>,
     arguments: Cell<*mut u32>,
     counts: Cell<*mut u8>,
-    /// Chunks in use, statements whose number of arguments is listed, and runs of inputs that are.
+    /// The number of chunks in use, of statements whose argument count is listed, and of listed runs of inputs.
     chunks: Cell<usize>,
     wide: Cell<usize>,
     runs: Cell<usize>,
-    /// Functions of others in use.
+    /// The number of external functions in use.
     externals: Cell<usize>,
-    /// Stretches that are listed, and those of them that belong to recordings around this one.
+    /// The number of listed stretches, and of those among them that belong to enclosing recordings.
     stretches: Cell<usize>,
     outer: Cell<usize>,
-    /// The last inputs, which follow each other.
+    /// The last run of consecutive inputs.
     inputs: Cell<(u32, u32)>,
-    /// Numbers that stretches of this thread may have.
+    /// The stretch numbers reserved for this thread.
     numbers: Cell<(u32, u32)>,
     /// Whether the arguments of a statement are being written.
     writes: Cell<bool>,
-    /// Whether adjoints of what the part that runs recorded are kept somewhere.
+    /// Whether adjoints of statements recorded by the running part are kept somewhere.
     held: Cell<bool>,
-    /// Whether statements are looked at, and the number that has no room then.
+    /// Whether statements are checked, and the number that has no room otherwise.
     checks: Cell<bool>,
     room: Cell<u32>,
 }
 
 thread_local! {
-    // Without a destructor, so that an access is an address and nothing else.
+    // `Tape` has no destructor, so an access compiles to an address.
     static TAPE: Tape = const {
         Tape {
             stretch: Cell::new(Stretch::NONE),
@@ -105,21 +105,21 @@ thread_local! {
     static CHUNKS: RefCell<Chunks> = const { RefCell::new(Chunks { used: Vec::new(), free: Vec::new(), inputs: Vec::new(), externals: Vec::new(), stretches: Vec::new() }) };
 }
 
-/// The memory of a thread's tape, which its hot path does not touch.
+/// The memory of a thread's tape that its hot path does not touch.
 struct Chunks {
     used: Vec<Chunk>,
     free: Vec<Chunk>,
-    /// Runs of statements without arguments, ascending: the first of each, and the one behind.
+    /// Runs of statements without arguments, ascending: the first statement of each, and the one after its last.
     inputs: Vec<(u32, u32)>,
-    /// Functions of others, ascending.
+    /// External functions, ascending.
     externals: Vec<Rc<External>>,
-    /// Recordings and parts around the two that are at hand, and parts that stayed.
+    /// Enclosing recordings and parts other than the two in `Tape`, and parts that were kept.
     stretches: Vec<Stretch>,
 }
 
 impl Drop for Chunks {
-    /// Thread-locals that are older than this one are destroyed after it, and may record when they are. From now on no statement finds
-    /// room, so that nothing is written through pointers to the chunks; whoever asks for room is [refused](Misuse::Destroyed).
+    /// Thread-locals that are older than this one are destroyed after it, and may record during their destruction. From now on no statement
+    /// finds room, so nothing is written through pointers to the chunks; a request for room is [refused](Misuse::Destroyed).
     fn drop(&mut self) {
         let tape = Tape::here();
         tape.chunks.set(0);
@@ -127,7 +127,7 @@ impl Drop for Chunks {
     }
 }
 
-/// Where a recording was at some time.
+/// A position in a recording.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Position {
     next: u32,
@@ -135,13 +135,13 @@ pub struct Position {
 }
 
 impl Position {
-    /// How many statements lie between.
+    /// The number of statements recorded since `before`.
     pub fn since(self, before: Position) -> usize {
         (self.next - before.next) as usize
     }
 }
 
-/// Everything that goes back to where it was when a part of a recording ends.
+/// The state that is restored when a part of a recording ends.
 #[derive(Clone, Copy)]
 struct Mark {
     next: u32,
@@ -160,7 +160,7 @@ pub struct Recording {
     part: Part,
 }
 
-/// Records what `f` does with places, and forgets it. A recording inside another has statements of its own.
+/// Records the operations of `f` on places, and discards them afterwards. A nested recording has its own statements.
 ///
 /// ```
 /// use wengert_kernels::tape::{Adjoints, push1, push2, record};
@@ -178,7 +178,7 @@ pub struct Recording {
 /// assert_eq!(slope, 13.0);
 /// ```
 pub fn record<R>(f: impl FnOnce(&Recording) -> R) -> R {
-    /// What is around is the recording's own again, also when `f` panics, and nobody keeps adjoints of what is inside.
+    /// Restores the enclosing recording, even if `f` panics. No adjoints of the inner one are kept.
     struct Ending(usize);
     impl Drop for Ending {
         fn drop(&mut self) {
@@ -198,17 +198,17 @@ pub fn record<R>(f: impl FnOnce(&Recording) -> R) -> R {
 }
 
 impl Recording {
-    /// Where it began.
+    /// The position where it began.
     pub fn start(&self) -> Position {
         self.part.start()
     }
 
-    /// Where it is now.
+    /// The current position.
     pub fn position(&self) -> Position {
         Tape::here().position()
     }
 
-    /// Does not return if a position is not one of this recording, or of a part of it that has ended.
+    /// Does not return unless the position belongs to this recording, or to a part of it that has ended.
     #[track_caller]
     pub fn expect(&self, position: Position, stop: OnMisuse) {
         let tape = Tape::here();
@@ -218,7 +218,7 @@ impl Recording {
         }
     }
 
-    /// Does not return if another one runs inside it.
+    /// Does not return if another recording runs inside it.
     #[track_caller]
     pub fn expect_running(&self, stop: OnMisuse) {
         if Tape::here().misuse(self.part.stretch, true).is_some() {
@@ -226,27 +226,27 @@ impl Recording {
         }
     }
 
-    /// Says that adjoints of what was recorded are kept somewhere: a [part that holds](Part::holds_adjoints) such statements stays.
+    /// Notes that adjoints of recorded statements are kept somewhere: a [part that holds](Part::holds_adjoints) such statements is kept.
     pub fn hold(&self) {
         Tape::here().held.set(true);
     }
 
-    /// Bytes of what was recorded since it began.
+    /// The bytes recorded since it began.
     pub fn bytes(&self) -> usize {
         self.part.bytes()
     }
 }
 
-/// The count of statements whose number of arguments is listed beside them.
+/// The count that marks a statement whose number of arguments is listed separately.
 const WIDE: u8 = u8::MAX;
 
 impl Tape {
-    /// That of this thread.
+    /// The tape of this thread.
     #[inline(always)]
     fn here() -> &'static Tape {
         let tape = TAPE.with(std::ptr::from_ref);
-        // SAFETY: `TAPE` is const-initialised and `Tape` needs no drop, so that it is valid from the start to the end of its thread, also
-        // while other thread-locals are destroyed. `Tape` has `Cell`s and is not `Sync`: the reference cannot go to another thread.
+        // SAFETY: `TAPE` is const-initialised and `Tape` needs no drop, so it is valid from the start to the end of its thread, even while
+        // other thread-locals are destroyed. `Tape` has `Cell`s and is not `Sync`, so the reference cannot move to another thread.
         unsafe { &*tape }
     }
 
@@ -268,11 +268,11 @@ impl Tape {
         Position { next: self.next.get(), stretch: self.stretch.get() }
     }
 
-    /// Whether statement `index` has room, and can read these places, none of which is a constant.
+    /// Whether statement `index` has room and may read these places, none of which is a constant.
     #[inline(always)]
     fn is_ready<const N: usize>(&self, index: u32, places: [Place; N]) -> bool {
         let (own, has_room) = (self.stretch.get(), index != self.end.get());
-        // Most statements read what their own stretch has: those pay for nothing else.
+        // Most statements only read places of their own stretch; these pay for no other check.
         if places.iter().fold(has_room, |all, place| all & own.has(*place, index)) {
             return true;
         }
@@ -280,7 +280,7 @@ impl Tape {
         places.iter().fold(has_room, |all, place| all & self.is_own(*place, index))
     }
 
-    /// Makes room for a statement that reads these places, two for every one that would have room, or does not return.
+    /// Makes room for a statement that reads these places (for two statements, if it needs more than two arguments), or does not return.
     #[cold]
     #[inline(never)]
     fn prepare(&self, places: &[Place], (value, partials): (f64, &[f64]), stop: Stop) {
@@ -295,7 +295,7 @@ impl Tape {
             stop.with(Misuse::Full);
         }
         if self.checks.get() {
-            // Room for this one alone.
+            // Makes room for this statement only.
             self.room.set(self.room.get() - (statements - 1));
             self.end.set(self.next.get() + statements);
         }
@@ -316,7 +316,7 @@ impl Tape {
         }
     }
 
-    /// Room for a statement with so many arguments.
+    /// Makes room for a statement with up to `most` arguments.
     fn reserve_wide(&self, most: usize, stop: Stop) -> u32 {
         let room = || {
             let all = CHUNKS.with_borrow(|chunks| chunks.used.last().map_or(0, Chunk::arguments_most));
@@ -328,7 +328,7 @@ impl Tape {
         self.next.get()
     }
 
-    /// Ends the statement that has room, with `count` arguments from `at` on.
+    /// Closes the current statement, which has `count` arguments from `at` on.
     #[inline(always)]
     fn close(&self, index: u32, at: usize, count: u8) -> Place {
         // SAFETY: callers close `next`, for which they found or made room: `next < end`, and the chunk has counts up to `end` (`narrow`).
@@ -375,7 +375,7 @@ impl Tape {
         }
     }
 
-    /// Points to the last chunk, at an argument.
+    /// Sets the pointers to the last chunk, at the given argument.
     fn point(&self, argument: usize) {
         CHUNKS.with_borrow_mut(|chunks| {
             let chunk = chunks.used.last_mut().expect("there is one");
@@ -391,7 +391,7 @@ impl Tape {
     #[inline]
     fn rewind(&self, mark: Mark) {
         let lists = |mark: &Mark| (mark.chunks, mark.wide, mark.runs, mark.externals, mark.stretches);
-        // What functions of others captured is dropped when the tape is in order again.
+        // Values captured by external functions are dropped only after the tape is consistent again.
         let _forgotten = (lists(&self.mark()) != lists(&mark)).then(|| self.rewind_lists(mark));
         self.next.set(mark.next);
         self.inputs.set(mark.inputs);
@@ -401,7 +401,7 @@ impl Tape {
         }
     }
 
-    /// Forgets what was listed since a mark, and gives chunks back; the first one stays open.
+    /// Discards list entries added since a mark, and releases chunks; the first chunk stays open.
     #[cold]
     fn rewind_lists(&self, mark: Mark) -> Vec<Rc<External>> {
         let is_moved = self.chunks.get() != mark.chunks;
@@ -429,7 +429,7 @@ impl Tape {
     }
 }
 
-/// Says that what follows it is seldom reached.
+/// Marks the code after it as rarely reached.
 #[cold]
 #[inline(always)]
 fn rarely() {}

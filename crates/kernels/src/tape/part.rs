@@ -1,21 +1,21 @@
-//! Parts of a recording, which are forgotten when they end.
+//! Parts of a recording, which are discarded when they end.
 
 use super::{CHUNKS, Mark, Place, Position, Stretch, Tape};
 use std::cell::Cell;
 use std::marker::PhantomData;
 
-/// Bytes of an argument with its partial derivative, and of their count.
+/// The bytes of an argument with its partial derivative, and of an argument count.
 const ARGUMENT: usize = size_of::<f64>() + size_of::<u32>();
 const COUNT: usize = size_of::<u8>();
 
-/// What was recorded since some time; it is forgotten at the end, also by a panic.
+/// The statements recorded since some position; they are discarded at the end, also on a panic.
 pub struct Part {
     pub(super) mark: Mark,
-    /// Itself, and what ran before with what was around that.
+    /// Its own stretch, and the one that ran before together with its enclosing one.
     pub(super) stretch: Stretch,
     pub(super) around: (Stretch, Stretch),
     keeps: Cell<bool>,
-    /// Whether it stays if adjoints of it are kept somewhere, and whether such were kept of what was recorded before.
+    /// Whether the part is kept if adjoints of it are held somewhere, and whether adjoints of earlier statements were held.
     holds: Cell<bool>,
     held: bool,
     /// A part belongs to its thread.
@@ -32,17 +32,18 @@ impl Drop for Part {
             return tape.rewind(self.mark);
         }
         if stretch != around {
-            // It is at hand again.
+            // It is held in `Tape` again.
             tape.unlist_stretch(self.mark.stretches);
         }
         if self.has_inputs() {
-            // They can be read by those who know them.
+            // Its statements stay readable.
             tape.list_stretch(self.stretch);
         }
     }
 }
 
-/// Forgets what `f` records, unless it decides to [keep](Part::keep) that. A place of it that is used afterwards is an error.
+/// Discards the statements that `f` records, unless it decides to [keep](Part::keep) them. Using one of their places afterwards is an
+/// error.
 ///
 /// ```
 /// use wengert_kernels::tape::{part, push1, record};
@@ -72,27 +73,27 @@ impl Part {
         Part { mark, stretch, around, keeps, holds, held, here: PhantomData }
     }
 
-    /// Where it began.
+    /// The position where it began.
     pub fn start(&self) -> Position {
         Position { next: self.mark.next, stretch: self.stretch }
     }
 
-    /// What was recorded stays: its inputs, and the places that are [given away](Part::give).
+    /// Keeps the recorded statements: its inputs, and the places that are [given away](Part::give).
     pub fn keep(&self) {
         self.keeps.set(true);
     }
 
-    /// It stays, also after a panic, if adjoints of what it recorded [are kept](super::Recording::hold) somewhere.
+    /// Keeps the part, even after a panic, if adjoints of its statements [are kept](super::Recording::hold) somewhere.
     pub fn holds_adjoints(&self) {
         self.holds.set(true);
     }
 
-    /// Whether adjoints of what it recorded are kept somewhere.
+    /// Whether adjoints of its statements are kept somewhere.
     pub fn is_held(&self) -> bool {
         Tape::here().held.get()
     }
 
-    /// A place of what is around, for one of a part that is [kept](Part::keep).
+    /// Converts a place of a part that is [kept](Part::keep) to a place of the enclosing one.
     pub fn give(&self, place: Place) -> Place {
         if self.holds(place) { self.around.0.place(place.index()) } else { place }
     }
@@ -108,12 +109,12 @@ impl Part {
         place.stretch() == self.stretch
     }
 
-    /// Bytes of a statement with so many arguments.
+    /// The bytes of a statement with this many arguments.
     pub fn statement_bytes(arguments: usize) -> usize {
         arguments * ARGUMENT + COUNT
     }
 
-    /// Bytes of what was recorded since it began.
+    /// The bytes recorded since it began.
     pub fn bytes(&self) -> usize {
         let mut arguments = 0;
         self.each_arguments(|some| arguments += some.len());
@@ -121,11 +122,11 @@ impl Part {
         arguments * ARGUMENT + statements * COUNT
     }
 
-    /// The places before it that it reads, each once, in the order of their statements.
+    /// The earlier places that it reads, each once, in the order of their statements.
     pub fn reads(&self, places: &mut Vec<Place>) {
         places.clear();
         let start = self.mark.next;
-        // What lies before can be read as long as what is around runs.
+        // Earlier statements can be read as long as the enclosing stretch runs.
         let place = |index: &u32| self.around.0.place(*index);
         let mut see = |some: &[u32]| places.extend(some.iter().filter(|index| (1..start).contains(*index)).map(place));
         self.each_arguments(&mut see);
@@ -134,7 +135,7 @@ impl Part {
         places.dedup();
     }
 
-    /// All its arguments, chunk by chunk.
+    /// Visits all its arguments, chunk by chunk.
     fn each_arguments(&self, mut see: impl FnMut(&[u32])) {
         let last = Tape::here().argument.get();
         CHUNKS.with_borrow(|chunks| {
@@ -143,8 +144,8 @@ impl Part {
                 let from = if number + 1 == self.mark.chunks { self.mark.argument } else { 0 };
                 let to = if number + 1 == count { last } else { chunk.used };
                 let (_, arguments, _) = chunk.pointers();
-                // SAFETY: `to` is how many arguments the chunk has: those of the last chunk are counted by the tape, those of others were
-                // when they were closed. The part began at `from`, in the chunk where the tape was, and only grows.
+                // SAFETY: `to` is the number of arguments in the chunk: the tape counts those of the last chunk, and those of others were
+                // counted when they were closed. The part began at `from`, in the chunk where the tape was, and only grows.
                 see(unsafe { std::slice::from_raw_parts(arguments.add(from), to - from) });
             }
         });

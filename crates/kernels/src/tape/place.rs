@@ -1,4 +1,4 @@
-//! What names statements: places, and the stretches of a recording that they belong to; and functions of others among them.
+//! Names of statements: places, and the stretches of a recording that they belong to; also external functions.
 
 /// A statement of a recording or of a part of one, or none.
 ///
@@ -8,12 +8,12 @@
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub struct Place {
-    /// The number of the stretch, then that of the statement: one subtraction compares both.
+    /// The stretch number, then the statement number: one subtraction compares both.
     bits: u64,
 }
 
 impl Place {
-    /// That of a constant.
+    /// The place of a constant.
     pub const NONE: Place = Place { bits: 0 };
 
     /// Whether it names a statement.
@@ -22,7 +22,7 @@ impl Place {
         self.bits != 0
     }
 
-    /// The number of the statement.
+    /// The statement number.
     #[inline(always)]
     pub fn index(self) -> u32 {
         self.bits as u32
@@ -33,7 +33,7 @@ impl Place {
     }
 }
 
-/// A recording, or a part of one, with a number that no other has.
+/// A recording, or a part of one, with a unique number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Stretch(u64);
 
@@ -49,20 +49,20 @@ impl Stretch {
         Place { bits: self.0 | u64::from(index) }
     }
 
-    /// Whether a place is one of it, and before statement `next`; no constant is. The statement is compared too because numbers of
-    /// stretches may come again one day: what is swept lies in bounds even then.
+    /// Whether a place belongs to this stretch and is before statement `next`; no constant does. The statement is compared too because
+    /// stretch numbers may eventually repeat: sweeps stay in bounds even then.
     #[inline(always)]
     pub(super) fn has(self, place: Place, next: u32) -> bool {
         place.bits.wrapping_sub(self.0) < u64::from(next)
     }
 }
 
-/// From the adjoints of outputs to those of inputs, which are zero before.
+/// Maps the adjoints of outputs to those of inputs, which are zero before the call.
 pub type Pullback = dyn Fn(&[f64], &mut [f64]);
 
-/// Outputs that follow each other, statements without arguments, and the way from them to the inputs.
+/// Consecutive outputs, which are statements without arguments, and their pullback to the inputs.
 pub(super) struct External {
-    /// The first output, and the number behind the last.
+    /// The first output, and the number after the last.
     pub first: u32,
     pub behind: u32,
     /// The statements of the inputs; 0 for constants.

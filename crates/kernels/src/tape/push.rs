@@ -1,10 +1,10 @@
-//! Statements, written where the bump pointer is.
+//! Statements, written at the bump pointer.
 
 use super::{CHUNKS, OnMisuse, Place, Stop, Stretch, Tape, WIDE};
 
-// Where programs are not optimised, a call of this crate's optimised code is both smaller and faster than a copy of it in each place.
+// In unoptimised programs, a call to this crate's optimised code is both smaller and faster than an inlined copy at each call site.
 
-/// A statement with one argument; a constant's has none. The value is not kept.
+/// Records a statement with one argument; if it is a constant, nothing is recorded. The value is not stored.
 #[track_caller]
 #[cfg_attr(not(debug_assertions), inline(always))]
 #[cfg_attr(debug_assertions, inline(never))]
@@ -18,8 +18,8 @@ pub fn push1(value: f64, partial: f64, x: Place, stop: OnMisuse) -> Place {
         tape.prepare(&[x], (value, &[partial]), Stop::here(stop));
     }
     let at = tape.argument.get();
-    // SAFETY: `is_ready` found `next != end`, or `prepare` made it so: every statement before `end` has room for two arguments from
-    // `argument` on in the chunk that is pointed to (`narrow`).
+    // SAFETY: `is_ready` found `next != end`, or `prepare` ensured it: every statement before `end` has room for two arguments from
+    // `argument` on in the current chunk (`narrow`).
     unsafe {
         tape.partials.get().add(at).write(partial);
         tape.arguments.get().add(at).write(x.index());
@@ -27,7 +27,7 @@ pub fn push1(value: f64, partial: f64, x: Place, stop: OnMisuse) -> Place {
     tape.close(index, at, 1)
 }
 
-/// A statement with two arguments, without those that are constants.
+/// Records a statement with two arguments, omitting constants.
 #[track_caller]
 #[cfg_attr(not(debug_assertions), inline(always))]
 #[cfg_attr(debug_assertions, inline(never))]
@@ -38,14 +38,14 @@ pub fn push2(value: f64, partials: [f64; 2], [x, y]: [Place; 2], stop: OnMisuse)
     if !x.is_active() {
         return push1(value, partials[1], y, stop);
     }
-    // A square: an argument less to write, and to wait for on the way back. (An infinite adjoint of x - x leaves NaN, as everywhere.)
+    // A square: one argument less to write, and to wait for in the sweep. (An infinite adjoint of x - x gives NaN, as everywhere.)
     if x == y && partials != [1.0, -1.0] {
         return push1(value, partials[0] + partials[1], x, stop);
     }
     let tape = Tape::here();
     let index = tape.next.get();
     if !tape.is_ready(index, [x, y]) {
-        // A copy: `partials` itself has no address, and stays in registers.
+        // A copy: `partials` itself is never addressed, and stays in registers.
         tape.prepare(&[x, y], (value, &[partials[0], partials[1]]), Stop::here(stop));
     }
     let at = tape.argument.get();
@@ -57,7 +57,7 @@ pub fn push2(value: f64, partials: [f64; 2], [x, y]: [Place; 2], stop: OnMisuse)
     tape.close(index, at, 2)
 }
 
-/// A statement with three arguments, without those that are constants.
+/// Records a statement with three arguments, omitting constants.
 #[track_caller]
 #[inline]
 pub fn push3(value: f64, partials: [f64; 3], places: [Place; 3], stop: OnMisuse) -> Place {
@@ -75,8 +75,8 @@ pub fn push3(value: f64, partials: [f64; 3], places: [Place; 3], stop: OnMisuse)
         tape.prepare(&[x, y, z], (value, &[by_x, by_y, by_z]), Stop::here(stop));
     }
     let at = tape.argument.get();
-    // SAFETY: `end - next >= 2`, as was found or `prepare` made it: room for two statements with two arguments each from `at` on. This one
-    // takes three of the four, and `end` is one less from now on.
+    // SAFETY: `end - next >= 2`, as was found or `prepare` ensured: there is room for two statements with two arguments each from `at` on.
+    // This one uses three of the four, and `end` is one less from now on.
     unsafe {
         tape.partials.get().add(at).cast::<[f64; 3]>().write_unaligned(partials);
         tape.arguments.get().add(at).cast::<[u32; 3]>().write_unaligned(places.map(|place| place.index()));
@@ -85,8 +85,8 @@ pub fn push3(value: f64, partials: [f64; 3], places: [Place; 3], stop: OnMisuse)
     tape.close(index, at, 3)
 }
 
-/// A statement with any number of arguments, at most `most`, which are written as they come; constants are left out. Whoever gives
-/// them cannot record meanwhile.
+/// Records a statement with any number of arguments, at most `most`, written as they arrive; constants are omitted. The callback that
+/// supplies them must not record.
 ///
 /// ```
 /// use wengert_kernels::tape::{Adjoints, push_wide, record};
@@ -117,8 +117,8 @@ pub fn push_wide(value: f64, most: usize, arguments: impl IntoIterator<Item = (f
         if !writing.stretches.iter().any(|stretch| stretch.has(place, index)) {
             tape.expect_other(place, stop);
         }
-        // SAFETY: `reserve_wide` left room for `most` arguments from `first` on, and `take` gives no more. Whoever gives the arguments
-        // cannot record (`Writing`), so that pointers and `first` stay as they are.
+        // SAFETY: `reserve_wide` made room for `most` arguments from `first` on, and `take` yields no more. The callback that supplies the
+        // arguments cannot record (`Writing`), so the pointers and `first` do not change.
         unsafe {
             tape.partials.get().add(first + count).write(partial);
             tape.arguments.get().add(first + count).write(place.index());
@@ -126,7 +126,7 @@ pub fn push_wide(value: f64, most: usize, arguments: impl IntoIterator<Item = (f
         count += 1;
     }
     drop(writing);
-    // SAFETY: the loop has written `count` partial derivatives from `first` on, in the chunk that is still pointed to.
+    // SAFETY: the loop has written `count` partial derivatives from `first` on, in the current chunk.
     tape.inspect(value, unsafe { std::slice::from_raw_parts(tape.partials.get().add(first), count) }, stop);
     if count >= usize::from(WIDE) {
         tape.wide.set(tape.wide.get() + 1);
@@ -138,7 +138,7 @@ pub fn push_wide(value: f64, most: usize, arguments: impl IntoIterator<Item = (f
     place
 }
 
-/// As long as arguments are written, every place is a stranger's and there is no room: whatever is recorded meets the cold path, which
+/// While arguments are written, every place is treated as foreign and there is no room, so any attempt to record takes the cold path, which
 /// refuses it.
 struct Writing {
     tape: &'static Tape,

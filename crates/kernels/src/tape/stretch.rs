@@ -1,15 +1,15 @@
-//! Recordings and parts of recordings, each with a number of its own, and the places of their statements.
+//! Recordings and parts of recordings, each with its own number, and the places of their statements.
 
 use super::place::Stretch;
 use super::{CHUNKS, Misuse, Place, Tape};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-/// Recordings and parts of the process are numbered in blocks, one for each thread at a time; none has the number of another, until
-/// they are used up.
+/// The recordings and parts of the process are numbered in blocks, which threads reserve one at a time. Numbers are unique until all are
+/// used up.
 static BLOCKS: AtomicU32 = AtomicU32::new(0);
 const BLOCK: u32 = 1 << 10;
 
-/// What is wrong with a place, if it cannot be read here.
+/// The error for a place that cannot be read here.
 ///
 /// ```
 /// use wengert_kernels::tape::{Misuse, misuse, record};
@@ -26,19 +26,19 @@ pub fn misuse(place: Place) -> Option<Misuse> {
 }
 
 impl Tape {
-    /// One that is no other recording or part.
+    /// A new stretch with a unique number.
     pub(super) fn new_stretch(&self) -> Stretch {
         let (mut next, mut end) = self.numbers.get();
         if next == end {
             let block = BLOCKS.fetch_add(1, Ordering::Relaxed).wrapping_mul(BLOCK);
-            // None has number 0.
+            // Number 0 is reserved.
             (next, end) = (block.max(1), block.wrapping_add(BLOCK));
         }
         self.numbers.set((next.wrapping_add(1), end));
         Stretch::numbered(next)
     }
 
-    /// Keeps the number of a stretch whose places can be read, though it is neither the one that runs nor the one around.
+    /// Lists a stretch whose places can be read although it is neither the running one nor the enclosing one.
     #[cold]
     pub(super) fn list_stretch(&self, stretch: Stretch) {
         CHUNKS.with_borrow_mut(|chunks| chunks.stretches.push(stretch));
@@ -51,13 +51,13 @@ impl Tape {
         self.stretches.set(self.stretches.get() - 1);
     }
 
-    /// Whether a place is of the part that runs or what is around it; no constant is.
+    /// Whether a place belongs to the running part or the enclosing one; no constant does.
     #[inline(always)]
     pub(super) fn is_own(&self, place: Place, next: u32) -> bool {
         self.stretch.get().has(place, next) | self.around.get().has(place, next)
     }
 
-    /// What is wrong with a stretch, unless it is this recording, or a part of it that was not forgotten.
+    /// The error for a stretch, unless it is this recording or a part of it that was kept.
     pub(super) fn misuse(&self, stretch: Stretch, is_before: bool) -> Option<Misuse> {
         if is_before && (stretch == self.stretch.get() || stretch == self.around.get()) {
             return None;

@@ -1,30 +1,30 @@
-//! The way back: adjoints of statements, from the last to the first.
+//! The reverse sweep: adjoints of statements, from the last to the first.
 
 use super::chunk::Chunk;
 use super::{CHUNKS, OnMisuse, Place, Position, Stop, Tape, WIDE};
 use crate::simd::{Level, level};
 
-/// What is accumulated for every statement: one number, or several that are swept at once.
+/// The adjoint of a statement: one number, or several that are swept at once.
 pub trait Adjoint: Copy {
     /// Nothing yet.
     const ZERO: Self;
 
-    /// Whether there is nothing to pass on.
+    /// Whether the adjoint is zero, so that nothing needs to be propagated.
     fn is_zero(&self) -> bool;
 
-    /// Whether there is something to pass on, and all of it is finite, so that 0 times it is 0.
+    /// Whether the adjoint is nonzero and finite, so that 0 times it is 0.
     fn is_plain(&self) -> bool;
 
-    /// Its numbers.
+    /// Its components.
     fn lanes(&self) -> &[f64];
 
-    /// Its numbers, to write.
+    /// Its components, for writing.
     fn lanes_mut(&mut self) -> &mut [f64];
 
-    /// Adds `partial` times another, rounded once if `FUSED`: for machines that do so in one instruction.
+    /// Adds `partial` times another adjoint, with a single rounding if `FUSED`: for machines with a fused multiply-add instruction.
     fn add_scaled<const FUSED: bool>(&mut self, partial: f64, other: &Self);
 
-    /// The same, where nothing stays nothing, whatever the partial derivative is, and one of 0 stops what is infinite.
+    /// The same, but a zero adjoint contributes zero for any partial derivative, and a zero partial derivative stops an infinite adjoint.
     #[cold]
     fn add_stopped(&mut self, partial: f64, other: &Self) {
         let passes = |other: f64| other != 0.0 && (partial != 0.0 || other.is_nan());
@@ -44,7 +44,7 @@ impl Adjoint for f64 {
     #[inline(always)]
     #[allow(clippy::eq_op)]
     fn is_plain(&self) -> bool {
-        // One comparison: the difference is 0 for what is finite and NaN else.
+        // One comparison: the difference is 0 for finite values and NaN otherwise.
         self - self < self.abs()
     }
 
@@ -87,13 +87,13 @@ impl<const N: usize> Adjoint for [f64; N] {
     fn add_scaled<const FUSED: bool>(&mut self, partial: f64, other: &[f64; N]) {
         match partial.is_finite() {
             true => self.iter_mut().zip(other).for_each(|(own, other)| own.add_scaled::<FUSED>(partial, other)),
-            // Some of them may be nothing, though not all are.
+            // Some components may be zero, though not all are.
             false => self.add_stopped(partial, other),
         }
     }
 }
 
-/// The adjoints of a recording. Those that a sweep has passed on are zero again, so that the memory serves the next one.
+/// The adjoints of a recording. A sweep zeroes the adjoints that it has propagated, so the memory can be reused by the next one.
 #[derive(Debug)]
 pub struct Adjoints<A> {
     pub(super) values: Vec<A>,
@@ -120,7 +120,7 @@ impl<A: Adjoint> Adjoints<A> {
         Some(&mut self.values[index])
     }
 
-    /// Adds to the adjoint of a place; a constant has none.
+    /// Adds to the adjoint of a place; constants have none.
     #[track_caller]
     pub fn add(&mut self, place: Place, seed: &A, stop: OnMisuse) {
         if let Some(adjoint) = self.at(place, stop) {
@@ -128,13 +128,13 @@ impl<A: Adjoint> Adjoints<A> {
         }
     }
 
-    /// Makes the adjoints of all that was recorded since a position zero.
+    /// Zeroes the adjoints of all statements recorded since a position.
     pub fn clear_from(&mut self, position: Position) {
         let behind = self.values.len().min(Tape::here().next.get() as usize);
         self.values[(position.next as usize).min(behind)..behind].fill(A::ZERO);
     }
 
-    /// Passes the adjoints of all statements since `down_to` on to their arguments; those without arguments keep theirs.
+    /// Propagates the adjoints of all statements since `down_to` to their arguments; statements without arguments keep theirs.
     pub fn sweep(&mut self, down_to: Position) {
         let tape = Tape::here();
         let mut cursor = Cursor { chunk: tape.chunks.get(), next: tape.next.get(), argument: tape.argument.get() };
@@ -148,15 +148,15 @@ impl<A: Adjoint> Adjoints<A> {
                 break;
             }
             cursor.descend(values, external.behind);
-            // The tape is not borrowed: a function of others may record, and panic.
+            // The tape is not borrowed here: an external function may record, and may panic.
             external.pull(values);
         }
         let (first, behind) = tape.inputs.get();
-        // Inputs pass nothing on: where it ends with them, they are left out.
+        // Inputs propagate nothing: if the range ends with them, they are skipped.
         cursor.descend(values, if first == down_to.next { behind } else { down_to.next });
     }
 
-    /// Reads the adjoint of a place, which is zero from then on.
+    /// Reads the adjoint of a place and resets it to zero.
     #[track_caller]
     pub fn take(&mut self, place: Place, stop: OnMisuse) -> A {
         self.at(place, stop).map_or(A::ZERO, |adjoint| std::mem::replace(adjoint, A::ZERO))
@@ -169,26 +169,26 @@ impl<A: Adjoint> Adjoints<A> {
     }
 }
 
-/// How far a sweep has come.
+/// The progress of a sweep.
 struct Cursor {
-    /// How many chunks are left, with the one that is swept.
+    /// The number of chunks left, including the current one.
     chunk: usize,
-    /// The number behind the next statement to sweep, and the arguments of the chunk before it.
+    /// The number after the next statement to sweep, and the number of arguments in the chunk before that point.
     next: u32,
     argument: usize,
 }
 
 impl Cursor {
-    /// Sweeps all statements from `down_to` on. There must be an adjoint for every one before the cursor.
+    /// Sweeps all statements from `down_to` on. There must be an adjoint for every statement before the cursor.
     fn descend<A: Adjoint>(&mut self, adjoints: &mut [A], down_to: u32) {
         assert!(self.next as usize <= adjoints.len(), "an adjoint for every statement");
         CHUNKS.with_borrow_mut(|chunks| {
             while self.next > down_to && self.chunk > 0 {
                 let chunk = &mut chunks.used[self.chunk - 1];
-                // SAFETY: a cursor begins where the tape is, and goes to the end of the chunk before when it has swept one: so this
-                // chunk holds statements from `chunk.first` to `self.next`, with `self.argument` arguments. Every push compares its
-                // arguments with its own number (`Stretch::has`, `Tape::expect`), so they are before it, and `self.next` adjoints
-                // were asserted.
+                // SAFETY: a cursor begins at the end of the tape, and moves to the end of the previous chunk after it has swept one. So
+                // this chunk holds the statements from `chunk.first` to `self.next`, with `self.argument` arguments. Every push compares
+                // its arguments with its own number (`Stretch::has`, `Tape::expect`), so they are before it, and `self.next` adjoints were
+                // asserted.
                 self.argument = unsafe { sweep_chunk(chunk, (self.next, self.argument), down_to, adjoints) };
                 self.next = chunk.first.max(down_to);
                 if self.next == chunk.first {
@@ -201,16 +201,16 @@ impl Cursor {
 }
 
 /// # Safety
-/// The chunk holds statements before `next`, with `argument` arguments in all, each of which is before its statement; there is an
-/// adjoint for each. Gives the arguments before the last one that was swept.
+/// The chunk holds the statements before `next`, with `argument` arguments in total, each of which is before its statement; there is an
+/// adjoint for each. Returns the number of arguments before the last statement that was swept.
 unsafe fn sweep_chunk<A: Adjoint>(chunk: &mut Chunk, end: (u32, usize), down_to: u32, adjoints: &mut [A]) -> usize {
     #[cfg(target_arch = "x86_64")]
     #[target_feature(enable = "avx2,fma")]
     unsafe fn fused<A: Adjoint>(chunk: &mut Chunk, end: (u32, usize), down_to: u32, adjoints: &mut [A]) -> usize {
-        // SAFETY: it asks for what the caller of `sweep_chunk` promised.
+        // SAFETY: it requires what the caller of `sweep_chunk` guarantees.
         unsafe { statements::<A, true>(chunk, end, down_to, adjoints) }
     }
-    // SAFETY: both ask for what our caller promised; `level` reports Avx2 and Avx512 only after detecting AVX2 and FMA.
+    // SAFETY: both require what our caller guarantees; `level` reports Avx2 and Avx512 only after detecting AVX2 and FMA.
     unsafe {
         match level() {
             #[cfg(target_arch = "x86_64")]
@@ -220,7 +220,7 @@ unsafe fn sweep_chunk<A: Adjoint>(chunk: &mut Chunk, end: (u32, usize), down_to:
     }
 }
 
-/// Passes an adjoint on that is not finite.
+/// Propagates an adjoint that is not finite.
 ///
 /// # Safety
 /// Arguments and partial derivatives are valid in this range, adjoints at every argument in it.
@@ -232,7 +232,7 @@ unsafe fn pass_stopped<A: Adjoint>(
     adjoint: &A,
 ) {
     for k in range {
-        // SAFETY: `k` is in the range, so that argument `k`, its partial derivative and its adjoint are valid; `adjoint` is no part of them.
+        // SAFETY: `k` is in the range, so argument `k`, its partial derivative and its adjoint are valid; `adjoint` is not one of them.
         unsafe { (*adjoints.add(*arguments.add(k) as usize)).add_stopped(*partials.add(k), adjoint) };
     }
 }
@@ -254,9 +254,9 @@ unsafe fn statements<A: Adjoint, const FUSED: bool>(
     let mut at = argument;
     let adjoints = adjoints.as_mut_ptr();
     for index in (first..next).rev() {
-        // SAFETY: statements `first..next` are in the chunk, so that counts and adjoints of all are valid. Going down from `argument`, `at` is
-        // reduced by the count that was written with each statement, or listed for it, so that its arguments are `at..at + count`.
-        // They are smaller than `index`: their adjoints are valid, and none is `own`.
+        // SAFETY: statements `first..next` are in the chunk, so the counts and adjoints of all are valid. Going down from `argument`, `at`
+        // is reduced by the count that was written with each statement, or listed for it, so its arguments are `at..at + count`. They are
+        // smaller than `index`: their adjoints are valid, and none is `own`.
         unsafe {
             let count = *counts.wrapping_add(index as usize);
             let own = adjoints.add(index as usize);

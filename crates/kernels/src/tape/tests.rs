@@ -13,7 +13,7 @@ fn sweep_to_start(recording: &Recording, seed: Place) -> Adjoints<f64> {
     adjoints
 }
 
-/// z = x y; x = y + c z; y = z - x, again and again, with the derivatives of the last y by dual numbers beside it.
+/// Repeats z = x y; x = y + c z; y = z - x, and computes the derivatives of the last y with dual numbers for comparison.
 fn recurrence(steps: usize) -> ([f64; 2], [f64; 2]) {
     record(|recording| {
         let inputs = [recording.input(stop), recording.input(stop)];
@@ -162,7 +162,7 @@ fn places_of_others_are_refused() {
             uses.iter().all(|used| caught(used).contains("has ended"))
         };
         assert!(refuses(forgotten));
-        // Also when others have its index: of the recording, and of another part.
+        // Even if other statements have its index: one of the recording, and one of another part.
         let others: Vec<Place> = (0..3).map(|_| push1(0.0, 1.0, x, stop)).collect();
         assert_eq!(others[0].index(), forgotten.index());
         assert!(refuses(forgotten));
@@ -171,9 +171,9 @@ fn places_of_others_are_refused() {
             assert_eq!(push1(0.0, 1.0, x, stop).index(), forgotten.index());
             assert!(refuses(forgotten));
         });
-        // Another recording that runs inside leaves this one alone.
+        // A nested recording does not affect this one.
         record(|_| assert!(caught(&|| recording.expect_running(stop)).contains("inside of its own")));
-        // The recording around goes on after all that.
+        // The enclosing recording continues after all that.
         let y = push1(0.0, 2.0, x, stop);
         assert_eq!(sweep_to_start(recording, y).of(x, stop), 2.0);
     });
@@ -184,7 +184,7 @@ fn inputs_met_on_the_way_are_cleared_in_every_run() {
     record(|recording| {
         let x = [recording.input(stop), recording.input(stop)];
         let y = push2(0.0, [2.0, 3.0], x, stop);
-        // A recording inside, with inputs, a wide statement and more statements than a chunk, leaves this one as it was.
+        // A nested recording, with inputs, a wide statement and more statements than a chunk, does not change this one.
         let inner = record(|inner| {
             let all: Vec<Place> = (0..300).map(|_| inner.input(stop)).collect();
             let sum = push_wide(0.0, 300, all.iter().map(|x| (1.0, *x)), stop);
@@ -227,7 +227,7 @@ fn a_panic_leaves_the_tape_ready() {
 fn statements_of_three_arguments_are_swept_in_every_chunk() {
     let slopes = record(|recording| {
         let x = [(); 3].map(|()| recording.input(stop));
-        // y = x + 0.5 z + y, again and again, among statements of other widths.
+        // Repeats y = x + 0.5 z + y, among statements of other widths.
         let mut y = x[0];
         for step in 0..50_000 {
             y = match step % 4 {
@@ -302,7 +302,7 @@ fn parts_that_stay_inside_of_parts_leave_no_list_behind() {
                 y = part(|part| {
                     part.keep();
                     let z = push2(0.0, [1.0, 1.0], [y, x], stop);
-                    // Inputs of few of them, which can be read later.
+                    // Some of them have inputs, which can be read later.
                     if round % 100 == 0 {
                         super::part(|inner| {
                             inner.keep();
@@ -326,7 +326,7 @@ fn a_recording_with_more_statements_than_numbers_is_refused() {
     let outcome = std::panic::catch_unwind(|| {
         record(|recording| {
             let x = recording.input(stop);
-            // As if almost all numbers were used.
+            // Pretend that almost all numbers are used up.
             let tape = Tape::here();
             tape.next.set(u32::MAX - 10);
             tape.end.set(u32::MAX - 10);
@@ -363,7 +363,7 @@ fn many_threads_record_tiny_functions_at_once() {
 
 #[test]
 fn functions_of_others_pass_adjoints_on_among_statements_of_every_chunk() {
-    // Between them there are wide statements, and a chunk may end anywhere.
+    // There are wide statements in between, and a chunk may end anywhere.
     let slope = record(|recording| {
         let x = recording.input(stop);
         let mut y = x;
@@ -404,7 +404,7 @@ fn functions_of_others_are_dropped_with_their_part_and_may_record_or_panic() {
             assert_eq!(Rc::strong_count(&held), 2);
         });
         assert_eq!(Rc::strong_count(&held), 1);
-        // What it captured may record when it is dropped.
+        // A captured value may record when it is dropped.
         struct Records;
         impl Drop for Records {
             fn drop(&mut self) {
@@ -436,7 +436,7 @@ fn statements_that_are_looked_at_are_the_same() {
         recurrence(10_000)
     });
     assert_eq!(found, recurrence(10_000));
-    // Looking begins and ends in the middle of a recording, inside and around parts.
+    // Checks start and stop in the middle of a recording, inside and around parts.
     record(|recording| {
         let x = recording.input(stop);
         let mut y = push1(0.0, 2.0, x, stop);
@@ -509,7 +509,7 @@ fn a_walk_sees_every_statement_of_its_recording() {
 
 #[test]
 fn many_inputs_at_once_are_as_many_one_by_one() {
-    // More than a chunk holds, in a recording that begins with others, and again where every statement is looked at.
+    // More inputs than a chunk holds, in a recording that begins with others, and again with checks on.
     const COUNT: usize = 20_000;
     let slopes = || {
         record(|recording| {
@@ -568,8 +568,8 @@ fn numbers_of_stretches_that_come_to_their_end_begin_anew_without_0() {
     });
 }
 
-/// A thread-local that is older than the tape is destroyed after it, and records then: every kind of statement is refused, and what is
-/// refused can be caught.
+/// A thread-local that is older than the tape is destroyed after it, and records then. Every kind of statement is refused, and the failure
+/// can be caught.
 #[test]
 fn a_tape_that_was_destroyed_refuses_statements() {
     type Refusals = Vec<String>;
@@ -587,7 +587,7 @@ fn a_tape_that_was_destroyed_refuses_statements() {
                 refusal(&|_| ignore(push1(1.0, 1.0, self.1.get(), stop))),
                 refusal(&|_| part(|_| checked(|| record(|recording| ignore(recording.input(stop)))))),
             ];
-            // A constant is no statement.
+            // A constant is not a statement.
             record(|_| ignore(push2(1.0, [1.0, 1.0], [x, x], stop)));
             self.0.send(refusals.to_vec()).unwrap();
         }
@@ -607,7 +607,7 @@ fn a_tape_that_was_destroyed_refuses_statements() {
     }
 }
 
-/// A tape that is first used while its thread ends is as good as any.
+/// A tape that is first used while its thread ends works normally.
 #[test]
 fn a_tape_can_begin_while_its_thread_ends() {
     struct Late(std::sync::mpsc::Sender<[[f64; 2]; 2]>);

@@ -1,4 +1,4 @@
-//! Looking back at a recording.
+//! Reads back a recording.
 
 use super::{CHUNKS, Recording, Tape, WIDE};
 
@@ -7,14 +7,14 @@ use super::{CHUNKS, Recording, Tape, WIDE};
 pub enum Statement<'r> {
     /// An input.
     Input,
-    /// A number with arguments and the partial derivative by each.
+    /// A computed number, with its arguments and the partial derivative with respect to each.
     Computed(&'r [u32], &'r [f64]),
-    /// An output of a function of others: which one, and the arguments of all; 0 for constants.
+    /// An output of an external function: its index, and the arguments of all outputs; 0 for constants.
     External(u32, &'r [u32]),
 }
 
 impl Recording {
-    /// Shows all statements in their order, each with its number. Nothing can be recorded meanwhile.
+    /// Visits all statements in order, each with its number. Nothing can be recorded meanwhile.
     ///
     /// ```
     /// use wengert_kernels::tape::{Statement, push1, record};
@@ -43,8 +43,8 @@ impl Recording {
                 let mut widths = chunk.widths.iter().skip_while(|(index, _)| *index < first);
                 for index in first..behind {
                     externals.next_if(|external| external.behind <= index);
-                    // SAFETY: statements `first..behind` are in this chunk, so that their counts are valid; arguments follow each other from
-                    // `at` on, as many as was written or listed with each. What is recorded meanwhile is written behind them.
+                    // SAFETY: statements `first..behind` are in this chunk, so their counts are valid. Arguments are adjacent from `at` on,
+                    // as many as were written or listed with each statement. Anything recorded meanwhile is written after them.
                     let statement = unsafe {
                         match *counts.add((index - chunk.first) as usize) {
                             0 => match externals.peek().filter(|external| external.first <= index) {

@@ -1,9 +1,8 @@
-//! Fork and join: run fixed tiles on several threads.
+//! Fork-join parallelism: runs fixed tiles on several threads.
 //!
-//! A *region* is one call of [`for_each_tile`]. The caller works on its own tiles and then waits; it never runs work
-//! of another region, so nothing on the caller's stack can be interleaved with a stranger's. There is one region at a
-//! time: a region that starts while another runs (nested, or from another thread) runs inline on its caller.
-//! Tiles are claimed in order by whoever is free; what a tile computes depends on its index alone.
+//! A *region* is one call of [`for_each_tile`]. The caller works on its own tiles and then waits. It never runs work of another region, so
+//! no unrelated work is interleaved on the caller's stack. There is one region at a time: a region that starts while another runs (nested,
+//! or from another thread) runs inline on its caller. Free threads claim tiles in order; the result of a tile depends only on its index.
 
 mod disjoint;
 mod region;
@@ -15,21 +14,21 @@ use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Total threads, the caller included; 0 until the first use.
+/// The total number of threads, including the caller; 0 until the first use.
 static THREADS: AtomicUsize = AtomicUsize::new(0);
 
-/// Elements from which on elementwise work is worth a region.
+/// The number of elements from which elementwise work pays for a region.
 pub(crate) const PARALLEL_ELEMENTS: usize = 32 * 1024;
 
-/// Elements of one tile of a region; a multiple of every smaller tile size.
+/// The number of elements in one tile of a region; a multiple of every smaller tile size.
 pub(crate) const REGION_TILE: usize = 16 * 1024;
 
-/// Elements per tile for `length` elements in all: one tile when the work is not worth a region.
+/// The number of elements per tile, for `length` elements in total: one tile if the work does not pay for a region.
 pub(crate) fn tile_elements(length: usize) -> usize {
     if length < PARALLEL_ELEMENTS { length.max(1) } else { REGION_TILE }
 }
 
-/// Sets how many threads regions use, the caller included. Any number from one on, whatever the machine has.
+/// Sets the number of threads that regions use, including the caller. It must be at least one and may exceed the number of cores.
 ///
 /// ```
 /// wengert_kernels::set_threads(3);
@@ -40,7 +39,7 @@ pub fn set_threads(n: usize) {
     THREADS.store(n, Ordering::Relaxed);
 }
 
-/// How many threads regions use, the caller included: `WENGERT_THREADS` or the number of cores unless set.
+/// The number of threads that regions use, including the caller: `WENGERT_THREADS` or the number of cores unless set.
 ///
 /// ```
 /// assert!(wengert_kernels::threads::threads() >= 1);
@@ -67,9 +66,9 @@ fn default_threads() -> usize {
     }
 }
 
-/// Calls `body(0), .., body(tiles - 1)`, each once, on several threads, and returns when all have ended.
+/// Calls `body(0), .., body(tiles - 1)`, each once, on several threads, and returns when all have finished.
 ///
-/// A panic in a tile reaches the caller after all tiles have ended.
+/// A panic in a tile reaches the caller after all tiles have finished.
 ///
 /// ```
 /// use std::sync::atomic::{AtomicUsize, Ordering};
@@ -88,8 +87,8 @@ pub fn for_each_tile(tiles: usize, body: &(dyn Fn(usize) + Sync)) {
 
 type Payload = Box<dyn Any + Send>;
 
-/// Keeps the first panic. Of others only those are dropped whose destructor is known: one that panics would leave a region before its
-/// workers have.
+/// Keeps the first panic payload. Others are dropped only if their destructor is known: a destructor that panics would leave a region
+/// before its workers have left.
 fn keep_first(kept: &mut Option<Payload>, payload: Payload) {
     match kept {
         None => *kept = Some(payload),
@@ -98,7 +97,7 @@ fn keep_first(kept: &mut Option<Payload>, payload: Payload) {
     }
 }
 
-/// All tiles on the calling thread, with the same treatment of panics as a region.
+/// Runs all tiles on the calling thread, handling panics in the same way as a region.
 fn run_inline(tiles: usize, body: &(dyn Fn(usize) + Sync)) {
     let mut next = 0;
     let mut panic = None;
@@ -133,7 +132,7 @@ pub fn for_each_chunk<T: Send>(out: &mut [T], chunk: usize, body: &(dyn Fn(usize
     let shared = Disjoint::new(out);
     for_each_tile(length.div_ceil(chunk), &|index| {
         let start = index * chunk;
-        // SAFETY: `for_each_tile` runs each index once, and chunk `index` is the elements from `index * chunk` on, fewer than `chunk` more.
+        // SAFETY: `for_each_tile` runs each index once, and chunk `index` is at most `chunk` elements from `index * chunk` on.
         body(index, unsafe { shared.range(start, chunk.min(length - start)) });
     });
 }

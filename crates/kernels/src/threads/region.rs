@@ -1,11 +1,11 @@
 //! The protocol between the caller of a region and the workers.
 //!
-//! One word holds the state: `epoch (32 bits) | OPEN | WAITING | workers inside`. The caller writes the job, then opens
-//! the region by storing a new epoch. A worker enters by counting itself in with a compare-exchange of the whole word, so it can only enter
-//! the epoch it saw, while it is open. The caller claims tiles too; when none are left it closes the region and waits for
-//! the count to reach zero. After that no worker can touch the job: it is safe to return, and to overwrite the job.
+//! One word holds the state: `epoch (32 bits) | OPEN | WAITING | workers inside`. The caller writes the job, then opens the region by
+//! storing a new epoch. A worker enters by incrementing the count with a compare-exchange of the whole word, so it can only enter the epoch
+//! it saw, while that is open. The caller claims tiles too. When none are left it closes the region and waits for the count to reach zero.
+//! After that no worker can access the job, so it is safe to return, and to overwrite the job.
 //!
-//! Nobody waits for a worker to wake up: a worker that comes late finds the region closed.
+//! The caller never waits for a worker to wake up: a worker that comes late finds the region closed.
 
 use super::{Payload, keep_first, threads};
 use crate::pool;
@@ -19,11 +19,11 @@ const OPEN: u64 = 1 << 31;
 const WAITING: u64 = 1 << 30;
 const INSIDE: u64 = WAITING - 1;
 
-/// Pauses before a worker without work, or a caller without tiles, goes to sleep: a few microseconds.
+/// The number of spins before an idle worker, or a caller without tiles, goes to sleep: a few microseconds.
 const WORKER_SPINS: usize = 100;
 const CALLER_SPINS: usize = 200;
 
-/// Keeps words that different threads write out of each other's cache lines.
+/// Puts words that different threads write on separate cache lines.
 #[repr(align(128))]
 struct Apart<T>(T);
 
@@ -35,7 +35,7 @@ static BUSY: Apart<AtomicBool> = Apart(AtomicBool::new(false));
 static SLEEPERS: Apart<AtomicUsize> = Apart(AtomicUsize::new(0));
 static JOB: JobSlot = JobSlot(UnsafeCell::new(None));
 static PANIC: Mutex<Option<Payload>> = Mutex::new(None);
-/// Guards going to sleep; both condition variables belong to it.
+/// Protects going to sleep; both condition variables use it.
 static SLEEP: Mutex<()> = Mutex::new(());
 static WORK_CAME: Condvar = Condvar::new();
 static REGION_LEFT: Condvar = Condvar::new();
@@ -44,26 +44,26 @@ static SPAWNED: AtomicUsize = AtomicUsize::new(0);
 #[derive(Clone, Copy)]
 struct Job {
     tiles: usize,
-    /// Alive while the region runs; its real lifetime is that of the call of [`run`].
+    /// Valid while the region runs; its actual lifetime is that of the call of [`run`].
     body: &'static (dyn Fn(usize) + Sync),
 }
 
 struct JobSlot(UnsafeCell<Option<Job>>);
 
-// SAFETY: `run` writes it while it holds BUSY and the region is closed with nobody inside: the one before did not give BUSY back earlier.
-// `work` reads it between `enter` and `leave`, when the region is open or its caller waits. Storing and reading STATE orders both.
+// SAFETY: `run` writes it while it holds BUSY and the region is closed and empty: the previous holder released BUSY only then. `work` reads
+// it between `enter` and `leave`, when the region is open or its caller waits. The stores and loads of STATE order both.
 unsafe impl Sync for JobSlot {}
 
 fn epoch(state: u64) -> u32 {
     (state >> 32) as u32
 }
 
-/// Nothing is left inconsistent by a panic while one of these locks is held.
+/// A panic while one of these locks is held leaves nothing inconsistent.
 fn lock<T>(mutex: &'static Mutex<T>) -> MutexGuard<'static, T> {
     mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
 }
 
-/// Runs a region and returns true, or returns false at once when another region is running.
+/// Runs a region and returns true, or returns false at once if another region is running.
 pub(super) fn run(tiles: usize, body: &(dyn Fn(usize) + Sync)) -> bool {
     if BUSY.0.compare_exchange(false, true, Ordering::Acquire, Ordering::Relaxed).is_err() {
         return false;
@@ -72,13 +72,13 @@ pub(super) fn run(tiles: usize, body: &(dyn Fn(usize) + Sync)) -> bool {
     if SPAWNED.load(Ordering::Relaxed) < workers {
         spawn(workers);
     }
-    // SAFETY: only the lifetime changes. Workers use the body between `enter` and `leave` alone, and this function returns when
-    // `wait_until_left` has seen none inside and OPEN is cleared, so that none enters. It does not unwind before: `run_tiles` catches
-    // panics of the body, drops no payload, and nothing else here panics.
+    // SAFETY: only the lifetime changes. Workers use the body only between `enter` and `leave`, and this function returns only when
+    // `wait_until_left` has seen no worker inside and OPEN is cleared, so that none can enter. It does not unwind before: `run_tiles`
+    // catches panics of the body and drops no payload, and nothing else here panics.
     let body = unsafe { std::mem::transmute::<&(dyn Fn(usize) + Sync), &'static (dyn Fn(usize) + Sync)>(body) };
     let job = Job { tiles, body };
-    // SAFETY: BUSY is held, and whoever held it before gave it back after closing its region and waiting for all to leave: nobody else
-    // accesses the slot until STATE is stored below.
+    // SAFETY: BUSY is held, and the previous holder released it after closing its region and waiting for all workers to leave. No other
+    // code accesses the slot until STATE is stored below.
     unsafe { *JOB.0.get() = Some(job) };
     NEXT.0.store(0, Ordering::Relaxed);
     let next_epoch = epoch(STATE.0.load(Ordering::Relaxed)).wrapping_add(1);
@@ -97,7 +97,7 @@ pub(super) fn run(tiles: usize, body: &(dyn Fn(usize) + Sync)) -> bool {
     true
 }
 
-/// Claims tiles until none are left. A panic is kept (the first one) and the other tiles still run.
+/// Claims tiles until none are left. The first panic is kept, and the remaining tiles still run.
 fn run_tiles(job: Job) {
     loop {
         let tile = NEXT.0.fetch_add(1, Ordering::Relaxed);
@@ -110,14 +110,14 @@ fn run_tiles(job: Job) {
     }
 }
 
-/// Sleepers are counted before they look at the state for the last time, and the state was stored before this load:
-/// one of the two sees the other.
+/// Sleepers are counted before they read the state for the last time, and the state was stored before this load: one of the two sees the
+/// other.
 fn wake_workers(wanted: usize) {
     if SLEEPERS.0.load(Ordering::SeqCst) == 0 {
         return;
     }
     drop(lock(&SLEEP));
-    // After the thread count was lowered a surplus worker could swallow a single notice.
+    // After the thread count was lowered, a surplus worker could consume a single notification.
     let spawned = SPAWNED.load(Ordering::Relaxed);
     if wanted < spawned && spawned < threads() {
         for _ in 0..wanted {
@@ -143,12 +143,12 @@ fn wait_until_left() {
     }
 }
 
-/// A thread that cannot be started is done without: the caller runs what nobody else does.
+/// If a thread cannot be started, the region works without it: the caller runs the remaining tiles.
 #[cold]
 fn spawn(workers: usize) {
     while SPAWNED.load(Ordering::Relaxed) < workers {
         let index = SPAWNED.load(Ordering::Relaxed);
-        // The thread that waits for it tells of a lack of memory, so this one is silent.
+        // The thread that waits for this one reports a lack of memory, so this one stays silent.
         let builder = std::thread::Builder::new().name(format!("wengert-{}", index + 1));
         if builder.spawn(move || pool::attempt(|| work(index))).is_err() {
             return;
@@ -157,13 +157,14 @@ fn spawn(workers: usize) {
     }
 }
 
-/// The life of worker `index`: wait for an epoch not seen before, enter it if it is still open, leave.
+/// The main loop of worker `index`: wait for a new epoch, enter it if it is still open, leave.
 fn work(index: usize) {
     let mut seen = 0;
     loop {
         seen = wait_for_epoch(seen);
         if index + 1 < threads() && enter(seen) {
-            // SAFETY: `enter` saw the region open, which `run` stored after the job; it waits for `leave` before anybody writes it again.
+            // SAFETY: `enter` saw the region open, which `run` stored after the job; `run` waits for `leave` before the job is written
+            // again.
             let job = unsafe { *JOB.0.get() };
             run_tiles(job.expect("the job is written before the region opens"));
             leave();
@@ -207,7 +208,7 @@ fn enter(wanted: u32) -> bool {
 fn leave() {
     let before = STATE.0.fetch_sub(1, Ordering::AcqRel);
     if before & WAITING != 0 && before & INSIDE == 1 {
-        // The caller holds the lock from before it announced its wait until it sleeps.
+        // The caller holds the lock from before it announces its wait until it sleeps.
         drop(lock(&SLEEP));
         REGION_LEFT.notify_one();
     }

@@ -2,7 +2,7 @@ use super::*;
 use std::sync::Mutex;
 use std::sync::atomic::AtomicU32;
 
-/// The thread count is global, and a region is only threaded when no other runs.
+/// The thread count is global, and a region is only threaded if no other runs.
 static ALONE: Mutex<()> = Mutex::new(());
 
 fn alone() -> std::sync::MutexGuard<'static, ()> {
@@ -47,7 +47,7 @@ fn several_threads_take_part() {
     let _alone = alone();
     set_threads(3);
     let ids = Mutex::new(std::collections::HashSet::new());
-    // A region beside one of another test runs inline, so one try may see one thread only.
+    // A region that overlaps one of another test runs inline, so a single attempt may see only one thread.
     for _ in 0..100 {
         for_each_tile(6, &|_| {
             ids.lock().unwrap().insert(std::thread::current().id());
@@ -134,7 +134,7 @@ fn chunks_cover_the_slice_in_order() {
     assert!(out.iter().enumerate().all(|(i, &value)| i == value));
 }
 
-/// What a panic carries may panic itself when it is dropped: one reaches the caller, and the others neither end the region early nor a
+/// Dropping a panic payload may itself panic: one payload reaches the caller, and the others neither end the region early nor kill a
 /// worker.
 #[test]
 fn panics_whose_payloads_panic_when_they_are_dropped() {

@@ -1,10 +1,10 @@
-//! Folds of rows and sums over tiles, in the types that registers hold.
+//! Row reductions, and sums over tiles, in the types that registers hold.
 
 use crate::dtype::{Compute, DType};
 use crate::reduce::{Summand, add_rows, sum_each_row, sum_run};
 use crate::simd::vectorised;
 
-/// How a row becomes one number.
+/// How a row is reduced to one number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Fold {
     /// The sum.
@@ -38,7 +38,7 @@ vectorised! {
     }
 }
 
-/// The larger of both times `sign`; NaN wins.
+/// The larger of both when multiplied by `sign`; NaN wins.
 #[inline(always)]
 #[allow(clippy::eq_op)]
 fn further<T: Compute>(best: T, value: T, sign: T) -> T {
@@ -46,7 +46,7 @@ fn further<T: Compute>(best: T, value: T, sign: T) -> T {
 }
 
 impl Fold {
-    /// Each row of `length` elements.
+    /// Reduces each row of `length` elements.
     pub(super) fn rows(self, held: DType, values: &[u8], length: usize, results: &mut [u8]) {
         match held {
             DType::F64 => self.rows_as::<f64>(values, length, results),
@@ -92,7 +92,7 @@ pub(super) fn add_columns(held: DType, values: &[u8], sums: &mut [u8]) {
     }
 }
 
-/// Adds sums to sums.
+/// Adds other sums to sums.
 pub(super) fn join(held: DType, sums: &mut [u8], more: &[u8]) {
     match held {
         DType::F64 | DType::F32 => add_rows::<f64>(bytemuck::cast_slice_mut(sums), bytemuck::cast_slice(more)),
@@ -100,11 +100,11 @@ pub(super) fn join(held: DType, sums: &mut [u8], more: &[u8]) {
     }
 }
 
-/// Sums as elements of `dtype`, rounded once.
+/// Stores sums as elements of `dtype`, rounded once.
 pub(super) fn store(sums: &[u8], dtype: DType, out: &mut [u8]) {
     match dtype.compute() {
         DType::F64 => f64::store(bytemuck::cast_slice(sums), dtype, out),
-        // Through f32, as a sum of its own would be.
+        // Through f32, as a separate sum would be.
         DType::F32 => {
             for (sum, out) in bytemuck::cast_slice::<u8, f64>(sums).iter().zip(out.chunks_exact_mut(dtype.size())) {
                 f32::store(&[*sum as f32], dtype, out);

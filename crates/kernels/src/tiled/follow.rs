@@ -1,4 +1,4 @@
-//! A loop that follows a kernel: it runs on what the kernel has completed, part by part.
+//! A loop that follows a kernel: it runs on the parts of the output that the kernel has completed.
 
 use super::Tiled;
 use super::fold::Sum;
@@ -18,8 +18,8 @@ pub struct Followed {
 }
 
 impl Followed {
-    /// A kernel that reads `reads` and writes `led`, and a loop with its spans, as for [`Loops::new`]. Panics if the loop reads
-    /// `led` otherwise than from one end to the other, or writes what the kernel reads.
+    /// A kernel that reads `reads` and writes `led`, and a loop with its spans, as for [`Loops::new`]. Panics if the loop does not read
+    /// `led` sequentially from start to end, or if it writes an input of the kernel.
     pub fn new(reads: Vec<Span>, led: Span, tiled: Box<Tiled>, operands: Vec<Span>, outputs: Vec<Span>) -> Followed {
         for (number, span) in operands.iter().enumerate() {
             let in_order = *span == led && tiled.reads_whole(number);
@@ -35,12 +35,12 @@ impl Followed {
         Followed { reads, led, loops: Loops::new(vec![(tiled, operands, outputs)]) }
     }
 
-    /// The loop by itself, for when the kernel has ended.
+    /// The loop by itself, to run after the kernel has finished.
     pub fn loops(&self) -> &Loops {
         &self.loops
     }
 
-    /// Runs the kernel, given what it reads and where it writes, and the loop behind it, unless the kernel fails.
+    /// Runs the kernel, given its inputs and output, followed by the loop unless the kernel fails.
     pub fn run<E>(
         &self,
         memory: &mut Memory<'_>,
@@ -59,19 +59,19 @@ impl Followed {
     }
 }
 
-/// A loop that waits.
+/// A loop that waits for its kernel.
 struct Running<'a> {
     bound: &'a Bound,
     led: Span,
     start: *const u8,
     call: Call<'a>,
-    /// Once the kernel has begun to give parts.
+    /// Set when the kernel begins to deliver parts.
     parts: OnceLock<Parts<'a>>,
 }
 
-// SAFETY: addresses are of spans of a `Memory` that `run` borrows mutably. They are used in `part`, for elements that come once: those of
-// what the kernel leads are complete and left alone meanwhile, as `Follower::part` promises, and what else the loop writes nobody
-// reads, as `Followed::new` and `Loops::new` assert.
+// SAFETY: the addresses are of spans of a `Memory` that `run` borrows mutably. They are used in `part`, for elements that come once: those
+// of the kernel's output are complete and not accessed meanwhile, as `Follower::part` guarantees, and no code reads the other outputs of
+// the loop, as `Followed::new` and `Loops::new` assert.
 unsafe impl Sync for Running<'_> {}
 
 struct Parts<'a> {
@@ -90,7 +90,7 @@ impl Follower for Running<'_> {
         if !self.bound.tiled.runs_on(granule) {
             return false;
         }
-        // What the kernel has borrowed is reached by way of what it gave.
+        // Memory that the kernel has borrowed is accessed through the pointer that it passed.
         let mut call = self.call.clone();
         for (place, _) in call.operands.iter_mut().zip(&self.bound.reads).filter(|(_, span)| **span == self.led) {
             *place = start.cast_const();
@@ -107,8 +107,8 @@ impl Follower for Running<'_> {
         let parts = self.parts.get().expect("it has begun");
         assert!(task < parts.tasks && elements.end <= self.bound.tiled.elements(), "a part that was not agreed to");
         let length = self.bound.width * size_of::<Sum>();
-        // SAFETY: `begin` made sums of `length` bytes for each of `parts.tasks` tasks, and `task` is one of them; its parts come one after
-        // the other, as `Follower::part` promises, and nobody else has its sums before `run` takes all.
+        // SAFETY: `begin` made sums of `length` bytes for each of `parts.tasks` tasks, and `task` is one of them. Its parts come one after
+        // the other, as `Follower::part` guarantees, and no other code uses its sums before `run` takes all.
         let sums = unsafe { std::slice::from_raw_parts_mut(parts.first_sum.add(task * length), length) };
         self.bound.tiled.run_task(&parts.call, elements, sums);
     }

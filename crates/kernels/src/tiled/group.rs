@@ -1,4 +1,4 @@
-//! Loops that run together: their tasks are one region, so that many small loops cost no more than a large one.
+//! Loops that run together: their tasks form one region, so many small loops cost no more than a large one.
 
 use super::run::{Call, PARALLEL_WORK};
 use super::{Destination, Tiled};
@@ -9,17 +9,17 @@ use smallvec::SmallVec;
 
 use super::fold::Sum;
 
-/// Tasks that a loop is cut into at most, and work that each has at least.
+/// The most tasks that a loop is cut into, and the least work of each.
 const MOST_TASKS: usize = 64;
 const TASK_WORK: usize = 100_000;
 
-/// Loops and the bytes that they read and write: nothing that one of them writes is used by another.
+/// Loops and the bytes that they read and write. No loop uses bytes that another one writes.
 pub struct Loops {
     loops: Vec<Bound>,
     tasks: usize,
-    /// Elements times instructions of all.
+    /// The total work: elements times instructions.
     work: usize,
-    /// Sums of all tasks.
+    /// The number of sums of all tasks.
     sums: usize,
 }
 
@@ -28,27 +28,26 @@ pub(super) struct Bound {
     pub tiled: Box<Tiled>,
     pub reads: Vec<Span>,
     pub writes: Vec<Span>,
-    /// Its first task, how many it has, and the elements of each.
+    /// Its first task, its number of tasks, and the elements of each.
     first: usize,
     tasks: usize,
     each: usize,
-    /// How many sums each output is gathered in, all of them in one task, and where those of the first task are.
+    /// The number of partial sums of each output, their total in one task, and the position of those of the first task.
     pub widths: Vec<usize>,
     pub width: usize,
     sums: usize,
 }
 
-/// Memory that tasks look at.
+/// Memory that tasks share.
 struct Shared<'a, 'm>(&'a Memory<'m>);
 
-// SAFETY: tasks call `Memory::start_of` alone, which reads. What lies at the addresses is used by `run_task`: elements of outputs by the one
-// task that has them, and what is read nobody writes, as `Loops::new` asserts.
+// SAFETY: tasks only call `Memory::start_of`, which reads. `run_task` uses the memory at the addresses: each element of an output is
+// accessed by the one task that owns it, and no code writes what is read, as `Loops::new` asserts.
 unsafe impl Sync for Shared<'_, '_> {}
 
 impl Loops {
-    /// Loops with spans for their operands and outputs. An output may be the span of an operand of its loop that is contiguous and
-    /// has elements of its size, if the loop overwrites it. Panics if spans are too short, or if something written is used
-    /// otherwise.
+    /// Loops with spans for their operands and outputs. An output may be the span of a contiguous operand of its loop with elements of the
+    /// same size, if the loop overwrites it. Panics if spans are too short, or if a written span is used in any other way.
     pub fn new(loops: Vec<(Box<Tiled>, Vec<Span>, Vec<Span>)>) -> Loops {
         let mut group = Loops { loops: Vec::new(), tasks: 0, work: 0, sums: 0 };
         for (tiled, reads, writes) in loops {
@@ -75,9 +74,9 @@ impl Loops {
         group
     }
 
-    /// Runs all of them.
+    /// Runs all loops.
     pub fn run(&self, memory: &mut Memory<'_>) {
-        // Every region is looked at once here, so that nothing is out of bounds later.
+        // Every region is checked here once, so nothing is out of bounds later.
         let mut sums = Block::new(self.sums * size_of::<Sum>());
         let sums = sums.bytes_mut().expect("a new block is unique");
         sums.fill(0);
@@ -89,7 +88,7 @@ impl Loops {
                 let own = task - bound.first;
                 let range = own * bound.each..((own + 1) * bound.each).min(bound.tiled.elements());
                 let length = bound.width * size_of::<Sum>();
-                // SAFETY: each task runs once; loops have their sums one after the other, `length` bytes for each of their tasks.
+                // SAFETY: each task runs once; the sums of loops are adjacent, with `length` bytes for each of their tasks.
                 let sums = unsafe { shared.range(bound.sums * size_of::<Sum>() + own * length, length) };
                 bound.tiled.run_task(&Call::new(bound, memory.0), range, sums);
             };
@@ -104,7 +103,7 @@ impl Loops {
         }
     }
 
-    /// The loop, where there is one.
+    /// The loop, if there is only one.
     pub(super) fn only(&self) -> &Bound {
         let [only] = &self.loops[..] else { unreachable!("one loop") };
         only
@@ -112,7 +111,7 @@ impl Loops {
 }
 
 impl Bound {
-    /// Room for the sums of some tasks, all 0.
+    /// Memory for the sums of some tasks, all 0.
     pub fn sums(&self, tasks: usize) -> Block {
         let mut sums = Block::new(tasks * self.width * size_of::<Sum>());
         sums.bytes_mut().expect("a new block is unique").fill(0);
@@ -129,17 +128,17 @@ impl Bound {
 }
 
 impl Tiled {
-    /// Elements times what is done with each.
+    /// The number of elements times the number of instructions.
     fn work(&self) -> usize {
         self.elements() * (self.steps.len() + self.operands.len() + self.outputs.len())
     }
 
-    /// Whether parts of multiples of `granule` elements are multiples of what tiles hold.
+    /// Whether parts of multiples of `granule` elements are multiples of a tile.
     pub(super) fn runs_on(&self, granule: usize) -> bool {
         !self.by_rows || (self.cols > 0 && granule.is_multiple_of(self.cols))
     }
 
-    /// How many sums an output is gathered in.
+    /// The number of partial sums of an output.
     pub(super) fn sums_of(&self, destination: Destination) -> usize {
         match destination {
             Destination::Each => 0,
@@ -151,7 +150,7 @@ impl Tiled {
 
 impl<'a> Call<'a> {
     pub(super) fn new(bound: &'a Bound, memory: &Memory<'_>) -> Call<'a> {
-        // Filled where they stay.
+        // Filled in place.
         let mut call = Call { reads: &bound.reads, operands: SmallVec::new(), outputs: SmallVec::new() };
         call.operands.extend(bound.reads.iter().map(|span| memory.start_of(span, false).cast_const()));
         call.outputs.extend(bound.writes.iter().map(|span| memory.start_of(span, true)));

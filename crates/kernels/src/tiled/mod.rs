@@ -1,10 +1,9 @@
-//! A tiled register machine: chains of elementwise operations, row by row folds and sums as one walk over memory.
+//! A tiled register machine: chains of elementwise operations, row reductions and sums in one pass over memory.
 //!
-//! The space of a loop is `rows` x `cols` elements in row-major order, walked in tiles that stay in the nearest cache. An
-//! instruction is a vectorised loop over registers, which are tiles; operands that lie as they are needed are read in place,
-//! and what nobody else reads is written in place. A loop that folds rows has whole rows in every tile, so that
-//! what was folded can be spread again: a softmax is one walk. Tiles and tasks are cut by sizes alone, so bits
-//! do not depend on the number of threads.
+//! The iteration space of a loop is `rows` x `cols` elements in row-major order, processed in tiles that stay in the nearest cache. An
+//! instruction is a vectorised loop over registers, which are tiles. Operands with a suitable layout are read in place, and results are
+//! written in place unless they are read again. A loop that reduces rows has whole rows in every tile, so that the result can be broadcast
+//! along the row again: a softmax is one pass. Tiles and tasks depend only on sizes, so the bits do not depend on the number of threads.
 
 mod fold;
 mod follow;
@@ -20,10 +19,11 @@ use crate::view::{Layout, collapse};
 use smallvec::SmallVec;
 use std::sync::Arc;
 
-/// A vectorised loop: reads its inputs, all of one length, and writes its output. Registers are bytes of what [`held`] says.
+/// A vectorised loop: it reads its inputs, all of one length, and writes its output. Registers hold bytes of the type that [`held`]
+/// returns.
 pub type Lane = Arc<dyn Fn(&[&[u8]], &mut [u8]) + Send + Sync>;
 
-/// The type that elements of `dtype` have in registers: what is computed in; masks are bytes.
+/// The type that elements of `dtype` have in registers: the compute type, or bytes for masks.
 ///
 /// ```
 /// use wengert_kernels::{DType, tiled::held};
@@ -33,14 +33,14 @@ pub fn held(dtype: DType) -> DType {
     if dtype == DType::Bool { DType::Bool } else { dtype.compute() }
 }
 
-/// What a loop reads: elements of the whole space, row-major, by strides. Axes that repeat have stride 0.
+/// An operand of a loop: strided elements of the whole iteration space in row-major order. Broadcast axes have stride 0.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Access {
     /// The type in memory.
     pub dtype: DType,
-    /// In elements from the start of the span.
+    /// The offset in elements from the start of the span.
     pub offset: isize,
-    /// The sizes of the axes; their product is that of the space, or of its rows if it is read by rows.
+    /// The sizes of the axes; their product is the size of the space, or its number of rows if it is read by rows.
     pub shape: SmallVec<[usize; 4]>,
     /// The step along each axis.
     pub strides: SmallVec<[isize; 4]>,
@@ -49,7 +49,7 @@ pub struct Access {
 }
 
 impl Access {
-    /// Whether it is the span itself, all of it from the start, as registers hold it: so that results may be written over it.
+    /// Whether the operand is its whole span, contiguous from the start and of the register type, so that results may be written over it.
     ///
     /// ```
     /// use wengert_kernels::{DType, tiled::Access};
@@ -64,35 +64,35 @@ impl Access {
     }
 }
 
-/// One instruction; values are numbered, operands first, then instructions in order.
+/// One instruction. Values are numbered: operands first, then instructions in order.
 pub enum Instruction {
-    /// Element by element, of whole tiles or of one number for each row.
+    /// An elementwise operation, on whole tiles or on one number per row.
     Lane {
         /// The loop.
         lane: Lane,
         /// The values that it reads, all by elements or all by rows.
         inputs: SmallVec<[usize; 3]>,
-        /// What it gives, as in memory; registers hold [`held`] of it.
+        /// The dtype of its result in memory; registers hold [`held`] of it.
         dtype: DType,
     },
-    /// One number for each row, repeated along the row.
+    /// Broadcasts one number per row along the row.
     Spread(usize),
-    /// Each row to one number.
+    /// Reduces each row to one number.
     Fold(Fold, usize),
 }
 
-/// Where a value goes.
+/// How a value is written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Destination {
-    /// Every element, or the number of every row, in order.
+    /// Every element, or one number per row, in order.
     Each,
-    /// The sum of all.
+    /// The sum of all elements.
     Total,
     /// The sum over all rows, one number for each column.
     Columns,
 }
 
-/// What a loop writes.
+/// An output of a loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Output {
     /// The number of the value.
@@ -105,19 +105,19 @@ pub struct Output {
     pub in_place: bool,
 }
 
-/// A loop.
+/// A compiled loop.
 pub struct Tiled {
     rows: usize,
     cols: usize,
     operands: Vec<Operand>,
     steps: Vec<Step>,
     outputs: Vec<Output>,
-    /// What every value is.
+    /// The properties of every value.
     values: Vec<Value>,
-    /// Registers in use, and the elements of each.
+    /// The number of registers in use, and the elements of each.
     registers: usize,
     tile: usize,
-    /// Tiles hold whole rows.
+    /// Whether tiles hold whole rows.
     by_rows: bool,
 }
 
@@ -129,21 +129,21 @@ struct Operand {
 }
 
 enum Reading {
-    /// Contiguous and of the type that registers hold: the memory itself.
+    /// Contiguous and of the register type: read in place.
     Direct,
-    /// Through a register.
+    /// Loaded into a register.
     Loaded(Layout),
-    /// Through a register that is the same for every tile.
+    /// Loaded into a register, with the same contents for every tile.
     Periodic(Layout),
 }
 
 struct Step {
     instruction: Instruction,
-    /// The output that the instruction writes in place.
+    /// The output that the instruction writes directly.
     direct: Option<usize>,
 }
 
-/// What a value is.
+/// The properties of a value.
 #[derive(Clone, Copy)]
 struct Value {
     dtype: DType,
@@ -159,16 +159,16 @@ impl Value {
     }
 }
 
-/// Bytes of all registers that still leave room for operands in the nearest cache.
+/// The bytes of all registers that still leave room for operands in the nearest cache.
 const CACHE: usize = 28 * 1024;
 const SHORTEST: usize = 256;
 const LONGEST: usize = 1024;
 
-/// Elements of a row up to which it is folded in one tile.
+/// The longest row that is reduced in one tile.
 pub const LONGEST_ROW: usize = 8192;
 
 impl Tiled {
-    /// A loop over `rows` x `cols` elements. Rows and columns matter to folds and to outputs of rows and columns.
+    /// A loop over `rows` x `cols` elements. Rows and columns only matter to folds and to outputs of rows and columns.
     ///
     /// ```
     /// use std::sync::Arc;
@@ -201,7 +201,7 @@ impl Tiled {
         instructions: Vec<Instruction>,
         outputs: Vec<Output>,
     ) -> Tiled {
-        // So no size below is more than can be counted.
+        // So no size below overflows.
         let bytes =
             rows.max(1).checked_mul(cols.max(1)).and_then(|elements| elements.checked_mul(size_of::<fold::Sum>()));
         assert!(bytes.is_some_and(|bytes| isize::try_from(bytes).is_ok()), "tiled: a space of {rows} rows of {cols}");
@@ -213,7 +213,7 @@ impl Tiled {
         let mut operands: Vec<Operand> = operands.into_iter().map(|access| Operand::new(access, rows, cols)).collect();
         let has_rows =
             values.iter().any(|value| value.by_rows) || outputs.iter().any(|o| o.destination == Destination::Columns);
-        // Tiles of whole rows let rows that repeat stay where they are.
+        // With tiles of whole rows, broadcast rows can stay in their registers.
         let by_rows = has_rows || (cols <= LONGEST && operands.iter().any(Operand::repeats_rows));
         if !by_rows {
             operands.iter_mut().for_each(Operand::load_always);
@@ -224,7 +224,7 @@ impl Tiled {
         tiled
     }
 
-    /// Whether an operand is read as it lies from the start of its span, all of it.
+    /// Whether an operand is read sequentially, as its whole span from the start.
     pub fn reads_whole(&self, operand: usize) -> bool {
         let operand = &self.operands[operand];
         matches!(operand.kind, Reading::Direct) && operand.offset == 0
@@ -235,13 +235,13 @@ impl Tiled {
         self.rows * self.cols
     }
 
-    /// Gives registers to values, those of values that are read no more again to others, and decides the size of tiles.
+    /// Assigns registers to values, reuses those of values that are no longer read, and chooses the tile size.
     fn allocate(&mut self) {
         let mut last_read = vec![0; self.values.len()];
         for (number, step) in self.steps.iter().enumerate() {
             step.instruction.inputs().for_each(|value| last_read[value] = number);
         }
-        // What is written is read at the end of the tile, unless an instruction writes it where it belongs.
+        // Outputs are read at the end of the tile, unless an instruction writes them directly.
         for (number, output) in self.outputs.iter().enumerate() {
             let step = output.value.checked_sub(self.operands.len());
             let is_plain =
@@ -263,7 +263,7 @@ impl Tiled {
         for (value, operand) in self.operands.iter().enumerate() {
             match operand.kind {
                 Reading::Direct => {}
-                // Operands are loaded at the start of a tile, and those that are the same for all stay.
+                // Operands are loaded at the start of a tile; those that are the same for all tiles stay.
                 Reading::Periodic(_) => self.values[value].register = Some(take(&mut registers, &mut free)),
                 Reading::Loaded(_) => {
                     self.values[value].register = Some(take(&mut registers, &mut free));
@@ -281,7 +281,7 @@ impl Tiled {
                     ends.push(value);
                 }
             }
-            // An instruction never writes what it reads.
+            // An instruction never writes a register that it reads.
             free.extend(ends[number].iter().filter_map(|&value| self.values[value].register));
         }
         self.registers = registers;
@@ -292,7 +292,7 @@ impl Tiled {
         };
     }
 
-    /// Bytes of the widest element in registers.
+    /// The bytes of the widest element in registers.
     fn width(&self) -> usize {
         self.values.iter().map(|value| held(value.dtype).size()).max().unwrap_or(1)
     }

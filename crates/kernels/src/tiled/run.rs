@@ -1,4 +1,4 @@
-//! Running a loop: tasks, tiles, instructions.
+//! Runs a loop: tasks, tiles, instructions.
 
 use super::fold::{Sum, add_all, add_columns, join, store};
 use super::{Destination, Instruction, Reading, Tiled, Value, held};
@@ -10,10 +10,10 @@ use smallvec::SmallVec;
 use std::cell::RefCell;
 use std::ops::Range;
 
-/// Elements times instructions below which a region costs more than it saves.
+/// The work (elements times instructions) below which a parallel region costs more than it saves.
 pub(super) const PARALLEL_WORK: usize = 400_000;
 
-/// The memory of one call: the spans that it reads, and where they and its outputs start.
+/// The memory of one call: the spans that it reads, and the addresses of operands and outputs.
 #[derive(Clone)]
 pub(super) struct Call<'a> {
     pub reads: &'a [Span],
@@ -27,7 +27,7 @@ thread_local! {
 }
 
 impl Tiled {
-    /// Spans are long enough, and what is written is apart from everything else, but for operands that are overwritten.
+    /// Panics unless spans are long enough and outputs are disjoint from everything else, except for operands that they overwrite.
     pub(super) fn expect_apart(&self, operands: &[Span], outputs: &[Span]) {
         assert_eq!((operands.len(), outputs.len()), (self.operands.len(), self.outputs.len()), "tiled: one span each");
         for (number, (output, span)) in self.outputs.iter().zip(outputs).enumerate() {
@@ -50,7 +50,7 @@ impl Tiled {
         for (operand, span) in self.operands.iter().zip(operands) {
             let reach = match &operand.kind {
                 Reading::Direct => Some(operand.elements as isize - 1),
-                // What leaves the span on the other side is found when it is loaded.
+                // Accesses before the start of the span are detected on loading.
                 Reading::Loaded(layout) | Reading::Periodic(layout) => {
                     let axes = layout.shape.iter().zip(&layout.strides);
                     axes.map(|(&n, &stride)| (n as isize - 1).checked_mul(stride.max(0)))
@@ -66,7 +66,7 @@ impl Tiled {
         }
     }
 
-    /// Elements of one task.
+    /// Runs the elements of one task.
     pub(super) fn run_task(&self, call: &Call<'_>, range: Range<usize>, sums: &mut [u8]) {
         let mut run = |registers: &mut Vec<[u64; 8]>| {
             let bytes = self.tile.min(self.elements()) * self.width();
@@ -83,13 +83,13 @@ impl Tiled {
                 from = to;
             }
         };
-        // A loop inside a loop's task cannot be: lanes only compute. A thread that ends keeps none.
+        // Loops cannot be nested in a loop's task, because lanes only compute. A thread that is ending has no thread-local registers.
         if REGISTERS.try_with(|registers| run(&mut registers.borrow_mut())).is_err() {
             run(&mut Vec::new());
         }
     }
 
-    /// Sums of all tasks in order.
+    /// Adds the sums of all tasks in order and writes them.
     pub(super) fn write_sums(&self, call: &Call<'_>, widths: &[usize], sums: &mut [u8], spans: &[Span]) {
         let width: usize = widths.iter().sum();
         let (first, others) = sums.split_at_mut(width * size_of::<Sum>());
@@ -101,8 +101,8 @@ impl Tiled {
                 for task in others.chunks_exact(width * size_of::<Sum>()) {
                     join(held, &mut first[range.clone()], &task[range.clone()]);
                 }
-                // SAFETY: `Memory::start_of` saw the span in its region, which may be written and is borrowed by the caller; all tasks have
-                // ended, and `expect_apart` saw that no other output overlaps it.
+                // SAFETY: `Memory::start_of` checked that the span is in its region, which is writable and borrowed by the caller. All
+                // tasks have finished, and `expect_apart` checked that no other output overlaps it.
                 let out = unsafe { std::slice::from_raw_parts_mut(call.outputs[number], spans[number].length) };
                 store(&first[range], output.dtype, out);
                 at += count;
@@ -111,17 +111,17 @@ impl Tiled {
     }
 }
 
-/// One thread at work.
+/// The state of one task.
 struct Frame<'a> {
     tiled: &'a Tiled,
     call: &'a Call<'a>,
-    /// Where every value of the tile lies.
+    /// The address of every value of the tile.
     places: SmallVec<[*mut u8; 64]>,
-    /// Elements of operands that are the same in every tile that are in their registers.
+    /// The number of elements of tile-independent operands that are already in their registers.
     ready: usize,
 }
 
-/// The part of the space that is worked on: elements, and rows where tiles hold whole ones.
+/// The current part of the iteration space: elements, and rows if tiles hold whole rows.
 #[derive(Clone, Copy)]
 struct Part {
     from: usize,
@@ -154,12 +154,12 @@ impl<'a> Frame<'a> {
     /// The bytes of a value in this tile.
     ///
     /// # Safety
-    /// Its place was set for this tile, and nobody writes it meanwhile.
+    /// Its address was set for this tile, and no code writes it meanwhile.
     #[inline(always)]
     unsafe fn bytes(&self, value: usize, part: &Part) -> &'a [u8] {
         let length = part.bytes(&self.tiled.values[value]);
         // SAFETY: a register has room for a tile of the widest element (`run_task`), and a span for all elements from its start on
-        // (`expect_apart`); part and tile are in the space. Nobody writes these bytes, as the caller promises.
+        // (`expect_apart`); part and tile are in the iteration space. No code writes these bytes, as the caller guarantees.
         unsafe { std::slice::from_raw_parts(self.places[value].cast_const(), length) }
     }
 
@@ -178,9 +178,9 @@ impl<'a> Frame<'a> {
                 self.places[value] = self.call.outputs[output].wrapping_add(start);
             }
             let length = part.bytes(&tiled.values[value]);
-            // SAFETY: `allocate` gave the instruction a register that no value holds which is still read, or an output that no other
-            // instruction writes; outputs that are not `in_place` overlap no operand (`expect_apart`). So nobody else uses these bytes,
-            // of which there are `length` as in `bytes`, and what is read was set by `load` or by an instruction before.
+            // SAFETY: `allocate` assigned the instruction a register that holds no value which is still read, or an output that no other
+            // instruction writes. Outputs that are not `in_place` overlap no operand (`expect_apart`). So no other code uses these bytes,
+            // of which there are `length` as in `bytes`, and the values read were set by `load` or by an earlier instruction.
             unsafe {
                 let out = std::slice::from_raw_parts_mut(self.places[value], length);
                 match &step.instruction {
@@ -205,7 +205,7 @@ impl<'a> Frame<'a> {
         self.finish(&part, sums);
     }
 
-    /// Finds operands that are read in place, and fills the registers of others.
+    /// Locates operands that are read in place, and fills the registers of the others.
     fn load(&mut self, part: &Part) {
         let tiled = self.tiled;
         for (number, operand) in tiled.operands.iter().enumerate() {
@@ -221,12 +221,13 @@ impl<'a> Frame<'a> {
                 Reading::Loaded(layout) => (layout, part.from(value), part.count(value)),
             };
             let register = self.places[number];
-            // SAFETY: `Memory::start_of` saw the span in its region; `expect_apart` saw that no output overlaps an operand that is loaded.
+            // SAFETY: `Memory::start_of` checked that the span is in its region; `expect_apart` checked that no output overlaps an operand
+            // that is loaded.
             let bytes =
                 unsafe { std::slice::from_raw_parts(self.call.operands[number], self.call.reads[number].length) };
             let walker = Walker { dtype: operand.dtype, bytes, offset: operand.offset, layout };
-            // SAFETY: the register is a part of those that `run_task` alone has borrowed, initialised, aligned to 8 as its `u64`s are,
-            // and has room for a tile of the widest element; `allocate` gave it to this operand alone, until that is read.
+            // SAFETY: the register is one of those that only `run_task` has borrowed; it is initialised, aligned to 8 as its `u64`s are,
+            // and has room for a tile of the widest element. `allocate` assigned it to this operand alone, until that is read.
             unsafe {
                 match held(operand.dtype) {
                     DType::F64 => walker.load(from, std::slice::from_raw_parts_mut(register.cast::<f64>(), count)),
@@ -239,7 +240,7 @@ impl<'a> Frame<'a> {
         self.ready = self.ready.max(part.count);
     }
 
-    /// Writes what instructions did not write in place, and adds up sums.
+    /// Writes the outputs that instructions did not write directly, and adds up sums.
     fn finish(&self, part: &Part, sums: &mut [u8]) {
         let (tiled, mut at) = (self.tiled, 0);
         for (number, output) in tiled.outputs.iter().enumerate() {
@@ -251,9 +252,9 @@ impl<'a> Frame<'a> {
             if output.value.checked_sub(tiled.operands.len()).is_some_and(is_direct) {
                 continue;
             }
-            // SAFETY: its place was set by `load` or by its instruction. What is written below is an output: it overlaps no register and no
-            // other output, and of operands at most one that is direct and of the same span (`expect_apart`); where that is this very
-            // value both begin at one address, and nothing is written.
+            // SAFETY: `load` or its instruction set its address. The writes below go to an output: it overlaps no register and no other
+            // output, and at most one operand, which is direct and has the same span (`expect_apart`). If that is this very value, both
+            // begin at the same address, and nothing is written.
             let bytes = unsafe { self.bytes(output.value, part) };
             match output.destination {
                 Destination::Total => add_all(held(value.dtype), bytes, sums.try_into().expect("one sum")),
@@ -263,8 +264,8 @@ impl<'a> Frame<'a> {
                     let size = output.dtype.size();
                     let place = self.call.outputs[number].wrapping_add(from * size);
                     if place.cast_const() != bytes.as_ptr() {
-                        // SAFETY: elements `from..from + count` of a span that has all elements (`expect_apart`) and lies in its region
-                        // (`Memory::start_of`); other tasks have other elements, and `bytes` is elsewhere, as said above.
+                        // SAFETY: these are the elements `from..from + count` of a span that has all elements (`expect_apart`) and lies in
+                        // its region (`Memory::start_of`). Other tasks have other elements, and `bytes` is elsewhere, as said above.
                         let out = unsafe { std::slice::from_raw_parts_mut(place, count * size) };
                         match held(value.dtype) {
                             DType::F64 => f64::store(bytemuck::cast_slice(bytes), output.dtype, out),
@@ -279,7 +280,7 @@ impl<'a> Frame<'a> {
     }
 }
 
-/// Masks are bytes: read as whole numbers, which are 0 or 1.
+/// Masks are bytes: read as integers, which are 0 or 1.
 fn load_bytes(walker: &Walker<'_>, from: usize, out: &mut [u8]) {
     const PART: usize = 256;
     let mut numbers = [0i64; PART];
@@ -292,7 +293,7 @@ fn load_bytes(walker: &Walker<'_>, from: usize, out: &mut [u8]) {
     }
 }
 
-/// Every number repeated along its row.
+/// Repeats every number along its row.
 fn spread(held: DType, numbers: &[u8], cols: usize, out: &mut [u8]) {
     match held {
         DType::F64 | DType::I64 => spread_as::<u64>(bytemuck::cast_slice(numbers), cols, bytemuck::cast_slice_mut(out)),

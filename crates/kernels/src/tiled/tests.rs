@@ -64,7 +64,7 @@ fn operands_are_read_by_any_strides() {
             access(&shape, &[0, 1]),
             access(&shape, &[1, 0]),
             access(&shape, &[0, 0]),
-            // The same numbers transposed.
+            // The same elements transposed.
             access(&shape, &[1, rows as isize]),
         ];
         for (split, width) in [((rows, cols), cols), ((1, rows * cols), rows * cols)] {
@@ -86,7 +86,7 @@ fn operands_are_read_by_any_strides() {
 fn folds_spread_again_and_sums_end_a_loop() {
     for (rows, cols) in [(1, 1), (9, 7), (70, 40), (3, 5000), (900, 300)] {
         let x = wave(rows * cols, 0.3);
-        // Each element over the sum of its row, minus the largest of the row; sums of that over rows, columns and all.
+        // Each element divided by the sum of its row, minus the maximum of the row; then sums over rows, columns and everything.
         let instructions = vec![
             Instruction::Fold(Fold::Sum, 0),
             Instruction::Fold(Fold::Max, 0),

@@ -1,8 +1,8 @@
-//! Merging axes that are one axis in memory.
+//! Merges axes that form a single axis in memory.
 
 use smallvec::SmallVec;
 
-/// Sizes and strides of few axes, without a heap allocation in practice.
+/// The sizes and strides of a few axes, in practice without a heap allocation.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub(crate) struct Layout {
     pub(crate) shape: SmallVec<[usize; 6]>,
@@ -15,7 +15,7 @@ impl Layout {
         self.shape.len()
     }
 
-    /// Adds an axis inside all others, merged with the last one where memory allows. The element order stays.
+    /// Adds an innermost axis, merged with the last one if memory allows. The element order is preserved.
     pub(crate) fn push(&mut self, size: usize, stride: isize) {
         if size == 1 {
             return;
@@ -32,7 +32,7 @@ impl Layout {
     }
 }
 
-/// The same elements in the same order with as few axes as possible; axes of size 1 vanish.
+/// The same elements in the same order with as few axes as possible; axes of size 1 are removed.
 ///
 /// Outer and inner axes merge when `outer stride = inner size * inner stride`.
 pub(crate) fn collapse(shape: &[usize], strides: &[isize]) -> Layout {

@@ -1,7 +1,7 @@
 //! Strided inputs and contiguous outputs.
 //!
 //! Element `(i, j, ..)` of a [`View`] is at `offset + i * strides[0] + j * strides[1] + ..`, counted in elements.
-//! Stride 0 repeats (broadcasting); strides may be negative.
+//! Stride 0 broadcasts; strides may be negative.
 
 mod collapse;
 mod odometer;
@@ -26,7 +26,7 @@ use crate::dtype::{Compute, DType};
 pub struct View<'a> {
     /// The type of the elements.
     pub dtype: DType,
-    /// The memory the elements lie in.
+    /// The memory that holds the elements.
     pub bytes: &'a [u8],
     /// The position of the first element, in elements.
     pub offset: isize,
@@ -49,7 +49,7 @@ impl<'a> View<'a> {
         self.shape.iter().product()
     }
 
-    /// True when an axis has size 0.
+    /// Whether an axis has size 0.
     ///
     /// ```
     /// # use wengert_kernels::{DType, View};
@@ -60,7 +60,7 @@ impl<'a> View<'a> {
         self.shape.contains(&0)
     }
 
-    /// True when the elements follow each other in row-major order. Axes of size 1 may have any stride.
+    /// Whether the elements are contiguous in row-major order. Axes of size 1 may have any stride.
     ///
     /// ```
     /// # use wengert_kernels::{DType, View};
@@ -71,7 +71,7 @@ impl<'a> View<'a> {
         self.contiguous_length().is_some()
     }
 
-    /// The number of elements, when they are contiguous.
+    /// The number of elements, if they are contiguous.
     #[inline]
     fn contiguous_length(&self) -> Option<usize> {
         let mut length = 1;
@@ -86,7 +86,7 @@ impl<'a> View<'a> {
         Some(length)
     }
 
-    /// The bytes of the elements, when they are contiguous.
+    /// The bytes of the elements, if they are contiguous.
     ///
     /// ```
     /// # use wengert_kernels::{DType, View};
@@ -97,14 +97,14 @@ impl<'a> View<'a> {
     pub fn contiguous_bytes(&self) -> Option<&'a [u8]> {
         let bytes = self.contiguous_length()? * self.dtype.size();
         if bytes == 0 {
-            // At the start, which is aligned.
+            // The start of the memory is aligned.
             return Some(&self.bytes[..0]);
         }
         let start = self.offset as usize * self.dtype.size();
         Some(&self.bytes[start..][..bytes])
     }
 
-    /// The elements themselves, when they are contiguous, of type `T` and aligned.
+    /// The elements themselves, if they are contiguous, of type `T` and aligned.
     #[inline]
     pub(crate) fn direct<T: Compute>(&self) -> Option<&'a [T]> {
         if self.dtype != T::DTYPE {
@@ -113,7 +113,7 @@ impl<'a> View<'a> {
         bytemuck::try_cast_slice(self.contiguous_bytes()?).ok()
     }
 
-    /// The element at `index`, converted to `T`. Panics when out of range.
+    /// The element at `index`, converted to `T`. Panics if out of range.
     ///
     /// ```
     /// # use wengert_kernels::{DType, View};
@@ -130,7 +130,7 @@ impl<'a> View<'a> {
         self.element(position)
     }
 
-    /// The element at row-major position `linear`, converted to `T`. Panics when out of range.
+    /// The element at row-major position `linear`, converted to `T`. Panics if out of range.
     ///
     /// ```
     /// # use wengert_kernels::{DType, View};
@@ -173,12 +173,12 @@ pub struct Out<'a> {
 }
 
 impl Out<'_> {
-    /// The same memory for a shorter time.
+    /// The same memory, borrowed for a shorter time.
     pub fn reborrow(&mut self) -> Out<'_> {
         Out { dtype: self.dtype, bytes: self.bytes }
     }
 
-    /// Writes `value`, converted, at row-major position `linear`. Panics when out of range.
+    /// Writes `value`, converted, at row-major position `linear`. Panics if out of range.
     ///
     /// ```
     /// # use wengert_kernels::{DType, Out};

@@ -1,4 +1,4 @@
-//! Walking the elements of some axes in row-major order while keeping the memory position.
+//! Iterates over the elements of some axes in row-major order while tracking the memory position.
 
 use smallvec::SmallVec;
 
@@ -7,12 +7,12 @@ pub(crate) struct Odometer<'a> {
     shape: &'a [usize],
     strides: &'a [isize],
     coordinates: SmallVec<[usize; 6]>,
-    /// Sum of coordinate times stride.
+    /// The sum of coordinates times strides.
     pub(crate) offset: isize,
 }
 
 impl<'a> Odometer<'a> {
-    /// At row-major position `linear` of a shape without zero sizes.
+    /// Starts at row-major position `linear` of a shape without zero sizes.
     pub(crate) fn at(shape: &'a [usize], strides: &'a [isize], linear: usize) -> Odometer<'a> {
         let mut coordinates = SmallVec::from_elem(0, shape.len());
         let mut rest = linear;

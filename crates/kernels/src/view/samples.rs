@@ -4,7 +4,7 @@ use super::View;
 use crate::dtype::{Compute, DType, convert_bits};
 use crate::random::philox;
 
-/// Numbers for tests, from a seed.
+/// Pseudo-random numbers for tests, from a seed.
 pub(crate) struct Numbers {
     seed: u32,
     next: u32,
