@@ -392,7 +392,7 @@ vectorised! {
         let (data, offset) = (from.data, from.offset);
         let steps = width.div_ceil(STEP);
         let reach = steps * STEP;
-        // The number of columns after which both sides have room for all steps.
+        // The number of columns of a side that have room for all steps.
         let room = |length: usize, step: usize| length.checked_sub(reach).map_or(0, |room| room / step + 1);
         let (mut whole, stride) = (0, from.col_stride as usize);
         if from.col_stride > 0 {

@@ -208,7 +208,7 @@ impl Recording {
         Tape::here().position()
     }
 
-    /// Does not return unless the position belongs to this recording, or to a part of it that has ended.
+    /// Does not return unless the position belongs to this recording, or to a part of it that was not discarded.
     #[track_caller]
     pub fn expect(&self, position: Position, stop: OnMisuse) {
         let tape = Tape::here();
@@ -280,7 +280,7 @@ impl Tape {
         places.iter().fold(has_room, |all, place| all & self.is_own(*place, index))
     }
 
-    /// Makes room for a statement that reads these places (for two statements, if it needs more than two arguments), or does not return.
+    /// Makes room for a statement that reads these places, with one slot for every two of them, or does not return.
     #[cold]
     #[inline(never)]
     fn prepare(&self, places: &[Place], (value, partials): (f64, &[f64]), stop: Stop) {

@@ -57,7 +57,7 @@ impl Tape {
         self.stretch.get().has(place, next) | self.around.get().has(place, next)
     }
 
-    /// The error for a stretch, unless it is this recording or a part of it that was kept.
+    /// The error for a stretch, unless it is this recording or a part of it that was not discarded.
     pub(super) fn misuse(&self, stretch: Stretch, is_before: bool) -> Option<Misuse> {
         if is_before && (stretch == self.stretch.get() || stretch == self.around.get()) {
             return None;
