@@ -1,6 +1,6 @@
-//! Systems that are compared have done the same work.
+//! Checks that the systems that are compared have done the same work.
 
-/// Panics unless all systems found the numbers of the first, which are finite, to nine digits.
+/// Panics unless all systems found the same values as the first, to nine digits, and these are finite.
 pub fn expect_agreement<'a>(mut found: impl Iterator<Item = (&'a str, Vec<f64>)>) {
     let Some((first, expected)) = found.next() else { return };
     assert!(expected.iter().all(|number| number.is_finite()), "{first} found {expected:?}");

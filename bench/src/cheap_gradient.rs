@@ -1,4 +1,4 @@
-//! The cheap gradient principle, measured: what forward and reverse together cost, in units of the forward pass.
+//! Measures the cheap gradient principle: the cost of forward and reverse together, relative to the forward pass.
 
 use crate::timing::ratio;
 use crate::workloads::{self, Size};
@@ -7,21 +7,21 @@ use wengert::autograd::grad_with;
 use wengert::prelude::*;
 use wengert::primitive::{Attrs, Case, Cost, PRIMITIVES, Primitive, bind};
 
-/// About this many elements are worked on, so that kernels and not records are timed.
+/// The approximate number of elements, large enough that kernels and not bookkeeping are timed.
 const ELEMENTS: usize = 1 << 18;
 
-/// What forward and reverse together may cost.
+/// The most that forward and reverse together may cost.
 const LIMIT: f64 = 5.0;
 
-/// Operations whose reverse honestly costs more than the limit allows, and why.
+/// Operations whose reverse legitimately costs more than the limit, and why.
 const EXCEPTIONS: &[(&str, &str)] = &[(
     "lu_solve",
     "two triangular solves and three matrix products, each product with as many operations as both solves: five \
          times the arithmetic of the forward pass",
 )];
 
-/// One line for each workload, for a chain of products, and for every primitive that computes something; only those of
-/// `names`, if there are any.
+/// Prints one line for each workload, for a chain of products, and for every primitive that computes something; only those in `names`, if
+/// there are any.
 pub fn run(names: &[String], json: bool) {
     let asked = |name: &str| names.is_empty() || names.iter().any(|asked| asked == name);
     for name in workloads::all(Size::Full).iter().map(|workload| workload.name).filter(|name| asked(name)) {
@@ -66,7 +66,7 @@ struct Call {
 }
 
 impl Call {
-    /// None where it only looks at memory in another way, or cannot be batched.
+    /// `None` if the primitive only reinterprets memory, or cannot be batched.
     fn of(op: &'static dyn Primitive) -> Option<Call> {
         let size = |case: &Case| case.operands.iter().map(|operand| operand.data.len()).sum::<usize>();
         let case = op.cases().into_iter().filter(|case| case.smooth && size(case) > 0).max_by_key(size)?;

@@ -1,5 +1,5 @@
-//! One training step of a small network, forward and gradient, computed at several grains: from a statement for every sum and
-//! product of two numbers to one program.
+//! One training step of a small network, forward and gradient, at several granularities: from a statement for every sum and product of two
+//! numbers to one program.
 
 use crate::agreement::expect_agreement;
 use crate::timing::{Repeated, nanoseconds, repeated};
@@ -8,16 +8,16 @@ use wengert::memory;
 use wengert::prelude::*;
 use wengert::scalar::{Real, Replay, Symbol, Var, gradient, recording};
 
-/// Numbers that go into the layers of the network, and out of the last.
+/// The sizes of the layers of the network, from its inputs to its output.
 const WIDTHS: [usize; 4] = [16, 32, 32, 1];
 const BATCH: usize = 8;
 
-/// The step at one grain.
+/// The step at one granularity.
 struct Grain<'a> {
     name: &'static str,
-    /// Statements, instructions, operations that were recorded, or kernels.
+    /// The number of statements, instructions, recorded operations, or kernels.
     nodes: usize,
-    /// What is kept for the way back; not known of a replay, whose memory is its program's.
+    /// The bytes saved for the backward pass; unknown for a replay, whose memory belongs to its program.
     saved_bytes: Option<usize>,
     /// The loss, followed by the gradient.
     found: Vec<f64>,
@@ -68,7 +68,7 @@ fn plain_product<T: Real>(weights: &[T], inputs: &[T]) -> T {
 /// From rows, weights and biases to rows.
 type Layer = fn(&Tensor, &Tensor, &Tensor) -> Tensor;
 
-/// Products of all rows and all weights as one tensor, then its sums.
+/// All products of rows and weights as one tensor, then its sums.
 fn elementwise_layer(x: &Tensor, weights: &Tensor, biases: &Tensor) -> Tensor {
     (x.unsqueeze(1) * weights).sum_over(-1) + biases
 }
@@ -87,7 +87,7 @@ impl Network {
         }
     }
 
-    /// The loss by single numbers.
+    /// The loss in scalar arithmetic.
     fn loss<T: Real>(&self, parameters: &[T], product: impl Fn(&[T], &[T]) -> T) -> T {
         let mut sum = T::lit(0.0);
         for (row, target) in self.inputs.chunks(WIDTHS[0]).zip(&self.targets) {
@@ -108,7 +108,7 @@ impl Network {
         sum / T::lit(BATCH as f64)
     }
 
-    /// By single numbers on the tape.
+    /// Scalars on the tape.
     fn statements(&self, name: &'static str, product: fn(&[Var], &[Var]) -> Var) -> Grain<'_> {
         let (nodes, bytes) = recording(|tape| {
             let parameters: Vec<Var> = self.parameters.iter().map(|p| tape.input(*p)).collect();
@@ -119,7 +119,7 @@ impl Network {
         self.scalar(name, nodes, Some(bytes), step)
     }
 
-    /// By single numbers, recorded once.
+    /// Scalars, recorded once.
     fn replay(&self) -> Grain<'_> {
         let replay = Replay::record(|p: &[Symbol]| self.loss(p, plain_product), &self.parameters);
         let nodes = replay.instructions();
@@ -127,7 +127,7 @@ impl Network {
         self.scalar("replay", nodes, None, step)
     }
 
-    /// A step that returns the loss and writes the gradient to slopes.
+    /// A step that returns the loss and writes the gradient.
     fn scalar<'a>(
         &self,
         name: &'static str,
@@ -144,7 +144,7 @@ impl Network {
         Grain { name, nodes, saved_bytes, found, step: repeated(step) }
     }
 
-    /// The loss by tensors, as a function of weights and biases in turn.
+    /// The loss in tensor arithmetic, as a function of alternating weights and biases.
     fn loss_by(&self, layer: Layer) -> impl Fn(&Vec<Tensor>) -> Tensor + use<> {
         let inputs = Tensor::from(self.inputs.clone()).reshape([BATCH, WIDTHS[0]]);
         let targets = Tensor::from(self.targets.clone()).reshape([BATCH, WIDTHS[3]]);
@@ -168,7 +168,7 @@ impl Network {
         layers().flat_map(|(inputs, outputs)| [take(&[outputs, inputs]), take(&[outputs])]).collect()
     }
 
-    /// By operations on tensors, recorded as they run.
+    /// Tensor operations, recorded as they run.
     fn eager(&self, name: &'static str, layer: Layer) -> Grain<'static> {
         let parameters: Vec<Tensor> = self.tensors().into_iter().map(Tensor::require_grad).collect();
         let loss = self.loss_by(layer);
@@ -186,7 +186,7 @@ impl Network {
         Grain { name, nodes, saved_bytes: Some(saved_bytes), found, step: repeated(step) }
     }
 
-    /// By one program for the loss and the gradient.
+    /// One program for the loss and the gradient.
     fn program(&self) -> Grain<'static> {
         let (parameters, step) = (self.tensors(), compile(value_and_grad(self.loss_by(Tensor::linear_bias))));
         let plan = step.plan(&parameters);

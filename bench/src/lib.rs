@@ -1,5 +1,5 @@
-//! `wengert-bench`: what things cost, as text or one JSON object a line. A library, so that libraries to be compared with can be built
-//! beside it and have their turns in the same run.
+//! `wengert-bench`: benchmarks, as text or as one JSON object per line. This is a library so that other libraries can be built next to it
+//! and measured in the same run.
 
 mod agreement;
 mod cheap_gradient;
@@ -26,7 +26,7 @@ struct Arguments {
 enum Bench {
     /// The cost of recording and differentiating tiny operations: y = y * x, many times.
     Overhead {
-        /// One JSON object a line.
+        /// Print one JSON object per line.
         #[arg(long)]
         json: bool,
         /// The longest chain to build.
@@ -39,7 +39,7 @@ enum Bench {
         elements: usize,
         /// Operations in the chain.
         ops: usize,
-        /// A JSON object.
+        /// Print a JSON object.
         #[arg(long)]
         json: bool,
     },
@@ -47,16 +47,16 @@ enum Bench {
     Step {
         /// tiny_mlp, mlp, rnn, cnn, gpt or elementwise.
         name: String,
-        /// How steps are run.
+        /// How to run the steps.
         #[arg(long, value_enum, default_value_t = Mode::Eager)]
         mode: Mode,
-        /// The megabytes that a call of the compiled step may need.
+        /// The most megabytes that a call of the compiled step may need.
         #[arg(long)]
         within: Option<f64>,
-        /// How long to repeat.
+        /// How long to repeat, in seconds.
         #[arg(long, default_value_t = 2.0)]
         seconds: f64,
-        /// A JSON object.
+        /// Print a JSON object.
         #[arg(long)]
         json: bool,
     },
@@ -64,13 +64,13 @@ enum Bench {
     Losses {
         /// tiny_mlp, mlp, rnn, cnn, gpt or elementwise.
         name: String,
-        /// How steps are run.
+        /// How to run the steps.
         #[arg(long, value_enum, default_value_t = Mode::Eager)]
         mode: Mode,
-        /// The megabytes that a call of the compiled step may need.
+        /// The most megabytes that a call of the compiled step may need.
         #[arg(long)]
         within: Option<f64>,
-        /// A JSON object.
+        /// Print a JSON object.
         #[arg(long)]
         json: bool,
     },
@@ -78,51 +78,51 @@ enum Bench {
     Program {
         /// tiny_mlp, mlp, rnn, cnn, gpt or elementwise.
         name: String,
-        /// The megabytes that a call may need.
+        /// The most megabytes that a call may need.
         #[arg(long)]
         within: Option<f64>,
     },
-    /// What forward and reverse cost together, in units of the forward pass.
+    /// The cost of forward and reverse together, relative to the forward pass.
     #[command(name = "cheap_gradient")]
     CheapGradient {
-        /// Only these workloads and primitives; all of them when there is none.
+        /// Only these workloads and primitives; all of them if none are given.
         names: Vec<String>,
-        /// One JSON object a line.
+        /// Print one JSON object per line.
         #[arg(long)]
         json: bool,
     },
-    /// What derivatives of scalar programs cost.
+    /// The cost of derivatives of scalar programs.
     Scalar {
-        /// One JSON object a line.
+        /// Print one JSON object per line.
         #[arg(long)]
         json: bool,
         /// The most statements or variables.
         #[arg(long, default_value_t = 100_000_000)]
         most: usize,
     },
-    /// A training step at several grains, from single numbers to one program: nodes, bytes, time.
+    /// A training step at several granularities, from scalars to one program: nodes, bytes, time.
     Granularity {
-        /// One JSON object a line.
+        /// Print one JSON object per line.
         #[arg(long)]
         json: bool,
     },
-    /// What tracing, rewriting and planning long programs costs.
+    /// The cost of tracing, rewriting and planning long programs.
     Planning {
-        /// One JSON object a line.
+        /// Print one JSON object per line.
         #[arg(long)]
         json: bool,
     },
-    /// What transforms cost, as ratios of times taken side by side.
+    /// The cost of transforms, as ratios of times measured side by side.
     Transforms {
-        /// Only these benchmarks; all of them when there is none.
+        /// Only these benchmarks; all of them if none are given.
         names: Vec<String>,
-        /// One JSON object a line.
+        /// Print one JSON object per line.
         #[arg(long)]
         json: bool,
     },
 }
 
-/// Runs the benchmark that the command line names. Scalar benchmarks also have these `peers`.
+/// Runs the benchmark named on the command line. Scalar benchmarks also run these `peers`.
 pub fn run(peers: &[scalar::Library]) {
     match Arguments::parse().bench {
         Bench::Overhead { json, most } => overhead::run(json, most),

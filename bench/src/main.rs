@@ -1,4 +1,4 @@
-//! The benchmarks, without libraries to be compared with.
+//! The benchmarks, without other libraries to compare with.
 
 fn main() {
     wengert_bench::run(&[]);

@@ -1,4 +1,4 @@
-//! A chain of tiny products: what one recorded operation costs, forward, backward and in memory.
+//! A chain of tiny products: the cost of one recorded operation, forward, backward and in memory.
 
 use crate::timing::median;
 use std::hint::black_box;
@@ -14,7 +14,7 @@ struct Measured {
     resident: u64,
 }
 
-/// Every chain in a process of its own, so that its memory is its own.
+/// Runs every chain in its own process, so that memory is measured separately.
 pub fn run(json: bool, most: usize) {
     for elements in [1, 32] {
         for ops in [1_000, 100_000, 1_000_000, 10_000_000].into_iter().filter(|ops| *ops <= most) {
@@ -72,12 +72,12 @@ fn chain(elements: usize, ops: usize) -> Measured {
     Measured { forward: median(forward), backward: median(backward), drop: median(drop), resident: peak() }
 }
 
-/// Lets the kernel forget the peak of resident memory so far, where it can.
+/// Resets the kernel's record of peak resident memory, if it supports that.
 fn reset_peak() {
     let _ = std::fs::write("/proc/self/clear_refs", "5");
 }
 
-/// The peak of resident memory in bytes; 0 where it is not known.
+/// The peak resident memory in bytes; 0 if unknown.
 fn peak() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status.lines().find(|line| line.starts_with("VmHWM:")).unwrap_or_default();

@@ -1,8 +1,8 @@
-//! What compiling costs: tracing, rewriting and planning long programs, and their first call.
+//! The cost of compiling: tracing, rewriting and planning long programs, and their first call.
 
 use wengert::prelude::*;
 
-/// Every program, in processor time of this thread.
+/// Measures every program, in processor time of this thread.
 pub fn run(json: bool) {
     for steps in [200, 800] {
         measure(json, "gru", steps, &Gru::new(steps), Gru::loss);
@@ -16,10 +16,10 @@ pub fn run(json: bool) {
     }
 }
 
-/// One operation of a chain, on its start and what was computed last.
+/// One operation of a chain, on its start and on the latest value.
 type Operation = fn(x: &Tensor, y: &Tensor, number: usize) -> Tensor;
 
-/// Operations that join in loops, operations that read one value over and over, and operations of which each is a kernel.
+/// Operations that fuse into loops, operations that read one value repeatedly, and operations that are each a kernel.
 const CHAINS: [(&str, Operation); 3] = [
     ("lanes", |_, y, number| match number % 4 {
         0 => y.sin(),
@@ -37,7 +37,7 @@ struct Gru {
     from_input: Vec<Tensor>,
     from_state: Vec<Tensor>,
     biases: Vec<Tensor>,
-    /// By step.
+    /// One tensor per step.
     #[tree(frozen)]
     inputs: Tensor,
 }
@@ -76,7 +76,7 @@ impl Gru {
     }
 }
 
-/// The gradient of one function, stage by stage and as one first call.
+/// Measures the gradient of one function, stage by stage and as one first call.
 fn measure<X: Tree>(json: bool, name: &str, size: usize, x: &X, f: impl Fn(&X) -> Tensor + Copy) {
     let compiled = compile(grad(f));
     let (traced, trace) = timed(|| compiled.program(x));
@@ -95,14 +95,14 @@ fn measure<X: Tree>(json: bool, name: &str, size: usize, x: &X, f: impl Fn(&X) -
     }
 }
 
-/// What `f` gives, and the processor time of this thread that it took, in seconds.
+/// The result of `f`, and the processor time of this thread that it took, in seconds.
 fn timed<T>(f: impl FnOnce() -> T) -> (T, f64) {
     let start = processor_time();
     let result = f();
     (result, processor_time() - start)
 }
 
-/// The processor time of this thread so far in seconds, as Linux tells it.
+/// The processor time of this thread so far in seconds, as reported by Linux.
 fn processor_time() -> f64 {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").expect("Linux counts processor time");
     let nanoseconds: f64 = text.split_whitespace().next().and_then(|word| word.parse().ok()).expect("a number");

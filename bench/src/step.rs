@@ -1,4 +1,4 @@
-//! Times of whole training steps, and the losses that prove they do the work.
+//! The time of whole training steps, and the losses that prove that they do the work.
 
 use crate::workloads::{self, Size, Workload};
 use clap::ValueEnum;
@@ -36,7 +36,7 @@ impl Mode {
     }
 }
 
-/// The median and the fastest step of a run of `seconds`, at least ten steps.
+/// The median and the fastest step of a run of `seconds`, with at least ten steps.
 pub fn run(name: &str, mode: Mode, within: Option<f64>, seconds: f64, json: bool) {
     let workload = find(name);
     let (mut eager, mut compiled) = match mode {
@@ -64,7 +64,7 @@ pub fn run(name: &str, mode: Mode, within: Option<f64>, seconds: f64, json: bool
     }
     times.sort_by(f64::total_cmp);
     let (median, fastest, count) = (times[times.len() / 2], times[0], times.len());
-    // The first call does a step as well.
+    // The first call also runs a step.
     let compile = (first - median).max(0.0);
     let peak = wengert::memory::statistics().peak_bytes as f64 / 1e6;
     if json {

@@ -1,22 +1,22 @@
-//! Times that are compared come from runs that alternate: the machine's speed changes meanwhile.
+//! Times that are compared come from alternating runs, because the machine's speed varies.
 
 use indicatif::{ProgressBar, ProgressStyle};
 use std::time::Instant;
 
-/// How often everything has its turn: as many rounds as fit into `seconds`, within bounds.
+/// The number of rounds: as many as fit into `seconds`, within bounds.
 pub struct Rounds {
     pub least: usize,
     pub most: usize,
     pub seconds: f64,
 }
 
-/// Rounds that show how far they are: on standard error if that is a terminal, and gone when they are over.
+/// A progress bar on standard error if that is a terminal; it is removed at the end.
 pub fn shown(title: &str) -> ProgressBar {
     let style = ProgressStyle::with_template("{msg}  {bar:40} {pos}/{len}").expect("the template is well-formed");
     ProgressBar::no_length().with_style(style.progress_chars("=> ")).with_message(title.to_string())
 }
 
-/// What `measure` finds out about each of so many systems, the medians over rounds in which every system has its turn.
+/// The medians of what `measure` returns for each system, over rounds in which every system has one turn.
 pub fn in_turn<const M: usize>(
     bar: &ProgressBar,
     rounds: Rounds,
@@ -37,24 +37,24 @@ pub fn in_turn<const M: usize>(
     found.into_iter().map(|found| found.map(median)).collect()
 }
 
-/// Something that can be done so many times.
+/// An action that can be repeated a given number of times.
 pub type Repeated<'a> = Box<dyn FnMut(usize) + 'a>;
 
-/// The loop is where the function is known: a call costs nothing on top.
+/// Repeats a function; the loop is where the function is statically known, so a call adds no overhead.
 pub fn repeated<'a>(mut f: impl FnMut() + 'a) -> Repeated<'a> {
     Box::new(move |times| (0..times).for_each(|_| f()))
 }
 
-/// What a turn takes, so that neither the clock nor cold caches count.
+/// The duration of a turn in seconds, long enough that neither the clock nor cold caches matter.
 const TURN: f64 = 3e-4;
 
-/// Nanoseconds of each function, the medians over rounds of turns in which a short one is done many times.
+/// The nanoseconds of each function: medians over rounds of turns, in which short functions are repeated many times.
 pub fn nanoseconds(title: &str, mut runs: Vec<Repeated<'_>>) -> Vec<f64> {
     let times: Vec<usize> = runs
         .iter_mut()
         .map(|run| {
             let mut times = 1;
-            // The fastest of three: one that was interrupted says nothing.
+            // The fastest of three: a run that was interrupted tells nothing.
             while (0..3).map(|_| seconds(|| run(times))).fold(f64::INFINITY, f64::min) < TURN {
                 times *= 2;
             }
@@ -68,7 +68,7 @@ pub fn nanoseconds(title: &str, mut runs: Vec<Repeated<'_>>) -> Vec<f64> {
     medians.into_iter().map(|[median]| median).collect()
 }
 
-/// The medians of several runs in seconds, run in turn for about a third of a second and at least seven times.
+/// The median times of several functions in seconds, run alternately for about a third of a second and at least seven times.
 pub fn medians<const N: usize>(mut runs: [&mut dyn FnMut(); N]) -> [f64; N] {
     runs.iter_mut().for_each(|run| run());
     let rounds = Rounds { least: 7, most: usize::MAX, seconds: 0.35 };
@@ -76,7 +76,7 @@ pub fn medians<const N: usize>(mut runs: [&mut dyn FnMut(); N]) -> [f64; N] {
     std::array::from_fn(|number| medians[number][0])
 }
 
-/// The median of `total` over the median of `forward`.
+/// The median time of `total` divided by that of `forward`.
 pub fn ratio(mut forward: impl FnMut(), mut total: impl FnMut()) -> f64 {
     let [forward, total] = medians([&mut forward, &mut total]);
     total / forward

@@ -1,4 +1,4 @@
-//! What transforms cost: ratios of times that were taken side by side.
+//! The cost of transforms: ratios of times measured side by side.
 
 use crate::timing::medians;
 use crate::workloads::{self, Size};
@@ -15,7 +15,7 @@ const ALL: &[Benchmark] = &[
     ("tridiagonal_seeds", tridiagonal_seeds),
 ];
 
-/// Every benchmark, or those of `names`.
+/// Runs every benchmark, or those in `names`.
 pub fn run(names: &[String], json: bool) {
     if let Some(unknown) = names.iter().find(|name| !ALL.iter().any(|(known, _)| known == name)) {
         let known: Vec<&str> = ALL.iter().map(|(name, _)| *name).collect();
@@ -41,13 +41,13 @@ fn report(json: bool, bench: &str, values: &[(&str, f64)]) {
     }
 }
 
-/// Seeds of forward mode that are timed; the whole gradient takes one for every input.
+/// The number of forward-mode seeds that are timed; the whole gradient takes one for every input.
 const SEEDS: usize = 32;
 
-/// The reverse gradient over the function stays flat; by forward mode it takes n products, and grows with n.
+/// The cost of the reverse gradient relative to the function stays flat; forward mode takes n products, so it grows with n.
 fn grad_vs_n(json: bool) {
     for n in [1_000, 10_000, 100_000, 1_000_000, 10_000_000] {
-        // Neighbours are coupled, and everything with everything through the norm.
+        // Neighbours are coupled, and all elements with each other through the norm.
         let f = |x: &Tensor| {
             let y = x.sin() * x.square();
             (y.slice(1..) * y.slice(..-1).tanh()).exp().mean() * x.square().mean().sqrt()
@@ -75,7 +75,7 @@ fn grad_vs_n(json: bool) {
     }
 }
 
-/// A product with the Hessian of the loss of `mlp`, by every order of modes, over its gradient.
+/// A Hessian-vector product of the loss of `mlp`, by every order of modes, relative to its gradient.
 fn hvp_over_grad(json: bool) {
     let training = workloads::named("mlp", Size::Full).expect("listed").start();
     let (loss, x) = training.function();
@@ -91,7 +91,7 @@ fn hvp_over_grad(json: bool) {
     report(json, "hvp_over_grad", &values);
 }
 
-/// The Jacobian of a perceptron 256 - 256 - 256 by batched seeds, over its two products alone.
+/// The Jacobian of a perceptron 256 - 256 - 256 by batched seeds, relative to its two products alone.
 fn jacobian_over_products(json: bool) {
     let weight = |key: u64| (Key::new(key).uniform([256, 256], DType::F32) - 0.5) / 8.0;
     let (first, second) = (weight(1), weight(2));
@@ -104,7 +104,7 @@ fn jacobian_over_products(json: bool) {
     report(json, "jacobian_over_products", &[("ratio", jacobian / products), ("ms", jacobian * 1e3)]);
 }
 
-/// A composite of ten primitives along a line, to order 16 over order 8.
+/// A composite of ten primitives along a line, order 16 relative to order 8.
 fn jet16_over_jet8(json: bool) {
     let w = Key::new(1).uniform([100, 100], DType::F64) / 50.0;
     let f = |x: &Tensor| {
@@ -117,7 +117,7 @@ fn jet16_over_jet8(json: bool) {
     report(json, "jet16_over_jet8", &[("ratio", sixteen / eight), ("order_8_ms", eight * 1e3)]);
 }
 
-/// The seeds that a tridiagonal Jacobian takes, and its values over the function.
+/// The seeds that a tridiagonal Jacobian takes, and the cost of its values relative to the function.
 fn tridiagonal_seeds(json: bool) {
     let f = |x: &Tensor| {
         let padded = x.pad(&[1, 1], PadMode::Constant(0.0));

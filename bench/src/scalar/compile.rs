@@ -1,4 +1,4 @@
-//! What it takes to record a function of many numbers, and to make its gradient.
+//! The cost of recording a function of many numbers, and of building its gradient.
 
 use super::own::valley;
 use super::rosenbrock::start;

@@ -1,5 +1,5 @@
-//! What derivatives of scalar programs cost: statements of the tape, tiny functions, Rosenbrock's function, many points; ours and those
-//! of other libraries, which have their turns in the same run.
+//! The cost of derivatives of scalar programs: statements of the tape, tiny functions, Rosenbrock's function, many points; by this library
+//! and by others, which are measured in the same run.
 
 mod compile;
 mod own;
@@ -14,7 +14,7 @@ pub use system::{Library, System};
 pub use tape::{C, Recorded, Recorder, START};
 
 pub(crate) fn run(json: bool, most: usize, peers: &[Library]) {
-    // Ours come first: the others are checked against them.
+    // Ours comes first: the others are checked against it.
     let libraries: Vec<&Library> = std::iter::once(&own::WENGERT).chain(peers).collect();
     tape::run(json, most, &libraries);
     tiny::run(json, &libraries);

@@ -1,4 +1,4 @@
-//! Our ways: the tape, a replay, dual numbers.
+//! This library's methods: the tape, a replay, dual numbers.
 
 use super::rosenbrock::FEW;
 use super::system::{Library, System};
@@ -60,7 +60,7 @@ fn tiny(x: &[f64]) -> Vec<System> {
     ]
 }
 
-/// The gradient along `N` directions at a time. A function of its own, so that its code does not depend on what is measured beside it.
+/// The gradient along `N` directions at a time. A separate function, so that its code does not depend on what is measured next to it.
 #[inline(never)]
 fn forward<const N: usize>(f: impl Fn(&[Dual<f64, N>]) -> Dual<f64, N>, x: &[f64], slopes: &mut [f64]) {
     let mut inputs: Vec<Dual<f64, N>> = x.iter().map(|x| Dual::lit(*x)).collect();

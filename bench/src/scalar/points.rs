@@ -1,11 +1,11 @@
-//! Values and gradients at many points, against the plain function in a loop.
+//! Values and gradients at many points, compared with the plain function in a loop.
 
 use crate::agreement::expect_agreement;
 use crate::timing::{Rounds, in_turn, seconds, shown};
 use std::hint::black_box;
 use wengert::scalar::{Real, Replay, Symbol};
 
-/// 200 operations: 120 of multiply-adds, 40 divisions and square roots, 40 of exp, ln, sin and tanh.
+/// 200 operations: 120 multiply-adds, 40 divisions and square roots, 40 calls of exp, ln, sin and tanh.
 fn mixed<T: Real>(x: &[T]) -> T {
     let (mut a, mut b) = (x[0], x[1]);
     for k in 0..10 {

@@ -6,10 +6,10 @@ use crate::agreement::expect_agreement;
 use crate::timing::{nanoseconds, repeated};
 use std::hint::black_box;
 
-/// Up to so many variables, all ways that are worse than reverse mode for many are tried too.
+/// Up to this many variables, methods that are worse than reverse mode for many variables are measured too.
 pub const FEW: usize = 100;
 
-/// Where the function is differentiated.
+/// The point at which the function is differentiated.
 pub fn start(n: usize) -> Vec<f64> {
     (0..n).map(|i| 0.5 + 0.1 * (i as f64).sin()).collect()
 }

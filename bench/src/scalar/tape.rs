@@ -1,4 +1,4 @@
-//! z = x y; x = y + c z; y = z - x: three statements of two arguments, recorded over and over and swept back.
+//! z = x y; x = y + c z; y = z - x: three statements of two arguments, recorded repeatedly and swept backward.
 
 use super::Library;
 use crate::agreement::expect_agreement;
@@ -6,36 +6,36 @@ use crate::timing::{Rounds, in_turn, shown};
 use std::hint::black_box;
 use std::time::Duration;
 
-/// Statements of a tape that fits in a cache, and of one that does not.
+/// The number of statements of a tape that fits in a cache, and of one that does not.
 const IN_CACHE: usize = 10_000;
 const IN_MEMORY: usize = 100_000_000;
 
-/// Where x and y start: what is larger grows without bounds before the longest recording ends.
+/// The initial x and y: larger values would grow without bound before the longest recording ends.
 pub const START: [f64; 2] = [1e-5, 2e-5];
 /// The constant c.
 pub const C: f64 = 0.1;
 
-/// One way to record the recurrence for so many turns.
+/// One method to record the recurrence for a number of rounds.
 pub struct Recorder {
     /// The name in the output.
     pub name: &'static str,
-    /// Records so many turns and sweeps back.
+    /// Records this many rounds and sweeps backward.
     pub record: Box<dyn FnMut(usize) -> Recorded>,
 }
 
-/// A recording and what it took.
+/// A recording and its cost.
 pub struct Recorded {
     /// The time to record.
     pub record: Duration,
     /// The time to sweep back.
     pub reverse: Duration,
-    /// Bytes of what was recorded.
+    /// The bytes recorded.
     pub bytes: usize,
-    /// Of the last y by the first x and y.
+    /// The derivatives of the last y with respect to the first x and y.
     pub slopes: [f64; 2],
 }
 
-/// In a cache everybody, in memory ourselves.
+/// Measures all libraries in cache, and ours also in memory.
 pub fn run(json: bool, most: usize, libraries: &[&Library]) {
     let recorders = || libraries.iter().flat_map(|library| (library.tape)());
     if most >= 3 {
@@ -54,7 +54,7 @@ fn recorded(json: bool, place: &str, statements: usize, mut recorders: Vec<Recor
     expect_agreement(recorders.iter_mut().map(slopes));
     let found = in_turn(&shown(&title), rounds, recorders.len(), |number| {
         let recorder = &mut recorders[number];
-        // The first one finds the caches full of the others' recordings.
+        // The first system would otherwise find the caches full of the others' recordings.
         black_box((recorder.record)(turns).slopes);
         let Recorded { record, reverse, bytes, slopes } = (recorder.record)(black_box(turns));
         black_box(slopes);

@@ -1,4 +1,4 @@
-//! The first gradient of a function of four numbers: what it takes to start and to end a recording.
+//! The first gradient of a function of four numbers: the cost of starting and ending a recording.
 
 use super::{Library, System};
 use crate::agreement::expect_agreement;

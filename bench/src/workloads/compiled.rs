@@ -7,7 +7,7 @@ use wengert::backend::Backend;
 use wengert::prelude::*;
 use wengert::program::PASSES;
 
-/// What a step updates.
+/// The state that a step updates.
 #[derive(Tree)]
 struct State {
     parameters: Vec<Tensor>,
@@ -18,23 +18,23 @@ struct State {
 pub trait Steps {
     /// One whole training step.
     fn step(&mut self);
-    /// One step, the loss before it and the norm of its gradient.
+    /// Runs one step, and returns the loss before it and the norm of its gradient.
     fn measured_step(&mut self) -> (f64, f64);
-    /// The state, and what the last step returned.
+    /// The state, and the results of the last step.
     fn tensors(&self) -> Vec<Tensor>;
-    /// The program before and after every pass, and what the plan needs.
+    /// The program before and after every pass, and the memory that the plan needs.
     fn report(&mut self) -> String;
 }
 
 impl Workload {
-    /// The state from closed-form weights and data, and the step as a program whose plan needs at most so many bytes, on a backend.
+    /// The state from closed-form weights and data, and the step as a program on a backend, whose plan needs at most `within` bytes.
     pub fn compiled(self, within: Option<usize>, backend: Arc<dyn Backend>) -> Box<dyn Steps> {
         let Training { workload, parameters, arguments, .. } = self.start();
         let Workload { loss, optimiser, .. } = workload;
         let parameters: Vec<Tensor> = parameters.iter().map(Tensor::detach).collect();
         let memory = optimiser.memory(&parameters);
         let has_update = !matches!(optimiser, super::Optimiser::None);
-        // The loss alone; its gradients as well, where they are the result or are to be measured.
+        // Returns the loss alone, or its gradients as well if they are the result or are to be measured.
         let step = move |with_gradients: bool| {
             move |state: &mut State, data: &Vec<Tensor>| {
                 let (value, gradients) = value_and_grad(|p: &Vec<Tensor>| loss(p, data))(&state.parameters);
@@ -105,7 +105,7 @@ where
     }
 }
 
-/// Counts of a program, and its text where that is new.
+/// The counts of a program, and its text if that is new.
 fn section(title: &str, program: &Program, is_new: bool) -> String {
     let (cost, kernels) = (program.cost(), program.plan().kernels());
     let (equations, flops, bytes) = (program.equations().len(), cost.flops, cost.bytes);

@@ -1,5 +1,4 @@
-//! The shared workloads: one training step each, written directly on tensors, in the sizes that are measured and in small ones for
-//! tests.
+//! The shared workloads: one training step each, written directly on tensors, in the measured sizes and in small ones for tests.
 
 mod cnn;
 mod compiled;
@@ -14,10 +13,10 @@ use wengert::prelude::*;
 
 pub use compiled::Steps;
 
-/// How large a workload is; losses take their sizes from the tensors.
+/// The size of a workload; losses take their sizes from the tensors.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Size {
-    /// As it is measured.
+    /// The measured size.
     Full,
     /// The same structure within milliseconds.
     Small,
@@ -31,7 +30,7 @@ impl Size {
 
 /// The sizes, the loss and the update of one workload.
 pub struct Workload {
-    /// What it is called.
+    /// Its name.
     pub name: &'static str,
     /// The shapes of the parameters in order; weights are stored `[out, in]`.
     parameters: Vec<Parameter>,
@@ -40,7 +39,7 @@ pub struct Workload {
     optimiser: Optimiser,
 }
 
-/// One parameter: its shape, and whether it is a gain that starts about 1.
+/// One parameter: its shape, and whether it is a gain that starts near 1.
 struct Parameter {
     shape: Vec<usize>,
     is_gain: bool,
@@ -49,7 +48,7 @@ struct Parameter {
 /// One argument of the loss.
 enum Argument {
     Real(Vec<usize>),
-    /// Whole numbers below a bound.
+    /// Integers below a bound.
     Whole(Vec<usize>, i64),
 }
 
@@ -67,7 +66,7 @@ pub fn all(size: Size) -> Vec<Workload> {
     vec![mlp::tiny(), mlp::mlp(size), rnn::rnn(size), cnn::cnn(size), gpt::gpt(size), elementwise::elementwise(size)]
 }
 
-/// The workload of this name.
+/// The workload with this name.
 pub fn named(name: &str, size: Size) -> Option<Workload> {
     all(size).into_iter().find(|workload| workload.name == name)
 }
@@ -81,7 +80,7 @@ pub struct Training {
 }
 
 impl Workload {
-    /// From closed-form weights and data, so that any system can compute the same steps.
+    /// Starts from closed-form weights and data, so that any system can compute the same steps.
     pub fn start(self) -> Training {
         let scale = |parameter: &Parameter| match (self.name, &parameter.shape[..]) {
             ("elementwise", _) => 1.0,
@@ -117,13 +116,13 @@ impl Training {
         (self.workload.loss)(&self.parameters, &self.arguments)
     }
 
-    /// The loss as a function of the parameters, and where they stand.
+    /// The loss as a function of the parameters, and their current values.
     pub fn function(&self) -> (impl Fn(&Vec<Tensor>) -> Tensor, Vec<Tensor>) {
         let at = self.parameters.iter().map(Tensor::detach).collect();
         (|parameters: &Vec<Tensor>| (self.workload.loss)(parameters, &self.arguments), at)
     }
 
-    /// Gradients zeroed, forward, backward; the loss before the update.
+    /// Zeroes gradients, runs forward and backward, and returns the loss before the update.
     pub fn differentiate(&self) -> Tensor {
         self.parameters.iter().for_each(Tensor::zero_grad);
         let loss = self.loss();

@@ -9,7 +9,7 @@ const FIRST: f64 = 0.9;
 const SECOND: f64 = 0.999;
 const TINY: f64 = 1e-8;
 
-/// How parameters follow their gradients.
+/// How parameters are updated from their gradients.
 #[derive(Clone, Copy)]
 pub enum Optimiser {
     None,
@@ -19,7 +19,7 @@ pub enum Optimiser {
     AdamW,
 }
 
-/// What an optimiser remembers: its steps, and for each parameter two moments of the gradient.
+/// The state of an optimiser: its step count, and two moments of the gradient for each parameter.
 pub struct State {
     optimiser: Optimiser,
     moments: Vec<[Tensor; 2]>,
@@ -51,11 +51,11 @@ impl State {
     }
 }
 
-/// What an optimiser remembers in a compiled step, where everything that changes is a tensor.
+/// The state of an optimiser in a compiled step, where everything that changes is a tensor.
 #[derive(Tree)]
 pub struct Memory {
     moments: Vec<[Tensor; 2]>,
-    /// The powers of the two rates of the moments.
+    /// The powers of the two decay rates of the moments.
     powers: Tensor,
 }
 
@@ -103,7 +103,7 @@ fn adapt(parameter: &mut Tensor, [mean, square]: &mut [Tensor; 2], steps: i32) {
     mean.combine_assign(FIRST, &gradient, 1.0 - FIRST);
     square.combine_square_assign(SECOND, &gradient, 1.0 - SECOND);
     let (mean_part, root_part) = (1.0 - FIRST.powi(steps), (1.0 - SECOND.powi(steps)).sqrt());
-    // m' / (sqrt(v') + tiny) with the parts of both taken out of the quotient.
+    // m' / (sqrt(v') + tiny) with the bias corrections of both taken out of the quotient.
     let step = mean.over_root(&*square, TINY * root_part);
     parameter.combine_assign(1.0 - RATE * DECAY, &step, -RATE * root_part / mean_part);
 }

@@ -1,4 +1,4 @@
-//! A recurrent network over steps of sequences.
+//! A recurrent network over the steps of sequences.
 
 use super::{Argument, Optimiser, Size, Workload, parameters};
 use wengert::prelude::*;

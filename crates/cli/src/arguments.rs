@@ -1,4 +1,4 @@
-//! What can be asked on the command line.
+//! The command line.
 
 use crate::training::Plan;
 use clap::{Parser, Subcommand};
@@ -13,13 +13,13 @@ pub struct Arguments {
 }
 
 impl Arguments {
-    /// What was asked for; nothing asks for the tour.
+    /// The command; without one, the tour.
     pub fn command(self) -> Command {
         self.command.unwrap_or(Command::Tour { quick: false })
     }
 }
 
-/// One request.
+/// A command.
 #[derive(Debug, Subcommand)]
 pub enum Command {
     /// Show a Wengert list, the transforms, and a network that learns (the default)
@@ -32,23 +32,23 @@ pub enum Command {
     Tape,
     /// Train a small network on handwritten digits and test it
     Train {
-        /// How often every image is seen
+        /// The number of epochs
         #[arg(long, value_name = "N", default_value_t = Plan::FULL.epochs as u32, value_parser = clap::value_parser!(u32).range(1..))]
         epochs: u32,
         /// The seed of weights, order and noise
         #[arg(long, value_name = "N", default_value_t = Plan::FULL.seed)]
         seed: u64,
     },
-    /// List the operations, or tell all about one
+    /// List the operations, or describe one
     Ops {
         /// A primitive, a composite, a method or a family, such as matmul, mean or reduction
         name: Option<String>,
     },
-    /// Run a saved program, or tell what it takes and gives
+    /// Run a saved program, or show its inputs and outputs
     Run {
         /// A file that `save` wrote
         file: PathBuf,
-        /// Numbers of the next input, row-major, between commas; one alone is repeated
+        /// The elements of the next input, row-major, separated by commas; a single one is repeated
         #[arg(long = "input", value_name = "NUMBERS", allow_hyphen_values = true)]
         inputs: Vec<String>,
     },

@@ -1,6 +1,6 @@
 //! Text in columns.
 
-/// The rows as lines of `indent` spaces and columns as wide as their widest cell, two spaces apart.
+/// Formats rows as lines of `indent` spaces and columns as wide as their widest cell, two spaces apart.
 ///
 /// ```
 /// let rows = [["a", "1"], ["long", "2"]].map(|row| row.map(String::from));

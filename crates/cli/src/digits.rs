@@ -9,13 +9,13 @@ static BYTES: &[u8] = include_bytes!("../data/digits.bin");
 pub const SIDE: usize = 8;
 /// Pixels of an image.
 pub const PIXELS: usize = SIDE * SIDE;
-/// How many different labels there are.
+/// The number of classes.
 pub const CLASSES: usize = 10;
-/// The rows at the end of the file that are never trained on.
+/// The number of rows at the end of the file that are held out from training.
 const HELD_OUT: usize = 360;
 /// The darkest pixel.
 const INK: u8 = 16;
-/// How much a disturbed pixel may be wrong.
+/// The largest noise added to a pixel.
 const NOISE: f64 = 0.3;
 
 /// Images with their labels.
@@ -28,7 +28,7 @@ pub struct Digits {
 }
 
 impl Digits {
-    /// The part to learn from and the part to be tested on.
+    /// The training set and the test set.
     ///
     /// ```
     /// use wengert_cli::digits::Digits;
@@ -47,12 +47,12 @@ impl Digits {
         Digits { images: Tensor::from_vec(pixels, [labels.len(), PIXELS]), labels: Tensor::from(labels) }
     }
 
-    /// How many images there are.
+    /// The number of images.
     pub fn count(&self) -> usize {
         self.labels.elements()
     }
 
-    /// The same digits in another order: row i becomes row `order[i]` of these.
+    /// The same digits in another order: row i of the result is row `order[i]`.
     pub fn ordered(&self, order: &Tensor) -> Digits {
         let rows = order.reshape([order.elements(), 1]).broadcast_to([order.elements(), PIXELS]);
         Digits { images: self.images.gather(0, &rows), labels: self.labels.gather(0, order) }
@@ -66,7 +66,7 @@ impl Digits {
         })
     }
 
-    /// Every image moved by up to half a pixel each way and made noisy, so that a network cannot learn single pixels.
+    /// Shifts every image by up to half a pixel in each direction and adds noise, so that a network cannot memorise single pixels.
     pub fn disturbed(&self, key: &mut Key) -> Digits {
         let count = self.count();
         let mut images = self.images.reshape([count, SIDE, SIDE]);
@@ -79,7 +79,7 @@ impl Digits {
     }
 }
 
-/// Images moved along axis 1 by at most one pixel: linear between neighbours, paper beyond the border.
+/// Shifts images along axis 1 by at most one pixel, with linear interpolation between neighbours and paper beyond the border.
 fn moved(images: &Tensor, distance: &Tensor) -> Tensor {
     let mut padded = Tensor::full([images.shape()[0], SIDE + 2, SIDE], 0f32);
     padded.set((.., 1..SIDE + 1), images);

@@ -1,4 +1,4 @@
-//! Why a command ends with another code than 0.
+//! Why a command exits with a nonzero code.
 
 use std::fmt;
 use std::io;
@@ -11,12 +11,12 @@ pub struct Failure {
 }
 
 impl Failure {
-    /// The request cannot be understood: code 2, as for any wrong argument.
+    /// An invalid request: code 2, as for any wrong argument.
     pub fn usage(message: impl Into<String>) -> Failure {
         Failure { message: message.into(), code: 2 }
     }
 
-    /// The request was understood and could not be fulfilled: code 1.
+    /// A valid request that failed: code 1.
     pub fn new(message: impl Into<String>) -> Failure {
         Failure { message: message.into(), code: 1 }
     }
@@ -27,7 +27,7 @@ impl Failure {
     }
 }
 
-/// A reader that went away, as in `wengert ops | head`, is no failure: code 0 and no message.
+/// A closed pipe, as in `wengert ops | head`, is not a failure: code 0 and no message.
 impl From<io::Error> for Failure {
     fn from(error: io::Error) -> Failure {
         match error.kind() {

@@ -19,7 +19,7 @@ use failure::Failure;
 use std::io::Write;
 use std::process::ExitCode;
 
-/// Does what the user asked for, writing to `out`.
+/// Runs a command, writing to `out`.
 pub fn run(command: Command, out: &mut dyn Write) -> Result<(), Failure> {
     match command {
         Command::Tour { quick } => tour::tour(if quick { training::Plan::QUICK } else { training::Plan::FULL }, out)?,
@@ -33,7 +33,7 @@ pub fn run(command: Command, out: &mut dyn Write) -> Result<(), Failure> {
     Ok(())
 }
 
-/// The exit code of a command, whose message goes to standard error.
+/// The exit code of a command; its message goes to standard error.
 pub fn exit_code(result: Result<(), Failure>, command: &str) -> ExitCode {
     let Err(failure) = result else { return ExitCode::SUCCESS };
     if failure.code() != 0 {

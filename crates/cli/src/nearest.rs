@@ -1,9 +1,9 @@
-//! Names that a misspelt one may have meant.
+//! Suggestions for misspelt names.
 
-/// How many are suggested.
+/// The number of suggestions.
 const SUGGESTED: usize = 3;
 
-/// The nearest names: those that contain the word or are contained in it first, then by edit distance.
+/// The nearest names: first those that contain the word or are contained in it, then by edit distance.
 ///
 /// ```
 /// let near = wengert_cli::nearest::nearest("matmull", ["mul", "exp", "matmul", "sum"]);
@@ -21,7 +21,7 @@ pub fn nearest<'n>(word: &str, names: impl IntoIterator<Item = &'n str>) -> Vec<
     names
 }
 
-/// How many characters must be inserted, deleted or replaced (Levenshtein): row by row of the table of prefixes.
+/// The number of insertions, deletions and replacements (Levenshtein distance), row by row of the table of prefixes.
 fn edits(a: &str, b: &str) -> usize {
     let mut row: Vec<usize> = (0..=b.chars().count()).collect();
     for (i, from) in a.chars().enumerate() {

@@ -3,7 +3,7 @@
 use crate::digits::{CLASSES, PIXELS};
 use wengert::prelude::*;
 
-/// Units of the hidden layer.
+/// The number of units in the hidden layer.
 const HIDDEN: usize = 64;
 
 /// y = x W + b.
@@ -26,7 +26,7 @@ impl Linear {
     }
 }
 
-/// Pixels to one number for each digit: the larger, the likelier.
+/// Maps pixels to one score for each digit: the larger, the likelier.
 #[derive(Clone, Tree)]
 pub struct Network {
     hidden: Linear,
@@ -39,7 +39,7 @@ impl Network {
         Network { hidden: Linear::new(PIXELS, HIDDEN, key), output: Linear::new(HIDDEN, CLASSES, key) }
     }
 
-    /// How many numbers are learned.
+    /// The number of parameters.
     ///
     /// ```
     /// use wengert::prelude::Key;
@@ -50,7 +50,7 @@ impl Network {
         self.leaves().into_iter().map(Tensor::elements).sum()
     }
 
-    /// The unnormalised log-probabilities of the digits, a row for each image.
+    /// The unnormalised log-probabilities of the digits, one row for each image.
     pub fn logits(&self, images: &Tensor) -> Tensor {
         self.output.forward(&self.hidden.forward(images).relu())
     }

@@ -4,11 +4,11 @@ use crate::failure::Failure;
 use crate::nearest::nearest;
 use std::collections::BTreeSet;
 
-/// The list and the pages, which `wengert-pages` writes: each page follows a form feed and a line of the names that it is found by. The
-/// first is its own; families have none. The first line tells where the file comes from.
+/// The list and the pages, written by `wengert-pages`. Each page follows a form feed and a line with the names that it is found by. The
+/// first is its own; families have none. The first line says where the file comes from.
 const PAGES: &str = include_str!("../../../docs/ops/terminal.txt");
 
-/// Every primitive with its formula, by family; then the functions made of them, by theme.
+/// Every primitive with its formula, by family; then the composite functions, by theme.
 ///
 /// ```
 /// assert!(wengert_cli::ops_page::list().contains("matmul"));
@@ -18,7 +18,7 @@ pub fn list() -> &'static str {
     list.split_once('\n').map_or(list, |(_, list)| list)
 }
 
-/// All about what is called `name`: a primitive, a composite, a method, a family or a theme.
+/// The page of `name`: a primitive, a composite, a method, a family or a theme.
 ///
 /// ```
 /// use wengert_cli::ops_page::page;

@@ -4,12 +4,12 @@ use crate::digits::{Digits, PIXELS, SIDE};
 
 /// From paper to ink.
 const SHADES: [char; 5] = [' ', '░', '▒', '▓', '█'];
-/// How many images stand side by side.
+/// The number of images side by side.
 const SHOWN: usize = 5;
-/// How many of them are mistakes, if there are as many.
+/// The number of mistakes among them, if there are that many.
 const MISTAKES: usize = 2;
 
-/// A few images side by side with what was read in them: the first of them, then some mistakes.
+/// Draws a few images side by side with their predictions: the first ones, then some mistakes.
 pub fn pictures(digits: &Digits, guesses: &[i64]) -> String {
     let labels = digits.labels.to_vec::<i64>();
     let wrong = (0..labels.len()).filter(|&i| guesses[i] != labels[i]).take(MISTAKES);

@@ -6,7 +6,7 @@ use std::path::Path;
 use wengert::prelude::*;
 use wengert::primitive::Spec;
 
-/// Tells what a saved program takes and gives, or, with the numbers of its inputs, runs it.
+/// Shows the inputs and outputs of a saved program or, given the elements of its inputs, runs it.
 pub fn run(path: &Path, inputs: &[String], out: &mut dyn Write) -> Result<(), Failure> {
     let loaded = Program::load(path).map_err(|error| Failure::new(in_words(&error)))?;
     let specs: Vec<(&str, &Spec)> = loaded.inputs().collect();
@@ -28,7 +28,7 @@ pub fn run(path: &Path, inputs: &[String], out: &mut dyn Write) -> Result<(), Fa
     Ok(())
 }
 
-/// An error without a line of this command.
+/// The text of an error, without a source line of this command.
 fn in_words(error: &Error) -> String {
     let help = error.suggestion().map(|help| format!("\n  {help}")).unwrap_or_default();
     format!("{}: {}{help}", error.operation(), error.message())
@@ -38,7 +38,7 @@ fn called(name: &str, spec: &Spec) -> String {
     format!("'{name}': {spec}")
 }
 
-/// Row-major numbers between commas or blanks; one alone is repeated.
+/// Parses row-major elements separated by commas or blanks; a single one is repeated.
 fn tensor(name: &str, spec: &Spec, text: &str) -> Result<Tensor, Failure> {
     let wrong = |what: String| Failure::usage(format!("input {}: {what}", called(name, spec)));
     let words: Vec<&str> = text.split([',', ' ']).filter(|word| !word.is_empty()).collect();

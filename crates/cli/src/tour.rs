@@ -1,4 +1,4 @@
-//! What the command shows when it is asked for nothing in particular.
+//! The output of the command without arguments.
 
 use crate::digits::Digits;
 use crate::picture::pictures;
@@ -9,10 +9,10 @@ use indicatif::{ProgressBar, ProgressStyle};
 use std::io::{self, Write};
 use std::time::Instant;
 
-/// How many lines a training run prints.
+/// The number of lines that a training run prints.
 const LINES: usize = 5;
 
-/// The list, the transforms, a training run.
+/// The tour: the Wengert list, the transforms, a training run.
 pub fn tour(plan: Plan, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "\nWengert {}: reverse-mode automatic differentiation\n", env!("CARGO_PKG_VERSION"))?;
     writeln!(out, "{}\n", wengert_list())?;
@@ -21,7 +21,7 @@ pub fn tour(plan: Plan, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "\nFurther: wengert ops, wengert ops tanh, wengert --help")
 }
 
-/// Trains on the digits, with a progress bar on a terminal, and tests on those held out.
+/// Trains on the digits, with a progress bar on a terminal, and tests on the held-out digits.
 pub fn train(plan: Plan, out: &mut dyn Write) -> io::Result<()> {
     let (digits, held_out) = Digits::load();
     let mut training = Training::new(plan, &digits);
@@ -49,13 +49,13 @@ pub fn train(plan: Plan, out: &mut dyn Write) -> io::Result<()> {
     write!(out, "{}", pictures(&held_out, &guesses))
 }
 
-/// Drawn on standard error if that is a terminal, and gone when the run is over.
+/// A progress bar on standard error if that is a terminal; it is removed when the run is over.
 fn progress_bar(epochs: usize) -> ProgressBar {
     let style = ProgressStyle::with_template("  {bar:40} {pos}/{len}  {msg}").expect("the template is well-formed");
     ProgressBar::new(epochs as u64).with_style(style.progress_chars("=> "))
 }
 
-/// The first epoch, the last, and as many between as make [`LINES`] or so.
+/// Whether an epoch is reported: the first, the last, and enough in between for about [`LINES`] lines.
 fn is_reported(number: usize, epochs: usize) -> bool {
     number == 1 || number == epochs || number.is_multiple_of(epochs.div_ceil(LINES))
 }

@@ -11,19 +11,19 @@ const MOMENTUM: f64 = 0.9;
 /// The learning rate at the start; it falls to zero along half a cosine.
 const RATE: f64 = 0.1;
 
-/// What decides a run; two runs with the same plan give the same bits.
+/// The settings of a run; two runs with the same plan give the same bits.
 #[derive(Clone, Copy, Debug)]
 pub struct Plan {
-    /// How often every image is seen.
+    /// The number of epochs.
     pub epochs: usize,
     /// The seed of weights and order.
     pub seed: u64,
 }
 
 impl Plan {
-    /// Enough for more than 95 % of the held-out digits.
+    /// Enough to recognise more than 95 % of the held-out digits.
     pub const FULL: Plan = Plan { epochs: 100, seed: 0 };
-    /// A first impression.
+    /// A quick run.
     pub const QUICK: Plan = Plan { epochs: 20, ..Plan::FULL };
 
     fn rate(self, epoch: usize) -> f64 {
@@ -32,18 +32,18 @@ impl Plan {
     }
 }
 
-/// What one pass over the images came to.
+/// The result of one epoch.
 #[derive(Clone, Copy, Debug)]
 pub struct Epoch {
-    /// From 1.
+    /// The number of the epoch, from 1.
     pub number: usize,
-    /// The mean loss of its batches, on disturbed images.
+    /// The mean loss of its batches, on augmented images.
     pub loss: f64,
-    /// The part of the training images, undisturbed, that is recognised after it.
+    /// The fraction of the training images, without augmentation, that is recognised after it.
     pub accuracy: f64,
 }
 
-/// A run: an iterator over its epochs, each trained when it is asked for.
+/// A training run: an iterator over its epochs, each trained when it is requested.
 ///
 /// ```
 /// use wengert_cli::digits::Digits;
@@ -62,7 +62,7 @@ pub struct Training<'d> {
 }
 
 impl<'d> Training<'d> {
-    /// A run that has not begun.
+    /// A run that has not started.
     pub fn new(plan: Plan, digits: &'d Digits) -> Training<'d> {
         let mut key = Key::new(plan.seed);
         let network = Network::new(&mut key);
@@ -70,7 +70,7 @@ impl<'d> Training<'d> {
         Training { plan, digits, key, network, velocity, epochs: 0 }
     }
 
-    /// What it has learned so far.
+    /// The network trained so far.
     pub fn network(&self) -> &Network {
         &self.network
     }
@@ -101,7 +101,7 @@ impl Iterator for Training<'_> {
     }
 }
 
-/// The part of the images that the network recognises.
+/// The fraction of the images that the network recognises.
 pub fn accuracy(network: &Network, digits: &Digits) -> f64 {
     let labels = digits.labels.to_vec::<i64>();
     let right = network.predict(&digits.images).iter().zip(&labels).filter(|(guess, label)| guess == label).count();
@@ -116,7 +116,7 @@ fn shuffled(count: usize, key: &Key) -> Tensor {
     Tensor::from(order.into_iter().map(|i| i as i64).collect::<Vec<_>>())
 }
 
-/// Leaf by leaf.
+/// Combines two trees leaf by leaf.
 fn zip<T: Tree>(a: &T, b: &T, f: impl Fn(&Tensor, &Tensor) -> Tensor) -> T {
     a.rebuild(a.leaves().into_iter().zip(b.leaves()).map(|(a, b)| f(a, b)))
 }

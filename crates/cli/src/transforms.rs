@@ -3,7 +3,7 @@
 use crate::columns::columns;
 use wengert::prelude::*;
 
-/// `grad`, `compile` and `vmap` of y = x1 x2 + sin x1, and what they give.
+/// `grad`, `compile` and `vmap` of y = x1 x2 + sin x1, and their results.
 pub fn transforms() -> String {
     let f = |(x1, x2): &(Tensor, Tensor)| x1 * x2 + x1.sin();
     let point = (Tensor::from(2.0), Tensor::from(3.0));

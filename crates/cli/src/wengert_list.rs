@@ -1,4 +1,4 @@
-//! The Wengert list of y = x1 x2 + sin x1, with every number that reverse mode computes.
+//! The Wengert list of y = x1 x2 + sin x1, with every value that reverse mode computes.
 
 use crate::columns::columns;
 use wengert::autograd::TapeRow;
@@ -58,7 +58,7 @@ fn backward(rows: &[TapeRow]) -> String {
     columns(2, &table)
 }
 
-/// The record that a saved value belongs to: `operand 0` and `output 0` by their names in the list.
+/// The record that a saved value refers to: resolves `operand 0` and `output 0` to names in the list.
 fn record<'r>(row: &'r TapeRow, saved: &'r str) -> &'r str {
     match saved.split_once(' ') {
         Some(("operand", position)) => {
@@ -69,7 +69,7 @@ fn record<'r>(row: &'r TapeRow, saved: &'r str) -> &'r str {
     }
 }
 
-/// The shortest text that reads back as the same number.
+/// The shortest text that round-trips.
 fn number(scalar: Option<&Tensor>) -> String {
     scalar.map_or_else(String::new, |tensor| tensor.item().to_string())
 }

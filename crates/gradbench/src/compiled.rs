@@ -1,27 +1,27 @@
-//! Functions of tensors, compiled for one input before they are measured, and tensors as lists.
+//! Functions of tensors, compiled for one input before they are measured, and tensors as nested lists.
 
 use serde::{Serialize, Serializer};
 use std::hint::black_box;
 use wengert::{Tensor, Tree, compile};
 
-/// A function at an input. It is traced and planned here; calls only run.
+/// A function at a fixed input. It is traced and planned here; calls only run it.
 pub(crate) fn compiled<X: Tree, Y: Tree>(x: X, f: impl Fn(&X) -> Y) -> impl Fn() -> Y {
     let f = compile(f);
     f.plan(&x);
     move || f.call(black_box(&x))
 }
 
-/// A tensor that is written as a number, a list or lists of lists. It is the output itself: nothing is copied while it is measured.
+/// A tensor that is serialised as a number, a list or nested lists. It is the output itself: nothing is copied while it is measured.
 #[derive(Serialize)]
 #[serde(transparent)]
 pub(crate) struct Numbers(#[serde(serialize_with = "lists")] pub Tensor);
 
-/// Writes a tensor as [`Numbers`] do.
+/// Serialises a tensor as [`Numbers`] does.
 pub(crate) fn lists<S: Serializer>(tensor: &Tensor, serializer: S) -> Result<S::Ok, S::Error> {
     Part { shape: tensor.shape(), numbers: &tensor.to_vec::<f64>() }.serialize(serializer)
 }
 
-/// Numbers of a shape, in row-major order.
+/// Elements of a shape, in row-major order.
 struct Part<'a> {
     shape: &'a [usize],
     numbers: &'a [f64],

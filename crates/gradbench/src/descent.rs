@@ -1,13 +1,13 @@
-//! Gradient descent with a step that doubles after ten successes and halves after a failure.
+//! Gradient descent with a step size that doubles after ten successes and halves after a failure.
 
 use wengert::scalar::Real;
 
-/// Gradients and steps shorter than this end the search.
+/// The search ends when a gradient or a step is shorter than this.
 const TOLERANCE: f64 = 1e-5;
 
-/// Where a function is smallest. The search is a program like any other: it can be differentiated.
+/// Minimises a function. The search is an ordinary program, so it can itself be differentiated.
 ///
-/// Panics if a value that it compares others with, or a gradient, is not finite.
+/// Panics if a gradient, or a value used in a comparison, is not finite.
 pub(crate) fn minimize<T: Real, const N: usize>(
     value: impl Fn([T; N]) -> T,
     gradient: impl Fn([T; N]) -> [T; N],

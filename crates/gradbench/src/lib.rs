@@ -1,9 +1,9 @@
-//! The tool that [GradBench](https://github.com/gradbench/gradbench)'s evaluations talk to, one JSON object a line.
+//! The tool that [GradBench](https://github.com/gradbench/gradbench)'s evaluations talk to, with one JSON object per line.
 //!
-//! A module of the benchmark is one file of [`modules`] and one line of [`MODULES`](modules::MODULES): its problem as a function that is
-//! generic over [`Real`](wengert::scalar::Real), and its derivative by `wengert::scalar`; or, where it is arithmetic of whole arrays, as
-//! a function of [`Tensor`](wengert::Tensor)s, compiled for its input. [`protocol`] reads and answers lines, [`run`] repeats and
-//! measures, [`table`] plays the workloads without the benchmark.
+//! A module of the benchmark is one file of [`modules`] and one line of [`MODULES`](modules::MODULES). Its problem is a function that is
+//! generic over [`Real`](wengert::scalar::Real), differentiated by `wengert::scalar`; or, if it is array arithmetic, a function of
+//! [`Tensor`](wengert::Tensor)s, compiled for its input. [`protocol`] reads and answers lines, [`run`] repeats and measures, [`table`] runs
+//! the workloads without the benchmark.
 //!
 //! ```
 //! use wengert_gradbench::protocol::answer;

@@ -1,4 +1,4 @@
-//! `wengert-gradbench`: answers GradBench on standard input and output, or prints what its workloads cost.
+//! `wengert-gradbench`: answers GradBench on standard input and output, or prints the cost of its workloads.
 
 use std::io;
 use std::process::ExitCode;

@@ -1,9 +1,9 @@
-//! Lists of rows of one length, in one vector.
+//! A matrix that is serialised as a list of rows, stored in one vector.
 
 use crate::run::ensure;
 use serde::{Deserialize, Serialize, Serializer};
 
-/// Rows of one length, read from and written to lists of lists.
+/// Rows of equal length, read from and written to lists of lists.
 #[derive(Debug, Deserialize)]
 #[serde(try_from = "Vec<Vec<f64>>")]
 pub(crate) struct Matrix {
@@ -13,18 +13,18 @@ pub(crate) struct Matrix {
 }
 
 impl Matrix {
-    /// Of numbers, row by row.
+    /// A matrix from its elements, row by row.
     pub fn new((rows, width): (usize, usize), numbers: Vec<f64>) -> Matrix {
         assert_eq!(numbers.len(), rows * width, "a matrix of {rows} x {width} numbers");
         Matrix { rows, width, numbers }
     }
 
-    /// Numbers of rows and of columns.
+    /// The numbers of rows and columns.
     pub fn size(&self) -> (usize, usize) {
         (self.rows, self.width)
     }
 
-    /// Its numbers, row by row, if it has this size.
+    /// Its elements, row by row, if it has this size.
     pub fn into_numbers(self, name: &str, (rows, width): (usize, usize)) -> Result<Vec<f64>, String> {
         let sizes = format!("{name} is {} x {}, expected {rows} x {width}", self.rows, self.width);
         ensure(self.size() == (rows, width), sizes)?;

@@ -1,4 +1,4 @@
-//! Gradients inside of functions that are differentiated themselves, each forward or in reverse.
+//! Gradients inside functions that are themselves differentiated, each in forward or reverse mode.
 
 use std::array::from_fn;
 use std::cell::RefCell;
@@ -10,32 +10,32 @@ pub(crate) trait Function<const K: usize>: 'static {
     fn at<T: Real>(&self, x: [T; K]) -> T;
 }
 
-/// A function of `N` numbers that takes gradients on its way.
+/// A function of `N` numbers that takes gradients internally.
 pub(crate) trait Program<const N: usize> {
     /// Its value.
     fn at<T: Outer>(&self, x: [T; N]) -> T;
 }
 
-/// A function whose gradient can be taken inside of a program.
+/// A function whose gradient can be taken inside a program.
 pub(crate) trait Inner<const K: usize> {
-    /// Its derivatives by the first `N` numbers.
+    /// Its derivatives with respect to the first `N` numbers.
     fn gradient<T: Outer, const N: usize>(&self, x: [T; K]) -> [T; N];
 }
 
-/// One of the two ways to differentiate.
+/// One of the two modes of differentiation.
 pub(crate) trait Mode: Copy {
     /// The gradient of a program.
     fn outer<P: Program<N>, const N: usize>(self, program: &P, x: [f64; N]) -> [f64; N];
 
-    /// A function that is differentiated this way.
+    /// A function that is differentiated in this mode.
     fn inner<F: Function<K>, const K: usize>(self, f: F) -> impl Inner<K>;
 }
 
-/// By dual numbers.
+/// Forward mode, by dual numbers.
 #[derive(Clone, Copy)]
 pub(crate) struct Forward;
 
-/// By a tape; inside, by a replay, which is recorded once.
+/// Reverse mode, by a tape; inside, by a replay, which is recorded once.
 #[derive(Clone, Copy)]
 pub(crate) struct Reverse;
 
@@ -77,9 +77,9 @@ impl<const K: usize> Inner<K> for RefCell<Recorded> {
     }
 }
 
-/// A number of a program: a float, or one that the program is differentiated with.
+/// A number type of a program: a float, or a type that the program is differentiated with.
 pub(crate) trait Outer: Real {
-    /// The gradient of a recorded function; only the first `count` derivatives are those that the program goes on with.
+    /// The gradient of a recorded function; the program only uses the first `count` derivatives.
     fn gradient_of<const K: usize>(f: &mut Recorded, x: [Self; K], count: usize) -> [Self; K];
 }
 
@@ -91,7 +91,7 @@ impl Outer for f64 {
     }
 }
 
-/// Forward over reverse: the tangents of a gradient are products of the Hessian and the tangents.
+/// Forward over reverse: the tangents of a gradient are Hessian-vector products.
 impl<const D: usize> Outer for Dual<f64, D> {
     fn gradient_of<const K: usize>(f: &mut Recorded, x: [Self; K], count: usize) -> [Self; K] {
         let values = x.map(|x| x.value());
@@ -101,7 +101,7 @@ impl<const D: usize> Outer for Dual<f64, D> {
     }
 }
 
-/// Reverse over reverse: each derivative is one statement of the tape around, whose slopes are a row of the Hessian.
+/// Reverse over reverse: each derivative is one statement of the outer tape, whose partial derivatives are a row of the Hessian.
 impl Outer for Var {
     fn gradient_of<const K: usize>(f: &mut Recorded, x: [Var; K], count: usize) -> [Var; K] {
         let values = x.map(Var::value);
@@ -113,14 +113,14 @@ impl Outer for Var {
     }
 }
 
-/// The product of the Hessian and a vector.
+/// A Hessian-vector product.
 fn product<const K: usize>(f: &mut Recorded, x: &[f64; K], vector: [f64; K]) -> [f64; K] {
     let mut product = [0.0; K];
     f.hvp(x, &vector, &mut product);
     product
 }
 
-/// 1 in one place, 0 elsewhere, and everywhere if there is no such place.
+/// 1 at one index and 0 elsewhere; all zeros if the index is out of range.
 fn unit<T: Real, const N: usize>(place: usize) -> [T; N] {
     from_fn(|i| T::lit(if i == place { 1.0 } else { 0.0 }))
 }

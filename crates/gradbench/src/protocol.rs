@@ -1,8 +1,8 @@
-//! The conversation: every line is a message, and gets one line as its answer.
+//! The protocol: every line is a message, and is answered with one line.
 //!
-//! Whatever a line says, the conversation goes on. What cannot be done is answered with `"success":false` and a reason, also if a
-//! module panics. A line whose id cannot be read is answered with the id `null`, because whoever sent it waits for an answer, and is
-//! reported on the standard error.
+//! The conversation continues after any line. A request that fails is answered with `"success":false` and a reason, also if a module
+//! panics. A line whose id cannot be read is answered with the id `null`, because the sender waits for an answer, and is reported on
+//! standard error.
 
 use crate::modules::{MODULES, Module, module};
 use crate::run::{Function, Run};
@@ -25,7 +25,7 @@ pub fn serve(mut input: impl BufRead, mut output: impl Write) -> io::Result<()> 
     Ok(())
 }
 
-/// The answer to a line, without the end of its line.
+/// The answer to a line, without a newline.
 pub fn answer(line: &[u8]) -> String {
     let answer = match read(line) {
         Ok((id, message)) => Answer { id: Some(id), ..message.reply().unwrap_or_else(Answer::failure) },
@@ -44,7 +44,7 @@ fn read(line: &[u8]) -> Result<(i64, Message<'_>), String> {
     Ok((message.field("id")?, message))
 }
 
-/// The fields of a message; only those are decoded that its kind needs.
+/// The fields of a message; only those that its kind needs are decoded.
 struct Message<'a> {
     fields: HashMap<String, &'a RawValue>,
 }
@@ -94,7 +94,7 @@ fn one_of<'a>(names: impl Iterator<Item = &'a str>) -> String {
     names.collect::<Vec<_>>().join(", ")
 }
 
-/// A panic is an error like any other.
+/// Runs a function; a panic is an error like any other.
 fn run(function: Function, input: &str) -> Result<Run, String> {
     catch_unwind(AssertUnwindSafe(|| function(input))).unwrap_or_else(|payload| Err(message_of(&*payload)))
 }
@@ -106,7 +106,7 @@ fn message_of(payload: &(dyn Any + Send)) -> String {
     error.or_else(text).or_else(literal).unwrap_or_else(|| "the module panicked".into())
 }
 
-/// Only what is there is written, and the id.
+/// An answer. Only the fields that are present are written, and the id.
 #[derive(Default, Serialize)]
 struct Answer {
     id: Option<i64>,

@@ -1,4 +1,4 @@
-//! Random numbers, the same on every run.
+//! Reproducible random numbers.
 
 /// A stream of random numbers: a counter, mixed by multiplications and shifts (SplitMix64).
 ///
@@ -31,7 +31,7 @@ impl Random {
         (self.bits() >> 11) as f64 / (1u64 << 53) as f64
     }
 
-    /// A whole number below `end`.
+    /// An integer below `end`.
     pub fn below(&mut self, end: usize) -> usize {
         (self.bits() % end as u64) as usize
     }
@@ -41,7 +41,7 @@ impl Random {
         (0..count).map(|_| self.number()).collect()
     }
 
-    /// Numbers of the standard normal distribution, by the method of Box and Muller.
+    /// Numbers from the standard normal distribution, by the Box-Muller method.
     pub fn normal(&mut self, count: usize) -> Vec<f64> {
         let mut one = || {
             let radius = (-2.0 * (1.0 - self.number()).ln()).sqrt();
@@ -55,7 +55,7 @@ impl Random {
         (0..rows).map(|_| self.uniform(width)).collect()
     }
 
-    /// Rows of normal numbers.
+    /// Rows of normally distributed numbers.
     pub fn normal_rows(&mut self, rows: usize, width: usize) -> Vec<Vec<f64>> {
         (0..rows).map(|_| self.normal(width)).collect()
     }

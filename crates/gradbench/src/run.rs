@@ -1,4 +1,4 @@
-//! One request: the input is decoded and checked, the function repeated and measured, the last output encoded.
+//! One request: decodes and checks the input, runs and measures the function repeatedly, encodes the last output.
 
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -6,10 +6,10 @@ use serde_json::value::{RawValue, to_raw_value};
 use std::hint::black_box;
 use std::time::Instant;
 
-/// A function of a module, from the text of its input.
+/// A function of a module; it takes the text of its input.
 pub type Function = fn(&str) -> Result<Run, String>;
 
-/// What a function gave, and how long each run of it took.
+/// The output of a function, and the time of each run.
 pub struct Run {
     /// The output of the last run.
     pub output: Box<RawValue>,
@@ -21,22 +21,22 @@ impl Run {
     /// An error unless all numbers of the output are finite.
     fn new(output: &impl Serialize, nanoseconds: Vec<u64>) -> Result<Run, String> {
         let output = to_raw_value(output).map_err(|error| format!("output: {error}"))?;
-        // JSON has no word for other numbers, and no output of a module has a null for anything else.
+        // JSON cannot represent other numbers, and no output of a module contains a null for any other reason.
         ensure(!output.get().contains("null"), "output: a number is not finite")?;
         Ok(Run { output, nanoseconds })
     }
 }
 
-/// What a function is computed from.
+/// The input of a function.
 pub(crate) trait Input: Sized {
-    /// What the request has.
+    /// The fields of the request.
     type Fields: DeserializeOwned;
 
-    /// The input, or what is wrong with it.
+    /// The input, or an error that says what is wrong with it.
     fn check(fields: Self::Fields) -> Result<Self, String>;
 }
 
-/// How often to run: until both are reached, and once at least.
+/// How often to run: until both limits are reached, and at least once.
 #[derive(Deserialize)]
 #[serde(default)]
 struct Repetition {
@@ -51,7 +51,7 @@ impl Default for Repetition {
 }
 
 impl Repetition {
-    /// The times of enough runs, from what runs one time and tells its time.
+    /// The times of enough runs; `run` runs once and returns its time.
     fn times(&self, mut run: impl FnMut() -> u64) -> Vec<u64> {
         let mut nanoseconds = Vec::new();
         let mut total = 0;
@@ -67,7 +67,7 @@ impl Repetition {
     }
 }
 
-/// What a request asks for.
+/// The parts of a request.
 fn request<I: Input>(input: &str) -> Result<(Repetition, I), String> {
     let least: Repetition = decode(input)?;
     ensure(least.min_seconds >= 0.0, "input: min_seconds is negative")?;
@@ -79,7 +79,7 @@ pub(crate) fn repeated<I: Input, O: Serialize>(input: &str, f: impl Fn(&I) -> O)
     prepared(input, |input: I| move || f(black_box(&input)))
 }
 
-/// Runs a function as often as its input asks for; each run writes where the one before it has written, as a solver's steps do.
+/// Runs a function as often as its input asks for; each run overwrites the output of the previous one, as the steps of a solver do.
 pub(crate) fn rewritten<I: Input, O: Serialize + Default>(input: &str, f: impl Fn(&I, &mut O)) -> Result<Run, String> {
     let (least, input) = request(input)?;
     let mut output = O::default();
@@ -87,7 +87,7 @@ pub(crate) fn rewritten<I: Input, O: Serialize + Default>(input: &str, f: impl F
     Run::new(&output, nanoseconds)
 }
 
-/// Runs what is made of an input as often as the input asks for; making it is not measured.
+/// Prepares a function for an input and runs it as often as the input asks for; the preparation is not measured.
 pub(crate) fn prepared<I: Input, O: Serialize, F: Fn() -> O>(
     input: &str,
     prepare: impl FnOnce(I) -> F,
@@ -104,7 +104,7 @@ pub(crate) fn prepared<I: Input, O: Serialize, F: Fn() -> O>(
     Run::new(&last, nanoseconds)
 }
 
-/// Runs a function one time.
+/// Runs a function once.
 pub(crate) fn once<I: DeserializeOwned + Copy, O: Serialize>(input: &str, f: impl Fn(I) -> O) -> Result<Run, String> {
     let input = decode(input)?;
     let (output, time) = timed(|| f(black_box(input)));
@@ -122,17 +122,17 @@ fn timed<O>(f: impl FnOnce() -> O) -> (O, u64) {
     (output, start.elapsed().as_nanos() as u64)
 }
 
-/// The message, unless something holds.
+/// An error with this message, unless the condition holds.
 pub(crate) fn ensure(holds: bool, message: impl Into<String>) -> Result<(), String> {
     if holds { Ok(()) } else { Err(message.into()) }
 }
 
-/// An error unless a list has the length that others ask for.
+/// An error unless a list has the expected length.
 pub(crate) fn ensure_length(name: &str, found: usize, expected: usize) -> Result<(), String> {
     ensure(found == expected, format!("{name} has {found} entries, expected {expected}"))
 }
 
-/// An error unless a size is 1 at least.
+/// An error unless a size is at least 1.
 pub(crate) fn ensure_some(name: &str, size: usize) -> Result<(), String> {
     ensure(size > 0, format!("{name} must be at least 1"))
 }

@@ -1,4 +1,4 @@
-//! What the workloads cost: one JSON object a line.
+//! The cost of the workloads: one JSON object per line.
 
 use crate::modules::{MODULES, Module, Workload, module};
 use crate::random::Random;
@@ -7,11 +7,11 @@ use serde::Serialize;
 use serde_json::Value;
 use std::io::{self, Write};
 
-/// How long a function is repeated.
+/// How long a function is repeated, in seconds.
 const SECONDS: f64 = 0.2;
 const RUNS: u64 = 3;
 
-/// The medians of a workload's runs. Where the benchmark has no function without derivatives, there is no primal and no ratio.
+/// The median times of a workload's runs. If the benchmark has no function without derivatives, there is no primal and no ratio.
 #[derive(Serialize)]
 struct Row<'a> {
     eval: &'a str,
@@ -21,7 +21,7 @@ struct Row<'a> {
     ratio: Option<f64>,
 }
 
-/// Measures the workloads of these modules, or of all that have some; if `is_small`, the first third of each module's.
+/// Measures the workloads of these modules, or of all that have some; if `is_small`, only the first third of each module's.
 pub fn print(names: &[String], is_small: bool, mut output: impl Write) -> io::Result<()> {
     let named: Vec<&Module> = match names {
         [] => MODULES.to_vec(),

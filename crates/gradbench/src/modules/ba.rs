@@ -1,8 +1,8 @@
-//! ba - bundle adjustment: where cameras see points, against where they were seen.
+//! ba - bundle adjustment: compares where cameras see points with where they were observed.
 //!
-//! A camera has an axis times an angle, a centre, a focal length f, a principal point and two coefficients of radial distortion. A point
-//! is moved to the camera's centre, turned, divided by its depth, distorted, scaled and shifted; the errors are weighted. A weight w has
-//! the error 1 - w^2 of its own.
+//! A camera has a rotation vector (axis times angle), a centre, a focal length f, a principal point and two coefficients of radial
+//! distortion. A point is translated by the camera's centre, rotated, divided by its depth, distorted, scaled and shifted; the errors are
+//! weighted. A weight w adds the error 1 - w^2.
 
 use super::{Module, Workload};
 use crate::run::{Input, ensure, ensure_some, repeated, rewritten};
@@ -19,13 +19,13 @@ pub static MODULE: Module = Module {
     workloads,
 };
 
-/// Numbers of a camera, of a point, the place of the weight behind them, and how many an observation depends on.
+/// The sizes of a camera and of a point, the position of the weight after them, and the number of values that an observation depends on.
 const CAMERA: usize = 11;
 const POINT: usize = 3;
 const WEIGHT: usize = CAMERA + POINT;
 const INPUTS: usize = WEIGHT + 1;
 
-/// Cameras, points or observations at most: more do not fit into memory.
+/// The most cameras, points or observations: more do not fit into memory.
 const MOST: usize = 10_000_000;
 
 #[derive(Deserialize)]
@@ -46,7 +46,7 @@ struct Problem {
     /// Cameras, points and weights, one after the other.
     parameters: Vec<f64>,
     features: Vec<f64>,
-    /// Where the camera, the point and the weight of each observation begin.
+    /// The positions where the camera, the point and the weight of each observation begin.
     places: [Vec<u32>; 3],
     errors: RefCell<Replay<fn(&[Symbol]) -> [Symbol; 2]>>,
 }
@@ -100,7 +100,7 @@ fn reprojection_error<T: Real>(observation: &[T]) -> [T; 2] {
     [weight * (seen[0] - u), weight * (seen[1] - v)]
 }
 
-/// Turns a vector about an axis, by the axis' length (Rodrigues' formula).
+/// Rotates a vector about an axis, by an angle equal to the axis' length (Rodrigues' formula).
 fn rotate<T: Real>(axis: [T; 3], v: [T; 3]) -> [T; 3] {
     let square = dot(axis, axis);
     if square == T::lit(0.0) {
@@ -126,7 +126,7 @@ fn weight_error<T: Real>(weight: T) -> T {
     T::lit(1.0) - weight * weight
 }
 
-/// The errors of all observations, two for each, and of all weights; the first of each kind is shown.
+/// The errors of all observations, two for each, and of all weights; the answer shows the first of each kind.
 struct Errors {
     reprojections: Vec<f64>,
     weights: Vec<f64>,
@@ -152,10 +152,10 @@ fn weight_slope(weight: f64) -> f64 {
     weight_error(Dual::<f64, 1>::variable(weight, 0)).tangents()[0]
 }
 
-/// A sparse matrix by rows: where each begins, columns and values. The answer shows the beginning and the end of each list.
+/// A sparse matrix by rows: where each row begins, columns and values. The answer shows the beginning and the end of each list.
 #[derive(Default, Serialize)]
 struct Sparse {
-    /// What the rows are slopes of.
+    /// The errors that the rows are derivatives of.
     #[serde(skip)]
     errors: Vec<f64>,
     #[serde(serialize_with = "first_and_last")]
@@ -178,7 +178,7 @@ fn first_and_last<T: Serialize, S: Serializer>(list: &[T], serializer: S) -> Res
     shown.end()
 }
 
-/// The errors of all observations by all cameras, points and weights; then the errors of the weights.
+/// The Jacobian of the errors of all observations by cameras, points and weights; then of the errors of the weights.
 fn jacobian(problem: &Problem, Sparse { errors, rows, cols, vals }: &mut Sparse) {
     let observations = problem.observations();
     let count = observations.len();
@@ -237,7 +237,7 @@ mod tests {
     use super::*;
     use serde_json::Value;
 
-    /// The answer shows the first camera and point only; here are all.
+    /// The answer only shows the first camera and point; this test compares all.
     #[test]
     fn the_whole_matrix_is_that_of_the_example() {
         let examples: Value = serde_json::from_str(include_str!("../../tests/examples/ba.json")).unwrap();
@@ -246,7 +246,7 @@ mod tests {
         let problem = Problem::check(fields).unwrap();
         let mut found = Sparse::default();
         jacobian(&problem, &mut found);
-        // Another run writes over the first.
+        // A second run overwrites the first.
         found.vals.fill(7.0);
         jacobian(&problem, &mut found);
         assert_eq!(json!(found.rows), example["output"]["rows"]);

@@ -31,7 +31,7 @@ impl Input for Problem {
     }
 }
 
-/// The columns that are left, as a list: behind each, the next. The head stands behind the last column.
+/// The remaining columns, as a linked list: each points to the next. The head comes after the last column.
 struct Columns {
     next: Vec<usize>,
 }
@@ -50,7 +50,7 @@ impl Columns {
     }
 }
 
-/// The terms of some places of the first row, in the minor of the last `order` rows and the columns that are left.
+/// Some terms of the expansion along the first row, in the minor of the last `order` rows and the remaining columns.
 fn expand<T: Real>(matrix: &[T], order: usize, columns: &mut Columns, places: Range<usize>) -> T {
     let size = columns.size();
     let row = &matrix[(size - order) * size..][..size];
@@ -83,7 +83,7 @@ fn primal(problem: &Problem) -> f64 {
     determinant(&problem.matrix, problem.ell, 0..problem.ell)
 }
 
-/// Every minor of the first row is recorded and swept by itself, so the tape is as long as one of them.
+/// Every minor of the first row is recorded and swept separately, so the tape is only as long as one of them.
 fn gradient(problem: &Problem) -> Vec<f64> {
     let Problem { matrix, ell, .. } = problem;
     let (mut sums, mut slopes) = (vec![0.0; matrix.len()], vec![0.0; matrix.len()]);

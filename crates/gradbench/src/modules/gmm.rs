@@ -1,11 +1,11 @@
 //! gmm - the log posterior of a mixture of k normal distributions in d dimensions, given n points and a Wishart prior.
 //!
-//! Component k has the weight alpha_k and the inverse root Q_k of its covariance, lower triangular, with diagonal exp(q_k):
+//! Component k has the weight alpha_k and the inverse square root Q_k of its covariance, lower triangular, with diagonal exp(q_k):
 //!
 //! F = -n (d/2 log 2 pi + LSE(alpha)) + sum_i LSE_k(alpha_k + sum_j q_kj - 1/2 |Q_k (x_i - mu_k)|^2)
 //!   + k C - sum_k (gamma^2/2 |Q_k|^2 - m sum_j q_kj).
 //!
-//! All Q_k (x_i - mu_k) are one product of matrices: `[Q_k, -Q_k mu_k]` times the points, each with a one below.
+//! All Q_k (x_i - mu_k) are one matrix product: `[Q_k, -Q_k mu_k]` times the points, each with a one appended.
 
 use super::lse::log_sum_exp;
 use super::{Module, Workload, by_product};
@@ -42,7 +42,7 @@ struct Fields {
     l: Matrix,
 }
 
-/// What the derivatives are by.
+/// The parameters to differentiate by.
 #[derive(Serialize, Tree)]
 struct Parameters {
     /// `f64[k]`.
@@ -61,7 +61,7 @@ struct Parameters {
 
 struct Problem {
     mixture: Mixture,
-    /// `f64[d + 1, n]`: a point is a column, with a one below.
+    /// `f64[d + 1, n]`: a point is a column, with a one appended.
     points: Tensor,
     parameters: Parameters,
 }
@@ -89,7 +89,7 @@ impl Input for Problem {
     }
 }
 
-/// Where the entries of a root are in its diagonal, followed by what is below it, and a zero.
+/// The positions of the entries of a triangular root in its diagonal followed by the entries below it and a zero.
 fn places(dimensions: usize) -> Tensor {
     let zero = dimensions * (dimensions + 1) / 2;
     let mut below = dimensions..;
@@ -114,7 +114,7 @@ struct Mixture {
 }
 
 impl Mixture {
-    /// What depends on parameters.
+    /// The part that depends on the parameters.
     fn posterior(&self, points: &Tensor, parameters: &Parameters) -> Tensor {
         let Parameters { alpha, mu, q, l } = parameters;
         let (k, d) = (self.components, self.dimensions);
@@ -130,7 +130,7 @@ impl Mixture {
         likelihood - norm * (0.5 * self.gamma * self.gamma) + q.sum() * self.m
     }
 
-    /// What does not.
+    /// The part that does not.
     fn constant(&self) -> f64 {
         let (d, k, n) = (self.dimensions as f64, self.components as f64, self.points as f64);
         let nu = d + self.m + 1.0;
@@ -139,7 +139,7 @@ impl Mixture {
     }
 }
 
-/// The logarithm of the gamma function of some dimensions.
+/// The logarithm of the multivariate gamma function.
 fn log_gamma(a: f64, dimensions: usize) -> f64 {
     let d = dimensions as f64;
     let terms = (0..dimensions).map(|j| Real::ln_gamma(a - 0.5 * j as f64));

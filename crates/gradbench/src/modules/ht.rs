@@ -1,7 +1,8 @@
-//! ht - hand tracking: points on the skin of a hand model against measured points.
+//! ht - hand tracking: compares points on the skin of a hand model with measured points.
 //!
-//! The skin follows the bones: a vertex is the weighted mean of where each bone takes it. Of the 26 parameters the first six turn and
-//! shift the whole hand, the others bend the fingers. A measured point corresponds to a vertex, or to the place u on a triangle.
+//! The skin follows the bones: a vertex is the weighted mean of its images under the transforms of the bones. Of the 26 parameters, the
+//! first six rotate and translate the whole hand, the others bend the fingers. A measured point corresponds to a vertex, or to the point u
+//! on a triangle.
 
 use super::{Module, Workload};
 use crate::matrix::Matrix;
@@ -67,7 +68,7 @@ struct Bone {
     inverse_base_absolute: Transform<f64>,
 }
 
-/// A place, and the bones that move it with their weights.
+/// A position, and the bones that move it with their weights.
 struct Vertex {
     place: [f64; 4],
     weights: Vec<(usize, f64)>,
@@ -129,14 +130,14 @@ fn lift<T: Real>(transform: &Transform<f64>) -> Transform<T> {
     transform.map(|row| row.map(T::lit))
 }
 
-/// A turn about the x axis, then about the z axis.
+/// A rotation about the x axis, then about the z axis.
 fn bend<T: Real>(about_x: T, about_z: T) -> Transform<T> {
     let (zero, one) = (T::lit(0.0), T::lit(1.0));
     let (sx, cx, sz, cz) = (about_x.sin(), about_x.cos(), about_z.sin(), about_z.cos());
     [[cz, -(sz * cx), sz * sx, zero], [sz, cz * cx, -(cz * sx), zero], [zero, sx, cx, zero], [zero, zero, zero, one]]
 }
 
-/// The angles of each bone about the x and the z axis. A finger has four bones, from bone 2 on: three bend, the first of them also
+/// The angles of each bone about the x and the z axis. A finger has four bones, from bone 2 on: three of them bend, the first of these also
 /// sideways.
 fn angles<T: Real>(theta: &[T; PARAMETERS]) -> [[T; 2]; BONES] {
     let mut angles = [[T::lit(0.0); 2]; BONES];
@@ -149,7 +150,7 @@ fn angles<T: Real>(theta: &[T; PARAMETERS]) -> [[T; 2]; BONES] {
     angles
 }
 
-/// Where each bone takes a point of the hand at rest.
+/// The transform of each bone, applied to a point of the hand at rest.
 fn transforms<T: Real>(bones: &[Bone], theta: &[T; PARAMETERS]) -> Vec<Transform<T>> {
     let mut absolutes: Vec<Transform<T>> = Vec::with_capacity(BONES);
     for (bone, [about_x, about_z]) in bones.iter().zip(angles(theta)) {
@@ -160,7 +161,7 @@ fn transforms<T: Real>(bones: &[Bone], theta: &[T; PARAMETERS]) -> Vec<Transform
     bones.iter().zip(&absolutes).map(from_rest).collect()
 }
 
-/// The rotation about an axis by its length; a tiny one is none.
+/// The rotation about an axis by its length; a tiny rotation is the identity.
 fn rotation<T: Real>(axis: &[T]) -> [[T; 3]; 3] {
     let (zero, one) = (T::lit(0.0), T::lit(1.0));
     let angle = T::norm(axis);
@@ -200,7 +201,7 @@ fn skin<T: Real>(problem: &Problem, theta: &[T; PARAMETERS]) -> Vec<[T; 3]> {
     problem.vertices.iter().map(position).collect()
 }
 
-/// Measured points minus those of the model, three numbers each.
+/// Measured points minus model points, three numbers each.
 fn residuals<T: Real>(problem: &Problem, theta: &[T; PARAMETERS], us: &[[T; 2]]) -> Vec<T> {
     let positions = skin(problem, theta);
     let on_skin = |i: usize| {
@@ -225,7 +226,7 @@ fn jacobian(problem: &Problem) -> Matrix {
     if problem.us.is_empty() { columns::<PARAMETERS>(problem) } else { columns::<{ 2 + PARAMETERS }>(problem) }
 }
 
-/// A residual depends on the parameters, the last directions, and on nobody's u but its own: so every u has the first two directions.
+/// A residual depends on the parameters, which are the last directions, and only on its own u; so all u share the first two directions.
 fn columns<const N: usize>(problem: &Problem) -> Matrix {
     let theta = from_fn(|i| Dual::<f64, N>::variable(problem.theta[i], N - PARAMETERS + i));
     let us: Vec<_> = problem.us.iter().map(|[u, v]| [Dual::variable(*u, 0), Dual::variable(*v, 1)]).collect();
@@ -241,7 +242,7 @@ fn workloads() -> Vec<Workload> {
     counts.into_iter().enumerate().map(one).collect()
 }
 
-/// A hand of straight fingers, with vertices around it that four bones move, and measured points near by.
+/// A hand with straight fingers, with vertices around it that four bones move, and measured points nearby.
 fn workload(random: &mut Random, count: usize) -> Value {
     let (vertices, triangles) = (10_000, 1084);
     let parent = |bone: i64| match bone {

@@ -1,5 +1,5 @@
-//! kmeans - the sum over points of the squared distance to the nearest centroid, and Newton's step: gradient over the diagonal of the
-//! Hessian, which has nothing beside it.
+//! kmeans - the sum over points of the squared distance to the nearest centroid, and Newton's step: the gradient divided by the diagonal of
+//! the Hessian, which is diagonal.
 
 use super::{Module, Workload};
 use crate::matrix::Matrix;
@@ -23,7 +23,7 @@ struct Fields {
 }
 
 struct Problem {
-    /// Numbers of centroids and of their coordinates.
+    /// The numbers of centroids and of coordinates.
     size: (usize, usize),
     points: Vec<f64>,
     centroids: Vec<f64>,
@@ -55,7 +55,7 @@ fn square_distance<T: Real>(centroid: &[T], point: &[T]) -> T {
     })
 }
 
-/// The number of the nearest centroid, the first of several.
+/// The index of the nearest centroid, the first among equals.
 fn nearest(centroids: &[f64], point: &[f64]) -> usize {
     let distances = centroids.chunks_exact(point.len()).map(|centroid| square_distance(centroid, point));
     let first = (0, f64::INFINITY);
@@ -70,7 +70,7 @@ fn cost(problem: &Problem) -> f64 {
     })
 }
 
-/// The distance of a point from its centroid, and how that changes along ones.
+/// The squared distance of a point from its centroid, and its derivative along a vector of ones.
 fn moved(inputs: &[Symbol]) -> [Symbol; 2] {
     let (centroid, point) = inputs.split_at(inputs.len() / 2);
     let centroid: Vec<Dual<Symbol, 1>> = centroid.iter().map(|c| Dual::new(*c, [Symbol::lit(1.0)])).collect();
@@ -79,8 +79,8 @@ fn moved(inputs: &[Symbol]) -> [Symbol; 2] {
     [distance.value(), distance.tangents()[0]]
 }
 
-/// The gradient, and the gradient of the tangent along ones: the sums of the Hessian's rows. Which centroid is nearest does not change
-/// with a small step, so that is found with plain numbers.
+/// The gradient, and the gradient of the tangent along ones: the row sums of the Hessian. A small step does not change which centroid is
+/// nearest, so that is found with plain numbers.
 fn slopes_and_curvatures(problem: &Problem) -> (Vec<f64>, Vec<f64>) {
     let Problem { size: (_, d), points, centroids, moved } = problem;
     let own: Vec<u32> = points.chunks_exact(*d).map(|point| (d * nearest(centroids, point)) as u32).collect();

@@ -39,10 +39,10 @@ impl Input for Problem {
     }
 }
 
-/// Times at most: more do not fit into memory.
+/// The most times: more do not fit into memory.
 const MOST: usize = 100_000_000;
 
-/// What one time adds; the inputs are the coefficients, the time and its sign.
+/// The term of one time; the inputs are the coefficients, the time and its sign.
 fn term<T: Real>(inputs: &[T]) -> T {
     let (x, time) = inputs.split_at(inputs.len() - 2);
     let (mut residual, mut power) = (time[1], T::lit(1.0));

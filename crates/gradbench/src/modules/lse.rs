@@ -36,8 +36,8 @@ impl Problem {
     }
 }
 
-/// Along an axis. A + log sum exp(x - A) is the same for every A: the largest number counts as a constant, since what it would add to
-/// the slopes cancels.
+/// Log-sum-exp along an axis. A + log sum exp(x - A) is the same for every A, so the maximum is treated as a constant: its contributions to
+/// the gradient cancel.
 pub(super) fn log_sum_exp(x: &Tensor, axis: isize) -> Tensor {
     let most = x.max_over(keepdim(axis)).detach();
     (x - &most).exp().sum_over(axis).log() + most.squeeze_axes(&[axis])

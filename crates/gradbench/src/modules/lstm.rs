@@ -26,9 +26,9 @@ struct Fields {
 }
 
 struct Problem {
-    /// Numbers of a row.
+    /// The number of elements in a row.
     width: usize,
-    /// For each layer the weights of its four gates and their biases; then weights of the input, of the output, biases of the output.
+    /// For each layer, the weights of its four gates and their biases; then the input weights, the output weights and the output biases.
     parameters: Vec<f64>,
     /// For each layer its hidden state and its cell.
     state: Vec<f64>,
@@ -52,7 +52,7 @@ impl Input for Problem {
     }
 }
 
-/// One step of a layer: its state is updated, and its input replaced by its output.
+/// One step of a layer: updates its state, and replaces its input by its output.
 fn advance<T: Real>(layer: &[T], state: &mut [T], x: &mut [T]) {
     let width = x.len();
     let (hidden, cell) = state.split_at_mut(width);
@@ -105,7 +105,7 @@ fn workloads() -> Vec<Workload> {
     let width = 14;
     let one = |(layers, length): (usize, usize)| {
         Workload::new(format!("l={layers},c={length}"), move |random| {
-            // Characters of a text in ASCII, the most significant bit first.
+            // Characters of an ASCII text, most significant bit first.
             let bits = |code: usize| (0..width).map(|j| (code >> (width - 1 - j) & 1) as f64).collect::<Vec<f64>>();
             let sequence: Vec<_> = (0..length).map(|_| bits(32 + random.below(91))).collect();
             json!({

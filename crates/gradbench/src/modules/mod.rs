@@ -33,26 +33,26 @@ pub static MODULES: &[&Module] = &[
     &saddle::MODULE,
 ];
 
-/// What an evaluation asks for.
+/// The functions and workloads of an evaluation.
 pub struct Module {
     /// The evaluation's name.
     pub name: &'static str,
-    /// Names and functions.
+    /// The functions with their names.
     pub functions: &'static [(&'static str, Function)],
-    /// The function without derivatives, whose time the others are compared with.
+    /// The function without derivatives, to whose time the others are compared.
     pub primal: Option<&'static str>,
-    /// What the evaluation sends, small ones first.
+    /// The inputs that the evaluation sends, small ones first.
     pub workloads: fn() -> Vec<Workload>,
 }
 
 impl Module {
-    /// The function of a name.
+    /// The function with this name.
     pub fn function(&self, name: &str) -> Option<Function> {
         self.functions.iter().find(|(known, _)| *known == name).map(|(_, function)| *function)
     }
 }
 
-/// The module of a name.
+/// The module with this name.
 pub fn module(name: &str) -> Option<&'static Module> {
     MODULES.iter().find(|module| module.name == name).copied()
 }
@@ -71,7 +71,7 @@ impl Workload {
     }
 }
 
-/// All pairs of sizes, by their product; equal products stay in order.
+/// All pairs of sizes, sorted by product; equal products stay in order.
 fn by_product<const M: usize, const N: usize>(first: [usize; M], second: [usize; N]) -> Vec<(usize, usize)> {
     let mut pairs: Vec<_> = first.into_iter().flat_map(|a| second.into_iter().map(move |b| (a, b))).collect();
     pairs.sort_by_key(|(a, b)| a * b);

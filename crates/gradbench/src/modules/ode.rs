@@ -1,7 +1,7 @@
 //! ode - y_0' = x_0, y_i' = x_i y_(i-1) from y = 0 over two units of time, by classical Runge-Kutta steps.
 //!
-//! A component depends on the one before it alone, and the first on what is always 1. So numbers take a step in one pass, and tensors
-//! in blocks that stay in a cache: a block knows of the one before it what its last component was at the four stages of every step.
+//! A component depends only on the one before it, and the first on a constant 1. So scalar code takes a step in one pass, and tensor code
+//! works in blocks that stay in a cache: from the block before it, a block only needs the last component at the four stages of every step.
 
 use super::{Module, Workload, by_product};
 use crate::compiled::{Numbers, compiled};
@@ -18,7 +18,7 @@ pub static MODULE: Module = Module {
     workloads,
 };
 
-/// Numbers of all states that a derivative can keep: two gigabytes.
+/// The most elements of all states that a derivative can keep: two gigabytes.
 const STATES: usize = 1 << 28;
 
 #[derive(Deserialize)]
@@ -44,7 +44,7 @@ fn primal(problem: &Problem) -> Vec<f64> {
     let h = 2.0 / problem.s as f64;
     let mut y = vec![0.0; problem.x.len()];
     for _ in 0..problem.s {
-        // The component before, at the four stages.
+        // The previous component, at the four stages.
         let (mut y0, mut y1, mut y2, mut y3) = (1.0, 1.0, 1.0, 1.0);
         for (y, x) in y.iter_mut().zip(&problem.x) {
             let (k1, k2, k3, k4) = (x * y0, x * y1, x * y2, x * y3);
@@ -55,11 +55,11 @@ fn primal(problem: &Problem) -> Vec<f64> {
     y
 }
 
-/// Components of a block, at most: two dozen rows of them fit into the cache of a core.
+/// The most components of a block: two dozen rows of them fit into the cache of a core.
 const WIDTH: usize = 8192;
 
-/// y at the end, in blocks of at most `width` components. The way back computes the stages of a step again, so it needs one state of
-/// each step.
+/// y at the end, in blocks of at most `width` components. The backward pass recomputes the stages of a step, so it only needs one state per
+/// step.
 fn integrate(x: &Tensor, steps: usize, width: usize) -> Tensor {
     let count = x.shape()[0];
     let blocks = count.div_ceil(width);
@@ -90,7 +90,7 @@ fn integrate(x: &Tensor, steps: usize, width: usize) -> Tensor {
     y.flatten().narrow(0, 0, count)
 }
 
-/// Of the last component.
+/// The gradient of the last component.
 fn gradient(problem: Problem) -> impl Fn() -> Numbers {
     let Problem { x, s } = problem;
     let count = x.len();

@@ -1,5 +1,5 @@
-//! particle - a charge is placed so that a particle that flies past two charges lands at the origin; the force is a gradient, and so is
-//! the direction in which the charge is moved.
+//! particle - a charge is placed so that a particle flying past two charges lands at the origin; the force is a gradient, and so is the
+//! direction in which the charge is moved.
 
 use super::{Module, Workload};
 use crate::descent::minimize;
@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::json;
 use wengert::scalar::Real;
 
-/// The first letter is the way of the outer derivative, the second that of the inner one.
+/// The first letter is the mode of the outer derivative, the second that of the inner one.
 pub static MODULE: Module = Module {
     name: "particle",
     functions: &[
@@ -22,10 +22,10 @@ pub static MODULE: Module = Module {
     workloads: || vec![Workload::new("w=0".into(), |_| json!({"w": 0.0}))],
 };
 
-/// The length of a step in time.
+/// The time step.
 const STEP: f64 = 0.1;
 
-/// A particle that has not landed after so many steps never will.
+/// A particle that has not landed after this many steps never will.
 const MOST_STEPS: usize = 100_000;
 
 #[derive(Deserialize)]
@@ -54,7 +54,7 @@ impl Function<3> for Potential {
     }
 }
 
-/// The square of where the particle lands, as a function of w.
+/// The square of the landing position, as a function of w.
 struct Flight<I> {
     potential: I,
 }

@@ -1,5 +1,5 @@
-//! saddle - the point where |x|^2 - |y|^2 is smallest by x and largest by y: y is searched for each x, and derivatives pass through that
-//! search.
+//! saddle - the point where |x|^2 - |y|^2 is smallest in x and largest in y: an inner search finds y for each x, and is itself
+//! differentiated.
 
 use super::{Module, Workload};
 use crate::descent::minimize;
@@ -9,7 +9,7 @@ use serde::Deserialize;
 use serde_json::json;
 use wengert::scalar::Real;
 
-/// The first letter is the way of the outer derivative, the second that of the inner one.
+/// The first letter is the mode of the outer derivative, the second that of the inner one.
 pub static MODULE: Module = Module {
     name: "saddle",
     functions: &[
@@ -35,7 +35,7 @@ impl Input for Problem {
     }
 }
 
-/// |y|^2 - |x|^2 as a function of y and x: the depth under zero.
+/// |y|^2 - |x|^2 as a function of y and x: the depth below zero.
 struct Depth;
 
 impl Function<4> for Depth {
@@ -44,14 +44,14 @@ impl Function<4> for Depth {
     }
 }
 
-/// The largest height over all y, as a function of x.
+/// The maximum over all y, as a function of x.
 struct Ridge<I> {
     start: [f64; 2],
     depth: I,
 }
 
 impl<I: Inner<4>> Ridge<I> {
-    /// The y of the largest height.
+    /// The y of the maximum.
     fn highest<T: Outer>(&self, [x1, x2]: [T; 2]) -> [T; 2] {
         let depth = |[y1, y2]: [T; 2]| Depth.at([y1, y2, x1, x2]);
         let slopes = |[y1, y2]: [T; 2]| self.depth.gradient([y1, y2, x1, x2]);
