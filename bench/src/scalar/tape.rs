@@ -54,7 +54,7 @@ fn recorded(json: bool, place: &str, statements: usize, mut recorders: Vec<Recor
     expect_agreement(recorders.iter_mut().map(slopes));
     let found = in_turn(&shown(&title), rounds, recorders.len(), |number| {
         let recorder = &mut recorders[number];
-        // The first system would otherwise find the caches full of the others' recordings.
+        // A warm-up: the caches are still full of the other systems' recordings.
         black_box((recorder.record)(turns).slopes);
         let Recorded { record, reverse, bytes, slopes } = (recorder.record)(black_box(turns));
         black_box(slopes);

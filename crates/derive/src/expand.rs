@@ -1,7 +1,7 @@
-//! From the definition of a type to its `impl Tree`.
+//! Expands the definition of a type to its `impl Tree`.
 //!
-//! A struct is an enum with one variant and no name for it, and a tuple's fields can be written
-//! `Self { 0: first, 1: second }`, so one kind of match arm serves every shape of type.
+//! A struct is treated as an enum with one unnamed variant, and a tuple's fields can be written `Self { 0: first, 1: second }`, so one kind
+//! of match arm serves every shape of type.
 
 use proc_macro2::{Ident, Span, TokenStream, TokenTree};
 use quote::{ToTokens, format_ident, quote};
@@ -11,33 +11,33 @@ use syn::parse_quote;
 use syn::spanned::Spanned;
 use syn::{Attribute, Data, DeriveInput, Error, Fields, LitStr, Member, Path, Result, Type};
 
-/// The alternatives of a type; a struct has one.
+/// One alternative of a type; a struct has one.
 struct Variant {
     /// `Self` or `Self::Name`.
     constructor: TokenStream,
-    /// What `describe` says before the fields: the name, of an enum's variant.
+    /// The text that `describe` puts before the fields: the name of an enum's variant.
     description: Option<String>,
     fields: Vec<Field>,
 }
 
 struct Field {
     member: Member,
-    /// Located at the field's type, where an error about a missing trait then points.
+    /// Has the span of the field's type, so that an error about a missing trait points there.
     binding: Ident,
-    /// The field's part of a path.
+    /// The field's segment of a path.
     segment: String,
     kind: Kind,
     ty: Type,
 }
 
-/// What a field is to the tree.
+/// The role of a field in the tree.
 #[derive(Clone, Copy, PartialEq)]
 enum Kind {
-    /// A tree that is differentiated.
+    /// A subtree that is differentiated.
     Trained,
-    /// A tree that is not.
+    /// A subtree that is not differentiated.
     Frozen,
-    /// No tree.
+    /// Not part of the tree.
     Static,
 }
 
@@ -147,7 +147,7 @@ impl Field {
         quote!(#member: ref mut #binding)
     }
 
-    /// A walk over the field by the method of this name.
+    /// A traversal of the field with the method of this name.
     fn walk(&self, root: &Path, method: &str) -> TokenStream {
         let (binding, segment, method) = (&self.binding, &self.segment, format_ident!("{method}"));
         let walk = quote!(path.within(#segment, |path| #root::Tree::#method(#binding, path, f)));
@@ -222,7 +222,7 @@ fn fields(fields: &Fields) -> Result<Vec<Field>> {
     fields.members().zip(fields).map(of_field).collect()
 }
 
-/// Where `Tree`, `TreePath` and `Tensor` are exported.
+/// The path that exports `Tree`, `TreePath` and `Tensor`.
 fn crate_path(attributes: &[Attribute]) -> Result<Path> {
     let mut root = parse_quote!(::wengert);
     let help = "a type takes `#[tree(crate = \"..\")]`";
@@ -237,7 +237,7 @@ fn crate_path(attributes: &[Attribute]) -> Result<Path> {
     Ok(root)
 }
 
-/// Hands every option of the `#[tree(..)]` attributes to `accept`, which says whether it knows it.
+/// Passes every option of the `#[tree(..)]` attributes to `accept`, which says whether it knows it.
 fn options(
     attributes: &[Attribute],
     help: &str,
@@ -257,11 +257,11 @@ fn options(
     Ok(())
 }
 
-/// The type's generics with what the fields need: `T: Tree` for every parameter that a field of
-/// the tree mentions, and `Clone + Debug` for the generic type of a static field.
+/// The type's generics with the bounds that the fields need: `T: Tree` for every parameter that a field of the tree mentions, and
+/// `Clone + Debug` for the generic type of a static field.
 ///
-/// A bound on the types of the tree's fields would be exact too, but resolving it does not end for a recursive
-/// type such as `struct List<T> { head: T, tail: Option<Box<List<T>>> }`.
+/// Bounds on the types of the tree's fields would be exact too, but resolving them does not terminate for a recursive type such as
+/// `struct List<T> { head: T, tail: Option<Box<List<T>>> }`.
 fn bounded(input: &DeriveInput, variants: &[Variant], root: &Path) -> syn::Generics {
     let parameters: Vec<Ident> = input.generics.type_params().map(|parameter| parameter.ident.clone()).collect();
     let fields = || variants.iter().flat_map(|variant| &variant.fields);
@@ -296,7 +296,7 @@ fn mentions(ty: &Type, parameter: &Ident) -> bool {
 mod tests {
     use super::*;
 
-    /// The expansion without white space, once it is known to be an item.
+    /// The expansion without whitespace, after checking that it is an item.
     fn expansion(input: DeriveInput) -> String {
         let tokens = tree(&input).expect("the input is valid");
         let items = syn::parse2::<syn::File>(tokens.clone()).expect("the expansion is a list of items").items;

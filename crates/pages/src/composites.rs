@@ -1,12 +1,12 @@
-//! The functions made of other operations, read from their files.
+//! The composite functions, read from their files.
 
 use crate::methods::{Method, methods};
 use wengert::primitive::COMPOSITES;
 
-/// One method that needs no rule of its own.
+/// A method that is composed of other operations and needs no derivative rule.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Composite {
-    /// The file it stands in.
+    /// The file that it is in.
     pub theme: &'static str,
     /// The method with its documentation.
     pub method: Method,
@@ -30,12 +30,12 @@ impl Composite {
         methods(source).into_iter().map(|method| Composite { theme, method }).collect()
     }
 
-    /// What users call: `mean`; the type stands before what belongs to another than `Tensor`: `CrossEntropy::reduction`.
+    /// The name that users call: `mean`; for types other than `Tensor`, with the type: `CrossEntropy::reduction`.
     pub fn name(&self) -> &str {
         self.method.path.strip_prefix("Tensor::").unwrap_or(&self.method.path)
     }
 
-    /// The first sentence of the documentation, links as plain words.
+    /// The first sentence of the documentation, with links as plain text.
     pub fn summary(&self) -> String {
         let paragraph: Vec<&str> =
             self.method.documentation.iter().map(String::as_str).take_while(|line| !line.is_empty()).collect();

@@ -1,4 +1,4 @@
-//! What the checks exercised of a primitive, from the page that they write.
+//! The checked aspects of a primitive, from the coverage page.
 
 const PAGE: &str = include_str!("../../../docs/coverage.md");
 

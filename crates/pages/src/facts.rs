@@ -1,4 +1,4 @@
-//! Everything the documents say about a primitive, from its file and its trait.
+//! The facts about a primitive, from its file and its trait.
 
 use crate::header::Header;
 use crate::methods::{Method, methods, variants};
@@ -10,28 +10,28 @@ pub struct Facts {
     pub name: &'static str,
     /// The folder of its file.
     pub family: &'static str,
-    /// What the file says at its top.
+    /// The header of the file.
     pub header: Header,
-    /// What users call.
+    /// The methods that users call.
     pub methods: Vec<Method>,
     /// Names of further methods, which differ by a number or a word.
     pub variants: Vec<&'static str>,
-    /// The derivative rule in words; empty if the primitive tells none.
+    /// The derivative rule in words; empty if the primitive has none.
     pub rule: &'static str,
     /// Label and lines of the other properties, in the order of the page.
     pub properties: Vec<(&'static str, Vec<String>)>,
-    /// What the rule keeps when every real operand is differentiated.
+    /// The values that the rule saves if every real operand is differentiated.
     pub saves: String,
 }
 
 impl Facts {
-    /// The formula on one line, or what the operation is if its file gives none.
+    /// The formula on one line, or the title if the file has none.
     pub fn summary(&self) -> String {
         let Header { title, formulas, .. } = &self.header;
         if formulas.is_empty() { title.clone() } else { formulas.join(",   ") }
     }
 
-    /// Every primitive, in the order of the documents.
+    /// Every primitive, in the order of the documentation.
     ///
     /// ```
     /// use wengert_pages::facts::Facts;
@@ -41,7 +41,7 @@ impl Facts {
     /// ```
     pub fn all() -> Vec<Facts> {
         let mut all: Vec<Facts> = sources().map(|(op, family, source)| Facts::of(op, family, source)).collect();
-        // Families are spread over crates.
+        // Families span several crates.
         let mut families: Vec<&str> = Vec::new();
         all.iter().for_each(|facts| {
             if !families.contains(&facts.family) {
@@ -81,7 +81,7 @@ pub fn families(all: &[Facts]) -> Vec<(&'static str, &[Facts])> {
     all.chunk_by(|a, b| a.family == b.family).map(|facts| (facts[0].family, facts)).collect()
 }
 
-/// A call to ask the trait about: what saves and costs are depends on attributes and shapes.
+/// An example call for queries to the trait: saved values and costs depend on attributes and shapes.
 struct Example {
     attrs: Attrs,
     operands: Vec<Spec>,
@@ -116,7 +116,7 @@ impl Example {
         self.saves_for(op, Mask::of(op.operands(), |position| self.is_real(position)))
     }
 
-    /// What is saved in place of a residual where it is held anyway.
+    /// The alternatives to a residual, saved instead of it if they are kept anyway.
     fn alternatives(&self, op: &dyn Primitive) -> impl Iterator<Item = String> {
         let (operands, outputs) = (op.operands(), op.outputs(&self.attrs));
         let line =
@@ -124,7 +124,7 @@ impl Example {
         op.alternatives().iter().map(line)
     }
 
-    /// One line for each operand, if it matters which of them is differentiated.
+    /// One line for each operand, if the saved values depend on which one is differentiated.
     fn saves_by_operand(&self, op: &dyn Primitive) -> impl Iterator<Item = String> {
         let real: Vec<usize> = (0..op.operands()).filter(|&position| self.is_real(position)).collect();
         let alone: Vec<String> = real.iter().map(|&position| self.saves_for(op, Mask::from_iter([position]))).collect();
@@ -137,7 +137,7 @@ impl Example {
         lines.filter(move |_| matters)
     }
 
-    /// Whether the work is nothing, one pass over the numbers, or more; told from the size of the example.
+    /// Whether the work is nothing, one pass over the elements, or more, judged by the size of the example.
     fn cost(&self, op: &dyn Primitive) -> &'static str {
         let operands: Vec<SpecRef<'_>> = self.operands.iter().map(Spec::as_ref).collect();
         let Ok(outputs) = op.infer(&self.attrs, &operands) else { return "unknown" };

@@ -1,15 +1,15 @@
 //! The `//!` header of an operation's file.
 //!
-//! It begins `name - title.   formula,   derivative.   remarks`: three spaces part its fields, a comma continues the formula.
+//! It begins `name - title.   formula,   derivative.   remarks`: three spaces separate its fields, a comma continues the formula.
 
-/// A header, taken apart.
+/// A parsed header.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Header {
-    /// What the operation is, in a few words.
+    /// The title of the operation, in a few words.
     pub title: String,
-    /// The formula, its derivative and what follows from it, each without the comma or period at its end.
+    /// The formula, its derivative and related formulas, each without the comma or period at its end.
     pub formulas: Vec<String>,
-    /// What is said after the formula, in the same paragraph.
+    /// The remarks after the formula, in the same paragraph.
     pub remarks: String,
     /// The other paragraphs, line by line.
     pub paragraphs: Vec<Vec<String>>,
@@ -31,7 +31,7 @@ impl Header {
         let first = if paragraphs.is_empty() { String::new() } else { paragraphs.remove(own).join(" ") };
         paragraphs.retain(|lines| subject(&lines[0]).is_none());
 
-        // The domain begins a field, also where a line break took the spaces before it.
+        // The domain begins a field, even if a line break replaced the spaces before it.
         let first = first.replace(". Domain:", ".   Domain:");
         let mut fields = first.split("   ").map(str::trim).filter(|field| !field.is_empty()).peekable();
         let title = fields.next().unwrap_or_default();
@@ -46,7 +46,7 @@ impl Header {
         Header { title, formulas, remarks: fields.collect::<Vec<_>>().join(" "), paragraphs }
     }
 
-    /// Where the function is defined, and what else the remarks say.
+    /// The domain of the function, and the other remarks.
     ///
     /// ```
     /// use wengert_pages::header::Header;
@@ -72,7 +72,7 @@ fn is_remark(field: &str) -> bool {
     field.starts_with("Domain:") || field.starts_with("No derivative")
 }
 
-/// Lines between empty ones; a line that introduces an operation begins a paragraph too.
+/// Splits lines into paragraphs at empty lines; a line that introduces an operation also begins a paragraph.
 fn paragraphs(source: &str) -> Vec<Vec<String>> {
     let mut paragraphs: Vec<Vec<String>> = Vec::new();
     let mut begins = true;

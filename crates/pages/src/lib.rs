@@ -1,4 +1,4 @@
-//! The pages of the operations, made from their files: `docs/ops`, and the text that `wengert ops` shows.
+//! Generates the pages of the operations from their files: `docs/ops`, and the text that `wengert ops` shows.
 
 pub mod composites;
 pub mod coverage;
@@ -12,10 +12,10 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use wengert_cli::failure::Failure;
 
-/// Where the pages of the operations are, seen from the root of the project.
+/// The directory of the pages, relative to the root of the project.
 const PAGES: &str = "docs/ops";
 
-/// Writes the pages, or tells which are out of date.
+/// Writes the pages, or reports which are out of date.
 pub fn run(check: bool, directory: Option<PathBuf>, out: &mut dyn Write) -> Result<(), Failure> {
     let directory = match directory {
         Some(directory) => directory,

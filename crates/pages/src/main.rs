@@ -8,10 +8,10 @@ use std::process::ExitCode;
 #[derive(Parser)]
 #[command(name = "wengert-pages", version)]
 struct Arguments {
-    /// Only tell which pages are stale, missing or extra; exit with 1 if there are any
+    /// Only report which pages are stale, missing or extra; exit with 1 if there are any
     #[arg(long)]
     check: bool,
-    /// Where the pages are [default: docs/ops]
+    /// The directory of the pages [default: docs/ops]
     #[arg(value_name = "DIR")]
     directory: Option<PathBuf>,
 }

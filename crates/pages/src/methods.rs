@@ -1,4 +1,4 @@
-//! The methods that an operation's file gives to users, read from its text.
+//! The user-facing methods in an operation's file, read from its text.
 
 /// A public method with its documentation.
 #[derive(Clone, Debug, PartialEq)]
@@ -18,7 +18,7 @@ impl Method {
     }
 }
 
-/// The documented methods of `Tensor`, and of public types that the file declares.
+/// The documented methods of `Tensor`, and of public types declared in the file.
 ///
 /// ```
 /// let source = "impl Tensor {\n    /// The sine.\n    #[track_caller]\n    pub fn sin(&self) -> Tensor {\n    }\n}\n";
@@ -60,8 +60,8 @@ pub fn methods(source: &str) -> Vec<Method> {
     methods
 }
 
-/// The words in calls of macros that the same file defines: methods that are made in several variants, such as
-/// `max_pool1d` to `max_pool3d`, stand there by name.
+/// The words in calls of macros that the same file defines: methods generated in several variants, such as `max_pool1d` to `max_pool3d`,
+/// appear there by name.
 ///
 /// ```
 /// let source = "macro_rules! pools {\n}\npools! {\n    1 max_pool1d;\n    2 max_pool2d;\n}\nother! {\n    word;\n}\n";

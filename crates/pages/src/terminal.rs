@@ -7,10 +7,10 @@ use crate::methods::Method;
 use std::collections::BTreeMap;
 use wengert_cli::columns::columns;
 
-/// How long a line of prose may be.
+/// The maximum length of a line of prose.
 const WIDTH: usize = 100;
 
-/// Every primitive with its formula, by family; then the functions made of them, by theme.
+/// Every primitive with its formula, by family; then the composite functions, by theme.
 fn list(all: &[Facts], composites: &[Composite]) -> String {
     let mut text = format!(
         "{} primitives and {} functions made of them; `wengert ops NAME` tells all about one.\n",
@@ -36,7 +36,7 @@ fn theme_rows(members: &[Composite]) -> String {
     columns(2, &members.iter().map(row).collect::<Vec<_>>())
 }
 
-/// The list, and every page after a form feed and a line of the names that it is found by: its own, then those of methods. Families and
+/// The list, and every page after a form feed and a line with the names that it is found by: its own, then those of methods. Families and
 /// themes have no name of their own, so that operations are found before them.
 pub fn text() -> String {
     let (all, composites) = (Facts::all(), Composite::all());
@@ -101,13 +101,13 @@ fn composite(composite: &Composite) -> String {
     text + &columns(2, &rows) + "\n" + &method.documentation.join("\n") + "\n"
 }
 
-/// Lines of which the first is labelled.
+/// Adds lines of which the first is labelled.
 fn label(rows: &mut Vec<[String; 2]>, name: &str, lines: &[String]) {
     let names = std::iter::once(name).chain(std::iter::repeat(""));
     rows.extend(names.zip(lines).map(|(name, line)| [name.to_string(), line.clone()]));
 }
 
-/// Lines of at most `width` characters, broken between words.
+/// Wraps text to lines of at most `width` characters.
 fn wrapped(text: &str, width: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for word in text.split_whitespace() {

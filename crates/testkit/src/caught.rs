@@ -4,7 +4,7 @@ use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use wengert::prelude::*;
 
-/// The result of `f`, or what it stopped with: a typed error, or any other panic.
+/// The result of `f`, or the text of its failure: a typed error, or any other panic.
 pub(crate) fn caught<T>(f: impl FnOnce() -> T) -> Result<T, String> {
     match catch_unwind(AssertUnwindSafe(|| catch(f))) {
         Ok(Ok(value)) => Ok(value),

@@ -1,4 +1,4 @@
-//! The coverage table: what was exercised of every primitive, and why not.
+//! The coverage table: which aspects of every primitive were exercised, and if not, why.
 
 use crate::{Aspect, Report};
 
@@ -9,8 +9,8 @@ What `wengert_testkit::check` exercised of every primitive: in how many of its c
 `WENGERT_BLESS=1 cargo test -p wengert-testkit coverage`; the same test fails when this page is stale.
 ";
 
-/// The coverage page in Markdown: a table with one row for each primitive, which says in how many cases every aspect was
-/// exercised, or why it was not.
+/// The coverage page in Markdown: a table with one row for each primitive, which says in how many cases every aspect was exercised, or why
+/// it was not.
 ///
 /// ```
 /// use wengert::primitive::find;

@@ -1,9 +1,9 @@
-//! How Wengert knows that it is right.
+//! Correctness tests for Wengert and for custom primitives.
 //!
-//! [`check`] does everything for one primitive, from the cases that live beside it: value against an independent
-//! reference, derivatives against finite differences and against each other, batches against loops, eager against
-//! staged, what is saved against what is read. It serves the built-in primitives and a user's own. [`fuzz`] composes all
-//! primitives at random and compares every transform with every other; [`coverage`] says what was exercised.
+//! [`check`] tests everything about one primitive, from the cases defined next to it: its value against an independent reference,
+//! derivatives against finite differences and against each other, batches against loops, eager against staged, saved values against values
+//! read. It works for built-in and for user-defined primitives. [`fuzz`] composes all primitives at random and compares every transform
+//! with every other; [`coverage`] reports what was exercised.
 //!
 //! ```
 //! use wengert::primitive::find;

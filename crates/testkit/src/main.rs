@@ -1,7 +1,7 @@
 //! `cargo run -p wengert-testkit -- sin matmul` checks these primitives on their cases, in all aspects.
 //!
-//! `cargo run --release -p wengert-testkit -- files 1000000` loads and runs as many changed files of saved programs; a second
-//! number is the first seed.
+//! `cargo run --release -p wengert-testkit -- files 1000000` loads and runs that many corrupted files of saved programs; a second number is
+//! the first seed.
 
 use std::process::ExitCode;
 use wengert::primitive::{PRIMITIVES, find};
@@ -39,7 +39,7 @@ fn main() -> ExitCode {
     code
 }
 
-/// Changed files of saved programs: how many, from which seed on.
+/// Runs corrupted files of saved programs: how many, and from which seed on.
 fn files(numbers: &[String]) -> ExitCode {
     let numbers: Result<Vec<u64>, _> = numbers.iter().map(|number| number.parse()).collect();
     let (count, first) = match numbers.as_deref() {
@@ -50,7 +50,7 @@ fn files(numbers: &[String]) -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    // What is wrong is told as it is found, with the file to look at.
+    // Failures are reported as they are found, with the file.
     let mut told = (0, 0);
     let tally = SavedFiles::new().run(first..first + count, |tally| {
         let new = tally.panics.iter().skip(told.0).chain(tally.differences.iter().skip(told.1));

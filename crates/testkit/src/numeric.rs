@@ -1,15 +1,15 @@
-//! Closeness, finite differences, and tensors made for tests.
+//! Closeness, finite differences, and tensors for tests.
 
 use wengert::prelude::*;
 use wengert::primitive::{Sample, Spec};
 
-/// Why `got` is not `expected`: another spec, or the first number that is farther away than `tolerance`, relative to the
-/// larger of 1 and its magnitude. NaN equals NaN, infinities equal themselves.
+/// Why `got` is not `expected`: a different spec, or the first element whose distance exceeds `tolerance`, relative to the larger of 1 and
+/// its magnitude. NaN equals NaN, infinities equal themselves.
 pub(crate) fn difference(got: &Tensor, expected: &Tensor, tolerance: f64) -> Option<String> {
     difference_within(got, expected, |number| tolerance * number.abs().max(1.0))
 }
 
-/// The same, relative to the larger of 1 and the largest magnitude of all: the errors of sums that cancel are of that
+/// The same, relative to the larger of 1 and the largest magnitude of all elements, because the errors of sums that cancel are of that
 /// size.
 pub(crate) fn norm_difference(got: &Tensor, expected: &Tensor, tolerance: f64) -> Option<String> {
     let finite = expected.to_f64_vec().into_iter().map(f64::abs).filter(|number| number.is_finite());
@@ -28,7 +28,7 @@ fn difference_within(got: &Tensor, expected: &Tensor, allowed: impl Fn(f64) -> f
     Some(format!("is {:?}, should be {:?}, at element {place} of {}", ours[place], right[place], got.spec()))
 }
 
-/// The distance between 1 and the next number of a float dtype.
+/// The distance between 1 and the next larger number of a float dtype.
 pub(crate) fn epsilon(dtype: DType) -> f64 {
     match dtype {
         DType::F32 => f64::from(f32::EPSILON),
@@ -38,7 +38,7 @@ pub(crate) fn epsilon(dtype: DType) -> f64 {
     }
 }
 
-/// A direction of `spec`: well-spread numbers up to 1, zeros where nothing can move.
+/// A direction with this spec: well-spread numbers up to 1, zeros where nothing can vary.
 pub(crate) fn direction(spec: &Spec, phase: f64) -> Tensor {
     match spec.dtype.is_float() {
         true => (Sample::wave(spec.shape.clone(), phase).tensor(DType::F64) * 0.5).cast(spec.dtype),
@@ -52,26 +52,26 @@ pub(crate) fn directions(tensors: &[Tensor], phase: f64) -> Vec<Tensor> {
     each.map(|(position, tensor)| direction(&tensor.spec(), phase + 0.37 * position as f64)).collect()
 }
 
-/// Zeros of the specs of these tensors.
+/// Zeros with the specs of these tensors.
 pub(crate) fn zeros_like(tensors: &[Tensor]) -> Vec<Tensor> {
     tensors.iter().map(|tensor| tensor.full_like(0.0)).collect()
 }
 
-/// `x + t v`, leaving whole numbers alone.
+/// `x + t v`; integers are unchanged.
 pub(crate) fn moved(x: &[Tensor], v: &[Tensor], t: f64) -> Vec<Tensor> {
     let step = |(x, v): (&Tensor, &Tensor)| if x.dtype().is_float() { x + v * t } else { x.clone() };
     x.iter().zip(v).map(step).collect()
 }
 
-/// The sum of products of all elements, and the sum of their magnitudes, to which rounding errors are relative.
+/// The sum of products of all elements, and the sum of the magnitudes of these products, to which rounding errors are relative.
 pub(crate) fn inner(a: &[Tensor], b: &[Tensor]) -> (f64, f64) {
     let numbers = |list: &[Tensor]| -> Vec<f64> { list.iter().flat_map(Tensor::to_f64_vec).collect() };
     let products: Vec<f64> = numbers(a).iter().zip(numbers(b)).map(|(x, y)| x * y).collect();
     (products.iter().sum(), products.iter().map(|product| product.abs()).sum())
 }
 
-/// The derivative of `f` at `x` along `v` by the five-point stencil: the error is of order `h^4` of truncation and
-/// `1e-16 / h` of rounding, both near 1e-12 for functions of moderate derivatives.
+/// The derivative of `f` at `x` along `v` by the five-point stencil. The truncation error is of order `h^4` and the rounding error
+/// `1e-16 / h`, both near 1e-12 for functions with moderate derivatives.
 pub(crate) fn finite_difference(f: impl Fn(&[Tensor]) -> Vec<Tensor>, x: &[Tensor], v: &[Tensor]) -> Vec<Tensor> {
     let h = 1e-3;
     let at = |steps: f64| f(&moved(x, v, steps * h));
@@ -80,14 +80,14 @@ pub(crate) fn finite_difference(f: impl Fn(&[Tensor]) -> Vec<Tensor>, x: &[Tenso
     (0..right.len()).map(slope).collect()
 }
 
-/// Tensors of one spec along a new axis 0.
+/// Stacks tensors of one spec along a new axis 0.
 pub(crate) fn stack(parts: &[Tensor]) -> Tensor {
     let spec = parts[0].spec();
     let shape: Shape = std::iter::once(parts.len()).chain(spec.shape.iter().copied()).collect();
     Tensor::from_vec(parts.iter().flat_map(Tensor::to_f64_vec).collect::<Vec<f64>>(), shape).cast(spec.dtype)
 }
 
-/// Lists of tensors, stacked position by position.
+/// Stacks lists of tensors, position by position.
 pub(crate) fn stack_each(lists: &[Vec<Tensor>]) -> Vec<Tensor> {
     (0..lists[0].len()).map(|i| stack(&lists.iter().map(|list| list[i].clone()).collect::<Vec<_>>())).collect()
 }

@@ -1,12 +1,12 @@
-//! Many independent checks, on all cores.
+//! Runs many independent checks on all cores.
 
 use std::iter::from_fn;
 use std::num::NonZero;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::{available_parallelism, scope};
 
-/// What a function gives for 0, 1 and so on, in this order, computed on as many threads as the machine runs at once. Whoever is done
-/// takes the next, so one that takes long holds nobody up.
+/// The results of a function for 0, 1 and so on, in this order, computed on all available cores. A thread that is done takes the next item,
+/// so a slow one does not block the others.
 ///
 /// # Panics
 /// If the function does.

@@ -1,9 +1,9 @@
-//! What a check looked at, and what it found.
+//! The results of a check.
 
 use std::fmt;
 use wengert::primitive::Primitive;
 
-/// One thing that is checked of a primitive.
+/// An aspect of a primitive that is checked.
 ///
 /// ```
 /// use wengert_testkit::Aspect;
@@ -12,15 +12,15 @@ use wengert::primitive::Primitive;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Aspect {
-    /// Names, attributes, counts, costs, declared classes; errors are typed.
+    /// Names, attributes, counts, costs and declared classes are consistent; errors are typed.
     Structure,
-    /// Outputs equal the reference, in shape, dtype and numbers; in place too.
+    /// Outputs equal the reference, in shape, dtype and values; in place too.
     Value,
     /// Values and derivatives in the other dtypes.
     Dtypes,
-    /// Values and derivatives of transposed, stepped and repeated operands.
+    /// Values and derivatives of transposed, strided and broadcast operands.
     Strided,
-    /// The kernel writes all of the memory that it is given, to the bits of a call; a view names places of those numbers.
+    /// The kernel writes all of its output memory, bitwise equal to a call; a view returns views of those values.
     Memory,
     /// Tangents equal finite differences.
     Jvp,
@@ -32,13 +32,13 @@ pub enum Aspect {
     Jet,
     /// `vmap` equals a loop.
     Batch,
-    /// Staged equals eager; the program's text reads back.
+    /// Staged equals eager; the program's text round-trips.
     Compiled,
     /// `backward` equals `vjp`; `create_graph` equals `grad` of `grad`.
     Imperative,
-    /// What is saved suffices and is minimal.
+    /// The saved values suffice and are minimal.
     Saves,
-    /// A zero cotangent stays zero, whatever the slope.
+    /// A zero cotangent stays zero, for any slope.
     ZeroCotangent,
     /// The dependency pattern has every entry of the Jacobian.
     Sparsity,
@@ -64,7 +64,7 @@ impl Aspect {
         Aspect::Sparsity,
     ];
 
-    /// Whether only an operation with a gradient has it.
+    /// Whether the aspect only applies to operations with a gradient.
     fn needs_gradient(self) -> bool {
         matches!(self, Aspect::Jvp | Aspect::Vjp | Aspect::SecondOrder | Aspect::Saves | Aspect::ZeroCotangent)
             || matches!(self, Aspect::Imperative | Aspect::Sparsity | Aspect::Jet)
@@ -93,16 +93,16 @@ impl fmt::Display for Aspect {
     }
 }
 
-/// One thing that is wrong with a primitive.
+/// A failure of a primitive.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Failure {
     /// The primitive.
     pub operation: &'static str,
-    /// The label of the case, empty for what concerns no case.
+    /// The label of the case; empty if it concerns no case.
     pub case: String,
-    /// What was being checked.
+    /// The aspect being checked.
     pub aspect: Aspect,
-    /// What was expected and what came.
+    /// What was expected and what was found.
     pub message: String,
 }
 

@@ -1,4 +1,4 @@
-//! `vmap` against a loop.
+//! Compares `vmap` with a loop.
 
 use super::Trial;
 use super::subject::{Subject, pick, replaced};
@@ -8,10 +8,10 @@ use wengert::prelude::*;
 
 const HERE: Aspect = Aspect::Batch;
 
-/// A batch and a loop sum in different orders.
+/// A batch and a loop add in different orders.
 const CLOSE: f64 = 1e-12;
 
-/// Copy `number` of an operand: floats move a little, whole numbers and masks change places, so an index stays in range.
+/// Copy `number` of an operand: floats are perturbed slightly, integers and masks are permuted, so an index stays in range.
 fn copy(operand: &Tensor, number: usize) -> Tensor {
     if operand.dtype().is_float() {
         return operand + direction(&operand.spec(), 0.31 + number as f64) * (0.01 * number as f64);
@@ -43,7 +43,7 @@ fn stacked(subject: &Subject<'_>, batched: &[usize], count: usize) -> Vec<Tensor
     batched.iter().map(|&position| stack(&copies(&subject.operands[position], count))).collect()
 }
 
-/// A batch of calls equals a loop of calls, for every set of batched operands, empty and nested batches included.
+/// A batch of calls equals a loop of calls, for every set of batched operands, including empty and nested batches.
 pub(super) fn values(trial: &mut Trial, subject: &Subject<'_>) {
     for batched in subsets(subject.operands.len()) {
         let mapped = vmap(|x: &Vec<Tensor>| subject.call(&replaced(&subject.operands, &batched, x)));
@@ -61,7 +61,7 @@ pub(super) fn values(trial: &mut Trial, subject: &Subject<'_>) {
     nested(trial, subject);
 }
 
-/// Two batches at once: all operands in both, and the first operand in the outer, the others in the inner one.
+/// Two nested batches: all operands in both, and the first operand in the outer one, the others in the inner one.
 fn nested(trial: &mut Trial, subject: &Subject<'_>) {
     let all: Vec<usize> = (0..subject.operands.len()).collect();
     let rows =
@@ -100,7 +100,7 @@ pub(super) fn gradients(trial: &mut Trial, subject: &Subject<'_>) {
         let got = vmap(|x: &Vec<Tensor>| slope(&replaced(&subject.operands, &batched, x)))(&x);
         trial.all_same(HERE, &format!("vmap of grad over operands {batched:?}, gradient"), &got, &right, CLOSE);
 
-        // Through the batch rule itself: what is not batched receives the sum over the batch.
+        // Through the batch rule itself: an operand that is not batched receives the sum over the batch.
         let total = |all: &Vec<Tensor>| {
             let losses = vmap(|x: &Vec<Tensor>| subject.loss_of(&replaced(all, &batched, x)));
             losses(&pick(all, &batched)).sum()

@@ -1,4 +1,4 @@
-//! First and second derivatives: against finite differences, and against each other.
+//! First and second derivatives: compared with finite differences, and with each other.
 
 use super::Trial;
 use super::subject::{Subject, pick};
@@ -6,16 +6,16 @@ use crate::numeric::{directions, finite_difference, inner};
 use crate::report::Aspect;
 use wengert::prelude::*;
 
-/// What the five-point stencil is good for, with room for functions of large fifth derivatives.
+/// The accuracy of the five-point stencil, with room for functions with large fifth derivatives.
 const NUMERIC: f64 = 1e-7;
 
-/// Of a gradient, whose own rounding the stencil divides by its step.
+/// The same for a gradient, whose own rounding error the stencil divides by its step.
 const NUMERIC_SECOND: f64 = 1e-6;
 
-/// Two exact ways to the same number differ by roundings.
+/// Two exact ways to compute the same number differ by rounding.
 const EXACT: f64 = 1e-12;
 
-/// Two exact ways to a second derivative: rules of rules have tens of operations.
+/// Two exact ways to compute a second derivative: rules of rules have tens of operations.
 const EXACT_SECOND: f64 = 1e-10;
 
 /// Tangents equal finite differences, for each float operand alone and all together.
@@ -28,7 +28,7 @@ pub(super) fn jvp(trial: &mut Trial, subject: &Subject<'_>) {
         let right = finite_difference(|x| f(&x.to_vec()), &x, &v);
         let what = format!("by operands {active:?}, tangent");
         trial.all_same(Aspect::Jvp, &what, &tangents, &right, NUMERIC);
-        // What the tape saved suffices for tangents.
+        // The values saved by the tape suffice for tangents.
         let recorded = linearize(&f, &x).1.apply(&v);
         trial.all_same(Aspect::Jvp, &format!("{what} of a linear map"), &recorded, &tangents, EXACT);
         trial.all_same(
@@ -60,7 +60,7 @@ pub(super) fn vjp(trial: &mut Trial, subject: &Subject<'_>) {
                     format!("the gradient of {} is {}", x.spec(), gradient.spec())
                 });
             }
-            // Two directions: one might be orthogonal to a mistake.
+            // Two directions: one might be orthogonal to an error.
             for phase in [0.5, 1.9] {
                 let v = directions(&x, phase);
                 let what = format!("by operands {active:?} from outputs {outputs:?}, <vjp(u), v>");
@@ -84,8 +84,7 @@ pub(super) fn vjp(trial: &mut Trial, subject: &Subject<'_>) {
     }
 }
 
-/// Outside the domain of a function of one number, where its value is NaN, so is its gradient, whatever formula the slope
-/// has.
+/// Outside the domain of an elementwise function, where its value is NaN, its gradient is NaN too, for any formula of the slope.
 pub(super) fn outside(trial: &mut Trial, subject: &Subject<'_>) {
     let ([x], [y]) = (&subject.floats[..], &subject.float_outputs[..]) else { return };
     let (x, outputs) = (subject.at(&[*x]), subject.outputs[*y].to_f64_vec());
@@ -100,8 +99,7 @@ pub(super) fn outside(trial: &mut Trial, subject: &Subject<'_>) {
     }
 }
 
-/// The product of the Hessian with a direction, by finite differences of the gradient and in all orders of forward and
-/// reverse mode.
+/// Hessian-vector products, by finite differences of the gradient and in all orders of forward and reverse mode.
 pub(super) fn second_order(trial: &mut Trial, subject: &Subject<'_>) {
     let here = Aspect::SecondOrder;
     for active in subject.active_sets() {

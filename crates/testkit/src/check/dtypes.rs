@@ -1,4 +1,4 @@
-//! Values and derivatives in the dtypes that a case does not name.
+//! Values and derivatives in other dtypes than those of the case.
 
 use super::Trial;
 use super::subject::{Derived, Subject, pick};
@@ -12,14 +12,14 @@ const HERE: Aspect = Aspect::Dtypes;
 
 const NARROW: [DType; 3] = [DType::F32, DType::BF16, DType::F16];
 
-/// Roundings in a value: each is half an epsilon, and a decomposition magnifies that of its operand by the ratio of norm
-/// and gap, about 6 in the cases of `svd`.
+/// The number of roundings in a value: each is half an epsilon, and a decomposition magnifies that of its operand by the ratio of norm and
+/// gap, about 6 in the cases of `svd`.
 const ROUNDINGS: f64 = 16.0;
 
-/// Roundings in a derivative rule: one in each of its operations, and those of what it saved.
+/// The number of roundings in a derivative rule: one in each of its operations, and those of the saved values.
 const RULE_ROUNDINGS: f64 = 64.0;
 
-/// Values: floats in three narrower dtypes, whole numbers in those that the shape rule accepts.
+/// Values: floats in three narrower dtypes, integers in those that the shape rule accepts.
 pub(super) fn values(trial: &mut Trial, subject: &Subject<'_>) {
     if !subject.floats.is_empty() {
         NARROW.into_iter().for_each(|dtype| narrow_floats(trial, subject, dtype));
@@ -29,7 +29,7 @@ pub(super) fn values(trial: &mut Trial, subject: &Subject<'_>) {
     }
 }
 
-/// The reference is evaluated on the operands after their rounding.
+/// The reference is evaluated on the rounded operands.
 fn narrow_floats(trial: &mut Trial, subject: &Subject<'_>, dtype: DType) {
     let samples = &subject.case.operands;
     let operands: Vec<Tensor> = samples.iter().map(|sample| sample.tensor(dtype)).collect();
@@ -56,8 +56,8 @@ fn narrow_integers(trial: &mut Trial, subject: &Subject<'_>, dtype: DType) {
     }
 }
 
-/// Tangents, gradients and second derivatives have the dtype of what they belong to, eager and staged, and about the
-/// numbers that f64 gives at the same point.
+/// Tangents, gradients and second derivatives have the right dtypes, eager and staged, and approximately the values that f64 gives at the
+/// same point.
 pub(super) fn derivatives(trial: &mut Trial, subject: &Subject<'_>) {
     let widened = |list: &[Tensor]| -> Vec<Tensor> {
         let wide = |tensor: &Tensor| if tensor.dtype().is_float() { tensor.cast(DType::F64) } else { tensor.clone() };

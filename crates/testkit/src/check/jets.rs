@@ -1,4 +1,4 @@
-//! Taylor mode: derivatives along a curve against nested tangents.
+//! Taylor mode: compares derivatives along a curve with nested tangents.
 
 use super::Trial;
 use super::subject::Subject;
@@ -6,10 +6,10 @@ use crate::numeric::{directions, moved};
 use crate::report::Aspect;
 use wengert::prelude::*;
 
-/// Two exact ways to a third derivative, relative to what the rules of the rules of rules add up.
+/// Two exact ways to compute a third derivative, relative to the magnitudes that the nested rules add up.
 const EXACT_THIRD: f64 = 1e-9;
 
-/// Through values, velocities and accelerations of two kinds: from here on every class of operation has all its terms.
+/// With values, velocities and two kinds of acceleration, every class of operation has all its terms.
 const ORDER: usize = 3;
 
 /// All derivatives up to the third along a curve equal nested tangents, for each float operand alone and all together.
@@ -33,7 +33,7 @@ pub(super) fn jets(trial: &mut Trial, subject: &Subject<'_>) {
             let what = format!("by operands {active:?}, derivative {order} of output");
             trial.all_same(Aspect::Jet, &what, found, &right, EXACT_THIRD);
         }
-        // Where only the acceleration moves, the first coefficient is a zero.
+        // A curve with an acceleration but no velocity: the first coefficient is zero.
         let still = vec![moved(&x, &x, -1.0), bends[1].clone()];
         let (bent, straight) = (jet(&f, &x, &still, 2), jet(&f, &x, &bends[1..2], 1));
         trial.all_same(Aspect::Jet, "an acceleration alone,", &bent[2], &straight[1], EXACT_THIRD);

@@ -1,4 +1,4 @@
-//! Values and derivatives of tensors whose numbers lie elsewhere in memory: transposed, with gaps, repeated.
+//! Values and derivatives of tensors with other memory layouts: transposed, with gaps, broadcast.
 
 use super::Trial;
 use super::subject::{Subject, pick, replaced};
@@ -10,16 +10,16 @@ use wengert::primitive::Sample;
 
 const HERE: Aspect = Aspect::Strided;
 
-/// Bits may depend on the layout, by the order of sums; no more.
+/// Bits may depend on the layout only through the order of sums.
 const CLOSE: f64 = 1e-12;
 
-/// With the memory of its axes in the opposite order.
+/// The tensor with the memory order of its axes reversed.
 fn transposed(x: &Tensor) -> Option<Tensor> {
     let backward: Vec<usize> = (0..x.rank()).rev().collect();
     (x.rank() >= 2).then(|| x.permute(&backward).contiguous().permute(&backward))
 }
 
-/// Every other element of a longer tensor, along every axis; the rest of it is NaN, or a number that no index is.
+/// Every other element of a longer tensor, along every axis; the rest of it is NaN, or an integer that is not a valid index.
 fn stepped(x: &Tensor) -> Option<Tensor> {
     let small = Sample::new(x.shape(), x.to_f64_vec());
     let junk = if x.dtype().is_float() { f64::NAN } else { 113.0 };
@@ -34,21 +34,21 @@ fn stepped(x: &Tensor) -> Option<Tensor> {
     has_gaps.then(|| long.tensor(DType::F64).cast(x.dtype()).slice(&taken[..]))
 }
 
-/// With the memory of every axis in the opposite order.
+/// The tensor with the memory along every axis reversed.
 fn reversed(x: &Tensor) -> Option<Tensor> {
     let axes: Vec<isize> = (0..x.rank() as isize).collect();
     (x.elements() > 1).then(|| x.flip(&axes).contiguous().flip(&axes))
 }
 
-/// The first part along axis 0, repeated without copying.
+/// The first slice along axis 0, broadcast without copying.
 fn repeated(x: &Tensor) -> Option<Tensor> {
     (x.rank() >= 1 && x.shape()[0] > 1 && x.elements() > 0).then(|| x.slice(0..1).broadcast_to(x.shape()))
 }
 
-/// The same numbers in another layout, if there is one for this shape.
+/// Puts the same elements into another layout, if there is one for this shape.
 type Rearrange = fn(&Tensor) -> Option<Tensor>;
 
-/// The same tensors, each alone and then all in another layout.
+/// The same tensors with each one alone, and then all, in another layout.
 pub(super) fn rearranged(tensors: &[Tensor]) -> Vec<(String, Vec<Tensor>)> {
     let mut all = Vec::new();
     for (how, other) in [("transposed", transposed as Rearrange), ("stepped", stepped), ("reversed", reversed)] {
@@ -65,20 +65,20 @@ pub(super) fn rearranged(tensors: &[Tensor]) -> Vec<(String, Vec<Tensor>)> {
     all
 }
 
-/// The same value from every layout.
+/// Every layout gives the same value.
 pub(super) fn values(trial: &mut Trial, subject: &Subject<'_>) {
     for (how, operands) in rearranged(&subject.operands) {
         let outputs = subject.call(&operands);
         trial.all_same(HERE, &format!("operand {how}, output"), &outputs, &subject.outputs, CLOSE);
     }
-    // Repetition changes the numbers, so it is compared with the same numbers written out.
+    // Broadcasting changes the elements, so it is compared with the same elements in contiguous memory.
     for (position, operand) in subject.operands.iter().enumerate() {
         let Some(repeated) = repeated(operand) else { continue };
         let with = |tensor: Tensor| catch(|| subject.call(&replaced(&subject.operands, &[position], &[tensor])));
         let what = format!("operand {position} repeated, output");
         match (with(repeated.clone()), with(repeated.contiguous())) {
             (Ok(outputs), Ok(right)) => trial.all_same(HERE, &what, &outputs, &right, CLOSE),
-            // Equal rows may lie outside the domain: a matrix of them has no inverse.
+            // Equal rows may be outside the domain: a matrix of them has no inverse.
             (Err(error), Err(right)) => trial.holds(HERE, error.kind() == right.kind(), || {
                 format!("{what} fails with {error}, written out with {right}")
             }),
@@ -87,7 +87,7 @@ pub(super) fn values(trial: &mut Trial, subject: &Subject<'_>) {
     }
 }
 
-/// The same derivatives from operands, cotangents and tangents in every layout.
+/// Operands, cotangents and tangents in every layout give the same derivatives.
 pub(super) fn derivatives(trial: &mut Trial, subject: &Subject<'_>) {
     let u = pick(&subject.cotangents, &subject.float_outputs);
     let v = directions(&subject.at(&subject.floats), 0.6);
@@ -104,7 +104,7 @@ pub(super) fn derivatives(trial: &mut Trial, subject: &Subject<'_>) {
         let got = derive(&subject.operands, &seeds[..u.len()], &seeds[u.len()..]);
         trial.all_same(HERE, &format!("cotangent or tangent {how}, result"), &got, &right, CLOSE);
     }
-    // A cotangent that is one repeated number, as a sum passes on.
+    // A cotangent that is a single broadcast number, like that of a sum.
     let flat: Vec<Tensor> = u.iter().map(|u| u.full_like(0.25)).collect();
     if flat.iter().any(|flat| !flat.is_contiguous()) {
         let written: Vec<Tensor> = flat.iter().map(Tensor::contiguous).collect();

@@ -1,5 +1,4 @@
-//! Kernels in given memory: `run` writes every byte of its outputs and gives the bits of a call; `view` names places that
-//! hold the numbers of a call.
+//! Kernels in given memory: `run` writes every byte of its outputs, bitwise equal to a call; `view` returns views of the values of a call.
 
 use super::Trial;
 use super::layouts::rearranged;
@@ -11,10 +10,10 @@ use wengert::primitive::{Device, Layout, Out, Spec, View, view_of};
 
 const HERE: Aspect = Aspect::Memory;
 
-/// What the memory of the outputs holds before: numbers and NaN of every dtype, never the same.
+/// The initial contents of the output memory: numbers and NaN of every dtype, never the same.
 const BEFORE: [u64; 2] = [0xa5a5_a5a5_a5a5_a5a5, 0xffff_ffff_ffff_ffff];
 
-/// In every layout of the operands, and in a dtype that is not the one that is computed in.
+/// Checks every layout of the operands, and a dtype that differs from its compute type.
 pub(super) fn memory(trial: &mut Trial, subject: &Subject<'_>) {
     same_bits(trial, subject, "", &subject.operands);
     for (how, operands) in rearranged(&subject.operands) {
@@ -61,12 +60,12 @@ fn same_bits(trial: &mut Trial, subject: &Subject<'_>, how: &str, operands: &[Te
     }
 }
 
-/// The same view; what is empty lies where no number could.
+/// The same view; if it is empty, at an offset where no element could be.
 fn anywhere(view: View<'_>) -> View<'_> {
     if view.is_empty() { View { bytes: &[], offset: 0, ..view } } else { view }
 }
 
-/// The bytes that `run` leaves in memory that held `before`; `None` if there is no such kernel.
+/// The bytes that `run` leaves in memory that was filled with `before`; `None` if there is no such kernel.
 fn ran(
     subject: &Subject<'_>,
     operands: &[View<'_>],

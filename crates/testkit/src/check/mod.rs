@@ -1,7 +1,7 @@
-//! `check`: everything about one primitive, from its cases.
+//! `check`: tests everything about one primitive, from its cases.
 //!
-//! A part of the check is one function in one of the files here. It compares; it never decides what is worth checking:
-//! that is decided below, once, from what the primitive and the case say of themselves.
+//! Each part of the check is one function in one of the files here. It only compares. What is worth checking is decided below, in one
+//! place, from the declarations of the primitive and the case.
 
 mod batching;
 mod derivatives;
@@ -26,7 +26,7 @@ use wengert::primitive::{Dependency, Primitive};
 /// Checks a primitive on its cases.
 ///
 /// # Panics
-/// If anything is wrong, with a list of it.
+/// If any check fails, with a list of the failures.
 ///
 /// ```
 /// use wengert::primitive::find;
@@ -42,10 +42,10 @@ pub fn check(op: &'static dyn Primitive) -> Report {
     })
 }
 
-/// How many failures a panic shows.
+/// The number of failures that a panic shows.
 const SHOWN: usize = 30;
 
-/// Checks a primitive on its cases; what is wrong comes back as a list.
+/// Checks a primitive on its cases; returns the failures as a list.
 ///
 /// ```
 /// use wengert::primitive::find;
@@ -95,7 +95,7 @@ fn check_case(trial: &mut Trial, subject: &Subject<'_>) {
         trial.part(Aspect::Structure, |trial| structure::no_gradient(trial, subject));
         return;
     }
-    // At kinks and borders the rules must still agree with each other, and keep zeros.
+    // At kinks and boundaries the rules must still agree with each other, and preserve zeros.
     trial.part(Aspect::Compiled, |trial| staging::compiled_gradient(trial, subject));
     trial.part(Aspect::Saves, |trial| saves::saves(trial, subject));
     if subject.op.dependency() == Dependency::Elementwise {
@@ -122,7 +122,7 @@ fn check_case(trial: &mut Trial, subject: &Subject<'_>) {
     trial.part(Aspect::Imperative, |trial| staging::imperative(trial, subject));
 }
 
-/// A check under way: what was compared, and what differed.
+/// A check in progress: the comparisons made, and the failures.
 pub(crate) struct Trial {
     report: Report,
     failures: Vec<Failure>,
@@ -144,7 +144,7 @@ impl Trial {
         self.failures.push(Failure { operation, case, aspect, message });
     }
 
-    /// Notes whether something holds.
+    /// Records whether a condition holds.
     fn holds(&mut self, aspect: Aspect, holds: bool, message: impl FnOnce() -> String) {
         self.report.count_comparison(aspect);
         if !self.seen.contains(&aspect) {
@@ -155,13 +155,13 @@ impl Trial {
         }
     }
 
-    /// Notes whether two tensors agree to `tolerance`, relative to the larger of 1 and each number.
+    /// Records whether two tensors agree to `tolerance`, relative to the larger of 1 and each element.
     fn same(&mut self, aspect: Aspect, what: &str, got: &Tensor, expected: &Tensor, tolerance: f64) {
         let found = numeric::difference(got, expected, tolerance);
         self.holds(aspect, found.is_none(), || format!("{what} {}", found.unwrap_or_default()));
     }
 
-    /// Notes whether two lists of tensors agree.
+    /// Records whether two lists of tensors agree.
     fn all_same(&mut self, aspect: Aspect, what: &str, got: &[Tensor], expected: &[Tensor], tolerance: f64) {
         self.holds(aspect, got.len() == expected.len(), || {
             format!("{what}: {} tensors, should be {}", got.len(), expected.len())

@@ -1,4 +1,4 @@
-//! The rules themselves: they read what they declared, all of it and nothing else, and keep zeros.
+//! The rules themselves: they read exactly the values that they declared, and preserve zeros.
 
 use super::Trial;
 use super::subject::{Subject, pick};
@@ -7,7 +7,7 @@ use crate::report::Aspect;
 use wengert::prelude::*;
 use wengert::primitive::{Dependency, Gradient, Gradients, Mask, Outputs, Rule, bind1};
 
-/// A rule's contribution as a tensor, or `None` where there is nothing.
+/// A rule's contribution as a tensor, or `None` if there is none.
 fn dense(gradient: &Gradient) -> Option<Tensor> {
     match gradient {
         Gradient::Zero => None,
@@ -20,7 +20,7 @@ fn dense(gradient: &Gradient) -> Option<Tensor> {
     }
 }
 
-/// Every set of these positions, without the empty one.
+/// Every nonempty set of these positions.
 fn subsets(positions: &[usize]) -> Vec<Mask> {
     let set = |bits: usize| {
         let chosen = positions.iter().enumerate().filter(|(place, _)| bits >> place & 1 == 1);
@@ -29,9 +29,9 @@ fn subsets(positions: &[usize]) -> Vec<Mask> {
     (1..1usize << positions.len()).map(set).collect()
 }
 
-/// For each set of wanted gradients, the rules read all that `saves` declares for it, and nothing else: reading more
-/// panics. They answer for the operands that were asked for, in their specs, and never for whole numbers. The same holds
-/// for each alternative to a residual, and its answers are those that the residual gives.
+/// For each set of requested gradients, the rules read everything that `saves` declares for it, and nothing else: reading more panics. They
+/// return gradients for the requested operands, with the right specs, and never for integers. The same holds for each alternative to a
+/// residual, and it gives the same results as the residual.
 pub(super) fn saves(trial: &mut Trial, subject: &Subject<'_>) {
     let here = Aspect::Saves;
     let operands: Vec<&Tensor> = subject.operands.iter().collect();
@@ -81,7 +81,7 @@ pub(super) fn saves(trial: &mut Trial, subject: &Subject<'_>) {
                 format!("output {position} is {}, its tangent {tangent:?}", output.spec())
             });
         }
-        // A linear map made from the record may be given fewer tangents than it has operands.
+        // A linear map from the record may be given fewer tangents than it has operands.
         for given in subsets(&subject.floats) {
             if given != wanted && given.iter().all(|position| wanted.has(position)) {
                 let tangents: Vec<Option<Tensor>> =
@@ -102,7 +102,7 @@ pub(super) fn saves(trial: &mut Trial, subject: &Subject<'_>) {
     }
 }
 
-/// Whether two rules gave the same.
+/// Whether two rules gave the same results.
 fn same(a: &[Vec<Option<Tensor>>], b: &[Vec<Option<Tensor>>]) -> bool {
     let one = |pair: (&Option<Tensor>, &Option<Tensor>)| match pair {
         (Some(a), Some(b)) => a.spec() == b.spec() && a.all_close(b, 1e-6),
@@ -130,8 +130,8 @@ fn answers(trial: &mut Trial, subject: &Subject<'_>, wanted: Mask, gradients: &G
     }
 }
 
-/// A cotangent of zeros gives zeros and a tangent of zeros gives zeros, whatever the slope: by the rule, staged and
-/// batched; and for an elementwise operation, a zero at one element does so at that element.
+/// A zero cotangent gives zeros and a zero tangent gives zeros, for any slope: by the rule, staged and batched. For an elementwise
+/// operation, a zero at one element gives a zero at that element.
 pub(super) fn zero_cotangent(trial: &mut Trial, subject: &Subject<'_>) {
     let here = Aspect::ZeroCotangent;
     let (floats, outputs) = (&subject.floats, &subject.float_outputs);

@@ -1,4 +1,4 @@
-//! The dependency pattern: it has every entry that the Jacobian has, and no more than its class says.
+//! The dependency pattern contains every entry of the Jacobian, and no more than its class allows.
 
 use super::Trial;
 use super::subject::Subject;
@@ -9,10 +9,10 @@ use wengert::primitive::Dependency;
 
 const HERE: Aspect = Aspect::Sparsity;
 
-/// How many columns are compared with tangents.
+/// The number of columns that are compared with tangents.
 const COLUMNS: usize = 48;
 
-/// A tangent along one input element reaches only rows of the pattern that have its column.
+/// A tangent along one input element only reaches rows of the pattern that contain its column.
 pub(super) fn pattern(trial: &mut Trial, subject: &Subject<'_>) {
     let f = subject.function(&subject.floats, &subject.float_outputs);
     let x = subject.at(&subject.floats);
@@ -49,7 +49,7 @@ pub(super) fn pattern(trial: &mut Trial, subject: &Subject<'_>) {
     trial.holds(HERE, jacobian_pattern(&f, &narrow) == pattern, || "in f32 the pattern is another".into());
 }
 
-/// The classes that say where each element comes from, or goes to, keep their word.
+/// The classes that say where each element comes from, or goes to, are exact.
 fn tight(trial: &mut Trial, subject: &Subject<'_>, pattern: &Pattern) {
     let fullest = |pattern: &Pattern| (0..pattern.rows()).map(|row| pattern.row(row).len()).max().unwrap_or(0);
     let (found, most) = match subject.op.dependency() {

@@ -1,4 +1,4 @@
-//! Eager against compiled, and transforms against the imperative tape.
+//! Compares eager with compiled execution, and transforms with the imperative tape.
 
 use super::Trial;
 use super::subject::{Subject, pick, replaced};
@@ -7,13 +7,13 @@ use crate::report::Aspect;
 use wengert::autograd;
 use wengert::prelude::*;
 
-/// A compiled program may fuse, so it rounds elsewhere.
+/// A compiled program may fuse operations, so it rounds differently.
 const CLOSE: f64 = 1e-12;
 
 /// Rules of rules have tens of operations.
 const CLOSE_SECOND: f64 = 1e-10;
 
-/// A program's text reads back to the same text and the same result.
+/// A program's text round-trips to the same text and the same result.
 fn text_round_trip(
     trial: &mut Trial,
     subject: &Subject<'_>,
@@ -26,7 +26,7 @@ fn text_round_trip(
     if let Err(error) = program.verify() {
         trial.fail(here, format!("the program of {what} is inconsistent: {error}"));
     }
-    // A text of many numbers says nothing that one of few does not.
+    // A text with many elements tests nothing that a short one does not.
     if subject.operands.iter().any(|operand| operand.elements() > 256) {
         return;
     }
@@ -49,7 +49,7 @@ pub(super) fn compiled_value(trial: &mut Trial, subject: &Subject<'_>) {
     let x = &subject.operands;
     trial.all_same(Aspect::Compiled, "the compiled call, output", &compiled.call(x), &subject.outputs, CLOSE);
     text_round_trip(trial, subject, "the call", &compiled.program(x), x, &subject.outputs);
-    // A program is used again with other numbers.
+    // A program is called again with other values.
     let again = compiled.call(x);
     trial.all_same(Aspect::Compiled, "the second compiled call, output", &again, &subject.outputs, CLOSE);
     trial.holds(Aspect::Compiled, compiled.signatures() == 1, || "one signature was traced more than once".into());
@@ -82,7 +82,7 @@ pub(super) fn compiled_gradient(trial: &mut Trial, subject: &Subject<'_>) {
     }
 }
 
-/// `backward` equals `vjp`, gradients of chosen tensors equal both, and a recorded backward pass can be differentiated.
+/// `backward` equals `vjp`, gradients of selected tensors equal both, and a recorded backward pass can be differentiated.
 pub(super) fn imperative(trial: &mut Trial, subject: &Subject<'_>) {
     let here = Aspect::Imperative;
     for active in subject.active_sets() {
@@ -129,7 +129,7 @@ fn double_backward(trial: &mut Trial, subject: &Subject<'_>, active: &[usize], l
     trial.all_same(here, "a recorded gradient", &first, right, CLOSE);
     let dot = |a: &[Tensor]| a.iter().zip(&v).map(|(a, v)| (a * v).sum()).reduce(|a, b| a + b).expect("an operand");
     let along = dot(&first);
-    // Of an operand that the outputs do not depend on there is nothing to record.
+    // For an operand that the outputs do not depend on, there is nothing to record.
     let nothing = first.iter().all(|first| first.to_f64_vec().iter().all(|number| *number == 0.0));
     trial.holds(here, along.requires_grad() || nothing, || "a recorded gradient cannot be differentiated".into());
     if along.requires_grad() {
@@ -140,7 +140,7 @@ fn double_backward(trial: &mut Trial, subject: &Subject<'_>, active: &[usize], l
     }
 }
 
-/// All operands are recorded and the gradient of one is asked for: its rule was prepared for more than it is asked.
+/// All operands are recorded and only the gradient of one is requested: its rule was prepared for more than is requested.
 fn one_of_many(trial: &mut Trial, subject: &Subject<'_>) {
     let floats = &subject.floats;
     let right = grad(subject.loss(floats))(&subject.at(floats));

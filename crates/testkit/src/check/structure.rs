@@ -1,4 +1,4 @@
-//! What a primitive says of itself, and how it refuses what it cannot do.
+//! The declarations of a primitive, and its errors for invalid calls.
 
 use super::Trial;
 use super::subject::Subject;
@@ -11,7 +11,7 @@ use wengert::primitive::{Attr, Case, Dependency, Jet, PRIMITIVES, Primitive, Spe
 
 const HERE: Aspect = Aspect::Structure;
 
-/// Its name belongs to it alone and can be read from a program's text; its cases can be told apart.
+/// Its name is unique and can be parsed in a program's text; its cases have distinct labels.
 pub(super) fn identity(trial: &mut Trial, op: &'static dyn Primitive) {
     let name = op.name();
     let word = !name.is_empty() && name.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_');
@@ -25,7 +25,7 @@ pub(super) fn identity(trial: &mut Trial, op: &'static dyn Primitive) {
     trial.holds(HERE, attributes.len() == op.attributes().len(), || "an attribute is declared twice".into());
 }
 
-/// A case fits the declarations, and the cost of its call is a sensible number.
+/// A case matches the declarations, and the cost of its call is plausible.
 pub(super) fn declarations(trial: &mut Trial, op: &'static dyn Primitive, case: &Case) {
     let given: Vec<&str> = case.attrs.iter().map(|(name, _)| *name).collect();
     trial.holds(HERE, given == op.attributes(), || {
@@ -42,8 +42,8 @@ pub(super) fn declarations(trial: &mut Trial, op: &'static dyn Primitive, case: 
     trial.holds(HERE, sensible(cost.flops) && sensible(cost.bytes), || format!("the cost of a call is {cost:?}"));
 }
 
-/// Every attribute is read by the shape rule: one of another kind is a typed error, and so is a value that makes no sense, unless
-/// there is nothing wrong with it. Programs come from files, where attributes may be anything.
+/// The shape rule validates every attribute: an attribute of another kind is a typed error, and so is a meaningless value, unless it is in
+/// fact valid. Programs come from files, where attributes may be anything.
 pub(super) fn attributes(trial: &mut Trial, op: &'static dyn Primitive, case: &Case) {
     let specs: Vec<SpecRef<'_>> =
         case.operands.iter().map(|sample| SpecRef { shape: &sample.shape, dtype: sample.dtype }).collect();
@@ -71,7 +71,7 @@ pub(super) fn attributes(trial: &mut Trial, op: &'static dyn Primitive, case: &C
     }
 }
 
-/// Operands of a wrong dtype or rank either work or stop with a typed error.
+/// Operands of a wrong dtype or rank either work or fail with a typed error.
 pub(super) fn errors(trial: &mut Trial, subject: &Subject<'_>) {
     for (position, operand) in subject.operands.iter().enumerate() {
         let other_dtypes = DType::ALL.into_iter().filter(|dtype| *dtype != operand.dtype());
@@ -98,7 +98,7 @@ pub(super) fn errors(trial: &mut Trial, subject: &Subject<'_>) {
     }
 }
 
-/// Nothing but zeros passes through an operation that has no gradient, or that gives whole numbers.
+/// Only zeros pass through an operation that has no gradient, or that returns integers.
 pub(super) fn no_gradient(trial: &mut Trial, subject: &Subject<'_>) {
     let (floats, all) = (&subject.floats, (0..subject.outputs.len()).collect::<Vec<_>>());
     let f = subject.function(floats, &all);
@@ -140,7 +140,7 @@ pub(super) fn classes(trial: &mut Trial, subject: &Subject<'_>) {
         elementwise(trial, subject);
     }
     if jet == Jet::Linear {
-        // Near enough to stay on the same side of a kink.
+        // Close enough to stay on the same side of a kink.
         let there = moved(&x, &directions(&x, 2.1), 1e-3);
         let (here, there) = (jvp(&f, &x, &v).1, jvp(&f, &there, &v).1);
         trial.all_same(HERE, "declared linear: at another point, tangent", &there, &here, 0.0);

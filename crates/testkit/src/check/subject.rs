@@ -1,4 +1,4 @@
-//! One case of one primitive, as the functions that transforms take.
+//! One case of one primitive, as functions for the transforms.
 
 use crate::numeric::direction;
 use wengert::prelude::*;
@@ -16,17 +16,17 @@ pub(crate) struct Subject<'a> {
     pub floats: Vec<usize>,
     /// Positions of float outputs.
     pub float_outputs: Vec<usize>,
-    /// A cotangent for each output, zeros for whole numbers.
+    /// A cotangent for each output, zeros for integers.
     pub cotangents: Vec<Tensor>,
 }
 
 /// Derivatives at one point.
 pub(crate) struct Derived {
-    /// Of the float outputs along given tangents.
+    /// The tangents of the float outputs along given tangents.
     pub tangents: Vec<Tensor>,
-    /// Of the float operands from given cotangents.
+    /// The gradients of the float operands from given cotangents.
     pub gradients: Vec<Tensor>,
-    /// Of the gradients along the tangents.
+    /// The derivatives of the gradients along the tangents.
     pub second: Vec<Tensor>,
 }
 
@@ -39,7 +39,7 @@ pub(crate) fn pick(tensors: &[Tensor], positions: &[usize]) -> Vec<Tensor> {
     positions.iter().map(|&position| tensors[position].clone()).collect()
 }
 
-/// `tensors` with others at these positions.
+/// `tensors` with those at these positions replaced.
 pub(crate) fn replaced(tensors: &[Tensor], positions: &[usize], others: &[Tensor]) -> Vec<Tensor> {
     let mut all = tensors.to_vec();
     for (&position, other) in positions.iter().zip(others) {
@@ -56,7 +56,7 @@ impl<'a> Subject<'a> {
         Subject { op, case, floats: floats(&operands), float_outputs: floats(&outputs), operands, outputs, cotangents }
     }
 
-    /// Whether finite differences make sense here.
+    /// Whether finite differences are meaningful here.
     pub fn is_derivable(&self) -> bool {
         let precise = |&position: &usize| self.outputs[position].dtype() == DType::F64;
         self.op.differentiable()
@@ -66,7 +66,7 @@ impl<'a> Subject<'a> {
             && self.float_outputs.iter().all(precise)
     }
 
-    /// Whether the call carries programs, which have the dtypes they were made for.
+    /// Whether the call contains programs, which have fixed dtypes.
     pub fn is_typed(&self) -> bool {
         self.case.attrs.bodies().next().is_some()
     }
@@ -76,7 +76,7 @@ impl<'a> Subject<'a> {
         call(self.op, self.case, operands)
     }
 
-    /// The float operands to differentiate by: each alone, and all.
+    /// The sets of float operands to differentiate by: each alone, and all.
     pub fn active_sets(&self) -> Vec<Vec<usize>> {
         let mut sets: Vec<Vec<usize>> = self.floats.iter().map(|&position| vec![position]).collect();
         if self.floats.len() > 1 {
@@ -85,7 +85,7 @@ impl<'a> Subject<'a> {
         sets
     }
 
-    /// The float outputs to pull back from: each alone, and all.
+    /// The sets of float outputs to pull back from: each alone, and all.
     pub fn output_sets(&self) -> Vec<Vec<usize>> {
         let mut sets: Vec<Vec<usize>> = self.float_outputs.iter().map(|&position| vec![position]).collect();
         if self.float_outputs.len() > 1 {
@@ -99,7 +99,7 @@ impl<'a> Subject<'a> {
         move |x: &Vec<Tensor>| pick(&self.call(&replaced(&self.operands, active, x)), outputs)
     }
 
-    /// The derivatives of all float outputs by all float operands at `operands`, for cotangents `u` and tangents `v`.
+    /// The derivatives of all float outputs with respect to all float operands at `operands`, for cotangents `u` and tangents `v`.
     pub fn derive(&self, operands: &[Tensor], u: &[Tensor], v: &[Tensor]) -> Derived {
         let (u, v) = (u.to_vec(), v.to_vec());
         let f = |x: &Vec<Tensor>| pick(&self.call(&replaced(operands, &self.floats, x)), &self.float_outputs);
@@ -108,8 +108,8 @@ impl<'a> Subject<'a> {
         Derived { tangents: jvp(f, &x, &v).1, gradients: pulled(&x), second: jvp(pulled, &x, &v).1 }
     }
 
-    /// A scalar of all float outputs y, `sum(w y + 0.3 y^2)`: its cotangent `w + 0.6 y` moves with the operands, so a
-    /// rule that forgets to differentiate by its cotangent is found.
+    /// A scalar function of all float outputs y, `sum(w y + 0.3 y^2)`. Its cotangent `w + 0.6 y` depends on the operands, so a rule that
+    /// forgets to differentiate its cotangent is detected.
     pub fn loss_of(&self, operands: &[Tensor]) -> Tensor {
         let outputs = self.call(operands);
         let term = |&position: &usize| {

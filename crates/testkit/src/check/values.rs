@@ -1,4 +1,4 @@
-//! Values: against the reference, and in place.
+//! Values: compared with the reference, also in place.
 
 use super::Trial;
 use super::subject::Subject;
@@ -6,10 +6,10 @@ use crate::report::Aspect;
 use wengert::prelude::*;
 use wengert::primitive::{Case, Primitive, Sample, SpecRef, Specs};
 
-/// Kernel and reference are different formulas in f64; each is good to a few units in the last place.
+/// Kernel and reference are different formulas in f64; each is accurate to a few units in the last place.
 const TIGHT: f64 = 1e-12;
 
-/// What the shape rule says.
+/// The result of the shape rule.
 pub(super) fn inferred(op: &'static dyn Primitive, case: &Case, operands: &[Tensor]) -> Result<Specs, Error> {
     let specs: Vec<_> = operands.iter().map(Tensor::spec).collect();
     let specs: Vec<SpecRef<'_>> = specs.iter().map(|spec| spec.as_ref()).collect();
@@ -25,7 +25,7 @@ pub(super) fn value<'a>(trial: &mut Trial, op: &'static dyn Primitive, case: &'a
     Some(subject)
 }
 
-/// Outputs for `operands` have the specs of the shape rule and the numbers of the reference.
+/// The outputs for `operands` have the specs of the shape rule and the values of the reference.
 pub(super) fn against_reference(
     trial: &mut Trial,
     aspect: Aspect,
@@ -58,11 +58,11 @@ pub(super) fn against_reference(
     }
 }
 
-/// What the operation computes over its first operand, if it can, is what it computes elsewhere.
+/// If the operation can compute in place over its first operand, the result is the same.
 pub(super) fn in_place(trial: &mut Trial, aspect: Aspect, subject: &Subject<'_>, operands: &[Tensor]) {
     let outputs = subject.call(operands);
     let Some((first, rest)) = operands.split_first() else { return };
-    // The driver offers memory that is unique, contiguous and of the output's spec; single elements have none.
+    // The driver only offers memory that is unique, contiguous and of the output's spec; single elements have none.
     if outputs.len() != 1 || outputs[0].spec() != first.spec() || first.elements() == 1 {
         return;
     }

@@ -1,4 +1,4 @@
-//! All ways to differentiate a composition, compared.
+//! Compares all ways to differentiate a composition.
 
 use super::composition::{Composition, Step};
 use crate::caught::caught;
@@ -6,28 +6,28 @@ use crate::numeric::{difference, direction, inner, moved, norm_difference, stack
 use wengert::autograd;
 use wengert::prelude::*;
 
-/// Different orders of the same exact operations.
+/// The tolerance for different orders of the same exact operations.
 const EXACT: f64 = 1e-9;
 
-/// The same operations, but for sums in another order.
+/// The tolerance for the same operations with sums in another order.
 const OPTIMISED: f64 = 1e-12;
 
-/// The same after a rounding to f32, which may fall the other way.
+/// The tolerance after rounding to f32, which may go the other way.
 const ROUNDED: f64 = 1e-4;
 
-/// A derivative against finite differences.
+/// The tolerance of a derivative against finite differences.
 const NUMERIC: f64 = 1e-6;
 
-/// What was used, and what could be compared.
+/// The primitives used, and the comparisons made.
 #[derive(Clone, Debug)]
 pub struct Verified {
-    /// The primitives of the composition and of its gradient, once for each use.
+    /// The primitives of the composition and of its gradient, one entry for each use.
     pub primitives: Vec<&'static str>,
-    /// Whether finite differences were compared: near a kink or behind a rounding they mean nothing.
+    /// Whether finite differences were compared: near a kink or after rounding they are meaningless.
     pub numeric: bool,
 }
 
-/// Whether all transforms agree on a composition; if not, what differs and after how many steps.
+/// Checks that all transforms agree on a composition; the error says what differs and after how many steps.
 ///
 /// ```
 /// use wengert_testkit::fuzz::{Composition, verify};
@@ -38,14 +38,14 @@ pub fn verify(composition: &Composition) -> Result<Verified, String> {
     let run = |steps: usize| caught(|| Comparison::of(&composition.truncated(steps)).run()).flatten();
     let all = composition.steps.len();
     run(all).map_err(|message| {
-        // A program that fails is shown only as far as it must run to fail.
+        // A failing program is truncated to the fewest steps that still fail.
         let fewest = (0..all).find_map(|steps| run(steps).err().map(|message| (steps, message)));
         let (steps, message) = fewest.unwrap_or((all, message));
         format!("{message}\n{}", composition.truncated(steps))
     })
 }
 
-/// A composition at a point, and a direction to move it in.
+/// A composition at a point, and a direction.
 struct Comparison<'a> {
     composition: &'a Composition,
     x: Vec<Tensor>,
@@ -53,7 +53,7 @@ struct Comparison<'a> {
     tolerance: f64,
 }
 
-/// A direction for every input; keys stay.
+/// A direction for every input; keys do not change.
 fn along(x: &[Tensor], phase: f64) -> Vec<Tensor> {
     x.iter().enumerate().map(|(number, x)| direction(&x.spec(), phase + number as f64)).collect()
 }
@@ -64,12 +64,12 @@ fn dot(a: &[Tensor], v: &[Tensor]) -> Tensor {
     floats.map(|(a, v)| (a * v).sum()).reduce(|a, b| a + b).expect("a float input")
 }
 
-/// A tensor for each input that `backward` reaches, keys as they are.
+/// Inputs as leaves for `backward`; keys are unchanged.
 fn leaves(x: &[Tensor]) -> Vec<Tensor> {
     x.iter().map(|x| if x.dtype().is_float() { x.clone().require_grad() } else { x.clone() }).collect()
 }
 
-/// What the leaves have received.
+/// The gradients that the leaves have received.
 fn received(leaves: &[Tensor]) -> Vec<Tensor> {
     leaves.iter().map(|leaf| leaf.grad().unwrap_or_else(|| leaf.detach().full_like(0.0))).collect()
 }
@@ -81,12 +81,12 @@ impl<'a> Comparison<'a> {
         Comparison { composition, v: along(&x, 0.3), x, tolerance }
     }
 
-    /// The function that everything differentiates.
+    /// The function to be differentiated.
     fn f(&self) -> impl Fn(&Vec<Tensor>) -> Tensor + Copy {
         |x: &Vec<Tensor>| self.composition.run(x)
     }
 
-    /// The first difference, if any, is the error.
+    /// Returns the first difference, if any, as an error.
     fn agree(&self, what: &str, got: &[Tensor], right: &[Tensor]) -> Result<(), String> {
         for (position, (got, right)) in got.iter().zip(right).enumerate() {
             if let Some(found) = norm_difference(got, right, self.tolerance) {
@@ -114,7 +114,7 @@ impl<'a> Comparison<'a> {
         self.covers("the values", |x: &Vec<Tensor>| self.composition.values(x))?;
         self.covers("the gradient", grad(self.f()))?;
         let equations = programs.iter().flat_map(|program| program.equations()).map(|equation| equation.op.name());
-        // A trace takes in what is compiled: such calls are counted as steps.
+        // Tracing inlines compiled functions, so such calls are counted as steps.
         let called = self.composition.steps.iter().filter_map(|step| match step {
             Step::Call { op, .. } => Some(op.name()).filter(|name| *name == "call"),
             Step::InnerCompiled(..) => Some("call"),
@@ -147,7 +147,7 @@ impl<'a> Comparison<'a> {
     /// Programs of values and gradients before and after all passes.
     fn optimised(&self, [value, gradient]: &[Program; 2]) -> Result<(), String> {
         let tolerance = if self.composition.is_rounded() { ROUNDED } else { OPTIMISED };
-        // Batches bring repetitions and transposes of their own; every fourth program is enough of them.
+        // Batching adds broadcasts and transposes; testing every fourth program is enough.
         let batch = stack_each(&[self.x.clone(), moved(&self.x, &self.v, 0.01)]);
         let batched = self.composition.seed.is_multiple_of(4).then(|| compile(vmap(grad(self.f()))).program(&batch));
         let programs = [("value", value, &self.x), ("gradient", gradient, &self.x)].into_iter();
@@ -164,7 +164,7 @@ impl<'a> Comparison<'a> {
         Ok(())
     }
 
-    /// Tangents, and finite differences where they mean something.
+    /// Tangents, and finite differences where they are meaningful.
     fn tangents(
         &self,
         staged: &Compiled<Vec<Tensor>, Tensor, impl Fn(&Vec<Tensor>) -> Tensor>,
@@ -184,7 +184,7 @@ impl<'a> Comparison<'a> {
         }
     }
 
-    /// The five-point stencil with two steps; `None` where they disagree, as next to a kink.
+    /// The five-point stencil with two steps; `None` if they disagree, as near a kink.
     fn numeric_slope(&self) -> Option<f64> {
         let held = self.composition.held(&self.x);
         let at = |t: f64| self.composition.run_holding(&moved(&self.x, &self.v, t), &held).item();
@@ -194,7 +194,7 @@ impl<'a> Comparison<'a> {
         (smooth && !self.composition.is_rounded()).then_some(narrow)
     }
 
-    /// Batches of gradients, gradients of batches, and gradients of tangents in batches, against loops.
+    /// Compares batches of gradients, gradients of batches, and gradients of tangents in batches with loops.
     fn batches(&self) -> Result<(), String> {
         let f = self.f();
         let copy = |number: usize| -> Vec<Tensor> {
@@ -234,7 +234,7 @@ impl<'a> Comparison<'a> {
         self.agree("backward of backward", &second, &right)
     }
 
-    /// The product of the Hessian with the direction, in all ways.
+    /// Hessian-vector products, in all ways.
     fn second_order(&self) -> Result<(), String> {
         let (f, x, v) = (self.f(), &self.x, &self.v);
         let right = jvp(grad(f), x, v).1;
@@ -242,7 +242,7 @@ impl<'a> Comparison<'a> {
         self.agree("grad of jvp against jvp of grad", &grad(|x: &Vec<Tensor>| jvp(f, x, v).1)(x), &right)?;
         self.agree("compiled jvp of grad", &compile(|x: &Vec<Tensor>| jvp(grad(f), x, v).1).call(x), &right)?;
 
-        // The imperative tape lies below every transform and records what they do to its leaves.
+        // The imperative tape is below every transform and records what they do to its leaves.
         let recorded = |what: &str, slope: &dyn Fn(&Vec<Tensor>) -> Vec<Tensor>| {
             let leaves = leaves(x);
             dot(&slope(&leaves), v).backward();
@@ -268,7 +268,7 @@ impl<'a> Comparison<'a> {
         self.agree("batch of cotangents", &pulled, &stack_each(&[gradient.to_vec(), twice]))
     }
 
-    /// Behind a checkpoint, in all orders.
+    /// Through a checkpoint, in all orders.
     fn computed_again(&self, gradient: &[Tensor]) -> Result<(), String> {
         let (f, x, v, composition) = (self.f(), &self.x, &self.v, self.composition.clone());
         let saving = checkpoint(move |x: &Vec<Tensor>| composition.run(x));
@@ -279,7 +279,7 @@ impl<'a> Comparison<'a> {
         self.agree("grad of grad behind a checkpoint", &curved, &jvp(grad(f), x, v).1)
     }
 
-    /// The dependency pattern of `f` has every entry that a tangent shows; every fourth column is looked at.
+    /// The dependency pattern of `f` has every entry that a tangent shows; every fourth column is checked.
     fn covers(&self, what: &str, f: impl Fn(&Vec<Tensor>) -> Vec<Tensor>) -> Result<(), String> {
         let pattern = jacobian_pattern(&f, &self.x);
         let floats = self.x.iter().enumerate().filter(|(_, x)| x.dtype().is_float());

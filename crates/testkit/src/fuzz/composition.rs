@@ -1,16 +1,16 @@
-//! A program over a growing list of values: its steps, and how they run.
+//! A program over a growing list of values: its steps, and how they are run.
 
 use std::fmt;
 use wengert::prelude::*;
 use wengert::primitive::{Attrs, Primitive, bind};
 
-/// How far an earlier value moves the operand of a case: cases stay inside their domain.
+/// How far an earlier value perturbs the operand of a case, so that cases stay inside their domain.
 const REACH: f64 = 0.1;
 
 /// One step; a number is the position of an earlier value.
 #[derive(Clone)]
 pub(super) enum Step {
-    /// A primitive on the operands of one of its cases, moved by earlier values.
+    /// A primitive on the operands of one of its cases, perturbed by earlier values.
     Call {
         op: &'static dyn Primitive,
         attrs: Attrs,
@@ -19,22 +19,22 @@ pub(super) enum Step {
     },
     /// a b + sin a, one side broadcast or resampled.
     Mix(usize, usize),
-    /// Where a is greater than b, one thing, elsewhere another.
+    /// Selects one expression where a is greater than b, and another elsewhere.
     Mask(usize, usize),
-    /// Updates a copy in place: a part assigned, a part added to, the whole scaled.
+    /// Updates a copy in place: assigns a part, adds to a part, scales the whole.
     Mutate {
         target: usize,
         part: Vec<std::ops::Range<i64>>,
         values: usize,
     },
-    /// Elements at the positions of the maxima along an axis, added elsewhere.
+    /// Gathers elements at the positions of the maxima along an axis, and scatters them elsewhere.
     Choose {
         of: usize,
         axis: isize,
     },
-    /// Times random numbers of the key that is an input.
+    /// Multiplies by random numbers drawn from the input key.
     Noise(usize),
-    /// a times b, b held constant: detached, or computed where gradients stop.
+    /// a times b, with b held constant: detached, or computed where gradients stop.
     Hold(usize, usize),
     NoGrad(usize, usize),
     /// To f32 and back.
@@ -102,12 +102,12 @@ impl fmt::Display for Composition {
     }
 }
 
-/// A bounded value of the same slope near zero.
+/// A bounded value with the same slope near zero.
 fn tame(x: &Tensor) -> Tensor {
     (x * 0.5).tanh() * 2.0
 }
 
-/// `x` in another shape: repeated where it is one number, resampled where it has several.
+/// `x` in another shape: broadcast if it is a single element, resampled otherwise.
 fn fit(x: &Tensor, shape: &[usize]) -> Tensor {
     let (from, to) = (x.elements(), shape.iter().product::<usize>());
     match (from, to) {
@@ -121,14 +121,14 @@ fn fit(x: &Tensor, shape: &[usize]) -> Tensor {
     }
 }
 
-/// What does not move when the inputs do: recorded on a first run, given back on later ones, so that finite differences
-/// see what derivatives see.
+/// The values that are held constant: recorded on a first run, and reused on later ones, so that finite differences see the same function
+/// as derivatives.
 enum Held<'a> {
     Recording(Vec<Tensor>),
     Replaying(&'a [Tensor], usize),
 }
 
-/// A run under way.
+/// A run in progress.
 pub(super) struct Run<'a> {
     pub values: Vec<Tensor>,
     key: Tensor,
@@ -254,7 +254,7 @@ impl Run<'_> {
         self.values.push(tame(&value));
     }
 
-    /// A curved, weighted sum of all values: nothing that was computed is dead, and nothing is linear.
+    /// A nonlinear weighted sum of all values, so that no computed value is dead and nothing is linear.
     fn total(&self) -> Tensor {
         let used = self.values.iter().enumerate().filter(|(_, value)| value.elements() > 0);
         let terms =
@@ -270,7 +270,7 @@ impl Composition {
         Run { values: values.to_vec(), key: key.clone(), held }
     }
 
-    /// A point to run it at: float tensors, and last a key.
+    /// The point to run it at: float tensors, and last a key.
     pub fn inputs(&self) -> &[Tensor] {
         &self.inputs
     }
@@ -289,7 +289,7 @@ impl Composition {
         run.values
     }
 
-    /// What does not move with the inputs, at these inputs.
+    /// The values that are held constant, at these inputs.
     pub(super) fn held(&self, x: &[Tensor]) -> Vec<Tensor> {
         let mut run = Composition::start(x, None);
         self.steps.iter().for_each(|step| run.step(step));
@@ -299,19 +299,19 @@ impl Composition {
         }
     }
 
-    /// The result for these inputs, with what does not move taken from elsewhere.
+    /// The result for these inputs, with the constant values taken from `held`.
     pub(super) fn run_holding(&self, x: &[Tensor], held: &[Tensor]) -> Tensor {
         let mut run = Composition::start(x, Some(held));
         self.steps.iter().for_each(|step| run.step(step));
         run.total()
     }
 
-    /// The first steps of it.
+    /// The composition truncated to its first steps.
     pub(super) fn truncated(&self, steps: usize) -> Composition {
         Composition { steps: self.steps[..steps].to_vec(), ..self.clone() }
     }
 
-    /// Whether it rounds to f32 somewhere: agreement is then that of f32.
+    /// Whether it rounds to f32 somewhere: then results only agree to f32 precision.
     pub(super) fn is_rounded(&self) -> bool {
         self.steps.iter().any(|step| matches!(step, Step::Round(_)))
     }

@@ -1,9 +1,9 @@
-//! Numbers that carry their derivatives: the independent reference of scalar programs.
+//! Hyper-dual numbers, which carry their derivatives: the independent reference of scalar programs.
 
 use std::ops::{Add, Div, Mul, Neg, Sub};
 
-/// `value + first e1 + second e2 + both e1 e2` with e1^2 = e2^2 = 0: a function of it has exact first derivatives along
-/// two directions, and the exact mixed second one.
+/// `value + first e1 + second e2 + both e1 e2` with e1^2 = e2^2 = 0. A function of it has exact first derivatives along two directions, and
+/// the exact mixed second derivative.
 ///
 /// ```
 /// use wengert_testkit::fuzz::HyperDual;
@@ -19,17 +19,17 @@ pub struct HyperDual {
     pub first: f64,
     /// The derivative along the second direction.
     pub second: f64,
-    /// The derivative along both.
+    /// The mixed second derivative.
     pub both: f64,
 }
 
 impl HyperDual {
-    /// A number that does not move.
+    /// A constant.
     pub fn constant(value: f64) -> HyperDual {
         HyperDual { value, first: 0.0, second: 0.0, both: 0.0 }
     }
 
-    /// A function of one number, given its value and first two derivatives there.
+    /// Applies a function of one number, given its value and first two derivatives there.
     fn map(self, value: f64, slope: f64, curvature: f64) -> HyperDual {
         let both = slope * self.both + curvature * self.first * self.second;
         HyperDual { value, first: slope * self.first, second: slope * self.second, both }

@@ -8,14 +8,14 @@ use wengert::primitive::GuardedMulMethods;
 /// The inputs of a formula.
 type Pair = (Tensor, Tensor);
 
-/// A function of a formula: a name, the tensor operation and the same on hyper-dual numbers.
+/// A function of a formula: its name, the tensor operation and the same operation on hyper-dual numbers.
 struct Function {
     name: &'static str,
     tensor: fn(&Tensor, &Tensor) -> Tensor,
     dual: fn(HyperDual, HyperDual) -> HyperDual,
 }
 
-/// A positive number that moves with x.
+/// A positive number that depends on x.
 fn positive(x: &Tensor) -> Tensor {
     x * x + 0.5
 }
@@ -79,7 +79,7 @@ impl Formula {
         let points = [random.reals(3), random.reals(3)];
         let step = |number: usize, random: &mut Random| {
             let known = number + 2;
-            // Recent values more often, so that formulas are deep.
+            // Recent values are chosen more often, so that formulas are deep.
             let recent = |random: &mut Random| known - 1 - random.below(known.min(4));
             (random.below(FUNCTIONS.len()), recent(random), random.below(known))
         };
@@ -105,7 +105,7 @@ impl Formula {
         self.run([x.0.clone(), x.1.clone()], |function, a, b| (function.tensor)(a, b).sin())
     }
 
-    /// The value, both slopes and one entry of the second derivative, at one point.
+    /// The value, both partial derivatives and one entry of the Hessian, at one point.
     fn dual(&self, point: usize, row: usize, column: usize) -> HyperDual {
         let input = |at: usize| HyperDual {
             value: self.points[at][point],
@@ -116,7 +116,7 @@ impl Formula {
         self.run([input(0), input(1)], |function, &a, &b| (function.dual)(a, b).sin())
     }
 
-    /// The value, the tangent and the slope along input `row`, and the derivative of that slope by input `column`.
+    /// The value, the tangent and the partial derivative by input `row`, and the derivative of the latter by input `column`.
     fn derivatives(&self, x: &Pair, row: usize, column: usize) -> Vec<Tensor> {
         let side = |pair: &Pair, at: usize| if at == 0 { pair.0.clone() } else { pair.1.clone() };
         let one = |at: usize| side(x, at).full_like(f64::from(at == row));
@@ -125,8 +125,7 @@ impl Formula {
         vec![value, tangent, slope(x), side(&grad(|x: &Pair| slope(x).sum())(x), column)]
     }
 
-    /// Values, gradients and second derivatives equal those of hyper-dual numbers: for single numbers, for several at
-    /// once, and compiled.
+    /// Values, gradients and second derivatives equal those of hyper-dual numbers: for scalars, for several elements at once, and compiled.
     pub fn verify(&self) -> Result<(), String> {
         let whole = (Tensor::from(&self.points[0]), Tensor::from(&self.points[1]));
         for (row, column) in [(0, 0), (0, 1), (1, 0), (1, 1)] {

@@ -1,4 +1,4 @@
-//! Choosing the steps of a composition.
+//! Chooses the steps of a composition.
 
 use super::Random;
 use super::composition::{Composition, Run, Step};
@@ -20,7 +20,7 @@ impl Composition {
         let mut run = Composition::start(&inputs, None);
         let mut chosen = Vec::new();
         for number in 0..steps {
-            // Primitives take turns, so that each appears as often as any other.
+            // Primitives take turns, so that all appear equally often.
             let step = match number % 2 {
                 0 => call(PRIMITIVES[(seed as usize + number / 2 * 7) % PRIMITIVES.len()], &run, &mut random),
                 _ => special(&run, &mut random),
@@ -32,7 +32,7 @@ impl Composition {
     }
 }
 
-/// An earlier value, a recent one more often.
+/// An earlier value; recent ones are more likely.
 fn source(run: &Run<'_>, random: &mut Random) -> usize {
     let count = run.values.len();
     if random.below(3) == 0 { random.below(count) } else { count - 1 - random.below(count.min(4)) }
@@ -44,8 +44,8 @@ fn source_that(run: &Run<'_>, random: &mut Random, fits: impl Fn(&Tensor) -> boo
     tries.into_iter().find(|&place| fits(&run.values[place])).unwrap_or(0)
 }
 
-/// A primitive on one of its smooth cases; of one without a gradient, any case, finite ones first. Empty cases cut a program in two, so they
-/// are rare.
+/// A primitive on one of its smooth cases or, if it has no gradient, on any case, preferably a finite one. Empty cases disconnect a
+/// program, so they are rare.
 fn call(op: &'static dyn Primitive, run: &Run<'_>, random: &mut Random) -> Step {
     let mut cases = op.cases();
     let finite = |case: &Case| case.operands.iter().all(|operand| operand.data.iter().all(|x| x.is_finite()));

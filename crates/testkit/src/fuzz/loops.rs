@@ -1,9 +1,9 @@
-//! Random loops: a Rust loop, a scan and a compiled scan agree, with their gradients.
+//! Random loops: a Rust loop, a scan and a compiled scan agree, including their gradients.
 
 use super::Random;
 use wengert::prelude::*;
 
-/// One operation of a step, on values by their kind and number: rows of numbers (2 x 3), square weights (3 x 3), one row (3).
+/// One operation of a step, on values given by kind and number: matrices (2 x 3), square weights (3 x 3), one row (3).
 #[derive(Clone, Copy, Debug)]
 enum Step {
     Product(usize, usize),
@@ -20,7 +20,7 @@ enum Step {
     Counted(usize),
 }
 
-/// What becomes of a sum that is carried along.
+/// How a carried sum is updated.
 #[derive(Clone, Copy, Debug)]
 enum Next {
     Kept,
@@ -50,7 +50,7 @@ pub struct RandomLoop {
 
 /// A state, sums of weights and of rows, and a count.
 type Carry = (Tensor, Tensor, Tensor, Tensor);
-/// Two matrices and a row that every step reads; the state, the sums at first; elements.
+/// Two matrices and a row that every step reads; the initial state and sums; the elements.
 type Inputs = ((Tensor, Tensor, Tensor), (Tensor, Tensor, Tensor), Tensor);
 type Outputs = (Vec<Tensor>, Vec<Tensor>);
 
@@ -58,7 +58,7 @@ impl RandomLoop {
     /// The loop of a seed.
     pub fn random(seed: u64) -> RandomLoop {
         let mut random = Random::new(seed);
-        // How many values of each kind there are: the state and an element, two constants and a sum, likewise.
+        // The number of values of each kind: the state and an element, two constants and a sum, and so on.
         let (mut rows, mut squares, mut lines) = (2, 3, 2);
         let mut steps = Vec::new();
         for _ in 0..3 + random.below(10) {
@@ -160,7 +160,7 @@ impl RandomLoop {
         all.map(weighted).reduce(|sum, term| sum + term).expect("there is a carry")
     }
 
-    /// By a loop of Rust.
+    /// Runs the loop as a Rust loop.
     fn by_hand(&self, inputs: &Inputs) -> Tensor {
         let mut carry = RandomLoop::first(inputs);
         let mut all: Vec<Outputs> = Vec::new();

@@ -1,10 +1,9 @@
 //! Random programs: every transform must agree with every other.
 //!
-//! A [`Composition`] strings primitives together: all built-in ones, on their own cases moved by earlier values, and
-//! steps that no single primitive has, such as mutation, masks, indices that depend on data, randomness and transforms
-//! inside. [`verify`] differentiates it in every way there is. [`Formula`] is a scalar program with an independent
-//! reference: [`HyperDual`] numbers. A [`RandomLoop`] is run by Rust, as a scan and compiled. [`SavedFiles`] are saved programs
-//! with errors in them, which load and do what they say, or are refused.
+//! A [`Composition`] chains primitives: all built-in ones, on their own cases perturbed by earlier values, and steps beyond single
+//! primitives, such as mutation, masks, data-dependent indices, randomness and nested transforms. [`verify`] differentiates it in every
+//! available way. [`Formula`] is a scalar program with an independent reference: [`HyperDual`] numbers. A [`RandomLoop`] is run by Rust, as
+//! a scan and compiled. [`SavedFiles`] are corrupted saved programs, which must either do what they say or be rejected.
 
 mod agreement;
 mod composition;

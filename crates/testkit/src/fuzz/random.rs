@@ -1,4 +1,4 @@
-//! A small generator of random numbers, the same on every machine.
+//! A small random number generator, the same on every machine.
 
 /// SplitMix64: a counter and a mixing function.
 ///
@@ -13,7 +13,7 @@
 pub struct Random(u64);
 
 impl Random {
-    /// The generator of a seed.
+    /// The generator for a seed.
     pub fn new(seed: u64) -> Random {
         Random(seed)
     }
@@ -26,12 +26,12 @@ impl Random {
         word ^ (word >> 31)
     }
 
-    /// A whole number less than `count`.
+    /// An integer less than `count`.
     pub fn below(&mut self, count: usize) -> usize {
         (self.next() % count as u64) as usize
     }
 
-    /// One of these.
+    /// One element of the list.
     pub fn pick<'a, T>(&mut self, list: &'a [T]) -> &'a T {
         &list[self.below(list.len())]
     }

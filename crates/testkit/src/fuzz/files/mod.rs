@@ -1,4 +1,4 @@
-//! Saved programs with errors in them: each is refused with a typed error, or does what its text says.
+//! Corrupted saved programs: each is rejected with a typed error, or does what its text says.
 
 mod mutation;
 mod plainly;
@@ -20,16 +20,16 @@ use wengert::prelude::*;
 use wengert::primitive::{PRIMITIVES, Spec};
 use wengert::program::{ProgramAttrs, Var};
 
-/// So many seeds in a row change the same file.
+/// This many consecutive seeds change the same file.
 const ROW: u64 = 32;
 
-/// What takes longer hangs.
+/// Anything that takes longer is considered to hang.
 const PATIENCE: Duration = Duration::from_secs(10);
 
-/// What takes longer by itself is not compared.
+/// A file whose plain evaluation takes longer is not compared.
 const SLOW: Duration = Duration::from_millis(500);
 
-/// Outputs of more bytes are more than any machine has.
+/// Outputs with more bytes than this exceed the memory of any machine.
 const ABSURD: usize = 1 << 48;
 
 /// Saved programs of all primitives and their gradients, of loops and branches, and of random compositions.
@@ -42,29 +42,29 @@ const ABSURD: usize = 1 << 48;
 /// ```
 pub struct SavedFiles {
     sources: Vec<Source>,
-    /// The files, made when they are first needed.
+    /// The files, created on first use.
     files: Vec<OnceLock<Option<Saved>>>,
-    /// Words that may stand in place of others: of operations, attributes and dtypes.
+    /// Words that may replace others: names of operations, attributes and dtypes.
     words: Vec<String>,
 }
 
-/// What became of one file.
+/// The outcome of one file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Outcome {
-    /// Loading it was a typed error.
+    /// Loading failed with a typed error.
     Refused,
-    /// It was loaded, and a call gave what its text says: numbers or a typed error.
+    /// It was loaded, and a call gave what its text says: values or a typed error.
     Ran,
     /// It was loaded and planned; a call would take too long.
     Loaded,
 }
 
-/// What must not happen to a file, with its seed and its text.
+/// A failure, with its seed and its text.
 #[derive(Clone, Debug)]
 pub enum Wrong {
-    /// A panic that is no typed error.
+    /// A panic that is not a typed error.
     Panic(String),
-    /// Another result than the file says, no error where one should be, or no end.
+    /// A result that differs from the file, a missing error, or a hang.
     Difference(String),
 }
 
@@ -85,26 +85,26 @@ impl SavedFiles {
         SavedFiles { files: sources.iter().map(|_| OnceLock::new()).collect(), words: words.collect(), sources }
     }
 
-    /// How many files there are.
+    /// The number of files.
     pub fn len(&self) -> usize {
         self.sources.len()
     }
 
-    /// Whether there are none.
+    /// Whether there are no files.
     pub fn is_empty(&self) -> bool {
         self.sources.is_empty()
     }
 
     /// The file that a seed changes.
     fn file(&self, seed: u64) -> &Saved {
-        // Rows of seeds go through all files, neighbours far from each other.
+        // Rows of seeds go through all files; neighbouring rows are far apart.
         let first = (seed / ROW).wrapping_mul(0x9E37_79B1) as usize;
         let place = |step: usize| (first + step) % self.files.len();
         let file = |place: usize| self.files[place].get_or_init(|| self.sources[place].saved()).as_ref();
         (0..).find_map(|step| file(place(step))).expect("some source can be saved")
     }
 
-    /// The changed file of a seed, and whether its checksum was corrected.
+    /// The corrupted file of a seed, and whether its checksum was corrected.
     pub fn mutant(&self, seed: u64) -> (Vec<u8>, bool) {
         let mut random = Random::new(seed);
         let original = &self.file(seed).bytes;
@@ -113,7 +113,7 @@ impl SavedFiles {
             true => {
                 let start = original.iter().position(|byte| *byte == b'\n').map_or(0, |end| end + 1);
                 let body = mutated(&original[start..], &self.words, &mut random);
-                // Files that declare what their attributes say get farther.
+                // Files whose declarations match their attributes get further.
                 let rounds = if random.below(2) == 0 { 0 } else { 8 };
                 (0..rounds).try_fold(sealed(&body), |file, _| redeclared(&file).ok_or(file)).unwrap_or_else(|file| file)
             }
@@ -122,7 +122,7 @@ impl SavedFiles {
         (changed, corrected)
     }
 
-    /// Loads and runs the changed file of a seed.
+    /// Loads and runs the corrupted file of a seed.
     pub fn try_seed(&self, seed: u64) -> Result<Outcome, Wrong> {
         let (bytes, corrected) = self.mutant(seed);
         let original = self.file(seed);
@@ -142,7 +142,7 @@ impl SavedFiles {
     }
 }
 
-/// The file with what the shape rule says in place of what the first wrong equation declares, if such a one is the error.
+/// The file with the declaration of the first wrong equation replaced by the result of the shape rule, if that is the error.
 fn redeclared(file: &[u8]) -> Option<Vec<u8>> {
     let error = Loaded::parse(file).err()?;
     let (line, rest) = error.message().strip_prefix("line ")?.split_once(": ")?;
@@ -160,7 +160,7 @@ fn redeclared(file: &[u8]) -> Option<Vec<u8>> {
     Some(sealed(lines.join("\n").as_bytes())).filter(|changed| changed != file)
 }
 
-/// Loads a file, plans it, and compares a call with what its text says; an error here is what must not be.
+/// Loads a file, plans it, and compares a call with what its text says; an error here is a failure.
 fn tried(bytes: &[u8], known: &[Tensor]) -> Result<Outcome, String> {
     let start = Instant::now();
     let loaded = match Loaded::parse(bytes) {
@@ -179,7 +179,7 @@ fn tried(bytes: &[u8], known: &[Tensor]) -> Result<Outcome, String> {
         specs(program.inputs()).iter().enumerate().map(|(place, spec)| input(spec, known.get(place))).collect();
     let Some(inputs): Option<Vec<Tensor>> = inputs else { return Ok(Outcome::Loaded) };
     if !plainly::is_small(program) {
-        // Where no machine has the memory, nothing is computed, unless nobody reads it.
+        // If no machine has the memory, the call must fail, unless the large result is unused.
         return Ok(match is_absurd(program) && loaded.call(&inputs).is_err() {
             true => Outcome::Ran,
             false => Outcome::Loaded,
@@ -195,7 +195,7 @@ fn tried(bytes: &[u8], known: &[Tensor]) -> Result<Outcome, String> {
         return Err(format!("it took {:?}", start.elapsed()));
     }
     match (expected, got) {
-        // What nobody reads is not computed, so that it cannot fail.
+        // Unused results are not computed, so they cannot fail.
         (Err(_), Ok(_)) if plainly::reads_everything(program) => Err("equations stop, a call does not".into()),
         (Err(_), _) => Ok(Outcome::Ran),
         (Ok(_), Err(error)) => Err(format!("a call stops, equations by themselves do not: {error}")),
@@ -223,14 +223,14 @@ fn is_absurd(program: &Program) -> bool {
         })
 }
 
-/// The rounding that results may differ by: that of the shortest float in the program.
+/// The allowed rounding difference of results: that of the narrowest float in the program.
 fn tolerance(program: &Program) -> f64 {
     let dtypes = (0..program.variables()).map(|var| program.spec(Var::new(var)).dtype);
     let epsilon = dtypes.filter(|dtype| dtype.is_float()).map(epsilon).fold(f64::EPSILON, f64::max);
     1e4 * epsilon
 }
 
-/// An input of a spec: the known one if it fits, another small one if not.
+/// An input with this spec: the known one if it fits, otherwise another small one.
 fn input(spec: &Spec, known: Option<&Tensor>) -> Option<Tensor> {
     if let Some(known) = known.filter(|known| known.spec() == *spec) {
         return Some(known.clone());

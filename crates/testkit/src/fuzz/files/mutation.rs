@@ -1,8 +1,8 @@
-//! Small changes of a saved program's text.
+//! Small mutations of a saved program's text.
 
 use super::Random;
 
-/// What stands in place of a size, an axis or a count.
+/// Replacements for a size, an axis or a count.
 const SIZES: &[&str] = &[
     "0",
     "1",
@@ -25,7 +25,7 @@ const SIZES: &[&str] = &[
     "-9223372036854775808",
 ];
 
-/// What stands in place of a number: numbers at their borders, numbers that are none, and values of other kinds.
+/// Replacements for a number: boundary values, invalid numbers, and values of other kinds.
 const NUMBERS: &[&str] = &[
     "18446744073709551615",
     "99999999999999999999",
@@ -47,10 +47,10 @@ const NUMBERS: &[&str] = &[
     "0x7ff8000000000001",
 ];
 
-/// What is put between other letters.
+/// Characters that are inserted.
 const LETTERS: &[u8] = b"0123456789-+.,:=()[]{}/\\ \nabcefilnprstxz_NI#\x00\xff";
 
-/// A part of a text that is one number or one word.
+/// A part of a text that is a number or a word.
 struct Token {
     start: usize,
     end: usize,
@@ -75,7 +75,7 @@ fn tokens(text: &[u8]) -> Vec<Token> {
     found
 }
 
-/// The numbers or the words of a text, most of the time those of equations alone: constants have many, and all alike.
+/// The numbers or the words of a text, mostly only those of equations: constants have many, all alike.
 fn chosen(text: &[u8], numbers: bool, random: &mut Random) -> Vec<Token> {
     let all: Vec<Token> = tokens(text).into_iter().filter(|token| token.is_number == numbers).collect();
     let line = |token: &Token| {
@@ -87,13 +87,13 @@ fn chosen(text: &[u8], numbers: bool, random: &mut Random) -> Vec<Token> {
     if inside.is_empty() || (!equations && !outside.is_empty()) { outside } else { inside }
 }
 
-/// The words of a text that may stand in place of others.
+/// The words of a text that may replace others.
 pub(super) fn words(text: &[u8]) -> Vec<String> {
     let words = tokens(text).into_iter().filter(|token| !token.is_number);
     words.map(|token| String::from_utf8_lossy(&text[token.start..token.end]).into_owned()).collect()
 }
 
-/// The text after a few random changes; `words` may stand in place of its own.
+/// The text after a few random mutations; `words` may replace its own.
 pub(super) fn mutated(text: &[u8], words: &[String], random: &mut Random) -> Vec<u8> {
     let changes = 1 + random.below(4) / 2;
     (0..changes).fold(text.to_vec(), |text, _| changed(text, words, random))
@@ -131,7 +131,7 @@ fn changed(mut text: Vec<u8>, words: &[String], random: &mut Random) -> Vec<u8> 
     }
 }
 
-/// A line twice, nowhere, or in the place of another.
+/// Duplicates, removes or replaces a line.
 fn by_lines(text: &[u8], random: &mut Random) -> Vec<u8> {
     let mut lines: Vec<&[u8]> = text.split(|byte| *byte == b'\n').collect();
     let (a, b) = (random.below(lines.len()), random.below(lines.len()));
@@ -143,7 +143,7 @@ fn by_lines(text: &[u8], random: &mut Random) -> Vec<u8> {
     lines.join(&b'\n')
 }
 
-/// An entry between commas twice, nowhere, or in the place of another of the same line.
+/// Duplicates or removes a comma-separated entry, or replaces it by another one of the same line.
 fn by_fields(text: &[u8], random: &mut Random) -> Vec<u8> {
     let mut lines: Vec<Vec<u8>> = text.split(|byte| *byte == b'\n').map(<[u8]>::to_vec).collect();
     let long: Vec<usize> = (0..lines.len()).filter(|&line| lines[line].contains(&b',')).collect();
@@ -162,7 +162,7 @@ fn by_fields(text: &[u8], random: &mut Random) -> Vec<u8> {
     lines.join(&b'\n')
 }
 
-/// Another number in place of one, or of all that are equal to it, so that sizes still agree.
+/// Replaces one number, or all numbers equal to it, so that sizes still agree.
 fn number(text: &[u8], everywhere: bool, random: &mut Random) -> Vec<u8> {
     let numbers = chosen(text, true, random);
     if numbers.is_empty() {
@@ -180,12 +180,12 @@ fn number(text: &[u8], everywhere: bool, random: &mut Random) -> Vec<u8> {
         true => &text[token.start..token.end] == old,
         false => token.start == chosen.start,
     };
-    // From behind, so that the places before stay where they are.
+    // From the end, so that earlier positions stay valid.
     let places = numbers.iter().filter(is_chosen).rev();
     places.fold(text.to_vec(), |text, token| replaced(&text, token.start, token.end, new.as_bytes()))
 }
 
-/// Another word in place of one: of another file, or of this one.
+/// Replaces a word by one of another file, or of this one.
 fn word(text: &[u8], words: &[String], random: &mut Random) -> Vec<u8> {
     let own = chosen(text, false, random);
     if own.is_empty() || words.is_empty() {

@@ -1,12 +1,12 @@
-//! Programs evaluated one equation at a time, loops and branches included, within a number of steps.
+//! Evaluates programs one equation at a time, including loops and branches, within a limited amount of work.
 //!
-//! This knows nothing of passes, plans and kernels of loops: it says what a program's text means.
+//! This code is independent of passes, plans and loop kernels: it defines what a program's text means.
 
 use wengert::prelude::*;
 use wengert::primitive::{Outputs, SpecRef, bind};
 use wengert::program::{Equation, ProgramAttrs, Var};
 
-/// Tensors of more elements are not computed.
+/// Tensors with more elements are not computed.
 pub(super) const MOST_ELEMENTS: usize = 1 << 16;
 
 /// The work that one evaluation may do.
@@ -17,11 +17,11 @@ const WORK: f64 = 2e6;
 pub(super) enum Stop {
     /// The program has an error.
     Failed,
-    /// The program does more than anybody would wait for.
+    /// The program does too much work.
     TooMuch,
 }
 
-/// An evaluation under way.
+/// An evaluation in progress.
 struct Evaluation {
     work: f64,
 }
@@ -54,7 +54,7 @@ pub(super) fn is_small(program: &Program) -> bool {
 }
 
 impl Evaluation {
-    /// Takes so much of the work that is left.
+    /// Spends some of the remaining work.
     fn spend(&mut self, work: f64) -> Result<(), Error> {
         self.work -= work + 50.0;
         match self.work > 0.0 {

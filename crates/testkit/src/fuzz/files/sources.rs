@@ -1,4 +1,4 @@
-//! What saved programs are made of.
+//! The sources of saved programs.
 
 use crate::fuzz::Composition;
 use crate::numeric::direction;
@@ -6,10 +6,10 @@ use wengert::prelude::*;
 use wengert::primitive::{PRIMITIVES, Primitive, Spec, bind};
 use wengert::program::{File, Var};
 
-/// How many files are random compositions of primitives.
+/// The number of files that are random compositions of primitives.
 const COMPOSITIONS: u64 = 200;
 
-/// What a file is made of.
+/// The source of a file.
 #[derive(Clone, Copy)]
 pub(super) enum Source {
     /// A call of a primitive on one of its cases, or its gradient.
@@ -20,13 +20,13 @@ pub(super) enum Source {
     Composition(u64),
 }
 
-/// A file, and inputs that its program takes.
+/// A file, and inputs for its program.
 pub(super) struct Saved {
     pub bytes: Vec<u8>,
     pub inputs: Vec<Tensor>,
 }
 
-/// Everything that files are made of.
+/// All sources.
 pub(super) fn all() -> Vec<Source> {
     let mut sources: Vec<Source> = (0..CONTROL.len()).map(Source::Control).collect();
     sources.extend((0..COMPOSITIONS).map(Source::Composition));
@@ -41,7 +41,7 @@ pub(super) fn all() -> Vec<Source> {
     sources
 }
 
-/// A body with the first line that belongs to it.
+/// A body with its matching first line.
 pub(super) fn sealed(body: &[u8]) -> Vec<u8> {
     let step = |sum: u64, byte: &u8| (sum ^ u64::from(*byte)).wrapping_mul(0x100_0000_01b3);
     let sum = body.iter().fold(0xcbf2_9ce4_8422_2325, step);
@@ -54,7 +54,7 @@ impl Source {
         match self {
             Source::Case { op, case, gradient } => {
                 let case = op.cases().swap_remove(case);
-                // Cases take turns with dtypes, and with operands that are constants of the program.
+                // Cases alternate between dtypes, and between operands that are inputs or constants of the program.
                 let turn = case.label.len() + op.name().len() + usize::from(gradient);
                 let dtype = [DType::F64, DType::F64, DType::F32, DType::F64, DType::BF16, DType::F16][turn % 6];
                 let operands: Vec<Tensor> = case.operands.iter().map(|sample| sample.tensor(dtype)).collect();
@@ -82,7 +82,7 @@ impl Source {
     }
 }
 
-/// The gradients of the sum of all outputs that have some.
+/// The gradients of the sum of all outputs that have a gradient.
 fn gradient_of(f: &dyn Fn(&[Tensor]) -> Vec<Tensor>) -> impl Fn(&[Tensor]) -> Vec<Tensor> {
     let sum = move |x: &Vec<Tensor>| {
         let floats = f(x).into_iter().filter(|y| y.dtype().is_float());
@@ -91,7 +91,7 @@ fn gradient_of(f: &dyn Fn(&[Tensor]) -> Vec<Tensor>) -> impl Fn(&[Tensor]) -> Ve
     move |x| grad(&sum)(&x.to_vec())
 }
 
-/// The file of a function's program; three of four without the lines that it was traced from.
+/// The file of a function's program; three out of four omit source lines.
 fn saved(f: &dyn Fn(&[Tensor]) -> Vec<Tensor>, inputs: &[Tensor]) -> Option<Saved> {
     let inputs = inputs.to_vec();
     let program = catch(|| compile(|x: &Vec<Tensor>| f(x)).program(&inputs)).ok()?;
@@ -109,7 +109,7 @@ fn saved(f: &dyn Fn(&[Tensor]) -> Vec<Tensor>, inputs: &[Tensor]) -> Option<Save
     Some(Saved { bytes, inputs })
 }
 
-/// Loops and branches of two vectors of five numbers.
+/// Loops and branches on two vectors of five elements.
 const CONTROL: &[fn(&Tensor, &Tensor) -> Vec<Tensor>] = &[
     |x, y| {
         let step = |h: &Tensor, x: &Tensor| ((h * 0.5 + x).tanh(), h * x);

@@ -1,4 +1,4 @@
-//! Many seeds, counted.
+//! Runs many seeds and counts the outcomes.
 
 use super::{Outcome, SavedFiles, Wrong};
 use crate::parallel;
@@ -8,26 +8,26 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-/// What takes longer is taken for a loop without end.
+/// Anything that takes longer is considered an endless loop.
 const ENDLESS: Duration = Duration::from_secs(60);
 
-/// Seeds between two reports.
+/// The number of seeds between two reports.
 const REPORTED: usize = 20_000;
 
-/// How many files there were of each kind.
+/// The number of files of each kind.
 #[derive(Clone, Debug, Default)]
 pub struct Tally {
     /// All files.
     pub tried: usize,
-    /// Those that were refused.
+    /// Files that were rejected.
     pub refused: usize,
-    /// Those that were loaded and run.
+    /// Files that were loaded and run.
     pub ran: usize,
-    /// Those that were loaded, and would take too long to run.
+    /// Files that were loaded but would take too long to run.
     pub loaded: usize,
     /// Panics, with seed and file.
     pub panics: Vec<String>,
-    /// Results that are not what the file says, files that should have been refused, and calls that take too long.
+    /// Results that differ from the file, files that should have been rejected, and calls that take too long.
     pub differences: Vec<String>,
 }
 
@@ -44,7 +44,7 @@ impl fmt::Display for Tally {
 }
 
 impl Tally {
-    /// Whether nothing was wrong.
+    /// Whether there were no failures.
     pub fn is_clean(&self) -> bool {
         self.panics.is_empty() && self.differences.is_empty()
     }
@@ -63,7 +63,7 @@ impl Tally {
 }
 
 impl SavedFiles {
-    /// Tries many seeds on all cores; `told` is given the counts from time to time. A file that does not end ends the process.
+    /// Tries many seeds on all cores; `told` receives the counts periodically. A file that hangs terminates the process.
     pub fn run(&self, seeds: Range<u64>, mut told: impl FnMut(&Tally)) -> Tally {
         let (watch, done, mut tally) = (Watch::default(), AtomicBool::new(false), Tally::default());
         std::thread::scope(|scope| {
@@ -81,7 +81,7 @@ impl SavedFiles {
     }
 }
 
-/// Which seeds are being tried, and since when.
+/// The seeds being tried, with their start times.
 #[derive(Default)]
 struct Watch(Mutex<Vec<(u64, Instant)>>);
 
@@ -94,7 +94,7 @@ impl Watch {
         result
     }
 
-    /// Ends the process when a seed takes too long.
+    /// Terminates the process if a seed takes too long.
     fn until(&self, done: &AtomicBool) {
         while !done.load(Ordering::Relaxed) {
             std::thread::sleep(Duration::from_millis(100));
