@@ -179,7 +179,7 @@ fn tried(bytes: &[u8], known: &[Tensor]) -> Result<Outcome, String> {
         specs(program.inputs()).iter().enumerate().map(|(place, spec)| input(spec, known.get(place))).collect();
     let Some(inputs): Option<Vec<Tensor>> = inputs else { return Ok(Outcome::Loaded) };
     if !plainly::is_small(program) {
-        // If no machine has the memory, the call must fail, unless the large result is unused.
+        // If no machine has the memory, a call fails without computing anything, unless the large result is unused.
         return Ok(match is_absurd(program) && loaded.call(&inputs).is_err() {
             true => Outcome::Ran,
             false => Outcome::Loaded,
