@@ -1,17 +1,17 @@
-//! nuts-rs: chains of draws from any log density that gives its value and its gradient in one call.
+//! nuts-rs: chains of draws from any log density that returns its value and gradient in one call.
 
 use nuts_rs::rand::{Rng, SeedableRng, rngs::ChaCha8Rng};
 use nuts_rs::{CpuLogpFunc, CpuMath, CpuMathError, DiagNutsSettings, HasDims, LogpError, sample_sequentially};
 use std::collections::HashMap;
 use std::fmt;
 
-/// A log density of `D` numbers as nuts-rs wants it; it counts its calls.
+/// A log density of `D` numbers, with the interface of nuts-rs; it counts its calls.
 struct Density<'f, F, const D: usize> {
     value_and_grad: &'f mut F,
     calls: &'f mut u64,
 }
 
-/// The density overflowed there: the sampler turns back.
+/// The density overflowed at this point: the sampler turns back.
 #[derive(Debug)]
 struct NotFinite;
 
@@ -54,33 +54,33 @@ impl<F: FnMut(&[f64], &mut [f64]) -> f64, const D: usize> CpuLogpFunc for Densit
     }
 }
 
-/// What a run of the sampler brought.
+/// The result of a sampling run.
 pub struct Draws<const D: usize> {
-    /// One row a draw, in the units that are reported. The draws of a chain follow each other.
+    /// One row per draw, in the reported units. The draws of a chain are consecutive.
     pub rows: Vec<[f64; D]>,
-    /// Trajectories after tuning that the sampler could not trust.
+    /// The number of divergent trajectories after tuning.
     pub divergences: usize,
-    /// Values with gradients that we computed, tuning included.
+    /// The number of values with gradients that we computed, including tuning.
     pub calls: u64,
-    /// The gradients that the sampler says its trajectories took.
+    /// The number of gradients that the sampler reports for its trajectories.
     pub reported: u64,
 }
 
-/// How long the chains are that are drawn one after the other, each tuned first.
+/// The number and length of the chains, which are drawn one after the other, each tuned first.
 #[derive(Clone, Copy, Debug)]
 pub struct Plan {
-    /// Chains.
+    /// The number of chains.
     pub chains: u64,
-    /// Draws of each that tune it and are forgotten.
+    /// The number of tuning draws of each chain, which are discarded.
     pub tuning: u64,
-    /// Draws of each after that.
+    /// The number of draws of each chain after tuning.
     pub draws: u64,
-    /// What decides every draw.
+    /// The random seed.
     pub seed: u64,
 }
 
-/// Draws from a log density of `D` numbers without bounds: `value_and_grad` returns its value at a position and writes its gradient,
-/// `natural` turns a position into the numbers that are reported.
+/// Draws from a log density of `D` unbounded numbers: `value_and_grad` returns its value at a position and writes its gradient, `natural`
+/// converts a position to the reported numbers.
 pub fn sample<const D: usize>(
     mut value_and_grad: impl FnMut(&[f64], &mut [f64]) -> f64,
     natural: impl Fn(&[f64]) -> [f64; D],
@@ -89,7 +89,7 @@ pub fn sample<const D: usize>(
     let Plan { chains, tuning, draws, seed } = plan;
     let mut rng = ChaCha8Rng::seed_from_u64(seed);
     let mut settings = DiagNutsSettings { num_tune: tuning, num_draws: draws, ..Default::default() };
-    // Short steps: hierarchical densities narrow where the spread is small.
+    // Short steps: hierarchical densities are narrow where the spread is small.
     settings.adapt_options.step_size_settings.target_accept = 0.9;
     let mut result = Draws { rows: Vec::new(), divergences: 0, calls: 0, reported: 0 };
     for chain in 0..chains {
@@ -110,14 +110,14 @@ pub fn sample<const D: usize>(
 }
 
 impl<const D: usize> Draws<D> {
-    /// The average of each column and its Monte Carlo error, by [`averages`].
+    /// The average of each column and its Monte Carlo error; see [`averages`].
     pub fn averages(&self, batches: usize) -> [(f64, f64); D] {
         averages(&self.rows, batches)
     }
 }
 
-/// The average of each column and its Monte Carlo error: from the averages of `batches` runs of consecutive draws, which are nearly
-/// independent although draws are not.
+/// The average of each column and its Monte Carlo error, from the averages of `batches` runs of consecutive draws, which are nearly
+/// independent even though draws are not.
 pub fn averages<const D: usize>(rows: &[[f64; D]], batches: usize) -> [(f64, f64); D] {
     let length = rows.len() / batches;
     std::array::from_fn(|column| {

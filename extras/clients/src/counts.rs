@@ -1,29 +1,29 @@
-//! nuts-rs: a Poisson regression with levels of groups, its log density summed over items by a recording.
+//! nuts-rs: a Poisson regression with group levels, whose log density is summed over items by a recording.
 //!
-//! Events are counted in five places, in eight years each. A place has a level, all share a trend:
+//! Events are counted in five places, in eight years each. Each place has a level, and all share a trend:
 //!
 //! ```text
 //! count ~ Poisson(exp(level[place] + trend * year))        level[place] = mean + spread * offset[place]
 //! ```
 //!
-//! with standard normal offsets, the non-centred form. The mean is normal around 1 and the trend around 0, both with deviation 1; the
-//! logarithm of the spread is normal around -0.7 with deviation 0.5.
+//! with standard normal offsets (the non-centred form). The mean is normal around 1 and the trend around 0, both with standard deviation 1;
+//! the logarithm of the spread is normal around -0.7 with standard deviation 0.5.
 
 use crate::chains::{self, Plan};
 use std::array::from_fn;
 use wengert::scalar::{Items, Real, Replay, Symbol};
 
-/// How many places there are.
+/// The number of places.
 pub const PLACES: usize = 5;
 /// The mean, the logarithm of the spread, the trend, and an offset for each place.
 pub const DIMENSIONS: usize = 3 + PLACES;
 /// Names of the columns of [`Draws`].
 pub const NAMES: [&str; DIMENSIONS] = ["mean", "spread", "trend", "A", "B", "C", "D", "E"];
 
-/// One row a draw: the mean, the spread, the trend and the five levels.
+/// One row per draw: the mean, the spread, the trend and the five levels.
 pub type Draws = chains::Draws<DIMENSIONS>;
 
-/// Centre and deviation of the prior of the mean, of the logarithm of the spread, of the trend, and of each offset.
+/// The centre and standard deviation of the prior of the mean, of the logarithm of the spread, of the trend, and of each offset.
 pub fn prior(dimension: usize) -> (f64, f64) {
     match dimension {
         0 => (1.0, 1.0),
@@ -37,7 +37,7 @@ pub fn years() -> [f64; 8] {
     from_fn(|year| (2.0 * year as f64 - 7.0) / 10.0)
 }
 
-/// What was counted in a place, year by year: an exponential trend, rounded after a sine has shaken it.
+/// The counts in a place, year by year: an exponential trend, perturbed by a sine and rounded.
 pub fn counts(place: usize) -> [f64; 8] {
     let level = [1.6, 0.7, 1.1, 2.1, 1.3][place];
     from_fn(|year| {
@@ -46,7 +46,7 @@ pub fn counts(place: usize) -> [f64; 8] {
     })
 }
 
-/// The log likelihood of one count up to a constant, of the mean, the logarithm of the spread, the trend, an offset, a year and a count.
+/// The log likelihood of one count up to a constant, given the mean, the logarithm of the spread, the trend, an offset, a year and a count.
 pub fn log_likelihood<T: Real>(x: &[T]) -> T {
     let [mean, log_spread, trend, offset, year, count] = from_fn(|i| x[i]);
     let log_rate = mean + log_spread.exp() * offset + trend * year;
@@ -63,9 +63,9 @@ pub fn log_prior<T: Real>(x: &[T]) -> T {
 
 /// The data, and the two parts of the log density, recorded once.
 pub struct Posterior {
-    /// A year and a count for each item.
+    /// The year and the count of each item.
     numbers: Vec<f64>,
-    /// Where the offset of each item's place is among the parameters.
+    /// The position of the offset of each item's place among the parameters.
     offsets: Vec<u32>,
     likelihood: Replay<fn(&[Symbol]) -> Symbol>,
     prior: Replay<fn(&[Symbol]) -> Symbol>,
@@ -94,7 +94,7 @@ impl Posterior {
         likelihood + prior
     }
 
-    /// How often a part of the density was recorded: two parts, once each, unless a branch went another way.
+    /// How often a part of the density was recorded: two parts, once each, unless a branch changed.
     pub fn recordings(&self) -> usize {
         self.likelihood.recordings() + self.prior.recordings()
     }
@@ -110,16 +110,16 @@ pub fn natural(position: &[f64]) -> [f64; DIMENSIONS] {
     })
 }
 
-/// Draws from the posterior, and how often its density was recorded.
+/// Draws from the posterior, and the number of recordings of its density.
 pub fn sample(plan: Plan) -> (Draws, usize) {
     let mut posterior = Posterior::default();
     let draws = chains::sample(|position, slopes| posterior.value_and_grad(position, slopes), natural, plan);
     (draws, posterior.recordings())
 }
 
-/// The posterior means and variances of the columns of [`Draws`], without sampling. Given mean, spread and trend the levels are
-/// independent: a level's integral is one sum over a grid, and what is left is a sum over a grid of three dimensions. Trapezoids over
-/// smooth functions that vanish at both ends are as good as exact.
+/// The posterior means and variances of the columns of [`Draws`], without sampling. Given mean, spread and trend, the levels are
+/// independent: a level's integral is one sum over a grid, and a sum over a three-dimensional grid remains. The trapezoidal rule is
+/// practically exact for smooth functions that vanish at both ends.
 pub fn exact_moments() -> ([f64; DIMENSIONS], [f64; DIMENSIONS]) {
     let grid = |from: f64, to: f64, points: usize| -> Vec<f64> {
         (0..points).map(|i| from + (to - from) * i as f64 / (points - 1) as f64).collect()
@@ -133,7 +133,7 @@ pub fn exact_moments() -> ([f64; DIMENSIONS], [f64; DIMENSIONS]) {
     let (mut first, mut second) = ([0.0; DIMENSIONS], [0.0; DIMENSIONS]);
     for trend in grid(-0.6, 1.8, 31) {
         let exposure: f64 = years().iter().map(|year| (trend * year).exp()).sum();
-        // The likelihood of each level in each place, with what levels share taken out so that numbers stay moderate.
+        // The likelihood of each level in each place, with a common factor removed so that numbers stay moderate.
         let likelihoods: [Vec<f64>; PLACES] = from_fn(|place| {
             let all: f64 = counts(place).iter().sum();
             let weighted: f64 = counts(place).iter().zip(years()).map(|(count, year)| count * year).sum();

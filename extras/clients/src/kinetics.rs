@@ -1,4 +1,4 @@
-//! diffsol: a stiff reaction, with our products of Jacobians and vectors.
+//! diffsol: a stiff reaction, with our Jacobian-vector products.
 //!
 //! Robertson's problem (1966): `A -> B` with constant `k1`, `B + C -> A + C` with `k2`, `2 B -> B + C` with `k3`, so
 //!
@@ -6,10 +6,10 @@
 //! a' = -k1 a + k2 b c        b' = k1 a - k2 b c - k3 b^2        c' = k3 b^2
 //! ```
 //!
-//! The constants are 0.04, 1e4 and 3e7: B comes and goes within a thousandth of the time that A takes, and an implicit method is needed.
-//! It asks for `(df/dy) v` in its Newton iterations, and for `(df/dp) v` to carry sensitivities along: `s' = (df/dy) s + df/dp`. Both
-//! are pushes through one recording. The parameters are the logarithms of the constants, so that sensitivities by all of them are of one
-//! size.
+//! The constants are 0.04, 1e4 and 3e7: B appears and disappears within a thousandth of the time scale of A, so an implicit method is
+//! needed. It uses `(df/dy) v` in its Newton iterations, and `(df/dp) v` to propagate sensitivities: `s' = (df/dy) s + df/dp`. Both are
+//! forward pushes through one recording. The parameters are the logarithms of the constants, so that the sensitivities to all of them have
+//! similar magnitudes.
 
 use diffsol::error::DiffsolError;
 use diffsol::{
@@ -26,7 +26,7 @@ pub const CONSTANTS: [f64; 3] = [0.04, 1e4, 3e7];
 /// Names of the three substances.
 pub const NAMES: [&str; 3] = ["A", "B", "C"];
 
-/// How fast the three amounts change; `numbers` are the amounts and the logarithms of the constants.
+/// The rates of change of the three amounts; `numbers` are the amounts and the logarithms of the constants.
 ///
 /// ```
 /// use wengert_clients::kinetics::rates;
@@ -39,14 +39,14 @@ pub fn rates<T: Real>(numbers: &[T]) -> [T; 3] {
     [exchange - decay, decay - exchange - growth, growth]
 }
 
-/// How often the solver asked.
+/// The number of calls by the solver.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Calls {
     /// Rates.
     pub rates: usize,
-    /// Products with the Jacobian by the amounts.
+    /// Products with the Jacobian with respect to the amounts.
     pub by_amounts: usize,
-    /// Products with the Jacobian by the parameters.
+    /// Products with the Jacobian with respect to the parameters.
     pub by_parameters: usize,
 }
 
@@ -94,21 +94,21 @@ fn joined(amounts: &[f64], parameters: &[f64]) -> [f64; 6] {
     from_fn(|i| if i < 3 { amounts[i] } else { parameters[i - 3] })
 }
 
-/// What became of the reaction, and what that cost.
+/// The course of the reaction, and its cost.
 #[derive(Clone, Debug)]
 pub struct Course {
     /// The three amounts, at each time.
     pub amounts: Vec<[f64; 3]>,
-    /// Their derivatives by the logarithm of each constant, at each time: `sensitivities[time][constant][substance]`. None if they
-    /// were not asked for.
+    /// Their derivatives with respect to the logarithm of each constant, at each time: `sensitivities[time][constant][substance]`. Empty if
+    /// they were not requested.
     pub sensitivities: Vec<[[f64; 3]; 3]>,
-    /// What the solver asked for.
+    /// The calls by the solver.
     pub calls: Calls,
-    /// How often the rates were recorded.
+    /// The number of recordings of the rates.
     pub recordings: usize,
 }
 
-/// The reaction, as diffsol wants it: all of A at first.
+/// The reaction, with the interface of diffsol: initially all A.
 fn problem<'r>(
     recorded: &'r Recorded,
     parameters: [f64; 3],
@@ -119,7 +119,7 @@ fn problem<'r>(
     >,
     DiffsolError,
 > {
-    // A falls as 1 / t, and B is some millionths of it: both end far below an absolute tolerance that would do at first.
+    // A decays as 1 / t, and B is a few millionths of it: both end far below an absolute tolerance that would be suitable at first.
     let absolute = [tolerance * 1e-6, tolerance * 1e-10, tolerance];
     OdeBuilder::<NalgebraMat<f64>>::new()
         .p(parameters)
@@ -142,7 +142,7 @@ fn problem<'r>(
 
 const START: [f64; 3] = [1.0, 0.0, 0.0];
 
-/// Columns of a matrix as arrays.
+/// The columns of a matrix as arrays.
 fn columns(matrix: &NalgebraMat<f64>) -> Vec<[f64; 3]> {
     matrix.inner().column_iter().map(|column| from_fn(|i| column[i])).collect()
 }
@@ -156,7 +156,7 @@ pub fn course(constants: [f64; 3], times: &[f64], tolerance: f64) -> Result<Cour
     Ok(told(&recorded, columns(&amounts), Vec::new()))
 }
 
-/// The amounts with their derivatives by the logarithms of the constants.
+/// The amounts with their derivatives with respect to the logarithms of the constants.
 pub fn course_with_sensitivities(constants: [f64; 3], times: &[f64], tolerance: f64) -> Result<Course, DiffsolError> {
     let parameters = constants.map(f64::ln);
     let recorded = Recorded::new(START, parameters);

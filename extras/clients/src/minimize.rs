@@ -1,4 +1,4 @@
-//! argmin: functions of a vector with our gradients and Hessian products.
+//! argmin: functions of a vector with our gradients and Hessian-vector products.
 
 use argmin::core::{CostFunction, Error, Executor, Gradient, Hessian, IterState, Solver, State, TerminationReason};
 use argmin::solver::linesearch::MoreThuenteLineSearch;
@@ -9,37 +9,37 @@ use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use wengert::prelude::*;
 
-/// How often a solver made us differentiate.
+/// The number of differentiations requested by a solver.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Calls {
     /// Values with their gradients.
     pub value_and_grad: usize,
-    /// Gradients recorded so that Hessian products can be asked for.
+    /// Gradients recorded for later Hessian-vector products.
     pub linearize: usize,
-    /// Products of a Hessian and a vector.
+    /// Hessian-vector products.
     pub hessian_product: usize,
 }
 
-/// Where a solver stopped, why, and what it asked for.
+/// Where and why a solver stopped, and how many calls it made.
 #[derive(Clone, Debug)]
 pub struct Minimum {
     /// The point.
     pub x: Vec<f64>,
     /// The value there.
     pub value: f64,
-    /// Steps of the solver.
+    /// The number of steps of the solver.
     pub iterations: u64,
-    /// Whether its own criterion was met, rather than the limit of steps.
+    /// Whether its own criterion was met, rather than the step limit.
     pub converged: bool,
-    /// What it cost.
+    /// The number of calls.
     pub calls: Calls,
 }
 
-/// A scalar function of a vector, as argmin wants it.
+/// A scalar function of a vector, with the interface of argmin.
 struct Objective<F> {
     f: F,
     calls: Rc<Cell<Calls>>,
-    /// The last point with its value and gradient: a line search asks for both, one after the other, and BFGS once more.
+    /// The last point with its value and gradient: a line search asks for both, one after the other, and BFGS asks once more.
     last: RefCell<Option<(Vec<f64>, f64, Vec<f64>)>>,
 }
 
@@ -60,7 +60,7 @@ impl<F: Fn(&Tensor) -> Tensor> Objective<F> {
     }
 }
 
-/// One call more of a kind.
+/// Counts one more call of a kind.
 pub(crate) fn count(calls: &Cell<Calls>, counter: impl FnOnce(&mut Calls) -> &mut usize) {
     let mut now = calls.get();
     *counter(&mut now) += 1;
@@ -96,8 +96,7 @@ impl<F: Fn(&Tensor) -> Tensor> Hessian for Objective<F> {
     }
 }
 
-/// The Hessian at one point: the derivative of the gradient. All that Newton-CG asks of it is its product with a vector,
-/// so there is no matrix.
+/// The Hessian at one point: the derivative of the gradient. Newton-CG only needs its product with a vector, so no matrix is formed.
 #[derive(Clone)]
 struct HessianMap {
     map: LinearMap<Tensor, Tensor>,
@@ -111,7 +110,7 @@ impl ArgminDot<Vec<f64>, Vec<f64>> for HessianMap {
     }
 }
 
-/// BFGS with the line search of Moré and Thuente, until the gradient is shorter than `tolerance`.
+/// BFGS with the Moré-Thuente line search, until the norm of the gradient is below `tolerance`.
 ///
 /// ```
 /// use wengert::prelude::*;
@@ -126,13 +125,13 @@ pub fn bfgs(f: impl Fn(&Tensor) -> Tensor, start: Vec<f64>, tolerance: f64) -> R
     run(f, solver, |state| state.param(start).inv_hessian(inverse).max_iters(500))
 }
 
-/// Newton-CG works on this multiple of the function. argmin ends its inner conjugate gradients when the *square* of the residual
-/// is below a fraction of the gradient's length; for gradients below 1 that is one step or two, and Newton's method becomes
-/// steepest descent. Multiplied by s, the residual must be below sqrt(length / 2s).
+/// Newton-CG works on this multiple of the function. argmin ends its inner conjugate gradients when the *square* of the residual is below a
+/// fraction of the gradient's norm; for gradients below 1 that takes one or two steps, and Newton's method degenerates to steepest descent.
+/// Multiplied by s, the residual must be below sqrt(length / 2s).
 pub(crate) const SCALE: f64 = 1e9;
 
-/// Newton-CG with the line search of Moré and Thuente, until a step lowers the value by less than `tolerance`. The Hessian is
-/// only ever multiplied with vectors.
+/// Newton-CG with the Moré-Thuente line search, until a step lowers the value by less than `tolerance`. The Hessian is only ever multiplied
+/// by vectors.
 ///
 /// ```
 /// use wengert::prelude::*;
@@ -147,7 +146,7 @@ pub fn newton_cg(f: impl Fn(&Tensor) -> Tensor, start: Vec<f64>, tolerance: f64)
     Ok(Minimum { value: minimum.value / SCALE, ..minimum })
 }
 
-/// What the solvers here keep: a point, a gradient, and a Hessian of their own kind.
+/// The state of the solvers used here: a point, a gradient, and their own kind of Hessian.
 pub(crate) type Kept<H> = IterState<Vec<f64>, Vec<f64>, (), H, (), f64>;
 
 fn run<F: Fn(&Tensor) -> Tensor, H>(
@@ -161,7 +160,7 @@ fn run<F: Fn(&Tensor) -> Tensor, H>(
     Ok(finished(&state, calls.get()))
 }
 
-/// What a solver's last state says.
+/// The result from a solver's last state.
 pub(crate) fn finished<H>(state: &Kept<H>, calls: Calls) -> Minimum {
     Minimum {
         x: state.get_param().expect("a solver leaves its last point").clone(),

@@ -1,10 +1,10 @@
-//! levenberg-marquardt: orbits and masses of planets that pull each other, with the Jacobian of a whole integration.
+//! levenberg-marquardt: orbits and masses of planets that attract each other, with the Jacobian of a whole integration.
 //!
-//! Bodies move by Newton's law, `dv[i]/dt = sum over j of G m[j] (x[j] - x[i]) / |x[j] - x[i]|^3`, in units of the Earth's orbit, the
-//! year and the mass of the Sun, so that G is 4 pi^2. The leapfrog (velocity Verlet) takes half a kick, a drift and half a kick. It is
-//! symplectic: the energy swings by the square of the step and does not drift away.
+//! Bodies move by Newton's law, `dv[i]/dt = sum over j of G m[j] (x[j] - x[i]) / |x[j] - x[i]|^3`, in units of the Earth's orbit, the year
+//! and the mass of the Sun, so that G is 4 pi^2. The leapfrog (velocity Verlet) method takes half a kick, a drift and half a kick. It is
+//! symplectic: the energy oscillates by the square of the step and does not drift.
 //!
-//! What is observed is where the planets stand as seen from the Sun. The masses are found by what the planets do to each other.
+//! The observations are the positions of the planets relative to the Sun. The masses are inferred from the planets' effects on each other.
 
 use levenberg_marquardt::{LeastSquaresProblem, LevenbergMarquardt};
 use nalgebra::storage::Owned;
@@ -16,16 +16,16 @@ use wengert::scalar::{Real, Replay, Symbol};
 /// The gravitational constant, in cubed radii of the Earth's orbit per mass of the Sun and squared year.
 pub const GRAVITY: f64 = 4.0 * std::f64::consts::PI * std::f64::consts::PI;
 
-/// How many planets there are.
+/// The number of planets.
 pub const PLANETS: usize = 3;
-/// The mass, the place and the velocity of a planet.
+/// The number of parameters of a planet: its mass, position and velocity.
 pub const WIDTH: usize = 7;
-/// How many numbers are fitted.
+/// The number of fitted parameters.
 pub const PARAMETERS: usize = PLANETS * WIDTH;
-/// Names of the numbers of a planet.
+/// The names of a planet's parameters.
 pub const NAMES: [&str; WIDTH] = ["mass", "x", "y", "z", "vx", "vy", "vz"];
 
-/// Years of a step, steps between observations, and how often the planets are observed.
+/// The years per step, the steps between observations, and the number of observations.
 const STEP: f64 = 0.01;
 const BETWEEN: usize = 20;
 const OBSERVATIONS: usize = 30;
@@ -33,21 +33,22 @@ const OBSERVATIONS: usize = 30;
 /// The largest error of an observation.
 pub const NOISE: f64 = 1e-4;
 
-/// What the observations are made with: planets of one to three thousandths of the Sun, with years of about 1.0, 2.2 and 4.9.
+/// The parameters behind the observations: planets of one to three thousandths of the Sun's mass, with periods of about 1.0, 2.2 and 4.9
+/// years.
 pub const TRUTH: [f64; PARAMETERS] = [
     0.0009, 1.0, 0.0, 0.0, 0.1, 6.2, 0.3, //
     0.0025, -0.707, 1.546, 0.05, -4.38, -2.01, 0.1, //
     0.0012, 1.567, -2.44, -0.08, 3.1, 1.99, 0.15,
 ];
 
-/// A point mass, or one that is differentiated by.
+/// A point mass, with plain or differentiable numbers.
 #[derive(Clone, Copy, Debug)]
 pub struct Body<T> {
     /// The mass.
     pub mass: T,
-    /// Where it is.
+    /// Its position.
     pub position: [T; 3],
-    /// Where it goes.
+    /// Its velocity.
     pub velocity: [T; 3],
 }
 
@@ -60,7 +61,7 @@ fn add<T: Real>(y: &mut [T; 3], factor: T, x: [T; 3]) {
     T::axpy(factor, &x, y);
 }
 
-/// What the others do to the velocity of each body, by unit of time. Every pair is looked at once: what one gains the other loses.
+/// The acceleration of each body by the others. Every pair is visited once: what one gains the other loses.
 fn accelerations<T: Real>(bodies: &[Body<T>]) -> Vec<[T; 3]> {
     let mut sums = vec![[T::lit(0.0); 3]; bodies.len()];
     for (i, one) in bodies.iter().enumerate() {
@@ -75,7 +76,7 @@ fn accelerations<T: Real>(bodies: &[Body<T>]) -> Vec<[T; 3]> {
     sums
 }
 
-/// Moves the bodies by so many steps of the leapfrog, and shows them after each.
+/// Moves the bodies by this many steps of the leapfrog method, and shows them after each.
 ///
 /// ```
 /// use wengert_clients::orbits::{Body, leapfrog};
@@ -103,7 +104,7 @@ pub fn leapfrog<T: Real>(bodies: &mut [Body<T>], step: f64, steps: usize, mut sh
     }
 }
 
-/// The kinetic and the potential energy together.
+/// The sum of the kinetic and the potential energy.
 pub fn energy<T: Real>(bodies: &[Body<T>]) -> T {
     let mut sum = T::lit(0.0);
     for (i, one) in bodies.iter().enumerate() {
@@ -115,7 +116,7 @@ pub fn energy<T: Real>(bodies: &[Body<T>]) -> T {
     sum
 }
 
-/// The Sun at rest at the origin, and the planets that the parameters describe.
+/// The Sun at rest at the origin, and the planets described by the parameters.
 pub fn system<T: Real>(parameters: &[T]) -> Vec<Body<T>> {
     let sun = Body { mass: T::lit(1.0), position: [T::lit(0.0); 3], velocity: [T::lit(0.0); 3] };
     let planets = parameters.chunks_exact(WIDTH).map(|numbers| Body {
@@ -126,8 +127,8 @@ pub fn system<T: Real>(parameters: &[T]) -> Vec<Body<T>> {
     std::iter::once(sun).chain(planets).collect()
 }
 
-/// The places of all planets as seen from the Sun, at all times of observation. They are taken from the Sun after the last step, so that
-/// all steps are alike and a recording is one loop.
+/// The positions of all planets relative to the Sun, at all times of observation. The Sun's position is subtracted after the last step, so
+/// that all steps are alike and a recording is one loop.
 pub fn seen<T: Real>(parameters: &[T]) -> Vec<T> {
     let mut shown = Vec::with_capacity(BETWEEN * OBSERVATIONS);
     leapfrog(&mut system(parameters), STEP, BETWEEN * OBSERVATIONS, |bodies| shown.push(bodies.to_vec()));
@@ -137,19 +138,19 @@ pub fn seen<T: Real>(parameters: &[T]) -> Vec<T> {
         .collect()
 }
 
-/// What was observed: the places of the true planets, each with an error that is a sine of the square of its number. That looks like
-/// noise and is the same everywhere.
+/// The observations: the positions of the true planets, each with an error that is a sine of the square of its index. That looks like noise
+/// and is reproducible everywhere.
 pub fn observed() -> Vec<f64> {
     let noise = |i: usize| NOISE * ((i * i) as f64 * 1.7).sin();
     seen(&TRUTH).into_iter().enumerate().map(|(i, place)| place + noise(i)).collect()
 }
 
-/// A first guess: planets that weigh nothing, with places and velocities that are wrong by up to three thousandths.
+/// A first guess: massless planets, with positions and velocities that are off by up to three thousandths.
 pub fn guess() -> [f64; PARAMETERS] {
     from_fn(|i| if i % WIDTH == 0 { 0.0 } else { TRUTH[i] * (1.0 + 0.003 * (5.0 * i as f64).cos()) })
 }
 
-/// Orbits to be fitted to observations, as levenberg-marquardt wants them; it counts what it is asked for.
+/// Orbits to be fitted to observations, with the interface of levenberg-marquardt; it counts the calls.
 pub struct Fit {
     parameters: DVector<f64>,
     observed: DVector<f64>,
@@ -171,9 +172,9 @@ impl Fit {
         }
     }
 
-    /// Takes a last step of Gauss and Newton: a solver that compares sums of squares, which are rounded, stops before residuals are
-    /// orthogonal to the columns of the Jacobian. Gives the sum of squared residuals, and the standard errors of the parameters: with
-    /// residuals of variance s^2, the roots of the diagonal of `s^2 (J^T J)^-1`.
+    /// Takes a final Gauss-Newton step: a solver that compares rounded sums of squares stops before the residuals are orthogonal to the
+    /// columns of the Jacobian. Returns the sum of squared residuals, and the standard errors of the parameters: with residuals of variance
+    /// s^2, the square roots of the diagonal of `s^2 (J^T J)^-1`.
     fn finish(&mut self) -> (f64, [f64; PARAMETERS]) {
         let residuals = |fit: &Fit| fit.residuals().expect("an integration never fails");
         let columns = self.jacobian().expect("a Jacobian never fails").transpose();
@@ -206,7 +207,7 @@ impl LeastSquaresProblem<f64, Dyn, Dyn> for Fit {
         Some(DVector::from_vec(places) - &self.observed)
     }
 
-    /// The replay gives it row by row.
+    /// The replay returns it row by row.
     fn jacobian(&self) -> Option<DMatrix<f64>> {
         self.jacobian_calls.set(self.jacobian_calls.get() + 1);
         let rows = self.seen.jacobian(self.parameters.as_slice());
@@ -214,7 +215,7 @@ impl LeastSquaresProblem<f64, Dyn, Dyn> for Fit {
     }
 }
 
-/// Where the fit stopped, and what it cost.
+/// Where the fit stopped, and its cost.
 #[derive(Clone, Debug)]
 pub struct Fitted {
     /// The parameters, planet by planet.
@@ -225,13 +226,13 @@ pub struct Fitted {
     pub squares: f64,
     /// Whether the solver met its criterion.
     pub converged: bool,
-    /// Integrations.
+    /// The number of integrations.
     pub residual_calls: usize,
-    /// Integrations with their Jacobian.
+    /// The number of integrations with their Jacobian.
     pub jacobian_calls: usize,
-    /// How often the integration was recorded.
+    /// The number of recordings of the integration.
     pub recordings: usize,
-    /// Instructions of the recording; those of loops count once.
+    /// The number of instructions of the recording; those of loops count once.
     pub instructions: usize,
 }
 

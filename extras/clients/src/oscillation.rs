@@ -9,20 +9,20 @@ use wengert::prelude::*;
 /// `amplitude exp(-decay t) cos(frequency t + phase) + offset`: five numbers, or five columns of derivatives by them.
 #[derive(Tree)]
 pub struct Oscillation {
-    /// The height at the start, over the offset.
+    /// The initial height above the offset.
     pub amplitude: Tensor,
-    /// How fast it dies.
+    /// The decay rate.
     pub decay: Tensor,
     /// Radians per unit of time.
     pub frequency: Tensor,
-    /// Radians at the start.
+    /// The initial phase in radians.
     pub phase: Tensor,
-    /// Where it ends.
+    /// The limit.
     pub offset: Tensor,
 }
 
 impl Oscillation {
-    /// From the five numbers in the order of the fields.
+    /// From an array, in the order of the fields.
     pub fn from_array(numbers: [f64; 5]) -> Oscillation {
         let [amplitude, decay, frequency, phase, offset] = numbers.map(Tensor::from);
         Oscillation { amplitude, decay, frequency, phase, offset }
@@ -35,7 +35,7 @@ impl Oscillation {
     }
 }
 
-/// A curve to be fitted to data, as levenberg-marquardt wants it; it counts what it is asked for.
+/// A curve to be fitted to data, with the interface of levenberg-marquardt; it counts the calls.
 pub struct Fit {
     /// The parameters, in the order of the fields of [`Oscillation`].
     pub parameters: SVector<f64, 5>,
@@ -45,17 +45,17 @@ pub struct Fit {
     jacobian_calls: Cell<usize>,
 }
 
-/// The parameters that the data are made with.
+/// The parameters behind the data.
 pub const TRUTH: [f64; 5] = [2.0, 0.35, 3.0, 0.5, 1.0];
 
 /// Their names.
 pub const NAMES: [&str; 5] = ["amplitude", "decay", "frequency", "phase", "offset"];
 
-/// A guess that is half a turn behind the data at their end.
+/// A guess that lags the data by half a turn at their end.
 pub const FAR_GUESS: [f64; 5] = [1.0, 0.1, 2.5, 0.0, 0.0];
 
-/// Fifty times from 0 to 6, and what was measured there: the true curve and a disturbance of about a hundredth, a sine of the
-/// square of the number, which looks like noise and is the same everywhere.
+/// Fifty times from 0 to 6, and the measurements there: the true curve plus a perturbation of about a hundredth, a sine of the square of
+/// the index, which looks like noise and is reproducible everywhere.
 pub fn measured() -> (Vec<f64>, Vec<f64>) {
     let [amplitude, decay, frequency, phase, offset] = TRUTH;
     let times: Vec<f64> = (0..50).map(|i| f64::from(i) * 6.0 / 49.0).collect();
@@ -101,8 +101,8 @@ impl LeastSquaresProblem<f64, Dyn, U5> for Fit {
         Some((self.curve().at(&self.times) - &self.data).to_vec().into())
     }
 
-    /// The derivative of the curve by an [`Oscillation`] is an `Oscillation` of columns: what nalgebra keeps, one after the
-    /// other.
+    /// The derivative of the curve with respect to an [`Oscillation`] is an `Oscillation` of columns, which is the layout of nalgebra:
+    /// column by column.
     fn jacobian(&self) -> Option<OMatrix<f64, Dyn, U5>> {
         self.jacobian_calls.set(self.jacobian_calls.get() + 1);
         let columns = jacobian(|curve: &Oscillation| curve.at(&self.times))(&self.curve());
@@ -111,7 +111,7 @@ impl LeastSquaresProblem<f64, Dyn, U5> for Fit {
     }
 }
 
-/// Where the fit stopped, and what it cost.
+/// Where the fit stopped, and its cost.
 #[derive(Clone, Debug)]
 pub struct Fitted {
     /// The parameters, in the order of the fields of [`Oscillation`].
@@ -120,9 +120,9 @@ pub struct Fitted {
     pub squares: f64,
     /// Whether the solver met its criterion.
     pub converged: bool,
-    /// Curves computed.
+    /// The number of curves computed.
     pub residual_calls: usize,
-    /// Jacobians computed.
+    /// The number of Jacobians computed.
     pub jacobian_calls: usize,
 }
 

@@ -15,10 +15,10 @@ pub fn rosenbrock(x: &Tensor) -> Tensor {
     (tail - head.square()).square().sum() * 100.0 + (1.0 - head).square().sum()
 }
 
-/// Minus one everywhere: across the valley from the minimum, and not caught by the other one near (-1, 1, .., 1).
+/// Minus one everywhere: across the valley from the minimum, but not attracted by the other minimum near (-1, 1, .., 1).
 pub const ROSENBROCK_START: [f64; 10] = [-1.0; 10];
 
-/// Points of the plane in two classes, which no line separates.
+/// Points of the plane in two classes, which are not linearly separable.
 pub struct LogisticRegression {
     /// A one and the two coordinates of each point.
     pub points: Vec<[f64; 3]>,

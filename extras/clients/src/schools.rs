@@ -1,8 +1,8 @@
-//! nuts-rs: the posterior of eight schools, with value and gradient of its log density in one call.
+//! nuts-rs: the posterior of eight schools, with the value and gradient of its log density in one call.
 //!
-//! Eight schools measured the effect of coaching on a test, each with an error of known size (Rubin 1981). The effects are drawn
-//! around a common mean, with a common spread: `effect[j] = mean + spread * offset[j]`, with standard normal offsets, the
-//! non-centred form. The mean is normal around 0 with deviation 5, the spread half-Cauchy with scale 5.
+//! Eight schools measured the effect of coaching on a test, each with a known standard error (Rubin 1981). The effects are drawn around a
+//! common mean, with a common spread: `effect[j] = mean + spread * offset[j]`, with standard normal offsets (the non-centred form). The
+//! mean is normal around 0 with standard deviation 5, the spread is half-Cauchy with scale 5.
 
 use crate::chains::Plan;
 use wengert::prelude::*;
@@ -11,12 +11,12 @@ use wengert::prelude::*;
 pub const MEASURED: [f64; 8] = [28.0, 8.0, -3.0, 7.0, -1.0, 1.0, 18.0, 12.0];
 /// Their standard errors.
 pub const ERRORS: [f64; 8] = [15.0, 10.0, 16.0, 11.0, 9.0, 11.0, 10.0, 18.0];
-/// Deviation of the prior of the mean, and scale of the prior of the spread.
+/// The standard deviation of the prior of the mean, and the scale of the prior of the spread.
 const PRIOR: f64 = 5.0;
 /// The mean, the logarithm of the spread, eight offsets.
 const DIMENSIONS: usize = 10;
 
-/// The parameters, without bounds as a sampler wants them; also the gradient by them.
+/// The parameters, unbounded as a sampler needs them; also the gradient with respect to them.
 #[derive(Tree)]
 pub struct Schools {
     /// The common mean.
@@ -28,12 +28,12 @@ pub struct Schools {
 }
 
 impl Schools {
-    /// From the mean, the logarithm of the spread and the offsets in a row.
+    /// From a flat array: the mean, the logarithm of the spread and the offsets.
     pub fn from_slice(flat: &[f64]) -> Schools {
         Schools { mean: flat[0].into(), log_spread: flat[1].into(), offsets: flat[2..].to_vec().into() }
     }
 
-    /// Back to a row.
+    /// Converts back to a flat array.
     pub fn to_vec(&self) -> Vec<f64> {
         self.leaves().into_iter().flat_map(Tensor::to_vec::<f64>).collect()
     }
@@ -62,13 +62,13 @@ impl Posterior {
     }
 }
 
-/// One row a draw: the mean, the spread, the eight effects.
+/// One row per draw: the mean, the spread, the eight effects.
 pub type Draws = crate::chains::Draws<DIMENSIONS>;
 
 /// Names of the columns of [`Draws`].
 pub const NAMES: [&str; DIMENSIONS] = ["mean", "spread", "A", "B", "C", "D", "E", "F", "G", "H"];
 
-/// Draws from the posterior: `chains` chains one after the other, each tuned and then drawn from.
+/// Draws from the posterior: `chains` chains one after the other, each tuned first.
 pub fn sample(chains: u64, tuning: u64, draws: u64, seed: u64) -> Draws {
     let posterior = Posterior::default();
     let density = |position: &[f64], gradient: &mut [f64]| {
@@ -89,8 +89,8 @@ fn natural(position: &[f64]) -> [f64; DIMENSIONS] {
     })
 }
 
-/// The posterior means of the columns of [`Draws`], without sampling. Given the spread t everything is normal: school j measures
-/// the mean with variance `errors[j]^2 + t^2`. What is left is an integral over t, here over its logarithm by trapezoids.
+/// The posterior means of the columns of [`Draws`], without sampling. Given the spread t everything is normal: school j measures the mean
+/// with variance `errors[j]^2 + t^2`. An integral over t remains, computed over its logarithm by the trapezoidal rule.
 pub fn exact_means() -> [f64; DIMENSIONS] {
     let mut total = 0.0;
     let mut sums = [0.0; DIMENSIONS];

@@ -1,14 +1,14 @@
-//! argmin: a chain of springs under load, with our gradients and Hessian products of a recorded energy.
+//! argmin: a chain of springs under load, with our gradients and Hessian-vector products of a recorded energy.
 //!
-//! Nodes `p[0], .., p[n]` hang in a plane, the first and the last are held. Each spring resists a change of its length, and each node
+//! Nodes `p[0], .., p[n]` hang in a plane; the first and the last are fixed. Each spring resists a change of its length, and each node
 //! carries a weight:
 //!
 //! ```text
 //! E = sum over springs of 1/2 k (|p[i+1] - p[i]| - l)^2  +  sum over nodes of w[i] y[i]
 //! ```
 //!
-//! The chain rests where E is smallest. There the horizontal pull H is the same in every spring and the vertical pull grows by the
-//! weight at each node, which solves the chain without any minimisation: the tests do.
+//! The chain is at rest where E is smallest. There the horizontal force H is the same in every spring and the vertical force grows by the
+//! weight at each node, which gives the solution without any minimisation; the tests use this.
 
 use crate::minimize::{Calls, Kept, Minimum, SCALE, count, finished};
 use argmin::core::{CostFunction, Error, Executor, Gradient, Hessian, Solver};
@@ -20,13 +20,13 @@ use std::cell::Cell;
 use std::rc::Rc;
 use wengert::scalar::{Real, Replay, Symbol};
 
-/// How many springs there are.
+/// The number of springs.
 pub const SPRINGS: usize = 16;
 /// The stiffness of each.
 pub const STIFFNESS: f64 = 60.0;
 /// The length of each at rest.
 pub const LENGTH: f64 = 0.1;
-/// The distance of the two ends, on one height.
+/// The distance between the two ends, which are at the same height.
 pub const SPAN: f64 = 1.5;
 
 /// The weight of a free node: a light chain, and a heavy piece a third of the way along.
@@ -34,14 +34,14 @@ pub fn weight(node: usize) -> f64 {
     if node == SPRINGS / 3 { 2.0 } else { 0.1 }
 }
 
-/// All nodes, with the ends: the free ones are `x[0], y[0], x[1], y[1], ..`.
+/// All nodes, including the ends: the free ones are `x[0], y[0], x[1], y[1], ..`.
 pub fn nodes<T: Real>(free: &[T]) -> Vec<[T; 2]> {
     let held = |x: f64| [T::lit(x), T::lit(0.0)];
     let inner = free.chunks_exact(2).map(|place| [place[0], place[1]]);
     std::iter::once(held(0.0)).chain(inner).chain([held(SPAN)]).collect()
 }
 
-/// The energy of the chain with its free nodes at these places.
+/// The energy of the chain with its free nodes at these positions.
 ///
 /// ```
 /// use wengert_clients::springs::{LENGTH, SPAN, SPRINGS, STIFFNESS, energy, level};
@@ -59,18 +59,19 @@ pub fn energy<T: Real>(free: &[T]) -> T {
     (1..SPRINGS).fold(stretched, |sum, node| sum + T::lit(weight(node)) * nodes[node][1])
 }
 
-/// The free nodes in equal steps, on the height of the ends.
+/// The free nodes in equal steps, at the height of the ends.
 pub fn level() -> Vec<f64> {
     (1..SPRINGS).flat_map(|node| [SPAN * node as f64 / SPRINGS as f64, 0.0]).collect()
 }
 
-/// The free nodes on a parabola: a chain that hangs.
+/// The free nodes on a parabola: a hanging chain.
 pub fn sagging() -> Vec<f64> {
     let place = |share: f64| [SPAN * share, -2.0 * share * (1.0 - share)];
     (1..SPRINGS).flat_map(|node| place(node as f64 / SPRINGS as f64)).collect()
 }
 
-/// The recorded energy in units of `1 / scale`, as argmin wants it. The Hessian of a point is the recording and the point.
+/// The recorded energy in units of `1 / scale`, with the interface of argmin. The Hessian at a point is represented by the recording and
+/// the point.
 #[derive(Clone)]
 struct Chain {
     energy: Rc<Replay>,
@@ -120,7 +121,7 @@ impl Hessian for Chain {
     }
 }
 
-/// The Hessian at one point, never a matrix.
+/// The Hessian at one point, without forming a matrix.
 #[derive(Clone)]
 struct Curvature {
     chain: Chain,
@@ -136,24 +137,24 @@ impl ArgminDot<Vec<f64>, Vec<f64>> for Curvature {
     }
 }
 
-/// A chain at rest, and how often its energy was recorded.
+/// A chain at rest, and the number of recordings of its energy.
 #[derive(Clone, Debug)]
 pub struct Rest {
     /// Where the solver stopped.
     pub minimum: Minimum,
-    /// Recordings of the energy.
+    /// The number of recordings of the energy.
     pub recordings: usize,
 }
 
-/// L-BFGS with seven pairs and the line search of Moré and Thuente, until the gradient is shorter than `tolerance`.
+/// L-BFGS with seven pairs and the Moré-Thuente line search, until the norm of the gradient is below `tolerance`.
 pub fn lbfgs(start: Vec<f64>, tolerance: f64) -> Result<Rest, Error> {
     let search = MoreThuenteLineSearch::new();
     let solver = LBFGS::new(search, 7).with_tolerance_grad(tolerance)?.with_tolerance_cost(0.0)?;
     run(Chain::new(&start, 1.0), solver, start)
 }
 
-/// Newton-CG with the line search of Moré and Thuente, until a step lowers the energy by less than `tolerance`; on a
-/// multiple of the energy, as in [`minimize`](crate::minimize).
+/// Newton-CG with the Moré-Thuente line search, until a step lowers the energy by less than `tolerance`; on a multiple of the energy, as in
+/// [`minimize`](crate::minimize).
 pub fn newton_cg(start: Vec<f64>, tolerance: f64) -> Result<Rest, Error> {
     let solver = NewtonCG::new(MoreThuenteLineSearch::new()).with_tolerance(tolerance * SCALE)?;
     let Rest { minimum, recordings } = run(Chain::new(&start, SCALE), solver, start)?;

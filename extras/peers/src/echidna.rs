@@ -1,4 +1,4 @@
-//! echidna: a tape of slopes (`grad`), a tape of operations that is evaluated again (`BytecodeTape`), and dual numbers.
+//! echidna: a tape of partial derivatives (`grad`), a tape of operations that is re-evaluated (`BytecodeTape`), and dual numbers.
 
 use echidna::tape::{Tape, TapeGuard};
 use echidna::{BReverse, BytecodeTape, DualVec, Reverse, Scalar, grad, record};
@@ -59,7 +59,7 @@ fn tiny(x: &[f64]) -> Vec<System> {
     systems
 }
 
-/// A recorded function at other points: as recorded; and after its passes, with memory for adjoints that is kept.
+/// A recorded function at other points: as recorded; and after its optimisation passes, reusing the memory for adjoints.
 fn evaluated_again(record: impl Fn() -> BytecodeTape<f64>) -> [System; 2] {
     let (mut tape, mut optimised, mut adjoints) = (record(), record(), Vec::new());
     optimised.optimize();
@@ -99,7 +99,7 @@ fn tape() -> Vec<Recorder> {
         let start = Instant::now();
         let adjoints = tape.reverse(y.index());
         let (reverse, slopes) = (start.elapsed(), inputs.map(|input| adjoints[input.index() as usize]));
-        // A statement is its place and its end; an operand is a slope and a place. A turn has four statements, of which one,
+        // A statement is its index and its end; an operand is a partial derivative and an index. A round has four statements, of which one,
         // the product with a constant, has one operand.
         let bytes = turns * (4 * 2 * size_of::<u32>() + 7 * (size_of::<f64>() + size_of::<u32>()));
         Recorded { record, reverse, bytes, slopes }

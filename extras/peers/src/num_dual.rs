@@ -1,4 +1,4 @@
-//! num-dual: dual numbers, with as many tangents as their type says or as they are given.
+//! num-dual: dual numbers, with a number of tangents fixed by their type or chosen at run time.
 
 use num_dual::{DualDVec64, DualNum, DualSVec64};
 use wengert_bench::scalar::{FEW, Library, System};

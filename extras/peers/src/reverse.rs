@@ -27,7 +27,7 @@ fn tiny(_: &[f64]) -> Vec<System> {
     vec![gradient(four)]
 }
 
-/// On a tape whose memory is kept.
+/// The gradient on a tape whose memory is reused.
 fn gradient(f: impl for<'a> Fn(&[Var<'a>]) -> Var<'a> + 'static) -> System {
     let tape = Tape::new();
     System::new("reverse", move |x, slopes| {
@@ -54,7 +54,7 @@ fn tape() -> Vec<Recorder> {
         let start = Instant::now();
         let found = y.grad();
         let reverse = start.elapsed();
-        // A node is two slopes and two places.
+        // A node is two partial derivatives and two indices.
         let bytes = tape.len() * 2 * (size_of::<f64>() + size_of::<usize>());
         Recorded { record, reverse, bytes, slopes: inputs.map(|input| found.wrt(&input)) }
     };

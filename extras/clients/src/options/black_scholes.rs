@@ -1,13 +1,14 @@
-//! Black and Scholes: a share whose logarithm is a Brownian motion with drift.
+//! The Black-Scholes model: a share whose logarithm is a Brownian motion with drift.
 //!
-//! At the end it costs `S exp((r - v^2 / 2) T + v sqrt(T) z)`, with volatility v and one normal draw z. With
+//! Its final price is `S exp((r - v^2 / 2) T + v sqrt(T) z)`, with volatility v and one normal draw z. With
 //! `d = (ln(S / K) + (r + v^2 / 2) T) / (v sqrt(T))` and the normal distribution N, a call is worth
 //! `S N(d) - K exp(-r T) N(d - v sqrt(T))`.
 //!
-//! Gamma is the second derivative by the spot. Let `D(s, z)` be the slope of a path by its spot; it jumps where the path ends at the
-//! strike. Move the draw with the spot so that the path ends where it did, `z' = z - ln(s / S) / (v sqrt(T))`. As `dz' = dz`, and with the
-//! normal density n, the delta at any s is `E[D(s, z)] = E[D(s, z') n(z') / n(z)]`. On the right nothing jumps when s moves: its slope
-//! by s, at s = S, is gamma without bias. It is the likelihood ratio times the pathwise delta; by hand, for a call that pays,
+//! Gamma is the second derivative with respect to the spot. Let `D(s, z)` be the derivative of a path's payoff with respect to its spot; it
+//! jumps where the path ends at the strike. Move the draw with the spot so that the path ends where it did,
+//! `z' = z - ln(s / S) / (v sqrt(T))`. As `dz' = dz`, and with the normal density n, the delta at any s is
+//! `E[D(s, z)] = E[D(s, z') n(z') / n(z)]`. The right-hand side does not jump when s moves, so its derivative with respect to s, at s = S,
+//! is an unbiased gamma. It is the likelihood ratio times the pathwise delta; by hand, for a call that pays,
 //! `exp(-r T) S_T / S^2 (z / (v sqrt(T)) - 1)`.
 
 use super::monte_carlo::{Estimate, Estimates};
@@ -15,14 +16,14 @@ use super::{European, Model, Right};
 use std::f64::consts::FRAC_1_SQRT_2;
 use wengert::scalar::{Dual, Real};
 
-/// An option on a share of constant volatility. The parameters are spot, volatility, time and rate.
+/// An option on a share with constant volatility. The parameters are spot, volatility, time and rate.
 #[derive(Clone, Copy, Debug)]
 pub struct BlackScholes {
-    /// What is priced.
+    /// The option to price.
     pub option: European,
 }
 
-/// The price of the share at the end.
+/// The final price of the share.
 fn end<T: Real>(spot: T, volatility: T, time: T, rate: T, draw: T) -> T {
     let drift = (rate - volatility * volatility * T::lit(0.5)) * time;
     spot * (drift + volatility * time.sqrt() * draw).exp()
@@ -60,9 +61,9 @@ impl BlackScholes {
     }
 }
 
-/// The delta of an option in a way that can be differentiated once more. The parameters are those of [`BlackScholes`], and behind them
-/// the spot again, which stays where it is: the mean is delta, and its slope by the first parameter is gamma. Slopes by the others
-/// have no meaning.
+/// The delta of an option in a form that can be differentiated once more. The parameters are those of [`BlackScholes`], followed by the
+/// spot again, which is held fixed: the mean is delta, and its derivative with respect to the first parameter is gamma. Derivatives with
+/// respect to the others are meaningless.
 #[derive(Clone, Copy, Debug)]
 pub struct Delta(pub BlackScholes);
 
@@ -84,20 +85,20 @@ impl Model for Delta {
     }
 }
 
-/// What traders ask for, exact or estimated.
+/// The price and its sensitivities, exact or estimated.
 #[derive(Clone, Copy, Debug)]
 pub struct Greeks<N> {
     /// The price.
     pub price: N,
-    /// Its slope by the spot.
+    /// The derivative with respect to the spot.
     pub delta: N,
-    /// The slope of delta by the spot.
+    /// The derivative of delta with respect to the spot.
     pub gamma: N,
-    /// The slope of the price by the volatility.
+    /// The derivative of the price with respect to the volatility.
     pub vega: N,
-    /// The change of the price as time passes: minus the slope by the time that is left.
+    /// The change of the price as time passes: minus the derivative with respect to the remaining time.
     pub theta: N,
-    /// The slope of the price by the rate.
+    /// The derivative of the price with respect to the rate.
     pub rho: N,
 }
 

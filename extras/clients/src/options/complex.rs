@@ -1,4 +1,4 @@
-//! Complex numbers over any real ones: as much as a characteristic function needs.
+//! Complex numbers over any real type, with the operations that a characteristic function needs.
 
 use std::ops::{Add, Div, Mul, Sub};
 use wengert::scalar::Real;
@@ -23,12 +23,12 @@ impl<T: Real> Complex<T> {
         Complex::new(self.imaginary.cos(), self.imaginary.sin()).scaled(self.real.exp())
     }
 
-    /// The logarithm whose imaginary part is within half a turn of 0.
+    /// The principal logarithm: its imaginary part is within half a turn of 0.
     pub fn ln(self) -> Complex<T> {
         Complex::new(self.real.hypot(self.imaginary).ln(), self.imaginary.atan2(self.real))
     }
 
-    /// The root in the right half plane, of a number in it: there nothing cancels.
+    /// The square root of a number in the right half plane, in the right half plane: there is no cancellation there.
     pub fn sqrt(self) -> Complex<T> {
         let root = ((self.real.hypot(self.imaginary) + self.real) * T::lit(0.5)).sqrt();
         Complex::new(root, self.imaginary / (root + root))

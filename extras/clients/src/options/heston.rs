@@ -1,8 +1,8 @@
-//! Heston: a share whose variance is random too, and returns to a level.
+//! The Heston model: a share whose variance is random too, and mean-reverting.
 //!
-//! `d ln S = (r - v / 2) dt + sqrt(v) dW` and `dv = speed (level - v) dt + spread sqrt(v) dU`, where W and U have a correlation. On a grid
-//! the variance may become negative. Full truncation keeps it as it is, and reads `max(v, 0)` everywhere on the right side; what is left
-//! of the error is proportional to the step.
+//! `d ln S = (r - v / 2) dt + sqrt(v) dW` and `dv = speed (level - v) dt + spread sqrt(v) dU`, where W and U are correlated. On a grid the
+//! variance may become negative. Full truncation keeps it as it is, and uses `max(v, 0)` everywhere on the right-hand side; the remaining
+//! error is proportional to the step.
 //!
 //! The exact price is an integral over the characteristic function of `X = ln(S_T / F)`, with the forward `F = S exp(r T)` (Lewis):
 //!
@@ -14,22 +14,22 @@
 //! b = (beta - d) / spread^2 (1 - exp(-d T)) / (1 - g exp(-d T))
 //! ```
 //!
-//! The integrand is even and analytic up to its poles at i/2 and -i/2, so that trapezoids of width h are wrong by `exp(-pi / h)`.
+//! The integrand is even and analytic up to its poles at i/2 and -i/2, so the error of the trapezoidal rule with width h is `exp(-pi / h)`.
 
 use super::complex::Complex;
 use super::{European, Model, Right};
 use std::f64::consts::PI;
 use wengert::scalar::Real;
 
-/// An option on a share of random variance. The parameters are spot, variance now, speed of return, level, spread (the volatility of the
-/// variance), correlation and rate.
+/// An option on a share with random variance. The parameters are spot, current variance, speed of mean reversion, level, spread (the
+/// volatility of the variance), correlation and rate.
 #[derive(Clone, Copy, Debug)]
 pub struct Heston {
-    /// What is priced.
+    /// The option to price.
     pub option: European,
-    /// When it ends.
+    /// Its expiry.
     pub time: f64,
-    /// Steps of a path.
+    /// The number of steps of a path.
     pub steps: usize,
 }
 
@@ -46,7 +46,7 @@ impl Model for Heston {
         let across = (T::lit(1.0) - correlation * correlation).sqrt();
         let (mut growth, mut variance) = (T::lit(0.0), variance);
         for draws in draws.chunks_exact(2) {
-            // The slope 0 of the maximum stops the infinite one of the root.
+            // The zero slope of the maximum stops the infinite slope of the square root.
             let positive = variance.max(T::lit(0.0));
             let deviation = (positive * step).sqrt();
             growth += (rate - positive * T::lit(0.5)) * step + deviation * draws[0];
@@ -57,12 +57,12 @@ impl Model for Heston {
     }
 }
 
-/// Width of the trapezoids, which are wrong by 2e-14, and how many there are.
+/// The width of the trapezoids, whose error is 2e-14, and their number.
 const WIDTH: f64 = 0.1;
 const TRAPEZOIDS: usize = 4000;
 
 impl Heston {
-    /// The price by the characteristic function.
+    /// The price, from the characteristic function.
     pub fn price<T: Real>(&self, parameters: [T; 7]) -> T {
         let [spot, .., rate] = parameters;
         let strike = T::lit(self.option.strike);

@@ -1,15 +1,15 @@
-//! European options by Monte Carlo, with the slopes of their prices by all parameters: the Greeks.
+//! European options by Monte Carlo, with the derivatives of their prices with respect to all parameters: the Greeks.
 //!
-//! A price is the mean of a discounted payoff, `V = E[exp(-r T) h(S)]`, where `S` is what a share costs at time `T`. A [`Model`] makes
-//! `S` of parameters and of normal draws. It is written once, for any [`Real`], and [`monte_carlo`] differentiates it path by path: as
-//! a replay that is traced once and runs in lanes, or on a tape that forgets each path.
+//! A price is the mean of a discounted payoff, `V = E[exp(-r T) h(S)]`, where `S` is the price of a share at time `T`. A [`Model`] computes
+//! `S` from parameters and normal draws. It is written once, for any [`Real`], and [`monte_carlo`] differentiates it path by path: as a
+//! replay that is traced once and runs in lanes, or on a tape that discards each path.
 //!
-//! The payoff `max(S - K, 0)` has a kink but no jump, so the mean of its slopes is the slope of its mean. The second derivative needs
-//! more: the slope of a path jumps where it ends at the strike, and its own slope is 0 on both sides. [`Delta`] has a mean of
-//! the same value that is smooth path by path, and its slope by the spot is gamma.
+//! The payoff `max(S - K, 0)` has a kink but no jump, so the mean of its derivatives is the derivative of its mean. The second derivative
+//! needs more: the derivative of a path jumps where the path ends at the strike, and its own derivative is 0 on both sides. [`Delta`] has
+//! the same mean but is smooth path by path, and its derivative with respect to the spot is gamma.
 //!
-//! Black-Scholes prices have a closed form, those of Heston an integral over a characteristic function; both are written for any
-//! [`Real`] too, and their derivatives are what the tests compare with.
+//! Black-Scholes prices have a closed form, Heston prices are an integral over a characteristic function. Both are also written for any
+//! [`Real`], and the tests compare with their derivatives.
 
 mod black_scholes;
 mod complex;
@@ -32,17 +32,17 @@ pub enum Right {
     Put,
 }
 
-/// An option that is exercised at its end or not at all.
+/// An option that can only be exercised at expiry.
 #[derive(Clone, Copy, Debug)]
 pub struct European {
-    /// What it is the right to.
+    /// Call or put.
     pub right: Right,
-    /// The price that was agreed on.
+    /// The agreed price.
     pub strike: f64,
 }
 
 impl European {
-    /// What it pays if the share costs so much in the end.
+    /// The payoff for this final price of the share.
     ///
     /// ```
     /// use wengert_clients::options::{European, Right};
@@ -58,19 +58,19 @@ impl European {
     }
 }
 
-/// What makes a number of parameters and normal draws, whose mean is wanted.
+/// A random quantity computed from parameters and normal draws, whose mean is estimated.
 pub trait Model {
     /// The names of the parameters, in their order.
     const NAMES: &'static [&'static str];
 
-    /// How many normal draws a path takes.
+    /// The number of normal draws per path.
     fn draws(&self) -> usize;
 
-    /// The number of one path: in most models, the discounted payoff.
+    /// The value of one path: in most models, the discounted payoff.
     fn path<T: Real>(&self, parameters: &[T], draws: &[T]) -> T;
 }
 
-/// Independent normal draws for so many paths of a model. Each is a function of the seed and its place alone.
+/// Independent normal draws for this many paths of a model. Each depends only on the seed and its position.
 ///
 /// ```
 /// use wengert_clients::options::{BlackScholes, European, Right, normal_draws};
@@ -80,7 +80,7 @@ pub trait Model {
 pub fn normal_draws<M: Model>(model: &M, paths: usize, seed: u64) -> Vec<f64> {
     let count = paths * model.draws();
     let uniform: Vec<f64> = Key::new(seed).uniform([count.next_multiple_of(2)], DType::F64).to_vec();
-    // Box and Muller: a pair is a point of the plane, by its radius and angle. A uniform number is below 1.
+    // Box-Muller: a pair is a point of the plane, given by radius and angle. A uniform number is below 1.
     let point = |pair: &[f64]| {
         let radius = (-2.0 * (1.0 - pair[0]).ln()).sqrt();
         [radius * (TAU * pair[1]).cos(), radius * (TAU * pair[1]).sin()]

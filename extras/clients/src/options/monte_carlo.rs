@@ -1,12 +1,13 @@
-//! Means over paths and their slopes, in two ways, with standard errors.
+//! Means over paths and their derivatives, computed in two ways, with standard errors.
 //!
-//! Paths are taken in batches of one size. With the means `m[b]` of `B` batches the estimate is their mean `m`, and the square of its
-//! standard error is `sum (m[b] - m)^2 / (B (B - 1))`: for the price and for every slope alike, without any number of a single path.
+//! Paths are processed in batches of equal size. With the means `m[b]` of `B` batches the estimate is their mean `m`, and the square of its
+//! standard error is `sum (m[b] - m)^2 / (B (B - 1))`. This works for the price and for every derivative, without storing values of single
+//! paths.
 
 use super::Model;
 use wengert::scalar::{Items, Real, Replay, Symbol, Var, recording};
 
-/// Batches that paths are taken in.
+/// The number of batches.
 pub const BATCHES: usize = 64;
 
 /// A mean and its standard error.
@@ -14,7 +15,7 @@ pub const BATCHES: usize = 64;
 pub struct Estimate {
     /// The mean.
     pub value: f64,
-    /// How far it is from the expectation, in root mean square.
+    /// Its standard error: the root mean square distance from the expectation.
     pub error: f64,
 }
 
@@ -26,30 +27,30 @@ impl Estimate {
         Estimate { value, error: (squares / (count * (count - 1.0))).sqrt() }
     }
 
-    /// The other sign.
+    /// The negated estimate.
     #[must_use]
     pub fn negated(self) -> Estimate {
         Estimate { value: -self.value, ..self }
     }
 
-    /// How many standard errors it is away from a number.
+    /// The distance from a number, in standard errors.
     pub fn errors_from(self, expectation: f64) -> f64 {
         (self.value - expectation).abs() / self.error
     }
 }
 
-/// A mean, and its slopes by all parameters.
+/// A mean, and its derivatives with respect to all parameters.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Estimates {
     /// The mean.
     pub value: Estimate,
-    /// Its slopes, in the order of the parameters.
+    /// Its derivatives, in the order of the parameters.
     pub slopes: Vec<Estimate>,
-    /// How often the model ran as a Rust function with numbers that are recorded.
+    /// The number of times that the model ran as a Rust function on recorded numbers.
     pub recordings: usize,
 }
 
-/// Estimates from a replay: one path is traced, and all paths run in lanes and on all threads.
+/// Estimates from a replay: one path is traced, and all paths run in lanes on all threads.
 #[track_caller]
 pub fn by_replay<M: Model>(model: &M, parameters: &[f64], draws: &[f64]) -> Estimates {
     let (count, width) = (parameters.len(), model.draws());
@@ -61,7 +62,7 @@ pub fn by_replay<M: Model>(model: &M, parameters: &[f64], draws: &[f64]) -> Esti
     estimates(&batches, path.recordings())
 }
 
-/// Estimates from a tape: every path is recorded, swept down to the parameters and forgotten.
+/// Estimates from a tape: every path is recorded, swept down to the parameters and discarded.
 #[track_caller]
 pub fn by_tape<M: Model>(model: &M, parameters: &[f64], draws: &[f64]) -> Estimates {
     let width = model.draws();
@@ -86,7 +87,8 @@ pub fn by_tape<M: Model>(model: &M, parameters: &[f64], draws: &[f64]) -> Estima
     estimates(&batches, draws.len() / width)
 }
 
-/// The mean of each batch, and behind it the means of its slopes. `sum` gives the sum over the paths of some draws, and writes slopes.
+/// The mean of each batch, followed by the means of its derivatives. `sum` returns the sum over the paths of some draws, and writes the
+/// derivatives.
 #[track_caller]
 fn batches(
     parameters: &[f64],

@@ -1,14 +1,14 @@
-//! Linear systems whose matrix is zero far from the diagonal.
+//! Linear systems with banded matrices.
 //!
-//! Gauss elimination with the largest pivot of a column. With w diagonals on either side, exchanges of rows put numbers on at most 2 w
-//! diagonals above the main one, and n equations take of the order of n w^2 operations.
+//! Gaussian elimination with partial pivoting. With w diagonals on either side, row exchanges fill in at most 2 w diagonals above the main
+//! one, and n equations take O(n w^2) operations.
 
-/// A matrix with as many diagonals above the main one as below.
+/// A matrix with equally many diagonals above the main one and below.
 #[derive(Clone, Debug)]
 pub struct Banded {
     size: usize,
     width: usize,
-    /// Row by row the numbers from `width` places left of the diagonal to `2 * width` right of it.
+    /// Row by row, the elements from `width` positions left of the diagonal to `2 * width` right of it.
     numbers: Vec<f64>,
 }
 
@@ -22,7 +22,7 @@ impl Banded {
         row * (3 * self.width + 1) + column + self.width - row
     }
 
-    /// Adds to a number of the band. Panics outside of it.
+    /// Adds to an element of the band. Panics outside the band.
     #[track_caller]
     pub fn add(&mut self, row: usize, column: usize, number: f64) {
         let is_inside = row < self.size && column < self.size && row.abs_diff(column) <= self.width;
@@ -31,7 +31,7 @@ impl Banded {
         self.numbers[place] += number;
     }
 
-    /// The solution for a right side, or nothing if the matrix is singular.
+    /// The solution for a right-hand side, or `None` if the matrix is singular.
     ///
     /// ```
     /// use wengert_clients::pendulum::Banded;
@@ -76,8 +76,8 @@ impl Banded {
         Some(right)
     }
 
-    /// How many pivots are negative when rows are not exchanged. Unless one is zero, as many eigenvalues of a symmetric matrix are
-    /// negative (Sylvester).
+    /// The number of negative pivots when rows are not exchanged. Unless one is zero, a symmetric matrix has as many negative eigenvalues
+    /// (Sylvester).
     ///
     /// ```
     /// use wengert_clients::pendulum::Banded;

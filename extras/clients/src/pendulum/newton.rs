@@ -1,4 +1,4 @@
-//! Newton's method for the least of `f(x)` where `c(x) = 0`.
+//! Newton's method for minimising `f(x)` subject to `c(x) = 0`.
 //!
 //! At the solution there are multipliers with `f' + J^T lambda = 0`, where J is the Jacobian of c. One step solves the linearised
 //! equations, with the Hessian H of `f + lambda c`:
@@ -8,32 +8,32 @@
 //! (J          0  ) (lambda) = - (c )
 //! ```
 //!
-//! The shift is the first of 0, 1e-4, 1e-3 .. with which the Hessian is positive along the constraints and the step, or a half or
-//! quarter of it, lowers `f + weight |c|` enough, where the weight is twice the largest multiplier. A straight step along a curved surface
-//! `c = 0` leaves it, and would have to be short: what c is beyond its linearisation is taken back with the same matrix.
+//! The shift is the first of 0, 1e-4, 1e-3 .. for which the Hessian is positive definite along the constraints and the step, or a half or
+//! quarter of it, decreases `f + weight |c|` enough, where the weight is twice the largest multiplier. A straight step along a curved
+//! surface `c = 0` leaves it, and would have to be short, so the difference of c from its linearisation is corrected with the same matrix.
 
 use super::Banded;
 use wengert::scalar::{Real, Replay, SparseHessian, SparseJacobian, Symbol};
 
-/// A function to be made small, and what must be zero.
+/// A function to minimise, with constraints.
 pub trait Program {
     /// The objective, then the constraints.
     fn at<T: Real>(&self, x: &[T]) -> Vec<T>;
 
-    /// Where each unknown, and behind them each multiplier, stands in the linear system, so that its matrix is a narrow band.
+    /// The position of each unknown, and then of each multiplier, in the linear system, such that its matrix is a narrow band.
     fn order(&self) -> Vec<usize>;
 }
 
-/// What one step did.
+/// A record of one step.
 #[derive(Clone, Copy, Debug)]
 pub struct Step {
-    /// The objective before it.
+    /// The objective before the step.
     pub value: f64,
-    /// The largest slope of the Lagrangian and the largest constraint before it.
+    /// The largest component of the Lagrangian's gradient and the largest constraint before the step.
     pub residuals: [f64; 2],
-    /// What was added to the diagonal of the Hessian.
+    /// The shift added to the diagonal of the Hessian.
     pub shift: f64,
-    /// How much of it was taken.
+    /// The fraction of the step that was taken.
     pub length: f64,
 }
 
@@ -48,24 +48,24 @@ pub struct Solution {
     pub value: f64,
     /// Whether both residuals are below the tolerance.
     pub converged: bool,
-    /// The way.
+    /// The steps taken.
     pub steps: Vec<Step>,
-    /// Entries of the Jacobian, and of the lower triangle of the Hessian.
+    /// The number of entries of the Jacobian, and of the lower triangle of the Hessian.
     pub entries: [usize; 2],
-    /// Products with a vector that give all entries of the Jacobian, and of the Hessian.
+    /// The number of products with a vector that give all entries of the Jacobian, and of the Hessian.
     pub seeds: [usize; 2],
 }
 
 const MOST_STEPS: usize = 200;
-/// Shifts that are tried after none at all: the first, and how many, each ten times the one before.
+/// The shifts to try after zero: the first, and their number; each is ten times the previous one.
 const FIRST_SHIFT: f64 = 1e-4;
 const SHIFTS: i32 = 12;
-/// Parts of a step that are tried before the next shift.
+/// The fractions of a step to try before the next shift.
 const LENGTHS: [f64; 3] = [1.0, 0.5, 0.25];
-/// Stands, negative, for the zeros on the diagonal where pivots are counted.
+/// A negative value that replaces the zeros on the diagonal when pivots are counted.
 const PERTURBATION: f64 = 1e-8;
 
-/// Entries of a sparse matrix.
+/// The entries of a sparse matrix.
 struct Entries {
     rows: Vec<usize>,
     columns: Vec<usize>,
@@ -86,7 +86,7 @@ impl Entries {
 /// The linear system of one step.
 struct System {
     jacobian: Entries,
-    /// On and below the diagonal.
+    /// The entries on and below the diagonal.
     hessian: Entries,
     order: Vec<usize>,
     unknowns: usize,
@@ -118,7 +118,7 @@ impl System {
         matrix
     }
 
-    /// Whether the Hessian with its shift is positive along the constraints: then as many eigenvalues of the matrix are negative as there
+    /// Whether the shifted Hessian is positive definite along the constraints: then the matrix has as many negative eigenvalues as there
     /// are constraints.
     fn is_convex(&self, shift: f64) -> bool {
         let (mut matrix, multipliers) = (self.matrix(shift), &self.order[self.unknowns..]);
@@ -126,7 +126,7 @@ impl System {
         matrix.negative_pivots() == multipliers.len()
     }
 
-    /// A step and multipliers for minus this right side.
+    /// The step and multipliers for the negative of this right-hand side.
     fn solve(&self, shift: f64, gradient: &[f64], constraints: &[f64]) -> Option<(Vec<f64>, Vec<f64>)> {
         let mut right = vec![0.0; self.order.len()];
         gradient.iter().chain(constraints).zip(&self.order).for_each(|(number, place)| right[*place] = -number);
@@ -172,7 +172,7 @@ pub fn minimize<P: Program>(program: &P, start: Vec<f64>, tolerance: f64) -> Sol
                 let beyond = plus(&program.at(&straight)[1..], length - 1.0, &constraints);
                 let (back, _) = system.solve(shift, &vec![0.0; x.len()], &beyond)?;
                 let x = plus(&straight, 1.0, &back);
-                // Near the solution the merit is known to its rounding alone.
+                // Near the solution the merit function is only known up to rounding.
                 let most = before - 1e-4 * length * decrease + 1e-13 * before.abs();
                 (decrease >= 0.0 && merit(&program.at(&x)) <= most).then_some((length, x))
             };
