@@ -1,4 +1,4 @@
-//! The command as a user meets it.
+//! The command from a user's point of view.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -11,7 +11,7 @@ fn wengert(arguments: &[&str]) -> Output {
 fn succeeds(arguments: &[&str]) -> String {
     let output = wengert(arguments);
     assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
-    // No progress bar where nobody watches.
+    // There is no progress bar if standard error is not a terminal.
     assert_eq!(String::from_utf8_lossy(&output.stderr), "");
     String::from_utf8(output.stdout).expect("the output is text")
 }
@@ -22,7 +22,7 @@ fn fails(arguments: &[&str], code: i32) -> String {
     String::from_utf8(output.stderr).expect("the message is text")
 }
 
-/// A directory of its own for one test, removed afterwards.
+/// A temporary directory for one test, removed afterwards.
 struct Scratch(PathBuf);
 
 impl Scratch {

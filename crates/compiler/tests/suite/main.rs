@@ -1,5 +1,5 @@
-//! What the parts of the compiler promise each other. Files with tests inside stand here by themselves, which takes a second to compile
-//! where the crate takes a minute.
+//! Contracts between the parts of the compiler. Files with inner tests are included here separately, which takes a second to compile, while
+//! the crate takes a minute.
 #![allow(dead_code)]
 
 mod loops;
@@ -15,5 +15,5 @@ mod placement;
 #[path = "../../src/program/control/reversal.rs"]
 mod reversal;
 
-// What those files import.
+// The imports of those files.
 use wengert_compiler::{DType, Error, ground, primitive, registry, rules};

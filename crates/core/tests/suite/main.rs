@@ -1,4 +1,4 @@
-//! What the parts of the ground promise each other.
+//! Contracts between the parts of the core.
 
 mod mask;
 mod tensor;

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use wengert_core::primitive::Mask;
 
-/// Against sets of the standard library, around the borders of words.
+/// Compared with sets of the standard library, around word boundaries.
 #[test]
 fn a_mask_is_a_set_whatever_its_positions() {
     let sets = [vec![], vec![0], vec![62], vec![63], vec![64], vec![3, 62, 63, 64, 127, 128, 199], (0..300).collect()];

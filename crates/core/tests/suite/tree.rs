@@ -1,4 +1,4 @@
-//! Walks over trees.
+//! Traversals of trees.
 
 use std::collections::{BTreeMap, HashMap};
 use wengert_core::tree::{TENSOR, Word, difference};

@@ -5,7 +5,7 @@ use wengert_core::interp::window::Window;
 #[test]
 fn pops_newest_first_across_pages_and_gaps() {
     let mut window = Window::below(1_000_000);
-    // The border of the first page lies between the third and the fourth.
+    // The boundary of the first page is between the third and the fourth.
     let ids = [1_000_000, 999_999, 999_489, 999_488, 700_000, 3];
     for (place, &id) in ids.iter().enumerate().rev() {
         window.set_pending(id, place);

@@ -1,4 +1,4 @@
-//! Derivatives of every module against differences of its values, at random inputs.
+//! Compares the derivatives of every module with finite differences, at random inputs.
 
 use super::asking::output;
 use serde_json::{Value, json};
@@ -12,7 +12,7 @@ fn numbers(tree: &Value) -> Vec<f64> {
     }
 }
 
-/// The places of all numbers under a field, in order.
+/// The paths of all numbers under a field, in order.
 fn places(input: &Value, field: &str) -> Vec<String> {
     match input.pointer(field).unwrap() {
         Value::Array(entries) => (0..entries.len()).flat_map(|i| places(input, &format!("{field}/{i}"))).collect(),
@@ -28,7 +28,7 @@ struct Primal<'a> {
 }
 
 impl Primal<'_> {
-    /// Its values when the number in a place is changed.
+    /// Its values when the number at a path is changed.
     fn moved(&self, place: &str, change: f64) -> Vec<f64> {
         let mut input = self.input.clone();
         let number = input.pointer_mut(place).unwrap();
@@ -42,7 +42,7 @@ impl Primal<'_> {
         }
     }
 
-    /// The slopes of its values by a number, of fourth order in the change.
+    /// The derivatives of its values by a number, by fourth-order differences.
     fn slopes(&self, place: &str) -> Vec<f64> {
         let h = 1e-3;
         let [a, b, c, d] = [h, -h, 2.0 * h, -2.0 * h].map(|change| self.moved(place, change));
@@ -75,9 +75,9 @@ fn check(module: &str, primal: &str, derivative: &str, input: &Value, fields: &[
 fn llsq_and_lse_agree_with_differences() {
     let random = &mut Random::new(1);
     check("llsq", "primal", "gradient", &json!({"x": random.normal(4), "n": 7}), &["/x"]);
-    // Several parts of the sum.
+    // Large enough for several parts of the sum.
     check("llsq", "primal", "gradient", &json!({"x": random.normal(2), "n": 40_000}), &["/x"]);
-    // Also of one number, and where two are the largest.
+    // Also for one number, and for a tie of the largest two.
     let sizes = [1, 9].map(|n| random.normal(n));
     for x in [&sizes[0], &sizes[1], &vec![1.0, 3.0, 3.0]] {
         check("lse", "primal", "gradient", &json!({"x": x}), &["/x"]);
@@ -239,7 +239,7 @@ fn kmeans_agrees_with_first_and_second_differences() {
 #[test]
 fn of_centroids_at_one_distance_the_first_has_the_point() {
     let input = json!({"points": [[0.0], [5.0], [-1.0]], "centroids": [[-1.0], [1.0], [5.0]]});
-    // The point between the first two belongs to the first, so the second has none, and no direction.
+    // The point between the first two belongs to the first, so the second has no points and no direction.
     let answer = super::asking::ask("kmeans", "dir", &input);
     assert!(answer["success"] == false && answer["error"].as_str().unwrap().contains("not finite"), "{answer}");
     let input = json!({"points": [[0.0], [1.5], [-1.0]], "centroids": [[-1.0], [1.0]]});

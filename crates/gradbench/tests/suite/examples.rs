@@ -6,7 +6,7 @@ use std::fs;
 use std::path::Path;
 use wengert_gradbench::modules::MODULES;
 
-/// Of a number, relative to its size, and whatever its size.
+/// The tolerance relative to the size of a number, and the absolute tolerance.
 const RELATIVE: f64 = 1e-9;
 const ABSOLUTE: f64 = 1e-13;
 
@@ -38,7 +38,7 @@ fn every_worked_example_is_reproduced() {
         let module = MODULES.iter().find(|module| stem.starts_with(module.name)).unwrap_or_else(|| panic!("{stem}"));
         let examples: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
         for (name, _) in module.functions {
-            // The four ways of `particle` and `saddle` give the same: there is one example.
+            // The four modes of `particle` and `saddle` give the same result, so there is one example.
             let example = examples.get(name).or(examples.get("ff")).unwrap_or_else(|| panic!("{stem}: {name}"));
             let found = output(module.name, name, &example["input"]);
             let wrong = difference(&found, &example["output"]);

@@ -41,7 +41,7 @@ impl Conversation {
         self.send(&json!({"id": 5, "kind": "evaluate", "module": module, "function": function, "input": input}))
     }
 
-    /// Closes the input. The rest of the standard output, and all of the standard error.
+    /// Closes the input; returns the rest of the standard output, and all of the standard error.
     fn end(mut self) -> (String, String) {
         drop(self.to);
         let (mut rest, mut errors) = (String::new(), String::new());
@@ -133,7 +133,7 @@ fn lines_that_are_no_requests_are_answered_and_the_conversation_goes_on() {
     assert_eq!((rest.as_str(), errors.lines().count()), ("", without_id), "{errors}");
 }
 
-/// An input that is right, with some fields replaced.
+/// A valid input, with some fields replaced.
 fn with(mut input: Value, fields: Value) -> Value {
     for (name, field) in fields.as_object().unwrap() {
         input[name] = field.clone();
@@ -280,7 +280,7 @@ fn a_long_line_and_a_last_line_without_an_end_are_answered() {
     assert_eq!(conversation.end().0, "{\"id\":8}\n");
 }
 
-/// What was written, and how much of it was flushed at each time.
+/// The bytes written, and how many had been flushed each time.
 #[derive(Default)]
 struct Written {
     bytes: Vec<u8>,

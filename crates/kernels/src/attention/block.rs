@@ -45,8 +45,8 @@ impl Block {
         let scores = &mut scores[..self.queries.len() * columns];
         let q = q.tokens(self.head, self.queries.clone(), attention.width);
         let k = k.tokens(self.head, self.keys.clone(), attention.width).transpose();
-        // SAFETY: `attention` and `attention_gradient` checked by `Place::expect` that all tokens of `q` and `k` lie in their data, and these
-        // are some of one head. Both have rows of `width`; `scores` was cut to a row of `columns` for each query.
+        // SAFETY: `attention` and `attention_gradient` checked with `Place::expect` that all tokens of `q` and `k` lie in their data, and
+        // these belong to one head. Both have rows of `width`; `scores` was cut to a row of `columns` for each query.
         unsafe { T::multiply_scaled(attention.scale, q, k, false, scores.as_mut_ptr(), columns) };
         if let Some(mask) = &attention.mask {
             for (row, scores) in self.queries.clone().zip(scores.chunks_exact_mut(columns)) {

@@ -41,7 +41,7 @@ fn bits_do_not_depend_on_the_number_of_threads() {
             set_threads(threads);
             assert!(single == every_output::<f32>(n, batch) && double == every_output::<f64>(n, batch), "{threads}");
         }
-        // Nor on the place in the batch.
+        // Nor do they depend on the position in the batch.
         let first = every_output::<f64>(n, 1);
         assert!(first.iter().zip(&double).all(|(one, many)| one[..] == many[..one.len()]));
     }

@@ -30,19 +30,19 @@ fn counters_follow_blocks_and_the_cache_stays_bounded() {
     reset_peak();
     assert!(statistics().peak_bytes < 10 << 20);
 
-    // Blocks freed by another thread count once they are reported, at the latest when that thread ends.
+    // Blocks freed by another thread are counted once they are reported, at the latest when that thread ends.
     let moved: Vec<Block> = (0..100).map(|_| Block::new(1000)).collect();
     std::thread::spawn(move || drop(moved)).join().unwrap();
     assert_eq!(change(start, statistics()), 0);
 
-    // Memory from elsewhere is not the pool's.
+    // Foreign memory does not belong to the pool.
     let before = statistics();
     let (vector, lent) = (Block::from_vec(vec![1.0; 1 << 17]), Block::from_owner(vec![1.0f32; 1 << 17]));
     assert_eq!(statistics(), before);
     drop((vector, lent));
     assert_eq!(statistics(), before);
 
-    // Untouched pages cost nothing, so three gigabytes can be asked for here.
+    // Untouched pages cost nothing, so three gigabytes can be requested here.
     let many: Vec<Block> = (0..48).map(|_| Block::new(64 << 20)).collect();
     drop(many);
     let cached = statistics().cached_bytes;

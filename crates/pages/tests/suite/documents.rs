@@ -1,4 +1,4 @@
-//! The committed pages of the operations are what would be generated, and the command writes them.
+//! The committed pages of the operations are up to date, and the command writes them.
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
@@ -22,7 +22,7 @@ fn fails(arguments: &[&str], code: i32) -> String {
     String::from_utf8(output.stderr).expect("the message is text")
 }
 
-/// A directory of its own for one test, removed afterwards.
+/// A temporary directory for one test, removed afterwards.
 struct Scratch(PathBuf);
 
 impl Scratch {

@@ -1,9 +1,9 @@
-//! What claims to allocate nothing, counted.
+//! Counts allocations of functions that should allocate nothing.
 
 use super::{ALLOCATOR, turn};
 use wengert_scalar::{Real, Tape, Var, gradient, recording};
 
-/// How often `f` allocates when it runs again.
+/// The number of allocations of `f` when it runs again.
 fn allocations(mut f: impl FnMut()) -> usize {
     f();
     let before = ALLOCATOR.count();
@@ -11,14 +11,14 @@ fn allocations(mut f: impl FnMut()) -> usize {
     ALLOCATOR.count() - before
 }
 
-/// The payoff of one path, with noise that its number decides.
+/// The payoff of one path, with noise determined by its number.
 fn path(drift: Var, spread: Var, number: u32) -> Var {
     let noise = |step: u32| f64::from((number * 31 + step * 17) % 101) / 101.0 - 0.5;
     let price = (0..20).fold(Var::from(1.0), |price, step| price * (drift + spread * noise(step)));
     Real::max(price - 1.0, Var::from(0.0))
 }
 
-/// A mean over paths that are forgotten one by one, with its slopes.
+/// A mean over paths that are discarded one by one, with its gradient.
 fn mean(tape: &Tape<'_>, paths: u32) -> (f64, [f64; 2]) {
     let [rate, spread] = [0.03, 0.2].map(|x| tape.input(x));
     let drift = (rate - spread * spread * 0.5).exp();
@@ -56,13 +56,13 @@ fn wide_statements_and_forgotten_paths_take_no_memory_again() {
         let before = ALLOCATOR.count();
         let many = mean(tape, 100_000);
         let (allocations, bytes) = (ALLOCATOR.count() - before, tape.bytes());
-        // A few lists are a little longer the second time.
+        // A few lists grow slightly the second time.
         assert!(allocations < 20 && bytes < 400, "{allocations} allocations, {bytes} bytes");
         (few, many)
     });
     assert!((few.0 - many.0).abs() < 0.01);
 
-    // One recording of all paths gives the same.
+    // One recording of all paths gives the same result.
     let whole = recording(|tape| {
         let [rate, spread] = [0.03, 0.2].map(|x| tape.input(x));
         let drift = (rate - spread * spread * 0.5).exp();

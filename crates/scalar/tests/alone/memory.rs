@@ -1,16 +1,16 @@
-//! What derivatives of large recorded functions take.
+//! The memory that derivatives of large recorded functions take.
 
 use super::{ALLOCATOR, turn};
 use wengert_scalar::{Items, Real, Replay, Symbol, Var, gradient};
 
-/// Bytes that `f` asks for.
+/// The bytes that `f` allocates.
 fn bytes<R>(f: impl FnOnce() -> R) -> (R, usize) {
     let before = ALLOCATOR.bytes();
     let result = f();
     (result, ALLOCATOR.bytes() - before)
 }
 
-/// An American put on a tree, which decides at every node: nearly every point takes a path of its own.
+/// An American put on a tree, which decides at every node: nearly every point takes its own path.
 fn put<T: Real>(x: &[T]) -> T {
     const STEPS: i32 = 60;
     let up = (x[1] * T::lit(0.1)).exp();

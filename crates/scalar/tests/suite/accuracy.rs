@@ -1,8 +1,8 @@
-//! Slopes at borders, beside infinities, and of very large and very small arguments.
+//! Slopes at domain boundaries, next to infinities, and at very large and very small arguments.
 
 use wengert_scalar::{Dual, Real, Replay, Symbol, Var, gradient, gradient_of, jacobian};
 
-/// Both ways to differentiate give the same.
+/// Both modes of differentiation give the same result.
 fn slope(var: fn(Var) -> Var, dual: fn(Dual<f64, 1>) -> Dual<f64, 1>, x: f64) -> f64 {
     let (_, [back]) = gradient_of(|[x]| var(x), [x]);
     let forward = dual(Dual::variable(x, 0)).tangents()[0];
@@ -30,13 +30,13 @@ fn a_zero_tangent_passes_infinite_and_missing_slopes_as_zero() {
     assert_eq!(x.powf(D::lit(2.0)).tangents(), &[-4.0, 0.0]);
     assert_eq!((D::lit(f64::INFINITY) * x).tangents(), &[f64::INFINITY, 0.0]);
     assert_eq!((x / D::lit(0.0)).tangents(), &[f64::INFINITY, 0.0]);
-    // What is not chosen has no say.
+    // An operand that is not selected does not contribute.
     assert_eq!(Real::max(D::variable(0.0, 0).sqrt(), D::variable(1.0, 1)).tangents(), &[0.0, 1.0]);
 }
 
 #[test]
 fn a_tangent_is_zero_only_if_its_own_tangents_are() {
-    // The slope of (e^x - 1)^2 / 2 at 0 is 0 and its slope is 1.
+    // The derivative of (e^x - 1)^2 / 2 at 0 is 0 and its second derivative is 1.
     fn f<T: Real>(x: T) -> T {
         x.exp_m1().powi(2) * T::lit(0.5)
     }
@@ -44,7 +44,7 @@ fn a_tangent_is_zero_only_if_its_own_tangents_are() {
     assert_eq!((f(x).tangents()[0].value(), f(x).tangents()[0].tangents()), (0.0, &[1.0]));
     let (slope, [second]) = gradient_of(|[x]| f(Dual::<Var, 1>::new(x, [Var::lit(1.0)])).tangents()[0], [0.0]);
     assert_eq!((slope, second), (0.0, 1.0));
-    // g = x at 0 times an infinite slope: its own slope is infinite, and no NaN.
+    // g = x at 0 times an infinite slope: its derivative is infinite, not NaN.
     let g = Dual::<f64, 1>::variable(0.0, 0).guarded_mul(Dual::lit(f64::INFINITY));
     assert_eq!((g.value(), g.tangents()), (0.0, &[f64::INFINITY]));
     // Constants are not recorded, however they are reached.
@@ -67,7 +67,7 @@ fn slopes_of_angles_neither_overflow_nor_vanish() {
     }
     assert_eq!(gradient_of(|[y, x]| y.atan2(x), [0.0, 0.0]).1, [0.0, 0.0]);
     assert_eq!(gradient_of(|[y, x]| y.atan2(x), [0.0, -2.0]).1, [-0.5, -0.0]);
-    // The second slope of the length, across the vector, is 1 over it.
+    // The second derivative of the length, across the vector, is 1 over the length.
     let x = Dual::<Dual<f64, 1>, 1>::new(Dual::variable(0.0, 0), [Dual::lit(1.0)]);
     assert_eq!(x.hypot(Dual::lit(2.0)).tangents()[0].tangents(), &[0.5]);
     assert_eq!(gradient_of(|[x, y]| x.hypot(y), [3e-310, 4e-310]).1.map(|slope| (slope * 10.0).round()), [6.0, 8.0]);
@@ -75,7 +75,7 @@ fn slopes_of_angles_neither_overflow_nor_vanish() {
 
 #[test]
 fn slopes_near_borders_keep_their_digits() {
-    // One step from 1 the square of x rounds; 1 - x and 1 + x do not.
+    // One ulp from 1, the square of x rounds; 1 - x and 1 + x do not.
     let (x, gap) = (1.0 - f64::EPSILON / 2.0, f64::EPSILON / 2.0);
     let square = gap * (2.0 - gap);
     assert!(is_close(slope!(|x| x.asin(), x), square.sqrt().recip()));
@@ -100,7 +100,7 @@ fn lengths_neither_overflow_nor_vanish() {
         let x = [3.0 * scale, -4.0 * scale, 12.0 * scale];
         let right = [3.0 / 13.0, -4.0 / 13.0, 12.0 / 13.0];
         let check = |value: f64, slopes: [f64; 3]| {
-            // The least numbers have few digits.
+            // The smallest numbers have few digits.
             let tolerance = if scale < 1e-300 { 1e-10 } else { 1e-15 };
             assert!((value / (13.0 * scale) - 1.0).abs() < tolerance, "{value} at {scale}");
             assert!(
@@ -151,7 +151,7 @@ fn the_least_whole_power_has_a_slope() {
 
 #[test]
 fn a_slope_of_zero_stops_what_is_infinite_in_every_mode() {
-    // The root of what was cut off at 0, and of what was multiplied by 0: its slope is infinite, that of the cut is 0.
+    // The root of a value that was clamped at 0, or multiplied by 0: its slope is infinite, that of the clamp is 0.
     fn cut<T: Real>(x: &[T]) -> T {
         (Real::max(x[0], T::lit(0.0)) + x[1] * T::lit(0.0)).sqrt() + x[0]
     }
@@ -173,7 +173,7 @@ fn a_slope_of_zero_stops_what_is_infinite_in_every_mode() {
     // And the other way round: an infinite tangent, and a slope of 0.
     let root = Dual::<f64, 1>::variable(0.0, 0).sqrt();
     assert_eq!(root.abs().tangents(), &[0.0]);
-    // What is no number stays none.
+    // NaN stays NaN.
     let mut slope = [0.0];
     gradient(|x: &[Var]| (x[0] * 0.0) * f64::NAN, &[1.0], &mut slope);
     assert!(slope[0].is_nan());
@@ -197,7 +197,7 @@ macro_rules! second {
 #[test]
 fn second_slopes_of_very_large_and_very_small_numbers_are_finite_where_they_should_be() {
     let near = |found: &[f64], right: f64| found.iter().all(|found| (found - right).abs() <= 1e-12 * right.abs());
-    // Slopes of reciprocals are beyond all floats, and what passes through them is not. (A tape keeps slopes, and loses these.)
+    // The slopes of reciprocals overflow, but products with them do not. (A tape stores slopes, and loses these.)
     for (found, right) in [
         (second!(|x| (x * 1e-200).ln(), 2.0), -0.25),
         (second!(|x| (x * 1e200).ln(), 2.0), -0.25),

@@ -1,10 +1,10 @@
-//! One function, one table: numbers and tensors of every kind give the same bits, in value and first derivative.
+//! Scalars and tensors of every kind use the same table of functions and give the same bits, in value and first derivative.
 
 use wengert_engine::methods::*;
 use wengert_engine::{Tensor, compile, grad, jvp};
 use wengert_scalar::{Dual, Real, Replay, Symbol, Var, gradient_of};
 
-/// A row of the table by its name in numbers, as a function of each kind.
+/// A row of the table by its scalar name, as a function of each number type.
 struct Row {
     name: &'static str,
     plain: fn(f64) -> f64,
@@ -34,7 +34,7 @@ macro_rules! all_rows {
 }
 wengert_kernels::functions!(all_rows);
 
-/// Numbers of all sizes, special ones among them.
+/// Numbers of all magnitudes, including special ones.
 fn points() -> Vec<f64> {
     let special = [
         0.0,
@@ -64,12 +64,12 @@ fn points() -> Vec<f64> {
     points
 }
 
-/// Every NaN is the same.
+/// Bits, with all NaN equal.
 fn bits(numbers: &[f64]) -> Vec<u64> {
     numbers.iter().map(|x| if x.is_nan() { u64::MAX } else { x.to_bits() }).collect()
 }
 
-/// A function of two numbers, as a function of each kind.
+/// A function of two numbers, for each number type.
 struct Pair {
     name: &'static str,
     plain: fn(f64, f64) -> f64,
@@ -159,7 +159,7 @@ fn every_kind_of_number_gives_the_same_bits_of_two_numbers() {
             [replay.value_and_grad(&[x, y], &mut slopes), slopes[0], slopes[1]]
         });
         each("floats", &mut |x, y| [plain(x, y), f64::NAN, f64::NAN]);
-        // Zeros of derivatives are sums in another order: their signs do not count.
+        // Zero derivatives are sums in another order, so their signs do not matter.
         for [_, by_x, by_y] in found.iter_mut().flat_map(|(_, numbers)| numbers) {
             (*by_x, *by_y) = (*by_x + 0.0, *by_y + 0.0);
         }
@@ -182,7 +182,7 @@ fn every_kind_of_number_gives_the_same_bits_of_two_numbers() {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
-/// Numbers multiply by a reciprocal that they have already where tensors divide: last bits of the slope by the divisor differ.
+/// Scalars multiply by a reciprocal that they already have where tensors divide: the last bits of the derivative by the divisor differ.
 #[test]
 fn slopes_of_quotients_agree_to_the_last_bits() {
     let random = points();
@@ -265,7 +265,7 @@ fn every_kind_of_number_gives_the_same_bits() {
                 (y.value(), y.tangents()[0])
             }),
         );
-        // Interpreted first, and machine code after some runs where there is such.
+        // Interpreted first, and as machine code after some runs, where available.
         add(
             "replays",
             pairs(&mut |x| {
@@ -296,7 +296,7 @@ fn every_kind_of_number_gives_the_same_bits() {
     assert!(wrong.is_empty(), "{wrong:#?}");
 }
 
-/// Whether two derivatives of second order are equal but for rounding: sums of terms of that size.
+/// Whether two second derivatives are equal up to rounding, for sums of terms of that size.
 fn is_close(a: f64, b: f64, size: f64) -> bool {
     a == b || a.is_nan() && b.is_nan() || (a - b).abs() <= 1e-9 * (a.abs() + size)
 }
@@ -337,7 +337,7 @@ fn every_kind_of_number_has_the_same_second_derivative() {
         ];
         for (kind, numbers) in &found[1..] {
             let right = &found[0].1;
-            // The slopes of subnormal numbers may be beyond floats.
+            // The slopes of subnormal numbers may overflow.
             let usual =
                 (0..points.len()).filter(|&i| points[i] == 0.0 || points[i].abs() > 1e-300 || points[i].is_nan());
             let differ: Vec<usize> = usual.filter(|&i| !is_close(right[i], numbers[i], 1e-6)).collect();
@@ -388,7 +388,7 @@ fn every_kind_of_number_has_the_same_second_derivatives_of_two_numbers() {
                 ("duals on the tape", gradient_of(along, [x, y]).1),
                 ("replays", product),
             ];
-            // Where one of them is not finite, others say so too, at the same number or at the other one.
+            // If one of them is not finite, the others are not finite either, for the same or for the other number.
             let right = found[0].1;
             let are_finite = found.map(|(_, numbers)| numbers.iter().all(|number| number.is_finite()));
             let are_close = found.iter().all(|(_, numbers)| (0..2).all(|i| is_close(right[i], numbers[i], 1e-6)));

@@ -1,4 +1,4 @@
-//! Every function against differences, and every way to differentiate against the others.
+//! Compares every function with finite differences, and every mode of differentiation with the others.
 
 use std::panic::catch_unwind;
 use wengert_scalar::{Dual, Real, Replay, Symbol, Var, gradient, gradient_of, jacobian, recording};
@@ -31,7 +31,7 @@ fn slopes_of_all_functions_agree_with_differences() {
     for (name, var, dual, plain, points) in cases() {
         for &x in points {
             let h = 1e-5;
-            // Of fourth order in h.
+            // Fourth order in h.
             let difference =
                 (8.0 * (plain(x + h) - plain(x - h)) - (plain(x + 2.0 * h) - plain(x - 2.0 * h))) / (12.0 * h);
             let (value, [slope]) = gradient_of(|[x]| var(x), [x]);
@@ -87,7 +87,7 @@ fn wide_statements_dual_numbers_and_mixed_order_agree() {
     for (back, forward) in slopes.iter().zip(dual.tangents()) {
         assert!(close(*back, *forward, 1e-14), "{back} {forward}");
     }
-    // Row 0 of the Hessian: the tangent along the first input, swept; and dual numbers of dual numbers.
+    // Row 0 of the Hessian: the tangent along the first input, swept backward; and nested dual numbers.
     let mut row = [0.0; 5];
     let along = |x: &[Var]| {
         let x: Vec<Dual<Var, 1>> =
@@ -130,7 +130,7 @@ fn products_of_matrices_and_sums_of_products_agree_with_dual_numbers() {
         })
     };
     let product = |x: &[Var]| Var::matvec(x, &[x[0], Var::from(2.0)], &mut [Var::from(0.0); 3]);
-    // Three arguments a row: both factors of one product, and the matrix of the other.
+    // Three arguments per row: both factors of one product, and the matrix of the other.
     assert_eq!(statements(product), (3, 3 * (3 * 12 + 1)));
     assert_eq!(statements(|x| Var::axpy(x[0], &x[1..3], &mut [x[3], x[4]])), (2, 2 * (3 * 12 + 1)));
     assert_eq!(statements(|x| drop(Var::dot(x, &[Var::from(1.0); 6]).to_string())), (1, 6 * 12 + 1));
@@ -156,7 +156,7 @@ fn sweeps_of_one_recording_know_nothing_of_each_other() {
     recording(|tape| {
         let x = [tape.input(2.0), tape.input(3.0)];
         let product = x[0] * x[1];
-        // The second input's adjoint is not asked for.
+        // The second input's adjoint is not requested.
         tape.pull(product, &x[..1], &mut found[0][..1]);
         tape.pull(product * product, &x, &mut found[1]);
         tape.pull(x[1], &x, &mut found[2]);
@@ -185,7 +185,7 @@ fn kinks_and_borders_follow_the_policy() {
             && slope(|x| x.acosh(), -2.0).is_nan()
     );
     assert_eq!(slope(|x| x.floor() + x.ceil() + x.round() + x.signum(), 0.3), 0.0);
-    // A zero adjoint passes an infinite slope as zero.
+    // A zero adjoint stays zero through an infinite slope.
     assert_eq!(slope(|x| x.sqrt() * 0.0, 0.0), 0.0);
     assert!(Real::max(f64::NAN, 1.0).is_nan() && Real::max(1.0, f64::NAN).is_nan());
 }
@@ -222,7 +222,7 @@ fn numbers_of_other_recordings_and_threads_are_errors_with_the_line() {
         [3.0],
     );
     assert_eq!(slopes, [6.0]);
-    // After all that a gradient is right.
+    // After all that, a gradient is still right.
     assert_eq!(gradient_of(|[x, y]| x * y, [2.0, 5.0]), (10.0, [5.0, 2.0]));
 }
 
@@ -289,7 +289,7 @@ fn operators_take_references_and_plain_numbers_as_those_of_floats_do() {
     let f = |x: &[Symbol]| {
         let (x, y) = (x[0], x[1]);
         let (z, truths) = mixed!(x, y);
-        // What was told decides.
+        // The results of the comparisons matter.
         z + truths.iter().filter(|holds| **holds).count() as f64
     };
     let (replay, mut slopes) = (Replay::record(f, &[9.0, 0.5]), [0.0; 2]);
@@ -298,7 +298,7 @@ fn operators_take_references_and_plain_numbers_as_those_of_floats_do() {
     assert_eq!(replay.recordings(), 2);
 }
 
-/// The gradient of a length has no derivative at the origin, whatever is made of the length.
+/// The gradient of a length has no derivative at the origin, for any function of the length.
 #[test]
 fn second_derivatives_of_lengths_at_the_origin_are_not_silently_zero() {
     let is_nan = |hessian: &[f64], n: usize| (0..n).all(|i| hessian[i * n + i].is_nan());

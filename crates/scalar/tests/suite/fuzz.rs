@@ -1,13 +1,13 @@
-//! Random functions of single numbers: tape, dual numbers, replay, machine code and lanes agree, at singular points too.
+//! Random scalar functions: tape, dual numbers, replay, machine code and lanes agree, at singular points too.
 //!
-//! `WENGERT_FUZZ=100000 cargo test --release -p wengert-scalar --test suite fuzz -- --nocapture` tries that many. What may differ stands in
-//! the guide ("Conventions"), and is counted here by its row.
+//! `WENGERT_FUZZ=100000 cargo test --release -p wengert-scalar --test suite fuzz -- --nocapture` tries that many. The permitted differences
+//! are listed in the guide ("Conventions"), and are counted here by row.
 
 use std::collections::BTreeMap;
 use std::fmt;
 use wengert_scalar::{Dual, Real, Replay, Symbol, Var, gradient};
 
-/// How many functions to try.
+/// The number of functions to try.
 fn functions(usual: u64) -> u64 {
     let asked = std::env::var("WENGERT_FUZZ").ok();
     asked.map_or(usual, |number| number.parse().expect("WENGERT_FUZZ is a number of functions"))
@@ -31,7 +31,7 @@ impl Random {
         (self.next() >> 11) as f64 / (1u64 << 53) as f64
     }
 
-    /// Often a special number.
+    /// A number that is often a special value.
     fn number(&mut self) -> f64 {
         const SPECIAL: [f64; 14] =
             [0.0, -0.0, 1.0, -1.0, 0.5, 2.0, -3.0, 1e-160, 1e160, 800.0, -800.0, 1e-320, f64::INFINITY, -f64::INFINITY];
@@ -45,7 +45,7 @@ impl Random {
 
 macro_rules! all_functions {
     ($($(#[doc = $doc:literal])* $name:ident $NAME:ident $real:ident { $($row:tt)* })*) => {
-        /// The functions of one number, and some more.
+        /// The functions of one argument, and some more.
         const UNARY: &[&str] = &[$(stringify!($real),)* "recip", "signum", "floor", "ceil", "round", "powi 3", "powi -2", "neg"];
 
         fn unary<T: Real>(name: &str, x: T) -> T {
@@ -83,19 +83,19 @@ fn binary<T: Real>(name: &str, x: T, y: T) -> T {
     }
 }
 
-/// A step; numbers are places of earlier results.
+/// A step; integers are indices of earlier results.
 #[derive(Clone, Debug)]
 enum Step {
     Unary(&'static str, usize),
     Binary(&'static str, usize, usize),
-    /// With a constant, on the right or on the left.
+    /// An operation with a constant, on the right or on the left.
     Right(&'static str, usize, f64),
     Left(&'static str, f64, usize),
-    /// The first where x > y, else the second.
+    /// The first step where x > y, else the second.
     Branch(usize, usize, Box<[Step; 2]>),
     /// A sum of terms, of which some cancel.
     Sum(Vec<(bool, usize)>),
-    /// x / 2 + f(y k) for every trip k, and something else in one of them.
+    /// x / 2 + f(y k) for every iteration k, and something else in one of them.
     Loop {
         trips: usize,
         other: usize,
@@ -156,7 +156,7 @@ impl Step {
         }
     }
 
-    /// The result, from what `v` gives for every place that is read.
+    /// The result, from the values that `v` returns for the indices read.
     fn of<T: Real>(&self, v: &mut dyn FnMut(usize) -> T) -> T {
         match self {
             Step::Unary(name, x) => unary(name, v(*x)),
@@ -182,7 +182,7 @@ impl Step {
     }
 }
 
-/// What was found in one way, by its name.
+/// The results of each method, by name.
 type Found = Vec<(&'static str, Vec<f64>)>;
 
 impl Function {
@@ -198,7 +198,7 @@ impl Function {
         self.read(x, |value| value)
     }
 
-    /// Every number as `read` gives it.
+    /// Evaluates the program, passing every value that is read through `read`.
     fn read<T: Real>(&self, x: &[T], mut read: impl FnMut(T) -> T) -> T {
         let mut values = x.to_vec();
         for step in &self.steps {
@@ -208,7 +208,7 @@ impl Function {
         read(values[values.len() - 1])
     }
 
-    /// The row of the guide by which tape and replay may differ in reverse mode, if there is one.
+    /// The row of the guide that permits tape and replay to differ in reverse mode, if there is one.
     fn exception(&self) -> Option<&'static str> {
         let mut values = self.point.to_vec();
         let is_infinite_norm = self.steps.iter().any(|step| {
@@ -330,8 +330,8 @@ impl Function {
         Dual::new(Dual::variable(self.point[i], i), [Dual::lit(V[i])])
     }
 
-    /// How far derivatives move when every number that is read has a relative error of 1e-13, in first and in second order; and whether
-    /// all numbers, tangents and slopes on the way are finite.
+    /// How much first and second derivatives change if every value that is read has a relative error of 1e-13; and whether all intermediate
+    /// values, tangents and slopes are finite.
     fn errors(&self) -> ([f64; 3], [f64; 3], bool) {
         let mut random = Random(self.seed ^ 0xfeed);
         let point = [0, 1, 2].map(|i| self.nested(i));
@@ -354,11 +354,11 @@ impl Function {
             difference(moved.value().tangents(), exact.value().tangents(), &mut first);
             difference(moved.tangents()[0].tangents(), exact.tangents()[0].tangents(), &mut second);
         }
-        // What cancels inside of a step is not seen from outside.
+        // Cancellation inside a step is not visible from outside.
         (first, second.map(|error| error + 1e-15 * most * most), are_finite)
     }
 
-    /// Whether every step has finite first and second slopes by what it reads, also by what does not change here.
+    /// Whether every step has finite first and second derivatives by what it reads, including values that are constant here.
     fn has_finite_slopes(&self) -> bool {
         let mut values = self.point.to_vec();
         self.steps.iter().all(|step| {
@@ -372,18 +372,18 @@ impl Function {
     }
 }
 
-/// Whether all parts are finite and none is that large or small that products leave the range of floats.
+/// Whether all components are finite and none is so large or small that products overflow or underflow.
 fn is_near(dual: Dual<f64, 3>) -> bool {
     let mut parts = dual.tangents().iter().copied().chain([dual.value()]);
     parts.all(|part| part.is_finite() && !is_far(part))
 }
 
-/// Whether a number is neither 0 nor infinite, but near one of them.
+/// Whether a number is neither 0 nor infinite, but close to one of them.
 fn is_far(x: f64) -> bool {
     x.is_finite() && x != 0.0 && !(1e-75..1e75).contains(&x.abs())
 }
 
-/// Whether numbers are equal but for rounding, beside numbers as large as `scale`.
+/// Whether numbers are equal up to rounding, given other numbers as large as `scale`.
 fn agree(a: f64, b: f64, error: f64, scale: f64) -> bool {
     a == b
         || a.is_nan() && b.is_nan()
@@ -398,7 +398,7 @@ fn differences(found: &Found, errors: &[f64]) -> Option<String> {
     found.iter().any(|(_, numbers)| differs(numbers)).then(|| format!("{found:?}"))
 }
 
-/// Whether a derivative is 0 in one way and not in another, by rounding alone: times an infinite slope they are far apart.
+/// Whether rounding alone makes a derivative 0 in one mode and not in another: multiplied by an infinite slope they are far apart.
 fn cancels(found: &Found) -> bool {
     let near_zero = |i: usize| found.iter().all(|(_, numbers)| numbers[i].abs() < 1e-12);
     (0..found[0].1.len()).any(|i| near_zero(i) && found.iter().any(|(_, numbers)| numbers[i] != found[0].1[i]))

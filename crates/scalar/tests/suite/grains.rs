@@ -1,4 +1,4 @@
-//! Numbers and tensors in one graph: gradients cross both ways.
+//! Scalars and tensors in one graph: gradients pass in both directions.
 
 use wengert_engine::methods::*;
 use wengert_engine::{
@@ -37,7 +37,7 @@ fn rows_are_an_operation_in_every_mode_and_of_every_order() {
     let (rows, x) = (wave_of_rows(), points());
     let ours = |x: &Tensor| rows.call(x);
     assert_close(&ours(&x), &wave_of_columns(&x));
-    // Operations before and behind, and a row that is used twice.
+    // Operations before and after, and a row that is used twice.
     let around = |f: &dyn Fn(&Tensor) -> Tensor, x: &Tensor| (f(&(x * x + 0.5)) * f(x).cos()).sum();
     let (ours, theirs) = (|x: &Tensor| around(&ours, x), |x: &Tensor| around(&wave_of_columns, x));
     assert_close(&grad(ours)(&x), &grad(theirs)(&x));
@@ -62,14 +62,14 @@ fn rows_are_compiled_with_what_is_around_them() {
     let (expected, by_x) = value_and_grad(|x: &Tensor| (wave_of_columns(&x.tanh()) * 2.0).sum())(&x);
     assert_close(&value, &expected);
     assert_close(&slopes, &by_x);
-    // The program runs again with other numbers.
+    // The program runs again with other values.
     let (value, slopes) = step.call(&(&x * 0.5));
     let (expected, by_x) = value_and_grad(|x: &Tensor| (wave_of_columns(&x.tanh()) * 2.0).sum())(&(&x * 0.5));
     assert_close(&value, &expected);
     assert_close(&slopes, &by_x);
 }
 
-/// A ramp with a flat bottom, whose sides are other formulas.
+/// A ramp with a flat bottom, whose sides have different formulas.
 fn ramp(x: &[Symbol]) -> Symbol {
     if x[0] < -1.0 {
         x[0] * x[1]
@@ -157,7 +157,7 @@ fn threads_share_one_function_of_rows() {
     });
 }
 
-/// The product of two matrices of numbers, by its definition.
+/// The product of two matrices of scalars, by its definition.
 fn product(a: &[Var], b: &[Var], [rows, inner, columns]: [usize; 3]) -> Vec<Var> {
     let entry = |place: usize| -> Var {
         (0..inner).map(|k| a[place / columns * inner + k] * b[k * columns + place % columns]).sum()
@@ -168,7 +168,7 @@ fn product(a: &[Var], b: &[Var], [rows, inner, columns]: [usize; 3]) -> Vec<Var>
 #[test]
 fn a_tensor_operation_is_a_statement_of_a_tape_of_numbers() {
     let x: Vec<f64> = (0..18).map(|i| (f64::from(i) * 0.7).sin()).collect();
-    // Numbers before and behind the product, whose first factor is used twice.
+    // Scalars before and after the product, whose first factor is used twice.
     let loss = |x: &[Var], product: &dyn Fn(&[Var], &[Var]) -> Vec<Var>| -> Var {
         let (a, b) = x.split_at(6);
         let a: Vec<Var> = a.iter().map(|a| a.exp()).collect();
@@ -180,7 +180,7 @@ fn a_tensor_operation_is_a_statement_of_a_tape_of_numbers() {
     let by_hand = gradient(|x| loss(x, &|a, b| product(a, b, [2, 3, 4])), &x, &mut expected);
     assert!((value - by_hand).abs() < 1e-13);
     assert!(slopes.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-13), "{slopes:?} {expected:?}");
-    // Every row of a Jacobian sweeps the statement once more.
+    // Every row of a Jacobian sweeps the statement again.
     let rows = |wide: bool| {
         jacobian(
             |x: &[Var]| match wide {

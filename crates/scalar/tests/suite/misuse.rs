@@ -10,7 +10,7 @@ use wengert_scalar::{
     gradient_of, integrate, jacobian, linear_solve, map_over, recording, root, sum_over,
 };
 
-/// What `f` does is an error of this kind, of the operation, with the caller's line.
+/// Checks that `f` fails with an error of this kind and operation, with the caller's line.
 #[track_caller]
 fn refused<R>(kind: &ErrorKind, operation: &str, f: impl FnOnce() -> R) {
     let here = Location::caller();
@@ -135,13 +135,13 @@ fn recordings_of_a_thread_that_ends() {
     impl Drop for Late {
         fn drop(&mut self) {
             let kind = &ErrorKind::WrongLevel;
-            // A panic that left a destructor would end the process: the test hears of it instead.
+            // A panic that escapes a destructor would abort the process, so it is reported to the test instead.
             let refusals = std::panic::catch_unwind(|| {
                 refused(kind, "var", || gradient_of(|[x]| x, [1.0]));
                 refused(kind, "var", || gradient(|x| x[0], &[1.0, 2.0], &mut [0.0; 2]));
                 refused(kind, "var", || jacobian(|x| vec![x[0]], &[1.0]));
                 refused(kind, "var", || recording(|tape| tape.input(1.0).value()));
-                // Nothing of this is recorded.
+                // None of this is recorded.
                 Var::from(2.0) * 3.0 == Var::from(6.0)
             });
             self.0.send(refusals.ok()).unwrap();

@@ -1,4 +1,4 @@
-//! Matrices, decompositions and rotations of `nalgebra`, differentiated. Functions here ask for nothing but its own traits.
+//! Matrices, decompositions and rotations of `nalgebra`, differentiated. Functions here only require nalgebra's own traits.
 
 use super::matrices::{close, implicit_slopes, lu, numbers, weighted};
 use approx::{abs_diff_eq, relative_eq, ulps_eq};
@@ -12,7 +12,7 @@ use wengert_scalar::{Dual, Replay, Symbol, Var, gradient, gradient_of, recording
 
 type Solver<T, const N: usize> = fn(SMatrix<T, N, N>, SVector<T, N>) -> SVector<T, N>;
 
-/// Slopes of `weighted` of what a solver finds agree with the implicit rule.
+/// The gradient of `weighted` of a solver's result agrees with the implicit function theorem.
 fn check_solver<const N: usize>(solve: Solver<Var, N>, a: &SMatrix<f64, N, N>, b: &SVector<f64, N>) {
     let inputs: Vec<f64> = a.iter().chain(b.iter()).copied().collect();
     let mut slopes = vec![0.0; inputs.len()];
@@ -57,7 +57,7 @@ fn solvers_have_the_slopes_of_the_implicit_rule() {
 
 #[test]
 fn zeros_that_are_inputs_have_their_slopes() {
-    // Every first pivot and every head of a column is zero, and so is most of the right side.
+    // Every first pivot and the first entry of every column is zero, and so is most of the right-hand side.
     let mut a = Matrix6::from_column_slice(&numbers::<36>(3)) * 0.3;
     a.fill_diagonal(0.0);
     for i in 0..6 {
@@ -93,7 +93,7 @@ fn a_cholesky_solve_has_the_slopes_of_the_implicit_rule() {
     let right = implicit_slopes(&a, &b);
     for i in 0..6 {
         assert!(close(slopes[36 + i], right[36 + i], 1e-10));
-        // Only the lower triangle is read, for both.
+        // Only the lower triangle is read, in both cases.
         for j in 0..6 {
             let (own, mirrored) = (right[6 * j + i], right[6 * i + j]);
             let expected = if i > j {
@@ -119,7 +119,7 @@ fn the_gradient_of_a_determinant_is_the_adjugate() {
         let mut slopes = vec![0.0; N * N];
         gradient(|x| SMatrix::<Var, N, N>::from_column_slice(x).determinant(), &all[..N * N], &mut slopes);
         for (i, slope) in slopes.iter().enumerate() {
-            // The cofactor: the matrix with a unit column in place of this one.
+            // The cofactor: the matrix with this column replaced by a unit column.
             let mut minor = DMatrix::from_column_slice(N, N, a.as_slice());
             minor.set_column(i / N, &DVector::from_fn(N, |row, _| if row == i % N { 1.0 } else { 0.0 }));
             assert!(close(*slope, minor.determinant(), 1e-12), "{slope}, not {}", minor.determinant());
@@ -143,7 +143,7 @@ fn eigenvalues_and_singular_values_have_the_slopes_of_their_vectors() {
         gradient(|x| f(Matrix6::from_column_slice(x)), a.as_slice(), slopes.as_mut_slice());
         slopes
     };
-    // The derivative of an eigenvalue is v v^T. One triangle is read, for both.
+    // The derivative of an eigenvalue is v v^T. One triangle is read, in both cases.
     let a = Matrix6::from_column_slice(&numbers::<36>(11));
     let symmetric = a + a.transpose();
     let SymmetricEigen { eigenvectors, eigenvalues } = SymmetricEigen::new(symmetric);
@@ -158,13 +158,13 @@ fn eigenvalues_and_singular_values_have_the_slopes_of_their_vectors() {
     assert!(error < 1e-10, "singular values: {error}");
 }
 
-/// A function for every kind of number.
+/// A function for every number type.
 struct Function {
     name: &'static str,
     plain: fn(&[f64]) -> f64,
     var: fn(&[Var]) -> Var,
     dual: fn(&[Dual<f64, 1>]) -> Dual<f64, 1>,
-    /// Numbers inside numbers take long to compile, so that only some functions have them.
+    /// Nested number types take long to compile, so only some functions use them.
     nested: Option<fn(&[Dual<Var, 1>]) -> Dual<Var, 1>>,
     symbol: fn(&[Symbol]) -> Symbol,
 }
@@ -383,7 +383,7 @@ fn cardinal_functions_have_right_derivatives_at_zero() {
     };
     assert_eq!(derivatives(|x| x.sinc(), 0.0), [1.0, 0.0, -1.0 / 3.0]);
     assert_eq!(derivatives(|x| x.sinhc(), 0.0), [1.0, 0.0, 1.0 / 3.0]);
-    // The series and the quotient meet.
+    // At the boundary between the series and the quotient.
     let functions: [fn(Twice) -> Twice; 2] = [|x| x.sinc(), |x| x.sinhc()];
     for f in functions {
         let (near, far) = (derivatives(f, 0.1), derivatives(f, 0.1 + 1e-13));
@@ -451,7 +451,7 @@ fn constants_and_signs_are_those_of_floats() {
     assert_eq!(constants::<Dual<f32, 1>>(), constants::<f32>());
 }
 
-/// What the guide warns of.
+/// The pitfalls described in the guide.
 #[test]
 fn early_returns_have_the_slope_of_their_branch() {
     let turned = |[angle]: [Var; 1]| (Rotation3::from_axis_angle(&Vector3::z_axis(), angle) * Vector3::x()).y;
@@ -463,11 +463,11 @@ fn early_returns_have_the_slope_of_their_branch() {
     };
     assert_eq!(gradient_of(leaning, [0.0]), (0.0, [0.0]));
     assert!(close(gradient_of(leaning, [1e-9]).1[0].abs(), 1.0, 1e-6));
-    // A slope of 0 stops the infinite one of the root.
+    // A slope of 0 stops the infinite slope of the root.
     assert_eq!(gradient_of(|[x, y]| Vector2::new(x, y).norm(), [0.0, 0.0]), (0.0, [0.0, 0.0]));
 }
 
-/// What the guide says of rotations by nothing: some return early, with slope 0 where that of the function is 1.
+/// The guide's remark on rotations by zero: some return early, with slope 0 where that of the function is 1.
 #[test]
 fn some_rotations_by_nothing_are_constants() {
     fn along_x(x: Var) -> Vector3<Var> {

@@ -5,7 +5,7 @@ use std::fmt::Debug;
 use std::num::FpCategory;
 use wengert_scalar::{Dual, Replay, Symbol, Var, gradient, gradient_of, recording};
 
-/// A function of one number for every kind of number, and points where it is smooth.
+/// A function of one number for every number type, and points where it is smooth.
 type Case = (
     &'static str,
     fn(f64) -> f64,
@@ -37,7 +37,7 @@ fn close(a: f64, b: f64, tolerance: f64) -> bool {
     (a - b).abs() <= tolerance * b.abs().max(1.0)
 }
 
-/// A difference of fourth order.
+/// A fourth-order finite difference.
 fn slope_of(f: impl Fn(f64) -> f64, x: f64) -> f64 {
     let h = 1e-4;
     (8.0 * (f(x + h) - f(x - h)) - (f(x + 2.0 * h) - f(x - 2.0 * h))) / (12.0 * h)
@@ -103,17 +103,17 @@ fn every_function_has_the_slopes_of_differences() {
             let difference = slope_of(plain, x);
             let (value, [slope]) = gradient_of(|[x]| var(x), [x]);
             assert!(close(slope, difference, 1e-8), "{name} at {x}: {slope}, not {difference}");
-            // Functions of plain floats are those of the standard library, which may round otherwise in the last digit.
+            // Functions of plain floats are those of the standard library, which may round the last digit differently.
             assert!(close(value, plain(x), 1e-15), "{name} at {x}: {value}, not {}", plain(x));
             let forward = dual(Dual::variable(x, 0));
             assert!(close(forward.value(), value, 0.0) && close(forward.tangents()[0], slope, 1e-14), "{name} at {x}");
-            // The slope of the slope, forward over reverse.
+            // The second derivative, forward over reverse.
             let along = |[x]: [Var; 1]| mixed(Dual::new(x, [Var::from(1.0)])).tangents()[0];
             let (first, [second]) = gradient_of(along, [x]);
             let difference = slope_of(|x| dual(Dual::variable(x, 0)).tangents()[0], x);
             assert!(close(first, slope, 1e-14), "{name} at {x}: {first}, not {slope}");
             assert!(close(second, difference, 1e-7), "{name} at {x}: {second}, not {difference}");
-            // The same of recordings, on whatever path the point takes.
+            // The same for recordings, on the path of the point.
             let (mut replayed, mut product) = ([0.0], [0.0]);
             assert!(close(replay.value_and_grad(&[x], &mut replayed), value, 1e-14), "{name} at {x}");
             replay.hvp(&[x], &[1.0], &mut product);
@@ -138,7 +138,7 @@ fn kinks_follow_the_policy() {
     assert_eq!(gradient_at(|[x]| Float::copysign(x, Var::from(3.0)), [0.0]), [0.0]);
     assert_eq!(gradient_at(|[x]| Float::clamp(x, Var::from(-1.0), Var::from(1.0)), [1.0]), [1.0]);
     assert_eq!(gradient_at(|[x, y]| x.hypot(y), [0.0, 0.0]), [0.0, 0.0]);
-    // A number beside NaN is the larger and the smaller one, as for floats.
+    // A number next to NaN is both the maximum and the minimum, as for floats.
     let nan = Var::nan();
     assert_eq!(gradient_of(|[x]| x.max(nan) + nan.min(x) * Var::from(2.0), [3.0]), (9.0, [3.0]));
     assert!(nan.max(nan).is_nan());
@@ -148,7 +148,7 @@ fn kinks_follow_the_policy() {
     assert_eq!(dual.max(Dual::from(3.0)).tangents(), &[0.5]);
 }
 
-/// What a number answers to questions that have no slope.
+/// The results of queries that have no derivative.
 fn answers<T: Float + Signed>(x: f64) -> ([bool; 9], FpCategory, (u64, i16, i8), [Option<f64>; 5], String) {
     let x: T = c(x);
     let is = [
@@ -189,7 +189,7 @@ fn questions_are_answered_by_the_value() {
     assert_eq!(answers::<Dual<f32, 1>>(0.1).2, answers::<f32>(0.1).2);
 }
 
-/// The constants of a type, as its values print.
+/// The constants of a type, as its values are printed.
 fn constants<T: Float + FloatConst + Bounded + FromPrimitive + Signed + ToPrimitive + Debug>() -> Vec<String> {
     let numbers = vec![
         T::zero(),
@@ -258,7 +258,7 @@ fn newton<T: Float>(a: T) -> T {
     }
 }
 
-/// The same root between bounds that are halved, and a last step of Newton's method: the bounds themselves do not depend on `a`.
+/// The same root by bisection, and a final Newton step: the bounds themselves do not depend on `a`.
 fn bisection<T: Float>(a: T) -> T {
     let (mut low, mut high) = (T::zero(), c::<T>(10.0));
     while high - low > c(1e-9) {
@@ -276,7 +276,7 @@ fn loops_that_find_roots_are_differentiated() {
             assert!(close(x * x * x + x, a, 1e-14), "{x} at {a}");
             assert!(close(slope, 1.0 / (3.0 * x * x + 1.0), tolerance), "{slope} at {a}");
         }
-        // By a twice: -x'' = 6 x x'^3.
+        // The second derivative by a: -x'' = 6 x x'^3.
         let second = newton(Dual::<Dual<f64, 1>, 1>::new(Dual::variable(a, 0), [Dual::from(1.0)]));
         let (x, slope) = (second.value().value(), second.value().tangents()[0]);
         assert!(close(second.tangents()[0].tangents()[0], -6.0 * x * slope.powi(3), 1e-12));

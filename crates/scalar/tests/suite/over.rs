@@ -1,4 +1,5 @@
-//! Recorded functions over many items: the sums and slopes of a loop on the tape, whatever path an item takes, for any number of threads.
+//! Recorded functions over many items give the sums and gradients of a loop on the tape, for every path of an item and any number of
+//! threads.
 
 use wengert_kernels::set_threads;
 use wengert_scalar::{Dual, Items, Real, Replay, Symbol, Var, gradient};
@@ -15,7 +16,7 @@ fn numbers(count: usize, phase: f64) -> Vec<f64> {
     (0..count).map(|i| (i as f64 * 0.83 + phase).sin()).collect()
 }
 
-/// The logarithm of a mixture of two bells, and a branch for what lies far out.
+/// The logarithm of a mixture of two bell curves, with a branch for distant points.
 fn term<T: Real>(parameters: &[T], item: &[T]) -> T {
     let bell = |mean: T, width: T| (-((item[0] - mean) / width).powi(2)).exp() / width;
     let both = bell(parameters[0], parameters[1].exp()) + bell(parameters[2], parameters[3].exp()) * item[1];
@@ -60,7 +61,7 @@ fn sums_are_those_of_a_loop_on_every_path_and_for_any_number_of_threads() {
     }
 }
 
-/// Springs between nodes of a plane, with a stiffness that all share: slopes go to shared and to gathered parameters.
+/// Springs between nodes of a plane, with a shared stiffness: gradients go to shared and to gathered parameters.
 fn spring<T: Real>(x: &[T]) -> T {
     let length = ((x[1] - x[3]).powi(2) + (x[2] - x[4]).powi(2)).sqrt();
     x[0] * (length - x[5]).powi(2)
@@ -147,7 +148,7 @@ fn items_that_do_not_fit_are_refused() {
     assert!(refused(&|| Items::of(&[3.0, 4.0], 1).gathering(&[0], 1).len() as f64));
 }
 
-/// Four formulas, by where an item lies.
+/// Four formulas, depending on the position of an item.
 fn piece<T: Real>(x: &[T]) -> [T; 2] {
     let (slope, at) = (x[0], x[1]);
     if at < T::lit(-0.5) {
@@ -179,7 +180,7 @@ fn items_of_many_paths_are_right_however_few_paths_are_kept() {
             assert_close(&mapped[own.clone()], &dual.map(|y| y.value()), 1e-14);
             assert_close(&rows[own], &dual.map(|y| y.tangents()[0]), 1e-14);
         }
-        // The first of its numbers, summed: shared by all items, in three waves.
+        // The first of its outputs, summed: shared by all items, in three waves.
         let first = Replay::record(|x: &[Symbol]| piece(x)[0], &[slope, 0.1]).at_most(kept);
         let mut by_slope = [f64::NAN];
         let sum = first.sum_over_and_grad(&[slope], &Items::of(&data, 1), &mut by_slope);

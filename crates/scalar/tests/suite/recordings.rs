@@ -1,4 +1,4 @@
-//! Recordings in parts, from several outputs, and of blocks.
+//! Recordings in parts, with several outputs, and of blocks.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
@@ -22,13 +22,13 @@ fn parts_inside_parts_pass_on_what_was_seeded_and_nothing_else() {
             let late = tape.input(7.0);
             tape.seed(z * late, 1.0);
         });
-        // An input of a part leaves nothing behind for what has its place now.
+        // An input of a part leaves no adjoint behind for the statement that reuses its index.
         let w = y * 1.0;
         assert_eq!(tape.adjoint(w), 0.0);
         tape.sweep();
         tape.adjoint(x)
     });
-    // By y: 18 y + 21 at 4; y has slope 4.
+    // The derivative by y is 18 y + 21 at 4; y has slope 4.
     assert_eq!(found, (18.0 * 4.0 + 21.0) * 4.0);
 }
 
@@ -49,7 +49,7 @@ fn a_part_that_panics_passes_nothing_on() {
         tape.adjoint(x)
     });
     assert_eq!(found, 4.0);
-    // What was seeded and never swept is not seen by the next recording.
+    // A seed that was never swept is not visible to the next recording.
     recording(|tape| tape.seed(tape.input(1.0) * 2.0, 1.0));
     let next = recording(|tape| {
         let x = tape.input(1.0);
@@ -71,7 +71,7 @@ fn seeds_of_several_outputs_are_weighted_and_positions_bound_a_sweep() {
         tape.sweep_to(position);
         let by_y = tape.adjoint(y);
         assert_eq!(tape.adjoint(x), 0.0);
-        // A sweep of its own does not touch what is seeded.
+        // A separate sweep does not touch the seeds.
         tape.pull(y, &[x], &mut [0.0]);
         tape.sweep();
         [by_y, tape.adjoint(x)]
@@ -103,7 +103,7 @@ fn a_number_that_leaves_what_was_forgotten_is_an_error_whoever_has_its_place() {
         assert_eq!(refusal(|| tape.adjoint(leaked)), refused(line!()));
         assert_eq!(refusal(|| tape.pull(leaked, &[x], &mut [0.0])), refused(line!()));
         assert_eq!(refusal(|| tape.pull(x * x, &[leaked], &mut [0.0])), refused(line!()));
-        // Also inside of other parts, however deep; what is around them can be read.
+        // Also inside other parts, at any depth; the enclosing ones can be read.
         tape.part(|| {
             let inner = x * 2.0;
             tape.part(|| {
@@ -115,7 +115,7 @@ fn a_number_that_leaves_what_was_forgotten_is_an_error_whoever_has_its_place() {
         tape.sweep();
         // x * 2x * (2x * 5x) = 20 x^4
         assert_eq!(tape.adjoint(x), 80.0 * 27.0);
-        // A position of a part is none of the recording, and neither is one of another.
+        // A position of a part does not belong to the recording, and neither does one of another recording.
         let position = tape.part(|| {
             let _ = x * x;
             tape.position()
@@ -160,11 +160,11 @@ fn what_is_seeded_in_a_block_counts_whether_or_not_it_could_be_replaced() {
         let slope = || {
             tape.sweep();
             let before = slopes_of(tape, [x, other]);
-            // Of what was never seeded there is nothing.
+            // There is no adjoint for a value that was never seeded.
             assert_eq!(before[1], 0.0);
             before[0]
         };
-        // x^7 and x^3, whose seed is that of a part.
+        // x^7 and x^3, whose seed belongs to a part.
         let [y] = preaccumulate(|| {
             let z = x * x;
             tape.part(|| tape.seed(z * x, 1.0));
@@ -203,7 +203,7 @@ fn what_is_seeded_in_a_block_counts_whether_or_not_it_could_be_replaced() {
     assert_eq!([in_part, in_block, after_panic], [7.0 * 64.0 + 12.0, 12.0, 12.0]);
     // x^16 and x^11.
     assert_eq!(deep, 16.0 * 2f64.powi(15) + 11.0 * 2f64.powi(10));
-    // A recording inside of a block is its own, and leaves the block as it is.
+    // A recording inside a block is separate, and does not change the block.
     let (statements, slope) = recording(|tape| {
         let x = tape.input(2.0);
         let [y] = preaccumulate(|| {
@@ -222,14 +222,14 @@ fn what_is_seeded_in_a_block_counts_whether_or_not_it_could_be_replaced() {
     assert_eq!((statements, slope), (2, 4.0 * 6.0 * 32.0));
 }
 
-/// What was passed on to these.
+/// The adjoints propagated to these variables.
 fn slopes_of<const N: usize>(tape: &Tape<'_>, x: [Var; N]) -> [f64; N] {
     x.map(|x| tape.adjoint(x))
 }
 
 #[test]
 fn a_number_kept_from_one_item_for_another_is_an_error() {
-    // Two items are recorded one by one, and many are parts of few recordings.
+    // Two items are recorded one by one, many are parts of a few recordings.
     for count in [2, 1000] {
         let (items, kept) = (vec![1.5; count], Mutex::new(None));
         let f = |x: &[Var]| {
@@ -327,11 +327,11 @@ fn a_block_gives_back_what_it_did_not_compute_and_keeps_what_is_small() {
         let mut slope = [0.0];
         tape.pull(same + constant + new, &[x], &mut slope);
         assert_eq!(slope, [3.0 + 3.0 * 1.5f64.powi(9)]);
-        // One product: as it was.
+        // One product: unchanged.
         let [product] = preaccumulate(|| [x * y]);
         tape.pull(product, &[x], &mut slope);
         assert_eq!((slope, tape.statements()), ([12.0], 6));
-        // Numbers of the block that are inputs stay.
+        // Values of the block that are inputs are kept.
         let (mut late, mut slopes) = (None, [0.0; 2]);
         let [sum] = preaccumulate(|| {
             late = Some(tape.input(7.0));
@@ -365,7 +365,7 @@ fn blocks_in_blocks_in_parts_and_after_panics() {
     assert!((slope - 3.0 * found[0]).abs() < 1e-12);
 }
 
-/// x y and x / y, by a table of someone else.
+/// x y and x / y, computed by an external table.
 fn table(x: Var, y: Var, held: &Rc<()>) -> [Var; 2] {
     let held = held.clone();
     let outputs = external(&[x, y], |x| {
@@ -420,7 +420,7 @@ fn external_functions_agree_with_recorded_ones_everywhere() {
     for (found, right) in slopes.iter().zip(&right.1[57..]) {
         assert!((found - right).abs() <= 1e-12 * right.abs().max(1.0), "{found} {right}");
     }
-    // Constants stay constants, and nothing is kept for them.
+    // Constants stay constants, and nothing is stored for them.
     let constants = table(Var::from(1.0), Var::from(2.0), &held);
     assert_eq!((constants.map(|x| x.value()), Rc::strong_count(&held)), ([2.0, 0.5], 1));
     assert!(constants.iter().all(|constant| !constant.is_active()));
@@ -446,7 +446,7 @@ fn an_external_function_that_panics_leaves_the_tape_usable() {
         tape.adjoint(x)
     });
     assert_eq!(slope, 4.0);
-    // It may take gradients itself.
+    // The pullback may itself take gradients.
     let inner = |x: Var| {
         external(&[x], |x| {
             let x = x[0];
@@ -471,7 +471,7 @@ fn the_first_number_that_is_not_finite_is_an_error_with_its_line() {
     assert_eq!(checked(|| gradient(f, &[2.0], &mut slopes)).unwrap(), 0.5f64.ln() + 1.0);
     let error = checked(|| gradient(f, &[0.0], &mut slopes)).unwrap_err();
     assert_eq!((error.kind(), error.line().map(|line| line.line())), (&ErrorKind::Anomaly, Some(line)), "{error}");
-    // Overflow of a product of finite numbers, of a wide statement, of one with three arguments, on other threads.
+    // Overflow of a product of finite numbers, of a wide statement, of one with three arguments, and on other threads.
     type Function = fn(&[Var]) -> Var;
     let overflowing: [Function; 6] = [
         |x| x[0] * x[0],
@@ -486,7 +486,7 @@ fn the_first_number_that_is_not_finite_is_an_error_with_its_line() {
         let error = checked(|| gradient(f, &[1e200], &mut slopes)).unwrap_err();
         assert_eq!(error.kind(), &ErrorKind::Anomaly);
         assert!(error.line().is_some_and(|line| line.file().ends_with("recordings.rs")), "{error}");
-        // Without looking, there is no error.
+        // Without checks, there is no error.
         gradient(f, &[1e200], &mut slopes);
     }
 }

@@ -1,4 +1,4 @@
-//! Recorded functions: their values and derivatives are those of the tape, on every path.
+//! Recorded functions have the values and derivatives of the tape, on every path.
 
 use wengert_engine::{ErrorKind, catch};
 use wengert_scalar::{Dual, Items, Real, Replay, Symbol, Var, gradient};
@@ -14,12 +14,12 @@ fn assert_close(a: &[f64], b: &[f64], tolerance: f64) {
     assert!(wrong.is_none(), "number {}: {} and {}", wrong.unwrap(), a[wrong.unwrap()], b[wrong.unwrap()]);
 }
 
-/// A function for every type of number.
+/// A function for every number type.
 trait Function {
     fn call<T: Real>(&self, x: &[T]) -> T;
 }
 
-/// Value, gradient, tangents, second derivatives and many points of a recording, against tape and dual numbers, at points that take
+/// Compares value, gradient, tangents, second derivatives and many points of a recording with tape and dual numbers, at points that take
 /// the path of the first.
 #[track_caller]
 fn check<F: Function>(f: F, points: &[Vec<f64>]) -> usize {
@@ -87,7 +87,7 @@ fn rosenbrock_of_few_and_of_many() {
     assert_eq!(check(Rosenbrock, &points(5, 200)), 1);
 }
 
-/// Every function once.
+/// Uses every function once.
 struct Everything;
 impl Function for Everything {
     fn call<T: Real>(&self, x: &[T]) -> T {
@@ -134,7 +134,7 @@ fn every_function_has_its_slopes_to_second_order() {
     assert_eq!(check(Everything, &[vec![0.3, 0.6], vec![0.31, 0.77], vec![0.7, 0.45]]), 1);
 }
 
-/// Trips that wait for each other, twice as far back as one.
+/// Iterations that depend on each other, twice as far back as one.
 struct Recurrence(usize);
 impl Function for Recurrence {
     fn call<T: Real>(&self, x: &[T]) -> T {
@@ -155,8 +155,8 @@ fn loops_whose_trips_wait_for_each_other() {
     assert!(replay.instructions() < 30, "{}", replay.instructions());
 }
 
-/// Data that the function captured, which differ from trip to trip: a fit, whose terms are told apart by a label, and a state that data
-/// drive.
+/// Captured data that vary from iteration to iteration: a fit, whose terms are distinguished by a label, and a state that is driven by
+/// data.
 struct Captured(Vec<(f64, f64)>);
 impl Function for Captured {
     fn call<T: Real>(&self, x: &[T]) -> T {
@@ -172,7 +172,7 @@ impl Function for Captured {
     }
 }
 
-/// A filter with coefficients of its own, and a layer of weights that all differ.
+/// A filter with its own coefficients, and a layer whose weights all differ.
 struct Filter(Vec<f64>);
 impl Function for Filter {
     fn call<T: Real>(&self, x: &[T]) -> T {
@@ -199,7 +199,7 @@ fn loops_over_captured_data_have_tables() {
     check(Filter(weights.clone()), &points(100, 2));
     let filter = Filter(weights);
     let replay = Replay::record(|x: &[Symbol]| filter.call(x), &points(100, 1)[0]);
-    // Of 8760 entries: a loop over the windows, in which coefficients are the same every time, the first row, and a loop over others.
+    // Of 8760 entries: a loop over the windows, with the same coefficients every time, the first row, and a loop over the others.
     assert!(replay.instructions() < 876, "{}", replay.instructions());
 }
 
@@ -222,7 +222,7 @@ fn a_table_is_shared_by_loops_over_the_same_data_and_kept_by_derivatives_of_deri
     assert_eq!(replay.recordings(), 1);
 }
 
-/// Data that begin alike, are alike in turn, or change for once: what repeats at first need not be all that does.
+/// Data that begin alike, alternate, or change once: the first repetition need not be the whole pattern.
 #[test]
 fn loops_go_on_where_data_begin_to_differ() {
     let f =
@@ -242,7 +242,7 @@ fn loops_go_on_where_data_begin_to_differ() {
     }
 }
 
-/// Only some trips depend on the inputs: a loop that begins with a constant, and a row of numbers that move up.
+/// Only some iterations depend on the inputs: a loop that starts with a constant, and a row of numbers that shifts upward.
 struct LateInputs;
 impl Function for LateInputs {
     fn call<T: Real>(&self, x: &[T]) -> T {
@@ -264,8 +264,8 @@ fn slopes_begin_where_inputs_come_in() {
     }
 }
 
-/// Loops made at random, after a number: each reads the inputs, what others computed and what it computed itself before, ahead, from
-/// behind and every other time, and some of it goes into sums.
+/// Random loops, generated from a seed: each reads the inputs, values of other loops and its own earlier values, ahead, backward and with
+/// stride two, and some values are added to sums.
 struct Loops(u64);
 impl Function for Loops {
     fn call<T: Real>(&self, x: &[T]) -> T {
@@ -320,7 +320,7 @@ fn loops_at_random() {
     }
 }
 
-/// A loop that reads what another loop computed, by pairs and from behind, and a sum that is used on the way.
+/// A loop that reads the values of another loop, in pairs and backward, and a sum that is used in between.
 struct Chained;
 impl Function for Chained {
     fn call<T: Real>(&self, x: &[T]) -> T {
@@ -406,7 +406,7 @@ fn paths_are_bounded() {
     for (x, value) in [(3.0, 1.5), (1.5, 0.75), (1.6, 0.8), (100.0, 5.46875), (3.0, 1.5)] {
         assert_eq!(replay.value(&[x]), value);
     }
-    // 1.5 was recorded, 3 as well; 100 took the place of 3, which was recorded again.
+    // 1.5 was recorded, and 3 as well; 100 replaced 3, which was recorded again.
     assert_eq!(replay.recordings(), 4);
 }
 
@@ -470,7 +470,7 @@ fn points_and_items_are_checked_as_calls_are() {
 
 #[test]
 fn what_nobody_uses_is_not_computed_and_spoils_nothing() {
-    // The numbers of the loop grow beyond all floats, with slopes that are not finite.
+    // The numbers of the loop overflow, with slopes that are not finite.
     let f = |x: &[Symbol]| {
         let [a, b] = [x[0], x[1]].map(|x| Dual::<Symbol, 1>::new(x, [Symbol::lit(1.0)]));
         let lost = (0..60).fold(b, |z, _| (z * z + 0.3).powf(a.tanh() + 1.0));
@@ -482,7 +482,7 @@ fn what_nobody_uses_is_not_computed_and_spoils_nothing() {
     assert_eq!((replay.value_and_grad(&[0.7, 1.3], &mut slopes), slopes), (2.0, [1.0, 1.0]));
     replay.hvp(&[0.7, 1.3], &[1.0, 1.0], &mut product);
     assert_eq!(product, [0.0, 0.0]);
-    // What a guard depends on is used.
+    // A value that a guard depends on is used.
     let guarded = |x: &[Symbol]| {
         let lost = (0..40).fold(x[0], |y, _| y * 1.1);
         if lost > 40.0 { x[0] } else { x[1] }
@@ -515,7 +515,7 @@ fn a_boxed_replay_is_a_field_and_is_called_by_a_shared_reference() {
     let problem = &Problem { energy: Replay::record(function, &[1.0, 1.0]).boxed() };
     assert_eq!(problem.energy.jacobian(&[5.0, 7.0]), [20.0, 3.0, 0.0, 1.0]);
     assert_eq!(plain.jacobian(&[5.0, 7.0]), [20.0, 3.0, 0.0, 1.0]);
-    // It goes to another thread with what it recorded.
+    // It can be sent to another thread with its recordings.
     let energy = Replay::record(move |x: &[Symbol]| x[0] * weights[0], &[1.0]).boxed();
     let value = std::thread::spawn(move || (energy.value(&[4.0]), energy.recordings())).join().unwrap();
     assert_eq!(value, (8.0, 1));

@@ -1,4 +1,4 @@
-//! Solvers: their derivatives are those of closed forms, in every type of number, and iterations are on no tape.
+//! Solvers have the derivatives of closed forms, in every number type, and their iterations are not recorded.
 
 use std::cell::Cell;
 use wengert_engine::ErrorKind;
@@ -52,7 +52,7 @@ fn check<P: Pair>(tolerance: f64) {
         let expected = derivatives(P::closed, P::closed, x);
         assert_close(&derivatives(P::solved, P::solved, x), &expected, 10.0 * tolerance);
         assert_close(&third(P::solved, x), &third(P::closed, x), 100.0 * tolerance);
-        // What was recorded is done again with other numbers.
+        // The recording is replayed with other values.
         let closed = Replay::record(P::closed::<Symbol>, x);
         let n = P::INPUTS;
         let (mut slopes, mut product, mut along) = (vec![0.0; n], vec![0.0; n], vec![0.0; n]);
@@ -228,7 +228,7 @@ fn kinks_and_infinite_ends_of_integrands_are_halved_away() {
     assert_eq!(try_integrate(|x: f64| (-x).exp(), 0.0, f64::INFINITY, 1e-6).unwrap_err().kind(), &ErrorKind::Argument);
 }
 
-/// x^30 = p, and how often it was asked.
+/// x^30 = p, with a count of its calls.
 #[derive(Default)]
 struct Steep(Cell<usize>);
 impl Equations for Steep {
@@ -285,7 +285,7 @@ fn constants_are_solved_without_statements() {
     assert_eq!(statements, 0);
 }
 
-/// (x - p)^2, which has a root without a slope.
+/// (x - p)^2, which has a root with zero slope.
 struct Touching;
 impl Equations for Touching {
     fn at<T: Real>(&self, x: &[T], p: &[T]) -> Vec<T> {

@@ -1,4 +1,4 @@
-//! Sparse derivatives of recorded functions: the entries are those of dense ones, and there are few of them.
+//! Sparse derivatives of recorded functions equal dense ones, with few entries.
 
 use wengert_engine::{ErrorKind, catch};
 use wengert_scalar::{Real, Replay, Returned, SparseHessian, SparseJacobian, Symbol};
@@ -15,7 +15,7 @@ fn point(n: usize, phase: f64) -> Vec<f64> {
     (0..n).map(|i| 0.8 + 0.4 * (i as f64 * 0.7 + phase).sin()).collect()
 }
 
-/// The Jacobian and the Hessian of a weighted sum against dense ones, at points that are not the first.
+/// Compares the Jacobian and the Hessian of a weighted sum with dense ones, at points that differ from the first.
 #[track_caller]
 fn check<Y: Returned>(f: impl Fn(&[Symbol]) -> Y + Copy, n: usize) -> (usize, usize) {
     let dense = Replay::record(f, &point(n, 0.0));
@@ -120,7 +120,7 @@ fn every_function_of_one_and_two_numbers_has_its_pattern() {
 
 #[test]
 fn sums_of_many_inputs_are_known_wherever_they_are_used() {
-    // More inputs than small sets have, in sums that are used again, squared, and returned.
+    // More inputs than small sets hold, in sums that are reused, squared, and returned.
     let f = |x: &[Symbol]| {
         let all = x.iter().fold(Symbol::lit(0.0), |sum, x| sum + *x);
         let front = x[..20].iter().fold(Symbol::lit(0.0), |sum, x| sum + *x);
@@ -131,7 +131,7 @@ fn sums_of_many_inputs_are_known_wherever_they_are_used() {
     assert_eq!(pattern.entries(), 20 * 20 + 2 * 20 + 3);
 }
 
-/// Small steps of functions of a few numbers that were computed before.
+/// Random small steps, each a function of a few earlier values.
 fn random_program<T: Real>(x: &[T], seed: u64, width: usize) -> Vec<T> {
     let mut state = seed;
     let mut random = move |below: usize| {
@@ -166,7 +166,7 @@ fn random_functions_have_the_entries_of_dense_matrices() {
 
 #[test]
 fn many_seeds_run_in_lanes() {
-    // A dense block among others: more seeds than lanes are worth.
+    // A dense block among others: more seeds than lanes pay for.
     let f = |x: &[Symbol]| {
         let head = x[..70].iter().enumerate().fold(Symbol::lit(0.0), |sum, (i, x)| sum + *x * (i as f64).cos());
         let rest = x[70..].windows(2).map(|pair| pair[0] * pair[1].exp());
@@ -214,7 +214,7 @@ fn entries_come_in_the_order_of_the_caller() {
     let own = SparseHessian::record(rosenbrock::<Symbol>, &x);
     let mut expected = vec![0.0; 2 * n - 1];
     own.values(&x, &[1.0], &mut expected);
-    // The upper triangle from the last to the first, a corner that is zero, and an entry again.
+    // The upper triangle from the last to the first, a corner that is zero, and a repeated entry.
     let (rows, columns) = own.triplets();
     let (mut upper, mut across): (Vec<usize>, Vec<usize>) = (columns.to_vec(), rows.to_vec());
     upper.reverse();
@@ -231,7 +231,7 @@ fn entries_come_in_the_order_of_the_caller() {
     assert_eq!(catch(|| few().seeds()).unwrap_err().kind(), &ErrorKind::Argument);
 }
 
-/// x0 x1 or x1 x2, and one number more on a third path.
+/// x0 x1 or x1 x2, and one more output on a third path.
 fn branching<T: Real>(x: &[T]) -> Vec<T> {
     let limit = T::lit(1.0);
     match (x[0] < limit, x[0] < T::lit(2.0)) {

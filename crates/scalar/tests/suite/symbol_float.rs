@@ -1,4 +1,4 @@
-//! Code that is generic over the traits of `num-traits`, recorded: rounding is an operation, and every answer is a guard.
+//! Code that is generic over the traits of `num-traits`, recorded: rounding is an operation, and every query is a guard.
 
 use num_traits::{Euclid, Float, Signed, ToPrimitive, Zero};
 use std::num::FpCategory;
@@ -64,7 +64,7 @@ fn rounding_has_no_slopes_of_any_order_also_at_zero() {
     assert_eq!(replay.recordings(), 1);
 }
 
-/// What a number answers, as one number: every answer has its own.
+/// The results of queries encoded as one number, different for every answer.
 type Question = (&'static str, fn(f64) -> f64, fn(Symbol) -> f64, fn(Dual<Symbol, 1>) -> f64);
 
 macro_rules! questions {
@@ -137,7 +137,7 @@ fn casts_to_whole_numbers_guard_the_whole_part_only() {
     assert_eq!((replay.value(&[0.5]), replay.value(&[2.5]), replay.recordings()), (5.0, 75.0, 3));
 }
 
-/// Functions that decide: value and slopes by both numbers, from floats and by hand.
+/// Functions with branches: value and gradient, from floats and by hand.
 type Decision = (&'static str, fn(f64, f64) -> f64, fn(Symbol, Symbol) -> Symbol, fn(f64, f64) -> [f64; 2]);
 
 macro_rules! decisions {
@@ -177,7 +177,7 @@ fn functions_that_decide_are_those_of_floats_on_every_path() {
                 assert_eq!(found, slopes(x, y), "{name} of {x} and {y}");
             }
         }
-        // Values of all that is special, from whatever was recorded.
+        // Special values, for every recorded path.
         for x in SPECIAL {
             for y in SPECIAL.into_iter().filter(|y| name != "clamp" || !y.is_nan()) {
                 let value = replay.value(&[x, y]);
@@ -188,7 +188,7 @@ fn functions_that_decide_are_those_of_floats_on_every_path() {
     }
 }
 
-/// The root of x^3 + x = a, by a search that halves and then by Newton's method.
+/// The root of x^3 + x = a, by bisection and then by Newton's method.
 fn root<T: Float>(a: T) -> T {
     let two = T::one() + T::one();
     let (mut low, mut high) = (-a.abs() - T::one(), a.abs() + T::one());

@@ -1,4 +1,5 @@
-//! Matrices of symbols: `nalgebra` is recorded, and its pivots are guards. References are the implicit rule and other closed forms.
+//! Matrices of symbols: `nalgebra` is recorded, and its pivots are guards. References are the implicit function theorem and other closed
+//! forms.
 
 use super::matrices::{close, implicit_slopes, lu, numbers, weighted};
 use approx::relative_eq;
@@ -24,7 +25,7 @@ const SOLVERS: [(&str, Solver); 6] = [
     ("inverse", |a, b| a.try_inverse().unwrap() * b),
 ];
 
-/// A matrix, column by column, and a right side.
+/// A matrix, column by column, and a right-hand side.
 fn system(seed: u64) -> Vec<f64> {
     let a = Matrix6::from_column_slice(&numbers::<36>(seed)) + Matrix6::identity() * 0.5;
     a.iter().copied().chain(numbers::<6>(seed + 1)).collect()
@@ -69,7 +70,7 @@ fn recorded_solvers_have_values_slopes_and_second_derivatives_of_the_implicit_ru
     }
 }
 
-/// Of rows: every diagonal is the largest number of its column, by far.
+/// By rows: every diagonal element is by far the largest of its column.
 fn dominant(shift: f64) -> Vec<f64> {
     let mut rows = numbers::<42>(60);
     (0..6).for_each(|i| rows[7 * i] = 10.0 + shift + i as f64);
@@ -89,7 +90,7 @@ fn the_pivots_of_a_six_by_six_solve_are_guards_that_stay() {
         replay.values(&x, &mut solution);
         let (a, b) = (Matrix6::from_row_slice(&x[..36]), Vector6::from_column_slice(&x[36..]));
         assert!((a * Vector6::from(solution) - b).norm() < 1e-13);
-        // dx = A^-1 (db - dA x): by the right side it is the inverse.
+        // dx = A^-1 (db - dA x): the derivative by the right-hand side is the inverse.
         let (jacobian, inverse) = (replay.jacobian(&x), a.try_inverse().unwrap());
         for (row, slopes) in jacobian.chunks(42).enumerate() {
             for column in 0..6 {
@@ -107,7 +108,7 @@ fn a_flipped_pivot_is_a_second_recording_and_right() {
         let solution = Matrix2::new(x[0], x[1], x[2], x[3]).lu().solve(&Vector2::new(x[4], x[5])).unwrap();
         solution.x
     };
-    // Cramer's rule, and its slopes.
+    // Cramer's rule, and its derivatives.
     let right = |[a, b, c, d, u, v]: [f64; 6]| {
         let (x, y, det) = (d * u - b * v, a * v - c * u, a * d - b * c);
         let (x, y) = (x / det, y / det);
@@ -118,7 +119,7 @@ fn a_flipped_pivot_is_a_second_recording_and_right() {
         ([2.5, 1.0, 2.0, 5.0, 0.3, -1.0], 1),
         ([1.0, 1.0, 2.0, 5.0, 1.0, -1.0], 2),
         ([-1.0, 0.5, -4.0, 5.0, 1.0, 2.0], 2),
-        // A pivot that is zero, and one that is the same with another sign.
+        // A zero pivot, and one of the same magnitude with the opposite sign.
         ([0.0, 1.0, 2.0, 5.0, 1.0, -1.0], 2),
         ([3.0, 1.0, -2.0, 5.0, 1.0, -1.0], 2),
     ];
@@ -171,7 +172,7 @@ fn a_recorded_cholesky_decomposition_has_the_slopes_of_the_determinant() {
         let value = replay.value_and_grad(a.as_slice(), slopes.as_mut_slice());
         assert!(close(value, a.determinant().ln(), 1e-14));
         replay.hvp(a.as_slice(), v.as_slice(), product.as_mut_slice());
-        // One triangle is read, for both: what both get together is what counts.
+        // One triangle is read, in both cases, so only the sum of both counts.
         let both = |x: Matrix3<f64>| x + x.transpose();
         assert_close(both(slopes).as_slice(), both(inverse).as_slice(), 1e-13);
         assert_close(both(product).as_slice(), both(-inverse * v * inverse).as_slice(), 1e-12);
@@ -185,7 +186,7 @@ fn recorded_singular_values_have_the_slopes_of_their_vectors() {
     let replay = Replay::record(f, &numbers::<9>(80));
     for seed in [80, 81, 82] {
         let a = Matrix3::from_column_slice(&numbers::<9>(seed));
-        // The largest one by the power method on A^T A, and its vectors.
+        // The largest one by the power method on A^T A, and its singular vectors.
         let v = (0..2000).fold(Vector3::new(1.0, 0.3, -0.2), |v, _| (a.transpose() * (a * v)).normalize());
         let (size, u) = ((a * v).norm(), (a * v).normalize());
         let mut slopes = [0.0; 9];
@@ -215,7 +216,7 @@ fn recorded_rotations_turn_by_the_cross_product_also_from_an_angle_of_zero() {
         let (first, second) = (Vector3::z().cross(&turned), -Vector3::new(turned.x, turned.y, 0.0));
         assert_close(&product, &[second.dot(&weights), first.x, first.y, first.z], 1e-13);
     }
-    // The angle of exactly 0 has a branch of its own in `nalgebra`; all others are one path.
+    // An angle of exactly 0 has its own branch in `nalgebra`; all others take one path.
     assert_eq!(replay.recordings(), 2);
     let plane = Replay::record(|x: &[Symbol]| (Rotation2::new(x[0]) * Vector2::new(x[1], x[2])).x, &[0.0; 3]);
     assert!(close(plane.value(&[0.5, 2.0, 3.0]), 2.0 * 0.5f64.cos() - 3.0 * 0.5f64.sin(), 1e-15));
@@ -258,7 +259,7 @@ fn comparisons_with_a_tolerance_are_guards_of_how_they_come_out() {
     assert_eq!((replay.value(&[5.0, 3.0]), replay.recordings()), (2.0, 1));
     assert_eq!((replay.value(&[3.0, 3.0005]), replay.recordings()), (30.0, 2));
     assert_eq!((replay.value(&[7.0, 7.0001]), replay.recordings()), (70.0, 2));
-    // Equal numbers, and infinite ones, are decided on before any difference.
+    // Equal and infinite numbers are handled before any difference is taken.
     assert_eq!(replay.value(&[4.0, 4.0]), 40.0);
     assert_eq!(replay.value(&[f64::INFINITY, f64::INFINITY]), f64::INFINITY);
     assert_eq!(replay.value(&[1.0, f64::NEG_INFINITY]), f64::INFINITY);

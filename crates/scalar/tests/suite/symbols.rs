@@ -1,4 +1,4 @@
-//! Symbols in code that means no harm and knows nothing of recordings: what it decides on is a guard, and what is not meant is an error.
+//! Symbols in ordinary code that knows nothing of recordings: its decisions become guards, and misuse is an error.
 
 use std::cmp::Ordering;
 use wengert_engine::{ErrorKind, catch};
@@ -11,7 +11,7 @@ fn same(a: f64, b: f64) -> bool {
     a.to_bits() == b.to_bits() || a.is_nan() && b.is_nan()
 }
 
-/// What is done with a symbol of an outer recording, beside one of the inner.
+/// Uses of a symbol of an outer recording together with one of the inner.
 const MISUSES: [fn(Symbol, Symbol) -> Symbol; 10] = [
     |outer, inner| inner + outer,
     |outer, _| outer.sin(),
@@ -50,7 +50,7 @@ fn a_symbol_that_was_sent_to_another_thread_is_an_error_there() {
             assert_eq!(found, Err(ErrorKind::WrongLevel), "misuse {number}");
             sent
         };
-        // As many recordings here as there: numbers that each thread counts for itself would be the same.
+        // The same number of recordings on both threads: numbers counted per thread would coincide.
         std::thread::scope(|scope| scope.spawn(|| Replay::record(f, &[3.0]).value(&[3.0])).join().unwrap());
     }
 }
@@ -89,7 +89,7 @@ fn comparisons_with_constants_on_either_side_are_guards() {
                 "{x} {constant}"
             );
         }
-        // Less, equal, greater, and not to be compared.
+        // Less, equal, greater, and unordered.
         assert!(replay.recordings() <= 4);
     }
 }
@@ -160,7 +160,7 @@ fn recorded_remainders_are_those_of_floats_to_the_bit_with_the_quotient_as_slope
         assert_eq!(product, [0.0; 2]);
     }
     assert_eq!(replay.recordings(), 1);
-    // A plain number on either side, in place, in a loop of many trips, and on dual numbers.
+    // A plain number on either side, in place, in a loop of many iterations, and on dual numbers.
     let f = |x: &[Symbol]| {
         let mut sum = Symbol::lit(0.0);
         for x in x {
@@ -208,7 +208,7 @@ fn printing_is_no_guard() {
     assert_eq!((replay.value(&[2.0]), replay.recordings()), (2.0, 1));
 }
 
-/// Sums over trips are added up in another order than written, unless somebody decides on them.
+/// Sums over iterations are added in another order than written, unless a branch depends on them.
 #[test]
 fn decisions_on_sums_are_those_of_the_function() {
     fn total<T: Real>(x: &[T]) -> T {
@@ -223,7 +223,7 @@ fn decisions_on_sums_are_those_of_the_function() {
         let x: Vec<f64> = (0..n).map(|i| (f64::from(i) * 0.7).sin() / 3.0).collect();
         let exact = total(&x);
         for bound in [exact.next_down(), exact, exact.next_up()] {
-            // The path is found at other numbers, and taken at these.
+            // The path is recorded at other values, and taken at these.
             let replay = Replay::record(|x: &[Symbol]| decided(x, bound), &vec![0.01; n as usize]);
             replay.value(&vec![1.0; n as usize]);
             assert_eq!(replay.value(&x), decided(&x, bound), "{n} numbers");

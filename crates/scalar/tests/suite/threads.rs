@@ -4,7 +4,7 @@ use std::sync::{Mutex, MutexGuard};
 use wengert_engine::{ErrorKind, catch, set_threads};
 use wengert_scalar::{Real, Var, gradient, gradient_of, jacobian, map_over, recording, sum_over};
 
-/// The number of threads is that of the process.
+/// Held by a test that changes the number of threads, which is process-wide.
 fn alone() -> MutexGuard<'static, ()> {
     static ALONE: Mutex<()> = Mutex::new(());
     ALONE.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
@@ -80,13 +80,13 @@ fn a_sum_is_one_statement_and_constants_are_none() {
         let sum = sum_over(&items, &x, |item, x| x[0] * x[1] * *item + x[2]);
         assert_eq!(tape.bytes() - before, 25);
         let numbers = map_over(&items, &x, |item, x| [x[2] * *item, x[1] * 2.0]);
-        // No slope by 0 items; the product of constants is one.
+        // Zero items contribute no argument; the product of constants is a constant.
         assert_eq!(tape.bytes() - before, 25 + 99 * 13);
         let (mut slopes, last) = ([0.0; 3], numbers[99]);
         tape.pull(sum + last[0] + last[1], &x, &mut slopes);
         assert_eq!(slopes, [3.0 * 4950.0, 0.0, 199.0]);
     });
-    // Sums of sums, and functions that take gradients.
+    // Nested sums, and functions that take gradients.
     let twice = |x: &[Var]| {
         sum_over(&[1.0, 2.0], x, |a, x| {
             let inner = gradient_of(|[y]| y * y, [*a]).1[0];
@@ -119,7 +119,7 @@ fn variables_that_are_not_given_are_errors_and_never_wrong_numbers() {
             let error =
                 catch(|| jacobian(|x| map_over(&items, &[], |_, _| [x[0] + 1.0]).concat(), &[1.0])).unwrap_err();
             assert_eq!(error.kind(), &ErrorKind::WrongLevel, "{round}");
-            // All tapes are in order after that.
+            // All tapes are consistent after that.
             let value = gradient(|x| sum_over(&items, x, |item, x| x[0] * *item + x[1]), &[1.0, 2.0], &mut slopes);
             assert_eq!((value, slopes), (items.iter().sum::<f64>() + 800.0, [items.iter().sum::<f64>(), 400.0]));
         }

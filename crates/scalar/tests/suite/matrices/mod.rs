@@ -1,4 +1,4 @@
-//! Matrices to solve with, and what the solutions' slopes are.
+//! Matrices for linear systems, and the derivatives of the solutions.
 
 use nalgebra::{RealField, SMatrix, SVector};
 
@@ -6,7 +6,7 @@ pub fn close(a: f64, b: f64, tolerance: f64) -> bool {
     (a - b).abs() <= tolerance * b.abs().max(1.0)
 }
 
-/// Numbers without a pattern, between -1 and 1.
+/// Pseudo-random numbers between -1 and 1.
 pub fn numbers<const N: usize>(seed: u64) -> [f64; N] {
     let mut state = seed;
     std::array::from_fn(|_| {
@@ -15,7 +15,7 @@ pub fn numbers<const N: usize>(seed: u64) -> [f64; N] {
     })
 }
 
-/// A function of the solution, and its gradient by it.
+/// A function of the solution, and its gradient with respect to it.
 pub fn weighted<T: RealField + Copy, const N: usize>(x: &SVector<T, N>) -> T {
     let weight = |i: usize| nalgebra::convert::<f64, T>(1.0 + i as f64);
     x.iter().enumerate().fold(T::zero(), |sum, (i, x)| sum + weight(i) * x.sin())
@@ -25,7 +25,7 @@ fn weighted_slopes<const N: usize>(x: &SVector<f64, N>) -> SVector<f64, N> {
     SVector::from_fn(|i, _| (1.0 + i as f64) * x[i].cos())
 }
 
-/// Gradients of `weighted(A^-1 b)` by A, column by column, and b, by the implicit rule.
+/// The gradients of `weighted(A^-1 b)` by A, column by column, and by b, from the implicit function theorem.
 pub fn implicit_slopes<const N: usize>(a: &SMatrix<f64, N, N>, b: &SVector<f64, N>) -> Vec<f64> {
     let inverse = a.try_inverse().unwrap();
     let x = inverse * b;
