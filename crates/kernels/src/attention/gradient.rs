@@ -254,16 +254,16 @@ impl<T: Float> Gradient<'_, '_, T> {
             let (to, place) = self.dq;
             let to = to.pointer(place.start(b, h, these_queries.start));
             let k = self.saved.k.tokens(head, these_keys.clone(), width);
-            // SAFETY: `slopes` has a column for each token of `k`, which lies in its data; `to` is the token of the first query in `dq`, whose
-            // tokens for this block are ours, and initialised.
+            // SAFETY: `slopes` has a column for each token of `k`, which lies in its data. `to` is the token of the first query in `dq`,
+            // whose tokens for this block are ours and initialised.
             unsafe { T::multiply_scaled(scale, slopes, k, these_keys.start > 0, to, place.token) };
         }
         if part != Part::Queries {
             let (to, place) = self.dk;
             let to = to.pointer(place.start(b, h, these_keys.start));
             let q = self.saved.q.tokens(head, these_queries, width);
-            // SAFETY: `slopes` has a row for each token of `q`, which lies in its data; `to` is the token of the first key in `dk`, whose
-            // tokens for this block are ours, and initialised.
+            // SAFETY: `slopes` has a row for each token of `q`, which lies in its data. `to` is the token of the first key in `dk`, whose
+            // tokens for this block are ours and initialised.
             unsafe { T::multiply_scaled(scale, slopes.transpose(), q, !is_first, to, place.token) };
         }
     }

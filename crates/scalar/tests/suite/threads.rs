@@ -80,7 +80,7 @@ fn a_sum_is_one_statement_and_constants_are_none() {
         let sum = sum_over(&items, &x, |item, x| x[0] * x[1] * *item + x[2]);
         assert_eq!(tape.bytes() - before, 25);
         let numbers = map_over(&items, &x, |item, x| [x[2] * *item, x[1] * 2.0]);
-        // Zero items contribute no argument; the product of constants is a constant.
+        // The item 0 has zero slope and records nothing; the product of constants is a constant.
         assert_eq!(tape.bytes() - before, 25 + 99 * 13);
         let (mut slopes, last) = ([0.0; 3], numbers[99]);
         tape.pull(sum + last[0] + last[1], &x, &mut slopes);

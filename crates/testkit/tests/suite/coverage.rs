@@ -1,11 +1,11 @@
-//! Every built-in primitive, checked on its cases; the coverage page is what the checks exercise.
+//! Checks every built-in primitive on its cases; the coverage page matches what the checks exercise.
 
 use std::path::Path;
 use std::sync::LazyLock;
 use wengert::primitive::PRIMITIVES;
 use wengert_testkit::{Failure, Report, coverage, parallel, try_check};
 
-/// Both tests look at the same checks.
+/// Both tests use the same checks.
 static CHECKED: LazyLock<Vec<Result<Report, Vec<Failure>>>> =
     LazyLock::new(|| parallel(PRIMITIVES.len(), |i| try_check(PRIMITIVES[i])));
 

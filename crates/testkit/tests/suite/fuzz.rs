@@ -1,14 +1,14 @@
 //! Random programs: every transform agrees with every other.
 //!
-//! `WENGERT_FUZZ=5000 cargo test -p wengert-testkit fuzz` tries that many; a seed that fails is printed with its
-//! program, cut after the first step that fails.
+//! `WENGERT_FUZZ=5000 cargo test -p wengert-testkit fuzz` tries that many; a seed that fails is printed with its program, truncated after
+//! the first step that fails.
 
 use std::collections::BTreeMap;
 use wengert::primitive::PRIMITIVES;
 use wengert_testkit::fuzz::{Composition, Formula, RandomLoop, SavedFiles, verify};
 use wengert_testkit::parallel;
 
-/// How many programs to try.
+/// The number of programs to try.
 fn programs(usual: u64) -> u64 {
     let asked = std::env::var("WENGERT_FUZZ").ok();
     asked.map_or(usual, |number| number.parse().expect("WENGERT_FUZZ is a number of programs"))

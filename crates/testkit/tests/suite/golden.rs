@@ -1,10 +1,9 @@
-//! Reference numbers of another system: values, gradients and second gradients of whole calls.
+//! Reference values from another system: values, gradients and second gradients of whole calls.
 //!
-//! `data/golden_ops.jsonl.gz` holds calls of 447 operations with PyTorch's numbers for them. Every call also runs under
-//! `compile`, `jvp` and `vmap`, and is compared with itself. An operation counts as covered when its adapter, one public
-//! call, is in the table of its family under `golden/`, and one of its recorded outputs has elements.
-//! `WENGERT_GOLDEN=<file>` reads another record, plain or compressed. `cargo test -p wengert-testkit golden -- --nocapture`
-//! prints what is missing and what is excused.
+//! `data/golden_ops.jsonl.gz` holds calls of 447 operations with PyTorch's results. Every call also runs under `compile`, `jvp` and `vmap`,
+//! and is compared with itself. An operation counts as covered if its adapter, one public call, is in the table of its family under
+//! `golden/`, and one of its recorded outputs has elements. `WENGERT_GOLDEN=<file>` reads another record, plain or compressed.
+//! `cargo test -p wengert-testkit golden -- --nocapture` prints what is missing and what is excused.
 
 mod call;
 mod case;
@@ -27,13 +26,13 @@ use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use wengert::Tensor;
 
-/// One public call on the recorded arguments; all outputs, in the recorded order.
+/// One public call on the recorded arguments; returns all outputs, in the recorded order.
 pub type Adapter = fn(&Call) -> Vec<Tensor>;
 
-/// Checks that fail on purpose: the operation, its cases, the checks, and the reason.
+/// Checks that are expected to fail: the operation, its cases, the checks, and the reason.
 pub type Exception = (&'static str, &'static [usize], &'static [Check], &'static str);
 
-/// A table of adapters, sorted by name, and the deviations among them.
+/// A table of adapters, sorted by name, and their exceptions.
 pub type Family = (&'static str, &'static [(&'static str, Adapter)], &'static [Exception]);
 
 const FAMILIES: &[Family] = &[
@@ -46,7 +45,7 @@ const FAMILIES: &[Family] = &[
     ("shape", shape::ADAPTERS, shape::EXCEPTIONS),
 ];
 
-/// How many operations were covered when this file was last touched. It only grows.
+/// The number of operations covered when this file was last changed. It only grows.
 const FLOOR: usize = 427;
 
 #[test]
@@ -84,7 +83,7 @@ fn recorded_calls_have_the_recorded_numbers_and_the_same_ones_in_every_mode() {
     let idle: Vec<_> = exceptions().flat_map(of_exception).filter(|check| !excused.contains(check)).collect();
     idle.iter().for_each(|(op, number, check)| println!("exception that nothing needs: {op} case {number}: {check}"));
 
-    // An operation whose outputs have no elements was not compared with anything.
+    // An operation whose outputs have no elements was not compared.
     let is_covered =
         |(op, cases): &(&String, &Vec<Case>)| adapters.contains_key(op.as_str()) && !cases.iter().all(Case::is_empty);
     let (covered, missing): (Vec<_>, Vec<_>) = cases.iter().partition(is_covered);
@@ -99,7 +98,7 @@ fn recorded_calls_have_the_recorded_numbers_and_the_same_ones_in_every_mode() {
         counts.join(", ")
     );
     assert!(failed == 0, "{failed} checks failed; run with --nocapture for the list");
-    // Another record may lack the cases that an exception is about.
+    // Another record may lack the cases of an exception.
     let chosen_record = std::env::var_os("WENGERT_GOLDEN").is_some();
     assert!(chosen_record || idle.is_empty(), "exceptions that nothing needs: {idle:?}");
     assert!(chosen_record || covered >= FLOOR, "{covered} operations are covered, {FLOOR} were before");
@@ -134,7 +133,7 @@ fn is_excused(case: &Case, check: Check) -> bool {
         .any(|(op, numbers, checks, _)| *op == case.op && numbers.contains(&case.number) && checks.contains(&check))
 }
 
-/// The built-in record, or the one that the environment names.
+/// The built-in record, or the one named by the environment variable.
 fn recorded() -> Vec<Case> {
     let built_in = || Path::new(env!("CARGO_MANIFEST_DIR")).join("data/golden_ops.jsonl.gz");
     let path = std::env::var_os("WENGERT_GOLDEN").map_or_else(built_in, Into::into);

@@ -1,4 +1,4 @@
-//! Whole training runs, step by step the same as recorded ones.
+//! Whole training runs, which match recorded ones step by step.
 //!
 //! `data/golden_train.json` holds five small models with weights and data in closed form, trained for twelve steps by PyTorch
 //! in f64: the loss before every step, the norms of the first gradients, sums and norms of the final parameters. Each run
@@ -88,7 +88,7 @@ impl Run {
         Run { record, parameters }
     }
 
-    /// Trains eagerly and compiled, and compares every recorded number.
+    /// Trains eagerly and compiled, and compares every recorded value.
     fn repeat(&self, loss: impl Fn(&Vec<Tensor>) -> Tensor) {
         self.train("eager", value_and_grad(&loss));
         let compiled = compile(value_and_grad(&loss));
@@ -108,8 +108,8 @@ impl Run {
             parameters = optimizer.step(&parameters, &gradients);
         }
         self.compare_norms(&format!("{way}, norm of the final parameter"), "final_param_norms", &parameters);
-        // The numbers of a sum cancel, so its error is relative to the size of what is summed. It matters for the biases of
-        // attention's keys: their gradient is zero but for rounding, which Adam divides by its own size.
+        // The terms of a sum cancel, so its error is relative to their size. This matters for the biases of attention's keys: their
+        // gradient is zero up to rounding, which Adam divides by its own size.
         let scales = self.list("final_param_norms");
         for (j, recorded) in self.list("final_param_sums").into_iter().enumerate() {
             let what = format!("{way}, sum of the final parameter {j}");
@@ -130,13 +130,13 @@ impl Run {
     }
 }
 
-/// To nine digits of `scale`.
+/// Agrees to nine digits of `scale`.
 fn agree(what: &str, found: f64, recorded: f64, scale: f64) {
     let error = (found - recorded).abs() / scale.abs();
     assert!(error <= 1e-9, "{what}: {found}, recorded {recorded}, relative error {error:.1e}");
 }
 
-/// The update rules of the record, with the state they keep for every parameter.
+/// The update rules of the record, with their state for every parameter.
 struct Optimizer {
     rule: String,
     rate: f64,
@@ -206,18 +206,18 @@ fn classes(count: i64, factor: i64, offset: i64, classes: i64) -> Tensor {
     Tensor::from((0..count).map(|i| (factor * i + offset) % classes).collect::<Vec<i64>>())
 }
 
-// The parts of the models, written out.
+// The layers of the models, written out.
 
 fn linear(x: &Tensor, weight: &Tensor, bias: &Tensor) -> Tensor {
     x.matmul(&weight.t()) + bias
 }
 
-/// Sums over the last axis, which stays.
+/// Sums over the last axis, which is kept.
 fn row_sums(x: &Tensor) -> Tensor {
     x.sum_over(-1).unsqueeze(x.rank() - 1)
 }
 
-/// The rows less their largest number, which no gradient needs to pass.
+/// The rows minus their maxima, through which no gradient needs to pass.
 fn centered(x: &Tensor) -> Tensor {
     x - x.detach().max_along(-1).0.unsqueeze(x.rank() - 1)
 }
@@ -247,7 +247,7 @@ fn gelu(x: &Tensor) -> Tensor {
     x * 0.5 * (inner.tanh() + 1.0)
 }
 
-/// A convolution with stride 1, as the sum over the places of the kernel.
+/// A convolution with stride 1, as the sum over the positions of the kernel.
 fn convolve(x: &Tensor, kernel: &Tensor, bias: &Tensor, padding: usize) -> Tensor {
     let ([n, c, h, w], [_, _, kh, kw]) = (sizes(x), sizes(kernel));
     let mut padded = Tensor::zeros([n, c, h + 2 * padding, w + 2 * padding]);
@@ -262,7 +262,7 @@ fn convolve(x: &Tensor, kernel: &Tensor, bias: &Tensor, padding: usize) -> Tenso
     (sum + bias).permute(&[0, 3, 1, 2])
 }
 
-/// The largest of every two by two numbers; a last odd row or column is left out.
+/// The maximum of every 2 x 2 block; a last odd row or column is dropped.
 fn halve(x: &Tensor) -> Tensor {
     let [n, c, h, w] = sizes(x);
     let (h, w) = (h / 2, w / 2);

@@ -1,4 +1,4 @@
-//! Tests of all primitives, of recorded numbers, of random programs, and of `check` itself.
+//! Tests of all primitives, of recorded values, of random programs, and of `check` itself.
 
 mod c_backend;
 mod coverage;

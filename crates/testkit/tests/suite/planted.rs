@@ -1,10 +1,10 @@
-//! The check is itself checked: wrong primitives, each a small variant of a right one, are rejected for the right reason.
+//! Tests the check itself: wrong primitives, each a small variant of a correct one, are rejected for the right reason.
 
 use super::wrong::{Below, Column, Cube, Mistake, Root};
 use wengert::primitive::Primitive;
 use wengert_testkit::{Aspect, check, try_check};
 
-/// The check rejects `op`, names `expected` in what it says, and finds nothing wrong with `sound`.
+/// The check rejects `op`, mentions `expected` in its message, and accepts `sound`.
 #[track_caller]
 fn rejected(op: &'static dyn Primitive, expected: &[Aspect], sound: &[Aspect]) {
     let failures = try_check(op).expect_err("a wrong primitive passed");

@@ -1,10 +1,10 @@
-//! Loops are data: a second backend prints them as C, and reproduces what the first one computes.
+//! Loops are data: a second backend prints them as C, and reproduces the results of the first.
 //!
-//! It runs every loop twice, as C and by the tiled machine, on the same operands. Where all operations of a loop are exact (arithmetic,
-//! roots, comparisons, sums in double precision) both give the same bits, and the step goes on with those of C. The functions of the C
-//! library are rounded otherwise in the last place than ours. A loop with some of them agrees as closely as single precision allows, and
-//! the step goes on with our numbers: Adam would make large steps of small differences where a gradient is 0 but for rounding. So in
-//! the end every tensor has the same bits, whatever the backend.
+//! It runs every loop twice, as C and by the tiled machine, on the same operands. If all operations of a loop are exact (arithmetic, roots,
+//! comparisons, sums in double precision), both give the same bits, and the step continues with those of C. The functions of the C library
+//! round the last place differently from ours. A loop that uses some of them agrees to single precision, and the step continues with our
+//! values: Adam would turn small differences into large steps where a gradient is 0 up to rounding. So in the end every tensor has the same
+//! bits, for either backend.
 
 mod print;
 mod process;
@@ -17,7 +17,7 @@ use wengert::backend::{Backend, Cpu, Host, LoopKernel, Memory, PlacedLoop, Plan,
 use wengert::prelude::*;
 use wengert_bench::workloads::{self, Size};
 
-/// What differs at most where functions of the C library take part, in units of the largest number of an output.
+/// The largest difference where functions of the C library are used, relative to the largest element of an output.
 const CLOSE: f64 = 8.0 * f32::EPSILON as f64;
 
 /// The C backend of one test.
@@ -26,12 +26,12 @@ struct C(Arc<Shared>);
 struct Shared {
     name: &'static str,
     printed: Mutex<Vec<Printed>>,
-    /// The program, and how many loops it has.
+    /// The program, and the number of its loops.
     process: Mutex<Option<(usize, Process)>>,
     report: Mutex<Report>,
 }
 
-/// What was found.
+/// The results of the comparison.
 #[derive(Default)]
 struct Report {
     exact: usize,
@@ -50,7 +50,7 @@ impl C {
 }
 
 impl Backend for C {
-    /// Other buffers than those of this processor, and loops behind calls of any size.
+    /// Other buffers than those of this processor, and loops that follow calls of any size.
     fn target(&self) -> Target {
         Target { alignment: 256, large_call: 0.0, ..Target::CPU }
     }
@@ -69,7 +69,7 @@ struct Compared {
     shared: Arc<Shared>,
 }
 
-/// A loop as C, if it could be printed, and as a kernel of ours.
+/// A loop as C, if it could be printed, and as one of our kernels.
 struct One {
     placed: PlacedLoop,
     number: Option<usize>,
@@ -113,7 +113,7 @@ impl LoopKernel for Compared {
 }
 
 impl Shared {
-    /// Runs a loop in C; the program is compiled when it is first asked for.
+    /// Runs a loop in C; the program is compiled on first use.
     fn call(&self, number: usize, operands: &[Vec<u8>]) -> Vec<Vec<u8>> {
         let (printed, mut process) = (self.printed.lock().unwrap(), self.process.lock().unwrap());
         if process.as_ref().is_none_or(|(loops, _)| *loops < printed.len()) {
@@ -123,7 +123,7 @@ impl Shared {
         process.call(number, operands, &printed[number].writes)
     }
 
-    /// Notes what differs, and says whether nothing may.
+    /// Records the difference, and returns whether the loop must be exact.
     fn compare(&self, number: usize, found: &[Vec<u8>], right: &[Vec<u8>]) -> bool {
         let (printed, mut report) = (self.printed.lock().unwrap(), self.report.lock().unwrap());
         let Printed { body, is_exact, .. } = &printed[number];
@@ -144,7 +144,7 @@ impl Shared {
     }
 }
 
-/// The largest difference in units of the largest number; 0 only for equal bits, or NaN on both sides.
+/// The largest difference relative to the largest element; 0 only for equal bits, or NaN on both sides.
 fn difference(dtype: DType, found: &[u8], right: &[u8]) -> f64 {
     let numbers = |bytes: &[u8]| -> Vec<f64> {
         match dtype {
@@ -163,7 +163,7 @@ fn difference(dtype: DType, found: &[u8], right: &[u8]) -> f64 {
     found.iter().zip(&right).map(apart).fold(0.0, f64::max)
 }
 
-/// Whether there is a C compiler; says so where there is none.
+/// Whether the test is skipped because there is no C compiler; prints a message if so.
 fn is_skipped() -> bool {
     let skipped = compiler().is_none();
     if skipped {

@@ -1,22 +1,22 @@
-//! Loops as C.
+//! Prints loops as C.
 
 use super::translate::{self, Body};
 use std::fmt::Write;
 use wengert::DType;
 use wengert::backend::{Access, Destination, Fold, Instruction, Loop};
 
-/// A loop in C, with the bytes of its operands and outputs.
+/// A loop in C, with the sizes of its operands and outputs in bytes.
 #[derive(Clone, PartialEq)]
 pub struct Printed {
     pub body: Loop,
     pub reads: Vec<usize>,
     pub writes: Vec<usize>,
-    /// Whether every operation gives our bits.
+    /// Whether every operation is bitwise equal to ours.
     pub is_exact: bool,
     text: String,
 }
 
-/// The type of numbers in C, or the error of one that is not printed.
+/// The C type of an element, or an error for types that are not printed.
 fn c_type(dtype: DType) -> Result<&'static str, String> {
     match dtype {
         DType::F32 => Ok("float"),
@@ -28,7 +28,7 @@ fn c_type(dtype: DType) -> Result<&'static str, String> {
 }
 
 impl Printed {
-    /// The function `loop` of this number. The error names an operation and what is not known of it.
+    /// The function `loop` with this number. The error names the unsupported operation.
     pub fn new(body: &Loop, number: usize, reads: Vec<usize>, writes: Vec<usize>) -> Result<Printed, String> {
         let (mut text, mut is_exact) = (String::new(), true);
         for (index, instruction) in body.instructions.iter().enumerate() {
@@ -58,8 +58,8 @@ impl Printed {
     }
 }
 
-/// A function on its way: rows, and in each of them walks over its columns. A fold ends a walk, so that what comes behind it knows the
-/// result; values of elements are kept for the next walk then.
+/// A function under construction: rows, with passes over the columns of each. A fold ends a pass, so that the code after it knows the
+/// result; values of elements are then stored for the next pass.
 struct Writer<'a> {
     body: &'a Loop,
     number: usize,
@@ -73,7 +73,7 @@ impl Writer<'_> {
         writeln!(self.lines, "{:indent$}{text}", "").unwrap();
     }
 
-    /// Begins or ends a walk over the columns.
+    /// Begins or ends a pass over the columns.
     fn walk(&mut self, columns: bool) {
         if columns && !self.in_columns {
             self.line(&format!("for (size_t c = 0, i = r * {0}; c < {0}; c++, i++) {{", self.body.cols));
@@ -85,7 +85,7 @@ impl Writer<'_> {
         self.in_columns = columns;
     }
 
-    /// Whether values of elements are kept in arrays.
+    /// Whether values of elements are stored in arrays.
     fn keeps(&self) -> bool {
         (0..self.body.operands.len() + self.body.instructions.len()).any(|value| self.body.is_by_rows(value))
     }
@@ -121,7 +121,7 @@ impl Writer<'_> {
                 }
                 Instruction::Spread(input) => self.assign(value, &format!("v{input}"))?,
                 Instruction::Fold(fold, input) => {
-                    // A walk of its own, so that the sum begins before it.
+                    // A separate pass, so that the sum is initialised before it.
                     self.walk(false);
                     let dtype = body.dtype(*input);
                     let (sum, first) = match fold {
@@ -155,7 +155,7 @@ impl Writer<'_> {
         self.surround()
     }
 
-    /// Declarations before the rows, and sums behind them.
+    /// Declarations before the rows, and sums after them.
     fn surround(self) -> Result<String, String> {
         let Writer { body, number, .. } = &self;
         let (mut text, mut ends) = (format!("static void loop{number}(void **x, void **y) {{\n"), String::new());
@@ -189,12 +189,12 @@ impl Writer<'_> {
     }
 }
 
-/// The type that sums are held in.
+/// The accumulator type.
 fn total(dtype: DType) -> &'static str {
     if dtype.is_float() { "double" } else { "int64_t" }
 }
 
-/// Where the element of this number lies, row-major in the shape of the access.
+/// The position of the element with this row-major number in the shape of the access.
 fn index(access: &Access, number: &str) -> String {
     if access.is_whole() {
         return number.to_string();
@@ -211,7 +211,7 @@ fn index(access: &Access, number: &str) -> String {
     terms.join(" + ")
 }
 
-/// One program of all loops: it reads the number of a loop and its operands, and writes its outputs, until there is no more.
+/// One program for all loops: it reads the number of a loop and its operands, and writes its outputs, until the input ends.
 pub fn program(loops: &[Printed]) -> String {
     let mut text = String::from("#include <math.h>\n#include <stddef.h>\n#include <stdint.h>\n#include <stdio.h>\n");
     text += "#include <stdlib.h>\n#include <string.h>\n";

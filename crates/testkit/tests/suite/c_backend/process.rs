@@ -1,4 +1,4 @@
-//! C programs, compiled and running.
+//! Compiles and runs C programs.
 
 use std::fs;
 use std::io::{Read, Write};
@@ -12,7 +12,7 @@ pub fn compiler() -> Option<String> {
     found.is_ok_and(|status| status.success()).then_some(name)
 }
 
-/// A program that answers.
+/// A running program that answers requests.
 pub struct Process {
     child: Child,
     input: Option<ChildStdin>,
@@ -28,7 +28,7 @@ impl Process {
         let (source, program) = (folder.join("loops.c"), folder.join("loops"));
         fs::write(&source, text).unwrap();
         let mut command = Command::new(compiler().expect("asked before"));
-        // Products and sums are rounded one by one, as ours are.
+        // Products and sums are rounded separately, as ours are.
         command.args(["-O1", "-ffp-contract=off", "-o"]).arg(&program).arg(&source).arg("-lm");
         let built = command.output().unwrap();
         assert!(built.status.success(), "{}", String::from_utf8_lossy(&built.stderr));
@@ -37,7 +37,7 @@ impl Process {
         Process { child, input, output, folder }
     }
 
-    /// The outputs, of these lengths, of the loop of this number.
+    /// The outputs, of these lengths, of the loop with this number.
     pub fn call(&mut self, number: usize, operands: &[Vec<u8>], lengths: &[usize]) -> Vec<Vec<u8>> {
         let input = self.input.as_mut().expect("it runs");
         input.write_all(&(number as u32).to_ne_bytes()).unwrap();
@@ -54,7 +54,7 @@ impl Process {
 
 impl Drop for Process {
     fn drop(&mut self) {
-        // Without input it ends.
+        // It exits when its input is closed.
         self.input = None;
         let _ = self.child.wait();
         let _ = fs::remove_dir_all(&self.folder);

@@ -1,11 +1,11 @@
-//! Elementwise expressions from Rust to C.
+//! Translates elementwise expressions from Rust to C.
 
 use std::iter::Peekable;
 use std::str::Chars;
 use wengert::primitive::Expression;
 
-/// The words that the C program knows: the types of their arguments, `r` for what is computed in and `d` for double, and whether the
-/// result is that of ours to the bit. Functions of the C library are not: they round otherwise in the last place.
+/// The operations that the C program supports: the types of their arguments, `r` for the compute type and `d` for double, and whether the
+/// result is bitwise equal to ours. Functions of the C library are not: they round the last place differently.
 const WORDS: &[(&str, &str, bool)] = &[
     ("sqrt", "r", true),
     ("recip", "r", true),
@@ -23,7 +23,7 @@ const WORDS: &[(&str, &str, bool)] = &[
     ("sigmoid", "r", false),
 ];
 
-/// The words in C, for the type `R` whose words end in `S`.
+/// The operations in C, for the type `R` whose names end in `S`.
 pub const PRELUDE: &str = r"
 #define WORDS(R, S) \
     static R sqrt_##S(R x) { return (R)sqrt((double)x); } \
@@ -44,13 +44,13 @@ WORDS(float, f32)
 WORDS(double, f64)
 ";
 
-/// The body of a C function: its statements, and whether all of its words are exact.
+/// The body of a C function: its statements, and whether all of its operations are exact.
 pub struct Body {
     pub text: String,
     pub is_exact: bool,
 }
 
-/// An expression for the type `real`, whose words end in `suffix`. What is not known is an error that names it.
+/// Translates an expression for the type `real`, whose names end in `suffix`. An unknown operation is an error that names it.
 pub fn translate(expression: &Expression, real: &str, suffix: &str) -> Result<Body, String> {
     let mut text = String::new();
     for (name, value) in expression.parameters.iter().filter(|(name, _)| !name.starts_with('_')) {
@@ -71,7 +71,7 @@ pub fn translate(expression: &Expression, real: &str, suffix: &str) -> Result<Bo
     }
 }
 
-/// A number of double precision, exactly.
+/// A double-precision literal, exactly.
 fn number(value: f64) -> String {
     match value {
         _ if value.is_nan() => "NAN".to_string(),
@@ -105,11 +105,11 @@ fn tokens(text: &str) -> Result<Vec<String>, String> {
     Ok(tokens)
 }
 
-/// Operators from those that bind least, as Rust has them.
+/// Operators by increasing precedence, as in Rust.
 const OPERATORS: [&[&str]; 7] =
     [&["||"], &["&&"], &["==", "!=", "<", "<=", ">", ">="], &["|"], &["&"], &["+", "-"], &["*", "/"]];
 
-/// What is left of an expression. A `kind` is the type of numbers: `r` what is computed in, `d` double.
+/// The rest of an expression. A `kind` is a type of numbers: `r` for the compute type, `d` for double.
 struct Parser<'a> {
     tokens: &'a [String],
     real: &'a str,
@@ -220,7 +220,7 @@ impl Parser<'_> {
         Ok(result)
     }
 
-    /// A word with its other arguments, up to the closing parenthesis.
+    /// An operation with its remaining arguments, up to the closing parenthesis.
     fn call(&mut self, word: &str, mut arguments: Vec<String>) -> Result<String, String> {
         if word == "given" {
             return self.given();

@@ -1,7 +1,7 @@
-//! The arguments of one recorded call, as an adapter asks for them.
+//! The arguments of one recorded call, for adapters.
 //!
-//! A number, word or tensor is found by its keyword or its position (0 is the first argument after the input); `None`
-//! counts as missing. An accessor without a default stops with the argument's name when there is none.
+//! A number, word or tensor is looked up by its keyword or its position (0 is the first argument after the input); `None` counts as
+//! missing. An accessor without a default panics with the argument's name if it is missing.
 
 use serde_json::Value;
 use wengert::prelude::*;
@@ -26,11 +26,11 @@ pub struct Call {
     input: Arg,
     args: Vec<Arg>,
     kwargs: Vec<(String, Arg)>,
-    /// How many axes each recorded output has.
+    /// The rank of each recorded output.
     ranks: Vec<usize>,
 }
 
-// The accessors are a vocabulary for all families; which of them are in use changes with the adapters.
+// The accessors serve all families; which of them are used changes with the adapters.
 #[allow(dead_code)]
 impl Call {
     pub fn new(record: &Value) -> Call {
@@ -45,7 +45,7 @@ impl Call {
         }
     }
 
-    /// How many axes each recorded output has: it tells which outputs of a decomposition were recorded.
+    /// The rank of each recorded output: it tells which outputs of a decomposition were recorded.
     pub fn ranks(&self) -> &[usize] {
         &self.ranks
     }
@@ -111,7 +111,7 @@ impl Call {
         self.found("a list of tensors", name, position, Arg::tensors)
     }
 
-    /// A whole number of either sign, as axes are.
+    /// An integer of either sign, such as an axis.
     #[track_caller]
     pub fn int(&self, name: &str, position: usize) -> isize {
         self.found("an integer", name, position, Arg::int)
@@ -137,7 +137,7 @@ impl Call {
         self.opt_int(name, position).map_or(default, |number| usize::try_from(number).expect("a count"))
     }
 
-    /// Whole numbers; a single one is a list of one.
+    /// Integers; a single one is a list of one.
     #[track_caller]
     pub fn ints(&self, name: &str, position: usize) -> Vec<isize> {
         self.found("a list of integers", name, position, Arg::ints)
@@ -157,7 +157,7 @@ impl Call {
         self.opt_ints(name, position).map(|list| list.into_iter().map(|n| n.try_into().expect("a count")).collect())
     }
 
-    /// A shape from this position on: one list, or a number for each axis.
+    /// A shape from this position on: one list, or one number for each axis.
     #[track_caller]
     pub fn shape(&self, position: usize) -> Vec<usize> {
         match self.args.get(position) {
@@ -166,7 +166,7 @@ impl Call {
         }
     }
 
-    /// A real number, infinities included.
+    /// A real number, possibly infinite.
     #[track_caller]
     pub fn real(&self, name: &str, position: usize) -> f64 {
         self.found("a number", name, position, Arg::real)
@@ -180,7 +180,7 @@ impl Call {
         self.arg(name, position).and_then(Arg::real)
     }
 
-    /// True or false; false when there is none.
+    /// A boolean; false if missing.
     pub fn flag(&self, name: &str, position: usize) -> bool {
         self.flag_or(name, position, false)
     }
@@ -208,7 +208,7 @@ impl Call {
         self.floats().iter().map(|tensor| tensor.shape().to_vec()).collect()
     }
 
-    /// Makes leaves of the floating-point tensors at these places.
+    /// Turns the floating-point tensors at these positions into leaves.
     pub fn require_grad(&mut self, places: &[usize]) -> Vec<Tensor> {
         let mut floats = self.floats();
         let mut leaf = |&place: &usize| {
@@ -218,7 +218,7 @@ impl Call {
         places.iter().map(&mut leaf).collect()
     }
 
-    /// The same call with other tensors at these places among the floating-point ones.
+    /// The same call with other tensors at these positions among the floating-point ones.
     pub fn with_floats(&self, places: &[usize], tensors: &[Tensor]) -> Call {
         let mut call = self.clone();
         let mut floats = call.floats();
@@ -253,7 +253,7 @@ impl Arg {
         if let Arg::Flag(flag) = self { Some(*flag) } else { None }
     }
 
-    /// A tensor without axes counts as its number.
+    /// A tensor without axes counts as its value.
     pub fn int(&self) -> Option<isize> {
         match self {
             Arg::Number(number) if number.fract() == 0.0 => Some(*number as isize),
@@ -262,7 +262,7 @@ impl Arg {
         }
     }
 
-    /// A vector counts as the list of its numbers.
+    /// A vector counts as the list of its elements.
     pub fn ints(&self) -> Option<Vec<isize>> {
         match self {
             Arg::List(list) => list.iter().map(Arg::int).collect(),
@@ -273,7 +273,7 @@ impl Arg {
         }
     }
 
-    /// Infinities and NaN are recorded as words, truth values as themselves.
+    /// Infinities and NaN are recorded as words, booleans as themselves.
     pub fn real(&self) -> Option<f64> {
         match self {
             Arg::Number(number) => Some(*number),

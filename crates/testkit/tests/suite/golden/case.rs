@@ -1,4 +1,4 @@
-//! One recorded case: run it through an adapter and compare every number.
+//! One recorded case: runs it through an adapter and compares every value.
 
 use super::Adapter;
 use super::call::{Call, tensor};
@@ -10,20 +10,20 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use wengert::autograd::{Backward, grad_with};
 use wengert::prelude::*;
 
-/// What is compared.
+/// A kind of comparison.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub enum Check {
-    /// The outputs, with the record.
+    /// The outputs, compared with the record.
     Value,
-    /// The vector-Jacobian product for each leaf, with the record.
+    /// The vector-Jacobian product for each leaf, compared with the record.
     Gradient,
-    /// The gradient of the gradients, with the record.
+    /// The gradient of the gradients, compared with the record.
     SecondGradient,
-    /// The outputs of the compiled call, with those of the eager one.
+    /// The outputs of the compiled call, compared with those of the eager one.
     Compile,
-    /// The directional derivative, with the gradient.
+    /// The directional derivative, compared with the gradient.
     Jvp,
-    /// Every row of a batch of calls, with the single call.
+    /// Every row of a batch of calls, compared with the single call.
     Vmap,
 }
 
@@ -45,17 +45,17 @@ impl fmt::Display for Check {
     }
 }
 
-/// A check that was made, and what differs, if anything does.
+/// A check that was made, and the difference, if there is one.
 pub type Outcome = (Check, Option<String>);
 
-/// A recorded call and its numbers.
+/// A recorded call and its results.
 pub struct Case {
     pub op: String,
     /// The number of the sample in the source of the record.
     pub number: usize,
     call: Call,
     outputs: Vec<Tensor>,
-    /// The positions of the outputs that carry gradients.
+    /// The positions of the differentiable outputs.
     differentiable: Vec<usize>,
     leaf_shapes: Vec<Vec<usize>>,
     gradients: Vec<Tensor>,
@@ -63,7 +63,7 @@ pub struct Case {
     second: Option<(Vec<usize>, Vec<Tensor>)>,
 }
 
-/// Dense linear algebra outside `linalg.`: a condition number stands between two right answers.
+/// Dense linear algebra outside `linalg.`: two correct results may differ by a condition number.
 const LINEAR_ALGEBRA: &[&str] = &[
     "cholesky",
     "cholesky_inverse",
@@ -101,10 +101,10 @@ impl Case {
         self.outputs.iter().all(|output| output.elements() == 0)
     }
 
-    /// Makes all checks. A check is made although an earlier one differs.
+    /// Runs all checks, even if an earlier one differs.
     ///
-    /// The record has the shapes of the leaves, not their places. Where several choices of tensors have these shapes, the
-    /// first counts, unless another agrees in everything.
+    /// The record has the shapes of the leaves, not their positions. If several choices of tensors have these shapes, the first one counts,
+    /// unless another agrees in everything.
     pub fn run(&self, adapter: Adapter) -> Vec<Outcome> {
         let choices = self.choices();
         let mut runs = choices.iter().map(|places| (places, self.compare_with_record(adapter, places)));
@@ -130,7 +130,7 @@ impl Case {
         outcomes
     }
 
-    /// The checks with the record, and what the eager call gave, unless it stopped.
+    /// The checks against the record, and the results of the eager call, unless it failed.
     fn compare_with_record(&self, adapter: Adapter, places: &[usize]) -> (Vec<Outcome>, Option<modes::Eager>) {
         let mut call = self.call.clone();
         let leaves: Vec<Tensor> = call.require_grad(places);
@@ -167,8 +167,8 @@ impl Case {
         (outcomes, Some(eager))
     }
 
-    /// The choices of floating-point tensors, in the order of the record, that have the shapes of its leaves; the one with
-    /// the earliest tensors first.
+    /// The choices of floating-point tensors, in the order of the record, that have the shapes of its leaves; the one with the earliest
+    /// tensors first.
     fn choices(&self) -> Vec<Vec<usize>> {
         let floats = self.call.clone().float_shapes();
         let mut choices: Vec<Vec<usize>> = vec![Vec::new()];
@@ -189,7 +189,7 @@ impl Case {
     }
 }
 
-/// The gradients of sum_i < outputs[i], c_i > with c_i(e) = wave(0.37 e + 0.11 i + 0.2); zeros where nothing is reached.
+/// The gradients of sum_i < outputs[i], c_i > with c_i(e) = wave(0.37 e + 0.11 i + 0.2); zeros for leaves that are not reached.
 fn pulled_back(outputs: &[&Tensor], leaves: &[&Tensor], wave: fn(f64) -> f64, create_graph: bool) -> Vec<Tensor> {
     let reached: Vec<(usize, &&Tensor)> =
         outputs.iter().enumerate().filter(|(_, output)| output.requires_grad()).collect();
@@ -213,7 +213,7 @@ fn detach(tensors: &[Tensor]) -> Vec<Tensor> {
     tensors.iter().map(Tensor::detach).collect()
 }
 
-/// What a check found, or what stopped it.
+/// The result of a check, or the failure that stopped it.
 fn stopped_or(check: impl FnOnce() -> Option<String>) -> Option<String> {
     caught(check).unwrap_or_else(Some)
 }

@@ -2,33 +2,32 @@
 
 use wengert::prelude::*;
 
-/// How far a number may be from the expected one.
+/// How far a value may be from the expected one.
 #[derive(Clone, Copy)]
 pub struct Tolerance {
     relative: f64,
     absolute: f64,
-    /// Relative to the largest number of the tensor: sums that cancel have errors of that size.
+    /// Relative to the largest element of the tensor: sums that cancel have errors of that size.
     largest: f64,
 }
 
 impl Tolerance {
-    /// For recorded numbers.
+    /// For recorded values.
     pub const RECORD: Tolerance = Tolerance { relative: 1e-9, absolute: 1e-11, largest: 0.0 };
 
-    /// For recorded numbers of linear algebra.
+    /// For recorded values of linear algebra.
     pub const CONDITIONED_RECORD: Tolerance = Tolerance { relative: 1e-7, absolute: 1e-7, largest: 0.0 };
 
     /// For the same formulas in another order.
     pub const ROUNDING: Tolerance = Tolerance { relative: 1e-12, absolute: 1e-14, largest: 1e-12 };
 
-    /// For the same formulas in another order where a condition number multiplies the difference.
+    /// For the same formulas in another order, where a condition number amplifies the difference.
     pub const CONDITIONED_ROUNDING: Tolerance = Tolerance { relative: 1e-9, absolute: 1e-11, largest: 1e-9 };
 
-    /// For formulas with f32 between.
+    /// For formulas with f32 intermediates.
     pub const SINGLE: Tolerance = Tolerance { relative: 1e-6, absolute: 1e-7, largest: 1e-6 };
 
-    /// Whether `found` may stand for `expected` among numbers up to `largest`. NaN matches only NaN, an infinity only
-    /// itself.
+    /// Whether `found` is acceptable for `expected` among values up to `largest`. NaN matches only NaN, an infinity only itself.
     pub fn allows(&self, found: f64, expected: f64, largest: f64) -> bool {
         let allowed = self.absolute + self.relative * expected.abs() + self.largest * largest;
         let near = || found.is_finite() && expected.is_finite() && (found - expected).abs() <= allowed;
@@ -36,7 +35,7 @@ impl Tolerance {
     }
 }
 
-/// Why `found` is not `expected`: another dtype or shape, or the first number that is too far away.
+/// Why `found` is not `expected`: another dtype or shape, or the first element that is too far off.
 pub fn difference(found: &Tensor, expected: &Tensor, tolerance: Tolerance) -> Option<String> {
     if found.dtype() != expected.dtype() {
         return Some(format!("dtype {}, expected {}", found.dtype(), expected.dtype()));
@@ -52,7 +51,7 @@ pub fn difference(found: &Tensor, expected: &Tensor, tolerance: Tolerance) -> Op
     Some(format!("element {first} is {:?}, expected {:?} ({count} of {all} differ)", found[first], expected[first]))
 }
 
-/// The same for several tensors, each of which is an output or a leaf, as `what` says.
+/// The same for several tensors, each an output or a leaf, as `what` says.
 pub fn list_difference(what: &str, found: &[Tensor], expected: &[Tensor], tolerance: Tolerance) -> Option<String> {
     if found.len() != expected.len() {
         return Some(format!("{} tensors ({what}), expected {}", found.len(), expected.len()));
@@ -63,7 +62,7 @@ pub fn list_difference(what: &str, found: &[Tensor], expected: &[Tensor], tolera
     })
 }
 
-/// The largest absolute value of the finite numbers; 0 if there is none.
+/// The largest absolute value of the finite elements; 0 if there are none.
 fn largest(numbers: &[f64]) -> f64 {
     numbers.iter().map(|number| number.abs()).filter(|number| number.is_finite()).fold(0.0, f64::max)
 }

@@ -1,4 +1,4 @@
-//! Functions of each element. One line an operation, in the order of the alphabet.
+//! Elementwise functions. One line per operation, in alphabetical order.
 
 use super::call::Call;
 use super::case::Check;

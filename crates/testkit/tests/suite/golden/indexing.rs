@@ -1,4 +1,4 @@
-//! Reading and writing by index, sorting, selecting. One line an operation, in the order of the alphabet.
+//! Reading and writing by index, sorting, selecting. One line per operation, in alphabetical order.
 
 use super::call::Arg;
 use super::{Adapter, Exception};
@@ -121,7 +121,7 @@ pub const ADAPTERS: &[(&str, Adapter)] = &[
 
 pub const EXCEPTIONS: &[Exception] = &[];
 
-/// What stands between brackets; positions alone are a list of indices.
+/// The indices between brackets; positions alone are a list of indices.
 fn selects(arg: &Arg) -> Vec<Select> {
     match (arg, arg.ints()) {
         (Arg::List(list), None) => list.iter().map(select).collect(),
@@ -129,7 +129,7 @@ fn selects(arg: &Arg) -> Vec<Select> {
     }
 }
 
-/// One of several.
+/// One of several indices.
 fn select(arg: &Arg) -> Select {
     match arg {
         Arg::Slice(start, stop, step) => {

@@ -1,6 +1,6 @@
-//! Dense linear algebra. One line an operation, in the order of the alphabet.
+//! Dense linear algebra. One line per operation, in alphabetical order.
 //!
-//! Vectors of a decomposition are recorded through a function that does not depend on their signs.
+//! The vectors of a decomposition are recorded through a function that does not depend on their signs.
 
 use super::call::{Arg, Call};
 use super::case::Check;
@@ -32,7 +32,7 @@ pub const ADAPTERS: &[(&str, Adapter)] = &[
     ("linalg.inv_ex", |c| pair(c.input().inv_ex())),
     ("linalg.lstsq", |c| {
         let (x, residuals, rank, singular) = c.input().lstsq_full(c.tensor(0));
-        // Some of LAPACK's ways find neither rank nor singular values, or the rank alone and no residuals.
+        // Some of LAPACK's drivers find neither rank nor singular values, or only the rank and no residuals.
         let (none, driver) = (Tensor::zeros([0]), c.word_or("driver", 1, "gelsy"));
         let residuals = if driver == "gelsy" { none.clone() } else { residuals };
         let rank = if driver == "gels" { none.cast(DType::I64) } else { rank };
@@ -174,7 +174,7 @@ fn norm(c: &Call, position: usize) -> MatrixNorm {
     }
 }
 
-/// Of a matrix where an order and two axes are given, or two axes are all there are; of a vector otherwise.
+/// A matrix norm if an order and two axes are given, or if there are only two axes; otherwise a vector norm.
 fn any_norm(c: &Call) -> Vec<Tensor> {
     let axes = c.opt_ints("dim", 1);
     let two = axes.as_ref().map_or(c.input().rank(), Vec::len) == 2;

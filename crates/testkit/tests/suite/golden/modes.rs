@@ -1,9 +1,9 @@
-//! A call under `compile`, `jvp` and `vmap`, compared with the same call without.
+//! Compares a call under `compile`, `jvp` and `vmap` with the plain call.
 
 use super::compare::{Tolerance, list_difference};
 use wengert::prelude::*;
 
-/// What the eager call was made with, and what it gave.
+/// The arguments and results of the eager call.
 pub struct Eager {
     pub leaves: Vec<Tensor>,
     pub outputs: Vec<Tensor>,
@@ -11,10 +11,10 @@ pub struct Eager {
     pub gradients: Vec<Tensor>,
 }
 
-/// How many elements a batch has: a size that few recorded axes have.
+/// The batch size: a size that few recorded axes have.
 const BATCH: usize = 3;
 
-/// The compiled call has the outputs of the eager one, and compiled gradients are the eager ones.
+/// The compiled call has the outputs of the eager one, and compiled gradients equal the eager ones.
 pub fn compiled(
     f: impl Fn(&Vec<Tensor>) -> Vec<Tensor>,
     eager: &Eager,
@@ -49,8 +49,8 @@ pub fn forward(
     (!agrees).then(|| format!("< c, J v > is {forward:?}, < J^T c, v > is {reverse:?}"))
 }
 
-/// Every row of a batch of calls has the outputs and gradients of the call of that row. The first row is the recorded
-/// input, the others differ a little.
+/// Every row of a batch of calls has the outputs and gradients of the call for that row. The first row is the recorded input, the others
+/// are slightly perturbed.
 pub fn batched(
     f: impl Fn(&Vec<Tensor>) -> Vec<Tensor>,
     eager: &Eager,
@@ -98,7 +98,7 @@ pub fn waves(like: &Tensor, index: usize, wave: fn(f64) -> f64) -> Tensor {
     tensor_like(like, |e| wave(0.37 * e + 0.11 * index as f64 + 0.2))
 }
 
-/// A direction for each leaf; all are different, and different from the cotangents.
+/// A direction for each leaf; all are different from each other and from the cotangents.
 fn directions(leaves: &[Tensor]) -> Vec<Tensor> {
     let direction = |(index, leaf)| tensor_like(leaf, |e| (0.59 * e + 0.23 * index as f64 + 0.7).sin());
     leaves.iter().enumerate().map(direction).collect()
@@ -134,7 +134,7 @@ fn every_mode_accepts_a_right_call_and_finds_a_wrong_one() {
     let another_gradient = Eager { gradients: vec![x.cos()], outputs: right.outputs.clone(), leaves: vec![x] };
     assert_eq!(run(&sine, &another_gradient), [true, true, false]);
 
-    // A batch is compared with calls of the same function, so a wrong one is not always the same.
+    // A batch is compared with calls of the same function, so this wrong function must vary.
     let calls = Cell::new(0.0);
     let changing = |x: &Vec<Tensor>| vec![x[0].sin() + calls.replace(calls.get() + 1e-9)];
     changing(&right.leaves);

@@ -1,10 +1,10 @@
-//! Activations, losses, normalisation, convolution and pooling. One line an operation, in the order of the alphabet.
+//! Activations, losses, normalisation, convolution and pooling. One line per operation, in alphabetical order.
 
 use super::call::{Arg, Call};
 use super::{Adapter, Exception, pair};
 use wengert::prelude::*;
 
-/// Sizes of windows: one number or one for each axis, some left out.
+/// Window sizes: one number or one for each axis, some omitted.
 fn sizes(arg: &Arg) -> wengert::Sizes {
     let size = |arg: &Arg| arg.int().map(|number| usize::try_from(number).expect("a size"));
     match arg {
@@ -63,7 +63,7 @@ fn pool(c: &Call) -> Pool {
     pool.ceil_mode(c.flag("ceil_mode", 3)).count_include_pad(c.flag_or("count_include_pad", 4, true))
 }
 
-/// Values, and positions where they are asked for.
+/// The values, and the positions if they are requested.
 fn maxima(c: &Call, outputs: (Tensor, Tensor)) -> Vec<Tensor> {
     let asked = c.flag("return_indices", 1);
     if asked { pair(outputs) } else { vec![outputs.0] }

@@ -1,4 +1,4 @@
-//! Products of matrices and vectors. One line an operation, in the order of the alphabet.
+//! Products of matrices and vectors. One line per operation, in alphabetical order.
 
 use super::call::Call;
 use super::{Adapter, Exception};

@@ -1,4 +1,4 @@
-//! Reductions, scans, sorting and statistics. One line an operation, in the order of the alphabet.
+//! Reductions, scans, sorting and statistics. One line per operation, in alphabetical order.
 
 use super::call::Call;
 use super::case::Check;
@@ -6,7 +6,7 @@ use super::{Adapter, Exception, pair};
 use wengert::methods::*;
 use wengert::{Covariance, Interpolation, Over, Tensor, TorchMethods, keepdim};
 
-/// The axes, kept or not, as the argument at `position` says.
+/// The axes, kept or not, according to the argument at `position`.
 fn over(axes: impl Into<Over>, c: &Call, position: usize) -> Over {
     if c.flag("keepdim", position) { keepdim(axes) } else { axes.into() }
 }
@@ -36,7 +36,7 @@ macro_rules! corrected {
     }};
 }
 
-/// The method at given places, or at equal distances.
+/// The method at given positions, or at equal distances.
 macro_rules! areas {
     ($c:expr, $at:ident, $spaced:ident) => {{
         let axis = $c.int_or("dim", usize::MAX, -1);

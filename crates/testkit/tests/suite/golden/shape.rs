@@ -1,4 +1,4 @@
-//! Movement of elements: shapes, axes, joining and splitting. One line an operation, in the order of the alphabet.
+//! Movement of elements: shapes, axes, joining and splitting. One line per operation, in alphabetical order.
 
 use super::call::{Arg, Call};
 use super::{Adapter, Exception};
@@ -140,7 +140,7 @@ fn diagonal(c: &Call, [rows, columns]: [isize; 2]) -> [isize; 3] {
     [c.int_or("offset", 0, 0), c.int_or("dim1", 1, rows), c.int_or("dim2", 2, columns)]
 }
 
-/// Into a number of pieces, or at positions.
+/// Splits into a number of pieces, or at positions.
 fn split(c: &Call, axis: isize) -> Vec<Tensor> {
     match c.positional(0).and_then(Arg::int) {
         Some(count) => c.input().tensor_split(count as usize, axis),

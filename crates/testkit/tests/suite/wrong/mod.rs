@@ -1,4 +1,4 @@
-//! Four right primitives, written as a user writes them, and the mistakes that can be made in them.
+//! Four correct primitives, written as a user would write them, and mistakes that can be made in them.
 
 use wengert::prelude::*;
 use wengert::primitive::{
@@ -6,30 +6,30 @@ use wengert::primitive::{
     Primitive, Rule, Sample, Saves, Spec, SpecRef, Specs, View, bind1, expect_float,
 };
 
-/// What is wrong with a primitive.
+/// The mistake in a primitive.
 #[derive(Clone, Copy, PartialEq)]
 pub enum Mistake {
     /// Nothing.
     None,
     /// The gradient has the opposite sign.
     Sign,
-    /// Both derivatives are twice too large.
+    /// Both derivatives are too large by a factor of two.
     Factor,
     /// The rules use the output where the operand is needed.
     SavedOutput,
-    /// The slope itself is saved, a number without a derivative.
+    /// The slope itself is saved, as a value without a derivative.
     SavedNumber,
-    /// The gradient is spread along another axis.
+    /// The gradient is broadcast along another axis.
     Axis,
-    /// The kernel computes f64 whatever it is given.
+    /// The kernel computes f64 for any dtype.
     OutputDtype,
-    /// The gradient is f64 whatever the operand is.
+    /// The gradient is f64 for any operand dtype.
     GradientDtype,
-    /// The slope is a constant to whoever differentiates the rule.
+    /// The slope is treated as a constant when the rule is differentiated.
     DetachedSlope,
-    /// The cotangent is a constant to whoever differentiates the rule.
+    /// The cotangent is treated as a constant when the rule is differentiated.
     DetachedCotangent,
-    /// The batch rule forgets that axes move.
+    /// The batch rule ignores that axes move.
     Batch,
     /// 0 times infinity.
     Unguarded,
@@ -39,29 +39,29 @@ pub enum Mistake {
     UndeclaredRead,
     /// The value is off in the tenth digit.
     Value,
-    /// The attributes have other names.
+    /// The attributes have wrong names.
     Attributes,
-    /// The shape rule takes any kind of attribute.
+    /// The shape rule accepts any kind of attribute.
     AttributeKind,
-    /// The output, which is never negative, is asked where the operand is negative.
+    /// The rule reads the output, which is never negative, to find where the operand is negative.
     Alternative,
-    /// The declared class forgets that the axis is an attribute.
+    /// The declared class ignores that the axis is an attribute.
     Dependency,
-    /// An alternative to the residual is not enough for the rules.
+    /// An alternative to the residual does not suffice for the rules.
     PoorAlternative,
-    /// The kernel leaves the last element of its output as it was.
+    /// The kernel does not write the last element of its output.
     Unwritten,
     /// It is declared to act on Taylor coefficients one by one, or by division.
     JetClass,
 }
 
-/// y = f(x) for every number, in the dtype of `spec`.
+/// y = f(x) for every element, in the dtype of `spec`.
 fn map(x: &Tensor, spec: &Spec, f: impl Fn(f64) -> f64) -> Outputs {
     let numbers: Vec<f64> = x.to_f64_vec().into_iter().map(f).collect();
     Outputs::from_vec(vec![Tensor::from_vec(numbers, spec.shape.clone()).cast(spec.dtype)])
 }
 
-/// The same in memory that is given.
+/// The same in given memory.
 fn map_into(x: View<'_>, out: &mut Out<'_>, f: impl Fn(f64) -> f64) -> Result<bool, Error> {
     (0..x.len()).for_each(|i| out.put(i, f(x.at_linear(i))));
     Ok(true)
@@ -304,7 +304,7 @@ impl Primitive for Column {
         if self.mistake == Mistake::Dependency { Dependency::Blocks(1) } else { Dependency::Reduction }
     }
 
-    /// Squares only: the mistakes keep every shape right.
+    /// Square matrices only: the mistakes keep every shape right.
     fn cases(&self) -> Vec<Case> {
         let case = |axis: usize| {
             let attrs = Attrs::new().with_int("axis", axis as i64);
@@ -317,7 +317,7 @@ impl Primitive for Column {
     }
 }
 
-/// y = max(-x, 0),   dy = -dx where x < 0; from truth values, or from the operand or output where they are held anyway.
+/// y = max(-x, 0),   dy = -dx where x < 0; from booleans, or from the operand or output if they are kept anyway.
 pub struct Below {
     pub name: &'static str,
     pub mistake: Mistake,
