@@ -1,12 +1,11 @@
-//! Hot kernels take what they need beside their operands and outputs from the pool: run again at one size they ask the
-//! system for nothing.
+//! Hot kernels take their scratch memory from the pool: when they run again at the same size, they request nothing from the system.
 
 use super::{ALLOCATOR, turn};
 use wengert::fused::*;
 use wengert::prelude::*;
 use wengert::primitive::{Attrs, Out, SpecRef, View, find, view_of};
 
-/// How many allocations a run makes, if there are not soon three in a row that make none.
+/// The number of allocations of a run, unless three runs in a row soon make none.
 fn allocations(name: &str, attrs: &Attrs, operands: &[Tensor]) -> usize {
     let op = find(name).unwrap_or_else(|| panic!("there is no primitive {name}"));
     let views: Vec<View<'_>> = operands.iter().map(|operand| view_of(operand).expect("it holds numbers")).collect();
@@ -16,7 +15,7 @@ fn allocations(name: &str, attrs: &Attrs, operands: &[Tensor]) -> usize {
     let mut outs: Vec<Out<'_>> = (memory.iter_mut().zip(&specs))
         .map(|(words, spec)| Out { dtype: spec.dtype, bytes: &mut bytemuck::cast_slice_mut(words)[..spec.bytes()] })
         .collect();
-    // The first runs fill the pool, also that of a thread which has its first task.
+    // The first runs fill the pool, also for a thread that gets its first task.
     let (mut calm, mut most) = (0, 0);
     for _ in 0..20 {
         let before = ALLOCATOR.count();

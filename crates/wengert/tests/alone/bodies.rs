@@ -1,9 +1,9 @@
-//! Bodies of loops and branches that differ from call to call, by a number that they captured, are forgotten.
+//! Bodies of loops and branches that differ from call to call by a captured number are discarded.
 
 use super::{ALLOCATOR, turn};
 use wengert::prelude::*;
 
-/// Calls made before and while memory is looked at: more than bodies are remembered, and programs of a compiled function kept.
+/// The calls before and during the measurement: more than the number of bodies remembered, and of programs that a compiled function keeps.
 const CALLS: usize = 400;
 
 #[track_caller]

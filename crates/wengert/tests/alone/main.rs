@@ -1,4 +1,4 @@
-//! Tests that count bytes or allocations of the process, so that they take turns.
+//! Tests that count the bytes or allocations of the process, so they run one at a time.
 
 mod allocations;
 mod bodies;
@@ -11,7 +11,7 @@ use wengert_kernels::counting::CountingAllocator;
 #[global_allocator]
 static ALLOCATOR: CountingAllocator = CountingAllocator::new();
 
-/// One test at a time, from its beginning to its end: counts are those of all threads.
+/// Held by a test from beginning to end, because the counts include all threads.
 fn turn() -> MutexGuard<'static, ()> {
     static TURN: Mutex<()> = Mutex::new(());
     TURN.lock().unwrap_or_else(PoisonError::into_inner)

@@ -1,16 +1,16 @@
-//! How much memory attention, updates and gradients take.
+//! The memory that attention, updates and gradients take.
 
 use super::turn;
 use wengert::prelude::*;
 
-/// A line of the kernel's account of this process, in bytes; `None` where there is no such account.
+/// An entry of the kernel's statistics of this process, in bytes; `None` if there are none.
 fn account(name: &str) -> Option<usize> {
     let status = std::fs::read_to_string("/proc/self/status").ok()?;
     let line = status.lines().find(|line| line.starts_with(name))?;
     line.split_whitespace().nth(1)?.parse::<usize>().ok().map(|kilobytes| kilobytes * 1024)
 }
 
-/// What `work` takes of the pool at its peak above what was held before.
+/// The peak of the pool during `work`, above what was held before.
 fn pool_peak_of<R>(work: impl FnOnce() -> R) -> (R, usize) {
     wengert::memory::reset_peak();
     let before = wengert::memory::statistics().live_bytes;
@@ -18,9 +18,9 @@ fn pool_peak_of<R>(work: impl FnOnce() -> R) -> (R, usize) {
     (result, wengert::memory::statistics().peak_bytes.saturating_sub(before))
 }
 
-/// The same, by the pool and by the process.
+/// The same, for the pool and for the process.
 fn peak_of<R>(work: impl FnOnce() -> R) -> (R, usize) {
-    // Asks the kernel to start its peak from now.
+    // Asks the kernel to reset its peak.
     let counts = std::fs::write("/proc/self/clear_refs", "5").is_ok();
     let resident = account("VmRSS");
     let (result, by_pool) = pool_peak_of(work);
@@ -53,7 +53,7 @@ fn attention_at_4096_tokens_peaks_under_32_megabytes_above_its_inputs_and_output
         assert!(backward < 3 * bytes + ROOM, "{name}: {backward} bytes backward");
         assert_eq!((y.shape(), gradients.2.shape()), (&shape[..], &shape[..]));
     }
-    // The account is not blind: a tensor of the scores' size shows.
+    // The measurement works: a tensor of the size of the scores shows.
     let (_, seen) = peak_of(|| Tensor::ones([4096, 4096]).contiguous().sum().item());
     assert!(seen > 4096 * 4096 * 4);
 }

@@ -1,4 +1,4 @@
-//! How much memory derivatives take.
+//! The memory that derivatives take.
 
 use super::turn;
 use wengert::prelude::*;
@@ -42,7 +42,7 @@ fn eight_layers_in_two_segments_keep_x0_and_x4() {
         drop(recorded);
         vectors
     };
-    // x0 is the caller's; x8 is the result.
+    // x0 belongs to the caller; x8 is the result.
     let whole = held(&|x| layers.iter().fold(x.clone(), |x, layer| layer(&x)));
     let segments = held(&|x| checkpoint_chain(&layers, x, 2));
     assert!((8.0..8.5).contains(&whole), "x1 to x8 without segments, not {whole} vectors");

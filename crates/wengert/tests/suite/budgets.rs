@@ -1,4 +1,4 @@
-//! Compiled functions that may need so many bytes and no more.
+//! Compiled functions with a memory budget.
 
 use wengert::prelude::*;
 
@@ -8,8 +8,8 @@ fn wave(shape: impl Into<Shape>, phase: f64) -> Tensor {
     Tensor::from_vec(numbers, shape)
 }
 
-/// Under ever smaller budgets the function gives what it gives without, until an error says that it cannot be; by how much the
-/// bytes besides inputs, constants and outputs shrank.
+/// Under ever smaller budgets the function gives the same result as without one, until an error says that the budget is impossible. Returns
+/// by how much the bytes other than inputs, constants and outputs shrank.
 fn least<X: Tree, Y: Tree>(f: impl Fn(&X) -> Y, x: &X) -> f64 {
     let expected = f(x);
     let free = compile(&f).plan(x);
@@ -38,7 +38,7 @@ fn least<X: Tree, Y: Tree>(f: impl Fn(&X) -> Y, x: &X) -> f64 {
     }
 }
 
-/// Layers with a residual connection and a normalisation, as those of transformers.
+/// Layers with a residual connection and a normalisation, as in transformers.
 fn loss((weights, x): &(Vec<Tensor>, Tensor)) -> Tensor {
     let block = |x: Tensor, pair: &[Tensor]| {
         let scaled = &x / (x.square().mean_over(keepdim(-1)) + 1.0).sqrt();

@@ -1,4 +1,4 @@
-//! Checkpoints: the same derivatives, computed again instead of kept.
+//! Checkpoints: the same derivatives, recomputed instead of saved.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
@@ -28,7 +28,7 @@ fn plain((w, x): &Pair) -> Tensor {
     block(w, &block(w, x)).sum()
 }
 
-/// The first block's weight is captured, the second's is an input; one checkpoint lies inside another.
+/// The first block's weight is captured, the second's is an input; one checkpoint is inside another.
 fn saving((w, x): &Pair) -> Tensor {
     let captured = w.clone();
     let inner = checkpoint(move |x: &Tensor| block(&captured, x));
@@ -58,7 +58,7 @@ fn inputs_and_captured_parameters_receive_the_same_under_every_transform() {
             assert_eq!(bits(&got.0), bits(&expected.0), "{what}");
             assert_eq!(bits(&got.1), bits(&expected.1), "{what}");
         };
-        // Where the second run is itself differentiated, sums run in another order.
+        // If the second run is itself differentiated, sums are taken in another order.
         let close = |got: Pair, expected: &Pair, what: &str| {
             assert!(got.0.all_close(&expected.0, 1e-12) && got.1.all_close(&expected.1, 1e-12), "{what}");
         };
@@ -122,7 +122,7 @@ fn the_imperative_tape_forgets_and_computes_again() {
     }
 }
 
-/// Layers that write down when they have computed their value.
+/// Layers that log when they compute their value.
 fn logged(count: usize) -> (Vec<impl Fn(&Tensor) -> Tensor + Clone + Send + Sync>, Arc<Mutex<Vec<usize>>>) {
     let log = Arc::new(Mutex::new(Vec::new()));
     let layers = (1..=count).map(|k| {
@@ -215,7 +215,7 @@ fn transforms_inside_a_checkpoint_work_as_outside() {
 #[test]
 fn a_checkpoint_under_a_derivative_inside_a_checkpoint_is_differentiated_to_any_order() {
     let x = Tensor::from([0.3, -0.4, 0.7]);
-    // cos x, by a checkpoint that the inner gradient comes back to while the outer one still runs.
+    // cos x, through a checkpoint that the inner gradient re-enters while the outer one still runs.
     let inner = Arc::new(checkpoint(|x: &Tensor| x.sin()));
     let f = checkpoint(move |x: &Tensor| grad(|z: &Tensor| inner(z).sum())(x));
     assert_eq!(f(&x), x.cos());
@@ -256,7 +256,7 @@ fn other_numbers_in_the_second_run_are_an_error() {
     let error = catch(|| grad(|x: &Tensor| fickle(x).sum())(&Tensor::linspace(0.1, 0.9, 1000))).unwrap_err();
     assert_eq!(error.kind(), &ErrorKind::Checkpoint);
     assert!(error.to_string().contains("it saved other numbers"), "{error}");
-    // A key that moves on is another input.
+    // A key that advances is another input.
     let key = Mutex::new(Key::new(1));
     let dropout = checkpoint(move |x: &Tensor| x * key.lock().unwrap().next().uniform([1000], DType::F64));
     let error = catch(|| grad(|x: &Tensor| dropout(x).sum())(&Tensor::ones([1000]))).unwrap_err();
@@ -352,7 +352,8 @@ fn a_compiled_program_computes_again_what_it_does_not_keep() {
     }
     // Eight products forward and sixteen backward; four layers of each segment run again.
     assert_eq!((products, again), (24, 32));
-    // x1 .. x8 live at the end of the forward pass; with segments x4, then x5 .. x8, and then x1 .. x4. A cotangent lives beside them.
+    // x1 .. x8 are live at the end of the forward pass; with segments x4, then x5 .. x8, and then x1 .. x4. One cotangent is live beside
+    // them.
     assert_eq!((plain, two), (9 * activation, 6 * activation));
 }
 
@@ -375,7 +376,7 @@ fn operations_that_the_first_run_did_not_make_are_an_error() {
     let x = Tensor::from([0.1, 0.2, 0.3]).require_grad();
     let runs = Arc::new(AtomicUsize::new(0));
     let counted = runs.clone();
-    // The extra operation saves nothing and changes no number.
+    // The extra operation saves nothing and changes no value.
     let f = move |x: &Tensor| {
         let x = if counted.fetch_add(1, Ordering::Relaxed) == 0 { x.clone() } else { x + 0.0 };
         x.sin().exp()
@@ -388,7 +389,7 @@ fn operations_that_the_first_run_did_not_make_are_an_error() {
     assert!(x.grad().is_none());
 }
 
-/// Operations that save nothing in between are compared too, so that a traced function, which has no numbers yet, is not mixed of two.
+/// Operations that save nothing are compared too, so that a traced function, which has no values yet, is not a mixture of two.
 #[test]
 fn a_second_run_with_other_operations_or_attributes_is_an_error() {
     use std::sync::atomic::{AtomicUsize, Ordering::SeqCst};

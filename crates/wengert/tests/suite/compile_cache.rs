@@ -1,10 +1,10 @@
-//! The programs that a compiled function keeps: how many, what is known about them, and what is reported.
+//! The programs that a compiled function keeps: how many, what is known about them, and what is logged.
 
 use super::process::only;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use wengert::{log_compilations, prelude::*};
 
-/// There is one logger for all; tests that listen wait for each other.
+/// There is one logger for all tests, so those that listen run one at a time.
 fn listening() -> (MutexGuard<'static, ()>, Arc<Mutex<Vec<String>>>) {
     static TURN: Mutex<()> = Mutex::new(());
     let turn = TURN.lock().unwrap_or_else(PoisonError::into_inner);
@@ -14,7 +14,7 @@ fn listening() -> (MutexGuard<'static, ()>, Arc<Mutex<Vec<String>>>) {
     (turn, heard)
 }
 
-/// What was said about the function that was compiled at this line of this file.
+/// The messages about the function compiled at this line of this file.
 fn about(heard: &Mutex<Vec<String>>, line: u32) -> Vec<String> {
     let place = format!("compile_cache.rs:{line}:");
     heard.lock().unwrap().iter().filter(|text| text.contains(&place)).cloned().collect()
@@ -141,7 +141,7 @@ fn a_new_structure_is_told_by_its_paths() {
     );
 }
 
-/// Not a test by itself: what another process compiles.
+/// Not a test by itself: run by another process.
 #[test]
 fn the_other_process() {
     if std::env::var("WENGERT_TEST_CHILD").is_ok() {

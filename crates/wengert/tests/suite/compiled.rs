@@ -1,4 +1,4 @@
-//! Compiled functions: what is fused, what is updated in place, and that numbers are those of single operations.
+//! Compiled functions: what is fused, what is updated in place, and that results equal those of single operations.
 
 use wengert::prelude::*;
 
@@ -8,7 +8,7 @@ fn wave(shape: impl Into<Shape>, phase: f64) -> Tensor {
     Tensor::from_vec(numbers, shape)
 }
 
-/// The compiled function gives what the function gives; how many kernels it runs.
+/// Checks that the compiled function gives the result of the function; returns the number of kernels it runs.
 #[track_caller]
 fn kernels<X: Tree, Y: Tree>(f: impl Fn(&X) -> Y, x: &X) -> usize {
     let compiled = compile(&f);
@@ -191,7 +191,7 @@ fn a_failing_call_gives_its_own_error_whatever_it_was_to_write_over() {
     assert_eq!(error.operation(), "gather");
     f.call_into(&(Tensor::from([1.0, 2.0]), Tensor::from([1i64])), &mut y);
     assert_eq!(y, [Tensor::from([2.0]), Tensor::from([2.0, 4.0])]);
-    // Where operations are recorded as well.
+    // Also while operations are recorded.
     let step = compile_step(|w: &mut Tensor, index: &Tensor| vec![w.gather(0, index)]);
     let (mut w, mut y) = (Tensor::from([1.0, 2.0]).require_grad(), Vec::new());
     let error = catch(|| step.call_into(&mut w, &Tensor::from([7i64]), &mut y)).unwrap_err();
@@ -239,7 +239,7 @@ fn threads_that_trace_the_same_at_once_keep_one_program() {
     assert_eq!(f.inspect()[0].calls, 2);
 }
 
-/// The lines of a plan with a product and a loop behind it.
+/// The lines of a plan with a product followed by a loop.
 fn followed<X: Tree, Y: Tree>(f: impl Fn(&X) -> Y, x: &X) -> Vec<String> {
     let plan = compile(f).plan(x).to_string();
     plan.lines().filter(|line| line.contains("; then loop")).map(str::to_string).collect()
@@ -247,7 +247,7 @@ fn followed<X: Tree, Y: Tree>(f: impl Fn(&X) -> Y, x: &X) -> Vec<String> {
 
 #[test]
 fn a_large_product_takes_the_loop_behind_it_along() {
-    // Wide, tall and deep, with rows that are folded, columns that are summed, and operands besides the product.
+    // Wide, tall and deep, with rows that are reduced, columns that are summed, and operands besides the product.
     for (rows, inner, cols) in [(90, 130, 256), (256, 130, 90), (70, 1500, 33), (600, 40, 50), (40, 60, 1030)] {
         let x = (wave([rows, inner], 0.1), wave([cols, inner], 0.7), wave([cols], 1.3), wave([rows, cols], 0.2));
         let layer = |(x, w, b, r): &(Tensor, Tensor, Tensor, Tensor)| {
@@ -346,7 +346,7 @@ fn a_compiled_function_runs_while_its_thread_ends() {
     thread_local! { static LATE: std::cell::OnceCell<Late> = const { std::cell::OnceCell::new() }; }
     let (sender, receiver) = std::sync::mpsc::channel();
     let thread = std::thread::spawn(move || {
-        // Older than what compiled functions keep for the thread, so dropped after it.
+        // Older than the thread's cache of compiled functions, so dropped after it.
         LATE.with(|late| late.set(Late(sender)).ok().unwrap());
         compile(|x: &Tensor| x + 1.0).call(&Tensor::from(3.0))
     });

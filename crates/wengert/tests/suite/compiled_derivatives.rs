@@ -15,7 +15,7 @@ fn vector() -> Tensor {
     Tensor::from([0.3, -0.7, 1.1])
 }
 
-/// Everything that can be asked of a function of a vector, compiled against eager.
+/// Compares all transforms of a function of a vector, compiled with eager.
 fn agrees(f: impl Fn(&Tensor) -> Tensor, tolerance: f64) {
     let (x, v) = (vector(), Tensor::from([0.5, 1.5, -0.25]));
     let staged = compile(&f);
@@ -340,7 +340,7 @@ fn hooks_outside_of_a_compiled_function_fire() {
     };
     let (w, x) = (Tensor::from(3.0).require_grad(), Tensor::from(2.0).require_grad());
     let f = compile(|x: &Tensor| {
-        // Computed from a leaf alone: a part of the program like others.
+        // Computed from a leaf alone: part of the program like any other operation.
         let doubled = &w * 2.0;
         let refused = catch(|| drop(doubled.register_hook(hook("inside")))).unwrap_err();
         assert_eq!((refused.operation(), refused.kind()), ("register_hook", &ErrorKind::WrongLevel));
@@ -435,7 +435,7 @@ fn stopped_gradients_stay_stopped_in_second_derivatives() {
         close(&hessian(call)(&x), &hessian(f)(&x), 1e-12);
         close(&grad(|x: &Tensor| grad(call)(x).sum())(&x), &grad(|x: &Tensor| grad(f)(x).sum())(&x), 1e-12);
     }
-    // d2/dx2 of c x^2 with c = x held: 2 x.
+    // d2/dx2 of c x^2 with c = x held constant: 2 x.
     let compiled = compile(|x: &Tensor| stop_gradient(x) * x * x);
     near(grad(grad(|x: &Tensor| compiled.call(x)))(&Tensor::from(0.7)).item(), 1.4, 1e-14);
 }
@@ -471,7 +471,7 @@ fn what_has_no_influence_gets_no_gradient_and_what_is_constant_has_no_graph() {
         (first.sum() + last.sum()).backward();
         assert_eq!((a.grad(), b.grad()), (Some(Tensor::from([2.0, 2.0])), None));
         assert_eq!(c.grad(), Some(Tensor::from([5.0, 5.0])));
-        // Each output by itself.
+        // Each output separately.
         let leaf = || Tensor::from([1.0, 2.0]).require_grad();
         let (a, c) = (leaf(), leaf());
         f(&(a.clone(), leaf(), c.clone())).3.sum().backward();
@@ -500,7 +500,7 @@ fn what_is_computed_from_captured_leaves_alone_is_part_of_the_program() {
         assert_eq!(y, x.matmul(&now.t()).sum() + now.square().sum() * 0.5 + now.sum());
         w.borrow().zero_grad();
         y.backward();
-        // d/dw_ij = x_j + w_ij; the sum was held.
+        // d/dw_ij = x_j + w_ij; the sum was held constant.
         assert_eq!(w.borrow().grad().unwrap(), now + &x);
         no_grad(|| *w.borrow_mut() *= 0.5);
     }

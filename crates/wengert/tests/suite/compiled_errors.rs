@@ -1,4 +1,4 @@
-//! Errors of compiled functions: those of the same code without `compile`, of the same kind, operation and line.
+//! Compiled functions fail with the errors of the same code without `compile`: the same kind, operation and line.
 
 use wengert::prelude::*;
 
@@ -14,7 +14,7 @@ fn failing() -> Vec<(&'static str, Function, Vec<Tensor>)> {
     let indefinite = || Tensor::from([[1.0, 2.0], [2.0, 1.0]]);
     let far = || Tensor::from([0i64, 9]);
     vec![
-        // Found in numbers.
+        // Detected in values.
         ("gather", Box::new(|x| x[0].exp().gather(0, &x[1])), vec![row(), far()]),
         ("index", Box::new(|x| (&x[0] * 2.0).index_select(0, &x[1])), vec![row(), far()]),
         (
@@ -65,7 +65,7 @@ fn failing() -> Vec<(&'static str, Function, Vec<Tensor>)> {
             Box::new(|x| cond(&x[0].sum().gt(0.0), |m: &Tensor| m.inv(), |m: &Tensor| m.clone(), &x[0])),
             vec![singular()],
         ),
-        // Found in shapes, while the function is traced.
+        // Detected in shapes, during tracing.
         ("matmul", Box::new(|x| x[0].matmul(&x[1])), vec![Tensor::ones([2, 3]), Tensor::ones([4, 5])]),
         ("add", Box::new(|x| &x[0] + &x[1]), vec![row(), floats(&[1.0, 2.0])]),
         ("reshape", Box::new(|x| x[0].reshape([2, 2])), vec![row()]),
@@ -98,7 +98,7 @@ fn a_compiled_function_fails_as_the_function_does() {
         let eager = match catch(|| f(&x)) {
             Err(error) => error,
             Ok(y) => {
-                // Whoever answers in eager code answers the same when compiled.
+                // Functions that succeed eagerly give the same result when compiled.
                 let compiled = catch(|| compile(|x: &Vec<Tensor>| f(x)).call(&x));
                 let compiled =
                     compiled.unwrap_or_else(|error| panic!("{name}: eager code gives {y}, compiled {error}"));

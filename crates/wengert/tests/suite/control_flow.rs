@@ -1,4 +1,4 @@
-//! Loops and branches that stay in programs: against Rust loops and branches, under every transform, and as text.
+//! Loops and branches that stay in programs: compared with Rust loops and branches, under every transform, and as text.
 
 use wengert::prelude::*;
 use wengert::program::ProgramAttrs;
@@ -16,7 +16,7 @@ fn rows(shape: [usize; 2], phase: f64) -> Tensor {
     Tensor::from_vec::<f64>(numbers, shape)
 }
 
-/// The same function in every way that a function can run gives the same derivatives as a Rust loop.
+/// The same function, run in every possible way, gives the same derivatives as a Rust loop.
 fn agrees<X: Tree>(f: impl Fn(&X) -> Tensor, rust: impl Fn(&X) -> Tensor, x: &X) {
     let flat = |tree: &X| -> Vec<f64> { tree.leaves().into_iter().flat_map(Tensor::to_f64_vec).collect() };
     let v = x.map_leaves(|leaf| match leaf.dtype().is_float() {
@@ -171,7 +171,7 @@ fn a_branch_is_a_rust_branch_under_every_transform() {
     }
 }
 
-/// The square root by Newton's method: how many steps it takes depends on the number.
+/// The square root by Newton's method; the number of steps depends on the input.
 fn newton(a: &Tensor) -> Tensor {
     let step = |(x, _): &Pair| ((x + a / x) * 0.5, x.clone());
     while_loop(|(x, last): &Pair| (x - last).abs().gt(1e-9), step, &(a.clone(), a + 1.0)).0
@@ -228,7 +228,7 @@ fn a_count_that_is_a_tensor_decides_when_the_program_runs() {
 
 #[test]
 fn a_long_loop_is_taken_back_from_few_states() {
-    // x -> x + sin(x)/n, a thousand steps: more than states are kept.
+    // x -> x + sin(x)/n, a thousand steps: more than the number of states that are kept.
     let n = 1000i64;
     let f = |x: &Tensor| {
         let count = Tensor::from(n);
@@ -385,7 +385,7 @@ fn jacobians_and_hessians_pass_through_loops() {
     assert!((curvature + 0.25 / 8.0).abs() < 1e-9, "{curvature}");
     let (along, right) = (jet(f, &x, &[Tensor::ones([3])], 4), jet(rust, &x, &[Tensor::ones([3])], 4));
     assert!(along.iter().zip(&right).all(|(along, right)| along.all_close(right, 1e-12)));
-    // An output element depends on the elements before it alone.
+    // An output element depends only on the elements before it.
     let pattern = jacobian_pattern(f, &x);
     assert_eq!((0..3).map(|row| pattern.row(row).len()).collect::<Vec<_>>(), [0, 1, 2]);
 }
@@ -568,7 +568,7 @@ fn equal_bodies_are_one_and_so_is_what_is_derived_from_them() {
     assert_eq!(bodies(), bodies());
 }
 
-/// Each row by itself, and all in a batch, are the same.
+/// Each row alone gives the same result as in a batch.
 fn rows_are_alone(f: impl Fn(&Tensor) -> Tensor, x: &Tensor) -> Tensor {
     let single: Vec<Tensor> = (0..x.shape()[0]).map(|row| f(&x.select(0, row as isize))).collect();
     let batch = vmap(&f)(x);
@@ -628,7 +628,7 @@ fn an_error_of_a_step_or_branch_that_an_element_does_not_take_is_none() {
     // No element takes the branch.
     let none = Tensor::stack(&[singular.clone(), singular], 0);
     rows_are_alone(inverse, &none);
-    // A step further and the index is out of range.
+    // One step further, the index would be out of range.
     let table = Tensor::from([3.0, 5.0, 7.0]);
     let walk = |start: &Tensor| {
         type State = (Tensor, Tensor);
@@ -638,13 +638,13 @@ fn an_error_of_a_step_or_branch_that_an_element_does_not_take_is_none() {
     let sums = vmap(walk)(&Tensor::from([0i64, 3, 2]));
     assert_eq!(sums, Tensor::from([15.0, 0.0, 7.0]));
     assert_eq!(compile(vmap(walk)).call(&Tensor::from([0i64, 3, 2])), sums);
-    // Of an element that does take it, it is one.
+    // For an element that does take the branch, it is an error.
     let message =
         catch(|| vmap(|a: &Tensor| cond(&a.sum().gt(0.0), |a: &Tensor| a.inv(), |a: &Tensor| a.clone(), a))(&matrices));
     assert!(message.is_err());
 }
 
-/// 4096 steps of a slope of 1: added up in 8 bits of digits they would stop at 256.
+/// 4096 steps with a slope of 1: a sum with 8-bit precision would stop at 256.
 #[test]
 fn sums_of_shared_values_over_the_steps_of_a_loop_are_wide() {
     for dtype in [DType::BF16, DType::F16] {
@@ -654,7 +654,7 @@ fn sums_of_shared_values_over_the_steps_of_a_loop_are_wide() {
         let expected = Tensor::from(4096.0).cast(dtype);
         assert_eq!(grad(scanned)(&w), expected);
         assert_eq!(compile(grad(scanned)).call(&w), expected);
-        // The sum is carried, so its own digits are lost; those of the slope are not.
+        // The sum is carried, so its own digits are lost; those of the gradient are not.
         let looped = |w: &Tensor| {
             let start = (Tensor::from(0i64), zero.clone());
             while_loop(|(i, _)| i.lt(4096i64), |(i, c)| (i + 1i64, c + w), &start).1

@@ -1,4 +1,4 @@
-//! What programs cost, against counts by hand.
+//! The costs of programs, compared with counts by hand.
 
 use wengert::prelude::*;
 use wengert::primitive::Cost;
@@ -9,7 +9,7 @@ fn cost(f: impl Fn(&Vec<Tensor>) -> Tensor, shapes: &[&[usize]]) -> Cost {
     compile(f).program(&x).optimised().cost()
 }
 
-/// Bytes of f32 numbers.
+/// The bytes of f32 elements.
 fn words(count: usize) -> f64 {
     4.0 * count as f64
 }
@@ -18,10 +18,10 @@ fn words(count: usize) -> f64 {
 fn products_count_two_operations_for_each_pair() {
     let got = cost(|x| x[0].matmul(&x[1]), &[&[5, 7], &[7, 3]]);
     assert_eq!(got, Cost { flops: 2.0 * 5.0 * 7.0 * 3.0, bytes: words(5 * 7 + 7 * 3 + 5 * 3) });
-    // Transposed operands are read where they lie.
+    // Transposed operands are read in place.
     assert_eq!(cost(|x| x[0].matmul(&x[1].t()), &[&[5, 7], &[3, 7]]), got);
     assert_eq!(cost(|x| x[0].linear(&x[1]), &[&[5, 7], &[3, 7]]), got);
-    // A batch, and weights that it shares.
+    // A batch, and weights shared by the batch.
     let batch = cost(|x| x[0].matmul(&x[1]), &[&[4, 5, 7], &[4, 7, 3]]);
     assert_eq!(batch.flops, 4.0 * got.flops);
     assert_eq!(cost(|x| x[0].matmul(&x[1]), &[&[4, 5, 7], &[7, 3]]).bytes, words(4 * 5 * 7 + 7 * 3 + 4 * 5 * 3));
@@ -70,7 +70,7 @@ fn reductions_read_everything_once() {
     let n = 6 * 50;
     assert_eq!(cost(|x| x[0].sum(), &[&[6, 50]]), Cost { flops: n as f64, bytes: words(n + 1) });
     assert_eq!(cost(|x| x[0].sum_over(0), &[&[6, 50]]), Cost { flops: n as f64, bytes: words(n + 50) });
-    // Largest, difference, exponential, sum and quotient.
+    // Maximum, difference, exponential, sum and quotient.
     assert_eq!(cost(|x| x[0].softmax(-1), &[&[6, 50]]), Cost { flops: 5.0 * n as f64, bytes: words(2 * n) });
     assert_eq!(cost(|x| x[0].logsumexp_over(-1), &[&[6, 50]]).flops, 4.0 * n as f64);
 }
@@ -80,7 +80,7 @@ fn norms_and_losses_count_every_step_of_their_formulas() {
     let (rows, n) = (6, 50);
     let f = |x: &Vec<Tensor>| x[0].layer_norm(&[50], &Norm::new().weight(&x[1]).bias(&x[2]));
     let got = cost(f, &[&[6, 50], &[50], &[50]]);
-    // Mean 1, variance 3, result 2, weight and bias 2; root, inverse and the small number for each row.
+    // Mean 1, variance 3, result 2, weight and bias 2; root, reciprocal and epsilon for each row.
     assert_eq!(got.flops, (8 * rows * n + 3 * rows) as f64);
     assert_eq!(got.bytes, words(2 * rows * n + 2 * n + 2 * rows));
     let targets = Tensor::from([0i64, 1, 2, 3, 4, 5]);

@@ -1,20 +1,20 @@
-//! Rules given by the user, under every transform.
+//! User-defined rules, under every transform.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use wengert::prelude::*;
 
-/// x^3 with a rule of its own, written so that it is not the one of the operations inside: the residual is x.
+/// x^3 with a custom rule, written differently from the rule of the operations inside: the residual is x.
 fn cube() -> impl Fn(&Tensor) -> Tensor {
     custom_vjp(|x: &Tensor| (x * x * x, x.clone()), |x: &Tensor, dy: &Tensor| dy * x * x * 3.0)
 }
 
-/// x^3 by a tangent rule that uses the output: 3 y / x.
+/// x^3 with a tangent rule that uses the output: 3 y / x.
 fn cube_forward() -> impl Fn(&Tensor) -> Tensor {
     custom_jvp(|x: &Tensor| x * x * x, |x: &Tensor, y: &Tensor, dx: &Tensor| dx * y * 3.0 / x)
 }
 
-/// A rule that is deliberately not the derivative, so that one sees whether it was used: dx = 7 dy.
+/// A rule that is deliberately not the derivative, to show whether it was used: dx = 7 dy.
 fn sevenfold() -> impl Fn(&Tensor) -> Tensor {
     custom_vjp(|x: &Tensor| (x.sin(), ()), |_: &(), dy: &Tensor| dy * 7.0)
 }
@@ -62,7 +62,7 @@ fn higher_derivatives_differentiate_the_rule() {
             hessian(|x: &Tensor| f(x).sum())(&Tensor::from([1.0, 2.0])),
             Tensor::from([[6.0, 0.0], [0.0, 12.0]])
         );
-        // On the imperative tape the sweep is recorded, and comes back through what the rule kept.
+        // On the imperative tape the sweep is recorded, and passes through the values that the rule saved.
         let leaf = x.clone().require_grad();
         let first = wengert::autograd::grad_with(&[&f(&leaf)], &[&leaf], Backward::new().create_graph()).remove(0);
         let second =
@@ -80,7 +80,7 @@ struct Pair {
     power: i64,
 }
 
-/// A second derivative in every way that there is.
+/// A second derivative in every possible way.
 fn second_derivatives(f: &(impl Fn(&Tensor) -> Tensor + Sync), x: f64) -> Vec<(&'static str, f64)> {
     let (x, one) = (Tensor::from(x), Tensor::from(1.0));
     let (staged, slope) = (compile(f), compile(grad(f)));
@@ -120,7 +120,7 @@ fn a_rule_that_is_not_the_derivative_is_used_at_every_order() {
     );
     let root_forward = custom_jvp(|x: &Tensor| x.sqrt(), |_: &Tensor, y: &Tensor, dx: &Tensor| dx * 3.0 / y);
     let rounded = custom_vjp(|x: &Tensor| (x.round(), x.exp()), |e: &Tensor, dy: &Tensor| dy * e);
-    // What is left equals the input by chance: x^2 at 1.
+    // The residual equals the input by chance: x^2 at 1.
     let squared = custom_vjp(|x: &Tensor| (x.exp(), x * x), |s: &Tensor, dy: &Tensor| dy * s);
     let e = 2.2f64.exp();
     type Function = Box<dyn Fn(&Tensor) -> Tensor + Sync>;
@@ -163,7 +163,7 @@ fn trees_go_in_and_come_out() {
     let batch = x.map_leaves(|leaf| Tensor::stack(&[leaf, leaf], 0));
     let (dp, _) = vmap(grad(|x: &(Pair, Tensor)| f(x)[1].clone()))(&batch);
     assert_eq!(dp.weight, Tensor::from([[2.0, 12.0], [2.0, 12.0]]));
-    // One input for all elements of a batch receives the sum over them.
+    // An input shared by all elements of a batch receives the sum over them.
     let shared = |w: &Tensor| {
         let each = |k: &Tensor| f(&(Pair { weight: w.clone(), bias: None, power: 2 }, k.clone()))[1].clone();
         vmap(each)(&Tensor::from([[1i64, 3], [2, 5]])).sum()
@@ -204,7 +204,7 @@ fn wrong_rules_and_captures_are_typed_errors() {
     fn x_of(x: &Tensor) -> Tensor {
         x.clone()
     }
-    // Captured alone: the function is called on a constant, so no rule is needed and the captured tensor is ordinary.
+    // Captured only: the function is called on a constant, so no rule is needed and the captured tensor is ordinary.
     assert_eq!(grad(captured)(&Tensor::from(3.0)).item(), 1.0);
     let both = |x: &Tensor| {
         let inner = x.clone();
@@ -264,7 +264,7 @@ fn inputs_that_share_their_numbers_are_told_apart() {
     assert_eq!(hvp(f, &at, &v), right);
     assert_eq!(vhp(f, &at, &v), right);
     assert_eq!(compile(|x: &(Tensor, Tensor)| vhp(f, x, &(Tensor::ones([2]), Tensor::zeros([2])))).call(&at), right);
-    // a b with b held: no second derivative.
+    // a b with b held constant: no second derivative.
     assert_eq!(vhp(|x: &Tensor| product(&(x.clone(), stop_gradient(x))), &x, &one), zero);
     let (l, m) = (x.clone().require_grad(), x.require_grad());
     let create = Backward::new().create_graph();
@@ -282,7 +282,7 @@ fn a_function_that_reads_numbers_has_second_derivatives() {
     let e = 1f64.exp();
     assert!((grad(grad(&f))(&Tensor::from(1.0)).item() - e).abs() < 1e-15);
     assert!((hvp(&f, &Tensor::from([1.0]), &Tensor::from([1.0])).item() - e).abs() < 1e-15);
-    // A program has no numbers to read.
+    // A program has no values to read.
     assert_eq!(catch(|| compile(|x: &Tensor| f(x)).call(&Tensor::from(1.0))).unwrap_err().kind(), &ErrorKind::Traced);
 }
 

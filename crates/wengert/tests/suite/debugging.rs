@@ -45,7 +45,7 @@ fn the_first_nan_is_named_with_its_line_forward() {
 
 #[test]
 fn the_first_nan_is_named_with_the_forward_line_backward() {
-    // The derivative of the root of zero is infinite, and infinity times zero is no number.
+    // The derivative of the root of zero is infinite, and infinity times zero is NaN.
     let f = compile(|x: &Tensor| {
         let (y, pullback) = vjp(
             |x: &Tensor| {
@@ -164,7 +164,7 @@ fn reading_a_traced_value_is_an_error_that_names_the_line_and_the_way_out() {
         assert!(["where_", "cond", "scan", "while_loop"].iter().all(|word| help.contains(word)), "{name}: {error}");
         assert!(error.message().contains("debugging.rs"), "{name}: where it was made: {error}");
     }
-    // Printing shows what is known.
+    // Printing shows the known properties.
     let printed = RefCell::new(String::new());
     compile(|x: &Tensor| {
         *printed.borrow_mut() = format!("{x} {x:?}");
@@ -225,7 +225,7 @@ fn a_function_that_does_something_else_when_traced_again_is_an_error() {
     let count = Cell::new(0);
     let next = || count.replace(count.get() + 1);
     let names = || -> Vec<String> {
-        // Every map has an order of its own.
+        // Every map has its own iteration order.
         let map: HashMap<String, ()> = (0..50).map(|i| (format!("layer {i}"), ())).collect();
         map.into_keys().collect()
     };
@@ -261,7 +261,7 @@ fn a_function_that_does_something_else_when_traced_again_is_an_error() {
     // Both sides are shown.
     let error = error_of(|| compile(|x: &Tensor| (functions[1].1)(x)).checked().call(&x));
     assert!(error.message().contains("sin(a)") && error.message().contains("cos(a)"), "{error}");
-    // A function that only depends on its input passes, with all that traces can hold.
+    // A function that only depends on its input passes, with everything that traces can hold.
     let w = Tensor::from([3.0, 4.0]).require_grad();
     let cube = |x: &Tensor| {
         let cube = custom_vjp(|x: &Tensor| (x * x * x, x.clone()), |x: &Tensor, dy: &Tensor| dy * x * x * 3.0);
@@ -341,7 +341,7 @@ fn a_state_with_a_key_keeps_its_signature_and_draws_the_numbers_of_eager_code() 
     }
     assert_eq!((traces.get(), compiled.signatures()), (1, 1));
     assert!(staged.weight.all_close(&eager.weight, 1e-13));
-    // What is drawn next is the same again, in and outside of programs.
+    // The next draw is the same again, inside and outside programs.
     assert_eq!(staged.key.next().uniform([3], DType::F64), eager.key.next().uniform([3], DType::F64));
 }
 

@@ -1,4 +1,4 @@
-//! Gradients of leaves that are handed over while the sweep runs.
+//! Gradients of leaves that are handed over during the sweep.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -16,14 +16,14 @@ fn named(leaves: &[Tensor]) -> Backward {
     leaves.iter().fold(Backward::new(), Backward::early)
 }
 
-/// What was handed over, in order.
+/// The gradients handed over, in order.
 fn handed_over(y: &Tensor, options: Backward) -> Vec<(usize, Tensor)> {
     let mut all = Vec::new();
     y.backward_early(options, |place, gradient| all.push((place, gradient)));
     all
 }
 
-/// An operation of one operand whose rule does what `rule` says.
+/// A unary operation whose rule calls `rule`.
 struct Ruled {
     rule: fn(Tensor) -> Gradient,
 }
@@ -98,7 +98,7 @@ fn any_graph_hands_over_every_leaf_once_with_all_its_contributions() {
             ((state >> 33) as usize) % bound
         };
         let w = leaves(1 + below(6));
-        // Long rows gather their slopes; short ones go past rules and tape.
+        // Long rows collect their slopes; short ones bypass rules and tape.
         let length = if seed % 2 == 0 { 2 } else { 4096 };
         let wide = |x: &Tensor| x.reshape([2, 1]).broadcast_to([2, length / 2]).reshape([length]);
         let mut values: Vec<Tensor> = w.iter().map(wide).collect();
@@ -190,7 +190,7 @@ fn an_error_midway_says_what_was_handed_over_and_leaves_the_rest() {
     let x = failing(&w[..2].iter().fold(Tensor::from([1.0, 1.0]), chain));
     let y = w[2..].iter().fold(x, chain).sum();
     let mut places = Vec::new();
-    // The last leaf is not named.
+    // The last leaf is not listed.
     let error = catch(|| y.backward_early(named(&w[..3]), |place, _| places.push(place))).unwrap_err();
     assert_eq!((places, error.kind(), error.operation()), (vec![2], &ErrorKind::Argument, "ruled"));
     assert_eq!(error.message(), "the rule fails; gradients were handed over before, at the places [2]");

@@ -1,4 +1,4 @@
-//! Calls with an effect are made as often as the function makes them, and in that order: by programs, by budgets, by checkpoints.
+//! Calls with an effect are made as often as the function makes them, in the same order: in programs, with budgets, in checkpoints.
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -9,15 +9,15 @@ use wengert::primitive::{
 };
 use wengert::scalar::{Replay, Symbol};
 
-/// note - y = x + k at call k of a log: another result when it is repeated.   dy = dx.
+/// note - y = x + k at call k of a log: another result if it is repeated.   dy = dx.
 struct Note;
 
 static NOTE: Note = Note;
 
-/// The marks that were noted, by log.
+/// The recorded marks, by log.
 static LOGS: LazyLock<Mutex<HashMap<i64, Vec<i64>>>> = LazyLock::new(Mutex::default);
 
-/// A log of its own for every test.
+/// A separate log for every test.
 #[derive(Clone, Copy)]
 struct Log(i64);
 
@@ -31,7 +31,7 @@ impl Log {
         bind1(&NOTE, Attrs::new().with_int("log", self.0).with_int("mark", mark), &[x])
     }
 
-    /// What was noted since it was last asked.
+    /// The marks recorded since the last call.
     fn taken(self) -> Vec<i64> {
         LOGS.lock().unwrap().remove(&self.0).unwrap_or_default()
     }
@@ -111,7 +111,7 @@ fn calls_in_loops_branches_and_functions_are_made_though_nobody_reads_them() {
     };
     let f = |x: &Tensor| {
         let branched = cond(&x.sum().gt(0.0), noted, |x: &Tensor| x * 2.0, x);
-        // The sum leaves the loop, which then gives nothing.
+        // The sum moves out of the loop, which then returns nothing.
         let (sum, ()) = scan(sum, &Tensor::from(0.0), x);
         let (one, ()) = scan(sum_of_one(log), &Tensor::from(0.0), &x.narrow(0, 0, 1));
         branched + function(x) + sum + one
@@ -120,7 +120,7 @@ fn calls_in_loops_branches_and_functions_are_made_though_nobody_reads_them() {
     assert_eq!(log.taken(), [1, 2, 2, 2, 3, 1]);
     assert!(compile(f).call(&x()).all_close(&expected, 1e-14));
     assert_eq!(log.taken(), [1, 2, 2, 2, 3, 1]);
-    // Nothing but the effects of these is left in the program.
+    // Only the effects of these remain in the program.
     let nobody_reads = |x: &Tensor| {
         f(x);
         x * 3.0
@@ -183,7 +183,7 @@ fn a_call_of_constants_is_made_whenever_the_program_runs() {
     assert_eq!(log.taken(), [4; 3]);
 }
 
-/// How often it was called.
+/// Counts its calls.
 struct Tick(AtomicUsize);
 
 static TICK: Tick = Tick(AtomicUsize::new(0));
@@ -224,7 +224,7 @@ fn a_clock_without_operands_is_read_whenever_the_program_runs() {
 #[test]
 fn calls_are_made_in_the_order_of_the_function() {
     let log = Log::new();
-    // Without an order among them, the second one would run first: it is part of what an earlier loop waits for.
+    // Without an order between them, the second one would run first: an earlier loop depends on it.
     let f = move |x: &Tensor| {
         let double = x * 2.0;
         let first = log.note(1, x);
@@ -246,7 +246,7 @@ fn a_budget_does_not_repeat_a_call() {
     let log = Log::new();
     let f = move |x: &Tensor| {
         let noted = log.note(1, x);
-        // A product that is much larger, while the result of the call waits.
+        // A much larger product, while the result of the call is live.
         let wide = x.matmul(&Tensor::full([32, 2048], 0.01)).sin();
         wide.sum_over(1).sum() + (noted * x).sum()
     };
@@ -258,7 +258,7 @@ fn a_budget_does_not_repeat_a_call() {
     assert_eq!(log.taken(), []);
 }
 
-/// Noted between two operations that save what they need.
+/// A mark between two operations that save what they need.
 fn block(log: Log, mark: i64) -> impl Fn(&Tensor) -> Tensor + Clone + Send + Sync + 'static {
     move |x: &Tensor| log.note(mark, &x.sin()).exp() * x
 }
@@ -318,7 +318,7 @@ fn a_checkpoint_keeps_what_loops_and_compiled_functions_with_an_effect_gave() {
     let leaf = x().require_grad();
     saving(&leaf).sum().backward();
     assert_eq!(log.taken(), [1, 2, 2]);
-    // On numbers too, which nobody differentiates.
+    // Also on plain values, which are not differentiated.
     let (compiled, constant) = (compile(block(log, 3)), x());
     let beside = checkpoint(move |x: &Tensor| (x * compiled.call(&constant)).sin());
     let leaf = x().require_grad();
@@ -376,7 +376,7 @@ fn an_operation_without_an_effect_is_still_dropped_and_repeated() {
         },
         |x: &Tensor, dy: &Tensor| dy * x.cos(),
     );
-    // A closure of tensor operations is traced: nothing of it is left in the program but those.
+    // A closure of tensor operations is traced: only those operations remain in the program.
     let f = compile(move |x: &Tensor| {
         function(x);
         x * 2.0
@@ -385,7 +385,7 @@ fn an_operation_without_an_effect_is_still_dropped_and_repeated() {
     let traced = calls.load(Ordering::Relaxed);
     f.call(&x());
     assert_eq!(calls.load(Ordering::Relaxed), traced);
-    // A recorded function of numbers is replayed; its value is not computed for its gradient.
+    // A recorded scalar function is replayed; its value is not computed for its gradient.
     let rows = Replay::record(|x: &[Symbol]| x[0] * x[1], &[1.0, 2.0]).into_rows();
     let slope = compile(grad(move |x: &Tensor| rows.call(x).sum()));
     let x = Tensor::from([[1.0, 2.0], [3.0, 4.0]]);
@@ -398,7 +398,7 @@ fn an_operation_without_an_effect_is_still_dropped_and_repeated() {
 fn a_solver_runs_code_that_may_have_an_effect() {
     let calls = Arc::new(AtomicUsize::new(0));
     let counted = calls.clone();
-    // The root of y^2 = x; the closure is called whenever the solver is.
+    // The root of y^2 = x; the closure is called whenever the solver runs.
     let root_of = move |x: &Tensor| {
         let counted = counted.clone();
         let f = move |y: &Tensor, x: &Tensor| {

@@ -1,4 +1,4 @@
-//! Errors have the operation, the shapes, the user's line and a suggestion; a failing call changes nothing.
+//! Errors name the operation, the shapes, the user's line and a suggestion; a failing call changes nothing.
 
 use wengert::TorchMethods;
 use wengert::autograd;
@@ -44,7 +44,7 @@ fn shapes_that_do_not_broadcast() {
 fn two_dtypes_name_the_cast() {
     let error = error_of(|| Tensor::from(1.0f32) * Tensor::from(1.0f64));
     assert_eq!(error.message(), "dtypes differ: f32 and f64");
-    // Towards the network's dtype, not the constructors'.
+    // Towards the network's dtype, not that of the constructors.
     assert!(error.suggestion().unwrap().contains(".cast(DType::F32)"));
     assert!(error.suggestion().unwrap().contains("zeros_like()"));
     let error = error_of(|| Tensor::from([1i64, 2]) * 0.5);
@@ -61,7 +61,7 @@ fn many_outputs_without_a_seed() {
     assert_eq!(error.kind(), &ErrorKind::SeedNeeded(Shape::from([3])));
     assert!(error.message().contains("shape [3]"), "{error}");
     assert!(error.suggestion().unwrap().contains("backward_with(Backward::new().seed(&s))"));
-    // Nothing was used up: the right call still works.
+    // Nothing was consumed: the correct call still works.
     y.backward_with(Backward::new().seed(&Tensor::ones([3])));
     assert_eq!(x.grad().unwrap(), Tensor::from([2.0, 4.0, 6.0]));
 }
@@ -87,7 +87,7 @@ fn a_second_backward_names_the_flag_and_leaves_gradients() {
     let error = error_of(|| a.backward());
     assert_eq!(error.kind(), &ErrorKind::GraphFreed);
     assert!(error.suggestion().unwrap().contains("retain_graph()"));
-    // A graph that shares a used-up part fails before anything is added, and keeps what it did not use.
+    // A graph that shares a consumed part fails before anything is accumulated, and keeps what it did not use.
     let error = error_of(|| (&b + &x * 7.0).backward());
     assert_eq!(error.kind(), &ErrorKind::GraphFreed);
     assert_eq!(x.grad().unwrap(), before);
@@ -108,7 +108,7 @@ fn integers_carry_no_gradient() {
     let x = Tensor::from(1.0).require_grad();
     let error = error_of(|| autograd::grad(&[&x.square()], &[&Tensor::from(2.0)]));
     assert!(error.message().contains("does not require a gradient"), "{error}");
-    // In a tree they are members without gradient, not errors.
+    // In a tree they are members without a gradient, not errors.
     let (dx, di) = grad(|(x, i): &(Tensor, Tensor)| x.gather(0, i).sum())(&(
         Tensor::from([1.0, 2.0, 3.0]),
         Tensor::from([2i64, 2]),
@@ -304,7 +304,7 @@ fn a_hook_that_fails_leaves_gradients_untouched() {
     assert_eq!(error.kind(), &ErrorKind::Hook);
     assert!(error.message().contains("returned f64[2] for an adjoint of f64[]"), "{error}");
     assert!(x.grad().is_none());
-    // After accumulation has begun, the error says how far it came; a plain panic of a hook is a failure too.
+    // After accumulation has begun, the error says how far it got; a plain panic in a hook is a failure too.
     let (a, b) = (Tensor::from(1.0).require_grad(), Tensor::from([1.0, 2.0]).require_grad());
     b.register_accumulate_hook(|_| panic!("no more"));
     let error = error_of(|| (b.sum() * &a).backward());
@@ -353,7 +353,7 @@ fn programs_that_cannot_be_read() {
     );
 }
 
-/// Options are checked inside of calls, where a closure would lose the line.
+/// Options are checked inside calls, where a closure would lose the line.
 #[test]
 fn wrong_options_name_the_callers_line() {
     let x = Tensor::ones([2, 3]);

@@ -1,10 +1,10 @@
-//! Memory that is exchanged without copies: borrowed numbers, vectors that are taken over, tensors over memory of others.
+//! Memory exchanged without copies: borrowed elements, vectors that are taken over, tensors over foreign memory.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use wengert::prelude::*;
 
-/// Numbers of others, from the second on, so that they are aligned to their elements and to nothing more.
+/// Foreign elements, starting with the second, so that they are aligned to their element size and to nothing more.
 struct Lender {
     numbers: Vec<f32>,
     drops: Arc<AtomicUsize>,
@@ -88,7 +88,7 @@ fn what_cannot_be_borrowed_says_why_and_what_to_do() {
     let caught = catch(|| x.t().as_slice::<f64>().len()).unwrap_err();
     assert!(caught.line().unwrap().file().ends_with("exchange.rs"), "{caught}");
 
-    // A tensor of a derivative has numbers; one of a trace or a batch has none to borrow.
+    // A tensor inside a derivative has values; one in a trace or a batch has none to borrow.
     let gradient = grad(|x: &Tensor| {
         assert_eq!(x.as_slice::<f64>(), [1.0, 2.0, 3.0, 4.0]);
         x.square().sum()
@@ -111,7 +111,7 @@ fn an_owner_lives_as_long_as_a_view_of_its_numbers_and_is_dropped_once() {
     drop(corner);
     assert_eq!(drops.load(Ordering::Relaxed), 1);
 
-    // A graph looks at the numbers that it saved.
+    // A graph borrows the values that it saved.
     let (lender, drops) = Lender::of(&[1.0, 2.0, 3.0]);
     let x = Tensor::from_owner(lender, [3]).require_grad();
     let y = x.square().sum();
@@ -172,7 +172,7 @@ fn two_tensors_over_the_same_memory_are_two_constants_of_a_program() {
     assert_eq!(f.call(&Tensor::from(2.0)).item(), 40.0);
 }
 
-/// Kernels of every kind give the same bits on memory that is aligned to its elements only.
+/// Kernels of every kind give the same bits on memory that is only aligned to its elements.
 #[test]
 fn results_do_not_depend_on_how_memory_is_aligned() {
     let numbers = |count: usize, key: u64| Key::new(key).uniform([count], DType::F32).to_vec::<f32>();

@@ -1,4 +1,4 @@
-//! `gradcheck` finds wrong derivatives, says where, and tells them from kinks.
+//! `gradcheck` detects wrong derivatives, locates them, and distinguishes them from kinks.
 
 use wengert::prelude::*;
 use wengert::primitive::{
@@ -7,17 +7,17 @@ use wengert::primitive::{
 };
 use wengert::{GradFault, GradReport};
 
-/// What a mistaken square gets wrong.
+/// The mistake in a faulty square.
 #[derive(Clone, Copy, PartialEq)]
 enum Mistake {
     None,
     Reverse,
     Forward,
-    /// The first derivative is right, but through a constant.
+    /// The first derivative is right, but uses a constant.
     Second,
 }
 
-/// my_square - y = x^2, written by somebody who may be mistaken.
+/// my_square - y = x^2, possibly with a mistake.
 struct Square(Mistake);
 
 static RIGHT: Square = Square(Mistake::None);

@@ -9,7 +9,7 @@ use wengert::primitive::{
     Attrs, Case, Device, Gradient, Gradients, Mask, Outputs, Primitive, Rule, Spec, SpecRef, Specs, bind1,
 };
 
-/// A small generator, so that a failure can be repeated from its seed.
+/// A small generator, so that a failure can be reproduced from its seed.
 struct Random(u64);
 
 impl Random {
@@ -70,7 +70,7 @@ fn each_pullback_runs_once_after_all_its_consumers_and_hooks_see_the_complete_ad
             nodes.push(node);
             operands.push((a, b));
         }
-        // The adjoint of a node is the number of paths to it: counted independently, from the end.
+        // The adjoint of a node is the number of paths to it, counted independently from the end.
         let mut paths = vec![0.0; nodes.len()];
         paths[count] = 1.0;
         let mut reached = 0;
@@ -94,7 +94,7 @@ fn each_pullback_runs_once_after_all_its_consumers_and_hooks_see_the_complete_ad
     }
 }
 
-/// Runs on a thread with the stack that a thread usually has.
+/// Runs on a thread with the default stack size.
 fn on_small_stack(f: impl FnOnce() + Send + 'static) {
     std::thread::Builder::new().stack_size(2 << 20).spawn(f).unwrap().join().unwrap();
 }
@@ -173,7 +173,7 @@ fn loops_that_only_go_forward_do_not_grow() {
             y.backward_with(Backward::new().create_graph());
             x.zero_grad();
         }
-        // Left in the slot, the gradient's graph refers to the leaf; that must not be a cycle.
+        // If it stays in the slot, the gradient's graph refers to the leaf; that must not be a cycle.
         for _ in 0..steps {
             let x = Tensor::from(1.0).require_grad();
             (&x * &x).backward_with(Backward::new().create_graph());
@@ -208,7 +208,7 @@ fn eight_threads_differentiate_one_retained_graph_and_agree() {
             });
         }
     });
-    // Of many threads that use the graph up, exactly one does; the others get the typed error.
+    // Of many threads that consume the graph, exactly one succeeds; the others get the typed error.
     let failures = AtomicUsize::new(0);
     std::thread::scope(|scope| {
         for _ in 0..8 {
@@ -226,7 +226,7 @@ fn eight_threads_differentiate_one_retained_graph_and_agree() {
 
 #[test]
 fn results_are_the_same_bits_for_every_number_of_pool_threads() {
-    // The pool is one for the process: beside other tests a region could run on its caller alone.
+    // The pool is process-wide: next to other tests a region might run on its caller alone.
     if !alone(module_path!(), "results_are_the_same_bits_for_every_number_of_pool_threads") {
         return;
     }
@@ -268,7 +268,7 @@ fn a_saved_output_of_several_is_found_again_under_create_graph() {
     let (u, s, _) = a.svd();
     let y = u.slice((0, 0)) * u.slice((1, 0));
     let da = autograd::grad_with(&[&y], &[&a], Backward::new().create_graph()).remove(0).unwrap();
-    // The gradient has 1 / (s_j^2 - s_i^2) in it, so it depends on the s that the user holds.
+    // The gradient contains 1 / (s_j^2 - s_i^2), so it depends on the s that the user holds.
     let ds = autograd::grad_with(&[&da.square().sum()], &[&s], Backward::new().retain_graph()).remove(0);
     assert!(ds.expect("a gradient").to_f64_vec().iter().all(|g| g.abs() > 1e-6));
 }
@@ -304,7 +304,7 @@ fn a_hook_that_computes_with_leaves_does_not_record_the_sweep() {
     let gradient = x.grad().unwrap();
     assert_eq!(gradient.item(), 90.0);
     assert!(!gradient.requires_grad());
-    // The other way round: asked for, the graph is created inside no_grad too.
+    // Conversely, if requested, the graph is created even inside no_grad.
     let y = &x * &x;
     x.zero_grad();
     no_grad(|| y.backward_with(Backward::new().create_graph()));
@@ -407,7 +407,7 @@ fn modes_nest_and_levels_opened_inside_no_grad_ignore_it() {
     });
     let caught = catch(|| no_grad(|| Tensor::zeros([3]) + Tensor::zeros([2])));
     assert!(caught.is_err() && (&x * 2.0).requires_grad(), "a panic leaves the mode as it was");
-    // A level open at entry is stopped, in reverse and forward mode and staged.
+    // A level that is open on entry is stopped, in reverse and forward mode and staged.
     let f = |x: &Tensor| x * no_grad(|| x * x);
     assert_eq!(grad(f)(&Tensor::from(3.0)).item(), 9.0);
     assert_eq!(jvp(f, &Tensor::from(3.0), &Tensor::from(1.0)).1.item(), 9.0);
@@ -448,7 +448,7 @@ fn anomalies_name_the_operation_and_the_line() {
 #[test]
 fn transforms_work_inside_the_imperative_tape() {
     let w = Tensor::from(3.0).require_grad();
-    // The gradient of w x^2 for x is 2 w x, and that for w is 2 x.
+    // The gradient of w x^2 with respect to x is 2 w x, and that with respect to w is 2 x.
     let dx = grad(|x: &Tensor| &w * x * x)(&Tensor::from(5.0));
     assert_eq!(dx.item(), 30.0);
     dx.backward();

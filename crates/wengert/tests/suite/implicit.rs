@@ -1,4 +1,4 @@
-//! Implicit differentiation: roots, fixed points and minima against closed forms; how solvers fail.
+//! Implicit differentiation: roots, fixed points and minima compared with closed forms; how solvers fail.
 
 use super::closeness::{close, near};
 use super::matrices::skew;
@@ -73,7 +73,7 @@ fn keplers_equation_has_its_derivatives() {
 
 #[test]
 fn large_systems_use_products_alone() {
-    // x^3 + x coupled to its neighbours, more unknowns than are factored.
+    // x^3 + x coupled to its neighbours, with more unknowns than are factored.
     let n = 150;
     let f = |(s, b): &(Tensor, Tensor), x: &Tensor| x * x * x + x * 3.0 - s * x.roll(&[1], &[0]) - b;
     let solve = move |theta: &(Tensor, Tensor)| root(f, theta, &Tensor::zeros([n]));
@@ -165,7 +165,7 @@ fn minima_are_found_past_saddles_and_along_valleys() {
     let wells = |a: &Tensor, x: &Tensor| (x.square() - a).square().sum();
     let x = argmin(wells, &Tensor::from(4.0), &Tensor::from([1e-3, -1e-3]));
     close(&x, &Tensor::from([2.0, -2.0]), 1e-9);
-    // More unknowns than are factored: the derivative by conjugate gradients.
+    // More unknowns than are factored: the derivative uses conjugate gradients.
     let n = 120;
     let chain = move |b: &Tensor, x: &Tensor| {
         let steps = x.narrow(0, 1, n - 1) - x.narrow(0, 0, n - 1);
@@ -203,7 +203,7 @@ fn gradients_through_a_root_neither_record_nor_repeat_its_iterations() {
     let (_, few) = used(&|| solve(1.6)(&a).item());
     let (_, many) = used(&|| solve(12.0)(&a).item());
     assert!(many > few + 5, "{many} against {few}");
-    // What the imperative tape holds is one record, however long the iteration was.
+    // The imperative tape holds one record, however long the iteration was.
     let held = |start: f64| {
         let leaf = a.clone().require_grad();
         Tape::of(&solve(start)(&leaf)).rows().len()

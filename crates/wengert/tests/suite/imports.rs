@@ -1,4 +1,4 @@
-//! Files import each other in one direction: a cycle has at most two.
+//! Files import each other in one direction: a cycle has at most two files.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -6,7 +6,7 @@ use std::path::Path;
 
 type Module = Vec<String>;
 
-/// What a file imports, and what it passes on under a name.
+/// The imports of a file, and its re-exports by name.
 #[derive(Default)]
 struct File {
     imports: Vec<Module>,
@@ -30,7 +30,7 @@ fn expanded(text: &str) -> Vec<String> {
     parts.flat_map(|part| expanded(&format!("{}{part}", prefix.trim()))).collect()
 }
 
-/// A path as it is written in `module`, from the root of the crate; `None` if it leads elsewhere.
+/// A path as written in `module`, from the root of the crate; `None` if it leads elsewhere.
 fn absolute(module: &[String], path: &str, modules: &BTreeSet<Module>) -> Option<Module> {
     let mut names: Vec<&str> = path.split("::").collect();
     let mut base = module.to_vec();
@@ -53,7 +53,7 @@ fn absolute(module: &[String], path: &str, modules: &BTreeSet<Module>) -> Option
     Some(base.into_iter().chain(names[1..].iter().map(|name| name.to_string())).collect())
 }
 
-/// The file that an item comes from.
+/// The file that defines an item.
 fn origin(path: &[String], files: &BTreeMap<Module, File>) -> Option<Module> {
     let own = (0..=path.len()).rev().find(|&length| files.contains_key(&path[..length]))?;
     let passed_on = path.get(own).and_then(|name| files[&path[..own]].passes_on.get(name));
@@ -121,7 +121,7 @@ fn texts(root: &Path) -> BTreeMap<Module, String> {
     found
 }
 
-/// Everything that each file leads to.
+/// All files that each file reaches.
 fn reached(edges: &BTreeMap<Module, BTreeSet<Module>>) -> BTreeMap<&Module, BTreeSet<&Module>> {
     let from = |start| {
         let (mut open, mut seen) = (vec![start], BTreeSet::new());

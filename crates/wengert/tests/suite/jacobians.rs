@@ -38,7 +38,7 @@ fn a_linear_map_is_reusable_and_is_the_jvp() {
     let calls = Cell::new(0);
     let f = |(w, x): &(Tensor, Vec<Tensor>)| {
         calls.set(calls.get() + 1);
-        // Data decides what runs.
+        // Control flow depends on data.
         let mut y = w.matmul(&x[0]);
         while y.square().sum().item() < 100.0 {
             y = &y * 1.7 + y.sin();
@@ -115,7 +115,7 @@ fn rows_and_columns_agree_with_closed_forms_for_trees() {
 
 #[test]
 fn rows_in_several_batches_are_the_rows_in_one() {
-    // 5000 seeds of 5000 elements exceed what goes through at once.
+    // 5000 seeds of 5000 elements exceed what one pass holds.
     let weight = Tensor::arange(5000).cast(DType::F64).sin();
     let rows = jacrev(|x: &Tensor| x.square() * &weight)(&Tensor::ones([5000]));
     assert_eq!(rows.diagonal().to_vec::<f64>(), (&weight * 2.0).to_vec::<f64>());
@@ -130,7 +130,7 @@ fn a_leaf_without_influence_gives_zeros_without_memory_or_none() {
     assert_eq!((da, db, dc), (Tensor::from([2.0, 4.0]), Tensor::zeros([3, 4]), Tensor::from([0i64, 0])));
     let named = vjp(f, &x).1.call_named(&Tensor::from(1.0));
     assert!(named[0].1.is_some() && named[1].1.is_none() && named[2].1.is_none());
-    // A structural zero stays one through another pullback.
+    // A structural zero is preserved by another pullback.
     let (y, pull) = vjp(|(a, b): &(Tensor, Tensor)| (a * 2.0, b.exp()), &(x.0.clone(), x.1));
     let named = pull.call_named(&(y.0, y.1.zeros_like()));
     assert!(named[0].1.is_some() && named[1].1.is_none());
@@ -182,7 +182,7 @@ fn the_hessian_of_a_network_is_the_same_by_all_orders_of_modes() {
         assert!(h.all_close(&by[0], 1e-10), "{h}\n{}", by[0]);
         assert!(h.all_close(&h.t().contiguous(), 1e-12));
     }
-    // Against differences of gradients.
+    // Compared with differences of gradients.
     let step = 1e-5;
     for k in 0..16 {
         let mut e = Tensor::zeros([16]);
@@ -190,7 +190,7 @@ fn the_hessian_of_a_network_is_the_same_by_all_orders_of_modes() {
         let column = (grad(f)(&(&v + &e)) - grad(f)(&(&v - &e))) / (2.0 * step);
         assert!(by[0].slice((.., k)).all_close(&column, 1e-8));
     }
-    // Products by every order of modes.
+    // Hessian-vector products in every order of modes.
     let d = Tensor::arange(16).cast(DType::F64).cos();
     let expected = by[0].matmul(&d);
     let forward = |x: &Tensor| jvp(f, x, &d).1;

@@ -1,4 +1,4 @@
-//! Taylor mode: closed forms, nested derivatives, and jets in composition with other transforms.
+//! Taylor mode: closed forms, nested derivatives, and jets composed with other transforms.
 
 use std::cell::Cell;
 use wengert::prelude::*;
@@ -21,7 +21,7 @@ fn close(got: &[f64], right: &[f64], tolerance: f64) {
     }
 }
 
-/// The derivative of this order by tangents of tangents.
+/// The derivative of this order by nested tangents.
 fn nested(f: &dyn Fn(&Tensor) -> Tensor, x: &Tensor, order: usize) -> Tensor {
     match order {
         0 => f(x),
@@ -29,7 +29,7 @@ fn nested(f: &dyn Fn(&Tensor) -> Tensor, x: &Tensor, order: usize) -> Tensor {
     }
 }
 
-/// The derivative of this order by gradients of gradients.
+/// The derivative of this order by nested gradients.
 fn nested_grad(f: &dyn Fn(&Tensor) -> Tensor, x: &Tensor, order: usize) -> Tensor {
     match order {
         0 => f(x),
@@ -53,7 +53,7 @@ fn derivatives_of_exp_sin_and_cosh_are_theirs() {
 
 #[test]
 fn derivatives_of_a_polynomial_end() {
-    // x^5 - 2 x^3 + 4 at 2, in whole numbers without rounding.
+    // x^5 - 2 x^3 + 4 at 2, in integers without rounding.
     let f = |x: &Tensor| x.powi(5) - x * x * x * 2.0 + 4.0;
     assert_eq!(derivatives(f, 2.0, 7), [20.0, 56.0, 136.0, 228.0, 240.0, 120.0, 0.0, 0.0]);
     let at_zero = derivatives(|x| x.powi(3), 0.0, 5);
@@ -205,7 +205,7 @@ fn kinks_choices_and_selections_follow_the_branch_taken() {
     agrees(&|x| x.abs().maximum(&(x.square() * 0.5)).sqrt() + x.relu().exp(), &x, &v);
     agrees(&|x| x.max_along(1).0.exp() + x.sort(0).0.slice((0, ..)).sin(), &x, &v);
     agrees(&|x| x.clamp(-0.5, 1.0).exp() + x.floor() * x, &x, &v);
-    // At the kink itself: abs'(0) = 0, so only the value is left.
+    // At the kink itself: abs'(0) = 0, so only the value remains.
     assert_eq!(derivatives(|x| x.abs(), 0.0, 3), [0.0, 0.0, 0.0, 0.0]);
 }
 
@@ -354,7 +354,7 @@ fn laplacians_of_closed_forms() {
     let harmonic = |(u, v): &(Tensor, Tensor)| u.powi(3) - u * v * v * 3.0;
     assert!(laplacian(harmonic)(&(Tensor::from(1.3), Tensor::from(-0.6))).item().abs() < 1e-14);
     assert_eq!(laplacian(harmonic)(&(Tensor::from(1.3), Tensor::from(-0.6))).rank(), 0);
-    // Several chunks, integers beside, a result of shape [1].
+    // Several chunks, additional integers, a result of shape [1].
     let many = (Tensor::arange(0.0..200.0).sin(), Tensor::from([2i64]));
     let quartic = |(x, n): &(Tensor, Tensor)| (x.powi(4).sum() * n.cast(DType::F64)).reshape([1]);
     let right = many.0.square().sum().item() * 24.0;
@@ -381,7 +381,7 @@ fn a_laplacian_is_differentiable_batched_and_compiled() {
 
 #[test]
 fn work_grows_with_the_square_of_the_order() {
-    // The operations of the staged jet, along a curve all of whose coefficients are there.
+    // The operations of the staged jet, along a curve with all coefficients.
     let steps = |f: &dyn Fn(&Tensor) -> Tensor, order: usize| {
         let along = |x: &Tensor| {
             let directions: Vec<Tensor> = (0..order).map(|k| x * (0.3 + k as f64)).collect();
@@ -441,7 +441,7 @@ fn jets_pass_through_checkpoints() {
 
 #[test]
 fn jets_and_laplacians_of_loops_are_the_same_in_batches_and_programs() {
-    // How often the loop runs depends on the numbers: x^2 + 1 until the sum is large.
+    // The number of iterations depends on the values: x^2 + 1 until the sum is large.
     let f = |x: &Tensor| {
         let shift = x.slice(0) * 0.1;
         while_loop(|y: &Tensor| y.sum().lt(10.0), |y: &Tensor| y.square() + 1.0 + &shift, x).sum()

@@ -1,4 +1,4 @@
-//! Linear algebra at the edges: singular, degenerate, refused.
+//! Edge cases of linear algebra: singular, degenerate, rejected.
 
 use wengert::prelude::*;
 
@@ -52,7 +52,7 @@ fn shapes_that_do_not_fit_are_explained() {
 
 #[test]
 fn determinants_of_singular_matrices_are_exact_to_third_order() {
-    // det diag(x, y, z) = x y z, at zero: only the mixed third derivative is left.
+    // det diag(x, y, z) = x y z, at zero: only the mixed third derivative remains.
     let f = |x: &Tensor| (Tensor::eye(3) * x).det();
     let zero = Tensor::zeros([3]);
     assert_eq!(grad(f)(&zero), zero);
@@ -74,7 +74,7 @@ fn functions_of_repeated_eigenvalues_and_singular_values_have_right_gradients() 
     let a = Tensor::eye(3) * 2.0;
     assert!(grad(|a: &Tensor| a.eigvalsh().square().sum())(&a).all_close(&(&a * 2.0), 1e-14));
     assert!(grad(|a: &Tensor| a.svdvals().square().sum())(&a).all_close(&(&a * 2.0), 1e-14));
-    // The vectors have no derivative there, and say so.
+    // The vectors have no derivative there, and the result is NaN.
     let vectors = grad(|a: &Tensor| a.eigh().1.slice((0, 1)))(&a);
     assert!(vectors.to_f64_vec().iter().any(|x| !x.is_finite()));
 }

@@ -1,4 +1,4 @@
-//! Linear systems by products with an operator, against factoring its matrix.
+//! Linear systems solved by products with an operator, compared with factoring its matrix.
 
 use super::closeness::{close, near};
 use super::matrices::skew;
@@ -81,7 +81,7 @@ fn linear_systems_are_batched_staged_and_recorded_imperatively() {
         let scalar = |h: &Solve, x: &(Tensor, Tensor)| h(x).square().sum();
         let of_f = |x: &(Tensor, Tensor)| scalar(&f, x);
         let of_g = |x: &(Tensor, Tensor)| scalar(&g, x);
-        // Over and under grad, and one matrix for all right sides.
+        // Over and under grad, and with one matrix for all right-hand sides.
         close(&vmap(grad(of_f))(&x).0, &vmap(grad(of_g))(&x).0, 1e-10);
         let total = |h: &Solve| grad(|x: &(Tensor, Tensor)| vmap(h)(x).square().sum())(&x);
         close(&total(&f).0, &total(&g).0, 1e-10);

@@ -1,5 +1,5 @@
-//! Long rows take ways of their own: slopes gather at a cotangent and are multiplied out at once, temporaries are
-//! written over. Elementwise, each element is independent, so a long row must give the bits of its short pieces.
+//! Long rows have separate code paths: slopes are collected at a cotangent and multiplied in one pass, and temporaries are overwritten.
+//! Elementwise operations are independent for each element, so a long row must be bitwise equal to its short pieces.
 
 use std::sync::{Arc, Mutex};
 use wengert::autograd::{Backward, grad_with};
@@ -51,7 +51,7 @@ fn a_long_row_has_the_gradients_of_its_pieces() {
     });
 }
 
-/// More products than may wait: some are added up on the way.
+/// More products than may be pending: some are added along the way.
 #[test]
 fn a_leaf_that_is_used_many_times_has_the_gradients_of_its_pieces() {
     agree(&|rows| {
@@ -105,7 +105,7 @@ fn a_temporary_is_written_over_and_a_tensor_that_is_seen_is_not() {
     assert_eq!(kept.to_f64_vec(), before);
     let expected: Vec<f64> = before.iter().zip(w.to_f64_vec()).map(|(a, b)| a + b).collect();
     assert_eq!(sum.to_f64_vec(), expected);
-    // The square root's rule reads its output, which the division must therefore leave alone.
+    // The rule of the square root reads its output, so the division must not overwrite it.
     let y = (&x * &x + 1.0).sqrt() - &w;
     y.sum().backward();
     let slope = |x: f64| 1.0 / (2.0 * (x * x + 1.0).sqrt()) * 2.0 * x;

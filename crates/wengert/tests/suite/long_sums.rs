@@ -1,4 +1,4 @@
-//! Sums of many products of `f32`: whatever computes them, their relative error does not grow with their length.
+//! Sums of many products of `f32`: their relative error does not grow with their length, for any operation.
 
 use wengert::prelude::*;
 
@@ -62,7 +62,7 @@ fn signal(x: &Tensor) -> Tensor {
 #[test]
 fn sums_of_many_products_are_right_to_a_millionth_whatever_their_length_and_to_the_same_bits_compiled() {
     let tenth = f64::from(0.1f32);
-    // Sums that are not long are made of few chains, for speed.
+    // Sums that are not long use few chains, for speed.
     for (n, most) in [(1_000, 5e-6), (5_000, 5e-6), (300_000, 1e-6)] {
         let numbers = (Tensor::full([n], 0.1f32), Tensor::full([n, 20], 0.1f32).contiguous());
         for (each, functions) in [(tenth * tenth, SQUARES), (tenth, PLAIN)] {

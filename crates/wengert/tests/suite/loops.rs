@@ -1,4 +1,4 @@
-//! Loops of compiled programs: what leaves them, and that nothing else changes.
+//! Loops of compiled programs: what moves out of them, and that nothing else changes.
 
 use wengert::prelude::*;
 use wengert::program::{Equation, ProgramAttrs};
@@ -13,14 +13,14 @@ fn is_product(equation: &Equation) -> bool {
     matches!(equation.op.name(), "matmul" | "linear")
 }
 
-/// The products outside of loops, and those in the body of each loop.
+/// The number of products outside loops, and in the body of each loop.
 fn products(program: &Program) -> (usize, Vec<usize>) {
     let count = |program: &Program| program.equations().iter().filter(|equation| is_product(equation)).count();
     let bodies = program.equations().iter().flat_map(|equation| equation.attrs.bodies());
     (count(program), bodies.map(|(_, body)| count(body)).collect())
 }
 
-/// Both programs give the same numbers.
+/// Both programs give the same results.
 fn agree(before: &Program, after: &Program, inputs: &[Tensor]) {
     let (right, got) = (before.evaluate(inputs).unwrap(), after.evaluate(inputs).unwrap());
     for (got, right) in got.iter().zip(&right) {
@@ -38,7 +38,7 @@ fn weights() -> Weights {
     vec![wave(&[12, 6], 0.1), wave(&[12], 0.2), wave(&[12, 12], 0.3), wave(&[5, 12], 0.4), wave(&[5], 0.5)]
 }
 
-/// A recurrent network with a loss of its last state.
+/// A recurrent network with a loss on its last state.
 fn recurrent(w: &Weights, x: &Tensor, backwards: bool) -> Tensor {
     let step = |h: &Tensor, x: &Tensor| ((x.linear_bias(&w[0], &w[1]) + h.linear(&w[2])).tanh(), ());
     let first = Tensor::zeros([4, 12]);

@@ -20,7 +20,7 @@ fn total(y: &[Tensor]) -> Tensor {
     y.iter().skip(1).fold(y[0].clone(), |sum, y| sum + y)
 }
 
-/// Checks value, gradient, second order and batch of a function that is `f(x_i)` at every leaf, with slopes `df` and `ddf`.
+/// Checks value, gradient, second order and batch of a function that is `f(x_i)` at every leaf, with derivatives `df` and `ddf`.
 fn is_elementwise(
     call: impl Fn(&Vec<Tensor>) -> Vec<Tensor>,
     f: impl Fn(f64) -> f64,

@@ -1,4 +1,4 @@
-//! Absurd sizes are errors with the operation, the bytes and the user's line: no abort, no kill, no endless loop.
+//! Absurd sizes are errors that name the operation, the bytes and the user's line: no abort, no kill, no endless loop.
 
 use wengert::compile;
 use wengert::prelude::*;
@@ -12,7 +12,7 @@ fn error_of<T>(f: impl FnOnce() -> T) -> Error {
     error
 }
 
-/// The call lacks memory, and says how many bytes it needs.
+/// The call runs out of memory, and says how many bytes it needs.
 #[track_caller]
 fn lacks<T>(operation: &str, bytes: usize, f: impl FnOnce() -> T) -> Error {
     let error = error_of(f);
@@ -22,7 +22,7 @@ fn lacks<T>(operation: &str, bytes: usize, f: impl FnOnce() -> T) -> Error {
     error
 }
 
-/// The call has a size that no memory can hold, whether the shape or the bytes say so.
+/// The call has a size that no memory can hold, whether that shows in the shape or in the bytes.
 #[track_caller]
 fn refuses<T>(operation: &str, f: impl FnOnce() -> T) -> Error {
     let error = error_of(f);
@@ -98,7 +98,7 @@ fn resampling_to_absurd_sizes() {
         }
         refuses("interpolate", || x.interpolate(&Interpolate::scale(1e30).mode(mode)));
     }
-    // No output, and tables of its places nevertheless.
+    // There is no output, but there are tables of its positions.
     refuses("interpolate", || Tensor::zeros([0, 1, 2]).interpolate(&Interpolate::size([1 << 45])));
 }
 

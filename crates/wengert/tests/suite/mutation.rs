@@ -1,4 +1,4 @@
-//! Mutation is always right: updates in place where nobody sees it, copies otherwise, gradients in both cases.
+//! Mutation is always correct: updates happen in place if they are not observable, and copy otherwise, with gradients in both cases.
 
 use wengert::prelude::*;
 
@@ -25,7 +25,7 @@ fn a_repeated_layout_is_copied_before_it_is_written() {
     assert_eq!(zeros, Tensor::from([0.0, 5.0, 0.0]));
 }
 
-/// The gradient of `f` by all means.
+/// The gradient of `f` in every way.
 fn check(f: impl Fn(&Tensor) -> Tensor, x: &Tensor, expected: &Tensor) {
     let leaf = x.clone().require_grad();
     f(&leaf).backward();
@@ -167,7 +167,7 @@ fn under_grad_mode_an_updated_leaf_becomes_an_intermediate() {
 
 #[test]
 fn taking_an_array_apart_is_linear() {
-    // A quadratic backward would touch 10^5 * 10^5 numbers here.
+    // A quadratic backward pass would touch 10^5 * 10^5 elements here.
     let n = 100_000usize;
     let x = Tensor::from_vec((0..n).map(|i| i as f64).collect(), [n]).require_grad();
     let mut sum = Tensor::from(0.0);
@@ -191,14 +191,14 @@ fn a_handle_that_was_updated_outside_no_grad_has_no_gradient_and_says_where() {
         assert!(error.suggestion().unwrap().contains("no_grad"), "{error}");
         assert!(error.to_string().contains("mutation.rs"), "{error}");
     }
-    // To forget what is not there is none, and a gradient that is asked for is there.
+    // Clearing a missing gradient is not an error, and a requested gradient is there.
     w.zero_grad();
     let mut w = Tensor::from([1.0, 2.0]).require_grad();
     w *= 3.0;
     let w = w.retain_grad();
     w.square().sum().backward();
     assert!(w.grad().unwrap().all_close(&(&w * 2.0), 1e-15));
-    // A leaf that keeps another handle has lost nothing.
+    // A leaf that still has another handle has lost nothing.
     let x = Tensor::from(1.0).require_grad();
     let mut sum = x.clone();
     (0..4).for_each(|_| sum += &x);

@@ -1,4 +1,4 @@
-//! Operations of networks: attention on views, losses, keys.
+//! Neural network operations: attention on views, losses, keys.
 
 use wengert::primitive::{Attrs, Sample, bind1, find};
 use wengert::{Select, prelude::*};
@@ -36,7 +36,7 @@ fn views_into_a_projection_are_read_in_place_and_agree_with_the_formula() {
     let [q, k, v] = parts(&qkv, heads);
     assert!(!q.is_contiguous());
     let out = q.attention(&k, &v, &options);
-    // The result lies as its queries do, so that heads join again without a copy.
+    // The result has the layout of its queries, so heads are joined again without a copy.
     let whole = out.permute(&[0, 2, 1, 3]);
     assert!(whole.is_contiguous() && whole.reshape([2, tokens, heads * 4]).shares_memory_with(&whole));
 }

@@ -1,4 +1,4 @@
-//! Differential equations: solutions and both adjoints against closed forms and each other.
+//! Differential equations: solutions and both adjoints compared with closed forms and with each other.
 
 use super::closeness::{close, near};
 use std::sync::Arc;
@@ -144,7 +144,7 @@ fn van_der_pol_agrees_with_differences_of_tight_solutions() {
         let options = Ode::new().rtol(1e-12).atol(1e-12);
         odeint(van_der_pol, &Tensor::from(mu), y0, &[0.0, 5.0], options).select(0, 1).sum().item()
     };
-    // Differences over two distances, so that the error is of fourth order.
+    // Differences over two distances, for a fourth-order error.
     let slope = |f: &dyn Fn(f64) -> f64| {
         let over = |h: f64| (f(h) - f(-h)) / (2.0 * h);
         (4.0 * over(1e-4) - over(2e-4)) / 3.0
@@ -241,7 +241,7 @@ fn a_right_side_may_return_a_parameter_as_it_is() {
 
 #[test]
 fn the_discrete_adjoint_is_exact_for_the_numbers_that_were_computed() {
-    // With loose tolerances the discrete gradient still is that of the computed values, as long as the steps stay the same.
+    // With loose tolerances the discrete gradient is still that of the computed values, as long as the steps do not change.
     let loose = |adjoint: Adjoint| Ode::new().rtol(1e-2).atol(1e-2).first_step(0.1).adjoint(adjoint);
     let f = |adjoint: Adjoint| {
         move |rate: &Tensor| {

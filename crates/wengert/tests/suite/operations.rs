@@ -1,4 +1,4 @@
-//! Every operation people expect is there under the name they expect, takes what they give it, and has a gradient.
+//! Every expected operation exists under its usual name, accepts the usual arguments, and has a gradient.
 
 use wengert::TorchMethods;
 use wengert::prelude::*;
@@ -6,7 +6,7 @@ use wengert::{Interpolation, primitive};
 
 type Call = fn(&Tensor) -> Tensor;
 
-/// Calls each on `x`; a gradient where the result is of floats.
+/// Calls each on `x`, and takes a gradient if the result is a float tensor.
 fn call_all(x: &Tensor, calls: &[(&str, Call)]) {
     for (name, f) in calls {
         let y = f(x);
@@ -19,7 +19,7 @@ fn call_all(x: &Tensor, calls: &[(&str, Call)]) {
     }
 }
 
-/// Inside the domains of all functions, and at no kink.
+/// Inside the domains of all functions, and not at a kink.
 fn fractions() -> Tensor {
     Tensor::from([[0.15, 0.35, 0.55], [0.3, 0.8, 0.65]])
 }
@@ -378,7 +378,7 @@ fn circular_padding_wraps_what_is_left() {
 #[test]
 fn a_cubic_between_pixels_is_that_of_resampling_and_has_right_derivatives() {
     let x = Tensor::rand([1, 2, 4, 5], 3);
-    // The middles of a picture of 7 by 6 pixels that covers the same square.
+    // The pixel centres of a 7 by 6 picture that covers the same square.
     let middles = |count: usize| (Tensor::arange(count).cast(DType::F64) * 2.0 + 1.0) / count as f64 - 1.0;
     let grids = Tensor::meshgrid(&[middles(7), middles(6)]);
     let grid = Tensor::stack(&[&grids[1], &grids[0]], 2).unsqueeze(0);

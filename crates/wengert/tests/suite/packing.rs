@@ -1,4 +1,4 @@
-//! Hooks on saved values: packed when an operation is recorded, unpacked when its rule asks.
+//! Hooks on saved values: packed when an operation is recorded, unpacked when its rule needs them.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -21,7 +21,7 @@ fn every_saved_value_is_packed_once_and_unpacked_when_its_rule_runs() {
         },
         || (x.sin() * &x).sum(),
     );
-    // sin keeps its operand, the product both of its own.
+    // sin saves its operand, the product both of its operands.
     assert_eq!((packed.load(Ordering::Relaxed), unpacked.load(Ordering::Relaxed)), (3, 0));
     y.backward();
     assert_eq!(unpacked.load(Ordering::Relaxed), 3);

@@ -1,6 +1,6 @@
-//! Passes as text: a program before and after. `WENGERT_BLESS=1` rewrites what comes after the line.
+//! Passes as text: a program before and after. `WENGERT_BLESS=1` rewrites the part after the line.
 //!
-//! The files of a pass are in the folder of its name. The first line of a file is the rule that it shows, or what it is about.
+//! The files of a pass are in the folder with its name. The first line of a file names the rule it shows, or its subject.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,7 +15,7 @@ fn files(pass: &Pass) -> Vec<PathBuf> {
     files
 }
 
-/// What the first line of a file says.
+/// The text of the first line of a file.
 fn title(text: &str) -> &str {
     text.lines().next().unwrap_or("").trim_start_matches("//").trim()
 }
@@ -28,7 +28,7 @@ fn equality(pass: &Pass, text: &str) -> Equality {
 const WAVES: usize = 3;
 const EDGES: [f64; 9] = [f64::NAN, f64::INFINITY, f64::NEG_INFINITY, 0.0, -0.0, 5e-324, 1.5, -2.25, 1e300];
 
-/// Numbers for an input: plain ones in the first rounds, then edges, every one with every other.
+/// Values for an input: ordinary ones in the first rounds, then edge cases, in all combinations.
 fn input(spec: &Spec, number: usize, round: usize) -> Tensor {
     let (float, count) = (spec.dtype.is_float(), spec.shape.elements());
     let element = |place: usize| match round.checked_sub(WAVES) {
@@ -41,7 +41,7 @@ fn input(spec: &Spec, number: usize, round: usize) -> Tensor {
     Tensor::from_vec((0..count).map(element).collect::<Vec<f64>>(), spec.shape.clone()).cast(spec.dtype)
 }
 
-/// The first place where two outputs differ more than they may.
+/// The first element where two outputs differ more than allowed.
 fn difference(got: &Tensor, right: &Tensor, equality: Equality) -> Option<String> {
     assert_eq!(got.spec(), right.spec());
     let tolerance = if got.dtype() == DType::F64 { 1e-14 } else { 1e-6 };
@@ -56,7 +56,7 @@ fn difference(got: &Tensor, right: &Tensor, equality: Equality) -> Option<String
     Some(format!("{:?} at {place}, not {:?}", got[place], right[place]))
 }
 
-/// The pass makes of the first program the second, which computes the same.
+/// The pass turns the first program into the second, which computes the same.
 fn check(pass: &Pass, path: &Path) -> Result<(), String> {
     let text = fs::read_to_string(path).unwrap();
     let name = format!("{}/{}", pass.name, path.file_stem().unwrap().to_str().unwrap());
@@ -80,7 +80,7 @@ fn check(pass: &Pass, path: &Path) -> Result<(), String> {
         return Err(format!("{name}: a second run gives\n{again}"));
     }
     let specs = types(&program, program.inputs());
-    // Two inputs meet at every pair of edges.
+    // Two inputs take every pair of edge cases.
     for round in 0..WAVES + EDGES.len() * EDGES.len() {
         let inputs: Vec<Tensor> = specs.iter().enumerate().map(|(number, spec)| input(spec, number, round)).collect();
         match (program.evaluate(&inputs), after.evaluate(&inputs)) {
@@ -157,7 +157,7 @@ fn names(program: &Program) -> Vec<&'static str> {
     program.equations().iter().map(|equation| equation.op.name()).collect()
 }
 
-/// Both programs give the same numbers.
+/// Both programs give the same results.
 fn agree(before: &Program, after: &Program, inputs: &[Tensor], tolerance: f64) {
     let (right, got) = (before.evaluate(inputs).unwrap(), after.evaluate(inputs).unwrap());
     for (got, right) in got.iter().zip(&right) {
@@ -238,7 +238,7 @@ fn empty_tensors_pass() {
 #[test]
 fn an_operation_of_the_user_is_not_taken_for_a_built_in_one() {
     use wengert::primitive::{Attrs, Case, Device, Outputs, Primitive, SpecRef, Specs};
-    /// Not the opposite.
+    /// Not the negation.
     struct Neg(f64);
     impl Primitive for Neg {
         fn name(&self) -> &'static str {

@@ -1,4 +1,4 @@
-//! The policies of the design, one after the other: kinks, domains, determinism, accuracy, what is differentiated.
+//! The policies of the design, one by one: kinks, domains, determinism, accuracy, what is differentiated.
 
 use super::process::alone;
 use wengert::prelude::*;
@@ -35,7 +35,7 @@ fn at_a_kink_the_subgradient_of_least_norm() {
         ("hardswish above", Tensor::hardswish, 3.0, 1.0),
         ("softshrink", |x| x.softshrink(0.5), 0.5, 0.0),
         ("threshold", |x| x.threshold(1.0, 1.0), 1.0, 0.0),
-        // Between alpha and 1, whichever is nearer to 0; 0 itself where it lies between them.
+        // Between alpha and 1, the one closer to 0; 0 itself if it is in between.
         ("leaky_relu 1/4", |x| x.leaky_relu(0.25), 0.0, 0.25),
         ("leaky_relu 2", |x| x.leaky_relu(2.0), 0.0, 1.0),
         ("leaky_relu -1/2", |x| x.leaky_relu(-0.5), 0.0, 0.0),
@@ -54,7 +54,7 @@ fn at_a_kink_the_subgradient_of_least_norm() {
         ("norm", |x| x.norm(2.0), 0.0, 0.0),
         ("dist", |x| x.dist(&x.full_like(3.0), 2.0), 3.0, 0.0),
         ("l1_loss", |x| x.l1_loss(&x.full_like(3.0), Reduction::Sum), 3.0, 0.0),
-        // Steps are flat on both sides.
+        // Step functions are flat on both sides.
         ("floor", Tensor::floor, 2.0, 0.0),
         ("round", Tensor::round, 2.5, 0.0),
         ("sign", Tensor::sign, 0.0, 0.0),
@@ -73,7 +73,7 @@ fn at_a_tie_two_arguments_share() {
         let (dx, dy) = grad(|(x, y): &(Tensor, Tensor)| f(x, y).sum())(&(Tensor::from([2.0]), Tensor::from([2.0])));
         assert_eq!((dx.slice(0).item(), dy.slice(0).item()), (0.5, 0.5));
     }
-    // The cone over the disc: every point of it is a subgradient, its centre the least.
+    // The cone over the disc: every point of it is a subgradient, and its centre is the smallest.
     let (dx, dy) = grad(|(x, y): &(Tensor, Tensor)| x.hypot(y))(&(Tensor::from(0.0), Tensor::from(0.0)));
     assert_eq!((dx.item(), dy.item()), (0.0, 0.0));
 }
@@ -102,7 +102,7 @@ fn a_selection_sends_everything_to_its_index() {
         let slope = grad(f)(&x);
         assert!(slope == first || slope == -&first, "{name}: {slope}");
     }
-    // The running maximum moves to an equal number, as its index does.
+    // The running maximum moves to an equal element, as its index does.
     let (_, places) = x.cummax(0);
     let mut counts = [0.0; 4];
     places.to_vec::<i64>().iter().for_each(|&place| counts[place as usize] += 1.0);
@@ -162,12 +162,12 @@ fn outside_its_domain_a_function_and_its_gradient_are_nan() {
     }
 }
 
-/// The bits of every number.
+/// The bits of every element.
 fn bits(tensor: &Tensor) -> Vec<u64> {
     tensor.to_f64_vec().into_iter().map(f64::to_bits).collect()
 }
 
-/// Numbers with all bits in use, so that the order of a sum shows.
+/// Values with all bits in use, so that the order of a sum shows.
 fn spread(shape: impl Into<Shape>, seed: u64, dtype: DType) -> Tensor {
     (Key::new(seed).uniform(shape, DType::F64) * 2.0 - 1.0).cast(dtype)
 }
@@ -298,7 +298,7 @@ fn bits_depend_neither_on_addresses_nor_on_what_follows() {
                 assert_eq!(bits(&f(&view)), bits(&f(&copy)), "function {number} at offset {offset} in {dtype}");
             }
         }
-        // The last elements take the same function as the others.
+        // The last elements use the same function as the others.
         for f in maps {
             let whole = bits(&f(&x));
             for length in (1..70).chain([255, 256, 257, 1023, 1025]) {
@@ -337,7 +337,7 @@ fn half_precision_sums_are_accumulated_wider() {
         assert_eq!(ones.sum().cast(DType::F64).item(), 4096.0, "{dtype}");
         assert_eq!(Tensor::ones_of([4096, 3], dtype).sum_over(0).to_f64_vec(), [4096.0; 3], "{dtype}");
         assert_eq!(ones.reshape([1, 4096]).matmul(&ones.reshape([4096, 1])).to_f64_vec(), [4096.0], "{dtype}");
-        // The gradient of what was broadcast is such a sum.
+        // The gradient of a broadcast operand is such a sum.
         for f in [
             (|b: &Tensor| b.broadcast_to([4096]).sum()) as fn(&Tensor) -> Tensor,
             |b| (Tensor::zeros_of([4096, 1], b.dtype()) + b).sum(),
@@ -355,7 +355,7 @@ fn long_sums_of_singles_are_exact() {
     assert_eq!(ones.sum().item(), 33_554_432.0);
     assert_eq!(ones.reshape([1 << 24, 2]).sum_over(0), Tensor::from([16_777_216f32, 16_777_216.0]));
     assert_eq!(ones.mean().item(), 1.0);
-    // 2^24 + 1 is the first whole number that no single holds: a plain loop stops there.
+    // 2^24 + 1 is the first integer that no f32 represents: a plain loop stops there.
     assert_eq!((0..(1 << 24) + 8).fold(0f32, |sum, _| sum + 1.0), 16_777_216.0);
 }
 
@@ -446,7 +446,7 @@ fn the_backward_of_cross_entropy_is_the_difference_of_probabilities_over_the_bat
 
 #[test]
 fn determinants_of_singular_matrices_have_exact_derivatives() {
-    // Rank 1 and 0: the gradient is the matrix of cofactors, the second derivative that of the cofactors.
+    // Rank 1 and 0: the gradient is the cofactor matrix, the second derivative consists of the cofactors' derivatives.
     let det = |m: &[f64]| {
         m[0] * (m[4] * m[8] - m[5] * m[7]) - m[1] * (m[3] * m[8] - m[5] * m[6]) + m[2] * (m[3] * m[7] - m[4] * m[6])
     };
@@ -506,7 +506,7 @@ fn products_and_convolutions_of_size_zero_work() {
         let nothing = |x: &Tensor| x.to_f64_vec().iter().all(|&x| x == 0.0);
         assert!(nothing(&da) && nothing(&db), "{left:?} {right:?}");
     }
-    // No images, no channels in, no channels out.
+    // No images, no input channels, no output channels.
     for (x, w, out) in [
         ([0, 4, 6, 6], [3, 4, 3, 3], [0, 3, 4, 4]),
         ([2, 0, 6, 6], [3, 0, 3, 3], [2, 3, 4, 4]),
@@ -548,12 +548,12 @@ fn zeros_stay_zero_beside_infinite_slopes_in_every_mode() {
         let again = grad(|x: &Tensor| grad(|x: &Tensor| f(x).sum())(x).sum());
         assert_eq!(again(&x), Tensor::from([0.0]), "{name}, reverse over reverse");
     }
-    // The guide's way to a Hessian.
+    // The way to compute a Hessian that the guide recommends.
     let f = |x: &Tensor| x.gt(0.0).where_(x.log(), 0.0).sum();
     let x = Tensor::from([0.0, 1.0]);
     let hessian = vmap(|v: &Tensor| jvp(grad(f), &x, v).1)(&Tensor::eye(2));
     assert_eq!(hessian, Tensor::from([[0.0, 0.0], [0.0, -1.0]]));
-    // A NaN that comes back is not hidden by a slope of 0.
+    // An incoming NaN is not hidden by a slope of 0.
     assert!(grad(|x: &Tensor| (x * 0.0 - 1.0).log())(&Tensor::from(1.0)).item().is_nan());
 }
 
@@ -637,7 +637,7 @@ fn functions_that_are_constant_between_jumps_have_gradient_zero_in_every_mode() 
             assert!(y.requires_grad(), "{name}");
             y.sum().backward();
             assert_eq!(leaf.grad(), Some(zeros.clone()), "{name}");
-            // Beside another path, and where a cotangent is infinite.
+            // Next to another path, and with an infinite cotangent.
             leaf.zero_grad();
             (f(&leaf) * f64::INFINITY + &leaf * 3.0).sum().backward();
             assert_eq!(leaf.grad(), Some(x.full_like(3.0)), "{name}");
@@ -686,7 +686,7 @@ fn a_whole_number_that_is_to_move_is_an_error() {
     assert!(error.message().contains("'1'") && error.to_string().contains("policies.rs"), "{error}");
 }
 
-/// A sum begins with 0, so that it is never -0, in programs too.
+/// A sum starts from 0, so it is never -0, in programs too.
 #[test]
 fn compiled_sums_of_repeated_numbers_have_the_sign_of_zero_of_eager_ones() {
     let sums: [fn(&Tensor) -> Tensor; 3] = [

@@ -1,8 +1,8 @@
-//! Tests that run in a process of their own, where no other test does.
+//! Tests that run in their own process, without other tests.
 
 use std::process::Command;
 
-/// This binary again, with one test alone: `module` is its `module_path!()`.
+/// This binary again, running only one test: `module` is its `module_path!()`.
 pub fn only(module: &str, test: &str) -> Command {
     let module = module.split_once("::").map_or("", |(_, inside)| inside);
     let mut command = Command::new(std::env::current_exe().unwrap());
@@ -10,7 +10,7 @@ pub fn only(module: &str, test: &str) -> Command {
     command
 }
 
-/// Runs the test in a process of its own; true inside that process.
+/// Runs the test in its own process; true inside that process.
 pub fn alone(module: &str, test: &str) -> bool {
     if std::env::var_os("WENGERT_ALONE").is_some() {
         return true;

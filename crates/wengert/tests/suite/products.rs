@@ -1,4 +1,4 @@
-//! Products: how many primitives a gradient runs, and einsum against plain loops.
+//! Products: the number of primitives in a gradient, and einsum compared with plain loops.
 
 use wengert::TorchMethods;
 use wengert::prelude::*;
@@ -9,7 +9,7 @@ fn wave(shape: &[usize], phase: f64) -> Tensor {
     Tensor::from_vec((0..count).map(|i| (1.7 * i as f64 + phase).sin()).collect::<Vec<f64>>(), shape)
 }
 
-/// How often each named primitive occurs in the program of `f`.
+/// The number of times each named primitive occurs in the program of `f`.
 fn count<X: Tree, Y: Tree>(f: impl Fn(&X) -> Y, x: &X, name: &str) -> usize {
     let text = compile(f).program(x).to_string();
     text.lines().filter(|line| line.contains(&format!("= {name}"))).count()
@@ -27,7 +27,7 @@ fn backward_of_an_affine_map_runs_two_products_and_one_reduction() {
         assert_eq!(count(forward, &leaves, "matmul"), 1, "{lead:?}");
         assert_eq!(count(backward, &(leaves.clone(), seed.clone()), "matmul"), 1 + 2, "{lead:?}");
         assert_eq!(count(backward, &(leaves.clone(), seed.clone()), "sum"), 1, "{lead:?}");
-        // The same where weights are rows of outputs and the bias is added by the product.
+        // The same for weights stored as rows of outputs, with the bias added by the product.
         let fused = |(x, w, b): &(Tensor, Tensor, Tensor)| x.linear_bias(&w.t(), b);
         let backward = |(leaves, seed): &((Tensor, Tensor, Tensor), Tensor)| vjp(fused, leaves).1.call(seed);
         let inputs = (leaves, seed);
@@ -55,7 +55,7 @@ fn leading_axes_in_any_order_of_memory_give_the_same_product() {
     assert!(across.matmul(&w).all_close(&across.contiguous().matmul(&w), 1e-14));
 }
 
-/// The sum that an equation with single letters describes, over every value of every label.
+/// The sum described by an equation with single letters, over every value of every label.
 fn by_loops(equation: &str, operands: &[&Tensor]) -> (Vec<usize>, Vec<f64>) {
     let (left, right) = equation.split_once("->").unwrap();
     let inputs: Vec<Vec<char>> = left.split(',').map(|text| text.chars().collect()).collect();
@@ -209,7 +209,7 @@ fn small_products_are_right() {
     assert_eq!(nan.addmm_with(&Tensor::ones([1, 1]), &Tensor::ones([1, 2]), 0.0, 1.0), Tensor::ones([1, 2]));
 }
 
-/// Large products add the bias where they write their sums, others afterwards; gradients are those of a product and a sum.
+/// Large products add the bias when they write their sums, others afterwards; gradients are those of a product and a sum.
 #[test]
 fn a_bias_is_added_like_any_other_sum() {
     for (rows, inputs, outputs) in [(1, 1, 1), (3, 5, 2), (150, 130, 140), (0, 3, 2), (2, 0, 3), (2, 3, 0)] {
@@ -257,7 +257,7 @@ fn a_bias_that_is_not_finite_reaches_its_column_alone() {
 
 #[test]
 fn a_product_and_its_bias_are_rounded_to_half_precision_once() {
-    // 256 + 1 is no bf16, 256 + 1 + 1 is one: rounding between the two would lose both.
+    // 256 + 1 is not a bf16, 256 + 1 + 1 is one: rounding between the two would lose both.
     let half = |tensor: Tensor| tensor.cast(DType::BF16);
     let x = half(Tensor::from([[16.0, 1.0]]));
     let y = x.linear_bias(&half(Tensor::from([[16.0, 1.0]])), &half(Tensor::from([1.0])));

@@ -1,10 +1,10 @@
-//! Programs as text: what tracing gives, read back and evaluated. `WENGERT_BLESS=1` rewrites the files.
+//! Programs as text: the result of tracing, parsed and evaluated. `WENGERT_BLESS=1` rewrites the files.
 
 use std::fs;
 use std::path::Path;
 use wengert::prelude::*;
 
-/// The program of `f` is the file's text; the text parses, verifies, prints the same and computes what `f` computes.
+/// The program of `f` equals the file's text; the text parses, verifies, prints the same and computes what `f` computes.
 fn traced<X: Tree, Y: Tree>(name: &str, f: impl Fn(&X) -> Y, x: X) {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/programs/{name}.txt"));
     let program = compile(&f).program(&x);
@@ -67,7 +67,7 @@ fn random_numbers_take_their_key_as_an_input() {
     let (a, b) = (staged.call(Key::new(1).tensor()), staged.call(Key::new(2).tensor()));
     assert_ne!(a, b, "a new key draws new numbers from the same program");
     assert_eq!(staged.signatures(), 1);
-    // Under vmap a batch of keys draws different numbers, a captured key the same for every element.
+    // Under vmap, a batch of keys draws different numbers, and a captured key draws the same numbers for every element.
     let keys = Tensor::from([[1i64, 0], [2, 0]]);
     let different = vmap(f)(&keys);
     assert_eq!(different.slice(0), a);

@@ -1,8 +1,8 @@
-//! Reductions, scans and sorting where it is easy to be wrong: zeros, ties, nothing, long sums.
+//! Edge cases of reductions, scans and sorting: zeros, ties, empty inputs, long sums.
 
 use wengert::prelude::*;
 
-/// The product of the Hessian of `f` with `v`, forward over reverse and by finite differences of the gradient.
+/// The Hessian-vector product of `f` with `v`, forward over reverse and by finite differences of the gradient.
 fn curvature(f: impl Fn(&Tensor) -> Tensor, x: &Tensor, v: &Tensor) -> (Tensor, Tensor) {
     let slope = grad(&f);
     let exact = jvp(&slope, x, v).1;
@@ -110,7 +110,7 @@ fn axes_are_named_once_and_in_range() {
     for f in [|x: &Tensor| x.sum_over([0, -2]), |x: &Tensor| x.prod_over(2), |x: &Tensor| x.cumsum(-3)] {
         assert!(matches!(catch(|| f(&x)).unwrap_err().kind(), ErrorKind::Range));
     }
-    // A scalar is a row of one number.
+    // A scalar is a row of one element.
     let x = Tensor::from(3.0);
     assert_eq!((x.sum_over(0).item(), x.cumprod(-1).item(), x.sort(0).1.item()), (3.0, 3.0, 0.0));
     assert_eq!(x.softmax(0), Tensor::from(1.0));
@@ -198,7 +198,7 @@ fn several_quantiles_have_an_axis_in_front_and_gradients_for_the_shares() {
     assert_eq!(x.quantile_along(&q, keepdim(0), Lower).shape(), [4, 1, 3]);
     assert_eq!(x.quantile_along(&q, keepdim(1), Lower).shape(), [4, 2, 1]);
     assert_eq!(Tensor::from(7.0).quantile_along(&q, keepdim(0), Linear), Tensor::full([4], 7.0));
-    // Sorted rows 1 3 4 and 5 6 9, places 2 q: the slope is twice the distance of two neighbours.
+    // Sorted rows 1 3 4 and 5 6 9, positions 2 q: the slope is twice the distance between two neighbours.
     let slope = grad(|q: &Tensor| x.quantile_along(q, 1, Linear).sum())(&q);
     assert!(slope.all_close(&Tensor::from([6.0, 8.0, 0.0, 6.0]), 1e-13), "{slope}");
     let all = x.quantile(&q);

@@ -1,4 +1,4 @@
-//! What crosses from the forward to the backward half of a program: as few bytes as possible.
+//! The values passed from the forward to the backward half of a program: as few bytes as possible.
 
 use wengert::prelude::*;
 use wengert::program::{Residual, Var, split};
@@ -11,8 +11,8 @@ fn wave(shape: &[usize], phase: f64) -> Tensor {
 
 const VIEWS: [&str; 4] = ["transpose", "reshape", "broadcast", "slice"];
 
-/// The bytes that gradients read of values before them that are neither inputs nor results, views aside: what crosses if nothing is
-/// computed again.
+/// The bytes of earlier values that gradients read and that are neither inputs nor results, not counting views: what is passed if nothing
+/// is recomputed.
 fn asked(joint: &Program, results: usize) -> usize {
     let given = &joint.inputs()[..joint.inputs().len() - 1];
     let mut late: Vec<Var> = joint.inputs()[given.len()..].to_vec();
@@ -39,7 +39,8 @@ fn asked(joint: &Program, results: usize) -> usize {
     asked.iter().map(|var| joint.spec(*var).bytes()).sum()
 }
 
-/// The bytes that cross, without and with computing again, of the gradients of `f` by a list of tensors; the halves give the right ones.
+/// The bytes passed, without and with recomputation, for the gradients of `f` by a list of tensors; checks that the halves give the right
+/// gradients.
 fn bytes(f: impl Fn(&Vec<Tensor>) -> Tensor, inputs: Vec<Tensor>) -> (usize, usize) {
     let joint = |(x, dy): &(Vec<Tensor>, Tensor)| {
         let (y, pullback) = vjp(&f, x);
@@ -77,7 +78,7 @@ fn a_perceptron_with_gelu_keeps_what_products_give() {
     let f = |p: &Vec<Tensor>| p[2].linear_bias(&p[0], &p[1]).gelu().linear(&p[3]).gelu().linear(&p[4]);
     let (x, w) = (wave(&[8, 16], 0.2), wave(&[32, 16], 0.1));
     let inputs = vec![w, wave(&[32], 0.3), x, wave(&[32, 32], 0.4), wave(&[4, 32], 0.5)];
-    // Before each gelu and after it; only before it.
+    // Before and after each gelu; only before it.
     assert_eq!(bytes(f, inputs), (4 * 8 * 32 * 8, 2 * 8 * 32 * 8));
 }
 
@@ -97,7 +98,7 @@ fn a_lstm_cell_keeps_its_gates() {
         wave(&[64, 16], 0.5),
         wave(&[8, 16], 0.6),
     ];
-    // Four gates and the tanh of the new cell; the last one is computed again.
+    // Four gates and the tanh of the new cell; the last one is recomputed.
     assert_eq!(bytes(f, inputs), (5 * 8 * 16 * 8, 4 * 8 * 16 * 8));
 }
 
@@ -121,7 +122,7 @@ fn a_transformer_block_keeps_less() {
 
 #[test]
 fn a_compiled_gate_is_computed_again_in_the_loop_that_needs_it() {
-    // x W, times its own sigmoid, times V: the sigmoid is not kept for the way back.
+    // x W, times its own sigmoid, times V: the sigmoid is not saved for the backward pass.
     let f = |p: &Vec<Tensor>| {
         let h = p[0].matmul(&p[1]);
         (&h * h.sigmoid()).matmul(&p[2]).square().sum()
@@ -138,6 +139,6 @@ fn a_compiled_gate_is_computed_again_in_the_loop_that_needs_it() {
     gradients.iter().zip(&right[1..]).for_each(|(got, right)| assert!(got.all_close(right, 1e-12)));
     let plan = optimised.plan();
     assert!(plan.to_string().contains("sigmoid, guarded_mul, guarded_mul, slope, add"), "{plan}");
-    // The product, what the gate makes of it, and two cotangents; not the sigmoid.
+    // The product, the output of the gate, and two cotangents; not the sigmoid.
     assert_eq!(plan.workspace_bytes(), 4 * 64 * 64 * 8);
 }

@@ -1,9 +1,9 @@
-//! Second derivatives of roots at their kinks: right for the square of a root, NaN for all else, and never a silent 0.
+//! Second derivatives of roots at their kinks: right for the square of a root, NaN otherwise, and never a silent 0.
 
 use wengert::autograd;
 use wengert::prelude::*;
 
-/// A root, a point where it is 0, and the Hessian of its square (of all of its squares together).
+/// A root, a point where it is 0, and the Hessian of its square (or of the sum of its squares).
 struct Root {
     name: &'static str,
     of: fn(&Tensor) -> Tensor,
@@ -111,7 +111,7 @@ fn a_root_has_a_first_derivative_of_zero_and_no_second_one() {
             is_nan(grad(|x: &Tensor| (grad(f)(x) * &v).sum())(&x), "reverse over reverse");
             is_nan(jvp(grad(f), &x, &v).1, "forward over reverse");
             is_nan(jvp(|x: &Tensor| jvp(f, x, &v).1, &x, &v).1, "forward over forward");
-            // A cotangent of zero stays zero: that of what is flat at the kink.
+            // A zero cotangent stays zero: that of a function that is flat at the kink.
             if of_root == "itself" {
                 is_nan(grad(|x: &Tensor| jvp(f, x, &v).1)(&x), "reverse over forward");
             }

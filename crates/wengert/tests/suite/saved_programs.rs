@@ -1,11 +1,11 @@
-//! Saved programs: another process runs them and gets the same bits; whatever else a file holds is an error that says so.
+//! Saved programs: another process runs them and gets the same bits; any other file content is an error that says so.
 
 use super::process::only;
 use std::path::PathBuf;
 use wengert::prelude::*;
 use wengert::primitive::{PRIMITIVES, bind};
 
-/// A file that disappears with its guard.
+/// A file that is deleted with its guard.
 struct Scratch(PathBuf);
 
 impl Scratch {
@@ -45,7 +45,7 @@ fn training() -> ((Vec<Layer>, Tensor), (Tensor, Tensor)) {
     ((layers.iter().map(layer).collect(), Tensor::from(0.05)), (wave([4, 5], 0.9), wave([4, 3], 1.1)))
 }
 
-/// Not a test by itself: what the other process does.
+/// Not a test by itself: run by the other process.
 #[test]
 fn slopes_name_their_operation_with_its_parameters() {
     let text = "program(a: f64[2], b: f64[2]) {\n  c: f64[2] = slope[of=elu(0.5), operand=0](a, b)\n  return c\n}\n";
@@ -241,7 +241,7 @@ fn an_error_in_a_loaded_program_has_the_line_of_the_function_and_tells_the_call(
     assert!(error.message().contains(&called), "{error}");
 }
 
-/// The lines of a file of a language that this process knows nothing of.
+/// Source lines in a file of a language that this process does not know.
 #[test]
 fn lines_of_a_saved_program_are_those_that_its_file_names() {
     let body = "function models/pendulum.py:1:1
@@ -275,7 +275,7 @@ program(x: f64[3], i: i64[1]) {
     let error = catch(|| error(&x)).unwrap_err();
     assert_eq!(error.line().map(|line| line.to_string()), gather, "{error}");
 
-    // Records, traces and files made of it have the same lines.
+    // Records, traces and files derived from it have the same lines.
     let y = loaded.call(&[x.clone().require_grad(), Tensor::from([1i64])]).unwrap().remove(0);
     assert!(Tape::of(&y).rows().iter().any(|row| Some(row.line.to_string()) == sin), "{}", Tape::of(&y));
     let again = compile(|x: &Tensor| loaded.call(&[x.clone(), Tensor::from([1i64])]).unwrap().remove(0));
@@ -311,7 +311,7 @@ fn a_tensor_that_requires_gradients_becomes_the_constant_that_it_is() {
     let y = loaded.call(&[Tensor::from([1.0, 10.0])]).unwrap().remove(0);
     assert_eq!(y, Tensor::from([2.0, 30.0]));
     assert!(!y.requires_grad());
-    // One that was updated since the function was traced is saved, and debugged, as it is now.
+    // A tensor that was updated since the function was traced is saved, and debugged, with its current value.
     let w = std::cell::RefCell::new(w);
     let f = compile(|x: &Tensor| x * &*w.borrow());
     let x = Tensor::from([1.0, 1.0]);
@@ -363,7 +363,7 @@ fn a_change_of_any_byte_and_any_cut_is_an_error() {
     assert!(Loaded::parse(&longer).err().unwrap().to_string().contains("bytes"));
 }
 
-/// The file with another body and the first line that belongs to it.
+/// The file with another body and the matching first line.
 fn sealed(body: &str) -> Vec<u8> {
     let sum =
         body.bytes().fold(0xcbf2_9ce4_8422_2325u64, |sum, byte| (sum ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3));
@@ -386,7 +386,7 @@ fn whatever_a_valid_checksum_covers_loads_or_is_an_error() {
     assert!(loads > 0, "a name may be another");
 }
 
-/// A file with one call of inputs a, b, .. of these types.
+/// A file with one call on inputs a, b, .. of these types.
 fn one_call(inputs: &[&str], output: &str, call: &str) -> Vec<u8> {
     let names = ["a", "b", "c"];
     let typed: Vec<String> = names.iter().zip(inputs).map(|(name, spec)| format!("{name}: {spec}")).collect();
@@ -405,10 +405,10 @@ fn attributes_are_checked_when_a_file_is_loaded() {
         (&["f64[2, 2]"], "f64[2, 2]", "pinv[rtol=1](a)", "pinv: attribute 'rtol' is 1"),
         (&["f64[2]"], "f64[]", "norm[axes=[0], p=f32](a)", "norm: attribute 'p' is f32"),
         (&["i64[2]"], "i64[2]", "wrap_index[size=-1, wraps=1](a)", "wrap_index: attribute 'size' is -1"),
-        // Twice, and of no use.
+        // Duplicate and unused attributes.
         (&["f64[2]"], "f64[2]", "flip[axes=[0], axes=[0]](a)", "flip is given the attribute 'axes' twice"),
         (&["f64[2]"], "f64[2]", "cumsum[axis=0, reverse=7](a)", "cumsum: attribute 'reverse' is 7, neither 0 nor 1"),
-        // Windows that are none, or whose arithmetic overflows.
+        // Invalid windows, or windows whose arithmetic overflows.
         (
             &["f64[1, 1, 4]"],
             "f64[1, 2, 3]",
@@ -477,7 +477,7 @@ fn programs_that_no_memory_holds_say_so() {
     let file = one_call(&["f64[]"], &format!("f64[{size}]"), &format!("broadcast[shape=[{size}]](a)"));
     let error = Loaded::parse(&file).unwrap().call(&[Tensor::from(1.0)]).unwrap_err();
     assert!(matches!(error.kind(), ErrorKind::Memory { .. }), "{error}");
-    // Beside an empty axis there is no room for more either.
+    // There is no room for more even next to an empty axis.
     let file =
         one_call(&["f64[]"], "f64[0, 9223372036854775807, 2]", "broadcast[shape=[0, 9223372036854775807, 2]](a)");
     let error = Loaded::parse(&file).err().unwrap();

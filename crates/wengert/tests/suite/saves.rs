@@ -1,9 +1,9 @@
-//! What the tape keeps: the least that the rules can do with.
+//! The values that the tape saves: the fewest that the rules need.
 
 use wengert::autograd::{grad as gradients, grad_with, save_packed};
 use wengert::prelude::*;
 
-/// What the records of calls named `operation` saved: in words, and the values.
+/// The values saved by records of calls named `operation`: in words, and the values.
 fn saved_by(operation: &str, output: &Tensor) -> Vec<(String, Option<Tensor>)> {
     let tape = Tape::of(output);
     let rows = tape.rows().iter().filter(|row| row.operation.split(' ').next() == Some(operation));
@@ -14,7 +14,7 @@ fn words(saved: &[(String, Option<Tensor>)]) -> Vec<&str> {
     saved.iter().map(|(what, _)| what.as_str()).collect()
 }
 
-/// The bytes that all records together hold, memory that several share counted once.
+/// The bytes that all records hold together, counting shared memory once.
 fn bytes_held(output: &Tensor) -> usize {
     let mut seen: Vec<Tensor> = Vec::new();
     for row in Tape::of(output).rows() {
@@ -27,7 +27,7 @@ fn bytes_held(output: &Tensor) -> usize {
     seen.iter().map(|value| value.elements() * value.dtype().size()).sum()
 }
 
-/// Of both signs, with the kink, and what is no number.
+/// Values of both signs, the kink, and NaN.
 fn numbers() -> Tensor {
     let mut x = Tensor::arange(1 << 14).cast(DType::F32) * 0.37;
     x = x.sin().reshape([1 << 7, 1 << 7]);
@@ -97,7 +97,7 @@ fn relu_gives_its_bits_back_once_its_output_is_saved() {
     assert_eq!(bytes_held(&z), whole + w.elements() * 4, "the product's operands and nothing else");
     z.sum().backward();
     assert_eq!(x.grad().unwrap().to_vec::<f32>(), by_loop(&x, &Tensor::full(x.shape(), 1.5f32)));
-    // What reads no numbers of it leaves the bits where they are; small ones are not worth an exchange.
+    // Operations that do not read its values leave the bits alone; small tensors are not worth an exchange.
     let y = (&x + 0.0).relu();
     assert_eq!(words(&saved_by("relu", &(&y + &y).sum())), ["residual"]);
     let short = (Tensor::ones([8]).require_grad() + 0.0).relu();
@@ -112,7 +112,7 @@ fn an_exchange_after_the_gradient_holds_nothing() {
     let z = &y * &y;
     assert_eq!(saved_by("relu", &z), []);
     assert!(catch(|| z.sum().backward()).is_err(), "the record is used up");
-    // Kept, it is exchanged and used again.
+    // If the graph is retained, it is exchanged and used again.
     x.zero_grad();
     let y = (&x + 0.0).relu();
     y.backward_with(Backward::new().seed(&y.ones_like()).retain_graph());

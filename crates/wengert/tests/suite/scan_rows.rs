@@ -1,4 +1,4 @@
-//! Scans whose rows do not depend on each other run in parts, on several threads, and give what they gave in one.
+//! Scans with independent rows run in parts, on several threads, and give the same results as in one part.
 
 use wengert::prelude::*;
 
@@ -102,7 +102,7 @@ fn rows_that_depend_on_others_stay_together() {
             .fold(Tensor::zeros([ROWS, WIDTH]), |h, at| step(&h.matmul(&w), &x.select(0, at as isize), &square).tanh());
         assert!(compile(f).call(&inputs()).all_close(&right, 1e-12), "{name}");
     }
-    // A tensor from outside that has a row for each row.
+    // A captured tensor that has a row for each row.
     let own = wave(&[ROWS, WIDTH], 0.5);
     let f = |(x, w, _): &Inputs| {
         scan(|h: &Tensor, x: &Tensor| ((h.matmul(w) + x + &own).tanh(), ()), &Tensor::zeros([ROWS, WIDTH]), x).0

@@ -161,7 +161,7 @@ fn an_arrow_chooses_the_mode_that_needs_fewer_seeds() {
         };
         assert!(close(value, right));
     }
-    // An arrow that points both ways is dense for a Jacobian, and two stars for a Hessian.
+    // An arrow pointing both ways is dense for a Jacobian, and two stars for a Hessian.
     let hessian = SparseHessian::new(|x: &Tensor| (x * x.slice(0..1)).sum() + x.exp().sum(), &wave(n, 0.1));
     assert_eq!(hessian.seeds(), 2);
 }
@@ -177,7 +177,7 @@ fn the_branch_that_ran_is_what_is_described() {
     assert_eq!(jacobian_pattern(f, &left), Pattern::new(2, 3, [(0, 0), (0, 1), (1, 0), (1, 1), (1, 2)]));
     let jacobian = SparseJacobian::new(f, &right);
     assert!(jacobian.holds_at(&right) && !jacobian.holds_at(&left));
-    // A loop that reads values, and stops where they say.
+    // A loop that reads values, and stops depending on them.
     let steps = |x: &Tensor| {
         let mut y = x.clone();
         while y.slice(0).item() < 10.0 {
@@ -216,7 +216,7 @@ fn model_at(phase: f64) -> Model {
 #[test]
 fn trees_have_their_leaves_side_by_side_and_integers_nowhere() {
     let jacobian = SparseJacobian::new(model, &model_at(0.2));
-    // Columns: a at 0..6, list.0 at 6..9, list.1 at 9. Rows: a a, the picked, the exponential.
+    // Columns: a at 0..6, list.0 at 6..9, list.1 at 9. Rows: a a, the gathered elements, the exponential.
     let squares = (0..6).map(|i| (i, i));
     let picked = [(6, 0), (6, 1), (6, 2), (6, 8), (7, 3), (7, 4), (7, 5), (7, 6)];
     assert_eq!(*jacobian.pattern(), Pattern::new(9, 10, squares.chain(picked).chain([(8, 9)])));
@@ -260,7 +260,7 @@ fn frozen_leaves_have_no_columns() {
     let hessian = SparseHessian::new(|curve: &Curve| f(curve).sum(), &at([1.0, 1.0]));
     assert_eq!(*hessian.pattern(), Pattern::new(2, 2, [(0, 0), (1, 1)]));
     assert_eq!(hessian.values(&at([1.0, 2.0])), Tensor::from([18.0, 50.0]));
-    // The only output is one row, so reverse mode answers for it, without the frozen leaf.
+    // The only output is one row, so reverse mode computes it, without the frozen leaf.
     let sum = SparseJacobian::new(|curve: &Curve| f(curve).sum(), &at([1.0, 1.0]));
     assert_eq!((sum.is_forward(), sum.values(&at([1.0, 2.0]))), (false, Tensor::from([18.0, 100.0])));
 }
@@ -291,7 +291,7 @@ fn another_structure_or_shape_is_an_error_that_names_the_path() {
 
 #[test]
 fn values_at_many_points_equal_columns_of_tangents() {
-    // A two-dimensional reaction and diffusion: five entries a row.
+    // A two-dimensional reaction-diffusion equation: five entries per row.
     let (rows, columns) = (6, 7);
     let f = |u: &Tensor| {
         let inner = |r: std::ops::Range<usize>, c: std::ops::Range<usize>| u.slice((r, c));
@@ -319,7 +319,7 @@ fn values_at_many_points_equal_columns_of_tangents() {
 
 #[test]
 fn values_can_be_differentiated() {
-    // The sum of the Jacobian's entries of y = x^3, element by element, is 3 sum x^2.
+    // The sum of the Jacobian's entries of y = x^3, elementwise, is 3 sum x^2.
     let jacobian = SparseJacobian::new(|x: &Tensor| x * x * x, &Tensor::ones([3]));
     let gradient = grad(|x: &Tensor| jacobian.values(x).sum())(&Tensor::from([1.0, 2.0, 3.0]));
     assert_eq!(gradient, Tensor::from([6.0, 12.0, 18.0]));
@@ -402,7 +402,7 @@ fn convolutions_and_pools_follow_their_windows() {
 
 #[test]
 fn rules_of_ones_own_say_what_depends_on_what() {
-    // The value has no slope anywhere, the rule says it has one.
+    // The value has zero slope everywhere, but the rule gives it one.
     let through = custom_vjp(|x: &Tensor| (x.round(), ()), |_: &(), g: &Tensor| g * 2.0);
     let x = Tensor::from([0.4, 1.4, 2.4]);
     let diagonal = Pattern::new(3, 3, (0..3).map(|i| (i, i)));
@@ -447,7 +447,7 @@ fn patterns_compose_with_the_other_transforms() {
     assert_eq!(batched, Pattern::new(4, 6, expected()));
     let compiled = compile(vmap(f));
     assert_eq!(jacobian_pattern(|x: &Tensor| compiled.call(x), &x), Pattern::new(4, 6, expected()));
-    // Inside a transform: the pattern is that of the call, whatever runs around it.
+    // Inside a transform: the pattern is that of the call, whatever transforms surround it.
     let inside = grad(|x: &Tensor| {
         assert_eq!(jacobian_pattern(f, x).entries(), 4);
         x.sum()
@@ -473,7 +473,7 @@ fn empty_inputs_and_outputs_have_no_entries() {
 
 #[test]
 fn many_colours_are_taken_in_several_passes_with_the_same_values() {
-    // A dense block of 700 columns beside a long diagonal: 700 seeds of 8000 numbers are more than one pass holds.
+    // A dense block of 700 columns next to a long diagonal: 700 seeds of 8000 elements are more than one pass holds.
     let (n, wide) = (8000, 700);
     let f = |x: &Tensor| {
         let sum = x.slice(..wide as isize).square().sum();
@@ -510,11 +510,11 @@ fn a_hundred_thousand_unknowns() {
 
 #[test]
 fn sums_into_everything_stay_linear() {
-    // Every element takes the sum of all: one set of n, not n of them.
+    // Every element adds the sum of all: one set of n, not n of them.
     let n = 100_000;
     let row = |x: &Tensor| (x + x.sum()).sin().max().reshape([1]);
     assert_eq!(jacobian_pattern(row, &wave(n, 0.0)).entries(), n);
-    // A long loop keeps no sets of its past.
+    // A long loop does not keep the sets of earlier iterations.
     let steps = |x: &Tensor| {
         let mut y = x.clone();
         for _ in 0..300 {
@@ -554,7 +554,7 @@ mod colours {
         })
     }
 
-    /// The subgraph of any two colours has no path of four vertices: of each edge, one end has no other neighbour in it.
+    /// The subgraph of any two colours has no path of four vertices: one end of each edge has no other neighbour in it.
     fn stars_only(pattern: &Pattern, colours: &[u32]) -> bool {
         let others =
             |v: usize, w: usize| neighbours(pattern, v).filter(|&x| x != w && colours[x] == colours[w]).count();
@@ -612,7 +612,7 @@ mod colours {
         assert_eq!((arrow.colour_columns().count(), arrow.colour_star().count()), (50, 2));
         let last = Pattern::new(50, 50, (0..50).flat_map(|i| [(49, i), (i, 49), (i, i)]));
         assert_eq!(last.colour_star().count(), 2);
-        // The five-point Laplacian of a grid: 2 colours for neighbours; 5 are the least for two steps.
+        // The five-point Laplacian of a grid: 2 colours for neighbours; 5 are the minimum for distance two.
         let n = 12;
         let at = |i: usize, j: usize| i * n + j;
         let edges = (0..n).flat_map(|i| (1..n).flat_map(move |j| [(at(i, j), at(i, j - 1)), (at(j, i), at(j - 1, i))]));

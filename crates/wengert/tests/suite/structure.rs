@@ -1,4 +1,4 @@
-//! What `Cargo.toml` cannot say about directions: which parts of a crate may not name each other, and that every file is registered.
+//! Dependency rules that `Cargo.toml` cannot express: which parts of a crate may not name each other, and that every file is registered.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -23,7 +23,7 @@ fn sources(folder: &str) -> Vec<(String, String)> {
     found
 }
 
-/// No line of code (comments aside) under `folder` contains one of `words`.
+/// No line of code (excluding comments) under `folder` contains one of `words`.
 fn absent(folder: &str, words: &[&str]) {
     for (path, text) in sources(folder) {
         for (number, line) in text.lines().enumerate() {

@@ -124,8 +124,8 @@ fn equal_seeds_give_equal_numbers_and_other_seeds_others() {
 
 #[test]
 fn uniform_numbers_are_the_words_of_philox() {
-    // Philox 4x32-10 with key 0 and counter 0 gives 6627e8d5 e169c58d bc57ac4c 9b00dbd8 (Salmon and others, 2011). A
-    // single takes the upper 24 bits of a word, a double the upper 53 of two.
+    // Philox 4x32-10 with key 0 and counter 0 gives 6627e8d5 e169c58d bc57ac4c 9b00dbd8 (Salmon and others, 2011). An f32 takes the upper
+    // 24 bits of a word, an f64 the upper 53 of two.
     let single = Key::new(0).uniform([1], DType::F32).to_vec::<f32>()[0];
     assert_eq!(single, (0x6627e8d5u32 >> 8) as f32 / 16_777_216.0);
     let double = Key::new(0).uniform([1], DType::F64).to_vec::<f64>()[0];
@@ -190,7 +190,7 @@ fn closeness_is_relative_or_absolute_and_knows_shapes_nan_and_infinities() {
     assert!(!odd.all_close_within(&odd, 1.0, 1.0), "NaN is close to nothing");
     assert_eq!(a.max_abs_difference(&b), 1.0);
     assert!(odd.max_abs_difference(&odd).is_nan());
-    // Equality is of shape, dtype and every number; NaN equals nothing.
+    // Equality compares shape, dtype and every element; NaN equals nothing.
     assert_eq!(x, x.clone());
     assert_ne!(Tensor::from([1.0]), Tensor::from([1.0f32]));
     assert_ne!(Tensor::from([1.0]), Tensor::from([[1.0]]));
@@ -200,7 +200,7 @@ fn closeness_is_relative_or_absolute_and_knows_shapes_nan_and_infinities() {
 
 #[test]
 fn tensors_print_as_in_numpy() {
-    // What numpy.array2string(x, separator=", ") gives.
+    // The output of numpy.array2string(x, separator=", ").
     let text = |x: &Tensor| x.to_string();
     assert_eq!(text(&Tensor::from(3i64)), "3");
     assert_eq!(text(&Tensor::arange(4)), "[0, 1, 2, 3]");
@@ -211,7 +211,7 @@ fn tensors_print_as_in_numpy() {
     let cube = "[[[ 0,  1,  2],\n  [ 3,  4,  5]],\n\n [[ 6,  7,  8],\n  [ 9, 10, 11]]]";
     assert_eq!(text(&Tensor::arange(12).reshape([2, 2, 3])), cube);
     assert_eq!(text(&Tensor::zeros([0])), "[]");
-    // A thousand are printed, one more is cut to three at each end of each long axis.
+    // A thousand elements are printed; one more is shortened to three at each end of each long axis.
     assert!(!text(&Tensor::arange(1000)).contains("..."));
     assert_eq!(text(&Tensor::arange(1001)), "[   0,    1,    2, ...,  998,  999, 1000]");
     let wide = "[[   0,    1,    2, ...,  997,  998,  999],\n [1000, 1001, 1002, ..., 1997, 1998, 1999]]";
@@ -262,10 +262,10 @@ fn the_default_dtype_is_that_of_constructors_in_its_scope() {
     };
     assert_eq!(default_dtype(DType::F32, dtypes), [DType::F32; 8]);
     assert_eq!(default_dtype(DType::F32, || default_dtype(DType::BF16, dtypes)), [DType::BF16; 8]);
-    // It ends with its scope, also when that panics.
+    // It ends with its scope, even if that panics.
     assert!(std::panic::catch_unwind(|| default_dtype(DType::F32, || panic!())).is_err());
     assert_eq!(dtypes(), [DType::F64; 8]);
-    // Data has its own type, and so has what an operation computes.
+    // Data has its own type, and so does the result of an operation.
     let (from, counted) = default_dtype(DType::F32, || (Tensor::from([1.0]), Tensor::arange(3)));
     assert_eq!((from.dtype(), counted.dtype()), (DType::F64, DType::I64));
     let a = Tensor::from([[2.0, 1.0], [1.0, 3.0]]);

@@ -1,4 +1,4 @@
-//! Transforms in composition.
+//! Compositions of transforms.
 
 use wengert::prelude::*;
 

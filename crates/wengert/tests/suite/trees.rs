@@ -107,7 +107,7 @@ struct Scaled {
 fn nothing_is_differentiated_by_a_frozen_leaf() {
     let at = Scaled { weight: Tensor::from([1.0, 2.0]), mean: Tensor::from(0.5) };
     let f = |s: &Scaled| (s.weight.square() * s.mean.square()).sum();
-    // By the weights alone: two times 2 * 0.25.
+    // By the weights only: two times 2 * 0.25.
     assert_eq!(laplacian(f)(&at).item(), 1.0);
     let along = Scaled { weight: Tensor::from([1.0, 1.0]), mean: Tensor::from(1.0) };
     let slope = 2.0 * 0.25 * (1.0 + 2.0);

@@ -1,4 +1,4 @@
-//! An operation of one's own, with public items only, goes through every interpreter and every check.
+//! A user-defined operation, built from public items only, passes every interpreter and every check.
 
 use wengert::prelude::*;
 use wengert::primitive::{
@@ -15,7 +15,7 @@ fn softclip(x: &Tensor, limit: f64) -> Tensor {
     bind1(&SOFTCLIP, Attrs::new().with_real("limit", limit), &[x])
 }
 
-/// 1 + |x| / limit, in Tensor operations: |x| is differentiable away from 0, where its slope does not matter.
+/// 1 + |x| / limit, in Tensor operations: |x| is differentiable except at 0, where its slope does not matter.
 fn denominator(x: &Tensor, limit: f64) -> Tensor {
     x.lt(0.0).where_(-x, x) / limit + 1.0
 }

@@ -1,4 +1,4 @@
-//! Movements share memory where strides can say so, and copy only where they cannot.
+//! Movement operations share memory where strides allow it, and copy only where they do not.
 
 use wengert::prelude::*;
 
@@ -65,7 +65,7 @@ fn selections_take_positions_ranges_axes_tensors_and_masks_in_one_call() {
     let index = Tensor::from([2i64, -1]);
     assert_eq!(x.slice((index.clone(), 1, Select::from(..).step(-2))).shape(), [2, 3]);
     assert_eq!(x.slice((&index, 1, 0)), Tensor::from([45i64, 45]));
-    // Adjacent index tensors stand where the axes were, apart ones come first.
+    // Adjacent index tensors take the position of their axes; separated ones come first.
     assert_eq!(
         x.slice((.., Tensor::from([0i64, 1]), Tensor::from([4i64, 0]))),
         Tensor::from([[4i64, 5], [24, 25], [44, 45]])
@@ -95,7 +95,7 @@ fn assignments_go_through_the_same_selections() {
     let mask = x.gt(3.5);
     x.slice_mut(&mask).assign(-1.0);
     assert_eq!(x.sum().item(), 2.0 - 1.0 - 1.0 - 1.0 + 3.0 + 2.0 + 1.0);
-    // The gradient of what was overwritten is zero, of what was written it passes.
+    // The gradient is zero for overwritten elements, and passes to the values written.
     let (dx, dv) = grad(|(x, v): &(Tensor, Tensor)| {
         let mut y = x * 1.0;
         y.slice_mut((.., Tensor::from([1i64, 2]))).assign(v);
@@ -112,7 +112,7 @@ fn what_depends_on_data_names_the_alternative_where_data_is_unknown() {
     assert!(error.suggestion().unwrap().contains("masked_fill"), "{error}");
     let error = catch(|| vmap(|x: &Tensor| x.masked_select(&x.gt(0.0)).sum())(&x)).unwrap_err();
     assert!(error.suggestion().unwrap().contains("masked_fill"), "{error}");
-    // Derivative levels have numbers to read.
+    // Inside derivatives there are values to read.
     let slope = grad(|x: &Tensor| x.masked_select(&x.gt(0.0)).sum())(&x);
     assert_eq!(slope, Tensor::from([[1.0, 0.0], [1.0, 1.0]]));
 }

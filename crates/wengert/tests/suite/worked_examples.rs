@@ -1,10 +1,10 @@
-//! The examples a person can check by hand: eagerly, traced, and batched where it fits.
+//! Examples that can be checked by hand: eagerly, traced, and batched where it fits.
 
 use wengert::autograd;
 use wengert::prelude::*;
 
-/// The gradient of a scalar function by the tape, by `grad`, by a compiled `grad`, through a compiled function, by forward
-/// mode and in a batch; all must be `expected`.
+/// The gradient of a scalar function by the tape, by `grad`, by a compiled `grad`, through a compiled function, by forward mode and in a
+/// batch; all must equal `expected`.
 fn gradients_are(f: impl Fn(&Tensor) -> Tensor, x: &Tensor, expected: &Tensor) {
     let leaf = x.clone().require_grad();
     f(&leaf).sum().backward();

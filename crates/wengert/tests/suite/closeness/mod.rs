@@ -1,4 +1,4 @@
-//! Numbers that should be the same but for rounding.
+//! Numbers that should be equal up to rounding.
 
 use wengert::prelude::*;
 

@@ -1,8 +1,8 @@
-//! Matrices to solve with.
+//! Matrices for linear systems.
 
 use wengert::prelude::*;
 
-/// A well conditioned matrix that is not symmetric.
+/// A well-conditioned matrix that is not symmetric.
 pub fn skew(n: usize) -> Tensor {
     let entry = |place: usize| {
         let (i, j) = (place / n, place % n);
