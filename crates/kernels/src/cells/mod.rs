@@ -97,7 +97,7 @@ pub enum Kind {
 /// One instruction. If it has only one operand, `b` repeats `a`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Instruction {
-    /// What it does.
+    /// Its kind.
     pub kind: Kind,
     /// Where the result goes.
     pub to: Address,

@@ -231,7 +231,7 @@ fn tensors_of_wrong_sizes_are_refused() {
 #[test]
 #[should_panic(expected = "more positions than can be counted")]
 fn a_kernel_whose_reach_overflows_is_refused() {
-    // Three times this is 1 if it overflows.
+    // Three times this wraps around to 1.
     let third = 0xaaaa_aaaa_aaaa_aaab;
     let c = Convolution { kernel: [1, 1, 4], dilation: [1, 1, third], ..Convolution::new(1, 1, 8, [1, 1, 8]) };
     c.forward(&[1.0f32; 8], &[1.0; 32], &mut [0.0; 56]);

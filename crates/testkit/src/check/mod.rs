@@ -1,7 +1,7 @@
 //! `check`: tests everything about one primitive, from its cases.
 //!
-//! Each part of the check is one function in one of the files here. It only compares. What is worth checking is decided below, in one
-//! place, from the declarations of the primitive and the case.
+//! Each part of the check is one function in one of the files here. The parts only compare. One place below decides which parts apply, from
+//! the declarations of the primitive and the case.
 
 mod batching;
 mod derivatives;

@@ -352,8 +352,7 @@ fn a_compiled_program_computes_again_what_it_does_not_keep() {
     }
     // Eight products forward and sixteen backward; four layers of each segment run again.
     assert_eq!((products, again), (24, 32));
-    // x1 .. x8 are live at the end of the forward pass; with segments x4, then x5 .. x8, and then x1 .. x4. One cotangent is live beside
-    // them.
+    // x1 .. x8 are live at the end of the forward pass; with segments x4, then x5 .. x8, and then x1 .. x4. One cotangent is live as well.
     assert_eq!((plain, two), (9 * activation, 6 * activation));
 }
 
