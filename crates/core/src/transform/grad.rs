@@ -7,6 +7,9 @@ use crate::{Error, ErrorKind, Shape, Tensor, Tree};
 
 /// The gradient of a scalar function, as a function.
 ///
+/// The function takes one argument by reference, and a closure names its type: `|x: &Tensor| ..`. Several arguments are one tuple or one
+/// struct with `#[derive(Tree)]`: `|(x, y): &(Tensor, Tensor)| ..`.
+///
 /// ```
 /// use wengert::prelude::*;
 /// let f = |x: &Tensor| (x * x * x).sum();

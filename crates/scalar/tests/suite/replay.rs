@@ -526,9 +526,10 @@ fn a_function_that_calls_its_own_replay_is_an_error() {
     use std::cell::OnceCell;
     use std::rc::Rc;
     let own: Rc<OnceCell<Replay<Box<dyn Fn(&[Symbol]) -> Symbol>>>> = Rc::default();
-    let inside = own.clone();
+    // Held weakly: a cycle would leak.
+    let inside = Rc::downgrade(&own);
     let function: Box<dyn Fn(&[Symbol]) -> Symbol> = Box::new(move |x| match x[0] < 0.0 {
-        true => x[0] * inside.get().unwrap().value(&[1.0]),
+        true => x[0] * inside.upgrade().unwrap().get().unwrap().value(&[1.0]),
         false => x[0],
     });
     own.set(Replay::record(function, &[1.0])).ok().unwrap();
