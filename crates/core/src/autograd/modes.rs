@@ -136,6 +136,8 @@ pub fn enable_grad<R>(f: impl FnOnce() -> R) -> R {
 /// floats, `rand`, `randn`. Otherwise the default is f64. Typed data keeps its type: `Tensor::from([1.0])` is f64. Raises an error unless
 /// the dtype is a floating-point type.
 ///
+/// It holds for the current thread. A compiled function keeps the default that it was traced with.
+///
 /// ```
 /// use wengert::prelude::*;
 /// let layer = default_dtype(DType::F32, || (Tensor::randn([4, 3], 0) * 0.1, Tensor::zeros([4])));

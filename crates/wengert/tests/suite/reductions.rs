@@ -248,6 +248,14 @@ fn what_takes_one_axis_says_so_for_several() {
     assert_eq!(error.line().unwrap().line(), line);
     let error = catch(|| Tensor::zeros([2, 3]).argmin_along(..)).unwrap_err();
     assert_eq!(error.message(), "it takes one axis, not all axes");
+    // A scalar is a row of one number; axes beyond all integers are errors, not wrapped.
+    assert_eq!(Tensor::from(2.0).sum_over(keepdim(0)).shape(), [0usize; 0]);
+    assert_eq!(Tensor::from(2.0).max_along(keepdim(-1)).0.item(), 2.0);
+    assert_eq!(Tensor::zeros([0, 3]).sum_over(keepdim(0)), Tensor::zeros([1, 3]));
+    for axis in [isize::MIN, isize::MAX, 2, -3] {
+        assert_eq!(catch(|| Tensor::zeros([2, 3]).mean_over(axis)).unwrap_err().kind(), &ErrorKind::Range);
+    }
+    assert_eq!(catch(|| Tensor::zeros([2, 3]).sum_over(usize::MAX)).unwrap_err().kind(), &ErrorKind::Range);
     let error = catch(|| Tensor::zeros([2, 3]).sum_over(keepdim([1, -1]))).unwrap_err();
     assert_eq!(error.message(), "axis 1 of shape [2, 3] is named twice");
 }

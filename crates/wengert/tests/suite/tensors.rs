@@ -271,6 +271,12 @@ fn the_default_dtype_is_that_of_constructors_in_its_scope() {
     let a = Tensor::from([[2.0, 1.0], [1.0, 3.0]]);
     let inverse = default_dtype(DType::F32, || grad(|a: &Tensor| a.inv().sum() + a.lu().1.sum())(&a));
     assert_eq!(inverse.dtype(), DType::F64);
+    // A thread has its own, and a program the one that it was traced with.
+    let elsewhere = default_dtype(DType::F32, || std::thread::spawn(dtypes).join().unwrap());
+    assert_eq!(elsewhere, [DType::F64; 8]);
+    let zeros = compile(|x: &Tensor| x.sum() + Tensor::zeros([2]));
+    assert_eq!(zeros.call(&Tensor::from([1.0])).dtype(), DType::F64);
+    assert_eq!(default_dtype(DType::F32, || zeros.call(&Tensor::from([1.0]))).dtype(), DType::F64);
     let error = catch(|| default_dtype(DType::I64, || ())).unwrap_err();
     assert_eq!(error.operation(), "default_dtype");
 }
