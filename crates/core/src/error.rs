@@ -142,6 +142,18 @@ impl Error {
         other.suggestion().into_iter().fold(self, Error::help)
     }
 
+    /// The same error of an operation with another name, for code that calls the operation on behalf of the user.
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    /// let error = Error::new(ErrorKind::Argument, "scale", "the factor is NaN").renamed(|name| format!("layer 2, {name}"));
+    /// assert_eq!(error.to_string(), "layer 2, scale: the factor is NaN");
+    /// ```
+    pub fn renamed(mut self, name: impl FnOnce(&str) -> String) -> Error {
+        self.0.operation = name(&self.0.operation);
+        self
+    }
+
     /// Appends to the message.
     #[doc(hidden)]
     pub fn and(mut self, text: &str) -> Error {

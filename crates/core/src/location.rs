@@ -49,7 +49,7 @@ fn is_ours(line: Line) -> bool {
 }
 
 /// The crates whose lines mean nothing to a user.
-const OUR_CRATES: [&str; 5] = ["core", "ops", "compiler", "engine", "scalar"];
+const OUR_CRATES: [&str; 6] = ["core", "ops", "compiler", "engine", "scalar", "nn"];
 
 fn has_our_file(line: Line) -> bool {
     let file = line.file();

@@ -24,8 +24,8 @@ struct Field {
     member: Member,
     /// Has the span of the field's type, so that an error about a missing trait points there.
     binding: Ident,
-    /// The field's segment of a path.
-    segment: String,
+    /// The field's segment of a path; none if its leaves are named as if they were fields of the type itself.
+    segment: Option<String>,
     kind: Kind,
     ty: Type,
 }
@@ -93,7 +93,7 @@ pub(crate) fn tree(input: &DeriveInput) -> Result<TokenStream> {
         }
 
         #[automatically_derived]
-        impl #impl_generics #root::tree::Rows for #name #type_generics #where_clause {
+        impl #impl_generics #root::tree::JacobianLayout for #name #type_generics #where_clause {
             type Of<__X: #root::Tree> = #root::tree::Blocks<__X>;
 
             fn arrange<__X: #root::Tree>(rows: #root::tree::Blocks<__X>) -> #root::tree::Blocks<__X> {
@@ -149,8 +149,8 @@ impl Field {
 
     /// A traversal of the field with the method of this name.
     fn walk(&self, root: &Path, method: &str) -> TokenStream {
-        let (binding, segment, method) = (&self.binding, &self.segment, format_ident!("{method}"));
-        let walk = quote!(path.within(#segment, |path| #root::Tree::#method(#binding, path, f)));
+        let (binding, method) = (&self.binding, format_ident!("{method}"));
+        let walk = self.within(quote!(#root::Tree::#method(#binding, path, f)));
         match self.kind {
             Kind::Frozen => quote!(path.frozen(|path| #walk);),
             _ => quote!(#walk;),
@@ -158,8 +158,8 @@ impl Field {
     }
 
     fn map(&self, root: &Path) -> TokenStream {
-        let (member, binding, segment) = (&self.member, &self.binding, &self.segment);
-        let walk = quote!(path.within(#segment, |path| #root::Tree::map(#binding, path, f)));
+        let (member, binding) = (&self.member, &self.binding);
+        let walk = self.within(quote!(#root::Tree::map(#binding, path, f)));
         match self.kind {
             Kind::Static => quote!(#member: ::core::clone::Clone::clone(#binding)),
             Kind::Frozen => quote!(#member: path.frozen(|path| #walk)),
@@ -168,12 +168,21 @@ impl Field {
     }
 
     fn describe(&self, root: &Path) -> TokenStream {
-        let (binding, segment) = (&self.binding, &self.segment);
+        let binding = &self.binding;
         let description = match self.kind {
             Kind::Static => quote!(path.say(::core::format_args!("{:?}", #binding), f)),
             Kind::Trained | Kind::Frozen => quote!(#root::Tree::describe(#binding, path, f)),
         };
-        quote!(path.within(#segment, |path| #description);)
+        let description = self.within(description);
+        quote!(#description;)
+    }
+
+    /// A call with the path of the field.
+    fn within(&self, call: TokenStream) -> TokenStream {
+        match &self.segment {
+            Some(segment) => quote!(path.within(#segment, |path| #call)),
+            None => call,
+        }
     }
 }
 
@@ -204,12 +213,13 @@ fn variants(input: &DeriveInput) -> Result<Vec<Variant>> {
 
 fn fields(fields: &Fields) -> Result<Vec<Field>> {
     let of_field = |(member, field): (Member, &syn::Field)| {
-        let mut kind = Kind::Trained;
-        options(&field.attrs, "a field takes `#[tree(static)]` or `#[tree(frozen)]`", |option| {
+        let (mut kind, mut is_flat) = (Kind::Trained, false);
+        options(&field.attrs, "a field takes `static`, `frozen` or `flatten`", |option| {
             let known = [("static", Kind::Static), ("frozen", Kind::Frozen)];
             let known = known.into_iter().find(|(name, _)| option.path.is_ident(name));
             kind = known.map_or(kind, |(_, kind)| kind);
-            Ok(known.is_some())
+            is_flat |= option.path.is_ident("flatten");
+            Ok(known.is_some() || option.path.is_ident("flatten"))
         })?;
         let segment = match &member {
             Member::Named(name) => name.unraw().to_string(),
@@ -217,6 +227,7 @@ fn fields(fields: &Fields) -> Result<Vec<Field>> {
         };
         let span = Span::call_site().located_at(field.ty.span());
         let binding = format_ident!("field_{segment}", span = span);
+        let segment = Some(segment).filter(|_| !is_flat);
         Ok(Field { member, binding, segment, kind, ty: field.ty.clone() })
     };
     fields.members().zip(fields).map(of_field).collect()
@@ -398,6 +409,22 @@ mod tests {
     }
 
     #[test]
+    fn a_flat_field_adds_no_segment() {
+        let list = expansion(parse_quote!(
+            struct List {
+                #[tree(flatten)]
+                items: Vec<Tensor>,
+            }
+        ));
+        assert_contains(
+            &list,
+            "Self { items: ref field_items, .. } => { ::wengert::Tree::visit(field_items, path, f); }",
+        );
+        assert_contains(&list, "items: ::wengert::Tree::map(field_items, path, f)");
+        assert!(!list.contains("within"));
+    }
+
+    #[test]
     fn bounds_follow_the_use_of_a_parameter() {
         let block = expansion(parse_quote!(
             struct Block<'a, T, A, U: Default, const N: usize>
@@ -447,7 +474,7 @@ mod tests {
         for (source, message) in [
             (
                 "struct S { #[tree(skip)] x: f64 }",
-                "unknown option `skip`: a field takes `#[tree(static)]` or `#[tree(frozen)]`",
+                "unknown option `skip`: a field takes `static`, `frozen` or `flatten`",
             ),
             ("#[tree(skip)] struct S;", "unknown option `skip`: a type takes `#[tree(crate = \"..\")]`"),
             ("enum E { #[tree(skip)] A }", "unknown option `skip`: a variant takes no `tree` options"),

@@ -8,7 +8,8 @@ mod expand;
 /// of the path.
 ///
 /// `#[tree(static)]` excludes a field from the tree: `map` clones it and `describe` shows its `Debug` text. `#[tree(frozen)]` keeps the
-/// tensors of a field in the tree, but they are not differentiated: their gradient is zero. `#[tree(crate = "..")]` on the type names the
+/// tensors of a field in the tree, but they are not differentiated: their gradient is zero. `#[tree(flatten)]` names the
+/// leaves of a field as if they were fields of the type itself. `#[tree(crate = "..")]` on the type names the
 /// crate that exports `Tree`, `TreePath` and `Tensor`, if it is not `wengert`.
 #[proc_macro_derive(Tree, attributes(tree))]
 pub fn derive_tree(input: proc_macro::TokenStream) -> proc_macro::TokenStream {

@@ -18,23 +18,23 @@ pub(crate) struct Numbers(#[serde(serialize_with = "lists")] pub Tensor);
 
 /// Serialises a tensor as [`Numbers`] does.
 pub(crate) fn lists<S: Serializer>(tensor: &Tensor, serializer: S) -> Result<S::Ok, S::Error> {
-    Part { shape: tensor.shape(), numbers: &tensor.to_vec::<f64>() }.serialize(serializer)
+    Elements { shape: tensor.shape(), numbers: &tensor.to_vec::<f64>() }.serialize(serializer)
 }
 
 /// Elements of a shape, in row-major order.
-struct Part<'a> {
+struct Elements<'a> {
     shape: &'a [usize],
     numbers: &'a [f64],
 }
 
-impl Serialize for Part<'_> {
+impl Serialize for Elements<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         match self.shape {
             [] => self.numbers[0].serialize(serializer),
             [_] => self.numbers.serialize(serializer),
             [count, shape @ ..] => {
                 let width = shape.iter().product();
-                let part = |i| Part { shape, numbers: &self.numbers[i * width..][..width] };
+                let part = |i| Elements { shape, numbers: &self.numbers[i * width..][..width] };
                 serializer.collect_seq((0..*count).map(part))
             }
         }

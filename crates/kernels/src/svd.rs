@@ -6,7 +6,7 @@
 //! column of `U` the entry of largest magnitude (the first among equals) is positive.
 
 use crate::dtype::Compute;
-use crate::linalg::{Part, Reflectors, dot, eigenpairs, largest_entry, multiply};
+use crate::linalg::{Reflectors, Submatrix, dot, eigenpairs, largest_entry, multiply};
 use crate::simd::vectorised;
 
 /// The limit of sweeps. Convergence is quadratic: ten sweeps are already many.
@@ -98,7 +98,7 @@ fn decompose(columns: &[f64], height: usize, count: usize) -> Factors {
     let mut turns = first_turns(&rows, count);
     if count > SMALL {
         let triangle = std::mem::replace(&mut rows, vec![0.0; count * count]);
-        let square = |data| Part::new(data, count, count, count);
+        let square = |data| Submatrix::new(data, count, count, count);
         multiply(square(&turns), square(&triangle), 1.0, false, &mut rows, count);
     }
     orthogonalise_rows(&mut rows, &mut turns, count);
@@ -122,7 +122,7 @@ fn decompose(columns: &[f64], height: usize, count: usize) -> Factors {
         turns_in_order[j * count..][..count].copy_from_slice(&turns[from * count..][..count]);
     }
     let mut left = vec![0.0; count * height];
-    let (turns, q) = (Part::new(&turns_in_order, count, count, count), Part::new(&q, count, height, height));
+    let (turns, q) = (Submatrix::new(&turns_in_order, count, count, count), Submatrix::new(&q, count, height, height));
     multiply(turns, q, 1.0, false, &mut left, height);
     Factors { left, singular: order.iter().map(|&j| lengths[j]).collect(), right }
 }
@@ -135,7 +135,7 @@ fn first_turns(rows: &[f64], count: usize) -> Vec<f64> {
     if count <= SMALL {
         return turns;
     }
-    let part = Part::new(rows, count, count, count);
+    let part = Submatrix::new(rows, count, count, count);
     let mut gram = vec![0.0; count * count];
     multiply(part, part.transposed(), 1.0, false, &mut gram, count);
     if let Ok((values, vectors)) = eigenpairs(gram, count) {

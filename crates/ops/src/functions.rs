@@ -95,13 +95,13 @@ macro_rules! text {
 
 macro_rules! sources {
     (operand) => {
-        &[Source::Operand(0)]
+        &[SavedValue::Operand(0)]
     };
     (output) => {
-        &[Source::Output(0)]
+        &[SavedValue::Output(0)]
     };
     (both) => {
-        &[Source::Operand(0), Source::Output(0)]
+        &[SavedValue::Operand(0), SavedValue::Output(0)]
     };
     (@names operand $x:ident $y:ident) => {
         &[stringify!($x)]

@@ -46,7 +46,7 @@ pub mod prelude {
     pub use crate::methods::*;
     pub use crate::rules::{
         Decomposition, DecompositionOp, PartOf, PartTake, PartUpdate, Pick, PickOp, Reduced, Reduction, ReductionOp,
-        Rows, arranged, pick_rows, rows_last,
+        RowMap, arranged, pick_rows, rows_last,
     };
     pub use wengert_core::ground::prelude::*;
 }

@@ -50,6 +50,7 @@ pub fn methods(source: &str) -> Vec<Method> {
                 signature = format!("{signature} {}", more.trim());
             }
             let signature = signature.trim_end_matches([' ', '{']).replace("( ", "(").replace(", )", ")");
+            let signature = without_comments(&signature);
             let end = start.find(['(', '<']).unwrap_or(start.len());
             let path = format!("{name}::{}", &start[..end]);
             methods.push(Method { path, signature, documentation: std::mem::take(&mut documentation) });
@@ -58,6 +59,17 @@ pub fn methods(source: &str) -> Vec<Method> {
         }
     }
     methods
+}
+
+/// A signature without `/* .. */`: those comments are for readers of compiler errors.
+fn without_comments(signature: &str) -> String {
+    let mut kept = String::new();
+    let mut rest = signature;
+    while let Some((before, after)) = rest.split_once("/*") {
+        kept += before.trim_end();
+        rest = after.split_once("*/").map_or("", |(_, rest)| rest);
+    }
+    kept + rest
 }
 
 /// The words in calls of macros that the same file defines: methods generated in several variants, such as `max_pool1d` to `max_pool3d`,
@@ -101,6 +113,12 @@ mod tests {
         let source = "pub(crate) struct Part;\nimpl Part {\n    /// Hidden.\n    pub fn of() {\n    }\n}\n\
                       impl Tensor {\n    pub fn bare(&self) {\n    }\n    /// Inner.\n    pub(crate) fn inner(&self) {\n    }\n}\n";
         assert_eq!(methods(source), []);
+    }
+
+    #[test]
+    fn comments_in_signatures_are_left_out() {
+        let source = "impl Tensor {\n    /// Adds.\n    pub fn sum(&self /* of some axes: sum_over(axes) */) -> Tensor {\n    }\n}\n";
+        assert_eq!(methods(source)[0].signature, "fn sum(&self) -> Tensor");
     }
 
     #[test]

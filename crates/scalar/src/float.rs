@@ -14,9 +14,9 @@ use std::num::FpCategory;
 
 /// Methods of the same form.
 macro_rules! methods {
-    (constant $Part:ty: $($name:ident)*) => {
+    (constant $Inner:ty: $($name:ident)*) => {
         $(fn $name() -> Self {
-            <$Part as Float>::$name().into()
+            <$Inner as Float>::$name().into()
         })*
     };
     (mathematical: $($NAME:ident)*) => {
@@ -39,9 +39,9 @@ macro_rules! methods {
     };
 }
 
-/// All traits of a number whose value is a `$Part`.
+/// All traits of a number whose value is a `$Inner`.
 macro_rules! numbers {
-    ([$($generics:tt)*] $Number:ty, $Part:ty) => {
+    ([$($generics:tt)*] $Number:ty, $Inner:ty) => {
         impl<$($generics)*> Zero for $Number {
             #[inline(always)]
             fn zero() -> Self {
@@ -63,10 +63,10 @@ macro_rules! numbers {
         }
 
         impl<$($generics)*> Num for $Number {
-            type FromStrRadixErr = <$Part as Num>::FromStrRadixErr;
+            type FromStrRadixErr = <$Inner as Num>::FromStrRadixErr;
 
             fn from_str_radix(text: &str, radix: u32) -> Result<Self, Self::FromStrRadixErr> {
-                <$Part as Num>::from_str_radix(text, radix).map(Into::into)
+                <$Inner as Num>::from_str_radix(text, radix).map(Into::into)
             }
         }
 
@@ -92,12 +92,12 @@ macro_rules! numbers {
         impl<$($generics)*> NumCast for $Number {
             #[inline]
             fn from<U: ToPrimitive>(x: U) -> Option<Self> {
-                <$Part as NumCast>::from(x).map(Into::into)
+                <$Inner as NumCast>::from(x).map(Into::into)
             }
         }
 
         impl<$($generics)*> Bounded for $Number {
-            methods! { constant $Part: min_value max_value }
+            methods! { constant $Inner: min_value max_value }
         }
 
         impl<$($generics)*> Signed for $Number {
@@ -127,7 +127,7 @@ macro_rules! numbers {
 
         impl<$($generics)*> Float for $Number {
             methods! {
-                constant $Part:
+                constant $Inner:
                 nan infinity neg_infinity neg_zero min_value min_positive_value max_value epsilon
             }
             methods_of! { Float }

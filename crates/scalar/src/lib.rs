@@ -117,6 +117,6 @@ pub use solve::{
     try_linear_solve, try_root, try_root_in,
 };
 pub use tape::{Tape, recording};
-pub use tensors::{Rows, through_tensors};
+pub use tensors::{RowFunction, through_tensors};
 pub use var::Var;
 pub use wengert_kernels::tape::Position;

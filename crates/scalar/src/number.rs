@@ -15,13 +15,13 @@ use std::num::FpCategory;
 /// A number that generic float code can compute with. Methods have the names and values of those of [`Float`].
 pub(crate) trait Number: Real + Float {
     /// A float, or the wrapped number.
-    type Part: Float;
+    type Inner: Float;
 
     /// The exact value. For a symbol this guards every bit.
-    fn bits(self) -> Self::Part;
+    fn bits(self) -> Self::Inner;
 
     /// The value for casts to integers, which drop the fraction. For a symbol only the integer part is guarded.
-    fn whole(self) -> Self::Part;
+    fn whole(self) -> Self::Inner;
 
     /// A symbol cannot tell the sign of NaN.
     fn is_sign_negative(self) -> bool;
@@ -198,14 +198,14 @@ fn beside_nan<T: Number>(x: T, y: T) -> Option<T> {
     }
 }
 
-/// A number that wraps a `$Part`.
+/// A number that wraps a `$Inner`.
 macro_rules! around {
-    ([$($generics:tt)*] $Number:ty, $Part:ty, seen: $($seen:ident)*, flat: $($flat:ident)*) => {
+    ([$($generics:tt)*] $Number:ty, $Inner:ty, seen: $($seen:ident)*, flat: $($flat:ident)*) => {
         impl<$($generics)*> Number for $Number {
-            type Part = $Part;
+            type Inner = $Inner;
 
             $(#[inline]
-            fn $seen(self) -> $Part {
+            fn $seen(self) -> $Inner {
                 self.value()
             })*
 
@@ -252,7 +252,7 @@ fn with_sign_of(x: Symbol) -> Symbol {
 }
 
 impl Number for Symbol {
-    type Part = f64;
+    type Inner = f64;
 
     #[track_caller]
     fn bits(self) -> f64 {

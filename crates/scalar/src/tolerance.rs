@@ -9,14 +9,14 @@ use approx::{AbsDiffEq, RelativeEq, UlpsEq};
 use num_traits::Float;
 use simba::scalar::RealField;
 
-/// For a number that wraps a `$Part`.
+/// For a number that wraps a `$Inner`.
 macro_rules! tolerances {
-    ([$($generics:tt)*] $Number:ty, $Part:ty) => {
+    ([$($generics:tt)*] $Number:ty, $Inner:ty) => {
         impl<$($generics)*> AbsDiffEq for $Number {
             type Epsilon = Self;
 
             fn default_epsilon() -> Self {
-                <$Part>::default_epsilon().into()
+                <$Inner>::default_epsilon().into()
             }
 
             fn abs_diff_eq(&self, other: &Self, epsilon: Self) -> bool {
@@ -26,7 +26,7 @@ macro_rules! tolerances {
 
         impl<$($generics)*> RelativeEq for $Number {
             fn default_max_relative() -> Self {
-                <$Part>::default_max_relative().into()
+                <$Inner>::default_max_relative().into()
             }
 
             fn relative_eq(&self, other: &Self, epsilon: Self, most: Self) -> bool {
@@ -36,7 +36,7 @@ macro_rules! tolerances {
 
         impl<$($generics)*> UlpsEq for $Number {
             fn default_max_ulps() -> u32 {
-                <$Part>::default_max_ulps()
+                <$Inner>::default_max_ulps()
             }
 
             fn ulps_eq(&self, other: &Self, epsilon: Self, most: u32) -> bool {

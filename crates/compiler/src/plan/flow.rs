@@ -16,7 +16,7 @@ use crate::program::{Program, ProgramAttr};
 use crate::{DType, Error};
 use smallvec::SmallVec;
 use std::sync::{Mutex, PoisonError};
-use wengert_kernels::memory::{Memory, Part, Regions, Span, Stripes};
+use wengert_kernels::memory::{Memory, RegionSource, Regions, Span, Stripes};
 
 impl Scratch {
     fn new(target: &Target) -> Scratch {
@@ -65,11 +65,11 @@ impl<L: LoopKernel> Nested<L> {
         line: Line,
     ) -> Result<(), Error> {
         let (regions, deeper) = nested.split_first_mut().expect("room for every depth");
-        let mut parts: SmallVec<[Part<'_>; 24]> = SmallVec::new();
-        parts.push(Part::Write(Span { start: scratch.start + self.arena, length: self.plan.arena, ..scratch }));
-        parts.extend(inputs.iter().map(|span| Part::Read(*span)));
-        parts.extend(self.plan.constants.iter().map(|tensor| Part::Bytes(tensor.row_major_bytes())));
-        parts.extend(outputs.iter().map(|span| Part::Write(*span)));
+        let mut parts: SmallVec<[RegionSource<'_>; 24]> = SmallVec::new();
+        parts.push(RegionSource::Write(Span { start: scratch.start + self.arena, length: self.plan.arena, ..scratch }));
+        parts.extend(inputs.iter().map(|span| RegionSource::Read(*span)));
+        parts.extend(self.plan.constants.iter().map(|tensor| RegionSource::Bytes(tensor.row_major_bytes())));
+        parts.extend(outputs.iter().map(|span| RegionSource::Write(*span)));
         self.plan.run_steps(&mut memory.nest(regions, &parts), deeper, line)
     }
 }

@@ -145,8 +145,7 @@ impl File {
 
 /// The contents after the first line, if they match its length and checksum.
 fn checked(bytes: &[u8]) -> Result<&[u8], Error> {
-    let foreign =
-        || wrong("this is no saved program: its first line begins otherwise").help("`save` writes such files");
+    let foreign = || wrong("this is not a saved program: its first line is different").help("`save` writes such files");
     if bytes.is_empty() {
         return Err(wrong("the file is empty"));
     }

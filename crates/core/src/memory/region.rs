@@ -34,7 +34,7 @@ type Function = dyn Fn(Vec<Tensor>) + Send + Sync;
 /// One run of a function whose saved values can be recomputed.
 pub struct Region {
     /// Present until the region is dropped.
-    source: Option<Arc<Source>>,
+    source: Option<Arc<Rerun>>,
     line: Line,
     /// Levels opened later belong to the function: the values they save are consumed inside it.
     newest: u64,
@@ -48,7 +48,7 @@ pub struct Region {
 type Effects = Arc<Mutex<Vec<(&'static str, Outputs)>>>;
 
 /// The function to rerun, and its inputs.
-struct Source {
+struct Rerun {
     run: Box<Function>,
     inputs: Vec<Saved>,
 }
@@ -95,11 +95,11 @@ impl Region {
     /// A region for one run on these inputs, which are saved like any other value.
     pub fn new(inputs: &[&Tensor], run: impl Fn(Vec<Tensor>) + Send + Sync + 'static, line: Line) -> Arc<Region> {
         let inputs = inputs.iter().map(|input| packing::save(INPUTS, input)).collect();
-        let source = Arc::new(Source { run: Box::new(run), inputs });
+        let source = Arc::new(Rerun { run: Box::new(run), inputs });
         Region::again(source, line, Level::newest(), modes::stopped(), Effects::default())
     }
 
-    fn again(source: Arc<Source>, line: Line, newest: u64, stopped: Stopped, effects: Effects) -> Arc<Region> {
+    fn again(source: Arc<Rerun>, line: Line, newest: u64, stopped: Stopped, effects: Effects) -> Arc<Region> {
         let (source, run_state) = (Some(source), Mutex::new(RunState::Running));
         Arc::new(Region { source, line, newest, stopped, lists: Mutex::default(), run_state, effects })
     }
@@ -108,7 +108,7 @@ impl Region {
         self.effects.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    fn source(&self) -> &Arc<Source> {
+    fn source(&self) -> &Arc<Rerun> {
         self.source.as_ref().expect("it is there until the region is dropped")
     }
 
@@ -156,7 +156,7 @@ impl Region {
     }
 
     fn compute_again(&self, level: u64) -> Result<MutexGuard<'_, Lists>, Error> {
-        let Source { run, inputs } = &**self.source();
+        let Rerun { run, inputs } = &**self.source();
         let inputs = inputs.iter().map(|input| restore_input(input, level)).collect::<Result<Vec<_>, _>>()?;
         let below = Region::again(self.source().clone(), self.line, self.newest, self.stopped, self.effects.clone());
         let wanted = [level, INPUTS].map(|level| (level, self.promised(level)));
@@ -217,7 +217,7 @@ impl Region {
 
 thread_local! {
     /// Remains of regions, collected while regions are being dropped.
-    static LEFT: RefCell<Option<Vec<(Option<Arc<Source>>, Lists)>>> = const { RefCell::new(None) };
+    static LEFT: RefCell<Option<Vec<(Option<Arc<Rerun>>, Lists)>>> = const { RefCell::new(None) };
 }
 
 /// An input of a region leads to the records of the region before it. Long chains are freed in a loop, because recursion would overflow the

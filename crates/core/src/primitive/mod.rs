@@ -29,6 +29,7 @@ pub use mask::Mask;
 
 pub use crate::bind::{bind, bind1};
 pub use crate::ground::file_methods::GuardedMulMethods;
+pub use crate::location::scope;
 pub use crate::tensor::{Layout, view_of};
 pub use crate::types::{Adjoints, Form, Gradient, Gradients, Held, Outputs, Patch, Recording, Residual, Rule};
 #[doc(hidden)]

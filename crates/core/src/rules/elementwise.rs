@@ -5,7 +5,7 @@
 //! is one line. Parameters are real attributes of the call, such as the slope of leaky_relu.
 
 use super::slopes::Native;
-use super::{Factor, Needs, Product, Slope, SlopeExpression, Source, align_batch, lane, narrow};
+use super::{Factor, Needs, Product, SavedValue, Slope, SlopeExpression, align_batch, lane, narrow};
 use crate::autograd::modes;
 use crate::bind::bind1;
 use crate::ground::file_methods::{GuardedMulMethods, ZeroMulMethods};
@@ -155,7 +155,7 @@ impl Elementwise {
         &self,
         wanted: Mask,
         g: Dense,
-        row: impl Fn(Source) -> &'v Dense,
+        row: impl Fn(SavedValue) -> &'v Dense,
         give: &mut dyn FnMut(usize, Tensor),
     ) {
         let mut give = |position: usize, gradient: Dense| give(position, Tensor::from(Value::Dense(gradient)));
@@ -365,12 +365,12 @@ impl Primitive for Elementwise {
                 .all(|saved| matches!(saved, Saved::Held(saved) if value.is_short_like(saved)))
         };
         let Some(cotangent) = g.take_if(|g| g.value.is_short_like(&g.value) && alike(&g.value)) else { return };
-        let at = |source: Source| match &held.0[needs.place(source)] {
+        let at = |source: SavedValue| match &held.0[needs.place(source)] {
             Saved::Held(value) => value,
             _ => unreachable!("everything held is alike"),
         };
-        let one = |source: Source| if let Value::One(one) = at(source) { one } else { unreachable!("alike") };
-        let row = |source: Source| if let Value::Dense(row) = at(source) { row } else { unreachable!("alike") };
+        let one = |source: SavedValue| if let Value::One(one) = at(source) { one } else { unreachable!("alike") };
+        let row = |source: SavedValue| if let Value::Dense(row) = at(source) { row } else { unreachable!("alike") };
         match cotangent.value {
             Value::One(g) => {
                 for position in wanted.iter() {

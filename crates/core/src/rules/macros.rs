@@ -57,8 +57,8 @@ macro_rules! slope {
         })
     };
     (@names [$($name:ident),*]) => { &[$(stringify!($name)),*] };
-    (@source operand $position:literal) => { $crate::rules::Source::Operand($position) };
-    (@source output $position:literal) => { $crate::rules::Source::Output($position) };
+    (@source operand $position:literal) => { $crate::rules::SavedValue::Operand($position) };
+    (@source output $position:literal) => { $crate::rules::SavedValue::Output($position) };
     (@loops $guard:ident $t:ty, |$a:ident, $b:ident| $p:tt [] $expression:expr) => {
         $crate::rules::SlopeLoops::<$t> {
             one: |g, $a, $b, p| $crate::rules::slope!(@body $guard g, p; $p $expression),

@@ -23,6 +23,6 @@ pub use fused::{Fused, FusedOp};
 pub use lanes::lane;
 pub use linear::{Linear, LinearOp};
 pub use product::{Factor, Product, Terms};
-pub use slopes::{Needs, Slope, SlopeExpression, Source, is_same, narrow};
+pub use slopes::{Needs, SavedValue, Slope, SlopeExpression, is_same, narrow};
 pub use tested::{Domain, Edges, Tested, away_from};
 pub use wengert_kernels::functions::{Loops, Parameters, SlopeLoops, TILE, both, guarded, scaled_by_tiles};

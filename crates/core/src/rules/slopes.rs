@@ -41,7 +41,7 @@ impl Slope {
 /// A slope computed from one or two saved tensors.
 pub struct SlopeExpression {
     /// The tensors behind the expression's names.
-    pub sources: &'static [Source],
+    pub sources: &'static [SavedValue],
     pub needs: Needs,
     /// The expression as written, the names of its inputs, and the names of its parameters.
     pub text: &'static str,
@@ -59,13 +59,13 @@ pub struct SlopeExpression {
 impl SlopeExpression {
     /// The first input; with a single source, it is both the first and the last.
     #[inline]
-    pub fn first(&self) -> Source {
+    pub fn first(&self) -> SavedValue {
         self.sources[0]
     }
 
     /// See [`first`](SlopeExpression::first).
     #[inline]
-    pub fn last(&self) -> Source {
+    pub fn last(&self) -> SavedValue {
         self.sources[self.sources.len() - 1]
     }
 
@@ -201,25 +201,25 @@ pub const fn is_same(a: &str, b: &str) -> bool {
 
 /// A saved tensor that a slope is computed from.
 #[derive(Clone, Copy)]
-pub enum Source {
+pub enum SavedValue {
     Operand(usize),
     Output(usize),
 }
 
-impl Source {
+impl SavedValue {
     #[inline]
     pub fn of<'r>(self, rule: &'r Rule<'_>) -> &'r Tensor {
         match self {
-            Source::Operand(position) => rule.operand(position),
-            Source::Output(position) => rule.output(position),
+            SavedValue::Operand(position) => rule.operand(position),
+            SavedValue::Output(position) => rule.output(position),
         }
     }
 
     #[inline]
     pub const fn bit(self) -> u8 {
         match self {
-            Source::Operand(position) => 1 << position,
-            Source::Output(_) => OUTPUT,
+            SavedValue::Operand(position) => 1 << position,
+            SavedValue::Output(_) => OUTPUT,
         }
     }
 }
@@ -232,7 +232,7 @@ const OUTPUT: u8 = 4;
 pub struct Needs(pub u8);
 
 impl Needs {
-    pub const fn of(sources: &[Source]) -> Needs {
+    pub const fn of(sources: &[SavedValue]) -> Needs {
         let (mut bits, mut i) = (0, 0);
         while i < sources.len() {
             bits |= sources[i].bit();
@@ -256,11 +256,11 @@ impl Needs {
 
     /// The index of a source among the saved values: operands, then the output.
     #[inline]
-    pub fn place(self, source: Source) -> usize {
+    pub fn place(self, source: SavedValue) -> usize {
         match source {
-            Source::Operand(0) => 0,
-            Source::Operand(_) => (self.0 & 1) as usize,
-            Source::Output(_) => (self.0 & 1) as usize + (self.0 >> 1 & 1) as usize,
+            SavedValue::Operand(0) => 0,
+            SavedValue::Operand(_) => (self.0 & 1) as usize,
+            SavedValue::Output(_) => (self.0 & 1) as usize + (self.0 >> 1 & 1) as usize,
         }
     }
 }

@@ -121,7 +121,8 @@ impl Tensor {
         let (dtype, layout) = (spec.dtype, part(&Layout::contiguous(spec.shape)));
         let bytes = self.unique_bytes().expect("the driver found it unique");
         let target = Out { dtype, bytes };
-        let part = kernels::Part { offset: layout.offset as usize, shape: &layout.shape, strides: &layout.strides };
+        let part =
+            kernels::StridedPart { offset: layout.offset as usize, shape: &layout.shape, strides: &layout.strides };
         match add {
             true => kernels::add_part(target, part, values.value.view()),
             false => kernels::assign_part(target, part, values.value.view()),

@@ -3,11 +3,11 @@
 //! A tree is a value that contains tensors, each at a named path. Every traversal of a tree visits the same leaves in the same order, so a
 //! flat list of tensors together with a tree of the right structure carries the same information: `t.rebuild(leaves of t) == t`.
 
+mod jacobian_layout;
 mod path;
-mod rows;
 
+pub use jacobian_layout::{Blocks, JacobianLayout};
 pub use path::{TreePath, Word, lies_below};
-pub use rows::{Blocks, Rows};
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::{self, Display};

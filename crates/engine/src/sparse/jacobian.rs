@@ -1,8 +1,8 @@
 //! Sparse Jacobians: the pattern, and the values of its entries at many points.
 
 use super::compressed::{Compressed, Side, dense};
-use super::follow::{Columns, lift};
 use super::pattern::expect_columns;
+use super::pattern_interpreter::{Columns, lift};
 use super::{Pattern, Sets};
 use crate::error::OrRaise;
 use crate::interp::{Level, Tracer};

@@ -3,7 +3,7 @@
 use super::jacobian::{Direction, arranged};
 use super::linearize;
 use crate::location::{self, Line};
-use crate::tree::Rows;
+use crate::tree::JacobianLayout;
 use crate::{Tensor, Tree};
 use crate::{grad, jvp, vjp};
 
@@ -16,7 +16,7 @@ use crate::{grad, jvp, vjp};
 /// assert_eq!(hessian(f)(&Tensor::from([2.0, 3.0])), Tensor::from([[0.0, 1.0], [1.0, 0.0]]));
 /// ```
 #[track_caller]
-pub fn hessian<X: Rows>(f: impl Fn(&X) -> Tensor) -> impl Fn(&X) -> X::Of<X> {
+pub fn hessian<X: JacobianLayout>(f: impl Fn(&X) -> Tensor) -> impl Fn(&X) -> X::Of<X> {
     let line = location::resolve(Line::caller());
     let gradient = grad(f);
     move |x| arranged("hessian", &gradient, x, Some(Direction::Columns), line)

@@ -6,7 +6,7 @@ use crate::interp::{Content, Level, Tracer, batch};
 use crate::location::{self, Line};
 use crate::methods::*;
 use crate::primitive::Spec;
-use crate::tree::{Blocks, Rows};
+use crate::tree::{Blocks, JacobianLayout};
 use crate::{DType, Error, ErrorKind, Shape, Tensor, Tree};
 use std::ops::Range;
 use wengert_kernels::pool;
@@ -23,7 +23,7 @@ use wengert_kernels::pool;
 /// assert_eq!(jacobian(f)(&Tensor::from([2.0, 3.0, 4.0])), Tensor::from([[12.0, 8.0, 6.0], [1.0, 1.0, 1.0]]));
 /// ```
 #[track_caller]
-pub fn jacobian<X: Tree, Y: Rows>(f: impl Fn(&X) -> Y) -> impl Fn(&X) -> Y::Of<X> {
+pub fn jacobian<X: Tree, Y: JacobianLayout>(f: impl Fn(&X) -> Y) -> impl Fn(&X) -> Y::Of<X> {
     let line = location::resolve(Line::caller());
     move |x| arranged("jacobian", &f, x, None, line)
 }
@@ -35,7 +35,7 @@ pub fn jacobian<X: Tree, Y: Rows>(f: impl Fn(&X) -> Y) -> impl Fn(&X) -> Y::Of<X
 /// assert_eq!(jacrev(|x: &Tensor| x * x)(&Tensor::from([1.0, 2.0])), Tensor::from([[2.0, 0.0], [0.0, 4.0]]));
 /// ```
 #[track_caller]
-pub fn jacrev<X: Tree, Y: Rows>(f: impl Fn(&X) -> Y) -> impl Fn(&X) -> Y::Of<X> {
+pub fn jacrev<X: Tree, Y: JacobianLayout>(f: impl Fn(&X) -> Y) -> impl Fn(&X) -> Y::Of<X> {
     let line = location::resolve(Line::caller());
     move |x| arranged("jacrev", &f, x, Some(Direction::Rows), line)
 }
@@ -47,12 +47,12 @@ pub fn jacrev<X: Tree, Y: Rows>(f: impl Fn(&X) -> Y) -> impl Fn(&X) -> Y::Of<X> 
 /// assert_eq!(jacfwd(|x: &Tensor| x * x)(&Tensor::from([1.0, 2.0])), Tensor::from([[2.0, 0.0], [0.0, 4.0]]));
 /// ```
 #[track_caller]
-pub fn jacfwd<X: Tree, Y: Rows>(f: impl Fn(&X) -> Y) -> impl Fn(&X) -> Y::Of<X> {
+pub fn jacfwd<X: Tree, Y: JacobianLayout>(f: impl Fn(&X) -> Y) -> impl Fn(&X) -> Y::Of<X> {
     let line = location::resolve(Line::caller());
     move |x| arranged("jacfwd", &f, x, Some(Direction::Columns), line)
 }
 
-pub(super) fn arranged<X: Tree, Y: Rows>(
+pub(super) fn arranged<X: Tree, Y: JacobianLayout>(
     name: &'static str,
     f: &dyn Fn(&X) -> Y,
     x: &X,

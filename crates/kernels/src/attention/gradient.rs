@@ -144,7 +144,7 @@ struct Gradient<'a, 'b, T> {
 
 /// The gradients that a task accumulates.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Part {
+enum Accumulated {
     All,
     Queries,
     KeysAndValues,
@@ -163,16 +163,16 @@ impl<T: Float> Gradient<'_, '_, T> {
         if all >= MANY_HEADS {
             // SAFETY: with one block for each head, the task number is the head, and each task runs once, so tasks own the tokens of
             // different heads.
-            return for_each_group(all, work(queries, keys), &|tasks| unsafe { self.some(Part::All, 1, tasks) });
+            return for_each_group(all, work(queries, keys), &|tasks| unsafe { self.some(Accumulated::All, 1, tasks) });
         }
         let (query_blocks, key_blocks) = (queries.div_ceil(QUERIES), keys.div_ceil(KEYS));
         for_each_group(all * query_blocks, work(QUERIES.min(queries), keys), &|tasks| {
             // SAFETY: each task runs once and covers one block of queries of one head. This part writes only their `dq`.
-            unsafe { self.some(Part::Queries, query_blocks, tasks) };
+            unsafe { self.some(Accumulated::Queries, query_blocks, tasks) };
         });
         for_each_group(all * key_blocks, work(queries, KEYS.min(keys)), &|tasks| {
             // SAFETY: each task runs once and covers one block of keys of one head. This part writes only their `dk` and `dv`.
-            unsafe { self.some(Part::KeysAndValues, key_blocks, tasks) };
+            unsafe { self.some(Accumulated::KeysAndValues, key_blocks, tasks) };
         });
     }
 
@@ -180,7 +180,7 @@ impl<T: Float> Gradient<'_, '_, T> {
     ///
     /// # Safety
     /// As for [`run`](Gradient::run), and no other code accesses the target tokens of these tasks.
-    unsafe fn some(&self, part: Part, blocks: usize, tasks: Range<usize>) {
+    unsafe fn some(&self, part: Accumulated, blocks: usize, tasks: Range<usize>) {
         let Attention { queries, keys, width, value_width, .. } = *self.sizes;
         let mut scratch = scratch::<T>(2);
         let scratch = scratch.as_mut_slice().expect("new memory is not shared");
@@ -189,9 +189,9 @@ impl<T: Float> Gradient<'_, '_, T> {
             let (index, block) = (task / blocks, task % blocks);
             let head = self.sizes.head(index);
             let (these_queries, these_keys) = match part {
-                Part::All => (0..queries, 0..keys),
-                Part::Queries => (block * QUERIES..((block + 1) * QUERIES).min(queries), 0..keys),
-                Part::KeysAndValues => (0..queries, block * KEYS..((block + 1) * KEYS).min(keys)),
+                Accumulated::All => (0..queries, 0..keys),
+                Accumulated::Queries => (block * QUERIES..((block + 1) * QUERIES).min(queries), 0..keys),
+                Accumulated::KeysAndValues => (0..queries, block * KEYS..((block + 1) * KEYS).min(keys)),
             };
             deltas(&self.g, &self.saved.out, head, these_queries.clone(), value_width, &mut delta);
             // The last queries see the most keys. They come first and write; the others add to what they wrote.
@@ -209,10 +209,10 @@ impl<T: Float> Gradient<'_, '_, T> {
             let unseen = if these_queries.is_empty() { these_keys.clone() } else { reach..these_keys.end };
             // SAFETY: these are the queries and keys of this task. No other code accesses their tokens in the targets of this part.
             unsafe {
-                if part != Part::KeysAndValues && keys == 0 {
+                if part != Accumulated::KeysAndValues && keys == 0 {
                     clear(self.dq, head, these_queries, width);
                 }
-                if part != Part::Queries {
+                if part != Accumulated::Queries {
                     clear(self.dk, head, unseen.clone(), width);
                     clear(self.dv, head, unseen, value_width);
                 }
@@ -224,7 +224,15 @@ impl<T: Float> Gradient<'_, '_, T> {
     ///
     /// # Safety
     /// As for [`run`](Gradient::run), and no other code accesses the target tokens of this block.
-    unsafe fn block(&self, part: Part, index: usize, block: &Block, is_first: bool, scratch: &mut [T], delta: &[T]) {
+    unsafe fn block(
+        &self,
+        part: Accumulated,
+        index: usize,
+        block: &Block,
+        is_first: bool,
+        scratch: &mut [T],
+        delta: &[T],
+    ) {
         let Attention { queries, width, value_width, scale, causal, .. } = *self.sizes;
         let (rows, columns) = (block.queries.len(), block.keys.len());
         let (p, slopes) = scratch.split_at_mut(QUERIES * KEYS);
@@ -236,7 +244,7 @@ impl<T: Float> Gradient<'_, '_, T> {
 
         block.scores(self.sizes, &self.saved.q, &self.saved.k, p);
         probabilities(block, causal, p, &self.saved.lse[index * queries..][these_queries.clone()]);
-        if part != Part::Queries && value_width > 0 {
+        if part != Accumulated::Queries && value_width > 0 {
             let (to, place) = self.dv;
             let to = to.pointer(place.start(b, h, these_keys.start));
             // SAFETY: `p` has a row for each query and a column for each key of the block. `g` has a token for each query, within its data.
@@ -250,7 +258,7 @@ impl<T: Float> Gradient<'_, '_, T> {
             return;
         }
         let slopes = square(slopes, columns);
-        if part != Part::KeysAndValues {
+        if part != Accumulated::KeysAndValues {
             let (to, place) = self.dq;
             let to = to.pointer(place.start(b, h, these_queries.start));
             let k = self.saved.k.tokens(head, these_keys.clone(), width);
@@ -258,7 +266,7 @@ impl<T: Float> Gradient<'_, '_, T> {
             // whose tokens for this block are ours and initialised.
             unsafe { T::multiply_scaled(scale, slopes, k, these_keys.start > 0, to, place.token) };
         }
-        if part != Part::Queries {
+        if part != Accumulated::Queries {
             let (to, place) = self.dk;
             let to = to.pointer(place.start(b, h, these_keys.start));
             let q = self.saved.q.tokens(head, these_queries, width);

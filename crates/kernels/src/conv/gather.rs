@@ -2,7 +2,7 @@
 
 use super::axis::Axis;
 use super::geometry::Convolution;
-use super::source::Source;
+use super::image_layout::ImageLayout;
 use crate::pool::Buffer;
 use crate::threads::for_each_tile;
 use smallvec::SmallVec;
@@ -135,7 +135,12 @@ impl Gather {
     }
 
     /// Calls `each(kernel position, offset in the source)` for every tap of a combination.
-    pub(super) fn for_each_tap(&self, combination: &Combination, source: &Source, mut each: impl FnMut(usize, usize)) {
+    pub(super) fn for_each_tap(
+        &self,
+        combination: &Combination,
+        source: &ImageLayout,
+        mut each: impl FnMut(usize, usize),
+    ) {
         let [a, b, c] = combination.classes;
         for first in &self.axes[0].classes[a].taps[..] {
             for second in &self.axes[1].classes[b].taps[..] {
@@ -162,7 +167,7 @@ impl Gather {
 }
 
 /// Where the source is read for each combination, channel and tap, from the position of a target element on.
-pub(super) fn channel_steps(gather: &Gather, combinations: &[Combination], source: &Source) -> Buffer<usize> {
+pub(super) fn channel_steps(gather: &Gather, combinations: &[Combination], source: &ImageLayout) -> Buffer<usize> {
     let mut steps = Buffer::new(combinations.iter().map(|combination| gather.steps(combination)).sum());
     let mut slots = steps.iter_mut();
     for combination in combinations {

@@ -10,9 +10,9 @@
 mod axis;
 mod gather;
 mod geometry;
+mod image_layout;
 mod kernel;
 mod narrow;
-mod source;
 mod unfold;
 mod weights;
 mod wide;

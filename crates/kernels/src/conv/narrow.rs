@@ -5,8 +5,8 @@
 //! of a row.
 
 use super::gather::{Combination, Gather, channel_steps};
+use super::image_layout::ImageLayout;
 use super::kernel::Convolve;
-use super::source::Source;
 use crate::chain::{self, CHAIN};
 use crate::dtype::Compute;
 use crate::matmul::Product;
@@ -20,7 +20,7 @@ const RUN: usize = 32;
 pub(super) fn gather<T: Convolve>(gather: &Gather, x: &[T], w: &[T], out: &mut [T]) {
     let slabs = gather.slabs(size_of::<T>());
     let axes = &gather.axes;
-    let source = Source::copied(axes, slabs.rows, axes[2].step);
+    let source = ImageLayout::copied(axes, slabs.rows, axes[2].step);
     let combinations = gather.combinations();
     let steps = channel_steps(gather, &combinations, &source);
     let depth = combinations.iter().map(|combination| gather.steps(combination)).max().unwrap_or(0);
@@ -75,7 +75,7 @@ pub(super) fn gather<T: Convolve>(gather: &Gather, x: &[T], w: &[T], out: &mut [
 fn pick_weights<T: Convolve>(
     gather: &Gather,
     combination: &Combination,
-    source: &Source,
+    source: &ImageLayout,
     group: usize,
     lane: usize,
     w: &[T],
@@ -94,7 +94,7 @@ fn pick_weights<T: Convolve>(
 fn fill_plane<T: Convolve, const N: usize>(
     gather: &Gather,
     combination: &Combination,
-    source: &Source,
+    source: &ImageLayout,
     rows: std::ops::Range<usize>,
     x: &[T],
     steps: &[usize],
@@ -145,7 +145,7 @@ const LANES: usize = 16;
 
 pub(super) fn weight_gradient<T: Convolve>(gather: &Gather, x: &[T], g: &[T], out: &mut [T]) {
     let axes = &gather.axes;
-    let source = Source::copied(axes, axes[0].target, axes[2].step);
+    let source = ImageLayout::copied(axes, axes[0].target, axes[2].step);
     let steps = channel_steps(gather, &gather.combinations()[..1], &source);
     let steps = &steps[..gather.kernel()];
     let lines = (0..axes[0].target)

@@ -5,8 +5,8 @@
 //! stays in the first-level cache while all taps run over it.
 
 use super::gather::{Gather, PARALLEL_WORK, TASKS, channel_steps};
+use super::image_layout::ImageLayout;
 use super::kernel::{Convolve, ROWS};
-use super::source::Source;
 use super::wide::Panels;
 use crate::chain::{CHAIN, DEPTH, Totals};
 use crate::map::loop2_in_place;
@@ -57,7 +57,7 @@ pub(super) fn weight_gradient<T: Convolve>(gather: &Gather, x: &[T], g: &[T], ou
     let panels = Panels::new::<T>(gather.lanes);
     let cut = Cut::new(gather, size_of::<T>(), panels.padded);
     let slabs = gather.slabs(size_of::<T>());
-    let source = Source::new(&gather.axes, slabs.rows);
+    let source = ImageLayout::new(&gather.axes, slabs.rows);
     let taps = channel_steps(gather, &gather.combinations()[..1], &source);
 
     let sets = gather.groups * cut.chunks;
@@ -107,7 +107,7 @@ pub(super) fn weight_gradient<T: Convolve>(gather: &Gather, x: &[T], g: &[T], ou
 #[allow(clippy::too_many_arguments)]
 fn accumulate<T: Convolve>(
     gather: &Gather,
-    source: &Source,
+    source: &ImageLayout,
     slab: usize,
     panels: Panels,
     images: std::ops::Range<usize>,
@@ -179,7 +179,7 @@ fn accumulate<T: Convolve>(
 }
 
 /// Where in the source of a slab that begins at target row `row` the positions from `begin` on start to read.
-fn locate(gather: &Gather, source: &Source, row: usize, begin: usize, steps: &mut [usize]) {
+fn locate(gather: &Gather, source: &ImageLayout, row: usize, begin: usize, steps: &mut [usize]) {
     let axes = &gather.axes;
     let (mut q2, rest) = (begin % axes[2].target, begin / axes[2].target);
     let (mut q1, mut q0) = (rest % axes[1].target, rest / axes[1].target);

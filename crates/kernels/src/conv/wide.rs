@@ -5,8 +5,8 @@
 //! along the taps (`chain`), so the bits do not depend on how positions are cut into tiles.
 
 use super::gather::{Combination, Gather, channel_steps};
+use super::image_layout::ImageLayout;
 use super::kernel::{Convolve, MOST_LANES, ROWS};
-use super::source::Source;
 use crate::chain::{self, CHAIN, DEEP};
 use crate::follow;
 use crate::pool::Block;
@@ -51,7 +51,7 @@ impl Panels {
 
 pub(super) fn gather<T: Convolve>(gather: &Gather, x: &[T], w: &[T], out: &mut [T]) {
     let slabs = gather.slabs(size_of::<T>());
-    let source = Source::new(&gather.axes, slabs.rows);
+    let source = ImageLayout::new(&gather.axes, slabs.rows);
     let combinations = gather.combinations();
     let panels = Panels::new::<T>(gather.lanes);
     let packed = pack(gather, &combinations, panels, w);
@@ -112,7 +112,7 @@ fn pack<T: Convolve>(gather: &Gather, combinations: &[Combination], panels: Pane
                 continue;
             }
             let mut rows = panel.chunks_exact_mut(width);
-            let anywhere = Source::copied(&gather.axes, 1, 1);
+            let anywhere = ImageLayout::copied(&gather.axes, 1, 1);
             for channel in 0..gather.channels {
                 let from = &w[gather.weight(group, first, channel)..];
                 gather.for_each_tap(combination, &anywhere, |kernel, _| {
@@ -137,7 +137,7 @@ fn pack<T: Convolve>(gather: &Gather, combinations: &[Combination], panels: Pane
 /// One slab of one group, of one or several images.
 struct Task<'a> {
     gather: &'a Gather,
-    source: &'a Source,
+    source: &'a ImageLayout,
     combinations: &'a [Combination],
     /// The steps of one combination after the other.
     steps: &'a [usize],

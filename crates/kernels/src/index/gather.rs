@@ -1,7 +1,7 @@
 //! `out[i][j][k] = x[i][index[i][j][k]][k]` (axis 1), bit for bit.
 
 use super::OutOfRange;
-use super::rows::Rows;
+use super::indexed_rows::IndexedRows;
 use crate::map::{Reader, Scratch, TILE};
 use crate::threads::{REGION_TILE, for_each_chunk, tile_elements};
 use crate::view::{Odometer, Out, View};
@@ -20,7 +20,7 @@ use std::sync::Mutex;
 /// assert_eq!(out, [12, 20]);
 /// ```
 pub fn gather(input: View<'_>, axis: usize, index: View<'_>, out: Out<'_>) -> Result<(), OutOfRange> {
-    let rows = Rows::new(input.shape, input.strides, axis, &index, "gather");
+    let rows = IndexedRows::new(input.shape, input.strides, axis, &index, "gather");
     assert_eq!(input.dtype, out.dtype, "gather: the output must have the dtype of the input");
     out.expect_length(index.len(), "gather");
     if index.is_empty() {
@@ -36,7 +36,7 @@ pub fn gather(input: View<'_>, axis: usize, index: View<'_>, out: Out<'_>) -> Re
 
 fn gather_words<const WIDTH: usize>(
     input: View<'_>,
-    rows: &Rows,
+    rows: &IndexedRows,
     index: View<'_>,
     out: &mut [u8],
 ) -> Result<(), OutOfRange> {
@@ -64,7 +64,7 @@ fn gather_words<const WIDTH: usize>(
 fn gather_rows<const WIDTH: usize>(
     source: &[[u8; WIDTH]],
     offset: isize,
-    rows: &Rows,
+    rows: &IndexedRows,
     indices: &Reader<'_, i64>,
     first_row: usize,
     out: &mut [[u8; WIDTH]],
@@ -106,7 +106,7 @@ fn gather_rows<const WIDTH: usize>(
 #[inline(always)]
 fn gather_run<const WIDTH: usize>(
     source: &[[u8; WIDTH]],
-    rows: &Rows,
+    rows: &IndexedRows,
     first: isize,
     indices: &[i64],
     start: usize,

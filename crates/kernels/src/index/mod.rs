@@ -4,7 +4,7 @@
 //! another fold. The index has the rank of `x` and is no longer than `x` along the other axes.
 
 mod gather;
-mod rows;
+mod indexed_rows;
 mod scatter;
 
 pub use gather::gather;

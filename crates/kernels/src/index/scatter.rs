@@ -1,7 +1,7 @@
 //! `target[i][index[i][j][k]][k] += source[i][j][k]` (axis 1), and other folds, in row-major order of the source.
 
 use super::OutOfRange;
-use super::rows::Rows;
+use super::indexed_rows::IndexedRows;
 use crate::dtype::Compute;
 use crate::map::{Reader, Scratch, TILE, loop2_in_place};
 use crate::view::{Odometer, View};
@@ -96,7 +96,7 @@ pub fn scatter_fold<T: Compute>(
 }
 
 /// The traversal of a row-major target, if the whole index is in range.
-fn checked_rows(length: usize, shape: &[usize], axis: usize, index: &View<'_>) -> Result<Rows, OutOfRange> {
+fn checked_rows(length: usize, shape: &[usize], axis: usize, index: &View<'_>) -> Result<IndexedRows, OutOfRange> {
     assert_eq!(length, shape.iter().product::<usize>(), "scatter: the target must have shape {shape:?}");
     let mut strides: SmallVec<[isize; 6]> = SmallVec::from_elem(0, shape.len());
     let mut step = 1;
@@ -104,7 +104,7 @@ fn checked_rows(length: usize, shape: &[usize], axis: usize, index: &View<'_>) -
         strides[i] = step;
         step *= shape[i] as isize;
     }
-    let rows = Rows::new(shape, &strides, axis, index, "scatter");
+    let rows = IndexedRows::new(shape, &strides, axis, index, "scatter");
     if !index.is_empty() {
         rows.check_all(*index)?;
     }
@@ -114,7 +114,7 @@ fn checked_rows(length: usize, shape: &[usize], axis: usize, index: &View<'_>) -
 /// Folds a part of a row. `position` is the position of its first element for index 0.
 #[inline(always)]
 fn fold_run<T: Compute>(
-    rows: &Rows,
+    rows: &IndexedRows,
     target: &mut [T],
     mut position: isize,
     indices: &[i64],

@@ -124,5 +124,5 @@ pub(super) fn expect_length(function: &str, what: &str, length: usize, [batch, r
 
 /// Rejects a matrix with an element that is NaN or infinite.
 pub(super) fn expect_finite<T: Real>(a: &[T]) -> Result<(), Reason> {
-    if super::part::all_finite(a) { Ok(()) } else { Err(Reason::NotFinite) }
+    if super::submatrix::all_finite(a) { Ok(()) } else { Err(Reason::NotFinite) }
 }

@@ -4,7 +4,7 @@
 //! with matrix products, `A22 -= L21 L21^T`, in strips that skip most of the upper triangle.
 
 use super::batch::{expect_finite, expect_length, for_each_matrix};
-use super::part::Part;
+use super::submatrix::Submatrix;
 use super::{Real, Reason, Status, multiply};
 use crate::simd::vectorised;
 
@@ -54,7 +54,7 @@ fn factor<T: Real>(l: &mut [T], n: usize) -> Result<(), Reason> {
             let known = width.min(i + 1);
             row[first..first + known].copy_from_slice(&panel[..known]);
         }
-        let below = Part::new(scratch.as_flattened(), n - first, width, PANEL).block(width, 0, n - end, width);
+        let below = Submatrix::new(scratch.as_flattened(), n - first, width, PANEL).block(width, 0, n - end, width);
         for row in (0..n - end).step_by(STRIP) {
             let rows = STRIP.min(n - end - row);
             let left = below.block(row, 0, rows, width);

@@ -8,7 +8,7 @@
 
 use super::batch::{expect_finite, expect_length, for_each_matrix};
 use super::lu::{factor, solve_factored};
-use super::{Part, Status, lu, multiply, transpose};
+use super::{Status, Submatrix, lu, multiply, transpose};
 use smallvec::SmallVec;
 
 /// The ratio of the smallest to the largest pivot from which the inverse is accurate enough.
@@ -84,7 +84,7 @@ fn add_minors(a: &[f64], b: &[f64], out: &mut [f64], keep: bool) {
 
 fn product(a: &[f64], b: &[f64], n: usize) -> Vec<f64> {
     let mut out = vec![0.0; n * n];
-    multiply(Part::new(a, n, n, n), Part::new(b, n, n, n), 1.0, false, &mut out, n);
+    multiply(Submatrix::new(a, n, n, n), Submatrix::new(b, n, n, n), 1.0, false, &mut out, n);
     out
 }
 
@@ -117,13 +117,13 @@ fn by_inverse(a: &[f64], direction: Option<&[f64]>, n: usize, out: &mut [f64]) -
 fn by_singular_values(a: &[f64], directions: &[&[f64]], n: usize, out: &mut [f64]) {
     let (mut u, mut s, mut vt) = (vec![0.0; n * n], vec![0.0; n], vec![0.0; n * n]);
     crate::svd(a, n, n, &mut u, &mut s, &mut vt);
-    let (left, right) = (Part::new(&u, n, n, n), Part::new(&vt, n, n, n));
+    let (left, right) = (Submatrix::new(&u, n, n, n), Submatrix::new(&vt, n, n, n));
     let rotated: Vec<Vec<f64>> = directions
         .iter()
         .map(|h| {
             let (mut uh, mut p) = (vec![0.0; n * n], vec![0.0; n * n]);
-            multiply(left.transposed(), Part::new(h, n, n, n), 1.0, false, &mut uh, n);
-            multiply(Part::new(&uh, n, n, n), right.transposed(), 1.0, false, &mut p, n);
+            multiply(left.transposed(), Submatrix::new(h, n, n, n), 1.0, false, &mut uh, n);
+            multiply(Submatrix::new(&uh, n, n, n), right.transposed(), 1.0, false, &mut p, n);
             p
         })
         .collect();
@@ -143,7 +143,7 @@ fn by_singular_values(a: &[f64], directions: &[&[f64]], n: usize, out: &mut [f64
     }
     let orientation = determinant_sign(&u, n) * determinant_sign(&vt, n);
     let turned = product(&u, &middle, n);
-    multiply(Part::new(&turned, n, n, n), right, orientation, false, out, n);
+    multiply(Submatrix::new(&turned, n, n, n), right, orientation, false, out, n);
 }
 
 /// Advances to the next ascending choice of the same number of `n` indices; false if there is none.

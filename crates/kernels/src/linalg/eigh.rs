@@ -6,8 +6,8 @@
 //! shared by two rotations stays in registers.
 
 use super::batch::{expect_finite, expect_length, for_each_matrix};
-use super::part::{dot, dot_inline, subtract};
 use super::real::{largest_entry, scale_of};
+use super::submatrix::{dot, dot_inline, subtract};
 use super::{Real, Reason, Reflectors, Status};
 use crate::simd::vectorised;
 

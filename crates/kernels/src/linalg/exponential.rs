@@ -4,7 +4,7 @@
 //! of `A` (Higham 2005). With `U` the odd and `V` the even part of the numerator, `(V - U) r = V + U`.
 
 use super::batch::{expect_finite, expect_length, for_each_matrix};
-use super::{Part, Reason, Status, multiply, solve};
+use super::{Reason, Status, Submatrix, multiply, solve};
 
 /// The largest 1-norm for each degree, and the coefficients of the numerator from the constant term up.
 const APPROXIMANTS: [(f64, &[f64]); 5] = [
@@ -55,7 +55,7 @@ pub fn matrix_exp(a: &[f64], [batch, n]: [usize; 2], out: &mut [f64]) -> Status 
 
 fn product(a: &[f64], b: &[f64], n: usize) -> Vec<f64> {
     let mut out = vec![0.0; n * n];
-    multiply(Part::new(a, n, n, n), Part::new(b, n, n, n), 1.0, false, &mut out, n);
+    multiply(Submatrix::new(a, n, n, n), Submatrix::new(b, n, n, n), 1.0, false, &mut out, n);
     out
 }
 

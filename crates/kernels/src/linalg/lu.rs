@@ -4,7 +4,7 @@
 //! matrix product per panel: `U12 = L11^-1 A12`, `A22 -= L21 U12`.
 
 use super::batch::{expect_finite, expect_length, for_each_matrix};
-use super::part::Part;
+use super::submatrix::Submatrix;
 use super::triangular::{expect_diagonal, solve_in_place};
 use super::{Real, Reason, Status, multiply};
 use crate::simd::vectorised;
@@ -117,7 +117,7 @@ pub(super) fn solve_factored<T: Real>(
     x: &mut [T],
     columns: usize,
 ) -> Result<(), Reason> {
-    let packed = Part::new(packed, n, n, n);
+    let packed = Submatrix::new(packed, n, n, n);
     expect_diagonal(packed)?;
     if transposed {
         solve_in_place(packed.transposed(), false, false, x, columns, columns);
@@ -173,12 +173,12 @@ pub(super) fn factor<T: Real>(a: &mut [T], m: usize, n: usize, pivots: &mut [i64
             row[first..end].copy_from_slice(&panel[..width]);
         }
         if end < n {
-            let panel = Part::new(scratch.as_flattened(), m - first, width, PANEL);
+            let panel = Submatrix::new(scratch.as_flattened(), m - first, width, PANEL);
             let (above, below) = a.split_at_mut(end * n);
             let right = &mut above[first * n + end..];
             solve_in_place(panel.block(0, 0, width, width), false, true, right, n, n - end);
             if end < m {
-                let right = Part::new(right, width, n - end, n);
+                let right = Submatrix::new(right, width, n - end, n);
                 multiply(panel.block(width, 0, m - end, width), right, -T::ONE, true, &mut below[end..], n);
             }
         }

@@ -27,9 +27,9 @@ mod cofactor;
 mod eigh;
 mod exponential;
 mod lu;
-mod part;
 mod qr;
 mod real;
+mod submatrix;
 mod svd;
 mod triangle;
 mod triangular;
@@ -47,9 +47,9 @@ pub use triangle::triangle_part;
 pub use triangular::{Triangular, solve_triangular};
 
 pub(crate) use eigh::eigenpairs;
-pub(crate) use part::{Part, dot, multiply, transpose};
 pub(crate) use qr::Reflectors;
 pub(crate) use real::largest_entry;
+pub(crate) use submatrix::{Submatrix, dot, multiply, transpose};
 
 #[cfg(test)]
 mod tests;

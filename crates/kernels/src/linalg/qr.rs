@@ -5,9 +5,9 @@
 //! element of `R` has the sign opposite to that of the leading entry of its column.
 
 use super::batch::{expect_finite, expect_length, for_each_matrix};
-use super::part::{dot, subtract};
 use super::real::{largest_entry, scale_of};
-use super::{Part, Real, Status, multiply, transpose};
+use super::submatrix::{dot, subtract};
+use super::{Real, Status, Submatrix, multiply, transpose};
 
 /// Decomposes `m x n` matrices. Reduced: `q` is `m x k` and `r` is `k x n` with `k = min(m, n)`; `complete`: `q` is `m x m`
 /// and `r` is `m x n`. The diagonal of `R` may be negative.
@@ -74,7 +74,7 @@ impl<T: Real> Reflectors<T> {
             let block = reflectors.block(start, end);
             let factor = block.factor();
             let width = end - start;
-            block.apply(Part::new(&factor, width, width, width), &mut columns[end * m..], n - end, m);
+            block.apply(Submatrix::new(&factor, width, width, width), &mut columns[end * m..], n - end, m);
         }
         reflectors
     }
@@ -109,7 +109,7 @@ impl<T: Real> Reflectors<T> {
     /// The reflections `start..end`, restricted to the elements that they change.
     fn block(&self, start: usize, end: usize) -> Block<'_, T> {
         let offset = self.first + start;
-        let all = Part::new(&self.vectors, self.scales.len(), self.height, self.height);
+        let all = Submatrix::new(&self.vectors, self.scales.len(), self.height, self.height);
         let vectors = all.block(start, offset, end - start, self.height - offset);
         Block { vectors, scales: &self.scales[start..end], offset }
     }
@@ -123,7 +123,7 @@ impl<T: Real> Reflectors<T> {
             let block = self.block(start, count.min(start + BLOCK));
             let width = block.scales.len();
             let factor = block.factor();
-            let factor = Part::new(&factor, width, width, width).transposed();
+            let factor = Submatrix::new(&factor, width, width, width).transposed();
             // The columns before this one are still unit vectors, which the block does not change.
             let untouched = block.offset.min(columns);
             block.apply(factor, &mut q[untouched * height..], columns - untouched, height);
@@ -134,7 +134,7 @@ impl<T: Real> Reflectors<T> {
 
 struct Block<'a, T> {
     /// One vector per row.
-    vectors: Part<'a, T>,
+    vectors: Submatrix<'a, T>,
     scales: &'a [T],
     offset: usize,
 }
@@ -157,7 +157,7 @@ impl<T: Real> Block<'_, T> {
     }
 
     /// `C -= (C V) factor V^T` for `rows` rows of `c`, which are `step` apart.
-    fn apply(&self, factor: Part<'_, T>, c: &mut [T], rows: usize, step: usize) {
+    fn apply(&self, factor: Submatrix<'_, T>, c: &mut [T], rows: usize, step: usize) {
         if rows == 0 {
             return;
         }
@@ -165,8 +165,8 @@ impl<T: Real> Block<'_, T> {
         let mut first = vec![T::ZERO; rows * width];
         let mut second = first.clone();
         let c = &mut c[self.offset..];
-        multiply(Part::new(c, rows, length, step), self.vectors.transposed(), T::ONE, false, &mut first, width);
-        multiply(Part::new(&first, rows, width, width), factor, T::ONE, false, &mut second, width);
-        multiply(Part::new(&second, rows, width, width), self.vectors, -T::ONE, true, c, step);
+        multiply(Submatrix::new(c, rows, length, step), self.vectors.transposed(), T::ONE, false, &mut first, width);
+        multiply(Submatrix::new(&first, rows, width, width), factor, T::ONE, false, &mut second, width);
+        multiply(Submatrix::new(&second, rows, width, width), self.vectors, -T::ONE, true, c, step);
     }
 }

@@ -4,7 +4,7 @@
 //! `X2 = A22^-1 B2`. A solve from the right is the transposed solve from the left.
 
 use super::batch::{expect_length, for_each_matrix};
-use super::{Part, Real, Reason, Status, multiply, transpose};
+use super::{Real, Reason, Status, Submatrix, multiply, transpose};
 use crate::simd::vectorised;
 
 /// The triangle that [`solve_triangular`] reads, and the side of `X` it is on.
@@ -66,7 +66,7 @@ pub fn solve_triangular<T: Real>(
     expect_length("solve_triangular", "x", x.len(), [batch, m, n]);
     let work = order * order * columns;
     for_each_matrix(batch, work, [x], &mut [], &|matrix, [x], _| {
-        let a = Part::new(&a[matrix * order * order..][..order * order], order, order, order);
+        let a = Submatrix::new(&a[matrix * order * order..][..order * order], order, order, order);
         if !triangle.unit_diagonal {
             expect_diagonal(a)?;
         }
@@ -88,7 +88,7 @@ pub fn solve_triangular<T: Real>(
 }
 
 /// Rejects a square matrix with a zero on its diagonal.
-pub(super) fn expect_diagonal<T: Real>(a: Part<'_, T>) -> Result<(), Reason> {
+pub(super) fn expect_diagonal<T: Real>(a: Submatrix<'_, T>) -> Result<(), Reason> {
     match (0..a.rows).find(|&i| a.get(i, i) == T::ZERO) {
         Some(pivot) => Err(Reason::Singular { pivot }),
         None => Ok(()),
@@ -99,7 +99,14 @@ pub(super) fn expect_diagonal<T: Real>(a: Part<'_, T>) -> Result<(), Reason> {
 const SMALL: usize = 16;
 
 /// `b = a^-1 b` for the triangle `a` and `cols` columns of `b`, whose rows are `step` apart.
-pub(super) fn solve_in_place<T: Real>(a: Part<'_, T>, upper: bool, unit: bool, b: &mut [T], step: usize, cols: usize) {
+pub(super) fn solve_in_place<T: Real>(
+    a: Submatrix<'_, T>,
+    upper: bool,
+    unit: bool,
+    b: &mut [T],
+    step: usize,
+    cols: usize,
+) {
     let n = a.rows;
     if n == 0 || cols == 0 {
         return;
@@ -113,17 +120,17 @@ pub(super) fn solve_in_place<T: Real>(a: Part<'_, T>, upper: bool, unit: bool, b
     let (top, bottom) = b.split_at_mut(half * step);
     if upper {
         solve_in_place(second, upper, unit, bottom, step, cols);
-        multiply(a.block(0, half, half, rest), Part::new(bottom, rest, cols, step), -T::ONE, true, top, step);
+        multiply(a.block(0, half, half, rest), Submatrix::new(bottom, rest, cols, step), -T::ONE, true, top, step);
         solve_in_place(first, upper, unit, top, step, cols);
     } else {
         solve_in_place(first, upper, unit, top, step, cols);
-        multiply(a.block(half, 0, rest, half), Part::new(top, half, cols, step), -T::ONE, true, bottom, step);
+        multiply(a.block(half, 0, rest, half), Submatrix::new(top, half, cols, step), -T::ONE, true, bottom, step);
         solve_in_place(second, upper, unit, bottom, step, cols);
     }
 }
 
 vectorised! {
-    fn substitute[T: Real](a: Part<'_, T>, upper: bool, unit: bool, b: &mut [T], step: usize, cols: usize) {
+    fn substitute[T: Real](a: Submatrix<'_, T>, upper: bool, unit: bool, b: &mut [T], step: usize, cols: usize) {
         let n = a.rows;
         for done in 0..n {
             let i = if upper { n - 1 - done } else { done };

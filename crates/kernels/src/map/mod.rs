@@ -7,15 +7,15 @@
 mod copy;
 mod loops;
 mod panel;
-mod part;
 mod reader;
+mod strided_part;
 
 pub use copy::copy;
 pub use loops::{loop1, loop1_in_place, loop2, loop2_in_place, loop3, loop3_in_place, loop4};
 use panel::chunk_elements;
-pub use part::{Part, add_part, assign_part};
 pub(crate) use reader::{Reader, Scratch, TILE, Walker, walk};
 use reader::{direct_inputs, with_whole};
+pub use strided_part::{StridedPart, add_part, assign_part};
 
 use crate::dtype::{Compute, DType, Element};
 use crate::threads::for_each_chunk;

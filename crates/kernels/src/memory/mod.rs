@@ -39,7 +39,7 @@ impl Span {
 
 /// The source of a region of a nested program.
 #[derive(Clone, Copy)]
-pub enum Part<'a> {
+pub enum RegionSource<'a> {
     /// Bytes that are only read.
     Read(Span),
     /// Bytes that may be written; no other span overlaps them.
@@ -48,11 +48,11 @@ pub enum Part<'a> {
     Bytes(&'a [u8]),
 }
 
-impl Part<'_> {
+impl RegionSource<'_> {
     fn span(&self) -> Option<&Span> {
         match self {
-            Part::Read(span) | Part::Write(span) => Some(span),
-            Part::Bytes(_) => None,
+            RegionSource::Read(span) | RegionSource::Write(span) => Some(span),
+            RegionSource::Bytes(_) => None,
         }
     }
 }
@@ -133,30 +133,30 @@ impl<'a> Memory<'a> {
     /// does.
     ///
     /// ```
-    /// use wengert_kernels::memory::{Memory, Part, Regions, Span};
+    /// use wengert_kernels::memory::{Memory, RegionSource, Regions, Span};
     /// let (mut regions, mut inner, mut bytes) = (Regions::default(), Regions::default(), [1u8, 2, 3, 4]);
     /// let mut memory = Memory::new(&mut regions);
     /// memory.write(&mut bytes);
     /// let half = |start| Span { region: 0, start, length: 2 };
-    /// let mut nested = memory.nest(&mut inner, &[Part::Read(half(0)), Part::Write(half(2))]);
+    /// let mut nested = memory.nest(&mut inner, &[RegionSource::Read(half(0)), RegionSource::Write(half(2))]);
     /// let whole = |region| Span { region, start: 0, length: 2 };
     /// nested.access(&[whole(0)], &[whole(1)], |reads, writes| writes[0].copy_from_slice(reads[0]));
     /// drop(nested);
     /// drop(memory);
     /// assert_eq!(bytes, [1, 2, 1, 2]);
     /// ```
-    pub fn nest<'b>(&'b mut self, regions: &'b mut Regions, parts: &[Part<'b>]) -> Memory<'b> {
+    pub fn nest<'b>(&'b mut self, regions: &'b mut Regions, parts: &[RegionSource<'b>]) -> Memory<'b> {
         let mut nested = Memory::new(regions);
         for (number, part) in parts.iter().enumerate() {
-            if let Part::Write(span) = part {
+            if let RegionSource::Write(span) = part {
                 let others = parts.iter().enumerate().filter(|(other, _)| *other != number);
                 let alone = others.into_iter().all(|(_, other)| other.span().is_none_or(|other| !other.overlaps(span)));
                 assert!(alone, "a span is written that is used otherwise at the same time");
             }
             match part {
-                Part::Bytes(bytes) => nested.read(bytes),
-                Part::Read(span) | Part::Write(span) => {
-                    let is_writable = matches!(part, Part::Write(_));
+                RegionSource::Bytes(bytes) => nested.read(bytes),
+                RegionSource::Read(span) | RegionSource::Write(span) => {
+                    let is_writable = matches!(part, RegionSource::Write(_));
                     // This memory stays borrowed while the nested one lives.
                     let start = self.start_of(span, is_writable);
                     nested.regions.push(Region { start, length: span.length, is_writable });

@@ -123,14 +123,14 @@ struct Frame<'a> {
 
 /// The current part of the iteration space: elements, and rows if tiles hold whole rows.
 #[derive(Clone, Copy)]
-struct Part {
+struct Extent {
     from: usize,
     count: usize,
     first_row: usize,
     rows: usize,
 }
 
-impl Part {
+impl Extent {
     fn from(&self, value: &Value) -> usize {
         if value.by_rows { self.first_row } else { self.from }
     }
@@ -156,7 +156,7 @@ impl<'a> Frame<'a> {
     /// # Safety
     /// Its address was set for this tile, and no code writes it meanwhile.
     #[inline(always)]
-    unsafe fn bytes(&self, value: usize, part: &Part) -> &'a [u8] {
+    unsafe fn bytes(&self, value: usize, part: &Extent) -> &'a [u8] {
         let length = part.bytes(&self.tiled.values[value]);
         // SAFETY: a register has room for a tile of the widest element (`run_task`), and a span for all elements from its start on
         // (`expect_apart`); part and tile are in the iteration space. No code writes these bytes, as the caller guarantees.
@@ -169,7 +169,7 @@ impl<'a> Frame<'a> {
             true => (tile.start / tiled.cols, tile.len() / tiled.cols),
             false => (0, 0),
         };
-        let part = Part { from: tile.start, count: tile.len(), first_row, rows };
+        let part = Extent { from: tile.start, count: tile.len(), first_row, rows };
         self.load(&part);
         for (number, step) in tiled.steps.iter().enumerate() {
             let value = tiled.operands.len() + number;
@@ -206,7 +206,7 @@ impl<'a> Frame<'a> {
     }
 
     /// Locates operands that are read in place, and fills the registers of the others.
-    fn load(&mut self, part: &Part) {
+    fn load(&mut self, part: &Extent) {
         let tiled = self.tiled;
         for (number, operand) in tiled.operands.iter().enumerate() {
             let value = &tiled.values[number];
@@ -241,7 +241,7 @@ impl<'a> Frame<'a> {
     }
 
     /// Writes the outputs that instructions did not write directly, and adds up sums.
-    fn finish(&self, part: &Part, sums: &mut [u8]) {
+    fn finish(&self, part: &Extent, sums: &mut [u8]) {
         let (tiled, mut at) = (self.tiled, 0);
         for (number, output) in tiled.outputs.iter().enumerate() {
             let value = &tiled.values[output.value];

@@ -6,7 +6,7 @@ use crate::prelude::*;
 use wengert_kernels::rows;
 
 /// The primitive `log_softmax_gradient`, of y and g.
-pub static LOG_SOFTMAX_GRADIENT: Rows = Rows {
+pub static LOG_SOFTMAX_GRADIENT: RowMap = RowMap {
     name: "log_softmax_gradient",
     operands: 2,
     rule_text: "dg = dz - sum of e^y dz, dy = -dz e^y sum of g",

@@ -7,7 +7,7 @@ use crate::rules::all_numbers;
 use wengert_kernels::rows;
 
 /// The primitive `softmax_gradient`, of y and g.
-pub static SOFTMAX_GRADIENT: Rows = Rows {
+pub static SOFTMAX_GRADIENT: RowMap = RowMap {
     name: "softmax_gradient",
     operands: 2,
     rule_text: "dg = y (dz - sum of y dz), dy = dz (g - sum of y g) - g sum of y dz",

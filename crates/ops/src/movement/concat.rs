@@ -6,7 +6,7 @@ use crate::prelude::*;
 use crate::primitive::streaming_cost;
 use crate::rules::axis_of;
 use std::borrow::Borrow;
-use wengert_kernels::map::{Part, assign_part, copy};
+use wengert_kernels::map::{StridedPart, assign_part, copy};
 
 /// The most operands of one call; more are joined in groups, so that sets of operands fit into words ([`Mask`]).
 const MOST: usize = 63;
@@ -112,7 +112,7 @@ impl Primitive for Concat {
                 rest = later;
             } else if !x.is_empty() {
                 let offset = start * whole.strides[axis] as usize;
-                let part = Part { offset, shape: x.shape, strides: &whole.strides };
+                let part = StridedPart { offset, shape: x.shape, strides: &whole.strides };
                 assign_part(Out { dtype, bytes: &mut *rest }, part, x);
             }
             start += x.shape[axis];

@@ -1,5 +1,5 @@
-//! attention - scaled dot-product attention.   o = softmax(c q k^T + m) v,   by blocks: p = e^(s - lse), ds = p (do v^T - sum(do o)), dq = c ds k, dk = c ds^T q, dv = p^T do.
-//! The scores are never materialised; the logsumexp of each of their rows is an output too. Causal: query i sees keys 0..=i. A query that
+//! attention - scaled dot-product attention.   o = softmax(c q k^T + m) v,   by blocks: p = e^(s - lse), ds = p (do v^T - sum(do o)), dq = c ds k, dk = c ds^T q, dv = p^T do.   The
+//! scores are never materialised; the logsumexp of each of their rows is an output too. Causal: query i sees keys 0..=i. A query that
 //! sees no key gives 0, with gradient 0. Strided views, such as parts of one projection, are not copied.
 //!
 //! attention_gradient - the gradients of attention.   From q, k, v, m, o, lse and the cotangent of o: those of q, k and v,   by their formulas.

@@ -1,11 +1,11 @@
-//! conv - convolution (cross-correlation) over one to three axes.   y[n][o][q] = sum over c, k of w[o][c][k] x[n][c][q s + k d - p],   dy = conv(dx, w) + conv(x, dw).
-//! x is zero outside; each group of output channels reads its own group of input channels.
+//! conv - convolution (cross-correlation) over one to three axes.   y[n][o][q] = sum over c, k of w[o][c][k] x[n][c][q s + k d - p],   dy = conv(dx, w) + conv(x, dw).   x
+//! is zero outside; each group of output channels reads its own group of input channels.
 //!
 //! conv_input_gradient - transposed convolution.   x[n][c][i] = sum over o, k of w[o][c][k] y[n][o][(i + p - k d) / s] over exact
 //! divisions,   dx likewise.   Maps a cotangent of y to one of x.
 //!
 //! conv_weight_gradient - correlation of inputs with outputs.   w[o][c][k] = sum over n, q of y[n][o][q] x[n][c][q s + k d - p],   dw
-//! likewise. Maps a cotangent of y to one of w.
+//! likewise.   Maps a cotangent of y to one of w.
 //!
 //! The three are the partial derivatives of one trilinear form of (x, w, y), so each one's rules are the other two.
 
@@ -311,12 +311,12 @@ pub(crate) fn attributes(
 
 /// One of the three tensors of the trilinear form.
 #[derive(Clone, Copy, PartialEq, Debug)]
-enum Part {
+enum ConvTensor {
     Input,
     Weight,
     Output,
 }
-use Part::{Input, Output, Weight};
+use ConvTensor::{Input, Output, Weight};
 
 /// The primitive `conv`.
 pub static CONV: Bilinear = Bilinear { name: "conv", operands: [Input, Weight], result: Output };
@@ -332,14 +332,14 @@ pub static CONV_WEIGHT_GRADIENT: Bilinear =
 /// See the module.
 pub struct Bilinear {
     name: &'static str,
-    operands: [Part; 2],
-    result: Part,
+    operands: [ConvTensor; 2],
+    result: ConvTensor,
 }
 
 /// The third tensor of the form, from the other two.
-fn produce(attrs: &Attrs, a: (Part, &Tensor), b: (Part, &Tensor)) -> Tensor {
-    let of = |part: Part| if a.0 == part { a.1 } else { b.1 };
-    let has = |part: Part| a.0 == part || b.0 == part;
+fn produce(attrs: &Attrs, a: (ConvTensor, &Tensor), b: (ConvTensor, &Tensor)) -> Tensor {
+    let of = |part: ConvTensor| if a.0 == part { a.1 } else { b.1 };
+    let has = |part: ConvTensor| a.0 == part || b.0 == part;
     let op = if !has(Output) {
         &CONV
     } else if !has(Input) {
@@ -401,7 +401,7 @@ fn counts(op: &Bilinear, attrs: &Attrs, a: &[usize], b: &[usize]) -> (usize, usi
 
 impl Bilinear {
     /// The shape of a tensor of the form.
-    fn shape(&self, part: Part, geometry: &Convolution, axes: usize) -> Shape {
+    fn shape(&self, part: ConvTensor, geometry: &Convolution, axes: usize) -> Shape {
         let Convolution { batch, channels, outputs, groups, .. } = *geometry;
         let (first, second, sizes) = match part {
             Input => (batch, channels, geometry.input),
@@ -431,7 +431,7 @@ enum Fold {
 }
 
 impl Fold {
-    fn carries(self, part: Part) -> bool {
+    fn carries(self, part: ConvTensor) -> bool {
         match self {
             Fold::Images => part != Weight,
             Fold::Outputs => part != Input,
@@ -444,7 +444,7 @@ impl Fold {
     /// and the resulting two leading sizes.
     fn plan(
         self,
-        part: Part,
+        part: ConvTensor,
         groups: usize,
         [size, first, second]: [usize; 3],
     ) -> (Vec<usize>, Vec<usize>, [usize; 2]) {
@@ -464,7 +464,7 @@ impl Fold {
     }
 
     /// Folds the leading batch of `x` into another axis.
-    fn fold(self, part: Part, groups: usize, x: &Tensor) -> Tensor {
+    fn fold(self, part: ConvTensor, groups: usize, x: &Tensor) -> Tensor {
         let (lead, spatial) = x.shape().split_at(3);
         let (split, order, folded) = self.plan(part, groups, [lead[0], lead[1], lead[2]]);
         let with = |lead: &[usize]| -> Shape { lead.iter().chain(spatial).copied().collect() };
@@ -473,7 +473,7 @@ impl Fold {
     }
 
     /// Undoes [`fold`](Fold::fold) for a batch of `lead = [S, first, second]`.
-    fn unfold(self, part: Part, groups: usize, lead: [usize; 3], y: &Tensor) -> Tensor {
+    fn unfold(self, part: ConvTensor, groups: usize, lead: [usize; 3], y: &Tensor) -> Tensor {
         let spatial = &y.shape()[2..];
         let (split, order, _) = self.plan(part, groups, lead);
         let order: Vec<usize> = order.into_iter().chain(split.len()..split.len() + spatial.len()).collect();
@@ -586,7 +586,7 @@ impl Primitive for Bilinear {
             let spec = Spec { shape: shape.prepended(0), dtype: operands[0].dtype() };
             return Ok(smallvec![Tensor::constant(0.0, &spec)]);
         }
-        let has = |part: Part| {
+        let has = |part: ConvTensor| {
             part == self.result || (0..2).any(|position| self.operands[position] == part && batched.has(position))
         };
         let fold = match (has(Input), has(Weight), has(Output)) {
@@ -701,7 +701,7 @@ impl Bilinear {
                 at.checked_sub(geometry.before[axis]).filter(|&at| at < geometry.input[axis])
             };
             let Some(at) = (skip..3).map(place).collect::<Option<Vec<usize>>>() else { continue };
-            let position = |part: Part| match part {
+            let position = |part: ConvTensor| match part {
                 Input => [&[n, o / outputs_per_group * per_group + c], &at[..]].concat(),
                 Weight => [&[o, c], &k[skip..]].concat(),
                 Output => [&[n, o], &q[skip..]].concat(),

@@ -1,5 +1,5 @@
-//! softmax_cross_entropy - distance of logits from a class.   l = sum over c of q[c] w[c] (lse x - x[c]) with q = (1 - s) [c = t] + s / n,   dx = dl (softmax(x) sum(q w) - q w).
-//! Along the last axis; lse x is an output too. s smooths the labels, w weights the classes; a row whose target is the ignored index has
+//! softmax_cross_entropy - distance of logits from a class.   l = sum over c of q[c] w[c] (lse x - x[c]) with q = (1 - s) [c = t] + s / n,   dx = dl (softmax(x) sum(q w) - q w).   Along
+//! the last axis; lse x is an output too. s smooths the labels, w weights the classes; a row whose target is the ignored index has
 //! loss 0 and gradient 0. Finite for logits of any magnitude.
 //!
 //! softmax_cross_entropy_gradient - the gradient of softmax_cross_entropy with respect to the logits.   dx = g (e^(x - lse) sum(q w) - q

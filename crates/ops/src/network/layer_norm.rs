@@ -1,5 +1,5 @@
-//! layer_norm - rows of mean 0 and variance 1.   y = (x - m) r w + b with m = mean x, r = 1 / sqrt(mean (x - m)^2 + e),   dx = r (h - mean h - u mean(h u)) with h = dy w, u = (x - m) r.
-//! Along the last axis; m and r are outputs too. Sums are wide.
+//! layer_norm - rows of mean 0 and variance 1.   y = (x - m) r w + b with m = mean x, r = 1 / sqrt(mean (x - m)^2 + e),   dx = r (h - mean h - u mean(h u)) with h = dy w, u = (x - m) r.   Along
+//! the last axis; m and r are outputs too. Sums are wide.
 //!
 //! layer_norm_gradient - the gradients of layer_norm.   From x, w, m, r and the cotangent of y: those of x, w and b.
 //!

@@ -1,5 +1,5 @@
 //! linear - rows times weights.   y = x w^T + b,   dy = dx w^T + x dw^T + db,   so xbar = ybar w, wbar = ybar^T x and bbar is the sum of
-//! the rows of ybar. Weights are [out, in] and never transposed by copying; their gradient has the same layout. The bias is optional; it is
+//! the rows of ybar.   Weights are [out, in] and never transposed by copying; their gradient has the same layout. The bias is optional; it is
 //! added where the product is written.
 
 use crate::prelude::*;

@@ -21,7 +21,7 @@ impl Tensor {
 }
 
 /// The primitive `log_softmax`, along the last axis.
-pub static LOG_SOFTMAX: Rows = Rows {
+pub static LOG_SOFTMAX: RowMap = RowMap {
     name: "log_softmax",
     operands: 1,
     rule_text: "dx = dy - e^y sum of dy",

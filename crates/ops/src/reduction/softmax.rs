@@ -34,7 +34,7 @@ impl Tensor {
 }
 
 /// The primitive `softmax`, along the last axis.
-pub static SOFTMAX: Rows = Rows {
+pub static SOFTMAX: RowMap = RowMap {
     name: "softmax",
     operands: 1,
     rule_text: "dx = y (dy - sum of y dy)",

@@ -12,7 +12,7 @@ mod pick;
 mod polar;
 mod reduction;
 pub mod reference;
-mod rows;
+mod row_map;
 mod sizes;
 
 pub use lines::{batched_axis, line_cases, middle_axis};
@@ -22,6 +22,6 @@ pub use pick::{Pick, PickOp, pick_rows};
 pub use polar::PolarOp;
 pub use polar::{Polar, polar_attrs};
 pub use reduction::{Reduced, Reduction, ReductionOp, arranged, rows_last};
-pub use rows::{Rows, all_numbers};
+pub use row_map::{RowMap, all_numbers};
 pub use sizes::{LARGEST, Sizes, window_sizes};
 pub use wengert_core::rules::*;

@@ -14,7 +14,7 @@ use crate::{Error, ErrorKind, Shape, Tensor};
 use smallvec::smallvec;
 use std::marker::PhantomData;
 use wengert_kernels::dtype::Element;
-use wengert_kernels::map::{Part, add_part, assign_part, copy};
+use wengert_kernels::map::{StridedPart, add_part, assign_part, copy};
 
 /// How attributes describe a kind of part.
 pub trait PartOf: Sized + Send + Sync + 'static {
@@ -183,7 +183,7 @@ impl<P: PartOf> Primitive for PartUpdate<P> {
     fn run(&self, attrs: &Attrs, operands: &[View<'_>], outputs: &mut [Out<'_>]) -> Result<bool, Error> {
         let (x, values, out) = (operands[0], operands[1], outputs[0].reborrow());
         let layout = P::layout(attrs, &Layout::contiguous(Shape::from(x.shape)), &Shape::from(values.shape));
-        let part = Part { offset: layout.offset as usize, shape: &layout.shape, strides: &layout.strides };
+        let part = StridedPart { offset: layout.offset as usize, shape: &layout.shape, strides: &layout.strides };
         let update = |Out { dtype, bytes }: Out<'_>| {
             copy(x, Out { dtype, bytes: &mut *bytes });
             match self.adds {

@@ -121,7 +121,7 @@ struct Lowering<'t> {
 
 /// What an operand of a loop body refers to.
 #[derive(Clone, Copy)]
-enum Source {
+enum BodyOperand {
     /// Cells outside of the loop, at a fixed stride.
     Outside(Address),
     /// The result of an entry of the body, this many iterations earlier.
@@ -194,7 +194,7 @@ impl Lowering<'_> {
         // The cells before an entry's first iteration hold the values from before the loop that later iterations read.
         let mut before = vec![0; period];
         for source in sources.iter().flatten() {
-            if let Source::Inside { entry, trips_before } = *source {
+            if let BodyOperand::Inside { entry, trips_before } = *source {
                 before[entry] = trips_before.max(before[entry]);
             }
         }
@@ -231,9 +231,11 @@ impl Lowering<'_> {
                 (Array::Sum(_), _) => {}
             }
         }
-        let address = |source: Source| match source {
-            Source::Outside(address) => address,
-            Source::Inside { entry, trips_before } => Address { base: first(entry) - trips_before as u32, stride: 1 },
+        let address = |source: BodyOperand| match source {
+            BodyOperand::Outside(address) => address,
+            BodyOperand::Inside { entry, trips_before } => {
+                Address { base: first(entry) - trips_before as u32, stride: 1 }
+            }
         };
         let lower = |(number, entry): (usize, &Entry)| {
             let [a, b] = sources[number].map(address);
@@ -247,7 +249,7 @@ impl Lowering<'_> {
         };
         let body: Vec<Instruction> = body.iter().enumerate().map(lower).collect();
         let waits = sources.iter().zip(&chains).filter(|(_, chain)| chain.is_none()).flat_map(|(sources, _)| sources);
-        let waits = waits.into_iter().any(|source| matches!(source, Source::Inside { trips_before: 1.., .. }));
+        let waits = waits.into_iter().any(|source| matches!(source, BodyOperand::Inside { trips_before: 1.., .. }));
         let order = if waits { Order::Forward } else { Order::Lanes };
         self.places.push(Place::Loop { start, end: found.end(), period, arrays });
         self.program.straight(starts);
@@ -256,17 +258,17 @@ impl Lowering<'_> {
     }
 
     /// Classifies an operand, which is given for every iteration.
-    fn source(&mut self, each: impl Iterator<Item = Operand> + Clone, found: Loop) -> Option<Source> {
+    fn source(&mut self, each: impl Iterator<Item = Operand> + Clone, found: Loop) -> Option<BodyOperand> {
         let (Loop { start, period, trips, has_tables }, mut operands) = (found, each.clone());
         let (from, to) = (operands.next()?, operands.next()?);
         let (first, second) = match (from.reads(), to.reads()) {
             (Reads::Entry(first), Reads::Entry(second)) => (first as usize, second as usize),
             (Reads::Input(first), Reads::Input(second)) => {
                 let stride = (i64::from(second) - i64::from(first)) as i32;
-                return Some(Source::Outside(Address { base: first, stride }));
+                return Some(BodyOperand::Outside(Address { base: first, stride }));
             }
             _ if !has_tables || each.clone().all(|operand| operand == from) => {
-                return Some(Source::Outside(Address::cell(self.place(from))));
+                return Some(BodyOperand::Outside(Address::cell(self.place(from))));
             }
             _ => {
                 let constant = |operand: Operand| match operand.reads() {
@@ -274,7 +276,7 @@ impl Lowering<'_> {
                     _ => None,
                 };
                 let base = self.table(each.map(constant).collect::<Option<Vec<u32>>>()?);
-                return Some(Source::Outside(Address { base, stride: 1 }));
+                return Some(BodyOperand::Outside(Address { base, stride: 1 }));
             }
         };
         let last = first as i64 + (second as i64 - first as i64) * (trips as i64 - 1);
@@ -286,7 +288,9 @@ impl Lowering<'_> {
                 let entry = first as i64 + (second as i64 - first as i64) * trip;
                 i64::from(self.entry(entry as usize)) == i64::from(base) + stride * trip
             };
-            return (2..trips as i64).all(is_even).then_some(Source::Outside(Address { base, stride: stride as i32 }));
+            return (2..trips as i64)
+                .all(is_even)
+                .then_some(BodyOperand::Outside(Address { base, stride: stride as i32 }));
         }
         if second != first + period {
             return None;
@@ -295,22 +299,22 @@ impl Lowering<'_> {
         let entry = first + trips_before * period - start;
         // Values read from before the loop must be results; so must values read inside.
         let computes = |entry: usize| matches!(self.trace.entries[entry].what, What::Compute(_));
-        (computes(first) && computes(start + entry)).then_some(Source::Inside { entry, trips_before })
+        (computes(first) && computes(start + entry)).then_some(BodyOperand::Inside { entry, trips_before })
     }
 
     /// For every entry of the body, the head of the chain of additions that it belongs to: a sum over the iterations of which only the
     /// final value is used, and on which no decision depends.
-    fn sums(&self, found: Loop, sources: &[[Source; 2]]) -> Vec<Option<usize>> {
+    fn sums(&self, found: Loop, sources: &[[BodyOperand; 2]]) -> Vec<Option<usize>> {
         let Loop { start, period, trips, .. } = found;
         let mut chains = vec![None; period];
         let body = &self.trace.entries[start..start + period];
         let adds = |number: usize| matches!(body[number].what, What::Compute(Op::Add | Op::Sub));
         let goes_on = |number: usize, from: usize, before: usize| match sources[number] {
-            [Source::Inside { entry, trips_before }, _] => adds(number) && (entry, trips_before) == (from, before),
+            [BodyOperand::Inside { entry, trips_before }, _] => adds(number) && (entry, trips_before) == (from, before),
             _ => false,
         };
         for (head, source) in sources.iter().enumerate() {
-            let [Source::Inside { entry: tail, trips_before: 1 }, _] = *source else { continue };
+            let [BodyOperand::Inside { entry: tail, trips_before: 1 }, _] = *source else { continue };
             let mut chain = vec![head];
             while *chain.last().expect("it has a head") != tail {
                 let last = *chain.last().expect("it has a head");

@@ -86,15 +86,15 @@ fn nodes() -> impl Iterator<Item = (f64, f64, f64)> {
 }
 
 /// A subinterval in units of the whole, its contribution to the mean of the function, and an error estimate.
-struct Part<T> {
+struct Subinterval<T> {
     from: f64,
     to: f64,
     mean: T,
     error: T,
 }
 
-impl<T: Real> Part<T> {
-    fn new(from: f64, to: f64, f: &impl Fn(T) -> T, a: T, width: T) -> Part<T> {
+impl<T: Real> Subinterval<T> {
+    fn new(from: f64, to: f64, f: &impl Fn(T) -> T, a: T, width: T) -> Subinterval<T> {
         let half = 0.5 * (to - from);
         let values: Vec<T> = nodes().map(|(node, ..)| f(a + width * T::lit(from + half * (1.0 + node)))).collect();
         let kronrod: Vec<T> = nodes().map(|(_, kronrod, _)| T::lit(half * kronrod)).collect();
@@ -113,7 +113,7 @@ impl<T: Real> Part<T> {
             let share = T::lit(200.0) * difference / spread;
             if share < T::lit(1.0) { spread * share * share.sqrt() } else { difference }
         };
-        Part { from, to, mean: T::dot(&values, &kronrod), error }
+        Subinterval { from, to, mean: T::dot(&values, &kronrod), error }
     }
 }
 
@@ -124,7 +124,7 @@ fn adaptive<T: Real>(f: &impl Fn(T) -> T, a: T, b: T, tolerance: f64) -> Result<
         let message = format!("from {a} to {b} is no finite range");
         return Err(Error::new(ErrorKind::Argument, NAME, message).help("substitute x = t / (1 - t^2), or the like"));
     }
-    let mut parts = vec![Part::new(0.0, 1.0, f, a, width)];
+    let mut parts = vec![Subinterval::new(0.0, 1.0, f, a, width)];
     loop {
         let left = parts.iter().fold(T::lit(0.0), |sum, part| sum + part.error) * width.abs();
         let left = left.plain().map_or(left, T::lit);
@@ -142,8 +142,8 @@ fn adaptive<T: Real>(f: &impl Fn(T) -> T, a: T, b: T, tolerance: f64) -> Result<
         for part in parts {
             if part.to - part.from > SMALLEST && part.error * width.abs() > share {
                 let middle = 0.5 * (part.from + part.to);
-                halved.push(Part::new(part.from, middle, f, a, width));
-                halved.push(Part::new(middle, part.to, f, a, width));
+                halved.push(Subinterval::new(part.from, middle, f, a, width));
+                halved.push(Subinterval::new(middle, part.to, f, a, width));
             } else {
                 halved.push(part);
             }

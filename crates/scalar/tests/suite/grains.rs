@@ -4,7 +4,7 @@ use wengert_engine::methods::*;
 use wengert_engine::{
     DType, ErrorKind, Tensor, catch, compile, grad, hessian, hvp, jacfwd, jacrev, jvp, value_and_grad, vmap,
 };
-use wengert_scalar::{Real, Replay, Rows, Symbol, Var, gradient, jacobian, through_tensors};
+use wengert_scalar::{Real, Replay, RowFunction, Symbol, Var, gradient, jacobian, through_tensors};
 
 /// sin(x y) + z^3 / x, and the same with tensors, column by column.
 fn wave<T: Real>(x: &[T]) -> T {
@@ -16,7 +16,7 @@ fn wave_of_columns(x: &Tensor) -> Tensor {
     (column(0) * column(1)).sin() + column(2) * column(2) * column(2) / column(0)
 }
 
-fn wave_of_rows() -> Rows {
+fn wave_of_rows() -> RowFunction {
     Replay::record(wave::<Symbol>, &[1.0, 1.0, 1.0]).into_rows()
 }
 

@@ -6,8 +6,8 @@ use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, OnceLock};
 use wengert_engine::{ErrorKind, Tensor, catch, grad};
 use wengert_scalar::{
-    Dual, Equations, Items, Real, Replay, Rows, SparseHessian, SparseJacobian, Symbol, Var, fixed_point, gradient,
-    gradient_of, integrate, jacobian, linear_solve, map_over, recording, root, sum_over,
+    Dual, Equations, Items, Real, Replay, RowFunction, SparseHessian, SparseJacobian, Symbol, Var, fixed_point,
+    gradient, gradient_of, integrate, jacobian, linear_solve, map_over, recording, root, sum_over,
 };
 
 /// Checks that `f` fails with an error of this kind and operation, with the caller's line.
@@ -112,7 +112,7 @@ fn rows_that_return_other_numbers_or_call_themselves() {
     refused(&ErrorKind::Retraced, "replay", || rows.call(&points));
     refused(&ErrorKind::Retraced, "replay", || grad(|x: &Tensor| rows.call(x).sum())(&points));
     // The recording of another path calls the operation itself.
-    let own: Arc<OnceLock<Rows>> = Arc::default();
+    let own: Arc<OnceLock<RowFunction>> = Arc::default();
     let known = own.clone();
     let f = move |x: &[Symbol]| match (x[0] < 0.0, known.get()) {
         (true, Some(rows)) => x[0] * rows.call(&Tensor::from([[3.0]])).to_vec::<f64>()[0],

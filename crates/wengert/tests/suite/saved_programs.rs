@@ -488,7 +488,7 @@ fn programs_that_no_memory_holds_say_so() {
 fn foreign_newer_and_wrong_files_say_what_they_are() {
     let message = |bytes: &[u8]| Loaded::parse(bytes).err().expect("an error").to_string();
     assert!(message(b"").contains("the file is empty"));
-    assert!(message(b"\x7fELF\x02\x01").contains("no saved program"));
+    assert!(message(b"\x7fELF\x02\x01").contains("not a saved program"));
     assert!(
         message(b"wengert program 2, 3 bytes, sha 1\nabc")
             .contains("the file has format 2, this library reads format 1")

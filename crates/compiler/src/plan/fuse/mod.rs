@@ -108,7 +108,7 @@ pub(super) fn fuse(program: &Program, views: &Views, updates: &[Option<usize>], 
 }
 
 /// How an equation can be part of a loop.
-enum Part {
+enum Membership {
     Lane,
     Fold { role: Role, cols: Option<usize> },
 }
@@ -159,7 +159,7 @@ impl Fuser<'_> {
         if self.kernels[source].is_some() { source } else { kernel }
     }
 
-    fn part(&self, equation: &Equation) -> Option<Part> {
+    fn part(&self, equation: &Equation) -> Option<Membership> {
         let [output] = equation.outputs[..] else { return None };
         let spec = self.program.spec(output);
         if let (Some(fold), [x]) = (equation.op.lowered().fold(), &equation.inputs[..]) {
@@ -177,16 +177,18 @@ impl Fuser<'_> {
                 (Fold::Sum, _, _, 0) => (Role::Columns, Some(shape[count..].iter().product())),
                 _ => return None,
             };
-            return cols.is_none_or(|cols: usize| cols <= self.target.longest_row).then_some(Part::Fold { role, cols });
+            return cols
+                .is_none_or(|cols: usize| cols <= self.target.longest_row)
+                .then_some(Membership::Fold { role, cols });
         }
         let dtypes: SmallVec<[_; 3]> = equation.inputs.iter().map(|input| self.program.spec(*input).dtype).collect();
         let is_lane =
             spec.shape.elements() > 0 && equation.op.lowered().lane(&equation.attrs, &dtypes, spec.dtype).is_some();
-        is_lane.then_some(Part::Lane)
+        is_lane.then_some(Membership::Lane)
     }
 
     /// Finds or creates the loop for an equation.
-    fn join(&mut self, number: usize, part: &Part, sources: &[usize]) -> Option<usize> {
+    fn join(&mut self, number: usize, part: &Membership, sources: &[usize]) -> Option<usize> {
         let mut chosen: Option<usize> = None;
         for &source in sources.iter().rev() {
             if !self.can_join(number, part, source, sources) {
@@ -200,29 +202,29 @@ impl Fuser<'_> {
         }
         // Merging may have turned the loop's own operands into those of others, so it is checked again as a whole.
         let chosen = chosen.or_else(|| match part {
-            Part::Lane => {
+            Membership::Lane => {
                 let elements = self.elements(self.equation(number).outputs[0]);
                 self.kernels.push(Some(Kernel::Loop(Group { equations: Vec::new(), elements, cols: None })));
                 Some(self.order.push())
             }
             // Folded rows are usually read again.
-            Part::Fold { role: Role::Rows, cols } => {
+            Membership::Fold { role: Role::Rows, cols } => {
                 let elements = self.elements(self.equation(number).inputs[0]);
                 self.kernels.push(Some(Kernel::Loop(Group { equations: Vec::new(), elements, cols: *cols })));
                 Some(self.order.push())
             }
-            Part::Fold { .. } => None,
+            Membership::Fold { .. } => None,
         })?;
         let role = match part {
-            Part::Fold { role, cols, .. } => {
+            Membership::Fold { role, cols, .. } => {
                 let fused = self.fused_mut(chosen);
                 fused.cols = fused.cols.or(*cols);
                 *role
             }
-            Part::Lane if self.elements(self.equation(number).outputs[0]) == self.fused(chosen)?.elements => {
+            Membership::Lane if self.elements(self.equation(number).outputs[0]) == self.fused(chosen)?.elements => {
                 Role::Elements
             }
-            Part::Lane => Role::Rows,
+            Membership::Lane => Role::Rows,
         };
         let output = self.equation(number).outputs[0];
         self.roles[output.index()] = Some(role);
@@ -245,7 +247,7 @@ impl Fuser<'_> {
     }
 
     /// Whether the equation can join `kernel`, with everything it reads from elsewhere computed before.
-    fn can_join(&self, number: usize, part: &Part, kernel: usize, sources: &[usize]) -> bool {
+    fn can_join(&self, number: usize, part: &Membership, kernel: usize, sources: &[usize]) -> bool {
         let Some(fused) = self.fused(kernel) else { return false };
         if fused.equations.len() >= self.target.most_equations || self.gathers(fused, &[number]) {
             return false;
@@ -272,14 +274,14 @@ impl Fuser<'_> {
     }
 
     /// Whether the equation reads the loop's results only element by element (or row by row).
-    fn fits(&self, number: usize, part: &Part, kernel: usize, fused: &Group) -> bool {
+    fn fits(&self, number: usize, part: &Membership, kernel: usize, fused: &Group) -> bool {
         let equation = self.equation(number);
         match part {
-            Part::Fold { cols, .. } => {
+            Membership::Fold { cols, .. } => {
                 let agrees = fused.cols.is_none() || cols.is_none() || fused.cols == *cols;
                 agrees && self.role_in(equation.inputs[0], kernel, fused) == Some(Some(Role::Elements))
             }
-            Part::Lane => {
+            Membership::Lane => {
                 let elements = self.elements(equation.outputs[0]);
                 let level = match fused.cols {
                     _ if elements == fused.elements => Role::Elements,

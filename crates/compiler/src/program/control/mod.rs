@@ -6,12 +6,12 @@
 #[doc(hidden)]
 pub mod branches;
 mod forms;
+mod independent_rows;
 #[doc(hidden)]
 pub mod masked;
 #[doc(hidden)]
 pub mod repeat;
 pub(crate) mod reversal;
-mod rows;
 mod runner;
 #[doc(hidden)]
 pub mod steps;
@@ -21,7 +21,7 @@ pub mod through;
 #[doc(hidden)]
 pub use forms::{Flow, ScanForm, WhileForm};
 #[doc(hidden)]
-pub use rows::Parts;
+pub use independent_rows::Parts;
 #[doc(hidden)]
 pub use runner::BodyRunner;
 

@@ -127,7 +127,7 @@ impl ScanForm {
 
 /// Where a residual of a step comes from.
 #[derive(Clone, Copy)]
-enum Source {
+enum ResidualSource {
     Operand(usize),
     Output(usize),
 }
@@ -140,7 +140,7 @@ pub struct Pulled {
     pub reached: Vec<bool>,
     /// The residuals that are the same at every step, and those that are not.
     consts: Vec<usize>,
-    elements: Vec<Source>,
+    elements: Vec<ResidualSource>,
 }
 
 impl Pulled {
@@ -174,7 +174,7 @@ impl Pulled {
                     continue;
                 }
                 Residual::Input(place) if place >= form.elements() => {
-                    elements.push(Source::Operand(place));
+                    elements.push(ResidualSource::Operand(place));
                     continue;
                 }
                 Residual::Input(place) => halves.forward.inputs()[place],
@@ -182,7 +182,7 @@ impl Pulled {
             };
             // Outputs of every step are not stacked twice.
             let known = (form.carry..outputs.len()).find(|&place| outputs[place] == left);
-            elements.push(Source::Output(known.unwrap_or_else(|| {
+            elements.push(ResidualSource::Output(known.unwrap_or_else(|| {
                 outputs.push(left);
                 outputs.len() - 1
             })));
@@ -196,8 +196,8 @@ impl Pulled {
     /// The outputs of the forward call that the backward call reads.
     pub fn outputs(&self) -> impl Iterator<Item = usize> {
         self.elements.iter().filter_map(|source| match *source {
-            Source::Output(place) => Some(place),
-            Source::Operand(_) => None,
+            ResidualSource::Output(place) => Some(place),
+            ResidualSource::Operand(_) => None,
         })
     }
 
@@ -228,8 +228,8 @@ impl Pulled {
         operands.extend(carry_seeds);
         operands.extend(active_consts.iter().map(|&place| Tensor::constant(0.0, &wide(&inputs[place]))));
         operands.extend(self.elements.iter().map(|source| match *source {
-            Source::Operand(place) => operand(place),
-            Source::Output(place) => output(place),
+            ResidualSource::Operand(place) => operand(place),
+            ResidualSource::Output(place) => output(place),
         }));
         operands.extend(y_seeds);
         let backward = ScanForm {

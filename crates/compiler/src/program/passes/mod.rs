@@ -49,37 +49,37 @@ pub struct Pass {
 
 /// All passes, in the order in which [`Program::optimised`] runs them.
 pub static PASSES: &[Pass] = &[
-    Pass { name: "inline", about: "replaces calls by the bodies of what they call", rules: &[], function: inline::run },
-    Pass { name: "fold", about: "computes what depends on constants only", rules: &[], function: fold::run },
+    Pass {
+        name: "inline",
+        about: "replaces calls by the bodies of the called programs",
+        rules: &[],
+        function: inline::run,
+    },
+    Pass { name: "fold", about: "evaluates operations on constants", rules: &[], function: fold::run },
     Pass {
         name: "simplify",
-        about: "applies equations of algebra and of movements",
+        about: "applies identities of algebra and of data movement",
         rules: simplify::RULES,
         function: simplify::run,
     },
     Pass {
         name: "broadcasts",
-        about: "computes on the small side of repetitions",
+        about: "computes before broadcasts instead of after them",
         rules: broadcasts::RULES,
         function: broadcasts::run,
     },
     Pass {
         name: "transposes",
-        about: "brings transposes together, and to products",
+        about: "merges transposes and moves them into products",
         rules: transposes::RULES,
         function: transposes::run,
     },
-    Pass {
-        name: "loops",
-        about: "computes in front of loops and behind them",
-        rules: loops::RULES,
-        function: loops::run,
-    },
-    Pass { name: "share", about: "computes the same thing once", rules: &[], function: share::run },
-    Pass { name: "prune", about: "drops what nothing needs", rules: &[], function: prune::run },
+    Pass { name: "loops", about: "moves computations out of loops", rules: loops::RULES, function: loops::run },
+    Pass { name: "share", about: "merges equal computations", rules: &[], function: share::run },
+    Pass { name: "prune", about: "removes unused computations", rules: &[], function: prune::run },
     Pass {
         name: "rematerialise",
-        about: "computes again what would live long",
+        about: "recomputes values instead of storing them for a long time",
         rules: &[],
         function: rematerialise::run,
     },

@@ -22,27 +22,27 @@ pub(super) struct Call<X, Y, R, F, B> {
     input: X,
     /// The structures of the output and of the residuals, once they are known.
     seen: OnceLock<(Y, R)>,
-    sources: OnceLock<Vec<Source>>,
+    sources: OnceLock<Vec<ResidualSource>>,
 }
 
 /// Where a leaf of the residuals comes from.
 #[derive(Clone, Copy)]
-enum Source {
+enum ResidualSource {
     Input(usize),
     Output(usize),
     Own(usize),
 }
 
 /// Finds where each residual comes from. Tensors computed without the inputs have no derivative, whatever their source.
-fn sources(apart: &Apart, y: &[Tensor], left: &[Tensor]) -> Vec<Source> {
+fn sources(apart: &Apart, y: &[Tensor], left: &[Tensor]) -> Vec<ResidualSource> {
     let place = |tensors: &[Tensor], leaf| tensors.iter().position(|tensor| identity(tensor) == identity(leaf));
     let mut own = 0;
     let source = |leaf| match (place(&apart.operands, leaf), place(y, leaf)) {
-        (Some(place), _) if apart.is_of(leaf) => Source::Input(place),
-        (None, Some(place)) if apart.is_of(leaf) => Source::Output(place),
+        (Some(place), _) if apart.is_of(leaf) => ResidualSource::Input(place),
+        (None, Some(place)) if apart.is_of(leaf) => ResidualSource::Output(place),
         _ => {
             own += 1;
-            Source::Own(own - 1)
+            ResidualSource::Own(own - 1)
         }
     };
     left.iter().map(source).collect()
@@ -124,7 +124,7 @@ where
             }
         };
         let sources = self.sources.get().expect("they are known by now");
-        let own = left.into_iter().zip(sources).filter(|(_, source)| matches!(source, Source::Own(_)));
+        let own = left.into_iter().zip(sources).filter(|(_, source)| matches!(source, ResidualSource::Own(_)));
         outputs.extend(own.map(|(leaf, _)| leaf));
         outputs
     }
@@ -132,10 +132,10 @@ where
     /// The residuals, from the inputs and the outputs of an opened call.
     fn left(&self, x: &[Tensor], outputs: &[Tensor]) -> Vec<Tensor> {
         let results = self.results();
-        let from = |source: &Source| match *source {
-            Source::Input(place) => x[place].clone(),
-            Source::Output(place) => outputs[place].clone(),
-            Source::Own(place) => outputs[results + place].clone(),
+        let from = |source: &ResidualSource| match *source {
+            ResidualSource::Input(place) => x[place].clone(),
+            ResidualSource::Output(place) => outputs[place].clone(),
+            ResidualSource::Own(place) => outputs[results + place].clone(),
         };
         self.sources.get().expect("the call was opened").iter().map(from).collect()
     }

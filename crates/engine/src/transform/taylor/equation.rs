@@ -36,7 +36,7 @@ enum Term {
 }
 
 /// How the coefficients of an equation are found.
-enum Source {
+enum CoefficientSource {
     /// They are given.
     Given(Series),
     /// Those of a derivative: (k + 1) x_k+1.
@@ -53,7 +53,7 @@ struct Call {
 }
 
 struct Equation {
-    source: Source,
+    source: CoefficientSource,
     /// The coefficients found so far for each output, the same number for each. Empty for a given series.
     known: Vec<Vec<Option<Tensor>>>,
 }
@@ -119,7 +119,7 @@ pub(super) fn solve(
     let Equations(system) = level.0.interpreter();
     let terms = operands.iter().map(|series| match series.is_constant() {
         true => Term::Constant(series.value().clone()),
-        false => Term::Unknown(lock(system).insert(Source::Given(series.clone()), &[])),
+        false => Term::Unknown(lock(system).insert(CoefficientSource::Given(series.clone()), &[])),
     });
     let call = Call { op, attrs, operands: terms.collect() };
     let equation = lock(system).insert_call(call, outputs).equation;
@@ -253,7 +253,7 @@ impl Step {
 }
 
 impl System {
-    fn insert(&mut self, source: Source, values: &[Tensor]) -> Unknown {
+    fn insert(&mut self, source: CoefficientSource, values: &[Tensor]) -> Unknown {
         let known = values.iter().map(|value| vec![Some(value.clone())]).collect();
         self.equations.push(Equation { source, known });
         Unknown { equation: (self.equations.len() - 1) as u32, output: 0 }
@@ -261,7 +261,7 @@ impl System {
 
     fn insert_call(&mut self, call: Call, outputs: &Outputs) -> Unknown {
         let signature = Signature::of(&call);
-        let unknown = self.insert(Source::Call { call, change: None }, outputs);
+        let unknown = self.insert(CoefficientSource::Call { call, change: None }, outputs);
         if let Some(signature) = signature {
             self.calls.insert(signature, unknown.equation);
         }
@@ -280,13 +280,13 @@ impl System {
             return *derivative;
         }
         let value = self.at(unknown, 1).unwrap_or_else(|| self.value(unknown).full_like(0.0));
-        let derivative = self.insert(Source::Derivative(unknown), &[value]);
+        let derivative = self.insert(CoefficientSource::Derivative(unknown), &[value]);
         self.derivatives.insert(unknown, derivative);
         derivative
     }
 
     fn set_change(&mut self, equation: u32, found: SmallVec<[Option<Term>; 1]>) {
-        if let Source::Call { change, .. } = &mut self.equations[equation as usize].source {
+        if let CoefficientSource::Call { change, .. } = &mut self.equations[equation as usize].source {
             *change = Some(found);
         }
     }
@@ -308,7 +308,7 @@ impl System {
     fn at(&self, unknown: Unknown, order: usize) -> Option<Tensor> {
         let equation = &self.equations[unknown.equation as usize];
         match &equation.source {
-            Source::Given(series) => series.at(order).cloned(),
+            CoefficientSource::Given(series) => series.at(order).cloned(),
             _ => equation.known[unknown.output as usize][order].clone(),
         }
     }
@@ -330,7 +330,7 @@ impl System {
         match term {
             Term::Constant(tensor) => Series::constant(tensor),
             Term::Unknown(unknown) => match &self.equations[unknown.equation as usize].source {
-                Source::Given(series) => series.clone(),
+                CoefficientSource::Given(series) => series.clone(),
                 _ => Series::new(self.value(*unknown), (1..=order).map(|j| self.at(*unknown, j))),
             },
         }
@@ -343,20 +343,20 @@ impl System {
             return Task::Nothing;
         }
         match &equation.source {
-            Source::Given(_) => unreachable!("a given series is known"),
-            Source::Derivative(of) => {
+            CoefficientSource::Given(_) => unreachable!("a given series is known"),
+            CoefficientSource::Derivative(of) => {
                 self.after(*of, next + 1).unwrap_or_else(|| Task::Extend(Step::Times(self.at(*of, next + 1), next + 1)))
             }
-            Source::Call { call, .. } if acts_on_coefficients(call.op.jet()) => {
+            CoefficientSource::Call { call, .. } if acts_on_coefficients(call.op.jet()) => {
                 self.missing(call.operands.iter(), next).unwrap_or_else(|| {
                     let operands = call.operands.iter().map(|operand| self.series(operand, next)).collect();
                     Task::Extend(Step::Call { call: call.clone(), operands, known: equation.known.clone() })
                 })
             }
-            Source::Call { call, change: None } => {
+            CoefficientSource::Call { call, change: None } => {
                 self.missing(call.operands.iter(), 1).unwrap_or_else(|| Task::Run(call.clone()))
             }
-            Source::Call { change: Some(change), .. } => {
+            CoefficientSource::Call { change: Some(change), .. } => {
                 let at = |term: &Option<Term>| match term.as_ref()? {
                     Term::Unknown(unknown) => self.at(*unknown, next - 1),
                     Term::Constant(tensor) => (next == 1).then(|| tensor.clone()),

@@ -8,7 +8,7 @@ use super::super::{Address, Instruction, Kind, Op, Relation};
 use super::calls::{Called, called};
 use super::registers::{Name, Registers};
 use super::x86::General::{R12, R13, R14, R15, Rax, Rbp, Rbx, Rcx, Rdi, Rsp};
-use super::x86::{Assembler, Compare, Condition, General, Jump, Memory, Rounding, Source, Xmm};
+use super::x86::{Assembler, Compare, Condition, General, Jump, Memory, RegisterOrMemory, Rounding, Xmm};
 use crate::functions::Function;
 
 /// The return value if no guard changed its outcome.
@@ -279,7 +279,7 @@ impl Generator<'_> {
     }
 
     /// The value of a cell as an operand for the next instruction.
-    fn source(&mut self, address: Address) -> Source {
+    fn source(&mut self, address: Address) -> RegisterOrMemory {
         match self.registers.find(self.name(address)) {
             Some(register) => register.into(),
             None => self.place(address).into(),

@@ -26,7 +26,7 @@ pub(super) const SHORT: u32 = 64;
 /// Takes the cells, and returns the guard whose outcome changed, or [`STAYED`].
 type Function = unsafe extern "sysv64" fn(*mut f64) -> i64;
 
-enum Part {
+enum NativeItem {
     /// A compiled item.
     Native {
         item: usize,
@@ -38,7 +38,7 @@ enum Part {
 /// A program in machine code, together with the [`Code`] that it was made from.
 pub struct Native {
     code: Code,
-    parts: Vec<Part>,
+    parts: Vec<NativeItem>,
     /// Owns the memory of the functions, which live as long as it does.
     _mapping: Option<Mapping>,
 }
@@ -90,9 +90,9 @@ impl Native {
                 // SAFETY: a function of this signature starts there: `generator::function` appended it to the bytes in `mapping`, and
                 // returned its entry. The memory stays executable as long as `mapping`, which is kept beside the function.
                 let function = unsafe { std::mem::transmute::<*const u8, Function>(mapping.at(entry)) };
-                Part::Native { item, function }
+                NativeItem::Native { item, function }
             }
-            _ => Part::Interpreted(item),
+            _ => NativeItem::Interpreted(item),
         };
         let parts = entries.into_iter().enumerate().map(part).collect();
         Some(Native { code: code.clone(), parts, _mapping: mapping })
@@ -104,8 +104,8 @@ impl Native {
         for part in &self.parts {
             match *part {
                 // SAFETY: `expect_all` was called with these cells.
-                Part::Interpreted(item) => unsafe { self.code.run_item(item, cells)? },
-                Part::Native { item, function } => {
+                NativeItem::Interpreted(item) => unsafe { self.code.run_item(item, cells)? },
+                NativeItem::Native { item, function } => {
                     // SAFETY: the function only reads and writes the cells of the instructions of `self.code`. `Code::new` checked that
                     // they are below `self.code.cells()`, and `expect_all` that there are that many. `new` detected AVX on this processor.
                     let found = unsafe { function(cells.as_mut_ptr()) };

@@ -238,7 +238,7 @@ fn registers_are_used_for_other_cells() {
 fn what_is_far_away_is_interpreted() {
     let is_native = |item: Item| {
         let native = Native::new(&Code::new(u32::MAX as usize, vec![item])).expect("this machine is known");
-        matches!(native.parts[0], Part::Native { .. })
+        matches!(native.parts[0], NativeItem::Native { .. })
     };
     let neg = |to, from| set(Op::Neg, to, from, from);
     let near = (1 << 28) - 1;
@@ -262,7 +262,7 @@ fn long_lanes_and_zeros_are_interpreted() {
     let lanes = |op, trips| {
         let body = vec![set(op, strided(0, 1), strided(100, 1), strided(100, 1))];
         let native = Native::new(&Code::new(200, vec![Item::Loop { trips, order: Order::Lanes, body }])).unwrap();
-        matches!(native.parts[0], Part::Native { .. })
+        matches!(native.parts[0], NativeItem::Native { .. })
     };
     assert!(lanes(Op::Neg, SHORT - 1) && !lanes(Op::Neg, SHORT));
     let sin = Op::Of(crate::functions::Function::sin);

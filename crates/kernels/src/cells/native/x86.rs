@@ -33,20 +33,20 @@ pub(super) enum Memory {
 
 /// The last operand of an instruction.
 #[derive(Clone, Copy, Debug)]
-pub(super) enum Source {
+pub(super) enum RegisterOrMemory {
     Register(Xmm),
     Memory(Memory),
 }
 
-impl From<Xmm> for Source {
-    fn from(register: Xmm) -> Source {
-        Source::Register(register)
+impl From<Xmm> for RegisterOrMemory {
+    fn from(register: Xmm) -> RegisterOrMemory {
+        RegisterOrMemory::Register(register)
     }
 }
 
-impl From<Memory> for Source {
-    fn from(memory: Memory) -> Source {
-        Source::Memory(memory)
+impl From<Memory> for RegisterOrMemory {
+    fn from(memory: Memory) -> RegisterOrMemory {
+        RegisterOrMemory::Memory(memory)
     }
 }
 
@@ -136,7 +136,7 @@ macro_rules! three_operands {
     ($($(#[doc = $doc:literal])* $name:ident = $opcode:expr;)*) => {
         $(
             $(#[doc = $doc])*
-            pub fn $name(&mut self, to: Xmm, first: Xmm, second: impl Into<Source>) {
+            pub fn $name(&mut self, to: Xmm, first: Xmm, second: impl Into<RegisterOrMemory>) {
                 self.vex($opcode, to.0, first.0, second.into(), None);
             }
         )*
@@ -220,11 +220,11 @@ impl Assembler {
         self.vex(Opcode { wide: true, ..vector(0x7e) }, from.0, 0, Xmm(to as u8).into(), None);
     }
 
-    fn vex(&mut self, opcode: Opcode, reg: u8, second: u8, last: Source, immediate: Option<u8>) {
+    fn vex(&mut self, opcode: Opcode, reg: u8, second: u8, last: RegisterOrMemory, immediate: Option<u8>) {
         let rm = match last {
-            Source::Register(register) => register.0,
-            Source::Memory(Memory::Behind(base, _)) => base as u8,
-            Source::Memory(Memory::InCode(_)) => 0,
+            RegisterOrMemory::Register(register) => register.0,
+            RegisterOrMemory::Memory(Memory::Behind(base, _)) => base as u8,
+            RegisterOrMemory::Memory(Memory::InCode(_)) => 0,
         };
         let start = self.bytes.len();
         self.bytes.extend_from_slice(&[0; LONGEST]);
@@ -243,8 +243,8 @@ impl Assembler {
         code.push(opcode.byte);
         let (reg, rm) = ((reg & 7) << 3, rm & 7);
         match last {
-            Source::Register(_) => code.push(0xc0 | reg | rm),
-            Source::Memory(Memory::Behind(_, offset)) => {
+            RegisterOrMemory::Register(_) => code.push(0xc0 | reg | rm),
+            RegisterOrMemory::Memory(Memory::Behind(_, offset)) => {
                 let short = i8::try_from(offset);
                 // Without an offset, the register numbers of rbp and r13 have a special meaning.
                 let mode = match short {
@@ -263,7 +263,7 @@ impl Assembler {
                     (_, Err(_)) => code.push_all(offset.to_le_bytes()),
                 }
             }
-            Source::Memory(Memory::InCode(at)) => {
+            RegisterOrMemory::Memory(Memory::InCode(at)) => {
                 code.push(reg | 0x05);
                 let next = start + code.count + 4 + usize::from(immediate.is_some());
                 code.push_all(distance(next, at).to_le_bytes());

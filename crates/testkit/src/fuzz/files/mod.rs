@@ -12,7 +12,7 @@ use crate::caught::panic_text;
 use crate::numeric::{direction, epsilon, norm_difference};
 use mutation::{mutated, words};
 use plainly::{MOST_ELEMENTS, Stop};
-use sources::{Saved, Source, sealed};
+use sources::{FileSource, Saved, sealed};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::OnceLock;
 use std::time::{Duration, Instant};
@@ -41,7 +41,7 @@ const ABSURD: usize = 1 << 48;
 /// assert_eq!(files.try_seed(7).unwrap(), outcome);
 /// ```
 pub struct SavedFiles {
-    sources: Vec<Source>,
+    sources: Vec<FileSource>,
     /// The files, created on first use.
     files: Vec<OnceLock<Option<Saved>>>,
     /// Words that may replace others: names of operations, attributes and dtypes.

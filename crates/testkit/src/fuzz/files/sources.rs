@@ -11,7 +11,7 @@ const COMPOSITIONS: u64 = 200;
 
 /// The source of a file.
 #[derive(Clone, Copy)]
-pub(super) enum Source {
+pub(super) enum FileSource {
     /// A call of a primitive on one of its cases, or its gradient.
     Case { op: &'static dyn Primitive, case: usize, gradient: bool },
     /// A loop or a branch.
@@ -27,14 +27,14 @@ pub(super) struct Saved {
 }
 
 /// All sources.
-pub(super) fn all() -> Vec<Source> {
-    let mut sources: Vec<Source> = (0..CONTROL.len()).map(Source::Control).collect();
-    sources.extend((0..COMPOSITIONS).map(Source::Composition));
+pub(super) fn all() -> Vec<FileSource> {
+    let mut sources: Vec<FileSource> = (0..CONTROL.len()).map(FileSource::Control).collect();
+    sources.extend((0..COMPOSITIONS).map(FileSource::Composition));
     for &op in PRIMITIVES {
         for (case, described) in op.cases().iter().enumerate() {
-            sources.push(Source::Case { op, case, gradient: false });
+            sources.push(FileSource::Case { op, case, gradient: false });
             if described.smooth && op.differentiable() {
-                sources.push(Source::Case { op, case, gradient: true });
+                sources.push(FileSource::Case { op, case, gradient: true });
             }
         }
     }
@@ -48,11 +48,11 @@ pub(super) fn sealed(body: &[u8]) -> Vec<u8> {
     [format!("wengert program 1, {} bytes, fnv1a {sum:016x}\n", body.len()).as_bytes(), body].concat()
 }
 
-impl Source {
+impl FileSource {
     /// The file, unless the source cannot be saved.
     pub fn saved(self) -> Option<Saved> {
         match self {
-            Source::Case { op, case, gradient } => {
+            FileSource::Case { op, case, gradient } => {
                 let case = op.cases().swap_remove(case);
                 // Cases alternate between dtypes, and between operands that are inputs or constants of the program.
                 let turn = case.label.len() + op.name().len() + usize::from(gradient);
@@ -66,11 +66,11 @@ impl Source {
                     true => saved(&gradient_of(&|x| call(x).to_vec()), inputs),
                 }
             }
-            Source::Control(number) => {
+            FileSource::Control(number) => {
                 let inputs = [0.4, 0.9].map(|phase| direction(&Spec::new([5], DType::F64), phase));
                 saved(&|x| CONTROL[number](&x[0], &x[1]), &inputs)
             }
-            Source::Composition(seed) => {
+            FileSource::Composition(seed) => {
                 let composition = Composition::random(seed, 3 + seed as usize % 5);
                 let value = |x: &[Tensor]| vec![composition.run(x)];
                 match seed % 2 {

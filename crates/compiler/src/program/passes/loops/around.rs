@@ -15,11 +15,11 @@ pub(super) struct Around {
     /// Whether it is read.
     read: Vec<bool>,
     /// Parts that follow the loop that is being rewritten.
-    behind: Vec<Part>,
+    behind: Vec<Replacement>,
 }
 
 /// A program of outer variables, whose outputs replace others.
-struct Part {
+struct Replacement {
     program: Program,
     inputs: Vec<Var>,
     outputs: Vec<Var>,
@@ -95,10 +95,11 @@ impl Around {
         let mut parts = std::mem::take(&mut self.behind);
         while !parts.is_empty() {
             // One part may read the results of another.
-            let waits =
-                |part: &Part| parts.iter().any(|other| other.outputs.iter().any(|var| part.inputs.contains(var)));
+            let waits = |part: &Replacement| {
+                parts.iter().any(|other| other.outputs.iter().any(|var| part.inputs.contains(var)))
+            };
             let ready = parts.iter().position(|part| !waits(part)).expect("parts do not wait for each other");
-            let Part { program, mut inputs, outputs } = parts.remove(ready);
+            let Replacement { program, mut inputs, outputs } = parts.remove(ready);
             self.rename(&mut inputs);
             let made = self.inline(&program, &inputs);
             outputs.into_iter().zip(made).for_each(|(var, made)| self.replace(var, made));
@@ -145,7 +146,7 @@ impl Around {
         f: impl FnOnce(Vec<Tensor>) -> Vec<Tensor>,
     ) -> bool {
         let Some(program) = self.stage(line, &inputs, f) else { return false };
-        self.behind.push(Part { program, inputs, outputs });
+        self.behind.push(Replacement { program, inputs, outputs });
         true
     }
 

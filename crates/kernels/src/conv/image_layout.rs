@@ -5,7 +5,7 @@ use crate::dtype::Compute;
 
 /// The memory layout of one image and group of a source, as the loops read it.
 #[derive(Debug)]
-pub(super) struct Source {
+pub(super) struct ImageLayout {
     /// Whether the tensor itself is read.
     pub(super) in_place: bool,
     /// The position of the first element that is read, in place.
@@ -20,23 +20,23 @@ pub(super) struct Source {
     split: usize,
 }
 
-impl Source {
+impl ImageLayout {
     /// For slabs of at most `rows` target rows; in place where no padding is needed.
-    pub(super) fn new(axes: &[Axis; 3], rows: usize) -> Source {
+    pub(super) fn new(axes: &[Axis; 3], rows: usize) -> ImageLayout {
         if axes.iter().all(Axis::needs_no_padding) {
             let strides = [axes[1].source * axes[2].source, axes[2].source, 1];
             let base = (0..3).map(|i| axes[i].low as usize * strides[i]).sum();
             let plane = axes[0].source * strides[0];
-            return Source { in_place: true, base, strides, plane, extent: [0; 3], split: 1 };
+            return ImageLayout { in_place: true, base, strides, plane, extent: [0; 3], split: 1 };
         }
-        Source::copied(axes, rows, 1)
+        ImageLayout::copied(axes, rows, 1)
     }
 
     /// A source that is always copied, with the last axis split into `split` runs.
-    pub(super) fn copied(axes: &[Axis; 3], rows: usize, split: usize) -> Source {
+    pub(super) fn copied(axes: &[Axis; 3], rows: usize, split: usize) -> ImageLayout {
         let extent = [axes[0].reach(rows), axes[1].extent, axes[2].extent.next_multiple_of(split)];
         let strides = [extent[1] * extent[2], extent[2], 1];
-        Source { in_place: false, base: 0, strides, plane: extent[0] * strides[0], extent, split }
+        ImageLayout { in_place: false, base: 0, strides, plane: extent[0] * strides[0], extent, split }
     }
 
     /// Where element `position` of the last axis lies in its row.

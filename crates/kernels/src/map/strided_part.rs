@@ -13,17 +13,17 @@ use smallvec::SmallVec;
 /// The layout of a part in its target, in elements from the target's start.
 ///
 /// ```
-/// use wengert_kernels::map::{Part, assign_part};
+/// use wengert_kernels::map::{StridedPart, assign_part};
 /// use wengert_kernels::{DType, Out, View};
 /// // The second column of a 2 x 3 matrix.
-/// let column = Part { offset: 1, shape: &[2], strides: &[3] };
+/// let column = StridedPart { offset: 1, shape: &[2], strides: &[3] };
 /// let mut matrix = [0u8; 6];
 /// let source = View { dtype: DType::U8, bytes: &[7, 8], offset: 0, shape: &[2], strides: &[1] };
 /// assign_part(Out { dtype: DType::U8, bytes: &mut matrix }, column, source);
 /// assert_eq!(matrix, [0, 7, 0, 0, 8, 0]);
 /// ```
 #[derive(Clone, Copy, Debug)]
-pub struct Part<'a> {
+pub struct StridedPart<'a> {
     /// The position of the first element.
     pub offset: usize,
     /// The size of each axis.
@@ -35,7 +35,7 @@ pub struct Part<'a> {
 /// Writes `source`, of the shape of the part and the dtype of the target, over a part of the target.
 ///
 /// Where the part contains an element several times, the last value wins.
-pub fn assign_part(target: Out<'_>, part: Part<'_>, source: View<'_>) {
+pub fn assign_part(target: Out<'_>, part: StridedPart<'_>, source: View<'_>) {
     assert_eq!(target.dtype, source.dtype, "assign_part: the source must have the dtype of the target");
     match target.dtype.size() {
         1 => assign_words::<1>(target.bytes, part, source),
@@ -48,16 +48,16 @@ pub fn assign_part(target: Out<'_>, part: Part<'_>, source: View<'_>) {
 /// Adds `source`, of the shape of the part, to a part of the target; if the part contains an element several times, all values are added.
 ///
 /// ```
-/// use wengert_kernels::map::{Part, add_part};
+/// use wengert_kernels::map::{StridedPart, add_part};
 /// use wengert_kernels::{DType, Out, View};
 /// // Two windows of length 2 that overlap in the middle.
-/// let windows = Part { offset: 0, shape: &[2, 2], strides: &[1, 1] };
+/// let windows = StridedPart { offset: 0, shape: &[2, 2], strides: &[1, 1] };
 /// let (mut sums, source) = ([0.0f32; 3], [1.0f32, 2.0, 3.0, 4.0]);
 /// let source = View { dtype: DType::F32, bytes: bytemuck::bytes_of(&source), offset: 0, shape: &[2, 2], strides: &[2, 1] };
 /// add_part(Out { dtype: DType::F32, bytes: bytemuck::bytes_of_mut(&mut sums) }, windows, source);
 /// assert_eq!(sums, [1.0, 5.0, 4.0]);
 /// ```
-pub fn add_part(target: Out<'_>, part: Part<'_>, source: View<'_>) {
+pub fn add_part(target: Out<'_>, part: StridedPart<'_>, source: View<'_>) {
     match target.dtype.compute() {
         DType::F64 => add::<f64>(target, part, source),
         DType::F32 => add::<f32>(target, part, source),
@@ -76,7 +76,7 @@ struct Walk {
 }
 
 impl Walk {
-    fn new(part: Part<'_>, from: &[isize]) -> Walk {
+    fn new(part: StridedPart<'_>, from: &[isize]) -> Walk {
         let mut walk =
             Walk { shape: SmallVec::new(), to: SmallVec::new(), from: SmallVec::new(), slab: None, slabs: 0 };
         for ((&size, &to), &from) in part.shape.iter().zip(part.strides).zip(from) {
@@ -134,7 +134,7 @@ impl Walk {
     }
 }
 
-fn assign_words<const WIDTH: usize>(target: &mut [u8], part: Part<'_>, source: View<'_>) {
+fn assign_words<const WIDTH: usize>(target: &mut [u8], part: StridedPart<'_>, source: View<'_>) {
     assert_eq!(part.shape, source.shape, "assign_part: the source must have the shape of the part");
     if source.is_empty() {
         return;
@@ -160,7 +160,7 @@ fn assign_words<const WIDTH: usize>(target: &mut [u8], part: Part<'_>, source: V
     });
 }
 
-fn add<T: Compute>(target: Out<'_>, part: Part<'_>, source: View<'_>) {
+fn add<T: Compute>(target: Out<'_>, part: StridedPart<'_>, source: View<'_>) {
     assert_eq!(part.shape, source.shape, "add_part: the source must have the shape of the part");
     if source.is_empty() {
         return;
@@ -223,7 +223,7 @@ mod tests {
         let before: Vec<i32> = (0..length as i32).map(|i| -i).collect();
         let (mut assigned, mut added) = (before.clone(), before.clone());
         let mut wide: Vec<i64> = before.iter().map(|&x| i64::from(x)).collect();
-        let part = Part { offset, shape, strides };
+        let part = StridedPart { offset, shape, strides };
         assign_part(Out { dtype: DType::I32, bytes: bytemuck::cast_slice_mut(&mut assigned) }, part, source);
         add_part(Out { dtype: DType::I32, bytes: bytemuck::cast_slice_mut(&mut added) }, part, source);
         add_part(Out { dtype: DType::I64, bytes: bytemuck::cast_slice_mut(&mut wide) }, part, source);

@@ -23,7 +23,7 @@ pub fn all_numbers(tensors: &[&Tensor]) -> bool {
 }
 
 /// A primitive of the rows shape.
-pub struct Rows {
+pub struct RowMap {
     pub(crate) name: &'static str,
     pub(crate) operands: usize,
     pub(crate) rule_text: &'static str,
@@ -42,7 +42,7 @@ pub struct Rows {
     pub(crate) edges: &'static [&'static [f64]],
 }
 
-impl Rows {
+impl RowMap {
     /// Applies it along `axis`.
     #[track_caller]
     pub(crate) fn along(&'static self, operands: &[&Tensor], axis: isize) -> Tensor {
@@ -69,7 +69,7 @@ impl Rows {
     }
 }
 
-impl Primitive for Rows {
+impl Primitive for RowMap {
     fn name(&self) -> &'static str {
         self.name
     }

@@ -66,7 +66,7 @@ impl<X> Index<&str> for Blocks<X> {
 ///
 /// The derivative of a tensor with respect to a tree `X` is an `X` whose leaves have the tensor's axes in front. For any other tree it is
 /// [`Blocks`] of those, one for each leaf. `#[derive(Tree)]` implements it.
-pub trait Rows: Tree {
+pub trait JacobianLayout: Tree {
     /// The derivative of this with respect to an `X`.
     type Of<X: Tree>;
 
@@ -74,7 +74,7 @@ pub trait Rows: Tree {
     fn arrange<X: Tree>(rows: Blocks<X>) -> Self::Of<X>;
 }
 
-impl Rows for Tensor {
+impl JacobianLayout for Tensor {
     type Of<X: Tree> = X;
 
     fn arrange<X: Tree>(rows: Blocks<X>) -> X {
@@ -84,7 +84,7 @@ impl Rows for Tensor {
 
 macro_rules! in_blocks {
     ($([$($generics:tt)*] $tree:ty $(where [$($bounds:tt)*])?;)+) => {$(
-        impl<$($generics)*> Rows for $tree $(where $($bounds)*)? {
+        impl<$($generics)*> JacobianLayout for $tree $(where $($bounds)*)? {
             type Of<X: Tree> = Blocks<X>;
 
             fn arrange<X: Tree>(rows: Blocks<X>) -> Blocks<X> {

@@ -6,7 +6,7 @@ use crate::view::View;
 use smallvec::SmallVec;
 
 /// A traversal of an indexed tensor in the order of the index tensor.
-pub(super) struct Rows {
+pub(super) struct IndexedRows {
     /// The index's sizes without the innermost axis.
     pub(super) shape: SmallVec<[usize; 6]>,
     /// The tensor's strides along those axes, 0 along the indexed one.
@@ -23,9 +23,15 @@ pub(super) struct Rows {
     pub(super) one_index_per_row: bool,
 }
 
-impl Rows {
+impl IndexedRows {
     /// Panics unless the index fits the tensor of `shape` and `strides`.
-    pub(super) fn new(shape: &[usize], strides: &[isize], axis: usize, index: &View<'_>, operation: &str) -> Rows {
+    pub(super) fn new(
+        shape: &[usize],
+        strides: &[isize],
+        axis: usize,
+        index: &View<'_>,
+        operation: &str,
+    ) -> IndexedRows {
         let rank = shape.len();
         assert!(axis < rank, "{operation}: axis {axis} of shape {shape:?}");
         assert!(index.dtype.is_integer(), "{operation}: the index must be of an integer dtype, not {}", index.dtype);
@@ -37,7 +43,7 @@ impl Rows {
         let inner = rank - 1;
         let mut along: SmallVec<[isize; 6]> = strides.into();
         along[axis] = 0;
-        Rows {
+        IndexedRows {
             shape: index.shape[..inner].into(),
             column_stride: along[inner],
             columns: index.shape[inner],

@@ -15,7 +15,7 @@ use wengert_engine::{DType, Error, ErrorKind, Shape, Tensor};
 
 /// A recorded function along the last axis of tensors: every row is a point. See [`Replay::into_rows`].
 #[derive(Clone)]
-pub struct Rows {
+pub struct RowFunction {
     operation: Arc<Operation>,
     /// Whether the function returns a single number, so that the result lacks the last axis.
     is_one: bool,
@@ -43,15 +43,15 @@ impl<Y: Returned, F: Fn(&[Symbol]) -> Y + Send + Sync + 'static> Replay<F> {
     /// assert_eq!(force(&springs), Tensor::from([[-2.0, 2.0], [0.0, 0.0]]));
     /// assert_eq!(energy.recordings(), 2);
     /// ```
-    pub fn into_rows(self) -> Rows {
+    pub fn into_rows(self) -> RowFunction {
         let (inputs, outputs) = (self.inputs(), self.outputs());
         let (function, replay) = self.shared();
         let operation = Operation::new(inputs, outputs, function, Some(replay));
-        Rows { operation, is_one: Y::IS_ONE }
+        RowFunction { operation, is_one: Y::IS_ONE }
     }
 }
 
-impl Rows {
+impl RowFunction {
     /// Applies the function to every row.
     #[track_caller]
     pub fn call(&self, x: &Tensor) -> Tensor {

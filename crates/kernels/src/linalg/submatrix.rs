@@ -6,7 +6,7 @@ use crate::simd::vectorised;
 
 /// A strided, read-only submatrix: element `(i, j)` is `data[i * row_step + j * col_step]`.
 #[derive(Clone, Copy)]
-pub(crate) struct Part<'a, T> {
+pub(crate) struct Submatrix<'a, T> {
     pub(crate) data: &'a [T],
     pub(crate) rows: usize,
     pub(crate) cols: usize,
@@ -14,10 +14,10 @@ pub(crate) struct Part<'a, T> {
     pub(crate) col_step: usize,
 }
 
-impl<'a, T: Copy> Part<'a, T> {
+impl<'a, T: Copy> Submatrix<'a, T> {
     /// The leading `rows x cols` submatrix of row-major `data` whose rows are `step` apart.
-    pub(crate) fn new(data: &'a [T], rows: usize, cols: usize, step: usize) -> Part<'a, T> {
-        let part = Part { data, rows, cols, row_step: step, col_step: 1 };
+    pub(crate) fn new(data: &'a [T], rows: usize, cols: usize, step: usize) -> Submatrix<'a, T> {
+        let part = Submatrix { data, rows, cols, row_step: step, col_step: 1 };
         assert!(part.reach() <= data.len(), "part {rows}x{cols} with step {step} of {} elements", data.len());
         part
     }
@@ -32,20 +32,20 @@ impl<'a, T: Copy> Part<'a, T> {
         rows.saturating_add(cols).saturating_add(1)
     }
 
-    pub(crate) fn transposed(self) -> Part<'a, T> {
-        Part { rows: self.cols, cols: self.rows, row_step: self.col_step, col_step: self.row_step, ..self }
+    pub(crate) fn transposed(self) -> Submatrix<'a, T> {
+        Submatrix { rows: self.cols, cols: self.rows, row_step: self.col_step, col_step: self.row_step, ..self }
     }
 
     fn matrix(self) -> Matrix<'a, T> {
-        let Part { data, rows, cols, row_step, col_step } = self;
+        let Submatrix { data, rows, cols, row_step, col_step } = self;
         Matrix { data, offset: 0, rows, cols, row_stride: row_step as isize, col_stride: col_step as isize }
     }
 
     /// The `rows x cols` elements from `(row, col)` on.
-    pub(crate) fn block(self, row: usize, col: usize, rows: usize, cols: usize) -> Part<'a, T> {
+    pub(crate) fn block(self, row: usize, col: usize, rows: usize, cols: usize) -> Submatrix<'a, T> {
         assert!(row + rows <= self.rows && col + cols <= self.cols, "block of a {}x{} part", self.rows, self.cols);
         let start = (row * self.row_step + col * self.col_step).min(self.data.len());
-        Part { data: &self.data[start..], rows, cols, ..self }
+        Submatrix { data: &self.data[start..], rows, cols, ..self }
     }
 
     #[inline(always)]
@@ -55,7 +55,14 @@ impl<'a, T: Copy> Part<'a, T> {
 }
 
 /// `out = factor * a * b`, or `out += factor * a * b` when `keep`; the rows of `out` are `step` apart.
-pub(crate) fn multiply<T: Real>(a: Part<'_, T>, b: Part<'_, T>, factor: T, keep: bool, out: &mut [T], step: usize) {
+pub(crate) fn multiply<T: Real>(
+    a: Submatrix<'_, T>,
+    b: Submatrix<'_, T>,
+    factor: T,
+    keep: bool,
+    out: &mut [T],
+    step: usize,
+) {
     let (rows, cols, depth) = (a.rows, b.cols, a.cols);
     assert_eq!(depth, b.rows, "inner sizes of a product");
     if rows == 0 || cols == 0 || (depth == 0 && keep) {
