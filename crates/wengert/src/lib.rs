@@ -61,6 +61,10 @@ pub use wengert_engine::backend;
 /// Programs on single numbers: a tape for scalars, and dual numbers.
 pub use wengert_scalar as scalar;
 
+/// Networks.
+#[cfg(feature = "nn")]
+pub use wengert_nn as nn;
+
 /// Everything a program usually needs.
 pub mod prelude {
     pub use crate::autograd::{Backward, Tape, default_dtype, detect_anomaly, enable_grad, no_grad, record_values};

@@ -2,8 +2,9 @@
 
 use super::convert::filled;
 use super::{Scalar, Shape, Tensor, Value};
+use crate::primitive::Spec;
 use crate::error::OrRaise;
-use crate::{Error, ErrorKind};
+use crate::{DType, Error, ErrorKind};
 use wengert_kernels::pool::Block;
 
 impl Tensor {
@@ -86,6 +87,29 @@ impl Tensor {
     /// Borrows the bytes of all elements in row-major order, or returns an error if it cannot.
     pub fn try_as_bytes(&self) -> Result<&[u8], Error> {
         row_major("as_bytes", self.numbers("as_bytes")?)
+    }
+
+    /// A tensor of these bytes: elements in row-major order, each little-endian, such as [`as_bytes`](Tensor::as_bytes) lends them. An
+    /// error if they do not fill the shape, or if a boolean is neither 0 nor 1.
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    /// let x = Tensor::try_from_bytes(&[1, 0, 0, 0, 0, 1, 0, 0], DType::I32, [2])?;
+    /// assert_eq!(x, Tensor::from([1i32, 256]));
+    /// assert!(Tensor::try_from_bytes(&[2], DType::Bool, [1]).is_err());
+    /// # Ok::<(), Error>(())
+    /// ```
+    pub fn try_from_bytes(bytes: &[u8], dtype: DType, shape: impl Into<Shape>) -> Result<Tensor, Error> {
+        let shape = shape.into();
+        let wanted = shape.iter().try_fold(dtype.size(), |bytes, size| bytes.checked_mul(*size));
+        if wanted != Some(bytes.len()) {
+            let message = format!("{} bytes do not fill shape {shape} of {dtype}", bytes.len());
+            return Err(Error::new(ErrorKind::Shape(vec![shape]), "from_bytes", message));
+        }
+        if dtype == DType::Bool && bytes.iter().any(|byte| *byte > 1) {
+            return Err(Error::new(ErrorKind::Range, "from_bytes", "a boolean is neither 0 nor 1"));
+        }
+        Ok(Tensor::build(&Spec { shape, dtype }, |out| out.bytes.copy_from_slice(bytes)).0)
     }
 
     /// Borrows all elements on behalf of `reader`.

@@ -1,0 +1,163 @@
+//! Layers made of layers.
+
+use crate::base::*;
+use crate::context::Updates;
+use crate::{Context, Layer};
+
+/// Layers applied one after the other; see [`sequential!`](crate::sequential).
+///
+/// ```
+/// use wengert::nn::{Context, Layer, Linear, Relu, sequential};
+/// use wengert::prelude::*;
+/// let mut key = Key::new(0);
+/// let model = sequential![Linear::new(10, 32, &mut key), Relu, Linear::new(32, 1, &mut key)];
+/// assert_eq!(model.named_leaves()[2].0, "2.weight");
+/// assert_eq!(model.forward(&Tensor::ones([5, 10]), &mut Context::evaluation()).shape(), [5, 1]);
+/// ```
+#[derive(Clone, Default, Tree)]
+#[tree(crate = "crate::base")]
+pub struct Sequential {
+    /// The layers.
+    #[tree(flatten)]
+    pub layers: Vec<Box<dyn Layer>>,
+}
+
+impl Sequential {
+    /// No layer yet.
+    pub fn new() -> Sequential {
+        Sequential::default()
+    }
+
+    /// With one more layer.
+    #[must_use]
+    pub fn then(mut self, layer: impl Layer + 'static) -> Sequential {
+        self.layers.push(Box::new(layer));
+        self
+    }
+}
+
+impl Layer for Sequential {
+    fn forward(&self, x: &Tensor, context: &mut Context<'_>) -> Tensor {
+        let _scope = primitive::scope(Line::caller());
+        let Some((first, rest)) = self.layers.split_first() else { return x.clone() };
+        rest.iter().fold(first.forward(x, context), |x, layer| layer.forward(&x, context))
+    }
+}
+
+/// A [`Sequential`] of these layers.
+///
+/// ```
+/// use wengert::nn::{Tanh, sequential};
+/// assert_eq!(sequential![Tanh, Tanh].layers.len(), 2);
+/// ```
+#[macro_export]
+macro_rules! sequential {
+    ($($layer:expr),* $(,)?) => {
+        $crate::Sequential { layers: ::std::vec![$(::std::boxed::Box::new($layer) as ::std::boxed::Box<dyn $crate::Layer>),*] }
+    };
+}
+
+macro_rules! tuples {
+    ($($L:ident.$index:tt),+) => {
+        impl<$($L: Layer + Tree + 'static),+> Layer for ($($L,)+) {
+            fn forward(&self, x: &Tensor, context: &mut Context<'_>) -> Tensor {
+                let _scope = primitive::scope(Line::caller());
+                let x = x.clone();
+                $(let x = self.$index.forward(&x, context);)+
+                x
+            }
+        }
+    };
+}
+
+tuples!(A.0);
+tuples!(A.0, B.1);
+tuples!(A.0, B.1, C.2);
+tuples!(A.0, B.1, C.2, D.3);
+tuples!(A.0, B.1, C.2, D.3, E.4);
+tuples!(A.0, B.1, C.2, D.3, E.4, F.5);
+tuples!(A.0, B.1, C.2, D.3, E.4, F.5, G.6);
+tuples!(A.0, B.1, C.2, D.3, E.4, F.5, G.6, H.7);
+
+/// The same layers several times in a row.
+impl<L: Layer + Tree + 'static> Layer for Vec<L> {
+    fn forward(&self, x: &Tensor, context: &mut Context<'_>) -> Tensor {
+        let _scope = primitive::scope(Line::caller());
+        let Some((first, rest)) = self.split_first() else { return x.clone() };
+        rest.iter().fold(first.forward(x, context), |x, layer| layer.forward(&x, context))
+    }
+}
+
+/// `x + f(x)`.
+///
+/// ```
+/// use wengert::nn::{Context, Layer, Residual, Tanh};
+/// use wengert::prelude::*;
+/// let y = Residual::new(Tanh).forward(&Tensor::from([0.5]), &mut Context::evaluation());
+/// assert_eq!(y.item(), 0.5 + 0.5f64.tanh());
+/// ```
+#[derive(Clone, Debug, Tree)]
+#[tree(crate = "crate::base")]
+pub struct Residual<L> {
+    /// f.
+    #[tree(flatten)]
+    pub inner: L,
+}
+
+impl<L: Layer> Residual<L> {
+    /// Around this layer.
+    pub fn new(inner: L) -> Residual<L> {
+        Residual { inner }
+    }
+}
+
+impl<L: Layer + Tree + 'static> Layer for Residual<L> {
+    fn forward(&self, x: &Tensor, context: &mut Context<'_>) -> Tensor {
+        let _scope = primitive::scope(Line::caller());
+        let y = self.inner.forward(x, context);
+        context.run(self, |_| x + y)
+    }
+}
+
+/// A layer that stores only its input for the backward pass, and recomputes the rest.
+///
+/// ```
+/// use wengert::nn::{Checkpointed, Context, Layer, Linear};
+/// use wengert::prelude::*;
+/// let layer = Checkpointed::new(Linear::new(2, 2, &mut Key::new(0)));
+/// let loss = |layer: &Checkpointed<Linear>| layer.forward(&Tensor::ones([1, 2]), &mut Context::evaluation()).sum();
+/// assert_eq!(grad(loss)(&layer).inner.weight, Tensor::ones([2, 2]));
+/// ```
+#[derive(Clone, Debug, Tree)]
+#[tree(crate = "crate::base")]
+pub struct Checkpointed<L> {
+    /// The layer.
+    #[tree(flatten)]
+    pub inner: L,
+}
+
+impl<L: Layer> Checkpointed<L> {
+    /// Around this layer.
+    pub fn new(inner: L) -> Checkpointed<L> {
+        Checkpointed { inner }
+    }
+}
+
+impl<L: Layer + Tree + 'static> Layer for Checkpointed<L> {
+    fn forward(&self, x: &Tensor, context: &mut Context<'_>) -> Tensor {
+        let _scope = primitive::scope(Line::caller());
+        let key = context.is_training().then(|| context.key());
+        let inner = |(layer, x, key): &(L, Tensor, Option<Key>)| {
+            let mut context = match key {
+                Some(key) => Context::training(key.clone()),
+                None => Context::evaluation(),
+            }
+            .of(layer);
+            (layer.forward(x, &mut context), context.updates())
+        };
+        let layer = self.inner.map_leaves(Tensor::clone);
+        let (y, updates): (Tensor, Updates) = checkpoint(inner)(&(layer, x.clone(), key));
+        context.adopt(&self.inner, updates);
+        y
+    }
+}

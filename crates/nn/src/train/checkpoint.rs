@@ -1,0 +1,76 @@
+//! Checkpoints: everything that a run needs to go on as if it had never stopped.
+
+use super::report::{EpochReport, csv};
+use super::trainer::{Run, Trainer};
+use crate::base::*;
+use crate::data::{Data, Loader, Position};
+use crate::files::NamedTensors;
+use crate::optimise::Optimiser;
+use std::path::Path;
+use std::str::FromStr;
+
+/// The first text of every checkpoint.
+const FORMAT: (&str, &str) = ("format", "wengert training 1");
+
+impl<M, B, O> Trainer<M, B, O>
+where
+    M: Tree + Clone + 'static,
+    B: Tree + Send + 'static,
+    O: Optimiser + 'static,
+    O::State: Clone + 'static,
+{
+    /// Writes a checkpoint: parameters, what the optimiser remembers, the key, the place in the data and the epochs so far. The same run
+    /// writes the same bytes.
+    pub fn save<D: Data<Batch = B>>(&self, path: impl AsRef<Path>, loader: &Loader<D>) -> Result<(), Error> {
+        let mut file = NamedTensors::of(&self.state);
+        let Position { epoch, batch } = loader.position();
+        let Run { steps, epochs, sum } = &self.run;
+        let texts = [
+            (FORMAT.0, FORMAT.1.to_string()),
+            ("examples", loader.data().len().to_string()),
+            ("epoch", epoch.to_string()),
+            ("batch", batch.to_string()),
+            ("steps", steps.to_string()),
+            ("sum", sum.0.to_string()),
+            ("count", sum.1.to_string()),
+            ("epochs", csv(epochs, false)),
+        ];
+        file.texts.extend(texts.map(|(name, text)| (name.to_string(), text)));
+        file.save(path)
+    }
+
+    /// Goes on from a checkpoint: the rest of the run is the same, to the bit, as if it had not stopped.
+    ///
+    /// If the file belongs to another model, optimiser or data, an error says what differs, and nothing is changed.
+    pub fn resume<D: Data<Batch = B>>(&mut self, path: impl AsRef<Path>, loader: &mut Loader<D>) -> Result<(), Error> {
+        let path = path.as_ref();
+        let wrong = |reason: String| Error::new(ErrorKind::File, "resume", format!("{}: {reason}", path.display()));
+        let file = NamedTensors::read(path).map_err(|error| error.renamed(|_| "resume".to_string()))?;
+        if file.texts.get(FORMAT.0).map(String::as_str) != Some(FORMAT.1) {
+            return Err(wrong("this is not a checkpoint of a training run".to_string()));
+        }
+        let text = |name: &str| file.texts.get(name).cloned().unwrap_or_default();
+        fn number<T: FromStr>(text: &str) -> Option<T> {
+            text.parse().ok()
+        }
+        let examples: usize = number(&text("examples")).unwrap_or(0);
+        if examples != loader.data().len() {
+            let now = loader.data().len();
+            return Err(wrong(format!("the run has {examples} examples, the data has {now}")));
+        }
+        let read = || -> Option<(Position, Run)> {
+            let position = Position { epoch: number(&text("epoch"))?, batch: number(&text("batch"))? };
+            let (steps, sum) = (number(&text("steps"))?, (number(&text("sum"))?, number(&text("count"))?));
+            Some((position, Run { steps, epochs: EpochReport::parse_all(&text("epochs"))?, sum }))
+        };
+        let Some((position, run)) = read() else { return Err(wrong("its texts are damaged".to_string())) };
+        let problems = file.load_into(&mut self.state, true);
+        if !problems.is_empty() {
+            let lines: Vec<String> = problems.iter().map(|problem| format!("\n    {problem}")).collect();
+            return Err(wrong(format!("the model or the optimiser differs:{}", lines.concat())));
+        }
+        self.run = run;
+        loader.seek(position);
+        Ok(())
+    }
+}

@@ -1,0 +1,114 @@
+//! What a training run reports.
+
+use std::fmt::Write;
+
+/// One epoch of a run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct EpochReport {
+    /// Its number, counted from 1.
+    pub epoch: u64,
+    /// The number of steps since the beginning of the run.
+    pub steps: u64,
+    /// The mean loss of its steps.
+    pub loss: f64,
+    /// The learning rate of the next step, if the optimiser has one.
+    pub rate: Option<f64>,
+    /// The metrics on the validation data, by name.
+    pub metrics: Vec<(String, f64)>,
+    /// The seconds that it took.
+    pub seconds: f64,
+}
+
+/// Why a run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Stopped {
+    /// All epochs are done.
+    Complete,
+    /// The watched metric did not improve for as long as was allowed.
+    Early,
+    /// It was asked to stop.
+    Interrupted,
+}
+
+/// A whole run.
+#[derive(Clone, Debug)]
+pub struct Report {
+    /// The epochs, also those before a checkpoint that the run resumed from.
+    pub epochs: Vec<EpochReport>,
+    /// Why it ended.
+    pub stopped: Stopped,
+}
+
+impl Report {
+    /// The losses of the epochs.
+    pub fn losses(&self) -> Vec<f64> {
+        self.epochs.iter().map(|epoch| epoch.loss).collect()
+    }
+
+    /// A metric of all epochs that have it.
+    pub fn metric(&self, name: &str) -> Vec<f64> {
+        self.epochs.iter().filter_map(|epoch| epoch.metric(name)).collect()
+    }
+
+    /// The table as CSV.
+    pub fn csv(&self) -> String {
+        csv(&self.epochs, true)
+    }
+}
+
+impl EpochReport {
+    /// A metric.
+    pub fn metric(&self, name: &str) -> Option<f64> {
+        if name == "loss" {
+            return Some(self.loss);
+        }
+        self.metrics.iter().find(|(own, _)| own == name).map(|(_, value)| *value)
+    }
+
+    /// The epochs of a table without seconds.
+    #[cfg(feature = "files")]
+    pub(super) fn parse_all(text: &str) -> Option<Vec<EpochReport>> {
+        let mut lines = text.lines();
+        let names: Vec<&str> = lines.next()?.split(',').skip(4).collect();
+        let parse = |line: &str| {
+            let mut fields = line.split(',');
+            let (epoch, steps) = (fields.next()?.parse().ok()?, fields.next()?.parse().ok()?);
+            let (loss, rate) = (fields.next()?.parse().ok()?, fields.next()?);
+            let rate = if rate.is_empty() { None } else { Some(rate.parse().ok()?) };
+            let values: Option<Vec<f64>> = fields.map(|field| field.parse().ok()).collect();
+            let metrics = names.iter().map(ToString::to_string).zip(values?).collect();
+            Some(EpochReport { epoch, steps, loss, rate, metrics, seconds: 0.0 })
+        };
+        lines.map(parse).collect()
+    }
+
+    /// One line for a terminal.
+    pub fn line(&self) -> String {
+        let mut line = format!("epoch {:>3}  loss {:<9.5}", self.epoch, self.loss);
+        for (name, value) in &self.metrics {
+            let _ = write!(line, "  {name} {value:.4}");
+        }
+        let _ = write!(line, "  {:.1} s", self.seconds);
+        line
+    }
+}
+
+/// Epochs as a table, with a column for every metric.
+pub(super) fn csv(epochs: &[EpochReport], with_seconds: bool) -> String {
+    let names: Vec<&String> =
+        epochs.first().into_iter().flat_map(|epoch| epoch.metrics.iter().map(|(name, _)| name)).collect();
+    let mut text = String::from("epoch,steps,loss,rate");
+    names.iter().for_each(|name| {
+        let _ = write!(text, ",{name}");
+    });
+    text.push_str(if with_seconds { ",seconds\n" } else { "\n" });
+    for epoch in epochs {
+        let rate = epoch.rate.map_or_else(String::new, |rate| rate.to_string());
+        let _ = write!(text, "{},{},{},{rate}", epoch.epoch, epoch.steps, epoch.loss);
+        for (_, value) in &epoch.metrics {
+            let _ = write!(text, ",{value}");
+        }
+        let _ = if with_seconds { writeln!(text, ",{:.3}", epoch.seconds) } else { writeln!(text) };
+    }
+    text
+}

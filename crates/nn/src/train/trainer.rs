@@ -1,0 +1,413 @@
+//! The trainer.
+
+use super::progress::Progress;
+use super::report::{EpochReport, Report, Stopped, csv};
+use super::step::{Precision, Rules, TrainingState};
+use crate::Context;
+use crate::base::*;
+use crate::data::{Data, Loader, Position};
+use crate::optimise::Optimiser;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+type State<M, O> = TrainingState<M, <O as Optimiser>::State>;
+type Step<M, B, O> = Box<dyn Fn(&mut State<M, O>, &B) -> Tensor>;
+type Function<M, B> = Arc<dyn Fn(&M, &B, &mut Context<'_>) -> Tensor>;
+type Callback<M> = Box<dyn FnMut(&EpochReport, &M) -> bool>;
+
+/// A training loop: compiled steps, metrics, checkpoints, progress.
+///
+/// ```
+/// use wengert::nn::data::{Loader, Tensors};
+/// use wengert::nn::optimise::Adam;
+/// use wengert::nn::{Context, Layer, Linear, Sequential, Tanh, Trainer, sequential};
+/// use wengert::prelude::*;
+///
+/// let mut key = Key::new(0);
+/// let model = sequential![Linear::new(1, 16, &mut key), Tanh, Linear::new(16, 1, &mut key)];
+/// let x = Tensor::linspace(-1.0, 1.0, 64).reshape([64, 1]);
+/// let mut loader = Loader::new(Tensors::new((x.clone(), (&x * 3.0).sin())), 16).shuffled(0);
+///
+/// let loss = |model: &Sequential, (x, y): &(Tensor, Tensor), context: &mut Context| {
+///     model.forward(x, context).mse_loss(y, Reduction::Mean)
+/// };
+/// let mut trainer = Trainer::new(model, Adam::new(0.02), loss).quiet();
+/// let report = trainer.fit(&mut loader, 100)?;
+/// assert!(report.losses()[99] < 0.01, "{:?}", report.losses());
+/// # Ok::<(), Error>(())
+/// ```
+pub struct Trainer<M, B, O: Optimiser> {
+    pub(super) state: State<M, O>,
+    rules: Arc<Rules<O>>,
+    loss: Function<M, B>,
+    step: Option<Step<M, B, O>>,
+    is_compiled: bool,
+    is_quiet: bool,
+    pub(super) run: Run,
+    metrics: Vec<(String, Function<M, B>)>,
+    validation: Option<Validation<B>>,
+    patience: Option<(Better, u64)>,
+    saved_at: Option<(PathBuf, u64)>,
+    best_at: Option<(PathBuf, Better)>,
+    csv: Option<PathBuf>,
+    callbacks: Vec<Callback<M>>,
+    stop: Arc<AtomicBool>,
+}
+
+/// Batches of validation data.
+type Validation<B> = Box<dyn FnMut() -> Result<Vec<B>, Error>>;
+
+/// How far a run has come.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Run {
+    pub steps: u64,
+    pub epochs: Vec<EpochReport>,
+    /// The sum of the losses of the current epoch, and their number.
+    pub sum: (f64, u64),
+}
+
+/// Which epoch is the best: that with the largest or smallest value of a metric.
+struct Better {
+    metric: String,
+    is_high: bool,
+}
+
+impl Better {
+    /// The position of the best epoch; of equal ones the first.
+    fn best(&self, epochs: &[EpochReport]) -> Option<usize> {
+        let value = |k: usize| epochs[k].metric(&self.metric);
+        let is_better = |a: f64, b: f64| if self.is_high { a > b } else { a < b };
+        let better = |best: usize, k: usize| match (value(best), value(k)) {
+            (Some(a), Some(b)) if is_better(b, a) => k,
+            (None, Some(_)) => k,
+            _ => best,
+        };
+        (0..epochs.len()).reduce(better).filter(|best| value(*best).is_some())
+    }
+}
+
+impl<M, B, O> Trainer<M, B, O>
+where
+    M: Tree + Clone + 'static,
+    B: Tree + Send + 'static,
+    O: Optimiser + 'static,
+    O::State: Clone + 'static,
+{
+    /// Trains a model with an optimiser by a loss of one batch.
+    pub fn new(
+        model: M,
+        optimiser: O,
+        loss: impl Fn(&M, &B, &mut Context<'_>) -> Tensor + 'static,
+    ) -> Trainer<M, B, O> {
+        let memory = optimiser.start(&model);
+        Trainer {
+            state: TrainingState { model, optimiser: memory, key: Key::new(0), average: None },
+            rules: Arc::new(Rules { optimiser, average: None, parts: 1, precision: Precision::Full }),
+            loss: Arc::new(loss),
+            step: None,
+            is_compiled: true,
+            is_quiet: false,
+            run: Run::default(),
+            metrics: Vec::new(),
+            validation: None,
+            patience: None,
+            saved_at: None,
+            best_at: None,
+            csv: None,
+            callbacks: Vec::new(),
+            stop: Arc::default(),
+        }
+    }
+
+    fn with_rules(mut self, change: impl FnOnce(&mut Rules<O>)) -> Self {
+        self.step = None;
+        let rules = Arc::get_mut(&mut self.rules).expect("no step holds the rules");
+        change(rules);
+        self
+    }
+
+    /// The key of dropout and other random numbers (default: of seed 0).
+    #[must_use]
+    pub fn key(mut self, key: Key) -> Self {
+        self.state.key = key;
+        self
+    }
+
+    /// Runs operations at once instead of compiling the step.
+    #[must_use]
+    pub fn eager(mut self) -> Self {
+        self.is_compiled = false;
+        self
+    }
+
+    /// Prints nothing.
+    #[must_use]
+    pub fn quiet(mut self) -> Self {
+        self.is_quiet = true;
+        self
+    }
+
+    /// Keeps a moving average of the model, of which each step keeps this part, such as 0.999.
+    #[must_use]
+    pub fn average(mut self, kept: f64) -> Self {
+        self.state.average = Some(self.state.model.clone());
+        self.with_rules(|rules| rules.average = Some(kept))
+    }
+
+    /// Computes each batch in this many equal parts and adds their gradients, which takes less memory. The size of batches must be a
+    /// multiple of it.
+    #[must_use]
+    pub fn accumulate(self, parts: usize) -> Self {
+        self.with_rules(|rules| rules.parts = parts.max(1))
+    }
+
+    /// Computes loss and gradients in bf16; the parameters keep their dtype.
+    #[must_use]
+    pub fn bf16(self) -> Self {
+        self.with_rules(|rules| rules.precision = Precision::Bf16)
+    }
+
+    /// Computes metrics on these data after every epoch.
+    #[must_use]
+    pub fn validate<D: Data<Batch = B>>(mut self, mut loader: Loader<D>) -> Self {
+        self.validation = Some(Box::new(move || {
+            loader.seek(Position::default());
+            loader.epoch().collect()
+        }));
+        self
+    }
+
+    /// A metric of the validation data: a number of one batch, whose mean over the batches is reported.
+    #[must_use]
+    pub fn metric(mut self, name: &str, f: impl Fn(&M, &B, &mut Context<'_>) -> Tensor + 'static) -> Self {
+        self.metrics.push((name.to_string(), Arc::new(f)));
+        self
+    }
+
+    /// Stops if a metric (or `"loss"`) has not improved for this many epochs; `is_high` if larger is better.
+    #[must_use]
+    pub fn early_stopping(mut self, metric: &str, is_high: bool, epochs: u64) -> Self {
+        self.patience = Some((Better { metric: metric.to_string(), is_high }, epochs));
+        self
+    }
+
+    /// Writes a checkpoint to this file every so many steps, at the end, and when the run is interrupted.
+    #[cfg(feature = "files")]
+    #[must_use]
+    pub fn save_to(mut self, path: impl Into<PathBuf>, every: u64) -> Self {
+        self.saved_at = Some((path.into(), every.max(1)));
+        self
+    }
+
+    /// Writes the model of the epoch with the best metric (or `"loss"`) to this file; `is_high` if larger is better.
+    #[cfg(feature = "files")]
+    #[must_use]
+    pub fn keep_best(mut self, path: impl Into<PathBuf>, metric: &str, is_high: bool) -> Self {
+        self.best_at = Some((path.into(), Better { metric: metric.to_string(), is_high }));
+        self
+    }
+
+    /// Writes a table of the epochs to this file, after every epoch.
+    #[must_use]
+    pub fn csv(mut self, path: impl Into<PathBuf>) -> Self {
+        self.csv = Some(path.into());
+        self
+    }
+
+    /// Calls a function after every epoch; it stops the run by returning false.
+    #[must_use]
+    pub fn after_epoch(mut self, f: impl FnMut(&EpochReport, &M) -> bool + 'static) -> Self {
+        self.callbacks.push(Box::new(f));
+        self
+    }
+
+    /// A flag that ends the run after the current step if it is set, such as by a handler of Ctrl-C.
+    pub fn stop_flag(&self) -> Arc<AtomicBool> {
+        self.stop.clone()
+    }
+
+    /// The model.
+    pub fn model(&self) -> &M {
+        &self.state.model
+    }
+
+    /// The moving average of the model, if there is one, else the model.
+    pub fn averaged(&self) -> &M {
+        self.state.average.as_ref().unwrap_or(&self.state.model)
+    }
+
+    /// Everything that changes during training.
+    pub fn state(&self) -> &State<M, O> {
+        &self.state
+    }
+
+    /// The number of steps so far.
+    pub fn steps(&self) -> u64 {
+        self.run.steps
+    }
+
+    /// The model, when training is over.
+    pub fn into_model(self) -> M {
+        self.state.model
+    }
+
+    /// One step on one batch; returns the loss before it.
+    pub fn step(&mut self, batch: &B) -> Result<f64, Error> {
+        if self.step.is_none() {
+            let (rules, loss) = (self.rules.clone(), self.loss.clone());
+            let step = move |state: &mut State<M, O>, batch: &B| rules.step(&*loss, state, batch);
+            self.step = Some(match self.is_compiled {
+                true => {
+                    let compiled = compile_step(step);
+                    Box::new(move |state, batch| compiled.call(state, batch))
+                }
+                false => Box::new(step),
+            });
+        }
+        let step = self.step.as_ref().expect("just made");
+        let key = self.state.key.clone();
+        let loss = catch(|| step(&mut self.state, batch))?.item();
+        if !loss.is_finite() {
+            return Err(self.not_finite(loss, batch, key));
+        }
+        self.run.steps += 1;
+        Ok(loss)
+    }
+
+    /// The error of a loss that is not finite: which operation made the first such number.
+    fn not_finite(&self, loss: f64, batch: &B, mut key: Key) -> Error {
+        let mut wrong_leaf = None;
+        for (name, leaf) in self.state.model.named_leaves() {
+            if leaf.dtype().is_float() && leaf.isfinite().all().item() == 0.0 {
+                wrong_leaf = wrong_leaf.or(Some(name));
+            }
+        }
+        let message = format!("the loss of step {} is {loss}, and nothing was updated", self.run.steps + 1);
+        let error = Error::new(ErrorKind::Anomaly, "Trainer", message);
+        if let Some(name) = wrong_leaf {
+            return error
+                .and(&format!("; the parameter `{name}` was not finite before it"))
+                .help("a smaller rate or clip_norm may keep it finite");
+        }
+        let found = catch(|| {
+            let mut context = Context::training(key.next()).of(&self.state.model);
+            detect_anomaly(|| (self.loss)(&self.state.model, batch, &mut context))
+        });
+        match found {
+            Err(first) => {
+                let line = first.line();
+                let error = error.and(&format!("; first: {}: {}", first.operation(), first.message()));
+                line.into_iter().fold(error.help_of(&first), Error::at)
+            }
+            Ok(_) => error,
+        }
+    }
+
+    /// The means of the metrics on the validation data, in evaluation mode.
+    pub fn evaluate(&mut self) -> Result<Vec<(String, f64)>, Error> {
+        let Some(validation) = &mut self.validation else { return Ok(Vec::new()) };
+        let batches = validation()?;
+        let model = self.state.average.as_ref().unwrap_or(&self.state.model);
+        let mut values = Vec::new();
+        for (name, metric) in &self.metrics {
+            let (mut sum, mut count) = (0.0, 0.0);
+            for batch in &batches {
+                let examples =
+                    batch.leaves().first().map_or(1, |leaf| leaf.shape().first().copied().unwrap_or(1)) as f64;
+                let value = catch(|| no_grad(|| metric(model, batch, &mut Context::evaluation().of(model)).item()))?;
+                (sum, count) = (sum + value * examples, count + examples);
+            }
+            values.push((name.clone(), sum / count));
+        }
+        Ok(values)
+    }
+
+    /// Trains until `epochs` epochs are complete, counted from the beginning of the run.
+    pub fn fit<D: Data<Batch = B>>(&mut self, loader: &mut Loader<D>, epochs: u64) -> Result<Report, Error> {
+        let per_epoch = loader.batches() as u64;
+        let mut progress = Progress::new(epochs * per_epoch, self.run.steps, !self.is_quiet);
+        let mut stopped = Stopped::Complete;
+        while loader.position().epoch < epochs {
+            let start = Instant::now();
+            let mut batches = loader.epoch();
+            let mut is_interrupted = false;
+            while let Some(batch) = batches.next() {
+                let loss = self.step(&batch?)?;
+                self.run.sum = (self.run.sum.0 + loss, self.run.sum.1 + 1);
+                progress.step(loss);
+                let is_due = self.saved_at.as_ref().is_some_and(|(_, every)| self.run.steps.is_multiple_of(*every));
+                if is_due {
+                    self.save_now(batches.loader())?;
+                }
+                if self.stop.swap(false, Ordering::Relaxed) {
+                    is_interrupted = true;
+                    break;
+                }
+            }
+            if is_interrupted {
+                stopped = Stopped::Interrupted;
+                break;
+            }
+            progress.clear();
+            self.end_epoch(loader.position().epoch, start.elapsed().as_secs_f64())?;
+            let last = self.run.epochs.last().expect("just added");
+            let mut goes_on = true;
+            for callback in &mut self.callbacks {
+                goes_on &= callback(last, &self.state.model);
+            }
+            if !goes_on || self.has_lost_patience() {
+                stopped = Stopped::Early;
+                break;
+            }
+        }
+        progress.clear();
+        self.save_now(loader)?;
+        if let (Stopped::Interrupted, Some((path, _)), false) = (stopped, &self.saved_at, self.is_quiet) {
+            println!("  stopped after step {}; {} continues from there", self.run.steps, path.display());
+        }
+        Ok(Report { epochs: self.run.epochs.clone(), stopped })
+    }
+
+    fn end_epoch(&mut self, epoch: u64, seconds: f64) -> Result<(), Error> {
+        let metrics = self.evaluate()?;
+        let (sum, count) = std::mem::take(&mut self.run.sum);
+        let rate = self.rules.optimiser.rate(&self.state.optimiser);
+        let report =
+            EpochReport { epoch, steps: self.run.steps, loss: sum / count.max(1) as f64, rate, metrics, seconds };
+        if !self.is_quiet {
+            println!("  {}", report.line());
+        }
+        self.run.epochs.push(report);
+        if let Some(path) = &self.csv {
+            let failed =
+                |error: std::io::Error| Error::new(ErrorKind::File, "csv", format!("{}: {error}", path.display()));
+            std::fs::write(path, csv(&self.run.epochs, true)).map_err(failed)?;
+        }
+        #[cfg(feature = "files")]
+        if let Some((path, better)) = &self.best_at
+            && better.best(&self.run.epochs) == Some(self.run.epochs.len() - 1)
+        {
+            crate::files::save(self.averaged(), path)?;
+        }
+        Ok(())
+    }
+
+    #[cfg(feature = "files")]
+    fn save_now<D: Data<Batch = B>>(&self, loader: &Loader<D>) -> Result<(), Error> {
+        self.saved_at.as_ref().map_or(Ok(()), |(path, _)| self.save(path, loader))
+    }
+
+    #[cfg(not(feature = "files"))]
+    fn save_now<D: Data<Batch = B>>(&self, _: &Loader<D>) -> Result<(), Error> {
+        Ok(())
+    }
+
+    /// Whether the best epoch is too long ago.
+    fn has_lost_patience(&self) -> bool {
+        let Some((better, patience)) = &self.patience else { return false };
+        let epochs = &self.run.epochs;
+        better.best(epochs).is_some_and(|best| (epochs.len() - 1 - best) as u64 >= *patience)
+    }
+}

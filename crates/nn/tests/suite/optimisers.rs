@@ -1,0 +1,127 @@
+//! Optimisers and schedules take the steps of PyTorch's, eager and compiled.
+
+use serde_json::Value;
+use wengert::nn::optimise::{
+    Adadelta, Adagrad, Adam, AdamW, Lion, Memory, Muon, NAdam, Optimiser, RmsProp, Rule, Schedule, Sgd,
+};
+use wengert::prelude::*;
+
+fn record() -> Value {
+    serde_json::from_str(include_str!("../data/optimisers.json")).expect("the record is JSON")
+}
+
+fn tensor(value: &Value) -> Tensor {
+    let rows = |value: &Value| -> Vec<f64> { value.as_array().unwrap().iter().map(|x| x.as_f64().unwrap()).collect() };
+    match value[0].is_array() {
+        true => {
+            let all: Vec<Vec<f64>> = value.as_array().unwrap().iter().map(rows).collect();
+            Tensor::from_vec(all.concat(), [all.len(), all[0].len()])
+        }
+        false => Tensor::from(rows(value)),
+    }
+}
+
+fn tensors(value: &Value) -> Vec<Tensor> {
+    value.as_array().unwrap().iter().map(tensor).collect()
+}
+
+#[track_caller]
+fn agree(name: &str, found: &[Tensor], recorded: &[Tensor]) {
+    assert_eq!(found.len(), recorded.len());
+    for (found, recorded) in found.iter().zip(recorded) {
+        let error = ((found - recorded).abs() / recorded.abs().clamp_min(1e-3)).max().item();
+        assert!(error < 1e-12, "{name}: {found} instead of {recorded}, relative error {error:.1e}");
+    }
+}
+
+/// Repeats a recorded run, at once and compiled.
+fn repeat<R: Rule>(name: &str, optimiser: impl Fn() -> R) {
+    let record = record();
+    let run = record["optimisers"].as_array().unwrap().iter().find(|run| run["name"] == name).expect("recorded");
+    let chosen: Vec<usize> = run["tensors"].as_array().unwrap().iter().map(|k| k.as_u64().unwrap() as usize).collect();
+    let of = |list: Vec<Tensor>| -> Vec<Tensor> { chosen.iter().map(|k| list[*k].clone()).collect() };
+    let (initial, factors) = (of(tensors(&record["initial"])), of(tensors(&record["a"])));
+    let objective = |p: &Vec<Tensor>| {
+        let terms = p.iter().zip(&factors).map(|(p, a)| (a * p.square() * 0.5 + p.sin()).sum());
+        terms.reduce(|a, b| a + b).unwrap()
+    };
+
+    let rule = optimiser();
+    let step = |(parameters, memory): &mut (Vec<Tensor>, Memory), _: &()| {
+        let gradients = grad(objective)(parameters);
+        rule.update(parameters, &gradients, memory);
+    };
+    let compiled = compile_step(step);
+    for way in ["eager", "compiled"] {
+        let mut state = (initial.clone(), rule.start(&initial));
+        for count in 1..=20 {
+            match way {
+                "eager" => step(&mut state, &()),
+                _ => compiled.call(&mut state, &()),
+            }
+            if let Some(after) = run["after"].get(count.to_string()) {
+                agree(&format!("{name}, {way}, after step {count}"), &state.0, &tensors(after));
+            }
+        }
+    }
+    assert_eq!(compiled.signatures(), 1);
+}
+
+#[test]
+fn every_rule_takes_the_recorded_steps() {
+    repeat("sgd", || Sgd::new(0.1));
+    repeat("sgd_momentum", || Sgd::new(0.1).momentum(0.9));
+    repeat("sgd_nesterov_weight_decay", || Sgd::new(0.1).momentum(0.9).nesterov().weight_decay(0.01));
+    repeat("adam", || Adam::new(0.05));
+    repeat("adam_weight_decay", || Adam::new(0.05).weight_decay(0.1));
+    repeat("adamw", || AdamW::new(0.05).betas(0.8, 0.95).epsilon(1e-6).weight_decay(0.1));
+    repeat("rmsprop", || RmsProp::new(0.01));
+    repeat("rmsprop_momentum", || RmsProp::new(0.01).alpha(0.9).momentum(0.9));
+    repeat("adagrad", || Adagrad::new(0.1));
+    repeat("adagrad_lr_decay", || Adagrad::new(0.1).rate_decay(0.1));
+    repeat("adadelta", || Adadelta::new(1.0));
+    repeat("nadam", || NAdam::new(0.02));
+    repeat("muon", || Muon::new(0.02));
+    repeat("sgd_clip_grad_norm", || Sgd::new(0.1).clip_norm(1.0));
+    repeat("sgd_clip_grad_norm_3", || Sgd::new(0.1).clip_norm(3.0));
+}
+
+#[test]
+fn lion_follows_its_formula() {
+    let rule = Lion::new(0.1).betas(0.5, 0.25).weight_decay(0.5);
+    let mut p = Tensor::from([1.0, -2.0]);
+    let mut memory = rule.start(&p);
+    rule.update(&mut p, &Tensor::from([1.0, 3.0]), &mut memory);
+    assert!(p.all_close(&Tensor::from([0.95 - 0.1, -1.9 - 0.1]), 1e-15));
+    // The mean is now (0.75, 2.25); half of it and half of the gradient are (-0.125, 0.625).
+    rule.update(&mut p, &Tensor::from([-1.0, -1.0]), &mut memory);
+    assert!(p.all_close(&Tensor::from([0.85 * 0.95 + 0.1, -2.0 * 0.95 - 0.1]), 1e-15));
+}
+
+#[test]
+fn schedules_have_the_recorded_factors() {
+    let record = record();
+    let schedules = [
+        ("step", Schedule::step(10, 0.5)),
+        ("cosine", Schedule::cosine(20)),
+        ("exponential", Schedule::exponential(0.9)),
+        ("warmup_cosine", Schedule::cosine(20).warm_up(5)),
+        ("one_cycle", Schedule::one_cycle(30)),
+    ];
+    for (name, schedule) in schedules {
+        let run = record["schedules"].as_array().unwrap().iter().find(|run| run["name"] == name).expect("recorded");
+        let factors = run["factors"].as_array().unwrap();
+        assert!(factors.len() > 20);
+        for (step, factor) in factors.iter().enumerate() {
+            let (found, right) = (schedule.at(step), factor.as_f64().unwrap());
+            assert!((found - right).abs() < 1e-12, "{name}, step {step}: {found} instead of {right}");
+        }
+        let traced =
+            compile(|step: &Tensor| schedule.factor(&wengert::nn::optimise::Number::of(step)).tensor(DType::F64));
+        for step in 0..30 {
+            let found = traced.call(&Tensor::from(f64::from(step))).item();
+            assert!((found - schedule.at(step as usize)).abs() < 1e-14, "{name}, step {step}, traced");
+        }
+        assert_eq!(traced.signatures(), 1);
+    }
+}

@@ -1,0 +1,198 @@
+//! The trainer: resuming, errors, early stopping, averages, precision.
+
+use std::path::PathBuf;
+use wengert::nn::data::{Loader, Tensors};
+use wengert::nn::optimise::{AdamW, Rule, Schedule, Sgd};
+use wengert::nn::*;
+use wengert::prelude::*;
+
+type Model = (Linear, BatchNorm, Tanh, Dropout, Linear);
+type Batch = (Tensor, Tensor);
+
+fn model() -> Model {
+    let mut key = Key::new(1);
+    (Linear::new(3, 8, &mut key), BatchNorm::new(8), Tanh, Dropout::new(0.2), Linear::new(8, 1, &mut key))
+}
+
+fn data() -> Tensors<Batch> {
+    let x = Key::new(2).normal([50, 3], DType::F64);
+    let y = (x.slice((.., 0..1)) * 2.0 - x.slice((.., 1..2))).sin();
+    Tensors::new((x, y))
+}
+
+fn loss(model: &Model, (x, y): &Batch, context: &mut Context<'_>) -> Tensor {
+    model.forward(x, context).mse_loss(y, Reduction::Mean)
+}
+
+fn trainer() -> Trainer<Model, Batch, AdamW> {
+    let optimiser = AdamW::new(0.01).schedule(Schedule::cosine(60).warm_up(5)).clip_norm(1.0);
+    Trainer::new(model(), optimiser, loss).key(Key::new(5)).average(0.9).quiet()
+}
+
+fn loader() -> Loader<Tensors<Batch>> {
+    Loader::new(data(), 16).shuffled(3)
+}
+
+fn folder(name: &str) -> PathBuf {
+    let folder = std::env::temp_dir().join(format!("wengert_nn_{name}_{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a temporary folder");
+    folder
+}
+
+fn bits(tree: &impl Tree) -> Vec<Vec<u8>> {
+    tree.leaves().into_iter().map(|leaf| leaf.contiguous().as_bytes().to_vec()).collect()
+}
+
+#[test]
+fn training_learns_and_moves_the_running_statistics() {
+    let (mut trainer, mut loader) = (trainer(), loader());
+    let report = trainer.fit(&mut loader, 15).expect("it trains");
+    let losses = report.losses();
+    assert!(losses[14] < 0.5 * losses[0], "{losses:?}");
+    assert_eq!((report.stopped, trainer.steps()), (Stopped::Complete, 60));
+    assert_eq!(trainer.model().1.num_batches_tracked.item(), 60.0);
+    assert!(trainer.model().1.running_mean.abs().max().item() > 0.0);
+    assert_ne!(trainer.averaged().0.weight, trainer.model().0.weight);
+}
+
+#[cfg(feature = "files")]
+#[test]
+fn a_run_that_was_stopped_anywhere_ends_with_the_same_file() {
+    let folder = folder("resume");
+    let whole = folder.join("whole.safetensors");
+    let (mut straight, mut batches) = (trainer().save_to(&whole, 1000), loader());
+    straight.fit(&mut batches, 4).expect("it trains");
+
+    for stop in [1, 4, 7, 15] {
+        let part = folder.join(format!("part{stop}.safetensors"));
+        let (mut first, mut batches) = (trainer().save_to(&part, 1), loader());
+        // Every step is saved; a copy of the file after step `stop` stands for a run that was killed there.
+        let kept = folder.join(format!("kept{stop}.safetensors"));
+        run_until(&mut first, &mut batches, stop, &part, &kept);
+
+        let (mut second, mut batches) = (trainer().save_to(&part, 1000), loader());
+        second.resume(&kept, &mut batches).expect("it resumes");
+        assert_eq!(second.steps(), stop);
+        second.fit(&mut batches, 4).expect("it trains");
+        let (a, b) = (std::fs::read(&whole).expect("a file"), std::fs::read(&part).expect("a file"));
+        assert!(a == b, "the files differ after a stop at step {stop}");
+        assert_eq!(bits(second.state()), bits(straight.state()));
+    }
+    std::fs::remove_dir_all(folder).expect("the folder is ours");
+}
+
+/// Trains until `stop` steps are saved, and copies the file.
+#[cfg(feature = "files")]
+fn run_until(
+    trainer: &mut Trainer<Model, Batch, AdamW>,
+    loader: &mut Loader<Tensors<Batch>>,
+    stop: u64,
+    part: &std::path::Path,
+    kept: &std::path::Path,
+) {
+    let flag = trainer.stop_flag();
+    while trainer.steps() < stop {
+        flag.store(true, std::sync::atomic::Ordering::Relaxed);
+        let report = trainer.fit(loader, 4).expect("it trains");
+        assert_eq!(report.stopped, Stopped::Interrupted);
+    }
+    std::fs::copy(part, kept).expect("a copy");
+}
+
+#[cfg(feature = "files")]
+#[test]
+fn a_checkpoint_of_something_else_is_refused_and_changes_nothing() {
+    let folder = folder("refused");
+    let path = folder.join("run.safetensors");
+    let (mut first, mut batches) = (trainer().save_to(&path, 1000), loader());
+    first.fit(&mut batches, 1).expect("it trains");
+
+    let other = |key: &mut Key| (Linear::new(3, 9, key), Linear::new(9, 1, key));
+    let other_loss = |model: &(Linear, Linear), (x, y): &Batch, context: &mut Context<'_>| {
+        model.forward(x, context).mse_loss(y, Reduction::Mean)
+    };
+    let mut wider = Trainer::new(other(&mut Key::new(0)), AdamW::new(0.01), other_loss).quiet();
+    let before = bits(wider.state());
+    let error = wider.resume(&path, &mut loader()).expect_err("another model");
+    let text = error.to_string();
+    assert!(text.contains("model.0.weight: [8, 3] in the file, [9, 3] in the tree"), "{text}");
+    assert!(text.contains("model.1.running_mean: unexpected in the file"), "{text}");
+    assert!(text.contains("run.safetensors"), "{text}");
+    assert_eq!(bits(wider.state()), before);
+
+    let mut sgd = Trainer::new(model(), Sgd::new(0.1).momentum(0.9), loss).average(0.9).quiet();
+    let text = sgd.resume(&path, &mut loader()).expect_err("another optimiser").to_string();
+    assert!(text.contains("optimiser.0.weight.momentum_buffer: missing in the file"), "{text}");
+
+    let mut fewer = Loader::new(data().split_at(40).0, 16);
+    let text = trainer().resume(&path, &mut fewer).expect_err("other data").to_string();
+    assert!(text.contains("the run has 50 examples, the data has 40"), "{text}");
+
+    files::save(&model(), &path).expect("a file");
+    let text = trainer().resume(&path, &mut loader()).expect_err("only a model").to_string();
+    assert!(text.contains("not a checkpoint"), "{text}");
+    std::fs::remove_dir_all(folder).expect("the folder is ours");
+}
+
+#[test]
+fn a_loss_that_is_nan_stops_names_the_operation_and_changes_nothing() {
+    for is_eager in [false, true] {
+        let loss = |model: &Linear, (x, y): &Batch, context: &mut Context<'_>| {
+            let h = model.forward(x, context);
+            (h.square() - 1e6).sqrt().mse_loss(y, Reduction::Mean)
+        };
+        let trainer = Trainer::new(Linear::new(3, 1, &mut Key::new(0)), Sgd::new(0.1), loss).quiet();
+        let mut trainer = if is_eager { trainer.eager() } else { trainer };
+        let before = bits(trainer.model());
+        let error = trainer.fit(&mut loader(), 1).expect_err("a loss of NaN");
+        assert_eq!(*error.kind(), ErrorKind::Anomaly);
+        let text = error.to_string();
+        assert!(text.contains("the loss of step 1 is NaN") && text.contains("sqrt"), "{text}");
+        assert!(text.contains("training.rs"), "{text}");
+        assert_eq!(bits(trainer.model()), before);
+        assert_eq!(trainer.steps(), 0);
+    }
+}
+
+#[test]
+fn a_run_stops_early_and_a_callback_can_stop_it() {
+    let constant =
+        |model: &Linear, (x, _): &Batch, context: &mut Context<'_>| model.forward(x, context).sum() * 0.0 + 1.0;
+    let mut trainer = Trainer::new(Linear::new(3, 1, &mut Key::new(0)), Sgd::new(0.1), constant).quiet();
+    trainer = trainer.early_stopping("loss", false, 2);
+    let report = trainer.fit(&mut loader(), 50).expect("it trains");
+    assert_eq!((report.stopped, report.epochs.len()), (Stopped::Early, 3));
+
+    let mut trainer = self::trainer().after_epoch(|epoch, _| epoch.epoch < 2);
+    assert_eq!(trainer.fit(&mut loader(), 50).expect("it trains").epochs.len(), 2);
+}
+
+#[test]
+fn parts_of_a_batch_have_the_gradient_of_the_whole() {
+    let linear = || Linear::new(3, 1, &mut Key::new(4));
+    let loss = |model: &Linear, (x, y): &Batch, context: &mut Context<'_>| {
+        model.forward(x, context).mse_loss(y, Reduction::Mean)
+    };
+    let train = |parts: usize| {
+        let mut trainer = Trainer::new(linear(), Sgd::new(0.1), loss).accumulate(parts).quiet();
+        trainer.fit(&mut Loader::new(data(), 10), 2).expect("it trains");
+        trainer.into_model()
+    };
+    let (whole, parts) = (train(1), train(5));
+    assert!(whole.weight.all_close(&parts.weight, 1e-12));
+    assert_ne!(whole.weight, linear().weight);
+}
+
+#[test]
+fn bf16_trains_parameters_of_f32() {
+    let model = Linear::new(3, 1, &mut Key::new(4)).to_dtype(DType::F32);
+    let loss = |model: &Linear, (x, y): &Batch, context: &mut Context<'_>| {
+        assert_eq!((model.weight.dtype(), x.dtype()), (DType::BF16, DType::BF16));
+        model.forward(x, context).mse_loss(y, Reduction::Mean)
+    };
+    let (x, y) = data().tree().clone();
+    let mut trainer = Trainer::new(model, Sgd::new(0.1), loss).bf16().quiet();
+    let report = trainer.fit(&mut Loader::new(Tensors::new((x.f32(), y.f32())), 10), 5).expect("it trains");
+    assert!(report.losses()[4] < report.losses()[0]);
+    assert_eq!(trainer.model().weight.dtype(), DType::F32);
+}
