@@ -9,7 +9,8 @@ use crate::base::*;
 pub struct Memory {
     /// The number of steps so far, if the rule or its schedule uses it: f64 of rank 0.
     pub count: Tensor,
-    /// A factor of the rate that may be changed between steps, such as by [`Plateau`](crate::Plateau): f64 of rank 0.
+    /// A factor of the rate that may be changed between steps, such as by a [`Plateau`](super::Plateau): f64 of
+    /// rank 0.
     pub scale: Tensor,
     #[tree(flatten)]
     slots: Slots,
@@ -85,7 +86,7 @@ impl Memory {
             count = Number::of(&self.count);
             self.count += 1.0;
         }
-        let scale = if settings.is_scaled { Number::of(&self.scale) } else { Number::from(1.0) };
+        let scale = if settings.plateau.is_some() { Number::of(&self.scale) } else { Number::from(1.0) };
         let rate = settings.rate_at(&count, &scale);
         let count = count + 1.0;
 

@@ -15,7 +15,7 @@ pub use memory::Memory;
 pub use momentum::{Lion, Sgd};
 pub use muon::Muon;
 pub use number::{Number, combine};
-pub use schedule::Schedule;
+pub use schedule::{Plateau, Schedule};
 pub use settings::{Group, Now, Settings};
 
 use crate::base::*;
@@ -47,6 +47,9 @@ pub trait Optimiser {
 
     /// The learning rate of the step that comes next, if it has one.
     fn rate(&self, state: &Self::State) -> Option<f64>;
+
+    /// Takes note of a metric after each epoch, of which these are all values so far; see [`Plateau`].
+    fn observe(&self, _values: &[f64], _state: &mut Self::State) {}
 }
 
 /// A rule that updates every parameter by itself, from its gradient and a few tensors of the same shape.
@@ -110,6 +113,13 @@ pub trait Rule: Sized {
         self
     }
 
+    /// With a rate that falls when a metric stops improving, besides the schedule.
+    #[must_use]
+    fn plateau(mut self, plateau: Plateau) -> Self {
+        self.settings_mut().plateau = Some(plateau);
+        self
+    }
+
     /// With weight decay: added to the gradient (`Sgd`, `Adam`, ..), or apart from it (`AdamW`, `Lion`, `Muon`).
     #[must_use]
     fn weight_decay(mut self, decay: f64) -> Self {
@@ -161,5 +171,11 @@ impl<R: Rule> Optimiser for R {
 
     fn rate(&self, memory: &Memory) -> Option<f64> {
         self.settings().rate_at(&Number::of(&memory.count), &Number::of(&memory.scale)).known()
+    }
+
+    fn observe(&self, values: &[f64], memory: &mut Memory) {
+        if let Some(plateau) = &self.settings().plateau {
+            memory.scale = Tensor::from(plateau.scale(values)).cast(DType::F64);
+        }
     }
 }

@@ -153,3 +153,56 @@ impl Shape {
         }
     }
 }
+
+/// Multiplies the rate by a factor whenever a metric has not improved for some epochs.
+///
+/// ```
+/// use wengert::nn::optimise::Plateau;
+/// let plateau = Plateau::new(2).factor(0.5);
+/// assert_eq!(plateau.scale(&[1.0, 0.9, 0.9, 0.9]), 1.0);
+/// assert_eq!(plateau.scale(&[1.0, 0.9, 0.9, 0.9, 0.9]), 0.5);
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct Plateau {
+    patience: usize,
+    factor: f64,
+    is_high: bool,
+}
+
+/// The part of the best value by which a better one must differ.
+const THRESHOLD: f64 = 1e-4;
+
+impl Plateau {
+    /// The rate falls after more than `patience` epochs without a smaller value, by a factor of 0.1.
+    pub fn new(patience: usize) -> Plateau {
+        Plateau { patience, factor: 0.1, is_high: false }
+    }
+
+    /// The factor.
+    #[must_use]
+    pub fn factor(self, factor: f64) -> Plateau {
+        Plateau { factor, ..self }
+    }
+
+    /// Larger values are better.
+    #[must_use]
+    pub fn higher_is_better(self) -> Plateau {
+        Plateau { is_high: true, ..self }
+    }
+
+    /// The factor of the rate after these values of the metric.
+    pub fn scale(&self, values: &[f64]) -> f64 {
+        let (mut scale, mut best, mut since) = (1.0, if self.is_high { f64::NEG_INFINITY } else { f64::INFINITY }, 0);
+        for value in values {
+            let is_better = match self.is_high {
+                true => *value > best * (1.0 + THRESHOLD),
+                false => *value < best * (1.0 - THRESHOLD),
+            };
+            (best, since) = if is_better || best.is_infinite() { (*value, 0) } else { (best, since + 1) };
+            if since > self.patience {
+                (scale, since) = (scale * self.factor, 0);
+            }
+        }
+        scale
+    }
+}

@@ -1,6 +1,6 @@
 //! What all rules share: rate, decay, clipping, groups.
 
-use super::{Number, Schedule, combine};
+use super::{Number, Plateau, Schedule, combine};
 use crate::base::*;
 use crate::pattern;
 
@@ -17,8 +17,8 @@ pub struct Settings {
     pub clip_norm: Option<f64>,
     /// The largest magnitude of an element of a gradient.
     pub clip_value: Option<f64>,
-    /// Whether the rate is also multiplied by [`Memory::scale`](super::Memory), which may be changed between steps.
-    pub is_scaled: bool,
+    /// When the rate falls because a metric does not improve.
+    pub plateau: Option<Plateau>,
     /// Other settings for some parameters, by patterns of their paths.
     pub groups: Vec<(String, Group)>,
 }
@@ -33,7 +33,7 @@ impl Settings {
             weight_decay: 0.0,
             clip_norm: None,
             clip_value: None,
-            is_scaled: false,
+            plateau: None,
             groups: Vec::new(),
         }
     }

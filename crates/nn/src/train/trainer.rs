@@ -50,7 +50,9 @@ pub struct Trainer<M, B, O: Optimiser> {
     validation: Option<Validation<B>>,
     patience: Option<(Better, u64)>,
     saved_at: Option<(PathBuf, u64)>,
+    #[cfg(feature = "files")]
     best_at: Option<(PathBuf, Better)>,
+    observed: String,
     csv: Option<PathBuf>,
     callbacks: Vec<Callback<M>>,
     stop: Arc<AtomicBool>,
@@ -114,7 +116,9 @@ where
             validation: None,
             patience: None,
             saved_at: None,
+            #[cfg(feature = "files")]
             best_at: None,
+            observed: "loss".to_string(),
             csv: None,
             callbacks: Vec::new(),
             stop: Arc::default(),
@@ -190,6 +194,13 @@ where
     #[must_use]
     pub fn early_stopping(mut self, metric: &str, is_high: bool, epochs: u64) -> Self {
         self.patience = Some((Better { metric: metric.to_string(), is_high }, epochs));
+        self
+    }
+
+    /// The metric that a [`Plateau`](crate::optimise::Plateau) of the optimiser watches (default `"loss"`, that of training).
+    #[must_use]
+    pub fn observe(mut self, metric: &str) -> Self {
+        self.observed = metric.to_string();
         self
     }
 
@@ -380,6 +391,8 @@ where
             println!("  {}", report.line());
         }
         self.run.epochs.push(report);
+        let values: Vec<f64> = self.run.epochs.iter().filter_map(|epoch| epoch.metric(&self.observed)).collect();
+        self.rules.optimiser.observe(&values, &mut self.state.optimiser);
         if let Some(path) = &self.csv {
             let failed =
                 |error: std::io::Error| Error::new(ErrorKind::File, "csv", format!("{}: {error}", path.display()));

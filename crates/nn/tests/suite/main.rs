@@ -1,7 +1,6 @@
 //! Tests of networks, most of them against numbers recorded from PyTorch in f64 (see `data/README.md`).
 
 mod imports;
-#[cfg(feature = "files")]
 mod layers;
 mod optimisers;
 mod training;

@@ -55,7 +55,6 @@ fn training_learns_and_moves_the_running_statistics() {
     assert_ne!(trainer.averaged().0.weight, trainer.model().0.weight);
 }
 
-#[cfg(feature = "files")]
 #[test]
 fn a_run_that_was_stopped_anywhere_ends_with_the_same_file() {
     let folder = folder("resume");
@@ -82,7 +81,6 @@ fn a_run_that_was_stopped_anywhere_ends_with_the_same_file() {
 }
 
 /// Trains until `stop` steps are saved, and copies the file.
-#[cfg(feature = "files")]
 fn run_until(
     trainer: &mut Trainer<Model, Batch, AdamW>,
     loader: &mut Loader<Tensors<Batch>>,
@@ -99,7 +97,6 @@ fn run_until(
     std::fs::copy(part, kept).expect("a copy");
 }
 
-#[cfg(feature = "files")]
 #[test]
 fn a_checkpoint_of_something_else_is_refused_and_changes_nothing() {
     let folder = folder("refused");
