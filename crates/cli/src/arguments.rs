@@ -1,7 +1,9 @@
 //! The command line.
 
-use crate::training::Plan;
-use clap::{Parser, Subcommand};
+use crate::failure::Failure;
+use crate::train::{Options, digits, mnist, sonnets};
+use clap::{Args, Parser, Subcommand, ValueEnum};
+use std::io::Write;
 use std::path::PathBuf;
 
 /// Reverse-mode automatic differentiation: a tour, and the pages of the operations
@@ -30,14 +32,14 @@ pub enum Command {
     },
     /// Show the Wengert list of y = x1 x2 + sin x1 with every value, adjoint and contribution
     Tape,
-    /// Train a small network on handwritten digits and test it
+    /// Train a network on embedded data and test it
     Train {
-        /// The number of epochs
-        #[arg(long, value_name = "N", default_value_t = Plan::FULL.epochs as u32, value_parser = clap::value_parser!(u32).range(1..))]
-        epochs: u32,
-        /// The seed of weights, order and noise
-        #[arg(long, value_name = "N", default_value_t = Plan::FULL.seed)]
-        seed: u64,
+        /// What to learn
+        #[arg(value_enum, default_value_t = Task::Digits)]
+        task: Task,
+        /// How to train
+        #[command(flatten)]
+        options: TrainArguments,
     },
     /// List the operations, or describe one
     Ops {
@@ -52,4 +54,56 @@ pub enum Command {
         #[arg(long = "input", value_name = "NUMBERS", allow_hyphen_values = true)]
         inputs: Vec<String>,
     },
+}
+
+/// What `wengert train` learns.
+#[derive(Clone, Copy, Debug, ValueEnum)]
+pub enum Task {
+    /// Digits of 8 x 8 pixels, by a perceptron
+    Digits,
+    /// Digits of 28 x 28 pixels, by a convolutional network
+    Mnist,
+    /// Shakespeare's sonnets, character by character, by a transformer
+    Sonnets,
+}
+
+impl Task {
+    /// Trains, writing to `out`.
+    pub fn train(self, options: &Options, out: &mut dyn Write) -> Result<(), Failure> {
+        match self {
+            Task::Digits => digits::run(options, out),
+            Task::Mnist => mnist::run(options, out).map(drop),
+            Task::Sonnets => sonnets::run(options, out).map(drop),
+        }
+    }
+}
+
+/// The options of `wengert train`.
+#[derive(Args, Debug)]
+pub struct TrainArguments {
+    /// The number of epochs; by default what the task needs
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    epochs: Option<u64>,
+    /// The seed of weights, order and noise
+    #[arg(long, value_name = "N", default_value_t = 0)]
+    seed: u64,
+    /// Go on from a checkpoint
+    #[arg(long, value_name = "FILE")]
+    resume: Option<PathBuf>,
+    /// Write checkpoints to a file, also when stopped by Ctrl-C
+    #[arg(long, value_name = "FILE")]
+    save: Option<PathBuf>,
+    /// Print the result only
+    #[arg(long)]
+    quiet: bool,
+    /// Print JSON, a line for each epoch and one for the result
+    #[arg(long)]
+    json: bool,
+}
+
+impl From<TrainArguments> for Options {
+    fn from(arguments: TrainArguments) -> Options {
+        let TrainArguments { epochs, seed, resume, save, quiet, json } = arguments;
+        Options { epochs, seed, resume, save, quiet, json }
+    }
 }

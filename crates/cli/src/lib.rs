@@ -5,12 +5,11 @@ pub mod columns;
 pub mod digits;
 pub mod failure;
 pub mod nearest;
-pub mod network;
 pub mod ops_page;
 pub mod picture;
 pub mod saved;
 pub mod tour;
-pub mod training;
+pub mod train;
 pub mod transforms;
 pub mod wengert_list;
 
@@ -22,9 +21,9 @@ use std::process::ExitCode;
 /// Runs a command, writing to `out`.
 pub fn run(command: Command, out: &mut dyn Write) -> Result<(), Failure> {
     match command {
-        Command::Tour { quick } => tour::tour(if quick { training::Plan::QUICK } else { training::Plan::FULL }, out)?,
+        Command::Tour { quick } => tour::tour(quick, out)?,
         Command::Tape => write!(out, "{}", wengert_list::wengert_list())?,
-        Command::Train { epochs, seed } => tour::train(training::Plan { epochs: epochs as usize, seed }, out)?,
+        Command::Train { task, options } => task.train(&options.into(), out)?,
         Command::Ops { name: None } => write!(out, "{}", ops_page::list())?,
         Command::Ops { name: Some(name) } => write!(out, "{}", ops_page::page(&name)?)?,
         Command::Run { file, inputs } => saved::run(&file, &inputs, out)?,

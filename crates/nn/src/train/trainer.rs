@@ -15,7 +15,6 @@ use std::time::Instant;
 type State<M, O> = TrainingState<M, <O as Optimiser>::State>;
 type Step<M, B, O> = Box<dyn Fn(&mut State<M, O>, &B) -> Tensor>;
 type Function<M, B> = Arc<dyn Fn(&M, &B, &mut Context<'_>) -> Tensor>;
-type Callback<M> = Box<dyn FnMut(&EpochReport, &M) -> bool>;
 
 /// A training loop: compiled steps, metrics, checkpoints, progress.
 ///
@@ -45,6 +44,7 @@ pub struct Trainer<M, B, O: Optimiser> {
     step: Option<Step<M, B, O>>,
     is_compiled: bool,
     is_quiet: bool,
+    has_progress: bool,
     pub(super) run: Run,
     metrics: Vec<(String, Function<M, B>)>,
     validation: Option<Validation<B>>,
@@ -54,7 +54,6 @@ pub struct Trainer<M, B, O: Optimiser> {
     best_at: Option<(PathBuf, Better)>,
     observed: String,
     csv: Option<PathBuf>,
-    callbacks: Vec<Callback<M>>,
     stop: Arc<AtomicBool>,
 }
 
@@ -111,6 +110,7 @@ where
             step: None,
             is_compiled: true,
             is_quiet: false,
+            has_progress: true,
             run: Run::default(),
             metrics: Vec::new(),
             validation: None,
@@ -120,7 +120,6 @@ where
             best_at: None,
             observed: "loss".to_string(),
             csv: None,
-            callbacks: Vec::new(),
             stop: Arc::default(),
         }
     }
@@ -150,6 +149,13 @@ where
     #[must_use]
     pub fn quiet(mut self) -> Self {
         self.is_quiet = true;
+        self.progress(false)
+    }
+
+    /// Whether a progress bar is shown on standard error if that is a terminal (default: yes).
+    #[must_use]
+    pub fn progress(mut self, is_shown: bool) -> Self {
+        self.has_progress = is_shown;
         self
     }
 
@@ -224,13 +230,6 @@ where
     #[must_use]
     pub fn csv(mut self, path: impl Into<PathBuf>) -> Self {
         self.csv = Some(path.into());
-        self
-    }
-
-    /// Calls a function after every epoch; it stops the run by returning false.
-    #[must_use]
-    pub fn after_epoch(mut self, f: impl FnMut(&EpochReport, &M) -> bool + 'static) -> Self {
-        self.callbacks.push(Box::new(f));
         self
     }
 
@@ -336,9 +335,30 @@ where
     }
 
     /// Trains until `epochs` epochs are complete, counted from the beginning of the run.
+    /// Prints a line after each epoch.
     pub fn fit<D: Data<Batch = B>>(&mut self, loader: &mut Loader<D>, epochs: u64) -> Result<Report, Error> {
+        let is_quiet = self.is_quiet;
+        let report = self.fit_with(loader, epochs, |epoch, _| {
+            if !is_quiet {
+                println!("  {}", epoch.line());
+            }
+            true
+        })?;
+        if let (Stopped::Interrupted, Some((path, _)), false) = (report.stopped, &self.saved_at, is_quiet) {
+            println!("  stopped after step {}; {} continues from there", self.run.steps, path.display());
+        }
+        Ok(report)
+    }
+
+    /// Like [`fit`](Trainer::fit), but calls a function after each epoch instead of printing; it ends the run by returning false.
+    pub fn fit_with<D: Data<Batch = B>>(
+        &mut self,
+        loader: &mut Loader<D>,
+        epochs: u64,
+        mut each: impl FnMut(&EpochReport, &M) -> bool,
+    ) -> Result<Report, Error> {
         let per_epoch = loader.batches() as u64;
-        let mut progress = Progress::new(epochs * per_epoch, self.run.steps, !self.is_quiet);
+        let mut progress = Progress::new(epochs * per_epoch, self.run.steps, self.has_progress);
         let mut stopped = Stopped::Complete;
         while loader.position().epoch < epochs {
             let start = Instant::now();
@@ -364,20 +384,13 @@ where
             progress.clear();
             self.end_epoch(loader.position().epoch, start.elapsed().as_secs_f64())?;
             let last = self.run.epochs.last().expect("just added");
-            let mut goes_on = true;
-            for callback in &mut self.callbacks {
-                goes_on &= callback(last, &self.state.model);
-            }
-            if !goes_on || self.has_lost_patience() {
+            if !each(last, &self.state.model) || self.has_lost_patience() {
                 stopped = Stopped::Early;
                 break;
             }
         }
         progress.clear();
         self.save_now(loader)?;
-        if let (Stopped::Interrupted, Some((path, _)), false) = (stopped, &self.saved_at, self.is_quiet) {
-            println!("  stopped after step {}; {} continues from there", self.run.steps, path.display());
-        }
         Ok(Report { epochs: self.run.epochs.clone(), stopped })
     }
 
@@ -387,9 +400,6 @@ where
         let rate = self.rules.optimiser.rate(&self.state.optimiser);
         let report =
             EpochReport { epoch, steps: self.run.steps, loss: sum / count.max(1) as f64, rate, metrics, seconds };
-        if !self.is_quiet {
-            println!("  {}", report.line());
-        }
         self.run.epochs.push(report);
         let values: Vec<f64> = self.run.epochs.iter().filter_map(|epoch| epoch.metric(&self.observed)).collect();
         self.rules.optimiser.observe(&values, &mut self.state.optimiser);

@@ -160,8 +160,8 @@ fn a_run_stops_early_and_a_callback_can_stop_it() {
     let report = trainer.fit(&mut loader(), 50).expect("it trains");
     assert_eq!((report.stopped, report.epochs.len()), (Stopped::Early, 3));
 
-    let mut trainer = self::trainer().after_epoch(|epoch, _| epoch.epoch < 2);
-    assert_eq!(trainer.fit(&mut loader(), 50).expect("it trains").epochs.len(), 2);
+    let report = self::trainer().fit_with(&mut loader(), 50, |epoch, _| epoch.epoch < 2);
+    assert_eq!(report.expect("it trains").epochs.len(), 2);
 }
 
 #[test]

@@ -1,0 +1,108 @@
+//! Training runs on embedded data.
+
+pub mod digits;
+pub mod mnist;
+pub mod sonnets;
+
+use crate::failure::Failure;
+use std::fmt::Write as _;
+use std::io::Write;
+use std::path::PathBuf;
+use std::time::Instant;
+use wengert::nn::data::{Data, Loader};
+use wengert::nn::optimise::Optimiser;
+use wengert::nn::{EpochReport, Stopped, Trainer};
+use wengert::prelude::*;
+
+/// The settings of a run; two runs with the same settings give the same bits.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// The number of epochs; by default what the task needs.
+    pub epochs: Option<u64>,
+    /// The seed of weights, order and noise.
+    pub seed: u64,
+    /// A checkpoint to go on from.
+    pub resume: Option<PathBuf>,
+    /// Where to write checkpoints.
+    pub save: Option<PathBuf>,
+    /// Print the result only.
+    pub quiet: bool,
+    /// Print one line of JSON for each epoch, and one for the result.
+    pub json: bool,
+}
+
+/// The number of steps between two checkpoints.
+const SAVE_EVERY: u64 = 50;
+/// The number of epochs that are printed.
+const LINES: u64 = 10;
+
+/// Trains, with a progress bar on a terminal and a line for some epochs, and returns the trainer.
+fn trained<M, B, O, D>(
+    trainer: Trainer<M, B, O>,
+    loader: &mut Loader<D>,
+    epochs: u64,
+    options: &Options,
+    out: &mut dyn Write,
+) -> Result<Trainer<M, B, O>, Failure>
+where
+    M: Tree + Clone + 'static,
+    B: Tree + Send + 'static,
+    O: Optimiser + 'static,
+    O::State: Clone + 'static,
+    D: Data<Batch = B>,
+{
+    let mut trainer = trainer.key(Key::new(options.seed)).progress(!options.quiet);
+    if let Some(path) = &options.save {
+        trainer = trainer.save_to(path, SAVE_EVERY);
+    }
+    if let Some(path) = &options.resume {
+        trainer.resume(path, loader).map_err(told)?;
+    }
+    let flag = trainer.stop_flag();
+    if options.save.is_some() {
+        // A second handler in one process is an error; the first one serves.
+        let _ = ctrlc::set_handler(move || flag.store(true, std::sync::atomic::Ordering::Relaxed));
+    }
+    let start = Instant::now();
+    let mut written = Ok(());
+    let report = trainer.fit_with(loader, epochs, |epoch, _| {
+        let is_shown = epoch.epoch == 1 || epoch.epoch == epochs || epoch.epoch.is_multiple_of(epochs.div_ceil(LINES));
+        let line = match (options.json, options.quiet || !is_shown) {
+            (true, _) => json(epoch),
+            (false, true) => return true,
+            (false, false) => format!("  {}", epoch.line()),
+        };
+        written = writeln!(out, "{line}");
+        written.is_ok()
+    });
+    let report = report.map_err(told)?;
+    written?;
+    if report.stopped == Stopped::Interrupted {
+        let place =
+            options.save.as_ref().map_or_else(String::new, |path| format!("; go on with --resume {}", path.display()));
+        return Err(Failure::new(format!("stopped after step {}{place}", trainer.steps())));
+    }
+    if !options.quiet && !options.json {
+        writeln!(out, "\n  {} steps, {:.1} s", trainer.steps(), start.elapsed().as_secs_f64())?;
+    }
+    Ok(trainer)
+}
+
+fn told(error: Error) -> Failure {
+    Failure::new(error.to_string())
+}
+
+/// An epoch as a line of JSON.
+fn json(epoch: &EpochReport) -> String {
+    let mut line = format!("{{\"epoch\":{},\"steps\":{},\"loss\":{}", epoch.epoch, epoch.steps, epoch.loss);
+    for (name, value) in &epoch.metrics {
+        let _ = write!(line, ",\"{name}\":{value}");
+    }
+    let _ = write!(line, ",\"seconds\":{:.3}}}", epoch.seconds);
+    line
+}
+
+/// The fraction of rows whose largest logit is at the label.
+fn accuracy(logits: &Tensor, labels: &Tensor) -> Tensor {
+    logits.argmax_along(-1).equal(labels).cast(DType::F64).mean()
+}
