@@ -5,7 +5,7 @@ pub use wengert_engine::autograd::{detect_anomaly, no_grad};
 pub use wengert_engine::fused::*;
 pub use wengert_engine::methods::*;
 pub use wengert_engine::{
-    Attention, Conv, DType, Ellipsis, Error, ErrorKind, Interpolate, Key, Line, Norm, Padding, Pool, Shape, Sizes,
-    Tensor, Tree, TreePath, catch, checkpoint, compile, compile_step, primitive, program, scan, scan_reverse, tree,
-    value_and_grad_with_aux,
+    Attention, Conv, CrossEntropy, DType, Ellipsis, Error, ErrorKind, Interpolate, Key, Line, Norm, Operand, PadMode,
+    Padding, Pool, Reduction, Shape, Sizes, Tensor, Tree, TreePath, catch, checkpoint, compile, compile_step,
+    custom_vjp, primitive, program, scan, scan_reverse, tree, value_and_grad_with_aux, vjp,
 };

@@ -33,6 +33,7 @@ pub mod files;
 pub mod init;
 mod layer;
 mod layers;
+pub mod loss;
 mod model;
 pub mod optimise;
 mod pattern;

@@ -2,5 +2,6 @@
 
 mod imports;
 mod layers;
+mod losses;
 mod optimisers;
 mod training;
