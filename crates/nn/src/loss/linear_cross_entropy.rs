@@ -2,6 +2,8 @@
 //!
 //! Rows are processed in chunks. The forward pass keeps the losses of a chunk and drops its logits; the backward pass computes them again,
 //! so it takes one product more than the plain computation, and memory for one chunk instead of all rows.
+//!
+//! A `checkpoint` around or inside the loop is not enough: the backward loop would still store the logits of all its steps.
 
 use super::{reduce, shape_error};
 use crate::base::*;
@@ -80,7 +82,8 @@ impl LinearCrossEntropy {
 /// targets `[..]`.
 ///
 /// Equal to `x.linear_bias(weight, bias).cross_entropy(targets, ..)`, but only a chunk of rows has its logits in memory at a time, forward and
-/// backward. Derivatives of any order are exact; second and higher ones hold the logits of all rows.
+/// backward. Derivatives of any order are exact; second and higher ones hold the logits of all rows. The loss has a rule of its own
+/// (`custom_vjp`), so a compiled program with it cannot be saved to a file.
 ///
 /// ```
 /// use wengert::nn::loss::{LinearCrossEntropy, linear_cross_entropy};

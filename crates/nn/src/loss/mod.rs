@@ -1,5 +1,5 @@
 //! Losses that are more than one formula: alignments, contrasts between the rows of a batch, and a classifier whose logits do not fit into
-//! memory. Simpler ones are methods of [`Tensor`](crate::base::Tensor): `cross_entropy`, `mse_loss`, `triplet_margin_loss` and so on.
+//! memory. Simpler ones are methods of `Tensor`: `cross_entropy`, `mse_loss`, `triplet_margin_loss` and so on.
 
 mod contrastive;
 mod ctc;
