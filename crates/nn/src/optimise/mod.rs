@@ -3,6 +3,7 @@
 //! The memory of an optimiser is a tree, so a step is the same code whether it runs at once, is compiled, or continues from a file.
 
 mod adaptive;
+mod lbfgs;
 mod memory;
 mod momentum;
 mod muon;
@@ -11,6 +12,7 @@ mod schedule;
 mod settings;
 
 pub use adaptive::{Adadelta, Adagrad, Adam, AdamW, NAdam, RmsProp};
+pub use lbfgs::{Lbfgs, LbfgsMemory, Minimum};
 pub use memory::Memory;
 pub use momentum::{Lion, Sgd};
 pub use muon::Muon;
