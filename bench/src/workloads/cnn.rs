@@ -1,6 +1,7 @@
 //! A convolutional network on images of 28 x 28.
 
-use super::{Argument, Optimiser, Size, Workload, parameters};
+use super::{Argument, Optimiser, Size, Workload, linear, parameters};
+use wengert::nn::{Context, Conv2d, Flatten, Layer, MaxPool2d, Relu};
 use wengert::prelude::*;
 
 pub fn cnn(size: Size) -> Workload {
@@ -24,10 +25,8 @@ pub fn cnn(size: Size) -> Workload {
 }
 
 fn loss(p: &[Tensor], data: &[Tensor]) -> Tensor {
-    let convolved = |x: &Tensor, w: &Tensor, b: &Tensor| x.conv2d(w, &Conv::new().bias(b));
-    let h = convolved(&data[0], &p[0], &p[1]).relu();
-    let h = convolved(&h, &p[2], &p[3]).relu();
-    let h = h.max_pool2d(&Pool::new(2)).reshape([data[0].shape()[0], p[4].shape()[1]]);
-    let h = h.linear_bias(&p[4], &p[5]).relu();
-    h.linear_bias(&p[6], &p[7]).cross_entropy(&data[1], &CrossEntropy::new())
+    let convolution = |p: &[Tensor]| Conv2d::of(p[0].clone(), Some(p[1].clone()));
+    let features = (convolution(p), Relu, convolution(&p[2..]), Relu, MaxPool2d::new(2), Flatten);
+    let model = (features, linear(&p[4..]), Relu, linear(&p[6..]));
+    model.forward(&data[0], &mut Context::evaluation()).cross_entropy(&data[1], &CrossEntropy::new())
 }

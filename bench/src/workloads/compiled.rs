@@ -1,9 +1,9 @@
 //! The same workloads as compiled steps: forward, backward and update as one program.
 
-use super::optimiser::Memory;
 use super::{Training, Workload};
 use std::sync::Arc;
 use wengert::backend::Backend;
+use wengert::nn::optimise::Memory;
 use wengert::prelude::*;
 use wengert::program::PASSES;
 
@@ -32,14 +32,14 @@ impl Workload {
         let Training { workload, parameters, arguments, .. } = self.start();
         let Workload { loss, optimiser, .. } = workload;
         let parameters: Vec<Tensor> = parameters.iter().map(Tensor::detach).collect();
-        let memory = optimiser.memory(&parameters);
-        let has_update = !matches!(optimiser, super::Optimiser::None);
+        let memory = optimiser.start(&parameters);
+        let has_update = optimiser != super::Optimiser::None;
         // Returns the loss alone, or its gradients as well if they are the result or are to be measured.
         let step = move |with_gradients: bool| {
             move |state: &mut State, data: &Vec<Tensor>| {
                 let (value, gradients) = value_and_grad(|p: &Vec<Tensor>| loss(p, data))(&state.parameters);
                 let State { parameters, memory } = state;
-                optimiser.updated(parameters, &gradients, memory);
+                optimiser.update(parameters, &gradients, memory);
                 (value, if with_gradients { gradients } else { Vec::new() })
             }
         };

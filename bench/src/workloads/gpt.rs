@@ -1,6 +1,7 @@
 //! A small causal transformer.
 
-use super::{Argument, Optimiser, Parameter, Size, Workload, parameters};
+use super::{Argument, Optimiser, Parameter, Size, Workload, linear, parameters};
+use wengert::nn::{Context, Layer, LayerNorm, Linear, MultiHeadAttention, TransformerBlock};
 use wengert::prelude::*;
 
 const VOCABULARY: usize = 96;
@@ -33,19 +34,17 @@ pub fn gpt(size: Size) -> Workload {
 }
 
 fn loss(p: &[Tensor], data: &[Tensor]) -> Tensor {
-    let width = p[0].shape()[1];
+    let context = &mut Context::evaluation();
+    let norm = |p: &[Tensor]| LayerNorm::of(p[0].clone(), p[1].clone());
     let mut x = p[0].embedding(&data[0]) + &p[1];
-    for block in p[2..p.len() - 3].chunks_exact(PER_BLOCK) {
-        let [gain1, bias1, gain2, bias2, qkv, qkv_bias, out, out_bias, up, up_bias, down, down_bias] = block else {
-            unreachable!("a block has {PER_BLOCK} parameters")
-        };
-        let h = x.layer_norm(&[width], &Norm::new().weight(gain1).bias(bias1)).linear_bias(qkv, qkv_bias);
-        x += h.self_attention(HEADS, &Attention::new().causal()).linear_bias(out, out_bias);
-        let h = x.layer_norm(&[width], &Norm::new().weight(gain2).bias(bias2)).linear_bias(up, up_bias);
-        x += h.gelu_tanh().linear_bias(down, down_bias);
+    for p in p[2..p.len() - 3].chunks_exact(PER_BLOCK) {
+        let attention = MultiHeadAttention::of(p[4].clone(), p[5].clone(), linear(&p[6..]), HEADS).causal();
+        let block = TransformerBlock::of(attention, [linear(&p[8..]), linear(&p[10..])], [norm(p), norm(&p[2..])]);
+        x = block.forward(&x, context);
     }
-    let [gain, bias, output] = &p[p.len() - 3..] else { unreachable!("the last three parameters") };
+    let end = &p[p.len() - 3..];
+    let output = (norm(end), Linear { weight: end[2].clone(), bias: None });
     let rows = data[1].elements();
-    let logits = x.layer_norm(&[width], &Norm::new().weight(gain).bias(bias)).linear(output);
-    logits.reshape([rows, VOCABULARY]).cross_entropy(&data[1].reshape([rows]), &CrossEntropy::new())
+    let logits = output.forward(&x, context).reshape([rows, VOCABULARY]);
+    logits.cross_entropy(&data[1].reshape([rows]), &CrossEntropy::new())
 }

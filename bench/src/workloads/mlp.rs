@@ -1,6 +1,7 @@
 //! Two perceptrons of three layers.
 
-use super::{Argument, Optimiser, Size, Workload, parameters};
+use super::{Argument, Optimiser, Size, Workload, linear, parameters};
+use wengert::nn::{Context, Layer, Relu};
 use wengert::prelude::*;
 
 pub fn tiny() -> Workload {
@@ -25,7 +26,6 @@ pub fn mlp(size: Size) -> Workload {
 }
 
 fn perceptron(p: &[Tensor], x: &Tensor) -> Tensor {
-    let h = x.linear_bias(&p[0], &p[1]).relu();
-    let h = h.linear_bias(&p[2], &p[3]).relu();
-    h.linear_bias(&p[4], &p[5])
+    let model = (linear(p), Relu, linear(&p[2..]), Relu, linear(&p[4..]));
+    model.forward(x, &mut Context::evaluation())
 }

@@ -1,4 +1,4 @@
-//! The shared workloads: one training step each, written directly on tensors, in the measured sizes and in small ones for tests.
+//! The shared workloads: one training step each, of layers and optimisers, in the measured sizes and in small ones for tests.
 
 mod cnn;
 mod compiled;
@@ -9,6 +9,8 @@ mod optimiser;
 mod rnn;
 
 use optimiser::Optimiser;
+use wengert::nn::optimise::Memory;
+use wengert::nn::{Linear, ModelMethods as _};
 use wengert::prelude::*;
 
 pub use compiled::Steps;
@@ -52,6 +54,11 @@ enum Argument {
     Whole(Vec<usize>, i64),
 }
 
+/// A layer with the next two parameters: weights and biases.
+fn linear(parameters: &[Tensor]) -> Linear {
+    Linear { weight: parameters[0].clone(), bias: Some(parameters[1].clone()) }
+}
+
 fn parameters(shapes: &[&[usize]]) -> Vec<Parameter> {
     shapes.iter().map(|shape| Parameter { shape: shape.to_vec(), is_gain: false }).collect()
 }
@@ -76,7 +83,7 @@ pub struct Training {
     workload: Workload,
     parameters: Vec<Tensor>,
     arguments: Vec<Tensor>,
-    state: optimiser::State,
+    memory: Memory,
 }
 
 impl Workload {
@@ -98,8 +105,8 @@ impl Workload {
         };
         let parameters: Vec<Tensor> = self.parameters.iter().enumerate().map(weights).collect();
         let arguments = self.arguments.iter().enumerate().map(data).collect();
-        let state = self.optimiser.start(&parameters);
-        Training { workload: self, parameters, arguments, state }
+        let memory = self.optimiser.start(&parameters);
+        Training { workload: self, parameters, arguments, memory }
     }
 }
 
@@ -133,7 +140,14 @@ impl Training {
     /// One whole training step.
     pub fn step(&mut self) {
         self.differentiate();
-        self.state.update(&mut self.parameters);
+        self.update();
+    }
+
+    fn update(&mut self) {
+        if self.workload.optimiser != Optimiser::None {
+            let gradients = self.parameters.gradients();
+            self.workload.optimiser.update(&mut self.parameters, &gradients, &mut self.memory);
+        }
     }
 
     /// The losses before the first and the tenth update, and the norm of the tenth gradient.
@@ -146,7 +160,7 @@ impl Training {
             }
             let square = |gradient: Tensor| gradient.cast(DType::F64).square().sum().item();
             norm = self.parameters.iter().filter_map(Tensor::grad).map(square).sum::<f64>().sqrt();
-            self.state.update(&mut self.parameters);
+            self.update();
         }
         [first, last, norm]
     }

@@ -1,6 +1,7 @@
 //! A recurrent network over the steps of sequences.
 
-use super::{Argument, Optimiser, Size, Workload, parameters};
+use super::{Argument, Optimiser, Size, Workload, linear, parameters};
+use wengert::nn::{Context, Layer, Rnn};
 use wengert::prelude::*;
 
 pub fn rnn(size: Size) -> Workload {
@@ -16,9 +17,7 @@ pub fn rnn(size: Size) -> Workload {
 }
 
 fn loss(p: &[Tensor], data: &[Tensor]) -> Tensor {
-    let (x, labels) = (&data[0], &data[1]);
-    let step = |h: &Tensor, x: &Tensor| ((x.linear_bias(&p[0], &p[1]) + h.linear(&p[2])).tanh(), ());
-    let (batch, width) = (x.shape()[1], p[2].shape()[0]);
-    let (h, ()) = scan(step, &Tensor::full([batch, width], 0f32), x);
-    h.linear_bias(&p[3], &p[4]).cross_entropy(labels, &CrossEntropy::new())
+    let context = &mut Context::evaluation();
+    let h = Rnn::of(p[0].clone(), p[2].clone(), Some(p[1].clone()), None).last(&data[0], context);
+    linear(&p[3..]).forward(&h, context).cross_entropy(&data[1], &CrossEntropy::new())
 }

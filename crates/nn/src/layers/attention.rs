@@ -41,14 +41,14 @@ impl MultiHeadAttention {
             Error::new(ErrorKind::Argument, "MultiHeadAttention", message).at(Line::caller()).raise();
         }
         let out_proj = Linear::new(width, width, key);
-        MultiHeadAttention {
-            in_proj_weight: init::xavier_uniform([3 * width, width], key),
-            in_proj_bias: Tensor::zeros([3 * width]),
-            out_proj: Linear { bias: out_proj.bias.map(|bias| bias.zeros_like()), ..out_proj },
-            heads,
-            is_causal: false,
-            rotary: None,
-        }
+        let out_proj = Linear { bias: Some(Tensor::zeros([width])), ..out_proj };
+        let weight = init::xavier_uniform([3 * width, width], key);
+        MultiHeadAttention::of(weight, Tensor::zeros([3 * width]), out_proj, heads)
+    }
+
+    /// Attention with these parameters.
+    pub fn of(in_proj_weight: Tensor, in_proj_bias: Tensor, out_proj: Linear, heads: usize) -> MultiHeadAttention {
+        MultiHeadAttention { in_proj_weight, in_proj_bias, out_proj, heads, is_causal: false, rotary: None }
     }
 
     /// Token i sees the tokens up to i.
@@ -250,16 +250,16 @@ impl TransformerBlock {
     /// A perceptron of this many hidden units instead of four times the width.
     #[track_caller]
     pub fn with_hidden(width: usize, heads: usize, hidden: usize, key: &mut Key) -> TransformerBlock {
-        TransformerBlock {
-            self_attn: MultiHeadAttention::new(width, heads, key),
-            linear1: Linear::new(width, hidden, key),
-            linear2: Linear::new(hidden, width, key),
-            norm1: LayerNorm::new(width),
-            norm2: LayerNorm::new(width),
-            dropout: Dropout::new(0.0),
-            activation: Activation::GeluTanh,
-            norm_last: false,
-        }
+        let attention = MultiHeadAttention::new(width, heads, key);
+        let perceptron = [Linear::new(width, hidden, key), Linear::new(hidden, width, key)];
+        TransformerBlock::of(attention, perceptron, [LayerNorm::new(width), LayerNorm::new(width)])
+    }
+
+    /// A block of these layers.
+    pub fn of(attention: MultiHeadAttention, perceptron: [Linear; 2], norms: [LayerNorm; 2]) -> TransformerBlock {
+        let ([linear1, linear2], [norm1, norm2]) = (perceptron, norms);
+        let (dropout, activation) = (Dropout::new(0.0), Activation::GeluTanh);
+        TransformerBlock { self_attn: attention, linear1, linear2, norm1, norm2, dropout, activation, norm_last: false }
     }
 
     /// Token i sees the tokens up to i.

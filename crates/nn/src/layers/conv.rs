@@ -40,6 +40,11 @@ macro_rules! convolutions {
                 $Layer { weight, bias, options: Conv::new().groups(groups) }
             }
 
+            /// A layer with these parameters; stride 1, no padding.
+            pub fn of(weight: Tensor, bias: Option<Tensor>) -> $Layer {
+                $Layer { weight, bias, options: Conv::new() }
+            }
+
             /// The step from one position to the next.
             #[must_use]
             pub fn stride(self, stride: impl Into<Sizes>) -> $Layer {

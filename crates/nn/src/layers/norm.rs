@@ -117,6 +117,11 @@ impl LayerNorm {
         LayerNorm::over([width])
     }
 
+    /// With these gains and biases.
+    pub fn of(weight: Tensor, bias: Tensor) -> LayerNorm {
+        LayerNorm { weight, bias, epsilon: EPSILON }
+    }
+
     /// Over the last axes, of this shape.
     pub fn over(shape: impl Into<Shape>) -> LayerNorm {
         let weight = Tensor::ones(shape).contiguous();

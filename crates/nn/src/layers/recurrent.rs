@@ -250,6 +250,12 @@ impl<C: Cell> Recurrent<C> {
         Recurrent { weights: Weights { directions, is_bidirectional }, dropout: 0.0, cell: C::default() }
     }
 
+    /// One layer in one direction, with these parameters.
+    pub fn of(weight_ih: Tensor, weight_hh: Tensor, bias_ih: Option<Tensor>, bias_hh: Option<Tensor>) -> Recurrent<C> {
+        let directions = vec![Direction { weight_ih, weight_hh, bias_ih, bias_hh }];
+        Recurrent { weights: Weights { directions, is_bidirectional: false }, dropout: 0.0, cell: C::default() }
+    }
+
     /// Dropout between layers, in training.
     #[must_use]
     pub fn dropout(self, p: f64) -> Recurrent<C> {
