@@ -9,3 +9,5 @@ pub use wengert_engine::{
     Padding, Pool, Reduction, Shape, Sizes, Tensor, Tree, TreePath, catch, checkpoint, compile, compile_step,
     custom_vjp, primitive, program, scan, scan_reverse, tree, value_and_grad_with_aux, vjp,
 };
+#[cfg(feature = "files")]
+pub use wengert_engine::{Scalar, f16};

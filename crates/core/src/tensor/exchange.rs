@@ -101,6 +101,7 @@ impl Tensor {
     /// ```
     pub fn try_from_bytes(bytes: &[u8], dtype: DType, shape: impl Into<Shape>) -> Result<Tensor, Error> {
         let shape = shape.into();
+        shape.check("from_bytes")?;
         let wanted = shape.iter().try_fold(dtype.size(), |bytes, size| bytes.checked_mul(*size));
         if wanted != Some(bytes.len()) {
             let message = format!("{} bytes do not fill shape {shape} of {dtype}", bytes.len());

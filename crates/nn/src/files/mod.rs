@@ -2,8 +2,8 @@
 //!
 //! The format is safetensors, with the paths of the leaves as names: for the layers of this crate these are PyTorch's.
 
-mod atomic;
-mod limit;
+pub(crate) mod atomic;
+pub(crate) mod limit;
 mod named;
 
 pub use limit::{limit, set_limit};

@@ -74,9 +74,7 @@ impl NamedTensors {
 
     /// Reads a file.
     pub fn read(path: impl AsRef<Path>) -> Result<NamedTensors, Error> {
-        let path = path.as_ref();
-        let bytes = limit::read(path)?;
-        NamedTensors::parse(&bytes).map_err(|error| limit::wrong(path, error.message()))
+        limit::parse(path.as_ref(), NamedTensors::parse)
     }
 
     /// The tensors in the bytes of a file.
@@ -91,7 +89,8 @@ impl NamedTensors {
             let Some((dtype, _)) = found else {
                 return Err(wrong(format!("{name} has dtype {:?}, which is not supported", view.dtype())));
             };
-            let tensor = Tensor::try_from_bytes(view.data(), *dtype, view.shape());
+            let tensor = limit::expect_shape(view.shape(), dtype.size())
+                .and_then(|_| Tensor::try_from_bytes(view.data(), *dtype, view.shape()));
             tensors.insert(name.to_string(), tensor.map_err(|error| wrong(format!("{name}: {}", error.message())))?);
         }
         let texts = header.metadata().iter().flatten().map(|(name, text)| (name.clone(), text.clone())).collect();

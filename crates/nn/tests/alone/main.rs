@@ -1,8 +1,15 @@
 //! Tests that count the bytes of the process, so they run one at a time.
 
 mod losses;
+#[path = "../mutation/mod.rs"]
+mod mutation;
+mod readers;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use wengert_kernels::counting::CountingAllocator;
+
+#[global_allocator]
+static ALLOCATOR: CountingAllocator = CountingAllocator::new();
 
 /// Held by a test from beginning to end, because the counts include all threads.
 fn turn() -> MutexGuard<'static, ()> {

@@ -4,4 +4,5 @@ mod imports;
 mod layers;
 mod losses;
 mod optimisers;
+mod readers;
 mod training;
