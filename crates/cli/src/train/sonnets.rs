@@ -4,7 +4,7 @@ use super::{Options, trained};
 use crate::failure::Failure;
 use std::io::Write;
 use wengert::autograd::default_dtype;
-use wengert::nn::data::{Data, Loader};
+use wengert::nn::data::{Data, Loader, Text, Windows};
 use wengert::nn::optimise::{AdamW, Group, Rule, Schedule};
 use wengert::nn::{
     Context, Dropout, Embedding, KeyValueCache, Layer, LayerNorm, Linear, ModelMethods, Trainer, TransformerBlock,
@@ -19,7 +19,10 @@ const HEADS: usize = 4;
 const BLOCKS: usize = 3;
 const CONTEXT: usize = 96;
 const BATCH: usize = 16;
-const EPOCHS: u64 = 12;
+const EPOCHS: u64 = 6;
+/// A window begins every so many characters.
+const STEP: usize = 8;
+const DROPOUT: f64 = 0.3;
 
 /// A causal transformer over characters.
 #[derive(Clone, Tree)]
@@ -61,40 +64,6 @@ impl Layer for Writer {
     }
 }
 
-/// The distinct characters of the text, in order.
-fn vocabulary() -> Vec<char> {
-    let mut characters: Vec<char> = TEXT.chars().collect();
-    characters.sort_unstable();
-    characters.dedup();
-    characters
-}
-
-fn encoded(text: &str, vocabulary: &[char]) -> Vec<i64> {
-    text.chars().filter_map(|c| vocabulary.binary_search(&c).ok()).map(|place| place as i64).collect()
-}
-
-/// Windows of a text: characters, and those that follow them.
-struct Windows {
-    tokens: Vec<i64>,
-    stride: usize,
-}
-
-impl Data for Windows {
-    type Batch = (Tensor, Tensor);
-
-    fn len(&self) -> usize {
-        (self.tokens.len() - CONTEXT - 1) / self.stride + 1
-    }
-
-    fn batch(&self, positions: &[usize]) -> Result<(Tensor, Tensor), Error> {
-        let part = |shift: usize| {
-            let windows = positions.iter().flat_map(|k| &self.tokens[k * self.stride + shift..][..CONTEXT]);
-            Tensor::from_vec(windows.copied().collect(), [positions.len(), CONTEXT])
-        };
-        Ok((part(0), part(1)))
-    }
-}
-
 fn loss(model: &Writer, (tokens, next): &(Tensor, Tensor), context: &mut Context<'_>) -> Tensor {
     let logits = model.forward(tokens, context);
     let rows = next.elements();
@@ -103,11 +72,13 @@ fn loss(model: &Writer, (tokens, next): &(Tensor, Tensor), context: &mut Context
 
 /// Trains on the first nine tenths of the text, tests on the last, and writes a few lines. Returns the loss in nats for each character.
 pub fn run(options: &Options, out: &mut dyn Write) -> Result<f64, Failure> {
-    let vocabulary = vocabulary();
-    let tokens = encoded(TEXT, &vocabulary);
-    let (train, held_out) = tokens.split_at(tokens.len() * 9 / 10);
-    let mut loader = Loader::new(Windows { tokens: train.to_vec(), stride: 8 }, BATCH).shuffled(options.seed);
-    let model = default_dtype(DType::F32, || Writer::new(vocabulary.len(), 0.3, &mut Key::new(options.seed)));
+    let vocabulary = Text::new(TEXT);
+    let tokens = vocabulary.encode(TEXT).map_err(super::told)?;
+    let trained_on = tokens.elements() * 9 / 10;
+    let windows =
+        |part: Tensor, step: usize| Windows::new(&part, CONTEXT).map(|windows| windows.step(step)).map_err(super::told);
+    let mut loader = Loader::new(windows(tokens.slice(..trained_on), STEP)?, BATCH).shuffled(options.seed);
+    let model = default_dtype(DType::F32, || Writer::new(vocabulary.tokens(), DROPOUT, &mut Key::new(options.seed)));
     let epochs = options.epochs.unwrap_or(EPOCHS);
     if !options.quiet && !options.json {
         let (blocks, parameters) = (BLOCKS, model.parameters());
@@ -121,7 +92,7 @@ pub fn run(options: &Options, out: &mut dyn Write) -> Result<f64, Failure> {
         .group("*norm*", Group::new().weight_decay(0.0))
         .schedule(Schedule::cosine(steps).down_to(0.05).warm_up(100.min(steps / 4)))
         .clip_norm(1.0);
-    let test = Windows { tokens: held_out.to_vec(), stride: CONTEXT };
+    let test = windows(tokens.slice(trained_on..), CONTEXT)?;
     let trainer =
         Trainer::new(model, optimiser, loss).average(0.999).validate(Loader::new(test, 16)).metric("test loss", loss);
     let mut trainer = trained(trainer, &mut loader, epochs, options, out)?;
@@ -144,24 +115,25 @@ pub fn run(options: &Options, out: &mut dyn Write) -> Result<f64, Failure> {
 /// assert!(text.len() >= 20 && nats > 2.0);
 /// ```
 pub fn sample(windows: usize, characters: usize) -> (String, f64) {
-    let vocabulary = vocabulary();
-    let model = default_dtype(DType::F32, || Writer::new(vocabulary.len(), 0.0, &mut Key::new(0)));
-    let data = Windows { tokens: encoded(TEXT, &vocabulary), stride: CONTEXT };
+    let vocabulary = Text::new(TEXT);
+    let model = default_dtype(DType::F32, || Writer::new(vocabulary.tokens(), 0.0, &mut Key::new(0)));
+    let tokens = vocabulary.encode(TEXT).expect("its own characters");
+    let data = Windows::new(&tokens, CONTEXT).expect("the text is long enough");
     let batch = data.batch(&(0..windows).collect::<Vec<_>>()).expect("the text is long enough");
     let nats = loss(&model, &batch, &mut Context::evaluation()).item();
     (written(&model, &vocabulary, characters, &mut Key::new(0)), nats)
 }
 
 /// A text that the model writes.
-fn written(model: &Writer, vocabulary: &[char], characters: usize, key: &mut Key) -> String {
+fn written(model: &Writer, vocabulary: &Text, characters: usize, key: &mut Key) -> String {
     let mut caches = vec![KeyValueCache::default(); BLOCKS];
-    let mut token = encoded("\n", vocabulary)[0];
+    let mut token = vocabulary.characters().iter().position(|c| *c == '\n').unwrap_or(0) as i64;
     let mut text = String::from("  ");
     for _ in 0..characters {
         let logits = model.continued(&Tensor::from([[token]]), &mut caches, &mut Context::evaluation());
-        let chances = (logits.reshape([vocabulary.len()]) / 0.8).softmax(-1).to_f64_vec();
+        let chances = (logits.reshape([vocabulary.tokens()]) / 0.8).softmax(-1).to_f64_vec();
         token = drawn(&chances, key.next().uniform([], DType::F64).item()) as i64;
-        match vocabulary[token as usize] {
+        match vocabulary.characters()[token as usize] {
             '\n' => text.push_str("\n  "),
             c => text.push(c),
         }

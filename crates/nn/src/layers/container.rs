@@ -58,12 +58,14 @@ macro_rules! sequential {
 }
 
 macro_rules! tuples {
-    ($($L:ident.$index:tt),+) => {
-        impl<$($L: Layer + Tree + 'static),+> Layer for ($($L,)+) {
+    ($First:ident.0 $(, $L:ident.$index:tt)*) => {
+        impl<$First: Layer + Tree + 'static, $($L: Layer + Tree + 'static),*> Layer for ($First, $($L,)*) {
             fn forward(&self, x: &Tensor, context: &mut Context<'_>) -> Tensor {
                 let _scope = primitive::scope(Line::caller());
-                let x = x.clone();
-                $(let x = self.$index.forward(&x, context);)+
+                // One variable, so that no layer's output outlives the next one.
+                #[allow(unused_mut)]
+                let mut x = self.0.forward(x, context);
+                $(x = self.$index.forward(&x, context);)*
                 x
             }
         }
