@@ -110,7 +110,7 @@ pub trait Tree: Sized {
     /// ```
     fn leaves(&self) -> Vec<&Tensor> {
         let mut leaves = Vec::new();
-        self.visit(&mut TreePath::root(), &mut |_, leaf| leaves.push(leaf));
+        TreePath::root().quietly(|path| self.visit(path, &mut |_, leaf| leaves.push(leaf)));
         leaves
     }
 
@@ -140,7 +140,7 @@ pub trait Tree: Sized {
     /// assert_eq!(copy.len(), 2);
     /// ```
     fn map_leaves(&self, mut f: impl FnMut(&Tensor) -> Tensor) -> Self {
-        self.map(&mut TreePath::root(), &mut |_, leaf| f(leaf))
+        TreePath::root().quietly(|path| self.map(path, &mut |_, leaf| f(leaf)))
     }
 
     /// A tree of the same structure whose leaves are `f` of the two leaves at the same path. If the structures differ, the error names the

@@ -202,7 +202,7 @@ impl Rule for RmsProp {
 
     fn step(&self, parameter: &mut Tensor, gradient: &Tensor, slots: &mut [Tensor], now: &Now) {
         let gradient = now.decayed(gradient, parameter);
-        slots[0].combine_square_assign(self.alpha, &gradient, 1.0 - self.alpha);
+        slots[0].combine_square_assign(self.alpha, &*gradient, 1.0 - self.alpha);
         let scaled = gradient.over_root(&slots[0], self.epsilon);
         let Some(velocity) = slots.get_mut(1) else { return now.descend(parameter, &scaled) };
         velocity.combine_assign(self.momentum, &scaled, 1.0);
@@ -244,7 +244,7 @@ impl Rule for Adagrad {
 
     fn step(&self, parameter: &mut Tensor, gradient: &Tensor, slots: &mut [Tensor], now: &Now) {
         let gradient = now.decayed(gradient, parameter);
-        slots[0].combine_square_assign(1.0, &gradient, 1.0);
+        slots[0].combine_square_assign(1.0, &*gradient, 1.0);
         let factor = Number::from(1.0) / ((now.count.clone() - 1.0) * self.rate_decay + 1.0);
         let plain = Now { weight_decay: 0.0, ..now.clone() };
         plain.decay_and_descend(parameter, &gradient.over_root(&slots[0], self.epsilon), factor);
@@ -281,8 +281,8 @@ impl Rule for Adadelta {
 
     fn step(&self, parameter: &mut Tensor, gradient: &Tensor, slots: &mut [Tensor], now: &Now) {
         let gradient = now.decayed(gradient, parameter);
-        slots[0].combine_square_assign(self.rho, &gradient, 1.0 - self.rho);
-        let step = ((&slots[1] + self.epsilon) / (&slots[0] + self.epsilon)).sqrt() * &gradient;
+        slots[0].combine_square_assign(self.rho, &*gradient, 1.0 - self.rho);
+        let step = ((&slots[1] + self.epsilon) / (&slots[0] + self.epsilon)).sqrt() * &*gradient;
         slots[1].combine_square_assign(self.rho, &step, 1.0 - self.rho);
         combine(parameter, &Number::from(1.0), &step, &-now.rate.clone());
     }

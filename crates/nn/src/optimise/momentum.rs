@@ -64,9 +64,9 @@ impl Rule for Sgd {
     fn step(&self, parameter: &mut Tensor, gradient: &Tensor, slots: &mut [Tensor], now: &Now) {
         let gradient = now.decayed(gradient, parameter);
         let [velocity] = slots else { return now.descend(parameter, &gradient) };
-        velocity.combine_assign(self.momentum, &gradient, 1.0);
+        velocity.combine_assign(self.momentum, &*gradient, 1.0);
         match self.nesterov {
-            true => now.descend(parameter, &(gradient + &*velocity * self.momentum)),
+            true => now.descend(parameter, &(&*gradient + &*velocity * self.momentum)),
             false => now.descend(parameter, velocity),
         }
     }

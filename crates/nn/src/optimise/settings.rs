@@ -3,6 +3,7 @@
 use super::{Number, Plateau, Schedule, combine};
 use crate::base::*;
 use crate::pattern;
+use std::borrow::Cow;
 
 /// The settings of a rule.
 #[derive(Clone, Debug)]
@@ -120,10 +121,10 @@ impl Now {
     }
 
     /// The gradient plus the weight decay times the parameter.
-    pub fn decayed(&self, gradient: &Tensor, parameter: &Tensor) -> Tensor {
+    pub fn decayed<'g>(&self, gradient: &'g Tensor, parameter: &Tensor) -> Cow<'g, Tensor> {
         if self.weight_decay == 0.0 {
-            return gradient.clone();
+            return Cow::Borrowed(gradient);
         }
-        gradient + parameter * self.weight_decay
+        Cow::Owned(gradient + parameter * self.weight_decay)
     }
 }
