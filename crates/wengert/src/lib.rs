@@ -96,7 +96,7 @@ macro_rules! guide {
     };
 }
 
-guide!(coming_from tensors trees networks reverse forward jacobians sparsity taylor batching compile control_flow checkpoints custom_rules implicit scalars replays covectors);
+guide!(coming_from tensors trees networks reverse forward jacobians sparsity taylor batching compile control_flow checkpoints custom_rules implicit scalars replays covectors conventions);
 
 /// The README's examples run as tests too.
 #[cfg(doctest)]
