@@ -258,7 +258,9 @@ fn root<'t>(caller: &str, output: &'t Tensor) -> Result<&'t Arc<Node>, Error> {
     output.link.as_ref().ok_or_else(|| {
         let message = format!("the tensor of {} does not require a gradient", output.spec());
         let help = match output.dtype().is_float() {
-            true => "call require_grad() on an input before computing, outside no_grad",
+            true => {
+                "call require_grad() on an input before computing, outside no_grad, or update in place: no_grad(|| w -= step)"
+            }
             false => "integers and booleans carry no gradient; convert the inputs with .cast(DType::F64)",
         };
         Error::new(ErrorKind::NoGradient, caller, message).help(help)

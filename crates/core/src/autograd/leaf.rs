@@ -66,8 +66,7 @@ impl GradientSlot {
     fn expect_reachable(&self, caller: &str) -> Result<(), Error> {
         let Some(line) = self.orphaned else { return Ok(()) };
         let place = format!("{}:{}", line.file(), line.line());
-        let message =
-            format!("no gradient reaches this handle: its update at {place} made it a result of the leaf it was");
+        let message = format!("the tensor is no longer a leaf: it was updated at {place} outside `no_grad`");
         Err(Error::new(ErrorKind::NoGradient, caller, message).help(
             "update parameters inside no_grad(|| ..); if the update is part of the computation, ask a clone made before it, or call retain_grad() after it",
         ))
@@ -166,6 +165,8 @@ impl Tensor {
     /// (&x * 2.0).backward();
     /// assert_eq!(x.grad().unwrap().item(), 2.0);
     /// ```
+    ///
+    /// In a program that expects a gradient, `x.grad().expect("the loss depends on x")` gives a better message than `unwrap`.
     ///
     /// A handle that was updated outside of [`no_grad`](crate::autograd::no_grad) is no longer a leaf, and calling this on it is an error.
     #[track_caller]

@@ -176,8 +176,12 @@ pub fn expect_float(name: &str, dtype: DType) -> Result<(), Error> {
     if dtype.is_float() {
         return Ok(());
     }
+    let help = match name {
+        "div" => "divide integers with .floor_divide(..), or convert them first, for example with .cast(DType::F64)",
+        _ => "convert it first, for example with .cast(DType::F64)",
+    };
     Err(Error::new(ErrorKind::DType(vec![dtype]), name, format!("needs a floating-point tensor, got {dtype}"))
-        .help("convert it first, for example with .cast(DType::F64)"))
+        .help(help))
 }
 
 /// An error unless these attributes are 0 or 1; it names the first that is neither.

@@ -81,7 +81,11 @@ impl Primitive for Concat {
             let alike = |other: usize| other == axis || x.shape[other] == first.shape[other];
             if x.shape.len() != first.shape.len() || !(0..x.shape.len()).all(alike) {
                 let shapes = vec![Shape::from(first.shape), Shape::from(x.shape)];
-                let message = format!("shapes {} and {} differ beside axis {axis}", shapes[0], shapes[1]);
+                let what = match x.shape.len() == first.shape.len() {
+                    true => format!("in an axis other than {axis}"),
+                    false => "in their number of axes".to_string(),
+                };
+                let message = format!("shapes {} and {} differ {what}", shapes[0], shapes[1]);
                 return Err(Error::new(ErrorKind::Shape(shapes), "concat", message)
                     .help("all axes but the one along which tensors are joined must agree"));
             }

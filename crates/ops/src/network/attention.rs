@@ -134,6 +134,14 @@ pub(super) fn expect_scores(name: &str, attrs: &Attrs) -> Result<(), Error> {
 pub(super) fn expect_dtypes(name: &str, operands: &[SpecRef<'_>], mask: Option<usize>) -> Result<(), Error> {
     expect_float(name, operands[0].dtype)?;
     let is_truth = |position: usize| mask == Some(position) && operands[position].dtype == DType::Bool;
+    if let Some(other) = mask.filter(|&position| !is_truth(position)).map(|position| operands[position].dtype)
+        && other != operands[0].dtype
+    {
+        let (queries, message) = (operands[0].dtype, format!("the mask is {other}, the queries are {}", operands[0].dtype));
+        return Err(Error::new(ErrorKind::DType(vec![queries, other]), name, message).help(format!(
+            "a mask is boolean, or has the dtype of the queries: .cast(DType::Bool) or .cast(DType::{queries:?})"
+        )));
+    }
     let mut numbers = (0..operands.len()).filter(|&position| !is_truth(position));
     numbers.try_for_each(|position| expect_same_dtype(name, operands[0].dtype, operands[position].dtype))
 }

@@ -46,9 +46,9 @@ fn map_rows(x: &Tensor, w: &Tensor, bias: Option<&Tensor>) -> Tensor {
         wrong(x, &message, "they are [.., in] and [out, in]").raise();
     };
     if width != *inputs {
-        let message = |_: &Shape, w: &Shape| format!("rows of {width} numbers with weights of shape {w} for {inputs}");
+        let message = |_: &Shape, w: &Shape| format!("the input has {width} features, the weight {w} expects {inputs}");
         let help = match width == *outputs {
-            true => "weights are [out, in]: transpose them",
+            true => "a weight is [out, in]: transpose it with .t()",
             false => "the last axes of input and weights must have one size",
         };
         wrong(x, &message, help).raise();
@@ -97,7 +97,7 @@ impl Primitive for LinearMap {
         };
         if inner != other {
             let shapes = vec![Shape::from(x.shape), Shape::from(w.shape)];
-            let message = format!("rows of {inner} numbers with weights for {other}");
+            let message = format!("the input has {inner} features, the weight {} expects {other}", shapes[1]);
             return Err(Error::new(ErrorKind::Shape(shapes), "linear", message));
         }
         if let Some(bias) = operands.get(2) {

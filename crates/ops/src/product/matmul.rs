@@ -171,10 +171,9 @@ impl Primitive for Matmul {
         }
         let (inner, other) = (a.shape[m - 1], b.shape[n - 2]);
         if inner != other {
-            let help = format!(
-                "the right side transposed has shape {}",
-                b.shape[..n - 2].iter().chain(b.shape[n - 2..].iter().rev()).copied().collect::<Shape>()
-            );
+            let transposed: Shape = b.shape[..n - 2].iter().chain(b.shape[n - 2..].iter().rev()).copied().collect();
+            let fits = if b.shape[n - 1] == inner { "use .t(): " } else { "" };
+            let help = format!("{fits}the right side transposed has shape {transposed}");
             let message =
                 format!("inner dimensions differ: {} x {} ({inner} against {other})", shapes()[0], shapes()[1]);
             return Err(wrong(message).help(help));

@@ -49,8 +49,44 @@ fn two_dtypes_name_the_cast() {
     assert!(error.suggestion().unwrap().contains("zeros_like()"));
     let error = error_of(|| Tensor::from([1i64, 2]) * 0.5);
     assert!(error.to_string().contains("0.5 does not fit a tensor of i64"), "{error}");
+    let error = error_of(|| Tensor::from([1i64, 2]) / 2);
+    assert!(error.suggestion().unwrap().contains("floor_divide"), "{error}");
     let error = error_of(|| Tensor::from([1i64, 2]).exp());
     assert!(error.to_string().contains("exp: needs a floating-point tensor, got i64"), "{error}");
+}
+
+#[test]
+fn shapes_that_do_not_fit_say_what_would() {
+    let (x, v) = (Tensor::zeros([4, 3]), Tensor::zeros([3]));
+    let error = error_of(|| x.matmul(&x));
+    assert_eq!(error.suggestion(), Some("use .t(): the right side transposed has shape [3, 4]"));
+    let error = error_of(|| Tensor::concat(&[&x, &Tensor::zeros([4, 2])], 0));
+    assert_eq!(error.message(), "shapes [4, 3] and [4, 2] differ in an axis other than 0");
+    let error = error_of(|| Tensor::concat(&[&x, &v], 0));
+    assert_eq!(error.message(), "shapes [4, 3] and [3] differ in their number of axes");
+    let error = error_of(|| x.linear(&Tensor::zeros([3, 8])));
+    assert_eq!(error.message(), "the input has 3 features, the weight [3, 8] expects 8");
+    assert_eq!(error.suggestion(), Some("a weight is [out, in]: transpose it with .t()"));
+}
+
+#[test]
+fn a_mask_of_another_dtype_is_named() {
+    let x = Tensor::zeros([1, 4, 8]).f32();
+    let error = error_of(|| x.attention(&x, &x, &Attention::new().mask(&Tensor::zeros([4, 4]))));
+    assert_eq!(error.message(), "the mask is f64, the queries are f32");
+    assert!(error.suggestion().unwrap().contains(".cast(DType::F32)"), "{error}");
+}
+
+#[test]
+fn an_update_outside_of_no_grad_is_named() {
+    let mut w = Tensor::from([1.0, 2.0]).require_grad();
+    w -= 0.1;
+    let error = error_of(|| w.grad());
+    let place = format!("it was updated at {}:{} outside `no_grad`", file!(), line!() - 2);
+    assert_eq!(error.message(), format!("the tensor is no longer a leaf: {place}"));
+    let w = no_grad(|| &w - 0.1);
+    let error = error_of(|| w.sum().backward());
+    assert!(error.suggestion().unwrap().contains("or update in place: no_grad(|| w -= step)"), "{error}");
 }
 
 #[test]
@@ -395,7 +431,7 @@ fn a_bias_that_does_not_fit_says_so_and_names_both_shapes() {
     let (line, error) = here!(x.linear(&Tensor::zeros([3, 4])));
     assert_eq!(
         (error.message(), error.line().unwrap().line()),
-        ("rows of 3 numbers with weights of shape [3, 4] for 4", line)
+        ("the input has 3 features, the weight [3, 4] expects 4", line)
     );
     let (line, error) = here!(Tensor::zeros([]).linear(&w));
     assert_eq!(
