@@ -1,6 +1,6 @@
 //! The imperative tape: values with a link. Its records lie below every level.
 
-use super::custom::captured;
+use super::custom::{captured, expect_concrete};
 use super::{Node, eval};
 use crate::autograd::{modes, packing};
 use crate::custom::recorded;
@@ -91,6 +91,7 @@ pub fn apply_function(
         true => packing::once(0, op, call)?,
         false => call()?,
     };
+    expect_concrete(function, operands, &outputs)?;
     let is_captured = modes::records_tape() && outputs.iter().any(|output| output.link.is_some());
     if is_captured { Err(captured(function.name(), "imperative tape")) } else { Ok(outputs) }
 }

@@ -144,7 +144,7 @@ impl Tracer {
             ),
             _ => (
                 "a tensor is used after its transform ended".to_string(),
-                "return it from the differentiated function instead of storing it outside",
+                "return it from the differentiated function instead of storing it outside; if the `backward` of a custom_vjp captured it, make it an input and return it as a residual",
             ),
         };
         Error::new(ErrorKind::LevelClosed, self.level.name, format!("{what}{}", self.made())).help(help)

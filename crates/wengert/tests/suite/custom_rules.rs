@@ -197,22 +197,13 @@ fn wrong_rules_and_captures_are_typed_errors() {
     let wrong = custom_vjp(|x: &Tensor| (x.sum(), ()), |_: &(), dy: &Tensor| dy.clone());
     let error = catch(|| grad(|x: &Tensor| wrong(x))(&Tensor::from([1.0, 2.0]))).unwrap_err();
     assert!(error.to_string().contains("what `backward` returned is f64[], not f64[2]"), "{error}");
-    let captured = |x: &Tensor| {
-        let x = x.clone();
-        custom_vjp(move |y: &Tensor| (&x * y, ()), |_: &(), dy: &Tensor| dy.clone())(&x_of(&Tensor::from(1.0)))
-    };
-    fn x_of(x: &Tensor) -> Tensor {
-        x.clone()
-    }
-    // Captured only: the function is called on a constant, so no rule is needed and the captured tensor is ordinary.
-    assert_eq!(grad(captured)(&Tensor::from(3.0)).item(), 1.0);
     let both = |x: &Tensor| {
         let inner = x.clone();
         custom_vjp(move |y: &Tensor| (&inner * y, ()), |_: &(), dy: &Tensor| dy.clone())(x)
     };
     let error = catch(|| grad(both)(&Tensor::from(3.0))).unwrap_err();
     assert_eq!(error.kind(), &ErrorKind::WrongLevel);
-    assert!(error.to_string().contains("captured a tensor of the grad that it runs in"), "{error}");
+    assert_eq!(error.message(), "the closure captures a tensor that the surrounding `grad` is differentiating");
     assert_eq!(error.line().unwrap().file(), file!());
     let batch = Tensor::from([2.0, 3.0]);
     assert_eq!(catch(|| vmap(both)(&batch)).unwrap_err().kind(), &ErrorKind::WrongLevel);
@@ -220,6 +211,54 @@ fn wrong_rules_and_captures_are_typed_errors() {
     assert_eq!(catch(|| jet(both, &Tensor::from(2.0), &one, 2)).unwrap_err().kind(), &ErrorKind::WrongLevel);
     let leaf = Tensor::from(3.0).require_grad();
     assert_eq!(catch(|| both(&leaf)).unwrap_err().kind(), &ErrorKind::WrongLevel);
+}
+
+/// The input is a constant, so nothing but the capture belongs to the transform.
+#[test]
+fn a_captured_tensor_is_an_error_even_if_the_input_is_a_constant() {
+    let at = Tensor::from(3.0);
+    let by_vjp = |w: &Tensor| {
+        let w = w.clone();
+        custom_vjp(move |x: &Tensor| (x * &w, ()), |_: &(), dy: &Tensor| dy.clone())(&Tensor::from(2.0))
+    };
+    let by_jvp = |w: &Tensor| {
+        let w = w.clone();
+        custom_jvp(move |x: &Tensor| x * &w, |_: &Tensor, _: &Tensor, dx: &Tensor| dx.clone())(&Tensor::from(2.0))
+    };
+    let errors = |f: &dyn Fn(&Tensor) -> Tensor| {
+        [
+            catch(|| grad(f)(&at)),
+            catch(|| jvp(f, &at, &Tensor::from(1.0)).1),
+            catch(|| vmap(f)(&Tensor::from([3.0, 4.0]))),
+            catch(|| jet(f, &at, &[Tensor::from(1.0)], 2).remove(0)),
+            catch(|| compile(f).call(&at)),
+            catch(|| compile(grad(f)).call(&at)),
+        ]
+        .map(Result::unwrap_err)
+    };
+    for (name, errors) in [("custom_vjp", errors(&by_vjp)), ("custom_jvp", errors(&by_jvp))] {
+        for error in &errors {
+            assert_eq!((error.operation(), error.kind()), (name, &ErrorKind::WrongLevel), "{error}");
+            assert!(error.suggestion().unwrap().contains("make it an input"), "{error}");
+            assert_eq!(error.line().unwrap().file(), file!());
+        }
+        assert_eq!(errors[0].message(), "the closure captures a tensor that the surrounding `grad` is differentiating");
+        assert_eq!(errors[2].message(), "the closure captures a tensor that the surrounding `vmap` is batching");
+    }
+    // Outside of transforms it is an ordinary value.
+    assert_eq!((by_vjp(&at).item(), by_jvp(&at).item()), (6.0, 6.0));
+}
+
+#[test]
+fn a_tensor_that_backward_captures_should_be_a_residual() {
+    let f = |w: &Tensor| {
+        let c = w.clone();
+        custom_vjp(|x: &Tensor| (x * 2.0, ()), move |_: &(), dy: &Tensor| dy * &c)(w)
+    };
+    let error = catch(|| grad(f)(&Tensor::from(3.0))).unwrap_err();
+    assert!(error.suggestion().unwrap().contains("make it an input and return it as a residual"), "{error}");
+    let error = catch(|| jvp(f, &Tensor::from(3.0), &Tensor::from(1.0))).unwrap_err();
+    assert!(error.suggestion().unwrap().contains("return it as a residual if `backward` needs it"), "{error}");
 }
 
 #[test]

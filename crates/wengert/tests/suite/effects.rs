@@ -394,6 +394,17 @@ fn an_operation_without_an_effect_is_still_dropped_and_repeated() {
     assert_eq!((slope.call(&x), calls), (Tensor::from([[2.0, 1.0], [4.0, 3.0]]), 1));
 }
 
+/// The outputs belong to the program although nothing is captured.
+#[test]
+fn a_custom_rule_of_a_constant_may_have_an_effect() {
+    let log = Log::new();
+    let noted = custom_vjp(move |x: &Tensor| (log.note(1, x), ()), |_: &(), dy: &Tensor| dy.clone());
+    let f = compile(|x: &Tensor| x * noted(&Tensor::from(2.0)));
+    assert_eq!(f.call(&Tensor::from(5.0)).item(), 10.0);
+    assert_eq!(f.call(&Tensor::from(5.0)).item(), 15.0);
+    assert_eq!(log.taken(), [1, 1]);
+}
+
 #[test]
 fn a_solver_runs_code_that_may_have_an_effect() {
     let calls = Arc::new(AtomicUsize::new(0));

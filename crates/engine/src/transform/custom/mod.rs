@@ -17,16 +17,17 @@ use std::sync::Arc;
 /// computes the cotangent of the input from the residuals and the cotangent of the output.
 ///
 /// Forward mode transposes `backward`, which should be linear in the cotangent. If it is not, for example because it clips, forward mode
-/// uses its derivative at zero. Captured values are constants to the rule.
+/// uses its derivative at zero. Captured values are constants to the rule; capturing a tensor that a running transform differentiates or
+/// batches is an error.
 ///
 /// Every transform uses the rule as the derivative of the output, at every order. Residuals that are neither inputs nor outputs have the
 /// derivative of the operations that computed them, and `backward` is differentiated as it is written.
 ///
 /// ```
 /// use wengert::prelude::*;
-/// // log(1 + e^x), whose derivative as written would overflow.
+/// // log(1 + e^x). Written with x.exp(), it is infinite at 1000, with gradient 0.
 /// let softplus = custom_vjp(
-///     |x: &Tensor| ((x.exp() + 1.0).log(), x.clone()),
+///     |x: &Tensor| (x.relu() + (-x.abs()).exp().log1p(), x.clone()),
 ///     |x: &Tensor, dy: &Tensor| dy * x.sigmoid(),
 /// );
 /// assert_eq!(grad(|x: &Tensor| softplus(x))(&Tensor::from(1000.0)).item(), 1.0);
@@ -68,7 +69,8 @@ where
 }
 
 /// A function with a custom forward-mode derivative. `rule` computes the tangent of the output from the input, the output and the tangent
-/// of the input, in which it must be linear. Reverse mode transposes it. Captured values are constants to the rule.
+/// of the input, in which it must be linear. Reverse mode transposes it. Captured values are constants to the rule; capturing a tensor that
+/// a running transform differentiates or batches is an error.
 ///
 /// ```
 /// use wengert::prelude::*;
