@@ -2,11 +2,12 @@
 
 use super::SignatureSummary;
 use super::staged::{Cache, Pair, Slots, Staged};
+use crate::autograd::modes::records_tape;
 use crate::error::OrRaise;
 use crate::location::{self, Line};
 use crate::plan::{Backend, PlanSummary};
 use crate::program::Program;
-use crate::{Error, Tree};
+use crate::{Error, ErrorKind, Tensor, Tree};
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 
@@ -19,7 +20,7 @@ pub struct CompiledStep<S, X, Y, F> {
 }
 
 /// Stages a function that updates a state: parameters, moments, running means. Like [`compile`](super::compile), but the tensors of the
-/// state are updated in place if they are not shared.
+/// state are updated in place if they are not shared. They must not require gradients: `grad` inside the function differentiates them anyway.
 ///
 /// ```
 /// use wengert::prelude::*;
@@ -164,6 +165,10 @@ fn run<S: Tree, Y: Tree>(
 ) -> Result<(), Error> {
     slots.take_state(state);
     let updated = slots.inputs.len();
+    if records_tape() && slots.inputs.iter().any(requires_own_gradient) {
+        staged.put_state(state, slots);
+        return Err(leaf_in_state(state));
+    }
     slots.read(x);
     staged.read_captured(slots);
     if staged.runs_on_numbers(&slots.inputs) {
@@ -178,4 +183,22 @@ fn run<S: Tree, Y: Tree>(
     slots.outputs.extend(results.drain(updated..));
     *state = staged.state.rebuild(results);
     Ok(())
+}
+
+/// Whether it is a leaf of the tape.
+fn requires_own_gradient(tensor: &Tensor) -> bool {
+    tensor.requires_grad() && tensor.is_leaf()
+}
+
+/// Each step would record its update of the leaf, and the tape would grow from step to step.
+fn leaf_in_state(state: &impl Tree) -> Error {
+    let leaves = state.named_leaves();
+    let path = leaves.iter().find(|(_, leaf)| requires_own_gradient(leaf)).map_or("", |(path, _)| path);
+    let at = if path.is_empty() { String::new() } else { format!(", but '{path}' does") };
+    Error::new(
+        ErrorKind::Argument,
+        "compile_step",
+        format!("the state of a compiled step must not require gradients{at}"),
+    )
+    .help("detach it: grad inside the step differentiates it anyway")
 }

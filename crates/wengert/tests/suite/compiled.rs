@@ -193,9 +193,36 @@ fn a_failing_call_gives_its_own_error_whatever_it_was_to_write_over() {
     assert_eq!(y, [Tensor::from([2.0]), Tensor::from([2.0, 4.0])]);
     // Also while operations are recorded.
     let step = compile_step(|w: &mut Tensor, index: &Tensor| vec![w.gather(0, index)]);
-    let (mut w, mut y) = (Tensor::from([1.0, 2.0]).require_grad(), Vec::new());
+    let (mut w, mut y) = (Tensor::from([1.0, 2.0]).require_grad() * 1.0, Vec::new());
     let error = catch(|| step.call_into(&mut w, &Tensor::from([7i64]), &mut y)).unwrap_err();
     assert_eq!((error.operation(), w.to_vec::<f64>(), y.len()), ("gather", vec![1.0, 2.0], 0));
+}
+
+/// Each step would be recorded, and memory would grow.
+#[test]
+fn a_leaf_in_the_state_of_a_step_is_an_error() {
+    let step = compile_step(|(w, _): &mut (Tensor, Tensor), x: &Tensor| *w -= x);
+    let mut state = (Tensor::from([1.0, 2.0]).require_grad(), Tensor::from(0.0));
+    let error = catch(|| step.call(&mut state, &Tensor::from(1.0))).unwrap_err();
+    assert_eq!((error.operation(), error.kind()), ("compile_step", &ErrorKind::Argument));
+    assert_eq!(error.message(), "the state of a compiled step must not require gradients, but '0' does");
+    assert!(error.suggestion().unwrap().contains("detach it"));
+    assert_eq!(error.line().unwrap().line(), line!() - 4);
+    assert_eq!(
+        catch(|| step.call_into(&mut state, &Tensor::from(1.0), &mut ())).unwrap_err().message(),
+        error.message()
+    );
+    assert!(state.0.is_leaf() && state.0.requires_grad());
+    assert_eq!(state.0.to_vec::<f64>(), [1.0, 2.0]);
+    // Inside no_grad nothing is recorded, and a leaf is an ordinary value.
+    no_grad(|| step.call(&mut state, &Tensor::from(1.0)));
+    assert_eq!(state.0.to_vec::<f64>(), [0.0, 1.0]);
+    // A state that depends on a leaf elsewhere is differentiated through the steps.
+    let (rate, mut state) = (Tensor::from(2.0).require_grad(), (Tensor::from([1.0, 2.0]), Tensor::from(0.0)));
+    step.call(&mut state, &rate);
+    step.call(&mut state, &rate);
+    state.0.sum().backward();
+    assert_eq!(rate.grad().unwrap().item(), -4.0);
 }
 
 #[test]
