@@ -60,7 +60,7 @@ pub fn disturbed(images: &Tensor, key: &mut Key) -> Tensor {
     let mut moved_images = images.reshape([count, SIDE, SIDE]);
     for _ in ["down", "across"] {
         let distance = key.next().uniform([count, 1, 1], DType::F32) - 0.5;
-        moved_images = moved(&moved_images, &distance).permute(&[0, 2, 1]);
+        moved_images = moved(&moved_images, &distance).permute([0, 2, 1]);
     }
     let noise = (key.next().uniform([count, PIXELS], DType::F32) * 2.0 - 1.0) * NOISE;
     moved_images.reshape([count, PIXELS]) + noise

@@ -2,8 +2,8 @@
 
 use super::convert::filled;
 use super::{Scalar, Shape, Tensor, Value};
-use crate::primitive::Spec;
 use crate::error::OrRaise;
+use crate::primitive::Spec;
 use crate::{DType, Error, ErrorKind};
 use wengert_kernels::pool::Block;
 

@@ -15,20 +15,23 @@ const LINE: usize = 88;
 /// The most digits after the decimal point.
 const DIGITS: usize = 8;
 
+/// A precision is the number of digits after the decimal point, as for floats: `{x:.2}`.
 impl fmt::Display for Tensor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Ok(value) = self.numbers("print") else {
             return write!(f, "{}{} (symbolic)", self.dtype(), Shape::from(self.shape()));
         };
         let tensor = Tensor::from(value.clone());
-        let shown = Shown::of(&tensor);
+        let shown = Shown::of(&tensor, f.precision());
         shown.write_axis(f, &mut shown.texts.iter(), 0)
     }
 }
 
 impl fmt::Debug for Tensor {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "Tensor({self}, {}{}", self.dtype(), Shape::from(self.shape()))?;
+        f.write_str("Tensor(")?;
+        fmt::Display::fmt(self, f)?;
+        write!(f, ", {}{}", self.dtype(), Shape::from(self.shape()))?;
         match self.made_by() {
             Some(op) => write!(f, ", from {})", op.name())?,
             None if self.requires_grad() => write!(f, ", requires grad)")?,
@@ -49,7 +52,7 @@ struct Shown {
 }
 
 impl Shown {
-    fn of(tensor: &Tensor) -> Shown {
+    fn of(tensor: &Tensor, precision: Option<usize>) -> Shown {
         let short = tensor.elements() > MOST_PRINTED;
         let positions = |&size: &usize| -> Vec<Option<usize>> {
             match short && size > 2 * EDGE {
@@ -72,9 +75,10 @@ impl Shown {
         };
         let element = |index: Vec<i64>| tensor.with_layout(|layout| scalar(layout, &index));
         let elements: Vec<Tensor> = indices.into_iter().map(element).collect();
-        let texts = match tensor.dtype().is_float() && !axes.is_empty() {
-            true => float_texts(&elements.iter().map(shortest).collect::<Vec<f64>>()),
-            false => elements.iter().map(element_text).collect(),
+        let texts = match (precision, tensor.dtype().is_float()) {
+            (Some(digits), true) => elements.iter().map(|element| format!("{:.digits$}", element.item())).collect(),
+            (None, true) if !axes.is_empty() => float_texts(&elements.iter().map(shortest).collect::<Vec<f64>>()),
+            _ => elements.iter().map(element_text).collect(),
         };
         let width = texts.iter().map(String::len).max().unwrap_or(0);
         Shown { axes, texts: texts.into_iter().map(|text| format!("{text:>width$}")).collect() }

@@ -98,6 +98,12 @@ pub fn elements(sizes: &[usize]) -> usize {
     }
 }
 
+impl AsRef<[usize]> for Shape {
+    fn as_ref(&self) -> &[usize] {
+        self
+    }
+}
+
 impl Deref for Shape {
     type Target = [usize];
     fn deref(&self) -> &[usize] {

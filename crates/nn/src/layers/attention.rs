@@ -138,7 +138,7 @@ impl MultiHeadAttention {
     /// `[batch, heads, tokens, width]` of `[batch, tokens, heads * width]`.
     fn by_heads(&self, x: &Tensor) -> Tensor {
         let sizes = x.shape();
-        x.reshape([sizes[0], sizes[1], self.heads, sizes[2] / self.heads]).permute(&[0, 2, 1, 3])
+        x.reshape([sizes[0], sizes[1], self.heads, sizes[2] / self.heads]).permute([0, 2, 1, 3])
     }
 
     /// Pairs `(x[i], x[i + width / 2])` rotated by `position * base^(-2 i / width)`.
@@ -162,7 +162,7 @@ impl MultiHeadAttention {
 /// `[batch, tokens, heads * width]` of `[batch, heads, tokens, width]`.
 fn joined(x: &Tensor) -> Tensor {
     let [batch, heads, tokens, width] = [0, 1, 2, 3].map(|axis: isize| x.size(axis));
-    x.permute(&[0, 2, 1, 3]).reshape([batch, tokens, heads * width])
+    x.permute([0, 2, 1, 3]).reshape([batch, tokens, heads * width])
 }
 
 /// Self-attention.

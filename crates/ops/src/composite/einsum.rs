@@ -310,7 +310,7 @@ fn arranged(term: &Term, labels: &[Label]) -> Tensor {
         return term.tensor.clone();
     }
     let place = |label: &Label| term.labels.iter().position(|other| other == label).expect("a label of the term");
-    term.tensor.permute(&labels.iter().map(place).collect::<Vec<_>>())
+    term.tensor.permute(labels.iter().map(place).collect::<Vec<_>>())
 }
 
 /// The product of two terms, summed over shared axes that no other term needs.

@@ -49,11 +49,11 @@ impl Tensor {
     ///
     /// ```
     /// use wengert::prelude::*;
-    /// assert_eq!(Tensor::zeros([4, 6]).view(&[3, -1]).shape(), [3, 8]);
+    /// assert_eq!(Tensor::zeros([4, 6]).view([3, -1]).shape(), [3, 8]);
     /// ```
     #[track_caller]
-    pub fn view(&self, sizes: &[isize]) -> Tensor {
-        self.reshape(inferred("view", sizes, self.elements()))
+    pub fn view(&self, sizes: impl AsRef<[isize]>) -> Tensor {
+        self.reshape(inferred("view", sizes.as_ref(), self.elements()))
     }
 
     /// All elements in one axis, row-major.
@@ -209,10 +209,11 @@ impl Tensor {
     ///
     /// ```
     /// use wengert::prelude::*;
-    /// assert_eq!(Tensor::zeros([3, 1]).expand(&[2, -1, 4]).shape(), [2, 3, 4]);
+    /// assert_eq!(Tensor::zeros([3, 1]).expand([2, -1, 4]).shape(), [2, 3, 4]);
     /// ```
     #[track_caller]
-    pub fn expand(&self, sizes: &[isize]) -> Tensor {
+    pub fn expand(&self, sizes: impl AsRef<[isize]>) -> Tensor {
+        let sizes = sizes.as_ref();
         let added = sizes.len().checked_sub(self.rank());
         let size = |(axis, &size): (usize, &isize)| match (size, axis.checked_sub(added?)) {
             (0.., _) => Some(size as usize),
@@ -234,11 +235,12 @@ impl Tensor {
     ///
     /// ```
     /// use wengert::prelude::*;
-    /// assert_eq!(Tensor::from([1.0, 2.0]).repeat(&[2]), Tensor::from([1.0, 2.0, 1.0, 2.0]));
-    /// assert_eq!(Tensor::from([1.0, 2.0]).repeat(&[2, 1]), Tensor::from([[1.0, 2.0], [1.0, 2.0]]));
+    /// assert_eq!(Tensor::from([1.0, 2.0]).repeat([2]), Tensor::from([1.0, 2.0, 1.0, 2.0]));
+    /// assert_eq!(Tensor::from([1.0, 2.0]).repeat([2, 1]), Tensor::from([[1.0, 2.0], [1.0, 2.0]]));
     /// ```
     #[track_caller]
-    pub fn repeat(&self, counts: &[usize]) -> Tensor {
+    pub fn repeat(&self, counts: impl AsRef<[usize]>) -> Tensor {
+        let counts = counts.as_ref();
         if counts.len() < self.rank() {
             let message = format!("{} counts for the {} axes", counts.len(), self.rank());
             Error::new(ErrorKind::Argument, "repeat", message).help("tile takes fewer counts than axes").raise();

@@ -66,6 +66,28 @@ impl Tensor {
         Tensor::concat(tensors, axis)
     }
 
+    /// The natural logarithm: `x.log()`.
+    ///
+    /// ```
+    /// use wengert::{TorchMethods, prelude::*};
+    /// assert_eq!(Tensor::from([1.0, 0.0]).ln(), Tensor::from([0.0, f64::NEG_INFINITY]));
+    /// ```
+    #[track_caller]
+    pub fn ln(&self) -> Tensor {
+        self.log()
+    }
+
+    /// The elements between two bounds: `x.clamp(low, high)`.
+    ///
+    /// ```
+    /// use wengert::{TorchMethods, prelude::*};
+    /// assert_eq!(Tensor::from([-2.0, 0.5, 2.0]).clip(-1.0, 1.0), Tensor::from([-1.0, 0.5, 1.0]));
+    /// ```
+    #[track_caller]
+    pub fn clip(&self, low: impl Operand, high: impl Operand) -> Tensor {
+        self.clamp(low, high)
+    }
+
     /// This tensor plus `alpha` times another.
     ///
     /// ```
@@ -538,7 +560,7 @@ impl Tensor {
     #[track_caller]
     pub fn tile(&self, counts: &[usize]) -> Tensor {
         let missing = self.rank().saturating_sub(counts.len());
-        self.repeat(&[&vec![1; missing], counts].concat())
+        self.repeat([&vec![1; missing], counts].concat())
     }
 
     /// Transposes each matrix: swaps the last two axes.

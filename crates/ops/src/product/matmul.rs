@@ -61,7 +61,7 @@ fn product(a: &Tensor, b: &Tensor) -> Tensor {
     {
         let rows = a.permute(&order).reshape([lead.iter().product(), *inner]);
         let shape: Shape = order[..lead.len()].iter().map(|&axis| lead[axis]).chain([*columns]).collect();
-        return bind1(&MATMUL, Attrs::new(), &[&rows, b]).reshape(shape).permute(&inverse(&order));
+        return bind1(&MATMUL, Attrs::new(), &[&rows, b]).reshape(shape).permute(inverse(&order));
     }
     let (a, b) = with_common_lead(a, b);
     bind1(&MATMUL, Attrs::new(), &[&a, &b])

@@ -158,7 +158,7 @@ fn steps_of_training_allocate_nothing(batch: usize, n: usize) -> String {
             let norm = Norm::new().weight(&state.norm.0).bias(&state.norm.1);
             let h = x.layer_norm(&[n], &norm).linear(&w[0]).self_attention(2, &Attention::new().causal());
             let cell = |h: &Tensor, x: &Tensor| ((x.linear(&w[1]) + h.linear(&w[2])).tanh(), ());
-            let (h, ()) = scan(cell, &Tensor::full([batch, n], 0f32), &h.permute(&[1, 0, 2]));
+            let (h, ()) = scan(cell, &Tensor::full([batch, n], 0f32), &h.permute([1, 0, 2]));
             h.cross_entropy(labels, &CrossEntropy::new())
         };
         let (loss, gradients) = value_and_grad(loss)(&state.weights);

@@ -18,16 +18,16 @@ const SQUARES: &[(&str, Function)] = &[
     ("a vector and a matrix", |(x, columns)| x.matmul(columns)),
     ("matrices", |(_, columns)| columns.t().matmul(columns)),
     ("a batch", |(x, _)| {
-        let x = x.reshape([1, 1, x.shape()[0]]).expand(&[2, 3, -1]);
+        let x = x.reshape([1, 1, x.shape()[0]]).expand([2, 3, -1]);
         x.matmul(&x.transpose(1, 2))
     }),
     ("a convolution with one output", |(x, _)| signal(x).conv1d(&signal(x), &Conv::new())),
-    ("a convolution with several", |(x, _)| signal(x).conv1d(&signal(x).expand(&[8, 1, -1]), &Conv::new())),
+    ("a convolution with several", |(x, _)| signal(x).conv1d(&signal(x).expand([8, 1, -1]), &Conv::new())),
     ("the weights of a convolution with one output", |(x, _)| {
         vjp(|w: &Tensor| signal(x).conv1d(w, &Conv::new()), &ones([1, 1, 1])).1.call(&signal(x))
     }),
     ("the weights of a convolution with several", |(x, _)| {
-        let outputs = signal(x).expand(&[1, 8, -1]);
+        let outputs = signal(x).expand([1, 8, -1]);
         vjp(|w: &Tensor| signal(x).conv1d(w, &Conv::new()), &ones([8, 1, 1])).1.call(&outputs)
     }),
     ("the weights of a linear layer", |(x, columns)| {
@@ -52,7 +52,7 @@ fn ones<const N: usize>(shape: [usize; N]) -> Tensor {
 }
 
 fn rows(x: &Tensor, count: isize) -> Tensor {
-    x.expand(&[count, -1])
+    x.expand([count, -1])
 }
 
 fn signal(x: &Tensor) -> Tensor {

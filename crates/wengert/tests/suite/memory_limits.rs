@@ -110,7 +110,7 @@ fn repetition_of_absurd_counts() {
     for count in [1 << 61, 1 << 63, usize::MAX] {
         refuses("repeat_interleave", || x.repeat_interleave(count, 0));
         refuses("repeat_interleave", || x.repeat_interleave_each(&[count, count], 0));
-        refuses("repeat", || x.repeat(&[count]));
+        refuses("repeat", || x.repeat([count]));
     }
 }
 

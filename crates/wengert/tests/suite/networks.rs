@@ -7,7 +7,7 @@ use wengert_kernels::random;
 /// Queries, keys and values of several heads as views into one projection.
 fn parts(qkv: &Tensor, heads: usize) -> [Tensor; 3] {
     let [batch, tokens, width] = qkv.shape() else { unreachable!("three axes") };
-    let apart = qkv.reshape([*batch, *tokens, 3, heads, width / (3 * heads)]).permute(&[2, 0, 3, 1, 4]);
+    let apart = qkv.reshape([*batch, *tokens, 3, heads, width / (3 * heads)]).permute([2, 0, 3, 1, 4]);
     [0, 1, 2].map(|part| apart.slice(part))
 }
 
@@ -37,7 +37,7 @@ fn views_into_a_projection_are_read_in_place_and_agree_with_the_formula() {
     assert!(!q.is_contiguous());
     let out = q.attention(&k, &v, &options);
     // The result has the layout of its queries, so heads are joined again without a copy.
-    let whole = out.permute(&[0, 2, 1, 3]);
+    let whole = out.permute([0, 2, 1, 3]);
     assert!(whole.is_contiguous() && whole.reshape([2, tokens, heads * 4]).shares_memory_with(&whole));
 }
 

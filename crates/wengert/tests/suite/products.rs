@@ -49,9 +49,9 @@ fn one_right_side_for_a_batch_is_one_product_and_so_is_its_gradient() {
 #[test]
 fn leading_axes_in_any_order_of_memory_give_the_same_product() {
     let (x, w) = (wave(&[3, 4, 5], 0.5), wave(&[5, 2], 0.6));
-    let turned = x.permute(&[1, 0, 2]);
+    let turned = x.permute([1, 0, 2]);
     assert_eq!(turned.matmul(&w), turned.contiguous().matmul(&w));
-    let across = wave(&[3, 5, 4], 0.7).permute(&[0, 2, 1]);
+    let across = wave(&[3, 5, 4], 0.7).permute([0, 2, 1]);
     assert!(across.matmul(&w).all_close(&across.contiguous().matmul(&w), 1e-14));
 }
 

@@ -41,7 +41,7 @@ fn attributes_constants_and_several_outputs() {
     let f = |x: &Tensor| {
         let (values, positions) = x.max_along(1);
         let weights = Tensor::from([0.1, 1e-300, f64::INFINITY]).slice(0..2);
-        (values * weights, positions, x.permute(&[1, 0]).slice((0..2, 1)))
+        (values * weights, positions, x.permute([1, 0]).slice((0..2, 1)))
     };
     traced("several_outputs", f, Tensor::from([[1.0, 5.0, 2.0], [7.0, 0.0, 3.0]]));
 }

@@ -222,6 +222,26 @@ fn tensors_print_as_in_numpy() {
 }
 
 #[test]
+fn a_precision_is_the_number_of_digits_after_the_point() {
+    let x = Tensor::from([[1.0, 2.5], [-3.256, f64::NAN]]);
+    assert_eq!(format!("{x:.2}"), "[[ 1.00,  2.50],\n [-3.26,   NaN]]");
+    assert_eq!(format!("{:.0}", Tensor::from([1e10, 1.0])), "[10000000000,           1]");
+    assert_eq!(format!("{:.3}", Tensor::from(0.1f32)), "0.100");
+    assert_eq!(format!("{:.2} {:.2}", Tensor::arange(2), Tensor::from(true)), "[0, 1] true");
+    assert_eq!(format!("{:.1?}", Tensor::from([0.25])), "Tensor([0.2], f64[1])");
+}
+
+#[test]
+#[expect(clippy::needless_borrows_for_generic_args, reason = "references to arrays are accepted too")]
+fn sizes_are_given_as_arrays_slices_and_vectors() {
+    let x = Tensor::zeros([2, 3]);
+    assert_eq!([x.view([3, -1]), x.view(&[3, -1]), x.view(vec![3, -1])].map(|x| x.size(0)), [3; 3]);
+    assert_eq!([x.permute([1, 0]), x.permute(&[-1, 0]), x.permute(vec![1usize, 0])].map(|x| x.size(0)), [3; 3]);
+    assert_eq!([x.expand([4, -1, 3]), x.expand(&[4, -1, 3][..])].map(|x| x.size(0)), [4; 2]);
+    assert_eq!([x.repeat([2, 1]), x.repeat(&[2, 1])].map(|x| x.size(0)), [4; 2]);
+}
+
+#[test]
 fn parts_are_named_by_positions_ranges_new_axes_index_tensors_and_masks() {
     let x = Tensor::arange(24).reshape([2, 3, 4]);
     let at = |i: usize, j: usize, k: usize| (12 * i + 4 * j + k) as f64;

@@ -6,7 +6,7 @@ use wengert::prelude::*;
 fn movements_that_strides_can_express_copy_nothing() {
     let x = Tensor::rand([4, 6, 5], 1);
     let views = [
-        ("permute", x.permute(&[2, 0, 1])),
+        ("permute", x.permute([2, 0, 1])),
         ("transpose", x.transpose(0, 1)),
         ("slice", x.slice((1..3, .., 2))),
         ("slice with a step", x.slice((.., Select::from(1..).step(2)))),
@@ -14,7 +14,7 @@ fn movements_that_strides_can_express_copy_nothing() {
         ("flip", x.flip(&[0, 2])),
         ("rot90", x.rot90(1, 0, 1)),
         ("broadcast", x.broadcast_to([3, 4, 6, 5])),
-        ("expand", x.expand(&[2, -1, -1, -1])),
+        ("expand", x.expand([2, -1, -1, -1])),
         ("reshape", x.reshape([24, 5])),
         ("flatten", x.flatten()),
         ("split of one axis of a transpose", x.transpose(0, 2).reshape([5, 2, 3, 4])),

@@ -9,11 +9,12 @@ impl Tensor {
     ///
     /// ```
     /// use wengert::prelude::*;
-    /// assert_eq!(Tensor::zeros([2, 3, 4]).permute(&[2, 0, 1]).shape(), [4, 2, 3]);
-    /// assert_eq!(Tensor::zeros([2, 3, 4]).permute(&[-1, 0, 1]).shape(), [4, 2, 3]);
+    /// assert_eq!(Tensor::zeros([2, 3, 4]).permute([2, 0, 1]).shape(), [4, 2, 3]);
+    /// assert_eq!(Tensor::zeros([2, 3, 4]).permute([-1, 0, 1]).shape(), [4, 2, 3]);
     /// ```
     #[track_caller]
-    pub fn permute<A: AnyAxis>(&self, permutation: &[A]) -> Tensor {
+    pub fn permute<A: AnyAxis>(&self, permutation: impl AsRef<[A]>) -> Tensor {
+        let permutation = permutation.as_ref();
         let from_end = |axis: &A| axis.signed() + if axis.signed() < 0 { self.rank() as isize } else { 0 };
         let axes: SmallVec<[usize; 4]> = permutation.iter().map(|axis| from_end(axis) as usize).collect();
         if axes.iter().any(|&axis| axis >= self.rank()) {
@@ -73,7 +74,7 @@ impl Linear for Transpose {
     }
 
     fn transpose(rule: &Rule<'_>, g: Tensor) -> Gradient {
-        Gradient::Dense(g.permute(&inverse(&rule.attrs.sizes("permutation"))))
+        Gradient::Dense(g.permute(inverse(&rule.attrs.sizes("permutation"))))
     }
 
     fn batch(_op: &'static dyn Primitive, attrs: &Attrs, _size: usize, x: &Tensor) -> Tensor {
