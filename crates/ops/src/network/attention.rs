@@ -137,7 +137,8 @@ pub(super) fn expect_dtypes(name: &str, operands: &[SpecRef<'_>], mask: Option<u
     if let Some(other) = mask.filter(|&position| !is_truth(position)).map(|position| operands[position].dtype)
         && other != operands[0].dtype
     {
-        let (queries, message) = (operands[0].dtype, format!("the mask is {other}, the queries are {}", operands[0].dtype));
+        let (queries, message) =
+            (operands[0].dtype, format!("the mask is {other}, the queries are {}", operands[0].dtype));
         return Err(Error::new(ErrorKind::DType(vec![queries, other]), name, message).help(format!(
             "a mask is boolean, or has the dtype of the queries: .cast(DType::Bool) or .cast(DType::{queries:?})"
         )));
