@@ -134,11 +134,10 @@ pub(super) fn expect_scores(name: &str, attrs: &Attrs) -> Result<(), Error> {
 pub(super) fn expect_dtypes(name: &str, operands: &[SpecRef<'_>], mask: Option<usize>) -> Result<(), Error> {
     expect_float(name, operands[0].dtype)?;
     let is_truth = |position: usize| mask == Some(position) && operands[position].dtype == DType::Bool;
-    if let Some(other) = mask.filter(|&position| !is_truth(position)).map(|position| operands[position].dtype)
-        && other != operands[0].dtype
-    {
-        let (queries, message) =
-            (operands[0].dtype, format!("the mask is {other}, the queries are {}", operands[0].dtype));
+    let queries = operands[0].dtype;
+    let of_mask = mask.and_then(|position| operands.get(position)).map(|operand| operand.dtype);
+    if let Some(other) = of_mask.filter(|dtype| ![queries, DType::Bool].contains(dtype)) {
+        let message = format!("the mask is {other}, the queries are {queries}");
         return Err(Error::new(ErrorKind::DType(vec![queries, other]), name, message).help(format!(
             "a mask is boolean, or has the dtype of the queries: .cast(DType::Bool) or .cast(DType::{queries:?})"
         )));
