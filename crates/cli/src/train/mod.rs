@@ -8,6 +8,7 @@ use crate::failure::Failure;
 use std::fmt::Write as _;
 use std::io::Write;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Instant;
 use wengert::nn::data::{Data, Loader};
 use wengert::nn::optimise::Optimiser;
@@ -58,10 +59,11 @@ where
     if let Some(path) = &options.resume {
         trainer.resume(path, loader).map_err(told)?;
     }
-    let flag = trainer.stop_flag();
     if options.save.is_some() {
-        // A second handler in one process is an error; the first one serves.
-        let _ = ctrlc::set_handler(move || flag.store(true, std::sync::atomic::Ordering::Relaxed));
+        // Ctrl-C asks the trainer to save and stop; another one ends the program.
+        let (flag, interrupt) = (trainer.stop_flag(), signal_hook::consts::SIGINT);
+        signal_hook::flag::register_conditional_shutdown(interrupt, 130, Arc::clone(&flag))?;
+        signal_hook::flag::register(interrupt, flag)?;
     }
     let start = Instant::now();
     let mut written = Ok(());

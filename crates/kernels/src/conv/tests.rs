@@ -34,29 +34,22 @@ fn random_geometry(seed: u32) -> Convolution {
 /// Calls `each(output, weight, input)` for every triple, by the definition.
 fn for_each_triple(c: &Convolution, mut each: impl FnMut(usize, usize, usize)) {
     let (output, depth, outputs) = (c.output(), c.channels / c.groups, c.outputs / c.groups);
-    for n in 0..c.batch {
-        for o in 0..c.outputs {
-            for q in 0..size(output) {
-                let q3 = [q / output[2] / output[1], q / output[2] % output[1], q % output[2]];
-                for channel in 0..depth {
-                    for k in 0..size(c.kernel) {
-                        let k3 = [k / c.kernel[2] / c.kernel[1], k / c.kernel[2] % c.kernel[1], k % c.kernel[2]];
-                        let i = [0, 1, 2].map(|a| {
-                            (q3[a] * c.stride[a] + k3[a] * c.dilation[a])
-                                .checked_sub(c.before[a])
-                                .filter(|&i| i < c.input[a])
-                        });
-                        if let [Some(i0), Some(i1), Some(i2)] = i {
-                            let plane = n * c.channels + o / outputs * depth + channel;
-                            let pixel = ((plane * c.input[0] + i0) * c.input[1] + i1) * c.input[2] + i2;
-                            each(
-                                (n * c.outputs + o) * size(output) + q,
-                                (o * depth + channel) * size(c.kernel) + k,
-                                pixel,
-                            );
-                        }
-                    }
-                }
+    let split = |at: usize, sizes: [usize; 3]| [at / sizes[2] / sizes[1], at / sizes[2] % sizes[1], at % sizes[2]];
+    for (q, k) in (0..size(output)).flat_map(|q| (0..size(c.kernel)).map(move |k| (q, k))) {
+        let (q3, k3) = (split(q, output), split(k, c.kernel));
+        let i = [0, 1, 2].map(|a| {
+            (q3[a] * c.stride[a] + k3[a] * c.dilation[a]).checked_sub(c.before[a]).filter(|&i| i < c.input[a])
+        });
+        let [Some(i0), Some(i1), Some(i2)] = i else { continue };
+        let pixel = (i0 * c.input[1] + i1) * c.input[2] + i2;
+        for (n, o) in (0..c.batch).flat_map(|n| (0..c.outputs).map(move |o| (n, o))) {
+            for channel in 0..depth {
+                let plane = n * c.channels + o / outputs * depth + channel;
+                each(
+                    (n * c.outputs + o) * size(output) + q,
+                    (o * depth + channel) * size(c.kernel) + k,
+                    plane * size(c.input) + pixel,
+                );
             }
         }
     }
@@ -91,16 +84,16 @@ fn equals_naive_loops<T: Convolve>(c: &Convolution, seed: u32) {
     let tensors = tensors::<T>(c, |length| integers(length, &mut numbers));
     let [y, dx, dw] = all_three(c, &tensors);
     let (mut y2, mut dx2, mut dw2) = (vec![0.0; y.len()], vec![0.0; dx.len()], vec![0.0; dw.len()]);
+    let widen = |values: &[T]| values.iter().map(|value| value.to_f64()).collect::<Vec<_>>();
+    let (g, w, x) = (widen(&tensors.g), widen(&tensors.w), widen(&tensors.x));
     for_each_triple(c, |o, k, i| {
-        let (g, w, x) = (tensors.g[o].to_f64(), tensors.w[k].to_f64(), tensors.x[i].to_f64());
-        y2[o] += w * x;
-        dx2[i] += w * g;
-        dw2[k] += g * x;
+        y2[o] += w[k] * x[i];
+        dx2[i] += w[k] * g[o];
+        dw2[k] += g[o] * x[i];
     });
-    let widen = |values: Vec<T>| values.into_iter().map(T::to_f64).collect::<Vec<_>>();
-    assert_eq!(widen(y), y2, "forward, {c:?}");
-    assert_eq!(widen(dx), dx2, "input gradient, {c:?}");
-    assert_eq!(widen(dw), dw2, "weight gradient, {c:?}");
+    assert_eq!(widen(&y), y2, "forward, {c:?}");
+    assert_eq!(widen(&dx), dx2, "input gradient, {c:?}");
+    assert_eq!(widen(&dw), dw2, "weight gradient, {c:?}");
 }
 
 #[test]

@@ -50,14 +50,14 @@ impl<T: Product> Operand<T> {
 }
 
 fn naive<T: Product>(a: Matrix<'_, T>, b: Matrix<'_, T>) -> Vec<T> {
-    let mut out = Vec::new();
-    for i in 0..a.rows {
-        for j in 0..b.cols {
-            let total: i64 = (0..a.cols).map(|k| (a.get(i, k).to_f64() * b.get(k, j).to_f64()) as i64).sum();
-            out.push(T::from_f64(total as f64));
-        }
-    }
-    out
+    let whole = |m: Matrix<'_, T>| -> Vec<i64> {
+        (0..m.rows * m.cols).map(|at| m.get(at / m.cols, at % m.cols).to_f64() as i64).collect()
+    };
+    let (inner, rows, columns) = (a.cols, whole(a), whole(b.transpose()));
+    let dot = |i: usize, j: usize| -> i64 {
+        rows[i * inner..][..inner].iter().zip(&columns[j * inner..][..inner]).map(|(x, y)| x * y).sum()
+    };
+    (0..a.rows).flat_map(|i| (0..b.cols).map(move |j| (i, j))).map(|(i, j)| T::from_f64(dot(i, j) as f64)).collect()
 }
 
 fn products_equal_naive_loops<T: Product>() {
