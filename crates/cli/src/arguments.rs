@@ -93,6 +93,12 @@ pub struct TrainArguments {
     /// Write checkpoints to a file, also when stopped by Ctrl-C
     #[arg(long, value_name = "FILE")]
     save: Option<PathBuf>,
+    /// Draw losses and metrics to an SVG file, after every epoch
+    #[arg(long, value_name = "FILE")]
+    plot: Option<PathBuf>,
+    /// Write an event file of TensorBoard to a folder
+    #[arg(long, value_name = "FOLDER")]
+    tensorboard: Option<PathBuf>,
     /// Print the result only
     #[arg(long)]
     quiet: bool,
@@ -103,7 +109,7 @@ pub struct TrainArguments {
 
 impl From<TrainArguments> for Options {
     fn from(arguments: TrainArguments) -> Options {
-        let TrainArguments { epochs, seed, resume, save, quiet, json } = arguments;
-        Options { epochs, seed, resume, save, quiet, json }
+        let TrainArguments { epochs, seed, resume, save, plot, tensorboard, quiet, json } = arguments;
+        Options { epochs, seed, resume, save, plot, tensorboard, quiet, json }
     }
 }

@@ -31,6 +31,8 @@ pub mod primitive {
     pub use wengert_compiler::registry::{PRIMITIVES, find};
     pub use wengert_core::primitive::*;
     #[cfg(feature = "cases")]
+    pub use wengert_core::tensor::CONSTRUCTORS;
+    #[cfg(feature = "cases")]
     pub use wengert_ops::composite::COMPOSITES;
 }
 

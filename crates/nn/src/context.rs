@@ -1,7 +1,7 @@
 //! The surroundings of a forward pass: mode, random numbers, and the state that layers want to change.
 
-use crate::base::*;
 use crate::layer::LayerTree;
+use crate::prelude::*;
 use std::collections::BTreeMap;
 
 /// The mode of a forward pass, its random key, and the state updates of its layers.
@@ -222,7 +222,7 @@ impl<'m> Context<'m> {
 
 /// New values for leaves of a model, by path: the running statistics after a training pass.
 #[derive(Clone, Debug, Default, Tree)]
-#[tree(crate = "crate::base")]
+#[tree(crate = "crate::prelude")]
 pub struct Updates(#[tree(flatten)] BTreeMap<String, Tensor>);
 
 impl Updates {

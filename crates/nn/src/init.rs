@@ -2,7 +2,7 @@
 //!
 //! The *fan-in* of a weight `[out, in, ..kernel]` is the number of inputs of one output, `in * kernel`; its fan-out is `out * kernel`.
 
-use crate::base::*;
+use crate::prelude::*;
 
 /// The dtype of fresh tensors.
 fn dtype() -> DType {

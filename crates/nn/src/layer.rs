@@ -1,7 +1,7 @@
 //! The trait of layers, and boxed layers as trees.
 
-use crate::base::{Tensor, Tree, TreePath, tree};
 use crate::context::Context;
+use crate::prelude::{Tensor, Tree, TreePath, tree};
 
 /// A function of a tensor with parameters.
 ///

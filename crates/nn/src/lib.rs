@@ -25,7 +25,6 @@
 //! panic!("it learns");
 //! ```
 
-mod base;
 mod context;
 pub mod data;
 #[cfg(feature = "files")]
@@ -37,6 +36,7 @@ pub mod loss;
 mod model;
 pub mod optimise;
 mod pattern;
+mod prelude;
 mod summary;
 mod train;
 
@@ -46,4 +46,6 @@ pub use layers::*;
 pub use model::{Frozen, ModelMethods};
 pub use pattern::matches;
 pub use summary::{Row, Summary, summary};
+#[cfg(feature = "tensorboard")]
+pub use train::TensorBoard;
 pub use train::{EpochReport, Report, Stopped, Trainer, TrainingState};

@@ -1,7 +1,7 @@
 //! What one does with whole models.
 
-use crate::base::*;
 use crate::pattern;
+use crate::prelude::*;
 use std::ops::{Deref, DerefMut};
 
 /// Methods of models, which are trees of tensors of any kind.

@@ -1,7 +1,7 @@
 //! A table of the layers of a model.
 
-use crate::base::*;
 use crate::context::Call;
+use crate::prelude::*;
 use crate::{Context, Layer, ModelMethods};
 use program::Program;
 use std::cell::RefCell;

@@ -1,7 +1,7 @@
 //! The composite functions, read from their files.
 
 use crate::methods::{Method, methods};
-use wengert::primitive::COMPOSITES;
+use wengert::primitive::{COMPOSITES, CONSTRUCTORS};
 
 /// A method that is composed of other operations and needs no derivative rule.
 #[derive(Clone, Debug, PartialEq)]
@@ -13,9 +13,9 @@ pub struct Composite {
 }
 
 impl Composite {
-    /// Every composite, in the order of the files.
+    /// Every composite, in the order of the files; before them the constructors.
     pub fn all() -> Vec<Composite> {
-        COMPOSITES.iter().flat_map(|&(theme, source)| Composite::of(theme, source)).collect()
+        CONSTRUCTORS.iter().chain(COMPOSITES).flat_map(|&(theme, source)| Composite::of(theme, source)).collect()
     }
 
     /// The composites in the text of one file.

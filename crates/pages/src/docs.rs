@@ -207,7 +207,7 @@ fn saved_values(all: &[Facts]) -> String {
 fn composites(all: &[Composite]) -> String {
     let mut text = String::new();
     if !all.is_empty() {
-        text += "\n## Composites\n\nFunctions made of other operations: their derivatives follow from those of their parts.\n";
+        text += "\n## Composites\n\nConstructors, and functions made of other operations: their derivatives follow from those of their parts.\n";
     }
     for (theme, members) in themes(all) {
         text += &format!("\n### {theme}\n\n| method | |\n|---|---|\n");

@@ -54,7 +54,7 @@ pub fn methods(source: &str) -> Vec<Method> {
             let end = start.find(['(', '<']).unwrap_or(start.len());
             let path = format!("{name}::{}", &start[..end]);
             methods.push(Method { path, signature, documentation: std::mem::take(&mut documentation) });
-        } else if !inner.starts_with("#[") {
+        } else if !inner.starts_with("#[") || inner == "#[doc(hidden)]" {
             documentation.clear();
         }
     }

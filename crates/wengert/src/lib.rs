@@ -64,6 +64,8 @@ pub use wengert_scalar as scalar;
 /// Networks.
 #[cfg(feature = "nn")]
 pub use wengert_nn as nn;
+#[cfg(feature = "nn")]
+pub use wengert_view as view;
 
 /// Everything a program usually needs.
 pub mod prelude {

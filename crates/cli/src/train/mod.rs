@@ -26,6 +26,10 @@ pub struct Options {
     pub resume: Option<PathBuf>,
     /// Where to write checkpoints.
     pub save: Option<PathBuf>,
+    /// Where to draw the losses, as SVG.
+    pub plot: Option<PathBuf>,
+    /// The folder of an event file of TensorBoard.
+    pub tensorboard: Option<PathBuf>,
     /// Print the result only.
     pub quiet: bool,
     /// Print one line of JSON for each epoch, and one for the result.
@@ -36,6 +40,9 @@ pub struct Options {
 const SAVE_EVERY: u64 = 50;
 /// The number of epochs that are printed.
 const LINES: u64 = 10;
+
+/// The columns and rows of the curves.
+const CURVE: (usize, usize) = (72, 12);
 
 /// Trains, with a progress bar on a terminal and a line for some epochs, and returns the trainer.
 fn trained<M, B, O, D>(
@@ -55,6 +62,12 @@ where
     let mut trainer = trainer.key(Key::new(options.seed)).progress(!options.quiet);
     if let Some(path) = &options.save {
         trainer = trainer.save_to(path, SAVE_EVERY);
+    }
+    if let Some(path) = &options.plot {
+        trainer = trainer.plot(path);
+    }
+    if let Some(folder) = &options.tensorboard {
+        trainer = trainer.tensorboard(folder).map_err(told)?;
     }
     if let Some(path) = &options.resume {
         trainer.resume(path, loader).map_err(told)?;
@@ -85,6 +98,9 @@ where
         return Err(Failure::new(format!("stopped after step {}{place}", trainer.steps())));
     }
     if !options.quiet && !options.json {
+        if report.epochs.len() > 2 {
+            report.plot().terminal(CURVE.0, CURVE.1).lines().try_for_each(|line| writeln!(out, "  {line}"))?;
+        }
         writeln!(out, "\n  {} steps, {:.1} s", trainer.steps(), start.elapsed().as_secs_f64())?;
     }
     Ok(trainer)

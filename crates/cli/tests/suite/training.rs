@@ -1,6 +1,8 @@
 //! The networks that the command trains.
 
 use std::path::Path;
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
 use wengert_cli::train::{Options, digits, mnist, sonnets};
 
 #[test]
@@ -17,21 +19,48 @@ fn a_short_run_on_images_of_28_pixels_learns() {
     assert!(reached >= 0.9, "{reached}");
 }
 
+/// Starts `wengert train digits` and waits for its first checkpoint.
+fn started(folder: &Path, save: &Path) -> Child {
+    let _ = std::fs::remove_file(save);
+    let mut run = Command::new(env!("CARGO_BIN_EXE_wengert"));
+    let run = run.current_dir(folder).args(["train", "digits", "--epochs", "40", "--save"]).arg(save);
+    let mut child = run.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("the command starts");
+    while !save.exists() {
+        assert!(child.try_wait().expect("a child").is_none(), "it ended without a checkpoint");
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    child
+}
+
 #[test]
-fn a_run_that_goes_on_from_a_checkpoint_ends_with_the_same_file() {
+fn a_run_that_is_killed_or_interrupted_goes_on_to_the_same_file() {
     let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("resume");
     std::fs::create_dir_all(&folder).expect("a folder");
-    let (whole, part) = (folder.join("whole.safetensors"), folder.join("part.safetensors"));
-    let run = |epochs: u64, save: &Path, resume: Option<&Path>| {
+    let [whole, killed, interrupted] =
+        ["whole", "killed", "interrupted"].map(|name| folder.join(name).with_extension("safetensors"));
+    let finish = |save: &Path, resume: Option<&Path>| {
         let (save, resume) = (Some(save.to_path_buf()), resume.map(Path::to_path_buf));
-        // The schedule depends on the number of epochs, so a run is stopped by its seed's data instead: see the suite of the library.
-        let options = Options { epochs: Some(epochs), save, resume, quiet: true, ..Options::default() };
+        let options = Options { epochs: Some(40), save, resume, quiet: true, ..Options::default() };
         digits::fit(&options, &mut std::io::sink()).expect("it trains");
     };
-    run(3, &whole, None);
-    // A complete run that is resumed has nothing left to do, and writes the same file again.
-    run(3, &part, Some(&whole));
-    assert!(std::fs::read(&whole).expect("a file") == std::fs::read(&part).expect("a file"));
+    finish(&whole, None);
+    let whole = std::fs::read(&whole).expect("a file");
+
+    let mut child = started(&folder, &killed);
+    child.kill().expect("it is killed");
+    assert_eq!(child.wait().expect("it ends").code(), None, "it was still running");
+    assert!(std::fs::read(&killed).expect("a file") != whole, "it was not complete");
+    finish(&killed, Some(&killed));
+    assert!(std::fs::read(&killed).expect("a file") == whole);
+
+    let child = started(&folder, &interrupted);
+    let sent = Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("kill is there");
+    let output = child.wait_with_output().expect("it ends");
+    assert!(sent.success() && output.status.code() == Some(1), "{output:?}");
+    let message = String::from_utf8(output.stderr).expect("text");
+    assert!(message.contains("stopped after step") && message.contains("go on with --resume"), "{message}");
+    finish(&interrupted, Some(&interrupted));
+    assert!(std::fs::read(&interrupted).expect("a file") == whole);
     std::fs::remove_dir_all(folder).expect("the folder is ours");
 }
 

@@ -1,6 +1,6 @@
 //! Constructors that take no data.
 
-use super::{Layout, Shape, Tensor, Value};
+use super::{Layout, Scalar, Shape, Tensor, Value};
 use crate::autograd::modes::{constructed, default_dtype};
 use crate::error::OrRaise;
 use crate::primitive::{Sample, Spec};
@@ -16,7 +16,7 @@ impl Tensor {
     /// assert_eq!(Tensor::full([2], 3.0f32), Tensor::from([3.0f32, 3.0]));
     /// ```
     #[track_caller]
-    pub fn full<T: super::Scalar>(shape: impl Into<Shape>, number: T) -> Tensor {
+    pub fn full<T: Scalar>(shape: impl Into<Shape>, number: T) -> Tensor {
         Tensor::splat(number.to_bits64(), T::DTYPE, shape.into())
     }
 

@@ -27,6 +27,11 @@ use shape::MOST_AXES;
 pub use shape::{broadcast, inverse};
 pub use slices::{Laid, Numbers, collected, fill, fill_from, memory_of, numbers};
 
+/// (theme, source file) of the constructors and conversions, from which the documentation is generated.
+#[cfg(feature = "cases")]
+pub static CONSTRUCTORS: &[(&str, &str)] =
+    &[("creation", include_str!("create.rs")), ("conversion", include_str!("convert.rs"))];
+
 use crate::error::OrRaise;
 use crate::primitive::{Device, Outputs, Spec, SpecRef};
 use crate::rules::checked_axis;

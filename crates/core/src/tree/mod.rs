@@ -5,15 +5,17 @@
 
 mod jacobian_layout;
 mod path;
+mod together;
 
 pub use jacobian_layout::{Blocks, JacobianLayout};
 pub use path::{TreePath, Word, lies_below};
+pub use together::{map_together, update_together};
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt::{self, Display};
 use std::hash::{BuildHasher, Hash};
 
-use crate::{Error, ErrorKind, Tensor};
+use crate::{Error, Tensor};
 
 /// A value whose leaves are tensors.
 ///
@@ -155,11 +157,19 @@ pub trait Tree: Sized {
     /// assert!(vec![a].zip_leaves(&vec![], |a, _| a.clone()).is_err());
     /// ```
     fn zip_leaves(&self, other: &Self, mut f: impl FnMut(&Tensor, &Tensor) -> Tensor) -> Result<Self, Error> {
-        if let Some(text) = difference(self, other) {
-            return Err(Error::new(ErrorKind::Tree, "zip_leaves", format!("the structures differ: {text}")));
-        }
-        let mut others = other.leaves().into_iter();
-        Ok(self.map_leaves(|leaf| f(leaf, others.next().expect("as many leaves"))))
+        map_together([self, other], |[a, b]| f(a, b)).map_err(|error| error.renamed(|_| "zip_leaves".to_string()))
+    }
+
+    /// A tree of the same structure whose leaves are zeros of the same shapes and dtypes.
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    ///
+    /// let tree = (Tensor::from([1.0, 2.0]), vec![Tensor::from(3i64)]);
+    /// assert_eq!(tree.zeros_like().1[0], Tensor::from(0i64));
+    /// ```
+    fn zeros_like(&self) -> Self {
+        self.map_leaves(Tensor::zeros_like)
     }
 
     /// A tree of the same structure with these leaves, in visiting order.

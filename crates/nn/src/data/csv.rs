@@ -1,7 +1,7 @@
 //! Tables of numbers as text.
 
-use crate::base::*;
 use crate::files::limit::{self, expect_within, refused};
+use crate::prelude::*;
 use std::borrow::Cow;
 use std::path::Path;
 

@@ -2,8 +2,8 @@
 
 use super::inflate::inflate;
 use super::stored_array::{Element, StoredArray};
-use crate::base::*;
 use crate::files::limit;
+use crate::prelude::*;
 use flate2::bufread::GzDecoder;
 use std::path::Path;
 

@@ -6,8 +6,8 @@ mod resize;
 pub use pixels::Pixels;
 
 use super::Data;
-use crate::base::*;
 use crate::files::limit::{expect_within, wrong};
+use crate::prelude::*;
 use std::path::{Path, PathBuf};
 
 /// Pictures (PNG and JPEG) in one folder for each class: `folder/cat/1.png`, `folder/dog/2.jpg`. A batch is decoded when it is asked for.

@@ -1,7 +1,7 @@
 //! Compressed bytes, of a declared size.
 
-use crate::base::*;
 use crate::files::limit::{expect_within, refused};
+use crate::prelude::*;
 use std::io::Read;
 
 /// A byte of a deflate stream stands for no more bytes than this.

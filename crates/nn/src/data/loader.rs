@@ -1,7 +1,7 @@
 //! Shuffled batches, epoch by epoch.
 
 use super::Data;
-use crate::base::*;
+use crate::prelude::*;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, sync_channel};
 

@@ -1,9 +1,9 @@
 //! NumPy's `.npy` files: one array each.
 
 use super::stored_array::{Element, StoredArray};
-use crate::base::*;
 use crate::files::limit::refused;
 use crate::files::{atomic, limit};
+use crate::prelude::*;
 use std::path::Path;
 
 const MAGIC: &[u8] = b"\x93NUMPY";

@@ -1,9 +1,9 @@
 //! NumPy's `.npz` files: arrays by name, as `.npy` files in a zip archive.
 
 use super::{npy, zip};
-use crate::base::*;
 use crate::files::limit::refused;
 use crate::files::{NamedTensors, atomic, limit};
+use crate::prelude::*;
 use std::path::Path;
 
 /// Reads the arrays of a file, plain (`numpy.savez`) or compressed (`numpy.savez_compressed`).

@@ -1,6 +1,6 @@
 //! Sets of examples.
 
-use crate::base::*;
+use crate::prelude::*;
 
 /// A set of examples that are read in batches.
 pub trait Data: Send + Sync + 'static {

@@ -1,7 +1,7 @@
 //! Arrays as files store them: elements of some width, byte order and axis order.
 
-use crate::base::*;
 use crate::files::limit::{expect_shape, refused};
+use crate::prelude::*;
 
 /// The elements of a stored array.
 #[derive(Clone, Copy, Debug, PartialEq)]

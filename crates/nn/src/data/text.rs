@@ -1,7 +1,7 @@
 //! Texts as tokens, and windows of tokens.
 
 use super::Data;
-use crate::base::*;
+use crate::prelude::*;
 use std::collections::BTreeSet;
 
 /// A vocabulary: the characters of a text, or all bytes. Token 0 is its first character.

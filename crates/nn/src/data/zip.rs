@@ -1,8 +1,8 @@
 //! Zip archives with stored or deflated entries, as NumPy writes them. Encryption and archives over 4 GiB (zip64) are refused.
 
 use super::inflate::inflate;
-use crate::base::*;
 use crate::files::limit::{expect_within, refused};
+use crate::prelude::*;
 use flate2::Crc;
 use flate2::bufread::DeflateDecoder;
 use std::borrow::Cow;

@@ -1,6 +1,6 @@
 //! Files that are written whole or not at all.
 
-use crate::base::*;
+use crate::prelude::*;
 use std::fs::{self, File};
 use std::io::Write;
 use std::path::Path;

@@ -1,6 +1,6 @@
 //! The most memory that a reader takes.
 
-use crate::base::*;
+use crate::prelude::*;
 use std::fs::File;
 use std::io::Read;
 use std::path::Path;

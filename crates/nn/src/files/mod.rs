@@ -9,7 +9,7 @@ mod named;
 pub use limit::{limit, set_limit};
 pub use named::{NamedTensors, Problem};
 
-use crate::base::*;
+use crate::prelude::*;
 use std::path::Path;
 
 /// Writes the leaves of a tree to a safetensors file. The file is written beside the old one and renamed, so a reader finds the one or the

@@ -1,7 +1,7 @@
 //! Tensors with names, as a safetensors file holds them.
 
 use super::{atomic, limit};
-use crate::base::*;
+use crate::prelude::*;
 use safetensors::tensor::{Dtype, SafeTensors};
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::{self, Write};
@@ -151,7 +151,7 @@ impl NamedTensors {
             let mut loaded = loaded.into_iter();
             tree.visit_mut(&mut TreePath::root(), &mut |_, leaf| {
                 if let Some(tensor) = loaded.next().flatten() {
-                    *leaf = tensor;
+                    *leaf = if leaf.is_leaf() && leaf.requires_grad() { tensor.require_grad() } else { tensor };
                 }
             });
         }

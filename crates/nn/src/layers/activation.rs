@@ -1,13 +1,13 @@
 //! Elementwise functions as layers.
 
-use crate::base::*;
+use crate::prelude::*;
 use crate::{Context, Layer};
 
 macro_rules! activations {
     ($($(#[$doc:meta])* $Layer:ident |$x:ident| $y:expr;)+) => {$(
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, Default, Tree)]
-        #[tree(crate = "crate::base")]
+        #[tree(crate = "crate::prelude")]
         pub struct $Layer;
 
         impl Layer for $Layer {
@@ -45,7 +45,7 @@ activations! {
 
 /// `x` where it is positive, `slope x` elsewhere.
 #[derive(Clone, Copy, Debug, Tree)]
-#[tree(crate = "crate::base")]
+#[tree(crate = "crate::prelude")]
 pub struct LeakyRelu {
     #[tree(static)]
     slope: f64,

@@ -1,7 +1,7 @@
 //! Attention and transformers, on `[batch, tokens, width]`.
 
 use super::{Dropout, LayerNorm, Linear};
-use crate::base::*;
+use crate::prelude::*;
 use crate::{Context, Layer, init};
 
 /// Attention with several heads.
@@ -13,7 +13,7 @@ use crate::{Context, Layer, init};
 /// assert_eq!(layer.forward(&Tensor::ones([2, 5, 16]), &mut Context::evaluation()).shape(), [2, 5, 16]);
 /// ```
 #[derive(Clone, Debug, Tree)]
-#[tree(crate = "crate::base")]
+#[tree(crate = "crate::prelude")]
 pub struct MultiHeadAttention {
     /// The projections of queries, keys and values, one below the other: `[3 * width, width]`.
     pub in_proj_weight: Tensor,
@@ -180,7 +180,7 @@ impl Layer for MultiHeadAttention {
 
 /// The keys and values of earlier tokens, `[batch, heads, tokens, width]`.
 #[derive(Clone, Debug, Default, Tree)]
-#[tree(crate = "crate::base")]
+#[tree(crate = "crate::prelude")]
 pub struct KeyValueCache {
     entries: Option<(Tensor, Tensor)>,
 }
@@ -210,7 +210,7 @@ impl KeyValueCache {
 /// assert_eq!(block.forward(&Tensor::ones([2, 5, 16]), &mut Context::evaluation()).shape(), [2, 5, 16]);
 /// ```
 #[derive(Clone, Debug, Tree)]
-#[tree(crate = "crate::base")]
+#[tree(crate = "crate::prelude")]
 pub struct TransformerBlock {
     /// The attention.
     pub self_attn: MultiHeadAttention,

@@ -1,7 +1,7 @@
 //! Layers made of layers.
 
-use crate::base::*;
 use crate::context::Updates;
+use crate::prelude::*;
 use crate::{Context, Layer};
 
 /// Layers applied one after the other; see [`sequential!`](crate::sequential).
@@ -15,7 +15,7 @@ use crate::{Context, Layer};
 /// assert_eq!(model.forward(&Tensor::ones([5, 10]), &mut Context::evaluation()).shape(), [5, 1]);
 /// ```
 #[derive(Clone, Default, Tree)]
-#[tree(crate = "crate::base")]
+#[tree(crate = "crate::prelude")]
 pub struct Sequential {
     /// The layers.
     #[tree(flatten)]
@@ -99,7 +99,7 @@ impl<L: Layer + Tree + 'static> Layer for Vec<L> {
 /// assert_eq!(y.item(), 0.5 + 0.5f64.tanh());
 /// ```
 #[derive(Clone, Debug, Tree)]
-#[tree(crate = "crate::base")]
+#[tree(crate = "crate::prelude")]
 pub struct Residual<L> {
     /// f.
     #[tree(flatten)]
@@ -131,7 +131,7 @@ impl<L: Layer + Tree + 'static> Layer for Residual<L> {
 /// assert_eq!(grad(loss)(&layer).inner.weight, Tensor::ones([2, 2]));
 /// ```
 #[derive(Clone, Debug, Tree)]
-#[tree(crate = "crate::base")]
+#[tree(crate = "crate::prelude")]
 pub struct Checkpointed<L> {
     /// The layer.
     #[tree(flatten)]

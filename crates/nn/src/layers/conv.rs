@@ -1,13 +1,13 @@
 //! Convolutions.
 
-use crate::base::*;
+use crate::prelude::*;
 use crate::{Context, Layer, init};
 
 macro_rules! convolutions {
     ($($(#[$doc:meta])* $Layer:ident $axes:literal $method:ident $is_transposed:literal $($output_padding:ident)?;)+) => {$(
         $(#[$doc])*
         #[derive(Clone, Debug, Tree)]
-        #[tree(crate = "crate::base")]
+        #[tree(crate = "crate::prelude")]
         pub struct $Layer {
             /// `[outputs, inputs / groups, ..kernel]`; of a transposed convolution `[inputs, outputs / groups, ..kernel]`.
             pub weight: Tensor,

@@ -1,6 +1,6 @@
 //! Dropout.
 
-use crate::base::*;
+use crate::prelude::*;
 use crate::{Context, Layer};
 
 /// In training, sets each element to zero with probability `p` and divides the others by `1 - p`.
@@ -14,7 +14,7 @@ use crate::{Context, Layer};
 /// assert!(y.to_vec::<f64>().iter().all(|y| *y == 0.0 || *y == 2.0));
 /// ```
 #[derive(Clone, Copy, Debug, Tree)]
-#[tree(crate = "crate::base")]
+#[tree(crate = "crate::prelude")]
 pub struct Dropout {
     #[tree(static)]
     p: f64,

@@ -1,6 +1,6 @@
 //! Tables of vectors.
 
-use crate::base::*;
+use crate::prelude::*;
 use crate::{Context, Layer, init};
 
 /// The rows of a table at integer positions.
@@ -13,7 +13,7 @@ use crate::{Context, Layer, init};
 /// assert_eq!(y.shape(), [2, 2, 4]);
 /// ```
 #[derive(Clone, Debug, Tree)]
-#[tree(crate = "crate::base")]
+#[tree(crate = "crate::prelude")]
 pub struct Embedding {
     /// `[count, width]`.
     pub weight: Tensor,

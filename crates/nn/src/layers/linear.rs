@@ -1,6 +1,6 @@
 //! Affine and bilinear maps.
 
-use crate::base::*;
+use crate::prelude::*;
 use crate::{Context, Layer, init};
 
 /// `y = x W^T + b` along the last axis.
@@ -12,7 +12,7 @@ use crate::{Context, Layer, init};
 /// assert_eq!(layer.forward(&Tensor::ones([4, 3]), &mut Context::evaluation()).shape(), [4, 2]);
 /// ```
 #[derive(Clone, Debug, Tree)]
-#[tree(crate = "crate::base")]
+#[tree(crate = "crate::prelude")]
 pub struct Linear {
     /// `[outputs, inputs]`.
     pub weight: Tensor,
@@ -53,7 +53,7 @@ impl Layer for Linear {
 /// assert_eq!(y.shape(), [5, 2]);
 /// ```
 #[derive(Clone, Debug, Tree)]
-#[tree(crate = "crate::base")]
+#[tree(crate = "crate::prelude")]
 pub struct Bilinear {
     /// `[outputs, first inputs, second inputs]`.
     pub weight: Tensor,

@@ -1,6 +1,6 @@
 //! Normalisation.
 
-use crate::base::*;
+use crate::prelude::*;
 use crate::{Context, Layer};
 
 /// What the norms of this crate add to a variance.
@@ -20,7 +20,7 @@ const EPSILON: f64 = 1e-5;
 /// assert!(y.mean_over([0, 2, 3]).abs().max().item() < 1e-12);
 /// ```
 #[derive(Clone, Debug, Tree)]
-#[tree(crate = "crate::base")]
+#[tree(crate = "crate::prelude")]
 pub struct BatchNorm {
     /// `[channels]`.
     pub weight: Tensor,
@@ -101,7 +101,7 @@ impl Layer for BatchNorm {
 /// assert!(y.mean().abs().item() < 1e-12);
 /// ```
 #[derive(Clone, Debug, Tree)]
-#[tree(crate = "crate::base")]
+#[tree(crate = "crate::prelude")]
 pub struct LayerNorm {
     /// The shape of the axes that are normalised.
     pub weight: Tensor,
@@ -153,7 +153,7 @@ impl Layer for LayerNorm {
 /// assert!(y.all_close(&Tensor::ones([1, 2]), 1e-12));
 /// ```
 #[derive(Clone, Debug, Tree)]
-#[tree(crate = "crate::base")]
+#[tree(crate = "crate::prelude")]
 pub struct RmsNorm {
     /// `[width]`.
     pub weight: Tensor,
@@ -189,7 +189,7 @@ impl Layer for RmsNorm {
 /// assert_eq!(GroupNorm::new(2, 4).forward(&x, &mut Context::evaluation()).shape(), [2, 4, 3]);
 /// ```
 #[derive(Clone, Debug, Tree)]
-#[tree(crate = "crate::base")]
+#[tree(crate = "crate::prelude")]
 pub struct GroupNorm {
     /// `[channels]`.
     pub weight: Tensor,

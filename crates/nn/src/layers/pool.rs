@@ -1,13 +1,13 @@
 //! Pooling.
 
-use crate::base::*;
+use crate::prelude::*;
 use crate::{Context, Layer};
 
 macro_rules! pools {
     ($($(#[$doc:meta])* $Layer:ident $method:ident;)+) => {$(
         $(#[$doc])*
         #[derive(Clone, Debug, Tree)]
-        #[tree(crate = "crate::base")]
+        #[tree(crate = "crate::prelude")]
         pub struct $Layer {
             #[tree(static)]
             pool: Pool,
@@ -49,7 +49,7 @@ macro_rules! adaptive_pools {
     ($($(#[$doc:meta])* $Layer:ident $method:ident;)+) => {$(
         $(#[$doc])*
         #[derive(Clone, Debug, Tree)]
-        #[tree(crate = "crate::base")]
+        #[tree(crate = "crate::prelude")]
         pub struct $Layer {
             #[tree(static)]
             output: Sizes,

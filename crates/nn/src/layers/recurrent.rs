@@ -3,7 +3,7 @@
 //! A cell maps the gates' inputs and the state to the next state; stacking, directions and weights are the same for all cells. Names and
 //! the order of gates are PyTorch's.
 
-use crate::base::*;
+use crate::prelude::*;
 use crate::{Context, Layer, init};
 use std::fmt::Debug;
 
@@ -223,7 +223,7 @@ pub type Lstm = Recurrent<LstmCell>;
 
 /// Layers of a recurrent cell, in one or both directions. See [`Rnn`], [`Gru`] and [`Lstm`].
 #[derive(Clone, Debug, Tree)]
-#[tree(crate = "crate::base")]
+#[tree(crate = "crate::prelude")]
 pub struct Recurrent<C: Cell> {
     #[tree(flatten)]
     weights: Weights,

@@ -1,6 +1,6 @@
 //! Layers that change shapes.
 
-use crate::base::*;
+use crate::prelude::*;
 use crate::{Context, Layer};
 
 /// All axes after the first as one.
@@ -11,7 +11,7 @@ use crate::{Context, Layer};
 /// assert_eq!(Flatten.forward(&Tensor::ones([2, 3, 4]), &mut Context::evaluation()).shape(), [2, 12]);
 /// ```
 #[derive(Clone, Copy, Debug, Default, Tree)]
-#[tree(crate = "crate::base")]
+#[tree(crate = "crate::prelude")]
 pub struct Flatten;
 
 impl Layer for Flatten {
@@ -32,7 +32,7 @@ impl Layer for Flatten {
 /// assert_eq!(y.shape(), [1, 1, 6, 8]);
 /// ```
 #[derive(Clone, Debug, Tree)]
-#[tree(crate = "crate::base")]
+#[tree(crate = "crate::prelude")]
 pub struct Upsample {
     #[tree(static)]
     options: Interpolate,

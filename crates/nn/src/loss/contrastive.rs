@@ -3,7 +3,7 @@
 //! Similarities are cosines divided by a temperature. It is a number, or a tensor of one element that is trained like any other parameter.
 
 use super::shape_error;
-use crate::base::*;
+use crate::prelude::*;
 
 /// Norms below this are taken for it.
 const LEAST_NORM: f64 = 1e-12;

@@ -5,7 +5,7 @@
 //! different labels.
 
 use super::{reduce, shape_error};
-use crate::base::*;
+use crate::prelude::*;
 
 const IMPOSSIBLE: f64 = f64::NEG_INFINITY;
 

@@ -6,7 +6,7 @@
 //! A `checkpoint` around or inside the loop is not enough: the backward loop would still store the logits of all its steps.
 
 use super::{reduce, shape_error};
-use crate::base::*;
+use crate::prelude::*;
 
 /// The default size of the logits of one chunk, in bytes.
 const CHUNK_BYTES: usize = 4 << 20;
@@ -126,7 +126,7 @@ pub fn linear_cross_entropy(
 }
 
 #[derive(Clone, Tree)]
-#[tree(crate = "crate::base")]
+#[tree(crate = "crate::prelude")]
 struct Input {
     x: Tensor,
     weight: Tensor,

@@ -9,7 +9,7 @@ pub use contrastive::{info_nce, info_nce_symmetric, nt_xent};
 pub use ctc::{Ctc, ctc};
 pub use linear_cross_entropy::{LinearCrossEntropy, linear_cross_entropy};
 
-use crate::base::*;
+use crate::prelude::*;
 
 /// Reduces the losses of single elements; the divisor of a mean is the sum of `weights`.
 #[track_caller]

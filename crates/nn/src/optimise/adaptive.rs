@@ -2,7 +2,7 @@
 
 use super::momentum::settings;
 use super::{Now, Number, Rule, Settings, combine};
-use crate::base::*;
+use crate::prelude::*;
 
 /// The moments of Adam: m = b1 m + (1 - b1) g, v = b2 v + (1 - b2) g^2.
 fn follow(slots: &mut [Tensor], gradient: &Tensor, (first, second): (f64, f64)) {

@@ -1,6 +1,6 @@
 //! L-BFGS: a quasi-Newton method for smooth functions without noise.
 
-use crate::base::*;
+use crate::prelude::*;
 
 /// Constants of the strong Wolfe conditions.
 const DECREASE: f64 = 1e-4;
@@ -46,7 +46,7 @@ pub struct Minimum {
 
 /// The memory of L-BFGS: the last steps and changes of the gradient, as vectors over all parameters.
 #[derive(Clone, Debug, Default, Tree)]
-#[tree(crate = "crate::base")]
+#[tree(crate = "crate::prelude")]
 pub struct LbfgsMemory {
     steps: Vec<Tensor>,
     changes: Vec<Tensor>,

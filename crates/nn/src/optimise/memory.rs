@@ -1,11 +1,11 @@
 //! The memory of a rule.
 
 use super::{Now, Number, Rule};
-use crate::base::*;
+use crate::prelude::*;
 
 /// The number of steps so far, and the tensors that a rule keeps for each parameter, named `path.slot`.
 #[derive(Clone, Debug, Tree)]
-#[tree(crate = "crate::base")]
+#[tree(crate = "crate::prelude")]
 pub struct Memory {
     /// The number of steps so far, if the rule or its schedule uses it: f64 of rank 0.
     pub count: Tensor,

@@ -20,7 +20,7 @@ pub use number::{Number, combine};
 pub use schedule::{Plateau, Schedule};
 pub use settings::{Group, Now, Settings};
 
-use crate::base::*;
+use crate::prelude::*;
 
 /// A method that improves parameters, given their gradients.
 ///

@@ -1,7 +1,7 @@
 //! Gradient descent with momentum.
 
 use super::{Now, Number, Rule, Settings, combine};
-use crate::base::*;
+use crate::prelude::*;
 
 /// Implements the two accessors of [`Rule`] for a struct with a field `settings`.
 macro_rules! settings {

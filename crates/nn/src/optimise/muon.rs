@@ -2,7 +2,7 @@
 
 use super::momentum::settings;
 use super::{AdamW, Now, Number, Rule, Settings, combine};
-use crate::base::*;
+use crate::prelude::*;
 
 /// The coefficients of the polynomial that brings singular values towards 1.
 const QUINTIC: [f64; 3] = [3.4445, -4.775, 2.0315];

@@ -1,6 +1,6 @@
 //! Numbers of a training step, such as its learning rate.
 
-use crate::base::*;
+use crate::prelude::*;
 use std::ops::{Add, Div, Mul, Neg, Sub};
 
 /// A number that changes from step to step: a float while operations run at once, a rank-0 tensor while a step is traced. So one formula

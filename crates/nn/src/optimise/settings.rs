@@ -1,8 +1,8 @@
 //! What all rules share: rate, decay, clipping, groups.
 
 use super::{Number, Plateau, Schedule, combine};
-use crate::base::*;
 use crate::pattern;
+use crate::prelude::*;
 use std::borrow::Cow;
 
 /// The settings of a rule.

@@ -2,10 +2,10 @@
 
 use super::report::{EpochReport, csv};
 use super::trainer::{Run, Trainer};
-use crate::base::*;
 use crate::data::{Data, Loader, Position};
 use crate::files::NamedTensors;
 use crate::optimise::Optimiser;
+use crate::prelude::*;
 use std::path::Path;
 use std::str::FromStr;
 

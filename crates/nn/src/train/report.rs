@@ -1,5 +1,6 @@
 //! What a training run reports.
 
+use crate::prelude::view::Plot;
 use std::fmt::Write;
 
 /// One epoch of a run.
@@ -54,6 +55,17 @@ impl Report {
     pub fn csv(&self) -> String {
         csv(&self.epochs, true)
     }
+
+    /// The losses and the metrics, epoch by epoch: `plot().svg()` is a picture, and `plot().terminal(80, 16)` is one for a terminal.
+    ///
+    /// ```
+    /// # use wengert::nn::{Report, Stopped};
+    /// # let report = Report { epochs: Vec::new(), stopped: Stopped::Complete };
+    /// assert!(report.plot().svg().contains("epoch"));
+    /// ```
+    pub fn plot(&self) -> Plot {
+        plot(&self.epochs)
+    }
 }
 
 impl EpochReport {
@@ -92,6 +104,25 @@ impl EpochReport {
         line
     }
 }
+
+/// The curves of a run, on a logarithmic axis if they are far apart.
+pub(super) fn plot(epochs: &[EpochReport]) -> Plot {
+    let curve = |name: &str| -> Vec<(f64, f64)> {
+        let value = |epoch: &EpochReport| epoch.metric(name).map(|value| (epoch.epoch as f64, value));
+        epochs.iter().filter_map(value).collect()
+    };
+    let metrics = epochs.first().into_iter().flat_map(|epoch| epoch.metrics.iter().map(|(name, _)| name.as_str()));
+    let all: Vec<(&str, Vec<(f64, f64)>)> =
+        std::iter::once("loss").chain(metrics).map(|name| (name, curve(name))).collect();
+    let values = || all.iter().flat_map(|(_, points)| points.iter().map(|point| point.1));
+    let (low, high) = (values().fold(f64::INFINITY, f64::min), values().fold(f64::NEG_INFINITY, f64::max));
+    let empty = Plot::new("Training").x_label("epoch");
+    let plot = all.iter().fold(empty, |plot, (name, points)| plot.line(*name, points));
+    if low > 0.0 && high > LOGARITHMIC * low { plot.log_y() } else { plot }
+}
+
+/// The ratio of the largest to the smallest value from which an axis is logarithmic.
+const LOGARITHMIC: f64 = 20.0;
 
 /// Epochs as a table, with a column for every metric.
 pub(super) fn csv(epochs: &[EpochReport], with_seconds: bool) -> String {

@@ -1,12 +1,12 @@
 //! One training step: loss, gradients, update.
 
-use crate::base::*;
 use crate::optimise::{Number, Optimiser};
+use crate::prelude::*;
 use crate::{Context, ModelMethods};
 
 /// Everything that changes during training, as one tree: a checkpoint holds it.
 #[derive(Clone, Debug, Tree)]
-#[tree(crate = "crate::base")]
+#[tree(crate = "crate::prelude")]
 pub struct TrainingState<M, S> {
     /// The model.
     pub model: M,
@@ -16,6 +16,41 @@ pub struct TrainingState<M, S> {
     pub key: Key,
     /// The moving average of the model, if there is one.
     pub average: Option<M>,
+    /// The factor of the loss, if it is computed in f16.
+    pub scale: Option<LossScale>,
+}
+
+/// A factor of the loss that keeps small gradients above the smallest f16, and adapts.
+#[derive(Clone, Debug, Tree)]
+#[tree(crate = "crate::prelude")]
+pub struct LossScale {
+    /// The factor, a power of two: f32 of rank 0.
+    pub factor: Tensor,
+    /// The number of steps since the factor changed.
+    pub steps: Tensor,
+}
+
+impl LossScale {
+    /// The largest factor that is a finite f16.
+    const LARGEST: f32 = 32768.0;
+    /// The number of steps after which the factor is doubled.
+    const PATIENCE: f64 = 2000.0;
+
+    pub(super) fn new() -> LossScale {
+        LossScale { factor: Tensor::from(LossScale::LARGEST), steps: Tensor::from(0.0) }
+    }
+
+    /// The next factor: half of this one after an overflow, twice as large after many steps without one.
+    fn next(&self, is_finite: &Tensor) -> LossScale {
+        let steps = &self.steps + 1.0;
+        let is_due = steps.ge(LossScale::PATIENCE);
+        let larger = (&self.factor * 2.0).clamp_max(f64::from(LossScale::LARGEST));
+        let zero = steps.zeros_like();
+        LossScale {
+            factor: is_finite.where_(is_due.where_(&larger, &self.factor), &self.factor * 0.5),
+            steps: is_finite.where_(is_due.where_(&zero, &steps), &zero),
+        }
+    }
 }
 
 /// The precision in which the loss and its gradients are computed; parameters stay as they are.
@@ -25,6 +60,8 @@ pub enum Precision {
     Full,
     /// bf16.
     Bf16,
+    /// f16, with a scaled loss.
+    F16,
 }
 
 /// What a step needs besides its state and its batch.
@@ -38,7 +75,7 @@ pub(super) struct Rules<O> {
 }
 
 impl<O: Optimiser> Rules<O> {
-    /// One step; returns the loss. If that is not finite, nothing but the key changes.
+    /// One step; returns the loss. If that, or a gradient in f16, is not finite, nothing changes but the key and the scale.
     pub fn step<M: Tree + Clone, B: Tree>(
         &self,
         loss: &dyn Fn(&M, &B, &mut Context<'_>) -> Tensor,
@@ -51,14 +88,20 @@ impl<O: Optimiser> Rules<O> {
         let key = state.key.next();
         let of_model = |model: &M, part: &B, key: &Key| match self.precision {
             Precision::Full => with_updates(loss, model, part, key),
-            Precision::Bf16 => with_updates(loss, &model.to_dtype(DType::BF16), &in_bf16(part), key),
+            Precision::Bf16 => with_updates(loss, &model.to_dtype(DType::BF16), &part.to_dtype(DType::BF16), key),
+            Precision::F16 => with_updates(loss, &model.to_dtype(DType::F16), &part.to_dtype(DType::F16), key),
         };
+        let factor = state.scale.as_ref().map(|scale| scale.factor.clone());
+        let scaled = |value: Tensor| factor.iter().fold(value, |value, factor| value.cast(DType::F32) * factor);
         let mut sum: Option<(Tensor, M)> = None;
         let mut updates = None;
         for part in 0..self.parts {
             let (part_key, examples) =
                 (if self.parts == 1 { key.clone() } else { key_of(&key, part) }, split(batch, part, self.parts));
-            let function = |model: &M| of_model(model, &examples, &part_key);
+            let function = |model: &M| {
+                let (value, updates) = of_model(model, &examples, &part_key);
+                (scaled(value), updates)
+            };
             let ((value, changes), gradients) = value_and_grad_with_aux(function)(&state.model);
             let value = value.cast(DType::F64);
             updates = Some(changes);
@@ -71,13 +114,27 @@ impl<O: Optimiser> Rules<O> {
             });
         }
         let (mut value, mut gradients) = sum.expect("at least one part");
-        if self.parts > 1 {
-            let share = 1.0 / self.parts as f64;
-            value *= share;
-            gradients = gradients.map_leaves(|leaf| if leaf.dtype().is_float() { leaf * share } else { leaf.clone() });
+        let share =
+            factor.iter().fold(Tensor::from(1.0 / self.parts as f64), |share, factor| share / factor.cast(DType::F64));
+        if self.parts > 1 || factor.is_some() {
+            value *= &share;
+            gradients = gradients.map_leaves(|leaf| match leaf.dtype().is_float() {
+                true => leaf * share.cast(leaf.dtype()),
+                false => leaf.clone(),
+            });
         }
-        let old = match Number::of(&value) {
-            Number::Known(known) if !known.is_finite() => return value,
+        let mut is_usable = value.isfinite();
+        if factor.is_some() {
+            let leaves = gradients.leaves();
+            let floats = leaves.iter().filter(|leaf| leaf.dtype().is_float());
+            is_usable = floats.fold(is_usable, |all, leaf| all.logical_and(&leaf.isfinite().all()));
+        }
+        let next_scale = state.scale.as_ref().map(|scale| scale.next(&is_usable));
+        let old = match Number::of(&is_usable.cast(DType::F64)) {
+            Number::Known(0.0) => {
+                state.scale = next_scale;
+                return value;
+            }
             Number::Known(_) => None,
             Number::Traced(_) => Some(state.clone()),
         };
@@ -87,12 +144,12 @@ impl<O: Optimiser> Rules<O> {
             follow(average, &state.model, kept);
         }
         if let Some(old) = old {
-            let is_finite = value.isfinite();
-            let (old, mut key) = (old, state.key.clone());
-            let chosen = state.zip_leaves(&old, |new, old| is_finite.where_(new, old));
+            let mut key = state.key.clone();
+            let chosen = state.zip_leaves(&old, |new, old| is_usable.where_(new, old));
             *state = chosen.unwrap_or_else(|error| error.raise());
             std::mem::swap(&mut state.key, &mut key);
         }
+        state.scale = next_scale;
         value
     }
 }
@@ -119,10 +176,6 @@ fn follow<M: Tree>(average: &mut M, model: &M, kept: f64) {
             false => *leaf = now.clone(),
         }
     });
-}
-
-fn in_bf16<B: Tree>(batch: &B) -> B {
-    batch.to_dtype(DType::BF16)
 }
 
 /// The key of one part of a step.

@@ -1,12 +1,16 @@
 //! The trainer.
 
 use super::progress::Progress;
-use super::report::{EpochReport, Report, Stopped, csv};
-use super::step::{Precision, Rules, TrainingState};
+use super::report::{EpochReport, Report, Stopped, csv, plot};
+use super::step::{LossScale, Precision, Rules, TrainingState};
+#[cfg(feature = "tensorboard")]
+use super::tensorboard::TensorBoard;
 use crate::Context;
-use crate::base::*;
 use crate::data::{Data, Loader, Position};
 use crate::optimise::Optimiser;
+use crate::prelude::*;
+#[cfg(feature = "tensorboard")]
+use std::path::Path;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -54,6 +58,9 @@ pub struct Trainer<M, B, O: Optimiser> {
     best_at: Option<(PathBuf, Better)>,
     observed: String,
     csv: Option<PathBuf>,
+    plot: Option<PathBuf>,
+    #[cfg(feature = "tensorboard")]
+    events: Option<TensorBoard>,
     stop: Arc<AtomicBool>,
 }
 
@@ -104,7 +111,7 @@ where
     ) -> Trainer<M, B, O> {
         let memory = optimiser.start(&model);
         Trainer {
-            state: TrainingState { model, optimiser: memory, key: Key::new(0), average: None },
+            state: TrainingState { model, optimiser: memory, key: Key::new(0), average: None, scale: None },
             rules: Arc::new(Rules { optimiser, average: None, parts: 1, precision: Precision::Full }),
             loss: Arc::new(loss),
             step: None,
@@ -120,6 +127,9 @@ where
             best_at: None,
             observed: "loss".to_string(),
             csv: None,
+            plot: None,
+            #[cfg(feature = "tensorboard")]
+            events: None,
             stop: Arc::default(),
         }
     }
@@ -175,8 +185,19 @@ where
 
     /// Computes loss and gradients in bf16; the parameters keep their dtype.
     #[must_use]
-    pub fn bf16(self) -> Self {
+    pub fn bf16(mut self) -> Self {
+        self.state.scale = None;
         self.with_rules(|rules| rules.precision = Precision::Bf16)
+    }
+
+    /// Computes loss and gradients in f16; the parameters keep their dtype.
+    ///
+    /// Small gradients would vanish in f16, so the loss is multiplied by a scale, and the gradients are divided by it. If they
+    /// overflow, the step changes nothing but the scale, which is halved; after 2000 steps without that it is doubled.
+    #[must_use]
+    pub fn f16(mut self) -> Self {
+        self.state.scale = Some(LossScale::new());
+        self.with_rules(|rules| rules.precision = Precision::F16)
     }
 
     /// Computes metrics on these data after every epoch.
@@ -231,6 +252,20 @@ where
     pub fn csv(mut self, path: impl Into<PathBuf>) -> Self {
         self.csv = Some(path.into());
         self
+    }
+
+    /// Draws the losses and metrics as SVG to this file, after every epoch.
+    #[must_use]
+    pub fn plot(mut self, path: impl Into<PathBuf>) -> Self {
+        self.plot = Some(path.into());
+        self
+    }
+
+    /// Writes the loss of every step, and the rate and metrics of every epoch, to an event file in this folder.
+    #[cfg(feature = "tensorboard")]
+    pub fn tensorboard(mut self, folder: impl AsRef<Path>) -> Result<Self, Error> {
+        self.events = Some(TensorBoard::create(folder)?);
+        Ok(self)
     }
 
     /// A flag that ends the run after the current step if it is set, such as by a handler of Ctrl-C.
@@ -367,6 +402,10 @@ where
             while let Some(batch) = batches.next() {
                 let loss = self.step(&batch?)?;
                 self.run.sum = (self.run.sum.0 + loss, self.run.sum.1 + 1);
+                #[cfg(feature = "tensorboard")]
+                if let Some(events) = &mut self.events {
+                    events.scalar("loss", self.run.steps, loss)?;
+                }
                 progress.step(loss);
                 let is_due = self.saved_at.as_ref().is_some_and(|(_, every)| self.run.steps.is_multiple_of(*every));
                 if is_due {
@@ -403,10 +442,19 @@ where
         self.run.epochs.push(report);
         let values: Vec<f64> = self.run.epochs.iter().filter_map(|epoch| epoch.metric(&self.observed)).collect();
         self.rules.optimiser.observe(&values, &mut self.state.optimiser);
-        if let Some(path) = &self.csv {
-            let failed =
-                |error: std::io::Error| Error::new(ErrorKind::File, "csv", format!("{}: {error}", path.display()));
-            std::fs::write(path, csv(&self.run.epochs, true)).map_err(failed)?;
+        let write = |path: &Option<PathBuf>, what: &str, text: &dyn Fn() -> String| -> Result<(), Error> {
+            let Some(path) = path else { return Ok(()) };
+            let failed = |error| Error::new(ErrorKind::File, what, format!("{}: {error}", path.display()));
+            std::fs::write(path, text()).map_err(failed)
+        };
+        write(&self.csv, "csv", &|| csv(&self.run.epochs, true))?;
+        write(&self.plot, "plot", &|| plot(&self.run.epochs).svg())?;
+        #[cfg(feature = "tensorboard")]
+        if let (Some(events), Some(epoch)) = (&mut self.events, self.run.epochs.last()) {
+            let rate = epoch.rate.map(|rate| ("rate", rate));
+            let metrics = epoch.metrics.iter().map(|(name, value)| (name.as_str(), *value));
+            metrics.chain(rate).try_for_each(|(name, value)| events.scalar(name, epoch.steps, value))?;
+            events.flush()?;
         }
         #[cfg(feature = "files")]
         if let Some((path, better)) = &self.best_at

@@ -4,6 +4,7 @@ mod losses;
 #[path = "../mutation/mod.rs"]
 mod mutation;
 mod readers;
+mod steps;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use wengert_kernels::counting::CountingAllocator;

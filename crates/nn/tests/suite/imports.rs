@@ -21,7 +21,7 @@ fn exported(source: &str) -> Vec<String> {
 #[test]
 fn everything_that_is_imported_is_exported_by_the_library() {
     let facade = exported(include_str!("../../../wengert/src/lib.rs"));
-    let imported = exported(include_str!("../../src/base.rs"));
+    let imported = exported(include_str!("../../src/prelude.rs"));
     assert!(imported.len() > 20);
     for name in imported {
         // Of a module that is exported as a whole, everything is.
@@ -43,6 +43,6 @@ fn no_other_file_names_a_crate_below() {
         let text = std::fs::read_to_string(path).expect("a source file");
         let code = text.lines().filter(|line| !line.trim_start().starts_with("//"));
         let names_one = code.into_iter().any(|line| line.contains("wengert_engine") || line.contains("wengert_core"));
-        assert!(!names_one || path.ends_with("base.rs"), "{} imports past base.rs", path.display());
+        assert!(!names_one || path.ends_with("prelude.rs"), "{} imports past prelude.rs", path.display());
     });
 }

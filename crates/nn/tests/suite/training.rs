@@ -193,3 +193,84 @@ fn bf16_trains_parameters_of_f32() {
     assert!(report.losses()[4] < report.losses()[0]);
     assert_eq!(trainer.model().weight.dtype(), DType::F32);
 }
+
+/// A loss whose gradient is smaller than the smallest f16, which is 2^-24.
+fn tiny(model: &Linear, (x, _): &Batch, context: &mut Context<'_>) -> Tensor {
+    assert_eq!((model.weight.dtype(), x.dtype()), (DType::F16, DType::F16));
+    model.forward(&(x * 0.5f64.powi(10)), context).sum() * 0.5f64.powi(20)
+}
+
+fn in_f16(loss: fn(&Linear, &Batch, &mut Context<'_>) -> Tensor, rate: f64) -> Trainer<Linear, Batch, Sgd> {
+    let mut model = Linear::new(2, 1, &mut Key::new(4)).to_dtype(DType::F32);
+    model.weight = Tensor::from([[0.5f32, -0.25]]);
+    model.bias = Some(Tensor::from([0.0f32]));
+    Trainer::new(model, Sgd::new(rate), loss).f16().quiet()
+}
+
+#[test]
+fn f16_keeps_gradients_that_are_smaller_than_its_smallest_number() {
+    let batch = (Tensor::from([[1.0f32, 2.0], [3.0, 8.0]]), Tensor::from([[0f32], [0.0]]));
+    for is_eager in [false, true] {
+        let trainer = in_f16(tiny, 2f64.powi(30));
+        let mut trainer = if is_eager { trainer.eager() } else { trainer };
+        trainer.step(&batch).expect("a step");
+        // The gradient is 2^-30 of the column sums 4 and 10.
+        assert_eq!(trainer.model().weight, Tensor::from([[-3.5f32, -10.25]]), "eager: {is_eager}");
+    }
+}
+
+#[test]
+fn f16_skips_a_step_that_overflows_and_halves_the_scale() {
+    let steep = |model: &Linear, (x, _): &Batch, context: &mut Context<'_>| model.forward(x, context).sum() * 10.0;
+    let batch = (Tensor::from([[1.0f32, 2.0]]), Tensor::from([[0f32]]));
+    for is_eager in [false, true] {
+        let trainer = in_f16(steep, 0.001);
+        let mut trainer = if is_eager { trainer.eager() } else { trainer };
+        let weight = trainer.model().weight.clone();
+        let mut factors = Vec::new();
+        for _ in 0..6 {
+            let loss = trainer.step(&batch).expect("a step");
+            assert!(loss.is_finite());
+            factors.push(trainer.state().scale.as_ref().expect("a scale").factor.item());
+            if factors.len() == 4 {
+                assert_eq!(trainer.model().weight, weight, "gradients of 20 times 2^12 or more are no f16");
+            }
+        }
+        assert_eq!(factors, [16384.0, 8192.0, 4096.0, 2048.0, 2048.0, 2048.0], "eager: {is_eager}");
+        assert!(trainer.model().weight.all_close(&(weight - Tensor::from([[0.02f32, 0.04]])), 1e-6));
+    }
+}
+
+#[test]
+fn curves_and_events_are_written_after_every_epoch() {
+    let folder = folder("curves");
+    let accuracy = |model: &Model, (x, y): &Batch, context: &mut Context<'_>| {
+        (model.forward(x, context) - y).abs().lt(0.5).cast(DType::F64).mean()
+    };
+    let trainer = trainer().plot(folder.join("loss.svg")).csv(folder.join("loss.csv"));
+    let trainer = trainer.tensorboard(folder.join("events")).expect("a folder");
+    let mut trainer = trainer.validate(Loader::new(data(), 25)).metric("close", accuracy);
+    let report = trainer.fit(&mut loader(), 3).expect("it trains");
+    let picture = std::fs::read_to_string(folder.join("loss.svg")).expect("a picture");
+    assert_eq!(picture, report.plot().svg());
+    assert_eq!(picture.matches("<polyline").count(), 2, "a loss and a metric");
+    assert!(report.plot().terminal(60, 10).contains("close"));
+    assert_eq!(std::fs::read_to_string(folder.join("loss.csv")).expect("a table").lines().count(), 4);
+
+    let events: Vec<_> = std::fs::read_dir(folder.join("events")).expect("a folder").collect();
+    let bytes = std::fs::read(events[0].as_ref().expect("a file").path()).expect("a file");
+    // Of each record: the length, its checksum, the content, its checksum.
+    let (mut rest, mut records) = (&bytes[..], Vec::new());
+    while let Some((length, after)) = rest.split_first_chunk::<8>() {
+        let (content, after) = after[4..].split_at(u64::from_le_bytes(*length) as usize);
+        records.push(content);
+        rest = &after[4..];
+    }
+    let has = |record: &[u8], name: &str| record.windows(name.len()).any(|part| part == name.as_bytes());
+    let of = |name: &str| records.iter().copied().filter(|record| has(record, name)).collect::<Vec<_>>();
+    assert_eq!(["loss", "close", "rate"].map(|name| of(name).len()), [12, 3, 3]);
+    let last = of("close")[2];
+    let value = f32::from_le_bytes(last[last.len() - 4..].try_into().expect("four bytes"));
+    assert_eq!(f64::from(value), f64::from(report.metric("close")[2] as f32));
+    std::fs::remove_dir_all(folder).expect("the folder is ours");
+}

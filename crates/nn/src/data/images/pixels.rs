@@ -1,8 +1,8 @@
 //! Pictures as numbers.
 
 use super::resize::resize;
-use crate::base::*;
 use crate::files::limit::{self, expect_within, refused};
+use crate::prelude::*;
 use image::{ImageDecoder, ImageReader, Limits};
 use std::io::Cursor;
 use std::path::Path;

@@ -11,3 +11,4 @@ pub use wengert_engine::{
 };
 #[cfg(feature = "files")]
 pub use wengert_engine::{Scalar, f16};
+pub use wengert_view as view;

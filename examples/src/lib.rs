@@ -1,0 +1,61 @@
+//! Networks in less than a hundred lines each, one file for each.
+//!
+//! `cargo run --release -p wengert-examples` lists them, and `-- vae` runs one and draws its picture.
+
+pub mod vae;
+
+use wengert_view::Plot;
+
+/// How long an example runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Length {
+    /// As long as it needs, at most a minute or so on two cores.
+    Full,
+    /// Long enough to see that it learns, in a build without optimisation.
+    Short,
+}
+
+impl Length {
+    /// The number of steps, epochs or games.
+    ///
+    /// ```
+    /// use wengert_examples::Length;
+    /// assert_eq!(Length::Short.of(1000, 20), 20);
+    /// ```
+    pub fn of(self, full: usize, short: usize) -> usize {
+        match self {
+            Length::Full => full,
+            Length::Short => short,
+        }
+    }
+}
+
+/// What an example shows.
+pub struct Outcome {
+    /// Its picture.
+    pub plot: Plot,
+    /// What the picture does not say, for a terminal.
+    pub text: String,
+    /// The figure by which it is judged; [`Example::figure`] says which.
+    pub figure: f64,
+}
+
+/// An example.
+pub struct Example {
+    /// Its name, which is that of its file.
+    pub name: &'static str,
+    /// What it shows.
+    pub about: &'static str,
+    /// What [`Outcome::figure`] is.
+    pub figure: &'static str,
+    /// Runs it.
+    pub run: fn(Length) -> Outcome,
+}
+
+/// All examples.
+pub static EXAMPLES: &[Example] = &[Example {
+    name: "vae",
+    about: "a variational autoencoder draws digits",
+    figure: "bound on the negative log-likelihood of an unseen digit, in nats",
+    run: vae::run,
+}];
