@@ -61,14 +61,12 @@ pub trait ModelMethods: Tree {
     /// The model, in which the leaves that match one of these patterns are not trained; `*` stands for any characters.
     ///
     /// ```
-    /// use wengert::nn::{Layer, Linear, Context, ModelMethods, sequential};
+    /// use wengert::nn::{Context, Frozen, Layer, Linear, ModelMethods, Sequential, sequential};
     /// use wengert::prelude::*;
     /// let mut key = Key::new(0);
     /// let model = sequential![Linear::new(2, 2, &mut key), Linear::new(2, 1, &mut key)].frozen(&["0.*"]);
-    /// let gradient = grad(|model| -> Tensor {
-    ///     let model: &wengert::nn::Frozen<wengert::nn::Sequential> = model;
-    ///     model.forward(&Tensor::ones([1, 2]), &mut Context::evaluation()).sum()
-    /// })(&model);
+    /// let loss = |model: &Frozen<Sequential>| model.forward(&Tensor::ones([1, 2]), &mut Context::evaluation()).sum();
+    /// let gradient = grad(loss)(&model);
     /// assert_eq!(gradient.named_leaves()[0].1, &Tensor::zeros([2, 2]));
     /// assert_eq!(gradient.named_leaves()[3].1, &Tensor::ones([1]));
     /// ```

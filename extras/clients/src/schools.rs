@@ -71,8 +71,9 @@ pub const NAMES: [&str; DIMENSIONS] = ["mean", "spread", "A", "B", "C", "D", "E"
 /// Draws from the posterior: `chains` chains one after the other, each tuned first.
 pub fn sample(chains: u64, tuning: u64, draws: u64, seed: u64) -> Draws {
     let posterior = Posterior::default();
+    let value_and_slope = compile(value_and_grad(move |at: &Schools| posterior.log_density(at)));
     let density = |position: &[f64], gradient: &mut [f64]| {
-        let (value, slope) = value_and_grad(|at: &Schools| posterior.log_density(at))(&Schools::from_slice(position));
+        let (value, slope) = value_and_slope.call(&Schools::from_slice(position));
         gradient.copy_from_slice(&slope.to_vec());
         value.item()
     };
