@@ -145,4 +145,11 @@ mod tests {
         assert_eq!(crc32c(b"123456789"), 0xe306_9283);
         assert_eq!(crc32c(&[0; 32]), 0x8a91_36aa);
     }
+
+    #[test]
+    fn a_record_has_the_bytes_that_tensorboard_writes() {
+        let recorded = "1b000000000000001a0d9e130900000000004a934010ac022a0d0a0b0a046c6f7373150000803e9e390410";
+        let bytes = record(&scalar_event(1234.5, "loss", 300, 0.25).0);
+        assert_eq!(bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>(), recorded);
+    }
 }
