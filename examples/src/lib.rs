@@ -2,6 +2,7 @@
 //!
 //! `cargo run --release -p wengert-examples` lists them, and `-- vae` runs one and draws its picture.
 
+pub mod recurrent;
 pub mod vae;
 
 use wengert_view::Plot;
@@ -53,9 +54,17 @@ pub struct Example {
 }
 
 /// All examples.
-pub static EXAMPLES: &[Example] = &[Example {
-    name: "vae",
-    about: "a variational autoencoder draws digits",
-    figure: "bound on the negative log-likelihood of an unseen digit, in nats",
-    run: vae::run,
-}];
+pub static EXAMPLES: &[Example] = &[
+    Example {
+        name: "vae",
+        about: "a variational autoencoder draws digits",
+        figure: "bound on the negative log-likelihood of an unseen digit, in nats",
+        run: vae::run,
+    },
+    Example {
+        name: "recurrent",
+        about: "full backpropagation through time remembers what truncated backpropagation cannot",
+        figure: "error with full backpropagation, divided by that with truncated",
+        run: recurrent::run,
+    },
+];

@@ -3,7 +3,10 @@
 use wengert_examples::{EXAMPLES, Length};
 
 /// The figure of each example after a few steps: bounds that it misses if it does not learn.
-const FIGURES: &[(&str, f64, f64)] = &[("vae", 20.0, 32.0)];
+const FIGURES: &[(&str, f64, f64)] = &[
+    ("vae", 20.0, 32.0),
+    ("recurrent", 0.0, 0.3),
+];
 
 #[test]
 fn every_example_learns() {
