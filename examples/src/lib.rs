@@ -2,6 +2,7 @@
 //!
 //! `cargo run --release -p wengert-examples` lists them, and `-- vae` runs one and draws its picture.
 
+pub mod neural_ode;
 pub mod recurrent;
 pub mod vae;
 
@@ -66,5 +67,11 @@ pub static EXAMPLES: &[Example] = &[
         about: "full backpropagation through time remembers what truncated backpropagation cannot",
         figure: "error with full backpropagation, divided by that with truncated",
         run: recurrent::run,
+    },
+    Example {
+        name: "neural_ode",
+        about: "a network as the right-hand side of a differential equation learns a pendulum",
+        figure: "largest distance from a path that it has not seen",
+        run: neural_ode::run,
     },
 ];

@@ -6,6 +6,7 @@ use wengert_examples::{EXAMPLES, Length};
 const FIGURES: &[(&str, f64, f64)] = &[
     ("vae", 20.0, 32.0),
     ("recurrent", 0.0, 0.3),
+    ("neural_ode", 0.0, 1.5),
 ];
 
 #[test]
