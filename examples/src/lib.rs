@@ -3,6 +3,7 @@
 //! `cargo run --release -p wengert-examples` lists them, and `-- vae` runs one and draws its picture.
 
 pub mod neural_ode;
+pub mod physics;
 pub mod recurrent;
 pub mod vae;
 
@@ -73,5 +74,11 @@ pub static EXAMPLES: &[Example] = &[
         about: "a network as the right-hand side of a differential equation learns a pendulum",
         figure: "largest distance from a path that it has not seen",
         run: neural_ode::run,
+    },
+    Example {
+        name: "physics",
+        about: "a physics-informed network solves Burgers' equation",
+        figure: "largest error",
+        run: physics::run,
     },
 ];

@@ -7,6 +7,7 @@ const FIGURES: &[(&str, f64, f64)] = &[
     ("vae", 20.0, 32.0),
     ("recurrent", 0.0, 0.3),
     ("neural_ode", 0.0, 1.5),
+    ("physics", 0.0, 0.1),
 ];
 
 #[test]
