@@ -6,6 +6,7 @@ pub mod neural_ode;
 pub mod physics;
 pub mod recurrent;
 pub mod vae;
+pub mod wgan;
 
 use wengert_view::Plot;
 
@@ -80,5 +81,11 @@ pub static EXAMPLES: &[Example] = &[
         about: "a physics-informed network solves Burgers' equation",
         figure: "largest error",
         run: physics::run,
+    },
+    Example {
+        name: "wgan",
+        about: "a Wasserstein GAN with gradient penalty draws from a distribution with two peaks",
+        figure: "Wasserstein distance between samples and data",
+        run: wgan::run,
     },
 ];

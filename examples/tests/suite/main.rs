@@ -8,6 +8,7 @@ const FIGURES: &[(&str, f64, f64)] = &[
     ("recurrent", 0.0, 0.3),
     ("neural_ode", 0.0, 1.5),
     ("physics", 0.0, 0.1),
+    ("wgan", 0.0, 0.7),
 ];
 
 #[test]
