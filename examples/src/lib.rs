@@ -2,6 +2,7 @@
 //!
 //! `cargo run --release -p wengert-examples` lists them, and `-- vae` runs one and draws its picture.
 
+pub mod maml;
 pub mod neural_ode;
 pub mod physics;
 pub mod recurrent;
@@ -87,5 +88,11 @@ pub static EXAMPLES: &[Example] = &[
         about: "a Wasserstein GAN with gradient penalty draws from a distribution with two peaks",
         figure: "Wasserstein distance between samples and data",
         run: wgan::run,
+    },
+    Example {
+        name: "maml",
+        about: "meta-learning finds parameters from which a few steps fit a new sine",
+        figure: "error after adaptation, divided by that without meta-learning",
+        run: maml::run,
     },
 ];

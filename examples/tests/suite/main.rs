@@ -9,6 +9,7 @@ const FIGURES: &[(&str, f64, f64)] = &[
     ("neural_ode", 0.0, 1.5),
     ("physics", 0.0, 0.1),
     ("wgan", 0.0, 0.7),
+    ("maml", 0.0, 0.7),
 ];
 
 #[test]
