@@ -6,6 +6,7 @@ pub mod maml;
 pub mod neural_ode;
 pub mod physics;
 pub mod recurrent;
+pub mod residual_budget;
 pub mod vae;
 pub mod wgan;
 
@@ -94,5 +95,11 @@ pub static EXAMPLES: &[Example] = &[
         about: "meta-learning finds parameters from which a few steps fit a new sine",
         figure: "error after adaptation, divided by that without meta-learning",
         run: maml::run,
+    },
+    Example {
+        name: "residual_budget",
+        about: "a deep residual network is trained within a memory budget",
+        figure: "bytes of a step with the smallest budget, divided by those without",
+        run: residual_budget::run,
     },
 ];

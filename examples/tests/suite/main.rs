@@ -10,6 +10,7 @@ const FIGURES: &[(&str, f64, f64)] = &[
     ("physics", 0.0, 0.1),
     ("wgan", 0.0, 0.7),
     ("maml", 0.0, 0.7),
+    ("residual_budget", 0.2, 0.7),
 ];
 
 #[test]
