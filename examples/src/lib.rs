@@ -99,7 +99,7 @@ pub static EXAMPLES: &[Example] = &[
     Example {
         name: "residual_budget",
         about: "a deep residual network is trained within a memory budget",
-        figure: "bytes of a step with the smallest budget, divided by those without",
+        figure: "bytes of a step within the smallest budget tried, divided by those without",
         run: residual_budget::run,
     },
 ];
