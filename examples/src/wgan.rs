@@ -48,7 +48,7 @@ fn critic_loss(critic: &Network, real: &Tensor, fake: &Tensor, share: &Tensor) -
 
 /// Trains, and compares the distribution of samples with that of the data.
 pub fn run(length: Length) -> Outcome {
-    let rounds = length.of(4000, 60);
+    let rounds = length.of(4000, 100);
     let weight = 20.0 / rounds as f64;
     let [generator_rule, critic_rule] = [2e-3, 5e-3].map(|rate| Adam::new(rate).betas(0.5, 0.9));
     let round = compile_step(|(generator, critic, average, key): &mut (Player, Player, Network, Key), (): &()| {

@@ -8,7 +8,7 @@ const FIGURES: &[(&str, f64, f64)] = &[
     ("recurrent", 0.0, 0.3),
     ("neural_ode", 0.0, 1.5),
     ("physics", 0.0, 0.1),
-    ("wgan", 0.0, 0.7),
+    ("wgan", 0.0, 0.5),
     ("maml", 0.0, 0.7),
     ("residual_budget", 0.2, 0.7),
 ];
