@@ -2,11 +2,16 @@
 //!
 //! `cargo run --release -p wengert-examples` lists them, and `-- vae` runs one and draws its picture.
 
+pub mod contrastive;
 pub mod maml;
 pub mod neural_ode;
 pub mod physics;
+pub mod policy_gradient;
+pub mod private_gradients;
+pub mod q_learning;
 pub mod recurrent;
 pub mod residual_budget;
+pub mod teacher_student;
 pub mod vae;
 pub mod wgan;
 
@@ -101,5 +106,35 @@ pub static EXAMPLES: &[Example] = &[
         about: "a deep residual network is trained within a memory budget",
         figure: "bytes of a step within the smallest budget tried, divided by those without",
         run: residual_budget::run,
+    },
+    Example {
+        name: "teacher_student",
+        about: "a small network learns to read digits from the outputs of a larger one",
+        figure: "accuracy of the student on unseen digits",
+        run: teacher_student::run,
+    },
+    Example {
+        name: "policy_gradient",
+        about: "a policy learns to balance a pole on a cart, with REINFORCE and a baseline",
+        figure: "mean number of turns until the pole falls at the end, at most 200",
+        run: policy_gradient::run,
+    },
+    Example {
+        name: "q_learning",
+        about: "a pendulum with a weak motor learns to swing up, with deep Q-learning",
+        figure: "mean height of the tip in the last three episodes, from -1 to 1",
+        run: q_learning::run,
+    },
+    Example {
+        name: "contrastive",
+        about: "a network learns features of digits without labels, and collapses unless a gradient is stopped",
+        figure: "accuracy by features, minus that by features learnt without stopped gradients",
+        run: contrastive::run,
+    },
+    Example {
+        name: "private_gradients",
+        about: "a network learns to read digits while each of them is hidden by clipping and noise",
+        figure: "accuracy on unseen digits, with noise",
+        run: private_gradients::run,
     },
 ];
