@@ -103,6 +103,9 @@ impl Lbfgs {
                 break;
             }
         }
+        if self.iterations == 0 {
+            (minimum.value, minimum.evaluations) = (f(parameters).0.item(), 1);
+        }
         minimum
     }
 

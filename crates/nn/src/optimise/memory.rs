@@ -79,6 +79,9 @@ impl Memory {
     pub(super) fn update<P: Tree>(&mut self, rule: &impl Rule, parameters: &mut P, gradients: &P, line: Line) {
         let settings = rule.settings();
         let gradients = gradients.leaves();
+        if let Some(error) = self.mismatch(rule, parameters, &gradients) {
+            error.at(line).raise();
+        }
         let factor = settings.clip_norm.map(|norm| clipping(parameters, &gradients, norm));
 
         let mut count = Number::from(0.0);
@@ -91,21 +94,13 @@ impl Memory {
         let count = count + 1.0;
 
         let (mut gradients, mut slots) = (gradients.into_iter(), self.slots.0.iter_mut());
-        let mut wrong = None;
         let has_groups = !settings.groups.is_empty();
         let mut visit = |path: &TreePath, parameter: &mut Tensor| {
-            let gradient = gradients.next();
-            if wrong.is_some() || !is_trained(path, parameter) {
+            let gradient = gradients.next().expect("as many as parameters");
+            if !is_trained(path, parameter) {
                 return;
             }
-            let (Some(gradient), Some(slot)) = (gradient, slots.next()) else {
-                wrong = Some(mismatch(path.as_str(), "has no gradient or no memory"));
-                return;
-            };
-            if let Some(text) = difference(parameter, gradient, slot) {
-                wrong = Some(mismatch(&slot.path, &text));
-                return;
-            }
+            let slot = slots.next().expect("as many as trained parameters");
             let (rate_factor, weight_decay) = match has_groups {
                 true => match settings.of(&slot.path) {
                     Some(of_group) => of_group,
@@ -119,23 +114,58 @@ impl Memory {
             rule.step(parameter, clipped.as_ref().unwrap_or(gradient), &mut slot.tensors, &now);
         };
         TreePath::root().quietly(|path| parameters.visit_mut(path, &mut visit));
-        if slots.next().is_some() {
-            wrong = wrong.or_else(|| Some(mismatch("", "has fewer parameters")));
-        }
-        if let Some(error) = wrong {
-            error.at(line).raise();
-        }
     }
+
+    /// Why these gradients, or this memory, do not belong to these parameters. Nothing is changed before that is known.
+    fn mismatch(&self, rule: &impl Rule, parameters: &impl Tree, gradients: &[&Tensor]) -> Option<Error> {
+        let (mut place, mut slots, mut wrong) = (0, self.slots.0.iter(), None);
+        let mut check = |path: &TreePath, parameter: &Tensor| {
+            let (at, gradient) = (place, gradients.get(place));
+            place += 1;
+            if wrong.is_none() && is_trained(path, parameter) {
+                let problem = match (gradient, slots.next()) {
+                    (None, _) => Some(Mismatch::Gradient("has no gradient".to_string())),
+                    (_, None) => Some(Mismatch::Memory("is not in the memory of the optimiser".to_string())),
+                    (Some(gradient), Some(slot)) => difference(rule, parameter, gradient, slot),
+                };
+                wrong = problem.map(|problem| (at, problem));
+            }
+        };
+        TreePath::root().quietly(|path| parameters.visit(path, &mut check));
+        if wrong.is_none() && (slots.next().is_some() || place < gradients.len()) {
+            let message = "the network has fewer parameters than its gradient or the memory of the optimiser";
+            return Some(Error::new(ErrorKind::Tree, "update", message).help(START));
+        }
+        let (place, problem) = wrong?;
+        let name = parameters.named_leaves().swap_remove(place).0;
+        let (text, help) = match problem {
+            Mismatch::Gradient(text) => (text, "give the gradient of a scalar loss with respect to these parameters"),
+            Mismatch::Memory(text) => (text, START),
+        };
+        Some(Error::new(ErrorKind::Tree, "update", format!("the parameter `{name}` {text}")).help(help))
+    }
+}
+
+const START: &str = "begin with start(&parameters) of this optimiser for this network";
+
+/// What does not belong to a parameter, and why.
+enum Mismatch {
+    Gradient(String),
+    Memory(String),
 }
 
 /// The factor that brings the norm of all gradients to at most `norm`, as a tensor of rank 0.
 fn clipping(parameters: &impl Tree, gradients: &[&Tensor], norm: f64) -> Tensor {
     let mut trained = Vec::new();
     TreePath::root().quietly(|path| parameters.visit(path, &mut |path, leaf| trained.push(is_trained(path, leaf))));
-    let squares = gradients.iter().zip(trained).filter(|(_, trained)| *trained);
-    let squares = squares.map(|(gradient, _)| gradient.square().sum().cast(DType::F64));
-    let total = squares.reduce(|a, b| a + b).unwrap_or_else(|| Tensor::from(0.0).cast(DType::F64)).sqrt();
-    (norm / (total + 1e-6)).clamp_max(1.0)
+    let trained = gradients.iter().zip(trained).filter(|(_, trained)| *trained);
+    (norm / (norm_of(trained.map(|(gradient, _)| *gradient)) + 1e-6)).clamp_max(1.0)
+}
+
+/// The Euclidean norm of all elements together, f64 of rank 0.
+pub(crate) fn norm_of<'t>(leaves: impl Iterator<Item = &'t Tensor>) -> Tensor {
+    let squares = leaves.map(|leaf| leaf.square().sum().cast(DType::F64));
+    squares.reduce(|a, b| a + b).unwrap_or_else(|| Tensor::from(0.0).cast(DType::F64)).sqrt()
 }
 
 fn clip(gradient: &Tensor, factor: Option<&Tensor>, value: Option<f64>) -> Option<Tensor> {
@@ -147,19 +177,18 @@ fn clip(gradient: &Tensor, factor: Option<&Tensor>, value: Option<f64>) -> Optio
 }
 
 /// Why a gradient or a slot does not belong to a parameter.
-fn difference(parameter: &Tensor, gradient: &Tensor, slot: &Slot) -> Option<String> {
+fn difference(rule: &impl Rule, parameter: &Tensor, gradient: &Tensor, slot: &Slot) -> Option<Mismatch> {
     let shape = parameter.shape();
     if gradient.shape() != shape {
         let (shape, other) = (Shape::from(shape), Shape::from(gradient.shape()));
-        return Some(format!("has shape {shape}, its gradient {other}"));
+        return Some(Mismatch::Gradient(format!("has shape {shape}, its gradient {other}")));
+    }
+    let wanted = rule.slots(parameter);
+    if !std::ptr::eq(wanted, slot.names) && wanted != slot.names {
+        let text = format!("needs {wanted:?} in the memory of the optimiser, which has {:?}", slot.names);
+        return Some(Mismatch::Memory(text));
     }
     let other = slot.tensors.iter().find(|tensor| tensor.rank() > 0 && tensor.shape() != shape)?;
     let (shape, other) = (Shape::from(shape), Shape::from(other.shape()));
-    Some(format!("has shape {shape}, what the optimiser remembers of it {other}"))
-}
-
-#[cold]
-fn mismatch(path: &str, text: &str) -> Error {
-    let message = format!("the parameter `{path}` {text}");
-    Error::new(ErrorKind::Tree, "update", message).help("begin with start(&parameters) for this network")
+    Some(Mismatch::Memory(format!("has shape {shape}, what the optimiser remembers of it {other}")))
 }

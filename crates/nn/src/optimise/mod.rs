@@ -14,6 +14,7 @@ mod settings;
 pub use adaptive::{Adadelta, Adagrad, Adam, AdamW, NAdam, RmsProp};
 pub use lbfgs::{Lbfgs, LbfgsMemory, Minimum};
 pub use memory::Memory;
+pub(crate) use memory::norm_of;
 pub use momentum::{Lion, Sgd};
 pub use muon::Muon;
 pub use number::{Number, combine};

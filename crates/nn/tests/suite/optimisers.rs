@@ -1,6 +1,7 @@
 //! Optimisers and schedules take the steps of PyTorch's, eager and compiled.
 
 use serde_json::Value;
+use wengert::nn::Linear;
 use wengert::nn::optimise::{
     Adadelta, Adagrad, Adam, AdamW, Lbfgs, Lion, Memory, Muon, NAdam, Optimiser, RmsProp, Rule, Schedule, Sgd,
 };
@@ -146,4 +147,36 @@ fn lbfgs_minimises_rosenbrock_in_as_few_evaluations_as_the_recorded_run() {
         assert!(minimum.evaluations <= most, "{minimum:?}");
         assert!(p.all_close(&Tensor::ones([dimensions]), 1e-6), "{p}");
     }
+}
+
+#[test]
+fn gradients_or_memory_of_something_else_are_refused_and_change_nothing() {
+    let key = &mut Key::new(0);
+    let model = (Linear::new(3, 2, key), Linear::new(2, 1, key));
+    let gradient = model.map_leaves(Tensor::ones_like);
+    let longer = (gradient.0.clone(), gradient.1.map_leaves(|leaf| Tensor::stack(&[leaf, leaf], 0)));
+    let message = |optimiser: &Adam, mut memory: Memory, gradient: &(Linear, Linear)| {
+        let mut changed = model.clone();
+        let error = catch(|| optimiser.update(&mut changed, gradient, &mut memory)).expect_err("it does not fit");
+        assert_eq!((error.kind(), error.line().is_some()), (&ErrorKind::Tree, true));
+        assert!(changed.leaves().iter().zip(model.leaves()).all(|(a, b)| **a == *b), "nothing is changed");
+        error.to_string()
+    };
+    let adam = Adam::new(0.1);
+    let text = message(&adam, Sgd::new(0.1).start(&model), &gradient);
+    assert!(text.contains("`0.weight` needs [\"exp_avg\", \"exp_avg_sq\"]"), "{text}");
+    let text = message(&adam, adam.start(&model.0), &gradient);
+    assert!(text.contains("`1.weight` is not in the memory"), "{text}");
+    let text = message(&adam, adam.start(&(model.clone(), model.clone())), &gradient);
+    assert!(text.contains("fewer parameters"), "{text}");
+    let text = message(&adam, adam.start(&model), &longer);
+    assert!(text.contains("`1.weight` has shape [1, 2], its gradient [2, 1, 2]"), "{text}");
+    assert!(text.contains("gradient of a scalar loss"), "{text}");
+}
+
+#[test]
+fn no_iteration_of_lbfgs_still_evaluates() {
+    let mut x = Tensor::from([3.0]);
+    let minimum = Lbfgs::new().iterations(0).minimise(&mut x, value_and_grad(|x: &Tensor| x.square().sum()));
+    assert_eq!((minimum.value, minimum.evaluations, x.item()), (9.0, 1, 3.0));
 }
