@@ -431,3 +431,23 @@ fn linear_cross_entropy_rejects_what_does_not_fit() {
     assert!(matches!(error.kind(), ErrorKind::Shape(_)) && error.line().unwrap().file() == file!(), "{error}");
     assert_eq!(loss(&Tensor::arange(11)).unwrap_err().kind(), &ErrorKind::Range);
 }
+
+#[test]
+fn a_target_of_another_shape_is_refused_and_not_repeated() {
+    let (x, target) = (Tensor::from([[0.0], [1.0]]), Tensor::from([0.0, 1.0]));
+    type Loss = fn(&Tensor, &Tensor) -> Tensor;
+    let losses: [(&str, Loss); 5] = [
+        ("mse_loss", |x, y| x.mse_loss(y, Reduction::Mean)),
+        ("l1_loss", |x, y| x.l1_loss(y, Reduction::Mean)),
+        ("huber_loss", |x, y| x.huber_loss(y, 1.0, Reduction::Mean)),
+        ("binary_cross_entropy", |x, y| x.binary_cross_entropy(y, None, Reduction::Mean)),
+        ("binary_cross_entropy_with_logits", |x, y| x.binary_cross_entropy_with_logits(y, None, None, Reduction::Mean)),
+    ];
+    for (name, loss) in losses {
+        let error = catch(|| loss(&x, &target)).expect_err("[2, 1] is not [2]");
+        assert_eq!(error.operation(), name);
+        assert!(error.to_string().contains("target.reshape([2, 1])"), "{error}");
+        assert!(loss(&x, &target.reshape([2, 1])).item().is_finite());
+        assert_eq!(loss(&x, &Tensor::from(0.0)).shape(), [0usize; 0]);
+    }
+}

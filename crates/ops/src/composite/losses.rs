@@ -137,6 +137,22 @@ fn expect_weights(name: &str, weight: Option<&Tensor>, classes: usize) {
     }
 }
 
+/// Refuses a target of another shape, unless one of the two is a scalar: `[n, 1]` against `[n]` would compare everything with everything.
+#[track_caller]
+fn expect_same_shape(name: &str, x: &Tensor, target: &Tensor) {
+    let (own, other) = (x.shape(), target.shape());
+    if own == other || own.is_empty() || other.is_empty() {
+        return;
+    }
+    let (own, other) = (Shape::from(own), Shape::from(other));
+    let message = format!("the predictions have shape {own}, the target {other}");
+    let help = match own.elements() == other.elements() {
+        true => format!("reshape one of them: target.reshape({own})"),
+        false => "if it is to be repeated, say so: target.broadcast_to(..)".to_string(),
+    };
+    Error::new(ErrorKind::Shape(vec![own, other]), name, message).help(help).raise()
+}
+
 /// log x, clamped from below at -100.
 #[track_caller]
 fn bounded_log(x: &Tensor) -> Tensor {
@@ -227,6 +243,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn mse_loss(&self, target: &Tensor, reduction: Reduction) -> Tensor {
+        expect_same_shape("mse_loss", self, target);
         let difference = self - target;
         reduction.apply(&difference * &difference)
     }
@@ -239,6 +256,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn l1_loss(&self, target: &Tensor, reduction: Reduction) -> Tensor {
+        expect_same_shape("l1_loss", self, target);
         reduction.apply((self - target).abs())
     }
 
@@ -251,6 +269,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn smooth_l1_loss(&self, target: &Tensor, beta: f64, reduction: Reduction) -> Tensor {
+        expect_same_shape("smooth_l1_loss", self, target);
         if beta == 0.0 {
             return self.l1_loss(target, reduction);
         }
@@ -269,6 +288,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn huber_loss(&self, target: &Tensor, delta: f64, reduction: Reduction) -> Tensor {
+        expect_same_shape("huber_loss", self, target);
         let difference = self - target;
         let size = difference.abs();
         let losses = size.le(delta).where_(&difference * &difference * 0.5, (&size - 0.5 * delta) * delta);
@@ -284,6 +304,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn binary_cross_entropy(&self, target: &Tensor, weight: Option<&Tensor>, reduction: Reduction) -> Tensor {
+        expect_same_shape("binary_cross_entropy", self, target);
         let products = target * bounded_log(self) + (1.0 - target) * bounded_log(&(1.0 - self));
         reduction.apply(scaled(-products, weight))
     }
@@ -305,6 +326,7 @@ impl Tensor {
         positive: Option<&Tensor>,
         reduction: Reduction,
     ) -> Tensor {
+        expect_same_shape("binary_cross_entropy_with_logits", self, target);
         let tail = (-self).softplus();
         let tail = match positive {
             Some(positive) => tail * ((positive - 1.0) * target + 1.0),
@@ -322,6 +344,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn kl_div(&self, target: &Tensor, reduction: Reduction) -> Tensor {
+        expect_same_shape("kl_div", self, target);
         let entropy = target.xlogy(target);
         reduction.apply(entropy - target * self)
     }
@@ -335,6 +358,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn kl_div_log_target(&self, target: &Tensor, reduction: Reduction) -> Tensor {
+        expect_same_shape("kl_div_log_target", self, target);
         reduction.apply(target.exp() * (target - self))
     }
 
@@ -346,6 +370,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn poisson_nll_loss(&self, target: &Tensor, full: bool, reduction: Reduction) -> Tensor {
+        expect_same_shape("poisson_nll_loss", self, target);
         reduction.apply(with_stirling(self.exp() - target * self, target, full))
     }
 
@@ -358,6 +383,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn poisson_nll_loss_of_rate(&self, target: &Tensor, full: bool, epsilon: f64, reduction: Reduction) -> Tensor {
+        expect_same_shape("poisson_nll_loss_of_rate", self, target);
         reduction.apply(with_stirling(self - target * (self + epsilon).log(), target, full))
     }
 
@@ -398,6 +424,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn hinge_embedding_loss(&self, target: &Tensor, margin: f64, reduction: Reduction) -> Tensor {
+        expect_same_shape("hinge_embedding_loss", self, target);
         let apart = target.not_equal(1.0).where_((margin - self).clamp_min(0.0), 0.0);
         let near = target.not_equal(-1.0).where_(self, 0.0);
         reduction.apply(apart + near)
@@ -486,6 +513,7 @@ impl Tensor {
     /// ```
     #[track_caller]
     pub fn soft_margin_loss(&self, target: &Tensor, reduction: Reduction) -> Tensor {
+        expect_same_shape("soft_margin_loss", self, target);
         reduction.apply((-(target * self)).softplus())
     }
 
