@@ -4,7 +4,7 @@
 use crate::{Length, Outcome};
 use wengert::nn::data::{Loader, Tensors};
 use wengert::nn::optimise::{Optimiser, Sgd};
-use wengert::nn::{Context, Layer, Linear, Tanh};
+use wengert::nn::{Context, Layer, Linear, Tanh, accuracy};
 use wengert::prelude::*;
 use wengert_cli::digits::{CLASSES, Digits, PIXELS};
 use wengert_view::Plot;
@@ -40,7 +40,7 @@ fn train(noise: f64, epochs: usize) -> Vec<f64> {
     });
     let accuracy = compile(|model: &Model| {
         let logits = model.forward(&test.images, &mut Context::evaluation());
-        logits.argmax_along(1).equal(&test.labels).cast(DType::F64).mean()
+        accuracy(&logits, &test.labels)
     });
 
     let key = &mut Key::new(0);

@@ -4,7 +4,7 @@
 use crate::{Length, Outcome};
 use wengert::nn::data::{Loader, Tensors};
 use wengert::nn::optimise::Adam;
-use wengert::nn::{Context, Layer, Linear, Relu, Trainer};
+use wengert::nn::{Context, Layer, Linear, Relu, Trainer, accuracy};
 use wengert::prelude::*;
 use wengert_cli::digits::{CLASSES, Digits, PIXELS};
 use wengert_view::Plot;
@@ -55,7 +55,7 @@ fn train<M: Tree + Clone + 'static>(
 ) -> (M, Vec<f64>) {
     let batches = |set: &Digits, size| Loader::new(Tensors::new((set.images.clone(), set.labels.clone())), size);
     let accuracy = move |model: &M, (x, label): &Batch, context: &mut Context| {
-        classifier(model).forward(x, context).argmax_along(1).equal(label).cast(DType::F64).mean()
+        accuracy(&classifier(model).forward(x, context), label)
     };
     let mut trainer =
         Trainer::new(model, Adam::new(3e-3), loss).validate(batches(test, 360)).metric("accuracy", accuracy).quiet();

@@ -38,6 +38,22 @@ pub trait Layer: LayerTree {
     /// The output for `x`.
     #[track_caller]
     fn forward(&self, x: &Tensor, context: &mut Context<'_>) -> Tensor;
+
+    /// The output for `x` in evaluation: without dropout, with running statistics.
+    ///
+    /// ```
+    /// use wengert::nn::{Dropout, Layer, Linear};
+    /// use wengert::prelude::*;
+    /// let model = (Linear::new(2, 3, &mut Key::new(0)), Dropout::new(0.5));
+    /// assert_eq!(model.predict(&Tensor::ones([4, 2])).shape(), [4, 3]);
+    /// ```
+    #[track_caller]
+    fn predict(&self, x: &Tensor) -> Tensor
+    where
+        Self: Tree,
+    {
+        self.forward(x, &mut Context::evaluation().of(self))
+    }
 }
 
 /// The tree of a layer behind a pointer. Every layer that is a [`Tree`] has it.

@@ -1,5 +1,6 @@
 //! What one does with whole models.
 
+use crate::optimise::norm_of;
 use crate::pattern;
 use crate::prelude::*;
 use std::ops::{Deref, DerefMut};
@@ -56,6 +57,18 @@ pub trait ModelMethods: Tree {
     #[must_use]
     fn gradients(&self) -> Self {
         self.map_leaves(|leaf| leaf.take_grad().unwrap_or_else(|| leaf.zeros_like()))
+    }
+
+    /// The Euclidean norm of all float leaves together, f64 of rank 0: the norm of a gradient.
+    ///
+    /// ```
+    /// use wengert::nn::ModelMethods;
+    /// use wengert::prelude::*;
+    /// assert_eq!((Tensor::from([2.0, 3.0]), Tensor::from(6.0)).global_norm().item(), 7.0);
+    /// ```
+    #[track_caller]
+    fn global_norm(&self) -> Tensor {
+        norm_of(self.leaves().into_iter().filter(|leaf| leaf.dtype().is_float()))
     }
 
     /// The model, in which the leaves that match one of these patterns are not trained; `*` stands for any characters.

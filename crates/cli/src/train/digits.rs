@@ -1,6 +1,6 @@
 //! A perceptron that reads digits of 8 x 8 pixels.
 
-use super::{Options, accuracy, trained};
+use super::{Options, trained};
 use crate::digits::{CLASSES, Digits, PIXELS, disturbed};
 use crate::failure::Failure;
 use crate::picture::pictures;
@@ -8,7 +8,7 @@ use std::io::Write;
 use wengert::autograd::default_dtype;
 use wengert::nn::data::{Loader, Tensors};
 use wengert::nn::optimise::{Rule, Schedule, Sgd};
-use wengert::nn::{Context, Layer, Linear, ModelMethods, Relu, Trainer};
+use wengert::nn::{Context, Layer, Linear, ModelMethods, Relu, Trainer, accuracy};
 use wengert::prelude::*;
 
 const BATCH: usize = 32;
@@ -56,7 +56,7 @@ pub fn fit(options: &Options, out: &mut dyn Write) -> Result<Outcome, Failure> {
         network.forward(&images, context).cross_entropy(labels, &CrossEntropy::new())
     };
     let trainer = trained(Trainer::new(network, optimiser, loss), &mut loader, epochs, options, out)?;
-    let logits = trainer.model().forward(&held_out.images, &mut Context::evaluation());
+    let logits = trainer.model().predict(&held_out.images);
     let accuracy = accuracy(&logits, &held_out.labels).item();
     Ok(Outcome { guesses: logits.argmax_along(-1).to_vec(), held_out, accuracy })
 }

@@ -1,6 +1,6 @@
 //! A convolutional network that reads digits of 28 x 28 pixels.
 
-use super::{Options, accuracy, trained};
+use super::{Options, trained};
 use crate::failure::Failure;
 use flate2::read::GzDecoder;
 use std::io::{Read, Write};
@@ -8,7 +8,8 @@ use wengert::autograd::default_dtype;
 use wengert::nn::data::{Loader, Tensors};
 use wengert::nn::optimise::{AdamW, Rule, Schedule};
 use wengert::nn::{
-    Context, Conv2d, Dropout, Flatten, Layer, Linear, MaxPool2d, ModelMethods, Relu, Sequential, Trainer, sequential,
+    Context, Conv2d, Dropout, Flatten, Layer, Linear, MaxPool2d, ModelMethods, Relu, Sequential, Trainer, accuracy,
+    sequential,
 };
 use wengert::prelude::*;
 

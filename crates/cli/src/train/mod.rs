@@ -119,8 +119,3 @@ fn json(epoch: &EpochReport) -> String {
     let _ = write!(line, ",\"seconds\":{:.3}}}", epoch.seconds);
     line
 }
-
-/// The fraction of rows whose largest logit is at the label.
-fn accuracy(logits: &Tensor, labels: &Tensor) -> Tensor {
-    logits.argmax_along(-1).equal(labels).cast(DType::F64).mean()
-}

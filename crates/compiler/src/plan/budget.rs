@@ -92,12 +92,12 @@ impl Usage {
         let megabytes = |bytes: usize| format!("{:.3} MB", bytes as f64 / 1e6);
         let (needed, fixed) = (self.total(), megabytes(self.fixed));
         let message = format!(
-            "a call needs {} and may need {}: {fixed} for inputs, constants and outputs, the rest for what it computes",
+            "a call needs {} and is allowed {}: {fixed} for inputs, constants and outputs, the rest for what it computes",
             megabytes(needed),
             megabytes(budget)
         );
         let help = match self.fixed > budget {
-            true => format!("allow at least {fixed}, and something to compute with"),
+            true => format!("allow {}: inputs, constants and outputs alone take {fixed}", megabytes(needed)),
             false => "allow more, or compute on smaller parts: fewer rows at a time, or a `scan` over them".to_string(),
         };
         Error::new(ErrorKind::Budget { needed, allowed: budget }, "compile", message).help(help)

@@ -83,6 +83,14 @@ impl Layer for BatchNorm {
             }
             let (y, mean, variance) = x.batch_norm(&options);
             let count = (x.elements() / mean.elements().max(1)) as f64;
+            if count == 1.0 {
+                let shape = Shape::from(x.shape());
+                let message =
+                    format!("a training batch of shape {shape} has a single number per channel: its variance is 0");
+                Error::new(ErrorKind::Shape(vec![shape]), "batch_norm", message)
+                    .help("take larger batches, or drop_last() if the last one has a single example")
+                    .raise();
+            }
             self.follow(&self.running_mean, &mean, context);
             self.follow(&self.running_var, &(variance * (count / (count - 1.0).max(1.0))), context);
             let passes = context.current(&self.num_batches_tracked) + 1;

@@ -274,3 +274,14 @@ fn curves_and_events_are_written_after_every_epoch() {
     assert_eq!(f64::from(value), f64::from(report.metric("close")[2] as f32));
     std::fs::remove_dir_all(folder).expect("the folder is ours");
 }
+
+#[test]
+fn a_single_example_has_no_statistics() {
+    let error = catch(|| BatchNorm::new(3).forward(&Tensor::ones([1, 3]), &mut Context::training(Key::new(0))));
+    let text = error.expect_err("a variance of 0").to_string();
+    assert!(
+        text.contains("(BatchNorm)") && text.contains("single number per channel") && text.contains("drop_last"),
+        "{text}"
+    );
+    assert_eq!(BatchNorm::new(3).predict(&Tensor::ones([1, 3])).shape(), [1, 3]);
+}
