@@ -119,6 +119,9 @@ enum Bench {
         /// Print one JSON object per line.
         #[arg(long)]
         json: bool,
+        /// The most inputs of a gradient.
+        #[arg(long, default_value_t = 10_000_000)]
+        most: usize,
     },
 }
 
@@ -132,7 +135,7 @@ pub fn run(peers: &[scalar::Library]) {
         Bench::Scalar { json, most } => scalar::run(json, most, peers),
         Bench::Granularity { json } => granularity::run(json),
         Bench::Planning { json } => planning::run(json),
-        Bench::Transforms { names, json } => transforms::run(&names, json),
+        Bench::Transforms { names, json, most } => transforms::run(&names, json, most),
         Bench::Losses { name, mode, within, json } => step::losses(&name, mode, within, json),
         Bench::Program { name, within } => step::program(&name, within),
     }

@@ -5,7 +5,7 @@ use crate::workloads::{self, Size};
 use std::hint::black_box;
 use wengert::prelude::*;
 
-type Benchmark = (&'static str, fn(json: bool));
+type Benchmark = (&'static str, fn(json: bool, most: usize));
 
 const ALL: &[Benchmark] = &[
     ("grad_vs_n", grad_vs_n),
@@ -15,8 +15,8 @@ const ALL: &[Benchmark] = &[
     ("tridiagonal_seeds", tridiagonal_seeds),
 ];
 
-/// Runs every benchmark, or those in `names`.
-pub fn run(names: &[String], json: bool) {
+/// Runs every benchmark, or those in `names`, with gradients of at most `most` inputs.
+pub fn run(names: &[String], json: bool, most: usize) {
     if let Some(unknown) = names.iter().find(|name| !ALL.iter().any(|(known, _)| known == name)) {
         let known: Vec<&str> = ALL.iter().map(|(name, _)| *name).collect();
         eprintln!("wengert-bench: there is no benchmark '{unknown}'; there are {}", known.join(", "));
@@ -24,7 +24,7 @@ pub fn run(names: &[String], json: bool) {
     }
     for (name, benchmark) in ALL {
         if names.is_empty() || names.iter().any(|asked| asked == name) {
-            benchmark(json);
+            benchmark(json, most);
         }
     }
 }
@@ -45,8 +45,8 @@ fn report(json: bool, bench: &str, values: &[(&str, f64)]) {
 const SEEDS: usize = 32;
 
 /// The cost of the reverse gradient relative to the function stays flat; forward mode takes n products, so it grows with n.
-fn grad_vs_n(json: bool) {
-    for n in [1_000, 10_000, 100_000, 1_000_000, 10_000_000] {
+fn grad_vs_n(json: bool, most: usize) {
+    for n in [1_000, 10_000, 100_000, 1_000_000, 10_000_000].into_iter().filter(|n| *n <= most) {
         // Neighbours are coupled, and all elements with each other through the norm.
         let f = |x: &Tensor| {
             let y = x.sin() * x.square();
@@ -76,7 +76,7 @@ fn grad_vs_n(json: bool) {
 }
 
 /// A Hessian-vector product of the loss of `mlp`, by every order of modes, relative to its gradient.
-fn hvp_over_grad(json: bool) {
+fn hvp_over_grad(json: bool, _most: usize) {
     let training = workloads::named("mlp", Size::Full).expect("listed").start();
     let (loss, x) = training.function();
     let v: Vec<Tensor> = x.iter().map(Tensor::cos).collect();
@@ -92,7 +92,7 @@ fn hvp_over_grad(json: bool) {
 }
 
 /// The Jacobian of a perceptron 256 - 256 - 256 by batched seeds, relative to its two products alone.
-fn jacobian_over_products(json: bool) {
+fn jacobian_over_products(json: bool, _most: usize) {
     let weight = |key: u64| (Key::new(key).uniform([256, 256], DType::F32) - 0.5) / 8.0;
     let (first, second) = (weight(1), weight(2));
     let f = |x: &Tensor| x.linear(&first).tanh().linear(&second);
@@ -105,7 +105,7 @@ fn jacobian_over_products(json: bool) {
 }
 
 /// A composite of ten primitives along a line, order 16 relative to order 8.
-fn jet16_over_jet8(json: bool) {
+fn jet16_over_jet8(json: bool, _most: usize) {
     let w = Key::new(1).uniform([100, 100], DType::F64) / 50.0;
     let f = |x: &Tensor| {
         let y = x.sin().exp().square().matmul(&w).tanh();
@@ -118,7 +118,7 @@ fn jet16_over_jet8(json: bool) {
 }
 
 /// The seeds that a tridiagonal Jacobian takes, and the cost of its values relative to the function.
-fn tridiagonal_seeds(json: bool) {
+fn tridiagonal_seeds(json: bool, _most: usize) {
     let f = |x: &Tensor| {
         let padded = x.pad(&[1, 1], PadMode::Constant(0.0));
         padded.slice(..-2) * x.sin() + padded.slice(2..).square()
