@@ -4,6 +4,7 @@
 mod agreement;
 mod cheap_gradient;
 mod granularity;
+mod layers;
 mod overhead;
 mod planning;
 pub mod scalar;
@@ -106,6 +107,12 @@ enum Bench {
         #[arg(long)]
         json: bool,
     },
+    /// The cost of layers and optimisers: a training step with and without them.
+    Layers {
+        /// Print one JSON object per line.
+        #[arg(long)]
+        json: bool,
+    },
     /// The cost of tracing, rewriting and planning long programs.
     Planning {
         /// Print one JSON object per line.
@@ -134,6 +141,7 @@ pub fn run(peers: &[scalar::Library]) {
         Bench::CheapGradient { names, json } => cheap_gradient::run(&names, json),
         Bench::Scalar { json, most } => scalar::run(json, most, peers),
         Bench::Granularity { json } => granularity::run(json),
+        Bench::Layers { json } => layers::run(json),
         Bench::Planning { json } => planning::run(json),
         Bench::Transforms { names, json, most } => transforms::run(&names, json, most),
         Bench::Losses { name, mode, within, json } => step::losses(&name, mode, within, json),

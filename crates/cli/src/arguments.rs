@@ -1,6 +1,7 @@
 //! The command line.
 
 use crate::failure::Failure;
+use crate::grad;
 use crate::train::{Options, digits, mnist, sonnets};
 use clap::{Args, Parser, Subcommand, ValueEnum};
 use std::io::Write;
@@ -30,7 +31,10 @@ pub enum Command {
         #[arg(long)]
         quick: bool,
     },
-    /// Show the Wengert list of y = x1 x2 + sin x1 with every value, adjoint and contribution
+    /// Differentiate an expression: its value, gradient and Wengert list, and other derivatives on request
+    #[command(after_help = grad::SYNTAX)]
+    Grad(grad::Options),
+    /// Show the Wengert list of y = x1*x2 + sin(x1) with every value, adjoint and contribution
     Tape,
     /// Train a network on embedded data and test it
     Train {
@@ -53,6 +57,17 @@ pub enum Command {
         /// The elements of the next input, row-major, separated by commas; a single one is repeated
         #[arg(long = "input", value_name = "NUMBERS", allow_hyphen_values = true)]
         inputs: Vec<String>,
+    },
+    /// Say what is wrong with the gradient of a saved program at some inputs; the exit code is 1 if something is
+    Doctor {
+        /// A file that `save` wrote
+        file: PathBuf,
+        /// The elements of the next input, as for `run`
+        #[arg(long = "input", value_name = "NUMBERS", allow_hyphen_values = true)]
+        inputs: Vec<String>,
+        /// Print one JSON object
+        #[arg(long)]
+        json: bool,
     },
 }
 

@@ -6,11 +6,15 @@
 /// let rows = [["a", "1"], ["long", "2"]].map(|row| row.map(String::from));
 /// assert_eq!(wengert_cli::columns::columns(1, &rows), " a     1\n long  2\n");
 /// ```
-pub fn columns<const N: usize>(indent: usize, rows: &[[String; N]]) -> String {
-    let width = |column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or(0);
-    let widths: [usize; N] = std::array::from_fn(width);
-    let line = |row: &[String; N]| {
-        let cells: Vec<String> = row.iter().zip(widths).map(|(cell, width)| format!("{cell:<width$}")).collect();
+pub fn columns<R: AsRef<[String]>>(indent: usize, rows: &[R]) -> String {
+    let mut widths: Vec<usize> = Vec::new();
+    for row in rows {
+        widths.resize(widths.len().max(row.as_ref().len()), 0);
+        widths.iter_mut().zip(row.as_ref()).for_each(|(width, cell)| *width = cell.chars().count().max(*width));
+    }
+    let line = |row: &R| {
+        let cells = row.as_ref().iter().zip(&widths).map(|(cell, width)| format!("{cell:<width$}"));
+        let cells: Vec<String> = cells.collect();
         format!("{}{}", " ".repeat(indent), cells.join("  ")).trim_end().to_string() + "\n"
     };
     rows.iter().map(line).collect()

@@ -3,7 +3,9 @@
 pub mod arguments;
 pub mod columns;
 pub mod digits;
+mod expression;
 pub mod failure;
+pub mod grad;
 pub mod nearest;
 pub mod ops_page;
 pub mod picture;
@@ -22,11 +24,13 @@ use std::process::ExitCode;
 pub fn run(command: Command, out: &mut dyn Write) -> Result<(), Failure> {
     match command {
         Command::Tour { quick } => tour::tour(quick, out)?,
+        Command::Grad(options) => grad::run(&options, out)?,
         Command::Tape => write!(out, "{}", wengert_list::wengert_list())?,
         Command::Train { task, options } => task.train(&options.into(), out)?,
         Command::Ops { name: None } => write!(out, "{}", ops_page::list())?,
         Command::Ops { name: Some(name) } => write!(out, "{}", ops_page::page(&name)?)?,
         Command::Run { file, inputs } => saved::run(&file, &inputs, out)?,
+        Command::Doctor { file, inputs, json } => saved::diagnose(&file, &inputs, json, out)?,
     }
     out.flush()?;
     Ok(())

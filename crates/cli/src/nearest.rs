@@ -21,18 +21,21 @@ pub fn nearest<'n>(word: &str, names: impl IntoIterator<Item = &'n str>) -> Vec<
     names
 }
 
-/// The number of insertions, deletions and replacements (Levenshtein distance), row by row of the table of prefixes.
+/// The number of insertions, deletions, replacements and swaps of neighbours, row by row of the table of prefixes.
 fn edits(a: &str, b: &str) -> usize {
-    let mut row: Vec<usize> = (0..=b.chars().count()).collect();
-    for (i, from) in a.chars().enumerate() {
-        let mut diagonal = std::mem::replace(&mut row[0], i + 1);
-        for (j, to) in b.chars().enumerate() {
-            let replaced = diagonal + usize::from(from != to);
-            diagonal = row[j + 1];
-            row[j + 1] = replaced.min(diagonal + 1).min(row[j] + 1);
+    let (a, b): (Vec<char>, Vec<char>) = (a.chars().collect(), b.chars().collect());
+    let mut rows = vec![(0..=b.len()).collect::<Vec<usize>>()];
+    for i in 0..a.len() {
+        let (above, mut row) = (&rows[i], vec![i + 1]);
+        for j in 0..b.len() {
+            let replaced = above[j] + usize::from(a[i] != b[j]);
+            let is_swapped = i > 0 && j > 0 && a[i] == b[j - 1] && a[i - 1] == b[j];
+            let swapped = if is_swapped { rows[i - 1][j - 1] + 1 } else { replaced };
+            row.push(replaced.min(swapped).min(above[j + 1] + 1).min(row[j] + 1));
         }
+        rows.push(row);
     }
-    row[b.chars().count()]
+    rows[a.len()][b.len()]
 }
 
 #[cfg(test)]
@@ -40,10 +43,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn edits_counts_insertions_deletions_and_replacements() {
+    fn edits_counts_insertions_deletions_replacements_and_swaps() {
         assert_eq!(edits("", "abc"), 3);
         assert_eq!(edits("kitten", "sitting"), 3);
         assert_eq!(edits("sum", "sum"), 0);
         assert_eq!(edits("abc", ""), 3);
+        assert_eq!(edits("sni", "sin"), 1);
+        assert_eq!(edits("ab", "ba"), 1);
     }
 }

@@ -1,10 +1,12 @@
 //! Running saved programs.
 
 use crate::failure::Failure;
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::Path;
 use wengert::prelude::*;
 use wengert::primitive::Spec;
+use wengert::view::doctor;
 
 /// Shows the inputs and outputs of a saved program or, given the elements of its inputs, runs it.
 pub fn run(path: &Path, inputs: &[String], out: &mut dyn Write) -> Result<(), Failure> {
@@ -15,18 +17,53 @@ pub fn run(path: &Path, inputs: &[String], out: &mut dyn Write) -> Result<(), Fa
         loaded.outputs().try_for_each(|(name, spec)| writeln!(out, "output {}", called(name, spec)))?;
         return Ok(write!(out, "{}", loaded.program())?);
     }
-    if inputs.len() != specs.len() {
-        let message = format!("{} takes {} inputs, {} are given", path.display(), specs.len(), inputs.len());
-        return Err(Failure::usage(format!("{message}\n  `wengert run FILE` alone tells which")));
-    }
-    let tensors: Result<Vec<Tensor>, Failure> =
-        specs.iter().zip(inputs).map(|((name, spec), text)| tensor(name, spec, text)).collect();
-    let outputs = loaded.call(&tensors?).map_err(|error| Failure::new(in_words(&error)))?;
+    let outputs = loaded.call(&tensors(path, &specs, inputs)?).map_err(|error| Failure::new(in_words(&error)))?;
     for ((name, spec), output) in loaded.outputs().zip(outputs) {
         writeln!(out, "{} =\n{output}", called(name, spec))?;
     }
     Ok(())
 }
+
+/// The inputs of a program, from their texts.
+fn tensors(path: &Path, specs: &[(&str, &Spec)], inputs: &[String]) -> Result<Vec<Tensor>, Failure> {
+    if inputs.len() != specs.len() {
+        let message = format!("{} takes {} inputs, {} are given", path.display(), specs.len(), inputs.len());
+        return Err(Failure::usage(format!("{message}\n  `wengert run FILE` alone tells which")));
+    }
+    specs.iter().zip(inputs).map(|((name, spec), text)| tensor(name, spec, text)).collect()
+}
+
+/// Examines the gradient of a saved program with respect to its inputs. The loss is its first number, or the sum of its outputs.
+pub fn diagnose(path: &Path, inputs: &[String], json: bool, out: &mut dyn Write) -> Result<(), Failure> {
+    let loaded = Program::load(path).map_err(|error| Failure::new(in_words(&error)))?;
+    let specs: Vec<(&str, &Spec)> = loaded.inputs().collect();
+    let inputs = tensors(path, &specs, inputs)?;
+    // Integers are data.
+    let names = specs.iter().map(|(name, _)| name.to_string());
+    let floats: Floats = names.zip(inputs.iter().cloned()).filter(|(_, input)| input.dtype().is_float()).collect();
+    let loss = |floats: &Floats| {
+        let own = |((name, _), input): (&(&str, &Spec), &Tensor)| floats.get(*name).unwrap_or(input).clone();
+        let outputs = loaded.call(&specs.iter().zip(&inputs).map(own).collect::<Vec<Tensor>>());
+        let outputs = outputs.unwrap_or_else(|error| error.raise());
+        let outputs: Vec<Tensor> = outputs.into_iter().filter(|output| output.dtype().is_float()).collect();
+        match outputs.iter().find(|output| output.rank() == 0) {
+            Some(number) => number.clone(),
+            None => outputs.iter().map(|output| output.sum().f64()).sum(),
+        }
+    };
+    let diagnosis = doctor(loss, &floats);
+    match json {
+        true => writeln!(out, "{}", diagnosis.json())?,
+        false => write!(out, "{diagnosis}")?,
+    }
+    match diagnosis.is_healthy() {
+        true => Ok(()),
+        false => Err(Failure::new("something is wrong")),
+    }
+}
+
+/// The float inputs of a program by their names.
+type Floats = BTreeMap<String, Tensor>;
 
 /// The text of an error, without a source line of this command.
 fn in_words(error: &Error) -> String {

@@ -3,7 +3,7 @@
 //! An operation belongs to the highest level among its operands. The interpreter of that level handles it and binds again with the tensors
 //! below. There is no interpreter stack. The imperative tape is level 0, below all others.
 
-use crate::autograd::modes;
+use crate::autograd::{modes, times};
 use crate::error::OrRaise;
 use crate::interp::{Level, eval, imperative};
 use crate::location::{self, Line};
@@ -76,10 +76,14 @@ pub fn bind_owned(op: &'static dyn Primitive, attrs: Attrs, target: Tensor, rest
         return only(op, try_bind(op, attrs, &operands, line)).or_raise();
     }
     let linked = target.link.is_some() || rest.iter().any(|operand| operand.link.is_some());
+    let clock = times::start(op, &attrs, std::iter::once(&target).chain(rest.iter().copied()), line);
     let result = match linked && modes::records_tape() {
         true => imperative::apply_in_place(op, attrs, target, rest, line),
         false => eval::apply_in_place(op, &attrs, target, rest),
     };
+    if let (Some(clock), Ok(output)) = (clock, &result) {
+        clock.stop(std::slice::from_ref(output));
+    }
     result.map_err(|error| error.at(line)).or_raise()
 }
 
@@ -110,24 +114,46 @@ fn dispatch(op: &'static dyn Primitive, attrs: Attrs, operands: &[&Tensor], line
     let traced = if highest.is_none() && linked { modes::traced() } else { None };
     let program = traced.or_else(|| modes::staged().filter(|level| above(level) && is_made_by_programs(op, &attrs)));
     let Some(level) = program.as_ref().or(highest) else {
-        if !attrs.is_empty()
-            && let Some(function) = op.function(&attrs)
-        {
-            return imperative::apply_function(function, op, &attrs, operands, line);
+        let clock = times::start(op, &attrs, operands.iter().copied(), line);
+        let outputs = apply_to_numbers(op, attrs, operands, linked, line);
+        if let (Some(clock), Ok(outputs)) = (clock, &outputs) {
+            clock.stop(outputs);
         }
-        if !(linked && modes::records_tape()) {
-            return eval::apply_once(op, &attrs, operands);
-        }
-        return match if attrs.is_empty() { None } else { op.control() } {
-            Some(_) => imperative::apply_control(op, attrs, operands, line),
-            None => imperative::apply(op, attrs, operands, line),
-        };
+        return outputs;
     };
     check_open(operands)?;
     if modes::stops(level.id) && op.differentiable() {
         return apply_stopped(&level.clone(), op, attrs, operands, line);
     }
     apply_at(&level.clone(), op, attrs, operands, line)
+}
+
+/// Applies an operation whose operands belong to no level; `linked` says whether one has a record.
+#[inline]
+fn apply_to_numbers(
+    op: &'static dyn Primitive,
+    attrs: Attrs,
+    operands: &[&Tensor],
+    linked: bool,
+    line: Line,
+) -> Result<Outputs, Error> {
+    // Listings are made later, when the scope that knows the user's line has ended.
+    let line = if modes::records_values() { location::shown(line) } else { line };
+    if !attrs.is_empty()
+        && let Some(function) = op.function(&attrs)
+    {
+        return imperative::apply_function(function, op, &attrs, operands, line);
+    }
+    if !(linked && modes::records_tape()) {
+        if linked {
+            modes::note_stop(op.name(), operands, line);
+        }
+        return eval::apply_once(op, &attrs, operands);
+    }
+    match if attrs.is_empty() { None } else { op.control() } {
+        Some(_) => imperative::apply_control(op, attrs, operands, line),
+        None => imperative::apply(op, attrs, operands, line),
+    }
 }
 
 fn is_made_by_programs(op: &'static dyn Primitive, attrs: &Attrs) -> bool {

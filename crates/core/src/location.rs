@@ -35,7 +35,7 @@ pub fn shown(line: Line) -> Line {
 }
 
 /// A cache of earlier lookups, by address in memory: every operation asks, and the answer takes a text search.
-const KNOWN: usize = 64;
+const KNOWN: usize = 512;
 
 fn is_ours(line: Line) -> bool {
     let address = line.address();

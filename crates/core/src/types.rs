@@ -209,7 +209,8 @@ pub(crate) enum SavedList {
 pub struct Extras {
     pub hooks: Vec<Hook>,
     pub slot: Weak<GradientSlot>,
-    /// While values are recorded: the output, its adjoint, and the contributions to the operands.
+    /// While values are recorded: the operands, the output, its adjoint, and the contributions to the operands.
+    pub operands: Vec<Tensor>,
     pub value: Option<Tensor>,
     pub adjoint: Option<Tensor>,
     pub contributions: Vec<Option<Tensor>>,

@@ -165,9 +165,14 @@ impl<'m> Context<'m> {
         let _scope = primitive::scope(Line::caller());
         let first = self.calls.as_ref().map_or(0, Vec::len);
         self.depth += 1;
-        let result = catch(|| f(self));
+        // Written once: a result would be moved several times, right after its fields were written.
+        let mut output = None;
+        let result = catch(|| output = Some(f(self)));
         self.depth -= 1;
-        let output = result.unwrap_or_else(|error| self.named(layer, error).raise());
+        if let Err(error) = result {
+            self.named(layer, error).raise();
+        }
+        let output = output.expect("the layer has run");
         if self.calls.is_some() {
             let (path, name, depth) = (self.path_of(layer), layer.type_name(), self.depth);
             let mut parameters = 0;

@@ -1,7 +1,7 @@
-//! Pictures of numbers: line plots as SVG and as text, and sparklines.
+//! Pictures: line plots and sparklines of numbers, and graphs of tapes, programs and plans.
 //!
-//! The crate depends on nothing but `std`. It takes plain numbers and returns strings, and never fails: values that cannot be drawn leave
-//! gaps.
+//! Everything returns strings and never fails. Plots take plain numbers; values that cannot be drawn leave gaps. A [`Graph`] is made by
+//! [`graph`] of a tape, by [`program`] or by [`plan`]; see the [module](mod@graph).
 //!
 //! ```
 //! use wengert_view::{Plot, sparkline};
@@ -12,10 +12,24 @@
 //! println!("{}", plot.terminal(60, 12));
 //! assert_eq!(sparkline(&losses), "█▄▂▁▁");
 //! ```
+//!
+//! ```
+//! use wengert::prelude::*;
+//! use wengert_view::graph;
+//!
+//! let (x, w) = (Tensor::from([1.0, 2.0]), Tensor::from([0.5, -0.5]).require_grad());
+//! let picture = graph(&Tape::of(&(x * w).tanh().sum()));
+//! assert!(picture.svg().starts_with("<svg") && picture.dot().starts_with("digraph"));
+//! println!("{}", picture.terminal(80));
+//! ```
 
 mod axis;
 mod braille;
+mod doctor;
+pub mod graph;
+mod json;
 mod plot;
+mod profile;
 mod sparkline;
 mod svg;
 mod terminal;
@@ -23,5 +37,10 @@ mod thinning;
 mod ticks;
 mod xml;
 
+pub use doctor::{Diagnosis, Doctor, Fault, Finding, doctor};
+pub use graph::{
+    Collapse, Edge, EdgeKind, Graph, Group, GroupKind, MOST_NODES, Node, NodeKind, Saved, Summary, graph, plan, program,
+};
 pub use plot::Plot;
+pub use profile::{Ceilings, Profile, ProfileRow, profile};
 pub use sparkline::sparkline;

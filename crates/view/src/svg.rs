@@ -127,12 +127,12 @@ impl Plot {
 }
 
 /// Coordinates with one decimal place.
-fn number_text(number: f64) -> String {
+pub(crate) fn number_text(number: f64) -> String {
     let text = format!("{number:.1}");
     text.strip_suffix(".0").map(str::to_string).unwrap_or(text)
 }
 
-fn text(x: f64, y: f64, attributes: &str, content: &str) -> String {
+pub(crate) fn text(x: f64, y: f64, attributes: &str, content: &str) -> String {
     let space = if attributes.is_empty() { "" } else { " " };
     format!("<text x=\"{}\" y=\"{}\"{space}{attributes}>{}</text>\n", number_text(x), number_text(y), escaped(content))
 }

@@ -120,7 +120,7 @@ fn mark(line: usize) -> char {
 }
 
 /// Text on one line of at most `width` characters.
-fn fitted(text: &str, width: usize) -> String {
+pub(crate) fn fitted(text: &str, width: usize) -> String {
     let text: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     match text.chars().count() <= width {
         true => text,

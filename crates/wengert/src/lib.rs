@@ -98,7 +98,7 @@ macro_rules! guide {
     };
 }
 
-guide!(coming_from tensors trees networks examples reverse forward jacobians sparsity taylor batching compile control_flow checkpoints custom_rules implicit scalars replays covectors conventions);
+guide!(coming_from case_studies tensors trees networks examples looking failure_modes reverse forward jacobians sparsity taylor batching compile control_flow checkpoints custom_rules implicit scalars replays covectors conventions);
 
 /// The README's examples run as tests too.
 #[cfg(doctest)]

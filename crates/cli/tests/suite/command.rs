@@ -3,12 +3,14 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-fn wengert(arguments: &[&str]) -> Output {
+/// What the command prints, and its exit code.
+pub fn wengert(arguments: &[&str]) -> Output {
     let output = Command::new(env!("CARGO_BIN_EXE_wengert")).args(arguments).output();
     output.expect("the command starts")
 }
 
-fn succeeds(arguments: &[&str]) -> String {
+/// The output of a command that succeeds.
+pub fn succeeds(arguments: &[&str]) -> String {
     let output = wengert(arguments);
     assert!(output.status.success(), "{arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
     // There is no progress bar if standard error is not a terminal.
@@ -16,9 +18,11 @@ fn succeeds(arguments: &[&str]) -> String {
     String::from_utf8(output.stdout).expect("the output is text")
 }
 
-fn fails(arguments: &[&str], code: i32) -> String {
+/// The message of a command that fails with this exit code; a wrong request prints nothing else.
+pub fn fails(arguments: &[&str], code: i32) -> String {
     let output = wengert(arguments);
     assert_eq!(output.status.code(), Some(code), "{arguments:?}");
+    assert!(code != 2 || output.stdout.is_empty(), "{arguments:?}");
     String::from_utf8(output.stderr).expect("the message is text")
 }
 
@@ -134,4 +138,43 @@ fn run_tells_about_a_saved_program_and_runs_it() {
     std::fs::write(&file, text.replace("mul", "add")).expect("it can be written");
     assert!(fails(&["run", path], 1).contains("the checksum is"));
     assert!(fails(&["run", "no/such/file"], 1).contains("no/such/file"));
+}
+
+#[test]
+fn doctor_examines_a_saved_program() {
+    use wengert::prelude::*;
+    let scratch = Scratch::new("doctor");
+    let save = |name: &str, f: fn(&(Tensor, Tensor)) -> Tensor| {
+        let file = scratch.0.join(name);
+        compile(f).save(&(Tensor::ones([2]), Tensor::from(1.0)), &file).expect("it can be saved");
+        file.to_str().expect("the path is text").to_string()
+    };
+    let healthy = save("healthy", |(x, y)| (x * y).square().sum());
+    let inputs = ["--input", "2,3", "--input", "0.5"];
+    let with = |file: &str| [&["doctor", file], &inputs[..]].concat().into_iter().map(String::from).collect::<Vec<_>>();
+    let told = succeeds(&with(&healthy).iter().map(String::as_str).collect::<Vec<_>>());
+    assert_eq!(told, "loss 3.25, 2 parameters: nothing wrong\n");
+
+    let line = line!() + 1;
+    let sick = save("sick", |(x, y)| (x - 2.0).sqrt().sum() * y);
+    let arguments = with(&sick);
+    let output = wengert(&arguments.iter().map(String::as_str).collect::<Vec<_>>());
+    let text = String::from_utf8(output.stdout).expect("text");
+    assert_eq!(output.status.code(), Some(1));
+    let place = format!("command.rs:{line}:");
+    assert!(text.contains("gradient not finite: the rule of sqrt gives inf at [0], where the operand is 0"), "{text}");
+    assert!(text.contains(&place) && text.contains("parameters: 0"), "{place} is not in {text}");
+    assert!(fails(&["doctor", &sick, "--input", "1"], 2).contains("takes 2 inputs, 1 are given"));
+}
+
+#[test]
+fn grad_draws_the_list() {
+    let scratch = Scratch::new("grad_svg");
+    let file = scratch.0.join("list.svg");
+    let path = file.to_str().expect("the path is text");
+    succeeds(&["grad", "x1*x2 + sin(x1)", "--at", "x1=2", "--at", "x2=3", "--svg", path]);
+    let svg = std::fs::read_to_string(&file).expect("it was written");
+    assert!(svg.starts_with("<svg") && svg.contains("x1*x2 + sin(x1)") && svg.contains("6.909"), "{svg}");
+    let message = fails(&["grad", "x", "--at", "x=1", "--svg", "no/such/folder/list.svg"], 1);
+    assert!(message.contains("no/such/folder/list.svg"), "{message}");
 }

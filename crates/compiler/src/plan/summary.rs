@@ -1,10 +1,14 @@
 //! Human-readable summaries of plans.
 
+use super::buffers::Regions;
 use super::{Placed, PlacedLoop, Plan, Target};
 use crate::primitive::Spec;
-use crate::program::Program;
+use crate::program::{Program, Var};
+use rustc_hash::FxHashMap;
 use std::fmt;
+use std::sync::Arc;
 use std::time::Duration;
+use wengert_kernels::memory::Span;
 
 /// The kernels of a plan in order, and the memory that they need.
 ///
@@ -18,13 +22,24 @@ use std::time::Duration;
 /// ```
 #[derive(Clone, Debug)]
 pub struct PlanSummary {
-    kernels: Vec<String>,
+    program: Arc<Program>,
+    kernels: Vec<Kernel>,
     workspace_bytes: usize,
     constant_bytes: usize,
     input_bytes: usize,
     output_bytes: usize,
     /// Milliseconds per call for every kernel, if measured.
     times: Vec<f64>,
+}
+
+/// What is known of a kernel.
+#[derive(Clone, Debug)]
+struct Kernel {
+    text: String,
+    equations: Vec<usize>,
+    sources: Vec<usize>,
+    operands: Vec<Var>,
+    results: Vec<usize>,
 }
 
 impl PlanSummary {
@@ -44,6 +59,73 @@ impl PlanSummary {
         self.kernels.len()
     }
 
+    /// The program that the kernels compute: optimised, with what a memory budget made it recompute.
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    /// let plan = compile(|x: &Tensor| (x.exp() * 1.0).sum()).plan(&Tensor::from([1.0, 2.0]));
+    /// assert_eq!(plan.program().equations().len(), 2);
+    /// ```
+    pub fn program(&self) -> &Program {
+        &self.program
+    }
+
+    /// One line about a kernel. Like the methods below it expects a number smaller than [`kernels`](PlanSummary::kernels).
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    /// let plan = compile(|x: &Tensor| x.exp().tanh()).plan(&Tensor::from([1.0, 2.0]));
+    /// assert_eq!(plan.kernel_text(0), "loop over 2 elements: exp, tanh");
+    /// ```
+    pub fn kernel_text(&self, kernel: usize) -> &str {
+        &self.kernels[kernel].text
+    }
+
+    /// The equations that a kernel fuses into loops, as indices into those of the [`program`](PlanSummary::program). The equation of a call
+    /// is not among them.
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    /// let plan = compile(|x: &Tensor| x.exp().tanh()).plan(&Tensor::from([1.0, 2.0]));
+    /// assert_eq!(plan.kernel_equations(0), [0, 1]);
+    /// ```
+    pub fn kernel_equations(&self, kernel: usize) -> &[usize] {
+        &self.kernels[kernel].equations
+    }
+
+    /// The kernels that compute what a kernel reads, in their order.
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    /// let plan = compile(|x: &Tensor| x.matmul(x).exp().matmul(x)).plan(&Tensor::zeros([200, 200]));
+    /// assert_eq!(plan.kernel_sources(plan.kernels() - 1), [plan.kernels() - 2]);
+    /// ```
+    pub fn kernel_sources(&self, kernel: usize) -> &[usize] {
+        &self.kernels[kernel].sources
+    }
+
+    /// The inputs and captures of the [`program`](PlanSummary::program) that a kernel reads.
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    /// let plan = compile(|(x, y): &(Tensor, Tensor)| x * y + x).plan(&(Tensor::from([1.0, 2.0]), Tensor::from([3.0, 4.0])));
+    /// assert_eq!(plan.kernel_operands(0), plan.program().inputs());
+    /// ```
+    pub fn kernel_operands(&self, kernel: usize) -> &[Var] {
+        &self.kernels[kernel].operands
+    }
+
+    /// The outputs of the [`program`](PlanSummary::program) that a kernel writes, by their position.
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    /// let plan = compile(|x: &Tensor| (x.exp(), x.sin())).plan(&Tensor::from([1.0, 2.0]));
+    /// assert_eq!(plan.kernel_results(0), [0, 1]);
+    /// ```
+    pub fn kernel_results(&self, kernel: usize) -> &[usize] {
+        &self.kernels[kernel].results
+    }
+
     /// The bytes that a call needs besides its inputs, constants and outputs.
     pub fn workspace_bytes(&self) -> usize {
         self.workspace_bytes
@@ -59,8 +141,8 @@ impl fmt::Display for PlanSummary {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (number, kernel) in self.kernels.iter().enumerate() {
             match self.times.get(number) {
-                Some(time) => writeln!(f, "{number:4}  {time:9.4} ms  {kernel}")?,
-                None => writeln!(f, "{number:4}  {kernel}")?,
+                Some(time) => writeln!(f, "{number:4}  {time:9.4} ms  {}", kernel.text)?,
+                None => writeln!(f, "{number:4}  {}", kernel.text)?,
             }
         }
         let megabytes = |bytes: usize| bytes as f64 / 1e6;
@@ -93,11 +175,11 @@ impl Program {
 impl Plan {
     #[doc(hidden)]
     pub fn summary(&self, program: &Program) -> PlanSummary {
-        let bytes =
-            |vars: &mut dyn Iterator<Item = &crate::program::Var>| vars.map(|var| program.spec(*var).bytes()).sum();
+        let bytes = |vars: &mut dyn Iterator<Item = &Var>| vars.map(|var| program.spec(*var).bytes()).sum();
         let fresh = program.outputs().iter().zip(&self.updates).filter(|(_, update)| update.is_none());
         PlanSummary {
-            kernels: self.steps.iter().map(|step| step.text(program)).collect(),
+            program: Arc::new(program.clone()),
+            kernels: self.kernels(program),
             workspace_bytes: self.arena,
             constant_bytes: bytes(&mut program.captures().iter().map(|(var, _)| var)),
             input_bytes: bytes(&mut program.inputs().iter()),
@@ -105,9 +187,75 @@ impl Plan {
             times: Vec::new(),
         }
     }
+
+    /// The kernels, with the flow of data between them: a kernel reads what was last written to its bytes.
+    fn kernels(&self, program: &Program) -> Vec<Kernel> {
+        let regions = Regions::new(program, self.updates.clone());
+        let (inputs, captures) = (program.inputs().iter(), program.captures().iter().map(|(var, _)| var));
+        let given = (inputs.enumerate().map(|(number, var)| (regions.input(number), *var)))
+            .chain(captures.enumerate().map(|(number, var)| (regions.constant(number), *var)));
+        let given: FxHashMap<usize, Var> = given.collect();
+        let outputs: FxHashMap<usize, usize> =
+            (0..program.outputs().len()).map(|number| (regions.output(number), number)).collect();
+        let mut written: FxHashMap<Span, usize> = FxHashMap::default();
+        let mut kernels = Vec::new();
+        for (number, step) in self.steps.iter().enumerate() {
+            let reads = step.reads();
+            let mut sources: Vec<usize> = reads.iter().filter_map(|span| written.get(span).copied()).collect();
+            sources.sort_unstable();
+            sources.dedup();
+            let old = reads.iter().filter(|span| !written.contains_key(span));
+            let mut operands: Vec<Var> = old.filter_map(|span| given.get(&span.region).copied()).collect();
+            operands.sort_unstable();
+            operands.dedup();
+            let writes = step.writes();
+            let results = writes.iter().filter_map(|span| outputs.get(&span.region).copied()).collect();
+            written.extend(writes.into_iter().map(|span| (span, number)));
+            let equations = step.loops().iter().flat_map(|one| one.equations.iter().copied()).collect();
+            kernels.push(Kernel { text: step.text(program), equations, sources, operands, results });
+        }
+        kernels
+    }
 }
 
 impl Placed {
+    fn loops(&self) -> &[PlacedLoop] {
+        match self {
+            Placed::Loops(loops) => loops,
+            Placed::Call { then: Some(loops), .. } => loops,
+            _ => &[],
+        }
+    }
+
+    /// The bytes that were written before and are read.
+    fn reads(&self) -> Vec<Span> {
+        let called: Vec<Span> = match self {
+            Placed::Loops(_) => Vec::new(),
+            Placed::Call { reads, .. } => reads.iter().map(|read| read.span).collect(),
+            Placed::Flow { gathered, reads, scratch, .. } => {
+                let whole = gathered.iter().map(|(read, _)| read.span);
+                let in_place = reads.iter().map(|read| read.span).filter(|span| !span.overlaps(scratch));
+                whole.chain(in_place).collect()
+            }
+            Placed::Copy { read, .. } => vec![read.span],
+        };
+        let result = match self {
+            Placed::Call { writes, .. } => writes.first().map(|(span, _)| *span),
+            _ => None,
+        };
+        let looped = self.loops().iter().flat_map(|one| one.reads.iter().copied());
+        called.into_iter().chain(looped.filter(|span| Some(*span) != result)).collect()
+    }
+
+    fn writes(&self) -> Vec<Span> {
+        let called: Vec<Span> = match self {
+            Placed::Loops(_) => Vec::new(),
+            Placed::Call { writes, .. } | Placed::Flow { writes, .. } => writes.iter().map(|(span, _)| *span).collect(),
+            Placed::Copy { write, .. } => vec![*write],
+        };
+        called.into_iter().chain(self.loops().iter().flat_map(|one| one.writes.iter().copied())).collect()
+    }
+
     fn text(&self, program: &Program) -> String {
         let name = |number: &usize| program.equations()[*number].op.name();
         let one = |one: &PlacedLoop| {

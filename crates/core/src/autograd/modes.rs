@@ -1,9 +1,9 @@
-//! Modes of the current thread: stopped gradients, recorded values, anomaly detection, the default dtype.
+//! Modes of the current thread: stopped gradients, what is observed, the default dtype.
 
 use crate::interp::Level;
 use crate::location::{self, Line};
 use crate::primitive::expect_float;
-use crate::{DType, error::OrRaise};
+use crate::{DType, Tensor, error::OrRaise};
 use std::cell::{Cell, RefCell};
 use std::mem::ManuallyDrop;
 use std::sync::Arc;
@@ -12,25 +12,35 @@ use std::thread::LocalKey;
 /// No level is stopped: gradients are recorded everywhere.
 const OPEN: u64 = u64::MAX;
 
+/// Values, adjoints and contributions are recorded.
+const VALUES: u8 = 1;
+/// A NaN is an error.
+const ANOMALIES: u8 = 2;
+/// A [`Saver`](super::packing::Saver) decides how saved values are stored.
+const PACKING: u8 = 4;
+/// Operations through which no gradient passes are recorded.
+const STOPS: u8 = 8;
+/// The times of operations are recorded.
+const TIMES: u8 = 16;
+
 /// Holds a level while something runs. It has no destructor, so it can be used while a thread shuts down.
 type Place = RefCell<ManuallyDrop<Option<Arc<Level>>>>;
 
 thread_local! {
     /// Levels up to this one are stopped, unless it is [`OPEN`].
     static STOPPED: Cell<u64> = const { Cell::new(OPEN) };
-    static RECORDS_VALUES: Cell<bool> = const { Cell::new(false) };
+    /// What observes operations: bits, so that a call without observers asks once.
+    static OBSERVERS: Cell<u8> = const { Cell::new(0) };
     static TRACING: Cell<bool> = const { Cell::new(false) };
     /// The innermost program that is being built, and the program of the function that is being traced.
     static STAGED: Place = const { Place::new(ManuallyDrop::new(None)) };
     static TRACED: Place = const { Place::new(ManuallyDrop::new(None)) };
-    /// Whether a [`Saver`](super::packing::Saver) decides how saved values are stored.
-    static PACKING: Cell<bool> = const { Cell::new(false) };
     /// Whether a checkpointed function is being rerun; the transforms around its first run may have ended.
     static REPLAYING: Cell<bool> = const { Cell::new(false) };
-    static ANOMALY: Cell<bool> = const { Cell::new(false) };
     /// The dtype of constructors that take none.
     static DEFAULT: Cell<DType> = const { Cell::new(DType::F64) };
     static GUARDED: RefCell<Vec<Guarded>> = const { RefCell::new(Vec::new()) };
+    static STOPPED_AT: RefCell<Vec<GradientStop>> = const { RefCell::new(Vec::new()) };
 }
 
 /// Runs `f`, which builds the program of this level.
@@ -190,12 +200,77 @@ pub fn stops(level: u64) -> bool {
 /// assert_eq!(tape.rows().last().unwrap().value.as_ref().unwrap().item(), 9.0);
 /// ```
 pub fn record_values<R>(f: impl FnOnce() -> R) -> R {
-    during(&RECORDS_VALUES, true, f)
+    observed(VALUES, f)
+}
+
+/// Runs `f` with one observer more.
+fn observed<R>(observer: u8, f: impl FnOnce() -> R) -> R {
+    during(&OBSERVERS, OBSERVERS.get() | observer, f)
+}
+
+#[inline]
+fn observes(observer: u8) -> bool {
+    OBSERVERS.get() & observer != 0
 }
 
 #[inline]
 pub fn records_values() -> bool {
-    RECORDS_VALUES.get()
+    observes(VALUES)
+}
+
+/// An operation through which no gradient passes, although an operand requires one: it is not differentiable, as `detach` and `argmax`, or
+/// was called under [`no_grad`].
+#[derive(Clone, Debug)]
+pub struct GradientStop {
+    /// The name of the operation, such as `stop_gradient`, which is `detach`.
+    pub operation: &'static str,
+    /// Whether it was called under `no_grad`.
+    pub under_no_grad: bool,
+    /// The operand. [`Tape::of`](super::Tape::of) lists the records below it.
+    pub operand: Tensor,
+    /// The line of user code.
+    pub line: Line,
+}
+
+/// Runs `f` and returns its result and the operations through which no gradient passed, oldest first.
+///
+/// ```
+/// use wengert::{autograd::record_stops, prelude::*};
+/// let x = Tensor::from(2.0).require_grad();
+/// let (y, stops) = record_stops(|| x.sin() * x.square().detach());
+/// assert_eq!((stops.len(), stops[0].operation, stops[0].operand.item()), (1, "stop_gradient", 4.0));
+/// assert!(y.requires_grad());
+/// ```
+pub fn record_stops<R>(f: impl FnOnce() -> R) -> (R, Vec<GradientStop>) {
+    let outer = STOPPED_AT.take();
+    let result = observed(STOPS, f);
+    (result, STOPPED_AT.replace(outer))
+}
+
+/// Records that no gradient passes to the operands with a link, if that is observed.
+#[inline]
+pub fn note_stop(operation: &'static str, operands: &[&Tensor], line: Line) {
+    if observes(STOPS) && !location::is_inherited() {
+        let under_no_grad = !records_tape();
+        let linked = operands.iter().filter(|operand| operand.link.is_some());
+        let stop = |operand: &&Tensor| GradientStop {
+            operation,
+            under_no_grad,
+            operand: (*operand).clone(),
+            line: location::shown(line),
+        };
+        STOPPED_AT.with_borrow_mut(|stops| stops.extend(linked.map(stop)));
+    }
+}
+
+/// Runs `f` while the times of operations are recorded.
+pub(super) fn with_times<R>(f: impl FnOnce() -> R) -> R {
+    observed(TIMES, f)
+}
+
+#[inline]
+pub fn records_times() -> bool {
+    observes(TIMES)
 }
 
 /// A zero gradient that met an infinite or NaN slope and stayed zero.
@@ -221,19 +296,19 @@ pub struct Guarded {
 /// ```
 pub fn detect_anomaly<R>(f: impl FnOnce() -> R) -> (R, Vec<Guarded>) {
     let outer = GUARDED.take();
-    let result = during(&ANOMALY, true, f);
+    let result = observed(ANOMALIES, f);
     (result, GUARDED.replace(outer))
 }
 
 #[inline]
 pub fn detects_anomalies() -> bool {
-    ANOMALY.get()
+    observes(ANOMALIES)
 }
 
-/// Whether any mode observes the values that operations compute or save, so that no shortcut may be taken.
+/// Whether anything observes operations or the values that they compute or save, so that no shortcut may be taken.
 #[inline]
 pub fn is_special() -> bool {
-    ANOMALY.get() || RECORDS_VALUES.get() || PACKING.get()
+    OBSERVERS.get() != 0
 }
 
 /// Counts zero gradients that met infinite slopes at the current line.
@@ -248,9 +323,10 @@ pub fn note_guarded(count: usize, line: Line) {
 /// Whether a saver decides how saved values are stored.
 #[inline]
 pub fn is_packing() -> bool {
-    PACKING.get()
+    observes(PACKING)
 }
 
 pub(super) fn set_packing(packing: bool) {
-    PACKING.set(packing);
+    let others = OBSERVERS.get() & !PACKING;
+    OBSERVERS.set(if packing { others | PACKING } else { others });
 }

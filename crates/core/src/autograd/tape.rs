@@ -1,8 +1,10 @@
 //! A printable listing of the Wengert list of a result.
 
-use crate::Tensor;
+use crate::bind::try_bind;
 use crate::interp::{Node, Role};
 use crate::location::{self, Line};
+use crate::primitive::{Attrs, Primitive};
+use crate::{Error, Tensor};
 use rustc_hash::FxHashMap;
 use std::fmt;
 use std::sync::Arc;
@@ -16,6 +18,8 @@ pub struct TapeRow {
     pub operation: String,
     /// Names of the operands; `-` where no gradient flows.
     pub operands: Vec<String>,
+    /// The values of all operands, if values were recorded.
+    pub inputs: Vec<Tensor>,
     /// The value, if values were recorded.
     pub value: Option<Tensor>,
     /// The values that the rule keeps, with their data while it is still held.
@@ -28,6 +32,37 @@ pub struct TapeRow {
     pub contributions: Vec<Option<Tensor>>,
     /// The line of user code.
     pub line: Line,
+    call: Option<(&'static dyn Primitive, Attrs)>,
+    id: u64,
+}
+
+impl TapeRow {
+    /// Whether this is the record of a tensor.
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    /// let x = Tensor::from(2.0).require_grad();
+    /// let tape = Tape::of(&x.sin());
+    /// assert!(tape.rows()[0].is_of(&x) && !tape.rows()[1].is_of(&x));
+    /// ```
+    pub fn is_of(&self, tensor: &Tensor) -> bool {
+        tensor.link.as_ref().is_some_and(|node| node.id() == self.id)
+    }
+
+    /// Calls the operation with other operands. A leaf calls nothing, and has no outputs.
+    ///
+    /// ```
+    /// use wengert::prelude::*;
+    /// let x = Tensor::from(2.0).require_grad();
+    /// let tape = Tape::of(&(&x * 3.0));
+    /// let product = tape.rows()[1].call(&[Tensor::from(5.0), Tensor::from(7.0)]).unwrap();
+    /// assert_eq!(product[0].item(), 35.0);
+    /// ```
+    pub fn call(&self, operands: &[Tensor]) -> Result<Vec<Tensor>, Error> {
+        let Some((op, attrs)) = &self.call else { return Ok(Vec::new()) };
+        let operands: Vec<&Tensor> = operands.iter().collect();
+        try_bind(*op, attrs.clone(), &operands, self.line).map(|outputs| outputs.into_vec())
+    }
 }
 
 /// The records that a tensor depends on, oldest first.
@@ -86,14 +121,18 @@ fn row(node: &Arc<Node>, name: &dyn Fn(&Arc<Node>) -> String) -> TapeRow {
         name: name(node),
         operation,
         operands,
+        inputs: Vec::new(),
         value: None,
         saved: node.saved_values(),
         rule,
         adjoint: None,
         contributions: Vec::new(),
         line: location::shown(node.line),
+        call: (node.role() == Role::Operation).then(|| (node.op(), node.attrs().clone())),
+        id: node.id(),
     };
     node.extras(|extras| {
+        row.inputs.clone_from(&extras.operands);
         row.value = extras.value.as_ref().map(Tensor::plain);
         row.adjoint = extras.adjoint.as_ref().map(Tensor::plain);
         row.contributions = extras.contributions.iter().map(|c| c.as_ref().map(Tensor::plain)).collect();

@@ -19,6 +19,7 @@ pub fn apply(op: &'static dyn Primitive, attrs: Attrs, operands: &[&Tensor], lin
     }
     let mut outputs = eval::apply_once(op, &attrs, operands)?;
     if !op.records() || !outputs.iter().any(|output| output.dtype().is_float()) {
+        modes::note_stop(op.name(), operands, line);
         return Ok(outputs);
     }
     let node = Node::operation(op, attrs, line, |i| operands[i].link.as_ref(), operands, &outputs, 0);
@@ -26,12 +27,21 @@ pub fn apply(op: &'static dyn Primitive, attrs: Attrs, operands: &[&Tensor], lin
         output.link = Some(node.output_record(position));
     }
     if modes::records_values() {
-        let leaf = |operand: &&&Tensor| operand.link.is_some() && operand.is_leaf();
-        operands.iter().filter(leaf).for_each(|operand| record_value(operand));
-        node.extras_or_new(|extras| extras.records_values = true);
-        outputs.iter().for_each(record_value);
+        record_values(&node, operands, &outputs);
     }
     Ok(outputs)
+}
+
+/// Keeps the values of a call for the tape listing, which shows leaves too.
+#[cold]
+fn record_values(node: &Node, operands: &[&Tensor], outputs: &[Tensor]) {
+    let leaf = |operand: &&&Tensor| operand.link.is_some() && operand.is_leaf();
+    operands.iter().filter(leaf).for_each(|operand| record_value(operand));
+    node.extras_or_new(|extras| {
+        extras.records_values = true;
+        extras.operands = plain(operands);
+    });
+    outputs.iter().for_each(record_value);
 }
 
 /// Records a call whose only output, of a float dtype, came from a shortcut.
@@ -63,8 +73,6 @@ pub fn apply_in_place(
     Ok(Tensor { value: outputs[0].value.clone(), link: Some(node), slot: None })
 }
 
-/// Keeps the value for the tape listing, which shows leaves too.
-#[cold]
 fn record_value(tensor: &Tensor) {
     if let Some(node) = &tensor.link {
         node.extras_or_new(|extras| {
@@ -118,6 +126,9 @@ fn record_function(
     outputs.truncate(results);
     for (position, output) in outputs.iter_mut().enumerate().filter(|(_, output)| output.dtype().is_float()) {
         output.link = Some(node.output_record(position));
+    }
+    if modes::records_values() {
+        record_values(&node, operands, &outputs);
     }
     Ok(outputs.into())
 }

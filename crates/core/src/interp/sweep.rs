@@ -7,7 +7,7 @@
 
 use super::window::Window;
 use super::{Node, Role};
-use crate::autograd::{GradientSlot, Hook, modes};
+use crate::autograd::{GradientSlot, Hook, modes, times};
 use crate::bind::{bind_owned, bind1};
 use crate::location;
 use crate::primitive::{Adjoints, Gradient, Gradients, Mask, Patch, Rule};
@@ -461,6 +461,7 @@ impl<'g> Sweep<'g> {
             adjoints.resize_with(op.outputs(node.attrs()), || None);
         }
         location::set_inherited(node.line);
+        times::enter_rule(op);
         let attach = self.options.create_graph.then_some(node);
         let Some(rule) = node.rule(needed, self.options.keep, attach)? else { return Err(freed(node)) };
         if (product.is_some() || Elementwise::of(op).is_some()) && self.gather(node, place, &rule, product) {

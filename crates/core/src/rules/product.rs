@@ -5,6 +5,7 @@
 //! operations in the same order as it would one operation at a time, so the results are bit-identical.
 
 use super::slopes::{Native, SlopeExpression};
+use crate::autograd::times;
 use crate::{DType, Tensor};
 use smallvec::SmallVec;
 use wengert_kernels::functions::{Parameters, SlopeLoops, TILE};
@@ -57,30 +58,42 @@ impl Product {
 
     /// Evaluates the product, in place of the cotangent if no other handle shares it.
     pub fn evaluate(self) -> Tensor {
-        match self.g.dtype() {
-            _ if self.is_multiplied_out() => self.g,
+        if self.is_multiplied_out() {
+            return self.g;
+        }
+        let clock = times::start_slopes(self.factors.len(), &self.g);
+        let product = match self.g.dtype() {
             DType::F64 => self.multiply_out::<f64>(),
             _ => self.multiply_out::<f32>(),
-        }
+        };
+        clock.into_iter().for_each(|clock| clock.stop(std::slice::from_ref(&product)));
+        product
     }
 
     /// Evaluates a sum; each product is added to those before it.
     pub fn add_up(mut terms: Terms) -> Tensor {
-        match terms[0].g.dtype() {
-            _ if terms.len() == 1 => terms.remove(0).evaluate(),
+        if terms.len() == 1 {
+            return terms.remove(0).evaluate();
+        }
+        let clock = times::start_slopes(terms.iter().map(|term| term.factors.len() + 1).sum(), &terms[0].g);
+        let sum = match terms[0].g.dtype() {
             DType::F64 => add_up::<f64>(&terms),
             _ => add_up::<f32>(&terms),
-        }
+        };
+        clock.into_iter().for_each(|clock| clock.stop(std::slice::from_ref(&sum)));
+        sum
     }
 
     /// Adds the product to `sum`.
     pub fn add_to(self, sum: &mut Tensor) {
         let fused = !self.is_multiplied_out() && sum.is_plain();
-        match (sum.unique_bytes().filter(|_| fused), self.g.dtype()) {
-            (Some(bytes), DType::F64) => self.add::<f64>(bytemuck::cast_slice_mut(bytes)),
-            (Some(bytes), _) => self.add::<f32>(bytemuck::cast_slice_mut(bytes)),
-            (None, _) => sum.accumulate(&self.evaluate()),
+        let Some(bytes) = sum.unique_bytes().filter(|_| fused) else { return sum.accumulate(&self.evaluate()) };
+        let clock = times::start_slopes(self.factors.len() + 1, &self.g);
+        match self.g.dtype() {
+            DType::F64 => self.add::<f64>(bytemuck::cast_slice_mut(bytes)),
+            _ => self.add::<f32>(bytemuck::cast_slice_mut(bytes)),
         }
+        clock.into_iter().for_each(|clock| clock.stop(&[]));
     }
 
     fn multiply_out<T: Native>(mut self) -> Tensor {

@@ -95,21 +95,18 @@ impl Memory {
 
         let (mut gradients, mut slots) = (gradients.into_iter(), self.slots.0.iter_mut());
         let has_groups = !settings.groups.is_empty();
+        let mut now = Now { rate: rate.clone(), weight_decay: settings.weight_decay, count };
         let mut visit = |path: &TreePath, parameter: &mut Tensor| {
             let gradient = gradients.next().expect("as many as parameters");
             if !is_trained(path, parameter) {
                 return;
             }
             let slot = slots.next().expect("as many as trained parameters");
-            let (rate_factor, weight_decay) = match has_groups {
-                true => match settings.of(&slot.path) {
-                    Some(of_group) => of_group,
-                    None => return,
-                },
-                false => (1.0, settings.weight_decay),
-            };
-            let rate = if rate_factor == 1.0 { rate.clone() } else { rate.clone() * rate_factor };
-            let now = Now { rate, weight_decay, count: count.clone() };
+            if has_groups {
+                let Some((factor, weight_decay)) = settings.of(&slot.path) else { return };
+                now.rate = if factor == 1.0 { rate.clone() } else { rate.clone() * factor };
+                now.weight_decay = weight_decay;
+            }
             let clipped = clip(gradient, factor.as_ref(), settings.clip_value);
             rule.step(parameter, clipped.as_ref().unwrap_or(gradient), &mut slot.tensors, &now);
         };

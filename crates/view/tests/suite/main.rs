@@ -1,6 +1,11 @@
 //! Pictures as strings: SVG that a strict reader accepts, and text that is compared with a picture.
 
+mod collapsed;
 mod data;
+mod doctor;
+mod graphs;
+mod profile;
+mod samples;
 mod svg;
 mod terminal;
 mod xml;

@@ -2,6 +2,7 @@
 
 mod accuracy;
 mod budgets;
+mod case_studies;
 mod checkpoints;
 mod closeness;
 mod compile_cache;

@@ -1,0 +1,219 @@
+//! `wengert grad`: the value, the gradient and the Wengert list of an expression, and other derivatives of it.
+
+mod check;
+mod derivatives;
+mod domain;
+mod json;
+mod point;
+mod program;
+mod recording;
+mod report;
+mod tangents;
+
+use crate::expression::{Fault, Traced, parse};
+use crate::failure::Failure;
+use clap::Args;
+use point::{coordinates, numbers, point};
+use recording::{Recording, record};
+use report::Report;
+use std::io::Write;
+use std::path::PathBuf;
+use wengert::prelude::*;
+
+/// The options of `wengert grad`.
+#[derive(Args, Clone, Debug, Default)]
+pub struct Options {
+    /// The expression, such as 'x1*x2 + sin(x1)'
+    #[arg(value_name = "EXPR", allow_hyphen_values = true)]
+    pub expression: String,
+    /// The value of a variable: x1=2, or x=1,2,3 for a vector
+    #[arg(long = "at", value_name = "NAME=VALUE")]
+    pub at: Vec<String>,
+    /// The cotangent of a vector output: the gradient is that of the sum of its elements times these numbers
+    #[arg(long, value_name = "NUMBERS", allow_hyphen_values = true)]
+    pub seed: Option<String>,
+    /// Show the tangent of every value for each input
+    #[arg(long)]
+    pub forward: bool,
+    /// Show what each adjoint is the sum of
+    #[arg(long)]
+    pub contributions: bool,
+    /// Show the derivative of every output by every input
+    #[arg(long)]
+    pub jacobian: bool,
+    /// Show the second derivatives
+    #[arg(long)]
+    pub hessian: bool,
+    /// Show the derivatives of order 0 to K, at most 100: by the variable, or along a direction
+    #[arg(long, value_name = "K", value_parser = clap::value_parser!(u8).range(..=100))]
+    pub order: Option<u8>,
+    /// The direction for --order, with a number for every element of every variable
+    #[arg(long, value_name = "NUMBERS", allow_hyphen_values = true, requires = "order")]
+    pub along: Option<String>,
+    /// Compare the derivatives with finite differences; the exit code is 1 if they differ
+    #[arg(long)]
+    pub check: bool,
+    /// Show the compiled program, and its text after every pass that changes it
+    #[arg(long)]
+    pub program: bool,
+    /// Draw the Wengert list with values and adjoints to a file
+    #[arg(long, value_name = "FILE")]
+    pub svg: Option<PathBuf>,
+    /// Print everything as one JSON object; NaN and infinities are the texts "NaN", "inf" and "-inf"
+    #[arg(long)]
+    pub json: bool,
+}
+
+/// What can be written in an expression, for `--help`.
+pub const SYNTAX: &str = "\
+Expressions:
+  1e-3, pi, e, x1           numbers, constants, variables
+  + - * / ^                 -x^2 is -(x^2), and 2^3^2 is 2^(3^2)
+  sin(x), atan2(y, x)       every elementwise primitive of `wengert ops`; ln, pow, max, min
+  [a, b], x[0]              vectors; sum, prod, mean, var, std, norm, max, min, logsumexp, softmax, dot
+  (a, b)                    several outputs
+  sum(i in 1..=3, x^i / i)  a function of a vector with one number for each integer of a range
+  let t = x^2; t * sin(t)   names for parts";
+
+/// Prints what is asked for. Nothing is printed if the request is wrong.
+pub fn run(options: &Options, out: &mut dyn Write) -> Result<(), Failure> {
+    let Answer { report, agrees, picture } = answer(options)?;
+    if let Some(path) = &options.svg {
+        std::fs::write(path, picture).map_err(|error| Failure::new(format!("{}: {error}", path.display())))?;
+    }
+    write!(out, "{}", if options.json { report.json() } else { report.text() })?;
+    match agrees {
+        true => Ok(()),
+        false => Err(Failure::new("the derivatives differ from finite differences")),
+    }
+}
+
+/// The listing of an expression at a point.
+///
+/// ```
+/// let text = wengert_cli::grad::listing("x^2 + sin(x^2)", &["x=2"]).unwrap();
+/// assert!(text.contains("dy/dx = 1.3854255165455522"));
+/// let failure = wengert_cli::grad::listing("x * sni(x)", &["x=2"]).unwrap_err();
+/// assert!(failure.to_string().starts_with("no function is called 'sni'\n  x * sni(x)\n      ^^^\n"));
+/// ```
+pub fn listing(expression: &str, at: &[&str]) -> Result<String, Failure> {
+    let at = at.iter().map(|text| text.to_string()).collect();
+    let options = Options { expression: expression.into(), at, ..Options::default() };
+    Ok(answer(&options)?.report.text())
+}
+
+/// All that is asked for.
+struct Answer {
+    report: Report,
+    /// Whether the derivatives agree with finite differences, if they are compared.
+    agrees: bool,
+    /// The Wengert list as SVG, if it is wanted.
+    picture: String,
+}
+
+fn answer(options: &Options) -> Result<Answer, Failure> {
+    let source = options.expression.trim_end();
+    let failure = |fault: Fault| fault.failure(source);
+    let tree = parse(source).map_err(failure)?;
+    let point = point(&tree, source, &options.at)?;
+    let inputs: Vec<Tensor> = point.iter().map(|(_, tensor)| tensor.clone()).collect();
+    let traced = Traced::of(&tree, &inputs).map_err(failure)?;
+
+    let answered = catch(|| -> Result<Answer, Failure> {
+        let output = traced.call(&inputs);
+        let seed = seed(options, &output)?;
+        let recording = record(&traced, &point, seed.clone());
+        let mut sections = vec![recording.forward()];
+        sections.extend(recording.backward());
+        sections.push(recording.results(&point));
+        if options.contributions {
+            sections.extend(recording.contributions());
+        }
+        if options.forward {
+            sections.push(tangents::tangents(&recording, &point));
+        }
+        if options.jacobian {
+            sections.push(derivatives::jacobian_of(&traced, &point, recording.name, &output));
+        }
+        if options.hessian {
+            expect_number(&output)?;
+            sections.push(derivatives::hessian_of(&traced, &point));
+        }
+        if let Some(order) = options.order {
+            let direction = direction(options, &point)?;
+            sections.push(derivatives::orders(&traced, &point, &direction, order.into()));
+        }
+        let mut agrees = true;
+        if options.check {
+            let (section, agree) = check::check(&traced, &point);
+            sections.push(section);
+            agrees = agree;
+        }
+        if options.program {
+            sections.push(program::program(&traced, &point, seed.as_ref()));
+        }
+        if has_nan(&recording) {
+            sections.push(domain::explain(&tree, source, &traced, &point, seed.as_ref()));
+        }
+        let picture = options.svg.as_ref().map(|_| recording.picture(source)).unwrap_or_default();
+        let report = Report { expression: source.into(), output: recording.name, point: point.clone(), sections };
+        Ok(Answer { report, agrees, picture })
+    });
+    answered
+        .unwrap_or_else(|error| Err(failure(Fault::of(&error).at(error.line().and_then(|line| tree.place_of(line))))))
+}
+
+fn has_nan(recording: &Recording) -> bool {
+    let gradient = recording.gradient.iter().flatten();
+    gradient.chain([&recording.output]).any(|tensor| tensor.to_f64_vec().iter().any(|number| number.is_nan()))
+}
+
+/// The cotangent that the sweep starts with: 1 for a number. `None` for a vector of which only other derivatives are wanted.
+fn seed(options: &Options, output: &Tensor) -> Result<Option<Tensor>, Failure> {
+    let count = output.elements();
+    let Some(text) = &options.seed else {
+        return match output.rank() {
+            0 => Ok(Some(Tensor::from(1.0))),
+            _ if options.jacobian => Ok(None),
+            _ => {
+                let seed = (0..count).map(|place| if place == 0 { "1" } else { "0" }).collect::<Vec<_>>().join(",");
+                Err(Failure::usage(format!(
+                    "the value is a vector of {count} numbers, so it has no gradient\n  \
+                     --seed {seed} gives the gradient of the first, --jacobian shows all derivatives"
+                )))
+            }
+        };
+    };
+    let numbers = numbers("--seed", text)?;
+    match numbers.len() == count {
+        true => Ok(Some(Tensor::from_vec(numbers, output.shape()))),
+        false => Err(Failure::usage(format!("--seed {text}: {} numbers for a value of {count}", numbers.len()))),
+    }
+}
+
+fn expect_number(output: &Tensor) -> Result<(), Failure> {
+    match output.rank() {
+        0 => Ok(()),
+        _ => Err(Failure::usage(format!(
+            "--hessian: the value is a vector of {} numbers, and a Hessian is that of one\n  \
+             take one of them, such as (..)[0], or ask for --jacobian",
+            output.elements()
+        ))),
+    }
+}
+
+/// The direction of `--along`; for a single number, 1.
+fn direction(options: &Options, point: &[(String, Tensor)]) -> Result<Vec<f64>, Failure> {
+    let names = coordinates(point);
+    let wrong = |message: String| Err(Failure::usage(format!("{message}\n  they are {}", names.join(", "))));
+    match &options.along {
+        None if names.len() == 1 => Ok(vec![1.0]),
+        None => {
+            wrong(format!("--order: give a direction with --along, a number for each of the {} inputs", names.len()))
+        }
+        Some(text) => match numbers("--along", text)? {
+            numbers if numbers.len() == names.len() => Ok(numbers),
+            numbers => wrong(format!("--along {text}: {} numbers for {} inputs", numbers.len(), names.len())),
+        },
+    }
+}

@@ -1,0 +1,144 @@
+//! The times of operations, while they are asked for.
+
+use super::modes;
+use crate::Tensor;
+use crate::location::{self, Line};
+use crate::primitive::{Attrs, Cost, Primitive, Spec, SpecRef};
+use smallvec::SmallVec;
+use std::cell::{Cell, RefCell};
+use std::time::{Duration, Instant};
+
+/// One call of an operation on numbers.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Timing {
+    /// The name of the operation; `slopes` for cotangents that are multiplied by several slopes in one pass.
+    pub operation: &'static str,
+    /// In a backward pass: the operation whose rule made the call, if it is known.
+    pub rule_of: Option<&'static str>,
+    /// Whether it belongs to a backward pass.
+    pub is_backward: bool,
+    /// The line of user code, in a backward pass that of the forward operation.
+    pub line: Line,
+    /// The time between the beginning of the recording and that of the call.
+    pub start: Duration,
+    /// The duration of the call, with that of its record.
+    pub duration: Duration,
+    /// The arithmetic, and the memory traffic.
+    pub cost: Cost,
+    /// The bytes of the results.
+    pub bytes: usize,
+}
+
+thread_local! {
+    static TIMINGS: RefCell<Vec<Timing>> = const { RefCell::new(Vec::new()) };
+    /// The beginning of the recording.
+    static BEGINNING: Cell<Option<Instant>> = const { Cell::new(None) };
+    /// Whether a call is being timed. What it calls belongs to it.
+    static INSIDE: Cell<bool> = const { Cell::new(false) };
+    /// The operation whose rule runs.
+    static RULE_OF: Cell<Option<&'static str>> = const { Cell::new(None) };
+}
+
+/// Runs `f` and returns its result and the operations that ran on numbers on this thread, in order.
+///
+/// ```
+/// use wengert::{autograd::record_times, prelude::*};
+/// let x = Tensor::linspace(0.0, 1.0, 1000).require_grad();
+/// let (_, times) = record_times(|| (x.sin() * 2.0).sum().backward());
+/// let names: Vec<&str> = times.iter().filter(|time| !time.is_backward).map(|time| time.operation).collect();
+/// assert_eq!(names, ["sin", "mul", "sum"]);
+/// assert!(times.iter().any(|time| time.rule_of == Some("sin")));
+/// ```
+pub fn record_times<R>(f: impl FnOnce() -> R) -> (R, Vec<Timing>) {
+    let (outer, beginning) = (TIMINGS.take(), BEGINNING.replace(Some(Instant::now())));
+    let result = modes::with_times(f);
+    BEGINNING.set(beginning);
+    (result, TIMINGS.replace(outer))
+}
+
+/// Names the operation whose rule runs next on this thread.
+#[inline]
+pub fn enter_rule(op: &'static dyn Primitive) {
+    if modes::records_times() {
+        RULE_OF.set(Some(op.name()));
+    }
+}
+
+/// A call that is being timed. What it calls belongs to it.
+pub struct Clock {
+    operation: &'static str,
+    line: Line,
+    work: Work,
+    began: Instant,
+}
+
+/// What the cost of a call follows from.
+enum Work {
+    Call { op: &'static dyn Primitive, attrs: Attrs, operands: SmallVec<[Spec; 4]> },
+    Slopes { factors: usize, spec: Spec },
+}
+
+/// Starts to time a call on numbers, if times are asked for and no other call is being timed.
+#[inline]
+pub fn start<'t>(
+    op: &'static dyn Primitive,
+    attrs: &Attrs,
+    operands: impl Iterator<Item = &'t Tensor>,
+    line: Line,
+) -> Option<Box<Clock>> {
+    let is_asked = modes::records_times() && !INSIDE.get();
+    // The call may consume its operands.
+    let work = || Work::Call { op, attrs: attrs.clone(), operands: operands.map(Tensor::spec).collect() };
+    if is_asked { Some(Clock::start(op.name(), line, work())) } else { None }
+}
+
+/// Starts to time a multiplication of cotangents by slopes, which belongs to several operations.
+#[inline]
+pub fn start_slopes(factors: usize, cotangent: &Tensor) -> Option<Box<Clock>> {
+    let is_asked = modes::records_times() && !INSIDE.get();
+    let work = || Work::Slopes { factors, spec: cotangent.spec() };
+    if is_asked { Some(Clock::start("slopes", Line::caller(), work())) } else { None }
+}
+
+impl Clock {
+    #[cold]
+    fn start(operation: &'static str, line: Line, work: Work) -> Box<Clock> {
+        INSIDE.set(true);
+        Box::new(Clock { operation, line, work, began: Instant::now() })
+    }
+
+    /// Records the time until now, for a call with these results.
+    pub fn stop(self: Box<Self>, outputs: &[Tensor]) {
+        let duration = self.began.elapsed();
+        let start = BEGINNING.get().map_or(Duration::ZERO, |beginning| self.began.duration_since(beginning));
+        let outputs: SmallVec<[Spec; 2]> = outputs.iter().map(Tensor::spec).collect();
+        let is_backward = location::is_inherited();
+        let (cost, rule_of) = match &self.work {
+            Work::Call { op, attrs, operands } => {
+                let operands: SmallVec<[SpecRef<'_>; 4]> = operands.iter().map(Spec::as_ref).collect();
+                (op.cost(attrs, &operands, &outputs), RULE_OF.get().filter(|_| is_backward))
+            }
+            Work::Slopes { factors, spec } => {
+                let (elements, bytes) = (spec.shape.elements() as f64, spec.bytes() as f64);
+                (Cost { flops: elements * *factors as f64, bytes: bytes * (factors + 2) as f64 }, None)
+            }
+        };
+        let timing = Timing {
+            operation: self.operation,
+            rule_of,
+            is_backward,
+            line: location::shown(location::resolve(self.line)),
+            start,
+            duration,
+            cost,
+            bytes: outputs.iter().map(Spec::bytes).sum(),
+        };
+        TIMINGS.with_borrow_mut(|timings| timings.push(timing));
+    }
+}
+
+impl Drop for Clock {
+    fn drop(&mut self) {
+        INSIDE.set(false);
+    }
+}

@@ -1,0 +1,9 @@
+//! Graphs of what the library records, traces and plans.
+
+mod plan;
+mod program;
+mod tape;
+
+pub use plan::plan;
+pub use program::program;
+pub use tape::graph;
