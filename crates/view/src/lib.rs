@@ -1,7 +1,7 @@
 //! Pictures: line plots and sparklines of numbers, and graphs of tapes, programs and plans.
 //!
 //! Everything returns strings and never fails. Plots take plain numbers; values that cannot be drawn leave gaps. A [`Graph`] is made by
-//! [`graph`] of a tape, by [`program`] or by [`plan`]; see the [module](mod@graph).
+//! [`graph()`] of a tape, by [`program`] or by [`plan`]; see the [module](mod@graph).
 //!
 //! ```
 //! use wengert_view::{Plot, sparkline};

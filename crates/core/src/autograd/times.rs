@@ -44,9 +44,9 @@ thread_local! {
 /// ```
 /// use wengert::{autograd::record_times, prelude::*};
 /// let x = Tensor::linspace(0.0, 1.0, 1000).require_grad();
-/// let (_, times) = record_times(|| (x.sin() * 2.0).sum().backward());
+/// let (_, times) = record_times(|| x.sin().square().sum().backward());
 /// let names: Vec<&str> = times.iter().filter(|time| !time.is_backward).map(|time| time.operation).collect();
-/// assert_eq!(names, ["sin", "mul", "sum"]);
+/// assert_eq!(names, ["sin", "square", "sum"]);
 /// assert!(times.iter().any(|time| time.rule_of == Some("sin")));
 /// ```
 pub fn record_times<R>(f: impl FnOnce() -> R) -> (R, Vec<Timing>) {

@@ -73,7 +73,7 @@ fn case_5_a_linear_layer() {
     let f = |(x, w, b): &(Tensor, Tensor, Tensor)| ((x.matmul(&w.t()) + b) * &g).sum();
     // G W, then G^T X, then the sum of the rows of G.
     let expected = [1.0, -1.0, 0.5, 2.0, 1.5, -4.0, 11.0, 14.0, -2.0, -2.0, 3.0, 0.0];
-    gradient_is(&f, &x, &expected);
+    gradient_is(f, &x, &expected);
 }
 
 #[test]
@@ -97,7 +97,7 @@ fn case_7_softmax_and_cross_entropy() {
             row.iter().zip(labels).map(move |(x, label)| (x.exp() / total - label) / 2.0).collect::<Vec<_>>()
         })
         .collect();
-    gradient_is(&f, &Tensor::from(rows), &expected);
+    gradient_is(f, &Tensor::from(rows), &expected);
 }
 
 #[test]
@@ -150,7 +150,7 @@ fn case_9_a_checkpointed_chain() {
     let expected = [1.0, 0.5]
         .map(|x0: f64| std::iter::successors(Some(x0), |x| Some(x.sin())).take(8).map(f64::cos).product::<f64>());
     assert!(gradient.all_close(&Tensor::from(expected), 1e-15));
-    gradient_is(&|x: &Tensor| chain(x).sum(), &x, &expected);
+    gradient_is(|x: &Tensor| chain(x).sum(), &x, &expected);
 }
 
 /// The engine of the guide, which is a doctest there, finds what ours finds, also where a variable is used often.
