@@ -3,7 +3,7 @@
 use super::modes;
 use crate::Tensor;
 use crate::location::{self, Line};
-use crate::primitive::{Attrs, Cost, Primitive, Spec, SpecRef};
+use crate::primitive::{Attrs, Cost, Gradient, Primitive, Spec, SpecRef};
 use smallvec::SmallVec;
 use std::cell::{Cell, RefCell};
 use std::time::{Duration, Instant};
@@ -56,11 +56,39 @@ pub fn record_times<R>(f: impl FnOnce() -> R) -> (R, Vec<Timing>) {
     (result, TIMINGS.replace(outer))
 }
 
+/// A rule that runs: when it began, and the number of timings before.
+pub struct RunningRule(Option<(Instant, usize)>);
+
 /// Names the operation whose rule runs next on this thread.
 #[inline]
-pub fn enter_rule(op: &'static dyn Primitive) {
-    if modes::records_times() {
-        RULE_OF.set(Some(op.name()));
+pub fn enter_rule(op: &'static dyn Primitive) -> RunningRule {
+    if !modes::records_times() || INSIDE.get() {
+        return RunningRule(None);
+    }
+    RULE_OF.set(Some(op.name()));
+    RunningRule(Some((Instant::now(), TIMINGS.with_borrow(Vec::len))))
+}
+
+impl RunningRule {
+    /// Records the rule itself if it made no call: elementwise rules multiply by slopes directly.
+    #[inline]
+    pub fn leave(self, gradients: &[Gradient]) {
+        if let RunningRule(Some((began, before))) = self
+            && TIMINGS.with_borrow(Vec::len) == before
+        {
+            let bytes = gradients.iter().map(|gradient| match gradient {
+                Gradient::Dense(gradient) => gradient.spec().bytes(),
+                Gradient::Zero | Gradient::Patch(_) => 0,
+            });
+            let elements = gradients.iter().map(|gradient| match gradient {
+                Gradient::Dense(gradient) => gradient.elements(),
+                Gradient::Zero | Gradient::Patch(_) => 0,
+            });
+            let (bytes, elements): (usize, usize) = (bytes.sum(), elements.sum());
+            // The cotangent and a saved value are read, the gradient is written.
+            let cost = Cost { flops: 2.0 * elements as f64, bytes: 3.0 * bytes as f64 };
+            push("slope", RULE_OF.get(), Line::caller(), began, cost, bytes);
+        }
     }
 }
 
@@ -109,32 +137,35 @@ impl Clock {
 
     /// Records the time until now, for a call with these results.
     pub fn stop(self: Box<Self>, outputs: &[Tensor]) {
-        let duration = self.began.elapsed();
-        let start = BEGINNING.get().map_or(Duration::ZERO, |beginning| self.began.duration_since(beginning));
         let outputs: SmallVec<[Spec; 2]> = outputs.iter().map(Tensor::spec).collect();
-        let is_backward = location::is_inherited();
         let (cost, rule_of) = match &self.work {
             Work::Call { op, attrs, operands } => {
                 let operands: SmallVec<[SpecRef<'_>; 4]> = operands.iter().map(Spec::as_ref).collect();
-                (op.cost(attrs, &operands, &outputs), RULE_OF.get().filter(|_| is_backward))
+                (op.cost(attrs, &operands, &outputs), RULE_OF.get().filter(|_| location::is_inherited()))
             }
             Work::Slopes { factors, spec } => {
                 let (elements, bytes) = (spec.shape.elements() as f64, spec.bytes() as f64);
                 (Cost { flops: elements * *factors as f64, bytes: bytes * (factors + 2) as f64 }, None)
             }
         };
-        let timing = Timing {
-            operation: self.operation,
-            rule_of,
-            is_backward,
-            line: location::shown(location::resolve(self.line)),
-            start,
-            duration,
-            cost,
-            bytes: outputs.iter().map(Spec::bytes).sum(),
-        };
-        TIMINGS.with_borrow_mut(|timings| timings.push(timing));
+        let bytes = outputs.iter().map(Spec::bytes).sum();
+        push(self.operation, rule_of, self.line, self.began, cost, bytes);
     }
+}
+
+/// Records a call that began then and ends now.
+fn push(operation: &'static str, rule_of: Option<&'static str>, line: Line, began: Instant, cost: Cost, bytes: usize) {
+    let timing = Timing {
+        operation,
+        rule_of,
+        is_backward: location::is_inherited(),
+        line: location::shown(location::resolve(line)),
+        start: BEGINNING.get().map_or(Duration::ZERO, |beginning| began.duration_since(beginning)),
+        duration: began.elapsed(),
+        cost,
+        bytes,
+    };
+    TIMINGS.with_borrow_mut(|timings| timings.push(timing));
 }
 
 impl Drop for Clock {

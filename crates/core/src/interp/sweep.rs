@@ -461,7 +461,7 @@ impl<'g> Sweep<'g> {
             adjoints.resize_with(op.outputs(node.attrs()), || None);
         }
         location::set_inherited(node.line);
-        times::enter_rule(op);
+        let running = times::enter_rule(op);
         let attach = self.options.create_graph.then_some(node);
         let Some(rule) = node.rule(needed, self.options.keep, attach)? else { return Err(freed(node)) };
         if (product.is_some() || Elementwise::of(op).is_some()) && self.gather(node, place, &rule, product) {
@@ -469,6 +469,7 @@ impl<'g> Sweep<'g> {
         }
         let adjoints = &mut self.pending[place].adjoints;
         let gradients = op.vjp(&rule, adjoints);
+        running.leave(&gradients);
         drop(rule);
         // Adjoints that the rule did not take are dropped now, not when the entry is reused.
         adjoints.clear();

@@ -32,6 +32,9 @@ fn a_step_is_accounted_for_by_line_and_pass() {
     }
     let product = row(&rows, "matmul");
     assert!(product.backward > Duration::ZERO && product.forward > Duration::ZERO);
+    // Elementwise rules multiply directly, without a call; those of long rows multiply together.
+    let slopes: Duration = rows.iter().filter(|row| row.operation != "matmul").map(|row| row.backward).sum();
+    assert!(slopes > Duration::ZERO, "{rows:?}");
     // The gradient of the weight is one product; that of the data is not wanted.
     assert_eq!(product.cost.flops, 2.0 * 2.0 * 128.0 * 256.0 * 256.0);
     let sum: Duration = rows.iter().map(ProfileRow::total).sum();
